@@ -1,0 +1,46 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// The errors that stores return, wrapped with the operation and the key. Match
+// them with errors.Is.
+var (
+	// ErrConflict: an append found its key taken.
+	ErrConflict = errors.New("key exists")
+	// ErrNotFound: there is no record at the key.
+	ErrNotFound = errors.New("record not found")
+	// ErrInvalid: the record or the worker type breaks a rule; nothing was sent.
+	ErrInvalid = errors.New("invalid record")
+	// ErrThrottled: the store asks to come again later; see ThrottledError. For
+	// an append the outcome is unknown all the same.
+	ErrThrottled = errors.New("store is throttling")
+	// ErrRefused: the store can't keep the promises of a Ledger (a sharded
+	// collection, a file of something else); using it would not be safe.
+	ErrRefused = errors.New("store refused")
+	// ErrDenied: wrong credentials, or rights are missing.
+	ErrDenied = errors.New("access denied")
+	// ErrMissing: the file, database or table is not there yet; Init makes it.
+	ErrMissing = errors.New("ledger not initialised")
+	// ErrClosed: the ledger was closed.
+	ErrClosed = errors.New("ledger is closed")
+)
+
+// ThrottledError carries the store's wish when to come again. It matches
+// ErrThrottled.
+type ThrottledError struct {
+	// RetryAfter is zero if the store didn't say.
+	RetryAfter time.Duration
+	Err        error
+}
+
+// Error tells the wait and the cause.
+func (e *ThrottledError) Error() string {
+	return fmt.Sprintf("%v, retry after %v: %v", ErrThrottled, e.RetryAfter, e.Err)
+}
+
+// Unwrap makes errors.Is(err, ErrThrottled) true.
+func (e *ThrottledError) Unwrap() []error { return []error{ErrThrottled, e.Err} }

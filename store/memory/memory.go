@@ -1,0 +1,208 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// Options of New. The zero value is ready for use.
+type Options struct {
+	// Clock gives the store's time. Default: the real clock.
+	Clock clock.Clock
+}
+
+// Ledger is a store.Ledger in memory.
+type Ledger struct {
+	clock clock.Clock
+
+	mu     sync.Mutex
+	types  map[string]*column
+	closed bool
+}
+
+// column holds the records of one worker type. Seqs are kept sorted.
+type column struct {
+	seqs    []int64
+	records map[int64]store.Record
+}
+
+var _ store.Ledger = (*Ledger)(nil)
+
+// New returns an empty ledger.
+func New(o Options) *Ledger {
+	if o.Clock == nil {
+		o.Clock = clock.New()
+	}
+	return &Ledger{clock: o.Clock, types: map[string]*column{}}
+}
+
+// enter takes the lock if the ledger can serve the call.
+func (l *Ledger) enter(ctx context.Context, op, key string) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("memory: %s %s: %w", op, key, context.Cause(ctx))
+	}
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return fmt.Errorf("memory: %s %s: %w", op, key, store.ErrClosed)
+	}
+	return nil
+}
+
+// Init has nothing to create.
+func (l *Ledger) Init(ctx context.Context) error {
+	if err := l.enter(ctx, "init", ""); err != nil {
+		return err
+	}
+	defer l.mu.Unlock()
+	return nil
+}
+
+// Append inserts r unless its key exists.
+func (l *Ledger) Append(ctx context.Context, r store.Record) error {
+	if err := r.Check(); err != nil {
+		return fmt.Errorf("memory: append: %w", err)
+	}
+	key := store.Key(r.WorkerType, r.Seq)
+	if err := l.enter(ctx, "append", key); err != nil {
+		return err
+	}
+	defer l.mu.Unlock()
+	c := l.types[r.WorkerType]
+	if c == nil {
+		c = &column{records: map[int64]store.Record{}}
+		l.types[r.WorkerType] = c
+	}
+	i, found := slices.BinarySearch(c.seqs, r.Seq)
+	if found {
+		return fmt.Errorf("memory: append %s: %w", key, store.ErrConflict)
+	}
+	c.seqs = slices.Insert(c.seqs, i, r.Seq)
+	c.records[r.Seq] = r.Truncated()
+	return nil
+}
+
+// Put stores r as it is, valid or not: tests use it to plant what no worker of
+// this version would write. It replaces what is at the key.
+func (l *Ledger) Put(r store.Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := l.types[r.WorkerType]
+	if c == nil {
+		c = &column{records: map[int64]store.Record{}}
+		l.types[r.WorkerType] = c
+	}
+	if i, found := slices.BinarySearch(c.seqs, r.Seq); !found {
+		c.seqs = slices.Insert(c.seqs, i, r.Seq)
+	}
+	c.records[r.Seq] = r
+}
+
+// Get returns the record at a key.
+func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
+	key := store.Key(workerType, seq)
+	if err := l.enter(ctx, "get", key); err != nil {
+		return store.Record{}, err
+	}
+	defer l.mu.Unlock()
+	if c := l.types[workerType]; c != nil {
+		if r, ok := c.records[seq]; ok {
+			return r, nil
+		}
+	}
+	return store.Record{}, fmt.Errorf("memory: get %s: %w", key, store.ErrNotFound)
+}
+
+// Tail returns the newest records, newest first, with a stamp for free.
+func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+	if err := l.enter(ctx, "tail", workerType); err != nil {
+		return nil, store.Stamp{}, err
+	}
+	defer l.mu.Unlock()
+	var out []store.Record
+	if c := l.types[workerType]; c != nil {
+		for _, seq := range slices.Backward(c.seqs) {
+			r := c.records[seq]
+			switch {
+			case seq < 1 || seq > store.MaxSeq:
+				if len(out) == 0 {
+					out = append(out, store.Record{WorkerType: workerType, Defect: fmt.Sprintf("seq %d can't be followed", seq)})
+					limit++
+				}
+			case len(out) < limit:
+				out = append(out, r)
+			}
+		}
+	}
+	return out, l.stamp(), nil
+}
+
+// Trim deletes the oldest records below a Seq, but never the head.
+func (l *Ledger) Trim(ctx context.Context, workerType string, before int64) (int, error) {
+	if err := l.enter(ctx, "trim", workerType); err != nil {
+		return 0, err
+	}
+	defer l.mu.Unlock()
+	c := l.types[workerType]
+	if c == nil {
+		return 0, nil
+	}
+	// The head is the newest key that can be followed, not a stray above it.
+	head, found := slices.BinarySearch(c.seqs, store.MaxSeq)
+	if !found {
+		head--
+	}
+	if head < 0 {
+		return 0, nil
+	}
+	before = min(before, c.seqs[head])
+	n := 0
+	for n < store.TrimBatch && c.seqs[0] < before {
+		delete(c.records, c.seqs[0])
+		c.seqs = c.seqs[1:]
+		n++
+	}
+	return n, nil
+}
+
+// WorkerTypes lists the worker types that have records.
+func (l *Ledger) WorkerTypes(ctx context.Context) ([]string, error) {
+	if err := l.enter(ctx, "list", ""); err != nil {
+		return nil, err
+	}
+	defer l.mu.Unlock()
+	return slices.Sorted(maps.Keys(l.types)), nil
+}
+
+// Now reads the injected clock.
+func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
+	if err := l.enter(ctx, "now", ""); err != nil {
+		return store.Stamp{}, err
+	}
+	defer l.mu.Unlock()
+	return l.stamp(), nil
+}
+
+func (l *Ledger) stamp() store.Stamp {
+	return store.Stamp{
+		Time:        l.clock.Now().UTC().Round(0).Truncate(time.Microsecond),
+		Granularity: time.Microsecond,
+		Server:      "memory",
+	}
+}
+
+// Close makes every later operation fail with store.ErrClosed.
+func (l *Ledger) Close(context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	return nil
+}

@@ -1,0 +1,179 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Kind says what a record does.
+type Kind string
+
+// The kinds that this version writes. Records of other kinds are valid: readers
+// obey their envelope.
+const (
+	// KindGrant gives its holder the window.
+	KindGrant Kind = "grant"
+	// KindRelease ends the tenure of the head at its (zero-length) window.
+	KindRelease Kind = "release"
+	// KindReset supersedes a head that can't be obeyed; Metadata says why.
+	KindReset Kind = "reset"
+)
+
+const (
+	// MaxSeq is the largest Seq that is followed. It keeps Seq exact in stores
+	// whose numbers are IEEE doubles.
+	MaxSeq = 1<<53 - 2
+	// MaxMetadata is the largest Metadata, in bytes.
+	MaxMetadata = 8 << 10
+	// maxLabel bounds InstanceID and Group, maxSchedule the schedule's text.
+	maxLabel    = 256
+	maxSchedule = 512
+)
+
+// Record is one write-once entry of a ledger. Its envelope (WorkerType, Seq,
+// Kind, Claim, InstanceID, Group, Token, WindowStart, WindowEnd, ReadAt) never
+// changes its meaning between versions; the rest is for information.
+type Record struct {
+	WorkerType string
+	Seq        int64
+	Kind       Kind
+
+	// InstanceID labels the worker that wrote the record.
+	InstanceID string
+	// Group is shared by workers that hold leases together; empty for none.
+	Group string
+	// Claim is the random id (128 bits, hex) of the claim that began the tenure.
+	Claim    string
+	Priority int
+
+	// SlotStart and SlotEnd are the slot of the schedule that was claimed.
+	SlotStart, SlotEnd time.Time
+	// WindowStart and WindowEnd are the half-open window of store time that the
+	// record grants; equal for records that grant nothing.
+	WindowStart, WindowEnd time.Time
+	// Token is the fencing token. It grows strictly from tenure to tenure.
+	Token int64
+	// Schedule is the writer's schedule as text.
+	Schedule string
+	// FixedAt is when the claim was fixed, at the earliest by the writer's
+	// estimate of store time.
+	FixedAt time.Time
+	// ReadAt is the latest store time at which the writer can have read the head
+	// that it appended to. Zero is valid and justifies no trimming.
+	ReadAt time.Time
+
+	Worker Worker
+	// Metadata is free text of at most MaxMetadata bytes.
+	Metadata string
+
+	// Defect is not stored. A store sets it on what it returns for a document
+	// that it can't decode: why. Only WorkerType and Seq are then reliable.
+	Defect string
+}
+
+// Worker says where a record was written.
+type Worker struct {
+	Host    string
+	PID     int
+	Version string
+}
+
+// Check says what is wrong with the envelope, all at once, or nil. The error
+// wraps ErrInvalid. It knows no time: a window in the far future passes.
+func (r Record) Check() error {
+	if r.Defect != "" {
+		return fmt.Errorf("%w: %s", ErrInvalid, r.Defect)
+	}
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if err := CheckWorkerType(r.WorkerType); err != nil {
+		errs = append(errs, err)
+	}
+	if r.Seq < 1 || r.Seq > MaxSeq {
+		bad("seq %d: must be 1 … %d", r.Seq, int64(MaxSeq))
+	}
+	if r.Kind == "" || len(r.Kind) > 32 {
+		bad("kind %.40q: must have 1 … 32 bytes", string(r.Kind))
+	}
+	if r.Claim == "" || len(r.Claim) > 64 {
+		bad("claim %.80q: must have 1 … 64 bytes", r.Claim)
+	}
+	if r.InstanceID == "" {
+		bad("instanceId: must not be empty")
+	}
+	for _, l := range []struct {
+		name, value string
+		most        int
+	}{
+		{"instanceId", r.InstanceID, maxLabel},
+		{"group", r.Group, maxLabel},
+		{"schedule", r.Schedule, maxSchedule},
+		{"metadata", r.Metadata, MaxMetadata},
+	} {
+		if len(l.value) > l.most {
+			bad("%s: %d bytes, at most %d allowed", l.name, len(l.value), l.most)
+		}
+		if i := strings.IndexByte(l.value, 0); i >= 0 {
+			bad("%s: NUL at byte %d", l.name, i)
+		}
+	}
+	if r.Token < 1 {
+		bad("token %d: must be positive", r.Token)
+	}
+	switch {
+	case r.WindowStart.IsZero() || r.WindowEnd.IsZero():
+		bad("window: must have a start and an end")
+	case r.WindowEnd.Before(r.WindowStart):
+		bad("window %s … %s: ends before it starts", Format(r.WindowStart), Format(r.WindowEnd))
+	case r.Kind == KindGrant && !r.WindowStart.Before(r.WindowEnd):
+		bad("window %s: a grant must not be empty", Format(r.WindowStart))
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrInvalid, errors.Join(errs...))
+}
+
+// Truncated returns r as a store keeps it: times in UTC, cut to milliseconds.
+func (r Record) Truncated() Record {
+	for _, t := range []*time.Time{&r.SlotStart, &r.SlotEnd, &r.WindowStart, &r.WindowEnd, &r.FixedAt, &r.ReadAt} {
+		if t.IsZero() {
+			*t = time.Time{}
+		} else {
+			*t = FromMillis(t.UnixMilli())
+		}
+	}
+	return r
+}
+
+// FromMillis is the time of a Unix time in ms, in UTC.
+func FromMillis(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
+
+// Format writes a store time the way it is shown everywhere: RFC 3339, UTC, ms.
+func Format(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+
+// Key is the document id of a record in stores that have one: the worker type,
+// a colon, and the Seq in 20 digits, so that the order of keys is that of Seq.
+func Key(workerType string, seq int64) string { return fmt.Sprintf("%s:%020d", workerType, seq) }
+
+// CheckWorkerType says what is wrong with a worker type, naming the offending
+// character, or nil. Valid are 1 to 63 of A-Z a-z 0-9 . _ - and the first must
+// be a letter or a digit. The error wraps ErrInvalid.
+func CheckWorkerType(t string) error {
+	const rule = "use 1 to 63 of A-Z a-z 0-9 . _ - and begin with a letter or digit"
+	if t == "" {
+		return fmt.Errorf("%w: worker type is empty: %s", ErrInvalid, rule)
+	}
+	for i, c := range t {
+		letter := 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9'
+		if !letter && (i == 0 || c != '.' && c != '_' && c != '-') {
+			return fmt.Errorf("%w: worker type %.70q: character %q at byte %d: %s", ErrInvalid, t, c, i, rule)
+		}
+	}
+	if len(t) > 63 {
+		return fmt.Errorf("%w: worker type %.70q…: %d bytes: %s", ErrInvalid, t, len(t), rule)
+	}
+	return nil
+}
