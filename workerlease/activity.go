@@ -1,0 +1,110 @@
+package workerlease
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// activity counts what a client is doing, so that a test with a fake clock can
+// know when all that had to happen at a moment has happened.
+type activity struct {
+	mu      sync.Mutex
+	busy    int
+	workers map[*WorkerLease]time.Time // what each waits for; zero: it doesn't wait
+	changed chan struct{}
+}
+
+func (a *activity) join(w *WorkerLease) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.workers == nil {
+		a.workers = map[*WorkerLease]time.Time{}
+	}
+	a.workers[w] = time.Time{}
+}
+
+func (a *activity) leave(w *WorkerLease) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.workers, w)
+	a.wakeLocked()
+}
+
+// park notes that a worker waits for a time of the client's clock, or is busy
+// again (the zero time).
+func (a *activity) park(w *WorkerLease, until time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.workers[w] = until
+	a.wakeLocked()
+}
+
+// add counts things under way: operations, events on their way to a worker,
+// user code that is expected to return.
+func (a *activity) add(n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.busy += n
+	a.wakeLocked()
+}
+
+func (a *activity) wakeLocked() {
+	if a.changed != nil {
+		close(a.changed)
+		a.changed = nil
+	}
+}
+
+// quiet reports whether nothing happens before next (zero: never).
+func (a *activity) quiet(now time.Time) (next time.Time, ok bool, changed <-chan struct{}) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	ok = a.busy == 0
+	for _, until := range a.workers {
+		ok = ok && until.After(now)
+		if next.IsZero() || until.Before(next) {
+			next = until
+		}
+	}
+	if !ok && a.changed == nil {
+		a.changed = make(chan struct{})
+	}
+	return next, ok, a.changed
+}
+
+// Settle waits until nothing more happens before the client's clock moves on,
+// and returns when that is: the earliest time, by that clock, that a worker
+// waits for; zero if there is no worker. It is meant for tests with a fake clock
+// (testutil/clocks does the rest).
+//
+// Then all ledger operations that were due have come back, and LeaseAllocated
+// has been called where it was due, and has returned or asks for its context's
+// Done channel; where a lease ended, both callbacks have returned. For user code
+// that does neither, Settle waits until ctx ends, and returns its cause.
+func (c *Client) Settle(ctx context.Context) (next time.Time, err error) {
+	for {
+		next, ok, changed := c.activity.quiet(c.clock.Now())
+		if ok {
+			return next, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return next, context.Cause(ctx)
+		}
+	}
+}
+
+// watched is the context of a lease. It notices when the code that got it begins
+// to wait for its end.
+type watched struct {
+	context.Context
+	once    sync.Once
+	waiting func()
+}
+
+func (c *watched) Done() <-chan struct{} {
+	c.once.Do(c.waiting)
+	return c.Context.Done()
+}

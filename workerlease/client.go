@@ -1,0 +1,157 @@
+package workerlease
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/benbjohnson/clock"
+	"go.uber.org/zap"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
+)
+
+// ClientOptions of NewClient. The zero value is ready for use.
+type ClientOptions struct {
+	// Clock is the local clock: timers, and the reading that store time is
+	// measured against. Default: NewSystemClock. It may have a method
+	// Boottime() time.Duration, a reading that goes on during a suspend. Inside a
+	// testing/synctest bubble use clock.New(), whose time is the bubble's; outside
+	// one, testutil/clocks has a fake. Its time of day plays no part.
+	Clock clock.Clock
+	// Logger gets what Observer gets. Default: none.
+	Logger *zap.Logger
+	// Observer is told of everything that happens. Default: none.
+	Observer Observer
+	// Rand is the source of claim ids and of the places within a rung. It must be
+	// safe for concurrent use, and must not fail. Default: crypto/rand.
+	Rand io.Reader
+}
+
+// Client runs workers of any number of worker types on one ledger, and shares
+// one estimate of store time among them. It is safe for concurrent use.
+type Client struct {
+	ledger   store.Ledger
+	clock    clock.Clock
+	local    func() time.Duration
+	boot     bool
+	observer Observer
+	rand     io.Reader
+
+	mu   sync.Mutex
+	line timeline.Line
+
+	activity activity
+}
+
+// NewClient returns a client of a ledger. The ledger is the caller's to close,
+// after all workers have stopped.
+func NewClient(ledger store.Ledger, o ClientOptions) *Client {
+	if o.Clock == nil {
+		o.Clock = NewSystemClock()
+	}
+	if o.Rand == nil {
+		o.Rand = rand.Reader
+	}
+	c := &Client{ledger: ledger, clock: o.Clock, rand: o.Rand}
+	c.local, c.boot = localClock(o.Clock)
+	switch {
+	case o.Logger == nil:
+		c.observer = o.Observer
+	case o.Observer == nil:
+		c.observer = LogTo(o.Logger)
+	default:
+		c.observer = observers{LogTo(o.Logger), o.Observer}
+	}
+	return c
+}
+
+// StartLeasing starts a worker on a client of its own: NewClient with zero
+// options, then Client.StartLeasing.
+func StartLeasing(ctx context.Context, ledger store.Ledger, o Options, cb Callbacks) (*WorkerLease, error) {
+	return NewClient(ledger, ClientOptions{}).StartLeasing(ctx, o, cb)
+}
+
+// StartLeasing starts a worker. It returns an error for bad options only, all of
+// them at once, wrapping ErrOptions; it doesn't wait for the store. A store that
+// is down is retried with backoff for ever, and shows in Status.
+//
+// When ctx ends, the worker is stopped as by StopLeasing with 10 s. Two calls
+// for one worker type are two workers that compete.
+func (c *Client) StartLeasing(ctx context.Context, o Options, cb Callbacks) (*WorkerLease, error) {
+	filled, err := o.filled()
+	if c.ledger == nil {
+		err = errors.Join(err, errors.New("ledger: is nil: open one with store/mongo, store/sqlite or store/memory"))
+	}
+	if cb.LeaseAllocated == nil {
+		err = errors.Join(err, errors.New("LeaseAllocated: is nil: it is required"))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("start leasing %.70q: %w: %w", o.WorkerType, ErrOptions, err)
+	}
+	w := c.newWorker(ctx, filled, cb)
+	c.activity.join(w)
+	w.unhook = context.AfterFunc(ctx, func() {
+		limited, cancel := c.clock.WithTimeout(context.Background(), stopGrace)
+		defer cancel()
+		if err := w.StopLeasing(limited); err != nil {
+			w.post(arrival{event: machine.Wake{}, err: err})
+		}
+	})
+	go w.run()
+	return w, nil
+}
+
+// stopGrace is how long a worker may take to stop when its context ends.
+const stopGrace = 10 * time.Second
+
+// interval contains store time now, for a reader settled up to an epoch.
+func (c *Client) interval(settled int) timeline.Interval {
+	local := c.local()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.line.At(local, settled)
+}
+
+func (c *Client) jumps() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.line.Jumps()
+}
+
+// moment is this moment, for the machine.
+func (c *Client) moment(settled int) machine.Moment {
+	var m machine.Moment
+	if _, err := io.ReadFull(c.rand, m.Draw[:]); err != nil {
+		// Claim ids that repeat would let two workers hold one lease.
+		panic(fmt.Sprintf("workerlease: ClientOptions.Rand failed: %v", err))
+	}
+	m.Local = c.local()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m.Now = c.line.At(m.Local, settled)
+	m.Age = c.line.Age(m.Local)
+	m.Epoch, m.Jumps = c.line.Epoch(), c.line.Jumps()
+	return m
+}
+
+// sample adds a stamp to the time line and says what it did.
+func (c *Client) sample(s store.Stamp, sent, received time.Duration) (timeline.Outcome, timeline.Interval) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	outcome := c.line.Add(s, sent, received)
+	return outcome, c.line.At(received, c.line.Epoch())
+}
+
+// after calls f on a goroutine of its own after d of the client's clock, unless
+// stop was called before.
+func (c *Client) after(d time.Duration, f func()) (stop func()) {
+	t := c.clock.AfterFunc(d, f)
+	return func() { t.Stop() }
+}

@@ -1,0 +1,19 @@
+package workerlease
+
+import "errors"
+
+// The causes with which the context of a lease ends; read them with
+// context.Cause.
+var (
+	// ErrLeaseExpired: the last safe moment of the window came.
+	ErrLeaseExpired = errors.New("lease expired")
+	// ErrStopped: leasing was stopped.
+	ErrStopped = errors.New("leasing stopped")
+	// ErrClockJumped: store time can't be trusted any more.
+	ErrClockJumped = errors.New("store clock jumped")
+	// ErrPanicked: LeaseAllocated panicked.
+	ErrPanicked = errors.New("lease callback panicked")
+)
+
+// ErrOptions is wrapped by every error of StartLeasing.
+var ErrOptions = errors.New("invalid options")

@@ -1,0 +1,337 @@
+package machine
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/slotlease/slotlease/priority"
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
+)
+
+// contend goes on with the contention for State.Slot as far as it can without
+// waiting: until a ledger operation is under way, or it is too early.
+func (x *step) contend() {
+	s := &x.s
+	if s.Pending != Nothing || x.backingOff() {
+		return
+	}
+	if !x.at.Now.Known() || s.Resample || s.Probe {
+		x.ask(Sampling, Sample{})
+		return
+	}
+	x.aim()
+	if x.trim() {
+		return
+	}
+	if s.blocked() {
+		// Looking at what became of an append is not a claim.
+		if s.Stage == Checking {
+			x.ask(ReadingRecord, ReadRecord{s.Sent.Seq})
+		}
+		return
+	}
+	switch s.Stage {
+	case Aiming:
+		x.climb()
+	case Reading:
+		x.readHead(1)
+	case Sending:
+		x.send()
+	case Checking:
+		x.ask(ReadingRecord, ReadRecord{s.Sent.Seq})
+	case Halted:
+	}
+}
+
+// aim sees to it that Slot is the one to contend for now.
+func (x *step) aim() {
+	s, mid := &x.s, x.at.Now.Mid()
+	if s.Slot.IsZero() {
+		if x.m.JoinMidSlot || x.m.Group != "" {
+			s.Slot, s.JoinOnly = x.m.Schedule.At(mid), !x.m.JoinMidSlot
+			s.Rung, s.RungEdge = mid, timeline.Mid
+			return
+		}
+		x.target(x.m.Schedule.Next(mid))
+		return
+	}
+	next := x.m.Schedule.Next(s.Slot.Start)
+	if mid.Before(next.Start.Add(-x.m.lead(next))) {
+		return
+	}
+	// Claims for the slot after this one are open, and this one is undecided.
+	if now := x.m.Schedule.At(mid); next.Start.Before(now.Start) {
+		next = now
+	}
+	x.miss(next.Start)
+	x.target(next)
+}
+
+// target turns to a slot. Its rung counts from the opening of claims or, if the
+// slot has begun, from now.
+func (x *step) target(slot slots.Slot) {
+	s, now := &x.s, x.at.Now
+	lead := x.m.lead(slot)
+	ladder := priority.NewLadder(lead, x.m.Config.Step, now.Uncertainty()+s.Latency)
+	held := s.HeldEnd.Equal(slot.Start)
+	draw := binary.LittleEndian.Uint64(x.at.Draw[:8])
+	s.drop()
+	s.Slot, s.JoinOnly, s.RungEdge = slot, false, timeline.Mid
+	mid := now.Mid()
+	if !mid.Before(slot.Start) {
+		s.Rung = mid.Add(ladder.Offset(x.m.Priority, x.m.TieBreak, held, draw))
+		return
+	}
+	s.Rung = ladder.At(slot.Start, x.m.Priority, x.m.TieBreak, held, draw)
+	// After a long wait the middle may be far off: look at the time as early as
+	// the rung may have come.
+	grown := now.Uncertainty() + time.Duration(float64(slot.Start.Sub(mid))*timeline.MaxDrift)
+	if grown > lead/4 {
+		s.RungEdge = timeline.Latest
+	}
+}
+
+// drop forgets the claim. If its append is in doubt, it may still land.
+func (s *State) drop() {
+	if s.Stage == Checking && s.Doubt && s.Sent.Kind == store.KindGrant {
+		s.Void = s.Claim.ID
+	}
+	s.Stage, s.Claim, s.Sent, s.Doubt, s.Why = Aiming, Claim{}, store.Record{}, false, 0
+}
+
+// next turns to the slot after Slot.
+func (x *step) next() { x.target(x.m.Schedule.Next(x.s.Slot.Start)) }
+
+// miss tells that Slot, and all up to until, were missed.
+func (x *step) miss(until time.Time) {
+	s := &x.s
+	if s.JoinOnly {
+		return
+	}
+	why := s.Why
+	switch {
+	case s.overrunning():
+		why = Overrunning
+	case why == 0 && s.Failures > 0:
+		why = Unreachable
+	case why == 0:
+		why = TooLate
+	}
+	x.tell(Note{What: Missed, Slot: s.Slot, Until: until, Why: why})
+}
+
+// climb fixes the claim and reads the head once the rung is reached, by a fresh
+// estimate of the time.
+func (x *step) climb() {
+	s, now := &x.s, x.at.Now
+	if now.At(s.RungEdge).Before(s.Rung) {
+		return
+	}
+	if x.at.Age > max(x.m.lead(s.Slot), time.Second) {
+		x.ask(Sampling, Sample{})
+		return
+	}
+	if s.RungEdge == timeline.Latest {
+		s.RungEdge = timeline.Mid
+		if now.Mid().Before(s.Rung) {
+			return
+		}
+	}
+	s.Claim = Claim{
+		ID:    x.id(),
+		Start: later(s.Slot.Start, ceil(now.Latest)),
+		End:   s.Slot.End,
+		Fixed: now.Earliest,
+	}
+	limit := 1
+	if s.Watch.Seq != 0 {
+		limit = 16 // for the tokens below the poison
+	}
+	x.readHead(limit)
+}
+
+func (x *step) readHead(limit int) {
+	x.s.Stage, x.s.ReadEpoch = Reading, x.s.Epoch
+	x.ask(ReadingHead, ReadHead{limit})
+}
+
+// aged reports that the claim is too old to be worked under.
+func (x *step) aged() bool {
+	c := x.s.Claim
+	return c.ID != "" && x.at.Now.Latest.After(c.Fixed.Add(x.m.Rules.ClaimAge))
+}
+
+// expireClaim gives up a claim that got too old, and begins another at once.
+func (x *step) expireClaim() {
+	x.s.Void = x.s.Claim.ID
+	slot := x.s.Slot
+	x.target(slot)
+}
+
+// send appends Sent, if that is still right.
+func (x *step) send() {
+	s := &x.s
+	switch {
+	case s.Sent.Kind == store.KindGrant && x.aged():
+		x.expireClaim()
+	case x.at.Age > x.m.Rules.Fresh:
+		x.ask(Sampling, Sample{})
+	default:
+		x.ask(Appending, Append{s.Sent})
+	}
+}
+
+// sampled takes in that the store told its time, or didn't.
+func (x *step) sampled(e Sampled) {
+	s := &x.s
+	if e.Err != nil {
+		x.failed(Sampling, e.Err)
+		x.regroup()
+		return
+	}
+	x.succeeded()
+	if !x.jumped {
+		s.Resample = false
+	}
+	if s.Probe {
+		s.Probe = false
+		if s.Stage == Reading || s.Stage == Aiming {
+			slot := s.Slot
+			x.target(slot)
+		}
+	}
+}
+
+// regroup sees to it that after an outage that outlasted the boundary, when all
+// come back at once, the rungs count again from then: the time is asked for
+// before all else.
+func (x *step) regroup() {
+	s := &x.s
+	s.Probe = !s.Stopping && !s.Slot.IsZero() && x.at.Now.Known() && !x.at.Now.Mid().Before(s.Slot.Start)
+}
+
+// headRead takes in the head.
+func (x *step) headRead(e HeadRead) {
+	s := &x.s
+	if e.Err != nil {
+		x.failed(ReadingHead, e.Err)
+		x.regroup()
+		return
+	}
+	x.succeeded()
+	s.ReadAt = ceil(x.at.Now.Latest)
+	records := e.Records
+	if len(records) > 0 && records[0].Seq == 0 {
+		x.tell(Note{What: Poison, Slot: s.Slot, Record: records[0], Err: errors.New(records[0].Defect)})
+		records = records[1:]
+	}
+	var head store.Record
+	if len(records) > 0 {
+		head, records = records[0], records[1:]
+	}
+	if s.Stopping {
+		// A read from before the stop may come while the user's code still runs.
+		if !s.Running {
+			x.surrender(head)
+		}
+		return
+	}
+	x.judge(head, records)
+	if s.ReadEpoch == x.at.Epoch && s.Settle.IsZero() && s.Watch.Seq == 0 {
+		s.Settle = head.WindowEnd
+		if head.WindowEnd.IsZero() {
+			s.Settle = x.at.Now.Earliest
+		}
+	}
+}
+
+// appended takes in what came of an append.
+func (x *step) appended(e Appended) {
+	s := &x.s
+	s.Latency += (e.Took - s.Latency) / 4
+	switch {
+	case e.Err == nil:
+		x.succeeded()
+		x.stored(s.Sent)
+	case errors.Is(e.Err, store.ErrConflict):
+		// Perhaps with one's own record: drivers retry.
+		x.tell(Note{What: Conflict, Slot: s.Slot, Record: s.Sent, Err: e.Err})
+		s.Stage = Checking
+	case errors.Is(e.Err, store.ErrInvalid):
+		x.failed(Appending, e.Err)
+		x.miss(s.Slot.End)
+		x.next()
+	default:
+		x.tell(Note{What: Unknown, Slot: s.Slot, Record: s.Sent, Err: e.Err})
+		if s.Failures > 0 || errors.Is(e.Err, store.ErrThrottled) {
+			x.backOff(e.Err)
+		} else {
+			s.Failures++
+		}
+		s.Stage, s.Doubt = Checking, true
+	}
+}
+
+// recordRead takes in what stands at the key of Sent.
+func (x *step) recordRead(e RecordRead) {
+	s := &x.s
+	switch {
+	case errors.Is(e.Err, store.ErrNotFound) && s.Doubt:
+		// Absent is not failed: it may land later. The same record at the same key
+		// can be sent again without harm.
+		if s.Stopping && s.Sent.Kind == store.KindGrant {
+			s.drop()
+			return
+		}
+		s.Stage = Sending
+		x.backOff(nil)
+	case errors.Is(e.Err, store.ErrNotFound):
+		// Taken a moment ago, and gone: a stale read, or trimmed since.
+		s.Stage = Reading
+		x.backOff(nil)
+	case e.Err != nil:
+		x.failed(ReadingRecord, e.Err)
+	case e.Record.Claim == s.Sent.Claim && e.Record.Kind == s.Sent.Kind:
+		x.succeeded()
+		x.stored(e.Record)
+	default:
+		// Somebody else's: one's own can never land there now.
+		x.succeeded()
+		s.Doubt = false
+		s.ReadAt = ceil(x.at.Now.Latest)
+		x.refused(e.Record)
+	}
+}
+
+// stored goes on after one's own record is known to be in the ledger.
+func (x *step) stored(r store.Record) {
+	s := &x.s
+	s.Doubt = false
+	switch r.Kind {
+	case store.KindGrant:
+		x.confirm(r, true)
+	case store.KindRelease:
+		x.tell(Note{What: Released, Slot: slots.Slot{Start: r.SlotStart, End: r.SlotEnd}, Record: r})
+		s.Stage, s.Sent = Reading, store.Record{}
+	default:
+		x.tell(Note{What: Reset, Slot: s.Slot, Record: r})
+		s.Stage, s.Sent = Reading, store.Record{}
+	}
+}
+
+// refused goes on after somebody else's record was found where one's own was
+// to go.
+func (x *step) refused(r store.Record) {
+	s := &x.s
+	switch {
+	case s.Sent.Kind == store.KindGrant && !s.Stopping:
+		x.judge(r, nil)
+	case s.Sent.Kind == store.KindGrant:
+		s.drop()
+	default:
+		s.Stage, s.Sent = Reading, store.Record{}
+	}
+}

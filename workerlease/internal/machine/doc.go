@@ -1,0 +1,22 @@
+// Package machine decides everything that a worker does. It is pure: Step takes
+// a state, the moment at which something happened, and what happened, and
+// returns the next state and what to do. It has no clock, no context, no
+// goroutine, no store and no randomness of its own; the same input gives the
+// same output, so a whole run can be written down, replayed and read (testdata).
+//
+// A worker has two concerns at once, kept apart in [State]: what it holds (Held,
+// and Next that it has won but that has not begun), and what it contends for
+// (Stage, Slot, Claim).
+//
+//	          rung reached                 free
+//	Aiming ───────────────▶ Reading ───────────────▶ Sending
+//	  ▲                        │ ▲  ▲                   │  conflict, or
+//	  │   taken, or it is won  │ │  │ absent            ▼  unknown
+//	  └────────────────────────┘ │  └─────────────── Checking
+//	  │                          └───────────────────── │ somebody else's
+//	  └───────────────── mine ──────────────────────────┘
+//
+// One ledger operation is under way at a time; State.Pending says which.
+// Everything that depends on the time alone is looked at after each event, so a
+// late, early or spurious wake-up does no harm.
+package machine

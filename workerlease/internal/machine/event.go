@@ -1,0 +1,197 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
+)
+
+// Moment is when something happened, and a draw of randomness for it.
+type Moment struct {
+	// Now contains store time, for a reader settled up to State.Settled.
+	Now timeline.Interval
+	// Local is the local reading, for waits that must not depend on the store.
+	Local time.Duration
+	// Age of the newest sample of store time.
+	Age time.Duration
+	// Epoch and Jumps count what happened to the time line.
+	Epoch, Jumps int
+	// Draw is random.
+	Draw [16]byte
+}
+
+// Event is something that happened.
+type Event interface{ event() }
+
+// The events. Those with Err report a ledger operation that was asked for.
+type (
+	// Wake: a timer fired, or nothing special happened.
+	Wake struct{}
+	// Sampled: the store was asked for its time.
+	Sampled struct{ Err error }
+	// HeadRead: the tail of the ledger was read, newest first.
+	HeadRead struct {
+		Records []store.Record
+		Err     error
+	}
+	// RecordRead: one key was read.
+	RecordRead struct {
+		Seq    int64
+		Record store.Record
+		Err    error
+	}
+	// Appended: an append came back.
+	Appended struct {
+		Seq  int64
+		Took time.Duration
+		Err  error
+	}
+	// Trimmed: a trim came back.
+	Trimmed struct {
+		Count int
+		Err   error
+	}
+	// Began: LeaseAllocated is about to run, and store time is inside the window.
+	Began struct{}
+	// Skipped: the user's code was not started, because right before it store
+	// time was no longer surely inside the window.
+	Skipped struct{}
+	// Panicked: LeaseAllocated panicked.
+	Panicked struct{}
+	// Returned: the user's code, both callbacks, has returned.
+	Returned struct{}
+	// Stop: leasing is to end.
+	Stop struct{}
+	// GiveUp: the time for stopping is over; start no more operations.
+	GiveUp struct{}
+)
+
+func (Wake) event()       {}
+func (Sampled) event()    {}
+func (HeadRead) event()   {}
+func (RecordRead) event() {}
+func (Appended) event()   {}
+func (Trimmed) event()    {}
+func (Began) event()      {}
+func (Skipped) event()    {}
+func (Panicked) event()   {}
+func (Returned) event()   {}
+func (Stop) event()       {}
+func (GiveUp) event()     {}
+
+// Action is something to do. At most one ledger operation (Sample, ReadHead,
+// ReadRecord, Append, Trim) is asked for at a time.
+type Action interface{ action() }
+
+// The actions.
+type (
+	// Sample: ask the store for its time.
+	Sample struct{}
+	// ReadHead: read the tail.
+	ReadHead struct{ Limit int }
+	// ReadRecord: read one key.
+	ReadRecord struct{ Seq int64 }
+	// Append: append a record.
+	Append struct{ Record store.Record }
+	// Trim: delete records below a Seq.
+	Trim struct{ Before int64 }
+	// Allocate: call LeaseAllocated, unless it is too late right before.
+	Allocate struct{ Tenure Tenure }
+	// Expire: end the context and call LeaseExpired.
+	Expire struct{ Why Reason }
+	// Tell: report what happened.
+	Tell struct{ Note Note }
+	// Halt: the worker is done.
+	Halt struct{}
+)
+
+func (Sample) action()     {}
+func (ReadHead) action()   {}
+func (ReadRecord) action() {}
+func (Append) action()     {}
+func (Trim) action()       {}
+func (Allocate) action()   {}
+func (Expire) action()     {}
+func (Tell) action()       {}
+func (Halt) action()       {}
+
+// Reason says why a lease ended or a slot was missed.
+type Reason int
+
+// The reasons for the end of a lease, then those for a missed slot.
+const (
+	// WindowEnded: the last safe moment of the window came.
+	WindowEnded Reason = iota + 1
+	// Stopping: leasing was stopped.
+	Stopping
+	// ClockJumped: store time can't be trusted any more.
+	ClockJumped
+	// CodePanicked: LeaseAllocated panicked.
+	CodePanicked
+	// Unreachable: the store didn't answer in time.
+	Unreachable
+	// TooLate: the slot was won, but too little was left of it.
+	TooLate
+	// Overrunning: the user's code of an earlier slot had not returned.
+	Overrunning
+	// Poisoned: the head of the ledger can't be obeyed.
+	Poisoned
+)
+
+// String names the reason.
+func (r Reason) String() string {
+	if r < WindowEnded || r > Poisoned {
+		return "unknown"
+	}
+	return [...]string{
+		"window ended", "stopped", "clock jumped", "panicked",
+		"store unreachable", "too late", "overrun", "poison",
+	}[r-1]
+}
+
+// What is the kind of a Note.
+type What int
+
+// The kinds of notes.
+const (
+	Claimed What = iota + 1
+	Joined
+	Lost
+	Allocated
+	Expired
+	Missed
+	Released
+	Overrun
+	Conflict
+	Unknown
+	Failed
+	Cleared
+	Poison
+	Reset
+	Mismatch
+)
+
+// String names the kind.
+func (w What) String() string {
+	if w < Claimed || w > Mismatch {
+		return "unknown"
+	}
+	return [...]string{
+		"claimed", "joined", "lost", "allocated", "expired", "missed", "released", "overrun",
+		"conflict", "unknown", "failed", "trimmed", "poison", "reset", "mismatch",
+	}[w-1]
+}
+
+// Note is what is told to observers. Which fields are set depends on What.
+type Note struct {
+	What   What
+	Slot   slots.Slot
+	Until  time.Time // Missed: the end of the last slot that was missed
+	Record store.Record
+	Why    Reason
+	Err    error
+	Op     Op
+	Count  int
+}

@@ -1,0 +1,138 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
+)
+
+// judge decides what the head means for the claim. The zero Record stands for
+// an empty ledger; below are older records, if they were read.
+func (x *step) judge(head store.Record, below []store.Record) {
+	s, now := &x.s, x.at.Now
+	if x.aged() {
+		x.expireClaim()
+		return
+	}
+	if why := x.poison(head); why != nil {
+		x.watch(head, below, why)
+		return
+	}
+	s.Watch = Watch{}
+	x.compare(head)
+	if head.Kind == store.KindGrant {
+		switch {
+		case head.Claim == s.Claim.ID:
+			x.confirm(head, true)
+			return
+		case x.kin(head):
+			x.confirm(head, false)
+			return
+		case head.Claim == s.Void && x.m.Group == "" && x.release(head):
+			return
+		}
+	}
+	if s.JoinOnly {
+		x.next()
+		return
+	}
+	start := later(s.Claim.Start, head.WindowEnd)
+	if !x.worth(start, s.Claim.End) {
+		if head.WindowEnd.After(s.Slot.Start) {
+			x.tell(Note{What: Lost, Slot: s.Slot, Record: head})
+		} else {
+			x.miss(s.Slot.End)
+		}
+		x.next()
+		return
+	}
+	if start.After(head.WindowEnd) && now.Earliest.Before(head.WindowEnd) {
+		// A gap behind a tenure that may still be extended: wait for its end.
+		s.drop()
+		s.Rung, s.RungEdge = head.WindowEnd, timeline.Earliest
+		return
+	}
+	s.Sent = x.grant(head, start)
+	s.Stage = Sending
+}
+
+// worth reports whether a window would leave any time to work.
+func (x *step) worth(start, end time.Time) bool {
+	if start.Before(x.at.Now.Earliest) {
+		start = x.at.Now.Earliest
+	}
+	return start.Add(2*x.at.Now.Uncertainty() + x.m.Margin + 2*time.Millisecond).Before(end)
+}
+
+// kin reports whether the head is a grant of one's own group that is of use
+// here: it reaches into the slot, is not over, and is not held already.
+func (x *step) kin(head store.Record) bool {
+	return x.m.Group != "" && head.Group == x.m.Group &&
+		head.WindowEnd.After(x.s.Slot.Start) &&
+		!over(x.at.Now, head.WindowEnd, x.m.Margin) &&
+		head.Claim != x.s.Held.Claim && head.Claim != x.s.Left.Claim
+}
+
+// compare tells of a head that was written under another schedule.
+func (x *step) compare(head store.Record) {
+	s := &x.s
+	if head.Kind == store.KindGrant && head.Schedule != x.m.Schedule.String() && head.Schedule != s.Mismatch {
+		s.Mismatch = head.Schedule
+		x.tell(Note{What: Mismatch, Slot: s.Slot, Record: head})
+	}
+}
+
+// grant makes the record that claims the window from start to the claim's end.
+// Its token is a time, and grows: also if the ledger was dropped, restored or
+// idle.
+func (x *step) grant(head store.Record, start time.Time) store.Record {
+	r := x.stamped(store.KindGrant, head.Seq+1)
+	r.Claim = x.s.Claim.ID
+	r.Group = x.m.Group
+	r.WindowStart, r.WindowEnd = start, x.s.Claim.End
+	r.Token = max(start.UnixMilli(), head.Token+1)
+	r.FixedAt = x.s.Claim.Fixed.Truncate(time.Millisecond)
+	r.Metadata = x.m.Metadata
+	return r
+}
+
+// stamped is a record with what all records of this worker have in common.
+func (x *step) stamped(k store.Kind, seq int64) store.Record {
+	return store.Record{
+		WorkerType: x.m.WorkerType, Seq: seq, Kind: k,
+		InstanceID: x.m.InstanceID, Priority: x.m.Priority,
+		SlotStart: x.s.Slot.Start, SlotEnd: x.s.Slot.End,
+		Schedule: x.m.Schedule.String(),
+		FixedAt:  x.at.Now.Earliest.Truncate(time.Millisecond), ReadAt: x.s.ReadAt,
+		Worker: x.m.Worker,
+	}
+}
+
+// confirm takes a grant that is known to be one's own, or one's group's.
+func (x *step) confirm(r store.Record, own bool) {
+	s := &x.s
+	if x.aged() {
+		x.expireClaim()
+		return
+	}
+	s.Next = Tenure{
+		Seq: r.Seq, Slot: s.Slot, Start: r.WindowStart, End: r.WindowEnd,
+		Token: r.Token, Claim: r.Claim, Own: own,
+	}
+	s.HeldEnd = r.WindowEnd
+	what := Claimed
+	if !own {
+		what = Joined
+		s.Next.Slot.Start, s.Next.Slot.End = r.SlotStart, r.SlotEnd
+	}
+	x.tell(Note{What: what, Slot: s.Next.Slot, Record: r})
+	if own && r.Seq%x.m.Rules.TrimEvery == 0 {
+		s.Trim, s.TrimStep = r.Seq-x.m.Rules.Keep, x.m.Rules.Keep
+	}
+	if s.Stopping {
+		s.drop()
+		return
+	}
+	x.next()
+}

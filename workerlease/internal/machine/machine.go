@@ -1,0 +1,210 @@
+package machine
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
+)
+
+// Start is the state of a new worker on a time line with a history.
+func Start(epoch, jumps int) State {
+	return State{Epoch: epoch, Settled: epoch, Jumps: jumps}
+}
+
+// Step takes in an event and says what to do.
+func (m Machine) Step(s State, at Moment, e Event) (State, []Action) {
+	if s.Stage == Halted {
+		return s, nil
+	}
+	x := &step{m: m, s: s, at: at}
+	x.clock()
+	x.take(e)
+	x.hold()
+	if x.s.Stopping {
+		x.stop()
+	} else {
+		x.contend()
+	}
+	return x.s, x.out
+}
+
+// step is one call of Step.
+type step struct {
+	m      Machine
+	s      State
+	at     Moment
+	jumped bool // in this very step
+	out    []Action
+}
+
+func (x *step) do(a Action) { x.out = append(x.out, a) }
+
+func (x *step) tell(n Note) { x.do(Tell{n}) }
+
+// ask begins a ledger operation.
+func (x *step) ask(op Op, a Action) {
+	x.s.Pending = op
+	x.do(a)
+}
+
+// clock takes notice of what happened to the time line.
+func (x *step) clock() {
+	s := &x.s
+	if x.at.Epoch > s.Epoch {
+		s.Epoch, s.Settle = x.at.Epoch, time.Time{}
+	}
+	if x.at.Jumps > s.Jumps {
+		s.Jumps, s.Resample, x.jumped = x.at.Jumps, true, true
+		if !s.Held.IsZero() {
+			x.expire(ClockJumped)
+		}
+	}
+	if s.Settled < s.Epoch && !s.Settle.IsZero() && !x.at.Now.Earliest.Before(s.Settle) {
+		s.Settled = s.Epoch
+	}
+	if s.Retry <= x.at.Local {
+		s.Retry = 0
+	}
+}
+
+// take takes in the event itself.
+func (x *step) take(e Event) {
+	s := &x.s
+	switch e := e.(type) {
+	case Wake:
+	case Sampled:
+		s.Pending = Nothing
+		x.sampled(e)
+	case HeadRead:
+		s.Pending = Nothing
+		x.headRead(e)
+	case RecordRead:
+		probing := s.Pending == Probing
+		s.Pending = Nothing
+		if probing {
+			x.probed(e)
+		} else {
+			x.recordRead(e)
+		}
+	case Appended:
+		s.Pending = Nothing
+		x.appended(e)
+	case Trimmed:
+		s.Pending = Nothing
+		x.trimmed(e)
+	case Began:
+		x.tell(Note{What: Allocated, Slot: s.Held.Slot, Record: x.m.record(s.Held)})
+	case Skipped:
+		if !s.Held.IsZero() {
+			x.tell(Note{What: Missed, Slot: s.Held.Slot, Until: s.Held.Slot.End, Why: TooLate})
+		}
+		s.Held, s.Running = Tenure{}, false
+	case Panicked:
+		if !s.Held.IsZero() {
+			x.expire(CodePanicked)
+		}
+	case Returned:
+		s.Running = false
+	case Stop:
+		x.begin()
+	case GiveUp:
+		x.begin()
+		s.GivenUp = true
+	}
+}
+
+// record is what notes about a tenure show of it.
+func (m Machine) record(t Tenure) store.Record {
+	return store.Record{
+		WorkerType: m.WorkerType, Seq: t.Seq, Kind: store.KindGrant, Claim: t.Claim,
+		InstanceID: m.InstanceID, Group: m.Group, Priority: m.Priority,
+		SlotStart: t.Slot.Start, SlotEnd: t.Slot.End, WindowStart: t.Start, WindowEnd: t.End, Token: t.Token,
+	}
+}
+
+// failed counts an operation that failed, and backs off.
+func (x *step) failed(op Op, err error) {
+	x.tell(Note{What: Failed, Op: op, Err: err})
+	x.backOff(err)
+}
+
+// backOff doubles the wait with each failure, up to 5 s or an eighth of the
+// slot, less up to half of it at random. A store that asks for more gets it.
+func (x *step) backOff(err error) {
+	s := &x.s
+	most := 5 * time.Second
+	if !s.Slot.IsZero() {
+		most = min(most, max(s.Slot.Length()/8, 10*time.Millisecond))
+	}
+	d := min(100*time.Millisecond<<min(s.Failures, 10), most)
+	d -= time.Duration(float64(d) / 2 * x.fraction())
+	var t *store.ThrottledError
+	if errors.As(err, &t) {
+		d = max(d, t.RetryAfter)
+	}
+	s.Failures++
+	s.Retry = x.at.Local + max(d, time.Millisecond)
+}
+
+func (x *step) succeeded() { x.s.Failures, x.s.Retry = 0, 0 }
+
+func (x *step) backingOff() bool { return x.s.Retry > x.at.Local }
+
+// fraction is a draw in [0, 1).
+func (x *step) fraction() float64 {
+	return float64(binary.LittleEndian.Uint32(x.at.Draw[8:12])) / (1 << 32)
+}
+
+// id is a draw of 128 bits.
+func (x *step) id() string { return hex.EncodeToString(x.at.Draw[:]) }
+
+// Waits says what to wait for in a state, besides the operation under way.
+func (m Machine) Waits(s State) []Wait {
+	if s.Stage == Halted {
+		return nil
+	}
+	var w []Wait
+	until := func(t time.Time, e timeline.Edge) { w = append(w, Wait{Time: t, Edge: e}) }
+	last := func(end time.Time) time.Time { return end.Add(-m.Margin - time.Millisecond) }
+	if !s.Held.IsZero() {
+		until(last(s.Held.End), timeline.Latest)
+	}
+	if s.Running && s.Held.IsZero() && !s.Overran {
+		until(s.RunEnd, timeline.Latest)
+	}
+	if !s.Next.IsZero() {
+		until(last(s.Next.End), timeline.Latest)
+		if s.free() && !s.Resample && !s.Stopping {
+			until(s.Next.Start, timeline.Earliest)
+		}
+	}
+	if s.Settled < s.Epoch && !s.Settle.IsZero() {
+		until(s.Settle, timeline.Earliest)
+	}
+	switch {
+	case s.Pending != Nothing:
+	case s.Retry > 0:
+		w = append(w, Wait{Local: s.Retry})
+	case s.Stopping || s.Slot.IsZero():
+	case s.blocked():
+		next := m.Schedule.Next(s.Slot.Start)
+		until(next.Start.Add(-m.lead(next)), timeline.Mid)
+	case s.Stage == Aiming:
+		until(s.Rung, s.RungEdge)
+	}
+	return w
+}
+
+// free reports that no user code of this worker runs.
+func (s State) free() bool { return s.Held.IsZero() && !s.Running }
+
+// overrunning reports that user code runs although its lease is over.
+func (s State) overrunning() bool { return s.Held.IsZero() && s.Running }
+
+// blocked reports that the worker may claim nothing: user code overruns, or a
+// slot is won that has not begun.
+func (s State) blocked() bool { return s.overrunning() || !s.Next.IsZero() }

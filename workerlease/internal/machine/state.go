@@ -1,0 +1,127 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
+)
+
+// Op is a ledger operation.
+type Op int
+
+// The operations.
+const (
+	Nothing Op = iota
+	Sampling
+	ReadingHead
+	ReadingRecord
+	Appending
+	Trimming
+	Probing // reading a record to see whether it justifies trimming
+)
+
+// String names the operation.
+func (o Op) String() string {
+	return [...]string{"nothing", "now", "tail", "get", "append", "trim", "get for trim"}[o]
+}
+
+// Stage is how far the contention for State.Slot has come.
+type Stage int
+
+// The stages.
+const (
+	// Aiming: waiting for the rung.
+	Aiming Stage = iota
+	// Reading: the claim is fixed, the head is to be read.
+	Reading
+	// Sending: the record in State.Sent is to be appended.
+	Sending
+	// Checking: what became of the append of State.Sent is to be read back.
+	Checking
+	// Halted: the worker is done.
+	Halted
+)
+
+// String names the stage.
+func (s Stage) String() string {
+	return [...]string{"aiming", "reading", "sending", "checking", "halted"}[s]
+}
+
+// Claim is one attempt to take a slot. It is fixed before the head is read and
+// never changes on a retry.
+type Claim struct {
+	ID    string
+	Start time.Time // raised to the end of the head when the record is made
+	End   time.Time
+	Fixed time.Time // Earliest(now) at fixing
+}
+
+// Tenure is a window that is known to be one's own, or one's group's.
+type Tenure struct {
+	Seq        int64
+	Slot       slots.Slot
+	Start, End time.Time
+	Token      int64
+	Claim      string
+	Own        bool // claimed by this worker, not by another of its group
+}
+
+// IsZero reports whether there is no tenure.
+func (t Tenure) IsZero() bool { return t.Seq == 0 }
+
+// Watch is poison that is being watched.
+type Watch struct {
+	Seq   int64
+	Since time.Time // Latest(now) when it was first seen
+}
+
+// State is everything that a worker knows. It is comparable. The zero State is
+// a worker that was just started.
+type State struct {
+	Stage   Stage
+	Pending Op
+
+	Slot     slots.Slot    // contended for
+	Rung     time.Time     // when the head may be read
+	RungEdge timeline.Edge // which edge of now must have reached Rung
+	JoinOnly bool          // in Slot: join one's group, but don't claim
+	Claim    Claim
+	Sent     store.Record  // the record being appended
+	Doubt    bool          // the append may have been applied, or may yet land
+	ReadAt   time.Time     // Latest(now) right after the head was read
+	Latency  time.Duration // how long appends take, smoothed
+	Failures int           // operations that failed in a row
+	Retry    time.Duration
+	Probe    bool   // after a failure: ask for the time before all else
+	Void     string // id of a claim that came to nothing and may have landed
+	Why      Reason // why Slot is being missed, if it is
+
+	Next    Tenure // won, not begun
+	Held    Tenure // the user's code was told
+	Left    Tenure // ended before its window did
+	HeldEnd time.Time
+	Running bool // the user's code has not returned
+	RunEnd  time.Time
+	Overran bool
+
+	Epoch, Settled, Jumps int
+	Settle                time.Time // when Epoch is settled; zero: a head must be read first
+	ReadEpoch             int       // Epoch when the head was asked for
+	Resample              bool
+
+	Watch    Watch
+	Mismatch string
+	Trim     int64 // probe for trimming, 0 none
+	TrimStep int64 // how far the next probe lies below
+
+	Stopping, GivenUp bool
+}
+
+// Wait is what to wait for: a time on the time line, or a local reading.
+type Wait struct {
+	Time  time.Time
+	Edge  timeline.Edge
+	Local time.Duration // if Time is zero
+}

@@ -1,0 +1,89 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// begin takes in that leasing is to end: the user's code first.
+func (x *step) begin() {
+	s := &x.s
+	if s.Stopping {
+		return
+	}
+	s.Stopping = true
+	s.Failures, s.Retry, s.Probe = 0, 0, false
+	if !s.Held.IsZero() {
+		x.expire(Stopping)
+	}
+	if s.Stage != Checking && s.Pending != Appending {
+		s.drop()
+	}
+}
+
+// stop goes on with stopping: learn what became of the last append, wait for
+// the user's code, release, halt.
+func (x *step) stop() {
+	s := &x.s
+	switch {
+	case s.Pending != Nothing:
+	case s.GivenUp:
+		if !s.Running {
+			x.halt()
+		}
+	case x.backingOff():
+	case s.Stage == Checking:
+		x.ask(ReadingRecord, ReadRecord{s.Sent.Seq})
+	case s.Stage == Sending && s.Sent.Kind == store.KindRelease:
+		x.ask(Appending, Append{s.Sent})
+	case s.Running:
+	case s.rest(x.at.Now.Latest).IsZero() || x.m.Group != "":
+		x.halt()
+	default:
+		x.readHead(1)
+	}
+}
+
+func (x *step) halt() {
+	x.s.Stage, x.s.Next, x.s.Left = Halted, Tenure{}, Tenure{}
+	x.do(Halt{})
+}
+
+// rest is the tenure that could be released: the one in the head, if any, is
+// the newest.
+func (s State) rest(latest time.Time) Tenure {
+	for _, t := range []Tenure{s.Next, s.Left} {
+		if t.Own && latest.Before(t.End) {
+			return t
+		}
+	}
+	return Tenure{}
+}
+
+// surrender releases the tenure in the head, if it is one's own.
+func (x *step) surrender(head store.Record) {
+	s := &x.s
+	t := s.rest(x.at.Now.Latest)
+	mine := !t.IsZero() && head.Check() == nil && head.Claim == t.Claim && head.Kind != store.KindRelease
+	// From here on neither is worked under again, whatever the reply.
+	s.Next, s.Left = Tenure{}, Tenure{}
+	if !mine || !x.release(head) {
+		s.Stage = Aiming
+	}
+}
+
+// release prepares the record that frees the rest of the head's tenure, and
+// nothing else. It reports whether there is anything left to free.
+func (x *step) release(head store.Record) bool {
+	at := later(ceil(x.at.Now.Latest), store.FromMillis(head.Token+1))
+	if !at.Before(head.WindowEnd) {
+		return false
+	}
+	r := x.stamped(store.KindRelease, head.Seq+1)
+	r.Claim, r.Token = head.Claim, head.Token
+	r.SlotStart, r.SlotEnd = head.SlotStart, head.SlotEnd
+	r.WindowStart, r.WindowEnd = at, at
+	x.s.Sent, x.s.Stage = r, Sending
+	return true
+}

@@ -1,0 +1,34 @@
+// Package timeline is the arithmetic of store time: it turns stamps of the
+// store's clock into an interval that surely contains store time, at any reading
+// of the local clock. It is pure: no clock, no goroutine, no lock.
+//
+// It is the idea of TrueTime (Corbett et al., "Spanner: Google's
+// Globally-Distributed Database", OSDI 2012, §3) and of Marzullo's intersection
+// of intervals ("Maintaining the Time in a Distributed System", 1984) in
+// miniature, with one source, the store.
+//
+// # One sample
+//
+// A stamp S that was taken between the local readings a (request sent) and b
+// (reply received) says that store time at b is within
+//
+//	[S − skew, S + granularity + maxAge + (b−a)·(1+ρ) + skew]
+//
+// since the stamp was cut down to its granularity, may have been maxAge old, and
+// was made at the latest when the reply came and at the earliest when the
+// request left. ρ is [MaxDrift]: how much faster or slower than store time the
+// local clock may run.
+//
+// # Many samples
+//
+// Each sample bounds the offset between store time and the local clock. A bound
+// grows on both sides by ρ times its age; successive bounds are intersected.
+//
+// # Jumps
+//
+// If the intersection is empty, one of the clocks jumped ([Jumped]); if another
+// server answered, its clock may differ ([ServerChanged]). In both cases the old
+// bound is kept beside the new one, under a growing epoch. A reader says up to
+// which epoch it has settled, and gets the hull of all that came later, so that
+// it is right whichever clock was. When to settle is the reader's decision.
+package timeline

@@ -1,0 +1,66 @@
+package timeline
+
+import "time"
+
+// MaxDrift is ρ, the most by which the rates of the local clock and of store
+// time may differ: 1000 ppm. NTP slews at 500 ppm at most, and quartz is ten
+// times better than that.
+const MaxDrift = 1000e-6
+
+// Interval contains store time: Earliest <= store time <= Latest. The zero
+// Interval says that nothing is known.
+type Interval struct{ Earliest, Latest time.Time }
+
+// Known reports whether anything is known of store time.
+func (i Interval) Known() bool { return !i.Latest.IsZero() }
+
+// Uncertainty is half the width of the interval.
+func (i Interval) Uncertainty() time.Duration { return i.Latest.Sub(i.Earliest) / 2 }
+
+// Mid is the middle of the interval: the best guess, good for courtesy between
+// workers, never for safety.
+func (i Interval) Mid() time.Time { return i.Earliest.Add(i.Uncertainty()) }
+
+// Edge is a point of an interval.
+type Edge int
+
+// The edges.
+const (
+	Earliest Edge = iota
+	Mid
+	Latest
+)
+
+// String names the edge.
+func (e Edge) String() string { return [...]string{"earliest", "mid", "latest"}[e] }
+
+// At returns the edge's time.
+func (i Interval) At(e Edge) time.Time {
+	switch e {
+	case Earliest:
+		return i.Earliest
+	case Latest:
+		return i.Latest
+	default:
+		return i.Mid()
+	}
+}
+
+// Until is how long to wait, by the local clock, until the given edge of the
+// interval reaches t: zero if it has, else at least 1 ms, so that a wait rounded
+// down to nothing can't spin. The edges move at different speeds: the interval
+// widens while one waits. A Latest wait is never too long.
+func (i Interval) Until(t time.Time, e Edge) time.Duration {
+	d := t.Sub(i.At(e))
+	if d <= 0 {
+		return 0
+	}
+	switch e {
+	case Earliest:
+		d = time.Duration(float64(d)/(1-MaxDrift)) + 1
+	case Latest:
+		d = time.Duration(float64(d) / (1 + MaxDrift))
+	case Mid:
+	}
+	return max(d, time.Millisecond)
+}

@@ -1,0 +1,265 @@
+package workerlease
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
+)
+
+// arrival is an event on its way to the worker's goroutine, with what is to be
+// told to the observer and to Callbacks.Error along with it.
+type arrival struct {
+	event machine.Event
+	tell  []Event
+	err   error
+}
+
+// run is the worker's goroutine, and the only place that acts: it gives events
+// to the machine, does what the machine says, and waits. It decides nothing.
+func (w *WorkerLease) run() {
+	defer w.finish()
+	a := arrival{event: machine.Wake{}}
+	for {
+		for _, e := range a.tell {
+			w.tell(e)
+		}
+		w.report(a.err)
+		w.step(a.event)
+		if w.state.Stage == machine.Halted {
+			return
+		}
+		a = w.wait()
+	}
+}
+
+func (w *WorkerLease) finish() {
+	w.cancelOps()
+	w.unhook()
+	w.client.activity.leave(w)
+	close(w.done)
+}
+
+// step takes in one event, and what follows from it at once.
+func (w *WorkerLease) step(e machine.Event) {
+	for e != nil {
+		var actions []machine.Action
+		w.state, actions = w.machine.Step(w.state, w.client.moment(int(w.settled.Load())), e)
+		w.settled.Store(int64(w.state.Settled))
+		w.publish()
+		e = nil
+		for _, a := range actions {
+			if next := w.perform(a); next != nil {
+				e = next
+			}
+		}
+	}
+}
+
+// wait waits for the next event. Every wait is bounded by a timer, and whatever
+// ends it, the machine looks at everything again.
+func (w *WorkerLease) wait() arrival {
+	c := w.client
+	d := w.delay()
+	c.activity.park(w, c.clock.Now().Add(d))
+	timer := c.clock.Timer(d)
+	defer timer.Stop()
+	select {
+	case a := <-w.events:
+		c.activity.park(w, time.Time{})
+		c.activity.add(-1)
+		return a
+	case <-w.wake:
+	case <-timer.C:
+	}
+	c.activity.park(w, time.Time{})
+	return arrival{event: machine.Wake{}}
+}
+
+// delay is how long to wait at most.
+func (w *WorkerLease) delay() time.Duration {
+	d := 24 * time.Hour
+	if w.client.boot {
+		d = recheckIdle
+	}
+	now, local := w.now(), w.client.local()
+	for _, wait := range w.machine.Waits(w.state) {
+		switch {
+		case wait.Time.IsZero():
+			d = min(d, wait.Local-local)
+		case now.Known():
+			d = min(d, now.Until(wait.Time, wait.Edge))
+		}
+	}
+	return max(d, time.Millisecond)
+}
+
+// post sends an event to the worker's goroutine, unless that has ended.
+func (w *WorkerLease) post(a arrival) {
+	w.client.activity.add(1)
+	w.deliver(a)
+}
+
+// deliver is post for what is counted as activity already.
+func (w *WorkerLease) deliver(a arrival) {
+	select {
+	case w.events <- a:
+	case <-w.done:
+		w.client.activity.add(-1)
+	}
+}
+
+// nudge makes the worker look at everything again. It never blocks.
+func (w *WorkerLease) nudge() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// perform does what the machine says. Some actions have a result at once.
+func (w *WorkerLease) perform(a machine.Action) machine.Event {
+	ledger, workerType := w.client.ledger, w.options.WorkerType
+	switch a := a.(type) {
+	case machine.Sample:
+		w.operate(func(ctx context.Context) arrival {
+			tell, err := w.sample(ctx)
+			return arrival{event: machine.Sampled{Err: err}, tell: tell}
+		})
+	case machine.ReadHead:
+		w.operate(func(ctx context.Context) arrival {
+			sent := w.client.local()
+			records, stamp, err := ledger.Tail(ctx, workerType, a.Limit)
+			var tell []Event
+			if err == nil && !stamp.IsZero() {
+				tell, _ = w.sampled(stamp, sent)
+			}
+			return arrival{event: machine.HeadRead{Records: records, Err: err}, tell: tell}
+		})
+	case machine.ReadRecord:
+		w.operate(func(ctx context.Context) arrival {
+			r, err := ledger.Get(ctx, workerType, a.Seq)
+			return arrival{event: machine.RecordRead{Seq: a.Seq, Record: r, Err: err}}
+		})
+	case machine.Append:
+		began := w.client.local()
+		w.operate(func(ctx context.Context) arrival {
+			err := ledger.Append(ctx, a.Record)
+			return arrival{event: machine.Appended{Seq: a.Record.Seq, Err: err, Took: w.client.local() - began}}
+		})
+	case machine.Trim:
+		w.operate(func(ctx context.Context) arrival {
+			n, err := ledger.Trim(ctx, workerType, a.Before)
+			return arrival{event: machine.Trimmed{Count: n, Err: err}}
+		})
+	case machine.Allocate:
+		return w.allocate(a.Tenure)
+	case machine.Expire:
+		w.expire(a.Why)
+	case machine.Tell:
+		w.note(a.Note)
+	case machine.Halt:
+	}
+	return nil
+}
+
+// operate runs one ledger operation on a goroutine of its own, with a time-out
+// by the client's clock.
+func (w *WorkerLease) operate(f func(context.Context) arrival) {
+	c, timeout := w.client, w.machine.Timeout(w.state)
+	c.activity.add(1)
+	go func() {
+		ctx, cancel := c.clock.WithTimeout(w.ops, timeout)
+		defer cancel()
+		w.deliver(f(ctx))
+	}()
+}
+
+// sample asks the store for its time.
+func (w *WorkerLease) sample(ctx context.Context) ([]Event, error) {
+	sent := w.client.local()
+	stamp, err := w.client.ledger.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return w.sampled(stamp, sent)
+}
+
+// sampled puts a stamp on the time line.
+func (w *WorkerLease) sampled(stamp store.Stamp, sent time.Duration) ([]Event, error) {
+	received := w.client.local()
+	outcome, now := w.client.sample(stamp, sent, received)
+	switch outcome {
+	case timeline.Rejected:
+		return nil, fmt.Errorf("store time %s from %q is not plausible", store.Format(stamp.Time), stamp.Server)
+	case timeline.Jumped, timeline.ServerChanged:
+		return []Event{ClockJump{
+			Worker: w.label(), Server: stamp.Server, Contradiction: outcome == timeline.Jumped,
+			StoreTime: now.Mid(), Uncertainty: now.Uncertainty(),
+		}}, nil
+	default:
+		return []Event{ClockSample{
+			Worker: w.label(), Server: stamp.Server, RoundTrip: received - sent,
+			StoreTime: now.Mid(), Uncertainty: now.Uncertainty(),
+		}}, nil
+	}
+}
+
+// allocate starts the user's code, if store time is surely inside the window
+// right before.
+func (w *WorkerLease) allocate(t machine.Tenure) machine.Event {
+	h := w.newHold(t)
+	w.hold = h
+	begins := make(chan bool)
+	w.client.activity.add(1)
+	ctx := &watched{Context: h.ctx, waiting: func() { w.client.activity.add(-1) }}
+	go func() {
+		defer ctx.once.Do(ctx.waiting)
+		defer close(h.returned)
+		inside := h.valid()
+		begins <- inside
+		if !inside {
+			return
+		}
+		if err := guarded("LeaseAllocated", func() { w.callbacks.LeaseAllocated(ctx, h.lease) }); err != nil {
+			w.post(arrival{event: machine.Panicked{}, err: err})
+		}
+	}()
+	if !<-begins {
+		h.end(ErrLeaseExpired)
+		return machine.Skipped{}
+	}
+	h.watch()
+	return machine.Began{}
+}
+
+// expire ends the user's code: the context first, then LeaseExpired.
+func (w *WorkerLease) expire(why machine.Reason) {
+	h := w.hold
+	h.end(causes[why])
+	w.client.activity.add(1)
+	go func() {
+		var err error
+		if w.callbacks.LeaseExpired != nil {
+			err = guarded("LeaseExpired", func() { w.callbacks.LeaseExpired(h.lease, reason(why)) })
+		}
+		<-h.returned
+		w.deliver(arrival{event: machine.Returned{}, err: err})
+	}()
+}
+
+// report tells Callbacks.Error, and Status, of a trouble.
+func (w *WorkerLease) report(err error) {
+	if err == nil {
+		return
+	}
+	w.mu.Lock()
+	w.status.LastError = err
+	w.mu.Unlock()
+	if w.callbacks.Error != nil {
+		w.callbacks.Error(err)
+	}
+}

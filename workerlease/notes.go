@@ -1,0 +1,92 @@
+package workerlease
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
+)
+
+func (w *WorkerLease) label() Worker {
+	return Worker{WorkerType: w.options.WorkerType, InstanceID: w.options.InstanceID}
+}
+
+// tell tells the observer.
+func (w *WorkerLease) tell(e Event) {
+	if j, ok := e.(ClockJump); ok && j.Contradiction {
+		w.report(fmt.Errorf("%s: %w: server %s now says %s",
+			w.options.WorkerType, ErrClockJumped, j.Server, store.Format(j.StoreTime)))
+	}
+	if w.client.observer != nil {
+		w.client.observer.Observe(e)
+	}
+}
+
+// note turns what the machine tells into events, counts and errors.
+func (w *WorkerLease) note(n machine.Note) {
+	me, now := w.label(), w.now()
+	switch n.What {
+	case machine.Claimed, machine.Joined:
+		w.tell(Claimed{
+			Worker: me, Slot: n.Slot, Seq: n.Record.Seq, Token: n.Record.Token,
+			Joined: n.What == machine.Joined, Early: n.Slot.Start.Sub(now.Mid()),
+		})
+	case machine.Lost:
+		w.count(func(s *Status) { s.Lost++ })
+		w.tell(Lost{Worker: me, Slot: n.Slot, Holder: n.Record, Inversion: n.Record.Priority > w.options.Priority})
+	case machine.Allocated:
+		w.count(func(s *Status) { s.Allocated++ })
+		w.tell(Allocated{Worker: me, Lease: w.hold.lease, Late: now.Mid().Sub(n.Slot.Start)})
+	case machine.Expired:
+		w.tell(Expired{Worker: me, Lease: w.hold.lease, Why: reason(n.Why)})
+	case machine.Missed:
+		w.count(func(s *Status) { s.Missed++ })
+		w.tell(Missed{Worker: me, Slot: n.Slot, Until: n.Until, Why: reason(n.Why)})
+	case machine.Released:
+		w.tell(Released{Worker: me, Slot: n.Slot, Seq: n.Record.Seq, At: n.Record.WindowStart})
+	case machine.Overrun:
+		w.tell(Overrun{Worker: me, Slot: n.Slot})
+	case machine.Conflict:
+		w.tell(Conflict{Worker: me, Seq: n.Record.Seq})
+	case machine.Unknown:
+		w.report(fmt.Errorf("%s: append seq %d: outcome unknown: %w", w.options.WorkerType, n.Record.Seq, n.Err))
+		if !w.throttled(machine.Appending, n.Err) {
+			w.tell(Unknown{Worker: me, Seq: n.Record.Seq, Err: n.Err})
+		}
+	case machine.Failed:
+		w.report(fmt.Errorf("%s: %s: %w", w.options.WorkerType, n.Op, n.Err))
+		if !w.throttled(n.Op, n.Err) {
+			w.tell(StoreFailed{Worker: me, Operation: n.Op.String(), Err: n.Err})
+		}
+	case machine.Cleared:
+		w.tell(Trimmed{Worker: me, Count: n.Count})
+	case machine.Poison:
+		w.report(fmt.Errorf("%s: seq %d can't be obeyed: %w", w.options.WorkerType, n.Record.Seq, n.Err))
+		w.tell(Poison{Worker: me, Seq: n.Record.Seq, Err: n.Err})
+	case machine.Reset:
+		w.tell(PoisonReset{Worker: me, Seq: n.Record.Seq, Reason: n.Record.Metadata})
+	case machine.Mismatch:
+		w.report(fmt.Errorf("%s: schedule mismatch: this worker has %q, %s has %q",
+			w.options.WorkerType, w.options.Schedule, n.Record.InstanceID, n.Record.Schedule))
+		w.tell(ScheduleMismatch{
+			Worker: me, Ours: w.options.Schedule.String(), Theirs: n.Record.Schedule, Holder: n.Record.InstanceID,
+		})
+	}
+}
+
+// throttled tells of a store that asks to come again later.
+func (w *WorkerLease) throttled(op machine.Op, err error) bool {
+	t, ok := errors.AsType[*store.ThrottledError](err)
+	if !ok {
+		return false
+	}
+	w.tell(Throttled{Worker: w.label(), Operation: op.String(), RetryAfter: t.RetryAfter, Err: err})
+	return true
+}
+
+func (w *WorkerLease) count(f func(*Status)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f(&w.status)
+}

@@ -1,0 +1,167 @@
+package workerlease
+
+import (
+	"time"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+)
+
+// Observer is told of everything that happens to workers. Observe is called on
+// the worker's goroutine, in order, and must return quickly; a lease's context
+// ends on time all the same. An observer of a client with several workers must
+// be safe for concurrent use.
+type Observer interface {
+	Observe(e Event)
+}
+
+// ObserverFunc is a function as an Observer.
+type ObserverFunc func(Event)
+
+// Observe calls f.
+func (f ObserverFunc) Observe(e Event) { f(e) }
+
+// observers tells several.
+type observers []Observer
+
+func (o observers) Observe(e Event) {
+	for _, each := range o {
+		each.Observe(e)
+	}
+}
+
+// Event is something that happened, as a value: one of the types below.
+type Event interface {
+	// Of is the worker that it happened to.
+	Of() Worker
+}
+
+// Worker names a worker in events.
+type Worker struct {
+	WorkerType string
+	InstanceID string
+}
+
+// Of returns the worker itself.
+func (w Worker) Of() Worker { return w }
+
+// The events. All times are store time.
+type (
+	// Claimed: the worker, or another of its group (Joined), won a slot.
+	Claimed struct {
+		Worker
+		Slot   slots.Slot
+		Seq    int64
+		Token  int64
+		Joined bool
+		// Early is how long before the boundary it was known.
+		Early time.Duration
+	}
+	// Lost: another worker has the slot.
+	Lost struct {
+		Worker
+		Slot   slots.Slot
+		Holder store.Record
+		// Inversion says that the holder's priority is lower than this worker's,
+		// which was alive: its claim came later than one step.
+		Inversion bool
+	}
+	// Allocated: LeaseAllocated is being called.
+	Allocated struct {
+		Worker
+		Lease Lease
+		// Late is how long after the start of the slot, by the best guess.
+		Late time.Duration
+	}
+	// Expired: the context was cancelled and LeaseExpired is being called.
+	Expired struct {
+		Worker
+		Lease Lease
+		Why   Reason
+	}
+	// Missed: slots passed that this worker wanted, and it doesn't know of a
+	// holder: all from Slot to Until.
+	Missed struct {
+		Worker
+		Slot  slots.Slot
+		Until time.Time
+		Why   Reason
+	}
+	// Released: what was left of a lease is free for others.
+	Released struct {
+		Worker
+		Slot slots.Slot
+		Seq  int64
+		At   time.Time
+	}
+	// Overrun: the window ended and the user's code has not returned.
+	Overrun struct {
+		Worker
+		Slot slots.Slot
+	}
+	// Conflict: an append found its key taken. Another was faster, or a driver
+	// retried: what stands at the key decides.
+	Conflict struct {
+		Worker
+		Seq int64
+	}
+	// Unknown: an append failed in a way that leaves open whether it was applied.
+	Unknown struct {
+		Worker
+		Seq int64
+		Err error
+	}
+	// Throttled: the store asks to come again later.
+	Throttled struct {
+		Worker
+		Operation  string
+		RetryAfter time.Duration
+		Err        error
+	}
+	// StoreFailed: a ledger operation other than an append failed.
+	StoreFailed struct {
+		Worker
+		Operation string
+		Err       error
+	}
+	// ClockSample: the store told its time.
+	ClockSample struct {
+		Worker
+		Server      string
+		RoundTrip   time.Duration
+		StoreTime   time.Time
+		Uncertainty time.Duration
+	}
+	// ClockJump: the store's time contradicts what was known (Contradiction), so
+	// that a held lease ends at once, or another server told it.
+	ClockJump struct {
+		Worker
+		Server        string
+		Contradiction bool
+		StoreTime     time.Time
+		Uncertainty   time.Duration
+	}
+	// Trimmed: old records were deleted.
+	Trimmed struct {
+		Worker
+		Count int
+	}
+	// Poison: the newest record can't be obeyed, or (Seq 0) a key can't be read.
+	Poison struct {
+		Worker
+		Seq int64
+		Err error
+	}
+	// PoisonReset: poison was superseded.
+	PoisonReset struct {
+		Worker
+		Seq    int64
+		Reason string
+	}
+	// ScheduleMismatch: another worker of the type has another schedule.
+	ScheduleMismatch struct {
+		Worker
+		Ours, Theirs string
+		Holder       string
+	}
+)

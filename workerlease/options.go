@@ -1,0 +1,198 @@
+package workerlease
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/slotlease/slotlease/priority"
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
+)
+
+// Options of a worker. Only WorkerType is required: the zero value of every
+// other field is its default.
+type Options struct {
+	// WorkerType is what is competed for: 1 to 63 of A-Z a-z 0-9 . _ - and the
+	// first a letter or a digit. All workers of a type should have the same
+	// schedule; if they differ, they stay exclusive all the same, and it is
+	// reported.
+	WorkerType string
+
+	// InstanceID labels this worker in records and logs. At most 256 bytes.
+	// Default: host-pid-xxxx. It is a label only: two workers with one InstanceID
+	// are still two workers.
+	InstanceID string
+
+	// Group makes workers share a lease on purpose: when one of a group wins a
+	// slot, all of it are allocated, with one token; a member that starts in
+	// mid-slot joins at once; nobody ever releases the group's lease. At most 256
+	// bytes. Default: no group.
+	Group string
+
+	// Priority is 0 (the highest, the default) to 7. A lower priority gets its
+	// turn one step later, all of them before the boundary.
+	Priority int
+
+	// TieBreak orders workers of one priority: Sticky (the default, the holder of
+	// the slot before goes first), Rotate (it goes last) or Random.
+	TieBreak priority.TieBreak
+
+	// LeaseInterval is the length of the slots, aligned to the clock: whole
+	// milliseconds, 100 ms to 366 days. Default: 5 min. Not with Schedule.
+	LeaseInterval time.Duration
+
+	// Schedule cuts time into slots another way, as slots.Cron does. Not with
+	// LeaseInterval.
+	Schedule slots.Schedule
+
+	// JoinMidSlot makes a worker claim what is left of the slot in which it
+	// starts, if nobody has it. Default: it waits for the next boundary.
+	JoinMidSlot bool
+
+	// Lead is how long before a boundary claims open: at most 5 min, and never
+	// more than half of the slot before. Default: a quarter of the slot before, at
+	// most 10 s.
+	Lead time.Duration
+
+	// Step is the distance between the turns of two priorities. Default: a tenth
+	// of Lead. It is widened when the store is slow or its time uncertain, and
+	// narrowed so that the last turn comes before the boundary.
+	Step time.Duration
+
+	// Margin is how long before the end of a window work stops, on top of the
+	// uncertainty of store time. At least 10 ms and less than half a slot. Default:
+	// a hundredth of the shortest slot, at most 250 ms.
+	Margin time.Duration
+
+	// Retention is how long records are kept; at least 2 h. Default: 24 h. The
+	// newest 100 are kept however old.
+	Retention time.Duration
+
+	// Metadata is stored with each claim, for people to read: at most 8 KiB.
+	Metadata string
+}
+
+// DefaultRetention is how long records are kept by default.
+const DefaultRetention = 24 * time.Hour
+
+const (
+	minMargin = 10 * time.Millisecond
+	maxMargin = 250 * time.Millisecond
+)
+
+// filled returns the options with defaults in place, or all that is wrong.
+func (o Options) filled() (Options, error) {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+
+	if err := store.CheckWorkerType(o.WorkerType); err != nil {
+		errs = append(errs, fmt.Errorf("WorkerType: %w", err))
+	}
+	for _, l := range []struct {
+		field, value string
+		most         int
+	}{{"InstanceID", o.InstanceID, 256}, {"Group", o.Group, 256}, {"Metadata", o.Metadata, store.MaxMetadata}} {
+		if len(l.value) > l.most {
+			bad("%s: has %d bytes: at most %d allowed", l.field, len(l.value), l.most)
+		}
+		if i := strings.IndexByte(l.value, 0); i >= 0 {
+			bad("%s: has a NUL at byte %d: not allowed", l.field, i)
+		}
+	}
+	if o.Priority < priority.Highest || o.Priority > priority.Lowest {
+		bad("Priority: is %d: must be %d (highest) … %d", o.Priority, priority.Highest, priority.Lowest)
+	}
+	if o.TieBreak < priority.Sticky || o.TieBreak > priority.Random {
+		bad("TieBreak: is %d: must be Sticky, Rotate or Random", int(o.TieBreak))
+	}
+	if o.Schedule == nil {
+		interval := o.LeaseInterval
+		if interval == 0 {
+			interval = slots.DefaultInterval
+		}
+		s, err := slots.Every(interval)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("LeaseInterval: %w", err))
+		}
+		o.Schedule = s
+	} else if o.LeaseInterval != 0 {
+		bad("LeaseInterval: is %v, and Schedule is %q: set only one of them", o.LeaseInterval, o.Schedule)
+	}
+	if o.Schedule != nil {
+		errs = append(errs, o.fillMargin())
+	}
+	if o.Lead < 0 || o.Lead > priority.MaxLead {
+		bad("Lead: is %v: must be 0 (default) … %v", o.Lead, priority.MaxLead)
+	}
+	if o.Step < 0 || o.Step > priority.MaxLead {
+		bad("Step: is %v: must be 0 (default) … %v", o.Step, priority.MaxLead)
+	}
+	switch {
+	case o.Retention == 0:
+		o.Retention = DefaultRetention
+	case o.Retention < machine.MinRetention:
+		bad("Retention: is %v: must be 0 (default) or at least %v", o.Retention, machine.MinRetention)
+	}
+	if o.InstanceID == "" {
+		o.InstanceID = defaultInstanceID()
+	}
+	return o, errors.Join(errs...)
+}
+
+// fillMargin sets the default margin, or says what is wrong with the given one.
+func (o *Options) fillMargin() error {
+	shortest := shortestSlot(o.Schedule)
+	switch {
+	case o.Margin == 0:
+		o.Margin = min(max(shortest/100, minMargin), maxMargin)
+	case o.Margin < minMargin || o.Margin >= shortest/2:
+		return fmt.Errorf("Margin: is %v: must be 0 (default), or at least %v and less than half of the shortest slot (%v)",
+			o.Margin, minMargin, shortest)
+	}
+	return nil
+}
+
+// shortestSlot looks at slots of one typical stretch of time, the same for every
+// worker: enough for all of a week of any cron schedule that fires hourly.
+func shortestSlot(s slots.Schedule) time.Duration {
+	shortest := time.Duration(1<<63 - 1)
+	n := 0
+	for slot := range slots.Upcoming(s, time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)) {
+		shortest = min(shortest, slot.Length())
+		if n++; n == 200 {
+			break
+		}
+	}
+	return shortest
+}
+
+func (o Options) machine() machine.Machine {
+	return machine.Machine{Config: machine.Config{
+		Rules:      machine.Standard,
+		WorkerType: o.WorkerType, InstanceID: o.InstanceID, Group: o.Group,
+		Priority: o.Priority, TieBreak: o.TieBreak, Schedule: o.Schedule,
+		Lead: o.Lead, Step: o.Step, Margin: o.Margin, JoinMidSlot: o.JoinMidSlot,
+		Retention: o.Retention, Metadata: o.Metadata,
+		Worker: store.Worker{Host: host(), PID: os.Getpid(), Version: Version()},
+	}}
+}
+
+func host() string {
+	h, err := os.Hostname()
+	if err != nil || h == "" {
+		return "unknown"
+	}
+	return h[:min(len(h), 200)]
+}
+
+func defaultInstanceID() string {
+	var b [2]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return fmt.Sprintf("%s-%d-%s", host(), os.Getpid(), hex.EncodeToString(b[:]))
+}

@@ -1,0 +1,40 @@
+package workerlease
+
+import "github.com/slotlease/slotlease/workerlease/internal/machine"
+
+// Reason says why a lease ended, or why a slot was missed.
+type Reason string
+
+// Why a lease ended.
+const (
+	// WindowEnded is the normal end: the last safe moment of the window.
+	WindowEnded Reason = "window ended"
+	// Stopped: StopLeasing was called, or the context of StartLeasing ended.
+	Stopped Reason = "stopped"
+	// ClockJumped: the store's clock, or the local one, jumped.
+	ClockJumped Reason = "clock jumped"
+	// Panicked: LeaseAllocated panicked.
+	Panicked Reason = "panicked"
+)
+
+// Why a slot was missed.
+const (
+	// Unreachable: the store didn't answer in time.
+	Unreachable Reason = "store unreachable"
+	// TooLate: too little was left of the slot, or the process slept through it.
+	TooLate Reason = "too late"
+	// Overrunning: the code of an earlier slot had not returned.
+	Overrunning Reason = "overrun"
+	// Poisoned: the newest record of the ledger can't be obeyed.
+	Poisoned Reason = "poison"
+)
+
+// causes are the ends of a lease as causes of its context.
+var causes = map[machine.Reason]error{
+	machine.WindowEnded:  ErrLeaseExpired,
+	machine.Stopping:     ErrStopped,
+	machine.ClockJumped:  ErrClockJumped,
+	machine.CodePanicked: ErrPanicked,
+}
+
+func reason(r machine.Reason) Reason { return Reason(r.String()) }

@@ -1,0 +1,186 @@
+package workerlease
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
+)
+
+// WorkerLease is a worker that takes part in leasing. It is safe for concurrent
+// use.
+type WorkerLease struct {
+	client    *Client
+	options   Options
+	callbacks Callbacks
+	machine   machine.Machine
+	base      context.Context // the values of StartLeasing's context, without its end
+	unhook    func() bool
+
+	events    chan arrival
+	wake      chan struct{}
+	done      chan struct{}
+	stopping  sync.Once
+	givingUp  sync.Once
+	ops       context.Context // ends when leasing is given up
+	cancelOps context.CancelFunc
+
+	settled atomic.Int64 // the machine's settled epoch
+
+	// Of the worker's goroutine only.
+	state machine.State
+	hold  *hold
+
+	mu     sync.Mutex
+	status Status
+}
+
+func (c *Client) newWorker(ctx context.Context, o Options, cb Callbacks) *WorkerLease {
+	w := &WorkerLease{
+		client: c, options: o, callbacks: cb, machine: o.machine(),
+		base:   context.WithoutCancel(ctx),
+		events: make(chan arrival, 8), wake: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+	w.ops, w.cancelOps = context.WithCancel(context.Background())
+	at := c.moment(0)
+	w.state = machine.Start(at.Epoch, at.Jumps)
+	w.settled.Store(int64(at.Epoch))
+	w.status = Status{WorkerType: o.WorkerType, InstanceID: o.InstanceID}
+	return w
+}
+
+// Client returns the client that the worker belongs to.
+func (w *WorkerLease) Client() *Client { return w.client }
+
+// Done is closed when the worker has stopped: both callbacks have returned, and
+// nothing of it runs any more.
+func (w *WorkerLease) Done() <-chan struct{} { return w.done }
+
+// now contains store time.
+func (w *WorkerLease) now() timeline.Interval {
+	return w.client.interval(int(w.settled.Load()))
+}
+
+// StopLeasing ends leasing: it cancels the lease's context, calls LeaseExpired,
+// waits for both callbacks, and then releases what is left of the lease, so that
+// the next slot is free for others. It may be called more than once, but not
+// from a callback: it would wait for itself.
+//
+// When ctx ends first, StopLeasing returns its cause and says what it was
+// waiting for. The worker then starts no more ledger operations, and ends when
+// the user's code has returned; an unreleased lease runs out by itself.
+func (w *WorkerLease) StopLeasing(ctx context.Context) error {
+	w.stopping.Do(func() { w.post(arrival{event: machine.Stop{}}) })
+	select {
+	case <-w.done:
+		return nil
+	case <-ctx.Done():
+	}
+	select {
+	case <-w.done:
+		return nil
+	default:
+	}
+	w.givingUp.Do(func() {
+		w.cancelOps()
+		w.post(arrival{event: machine.GiveUp{}})
+	})
+	what := "the lease may not have been released"
+	if s := w.Status(); s.Running {
+		what = "the callbacks have not returned"
+	}
+	return fmt.Errorf("stop leasing %q: %w: %s", w.options.WorkerType, context.Cause(ctx), what)
+}
+
+// Status is what a worker is doing, as of its last step.
+type Status struct {
+	WorkerType string
+	InstanceID string
+	// Holding says that a lease is held; Lease is it.
+	Holding bool
+	Lease   Lease
+	// Running says that a callback has not returned; Overrunning, that the lease
+	// is over all the same, so that nothing more is claimed.
+	Running, Overrunning bool
+	// Won is the slot that is won but has not begun; zero if there is none.
+	Won slots.Slot
+	// Contending is the slot that the worker tries to win, or waits for.
+	Contending slots.Slot
+	// Stopped says that the worker has ended.
+	Stopped bool
+
+	// StoreTime is the best guess of store time when Status was called, and
+	// Uncertainty how far it may be off; zero while nothing is known.
+	StoreTime   time.Time
+	Uncertainty time.Duration
+	// SampleAge is how old the newest sample of store time is.
+	SampleAge time.Duration
+
+	// Failures counts ledger operations that failed in a row; LastError is the
+	// newest of all errors, nil if there was none.
+	Failures  int
+	LastError error
+	// Allocated, Lost and Missed count slots: with the lease, won by others,
+	// and undecided when they had passed.
+	Allocated, Lost, Missed int
+}
+
+// Healthy reports whether the worker does what it should: it is not stopped, its
+// user code doesn't overrun, and the store has not just failed three times in a
+// row. Holding no lease is healthy.
+func (s Status) Healthy() bool { return !s.Stopped && !s.Overrunning && s.Failures < 3 }
+
+// String is one line for a person.
+func (s Status) String() string {
+	parts := []string{s.WorkerType, s.InstanceID}
+	switch {
+	case s.Stopped:
+		parts = append(parts, "stopped")
+	case s.Holding:
+		parts = append(parts, "holding "+s.Lease.Slot.String())
+	case s.Overrunning:
+		parts = append(parts, "overrunning")
+	default:
+		parts = append(parts, "waiting for "+s.Contending.String())
+	}
+	if s.Failures > 0 {
+		parts = append(parts, fmt.Sprintf("%d failures: %v", s.Failures, s.LastError))
+	}
+	return strings.Join(parts, ": ")
+}
+
+// Status tells what the worker is doing.
+func (w *WorkerLease) Status() Status {
+	w.mu.Lock()
+	s := w.status
+	w.mu.Unlock()
+	if now := w.now(); now.Known() {
+		s.StoreTime, s.Uncertainty = now.Mid(), now.Uncertainty()
+		w.client.mu.Lock()
+		s.SampleAge = w.client.line.Age(w.client.local())
+		w.client.mu.Unlock()
+	}
+	return s
+}
+
+// publish makes the state visible to Status.
+func (w *WorkerLease) publish() {
+	s := w.state
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := &w.status
+	t.Holding, t.Lease = !s.Held.IsZero(), Lease{}
+	if t.Holding && w.hold != nil {
+		t.Lease = w.hold.lease
+	}
+	t.Running, t.Overrunning = s.Running, s.Running && s.Held.IsZero() && s.Overran
+	t.Won, t.Contending = s.Next.Slot, s.Slot
+	t.Failures = s.Failures
+	t.Stopped = s.Stage == machine.Halted
+}
