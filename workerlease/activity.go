@@ -6,22 +6,27 @@ import (
 	"time"
 )
 
-// activity counts what a client is doing, so that a test with a fake clock can
-// know when all that had to happen at a moment has happened.
+// activity counts what a client's workers are doing, so that a test with a fake
+// clock can know when all that had to happen at a moment has happened.
 type activity struct {
 	mu      sync.Mutex
-	busy    int
-	workers map[*WorkerLease]time.Time // what each waits for; zero: it doesn't wait
+	workers map[*WorkerLease]*doing
 	changed chan struct{}
+}
+
+// doing is what goes on for one worker. It is forgotten when the worker leaves.
+type doing struct {
+	until time.Time // what the worker waits for; zero: it doesn't wait
+	busy  int       // operations, events on their way, user code that is expected to return
 }
 
 func (a *activity) join(w *WorkerLease) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.workers == nil {
-		a.workers = map[*WorkerLease]time.Time{}
+		a.workers = map[*WorkerLease]*doing{}
 	}
-	a.workers[w] = time.Time{}
+	a.workers[w] = &doing{}
 }
 
 func (a *activity) leave(w *WorkerLease) {
@@ -36,17 +41,46 @@ func (a *activity) leave(w *WorkerLease) {
 func (a *activity) park(w *WorkerLease, until time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.workers[w] = until
+	if d := a.workers[w]; d != nil {
+		d.until = until
+	}
 	a.wakeLocked()
 }
 
-// add counts things under way: operations, events on their way to a worker,
-// user code that is expected to return.
-func (a *activity) add(n int) {
+// add counts things under way for a worker.
+func (a *activity) add(w *WorkerLease, n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.busy += n
+	if d := a.workers[w]; d != nil {
+		d.busy += n
+	}
 	a.wakeLocked()
+}
+
+// nudge makes a worker look at everything again. It never blocks.
+func (a *activity) nudge(w *WorkerLease) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if d := a.workers[w]; d != nil {
+		a.nudgeLocked(w, d)
+	}
+}
+
+// nudgeAll is nudge for all workers.
+func (a *activity) nudgeAll() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for w, d := range a.workers {
+		a.nudgeLocked(w, d)
+	}
+}
+
+func (a *activity) nudgeLocked(w *WorkerLease, d *doing) {
+	select {
+	case w.wake <- struct{}{}:
+		d.busy++
+	default:
+	}
 }
 
 func (a *activity) wakeLocked() {
@@ -60,11 +94,11 @@ func (a *activity) wakeLocked() {
 func (a *activity) quiet(now time.Time) (next time.Time, ok bool, changed <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	ok = a.busy == 0
-	for _, until := range a.workers {
-		ok = ok && until.After(now)
-		if next.IsZero() || until.Before(next) {
-			next = until
+	ok = true
+	for _, d := range a.workers {
+		ok = ok && d.busy == 0 && d.until.After(now)
+		if next.IsZero() || d.until.Before(next) {
+			next = d.until
 		}
 	}
 	if !ok && a.changed == nil {

@@ -141,12 +141,18 @@ func (c *Client) moment(settled int) machine.Moment {
 	return m
 }
 
-// sample adds a stamp to the time line and says what it did.
+// sample adds a stamp to the time line and says what it did. If that made the
+// interval wider, all workers must look at it: what they wait for, the end of a
+// lease above all, may have come nearer.
 func (c *Client) sample(s store.Stamp, sent, received time.Duration) (timeline.Outcome, timeline.Interval) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	outcome := c.line.Add(s, sent, received)
-	return outcome, c.line.At(received, c.line.Epoch())
+	now := c.line.At(received, c.line.Epoch())
+	c.mu.Unlock()
+	if outcome == timeline.Jumped || outcome == timeline.ServerChanged {
+		c.activity.nudgeAll()
+	}
+	return outcome, now
 }
 
 // after calls f on a goroutine of its own after d of the client's clock, unless

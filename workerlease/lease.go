@@ -100,9 +100,13 @@ func (h *hold) watch() {
 		return
 	}
 	if !h.inside() {
+		cause := ErrLeaseExpired
+		if h.w.client.jumps() != h.jumps {
+			cause = ErrClockJumped
+		}
 		h.ended = true
-		h.cancel(ErrLeaseExpired)
-		h.w.nudge()
+		h.cancel(cause)
+		h.w.client.activity.nudge(h.w)
 		return
 	}
 	d := max(h.remaining(), time.Millisecond)

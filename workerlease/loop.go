@@ -64,18 +64,21 @@ func (w *WorkerLease) step(e machine.Event) {
 func (w *WorkerLease) wait() arrival {
 	c := w.client
 	d := w.delay()
-	c.activity.park(w, c.clock.Now().Add(d))
+	// Armed first: whoever sees that the worker waits may move a fake clock.
 	timer := c.clock.Timer(d)
 	defer timer.Stop()
+	c.activity.park(w, c.clock.Now().Add(d))
 	select {
 	case a := <-w.events:
 		c.activity.park(w, time.Time{})
-		c.activity.add(-1)
+		c.activity.add(w, -1)
 		return a
 	case <-w.wake:
+		c.activity.park(w, time.Time{})
+		c.activity.add(w, -1)
 	case <-timer.C:
+		c.activity.park(w, time.Time{})
 	}
-	c.activity.park(w, time.Time{})
 	return arrival{event: machine.Wake{}}
 }
 
@@ -99,7 +102,7 @@ func (w *WorkerLease) delay() time.Duration {
 
 // post sends an event to the worker's goroutine, unless that has ended.
 func (w *WorkerLease) post(a arrival) {
-	w.client.activity.add(1)
+	w.client.activity.add(w, 1)
 	w.deliver(a)
 }
 
@@ -108,15 +111,7 @@ func (w *WorkerLease) deliver(a arrival) {
 	select {
 	case w.events <- a:
 	case <-w.done:
-		w.client.activity.add(-1)
-	}
-}
-
-// nudge makes the worker look at everything again. It never blocks.
-func (w *WorkerLease) nudge() {
-	select {
-	case w.wake <- struct{}{}:
-	default:
+		w.client.activity.add(w, -1)
 	}
 }
 
@@ -170,7 +165,7 @@ func (w *WorkerLease) perform(a machine.Action) machine.Event {
 // by the client's clock.
 func (w *WorkerLease) operate(f func(context.Context) arrival) {
 	c, timeout := w.client, w.machine.Timeout(w.state)
-	c.activity.add(1)
+	c.activity.add(w, 1)
 	go func() {
 		ctx, cancel := c.clock.WithTimeout(w.ops, timeout)
 		defer cancel()
@@ -214,8 +209,8 @@ func (w *WorkerLease) allocate(t machine.Tenure) machine.Event {
 	h := w.newHold(t)
 	w.hold = h
 	begins := make(chan bool)
-	w.client.activity.add(1)
-	ctx := &watched{Context: h.ctx, waiting: func() { w.client.activity.add(-1) }}
+	w.client.activity.add(w, 1)
+	ctx := &watched{Context: h.ctx, waiting: func() { w.client.activity.add(w, -1) }}
 	go func() {
 		defer ctx.once.Do(ctx.waiting)
 		defer close(h.returned)
@@ -225,7 +220,7 @@ func (w *WorkerLease) allocate(t machine.Tenure) machine.Event {
 			return
 		}
 		if err := guarded("LeaseAllocated", func() { w.callbacks.LeaseAllocated(ctx, h.lease) }); err != nil {
-			w.post(arrival{event: machine.Panicked{}, err: err})
+			w.post(arrival{event: machine.Panicked{}, tell: w.panicked(h, err), err: err})
 		}
 	}()
 	if !<-begins {
@@ -240,14 +235,17 @@ func (w *WorkerLease) allocate(t machine.Tenure) machine.Event {
 func (w *WorkerLease) expire(why machine.Reason) {
 	h := w.hold
 	h.end(causes[why])
-	w.client.activity.add(1)
+	w.client.activity.add(w, 1)
 	go func() {
 		var err error
+		// Deferred, since user code may end its goroutine.
+		defer func() {
+			<-h.returned
+			w.deliver(arrival{event: machine.Returned{}, tell: w.panicked(h, err), err: err})
+		}()
 		if w.callbacks.LeaseExpired != nil {
 			err = guarded("LeaseExpired", func() { w.callbacks.LeaseExpired(h.lease, reason(why)) })
 		}
-		<-h.returned
-		w.deliver(arrival{event: machine.Returned{}, err: err})
 	}()
 }
 

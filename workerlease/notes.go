@@ -3,7 +3,9 @@ package workerlease
 import (
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
@@ -41,7 +43,8 @@ func (w *WorkerLease) note(n machine.Note) {
 	case machine.Expired:
 		w.tell(Expired{Worker: me, Lease: w.hold.lease, Why: reason(n.Why)})
 	case machine.Missed:
-		w.count(func(s *Status) { s.Missed++ })
+		missed := w.between(n.Slot.Start, n.Until)
+		w.count(func(s *Status) { s.Missed += missed })
 		w.tell(Missed{Worker: me, Slot: n.Slot, Until: n.Until, Why: reason(n.Why)})
 	case machine.Released:
 		w.tell(Released{Worker: me, Slot: n.Slot, Seq: n.Record.Seq, At: n.Record.WindowStart})
@@ -89,4 +92,25 @@ func (w *WorkerLease) count(f func(*Status)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f(&w.status)
+}
+
+// between counts the slots that start in [from, to), as far as that is quick.
+func (w *WorkerLease) between(from, to time.Time) int {
+	const enough = 10_000
+	n := 0
+	for slot := range slots.Upcoming(w.options.Schedule, from.Add(-1)) {
+		if !slot.Start.Before(to) || n == enough {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// panicked is what is told of a callback that panicked, if err says so.
+func (w *WorkerLease) panicked(h *hold, err error) []Event {
+	if err == nil {
+		return nil
+	}
+	return []Event{Panic{Worker: w.label(), Slot: h.lease.Slot, Err: err}}
 }

@@ -99,6 +99,12 @@ type (
 		Worker
 		Slot slots.Slot
 	}
+	// Panic: a callback panicked. Err says which, and has the value and the stack.
+	Panic struct {
+		Worker
+		Slot slots.Slot
+		Err  error
+	}
 	// Conflict: an append found its key taken. Another was faster, or a driver
 	// retried: what stands at the key decides.
 	Conflict struct {

@@ -84,6 +84,9 @@ const DefaultRetention = 24 * time.Hour
 const (
 	minMargin = 10 * time.Millisecond
 	maxMargin = 250 * time.Millisecond
+
+	// maxSchedule is what a record has room for.
+	maxSchedule = 512
 )
 
 // filled returns the options with defaults in place, or all that is wrong.
@@ -125,6 +128,9 @@ func (o Options) filled() (Options, error) {
 		bad("LeaseInterval: is %v, and Schedule is %q: set only one of them", o.LeaseInterval, o.Schedule)
 	}
 	if o.Schedule != nil {
+		if n := len(o.Schedule.String()); n > maxSchedule {
+			bad("Schedule: its text has %d bytes: at most %d allowed", n, maxSchedule)
+		}
 		errs = append(errs, o.fillMargin())
 	}
 	if o.Lead < 0 || o.Lead > priority.MaxLead {

@@ -95,7 +95,11 @@ func (w *WorkerLease) StopLeasing(ctx context.Context) error {
 	if s := w.Status(); s.Running {
 		what = "the callbacks have not returned"
 	}
-	return fmt.Errorf("stop leasing %q: %w: %s", w.options.WorkerType, context.Cause(ctx), what)
+	cause := context.Cause(ctx)
+	if cause == nil {
+		cause = ctx.Err() // contexts of a fake clock know no cause
+	}
+	return fmt.Errorf("stop leasing %q: %w: %s", w.options.WorkerType, cause, what)
 }
 
 // Status is what a worker is doing, as of its last step.
@@ -175,8 +179,8 @@ func (w *WorkerLease) publish() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := &w.status
-	t.Holding, t.Lease = !s.Held.IsZero(), Lease{}
-	if t.Holding && w.hold != nil {
+	t.Holding, t.Lease = w.hold != nil && !s.Held.IsZero() && w.hold.tenure == s.Held, Lease{}
+	if t.Holding {
 		t.Lease = w.hold.lease
 	}
 	t.Running, t.Overrunning = s.Running, s.Running && s.Held.IsZero() && s.Overran

@@ -7,9 +7,10 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// LogTo returns an observer that logs. What needs attention (missed slots,
-// overruns, clock jumps, poison, mismatches) is a warning; what happens once per
-// slot is information; the rest is for debugging.
+// LogTo returns an observer that logs. A panic of user code is an error; what
+// needs attention (missed slots, overruns, a failing store, clock jumps, poison,
+// mismatches) is a warning; what happens to leases is information; the rest is
+// for debugging.
 func LogTo(l *zap.Logger) Observer { return zapObserver{l} }
 
 type zapObserver struct{ log *zap.Logger }
@@ -55,6 +56,8 @@ func entry(e Event) (zapcore.Level, string, []zap.Field) {
 		}
 	case Overrun:
 		return zap.WarnLevel, "callback overruns its lease", f{zap.Stringer("slot", e.Slot)}
+	case Panic:
+		return zap.ErrorLevel, "callback panicked", f{zap.Stringer("slot", e.Slot), zap.Error(e.Err)}
 	case Conflict:
 		return zap.DebugLevel, "append conflict", f{zap.Int64("seq", e.Seq)}
 	case Unknown:

@@ -1,0 +1,121 @@
+package priority
+
+import (
+	"math/bits"
+	"time"
+)
+
+// The priorities, from the one that claims first to the one that claims last.
+const (
+	Highest = 0
+	Lowest  = 7
+)
+
+const (
+	// MaxLead is how long before a boundary claims open at most.
+	MaxLead = 5 * time.Minute
+	// DefaultLead is how long before a boundary claims open by default, if the
+	// slot before is long enough.
+	DefaultLead = 10 * time.Second
+)
+
+const (
+	// rungs is one for each priority.
+	rungs = Lowest - Highest + 1
+	// defaultSteps and leastSteps are how many steps make a lead, by default and
+	// at least. Both leave time behind the last rung for its claims to arrive.
+	defaultSteps = 10
+	leastSteps   = rungs + 1
+)
+
+// Lead is how long before a boundary claims open, for a slot that follows one of
+// length before. Want is the lead that is wished for; 0 (or less) means the
+// default, which is [DefaultLead], but at most before/4. The result is never more
+// than [MaxLead] or before/2, and never negative.
+func Lead(before, want time.Duration) time.Duration {
+	before = max(before, 0)
+	if want <= 0 {
+		return min(before/4, DefaultLead)
+	}
+	return min(want, before/2, MaxLead)
+}
+
+// Ladder is the rungs of one boundary: when, after claims open, each priority
+// may claim. Make it with NewLadder; all methods cope with any other value, too, by
+// taking a negative Lead or Step for 0 and a Step above Lead/9 for Lead/9.
+type Ladder struct {
+	// Lead is how long before the boundary the first rung starts.
+	Lead time.Duration
+	// Step is the distance from one rung to the next.
+	Step time.Duration
+}
+
+// NewLadder makes the ladder for a lead (see Lead; bounded to 0 … MaxLead).
+// Step is the distance between rungs that is wished for, 0 (or less) being lead/10.
+// Spread is how far apart two workers can be in acting at what each takes for one
+// instant: the uncertainty of their store time plus how long an append takes.
+// The step is at least 2×spread, so that a higher priority's claim has arrived
+// when a lower one looks, but at most lead/9, so that the last rung ends before
+// the boundary, with a step's time to spare. Should spread need more than that, the
+// order of priorities is no longer sure.
+func NewLadder(lead, step, spread time.Duration) Ladder {
+	lead = min(max(lead, 0), MaxLead)
+	widest := lead / leastSteps
+	if step <= 0 {
+		step = lead / defaultSteps
+	}
+	// Bounding spread first keeps its double from overflowing.
+	spread = min(max(spread, 0), widest)
+	return Ladder{Lead: lead, Step: min(max(step, 2*spread), widest)}
+}
+
+// Offset is how long after claims open (at boundary − Lead) a worker of priority p
+// may claim: p×Step, and its place within that rung. A p outside of Highest … Lowest
+// counts as the nearer of the two. Held says that this worker holds the slot
+// before. Draw is a random number, uniform over all 64 bits, which the worker
+// draws anew for each boundary; a larger draw never makes an earlier place.
+//
+//   - [Sticky]: the holder at the rung's start, the others spread over its last
+//     three quarters.
+//   - [Rotate]: the others spread over the rung's first three quarters, the holder
+//     in the middle of the last one.
+//   - [Random]: all spread over the rung.
+//
+// Any other tie-break counts as Sticky. The result is in [p×Step, (p+1)×Step), or
+// p×Step if Step is 0.
+func (l Ladder) Offset(p int, tie TieBreak, held bool, draw uint64) time.Duration {
+	step := l.step()
+	rung := time.Duration(min(max(p, Highest), Lowest)) * step
+	switch {
+	case tie == Random:
+		return rung + spreadOver(step, draw)
+	case tie == Rotate && held:
+		return rung + step - (step+7)/8
+	case tie == Rotate:
+		return rung + spreadOver(step-step/4, draw)
+	case held:
+		return rung
+	default:
+		return rung + step/4 + spreadOver(step-step/4, draw)
+	}
+}
+
+// At is the instant from which a worker may claim the slot that starts at
+// boundary: boundary − Lead + Offset(p, tie, held, draw). It is never after the
+// boundary, and before it if Lead is positive.
+func (l Ladder) At(boundary time.Time, p int, tie TieBreak, held bool, draw uint64) time.Time {
+	return boundary.Add(l.Offset(p, tie, held, draw) - max(l.Lead, 0))
+}
+
+// step is Step within its bounds.
+func (l Ladder) step() time.Duration {
+	return min(max(l.Step, 0), max(l.Lead, 0)/leastSteps)
+}
+
+// spreadOver maps a draw evenly to [0, width), and to 0 if width is 0. It takes
+// the high half of draw×width (Lemire's method) instead of a remainder, so small
+// differences of the draw make small differences of the place.
+func spreadOver(width time.Duration, draw uint64) time.Duration {
+	high, _ := bits.Mul64(draw, uint64(width))
+	return time.Duration(high)
+}

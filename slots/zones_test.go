@@ -1,0 +1,313 @@
+package slots_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robfig/cron/v3"
+	"pgregory.net/rapid"
+
+	"github.com/slotlease/slotlease/slots"
+)
+
+// allZones asks for every zone of the tz database instead of a sample (20 s).
+var allZones = os.Getenv("SLOTS_ALL_ZONES") != ""
+
+// odd are the zones with changes that few others have.
+var odd = []string{
+	"UTC", "Europe/Berlin", "America/Los_Angeles", "Australia/Lord_Howe", "Antarctica/Troll", "Pacific/Apia", "Africa/Casablanca",
+	"Africa/El_Aaiun", "Africa/Monrovia", "America/Sao_Paulo", "America/Havana", "America/Nuuk", "Pacific/Kwajalein", "Pacific/Kiritimati",
+	"Asia/Tehran", "Asia/Gaza", "Asia/Pyongyang", "Europe/Dublin", "Europe/Lisbon", "Antarctica/Casey", "America/Caracas", "Asia/Kathmandu",
+}
+
+// zonesUnderTest are all the names of the tz database or, by default, the odd
+// ones and every 80th.
+func zonesUnderTest(t testing.TB) []string {
+	t.Helper()
+	file, err := os.ReadFile("testdata/zones.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := strings.Fields(string(file))
+	if len(names) < 500 {
+		t.Fatalf("testdata/zones.txt has %d zones, want about 600", len(names))
+	}
+	if allZones {
+		return names
+	}
+	sample := slices.Clone(odd)
+	for i := 0; i < len(names); i += 80 {
+		sample = append(sample, names[i])
+	}
+	return sample
+}
+
+// changes are the instants from..to at which a zone's offset changes, found by
+// looking at the offset alone.
+func changes(loc *time.Location, from, to time.Time) []time.Time {
+	offset := func(u int64) int {
+		_, o := time.Unix(u, 0).In(loc).Zone()
+		return o
+	}
+	var found []time.Time
+	const stride = 5 * 24 * 60 * 60
+	for u := from.Unix(); u < to.Unix(); u += stride {
+		low, high := u, u+stride
+		if offset(low) == offset(high) {
+			continue
+		}
+		for high-low > 1 {
+			if mid := (low + high) / 2; offset(mid) == offset(low) {
+				low = mid
+			} else {
+				high = mid
+			}
+		}
+		found = append(found, time.Unix(high, 0))
+	}
+	return found
+}
+
+// every3rd is the first of times, the fourth and so on.
+func every3rd(times []time.Time) []time.Time {
+	var some []time.Time
+	for i := 0; i < len(times); i += 3 {
+		some = append(some, times[i])
+	}
+	return some
+}
+
+// TestSlotsPartitionTimeInEveryZone looks at the days around the changes of the
+// clocks from 1970 to 2100: all of them if all zones are asked for, else a third.
+func TestSlotsPartitionTimeInEveryZone(t *testing.T) {
+	type span struct {
+		spec          string
+		before, after time.Duration
+	}
+	spans := []span{
+		{"*/20 * * * *", 3 * time.Hour, 3 * time.Hour},
+		{"*/20 0-6 * * *", 3 * time.Hour, 3 * time.Hour},
+		{"30 * * * *", 3 * time.Hour, 3 * time.Hour},
+		{"30 2 * * *", 48 * time.Hour, 48 * time.Hour},
+		{"0 0 * * *", 48 * time.Hour, 48 * time.Hour},
+		{"1 0 1 1 *", 24 * time.Hour, 24 * time.Hour},
+		{"59 * 31 12 *", time.Hour, time.Hour},
+	}
+	first, last := instant(t, "1970-01-01T00:00:00Z"), instant(t, "2100-01-01T00:00:00Z")
+	for _, name := range zonesUnderTest(t) {
+		loc := zone(t, name)
+		interesting := changes(loc, first, last)
+		if !allZones {
+			// An odd step, so that both changes of a year take their turn.
+			interesting = every3rd(interesting)
+		}
+		for year := 1972; year < 2100; year += 4 {
+			// The ends of leap years, where package time's bounds of a zone are wrong.
+			interesting = append(interesting, time.Date(year, 12, 31, 12, 0, 0, 0, time.UTC))
+		}
+		for _, sp := range spans {
+			s, err := slots.Cron(sp.spec, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, change := range interesting {
+				end := change.Add(sp.after)
+				for slot := s.At(change.Add(-sp.before)); slot.Start.Before(end); {
+					next := s.Next(slot.Start)
+					switch {
+					case slot.Length() <= 0 || slot.Length() > slots.MaxInterval:
+						t.Fatalf("%v: %v lasts %v", s, slot, slot.Length())
+					case next.Start != slot.End:
+						t.Fatalf("%v: Next(%v) = %v, want it to start at %v", s, slot.Start, next, slot.End)
+					case s.At(slot.End.Add(-1)) != slot || s.At(slot.End) != next:
+						t.Fatalf("%v: At around %v = %v, %v, want %v, %v", s, slot.End, s.At(slot.End.Add(-1)), s.At(slot.End), slot, next)
+					}
+					slot = next
+				}
+			}
+		}
+	}
+}
+
+// firings lists when a spec fires in from..to, by playing a local clock second by
+// second or in longer steps, from lead earlier on. It is the documented rules
+// in the plainest form, with the spec itself evaluated by robfig/cron.
+func firings(t testing.TB, spec, zoneName string, from, to time.Time, lead, step time.Duration) []time.Time {
+	t.Helper()
+	parsed, err := cron.ParseStandard(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := parsed.(*cron.SpecSchedule)
+	fields.Location = time.UTC
+	everyHour := fields.Hour<<40 == (1<<24-1)<<40
+	matches := func(wall time.Time) bool { return fields.Next(wall.Add(-time.Second)).Equal(wall) }
+	loc := zone(t, zoneName)
+
+	var fired []time.Time
+	var shown time.Time // the local clock has shown everything before
+	for u := from.Add(-lead); !u.After(to); u = u.Add(step) {
+		_, offset := u.In(loc).Zone()
+		wall := u.Add(time.Duration(offset) * time.Second)
+		if shown.IsZero() {
+			shown = wall
+		}
+		fires := matches(wall) && (everyHour || !wall.Before(shown))
+		if skipped := wall.Sub(shown); skipped > 0 && (!everyHour || skipped >= 12*time.Hour) {
+			for w := shown; w.Before(wall); w = w.Add(step) {
+				fires = fires || matches(w)
+			}
+		}
+		if end := wall.Add(step); end.After(shown) {
+			shown = end
+		}
+		if fires && u.After(from) {
+			fired = append(fired, u)
+		}
+	}
+	return fired
+}
+
+// upcoming lists the starts of slots in (from, to].
+func upcoming(s slots.Schedule, from, to time.Time) []time.Time {
+	var starts []time.Time
+	for slot := range slots.Upcoming(s, from) {
+		if slot.Start.After(to) {
+			break
+		}
+		starts = append(starts, slot.Start)
+	}
+	return starts
+}
+
+// compareFirings checks a schedule against the local clock that is played.
+func compareFirings(t testing.TB, spec, zoneName string, from, to time.Time, lead, step time.Duration) {
+	t.Helper()
+	s, err := slots.Cron(spec, zoneName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := firings(t, spec, zoneName, from, to, lead, step)
+	if got := upcoming(s, from, to); !slices.EqualFunc(got, want, time.Time.Equal) {
+		t.Fatalf("%v: slots from %v to %v start at\n%v, want\n%v", s, from, to, got, want)
+	}
+}
+
+func TestFiringsFollowALocalClockAroundEveryChange(t *testing.T) {
+	specs := []string{"*/20 * * * *", "7 * * * *", "*/20 0-6 * * *", "30 2 * * *", "0 0 * * *", "0 * 31 * *"}
+	first, last := instant(t, "1973-01-01T00:00:00Z"), instant(t, "2040-01-01T00:00:00Z")
+	for _, name := range odd {
+		for i, change := range changes(zone(t, name), first, last) {
+			if i%12 != 0 && !allZones && name != "Pacific/Kwajalein" && name != "Pacific/Kiritimati" && name != "Pacific/Apia" {
+				continue
+			}
+			// By whole minutes from an instant that is one: the offsets are, too.
+			compareFirings(t, specs[i%len(specs)], name, change.Add(-30*time.Hour), change.Add(30*time.Hour), 26*time.Hour, time.Minute)
+		}
+	}
+}
+
+func TestFiringsFollowALocalClockThatChangesBySeconds(t *testing.T) {
+	n := 0
+	for _, name := range []string{"Africa/Monrovia", "Europe/Brussels", "Europe/Dublin", "Asia/Kolkata"} {
+		loc := zone(t, name)
+		for _, change := range changes(loc, instant(t, "1885-01-01T00:00:00Z"), instant(t, "1973-01-01T00:00:00Z")) {
+			_, before := change.Add(-time.Second).In(loc).Zone()
+			_, after := change.In(loc).Zone()
+			if (after-before)%60 == 0 {
+				continue
+			}
+			n++
+			for _, spec := range []string{"*/7 0-12,20-23 * * *", "*/7 * * * *"} {
+				compareFirings(t, spec, name, change.Add(-time.Hour), change.Add(2*time.Hour), 2*time.Hour, time.Second)
+			}
+		}
+	}
+	if n < 4 {
+		t.Errorf("%d changes by seconds were found, want one for each zone", n)
+	}
+}
+
+// specs draws cron specs that have slots.
+func specs() *rapid.Generator[string] {
+	field := func(low, high int) *rapid.Generator[string] {
+		return rapid.OneOf(
+			rapid.Just("*"),
+			rapid.Custom(func(t *rapid.T) string {
+				from := rapid.IntRange(low, high).Draw(t, "from")
+				to := rapid.IntRange(from, high).Draw(t, "to")
+				step := rapid.IntRange(1, 9).Draw(t, "step")
+				return itoa(from) + "-" + itoa(to) + "/" + itoa(step)
+			}),
+			rapid.Map(rapid.SliceOfN(rapid.IntRange(low, high), 1, 3), func(values []int) string {
+				var words []string
+				for _, v := range values {
+					words = append(words, itoa(v))
+				}
+				return strings.Join(words, ",")
+			}),
+		)
+	}
+	return rapid.Custom(func(t *rapid.T) string {
+		return strings.Join([]string{
+			field(0, 59).Draw(t, "minute"), field(0, 23).Draw(t, "hour"), field(1, 31).Draw(t, "day"),
+			field(1, 12).Draw(t, "month"), field(0, 6).Draw(t, "weekday"),
+		}, " ")
+	}).Filter(func(spec string) bool {
+		_, err := slots.Cron(spec, "")
+		return err == nil
+	})
+}
+
+// itoa is a number of at most two digits as text.
+func itoa(n int) string {
+	if n < 10 {
+		return string(rune('0' + n))
+	}
+	return string(rune('0'+n/10)) + string(rune('0'+n%10))
+}
+
+func TestFiringsFollowALocalClockForAnySpec(t *testing.T) {
+	first, last := instant(t, "1973-01-01T00:00:00Z"), instant(t, "2100-01-01T00:00:00Z")
+	near := map[string][]time.Time{}
+	for _, name := range odd {
+		near[name] = append(changes(zone(t, name), first, last), instant(t, "2096-12-31T00:00:00Z"))
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		spec := specs().Draw(r, "spec")
+		name := rapid.SampledFrom(odd).Draw(r, "zone")
+		from := rapid.SampledFrom(near[name]).Draw(r, "change").Add(-time.Duration(rapid.IntRange(0, 24*60).Draw(r, "minutes before")) * time.Minute)
+		compareFirings(t, spec, name, from, from.Add(36*time.Hour), 26*time.Hour, time.Minute)
+	})
+}
+
+func TestSlotsPartitionTimeForAnySpecAndInstant(t *testing.T) {
+	zones := zonesUnderTest(t)
+	rapid.Check(t, func(r *rapid.T) {
+		name := rapid.SampledFrom(zones).Draw(r, "zone")
+		s, err := slots.Cron(specs().Draw(r, "spec"), name)
+		if err != nil {
+			r.Fatal(err)
+		}
+		at := time.Unix(rapid.Int64Range(-62135596800, 253402300799).Draw(r, "second"), rapid.Int64Range(0, 999999999).Draw(r, "ns"))
+		checkPartition(t, s, at)
+	})
+}
+
+func TestIntervalsPartitionTime(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		interval := time.Duration(rapid.Int64Range(slots.MinInterval.Milliseconds(), slots.MaxInterval.Milliseconds()).Draw(r, "ms")) * time.Millisecond
+		s, err := slots.Every(interval)
+		if err != nil {
+			r.Fatal(err)
+		}
+		at := time.Unix(rapid.Int64Range(-62135596800, 253402300799).Draw(r, "second"), rapid.Int64Range(0, 999999999).Draw(r, "ns"))
+		checkPartition(t, s, at)
+		if got, err := slots.Parse(s.String()); err != nil || got != s {
+			r.Fatalf("Parse(%q) = %v, %v, want %v", s.String(), got, err, s)
+		}
+	})
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package workerlease_test
+
+const raceEnabled = false
