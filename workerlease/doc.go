@@ -14,11 +14,11 @@
 //
 // # One slot
 //
-//	            lead               slot
-//	       ┌───────────────┬───────────────────────────────────────┬──▶ store time
-//	       0 1 2 … rungs   T                                    margin
-//	       │               │◀──────── the holder works ────────▶│  T'
-//	       └ claim: read the head, append the next record
+//	     lead               slot
+//	┌───────────────┬───────────────────────────────────────┬──▶ store time
+//	0 1 2 … rungs   T                                    margin
+//	│               │◀──────── the holder works ────────▶│  T'
+//	└ claim: read the head, append the next record
 //
 // Claims open a lead before the boundary T, and each priority has its rung, so
 // that a dead higher priority costs no working time. A worker whose claim is the

@@ -195,7 +195,7 @@ func TestSimulationNoTwoHoldersWorkAtOnce(t *testing.T) {
 		}
 	})
 	t.Logf("%d leases in %d slots; faults that struck: %v", terms, slots, struck)
-	if terms*10 < slots*5 {
+	if terms*10 < slots*9 {
 		t.Errorf("%d leases in %d slots: too few for the faults to account for", terms, slots)
 	}
 }
@@ -211,6 +211,42 @@ func TestSimulationOfAQuietStoreTakesEverySlot(t *testing.T) {
 		if want := int(s.length/s.interval) - 1; len(w.terms) < want {
 			t.Errorf("seed %d: %d leases, want at least %d", seed, len(w.terms), want)
 		}
+	}
+}
+
+// Each fault alone costs almost no slot: the claim is tried again before the
+// boundary, or right after. Only a crash loses what its process held.
+func TestSimulationOfOneFaultAtATimeKeepsTheSlots(t *testing.T) {
+	for name, set := range map[string]func(*simulation){
+		"high latency":    func(s *simulation) { s.rates.Latency = 300 * time.Millisecond },
+		"slow operations": func(s *simulation) { s.rates.Slow, s.rates.SlowBy = 0.1, time.Minute },
+		"failures":        func(s *simulation) { s.rates.Failure = 0.1 },
+		"lost replies":    func(s *simulation) { s.rates.LostReply = 0.2 },
+		"black holes":     func(s *simulation) { s.rates.BlackHole = 0.1 },
+		"throttling":      func(s *simulation) { s.rates.Throttled = 0.1 },
+		"own conflicts":   func(s *simulation) { s.rates.OwnConflict = 0.2 },
+		"late appends":    func(s *simulation) { s.rates.Late, s.rates.LateBy = 0.2, 90*time.Minute },
+		"stale reads":     func(s *simulation) { s.rates.Stale, s.rates.HideNewest = 0.2, 3 },
+		"partitions":      func(s *simulation) { s.cut = 30 * time.Minute },
+		"stalls":          func(s *simulation) { s.stall = 20 * time.Minute },
+		"crashes":         func(s *simulation) { s.crash = 40 * time.Minute },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for seed := range int64(3) {
+				s := drawn(seed)
+				s.rates, s.stall, s.crash, s.cut = faultstore.Rates{Latency: 20 * time.Millisecond}, 0, 0, 0
+				set(&s)
+				w := simulate(t, s)
+				for _, v := range w.violations() {
+					t.Errorf("seed %d: %s", seed, v)
+				}
+				slots := int(s.length / s.interval)
+				if got, want := len(w.terms), slots-max(1, slots/50); got < want {
+					t.Errorf("seed %d: %d leases in %d slots, want at least %d", seed, got, slots, want)
+				}
+			}
+		})
 	}
 }
 

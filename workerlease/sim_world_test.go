@@ -126,13 +126,15 @@ func (w *world) process(worker, life int64, age time.Duration) {
 	}
 	_ = l.StopLeasing(ctx)
 	<-l.Done()
-	time.Sleep(2 * time.Hour) // for what lands late
-	_ = faults.Close(context.Background())
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for kind, n := range faults.Struck() {
-		w.struck[string(kind)] += n
-	}
+	w.lives.Go(func() {
+		time.Sleep(2 * time.Hour) // for what lands late
+		_ = faults.Close(context.Background())
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for kind, n := range faults.Struck() {
+			w.struck[string(kind)] += n
+		}
+	})
 }
 
 // kept is a ledger that outlives who uses it.

@@ -37,7 +37,7 @@ func (x *step) contend() {
 	case Aiming:
 		x.climb()
 	case Reading:
-		x.readHead(1)
+		x.readHead()
 	case Sending:
 		x.send()
 	case Checking:
@@ -59,15 +59,24 @@ func (x *step) aim() {
 		return
 	}
 	next := x.m.Schedule.Next(s.Slot.Start)
-	if mid.Before(next.Start.Add(-x.m.lead(next))) {
+	if !x.open(next) {
 		return
 	}
-	// Claims for the slot after this one are open, and this one is undecided.
+	// Claims for the slot after this one are open, and this one is undecided. More
+	// slots may have passed meanwhile.
 	if now := x.m.Schedule.At(mid); next.Start.Before(now.Start) {
 		next = now
 	}
+	if after := x.m.Schedule.Next(next.Start); x.open(after) {
+		next = after
+	}
 	x.miss(next.Start)
 	x.target(next)
+}
+
+// open reports whether claims for a slot are open.
+func (x *step) open(slot slots.Slot) bool {
+	return !x.at.Now.Mid().Before(slot.Start.Add(-x.m.lead(slot)))
 }
 
 // target turns to a slot. Its rung counts from the opening of claims or, if the
@@ -79,7 +88,8 @@ func (x *step) target(slot slots.Slot) {
 	held := s.HeldEnd.Equal(slot.Start)
 	draw := binary.LittleEndian.Uint64(x.at.Draw[:8])
 	s.drop()
-	s.Slot, s.JoinOnly, s.RungEdge = slot, false, timeline.Mid
+	s.JoinOnly = s.JoinOnly && s.Slot == slot
+	s.Slot, s.RungEdge = slot, timeline.Mid
 	mid := now.Mid()
 	if !mid.Before(slot.Start) {
 		s.Rung = mid.Add(ladder.Offset(x.m.Priority, x.m.TieBreak, held, draw))
@@ -96,7 +106,7 @@ func (x *step) target(slot slots.Slot) {
 
 // drop forgets the claim. If its append is in doubt, it may still land.
 func (s *State) drop() {
-	if s.Stage == Checking && s.Doubt && s.Sent.Kind == store.KindGrant {
+	if s.Doubt && s.Sent.Kind == store.KindGrant {
 		s.Void = s.Claim.ID
 	}
 	s.Stage, s.Claim, s.Sent, s.Doubt, s.Why = Aiming, Claim{}, store.Record{}, false, 0
@@ -146,14 +156,14 @@ func (x *step) climb() {
 		End:   s.Slot.End,
 		Fixed: now.Earliest,
 	}
-	limit := 1
-	if s.Watch.Seq != 0 {
-		limit = 16 // for the tokens below the poison
-	}
-	x.readHead(limit)
+	x.readHead()
 }
 
-func (x *step) readHead(limit int) {
+func (x *step) readHead() {
+	limit := 1
+	if x.s.Watch.Seq != 0 {
+		limit = 16 // for what is below the poison
+	}
 	x.s.Stage, x.s.ReadEpoch = Reading, x.s.Epoch
 	x.ask(ReadingHead, ReadHead{limit})
 }
@@ -192,10 +202,14 @@ func (x *step) sampled(e Sampled) {
 		x.regroup()
 		return
 	}
-	x.succeeded()
-	if !x.jumped {
-		s.Resample = false
+	if x.jumped {
+		// Ask again, but not at once: servers that contradict each other would be
+		// asked without end.
+		x.backOff(nil)
+		return
 	}
+	x.succeeded()
+	s.Resample = false
 	if s.Probe {
 		s.Probe = false
 		if s.Stage == Reading || s.Stage == Aiming {

@@ -53,6 +53,13 @@ func (x *step) judge(head store.Record, below []store.Record) {
 		s.Rung, s.RungEdge = head.WindowEnd, timeline.Earliest
 		return
 	}
+	if soon := start.Add(-x.m.Rules.Ahead / 2); start.After(s.Claim.Start) && now.Earliest.Before(soon) {
+		// The head ends late in the slot: a claim this far ahead would be poison to
+		// others. Come again nearer to it.
+		s.drop()
+		s.Rung, s.RungEdge = soon, timeline.Earliest
+		return
+	}
 	s.Sent = x.grant(head, start)
 	s.Stage = Sending
 }
@@ -134,5 +141,9 @@ func (x *step) confirm(r store.Record, own bool) {
 		s.drop()
 		return
 	}
-	x.next()
+	next := x.m.Schedule.Next(s.Slot.Start)
+	if end := x.m.Schedule.At(r.WindowEnd); next.Start.Before(end.Start) {
+		next = end // a group's window may be longer than one's own slots
+	}
+	x.target(next)
 }

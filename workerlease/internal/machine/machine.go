@@ -71,44 +71,59 @@ func (x *step) clock() {
 	}
 }
 
+// done notes that an operation came back, and reports whether it was under way:
+// a reply that nobody waits for is ignored.
+func (x *step) done(op Op) bool {
+	if x.s.Pending != op {
+		return false
+	}
+	x.s.Pending = Nothing
+	return true
+}
+
 // take takes in the event itself.
 func (x *step) take(e Event) {
 	s := &x.s
 	switch e := e.(type) {
 	case Wake:
 	case Sampled:
-		s.Pending = Nothing
-		x.sampled(e)
+		if x.done(Sampling) {
+			x.sampled(e)
+		}
 	case HeadRead:
-		s.Pending = Nothing
-		x.headRead(e)
+		if x.done(ReadingHead) {
+			x.headRead(e)
+		}
 	case RecordRead:
-		probing := s.Pending == Probing
-		s.Pending = Nothing
-		if probing {
+		if x.done(Probing) {
 			x.probed(e)
-		} else {
+		} else if x.done(ReadingRecord) {
 			x.recordRead(e)
 		}
 	case Appended:
-		s.Pending = Nothing
-		x.appended(e)
+		if x.done(Appending) {
+			x.appended(e)
+		}
 	case Trimmed:
-		s.Pending = Nothing
-		x.trimmed(e)
+		if x.done(Trimming) {
+			x.trimmed(e)
+		}
 	case Began:
-		x.tell(Note{What: Allocated, Slot: s.Held.Slot, Record: x.m.record(s.Held)})
+		if !s.Held.IsZero() {
+			x.tell(Note{What: Allocated, Slot: s.Held.Slot, Record: x.m.record(s.Held)})
+		}
 	case Skipped:
 		if !s.Held.IsZero() {
 			x.tell(Note{What: Missed, Slot: s.Held.Slot, Until: s.Held.Slot.End, Why: TooLate})
+			s.Left, s.Held, s.Running = s.Held, Tenure{}, false
 		}
-		s.Held, s.Running = Tenure{}, false
 	case Panicked:
 		if !s.Held.IsZero() {
 			x.expire(CodePanicked)
 		}
 	case Returned:
-		s.Running = false
+		// Nothing has returned while the lease is held: this would be a stray.
+		s.Running = s.Running && !s.Held.IsZero()
 	case Stop:
 		x.begin()
 	case GiveUp:
@@ -133,7 +148,8 @@ func (x *step) failed(op Op, err error) {
 }
 
 // backOff doubles the wait with each failure, up to 5 s or an eighth of the
-// slot, less up to half of it at random. A store that asks for more gets it.
+// slot, less up to half of it at random. A store that asks for more gets it, up
+// to the age of a claim.
 func (x *step) backOff(err error) {
 	s := &x.s
 	most := 5 * time.Second
@@ -144,7 +160,7 @@ func (x *step) backOff(err error) {
 	d -= time.Duration(float64(d) / 2 * x.fraction())
 	var t *store.ThrottledError
 	if errors.As(err, &t) {
-		d = max(d, t.RetryAfter)
+		d = max(d, min(t.RetryAfter, x.m.Rules.ClaimAge))
 	}
 	s.Failures++
 	s.Retry = x.at.Local + max(d, time.Millisecond)

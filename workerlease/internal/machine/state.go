@@ -95,7 +95,7 @@ type State struct {
 	Failures int           // operations that failed in a row
 	Retry    time.Duration
 	Probe    bool   // after a failure: ask for the time before all else
-	Void     string // id of a claim that came to nothing and may have landed
+	Void     string // id of a claim that came to nothing and may have landed, or yet land
 	Why      Reason // why Slot is being missed, if it is
 
 	Next    Tenure // won, not begun

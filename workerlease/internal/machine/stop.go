@@ -41,7 +41,7 @@ func (x *step) stop() {
 	case s.rest(x.at.Now.Latest).IsZero() || x.m.Group != "":
 		x.halt()
 	default:
-		x.readHead(1)
+		x.readHead()
 	}
 }
 

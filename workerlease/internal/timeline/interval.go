@@ -5,7 +5,7 @@ import "time"
 // MaxDrift is ρ, the most by which the rates of the local clock and of store
 // time may differ: 1000 ppm. NTP slews at 500 ppm at most, and quartz is ten
 // times better than that.
-const MaxDrift = 1000e-6
+const MaxDrift = 1.0 / perDrift
 
 // Interval contains store time: Earliest <= store time <= Latest. The zero
 // Interval says that nothing is known.
@@ -49,18 +49,26 @@ func (i Interval) At(e Edge) time.Time {
 // Until is how long to wait, by the local clock, until the given edge of the
 // interval reaches t: zero if it has, else at least 1 ms, so that a wait rounded
 // down to nothing can't spin. The edges move at different speeds: the interval
-// widens while one waits. A Latest wait is never too long.
+// widens while one waits. An Earliest wait is never too short; a Latest wait is
+// never too long, but for that least millisecond. Waits end after a century.
 func (i Interval) Until(t time.Time, e Edge) time.Duration {
-	d := t.Sub(i.At(e))
+	d := min(t.Sub(i.At(e)), century)
 	if d <= 0 {
 		return 0
 	}
+	// An edge also moves by the nanosecond that widening rounds up to.
 	switch e {
 	case Earliest:
-		d = time.Duration(float64(d)/(1-MaxDrift)) + 1
+		d += (d+1)/(perDrift-1) + 2
 	case Latest:
-		d = time.Duration(float64(d) / (1 + MaxDrift))
+		d -= d/(perDrift+1) + 2
 	case Mid:
 	}
 	return max(d, time.Millisecond)
 }
+
+// century keeps the arithmetic of waits from overflowing.
+const century = 100 * 365 * 24 * time.Hour
+
+// perDrift is 1/MaxDrift, for exact arithmetic on whole nanoseconds.
+const perDrift = 1000

@@ -58,7 +58,7 @@ type past struct {
 }
 
 // drift is how far the clocks may have come apart in d.
-func drift(d time.Duration) int64 { return int64(float64(d.Abs())*MaxDrift) + 1 }
+func drift(d time.Duration) int64 { return int64(d.Abs()/perDrift) + 1 }
 
 // shifted returns the bound as of another local reading.
 func (b bound) shifted(at time.Duration) bound {
@@ -75,16 +75,27 @@ func hull(a, b bound) bound {
 	return bound{min(a.lo, b.lo), max(a.hi, b.hi), at}
 }
 
-// plausible bounds stamps to times whose nanoseconds can be counted.
-func plausible(t time.Time) bool { return t.Year() >= 1970 && t.Year() < 2200 }
+// plausible bounds stamps to times whose nanoseconds can be counted, and what
+// widens them to what can be added to that.
+func plausible(s store.Stamp, trip time.Duration) bool {
+	for _, d := range []time.Duration{s.Granularity, s.MaxAge, s.Skew, trip} {
+		if d < 0 || d > longest {
+			return false
+		}
+	}
+	return s.Time.Year() >= 1970 && s.Time.Year() < 2200
+}
+
+// longest is more than any part of a sample that is of use.
+const longest = 365 * 24 * time.Hour
 
 // Add takes in a stamp that was asked for at the local reading sent and arrived
 // at received.
 func (l *Line) Add(s store.Stamp, sent, received time.Duration) Outcome {
-	if !plausible(s.Time) || received < sent || s.Granularity < 0 || s.MaxAge < 0 || s.Skew < 0 {
+	trip := received - sent
+	if !plausible(s, trip) {
 		return Rejected
 	}
-	trip := received - sent
 	at := s.Time.UnixNano() - int64(received)
 	b := bound{
 		lo: at - int64(s.Skew),

@@ -1,0 +1,214 @@
+package workerlease_test
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+func TestALeaseIsHeldUpToTheLastSafeMomentAlsoIfLeaseAllocatedReturnsEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var kept context.Context
+		w := start(t, setup{work: func(ctx context.Context, _ workerlease.Lease) { kept = ctx }})
+		at(9 * time.Minute)
+		u := w.turn(t, 0)
+		if kept.Err() != nil || !u.lease.Valid() || !w.Status().Holding || !w.Status().Running || u.expiries != 0 {
+			t.Errorf("4 min after LeaseAllocated returned: context %v, valid %v, status %v", kept.Err(), u.lease.Valid(), w.Status())
+		}
+		at(finish(10*time.Minute) - time.Microsecond)
+		if kept.Err() != nil || !u.lease.Valid() || u.lease.Remaining() <= 0 {
+			t.Errorf("right before the last safe moment: context %v, remaining %v", kept.Err(), u.lease.Remaining())
+		}
+		at(finish(10*time.Minute) + time.Microsecond)
+		if kept.Err() == nil || u.lease.Valid() || u.lease.Remaining() != 0 {
+			t.Errorf("right after it: context %v, remaining %v", kept.Err(), u.lease.Remaining())
+		}
+		at(11 * time.Minute)
+		equal(t, "slots", w.starts(), minutes(5, 10)...)
+		if u = w.turn(t, 0); u.expiries != 1 || u.cause != workerlease.ErrLeaseExpired {
+			t.Errorf("%d expiries, cause %v; want one, %v", u.expiries, u.cause, workerlease.ErrLeaseExpired)
+		}
+	})
+}
+
+func TestLeaseExpiredComesAfterTheContextEndedAndOnTimeEvenIfLeaseAllocatedRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var kept context.Context
+		ended := false
+		w := start(t, setup{
+			work: func(ctx context.Context, _ workerlease.Lease) {
+				kept = ctx
+				<-ctx.Done()
+				time.Sleep(100 * time.Millisecond) // less than the margin
+			},
+			expired: func(workerlease.Lease, workerlease.Reason) { ended = kept.Err() != nil },
+		})
+		at(11 * time.Minute)
+		u := w.turn(t, 0)
+		near(t, "LeaseExpired", u.expiredAt, finish(10*time.Minute))
+		if !ended {
+			t.Error("the context lives when LeaseExpired is called")
+		}
+		if u.returned != u.expiredAt+100*time.Millisecond {
+			t.Errorf("LeaseAllocated returned at %v, LeaseExpired was called at %v; want it 100 ms earlier", u.returned, u.expiredAt)
+		}
+		equal(t, "slots", w.starts(), minutes(5, 10)...)
+		if n := len(told[workerlease.Overrun](w)); n != 0 {
+			t.Errorf("%d overruns reported of code that kept within the margin", n)
+		}
+	})
+}
+
+func TestCodeThatOverrunsKeepsTheWorkerFromClaiming(t *testing.T) {
+	for name, inExpired := range map[string]bool{"LeaseAllocated": false, "LeaseExpired": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				slow := func() {
+					if time.Since(t0) < 10*time.Minute {
+						time.Sleep(17*time.Minute - time.Since(t0))
+					}
+				}
+				s := setup{work: func(ctx context.Context, _ workerlease.Lease) {
+					<-ctx.Done()
+					if !inExpired {
+						slow()
+					}
+				}}
+				if inExpired {
+					s.expired = func(workerlease.Lease, workerlease.Reason) { slow() }
+				}
+				w := start(t, s)
+				at(10*time.Minute - time.Millisecond*100)
+				if st := w.Status(); !st.Running || st.Overrunning || !st.Healthy() {
+					t.Errorf("within the margin: %v, overrunning %v", st, st.Overrunning)
+				}
+				at(12 * time.Minute)
+				st := w.Status()
+				if !st.Overrunning || st.Healthy() || st.Holding || !strings.Contains(st.String(), "overrunning") {
+					t.Errorf("while overrunning: %v, healthy %v", st, st.Healthy())
+				}
+				if e := told[workerlease.Overrun](w); len(e) != 1 || since(e[0].Slot.Start) != 5*time.Minute {
+					t.Errorf("Overrun events = %+v, want one", e)
+				}
+				at(26 * time.Minute)
+				// What is left of the slot in which it returned is nobody's.
+				equal(t, "slots", w.starts(), minutes(5, 15, 20, 25)...)
+				if u := w.turn(t, 1); u.allocated < 17*time.Minute || u.allocated > 17*time.Minute+5*time.Second {
+					t.Errorf("allocated again at %v, want soon after the code returned at 17m", u.allocated)
+				}
+				if st = w.Status(); st.Overrunning || !st.Healthy() {
+					t.Errorf("afterwards: %v", st)
+				}
+				for _, m := range told[workerlease.Missed](w) {
+					if m.Why != workerlease.Overrunning {
+						t.Errorf("missed %v because of %q, want %q", m.Slot, m.Why, workerlease.Overrunning)
+					}
+				}
+				if st.Missed != 1 {
+					t.Errorf("Missed = %d, want 1: it was won before the overrun began", st.Missed)
+				}
+			})
+		})
+	}
+}
+
+func TestAPanicInLeaseAllocatedEndsTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{work: func(ctx context.Context, l workerlease.Lease) {
+			if time.Since(t0) < 10*time.Minute {
+				time.Sleep(time.Minute)
+				panic("boom")
+			}
+			<-ctx.Done()
+		}})
+		at(8 * time.Minute)
+		u := w.turn(t, 0)
+		if u.cause != workerlease.ErrPanicked || u.why != workerlease.Panicked || u.expiries != 1 || u.expiredAt != u.allocated+time.Minute {
+			t.Errorf("turn = %+v, want the end at the panic", u)
+		}
+		if u.lease.Valid() || w.Status().Holding {
+			t.Error("the lease is valid after the panic")
+		}
+		checkPanic(t, w, "LeaseAllocated", "boom")
+		at(16 * time.Minute)
+		equal(t, "slots", w.starts(), minutes(5, 10, 15)...)
+		if n := len(told[workerlease.Released](w)); n != 0 {
+			t.Errorf("%d releases, want none: another worker might panic just so", n)
+		}
+	})
+}
+
+func TestAPanicInLeaseExpiredChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{expired: func(workerlease.Lease, workerlease.Reason) { panic("bang") }})
+		at(16 * time.Minute)
+		equal(t, "slots", w.starts(), minutes(5, 10, 15)...)
+		checkPanic(t, w, "LeaseExpired", "bang")
+	})
+}
+
+// checkPanic checks that a panic was reported to Error, the observer and Status.
+func checkPanic(t *testing.T, w *worker, callback, value string) {
+	t.Helper()
+	if !w.reported(workerlease.ErrPanicked) {
+		t.Errorf("Error was told %v, want a panic", w.errs)
+	}
+	e := told[workerlease.Panic](w)
+	if len(e) == 0 {
+		t.Fatal("no Panic event")
+	}
+	for _, want := range []string{callback, value, "callback_test.go"} {
+		if text := e[0].Err.Error(); !strings.Contains(text, want) {
+			t.Errorf("the error has no %q: %s", want, text)
+		}
+	}
+	if w.Status().LastError == nil {
+		t.Error("Status().LastError is nil")
+	}
+}
+
+func TestACallbackThatEndsItsGoroutineHasReturned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{
+			work:    func(context.Context, workerlease.Lease) { runtime.Goexit() },
+			expired: func(workerlease.Lease, workerlease.Reason) { runtime.Goexit() },
+		})
+		at(16 * time.Minute)
+		equal(t, "slots", w.starts(), minutes(5, 10, 15)...)
+		near(t, "expired", w.turn(t, 0).expiredAt, finish(10*time.Minute))
+		w.stop(t)
+	})
+}
+
+func TestLeaseExpiredAndErrorMayBeNil(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{plain: true, work: func(ctx context.Context, _ workerlease.Lease) {
+			<-ctx.Done()
+			panic("nobody is told")
+		}})
+		at(16 * time.Minute)
+		equal(t, "slots", w.starts(), minutes(5, 10, 15)...)
+		w.stop(t)
+	})
+}
+
+func TestTheZeroLeaseIsNotValid(t *testing.T) {
+	var l workerlease.Lease
+	if l.Valid() || l.Remaining() != 0 {
+		t.Errorf("zero lease: valid %v, remaining %v; want false, 0", l.Valid(), l.Remaining())
+	}
+}
+
+func TestRemainingCountsDownToTheLastSafeMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l workerlease.Lease
+		start(t, setup{work: func(_ context.Context, given workerlease.Lease) { l = given }})
+		at(9*time.Minute + 55*time.Second)
+		near(t, "now and what remains", time.Since(t0)+l.Remaining(), finish(10*time.Minute))
+	})
+}

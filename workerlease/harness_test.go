@@ -1,0 +1,294 @@
+package workerlease_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/benbjohnson/clock"
+	"go.uber.org/zap"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/faultstore"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// t0 is when bubbles begin. It is a boundary of every schedule used here.
+var t0 = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// since is a time as it is given in these tests: since the bubble began.
+func since(t time.Time) time.Duration { return t.Sub(t0) }
+
+// at sleeps until so long after the bubble began, and until everything that
+// happens then has happened.
+func at(d time.Duration) {
+	time.Sleep(d - time.Since(t0))
+	synctest.Wait()
+}
+
+// setup is a worker to be started. The zero value is a worker of type "job"
+// with default options on a ledger of its own, whose LeaseAllocated blocks until
+// its context ends.
+type setup struct {
+	workerlease.Options
+	ledger  store.Ledger
+	client  *workerlease.Client
+	clock   clock.Clock
+	logger  *zap.Logger
+	ctx     context.Context
+	work    func(context.Context, workerlease.Lease)
+	expired func(workerlease.Lease, workerlease.Reason)
+	// plain leaves LeaseExpired and Error nil.
+	plain bool
+}
+
+// worker is a worker that writes down what happens to it.
+type worker struct {
+	*workerlease.WorkerLease
+	mu     sync.Mutex
+	turns  []*turn
+	events []seen
+	errs   []error
+}
+
+// turn is one lease, with times since the bubble began; 0 is "not yet".
+type turn struct {
+	lease                                 workerlease.Lease
+	allocated, ended, returned, expiredAt time.Duration
+	cause                                 error
+	why                                   workerlease.Reason
+	expiries                              int
+	aliveAtExpiry, validAtExpiry          bool
+}
+
+// seen is an event and when it came.
+type seen struct {
+	at time.Duration
+	workerlease.Event
+}
+
+func newClient(w *worker, s setup) *workerlease.Client {
+	if s.clock == nil {
+		s.clock = clock.New()
+	}
+	return workerlease.NewClient(s.ledger, workerlease.ClientOptions{Clock: s.clock, Logger: s.logger, Observer: w})
+}
+
+// start starts a worker. It is stopped, in the bubble, when the test ends.
+func start(t *testing.T, s setup) *worker {
+	t.Helper()
+	w := &worker{}
+	if s.ledger == nil {
+		s.ledger = memory.New(memory.Options{})
+	}
+	if s.client == nil {
+		s.client = newClient(w, s)
+	}
+	if s.WorkerType == "" {
+		s.WorkerType = "job"
+	}
+	if s.ctx == nil {
+		s.ctx = t.Context()
+	}
+	cb := workerlease.Callbacks{LeaseAllocated: func(ctx context.Context, l workerlease.Lease) { w.allocated(ctx, l, s.work) }}
+	if !s.plain {
+		cb.LeaseExpired = func(l workerlease.Lease, why workerlease.Reason) { w.expired(l, why, s.expired) }
+		cb.Error = w.failed
+	}
+	var err error
+	if w.WorkerLease, err = s.client.StartLeasing(s.ctx, s.Options, cb); err != nil {
+		t.Fatalf("StartLeasing: %v", err)
+	}
+	t.Cleanup(func() {
+		// Time stands still in a bubble whose test function has returned.
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		_ = w.StopLeasing(ctx)
+		<-w.Done()
+	})
+	return w
+}
+
+// allocated is LeaseAllocated.
+func (w *worker) allocated(ctx context.Context, l workerlease.Lease, work func(context.Context, workerlease.Lease)) {
+	now := time.Since(t0)
+	w.mu.Lock()
+	u := &turn{lease: l, allocated: now}
+	w.turns = append(w.turns, u)
+	w.mu.Unlock()
+	context.AfterFunc(ctx, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		u.ended, u.cause = time.Since(t0), context.Cause(ctx)
+	})
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		u.returned = time.Since(t0)
+	}()
+	if work == nil {
+		<-ctx.Done()
+		return
+	}
+	work(ctx, l)
+}
+
+// expired is LeaseExpired.
+func (w *worker) expired(l workerlease.Lease, why workerlease.Reason, then func(workerlease.Lease, workerlease.Reason)) {
+	w.mu.Lock()
+	for _, u := range w.turns {
+		if u.lease == l {
+			u.why, u.expiredAt, u.validAtExpiry = why, time.Since(t0), l.Valid()
+			u.expiries++
+		}
+	}
+	w.mu.Unlock()
+	if then != nil {
+		then(l, why)
+	}
+}
+
+// failed is Error.
+func (w *worker) failed(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.errs = append(w.errs, err)
+}
+
+// Observe makes the worker an observer of its client.
+func (w *worker) Observe(e workerlease.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events = append(w.events, seen{time.Since(t0), e})
+}
+
+// history is a copy of the turns so far.
+func (w *worker) history() []turn {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []turn
+	for _, u := range w.turns {
+		out = append(out, *u)
+	}
+	return out
+}
+
+// starts are the slots that the worker was allocated, by their starts.
+func (w *worker) starts() []time.Duration {
+	var out []time.Duration
+	for _, u := range w.history() {
+		out = append(out, since(u.lease.Slot.Start))
+	}
+	return out
+}
+
+// turn returns the n-th lease, from 0.
+func (w *worker) turn(t *testing.T, n int) turn {
+	t.Helper()
+	h := w.history()
+	if n >= len(h) {
+		t.Fatalf("%s had %d leases, want more than %d", w.Status().InstanceID, len(h), n)
+	}
+	return h[n]
+}
+
+// told are the events of one type so far.
+func told[E workerlease.Event](w *worker) []E {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []E
+	for _, s := range w.events {
+		if e, ok := s.Event.(E); ok {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// reported tells whether Error was given an error like target.
+func (w *worker) reported(target error) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.errs, func(err error) bool { return errors.Is(err, target) })
+}
+
+// stop stops the worker, which must do so in no time at all.
+func (w *worker) stop(t *testing.T) {
+	t.Helper()
+	began := time.Now()
+	if err := w.StopLeasing(t.Context()); err != nil {
+		t.Errorf("StopLeasing: %v", err)
+	}
+	if took := time.Since(began); took > 10*time.Millisecond {
+		t.Errorf("StopLeasing took %v, want no time", took)
+	}
+}
+
+// records are the ledger's records, oldest first.
+func records(t *testing.T, l store.Ledger) []store.Record {
+	t.Helper()
+	r, _, err := l.Tail(context.Background(), "job", 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Reverse(r)
+	return r
+}
+
+// holders are the instances of the grants in the ledger, oldest first.
+func holders(t *testing.T, l store.Ledger) []string {
+	t.Helper()
+	var out []string
+	for _, r := range records(t, l) {
+		if r.Kind == store.KindGrant {
+			out = append(out, r.InstanceID)
+		}
+	}
+	return out
+}
+
+// near checks a time to the microsecond.
+func near(t *testing.T, what string, got, want time.Duration) {
+	t.Helper()
+	if (got - want).Abs() > time.Microsecond {
+		t.Errorf("%s at %v, want %v", what, got, want)
+	}
+}
+
+func equal[S ~[]E, E comparable](t *testing.T, what string, got S, want ...E) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s = %v, want %v", what, got, want)
+	}
+}
+
+// faulty is a ledger in memory with a script of faults.
+func faulty(t *testing.T, plan func(faultstore.Call) faultstore.Fault) *faultstore.Ledger {
+	t.Helper()
+	l := faultstore.New(memory.New(memory.Options{}), faultstore.Options{Plan: plan})
+	t.Cleanup(func() {
+		if err := l.Close(context.Background()); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return l
+}
+
+// named are the options of a worker with a name and a priority.
+func named(name string, priority int) workerlease.Options {
+	return workerlease.Options{InstanceID: name, Priority: priority}
+}
+
+// minutes are whole minutes since the bubble began.
+func minutes(n ...int) []time.Duration {
+	var out []time.Duration
+	for _, m := range n {
+		out = append(out, time.Duration(m)*time.Minute)
+	}
+	return out
+}

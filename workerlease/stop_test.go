@@ -1,0 +1,272 @@
+package workerlease_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/faultstore"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// newest is the head of the ledger.
+func newest(t *testing.T, l store.Ledger) store.Record {
+	t.Helper()
+	all := records(t, l)
+	if len(all) == 0 {
+		t.Fatal("the ledger is empty")
+	}
+	return all[len(all)-1]
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestStopLeasingWhileWaitingTouchesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		counter := faultstore.NewCounter(memory.New(memory.Options{}))
+		w := start(t, setup{ledger: counter})
+		at(time.Minute)
+		before := len(counter.Log())
+		w.stop(t)
+		if n := len(counter.Log()); n != before {
+			t.Errorf("%d operations while stopping, want none: %v", n-before, counter.Log()[before:])
+		}
+		s := w.Status()
+		if !closed(w.Done()) || !s.Stopped || s.Healthy() {
+			t.Errorf("after StopLeasing: Done closed %v, status %v", closed(w.Done()), s)
+		}
+		at(10 * time.Minute)
+		if len(w.history()) != 0 {
+			t.Error("a stopped worker was allocated")
+		}
+	})
+}
+
+func TestStopLeasingReleasesAfterTheCodeHasReturned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		var returned, expired time.Duration
+		w := start(t, setup{
+			ledger: ledger,
+			work: func(ctx context.Context, _ workerlease.Lease) {
+				<-ctx.Done()
+				time.Sleep(3 * time.Second)
+				returned = time.Since(t0)
+			},
+			expired: func(workerlease.Lease, workerlease.Reason) {
+				time.Sleep(7 * time.Second)
+				expired = time.Since(t0)
+			},
+		})
+		at(6 * time.Minute)
+		if err := w.StopLeasing(t.Context()); err != nil {
+			t.Fatalf("StopLeasing: %v", err)
+		}
+		u := w.turn(t, 0)
+		if u.ended != 6*time.Minute || u.cause != workerlease.ErrStopped || u.why != workerlease.Stopped || u.expiries != 1 {
+			t.Errorf("turn = %+v, want stopped at once", u)
+		}
+		if returned != 6*time.Minute+3*time.Second || expired != 6*time.Minute+7*time.Second {
+			t.Errorf("LeaseAllocated returned at %v, LeaseExpired at %v", returned, expired)
+		}
+		r := newest(t, ledger)
+		if r.Kind != store.KindRelease || r.Token != u.lease.Token {
+			t.Fatalf("head = %+v, want a release of token %d", r, u.lease.Token)
+		}
+		if got := since(r.WindowEnd); got < expired || got > expired+2*time.Millisecond || !r.WindowStart.Equal(r.WindowEnd) {
+			t.Errorf("released at %v, want right after both callbacks returned at %v", got, expired)
+		}
+		if e := told[workerlease.Released](w); len(e) != 1 || e[0].Seq != r.Seq || !e[0].At.Equal(r.WindowEnd) {
+			t.Errorf("Released events = %+v, want one of seq %d", e, r.Seq)
+		}
+
+		// What was freed is free at once for those who join.
+		other := start(t, setup{ledger: ledger, Options: workerlease.Options{JoinMidSlot: true}})
+		at(7 * time.Minute)
+		if v := other.turn(t, 0); since(v.lease.Slot.Start) != 5*time.Minute || v.lease.Token <= u.lease.Token {
+			t.Errorf("the next lease = %+v, want the rest of the slot with a higher token", v.lease)
+		}
+	})
+}
+
+func TestStopLeasingWithTheNextSlotClaimedFreesOnlyThat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		w := start(t, setup{ledger: ledger, Options: named("first", 0)})
+		at(9*time.Minute + 55*time.Second)
+		if won := w.Status().Won; since(won.Start) != 10*time.Minute {
+			t.Fatalf("Status().Won = %v, want the slot of 10m", won)
+		}
+		other := start(t, setup{ledger: ledger, Options: workerlease.Options{InstanceID: "second", JoinMidSlot: true}})
+		w.stop(t)
+		if r := newest(t, ledger); r.Kind != store.KindRelease || since(r.WindowEnd) != 10*time.Minute+time.Millisecond {
+			t.Errorf("head = %v at %v, want a release 1 ms into the next slot", r.Kind, since(r.WindowEnd))
+		}
+		at(16 * time.Minute)
+		for _, u := range other.history() {
+			if u.allocated < 10*time.Minute {
+				t.Errorf("another was allocated at %v, within the slot that was not freed", u.allocated)
+			}
+		}
+		if n := len(other.history()); n == 0 {
+			t.Error("nobody took over")
+		}
+	})
+}
+
+func TestStopLeasingUnderADeadlineSaysWhatItWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		let := make(chan struct{})
+		w := start(t, setup{ledger: ledger, work: func(context.Context, workerlease.Lease) { <-let }})
+		at(6 * time.Minute)
+		mine := errors.New("shutting down")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, mine)
+		defer cancel()
+		err := w.StopLeasing(ctx)
+		if !errors.Is(err, mine) || !strings.Contains(err.Error(), "callbacks have not returned") || !strings.Contains(err.Error(), `"job"`) {
+			t.Errorf("StopLeasing = %v, want the cause, the type, and what it waited for", err)
+		}
+		if got := time.Since(t0); got != 7*time.Minute {
+			t.Errorf("it returned at %v, want at the deadline", got)
+		}
+		if closed(w.Done()) || w.Status().Stopped {
+			t.Error("the worker stopped although its code runs")
+		}
+		close(let)
+		<-w.Done()
+		if r := newest(t, ledger); r.Kind != store.KindGrant {
+			t.Errorf("head is a %s, want no operation after giving up", r.Kind)
+		}
+		if err := w.StopLeasing(t.Context()); err != nil {
+			t.Errorf("StopLeasing of a stopped worker: %v", err)
+		}
+	})
+}
+
+func TestStopLeasingUnderADeadlineGivesUpOnAStoreThatIsDown(t *testing.T) {
+	for name, fault := range map[string]faultstore.Fault{"down": faultstore.Down(), "black hole": faultstore.BlackHole(faultstore.Dropped)} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ledger := faulty(t, nil)
+				w := start(t, setup{ledger: ledger})
+				at(6 * time.Minute)
+				ledger.Break(fault)
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				defer cancel()
+				err := w.StopLeasing(ctx)
+				if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "may not have been released") {
+					t.Errorf("StopLeasing = %v, want a deadline exceeded and an unreleased lease", err)
+				}
+				<-w.Done()
+				if got := time.Since(t0); got != 6*time.Minute+20*time.Second {
+					t.Errorf("the worker ended at %v, want at the deadline", got)
+				}
+			})
+		})
+	}
+}
+
+func TestStopLeasingRetriesTheReleaseUntilTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := faulty(t, nil)
+		w := start(t, setup{ledger: ledger})
+		at(6 * time.Minute)
+		ledger.Break(faultstore.Down())
+		time.AfterFunc(5*time.Second, ledger.Mend)
+		if err := w.StopLeasing(t.Context()); err != nil {
+			t.Errorf("StopLeasing: %v", err)
+		}
+		if r := newest(t, ledger); r.Kind != store.KindRelease {
+			t.Errorf("head is a %s, want a release", r.Kind)
+		}
+	})
+}
+
+func TestStopLeasingMayBeCalledTwiceAndConcurrently(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		w := start(t, setup{ledger: ledger})
+		at(6 * time.Minute)
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(func() {
+				if err := w.StopLeasing(t.Context()); err != nil {
+					t.Errorf("StopLeasing: %v", err)
+				}
+			})
+		}
+		wg.Wait()
+		w.stop(t)
+		if n := len(records(t, ledger)); n != 2 {
+			t.Errorf("%d records, want a grant and one release", n)
+		}
+		if u := w.turn(t, 0); u.expiries != 1 {
+			t.Errorf("LeaseExpired was called %d times, want once", u.expiries)
+		}
+	})
+}
+
+func TestTheEndOfTheContextOfStartLeasingStops(t *testing.T) {
+	t.Run("and releases", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			ctx, cancel := context.WithCancel(t.Context())
+			w := start(t, setup{ledger: ledger, ctx: ctx})
+			at(6 * time.Minute)
+			cancel()
+			<-w.Done()
+			synctest.Wait()
+			if r := newest(t, ledger); r.Kind != store.KindRelease || time.Since(t0) != 6*time.Minute {
+				t.Errorf("head is a %s at %v, want a release at once", r.Kind, time.Since(t0))
+			}
+			if u := w.turn(t, 0); u.cause != workerlease.ErrStopped || u.expiries != 1 {
+				t.Errorf("cause %v, %d expiries; want %v, 1", u.cause, u.expiries, workerlease.ErrStopped)
+			}
+		})
+	})
+	t.Run("with 10 s for the code", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			ctx, cancel := context.WithCancel(t.Context())
+			let := make(chan struct{})
+			w := start(t, setup{ledger: ledger, ctx: ctx, work: func(context.Context, workerlease.Lease) { <-let }})
+			at(6 * time.Minute)
+			cancel()
+			at(6*time.Minute + 10*time.Second - time.Nanosecond)
+			if w.Status().LastError != nil {
+				t.Errorf("gave up before 10 s: %v", w.Status().LastError)
+			}
+			at(6*time.Minute + 10*time.Second)
+			if !w.reported(context.DeadlineExceeded) {
+				t.Errorf("Error was told %v, want that stopping took too long", w.errs)
+			}
+			close(let)
+			<-w.Done()
+			if r := newest(t, ledger); r.Kind != store.KindGrant {
+				t.Errorf("head is a %s, want no operation after giving up", r.Kind)
+			}
+		})
+	})
+	t.Run("even if it had ended before", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			w := start(t, setup{ctx: ctx})
+			<-w.Done()
+		})
+	})
+}

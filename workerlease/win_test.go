@@ -1,0 +1,250 @@
+package workerlease_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slotlease/slotlease/priority"
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/faultstore"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// A worker that samples store time at the opening of claims, 10 s before the
+// boundary, is sure of it to 10 ms (1000 ppm of 10 s) at the boundary.
+const (
+	lead   = 10 * time.Second
+	margin = 250 * time.Millisecond
+)
+
+// begin is when a lease is allocated whose holder last sampled lead before its
+// start: when Earliest, which runs 1000 ppm slow, gets there.
+func begin(boundary time.Duration) time.Duration {
+	return boundary - lead + drifted(lead, -1e-3)
+}
+
+// finish is when a lease ends whose holder last sampled lead before its end:
+// when Latest, which runs 1000 ppm fast, is the margin and 1 ms before the end.
+func finish(boundary time.Duration) time.Duration {
+	return boundary - lead + drifted(lead-margin-time.Millisecond, 1e-3)
+}
+
+// drifted is how long a clock that is fast by rate takes to show d.
+func drifted(d time.Duration, rate float64) time.Duration {
+	return time.Duration(float64(d) / (1 + rate))
+}
+
+func TestTheWinnerIsAllocatedRightAfterTheBoundaryAndExpiredRightBeforeTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		w := start(t, setup{ledger: ledger})
+		at(21 * time.Minute)
+		equal(t, "slots", w.starts(), minutes(5, 10, 15, 20)...)
+		for _, i := range []int{1, 2} { // the first rung of a worker is drawn
+			u := w.turn(t, i)
+			from := time.Duration(i+1) * 5 * time.Minute
+			near(t, "allocated", u.allocated, begin(from))
+			near(t, "expired", u.expiredAt, finish(from+5*time.Minute))
+			if u.ended != u.expiredAt || u.returned != u.expiredAt || u.expiries != 1 {
+				t.Errorf("context ended at %v, code returned at %v, expired %d times at %v; want all at once, once",
+					u.ended, u.returned, u.expiries, u.expiredAt)
+			}
+			if u.cause != workerlease.ErrLeaseExpired || u.why != workerlease.WindowEnded {
+				t.Errorf("ended with %v and %q, want %v and %q", u.cause, u.why, workerlease.ErrLeaseExpired, workerlease.WindowEnded)
+			}
+			if u.validAtExpiry {
+				t.Error("the lease is valid in LeaseExpired")
+			}
+			l := u.lease
+			want := t0.Add(from)
+			if !l.Start.Equal(want) || !l.Expiry.Equal(want.Add(5*time.Minute)) || l.Token != want.UnixMilli() ||
+				l.Slot != (slots.Slot{Start: want, End: want.Add(5 * time.Minute)}) || l.WorkerType != "job" {
+				t.Errorf("lease = %+v, want the slot of %v with its start as token", l, want)
+			}
+		}
+	})
+}
+
+func TestAWorkerStartedInMidSlotWaitsForTheBoundary(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		at(61 * time.Second)
+		w := start(t, setup{ledger: ledger, Options: workerlease.Options{LeaseInterval: 10 * time.Minute}})
+		at(10*time.Minute - lead - time.Nanosecond)
+		if n := len(records(t, ledger)); n != 0 {
+			t.Errorf("%d records before claims open, want none", n)
+		}
+		at(12 * time.Minute)
+		equal(t, "slots", w.starts(), 10*time.Minute)
+
+		// The same after a restart, although nobody holds the slot.
+		w.stop(t)
+		w = start(t, setup{ledger: ledger, Options: workerlease.Options{LeaseInterval: 10 * time.Minute}})
+		at(21 * time.Minute)
+		equal(t, "slots after the restart", w.starts(), 20*time.Minute)
+	})
+}
+
+func TestJoinMidSlotJoinsAtOnceIfTheSlotIsFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		at(61 * time.Second)
+		first := start(t, setup{ledger: ledger, Options: workerlease.Options{JoinMidSlot: true, InstanceID: "first"}})
+		at(62 * time.Second)
+		if u := first.turn(t, 0); u.allocated > 61*time.Second+5*time.Millisecond || since(u.lease.Slot.Start) != 0 {
+			t.Errorf("allocated at %v in slot %v, want at once", u.allocated, u.lease.Slot)
+		} else if from := since(u.lease.Start); from < 61*time.Second || from > 61*time.Second+2*time.Millisecond {
+			t.Errorf("window starts at %v, want now", from)
+		}
+		second := start(t, setup{ledger: ledger, Options: workerlease.Options{JoinMidSlot: true, InstanceID: "second"}})
+		at(4 * time.Minute)
+		if got := second.starts(); len(got) != 0 {
+			t.Errorf("a second worker was allocated %v of a slot that is held", got)
+		}
+	})
+}
+
+func TestALowerPriorityTakesTheNextSlotWhenTheHigherDies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		// A process that died does no more operations.
+		mortal := faultstore.New(ledger, faultstore.Options{})
+		high := start(t, setup{ledger: mortal, Options: named("high", 0)})
+		low := start(t, setup{ledger: ledger, Options: named("low", 3)})
+		at(12 * time.Minute)
+		equal(t, "slots of the higher", high.starts(), minutes(5, 10)...)
+		equal(t, "slots of the lower", low.starts())
+		mortal.Break(faultstore.Down())
+		at(21 * time.Minute)
+		equal(t, "slots of the lower after the death", low.starts(), minutes(15, 20)...)
+		if u := low.turn(t, 0); u.allocated-15*time.Minute > 11*time.Millisecond {
+			t.Errorf("allocated %v after the boundary, want no time lost", u.allocated-15*time.Minute)
+		}
+		mortal.Mend()
+		at(26 * time.Minute)
+		equal(t, "slots of the higher", high.starts(), minutes(5, 10, 25)...)
+	})
+}
+
+func TestHigherPriorityWinsInEveryOrderOfStarting(t *testing.T) {
+	for _, order := range [][]int{{0, 4, 7}, {7, 4, 0}, {4, 0, 7}} {
+		t.Run(fmt.Sprint(order), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ledger := memory.New(memory.Options{})
+				for _, p := range order {
+					start(t, setup{ledger: ledger, Options: named(fmt.Sprint(p), p)})
+					time.Sleep(time.Second)
+				}
+				at(16 * time.Minute)
+				equal(t, "holders", holders(t, ledger), "0", "0", "0")
+			})
+		})
+	}
+}
+
+func TestAmongEqualsStickyKeepsAndRotateRotates(t *testing.T) {
+	held := func(t *testing.T, tie priority.TieBreak, n int) (names []string) {
+		synctest.Test(t, func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			for i := range n {
+				start(t, setup{ledger: ledger, Options: workerlease.Options{
+					InstanceID: fmt.Sprint(i), TieBreak: tie, LeaseInterval: time.Minute,
+				}})
+			}
+			at(30*time.Minute + time.Second)
+			names = holders(t, ledger)
+		})
+		if len(names) != 30 {
+			t.Fatalf("%d slots were held, want 30", len(names))
+		}
+		return names
+	}
+	t.Run("sticky", func(t *testing.T) {
+		names := held(t, priority.Sticky, 3)
+		for i, name := range names {
+			if name != names[0] {
+				t.Errorf("slot %d went to %s, want %s as before", i, name, names[0])
+			}
+		}
+	})
+	t.Run("rotate", func(t *testing.T) {
+		names := held(t, priority.Rotate, 2)
+		for i := 1; i < len(names); i++ {
+			if names[i] == names[i-1] {
+				t.Errorf("slot %d went to %s again", i, names[i])
+			}
+		}
+	})
+	t.Run("random", func(t *testing.T) {
+		changes := 0
+		names := held(t, priority.Random, 2)
+		for i := 1; i < len(names); i++ {
+			if names[i] != names[i-1] {
+				changes++
+			}
+		}
+		if changes < 3 || changes > 26 { // 14.5 on average; beyond: 1 in 100,000
+			t.Errorf("%d changes of holder in 29, want about half", changes)
+		}
+	})
+}
+
+func TestTwoWorkersWithOneNameAreStillTwo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		a := start(t, setup{ledger: ledger, Options: named("same", 0)})
+		b := start(t, setup{ledger: ledger, Options: named("same", 0)})
+		at(31 * time.Minute)
+		if n := len(a.starts()) + len(b.starts()); n != 6 {
+			t.Errorf("%d leases in 6 slots: %v and %v", n, a.starts(), b.starts())
+		}
+	})
+}
+
+func TestOneClientRunsManyWorkerTypes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := &worker{}
+		client := newClient(all, setup{ledger: memory.New(memory.Options{})})
+		var workers []*worker
+		for i := range 5 {
+			workers = append(workers, start(t, setup{client: client, Options: workerlease.Options{WorkerType: fmt.Sprint("type", i)}}))
+		}
+		at(11 * time.Minute)
+		for _, w := range workers {
+			equal(t, w.Status().WorkerType, w.starts(), minutes(5, 10)...)
+			if w.Client() != client {
+				t.Error("Client() is another")
+			}
+		}
+	})
+}
+
+func TestTheContextOfALeaseCarriesTheValuesOfStartLeasing(t *testing.T) {
+	type key struct{}
+	synctest.Test(t, func(t *testing.T) {
+		var got any
+		start(t, setup{
+			ctx:  context.WithValue(t.Context(), key{}, "value"),
+			work: func(ctx context.Context, _ workerlease.Lease) { got = ctx.Value(key{}) },
+		})
+		at(6 * time.Minute)
+		if got != "value" {
+			t.Errorf("ctx.Value = %v, want value", got)
+		}
+	})
+}
+
+func TestWorkersOnACronScheduleShareItsSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		schedule := slots.Must(slots.Cron("0,20 * * * *", ""))
+		w := start(t, setup{Options: workerlease.Options{Schedule: schedule}})
+		at(2 * time.Hour)
+		equal(t, "slots", w.starts(), minutes(20, 60, 80)...)
+		u := w.turn(t, 0)
+		near(t, "expired", u.expiredAt, finish(time.Hour))
+	})
+}
