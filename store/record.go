@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Kind says what a record does.
@@ -107,6 +108,8 @@ func (r Record) Check() error {
 		name, value string
 		most        int
 	}{
+		{"kind", string(r.Kind), maxLabel},
+		{"claim", r.Claim, maxLabel},
 		{"instanceId", r.InstanceID, maxLabel},
 		{"group", r.Group, maxLabel},
 		{"schedule", r.Schedule, maxSchedule},
@@ -117,6 +120,10 @@ func (r Record) Check() error {
 		}
 		if i := strings.IndexByte(l.value, 0); i >= 0 {
 			bad("%s: NUL at byte %d", l.name, i)
+		}
+		// Stores that keep JSON would replace it, and a Claim must come back as it is.
+		if !utf8.ValidString(l.value) {
+			bad("%s: must be UTF-8", l.name)
 		}
 	}
 	if r.Token < 1 {

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,19 +20,32 @@ type Options struct {
 	Clock clock.Clock
 }
 
-// Ledger is a store.Ledger in memory.
+// Ledger is a handle on a store.Ledger in memory. The records live as long as
+// any handle on them.
 type Ledger struct {
+	*data
+	closed bool // Guarded by data.mu.
+}
+
+// data is what handles share.
+type data struct {
 	clock clock.Clock
 
-	mu     sync.Mutex
-	types  map[string]*column
-	closed bool
+	mu    sync.Mutex
+	types map[string]*column
 }
 
 // column holds the records of one worker type. Seqs are kept sorted.
 type column struct {
 	seqs    []int64
 	records map[int64]store.Record
+}
+
+// followed is the range of indexes whose Seq can be followed.
+func (c *column) followed() (from, to int) {
+	from, _ = slices.BinarySearch(c.seqs, 1)
+	to, _ = slices.BinarySearch(c.seqs, store.MaxSeq+1)
+	return from, to
 }
 
 var _ store.Ledger = (*Ledger)(nil)
@@ -41,18 +55,25 @@ func New(o Options) *Ledger {
 	if o.Clock == nil {
 		o.Clock = clock.New()
 	}
-	return &Ledger{clock: o.Clock, types: map[string]*column{}}
+	return &Ledger{data: &data{clock: o.Clock, types: map[string]*column{}}}
 }
+
+// Handle returns one more handle on the same records, as another process would
+// open it: closing one leaves the others open. It works on a closed ledger, too.
+func (l *Ledger) Handle() *Ledger { return &Ledger{data: l.data} }
 
 // enter takes the lock if the ledger can serve the call.
 func (l *Ledger) enter(ctx context.Context, op, key string) error {
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("memory: %s %s: %w", op, key, context.Cause(ctx))
+		if cause := context.Cause(ctx); !errors.Is(cause, err) {
+			err = fmt.Errorf("%w: %w", err, cause)
+		}
+		return fmt.Errorf("memory: %s %.100q: %w", op, key, err)
 	}
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
-		return fmt.Errorf("memory: %s %s: %w", op, key, store.ErrClosed)
+		return fmt.Errorf("memory: %s %.100q: %w", op, key, store.ErrClosed)
 	}
 	return nil
 }
@@ -118,7 +139,7 @@ func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.R
 			return r, nil
 		}
 	}
-	return store.Record{}, fmt.Errorf("memory: get %s: %w", key, store.ErrNotFound)
+	return store.Record{}, fmt.Errorf("memory: get %.100q: %w", key, store.ErrNotFound)
 }
 
 // Tail returns the newest records, newest first, with a stamp for free.
@@ -127,20 +148,18 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 		return nil, store.Stamp{}, err
 	}
 	defer l.mu.Unlock()
+	c := l.types[workerType]
+	if c == nil {
+		return nil, l.stamp(), nil
+	}
 	var out []store.Record
-	if c := l.types[workerType]; c != nil {
-		for _, seq := range slices.Backward(c.seqs) {
-			r := c.records[seq]
-			switch {
-			case seq < 1 || seq > store.MaxSeq:
-				if len(out) == 0 {
-					out = append(out, store.Record{WorkerType: workerType, Defect: fmt.Sprintf("seq %d can't be followed", seq)})
-					limit++
-				}
-			case len(out) < limit:
-				out = append(out, r)
-			}
-		}
+	below, above := c.followed()
+	if stray := slices.Concat(c.seqs[above:], c.seqs[:below]); len(stray) > 0 {
+		out = append(out, store.Record{WorkerType: workerType, Defect: fmt.Sprintf("seq %d can't be followed", stray[0])})
+	}
+	newest := c.seqs[max(below, above-max(limit, 0)):above]
+	for _, seq := range slices.Backward(newest) {
+		out = append(out, c.records[seq])
 	}
 	return out, l.stamp(), nil
 }
@@ -156,14 +175,11 @@ func (l *Ledger) Trim(ctx context.Context, workerType string, before int64) (int
 		return 0, nil
 	}
 	// The head is the newest key that can be followed, not a stray above it.
-	head, found := slices.BinarySearch(c.seqs, store.MaxSeq)
-	if !found {
-		head--
-	}
-	if head < 0 {
+	below, above := c.followed()
+	if below == above {
 		return 0, nil
 	}
-	before = min(before, c.seqs[head])
+	before = min(before, c.seqs[above-1])
 	n := 0
 	for n < store.TrimBatch && c.seqs[0] < before {
 		delete(c.records, c.seqs[0])

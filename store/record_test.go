@@ -1,0 +1,208 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+func TestCheckWorkerType(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		in   string
+		want string // Part of the error; empty if the name is valid.
+	}{
+		{"letters, digits and signs", "Invoice-Export_2.eu", ""},
+		{"one digit", "7", ""},
+		{"63 bytes", strings.Repeat("a", 63), ""},
+		{"64 bytes", strings.Repeat("a", 64), "64 bytes"},
+		{"empty", "", "empty"},
+		{"sign at the start", "-job", `character '-' at byte 0`},
+		{"dot at the start", ".job", `character '.' at byte 0`},
+		{"space", "my job", `character ' ' at byte 2`},
+		{"slash", "a/b", `character '/' at byte 1`},
+		{"backslash", `a\b`, `character '\\' at byte 1`},
+		{"query sign", "a?b", `character '?' at byte 1`},
+		{"hash", "a#b", `character '#' at byte 1`},
+		{"colon, which parts a key", "a:1", `character ':' at byte 1`},
+		{"dollar", "$where", `character '$' at byte 0`},
+		{"operator", `{"$gt":""}`, `character '{' at byte 0`},
+		{"Cyrillic look-alike", "jоb", `character 'о' at byte 1`},
+		{"full-width look-alike", "jｏb", `character 'ｏ' at byte 1`},
+		{"combining accent", "cafe\u0301", `at byte 4`},
+		{"zero-width space", "a\u200bb", `character '\u200b' at byte 1`},
+		{"right-to-left override", "a\u202eb", `character '\u202e' at byte 1`},
+		{"NUL", "a\x00", `character '\x00' at byte 1`},
+		{"line feed", "a\n", `character '\n' at byte 1`},
+		{"escape", "a\x1b[31m", `character '\x1b' at byte 1`},
+		{"no UTF-8", "a\xff", `at byte 1`},
+		{"10 kB", strings.Repeat("a", 10_000), "10000 bytes"},
+		{"10 kB with a bad end", strings.Repeat("a", 10_000) + "/", `character '/' at byte 10000`},
+		{"10 kB of control characters", strings.Repeat("\u202e", 5_000), `character '\u202e' at byte 0`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := store.CheckWorkerType(c.in)
+			if c.want == "" {
+				if err != nil {
+					t.Errorf("CheckWorkerType(%q) = %v, want nil", c.in, err)
+				}
+				return
+			}
+			if !errors.Is(err, store.ErrInvalid) {
+				t.Fatalf("CheckWorkerType(%.80q) = %v, want ErrInvalid", c.in, err)
+			}
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("CheckWorkerType(%.80q) = %v, want it to contain %s", c.in, err, c.want)
+			}
+			if n := len(err.Error()); n > 700 {
+				t.Errorf("CheckWorkerType(%.80q): error of %d bytes, want the name not to be echoed whole", c.in, n)
+			}
+			if strings.ContainsAny(err.Error(), "\x00\n\x1b\u202e\u200b") {
+				t.Errorf("CheckWorkerType(%.80q) = %q, want control characters escaped", c.in, err)
+			}
+		})
+	}
+}
+
+func TestRecordCheck(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(r *store.Record)
+		want   string // Part of the error; empty if the record is valid.
+	}{
+		{"a grant", func(*store.Record) {}, ""},
+		{"a release with an empty window", func(r *store.Record) { r.Kind, r.WindowEnd = store.KindRelease, r.WindowStart }, ""},
+		{"an unknown kind", func(r *store.Record) { r.Kind, r.WindowEnd = "pause", r.WindowStart }, ""},
+		{"the optional fields empty", func(r *store.Record) {
+			r.Group, r.Schedule, r.Metadata, r.Worker = "", "", "", store.Worker{}
+			r.SlotStart, r.SlotEnd, r.FixedAt, r.ReadAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+		}, ""},
+		{"a window in the far future", func(r *store.Record) { r.WindowEnd = r.WindowEnd.AddDate(500, 0, 0) }, ""},
+		{"the largest metadata", func(r *store.Record) { r.Metadata = strings.Repeat("m", store.MaxMetadata) }, ""},
+		{"the largest seq", func(r *store.Record) { r.Seq = store.MaxSeq }, ""},
+		{"a bad worker type", func(r *store.Record) { r.WorkerType = "a/b" }, `character '/'`},
+		{"seq 0", func(r *store.Record) { r.Seq = 0 }, "seq 0"},
+		{"a seq that isn't followed", func(r *store.Record) { r.Seq = store.MaxSeq + 1 }, "seq 9007199254740991"},
+		{"no kind", func(r *store.Record) { r.Kind = "" }, "kind"},
+		{"a long kind", func(r *store.Record) { r.Kind = store.Kind(strings.Repeat("k", 33)) }, "kind"},
+		{"no claim", func(r *store.Record) { r.Claim = "" }, "claim"},
+		{"a long claim", func(r *store.Record) { r.Claim = strings.Repeat("c", 65) }, "claim"},
+		{"no instance id", func(r *store.Record) { r.InstanceID = "" }, "instanceId"},
+		{"a long instance id", func(r *store.Record) { r.InstanceID = strings.Repeat("i", 257) }, "instanceId: 257 bytes"},
+		{"a long group", func(r *store.Record) { r.Group = strings.Repeat("g", 257) }, "group: 257 bytes"},
+		{"a long schedule", func(r *store.Record) { r.Schedule = strings.Repeat("s", 513) }, "schedule: 513 bytes"},
+		{"large metadata", func(r *store.Record) { r.Metadata = strings.Repeat("m", store.MaxMetadata+1) }, "metadata: 8193 bytes"},
+		{"NUL in metadata", func(r *store.Record) { r.Metadata = "ab\x00" }, "metadata: NUL at byte 2"},
+		{"NUL in the group", func(r *store.Record) { r.Group = "\x00" }, "group: NUL at byte 0"},
+		{"NUL in the kind", func(r *store.Record) { r.Kind = "a\x00" }, "kind: NUL at byte 1"},
+		{"NUL in the claim", func(r *store.Record) { r.Claim = "a\x00" }, "claim: NUL at byte 1"},
+		{"a claim that isn't UTF-8", func(r *store.Record) { r.Claim = "a\xff" }, "claim: must be UTF-8"},
+		{"metadata that isn't UTF-8", func(r *store.Record) { r.Metadata = "a\xc0\x80" }, "metadata: must be UTF-8"},
+		{"token 0", func(r *store.Record) { r.Token = 0 }, "token 0"},
+		{"no window", func(r *store.Record) { r.WindowStart = time.Time{} }, "window"},
+		{"an empty grant", func(r *store.Record) { r.WindowEnd = r.WindowStart }, "must not be empty"},
+		{"a window that ends before it starts", func(r *store.Record) { r.WindowEnd = r.WindowStart.Add(-1) }, "ends before it starts"},
+		{"a defect", func(r *store.Record) { r.Defect = "claim: must be a string" }, "claim: must be a string"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := storetest.Grant("job", 1)
+			c.change(&r)
+			err := r.Check()
+			switch {
+			case c.want == "" && err != nil:
+				t.Errorf("Check() = %v, want nil", err)
+			case c.want == "":
+			case !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), c.want):
+				t.Errorf("Check() = %v, want ErrInvalid with %q", err, c.want)
+			case len(err.Error()) > 700:
+				t.Errorf("Check(): error of %d bytes, want values not to be echoed whole", len(err.Error()))
+			}
+		})
+	}
+}
+
+func TestRecordCheckTellsAllProblemsAtOnce(t *testing.T) {
+	err := store.Record{}.Check()
+	for _, want := range []string{"worker type", "seq", "kind", "claim", "instanceId", "token", "window"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Record{}.Check() = %v, want it to name %s", err, want)
+		}
+	}
+}
+
+func TestTruncated(t *testing.T) {
+	zone := time.FixedZone("far east", 13*3600)
+	at := time.Date(2026, time.March, 2, 12, 0, 0, 123_999_999, zone)
+	r := store.Record{SlotStart: at, SlotEnd: at, WindowStart: at, WindowEnd: at, FixedAt: at}.Truncated()
+	want := time.Date(2026, time.March, 1, 23, 0, 0, 123_000_000, time.UTC)
+	for name, got := range map[string]time.Time{
+		"SlotStart": r.SlotStart, "SlotEnd": r.SlotEnd, "WindowStart": r.WindowStart, "WindowEnd": r.WindowEnd, "FixedAt": r.FixedAt,
+	} {
+		if got != want { //nolint:revive // The value must be the very same, its zone included.
+			t.Errorf("Truncated().%s = %v, want %v", name, got, want)
+		}
+	}
+	if r.ReadAt != (time.Time{}) { //nolint:revive // As above.
+		t.Errorf("Truncated().ReadAt = %v, want the zero time", r.ReadAt)
+	}
+	if again := r.Truncated(); again != r {
+		t.Errorf("Truncated() twice = %+v, want %+v", again, r)
+	}
+}
+
+func TestKeysAreOrderedAsTheirSeqs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		workerType := rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._-]{0,62}`).Draw(t, "worker type")
+		seq := rapid.Int64Range(1, store.MaxSeq+9)
+		a, b := seq.Draw(t, "a"), seq.Draw(t, "b")
+		if x, y := store.Key(workerType, a), store.Key(workerType, b); (a < b) != (x < y) || (a == b) != (x == y) {
+			t.Fatalf("Key(%d) = %s, Key(%d) = %s, want them in the order of Seq", a, x, b, y)
+		}
+	})
+}
+
+func TestKeysOfDifferentTypesDiffer(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		workerType := rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._-]{0,8}`)
+		seq := rapid.Int64Range(1, store.MaxSeq)
+		a, b := workerType.Draw(t, "a"), workerType.Draw(t, "b")
+		m, n := seq.Draw(t, "m"), seq.Draw(t, "n")
+		if a != b && store.Key(a, m) == store.Key(b, n) {
+			t.Fatalf("Key(%s, %d) = Key(%s, %d) = %s, want them to differ", a, m, b, n, store.Key(a, m))
+		}
+	})
+}
+
+func TestThrottledErrorMatches(t *testing.T) {
+	cause := errors.New("request rate is large")
+	err := fmt.Errorf("cosmos: append: %w", &store.ThrottledError{RetryAfter: 2 * time.Second, Err: cause})
+	if !errors.Is(err, store.ErrThrottled) || !errors.Is(err, cause) || errors.Is(err, store.ErrConflict) {
+		t.Errorf("%v: want it to match ErrThrottled and its cause, and nothing else", err)
+	}
+	if e, ok := errors.AsType[*store.ThrottledError](err); !ok || e.RetryAfter != 2*time.Second {
+		t.Errorf("AsType(%v) = %v, want RetryAfter 2s", err, e)
+	}
+	if want := "retry after 2s"; !strings.Contains(err.Error(), want) {
+		t.Errorf("error = %v, want it to contain %q", err, want)
+	}
+	if bare := (&store.ThrottledError{}); !errors.Is(bare, store.ErrThrottled) {
+		t.Errorf("a ThrottledError without a cause doesn't match ErrThrottled")
+	}
+}
+
+func TestFormatIsUTCInMilliseconds(t *testing.T) {
+	at := time.Date(2026, time.March, 2, 1, 2, 3, 4_999_999, time.FixedZone("x", 3600))
+	if got, want := store.Format(at), "2026-03-02T00:02:03.004Z"; got != want {
+		t.Errorf("Format(%v) = %s, want %s", at, got, want)
+	}
+	if got, want := store.Format(store.FromMillis(0)), "1970-01-01T00:00:00.000Z"; got != want {
+		t.Errorf("Format(FromMillis(0)) = %s, want %s", got, want)
+	}
+}

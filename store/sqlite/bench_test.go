@@ -1,0 +1,47 @@
+package sqlite
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+func BenchmarkAppend(b *testing.B) {
+	l := open(b, Options{Path: filepath.Join(b.TempDir(), "ledger.db")})
+	for seq := int64(1); b.Loop(); seq++ {
+		if err := l.Append(b.Context(), storetest.Grant("job", seq)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkTail(b *testing.B) {
+	for _, size := range []int64{1_000, 100_000} {
+		b.Run(fmt.Sprintf("of %d records", size), func(b *testing.B) {
+			path := filepath.Join(b.TempDir(), "ledger.db")
+			l := open(b, Options{Path: path})
+			if err := l.Init(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+			tx, err := raw(b, path).BeginTx(b.Context(), nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for seq := range size {
+				if _, err := tx.ExecContext(b.Context(), insertRecord, rowOf(b, storetest.Grant("job", seq+1))...); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := tx.Commit(); err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				if got, _, err := l.Tail(b.Context(), "job", 1); err != nil || got[0].Seq != size {
+					b.Fatalf("Tail() = %v, %v", got, err)
+				}
+			}
+		})
+	}
+}

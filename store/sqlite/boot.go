@@ -1,0 +1,77 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// machine is the clock that all processes on the machine share.
+type machine struct {
+	// id of the boot, or empty if the platform has no boot clock: then the wall
+	// clock must do.
+	id string
+	// since is the time since some moment that is fixed for the boot.
+	since func() (time.Duration, error)
+}
+
+// machineOf chooses the boot clock.
+func machineOf(o Options) (machine, error) {
+	if o.BootID == "" {
+		return kernel()
+	}
+	since := func() (time.Duration, error) { return time.Duration(o.Clock.Now().UnixNano()), nil }
+	if c, ok := o.Clock.(interface{ Boottime() time.Duration }); ok {
+		since = func() (time.Duration, error) { return c.Boottime(), nil }
+	}
+	return machine{id: o.BootID, since: since}, nil
+}
+
+// stamp reads store time. The offset is read from the file each time, so that
+// a file that was replaced can't leave a process behind on another time line.
+func (l *Ledger) stamp(ctx context.Context, f *file) (store.Stamp, error) {
+	if l.boot.id == "" {
+		return stampAt(l.o.Clock.Now(), "wall"), nil
+	}
+	server := "boot " + l.boot.id
+	var offset sql.NullInt64
+	read := func() error { return f.db.QueryRowContext(ctx, selectOffset, l.boot.id).Scan(&offset) }
+	if err := read(); err != nil {
+		return store.Stamp{}, err
+	}
+	if !offset.Valid {
+		now, err := l.boot.since()
+		if err != nil {
+			return store.Stamp{}, fmt.Errorf("read the boot clock: %w", err)
+		}
+		offset.Int64 = l.o.Clock.Now().UnixMicro() - now.Microseconds()
+		if l.o.ReadOnly {
+			// Nobody leases on this boot yet. When somebody begins, the change of the
+			// server's name tells that the time may jump.
+			server += ", not in use yet"
+		} else {
+			if _, err := f.db.ExecContext(ctx, insertOffset, l.boot.id, offset.Int64); err != nil {
+				return store.Stamp{}, err
+			}
+			if err := read(); err != nil {
+				return store.Stamp{}, err
+			}
+		}
+	}
+	now, err := l.boot.since()
+	if err != nil {
+		return store.Stamp{}, fmt.Errorf("read the boot clock: %w", err)
+	}
+	return stampAt(time.UnixMicro(offset.Int64).Add(now), server), nil
+}
+
+func stampAt(t time.Time, server string) store.Stamp {
+	return store.Stamp{
+		Time:        t.UTC().Round(0).Truncate(time.Microsecond),
+		Granularity: time.Microsecond,
+		Server:      server,
+	}
+}

@@ -1,0 +1,171 @@
+package sqlite
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// columns of WorkerLeases in the order of encode and decode. All but the key are
+// nullable, so that a row that another program wrote can be read and reported.
+var columns = []struct {
+	name, kind string
+}{
+	{"workerType", "TEXT NOT NULL"},
+	{"seq", "INTEGER NOT NULL"},
+	{"kind", "TEXT"},
+	{"instanceId", "TEXT"},
+	{"group", "TEXT"},
+	{"claim", "TEXT"},
+	{"priority", "INTEGER"},
+	{"slotStart", "INTEGER"},
+	{"slotEnd", "INTEGER"},
+	{"windowStart", "INTEGER"},
+	{"windowEnd", "INTEGER"},
+	{"token", "INTEGER"},
+	{"schedule", "TEXT"},
+	{"fixedAt", "INTEGER"},
+	{"readAt", "INTEGER"},
+	{"worker", "TEXT"},
+	{"metadata", "TEXT"},
+}
+
+// document is the column worker, as JSON.
+type document struct {
+	Host    string `json:"host"`
+	PID     int    `json:"pid"`
+	Version string `json:"version"`
+}
+
+// encode gives the values of a record's columns. Times are Unix times in ms,
+// NULL for the zero time.
+func encode(r store.Record) ([]any, error) {
+	worker, err := json.Marshal(document(r.Worker))
+	if err != nil {
+		return nil, fmt.Errorf("worker: %w", err)
+	}
+	return []any{
+		r.WorkerType, r.Seq, string(r.Kind), r.InstanceID, r.Group, r.Claim, r.Priority,
+		millis(r.SlotStart), millis(r.SlotEnd), millis(r.WindowStart), millis(r.WindowEnd),
+		r.Token, r.Schedule, millis(r.FixedAt), millis(r.ReadAt), string(worker), r.Metadata,
+	}, nil
+}
+
+func millis(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UnixMilli()
+}
+
+// decode reads a row of the columns. It never fails: what it can't decode it
+// says in Defect, all at once. A value that another program left out is a defect
+// in the envelope and zero elsewhere; whether the values make sense is for
+// store.Record.Check to say.
+func decode(row []any) store.Record {
+	d := decoder{row: row}
+	r := store.Record{
+		WorkerType: d.text(need),
+		Seq:        d.integer(need),
+		Kind:       store.Kind(d.text(need)),
+		InstanceID: d.text(need),
+		Group:      d.text(optional),
+		Claim:      d.text(need),
+		Priority:   int(d.integer(optional)),
+		SlotStart:  d.time(optional),
+		SlotEnd:    d.time(optional),
+	}
+	r.WindowStart, r.WindowEnd = d.time(need), d.time(need)
+	r.Token = d.integer(need)
+	r.Schedule = d.text(optional)
+	r.FixedAt, r.ReadAt = d.time(optional), d.time(optional)
+	r.Worker = d.worker()
+	r.Metadata = d.text(optional)
+	if len(d.errs) > 0 {
+		why := strings.ReplaceAll(errors.Join(d.errs...).Error(), "\n", "; ")
+		return store.Record{WorkerType: r.WorkerType, Seq: r.Seq, Defect: why}
+	}
+	return r
+}
+
+const (
+	need     = true
+	optional = false
+)
+
+// decoder takes the columns of a row one after the other.
+type decoder struct {
+	row  []any
+	at   int
+	errs []error
+}
+
+// next returns the next value, nil for NULL.
+func (d *decoder) next(needed bool) any {
+	v := d.row[d.at]
+	d.at++
+	if v == nil && needed {
+		d.bad("is missing")
+	}
+	return v
+}
+
+// bad reports the column that was taken last.
+func (d *decoder) bad(format string, args ...any) {
+	d.errs = append(d.errs, fmt.Errorf("%s "+format, append([]any{columns[d.at-1].name}, args...)...))
+}
+
+func (d *decoder) text(needed bool) string {
+	v := d.next(needed)
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case int64:
+		if v < 0 {
+			// The query puts the negated size in place of a text that is too long.
+			d.bad("has %d bytes, at most %d are read", -v, store.MaxMetadata)
+			return ""
+		}
+	}
+	d.bad("is %T, want text", v)
+	return ""
+}
+
+func (d *decoder) integer(needed bool) int64 {
+	v := d.next(needed)
+	switch v := v.(type) {
+	case nil:
+		return 0
+	case int64:
+		return v
+	}
+	d.bad("is %T, want an integer", v)
+	return 0
+}
+
+func (d *decoder) time(needed bool) time.Time {
+	null := d.row[d.at] == nil
+	ms := d.integer(needed)
+	if null {
+		return time.Time{}
+	}
+	return store.FromMillis(ms)
+}
+
+// worker reads the one column that is information only and can be unreadable in
+// a table of the right types. That costs the information, not the record: a
+// lease that is held must not look like a defect.
+func (d *decoder) worker() store.Worker {
+	text, _ := d.next(optional).(string)
+	var w document
+	if err := json.Unmarshal([]byte(text), &w); err != nil {
+		return store.Worker{}
+	}
+	return store.Worker(w)
+}

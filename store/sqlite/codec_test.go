@@ -1,0 +1,144 @@
+package sqlite
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+// column is the position of a column in a row.
+func column(name string) int {
+	for i, c := range columns {
+		if c.name == name {
+			return i
+		}
+	}
+	panic(name)
+}
+
+// rowOf is a record as the driver reads it back.
+func rowOf(t testing.TB, r store.Record) []any {
+	t.Helper()
+	row, err := encode(r)
+	if err != nil {
+		t.Fatalf("encode() = %v", err)
+	}
+	row[column("priority")] = int64(r.Priority)
+	return row
+}
+
+func TestWhatCannotBeDecodedIsADefect(t *testing.T) {
+	for name, c := range map[string]struct {
+		column string
+		value  any
+		want   string
+	}{
+		"no kind":              {"kind", nil, "kind is missing"},
+		"no instance":          {"instanceId", nil, "instanceId is missing"},
+		"no claim":             {"claim", nil, "claim is missing"},
+		"no token":             {"token", nil, "token is missing"},
+		"no window start":      {"windowStart", nil, "windowStart is missing"},
+		"no window end":        {"windowEnd", nil, "windowEnd is missing"},
+		"a token as text":      {"token", "7", "token is string, want an integer"},
+		"a time as a fraction": {"readAt", 1.5, "readAt is float64, want an integer"},
+		"a claim as bytes":     {"claim", []byte("c"), "claim is []uint8, want text"},
+		"a group as a number":  {"group", int64(7), "group is int64, want text"},
+		"huge metadata":        {"metadata", int64(-1 << 24), "metadata has 16777216 bytes, at most 8192 are read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			row := rowOf(t, storetest.Grant("job", 7))
+			row[column(c.column)] = c.value
+			want := store.Record{WorkerType: "job", Seq: 7, Defect: c.want}
+			if got := decode(row); got != want {
+				t.Errorf("decode() = %+v, want %+v", got, want)
+			}
+		})
+	}
+	row := rowOf(t, storetest.Grant("job", 7))
+	row[column("claim")], row[column("token")] = nil, nil
+	if got := decode(row).Defect; got != "claim is missing; token is missing" {
+		t.Errorf("decode() of two defects = %q, want both in one line", got)
+	}
+}
+
+func TestInformationThatIsMissingOrUnreadableIsZero(t *testing.T) {
+	want := storetest.Grant("job", 7)
+	row := rowOf(t, want)
+	for _, name := range []string{"group", "priority", "slotStart", "slotEnd", "schedule", "fixedAt", "readAt", "metadata"} {
+		row[column(name)] = nil
+	}
+	want.Group, want.Priority, want.Schedule, want.Metadata = "", 0, "", ""
+	want.SlotStart, want.SlotEnd, want.FixedAt, want.ReadAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	want.Worker = store.Worker{}
+	for _, worker := range []any{nil, "", "me", "[1]", `{"pid": "x"}`, `{"host":`, int64(-9000)} {
+		row[column("worker")] = worker
+		if got := decode(row); got != want {
+			t.Errorf("decode() with worker %v = %+v, want %+v", worker, got, want)
+		}
+	}
+}
+
+func TestEncodeAndDecodeAreInverse(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		at := func(name string) time.Time {
+			if rapid.Bool().Draw(t, name+" is zero") {
+				return time.Time{}
+			}
+			return store.FromMillis(rapid.Int64Range(-1<<45, 1<<45).Draw(t, name))
+		}
+		text := func(name string) string { return rapid.StringN(0, 40, -1).Draw(t, name) }
+		want := store.Record{
+			WorkerType: text("type"), Seq: rapid.Int64().Draw(t, "seq"), Kind: store.Kind(text("kind")),
+			InstanceID: text("instance"), Group: text("group"), Claim: text("claim"), Priority: rapid.Int().Draw(t, "priority"),
+			SlotStart: at("slot start"), SlotEnd: at("slot end"),
+			WindowStart: store.FromMillis(rapid.Int64Range(0, 1<<45).Draw(t, "start")),
+			WindowEnd:   store.FromMillis(rapid.Int64Range(0, 1<<45).Draw(t, "end")),
+			Token:       rapid.Int64().Draw(t, "token"), Schedule: text("schedule"), FixedAt: at("fixed"), ReadAt: at("read"),
+			Worker:   store.Worker{Host: text("host"), PID: rapid.Int().Draw(t, "pid"), Version: text("version")},
+			Metadata: text("metadata"),
+		}
+		row, err := encode(want)
+		if err != nil {
+			t.Fatalf("encode() = %v", err)
+		}
+		row[column("priority")] = int64(want.Priority)
+		if got := decode(row); got != want {
+			t.Errorf("decode(encode(r)) = %+v, want %+v", got, want)
+		}
+	})
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(uint64(0), "grant", int64(7), 1.5, []byte("x"))
+	f.Add(uint64(0x1234_5678_9abc_def0), `{"host":"h","pid":1}`, int64(-1<<63), -1e-300, []byte{})
+	f.Add(^uint64(0), strings.Repeat("\x00\xff", 99), int64(1<<63-1), 1e300, []byte(nil))
+	f.Fuzz(func(t *testing.T, choice uint64, text string, integer int64, fraction float64, blob []byte) {
+		row := make([]any, len(columns))
+		for i := range row {
+			row[i] = []any{nil, text, integer, fraction, blob, text, integer, int64(i)}[(choice>>(3*i))&7]
+		}
+		row[column("workerType")], row[column("seq")] = "job", int64(7)
+		before := slices.Clone(row)
+		r := decode(row)
+		if r.WorkerType != "job" || r.Seq != 7 {
+			t.Errorf("decode(%v) = %+v, want the key", row, r)
+		}
+		if strings.Contains(r.Defect, "\n") {
+			t.Errorf("decode(%v) = Defect %q, want one line", row, r.Defect)
+		}
+		for _, name := range []string{"kind", "claim", "instanceId", "token", "windowStart", "windowEnd"} {
+			if before[column(name)] == nil && r.Defect == "" {
+				t.Errorf("decode(%v) without %s = %+v, want a Defect", row, name, r)
+			}
+		}
+		if r.Defect != "" && r.Check() == nil {
+			t.Errorf("Check() of a defect = nil")
+		}
+	})
+}

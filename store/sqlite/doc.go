@@ -1,0 +1,49 @@
+// Package sqlite is a ledger in one SQLite file, for workers that are processes
+// of one machine. It needs no server and no C compiler.
+//
+// # The file
+//
+// The table WorkerLeases has one row per record and the primary key
+// (workerType, seq), which decides every race. The file is in WAL mode and each
+// append is synced to the disk before it is acknowledged (synchronous=FULL).
+// While it is in use SQLite keeps two more files beside it, named like it with
+// -wal and -shm at the end; they belong to it and must not be removed, copied
+// apart from it, or left behind when it is moved.
+//
+// A file is recognised by its application_id and user_version. Anything else (a
+// text file, another application's database, a ledger of a newer version of this
+// package) is refused with [store.ErrRefused] and left untouched.
+//
+// New files get the rights 0644 less the process's umask: a ledger holds no
+// secrets. To have others, create an empty file with them first; an empty file
+// becomes a ledger.
+//
+// The file must be on a local file system. WAL mode relies on memory shared
+// between processes, so a network file system that two machines mount won't do.
+// If the file is removed or replaced, the next operation goes to the file that
+// has the name now; an append that was under way reports an unknown outcome.
+//
+// POSIX drops all locks that a process holds on a file when the process closes
+// any descriptor of it. A program that leases must therefore not open the
+// ledger by other means than this module's SQLite library (no os.ReadFile to
+// back it up); other processes may do what they like.
+//
+// # Store time
+//
+// On Linux, store time is the kernel's boot clock (CLOCK_BOOTTIME, which goes on
+// while the machine is suspended) plus a wall offset. The first process that
+// needs the time after a boot reads its wall clock once and stores the offset in
+// the table Boot under the kernel's boot id; all others, and itself, use what is
+// stored. So all processes agree to the microsecond, and stepping a wall clock,
+// or one process having a wrong one, changes nothing until the next boot. It
+// follows that workers should be started after the machine has set its clock: an
+// offset taken from a wrong clock stays until the machine is booted again.
+//
+// The stamps have a granularity of 1 µs, no age, and no skew; their server is
+// "boot " and the boot id. A frozen virtual machine stops the boot clock; a
+// restored snapshot turns it back.
+//
+// Elsewhere than on Linux store time is the wall clock of [Options.Clock] and
+// the server is "wall": correct as long as nobody steps the clock while workers
+// run.
+package sqlite

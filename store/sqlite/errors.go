@@ -1,0 +1,103 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	driver "modernc.org/sqlite"
+	code "modernc.org/sqlite/lib"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+var (
+	errMissing  = fmt.Errorf("%w: the file is missing or empty", store.ErrMissing)
+	errReadOnly = fmt.Errorf("%w: the ledger was opened for reading only", store.ErrDenied)
+	// errReplaced: the path names another file than the one in use, or none.
+	errReplaced = errors.New("the file was removed or replaced")
+)
+
+// ended is the error of a context that has ended, with its cause.
+func ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}
+
+// resultCode returns SQLite's extended result code, or 0.
+func resultCode(err error) int {
+	if e, ok := errors.AsType[*driver.Error](err); ok {
+		return e.Code()
+	}
+	return code.SQLITE_OK
+}
+
+// isBusy reports whether another connection held a lock that will go away. The
+// statement did nothing.
+func isBusy(err error) bool {
+	switch c := resultCode(err); c {
+	case code.SQLITE_READONLY_RECOVERY, code.SQLITE_READONLY_CANTLOCK:
+		return true
+	default:
+		return c&0xff == code.SQLITE_BUSY || c&0xff == code.SQLITE_LOCKED || c&0xff == code.SQLITE_PROTOCOL
+	}
+}
+
+// explain adds the sentinel that an error stands for.
+func (l *Ledger) explain(ctx context.Context, err error) error {
+	c := resultCode(err)
+	switch {
+	case c == code.SQLITE_CONSTRAINT_PRIMARYKEY || c == code.SQLITE_CONSTRAINT_UNIQUE:
+		return store.ErrConflict
+	case c&0xff == code.SQLITE_NOTADB:
+		return fmt.Errorf("%w: not a SQLite database: choose another file: %w", store.ErrRefused, err)
+	case c&0xff == code.SQLITE_CORRUPT:
+		return fmt.Errorf("%w: the file is corrupt: restore or remove it: %w", store.ErrRefused, err)
+	case c == code.SQLITE_READONLY_DBMOVED:
+		return fmt.Errorf("%w: %w", errReplaced, err)
+	case c&0xff == code.SQLITE_READONLY || c&0xff == code.SQLITE_PERM:
+		return fmt.Errorf("%w: the process must be able to write the file and its directory: %w", store.ErrDenied, err)
+	case c&0xff == code.SQLITE_CANTOPEN:
+		return fmt.Errorf("%w: %w", l.whyShut(), err)
+	case c&0xff == code.SQLITE_INTERRUPT && ctx.Err() != nil:
+		return ended(ctx)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w: %w", store.ErrDenied, err)
+	case errors.Is(err, sql.ErrConnDone) || err.Error() == "sql: database is closed":
+		return l.whyClosed(err)
+	}
+	return err
+}
+
+// whyShut finds out why SQLite can't open the file, which it doesn't tell.
+func (l *Ledger) whyShut() error {
+	dir := filepath.Dir(l.o.Path)
+	if _, err := os.Stat(dir); err != nil {
+		return err
+	}
+	if err := mayUse(dir); err != nil {
+		return fmt.Errorf("%w: no right to write in %s: %w", store.ErrDenied, dir, err)
+	}
+	if err := mayUse(l.o.Path); errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w: no right to read and write the file: %w", store.ErrDenied, err)
+	}
+	return errors.New("SQLite can't open it")
+}
+
+// whyClosed tells a ledger that was closed from a file that was replaced while
+// an operation was on its way to it.
+func (l *Ledger) whyClosed(err error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return store.ErrClosed
+	}
+	return fmt.Errorf("%w: %w", errReplaced, err)
+}

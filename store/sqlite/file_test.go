@@ -1,0 +1,354 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+// grown is the path of a ledger with records, at rest.
+func grown(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	l := open(t, Options{Path: path})
+	for seq := int64(1); seq <= 30; seq++ {
+		if err := l.Append(t.Context(), storetest.Grant("job", seq)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// listing is the content of a directory.
+func listing(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[e.Name()] = string(b)
+	}
+	return all
+}
+
+func sameListing(t *testing.T, what string, got, want map[string]string) {
+	t.Helper()
+	for name := range got {
+		if _, ok := want[name]; !ok {
+			t.Errorf("%s left a file %s behind", what, name)
+		}
+	}
+	for name, content := range want {
+		if got[name] != content {
+			t.Errorf("%s changed %s: %d bytes, were %d", what, name, len(got[name]), len(content))
+		}
+	}
+}
+
+// foreign makes a database that isn't a ledger.
+func foreign(statements ...string) func(t *testing.T, path string) {
+	return func(t *testing.T, path string) {
+		t.Helper()
+		db := raw(t, path)
+		must(t, db, statements...)
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func content(b []byte) func(t *testing.T, path string) {
+	return func(t *testing.T, path string) {
+		t.Helper()
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// spoilt makes a ledger and changes its bytes.
+func spoilt(change func(b []byte) []byte) func(t *testing.T, path string) {
+	return func(t *testing.T, path string) {
+		t.Helper()
+		b, err := os.ReadFile(grown(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		content(change(b))(t, path)
+	}
+}
+
+// altered makes a ledger and changes its schema.
+func altered(statements ...string) func(t *testing.T, path string) {
+	return func(t *testing.T, path string) {
+		t.Helper()
+		spoilt(func(b []byte) []byte { return b })(t, path)
+		foreign(statements...)(t, path)
+	}
+}
+
+func TestAFileThatIsNoLedgerIsRefusedAndLeftUntouched(t *testing.T) {
+	for name, c := range map[string]struct {
+		prepare func(t *testing.T, path string)
+		says    string
+	}{
+		"a short text":                  {content([]byte("hi\n")), "not a SQLite database"},
+		"a long text":                   {content(bytes.Repeat([]byte("Dear diary, "), 1<<10)), "not a SQLite database"},
+		"zeros":                         {content(make([]byte, 8192)), "not a SQLite database"},
+		"a header and nothing else":     {spoilt(func(b []byte) []byte { return b[:100] }), ""},
+		"a damaged header":              {spoilt(func(b []byte) []byte { copy(b, "SQLite format 4"); return b }), "not a SQLite database"},
+		"a damaged schema":              {spoilt(func(b []byte) []byte { copy(b[100:], bytes.Repeat([]byte{0xff}, 3000)); return b }), "corrupt"},
+		"another application's":         {foreign("CREATE TABLE users (name)", "INSERT INTO users VALUES ('root')"), "another application"},
+		"another application's, in WAL": {foreign("PRAGMA journal_mode = WAL", "CREATE TABLE users (name)"), "another application"},
+		"another application's id":      {foreign("PRAGMA application_id = 252006673"), "application_id 0xf055111"},
+		"a table of our name":           {foreign("CREATE TABLE WorkerLeases (seq)"), "another application"},
+		"a newer version's":             {altered("PRAGMA user_version = 2"), "newer version"},
+		"a ledger without primary key":  {altered("DROP TABLE WorkerLeases", "CREATE TABLE WorkerLeases (workerType, seq)"), "primary key"},
+		"a ledger without its table":    {altered("DROP TABLE WorkerLeases"), "primary key"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "some.db")
+			c.prepare(t, path)
+			before := listing(t, filepath.Dir(path))
+			if len(before) != 1 {
+				t.Fatalf("the test itself left %d files", len(before))
+			}
+			for _, readOnly := range []bool{false, true} {
+				l, err := Open(t.Context(), Options{Path: path, ReadOnly: readOnly})
+				if err == nil {
+					_ = l.Close(t.Context())
+				}
+				if !errors.Is(err, store.ErrRefused) || !strings.Contains(err.Error(), c.says) {
+					t.Errorf("Open(ReadOnly: %v) = %v, want ErrRefused with %q", readOnly, err, c.says)
+				}
+				if err != nil && (strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), path)) {
+					t.Errorf("Open() = %q, want one line that names the file", err)
+				}
+			}
+			sameListing(t, "Open()", listing(t, filepath.Dir(path)), before)
+		})
+	}
+}
+
+func TestADatabaseInUseByAnotherApplicationIsLeftUntouched(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "some.db")
+	foreign("PRAGMA journal_mode = WAL", "CREATE TABLE users (name)", "PRAGMA wal_checkpoint")(t, path)
+	db := raw(t, path)
+	must(t, db, "INSERT INTO users VALUES ('root')")
+	before, err := os.Stat(path + "-wal")
+	if err != nil || before.Size() == 0 {
+		t.Fatalf("log of the other application: %v, %v", before, err)
+	}
+	if _, err := Open(t.Context(), Options{Path: path}); !errors.Is(err, store.ErrRefused) {
+		t.Errorf("Open() = %v, want ErrRefused", err)
+	}
+	if after, err := os.Stat(path + "-wal"); err != nil || after.Size() != before.Size() {
+		t.Errorf("log of the other application after Open() = %v, %v, want %d bytes", after, err, before.Size())
+	}
+	must(t, db, "INSERT INTO users VALUES ('toor')")
+}
+
+func TestAMissingFileIsNotCreatedByLooking(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "ledger.db")
+	if _, err := Open(t.Context(), Options{Path: path, ReadOnly: true}); !errors.Is(err, store.ErrMissing) {
+		t.Errorf("Open(ReadOnly) of a missing file = %v, want ErrMissing", err)
+	}
+	l := open(t, Options{Path: path})
+	sameListing(t, "Open()", listing(t, dir), nil)
+	if err := l.Close(t.Context()); err != nil {
+		t.Errorf("Close() = %v", err)
+	}
+	sameListing(t, "Close()", listing(t, dir), nil)
+
+	content(nil)(t, path)
+	if _, err := Open(t.Context(), Options{Path: path, ReadOnly: true}); !errors.Is(err, store.ErrMissing) {
+		t.Errorf("Open(ReadOnly) of an empty file = %v, want ErrMissing", err)
+	}
+	sameListing(t, "Open(ReadOnly)", listing(t, dir), map[string]string{"ledger.db": ""})
+}
+
+func TestAWorkerCanStartOnAMissingOrEmptyFile(t *testing.T) {
+	for name, prepare := range map[string]func(t *testing.T, path string){
+		"missing": func(*testing.T, string) {},
+		"empty":   content(nil),
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "ledger.db")
+			prepare(t, path)
+			l := open(t, Options{Path: path})
+			if got, stamp, err := l.Tail(t.Context(), "job", 1); err != nil || len(got) != 0 || stamp.IsZero() {
+				t.Errorf("Tail() = %v, %v, %v, want no record, a stamp and no error", got, stamp, err)
+			}
+			if err := l.Append(t.Context(), storetest.Grant("job", 1)); err != nil {
+				t.Errorf("Append() = %v, want nil", err)
+			}
+		})
+	}
+}
+
+func TestAReadOnlyLedgerReadsAndChangesNothing(t *testing.T) {
+	path := grown(t)
+	before := listing(t, filepath.Dir(path))
+	l := open(t, Options{Path: path, ReadOnly: true})
+	got, stamp, err := l.Tail(t.Context(), "job", 2)
+	if err != nil || len(got) != 2 || got[0] != storetest.Grant("job", 30) || stamp.IsZero() {
+		t.Errorf("Tail() = %v, %v, %v, want the two newest and a stamp", got, stamp, err)
+	}
+	for what, err := range map[string]error{
+		"Init":   l.Init(t.Context()),
+		"Append": l.Append(t.Context(), storetest.Grant("job", 31)),
+		"Trim":   func() error { _, err := l.Trim(t.Context(), "job", 30); return err }(),
+	} {
+		if !errors.Is(err, store.ErrDenied) {
+			t.Errorf("%s() of a read-only ledger = %v, want ErrDenied", what, err)
+		}
+	}
+	if err := l.Close(t.Context()); err != nil {
+		t.Errorf("Close() = %v", err)
+	}
+	sameListing(t, "a read-only ledger", listing(t, filepath.Dir(path)), before)
+}
+
+func TestBadPathsAreRefusedWithAReason(t *testing.T) {
+	dir := t.TempDir()
+	for path, want := range map[string]string{
+		"":                                    "path is empty",
+		":memory:":                            "store/memory",
+		"file::memory:?cache=shared":          "store/memory",
+		"file:ledger.db":                      "not a URI",
+		"a\x00b":                              "NUL",
+		dir:                                   "not a regular file",
+		filepath.Join(dir, "no", "ledger.db"): "directory of the file",
+	} {
+		if _, err := Open(t.Context(), Options{Path: path}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Open(%q) = %v, want an error with %q", path, err, want)
+		}
+	}
+	if _, err := Open(t.Context(), Options{Path: filepath.Join(dir, "no", "ledger.db")}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Open() in a missing directory = %v, want fs.ErrNotExist", err)
+	}
+	_, err := Open(t.Context(), Options{BusyTimeout: -1})
+	if err == nil || !strings.Contains(err.Error(), "path is empty") || !strings.Contains(err.Error(), "busy timeout -1ns") {
+		t.Errorf("Open() with two bad options = %v, want both named", err)
+	}
+}
+
+func TestAnyFileNameWorks(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no such file names")
+	}
+	for _, name := range []string{"a?b.db", "a#b.db", "a b.db", "100%.db", "a%20b.db", "a&mode=memory.db", "?mode=memory", "ünï 工.db", "a'b\".db", `a\b.db`, "+.db", "a;b.db"} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, name)
+			l := open(t, Options{Path: path})
+			if err := l.Append(t.Context(), storetest.Grant("job", 1)); err != nil {
+				t.Fatalf("Append() = %v", err)
+			}
+			if _, err := os.Stat(path); err != nil {
+				t.Errorf("the file is not at its path: %v: %v", err, listing(t, dir))
+			}
+			if got, _, err := open(t, Options{Path: path, ReadOnly: true}).Tail(t.Context(), "job", 1); err != nil || len(got) != 1 {
+				t.Errorf("Tail() by another handle = %v, %v, want 1 record", got, err)
+			}
+		})
+	}
+}
+
+func TestARelativePathStaysWhenTheProcessMoves(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	l := open(t, Options{Path: "ledger.db"})
+	t.Chdir(t.TempDir())
+	if err := l.Init(t.Context()); err != nil {
+		t.Errorf("Init() = %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "ledger.db")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestHandlesThatCloseLeaveOneFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	var handles []*Ledger
+	for range 10 {
+		handles = append(handles, open(t, Options{Path: path}))
+	}
+	for i, l := range handles {
+		if err := l.Append(t.Context(), storetest.Grant("job", int64(i+1))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, l := range handles {
+		if err := l.Close(t.Context()); err != nil {
+			t.Errorf("Close() = %v", err)
+		}
+		for _, other := range handles[i+1:] {
+			if got, _, err := other.Tail(t.Context(), "job", 99); err != nil || len(got) != 10 {
+				t.Fatalf("Tail() after %d handles were closed = %d records, %v, want 10", i+1, len(got), err)
+			}
+		}
+	}
+	if got := listing(t, filepath.Dir(path)); len(got) != 1 {
+		t.Errorf("after all handles were closed there are %d files, want 1", len(got))
+	}
+}
+
+func TestAFileThatWasRemovedOrReplacedIsNoLongerUsed(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows removes no file that is in use")
+	}
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	l := open(t, Options{Path: path})
+	if err := l.Append(t.Context(), storetest.Grant("old", 1)); err != nil {
+		t.Fatal(err)
+	}
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(path + suffix); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := open(t, Options{Path: path})
+	if err := other.Append(t.Context(), storetest.Grant("new", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Append(t.Context(), storetest.Grant("new", 1)); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("Append() to the file of that name = %v, want ErrConflict", err)
+	}
+	if got, err := l.WorkerTypes(t.Context()); err != nil || len(got) != 1 || got[0] != "new" {
+		t.Errorf("WorkerTypes() = %v, %v, want those of the file of that name", got, err)
+	}
+}
+
+func TestAClosedLedgerStaysClosed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	l := open(t, Options{Path: path})
+	for range 2 {
+		if err := l.Close(t.Context()); err != nil {
+			t.Errorf("Close() = %v", err)
+		}
+	}
+	if err := l.Init(context.WithoutCancel(t.Context())); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("Init() after Close = %v, want ErrClosed", err)
+	}
+	sameListing(t, "Init() after Close", listing(t, filepath.Dir(path)), nil)
+}

@@ -1,0 +1,169 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+// hold takes the write lock of a file until the returned function is called.
+func hold(t *testing.T, path string) (release func()) {
+	t.Helper()
+	conn, err := raw(t, path).Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if _, err := conn.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+			t.Error(err)
+		}
+		_ = conn.Close()
+	}
+}
+
+func TestWaitingForTheLockEndsWithTheContext(t *testing.T) {
+	path := grown(t)
+	for name, create := range map[string]func() string{
+		"append":   func() string { return path },
+		"creation": func() string { return filepath.Join(t.TempDir(), "new.db") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := create()
+			l := open(t, Options{Path: path, BusyTimeout: time.Hour})
+			release := hold(t, path)
+			defer release()
+
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+			defer cancel()
+			if err := l.Append(ctx, storetest.Grant("job", 31)); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("Append() with a deadline while the file is locked = %v, want DeadlineExceeded", err)
+			}
+			cause := errors.New("slot is over")
+			causal, stop := context.WithCancelCause(t.Context())
+			time.AfterFunc(30*time.Millisecond, func() { stop(cause) })
+			if err := l.Append(causal, storetest.Grant("job", 31)); !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
+				t.Errorf("Append() cancelled while the file is locked = %v, want Canceled and its cause", err)
+			}
+		})
+	}
+}
+
+func TestAnAppendWaitsForTheLockAndReadersDoNot(t *testing.T) {
+	path := grown(t)
+	l := open(t, Options{Path: path, BusyTimeout: time.Hour})
+	release := hold(t, path)
+	appended := make(chan error, 1)
+	go func() { appended <- l.Append(t.Context(), storetest.Grant("job", 31)) }()
+	if got, _, err := open(t, Options{Path: path, ReadOnly: true}).Tail(t.Context(), "job", 1); err != nil || got[0].Seq != 30 {
+		t.Errorf("Tail() while the file is locked = %v, %v, want Seq 30", got, err)
+	}
+	select {
+	case err := <-appended:
+		t.Errorf("Append() while the file is locked = %v, want it to wait", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	release()
+	if err := <-appended; err != nil {
+		t.Errorf("Append() after the lock was released = %v, want nil", err)
+	}
+}
+
+func TestALockHeldTooLongIsAnUnknownOutcome(t *testing.T) {
+	path := grown(t)
+	l := open(t, Options{Path: path, BusyTimeout: 20 * time.Millisecond})
+	release := hold(t, path)
+	err := l.Append(t.Context(), storetest.Grant("job", 31))
+	if err == nil || !strings.Contains(err.Error(), "busy: locked by another process for 20ms") {
+		t.Errorf("Append() = %v, want that it was busy", err)
+	}
+	for _, known := range []error{store.ErrConflict, store.ErrInvalid, store.ErrRefused, store.ErrDenied} {
+		if errors.Is(err, known) {
+			t.Errorf("Append() = %v, which is %v: want an unknown outcome", err, known)
+		}
+	}
+	release()
+	if err := l.Append(t.Context(), storetest.Grant("job", 31)); err != nil {
+		t.Errorf("Append() after the lock was released = %v, want nil", err)
+	}
+}
+
+func TestCloseWaitsForWhatWasAbandoned(t *testing.T) {
+	path := grown(t)
+	l := open(t, Options{Path: path, BusyTimeout: time.Hour})
+	release := hold(t, path)
+	defer release()
+	errs := make(chan error, 8)
+	for range cap(errs) {
+		go func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			defer cancel()
+			errs <- l.Append(ctx, storetest.Grant("job", 31))
+		}()
+	}
+	for range cap(errs) {
+		if err := <-errs; !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Append() = %v, want DeadlineExceeded", err)
+		}
+	}
+	if err := l.Close(t.Context()); err != nil {
+		t.Errorf("Close() = %v, want nil", err)
+	}
+}
+
+func TestAnAppendThatStoresNothingIsNoSuccess(t *testing.T) {
+	path := grown(t)
+	db := raw(t, path)
+	must(t, db, `CREATE TRIGGER thief BEFORE INSERT ON WorkerLeases BEGIN SELECT RAISE(IGNORE); END`)
+	l := open(t, Options{Path: path})
+	if err := l.Append(t.Context(), storetest.Grant("job", 31)); err == nil {
+		t.Error("Append() with a trigger that drops the row = nil, want an error")
+	}
+	if _, err := l.Get(t.Context(), "job", 31); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("Get() = %v, want ErrNotFound", err)
+	}
+}
+
+func TestDamageFoundLaterIsRefused(t *testing.T) {
+	path := grown(t)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The pages behind the schema hold the records.
+	for i := 4096; i < len(b); i++ {
+		b[i] = 0xa5
+	}
+	content(b)(t, path)
+	l := open(t, Options{Path: path})
+	if _, _, err := l.Tail(t.Context(), "job", 1); !errors.Is(err, store.ErrRefused) || !strings.Contains(err.Error(), "corrupt") {
+		t.Errorf("Tail() of a damaged table = %v, want ErrRefused", err)
+	}
+}
+
+func TestAppendsAreSyncedAndLogged(t *testing.T) {
+	path := grown(t)
+	l := open(t, Options{Path: path})
+	if err := l.Init(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var mode string
+	var synchronous int
+	row := l.file.db.QueryRowContext(t.Context(), "SELECT journal_mode, synchronous FROM pragma_journal_mode, pragma_synchronous")
+	if err := row.Scan(&mode, &synchronous); err != nil || mode != "wal" || synchronous != 2 {
+		t.Errorf("journal_mode, synchronous = %s, %d (%v), want wal, 2", mode, synchronous, err)
+	}
+	if err := l.file.db.QueryRowContext(t.Context(), "SELECT 1 FROM pragma_table_list WHERE name = 'WorkerLeases' AND strict AND wr").Scan(new(int)); errors.Is(err, sql.ErrNoRows) {
+		t.Error("WorkerLeases isn't STRICT and WITHOUT ROWID")
+	}
+}

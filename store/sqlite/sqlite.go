@@ -1,0 +1,314 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// DefaultBusyTimeout is how long an operation waits for other processes.
+const DefaultBusyTimeout = 5 * time.Second
+
+// Options of Open. All but Path may be left out.
+type Options struct {
+	// Path is the file: a plain path, not a URI. Required. ":memory:" is refused,
+	// see store/memory.
+	Path string
+	// BusyTimeout is how long an operation waits while another process holds the
+	// file's write lock, before it gives up with an unknown outcome; the end of
+	// the operation's context ends the wait at once. Default DefaultBusyTimeout.
+	BusyTimeout time.Duration
+	// ReadOnly makes a handle for looking: it never creates the file or changes
+	// what it says, and Init, Append and Trim fail with store.ErrDenied. Reading
+	// an idle ledger still needs the right to write in its directory, as SQLite
+	// puts two files there while it reads.
+	ReadOnly bool
+	// Clock is read once per boot of the machine for the wall offset (elsewhere
+	// than on Linux for each stamp), and paces the waiting for locks. Default: the
+	// real clock.
+	Clock clock.Clock
+	// BootID is for tests: it names a simulated boot of the machine, whose boot
+	// clock is then the method Boottime() time.Duration of Clock, or Clock.Now if
+	// it has none, on every platform. Handles that name the same BootID must have
+	// boot clocks that agree. Empty for the real machine.
+	BootID string
+}
+
+// Ledger is a store.Ledger in a SQLite file.
+type Ledger struct {
+	o    Options
+	boot machine
+
+	mu     sync.Mutex
+	file   *file // nil until first used
+	closed bool
+	calls  sync.WaitGroup // calls under way; grows only under mu while not closed
+}
+
+var _ store.Ledger = (*Ledger)(nil)
+
+// Open checks the options and the file, if there is one. A file that is missing
+// is created by the first operation, or fails here with store.ErrMissing if
+// ReadOnly. A file that isn't a ledger is store.ErrRefused, one that the process
+// has no rights to store.ErrDenied.
+func Open(ctx context.Context, o Options) (*Ledger, error) {
+	var errs []error
+	switch {
+	case o.Path == "":
+		errs = append(errs, errors.New("path is empty: name the file"))
+	case strings.Contains(o.Path, ":memory:"):
+		errs = append(errs, fmt.Errorf("path %q: a ledger in memory can't be shared by processes: use store/memory", o.Path))
+	case strings.HasPrefix(o.Path, "file:"):
+		errs = append(errs, fmt.Errorf("path %q: give a plain path, not a URI", o.Path))
+	case strings.ContainsRune(o.Path, 0):
+		errs = append(errs, fmt.Errorf("path %q: must not contain NUL", o.Path))
+	}
+	if o.BusyTimeout < 0 {
+		errs = append(errs, fmt.Errorf("busy timeout %v: must not be negative", o.BusyTimeout))
+	}
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("sqlite: open: %w", errors.Join(errs...))
+	}
+	path, err := filepath.Abs(o.Path)
+	if err != nil {
+		return nil, fmt.Errorf("sqlite: open %s: %w", o.Path, err)
+	}
+	o.Path = path
+	if o.BusyTimeout == 0 {
+		o.BusyTimeout = DefaultBusyTimeout
+	}
+	if o.Clock == nil {
+		o.Clock = clock.New()
+	}
+	boot, err := machineOf(o)
+	if err != nil {
+		return nil, fmt.Errorf("sqlite: open %s: %w", o.Path, err)
+	}
+	l := &Ledger{o: o, boot: boot}
+	_, err = do(ctx, l, "open", o.Path, func(ctx context.Context) (struct{}, error) {
+		found, err := inspect(ctx, l.o.Path)
+		if err == nil && found != isLedger && o.ReadOnly {
+			err = errMissing
+		}
+		return struct{}{}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// do runs one operation in a goroutine of its own, so that it returns as soon as
+// its context ends even if the disk hangs, and repeats it while the file is
+// locked. What it abandons ends by itself; Close waits for it.
+func do[T any](ctx context.Context, l *Ledger, op, key string, act func(ctx context.Context) (T, error)) (T, error) {
+	var none T
+	fail := func(err error) (T, error) { return none, fmt.Errorf("sqlite: %s %s: %w", op, key, err) }
+	if ctx.Err() != nil {
+		return fail(ended(ctx))
+	}
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return fail(store.ErrClosed)
+	}
+	l.calls.Add(1)
+	l.mu.Unlock()
+
+	type outcome struct {
+		value T
+		err   error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		defer l.calls.Done()
+		var o outcome
+		o.err = l.patiently(ctx, func() (err error) {
+			o.value, err = act(ctx)
+			return err
+		})
+		done <- o
+	}()
+	select {
+	case o := <-done:
+		if o.err != nil {
+			return fail(l.explain(ctx, o.err))
+		}
+		return o.value, nil
+	case <-ctx.Done():
+		return fail(ended(ctx))
+	}
+}
+
+// patiently repeats act while it finds the file locked. SQLite's own busy wait
+// is off: it can't be ended by a context. What was waited is counted, not read
+// from the clock, so that a clock that is stepped can't prolong it.
+func (l *Ledger) patiently(ctx context.Context, act func() error) error {
+	var waited time.Duration
+	for pause := 500 * time.Microsecond; ; pause = min(2*pause, 16*time.Millisecond) {
+		err := act()
+		if err == nil || !isBusy(err) {
+			return err
+		}
+		if waited >= l.o.BusyTimeout {
+			return fmt.Errorf("busy: locked by another process for %v: %w", l.o.BusyTimeout, err)
+		}
+		timer := l.o.Clock.Timer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return ended(ctx)
+		case <-timer.C:
+			waited += pause
+		}
+	}
+}
+
+// Append inserts r unless its key exists, and syncs it to the disk.
+func (l *Ledger) Append(ctx context.Context, r store.Record) error {
+	if err := r.Check(); err != nil {
+		return fmt.Errorf("sqlite: append: %w", err)
+	}
+	values, err := encode(r)
+	if err != nil {
+		return fmt.Errorf("sqlite: append: %w", err)
+	}
+	_, err = do(ctx, l, "append", store.Key(r.WorkerType, r.Seq), func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, l.write(ctx, func(f *file) error {
+			res, err := f.db.ExecContext(ctx, insertRecord, values...)
+			if err != nil {
+				return err
+			}
+			// A trigger that somebody added could drop the row silently.
+			if n, err := res.RowsAffected(); err != nil || n != 1 {
+				return fmt.Errorf("%d rows inserted, want 1: %w", n, err)
+			}
+			return f.here(l.o.Path)
+		})
+	})
+	return err
+}
+
+// Get returns the record at a key.
+func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
+	return do(ctx, l, "get", store.Key(workerType, seq), func(ctx context.Context) (store.Record, error) {
+		f, err := l.use(ctx)
+		if err != nil {
+			return store.Record{}, err
+		}
+		records, err := f.records(ctx, selectOne, workerType, seq)
+		if err == nil && len(records) == 0 {
+			err = store.ErrNotFound
+		}
+		if err != nil {
+			return store.Record{}, err
+		}
+		return records[0], nil
+	})
+}
+
+// Tail returns the newest records, newest first, with a stamp for free.
+func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+	type tail struct {
+		records []store.Record
+		stamp   store.Stamp
+	}
+	t, err := do(ctx, l, "tail", workerType, func(ctx context.Context) (tail, error) {
+		f, err := l.use(ctx)
+		if err != nil {
+			return tail{}, err
+		}
+		var stray sql.NullInt64
+		if err := f.db.QueryRowContext(ctx, selectStray, workerType, int64(store.MaxSeq)).Scan(&stray); err != nil {
+			return tail{}, err
+		}
+		var t tail
+		if stray.Valid {
+			t.records = append(t.records, store.Record{WorkerType: workerType, Defect: fmt.Sprintf("seq %d can't be followed", stray.Int64)})
+		}
+		newest, err := f.records(ctx, selectTail, workerType, int64(store.MaxSeq), max(limit, 0))
+		if err != nil {
+			return tail{}, err
+		}
+		t.records = append(t.records, newest...)
+		t.stamp, err = l.stamp(ctx, f)
+		return t, err
+	})
+	return t.records, t.stamp, err
+}
+
+// Trim deletes the oldest records below a Seq, but never the head.
+func (l *Ledger) Trim(ctx context.Context, workerType string, before int64) (int, error) {
+	return do(ctx, l, "trim", workerType, func(ctx context.Context) (n int, err error) {
+		err = l.write(ctx, func(f *file) error {
+			res, err := f.db.ExecContext(ctx, deleteOldest, workerType, int64(store.MaxSeq), before, store.TrimBatch)
+			if err != nil {
+				return err
+			}
+			deleted, err := res.RowsAffected()
+			n = int(deleted)
+			return err
+		})
+		return n, err
+	})
+}
+
+// WorkerTypes lists the worker types that have records, in byte order.
+func (l *Ledger) WorkerTypes(ctx context.Context) ([]string, error) {
+	return do(ctx, l, "list", l.o.Path, func(ctx context.Context) ([]string, error) {
+		f, err := l.use(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return f.strings(ctx, selectTypes)
+	})
+}
+
+// Now reads the machine's boot clock and adds the wall offset in the file.
+func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
+	return do(ctx, l, "now", l.o.Path, func(ctx context.Context) (store.Stamp, error) {
+		f, err := l.use(ctx)
+		if err != nil {
+			return store.Stamp{}, err
+		}
+		return l.stamp(ctx, f)
+	})
+}
+
+// Close waits for the operations under way, at most until its context ends, and
+// closes the file.
+func (l *Ledger) Close(ctx context.Context) error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return nil
+	}
+	l.closed = true
+	f := l.file
+	l.file = nil
+	l.mu.Unlock()
+
+	closed := make(chan error, 1)
+	go func() {
+		l.calls.Wait()
+		closed <- f.close()
+	}()
+	select {
+	case err := <-closed:
+		if err != nil {
+			return fmt.Errorf("sqlite: close %s: %w", l.o.Path, err)
+		}
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("sqlite: close %s: %w", l.o.Path, ended(ctx))
+	}
+}

@@ -1,0 +1,135 @@
+package faultstore
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// Counter is a store.Ledger that counts and logs what is asked of it, and
+// changes nothing. Around a Ledger it sees what the caller did, inside of one
+// what reached the store. It is safe for concurrent use.
+type Counter struct {
+	// Clock times the log. Set it before the first call. NewCounter sets the real
+	// clock, which in a testing/synctest bubble is the bubble's.
+	Clock clock.Clock
+
+	inner store.Ledger
+
+	mu     sync.Mutex
+	counts map[Op]int
+	log    []Entry
+}
+
+// Entry is one operation in the log of a Counter.
+type Entry struct {
+	Op         Op
+	WorkerType string
+	// Seq is that of an append or a get, `before` of a trim, and the limit of a
+	// tail.
+	Seq int64
+	// Began and Ended are times of the Counter's clock.
+	Began, Ended time.Time
+	Err          error
+}
+
+var _ store.Ledger = (*Counter)(nil)
+
+// NewCounter wraps a ledger. Closing the result closes inner.
+func NewCounter(inner store.Ledger) *Counter {
+	return &Counter{Clock: clock.New(), inner: inner, counts: map[Op]int{}}
+}
+
+// Counts tells how often each operation was begun, failed ones included.
+func (c *Counter) Counts() map[Op]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.counts)
+}
+
+// Log returns the operations that have ended, in the order in which they ended.
+func (c *Counter) Log() []Entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.log)
+}
+
+// Reset forgets counts and log.
+func (c *Counter) Reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.counts)
+	c.log = nil
+}
+
+// begin counts an operation; the result logs its end.
+func (c *Counter) begin(op Op, workerType string, seq int64) func(error) {
+	began := c.Clock.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts[op]++
+	return func(err error) {
+		ended := c.Clock.Now()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.log = append(c.log, Entry{op, workerType, seq, began, ended, err})
+	}
+}
+
+// Init passes on to the inner ledger.
+func (c *Counter) Init(ctx context.Context) (err error) {
+	end := c.begin(OpInit, "", 0)
+	defer func() { end(err) }()
+	return c.inner.Init(ctx)
+}
+
+// Append passes on to the inner ledger.
+func (c *Counter) Append(ctx context.Context, r store.Record) (err error) {
+	end := c.begin(OpAppend, r.WorkerType, r.Seq)
+	defer func() { end(err) }()
+	return c.inner.Append(ctx, r)
+}
+
+// Get passes on to the inner ledger.
+func (c *Counter) Get(ctx context.Context, workerType string, seq int64) (r store.Record, err error) {
+	end := c.begin(OpGet, workerType, seq)
+	defer func() { end(err) }()
+	return c.inner.Get(ctx, workerType, seq)
+}
+
+// Tail passes on to the inner ledger.
+func (c *Counter) Tail(ctx context.Context, workerType string, limit int) (records []store.Record, s store.Stamp, err error) {
+	end := c.begin(OpTail, workerType, int64(limit))
+	defer func() { end(err) }()
+	return c.inner.Tail(ctx, workerType, limit)
+}
+
+// Trim passes on to the inner ledger.
+func (c *Counter) Trim(ctx context.Context, workerType string, before int64) (n int, err error) {
+	end := c.begin(OpTrim, workerType, before)
+	defer func() { end(err) }()
+	return c.inner.Trim(ctx, workerType, before)
+}
+
+// WorkerTypes passes on to the inner ledger.
+func (c *Counter) WorkerTypes(ctx context.Context) (types []string, err error) {
+	end := c.begin(OpWorkerTypes, "", 0)
+	defer func() { end(err) }()
+	return c.inner.WorkerTypes(ctx)
+}
+
+// Now passes on to the inner ledger.
+func (c *Counter) Now(ctx context.Context) (s store.Stamp, err error) {
+	end := c.begin(OpNow, "", 0)
+	defer func() { end(err) }()
+	return c.inner.Now(ctx)
+}
+
+// Close closes the inner ledger. It is neither counted nor logged.
+func (c *Counter) Close(ctx context.Context) error { return c.inner.Close(ctx) }

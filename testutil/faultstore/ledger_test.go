@@ -1,0 +1,295 @@
+package faultstore_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/faultstore"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+// harness wraps each handle of one memory ledger.
+func harness(wrap func(store.Ledger) store.Ledger) func(t *testing.T) storetest.Harness {
+	return func(*testing.T) storetest.Harness {
+		m := memory.New(memory.Options{})
+		return storetest.Harness{
+			FreeStamp: true,
+			Open:      func(testing.TB) store.Ledger { return wrap(m.Handle()) },
+			Plant: func(_ testing.TB, workerType string, seq int64, fields map[string]any) {
+				m.Put(storetest.Decode(workerType, seq, fields))
+			},
+		}
+	}
+}
+
+func TestWithoutFaultsTheContractIsKept(t *testing.T) {
+	storetest.Run(t, harness(func(l store.Ledger) store.Ledger { return faultstore.New(l, faultstore.Options{}) }))
+}
+
+func TestLatencyLeavesTheContractIntact(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a second of real time")
+	}
+	plan := faultstore.Random(1, faultstore.Rates{Latency: 50 * time.Microsecond})
+	open := harness(func(l store.Ledger) store.Ledger { return faultstore.New(l, faultstore.Options{Plan: plan}) })
+	storetest.Run(t, func(t *testing.T) storetest.Harness {
+		h := open(t)
+		h.Rounds = 20
+		return h
+	})
+}
+
+// script meets the first calls with the faults given, the rest with none.
+func script(faults ...faultstore.Fault) func(faultstore.Call) faultstore.Fault {
+	return func(c faultstore.Call) faultstore.Fault {
+		if c.N <= int64(len(faults)) {
+			return faults[c.N-1]
+		}
+		return faultstore.Fault{}
+	}
+}
+
+// pair is a memory ledger with n records of "job", and the same with faults.
+func pair(t *testing.T, n int64, o faultstore.Options) (*memory.Ledger, *faultstore.Ledger) {
+	t.Helper()
+	inner := memory.New(memory.Options{})
+	for seq := int64(1); seq <= n; seq++ {
+		if err := inner.Append(t.Context(), storetest.Grant("job", seq)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := faultstore.New(inner.Handle(), o)
+	t.Cleanup(func() {
+		if err := l.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Errorf("Close() = %v, want nil", err)
+		}
+	})
+	return inner, l
+}
+
+func stored(t *testing.T, l store.Ledger, seq int64) bool {
+	t.Helper()
+	_, err := l.Get(context.WithoutCancel(t.Context()), "job", seq)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		t.Fatalf("Get(job, %d) = %v, want a record or ErrNotFound", seq, err)
+	}
+	return err == nil
+}
+
+func wantStruck(t *testing.T, l *faultstore.Ledger, want map[faultstore.FaultKind]int) {
+	t.Helper()
+	if got := l.Struck(); !maps.Equal(got, want) {
+		t.Errorf("Struck() = %v, want %v", got, want)
+	}
+}
+
+func TestAppendMeetsItsFault(t *testing.T) {
+	own := errors.New("a refusal of one's own")
+	for name, c := range map[string]struct {
+		fault  faultstore.Fault
+		want   error
+		took   time.Duration
+		stored bool // As soon as Append has returned.
+		struck map[faultstore.FaultKind]int
+	}{
+		"no fault": {want: nil, stored: true},
+		"latency on both sides": {
+			fault: faultstore.Fault{Before: time.Second, After: 2 * time.Second}, took: 3 * time.Second, stored: true,
+			struck: map[faultstore.FaultKind]int{faultstore.KindLatency: 2},
+		},
+		"the deadline passes before the effect": {
+			fault: faultstore.Fault{Before: time.Minute}, want: context.DeadlineExceeded, took: 10 * time.Second,
+			struck: map[faultstore.FaultKind]int{faultstore.KindLatency: 1},
+		},
+		"the deadline passes after the effect": {
+			fault: faultstore.Fault{Before: time.Second, After: time.Minute}, want: context.DeadlineExceeded, took: 10 * time.Second, stored: true,
+			struck: map[faultstore.FaultKind]int{faultstore.KindLatency: 2},
+		},
+		"failure": {
+			fault: faultstore.Failure(), want: faultstore.ErrInjected,
+			struck: map[faultstore.FaultKind]int{faultstore.KindFailure: 1},
+		},
+		"failure with an error of one's own": {
+			fault: faultstore.Fault{Effect: faultstore.Dropped, Err: own}, want: own,
+			struck: map[faultstore.FaultKind]int{faultstore.KindFailure: 1},
+		},
+		"lost reply": {
+			fault: faultstore.LostReply(), want: faultstore.ErrInjected, stored: true,
+			struck: map[faultstore.FaultKind]int{faultstore.KindLostReply: 1},
+		},
+		"conflict with one's own append": {
+			fault: faultstore.OwnConflict(), want: store.ErrConflict, stored: true,
+			struck: map[faultstore.FaultKind]int{faultstore.KindOwnConflict: 1},
+		},
+		"black hole behind the effect": {
+			fault: faultstore.BlackHole(faultstore.Applied), want: context.DeadlineExceeded, took: 10 * time.Second, stored: true,
+			struck: map[faultstore.FaultKind]int{faultstore.KindBlackHole: 1},
+		},
+		"black hole before the effect": {
+			fault: faultstore.BlackHole(faultstore.Dropped), want: context.DeadlineExceeded, took: 10 * time.Second,
+			struck: map[faultstore.FaultKind]int{faultstore.KindBlackHole: 1},
+		},
+		"throttling": {
+			fault: faultstore.Throttled(time.Second), want: store.ErrThrottled,
+			struck: map[faultstore.FaultKind]int{faultstore.KindThrottled: 1, faultstore.KindFailure: 1},
+		},
+		"put off": {
+			fault: faultstore.LandsLate(time.Hour), want: faultstore.ErrInjected,
+			struck: map[faultstore.FaultKind]int{faultstore.KindLate: 1},
+		},
+		"put off, and landed while the caller still waits": {
+			fault:  faultstore.Fault{Effect: faultstore.Late, LateBy: time.Second, After: 2 * time.Second},
+			want:   faultstore.ErrInjected,
+			took:   2 * time.Second,
+			stored: true,
+			struck: map[faultstore.FaultKind]int{faultstore.KindLatency: 1, faultstore.KindLate: 1, faultstore.KindLanded: 1},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				inner, l := pair(t, 0, faultstore.Options{Plan: script(c.fault)})
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				began := time.Now()
+				if err := l.Append(ctx, storetest.Grant("job", 1)); !errors.Is(err, c.want) {
+					t.Errorf("Append() = %v, want %v", err, c.want)
+				}
+				if took := time.Since(began); took != c.took {
+					t.Errorf("Append() took %v, want %v", took, c.took)
+				}
+				if got := stored(t, inner, 1); got != c.stored {
+					t.Errorf("stored = %v, want %v", got, c.stored)
+				}
+				wantStruck(t, l, c.struck)
+				if err := l.Append(t.Context(), storetest.Grant("job", 2)); err != nil {
+					t.Errorf("Append(), the next one = %v, want nil", err)
+				}
+			})
+		})
+	}
+}
+
+func TestThrottlingTellsWhenToComeAgain(t *testing.T) {
+	_, l := pair(t, 0, faultstore.Options{Plan: script(faultstore.Throttled(3 * time.Second))})
+	_, err := l.Now(t.Context())
+	throttled, ok := errors.AsType[*store.ThrottledError](err)
+	if !ok || throttled.RetryAfter != 3*time.Second {
+		t.Errorf("Now() = %v, want a ThrottledError with RetryAfter 3s", err)
+	}
+}
+
+func TestEveryOperationMeetsFaults(t *testing.T) {
+	for _, f := range []faultstore.Fault{faultstore.Failure(), faultstore.LostReply(), faultstore.LandsLate(1)} {
+		_, l := pair(t, 3, faultstore.Options{Plan: func(faultstore.Call) faultstore.Fault { return f }})
+		ctx := t.Context()
+		_, get := l.Get(ctx, "job", 1)
+		_, _, tail := l.Tail(ctx, "job", 1)
+		_, trim := l.Trim(ctx, "job", 1)
+		_, types := l.WorkerTypes(ctx)
+		_, now := l.Now(ctx)
+		for op, err := range map[string]error{
+			"Init": l.Init(ctx), "Append": l.Append(ctx, storetest.Grant("job", 9)),
+			"Get": get, "Tail": tail, "Trim": trim, "WorkerTypes": types, "Now": now,
+		} {
+			if !errors.Is(err, faultstore.ErrInjected) {
+				t.Errorf("%s with %+v = %v, want ErrInjected", op, f, err)
+			}
+		}
+	}
+}
+
+func TestPlanSeesTheCall(t *testing.T) {
+	var calls []faultstore.Call
+	_, l := pair(t, 1, faultstore.Options{
+		Caller: "w1",
+		Plan:   func(c faultstore.Call) faultstore.Fault { calls = append(calls, c); return faultstore.Fault{} },
+	})
+	r := storetest.Grant("job", 2)
+	if err := l.Append(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	stored(t, l, 2)
+	stored(t, l, 3)
+	if _, _, err := l.Tail(t.Context(), "other", 1); err != nil {
+		t.Fatal(err)
+	}
+	bad := r
+	bad.Token = 0
+	if err := l.Append(t.Context(), bad); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("Append of an invalid record = %v, want ErrInvalid", err)
+	}
+	want := []faultstore.Call{
+		{Caller: "w1", Op: faultstore.OpAppend, WorkerType: "job", Seq: 2, N: 1, Record: r},
+		{Caller: "w1", Op: faultstore.OpGet, WorkerType: "job", Seq: 2, N: 1},
+		{Caller: "w1", Op: faultstore.OpGet, WorkerType: "job", Seq: 3, N: 2},
+		{Caller: "w1", Op: faultstore.OpTail, WorkerType: "other", N: 1},
+	}
+	for i := range calls {
+		calls[i].At = time.Time{}
+	}
+	if !slices.Equal(calls, want) {
+		t.Errorf("Plan saw %+v, want %+v", calls, want)
+	}
+}
+
+func TestAnOutageLastsUntilItIsMended(t *testing.T) {
+	asked := 0
+	inner, l := pair(t, 1, faultstore.Options{Plan: func(faultstore.Call) faultstore.Fault { asked++; return faultstore.Fault{} }})
+	l.Break(faultstore.Down())
+	for range 3 {
+		if err := l.Append(t.Context(), storetest.Grant("job", 2)); !errors.Is(err, faultstore.ErrDown) {
+			t.Errorf("Append() in an outage = %v, want ErrDown", err)
+		}
+	}
+	if stored(t, inner, 2) || asked != 0 {
+		t.Errorf("in an outage: stored, or Plan asked %d times, want neither", asked)
+	}
+	l.Break(faultstore.LostReply())
+	if err := l.Append(t.Context(), storetest.Grant("job", 2)); !errors.Is(err, faultstore.ErrInjected) {
+		t.Errorf("Append() in another outage = %v, want ErrInjected", err)
+	}
+	l.Mend()
+	if !stored(t, l, 2) || asked != 1 {
+		t.Errorf("after Mend: not stored, or Plan asked %d times, want 1", asked)
+	}
+	wantStruck(t, l, map[faultstore.FaultKind]int{faultstore.KindOutage: 4, faultstore.KindFailure: 3, faultstore.KindLostReply: 1})
+}
+
+func TestStampsShift(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, l := pair(t, 1, faultstore.Options{Plan: script(faultstore.OtherServer("b", -time.Hour))})
+		began := time.Now()
+		want := func(what string, s store.Stamp, ahead time.Duration, server string) {
+			t.Helper()
+			if !s.Time.Equal(began.Add(ahead)) || s.Server != server {
+				t.Errorf("%s: stamp %v by %q, want %v by %q", what, s.Time, s.Server, began.Add(ahead), server)
+			}
+		}
+		now := func() store.Stamp {
+			s, err := l.Now(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		want("by a fault", now(), -time.Hour, "b")
+		_, s, err := l.Tail(t.Context(), "job", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want("a tail's, by a fault", s, -time.Hour, "b")
+		want("behind the fault", now(), 0, "memory")
+		l.Shift(90*time.Second+time.Nanosecond, "c")
+		want("after a jump, truncated", now(), 90*time.Second, "c")
+		l.Shift(0, "")
+		want("after the jump back", now(), 0, "memory")
+		wantStruck(t, l, map[faultstore.FaultKind]int{faultstore.KindStamp: 3})
+	})
+}

@@ -1,0 +1,140 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+var appendCases = []testCase{
+	{"an appended record can be read at its key", func(t *testing.T, b *bench) {
+		l := b.ledger(t)
+		add(t, l, Grant("job", 1))
+		wantRecord(t, "Get(job, 1)", get(t, l, "job", 1), Grant("job", 1))
+	}},
+	{"a taken key is refused with ErrConflict", func(t *testing.T, b *bench) {
+		l := b.ledger(t)
+		add(t, l, claimed("job", 1, "first"))
+		wantConflict(t, l, claimed("job", 1, "second"))
+	}},
+	{"a retry of the very same record is refused with ErrConflict", func(t *testing.T, b *bench) {
+		l := b.ledger(t)
+		r := claimed("job", 1, "first")
+		add(t, l, r)
+		wantConflict(t, l, r)
+		wantConflict(t, b.ledger(t), r)
+		wantRecord(t, "Get(job, 1) after the retries", get(t, l, "job", 1), r)
+	}},
+	{"a conflict leaves the first record unchanged", func(t *testing.T, b *bench) {
+		l := b.ledger(t)
+		first := claimed("job", 1, "first")
+		add(t, l, first)
+		second := claimed("job", 1, "second")
+		second.Token++
+		second.Group = "other"
+		second.Metadata = "other"
+		second.WindowEnd = second.WindowEnd.Add(time.Hour)
+		wantConflict(t, l, second)
+		wantRecord(t, "Get(job, 1) after a conflict", get(t, l, "job", 1), first)
+		wantSeqs(t, "Tail(job) after a conflict", tail(t, l, "job", 9), 1)
+	}},
+	{"a conflict below the head is one, too", func(t *testing.T, b *bench) {
+		l := b.ledger(t)
+		addRange(t, l, "job", 1, 3)
+		wantConflict(t, l, claimed("job", 2, "late"))
+		wantRecord(t, "Get(job, 2)", get(t, l, "job", 2), Grant("job", 2))
+	}},
+	{"handles see each other's appends at once", func(t *testing.T, b *bench) {
+		handles := []store.Ledger{b.ledger(t), b.ledger(t), b.ledger(t)}
+		for seq := int64(1); seq <= 6; seq++ {
+			writer := handles[seq%3]
+			add(t, writer, Grant("job", seq))
+			for i, l := range handles {
+				wantRecord(t, fmt.Sprintf("Get(job, %d) by handle %d", seq, i), get(t, l, "job", seq), Grant("job", seq))
+				wantSeqs(t, fmt.Sprintf("Tail(job, 1) by handle %d", i), tail(t, l, "job", 1), seq)
+			}
+			wantConflict(t, handles[(seq+1)%3], claimed("job", seq, "late"))
+		}
+	}},
+	{"an absent key is ErrNotFound", func(t *testing.T, b *bench) {
+		l := b.ledger(t)
+		absent(t, l, "job", 1)
+		addRange(t, l, "job", 1, 2)
+		absent(t, l, "job", 3)
+		absent(t, l, "other", 1)
+		absent(t, l, "job", store.MaxSeq)
+	}},
+	{"an older record stays readable when others follow", func(t *testing.T, b *bench) {
+		l := b.ledger(t)
+		addRange(t, l, "job", 1, 12)
+		for seq := int64(1); seq <= 12; seq++ {
+			wantRecord(t, fmt.Sprintf("Get(job, %d)", seq), get(t, l, "job", seq), Grant("job", seq))
+		}
+	}},
+	{"a Seq is free in every worker type", func(t *testing.T, b *bench) {
+		l := b.ledger(t)
+		add(t, l, Grant("job", 1), Grant("job2", 1), Grant("JOB", 1))
+		wantRecord(t, "Get(job2, 1)", get(t, l, "job2", 1), Grant("job2", 1))
+		wantRecord(t, "Get(JOB, 1)", get(t, l, "JOB", 1), Grant("JOB", 1))
+	}},
+	{"a Seq may skip others and reach MaxSeq", func(t *testing.T, b *bench) {
+		l := b.ledger(t)
+		seqs := []int64{1, 2, 9, 10, 1_000_000, 1 << 40, store.MaxSeq - 1, store.MaxSeq}
+		for _, seq := range seqs {
+			add(t, l, Grant("job", seq))
+			wantSeqs(t, "Tail(job, 1)", tail(t, l, "job", 1), seq)
+		}
+		for _, seq := range seqs {
+			wantRecord(t, fmt.Sprintf("Get(job, %d)", seq), get(t, l, "job", seq), Grant("job", seq))
+		}
+		absent(t, l, "job", 3)
+		wantConflict(t, l, claimed("job", store.MaxSeq, "late"))
+		wantSeqs(t, "Tail(job)", tail(t, l, "job", 99), store.MaxSeq, store.MaxSeq-1, 1<<40, 1_000_000, 10, 9, 2, 1)
+	}},
+	{"a record that breaks a rule is refused with ErrInvalid and not stored", appendInvalid},
+}
+
+// wantConflict demands that an append finds its key taken.
+func wantConflict(t *testing.T, l store.Ledger, r store.Record) {
+	t.Helper()
+	if err := l.Append(within(t), r); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("Append(%s) = %v, want ErrConflict: the key is taken", store.Key(r.WorkerType, r.Seq), err)
+	}
+}
+
+func appendInvalid(t *testing.T, b *bench) {
+	l := b.ledger(t)
+	for name, spoil := range map[string]func(r *store.Record){
+		"seq 0":            func(r *store.Record) { r.Seq = 0 },
+		"seq below 0":      func(r *store.Record) { r.Seq = -1 },
+		"seq over MaxSeq":  func(r *store.Record) { r.Seq = store.MaxSeq + 1 },
+		"no kind":          func(r *store.Record) { r.Kind = "" },
+		"no claim":         func(r *store.Record) { r.Claim = "" },
+		"no instance":      func(r *store.Record) { r.InstanceID = "" },
+		"token 0":          func(r *store.Record) { r.Token = 0 },
+		"no window":        func(r *store.Record) { r.WindowStart, r.WindowEnd = time.Time{}, time.Time{} },
+		"empty grant":      func(r *store.Record) { r.WindowEnd = r.WindowStart },
+		"reversed window":  func(r *store.Record) { r.WindowEnd = r.WindowStart.Add(-time.Minute) },
+		"NUL in metadata":  func(r *store.Record) { r.Metadata = "a\x00b" },
+		"NUL in claim":     func(r *store.Record) { r.Claim = "a\x00b" },
+		"claim not UTF-8":  func(r *store.Record) { r.Claim = "a\xff" },
+		"large metadata":   func(r *store.Record) { r.Metadata = strings.Repeat("m", store.MaxMetadata+1) },
+		"defect":           func(r *store.Record) { r.Defect = "can't be decoded" },
+		"long group":       func(r *store.Record) { r.Group = strings.Repeat("g", 10<<10) },
+		"long instance id": func(r *store.Record) { r.InstanceID = strings.Repeat("i", 10<<10) },
+	} {
+		r := Grant("job", 1)
+		spoil(&r)
+		if err := l.Append(within(t), r); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("Append(%s) = %v, want ErrInvalid", name, err)
+		}
+	}
+	if got := tail(t, l, "job", 9); len(got) != 0 {
+		t.Errorf("Tail(job) after refused appends = %+v, want none", got)
+	}
+	add(t, l, Grant("job", 1))
+}

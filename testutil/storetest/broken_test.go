@@ -1,0 +1,284 @@
+package storetest_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+// broken is a memory ledger with some of its methods replaced.
+type broken struct {
+	*memory.Ledger
+	append func(ctx context.Context, r store.Record) error
+	get    func(ctx context.Context, workerType string, seq int64) (store.Record, error)
+	tail   func(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error)
+	trim   func(ctx context.Context, workerType string, before int64) (int, error)
+	types  func(ctx context.Context) ([]string, error)
+	now    func(ctx context.Context) (store.Stamp, error)
+	close  func(ctx context.Context) error
+}
+
+func (b *broken) Append(ctx context.Context, r store.Record) error { return b.append(ctx, r) }
+func (b *broken) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
+	return b.get(ctx, workerType, seq)
+}
+func (b *broken) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+	return b.tail(ctx, workerType, limit)
+}
+func (b *broken) Trim(ctx context.Context, workerType string, before int64) (int, error) {
+	return b.trim(ctx, workerType, before)
+}
+func (b *broken) WorkerTypes(ctx context.Context) ([]string, error) { return b.types(ctx) }
+func (b *broken) Now(ctx context.Context) (store.Stamp, error)      { return b.now(ctx) }
+func (b *broken) Close(ctx context.Context) error                   { return b.close(ctx) }
+
+// edit changes the records that a broken ledger reads.
+func (b *broken) edit(f func(r *store.Record)) {
+	b.get = func(ctx context.Context, workerType string, seq int64) (store.Record, error) {
+		r, err := b.Ledger.Get(ctx, workerType, seq)
+		f(&r)
+		return r, err
+	}
+	b.tail = func(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+		records, s, err := b.Ledger.Tail(ctx, workerType, limit)
+		for i := range records {
+			f(&records[i])
+		}
+		return records, s, err
+	}
+}
+
+// defect breaks a ledger in one way, and names a case that must notice.
+type defect struct {
+	name string
+	in   func(b *broken)
+	seen string
+}
+
+var defects = []defect{
+	{"an append that overwrites", func(b *broken) {
+		b.append = func(ctx context.Context, r store.Record) error {
+			err := b.Ledger.Append(ctx, r)
+			if errors.Is(err, store.ErrConflict) {
+				b.Put(r.Truncated())
+			}
+			return err
+		}
+	}, "append/a_conflict_leaves_the_first_record_unchanged"},
+	{"an append that takes a retry of itself for a success", func(b *broken) {
+		b.append = func(ctx context.Context, r store.Record) error {
+			err := b.Ledger.Append(ctx, r)
+			if there, _ := b.Ledger.Get(ctx, r.WorkerType, r.Seq); there.Claim == r.Claim {
+				return nil
+			}
+			return err
+		}
+	}, "append/a_retry_of_the_very_same_record"},
+	{"a check followed by an insert, which isn't atomic", func(b *broken) {
+		b.append = func(ctx context.Context, r store.Record) error {
+			_, err := b.Ledger.Get(ctx, r.WorkerType, r.Seq)
+			if r.Check() != nil || !errors.Is(err, store.ErrNotFound) {
+				return b.Ledger.Append(ctx, r)
+			}
+			time.Sleep(50 * time.Microsecond)
+			b.Put(r.Truncated())
+			return nil
+		}
+	}, "race/of_64_appends_to_one_key_exactly_one_wins"},
+	{"times that are rounded", func(b *broken) {
+		b.append = func(ctx context.Context, r store.Record) error {
+			for _, at := range []*time.Time{&r.WindowStart, &r.WindowEnd} {
+				*at = at.Round(time.Millisecond)
+			}
+			return b.Ledger.Append(ctx, r)
+		}
+	}, "round_trip/times_are_cut_to_milliseconds"},
+	{"times that come back local", func(b *broken) {
+		b.edit(func(r *store.Record) { r.WindowEnd = r.WindowEnd.In(time.FixedZone("x", 3600)) })
+	}, "round_trip/every_field_comes_back"},
+	{"a zero ReadAt that comes back as 1970", func(b *broken) {
+		b.edit(func(r *store.Record) {
+			if r.ReadAt.IsZero() {
+				r.ReadAt = store.FromMillis(0)
+			}
+		})
+	}, "round_trip/a_zero_ReadAt_comes_back_zero"},
+	{"metadata that is cut off", func(b *broken) {
+		b.edit(func(r *store.Record) { r.Metadata = r.Metadata[:min(len(r.Metadata), 4<<10)] })
+	}, "round_trip/metadata_of_8_KiB"},
+	{"a tail that is one short", func(b *broken) {
+		b.tail = func(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+			return b.Ledger.Tail(ctx, workerType, limit-1)
+		}
+	}, "tail/the_tail_is_newest_first"},
+	{"a tail that is oldest first", func(b *broken) {
+		b.tail = func(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+			records, s, err := b.Ledger.Tail(ctx, workerType, limit)
+			slices.Reverse(records)
+			return records, s, err
+		}
+	}, "tail/the_tail_is_newest_first"},
+	{"a tail that hides what can't be decoded", func(b *broken) {
+		b.tail = func(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+			records, s, err := b.Ledger.Tail(ctx, workerType, limit+5)
+			records = slices.DeleteFunc(records, func(r store.Record) bool { return r.Defect != "" && r.Seq > 0 })
+			return records[:min(limit, len(records))], s, err
+		}
+	}, "planted_documents/a_document_without_a_field_of_the_envelope"},
+	{"a tail that is cached", func(b *broken) {
+		var mu sync.Mutex
+		last := map[string][]store.Record{}
+		b.tail = func(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+			records, s, err := b.Ledger.Tail(ctx, workerType, limit)
+			mu.Lock()
+			defer mu.Unlock()
+			old, ok := last[workerType]
+			last[workerType] = records
+			if ok && len(old) == len(records) {
+				return old, s, err
+			}
+			return records, s, err
+		}
+	}, "append/handles_see_each_other's_appends_at_once"},
+	{"a trim that takes the head", func(b *broken) {
+		b.trim = func(ctx context.Context, workerType string, before int64) (int, error) {
+			n, err := b.Ledger.Trim(ctx, workerType, before)
+			if records, _, _ := b.Ledger.Tail(ctx, workerType, 1); len(records) > 0 && records[0].Seq < before {
+				n++
+			}
+			return n, err
+		}
+	}, "trim/a_trim_never_takes_the_head"},
+	{"a trim without a bound", func(b *broken) {
+		b.trim = func(ctx context.Context, workerType string, before int64) (total int, err error) {
+			for {
+				n, err := b.Ledger.Trim(ctx, workerType, before)
+				if total += n; n == 0 || err != nil {
+					return total, err
+				}
+			}
+		}
+	}, "trim/one_trim_deletes_at_most_TrimBatch"},
+	{"worker types that aren't sorted", func(b *broken) {
+		b.types = func(ctx context.Context) ([]string, error) {
+			names, err := b.Ledger.WorkerTypes(ctx)
+			slices.Reverse(names)
+			return names, err
+		}
+	}, "tail/worker_types_are_listed_in_byte_order"},
+	{"names that are taken for prefixes", func(b *broken) {
+		b.tail = func(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+			names, _ := b.Ledger.WorkerTypes(ctx)
+			for _, name := range names {
+				if workerType != "" && strings.HasPrefix(name, workerType) {
+					workerType = name
+				}
+			}
+			return b.Ledger.Tail(ctx, workerType, limit)
+		}
+	}, "tail/worker_types_with_kindred_names"},
+	{"an ErrInvalid that is lost", func(b *broken) {
+		b.append = func(ctx context.Context, r store.Record) error {
+			if err := b.Ledger.Append(ctx, r); !errors.Is(err, store.ErrInvalid) {
+				return err
+			}
+			return nil
+		}
+	}, "hostile_names/an_append_under_a_hostile_name"},
+	{"a context that is ignored", func(b *broken) {
+		b.get = func(ctx context.Context, workerType string, seq int64) (store.Record, error) {
+			return b.Ledger.Get(context.WithoutCancel(ctx), workerType, seq)
+		}
+	}, "context/a_cancelled_context"},
+	{"a Close that does nothing", func(b *broken) {
+		b.close = func(context.Context) error { return nil }
+	}, "lifecycle/every_operation_of_a_closed_ledger"},
+	{"a clock that goes back", func(b *broken) {
+		ahead := 0 * time.Second
+		b.now = func(ctx context.Context) (store.Stamp, error) {
+			s, err := b.Ledger.Now(ctx)
+			ahead = time.Second - ahead
+			s.Time = s.Time.Add(ahead)
+			return s, err
+		}
+	}, "time/the_store's_clock_never_goes_back"},
+	{"a clock that stands", func(b *broken) {
+		s, _ := b.Ledger.Now(context.Background())
+		b.now = func(context.Context) (store.Stamp, error) { return s, nil }
+	}, "time/Now_brackets_the_store's_time"},
+	{"a stamp that wasn't truncated", func(b *broken) {
+		b.now = func(ctx context.Context) (store.Stamp, error) {
+			s, err := b.Ledger.Now(ctx)
+			s.Granularity = time.Hour
+			return s, err
+		}
+	}, "time/a_stamp_is_in_UTC"},
+	{"a tail without the stamp that was promised", func(b *broken) {
+		b.tail = func(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+			records, _, err := b.Ledger.Tail(ctx, workerType, limit)
+			return records, store.Stamp{}, err
+		}
+	}, "time/Tail_gives_a_stamp"},
+}
+
+const breakEnv = "STORETEST_BREAK"
+
+func TestTheSuiteNoticesEveryDefect(t *testing.T) {
+	for _, d := range defects {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			group, _, _ := strings.Cut(d.seen, "/")
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestBrokenLedger$/^"+group+"$", "-test.v", "-test.short", "-test.timeout=2m") //nolint:gosec // It is this very binary.
+			cmd.Env = append(os.Environ(), breakEnv+"="+d.name)
+			out, err := cmd.CombinedOutput()
+			if want := "--- FAIL: TestBrokenLedger/" + d.seen; err == nil || !strings.Contains(string(out), want) {
+				t.Errorf("the suite on %s: %v, want %q in\n%.4000s", d.name, err, want, failures(string(out)))
+			}
+		})
+	}
+}
+
+func failures(out string) string {
+	var lines []string
+	for line := range strings.Lines(out) {
+		if !strings.Contains(line, "--- PASS") && !strings.HasPrefix(line, "=== ") {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+// TestBrokenLedger is what TestTheSuiteNoticesEveryDefect runs in a process of
+// its own.
+func TestBrokenLedger(t *testing.T) {
+	name := os.Getenv(breakEnv)
+	if name == "" {
+		t.Skip("runs as a child of TestTheSuiteNoticesEveryDefect")
+	}
+	i := slices.IndexFunc(defects, func(d defect) bool { return d.name == name })
+	storetest.Run(t, func(*testing.T) storetest.Harness {
+		m := memory.New(memory.Options{})
+		return storetest.Harness{
+			FreeStamp: true,
+			Open: func(testing.TB) store.Ledger {
+				h := m.Handle()
+				b := &broken{h, h.Append, h.Get, h.Tail, h.Trim, h.WorkerTypes, h.Now, h.Close}
+				defects[i].in(b)
+				return b
+			},
+			Plant: func(_ testing.TB, workerType string, seq int64, fields map[string]any) {
+				m.Put(storetest.Decode(workerType, seq, fields))
+			},
+		}
+	})
+}

@@ -1,0 +1,132 @@
+package storetest
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// Fields are the stored fields of a record, by name, in the form that
+// Harness.Plant takes, without those of the key (workerType, seq). Zero times
+// are nil.
+func Fields(r store.Record) map[string]any {
+	at := func(t time.Time) any {
+		if t.IsZero() {
+			return nil
+		}
+		return store.FromMillis(t.UnixMilli())
+	}
+	return map[string]any{
+		"kind":        string(r.Kind),
+		"instanceId":  r.InstanceID,
+		"group":       r.Group,
+		"claim":       r.Claim,
+		"priority":    int64(r.Priority),
+		"slotStart":   at(r.SlotStart),
+		"slotEnd":     at(r.SlotEnd),
+		"windowStart": at(r.WindowStart),
+		"windowEnd":   at(r.WindowEnd),
+		"token":       r.Token,
+		"schedule":    r.Schedule,
+		"fixedAt":     at(r.FixedAt),
+		"readAt":      at(r.ReadAt),
+		"metadata":    r.Metadata,
+		"worker": map[string]any{
+			"host": r.Worker.Host, "pid": int64(r.Worker.PID), "version": r.Worker.Version,
+		},
+	}
+}
+
+// Decode reads fields the way the contract asks of a store: what can't be
+// decoded gives a record that has only its key and Defect. It is for harnesses
+// of stores that keep records as Go values and so have no decoder of their own.
+// Of what is for information only, a field that makes no sense is left out.
+func Decode(workerType string, seq int64, fields map[string]any) store.Record {
+	d := decoder{fields: fields}
+	if v, ok := fields["workerType"]; ok && v != any(workerType) {
+		d.fail("workerType", v, "contradicts the key")
+	}
+	if v, ok := fields["seq"]; ok && v != any(seq) {
+		d.fail("seq", v, "contradicts the key")
+	}
+	r := store.Record{
+		WorkerType:  workerType,
+		Seq:         seq,
+		Kind:        store.Kind(d.text("kind", true, 32)),
+		InstanceID:  d.text("instanceId", true, 256),
+		Group:       d.text("group", false, 256),
+		Claim:       d.text("claim", true, 64),
+		WindowStart: d.time("windowStart", true),
+		WindowEnd:   d.time("windowEnd", true),
+		Token:       d.whole("token"),
+		ReadAt:      d.time("readAt", false),
+		Metadata:    d.text("metadata", false, store.MaxMetadata),
+		Schedule:    d.text("schedule", false, 512),
+	}
+	if d.defect != "" {
+		return store.Record{WorkerType: workerType, Seq: seq, Defect: d.defect}
+	}
+	r.SlotStart, r.SlotEnd, r.FixedAt = d.time("slotStart", false), d.time("slotEnd", false), d.time("fixedAt", false)
+	priority, _ := fields["priority"].(int64)
+	r.Priority = int(priority)
+	if w, ok := fields["worker"].(map[string]any); ok {
+		r.Worker.Host, _ = w["host"].(string)
+		r.Worker.Version, _ = w["version"].(string)
+		pid, _ := w["pid"].(int64)
+		r.Worker.PID = int(pid)
+	}
+	return r
+}
+
+// decoder remembers the first thing that was wrong.
+type decoder struct {
+	fields map[string]any
+	defect string
+}
+
+func (d *decoder) fail(name string, v any, why string) {
+	if d.defect == "" {
+		d.defect = fmt.Sprintf("%s %.40q: %s", name, fmt.Sprint(v), why)
+	}
+}
+
+func (d *decoder) text(name string, required bool, most int) string {
+	v := d.fields[name]
+	s, ok := v.(string)
+	switch {
+	case v == nil && !required:
+	case !ok:
+		d.fail(name, v, "must be a string")
+	case required && s == "":
+		d.fail(name, v, "must not be empty")
+	case len(s) > most:
+		d.fail(name, v, "is too long")
+	}
+	return s
+}
+
+func (d *decoder) time(name string, required bool) time.Time {
+	v := d.fields[name]
+	t, ok := v.(time.Time)
+	if !ok && (v != nil || required) {
+		d.fail(name, v, "must be a time")
+	}
+	return t
+}
+
+func (d *decoder) whole(name string) int64 {
+	switch v := d.fields[name].(type) {
+	case int64:
+		return v
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			return int64(v)
+		}
+		d.fail(name, v, "must be a whole number below 2^53")
+	default:
+		d.fail(name, v, "must be a number")
+	}
+	return 0
+}

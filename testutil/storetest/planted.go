@@ -1,0 +1,275 @@
+package storetest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+var documentCases = []testCase{
+	{"a planted record comes back like an appended one", func(t *testing.T, b *bench) {
+		l := b.ledger(t)
+		want := Grant("job", 1)
+		want.Group = "eu"
+		b.Plant(t, "job", 1, Fields(want))
+		wantRecord(t, "Get", get(t, l, "job", 1), want)
+		wantRecord(t, "Tail", tail(t, l, "job", 1)[0], want)
+		wantConflict(t, l, claimed("job", 1, "second"))
+	}},
+	{"a record of an unknown kind comes back by its envelope", func(t *testing.T, b *bench) {
+		r := Grant("job", 1)
+		r.Kind = "hologram"
+		wantEnvelope(t, b, r, Fields(r))
+	}},
+	{"a record with unknown fields comes back by its envelope", func(t *testing.T, b *bench) {
+		r := Grant("job", 1)
+		f := Fields(r)
+		f["futureText"] = "x"
+		f["futureObject"] = map[string]any{"deep": map[string]any{"n": int64(7)}}
+		wantEnvelope(t, b, r, f)
+	}},
+	{"a record whose optional fields are missing comes back by its envelope", func(t *testing.T, b *bench) {
+		r := Grant("job", 1)
+		f := Fields(r)
+		for _, name := range []string{"group", "priority", "slotStart", "slotEnd", "schedule", "fixedAt", "readAt", "worker", "metadata"} {
+			delete(f, name)
+		}
+		b.Plant(t, "job", 1, f)
+		for what, got := range b.both(t, "job", 1) {
+			if err := got.Check(); err != nil || got.Claim != r.Claim || !got.ReadAt.IsZero() || got.Group != "" {
+				t.Errorf("%s = %+v (%v), want the envelope with a zero ReadAt and no group", what, got, err)
+			}
+		}
+	}},
+	{"a document without a field of the envelope has a Defect", func(t *testing.T, b *bench) {
+		for i, name := range required {
+			t.Run(name, func(t *testing.T) {
+				workerType := fmt.Sprint("job", i)
+				f := Fields(Grant(workerType, 2))
+				delete(f, name)
+				b.wantDefect(t, workerType, f)
+			})
+		}
+	}},
+	{"a document with a field of a wrong type has a Defect", func(t *testing.T, b *bench) {
+		for i, name := range append(required, "group", "readAt") {
+			for j, wrong := range wrongValues(name) {
+				t.Run(fmt.Sprintf("%s is %T %.20v", name, wrong, wrong), func(t *testing.T) {
+					workerType := fmt.Sprint("job", i, "-", j)
+					f := Fields(Grant(workerType, 2))
+					f[name] = wrong
+					b.wantDefect(t, workerType, f)
+				})
+			}
+		}
+	}},
+	{"a document whose seq contradicts its key has a Defect and stays at its key", func(t *testing.T, b *bench) {
+		for i, seq := range []any{int64(1), int64(9_999), int64(math.MaxInt64), int64(-1), "2", nil, 2.5} {
+			t.Run(fmt.Sprint(seq), func(t *testing.T) {
+				workerType := fmt.Sprint("job", i)
+				f := Fields(Grant(workerType, 2))
+				f["seq"] = seq
+				b.wantDefect(t, workerType, f)
+			})
+		}
+	}},
+	{"a document whose workerType contradicts its key has a Defect and stays at its key", func(t *testing.T, b *bench) {
+		for i, other := range []any{"other", "", int64(7), nil} {
+			t.Run(fmt.Sprint(other), func(t *testing.T) {
+				workerType := fmt.Sprint("job", i)
+				f := Fields(Grant(workerType, 2))
+				f["workerType"] = other
+				b.wantDefect(t, workerType, f)
+				if got := tail(t, b.ledger(t), "other", 9); len(got) != 0 {
+					t.Errorf("Tail(other) = %+v, want none: the key is that of %s", got, workerType)
+				}
+			})
+		}
+	}},
+	{"a document with huge text has a short Defect", func(t *testing.T, b *bench) {
+		for i, name := range []string{"kind", "claim", "instanceId", "group", "metadata"} {
+			t.Run(name, func(t *testing.T) {
+				workerType := fmt.Sprint("job", i)
+				f := Fields(Grant(workerType, 2))
+				f[name] = strings.Repeat("🦫", 256<<10)
+				b.wantDefect(t, workerType, f)
+			})
+		}
+	}},
+	{"a record that can be decoded but breaks a rule fails its Check", func(t *testing.T, b *bench) {
+		start := Grant("job", 2).WindowStart
+		for i, c := range []struct {
+			name  string
+			value any
+		}{{"token", int64(0)}, {"token", int64(-5)}, {"windowEnd", start}, {"windowEnd", start.AddDate(-1, 0, 0)}, {"kind", ""}, {"claim", ""}} {
+			t.Run(fmt.Sprintf("%s %v", c.name, c.value), func(t *testing.T) {
+				workerType := fmt.Sprint("job", i)
+				f := Fields(Grant(workerType, 2))
+				f[c.name] = c.value
+				b.Plant(t, workerType, 2, f)
+				for what, got := range b.both(t, workerType, 2) {
+					if got.Check() == nil || got.Seq != 2 {
+						t.Errorf("%s = %+v, want Seq 2, with a Defect or a Check that fails", what, got)
+					}
+				}
+			})
+		}
+	}},
+	{"information of a wrong type hides no record", func(t *testing.T, b *bench) {
+		for i, c := range []struct {
+			name  string
+			value any
+		}{{"priority", "high"}, {"slotStart", "monday"}, {"schedule", int64(5)}, {"worker", "me"}, {"metadata", int64(5)}, {"fixedAt", true}} {
+			t.Run(c.name, func(t *testing.T) {
+				workerType := fmt.Sprint("job", i)
+				r := Grant(workerType, 2)
+				f := Fields(r)
+				f[c.name] = c.value
+				b.Plant(t, workerType, 2, f)
+				for what, got := range b.both(t, workerType, 2) {
+					if got.Seq != 2 || got.Defect == "" && (got.Claim != r.Claim || !got.WindowEnd.Equal(r.WindowEnd)) {
+						t.Errorf("%s = %+v, want Seq 2 with its envelope or with a Defect", what, got)
+					}
+				}
+			})
+		}
+	}},
+	{"an empty document has a Defect", func(t *testing.T, b *bench) { b.wantDefect(t, "job", map[string]any{}) }},
+	{"a document that can't be decoded takes part in everything but decoding", plantedTakesPart},
+	{"keys beyond MaxSeq are passed over and reported first, in addition to the limit", strayAbove},
+	{"keys below 1 are never followed", strayBelow},
+}
+
+// required are the fields of the envelope that every record has.
+var required = []string{"kind", "instanceId", "claim", "token", "windowStart", "windowEnd"}
+
+// wrongValues of a field's type.
+func wrongValues(name string) []any {
+	wrong := []any{true, map[string]any{"$gt": ""}}
+	switch name {
+	case "token":
+		return append(wrong, nil, "many", 1.5, 1e300)
+	case "windowStart", "windowEnd":
+		return append(wrong, nil, "tomorrow")
+	case "readAt":
+		return append(wrong, "tomorrow")
+	case "group":
+		return append(wrong, int64(7))
+	default:
+		return append(wrong, nil, int64(7), 0.5)
+	}
+}
+
+// both reads a record by Get and by Tail; it must be the newest.
+func (b *bench) both(t *testing.T, workerType string, seq int64) map[string]store.Record {
+	t.Helper()
+	l := b.ledger(t)
+	newest := tail(t, l, workerType, 1)
+	if len(newest) != 1 {
+		t.Fatalf("Tail(%q, 1) = %+v, want the document at Seq %d: none may be hidden", workerType, newest, seq)
+	}
+	return map[string]store.Record{"Get": get(t, l, workerType, seq), "Tail": newest[0]}
+}
+
+// wantDefect plants a document as Seq 2, above a good record, and demands that
+// it is shown at its key, with a Defect.
+func (b *bench) wantDefect(t *testing.T, workerType string, fields map[string]any) {
+	t.Helper()
+	l := b.ledger(t)
+	add(t, l, Grant(workerType, 1))
+	b.Plant(t, workerType, 2, fields)
+	for what, got := range b.both(t, workerType, 2) {
+		if got.Defect == "" || got.WorkerType != workerType || got.Seq != 2 {
+			t.Errorf("%s = %.300s, want WorkerType %q, Seq 2 and a Defect", what, fmt.Sprintf("%+v", got), workerType)
+		}
+		if len(got.Defect) > 1<<10 {
+			t.Errorf("%s: Defect has %d bytes, want it bounded: %.100q…", what, len(got.Defect), got.Defect)
+		}
+	}
+	wantSeqs(t, "Tail", tail(t, l, workerType, 9), 2, 1)
+	wantConflict(t, l, claimed(workerType, 2, "second"))
+	add(t, l, Grant(workerType, 3))
+	wantSeqs(t, "Tail", tail(t, l, workerType, 9), 3, 2, 1)
+	wantRecord(t, "the record above a defect", tail(t, l, workerType, 1)[0], Grant(workerType, 3))
+}
+
+func wantEnvelope(t *testing.T, b *bench, r store.Record, fields map[string]any) {
+	t.Helper()
+	b.Plant(t, r.WorkerType, r.Seq, fields)
+	for what, got := range b.both(t, r.WorkerType, r.Seq) {
+		wantRecord(t, what, got, r)
+		if err := got.Check(); err != nil {
+			t.Errorf("%s: Check() = %v, want nil", what, err)
+		}
+	}
+}
+
+func plantedTakesPart(t *testing.T, b *bench) {
+	l := b.ledger(t)
+	addRange(t, l, "job", 1, 3)
+	bad := Fields(Grant("job", 4))
+	delete(bad, "windowEnd")
+	b.Plant(t, "job", 4, bad)
+	wantTypes(t, l, "job")
+	wantSeqs(t, "Tail(job)", tail(t, l, "job", 9), 4, 3, 2, 1)
+	if got := trim(t, l, "job", store.MaxSeq); got != 3 {
+		t.Errorf("Trim(job, MaxSeq) under a head with a Defect = %d, want 3: the head stays", got)
+	}
+	wantSeqs(t, "Tail(job) after a trim", tail(t, l, "job", 9), 4)
+	addRange(t, l, "job", 5, 6)
+	if got := trim(t, l, "job", 6); got != 2 {
+		t.Errorf("Trim(job, 6) with a Defect at Seq 4 = %d, want 2", got)
+	}
+	wantSeqs(t, "Tail(job) after another trim", tail(t, l, "job", 9), 6)
+}
+
+func strayAbove(t *testing.T, b *bench) {
+	l := b.ledger(t)
+	addRange(t, l, "job", 1, 3)
+	for _, seq := range []int64{store.MaxSeq + 1, store.MaxSeq + 2, 1 << 60, math.MaxInt64} {
+		b.Plant(t, "job", seq, Fields(Grant("job", seq)))
+		for limit, want := range map[int][]int64{1: {0, 3}, 2: {0, 3, 2}, 3: {0, 3, 2, 1}, 99: {0, 3, 2, 1}} {
+			got := tail(t, l, "job", limit)
+			wantSeqs(t, fmt.Sprintf("Tail(job, %d) with a stray key %d", limit, seq), got, want...)
+			if len(got) > 0 && got[0].Defect == "" {
+				t.Errorf("Tail(job, %d) with a stray key %d: the first has no Defect", limit, seq)
+			}
+			for _, r := range got[min(1, len(got)):] {
+				wantRecord(t, "Tail(job) behind a stray", r, Grant("job", r.Seq))
+			}
+		}
+	}
+	if got := trim(t, l, "job", store.MaxSeq); got != 2 {
+		t.Errorf("Trim(job, MaxSeq) with stray keys = %d, want 2: the head is the newest that can be followed", got)
+	}
+	wantSeqs(t, "Tail(job) after a trim", tail(t, l, "job", 9), 0, 3)
+	add(t, l, Grant("job", 4))
+	wantSeqs(t, "Tail(job) after an append", tail(t, l, "job", 1), 0, 4)
+}
+
+func strayBelow(t *testing.T, b *bench) {
+	l := b.ledger(t)
+	for _, seq := range []int64{0, -1, -7} {
+		b.Plant(t, "job", seq, Fields(Grant("job", seq)))
+	}
+	followed := func(what string, want ...int64) {
+		t.Helper()
+		got := slices.DeleteFunc(tail(t, l, "job", 9), func(r store.Record) bool { return r.Seq == 0 && r.Defect != "" })
+		wantSeqs(t, what, got, want...)
+	}
+	followed("Tail(job) of stray keys alone")
+	addRange(t, l, "job", 1, 3)
+	followed("Tail(job) above stray keys", 3, 2, 1)
+	for _, limit := range []int{1, 2} {
+		got := tail(t, l, "job", limit)
+		if n := len(got); n == 0 || n > limit+1 || got[n-1].Seq != int64(4-limit) {
+			t.Errorf("Tail(job, %d) above stray keys = %+v, want the newest %d", limit, got, limit)
+		}
+	}
+	trim(t, l, "job", store.MaxSeq)
+	followed("Tail(job) after a trim", 3)
+}

@@ -1,0 +1,189 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// The race for keys: so many goroutines, over so many handles.
+const (
+	racers      = 64
+	raceHandles = 4
+	rounds      = 1000
+	shortRounds = 100
+)
+
+var raceCases = []testCase{
+	{"of 64 appends to one key exactly one wins", appendRace},
+	{"contenders that run freely win each key once", func(t *testing.T, b *bench) {
+		n := max(b.rounds()/10, 5)
+		ctx := lasting(t, 10*patience)
+		wins := make([][]int64, raceHandles)
+		var wg sync.WaitGroup
+		for i := range wins {
+			l := b.ledger(t)
+			wg.Go(func() {
+				won, err := Contend(ctx, l, "job", n, racers/raceHandles, fmt.Sprintf("process-%d", i))
+				if err != nil {
+					t.Errorf("Contend() = %v, want nil", err)
+				}
+				wins[i] = won
+			})
+		}
+		wg.Wait()
+		CheckWins(t, n, wins...)
+	}},
+	{"appends to different worker types don't disturb one another", func(t *testing.T, b *bench) {
+		ctx := lasting(t, 10*patience)
+		const types, each = 8, 25
+		handles := []store.Ledger{b.ledger(t), b.ledger(t)}
+		var wg sync.WaitGroup
+		for i := range types {
+			wg.Go(func() {
+				for seq := int64(1); seq <= each; seq++ {
+					if err := handles[i%2].Append(ctx, Grant(fmt.Sprint("job", i), seq)); err != nil {
+						t.Errorf("Append(job%d, %d) = %v, want nil: nobody else appends to this type", i, seq, err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		for i := range types {
+			got := tail(t, handles[0], fmt.Sprint("job", i), 99)
+			if len(got) != each || got[0].Seq != each {
+				t.Errorf("Tail(job%d) = %d records, want %d", i, len(got), each)
+			}
+		}
+	}},
+	{"a tail shows every append that was acknowledged before it, while a trim goes on", tailRace},
+}
+
+func (b *bench) rounds() int {
+	switch {
+	case b.Rounds > 0:
+		return b.Rounds
+	case testing.Short():
+		return shortRounds
+	default:
+		return rounds
+	}
+}
+
+// appendRace lets all racers append to one key, then all to the next.
+func appendRace(t *testing.T, b *bench) {
+	const workerType = "job"
+	handles := make([]store.Ledger, raceHandles)
+	for i := range handles {
+		handles[i] = b.ledger(t)
+	}
+	n := b.rounds()
+	ctx := lasting(t, 10*patience)
+	// unsure[seq] counts the replies that were neither nil nor ErrConflict.
+	wins, unsure := make([][]string, n+1), make([]int, n+1)
+	var mu sync.Mutex
+	start := make([]chan struct{}, n+1)
+	for i := range start {
+		start[i] = make(chan struct{})
+	}
+	var arrived atomic.Int64
+	var wg sync.WaitGroup
+	for g := range racers {
+		wg.Go(func() {
+			l := handles[g%raceHandles]
+			for seq := int64(1); seq <= int64(n); seq++ {
+				r := claimed(workerType, seq, fmt.Sprintf("racer-%d-%d", g, seq))
+				if arrived.Add(1) == racers*seq {
+					close(start[seq])
+				}
+				<-start[seq]
+				err := l.Append(ctx, r)
+				if errors.Is(err, store.ErrConflict) {
+					continue
+				}
+				mu.Lock()
+				if err == nil {
+					wins[seq] = append(wins[seq], r.Claim)
+				} else {
+					unsure[seq]++
+					t.Logf("Append(%s, %d) by racer %d = %v: unknown", workerType, seq, g, err)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	records := tail(t, handles[0], workerType, n+racers)
+	if len(records) != n {
+		t.Errorf("Tail after %d rounds = %d records, want as many", n, len(records))
+	}
+	for i, r := range records {
+		if want := int64(len(records) - i); r.Seq != want {
+			t.Fatalf("Tail after the race: Seq %d at place %d, want %d: the ledger must be dense", r.Seq, i, want)
+		}
+		switch won := wins[r.Seq]; {
+		case len(won) > 1:
+			t.Errorf("Seq %d: %d appends returned nil, want exactly one", r.Seq, len(won))
+		case len(won) == 1 && won[0] != r.Claim:
+			t.Errorf("Seq %d has claim %s, want that of the append that returned nil, %s", r.Seq, r.Claim, won[0])
+		case len(won) == 0 && unsure[r.Seq] == 0:
+			// The contract allows it (a retry within the store), a worker copes with it.
+			t.Logf("Seq %d: stored, and yet every append returned ErrConflict", r.Seq)
+		}
+	}
+}
+
+// tailRace appends, reads and trims at once.
+func tailRace(t *testing.T, b *bench) {
+	const last = 150
+	writer, reader, trimmer := b.ledger(t), b.ledger(t), b.ledger(t)
+	ctx, cancel := context.WithCancel(lasting(t, 10*patience))
+	defer cancel()
+	var acknowledged atomic.Int64
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			seen := int64(0)
+			for acknowledged.Load() < last && ctx.Err() == nil {
+				least := max(seen, acknowledged.Load())
+				records, _, err := reader.Tail(ctx, "job", 2)
+				if err != nil {
+					t.Errorf("Tail(job, 2) = %v, want nil", err)
+					return
+				}
+				if len(records) > 0 {
+					seen = records[0].Seq
+				}
+				if seen < least {
+					t.Errorf("Tail(job, 2) shows head %d, want at least %d: it was acknowledged, or seen, before", seen, least)
+					return
+				}
+			}
+		})
+	}
+	wg.Go(func() {
+		for acknowledged.Load() < last && ctx.Err() == nil {
+			if _, err := trimmer.Trim(ctx, "job", store.MaxSeq); err != nil {
+				t.Errorf("Trim(job, MaxSeq) = %v, want nil", err)
+				return
+			}
+		}
+	})
+	for seq := int64(1); seq <= last; seq++ {
+		if err := writer.Append(ctx, Grant("job", seq)); err != nil {
+			t.Errorf("Append(job, %d) = %v, want nil: nobody else appends", seq, err)
+			break
+		}
+		acknowledged.Store(seq)
+	}
+	if t.Failed() {
+		cancel()
+	}
+	wg.Wait()
+	wantSeqs(t, "Tail(job, 1) after the race", tail(t, writer, "job", 1), last)
+}

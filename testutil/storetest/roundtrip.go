@@ -1,0 +1,107 @@
+package storetest
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// change makes a grant of "job", Seq 1, that differs from the usual one.
+func change(f func(r *store.Record)) store.Record {
+	r := Grant("job", 1)
+	f(&r)
+	return r
+}
+
+// roundTrip appends a record and reads it by another handle in both ways.
+func roundTrip(t *testing.T, b *bench, r store.Record) store.Record {
+	t.Helper()
+	add(t, b.ledger(t), r)
+	other := b.ledger(t)
+	got := get(t, other, r.WorkerType, r.Seq)
+	wantRecord(t, "Get", got, r)
+	newest := tail(t, other, r.WorkerType, 1)
+	if len(newest) != 1 {
+		t.Fatalf("Tail(%q, 1) = %d records, want 1", r.WorkerType, len(newest))
+	}
+	wantRecord(t, "Tail", newest[0], r)
+	return got
+}
+
+// same is a case in which a record must come back as it was appended.
+func same(name string, f func(r *store.Record)) testCase {
+	return testCase{name, func(t *testing.T, b *bench) { roundTrip(t, b, change(f)) }}
+}
+
+var roundTripCases = []testCase{
+	same("every field comes back, with a group", func(r *store.Record) { r.Group = "eu-west" }),
+	same("every field comes back, without a group", func(*store.Record) {}),
+	same("optional fields come back empty", func(r *store.Record) {
+		r.Group, r.Schedule, r.Metadata, r.Worker, r.Priority = "", "", "", store.Worker{}, 0
+		r.SlotStart, r.SlotEnd = time.Time{}, time.Time{}
+		r.FixedAt, r.ReadAt = time.Time{}, time.Time{}
+	}),
+	same("text in any script comes back, and what looks like code stays text", func(r *store.Record) {
+		r.InstanceID = "работник-工人-عامل-🦫-é-e\u0301"
+		r.Group = `'; DROP TABLE records; --`
+		r.Schedule = `cron 0 */2 * * * "Zürich" \ \\ %s {{.}}`
+		r.Metadata = "line 1\r\nline 2\ttab \u2028 {\"$where\": \"1\"} null \U0001F9AB '' \"\" \\u0000"
+		r.Worker = store.Worker{Host: "höst", PID: math.MaxInt32, Version: "v1.2.3-rc.1+dirty"}
+	}),
+	same("metadata of 8 KiB comes back", func(r *store.Record) {
+		r.Metadata = strings.Repeat("0123456789abcdeé", 1<<9)[:store.MaxMetadata-1] + "."
+	}),
+	same("metadata of 8 KiB in bytes beyond ASCII comes back", func(r *store.Record) {
+		r.Metadata = strings.Repeat("🦫", store.MaxMetadata/4)
+	}),
+	same("labels of the largest size come back", func(r *store.Record) {
+		r.WorkerType = strings.Repeat("t", 63)
+		r.InstanceID = strings.Repeat("i", 256)
+		r.Group = strings.Repeat("g", 256)
+		r.Schedule = strings.Repeat("s", 512)
+		r.Claim = strings.Repeat("c", 64)
+		r.Kind = store.Kind(strings.Repeat("k", 32))
+	}),
+	same("a release with an empty window comes back", func(r *store.Record) {
+		r.Kind = store.KindRelease
+		r.WindowEnd = r.WindowStart
+	}),
+	same("a kind that this version doesn't know can be appended", func(r *store.Record) {
+		r.Kind = "pause"
+		r.WindowEnd = r.WindowStart
+	}),
+	same("a window of 366 days in 2099 comes back", func(r *store.Record) {
+		r.WindowStart = time.Date(2099, time.January, 1, 0, 0, 0, 0, time.UTC)
+		r.WindowEnd = r.WindowStart.Add(366 * 24 * time.Hour)
+		r.SlotStart, r.SlotEnd = r.WindowStart, r.WindowEnd
+		r.Token = r.WindowStart.UnixMilli()
+	}),
+	same("a window of 1 ms comes back", func(r *store.Record) {
+		r.WindowStart = r.WindowStart.Add(999 * time.Millisecond)
+		r.WindowEnd = r.WindowStart.Add(time.Millisecond)
+	}),
+	same("a token beyond 32 bits and below 2^53 is exact", func(r *store.Record) { r.Token = 1<<53 - 3 }),
+	same("a zero ReadAt comes back zero", func(r *store.Record) { r.ReadAt = time.Time{} }),
+	same("a zero FixedAt comes back zero", func(r *store.Record) { r.FixedAt = time.Time{} }),
+	{"times are cut to milliseconds and come back in UTC", func(t *testing.T, b *bench) {
+		zone := time.FixedZone("far east", 13*3600+45*60)
+		fine := func(t time.Time) time.Time { return t.Add(7*time.Millisecond + 999_999*time.Nanosecond).In(zone) }
+		r := change(func(r *store.Record) {
+			r.SlotStart, r.SlotEnd = fine(r.SlotStart), fine(r.SlotEnd)
+			r.WindowStart, r.WindowEnd = fine(r.WindowStart), fine(r.WindowEnd)
+			r.FixedAt, r.ReadAt = fine(r.FixedAt), fine(r.ReadAt)
+		})
+		got := roundTrip(t, b, r)
+		if want := Grant("job", 1).WindowStart.Add(7 * time.Millisecond); !got.WindowStart.Equal(want) {
+			t.Errorf("WindowStart = %v, want %v: cut, not rounded", got.WindowStart, want)
+		}
+		for name, at := range map[string]time.Time{"WindowEnd": got.WindowEnd, "FixedAt": got.FixedAt, "ReadAt": got.ReadAt, "SlotEnd": got.SlotEnd} {
+			if at.Location() != time.UTC {
+				t.Errorf("%s = %v, want UTC", name, at)
+			}
+		}
+	}},
+}

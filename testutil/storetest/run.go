@@ -1,0 +1,173 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// patience bounds each operation of the suite: a store that takes longer is
+// taken for one that hangs.
+const patience = 60 * time.Second
+
+// wall is the suite's own clock. It is real time, or a bubble's when Run is
+// called inside a testing/synctest bubble.
+var wall = clock.New()
+
+// Run checks a store against the contract of [store.Ledger]. Each case calls
+// open for a harness of its own; most cases run in parallel with others of their
+// group, so open must be safe for concurrent use. The store's clock must run at
+// the rate of real time.
+func Run(t *testing.T, open func(t *testing.T) Harness) {
+	t.Helper()
+	for _, g := range []struct {
+		name   string
+		serial bool
+		cases  []testCase
+	}{
+		{"append", false, appendCases},
+		{"round trip", false, roundTripCases},
+		{"tail", false, tailCases},
+		{"trim", false, trimCases},
+		{"hostile names", false, nameCases},
+		{"planted documents", false, documentCases},
+		{"lifecycle", false, lifecycleCases},
+		{"context", false, contextCases},
+		{"time", true, timeCases},
+		{"race", true, raceCases},
+	} {
+		t.Run(g.name, func(t *testing.T) {
+			for _, c := range g.cases {
+				t.Run(c.name, func(t *testing.T) {
+					if !g.serial {
+						t.Parallel()
+					}
+					c.run(t, &bench{Harness: open(t)})
+				})
+			}
+		})
+	}
+}
+
+// testCase is one sentence of the contract.
+type testCase struct {
+	name string
+	run  func(t *testing.T, b *bench)
+}
+
+// bench is what a case works on: the harness, initialised once.
+type bench struct {
+	Harness
+	once sync.Once
+}
+
+// ledger returns one more handle on data that is initialised.
+func (b *bench) ledger(t *testing.T) store.Ledger {
+	t.Helper()
+	l := b.raw(t)
+	b.once.Do(func() {
+		if err := l.Init(within(t)); err != nil {
+			t.Fatalf("Init() = %v, want nil", err)
+		}
+	})
+	return l
+}
+
+// raw returns one more handle as the harness makes it.
+func (b *bench) raw(t *testing.T) store.Ledger {
+	t.Helper()
+	l := b.Open(t)
+	t.Cleanup(func() { _ = l.Close(context.WithoutCancel(t.Context())) })
+	return l
+}
+
+// within is the context of one operation.
+func within(t *testing.T) context.Context {
+	t.Helper()
+	return lasting(t, patience)
+}
+
+// lasting is the context of many operations.
+func lasting(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// add appends records that must be accepted.
+func add(t *testing.T, l store.Ledger, records ...store.Record) {
+	t.Helper()
+	for _, r := range records {
+		if err := l.Append(within(t), r); err != nil {
+			t.Fatalf("Append(%s) = %v, want nil: the key is free", store.Key(r.WorkerType, r.Seq), err)
+		}
+	}
+}
+
+// addRange appends the grants first … last of a worker type.
+func addRange(t *testing.T, l store.Ledger, workerType string, first, last int64) {
+	t.Helper()
+	for seq := first; seq <= last; seq++ {
+		add(t, l, Grant(workerType, seq))
+	}
+}
+
+// get returns a record that must be there.
+func get(t *testing.T, l store.Ledger, workerType string, seq int64) store.Record {
+	t.Helper()
+	r, err := l.Get(within(t), workerType, seq)
+	if err != nil {
+		t.Fatalf("Get(%.100q, %d) = %v, want a record", workerType, seq, err)
+	}
+	return r
+}
+
+// absent demands that Get doesn't find a key.
+func absent(t *testing.T, l store.Ledger, workerType string, seq int64) {
+	t.Helper()
+	r, err := l.Get(within(t), workerType, seq)
+	if !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("Get(%.100q, %d) = %+v, %v, want ErrNotFound", workerType, seq, r, err)
+	}
+}
+
+// tail returns the newest records, which must be readable.
+func tail(t *testing.T, l store.Ledger, workerType string, limit int) []store.Record {
+	t.Helper()
+	records, _, err := l.Tail(within(t), workerType, limit)
+	if err != nil {
+		t.Fatalf("Tail(%.100q, %d) = %v, want nil", workerType, limit, err)
+	}
+	return records
+}
+
+// wantSeqs compares the Seqs of records.
+func wantSeqs(t *testing.T, what string, records []store.Record, want ...int64) {
+	t.Helper()
+	got := make([]int64, len(records))
+	same := len(records) == len(want)
+	for i, r := range records {
+		got[i] = r.Seq
+		same = same && got[i] == want[i]
+	}
+	if !same {
+		t.Errorf("%s = Seqs %d, want %d", what, got, want)
+	}
+}
+
+// trim returns how many records went.
+func trim(t *testing.T, l store.Ledger, workerType string, before int64) int {
+	t.Helper()
+	n, err := l.Trim(within(t), workerType, before)
+	if err != nil {
+		t.Fatalf("Trim(%.100q, %d) = %d, %v, want nil", workerType, before, n, err)
+	}
+	return n
+}

@@ -1,0 +1,142 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+var timeCases = []testCase{
+	{"a stamp is in UTC, truncated to its granularity, and names its server", func(t *testing.T, b *bench) {
+		l := b.ledger(t)
+		for range 20 {
+			wantStamp(t, "Now()", now(t, l))
+		}
+	}},
+	{"the store's clock never goes back", func(t *testing.T, b *bench) {
+		l := b.ledger(t)
+		last := now(t, l)
+		for range 100 {
+			s := now(t, l)
+			if s.Server == last.Server && s.Time.Before(last.Time.Add(-s.MaxAge)) {
+				t.Fatalf("Now() = %v after %v by the same server, want no step back", s.Time, last.Time)
+			}
+			last = s
+		}
+	}},
+	{"the store's clock advances", func(t *testing.T, b *bench) {
+		l := b.ledger(t)
+		first := now(t, l)
+		began := wall.Now()
+		for !now(t, l).Time.After(first.Time) {
+			if took := wall.Since(began); took > first.Granularity+first.MaxAge+5*time.Second {
+				t.Fatalf("Now() = %v for %v, want it to advance by its granularity, %v", first.Time, took, first.Granularity)
+			}
+			wall.Sleep(time.Millisecond)
+		}
+	}},
+	{"Now brackets the store's time", func(t *testing.T, b *bench) {
+		l := b.ledger(t)
+		var o offset
+		began := wall.Now()
+		for range 30 {
+			sent := wall.Since(began)
+			s := now(t, l)
+			o.narrow(t, s, sent, wall.Since(began))
+			wall.Sleep(time.Millisecond)
+		}
+	}},
+	{"handles agree on the time", func(t *testing.T, b *bench) {
+		one, other := b.ledger(t), b.ledger(t)
+		for range 20 {
+			before, s, after := now(t, one), now(t, other), now(t, one)
+			slack := s.Granularity + s.MaxAge + s.Skew
+			if s.Time.Before(before.Time.Add(-slack)) || s.Time.After(after.Time.Add(after.Granularity+after.MaxAge+slack)) {
+				t.Errorf("Now() of another handle = %v, want it in %v … %v, give or take %v", s.Time, before.Time, after.Time, slack)
+			}
+		}
+	}},
+	{"Tail gives a stamp if and only if the store says so", func(t *testing.T, b *bench) {
+		l := b.ledger(t)
+		addRange(t, l, "job", 1, 2)
+		var o offset
+		began := wall.Now()
+		for _, workerType := range []string{"job", "unknown", "job", "job"} {
+			sent := wall.Since(began)
+			o.narrow(t, now(t, l), sent, wall.Since(began))
+			sent = wall.Since(began)
+			_, s, err := l.Tail(within(t), workerType, 1)
+			received := wall.Since(began)
+			switch {
+			case err != nil:
+				t.Fatalf("Tail(%s, 1) = %v, want nil", workerType, err)
+			case !b.FreeStamp:
+				if !s.IsZero() || s != (store.Stamp{}) {
+					t.Errorf("Tail(%s, 1): stamp %+v, want the zero Stamp", workerType, s)
+				}
+			default:
+				wantStamp(t, "Tail", s)
+				o.narrow(t, s, sent, received)
+			}
+		}
+	}},
+}
+
+// now asks the store for its time.
+func now(t *testing.T, l store.Ledger) store.Stamp {
+	t.Helper()
+	s, err := l.Now(within(t))
+	if err != nil {
+		t.Fatalf("Now() = %v, want nil", err)
+	}
+	return s
+}
+
+func wantStamp(t *testing.T, what string, s store.Stamp) {
+	t.Helper()
+	switch {
+	case s.IsZero():
+		t.Fatalf("%s: no time in %+v", what, s)
+	case s.Time.Location() != time.UTC:
+		t.Errorf("%s: time %v, want UTC", what, s.Time)
+	case s.Granularity <= 0 || s.Granularity > time.Minute:
+		t.Errorf("%s: granularity %v, want more than 0 and at most 1 min", what, s.Granularity)
+	case !s.Time.Equal(s.Time.Truncate(s.Granularity)):
+		t.Errorf("%s: time %v, want it truncated to %v", what, s.Time, s.Granularity)
+	case s.MaxAge < 0 || s.Skew < 0:
+		t.Errorf("%s: max age %v, skew %v, want none below 0", what, s.MaxAge, s.Skew)
+	case s.Server == "":
+		t.Errorf("%s: no server named in %+v", what, s)
+	}
+}
+
+// offset is what is known of (store time − local time), as an interval: each
+// stamp allows one, and honest stamps of clocks that run at one rate have a
+// common part.
+type offset struct {
+	known    bool
+	low, top time.Duration
+	origin   time.Time
+}
+
+// narrow takes in a stamp that was asked for at one local reading and had
+// arrived at another.
+func (o *offset) narrow(t *testing.T, s store.Stamp, sent, received time.Duration) {
+	t.Helper()
+	if !o.known {
+		o.origin = s.Time
+	}
+	at := s.Time.Sub(o.origin)
+	// A rate apart by 1000 ppm, and the servers' own distance, are allowed for.
+	slack := 2*s.Skew + received/1000 + time.Microsecond
+	low, top := at-received-slack, at+s.Granularity+s.MaxAge-sent+slack
+	if !o.known {
+		o.low, o.top, o.known = low, top, true
+		return
+	}
+	o.low, o.top = max(o.low, low), min(o.top, top)
+	if o.low > o.top {
+		t.Fatalf("stamp %+v, asked for at %v and there at %v: made outside that call by %v", s, sent, received, o.low-o.top)
+	}
+}
