@@ -1,0 +1,169 @@
+package mongo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// defaultSkew is how far the clocks of several servers are assumed to be apart.
+const defaultSkew = 100 * time.Millisecond
+
+// serverKey is the context key under which an operation keeps a place for the
+// address of the server that it was sent to.
+type serverKey struct{}
+
+// noteServer is the driver's command monitor. The driver hands it the context of
+// the operation, on the goroutine of the operation.
+func noteServer(ctx context.Context, e *event.CommandStartedEvent) {
+	if to, ok := ctx.Value(serverKey{}).(*string); ok {
+		*to = e.ConnectionID
+		if i := strings.LastIndex(e.ConnectionID, "[-"); i > 0 {
+			*to = e.ConnectionID[:i]
+		}
+	}
+}
+
+// greeting is what a server says of itself.
+type greeting struct {
+	// server names it: the address that the driver sent to and, if that is another
+	// name, the one that the server knows itself by. So a change behind a proxy or
+	// a load balancer shows, too.
+	server   string
+	writable bool
+	router   bool
+	member   bool
+	time     time.Time
+}
+
+// hello asks the primary, or the router, who it is and what time it has.
+func (l *Ledger) hello(ctx context.Context) (greeting, error) {
+	var addr string
+	raw, err := l.client.Database("admin").RunCommand(
+		context.WithValue(ctx, serverKey{}, &addr),
+		bson.D{{Key: "hello", Value: 1}},
+		options.RunCmd().SetReadPreference(readpref.Primary()),
+	).Raw()
+	if err != nil {
+		return greeting{}, err
+	}
+	return greet(addr, raw)
+}
+
+// greet reads the reply to hello. addr is empty if the client isn't ours and has
+// no monitor of ours.
+func greet(addr string, raw bson.Raw) (greeting, error) {
+	text := func(name string) string { s, _ := raw.Lookup(name).StringValueOK(); return s }
+	ms, ok := raw.Lookup("localTime").DateTimeOK()
+	if !ok {
+		return greeting{}, errors.New("the server's hello has no localTime")
+	}
+	g := greeting{
+		server: addr,
+		router: text("msg") == "isdbgrid",
+		member: text("setName") != "",
+		time:   store.FromMillis(ms),
+	}
+	g.writable, _ = raw.Lookup("isWritablePrimary").BooleanOK()
+	switch me := text("me"); {
+	case me == "" && addr == "":
+		// A standalone server doesn't name itself. It is the only one.
+		g.server = "mongodb"
+	case addr == "":
+		g.server = me
+	case me != "" && me != addr:
+		g.server = addr + " (" + me + ")"
+	}
+	return g, nil
+}
+
+// Now asks the primary for its clock, with one command. Stamps are in
+// milliseconds. Through mongos, whose own clock is none of the store's, the shard
+// that holds the collection is asked, for which the collection must exist: until
+// it does, the error is store.ErrMissing.
+func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
+	if err := l.open(ctx, "now", ""); err != nil {
+		return store.Stamp{}, err
+	}
+	s, err := l.now(ctx)
+	return s, l.failed(ctx, "now", "", err)
+}
+
+func (l *Ledger) now(ctx context.Context) (store.Stamp, error) {
+	if l.fitness.behindRouter() {
+		return l.shardNow(ctx)
+	}
+	g, err := l.hello(ctx)
+	switch {
+	case err != nil:
+		return store.Stamp{}, err
+	case g.router:
+		return l.shardNow(ctx)
+	case !g.writable:
+		return store.Stamp{}, notPrimary(g)
+	}
+	return l.stamp(g.time, g.server, g.member), nil
+}
+
+// notPrimary is the error of a server that the driver took for the primary, as it
+// does with directConnection, and that isn't.
+func notPrimary(g greeting) error {
+	return fmt.Errorf("%s is not the primary: connect to the replica set, without directConnection", g.server)
+}
+
+// shardNow reads the clock of the shard with $collStats, which demands read
+// concern local. There is no ledger data in its reply.
+func (l *Ledger) shardNow(ctx context.Context) (store.Stamp, error) {
+	coll := l.coll.Clone(options.Collection().SetReadConcern(readconcern.Local()))
+	cursor, err := coll.Aggregate(ctx, mongo.Pipeline{{{Key: "$collStats", Value: bson.D{}}}})
+	if err != nil {
+		if hasCode(err, codeNamespaceNotFound) {
+			return store.Stamp{}, fmt.Errorf("%w: no collection whose shard has a clock: %w", store.ErrMissing, err)
+		}
+		return store.Stamp{}, err
+	}
+	var replies []bson.Raw
+	if err := cursor.All(ctx, &replies); err != nil {
+		return store.Stamp{}, err
+	}
+	return l.shardStamp(replies)
+}
+
+func (l *Ledger) shardStamp(replies []bson.Raw) (store.Stamp, error) {
+	switch len(replies) {
+	case 0:
+		return store.Stamp{}, fmt.Errorf("%w: no collection whose shard has a clock", store.ErrMissing)
+	case 1:
+	default:
+		return store.Stamp{}, fmt.Errorf("%w: %s is on %d shards", store.ErrRefused, l.namespace(), len(replies))
+	}
+	ms, timed := replies[0].Lookup("localTime").DateTimeOK()
+	host, named := replies[0].Lookup("host").StringValueOK()
+	if !timed || !named {
+		return store.Stamp{}, errors.New("the shard's $collStats has no localTime or no host")
+	}
+	return l.stamp(store.FromMillis(ms), host, true), nil
+}
+
+// stamp is a reading of a server that is alone, or one of several.
+func (l *Ledger) stamp(t time.Time, server string, several bool) store.Stamp {
+	s := store.Stamp{Time: t, Granularity: time.Millisecond, Server: server, Skew: l.skew}
+	if l.skew == 0 && several {
+		s.Skew = defaultSkew
+	}
+	return s
+}
+
+// namespace is the full name of the collection.
+func (l *Ledger) namespace() string { return l.db.Name() + "." + l.coll.Name() }

@@ -1,0 +1,141 @@
+package mongo
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+func TestStampNamesServerAndSkew(t *testing.T) {
+	t.Parallel()
+	shard := cursorOf(bson.D{
+		{Key: "ns", Value: "WorkerProcess.WorkerLeases"},
+		{Key: "host", Value: "shard1.example:27018"},
+		{Key: "localTime", Value: bson.DateTime(1_700_000_099_999)},
+	})
+	const routerTime, shardTime = 1_700_000_000_123, 1_700_000_099_999
+	for _, c := range []struct {
+		name     string
+		greeting func(addr string) bson.D
+		foreign  bool // a client that isn't ours
+		skew     time.Duration
+		server   func(addr string) string
+		at       int64
+		wantSkew time.Duration
+	}{
+		{name: "standalone", server: func(a string) string { return a }, at: routerTime},
+		{name: "standalone, a skew asked for", skew: time.Second, server: func(a string) string { return a }, at: routerTime, wantSkew: time.Second},
+		{name: "standalone, by the caller's client", foreign: true, server: func(string) string { return "mongodb" }, at: routerTime},
+		{name: "member", greeting: member, server: func(a string) string { return a }, at: routerTime, wantSkew: defaultSkew},
+		{name: "member, a skew asked for", greeting: member, skew: time.Nanosecond, server: func(a string) string { return a }, at: routerTime, wantSkew: time.Nanosecond},
+		{name: "member, by the caller's client", greeting: member, foreign: true, server: func(a string) string { return a }, at: routerTime, wantSkew: defaultSkew},
+		{
+			name: "member behind another address",
+			greeting: func(string) bson.D {
+				return append(member("db1.internal:27017")[3:], bson.E{Key: "me", Value: "db1.internal:27017"})
+			},
+			server: func(a string) string { return a + " (db1.internal:27017)" }, at: routerTime,
+		},
+		{name: "router", greeting: func(string) bson.D { return router() }, server: func(string) string { return "shard1.example:27018" }, at: shardTime, wantSkew: defaultSkew},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f := serve(t, &fakeServer{reply: func(name string, _ bson.Raw) bson.D {
+				if name == "aggregate" {
+					return shard
+				}
+				return nil
+			}})
+			if c.greeting != nil {
+				f.mu.Lock()
+				f.greeting = c.greeting(f.addr)
+				f.mu.Unlock()
+			}
+			o := Options{ServerSkew: c.skew}
+			if c.foreign {
+				o.Client = dial(t, "mongodb://"+f.addr)
+			}
+			l := f.open(o)
+			want := store.Stamp{Time: store.FromMillis(c.at), Granularity: time.Millisecond, Skew: c.wantSkew, Server: c.server(f.addr)}
+			for range 2 {
+				if got, err := l.Now(within(t, patience)); err != nil || got != want {
+					t.Errorf("Now() = %+v, %v, want %+v", got, err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestNowThroughARouterAsksTheShard(t *testing.T) {
+	t.Parallel()
+	one := bson.D{{Key: "host", Value: "shard1:27018"}, {Key: "localTime", Value: bson.DateTime(1_700_000_099_999)}}
+	for _, c := range []struct {
+		name  string
+		reply bson.D
+		want  error
+		ok    bool
+	}{
+		{name: "one shard", reply: cursorOf(one), ok: true},
+		{name: "two shards", reply: cursorOf(one, one), want: store.ErrRefused},
+		{name: "no collection", reply: commandError(codeNamespaceNotFound, "NamespaceNotFound", "no such collection"), want: store.ErrMissing},
+		{name: "no reply", reply: cursorOf(), want: store.ErrMissing},
+		{name: "no right", reply: commandError(codeUnauthorized, "Unauthorized", "not authorized"), want: store.ErrDenied},
+		{name: "no host", reply: cursorOf(one[1:])},
+		{name: "no time", reply: cursorOf(one[:1])},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f := serve(t, &fakeServer{greeting: router(), reply: func(name string, _ bson.Raw) bson.D {
+				if name == "aggregate" {
+					return c.reply
+				}
+				return nil
+			}})
+			s, err := f.open(Options{}).Now(within(t, patience))
+			if c.ok {
+				if err != nil || s.Server != "shard1:27018" {
+					t.Errorf("Now() = %+v, %v, want a stamp of the shard", s, err)
+				}
+				if level, _ := f.sent("aggregate")[0].Lookup("readConcern", "level").StringValueOK(); level != "local" {
+					t.Errorf("$collStats has read concern %q, want local: it takes no other", level)
+				}
+				return
+			}
+			wantSentinel(t, "Now()", err, c.want)
+		})
+	}
+}
+
+func TestASecondaryIsNotAskedForTheTime(t *testing.T) {
+	t.Parallel()
+	f := serve(t, &fakeServer{greeting: bson.D{{Key: "ismaster", Value: false}, {Key: "isWritablePrimary", Value: false}, {Key: "secondary", Value: true}, {Key: "setName", Value: "rs0"}}})
+	l := f.open(Options{URI: "mongodb://" + f.addr + "/?directConnection=true"})
+	for name, call := range map[string]func() error{
+		"Now":  func() error { _, err := l.Now(within(t, patience)); return err },
+		"Tail": func() error { _, _, err := l.Tail(within(t, patience), "job", 1); return err },
+	} {
+		if err := call(); err == nil || errors.Is(err, store.ErrRefused) {
+			t.Errorf("%s() of a secondary = %v, want an error, since it may become the primary", name, err)
+		}
+	}
+}
+
+func TestHelloWithoutATimeIsAnError(t *testing.T) {
+	t.Parallel()
+	for name, d := range map[string]bson.D{
+		"missing": {{Key: "ok", Value: 1.0}},
+		"text":    {{Key: "localTime", Value: "noon"}},
+	} {
+		raw, err := bson.Marshal(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g, err := greet("db1:27017", raw); err == nil {
+			t.Errorf("greet() with localTime %s = %+v, want an error", name, g)
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package mongo
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+// document is the stored form of a record, with some fields replaced, or removed
+// if the new value is nil.
+func document(t testing.TB, r store.Record, change bson.M) bson.Raw {
+	t.Helper()
+	var out bson.D
+	for _, e := range encode(r) {
+		v, changed := change[e.Key]
+		switch {
+		case !changed:
+			out = append(out, e)
+		case v != nil:
+			out = append(out, bson.E{Key: e.Key, Value: v})
+		}
+	}
+	raw, err := bson.Marshal(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+func TestStoredDocumentIsAsDocumented(t *testing.T) {
+	t.Parallel()
+	r := store.Record{
+		WorkerType: "job", Seq: 7, Kind: store.KindGrant, InstanceID: "host-1", Claim: "c1", Priority: 2,
+		WindowStart: store.FromMillis(1_700_000_000_000).Add(999 * time.Microsecond), WindowEnd: store.FromMillis(1_700_000_300_000),
+		Token: 1_700_000_000_000, Schedule: "every 5m0s", Worker: store.Worker{Host: "h", PID: 42, Version: "v1"}, Metadata: "m",
+	}
+	want := bson.D{
+		{Key: "_id", Value: "job:00000000000000000007"},
+		{Key: "workerType", Value: "job"},
+		{Key: "seq", Value: int64(7)},
+		{Key: "kind", Value: "grant"},
+		{Key: "instanceId", Value: "host-1"},
+		{Key: "group", Value: ""},
+		{Key: "claim", Value: "c1"},
+		{Key: "priority", Value: int64(2)},
+		{Key: "windowStart", Value: bson.DateTime(1_700_000_000_000)},
+		{Key: "windowEnd", Value: bson.DateTime(1_700_000_300_000)},
+		{Key: "token", Value: int64(1_700_000_000_000)},
+		{Key: "schedule", Value: "every 5m0s"},
+		{Key: "worker", Value: bson.D{{Key: "host", Value: "h"}, {Key: "pid", Value: int64(42)}, {Key: "version", Value: "v1"}}},
+		{Key: "metadata", Value: "m"},
+	}
+	if diff := cmp.Diff(want, encode(r)); diff != "" {
+		t.Errorf("encode() (-want +got):\n%s", diff)
+	}
+}
+
+func TestAnOddWorkerSpoilsNoRecord(t *testing.T) {
+	t.Parallel()
+	r := storetest.Grant("job", 7)
+	r.Worker = store.Worker{Host: "h\xff\x00", PID: -1, Version: strings.Repeat("v", 2<<10)}
+	got := decode("job", 7, document(t, r, nil))
+	if want := (store.Worker{Host: "h\uFFFD\x00", PID: -1}); got.Worker != want || got.Check() != nil {
+		t.Errorf("decode(encode(r)) = %+v, want a valid record by %+v", got, want)
+	}
+}
+
+func TestDecodeAcceptsNumbersOfOtherWriters(t *testing.T) {
+	t.Parallel()
+	want := storetest.Grant("job", 7)
+	want.Token = 1234
+	for _, c := range []bson.M{
+		{},
+		{"seq": int32(7), "token": int32(1234), "priority": int32(want.Priority)},
+		{"seq": 7.0, "token": 1234.0, "priority": float64(want.Priority)},
+	} {
+		if got := decode("job", 7, document(t, want, c)); got != want {
+			t.Errorf("decode() with %v = %+v, want %+v", c, got, want)
+		}
+	}
+}
+
+func TestDecodeNamesTheDefect(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		field string
+		value any
+		want  string
+	}{
+		{"kind", nil, "kind: is missing"},
+		{"kind", bson.Null{}, "kind: is of type null, must be a string"},
+		{"kind", strings.Repeat("k", 33), "kind: has 33 bytes, at most 32 allowed"},
+		{"claim", bson.Symbol("c"), "claim: is of type symbol, must be a string"},
+		{"claim", "\xff", "claim: is not UTF-8"},
+		{"instanceId", int32(5), "instanceId: is of type 32-bit integer, must be a string"},
+		{"group", bson.D{{Key: "$gt", Value: ""}}, "group: is of type embedded document, must be a string"},
+		{"token", nil, "token: is missing"},
+		{"token", 1.5, "token: is of type double, must be a whole number below 2^53"},
+		{"token", math.NaN(), "token: is of type double, must be a whole number below 2^53"},
+		{"token", math.Inf(1), "token: is of type double, must be a whole number below 2^53"},
+		{"token", float64(1 << 53), "token: is of type double, must be a whole number below 2^53"},
+		{"token", bson.NewDecimal128(0, 5), "token: is of type 128-bit decimal, must be a whole number below 2^53"},
+		{"seq", nil, "seq: is missing"},
+		{"seq", int64(8), "seq: is not that of the key"},
+		{"workerType", nil, "workerType: is missing"},
+		{"workerType", "other", "workerType: is not that of the key"},
+		{"windowStart", nil, "windowStart: is missing"},
+		{"windowStart", int64(1_700_000_000_000), "windowStart: is of type 64-bit integer, must be a date"},
+		{"windowEnd", bson.DateTime(math.MaxInt64), "windowEnd: is 9223372036854775807 ms from 1970, must be in the years 1 to 9999"},
+		{"windowEnd", bson.DateTime(math.MinInt64), "windowEnd: is -9223372036854775808 ms from 1970, must be in the years 1 to 9999"},
+		{"readAt", bson.Timestamp{T: 5}, "readAt: is of type timestamp, must be a date"},
+		{"metadata", strings.Repeat("m", store.MaxMetadata+1), "metadata: has 8193 bytes, at most 8192 allowed"},
+		{"schedule", strings.Repeat("s", 513), "schedule: has 513 bytes, at most 512 allowed"},
+	} {
+		got := decode("job", 7, document(t, storetest.Grant("job", 7), bson.M{c.field: c.value}))
+		if want := (store.Record{WorkerType: "job", Seq: 7, Defect: c.want}); got != want {
+			t.Errorf("decode() with %s = %.60v: %+v, want Defect %q", c.field, c.value, got, c.want)
+		}
+	}
+}
+
+func TestDecodeLeavesOutInformationThatMakesNoSense(t *testing.T) {
+	t.Parallel()
+	r := storetest.Grant("job", 7)
+	got := decode("job", 7, document(t, r, bson.M{
+		"priority": "high", "slotStart": "monday", "slotEnd": bson.DateTime(math.MaxInt64), "fixedAt": true,
+		"schedule": int32(5), "metadata": bson.A{"x"}, "worker": "me",
+	}))
+	r.Priority, r.SlotStart, r.SlotEnd, r.FixedAt = 0, time.Time{}, time.Time{}, time.Time{}
+	r.Schedule, r.Metadata, r.Worker = "", "", store.Worker{}
+	if got != r {
+		t.Errorf("decode() = %+v, want the envelope alone, %+v", got, r)
+	}
+}
+
+func TestDecodeOfBrokenBSON(t *testing.T) {
+	t.Parallel()
+	whole := document(t, storetest.Grant("job", 7), nil)
+	for n := range whole {
+		if got := decode("job", 7, whole[:n]); got.Defect == "" {
+			t.Errorf("decode() of the first %d of %d bytes = %+v, want a Defect", n, len(whole), got)
+		}
+	}
+	twice, err := bson.Marshal(bson.D{{Key: "token", Value: int64(1)}, {Key: "token", Value: int64(2)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := decode("job", 7, twice).Defect, `"token": occurs twice`; got != want {
+		t.Errorf("decode() of a field that occurs twice: Defect %q, want %q", got, want)
+	}
+}
+
+func TestSeqOf(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		workerType, id string
+		want           int64
+	}{
+		{"job", "job:00000000000000000001", 1},
+		{"job", "job:00009007199254740990", store.MaxSeq},
+		{"job", "job:00009007199254740991", 0},
+		{"job", "job:09223372036854775807", 0},
+		{"job", "job:99999999999999999999", 0},
+		{"job", "job:00000000000000000000", 0},
+		{"job", "job:-0000000000000000001", 0},
+		{"job", "job:+0000000000000000001", 0},
+		{"job", "job:0000000000000000001", 0},
+		{"job", "job:000000000000000000001", 0},
+		{"job", "job:0000000000000000000_1", 0},
+		{"job", "job:0000000000000000000١", 0},
+		{"job", "job:", 0},
+		{"job", "job2:00000000000000000001", 0},
+		{"j", "job:00000000000000000001", 0},
+		{"", "", 0},
+	} {
+		got, ok := seqOf(c.workerType, c.id)
+		if got != c.want || ok != (c.want > 0) {
+			t.Errorf("seqOf(%q, %q) = %d, %v, want %d", c.workerType, c.id, got, ok, c.want)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(document(f, storetest.Grant("job", 7), nil)))
+	f.Add([]byte(document(f, storetest.Grant("job", 7), bson.M{"token": 5.0, "worker": bson.D{{Key: "pid", Value: "x"}}})))
+	f.Add([]byte(document(f, storetest.Grant("job", 7), bson.M{"windowEnd": nil})))
+	f.Add([]byte{5, 0, 0, 0, 0})
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		got := decode("job", 7, b)
+		if got.WorkerType != "job" || got.Seq != 7 {
+			t.Fatalf("decode() = %+v, want the key kept", got)
+		}
+		if len(got.Defect) > 2*maxText || strings.ContainsAny(got.Defect, "\n\r") {
+			t.Errorf("decode(): Defect %q, want one short line", got.Defect)
+		}
+		if got.Defect != "" || got.Check() != nil {
+			return
+		}
+		// What passes comes back the same.
+		if again := decode("job", 7, document(t, got, nil)); again != got {
+			t.Errorf("decode(encode(r)) = %+v, want %+v", again, got)
+		}
+	})
+}

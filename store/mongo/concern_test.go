@@ -1,0 +1,100 @@
+package mongo
+
+import (
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
+	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+// exercise sends every operation, as to a ledger with records 1 to 3.
+func exercise(t *testing.T, f *fakeServer, l *Ledger) {
+	t.Helper()
+	ctx := within(t, patience)
+	for op, err := range map[string]error{
+		"Init":   l.Init(ctx),
+		"Append": l.Append(ctx, storetest.Grant("job", 4)),
+	} {
+		if err != nil {
+			t.Errorf("%s() = %v, want nil", op, err)
+		}
+	}
+	if _, err := l.Get(ctx, "job", 3); err != nil {
+		t.Errorf("Get() = %v, want nil", err)
+	}
+	if _, _, err := l.Tail(ctx, "job", 2); err != nil {
+		t.Errorf("Tail() = %v, want nil", err)
+	}
+	if n, err := l.Trim(ctx, "job", 3); n != 1 || err != nil {
+		t.Errorf("Trim() = %d, %v, want 1", n, err)
+	}
+	if len(f.sent("insert")) == 0 || len(f.sent("delete")) == 0 || len(f.sent("find")) < 4 {
+		t.Error("the fake server saw no insert, no delete or too few finds")
+	}
+}
+
+func TestConcernsAreOursWhateverTheURIOrTheClientSays(t *testing.T) {
+	t.Parallel()
+	listing := func(name string, _ bson.Raw) bson.D {
+		switch name {
+		case "listCollections":
+			return cursorOf(collectionEntry("collection", bson.D{}))
+		case "find":
+			return cursorOf(bson.D{{Key: "_id", Value: store.Key("job", 3)}})
+		}
+		return nil
+	}
+	open := map[string]func(t *testing.T, f *fakeServer) *Ledger{
+		"weak URI": func(_ *testing.T, f *fakeServer) *Ledger {
+			return f.open(Options{URI: "mongodb://" + f.addr + "/?w=0&journal=false&readConcernLevel=local&readPreference=secondary&wtimeoutMS=1"})
+		},
+		"weak client": func(t *testing.T, f *fakeServer) *Ledger {
+			t.Helper()
+			off := false
+			client, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + f.addr).
+				SetWriteConcern(&writeconcern.WriteConcern{W: 1, Journal: &off}).
+				SetReadConcern(readconcern.Available()).SetReadPreference(readpref.Nearest()).
+				SetBSONOptions(&options.BSONOptions{OmitEmpty: true}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = client.Disconnect(t.Context()) })
+			return f.open(Options{Client: client})
+		},
+	}
+	for name, open := range open {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := serve(t, &fakeServer{reply: listing})
+			exercise(t, f, open(t, f))
+			for _, name := range []string{"insert", "delete"} {
+				for _, c := range f.sent(name) {
+					w, _ := c.Lookup("writeConcern", "w").StringValueOK()
+					j, _ := c.Lookup("writeConcern", "j").BooleanOK()
+					if _, err := c.LookupErr("writeConcern", "wtimeout"); w != "majority" || !j || err == nil {
+						t.Errorf("%s has write concern %v, want majority with journal and no wtimeout", name, c.Lookup("writeConcern"))
+					}
+				}
+			}
+			for _, c := range f.sent("find") {
+				if level, _ := c.Lookup("readConcern", "level").StringValueOK(); level != "majority" {
+					t.Errorf("find has read concern %v, want majority", c.Lookup("readConcern"))
+				}
+				if mode, ok := c.Lookup("$readPreference", "mode").StringValueOK(); ok && mode != "primary" && mode != "primaryPreferred" {
+					t.Errorf("find has read preference %q, want primary", mode)
+				}
+			}
+			insert := f.sent("insert")[0].Lookup("documents").Array().Index(0).Document()
+			if _, err := insert.LookupErr("group"); err != nil {
+				t.Errorf("inserted document %v: has no group, want it whatever the client's BSON options are", insert)
+			}
+		})
+	}
+}

@@ -1,0 +1,175 @@
+package mongo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// Error codes of servers. The names are MongoDB's.
+const (
+	codeUnauthorized         = 13
+	codeAuthenticationFailed = 18
+	codeUserNotFound         = 11
+	codeNamespaceNotFound    = 26
+	codeNamespaceExists      = 48
+	codeCommandNotFound      = 59
+	// codeOperationInProgress (ConflictingOperationInProgress) is how Cosmos DB's
+	// API for MongoDB reports some of the inserts that lost a race.
+	codeOperationInProgress = 117
+	// codeRateLimited (IngressRequestRateLimitExceeded) is MongoDB's own way to
+	// say that it has too much to do.
+	codeRateLimited = 462
+	codeAtlasError  = 8000
+	codeDuplicate   = 11000
+	// codeDuplicateOnUpdate is what very old servers say for the same.
+	codeDuplicateOnUpdate = 11001
+	// codeThrottled is Cosmos DB's 429.
+	codeThrottled = 16500
+)
+
+// maxText bounds the text of one error.
+const maxText = 600
+
+// shownError has the text of an error as it may be shown (one line, bounded,
+// without secrets), and the causes for errors.Is and errors.As.
+type shownError struct {
+	text   string
+	causes []error
+}
+
+func (e *shownError) Error() string   { return e.text }
+func (e *shownError) Unwrap() []error { return e.causes }
+
+// failed is the error of an operation on a key.
+func (l *Ledger) failed(ctx context.Context, op, key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	what := op
+	if key != "" {
+		what += " " + key
+	}
+	return fmt.Errorf("mongo: %s: %w", what, classify(ctx, err, l.secrets))
+}
+
+// classify says what a driver's error means to a ledger. An error that fits no
+// sentinel means "unknown", above all for an append: every time-out, every lost
+// connection, every election, and every write that was made but not confirmed by
+// a majority (a write-concern error).
+func classify(ctx context.Context, err error, secrets scrubber) error {
+	e := &shownError{text: oneLine(secrets.scrub(err.Error())), causes: []error{err}}
+	name := func(cause error) {
+		e.causes = append(e.causes, cause)
+		e.text = cause.Error() + ": " + e.text
+	}
+	switch ended := ctx.Err(); {
+	case ended != nil && !errors.Is(err, ended):
+		name(ended)
+	case ended == nil && mongo.IsTimeout(err) && !errors.Is(err, context.DeadlineExceeded):
+		// The driver hands the context's deadline to the server and to the
+		// connection; either may be a moment ahead of the context itself.
+		name(context.DeadlineExceeded)
+	}
+	switch sentinel := meaning(err); {
+	case sentinel == nil || errors.Is(err, sentinel):
+	case errors.Is(sentinel, store.ErrThrottled):
+		return &store.ThrottledError{RetryAfter: retryAfter(err), Err: e}
+	default:
+		name(sentinel)
+	}
+	return e
+}
+
+// meaning is the sentinel that fits a driver's error, or nil.
+func meaning(err error) error {
+	if errors.Is(err, mongo.ErrClientDisconnected) {
+		return store.ErrClosed
+	}
+	codes, confirmed := errorCodes(err)
+	for _, code := range codes {
+		switch code {
+		case codeDuplicate, codeDuplicateOnUpdate:
+			return store.ErrConflict
+		case codeOperationInProgress:
+			// Some other operation holds the key. A caller reads back after every
+			// conflict, so it can't take this for more than it is.
+			return store.ErrConflict
+		case codeThrottled, codeRateLimited:
+			return store.ErrThrottled
+		case codeUnauthorized, codeAuthenticationFailed, codeUserNotFound, codeAtlasError:
+			return store.ErrDenied
+		}
+	}
+	if !confirmed {
+		return nil
+	}
+	if text := err.Error(); strings.Contains(text, "auth error:") || strings.Contains(text, "unable to authenticate") {
+		return store.ErrDenied
+	}
+	return nil
+}
+
+// errorCodes are the server's codes in an error, but those of a write-concern
+// error: such a write was made, and its code says nothing about the key.
+// confirmed is false if there is a write-concern error.
+func errorCodes(err error) (codes []int, confirmed bool) {
+	if we, ok := errors.AsType[mongo.WriteException](err); ok {
+		for _, e := range we.WriteErrors {
+			codes = append(codes, e.Code)
+		}
+		return codes, we.WriteConcernError == nil
+	}
+	if be, ok := errors.AsType[mongo.BulkWriteException](err); ok {
+		for _, e := range be.WriteErrors {
+			codes = append(codes, e.Code)
+		}
+		return codes, be.WriteConcernError == nil
+	}
+	if ce, ok := errors.AsType[mongo.CommandError](err); ok {
+		codes = append(codes, int(ce.Code))
+	}
+	return codes, true
+}
+
+// hasCode reports whether the server answered with one of some codes.
+func hasCode(err error, any ...int) bool {
+	codes, _ := errorCodes(err)
+	for _, c := range codes {
+		for _, a := range any {
+			if c == a {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var retryAfterMs = regexp.MustCompile(`RetryAfterMs=(\d{1,7})\b`)
+
+// retryAfter is the wait that Cosmos DB names in the text of its 16500.
+func retryAfter(err error) time.Duration {
+	m := retryAfterMs.FindStringSubmatch(err.Error())
+	if m == nil {
+		return 0
+	}
+	ms, _ := strconv.Atoi(m[1])
+	return time.Duration(ms) * time.Millisecond
+}
+
+// oneLine makes a text fit for a log line.
+func oneLine(s string) string {
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "�")), " ")
+	if len(s) > maxText {
+		s = strings.ToValidUTF8(s[:maxText], "") + "…"
+	}
+	return s
+}

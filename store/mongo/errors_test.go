@@ -1,0 +1,175 @@
+package mongo
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+var sentinels = []error{
+	store.ErrConflict, store.ErrNotFound, store.ErrInvalid, store.ErrThrottled, store.ErrRefused,
+	store.ErrDenied, store.ErrMissing, store.ErrClosed,
+}
+
+// wantSentinel demands that an error matches one sentinel and no other; nil is
+// for an error that means "unknown".
+func wantSentinel(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("%s = nil, want an error", what)
+		return
+	}
+	for _, s := range sentinels {
+		if got := errors.Is(err, s); got != errors.Is(want, s) {
+			t.Errorf("%s = %v: matches %q: %v, want %v", what, err, s, got, !got)
+		}
+	}
+	if text := err.Error(); strings.ContainsAny(text, "\n\r") || len(text) > 2*maxText {
+		t.Errorf("%s = %q, want one line of at most %d bytes", what, text, 2*maxText)
+	}
+}
+
+func TestAppendErrorsByTheServersReply(t *testing.T) {
+	t.Parallel()
+	const dup = "E11000 duplicate key error collection: WorkerProcess.WorkerLeases index: _id_ dup key"
+	for _, c := range []struct {
+		name  string
+		reply bson.D
+		want  error
+		after time.Duration
+	}{
+		{name: "duplicate key", reply: writeError(codeDuplicate, dup), want: store.ErrConflict},
+		{name: "duplicate key as a command error", reply: commandError(codeDuplicate, "DuplicateKey", dup), want: store.ErrConflict},
+		{name: "duplicate key of an old server", reply: writeError(codeDuplicateOnUpdate, dup), want: store.ErrConflict},
+		{name: "operation in progress of Cosmos DB", reply: commandError(codeOperationInProgress, "ConflictingOperationInProgress", "Your request conflicts"), want: store.ErrConflict},
+		{name: "operation in progress as a write error", reply: writeError(codeOperationInProgress, "Your request conflicts"), want: store.ErrConflict},
+		{
+			name:  "throttled by Cosmos DB",
+			reply: commandError(codeThrottled, "RequestRateTooLarge", "Error=16500, RetryAfterMs=34, Details='Response status code does not indicate success: TooManyRequests (429)"),
+			want:  store.ErrThrottled, after: 34 * time.Millisecond,
+		},
+		{name: "throttled as a write error", reply: writeError(codeThrottled, "Error=16500, RetryAfterMs=1200, Details=''"), want: store.ErrThrottled, after: 1200 * time.Millisecond},
+		{name: "throttled without a wait", reply: commandError(codeThrottled, "RequestRateTooLarge", "Request rate is large"), want: store.ErrThrottled},
+		{name: "throttled with a wait beyond reason", reply: commandError(codeThrottled, "RequestRateTooLarge", "RetryAfterMs=99999999999999999999"), want: store.ErrThrottled},
+		{name: "overloaded", reply: commandError(codeRateLimited, "IngressRequestRateLimitExceeded", "too many"), want: store.ErrThrottled},
+		{name: "no right", reply: commandError(codeUnauthorized, "Unauthorized", "not authorized on WorkerProcess to execute command { insert: \"WorkerLeases\" }"), want: store.ErrDenied},
+		{name: "no right as a write error", reply: writeError(codeUnauthorized, "not authorized"), want: store.ErrDenied},
+		{name: "Atlas says no", reply: commandError(codeAtlasError, "AtlasError", "user is not allowed to do action [insert]"), want: store.ErrDenied},
+		{name: "not confirmed in time", reply: unconfirmed(64, "waiting for replication timed out")},
+		{name: "not confirmed for want of nodes", reply: unconfirmed(100, "Not enough data-bearing nodes")},
+		{name: "not confirmed, with a code that means a conflict elsewhere", reply: unconfirmed(codeDuplicate, "odd")},
+		{name: "not confirmed, with a code that means denied elsewhere", reply: unconfirmed(codeUnauthorized, "odd")},
+		{
+			name:  "duplicate key and not confirmed",
+			reply: append(writeError(codeDuplicate, dup), bson.E{Key: "writeConcernError", Value: bson.D{{Key: "code", Value: int32(64)}, {Key: "errmsg", Value: "timed out"}}}),
+			want:  store.ErrConflict,
+		},
+		{name: "an election", reply: commandError(10107, "NotWritablePrimary", "not primary")},
+		{name: "a shutdown", reply: commandError(91, "ShutdownInProgress", "shutting down")},
+		{name: "an internal error with a long text of many lines", reply: commandError(8, "UnknownError", strings.Repeat("broken\r\nand long ", 1000))},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f := serve(t, &fakeServer{reply: func(name string, _ bson.Raw) bson.D {
+				if name == "insert" {
+					return c.reply
+				}
+				return nil
+			}})
+			err := f.open(Options{}).Append(within(t, patience), storetest.Grant("job", 7))
+			wantSentinel(t, "Append()", err, c.want)
+			if err == nil {
+				return
+			}
+			if want := "mongo: append job:00000000000000000007: "; !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("Append() = %v, want it to begin with %q", err, want)
+			}
+			if throttled, ok := errors.AsType[*store.ThrottledError](err); ok && throttled.RetryAfter != c.after {
+				t.Errorf("RetryAfter = %v, want %v", throttled.RetryAfter, c.after)
+			}
+		})
+	}
+}
+
+func TestDriverErrorsStayInReach(t *testing.T) {
+	t.Parallel()
+	err := classify(t.Context(), mongo.CommandError{Code: 10107, Name: "NotWritablePrimary"}, nil)
+	if ce, ok := errors.AsType[mongo.CommandError](err); !ok || ce.Code != 10107 {
+		t.Errorf("classify() = %v, want the driver's error in its chain", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := classify(ctx, errors.New("connection lost"), nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("classify() after the context ended = %v, want context.Canceled in it", err)
+	}
+	wantSentinel(t, "a closed client", classify(t.Context(), mongo.ErrClientDisconnected, nil), store.ErrClosed)
+}
+
+func TestServerTimeoutIsADeadline(t *testing.T) {
+	t.Parallel()
+	f := serve(t, &fakeServer{reply: func(name string, _ bson.Raw) bson.D {
+		if name == "insert" {
+			return commandError(50, "MaxTimeMSExpired", "operation exceeded time limit")
+		}
+		return nil
+	}})
+	err := f.open(Options{}).Append(within(t, patience), storetest.Grant("job", 7))
+	wantSentinel(t, "Append()", err, nil)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Append() = %v, want context.DeadlineExceeded in it: the limit is that of the context", err)
+	}
+}
+
+func TestWrongPasswordIsDenied(t *testing.T) {
+	t.Parallel()
+	f := serve(t, &fakeServer{reply: func(name string, _ bson.Raw) bson.D {
+		if name == "saslStart" {
+			return commandError(codeAuthenticationFailed, "AuthenticationFailed", "Authentication failed: hunter2hunter2 is wrong")
+		}
+		return nil
+	}})
+	l := f.open(Options{URI: "mongodb://jane:hunter2hunter2@" + f.addr + "/"})
+	_, err := l.Now(within(t, 3*time.Second))
+	wantSentinel(t, "Now()", err, store.ErrDenied)
+	wantNoSecret(t, "Now()", err.Error(), "hunter2hunter2")
+}
+
+func TestRefusedConnectionEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := listener.Addr().String()
+	_ = listener.Close()
+	l := open(t, Options{URI: "mongodb://jane:hunter2hunter2@" + addr + "/"})
+	for name, call := range map[string]func(ctx context.Context) error{
+		"Append": func(ctx context.Context) error { return l.Append(ctx, storetest.Grant("job", 1)) },
+		"Get":    func(ctx context.Context) error { _, err := l.Get(ctx, "job", 1); return err },
+		"Tail":   func(ctx context.Context) error { _, _, err := l.Tail(ctx, "job", 1); return err },
+		"Now":    func(ctx context.Context) error { _, err := l.Now(ctx); return err },
+		"Init":   l.Init,
+	} {
+		began := time.Now()
+		err := call(within(t, 200*time.Millisecond))
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("%s() of a closed port took %v, want it to end with its context", name, took)
+		}
+		wantSentinel(t, name+"()", err, nil)
+		if err != nil && (!errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "refused")) {
+			t.Errorf("%s() = %v, want context.DeadlineExceeded, and that the connection was refused", name, err)
+		}
+		if err != nil {
+			wantNoSecret(t, name, err.Error(), "hunter2hunter2")
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package mongo
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// fakeServer speaks as much of MongoDB's wire protocol as the driver needs, and
+// answers each command as the test says. It stands in for what the test peer
+// can't be: a router, a member of a replica set, a server that refuses, throttles
+// or confirms nothing. Its replies are written after MongoDB's and Microsoft's
+// documentation, not recorded from a real server.
+type fakeServer struct {
+	t    testing.TB
+	addr string
+	// greeting is added to the reply to hello.
+	greeting bson.D
+	// reply answers a command other than hello, or returns nil for ok.
+	reply func(name string, command bson.Raw) bson.D
+
+	mu       sync.Mutex
+	commands []bson.Raw
+}
+
+// serve starts a fake server, which ends with the test.
+func serve(t testing.TB, f *fakeServer) *fakeServer {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.t, f.addr = t, listener.Addr().String()
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var conns []net.Conn
+	wg.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			conns = append(conns, conn)
+			mu.Unlock()
+			wg.Go(func() { f.talk(conn) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		mu.Lock()
+		for _, c := range conns {
+			_ = c.Close()
+		}
+		mu.Unlock()
+		wg.Wait()
+	})
+	return f
+}
+
+// sent returns the commands of a name that have arrived.
+func (f *fakeServer) sent(name string) []bson.Raw {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(f.commands), func(c bson.Raw) bool { return c.Index(0).Key() != name })
+}
+
+const (
+	opReply = 1
+	opQuery = 2004
+	opMsg   = 2013
+)
+
+func (f *fakeServer) talk(conn net.Conn) {
+	defer func() { _ = conn.Close() }()
+	for {
+		head := make([]byte, 16)
+		if _, err := io.ReadFull(conn, head); err != nil {
+			return
+		}
+		body := make([]byte, int(binary.LittleEndian.Uint32(head))-16)
+		if _, err := io.ReadFull(conn, body); err != nil {
+			return
+		}
+		code := binary.LittleEndian.Uint32(head[12:])
+		command, err := parse(code, body)
+		if err != nil {
+			f.t.Errorf("fake server: %v", err)
+			return
+		}
+		answer, err := bson.Marshal(f.answer(command))
+		if err != nil {
+			f.t.Errorf("fake server: %v", err)
+			return
+		}
+		prefix := []byte{0, 0, 0, 0, 0}
+		replyCode := uint32(opMsg)
+		if code == opQuery {
+			// Flags, cursor id, starting from, number returned.
+			replyCode = opReply
+			prefix = append(make([]byte, 16), 1, 0, 0, 0)
+		}
+		out := make([]byte, 16, 16+len(prefix)+len(answer))
+		binary.LittleEndian.PutUint32(out, uint32(16+len(prefix)+len(answer)))
+		copy(out[8:12], head[4:8])
+		binary.LittleEndian.PutUint32(out[12:], replyCode)
+		if _, err := conn.Write(append(append(out, prefix...), answer...)); err != nil {
+			return
+		}
+	}
+}
+
+// parse returns the command of a message. Documents that an OP_MSG carries in a
+// section of their own (of an insert, say) are put in as an array.
+func parse(code uint32, body []byte) (bson.Raw, error) {
+	switch code {
+	case opQuery:
+		// Flags, full collection name, skip, return, document.
+		rest := body[4:]
+		rest = rest[slices.Index(rest, 0)+1+8:]
+		return bson.Raw(rest), nil
+	case opMsg:
+	default:
+		return nil, errors.New("unknown op code")
+	}
+	var d bson.D
+	sequences := map[string]bson.A{}
+	for rest := body[4:]; len(rest) > 0; {
+		kind := rest[0]
+		n := int(binary.LittleEndian.Uint32(rest[1:]))
+		section := rest[1 : 1+n]
+		rest = rest[1+n:]
+		if kind == 0 {
+			if err := bson.Unmarshal(section, &d); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		section = section[4:]
+		end := slices.Index(section, 0)
+		name := string(section[:end])
+		for section = section[end+1:]; len(section) > 0; {
+			n := binary.LittleEndian.Uint32(section)
+			sequences[name] = append(sequences[name], bson.Raw(section[:n]))
+			section = section[n:]
+		}
+	}
+	for name, docs := range sequences {
+		d = append(d, bson.E{Key: name, Value: docs})
+	}
+	return bson.Marshal(d)
+}
+
+func (f *fakeServer) answer(command bson.Raw) bson.D {
+	name := command.Index(0).Key()
+	f.mu.Lock()
+	f.commands = append(f.commands, command)
+	f.mu.Unlock()
+	switch name {
+	case "hello", "isMaster", "ismaster":
+		d := bson.D{
+			{Key: "ok", Value: 1.0},
+			{Key: "helloOk", Value: true},
+			{Key: "ismaster", Value: true},
+			{Key: "isWritablePrimary", Value: true},
+			{Key: "maxWireVersion", Value: int32(21)},
+			{Key: "maxBsonObjectSize", Value: int32(16 << 20)},
+			{Key: "maxMessageSizeBytes", Value: int32(48_000_000)},
+			{Key: "maxWriteBatchSize", Value: int32(100_000)},
+			{Key: "localTime", Value: bson.DateTime(1_700_000_000_123)},
+		}
+		for _, e := range f.greeting {
+			d = slices.DeleteFunc(d, func(old bson.E) bool { return old.Key == e.Key })
+			d = append(d, e)
+		}
+		return d
+	}
+	if f.reply != nil {
+		if d := f.reply(name, command); d != nil {
+			return d
+		}
+	}
+	switch name {
+	case "listCollections", "listIndexes", "find", "aggregate":
+		return cursorOf()
+	}
+	return bson.D{{Key: "ok", Value: 1.0}, {Key: "n", Value: int32(1)}}
+}
+
+// cursorOf is a reply with all its documents in one batch.
+func cursorOf(docs ...bson.D) bson.D {
+	batch := bson.A{}
+	for _, d := range docs {
+		batch = append(batch, d)
+	}
+	return bson.D{
+		{Key: "ok", Value: 1.0},
+		{Key: "cursor", Value: bson.D{{Key: "id", Value: int64(0)}, {Key: "ns", Value: "WorkerProcess.WorkerLeases"}, {Key: "firstBatch", Value: batch}}},
+	}
+}
+
+// commandError is the reply of a command that fails as a whole.
+func commandError(code int32, name, message string) bson.D {
+	return bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: code}, {Key: "codeName", Value: name}, {Key: "errmsg", Value: message}}
+}
+
+// writeError is the reply of an insert whose document is refused.
+func writeError(code int32, message string) bson.D {
+	return bson.D{
+		{Key: "ok", Value: 1.0},
+		{Key: "n", Value: int32(0)},
+		{Key: "writeErrors", Value: bson.A{bson.D{{Key: "index", Value: int32(0)}, {Key: "code", Value: code}, {Key: "errmsg", Value: message}}}},
+	}
+}
+
+// unconfirmed is the reply of an insert that was made, but not confirmed.
+func unconfirmed(code int32, message string, also ...bson.E) bson.D {
+	return append(bson.D{
+		{Key: "ok", Value: 1.0},
+		{Key: "n", Value: int32(1)},
+		{Key: "writeConcernError", Value: bson.D{{Key: "code", Value: code}, {Key: "errmsg", Value: message}}},
+	}, also...)
+}
+
+// member is what a primary of a replica set says of itself.
+func member(me string) bson.D {
+	return bson.D{
+		{Key: "setName", Value: "rs0"},
+		{Key: "setVersion", Value: int32(1)},
+		{Key: "me", Value: me},
+		{Key: "primary", Value: me},
+		{Key: "hosts", Value: bson.A{me}},
+		{Key: "secondary", Value: false},
+	}
+}
+
+// router is what mongos says of itself.
+func router() bson.D { return bson.D{{Key: "msg", Value: "isdbgrid"}} }
+
+// open opens a ledger on the fake server.
+func (f *fakeServer) open(o Options) *Ledger {
+	f.t.Helper()
+	if o.URI == "" && o.Client == nil {
+		o.URI = "mongodb://" + f.addr + "/"
+	}
+	return open(f.t, o)
+}
+
+// patience bounds one operation of a test.
+const patience = 30 * time.Second

@@ -1,0 +1,35 @@
+package mongo
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// Init creates the collection, if it isn't there, and checks that it is fit for
+// a ledger. There are no indexes to create: a ledger needs only that of _id. What
+// is there isn't changed; a collection that is unfit is refused with
+// store.ErrRefused.
+func (l *Ledger) Init(ctx context.Context) error {
+	if err := l.open(ctx, "init", ""); err != nil {
+		return err
+	}
+	return l.failed(ctx, "init", "", l.create(ctx))
+}
+
+func (l *Ledger) create(ctx context.Context) error {
+	there, err := l.inspect(ctx)
+	if err != nil || there == present {
+		return err
+	}
+	if err := l.db.CreateCollection(ctx, l.coll.Name()); err != nil && !hasCode(err, codeNamespaceExists) {
+		return fmt.Errorf("create %s: %w", l.namespace(), err)
+	}
+	// Somebody else may have created it meanwhile, in another way.
+	there, err = l.inspect(ctx)
+	if err == nil && there == absent {
+		return fmt.Errorf("%w: %s was created and is not there", store.ErrMissing, l.namespace())
+	}
+	return err
+}

@@ -1,0 +1,351 @@
+package mongo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/benbjohnson/clock"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
+	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// Where ledgers are kept unless Options or the URI say otherwise.
+const (
+	DefaultDatabase   = "WorkerProcess"
+	DefaultCollection = "WorkerLeases"
+)
+
+// Options of Open. Either URI or Client is required.
+type Options struct {
+	// URI is a connection string, mongodb:// or mongodb+srv://. Its path names the
+	// database, and the parameter collection the collection:
+	//
+	//	mongodb://user:password@db1,db2/jobs?collection=leases&replicaSet=rs0
+	//
+	// Credentials authenticate against the database admin unless authSource says
+	// otherwise, whatever the path is. The driver understands the other
+	// parameters; what they say of read and write concerns and of read preference
+	// is overruled.
+	URI string
+	// Client is the caller's own client, instead of a URI. Close leaves it open.
+	Client *mongo.Client
+
+	// Database default: that of the URI's path, else DefaultDatabase.
+	Database string
+	// Collection default: that of the URI, else DefaultCollection.
+	Collection string
+
+	// ServerSkew is how far the clocks of the deployment's servers may be apart.
+	// It is an assumption that nothing here can check; each stamp carries it.
+	// Default: 100 ms for replica sets and sharded clusters, none for a standalone
+	// server, whose clock is the only one. To assume less, down to a nanosecond,
+	// say so; it can't be negative.
+	ServerSkew time.Duration
+
+	// AppName is shown in the server's log. Default: that of the URI, else
+	// "slotlease". A Client keeps its own.
+	AppName string
+
+	// UnsafeUnverified accepts a collection behind mongos of which it can't be
+	// found out whether it is sharded, for want of rights. If it is sharded, two
+	// workers may hold one lease.
+	UnsafeUnverified bool
+
+	// Clock tells when to look again whether the collection is still fit for a
+	// ledger, once an hour. It measures no lease. Default: the real clock.
+	Clock clock.Clock
+}
+
+// Ledger is a store.Ledger in a MongoDB collection.
+type Ledger struct {
+	client  *mongo.Client
+	own     bool
+	db      *mongo.Database
+	coll    *mongo.Collection
+	label   string
+	skew    time.Duration
+	unsafe  bool
+	secrets scrubber
+	fitness fitness
+	closed  atomic.Bool
+}
+
+var _ store.Ledger = (*Ledger)(nil)
+
+// Open checks the options and makes a ledger of them. It reports everything that
+// is wrong with them at once. It doesn't wait for a connection: a server that is
+// down shows in the operations, and they work once it is up. Only for a
+// mongodb+srv:// URI it asks the DNS, until ctx ends.
+func Open(ctx context.Context, o Options) (*Ledger, error) {
+	l := &Ledger{skew: o.ServerSkew, unsafe: o.UnsafeUnverified}
+	var errs []error
+	bad := func(err error) { errs = append(errs, err) }
+	if (o.URI == "") == (o.Client == nil) {
+		bad(errors.New("options: set either URI or Client"))
+	}
+	if o.ServerSkew < 0 {
+		bad(fmt.Errorf("options: ServerSkew %v must not be negative", o.ServerSkew))
+	}
+	var a address
+	if o.URI != "" {
+		var err error
+		if a, err = parseURI(o.URI); err != nil {
+			bad(err)
+		}
+		l.secrets = a.secrets
+	}
+	database, err := pick("database", o.Database, a.database, DefaultDatabase, checkDatabase)
+	if err != nil {
+		bad(err)
+	}
+	collection, err := pick("collection", o.Collection, a.collection, DefaultCollection, checkCollection)
+	if err != nil {
+		bad(err)
+	}
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("mongo: open: %w", errors.Join(errs...))
+	}
+	if o.Clock == nil {
+		o.Clock = clock.New()
+	}
+	l.fitness = fitness{clock: o.Clock, gate: make(chan struct{}, 1)}
+	l.client, l.label = o.Client, "client"
+	if o.Client == nil {
+		l.own, l.label = true, a.hosts
+		if l.client, err = connect(ctx, a, o.AppName); err != nil {
+			return nil, fmt.Errorf("mongo: open: %w", err)
+		}
+	}
+	l.bind(database, collection)
+	return l, nil
+}
+
+// pick chooses between what the options and what the URI say.
+func pick(what, option, uri, fallback string, check func(string) error) (string, error) {
+	name := option
+	switch {
+	case option != "" && uri != "" && option != uri:
+		return "", fmt.Errorf("options: %s %q in Options and %q in the URI: give one", what, option, uri)
+	case option == "" && uri != "":
+		name = uri
+	case option == "":
+		name = fallback
+	}
+	return name, check(name)
+}
+
+// connect makes a client, which connects in the background.
+func connect(ctx context.Context, a address, appName string) (*mongo.Client, error) {
+	made := make(chan *options.ClientOptions, 1)
+	// The driver looks up SRV records while it parses, and takes no context.
+	go func() { made <- options.Client().ApplyURI(a.driver) }()
+	var o *options.ClientOptions
+	select {
+	case o = <-made:
+	case <-ctx.Done():
+		return nil, classify(ctx, fmt.Errorf("look up %s: %w", a.hosts, ctx.Err()), a.secrets)
+	}
+	o.SetMonitor(&event.CommandMonitor{Started: noteServer})
+	switch {
+	case appName != "":
+		o.SetAppName(appName)
+	case !a.appName:
+		o.SetAppName("slotlease")
+	}
+	client, err := mongo.Connect(o)
+	if err != nil {
+		return nil, classify(ctx, fmt.Errorf("uri: %w", err), a.secrets)
+	}
+	return client, nil
+}
+
+// bind makes the handles. The concerns are set here, on what every operation
+// goes through, because a URI's or a client's own may be weaker.
+func (l *Ledger) bind(database, collection string) {
+	journal := true
+	write := &writeconcern.WriteConcern{W: writeconcern.WCMajority, Journal: &journal}
+	plain := &options.BSONOptions{}
+	l.db = l.client.Database(database, options.Database().
+		SetReadConcern(readconcern.Majority()).SetWriteConcern(write).SetReadPreference(readpref.Primary()).
+		SetBSONOptions(plain).SetRegistry(bson.NewRegistry()))
+	l.coll = l.db.Collection(collection, options.Collection().
+		SetReadConcern(readconcern.Majority()).SetWriteConcern(write).SetReadPreference(readpref.Primary()).
+		SetBSONOptions(plain).SetRegistry(bson.NewRegistry()))
+}
+
+// String names the collection and the hosts, never user or password.
+func (l *Ledger) String() string {
+	return fmt.Sprintf("mongo %s.%s at %s", l.db.Name(), l.coll.Name(), l.label)
+}
+
+// enter fails if the ledger is closed, the context is over, or the collection is
+// not fit for a ledger.
+func (l *Ledger) enter(ctx context.Context, op, key string) error {
+	if err := l.open(ctx, op, key); err != nil {
+		return err
+	}
+	return l.failed(ctx, op, key, l.fit(ctx))
+}
+
+// open fails if the ledger is closed or the context is over.
+func (l *Ledger) open(ctx context.Context, op, key string) error {
+	err := ctx.Err()
+	switch cause := context.Cause(ctx); {
+	case l.closed.Load():
+		err = store.ErrClosed
+	case err == nil:
+		return nil
+	case !errors.Is(cause, err):
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	return l.failed(ctx, op, key, err)
+}
+
+// Append inserts r unless its key exists, and returns when a majority of the
+// replica set has it in its journal. See the package's documentation for what an
+// error means; only store.ErrConflict and store.ErrInvalid say that nothing was
+// stored.
+func (l *Ledger) Append(ctx context.Context, r store.Record) error {
+	if err := r.Check(); err != nil {
+		return fmt.Errorf("mongo: append: %w", err)
+	}
+	key := store.Key(r.WorkerType, r.Seq)
+	if err := l.enter(ctx, "append", key); err != nil {
+		return err
+	}
+	_, err := l.coll.InsertOne(ctx, encode(r))
+	return l.failed(ctx, "append", key, err)
+}
+
+// Get returns the record at a key.
+func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
+	if err := store.CheckWorkerType(workerType); err != nil {
+		return store.Record{}, fmt.Errorf("mongo: get: %w", err)
+	}
+	key := store.Key(workerType, seq)
+	if err := l.enter(ctx, "get", key); err != nil {
+		return store.Record{}, err
+	}
+	raw, err := l.coll.FindOne(ctx, bson.D{{Key: fieldID, Value: key}}, options.FindOne().SetProjection(projection)).Raw()
+	if errors.Is(err, mongo.ErrNoDocuments) {
+		return store.Record{}, fmt.Errorf("mongo: get %s: %w", key, store.ErrNotFound)
+	}
+	if err != nil {
+		return store.Record{}, l.failed(ctx, "get", key, err)
+	}
+	return decode(workerType, seq, raw), nil
+}
+
+// Tail returns the newest records, newest first. It gives no stamp. It costs one
+// find, or two if there are stray keys among the newest.
+func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+	if err := store.CheckWorkerType(workerType); err != nil {
+		return nil, store.Stamp{}, fmt.Errorf("mongo: tail: %w", err)
+	}
+	if err := l.enter(ctx, "tail", workerType); err != nil {
+		return nil, store.Stamp{}, err
+	}
+	if limit < 1 {
+		return nil, store.Stamp{}, nil
+	}
+	out, stray, err := l.walk(ctx, walk{workerType: workerType, order: newestFirst, limit: limit})
+	if err != nil {
+		return nil, store.Stamp{}, l.failed(ctx, "tail", workerType, err)
+	}
+	if stray != "" {
+		out = slices.Insert(out, 0, store.Record{
+			WorkerType: workerType,
+			Defect:     fmt.Sprintf("key %.120q: can't be followed", stray),
+		})
+	}
+	return out, store.Stamp{}, nil
+}
+
+// Trim deletes the oldest records below a Seq, but never the head: the newest
+// record that a majority has.
+func (l *Ledger) Trim(ctx context.Context, workerType string, before int64) (int, error) {
+	if err := store.CheckWorkerType(workerType); err != nil {
+		return 0, fmt.Errorf("mongo: trim: %w", err)
+	}
+	if err := l.enter(ctx, "trim", workerType); err != nil {
+		return 0, err
+	}
+	n, err := l.trim(ctx, workerType, before)
+	return n, l.failed(ctx, "trim", workerType, err)
+}
+
+func (l *Ledger) trim(ctx context.Context, workerType string, before int64) (int, error) {
+	head, _, err := l.walk(ctx, walk{workerType: workerType, order: newestFirst, limit: 1, keys: true})
+	if err != nil || len(head) == 0 {
+		return 0, err
+	}
+	before = min(before, head[0].Seq)
+	if before <= 1 {
+		return 0, nil
+	}
+	old, _, err := l.walk(ctx, walk{workerType: workerType, below: before, order: oldestFirst, limit: store.TrimBatch, keys: true})
+	if err != nil || len(old) == 0 {
+		return 0, err
+	}
+	ids := make([]string, len(old))
+	for i, r := range old {
+		ids[i] = store.Key(workerType, r.Seq)
+	}
+	result, err := l.coll.DeleteMany(ctx, bson.D{{Key: fieldID, Value: bson.D{{Key: "$in", Value: ids}}}})
+	if result == nil {
+		return 0, err
+	}
+	return int(result.DeletedCount), err
+}
+
+// WorkerTypes lists the worker types that have records. It goes by the keys
+// alone and needs about one find for each type.
+func (l *Ledger) WorkerTypes(ctx context.Context) ([]string, error) {
+	if err := l.enter(ctx, "list", ""); err != nil {
+		return nil, err
+	}
+	var types []string
+	for from := ""; ; {
+		ids, err := l.idsFrom(ctx, from)
+		if err != nil {
+			return nil, l.failed(ctx, "list", "", err)
+		}
+		if len(ids) == 0 {
+			slices.Sort(types)
+			return types, nil
+		}
+		for _, id := range ids {
+			if id < from {
+				continue
+			}
+			// Past this id alone, or past all records of its worker type.
+			from = id + "\x00"
+			workerType, _, _ := strings.Cut(id, ":")
+			if _, ok := seqOf(workerType, id); ok && store.CheckWorkerType(workerType) == nil {
+				types = append(types, workerType)
+				from = workerType + ";"
+			}
+		}
+	}
+}
+
+// Close ends the ledger; a client that was made from a URI is closed with it,
+// and operations that are under way end with an error.
+func (l *Ledger) Close(ctx context.Context) error {
+	if l.closed.Swap(true) || !l.own {
+		return nil
+	}
+	return l.failed(ctx, "close", "", l.client.Disconnect(ctx))
+}

@@ -1,0 +1,114 @@
+package mongo
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/mongopeer"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+// onPeer opens a ledger on an empty collection of the peer, and the collection.
+func onPeer(t *testing.T) (*Ledger, *mongo.Collection) {
+	t.Helper()
+	uri := mongopeer.URI(t)
+	client := dial(t, uri)
+	name := database(t, client)
+	return open(t, Options{URI: uri, Database: name}), client.Database(name).Collection(DefaultCollection)
+}
+
+// insertIDs inserts documents that have nothing but an _id.
+func insertIDs(t *testing.T, c *mongo.Collection, ids ...any) {
+	t.Helper()
+	for _, id := range ids {
+		if _, err := c.InsertOne(within(t, patience), bson.D{{Key: "_id", Value: id}}); err != nil {
+			t.Fatalf("insert %v: %v", id, err)
+		}
+	}
+}
+
+func TestIDsThatAreNoKeysHideNoRecord(t *testing.T) {
+	t.Parallel()
+	l, c := onPeer(t)
+	ctx := within(t, 2*time.Minute)
+	for seq := range int64(5) {
+		if err := l.Append(ctx, storetest.Grant("job", seq+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Above all keys, between keys, below all keys, and of other types.
+	insertIDs(t, c, "job:zzz", "job:00000000000000000005\n", "job:00000000000000000004x", "job:0000000000000000000", "job:", "job;", "job", int64(7), bson.NewObjectID())
+	for limit, want := range map[int][]int64{1: {0, 5}, 2: {0, 5, 4}, 3: {0, 5, 4, 3}, 9: {0, 5, 4, 3, 2, 1}} {
+		got, _, err := l.Tail(ctx, "job", limit)
+		var seqs []int64
+		for _, r := range got {
+			seqs = append(seqs, r.Seq)
+		}
+		if err != nil || !slices.Equal(seqs, want) {
+			t.Errorf("Tail(job, %d) = Seqs %d, %v, want %d", limit, seqs, err, want)
+		}
+		if len(got) > 0 && (got[0].Defect == "" || got[0].WorkerType != "job") {
+			t.Errorf("Tail(job, %d): first %+v, want one with a Defect", limit, got[0])
+		}
+	}
+	if n, err := l.Trim(ctx, "job", 5); n != 4 || err != nil {
+		t.Errorf("Trim(job, 5) = %d, %v, want 4", n, err)
+	}
+	if n, err := c.CountDocuments(ctx, bson.D{}); n != 10 || err != nil {
+		t.Errorf("documents left = %d, %v, want 10: a trim deletes records only", n, err)
+	}
+	if got, err := l.WorkerTypes(ctx); err != nil || !slices.Equal(got, []string{"job"}) {
+		t.Errorf("WorkerTypes() = %q, %v, want job", got, err)
+	}
+}
+
+func TestWorkerTypesAmongManyOddIDs(t *testing.T) {
+	t.Parallel()
+	l, c := onPeer(t)
+	var docs []any
+	want := []string{}
+	for i := range 12 {
+		name := fmt.Sprintf("%c-%d", 'a'+i, i)
+		want = append(want, name)
+		for seq := range int64(25) {
+			docs = append(docs, bson.D{{Key: "_id", Value: store.Key(name, seq+1)}})
+		}
+		for j := range 15 {
+			docs = append(docs, bson.D{{Key: "_id", Value: fmt.Sprintf("%c-odd%d:1", 'a'+i, j)}})
+		}
+	}
+	for _, id := range []string{"", ":", "-x:00000000000000000001", "\x00", "é:00000000000000000001", "~", strings.Repeat("w", 64) + ":00000000000000000001"} {
+		docs = append(docs, bson.D{{Key: "_id", Value: id}})
+	}
+	if _, err := c.InsertMany(within(t, patience), docs); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := l.WorkerTypes(within(t, patience)); err != nil || !slices.Equal(got, want) {
+		t.Errorf("WorkerTypes() = %q, %v, want %q", got, err, want)
+	}
+}
+
+func TestTailPassesOverBoundedlyManyStrays(t *testing.T) {
+	t.Parallel()
+	batch := make([]bson.D, maxStrays+2)
+	for i := range batch {
+		batch[i] = bson.D{{Key: "_id", Value: fmt.Sprintf("job:0000000000000000000%dx", i)}}
+	}
+	f := serve(t, &fakeServer{reply: func(name string, _ bson.Raw) bson.D {
+		if name == "find" {
+			return cursorOf(batch...)
+		}
+		return nil
+	}})
+	got, _, err := f.open(Options{}).Tail(within(t, patience), "job", 1)
+	if err == nil || !strings.Contains(err.Error(), "remove them") {
+		t.Errorf("Tail() = %d records, %v, want an error that says what to do", len(got), err)
+	}
+}

@@ -1,0 +1,262 @@
+package mongo
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// address is what a URI says, with our own parts taken out of what the driver
+// gets to see.
+type address struct {
+	// driver is the URI for the driver: without database and without our
+	// parameters. Because it names no database, credentials authenticate against
+	// admin (or what authSource or the mechanism says), and not, as the driver
+	// would have it, against the database that happens to hold the ledgers.
+	driver     string
+	hosts      string
+	database   string
+	collection string
+	appName    bool
+	// secrets are the texts that must never be shown.
+	secrets scrubber
+}
+
+const (
+	scheme    = "mongodb://"
+	schemeSRV = "mongodb+srv://"
+)
+
+// parseURI takes a URI apart. Its errors quote no part of the URI: where a URI
+// is broken, what looks like a host may be half a password.
+func parseURI(uri string) (address, error) {
+	prefix := scheme
+	if strings.HasPrefix(uri, schemeSRV) {
+		prefix = schemeSRV
+	}
+	rest, ok := strings.CutPrefix(uri, prefix)
+	if !ok {
+		return address{}, errors.New("uri: must begin with mongodb:// or mongodb+srv://")
+	}
+	var a address
+	rest, user, err := cutUser(rest, &a.secrets)
+	if err != nil {
+		return address{}, err
+	}
+	hosts, rest, err := cutHosts(rest)
+	if err != nil {
+		return address{}, err
+	}
+	a.hosts = hosts
+	path, query, _ := strings.Cut(rest, "?")
+	if a.database, err = url.PathUnescape(strings.TrimPrefix(path, "/")); err != nil {
+		return address{}, errors.New("uri: the database is not percent-encoded correctly")
+	}
+	query, err = a.cutParameters(query)
+	if err != nil {
+		return address{}, err
+	}
+	a.driver = prefix + user + hosts + "/"
+	if query != "" {
+		a.driver += "?" + query
+	}
+	return a, nil
+}
+
+// cutUser takes user and password, with their @, off the front.
+func cutUser(uri string, secrets *scrubber) (rest, user string, err error) {
+	before, after, found := strings.Cut(uri, "@")
+	if !found {
+		return uri, "", nil
+	}
+	name, password, _ := strings.Cut(before, ":")
+	if strings.Contains(password, ":") || strings.Contains(before, "/") || strings.ContainsAny(hostPart(after), "@") {
+		return "", "", errors.New("uri: percent-encode the characters : / ? # [ ] @ % in user and password")
+	}
+	for _, s := range []string{name, password} {
+		if _, err := url.PathUnescape(s); err != nil {
+			return "", "", errors.New("uri: user or password is not percent-encoded correctly: a % must be written %25")
+		}
+		secrets.add(s)
+	}
+	return after, before + "@", nil
+}
+
+// hostPart is what comes before the path.
+func hostPart(uri string) string {
+	if i := strings.IndexAny(uri, "/?"); i >= 0 {
+		return uri[:i]
+	}
+	return uri
+}
+
+func cutHosts(uri string) (hosts, rest string, err error) {
+	hosts = hostPart(uri)
+	rest = uri[len(hosts):]
+	if strings.HasPrefix(rest, "?") {
+		return "", "", errors.New("uri: there must be a / between the hosts and the ?")
+	}
+	for i, h := range strings.Split(hosts, ",") {
+		host, err := url.PathUnescape(h)
+		if err != nil || host == "" {
+			return "", "", fmt.Errorf("uri: host %d is empty or not percent-encoded correctly", i+1)
+		}
+		_, port, err := net.SplitHostPort(host)
+		if addr := (*net.AddrError)(nil); errors.As(err, &addr) && addr.Err == "missing port in address" {
+			continue
+		}
+		if n, convErr := strconv.Atoi(port); err != nil || convErr != nil || n < 1 || n > 65535 {
+			return "", "", fmt.Errorf("uri: host %d: the port must be a number from 1 to 65535 (is the @ behind the password missing?)", i+1)
+		}
+	}
+	return hosts, rest, nil
+}
+
+// cutParameters takes our parameters out of the query and notes its secrets.
+func (a *address) cutParameters(query string) (string, error) {
+	var kept []string
+	seen := false
+	for _, pair := range strings.FieldsFunc(query, func(r rune) bool { return r == '&' || r == ';' }) {
+		rawName, rawValue, ok := strings.Cut(pair, "=")
+		name, nameErr := url.QueryUnescape(rawName)
+		if !ok || nameErr != nil || name == "" {
+			return "", errors.New("uri: each parameter must be written name=value, percent-encoded")
+		}
+		value, err := url.QueryUnescape(rawValue)
+		if err != nil {
+			return "", fmt.Errorf("uri: parameter %.40q is not percent-encoded correctly", name)
+		}
+		lower := strings.ToLower(name)
+		switch {
+		case lower == "collection":
+			if seen {
+				return "", errors.New("uri: parameter collection is given twice")
+			}
+			if value == "" {
+				return "", errors.New("uri: parameter collection is empty")
+			}
+			a.collection, seen = value, true
+			continue
+		case strings.HasPrefix(lower, "col"):
+			// The driver ignores what it doesn't know. Here that would mean another
+			// ledger than was meant, and two leaders.
+			return "", fmt.Errorf("uri: parameter %.40q is unknown: did you mean collection?", name)
+		case lower == "appname":
+			a.appName = true
+		}
+		if isSecret(lower) {
+			a.secrets.add(rawValue)
+			for _, property := range strings.Split(value, ",") {
+				if _, v, ok := strings.Cut(property, ":"); ok {
+					a.secrets.add(v)
+				}
+			}
+		}
+		kept = append(kept, pair)
+	}
+	return strings.Join(kept, "&"), nil
+}
+
+// isSecret says whether a parameter's value may be one.
+func isSecret(name string) bool {
+	for _, part := range []string{"password", "properties", "proxyusername", "token", "secret", "credential"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// Redact returns a URI that may be shown: user, password and the values of
+// parameters that may hold secrets are replaced by ***. Of a URI that can't be
+// parsed it shows no more than the scheme.
+func Redact(uri string) string {
+	if _, err := parseURI(uri); err != nil {
+		for _, s := range []string{scheme, schemeSRV} {
+			if strings.HasPrefix(uri, s) {
+				return s + "***"
+			}
+		}
+		return "***"
+	}
+	prefix, rest, _ := strings.Cut(uri, "://")
+	if _, after, ok := strings.Cut(rest, "@"); ok {
+		rest = "***:***@" + after
+	}
+	hosts, query, found := strings.Cut(rest, "?")
+	head := prefix + "://" + hosts
+	if !found {
+		return head
+	}
+	pairs := strings.FieldsFunc(query, func(r rune) bool { return r == '&' || r == ';' })
+	for i, pair := range pairs {
+		name, _, _ := strings.Cut(pair, "=")
+		if plain, err := url.QueryUnescape(name); err != nil || isSecret(strings.ToLower(plain)) {
+			pairs[i] = name + "=***"
+		}
+	}
+	return head + "?" + strings.Join(pairs, "&")
+}
+
+// scrubber knows texts that must not be shown.
+type scrubber []string
+
+// add takes in a percent-encoded secret, in all the forms in which a message may
+// hold it.
+func (s *scrubber) add(raw string) {
+	forms := []string{raw}
+	for _, decode := range []func(string) (string, error){url.PathUnescape, url.QueryUnescape} {
+		if plain, err := decode(raw); err == nil {
+			quoted := strconv.Quote(plain)
+			forms = append(forms, plain, url.QueryEscape(plain), url.PathEscape(plain), quoted[1:len(quoted)-1])
+		}
+	}
+	for _, f := range forms {
+		if f != "" && !slices.Contains(*s, f) {
+			*s = append(*s, f)
+		}
+	}
+	// A long secret goes before one that it contains.
+	slices.SortFunc(*s, func(a, b string) int { return len(b) - len(a) })
+}
+
+// scrub replaces the secrets in a message.
+func (s scrubber) scrub(text string) string {
+	for _, secret := range s {
+		text = strings.ReplaceAll(text, secret, "***")
+	}
+	return text
+}
+
+// checkDatabase says what is wrong with a database name, or nil.
+func checkDatabase(name string) error {
+	if name == "" || len(name) > 63 {
+		return fmt.Errorf("database %.70q: must have 1 to 63 bytes", name)
+	}
+	if i := strings.IndexAny(name, "/\\. \"$*<>:|?\x00"); i >= 0 {
+		return fmt.Errorf("database %q: character %q is not allowed", name, name[i])
+	}
+	if slices.Contains([]string{"admin", "local", "config"}, name) {
+		return fmt.Errorf("database %q: belongs to the server, use one of your own", name)
+	}
+	return nil
+}
+
+// checkCollection says what is wrong with a collection name, or nil.
+func checkCollection(name string) error {
+	switch {
+	case name == "" || len(name) > 120:
+		return fmt.Errorf("collection %.130q: must have 1 to 120 bytes", name)
+	case strings.ContainsAny(name, "$\x00"):
+		return fmt.Errorf("collection %q: $ and NUL are not allowed", name)
+	case strings.HasPrefix(name, "system."):
+		return fmt.Errorf("collection %q: names that begin with system. belong to the server", name)
+	case strings.HasPrefix(name, ".") || strings.HasSuffix(name, "."):
+		return fmt.Errorf("collection %q: must not begin or end with a dot", name)
+	}
+	return nil
+}

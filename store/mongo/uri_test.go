@@ -1,0 +1,185 @@
+package mongo
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+)
+
+// wantNoSecret demands that a text holds no canary, in no encoding and in no part
+// of eight bytes.
+func wantNoSecret(t *testing.T, what, text string, secrets ...string) {
+	t.Helper()
+	for _, s := range secrets {
+		for _, form := range []string{s, url.QueryEscape(s), url.PathEscape(s)} {
+			for i := 0; i+8 <= len(form); i++ {
+				if strings.Contains(text, form[i:i+8]) {
+					t.Errorf("%s = %q: shows %q of a secret", what, text, form[i:i+8])
+					return
+				}
+			}
+		}
+	}
+}
+
+func TestParseURI(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		uri, driver, database, collection string
+	}{
+		{uri: "mongodb://db1", driver: "mongodb://db1/"},
+		{uri: "mongodb://db1/", driver: "mongodb://db1/"},
+		{uri: "mongodb://db1:27018,[::1]:27019,db3/jobs", driver: "mongodb://db1:27018,[::1]:27019,db3/", database: "jobs"},
+		{uri: "mongodb://db1/jobs?collection=leases", driver: "mongodb://db1/", database: "jobs", collection: "leases"},
+		{uri: "mongodb://db1/?Collection=leases&replicaSet=rs0", driver: "mongodb://db1/?replicaSet=rs0", collection: "leases"},
+		{uri: "mongodb://u:p@db1/jobs?tls=true&collection=my%20leases&w=1", driver: "mongodb://u:p@db1/?tls=true&w=1", database: "jobs", collection: "my leases"},
+		{uri: "mongodb://db1/jobs?a=b;collection=x;c=d", driver: "mongodb://db1/?a=b&c=d", database: "jobs", collection: "x"},
+		{uri: "mongodb+srv://u:p%40@cluster.example.net/jobs?collection=x", driver: "mongodb+srv://u:p%40@cluster.example.net/", database: "jobs", collection: "x"},
+		{uri: "mongodb://%2Ftmp%2Fmongodb-27017.sock/jobs", driver: "mongodb://%2Ftmp%2Fmongodb-27017.sock/", database: "jobs"},
+		{uri: "mongodb://db1/a%2Fb", driver: "mongodb://db1/", database: "a/b"},
+	} {
+		a, err := parseURI(c.uri)
+		if err != nil || a.driver != c.driver || a.database != c.database || a.collection != c.collection {
+			t.Errorf("parseURI(%q) = driver %q, database %q, collection %q, %v, want %q, %q, %q",
+				c.uri, a.driver, a.database, a.collection, err, c.driver, c.database, c.collection)
+		}
+	}
+}
+
+func TestCredentialsAuthenticateAgainstAdmin(t *testing.T) {
+	t.Parallel()
+	for uri, want := range map[string]string{
+		"mongodb://u:p@db1/jobs":                                             "admin",
+		"mongodb://u:p@db1/jobs?authSource=people":                           "people",
+		"mongodb://u:p@db1/jobs?authMechanism=SCRAM-SHA-256":                 "admin",
+		"mongodb://u:p@db1/jobs?authMechanism=PLAIN":                         "$external",
+		"mongodb://db1/jobs?authMechanism=MONGODB-X509&tlsInsecure=true":     "$external",
+		"mongodb://u:p@db1/jobs?authMechanism=MONGODB-AWS&collection=leases": "$external",
+	} {
+		a, err := parseURI(uri)
+		if err != nil {
+			t.Errorf("parseURI(%q) = %v, want nil", uri, err)
+			continue
+		}
+		o := options.Client().ApplyURI(a.driver)
+		if o.Auth == nil || o.Auth.AuthSource != want {
+			t.Errorf("auth of %q = %+v, want source %q", uri, o.Auth, want)
+		}
+	}
+}
+
+func TestBadOptionsAreReportedAllAtOnceWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	const canary = "c4naryS3cret"
+	const awkward = "c4nary/S3cret:w@t?h#%everything"
+	client, err := mongo.Connect(options.Client().ApplyURI("mongodb://127.0.0.1:1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Disconnect(t.Context()) })
+	for _, c := range []struct {
+		name string
+		o    Options
+		want []string
+	}{
+		{"nothing", Options{}, []string{"set either URI or Client"}},
+		{"both", Options{URI: "mongodb://db1", Client: client}, []string{"set either URI or Client"}},
+		{
+			"several",
+			Options{URI: "db1", Database: "a/b", Collection: "$x", ServerSkew: -1},
+			[]string{"must begin with mongodb://", `character '/'`, "$ and NUL", "must not be negative"},
+		},
+		{"two databases", Options{URI: "mongodb://db1/a", Database: "b"}, []string{`database "b" in Options and "a" in the URI`}},
+		{"two collections", Options{URI: "mongodb://db1/?collection=a", Collection: "b"}, []string{`collection "b" in Options and "a" in the URI`}},
+		{"the server's database", Options{URI: "mongodb://db1/admin"}, []string{`database "admin"`}},
+		{"a long database", Options{Client: client, Database: strings.Repeat("d", 64)}, []string{"1 to 63 bytes"}},
+		{"the server's collection", Options{Client: client, Collection: "system.users"}, []string{"belong to the server"}},
+		{"a dotted collection", Options{Client: client, Collection: "a."}, []string{"begin or end with a dot"}},
+		{"a long collection", Options{Client: client, Collection: strings.Repeat("c", 121)}, []string{"1 to 120 bytes"}},
+		{"a misspelt parameter", Options{URI: "mongodb://db1/?colection=" + canary}, []string{"did you mean collection?"}},
+		{"collection twice", Options{URI: "mongodb://db1/?collection=a&collection=b"}, []string{"given twice"}},
+		{"an empty collection", Options{URI: "mongodb://db1/?collection="}, []string{"collection is empty"}},
+		{"no slash", Options{URI: "mongodb://jane:" + canary + "@db1?w=1"}, []string{"a / between the hosts and the ?"}},
+		{"no host", Options{URI: "mongodb://jane:" + canary + "@/db"}, []string{"host 1 is empty"}},
+		{"no @", Options{URI: "mongodb://jane:" + canary + "/db"}, []string{"is the @ behind the password missing?"}},
+		{"a bad port", Options{URI: "mongodb://jane:" + canary + "@db1:99999/"}, []string{"port must be a number"}},
+		{"a colon in the password", Options{URI: "mongodb://jane:" + canary + ":x@db1/"}, []string{"percent-encode"}},
+		{"a slash in the password", Options{URI: "mongodb://jane:" + canary + "/x@db1/"}, []string{"percent-encode"}},
+		{"an @ in the password", Options{URI: "mongodb://jane:x@" + canary + "@db1/"}, []string{"percent-encode"}},
+		{"a percent in the password", Options{URI: "mongodb://jane:%zz" + canary + "@db1/"}, []string{"must be written %25"}},
+		{"everything in the password", Options{URI: "mongodb://jane:" + awkward + "@db1/"}, []string{"uri:"}},
+		{"a secret as user", Options{URI: "mongodb://" + canary + ":" + canary + ":@db1/"}, []string{"percent-encode"}},
+		{"a bad parameter", Options{URI: "mongodb://jane:" + canary + "@db1/?maxPoolSize=many"}, []string{"maxPoolSize"}},
+		{"a bad escape in a parameter", Options{URI: "mongodb://db1/?tlsCertificateKeyFilePassword=%zz" + canary}, []string{"tlsCertificateKeyFilePassword"}},
+		{"a parameter without a value", Options{URI: "mongodb://jane:" + canary + "@db1/?" + canary}, []string{"name=value"}},
+		{"a bad mechanism", Options{URI: "mongodb://jane:" + canary + "@db1/?authMechanism=" + "NONE"}, []string{"uri:"}},
+		{"bad properties", Options{URI: "mongodb://jane:" + canary + "@db1/?authMechanism=MONGODB-AWS&authMechanismProperties=" + canary}, []string{"uri:"}},
+		{"a property of another mechanism", Options{URI: "mongodb://jane:" + canary + "@db1/?authMechanism=SCRAM-SHA-1&authMechanismProperties=AWS_SESSION_TOKEN:" + canary}, []string{"uri:"}},
+		{"a missing certificate", Options{URI: "mongodb://jane:" + canary + "@db1/?tlsCertificateKeyFile=/does/not/exist&tlsCertificateKeyFilePassword=" + canary}, []string{"/does/not/exist"}},
+		{"two hosts and direct", Options{URI: "mongodb://jane:" + canary + "@db1,db2/?directConnection=true&proxyPassword=" + canary}, []string{"direct"}},
+	} {
+		l, err := Open(t.Context(), c.o)
+		if err == nil {
+			t.Errorf("%s: Open() = %v, nil, want an error", c.name, l)
+			continue
+		}
+		for _, want := range c.want {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: Open() = %v, want %q in it", c.name, err, want)
+			}
+		}
+		if !strings.HasPrefix(err.Error(), "mongo: open: ") {
+			t.Errorf("%s: Open() = %v, want it to begin with the operation", c.name, err)
+		}
+		wantNoSecret(t, c.name, err.Error(), canary, awkward)
+	}
+}
+
+func TestRedactShowsNoSecret(t *testing.T) {
+	t.Parallel()
+	for uri, want := range map[string]string{
+		"mongodb://jane:c4naryS3cret@db1,db2/jobs?collection=x&w=1": "mongodb://***:***@db1,db2/jobs?collection=x&w=1",
+		"mongodb+srv://c4naryS3cret@db1":                            "mongodb+srv://***:***@db1",
+		"mongodb://db1/?tlsCertificateKeyFilePassword=c4naryS3cret&authMechanismProperties=AWS_SESSION_TOKEN:c4naryS3cret&PROXYPASSWORD=c4naryS3cret&tls=true": "mongodb://db1/?tlsCertificateKeyFilePassword=***&authMechanismProperties=***&PROXYPASSWORD=***&tls=true",
+		"mongodb://db1/?tlsCertificateKeyFile%50assword=c4naryS3cret":                                                                                          "mongodb://db1/?tlsCertificateKeyFile%50assword=***",
+		"mongodb://jane:c4naryS3cret/db":  "mongodb://***",
+		"mongodb+srv://a:b@c:d@e":         "mongodb+srv://***",
+		"postgres://jane:c4naryS3cret@db": "***",
+		"":                                "***",
+	} {
+		if got := Redact(uri); got != want {
+			t.Errorf("Redact(%q) = %q, want %q", uri, got, want)
+		}
+	}
+}
+
+func TestLedgerShowsNoSecret(t *testing.T) {
+	t.Parallel()
+	l := open(t, Options{URI: "mongodb://jane:c4naryS3cret@127.0.0.1:1/jobs?collection=leases"})
+	if got, want := l.String(), "mongo jobs.leases at 127.0.0.1:1"; got != want {
+		t.Errorf("String() = %q, want %q", got, want)
+	}
+}
+
+func FuzzURINeverPanicsNorLeaks(f *testing.F) {
+	for _, uri := range []string{"mongodb://u:p@h/d?collection=c", "mongodb+srv://h", "mongodb://[::1]:1,%2Fx/?a=b", "mongodb://@", "mongodb://h:/?=;&"} {
+		f.Add(uri, "s3cret")
+	}
+	f.Fuzz(func(t *testing.T, uri, password string) {
+		_ = Redact(uri)
+		if a, err := parseURI(uri); err == nil && !strings.HasPrefix(a.driver, "mongodb") {
+			t.Errorf("parseURI(%q) = driver %q, want a MongoDB URI", uri, a.driver)
+		}
+		const canary = "c4naryS3cretc4nary"
+		for _, p := range []string{canary + password, url.PathEscape(canary + password)} {
+			whole := "mongodb://u:" + p + "@h/d"
+			wantNoSecret(t, "Redact", Redact(whole), canary)
+			if _, err := parseURI(whole); err != nil {
+				wantNoSecret(t, "parseURI", err.Error(), canary)
+			}
+		}
+	})
+}

@@ -1,0 +1,7 @@
+//go:build unix && !linux
+
+package mongopeer
+
+// awaitStop has no way to look at a child here without waiting for its end. Its
+// threads stop within moments.
+func awaitStop(int) error { return nil }

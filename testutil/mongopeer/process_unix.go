@@ -1,0 +1,48 @@
+//go:build unix
+
+package mongopeer
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// lock waits for the exclusive lock on a file and returns what gives it back.
+func lock(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+		if err == nil {
+			return func() { _ = f.Close() }, nil
+		}
+		if !errors.Is(err, syscall.EINTR) {
+			_ = f.Close()
+			return nil, &os.PathError{Op: "flock", Path: path, Err: err}
+		}
+	}
+}
+
+// isolate gives the peer a process group of its own. When the test binary dies
+// while the peer is paused, that group is orphaned, and the kernel wakes its
+// stopped members with SIGHUP and SIGCONT, so that not even a paused peer stays.
+// (Checked on Linux.)
+func isolate(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+}
+
+// canPause says whether a process can be stopped and continued.
+const canPause = true
+
+func pause(p *os.Process) error {
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	return awaitStop(p.Pid)
+}
+
+func resume(p *os.Process) error { return p.Signal(syscall.SIGCONT) }
