@@ -13,10 +13,10 @@ import (
 
 func TestALeaseIsHeldUpToTheLastSafeMomentAlsoIfLeaseAllocatedReturnsEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var kept context.Context
-		w := start(t, setup{work: func(ctx context.Context, _ workerlease.Lease) { kept = ctx }})
+		w := start(t, setup{work: nothing})
 		at(9 * time.Minute)
 		u := w.turn(t, 0)
+		kept := u.ctx
 		if kept.Err() != nil || !u.lease.Valid() || !w.Status().Holding || !w.Status().Running || u.expiries != 0 {
 			t.Errorf("4 min after LeaseAllocated returned: context %v, valid %v, status %v", kept.Err(), u.lease.Valid(), w.Status())
 		}
@@ -24,7 +24,7 @@ func TestALeaseIsHeldUpToTheLastSafeMomentAlsoIfLeaseAllocatedReturnsEarly(t *te
 		if kept.Err() != nil || !u.lease.Valid() || u.lease.Remaining() <= 0 {
 			t.Errorf("right before the last safe moment: context %v, remaining %v", kept.Err(), u.lease.Remaining())
 		}
-		at(finish(10*time.Minute) + time.Microsecond)
+		at(finish(10*time.Minute) + time.Millisecond + 10*time.Microsecond)
 		if kept.Err() == nil || u.lease.Valid() || u.lease.Remaining() != 0 {
 			t.Errorf("right after it: context %v, remaining %v", kept.Err(), u.lease.Remaining())
 		}
@@ -38,20 +38,14 @@ func TestALeaseIsHeldUpToTheLastSafeMomentAlsoIfLeaseAllocatedReturnsEarly(t *te
 
 func TestLeaseExpiredComesAfterTheContextEndedAndOnTimeEvenIfLeaseAllocatedRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var kept context.Context
-		ended := false
-		w := start(t, setup{
-			work: func(ctx context.Context, _ workerlease.Lease) {
-				kept = ctx
-				<-ctx.Done()
-				time.Sleep(100 * time.Millisecond) // less than the margin
-			},
-			expired: func(workerlease.Lease, workerlease.Reason) { ended = kept.Err() != nil },
-		})
+		w := start(t, setup{work: func(ctx context.Context, _ workerlease.Lease) {
+			<-ctx.Done()
+			time.Sleep(100 * time.Millisecond) // less than the margin
+		}})
 		at(11 * time.Minute)
 		u := w.turn(t, 0)
-		near(t, "LeaseExpired", u.expiredAt, finish(10*time.Minute))
-		if !ended {
+		endsAt(t, u.expiredAt, 10*time.Minute)
+		if u.aliveAtExpiry {
 			t.Error("the context lives when LeaseExpired is called")
 		}
 		if u.returned != u.expiredAt+100*time.Millisecond {
@@ -180,7 +174,7 @@ func TestACallbackThatEndsItsGoroutineHasReturned(t *testing.T) {
 		})
 		at(16 * time.Minute)
 		equal(t, "slots", w.starts(), minutes(5, 10, 15)...)
-		near(t, "expired", w.turn(t, 0).expiredAt, finish(10*time.Minute))
+		endsAt(t, w.turn(t, 0).expiredAt, 10*time.Minute)
 		w.stop(t)
 	})
 }
@@ -209,6 +203,6 @@ func TestRemainingCountsDownToTheLastSafeMoment(t *testing.T) {
 		var l workerlease.Lease
 		start(t, setup{work: func(_ context.Context, given workerlease.Lease) { l = given }})
 		at(9*time.Minute + 55*time.Second)
-		near(t, "now and what remains", time.Since(t0)+l.Remaining(), finish(10*time.Minute))
+		endsAt(t, time.Since(t0)+l.Remaining(), 10*time.Minute)
 	})
 }

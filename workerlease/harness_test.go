@@ -58,6 +58,7 @@ type worker struct {
 
 // turn is one lease, with times since the bubble began; 0 is "not yet".
 type turn struct {
+	ctx                                   context.Context
 	lease                                 workerlease.Lease
 	allocated, ended, returned, expiredAt time.Duration
 	cause                                 error
@@ -118,7 +119,7 @@ func start(t *testing.T, s setup) *worker {
 func (w *worker) allocated(ctx context.Context, l workerlease.Lease, work func(context.Context, workerlease.Lease)) {
 	now := time.Since(t0)
 	w.mu.Lock()
-	u := &turn{lease: l, allocated: now}
+	u := &turn{ctx: ctx, lease: l, allocated: now}
 	w.turns = append(w.turns, u)
 	w.mu.Unlock()
 	context.AfterFunc(ctx, func() {
@@ -143,7 +144,8 @@ func (w *worker) expired(l workerlease.Lease, why workerlease.Reason, then func(
 	w.mu.Lock()
 	for _, u := range w.turns {
 		if u.lease == l {
-			u.why, u.expiredAt, u.validAtExpiry = why, time.Since(t0), l.Valid()
+			u.why, u.expiredAt = why, time.Since(t0)
+			u.aliveAtExpiry, u.validAtExpiry = u.ctx.Err() == nil, l.Valid()
 			u.expiries++
 		}
 	}

@@ -110,11 +110,11 @@ func TestStopLeasingWithTheNextSlotClaimedFreesOnlyThat(t *testing.T) {
 		if won := w.Status().Won; since(won.Start) != 10*time.Minute {
 			t.Fatalf("Status().Won = %v, want the slot of 10m", won)
 		}
-		other := start(t, setup{ledger: ledger, Options: workerlease.Options{InstanceID: "second", JoinMidSlot: true}})
 		w.stop(t)
 		if r := newest(t, ledger); r.Kind != store.KindRelease || since(r.WindowEnd) != 10*time.Minute+time.Millisecond {
 			t.Errorf("head = %v at %v, want a release 1 ms into the next slot", r.Kind, since(r.WindowEnd))
 		}
+		other := start(t, setup{ledger: ledger, Options: workerlease.Options{InstanceID: "second", JoinMidSlot: true}})
 		at(16 * time.Minute)
 		for _, u := range other.history() {
 			if u.allocated < 10*time.Minute {

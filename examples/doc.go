@@ -1,0 +1,3 @@
+// Package examples holds programs to copy from, one in each folder, and a test
+// that runs them all.
+package examples

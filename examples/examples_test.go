@@ -1,0 +1,168 @@
+package examples
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	driver "go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/slotlease/slotlease/testutil/mongopeer"
+)
+
+func TestEveryExampleRunsAndEndsByItself(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds programs and runs them for some seconds")
+	}
+	bin := build(t)
+	for name, want := range map[string][]string{ // patterns, in the order of the output
+		"quickstart": {
+			`(anna|ben|cleo) holds the slot, token \d+`, `(anna|ben|cleo) is done: window ended`,
+			`holds the slot`, `holds the slot`, `holds the slot`, `is done`,
+		},
+		"cron": {
+			`Sun 2027-03-28 03:00 CEST  lasts 23h30m0s`, `Sun 2027-10-31 02:30 CEST  lasts 25h0m0s`,
+			`nightly-report: anna: waiting for \[`, `healthy: true`,
+		},
+		"priority": {`east holds`, `east stops`, `west holds`, `east is back`, `east holds`},
+		"group":    {`east-\d of group east, token \d+`, `east-\d of group east, token \d+`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out := run(t, exec.CommandContext(within(t), bin(name)))
+			expect(t, out, want...)
+			if name == "group" {
+				expectOneTokenForEachSlot(t, out)
+			}
+		})
+	}
+
+	t.Run("mongo", func(t *testing.T) {
+		t.Parallel()
+		uri, database := mongopeer.URI(t), fmt.Sprint("examples-", os.Getpid())
+		t.Cleanup(func() { drop(t, uri, database) })
+		cmd := exec.CommandContext(within(t), bin("mongo"), "-database", database)
+		cmd.Env = append(os.Environ(), "MONGODB_URI="+uri)
+		expect(t, run(t, cmd), `published under token \d+`, `published under token \d+`, `published under token \d+`)
+	})
+
+	t.Run("webapp", func(t *testing.T) {
+		t.Parallel()
+		cmd := exec.CommandContext(within(t), bin("webapp"),
+			"-for", "8s", "-addr", "127.0.0.1:0", "-ledger", filepath.Join(t.TempDir(), "leases.db"))
+		stderr, err := cmd.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			fmt.Fprintln(&out, lines.Text())
+			if _, url, found := strings.Cut(lines.Text(), "listening on "); found {
+				expectHealthy(t, url+"/healthz")
+			}
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%v ended with %v, want exit code 0", cmd, err)
+		}
+		expect(t, out.String(), `listening on http://127\.0\.0\.1:\d+`, `sitemap: page 1, token \d+`, `shutting down`)
+	})
+}
+
+// build builds all examples, and returns where they are.
+func build(t *testing.T) (path func(name string) string) {
+	t.Helper()
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", dir+string(filepath.Separator), "./...")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", cmd, err, out)
+	}
+	return func(name string) string {
+		if runtime.GOOS == "windows" {
+			name += ".exe"
+		}
+		return filepath.Join(dir, name)
+	}
+}
+
+// within is long enough for a machine that is busy with other tests.
+func within(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func run(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v ended with %v, want exit code 0", cmd, err)
+	}
+	return string(out)
+}
+
+func expect(t *testing.T, out string, want ...string) {
+	t.Helper()
+	if !regexp.MustCompile(`(?s)` + strings.Join(want, `.*?`)).MatchString(out) {
+		t.Errorf("output:\n%s\nwant, in this order: %q", out, want)
+	}
+}
+
+// expectOneTokenForEachSlot reads lines "time instance of group G, token N".
+func expectOneTokenForEachSlot(t *testing.T, out string) {
+	t.Helper()
+	tokens := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^(\S+)  \S+ of group east, token (\d+)$`).FindAllStringSubmatch(out, -1) {
+		slot, token := m[1], m[2]
+		if tokens[slot] != "" && tokens[slot] != token {
+			t.Errorf("the slot of %s has tokens %s and %s, want one", slot, tokens[slot], token)
+		}
+		tokens[slot] = token
+	}
+}
+
+func expectHealthy(t *testing.T, url string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		t.Errorf("GET %s = %s, want 200", url, response.Status)
+	}
+}
+
+// drop leaves a server that isn't ours as it was.
+func drop(t *testing.T, uri, database string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	client, err := driver.Connect(options.Client().ApplyURI(uri))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if err := client.Database(database).Drop(ctx); err != nil {
+		t.Error(err)
+	}
+	_ = client.Disconnect(ctx)
+}

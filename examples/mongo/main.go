@@ -1,0 +1,98 @@
+// Mongo runs a worker on a ledger in MongoDB, and fences its work: the document
+// that it writes remembers the token of its last writer, and a writer with a
+// lower token, whose lease was over without its noticing, is refused. It ends
+// after three slots of one second.
+//
+//	MONGODB_URI=mongodb://127.0.0.1 go run ./examples/mongo
+//
+// Start it several times to see the slots shared out.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	driver "go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/slotlease/slotlease/store/mongo"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+func main() {
+	database := flag.String("database", "slotlease", "`name` of the database for leases and reports")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, cmp.Or(os.Getenv("MONGODB_URI"), "mongodb://127.0.0.1"), *database); err != nil {
+		fmt.Fprintln(os.Stderr, "mongo:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, uri, database string) (err error) {
+	client, err := driver.Connect(options.Client().ApplyURI(uri))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, client.Disconnect(context.WithoutCancel(ctx))) }()
+	ledger, err := mongo.Open(ctx, mongo.Options{Client: client, Database: database})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ledger.Close(context.WithoutCancel(ctx))) }()
+	if err := ledger.Init(ctx); err != nil {
+		return err
+	}
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	reports := client.Database(database).Collection("Reports")
+	var slots atomic.Int32
+	worker, err := workerlease.StartLeasing(ctx, ledger,
+		workerlease.Options{WorkerType: "report", LeaseInterval: time.Second},
+		workerlease.Callbacks{
+			LeaseAllocated: func(ctx context.Context, l workerlease.Lease) {
+				if err := publish(ctx, reports, l); err != nil {
+					fmt.Fprintln(os.Stderr, "mongo: publish:", err)
+					return
+				}
+				fmt.Printf("%s  published under token %d\n", l.Slot.Start.Format(time.TimeOnly), l.Token)
+			},
+			LeaseExpired: func(workerlease.Lease, workerlease.Reason) {
+				if slots.Add(1) == 3 {
+					cancel()
+				}
+			},
+			Error: func(err error) { fmt.Fprintln(os.Stderr, "mongo:", err) },
+		})
+	if err != nil {
+		return err
+	}
+	<-worker.Done() // the end of ctx stops it
+	return nil
+}
+
+var errFenced = errors.New("a later lease has written already")
+
+// publish writes the report unless a higher token has. If one has, no document
+// matches, so that the upsert tries to insert, and runs into the _id that exists.
+func publish(ctx context.Context, reports *driver.Collection, l workerlease.Lease) error {
+	_, err := reports.UpdateOne(ctx,
+		bson.M{"_id": l.WorkerType, "token": bson.M{"$lte": l.Token}},
+		bson.M{"$set": bson.M{"token": l.Token, "by": l.InstanceID, "slot": l.Slot.Start}},
+		options.UpdateOne().SetUpsert(true))
+	if driver.IsDuplicateKeyError(err) {
+		return errFenced
+	}
+	return err
+}

@@ -1,0 +1,103 @@
+package clocks
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/bits"
+	"time"
+
+	"github.com/benbjohnson/clock"
+)
+
+// million parts are the whole of what base measures.
+const million = 1_000_000
+
+// Drifting returns a clock that shows the same time as base when it is made, and
+// from then on runs too fast by ppm millionths, or too slow if ppm is negative:
+// Now, Since, boot time (if base knows it) and the lengths of timers. Good quartz
+// drifts by 20 ppm, and a worker takes up to 1000 for possible. It panics unless
+// -1,000,000 < ppm <= 1,000,000,000: a clock doesn't stand still or run backwards.
+func Drifting(base clock.Clock, ppm int) clock.Clock {
+	if ppm <= -million || ppm > 1000*million {
+		panic(fmt.Sprintf("clocks: drift of %d ppm: must be more than -1000000 and at most 1000000000", ppm))
+	}
+	d := drifting{base: base, origin: base.Now(), rate: uint64(million + ppm)}
+	return withBoottime(d, base, d.shown)
+}
+
+type drifting struct {
+	base   clock.Clock
+	origin time.Time // when both showed the same
+	rate   uint64    // what the clock shows of a second, in microseconds
+}
+
+// shown is what this clock makes of a length of time, rounded down.
+func (d drifting) shown(real time.Duration) time.Duration {
+	if real < 0 {
+		return -scaled(-real, d.rate, million, 0)
+	}
+	return scaled(real, d.rate, million, 0)
+}
+
+// wait is how long by the base this clock takes to show that dt has passed, and
+// not a nanosecond less: whoever waits until a time must not wake up before it.
+func (d drifting) wait(dt time.Duration) time.Duration {
+	if dt <= 0 {
+		return dt
+	}
+	now := d.base.Since(d.origin)
+	shown := d.shown(now)
+	if shown > math.MaxInt64-dt {
+		return math.MaxInt64
+	}
+	return scaled(shown+dt, million, d.rate, d.rate-1) - now
+}
+
+// period is what tickers are told: a length of time that begins at no known time.
+func (d drifting) period(dt time.Duration) time.Duration {
+	if dt <= 0 {
+		return dt
+	}
+	return scaled(dt, million, d.rate, d.rate-1)
+}
+
+// scaled is (t*by + round) / of for t >= 0, at most the longest duration.
+func scaled(t time.Duration, by, of, round uint64) time.Duration {
+	hi, lo := bits.Mul64(uint64(t), by)
+	lo, carry := bits.Add64(lo, round, 0)
+	hi += carry
+	if hi >= of {
+		return math.MaxInt64
+	}
+	q, _ := bits.Div64(hi, lo, of)
+	return time.Duration(min(q, math.MaxInt64))
+}
+
+func (d drifting) Now() time.Time { return d.origin.Add(d.shown(d.base.Since(d.origin))) }
+
+func (d drifting) Since(t time.Time) time.Duration { return d.Now().Sub(t) }
+
+func (d drifting) Until(t time.Time) time.Duration { return t.Sub(d.Now()) }
+
+func (d drifting) After(dt time.Duration) <-chan time.Time { return d.base.After(d.wait(dt)) }
+
+func (d drifting) AfterFunc(dt time.Duration, f func()) *clock.Timer {
+	return d.base.AfterFunc(d.wait(dt), f)
+}
+
+func (d drifting) Sleep(dt time.Duration) { d.base.Sleep(d.wait(dt)) }
+
+func (d drifting) Tick(dt time.Duration) <-chan time.Time { return d.base.Tick(d.period(dt)) }
+
+func (d drifting) Ticker(dt time.Duration) *clock.Ticker { return d.base.Ticker(d.period(dt)) }
+
+func (d drifting) Timer(dt time.Duration) *clock.Timer { return d.base.Timer(d.wait(dt)) }
+
+func (d drifting) WithDeadline(parent context.Context, t time.Time) (context.Context, context.CancelFunc) {
+	return withDeadline(parent, d, t)
+}
+
+func (d drifting) WithTimeout(parent context.Context, dt time.Duration) (context.Context, context.CancelFunc) {
+	return withDeadline(parent, d, d.Now().Add(dt))
+}

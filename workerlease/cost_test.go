@@ -1,0 +1,138 @@
+package workerlease_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/faultstore"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+func TestASlotCostsOneAppendAndOneLookForEachWorkerAndNothingBetween(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n, slots, length = 3, 20, 5 * time.Minute
+		inner := memory.New(memory.Options{})
+		var counters []*faultstore.Counter
+		for i := range n {
+			c := faultstore.NewCounter(inner.Handle())
+			counters = append(counters, c)
+			start(t, setup{ledger: c, Options: named(fmt.Sprint(i), i)})
+		}
+		at(time.Minute)
+		for i, c := range counters {
+			if got := c.Counts(); got[faultstore.OpNow] > 1 || len(c.Log()) > 1 {
+				t.Errorf("worker %d: %v in the first minute, want at most one look at the time", i, got)
+			}
+			c.Reset()
+		}
+		at(slots*length + length/2)
+		appends := 0
+		for i, c := range counters {
+			got := c.Counts()
+			appends += got[faultstore.OpAppend]
+			if got[faultstore.OpNow] > slots || got[faultstore.OpTail] > slots {
+				t.Errorf("worker %d: %v in %d slots, want at most one now and one tail each", i, got, slots)
+			}
+			if got[faultstore.OpGet]+got[faultstore.OpTrim]+got[faultstore.OpInit]+got[faultstore.OpWorkerTypes] != 0 {
+				t.Errorf("worker %d: %v, want now, tail and append only", i, got)
+			}
+			for _, e := range c.Log() {
+				into := since(e.Began) % length
+				if into < length-lead-time.Microsecond {
+					t.Errorf("worker %d: a %s %v into a slot, want none before claims open at %v", i, e.Op, into, length-lead)
+				}
+			}
+		}
+		if appends != slots {
+			t.Errorf("%d appends in %d slots, want one each", appends, slots)
+		}
+		if got := len(holders(t, inner)); got != slots {
+			t.Errorf("%d grants in %d slots", got, slots)
+		}
+	})
+}
+
+func TestAnIdleWorkerIsOneGoroutine(t *testing.T) {
+	for _, n := range []int{1, 100} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ledger := memory.New(memory.Options{})
+				client := newClient(&worker{}, setup{ledger: ledger})
+				before := runtime.NumGoroutine()
+				for i := range n {
+					start(t, setup{client: client, Options: workerlease.Options{WorkerType: fmt.Sprint("type", i)}})
+				}
+				at(time.Minute)
+				if got := runtime.NumGoroutine() - before; got > n {
+					t.Errorf("%d workers wait with %d goroutines, want one each", n, got)
+				}
+				at(6 * time.Minute)
+				if got := runtime.NumGoroutine() - before; got > 2*n {
+					t.Errorf("%d workers hold leases with %d goroutines, want two each, one of them the user's", n, got)
+				}
+			})
+		})
+	}
+}
+
+func TestAThousandWorkersAtOneBoundaryMakeOneAppendAndOneReadEach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 1000
+		counter := faultstore.NewCounter(memory.New(memory.Options{}))
+		var workers []*worker
+		for i := range n {
+			workers = append(workers, start(t, setup{ledger: counter, Options: named(fmt.Sprint(i), 0)}))
+		}
+		at(time.Minute)
+		counter.Reset()
+		at(6 * time.Minute)
+		got := counter.Counts()
+		// The first append is done before another can read: memory takes no time.
+		if got[faultstore.OpAppend] < 1 || got[faultstore.OpAppend] > 3 {
+			t.Errorf("%d appends, want one, or some more that raced for it", got[faultstore.OpAppend])
+		}
+		if got[faultstore.OpTail] > n+10 || got[faultstore.OpNow] > n || got[faultstore.OpGet] > 10 {
+			t.Errorf("%v for %d workers, want one tail and at most one now each", got, n)
+		}
+		held, lost := 0, 0
+		var first, last time.Time
+		for _, w := range workers {
+			held += len(w.history())
+			lost += w.Status().Lost
+		}
+		for _, e := range counter.Log() {
+			if e.Op != faultstore.OpTail {
+				continue
+			}
+			if first.IsZero() || e.Began.Before(first) {
+				first = e.Began
+			}
+			if e.Began.After(last) {
+				last = e.Began
+			}
+		}
+		if held != 1 || lost != n-1 {
+			t.Errorf("%d hold the slot and %d lost it, want 1 and %d", held, lost, n-1)
+		}
+		// They spread over three quarters of a rung of a tenth of 10 s.
+		if spread := last.Sub(first); spread < 600*time.Millisecond || spread > time.Second {
+			t.Errorf("the reads came within %v, want them spread over the rung", spread)
+		}
+	})
+}
+
+func TestMoreThan999PerMilleOfASlotAreForWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{})
+		at(21 * time.Minute)
+		for _, u := range w.history()[1:3] {
+			if share := float64(u.ended-u.allocated) / float64(5*time.Minute); share < 0.999 {
+				t.Errorf("%.4f of a slot of 5 min is for work, want 0.999", share)
+			}
+		}
+	})
+}

@@ -1,0 +1,253 @@
+package workerlease_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/faultstore"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// once strikes the n-th call of an operation.
+func once(op faultstore.Op, n int64, f faultstore.Fault) func(faultstore.Call) faultstore.Fault {
+	return func(c faultstore.Call) faultstore.Fault {
+		if c.Op == op && c.N == n {
+			return f
+		}
+		return faultstore.Fault{}
+	}
+}
+
+func TestAStoreThatIsDownAtTheStartIsRetriedUntilItIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := faulty(t, nil)
+		ledger.Break(faultstore.Down())
+		w := start(t, setup{ledger: ledger})
+		synctest.Wait()
+		if s := w.Status(); s.Failures != 1 || !s.Healthy() || !errors.Is(s.LastError, faultstore.ErrDown) || !s.StoreTime.IsZero() {
+			t.Errorf("after one failure: %d failures, healthy %v, last %v, store time %v", s.Failures, s.Healthy(), s.LastError, s.StoreTime)
+		}
+		at(7 * time.Minute)
+		s := w.Status()
+		if s.Failures < 3 || s.Healthy() || !strings.Contains(s.String(), "connection refused") {
+			t.Errorf("after 7 min: %d failures, healthy %v, %q", s.Failures, s.Healthy(), s)
+		}
+		if !w.reported(faultstore.ErrDown) {
+			t.Error("Error was not told")
+		}
+		e := told[workerlease.StoreFailed](w)
+		if len(e) != s.Failures || e[0].Operation != "now" || !errors.Is(e[0].Err, faultstore.ErrDown) {
+			t.Errorf("%d StoreFailed events for %d failures, the first %+v", len(e), s.Failures, e[0])
+		}
+		if most := 7*60/2.5 + 10; float64(s.Failures) > most {
+			t.Errorf("%d tries in 7 min, want backoff", s.Failures)
+		}
+		ledger.Mend()
+		at(16 * time.Minute)
+		equal(t, "slots", w.starts(), minutes(10, 15)...)
+		if s := w.Status(); s.Failures != 0 || !s.Healthy() || s.LastError == nil {
+			t.Errorf("after the recovery: %d failures, healthy %v, last error %v", s.Failures, s.Healthy(), s.LastError)
+		}
+	})
+}
+
+func TestNoSingleFaultEndsLeasingOrCostsASlot(t *testing.T) {
+	faults := map[string]faultstore.Fault{
+		"failure":      faultstore.Failure(),
+		"lost reply":   faultstore.LostReply(),
+		"own conflict": faultstore.OwnConflict(),
+		"lands late":   faultstore.LandsLate(2 * time.Second),
+		"throttled":    faultstore.Throttled(2 * time.Second),
+		"lost hole":    faultstore.BlackHole(faultstore.Dropped),
+		"done hole":    faultstore.BlackHole(faultstore.Applied),
+		"slow":         {Before: time.Second, After: time.Second},
+		"stale":        faultstore.StaleRead(1),
+		"denied":       {Effect: faultstore.Dropped, Err: store.ErrDenied},
+		"refused":      {Effect: faultstore.Dropped, Err: store.ErrRefused},
+		"missing":      {Effect: faultstore.Dropped, Err: store.ErrMissing},
+		"cancelled":    {Effect: faultstore.Dropped, Err: context.Canceled},
+	}
+	for _, op := range []faultstore.Op{faultstore.OpNow, faultstore.OpTail, faultstore.OpAppend} {
+		for name, fault := range faults {
+			if name == "stale" && op != faultstore.OpTail || name == "lands late" && op != faultstore.OpAppend {
+				continue
+			}
+			t.Run(string(op)+"/"+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					ledger := faulty(t, once(op, 3, fault))
+					w := start(t, setup{ledger: ledger})
+					at(26 * time.Minute)
+					equal(t, "slots", w.starts(), minutes(5, 10, 15, 20, 25)...)
+					if len(ledger.Struck()) == 0 {
+						t.Error("the fault never struck")
+					}
+					if tokens := w.history(); !slices.IsSortedFunc(tokens, func(a, b turn) int { return int(a.lease.Token - b.lease.Token) }) {
+						t.Error("tokens don't grow")
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestAnOutageOverABoundaryLeavesTheLeaseAloneAndCostsOnlyItsOwnTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := faulty(t, nil)
+		a := start(t, setup{ledger: ledger, Options: named("a", 0)})
+		b := start(t, setup{ledger: ledger, Options: named("b", 1)})
+		at(9*time.Minute + 45*time.Second)
+		ledger.Break(faultstore.Down())
+		at(11 * time.Minute)
+		first := a.turn(t, 0)
+		// Without a new sample the uncertainty goes on growing.
+		if end := first.expiredAt; end < finish(10*time.Minute)-300*time.Millisecond || end > finish(10*time.Minute) || first.why != workerlease.WindowEnded {
+			t.Errorf("the lease ended at %v with %q, want about %v", end, first.why, finish(10*time.Minute))
+		}
+		if a.Status().Healthy() || b.Status().Healthy() {
+			t.Error("the workers look healthy during the outage")
+		}
+		ledger.Mend()
+		at(16 * time.Minute)
+		all := append(a.history()[1:], b.history()...)
+		if len(all) != 2 {
+			t.Fatalf("leases after the outage: a %v, b %v, want 10m and 15m once each", a.starts(), b.starts())
+		}
+		slices.SortFunc(all, func(x, y turn) int { return int(x.allocated - y.allocated) })
+		u := all[0]
+		if since(u.lease.Slot.Start) != 10*time.Minute || u.allocated < 11*time.Minute || u.allocated > 11*time.Minute+20*time.Second {
+			t.Errorf("allocated slot %v at %v, want that of 10m within 20 s of the recovery", u.lease.Slot, u.allocated)
+		}
+		if from := since(u.lease.Start); from < 11*time.Minute || u.allocated < from {
+			t.Errorf("the window starts at %v, want after the recovery and before %v", from, u.allocated)
+		}
+	})
+}
+
+func TestASlotThatPassesInAnOutageIsMissed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := faulty(t, nil)
+		w := start(t, setup{ledger: ledger})
+		at(6 * time.Minute)
+		ledger.Break(faultstore.Down())
+		at(22 * time.Minute)
+		ledger.Mend()
+		at(26 * time.Minute)
+		equal(t, "slots", w.starts(), minutes(5, 20, 25)...)
+		if s := w.Status(); s.Missed != 2 || s.Allocated != 3 {
+			t.Errorf("Missed %d, Allocated %d; want 2 and 3", s.Missed, s.Allocated)
+		}
+		for _, m := range told[workerlease.Missed](w) {
+			if m.Why != workerlease.Unreachable {
+				t.Errorf("missed %v because of %q, want %q", m.Slot, m.Why, workerlease.Unreachable)
+			}
+		}
+	})
+}
+
+func TestAnAppendWhoseReplyGoesAstrayIsFoundAndHasOneHolder(t *testing.T) {
+	tests := map[string]struct {
+		fault    faultstore.Fault
+		kind     faultstore.FaultKind
+		conflict bool
+	}{
+		"lost reply":   {faultstore.LostReply(), faultstore.KindLostReply, false},
+		"own conflict": {faultstore.OwnConflict(), faultstore.KindOwnConflict, true},
+		"time-out":     {faultstore.BlackHole(faultstore.Applied), faultstore.KindBlackHole, false},
+		"lands late":   {faultstore.LandsLate(time.Second), faultstore.KindLate, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				inner := memory.New(memory.Options{})
+				ledger := faultstore.New(inner, faultstore.Options{Plan: once(faultstore.OpAppend, 2, test.fault)})
+				defer func() { _ = ledger.Close(context.Background()) }()
+				a := start(t, setup{ledger: ledger, Options: named("a", 0)})
+				b := start(t, setup{ledger: inner.Handle(), Options: named("b", 1)})
+				at(16 * time.Minute)
+				equal(t, "slots of a", a.starts(), minutes(5, 10, 15)...)
+				equal(t, "slots of b", b.starts())
+				equal(t, "holders", holders(t, inner), "a", "a", "a")
+				if ledger.Struck()[test.kind] == 0 {
+					t.Errorf("the fault never struck: %v", ledger.Struck())
+				}
+				if n := len(told[workerlease.Conflict](a)); (n > 0) != test.conflict {
+					t.Errorf("%d Conflict events, want any: %v", n, test.conflict)
+				}
+				if e := told[workerlease.Unknown](a); (len(e) > 0) == test.conflict {
+					t.Errorf("%d Unknown events, want any: %v", len(e), !test.conflict)
+				} else if len(e) > 0 && !a.reported(e[0].Err) {
+					t.Error("Error was not told of the unknown outcome")
+				}
+				a.stop(t)
+				b.stop(t)
+			})
+		})
+	}
+}
+
+func TestAnAppendThatHangsIsGivenUpAfterAThirdOfTheLead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := faultstore.NewCounter(faulty(t, once(faultstore.OpAppend, 2, faultstore.BlackHole(faultstore.Dropped))))
+		w := start(t, setup{ledger: ledger})
+		at(11 * time.Minute)
+		for _, e := range ledger.Log() {
+			if e.Op == faultstore.OpAppend && e.Err != nil {
+				near(t, "time-out", e.Ended.Sub(e.Began), lead/3)
+			}
+		}
+		equal(t, "slots", w.starts(), minutes(5, 10)...)
+	})
+}
+
+func TestAStoreThatThrottlesGetsTheTimeItAsksFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const wait = 4 * time.Second
+		for _, op := range []faultstore.Op{faultstore.OpTail, faultstore.OpAppend, faultstore.OpNow} {
+			inner := faulty(t, once(op, 2, faultstore.Throttled(wait)))
+			ledger := faultstore.NewCounter(inner)
+			begun := time.Since(t0)
+			w := start(t, setup{ledger: ledger})
+			at(begun + 11*time.Minute)
+			log := ledger.Log()
+			i := slices.IndexFunc(log, func(e faultstore.Entry) bool { return errors.Is(e.Err, store.ErrThrottled) })
+			if i < 0 || i+1 == len(log) {
+				t.Fatalf("%s: the fault never struck: %v", op, log)
+			}
+			if got := log[i+1].Began.Sub(log[i].Ended); got < wait || got > wait+100*time.Millisecond {
+				t.Errorf("%s: the next operation, %s, came %v later, want %v", op, log[i+1].Op, got, wait)
+			}
+			e := told[workerlease.Throttled](w)
+			if len(e) != 1 || e[0].RetryAfter != wait || e[0].Operation != string(op) || !w.reported(store.ErrThrottled) {
+				t.Errorf("%s: Throttled events = %+v, want one of %v, and Error told", op, e, wait)
+			}
+			if n := len(told[workerlease.StoreFailed](w)) + len(told[workerlease.Unknown](w)); n != 0 {
+				t.Errorf("%s: %d other events for the same error", op, n)
+			}
+			if n := len(w.starts()); n != 2 {
+				t.Errorf("%s: %d slots, want 2", op, n)
+			}
+			w.stop(t)
+		}
+	})
+}
+
+func TestStopLeasingSettlesAnAppendInDoubtAndReleasesWhatItFinds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := faulty(t, once(faultstore.OpAppend, 2, faultstore.BlackHole(faultstore.Applied)))
+		w := start(t, setup{ledger: ledger})
+		at(9*time.Minute + 51*time.Second)
+		if err := w.StopLeasing(t.Context()); err != nil {
+			t.Errorf("StopLeasing: %v", err)
+		}
+		if r := newest(t, ledger); r.Kind != store.KindRelease || since(r.SlotStart) != 10*time.Minute {
+			t.Errorf("head = %s of slot %v, want a release of the slot that was claimed", r.Kind, since(r.SlotStart))
+		}
+	})
+}

@@ -1,0 +1,106 @@
+package workerlease_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+func inGroup(name, group string, priority int) workerlease.Options {
+	return workerlease.Options{InstanceID: name, Group: group, Priority: priority}
+}
+
+func TestAllOfAGroupAreAllocatedWithOneToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		var east, west []*worker
+		for i := range 3 {
+			east = append(east, start(t, setup{ledger: ledger, Options: inGroup(fmt.Sprint("e", i), "east", 0)}))
+			west = append(west, start(t, setup{ledger: ledger, Options: inGroup(fmt.Sprint("w", i), "west", 1)}))
+		}
+		at(16 * time.Minute)
+		joined := 0
+		for _, w := range east {
+			equal(t, "slots of east", w.starts(), minutes(5, 10, 15)...)
+			for i, u := range w.history() {
+				if first := east[0].turn(t, i); u.lease.Token != first.lease.Token || u.lease.Group != "east" {
+					t.Errorf("lease %d: token %d of group %q, want %d of east", i, u.lease.Token, u.lease.Group, first.lease.Token)
+				}
+				if late := u.allocated - since(u.lease.Slot.Start); late > 15*time.Millisecond {
+					t.Errorf("allocated %v after the boundary", late)
+				}
+			}
+			for _, e := range told[workerlease.Claimed](w) {
+				if e.Joined {
+					joined++
+				}
+			}
+		}
+		if joined != 6 {
+			t.Errorf("%d slots were joined, want 2 members × 3 slots", joined)
+		}
+		for _, w := range west {
+			equal(t, "slots of west", w.starts())
+		}
+		if n := len(records(t, ledger)); n != 3 {
+			t.Errorf("%d records, want one for each slot", n)
+		}
+	})
+}
+
+func TestAGroupMemberThatStartsInMidSlotJoinsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		start(t, setup{ledger: ledger, Options: inGroup("first", "east", 0)})
+		at(6 * time.Minute)
+		second := start(t, setup{ledger: ledger, Options: inGroup("second", "east", 0)})
+		stranger := start(t, setup{ledger: ledger, Options: inGroup("stranger", "west", 0)})
+		at(7 * time.Minute)
+		if u := second.turn(t, 0); u.allocated > 6*time.Minute+5*time.Millisecond || since(u.lease.Start) != 5*time.Minute {
+			t.Errorf("allocated at %v with a window from %v, want at once and the group's", u.allocated, since(u.lease.Start))
+		}
+		equal(t, "slots of another group", stranger.starts())
+		at(11 * time.Minute)
+		equal(t, "slots of the second", second.starts(), minutes(5, 10)...)
+	})
+}
+
+func TestAGroupMemberThatFindsNoLeaseOfItsGroupWaitsForTheBoundary(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		at(time.Minute)
+		w := start(t, setup{ledger: ledger, Options: inGroup("only", "east", 0)})
+		at(6 * time.Minute)
+		equal(t, "slots", w.starts(), 5*time.Minute)
+		if s := w.Status(); s.Missed != 0 || s.Lost != 0 {
+			t.Errorf("Missed %d, Lost %d of a slot that it could only have joined", s.Missed, s.Lost)
+		}
+	})
+}
+
+func TestAGroupNeverReleases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		a := start(t, setup{ledger: ledger, Options: inGroup("a", "east", 0)})
+		b := start(t, setup{ledger: ledger, Options: inGroup("b", "east", 0)})
+		at(6 * time.Minute)
+		a.stop(t)
+		at(7 * time.Minute)
+		if u := b.turn(t, 0); u.ended != 0 || !u.lease.Valid() {
+			t.Errorf("the lease of the other member ended at %v", u.ended)
+		}
+		// Neither while it holds a slot nor when it has claimed the next.
+		at(9*time.Minute + 59*time.Second)
+		b.stop(t)
+		for _, r := range records(t, ledger) {
+			if r.Kind != store.KindGrant {
+				t.Errorf("record %d is a %s, want grants only", r.Seq, r.Kind)
+			}
+		}
+	})
+}

@@ -1,0 +1,196 @@
+package workerlease_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// planted is a valid record of somebody else's.
+func planted(seq int64, start, end time.Duration) store.Record {
+	return store.Record{
+		WorkerType: "job", Seq: seq, Kind: store.KindGrant, InstanceID: "stranger", Claim: "0123",
+		WindowStart: t0.Add(start), WindowEnd: t0.Add(end), SlotStart: t0.Add(start), SlotEnd: t0.Add(end),
+		Token: max(t0.Add(start).UnixMilli(), 1), Schedule: "every 5m",
+	}
+}
+
+func TestPoisonIsReportedWatchedAndReset(t *testing.T) {
+	far := planted(7, 99*365*24*time.Hour, 99*365*24*time.Hour+time.Minute)
+	long := planted(7, -time.Minute, 367*24*time.Hour)
+	broken := store.Record{WorkerType: "job", Seq: 7, Defect: "windowEnd: missing"}
+	token := planted(7, -5*time.Minute, 0)
+	token.Token = 1 << 60
+	tests := map[string]struct {
+		head     store.Record
+		patience time.Duration // max(slot, window up to 24 h) + 5 min
+	}{
+		"in the far future": {far, 10 * time.Minute},
+		"no envelope":       {broken, 10 * time.Minute},
+		"token far ahead":   {token, 10 * time.Minute},
+		"far too long":      {long, 24*time.Hour + 5*time.Minute},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ledger := memory.New(memory.Options{})
+				below := planted(6, -10*time.Minute, -5*time.Minute)
+				ledger.Put(below)
+				ledger.Put(test.head)
+				w := start(t, setup{ledger: ledger})
+				at(6 * time.Minute)
+				if e := told[workerlease.Poison](w); len(e) != 1 || e[0].Seq != 7 || !w.reported(e[0].Err) {
+					t.Fatalf("Poison events = %+v, want one of seq 7, and Error told", e)
+				}
+				seen := 5*time.Minute - lead // at the first rung or soon after
+				at(seen + test.patience - time.Second)
+				if n := len(records(t, ledger)); n != 2 {
+					t.Fatalf("%d records before the poison was watched for long enough, want 2", n)
+				}
+				at(seen + test.patience + 11*time.Minute)
+				all := records(t, ledger)
+				if len(all) < 4 || all[2].Kind != store.KindReset {
+					t.Fatalf("records = %+v, want a reset and grants", all)
+				}
+				if r := all[2]; r.Seq != 8 || r.Token <= below.Token || !strings.Contains(r.Metadata, "seq 7") || r.Check() != nil {
+					t.Errorf("reset = %+v, want seq 8, a token above %d, and why", r, below.Token)
+				}
+				if e := told[workerlease.PoisonReset](w); len(e) != 1 || e[0].Seq != 8 || e[0].Reason != all[2].Metadata {
+					t.Errorf("PoisonReset events = %+v, want one", e)
+				}
+				if len(told[workerlease.Poison](w)) != 1 {
+					t.Error("the same poison was reported again")
+				}
+				if u := w.turn(t, 0); u.lease.Token <= all[2].Token || !u.lease.Valid() && u.expiries == 0 {
+					t.Errorf("the first lease after the reset is %+v", u.lease)
+				}
+				for _, m := range told[workerlease.Missed](w) {
+					if m.Why != workerlease.Poisoned {
+						t.Errorf("missed %v because of %q, want %q", m.Slot, m.Why, workerlease.Poisoned)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestAKeyThatCantBeFollowedIsReportedAndPassedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		stray := planted(store.MaxSeq+1, 0, time.Hour)
+		ledger.Put(stray)
+		w := start(t, setup{ledger: ledger})
+		at(11 * time.Minute)
+		equal(t, "slots", w.starts(), minutes(5, 10)...)
+		if e := told[workerlease.Poison](w); len(e) == 0 || e[0].Seq != 0 || e[0].Err == nil {
+			t.Errorf("Poison events = %+v, want seq 0", e)
+		}
+	})
+}
+
+func TestHonestRecordsThatLookOddAreObeyed(t *testing.T) {
+	newer := planted(3, 0, 12*time.Minute)
+	newer.Kind = "pause"
+	done := planted(3, 12*time.Minute, 12*time.Minute)
+	done.Kind = "done"
+	tests := map[string]store.Record{
+		"a kind of a newer version":   newer,
+		"without a window":            done,
+		"a window of another length":  planted(3, -7*24*time.Hour, 12*time.Minute),
+		"a claim made long before":    planted(3, 4*time.Minute, 12*time.Minute),
+		"a seq after a gap of others": planted(1<<40, 0, 12*time.Minute),
+	}
+	for name, head := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ledger := memory.New(memory.Options{})
+				ledger.Put(head)
+				w := start(t, setup{ledger: ledger})
+				at(21 * time.Minute)
+				if n := len(told[workerlease.Poison](w)); n != 0 {
+					t.Errorf("%d Poison events of an honest record", n)
+				}
+				for _, u := range w.history() {
+					if u.allocated < 12*time.Minute || u.lease.Start.Before(head.WindowEnd) {
+						t.Errorf("allocated at %v a window from %v, want none before 12m", u.allocated, since(u.lease.Start))
+					}
+				}
+				if s := w.starts(); len(s) == 0 || s[len(s)-1] != 20*time.Minute {
+					t.Errorf("slots = %v, want that of 20m in the end", s)
+				}
+			})
+		})
+	}
+}
+
+func TestWorkersWithDifferentIntervalsStayExclusiveAndSaySoOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		a := start(t, setup{ledger: ledger, Options: workerlease.Options{InstanceID: "a", LeaseInterval: 5 * time.Minute, Priority: 1}})
+		b := start(t, setup{ledger: ledger, Options: workerlease.Options{InstanceID: "b", LeaseInterval: 7 * time.Minute}})
+		at(5 * time.Hour)
+		for _, u := range a.history() {
+			for _, v := range b.history() {
+				if v.allocated < u.ended && u.allocated < v.ended {
+					t.Errorf("two at work: a %v…%v, b %v…%v", u.allocated, u.ended, v.allocated, v.ended)
+				}
+			}
+		}
+		if len(a.history()) == 0 || len(b.history()) == 0 {
+			t.Errorf("%d and %d leases, want both to have some", len(a.history()), len(b.history()))
+		}
+		for _, w := range []*worker{a, b} {
+			e := told[workerlease.ScheduleMismatch](w)
+			if len(e) != 1 || e[0].Ours == e[0].Theirs || e[0].Holder == w.Status().InstanceID {
+				t.Errorf("%s: ScheduleMismatch events = %+v, want one", w.Status().InstanceID, e)
+			}
+		}
+	})
+}
+
+func TestOldRecordsAreTrimmedAfterTheRetentionAndTheHeadNever(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const retention = 2 * time.Hour
+		ledger := memory.New(memory.Options{})
+		o := workerlease.Options{LeaseInterval: time.Minute, Retention: retention}
+		w := start(t, setup{ledger: ledger, Options: o})
+		at(retention - time.Minute)
+		if first := records(t, ledger)[0]; first.Seq != 1 {
+			t.Errorf("the oldest record is %d before the retention, want 1", first.Seq)
+		}
+		at(12*time.Hour + 30*time.Second)
+		all := records(t, ledger)
+		if n := len(all); n > 400 || n < 119 {
+			t.Errorf("%d records after 12 h, want those of 2 h and a bit", n)
+		}
+		for i, r := range all {
+			if want := all[0].Seq + int64(i); r.Seq != want {
+				t.Fatalf("record %d is missing", want)
+			}
+		}
+		trimmed := 0
+		for _, e := range told[workerlease.Trimmed](w) {
+			trimmed += e.Count
+		}
+		if want := int(all[0].Seq) - 1; trimmed != want {
+			t.Errorf("Trimmed events tell of %d records, want %d", trimmed, want)
+		}
+		// Idle for a year, the head is still there, and tokens go on from it.
+		head := all[len(all)-1]
+		w.stop(t)
+		time.Sleep(365 * 24 * time.Hour)
+		w = start(t, setup{ledger: ledger, Options: o})
+		time.Sleep(2 * time.Minute)
+		if u := w.turn(t, 0); u.lease.Token <= head.Token {
+			t.Errorf("token %d after %d", u.lease.Token, head.Token)
+		}
+		if r := newest(t, ledger); r.Seq < head.Seq+1 {
+			t.Errorf("head is %d after %d", r.Seq, head.Seq)
+		}
+	})
+}

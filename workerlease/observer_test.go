@@ -1,0 +1,249 @@
+package workerlease_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// names are the types of the events that a worker's observer was told since d.
+func (w *worker) names(d time.Duration) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []string
+	for _, e := range w.events {
+		if e.at >= d {
+			out = append(out, reflect.TypeOf(e.Event).Name())
+		}
+	}
+	return out
+}
+
+func TestTheEventsOfASlotComeInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		winner := start(t, setup{ledger: ledger, Options: named("winner", 0)})
+		loser := start(t, setup{ledger: ledger, Options: named("loser", 1)})
+		at(11 * time.Minute)
+		equal(t, "events of the winner", winner.names(6*time.Minute),
+			"ClockSample", "ClockSample", "Claimed", "Expired", "Allocated")
+		equal(t, "events of the loser", loser.names(6*time.Minute), "ClockSample", "ClockSample", "Lost")
+		winner.stop(t)
+		equal(t, "events of stopping", winner.names(11*time.Minute), "Expired", "ClockSample", "Released")
+
+		c := told[workerlease.Claimed](winner)[1]
+		if c.Seq != 2 || c.Joined || since(c.Slot.Start) != 10*time.Minute || c.Token != t0.Add(10*time.Minute).UnixMilli() {
+			t.Errorf("Claimed = %+v", c)
+		}
+		if c.Early > lead+time.Microsecond || c.Early < lead-1100*time.Microsecond {
+			t.Errorf("claimed %v early, want %v less 1 ms at most", c.Early, lead)
+		}
+		a := told[workerlease.Allocated](winner)[1]
+		near(t, "allocated late", a.Late, begin(10*time.Minute)-10*time.Minute)
+		if u := winner.turn(t, 1); a.Lease != u.lease {
+			t.Errorf("Allocated has %+v, want %+v", a.Lease, u.lease)
+		}
+		l := told[workerlease.Lost](loser)[1]
+		if l.Holder.InstanceID != "winner" || l.Inversion || since(l.Slot.Start) != 10*time.Minute {
+			t.Errorf("Lost = %+v", l)
+		}
+		if e := told[workerlease.Expired](winner); len(e) != 2 || e[0].Why != workerlease.WindowEnded || e[1].Why != workerlease.Stopped {
+			t.Errorf("Expired = %+v", e)
+		}
+		s := told[workerlease.ClockSample](winner)[0]
+		if s.Server != "memory" || s.Uncertainty > time.Microsecond || s.RoundTrip != 0 || s.StoreTime.Sub(t0).Abs() > time.Microsecond {
+			t.Errorf("ClockSample = %+v", s)
+		}
+		if s := loser.Status(); s.Lost != 2 || s.Allocated != 0 || !s.Healthy() {
+			t.Errorf("loser: Lost %d, Allocated %d, healthy %v", s.Lost, s.Allocated, s.Healthy())
+		}
+	})
+}
+
+func TestALowerPriorityThatWonIsAnInversion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		start(t, setup{ledger: ledger, Options: named("low", 2)})
+		at(4*time.Minute + 58*time.Second)
+		high := start(t, setup{ledger: ledger, Options: named("high", 0)})
+		at(6 * time.Minute)
+		if e := told[workerlease.Lost](high); len(e) != 1 || !e[0].Inversion {
+			t.Errorf("Lost = %+v, want one inversion", e)
+		}
+	})
+}
+
+func TestStatusTellsThePhase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{Options: named("me", 0)})
+		phase := func(d time.Duration, holding bool, lease, won, contending time.Duration, text string) {
+			t.Helper()
+			at(d)
+			s := w.Status()
+			start := func(slot slots.Slot) time.Duration {
+				if slot.IsZero() {
+					return -1
+				}
+				return since(slot.Start)
+			}
+			if s.Holding != holding || s.Running != holding || start(s.Lease.Slot) != lease || start(s.Won) != won || start(s.Contending) != contending {
+				t.Errorf("at %v: %+v, want holding %v of %v, won %v, contending for %v", d, s, holding, lease, won, contending)
+			}
+			if !s.Healthy() || s.WorkerType != "job" || s.InstanceID != "me" || !strings.HasPrefix(s.String(), "job: me: "+text) {
+				t.Errorf("at %v: healthy %v, %q; want %q", d, s.Healthy(), s, text)
+			}
+			if off := s.StoreTime.Sub(time.Now()).Abs(); off > s.Uncertainty {
+				t.Errorf("at %v: store time is off by %v, uncertainty %v", d, off, s.Uncertainty)
+			}
+		}
+		const none, five, ten, fifteen = -1, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute
+		phase(time.Second, false, none, none, five, "waiting for [2000-01-01T00:05:00Z")
+		if age := w.Status().SampleAge; age != time.Second {
+			t.Errorf("SampleAge = %v, want 1s", age)
+		}
+		phase(5*time.Minute-time.Second, false, none, five, ten, "waiting")
+		phase(6*time.Minute, true, five, none, ten, "holding [2000-01-01T00:05:00Z")
+		phase(10*time.Minute-time.Second, true, five, ten, fifteen, "holding")
+		phase(10*time.Minute-100*time.Millisecond, false, none, ten, fifteen, "waiting")
+		phase(11*time.Minute, true, ten, none, fifteen, "holding")
+		w.stop(t)
+		if s := w.Status(); !s.Stopped || s.Holding || !s.Won.IsZero() || s.String() != "job: me: stopped" {
+			t.Errorf("after StopLeasing: %+v, %q", s, s)
+		}
+	})
+}
+
+func TestStatusNeverShowsALeaseOfBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var self atomic.Pointer[worker]
+		self.Store(start(t, setup{
+			Options: workerlease.Options{LeaseInterval: time.Second},
+			work: func(_ context.Context, l workerlease.Lease) {
+				if s := self.Load().Status(); s.Holding && s.Lease != l {
+					t.Errorf("in LeaseAllocated of %v, Status shows the lease of %v", l.Slot, s.Lease.Slot)
+				}
+			},
+		}))
+		at(time.Minute)
+	})
+}
+
+// strange is an event of nobody's.
+type strange struct{ workerlease.Worker }
+
+func TestEveryEventIsLogged(t *testing.T) {
+	me := workerlease.Worker{WorkerType: "job", InstanceID: "me"}
+	err := errors.New("why")
+	tests := []struct {
+		event   workerlease.Event
+		level   zapcore.Level
+		message string
+		fields  []string
+	}{
+		{workerlease.Claimed{Worker: me}, zap.DebugLevel, "slot claimed", []string{"slot", "seq", "token", "joined", "early"}},
+		{workerlease.Lost{Worker: me}, zap.DebugLevel, "slot lost", []string{"slot", "holder", "holderPriority", "inversion"}},
+		{workerlease.Allocated{Worker: me}, zap.InfoLevel, "lease allocated", []string{"slot", "token", "late"}},
+		{workerlease.Expired{Worker: me}, zap.InfoLevel, "lease expired", []string{"slot", "token", "why"}},
+		{workerlease.Missed{Worker: me}, zap.WarnLevel, "slot missed", []string{"slot", "until", "why"}},
+		{workerlease.Released{Worker: me}, zap.InfoLevel, "lease released", []string{"slot", "seq", "at"}},
+		{workerlease.Overrun{Worker: me}, zap.WarnLevel, "callback overruns its lease", []string{"slot"}},
+		{workerlease.Panic{Worker: me, Err: err}, zap.ErrorLevel, "callback panicked", []string{"slot", "error"}},
+		{workerlease.Conflict{Worker: me}, zap.DebugLevel, "append conflict", []string{"seq"}},
+		{workerlease.Unknown{Worker: me, Err: err}, zap.WarnLevel, "append outcome unknown", []string{"seq", "error"}},
+		{workerlease.Throttled{Worker: me, Err: err}, zap.WarnLevel, "store throttles", []string{"operation", "retryAfter", "error"}},
+		{workerlease.StoreFailed{Worker: me, Err: err}, zap.WarnLevel, "store failed", []string{"operation", "error"}},
+		{workerlease.ClockSample{Worker: me}, zap.DebugLevel, "clock sample", []string{"server", "roundTrip", "uncertainty"}},
+		{workerlease.ClockJump{Worker: me}, zap.WarnLevel, "clock jump", []string{"server", "contradiction", "storeTime", "uncertainty"}},
+		{workerlease.Trimmed{Worker: me}, zap.DebugLevel, "ledger trimmed", []string{"count"}},
+		{workerlease.Poison{Worker: me, Err: err}, zap.WarnLevel, "ledger poisoned", []string{"seq", "error"}},
+		{workerlease.PoisonReset{Worker: me}, zap.WarnLevel, "ledger reset", []string{"seq", "reason"}},
+		{workerlease.ScheduleMismatch{Worker: me}, zap.WarnLevel, "schedule mismatch", []string{"ours", "theirs", "holder"}},
+		{strange{me}, zap.DebugLevel, "event", nil},
+	}
+	covered := map[string]bool{}
+	for _, test := range tests {
+		name := reflect.TypeOf(test.event).Name()
+		covered[name] = true
+		t.Run(name, func(t *testing.T) {
+			core, logs := observer.New(zap.DebugLevel)
+			workerlease.LogTo(zap.New(core)).Observe(test.event)
+			if logs.Len() != 1 {
+				t.Fatalf("%d lines, want one", logs.Len())
+			}
+			line := logs.All()[0]
+			var keys []string
+			for _, f := range line.Context {
+				keys = append(keys, f.Key)
+			}
+			equal(t, "fields", keys, append(test.fields, "workerType", "instanceId")...)
+			if line.Level != test.level || line.Message != test.message {
+				t.Errorf("logged %q at %v, want %q at %v", line.Message, line.Level, test.message, test.level)
+			}
+			if m := line.ContextMap(); m["workerType"] != "job" || m["instanceId"] != "me" {
+				t.Errorf("logged of %v/%v", m["workerType"], m["instanceId"])
+			}
+		})
+	}
+	for _, name := range eventTypes(t) {
+		if !covered[name] {
+			t.Errorf("no test for the log line of %s", name)
+		}
+	}
+}
+
+// eventTypes are the structs in observer.go that embed Worker.
+func eventTypes(t *testing.T) (names []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "observer.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.TypeSpec); ok {
+			if s, ok := spec.Type.(*ast.StructType); ok && len(s.Fields.List) > 0 && len(s.Fields.List[0].Names) == 0 {
+				names = append(names, spec.Name.Name)
+			}
+		}
+		return true
+	})
+	if len(names) < 18 {
+		t.Fatalf("found only %d events in observer.go: %v", len(names), names)
+	}
+	return names
+}
+
+func TestAClientTellsItsLoggerAndItsObserver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core, logs := observer.New(zap.InfoLevel)
+		w := start(t, setup{logger: zap.New(core), work: func(ctx context.Context, _ workerlease.Lease) {
+			<-ctx.Done()
+			time.Sleep(time.Minute)
+		}})
+		at(12 * time.Minute)
+		var lines []string
+		for _, l := range logs.All() {
+			lines = append(lines, fmt.Sprintf("%s %s", l.Level, l.Message))
+		}
+		equal(t, "lines", lines[:4], "info lease allocated", "info lease expired", "warn callback overruns its lease", "info lease allocated")
+		if len(told[workerlease.Overrun](w)) != 1 {
+			t.Error("the observer was not told")
+		}
+	})
+}

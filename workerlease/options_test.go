@@ -1,0 +1,181 @@
+package workerlease_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slotlease/slotlease/priority"
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+func nothing(context.Context, workerlease.Lease) {}
+
+// wordy is a schedule whose text is as long as one likes.
+type wordy struct {
+	slots.Schedule
+	text string
+}
+
+func (w wordy) String() string { return w.text }
+
+func TestEveryBadOptionIsNamedWithItsValueAndTheRule(t *testing.T) {
+	five := slots.Must(slots.Every(5 * time.Minute))
+	type o = workerlease.Options
+	tests := []struct {
+		name string
+		bad  o
+		want []string
+	}{
+		{"no worker type", o{}, []string{"WorkerType: ", "empty", "use 1 to 63"}},
+		{"worker type with a slash", o{WorkerType: "a/b"}, []string{"WorkerType: ", `"a/b"`, `'/'`, "use 1 to 63"}},
+		{"worker type too long", o{WorkerType: strings.Repeat("x", 64)}, []string{"WorkerType: ", "64 bytes", "use 1 to 63"}},
+		{"instance id too long", o{WorkerType: "job", InstanceID: strings.Repeat("x", 257)}, []string{"InstanceID: ", "257", "at most 256"}},
+		{"instance id with NUL", o{WorkerType: "job", InstanceID: "a\x00b"}, []string{"InstanceID: ", "NUL at byte 1", "not allowed"}},
+		{"group too long", o{WorkerType: "job", Group: strings.Repeat("x", 257)}, []string{"Group: ", "257", "at most 256"}},
+		{"group with NUL", o{WorkerType: "job", Group: "\x00"}, []string{"Group: ", "NUL at byte 0"}},
+		{"metadata too long", o{WorkerType: "job", Metadata: strings.Repeat("x", 8193)}, []string{"Metadata: ", "8193", "at most 8192"}},
+		{"priority negative", o{WorkerType: "job", Priority: -1}, []string{"Priority: ", "-1", "0 (highest) … 7"}},
+		{"priority above 7", o{WorkerType: "job", Priority: 8}, []string{"Priority: ", "8", "0 (highest) … 7"}},
+		{"tie-break unknown", o{WorkerType: "job", TieBreak: 3}, []string{"TieBreak: ", "3", "Sticky, Rotate or Random"}},
+		{"interval too short", o{WorkerType: "job", LeaseInterval: 99 * time.Millisecond}, []string{"LeaseInterval: ", "99ms", "at least 100ms"}},
+		{"interval negative", o{WorkerType: "job", LeaseInterval: -time.Second}, []string{"LeaseInterval: ", "-1s", "at least 100ms"}},
+		{"interval too long", o{WorkerType: "job", LeaseInterval: 367 * 24 * time.Hour}, []string{"LeaseInterval: ", "8808h", "at most"}},
+		{"interval not whole ms", o{WorkerType: "job", LeaseInterval: time.Second + 1}, []string{"LeaseInterval: ", "1.000000001s", "whole milliseconds"}},
+		{"both", o{WorkerType: "job", LeaseInterval: time.Minute, Schedule: five}, []string{"LeaseInterval: ", "1m0s", "every 5m", "only one"}},
+		{"schedule text too long", o{WorkerType: "job", Schedule: wordy{five, strings.Repeat("x", 513)}}, []string{"Schedule: ", "513", "at most 512"}},
+		{"lead negative", o{WorkerType: "job", Lead: -1}, []string{"Lead: ", "-1ns", "0 (default) … 5m0s"}},
+		{"lead above 5 min", o{WorkerType: "job", Lead: 301 * time.Second}, []string{"Lead: ", "5m1s", "0 (default) … 5m0s"}},
+		{"step negative", o{WorkerType: "job", Step: -1}, []string{"Step: ", "-1ns", "0 (default) … 5m0s"}},
+		{"margin too small", o{WorkerType: "job", Margin: 9 * time.Millisecond}, []string{"Margin: ", "9ms", "at least 10ms"}},
+		{"margin negative", o{WorkerType: "job", Margin: -1}, []string{"Margin: ", "-1ns", "at least 10ms"}},
+		{"margin of half a slot", o{WorkerType: "job", LeaseInterval: time.Second, Margin: 500 * time.Millisecond}, []string{"Margin: ", "500ms", "less than half of the shortest slot (1s)"}},
+		{"retention too short", o{WorkerType: "job", Retention: time.Hour}, []string{"Retention: ", "1h0m0s", "at least 2h0m0s"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w, err := workerlease.StartLeasing(t.Context(), memory.New(memory.Options{}), test.bad, workerlease.Callbacks{LeaseAllocated: nothing})
+			if w != nil || !errors.Is(err, workerlease.ErrOptions) {
+				t.Fatalf("StartLeasing = %v, %v; want nil, ErrOptions", w, err)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("the error has no %q: %v", want, err)
+				}
+			}
+			if n := strings.Count(err.Error(), "\n"); n != 0 {
+				t.Errorf("%d problems for one bad option: %v", n+1, err)
+			}
+		})
+	}
+}
+
+func TestAllBadOptionsAreReportedAtOnce(t *testing.T) {
+	_, err := workerlease.StartLeasing(t.Context(), nil, workerlease.Options{
+		WorkerType: "no spaces", Priority: 9, LeaseInterval: 1, Lead: -1, Step: -1, Retention: 1,
+	}, workerlease.Callbacks{})
+	for _, want := range []error{workerlease.ErrOptions, store.ErrInvalid} {
+		if !errors.Is(err, want) {
+			t.Errorf("StartLeasing = %v, want %v in it", err, want)
+		}
+	}
+	for _, field := range []string{"WorkerType:", "Priority:", "LeaseInterval:", "Lead:", "Step:", "Retention:", "ledger:", "LeaseAllocated:"} {
+		if err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("the error has no %q: %v", field, err)
+		}
+	}
+}
+
+func TestTheLimitsThemselvesAreAllowed(t *testing.T) {
+	five := slots.Must(slots.Every(5 * time.Minute))
+	for name, o := range map[string]workerlease.Options{
+		"longest":  {WorkerType: strings.Repeat("x", 63), InstanceID: strings.Repeat("x", 256), Metadata: strings.Repeat("x", 8192), Priority: 7, TieBreak: priority.Random, Lead: 5 * time.Minute, Step: 5 * time.Minute},
+		"shortest": {WorkerType: "x", LeaseInterval: 100 * time.Millisecond, Margin: 10 * time.Millisecond, Lead: 1, Step: 1, Retention: 2 * time.Hour},
+		"schedule": {WorkerType: "x", Schedule: wordy{five, strings.Repeat("x", 512)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := start(t, setup{Options: o})
+				wait := 11 * time.Minute
+				if o.LeaseInterval != 0 {
+					wait = 3 * o.LeaseInterval
+				}
+				at(wait)
+				if len(w.history()) == 0 {
+					t.Errorf("never allocated: %v", w.Status().LastError)
+				}
+			})
+		})
+	}
+}
+
+func TestDefaultsDependOnTheInterval(t *testing.T) {
+	for interval, margin := range map[time.Duration]time.Duration{
+		0:                      250 * time.Millisecond, // 5 min
+		5 * time.Minute:        250 * time.Millisecond,
+		10 * time.Second:       100 * time.Millisecond,
+		time.Second:            10 * time.Millisecond,
+		100 * time.Millisecond: 10 * time.Millisecond,
+	} {
+		t.Run(interval.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := start(t, setup{Options: workerlease.Options{LeaseInterval: interval}})
+				length := interval
+				if length == 0 {
+					length = 5 * time.Minute
+				}
+				at(3*length + length/2)
+				u := w.turn(t, 1)
+				lead := min(length/4, 10*time.Second)
+				want := u.lease.Expiry.Sub(t0) - lead + drifted(lead-margin-time.Millisecond, 1e-3)
+				if u.ended < want-2*time.Microsecond || u.ended > want+1100*time.Microsecond {
+					t.Errorf("the lease ended at %v, want %v for a margin of %v", u.ended, want, margin)
+				}
+			})
+		})
+	}
+	t.Run("instance id", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			a, b := start(t, setup{}), start(t, setup{})
+			if x, y := a.Status().InstanceID, b.Status().InstanceID; x == y || x == "" || strings.Count(x, "-") < 2 {
+				t.Errorf("InstanceID %q and %q, want two of the form host-pid-xxxx", x, y)
+			}
+		})
+	})
+	t.Run("retention", func(t *testing.T) {
+		if workerlease.DefaultRetention != 24*time.Hour {
+			t.Errorf("DefaultRetention = %v, want 24h", workerlease.DefaultRetention)
+		}
+	})
+}
+
+func TestACronScheduleSetsTheMarginByItsShortestSlot(t *testing.T) {
+	five := slots.Must(slots.Cron("0,1 * * * *", "")) // 1 min and 59 min
+	_, err := workerlease.StartLeasing(t.Context(), memory.New(memory.Options{}),
+		workerlease.Options{WorkerType: "job", Schedule: five, Margin: 30 * time.Second}, workerlease.Callbacks{LeaseAllocated: nothing})
+	if err == nil || !strings.Contains(err.Error(), "(1m0s)") {
+		t.Errorf("StartLeasing = %v, want a margin that is too long for a slot of 1m0s", err)
+	}
+}
+
+func TestTheVersionIsThatOfTheBuild(t *testing.T) {
+	if v := workerlease.Version(); v == "" {
+		t.Error("Version is empty")
+	}
+}
+
+func TestARandThatFailsIsNotPassedOver(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic: claims would repeat")
+		}
+	}()
+	client := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{Rand: strings.NewReader("")})
+	_, _ = client.StartLeasing(t.Context(), workerlease.Options{WorkerType: "job"}, workerlease.Callbacks{LeaseAllocated: nothing})
+}
