@@ -116,7 +116,7 @@ func TestASuspendWhileWaitingIsNoticedWithinHalfAMinute(t *testing.T) {
 }
 
 func TestAJumpOfTheStoresClockEndsTheLeaseAndLeasingGoesOn(t *testing.T) {
-	for _, jump := range []time.Duration{time.Minute, -time.Minute, 40 * time.Minute, -40 * time.Minute} {
+	for _, jump := range []time.Duration{time.Minute, -time.Minute, 40 * time.Minute, -40 * time.Minute, time.Hour, -time.Hour, 2 * time.Hour} {
 		t.Run(fmt.Sprint(jump), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ledger := faulty(t, nil)

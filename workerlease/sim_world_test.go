@@ -28,11 +28,29 @@ type simulation struct {
 	stall    time.Duration // about how long between two stalls of a process; 0: never
 	crash    time.Duration // about how long a process lives; 0: for ever
 	cut      time.Duration // about how long between two partitions of a worker; 0: never
+	groups   bool          // half of the workers share their leases
+	mixed    bool          // the intervals of the workers differ
+}
+
+// options are a worker's.
+func (s simulation) options(worker int64) workerlease.Options {
+	o := workerlease.Options{
+		WorkerType: "sim", InstanceID: fmt.Sprint("w", worker), Priority: int(worker) / 2,
+		LeaseInterval: s.interval, JoinMidSlot: worker%4 == 1,
+	}
+	if s.groups && worker < 4 {
+		o.Group = fmt.Sprint("g", worker%2)
+	}
+	if s.mixed {
+		o.LeaseInterval = s.interval * []time.Duration{1, 2, 7}[worker%3]
+	}
+	return o
 }
 
 // term is one lease as the world saw it: by true time.
 type term struct {
 	worker, life int
+	group        string
 	token        int64
 	start, end   time.Duration // the window
 	began        time.Duration
@@ -108,10 +126,8 @@ func (w *world) process(worker, life int64, age time.Duration) {
 	client := workerlease.NewClient(p, workerlease.ClientOptions{
 		Clock: c, Observer: p, Rand: simRand{w.seed, worker, life, c},
 	})
-	l, err := client.StartLeasing(context.Background(), workerlease.Options{
-		WorkerType: "sim", InstanceID: fmt.Sprint("w", worker), Priority: int(worker) / 2,
-		LeaseInterval: w.interval, JoinMidSlot: worker%4 == 1,
-	}, workerlease.Callbacks{LeaseAllocated: p.allocated, LeaseExpired: p.expired})
+	l, err := client.StartLeasing(context.Background(), w.options(worker),
+		workerlease.Callbacks{LeaseAllocated: p.allocated, LeaseExpired: p.expired})
 	if err != nil {
 		panic(err)
 	}
@@ -276,7 +292,7 @@ func (p *process) allocated(ctx context.Context, l workerlease.Lease) {
 		return
 	}
 	t := &term{
-		worker: int(p.worker), life: int(p.life), token: l.Token, began: w.now(), worked: w.now(),
+		worker: int(p.worker), life: int(p.life), group: l.Group, token: l.Token, began: w.now(), worked: w.now(),
 		start: l.Start.Sub(w.origin), end: l.Expiry.Sub(w.origin),
 	}
 	p.mu.Lock()

@@ -155,6 +155,7 @@ func (x *step) climb() {
 		Start: later(s.Slot.Start, ceil(now.Latest)),
 		End:   s.Slot.End,
 		Fixed: now.Earliest,
+		Local: x.at.Local,
 	}
 	x.readHead()
 }
@@ -168,10 +169,13 @@ func (x *step) readHead() {
 	x.ask(ReadingHead, ReadHead{limit})
 }
 
-// aged reports that the claim is too old to be worked under.
+// aged reports that the claim is too old to be worked under. Its age is what the
+// local clock says, at the most: that is known however uncertain store time is.
 func (x *step) aged() bool {
 	c := x.s.Claim
-	return c.ID != "" && x.at.Now.Latest.After(c.Fixed.Add(x.m.Rules.ClaimAge))
+	age := x.at.Local - c.Local
+	age += time.Duration(float64(age) * timeline.MaxDrift)
+	return c.ID != "" && age > x.m.Rules.ClaimAge
 }
 
 // expireClaim gives up a claim that got too old, and begins another at once.
@@ -187,6 +191,10 @@ func (x *step) send() {
 	switch {
 	case s.Sent.Kind == store.KindGrant && x.aged():
 		x.expireClaim()
+	case s.Sent.Kind == store.KindGrant && !s.Doubt && s.ReadEpoch != s.Epoch:
+		// Made by a clock that has jumped since: begin again.
+		slot := s.Slot
+		x.target(slot)
 	case x.at.Age > x.m.Rules.Fresh:
 		x.ask(Sampling, Sample{})
 	default:
@@ -216,6 +224,7 @@ func (x *step) sampled(e Sampled) {
 			slot := s.Slot
 			x.target(slot)
 		}
+		s.Why = Unreachable // should the slot be missed yet
 	}
 }
 

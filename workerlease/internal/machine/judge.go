@@ -29,8 +29,8 @@ func (x *step) judge(head store.Record, below []store.Record) {
 		case x.kin(head):
 			x.confirm(head, false)
 			return
-		case head.Claim == s.Void && x.m.Group == "" && x.release(head):
-			return
+		case head.Claim == s.Void && x.m.Group == "" && head.WindowEnd.After(s.Slot.Start) && x.release(head):
+			return // one's own, but void, and in the way
 		}
 	}
 	if s.JoinOnly {
@@ -53,9 +53,9 @@ func (x *step) judge(head store.Record, below []store.Record) {
 		s.Rung, s.RungEdge = head.WindowEnd, timeline.Earliest
 		return
 	}
-	if soon := start.Add(-x.m.Rules.Ahead / 2); start.After(s.Claim.Start) && now.Earliest.Before(soon) {
-		// The head ends late in the slot: a claim this far ahead would be poison to
-		// others. Come again nearer to it.
+	if soon := start.Add(-x.m.Rules.Ahead / 2); now.Earliest.Before(soon) {
+		// The head ends late in the slot, or the time is quite uncertain: a claim so
+		// far ahead could be poison to others. Come again nearer to it.
 		s.drop()
 		s.Rung, s.RungEdge = soon, timeline.Earliest
 		return

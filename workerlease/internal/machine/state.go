@@ -56,6 +56,7 @@ type Claim struct {
 	Start time.Time // raised to the end of the head when the record is made
 	End   time.Time
 	Fixed time.Time // Earliest(now) at fixing
+	Local time.Duration
 }
 
 // Tenure is a window that is known to be one's own, or one's group's.

@@ -65,7 +65,7 @@ func (s State) rest(latest time.Time) Tenure {
 func (x *step) surrender(head store.Record) {
 	s := &x.s
 	t := s.rest(x.at.Now.Latest)
-	mine := !t.IsZero() && head.Check() == nil && head.Claim == t.Claim && head.Kind != store.KindRelease
+	mine := !t.IsZero() && x.m.Group == "" && x.poison(head) == nil && head.Claim == t.Claim && head.Kind != store.KindRelease
 	// From here on neither is worked under again, whatever the reply.
 	s.Next, s.Left = Tenure{}, Tenure{}
 	if !mine || !x.release(head) {

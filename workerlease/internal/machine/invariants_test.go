@@ -1,0 +1,320 @@
+package machine_test
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
+)
+
+// watcher takes a machine through its steps and checks what must hold whatever
+// happens.
+type watcher struct {
+	m       machine.Machine
+	s       machine.State
+	running bool // the user's code
+	live    bool // Allocate without Expire yet
+	halted  bool
+
+	head     store.Record // the newest thing that the machine was shown
+	shown    bool
+	shownIn  machine.Moment
+	sent     map[store.Record]bool
+	claims   map[string]machine.Claim
+	ends     map[string]time.Time // by claim, of the grants sent
+	worked   map[string]bool
+	released map[string]bool
+	probed   store.Record
+	notes    map[machine.What]int
+}
+
+func newWatcher(m machine.Machine, s machine.State) *watcher {
+	return &watcher{
+		m: m, s: s, sent: map[store.Record]bool{}, claims: map[string]machine.Claim{}, ends: map[string]time.Time{},
+		worked: map[string]bool{}, released: map[string]bool{}, notes: map[machine.What]int{},
+	}
+}
+
+// step is Machine.Step, checked.
+func (w *watcher) step(at machine.Moment, e machine.Event) ([]machine.Action, error) {
+	before := w.s
+	after, actions := w.m.Step(before, at, e)
+	again, repeated := w.m.Step(before, at, e)
+	if after != again || !reflect.DeepEqual(actions, repeated) {
+		return actions, errors.New("the same input gave two outputs")
+	}
+	w.see(before, at, e)
+	w.s = after
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if w.halted && (len(actions) > 0 || before != after) {
+		bad("something happened after Halt: %v", actions)
+	}
+	op := machine.Nothing
+	for _, a := range actions {
+		if o := opOf(a, after); o != machine.Nothing {
+			if op != machine.Nothing {
+				bad("two operations in one step: %v and %v", op, o)
+			}
+			op = o
+		}
+		if err := w.act(before, at, a); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	switch {
+	case op != machine.Nothing && op != after.Pending:
+		bad("asked for %v, but %v is pending", op, after.Pending)
+	case op == machine.Nothing && after.Pending != machine.Nothing && before.Pending != after.Pending:
+		bad("%v is pending, but was not asked for", after.Pending)
+	case op != machine.Nothing && before.Pending != machine.Nothing && !answers(e, before.Pending):
+		bad("asked for %v while %v was pending", op, before.Pending)
+	}
+	if id := after.Claim.ID; id != "" {
+		if c, ok := w.claims[id]; ok && c != after.Claim {
+			bad("claim %v became %v", c, after.Claim)
+		}
+		w.claims[id] = after.Claim
+	}
+	if after.Running != w.running || !after.Held.IsZero() != w.live {
+		bad("running %v, held %v; the user's code: running %v, live %v", after.Running, after.Held, w.running, w.live)
+	}
+	for _, t := range []machine.Tenure{after.Next, after.Held} {
+		if w.released[t.Claim] {
+			bad("%v is kept after its release was sent", t)
+		}
+	}
+	return actions, errors.Join(errs...)
+}
+
+// see notes what the machine is about to be shown.
+func (w *watcher) see(s machine.State, at machine.Moment, e machine.Event) {
+	switch e := e.(type) {
+	case machine.HeadRead:
+		if e.Err == nil && s.Pending == machine.ReadingHead {
+			records := e.Records
+			if len(records) > 0 && records[0].Seq == 0 {
+				records = records[1:]
+			}
+			w.head, w.shown, w.shownIn = store.Record{}, true, at
+			if len(records) > 0 {
+				w.head = records[0]
+			}
+		}
+	case machine.RecordRead:
+		if e.Err == nil && s.Pending == machine.ReadingRecord {
+			w.head, w.shown, w.shownIn = e.Record, true, at
+		}
+		if e.Err == nil && s.Pending == machine.Probing {
+			w.probed = e.Record
+		}
+	case machine.Returned:
+		w.running = w.running && w.live
+	case machine.Skipped:
+		w.running, w.live = w.running && !w.live, false
+	}
+}
+
+// act checks one action.
+func (w *watcher) act(before machine.State, at machine.Moment, a machine.Action) error {
+	switch a := a.(type) {
+	case machine.Append:
+		return w.append(before, at, a.Record)
+	case machine.Trim:
+		r := w.probed
+		if a.Before != r.Seq || r.ReadAt.IsZero() || r.ReadAt.Add(w.m.Retention).After(at.Now.Earliest) || r.Check() != nil {
+			return fmt.Errorf("trim before %d is not justified by %v", a.Before, r)
+		}
+	case machine.Allocate:
+		t := a.Tenure
+		switch {
+		case w.running || w.live:
+			return fmt.Errorf("allocated %v while code runs", t)
+		case w.worked[t.Claim]:
+			return fmt.Errorf("allocated %v again", t)
+		case before.Stopping:
+			return fmt.Errorf("allocated %v while stopping", t)
+		case !machine.Inside(at.Now, t.Start, t.End, w.m.Margin):
+			return fmt.Errorf("allocated %v outside, at %v", t, at.Now)
+		case at.Jumps > before.Jumps:
+			return fmt.Errorf("allocated %v in a jump", t)
+		case t.Own && w.claims[t.Claim].ID == "":
+			return fmt.Errorf("allocated %v, which is no claim of this worker", t)
+		case !t.Own && w.m.Group == "":
+			return fmt.Errorf("allocated %v, which is somebody else's", t)
+		}
+		w.running, w.live, w.worked[t.Claim] = true, true, true
+	case machine.Expire:
+		if !w.live {
+			return errors.New("expired what was not allocated")
+		}
+		w.live = false
+	case machine.Halt:
+		if w.running || w.live {
+			return errors.New("halted while code runs")
+		}
+		w.halted = true
+	case machine.Tell:
+		w.notes[a.Note.What]++
+		if n := a.Note; n.What == machine.Claimed || n.What == machine.Joined {
+			c := before.Claim
+			if c.ID == "" || at.Now.Latest.After(c.Fixed.Add(w.m.Rules.ClaimAge)) {
+				return fmt.Errorf("%v under a claim that is too old: %v", n.What, c)
+			}
+			if n.What == machine.Claimed && n.Record.Claim != c.ID {
+				return fmt.Errorf("took %v for its own; its claim is %v", n.Record, c)
+			}
+		}
+	}
+	return nil
+}
+
+// append checks a record that is about to be sent.
+func (w *watcher) append(before machine.State, at machine.Moment, r store.Record) error {
+	if err := r.Check(); err != nil {
+		return fmt.Errorf("append: %w", err)
+	}
+	if r.Truncated() != r {
+		return fmt.Errorf("append: times are not whole milliseconds, UTC: %v", r)
+	}
+	// A record that is sent again was right when it was sent first.
+	if w.sent[r] {
+		if r.Kind == store.KindRelease && w.running && w.worked[r.Claim] && w.s.Held.Claim == r.Claim {
+			return errors.New("release sent again while its code runs")
+		}
+		return nil
+	}
+	w.sent[r] = true
+	head := w.head
+	poison := head.Seq != 0 && (head.Check() != nil || head.WindowStart.After(at.Now.Latest.Add(w.m.Rules.Ahead)) &&
+		(head.WindowStart.Before(head.WindowEnd) || head.WindowStart.After(at.Now.Latest.Add(w.m.Rules.Ahead+w.m.Rules.Longest))))
+	switch {
+	case !w.shown || r.Seq != head.Seq+1:
+		return fmt.Errorf("append: seq %d on head %d", r.Seq, head.Seq)
+	case r.Kind != store.KindReset && poison:
+		return fmt.Errorf("append on poison: %v", head)
+	case r.ReadAt.Before(w.shownIn.Now.Latest) || !r.ReadAt.Before(w.shownIn.Now.Latest.Add(time.Millisecond)):
+		return fmt.Errorf("append: readAt %v, but the head was read at %v", r.ReadAt, w.shownIn.Now.Latest)
+	}
+	switch r.Kind {
+	case store.KindGrant:
+		end, again := w.ends[r.Claim]
+		w.ends[r.Claim] = r.WindowEnd
+		c := w.claims[r.Claim]
+		if c.ID == "" { // fixed in an earlier step, or in this one
+			c = w.s.Claim
+		}
+		switch {
+		case r.WindowStart.Before(head.WindowEnd):
+			return fmt.Errorf("grant %v overlaps head %v", r, head)
+		case r.WindowStart.After(head.WindowEnd) && (w.shownIn.Now.Earliest.Before(head.WindowEnd) ||
+			at.Epoch != w.shownIn.Epoch && at.Now.Earliest.Before(head.WindowEnd)):
+			return fmt.Errorf("grant %v leaves a gap over the living %v", r, head)
+		case r.WindowStart.After(at.Now.Latest.Add(w.m.Rules.Ahead)):
+			return fmt.Errorf("grant %v is poison to others at %v", r, at.Now)
+		case r.WindowEnd.Sub(r.WindowStart) > w.m.Rules.Longest:
+			return fmt.Errorf("grant %v is too long", r)
+		case r.Token <= head.Token || r.Token < r.WindowStart.UnixMilli():
+			return fmt.Errorf("token %d after %d", r.Token, head.Token)
+		case again && !end.Equal(r.WindowEnd), !r.WindowEnd.Equal(c.End), r.WindowStart.Before(c.Start):
+			return fmt.Errorf("grant %v doesn't fit claim %v", r, c)
+		case at.Age > w.m.Rules.Fresh:
+			return fmt.Errorf("grant sent, but the newest sample is %v old", at.Age)
+		case at.Now.Latest.After(c.Fixed.Add(w.m.Rules.ClaimAge)):
+			return fmt.Errorf("grant sent, but its claim is too old: %v", c)
+		case before.Stopping:
+			return errors.New("grant sent while stopping")
+		}
+	case store.KindRelease:
+		floor := max(w.shownIn.Now.Latest.UnixNano(), (head.Token+1)*int64(time.Millisecond))
+		switch {
+		case w.m.Group != "":
+			return errors.New("release of a group's tenure")
+		case r.Claim != head.Claim || w.claims[r.Claim].ID == "":
+			return fmt.Errorf("release of a tenure that isn't one's own: %v on %v", r, head)
+		case w.running && w.worked[r.Claim]:
+			return errors.New("release while code runs")
+		case !r.WindowStart.Equal(r.WindowEnd), r.Token != head.Token, !r.WindowStart.Before(head.WindowEnd),
+			r.WindowStart.UnixNano() < floor, r.WindowStart.UnixNano() >= floor+int64(time.Millisecond):
+			return fmt.Errorf("release %v of head %v at %v", r, head, at.Now)
+		}
+		w.released[r.Claim] = true
+	case store.KindReset:
+		wait := max(w.m.Rules.Patience, slotLength(before.Slot))
+		switch {
+		case !before.Watch.Since.IsZero() && at.Now.Earliest.Before(before.Watch.Since.Add(wait)), before.Watch.Seq != head.Seq:
+			return fmt.Errorf("reset of what was not watched long enough: %v at %v", before.Watch, at.Now)
+		case r.WindowStart.Before(w.shownIn.Now.Latest):
+			return fmt.Errorf("reset in the past: %v at %v", r, at.Now)
+		}
+	default:
+		return fmt.Errorf("append of kind %q", r.Kind)
+	}
+	return nil
+}
+
+func slotLength(s slots.Slot) time.Duration {
+	if s.IsZero() {
+		return 0
+	}
+	return s.Length()
+}
+
+// idle checks that a worker that waits does wait: no time that it waits for has
+// come, so that it doesn't spin.
+func (w *watcher) idle(at machine.Moment) error {
+	for _, wait := range w.m.Waits(w.s) {
+		due := at.Local >= wait.Local
+		if !wait.Time.IsZero() {
+			due = at.Now.Known() && at.Now.Until(wait.Time, wait.Edge) == 0
+		}
+		if due {
+			return fmt.Errorf("a wait is due: %v, at %v", wait, at.Now)
+		}
+	}
+	if w.s.Pending == machine.Nothing && !w.halted && !w.s.Stopping && len(w.m.Waits(w.s)) == 0 {
+		return errors.New("nothing is under way, and nothing waited for")
+	}
+	return nil
+}
+
+// opOf is the operation that an action begins.
+func opOf(a machine.Action, after machine.State) machine.Op {
+	switch a.(type) {
+	case machine.Sample:
+		return machine.Sampling
+	case machine.ReadHead:
+		return machine.ReadingHead
+	case machine.ReadRecord:
+		if after.Pending == machine.Probing {
+			return machine.Probing
+		}
+		return machine.ReadingRecord
+	case machine.Append:
+		return machine.Appending
+	case machine.Trim:
+		return machine.Trimming
+	}
+	return machine.Nothing
+}
+
+// answers reports whether an event is what came of an operation.
+func answers(e machine.Event, op machine.Op) bool {
+	switch e.(type) {
+	case machine.Sampled:
+		return op == machine.Sampling
+	case machine.HeadRead:
+		return op == machine.ReadingHead
+	case machine.RecordRead:
+		return op == machine.ReadingRecord || op == machine.Probing
+	case machine.Appended:
+		return op == machine.Appending
+	case machine.Trimmed:
+		return op == machine.Trimming
+	}
+	return false
+}

@@ -1,0 +1,207 @@
+package machine_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/slotlease/slotlease/priority"
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
+)
+
+// Whatever happens, in whatever order, the rules hold: see watcher. FuzzSteps is
+// the same under go's fuzzer.
+func TestPropertyTheRulesHoldWhateverHappens(t *testing.T) { rapid.Check(t, anything) }
+
+func FuzzSteps(f *testing.F) { f.Fuzz(rapid.MakeFuzz(anything)) }
+
+func drawnConfig(t *rapid.T) machine.Config {
+	interval := rapid.SampledFrom([]time.Duration{100 * time.Millisecond, 3 * time.Second, 5 * time.Minute, 24 * time.Hour}).Draw(t, "every")
+	rules := machine.Standard
+	rules.Keep, rules.TrimEvery = 3, 2
+	return machine.Config{
+		Rules: rules, WorkerType: "mail", InstanceID: "w1",
+		Group:       rapid.SampledFrom([]string{"", "", "eu"}).Draw(t, "group"),
+		Priority:    rapid.IntRange(0, 7).Draw(t, "priority"),
+		TieBreak:    rapid.SampledFrom([]priority.TieBreak{priority.Sticky, priority.Rotate, priority.Random}).Draw(t, "tie"),
+		Schedule:    slots.Must(slots.Every(interval)),
+		Lead:        rapid.SampledFrom([]time.Duration{0, 0, time.Second, priority.MaxLead}).Draw(t, "lead"),
+		Margin:      min(max(interval/100, 10*time.Millisecond), 250*time.Millisecond),
+		JoinMidSlot: rapid.Bool().Draw(t, "join"),
+		Retention:   2 * time.Hour,
+	}
+}
+
+// span is a duration of any order of magnitude.
+func span(most time.Duration) *rapid.Generator[time.Duration] {
+	return rapid.Custom(func(t *rapid.T) time.Duration {
+		unit := rapid.SampledFrom([]time.Duration{1, time.Millisecond, 20 * time.Millisecond, time.Second, time.Minute, time.Hour}).Draw(t, "unit")
+		return min(unit*time.Duration(rapid.Int64Range(0, 100).Draw(t, "units")), most)
+	})
+}
+
+// fate is what becomes of an operation.
+func fate(t *rapid.T, w *world) machine.Event {
+	switch rapid.IntRange(0, 15).Draw(t, "fate") {
+	case 0:
+		return w.reply(errTimeout, false, 0)
+	case 1:
+		return w.reply(errTimeout, true, 0)
+	case 2:
+		return w.reply(store.ErrConflict, true, 0)
+	case 3:
+		return w.reply(nil, false, rapid.IntRange(1, 5).Draw(t, "stale"))
+	case 4:
+		after := rapid.SampledFrom([]time.Duration{math.MinInt64, -1, 0, time.Second, time.Hour, math.MaxInt64}).Draw(t, "after")
+		return w.reply(&store.ThrottledError{RetryAfter: after, Err: errTimeout}, false, 0)
+	case 5:
+		return w.reply(store.ErrInvalid, false, 0)
+	}
+	return w.reply(nil, false, 0)
+}
+
+// hostile is any record that can be found in a ledger.
+func hostile(t *rapid.T, w *world) store.Record {
+	head := w.ledger[w.top()]
+	seq := w.top() + 1
+	if rapid.IntRange(0, 30).Draw(t, "high") == 0 {
+		seq = rapid.SampledFrom([]int64{seq + 1000, store.MaxSeq - 1, store.MaxSeq}).Draw(t, "seq")
+		seq = max(seq, w.top()+1)
+	}
+	if rapid.IntRange(0, 30).Draw(t, "stray") == 0 {
+		return store.Record{WorkerType: "mail", Seq: 0, Defect: "a stray key"}
+	}
+	if rapid.IntRange(0, 9).Draw(t, "defect") == 0 {
+		return store.Record{WorkerType: "mail", Seq: seq, Defect: rapid.String().Draw(t, "why") + "?"}
+	}
+	off := span(48*time.Hour).Draw(t, "off")
+	if rapid.IntRange(0, 3).Draw(t, "before") == 0 {
+		off = -off
+	}
+	start := w.time().Add(off).Truncate(time.Millisecond)
+	if rapid.Bool().Draw(t, "behind") && head.WindowEnd.After(start) {
+		start = head.WindowEnd
+	}
+	r := store.Record{
+		WorkerType: "mail", Seq: seq, Kind: store.KindGrant, InstanceID: "w2", Claim: fmt.Sprintf("other-%d", seq),
+		WindowStart: start, WindowEnd: start.Add(time.Millisecond + span(400*24*time.Hour).Draw(t, "length")).Truncate(time.Millisecond),
+		Token:    max(start.UnixMilli(), head.Token+1, 1),
+		ReadAt:   w.time().Truncate(time.Millisecond),
+		Schedule: rapid.SampledFrom([]string{w.m.Schedule.String(), "every 7m"}).Draw(t, "schedule"),
+		Group:    rapid.SampledFrom([]string{"", "eu", "us"}).Draw(t, "group"),
+	}
+	switch rapid.IntRange(0, 9).Draw(t, "odd") {
+	case 0:
+		r.Token = rapid.SampledFrom([]int64{1, r.Token + 1<<32, math.MaxInt64}).Draw(t, "token")
+	case 1:
+		r.ReadAt = time.Time{}
+	case 2, 3, 4:
+		r.Kind = rapid.SampledFrom([]store.Kind{store.KindRelease, store.KindReset, "done", "pause"}).Draw(t, "kind")
+		if head.Check() == nil { // it copies what is in force
+			r.Claim, r.Group, r.Token = head.Claim, head.Group, head.Token
+			r.WindowStart, r.WindowEnd = head.WindowEnd, head.WindowEnd
+		}
+	}
+	return r
+}
+
+// stray is an event that nothing was done for.
+func stray(t *rapid.T, w *world) machine.Event {
+	var events []machine.Event
+	for _, e := range []machine.Event{machine.Sampled{}, machine.HeadRead{}, machine.RecordRead{}, machine.Appended{}, machine.Trimmed{}} {
+		if !answers(e, w.s.Pending) {
+			events = append(events, e)
+		}
+	}
+	if !w.live {
+		events = append(events, machine.Panicked{}, machine.Skipped{}, machine.Began{})
+	}
+	if !w.running {
+		events = append(events, machine.Returned{})
+	}
+	return events[rapid.IntRange(0, len(events)-1).Draw(t, "stray")]
+}
+
+func anything(t *rapid.T) {
+	w := newWorld(machine.Machine{Config: drawnConfig(t)})
+	happen := func(e machine.Event) {
+		t.Helper()
+		err := w.event(e)
+		w.draw = [12]byte(rapid.SliceOfN(rapid.Byte(), 12, 12).Draw(t, "draw"))
+		// A wait may be due once more, but not for ever.
+		for range 3 {
+			if err == nil && w.idle(w.moment()) != nil {
+				err = w.event(machine.Wake{})
+			}
+		}
+		if err == nil && w.idle(w.moment()) != nil {
+			w.local += time.Millisecond
+			err = errors.Join(w.event(machine.Wake{}), w.idle(w.moment()))
+		}
+		if err != nil {
+			t.Fatalf("%#v: %v", e, err)
+		}
+	}
+	happen(machine.Wake{})
+	for range rapid.IntRange(10, 250).Draw(t, "steps") {
+		switch what := rapid.IntRange(0, 29).Draw(t, "what"); {
+		case w.op != nil && what < 14:
+			happen(fate(t, w))
+		case what < 14:
+			if _, err := w.wait(); err != nil {
+				t.Fatal(err)
+			}
+			happen(machine.Wake{})
+		case what < 17:
+			w.local += span(72*time.Hour).Draw(t, "pass")
+			happen(machine.Wake{})
+		case what < 20:
+			_ = w.insert(hostile(t, w))
+		case what == 20 && len(w.adrift) > 0:
+			_ = w.insert(w.adrift[0])
+			w.adrift = w.adrift[1:]
+		case what == 21:
+			w.spread = rapid.SampledFrom([]time.Duration{0, 1, time.Millisecond, 50 * time.Millisecond, 5 * time.Second, time.Hour}).Draw(t, "spread")
+			happen(machine.Wake{})
+		case what == 22 && w.known:
+			by := span(72*time.Hour).Draw(t, "by")
+			if rapid.Bool().Draw(t, "back") {
+				by = -by
+			}
+			w.turn(by, rapid.Bool().Draw(t, "contradiction"))
+			if w.op == nil || rapid.Bool().Draw(t, "seen") {
+				happen(machine.Wake{})
+			}
+		case what == 23:
+			happen(stray(t, w))
+		case what == 24 && !w.live:
+			w.late = rapid.IntRange(0, 3).Draw(t, "late") == 0
+		case what == 24:
+			happen(machine.Panicked{})
+		case what == 25 && rapid.IntRange(0, 9).Draw(t, "stop") == 0:
+			happen(machine.Stop{})
+		case what == 26 && rapid.IntRange(0, 19).Draw(t, "giveup") == 0:
+			happen(machine.GiveUp{})
+		case what > 26 && w.running && !w.live:
+			happen(machine.Returned{})
+		}
+	}
+	happen(machine.Stop{})
+	happen(machine.GiveUp{})
+	if w.op != nil && !w.halted {
+		happen(w.reply(errTimeout, false, 0))
+	}
+	if w.running {
+		happen(machine.Returned{})
+	}
+	if !w.halted || w.s.Stage != machine.Halted || len(w.m.Waits(w.s)) != 0 {
+		t.Fatalf("not halted: %+v", w.s)
+	}
+	happen(machine.Wake{})
+}

@@ -1,0 +1,204 @@
+package machine_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
+)
+
+func TestInsideNeedsTheWholeIntervalWithinTheWindowLessMargin(t *testing.T) {
+	const ms, margin = time.Millisecond, 10 * time.Millisecond
+	end := eve.Add(time.Second)
+	for _, c := range []struct {
+		earliest, latest time.Duration // of eve
+		want             bool
+	}{
+		{0, 0, true},
+		{-1, 0, false},
+		{0, 989*ms - 1, true},
+		{0, 989 * ms, false},
+		{500 * ms, 2000 * ms, false},
+	} {
+		now := timeline.Interval{Earliest: eve.Add(c.earliest), Latest: eve.Add(c.latest)}
+		if got := machine.Inside(now, eve, end, margin); got != c.want {
+			t.Errorf("Inside([%v, %v], 0, 1s, 10ms) = %v, want %v", c.earliest, c.latest, got, c.want)
+		}
+		// A timer for what remains never fires after the last safe moment.
+		remaining := machine.Remaining(now, end, margin)
+		if last := 989*ms - c.latest; remaining > max(last, ms) || c.want && remaining == 0 {
+			t.Errorf("Remaining at %v = %v, want at most %v", c.latest, remaining, last)
+		}
+	}
+	if machine.Inside(timeline.Interval{}, time.Time{}, end, 0) {
+		t.Error("Inside without knowing the time = true")
+	}
+}
+
+func TestTimeoutIsAThirdOfTheLeadWithinBounds(t *testing.T) {
+	for every, want := range map[time.Duration]time.Duration{
+		100 * time.Millisecond: 250 * time.Millisecond,
+		3 * time.Second:        250 * time.Millisecond,
+		6 * time.Second:        500 * time.Millisecond,
+		5 * time.Minute:        10 * time.Second / 3,
+	} {
+		m := machine.Machine{Config: machine.Config{Schedule: slots.Must(slots.Every(every))}}
+		if got := m.Timeout(machine.State{Slot: m.Schedule.At(eve)}); got != want {
+			t.Errorf("Timeout(every %v) = %v, want %v", every, got, want)
+		}
+	}
+	m := machine.Machine{Config: machine.Config{Lead: 5 * time.Minute, Schedule: slots.Must(slots.Every(time.Hour))}}
+	if got := m.Timeout(machine.State{Slot: m.Schedule.At(eve)}); got != 5*time.Second {
+		t.Errorf("Timeout(lead 5m) = %v, want 5s", got)
+	}
+	if got := m.Timeout(machine.State{}); got != 5*time.Second {
+		t.Errorf("Timeout without a slot = %v, want 5s", got)
+	}
+}
+
+func TestBackoffGrowsWithinBoundsAndHonoursTheStore(t *testing.T) {
+	throttled := func(d time.Duration) error {
+		return &store.ThrottledError{RetryAfter: d, Err: errors.New("429")}
+	}
+	for _, c := range []struct {
+		name        string
+		every       time.Duration
+		failures    int
+		err         error
+		least, most time.Duration
+	}{
+		{"first", 5 * time.Minute, 0, errTimeout, 50 * time.Millisecond, 100 * time.Millisecond},
+		{"third", 5 * time.Minute, 2, errTimeout, 200 * time.Millisecond, 400 * time.Millisecond},
+		{"many", 5 * time.Minute, 1 << 40, errTimeout, 2500 * time.Millisecond, 5 * time.Second},
+		{"short slots", 3 * time.Second, 100, errTimeout, 187 * time.Millisecond, 375 * time.Millisecond},
+		{"shortest slots", 100 * time.Millisecond, 100, errTimeout, 6 * time.Millisecond, 12500 * time.Microsecond},
+		{"the store asks for more", 5 * time.Minute, 0, throttled(20 * time.Second), 20 * time.Second, 20 * time.Second},
+		{"the store asks for less", 5 * time.Minute, 3, throttled(time.Millisecond), 400 * time.Millisecond, 800 * time.Millisecond},
+		{"the store asks for ever", 5 * time.Minute, 0, throttled(1<<63 - 1), time.Hour, time.Hour},
+		{"the store is confused", 5 * time.Minute, 0, throttled(-1 << 63), 50 * time.Millisecond, 100 * time.Millisecond},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := machine.Machine{Config: machine.Config{Rules: machine.Standard, Schedule: slots.Must(slots.Every(c.every))}}
+			for _, draw := range []byte{0, 127, 255} {
+				at := machine.Moment{Local: time.Hour}
+				for i := range at.Draw {
+					at.Draw[i] = draw
+				}
+				s := machine.State{Pending: machine.Sampling, Slot: m.Schedule.At(eve), Failures: c.failures}
+				s, _ = m.Step(s, at, machine.Sampled{Err: c.err})
+				if got := s.Retry - at.Local; got < c.least || got > c.most {
+					t.Errorf("draw %d: waits %v, want %v … %v", draw, got, c.least, c.most)
+				}
+			}
+		})
+	}
+}
+
+// What is wrong with a hostile document must not get into the way of the record
+// that supersedes it.
+func TestAResetIsValidWhateverThePoisonSays(t *testing.T) {
+	for name, defect := range map[string]string{
+		"NUL":             "window\x00Start",
+		"broken UTF-8":    "\xff\xfe\x80",
+		"long":            strings.Repeat("x", 1<<20),
+		"cut in the rune": strings.Repeat("é", 1000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(machine.Machine{Config: machine.Config{
+				Rules: machine.Standard, WorkerType: "mail", InstanceID: "w1",
+				Schedule: slots.Must(slots.Every(5 * time.Minute)), Margin: 250 * time.Millisecond, Retention: 24 * time.Hour,
+			}})
+			w.ledger[7] = store.Record{WorkerType: "mail", Seq: 7, Defect: defect}
+			must(t, w.event(machine.Wake{}))
+			for range 100 {
+				var err error
+				if w.op != nil {
+					err = w.event(w.reply(nil, false, 0))
+				} else {
+					_, err = w.wait()
+				}
+				must(t, err)
+				if r, ok := w.ledger[8]; ok {
+					if r.Kind != store.KindReset || strings.ToValidUTF8(r.Metadata, "") != r.Metadata || len(r.Metadata) > 512 {
+						t.Errorf("record 8 = %+v, want a reset with short and valid metadata", r)
+					}
+					return
+				}
+			}
+			t.Error("the poison was never superseded")
+		})
+	}
+}
+
+func TestNamesOfOpsStagesReasonsAndNotes(t *testing.T) {
+	for got, want := range map[string]string{
+		machine.Nothing.String(): "nothing", machine.Probing.String(): "get for trim",
+		machine.Aiming.String(): "aiming", machine.Halted.String(): "halted",
+		machine.WindowEnded.String(): "window ended", machine.Poisoned.String(): "poison",
+		machine.Reason(0).String(): "unknown", machine.Reason(99).String(): "unknown",
+		machine.Claimed.String(): "claimed", machine.Mismatch.String(): "mismatch",
+		machine.What(0).String(): "unknown", machine.What(99).String(): "unknown",
+	} {
+		if got != want {
+			t.Errorf("String() = %q, want %q", got, want)
+		}
+	}
+}
+
+// One Now and one Tail for each contender in each slot, and one Append by the
+// winner: that is all, and nothing between a slot's start and the next lead.
+func TestTheSteadyStateCostsOneAppendAndOneLookByEach(t *testing.T) {
+	ledger := map[int64]store.Record{}
+	var peers []*world
+	for p := range 3 {
+		w := newWorld(machine.Machine{Config: machine.Config{
+			Rules: machine.Standard, WorkerType: "mail", InstanceID: "w", Priority: p,
+			Schedule: slots.Must(slots.Every(5 * time.Minute)), Margin: 250 * time.Millisecond, Retention: 24 * time.Hour,
+		}})
+		w.ledger = ledger
+		w.draw[0] = byte(p)
+		must(t, w.event(machine.Wake{}))
+		peers = append(peers, w)
+	}
+	count := map[string]int{}
+	const hours = 2
+	for now := time.Duration(0); now < hours*time.Hour; now += 10 * time.Millisecond {
+		boundary := now % (5 * time.Minute)
+		for _, w := range peers {
+			w.local = now
+			for {
+				if w.op != nil {
+					if boundary > time.Second && boundary < 289*time.Second && now > time.Minute {
+						t.Fatalf("at %v: %T", now, w.op)
+					}
+					switch w.op.(type) {
+					case machine.Sample:
+						count["now"]++
+					case machine.ReadHead:
+						count["tail"]++
+					case machine.Append:
+						count["append"]++
+					default:
+						count["other"]++
+					}
+					must(t, w.event(w.reply(nil, false, 0)))
+				} else if w.running && !w.live {
+					must(t, w.event(machine.Returned{}))
+				} else if w.idle(w.moment()) != nil {
+					must(t, w.event(machine.Wake{}))
+				} else {
+					break
+				}
+			}
+		}
+	}
+	const n = hours * 12
+	if count["append"] != n || count["tail"] != 3*n || count["now"] != 3*n+3 || count["other"] > n/4 {
+		t.Errorf("%d slots cost %v, want %d appends, %d tails, %d nows (3 of them at the start)", n, count, n, 3*n, 3*n+3)
+	}
+}

@@ -1,0 +1,157 @@
+package machine_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
+)
+
+// show writes what the machine did, and the state if it changed.
+func (s *script) show(out *bytes.Buffer, command, before string) {
+	if command == "next" {
+		fmt.Fprintf(out, "  %s\n", at(s.time()))
+	}
+	for _, a := range s.log {
+		fmt.Fprintf(out, "  %s\n", s.action(a))
+	}
+	if state := s.state(); state != before {
+		fmt.Fprintf(out, "    %s\n", state)
+	}
+}
+
+// at is a time of the first day, or of another with its date.
+func at(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	if t.UTC().Truncate(24 * time.Hour).Equal(eve) {
+		return t.UTC().Format("15:04:05.000")
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000")
+}
+
+func window(start, end time.Time) string {
+	if start.Equal(end) {
+		return "at " + at(start)
+	}
+	return at(start) + "…" + at(end)
+}
+
+// name is a short name for one's own claims.
+func (s *script) name(claim string) string {
+	if len(claim) < 32 {
+		return claim
+	}
+	if s.names[claim] == "" {
+		s.names[claim] = fmt.Sprintf("c%d", len(s.names)+1)
+	}
+	return s.names[claim]
+}
+
+func (s *script) record(r store.Record) string {
+	text := fmt.Sprintf("%d %s %s token %s by %s", r.Seq, r.Kind, window(r.WindowStart, r.WindowEnd),
+		at(store.FromMillis(r.Token)), s.name(r.Claim))
+	if r.Kind == store.KindReset {
+		text += " " + r.Metadata
+	}
+	return text
+}
+
+func (s *script) action(a machine.Action) string {
+	switch a := a.(type) {
+	case machine.Sample:
+		return "→ ask for the time"
+	case machine.ReadHead:
+		return fmt.Sprintf("→ read the head (%d)", a.Limit)
+	case machine.ReadRecord:
+		return fmt.Sprintf("→ read %d", a.Seq)
+	case machine.Append:
+		return "→ append " + s.record(a.Record)
+	case machine.Trim:
+		return fmt.Sprintf("→ trim below %d", a.Before)
+	case machine.Allocate:
+		return fmt.Sprintf("ALLOCATED %s token %s", window(a.Tenure.Start, a.Tenure.End), at(store.FromMillis(a.Tenure.Token)))
+	case machine.Expire:
+		return fmt.Sprintf("EXPIRED: %v", a.Why)
+	case machine.Halt:
+		return "HALTED"
+	case machine.Tell:
+		return "told: " + s.note(a.Note)
+	}
+	return fmt.Sprintf("%T", a)
+}
+
+func (s *script) note(n machine.Note) string {
+	text := n.What.String()
+	if !n.Slot.IsZero() {
+		text += " " + window(n.Slot.Start, n.Slot.End)
+	}
+	if n.What == machine.Missed && !n.Until.Equal(n.Slot.End) {
+		text += ", up to " + at(n.Until)
+	}
+	switch n.What {
+	case machine.Lost, machine.Mismatch:
+		text += fmt.Sprintf(" to %s, seq %d", n.Record.InstanceID, n.Record.Seq)
+	case machine.Failed:
+		text += " " + n.Op.String()
+	case machine.Cleared:
+		text += fmt.Sprintf(" %d records", n.Count)
+	case machine.Poison:
+		text += fmt.Sprintf(" at seq %d", n.Record.Seq)
+	default:
+	}
+	if n.Why != 0 {
+		text += ": " + n.Why.String()
+	}
+	if n.Err != nil {
+		text += ": " + strings.ReplaceAll(n.Err.Error(), "\n", "; ")
+	}
+	return text
+}
+
+// state is what matters of the state, in one line.
+func (s *script) state() string {
+	v := s.s
+	text := v.Stage.String()
+	if !v.Slot.IsZero() && v.Stage != machine.Halted {
+		text += " " + at(v.Slot.Start)
+	}
+	for _, t := range []struct {
+		name string
+		t    machine.Tenure
+	}{{"held", v.Held}, {"next", v.Next}} {
+		if !t.t.IsZero() {
+			text += fmt.Sprintf(", %s %s", t.name, window(t.t.Start, t.t.End))
+		}
+	}
+	for _, f := range []struct {
+		on   bool
+		name string
+	}{
+		{v.Running && v.Held.IsZero(), "code still runs"},
+		{v.Doubt, "in doubt"},
+		{v.Void != "", "void " + s.name(v.Void)},
+		{v.Settled < v.Epoch, "unsettled"},
+		{v.Stopping, "stopping"},
+	} {
+		if f.on {
+			text += ", " + f.name
+		}
+	}
+	var waits []string
+	for _, w := range s.m.Waits(v) {
+		if w.Time.IsZero() {
+			waits = append(waits, fmt.Sprintf("%v", w.Local-s.local))
+		} else {
+			waits = append(waits, fmt.Sprintf("%v %s", w.Edge, at(w.Time)))
+		}
+	}
+	if len(waits) > 0 {
+		text += "; waits for " + strings.Join(waits, ", ")
+	}
+	return text
+}

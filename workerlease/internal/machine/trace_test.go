@@ -1,0 +1,284 @@
+package machine_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slotlease/slotlease/priority"
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
+)
+
+var update = flag.Bool("update", false, "write testdata/*.txt anew")
+
+// The traces are scripts with what the machine answers to each line; testdata/README.md
+// says how to read them.
+func TestTraces(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no traces: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := replay(t, string(want))
+			if *update {
+				if err := os.WriteFile(file, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("%s differs (-want +got); if that is right, run with -update:\n%s", file, cmp.Diff(string(want), string(got)))
+			}
+		})
+	}
+}
+
+// script runs one trace.
+type script struct {
+	*world
+	names map[string]string // of claims
+}
+
+// replay runs a script and returns it with the answers of today.
+func replay(t *testing.T, text string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	var s *script
+	for n, line := range strings.SplitAfter(text, "\n") {
+		command := strings.TrimSuffix(line, "\n")
+		if strings.HasPrefix(command, "  ") {
+			continue // an answer of before
+		}
+		out.WriteString(line)
+		fields := strings.Fields(command)
+		if len(fields) == 0 || fields[0] == "#" {
+			continue
+		}
+		if fields[0] == "worker" {
+			s = &script{names: map[string]string{}}
+			s.world = newWorld(machine.Machine{Config: config(t, fields[1:])})
+			continue
+		}
+		if s == nil {
+			t.Fatalf("line %d: a trace begins with a worker", n+1)
+		}
+		s.log = nil
+		state := s.state()
+		if err := s.run(fields[0], fields[1:]); err != nil {
+			t.Fatalf("line %d: %s: %v; so far:\n%s", n+1, command, err, out.String())
+		}
+		if err := s.idle(s.moment()); err != nil {
+			if err := errors.Join(s.event(machine.Wake{}), s.idle(s.moment())); err != nil {
+				t.Fatalf("line %d: %s: %v", n+1, command, err)
+			}
+		}
+		s.show(&out, fields[0], state)
+	}
+	return out.Bytes()
+}
+
+// config reads the line that sets up the worker.
+func config(t *testing.T, fields []string) machine.Config {
+	t.Helper()
+	o := options(t, fields)
+	c := machine.Config{
+		Rules: machine.Standard, WorkerType: "mail", InstanceID: "w1", Group: o["group"],
+		Schedule: slots.Must(slots.Every(5 * time.Minute)), Margin: 250 * time.Millisecond, Retention: 24 * time.Hour,
+	}
+	for key, value := range o {
+		switch key {
+		case "every":
+			c.Schedule = slots.Must(slots.Every(duration(t, value)))
+		case "priority":
+			c.Priority = int(value[0] - '0')
+		case "join":
+			c.JoinMidSlot = true
+		case "rotate":
+			c.TieBreak = priority.Rotate
+		}
+	}
+	return c
+}
+
+// options splits key=value fields; a lone key has the value "yes".
+func options(t *testing.T, fields []string) map[string]string {
+	t.Helper()
+	o := map[string]string{}
+	for _, f := range fields {
+		key, value, ok := strings.Cut(f, "=")
+		if !ok {
+			value = "yes"
+		}
+		o[key] = value
+	}
+	return o
+}
+
+func duration(t *testing.T, text string) time.Duration {
+	t.Helper()
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// run runs one command.
+func (s *script) run(command string, args []string) error {
+	switch command {
+	case "at": // TIME: store time goes on to then, and the worker looks
+		at, err := s.clock(args[0])
+		if err != nil || at.Before(s.time()) {
+			return fmt.Errorf("can't go to %v: %w", at, err)
+		}
+		s.local += at.Sub(s.time())
+		return s.event(machine.Wake{})
+	case "next": // the next wait is over
+		ok, err := s.wait()
+		if !ok {
+			return errors.New("nothing to wait for")
+		}
+		return err
+	case "ok", "timeout", "lost", "duplicate", "error", "throttled", "stale":
+		return s.answer(command, args)
+	case "land": // an append that timed out arrives now
+		if len(s.adrift) == 0 {
+			return errors.New("nothing can land")
+		}
+		err := s.insert(s.adrift[0])
+		s.adrift = s.adrift[1:]
+		return err
+	case "other": // somebody else's record
+		return s.other(args)
+	case "trimmed": // somebody else trimmed all records below a seq
+		before, err := strconv.ParseInt(args[0], 10, 64)
+		for seq := range s.ledger {
+			if seq < before {
+				delete(s.ledger, seq)
+			}
+		}
+		return err
+	case "steps", "changes": // the store's clock; the server that tells the time
+		by, err := time.ParseDuration(args[0])
+		s.turn(by, command == "steps")
+		if s.op != nil {
+			return err // it shows in the answer
+		}
+		return errors.Join(err, s.event(machine.Wake{}))
+	case "spread": // half the width of the interval
+		var err error
+		s.spread, err = time.ParseDuration(args[0])
+		return err
+	case "late": // the next LeaseAllocated will come too late
+		s.late = true
+		return nil
+	case "returned":
+		return s.event(machine.Returned{})
+	case "panicked":
+		return s.event(machine.Panicked{})
+	case "stop":
+		return s.event(machine.Stop{})
+	case "giveup":
+		return s.event(machine.GiveUp{})
+	}
+	return fmt.Errorf("unknown command %q", command)
+}
+
+// answer lets the store answer the operation under way.
+func (s *script) answer(command string, args []string) error {
+	if s.op == nil {
+		return errors.New("nothing is under way")
+	}
+	switch command {
+	case "timeout": // not applied, but it may land
+		return s.event(s.reply(errTimeout, false, 0))
+	case "lost": // applied, but the reply was lost
+		return s.event(s.reply(errTimeout, true, 0))
+	case "duplicate": // applied, and the driver's own retry found it
+		return s.event(s.reply(store.ErrConflict, true, 0))
+	case "throttled":
+		after, err := time.ParseDuration(args[0])
+		return errors.Join(err, s.event(s.reply(&store.ThrottledError{RetryAfter: after, Err: errors.New("429")}, false, 0)))
+	case "error":
+		return s.event(s.reply(errors.New(strings.Join(args, " ")), false, 0))
+	case "stale": // without the newest record
+		return s.event(s.reply(nil, false, 1))
+	}
+	return s.event(s.reply(nil, false, 0))
+}
+
+// other puts somebody else's record into the ledger.
+func (s *script) other(args []string) error {
+	r := store.Record{
+		WorkerType: "mail", Seq: s.top() + 1, Kind: store.KindGrant, InstanceID: "w2",
+		Schedule: s.m.Schedule.String(), ReadAt: s.time().Truncate(time.Millisecond),
+	}
+	head := s.ledger[s.top()]
+	for _, arg := range args {
+		key, value, _ := strings.Cut(arg, "=")
+		var err error
+		switch key {
+		case "seq":
+			r.Seq, err = strconv.ParseInt(value, 10, 64)
+		case "kind":
+			r.Kind = store.Kind(value)
+			r.Claim, r.Token, r.Group = head.Claim, head.Token, head.Group
+			r.WindowStart, r.WindowEnd = head.WindowEnd, head.WindowEnd
+		case "holder":
+			r.InstanceID = value
+		case "group":
+			r.Group = value
+		case "schedule":
+			r.Schedule = strings.ReplaceAll(value, "_", " ")
+		case "defect":
+			r = store.Record{WorkerType: "mail", Seq: r.Seq, Defect: strings.ReplaceAll(value, "_", " ")}
+		case "token":
+			r.Token, err = strconv.ParseInt(value, 10, 64)
+		case "readat":
+			r.ReadAt, err = s.clock(value)
+		case "window":
+			start, end, _ := strings.Cut(value, "…")
+			var err2 error
+			r.WindowStart, err = s.clock(start)
+			r.WindowEnd, err2 = s.clock(end)
+			r.SlotStart, r.SlotEnd = r.WindowStart, r.WindowEnd
+			err = errors.Join(err, err2)
+		default:
+			err = fmt.Errorf("unknown field %q", key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if r.Defect == "" && r.Claim == "" {
+		r.Claim = fmt.Sprintf("%s-%d", r.InstanceID, r.Seq)
+	}
+	if r.Token == 0 && r.Defect == "" {
+		r.Token = max(r.WindowStart.UnixMilli(), head.Token+1)
+	}
+	return s.insert(r)
+}
+
+// clock reads a time of the first day, or of another with its date in front.
+func (s *script) clock(text string) (time.Time, error) {
+	if !strings.Contains(text, "T") {
+		text = eve.Format(time.DateOnly) + "T" + text
+	}
+	return time.Parse(time.RFC3339, text+"Z")
+}

@@ -1,0 +1,212 @@
+package machine_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
+)
+
+// eve is when the worlds begin: local reading 0 on the first clock.
+var eve = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+
+var errTimeout = errors.New("i/o timeout")
+
+// world is what a machine finds around it: a store with a clock and a ledger,
+// and user code.
+type world struct {
+	*watcher
+	local   time.Duration
+	clocks  []time.Time   // store time at the local reading 0, by epoch
+	spread  time.Duration // half the width of the interval
+	known   bool
+	sampled time.Duration
+	jumps   int
+	draw    [12]byte // the first bytes of each draw; the rest is a counter
+	draws   uint32
+
+	ledger map[int64]store.Record
+	op     machine.Action // under way
+	adrift []store.Record // appends that were not applied yet
+	log    []machine.Action
+	late   bool // right before the user's code it turns out to be too late
+}
+
+func newWorld(m machine.Machine) *world {
+	return &world{
+		watcher: newWatcher(m, machine.Start(0, 0)), clocks: []time.Time{eve}, spread: time.Millisecond,
+		ledger: map[int64]store.Record{},
+	}
+}
+
+// store is store time, by the newest clock.
+func (w *world) time() time.Time { return w.clocks[len(w.clocks)-1].Add(w.local) }
+
+// now is the interval for a reader that is settled up to an epoch.
+func (w *world) now(settled int) timeline.Interval {
+	if !w.known {
+		return timeline.Interval{}
+	}
+	i := timeline.Interval{Earliest: w.time(), Latest: w.time()}
+	for _, c := range w.clocks[min(settled, len(w.clocks)-1):] {
+		at := c.Add(w.local)
+		if at.Before(i.Earliest) {
+			i.Earliest = at
+		}
+		if at.After(i.Latest) {
+			i.Latest = at
+		}
+	}
+	i.Earliest, i.Latest = i.Earliest.Add(-w.spread), i.Latest.Add(w.spread)
+	return i
+}
+
+func (w *world) moment() machine.Moment {
+	m := machine.Moment{
+		Now: w.now(w.s.Settled), Local: w.local, Age: w.local - w.sampled,
+		Epoch: len(w.clocks) - 1, Jumps: w.jumps,
+	}
+	w.draws++
+	copy(m.Draw[:], w.draw[:])
+	binary.BigEndian.PutUint32(m.Draw[12:], w.draws)
+	return m
+}
+
+// turn lets another clock tell the time from here on.
+func (w *world) turn(by time.Duration, contradiction bool) {
+	w.clocks = append(w.clocks, w.clocks[len(w.clocks)-1].Add(by))
+	if contradiction {
+		w.jumps++
+	}
+}
+
+// event gives the machine an event, and what follows at once.
+func (w *world) event(e machine.Event) error {
+	for e != nil {
+		actions, err := w.step(w.moment(), e)
+		w.log = append(w.log, actions...)
+		e = nil
+		for _, a := range actions {
+			switch a.(type) {
+			case machine.Sample, machine.ReadHead, machine.ReadRecord, machine.Append, machine.Trim:
+				w.op = a
+			case machine.Allocate:
+				e = machine.Began{}
+				if w.late {
+					e, w.late = machine.Skipped{}, false
+				}
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wait lets time pass until the machine's next wait is over, and wakes it. It
+// reports false if there is nothing to wait for.
+func (w *world) wait() (bool, error) {
+	waits := w.m.Waits(w.s)
+	if len(waits) == 0 {
+		return false, nil
+	}
+	now, least := w.now(w.s.Settled), time.Duration(1<<62)
+	for _, v := range waits {
+		d := v.Local - w.local
+		if !v.Time.IsZero() {
+			d = v.Time.Sub(now.At(v.Edge))
+		}
+		least = min(least, d)
+	}
+	w.local += max(least, time.Millisecond)
+	return true, w.event(machine.Wake{})
+}
+
+// tail is the ledger without its newest records, newest first.
+func (w *world) tail(limit, without int) []store.Record {
+	seqs := slices.Sorted(maps.Keys(w.ledger))
+	slices.Reverse(seqs)
+	var records []store.Record
+	if stray, ok := w.ledger[0]; ok {
+		records = append(records, stray)
+		seqs, limit = seqs[:len(seqs)-1], limit+1
+	}
+	for _, seq := range seqs[min(without, len(seqs)):] {
+		if len(records) == limit {
+			break
+		}
+		records = append(records, w.ledger[seq])
+	}
+	return records
+}
+
+func (w *world) top() int64 {
+	return slices.Max(append(slices.Collect(maps.Keys(w.ledger)), 0))
+}
+
+// insert puts a record into the ledger unless its key is taken.
+func (w *world) insert(r store.Record) error {
+	if _, ok := w.ledger[r.Seq]; ok {
+		return fmt.Errorf("append: %w", store.ErrConflict)
+	}
+	w.ledger[r.Seq] = r
+	return nil
+}
+
+// reply does the operation under way and returns what came of it. An err
+// replaces the answer; done says whether an append or trim is applied all the
+// same. Stale leaves out that many of the newest records.
+func (w *world) reply(err error, done bool, stale int) machine.Event {
+	op := w.op
+	w.op = nil
+	switch a := op.(type) {
+	case machine.Sample:
+		if err == nil {
+			w.known, w.sampled = true, w.local
+		}
+		return machine.Sampled{Err: err}
+	case machine.ReadHead:
+		if err != nil {
+			return machine.HeadRead{Err: err}
+		}
+		return machine.HeadRead{Records: w.tail(a.Limit, stale)}
+	case machine.ReadRecord:
+		r, ok := w.ledger[a.Seq]
+		if err == nil && (!ok || stale > 0) {
+			err = fmt.Errorf("get: %w", store.ErrNotFound)
+		}
+		if err != nil {
+			r = store.Record{}
+		}
+		return machine.RecordRead{Seq: a.Seq, Record: r, Err: err}
+	case machine.Append:
+		switch {
+		case err == nil:
+			err = w.insert(a.Record)
+		case done:
+			_ = w.insert(a.Record) // the error is told all the same
+		case errors.Is(err, store.ErrConflict):
+			err = errTimeout // no conflict without a record
+		default:
+			w.adrift = append(w.adrift, a.Record)
+		}
+		return machine.Appended{Seq: a.Record.Seq, Err: err, Took: 2 * time.Millisecond}
+	case machine.Trim:
+		n := 0
+		for _, seq := range slices.Sorted(maps.Keys(w.ledger)) {
+			if err == nil && seq < a.Before && n < store.TrimBatch {
+				delete(w.ledger, seq)
+				n++
+			}
+		}
+		return machine.Trimmed{Count: n, Err: err}
+	}
+	return machine.Wake{}
+}
