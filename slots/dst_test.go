@@ -165,14 +165,12 @@ func TestCronWhenTheClocksChange(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			layout := "01-02 15:04:05 -0700"
 			var got []string
 			for slot := range slots.Upcoming(s, instant(t, c.from)) {
 				local := slot.Start.In(loc)
+				layout := "01-02 15:04:05 -0700"
 				if _, offset := local.Zone(); offset%60 != 0 {
 					layout = "01-02 15:04:05 -070000"
-				} else {
-					layout = "01-02 15:04:05 -0700"
 				}
 				if got = append(got, local.Format(layout)); len(got) == len(c.want) {
 					break

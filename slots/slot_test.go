@@ -57,7 +57,7 @@ func TestSlotIsHalfOpen(t *testing.T) {
 func TestMustPanicsWithTheError(t *testing.T) {
 	want := errors.New("no schedule")
 	defer func() {
-		if got := recover(); got != want {
+		if got, ok := recover().(error); !ok || !errors.Is(got, want) {
 			t.Errorf("Must panicked with %v, want %v", got, want)
 		}
 	}()

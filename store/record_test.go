@@ -145,11 +145,11 @@ func TestTruncated(t *testing.T) {
 	for name, got := range map[string]time.Time{
 		"SlotStart": r.SlotStart, "SlotEnd": r.SlotEnd, "WindowStart": r.WindowStart, "WindowEnd": r.WindowEnd, "FixedAt": r.FixedAt,
 	} {
-		if got != want { //nolint:revive // The value must be the very same, its zone included.
+		if got != want {
 			t.Errorf("Truncated().%s = %v, want %v", name, got, want)
 		}
 	}
-	if r.ReadAt != (time.Time{}) { //nolint:revive // As above.
+	if r.ReadAt != (time.Time{}) {
 		t.Errorf("Truncated().ReadAt = %v, want the zero time", r.ReadAt)
 	}
 	if again := r.Truncated(); again != r {

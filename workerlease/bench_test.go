@@ -55,7 +55,7 @@ func slotDelay(b *testing.B, ledger store.Ledger) {
 	b.ReportMetric(percentile(delays, 99), "p99-µs")
 	b.ReportMetric(percentile(uncertain, 50), "uncertainty-µs")
 	go func() {
-		for range late { //nolint:revive // A worker that is told to stop may be about to report.
+		for range late {
 		}
 	}()
 	if err := w.StopLeasing(context.Background()); err != nil {

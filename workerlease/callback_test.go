@@ -2,6 +2,7 @@ package workerlease_test
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"strings"
 	"testing"
@@ -30,7 +31,7 @@ func TestALeaseIsHeldUpToTheLastSafeMomentAlsoIfLeaseAllocatedReturnsEarly(t *te
 		}
 		at(11 * time.Minute)
 		equal(t, "slots", w.starts(), minutes(5, 10)...)
-		if u = w.turn(t, 0); u.expiries != 1 || u.cause != workerlease.ErrLeaseExpired {
+		if u = w.turn(t, 0); u.expiries != 1 || !errors.Is(u.cause, workerlease.ErrLeaseExpired) {
 			t.Errorf("%d expiries, cause %v; want one, %v", u.expiries, u.cause, workerlease.ErrLeaseExpired)
 		}
 	})
@@ -122,7 +123,7 @@ func TestAPanicInLeaseAllocatedEndsTheLease(t *testing.T) {
 		}})
 		at(8 * time.Minute)
 		u := w.turn(t, 0)
-		if u.cause != workerlease.ErrPanicked || u.why != workerlease.Panicked || u.expiries != 1 || u.expiredAt != u.allocated+time.Minute {
+		if !errors.Is(u.cause, workerlease.ErrPanicked) || u.why != workerlease.Panicked || u.expiries != 1 || u.expiredAt != u.allocated+time.Minute {
 			t.Errorf("turn = %+v, want the end at the panic", u)
 		}
 		if u.lease.Valid() || w.Status().Holding {

@@ -73,7 +73,8 @@ func ExampleRandom() {
 		}
 		return outcome
 	}
-	fmt.Println(run(1) == run(1), run(1) == run(2))
+	first, again, other := run(1), run(1), run(2)
+	fmt.Println(again == first, other == first)
 	// Output: true false
 }
 

@@ -32,9 +32,11 @@ func (b *broken) Append(ctx context.Context, r store.Record) error { return b.ap
 func (b *broken) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
 	return b.get(ctx, workerType, seq)
 }
+
 func (b *broken) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
 	return b.tail(ctx, workerType, limit)
 }
+
 func (b *broken) Trim(ctx context.Context, workerType string, before int64) (int, error) {
 	return b.trim(ctx, workerType, before)
 }

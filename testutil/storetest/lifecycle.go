@@ -213,8 +213,6 @@ var contextCases = []testCase{
 
 // wantEnded demands that every operation fails with the context's error, and
 // that the ledger works on afterwards.
-//
-//nolint:revive // The context is the thing tested.
 func wantEnded(t *testing.T, l store.Ledger, ctx context.Context, want error) {
 	t.Helper()
 	for _, op := range operations {
