@@ -1,0 +1,183 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// play is a demo that went well, for tests to spoil: six slots of 3 s from noon,
+// the second cut short.
+type play struct {
+	plan  demoPlan
+	lines []workLine
+	tail  []store.Record
+}
+
+func goodPlay() *play {
+	p := &play{plan: demoPlan{first: noon, interval: 3 * time.Second, slots: 6, kill: 1, back: 3}}
+	for i, holder := range []string{"north", "north", "east", "east", "north", "north"} {
+		begin, end := 20*time.Millisecond, 2940*time.Millisecond
+		if i == 1 {
+			end = 1500 * time.Millisecond
+		}
+		p.add(holder, i, begin, end, i != 1)
+	}
+	return p
+}
+
+// add adds a work from begin to end after the start of slot i, and its grant.
+func (p *play) add(holder string, i int, begin, end time.Duration, finished bool) {
+	slot := p.plan.start(i)
+	token := slot.UnixMilli()
+	pid := 100 + len(p.tail)
+	at := slot.Sub(noon)
+	line := workLine{Event: lineBegin, Worker: holder, PID: pid, Token: token, Slot: slot, Boot: at + begin}
+	p.lines = append(p.lines, line)
+	line.Event, line.Boot = lineBeat, at+end
+	if finished {
+		line.Event = lineEnd
+	}
+	p.lines = append(p.lines, line)
+	p.tail = append([]store.Record{{
+		WorkerType: demoType, Seq: int64(len(p.tail) + 1), Kind: store.KindGrant, InstanceID: holder, Claim: fmt.Sprint("claim", i), Token: token,
+		SlotStart: slot, SlotEnd: slot.Add(p.plan.interval), WindowStart: slot, WindowEnd: slot.Add(p.plan.interval), Schedule: "every 3s",
+	}}, p.tail...)
+}
+
+func (p *play) judge() verdict { return judge(p.plan, p.lines, p.tail, noon) }
+
+func TestAGoodPlayIsJudgedGood(t *testing.T) {
+	v := goodPlay().judge()
+	if len(v.wrong) != 0 {
+		t.Errorf("judge() = %v, want nothing wrong", v.wrong)
+	}
+	wantGaps := []time.Duration{80 * time.Millisecond, 80 * time.Millisecond, 80 * time.Millisecond, 80 * time.Millisecond}
+	if !slices.Equal(v.gaps, wantGaps) || v.median() != 80*time.Millisecond {
+		t.Errorf("judge() = gaps %v, median %v, want %v: not that behind the slot that was cut short", v.gaps, v.median(), wantGaps)
+	}
+	if diff := cmp.Diff(map[string]int{"north": 4, "east": 2}, v.holders); diff != "" {
+		t.Errorf("judge() = holders (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"12:00:03.000Z, north after 1.48s"}, v.cut); diff != "" {
+		t.Errorf("judge() = cut short (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhateverIsWrongIsFound(t *testing.T) {
+	for name, test := range map[string]struct {
+		spoil func(p *play)
+		want  []string
+	}{
+		"two at once": {
+			spoil: func(p *play) { p.lines[5].Boot += 200 * time.Millisecond }, // end of slot 2
+			want: []string{
+				`1 times two worked at once: ["east (token 1772452806000) and east (token 1772452809000)"]`,
+				"ledger: east worked from 12:00:06.020Z to 12:00:09.140Z, outside its window from 12:00:06.000Z to 12:00:09.000Z",
+			},
+		},
+		"one within another": {
+			spoil: func(p *play) {
+				p.lines = append(p.lines,
+					workLine{Event: lineBegin, Worker: "south", PID: 7, Token: 9, Slot: p.plan.start(4), Boot: 13 * time.Second},
+					workLine{Event: lineEnd, Worker: "south", PID: 7, Token: 9, Slot: p.plan.start(4), Boot: 14 * time.Second})
+			},
+			want: []string{
+				`1 times two worked at once: ["north (token 1772452812000) and south (token 9)"]`,
+				"ledger: south worked with token 9, which it was not granted",
+			},
+		},
+		"work without a grant": {
+			spoil: func(p *play) { p.tail[0].InstanceID = "east" },
+			want:  []string{"ledger: north worked with token 1772452815000, which it was not granted"},
+		},
+		"a missed slot": {
+			spoil: func(p *play) { p.lines = slices.Delete(p.lines, 4, 6) },
+			want:  []string{`1 slots were missed: ["12:00:06.000Z"]`},
+		},
+		"nothing cut short": {
+			spoil: func(p *play) { p.lines[3].Boot += 1400 * time.Millisecond },
+			want:  []string{"0 slots were cut short, want 1: []", "the killed worker did not get the lease back"},
+		},
+		"the leader never came back": {
+			spoil: func(p *play) {
+				for i := 8; i < len(p.lines); i++ {
+					p.lines[i].Worker = "east"
+				}
+				p.tail[0].InstanceID, p.tail[1].InstanceID = "east", "east"
+			},
+			want: []string{"the killed worker did not get the lease back"},
+		},
+		"tokens that don't grow": {
+			spoil: func(p *play) { p.tail[0].Token, p.lines = 1, p.lines[:10] },
+			want:  []string{`1 slots were missed: ["12:00:15.000Z"]`, "ledger: record 6: token 1 is not higher than 1772452812000"},
+		},
+		"windows that overlap": {
+			spoil: func(p *play) { p.tail[1].WindowEnd = p.tail[1].WindowEnd.Add(time.Millisecond) },
+			want:  []string{"ledger: record 6: window from 2026-03-02T12:00:15.000Z overlaps one to 2026-03-02T12:00:15.001Z"},
+		},
+		"a record that is gone": {
+			spoil: func(p *play) { p.tail[0].Seq = 7 },
+			want:  []string{"ledger: record 7: comes after 5"},
+		},
+		"a record that can't be obeyed": {
+			spoil: func(p *play) { p.tail = append([]store.Record{{Seq: 7, Defect: "no token"}}, p.tail...) },
+			want:  []string{"ledger: record 7: invalid record: no token"},
+		},
+		"a reset": {
+			spoil: func(p *play) { p.tail[0].Kind, p.lines = store.KindReset, p.lines[:10] },
+			want:  []string{`1 slots were missed: ["12:00:15.000Z"]`, "ledger: record 6: is a reset, which nobody here had a reason to write"},
+		},
+		"a release of somebody else's": {
+			spoil: func(p *play) {
+				p.tail = append([]store.Record{releaseOf(p.tail[1], 7, p.tail[0].WindowEnd)}, p.tail...)
+			},
+			want: []string{"ledger: record 7: releases a tenure that isn't the newest"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := goodPlay()
+			test.spoil(p)
+			var got []string
+			for _, err := range p.judge().wrong {
+				got = append(got, strings.TrimPrefix(err.Error(), "demo: "))
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("judge() (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAReleasedWindowMayBeTakenByAnother(t *testing.T) {
+	first := grant(1, 0, "a")
+	second := grant(3, 0, "b")
+	second.Token++
+	second.WindowStart = noon.Add(time.Minute)
+	if got := checkLedger([]store.Record{first, releaseOf(first, 2, noon.Add(time.Minute)), second}); len(got) != 0 {
+		t.Errorf("checkLedger() = %q, want nothing wrong", got)
+	}
+}
+
+func TestThePlanCountsFromABoundaryWhoseClaimsAreNotOpen(t *testing.T) {
+	f := demoFlags{slots: 9, interval: 3 * time.Second}
+	for after, want := range map[time.Duration]time.Duration{
+		0: 3 * time.Second, 2 * time.Second: 3 * time.Second, 2200 * time.Millisecond: 6 * time.Second, 2999 * time.Millisecond: 6 * time.Second,
+	} {
+		if got := newPlan(f, noon.Add(after)).first; !got.Equal(noon.Add(want)) {
+			t.Errorf("newPlan(%v after noon).first = %v, want %v after noon", after, got, want)
+		}
+	}
+	for n := 6; n <= 1000; n++ {
+		p := newPlan(demoFlags{slots: n, interval: 3 * time.Second}, noon)
+		if p.kill < 1 || p.back < p.kill+2 || p.back > n-2 {
+			t.Errorf("newPlan(%d slots) kills in %d and returns in %d", n, p.kill, p.back)
+		}
+	}
+}

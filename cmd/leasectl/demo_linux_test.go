@@ -1,0 +1,104 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestDemo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 20 s")
+	}
+	p := start(t, "demo", "--slots", "6", "--interval", "2s")
+	if code := p.wait(); code != exitOK {
+		t.Errorf("leasectl demo = %d, want 0", code)
+	}
+	out := p.output()
+	for _, want := range []string{
+		`SLOT  START \(UTC\) +HOLDER  PRIORITY  TOKEN +GAP\n`,
+		`(?s)killed (north|east|south) \(SIGKILL.*took over at the next boundary.*started .* again.*is back, by priority`,
+		`✓  slots +6 `, `✓  cut short +1 `, `✓  missed +0\n`, `✓  overlaps +0 `, `boundaries +4  median \d`, `✓  records +\d+  tokens`, "All as it should be",
+	} {
+		if !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("leasectl demo: nothing matches %q", want)
+		}
+	}
+	if strings.Contains(out, "\x1b") {
+		t.Error("leasectl demo writes colours to a pipe")
+	}
+	wantNothingLeft(t, p)
+}
+
+// wantNothingLeft checks that neither processes nor files of a demo are left.
+func wantNothingLeft(t *testing.T, p *process) {
+	t.Helper()
+	p.gone()
+	dir := regexp.MustCompile(`(/\S+/leasectl-demo-\d+)/leases\.db`).FindStringSubmatch(p.output())
+	if dir == nil {
+		t.Fatal("the demo doesn't say where its ledger is")
+	}
+	if _, err := os.Stat(dir[1]); !os.IsNotExist(err) {
+		t.Errorf("%s is left: %v", dir[1], err)
+	}
+}
+
+func TestAnInterruptedDemoLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	for _, moment := range []string{"slotlease demo", "All three are ready", "   1  "} {
+		p := start(t, "demo", "--interval", "1s")
+		p.await(moment)
+		p.signal(syscall.SIGINT)
+		if code := p.wait(); code != exitInterrupted {
+			t.Errorf("leasectl demo, interrupted after %q = %d, want %d", moment, code, exitInterrupted)
+		}
+		if !strings.HasSuffix(p.output(), "leasectl: demo: interrupted; everything is stopped\n") {
+			t.Errorf("leasectl demo, interrupted after %q: %s", moment, p.output())
+		}
+		wantNothingLeft(t, p)
+	}
+}
+
+func TestADemoThatNobodyReadsLeavesNothingBehind(t *testing.T) {
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	p := start(t, "demo", "--interval", "1s")
+	p.await("All three are ready")
+	p.unread()
+	if code := p.wait(); code != exitInterrupted {
+		t.Errorf("leasectl demo that nobody reads = %d, want %d", code, exitInterrupted)
+	}
+	p.gone()
+	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestADemoThatIsKilledLeavesNoProcesses(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	p := start(t, "demo", "--interval", "1s")
+	p.await("   1  ")
+	p.signal(syscall.SIGKILL)
+	p.wait()
+	p.gone()
+}
+
+func TestAKeptDemoCanBeInspected(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 10 s")
+	}
+	t.Setenv("TMPDIR", t.TempDir())
+	p := start(t, "demo", "--slots", "6", "--interval", "1s", "--keep")
+	p.wait()
+	kept := regexp.MustCompile(`Kept: (\S+)\n`).FindStringSubmatch(p.output())
+	if kept == nil {
+		t.Fatal("the demo doesn't say what it kept")
+	}
+	got := leasectl(t, nil, "inspect", "slots", "--store", "sqlite:"+filepath.Join(kept[1], "leases.db"))
+	if got.code != exitOK || !strings.Contains(got.stdout, "north") {
+		t.Errorf("leasectl inspect slots = %+v", got)
+	}
+}

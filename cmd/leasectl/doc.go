@@ -1,0 +1,32 @@
+// Command leasectl runs commands under time-slotted worker leases, looks at
+// their ledgers, and shows how it all works.
+//
+//	leasectl demo                  three workers, a crash and a return, in 35 s
+//	leasectl init                  create what a store needs
+//	leasectl inspect slots         who held, holds and will hold each slot
+//	leasectl run … -- COMMAND      run a command in each slot that is held
+//	leasectl version
+//
+// The store is named by --store or by the environment variable LEASECTL_STORE:
+//
+//	sqlite:PATH
+//	mongodb://USER:PASSWORD@HOST/DATABASE?collection=NAME
+//	mongodb+srv://…
+//
+// A URI with a password belongs in the environment: the arguments of a process
+// can be read by everybody on the machine. leasectl never shows a password, and
+// takes LEASECTL_STORE out of the environment of the commands that it runs.
+//
+// # Exit codes
+//
+//	0    success; for run: stopped cleanly
+//	1    another failure
+//	2    usage: a bad option or argument, or something not supported
+//	3    the store can't be reached, or an operation on it failed
+//	4    the store is refused: not a ledger, or it can't keep a ledger's promises
+//	5    access denied
+//	6    the ledger is not initialised
+//	7    the command can't be run
+//	8    the demo found something that is not as it should be
+//	130  interrupted
+package main

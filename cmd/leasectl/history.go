@@ -1,0 +1,204 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+)
+
+// state is what a row of a history says of its slot. A record of a kind that
+// this version doesn't know has its kind as state.
+type state string
+
+// The states.
+const (
+	upcoming state = "upcoming" // claimed, not begun
+	held     state = "held"     // the lease is in force
+	expired  state = "expired"  // the lease ran to the end of its window
+	released state = "released" // the holder gave the rest back
+	missed   state = "missed"   // the slot passed, and nobody had claimed it
+	free     state = "free"     // the slot has begun, and nobody has claimed it
+	poison   state = "poison"   // the record can't be obeyed
+)
+
+// entry is a row of a history: what one record says of a slot, or that there is
+// none.
+type entry struct {
+	Slot  slots.Slot
+	State state
+	// Record is the zero Record for slots that nobody claimed.
+	Record store.Record
+	// Claimed is how long after the start of the slot its claim was fixed:
+	// negative before it. Known says whether that is recorded.
+	Claimed time.Duration
+	Known   bool
+	// Released is when the rest of the lease was given back.
+	Released time.Time
+	// Slots is how many slots a row of missed ones stands for; 0 if it is one.
+	Slots int
+	// Note is what else there is to say.
+	Note string
+}
+
+const (
+	// missedRows is how many missed slots in a row are shown one by one.
+	missedRows = 3
+	// missedCount bounds the counting of missed slots.
+	missedCount = 10_000
+	// ahead, like the bounds below, is as workers judge a record.
+	ahead   = time.Hour
+	longest = 366 * 24 * time.Hour
+)
+
+// history reads the newest records of a ledger, newest first, at a store time,
+// and returns at most last rows, the oldest slot first. It reads nothing but its
+// arguments. Slots that nobody claimed are told by the schedules in the records.
+func history(tail []store.Record, now time.Time, last int) []entry {
+	var rows []entry
+	var newest store.Record // the newest grant so far
+	for _, r := range slices.Backward(tail) {
+		if why := unfit(r, now); why != "" {
+			rows = append(rows, entry{Slot: slots.Slot{Start: r.SlotStart, End: r.SlotEnd}, State: poison, Record: r, Note: why})
+			continue
+		}
+		switch r.Kind {
+		case store.KindGrant:
+			rows = append(rows, gap(newest, r, r.SlotStart)...)
+			rows = append(rows, granted(r, now))
+			newest = r
+		case store.KindRelease:
+			release(rows, r)
+		default:
+			rows = append(rows, entry{Slot: slots.Slot{Start: r.SlotStart, End: r.SlotEnd}, State: state(r.Kind), Record: r, Note: r.Metadata})
+		}
+	}
+	if newest.Seq != 0 {
+		rows = append(rows, gap(newest, newest, now)...)
+		rows = append(rows, current(newest, now)...)
+	}
+	return rows[max(0, len(rows)-last):]
+}
+
+// granted is the row of a grant.
+func granted(r store.Record, now time.Time) entry {
+	e := entry{Slot: slots.Slot{Start: r.SlotStart, End: r.SlotEnd}, State: expired, Record: r}
+	if e.Slot.Start.IsZero() || !e.Slot.Start.Before(e.Slot.End) {
+		e.Slot = slots.Slot{Start: r.WindowStart, End: r.WindowEnd}
+	}
+	switch {
+	case now.Before(r.WindowStart):
+		e.State = upcoming
+	case now.Before(r.WindowEnd):
+		e.State = held
+	}
+	if !r.FixedAt.IsZero() {
+		e.Claimed, e.Known = r.FixedAt.Sub(e.Slot.Start), true
+	}
+	if late := r.WindowStart.Sub(e.Slot.Start); late > 0 {
+		e.Note = "from " + relative(late)
+	}
+	return e
+}
+
+// release marks the row of the tenure that a record released.
+func release(rows []entry, r store.Record) {
+	for i, e := range slices.Backward(rows) {
+		if e.Record.Kind != store.KindGrant || e.State == poison {
+			continue
+		}
+		if e.Record.Claim == r.Claim && r.WindowStart.Before(e.Record.WindowEnd) {
+			rows[i].State, rows[i].Released = released, r.WindowStart
+			rows[i].Note = "at " + relative(r.WindowStart.Sub(e.Slot.Start))
+			if !r.WindowStart.After(e.Record.WindowStart.Add(time.Millisecond)) {
+				rows[i].Note = "before it began"
+			}
+		}
+		return
+	}
+}
+
+// gap is the rows of the slots between a grant and the time until, by the
+// schedule of another, that nobody claimed.
+func gap(before, by store.Record, until time.Time) []entry {
+	if before.Seq == 0 {
+		return nil
+	}
+	schedule, err := slots.Parse(by.Schedule)
+	if err != nil {
+		return nil
+	}
+	slot := schedule.At(before.WindowEnd)
+	if slot.Start.Before(before.WindowEnd) {
+		slot = schedule.Next(before.WindowEnd)
+	}
+	var rows []entry
+	for n := 0; !slot.IsZero() && !slot.End.After(until); n++ {
+		if n == missedCount {
+			rows[len(rows)-1].Note = fmt.Sprintf("and more: only %d were counted", missedCount)
+			break
+		}
+		if n < missedRows {
+			rows = append(rows, entry{Slot: slot, State: missed})
+		} else {
+			rows[0].Slot.End, rows[0].Slots = slot.End, n+1
+			rows = rows[:1]
+		}
+		slot = schedule.Next(slot.Start)
+	}
+	if len(rows) == 1 && rows[0].Slots > 0 {
+		rows[0].Note = strings.TrimPrefix(fmt.Sprintf("%s; %d slots", rows[0].Note, rows[0].Slots), "; ")
+	}
+	return rows
+}
+
+// current is the row of the slot that is under way, if nobody has claimed it.
+func current(newest store.Record, now time.Time) []entry {
+	schedule, err := slots.Parse(newest.Schedule)
+	if err != nil || now.Before(newest.WindowEnd) {
+		return nil
+	}
+	slot := schedule.At(now)
+	if slot.IsZero() || slot.Start.Before(newest.WindowEnd) {
+		return nil
+	}
+	return []entry{{Slot: slot, State: free}}
+}
+
+// unfit says why a record can't be obeyed, or nothing.
+func unfit(r store.Record, now time.Time) string {
+	if r.Seq == 0 {
+		return cmp.Or(r.Defect, "no key")
+	}
+	if err := r.Check(); err != nil {
+		return strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), store.ErrInvalid.Error()+": ")
+	}
+	switch length := r.WindowEnd.Sub(r.WindowStart); {
+	case r.WindowStart.After(now.Add(ahead)):
+		return "window starts at " + store.Format(r.WindowStart) + ", more than 1h ahead of store time"
+	case length > longest:
+		return fmt.Sprintf("window is %v long, more than 366 days", length)
+	case r.Token > now.Add(ahead).UnixMilli():
+		return fmt.Sprintf("token %d is more than 1h ahead of store time", r.Token)
+	}
+	return ""
+}
+
+// relative is a time relative to a boundary, with its sign.
+func relative(d time.Duration) string {
+	sign := "+"
+	if d < 0 {
+		sign, d = "-", -d
+	}
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%s%dms", sign, d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%s%.1fs", sign, d.Truncate(100*time.Millisecond).Seconds())
+	}
+	return sign + d.Truncate(time.Second).String()
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+)
+
+// rowText is what matters of a row.
+func rowText(e entry) string {
+	end := ""
+	if e.Slots > 0 {
+		end = "…" + e.Slot.End.Format("15:04")
+	}
+	text := fmt.Sprintf("%s%s %s %s", e.Slot.Start.Format("15:04"), end, e.State, e.Record.InstanceID)
+	if e.Known {
+		text += " " + relative(e.Claimed)
+	}
+	if !e.Released.IsZero() {
+		text += " released " + e.Released.Format("15:04:05")
+	}
+	if e.Note != "" {
+		text += " (" + e.Note + ")"
+	}
+	return strings.Join(strings.Fields(text), " ")
+}
+
+func TestHistory(t *testing.T) {
+	minutes := func(m float64) time.Time { return noon.Add(time.Duration(m * float64(time.Minute))) }
+	changed := func(r store.Record, f func(*store.Record)) store.Record { f(&r); return r }
+	a, b, c := grant(1, 0, "a"), grant(2, 1, "b"), grant(3, 2, "c")
+	for name, test := range map[string]struct {
+		records []store.Record // oldest first
+		now     time.Time
+		last    int
+		want    []string
+	}{
+		"an empty ledger": {now: noon},
+		"expired, held, upcoming": {
+			records: []store.Record{a, b, c}, now: minutes(9.9),
+			want: []string{"12:00 expired a -9.2s", "12:05 held b -9.2s", "12:10 upcoming c -9.2s"},
+		},
+		"a boundary belongs to the slot that starts": {
+			records: []store.Record{a, b}, now: minutes(5),
+			want: []string{"12:00 expired a -9.2s", "12:05 held b -9.2s"},
+		},
+		"only the last": {
+			records: []store.Record{a, b, c}, now: minutes(9.9), last: 2,
+			want: []string{"12:05 held b -9.2s", "12:10 upcoming c -9.2s"},
+		},
+		"released in its middle, and idle then": {
+			records: []store.Record{a, releaseOf(a, 2, minutes(2))}, now: minutes(3),
+			want: []string{"12:00 released a -9.2s released 12:02:00 (at +2m0s)"},
+		},
+		"released before it began": {
+			records: []store.Record{a, b, releaseOf(b, 3, b.WindowStart.Add(time.Millisecond))}, now: minutes(4.9),
+			want: []string{"12:00 held a -9.2s", "12:05 released b -9.2s released 12:05:00 (before it began)"},
+		},
+		"the rest of a released slot taken by another": {
+			records: []store.Record{a, releaseOf(a, 2, minutes(2)), changed(grant(3, 0, "z"), func(r *store.Record) {
+				r.WindowStart, r.FixedAt, r.Token = minutes(2.5), minutes(2.5), r.Token+1
+			})},
+			now:  minutes(3),
+			want: []string{"12:00 released a -9.2s released 12:02:00 (at +2m0s)", "12:00 held z +2m30s (from +2m30s)"},
+		},
+		"a release of something else changes nothing": {
+			records: []store.Record{a, b, releaseOf(a, 3, minutes(6))}, now: minutes(6),
+			want: []string{"12:00 expired a -9.2s", "12:05 held b -9.2s"},
+		},
+		"missed slots between two": {
+			records: []store.Record{a, grant(2, 3, "b")}, now: minutes(16),
+			want: []string{"12:00 expired a -9.2s", "12:05 missed", "12:10 missed", "12:15 held b -9.2s"},
+		},
+		"many missed slots are one row": {
+			records: []store.Record{a, grant(2, 5, "b")}, now: minutes(26),
+			want: []string{"12:00 expired a -9.2s", "12:05…12:25 missed (4 slots)", "12:25 held b -9.2s"},
+		},
+		"missed up to now, and a slot that is still free": {
+			records: []store.Record{a}, now: minutes(16),
+			want: []string{"12:00 expired a -9.2s", "12:05 missed", "12:10 missed", "12:15 free"},
+		},
+		"missed by the schedule of the later record": {
+			records: []store.Record{a, changed(grant(2, 4, "b"), func(r *store.Record) { r.Schedule = "every 10m" })}, now: minutes(21),
+			want: []string{"12:00 expired a -9.2s", "12:10 missed", "12:20 held b -9.2s"},
+		},
+		"cron": {
+			records: []store.Record{changed(a, func(r *store.Record) { r.Schedule = "cron */5 * * * *" })}, now: minutes(11),
+			want: []string{"12:00 expired a -9.2s", "12:05 missed", "12:10 free"},
+		},
+		"a schedule that this version can't read tells of no gaps": {
+			records: []store.Record{changed(a, func(r *store.Record) { r.Schedule = "moon full" })}, now: minutes(60),
+			want: []string{"12:00 expired a -9.2s"},
+		},
+		"a year of gaps is counted up to a bound": {
+			records: []store.Record{a}, now: noon.AddDate(1, 0, 0),
+			want: []string{"12:00 expired a -9.2s", "12:05…05:25 missed (and more: only 10000 were counted; 10000 slots)", "12:00 free"},
+		},
+		"a kind that this version doesn't know": {
+			records: []store.Record{a, changed(a, func(r *store.Record) { r.Seq, r.Kind, r.WindowStart, r.Metadata = 2, "done", r.WindowEnd, "42 rows" })}, now: minutes(1),
+			want: []string{"12:00 held a -9.2s", "12:00 done a (42 rows)"},
+		},
+		"a reset": {
+			records: []store.Record{changed(a, func(r *store.Record) {
+				r.Kind, r.WindowEnd, r.Metadata = store.KindReset, r.WindowStart, "supersedes seq 0"
+			}), b}, now: minutes(6),
+			want: []string{"12:00 reset a (supersedes seq 0)", "12:05 held b -9.2s"},
+		},
+		"poison of all sorts": {
+			records: []store.Record{
+				{WorkerType: "export", Seq: 1, Defect: "no token"},
+				changed(b, func(r *store.Record) { r.Token = 0 }),
+				changed(c, func(r *store.Record) { r.WindowEnd = r.WindowStart.AddDate(2, 0, 0) }),
+				changed(grant(4, 3, "d"), func(r *store.Record) {
+					r.WindowStart, r.WindowEnd = noon.AddDate(73, 0, 0), noon.AddDate(73, 0, 1)
+				}),
+				changed(grant(5, 4, "e"), func(r *store.Record) { r.Token = noon.AddDate(1, 0, 0).UnixMilli() }),
+				grant(6, 5, "f"),
+				{WorkerType: "export", Defect: "seq -1 can't be followed"},
+			},
+			now: minutes(26),
+			want: []string{
+				"00:00 poison (no token)", "12:05 poison b (token 0: must be positive)",
+				"12:10 poison c (window is 17544h0m0s long, more than 366 days)",
+				"12:15 poison d (window starts at 2099-03-02T12:00:00.000Z, more than 1h ahead of store time)",
+				"12:20 poison e (token 1803988800000 is more than 1h ahead of store time)",
+				"12:25 held f -9.2s", "00:00 poison (seq -1 can't be followed)",
+			},
+		},
+		"a grant without its slot is shown by its window": {
+			records: []store.Record{changed(a, func(r *store.Record) { r.SlotStart, r.SlotEnd, r.FixedAt = time.Time{}, time.Time{}, time.Time{} })}, now: minutes(1),
+			want: []string{"12:00 held a"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tail := slices.Clone(test.records)
+			slices.Reverse(tail)
+			last := test.last
+			if last == 0 {
+				last = 100
+			}
+			var got []string
+			for _, e := range history(tail, test.now, last) {
+				got = append(got, rowText(e))
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("history() (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func FuzzHistoryNeverPanicsAndNeverShowsMoreThanAsked(f *testing.F) {
+	f.Add(int64(1), int64(0), int64(300_000), int64(1), "grant", "every 5m", int64(60_000))
+	f.Add(int64(7), int64(-1), int64(1<<60), int64(-5), "release", "cron 0 2 29 2 *", int64(1<<41))
+	f.Add(int64(0), int64(0), int64(0), int64(0), "", "", int64(0))
+	f.Fuzz(func(t *testing.T, seq, start, end, token int64, kind, schedule string, now int64) {
+		r := store.Record{
+			WorkerType: "t", Seq: seq, Kind: store.Kind(kind), InstanceID: "i", Claim: "c", Token: token, Schedule: schedule,
+			WindowStart: store.FromMillis(start), WindowEnd: store.FromMillis(end), SlotStart: store.FromMillis(start), SlotEnd: store.FromMillis(end),
+		}
+		next := r
+		next.Seq, next.Token = seq+1, token+1
+		rows := history([]store.Record{next, r}, store.FromMillis(now), 5)
+		if len(rows) > 5 {
+			t.Errorf("history() = %d rows, want at most 5", len(rows))
+		}
+		for _, e := range rows {
+			if e.State == missed && (e.Slot == slots.Slot{} || e.Slot.End.After(store.FromMillis(max(now, start)))) {
+				t.Errorf("history() = missed %v at %v", e.Slot, store.FromMillis(now))
+			}
+			e.cells()
+		}
+	})
+}
+
+func TestRelativeTimes(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "+0ms", -743 * time.Millisecond: "-743ms", -9234 * time.Millisecond: "-9.2s", 59999 * time.Millisecond: "+59.9s",
+		-72 * time.Second: "-1m12s", 26 * time.Hour: "+26h0m0s",
+	} {
+		if got := relative(d); got != want {
+			t.Errorf("relative(%v) = %q, want %q", d, got, want)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// defaultTimeout bounds what one command asks of a store.
+const defaultTimeout = 10 * time.Second
+
+func (a *app) initCommand() *cobra.Command {
+	timeout := defaultTimeout
+	c := &cobra.Command{
+		Use:   "init",
+		Short: "Create what the store needs; safe to repeat",
+		Long: `Create what the store needs: the file and its tables (sqlite), or the collection
+(mongodb). What is there is left as it is, so it may be repeated at will.`,
+		Example: "  leasectl init --store sqlite:leases.db",
+		Args:    noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			t := a.target(c)
+			if err := a.usage(c); err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(c.Context(), timeout)
+			defer cancel()
+			return storeFailed(t, a.init(ctx, t))
+		},
+	}
+	option(a, c.Flags(), &timeout, "timeout", "duration", "how long to wait for the store (default 10s)", duration(time.Millisecond, time.Hour))
+	return c
+}
+
+// init looks what is there, and creates what isn't.
+func (a *app) init(ctx context.Context, t target) (err error) {
+	before, err := t.open(ctx, true)
+	missing := errors.Is(err, store.ErrMissing)
+	if err != nil && !missing {
+		return err
+	}
+	var types []string
+	if before != nil {
+		types, err = before.WorkerTypes(ctx)
+		err = errors.Join(err, before.Close(ctx))
+		if err != nil {
+			return err
+		}
+	}
+	ledger, err := t.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ledger.Close(context.WithoutCancel(ctx))) }()
+	if err := ledger.Init(ctx); err != nil {
+		return err
+	}
+	switch {
+	case missing:
+		a.printf("created the ledger %s\n", t.shown)
+	case len(types) > 0:
+		a.printf("the ledger %s was there already, with the worker types %s\n", t.shown, printable(strings.Join(types, ", ")))
+	case t.scheme == "sqlite":
+		a.printf("the ledger %s was there already, without records\n", t.shown)
+	default:
+		a.printf("the ledger %s is ready, without records\n", t.shown)
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+func (a *app) inspectCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "inspect",
+		Short: "Look at ledgers; nothing is ever written",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return a.unknown(c, args[0])
+			}
+			return c.Help()
+		},
+	}
+	c.AddCommand(a.inspectSlotsCommand())
+	return c
+}
+
+const inspectSlotsHelp = `Show who held, holds and will hold the newest slots of a worker type.
+
+CLAIMED is when the slot was claimed, relative to its start. The states:
+
+  upcoming  claimed, not begun
+  held      the lease is in force
+  expired   the lease ran to the end of its window
+  released  the holder gave the rest of it back
+  missed    the slot passed, and nobody had claimed it
+  free      the slot has begun, and nobody has claimed it
+  poison    the record can't be obeyed, for the reason that is shown
+
+A record of a kind that this version doesn't know is shown with its kind. All
+times are store time, in UTC.
+
+With --output json it prints one object, with --watch one per line whenever
+something changed:
+
+  storeTime    time of the store's clock
+  store        the store, without secrets
+  workerType
+  slots        a list, the oldest first, of
+    slotStart, slotEnd      left out if the record doesn't tell
+    state                   see above
+    seq, kind               of the record; left out if there is none
+    instanceId, group       of the holder
+    priority, token
+    claimedMs               when it was claimed, in ms after slotStart
+    windowStart, windowEnd  what the record grants
+    releasedAt              when the rest was given back
+    missedSlots             how many slots the row stands for, if several
+    note                    for people
+
+Times are RFC 3339 in UTC with milliseconds.`
+
+// inspectFlags are the options of inspect slots.
+type inspectFlags struct {
+	workerType string
+	last       int
+	output     string
+	watch      bool
+	interval   time.Duration
+	timeout    time.Duration
+}
+
+func (a *app) inspectSlotsCommand() *cobra.Command {
+	f := inspectFlags{last: 10, output: "table", interval: time.Second, timeout: defaultTimeout}
+	c := &cobra.Command{
+		Use:     "slots [--worker-type TYPE]",
+		Short:   "Show who held, holds and will hold the newest slots",
+		Long:    inspectSlotsHelp,
+		Example: "  leasectl inspect slots --worker-type invoice-export --last 20 --watch",
+		Args:    noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			t := a.target(c)
+			if c.Flags().Changed("interval") && !f.watch {
+				a.bad("--interval %v: goes with --watch only", f.interval)
+			}
+			if err := a.usage(c); err != nil {
+				return err
+			}
+			return a.inspectSlots(c.Context(), t, f)
+		},
+	}
+	flags := c.Flags()
+	option(a, flags, &f.workerType, "worker-type", "TYPE", "worker type (default: the only one in the ledger)", workerType)
+	option(a, flags, &f.last, "last", "N", "how many slots to show (default 10)", number(1, 1000, ""))
+	option(a, flags, &f.output, "output", "table|json", "how to show them (default table)", oneOf("table", "json"))
+	flags.BoolVar(&f.watch, "watch", false, "show them again and again, until Ctrl-C")
+	option(a, flags, &f.interval, "interval", "DURATION", "how often to look, with --watch (default 1s)", duration(100*time.Millisecond, time.Hour))
+	option(a, flags, &f.timeout, "timeout", "DURATION", "how long to wait for the store (default 10s)", duration(time.Millisecond, time.Hour))
+	return c
+}
+
+func (a *app) inspectSlots(ctx context.Context, t target, f inspectFlags) (err error) {
+	opening, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	ledger, err := t.open(opening, true)
+	if err != nil {
+		return storeFailed(t, err)
+	}
+	defer func() { err = errors.Join(err, storeFailed(t, closeLedger(ctx, ledger))) }()
+	return a.showSlots(ctx, t, ledger, f)
+}
+
+// showSlots shows the slots of a ledger, once or again and again.
+func (a *app) showSlots(ctx context.Context, t target, ledger store.Ledger, f inspectFlags) error {
+	look := func() (snapshot, error) {
+		limited, cancel := context.WithTimeout(ctx, f.timeout)
+		defer cancel()
+		if f.workerType == "" {
+			var err error
+			if f.workerType, err = onlyType(limited, t, ledger); err != nil {
+				return snapshot{}, err
+			}
+		}
+		s, err := takeSnapshot(limited, t, ledger, f)
+		return s, storeFailed(t, err)
+	}
+	if f.watch {
+		return a.watch(ctx, f, look)
+	}
+	s, err := look()
+	if err != nil {
+		return err
+	}
+	if f.output == "json" {
+		return s.writeJSON(a.stdout, true)
+	}
+	a.showTable(s)
+	return nil
+}
+
+// onlyType is the worker type of a ledger that has just one, or "" if it has none.
+func onlyType(ctx context.Context, t target, l store.Ledger) (string, error) {
+	types, err := l.WorkerTypes(ctx)
+	if err != nil {
+		return "", storeFailed(t, err)
+	}
+	if len(types) < 2 {
+		return strings.Join(types, ""), nil
+	}
+	const most = 20
+	list := strings.Join(types[:min(len(types), most)], ", ")
+	if len(types) > most {
+		list += fmt.Sprintf(" and %d more", len(types)-most)
+	}
+	return "", badUsage("--worker-type "+types[0], fmt.Errorf("the ledger has %d worker types, name one with --worker-type: %s", len(types), list))
+}
+
+// snapshot is the state of a worker type's slots at a moment.
+type snapshot struct {
+	at         time.Time
+	store      string
+	workerType string
+	rows       []entry
+}
+
+// takeSnapshot reads enough of the ledger: a slot has a grant and perhaps a
+// release, and then some.
+func takeSnapshot(ctx context.Context, t target, l store.Ledger, f inspectFlags) (snapshot, error) {
+	var records []store.Record
+	var stamp store.Stamp
+	var err error
+	if f.workerType != "" {
+		records, stamp, err = l.Tail(ctx, f.workerType, 3*f.last+10)
+	}
+	if err == nil && stamp.IsZero() {
+		stamp, err = l.Now(ctx)
+	}
+	if err != nil {
+		return snapshot{}, err
+	}
+	return snapshot{at: stamp.Time, store: t.shown, workerType: f.workerType, rows: history(records, stamp.Time, f.last)}, nil
+}

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// stateColours draw the eye to what matters.
+var stateColours = map[state]colour{
+	upcoming: cyan, held: green, released: yellow, missed: red, free: yellow, poison: red, expired: plain,
+}
+
+// heading are the columns of the table.
+var heading = []cell{
+	{"SLOT START", faint, false},
+	{"SLOT END", faint, false},
+	{"HOLDER", faint, false},
+	{"GROUP", faint, false},
+	{"PRIORITY", faint, true},
+	{"TOKEN", faint, true},
+	{"CLAIMED", faint, true},
+	{"STATE", faint, false},
+	{"NOTE", faint, false},
+}
+
+// cells are a row as texts.
+func (e entry) cells() []cell {
+	const none = "-"
+	holder, group, priority, token, claimed := none, none, none, none, none
+	if r := e.Record; r.Seq != 0 && r.Defect == "" {
+		holder, priority, token = r.InstanceID, strconv.Itoa(r.Priority), strconv.FormatInt(r.Token, 10)
+		if r.Group != "" {
+			group = r.Group
+		}
+	}
+	if e.Known {
+		claimed = relative(e.Claimed)
+	}
+	note := e.Note
+	if e.State == poison {
+		note = strings.TrimSpace("record " + strconv.FormatInt(e.Record.Seq, 10) + ": " + note)
+	}
+	row := []cell{
+		{timeText(e.Slot.Start), plain, false},
+		{timeText(e.Slot.End), plain, false},
+		{holder, plain, false},
+		{group, plain, false},
+		{priority, plain, true},
+		{token, plain, true},
+		{claimed, plain, true},
+		{string(e.State), stateColours[e.State], false},
+		{note, faint, false},
+	}
+	for i := range row {
+		row[i].text = clip(printable(strings.ReplaceAll(row[i].text, "\n", " ")))
+	}
+	return row
+}
+
+// clip bounds what a hostile record can make of a table.
+func clip(s string) string {
+	const most = 120
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return s
+}
+
+// timeText is a time as shown, or "-".
+func timeText(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return store.Format(t)
+}
+
+// tableLines are the table with its heading.
+func (s snapshot) tableLines(colours bool) []string {
+	rows := [][]cell{heading}
+	for _, e := range s.rows {
+		rows = append(rows, e.cells())
+	}
+	return align(rows, nil, colours)
+}
+
+// title tells where the table comes from.
+func (s snapshot) title() string {
+	subject := "worker type " + s.workerType
+	if s.workerType == "" {
+		subject = "no worker types"
+	}
+	return subject + " · " + s.store + " · store time " + store.Format(s.at)
+}
+
+func (a *app) showTable(s snapshot) {
+	a.printf("%s", a.drawing(s))
+}
+
+// slotJSON is a row of the JSON form. Its names don't change.
+type slotJSON struct {
+	SlotStart   string `json:"slotStart,omitempty"`
+	SlotEnd     string `json:"slotEnd,omitempty"`
+	State       state  `json:"state"`
+	Seq         int64  `json:"seq,omitempty"`
+	Kind        string `json:"kind,omitempty"`
+	InstanceID  string `json:"instanceId,omitempty"`
+	Group       string `json:"group,omitempty"`
+	Priority    *int   `json:"priority,omitempty"`
+	Token       int64  `json:"token,omitempty"`
+	ClaimedMs   *int64 `json:"claimedMs,omitempty"`
+	WindowStart string `json:"windowStart,omitempty"`
+	WindowEnd   string `json:"windowEnd,omitempty"`
+	ReleasedAt  string `json:"releasedAt,omitempty"`
+	MissedSlots int    `json:"missedSlots,omitempty"`
+	Note        string `json:"note,omitempty"`
+}
+
+// snapshotJSON is the JSON form of a snapshot. Its names don't change.
+type snapshotJSON struct {
+	StoreTime  string     `json:"storeTime"`
+	Store      string     `json:"store"`
+	WorkerType string     `json:"workerType"`
+	Slots      []slotJSON `json:"slots"`
+}
+
+// jsonTime is a time in JSON; the zero time is left out.
+func jsonTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return store.Format(t)
+}
+
+func (s snapshot) writeJSON(w io.Writer, indent bool) error {
+	out := snapshotJSON{StoreTime: store.Format(s.at), Store: s.store, WorkerType: s.workerType, Slots: []slotJSON{}}
+	for _, e := range s.rows {
+		r := e.Record
+		row := slotJSON{
+			SlotStart: jsonTime(e.Slot.Start), SlotEnd: jsonTime(e.Slot.End), State: e.State,
+			Seq: r.Seq, Kind: string(r.Kind), InstanceID: r.InstanceID, Group: r.Group, Token: r.Token,
+			WindowStart: jsonTime(r.WindowStart), WindowEnd: jsonTime(r.WindowEnd),
+			ReleasedAt: jsonTime(e.Released), MissedSlots: e.Slots, Note: e.Note,
+		}
+		if r.Seq != 0 && r.Defect == "" {
+			row.Priority = &r.Priority
+		}
+		if e.Known {
+			ms := e.Claimed.Milliseconds()
+			row.ClaimedMs = &ms
+		}
+		out.Slots = append(out.Slots, row)
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	if indent {
+		encoder.SetIndent("", "  ")
+	}
+	return encoder.Encode(out)
+}
+
+// watch shows the slots until ctx ends: on a terminal it draws them again, else
+// it prints what changed. A store that fails is reported and asked again.
+func (a *app) watch(ctx context.Context, f inspectFlags, look func() (snapshot, error)) error {
+	terminal := isTerminal(a.stdout) && f.output == "table"
+	ticker := time.NewTicker(f.interval)
+	defer ticker.Stop()
+	shown := printed{}
+	failed := ""
+	for first := true; ; first = false {
+		s, err := look()
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && first:
+			return err
+		case err != nil && err.Error() != failed:
+			failed = err.Error()
+			a.report(err)
+		case err != nil:
+		case terminal:
+			failed = ""
+			if first {
+				a.printf("\x1b[2J")
+			}
+			// Home, draw, and clear what is left of the picture before.
+			a.printf("\x1b[H%s", strings.ReplaceAll(a.drawing(s), "\n", "\x1b[K\n")+"\x1b[J")
+		default:
+			failed = ""
+			if err := a.printChanges(s, f, shown); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// drawing is the table with its title.
+func (a *app) drawing(s snapshot) string {
+	if len(s.rows) == 0 {
+		return s.title() + "\n\nno records yet\n"
+	}
+	return s.title() + "\n\n" + strings.Join(s.tableLines(a.colour()), "\n") + "\n"
+}
+
+// printed is what was printed last, by row.
+type printed map[string]string
+
+// printChanges prints the rows that are new or changed; in JSON, the whole
+// snapshot if any did.
+func (a *app) printChanges(s snapshot, f inspectFlags, last printed) error {
+	var changed []entry
+	for _, e := range s.rows {
+		id := strconv.FormatInt(e.Record.Seq, 10) + " " + timeText(e.Slot.Start)
+		var now bytes.Buffer
+		if err := (snapshot{rows: []entry{e}}).writeJSON(&now, false); err != nil {
+			return err
+		}
+		if last[id] != now.String() {
+			last[id] = now.String()
+			changed = append(changed, e)
+		}
+	}
+	switch {
+	case len(changed) == 0:
+		return nil
+	case f.output == "json":
+		return s.writeJSON(a.stdout, false)
+	}
+	if len(last) == len(changed) {
+		a.showTable(s)
+		return nil
+	}
+	s.rows = changed
+	a.printf("%s\n", strings.Join(s.tableLines(a.colour())[1:], "\n"))
+	return nil
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+)
+
+// planted is a ledger in memory at 12:42, with everything that can be shown.
+func planted() *memory.Ledger {
+	c := clock.NewMock()
+	c.Set(noon.Add(42 * time.Minute))
+	l := memory.New(memory.Options{Clock: c})
+	first := grant(1, 0, "worker-a")
+	second := grant(2, 1, "worker-b")
+	second.Group, second.Priority = "north", 1
+	unknown := second
+	unknown.Seq, unknown.Kind, unknown.WindowStart, unknown.Metadata = 4, "done", second.WindowEnd, "42 rows"
+	hostile := grant(5, 2, "evil\x1b[2J\x1b]0;owned\a")
+	hostile.Metadata = "x"
+	late := grant(8, 8, "worker-a")
+	late.FixedAt = late.SlotStart.Add(72 * time.Second)
+	late.WindowStart = late.FixedAt
+	next := grant(9, 9, "worker-c")
+	for _, r := range []store.Record{
+		first, second, releaseOf(second, 3, second.WindowStart.Add(90*time.Second)), unknown, hostile,
+		{WorkerType: "export", Seq: 6, Defect: "field token: missing"},
+		grant(7, 3, "worker-b"), late, next,
+	} {
+		l.Put(r)
+	}
+	return l
+}
+
+// show runs inspect slots on a ledger.
+func show(t *testing.T, l store.Ledger, f inspectFlags) (string, error) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	a := &app{stdout: &stdout, stderr: &stderr}
+	err := a.showSlots(t.Context(), target{scheme: "sqlite", shown: "sqlite:leases.db"}, l, f)
+	return stdout.String(), err
+}
+
+func TestInspectSlotsShowsAPlantedLedger(t *testing.T) {
+	for _, output := range []string{"table", "json"} {
+		got, err := show(t, planted(), inspectFlags{last: 20, output: output, timeout: time.Minute})
+		if err != nil {
+			t.Fatalf("inspect slots --output %s = %v", output, err)
+		}
+		golden(t, "slots."+output, got)
+		if strings.ContainsAny(got, "\x1b\a") {
+			t.Errorf("inspect slots --output %s lets control characters through: %q", output, got)
+		}
+	}
+}
+
+func TestTheWorkerTypeMayBeLeftOutIfThereIsOne(t *testing.T) {
+	l := planted()
+	got, err := show(t, l, inspectFlags{last: 1, output: "json", timeout: time.Minute})
+	var s snapshotJSON
+	if err := errors.Join(err, json.Unmarshal([]byte(got), &s)); err != nil || s.WorkerType != "export" || len(s.Slots) != 1 {
+		t.Errorf("inspect slots = %s, %v, want one slot of export", got, err)
+	}
+	other := grant(1, 0, "a")
+	other.WorkerType = "mail"
+	l.Put(other)
+	_, err = show(t, l, inspectFlags{last: 1, output: "json", timeout: time.Minute})
+	const want = "the ledger has 2 worker types, name one with --worker-type: export, mail"
+	if err == nil || err.Error() != want {
+		t.Errorf("inspect slots = %v, want %q", err, want)
+	}
+	got, err = show(t, memory.New(memory.Options{}), inspectFlags{last: 1, output: "table", timeout: time.Minute})
+	if err != nil || !strings.HasPrefix(got, "no worker types · sqlite:leases.db · ") || !strings.HasSuffix(got, "\n\nno records yet\n") {
+		t.Errorf("inspect slots of an empty ledger = %q, %v", got, err)
+	}
+	got, err = show(t, memory.New(memory.Options{}), inspectFlags{workerType: "t", last: 1, output: "table", timeout: time.Minute})
+	if err != nil || !strings.HasSuffix(got, "\n\nno records yet\n") {
+		t.Errorf("inspect slots --worker-type t of an empty ledger = %q, %v", got, err)
+	}
+}
+
+func TestInspectSlotsReadsASQLiteFile(t *testing.T) {
+	l, storeArg := newLedger(t)
+	for i := range 3 {
+		if err := l.Append(t.Context(), grant(int64(i+1), i, "worker-a")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := leasectl(t, nil, "inspect", "slots", "--store", storeArg, "--last", "1000", "--output", "json")
+	var s snapshotJSON
+	if err := json.Unmarshal([]byte(got.stdout), &s); err != nil || got.code != exitOK {
+		t.Fatalf("inspect slots = %+v, %v", got, err)
+	}
+	if s.Store != storeArg || s.WorkerType != "export" || len(s.Slots) < 4 || s.Slots[2].State != expired || s.Slots[2].SlotStart != "2026-03-02T12:10:00.000Z" {
+		t.Errorf("inspect slots = %+v", s)
+	}
+}
+
+func TestWatchPrintsOnlyWhatChanged(t *testing.T) {
+	for _, output := range []string{"table", "json"} {
+		var stdout, stderr bytes.Buffer
+		a := &app{stdout: &stdout, stderr: &stderr}
+		ctx, cancel := context.WithCancel(t.Context())
+		tail := []store.Record{grant(1, 0, "a")}
+		looks := 0
+		f := inspectFlags{output: output, interval: time.Millisecond}
+		err := a.watch(ctx, f, func() (snapshot, error) {
+			looks++
+			switch looks {
+			case 3:
+				return snapshot{}, storeFailed(target{}, errors.New("store is down"))
+			case 4:
+				return snapshot{}, storeFailed(target{}, errors.New("store is down"))
+			case 5:
+				tail = append([]store.Record{grant(2, 1, "b")}, tail...)
+			case 7:
+				cancel()
+			}
+			return snapshot{at: noon, store: "s", workerType: "export", rows: history(tail, noon, 10)}, nil
+		})
+		if err != nil {
+			t.Errorf("watch() = %v, want nil", err)
+		}
+		if got := stderr.String(); got != "leasectl: store is down\ntry: check that the server runs and that host and port are right\n" {
+			t.Errorf("watch() told of an outage that lasted: %q", got)
+		}
+		golden(t, "watch."+output, stdout.String())
+	}
+}
+
+func TestWatchFailsIfTheFirstLookDoes(t *testing.T) {
+	a := &app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}
+	want := errors.New("no")
+	err := a.watch(t.Context(), inspectFlags{interval: time.Hour}, func() (snapshot, error) { return snapshot{}, want })
+	if !errors.Is(err, want) {
+		t.Errorf("watch() = %v, want %v", err, want)
+	}
+}

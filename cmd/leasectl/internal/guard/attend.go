@@ -1,0 +1,110 @@
+//go:build unix && !aix
+
+package guard
+
+import (
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+)
+
+// The backup by the program, for a guard that is stopped or starved. At the
+// instant by which all must be over the guard is sent SIGCONT, which does no
+// harm otherwise. If it hasn't reported backUpAfter later, the program walks
+// the tree and kills, again and again; and if nothing is alive any more
+// giveUpAfter later, it kills the guard itself.
+const (
+	backUpAfter = 50 * time.Millisecond
+	backUpEvery = 20 * time.Millisecond
+	giveUpAfter = time.Second
+)
+
+// attend waits for the end of the guard, and makes sure of it.
+func (p *Process) attend(decoder *gob.Decoder) {
+	received := make(chan report)
+	go func() {
+		defer close(received)
+		for {
+			var r report
+			if decoder.Decode(&r) != nil {
+				return
+			}
+			received <- r
+		}
+	}()
+	var final *report
+	forced := false
+	for open := true; open; {
+		select {
+		case r, ok := <-received:
+			open = ok
+			if ok && r.Ended {
+				final = &r
+				// All that is left to do for it is to exit.
+				p.due.set(Boottime() + giveUpAfter)
+			}
+		case <-p.due.C:
+			forced = p.force(final != nil) || forced
+		}
+	}
+	awaitDeath(p.guard.pid())
+	status, err := Status{Code: -1, Signal: syscall.SIGKILL, Reason: GuardDied}, error(nil)
+	var survivors []int
+	if final != nil {
+		status, survivors = final.Status, final.Survivors
+		p.from, p.gone = final.From, final.Gone
+	} else {
+		survivors = rescue(p.guard.pid(), p.pid)
+	}
+	said := p.guard.reap()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case final == nil && forced, p.backedUp && status == (Status{Code: -1, Signal: syscall.SIGKILL, Reason: Exited}):
+		// To a guard that wakes up afterwards our SIGKILL is anybody's.
+		status.Reason = p.watch.reason
+	case final == nil:
+		err = fmt.Errorf("run %q: %w: %s", p.name, ErrGuardDied, said)
+	}
+	if len(survivors) > 0 {
+		err = errors.Join(err, fmt.Errorf("run %q: %w: pid %v: not permitted", p.name, ErrSurvivors, survivors))
+	}
+	_ = p.orders.Close()
+	_ = p.reports.Close()
+	p.due.stop()
+	p.status, p.err = status, err
+	close(p.done)
+}
+
+// force acts for a guard that is overdue, and reports whether it killed it.
+func (p *Process) force(ended bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := Boottime()
+	if ended {
+		p.guard.kill()
+		return true
+	}
+	p.watch.at(now)
+	late := now - p.end()
+	switch {
+	case late < 0:
+		p.due.set(p.end())
+		return false
+	case late < backUpAfter:
+		p.guard.resume()
+		p.due.set(p.end() + backUpAfter)
+		return false
+	}
+	alive := backUp(p.guard.pid(), p.pid)
+	p.backedUp = p.backedUp || alive > 0
+	p.guard.resume()
+	p.due.set(now + backUpEvery)
+	if alive == 0 && late > giveUpAfter {
+		p.guard.kill()
+		return true
+	}
+	return false
+}

@@ -1,0 +1,298 @@
+package guard
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func isError(err, target error) bool { return errors.Is(err, target) }
+
+func becomeSubreaper(t *testing.T) {
+	t.Helper()
+	if err := BecomeSubreaper(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// runTidy runs a command that, told to end, writes a file and exits with 3. It
+// returns when the command is ready for that.
+func runTidy(t *testing.T, mark string, left, grace time.Duration) (p *Process, file string) {
+	t.Helper()
+	dir := t.TempDir()
+	file = filepath.Join(dir, "tidied")
+	ready := filepath.Join(dir, "ready")
+	p = run(t, mark, left, grace, "/bin/sh", "-c",
+		`trap 'echo tidied > "$0"; exit 3' TERM; : > "$1"; while :; do sleep 0.02; done`, file, ready)
+	eventually(t, "the command is ready", func() bool {
+		_, err := os.Stat(ready)
+		return err == nil
+	})
+	return p, file
+}
+
+func TestTheExitStatusIsReported(t *testing.T) {
+	tests := []struct {
+		name, script string
+		want         Status
+	}{
+		{"exit 0", "exit 0", Status{Code: 0, Reason: Exited}},
+		{"exit 7", "exit 7", Status{Code: 7, Reason: Exited}},
+		{"exit 255", "exit 255", Status{Code: 255, Reason: Exited}},
+		{"by SIGUSR1", "kill -USR1 $$", Status{Code: -1, Signal: syscall.SIGUSR1, Reason: Exited}},
+		{"by SIGKILL", "kill -KILL $$", killedBy9.because(Exited)},
+		{"after an orphan ended first", "(sleep 0.01 &); sleep 0.1; exit 5", Status{Code: 5, Reason: Exited}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := run(t, newMark(t), time.Hour, time.Second, "/bin/sh", "-c", tt.script)
+			wantStatus(t, p, tt.want)
+			if err := p.Stop(); !errors.Is(err, os.ErrProcessDone) {
+				t.Errorf("Stop() after the end = %v, want %v", err, os.ErrProcessDone)
+			}
+			if got := p.guard.cmd.ProcessState.ExitCode(); got != tt.want.ExitCode() {
+				t.Errorf("exit code of the guard = %d, want %d", got, tt.want.ExitCode())
+			}
+		})
+	}
+}
+
+func TestACommandThatCanNotRunIsAnError(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, content string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	plain := write("plain", "#!/bin/sh\n", 0o644)
+	later := time.Hour
+	tests := []struct {
+		name    string
+		command Command
+		left    time.Duration
+		is      error
+		text    string
+	}{
+		{"no such name", Command{Path: "no-such-command-here"}, later, exec.ErrNotFound, `start "no-such-command-here": executable file not found in $PATH`},
+		{"no such file", Command{Path: "/no/such/file"}, later, fs.ErrNotExist, `start "/no/such/file": no such file or directory`},
+		{"a directory", Command{Path: dir}, later, fs.ErrPermission, "is a directory"},
+		{"not executable", Command{Path: plain}, later, fs.ErrPermission, "not executable (try chmod +x)"},
+		{"no #! line", Command{Path: write("data", "neither\n", 0o755)}, later, syscall.ENOEXEC, "needs a #! line"},
+		{"no interpreter", Command{Path: write("script", "#!/no/such/shell\n", 0o755)}, later, fs.ErrNotExist, "interpreter is missing"},
+		{"no such directory", Command{Path: "/bin/sh", Dir: "/no/such/dir"}, later, fs.ErrNotExist, `working directory "/no/such/dir": no such file or directory`},
+		{"directory is a file", Command{Path: "/bin/sh", Dir: plain}, later, syscall.ENOTDIR, "not a directory"},
+		{"zero byte", Command{Path: "/bin/sh", Args: []string{"a\x00b"}}, later, syscall.EINVAL, "zero byte"},
+		{"no command", Command{}, later, nil, "no command given"},
+		{"negative grace", Command{Path: "/bin/sh", Grace: -1}, later, nil, "grace -1ns is negative"},
+		{"deadline past", Command{Path: "/bin/sh"}, -time.Second, ErrTooLate, "too late"},
+		{"less than the grace left", Command{Path: "/bin/sh", Grace: time.Minute}, 30 * time.Second, ErrTooLate, "grace 1m0s: too late"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			mark := newMark(t)
+			tt.command.Env = marked(mark)
+			tt.command.Deadline = Boottime() + tt.left
+			p, err := Start(tt.command)
+			if err == nil || p != nil {
+				t.Fatalf("Start(%+v) = %v, %v, want an error", tt.command.Path, p, err)
+			}
+			if tt.is != nil && !errors.Is(err, tt.is) {
+				t.Errorf("Start(%q) = %v, want %v", tt.command.Path, err, tt.is)
+			}
+			if !strings.Contains(err.Error(), tt.text) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("Start(%q) = %q, want one line with %q", tt.command.Path, err, tt.text)
+			}
+			if left := carriers(mark); len(left) > 0 {
+				t.Errorf("processes were started: %v", left)
+			}
+		})
+	}
+}
+
+func TestTheCommandGetsExactlyWhatItIsGiven(t *testing.T) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := os.CreateTemp(t.TempDir(), "in")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	if _, err := in.WriteString("input\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := in.Seek(0, io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	// Files that the test inherited are passed on, as by any other program.
+	inherited, err := exec.Command("/bin/sh", "-c", "ls /proc/$$/fd").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Start(Command{
+		Path: "/bin/sh",
+		Args: []string{"-c", `cat; echo "$1|$BYTES"; pwd; tr '\0' '\n' < /proc/$$/environ; ls /proc/$$/fd; echo end`, "sh", "a b"},
+		Env:  []string{"BYTES=\xff\xfe"}, Dir: dir, Stdin: in, Stdout: write,
+		Deadline: Boottime() + time.Hour,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write.Close()
+	// Also proves that nobody holds the pipe when the command is gone.
+	out, err := io.ReadAll(read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantStatus(t, p, Status{Reason: Exited})
+	if got, want := string(out), "input\na b|\xff\xfe\n"+dir+"\nBYTES=\xff\xfe\n"+string(inherited)+"end\n"; got != want {
+		t.Errorf("the command wrote %q, want %q", got, want)
+	}
+}
+
+func TestStopGivesTheGrace(t *testing.T) {
+	mark := newMark(t)
+	p, file := runTidy(t, mark, time.Hour, time.Minute)
+	if err := p.Stop(); err != nil {
+		t.Fatalf("Stop() = %v", err)
+	}
+	wantStatus(t, p, Status{Code: 3, Reason: Stopped})
+	if b, err := os.ReadFile(file); string(b) != "tidied\n" {
+		t.Errorf("the command wrote %q, %v, want %q", b, err, "tidied\n")
+	}
+	gone(t, mark)
+}
+
+func TestTheGraceBeforeTheDeadline(t *testing.T) {
+	p, file := runTidy(t, newMark(t), 3*time.Second, 2*time.Second)
+	wantStatus(t, p, Status{Code: 3, Reason: DeadlineReached})
+	if _, err := os.Stat(file); err != nil {
+		t.Errorf("the command didn't see SIGTERM: %v", err)
+	}
+}
+
+func TestTheGroupHasTheGraceWhenItsLeaderEndsFirst(t *testing.T) {
+	dir := t.TempDir()
+	file, ready := filepath.Join(dir, "tidied"), filepath.Join(dir, "ready")
+	p := run(t, newMark(t), time.Hour, time.Minute, "/bin/sh", "-c",
+		`/bin/sh -c 'trap "sleep 0.3; : > \"$0\"; exit" TERM; : > "$1"; while :; do sleep 0.02; done' "$0" "$1" & wait`, file, ready)
+	eventually(t, "the command is ready", func() bool {
+		_, err := os.Stat(ready)
+		return err == nil
+	})
+	if err := p.Stop(); err != nil {
+		t.Fatalf("Stop() = %v", err)
+	}
+	wantStatus(t, p, Status{Code: -1, Signal: syscall.SIGTERM, Reason: Stopped})
+	if _, err := os.Stat(file); err != nil {
+		t.Errorf("the leader's child had no time to tidy up: %v", err)
+	}
+}
+
+func TestIgnoringSIGTERMEndsWithTheGrace(t *testing.T) {
+	mark := newMark(t)
+	p := runFamily(t, mark, time.Hour, 200*time.Millisecond)
+	start := Boottime()
+	if err := p.Stop(); err != nil {
+		t.Fatalf("Stop() = %v", err)
+	}
+	wantStatus(t, p, killedBy9.because(Stopped))
+	took := Boottime() - start
+	within(t, "from Stop with a grace of 200ms to the end", took, 200*time.Millisecond+deadlineSlack)
+	if took < 200*time.Millisecond {
+		t.Errorf("ended %v after Stop, before the grace was over", took)
+	}
+	if left := carriers(mark); len(left) > 0 {
+		t.Errorf("Wait returned before all were gone: %v", left)
+	}
+}
+
+func TestStopByShortensTheDeadline(t *testing.T) {
+	p := runFamily(t, newMark(t), time.Hour, time.Minute)
+	start := Boottime()
+	if err := p.StopBy(start + 150*time.Millisecond); err != nil {
+		t.Fatalf("StopBy() = %v", err)
+	}
+	wantStatus(t, p, killedBy9.because(Stopped))
+	within(t, "from StopBy in 150ms to the end", Boottime()-start, 150*time.Millisecond+deadlineSlack)
+	t.Logf("the guard began to kill %v after StopBy, and took %v", p.from-start, p.gone-p.from)
+}
+
+func TestExtendMovesTheDeadline(t *testing.T) {
+	mark := newMark(t)
+	p := run(t, mark, time.Second, 0, "sleep", "1000")
+	old := p.watch.deadline
+	if err := p.Extend(old - 1); err == nil || errors.Is(err, ErrTooLate) {
+		t.Errorf("Extend to an earlier instant = %v, want an error about that", err)
+	}
+	later := old + 700*time.Millisecond
+	if err := p.Extend(later); err != nil {
+		t.Fatalf("Extend() = %v", err)
+	}
+	for Boottime() < old+300*time.Millisecond {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if len(carriers(mark)) != 1 {
+		t.Error("killed at the old deadline")
+	}
+	wantStatus(t, p, killedBy9.because(DeadlineReached))
+	late := Boottime() - later
+	within(t, "from the extended deadline to the end", late, deadlineSlack)
+	t.Logf("the guard began to kill %v after the deadline, and took %v", p.from-later, p.gone-p.from)
+	if late < 0 {
+		t.Errorf("ended %v before the extended deadline", -late)
+	}
+}
+
+func TestExtendAfterStopIsTooLate(t *testing.T) {
+	p := runFamily(t, newMark(t), time.Hour, 300*time.Millisecond)
+	_ = p.Stop()
+	if err := p.Extend(Boottime() + 2*time.Hour); !errors.Is(err, ErrTooLate) {
+		t.Errorf("Extend after Stop = %v, want %v", err, ErrTooLate)
+	}
+	wantStatus(t, p, killedBy9.because(Stopped))
+}
+
+func TestNothingLeaks(t *testing.T) {
+	count := func() (fds, goroutines, zombies int) {
+		names, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, pid := range children(os.Getpid()) {
+			if s, ok := stat(pid); ok && s.dead() {
+				zombies++
+			}
+		}
+		return len(names), runtime.NumGoroutine(), zombies
+	}
+	once := func() {
+		p := run(t, newMark(t), time.Hour, 0, "true")
+		wantStatus(t, p, Status{Reason: Exited})
+		if _, err := Start(Command{Path: "/no/such/file", Deadline: Boottime() + time.Hour}); err == nil {
+			t.Error("Start of a missing file succeeded")
+		}
+	}
+	once()
+	fds, goroutines, _ := count()
+	for range 50 {
+		once()
+	}
+	eventually(t, "goroutines end", func() bool { _, n, _ := count(); return n <= goroutines })
+	if n, _, zombies := count(); n > fds || zombies > 0 {
+		t.Errorf("after 50 commands: %d files, want %d; %d zombies, want 0", n, fds, zombies)
+	}
+}

@@ -1,0 +1,87 @@
+package guard
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// stranger is a user that has no processes.
+const stranger = 54321
+
+// copyForAll copies the test binary to where every user can execute it.
+func copyForAll(t *testing.T, mode os.FileMode) string {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("needs root, to start processes of another user")
+	}
+	from, err := os.Open("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	dir, err := os.MkdirTemp("", "guard")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	path := filepath.Join(dir, "guard.test")
+	to, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = io.Copy(to, from)
+	if err := to.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, mode := range map[string]os.FileMode{dir: 0o755, path: mode} {
+		if err := os.Chmod(name, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return path
+}
+
+func TestExhaustingTheProcessLimitDoesNotStopTheGuard(t *testing.T) {
+	self := copyForAll(t, 0o755)
+	mark := newMark(t)
+	p := startParentAs(t, self, stranger, mark, 6*time.Second, 0, self, helperArg, "bomb")
+	eventually(t, "the limit is reached", func() bool { return len(carriers(mark)) >= 50 })
+	time.Sleep(200 * time.Millisecond)
+	if s, ok := stat(p.guard); !ok || s.dead() {
+		t.Fatalf("stat(guard) = %+v, %v, want it alive at the limit", s, ok)
+	}
+	late := gone(t, mark) - p.deadline
+	within(t, "from the deadline to the end of all", late, time.Second)
+	if late < 0 {
+		t.Errorf("killed %v before the deadline: the guard or the parent died", -late)
+	}
+}
+
+func TestProcessesThatCanNotBeKilledAreReported(t *testing.T) {
+	mark := newMark(t)
+	p := startParentAs(t, copyForAll(t, 0o755), stranger, mark, 3*time.Second, 0,
+		copyForAll(t, 0o755|os.ModeSetuid), helperArg, "root")
+	if !p.out.Scan() || !strings.Contains(p.out.Text(), ErrSurvivors.Error()) {
+		t.Errorf("the parent says %q, want %q", p.out.Text(), ErrSurvivors)
+	}
+	within(t, "from the deadline to the report of survivors", Boottime()-p.deadline, refusedFor+5*time.Second)
+	if len(carriers(mark)) == 0 {
+		t.Error("nothing survived")
+	}
+}
+
+// limitProcesses lets this user have few processes and threads. The guard
+// inherits that.
+func limitProcesses() error {
+	const limit = 200
+	const rlimitNProc = 6
+	return syscall.Setrlimit(rlimitNProc, &syscall.Rlimit{Cur: limit, Max: limit})
+}

@@ -1,0 +1,313 @@
+package guard
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// helperArg as the first argument makes the test binary one of the programs
+// below instead of a test.
+const helperArg = "guard-test-helper"
+
+// markName is the environment variable by which tests find the processes that
+// descend from a command, wherever they have gone.
+const markName = "GUARD_TEST_MARK"
+
+func TestMain(m *testing.M) {
+	Main()
+	if len(os.Args) > 2 && os.Args[1] == helperArg {
+		if err := helper(os.Args[2], os.Args[3:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(99)
+		}
+		os.Exit(0)
+	}
+	// The race detector would make every process, guards too, sleep for a second
+	// before it exits.
+	if os.Getenv("GORACE") == "" {
+		_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
+	}
+	os.Exit(m.Run())
+}
+
+func helper(name string, args []string) error {
+	switch name {
+	case "family":
+		return familyHelper(args[0])
+	case "start":
+		// Starts a command in a session of its own and leaves it behind.
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		return cmd.Start()
+	case "root":
+		// The test made this binary set-user-ID.
+		if err := syscall.Setresuid(0, 0, 0); err != nil {
+			return err
+		}
+		time.Sleep(time.Hour)
+	case "bomb":
+		reserveThreads()
+		for {
+			cmd := exec.Command("sleep", "1000")
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+			_ = cmd.Start()
+		}
+	case "parent":
+		return parentHelper(args)
+	default:
+		return fmt.Errorf("no helper %q", name)
+	}
+	return nil
+}
+
+// familyHelper ignores SIGTERM and has every kind of descendant; then it writes
+// the file that tells so.
+func familyHelper(ready string) error {
+	signal.Ignore(syscall.SIGTERM, syscall.SIGHUP)
+	// Children and grandchildren in the group.
+	if err := exec.Command("/bin/sh", "-c", "sleep 1000 & sleep 1000 & wait").Start(); err != nil {
+		return err
+	}
+	// A child in a session of its own, with a child.
+	session := exec.Command("/bin/sh", "-c", "sleep 1000 & wait")
+	session.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := session.Start(); err != nil {
+		return err
+	}
+	// A daemon: in a new session, its parent, also in a new session, gone.
+	daemon := exec.Command("/proc/self/exe", helperArg, "start", "/bin/sh", "-c", "sleep 1000 & wait")
+	daemon.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := daemon.Run(); err != nil {
+		return err
+	}
+	if err := os.WriteFile(ready, nil, 0o600); err != nil {
+		return err
+	}
+	time.Sleep(time.Hour)
+	return nil
+}
+
+// familySize is how many processes familyHelper becomes.
+const familySize = 1 + 3 + 2 + 2
+
+// parentHelper starts the rest of the arguments as a command that must be over
+// args[0] from now, with the grace args[1]; then tells how it ended.
+func parentHelper(args []string) error {
+	left, err := time.ParseDuration(args[0])
+	if err != nil {
+		return err
+	}
+	grace, err := time.ParseDuration(args[1])
+	if err != nil {
+		return err
+	}
+	if os.Getuid() == stranger {
+		reserveThreads()
+		if err := limitProcesses(); err != nil {
+			return err
+		}
+	}
+	deadline := Boottime() + left
+	p, err := Start(Command{Path: args[2], Args: args[3:], Deadline: deadline, Grace: grace, Stderr: os.Stderr})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%d %d %d\n", p.PID(), p.guard.pid(), int64(deadline))
+	s, err := p.Wait()
+	fmt.Printf("%v; %v\n", s, err)
+	return nil
+}
+
+// parent is a running parentHelper.
+type parent struct {
+	cmd            *exec.Cmd
+	out            *bufio.Scanner
+	command, guard int
+	deadline       time.Duration
+}
+
+func startParent(t *testing.T, mark string, left, grace time.Duration, command ...string) *parent {
+	t.Helper()
+	return startParentAs(t, "/proc/self/exe", os.Getuid(), mark, left, grace, command...)
+}
+
+// startParentAs starts parentHelper from a copy of the test binary, as a user.
+func startParentAs(t *testing.T, self string, uid int, mark string, left, grace time.Duration, command ...string) *parent {
+	t.Helper()
+	p := &parent{cmd: exec.Command(self, append([]string{helperArg, "parent", left.String(), grace.String()}, command...)...)}
+	if uid != os.Getuid() {
+		p.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
+	}
+	p.cmd.Env = marked(mark)
+	p.cmd.Stderr = os.Stderr
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		_ = p.cmd.Wait()
+	})
+	p.out = bufio.NewScanner(out)
+	var deadline int64
+	if !p.out.Scan() {
+		t.Fatal("the parent started nothing")
+	}
+	if _, err := fmt.Sscan(p.out.Text(), &p.command, &p.guard, &deadline); err != nil {
+		t.Fatalf("the parent printed %q: %v", p.out.Text(), err)
+	}
+	p.deadline = time.Duration(deadline)
+	return p
+}
+
+// newMark returns a value of markName that only this test uses, and makes sure
+// that nothing which carries it outlives the test.
+func newMark(t *testing.T) string {
+	t.Helper()
+	mark := rand.Text()
+	t.Cleanup(func() {
+		for _, pid := range carriers(mark) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+	return mark
+}
+
+func marked(mark string) []string {
+	return append(os.Environ(), markName+"="+mark)
+}
+
+// carriers returns the living processes whose environment has the mark, apart
+// from parents.
+func carriers(mark string) []int {
+	var found []int
+	environs, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, name := range environs {
+		b, err := os.ReadFile(name)
+		if err != nil || !bytes.Contains(b, []byte(markName+"="+mark)) {
+			continue
+		}
+		pid, err := strconv.Atoi(strings.Split(name, "/")[2])
+		if err != nil {
+			continue
+		}
+		if argv, err := os.ReadFile(filepath.Dir(name) + "/cmdline"); err == nil && !bytes.Contains(argv, []byte(helperArg+"\x00parent\x00")) {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+// patience is how long tests wait for what must come, on a machine that is busy.
+const patience = 20 * time.Second
+
+// deadlineSlack is how late after the deadline the last process may be seen. A
+// few milliseconds are the guard's; the rest is for a machine so busy that the
+// looking takes long.
+const deadlineSlack = 500 * time.Millisecond
+
+// eventually waits until ok, and fails the test if that doesn't come.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within %v", what, patience)
+		}
+	}
+}
+
+// gone waits until no process carries the mark and returns when that was. A
+// process has no environment for an instant while it executes a program, so one
+// look isn't enough.
+func gone(t *testing.T, mark string) (at time.Duration) {
+	t.Helper()
+	looks := 0
+	eventually(t, "all descendants are gone", func() bool {
+		switch {
+		case len(carriers(mark)) > 0:
+			looks = 0
+		case looks == 0:
+			at = Boottime()
+			fallthrough
+		default:
+			looks++
+		}
+		return looks == 5
+	})
+	return at
+}
+
+// within fails the test if a measured time is over the limit, and logs it.
+func within(t *testing.T, what string, got, limit time.Duration) {
+	t.Helper()
+	t.Logf("%s: %v", what, got.Round(10*time.Microsecond))
+	if got > limit {
+		t.Errorf("%s took %v, want at most %v", what, got, limit)
+	}
+}
+
+// run starts a command whose descendants carry the mark.
+func run(t *testing.T, mark string, left, grace time.Duration, command ...string) *Process {
+	t.Helper()
+	p, err := Start(Command{
+		Path: command[0], Args: command[1:], Env: marked(mark), Stderr: os.Stderr,
+		Deadline: Boottime() + left, Grace: grace,
+	})
+	if err != nil {
+		t.Fatalf("Start(%q) = %v", command, err)
+	}
+	t.Cleanup(func() {
+		_ = p.Kill()
+		_, _ = p.Wait()
+		if len(p.guard.said) > 0 {
+			t.Errorf("the guard wrote to its standard error:\n%s", p.guard.said)
+		}
+	})
+	return p
+}
+
+// runFamily runs familyHelper and returns when all its members are there.
+func runFamily(t *testing.T, mark string, left, grace time.Duration) *Process {
+	t.Helper()
+	ready := filepath.Join(t.TempDir(), "ready")
+	p := run(t, mark, left, grace, "/proc/self/exe", helperArg, "family", ready)
+	awaitFamily(t, mark, ready)
+	return p
+}
+
+func awaitFamily(t *testing.T, mark, ready string) {
+	t.Helper()
+	eventually(t, "the family is complete", func() bool {
+		_, err := os.Stat(ready)
+		return err == nil && len(carriers(mark)) == familySize
+	})
+}
+
+// wantStatus waits for the end of a command and checks how it ended.
+func wantStatus(t *testing.T, p *Process, want Status) {
+	t.Helper()
+	if got, err := p.Wait(); got != want || err != nil {
+		t.Errorf("Wait() = %v, %v, want %v, <nil>", got, err, want)
+	}
+}
+
+var killedBy9 = Status{Code: -1, Signal: syscall.SIGKILL}
+
+func (s Status) because(r Reason) Status {
+	s.Reason = r
+	return s
+}

@@ -1,0 +1,124 @@
+//go:build unix && !aix
+
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// The files of the guard process, besides its own null standard files.
+const (
+	fdOrders  = 3
+	fdReports = 4
+	fdStdin   = 5
+	fdStdout  = 6
+	fdStderr  = 7
+)
+
+// marker is the whole argument list of a guard process, so that it shows in a
+// process listing and nothing need be taken out of the command's environment. It
+// isn't named for the program: who kills all of that by name leaves the guard to
+// kill the command.
+const marker = "lease guard"
+
+// verb is what an order asks of the guard.
+type verb int
+
+const (
+	runVerb verb = iota + 1
+	stopVerb
+	extendVerb
+	killVerb
+)
+
+// order goes from the program to the guard. The first one, and no other, is to
+// run. gob carries it since arguments and environment may be any bytes, which
+// JSON strings may not.
+type order struct {
+	Verb     verb
+	Deadline time.Duration
+	// The rest belongs to runVerb.
+	Grace time.Duration
+	Path  string
+	Argv  []string
+	Env   []string
+	Dir   string
+}
+
+// report goes from the guard to the program: PID once the command runs, then
+// Ended; or only Failure, or only TooLate.
+type report struct {
+	PID     int
+	TooLate bool
+	Failure string
+	Errno   syscall.Errno
+	Ended   bool
+	Status  Status
+	// From and Gone are the instants of Boottime at which the guard began to
+	// kill and saw that nothing was left.
+	From, Gone time.Duration
+	Survivors  []int
+}
+
+// startError is a failure to start a command. It shows its text alone, and
+// unwraps to its kind.
+type startError struct {
+	text string
+	kind error
+}
+
+func (e *startError) Error() string { return e.text }
+func (e *startError) Unwrap() error { return e.kind }
+
+// failure turns a report of failure into an error; nil if it is none.
+func (r report) failure() error {
+	switch {
+	case r.TooLate:
+		return ErrTooLate
+	case r.Failure != "" && r.Errno != 0:
+		return &startError{r.Failure, r.Errno}
+	case r.Failure != "":
+		return errors.New(r.Failure)
+	}
+	return nil
+}
+
+// order checks the command and returns the order to run it.
+func (c Command) order() (order, error) {
+	var errs []error
+	path := c.Path
+	switch {
+	case path == "":
+		errs = append(errs, errors.New("no command given"))
+	case filepath.Base(path) == path:
+		found, err := exec.LookPath(path)
+		if err != nil {
+			var lookup *exec.Error
+			if errors.As(err, &lookup) {
+				err = lookup.Err
+			}
+			errs = append(errs, err)
+		}
+		path = found
+	}
+	if c.Grace < 0 {
+		errs = append(errs, fmt.Errorf("grace %v is negative", c.Grace))
+	}
+	if c.Deadline <= 0 {
+		errs = append(errs, fmt.Errorf("deadline %v is not an instant of Boottime", c.Deadline))
+	}
+	env := c.Env
+	if env == nil {
+		env = os.Environ()
+	}
+	return order{
+		Verb: runVerb, Deadline: c.Deadline, Grace: c.Grace,
+		Path: path, Argv: append([]string{c.Path}, c.Args...), Env: env, Dir: c.Dir,
+	}, errors.Join(errs...)
+}

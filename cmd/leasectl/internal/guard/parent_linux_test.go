@@ -1,0 +1,160 @@
+package guard
+
+import (
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// startFamilyUnderParent runs the family under a guard under another process.
+func startFamilyUnderParent(t *testing.T, mark string, left, grace time.Duration) *parent {
+	t.Helper()
+	ready := filepath.Join(t.TempDir(), "ready")
+	p := startParent(t, mark, left, grace, "/proc/self/exe", helperArg, "family", ready)
+	awaitFamily(t, mark, ready)
+	return p
+}
+
+func signalTo(t *testing.T, pid int, s syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(pid, s); err != nil {
+		t.Fatalf("kill(%d, %v) = %v", pid, s, err)
+	}
+}
+
+func TestKillingTheParentKillsEveryDescendant(t *testing.T) {
+	mark := newMark(t)
+	p := startFamilyUnderParent(t, mark, time.Hour, time.Minute)
+	start := Boottime()
+	signalTo(t, p.cmd.Process.Pid, syscall.SIGKILL)
+	within(t, "from SIGKILL of the parent to the last descendant's end", gone(t, mark)-start, time.Second)
+	eventually(t, "the guard is gone", func() bool {
+		s, ok := stat(p.guard)
+		return !ok || s.dead()
+	})
+}
+
+func TestKillingTheParentAtAnyMomentLeavesNothing(t *testing.T) {
+	const window = 600 * time.Millisecond
+	for i := range 8 {
+		mark := newMark(t)
+		p := startParent(t, mark, window, 100*time.Millisecond, "/bin/sh", "-c",
+			`trap "" TERM; setsid sh -c 'trap "" TERM; sleep 1000 & wait' & sh -c 'sleep 1000 & wait' & wait; sleep 1000`)
+		// Before, within and after the grace, at the deadline and in the backup.
+		time.Sleep(time.Duration(i) * window / 6)
+		signalTo(t, p.cmd.Process.Pid, syscall.SIGKILL)
+		gone(t, mark)
+	}
+}
+
+func TestAStoppedParentDoesNotDelayTheDeadline(t *testing.T) {
+	mark := newMark(t)
+	p := startFamilyUnderParent(t, mark, 4*time.Second, 100*time.Millisecond)
+	signalTo(t, p.cmd.Process.Pid, syscall.SIGSTOP)
+	if now := Boottime(); now >= p.deadline-100*time.Millisecond {
+		t.Skipf("this machine took longer than 4s to start the family; %v past the deadline", now-p.deadline)
+	}
+	late := gone(t, mark) - p.deadline
+	within(t, "from the deadline to the last descendant's end", late, deadlineSlack)
+	if late < 0 {
+		t.Errorf("killed %v before the deadline, though SIGTERM was ignored", -late)
+	}
+	signalTo(t, p.cmd.Process.Pid, syscall.SIGCONT)
+	if !p.out.Scan() || !strings.Contains(p.out.Text(), "stopped at the deadline; <nil>") {
+		t.Errorf("the parent, continued, says %q, want: stopped at the deadline", p.out.Text())
+	}
+}
+
+func TestKillingTheGuardLeavesNothingToASubreaper(t *testing.T) {
+	becomeSubreaper(t)
+	mark := newMark(t)
+	other := runFamily(t, newMark(t), time.Hour, 0)
+	p := runFamily(t, mark, time.Hour, 0)
+	start := Boottime()
+	signalTo(t, p.guard.pid(), syscall.SIGKILL)
+	within(t, "from SIGKILL of the guard to the last descendant's end", gone(t, mark)-start, time.Second)
+	got, err := p.Wait()
+	if want := killedBy9.because(GuardDied); got != want || !isError(err, ErrGuardDied) {
+		t.Errorf("Wait() = %v, %v, want %v, %v", got, err, want, ErrGuardDied)
+	}
+	select {
+	case <-other.done:
+		t.Error("the family of another guard was killed, too")
+	default:
+	}
+	for _, child := range children(syscall.Getpid()) {
+		if s, ok := stat(child); ok && s.dead() {
+			t.Errorf("zombie left: %+v", s)
+		}
+	}
+}
+
+func TestKillingTheGuardKillsItsSessionWithoutASubreaper(t *testing.T) {
+	mark := newMark(t)
+	p := startParent(t, mark, time.Hour, 0, "/bin/sh", "-c", "(sleep 1000 & sleep 1000) & sleep 1000")
+	eventually(t, "the command has its children", func() bool { return len(carriers(mark)) >= 4 })
+	start := Boottime()
+	signalTo(t, p.guard, syscall.SIGKILL)
+	within(t, "from SIGKILL of the guard to the last descendant's end", gone(t, mark)-start, time.Second)
+	if !p.out.Scan() || !strings.Contains(p.out.Text(), ErrGuardDied.Error()) {
+		t.Errorf("the parent says %q, want %q", p.out.Text(), ErrGuardDied)
+	}
+}
+
+func TestAStoppedGuardIsBackedUp(t *testing.T) {
+	mark := newMark(t)
+	p := runFamily(t, mark, time.Hour, 0)
+	signalTo(t, p.guard.pid(), syscall.SIGSTOP)
+	eventually(t, "the guard is stopped", func() bool {
+		s, ok := stat(p.guard.pid())
+		return ok && s.state == 'T'
+	})
+	start := Boottime()
+	if err := p.Kill(); err != nil {
+		t.Errorf("Kill() = %v", err)
+	}
+	within(t, "from Kill with a stopped guard to the last descendant's end", gone(t, mark)-start, time.Second)
+	wantStatus(t, p, killedBy9.because(Killed))
+}
+
+func TestTheProgramKillsIfTheGuardCanNot(t *testing.T) {
+	becomeSubreaper(t)
+	mark := newMark(t)
+	p := runFamily(t, mark, time.Hour, 0)
+	// Stopped again and again, as a debugger may: SIGCONT doesn't help.
+	halt := make(chan struct{})
+	defer close(halt)
+	go func() {
+		for {
+			select {
+			case <-halt:
+				return
+			case <-time.After(200 * time.Microsecond):
+				_ = p.guard.cmd.Process.Signal(syscall.SIGSTOP)
+			}
+		}
+	}()
+	time.Sleep(10 * time.Millisecond)
+	start := Boottime()
+	_ = p.Kill()
+	within(t, "from Kill to the last descendant's end", gone(t, mark)-start, time.Second)
+	s, err := p.Wait()
+	if want := killedBy9.because(Killed); s != want || err != nil {
+		t.Errorf("Wait() = %v, %v, want %v, <nil>", s, err, want)
+	}
+}
+
+func TestSignalsToTheGuardStopTheCommandInOrder(t *testing.T) {
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP} {
+		t.Run(s.String(), func(t *testing.T) {
+			t.Parallel()
+			mark := newMark(t)
+			p, _ := runTidy(t, mark, time.Hour, time.Minute)
+			signalTo(t, p.guard.pid(), s)
+			wantStatus(t, p, Status{Code: 3, Reason: Stopped})
+			gone(t, mark)
+		})
+	}
+}

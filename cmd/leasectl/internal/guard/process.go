@@ -1,0 +1,207 @@
+//go:build unix && !aix
+
+package guard
+
+import (
+	"cmp"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Process is a command under guard. Its methods may be called concurrently.
+type Process struct {
+	name    string
+	guard   *guardProcess
+	orders  *os.File
+	reports *os.File
+	// due is set again whenever the instant moves by which all must be over.
+	due  *alarm
+	done chan struct{}
+
+	mu      sync.Mutex
+	encoder *gob.Encoder
+	watch   watch
+	pid     int
+	// backedUp is set when the program itself killed descendants.
+	backedUp bool
+
+	// Written before done is closed, read after.
+	status Status
+	err    error
+	// from and gone are those of the guard's report, or zero.
+	from, gone time.Duration
+}
+
+// Start runs a command under a guard and returns when it runs. The error names
+// the command and the cause: [ErrTooLate], several invalid fields at once, or
+// why the system can't execute it. It is also an error that less than Grace is
+// left: the command would be told to end while it starts.
+//
+// Nobody need call Wait: the end is noticed and the guard reaped all the same.
+func Start(c Command) (*Process, error) {
+	p, err := start(c)
+	if err != nil {
+		return nil, fmt.Errorf("start %q: %w", c.Path, err)
+	}
+	return p, nil
+}
+
+func start(c Command) (*Process, error) {
+	first, err := c.order()
+	if err != nil {
+		return nil, err
+	}
+	w := watch{deadline: c.Deadline, grace: c.Grace}
+	if now := Boottime(); w.at(now) != letRun {
+		return nil, fmt.Errorf("%v left, grace %v: %w", max(0, c.Deadline-now).Round(time.Millisecond), c.Grace, ErrTooLate)
+	}
+	due, err := newAlarm()
+	if err != nil {
+		return nil, err
+	}
+	g, orders, reports, err := startGuard(c.Stdin, c.Stdout, c.Stderr)
+	if err != nil {
+		due.stop()
+		return nil, err
+	}
+	p := &Process{
+		name: c.Path, guard: g, orders: orders, reports: reports, due: due, done: make(chan struct{}),
+		encoder: gob.NewEncoder(orders), watch: w,
+	}
+	// A guard that is stopped, or starved, must not hold us for ever.
+	limit := time.Now().Add(c.Deadline - Boottime())
+	_ = orders.SetWriteDeadline(limit)
+	_ = reports.SetReadDeadline(limit)
+	decoder := gob.NewDecoder(reports)
+	sendErr := p.encoder.Encode(first)
+	var r report
+	if err := decoder.Decode(&r); err != nil {
+		return nil, p.abandon(cmp.Or(sendErr, err))
+	}
+	if err := r.failure(); err != nil {
+		_ = p.abandon(nil)
+		return nil, err
+	}
+	if r.Ended {
+		_ = p.abandon(nil)
+		return nil, fmt.Errorf("%v before it ran: %w", r.Status.Reason, ErrTooLate)
+	}
+	_ = reports.SetReadDeadline(time.Time{})
+	p.pid = r.PID
+	due.set(w.deadline)
+	go p.attend(decoder)
+	return p, nil
+}
+
+// abandon ends a guard that has not started a command, or doesn't say so.
+func (p *Process) abandon(cause error) error {
+	if errors.Is(cause, os.ErrDeadlineExceeded) {
+		cause = ErrTooLate
+	}
+	_ = p.orders.Close()
+	backUp(p.guard.pid(), 0)
+	p.guard.kill()
+	awaitDeath(p.guard.pid())
+	rescue(p.guard.pid(), 0)
+	said := p.guard.reap()
+	_ = p.reports.Close()
+	p.due.stop()
+	if cause == nil || errors.Is(cause, ErrTooLate) {
+		return cause
+	}
+	return fmt.Errorf("%w: %s: %w", ErrGuardDied, said, cause)
+}
+
+// PID returns the number of the command's process, which is also that of its
+// process group.
+func (p *Process) PID() int { return p.pid }
+
+// Stop asks for SIGTERM now and SIGKILL when the grace is over or the deadline
+// has come. It doesn't wait. The error wraps [os.ErrProcessDone] if the command
+// has ended already.
+func (p *Process) Stop() error { return p.StopBy(0) }
+
+// StopBy is Stop with a deadline that is, at most, the given instant of
+// [Boottime]. It never makes the deadline later; zero leaves it as it is. It
+// may follow a Stop.
+func (p *Process) StopBy(deadline time.Duration) error {
+	return p.send("stop", order{Verb: stopVerb, Deadline: deadline}, func(now time.Duration) error {
+		p.watch.stop(now, deadline)
+		return nil
+	})
+}
+
+// Kill asks for SIGKILL at once, without a grace. It doesn't wait. The error
+// wraps [os.ErrProcessDone] if the command has ended already.
+func (p *Process) Kill() error {
+	return p.send("kill", order{Verb: killVerb}, func(now time.Duration) error {
+		if p.watch.at(now) == letRun || p.watch.reason == Stopped {
+			p.watch.reason = Killed
+		}
+		p.watch.stopping, p.watch.killAt = true, now
+		return nil
+	})
+}
+
+// Extend moves the deadline to a later instant of [Boottime]. It is an error,
+// and nothing changes, if the instant isn't later, or SIGTERM is due. Without
+// an error the guard has been asked; should SIGTERM have been due when it read
+// that, the command ends at the deadline before, as Wait tells.
+func (p *Process) Extend(deadline time.Duration) error {
+	return p.send("extend", order{Verb: extendVerb, Deadline: deadline}, func(now time.Duration) error {
+		switch {
+		case p.watch.at(now) != letRun:
+			return ErrTooLate
+		case deadline <= p.watch.deadline:
+			return fmt.Errorf("the new deadline %v is not later than %v", deadline, p.watch.deadline)
+		}
+		p.watch.extend(now, deadline)
+		return nil
+	})
+}
+
+// send applies an order to our own view of what is due, which the backup acts
+// on, and gives it to the guard. It applies even if the guard can't be told.
+func (p *Process) send(what string, o order, apply func(now time.Duration) error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.done:
+		return fmt.Errorf("%s %q: %w", what, p.name, os.ErrProcessDone)
+	default:
+	}
+	if err := apply(Boottime()); err != nil {
+		return fmt.Errorf("%s %q: %w", what, p.name, err)
+	}
+	p.due.set(p.end())
+	// A stopped guard reads nothing; the pipe holds hundreds of orders.
+	_ = p.orders.SetWriteDeadline(time.Now().Add(time.Second))
+	switch err := p.encoder.Encode(o); {
+	case errors.Is(err, syscall.EPIPE):
+		return fmt.Errorf("%s %q: %w", what, p.name, os.ErrProcessDone)
+	case err != nil:
+		return fmt.Errorf("%s %q: tell the guard: %w", what, p.name, err)
+	}
+	return nil
+}
+
+// end returns the instant by which all must be over. The caller holds mu.
+func (p *Process) end() time.Duration {
+	if p.watch.stopping {
+		return p.watch.killAt
+	}
+	return p.watch.deadline
+}
+
+// Wait returns when the command and all its descendants are gone. It may be
+// called more than once. The error is nil when the guard did its duty, whatever
+// the exit code; else it wraps [ErrSurvivors] or [ErrGuardDied].
+func (p *Process) Wait() (Status, error) {
+	<-p.done
+	return p.status, p.err
+}

@@ -1,0 +1,166 @@
+//go:build unix && !aix
+
+package guard
+
+import (
+	"encoding/gob"
+	"os"
+	"os/signal"
+	"runtime"
+	"sync"
+	"syscall"
+)
+
+// Main runs the guard if this process was started as one, and then never
+// returns; otherwise it returns at once. Call it first thing in main, and in
+// TestMain of packages whose tests call [Start].
+func Main() {
+	if len(os.Args) == 1 && os.Args[0] == marker {
+		os.Exit(serve())
+	}
+}
+
+// serve is the guard process. It returns its exit code: that of the command as
+// [Status.ExitCode] has it, or 125 if there was none.
+func serve() int {
+	const noCommand = 125
+	for fd := fdOrders; fd <= fdStderr; fd++ {
+		syscall.CloseOnExec(fd)
+	}
+	chld := make(chan os.Signal, 1)
+	signal.Notify(chld, syscall.SIGCHLD)
+	asked := notifyEnd()
+	reports := gob.NewEncoder(os.NewFile(fdReports, "reports"))
+	fail := func(r report) int {
+		// Nobody to tell is no reason to act otherwise, here and below.
+		_ = reports.Encode(r)
+		return noCommand
+	}
+	if err := prepare(); err != nil {
+		return fail(report{Failure: err.Error()})
+	}
+	due, err := newAlarm()
+	if err != nil {
+		return fail(report{Failure: err.Error()})
+	}
+	orders := gob.NewDecoder(os.NewFile(fdOrders, "orders"))
+	var first order
+	if err := orders.Decode(&first); err != nil || first.Verb != runVerb {
+		return noCommand
+	}
+	w := watch{deadline: first.Deadline, grace: first.Grace}
+	if w.at(Boottime()) != letRun {
+		return fail(report{TooLate: true})
+	}
+	reserveThreads()
+	incoming := receive(orders)
+	spawned := spawn(first)
+	var job family
+	told := false
+	for {
+		due.set(w.next())
+		select {
+		case <-due.C:
+		case <-chld:
+			job.reap()
+		case <-asked:
+			w.stop(Boottime(), 0)
+		case o, ok := <-incoming:
+			switch {
+			case !ok:
+				return job.finish(ParentGone, reports)
+			case o.Verb == stopVerb:
+				w.stop(Boottime(), o.Deadline)
+			case o.Verb == extendVerb:
+				w.extend(Boottime(), o.Deadline)
+			case o.Verb == killVerb:
+				return job.finish(Killed, reports)
+			default:
+				// What can't be understood might have been a stop.
+				return job.finish(ParentGone, reports)
+			}
+		case s := <-spawned:
+			if s.err != nil {
+				return fail(describe(first, s.err))
+			}
+			job.main = s.pid
+			_ = reports.Encode(report{PID: s.pid})
+		}
+		v := w.at(Boottime())
+		// Asked once: it may change between two cases.
+		ended := job.main != 0 && job.exited()
+		switch {
+		case ended && !w.stopping:
+			return job.finish(Exited, reports)
+		case v == kill, ended && !job.groupAlive():
+			return job.finish(w.reason, reports)
+		case v == terminate && job.main != 0 && !told:
+			told = true
+			job.terminate()
+		}
+	}
+}
+
+// reserveThreads makes the runtime create, now, the threads that it may want
+// later. A command that exhausts the process limit must not take the guard down
+// with it: the runtime gives up when it can't create a thread.
+func reserveThreads() {
+	runtime.GOMAXPROCS(2)
+	const enough = 10
+	var ready, done sync.WaitGroup
+	ready.Add(enough)
+	for range enough {
+		done.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			ready.Done()
+			ready.Wait()
+		})
+	}
+	done.Wait()
+}
+
+// notifyEnd returns a channel of the signals that ask this process to end,
+// without those that it inherited as ignored (nohup): to catch one would make
+// the command, too, die of it.
+func notifyEnd() <-chan os.Signal {
+	c := make(chan os.Signal, 1)
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			signal.Notify(c, s)
+		}
+	}
+	return c
+}
+
+// receive reads orders until the pipe ends or breaks, then closes the channel.
+func receive(d *gob.Decoder) <-chan order {
+	c := make(chan order)
+	go func() {
+		defer close(c)
+		for {
+			var o order
+			if d.Decode(&o) != nil {
+				return
+			}
+			c <- o
+		}
+	}()
+	return c
+}
+
+// finish kills all that is left of the command, reports and returns the exit
+// code of the guard.
+func (f *family) finish(why Reason, reports *gob.Encoder) int {
+	from := Boottime()
+	left := f.killAll()
+	s := Status{Code: -1, Signal: syscall.SIGKILL, Reason: why}
+	if f.reaped {
+		s.Code, s.Signal = f.status.ExitStatus(), 0
+		if f.status.Signaled() {
+			s.Code, s.Signal = -1, f.status.Signal()
+		}
+	}
+	_ = reports.Encode(report{Ended: true, Status: s, From: from, Gone: Boottime(), Survivors: left})
+	return s.ExitCode()
+}

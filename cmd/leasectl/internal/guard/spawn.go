@@ -1,0 +1,93 @@
+//go:build unix && !aix
+
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+)
+
+// spawnResult is the outcome of starting the command.
+type spawnResult struct {
+	pid int
+	err error
+}
+
+// spawn starts the command in a process group of its own. It is done beside the
+// loop, since an exec from a file server that hangs must not keep the guard from
+// its orders and its deadline.
+func spawn(o order) <-chan spawnResult {
+	c := make(chan spawnResult, 1)
+	go func() {
+		// Pdeathsig goes off when the thread that forked ends: this goroutine
+		// keeps its thread, and never returns.
+		runtime.LockOSThread()
+		pid, err := syscall.ForkExec(o.Path, o.Argv, &syscall.ProcAttr{
+			Dir:   o.Dir,
+			Env:   o.Env,
+			Files: []uintptr{fdStdin, fdStdout, fdStderr},
+			Sys:   commandAttr(),
+		})
+		// Held open here, a pipe that the command closes would never end.
+		for fd := fdStdin; fd <= fdStderr; fd++ {
+			_ = syscall.Close(fd)
+		}
+		c <- spawnResult{pid, err}
+		select {}
+	}()
+	return c
+}
+
+// describe reports why a command could not be started, and what to do about it.
+func describe(o order, err error) report {
+	var errno syscall.Errno
+	errors.As(err, &errno)
+	r := report{Errno: errno}
+	if o.Dir != "" {
+		switch info, dirErr := os.Stat(o.Dir); {
+		case dirErr != nil:
+			r.Failure = fmt.Sprintf("working directory %q: %v", o.Dir, errnoOf(dirErr))
+			return r
+		case !info.IsDir():
+			r.Failure = fmt.Sprintf("working directory %q: not a directory", o.Dir)
+			return r
+		}
+	}
+	path := o.Path
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(o.Dir, path)
+	}
+	info, statErr := os.Stat(path)
+	switch {
+	case statErr != nil:
+		r.Failure = errnoOf(statErr).Error()
+	case info.IsDir():
+		r.Failure = "is a directory"
+	case errno == syscall.ENOENT:
+		r.Failure = "its interpreter is missing (see its #! line, or the loader that it was linked for)"
+	case errno == syscall.EACCES && info.Mode()&0o111 == 0:
+		r.Failure = "not executable (try chmod +x)"
+	case errno == syscall.ENOEXEC:
+		r.Failure = "not a program for this machine (a script needs a #! line)"
+	case errno == syscall.E2BIG:
+		r.Failure = "arguments and environment are too long"
+	case errno == syscall.EINVAL:
+		r.Failure = "an argument or environment variable holds a zero byte"
+	default:
+		r.Failure = err.Error()
+	}
+	return r
+}
+
+// errnoOf strips the operation and the path, which the text around names.
+func errnoOf(err error) error {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno
+	}
+	return err
+}

@@ -1,0 +1,65 @@
+package guard
+
+import "time"
+
+// verdict is what is to be done to the command now.
+type verdict int
+
+const (
+	letRun verdict = iota
+	terminate
+	kill
+)
+
+// watch decides when a command must be told to end and when it is killed. It is
+// pure; all instants are of [Boottime].
+type watch struct {
+	deadline time.Duration
+	grace    time.Duration
+	// stopping is set when SIGTERM is due; killAt counts from then on.
+	stopping bool
+	killAt   time.Duration
+	reason   Reason
+}
+
+// at returns what is due at now, and enters the grace if it starts.
+func (w *watch) at(now time.Duration) verdict {
+	if !w.stopping && now >= w.deadline-w.grace {
+		w.stopping, w.killAt, w.reason = true, w.deadline, DeadlineReached
+	}
+	switch {
+	case w.stopping && now >= w.killAt:
+		return kill
+	case w.stopping:
+		return terminate
+	}
+	return letRun
+}
+
+// next returns the instant at which at has something new to say.
+func (w *watch) next() time.Duration {
+	if w.stopping {
+		return w.killAt
+	}
+	return w.deadline - w.grace
+}
+
+// stop starts the grace, at most until by. A zero by, or one that is later than
+// the deadline, leaves the deadline as it is.
+func (w *watch) stop(now, by time.Duration) {
+	if by != 0 {
+		w.deadline = min(w.deadline, by)
+	}
+	if !w.stopping {
+		w.stopping, w.killAt, w.reason = true, now+w.grace, Stopped
+	}
+	w.killAt = min(w.killAt, w.deadline)
+}
+
+// extend moves the deadline to a later instant. It does nothing once the
+// deadline has passed or SIGTERM is due: a job that was told to end ends.
+func (w *watch) extend(now, to time.Duration) {
+	if w.at(now) == letRun {
+		w.deadline = max(w.deadline, to)
+	}
+}

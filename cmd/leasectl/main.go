@@ -1,0 +1,13 @@
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
+)
+
+func main() {
+	guard.Main()
+	os.Exit(run(context.Background(), os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
+}

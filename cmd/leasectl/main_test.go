@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/sqlite"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// asLeasectl in the environment makes the test binary leasectl.
+const asLeasectl = "LEASECTL_TEST_MAIN"
+
+func TestMain(m *testing.M) {
+	guard.Main()
+	if os.Getenv(asLeasectl) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// output is what leasectl did.
+type output struct {
+	code           int
+	stdout, stderr string
+}
+
+// leasectl runs leasectl in this process.
+func leasectl(t *testing.T, env []string, args ...string) output {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), args, env, strings.NewReader(""), &stdout, &stderr)
+	return output{code, stdout.String(), stderr.String()}
+}
+
+// golden compares a text with a file in testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got, -update writes it anew):\n%s", path, diff)
+	}
+}
+
+// newLedger makes an initialised SQLite ledger and returns it with its --store.
+func newLedger(t *testing.T) (store.Ledger, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "leases.db")
+	l, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := l.Init(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return l, "sqlite:" + path
+}
+
+// noon is a boundary of the schedule "every 5m".
+var noon = time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
+
+// grant is a grant of the slot of 5 min that starts n slots after noon.
+func grant(seq int64, n int, holder string) store.Record {
+	start := noon.Add(time.Duration(n) * 5 * time.Minute)
+	return store.Record{
+		WorkerType: "export", Seq: seq, Kind: store.KindGrant, InstanceID: holder,
+		Claim: "claim-of-" + holder + start.Format("1504"), Token: start.UnixMilli(),
+		SlotStart: start, SlotEnd: start.Add(5 * time.Minute),
+		WindowStart: start, WindowEnd: start.Add(5 * time.Minute),
+		Schedule: "every 5m", FixedAt: start.Add(-9234 * time.Millisecond), ReadAt: start.Add(-9 * time.Second),
+		Worker: store.Worker{Host: "host", PID: 1, Version: "v0.1.0"},
+	}
+}
+
+// releaseOf releases what is left of a grant at a time.
+func releaseOf(g store.Record, seq int64, at time.Time) store.Record {
+	r := g
+	r.Seq, r.Kind, r.WindowStart, r.WindowEnd = seq, store.KindRelease, at, at
+	return r
+}

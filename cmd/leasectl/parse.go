@@ -1,0 +1,73 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// number reads a whole number within bounds.
+func number(least, most int, rule string) func(string) (int, error) {
+	return func(s string) (int, error) {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < least || n > most {
+			return 0, fmt.Errorf("must be a whole number from %d to %d%s", least, most, rule)
+		}
+		return n, nil
+	}
+}
+
+// duration reads a duration within bounds.
+func duration(least, most time.Duration) func(string) (time.Duration, error) {
+	return func(s string) (time.Duration, error) {
+		d, err := time.ParseDuration(s)
+		switch {
+		case err != nil:
+			return 0, errors.New("must be a duration such as 500ms, 90s, 5m or 1h30m")
+		case d < least || d > most:
+			return 0, fmt.Errorf("must be from %v to %v", least, most)
+		}
+		return d, nil
+	}
+}
+
+// oneOf reads one of some words.
+func oneOf(words ...string) func(string) (string, error) {
+	return func(s string) (string, error) {
+		for _, w := range words {
+			if s == w {
+				return s, nil
+			}
+		}
+		return "", fmt.Errorf("must be one of %q", words)
+	}
+}
+
+// label reads an instance id or a group.
+func label(s string) (string, error) {
+	const most = 256
+	switch {
+	case s == "":
+		return "", errors.New("must not be empty; leave the option out for the default")
+	case len(s) > most:
+		return "", fmt.Errorf("has %d bytes: at most %d are allowed", len(s), most)
+	}
+	for i := range len(s) {
+		if s[i] == 0 {
+			return "", fmt.Errorf("has a NUL at byte %d", i)
+		}
+	}
+	return s, nil
+}
+
+// workerType reads a worker type.
+func workerType(s string) (string, error) {
+	if err := store.CheckWorkerType(s); err != nil {
+		return "", errors.New(strings.TrimPrefix(err.Error(), store.ErrInvalid.Error()+": "))
+	}
+	return s, nil
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// patience is how long tests wait for what must come, on a machine that is busy.
+const patience = 30 * time.Second
+
+// eventually waits until ok, and fails the test if that doesn't come.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within %v", what, patience)
+		}
+	}
+}
+
+// markName is the environment variable by which the descendants of a test's
+// processes are found, wherever they have gone.
+const markName = "LEASECTL_TEST_MARK"
+
+// process is leasectl as a process of its own.
+type process struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	mark string
+	done chan struct{}
+	read chan struct{} // closed when the output has ended
+
+	pipe *os.File // the reading end of the output
+
+	mu  sync.Mutex
+	out bytes.Buffer // standard output and error
+}
+
+// start starts leasectl with a mark in its environment, which all that descends
+// from it inherits. Nothing of it outlives the test.
+func start(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, mark: rand.Text(), done: make(chan struct{}), read: make(chan struct{})}
+	p.cmd = exec.Command("/proc/self/exe", args...)
+	p.cmd.Env = append(os.Environ(), asLeasectl+"=1", markName+"="+p.mark)
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.cmd.Stdout, p.cmd.Stderr, p.pipe = w, w, r
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = w.Close()
+	go func() {
+		defer close(p.read)
+		for lines := bufio.NewReader(r); ; {
+			line, err := lines.ReadString('\n')
+			p.mu.Lock()
+			p.out.WriteString(line)
+			p.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	go func() {
+		_ = p.cmd.Wait()
+		close(p.done)
+	}()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		<-p.done
+		for _, pid := range p.descendants() {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if t.Failed() {
+			t.Logf("output of leasectl %q:\n%s", args, p.output())
+		}
+	})
+	return p
+}
+
+// startRun starts leasectl run with slots of 1 s for the worker type t.
+func startRun(t *testing.T, storeArg, name string, flags []string, command ...string) *process {
+	t.Helper()
+	args := []string{"run", "--store", storeArg, "--worker-type", "t", "--instance-id", name, "--every", "1s", "-v"}
+	return start(t, append(append(append(args, flags...), "--"), command...)...)
+}
+
+func (p *process) output() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.String()
+}
+
+// await waits for a text in the output.
+func (p *process) await(text string) {
+	p.t.Helper()
+	eventually(p.t, fmt.Sprintf("%q in the output", text), func() bool { return strings.Contains(p.output(), text) })
+}
+
+// unread closes the reading end of the output.
+func (p *process) unread() {
+	p.t.Helper()
+	if err := p.pipe.Close(); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *process) signal(s syscall.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// wait waits for the end of leasectl, and of its output, and returns its exit
+// code.
+func (p *process) wait() int {
+	p.t.Helper()
+	for _, end := range []chan struct{}{p.done, p.read} {
+		select {
+		case <-end:
+		case <-time.After(patience):
+			p.t.Fatalf("leasectl, or its output, doesn't end")
+		}
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// descendants are the living processes that carry the mark, but for leasectl
+// itself; guards don't carry it.
+func (p *process) descendants() (found []int) {
+	environs, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, name := range environs {
+		b, err := os.ReadFile(name)
+		pid, numErr := strconv.Atoi(strings.Split(name, "/")[2])
+		if err == nil && numErr == nil && pid != p.cmd.Process.Pid && bytes.Contains(b, []byte(markName+"="+p.mark)) {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+// gone waits until no descendant is left, and returns when that was.
+func (p *process) gone() (at time.Time) {
+	p.t.Helper()
+	looks := 0
+	eventually(p.t, "all descendants are gone", func() bool {
+		if len(p.descendants()) > 0 {
+			looks = 0
+			return false
+		}
+		if looks++; looks == 1 {
+			at = time.Now()
+		}
+		// A process has no environment for an instant while it executes a program.
+		return looks == 4
+	})
+	return at
+}
+
+// records reads a ledger, the oldest record first.
+func records(t *testing.T, l store.Ledger) []store.Record {
+	t.Helper()
+	tail, _, err := l.Tail(t.Context(), "t", 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []store.Record
+	for i := range tail {
+		out = append(out, tail[len(tail)-1-i])
+	}
+	return out
+}
+
+// storeTime is the time of the ledger's clock.
+func storeTime(t *testing.T, l store.Ledger) time.Time {
+	t.Helper()
+	s, err := l.Now(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Time
+}
+
+// holding waits until one of the processes has a command running, and returns
+// its index and the slot.
+func holding(t *testing.T, ps []*process, after string) int {
+	t.Helper()
+	found := -1
+	eventually(t, "a holder", func() bool {
+		for i, p := range ps {
+			if _, out, ok := strings.Cut(p.output(), after); ok && strings.Contains(out, "command started") {
+				found = i
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}

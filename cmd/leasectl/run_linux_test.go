@@ -1,0 +1,297 @@
+package main
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
+	"github.com/slotlease/slotlease/store"
+)
+
+// family is a command that ignores SIGTERM, with a child, a grandchild, and a
+// child in a session of its own.
+const family = `trap '' TERM; setsid sh -c 'trap "" TERM; sleep 1000 & wait' & sh -c 'sleep 1000 & wait' & echo family up; wait; sleep 1000`
+
+// familySize is how many processes that is, at least.
+const familySize = 5
+
+// runFamily starts a worker and waits until the family is there.
+func runFamily(t *testing.T, storeArg string, flags ...string) *process {
+	t.Helper()
+	p := startRun(t, storeArg, "a", flags, "sh", "-c", family)
+	p.await("family up")
+	eventually(t, "the family is complete", func() bool { return len(p.descendants()) >= familySize })
+	return p
+}
+
+// lastWindow is the window that was in force at a time.
+func lastWindow(t *testing.T, l store.Ledger, at time.Time) store.Record {
+	t.Helper()
+	for _, r := range slices.Backward(records(t, l)) {
+		if r.Kind == store.KindGrant && !r.WindowStart.After(at) {
+			return r
+		}
+	}
+	t.Fatal("no window was in force")
+	return store.Record{}
+}
+
+func TestNoDescendantOutlivesTheWindow(t *testing.T) {
+	for name, disturb := range map[string]func(t *testing.T, p *process, path string){
+		"when the command ignores SIGTERM": func(*testing.T, *process, string) {},
+		"when leasectl is stopped":         func(_ *testing.T, p *process, _ string) { p.signal(syscall.SIGSTOP) },
+		"when the ledger is removed": func(t *testing.T, _ *process, path string) {
+			t.Helper()
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, storeArg := newLedger(t)
+			p := runFamily(t, storeArg)
+			pids := p.descendants()
+			window := lastWindow(t, l, storeTime(t, l))
+			disturb(t, p, strings.TrimPrefix(storeArg, "sqlite:"))
+			eventually(t, "the family of the first slot is gone", func() bool {
+				return !slices.ContainsFunc(pids, func(pid int) bool { return slices.Contains(p.descendants(), pid) })
+			})
+			// The ledger and this process share the wall clock. That the family is
+			// gone is seen a little later than it is.
+			if late := time.Since(window.WindowEnd); late > 500*time.Millisecond {
+				t.Errorf("the family was gone %v after the end of its window", late)
+			}
+		})
+	}
+}
+
+func TestNoDescendantIsLeftWhenLeasectlIsKilled(t *testing.T) {
+	t.Parallel()
+	_, storeArg := newLedger(t)
+	p := runFamily(t, storeArg)
+	p.signal(syscall.SIGKILL)
+	killed := time.Now()
+	p.wait()
+	if took := p.gone().Sub(killed); took > time.Second {
+		t.Errorf("the family was gone %v after SIGKILL of leasectl", took)
+	}
+}
+
+func TestAHolderThatIsKilledIsFollowedByAnotherInTheNextSlot(t *testing.T) {
+	t.Parallel()
+	l, storeArg := newLedger(t)
+	ps := []*process{
+		startRun(t, storeArg, "a", nil, "sleep", "1000"),
+		startRun(t, storeArg, "b", []string{"--priority", "1"}, "sleep", "1000"),
+	}
+	for _, p := range ps {
+		p.await("ready")
+	}
+	i := holding(t, ps, "ready")
+	ps[i].signal(syscall.SIGKILL)
+	ps[i].wait()
+	died := storeTime(t, l)
+	other := []string{"b", "a"}[i]
+	eventually(t, "the other holds a slot", func() bool {
+		return slices.ContainsFunc(records(t, l), func(r store.Record) bool { return r.InstanceID == other && r.WindowStart.After(died) })
+	})
+	// It is the one that begins next, or the one after that if the holder had
+	// claimed the next already.
+	for _, r := range records(t, l) {
+		if r.InstanceID == other && r.WindowStart.After(died) {
+			if late := r.WindowStart.Sub(died); late > 2*time.Second {
+				t.Errorf("the next holder began %v after the death of the holder, want at most two slots", late)
+			}
+			break
+		}
+	}
+	if problems := checkLedger(records(t, l)); len(problems) > 0 {
+		t.Errorf("the ledger: %q", problems)
+	}
+}
+
+func TestTheCommandKnowsItsLeaseAndNotTheStore(t *testing.T) {
+	l, storeArg := newLedger(t)
+	file := filepath.Join(t.TempDir(), "env")
+	t.Setenv(storeVariable, storeArg)
+	t.Setenv("LEASE_TOKEN", "0")
+	t.Setenv("LEASE_OTHER", "kept")
+	p := start(t, "run", "--worker-type", "t", "--instance-id", "a b", "--group", "north", "--cron", "* * * * *", "--join-mid-slot",
+		"--", "sh", "-c", `env > "$0.new"; mv "$0.new" "$0"`, file)
+	var b []byte
+	eventually(t, "the command's environment", func() bool {
+		var err error
+		b, err = os.ReadFile(file)
+		return err == nil
+	})
+	p.signal(syscall.SIGTERM)
+	p.wait()
+	got := map[string]string{}
+	for line := range strings.Lines(string(b)) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		if _, twice := got[name]; twice {
+			t.Errorf("%s is there twice", name)
+		}
+		got[name] = value
+	}
+	r := records(t, l)[0]
+	for name, want := range map[string]string{
+		"LEASE_WORKER_TYPE": "t", "LEASE_INSTANCE_ID": "a b", "LEASE_GROUP": "north",
+		"LEASE_TOKEN": strconv.FormatInt(r.Token, 10), "LEASE_SLOT_START": store.Format(r.SlotStart),
+		"LEASE_SLOT_END": store.Format(r.SlotEnd), "LEASE_EXPIRES_AT": store.Format(r.WindowEnd),
+		"LEASE_OTHER": "kept", "PATH": os.Getenv("PATH"),
+	} {
+		if got[name] != want {
+			t.Errorf("%s = %q, want %q", name, got[name], want)
+		}
+	}
+	if v, ok := got[storeVariable]; ok {
+		t.Errorf("%s = %q was passed on", storeVariable, v)
+	}
+}
+
+func TestACommandThatEndsIsNotStartedAgainInItsSlot(t *testing.T) {
+	t.Parallel()
+	l, storeArg := newLedger(t)
+	file := filepath.Join(t.TempDir(), "runs")
+	p := startRun(t, storeArg, "a", nil, "sh", "-c", `echo $LEASE_SLOT_START $LEASE_TOKEN >> "$0"; exit 3`, file)
+	eventually(t, "three runs", func() bool {
+		b, _ := os.ReadFile(file)
+		return strings.Count(string(b), "\n") >= 3
+	})
+	p.await("exit code 3, ended by itself")
+	p.signal(syscall.SIGTERM)
+	if code := p.wait(); code != exitOK {
+		t.Errorf("leasectl run = %d, want 0", code)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := map[string]int{}
+	for line := range strings.Lines(string(b)) {
+		runs[line]++
+	}
+	for line, n := range runs {
+		if n != 1 {
+			t.Errorf("the command was run %d times in slot %s", n, line)
+		}
+	}
+	var releases int
+	for _, r := range records(t, l) {
+		if r.Kind == store.KindRelease {
+			releases++
+		}
+	}
+	if releases > 1 {
+		t.Errorf("%d releases, want at most that of the end", releases)
+	}
+}
+
+func TestSIGTERMStopsTheCommandThenReleases(t *testing.T) {
+	t.Parallel()
+	l, storeArg := newLedger(t)
+	log := &workLog{path: filepath.Join(t.TempDir(), "work.log")}
+	p := start(t, "run", "--store", storeArg, "--worker-type", "t", "--instance-id", "a", "--every", "10s", "--join-mid-slot", "--stop-grace", "2s",
+		"--", "/proc/self/exe", workName, log.path)
+	eventually(t, "work", func() bool {
+		lines, err := log.read()
+		return err == nil && len(lines) > 0
+	})
+	p.signal(syscall.SIGTERM)
+	if code := p.wait(); code != exitOK {
+		t.Errorf("leasectl run = %d, want 0", code)
+	}
+	if left := p.descendants(); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	ended := storeTime(t, l)
+	boot := guard.Boottime()
+	lines, err := log.read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := lines[len(lines)-1]
+	if last.Event != lineEnd {
+		t.Errorf("the command was not let finish: its last line is %+v", last)
+	}
+	all := records(t, l)
+	head := all[len(all)-1]
+	if head.Kind != store.KindRelease {
+		t.Fatalf("the head is %+v, want a release", head)
+	}
+	if end := ended.Add(last.Boot - boot); head.WindowStart.Before(end.Add(-2 * time.Millisecond)) {
+		t.Errorf("released at %s, before the command ended at %s", store.Format(head.WindowStart), store.Format(end))
+	}
+}
+
+func TestASecondSignalKillsACommandThatWillNotStop(t *testing.T) {
+	t.Parallel()
+	l, storeArg := newLedger(t)
+	p := start(t, "run", "--store", storeArg, "--worker-type", "t", "--instance-id", "a", "--every", "2400h", "--join-mid-slot", "--stop-grace", "20m",
+		"--", "sh", "-c", family)
+	p.await("family up")
+	p.signal(syscall.SIGINT)
+	p.await("stopping: interrupted")
+	if len(p.descendants()) == 0 {
+		t.Error("the first signal left the command no grace")
+	}
+	p.signal(syscall.SIGINT)
+	if code := p.wait(); code != exitOK {
+		t.Errorf("leasectl run = %d, want 0", code)
+	}
+	if left := p.descendants(); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	all := records(t, l)
+	if head := all[len(all)-1]; head.Kind != store.KindRelease {
+		t.Errorf("the head is %+v, want a release", head)
+	}
+}
+
+func TestAStoreThatIsLockedIsToldAndTriedAgain(t *testing.T) {
+	t.Parallel()
+	_, storeArg := newLedger(t)
+	p := startRun(t, storeArg, "a", nil, "sleep", "1000")
+	p.await("command started")
+	unlock := lockFile(t, strings.TrimPrefix(storeArg, "sqlite:"))
+	p.await("outcome unknown")
+	p.gone()
+	unlock()
+	before := strings.Count(p.output(), "command started")
+	eventually(t, "it works again", func() bool { return strings.Count(p.output(), "command started") > before })
+}
+
+func TestLogsAsJSON(t *testing.T) {
+	t.Parallel()
+	_, storeArg := newLedger(t)
+	p := startRun(t, storeArg, "a", []string{"--log-format", "json"}, "true")
+	p.await("ended by itself")
+	p.signal(syscall.SIGTERM)
+	p.wait()
+	seen := map[string]bool{}
+	for line := range strings.Lines(p.output()) {
+		var e struct{ Level, Time, Message string }
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("line %q: %v", line, err)
+		}
+		if _, err := time.Parse("2006-01-02T15:04:05.000Z", e.Time); err != nil || e.Level == "" {
+			t.Errorf("line %q: %v", line, err)
+		}
+		seen[e.Message] = true
+	}
+	for _, want := range []string{"lease allocated", "lease expired", "stopped"} {
+		if !seen[want] {
+			t.Errorf("no line %q among %q", want, slices.Sorted(maps.Keys(seen)))
+		}
+	}
+}

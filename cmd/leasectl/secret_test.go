@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+func TestAnErrorOfTheServersIsShownWithoutThePassword(t *testing.T) {
+	const uri = "mongodb://user:p%40ss%22w%2Ford@host/jobs?proxyPassword=pr0xy"
+	var stderr bytes.Buffer
+	a := &app{stderr: &stderr, secrets: secretsOf(uri)}
+	err := fmt.Errorf("auth error: %s, %q, %s, %s: %w", uri, `p@ss"w/ord`, `p@ss"w/ord`, "pr0xy", store.ErrDenied)
+	if got := a.report(storeFailed(target{scheme: "mongodb"}, err)); got != exitDenied {
+		t.Errorf("report() = %d, want %d", got, exitDenied)
+	}
+	const want = "leasectl: auth error: mongodb://***:***@host/jobs?proxyPassword=***, \"***\", ***, ***: access denied\n"
+	if got, _, _ := strings.Cut(stderr.String(), "try:"); got != want {
+		t.Errorf("report() wrote %q, want %q", got, want)
+	}
+}
+
+func TestNoOutputEverShowsAPassword(t *testing.T) {
+	const canary = "c4n4ry"
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	stores := []string{
+		"mongodb://user:" + canary + "@" + refused + "/jobs",
+		"mongodb://user:" + canary + "%40x@" + refused + "/jobs?authSource=admin",
+		"mongodb://user:" + canary + ":more@" + refused + "/jobs",
+		"mongodb://user:" + canary + "/more@" + refused + "/jobs",
+		"mongodb://user:" + canary + "%zz@" + refused + "/jobs",
+		"mongodb://" + canary + ":70000/jobs",
+		"mongodb://user:" + canary + "@host:" + canary + "/jobs",
+		"mongodb://user:" + canary + "@" + refused + "/jobs?colection=x",
+		"mongodb://user:" + canary + "@" + refused + "/a b?collection=$",
+		"mongodb://user:" + canary + "@" + refused + "/jobs?tlsCertificateKeyFilePassword=" + canary + "&w=x",
+		"mongodb://user:" + canary + "@" + refused + "/jobs?authMechanism=" + "SCRAM-SHA-9",
+		"mongodb+srv://user:" + canary + "@a.invalid/jobs",
+		"mongodb+srv://user:" + canary + "@a.invalid:1/jobs",
+		"cosmos://user:" + canary + "@account/db/c",
+		"redis://user:" + canary + "@host",
+		canary,
+		canary + ":x",
+	}
+	for _, s := range stores {
+		for _, args := range [][]string{
+			{"init", "--timeout", "100ms"},
+			{"inspect", "slots", "--timeout", "100ms"},
+			{"inspect", "slots", "--worker-type", "t", "--watch", "--output", "json", "--timeout", "100ms"},
+			{"run", "--worker-type", "t", "--every", "1s", "--", "no-such-command-anywhere"},
+			{"run", "--worker-type", "t", "--bogus"},
+			{"version"},
+			{"--help"},
+		} {
+			for _, way := range []output{
+				leasectl(t, []string{storeVariable + "=" + s}, args...),
+				leasectl(t, nil, append([]string{"--store", s}, args...)...),
+				leasectl(t, nil, append([]string{"--store=" + s}, args...)...),
+			} {
+				if strings.Contains(way.stdout+way.stderr, canary) {
+					t.Errorf("leasectl %v with the store %s shows the password: %+v", args, s, way)
+				}
+			}
+		}
+	}
+	for _, args := range [][]string{
+		{"mongodb://user:" + canary + "@host"},
+		{"init", "mongodb://user:" + canary + "@host"},
+		{"inspect", "mongodb://user:" + canary + "@host"},
+		{"--stor", "mongodb://user:" + canary + "@host"},
+		{"--mongodb://user:" + canary + "@host"},
+	} {
+		if got := leasectl(t, nil, args...); got.code != exitUsage || strings.Contains(got.stdout+got.stderr, canary) {
+			t.Errorf("leasectl %v = %+v, want code %d and no password", args, got, exitUsage)
+		}
+	}
+}

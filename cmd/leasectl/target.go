@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/mongo"
+	"github.com/slotlease/slotlease/store/sqlite"
+)
+
+// storeVariable is the environment variable that names the store.
+const storeVariable = "LEASECTL_STORE"
+
+const storeForms = "sqlite:PATH, mongodb://…/DATABASE?collection=NAME, or mongodb+srv://…"
+
+// target is a store that was chosen, not opened.
+type target struct {
+	scheme string
+	// shown is the store as it may be shown.
+	shown string
+	// path of a SQLite file.
+	path string
+	uri  string
+}
+
+// target reads --store, or the environment variable. What is wrong is noted.
+func (a *app) target(c *cobra.Command) target {
+	from, text := "--store", a.store
+	if !c.Flags().Changed("store") {
+		from, text = storeVariable, a.getenv(storeVariable)
+	}
+	if text == "" && from == storeVariable {
+		a.bad("no store: name one with --store or %s", storeVariable)
+		a.try = "--store sqlite:leases.db, or export " + storeVariable + "=mongodb://…"
+		return target{}
+	}
+	t, err := parseTarget(text)
+	if err != nil {
+		a.bad("%s: %w", from, err)
+	}
+	return t
+}
+
+var errLater = errors.New("comes with a later version")
+
+// parseTarget reads the text that names a store. Its errors quote nothing that
+// could be secret.
+func parseTarget(text string) (target, error) {
+	scheme, rest, found := strings.Cut(text, ":")
+	if text == "" || !found {
+		return target{}, errors.New("has no scheme: use " + storeForms)
+	}
+	switch scheme {
+	case "sqlite":
+		if rest == "" {
+			return target{}, errors.New("sqlite: has no path: use sqlite:PATH")
+		}
+		return target{scheme: scheme, shown: "sqlite:" + rest, path: rest}, nil
+	case "mongodb", "mongodb+srv":
+		return target{scheme: scheme, shown: mongo.Redact(text), uri: text}, nil
+	case "cosmos":
+		return target{}, fmt.Errorf("cosmos: the Cosmos DB store %w; until then use sqlite or mongodb", errLater)
+	}
+	if !plainScheme(scheme) {
+		return target{}, errors.New("has no known scheme: use " + storeForms)
+	}
+	return target{}, fmt.Errorf("scheme %q is unknown: use %s", scheme, storeForms)
+}
+
+// plainScheme reports whether a text can only be meant as a scheme, so that it
+// may be shown.
+func plainScheme(s string) bool {
+	for _, r := range s {
+		if r != '+' && (r < 'a' || r > 'z') {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 16
+}
+
+// open makes a ledger of the target. A reader never creates anything.
+func (t target) open(ctx context.Context, readOnly bool) (store.Ledger, error) {
+	if t.scheme == "sqlite" {
+		l, err := sqlite.Open(ctx, sqlite.Options{Path: t.path, ReadOnly: readOnly})
+		if err != nil {
+			return nil, err
+		}
+		return l, nil
+	}
+	l, err := mongo.Open(ctx, mongo.Options{URI: t.uri, AppName: "leasectl"})
+	if err != nil {
+		return nil, badURI(err)
+	}
+	return l, nil
+}
+
+// badURI is the error of a URI that can't be used. Nothing was asked of a server
+// yet, but for the DNS.
+func badURI(err error) error {
+	_, dns := errors.AsType[*net.DNSError](err)
+	if dns || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return badUsage("", err)
+}
+
+func (t target) tryDenied() string {
+	if t.scheme == "sqlite" {
+		return "run as a user who may write " + filepath.Dir(t.path)
+	}
+	return "check user, password and authSource in the URI, and the user's role (readWrite)"
+}
+
+func (t target) tryUnreachable() string {
+	if t.scheme == "sqlite" {
+		return ""
+	}
+	return "check that the server runs and that host and port are right"
+}

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+func TestWhatIsWrongIsToldInOneLineEachWithAHint(t *testing.T) {
+	const forms = "sqlite:PATH, mongodb://…/DATABASE?collection=NAME, or mongodb+srv://…"
+	ok := []string{"run", "--store", "sqlite:x.db", "--worker-type", "t", "--every", "5m"}
+	with := func(args ...string) []string { return append(append([]string(nil), ok...), args...) }
+	for name, test := range map[string]struct {
+		args []string
+		env  []string
+		want []string // stderr, without "leasectl: " and the last "try: "
+	}{
+		"no store":                {args: []string{"init"}, want: []string{"no store: name one with --store or LEASECTL_STORE", "--store sqlite:leases.db, or export LEASECTL_STORE=mongodb://…"}},
+		"an empty store":          {args: []string{"init", "--store", ""}, want: []string{"--store: has no scheme: use " + forms, "leasectl init --help"}},
+		"a store without scheme":  {args: []string{"init", "--store", "leases.db"}, want: []string{"--store: has no scheme: use " + forms, "leasectl init --help"}},
+		"a bad store in the env":  {args: []string{"init"}, env: []string{"LEASECTL_STORE=leases.db"}, want: []string{"LEASECTL_STORE: has no scheme: use " + forms, "leasectl init --help"}},
+		"a scheme nobody knows":   {args: []string{"init", "--store", "redis://h"}, want: []string{`--store: scheme "redis" is unknown: use ` + forms, "leasectl init --help"}},
+		"a drive letter":          {args: []string{"init", "--store", `C:\leases.db`}, want: []string{"--store: has no known scheme: use " + forms, "leasectl init --help"}},
+		"cosmos":                  {args: []string{"init", "--store", "cosmos://a/db/c"}, want: []string{"--store: cosmos: the Cosmos DB store comes with a later version; until then use sqlite or mongodb", "leasectl init --help"}},
+		"sqlite without a path":   {args: []string{"init", "--store", "sqlite:"}, want: []string{"--store: sqlite: has no path: use sqlite:PATH", "leasectl init --help"}},
+		"an unknown command":      {args: []string{"innit"}, want: []string{`unknown command "innit" for "leasectl"`, "leasectl init"}},
+		"an unknown subcommand":   {args: []string{"inspect", "slot"}, want: []string{`unknown command "slot" for "leasectl inspect"`, "leasectl inspect slots"}},
+		"an unknown flag":         {args: []string{"version", "--verbose"}, want: []string{"unknown flag: --verbose", "leasectl version --help"}},
+		"an argument too many":    {args: []string{"version", "x"}, want: []string{`unexpected argument "x" for "leasectl version"`, "leasectl version --help"}},
+		"a bad output":            {args: []string{"version", "--output", "xml"}, want: []string{`--output "xml": must be one of ["text" "json"]`, "leasectl version --help"}},
+		"no command":              {args: ok, want: []string{"no command: put it behind --", "leasectl run --help"}},
+		"a command without --":    {args: with("true"), want: []string{`unexpected argument "true": put the command behind --`, "leasectl run --help"}},
+		"an argument before --":   {args: with("x", "--", "true"), want: []string{`unexpected argument "x": put the command behind --`, "leasectl run --help"}},
+		"both schedules":          {args: with("--cron", "0 * * * *", "--", "true"), want: []string{"--every and --cron: give only one of them", "leasectl run --help"}},
+		"a zone without cron":     {args: with("--zone", "Europe/Berlin", "--", "true"), want: []string{`--zone "Europe/Berlin": goes with --cron only; slots of --every are the same in all zones`, "leasectl run --help"}},
+		"too long a grace":        {args: with("--stop-grace", "150s", "--", "true"), want: []string{"--stop-grace 2m30s: must be less than half of the shortest slot (5m0s)", "leasectl run --help"}},
+		"too long a margin":       {args: with("--margin", "3m", "--", "true"), want: []string{"--margin 3m0s: must be less than half of the shortest slot (5m0s)", "leasectl run --help"}},
+		"too short an interval":   {args: []string{"run", "--store", "sqlite:x.db", "--worker-type", "t", "--every", "1ms", "--", "true"}, want: []string{`--every "1ms": every 1ms: the interval must be at least 100ms`, "leasectl run --help"}},
+		"a zero interval":         {args: []string{"run", "--store", "sqlite:x.db", "--worker-type", "t", "--every", "0", "--", "true"}, want: []string{`--every "0": every 0s: the interval must be at least 100ms`, "leasectl run --help"}},
+		"an interval of watching": {args: []string{"inspect", "slots", "--store", "sqlite:x.db", "--interval", "2s"}, want: []string{"--interval 2s: goes with --watch only", "leasectl inspect slots --help"}},
+		"too few slots":           {args: []string{"demo", "--slots", "2"}, want: []string{`--slots "2": must be a whole number from 6 to 1000`, "leasectl demo --help"}},
+		"everything at once": {
+			args: []string{
+				"run", "--store", "redis:", "--every", "soon", "--priority", "8", "--worker-type", "a b", "--instance-id", "", "--group", strings.Repeat("g", 257),
+				"--tie-break", "coin", "--lead", "6m", "--step", "-1s", "--margin", "1ms", "--log-level", "loud", "--log-format", "xml", "--", "true",
+			},
+			want: []string{
+				`--every "soon": must be a duration such as 500ms, 90s, 5m or 1h30m`,
+				`--priority "8": must be a whole number from 0 to 7, 0 being the highest`,
+				`--worker-type "a b": worker type "a b": character ' ' at byte 1: use 1 to 63 of A-Z a-z 0-9 . _ - and begin with a letter or digit`,
+				`--instance-id "": must not be empty; leave the option out for the default`,
+				`--group "` + strings.Repeat("g", 257) + `": has 257 bytes: at most 256 are allowed`,
+				`--tie-break "coin": tie-break "coin": want sticky, rotate or random`,
+				`--lead "6m": must be from 0s to 5m0s`,
+				`--step "-1s": must be from 0s to 5m0s`,
+				`--margin "1ms": must be from 10ms to 1h0m0s`,
+				`--log-level "loud": must be one of ["debug" "info" "warn" "error"]`,
+				`--log-format "xml": must be one of ["text" "json"]`,
+				`--store: scheme "redis" is unknown: use ` + forms,
+				"leasectl run --help",
+			},
+		},
+		"nothing that is needed": {args: []string{"run"}, want: []string{
+			"no store: name one with --store or LEASECTL_STORE", "no schedule: give --every (such as 5m) or --cron (such as '0 * * * *')",
+			"--worker-type is missing: name what is competed for", "no command: put it behind --",
+			"--store sqlite:leases.db, or export LEASECTL_STORE=mongodb://…",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			got := leasectl(t, test.env, test.args...)
+			last := len(test.want) - 1
+			want := "leasectl: " + strings.Join(test.want[:last], "\nleasectl: ") + "\ntry: " + test.want[last] + "\n"
+			if got.code != exitUsage || got.stdout != "" || got.stderr != want {
+				t.Errorf("leasectl %q = %d\n%s%swant %d\n%s", test.args, got.code, got.stdout, got.stderr, exitUsage, want)
+			}
+			if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
+				t.Errorf("leasectl %q left %v behind, %v", test.args, left, err)
+			}
+		})
+	}
+}
+
+func TestEveryKindOfFailureHasItsExitCode(t *testing.T) {
+	for err, want := range map[error]int{
+		store.ErrRefused:                 exitRefused,
+		store.ErrDenied:                  exitDenied,
+		fs.ErrPermission:                 exitDenied,
+		store.ErrMissing:                 exitMissing,
+		store.ErrInvalid:                 exitUsage,
+		store.ErrThrottled:               exitUnreachable,
+		&net.DNSError{Err: "no host"}:    exitUnreachable,
+		errors.New("connection refused"): exitUnreachable,
+	} {
+		var stderr bytes.Buffer
+		a := &app{stderr: &stderr}
+		if got := a.report(storeFailed(target{scheme: "mongodb"}, fmt.Errorf("now: %w", err))); got != want {
+			t.Errorf("report(storeFailed(%v)) = %d, want %d", err, got, want)
+		}
+		if want := "leasectl: now: " + err.Error() + "\n"; !strings.HasPrefix(stderr.String(), want) {
+			t.Errorf("report(storeFailed(%v)) wrote %q, want %q first", err, stderr.String(), want)
+		}
+	}
+	if got := (&app{stderr: &bytes.Buffer{}}).report(errors.New("other")); got != exitFailure {
+		t.Errorf("report(other) = %d, want %d", got, exitFailure)
+	}
+}
+
+func TestAFileThatIsNoLedgerIsRefusedAndLeftAsItIs(t *testing.T) {
+	for name, content := range map[string]string{
+		"text":    "do not lose this\n",
+		"corrupt": "SQLite format 3\x00" + strings.Repeat("garbage ", 600),
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "mine")
+			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, args := range [][]string{
+				{"init"}, {"inspect", "slots"}, {"run", "--worker-type", "t", "--every", "1s", "--", "true"},
+			} {
+				got := leasectl(t, nil, append([]string{"--store", "sqlite:" + path}, args...)...)
+				if got.code != exitRefused || strings.Count(got.stderr, "leasectl: ") != 1 {
+					t.Errorf("leasectl %v = %d, %q, want %d", args, got.code, got.stderr, exitRefused)
+				}
+				if after, err := os.ReadFile(path); err != nil || string(after) != content {
+					t.Errorf("leasectl %v changed the file: %q, %v", args, after, err)
+				}
+				if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
+					t.Errorf("leasectl %v left %v, %v", args, left, err)
+				}
+			}
+		})
+	}
+}
+
+func TestALedgerThatIsNotThereIsNotCreatedByLookingOrRunning(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "leases.db")
+	want := "try: leasectl init --store sqlite:" + path + "\n"
+	for _, args := range [][]string{
+		{"inspect", "slots"}, {"inspect", "slots", "--watch"}, {"run", "--worker-type", "t", "--every", "1s", "--", "true"},
+	} {
+		got := leasectl(t, []string{"LEASECTL_STORE=sqlite:" + path}, args...)
+		if got.code != exitMissing || !strings.HasSuffix(got.stderr, want) {
+			t.Errorf("leasectl %v = %d, %q, want %d and %q", args, got.code, got.stderr, exitMissing, want)
+		}
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("leasectl %v made the file: %v", args, err)
+		}
+	}
+}
+
+func TestAServerThatRefusesConnectionsIsUnreachable(t *testing.T) {
+	// Nobody listens on a port that was just closed.
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	uri := "mongodb://" + l.Addr().String() + "/jobs"
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	for _, args := range [][]string{{"init", "--timeout", "300ms"}, {"inspect", "slots", "--timeout", "300ms"}} {
+		got := leasectl(t, []string{"LEASECTL_STORE=" + uri}, args...)
+		if got.code != exitUnreachable || !strings.HasSuffix(got.stderr, "try: check that the server runs and that host and port are right\n") {
+			t.Errorf("leasectl %v = %d, %q, want %d", args, got.code, got.stderr, exitUnreachable)
+		}
+	}
+	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestACommandThatCanNotBeRunIsToldAtTheStart(t *testing.T) {
+	_, storeArg := newLedger(t)
+	plain := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(plain, []byte("#!/bin/sh\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"no-such-command-anywhere", plain, filepath.Join(t.TempDir(), "nothing")} {
+		got := leasectl(t, nil, "run", "--store", storeArg, "--worker-type", "t", "--every", "1s", "--", command)
+		if got.code != exitCommand || !strings.HasPrefix(got.stderr, fmt.Sprintf("leasectl: command %q: ", command)) {
+			t.Errorf("leasectl run -- %s = %d, %q, want %d", command, got.code, got.stderr, exitCommand)
+		}
+	}
+}
+
+func TestInitSaysWhatItDid(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "leases.db")
+	store := "sqlite:" + path
+	for _, want := range []string{
+		"created the ledger " + store + "\n",
+		"the ledger " + store + " was there already, without records\n",
+		"the ledger " + store + " was there already, without records\n",
+	} {
+		if got := leasectl(t, nil, "init", "--store", store); got != (output{stdout: want}) {
+			t.Errorf("leasectl init = %+v, want %q", got, want)
+		}
+	}
+	l, storeArg := newLedger(t)
+	if err := l.Append(t.Context(), grant(1, 0, "a")); err != nil {
+		t.Fatal(err)
+	}
+	want := output{stdout: "the ledger " + storeArg + " was there already, with the worker types export\n"}
+	if got := leasectl(t, nil, "init", "--store", storeArg); got != want {
+		t.Errorf("leasectl init = %+v, want %+v", got, want)
+	}
+	if got := leasectl(t, nil, "init", "--store", "sqlite:"+filepath.Join(path, "below", "leases.db")); got.code != exitUnreachable {
+		t.Errorf("leasectl init below a file = %+v, want code %d", got, exitUnreachable)
+	}
+}
+
+func TestHelpVersionAndCompletionWork(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "leasectl demo"},
+		{[]string{"--help"}, "Exit codes:\n" + exitCodes},
+		{[]string{"help", "exit-codes"}, "Exit codes:\n" + exitCodes},
+		{[]string{"inspect"}, "slots"},
+		{[]string{"inspect", "slots", "--help"}, "claimedMs"},
+		{[]string{"run", "--help"}, "LEASE_TOKEN"},
+		{[]string{"version"}, "leasectl "},
+		{[]string{"version", "--output", "json"}, `"platform":"`},
+		{[]string{"completion", "bash"}, "bash completion"},
+		{[]string{"completion", "zsh"}, "#compdef leasectl"},
+		{[]string{"completion", "fish"}, "fish completion"},
+		{[]string{"completion", "powershell"}, "powershell completion"},
+	} {
+		if got := leasectl(t, nil, test.args...); got.code != exitOK || !strings.Contains(got.stdout, test.want) || got.stderr != "" {
+			t.Errorf("leasectl %v = %+v, want %q in it", test.args, got, test.want)
+		}
+	}
+	if got := leasectl(t, nil, "--help"); strings.Contains(got.stdout, workName) || strings.Contains(got.stdout, "tether") {
+		t.Errorf("leasectl --help shows what is hidden:\n%s", got.stdout)
+	}
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"encoding/json"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// versionInfo is what version tells, and its JSON form.
+type versionInfo struct {
+	Version  string `json:"version"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	output := "text"
+	c := &cobra.Command{
+		Use:   "version",
+		Short: "Show version, Go release and platform",
+		Args:  noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := a.usage(c); err != nil {
+				return err
+			}
+			v := versionInfo{workerlease.Version(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+			if output == "json" {
+				return json.NewEncoder(a.stdout).Encode(v)
+			}
+			a.printf("leasectl %s, %s, %s\n", v.Version, v.Go, v.Platform)
+			return nil
+		},
+	}
+	option(a, c.Flags(), &output, "output", "text|json", "how to show it (default text)", oneOf("text", "json"))
+	return c
+}
