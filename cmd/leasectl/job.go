@@ -36,18 +36,25 @@ func (j *job) graceOf(left time.Duration) time.Duration {
 	return min(10*time.Second, left/4)
 }
 
+// killTime is how long before the last safe moment the guard begins to kill: it
+// has to find and reap every descendant, and that takes tens of milliseconds on
+// a busy machine.
+func killTime(left time.Duration) time.Duration { return min(100*time.Millisecond, left/50) }
+
 // longestGrace bounds graceOf for all leases.
 func (j *job) longestGrace() time.Duration { return max(j.grace, 10*time.Second) }
 
 // run runs the command for one lease. It returns when the whole process tree is
 // gone: only then is the lease released, if leasing is stopped.
 func (j *job) run(ctx context.Context, l workerlease.Lease) {
+	// In this order: a pause in between makes the deadline earlier, never later.
+	now := guard.Boottime()
+	left := l.Remaining()
 	p, err := guard.Start(guard.Command{
 		Path: j.name, Args: j.args, Env: environ(j.env, l),
 		Stdin: j.stdin, Stdout: j.stdout, Stderr: j.stderr,
-		// In this order: a pause in between makes the deadline earlier, never later.
-		Deadline: guard.Boottime() + l.Remaining(),
-		Grace:    j.graceOf(l.Remaining()),
+		Deadline: now + left - killTime(left),
+		Grace:    j.graceOf(left),
 	})
 	if err != nil {
 		j.journal.notStarted(l, err)

@@ -24,7 +24,8 @@ descendants outlives the lease: not when they ignore SIGTERM, not when they
 detach, and not when leasectl itself is killed or stopped.
 
   - It gets SIGTERM --stop-grace before the last safe moment of the lease, and
-    SIGKILL at it.
+    SIGKILL at it (less the time that killing takes: 1/50 of the lease, at most
+    100ms).
   - When it ends by itself, it is not started again in that slot, and the lease
     is kept to the end of the slot: so the job runs once per slot.
   - Ctrl-C (SIGINT), SIGTERM and SIGHUP stop the command (SIGTERM, and SIGKILL

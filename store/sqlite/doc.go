@@ -20,8 +20,10 @@
 //
 // The file must be on a local file system. WAL mode relies on memory shared
 // between processes, so a network file system that two machines mount won't do.
-// If the file is removed or replaced, the next operation goes to the file that
-// has the name now; an append that was under way reports an unknown outcome.
+// If the file is replaced, the next operation goes to the file that has the name
+// now; an append that was under way reports an unknown outcome. If it is removed,
+// operations fail with [store.ErrMissing] until there is one again: a handle that
+// has used a ledger makes no new one.
 //
 // POSIX drops all locks that a process holds on a file when the process closes
 // any descriptor of it. A program that leases must therefore not open the

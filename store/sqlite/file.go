@@ -53,7 +53,9 @@ func (l *Ledger) use(ctx context.Context) (*file, error) {
 		return nil, err
 	}
 	if found != isLedger {
-		if l.o.ReadOnly {
+		// A ledger that was there and is gone is not made anew: its leases may be
+		// worked under, and an empty file would give them away once more.
+		if l.o.ReadOnly || l.used {
 			return nil, errMissing
 		}
 		if err := create(ctx, l.o.Path); err != nil {
@@ -61,6 +63,7 @@ func (l *Ledger) use(ctx context.Context) (*file, error) {
 		}
 	}
 	l.file, err = openFile(ctx, l.o.Path, l.o.ReadOnly)
+	l.used = l.used || err == nil
 	return l.file, err
 }
 

@@ -327,6 +327,14 @@ func TestAFileThatWasRemovedOrReplacedIsNoLongerUsed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for what, err := range map[string]error{
+		"Append": l.Append(t.Context(), storetest.Grant("old", 2)),
+		"Init":   l.Init(t.Context()),
+	} {
+		if !errors.Is(err, store.ErrMissing) {
+			t.Errorf("%s() after the file was removed = %v, want ErrMissing", what, err)
+		}
+	}
 	other := open(t, Options{Path: path})
 	if err := other.Append(t.Context(), storetest.Grant("new", 1)); err != nil {
 		t.Fatal(err)

@@ -50,6 +50,7 @@ type Ledger struct {
 
 	mu     sync.Mutex
 	file   *file // nil until first used
+	used   bool  // there was a file once
 	closed bool
 	calls  sync.WaitGroup // calls under way; grows only under mu while not closed
 }

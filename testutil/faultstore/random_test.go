@@ -94,7 +94,7 @@ func classify(f faultstore.Fault) string {
 		return "black hole"
 	case reflect.DeepEqual(f.Err, faultstore.OwnConflict().Err):
 		return "own conflict"
-	case f.Err == faultstore.ErrInjected: //nolint:errorlint // The very value, not one that wraps it.
+	case f.Err == faultstore.ErrInjected:
 		return "lost reply"
 	case f.Err != nil:
 		return "throttled"

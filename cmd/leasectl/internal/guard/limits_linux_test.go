@@ -24,7 +24,7 @@ func copyForAll(t *testing.T, mode os.FileMode) string {
 		t.Fatal(err)
 	}
 	defer from.Close()
-	dir, err := os.MkdirTemp("", "guard")
+	dir, err := os.MkdirTemp("", "guard") //nolint:usetesting // Another user must be able to look into it.
 	if err != nil {
 		t.Fatal(err)
 	}
