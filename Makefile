@@ -24,7 +24,7 @@ sim: ## A long simulation: make sim SEEDS=5000
 .PHONY: fuzz
 fuzz: ## Each fuzz target for FUZZTIME (default 30s)
 	@for p in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
-		$(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(or $(FUZZTIME),30s) $$p || exit 1; done; done
+		$(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(or $(FUZZTIME),30s) -fuzzminimizetime 10x $$p || exit 1; done; done
 
 .PHONY: bench
 bench: ## Benchmarks

@@ -162,7 +162,7 @@ func (w *watcher) act(before machine.State, at machine.Moment, a machine.Action)
 		w.notes[a.Note.What]++
 		if n := a.Note; n.What == machine.Claimed || n.What == machine.Joined {
 			c := before.Claim
-			if c.ID == "" || at.Now.Latest.After(c.Fixed.Add(w.m.Rules.ClaimAge)) {
+			if c.ID == "" || at.Local-c.Local > w.m.Rules.ClaimAge {
 				return fmt.Errorf("%v under a claim that is too old: %v", n.What, c)
 			}
 			if n.What == machine.Claimed && n.Record.Claim != c.ID {
@@ -224,7 +224,7 @@ func (w *watcher) append(before machine.State, at machine.Moment, r store.Record
 			return fmt.Errorf("grant %v doesn't fit claim %v", r, c)
 		case at.Age > w.m.Rules.Fresh:
 			return fmt.Errorf("grant sent, but the newest sample is %v old", at.Age)
-		case at.Now.Latest.After(c.Fixed.Add(w.m.Rules.ClaimAge)):
+		case at.Local-c.Local > w.m.Rules.ClaimAge:
 			return fmt.Errorf("grant sent, but its claim is too old: %v", c)
 		case before.Stopping:
 			return errors.New("grant sent while stopping")
