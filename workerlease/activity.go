@@ -66,12 +66,20 @@ func (a *activity) nudge(w *WorkerLease) {
 	}
 }
 
-// nudgeAll is nudge for all workers.
-func (a *activity) nudgeAll() {
+// review makes all workers look at everything again, and the leases that they
+// hold, too: a worker's goroutine may be busy with an observer.
+func (a *activity) review() {
 	a.mu.Lock()
-	defer a.mu.Unlock()
+	var holds []*hold
 	for w, d := range a.workers {
 		a.nudgeLocked(w, d)
+		if h := w.hold.Load(); h != nil {
+			holds = append(holds, h)
+		}
+	}
+	a.mu.Unlock()
+	for _, h := range holds {
+		h.watch()
 	}
 }
 

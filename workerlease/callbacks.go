@@ -28,11 +28,12 @@ type Callbacks struct {
 	// LeaseExpired is called exactly once for each call of LeaseAllocated, after
 	// that began and after its context was cancelled, on a goroutine of its own.
 	// It comes on time even if LeaseAllocated still runs, and also if it panicked.
+	// Optional.
 	LeaseExpired func(l Lease, why Reason)
 
 	// Error is told of troubles with the store, the clock and the callbacks, for
-	// information: leasing goes on. It is called on the worker's goroutine and
-	// must return quickly.
+	// information: leasing goes on. It is called on the worker's goroutine, must
+	// return quickly and must not panic.
 	Error func(error)
 }
 

@@ -92,6 +92,9 @@ func (c *Client) StartLeasing(ctx context.Context, o Options, cb Callbacks) (*Wo
 	if cb.LeaseAllocated == nil {
 		err = errors.Join(err, errors.New("LeaseAllocated: is nil: it is required"))
 	}
+	if _, failed := io.ReadFull(c.rand, make([]byte, 16)); failed != nil {
+		err = errors.Join(err, fmt.Errorf("ClientOptions.Rand: fails: %w: leave it nil for crypto/rand", failed))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("start leasing %.70q: %w: %w", o.WorkerType, ErrOptions, err)
 	}
@@ -141,6 +144,14 @@ func (c *Client) moment(settled int) machine.Moment {
 	return m
 }
 
+// start is the state of a worker that starts now.
+func (c *Client) start() machine.State {
+	local := c.local()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return machine.Start(c.line.Epoch(), c.line.Settled(local), c.line.Jumps())
+}
+
 // sample adds a stamp to the time line and says what it did. If that made the
 // interval wider, all workers must look at it: what they wait for, the end of a
 // lease above all, may have come nearer.
@@ -150,7 +161,7 @@ func (c *Client) sample(s store.Stamp, sent, received time.Duration) (timeline.O
 	now := c.line.At(received, c.line.Epoch())
 	c.mu.Unlock()
 	if outcome == timeline.Jumped || outcome == timeline.ServerChanged {
-		c.activity.nudgeAll()
+		c.activity.review()
 	}
 	return outcome, now
 }

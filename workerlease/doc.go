@@ -60,7 +60,7 @@
 //   - A lease is released only after the user's code has returned.
 //   - No error of the store ends leasing. A lease that is held goes on without
 //     the store.
-//   - The time at which a suspended machine wakes up is noticed within 1 s.
+//   - On Linux, a suspend of the machine is noticed within 1 s of waking.
 //
 // # Not guaranteed
 //

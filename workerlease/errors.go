@@ -11,7 +11,8 @@ var (
 	ErrStopped = errors.New("leasing stopped")
 	// ErrClockJumped: store time can't be trusted any more.
 	ErrClockJumped = errors.New("store clock jumped")
-	// ErrPanicked: LeaseAllocated panicked.
+	// ErrPanicked: LeaseAllocated panicked. The error that Callbacks.Error gets for
+	// a panic of either callback wraps it, too.
 	ErrPanicked = errors.New("lease callback panicked")
 )
 

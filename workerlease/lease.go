@@ -57,12 +57,16 @@ type hold struct {
 	ended bool
 	stop  func() // the timer that ends the context at the last safe moment
 
-	returned chan struct{} // closed when LeaseAllocated has returned
+	began    chan struct{} // closed right before LeaseAllocated is called
+	returned chan struct{} // closed when it has returned
 }
 
 // newHold prepares the lease of a tenure.
 func (w *WorkerLease) newHold(t machine.Tenure) *hold {
-	h := &hold{w: w, tenure: t, jumps: w.client.jumps(), returned: make(chan struct{})}
+	h := &hold{
+		w: w, tenure: t, jumps: w.state.Jumps,
+		began: make(chan struct{}), returned: make(chan struct{}),
+	}
 	ctx, cancel := context.WithCancelCause(w.base)
 	h.ctx, h.cancel = ctx, cancel
 	h.lease = Lease{
@@ -91,18 +95,22 @@ func (h *hold) remaining() time.Duration {
 }
 
 // watch ends the context at the last safe moment, whatever the worker's
-// goroutine is doing; a timer that fires late or early is set again. The mutex
-// is held over setting the timer, so that end finds it.
+// goroutine is doing: a timer that fires late or early is set again, and it is
+// called when the time line has changed. The mutex is held over setting the
+// timer, so that end finds it.
 func (h *hold) watch() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ended {
 		return
 	}
+	if h.stop != nil {
+		h.stop()
+	}
 	if !h.inside() {
-		cause := ErrLeaseExpired
-		if h.w.client.jumps() != h.jumps {
-			cause = ErrClockJumped
+		cause := ErrClockJumped
+		if h.w.client.jumps() == h.jumps && h.remaining() <= 0 {
+			cause = ErrLeaseExpired
 		}
 		h.ended = true
 		h.cancel(cause)

@@ -106,6 +106,13 @@ func (w *WorkerLease) post(a arrival) {
 	w.deliver(a)
 }
 
+// order sends an event without waiting for the worker's goroutine, which may be
+// busy with an observer.
+func (w *WorkerLease) order(e machine.Event) {
+	w.client.activity.add(w, 1)
+	go w.deliver(arrival{event: e})
+}
+
 // deliver is post for what is counted as activity already.
 func (w *WorkerLease) deliver(a arrival) {
 	select {
@@ -128,11 +135,11 @@ func (w *WorkerLease) perform(a machine.Action) machine.Event {
 		w.operate(func(ctx context.Context) arrival {
 			sent := w.client.local()
 			records, stamp, err := ledger.Tail(ctx, workerType, a.Limit)
-			var tell []Event
-			if err == nil && !stamp.IsZero() {
-				tell, _ = w.sampled(stamp, sent)
+			if err != nil || stamp.IsZero() {
+				return arrival{event: machine.HeadRead{Records: records, Err: err}}
 			}
-			return arrival{event: machine.HeadRead{Records: records, Err: err}, tell: tell}
+			tell, odd := w.sampled(stamp, sent)
+			return arrival{event: machine.HeadRead{Records: records}, tell: tell, err: odd}
 		})
 	case machine.ReadRecord:
 		w.operate(func(ctx context.Context) arrival {
@@ -207,7 +214,7 @@ func (w *WorkerLease) sampled(stamp store.Stamp, sent time.Duration) ([]Event, e
 // right before.
 func (w *WorkerLease) allocate(t machine.Tenure) machine.Event {
 	h := w.newHold(t)
-	w.hold = h
+	w.hold.Store(h)
 	begins := make(chan bool)
 	w.client.activity.add(w, 1)
 	ctx := &watched{Context: h.ctx, waiting: func() { w.client.activity.add(w, -1) }}
@@ -219,7 +226,11 @@ func (w *WorkerLease) allocate(t machine.Tenure) machine.Event {
 		if !inside {
 			return
 		}
-		if err := guarded("LeaseAllocated", func() { w.callbacks.LeaseAllocated(ctx, h.lease) }); err != nil {
+		allocated := func() {
+			close(h.began)
+			w.callbacks.LeaseAllocated(ctx, h.lease)
+		}
+		if err := guarded("LeaseAllocated", allocated); err != nil {
 			w.post(arrival{event: machine.Panicked{}, tell: w.panicked(h, err), err: err})
 		}
 	}()
@@ -233,7 +244,7 @@ func (w *WorkerLease) allocate(t machine.Tenure) machine.Event {
 
 // expire ends the user's code: the context first, then LeaseExpired.
 func (w *WorkerLease) expire(why machine.Reason) {
-	h := w.hold
+	h := w.hold.Load()
 	h.end(causes[why])
 	w.client.activity.add(w, 1)
 	go func() {
@@ -243,6 +254,7 @@ func (w *WorkerLease) expire(why machine.Reason) {
 			<-h.returned
 			w.deliver(arrival{event: machine.Returned{}, tell: w.panicked(h, err), err: err})
 		}()
+		<-h.began
 		if w.callbacks.LeaseExpired != nil {
 			err = guarded("LeaseExpired", func() { w.callbacks.LeaseExpired(h.lease, reason(why)) })
 		}

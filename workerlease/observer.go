@@ -8,8 +8,8 @@ import (
 )
 
 // Observer is told of everything that happens to workers. Observe is called on
-// the worker's goroutine, in order, and must return quickly; a lease's context
-// ends on time all the same. An observer of a client with several workers must
+// the worker's goroutine, in order. It must return quickly (a lease's context
+// ends on time all the same) and must not panic. An observer of a client with several workers must
 // be safe for concurrent use.
 type Observer interface {
 	Observe(e Event)
@@ -112,6 +112,7 @@ type (
 		Seq int64
 	}
 	// Unknown: an append failed in a way that leaves open whether it was applied.
+	// A throttled one is told as Throttled.
 	Unknown struct {
 		Worker
 		Seq int64
@@ -124,7 +125,7 @@ type (
 		RetryAfter time.Duration
 		Err        error
 	}
-	// StoreFailed: a ledger operation other than an append failed.
+	// StoreFailed: a ledger operation failed and had no effect.
 	StoreFailed struct {
 		Worker
 		Operation string

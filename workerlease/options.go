@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/slots"
@@ -52,7 +53,9 @@ type Options struct {
 	Schedule slots.Schedule
 
 	// JoinMidSlot makes a worker claim what is left of the slot in which it
-	// starts, if nobody has it. Default: it waits for the next boundary.
+	// starts, if nobody has it. Default: it waits for the next boundary. A worker
+	// that was there before the boundary, but couldn't reach the store, always
+	// claims what is left.
 	JoinMidSlot bool
 
 	// Lead is how long before a boundary claims open: at most 5 min, and never
@@ -101,12 +104,7 @@ func (o Options) filled() (Options, error) {
 		field, value string
 		most         int
 	}{{"InstanceID", o.InstanceID, 256}, {"Group", o.Group, 256}, {"Metadata", o.Metadata, store.MaxMetadata}} {
-		if len(l.value) > l.most {
-			bad("%s: has %d bytes: at most %d allowed", l.field, len(l.value), l.most)
-		}
-		if i := strings.IndexByte(l.value, 0); i >= 0 {
-			bad("%s: has a NUL at byte %d: not allowed", l.field, i)
-		}
+		errs = append(errs, checkText(l.field, l.value, l.most))
 	}
 	if o.Priority < priority.Highest || o.Priority > priority.Lowest {
 		bad("Priority: is %d: must be %d (highest) … %d", o.Priority, priority.Highest, priority.Lowest)
@@ -128,10 +126,9 @@ func (o Options) filled() (Options, error) {
 		bad("LeaseInterval: is %v, and Schedule is %q: set only one of them", o.LeaseInterval, o.Schedule)
 	}
 	if o.Schedule != nil {
-		if n := len(o.Schedule.String()); n > maxSchedule {
-			bad("Schedule: its text has %d bytes: at most %d allowed", n, maxSchedule)
-		}
-		errs = append(errs, o.fillMargin())
+		errs = append(errs, checkText("Schedule", o.Schedule.String(), maxSchedule), o.fillMargin())
+	} else if o.Margin != 0 && o.Margin < minMargin {
+		bad("Margin: is %v: must be 0 (default) or at least %v", o.Margin, minMargin)
 	}
 	if o.Lead < 0 || o.Lead > priority.MaxLead {
 		bad("Lead: is %v: must be 0 (default) … %v", o.Lead, priority.MaxLead)
@@ -149,6 +146,20 @@ func (o Options) filled() (Options, error) {
 		o.InstanceID = defaultInstanceID()
 	}
 	return o, errors.Join(errs...)
+}
+
+// checkText says what keeps a text from being stored.
+func checkText(field, value string, most int) error {
+	if len(value) > most {
+		return fmt.Errorf("%s: has %d bytes: at most %d allowed", field, len(value), most)
+	}
+	if i := strings.IndexByte(value, 0); i >= 0 {
+		return fmt.Errorf("%s: has a NUL at byte %d: not allowed", field, i)
+	}
+	if !utf8.ValidString(value) {
+		return fmt.Errorf("%s: is %.70q: must be UTF-8", field, value)
+	}
+	return nil
 }
 
 // fillMargin sets the default margin, or says what is wrong with the given one.
@@ -194,7 +205,7 @@ func host() string {
 	if err != nil || h == "" {
 		return "unknown"
 	}
-	return h[:min(len(h), 200)]
+	return strings.ToValidUTF8(h[:min(len(h), 200)], "")
 }
 
 func defaultInstanceID() string {

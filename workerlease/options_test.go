@@ -3,6 +3,7 @@ package workerlease_test
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -171,11 +172,9 @@ func TestTheVersionIsThatOfTheBuild(t *testing.T) {
 }
 
 func TestARandThatFailsIsNotPassedOver(t *testing.T) {
-	defer func() {
-		if recover() == nil {
-			t.Error("no panic: claims would repeat")
-		}
-	}()
 	client := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{Rand: strings.NewReader("")})
-	_, _ = client.StartLeasing(t.Context(), workerlease.Options{WorkerType: "job"}, workerlease.Callbacks{LeaseAllocated: nothing})
+	_, err := client.StartLeasing(t.Context(), workerlease.Options{WorkerType: "job"}, workerlease.Callbacks{LeaseAllocated: nothing})
+	if !errors.Is(err, workerlease.ErrOptions) || !errors.Is(err, io.EOF) {
+		t.Errorf("StartLeasing = %v, want an error: claims would repeat", err)
+	}
 }

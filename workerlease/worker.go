@@ -35,7 +35,8 @@ type WorkerLease struct {
 
 	// Of the worker's goroutine only.
 	state machine.State
-	hold  *hold
+
+	hold atomic.Pointer[hold] // the newest; set by the worker's goroutine
 
 	mu     sync.Mutex
 	status Status
@@ -48,9 +49,8 @@ func (c *Client) newWorker(ctx context.Context, o Options, cb Callbacks) *Worker
 		events: make(chan arrival, 8), wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	w.ops, w.cancelOps = context.WithCancel(context.Background())
-	at := c.moment(0)
-	w.state = machine.Start(at.Epoch, at.Jumps)
-	w.settled.Store(int64(at.Epoch))
+	w.state = c.start()
+	w.settled.Store(int64(w.state.Settled))
 	w.status = Status{WorkerType: o.WorkerType, InstanceID: o.InstanceID}
 	return w
 }
@@ -76,7 +76,7 @@ func (w *WorkerLease) now() timeline.Interval {
 // waiting for. The worker then starts no more ledger operations, and ends when
 // the user's code has returned; an unreleased lease runs out by itself.
 func (w *WorkerLease) StopLeasing(ctx context.Context) error {
-	w.stopping.Do(func() { w.post(arrival{event: machine.Stop{}}) })
+	w.stopping.Do(func() { w.order(machine.Stop{}) })
 	select {
 	case <-w.done:
 		return nil
@@ -89,17 +89,13 @@ func (w *WorkerLease) StopLeasing(ctx context.Context) error {
 	}
 	w.givingUp.Do(func() {
 		w.cancelOps()
-		w.post(arrival{event: machine.GiveUp{}})
+		w.order(machine.GiveUp{})
 	})
 	what := "the lease may not have been released"
 	if s := w.Status(); s.Running {
 		what = "the callbacks have not returned"
 	}
-	cause := context.Cause(ctx)
-	if cause == nil {
-		cause = ctx.Err() // contexts of a fake clock know no cause
-	}
-	return fmt.Errorf("stop leasing %q: %w: %s", w.options.WorkerType, cause, what)
+	return fmt.Errorf("stop leasing %q: %w: %s", w.options.WorkerType, context.Cause(ctx), what)
 }
 
 // Status is what a worker is doing, as of its last step.
@@ -179,9 +175,10 @@ func (w *WorkerLease) publish() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := &w.status
-	t.Holding, t.Lease = w.hold != nil && !s.Held.IsZero() && w.hold.tenure == s.Held, Lease{}
+	h := w.hold.Load()
+	t.Holding, t.Lease = h != nil && !s.Held.IsZero() && h.tenure == s.Held, Lease{}
 	if t.Holding {
-		t.Lease = w.hold.lease
+		t.Lease = h.lease
 	}
 	t.Running, t.Overrunning = s.Running, s.Running && s.Held.IsZero() && s.Overran
 	t.Won, t.Contending = s.Next.Slot, s.Slot

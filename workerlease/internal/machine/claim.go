@@ -85,7 +85,7 @@ func (x *step) target(slot slots.Slot) {
 	s, now := &x.s, x.at.Now
 	lead := x.m.lead(slot)
 	ladder := priority.NewLadder(lead, x.m.Config.Step, now.Uncertainty()+s.Latency)
-	held := s.HeldEnd.Equal(slot.Start)
+	held := s.WonEnd.Equal(slot.Start)
 	draw := binary.LittleEndian.Uint64(x.at.Draw[:8])
 	s.drop()
 	s.JoinOnly = s.JoinOnly && s.Slot == slot
@@ -123,7 +123,7 @@ func (x *step) miss(until time.Time) {
 	}
 	why := s.Why
 	switch {
-	case s.overrunning():
+	case s.overrunning() && s.Overran:
 		why = Overrunning
 	case why == 0 && s.Failures > 0:
 		why = Unreachable
@@ -181,6 +181,11 @@ func (x *step) aged() bool {
 // expireClaim gives up a claim that got too old, and begins another at once.
 func (x *step) expireClaim() {
 	x.s.Void = x.s.Claim.ID
+	x.again()
+}
+
+// again turns to Slot once more, with another claim.
+func (x *step) again() {
 	slot := x.s.Slot
 	x.target(slot)
 }
@@ -192,9 +197,8 @@ func (x *step) send() {
 	case s.Sent.Kind == store.KindGrant && x.aged():
 		x.expireClaim()
 	case s.Sent.Kind == store.KindGrant && !s.Doubt && s.ReadEpoch != s.Epoch:
-		// Made by a clock that has jumped since: begin again.
-		slot := s.Slot
-		x.target(slot)
+		// Made by a clock that has jumped since.
+		x.again()
 	case x.at.Age > x.m.Rules.Fresh:
 		x.ask(Sampling, Sample{})
 	default:
@@ -221,8 +225,7 @@ func (x *step) sampled(e Sampled) {
 	if s.Probe {
 		s.Probe = false
 		if s.Stage == Reading || s.Stage == Aiming {
-			slot := s.Slot
-			x.target(slot)
+			x.again()
 		}
 		s.Why = Unreachable // should the slot be missed yet
 	}
@@ -263,7 +266,7 @@ func (x *step) headRead(e HeadRead) {
 		return
 	}
 	x.judge(head, records)
-	if s.ReadEpoch == x.at.Epoch && s.Settle.IsZero() && s.Watch.Seq == 0 {
+	if s.ReadEpoch == x.at.Epoch && s.Settle.IsZero() && x.poison(head) == nil {
 		s.Settle = head.WindowEnd
 		if head.WindowEnd.IsZero() {
 			s.Settle = x.at.Now.Earliest
@@ -289,10 +292,11 @@ func (x *step) appended(e Appended) {
 		x.next()
 	default:
 		x.tell(Note{What: Unknown, Slot: s.Slot, Record: s.Sent, Err: e.Err})
-		if s.Failures > 0 || errors.Is(e.Err, store.ErrThrottled) {
+		s.Failures++
+		if s.Tries > 0 || errors.Is(e.Err, store.ErrThrottled) {
 			x.backOff(e.Err)
 		} else {
-			s.Failures++
+			s.Tries++ // look at once, then ever later
 		}
 		s.Stage, s.Doubt = Checking, true
 	}

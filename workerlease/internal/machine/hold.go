@@ -3,19 +3,24 @@ package machine
 // hold looks at what the worker holds: ends it in time, begins what was won.
 func (x *step) hold() {
 	s, now := &x.s, x.at.Now
-	if !s.Held.IsZero() && over(now, s.Held.End, x.m.Margin) {
+	switch {
+	case s.Held.IsZero():
+	case over(now, s.Held.End, x.m.Margin):
 		x.expire(WindowEnded)
+	case now.Earliest.Before(s.Held.Start):
+		// By the clock of another server, the window may not have begun.
+		x.expire(ClockJumped)
 	}
-	if s.overrunning() && !s.Overran && !now.Latest.Before(s.RunEnd) {
+	if s.overrunning() && !s.Overran && !now.Latest.Before(s.Overdue) {
 		s.Overran = true
-		x.tell(Note{What: Overrun, Slot: s.Left.Slot, Record: x.m.record(s.Left)})
+		x.tell(Note{What: Overrun, Slot: s.Left.Slot})
 	}
 	if s.Next.IsZero() {
 		return
 	}
 	if over(now, s.Next.End, x.m.Margin) {
 		why := TooLate
-		if s.Running {
+		if s.Overran {
 			why = Overrunning
 		}
 		x.tell(Note{What: Missed, Slot: s.Next.Slot, Until: s.Next.Slot.End, Why: why})
@@ -24,7 +29,7 @@ func (x *step) hold() {
 	}
 	if s.free() && !s.Resample && !s.Stopping && Inside(now, s.Next.Start, s.Next.End, x.m.Margin) {
 		s.Held, s.Next = s.Next, Tenure{}
-		s.Running, s.RunEnd, s.Overran = true, s.Held.End, false
+		s.Running, s.Overran = true, false
 		x.do(Allocate{s.Held})
 	}
 }
@@ -34,6 +39,8 @@ func (x *step) hold() {
 func (x *step) expire(why Reason) {
 	s := &x.s
 	x.do(Expire{why})
-	x.tell(Note{What: Expired, Slot: s.Held.Slot, Record: x.m.record(s.Held), Why: why})
+	// It gets a margin to return in, also if this comes late.
+	s.Overdue = later(s.Held.End, x.at.Now.Latest.Add(x.m.Margin))
+	x.tell(Note{What: Expired, Slot: s.Held.Slot, Why: why})
 	s.Left, s.Held = s.Held, Tenure{}
 }

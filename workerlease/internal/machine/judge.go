@@ -127,7 +127,7 @@ func (x *step) confirm(r store.Record, own bool) {
 		Seq: r.Seq, Slot: s.Slot, Start: r.WindowStart, End: r.WindowEnd,
 		Token: r.Token, Claim: r.Claim, Own: own,
 	}
-	s.HeldEnd = r.WindowEnd
+	s.WonEnd = r.WindowEnd
 	what := Claimed
 	if !own {
 		what = Joined

@@ -10,9 +10,10 @@ import (
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
-// Start is the state of a new worker on a time line with a history.
-func Start(epoch, jumps int) State {
-	return State{Epoch: epoch, Settled: epoch, Jumps: jumps}
+// Start is the state of a new worker on a time line with a history, of which it
+// need not mind what came before the epoch settled.
+func Start(epoch, settled, jumps int) State {
+	return State{Epoch: epoch, Settled: settled, Jumps: jumps}
 }
 
 // Step takes in an event and says what to do.
@@ -21,8 +22,16 @@ func (m Machine) Step(s State, at Moment, e Event) (State, []Action) {
 		return s, nil
 	}
 	x := &step{m: m, s: s, at: at}
-	x.clock()
-	x.take(e)
+	switch e.(type) {
+	case Began, Skipped:
+		// What was decided a moment ago comes before what the clock has done since:
+		// both callbacks are called, or none.
+		x.take(e)
+		x.clock()
+	default:
+		x.clock()
+		x.take(e)
+	}
 	x.hold()
 	if x.s.Stopping {
 		x.stop()
@@ -110,7 +119,7 @@ func (x *step) take(e Event) {
 		}
 	case Began:
 		if !s.Held.IsZero() {
-			x.tell(Note{What: Allocated, Slot: s.Held.Slot, Record: x.m.record(s.Held)})
+			x.tell(Note{What: Allocated, Slot: s.Held.Slot})
 		}
 	case Skipped:
 		if !s.Held.IsZero() {
@@ -125,29 +134,21 @@ func (x *step) take(e Event) {
 		// Nothing has returned while the lease is held: this would be a stray.
 		s.Running = s.Running && !s.Held.IsZero()
 	case Stop:
-		x.begin()
+		x.beginStop()
 	case GiveUp:
-		x.begin()
+		x.beginStop()
 		s.GivenUp = true
-	}
-}
-
-// record is what notes about a tenure show of it.
-func (m Machine) record(t Tenure) store.Record {
-	return store.Record{
-		WorkerType: m.WorkerType, Seq: t.Seq, Kind: store.KindGrant, Claim: t.Claim,
-		InstanceID: m.InstanceID, Group: m.Group, Priority: m.Priority,
-		SlotStart: t.Slot.Start, SlotEnd: t.Slot.End, WindowStart: t.Start, WindowEnd: t.End, Token: t.Token,
 	}
 }
 
 // failed counts an operation that failed, and backs off.
 func (x *step) failed(op Op, err error) {
+	x.s.Failures++
 	x.tell(Note{What: Failed, Op: op, Err: err})
 	x.backOff(err)
 }
 
-// backOff doubles the wait with each failure, up to 5 s or an eighth of the
+// backOff doubles the wait with each try in a row that came to nothing, up to 5 s or an eighth of the
 // slot, less up to half of it at random. A store that asks for more gets it, up
 // to the age of a claim.
 func (x *step) backOff(err error) {
@@ -156,17 +157,17 @@ func (x *step) backOff(err error) {
 	if !s.Slot.IsZero() {
 		most = min(most, max(s.Slot.Length()/8, 10*time.Millisecond))
 	}
-	d := min(100*time.Millisecond<<min(s.Failures, 10), most)
+	d := min(100*time.Millisecond<<min(s.Tries, 10), most)
 	d -= time.Duration(float64(d) / 2 * x.fraction())
 	var t *store.ThrottledError
 	if errors.As(err, &t) {
 		d = max(d, min(t.RetryAfter, x.m.Rules.ClaimAge))
 	}
-	s.Failures++
+	s.Tries++
 	s.Retry = x.at.Local + max(d, time.Millisecond)
 }
 
-func (x *step) succeeded() { x.s.Failures, x.s.Retry = 0, 0 }
+func (x *step) succeeded() { x.s.Failures, x.s.Tries, x.s.Retry = 0, 0, 0 }
 
 func (x *step) backingOff() bool { return x.s.Retry > x.at.Local }
 
@@ -190,7 +191,7 @@ func (m Machine) Waits(s State) []Wait {
 		until(last(s.Held.End), timeline.Latest)
 	}
 	if s.Running && s.Held.IsZero() && !s.Overran {
-		until(s.RunEnd, timeline.Latest)
+		until(s.Overdue, timeline.Latest)
 	}
 	if !s.Next.IsZero() {
 		until(last(s.Next.End), timeline.Latest)

@@ -14,7 +14,7 @@ func (x *step) poison(head store.Record) error {
 	if head.Seq == 0 {
 		return nil
 	}
-	if err := head.Check(); err != nil {
+	if err := head.CheckEnvelope(); err != nil {
 		return err
 	}
 	limit := x.at.Now.Latest.Add(x.m.Rules.Ahead)
@@ -42,7 +42,7 @@ func (x *step) watch(head store.Record, below []store.Record, why error) {
 		x.tell(Note{What: Poison, Slot: s.Slot, Record: head, Err: why})
 	}
 	patience := s.Slot.Length()
-	if head.Check() == nil {
+	if head.CheckEnvelope() == nil {
 		patience = max(patience, min(head.WindowEnd.Sub(head.WindowStart), x.m.Rules.PatienceCap))
 	}
 	patience += x.m.Rules.Patience

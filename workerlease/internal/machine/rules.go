@@ -26,8 +26,9 @@ type Rules struct {
 	// Patience is how long poison is watched, on top of the longer of one's own
 	// slot and the poison's window (which counts at most PatienceCap).
 	Patience, PatienceCap time.Duration
-	// Keep is how many of the newest records are never trimmed, TrimEvery how
-	// many appends lie between two trims.
+	// Keep is how many of the newest records are never trimmed. A worker trims when
+	// it wins a Seq that TrimEvery divides: a prime, so that no pattern of grants
+	// and releases keeps everybody from ever winning one.
 	Keep, TrimEvery int64
 }
 
@@ -40,7 +41,7 @@ var Standard = Rules{
 	Patience:    5 * time.Minute,
 	PatienceCap: 24 * time.Hour,
 	Keep:        100,
-	TrimEvery:   50,
+	TrimEvery:   53,
 }
 
 // MinRetention is the least time that records are kept.

@@ -89,7 +89,7 @@ func TestBackoffGrowsWithinBoundsAndHonoursTheStore(t *testing.T) {
 				for i := range at.Draw {
 					at.Draw[i] = draw
 				}
-				s := machine.State{Pending: machine.Sampling, Slot: m.Schedule.At(eve), Failures: c.failures}
+				s := machine.State{Pending: machine.Sampling, Slot: m.Schedule.At(eve), Tries: c.failures}
 				s, _ = m.Step(s, at, machine.Sampled{Err: c.err})
 				if got := s.Retry - at.Local; got < c.least || got > c.most {
 					t.Errorf("draw %d: waits %v, want %v … %v", draw, got, c.least, c.most)

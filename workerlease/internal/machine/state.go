@@ -94,6 +94,7 @@ type State struct {
 	ReadAt   time.Time     // Latest(now) right after the head was read
 	Latency  time.Duration // how long appends take, smoothed
 	Failures int           // operations that failed in a row
+	Tries    int           // operations in a row that came to nothing, failed or not
 	Retry    time.Duration
 	Probe    bool   // after a failure: ask for the time before all else
 	Void     string // id of a claim that came to nothing and may have landed, or yet land
@@ -102,9 +103,9 @@ type State struct {
 	Next    Tenure // won, not begun
 	Held    Tenure // the user's code was told
 	Left    Tenure // ended before its window did
-	HeldEnd time.Time
-	Running bool // the user's code has not returned
-	RunEnd  time.Time
+	WonEnd  time.Time
+	Running bool      // the user's code has not returned
+	Overdue time.Time // when user code that has not returned overruns
 	Overran bool
 
 	Epoch, Settled, Jumps int

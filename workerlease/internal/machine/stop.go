@@ -6,14 +6,14 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// begin takes in that leasing is to end: the user's code first.
-func (x *step) begin() {
+// beginStop takes in that leasing is to end: the user's code first.
+func (x *step) beginStop() {
 	s := &x.s
 	if s.Stopping {
 		return
 	}
 	s.Stopping = true
-	s.Failures, s.Retry, s.Probe = 0, 0, false
+	s.Failures, s.Tries, s.Retry, s.Probe = 0, 0, 0, false
 	if !s.Held.IsZero() {
 		x.expire(Stopping)
 	}
@@ -32,6 +32,10 @@ func (x *step) stop() {
 		if !s.Running {
 			x.halt()
 		}
+	case (s.Stage == Checking || s.Stage == Sending) && !x.at.Now.Latest.Before(s.Sent.SlotEnd):
+		// Whatever became of the append, there is nothing left to free.
+		s.drop()
+		x.stop()
 	case x.backingOff():
 	case s.Stage == Checking:
 		x.ask(ReadingRecord, ReadRecord{s.Sent.Seq})

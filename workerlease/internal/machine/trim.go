@@ -38,7 +38,7 @@ func (x *step) probed(e RecordRead) {
 // justifies reports that everything before r was in the ledger longer ago than
 // the retention.
 func (x *step) justifies(r store.Record) bool {
-	return r.Check() == nil && !r.ReadAt.IsZero() &&
+	return r.CheckEnvelope() == nil && !r.ReadAt.IsZero() &&
 		!x.at.Now.Earliest.Before(r.ReadAt.Add(x.m.Retention))
 }
 

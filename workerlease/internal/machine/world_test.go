@@ -40,7 +40,7 @@ type world struct {
 
 func newWorld(m machine.Machine) *world {
 	return &world{
-		watcher: newWatcher(m, machine.Start(0, 0)), clocks: []time.Time{eve}, spread: time.Millisecond,
+		watcher: newWatcher(m, machine.Start(0, 0, 0)), clocks: []time.Time{eve}, spread: time.Millisecond,
 		ledger: map[int64]store.Record{},
 	}
 }

@@ -158,11 +158,22 @@ func (l *Line) At(local time.Duration, settled int) Interval {
 // nothing while nothing is known.
 func (l *Line) Age(local time.Duration) time.Duration { return max(local-l.fresh, 0) }
 
+// remember is how long a reader that begins anew minds what came before a jump.
+const remember = 24 * time.Hour
+
+// Settled is the epoch up to which a reader that begins at a local reading has
+// settled: it minds the jumps of late, although it has read nothing before them.
+func (l *Line) Settled(local time.Duration) int {
+	for _, p := range l.past {
+		if local-p.at < remember {
+			return p.before - 1
+		}
+	}
+	return l.epoch
+}
+
 // Epoch counts the jumps and changes of server.
 func (l *Line) Epoch() int { return l.epoch }
 
 // Jumps counts the contradictions alone.
 func (l *Line) Jumps() int { return l.jumps }
-
-// Server is who made the newest stamp.
-func (l *Line) Server() string { return l.server }

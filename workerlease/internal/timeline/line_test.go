@@ -33,8 +33,8 @@ func TestZeroLineKnowsNothing(t *testing.T) {
 	if i := l.At(time.Hour, 0); i.Known() || i != (Interval{}) {
 		t.Errorf("At = %v, want the zero Interval", i)
 	}
-	if l.Epoch() != 0 || l.Jumps() != 0 || l.Server() != "" {
-		t.Errorf("Epoch, Jumps, Server = %d, %d, %q, want none", l.Epoch(), l.Jumps(), l.Server())
+	if l.Epoch() != 0 || l.Jumps() != 0 || l.server != "" {
+		t.Errorf("Epoch, Jumps, Server = %d, %d, %q, want none", l.Epoch(), l.Jumps(), l.server)
 	}
 }
 
@@ -136,8 +136,8 @@ func TestImplausibleSamplesAreRejectedAndIgnored(t *testing.T) {
 			if unknown.At(0, 0).Known() {
 				t.Error("a rejected sample made the line known")
 			}
-			if got := known.At(time.Second, 0); got != want || known.Server() != "a" || known.Epoch() != 0 {
-				t.Errorf("a rejected sample changed the line to %v, server %q, epoch %d", got, known.Server(), known.Epoch())
+			if got := known.At(time.Second, 0); got != want || known.server != "a" || known.Epoch() != 0 {
+				t.Errorf("a rejected sample changed the line to %v, server %q, epoch %d", got, known.server, known.Epoch())
 			}
 		})
 	}
@@ -147,8 +147,8 @@ func TestAnotherServerGivesTheHullUntilSettled(t *testing.T) {
 	var l Line
 	sample(t, &l, store.Stamp{Time: noon, Server: "a"}, 0, 10*ms, First)
 	sample(t, &l, store.Stamp{Time: noon.Add(15 * ms), Server: "b"}, 10*ms, 20*ms, ServerChanged)
-	if l.Epoch() != 1 || l.Jumps() != 0 || l.Server() != "b" {
-		t.Fatalf("Epoch, Jumps, Server = %d, %d, %q, want 1, 0, b", l.Epoch(), l.Jumps(), l.Server())
+	if l.Epoch() != 1 || l.Jumps() != 0 || l.server != "b" {
+		t.Fatalf("Epoch, Jumps, Server = %d, %d, %q, want 1, 0, b", l.Epoch(), l.Jumps(), l.server)
 	}
 	// Settled: b alone, not intersected with a. Unsettled: both.
 	expect(t, &l, 20*ms, 1, 15*ms, 25*ms+10*time.Microsecond+1)
@@ -173,8 +173,8 @@ func TestContradictionIsAJumpWithTheHullUntilSettled(t *testing.T) {
 			var l Line
 			sample(t, &l, store.Stamp{Time: noon, Server: "a"}, 0, 0, First)
 			sample(t, &l, store.Stamp{Time: noon.Add(10*ms + c.by), Server: c.server}, 10*ms, 10*ms, Jumped)
-			if l.Epoch() != 1 || l.Jumps() != 1 || l.Server() != c.server {
-				t.Fatalf("Epoch, Jumps, Server = %d, %d, %q, want 1, 1, %q", l.Epoch(), l.Jumps(), l.Server(), c.server)
+			if l.Epoch() != 1 || l.Jumps() != 1 || l.server != c.server {
+				t.Fatalf("Epoch, Jumps, Server = %d, %d, %q, want 1, 1, %q", l.Epoch(), l.Jumps(), l.server, c.server)
 			}
 			expect(t, &l, 10*ms, 1, 10*ms+c.by, 10*ms+c.by+1)
 			hull := l.At(10*ms, 0)

@@ -1,0 +1,233 @@
+package workerlease_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// bootTime is the bubble's clock with a boot time.
+type bootTime struct{ clock.Clock }
+
+func (b bootTime) Boottime() time.Duration { return b.Since(t0) }
+
+// moody is a ledger whose tail has another server's stamp, if there is one, and
+// which fails from the first release on, if it is told to.
+type moody struct {
+	*memory.Ledger
+	stamp        atomic.Pointer[func(store.Stamp) store.Stamp]
+	dieOnRelease bool
+	dead         atomic.Bool
+}
+
+func (l *moody) another(f func(store.Stamp) store.Stamp) { l.stamp.Store(&f) }
+
+func (l *moody) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+	r, s, err := l.Ledger.Tail(ctx, workerType, limit)
+	if f := l.stamp.Load(); f != nil {
+		s = (*f)(s)
+	}
+	return r, s, err
+}
+
+func (l *moody) Append(ctx context.Context, r store.Record) error {
+	if l.dieOnRelease && r.Kind == store.KindRelease {
+		l.dead.Store(true)
+	}
+	if l.dead.Load() {
+		return errors.New("dead")
+	}
+	return l.Ledger.Append(ctx, r)
+}
+
+func (l *moody) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
+	if l.dead.Load() {
+		return store.Record{}, errors.New("dead")
+	}
+	return l.Ledger.Get(ctx, workerType, seq)
+}
+
+func TestAGrantOfANewerVersionIsObeyedByItsEnvelope(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := memory.New(memory.Options{})
+		l.Put(store.Record{
+			WorkerType: "job", Seq: 1, Kind: store.KindGrant, InstanceID: "newer", Claim: "abc",
+			WindowStart: t0, WindowEnd: t0.Add(2 * time.Hour), Token: t0.UnixMilli(),
+			Metadata: strings.Repeat("x", store.MaxMetadata+1),
+		})
+		w := start(t, setup{ledger: l, Options: workerlease.Options{LeaseInterval: time.Minute}})
+		at(2*time.Hour + 30*time.Second)
+		if h := w.history(); len(h) != 1 || h[0].allocated < 2*time.Hour {
+			t.Errorf("turns = %+v, want one, after the window of the grant", h)
+		}
+	})
+}
+
+func TestALeaseEndsAsAWholeWhenAnotherServersClockSaysThatItHasNotBegun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &moody{Ledger: memory.New(memory.Options{})}
+		c := newClient(&worker{}, setup{ledger: l, clock: bootTime{clock.New()}})
+		w := start(t, setup{client: c, ledger: l})
+		at(5*time.Minute + 500*time.Millisecond)
+		l.another(func(s store.Stamp) store.Stamp {
+			s.Time, s.MaxAge, s.Server = s.Time.Add(-2*time.Second), 4*time.Second, "other"
+			return s
+		})
+		start(t, setup{client: c, ledger: l, Options: workerlease.Options{WorkerType: "other", JoinMidSlot: true}})
+		at(5*time.Minute + 600*time.Millisecond)
+		u := w.turn(t, 0)
+		if u.expiries != 1 || u.why != workerlease.ClockJumped || !errors.Is(u.cause, workerlease.ErrClockJumped) || w.Status().Holding {
+			t.Errorf("turn = %+v, status %v, want context and lease to have ended together", u, w.Status())
+		}
+	})
+}
+
+func TestTheContextEndsInTimeAlsoWhileAnObserverBlocksAndTheTimeGetsUncertain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &moody{Ledger: memory.New(memory.Options{})}
+		blocked := make(chan struct{})
+		observer := workerlease.ObserverFunc(func(e workerlease.Event) {
+			if _, ok := e.(workerlease.Allocated); ok && e.Of().WorkerType == "job" {
+				<-blocked
+			}
+		})
+		c := workerlease.NewClient(l, workerlease.ClientOptions{Clock: clock.New(), Observer: observer})
+		w := start(t, setup{client: c, ledger: l, Options: workerlease.Options{LeaseInterval: 10 * time.Second}})
+		at(18 * time.Second)
+		l.another(func(s store.Stamp) store.Stamp {
+			s.MaxAge, s.Server = 3*time.Second, "other"
+			return s
+		})
+		start(t, setup{client: c, ledger: l, Options: workerlease.Options{WorkerType: "other", JoinMidSlot: true}})
+		at(18*time.Second + 20*time.Millisecond)
+		if u := w.turn(t, 0); u.lease.Valid() || u.ctx.Err() == nil {
+			t.Errorf("valid %v, context's error %v, want both to say that it is over", u.lease.Valid(), u.ctx.Err())
+		}
+		close(blocked)
+	})
+}
+
+func TestAWorkerThatStartsRightAfterAJumpMindsTheOldTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &moody{Ledger: memory.New(memory.Options{})}
+		c := newClient(&worker{}, setup{ledger: l})
+		start(t, setup{client: c, ledger: l})
+		at(time.Minute)
+		l.another(func(s store.Stamp) store.Stamp {
+			s.Time, s.Server = s.Time.Add(time.Minute), "other"
+			return s
+		})
+		start(t, setup{client: c, ledger: l, Options: workerlease.Options{WorkerType: "b", JoinMidSlot: true}})
+		at(time.Minute + time.Second)
+		late := start(t, setup{client: c, ledger: l, Options: workerlease.Options{WorkerType: "c"}})
+		synctest.Wait()
+		if got := late.Status().Uncertainty; got < 20*time.Second {
+			t.Errorf("uncertainty = %v, want the hull of both servers' times", got)
+		}
+	})
+}
+
+func TestRecordsAreTrimmedAlsoWhenGrantsAndReleasesAlternate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := memory.New(memory.Options{})
+		for range 600 {
+			w := start(t, setup{ledger: l, Options: workerlease.Options{LeaseInterval: time.Minute, Retention: 2 * time.Hour}})
+			time.Sleep(time.Minute + 10*time.Second)
+			if err := w.StopLeasing(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(50 * time.Second)
+		}
+		records, _, err := l.Tail(t.Context(), "job", 1<<20)
+		if err != nil || len(records) == 0 {
+			t.Fatal(len(records), err)
+		}
+		if head := records[0].Seq; head < 1000 || len(records) > int(head)/2 {
+			t.Errorf("%d records are left at seq %d", len(records), head)
+		}
+	})
+}
+
+func TestStopLeasingWithoutADeadlineEndsWithTheSlotIfTheStoreIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &moody{Ledger: memory.New(memory.Options{}), dieOnRelease: true}
+		w := start(t, setup{ledger: l, Options: workerlease.Options{LeaseInterval: 10 * time.Second}})
+		at(12 * time.Second)
+		go func() { _ = w.StopLeasing(context.Background()) }()
+		at(19 * time.Second)
+		select {
+		case <-w.Done():
+			t.Error("stopped before the slot was over, without having released")
+		default:
+		}
+		at(30 * time.Second)
+		select {
+		case <-w.Done():
+		default:
+			t.Error("not stopped long after the slot was over")
+		}
+	})
+}
+
+func TestStopLeasingKeepsItsDeadlineAlsoWhileAnObserverBlocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		blocked := make(chan struct{})
+		observer := workerlease.ObserverFunc(func(workerlease.Event) { <-blocked })
+		l := memory.New(memory.Options{})
+		w := start(t, setup{ledger: l, client: workerlease.NewClient(l, workerlease.ClientOptions{Clock: clock.New(), Observer: observer})})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := w.StopLeasing(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(t0) > time.Second {
+			t.Errorf("StopLeasing = %v after %v, want its deadline kept", err, time.Since(t0))
+		}
+		close(blocked)
+	})
+}
+
+func TestALateExpiryGivesTheCodeAMomentBeforeItOverruns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		// The worker's goroutine is held up over the end of the window.
+		var block atomic.Bool
+		var overruns atomic.Int32
+		observer := workerlease.ObserverFunc(func(e workerlease.Event) {
+			if _, ok := e.(workerlease.Overrun); ok {
+				overruns.Add(1)
+			}
+			if _, ok := e.(workerlease.ClockSample); ok && block.Load() {
+				time.Sleep(30 * time.Second)
+			}
+		})
+		l := memory.New(memory.Options{})
+		w := start(t, setup{ledger: l, client: workerlease.NewClient(l, workerlease.ClientOptions{Clock: clock.New(), Observer: observer})})
+		at(9*time.Minute + 45*time.Second)
+		block.Store(true)
+		at(9*time.Minute + 55*time.Second)
+		block.Store(false)
+		at(11 * time.Minute)
+		if u := w.turn(t, 0); u.expiries != 1 || overruns.Load() != 0 {
+			t.Errorf("turn = %+v, %d overruns, want none of code that returned at once", u, overruns.Load())
+		}
+	})
+}
+
+func TestTextThatNoRecordCanHoldIsRefusedAtTheStart(t *testing.T) {
+	for name, o := range map[string]workerlease.Options{
+		"InstanceID": {InstanceID: "caf\xe9"}, "Group": {Group: "caf\xe9"}, "Metadata": {Metadata: "caf\xe9"},
+	} {
+		o.WorkerType = "job"
+		_, err := workerlease.StartLeasing(t.Context(), memory.New(memory.Options{}), o, workerlease.Callbacks{LeaseAllocated: nothing})
+		if !errors.Is(err, workerlease.ErrOptions) || !strings.Contains(err.Error(), name+": ") {
+			t.Errorf("StartLeasing with a %s that is not UTF-8 = %v, want an error that names it", name, err)
+		}
+	}
+}
