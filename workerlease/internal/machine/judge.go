@@ -3,6 +3,7 @@ package machine
 import (
 	"time"
 
+	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
@@ -131,7 +132,9 @@ func (x *step) confirm(r store.Record, own bool) {
 	what := Claimed
 	if !own {
 		what = Joined
-		s.Next.Slot.Start, s.Next.Slot.End = r.SlotStart, r.SlotEnd
+		if r.SlotStart.Before(r.SlotEnd) {
+			s.Next.Slot = slots.Slot{Start: r.SlotStart, End: r.SlotEnd}
+		}
 	}
 	x.tell(Note{What: what, Slot: s.Next.Slot, Record: r})
 	if own && r.Seq%x.m.Rules.TrimEvery == 0 {
