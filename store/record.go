@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -28,14 +29,17 @@ const (
 	MaxSeq = 1<<53 - 2
 	// MaxMetadata is the largest Metadata, in bytes.
 	MaxMetadata = 8 << 10
-	// maxLabel bounds InstanceID and Group, maxSchedule the schedule's text.
+	// maxLabel bounds InstanceID and Group, maxSchedule the schedule's text, and
+	// maxOrigin what is read of Host and Version.
 	maxLabel    = 256
 	maxSchedule = 512
+	maxOrigin   = 1 << 10
 )
 
 // Record is one write-once entry of a ledger. Its envelope (WorkerType, Seq,
 // Kind, Claim, InstanceID, Group, Token, WindowStart, WindowEnd, ReadAt) never
-// changes its meaning between versions; the rest is for information.
+// changes its meaning between versions, and readers obey a record by it alone;
+// the rest is for information.
 type Record struct {
 	WorkerType string
 	Seq        int64
@@ -81,11 +85,61 @@ type Worker struct {
 	Version string
 }
 
-// Check says what is wrong with the envelope, all at once, or nil. The error
-// wraps ErrInvalid. It knows no time: a window in the far future passes.
+// CheckEnvelope says what keeps a reader from obeying r, all at once, or nil: a
+// Defect, or a fault of the envelope. It doesn't look at what is for information
+// only, where a later version may write more than this one. The error wraps
+// ErrInvalid. It knows no time: a window in the far future passes.
+func (r Record) CheckEnvelope() error { return invalid(r.envelopeFaults()) }
+
+// Check says why r may not be written, all at once, or nil: what CheckEnvelope
+// says, and Schedule or Metadata that is too long, holds NUL, or isn't UTF-8. The
+// error wraps ErrInvalid. Readers use CheckEnvelope: a lease must be obeyed
+// whatever the information beside it is.
 func (r Record) Check() error {
+	faults := r.envelopeFaults()
+	if r.Defect == "" {
+		faults = slices.Concat(faults, textFaults("schedule", r.Schedule, maxSchedule), textFaults("metadata", r.Metadata, MaxMetadata))
+	}
+	return invalid(faults)
+}
+
+// Cleaned returns r as a store gives it to readers: without information that is
+// unfit, and with the envelope untouched. It empties a Schedule or a Metadata
+// that Check refuses, a Host or a Version of more than 1 KiB or that isn't UTF-8,
+// and slot times and a FixedAt outside the years 1 to 9999. So it bounds the
+// memory that the information of a foreign record takes.
+func (r Record) Cleaned() Record {
+	for _, t := range []struct {
+		text *string
+		most int
+	}{{&r.Schedule, maxSchedule}, {&r.Metadata, MaxMetadata}} {
+		if textFaults("", *t.text, t.most) != nil {
+			*t.text = ""
+		}
+	}
+	for _, text := range []*string{&r.Worker.Host, &r.Worker.Version} {
+		if len(*text) > maxOrigin || !utf8.ValidString(*text) {
+			*text = ""
+		}
+	}
+	for _, t := range []*time.Time{&r.SlotStart, &r.SlotEnd, &r.FixedAt} {
+		if year := t.UTC().Year(); year < 1 || year > 9999 {
+			*t = time.Time{}
+		}
+	}
+	return r
+}
+
+func invalid(faults []error) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrInvalid, errors.Join(faults...))
+}
+
+func (r Record) envelopeFaults() []error {
 	if r.Defect != "" {
-		return fmt.Errorf("%w: %s", ErrInvalid, r.Defect)
+		return []error{errors.New(r.Defect)}
 	}
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -104,27 +158,10 @@ func (r Record) Check() error {
 	if r.InstanceID == "" {
 		bad("instanceId: must not be empty")
 	}
-	for _, l := range []struct {
-		name, value string
-		most        int
-	}{
-		{"kind", string(r.Kind), maxLabel},
-		{"claim", r.Claim, maxLabel},
-		{"instanceId", r.InstanceID, maxLabel},
-		{"group", r.Group, maxLabel},
-		{"schedule", r.Schedule, maxSchedule},
-		{"metadata", r.Metadata, MaxMetadata},
+	for _, l := range []struct{ name, value string }{
+		{"kind", string(r.Kind)}, {"claim", r.Claim}, {"instanceId", r.InstanceID}, {"group", r.Group},
 	} {
-		if len(l.value) > l.most {
-			bad("%s: %d bytes, at most %d allowed", l.name, len(l.value), l.most)
-		}
-		if i := strings.IndexByte(l.value, 0); i >= 0 {
-			bad("%s: NUL at byte %d", l.name, i)
-		}
-		// Stores that keep JSON would replace it, and a Claim must come back as it is.
-		if !utf8.ValidString(l.value) {
-			bad("%s: must be UTF-8", l.name)
-		}
+		errs = append(errs, textFaults(l.name, l.value, maxLabel)...)
 	}
 	if r.Token < 1 {
 		bad("token %d: must be positive", r.Token)
@@ -137,10 +174,22 @@ func (r Record) Check() error {
 	case r.Kind == KindGrant && !r.WindowStart.Before(r.WindowEnd):
 		bad("window %s: a grant must not be empty", Format(r.WindowStart))
 	}
-	if len(errs) == 0 {
-		return nil
+	return errs
+}
+
+// textFaults are those of a text that may have so many bytes.
+func textFaults(name, value string, most int) (faults []error) {
+	if len(value) > most {
+		faults = append(faults, fmt.Errorf("%s: %d bytes, at most %d allowed", name, len(value), most))
 	}
-	return fmt.Errorf("%w: %w", ErrInvalid, errors.Join(errs...))
+	if i := strings.IndexByte(value, 0); i >= 0 {
+		faults = append(faults, fmt.Errorf("%s: NUL at byte %d", name, i))
+	}
+	// Stores that keep JSON would replace it, and a Claim must come back as it is.
+	if !utf8.ValidString(value) {
+		faults = append(faults, fmt.Errorf("%s: must be UTF-8", name))
+	}
+	return faults
 }
 
 // Truncated returns r as a store keeps it: times in UTC, cut to milliseconds.

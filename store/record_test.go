@@ -124,6 +124,23 @@ func TestRecordCheck(t *testing.T) {
 			case len(err.Error()) > 700:
 				t.Errorf("Check(): error of %d bytes, want values not to be echoed whole", len(err.Error()))
 			}
+			envelope := r.CheckEnvelope()
+			if isInformation := strings.HasPrefix(c.want, "schedule:") || strings.HasPrefix(c.want, "metadata:"); isInformation {
+				if envelope != nil {
+					t.Errorf("CheckEnvelope() = %v, want nil: that is information", envelope)
+				}
+				clean := r.Cleaned()
+				if clean.Check() != nil || clean.Claim != r.Claim || clean.Schedule != "" && clean.Metadata != "" {
+					t.Errorf("Cleaned() = %.200s, want the unfit field empty and the rest kept", fmt.Sprintf("%+v", clean))
+				}
+				return
+			}
+			if fmt.Sprint(envelope) != fmt.Sprint(err) {
+				t.Errorf("CheckEnvelope() = %v, want %v as of Check", envelope, err)
+			}
+			if got := r.Cleaned(); got != r {
+				t.Errorf("Cleaned() = %+v, want it unchanged, %+v", got, r)
+			}
 		})
 	}
 }
@@ -134,6 +151,27 @@ func TestRecordCheckTellsAllProblemsAtOnce(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Record{}.Check() = %v, want it to name %s", err, want)
 		}
+	}
+}
+
+func TestCleanedKeepsTheEnvelopeAndWhatIsFit(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	r := storetest.Grant("job", 1)
+	r.InstanceID, r.Group, r.Claim, r.Kind = long, "\xff", "a\x00", store.Kind(long)
+	r.WindowEnd, r.ReadAt = r.WindowEnd.AddDate(20_000, 0, 0), r.ReadAt.AddDate(-20_000, 0, 0)
+	r.Worker = store.Worker{Host: strings.Repeat("h", 1<<10), PID: 7, Version: strings.Repeat("v", 1<<10)}
+	r.Metadata, r.Schedule = strings.Repeat("m", store.MaxMetadata), strings.Repeat("s", 512)
+	if got := r.Cleaned(); got != r {
+		t.Errorf("Cleaned() of an odd envelope = %.300s, want it unchanged", fmt.Sprintf("%+v", got))
+	}
+	want := r
+	want.Worker, want.Metadata, want.Schedule = store.Worker{PID: 7}, "", ""
+	want.SlotStart, want.SlotEnd, want.FixedAt = time.Time{}, time.Time{}, time.Time{}
+	r.Worker.Host, r.Worker.Version = r.Worker.Host+"h", "\xff"
+	r.Metadata, r.Schedule = r.Metadata+"m", r.Schedule+"s"
+	r.SlotStart, r.SlotEnd, r.FixedAt = r.SlotStart.AddDate(20_000, 0, 0), r.SlotEnd.AddDate(-20_000, 0, 0), store.FromMillis(1<<63-1)
+	if got := r.Cleaned(); got != want {
+		t.Errorf("Cleaned() of unfit information = %.300s, want it empty", fmt.Sprintf("%+v", got))
 	}
 }
 

@@ -19,15 +19,19 @@ type Ledger interface {
 	// means that the outcome is unknown: the record may be stored now or later.
 	Append(ctx context.Context, r Record) error
 
-	// Get returns the record at a key, or ErrNotFound. A stored document that
-	// can't be decoded is returned with Defect set and a nil error.
+	// Get returns the record at a key, or ErrNotFound. A stored document whose
+	// envelope can't be decoded is returned with Defect set and a nil error.
+	// Information (what isn't of the envelope) that is missing, of a wrong type, or
+	// that Record.Cleaned empties comes back empty, and is never a Defect: a newer
+	// version may write more of it, and its leases must be obeyed.
 	Get(ctx context.Context, workerType string, seq int64) (Record, error)
 
 	// Tail returns the newest records, at most limit of them, newest first:
-	// none, and no error, for an empty ledger. A stored document that can't be
-	// decoded is returned with Defect set. Keys that can't be followed (Seq not in
-	// 1 … MaxSeq, or unreadable) are passed over; if there are any, one of them
-	// comes first, in addition to limit, with Defect set and Seq 0.
+	// none, and no error, for an empty ledger. Documents are decoded as by Get.
+	// Keys that can't be followed (Seq not in 1 … MaxSeq, or unreadable) are passed
+	// over; if there are any, one of them comes first, in addition to limit, with
+	// Defect set and Seq 0. Keys below 1 are never followed, but need not be
+	// reported.
 	//
 	// The Stamp is the zero Stamp if the store gives no time for free.
 	Tail(ctx context.Context, workerType string, limit int) ([]Record, Stamp, error)

@@ -102,7 +102,8 @@ func encode(r store.Record) bson.D {
 // missing or of a wrong type gives a record that has only its key and a Defect.
 // Numbers may be of any type that holds them exactly, since other programs write
 // 32-bit integers and doubles. Fields that this version doesn't know are passed
-// over, and so are those that are for information only and make no sense.
+// over, and so are those that are for information only and are unfit: that costs
+// the information, never the record.
 func decode(workerType string, seq int64, raw bson.Raw) store.Record {
 	fields, err := elements(raw)
 	if err != nil {
@@ -134,19 +135,16 @@ func decode(workerType string, seq int64, raw bson.Raw) store.Record {
 	r.Priority = int(info.whole(fieldPriority))
 	r.SlotStart, r.SlotEnd = info.time(fieldSlotStart, false), info.time(fieldSlotEnd, false)
 	r.FixedAt = info.time(fieldFixedAt, false)
-	r.Schedule = info.text(fieldSchedule, false, 512)
-	r.Metadata = info.text(fieldMetadata, false, store.MaxMetadata)
-	if doc, ok := fields[fieldWorker].DocumentOK(); ok {
+	r.Schedule = info.text(fieldSchedule, false, math.MaxInt)
+	r.Metadata = info.text(fieldMetadata, false, math.MaxInt)
+	if doc, ok := info.value(fieldWorker).DocumentOK(); ok {
 		if fields, err := elements(doc); err == nil {
 			w := decoder{fields: fields, lenient: true}
-			r.Worker.Host, r.Worker.Version = w.text("host", false, 1<<10), w.text("version", false, 1<<10)
+			r.Worker.Host, r.Worker.Version = w.text("host", false, math.MaxInt), w.text("version", false, math.MaxInt)
 			r.Worker.PID = int(w.whole("pid"))
 		}
 	}
-	if info.err != nil {
-		return defective(workerType, seq, info.err)
-	}
-	return r
+	return r.Cleaned()
 }
 
 // defective is what is shown of a document that can't be decoded.
@@ -154,9 +152,9 @@ func defective(workerType string, seq int64, err error) store.Record {
 	return store.Record{WorkerType: workerType, Seq: seq, Defect: oneLine(err.Error())}
 }
 
-// elements are the fields of a document by name. A name that occurs twice is an
-// error: two readers might see different values.
-func elements(raw bson.Raw) (map[string]bson.RawValue, error) {
+// elements are the values of a document's fields by name. A field may occur more
+// than once.
+func elements(raw bson.Raw) (map[string][]bson.RawValue, error) {
 	if err := raw.Validate(); err != nil {
 		return nil, fmt.Errorf("broken BSON: %w", err)
 	}
@@ -164,7 +162,7 @@ func elements(raw bson.Raw) (map[string]bson.RawValue, error) {
 	if err != nil {
 		return nil, fmt.Errorf("broken BSON: %w", err)
 	}
-	fields := make(map[string]bson.RawValue, len(list))
+	fields := make(map[string][]bson.RawValue, len(list))
 	for _, e := range list {
 		name, err := e.KeyErr()
 		if err != nil {
@@ -174,44 +172,53 @@ func elements(raw bson.Raw) (map[string]bson.RawValue, error) {
 		if err != nil {
 			return nil, fmt.Errorf("broken BSON: %w", err)
 		}
-		if _, twice := fields[name]; twice {
-			return nil, fmt.Errorf("%.40q: occurs twice", name)
-		}
-		fields[name] = value
+		fields[name] = append(fields[name], value)
 	}
 	return fields, nil
 }
 
 // decoder reads single fields and remembers the first thing that is wrong. A
-// lenient one forgives wrong types, but not excessive size.
+// lenient one gives zero values instead.
 type decoder struct {
-	fields  map[string]bson.RawValue
+	fields  map[string][]bson.RawValue
 	lenient bool
 	err     error
 }
 
 func (d *decoder) fail(name, why string) {
-	if d.err == nil {
+	if d.err == nil && !d.lenient {
 		d.err = fmt.Errorf("%s: %s", name, why)
+	}
+}
+
+// value is that of a field, or the zero RawValue. Of a field that occurs twice
+// two readers might see different values, so neither counts.
+func (d *decoder) value(name string) bson.RawValue {
+	switch values := d.fields[name]; len(values) {
+	case 0:
+		return bson.RawValue{}
+	case 1:
+		return values[0]
+	default:
+		d.fail(name, "occurs twice")
+		return bson.RawValue{}
 	}
 }
 
 // wrong is a value of a type that can't be used.
 func (d *decoder) wrong(name string, v bson.RawValue, want string) {
-	switch {
-	case d.lenient:
-	case v.Type == 0:
+	if v.Type == 0 {
 		d.fail(name, "is missing")
-	default:
-		d.fail(name, fmt.Sprintf("is of type %s, must be %s", v.Type, want))
+		return
 	}
+	d.fail(name, fmt.Sprintf("is of type %s, must be %s", v.Type, want))
 }
 
 // missing reports whether there is no value: no field, or null.
 func missing(v bson.RawValue) bool { return v.Type == 0 || v.Type == bson.TypeNull }
 
 func (d *decoder) text(name string, required bool, most int) string {
-	v := d.fields[name]
+	v := d.value(name)
 	if missing(v) && !required {
 		return ""
 	}
@@ -231,7 +238,7 @@ func (d *decoder) text(name string, required bool, most int) string {
 }
 
 func (d *decoder) time(name string, required bool) time.Time {
-	v := d.fields[name]
+	v := d.value(name)
 	if missing(v) && !required {
 		return time.Time{}
 	}
@@ -242,16 +249,14 @@ func (d *decoder) time(name string, required bool) time.Time {
 	}
 	t := store.FromMillis(ms)
 	if year := t.Year(); year < 1 || year > 9999 {
-		if !d.lenient {
-			d.fail(name, fmt.Sprintf("is %d ms from 1970, must be in the years 1 to 9999", ms))
-		}
+		d.fail(name, fmt.Sprintf("is %d ms from 1970, must be in the years 1 to 9999", ms))
 		return time.Time{}
 	}
 	return t
 }
 
 func (d *decoder) whole(name string) int64 {
-	v := d.fields[name]
+	v := d.value(name)
 	if n, ok := v.Int64OK(); ok {
 		return n
 	}

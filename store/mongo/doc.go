@@ -11,6 +11,10 @@
 // as safe as any, and a document whose fields contradict its key is shown, with a
 // Defect, where its key says.
 //
+// Documents are obeyed by their envelope. A fault in it gives a Defect; other
+// fields that are missing, of a wrong type, given twice or too long are left out,
+// and fields that this version doesn't know aren't read.
+//
 // # Guarantees
 //
 // Whatever the URI or the client says, writes are sent with write concern
@@ -34,8 +38,10 @@
 // context.Canceled. Give each operation a deadline: without one it can wait as
 // long as the driver does.
 //
-// Errors are of one line and never show a password, nor other secrets of the
-// URI. The driver's error is in the chain, for errors.As, with its own text.
+// Errors of an operation are of one line; those that list all that is wrong, be
+// it with the options of [Open] or with a record to append, have a line for each.
+// None shows a password, nor other secrets of the URI. The driver's error is in
+// the chain, for errors.As, with its own text.
 //
 // # Collections that are refused
 //

@@ -62,10 +62,10 @@ func millis(t time.Time) any {
 	return t.UnixMilli()
 }
 
-// decode reads a row of the columns. It never fails: what it can't decode it
-// says in Defect, all at once. A value that another program left out is a defect
-// in the envelope and zero elsewhere; whether the values make sense is for
-// store.Record.Check to say.
+// decode reads a row of the columns. It never fails: what it can't decode of the
+// envelope it says in Defect, all at once; whether the values make sense is for
+// store.Record.CheckEnvelope to say. Information that is unfit costs the
+// information, not the record: a lease that is held must not look like a defect.
 func decode(row []any) store.Record {
 	d := decoder{row: row}
 	r := store.Record{
@@ -75,26 +75,30 @@ func decode(row []any) store.Record {
 		InstanceID: d.text(need),
 		Group:      d.text(optional),
 		Claim:      d.text(need),
-		Priority:   int(d.integer(optional)),
-		SlotStart:  d.time(optional),
-		SlotEnd:    d.time(optional),
+		Priority:   int(d.integer(information)),
+		SlotStart:  d.time(information),
+		SlotEnd:    d.time(information),
 	}
 	r.WindowStart, r.WindowEnd = d.time(need), d.time(need)
 	r.Token = d.integer(need)
-	r.Schedule = d.text(optional)
-	r.FixedAt, r.ReadAt = d.time(optional), d.time(optional)
+	r.Schedule = d.text(information)
+	r.FixedAt, r.ReadAt = d.time(information), d.time(optional)
 	r.Worker = d.worker()
-	r.Metadata = d.text(optional)
+	r.Metadata = d.text(information)
 	if len(d.errs) > 0 {
 		why := strings.ReplaceAll(errors.Join(d.errs...).Error(), "\n", "; ")
 		return store.Record{WorkerType: r.WorkerType, Seq: r.Seq, Defect: why}
 	}
-	return r
+	return r.Cleaned()
 }
 
+// demand is what is asked of a column.
+type demand int
+
 const (
-	need     = true
-	optional = false
+	need        demand = iota // a value of the right type
+	optional                  // the same, or NULL
+	information               // nothing: what is of no use is left out
 )
 
 // decoder takes the columns of a row one after the other.
@@ -105,22 +109,24 @@ type decoder struct {
 }
 
 // next returns the next value, nil for NULL.
-func (d *decoder) next(needed bool) any {
+func (d *decoder) next(as demand) any {
 	v := d.row[d.at]
 	d.at++
-	if v == nil && needed {
-		d.bad("is missing")
+	if v == nil {
+		d.bad(as == need, "is missing")
 	}
 	return v
 }
 
-// bad reports the column that was taken last.
-func (d *decoder) bad(format string, args ...any) {
-	d.errs = append(d.errs, fmt.Errorf("%s "+format, append([]any{columns[d.at-1].name}, args...)...))
+// bad reports the column that was taken last, if that is a defect.
+func (d *decoder) bad(defect bool, format string, args ...any) {
+	if defect {
+		d.errs = append(d.errs, fmt.Errorf("%s "+format, append([]any{columns[d.at-1].name}, args...)...))
+	}
 }
 
-func (d *decoder) text(needed bool) string {
-	v := d.next(needed)
+func (d *decoder) text(as demand) string {
+	v := d.next(as)
 	switch v := v.(type) {
 	case nil:
 		return ""
@@ -129,40 +135,38 @@ func (d *decoder) text(needed bool) string {
 	case int64:
 		if v < 0 {
 			// The query puts the negated size in place of a text that is too long.
-			d.bad("has %d bytes, at most %d are read", -v, store.MaxMetadata)
+			d.bad(as != information, "has %d bytes, at most %d are read", -v, store.MaxMetadata)
 			return ""
 		}
 	}
-	d.bad("is %T, want text", v)
+	d.bad(as != information, "is %T, want text", v)
 	return ""
 }
 
-func (d *decoder) integer(needed bool) int64 {
-	v := d.next(needed)
+func (d *decoder) integer(as demand) int64 {
+	v := d.next(as)
 	switch v := v.(type) {
 	case nil:
 		return 0
 	case int64:
 		return v
 	}
-	d.bad("is %T, want an integer", v)
+	d.bad(as != information, "is %T, want an integer", v)
 	return 0
 }
 
-func (d *decoder) time(needed bool) time.Time {
-	null := d.row[d.at] == nil
-	ms := d.integer(needed)
-	if null {
+func (d *decoder) time(as demand) time.Time {
+	_, there := d.row[d.at].(int64)
+	ms := d.integer(as)
+	if !there {
 		return time.Time{}
 	}
 	return store.FromMillis(ms)
 }
 
-// worker reads the one column that is information only and can be unreadable in
-// a table of the right types. That costs the information, not the record: a
-// lease that is held must not look like a defect.
+// worker reads the one column that holds a document.
 func (d *decoder) worker() store.Worker {
-	text, _ := d.next(optional).(string)
+	text, _ := d.next(information).(string)
 	var w document
 	if err := json.Unmarshal([]byte(text), &w); err != nil {
 		return store.Worker{}

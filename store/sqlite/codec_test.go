@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -49,7 +50,7 @@ func TestWhatCannotBeDecodedIsADefect(t *testing.T) {
 		"a time as a fraction": {"readAt", 1.5, "readAt is float64, want an integer"},
 		"a claim as bytes":     {"claim", []byte("c"), "claim is []uint8, want text"},
 		"a group as a number":  {"group", int64(7), "group is int64, want text"},
-		"huge metadata":        {"metadata", int64(-1 << 24), "metadata has 16777216 bytes, at most 8192 are read"},
+		"a huge group":         {"group", int64(-1 << 24), "group has 16777216 bytes, at most 8192 are read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			row := rowOf(t, storetest.Grant("job", 7))
@@ -84,6 +85,39 @@ func TestInformationThatIsMissingOrUnreadableIsZero(t *testing.T) {
 	}
 }
 
+func TestUnfitInformationCostsNoRecord(t *testing.T) {
+	for name, unfit := range map[string]map[string]any{
+		"of wrong types": {
+			"priority": "high", "slotStart": "monday", "slotEnd": 1.5, "fixedAt": []byte("x"),
+			"schedule": int64(5), "metadata": []byte("m"), "worker": 0.5,
+		},
+		"not loaded": {
+			"priority": nil, "slotStart": nil, "slotEnd": nil, "fixedAt": nil,
+			"schedule": int64(-1 << 24), "metadata": int64(-8193), "worker": int64(-1 << 40),
+		},
+		"too long": {
+			"priority": nil, "slotStart": int64(-1 << 63), "slotEnd": int64(1<<63 - 1), "fixedAt": int64(1 << 60),
+			"schedule": strings.Repeat("s", 513), "metadata": strings.Repeat("m", store.MaxMetadata+1),
+			"worker": `{"host":"` + strings.Repeat("h", 1025) + `","version":"` + strings.Repeat("v", 1025) + `"}`,
+		},
+		"bad text": {
+			"priority": nil, "slotStart": nil, "slotEnd": nil, "fixedAt": nil,
+			"schedule": "\xff", "metadata": "a\x00", "worker": "\xff",
+		},
+	} {
+		want := storetest.Grant("job", 7)
+		row := rowOf(t, want)
+		for name, v := range unfit {
+			row[column(name)] = v
+		}
+		want.Priority, want.SlotStart, want.SlotEnd, want.FixedAt = 0, time.Time{}, time.Time{}, time.Time{}
+		want.Schedule, want.Metadata, want.Worker = "", "", store.Worker{}
+		if got := decode(row); got != want || got.CheckEnvelope() != nil {
+			t.Errorf("decode() of information that is %s = %.400s, want the envelope alone, %+v", name, fmt.Sprintf("%+v", got), want)
+		}
+	}
+}
+
 func TestEncodeAndDecodeAreInverse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		at := func(name string) time.Time {
@@ -92,7 +126,9 @@ func TestEncodeAndDecodeAreInverse(t *testing.T) {
 			}
 			return store.FromMillis(rapid.Int64Range(-1<<45, 1<<45).Draw(t, name))
 		}
-		text := func(name string) string { return rapid.StringN(0, 40, -1).Draw(t, name) }
+		text := func(name string) string {
+			return strings.ReplaceAll(rapid.StringN(0, 40, -1).Draw(t, name), "\x00", "")
+		}
 		want := store.Record{
 			WorkerType: text("type"), Seq: rapid.Int64().Draw(t, "seq"), Kind: store.Kind(text("kind")),
 			InstanceID: text("instance"), Group: text("group"), Claim: text("claim"), Priority: rapid.Int().Draw(t, "priority"),
@@ -137,8 +173,11 @@ func FuzzDecode(f *testing.F) {
 				t.Errorf("decode(%v) without %s = %+v, want a Defect", row, name, r)
 			}
 		}
-		if r.Defect != "" && r.Check() == nil {
-			t.Errorf("Check() of a defect = nil")
+		if r.Defect != "" && r.CheckEnvelope() == nil {
+			t.Errorf("CheckEnvelope() of a defect = nil")
+		}
+		if err := r.Check(); r.CheckEnvelope() == nil && err != nil {
+			t.Errorf("decode(%v) = %+v, whose information is unfit: %v", row, r, err)
 		}
 	})
 }

@@ -137,6 +137,33 @@ var defects = []defect{
 			return records[:min(limit, len(records))], s, err
 		}
 	}, "planted_documents/a_document_without_a_field_of_the_envelope"},
+	{"a defect that isn't told", func(b *broken) {
+		b.edit(func(r *store.Record) { r.Defect = "" })
+	}, "planted_documents/a_document_without_a_field_of_the_envelope"},
+	{"a defect that isn't told, beside excessive information", func(b *broken) {
+		b.edit(func(r *store.Record) { r.Defect = "" })
+	}, "planted_documents/a_fault_of_the_envelope_is_a_Defect_beside"},
+	{"information that is demanded", func(b *broken) {
+		b.edit(func(r *store.Record) {
+			if r.Kind != "" && r.Metadata == "" {
+				*r = store.Record{WorkerType: r.WorkerType, Seq: r.Seq, Defect: "metadata: unfit"}
+			}
+		})
+	}, "planted_documents/information_beyond_the_limits"},
+	{"information of a wrong type that is taken for a defect", func(b *broken) {
+		b.edit(func(r *store.Record) {
+			if r.Kind != "" && r.Schedule == "" {
+				*r = store.Record{WorkerType: r.WorkerType, Seq: r.Seq, Defect: "schedule: must be a string"}
+			}
+		})
+	}, "planted_documents/information_of_a_wrong_type"},
+	{"excessive information that is passed on", func(b *broken) {
+		b.edit(func(r *store.Record) {
+			if r.Kind != "" && r.Metadata == "" {
+				r.Metadata = strings.Repeat("m", 9<<10)
+			}
+		})
+	}, "planted_documents/information_beyond_the_limits"},
 	{"a tail that is cached", func(b *broken) {
 		var mu sync.Mutex
 		last := map[string][]store.Record{}

@@ -39,10 +39,10 @@ func Fields(r store.Record) map[string]any {
 	}
 }
 
-// Decode reads fields the way the contract asks of a store: what can't be
-// decoded gives a record that has only its key and Defect. It is for harnesses
-// of stores that keep records as Go values and so have no decoder of their own.
-// Of what is for information only, a field that makes no sense is left out.
+// Decode reads fields the way the contract asks of a store: an envelope that
+// can't be decoded gives a record that has only its key and Defect. It is for
+// harnesses of stores that keep records as Go values and so have no decoder of
+// their own. Of what is for information only, a field that is unfit is left out.
 func Decode(workerType string, seq int64, fields map[string]any) store.Record {
 	d := decoder{fields: fields}
 	if v, ok := fields["workerType"]; ok && v != any(workerType) {
@@ -62,13 +62,15 @@ func Decode(workerType string, seq int64, fields map[string]any) store.Record {
 		WindowEnd:   d.time("windowEnd", true),
 		Token:       d.whole("token"),
 		ReadAt:      d.time("readAt", false),
-		Metadata:    d.text("metadata", false, store.MaxMetadata),
-		Schedule:    d.text("schedule", false, 512),
 	}
 	if d.defect != "" {
 		return store.Record{WorkerType: workerType, Seq: seq, Defect: d.defect}
 	}
-	r.SlotStart, r.SlotEnd, r.FixedAt = d.time("slotStart", false), d.time("slotEnd", false), d.time("fixedAt", false)
+	r.SlotStart, _ = fields["slotStart"].(time.Time)
+	r.SlotEnd, _ = fields["slotEnd"].(time.Time)
+	r.FixedAt, _ = fields["fixedAt"].(time.Time)
+	r.Schedule, _ = fields["schedule"].(string)
+	r.Metadata, _ = fields["metadata"].(string)
 	priority, _ := fields["priority"].(int64)
 	r.Priority = int(priority)
 	if w, ok := fields["worker"].(map[string]any); ok {
@@ -77,7 +79,7 @@ func Decode(workerType string, seq int64, fields map[string]any) store.Record {
 		pid, _ := w["pid"].(int64)
 		r.Worker.PID = int(pid)
 	}
-	return r
+	return r.Cleaned()
 }
 
 // decoder remembers the first thing that was wrong.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/slotlease/slotlease/store"
 )
@@ -40,7 +41,7 @@ var documentCases = []testCase{
 		}
 		b.Plant(t, "job", 1, f)
 		for what, got := range b.both(t, "job", 1) {
-			if err := got.Check(); err != nil || got.Claim != r.Claim || !got.ReadAt.IsZero() || got.Group != "" {
+			if err := got.CheckEnvelope(); err != nil || got.Claim != r.Claim || !got.ReadAt.IsZero() || got.Group != "" {
 				t.Errorf("%s = %+v (%v), want the envelope with a zero ReadAt and no group", what, got, err)
 			}
 		}
@@ -90,8 +91,8 @@ var documentCases = []testCase{
 			})
 		}
 	}},
-	{"a document with huge text has a short Defect", func(t *testing.T, b *bench) {
-		for i, name := range []string{"kind", "claim", "instanceId", "group", "metadata"} {
+	{"a document with huge text in its envelope has a short Defect", func(t *testing.T, b *bench) {
+		for i, name := range []string{"kind", "claim", "instanceId", "group"} {
 			t.Run(name, func(t *testing.T) {
 				workerType := fmt.Sprint("job", i)
 				f := Fields(Grant(workerType, 2))
@@ -100,7 +101,7 @@ var documentCases = []testCase{
 			})
 		}
 	}},
-	{"a record that can be decoded but breaks a rule fails its Check", func(t *testing.T, b *bench) {
+	{"a record that can be decoded but breaks a rule of the envelope fails its check", func(t *testing.T, b *bench) {
 		start := Grant("job", 2).WindowStart
 		for i, c := range []struct {
 			name  string
@@ -112,29 +113,51 @@ var documentCases = []testCase{
 				f[c.name] = c.value
 				b.Plant(t, workerType, 2, f)
 				for what, got := range b.both(t, workerType, 2) {
-					if got.Check() == nil || got.Seq != 2 {
-						t.Errorf("%s = %+v, want Seq 2, with a Defect or a Check that fails", what, got)
+					if got.CheckEnvelope() == nil || got.Seq != 2 {
+						t.Errorf("%s = %+v, want Seq 2, with a Defect or a CheckEnvelope that fails", what, got)
 					}
 				}
 			})
 		}
 	}},
-	{"information of a wrong type hides no record", func(t *testing.T, b *bench) {
-		for i, c := range []struct {
-			name  string
-			value any
-		}{{"priority", "high"}, {"slotStart", "monday"}, {"schedule", int64(5)}, {"worker", "me"}, {"metadata", int64(5)}, {"fixedAt", true}} {
-			t.Run(c.name, func(t *testing.T) {
+	{"information of a wrong type is left out, and the record is obeyed", func(t *testing.T, b *bench) {
+		wantObeyed(t, b, []unfit{
+			{"priority", "high", func(r *store.Record) { r.Priority = 0 }},
+			{"slotStart", "monday", func(r *store.Record) { r.SlotStart = time.Time{} }},
+			{"slotEnd", true, func(r *store.Record) { r.SlotEnd = time.Time{} }},
+			{"fixedAt", true, func(r *store.Record) { r.FixedAt = time.Time{} }},
+			{"schedule", int64(5), noSchedule},
+			{"schedule", map[string]any{"every": "5m"}, noSchedule},
+			{"metadata", int64(5), noMetadata},
+			{"metadata", map[string]any{"a": "b"}, noMetadata},
+			{"worker", "me", func(r *store.Record) { r.Worker = store.Worker{} }},
+			{"worker", map[string]any{"host": int64(5), "pid": "x", "version": true}, func(r *store.Record) { r.Worker = store.Worker{} }},
+		})
+	}},
+	{"information beyond the limits is left out, and the record is obeyed", func(t *testing.T, b *bench) {
+		huge := strings.Repeat("🦫", 256<<10)
+		worker := func(host, version string) map[string]any {
+			return map[string]any{"host": host, "pid": int64(1), "version": version}
+		}
+		wantObeyed(t, b, []unfit{
+			{"metadata", strings.Repeat("m", store.MaxMetadata+1), noMetadata},
+			{"metadata", strings.Repeat("m", 9<<10), noMetadata},
+			{"metadata", huge, noMetadata},
+			{"schedule", strings.Repeat("s", 513), noSchedule},
+			{"schedule", huge, noSchedule},
+			{"worker", worker(huge, huge), nil},
+			{"worker", worker("h", huge), nil},
+			{"worker", worker(huge, "v"), nil},
+		})
+	}},
+	{"a fault of the envelope is a Defect beside information beyond the limits, too", func(t *testing.T, b *bench) {
+		for i, name := range required {
+			t.Run(name, func(t *testing.T) {
 				workerType := fmt.Sprint("job", i)
-				r := Grant(workerType, 2)
-				f := Fields(r)
-				f[c.name] = c.value
-				b.Plant(t, workerType, 2, f)
-				for what, got := range b.both(t, workerType, 2) {
-					if got.Seq != 2 || got.Defect == "" && (got.Claim != r.Claim || !got.WindowEnd.Equal(r.WindowEnd)) {
-						t.Errorf("%s = %+v, want Seq 2 with its envelope or with a Defect", what, got)
-					}
-				}
+				f := Fields(Grant(workerType, 2))
+				f["metadata"] = strings.Repeat("m", 9<<10)
+				delete(f, name)
+				b.wantDefect(t, workerType, f)
 			})
 		}
 	}},
@@ -161,6 +184,46 @@ func wrongValues(name string) []any {
 		return append(wrong, int64(7))
 	default:
 		return append(wrong, nil, int64(7), 0.5)
+	}
+}
+
+// unfit is a value that the field of a grant can't have, and what becomes of the
+// record: nil for a worker of which as much may be lost as the store can't tell
+// apart, but nothing huge may come back.
+type unfit struct {
+	name  string
+	value any
+	blank func(r *store.Record)
+}
+
+func noSchedule(r *store.Record) { r.Schedule = "" }
+func noMetadata(r *store.Record) { r.Metadata = "" }
+
+// wantObeyed plants grants with unfit information, and demands all else of them.
+func wantObeyed(t *testing.T, b *bench, cases []unfit) {
+	t.Helper()
+	for i, c := range cases {
+		t.Run(fmt.Sprintf("%s is %.20v", c.name, c.value), func(t *testing.T) {
+			r := Grant(fmt.Sprint("job", i), 2)
+			r.Group = "eu"
+			f := Fields(r)
+			f[c.name] = c.value
+			add(t, b.ledger(t), Grant(r.WorkerType, 1))
+			b.Plant(t, r.WorkerType, 2, f)
+			for what, got := range b.both(t, r.WorkerType, 2) {
+				want := r
+				if c.blank != nil {
+					c.blank(&want)
+				} else if want.Worker = got.Worker; len(got.Worker.Host)+len(got.Worker.Version) > 9 {
+					t.Errorf("%s: Worker has a Host of %d and a Version of %d bytes, want what is huge left out", what, len(got.Worker.Host), len(got.Worker.Version))
+				}
+				wantRecord(t, what, got, want)
+				if err := got.CheckEnvelope(); err != nil {
+					t.Errorf("%s: CheckEnvelope() = %v, want nil: the lease is in force", what, err)
+				}
+			}
+			wantConflict(t, b.ledger(t), claimed(r.WorkerType, 2, "second"))
+		})
 	}
 }
 
@@ -202,8 +265,8 @@ func wantEnvelope(t *testing.T, b *bench, r store.Record, fields map[string]any)
 	b.Plant(t, r.WorkerType, r.Seq, fields)
 	for what, got := range b.both(t, r.WorkerType, r.Seq) {
 		wantRecord(t, what, got, r)
-		if err := got.Check(); err != nil {
-			t.Errorf("%s: Check() = %v, want nil", what, err)
+		if err := got.CheckEnvelope(); err != nil {
+			t.Errorf("%s: CheckEnvelope() = %v, want nil", what, err)
 		}
 	}
 }

@@ -85,8 +85,9 @@ func (x *step) kin(head store.Record) bool {
 // compare tells of a head that was written under another schedule.
 func (x *step) compare(head store.Record) {
 	s := &x.s
-	if head.Kind == store.KindGrant && head.Schedule != x.m.Schedule.String() && head.Schedule != s.Mismatch {
-		s.Mismatch = head.Schedule
+	theirs := head.Schedule
+	if head.Kind == store.KindGrant && theirs != "" && theirs != x.m.Schedule.String() && theirs != s.Mismatch {
+		s.Mismatch = theirs
 		x.tell(Note{What: Mismatch, Slot: s.Slot, Record: head})
 	}
 }
