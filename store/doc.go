@@ -5,7 +5,8 @@
 // # The ledger
 //
 // Each worker type has a ledger: write-once records keyed by (WorkerType, Seq),
-// Seq = 1, 2, 3 … The newest record is the head. The one atomic operation that
+// Seq = 1, 2, 3 … The newest record is the head. A grant gives its holder a
+// window of time; what one claim began, with all its windows, is a tenure. The one atomic operation that
 // a store must offer is "insert unless the key exists" ([Ledger.Append]). There
 // is no update and no compare-and-swap: a stalled or buggy worker can't
 // overwrite a lease, an ambiguous reply can always be settled by looking at the

@@ -10,6 +10,10 @@
 // -wal and -shm at the end; they belong to it and must not be removed, copied
 // apart from it, or left behind when it is moved.
 //
+// Rows are obeyed by their envelope. A fault in it gives a Defect; other columns
+// that are NULL, unfit or too long come back empty. Texts of more than 8 KiB are
+// never loaded.
+//
 // A file is recognised by its application_id and user_version. Anything else (a
 // text file, another application's database, a ledger of a newer version of this
 // package) is refused with [store.ErrRefused] and left untouched.

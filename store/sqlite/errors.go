@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	driver "modernc.org/sqlite"
@@ -18,6 +17,8 @@ import (
 var (
 	errMissing  = fmt.Errorf("%w: the file is missing or empty", store.ErrMissing)
 	errReadOnly = fmt.Errorf("%w: the ledger was opened for reading only", store.ErrDenied)
+	// errUnfinished: what a crash interrupted is undone by writing, so by Init.
+	errUnfinished = fmt.Errorf("%w: a crash interrupted the creation or a change of the file, and a handle for reading can't undo it: init the ledger", store.ErrMissing)
 	// errReplaced: the path names another file than the one in use, or none.
 	errReplaced = errors.New("the file was removed or replaced")
 )
@@ -79,14 +80,16 @@ func (l *Ledger) explain(ctx context.Context, err error) error {
 // whyShut finds out why SQLite can't open the file, which it doesn't tell.
 func (l *Ledger) whyShut() error {
 	dir := filepath.Dir(l.o.Path)
-	if _, err := os.Stat(dir); err != nil {
+	if _, err := stat(dir); err != nil {
 		return err
 	}
 	if err := mayUse(dir); err != nil {
 		return fmt.Errorf("%w: no right to write in %s: %w", store.ErrDenied, dir, err)
 	}
-	if err := mayUse(l.o.Path); errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("%w: no right to read and write the file: %w", store.ErrDenied, err)
+	for _, f := range []struct{ what, path string }{{"file", l.o.Path}, {"journal beside the file", l.o.Path + "-journal"}} {
+		if err := mayUse(f.path); errors.Is(err, fs.ErrPermission) {
+			return fmt.Errorf("%w: no right to read and write the %s: %w", store.ErrDenied, f.what, err)
+		}
 	}
 	return errors.New("SQLite can't open it")
 }

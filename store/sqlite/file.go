@@ -3,9 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -24,47 +22,61 @@ type file struct {
 	info os.FileInfo
 }
 
-// state is what was found at a path.
-type state int
-
-const (
-	isMissing state = iota
-	isEmpty         // may become a ledger
-	isLedger
-)
+// stat is os.Stat, but in the test of a disk that hangs.
+var stat = os.Stat
 
 // use returns the open file, opening it (and, unless ReadOnly, creating it) if
-// that hasn't been done or another file has its name now.
+// that hasn't been done or another file has its name now. One call at a time
+// does so, and the others wait for it only until their contexts end: if the disk
+// hangs, it holds up one goroutine, not one per call.
 func (l *Ledger) use(ctx context.Context) (*file, error) {
+	select {
+	case l.opening <- struct{}{}:
+		defer func() { <-l.opening }()
+	case <-ctx.Done():
+		return nil, ended(ctx)
+	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
+	f, used, closed := l.file, l.used, l.closed
+	l.mu.Unlock()
+	switch {
+	case closed:
 		return nil, store.ErrClosed
+	case f != nil && f.here(l.o.Path) == nil:
+		return f, nil
+	case f != nil:
+		l.put(nil)
+		_ = f.close()
 	}
-	if l.file != nil {
-		if l.file.here(l.o.Path) == nil {
-			return l.file, nil
-		}
-		_ = l.file.close()
-		l.file = nil
-	}
-	found, err := inspect(ctx, l.o.Path)
+	found, err := inspect(ctx, l.o.Path, l.o.ReadOnly)
 	if err != nil {
 		return nil, err
 	}
 	if found != isLedger {
 		// A ledger that was there and is gone is not made anew: its leases may be
 		// worked under, and an empty file would give them away once more.
-		if l.o.ReadOnly || l.used {
+		if l.o.ReadOnly || used {
 			return nil, errMissing
 		}
 		if err := create(ctx, l.o.Path); err != nil {
 			return nil, err
 		}
 	}
-	l.file, err = openFile(ctx, l.o.Path, l.o.ReadOnly)
-	l.used = l.used || err == nil
-	return l.file, err
+	f, err = openFile(ctx, l.o.Path, l.o.ReadOnly)
+	if err != nil {
+		return nil, err
+	}
+	l.put(f)
+	return f, nil
+}
+
+// put sets the open file. If the ledger was closed meanwhile, Close is waiting
+// for this call and closes the file then.
+func (l *Ledger) put(f *file) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.file = f
+	l.used = l.used || f != nil
 }
 
 // write runs act on the open file, unless the ledger is for reading only.
@@ -87,7 +99,7 @@ func openFile(ctx context.Context, path string, readOnly bool) (f *file, err err
 		query = "mode=rw&_query_only=1"
 	}
 	f = &file{}
-	if f.info, err = os.Stat(path); err != nil {
+	if f.info, err = stat(path); err != nil {
 		return nil, err
 	}
 	if f.db, err = connect(path, query); err != nil {
@@ -116,7 +128,7 @@ func openFile(ctx context.Context, path string, readOnly bool) (f *file, err err
 
 // here reports whether the path still names the file. It doesn't open it.
 func (f *file) here(path string) error {
-	info, err := os.Stat(path)
+	info, err := stat(path)
 	if err != nil || !os.SameFile(info, f.info) {
 		return errReplaced
 	}
@@ -176,9 +188,14 @@ func (f *file) strings(ctx context.Context, query string) (all []string, err err
 	return all, rows.Err()
 }
 
-// connect prepares a handle; SQLite opens the file at its first use. The busy
-// wait is ours, see patiently.
+// connect prepares a handle that can't damage the file. SQLite opens the file at
+// its first use.
 func connect(path, query string) (*sql.DB, error) {
+	return dial(path, query+"&_defensive=1")
+}
+
+// dial is connect without the defence. The busy wait is ours, see patiently.
+func dial(path, query string) (*sql.DB, error) {
 	slashed := filepath.ToSlash(path)
 	if !strings.HasPrefix(slashed, "/") {
 		slashed = "/" + slashed // a drive letter
@@ -186,76 +203,11 @@ func connect(path, query string) (*sql.DB, error) {
 	dsn := url.URL{
 		Scheme:   "file",
 		Path:     slashed,
-		RawQuery: query + "&_busy_timeout=0&_error_rc=1&_defensive=1&_dqs=0&_pragma=trusted_schema(0)",
+		RawQuery: query + "&_busy_timeout=0&_error_rc=1&_dqs=0&_pragma=trusted_schema(0)",
 	}
 	c, err := driver.NewConnector(dsn.String())
 	if err != nil {
 		return nil, err
 	}
 	return sql.OpenDB(c), nil
-}
-
-// inspect says what is at a path, and leaves it untouched.
-//
-// It looks through SQLite, never by opening the file itself: closing a
-// descriptor of its own would drop the locks of every other handle of this
-// process on the file. A file with a log or a journal is looked at in read-only
-// mode, in which SQLite can't replay it; one without is opened for writing,
-// though nothing is written, since only then SQLite cleans up behind itself.
-func inspect(ctx context.Context, path string) (found state, err error) {
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if _, err := os.Stat(filepath.Dir(path)); err != nil {
-			return isMissing, fmt.Errorf("directory of the file: %w", err)
-		}
-		return isMissing, nil
-	case err != nil:
-		return isMissing, err
-	case !info.Mode().IsRegular():
-		return isMissing, fmt.Errorf("%w: not a regular file", store.ErrRefused)
-	}
-	target, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return isMissing, err
-	}
-	mode := "mode=rw&_query_only=1"
-	for _, suffix := range []string{"-wal", "-journal"} {
-		if _, err := os.Stat(target + suffix); err == nil {
-			mode = "mode=ro"
-		}
-	}
-	db, err := connect(path, mode)
-	if err != nil {
-		return isMissing, err
-	}
-	defer func() {
-		if e := db.Close(); err == nil {
-			err = e
-		}
-	}()
-	return identify(ctx, db)
-}
-
-// identify reads the marks of a ledger.
-func identify(ctx context.Context, db interface {
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-},
-) (state, error) {
-	var application, version, objects int64
-	var key sql.NullString
-	if err := db.QueryRowContext(ctx, selectVersion).Scan(&application, &version, &objects, &key); err != nil {
-		return isMissing, err
-	}
-	switch {
-	case application == 0 && version == 0 && objects == 0:
-		return isEmpty, nil
-	case application != applicationID:
-		return isMissing, fmt.Errorf("%w: a database of another application (application_id %#x, %d tables and indexes): choose another file", store.ErrRefused, uint32(application), objects)
-	case version > schemaVersion:
-		return isMissing, fmt.Errorf("%w: written by a newer version (schema %d, this one knows %d): upgrade this program", store.ErrRefused, version, schemaVersion)
-	case version != schemaVersion || key.String != primaryKey:
-		return isMissing, fmt.Errorf("%w: damaged: schema %d, primary key of WorkerLeases %q, want %q", store.ErrRefused, version, key.String, primaryKey)
-	}
-	return isLedger, nil
 }

@@ -48,9 +48,11 @@ type Ledger struct {
 	o    Options
 	boot machine
 
-	mu     sync.Mutex
-	file   *file // nil until first used
-	used   bool  // there was a file once
+	opening chan struct{} // has one element while a call checks or opens the file
+
+	mu     sync.Mutex // for the fields below; never held while using the disk
+	file   *file      // nil until first used
+	used   bool       // there was a file once
 	closed bool
 	calls  sync.WaitGroup // calls under way; grows only under mu while not closed
 }
@@ -94,9 +96,9 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: open %s: %w", o.Path, err)
 	}
-	l := &Ledger{o: o, boot: boot}
+	l := &Ledger{o: o, boot: boot, opening: make(chan struct{}, 1)}
 	_, err = do(ctx, l, "open", o.Path, func(ctx context.Context) (struct{}, error) {
-		found, err := inspect(ctx, l.o.Path)
+		found, err := inspect(ctx, l.o.Path, l.o.ReadOnly)
 		if err == nil && found != isLedger && o.ReadOnly {
 			err = errMissing
 		}
@@ -137,12 +139,15 @@ func do[T any](ctx context.Context, l *Ledger, op, key string, act func(ctx cont
 			o.value, err = act(ctx)
 			return err
 		})
+		if o.err != nil {
+			o.err = l.explain(ctx, o.err)
+		}
 		done <- o
 	}()
 	select {
 	case o := <-done:
 		if o.err != nil {
-			return fail(l.explain(ctx, o.err))
+			return fail(o.err)
 		}
 		return o.value, nil
 	case <-ctx.Done():
@@ -287,6 +292,12 @@ func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
 
 // Close waits for the operations under way, at most until its context ends, and
 // closes the file.
+//
+// If its context ends first, the rest is done in the background: the file is
+// closed when the last operation has ended. On a disk that hangs for good that
+// never happens, and the goroutines of the operations that hang, one more that
+// waits for them, and the open file remain for the rest of the process. A later
+// Close doesn't wait for them again.
 func (l *Ledger) Close(ctx context.Context) error {
 	l.mu.Lock()
 	if l.closed {
@@ -294,13 +305,15 @@ func (l *Ledger) Close(ctx context.Context) error {
 		return nil
 	}
 	l.closed = true
-	f := l.file
-	l.file = nil
 	l.mu.Unlock()
 
 	closed := make(chan error, 1)
 	go func() {
 		l.calls.Wait()
+		l.mu.Lock()
+		f := l.file
+		l.file = nil
+		l.mu.Unlock()
 		closed <- f.close()
 	}()
 	select {

@@ -1,0 +1,173 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+// disk is what all tests of the package stand on; it can be made to hang.
+var disk struct {
+	mu         sync.Mutex
+	met, freed chan struct{} // nil unless it hangs
+}
+
+func init() {
+	stat = func(path string) (os.FileInfo, error) {
+		disk.mu.Lock()
+		met, freed := disk.met, disk.freed
+		disk.mu.Unlock()
+		if freed != nil {
+			met <- struct{}{}
+			<-freed
+		}
+		return os.Stat(path)
+	}
+}
+
+// hang makes the disk hang until the returned function is called. It tells when
+// somebody runs into it.
+func hang(t *testing.T) (stuck <-chan struct{}, release func()) {
+	t.Helper()
+	met, freed := make(chan struct{}, 100), make(chan struct{})
+	set := func(m, f chan struct{}) {
+		disk.mu.Lock()
+		defer disk.mu.Unlock()
+		disk.met, disk.freed = m, f
+	}
+	set(met, freed)
+	release = sync.OnceFunc(func() { set(nil, nil); close(freed) })
+	t.Cleanup(release)
+	return met, release
+}
+
+// in runs act, which must end soon although the disk hangs.
+func in(t *testing.T, what string, act func() error) error {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- act() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(10 * time.Second):
+		t.Fatalf("%s doesn't return while the disk hangs", what)
+		return nil
+	}
+}
+
+func TestOneOperationThatHangsHoldsUpNoOther(t *testing.T) {
+	for name, c := range map[string]struct {
+		path func() string
+		warm bool
+	}{
+		"a file in use":        {path: func() string { return grown(t) }, warm: true},
+		"a file not yet open":  {path: func() string { return grown(t) }},
+		"a file to be created": {path: func() string { return filepath.Join(t.TempDir(), "new.db") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := c.path()
+			l := open(t, Options{Path: path})
+			if c.warm {
+				if err := l.Init(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			stuck, release := hang(t)
+			// The first has no deadline: it is stuck for as long as the disk is.
+			first := make(chan error, 1)
+			go func() { first <- l.Append(t.Context(), storetest.Grant("job", 31)) }()
+			<-stuck
+
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			for what, act := range map[string]func() error{
+				"Init":        func() error { return l.Init(ctx) },
+				"Append":      func() error { return l.Append(ctx, storetest.Grant("job", 32)) },
+				"Get":         func() error { _, err := l.Get(ctx, "job", 1); return err },
+				"Tail":        func() error { _, _, err := l.Tail(ctx, "job", 1); return err },
+				"Trim":        func() error { _, err := l.Trim(ctx, "job", 1); return err },
+				"WorkerTypes": func() error { _, err := l.WorkerTypes(ctx); return err },
+				"Now":         func() error { _, err := l.Now(ctx); return err },
+				"Open":        func() error { _, err := Open(ctx, Options{Path: path}); return err },
+			} {
+				if err := in(t, what, act); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%s() while the disk hangs = %v, want DeadlineExceeded", what, err)
+				}
+			}
+			release()
+			if err := <-first; err != nil {
+				t.Errorf("Append() on a disk that hung for a while = %v, want nil", err)
+			}
+			if got, _, err := l.Tail(t.Context(), "job", 1); err != nil || len(got) != 1 || got[0].Seq != 31 {
+				t.Errorf("Tail() when the disk is back = %v, %v, want Seq 31", got, err)
+			}
+			if err := l.Close(t.Context()); err != nil {
+				t.Errorf("Close() = %v, want nil", err)
+			}
+		})
+	}
+}
+
+func TestADiskThatHangsKeepsOneGoroutinePerHandle(t *testing.T) {
+	l := open(t, Options{Path: grown(t)})
+	stuck, release := hang(t)
+	for range 20 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		if _, err := l.Now(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Now() while the disk hangs = %v, want DeadlineExceeded", err)
+		}
+		cancel()
+	}
+	<-stuck
+	if n := len(stuck); n != 0 {
+		t.Errorf("%d operations run into a disk that hangs, want 1", n+1)
+	}
+	release()
+	if err := l.Close(t.Context()); err != nil {
+		t.Errorf("Close() = %v, want nil", err)
+	}
+}
+
+func TestCloseEndsWithItsContextAndFinishesInTheBackground(t *testing.T) {
+	path := grown(t)
+	l := open(t, Options{Path: path})
+	if err := l.Init(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	stuck, release := hang(t)
+	first := make(chan error, 1)
+	go func() { first <- l.Init(t.Context()) }()
+	<-stuck
+
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := in(t, "Close", func() error { return l.Close(ctx) }); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Close() while the disk hangs = %v, want DeadlineExceeded", err)
+	}
+	if err := in(t, "Close", func() error { return l.Close(t.Context()) }); err != nil {
+		t.Errorf("second Close() while the disk hangs = %v, want nil", err)
+	}
+	if err := in(t, "Init", func() error { return l.Init(t.Context()) }); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("Init() after Close = %v, want ErrClosed", err)
+	}
+	release()
+	if err := <-first; err != nil {
+		t.Errorf("Init() under way when the ledger was closed = %v, want nil", err)
+	}
+	// The log goes with the last handle.
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		if _, err := os.Stat(path + "-wal"); errors.Is(err, os.ErrNotExist) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the file is still open long after the disk came back")
+		}
+	}
+}

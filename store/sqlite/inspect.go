@@ -1,0 +1,144 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	code "modernc.org/sqlite/lib"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// state is what was found at a path.
+type state int
+
+const (
+	isMissing state = iota
+	isEmpty         // may become a ledger
+	isLedger
+)
+
+// inspect says what is at a path, and leaves it untouched, unless a crash
+// interrupted a change of what is, or was to become, a ledger: that is undone,
+// if not readOnly.
+//
+// It looks through SQLite, never by opening the file itself: closing a
+// descriptor of its own would drop the locks of every other handle of this
+// process on the file. A file with a log or a journal is looked at in read-only
+// mode, in which SQLite can't replay it; one without is opened for writing,
+// though nothing is written, since only then SQLite cleans up behind itself.
+func inspect(ctx context.Context, path string, readOnly bool) (found state, err error) {
+	info, err := stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if _, err := stat(filepath.Dir(path)); err != nil {
+			return isMissing, fmt.Errorf("directory of the file: %w", err)
+		}
+		return isMissing, nil
+	case err != nil:
+		return isMissing, err
+	case !info.Mode().IsRegular():
+		return isMissing, fmt.Errorf("%w: not a regular file", store.ErrRefused)
+	}
+	target, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return isMissing, err
+	}
+	mode := lookForWriting
+	for _, suffix := range []string{"-wal", "-journal"} {
+		if _, err := stat(target + suffix); err == nil {
+			mode = "mode=ro"
+		}
+	}
+	found, err = look(ctx, path, mode)
+	if resultCode(err) != code.SQLITE_READONLY_ROLLBACK {
+		return found, err
+	}
+	// A crash in the middle of a change left a journal, from which SQLite undoes
+	// the change as soon as the file is opened for writing. An unfinished creation
+	// becomes an empty file again.
+	if _, err := stat(target + "-journal"); errors.Is(err, fs.ErrNotExist) {
+		// No crash: somebody was just finishing, or undid it before us.
+		return inspect(ctx, path, readOnly)
+	}
+	if err := claim(ctx, path); err != nil {
+		return isMissing, err
+	}
+	if readOnly {
+		return isMissing, errUnfinished
+	}
+	return look(ctx, path, lookForWriting)
+}
+
+// lookForWriting is the mode in which SQLite can clean up a file, though no
+// statement can change it.
+const lookForWriting = "mode=rw&_query_only=1"
+
+// look identifies the file through a handle in the given mode.
+func look(ctx context.Context, path, mode string) (found state, err error) {
+	db, err := connect(path, mode)
+	if err != nil {
+		return isMissing, err
+	}
+	defer func() {
+		if e := db.Close(); err == nil {
+			err = e
+		}
+	}()
+	return identify(ctx, db)
+}
+
+// claim checks, without touching it, that a file with a change to undo is ours
+// to repair: it bears our mark already, as the first page is the first that
+// creation writes.
+//
+// The file is taken for immutable, so that SQLite reads what is there and leaves
+// the journal alone, and its schema for writable, so that it accepts a file that
+// is shorter than its header says. The handle can't write.
+func claim(ctx context.Context, path string) (err error) {
+	db, err := dial(path, "mode=ro&immutable=1&_pragma=writable_schema(1)")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := db.Close(); err == nil {
+			err = e
+		}
+	}()
+	var application int64
+	err = db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&application)
+	if c := resultCode(err) & 0xff; c == code.SQLITE_NOTADB || c == code.SQLITE_CORRUPT {
+		return fmt.Errorf("%w: neither a ledger nor another database, with a SQLite journal beside it: remove both, or choose another file: %w", store.ErrRefused, err)
+	}
+	if err == nil && application != applicationID {
+		return fmt.Errorf("%w: a database of another application (application_id %#x) with an interrupted change: choose another file", store.ErrRefused, uint32(application))
+	}
+	return err
+}
+
+// identify reads the marks of a ledger.
+func identify(ctx context.Context, db interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+},
+) (state, error) {
+	var application, version, objects int64
+	var key sql.NullString
+	if err := db.QueryRowContext(ctx, selectVersion).Scan(&application, &version, &objects, &key); err != nil {
+		return isMissing, err
+	}
+	switch {
+	case application == 0 && version == 0 && objects == 0:
+		return isEmpty, nil
+	case application != applicationID:
+		return isMissing, fmt.Errorf("%w: a database of another application (application_id %#x, %d tables and indexes): choose another file", store.ErrRefused, uint32(application), objects)
+	case version > schemaVersion:
+		return isMissing, fmt.Errorf("%w: written by a newer version (schema %d, this one knows %d): upgrade this program", store.ErrRefused, version, schemaVersion)
+	case version != schemaVersion || key.String != primaryKey:
+		return isMissing, fmt.Errorf("%w: damaged: schema %d, primary key of WorkerLeases %q, want %q", store.ErrRefused, version, key.String, primaryKey)
+	}
+	return isLedger, nil
+}
