@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -31,7 +32,7 @@ func TestEveryExampleRunsAndEndsByItself(t *testing.T) {
 			`holds the slot`, `holds the slot`, `holds the slot`, `is done`,
 		},
 		"cron": {
-			`Sun 2027-03-28 03:00 CEST  lasts 23h30m0s`, `Sun 2027-10-31 02:30 CEST  lasts 25h0m0s`,
+			`Sat 2027-03-27 02:30 CET   lasts 23h30m0s`, `Sun 2027-03-28 03:00 CEST  lasts 23h30m0s`, `Sun 2027-10-31 02:30 CEST  lasts 25h0m0s`,
 			`nightly-report: anna: waiting for \[`, `healthy: true`,
 		},
 		"priority": {`east holds`, `east stops`, `west holds`, `east is back`, `east holds`},
@@ -53,13 +54,26 @@ func TestEveryExampleRunsAndEndsByItself(t *testing.T) {
 		t.Cleanup(func() { drop(t, uri, database) })
 		cmd := exec.CommandContext(within(t), bin("mongo"), "-database", database)
 		cmd.Env = append(os.Environ(), "MONGODB_URI="+uri)
-		expect(t, run(t, cmd), `published under token \d+`, `published under token \d+`, `published under token \d+`)
+		expect(t, run(t, cmd), `the ledger is mongodb://.*, database `+database, `published under token \d+`, `published under token \d+`, `published under token \d+`)
+	})
+
+	t.Run("mongo without a server", func(t *testing.T) {
+		t.Parallel()
+		cmd := exec.CommandContext(within(t), bin("mongo"))
+		cmd.Env = append(os.Environ(), "MONGODB_URI=mongodb://user:c4n4ry@127.0.0.1:1/?authSource=admin")
+		out, err := cmd.CombinedOutput()
+		if err == nil || strings.Contains(string(out), "mongo: mongo:") || strings.Contains(string(out), "c4n4ry") {
+			t.Errorf("%v ended with %v, and wrote %s", cmd, err, out)
+		}
+		expect(t, string(out), `the ledger is mongodb://`, `connection refused`, `set MONGODB_URI`)
 	})
 
 	t.Run("webapp", func(t *testing.T) {
 		t.Parallel()
 		cmd := exec.CommandContext(within(t), bin("webapp"),
-			"-for", "8s", "-addr", "127.0.0.1:0", "-ledger", filepath.Join(t.TempDir(), "leases.db"))
+			"-for", "8s", "-addr", "127.0.0.1:0")
+		tmp := t.TempDir()
+		cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "TMP="+tmp)
 		stderr, err := cmd.StderrPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -71,13 +85,17 @@ func TestEveryExampleRunsAndEndsByItself(t *testing.T) {
 		for lines := bufio.NewScanner(stderr); lines.Scan(); {
 			fmt.Fprintln(&out, lines.Text())
 			if _, url, found := strings.Cut(lines.Text(), "listening on "); found {
-				expectHealthy(t, url+"/healthz")
+				expectOK(t, url+"/healthz", "sitemap")
+				expectOK(t, url+"/", `href="/healthz"`)
 			}
 		}
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("%v ended with %v, want exit code 0", cmd, err)
 		}
 		expect(t, out.String(), `listening on http://127\.0\.0\.1:\d+`, `sitemap: page 1, token \d+`, `shutting down`)
+		if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
+			t.Errorf("webapp left behind %v, %v", left, err)
+		}
 	})
 }
 
@@ -134,7 +152,7 @@ func expectOneTokenForEachSlot(t *testing.T, out string) {
 	}
 }
 
-func expectHealthy(t *testing.T, url string) {
+func expectOK(t *testing.T, url, text string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
@@ -145,9 +163,10 @@ func expectHealthy(t *testing.T, url string) {
 		t.Error(err)
 		return
 	}
+	body, err := io.ReadAll(response.Body)
 	_ = response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		t.Errorf("GET %s = %s, want 200", url, response.Status)
+	if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(body), text) {
+		t.Errorf("GET %s = %s, %q, %v, want 200 and %q in it", url, response.Status, body, err, text)
 	}
 }
 

@@ -60,9 +60,11 @@ See it work, with nothing to set up:
 
 Exit codes:
 ` + exitCodes,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args:          cobra.ArbitraryArgs,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		Version:           versionText(),
+		PersistentPreRunE: a.refuseStore,
+		Args:              cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return a.unknown(c, args[0])
@@ -72,15 +74,21 @@ Exit codes:
 	}
 	root.PersistentFlags().StringVar(&a.store, "store", "",
 		"the store: "+storeForms+" (default: $"+storeVariable+", where a password belongs)")
+	// Not cobra's own, which would take -v.
+	root.Flags().Bool("version", false, "show version, Go release and platform")
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetHelpCommand(a.helpCommand())
+	tidyHelp(root)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		a.problems = append(a.problems, err)
 		return a.usage(c)
 	})
 	root.AddCommand(
-		a.demoCommand(), a.initCommand(), a.inspectCommand(), a.runCommand(), a.versionCommand(),
+		a.demoCommand(), needsStore(a.initCommand()), a.inspectCommand(), needsStore(a.runCommand()), a.versionCommand(),
 		a.workCommand(),
 		&cobra.Command{Use: "exit-codes", Short: "The exit codes", Long: "Exit codes:\n" + exitCodes},
 	)
+	completeOptions(root)
 	return root
 }
 
@@ -169,6 +177,12 @@ func option[T any](a *app, flags *pflag.FlagSet, to *T, name, kind, usage string
 	flags.Var(&value[T]{app: a, to: to, name: name, kind: kind, parse: parse}, name, usage)
 }
 
+// given is the value of an option as it was written, if it was and is a good one.
+func given(flags *pflag.FlagSet, name string) (text string, ok bool) {
+	f := flags.Lookup(name)
+	return f.Value.String(), f.Changed && f.Value.String() != ""
+}
+
 // value is a pflag.Value that notes bad texts instead of failing.
 type value[T any] struct {
 	app        *app
@@ -180,6 +194,9 @@ type value[T any] struct {
 
 func (v *value[T]) String() string { return v.text }
 func (v *value[T]) Type() string   { return v.kind }
+
+// words are the values that there are, if these are few.
+func (v *value[T]) words() []string { return strings.Split(v.kind, "|") }
 
 func (v *value[T]) Set(text string) error {
 	parsed, err := v.parse(text)

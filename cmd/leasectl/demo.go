@@ -16,15 +16,15 @@ import (
 	"github.com/slotlease/slotlease/store/sqlite"
 )
 
-const demoHelp = `Show leasing at work, with nothing to set up: three workers, real processes with
-priorities 0, 1 and 2, on a temporary SQLite ledger. In each slot one of them
-works. The leader is killed with SIGKILL halfway through a slot, and later comes
-back and takes the lease back at a boundary.
+const demoHelp = `Show leasing at work, with nothing to set up: three workers, real processes
+with priorities 0, 1 and 2, on a temporary SQLite ledger. In each slot one of
+them works. The leader is killed with SIGKILL halfway through a slot, and later
+comes back and takes the lease back at a boundary.
 
-The work is a process that writes a line when it begins, every 100 ms, and when it
-ends, with the machine's boot clock and its token. Whether two ever worked at
-once, and how long nobody worked at a boundary, is computed from these lines, not
-from the ledger. At the end the ledger is checked, too.
+The work is a process that writes a line when it begins, every 100 ms, and when
+it ends, with the machine's boot clock and its token. Whether two ever worked at
+once, and how long nobody worked at a boundary, is computed from these lines,
+not from the ledger. At the end the ledger is checked, too.
 
 With 9 slots of 3 s, the defaults, it takes about half a minute. It exits with
 code 8 if anything was not as it should be.`
@@ -232,7 +232,7 @@ func (d *demo) script() []act {
 				}
 			}
 			pid := d.cast.kill(name)
-			d.screen.event(d.now(), "killed "+name+" (SIGKILL to pid "+fmt.Sprint(pid)+"), halfway through its slot", red)
+			d.screen.event(d.now(), fmt.Sprintf("killed %s halfway through its slot (SIGKILL, pid %d)", name, pid), red)
 			return nil
 		}},
 		{p.start(p.back).Add(p.interval / 8), func([]work) error {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unicode/utf8"
 )
 
 func TestDemo(t *testing.T) {
@@ -19,12 +20,17 @@ func TestDemo(t *testing.T) {
 	}
 	out := p.output()
 	for _, want := range []string{
-		`SLOT  START \(UTC\) +HOLDER  PRIORITY  TOKEN +GAP\n`,
-		`(?s)killed (north|east|south) \(SIGKILL.*took over at the next boundary.*started .* again.*is back, by priority`,
+		`SLOT  START \(UTC\) +HOLDER  PRIO  TOKEN +GAP\n`,
+		`(?s)killed (north|east|south) halfway through its slot \(SIGKILL, pid \d+\).*took over on time.*started .* again.*is back, by priority`,
 		`✓  slots +6 `, `✓  cut short +1 `, `✓  missed +0\n`, `✓  overlaps +0 `, `boundaries +4  median \d`, `✓  records +\d+  tokens`, "All as it should be",
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("leasectl demo: nothing matches %q", want)
+		}
+	}
+	for line := range strings.Lines(out) {
+		if n := utf8.RuneCountInString(line); n > 81 && !strings.Contains(line, "leases.db") {
+			t.Errorf("line %q has %d columns, want at most 80", line, n-1)
 		}
 	}
 	if strings.Contains(out, "\x1b") {

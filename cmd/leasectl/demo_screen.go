@@ -17,8 +17,9 @@ func newScreen(a *app) *screen { return &screen{app: a, colours: a.colour()} }
 
 func (s *screen) paint(c colour, text string) string { return paint(s.colours, c, text) }
 
-// columns are the least widths of the demo's table.
-var columns = []int{4, 13, 6, 8, 13, 6, 0}
+// columns are the least widths of the demo's table. Of 80 columns they leave 22
+// for a note.
+var columns = []int{4, 13, 6, 4, 13, 6, 0}
 
 func (s *screen) row(cells ...cell) {
 	s.printf("%s\n", align([][]cell{cells}, columns, s.colours)[0])
@@ -26,15 +27,15 @@ func (s *screen) row(cells ...cell) {
 
 func (s *screen) title(f demoFlags, path string) {
 	s.printf("%s\n\n", s.paint(bold, "slotlease demo"))
-	s.printf("Three workers, processes of this machine, compete for the worker type %q on\na ledger in one SQLite file, %s.\n", demoType, path)
-	s.printf("For each slot of %s one of them gets the lease, by priority; its work writes a\nline every %s. Halfway through a slot the leader is killed.\n\n", short(f.interval), short(heartbeat))
+	s.printf("Three workers, processes of this machine, compete for the worker type %q on\na ledger in one SQLite file:\n%s\n\n", demoType, path)
+	s.printf("For each slot of %s one of them gets the lease, by priority. Its work writes\na line every %s. Halfway through a slot the leader is killed.\n\n", short(f.interval), short(heartbeat))
 }
 
 func (s *screen) begin(wait time.Duration) {
 	s.printf("All three are ready. The first boundary is in %.1f s.\n\n", wait.Seconds())
 	s.row(
 		cell{"SLOT", faint, true}, cell{"START (UTC)", faint, false}, cell{"HOLDER", faint, false},
-		cell{"PRIORITY", faint, true}, cell{"TOKEN", faint, false}, cell{"GAP", faint, true}, cell{"", plain, false},
+		cell{"PRIO", faint, true}, cell{"TOKEN", faint, false}, cell{"GAP", faint, true}, cell{"", plain, false},
 	)
 }
 
@@ -63,9 +64,9 @@ func (s *screen) slot(p demoPlan, works []work, w work, c *cast) {
 	}
 	switch {
 	case i == p.kill+1 && w.worker != c.killed:
-		note = "took over at the next boundary"
+		note = "took over on time"
 	case w.worker != first:
-		note = "the claim of " + first + " came too late"
+		note = first + " was too late"
 	case i > p.kill && w.worker == c.killed && !again:
 		note = "is back, by priority"
 	}
@@ -94,13 +95,13 @@ func (s *screen) summary(v verdict) {
 	for _, name := range castNames {
 		holders = append(holders, fmt.Sprintf("%s %d", name, v.holders[name]))
 	}
-	ledger := "tokens strictly increase, windows are disjoint, all work was inside them"
+	ledger := "tokens increase, windows are disjoint, all work inside"
 	if len(v.ledger) > 0 {
 		ledger = strings.Join(v.ledger, "; ")
 	}
 	gaps := "none measured"
 	if n := len(v.gaps); n > 0 {
-		gaps = fmt.Sprintf("median %s, max %s, from the end of one's work to the start of the next's", short(v.median()), short(v.gaps[n-1]))
+		gaps = fmt.Sprintf("median %s, max %s in which nobody worked", short(v.median()), short(v.gaps[n-1]))
 	}
 	lines := []struct {
 		name  string
@@ -128,6 +129,6 @@ func (s *screen) summary(v verdict) {
 		s.printf("%s\n", line)
 	}
 	if len(v.wrong) == 0 {
-		s.printf("\n%s\n", s.paint(green, "All as it should be: never two at once, and a lost worker costs no more than the rest of its slot."))
+		s.printf("\n%s\n", s.paint(green, "All as it should be: never two at once, and a lost worker costs no more than\nthe rest of its slot."))
 	}
 }

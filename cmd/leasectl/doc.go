@@ -9,7 +9,7 @@
 //
 // The store is named by --store or by the environment variable LEASECTL_STORE:
 //
-//	sqlite:PATH
+//	sqlite:PATH        sqlite:x.db is relative, sqlite:/x.db absolute
 //	mongodb://USER:PASSWORD@HOST/DATABASE?collection=NAME
 //	mongodb+srv://…
 //
@@ -25,7 +25,7 @@
 //	3    the store can't be reached, or an operation on it failed
 //	4    the store is refused: not a ledger, or it can't keep a ledger's promises
 //	5    access denied
-//	6    the ledger is not initialised
+//	6    the ledger is not initialised, or its directory is missing
 //	7    the command can't be run
 //	8    the demo found something that is not as it should be
 //	130  interrupted

@@ -32,7 +32,7 @@ const exitCodes = `  0    success; for run: stopped cleanly
   3    the store can't be reached, or an operation on it failed
   4    the store is refused: not a ledger, or it can't keep a ledger's promises
   5    access denied
-  6    the ledger is not initialised
+  6    the ledger is not initialised, or its directory is missing
   7    the command can't be run
   8    the demo found something that is not as it should be
   130  interrupted
@@ -63,16 +63,15 @@ func storeFailed(t target, err error) error {
 	if _, known := errors.AsType[*failure](err); known || err == nil {
 		return err
 	}
-	f := failed(exitUnreachable, err)
+	f := failed(exitUnreachable, brief(err))
 	switch {
 	case errors.Is(err, store.ErrRefused):
 		f.code = exitRefused
+		f.try, f.problems[0] = t.refusal(err)
 	case errors.Is(err, store.ErrDenied) || errors.Is(err, fs.ErrPermission):
 		f.code, f.try = exitDenied, t.tryDenied()
-	case errors.Is(err, store.ErrMissing):
-		f.code, f.try = exitMissing, "leasectl init --store "+t.shown
-	case errors.Is(err, fs.ErrNotExist):
-		f.try = "create the directory of the file first"
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, store.ErrMissing):
+		f.code, f.try = exitMissing, t.tryMissing()
 	case errors.Is(err, store.ErrInvalid):
 		f.code = exitUsage
 	default:

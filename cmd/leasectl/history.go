@@ -50,7 +50,8 @@ const (
 	missedRows = 3
 	// missedCount bounds the counting of missed slots.
 	missedCount = 10_000
-	// ahead, like the bounds below, is as workers judge a record.
+	// ahead and longest, and unfit, are how workers judge a record. The source of
+	// truth is workerlease/internal/machine: Standard in rules.go, and poison.go.
 	ahead   = time.Hour
 	longest = 366 * 24 * time.Hour
 )
@@ -174,15 +175,17 @@ func unfit(r store.Record, now time.Time) string {
 	if r.Seq == 0 {
 		return cmp.Or(r.Defect, "no key")
 	}
-	if err := r.Check(); err != nil {
+	if err := r.CheckEnvelope(); err != nil {
 		return strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), store.ErrInvalid.Error()+": ")
 	}
+	limit := now.Add(ahead)
 	switch length := r.WindowEnd.Sub(r.WindowStart); {
-	case r.WindowStart.After(now.Add(ahead)):
+	case r.WindowStart.After(limit) && (length > 0 || r.WindowStart.After(limit.Add(longest))):
+		// What grants nothing stands at the end of a tenure, which may be far off.
 		return "window starts at " + store.Format(r.WindowStart) + ", more than 1h ahead of store time"
 	case length > longest:
 		return fmt.Sprintf("window is %v long, more than 366 days", length)
-	case r.Token > now.Add(ahead).UnixMilli():
+	case r.Token > limit.UnixMilli():
 		return fmt.Sprintf("token %d is more than 1h ahead of store time", r.Token)
 	}
 	return ""

@@ -112,6 +112,10 @@ func TestHistory(t *testing.T) {
 			}), b}, now: minutes(6),
 			want: []string{"12:00 reset a (supersedes seq 0)", "12:05 held b -9.2s"},
 		},
+		"a grant with more information than this version writes": {
+			records: []store.Record{changed(a, func(r *store.Record) { r.Metadata = strings.Repeat("m", 9<<10) })}, now: minutes(1),
+			want: []string{"12:00 held a -9.2s"},
+		},
 		"poison of all sorts": {
 			records: []store.Record{
 				{WorkerType: "export", Seq: 1, Defect: "no token"},
@@ -175,7 +179,7 @@ func FuzzHistoryNeverPanicsAndNeverShowsMoreThanAsked(f *testing.F) {
 			if e.State == missed && (e.Slot == slots.Slot{} || e.Slot.End.After(store.FromMillis(max(now, start)))) {
 				t.Errorf("history() = missed %v at %v", e.Slot, store.FromMillis(now))
 			}
-			e.cells()
+			e.cells(timeStyle{})
 		}
 	})
 }

@@ -62,13 +62,13 @@ func (a *app) init(ctx context.Context, t target) (err error) {
 	}
 	switch {
 	case missing:
-		a.printf("created the ledger %s\n", t.shown)
+		a.printf("created the ledger %s\n", t.place())
 	case len(types) > 0:
-		a.printf("the ledger %s was there already, with the worker types %s\n", t.shown, printable(strings.Join(types, ", ")))
+		a.printf("the ledger %s was there already, with the worker types %s\n", t.place(), printable(strings.Join(types, ", ")))
 	case t.scheme == "sqlite":
-		a.printf("the ledger %s was there already, without records\n", t.shown)
+		a.printf("the ledger %s was there already, without records\n", t.place())
 	default:
-		a.printf("the ledger %s is ready, without records\n", t.shown)
+		a.printf("the ledger %s is ready, without records\n", t.place())
 	}
 	return nil
 }

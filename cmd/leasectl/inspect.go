@@ -24,7 +24,7 @@ func (a *app) inspectCommand() *cobra.Command {
 			return c.Help()
 		},
 	}
-	c.AddCommand(a.inspectSlotsCommand())
+	c.AddCommand(needsStore(a.inspectSlotsCommand()))
 	return c
 }
 
@@ -83,8 +83,8 @@ func (a *app) inspectSlotsCommand() *cobra.Command {
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			t := a.target(c)
-			if c.Flags().Changed("interval") && !f.watch {
-				a.bad("--interval %v: goes with --watch only", f.interval)
+			if text, ok := given(c.Flags(), "interval"); ok && !f.watch {
+				a.bad("--interval %q: goes with --watch only", text)
 			}
 			if err := a.usage(c); err != nil {
 				return err
@@ -150,12 +150,17 @@ func onlyType(ctx context.Context, t target, l store.Ledger) (string, error) {
 	if len(types) < 2 {
 		return strings.Join(types, ""), nil
 	}
+	return "", badUsage("--worker-type "+types[0], fmt.Errorf("the ledger has %d worker types, name one with --worker-type: %s", len(types), listed(types)))
+}
+
+// listed are some names in a line.
+func listed(names []string) string {
 	const most = 20
-	list := strings.Join(types[:min(len(types), most)], ", ")
-	if len(types) > most {
-		list += fmt.Sprintf(" and %d more", len(types)-most)
+	list := strings.Join(names[:min(len(names), most)], ", ")
+	if len(names) > most {
+		list += fmt.Sprintf(" and %d more", len(names)-most)
 	}
-	return "", badUsage("--worker-type "+types[0], fmt.Errorf("the ledger has %d worker types, name one with --worker-type: %s", len(types), list))
+	return list
 }
 
 // snapshot is the state of a worker type's slots at a moment.
@@ -164,6 +169,8 @@ type snapshot struct {
 	store      string
 	workerType string
 	rows       []entry
+	others     []string // worker types that there are, if this one has no records
+	dated      bool     // the table is read later: its times need their dates
 }
 
 // takeSnapshot reads enough of the ledger: a slot has a grant and perhaps a
@@ -181,5 +188,9 @@ func takeSnapshot(ctx context.Context, t target, l store.Ledger, f inspectFlags)
 	if err != nil {
 		return snapshot{}, err
 	}
-	return snapshot{at: stamp.Time, store: t.shown, workerType: f.workerType, rows: history(records, stamp.Time, f.last)}, nil
+	found := snapshot{at: stamp.Time, store: t.shown, workerType: f.workerType, rows: history(records, stamp.Time, f.last)}
+	if f.workerType != "" && len(found.rows) == 0 {
+		found.others, err = l.WorkerTypes(ctx)
+	}
+	return found, err
 }

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/slotlease/slotlease/store"
 )
@@ -15,53 +17,6 @@ import (
 // stateColours draw the eye to what matters.
 var stateColours = map[state]colour{
 	upcoming: cyan, held: green, released: yellow, missed: red, free: yellow, poison: red, expired: plain,
-}
-
-// heading are the columns of the table.
-var heading = []cell{
-	{"SLOT START", faint, false},
-	{"SLOT END", faint, false},
-	{"HOLDER", faint, false},
-	{"GROUP", faint, false},
-	{"PRIORITY", faint, true},
-	{"TOKEN", faint, true},
-	{"CLAIMED", faint, true},
-	{"STATE", faint, false},
-	{"NOTE", faint, false},
-}
-
-// cells are a row as texts.
-func (e entry) cells() []cell {
-	const none = "-"
-	holder, group, priority, token, claimed := none, none, none, none, none
-	if r := e.Record; r.Seq != 0 && r.Defect == "" {
-		holder, priority, token = r.InstanceID, strconv.Itoa(r.Priority), strconv.FormatInt(r.Token, 10)
-		if r.Group != "" {
-			group = r.Group
-		}
-	}
-	if e.Known {
-		claimed = relative(e.Claimed)
-	}
-	note := e.Note
-	if e.State == poison {
-		note = strings.TrimSpace("record " + strconv.FormatInt(e.Record.Seq, 10) + ": " + note)
-	}
-	row := []cell{
-		{timeText(e.Slot.Start), plain, false},
-		{timeText(e.Slot.End), plain, false},
-		{holder, plain, false},
-		{group, plain, false},
-		{priority, plain, true},
-		{token, plain, true},
-		{claimed, plain, true},
-		{string(e.State), stateColours[e.State], false},
-		{note, faint, false},
-	}
-	for i := range row {
-		row[i].text = clip(printable(strings.ReplaceAll(row[i].text, "\n", " ")))
-	}
-	return row
 }
 
 // clip bounds what a hostile record can make of a table.
@@ -81,22 +36,17 @@ func timeText(t time.Time) string {
 	return store.Format(t)
 }
 
-// tableLines are the table with its heading.
-func (s snapshot) tableLines(colours bool) []string {
-	rows := [][]cell{heading}
-	for _, e := range s.rows {
-		rows = append(rows, e.cells())
-	}
-	return align(rows, nil, colours)
-}
-
 // title tells where the table comes from.
 func (s snapshot) title() string {
 	subject := "worker type " + s.workerType
 	if s.workerType == "" {
 		subject = "no worker types"
 	}
-	return subject + " · " + s.store + " · store time " + store.Format(s.at)
+	at := "store time " + store.Format(s.at)
+	if title := subject + " · " + s.store + " · " + at; utf8.RuneCountInString(title) <= 80 {
+		return title
+	}
+	return subject + " · " + at + "\n" + s.store
 }
 
 func (a *app) showTable(s snapshot) {
@@ -207,6 +157,9 @@ func (a *app) watch(ctx context.Context, f inspectFlags, look func() (snapshot, 
 
 // drawing is the table with its title.
 func (a *app) drawing(s snapshot) string {
+	if len(s.rows) == 0 && len(s.others) > 0 {
+		return fmt.Sprintf("%s\n\nno records of %q yet; this ledger has: %s\n", s.title(), s.workerType, printable(listed(s.others)))
+	}
 	if len(s.rows) == 0 {
 		return s.title() + "\n\nno records yet\n"
 	}
@@ -237,6 +190,8 @@ func (a *app) printChanges(s snapshot, f inspectFlags, last printed) error {
 	case f.output == "json":
 		return s.writeJSON(a.stdout, false)
 	}
+	// Lines that are printed at different times are in the same columns.
+	s.dated = true
 	if len(last) == len(changed) {
 		a.showTable(s)
 		return nil

@@ -88,6 +88,47 @@ func TestTheWorkerTypeMayBeLeftOutIfThereIsOne(t *testing.T) {
 	}
 }
 
+func TestAnUnknownWorkerTypeIsToldWhichThereAre(t *testing.T) {
+	l := planted()
+	other := grant(1, 0, "a")
+	other.WorkerType = "mail"
+	l.Put(other)
+	got, err := show(t, l, inspectFlags{workerType: "typo", last: 1, output: "table", timeout: time.Minute})
+	const want = "\n\nno records of \"typo\" yet; this ledger has: export, mail\n"
+	if err != nil || !strings.HasSuffix(got, want) {
+		t.Errorf("inspect slots --worker-type typo = %q, %v, want it to end with %q", got, err, want)
+	}
+}
+
+func TestAnOrdinaryTableFitsATerminal(t *testing.T) {
+	held, next := grant(1, 0, "vm-12345-ab12"), grant(2, 1, "vm-12346-cd34")
+	for name, now := range map[string]time.Time{
+		"today":    noon.Add(time.Minute),
+		"tomorrow": noon.AddDate(0, 0, 1),
+	} {
+		s := snapshot{at: now, store: "sqlite:leases.db", workerType: "export", rows: history([]store.Record{next, held}, noon.Add(time.Minute), 10)}
+		lines := s.tableLines(false)
+		dated := name == "tomorrow"
+		if start := strings.Fields(lines[1])[0]; (start == "2026-03-02T12:00:00Z") != dated || (start == "12:00:00Z") == dated {
+			t.Errorf("a slot of today, shown %s, starts at %q", name, start)
+		}
+		for _, line := range lines {
+			if len(line) > 80 && !dated {
+				t.Errorf("line %q has %d columns, want at most 80", line, len(line))
+			}
+			if strings.Contains(line, "GROUP") || strings.Contains(line, "NOTE") {
+				t.Errorf("heading %q: there are no groups and notes", line)
+			}
+		}
+	}
+	fraction := held
+	fraction.SlotEnd = fraction.SlotEnd.Add(500 * time.Millisecond)
+	s := snapshot{at: noon, rows: history([]store.Record{fraction}, noon, 10)}
+	if line := s.tableLines(false)[1]; !strings.HasPrefix(line, "12:00:00.000Z  12:05:00.500Z  ") {
+		t.Errorf("a slot that ends within a second: %q", line)
+	}
+}
+
 func TestInspectSlotsReadsASQLiteFile(t *testing.T) {
 	l, storeArg := newLedger(t)
 	for i := range 3 {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap/zapcore"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
@@ -50,17 +51,23 @@ func happen(j journal) {
 		sample,
 		workerlease.StoreFailed{Operation: "tail", Err: down},
 		workerlease.Conflict{Seq: 3},
-		workerlease.Overrun{Slot: slot},
+		workerlease.Overrun{Slot: slot}, // its command has ended
+		workerlease.Overrun{Slot: slots.Slot{Start: slot.End, End: slot.End.Add(5 * time.Minute)}},
 		workerlease.ClockJump{Server: "s2", StoreTime: noon, Uncertainty: time.Second},
 		workerlease.Trimmed{Count: 5},
 		workerlease.Poison{Seq: 4, Err: errors.New("no token")},
 		workerlease.PoisonReset{Seq: 5, Reason: "supersedes seq 4"},
 		workerlease.ScheduleMismatch{Ours: "every 5m", Theirs: "every 10m", Holder: "b"},
 		workerlease.Released{Slot: slot, At: noon.Add(time.Minute)},
+		workerlease.Released{Slot: slots.Slot{Start: slot.End, End: slot.End.Add(5 * time.Minute)}, At: slot.End},
+		workerlease.Missed{Slot: slot, Until: slot.End.AddDate(0, 0, 1), Why: workerlease.TooLate},
 	} {
 		j.Observe(e)
 	}
+	j.started(lease, 43)
 	j.stopping(nil)
+	j.ended(lease, guard.Status{Code: -1, Signal: 15, Reason: guard.Stopped}, nil)
+	j.Observe(workerlease.StoreFailed{Operation: "now", Err: down})
 	j.stopped()
 }
 
@@ -101,5 +108,62 @@ func TestTheJournalKeepsToItsLevelAndShowsNoSecrets(t *testing.T) {
 		if lines[0] <= lines[1] || lines[1] <= lines[2] || lines[2] <= lines[3] || lines[3] == 0 {
 			t.Errorf("the journal as %s has %s lines at the four levels, want ever fewer", format, fmt.Sprint(lines))
 		}
+	}
+}
+
+func TestAnOutageIsToldWhenItBeginsAndEveryMinute(t *testing.T) {
+	var stderr bytes.Buffer
+	j := (&app{stderr: &stderr}).newJournal("text", zapcore.InfoLevel)
+	now := noon
+	j.state.now = func() time.Time { return now }
+	fail := func(err error) { j.Observe(workerlease.StoreFailed{Operation: "now", Err: err}) }
+	down := errors.New("refused")
+	fail(down)
+	for range 20 {
+		now = now.Add(10 * time.Second)
+		fail(down)
+	}
+	if j.reached() {
+		t.Error("reached() = true while the store is down")
+	}
+	j.Observe(workerlease.ClockSample{StoreTime: noon})
+	if !j.reached() {
+		t.Error("reached() = false when the store has answered")
+	}
+	fail(store.ErrDenied)
+	var got []string
+	for line := range strings.Lines(stderr.String()) {
+		_, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		got = append(got, strings.Join(strings.Fields(rest), " "))
+	}
+	want := []string{
+		"WARN store not reached yet: refused; trying on",
+		"WARN store still unreachable: refused", "WARN store still unreachable: refused", "WARN store still unreachable: refused",
+		"INFO ready: store time 2026-03-02T12:00:00.000Z ± 0s", "INFO store: reached again",
+		"WARN store: now failed: access denied",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the journal (-want +got):\n%s", diff)
+	}
+}
+
+func TestEveryLineOfASlotInJSONHasItsTimes(t *testing.T) {
+	slotted := 0
+	for line := range strings.Lines(journalOf("json", zapcore.DebugLevel)) {
+		var e struct{ Message, Slot, SlotStart, SlotEnd string }
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Slot == "" && !strings.HasPrefix(e.Message, "slot ") {
+			continue
+		}
+		slotted++
+		start, err := time.Parse(time.RFC3339, e.SlotStart)
+		if err != nil || e.SlotEnd != store.Format(start.Add(5*time.Minute)) {
+			t.Errorf("line %q: no slotStart and slotEnd", line)
+		}
+	}
+	if slotted < 15 {
+		t.Errorf("%d lines are about a slot, want at least 15", slotted)
 	}
 }

@@ -5,8 +5,10 @@ import (
 	"context"
 	"flag"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -27,7 +29,18 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asLeasectl) != "" {
 		main()
 	}
+	heedSignals()
 	os.Exit(m.Run())
+}
+
+// heedSignals undoes that whoever started the tests ignores signals, as nohup and
+// scripts do: every process that the tests start, and signal, would inherit that.
+func heedSignals() {
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
 }
 
 // output is what leasectl did.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -67,7 +68,26 @@ func label(s string) (string, error) {
 // workerType reads a worker type.
 func workerType(s string) (string, error) {
 	if err := store.CheckWorkerType(s); err != nil {
-		return "", errors.New(strings.TrimPrefix(err.Error(), store.ErrInvalid.Error()+": "))
+		return "", reason(err, store.ErrInvalid.Error(), fmt.Sprintf("worker type %.70q", s), "…")
 	}
 	return s, nil
+}
+
+// tieBreak reads --tie-break.
+func tieBreak(s string) (priority.TieBreak, error) {
+	t, err := priority.ParseTieBreak(s)
+	if err != nil {
+		return t, reason(err, fmt.Sprintf("tie-break %q", s))
+	}
+	return t, nil
+}
+
+// reason is an error without what it begins with: the option and its value, which
+// are told already.
+func reason(err error, beginnings ...string) error {
+	text := err.Error()
+	for _, b := range beginnings {
+		text = strings.TrimPrefix(strings.TrimPrefix(text, b), ": ")
+	}
+	return errors.New(text)
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -53,8 +54,19 @@ type process struct {
 // from it inherits. Nothing of it outlives the test.
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
+	return startUnder(t, nil, args...)
+}
+
+// startUnder is start under another program, which becomes leasectl.
+func startUnder(t *testing.T, under []string, args ...string) *process {
+	t.Helper()
 	p := &process{t: t, mark: rand.Text(), done: make(chan struct{}), read: make(chan struct{})}
-	p.cmd = exec.Command("/proc/self/exe", args...)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	argv := append(append(slices.Clone(under), self), args...)
+	p.cmd = exec.Command(argv[0], argv[1:]...)
 	p.cmd.Env = append(os.Environ(), asLeasectl+"=1", markName+"="+p.mark)
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	r, w, err := os.Pipe()

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"os"
 	"os/exec"
 	"time"
 
@@ -13,7 +10,6 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 	"github.com/slotlease/slotlease/priority"
-	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
@@ -30,7 +26,8 @@ detach, and not when leasectl itself is killed or stopped.
     is kept to the end of the slot: so the job runs once per slot.
   - Ctrl-C (SIGINT), SIGTERM and SIGHUP stop the command (SIGTERM, and SIGKILL
     after --stop-grace), then release the lease, then end leasectl with code 0. A
-    second signal kills the command at once.
+    second signal kills the command at once. A signal that was ignored when
+    leasectl was started (SIGHUP by nohup, SIGINT by a script's &) stays ignored.
   - A store that can't be reached is tried again for ever.
   - Its standard output and error are those of leasectl, and so is its standard
     input, unless that is a terminal: then it has none.
@@ -72,6 +69,9 @@ func (a *app) runCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.run(c, f, args)
 		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveDefault
+		},
 	}
 	c.Flags().SetInterspersed(false)
 	a.runFlags(c, f)
@@ -81,13 +81,13 @@ func (a *app) runCommand() *cobra.Command {
 func (a *app) runFlags(c *cobra.Command, f *runFlags) {
 	flags := c.Flags()
 	option(a, flags, &f.workerType, "worker-type", "TYPE", "what is competed for (required)", workerType)
-	option(a, flags, &f.every, "every", "DURATION", "length of the slots, aligned to the clock", interval)
+	option(a, flags, &f.every, "every", "DURATION", "length of the slots, aligned to the clock", duration(-1<<63, 1<<63-1))
 	flags.StringVar(&f.cron, "cron", "", "cron `SPEC` (five fields): a slot lasts from one firing to the next")
 	flags.StringVar(&f.zone, "zone", "", "`ZONE` of the cron spec, such as Europe/Berlin (default UTC)")
 	option(a, flags, &f.priority, "priority", "0-7", "0 is the highest (default 0)", number(priority.Highest, priority.Lowest, ", 0 being the highest"))
 	option(a, flags, &f.instanceID, "instance-id", "LABEL", "label of this worker (default host-pid-xxxx)", label)
 	option(a, flags, &f.group, "group", "NAME", "share the lease with all workers of the group", label)
-	option(a, flags, &f.tieBreak, "tie-break", "sticky|rotate|random", "order of workers of one priority (default sticky)", priority.ParseTieBreak)
+	option(a, flags, &f.tieBreak, "tie-break", "sticky|rotate|random", "order of workers of one priority (default sticky)", tieBreak)
 	flags.BoolVar(&f.joinMidSlot, "join-mid-slot", false, "claim what is left of the slot in which the worker starts, if nobody has it")
 	option(a, flags, &f.lead, "lead", "DURATION", "how long before a boundary claims open (default a quarter of the slot, at most 10s)", duration(0, priority.MaxLead))
 	option(a, flags, &f.step, "step", "DURATION", "distance between the turns of two priorities (default lead/10)", duration(0, priority.MaxLead))
@@ -143,7 +143,7 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 	}
 	j := a.newJournal(f.format, f.level)
 	return errors.Join(
-		a.lease(ctx, ledger, o, j, &job{
+		a.lease(ctx, t, ledger, o, j, &job{
 			name: args[0], args: args[1:], env: a.env, grace: f.stopGrace, journal: j, urgent: a.urgently(f.tether),
 		}),
 		storeFailed(t, closeLedger(ctx, ledger)),
@@ -153,17 +153,17 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 // options makes the worker's options of the flags, and notes what is wrong with
 // them.
 func (a *app) options(c *cobra.Command, f *runFlags) workerlease.Options {
-	schedule := a.schedule(f.scheduleFlags, c.Flags().Changed)
-	if !c.Flags().Changed("worker-type") {
+	flags := c.Flags()
+	schedule, shortest := a.schedule(f.scheduleFlags, flags)
+	if !flags.Changed("worker-type") {
 		a.bad("--worker-type is missing: name what is competed for")
 	}
-	if schedule != nil {
-		shortest := shortestSlot(schedule)
-		if f.margin >= shortest/2 {
-			a.bad("--margin %v: must be less than half of the shortest slot (%v)", f.margin, shortest)
-		}
-		if f.stopGrace >= shortest/2 {
-			a.bad("--stop-grace %v: must be less than half of the shortest slot (%v)", f.stopGrace, shortest)
+	for _, o := range []struct {
+		name string
+		d    time.Duration
+	}{{"margin", f.margin}, {"stop-grace", f.stopGrace}} {
+		if text, ok := given(flags, o.name); ok && shortest > 0 && o.d >= shortest/2 {
+			a.bad("--%s %q: must be less than half of the shortest slot (%v)", o.name, text, shortest)
 		}
 	}
 	return workerlease.Options{
@@ -171,96 +171,4 @@ func (a *app) options(c *cobra.Command, f *runFlags) workerlease.Options {
 		TieBreak: f.tieBreak, Schedule: schedule, JoinMidSlot: f.joinMidSlot,
 		Lead: f.lead, Step: f.step, Margin: f.margin,
 	}
-}
-
-// preflight bounds how long run looks at the store before it begins. A store
-// that is down doesn't keep it from beginning.
-const preflight = 5 * time.Second
-
-// openToLease opens the ledger for a worker. A file that isn't there is not
-// created: a mistyped path would be a ledger of its own, and two workers hold
-// the lease. What can't get better by waiting is an error.
-func (t target) openToLease(ctx context.Context) (store.Ledger, error) {
-	ctx, cancel := context.WithTimeout(ctx, preflight)
-	defer cancel()
-	if t.scheme == "sqlite" {
-		looker, err := t.open(ctx, true)
-		if err != nil {
-			return nil, err
-		}
-		if err := looker.Close(ctx); err != nil {
-			return nil, err
-		}
-	}
-	ledger, err := t.open(ctx, false)
-	if err != nil {
-		return nil, err
-	}
-	for _, ask := range []func() error{
-		func() error { _, err := ledger.Now(ctx); return err },
-		func() error { _, err := ledger.WorkerTypes(ctx); return err },
-	} {
-		err := ask()
-		for _, lasting := range []error{store.ErrRefused, store.ErrDenied, store.ErrMissing} {
-			if errors.Is(err, lasting) {
-				return nil, errors.Join(err, closeLedger(ctx, ledger))
-			}
-		}
-	}
-	return ledger, nil
-}
-
-// closeLedger closes a ledger also when the context has ended.
-func closeLedger(ctx context.Context, l store.Ledger) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer cancel()
-	return l.Close(ctx)
-}
-
-// stopTime is how long stopping may take on top of the command's grace: reading
-// and appending to the ledger.
-const stopTime = 10 * time.Second
-
-// lease takes part in leasing until ctx ends.
-func (a *app) lease(ctx context.Context, ledger store.Ledger, o workerlease.Options, j journal, work *job) error {
-	out, err := fileOf(a.stdout)
-	if err != nil {
-		return err
-	}
-	defer out.close()
-	errs, err := fileOf(a.stderr)
-	if err != nil {
-		return err
-	}
-	defer errs.close()
-	work.stdout, work.stderr = out.file, errs.file
-	if in, ok := a.stdin.(*os.File); ok && work.urgent == a.signals.urgent {
-		work.stdin = in
-	}
-	client := workerlease.NewClient(ledger, workerlease.ClientOptions{Observer: j})
-	worker, err := client.StartLeasing(context.WithoutCancel(ctx), o, workerlease.Callbacks{
-		LeaseAllocated: work.run,
-		Error: func(err error) {
-			// The journal is told of everything else by events.
-			if errors.Is(err, workerlease.ErrPanicked) {
-				j.trouble("internal error", err)
-			}
-		},
-	})
-	if err != nil {
-		return badUsage("", err)
-	}
-	j.began(worker.Status(), o)
-	select {
-	case <-ctx.Done():
-	case <-work.urgent:
-	}
-	j.stopping(context.Cause(ctx))
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), work.longestGrace()+stopTime)
-	defer cancel()
-	if err := worker.StopLeasing(limit); err != nil {
-		return fmt.Errorf("%w; it ends by itself", err)
-	}
-	j.stopped()
-	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -241,7 +242,7 @@ func TestASecondSignalKillsACommandThatWillNotStop(t *testing.T) {
 		"--", "sh", "-c", family)
 	p.await("family up")
 	p.signal(syscall.SIGINT)
-	p.await("stopping: interrupted")
+	p.await("stopping: interrupt\n")
 	if len(p.descendants()) == 0 {
 		t.Error("the first signal left the command no grace")
 	}
@@ -269,6 +270,61 @@ func TestAStoreThatIsLockedIsToldAndTriedAgain(t *testing.T) {
 	unlock()
 	before := strings.Count(p.output(), "command started")
 	eventually(t, "it works again", func() bool { return strings.Count(p.output(), "command started") > before })
+}
+
+func TestAStoreThatIsDownIsToldAtOnceAndKeepsNobodyFromStopping(t *testing.T) {
+	t.Parallel()
+	// Connections are accepted, and never answered.
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	p := startRun(t, "mongodb://"+l.Addr().String()+"/jobs", "a", nil, "true")
+	p.await(`worker "a" of worker type "t", priority 0, every 1s`)
+	p.await("store not reached yet: ")
+	p.await("; trying on\n")
+	p.signal(syscall.SIGTERM)
+	told := time.Now()
+	if code := p.wait(); code != exitOK {
+		t.Errorf("leasectl run = %d, want 0", code)
+	}
+	if took := time.Since(told); took > 2*time.Second {
+		t.Errorf("stopping took %v with a store that is down", took)
+	}
+	if out := p.output(); !strings.Contains(out, "stopping: terminated\n") || strings.Count(out, "WARN") != 1 {
+		t.Errorf("leasectl run wrote %q, want one warning and the name of the signal", out)
+	}
+}
+
+func TestASignalThatWasIgnoredAtTheStartStaysIgnored(t *testing.T) {
+	t.Parallel()
+	_, storeArg := newLedger(t)
+	p := startUnder(t, []string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`}, "run", "--store", storeArg, "--worker-type", "t", "--every", "1s", "--", "sleep", "1000")
+	p.await("command started")
+	p.signal(syscall.SIGHUP)
+	p.signal(syscall.SIGTERM)
+	if code := p.wait(); code != exitOK || !strings.Contains(p.output(), "stopping: terminated\n") {
+		t.Errorf("leasectl run = %d, want 0 and that it stopped for SIGTERM", code)
+	}
+}
+
+func TestStoppingIsToldBeforeTheEndOfTheLease(t *testing.T) {
+	t.Parallel()
+	_, storeArg := newLedger(t)
+	p := start(t, "run", "--store", storeArg, "--worker-type", "t", "--every", "2400h", "--join-mid-slot", "--", "sleep", "1000")
+	p.await("command started")
+	p.signal(syscall.SIGTERM)
+	p.wait()
+	out := p.output()
+	at := 0
+	for _, want := range []string{"stopping: terminated", "stopping the command", "expired: stopped", "command: signal 15 (terminated)", "released at", "stopped\n"} {
+		i := strings.Index(out[at:], want)
+		if i < 0 {
+			t.Fatalf("leasectl run: no %q behind byte %d", want, at)
+		}
+		at += i
+	}
 }
 
 func TestLogsAsJSON(t *testing.T) {

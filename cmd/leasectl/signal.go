@@ -14,6 +14,12 @@ var (
 	errPipe        = errors.New("nobody reads the output any more")
 )
 
+// caughtError is errInterrupted with the signal's name.
+type caughtError struct{ os.Signal }
+
+func (e caughtError) Error() string { return e.String() }
+func (caughtError) Unwrap() error   { return errInterrupted }
+
 // signals are the wishes of the user: the first one ends the context, the second
 // one is urgent, and the third ends the process as if nothing had caught it.
 type signals struct {
@@ -35,14 +41,15 @@ func catchSignals(parent context.Context) (context.Context, signals) {
 	urgent, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		for first := true; ; {
+			var s os.Signal
 			select {
-			case <-caught:
+			case s = <-caught:
 			case <-ended:
 				return
 			}
 			if first {
 				first = false
-				cancel(errInterrupted)
+				cancel(caughtError{s})
 				continue
 			}
 			signal.Stop(caught)

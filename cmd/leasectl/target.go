@@ -1,14 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
+	driver "modernc.org/sqlite"
+	code "modernc.org/sqlite/lib"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/mongo"
@@ -59,10 +64,7 @@ func parseTarget(text string) (target, error) {
 	}
 	switch scheme {
 	case "sqlite":
-		if rest == "" {
-			return target{}, errors.New("sqlite: has no path: use sqlite:PATH")
-		}
-		return target{scheme: scheme, shown: "sqlite:" + rest, path: rest}, nil
+		return sqliteTarget(rest)
 	case "mongodb", "mongodb+srv":
 		return target{scheme: scheme, shown: mongo.Redact(text), uri: text}, nil
 	case "cosmos":
@@ -72,6 +74,21 @@ func parseTarget(text string) (target, error) {
 		return target{}, errors.New("has no known scheme: use " + storeForms)
 	}
 	return target{}, fmt.Errorf("scheme %q is unknown: use %s", scheme, storeForms)
+}
+
+// sqliteTarget reads what follows sqlite:.
+func sqliteTarget(path string) (target, error) {
+	if name, ok := strings.CutPrefix(path, "//"); ok {
+		name = cmp.Or(strings.TrimLeft(name, "/"), "x.db")
+		return target{}, fmt.Errorf("write sqlite:%s for a relative path, sqlite:/%s for an absolute one", name, name)
+	}
+	switch {
+	case path == "":
+		return target{}, errors.New("sqlite: has no path: use sqlite:PATH")
+	case strings.Contains(path, ":memory:"):
+		return target{}, errors.New("a ledger in memory can't be shared by processes: name a file")
+	}
+	return target{scheme: "sqlite", shown: "sqlite:" + path, path: path}, nil
 }
 
 // plainScheme reports whether a text can only be meant as a scheme, so that it
@@ -111,11 +128,55 @@ func badURI(err error) error {
 	return badUsage("", err)
 }
 
+// absolute is the path of a SQLite file that doesn't depend on the directory.
+func (t target) absolute() string {
+	if path, err := filepath.Abs(t.path); err == nil {
+		return path
+	}
+	return t.path
+}
+
+// place is the store as it may be shown, wherever that is read.
+func (t target) place() string {
+	if t.scheme == "sqlite" {
+		return "sqlite:" + t.absolute()
+	}
+	return t.shown
+}
+
+// refusal is what to do about a store that is refused, and why it is. SQLite's own
+// words for a file that it can't read would repeat ours.
+func (t target) refusal(err error) (try string, problem error) {
+	e, ok := errors.AsType[*driver.Error](err)
+	if !ok {
+		return "", brief(err)
+	}
+	switch e.Code() & 0xff {
+	case code.SQLITE_NOTADB:
+		return "choose another file", fmt.Errorf("%s: %w: not a SQLite database", t.place(), store.ErrRefused)
+	case code.SQLITE_CORRUPT:
+		return "stop all its workers first, then remove it (a new ledger starts)",
+			fmt.Errorf("%s: %w: the file is corrupt", t.place(), store.ErrRefused)
+	}
+	return "", err
+}
+
 func (t target) tryDenied() string {
 	if t.scheme == "sqlite" {
-		return "run as a user who may write " + filepath.Dir(t.path)
+		path := t.absolute()
+		return "run as a user who may write the directory " + filepath.Dir(path) + " and the file " + path
 	}
 	return "check user, password and authSource in the URI, and the user's role (readWrite)"
+}
+
+func (t target) tryMissing() string {
+	if t.scheme == "sqlite" {
+		dir := filepath.Dir(t.absolute())
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			return "create the directory " + dir + " first"
+		}
+	}
+	return "leasectl init --store " + t.shown
 }
 
 func (t target) tryUnreachable() string {

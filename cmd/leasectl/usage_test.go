@@ -23,30 +23,53 @@ func TestWhatIsWrongIsToldInOneLineEachWithAHint(t *testing.T) {
 		env  []string
 		want []string // stderr, without "leasectl: " and the last "try: "
 	}{
-		"no store":                {args: []string{"init"}, want: []string{"no store: name one with --store or LEASECTL_STORE", "--store sqlite:leases.db, or export LEASECTL_STORE=mongodb://…"}},
-		"an empty store":          {args: []string{"init", "--store", ""}, want: []string{"--store: has no scheme: use " + forms, "leasectl init --help"}},
-		"a store without scheme":  {args: []string{"init", "--store", "leases.db"}, want: []string{"--store: has no scheme: use " + forms, "leasectl init --help"}},
-		"a bad store in the env":  {args: []string{"init"}, env: []string{"LEASECTL_STORE=leases.db"}, want: []string{"LEASECTL_STORE: has no scheme: use " + forms, "leasectl init --help"}},
-		"a scheme nobody knows":   {args: []string{"init", "--store", "redis://h"}, want: []string{`--store: scheme "redis" is unknown: use ` + forms, "leasectl init --help"}},
-		"a drive letter":          {args: []string{"init", "--store", `C:\leases.db`}, want: []string{"--store: has no known scheme: use " + forms, "leasectl init --help"}},
-		"cosmos":                  {args: []string{"init", "--store", "cosmos://a/db/c"}, want: []string{"--store: cosmos: the Cosmos DB store comes with a later version; until then use sqlite or mongodb", "leasectl init --help"}},
-		"sqlite without a path":   {args: []string{"init", "--store", "sqlite:"}, want: []string{"--store: sqlite: has no path: use sqlite:PATH", "leasectl init --help"}},
-		"an unknown command":      {args: []string{"innit"}, want: []string{`unknown command "innit" for "leasectl"`, "leasectl init"}},
-		"an unknown subcommand":   {args: []string{"inspect", "slot"}, want: []string{`unknown command "slot" for "leasectl inspect"`, "leasectl inspect slots"}},
-		"an unknown flag":         {args: []string{"version", "--verbose"}, want: []string{"unknown flag: --verbose", "leasectl version --help"}},
-		"an argument too many":    {args: []string{"version", "x"}, want: []string{`unexpected argument "x" for "leasectl version"`, "leasectl version --help"}},
-		"a bad output":            {args: []string{"version", "--output", "xml"}, want: []string{`--output "xml": must be one of ["text" "json"]`, "leasectl version --help"}},
-		"no command":              {args: ok, want: []string{"no command: put it behind --", "leasectl run --help"}},
-		"a command without --":    {args: with("true"), want: []string{`unexpected argument "true": put the command behind --`, "leasectl run --help"}},
-		"an argument before --":   {args: with("x", "--", "true"), want: []string{`unexpected argument "x": put the command behind --`, "leasectl run --help"}},
-		"both schedules":          {args: with("--cron", "0 * * * *", "--", "true"), want: []string{"--every and --cron: give only one of them", "leasectl run --help"}},
-		"a zone without cron":     {args: with("--zone", "Europe/Berlin", "--", "true"), want: []string{`--zone "Europe/Berlin": goes with --cron only; slots of --every are the same in all zones`, "leasectl run --help"}},
-		"too long a grace":        {args: with("--stop-grace", "150s", "--", "true"), want: []string{"--stop-grace 2m30s: must be less than half of the shortest slot (5m0s)", "leasectl run --help"}},
-		"too long a margin":       {args: with("--margin", "3m", "--", "true"), want: []string{"--margin 3m0s: must be less than half of the shortest slot (5m0s)", "leasectl run --help"}},
-		"too short an interval":   {args: []string{"run", "--store", "sqlite:x.db", "--worker-type", "t", "--every", "1ms", "--", "true"}, want: []string{`--every "1ms": every 1ms: the interval must be at least 100ms`, "leasectl run --help"}},
-		"a zero interval":         {args: []string{"run", "--store", "sqlite:x.db", "--worker-type", "t", "--every", "0", "--", "true"}, want: []string{`--every "0": every 0s: the interval must be at least 100ms`, "leasectl run --help"}},
-		"an interval of watching": {args: []string{"inspect", "slots", "--store", "sqlite:x.db", "--interval", "2s"}, want: []string{"--interval 2s: goes with --watch only", "leasectl inspect slots --help"}},
-		"too few slots":           {args: []string{"demo", "--slots", "2"}, want: []string{`--slots "2": must be a whole number from 6 to 1000`, "leasectl demo --help"}},
+		"no store":                    {args: []string{"init"}, want: []string{"no store: name one with --store or LEASECTL_STORE", "--store sqlite:leases.db, or export LEASECTL_STORE=mongodb://…"}},
+		"an empty store":              {args: []string{"init", "--store", ""}, want: []string{"--store: has no scheme: use " + forms, "leasectl init --help"}},
+		"a store without scheme":      {args: []string{"init", "--store", "leases.db"}, want: []string{"--store: has no scheme: use " + forms, "leasectl init --help"}},
+		"a bad store in the env":      {args: []string{"init"}, env: []string{"LEASECTL_STORE=leases.db"}, want: []string{"LEASECTL_STORE: has no scheme: use " + forms, "leasectl init --help"}},
+		"a scheme nobody knows":       {args: []string{"init", "--store", "redis://h"}, want: []string{`--store: scheme "redis" is unknown: use ` + forms, "leasectl init --help"}},
+		"a drive letter":              {args: []string{"init", "--store", `C:\leases.db`}, want: []string{"--store: has no known scheme: use " + forms, "leasectl init --help"}},
+		"cosmos":                      {args: []string{"init", "--store", "cosmos://a/db/c"}, want: []string{"--store: cosmos: the Cosmos DB store comes with a later version; until then use sqlite or mongodb", "leasectl init --help"}},
+		"sqlite without a path":       {args: []string{"init", "--store", "sqlite:"}, want: []string{"--store: sqlite: has no path: use sqlite:PATH", "leasectl init --help"}},
+		"an unknown command":          {args: []string{"innit"}, want: []string{`unknown command "innit" for "leasectl"`, "leasectl init"}},
+		"an unknown subcommand":       {args: []string{"inspect", "slot"}, want: []string{`unknown command "slot" for "leasectl inspect"`, "leasectl inspect slots"}},
+		"an unknown flag":             {args: []string{"version", "--verbose"}, want: []string{"unknown flag: --verbose", "leasectl version --help"}},
+		"an argument too many":        {args: []string{"version", "x"}, want: []string{`unexpected argument "x" for "leasectl version"`, "leasectl version --help"}},
+		"a bad output":                {args: []string{"version", "--output", "xml"}, want: []string{`--output "xml": must be one of ["text" "json"]`, "leasectl version --help"}},
+		"no command":                  {args: ok, want: []string{"no command: put it behind --", "leasectl run --help"}},
+		"a command without --":        {args: with("true"), want: []string{`unexpected argument "true": put the command behind --`, "leasectl run --help"}},
+		"an argument before --":       {args: with("x", "--", "true"), want: []string{`unexpected argument "x": put the command behind --`, "leasectl run --help"}},
+		"both schedules":              {args: with("--cron", "0 * * * *", "--", "true"), want: []string{"--every and --cron: give only one of them", "leasectl run --help"}},
+		"a zone without cron":         {args: with("--zone", "Europe/Berlin", "--", "true"), want: []string{`--zone "Europe/Berlin": goes with --cron only; slots of --every are the same in all zones`, "leasectl run --help"}},
+		"too long a grace":            {args: with("--stop-grace", "150s", "--", "true"), want: []string{`--stop-grace "150s": must be less than half of the shortest slot (5m0s)`, "leasectl run --help"}},
+		"too long a margin":           {args: with("--margin", "3m", "--", "true"), want: []string{`--margin "3m": must be less than half of the shortest slot (5m0s)`, "leasectl run --help"}},
+		"too short an interval":       {args: []string{"run", "--store", "sqlite:x.db", "--worker-type", "t", "--every", "1ms", "--", "true"}, want: []string{`--every "1ms": the interval must be at least 100ms`, "leasectl run --help"}},
+		"a zero interval":             {args: []string{"run", "--store", "sqlite:x.db", "--worker-type", "t", "--every", "0", "--", "true"}, want: []string{`--every "0": the interval must be at least 100ms`, "leasectl run --help"}},
+		"an interval of watching":     {args: []string{"inspect", "slots", "--store", "sqlite:x.db", "--interval", "2s"}, want: []string{`--interval "2s": goes with --watch only`, "leasectl inspect slots --help"}},
+		"a bad interval of watching":  {args: []string{"inspect", "slots", "--store", "sqlite:x.db", "--interval", "0s"}, want: []string{`--interval "0s": must be from 100ms to 1h0m0s`, "leasectl inspect slots --help"}},
+		"a URL of a relative path":    {args: []string{"init", "--store", "sqlite://x.db"}, want: []string{"--store: write sqlite:x.db for a relative path, sqlite:/x.db for an absolute one", "leasectl init --help"}},
+		"a URL of an absolute path":   {args: []string{"init", "--store", "sqlite:///var/x.db"}, want: []string{"--store: write sqlite:var/x.db for a relative path, sqlite:/var/x.db for an absolute one", "leasectl init --help"}},
+		"a ledger in memory":          {args: []string{"init", "--store", "sqlite::memory:"}, want: []string{"--store: a ledger in memory can't be shared by processes: name a file", "leasectl init --help"}},
+		"a store of the demo":         {args: []string{"demo", "--store", "sqlite:x.db"}, want: []string{`--store: means nothing to "leasectl demo"`, "leasectl demo --help"}},
+		"a store of the version":      {args: []string{"--store", "sqlite:x.db", "version"}, want: []string{`--store: means nothing to "leasectl version"`, "leasectl version --help"}},
+		"a store of completion":       {args: []string{"completion", "bash", "--store", "sqlite:x.db"}, want: []string{`--store: means nothing to "leasectl completion bash"`, "leasectl completion bash --help"}},
+		"a store of help":             {args: []string{"help", "--store", "sqlite:x.db", "run"}, want: []string{`--store: means nothing to "leasectl help"`, "leasectl help --help"}},
+		"an unknown help topic":       {args: []string{"help", "nosuch"}, want: []string{`unknown help topic "nosuch"`, "leasectl --help"}},
+		"an unknown help topic below": {args: []string{"help", "inspect", "nosuch"}, want: []string{`unknown help topic "nosuch"`, "leasectl --help"}},
+		"every option of a schedule": {
+			args: []string{"run", "--store", "sqlite:x.db", "--worker-type", "t", "--every", "1ms", "--cron", "* *", "--zone", "Mars", "--margin", "1h", "--", "true"},
+			want: []string{
+				"--every and --cron: give only one of them",
+				`--every "1ms": the interval must be at least 100ms`,
+				`--cron "* *": expected exactly 5 fields, found 2: [* *]`,
+				`--zone "Mars": unknown to the tz database (names look like Europe/Berlin)`,
+				`--margin "1h": must be less than half of the shortest slot (100ms)`,
+				"leasectl run --help",
+			},
+		},
+		"a bad spec in a good zone":  {args: []string{"run", "--store", "sqlite:x.db", "--worker-type", "t", "--cron", "61 * * * *", "--zone", "Europe/Berlin", "--margin", "1h", "--", "true"}, want: []string{`--cron "61 * * * *": end of range (61) above maximum (59): 61`, "leasectl run --help"}},
+		"a margin too long for cron": {args: []string{"run", "--store", "sqlite:x.db", "--worker-type", "t", "--cron", "*/5 * * * *", "--margin", "3m", "--", "true"}, want: []string{`--margin "3m": must be less than half of the shortest slot (5m0s)`, "leasectl run --help"}},
+		"too few slots":              {args: []string{"demo", "--slots", "2"}, want: []string{`--slots "2": must be a whole number from 6 to 1000`, "leasectl demo --help"}},
 		"everything at once": {
 			args: []string{
 				"run", "--store", "redis:", "--every", "soon", "--priority", "8", "--worker-type", "a b", "--instance-id", "", "--group", strings.Repeat("g", 257),
@@ -55,10 +78,10 @@ func TestWhatIsWrongIsToldInOneLineEachWithAHint(t *testing.T) {
 			want: []string{
 				`--every "soon": must be a duration such as 500ms, 90s, 5m or 1h30m`,
 				`--priority "8": must be a whole number from 0 to 7, 0 being the highest`,
-				`--worker-type "a b": worker type "a b": character ' ' at byte 1: use 1 to 63 of A-Z a-z 0-9 . _ - and begin with a letter or digit`,
+				`--worker-type "a b": character ' ' at byte 1: use 1 to 63 of A-Z a-z 0-9 . _ - and begin with a letter or digit`,
 				`--instance-id "": must not be empty; leave the option out for the default`,
 				`--group "` + strings.Repeat("g", 257) + `": has 257 bytes: at most 256 are allowed`,
-				`--tie-break "coin": tie-break "coin": want sticky, rotate or random`,
+				`--tie-break "coin": want sticky, rotate or random`,
 				`--lead "6m": must be from 0s to 5m0s`,
 				`--step "-1s": must be from 0s to 5m0s`,
 				`--margin "1ms": must be from 10ms to 1h0m0s`,
@@ -117,10 +140,11 @@ func TestEveryKindOfFailureHasItsExitCode(t *testing.T) {
 func TestAFileThatIsNoLedgerIsRefusedAndLeftAsItIs(t *testing.T) {
 	for name, content := range map[string]string{
 		"text":    "do not lose this\n",
-		"corrupt": "SQLite format 3\x00" + strings.Repeat("garbage ", 600),
+		"garbage": "SQLite format 3\x00" + strings.Repeat("garbage ", 600),
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "mine")
+			want := output{exitRefused, "", "leasectl: sqlite:" + path + ": store refused: not a SQLite database\ntry: choose another file\n"}
 			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -128,8 +152,8 @@ func TestAFileThatIsNoLedgerIsRefusedAndLeftAsItIs(t *testing.T) {
 				{"init"}, {"inspect", "slots"}, {"run", "--worker-type", "t", "--every", "1s", "--", "true"},
 			} {
 				got := leasectl(t, nil, append([]string{"--store", "sqlite:" + path}, args...)...)
-				if got.code != exitRefused || strings.Count(got.stderr, "leasectl: ") != 1 {
-					t.Errorf("leasectl %v = %d, %q, want %d", args, got.code, got.stderr, exitRefused)
+				if got != want {
+					t.Errorf("leasectl %v = %+v, want %+v", args, got, want)
 				}
 				if after, err := os.ReadFile(path); err != nil || string(after) != content {
 					t.Errorf("leasectl %v changed the file: %q, %v", args, after, err)
@@ -139,6 +163,29 @@ func TestAFileThatIsNoLedgerIsRefusedAndLeftAsItIs(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestACorruptLedgerIsRefusedWithSoundAdvice(t *testing.T) {
+	l, storeArg := newLedger(t)
+	if err := errors.Join(l.Append(t.Context(), grant(1, 0, "a")), l.Close(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	path := strings.TrimPrefix(storeArg, "sqlite:")
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const page = 4096 // the first, which tells what the file is, stays whole
+	for i := page; i < len(content); i++ {
+		content[i] = 0xa5
+	}
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := output{exitRefused, "", "leasectl: " + storeArg + ": store refused: the file is corrupt\ntry: stop all its workers first, then remove it (a new ledger starts)\n"}
+	if got := leasectl(t, nil, "inspect", "slots", "--store", storeArg); got != want {
+		t.Errorf("leasectl inspect slots = %+v, want %+v", got, want)
 	}
 }
 
@@ -164,14 +211,15 @@ func TestAServerThatRefusesConnectionsIsUnreachable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	uri := "mongodb://" + l.Addr().String() + "/jobs"
+	address := l.Addr().String()
+	uri := "mongodb://" + address + "/jobs"
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 	t.Chdir(t.TempDir())
 	for _, args := range [][]string{{"init", "--timeout", "300ms"}, {"inspect", "slots", "--timeout", "300ms"}} {
 		got := leasectl(t, []string{"LEASECTL_STORE=" + uri}, args...)
-		if got.code != exitUnreachable || !strings.HasSuffix(got.stderr, "try: check that the server runs and that host and port are right\n") {
+		if got.code != exitUnreachable || !strings.Contains(got.stderr, ": no server found: "+address+": connection refused\n") || !strings.HasSuffix(got.stderr, "try: check that the server runs and that host and port are right\n") {
 			t.Errorf("leasectl %v = %d, %q, want %d", args, got.code, got.stderr, exitUnreachable)
 		}
 	}
@@ -217,6 +265,20 @@ func TestInitSaysWhatItDid(t *testing.T) {
 	if got := leasectl(t, nil, "init", "--store", "sqlite:"+filepath.Join(path, "below", "leases.db")); got.code != exitUnreachable {
 		t.Errorf("leasectl init below a file = %+v, want code %d", got, exitUnreachable)
 	}
+	dir := filepath.Join(t.TempDir(), "nodir")
+	got := leasectl(t, nil, "init", "--store", "sqlite:"+filepath.Join(dir, "leases.db"))
+	if want := "try: create the directory " + dir + " first\n"; got.code != exitMissing || !strings.HasSuffix(got.stderr, want) {
+		t.Errorf("leasectl init in a directory that isn't there = %+v, want code %d and %q", got, exitMissing, want)
+	}
+	t.Chdir(t.TempDir())
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = output{stdout: "created the ledger sqlite:" + filepath.Join(here, "x.db") + "\n"}
+	if got := leasectl(t, nil, "init", "--store", "sqlite:x.db"); got != want {
+		t.Errorf("leasectl init of a relative path = %+v, want %+v", got, want)
+	}
 }
 
 func TestHelpVersionAndCompletionWork(t *testing.T) {
@@ -230,18 +292,54 @@ func TestHelpVersionAndCompletionWork(t *testing.T) {
 		{[]string{"inspect"}, "slots"},
 		{[]string{"inspect", "slots", "--help"}, "claimedMs"},
 		{[]string{"run", "--help"}, "LEASE_TOKEN"},
-		{[]string{"version"}, "leasectl "},
+		{[]string{"version"}, versionText() + "\n"},
+		{[]string{"--version"}, versionText() + "\n"},
 		{[]string{"version", "--output", "json"}, `"platform":"`},
+		{[]string{"help", "inspect", "slots"}, "claimedMs"},
 		{[]string{"completion", "bash"}, "bash completion"},
 		{[]string{"completion", "zsh"}, "#compdef leasectl"},
 		{[]string{"completion", "fish"}, "fish completion"},
 		{[]string{"completion", "powershell"}, "powershell completion"},
 	} {
-		if got := leasectl(t, nil, test.args...); got.code != exitOK || !strings.Contains(got.stdout, test.want) || got.stderr != "" {
+		// A store that is bad is none of their business.
+		if got := leasectl(t, []string{storeVariable + "=bad"}, test.args...); got.code != exitOK || !strings.Contains(got.stdout, test.want) || got.stderr != "" {
 			t.Errorf("leasectl %v = %+v, want %q in it", test.args, got, test.want)
 		}
 	}
 	if got := leasectl(t, nil, "--help"); strings.Contains(got.stdout, workName) || strings.Contains(got.stdout, "tether") {
 		t.Errorf("leasectl --help shows what is hidden:\n%s", got.stdout)
+	}
+}
+
+func TestOnlyTheHelpOfWhatUsesTheStoreShowsIt(t *testing.T) {
+	for args, want := range map[string]bool{
+		"": true, "init": true, "run": true, "inspect": true, "inspect slots": true,
+		"demo": false, "version": false, "completion bash": false, "exit-codes": false,
+	} {
+		got := leasectl(t, nil, append(strings.Fields(args), "--help")...)
+		if got.code != exitOK || strings.Contains(got.stdout, "--store string") != want {
+			t.Errorf("leasectl %s --help = %d, with --store: %v, want %v", args, got.code, !want, want)
+		}
+	}
+}
+
+func TestShellsCompleteValuesAndNoNamesOfFiles(t *testing.T) {
+	for args, want := range map[string]string{
+		"run --tie-break":        "sticky\nrotate\nrandom\n:4\n",
+		"run --log-level":        "debug\ninfo\nwarn\nerror\n:4\n",
+		"run --log-format":       "text\njson\n:4\n",
+		"inspect slots --output": "table\njson\n:4\n",
+		"version --output":       "text\njson\n:4\n",
+		"run --every":            ":4\n",
+		"run --cron":             ":4\n",
+		"init --store":           ":4\n",
+		"init":                   ":4\n",
+		"help inspect":           "slots\tShow who held, holds and will hold the newest slots\n:4\n",
+		"run --":                 ":0\n", // the command
+	} {
+		got := leasectl(t, nil, append(append([]string{"__complete"}, strings.Fields(args)...), "")...)
+		if got.code != exitOK || got.stdout != want {
+			t.Errorf("leasectl __complete %s = %+v, want %q", args, got, want)
+		}
 	}
 }

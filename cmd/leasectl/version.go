@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,16 @@ type versionInfo struct {
 	Platform string `json:"platform"`
 }
 
+func version() versionInfo {
+	return versionInfo{workerlease.Version(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+}
+
+// versionText is what version and --version show.
+func versionText() string {
+	v := version()
+	return fmt.Sprintf("leasectl %s, %s, %s", v.Version, v.Go, v.Platform)
+}
+
 func (a *app) versionCommand() *cobra.Command {
 	output := "text"
 	c := &cobra.Command{
@@ -26,11 +37,10 @@ func (a *app) versionCommand() *cobra.Command {
 			if err := a.usage(c); err != nil {
 				return err
 			}
-			v := versionInfo{workerlease.Version(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 			if output == "json" {
-				return json.NewEncoder(a.stdout).Encode(v)
+				return json.NewEncoder(a.stdout).Encode(version())
 			}
-			a.printf("leasectl %s, %s, %s\n", v.Version, v.Go, v.Platform)
+			a.printf("%s\n", versionText())
 			return nil
 		},
 	}

@@ -69,7 +69,8 @@ func run(ctx context.Context) error {
 func list(s slots.Schedule, from time.Time) {
 	n := 0
 	for slot := range slots.Upcoming(s, from) {
-		fmt.Printf("%s  lasts %v\n", slot.Start.In(from.Location()).Format("Mon 2006-01-02 15:04 MST"), slot.Length())
+		start := slot.Start.In(from.Location())
+		fmt.Printf("%s %-4s  lasts %v\n", start.Format("Mon 2006-01-02 15:04"), start.Format("MST"), slot.Length())
 		if n++; n == 4 {
 			break
 		}

@@ -34,7 +34,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, cmp.Or(os.Getenv("MONGODB_URI"), "mongodb://127.0.0.1"), *database); err != nil {
-		fmt.Fprintln(os.Stderr, "mongo:", err)
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
@@ -50,7 +50,8 @@ func run(ctx context.Context, uri, database string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, ledger.Close(context.WithoutCancel(ctx))) }()
-	if err := ledger.Init(ctx); err != nil {
+	fmt.Printf("the ledger is %s, database %s\n", mongo.Redact(uri), database)
+	if err := initLedger(ctx, ledger); err != nil {
 		return err
 	}
 
@@ -73,13 +74,25 @@ func run(ctx context.Context, uri, database string) (err error) {
 					cancel()
 				}
 			},
-			Error: func(err error) { fmt.Fprintln(os.Stderr, "mongo:", err) },
+			Error: func(err error) { fmt.Fprintln(os.Stderr, err) },
 		})
 	if err != nil {
 		return err
 	}
 	<-worker.Done() // the end of ctx stops it
 	return nil
+}
+
+// initLedger creates the collection, and finds out whether the server is there. A
+// worker would try on for ever.
+func initLedger(ctx context.Context, ledger *mongo.Ledger) error {
+	limited, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	err := ledger.Init(limited)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w\nno server has answered: set MONGODB_URI to the URI of one", err)
+	}
+	return err
 }
 
 var errFenced = errors.New("a later lease has written already")

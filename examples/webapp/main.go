@@ -1,10 +1,12 @@
 // Webapp is a web server with one background job, which runs in one of all its
-// instances at a time. /healthz says how the worker is doing. Start two of them:
+// instances at a time. /healthz says how the worker is doing. Start two of them
+// on one ledger:
 //
-//	go run ./examples/webapp -addr 127.0.0.1:8081
-//	go run ./examples/webapp -addr 127.0.0.1:8082
+//	go run ./examples/webapp -addr 127.0.0.1:8081 -ledger leases.db
+//	go run ./examples/webapp -addr 127.0.0.1:8082 -ledger leases.db
 //
-// It shuts down gracefully on a signal, or after the duration given with -for.
+// Without -ledger the ledger is a temporary file of this instance alone. It shuts
+// down gracefully on a signal, or after the duration given with -for.
 package main
 
 import (
@@ -27,7 +29,7 @@ import (
 
 var (
 	addr   = flag.String("addr", "127.0.0.1:8080", "`address` to listen on")
-	path   = flag.String("ledger", filepath.Join(os.TempDir(), "webapp-leases.db"), "`file` of the ledger")
+	path   = flag.String("ledger", "", "`file` of the ledger (default a temporary one)")
 	length = flag.Duration("for", 0, "exit after this `duration`; 0: never")
 )
 
@@ -51,6 +53,14 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = listener.Close() }()
+	if *path == "" {
+		dir, err := os.MkdirTemp("", "webapp-")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = os.RemoveAll(dir) }()
+		*path = filepath.Join(dir, "leases.db")
+	}
 	ledger, err := sqlite.Open(ctx, sqlite.Options{Path: *path})
 	if err != nil {
 		return err
@@ -64,6 +74,10 @@ func run(ctx context.Context) error {
 	}
 
 	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = fmt.Fprintln(w, `<!doctype html><title>webapp</title><p>How the worker is doing: <a href="/healthz">/healthz</a>`)
+	})
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		s := worker.Status()
 		if !s.Healthy() {

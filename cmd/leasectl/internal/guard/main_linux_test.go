@@ -38,6 +38,13 @@ func TestMain(m *testing.M) {
 	if os.Getenv("GORACE") == "" {
 		_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
 	}
+	// Whoever started the tests may ignore signals, as nohup and scripts do. The
+	// guards and commands would inherit that, and the tests signal them.
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGHUP} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
 	os.Exit(m.Run())
 }
 
@@ -300,6 +307,12 @@ func awaitFamily(t *testing.T, mark, ready string) {
 // wantStatus waits for the end of a command and checks how it ended.
 func wantStatus(t *testing.T, p *Process, want Status) {
 	t.Helper()
+	const limit = 10 * time.Second
+	select {
+	case <-p.done:
+	case <-time.After(limit):
+		t.Fatalf("the command, wanted %v, hasn't ended within %v", want, limit)
+	}
 	if got, err := p.Wait(); got != want || err != nil {
 		t.Errorf("Wait() = %v, %v, want %v, <nil>", got, err, want)
 	}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// usesStore marks the commands that --store means something to.
+const usesStore = "uses the store"
+
+// needsStore marks a command as one.
+func needsStore(c *cobra.Command) *cobra.Command {
+	if c.Annotations == nil {
+		c.Annotations = map[string]string{}
+	}
+	c.Annotations[usesStore] = "yes"
+	return c
+}
+
+// refuseStore refuses --store where it would be passed over in silence.
+func (a *app) refuseStore(c *cobra.Command, _ []string) error {
+	if c.Flags().Changed("store") && c.Annotations[usesStore] == "" {
+		return badUsage(c.CommandPath()+" --help", fmt.Errorf("--store: means nothing to %q", c.CommandPath()))
+	}
+	return nil
+}
+
+// tidyHelp makes the help of a command show --store only if it means something
+// to it, or to a command below.
+func tidyHelp(root *cobra.Command) {
+	show := root.HelpFunc()
+	root.SetHelpFunc(func(c *cobra.Command, args []string) {
+		store := root.PersistentFlags().Lookup("store")
+		store.Hidden = !leadsToStore(c)
+		defer func() { store.Hidden = false }()
+		show(c, args)
+	})
+}
+
+func leadsToStore(c *cobra.Command) bool {
+	if c.Annotations[usesStore] != "" {
+		return true
+	}
+	for _, below := range c.Commands() {
+		if leadsToStore(below) {
+			return true
+		}
+	}
+	return false
+}
+
+// helpCommand is cobra's, but that a topic which doesn't exist is an error.
+func (a *app) helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		RunE: func(c *cobra.Command, args []string) error {
+			topic, rest, err := c.Root().Find(args)
+			if topic == nil || err != nil || len(rest) > 0 {
+				return badUsage(c.Root().CommandPath()+" --help", fmt.Errorf("unknown help topic %q", unknownTopic(args, rest)))
+			}
+			topic.InitDefaultHelpFlag()
+			return topic.Help()
+		},
+		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			var topics []cobra.Completion
+			if topic, _, err := c.Root().Find(args); err == nil {
+				for _, below := range topic.Commands() {
+					if below.IsAvailableCommand() || below.IsAdditionalHelpTopicCommand() {
+						topics = append(topics, cobra.CompletionWithDesc(below.Name(), below.Short))
+					}
+				}
+			}
+			return topics, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+}
+
+// unknownTopic is the first word that led nowhere.
+func unknownTopic(args, rest []string) string {
+	if len(rest) > 0 {
+		return rest[0]
+	}
+	return args[0]
+}
+
+// completeOptions makes the shells complete the values of options, of a command
+// and all below it: those with a fixed list by it, and none by the names of
+// files. Arguments are names of files only where the command says so.
+func completeOptions(c *cobra.Command) {
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		complete := cobra.NoFileCompletions
+		if w, ok := f.Value.(interface{ words() []string }); ok && len(w.words()) > 1 {
+			complete = cobra.FixedCompletions(w.words(), cobra.ShellCompDirectiveNoFileComp)
+		}
+		_ = c.RegisterFlagCompletionFunc(f.Name, complete) // the flag is there, and has none
+	})
+	if c.ValidArgsFunction == nil {
+		c.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	for _, below := range c.Commands() {
+		completeOptions(below)
+	}
+}

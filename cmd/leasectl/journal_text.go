@@ -1,0 +1,155 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// reminder is how often a journal for people tells again that the store is down.
+const reminder = time.Minute
+
+// journalState is what a journal remembers in order to tell things once, and only
+// what is so.
+type journalState struct {
+	now func() time.Time
+
+	mu       sync.Mutex
+	ready    bool      // store time is known
+	failing  bool      // the store doesn't answer
+	told     time.Time // when that was told last
+	stopping bool
+	// begun and running are the slots of the newest lease that began and of the
+	// command that runs; over is that of the newest command that has ended.
+	begun, running, over slots.Slot
+}
+
+// failure is a line about a store that doesn't answer, told as an outage: when it
+// begins, every now and then, and when it ends, not at every retry.
+func (s *journalState) failure(what string, err error) (zapcore.Level, string) {
+	now := s.now()
+	first := !s.failing
+	if s.failing = true; first {
+		s.told = now
+	}
+	switch {
+	case s.stopping:
+	case first && !s.ready && lasting(err):
+		return zap.WarnLevel, fmt.Sprintf("store not reached yet: %v", brief(err))
+	case first && !s.ready:
+		return zap.WarnLevel, fmt.Sprintf("store not reached yet: %v; trying on", brief(err))
+	case first:
+		return zap.WarnLevel, what
+	case now.Sub(s.told) >= reminder:
+		s.told = now
+		return zap.WarnLevel, fmt.Sprintf("store still unreachable: %v", brief(err))
+	}
+	return zap.DebugLevel, what
+}
+
+// line is an event for people, or nothing. It must be asked about every event.
+func (s *journalState) line(e workerlease.Event) (zapcore.Level, string) {
+	switch e := e.(type) {
+	case workerlease.Unknown:
+		return s.failure(fmt.Sprintf("store: append of record %d: outcome unknown: %v", e.Seq, brief(e.Err)), e.Err)
+	case workerlease.Throttled:
+		return s.failure(fmt.Sprintf("store: %s: throttled, again after %v", e.Operation, e.RetryAfter), e.Err)
+	case workerlease.StoreFailed:
+		return s.failure(fmt.Sprintf("store: %s failed: %v", e.Operation, brief(e.Err)), e.Err)
+	case workerlease.ClockSample, workerlease.Claimed, workerlease.Lost:
+		if s.failing {
+			s.failing = false
+			return zap.InfoLevel, "store: reached again"
+		}
+	}
+	switch e := e.(type) {
+	case workerlease.Claimed:
+		if e.Joined {
+			return zap.DebugLevel, slotText(e.Slot) + ": joined the group's lease"
+		}
+		return zap.DebugLevel, fmt.Sprintf("%s: claimed %v before the boundary", slotText(e.Slot), e.Early.Round(time.Millisecond))
+	case workerlease.Lost:
+		return zap.DebugLevel, fmt.Sprintf("%s: held by %q, priority %d%s", slotText(e.Slot), e.Holder.InstanceID, e.Holder.Priority, inversion(e.Inversion))
+	case workerlease.Allocated:
+		s.begun = e.Lease.Slot
+		return zap.InfoLevel, fmt.Sprintf("%s: allocated, token %d, until %s", slotText(e.Lease.Slot), e.Lease.Token, clockOf(e.Lease.Expiry))
+	case workerlease.Expired:
+		return zap.InfoLevel, fmt.Sprintf("%s: expired: %s", slotText(e.Lease.Slot), e.Why)
+	case workerlease.Missed:
+		return zap.WarnLevel, fmt.Sprintf("%s: missed: %s", slotsText(e.Slot, e.Until), e.Why)
+	case workerlease.Released:
+		if !e.Slot.Start.Equal(s.begun.Start) {
+			return zap.InfoLevel, slotText(e.Slot) + ": released before it began"
+		}
+		return zap.InfoLevel, fmt.Sprintf("%s: released at %s", slotText(e.Slot), clockOf(e.At))
+	case workerlease.Overrun:
+		return zap.WarnLevel, slotText(e.Slot) + ": the command is not gone although the lease is over; nothing more is claimed until it is"
+	case workerlease.Conflict:
+		return zap.DebugLevel, fmt.Sprintf("record %d: another was faster", e.Seq)
+	case workerlease.ClockSample:
+		return zap.DebugLevel, fmt.Sprintf("store time %s ± %v, round trip %v", store.Format(e.StoreTime), e.Uncertainty.Round(time.Microsecond), e.RoundTrip.Round(time.Microsecond))
+	case workerlease.ClockJump:
+		return zap.WarnLevel, fmt.Sprintf("store time jumped, or another server (%s) told it: now %s ± %v", e.Server, store.Format(e.StoreTime), e.Uncertainty.Round(time.Millisecond))
+	case workerlease.Trimmed:
+		return zap.DebugLevel, fmt.Sprintf("trimmed %d old records", e.Count)
+	case workerlease.Poison:
+		return zap.WarnLevel, fmt.Sprintf("record %d can't be obeyed: %v", e.Seq, e.Err)
+	case workerlease.PoisonReset:
+		return zap.WarnLevel, fmt.Sprintf("record %d: reset: %s", e.Seq, e.Reason)
+	case workerlease.ScheduleMismatch:
+		return zap.WarnLevel, fmt.Sprintf("schedules differ: here %q, %q has %q", e.Ours, e.Holder, e.Theirs)
+	}
+	return zap.DebugLevel, ""
+}
+
+func inversion(yes bool) string {
+	if yes {
+		return ", although ours is higher: our claim came too late"
+	}
+	return ""
+}
+
+// slotsText is a run of slots from one to the time until, or the one.
+func slotsText(first slots.Slot, until time.Time) string {
+	switch {
+	case !until.After(first.End):
+		return slotText(first)
+	case until.UTC().YearDay() == first.Start.UTC().YearDay() && until.Sub(first.Start) < 24*time.Hour:
+		return "slots " + clockOf(first.Start) + " to " + clockOf(until)
+	}
+	return "slots " + store.Format(first.Start) + " to " + store.Format(until)
+}
+
+// clockOf is a store time without its date, slotText a slot by its start.
+func clockOf(t time.Time) string      { return t.UTC().Format("15:04:05.000Z") }
+func slotText(slot slots.Slot) string { return "slot " + clockOf(slot.Start) }
+
+// textCore is a zap core that writes lines for people: time, level, message.
+type textCore struct {
+	zapcore.LevelEnabler
+	to io.Writer
+}
+
+func (c *textCore) With([]zapcore.Field) zapcore.Core { return c }
+func (c *textCore) Sync() error                       { return nil }
+
+func (c *textCore) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if c.Enabled(e.Level) {
+		return checked.AddCore(e, c)
+	}
+	return checked
+}
+
+func (c *textCore) Write(e zapcore.Entry, _ []zapcore.Field) error {
+	_, err := fmt.Fprintf(c.to, "%s %-5s %s\n", store.Format(e.Time), e.Level.CapitalString(), strings.Join(strings.Fields(printable(e.Message)), " "))
+	return err
+}

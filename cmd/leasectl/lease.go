@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// preflight bounds how long run looks for what can't get better by waiting, and
+// firstLook how long it is silent about a store that doesn't answer. A store that
+// is down doesn't keep it from beginning.
+const (
+	preflight = 5 * time.Second
+	firstLook = 2 * time.Second
+)
+
+// openToLease opens the ledger for a worker. A file that isn't there is not
+// created: a mistyped path would be a ledger of its own, and two workers hold
+// the lease.
+func (t target) openToLease(ctx context.Context) (store.Ledger, error) {
+	ctx, cancel := context.WithTimeout(ctx, preflight)
+	defer cancel()
+	if t.scheme == "sqlite" {
+		looker, err := t.open(ctx, true)
+		if err != nil {
+			return nil, err
+		}
+		if err := looker.Close(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return t.open(ctx, false)
+}
+
+// lasting reports whether an error of a store can't get better by waiting.
+func lasting(err error) bool {
+	return errors.Is(err, store.ErrRefused) || errors.Is(err, store.ErrDenied) || errors.Is(err, store.ErrMissing)
+}
+
+// askLedger asks a ledger what a worker will ask, and tells of the first failure.
+// It returns an error only if that can't get better by waiting.
+func askLedger(ctx context.Context, l store.Ledger, tell func(error)) error {
+	ask := func(limit time.Duration) error {
+		limited, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		_, err := l.Now(limited)
+		if err == nil {
+			_, err = l.WorkerTypes(limited)
+		}
+		return err
+	}
+	err := ask(firstLook)
+	if err != nil && !lasting(err) && ctx.Err() == nil {
+		tell(err)
+		err = ask(preflight - firstLook)
+	}
+	if lasting(err) {
+		return err
+	}
+	return nil
+}
+
+// closeLedger closes a ledger also when the context has ended.
+func closeLedger(ctx context.Context, l store.Ledger) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	return l.Close(ctx)
+}
+
+// stopTime is how long stopping may take on top of the command's grace: reading
+// and appending to the ledger.
+const stopTime = 10 * time.Second
+
+// lease takes part in leasing until ctx ends.
+func (a *app) lease(ctx context.Context, t target, ledger store.Ledger, o workerlease.Options, j journal, work *job) error {
+	out, err := fileOf(a.stdout)
+	if err != nil {
+		return err
+	}
+	defer out.close()
+	errs, err := fileOf(a.stderr)
+	if err != nil {
+		return err
+	}
+	defer errs.close()
+	work.stdout, work.stderr = out.file, errs.file
+	if in, ok := a.stdin.(*os.File); ok && work.urgent == a.signals.urgent {
+		work.stdin = in
+	}
+	stopping, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	client := workerlease.NewClient(readsUntil{ledger, stopping}, workerlease.ClientOptions{Observer: j})
+	worker, err := client.StartLeasing(context.WithoutCancel(ctx), o, workerlease.Callbacks{
+		LeaseAllocated: work.run,
+		Error: func(err error) {
+			// The journal is told of everything else by events.
+			if errors.Is(err, workerlease.ErrPanicked) {
+				j.trouble("internal error", err)
+			}
+		},
+	})
+	if err != nil {
+		return badUsage("", err)
+	}
+	j.began(worker.Status(), o)
+	checked := make(chan error, 1)
+	go func() {
+		of := workerlease.Worker{WorkerType: o.WorkerType, InstanceID: worker.Status().InstanceID}
+		tell := func(err error) { j.Observe(workerlease.StoreFailed{Worker: of, Operation: "check", Err: err}) }
+		if err := askLedger(ctx, ledger, tell); err != nil {
+			checked <- err
+		}
+	}()
+	var unfit error
+	select {
+	case <-ctx.Done():
+	case <-work.urgent:
+	case unfit = <-checked:
+	}
+	if unfit == nil {
+		j.stopping(context.Cause(ctx))
+	}
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), work.longestGrace()+stopTime)
+	defer cancel()
+	if !j.reached() {
+		stop()
+	}
+	if err := worker.StopLeasing(limit); err != nil {
+		return errors.Join(storeFailed(t, unfit), fmt.Errorf("%w; it ends by itself", err))
+	}
+	if unfit != nil {
+		return storeFailed(t, unfit)
+	}
+	j.stopped()
+	return nil
+}
+
+// readsUntil is a ledger whose reading is broken off when a context ends, so that
+// stopping doesn't wait for a store that is down. Reads that begin later are left
+// alone: they are what a release needs. Appends are, too: what came of one that
+// was broken off would have to be read back.
+type readsUntil struct {
+	store.Ledger
+
+	end context.Context
+}
+
+// until is a context for one read.
+func (r readsUntil) until(ctx context.Context) (context.Context, func()) {
+	if r.end.Err() != nil {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(r.end, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+func (r readsUntil) Now(ctx context.Context) (store.Stamp, error) {
+	ctx, done := r.until(ctx)
+	defer done()
+	return r.Ledger.Now(ctx)
+}
+
+func (r readsUntil) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
+	ctx, done := r.until(ctx)
+	defer done()
+	return r.Ledger.Get(ctx, workerType, seq)
+}
+
+func (r readsUntil) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+	ctx, done := r.until(ctx)
+	defer done()
+	return r.Ledger.Tail(ctx, workerType, limit)
+}
