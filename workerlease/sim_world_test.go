@@ -26,7 +26,7 @@ type simulation struct {
 	drift    float64 // clocks run at 1 ± drift
 	rates    faultstore.Rates
 	stall    time.Duration // about how long between two stalls of a process; 0: never
-	crash    time.Duration // about how long a process lives; 0: for ever
+	crash    time.Duration // about how long a process lives until it crashes or is stopped; 0: for ever
 	cut      time.Duration // about how long between two partitions of a worker; 0: never
 	groups   bool          // half of the workers share their leases
 	mixed    bool          // the intervals of the workers differ
@@ -134,9 +134,9 @@ func (w *world) process(worker, life int64, age time.Duration) {
 	time.Sleep(age)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if w.now() < w.length {
+	if w.now() < w.length && draw(w.seed, "how", worker, life) < 0.5 {
 		// A crash: nothing that this process does counts any more, but what it sent
-		// may still land.
+		// may still land. Otherwise it is stopped, and releases.
 		p.crash()
 		cancel()
 	}
@@ -316,6 +316,9 @@ func (p *process) allocated(ctx context.Context, l workerlease.Lease) {
 				t.ended = w.now()
 			}
 			p.mu.Unlock()
+			if errors.Is(context.Cause(ctx), workerlease.ErrStopped) {
+				p.tidyUp(t)
+			}
 			return
 		}
 		p.mu.Lock()
@@ -323,6 +326,23 @@ func (p *process) allocated(ctx context.Context, l workerlease.Lease) {
 			t.worked = w.now()
 		}
 		p.mu.Unlock()
+	}
+}
+
+// tidyUp works on for a moment after leasing was stopped, inside the window:
+// nothing may be released before it has returned.
+func (p *process) tidyUp(t *term) {
+	w := p.world
+	left := t.end - w.now() - time.Second
+	long := drawTime(draw(w.seed, "tidy up", p.worker, t.token), time.Millisecond, 20*time.Second)
+	if left < long || w.stall > 0 {
+		return
+	}
+	time.Sleep(long)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.dead {
+		t.worked = w.now()
 	}
 }
 

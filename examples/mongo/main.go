@@ -1,7 +1,6 @@
-// Mongo runs a worker on a ledger in MongoDB, and fences its work: the document
-// that it writes remembers the token of its last writer, and a writer with a
-// lower token, whose lease was over without its noticing, is refused. It ends
-// after three slots of one second.
+// Mongo runs a worker on a ledger in MongoDB for three slots of one second, and
+// fences its work: the document that it writes remembers the token of its last
+// writer, and a lower one, of a lease that was over unnoticed, is refused.
 //
 //	MONGODB_URI=mongodb://127.0.0.1 go run ./examples/mongo
 //
@@ -51,8 +50,11 @@ func run(ctx context.Context, uri, database string) (err error) {
 	}
 	defer func() { err = errors.Join(err, ledger.Close(context.WithoutCancel(ctx))) }()
 	fmt.Printf("the ledger is %s, database %s\n", mongo.Redact(uri), database)
-	if err := initLedger(ctx, ledger); err != nil {
-		return err
+	// A worker would wait for its store for ever. Here, find out whether there is one.
+	starting, stop := context.WithTimeout(ctx, 10*time.Second)
+	defer stop()
+	if err := ledger.Init(starting); err != nil {
+		return fmt.Errorf("is there a server? MONGODB_URI says where: %w", err)
 	}
 
 	ctx, cancel := context.WithCancel(ctx)
@@ -83,20 +85,6 @@ func run(ctx context.Context, uri, database string) (err error) {
 	return nil
 }
 
-// initLedger creates the collection, and finds out whether the server is there. A
-// worker would try on for ever.
-func initLedger(ctx context.Context, ledger *mongo.Ledger) error {
-	limited, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	err := ledger.Init(limited)
-	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%w\nno server has answered: set MONGODB_URI to the URI of one", err)
-	}
-	return err
-}
-
-var errFenced = errors.New("a later lease has written already")
-
 // publish writes the report unless a higher token has. If one has, no document
 // matches, so that the upsert tries to insert, and runs into the _id that exists.
 func publish(ctx context.Context, reports *driver.Collection, l workerlease.Lease) error {
@@ -105,7 +93,7 @@ func publish(ctx context.Context, reports *driver.Collection, l workerlease.Leas
 		bson.M{"$set": bson.M{"token": l.Token, "by": l.InstanceID, "slot": l.Slot.Start}},
 		options.UpdateOne().SetUpsert(true))
 	if driver.IsDuplicateKeyError(err) {
-		return errFenced
+		return errors.New("a later lease has written already")
 	}
 	return err
 }

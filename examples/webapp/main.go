@@ -2,11 +2,10 @@
 // instances at a time. /healthz says how the worker is doing. Start two of them
 // on one ledger:
 //
-//	go run ./examples/webapp -addr 127.0.0.1:8081 -ledger leases.db
-//	go run ./examples/webapp -addr 127.0.0.1:8082 -ledger leases.db
+//	go run ./examples/webapp -addr 127.0.0.1:8081
+//	go run ./examples/webapp -addr 127.0.0.1:8082
 //
-// Without -ledger the ledger is a temporary file of this instance alone. It shuts
-// down gracefully on a signal, or after the duration given with -for.
+// It shuts down gracefully on a signal, or after the duration given with -for.
 package main
 
 import (
@@ -19,7 +18,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -29,7 +27,7 @@ import (
 
 var (
 	addr   = flag.String("addr", "127.0.0.1:8080", "`address` to listen on")
-	path   = flag.String("ledger", "", "`file` of the ledger (default a temporary one)")
+	path   = flag.String("ledger", "webapp.db", "`file` of the ledger")
 	length = flag.Duration("for", 0, "exit after this `duration`; 0: never")
 )
 
@@ -52,15 +50,6 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = listener.Close() }()
-	if *path == "" {
-		dir, err := os.MkdirTemp("", "webapp-")
-		if err != nil {
-			return err
-		}
-		defer func() { _ = os.RemoveAll(dir) }()
-		*path = filepath.Join(dir, "leases.db")
-	}
 	ledger, err := sqlite.Open(ctx, sqlite.Options{Path: *path})
 	if err != nil {
 		return err
@@ -75,7 +64,6 @@ func run(ctx context.Context) error {
 
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = fmt.Fprintln(w, `<!doctype html><title>webapp</title><p>How the worker is doing: <a href="/healthz">/healthz</a>`)
 	})
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -94,7 +82,6 @@ func run(ctx context.Context) error {
 	case err = <-failed:
 	case <-ctx.Done():
 	}
-	log.Print("shutting down")
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	return errors.Join(err, server.Shutdown(closing), worker.StopLeasing(closing))

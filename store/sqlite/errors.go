@@ -60,7 +60,7 @@ func (l *Ledger) explain(ctx context.Context, err error) error {
 	case c&0xff == code.SQLITE_NOTADB:
 		return fmt.Errorf("%w: not a SQLite database: choose another file: %w", store.ErrRefused, err)
 	case c&0xff == code.SQLITE_CORRUPT:
-		return fmt.Errorf("%w: the file is corrupt: restore or remove it: %w", store.ErrRefused, err)
+		return fmt.Errorf("%w: the file is corrupt: stop all its workers, then remove it: %w", store.ErrRefused, err)
 	case c == code.SQLITE_READONLY_DBMOVED:
 		return fmt.Errorf("%w: %w", errReplaced, err)
 	case c&0xff == code.SQLITE_READONLY || c&0xff == code.SQLITE_PERM:
