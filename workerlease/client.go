@@ -116,10 +116,10 @@ const stopGrace = 10 * time.Second
 
 // interval contains store time now, for a reader settled up to an epoch.
 func (c *Client) interval(settled int) timeline.Interval {
-	local := c.local()
+	// Under the mutex, so that Earliest never falls behind what another saw.
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.line.At(local, settled)
+	return c.line.At(c.local(), settled)
 }
 
 func (c *Client) jumps() int {
@@ -135,9 +135,9 @@ func (c *Client) moment(settled int) machine.Moment {
 		// Claim ids that repeat would let two workers hold one lease.
 		panic(fmt.Sprintf("workerlease: ClientOptions.Rand failed: %v", err))
 	}
-	m.Local = c.local()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	m.Local = c.local()
 	m.Now = c.line.At(m.Local, settled)
 	m.Age = c.line.Age(m.Local)
 	m.Epoch, m.Jumps = c.line.Epoch(), c.line.Jumps()
@@ -146,10 +146,9 @@ func (c *Client) moment(settled int) machine.Moment {
 
 // start is the state of a worker that starts now.
 func (c *Client) start() machine.State {
-	local := c.local()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return machine.Start(c.line.Epoch(), c.line.Settled(local), c.line.Jumps())
+	return machine.Start(c.line.Epoch(), c.line.Settled(c.local()), c.line.Jumps())
 }
 
 // sample adds a stamp to the time line and says what it did. If that made the

@@ -54,8 +54,8 @@ type hold struct {
 	cancel context.CancelCauseFunc
 
 	mu    sync.Mutex
-	ended bool
-	stop  func() // the timer that ends the context at the last safe moment
+	ended machine.Reason // why the context has ended; 0: it lives
+	stop  func()         // the timer that ends the context at the last safe moment
 
 	began    chan struct{} // closed right before LeaseAllocated is called
 	returned chan struct{} // closed when it has returned
@@ -77,11 +77,13 @@ func (w *WorkerLease) newHold(t machine.Tenure) *hold {
 }
 
 // valid asks the same question as the machine, at this moment.
-func (h *hold) valid() bool {
+func (h *hold) valid() bool { return h.lapsed() == 0 && h.inside() }
+
+// lapsed is why the context has ended, if it has.
+func (h *hold) lapsed() machine.Reason {
 	h.mu.Lock()
-	ended := h.ended
-	h.mu.Unlock()
-	return !ended && h.inside()
+	defer h.mu.Unlock()
+	return h.ended
 }
 
 func (h *hold) inside() bool {
@@ -101,19 +103,18 @@ func (h *hold) remaining() time.Duration {
 func (h *hold) watch() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.ended {
+	if h.ended != 0 {
 		return
 	}
 	if h.stop != nil {
 		h.stop()
 	}
 	if !h.inside() {
-		cause := ErrClockJumped
+		h.ended = machine.ClockJumped
 		if h.w.client.jumps() == h.jumps && h.remaining() <= 0 {
-			cause = ErrLeaseExpired
+			h.ended = machine.WindowEnded
 		}
-		h.ended = true
-		h.cancel(cause)
+		h.cancel(causes[h.ended])
 		h.w.client.activity.nudge(h.w)
 		return
 	}
@@ -125,12 +126,12 @@ func (h *hold) watch() {
 }
 
 // end cancels the context, if it lives.
-func (h *hold) end(cause error) {
+func (h *hold) end(why machine.Reason) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.ended = true
+	h.ended = why
 	if h.stop != nil {
 		h.stop()
 	}
-	h.cancel(cause)
+	h.cancel(causes[why])
 }

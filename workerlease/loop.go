@@ -46,8 +46,12 @@ func (w *WorkerLease) finish() {
 // step takes in one event, and what follows from it at once.
 func (w *WorkerLease) step(e machine.Event) {
 	for e != nil {
+		moment := w.client.moment(int(w.settled.Load()))
+		if h := w.hold.Load(); h != nil {
+			moment.Lapsed = h.lapsed()
+		}
 		var actions []machine.Action
-		w.state, actions = w.machine.Step(w.state, w.client.moment(int(w.settled.Load())), e)
+		w.state, actions = w.machine.Step(w.state, moment, e)
 		w.settled.Store(int64(w.state.Settled))
 		w.publish()
 		e = nil
@@ -235,7 +239,7 @@ func (w *WorkerLease) allocate(t machine.Tenure) machine.Event {
 		}
 	}()
 	if !<-begins {
-		h.end(ErrLeaseExpired)
+		h.end(machine.WindowEnded)
 		return machine.Skipped{}
 	}
 	h.watch()
@@ -245,7 +249,7 @@ func (w *WorkerLease) allocate(t machine.Tenure) machine.Event {
 // expire ends the user's code: the context first, then LeaseExpired.
 func (w *WorkerLease) expire(why machine.Reason) {
 	h := w.hold.Load()
-	h.end(causes[why])
+	h.end(why)
 	w.client.activity.add(w, 1)
 	go func() {
 		var err error

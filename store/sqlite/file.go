@@ -102,28 +102,32 @@ func openFile(ctx context.Context, path string, readOnly bool) (f *file, err err
 	if f.info, err = stat(path); err != nil {
 		return nil, err
 	}
-	if f.db, err = connect(path, query); err != nil {
+	db, err := connect(path, query)
+	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			_ = f.close()
-			f = nil
+			_ = db.Close()
 		}
 	}()
-	f.db.SetMaxOpenConns(1)
+	f.db = db
+	db.SetMaxOpenConns(1)
 	pragma := "PRAGMA journal_mode = WAL"
 	if readOnly {
 		pragma = "PRAGMA journal_mode"
 	}
 	var mode string
-	if err := f.db.QueryRowContext(ctx, pragma).Scan(&mode); err != nil {
+	if err := db.QueryRowContext(ctx, pragma).Scan(&mode); err != nil {
 		return nil, err
 	}
 	if mode != "wal" && !readOnly {
 		return nil, fmt.Errorf("%w: the file system doesn't support WAL mode (it stays %s): use a local disk", store.ErrRefused, mode)
 	}
-	return f, f.here(path)
+	if err := f.here(path); err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // here reports whether the path still names the file. It doesn't open it.

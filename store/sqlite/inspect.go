@@ -61,11 +61,18 @@ func inspect(ctx context.Context, path string, readOnly bool) (found state, err 
 	// A crash in the middle of a change left a journal, from which SQLite undoes
 	// the change as soon as the file is opened for writing. An unfinished creation
 	// becomes an empty file again.
-	if _, err := stat(target + "-journal"); errors.Is(err, fs.ErrNotExist) {
+	gone := func() bool {
+		_, err := stat(target + "-journal")
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	if gone() {
 		// No crash: somebody was just finishing, or undid it before us.
 		return inspect(ctx, path, readOnly)
 	}
 	if err := claim(ctx, path); err != nil {
+		if gone() { // undone while we looked at what was left
+			return inspect(ctx, path, readOnly)
+		}
 		return isMissing, err
 	}
 	if readOnly {

@@ -58,6 +58,14 @@ func (x *step) aim() {
 		x.target(x.m.Schedule.Next(mid))
 		return
 	}
+	if s.Reaim > 0 && x.at.Local >= s.Reaim {
+		// A jump that was taken back may have turned Slot to one far ahead.
+		s.Reaim = 0
+		next := x.m.Schedule.Next(mid)
+		if s.Stage == Aiming && next.Start.Before(s.Slot.Start) && !next.Start.Before(s.WonEnd) {
+			x.target(next)
+		}
+	}
 	next := x.m.Schedule.Next(s.Slot.Start)
 	if !x.open(next) {
 		return

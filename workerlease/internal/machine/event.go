@@ -18,6 +18,9 @@ type Moment struct {
 	Age time.Duration
 	// Epoch and Jumps count what happened to the time line.
 	Epoch, Jumps int
+	// Lapsed is why the context of the lease that is held has ended already, if it
+	// has.
+	Lapsed Reason
 	// Draw is random.
 	Draw [16]byte
 }

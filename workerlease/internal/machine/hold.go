@@ -10,8 +10,11 @@ func (x *step) hold() {
 	case now.Earliest.Before(s.Held.Start):
 		// By the clock of another server, the window may not have begun.
 		x.expire(ClockJumped)
+	case x.at.Lapsed != 0:
+		// That, or its end, was seen a moment ago. What has ended stays ended.
+		x.expire(x.at.Lapsed)
 	}
-	if s.overrunning() && !s.Overran && !now.Latest.Before(s.Overdue) {
+	if s.overrunning() && !s.Overran && x.at.Local >= s.Overdue {
 		s.Overran = true
 		x.tell(Note{What: Overrun, Slot: s.Left.Slot})
 	}
@@ -20,7 +23,7 @@ func (x *step) hold() {
 	}
 	if over(now, s.Next.End, x.m.Margin) {
 		why := TooLate
-		if s.Overran {
+		if s.overrunning() && s.Overran {
 			why = Overrunning
 		}
 		x.tell(Note{What: Missed, Slot: s.Next.Slot, Until: s.Next.Slot.End, Why: why})
@@ -40,7 +43,7 @@ func (x *step) expire(why Reason) {
 	s := &x.s
 	x.do(Expire{why})
 	// It gets a margin to return in, also if this comes late.
-	s.Overdue = later(s.Held.End, x.at.Now.Latest.Add(x.m.Margin))
+	s.Overdue = x.at.Local + max(s.Held.End.Sub(x.at.Now.Latest), x.m.Margin)
 	x.tell(Note{What: Expired, Slot: s.Held.Slot, Why: why})
 	s.Left, s.Held = s.Held, Tenure{}
 }

@@ -74,6 +74,7 @@ func (x *step) clock() {
 	}
 	if s.Settled < s.Epoch && !s.Settle.IsZero() && !x.at.Now.Earliest.Before(s.Settle) {
 		s.Settled = s.Epoch
+		s.Reaim = x.at.Local + time.Millisecond // x.at.Now is still that from before
 	}
 	if s.Retry <= x.at.Local {
 		s.Retry = 0
@@ -191,7 +192,7 @@ func (m Machine) Waits(s State) []Wait {
 		until(last(s.Held.End), timeline.Latest)
 	}
 	if s.Running && s.Held.IsZero() && !s.Overran {
-		until(s.Overdue, timeline.Latest)
+		w = append(w, Wait{Local: s.Overdue})
 	}
 	if !s.Next.IsZero() {
 		until(last(s.Next.End), timeline.Latest)
@@ -202,11 +203,16 @@ func (m Machine) Waits(s State) []Wait {
 	if s.Settled < s.Epoch && !s.Settle.IsZero() {
 		until(s.Settle, timeline.Earliest)
 	}
+	if s.Stopping && !s.GivenUp && s.Pending == Nothing && (s.Stage == Checking || s.Stage == Sending) {
+		until(s.Sent.SlotEnd, timeline.Latest)
+	}
 	switch {
 	case s.Pending != Nothing:
 	case s.Retry > 0:
 		w = append(w, Wait{Local: s.Retry})
 	case s.Stopping || s.Slot.IsZero():
+	case s.Reaim > 0:
+		w = append(w, Wait{Local: s.Reaim})
 	case s.blocked():
 		next := m.Schedule.Next(s.Slot.Start)
 		until(next.Start.Add(-m.lead(next)), timeline.Mid)

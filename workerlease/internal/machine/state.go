@@ -104,14 +104,15 @@ type State struct {
 	Held    Tenure // the user's code was told
 	Left    Tenure // ended before its window did
 	WonEnd  time.Time
-	Running bool      // the user's code has not returned
-	Overdue time.Time // when user code that has not returned overruns
+	Running bool          // the user's code has not returned
+	Overdue time.Duration // local reading at which user code that has not returned overruns
 	Overran bool
 
 	Epoch, Settled, Jumps int
 	Settle                time.Time // when Epoch is settled; zero: a head must be read first
 	ReadEpoch             int       // Epoch when the head was asked for
 	Resample              bool
+	Reaim                 time.Duration // local reading, just after Epoch was settled, to look whether Slot lies far ahead
 
 	Watch    Watch
 	Mismatch string

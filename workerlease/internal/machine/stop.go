@@ -87,6 +87,9 @@ func (x *step) release(head store.Record) bool {
 	r := x.stamped(store.KindRelease, head.Seq+1)
 	r.Claim, r.Token = head.Claim, head.Token
 	r.SlotStart, r.SlotEnd = head.SlotStart, head.SlotEnd
+	if !at.Before(head.SlotEnd) { // it is for information, and makes no sense here
+		r.SlotStart, r.SlotEnd = head.WindowStart, head.WindowEnd
+	}
 	r.WindowStart, r.WindowEnd = at, at
 	x.s.Sent, x.s.Stage = r, Sending
 	return true
