@@ -93,8 +93,8 @@ func (x *step) compare(head store.Record) {
 }
 
 // grant makes the record that claims the window from start to the claim's end.
-// Its token is a time, and grows: also if the ledger was dropped, restored or
-// idle.
+// Its token is a time, so it doesn't start again in a ledger that was trimmed,
+// idle or dropped.
 func (x *step) grant(head store.Record, start time.Time) store.Record {
 	r := x.stamped(store.KindGrant, head.Seq+1)
 	r.Claim = x.s.Claim.ID
