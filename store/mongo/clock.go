@@ -93,6 +93,8 @@ func greet(addr string, raw bson.Raw) (greeting, error) {
 // that holds the collection is asked, for which the collection must exist: until
 // it does, the error is store.ErrMissing.
 func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
+	ctx, done := withoutDeadline(ctx)
+	defer done()
 	if err := l.open(ctx, "now", ""); err != nil {
 		return store.Stamp{}, err
 	}

@@ -71,8 +71,12 @@ func classify(ctx context.Context, err error, secrets scrubber) error {
 		e.causes = append(e.causes, cause)
 		e.text = cause.Error() + ": " + e.text
 	}
+	ctx = callers(ctx)
 	switch ended := ctx.Err(); {
 	case ended != nil && !errors.Is(err, ended):
+		if errors.Is(err, context.Canceled) {
+			e.causes = nil // It was us who cancelled.
+		}
 		name(ended)
 	case ended == nil && mongo.IsTimeout(err) && !errors.Is(err, context.DeadlineExceeded):
 		// The driver hands the context's deadline to the server and to the

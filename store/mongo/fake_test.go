@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,6 +26,8 @@ type fakeServer struct {
 	greeting bson.D
 	// reply answers a command other than hello, or returns nil for ok.
 	reply func(name string, command bson.Raw) bson.D
+	// slow is how long each reply takes.
+	slow atomic.Int64
 
 	mu       sync.Mutex
 	commands []bson.Raw
@@ -95,6 +98,7 @@ func (f *fakeServer) talk(conn net.Conn) {
 			f.t.Errorf("fake server: %v", err)
 			return
 		}
+		time.Sleep(time.Duration(f.slow.Load()))
 		answer, err := bson.Marshal(f.answer(command))
 		if err != nil {
 			f.t.Errorf("fake server: %v", err)

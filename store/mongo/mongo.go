@@ -201,6 +201,7 @@ func (l *Ledger) enter(ctx context.Context, op, key string) error {
 
 // open fails if the ledger is closed or the context is over.
 func (l *Ledger) open(ctx context.Context, op, key string) error {
+	ctx = callers(ctx)
 	err := ctx.Err()
 	switch cause := context.Cause(ctx); {
 	case l.closed.Load():
@@ -222,6 +223,8 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 		return fmt.Errorf("mongo: append: %w", err)
 	}
 	key := store.Key(r.WorkerType, r.Seq)
+	ctx, done := withoutDeadline(ctx)
+	defer done()
 	if err := l.enter(ctx, "append", key); err != nil {
 		return err
 	}
@@ -235,6 +238,8 @@ func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.R
 		return store.Record{}, fmt.Errorf("mongo: get: %w", err)
 	}
 	key := store.Key(workerType, seq)
+	ctx, done := withoutDeadline(ctx)
+	defer done()
 	if err := l.enter(ctx, "get", key); err != nil {
 		return store.Record{}, err
 	}
@@ -254,6 +259,8 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 	if err := store.CheckWorkerType(workerType); err != nil {
 		return nil, store.Stamp{}, fmt.Errorf("mongo: tail: %w", err)
 	}
+	ctx, done := withoutDeadline(ctx)
+	defer done()
 	if err := l.enter(ctx, "tail", workerType); err != nil {
 		return nil, store.Stamp{}, err
 	}
@@ -279,6 +286,8 @@ func (l *Ledger) Trim(ctx context.Context, workerType string, before int64) (int
 	if err := store.CheckWorkerType(workerType); err != nil {
 		return 0, fmt.Errorf("mongo: trim: %w", err)
 	}
+	ctx, done := withoutDeadline(ctx)
+	defer done()
 	if err := l.enter(ctx, "trim", workerType); err != nil {
 		return 0, err
 	}
@@ -313,6 +322,8 @@ func (l *Ledger) trim(ctx context.Context, workerType string, before int64) (int
 // WorkerTypes lists the worker types that have records. It goes by the keys
 // alone and needs about one find for each type.
 func (l *Ledger) WorkerTypes(ctx context.Context) ([]string, error) {
+	ctx, done := withoutDeadline(ctx)
+	defer done()
 	if err := l.enter(ctx, "list", ""); err != nil {
 		return nil, err
 	}
