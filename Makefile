@@ -1,5 +1,5 @@
 GO      ?= go
-MODULES  = . testutil/mongopeer/server
+MODULES  = . testutil/mongopeer/server internal/chaos
 LINT     = golangci-lint
 
 .PHONY: help
@@ -18,13 +18,33 @@ race: ## All tests with the race detector, peers required
 	REQUIRE_STORES=mongo $(GO) test -race -shuffle=on ./...
 
 .PHONY: sim
-sim: ## A long simulation: make sim SEEDS=5000
-	SLOTLEASE_SIM_SEEDS=$(or $(SEEDS),2000) $(GO) test -run TestSimulation -timeout 3h -v ./workerlease
+sim: ## A long simulation: make sim SEEDS=2000 HOURS=6
+	SLOTLEASE_SIM_SEEDS=$(or $(SEEDS),2000) $(GO) test -run TestNoTwoHoldersWorkAtOnce -timeout 12h -v ./testutil/sim -sim.hours $(or $(HOURS),6)
+
+.PHONY: variants
+variants: ## Engines that are broken on purpose, which the simulation must catch
+	$(GO) test -run TestSimulationCatchesEveryBrokenVariant -timeout 1h -v ./workerlease
+
+.PHONY: linear
+linear: ## Check histories of all stores for linearizability, with broken connections too
+	REQUIRE_STORES=mongo $(GO) test -count=1 -timeout 1h -v -run Linearizable ./internal/linear ./testutil/sim
+	cd internal/chaos && REQUIRE_STORES=mongo $(GO) test -count=1 -timeout 1h -v ./linear
+
+.PHONY: model
+model: ## Search the model of the ledger exhaustively, half an hour long; needs spin and gcc
+	SLOTLEASE_MODEL=long REQUIRE_SPIN=1 $(GO) test -count=1 -v -timeout 3h ./internal/model
+
+.PHONY: chaos
+chaos: ## Faults on real processes: make chaos DURATION=60s STORE=sqlite SEED=1
+	cd internal/chaos && $(GO) run . -duration $(or $(DURATION),60s) -store $(or $(STORE),sqlite) -seed $(or $(SEED),0)
 
 .PHONY: fuzz
-fuzz: ## Each fuzz target for FUZZTIME (default 30s)
-	@for p in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
-		$(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(or $(FUZZTIME),30s) -fuzzminimizetime 10x $$p || exit 1; done; done
+fuzz: ## Each fuzz target: make fuzz FUZZ=30s, or a count such as FUZZ=10000000
+	$(GO) run ./internal/figures/fuzz -n $(or $(FUZZ),30s)
+
+.PHONY: figures
+figures: ## Write what the proofs saved in FIGURES into the README
+	$(GO) run ./internal/figures/readme $(or $(FIGURES),figures) README.md
 
 .PHONY: bench
 bench: ## Benchmarks

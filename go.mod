@@ -3,6 +3,7 @@ module github.com/slotlease/slotlease
 go 1.26.0
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/benbjohnson/clock v1.3.5
 	github.com/google/go-cmp v0.7.0
 	github.com/robfig/cron/v3 v3.0.1

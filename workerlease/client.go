@@ -43,6 +43,7 @@ type Client struct {
 	boot     bool
 	observer Observer
 	rand     io.Reader
+	rules    machine.Rules // standard, but for tests that break one
 
 	mu   sync.Mutex
 	line timeline.Line
@@ -59,7 +60,7 @@ func NewClient(ledger store.Ledger, o ClientOptions) *Client {
 	if o.Rand == nil {
 		o.Rand = rand.Reader
 	}
-	c := &Client{ledger: ledger, clock: o.Clock, rand: o.Rand}
+	c := &Client{ledger: ledger, clock: o.Clock, rand: o.Rand, rules: machine.Standard}
 	c.local, c.boot = localClock(o.Clock)
 	switch {
 	case o.Logger == nil:

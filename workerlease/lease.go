@@ -77,7 +77,9 @@ func (w *WorkerLease) newHold(t machine.Tenure) *hold {
 }
 
 // valid asks the same question as the machine, at this moment.
-func (h *hold) valid() bool { return h.lapsed() == 0 && h.inside() }
+func (h *hold) valid() bool {
+	return h.lapsed() == 0 && (!h.w.machine.Rules.Look(machine.AtQuestion) || h.inside())
+}
 
 // lapsed is why the context has ended, if it has.
 func (h *hold) lapsed() machine.Reason {
@@ -87,13 +89,16 @@ func (h *hold) lapsed() machine.Reason {
 }
 
 func (h *hold) inside() bool {
-	return h.w.client.jumps() == h.jumps &&
-		machine.Inside(h.w.now(), h.tenure.Start, h.tenure.End, h.w.options.Margin)
+	return !h.jumped() && h.w.machine.Rules.Inside(h.w.now(), h.tenure.Start, h.tenure.End, h.w.options.Margin)
 }
+
+// jumped reports that the clocks have contradicted each other since the lease
+// began.
+func (h *hold) jumped() bool { return h.w.machine.Rules.Jumped(h.jumps, h.w.client.jumps()) }
 
 // remaining is how long store time stays surely inside the window.
 func (h *hold) remaining() time.Duration {
-	return machine.Remaining(h.w.now(), h.tenure.End, h.w.options.Margin)
+	return h.w.machine.Rules.Remaining(h.w.now(), h.tenure.End, h.w.options.Margin)
 }
 
 // watch ends the context at the last safe moment, whatever the worker's
@@ -111,7 +116,7 @@ func (h *hold) watch() {
 	}
 	if !h.inside() {
 		h.ended = machine.ClockJumped
-		if h.w.client.jumps() == h.jumps && h.remaining() <= 0 {
+		if !h.jumped() && h.remaining() <= 0 {
 			h.ended = machine.WindowEnded
 		}
 		h.cancel(causes[h.ended])
@@ -119,7 +124,7 @@ func (h *hold) watch() {
 		return
 	}
 	d := max(h.remaining(), time.Millisecond)
-	if h.w.client.boot {
+	if h.w.client.boot && h.w.machine.Rules.Look(machine.AtTimer) {
 		d = min(d, recheckHeld)
 	}
 	h.stop = h.w.client.after(d, h.watch)

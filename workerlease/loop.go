@@ -225,7 +225,7 @@ func (w *WorkerLease) allocate(t machine.Tenure) machine.Event {
 	go func() {
 		defer ctx.once.Do(ctx.waiting)
 		defer close(h.returned)
-		inside := h.valid()
+		inside := !w.machine.Rules.Look(machine.AtStart) || h.inside()
 		begins <- inside
 		if !inside {
 			return

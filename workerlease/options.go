@@ -189,9 +189,9 @@ func shortestSlot(s slots.Schedule) time.Duration {
 	return shortest
 }
 
-func (o Options) machine() machine.Machine {
+func (o Options) machine(rules machine.Rules) machine.Machine {
 	return machine.Machine{Config: machine.Config{
-		Rules:      machine.Standard,
+		Rules:      rules,
 		WorkerType: o.WorkerType, InstanceID: o.InstanceID, Group: o.Group,
 		Priority: o.Priority, TieBreak: o.TieBreak, Schedule: o.Schedule,
 		Lead: o.Lead, Step: o.Step, Margin: o.Margin, JoinMidSlot: o.JoinMidSlot,

@@ -44,7 +44,7 @@ type WorkerLease struct {
 
 func (c *Client) newWorker(ctx context.Context, o Options, cb Callbacks) *WorkerLease {
 	w := &WorkerLease{
-		client: c, options: o, callbacks: cb, machine: o.machine(),
+		client: c, options: o, callbacks: cb, machine: o.machine(c.rules),
 		base:   context.WithoutCancel(ctx),
 		events: make(chan arrival, 8), wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}

@@ -46,6 +46,12 @@ var binary = sync.OnceValues(func() (string, error) {
 	return path, build(source, path)
 })
 
+// Program returns the path of the peer's program, built if it has to be, for
+// harnesses that aren't tests and run it as they like. It wants the flags -addr
+// and -data, prints its URI as its first line, and ends when its standard input
+// does.
+func Program() (string, error) { return binary() }
+
 // sourceFolder finds the peer's module: beside this file or, when the file's
 // path was trimmed from the test binary, in a folder above the working one.
 func sourceFolder() (string, error) {

@@ -26,7 +26,7 @@ func (x *step) contend() {
 	if x.trim() {
 		return
 	}
-	if s.blocked() {
+	if x.m.blocked(s) {
 		// Looking at what became of an append is not a claim.
 		if s.Stage == Checking {
 			x.ask(ReadingRecord, ReadRecord{s.Sent.Seq})
@@ -256,7 +256,7 @@ func (x *step) headRead(e HeadRead) {
 		return
 	}
 	x.succeeded()
-	s.ReadAt = ceil(x.at.Now.Latest)
+	s.ReadAt = x.m.Rules.ReadAt(x.at.Now)
 	records := e.Records
 	if len(records) > 0 && records[0].Seq == 0 {
 		x.tell(Note{What: Poison, Slot: s.Slot, Record: records[0], Err: errors.New(records[0].Defect)})
@@ -268,7 +268,7 @@ func (x *step) headRead(e HeadRead) {
 	}
 	if s.Stopping {
 		// A read from before the stop may come while the user's code still runs.
-		if !s.Running {
+		if !x.m.awaits(s, Releasing) {
 			x.surrender(head)
 		}
 		return
@@ -286,19 +286,18 @@ func (x *step) headRead(e HeadRead) {
 func (x *step) appended(e Appended) {
 	s := &x.s
 	s.Latency += (e.Took - s.Latency) / 4
-	switch {
-	case e.Err == nil:
+	switch x.m.Rules.Outcome(e.Err) {
+	case Landed:
 		x.succeeded()
 		x.stored(s.Sent)
-	case errors.Is(e.Err, store.ErrConflict):
-		// Perhaps with one's own record: drivers retry.
+	case Taken:
 		x.tell(Note{What: Conflict, Slot: s.Slot, Record: s.Sent, Err: e.Err})
 		s.Stage = Checking
-	case errors.Is(e.Err, store.ErrInvalid):
+	case Refused:
 		x.failed(Appending, e.Err)
 		x.miss(s.Slot.End)
 		x.next()
-	default:
+	case InDoubt:
 		x.tell(Note{What: Unknown, Slot: s.Slot, Record: s.Sent, Err: e.Err})
 		s.Failures++
 		if s.Tries > 0 || errors.Is(e.Err, store.ErrThrottled) {
@@ -315,12 +314,12 @@ func (x *step) recordRead(e RecordRead) {
 	s := &x.s
 	switch {
 	case errors.Is(e.Err, store.ErrNotFound) && s.Doubt:
-		// Absent is not failed: it may land later. The same record at the same key
-		// can be sent again without harm.
+		// Absent is not failed: it may land later.
 		if s.Stopping && s.Sent.Kind == store.KindGrant {
 			s.drop()
 			return
 		}
+		s.Claim, s.Sent = x.m.Rules.Resend(s.Claim, s.Sent, x.at)
 		s.Stage = Sending
 		x.backOff(nil)
 	case errors.Is(e.Err, store.ErrNotFound):
@@ -329,14 +328,14 @@ func (x *step) recordRead(e RecordRead) {
 		x.backOff(nil)
 	case e.Err != nil:
 		x.failed(ReadingRecord, e.Err)
-	case e.Record.Claim == s.Sent.Claim && e.Record.Kind == s.Sent.Kind:
+	case x.m.Rules.Mine(e.Record, x.m.identity(s.Sent.Claim)) && e.Record.Kind == s.Sent.Kind:
 		x.succeeded()
 		x.stored(e.Record)
 	default:
 		// Somebody else's: one's own can never land there now.
 		x.succeeded()
 		s.Doubt = false
-		s.ReadAt = ceil(x.at.Now.Latest)
+		s.ReadAt = x.m.Rules.ReadAt(x.at.Now)
 		x.refused(e.Record)
 	}
 }

@@ -88,7 +88,7 @@ func (c *crowd) look() {
 	var at machine.Tenure
 	for i, w := range c.peers {
 		h := w.s.Held
-		if !w.live || !machine.Inside(w.now(0), h.Start, h.End, w.m.Margin) {
+		if !w.live || !machine.Standard.Inside(w.now(0), h.Start, h.End, w.m.Margin) {
 			continue
 		}
 		if at.Claim != "" && at.Claim != h.Claim {

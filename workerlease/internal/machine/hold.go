@@ -5,9 +5,9 @@ func (x *step) hold() {
 	s, now := &x.s, x.at.Now
 	switch {
 	case s.Held.IsZero():
-	case over(now, s.Held.End, x.m.Margin):
+	case x.m.Rules.over(now, s.Held.End, x.m.Margin):
 		x.expire(WindowEnded)
-	case now.Earliest.Before(s.Held.Start):
+	case !x.m.Rules.begun(now, s.Held.Start):
 		// By the clock of another server, the window may not have begun.
 		x.expire(ClockJumped)
 	case x.at.Lapsed != 0:
@@ -21,7 +21,7 @@ func (x *step) hold() {
 	if s.Next.IsZero() {
 		return
 	}
-	if over(now, s.Next.End, x.m.Margin) {
+	if x.m.Rules.over(now, s.Next.End, x.m.Margin) {
 		why := TooLate
 		if s.overrunning() && s.Overran {
 			why = Overrunning
@@ -30,7 +30,7 @@ func (x *step) hold() {
 		s.Next = Tenure{}
 		return
 	}
-	if s.free() && !s.Resample && !s.Stopping && Inside(now, s.Next.Start, s.Next.End, x.m.Margin) {
+	if x.m.mayBegin(s) && x.m.Rules.Inside(now, s.Next.Start, s.Next.End, x.m.Margin) {
 		s.Held, s.Next = s.Next, Tenure{}
 		s.Running, s.Overran = true, false
 		x.do(Allocate{s.Held})

@@ -138,7 +138,7 @@ func (w *watcher) act(before machine.State, at machine.Moment, a machine.Action)
 			return fmt.Errorf("allocated %v again", t)
 		case before.Stopping:
 			return fmt.Errorf("allocated %v while stopping", t)
-		case !machine.Inside(at.Now, t.Start, t.End, w.m.Margin):
+		case !machine.Standard.Inside(at.Now, t.Start, t.End, w.m.Margin):
 			return fmt.Errorf("allocated %v outside, at %v", t, at.Now)
 		case at.Jumps > before.Jumps:
 			return fmt.Errorf("allocated %v in a jump", t)

@@ -3,7 +3,6 @@ package machine
 import (
 	"time"
 
-	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
@@ -24,13 +23,13 @@ func (x *step) judge(head store.Record, below []store.Record) {
 	x.compare(head)
 	if head.Kind == store.KindGrant {
 		switch {
-		case head.Claim == s.Claim.ID:
+		case x.m.Rules.Mine(head, x.m.identity(s.Claim.ID)):
 			x.confirm(head, true)
 			return
 		case x.kin(head):
 			x.confirm(head, false)
 			return
-		case head.Claim == s.Void && x.m.Group == "" && head.WindowEnd.After(s.Slot.Start) && x.release(head):
+		case head.WindowEnd.After(s.Slot.Start) && x.release(head, s.Void):
 			return // one's own, but void, and in the way
 		}
 	}
@@ -38,7 +37,7 @@ func (x *step) judge(head store.Record, below []store.Record) {
 		x.next()
 		return
 	}
-	start := later(s.Claim.Start, head.WindowEnd)
+	start := x.m.Rules.Start(s.Claim, head)
 	if !x.worth(start, s.Claim.End) {
 		if head.WindowEnd.After(s.Slot.Start) {
 			x.tell(Note{What: Lost, Slot: s.Slot, Record: head})
@@ -48,8 +47,7 @@ func (x *step) judge(head store.Record, below []store.Record) {
 		x.next()
 		return
 	}
-	if start.After(head.WindowEnd) && now.Earliest.Before(head.WindowEnd) {
-		// A gap behind a tenure that may still be extended: wait for its end.
+	if x.m.Rules.Gap(start, head, now) {
 		s.drop()
 		s.Rung, s.RungEdge = head.WindowEnd, timeline.Earliest
 		return
@@ -76,9 +74,9 @@ func (x *step) worth(start, end time.Time) bool {
 // kin reports whether the head is a grant of one's own group that is of use
 // here: it reaches into the slot, is not over, and is not held already.
 func (x *step) kin(head store.Record) bool {
-	return x.m.Group != "" && head.Group == x.m.Group &&
+	return x.m.Rules.Kin(head, x.m.identity("")) &&
 		head.WindowEnd.After(x.s.Slot.Start) &&
-		!over(x.at.Now, head.WindowEnd, x.m.Margin) &&
+		!x.m.Rules.over(x.at.Now, head.WindowEnd, x.m.Margin) &&
 		head.Claim != x.s.Held.Claim && head.Claim != x.s.Left.Claim
 }
 
@@ -93,14 +91,12 @@ func (x *step) compare(head store.Record) {
 }
 
 // grant makes the record that claims the window from start to the claim's end.
-// Its token is a time, so it doesn't start again in a ledger that was trimmed,
-// idle or dropped.
 func (x *step) grant(head store.Record, start time.Time) store.Record {
 	r := x.stamped(store.KindGrant, head.Seq+1)
 	r.Claim = x.s.Claim.ID
 	r.Group = x.m.Group
 	r.WindowStart, r.WindowEnd = start, x.s.Claim.End
-	r.Token = max(start.UnixMilli(), head.Token+1)
+	r.Token = x.m.Rules.Token(start, head)
 	r.FixedAt = x.s.Claim.Fixed.Truncate(time.Millisecond)
 	r.Metadata = x.m.Metadata
 	return r
@@ -125,17 +121,11 @@ func (x *step) confirm(r store.Record, own bool) {
 		x.expireClaim()
 		return
 	}
-	s.Next = Tenure{
-		Seq: r.Seq, Slot: s.Slot, Start: r.WindowStart, End: r.WindowEnd,
-		Token: r.Token, Claim: r.Claim, Own: own,
-	}
-	s.WonEnd = r.WindowEnd
+	s.Next = x.m.Rules.Tenure(r, own, s.Slot)
+	s.WonEnd = s.Next.End
 	what := Claimed
 	if !own {
 		what = Joined
-		if r.SlotStart.Before(r.SlotEnd) {
-			s.Next.Slot = slots.Slot{Start: r.SlotStart, End: r.SlotEnd}
-		}
 	}
 	x.tell(Note{What: what, Slot: s.Next.Slot, Record: r})
 	if own && r.Seq%x.m.Rules.TrimEvery == 0 {
@@ -146,7 +136,7 @@ func (x *step) confirm(r store.Record, own bool) {
 		return
 	}
 	next := x.m.Schedule.Next(s.Slot.Start)
-	if end := x.m.Schedule.At(r.WindowEnd); next.Start.Before(end.Start) {
+	if end := x.m.Schedule.At(s.WonEnd); next.Start.Before(end.Start) {
 		next = end // a group's window may be longer than one's own slots
 	}
 	x.target(next)

@@ -16,8 +16,11 @@ func Start(epoch, settled, jumps int) State {
 	return State{Epoch: epoch, Settled: settled, Jumps: jumps}
 }
 
+// Machine decides for one worker.
+type Machine struct{ Config }
+
 // Step takes in an event and says what to do.
-func (m Machine) Step(s State, at Moment, e Event) (State, []Action) {
+func (m *Machine) Step(s State, at Moment, e Event) (State, []Action) {
 	if s.Stage == Halted {
 		return s, nil
 	}
@@ -43,7 +46,7 @@ func (m Machine) Step(s State, at Moment, e Event) (State, []Action) {
 
 // step is one call of Step.
 type step struct {
-	m      Machine
+	m      *Machine
 	s      State
 	at     Moment
 	jumped bool // in this very step
@@ -66,13 +69,14 @@ func (x *step) clock() {
 	if x.at.Epoch > s.Epoch {
 		s.Epoch, s.Settle = x.at.Epoch, time.Time{}
 	}
-	if x.at.Jumps > s.Jumps {
-		s.Jumps, s.Resample, x.jumped = x.at.Jumps, true, true
+	if x.m.Rules.Jumped(s.Jumps, x.at.Jumps) {
+		s.Resample, x.jumped = true, true
 		if !s.Held.IsZero() {
 			x.expire(ClockJumped)
 		}
 	}
-	if s.Settled < s.Epoch && !s.Settle.IsZero() && !x.at.Now.Earliest.Before(s.Settle) {
+	s.Jumps = x.at.Jumps
+	if s.Settled < s.Epoch && x.m.Rules.Settled(x.at.Now, s.Settle) {
 		s.Settled = s.Epoch
 		s.Reaim = x.at.Local + time.Millisecond // x.at.Now is still that from before
 	}
@@ -160,8 +164,7 @@ func (x *step) backOff(err error) {
 	}
 	d := min(100*time.Millisecond<<min(s.Tries, 10), most)
 	d -= time.Duration(float64(d) / 2 * x.fraction())
-	var t *store.ThrottledError
-	if errors.As(err, &t) {
+	if t, ok := errors.AsType[*store.ThrottledError](err); ok {
 		d = max(d, min(t.RetryAfter, x.m.Rules.ClaimAge))
 	}
 	s.Tries++
@@ -181,23 +184,22 @@ func (x *step) fraction() float64 {
 func (x *step) id() string { return hex.EncodeToString(x.at.Draw[:]) }
 
 // Waits says what to wait for in a state, besides the operation under way.
-func (m Machine) Waits(s State) []Wait {
+func (m *Machine) Waits(s State) []Wait {
 	if s.Stage == Halted {
 		return nil
 	}
 	var w []Wait
 	until := func(t time.Time, e timeline.Edge) { w = append(w, Wait{Time: t, Edge: e}) }
-	last := func(end time.Time) time.Time { return end.Add(-m.Margin - time.Millisecond) }
 	if !s.Held.IsZero() {
-		until(last(s.Held.End), timeline.Latest)
+		until(m.Rules.Last(s.Held.End, m.Margin), m.Rules.EndBy)
 	}
 	if s.Running && s.Held.IsZero() && !s.Overran {
 		w = append(w, Wait{Local: s.Overdue})
 	}
 	if !s.Next.IsZero() {
-		until(last(s.Next.End), timeline.Latest)
-		if s.free() && !s.Resample && !s.Stopping {
-			until(s.Next.Start, timeline.Earliest)
+		until(m.Rules.Last(s.Next.End, m.Margin), m.Rules.EndBy)
+		if m.mayBegin(&s) {
+			until(s.Next.Start, m.Rules.BeginBy)
 		}
 	}
 	if s.Settled < s.Epoch && !s.Settle.IsZero() {
@@ -213,7 +215,7 @@ func (m Machine) Waits(s State) []Wait {
 	case s.Stopping || s.Slot.IsZero():
 	case s.Reaim > 0:
 		w = append(w, Wait{Local: s.Reaim})
-	case s.blocked():
+	case m.blocked(&s):
 		next := m.Schedule.Next(s.Slot.Start)
 		until(next.Start.Add(-m.lead(next)), timeline.Mid)
 	case s.Stage == Aiming:
@@ -222,12 +224,19 @@ func (m Machine) Waits(s State) []Wait {
 	return w
 }
 
-// free reports that no user code of this worker runs.
-func (s State) free() bool { return s.Held.IsZero() && !s.Running }
+// awaits reports that the user's code, which runs, must return before an act.
+func (m *Machine) awaits(s *State, a Acts) bool { return s.Running && m.Rules.Await&a != 0 }
 
-// overrunning reports that user code runs although its lease is over.
-func (s State) overrunning() bool { return s.Held.IsZero() && s.Running }
+// mayBegin reports that what was won may begin as soon as its time has come.
+func (m *Machine) mayBegin(s *State) bool {
+	return s.Held.IsZero() && !m.awaits(s, Beginning) && !s.Resample && !s.Stopping
+}
 
 // blocked reports that the worker may claim nothing: user code overruns, or a
 // slot is won that has not begun.
-func (s State) blocked() bool { return s.overrunning() || !s.Next.IsZero() }
+func (m *Machine) blocked(s *State) bool {
+	return s.Held.IsZero() && m.awaits(s, Claiming) || !s.Next.IsZero()
+}
+
+// overrunning reports that user code runs although its lease is over.
+func (s *State) overrunning() bool { return s.Held.IsZero() && s.Running }

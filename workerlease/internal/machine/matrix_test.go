@@ -24,7 +24,7 @@ type situation struct {
 
 // situations are one for each stage and each operation, with and without a
 // lease.
-func situations(t *testing.T) []situation {
+func situations(t testing.TB) []situation {
 	t.Helper()
 	plain := func() *world {
 		rules := machine.Standard
@@ -95,7 +95,7 @@ func situations(t *testing.T) []situation {
 	return all
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

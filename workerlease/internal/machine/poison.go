@@ -3,34 +3,48 @@ package machine
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
-// poison says why a head can't be obeyed, or nil. The zero Record, an empty
-// ledger, is fine.
-func (x *step) poison(head store.Record) error {
+// poison finds what no worker can have written that keeps the rules, or what
+// can't be read at all. The zero Record, an empty ledger, is fine.
+func poison(head store.Record, now timeline.Interval, ahead, longest time.Duration) error {
 	if head.Seq == 0 {
 		return nil
 	}
 	if err := head.CheckEnvelope(); err != nil {
 		return err
 	}
-	limit := x.at.Now.Latest.Add(x.m.Rules.Ahead)
+	limit := now.Latest.Add(ahead)
 	switch length := head.WindowEnd.Sub(head.WindowStart); {
 	case head.Seq >= store.MaxSeq:
 		return errors.New("the ledger is full: no seq is left")
-	case head.WindowStart.After(limit) && (length > 0 || head.WindowStart.After(limit.Add(x.m.Rules.Longest))):
+	case head.WindowStart.After(limit) && (length > 0 || head.WindowStart.After(limit.Add(longest))):
 		// What grants nothing stands at the end of the tenure in force.
 		return fmt.Errorf("window starts at %s, more than %v ahead of store time",
-			store.Format(head.WindowStart), x.m.Rules.Ahead)
-	case length > x.m.Rules.Longest:
-		return fmt.Errorf("window is %v long, more than %v", length, x.m.Rules.Longest)
+			store.Format(head.WindowStart), ahead)
+	case length > longest:
+		return fmt.Errorf("window is %v long, more than %v", length, longest)
 	case head.Token > limit.UnixMilli():
-		return fmt.Errorf("token %d is more than %v ahead of store time", head.Token, x.m.Rules.Ahead)
+		return fmt.Errorf("token %d is more than %v ahead of store time", head.Token, ahead)
 	}
 	return nil
+}
+
+// resetAt lets poison end no tenure: that below it, which may be longer than
+// one's own slots, stays in force to its end.
+func resetAt(below store.Record, now timeline.Interval) (time.Time, int64) {
+	at := ceil(now.Latest)
+	return later(at, below.WindowEnd), max(at.UnixMilli(), below.Token+1)
+}
+
+func (x *step) poison(head store.Record) error {
+	return x.m.Rules.Poison(head, x.at.Now, x.m.Rules.Ahead, x.m.Rules.Longest)
 }
 
 // watch reports poison, and supersedes it when it has stood long enough that
@@ -60,22 +74,16 @@ func (x *step) watch(head store.Record, below []store.Record, why error) {
 	s.Sent, s.Stage = x.reset(head, below, why), Sending
 }
 
-// reset makes the record that supersedes poison. Poison doesn't end the tenure
-// below it, which may be longer than one's own slots: the reset stands at its
-// end.
+// reset makes the record that supersedes poison.
 func (x *step) reset(head store.Record, below []store.Record, why error) store.Record {
-	at := ceil(x.at.Now.Latest)
 	r := x.stamped(store.KindReset, head.Seq+1)
 	r.Claim = x.id()
-	r.Token = at.UnixMilli()
-	for _, b := range below {
-		if x.poison(b) == nil {
-			at = later(at, b.WindowEnd)
-			r.Token = max(r.Token, b.Token+1)
-			break
-		}
+	var inForce store.Record
+	if i := slices.IndexFunc(below, func(b store.Record) bool { return x.poison(b) == nil }); i >= 0 {
+		inForce = below[i]
 	}
-	r.WindowStart, r.WindowEnd = at, at
+	at, token := x.m.Rules.Reset(inForce, x.at.Now)
+	r.WindowStart, r.WindowEnd, r.Token = at, at, token
 	text := fmt.Sprintf("supersedes seq %d, unchanged since %s: %v", head.Seq, store.Format(x.s.Watch.Since), why)
 	text = strings.ReplaceAll(text[:min(len(text), 512)], "\x00", "")
 	r.Metadata = strings.ToValidUTF8(text, "")

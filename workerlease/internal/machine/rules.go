@@ -3,115 +3,158 @@ package machine
 import (
 	"time"
 
-	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
-// Rules are the constants of the protocol. They are a value so that tests can
-// break them one at a time.
+// Rules are the protocol as a value. Each decision that "at most one holder
+// works at any moment, and tokens only grow" rests on is a field here: a number,
+// or a small pure function. The rest of the machine asks them, and decides no
+// such thing by itself.
+//
+// All workers run under [Standard], whose functions say why they are as they
+// are. Only tests set another, with one rule broken, and see that it is noticed.
 type Rules struct {
+	// BeginBy is the edge of store time that must have reached the start of a
+	// window for it to be worked under; EndBy the edge that must not have reached
+	// its Last moment.
+	BeginBy, EndBy timeline.Edge
+	// Last is the moment of a window's end at which work must have stopped.
+	Last func(end time.Time, margin time.Duration) time.Time
+	// Await is what may not happen while the user's code runs.
+	Await Acts
+	// Looks are when the loop asks anew whether store time is Inside.
+	Looks Looks
+
+	// Jumped reports that samples of store time have contradicted each other since
+	// so many jumps were counted: no lease is held then.
+	Jumped func(seen, now int) bool
+	// Settled reports that a jump, or a change of server, is past: until is the end
+	// of the head that was read first after it, zero if none was read.
+	Settled func(now timeline.Interval, until time.Time) bool
+	// Fresh: nothing is claimed when the newest sample of store time is older.
+	Fresh time.Duration
+
 	// ClaimAge: a claim that is not known to be one's own this long after it was
 	// fixed is void. It is shorter than the least retention, so that a record
 	// which landed late, on a key that trimming opened again, is never worked
 	// under.
 	ClaimAge time.Duration
-	// Fresh: nothing is claimed when the newest sample of store time is older.
-	Fresh time.Duration
-	// Ahead: a head that starts later than this from now is poison.
-	Ahead time.Duration
-	// Longest is the longest window that a valid record has.
-	Longest time.Duration
-	// Patience is how long poison is watched, on top of the longer of one's own
-	// slot and the poison's window (which counts at most PatienceCap).
-	Patience, PatienceCap time.Duration
+	// Start is where the window of a grant begins that is appended to a head.
+	Start func(c Claim, head store.Record) time.Time
+	// Gap reports that a grant from start on would leave a gap behind the head
+	// that its holder may still fill.
+	Gap func(start time.Time, head store.Record, now timeline.Interval) bool
+	// Token is the fencing token of a new tenure.
+	Token func(start time.Time, head store.Record) int64
+	// Outcome is what the reply to an append tells of it.
+	Outcome func(err error) Outcome
+	// Mine reports that a record comes from the claim of an identity, and Kin that
+	// it gives its window to the identity's group.
+	Mine, Kin func(r store.Record, id Identity) bool
+	// Resend is what is sent after an append was found absent, and under which
+	// claim.
+	Resend func(c Claim, sent store.Record, at Moment) (Claim, store.Record)
+	// Tenure is what a grant gives, for a worker that contends for a slot; own
+	// tells a grant to itself from one to its group.
+	Tenure func(r store.Record, own bool, slot slots.Slot) Tenure
+
+	// Releasable reports that an identity may release the tenure in the head, and
+	// ReleaseAt from when on it is free then.
+	Releasable func(head store.Record, id Identity) bool
+	ReleaseAt  func(head store.Record, now timeline.Interval) time.Time
+
+	// ReadAt is what a record says of the time at which its head was read, as of
+	// right after that.
+	ReadAt func(now timeline.Interval) time.Time
+	// TrimBelow is the Seq below which a record justifies trimming, 0 if it does
+	// not.
+	TrimBelow func(r store.Record, now timeline.Interval, retention time.Duration) int64
 	// Keep is how many of the newest records are never trimmed. A worker trims when
 	// it wins a Seq that TrimEvery divides: a prime, so that no pattern of grants
 	// and releases keeps everybody from ever winning one.
 	Keep, TrimEvery int64
+
+	// Poison says why a head can't be obeyed, nil if it can, given Ahead and
+	// Longest: how far from now a window may start, and how long it may be.
+	Poison         func(head store.Record, now timeline.Interval, ahead, longest time.Duration) error
+	Ahead, Longest time.Duration
+	// Patience is how long poison is watched, on top of the longer of one's own
+	// slot and the poison's window (which counts at most PatienceCap).
+	Patience, PatienceCap time.Duration
+	// Reset is where the record stands that supersedes poison, and its token, given
+	// the record that was in force below the poison (the zero Record if there is
+	// none).
+	Reset func(below store.Record, now timeline.Interval) (at time.Time, token int64)
 }
 
 // Standard are the rules that workers run under.
 var Standard = Rules{
-	ClaimAge:    time.Hour,
-	Fresh:       2 * time.Minute,
+	BeginBy: timeline.Earliest,
+	EndBy:   timeline.Latest,
+	Last:    last,
+	Await:   Beginning | Claiming | Releasing,
+	Looks:   AtStart | AtTimer | AtQuestion,
+
+	Jumped:  jumped,
+	Settled: settled,
+	Fresh:   2 * time.Minute,
+
+	ClaimAge: time.Hour,
+	Start:    start,
+	Gap:      gap,
+	Token:    token,
+	Outcome:  outcome,
+	Mine:     mine,
+	Kin:      kin,
+	Resend:   resend,
+	Tenure:   tenure,
+
+	Releasable: releasable,
+	ReleaseAt:  releaseAt,
+
+	ReadAt:    readAt,
+	TrimBelow: trimBelow,
+	Keep:      100,
+	TrimEvery: 53,
+
+	Poison:      poison,
 	Ahead:       time.Hour,
 	Longest:     366 * 24 * time.Hour,
 	Patience:    5 * time.Minute,
 	PatienceCap: 24 * time.Hour,
-	Keep:        100,
-	TrimEvery:   53,
+	Reset:       resetAt,
 }
 
-// MinRetention is the least time that records are kept.
+// MinRetention is the least time that records are kept: twice the age of a
+// claim.
 const MinRetention = 2 * time.Hour
 
-// Config is what does not change while a worker runs. All fields are set: the
-// defaults are the caller's business.
-type Config struct {
-	Rules       Rules
-	WorkerType  string
-	InstanceID  string
-	Group       string
-	Priority    int
-	TieBreak    priority.TieBreak
-	Schedule    slots.Schedule
-	Lead, Step  time.Duration // 0: by the length of the slot
-	Margin      time.Duration
-	JoinMidSlot bool
-	Retention   time.Duration
-	Worker      store.Worker
-	Metadata    string
-}
+// Acts are things that a worker does.
+type Acts int
 
-// Machine decides for one worker.
-type Machine struct{ Config }
+// The acts that Rules.Await is about.
+const (
+	// Beginning: telling the user's code of a lease. It runs once at a time.
+	Beginning Acts = 1 << iota
+	// Claiming: taking another slot, which might pass unused.
+	Claiming
+	// Releasing: giving the rest of a tenure to others, who begin at once.
+	Releasing
+)
 
-// Inside reports whether store time is surely inside the window, with margin to
-// spare at its end: the condition for working.
-func Inside(now timeline.Interval, start, end time.Time, margin time.Duration) bool {
-	return now.Known() && !now.Earliest.Before(start) && !over(now, end, margin)
-}
+// Looks are occasions to look at the time.
+type Looks int
 
-// over reports that a worker may not, or not any more, work in a window. The
-// extra millisecond is the shortest wait: a timer for less is not worth setting.
-func over(now timeline.Interval, end time.Time, margin time.Duration) bool {
-	return !now.Latest.Add(margin + time.Millisecond).Before(end)
-}
-
-// ceil rounds up to a whole millisecond, as windows are.
-func ceil(t time.Time) time.Time {
-	if f := t.Truncate(time.Millisecond); f.Before(t) {
-		return f.Add(time.Millisecond)
-	}
-	return t
-}
-
-// later returns the later of two times.
-func later(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
-}
-
-// lead is how long before a slot's boundary its claims open.
-func (m Machine) lead(slot slots.Slot) time.Duration {
-	return priority.Lead(m.Schedule.At(slot.Start.Add(-1)).Length(), m.Lead)
-}
-
-// Timeout is how long one ledger operation may take: long enough for a slow
-// store, short enough to try again before the boundary.
-func (m Machine) Timeout(s State) time.Duration {
-	if s.Slot.IsZero() {
-		return 5 * time.Second
-	}
-	return min(max(m.lead(s.Slot)/3, 250*time.Millisecond), 5*time.Second)
-}
-
-// Remaining is how long, by the local clock, store time stays surely inside a
-// window that ends at end.
-func Remaining(now timeline.Interval, end time.Time, margin time.Duration) time.Duration {
-	return now.Until(end.Add(-margin-time.Millisecond), timeline.Latest)
-}
+// The occasions that Rules.Looks is about. All of them look: between two looks
+// any process may have stood still, with its timers.
+const (
+	// AtStart: right before LeaseAllocated.
+	AtStart Looks = 1 << iota
+	// AtTimer: when the timer fires that ends a lease, and whenever the time line
+	// has changed.
+	AtTimer
+	// AtQuestion: when user code asks whether its lease is valid.
+	AtQuestion
+)

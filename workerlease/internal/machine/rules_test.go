@@ -26,16 +26,16 @@ func TestInsideNeedsTheWholeIntervalWithinTheWindowLessMargin(t *testing.T) {
 		{500 * ms, 2000 * ms, false},
 	} {
 		now := timeline.Interval{Earliest: eve.Add(c.earliest), Latest: eve.Add(c.latest)}
-		if got := machine.Inside(now, eve, end, margin); got != c.want {
+		if got := machine.Standard.Inside(now, eve, end, margin); got != c.want {
 			t.Errorf("Inside([%v, %v], 0, 1s, 10ms) = %v, want %v", c.earliest, c.latest, got, c.want)
 		}
 		// A timer for what remains never fires after the last safe moment.
-		remaining := machine.Remaining(now, end, margin)
+		remaining := machine.Standard.Remaining(now, end, margin)
 		if last := 989*ms - c.latest; remaining > max(last, ms) || c.want && remaining == 0 {
 			t.Errorf("Remaining at %v = %v, want at most %v", c.latest, remaining, last)
 		}
 	}
-	if machine.Inside(timeline.Interval{}, time.Time{}, end, 0) {
+	if machine.Standard.Inside(timeline.Interval{}, time.Time{}, end, 0) {
 		t.Error("Inside without knowing the time = true")
 	}
 }

@@ -29,9 +29,7 @@ func (x *step) stop() {
 	switch {
 	case s.Pending != Nothing:
 	case s.GivenUp:
-		if !s.Running {
-			x.halt()
-		}
+		x.halt()
 	case (s.Stage == Checking || s.Stage == Sending) && !x.at.Now.Latest.Before(s.Sent.SlotEnd):
 		// Whatever became of the append, there is nothing left to free.
 		s.drop()
@@ -41,22 +39,26 @@ func (x *step) stop() {
 		x.ask(ReadingRecord, ReadRecord{s.Sent.Seq})
 	case s.Stage == Sending && s.Sent.Kind == store.KindRelease:
 		x.ask(Appending, Append{s.Sent})
-	case s.Running:
-	case s.rest(x.at.Now.Latest).IsZero() || x.m.Group != "":
+	case x.m.awaits(s, Releasing):
+	case !x.left():
 		x.halt()
 	default:
 		x.readHead()
 	}
 }
 
+// halt ends the worker, once the user's code has returned.
 func (x *step) halt() {
+	if x.s.Running {
+		return
+	}
 	x.s.Stage, x.s.Next, x.s.Left = Halted, Tenure{}, Tenure{}
 	x.do(Halt{})
 }
 
 // rest is the tenure that could be released: the one in the head, if any, is
 // the newest.
-func (s State) rest(latest time.Time) Tenure {
+func (s *State) rest(latest time.Time) Tenure {
 	for _, t := range []Tenure{s.Next, s.Left} {
 		if t.Own && latest.Before(t.End) {
 			return t
@@ -65,23 +67,28 @@ func (s State) rest(latest time.Time) Tenure {
 	return Tenure{}
 }
 
+// left reports that there is a tenure to release, if it is in the head.
+func (x *step) left() bool {
+	t := x.s.rest(x.at.Now.Latest)
+	return !t.IsZero() && x.m.Rules.Releasable(store.Record{Claim: t.Claim}, x.m.identity(t.Claim))
+}
+
 // surrender releases the tenure in the head, if it is one's own.
 func (x *step) surrender(head store.Record) {
 	s := &x.s
 	t := s.rest(x.at.Now.Latest)
-	mine := !t.IsZero() && x.m.Group == "" && x.poison(head) == nil && head.Claim == t.Claim && head.Kind != store.KindRelease
 	// From here on neither is worked under again, whatever the reply.
 	s.Next, s.Left = Tenure{}, Tenure{}
-	if !mine || !x.release(head) {
+	if x.poison(head) != nil || !x.release(head, t.Claim) {
 		s.Stage = Aiming
 	}
 }
 
 // release prepares the record that frees the rest of the head's tenure, and
-// nothing else. It reports whether there is anything left to free.
-func (x *step) release(head store.Record) bool {
-	at := later(ceil(x.at.Now.Latest), store.FromMillis(head.Token+1))
-	if !at.Before(head.WindowEnd) {
+// nothing else. It reports whether that is the claim's, and anything is left.
+func (x *step) release(head store.Record, claim string) bool {
+	at := x.m.Rules.ReleaseAt(head, x.at.Now)
+	if !x.m.Rules.Releasable(head, x.m.identity(claim)) || !at.Before(head.WindowEnd) {
 		return false
 	}
 	r := x.stamped(store.KindRelease, head.Seq+1)

@@ -3,8 +3,7 @@ package machine
 import "github.com/slotlease/slotlease/store"
 
 // trim goes on with trimming while the worker waits for a slot that it has won,
-// and reports whether an operation is under way. Records below one that was made
-// long enough ago may go: nobody can still be about to append to their keys.
+// and reports whether an operation is under way.
 func (x *step) trim() bool {
 	s := &x.s
 	if s.Trim == 0 {
@@ -22,24 +21,17 @@ func (x *step) trim() bool {
 // are nearer to now, so go back in growing steps.
 func (x *step) probed(e RecordRead) {
 	s := &x.s
-	r := e.Record
+	below := x.m.Rules.TrimBelow(e.Record, x.at.Now, x.m.Retention)
 	switch {
-	case e.Err != nil, r.Seq != s.Trim:
+	case e.Err != nil, e.Record.Seq != s.Trim:
 		s.Trim = 0
-	case x.justifies(r):
-		x.ask(Trimming, Trim{r.Seq})
+	case below > 0:
+		x.ask(Trimming, Trim{below})
 	default:
 		s.Trim -= s.TrimStep
 		s.TrimStep *= 2
 		s.Trim = max(s.Trim, 0)
 	}
-}
-
-// justifies reports that everything before r was in the ledger longer ago than
-// the retention.
-func (x *step) justifies(r store.Record) bool {
-	return r.CheckEnvelope() == nil && !r.ReadAt.IsZero() &&
-		!x.at.Now.Earliest.Before(r.ReadAt.Add(x.m.Retention))
 }
 
 // trimmed takes in how many records went. A full batch means that there are

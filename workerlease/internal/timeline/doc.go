@@ -16,8 +16,8 @@
 //
 // since the stamp was cut down to its granularity, may have been maxAge old, and
 // was made at the latest when the reply came and at the earliest when the
-// request left. ρ is [MaxDrift]: how much faster or slower than store time the
-// local clock may run.
+// request left. ρ is [MaxDrift]: while the local clock counts d, store time
+// passes by d − ρ·d at least and d + ρ·d at most.
 //
 // # Many samples
 //

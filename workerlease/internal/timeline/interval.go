@@ -3,8 +3,8 @@ package timeline
 import "time"
 
 // MaxDrift is ρ, the most by which the rates of the local clock and of store
-// time may differ: 1000 ppm. NTP slews at 500 ppm at most, and quartz is ten
-// times better than that.
+// time may differ, counted by the local clock: 1000 ppm. NTP slews at 500 ppm at
+// most, and quartz is ten times better than that.
 const MaxDrift = 1.0 / perDrift
 
 // Interval contains store time: Earliest <= store time <= Latest. The zero

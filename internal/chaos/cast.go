@@ -1,0 +1,54 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// crew is how many workers a worker type has.
+const crew = 3
+
+// workerType is a worker type with its workers' options.
+type workerType struct {
+	name       string
+	interval   time.Duration
+	tieBreak   string
+	priorities [crew]int
+	// control is the index of the worker that is stopped and cut off, but never
+	// killed, or -1.
+	control int
+}
+
+// cast are the worker types of a run. Their slots are of different length, so
+// that a long run has many slots, and faults meet all phases of each.
+var cast = []workerType{
+	{name: "alpha", interval: time.Second, tieBreak: "sticky", priorities: [crew]int{0, 0, 1}, control: -1},
+	{name: "beta", interval: 2 * time.Second, tieBreak: "rotate", priorities: [crew]int{0, 1, 1}, control: 2},
+	{name: "gamma", interval: 3 * time.Second, tieBreak: "random", priorities: [crew]int{0, 1, 2}, control: -1},
+}
+
+// cycle is a multiple of all intervals.
+const cycle = 6 * time.Second
+
+// margin is how long before the end of its lease a command must be gone. It is more
+// than leasectl's own choice for slots of this length: runs share their machine
+// with others, and a guard that gets no processor can't kill.
+const margin = 100 * time.Millisecond
+
+// grace is how long a command has between SIGTERM and SIGKILL.
+const grace = 100 * time.Millisecond
+
+// instance is the label of a worker: alpha-0.
+func (t workerType) instance(i int) string { return fmt.Sprintf("%s-%d", t.name, i) }
+
+// arguments are those of leasectl for a worker.
+func (t workerType) arguments(i int, store, program string) []string {
+	return []string{
+		"run", "--store", store, "--worker-type", t.name, "--instance-id", t.instance(i), "--every", t.interval.String(),
+		"--priority", strconv.Itoa(t.priorities[i]), "--tie-break", t.tieBreak, "--margin", margin.String(), "--stop-grace", grace.String(),
+		"--log-format", "json", "--log-level", "debug", "--tether", "--", program, workCommand,
+	}
+}

@@ -1,0 +1,182 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// workCommand is the argument that makes this program the command of a lease.
+const workCommand = "work"
+
+// The environment of a command, besides what leasectl tells it.
+const (
+	logVariable   = "CHAOS_LOG"
+	fenceVariable = "CHAOS_FENCE"
+	guardVariable = "CHAOS_GUARD" // set for grandchildren
+)
+
+const (
+	beatEvery  = 8 * time.Millisecond
+	writeEvery = 150 * time.Millisecond
+)
+
+// manners are how a command behaves, by its token, so that a run has all sorts.
+type manners struct {
+	stubborn bool // ignores SIGTERM
+	detaches bool // has a grandchild in a session of its own
+	quits    bool // ends by itself in the midst of its slot
+}
+
+func mannersOf(token int64) manners {
+	n := token / int64(time.Second/time.Millisecond)
+	return manners{stubborn: n%2 == 0, detaches: n%3 == 0, quits: n%7 == 3}
+}
+
+// doWork is the command of a lease: it writes lines until it is ended.
+func doWork() (err error) {
+	l := line{
+		pid: os.Getpid(), guard: os.Getppid(), role: asCommand,
+		instance: os.Getenv("LEASE_INSTANCE_ID"), workerType: os.Getenv("LEASE_WORKER_TYPE"),
+	}
+	if l.token, err = strconv.ParseInt(os.Getenv("LEASE_TOKEN"), 10, 64); err != nil {
+		return err
+	}
+	for name, to := range map[string]*int64{"LEASE_SLOT_START": &l.start, "LEASE_SLOT_END": &l.end} {
+		t, err := time.Parse(time.RFC3339, os.Getenv(name))
+		if err != nil {
+			return err
+		}
+		*to = t.UnixMilli()
+	}
+	m := mannersOf(l.token)
+	if guard := os.Getenv(guardVariable); guard != "" {
+		l.role, m = asGrandchild, manners{stubborn: true}
+		if l.guard, err = strconv.Atoi(guard); err != nil {
+			return err
+		}
+	}
+	log, err := openLog(os.Getenv(logVariable))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if m.stubborn {
+		signal.Ignore(syscall.SIGTERM)
+	} else {
+		ctx, cancel = signal.NotifyContext(ctx, syscall.SIGTERM)
+		defer cancel()
+	}
+	if err := log.write(l, began); err != nil {
+		return err
+	}
+	if m.detaches {
+		if err := detach(l.guard); err != nil {
+			return err
+		}
+	}
+	if l.role == asCommand {
+		go log.keepWriting(ctx, l, os.Getenv(fenceVariable))
+	}
+	var quits <-chan time.Time
+	if m.quits {
+		quits = time.After(time.Duration(l.end-l.start) * time.Millisecond * 2 / 5)
+	}
+	beats := time.NewTicker(beatEvery)
+	defer beats.Stop()
+	for {
+		select {
+		case <-beats.C:
+			if err := log.write(l, beat); err != nil {
+				return err
+			}
+		case <-quits:
+			return log.write(l, quit)
+		case <-ctx.Done():
+			return log.write(l, told)
+		}
+	}
+}
+
+// detach starts a grandchild that nobody but the guard can find.
+func detach(guard int) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	c := exec.Command(self, workCommand)
+	c.Env = append(os.Environ(), fmt.Sprintf("%s=%d", guardVariable, guard))
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return c.Start()
+}
+
+// sharedLog is the log that all commands append to. Each line is one write, so
+// that O_APPEND keeps them whole and puts them in the order in which they came.
+type sharedLog struct {
+	file *os.File
+	mu   sync.Mutex
+	text []byte
+}
+
+func openLog(path string) (*sharedLog, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return &sharedLog{file: f}, nil
+}
+
+func (s *sharedLog) write(l line, event string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.event, l.boot = event, boottime()
+	s.text = l.append(s.text[:0])
+	_, err := s.file.Write(s.text)
+	return err
+}
+
+// keepWriting writes to the fenced resource, again and again, whatever it says:
+// a command that doesn't know that its lease is over does just that.
+func (s *sharedLog) keepWriting(ctx context.Context, l line, where string) {
+	ticker := time.NewTicker(writeEvery)
+	defer ticker.Stop()
+	f, err := openFence(ctx, where)
+	for {
+		accepted := false
+		if err == nil {
+			limited, cancel := context.WithTimeout(ctx, 5*time.Second)
+			accepted, err = f.write(limited, l.workerType, l.token)
+			cancel()
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		event := stale
+		switch {
+		case err != nil:
+			event = unsure
+		case accepted:
+			event = written
+		}
+		if s.write(l, event) != nil {
+			return
+		}
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "chaos: fence: %v\n", err)
+			if f == nil {
+				return
+			}
+			err = nil
+		}
+		<-ticker.C
+	}
+}

@@ -1,0 +1,315 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// strike is a fault as it came out, by the boot clock.
+type strike struct {
+	Kind   kind
+	Type   string
+	Worker string // empty: all of the type, or everybody
+	family
+	Begin, End time.Duration
+}
+
+// endless is the end of a strike that is under way.
+const endless = time.Duration(1<<63 - 1)
+
+// chaos strikes workers and the store by a plan.
+type chaos struct {
+	workers [][]*worker // by worker type
+	stage   stage
+	fail    func(error) // told of what the harness can't do
+
+	mu      sync.Mutex
+	strikes []*strike
+	crowds  int          // strikes at a whole worker type; each of its workers counts
+	vain    map[kind]int // planned, and nobody was there to be struck
+}
+
+// run strikes until the plan is done or ctx ends, and returns when all that was
+// struck is left to itself again. start is the boot time from which the plan
+// counts.
+func (c *chaos) run(ctx context.Context, plan []fault, start time.Duration) {
+	var under sync.WaitGroup
+	defer under.Wait()
+	for _, f := range plan {
+		if !pause(ctx, start+f.At-boottime()) {
+			return
+		}
+		under.Go(func() {
+			struck, err := c.strike(ctx, f)
+			if err != nil {
+				c.fail(fmt.Errorf("%s: %w", f.Kind, err))
+			}
+			if !struck {
+				c.mu.Lock()
+				c.vain[f.Kind]++
+				c.mu.Unlock()
+			}
+		})
+	}
+}
+
+// pause waits, and reports whether ctx lasted.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// note writes down that a strike begins.
+func (c *chaos) note(s strike) *strike {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.End = endless
+	c.strikes = append(c.strikes, &s)
+	return &s
+}
+
+// over writes down that it has ended.
+func (c *chaos) over(s *strike) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.End = boottime()
+}
+
+func (c *chaos) strike(ctx context.Context, f fault) (struck bool, err error) {
+	switch f.Kind {
+	case killCrowd, stopCrowd:
+		return c.crowd(ctx, f)
+	case netLatency, netBlackhole, netReset, netDown, killServer, stopServer, lockFile, killWriter:
+		return c.store(ctx, f)
+	default:
+	}
+	w, fam := c.target(f)
+	if w == nil {
+		return false, nil
+	}
+	defer w.fault.Unlock()
+	return c.process(ctx, f, w, fam)
+}
+
+// target is the worker to strike, with its fault lock held; nil if there is none.
+func (c *chaos) target(f fault) (*worker, family) {
+	below := f.Kind != killLeasectl && f.Kind != endLeasectl && f.Kind != stopLeasectl
+	deadly := f.Kind == killLeasectl || f.Kind == endLeasectl || f.Kind == killAbove
+	crewOf := c.workers[f.Type]
+	for range 30 {
+		for i := range crewOf {
+			w := crewOf[(f.Worker+i)%len(crewOf)]
+			if deadly && w.control() || !w.fault.TryLock() {
+				continue
+			}
+			if pid := w.pid(); pid != 0 {
+				fam := familyOf(pid)
+				if fam.command != 0 && fam.guard != 0 || !below && !f.Holder {
+					return w, fam
+				}
+			}
+			w.fault.Unlock()
+		}
+		if !below {
+			f.Holder = false // anybody will do
+		}
+		time.Sleep(20 * ms)
+	}
+	return nil, family{}
+}
+
+// store strikes the store or the network.
+func (c *chaos) store(ctx context.Context, f fault) (bool, error) {
+	s := strike{Kind: f.Kind, Begin: boottime()}
+	if !f.Crowd && slices.Contains([]kind{netLatency, netBlackhole, netReset, netDown}, f.Kind) {
+		s.Type, s.Worker = c.workers[f.Type][f.Worker].of.name, c.workers[f.Type][f.Worker].name()
+	}
+	undo, struck, err := c.stage.strike(ctx, f, c.workers[f.Type][f.Worker].of, f.Worker)
+	if err != nil || !struck {
+		return false, err
+	}
+	noted := c.note(s)
+	pause(ctx, f.For)
+	err = undo()
+	c.over(noted)
+	return true, err
+}
+
+// crowd strikes all leasectl of a worker type at once, but never kills one that
+// must live.
+func (c *chaos) crowd(ctx context.Context, f fault) (bool, error) {
+	var chosen []*worker
+	for _, w := range c.workers[f.Type] {
+		if (f.Kind == stopCrowd || !w.control()) && w.fault.TryLock() {
+			chosen = append(chosen, w)
+		}
+	}
+	one := f
+	one.Kind = stopLeasectl
+	if f.Kind == killCrowd {
+		one.Kind = killLeasectl
+	}
+	var all sync.WaitGroup
+	results := make([]bool, len(chosen))
+	errs := make([]error, len(chosen))
+	for i, w := range chosen {
+		all.Go(func() {
+			defer w.fault.Unlock()
+			if pid := w.pid(); pid != 0 {
+				results[i], errs[i] = c.process(ctx, one, w, familyOf(pid))
+			}
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return true, err
+		}
+	}
+	struck := slices.Contains(results, true)
+	if struck {
+		c.mu.Lock()
+		c.crowds++
+		c.mu.Unlock()
+	}
+	return struck, nil
+}
+
+// process strikes one worker, whose fault lock is held.
+func (c *chaos) process(ctx context.Context, f fault, w *worker, fam family) (bool, error) {
+	s := strike{Kind: f.Kind, Type: w.of.name, Worker: w.name(), family: fam, Begin: boottime()}
+	switch f.Kind {
+	case killLeasectl, endLeasectl:
+		signal := syscall.SIGKILL
+		if f.Kind == endLeasectl {
+			signal = syscall.SIGTERM
+		}
+		return c.endAndRestart(ctx, f, w, s, signal)
+	case killGuard:
+		return c.kill(s, fam.guard, fam.leasectl), nil
+	case killCommand:
+		return c.kill(s, fam.command, fam.guard), nil
+	case stopLeasectl:
+		return c.stop(ctx, f, s, member{fam.leasectl, os.Getpid()}), nil
+	case stopGuard:
+		return c.stop(ctx, f, s, member{fam.guard, fam.leasectl}), nil
+	case stopCommand:
+		return c.stop(ctx, f, s, member{fam.command, fam.guard}), nil
+	case stopBoth:
+		return c.stop(ctx, f, s, member{fam.guard, fam.leasectl}, member{fam.leasectl, os.Getpid()}), nil
+	case stopTree:
+		all := []member{{fam.guard, fam.leasectl}, {fam.leasectl, os.Getpid()}}
+		for _, pid := range descendants(fam.guard) {
+			all = append(all, member{pid, 0})
+		}
+		return c.stop(ctx, f, s, all...), nil
+	case killAbove:
+		h, ok := hold(fam.guard, fam.leasectl)
+		if !ok {
+			return false, nil
+		}
+		defer h.close()
+		if !h.stop() {
+			return false, nil
+		}
+		noted := c.note(s)
+		gone := w.end(syscall.SIGKILL, f.Kind)
+		pause(ctx, f.For)
+		h.send(unix.SIGCONT)
+		c.over(noted)
+		if gone != nil {
+			<-gone
+		}
+		return true, w.start()
+	default:
+		return false, fmt.Errorf("%s is no fault of a process", f.Kind)
+	}
+}
+
+// endAndRestart ends a leasectl and starts it again when it is gone, and the time
+// has come.
+func (c *chaos) endAndRestart(ctx context.Context, f fault, w *worker, s strike, signal syscall.Signal) (bool, error) {
+	gone := w.end(signal, f.Kind)
+	if gone == nil {
+		return false, nil
+	}
+	noted := c.note(s)
+	select {
+	case <-gone:
+	case <-time.After(patience):
+		return true, fmt.Errorf("%s doesn't end", w.name())
+	}
+	pause(ctx, f.For)
+	c.over(noted)
+	return true, w.start()
+}
+
+// patience is how long an orderly end may take: the command's grace, and what
+// leasectl gives the store.
+const patience = 25 * time.Second
+
+func (c *chaos) kill(s strike, pid, parent int) bool {
+	h, ok := hold(pid, parent)
+	if !ok {
+		return false
+	}
+	defer h.close()
+	if !h.send(unix.SIGKILL) {
+		return false
+	}
+	c.over(c.note(s))
+	return true
+}
+
+// member is a process to be stopped, and its parent if that is known.
+type member struct{ pid, parent int }
+
+// stop stops processes, the first of them without fail, and lets them go on in any
+// order.
+func (c *chaos) stop(ctx context.Context, f fault, s strike, members ...member) bool {
+	noted := c.note(s)
+	defer c.over(noted)
+	var stopped []handle
+	for _, m := range members {
+		h, ok := hold(m.pid, m.parent)
+		if ok && h.stop() {
+			stopped = append(stopped, h)
+		} else if ok {
+			h.close()
+		}
+		if len(stopped) == 0 {
+			break
+		}
+	}
+	if len(stopped) == 0 || len(stopped) < len(members) && f.Kind == stopBoth {
+		for _, h := range stopped {
+			h.send(unix.SIGCONT)
+			h.close()
+		}
+		c.mu.Lock()
+		c.strikes = slices.DeleteFunc(c.strikes, func(s *strike) bool { return s == noted })
+		c.mu.Unlock()
+		return false
+	}
+	pause(ctx, f.For)
+	rand.Shuffle(len(stopped), func(i, j int) { stopped[i], stopped[j] = stopped[j], stopped[i] })
+	for _, h := range stopped {
+		h.send(unix.SIGCONT)
+		h.close()
+	}
+	return true
+}

@@ -1,0 +1,93 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+)
+
+// said is one line of a leasectl's log.
+type said struct {
+	boot    time.Duration
+	Time    time.Time `json:"time"`
+	Level   string    `json:"level"`
+	Message string    `json:"message"`
+	// SlotStart is the slot that it is about, if any.
+	SlotStart time.Time `json:"slotStart"`
+	Why       string    `json:"why"`
+	Err       string    `json:"error"`
+	// Uncertainty is that of a clock sample.
+	Uncertainty string `json:"uncertainty"`
+}
+
+// history is what became of a worker.
+type history struct {
+	name  string
+	lives []life
+}
+
+// life is one leasectl process of it.
+type life struct {
+	incarnation
+	ready time.Duration // 0: never
+	said  []said
+}
+
+// from is when the worker could claim; endless if it never could.
+func (l life) from() time.Duration {
+	if l.ready == 0 {
+		return endless
+	}
+	return l.ready
+}
+
+// until is when the worker could claim no more.
+func (l life) until() time.Duration {
+	switch {
+	case l.struck != 0:
+		return l.struck
+	case l.ended != 0:
+		return l.ended
+	}
+	return endless
+}
+
+// readHistory takes a worker's log apart. zero is the wall time at 0 of the boot
+// clock.
+func readHistory(name string, lives []incarnation, log []byte, zero time.Time) history {
+	h := history{name: name}
+	for i, in := range lives {
+		to := int64(len(log))
+		if i+1 < len(lives) {
+			to = min(to, lives[i+1].offset)
+		}
+		l := life{incarnation: in}
+		for text := range bytes.Lines(log[min(in.offset, to):to]) {
+			var s said
+			if json.Unmarshal(text, &s) != nil || s.Message == "" {
+				continue // of the command, or of a dump
+			}
+			s.boot = s.Time.Sub(zero)
+			if l.ready == 0 && bytes.HasPrefix([]byte(s.Message), []byte("ready: ")) {
+				l.ready = s.boot
+			}
+			l.said = append(l.said, s)
+		}
+		h.lives = append(h.lives, l)
+	}
+	return h
+}
+
+// about are the lines of a worker about a slot.
+func (h history) about(slot time.Time) (lines []said) {
+	for _, l := range h.lives {
+		for _, s := range l.said {
+			if s.SlotStart.Equal(slot) {
+				lines = append(lines, s)
+			}
+		}
+	}
+	return lines
+}

@@ -1,0 +1,200 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// What a line of the log tells.
+const (
+	began   = "begin"
+	beat    = "beat"
+	quit    = "quit"    // it ends by itself, before its time
+	told    = "told"    // it ends because it was told to
+	written = "written" // the fence accepted a write
+	stale   = "stale"   // the fence refused one as stale
+	unsure  = "unsure"  // the fence didn't answer
+)
+
+// The roles of those who write.
+const (
+	asCommand    = "command"
+	asGrandchild = "grandchild" // detached by setsid
+)
+
+// line is one line of the log that all commands append to. All but boot stay the
+// same for a process.
+type line struct {
+	event      string
+	boot       time.Duration // CLOCK_BOOTTIME
+	pid        int
+	guard      int // the guard that must end it
+	instance   string
+	workerType string
+	token      int64
+	start, end int64 // of the slot: Unix ms of store time
+	role       string
+}
+
+func (l line) append(b []byte) []byte {
+	b = append(append(b, l.event...), ' ')
+	for _, n := range []int64{int64(l.boot), int64(l.pid), int64(l.guard), l.token, l.start, l.end} {
+		b = append(strconv.AppendInt(b, n, 10), ' ')
+	}
+	b = append(append(b, l.instance...), ' ')
+	b = append(append(b, l.workerType...), ' ')
+	return append(append(b, l.role...), '\n')
+}
+
+func parseLine(text string) (l line, err error) {
+	f := strings.Fields(text)
+	if len(f) != 10 {
+		return l, fmt.Errorf("line %q: has %d fields, want 10", text, len(f))
+	}
+	var n [6]int64
+	for i := range n {
+		if n[i], err = strconv.ParseInt(f[i+1], 10, 64); err != nil {
+			return l, fmt.Errorf("line %q: %w", text, err)
+		}
+	}
+	return line{
+		event: f[0], boot: time.Duration(n[0]), pid: int(n[1]), guard: int(n[2]), token: n[3], start: n[4], end: n[5],
+		instance: f[7], workerType: f[8], role: f[9],
+	}, nil
+}
+
+// work is what was written with one token of one worker type.
+type work struct {
+	workerType, instance string
+	token                int64
+	start, end           int64 // of the slot
+	guards               []int
+	commands             int // how many began; more than one is a bug
+	first, last          time.Duration
+	quit, told           bool
+	lines                int
+	written, stale       int
+}
+
+// overlap are the lines of one process that were written with a token when a
+// higher one had begun, in the file or by the clock.
+type overlap struct {
+	workerType, instance string
+	older, newer         int64
+	pid, guard           int
+	role                 string
+	first, last          time.Duration
+	lines                int
+	began                bool // it even began after the newer one
+}
+
+// chronicle is what the log says.
+type chronicle struct {
+	works    map[string][]*work // by worker type, in the order of their first line
+	overlaps []*overlap
+	lines    int
+	unsure   int
+}
+
+// works and overlaps of one worker type, while it is read.
+type reading struct {
+	byToken  map[int64]*work
+	highest  *work
+	overlaps map[[2]int64]*overlap // by pid and token
+	lastOf   map[int]line          // by pid, of the highest token
+}
+
+// readLog reads the log in the order in which it was written.
+func readLog(r io.Reader) (chronicle, error) {
+	c := chronicle{works: map[string][]*work{}}
+	types := map[string]*reading{}
+	scan := bufio.NewScanner(r)
+	for scan.Scan() {
+		l, err := parseLine(scan.Text())
+		if err != nil {
+			return c, err
+		}
+		c.lines++
+		if l.event == unsure {
+			c.unsure++
+		}
+		t := types[l.workerType]
+		if t == nil {
+			t = &reading{byToken: map[int64]*work{}, overlaps: map[[2]int64]*overlap{}, lastOf: map[int]line{}}
+			types[l.workerType] = t
+		}
+		c.take(t, l)
+	}
+	return c, scan.Err()
+}
+
+func (c *chronicle) take(t *reading, l line) {
+	w := t.byToken[l.token]
+	if w == nil {
+		w = &work{workerType: l.workerType, instance: l.instance, token: l.token, start: l.start, end: l.end, first: l.boot}
+		t.byToken[l.token] = w
+		c.works[l.workerType] = append(c.works[l.workerType], w)
+	}
+	w.take(l)
+	switch {
+	case t.highest == nil:
+		t.highest = w
+	case l.token < t.highest.token:
+		c.overlapped(t, l, t.highest.token)
+		return
+	case l.token > t.highest.token:
+		// Written before, at a later time: both worked.
+		for _, earlier := range t.lastOf {
+			if earlier.boot >= l.boot {
+				c.overlapped(t, earlier, l.token)
+			}
+		}
+		clear(t.lastOf)
+		t.highest = w
+	}
+	t.lastOf[l.pid] = l
+}
+
+func (w *work) take(l line) {
+	w.lines++
+	w.first, w.last = min(w.first, l.boot), max(w.last, l.boot)
+	if n := len(w.guards); n == 0 || w.guards[n-1] != l.guard {
+		w.guards = append(w.guards, l.guard)
+	}
+	switch l.event {
+	case began:
+		if l.role == asCommand {
+			w.commands++
+		}
+	case quit:
+		w.quit = true
+	case told:
+		w.told = true
+	case written:
+		w.written++
+	case stale:
+		w.stale++
+	}
+}
+
+func (c *chronicle) overlapped(t *reading, l line, newer int64) {
+	key := [2]int64{int64(l.pid), l.token}
+	o := t.overlaps[key]
+	if o == nil {
+		o = &overlap{
+			workerType: l.workerType, instance: l.instance, older: l.token, newer: newer, pid: l.pid, guard: l.guard, role: l.role,
+			first: l.boot, last: l.boot,
+		}
+		t.overlaps[key] = o
+		c.overlaps = append(c.overlaps, o)
+	}
+	o.first, o.last = min(o.first, l.boot), max(o.last, l.boot)
+	o.lines++
+	o.began = o.began || l.event == began
+}

@@ -1,0 +1,107 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+func main() {
+	err := dispatch(os.Args[1:])
+	if err != nil {
+		if !errors.Is(err, errTold) {
+			fmt.Fprintln(os.Stderr, "chaos:", err)
+		}
+		os.Exit(1)
+	}
+}
+
+// dispatch runs what this program is: the harness, or one of its tools.
+func dispatch(args []string) error {
+	if len(args) > 0 && args[0] == workCommand {
+		return doWork()
+	}
+	if len(args) > 1 && args[0] == lockCommand {
+		return holdLock(args[1], len(args) > 2)
+	}
+	o := settings{}
+	flags := flag.NewFlagSet("chaos", flag.ExitOnError)
+	flags.StringVar(&o.store, "store", "sqlite", "`store` to run over: sqlite or mongo")
+	flags.DurationVar(&o.duration, "duration", time.Minute, "how long to strike; the run takes some 30 s more")
+	flags.Uint64Var(&o.seed, "seed", 0, "of the schedule of faults; 0 draws one")
+	flags.BoolVar(&o.keep, "keep", false, "keep the folder with the logs and the store")
+	flags.BoolVar(&o.verbose, "v", false, "tell of each missed slot why")
+	flags.StringVar(&o.root, "root", "../..", "`folder` of the slotlease module")
+	_ = flags.Parse(args)
+	switch {
+	case flags.NArg() > 0:
+		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case storeFaults[o.store] == nil:
+		return fmt.Errorf("-store %q: use sqlite or mongo", o.store)
+	case o.duration < cycle:
+		return fmt.Errorf("-duration %v: must be at least %v", o.duration, cycle)
+	}
+	if os.Getenv(supervised) == "" {
+		return supervise(args)
+	}
+	if o.seed == 0 {
+		o.seed = rand.Uint64N(1_000_000)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	err := run(ctx, o)
+	if ctx.Err() != nil {
+		return errors.New("interrupted; everything is stopped")
+	}
+	return err
+}
+
+// supervised is the environment variable of a harness that is supervised.
+const supervised = "CHAOS_SUPERVISED"
+
+// supervise runs the harness as a process of its own and, however that ends, kills
+// what it has left: a stopped guard hears of no other end.
+func supervise(args []string) error {
+	s, err := newSpawner()
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	c := exec.Command(self, args...)
+	c.Env = append(os.Environ(), supervised+"=1")
+	c.Stdout, c.Stderr = os.Stdout, os.Stderr
+	if err := s.start(c); err != nil {
+		return err
+	}
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		for caught := range signals {
+			_ = c.Process.Signal(caught)
+		}
+	}()
+	err = s.wait(c)
+	if e, failed := errors.AsType[*exec.ExitError](err); failed && e.ExitCode() == 1 {
+		err = errTold
+	}
+	return errors.Join(err, s.killAll())
+}
+
+// What dispatch returns when the report, or the supervised harness, has told why.
+var (
+	errVerdict = errors.New("something is not as it should be")
+	errTold    = errors.New("the harness failed")
+)

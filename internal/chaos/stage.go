@@ -1,0 +1,47 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// stage is where the workers play: a store that can be struck.
+type stage interface {
+	// address is --store for a worker.
+	address(t workerType, index int) string
+	// admin is --store for init: past the faults.
+	admin(t workerType) string
+	// fence is where the fence is.
+	fence() string
+	// strike does a fault of the store or the network, and returns what ends it.
+	// It reports whether it struck.
+	strike(ctx context.Context, f fault, t workerType, index int) (undo func() error, struck bool, err error)
+	// open opens the ledger of a worker type, past the faults.
+	open(ctx context.Context, t workerType) (store.Ledger, error)
+	// foreign says what is in the store that nobody committed.
+	foreign(ctx context.Context) ([]string, error)
+	close()
+}
+
+// offsetOf is store time at 0 of the boot clock, by the quickest of some readings.
+func offsetOf(ctx context.Context, l store.Ledger) (time.Time, error) {
+	var at time.Time
+	quickest := time.Hour
+	for range 10 {
+		before := boottime()
+		s, err := l.Now(ctx)
+		took := boottime() - before
+		if err != nil {
+			return at, err
+		}
+		if took < quickest {
+			quickest = took
+			at = s.Time.Add(s.Granularity/2 - before - took/2)
+		}
+	}
+	return at, nil
+}

@@ -1,0 +1,163 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/sqlite"
+)
+
+// lockCommand is the argument that makes this program the one that holds the
+// file's write lock until its standard input ends: lock PATH, or lock PATH dirty.
+const lockCommand = "lock"
+
+// uncommitted is the worker type of the records that are never committed.
+const uncommitted = "never"
+
+// sqliteStage is one file, shared by all.
+type sqliteStage struct {
+	dir     string
+	self    string
+	spawner *spawner
+	busy    sync.Mutex // held while the file is struck
+}
+
+func newSQLiteStage(dir, self string, s *spawner) stage {
+	return &sqliteStage{dir: dir, self: self, spawner: s}
+}
+
+func (s *sqliteStage) path() string                   { return filepath.Join(s.dir, "leases.db") }
+func (s *sqliteStage) address(workerType, int) string { return "sqlite:" + s.path() }
+func (s *sqliteStage) admin(workerType) string        { return "sqlite:" + s.path() }
+func (s *sqliteStage) fence() string                  { return filepath.Join(s.dir, "fence.db") }
+func (s *sqliteStage) close()                         {}
+func (s *sqliteStage) strike(_ context.Context, f fault, _ workerType, _ int) (func() error, bool, error) {
+	if !s.busy.TryLock() {
+		return nil, false, nil
+	}
+	args := []string{lockCommand, s.path()}
+	if f.Kind == killWriter {
+		args = append(args, "dirty")
+	}
+	c := exec.Command(s.self, args...)
+	c.Stderr = os.Stderr
+	in, err := c.StdinPipe()
+	if err != nil {
+		return nil, false, err
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return nil, false, err
+	}
+	if err := s.spawner.start(c); err != nil {
+		return nil, false, err
+	}
+	undo := func() error {
+		defer s.busy.Unlock()
+		if f.Kind == killWriter {
+			_ = c.Process.Kill()
+		}
+		_ = in.Close()
+		err := s.spawner.wait(c)
+		if f.Kind == killWriter {
+			return nil
+		}
+		return err
+	}
+	// Others may hold the lock: a leasectl that is stopped just then, for one.
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		_ = undo()
+		return nil, false, nil
+	}
+	return undo, true, nil
+}
+
+func (s *sqliteStage) open(ctx context.Context, _ workerType) (store.Ledger, error) {
+	return sqlite.Open(ctx, sqlite.Options{Path: s.path()})
+}
+
+func (s *sqliteStage) foreign(ctx context.Context) ([]string, error) {
+	l, err := s.open(ctx, workerType{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = l.Close(ctx) }()
+	types, err := l.WorkerTypes(ctx)
+	if err == nil && slices.Contains(types, uncommitted) {
+		return []string{"the ledger has records of a transaction that was never committed"}, nil
+	}
+	return nil, err
+}
+
+// holdLock is the process that holds the lock.
+func holdLock(path string, dirty bool) error {
+	db, err := sql.Open("sqlite", "file:"+path+"?mode=rw")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	statements := []string{"PRAGMA busy_timeout = 10000", "BEGIN IMMEDIATE"}
+	if dirty {
+		// More than the cache holds, so that pages get into the file's log.
+		insert, err := insertNever(ctx, conn)
+		if err != nil {
+			return err
+		}
+		statements = append(statements, "PRAGMA cache_size = 5", insert)
+	}
+	for _, text := range statements {
+		if _, err := conn.ExecContext(ctx, text); err != nil {
+			return fmt.Errorf("%s: %w", text, err)
+		}
+	}
+	if _, err := fmt.Println("locked"); err != nil {
+		return err
+	}
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	_, err = conn.ExecContext(context.Background(), "ROLLBACK")
+	return errors.Join(err, conn.Close())
+}
+
+// insertNever is a statement that copies records to a worker type of their own.
+func insertNever(ctx context.Context, conn *sql.Conn) (string, error) {
+	var names string
+	const columns = `SELECT group_concat('"' || name || '"') FROM pragma_table_info('WorkerLeases')`
+	err := conn.QueryRowContext(ctx, columns).Scan(&names)
+	if err != nil {
+		return "", err
+	}
+	var values []string
+	for name := range strings.SplitSeq(names, ",") {
+		switch name {
+		case `"workerType"`:
+			name = "'" + uncommitted + "'"
+		case `"seq"`:
+			name = "n"
+		case `"metadata"`:
+			name = "printf('%.4000c', 'x')"
+		}
+		values = append(values, name)
+	}
+	return fmt.Sprintf(`WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 200)
+		INSERT INTO WorkerLeases (%s) SELECT %s FROM s, (SELECT * FROM WorkerLeases LIMIT 1)`, names, strings.Join(values, ", ")), nil
+}

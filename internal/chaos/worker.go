@@ -1,0 +1,186 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// incarnation is one leasectl process of a worker, by the boot clock.
+type incarnation struct {
+	pid          int
+	started      time.Duration
+	offset       int64         // of its log in that of the worker
+	struck       time.Duration // when it was killed or told to end; 0 if it wasn't
+	ended        time.Duration // 0 while it runs
+	how          kind          // what ended it; empty if it ended by itself
+	result       string        // as the system tells it
+	cleanly, own bool          // exit code 0; nobody had told it to end
+}
+
+// worker is one worker of the cast: a leasectl, and after its end the next.
+type worker struct {
+	of       workerType
+	index    int
+	program  string
+	args     []string
+	env      []string
+	log      string // the file of its standard error
+	spawner  *spawner
+	deaths   func(w *worker, i incarnation) // told of an end that nobody caused
+	fault    sync.Mutex                     // held by the one process fault that is under way
+	mu       sync.Mutex
+	now      *exec.Cmd
+	tether   *os.File
+	gone     chan struct{}
+	lives    []incarnation
+	finished bool // isn't started again
+}
+
+func (w *worker) name() string { return w.of.instance(w.index) }
+
+// control reports whether the worker must never be killed.
+func (w *worker) control() bool { return w.of.control == w.index }
+
+// start starts a leasectl, unless one runs.
+func (w *worker) start() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.now != nil || w.finished {
+		return nil
+	}
+	log, err := os.OpenFile(w.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	info, err := log.Stat()
+	if err != nil {
+		return err
+	}
+	r, tether, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }()
+	c := exec.Command(w.program, w.args...)
+	c.Env, c.Stdin, c.Stdout, c.Stderr = w.env, r, log, log
+	life := incarnation{started: boottime(), offset: info.Size()}
+	if err := w.spawner.start(c); err != nil {
+		_ = tether.Close()
+		return fmt.Errorf("start %s: %w", w.name(), err)
+	}
+	life.pid = c.Process.Pid
+	w.now, w.tether, w.gone = c, tether, make(chan struct{})
+	w.lives = append(w.lives, life)
+	go w.attend(c, w.gone)
+	return nil
+}
+
+func (w *worker) attend(c *exec.Cmd, gone chan struct{}) {
+	defer close(gone)
+	_ = w.spawner.wait(c)
+	w.mu.Lock()
+	life := &w.lives[len(w.lives)-1]
+	life.ended, life.result, life.cleanly, life.own = boottime(), c.ProcessState.String(), c.ProcessState.Success(), life.struck == 0
+	_ = w.tether.Close()
+	w.now = nil
+	copied, finished := *life, w.finished
+	w.mu.Unlock()
+	if copied.own && !finished {
+		w.deaths(w, copied)
+	}
+}
+
+// pid is that of the leasectl that runs, or 0.
+func (w *worker) pid() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.now == nil {
+		return 0
+	}
+	return w.now.Process.Pid
+}
+
+// end sends a signal that ends the leasectl, and returns what to wait for; nil if
+// none runs.
+func (w *worker) end(s syscall.Signal, how kind) <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.now == nil {
+		return nil
+	}
+	life := &w.lives[len(w.lives)-1]
+	if life.struck == 0 {
+		life.struck, life.how = boottime(), how
+	}
+	_ = w.now.Process.Signal(s)
+	return w.gone
+}
+
+// dismiss sees to it that the worker isn't started again.
+func (w *worker) dismiss() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.finished = true
+}
+
+// retire ends the worker for good.
+func (w *worker) retire(s syscall.Signal, how kind) <-chan struct{} {
+	w.dismiss()
+	return w.end(s, how)
+}
+
+// ready reports whether the leasectl that runs knows the store's time.
+func (w *worker) ready() bool {
+	w.mu.Lock()
+	if w.now == nil {
+		w.mu.Unlock()
+		return false
+	}
+	offset := w.lives[len(w.lives)-1].offset
+	w.mu.Unlock()
+	return bytes.Contains(w.said(offset), []byte(`"message":"ready: `))
+}
+
+// said is what the worker logged from an offset on.
+func (w *worker) said(offset int64) []byte {
+	b, err := os.ReadFile(w.log)
+	if err != nil || int64(len(b)) < offset {
+		return nil
+	}
+	return b[offset:]
+}
+
+// dump makes the leasectl write the stacks of its goroutines and die, and counts
+// them.
+func (w *worker) dump() (goroutines int, err error) {
+	w.mu.Lock()
+	offset := int64(0)
+	if n := len(w.lives); n > 0 {
+		offset = w.lives[n-1].offset
+	}
+	w.mu.Unlock()
+	gone := w.retire(unix.SIGQUIT, dumpStacks)
+	if gone == nil {
+		return 0, fmt.Errorf("dump %s: it doesn't run", w.name())
+	}
+	select {
+	case <-gone:
+	case <-time.After(10 * time.Second):
+		return 0, fmt.Errorf("dump %s: it doesn't end", w.name())
+	}
+	n := bytes.Count(w.said(offset), []byte("\ngoroutine "))
+	if n == 0 {
+		return 0, fmt.Errorf("dump %s: no goroutines in %s", w.name(), w.log)
+	}
+	return n, nil
+}

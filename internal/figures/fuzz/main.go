@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/slotlease/slotlease/internal/figures"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "fuzz:", err)
+		os.Exit(1)
+	}
+}
+
+// options are those of one run.
+type options struct {
+	n        string // for -fuzztime
+	parallel int
+	only     *regexp.Regexp
+	packages []string
+}
+
+func parseOptions(args []string) (options, error) {
+	o := options{packages: []string{"./..."}}
+	flags := flag.NewFlagSet("fuzz", flag.ContinueOnError)
+	n := flags.String("n", "30s", "how many executions of each target, or how long")
+	only := flags.String("run", "", "only the targets that match, as PACKAGE.FuzzName")
+	flags.IntVar(&o.parallel, "parallel", runtime.GOMAXPROCS(0), "how many processes at once")
+	if err := flags.Parse(args); err != nil {
+		return options{}, err
+	}
+	if flags.NArg() > 0 {
+		o.packages = flags.Args()
+	}
+	var err error
+	if o.only, err = regexp.Compile(*only); err != nil {
+		return options{}, fmt.Errorf("-run: %w", err)
+	}
+	if o.parallel < 1 {
+		return options{}, fmt.Errorf("-parallel %d: must be at least 1", o.parallel)
+	}
+	o.n, err = fuzzTime(*n)
+	return o, err
+}
+
+// fuzzTime makes a count or a duration of -n.
+func fuzzTime(n string) (string, error) {
+	if count, err := strconv.ParseInt(n, 10, 64); err == nil && count > 0 {
+		return n + "x", nil
+	}
+	if d, err := time.ParseDuration(n); err == nil && d > 0 {
+		return n, nil
+	}
+	return "", fmt.Errorf("-n %q: must be a count, such as 10000000, or a duration, such as 30s", n)
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	o, err := parseOptions(args)
+	if err != nil {
+		return err
+	}
+	targets, err := find(ctx, o)
+	if err != nil {
+		return err
+	}
+	if len(targets) == 0 {
+		return fmt.Errorf("no targets in %v match -run %q", o.packages, o.only)
+	}
+	dir, err := os.MkdirTemp("", "slotlease-fuzz-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	// All at first: a package that doesn't build shows before hours are spent.
+	built := map[string]bool{}
+	for _, t := range targets {
+		if !built[t.pkg.ImportPath] {
+			if err := t.build(ctx, dir); err != nil {
+				return err
+			}
+			built[t.pkg.ImportPath] = true
+		}
+	}
+	var results []result
+	row(out, "target", "executions", "interesting", "corpus", "time", "per CPU second", "")
+	for _, t := range targets {
+		r, err := t.fuzz(ctx, dir, o)
+		if err != nil {
+			return err
+		}
+		r.print(out)
+		results = append(results, r)
+	}
+	s := sum(results)
+	if err := figures.Save(s.proof(o)); err != nil {
+		return err
+	}
+	row(out, fmt.Sprintf("%d targets", s.targets), grouped(s.execs), grouped(s.interesting), "", s.elapsed.String(), "", "")
+	if s.failed > 0 {
+		return fmt.Errorf("%d of %d targets failed", s.failed, s.targets)
+	}
+	return nil
+}

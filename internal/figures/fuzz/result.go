@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/slotlease/slotlease/internal/figures"
+)
+
+// result is what one target did.
+type result struct {
+	target      target
+	execs       int64
+	interesting int64 // inputs that reached something new
+	corpus      int64
+	elapsed     time.Duration
+	cpu         time.Duration
+	// ranOut says that the time was over while an input was made smaller, which
+	// the fuzzer takes for a failure of the target, though it found none.
+	ranOut bool
+	// failure is all that was said if the target failed, else empty.
+	failure string
+}
+
+// progress is a line of the fuzzer. The last one counts.
+var progress = regexp.MustCompile(`(?m)^fuzz: elapsed: (\S+), execs: (\d+) \(\d+/sec\)(?:, new interesting: (\d+) \(total: (\d+)\))?`)
+
+// read takes the figures out of what the fuzzer said.
+func read(t target, out string) result {
+	r := result{target: t}
+	if lines := progress.FindAllStringSubmatch(out, -1); len(lines) > 0 {
+		last := lines[len(lines)-1]
+		r.elapsed, _ = time.ParseDuration(last[1])
+		r.execs = number(last[2])
+		r.interesting, r.corpus = number(last[3]), number(last[4])
+	}
+	r.ranOut = strings.Contains(out, "context deadline exceeded") && !strings.Contains(out, "Failing input written") && !strings.Contains(out, "panic:")
+	return r
+}
+
+// number reads digits that an expression matched, or nothing.
+func number(digits string) int64 {
+	n, _ := strconv.ParseInt(digits, 10, 64)
+	return n
+}
+
+// row writes a row of the table.
+func row(out io.Writer, cells ...string) {
+	_, _ = fmt.Fprintf(out, "%-48s %14s %12s %8s %10s %15s  %s\n", cells[0], cells[1], cells[2], cells[3], cells[4], cells[5], cells[6])
+}
+
+func (r result) print(out io.Writer) {
+	state, rate := "ok", "-"
+	if r.failure != "" {
+		state = "FAIL"
+	}
+	if r.cpu > 0 {
+		rate = grouped(int64(float64(r.execs) / r.cpu.Seconds()))
+	}
+	row(out, r.target.String(), grouped(r.execs), grouped(r.interesting), grouped(r.corpus), r.elapsed.String(), rate, state)
+	if r.failure != "" {
+		_, _ = fmt.Fprintf(out, "%s\n", strings.TrimSpace(r.failure))
+	}
+}
+
+// grouped is a number with a comma between thousands.
+func grouped(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// summary is what all targets did.
+type summary struct {
+	targets, failed    int
+	execs, interesting int64
+	least              int64 // executions of the target that had the fewest
+	elapsed            time.Duration
+}
+
+func sum(results []result) summary {
+	s := summary{targets: len(results)}
+	for i, r := range results {
+		if i == 0 || r.execs < s.least {
+			s.least = r.execs
+		}
+		s.execs += r.execs
+		s.interesting += r.interesting
+		s.elapsed += r.elapsed
+		if r.failure != "" {
+			s.failed++
+		}
+	}
+	return s
+}
+
+// proof is the summary as figures.
+func (s summary) proof(o options) figures.Proof {
+	return figures.Proof{
+		Name:    "fuzzing",
+		Command: "go run ./internal/figures/fuzz -n " + strings.TrimSuffix(o.n, "x"),
+		Figures: []figures.Figure{
+			{What: "targets", Value: strconv.Itoa(s.targets)},
+			{What: "executions", Value: grouped(s.execs)},
+			{What: "of each at least", Value: grouped(s.least)},
+			{What: "targets that failed", Value: strconv.Itoa(s.failed)},
+		},
+	}
+}

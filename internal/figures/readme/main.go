@@ -1,0 +1,128 @@
+// Command readme writes the figures that the proofs saved into the README, as a
+// table between two marks:
+//
+//	go run ./internal/figures/readme DIR README.md
+//
+// DIR is where the proofs saved them (see [figures.Variable]). All else in the
+// file stays as it is.
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/slotlease/slotlease/internal/figures"
+)
+
+// The marks, each on a line of its own.
+const (
+	begin = "<!-- figures: begin -->"
+	end   = "<!-- figures: end -->"
+)
+
+// order is that of the table. Proofs of other names come after, sorted.
+var order = []string{"simulation", "broken-variants", "model", "model-long", "linearizability", "chaos", "fuzz"}
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "readme:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) != 2 {
+		return fmt.Errorf("got %d arguments, want DIR README.md", len(args))
+	}
+	proofs, err := load(args[0])
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(args[1])
+	if err != nil {
+		return err
+	}
+	replaced, err := replace(string(text), table(proofs))
+	if err != nil {
+		return fmt.Errorf("%s: %w", args[1], err)
+	}
+	if replaced == string(text) {
+		return nil
+	}
+	return os.WriteFile(args[1], []byte(replaced), 0o644)
+}
+
+// load reads what the proofs saved in a directory, in the order of the table.
+func load(dir string) ([]figures.Proof, error) {
+	names, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("no *.json in %q: run the proofs with %s set to it", dir, figures.Variable)
+	}
+	var proofs []figures.Proof
+	var bad []error
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			bad = append(bad, err)
+			continue
+		}
+		var p figures.Proof
+		if err := json.Unmarshal(data, &p); err != nil {
+			bad = append(bad, fmt.Errorf("%s: %w", name, err))
+			continue
+		}
+		if p.Name == "" || p.Command == "" || len(p.Figures) == 0 {
+			bad = append(bad, fmt.Errorf("%s: want a name, a command and figures", name))
+		}
+		proofs = append(proofs, p)
+	}
+	slices.SortFunc(proofs, func(a, b figures.Proof) int {
+		return cmp.Or(cmp.Compare(rank(a.Name), rank(b.Name)), cmp.Compare(a.Name, b.Name))
+	})
+	return proofs, errors.Join(bad...)
+}
+
+func rank(name string) int {
+	if i := slices.Index(order, name); i >= 0 {
+		return i
+	}
+	return len(order)
+}
+
+// table is the Markdown table of the proofs.
+func table(proofs []figures.Proof) string {
+	var b strings.Builder
+	b.WriteString("| Proof | Figures | Repeat with |\n|---|---|---|\n")
+	for _, p := range proofs {
+		var fs []string
+		for _, f := range p.Figures {
+			fs = append(fs, cell(f.What)+": "+cell(f.Value))
+		}
+		fmt.Fprintf(&b, "| %s | %s | `%s` |\n", cell(p.Name), strings.Join(fs, "; "), cell(p.Command))
+	}
+	return b.String()
+}
+
+// cell makes text fit into one cell of a table.
+func cell(s string) string {
+	return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", `\|`)
+}
+
+// replace puts a table between the marks.
+func replace(text, table string) (string, error) {
+	before, rest, ok := strings.Cut(text, begin)
+	_, after, ended := strings.Cut(rest, end)
+	if !ok || !ended || strings.Contains(rest, begin) || strings.Contains(after, end) || strings.Contains(before, end) {
+		return "", fmt.Errorf("want %q and then %q, once each", begin, end)
+	}
+	return before + begin + "\n" + table + end + after, nil
+}

@@ -1,0 +1,150 @@
+package linear
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+var (
+	// ErrIllegal: the history has no explanation. The ledger is not linearizable.
+	ErrIllegal = errors.New("history is not linearizable")
+	// ErrUndecided: no explanation was found in time, nor that there is none.
+	ErrUndecided = errors.New("linearizability is undecided")
+)
+
+// Result counts what was checked.
+type Result struct {
+	// Operations are those that count, without reads that got no answer.
+	Operations int
+	// Unknown are the appends and trims of unknown outcome among them, Conflicts
+	// the appends that were told so.
+	Unknown, Conflicts int
+	// Partitions were checked one by one: worker types, or single keys.
+	Partitions int
+	// Illegal and Undecided partitions. The others are linearizable.
+	Illegal, Undecided int
+	// Violations tell of the illegal partitions.
+	Violations []Violation
+}
+
+// Add adds up two results.
+func (r *Result) Add(o Result) {
+	r.Operations += o.Operations
+	r.Unknown += o.Unknown
+	r.Conflicts += o.Conflicts
+	r.Partitions += o.Partitions
+	r.Illegal += o.Illegal
+	r.Undecided += o.Undecided
+	r.Violations = append(r.Violations, o.Violations...)
+}
+
+// Check looks for an explanation of each part of the history. The timeout bounds
+// the search in one part, in real time; 0 is no bound. In a testing/synctest bubble
+// it never strikes, as time stands still while the search goes on: a history that
+// was recorded in one can be checked outside.
+//
+// The error is nil only if all parts are linearizable. It wraps ErrIllegal,
+// ErrUndecided or both. Operations that have not returned yet count as unknown.
+func (h *History) Check(timeout time.Duration) (Result, error) {
+	ops, err := h.operations()
+	if err != nil {
+		return Result{}, err
+	}
+	result := Result{Operations: len(ops)}
+	for _, o := range ops {
+		if o.ghost() {
+			result.Unknown++
+		}
+		if o.Outcome == conflict {
+			result.Conflicts++
+		}
+	}
+	parts := partitions(ops)
+	result.Partitions = len(parts)
+
+	verdicts := make([]porcupine.CheckResult, len(parts))
+	violations := make([]Violation, len(parts))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(parts)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(parts); i = int(next.Add(1)) - 1 {
+				verdicts[i], violations[i] = parts[i].judge(timeout)
+			}
+		})
+	}
+	wg.Wait()
+	var late []partition
+	for i, v := range verdicts {
+		switch v {
+		case porcupine.Illegal:
+			result.Violations = append(result.Violations, violations[i])
+		case porcupine.Unknown:
+			late = append(late, parts[i])
+		case porcupine.Ok:
+		}
+	}
+	result.Illegal, result.Undecided = len(result.Violations), len(late)
+	return result, errors.Join(summary(ErrIllegal, result.Violations), summary(ErrUndecided, late))
+}
+
+// summary tells of the first of some parts.
+func summary[T fmt.Stringer](err error, of []T) error {
+	if len(of) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %d parts, such as %v", err, len(of), of[0])
+}
+
+// check decides on a part; the package's documentation says why it may leave
+// things out.
+func (p partition) check(timeout time.Duration) porcupine.CheckResult {
+	verdict := p.plain(timeout)
+	if verdict == porcupine.Illegal {
+		ops, unread := p.narrowed(false)
+		if more := p.sheltering(unread); len(more) > 0 {
+			verdict = decide(slices.Concat(ops, more), timeout)
+		}
+	}
+	return verdict
+}
+
+// plain is check as if no unread append ever took effect. It tries the likely
+// first: an explanation of a guess is one.
+func (p partition) plain(timeout time.Duration) porcupine.CheckResult {
+	ops, _ := p.narrowed(true)
+	verdict := decide(ops, timeout)
+	if verdict != porcupine.Ok {
+		ops, _ = p.narrowed(false)
+		verdict = decide(ops, timeout)
+	}
+	return verdict
+}
+
+func decide(ops []*operation, timeout time.Duration) porcupine.CheckResult {
+	return porcupine.CheckOperationsTimeout(model, history(ops, nil), timeout)
+}
+
+// history is what the checker wants.
+func history(ops []*operation, clients map[string]int) []porcupine.Operation {
+	out := make([]porcupine.Operation, len(ops))
+	for i, o := range ops {
+		out[i] = porcupine.Operation{ClientId: clients[o.Client], Input: o, Call: o.call.At, Return: o.reply.At}
+	}
+	return out
+}
+
+// String names a part and says how long it is.
+func (p partition) String() string {
+	if p.seq != 0 {
+		return fmt.Sprintf("worker type %q, key %d, %d operations", p.workerType, p.seq, len(p.ops))
+	}
+	return fmt.Sprintf("worker type %q, %d operations", p.workerType, len(p.ops))
+}

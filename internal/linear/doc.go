@@ -1,0 +1,75 @@
+// Package linear checks that a ledger is linearizable: that what its callers saw,
+// however their calls overlapped, could have been seen if each call had taken
+// effect at one instant between its start and its end. It is what the protocol
+// asks of a store, and it is checked from the outside, by callers' histories
+// alone, with the checker porcupine.
+//
+// A [History] records what clients do:
+//
+//	h := linear.NewHistory()
+//	a, b := h.Client("a", ledger), h.Client("b", ledger)
+//	// … a and b are used at once, as any store.Ledger …
+//	result, err := h.Check(time.Minute)
+//
+// It takes no time from any clock: a counter says what came before what. So it
+// works in a testing/synctest bubble, where time stands still between sleeps. A
+// [Journal] does the same for one of several processes, see there.
+//
+// # The specification
+//
+// A ledger is, for each worker type, a set of records with distinct Seqs.
+//
+//   - Append inserts its record if the key is free.
+//   - Append that answers ErrConflict found a record at its key. It may be its own:
+//     a driver that lost the first reply tries again, and is told of its own
+//     success as a conflict. So a conflict at a free key means that this very call
+//     stored its record; it can't mean that nothing happened.
+//   - Get returns the record at the key, all of it, or ErrNotFound.
+//   - Tail returns the newest records, newest first: as many as there are, up to
+//     the limit. What stands for keys that can't be followed (Seq 0) isn't looked
+//     at.
+//   - Trim that deleted anything may have deleted any of the records below its
+//     bound, but not the head, at one instant; one that deleted nothing changed
+//     nothing. Which and how many it must delete isn't asked: a store may look for
+//     the head first and delete later. The suite in testutil/storetest demands
+//     more, where nothing goes on at once.
+//   - What is gone stays gone until somebody appends to its key.
+//
+// A record is known again by its Seq, its Claim and a hash of all its fields.
+//
+// # Unknown outcomes
+//
+// Of errors, only ErrConflict, ErrNotFound and ErrInvalid are answers. After any
+// other, and when a process dies within a call, an append may have taken effect, or
+// may do so at any time later, once, or never: it stays open for ever, past the end
+// of the history. From a trim of unknown outcome on, what lies below its bound, but
+// for the head, may vanish at any time. A read without an answer says nothing and
+// is left out, and so is a call that was refused with ErrInvalid.
+//
+// Whether a call was sent at all isn't told from the error. A call that wasn't is
+// one that never took effect.
+//
+// # How it is kept quick
+//
+// The search is exponential at worst, in what overlaps, and what is unknown
+// overlaps with everything after it. So less is searched, where that changes no
+// verdict:
+//
+//   - Worker types are checked one by one, and so are single keys of a worker type
+//     that nobody tailed or trimmed: linearizability is a property of each object
+//     alone.
+//   - An append of unknown outcome whose record was read took effect before the
+//     first read of it ended, and after all that missed it before it was last read.
+//   - One whose record nobody ever read is left out, as if it came after all else.
+//     Without trims that is no loss: it would have kept its key for good, so that
+//     all it can explain is a conflict, and a conflict explains itself. With trims
+//     it may still matter as a head that made way for the deletion of the record
+//     below; only those that can have been that are tried.
+//   - What is uncertain in the ledger (a record that a trim may have deleted, one of
+//     two that a conflict may have left) is kept in one state, key by key.
+//   - Before the search a guess is tried: that a record which was read was stored
+//     when somebody first met it.
+//
+// The tests compare the verdicts on small random histories with those of a search
+// through all orders.
+package linear

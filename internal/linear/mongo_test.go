@@ -1,0 +1,79 @@
+package linear_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/benbjohnson/clock"
+	driver "go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/slotlease/slotlease/internal/linear"
+	"github.com/slotlease/slotlease/internal/linear/workload"
+	"github.com/slotlease/slotlease/store/mongo"
+	"github.com/slotlease/slotlease/testutil/mongopeer"
+)
+
+// Each round has a collection of its own: the peer scans it for each tail.
+func TestMongoIsLinearizableWhileThePeerIsKilledAndPaused(t *testing.T) {
+	t.Parallel()
+	const keys, calls = 30, 60
+	peer := mongopeer.Start(t)
+	var connections []*driver.Client
+	for range clients {
+		c, err := driver.Connect(options.Client().ApplyURI(peer.URI()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		connections = append(connections, c)
+		defer func() { _ = c.Disconnect(t.Context()) }()
+	}
+	var sum linear.Result
+	for i := 0; sum.Operations < share(t, 1) || i < 12; i++ {
+		// Every third round is disturbed. In 24 rounds, each kind of plan is, by a
+		// kill and by a pause.
+		p := workload.Round(i, keys, calls)
+		h := linear.NewHistory()
+		ledger := func(name string, n int) *workload.Client {
+			l, err := mongo.Open(t.Context(), mongo.Options{Client: connections[n], Database: "linear", Collection: p.WorkerType})
+			if err != nil {
+				t.Fatal(err)
+			}
+			patience := 5 * time.Second
+			if name != last && i%3 == 2 {
+				patience = 200 * time.Millisecond
+			}
+			return workload.New(h.Client(name, l), clock.New(), patience, name, uint64(i))
+		}
+		var wg sync.WaitGroup
+		for n := range connections {
+			c := ledger(fmt.Sprint("client-", n), n)
+			wg.Go(func() { c.Work(t.Context(), p) })
+		}
+		if i%3 == 2 {
+			for h.Len() < 100 && t.Context().Err() == nil {
+				time.Sleep(time.Millisecond)
+			}
+			if j := i / 3; (j+j/4)%2 == 0 {
+				peer.Restart()
+			} else {
+				peer.Pause()
+				time.Sleep(250 * time.Millisecond)
+				peer.Resume()
+			}
+		}
+		wg.Wait()
+		ledger(last, 0).Settle(t.Context(), p)
+		result := check(t, h)
+		if t.Failed() {
+			t.Fatalf("round %d is not linearizable", i)
+		}
+		sum.Add(result)
+	}
+	if sum.Unknown == 0 || sum.Conflicts == 0 {
+		t.Errorf("%d unknown outcomes, %d conflicts, want some of each", sum.Unknown, sum.Conflicts)
+	}
+	table.add(rowMongo, sum)
+}

@@ -1,0 +1,192 @@
+package linear
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// act says what an operation does.
+type act string
+
+const (
+	actAppend act = "append"
+	actGet    act = "get"
+	actTail   act = "tail"
+	actTrim   act = "trim"
+)
+
+// outcome says what the caller was told.
+type outcome string
+
+const (
+	// unknown: nothing yet, or an error that is no answer.
+	unknown  outcome = ""
+	done     outcome = "done"
+	conflict outcome = "conflict"
+	notFound outcome = "not found"
+	// refused: nothing was sent.
+	refused outcome = "refused"
+)
+
+// identity is what a record is known by.
+type identity struct {
+	Seq   int64  `json:"seq"`
+	Claim string `json:"claim"`
+	Sum   uint64 `json:"sum"`
+}
+
+// identify digests a record as it was read, or as it is to be read back.
+func identify(r store.Record) identity {
+	d := digest(offset)
+	for _, s := range []string{
+		r.WorkerType, string(r.Kind), r.InstanceID, r.Group, r.Claim, r.Schedule,
+		r.Worker.Host, r.Worker.Version, r.Metadata, r.Defect,
+	} {
+		d.text(s)
+	}
+	for _, n := range []int64{r.Seq, int64(r.Priority), r.Token, int64(r.Worker.PID)} {
+		d.number(n)
+	}
+	for _, t := range []time.Time{r.SlotStart, r.SlotEnd, r.WindowStart, r.WindowEnd, r.FixedAt, r.ReadAt} {
+		d.number(t.Unix())
+		d.number(int64(t.Nanosecond()))
+	}
+	return identity{Seq: r.Seq, Claim: r.Claim, Sum: uint64(d)}
+}
+
+// digest is a running FNV-1a hash. It is the same in every process.
+type digest uint64
+
+const (
+	offset = 14695981039346656037
+	prime  = 1099511628211
+)
+
+func (d *digest) number(n int64) {
+	for range 8 {
+		*d = (*d ^ digest(n&0xff)) * prime
+		n >>= 8
+	}
+}
+
+func (d *digest) text(s string) {
+	d.number(int64(len(s)))
+	for i := range len(s) {
+		*d = (*d ^ digest(s[i])) * prime
+	}
+}
+
+func (i identity) String() string { return fmt.Sprintf("%d·%.6s", i.Seq, i.Claim) }
+
+// call is how an operation begins.
+type call struct {
+	Client     string `json:"client"`
+	Act        act    `json:"act"`
+	WorkerType string `json:"workerType"`
+	// Seq is the key of an append or a get, the limit of a tail, and `before` of a
+	// trim.
+	Seq int64 `json:"seq"`
+	// Record is what an append wants to store.
+	Record identity `json:"record,omitzero"`
+	// At is when: a count, or a reading of a Journal's clock.
+	At int64 `json:"at"`
+}
+
+// reply is how an operation ends.
+type reply struct {
+	Outcome outcome `json:"outcome"`
+	// Found is what a get or a tail returned.
+	Found []identity `json:"found,omitempty"`
+	// Removed is how many records a trim deleted.
+	Removed int   `json:"removed,omitempty"`
+	At      int64 `json:"until"`
+}
+
+// told is the outcome that an error stands for.
+func told(err error) outcome {
+	switch {
+	case err == nil:
+		return done
+	case errors.Is(err, store.ErrConflict):
+		return conflict
+	case errors.Is(err, store.ErrNotFound):
+		return notFound
+	case errors.Is(err, store.ErrInvalid):
+		return refused
+	default:
+		return unknown
+	}
+}
+
+// operation is a call with its reply.
+type operation struct {
+	call
+	reply
+	// seen: this unknown append is the only one that can have stored the record
+	// which somebody read. So it did.
+	seen bool
+}
+
+// silent reports whether an operation says nothing about the ledger.
+func (o *operation) silent() bool {
+	switch {
+	case o.Outcome == refused:
+		return true
+	case o.Act == actGet || o.Act == actTail:
+		return o.Outcome == unknown
+	default:
+		return false
+	}
+}
+
+// ghost reports whether an operation may take effect at any time or never.
+func (o *operation) ghost() bool { return o.Outcome == unknown }
+
+// misses reports whether an operation shows that a record is not there.
+func (o *operation) misses(r identity) bool {
+	switch o.Act {
+	case actAppend:
+		return o.Outcome == done && o.Seq == r.Seq && o.Record != r
+	case actGet:
+		return o.Seq == r.Seq && (o.Outcome == notFound || o.Found[0] != r)
+	case actTail:
+		n := len(o.Found)
+		whole := int64(n) < o.Seq || n > 0 && o.Found[n-1].Seq < r.Seq
+		return whole && !slices.Contains(o.Found, r)
+	default:
+		return false
+	}
+}
+
+// String tells an operation in one line.
+func (o *operation) String() string {
+	result := string(o.Outcome)
+	switch {
+	case o.Outcome == unknown:
+		result = "unknown"
+	case o.Outcome != done:
+	case o.Act == actGet || o.Act == actTail:
+		texts := make([]string, len(o.Found))
+		for i, f := range o.Found {
+			texts[i] = f.String()
+		}
+		result = "[" + strings.Join(texts, " ") + "]"
+	case o.Act == actTrim:
+		result = fmt.Sprintf("%d deleted", o.Removed)
+	}
+	switch o.Act {
+	case actAppend:
+		return fmt.Sprintf("append %v → %s", o.Record, result)
+	case actTail:
+		return fmt.Sprintf("tail, limit %d → %s", o.Seq, result)
+	case actTrim:
+		return fmt.Sprintf("trim before %d → %s", o.Seq, result)
+	default:
+		return fmt.Sprintf("%s %d → %s", o.Act, o.Seq, result)
+	}
+}

@@ -1,0 +1,238 @@
+package linear
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// ledger is what is known of the records of one worker type after some
+// operations. It is never changed, so that ledgers can share what they have in
+// common.
+//
+// Uncertainty is kept key by key: a key may be free or not, and its record may be
+// one of several. All combinations are possible, so that one ledger stands for
+// all that are.
+type ledger struct {
+	head *entry
+	// bound is the largest of all trims of unknown outcome: what lies below it, but
+	// for the head, may vanish at any time.
+	bound int64
+}
+
+// entry is a key that is, or may be, taken. The entries of a ledger are linked,
+// newest first; the first one is never gone.
+type entry struct {
+	seq int64
+	// records has the one at the key. There are more only after a conflict at a key
+	// that may have been free: each append that was told of it may have stored its
+	// own.
+	records []identity
+	// gone: a trim may have deleted it.
+	gone  bool
+	older *entry
+
+	// allGone: it and all older ones have gone set.
+	allGone bool
+	hash    uint64 // of it and all older ones
+}
+
+// push puts an entry on top of older ones.
+func (e *entry) push(seq int64, records []identity, gone bool) *entry {
+	d := digest(offset)
+	d.number(seq)
+	for _, r := range records {
+		d.number(int64(r.Sum))
+	}
+	top := &entry{seq: seq, records: records, gone: gone, older: e, allGone: gone}
+	if gone {
+		d.number(1)
+	}
+	if e != nil {
+		d.number(int64(e.hash))
+		top.allGone = gone && e.allGone
+	}
+	top.hash = uint64(d)
+	return top
+}
+
+// find returns the entry of a key, or nil.
+func (e *entry) find(seq int64) *entry {
+	for e != nil && e.seq > seq {
+		e = e.older
+	}
+	if e == nil || e.seq != seq {
+		return nil
+	}
+	return e
+}
+
+// set puts a record, or one of several, at a key; without any, the key is free.
+func (e *entry) set(seq int64, records ...identity) *entry {
+	switch {
+	case e != nil && e.seq > seq:
+		return e.older.set(seq, records...).push(e.seq, e.records, e.gone)
+	case e != nil && e.seq == seq:
+		e = e.older
+	}
+	if len(records) == 0 {
+		return e
+	}
+	return e.push(seq, records, false)
+}
+
+// trim notes that what lies below a Seq may be gone.
+func (e *entry) trim(before int64) *entry {
+	if e == nil || e.allGone {
+		return e
+	}
+	return e.older.trim(before).push(e.seq, e.records, e.gone || e.seq < before)
+}
+
+func (e *entry) equal(o *entry) bool {
+	for ; e != o; e, o = e.older, o.older {
+		if e == nil || o == nil || e.hash != o.hash || e.seq != o.seq || e.gone != o.gone || !slices.Equal(e.records, o.records) {
+			return false
+		}
+	}
+	return true
+}
+
+// free reports whether the key of an entry, or of none, may be free.
+func (l ledger) free(e *entry) bool {
+	return e == nil || e.gone || e.seq < l.bound && e != l.head
+}
+
+// step is the sequential specification: the ledger after o, or false if o can't
+// have been answered as it was.
+func (l ledger) step(o *operation) (after ledger, ok bool) {
+	switch o.Act {
+	case actAppend:
+		e := l.head.find(o.Seq)
+		switch {
+		case o.Outcome == done, o.seen:
+			if !l.free(e) {
+				return l, false
+			}
+			l.head = l.head.set(o.Seq, o.Record)
+		case e == nil: // A conflict here is one with oneself.
+			l.head = l.head.set(o.Seq, o.Record)
+		case l.free(e):
+			records := e.records
+			if !slices.Contains(records, o.Record) {
+				records = append(slices.Clip(records), o.Record)
+			}
+			l.head = l.head.set(o.Seq, records...)
+		}
+	case actGet:
+		e := l.head.find(o.Seq)
+		if o.Outcome == notFound {
+			if !l.free(e) {
+				return l, false
+			}
+			if e != nil {
+				l.head = l.head.set(o.Seq)
+			}
+			return l, true
+		}
+		return l.saw(e, o.Found[0])
+	case actTail:
+		return l.tail(o.Seq, o.Found)
+	case actTrim:
+		switch {
+		case o.ghost():
+			l.bound = max(l.bound, o.Seq)
+		case o.Removed > 0 && l.head != nil:
+			l.head = l.head.older.trim(o.Seq).push(l.head.seq, l.head.records, false)
+		}
+	}
+	return l, true
+}
+
+// saw notes that a record was read at the key of e.
+func (l ledger) saw(e *entry, r identity) (after ledger, ok bool) {
+	if e == nil || !slices.Contains(e.records, r) {
+		return l, false
+	}
+	if e.gone || len(e.records) > 1 {
+		l.head = l.head.set(e.seq, r)
+	}
+	return l, true
+}
+
+// tail notes what a tail returned: it may pass over nothing but what is gone.
+func (l ledger) tail(limit int64, found []identity) (after ledger, ok bool) {
+	after = l
+	e := l.head
+	for _, r := range found {
+		for ; e != nil && e.seq > r.Seq; e = e.older {
+			if !l.free(e) {
+				return l, false
+			}
+			after.head = after.head.set(e.seq)
+		}
+		if e == nil || e.seq != r.Seq {
+			return l, false
+		}
+		if after, ok = after.saw(e, r); !ok {
+			return l, false
+		}
+		e = e.older
+	}
+	switch n := max(limit, 0); {
+	case int64(len(found)) > n:
+		return l, false
+	case int64(len(found)) < n: // There was no more.
+		for ; e != nil; e = e.older {
+			if !l.free(e) {
+				return l, false
+			}
+			after.head = after.head.set(e.seq)
+		}
+	}
+	return after, true
+}
+
+func (l ledger) String() string {
+	var texts []string
+	for e := l.head; e != nil; e = e.older {
+		if len(texts) == 8 {
+			texts = append(texts, "…")
+			break
+		}
+		text := fmt.Sprint(e.records[0])
+		for _, r := range e.records[1:] {
+			text += fmt.Sprint(" or ", r)
+		}
+		if l.free(e) {
+			text += "?"
+		}
+		texts = append(texts, text)
+	}
+	return "[" + strings.Join(texts, " ") + "]"
+}
+
+// model is the specification in the form that the checker wants.
+var model = porcupine.Model{
+	Init: func() any { return ledger{} },
+	Step: func(state, input, _ any) (bool, any) {
+		after, ok := state.(ledger).step(input.(*operation))
+		return ok, after
+	},
+	Equal: func(a, b any) bool {
+		return a.(ledger).bound == b.(ledger).bound && a.(ledger).head.equal(b.(ledger).head)
+	},
+	Hash: func(state any) uint64 {
+		l := state.(ledger)
+		h := bits.RotateLeft64(uint64(l.bound), 32)
+		if l.head != nil {
+			h ^= l.head.hash
+		}
+		return h
+	},
+	DescribeOperation: func(input, _ any) string { return input.(*operation).String() },
+	DescribeState:     func(state any) string { return state.(ledger).String() },
+}

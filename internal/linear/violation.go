@@ -1,0 +1,103 @@
+package linear
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// Violation is a part of a history that has no explanation, cut off where the
+// last explanation ends.
+type Violation struct {
+	part    partition
+	timeout time.Duration
+	// last are the operations whose answers came last. Before the first of these
+	// answers there was an explanation.
+	last []*operation
+	// before are some of the operations that had ended by then, the latest last.
+	before []*operation
+}
+
+// shown is how many earlier operations a violation tells of.
+const shown = 12
+
+// judge decides on a part. If it isn't linearizable, it cuts the part off as early
+// as that shows: what has an explanation at some time had one at all times before.
+// That may also decide what was undecided, since less is easier.
+func (p partition) judge(timeout time.Duration) (porcupine.CheckResult, Violation) {
+	verdict := p.check(timeout)
+	if verdict == porcupine.Ok {
+		return verdict, Violation{}
+	}
+	for _, quick := range []bool{true, false} {
+		check := partition.check
+		if quick {
+			check = partition.plain
+		} else if verdict != porcupine.Illegal {
+			break
+		}
+		ends := p.ends()
+		i := sort.Search(len(ends), func(i int) bool { return check(p.until(ends[i]), timeout/10) != porcupine.Ok })
+		if i == len(ends) {
+			continue
+		}
+		if cut := p.until(ends[i]); cut.check(timeout) == porcupine.Illegal {
+			return porcupine.Illegal, cut.violation(ends[i], timeout)
+		}
+	}
+	return verdict, Violation{part: p, timeout: timeout}
+}
+
+// violation tells of a part that can't be explained from an instant on.
+func (p partition) violation(at int64, timeout time.Duration) Violation {
+	v := Violation{part: p, timeout: timeout}
+	for _, o := range p.ops {
+		if o.reply.At == at {
+			v.last = append(v.last, o)
+		} else {
+			v.before = append(v.before, o)
+		}
+	}
+	slices.SortStableFunc(v.before, byStart)
+	v.before = v.before[max(0, len(v.before)-shown):]
+	return v
+}
+
+// String tells which answer can't be explained, and what came before.
+func (v Violation) String() string {
+	var b strings.Builder
+	b.WriteString(v.part.String())
+	for _, o := range v.last {
+		fmt.Fprintf(&b, "\n\tno explanation for: %s", v.show(o))
+	}
+	if len(v.before) > 0 {
+		b.WriteString("\n\tafter:")
+	}
+	for _, o := range v.before {
+		fmt.Fprintf(&b, "\n\t\t%s", v.show(o))
+	}
+	return b.String()
+}
+
+func (v Violation) show(o *operation) string {
+	end := "…"
+	if o.reply.At != never {
+		end = fmt.Sprint(o.reply.At)
+	}
+	return fmt.Sprintf("%d–%s %s: %v", o.call.At, end, o.Client, o)
+}
+
+// Visualize writes a page of HTML that shows the part of the history as a chart,
+// with the longest explanations of its beginning.
+func (v Violation) Visualize(w io.Writer) error {
+	_, info := porcupine.CheckOperationsVerbose(model, history(v.part.ops, v.part.clients()), v.timeout)
+	if err := porcupine.Visualize(model, info, w); err != nil {
+		return fmt.Errorf("linear: visualize %v: %w", v.part, err)
+	}
+	return nil
+}

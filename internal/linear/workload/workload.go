@@ -1,0 +1,195 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// Plan is what the clients of one worker type do.
+type Plan struct {
+	WorkerType string
+	// Keys is how long the ledger gets: a client is done when it has seen a head of
+	// so much. It keeps clients together that don't know of one another.
+	Keys int64
+	// Calls bounds how many calls one client makes.
+	Calls int
+	// Race lets clients append to each key in turn, and read it. Nobody tails or
+	// trims, so that each key can be checked on its own.
+	Race bool
+	// Keep is about how many records trims leave. 0 is for no trims.
+	Keep int64
+}
+
+// Round is the plan for the i-th worker type of a run: one in four is a race, two
+// are trimmed.
+func Round(i int, keys int64, calls int) Plan {
+	p := Plan{WorkerType: fmt.Sprintf("round-%d", i), Keys: keys, Calls: calls}
+	switch i % 4 {
+	case 0:
+		p.Race = true
+	case 1:
+		p.Keep = 2
+	case 3:
+		p.Keep = 8
+	}
+	return p
+}
+
+// Client is one caller of a ledger. Its methods must not be called at once.
+type Client struct {
+	ledger   store.Ledger
+	clock    clock.Clock
+	patience time.Duration
+	name     string
+	random   *rand.Rand
+
+	plan Plan
+	left int
+	head int64 // the newest key known
+}
+
+// New returns a client that waits so long for each reply, by a clock. Name and
+// seed say what it does; no two clients of a ledger may have both in common.
+func New(ledger store.Ledger, clk clock.Clock, patience time.Duration, name string, seed uint64) *Client {
+	salt := uint64(14695981039346656037)
+	for _, c := range []byte(name) {
+		salt = (salt ^ uint64(c)) * 1099511628211
+	}
+	return &Client{
+		ledger: ledger, clock: clk, patience: patience, name: name,
+		random: rand.New(rand.NewPCG(seed, salt)),
+	}
+}
+
+// Work does what the plan says until it is done or the context ends.
+func (c *Client) Work(ctx context.Context, p Plan) {
+	c.plan, c.left, c.head = p, p.Calls, 0
+	for c.left > 0 && c.head < p.Keys && ctx.Err() == nil {
+		if p.Race {
+			c.race(ctx)
+		} else {
+			c.mix(ctx)
+		}
+	}
+}
+
+// race fights for the next key.
+func (c *Client) race(ctx context.Context) {
+	c.head++
+	if c.chance(15) {
+		c.get(ctx, c.head)
+	}
+	err := c.append(ctx, c.head)
+	if err != nil || c.chance(30) {
+		c.get(ctx, c.head)
+	}
+}
+
+// mix does one thing or another near the head.
+func (c *Client) mix(ctx context.Context) {
+	switch d := c.random.IntN(100); {
+	case d < 45: // What a worker does.
+		c.tail(ctx, 1)
+		seq := c.head + 1
+		if err := c.append(ctx, seq); err != nil && c.chance(50) {
+			c.get(ctx, seq)
+		}
+	case d < 60:
+		_ = c.append(ctx, max(1, c.head-3+c.random.Int64N(6)))
+	case d < 80:
+		c.get(ctx, max(1, c.head-4+c.random.Int64N(6)))
+	case d < 84:
+		c.get(ctx, 1+c.random.Int64N(c.head+1))
+	case d < 95 || c.plan.Keep == 0:
+		c.tail(ctx, 1+c.random.IntN(6))
+	case d < 99:
+		c.trim(ctx, c.head-c.plan.Keep+c.random.Int64N(3))
+	default:
+		c.trim(ctx, store.MaxSeq) // All but the head.
+	}
+}
+
+func (c *Client) chance(percent int) bool { return c.random.IntN(100) < percent }
+
+// call is the context of one call.
+func (c *Client) call(ctx context.Context) (context.Context, context.CancelFunc) {
+	c.left--
+	return c.clock.WithTimeout(ctx, c.patience)
+}
+
+func (c *Client) append(ctx context.Context, seq int64) error {
+	ctx, cancel := c.call(ctx)
+	defer cancel()
+	err := c.ledger.Append(ctx, c.record(seq))
+	if err == nil {
+		c.head = max(c.head, seq)
+	}
+	return err
+}
+
+func (c *Client) get(ctx context.Context, seq int64) {
+	ctx, cancel := c.call(ctx)
+	defer cancel()
+	_, _ = c.ledger.Get(ctx, c.plan.WorkerType, seq)
+}
+
+func (c *Client) tail(ctx context.Context, limit int) {
+	ctx, cancel := c.call(ctx)
+	defer cancel()
+	if records, _, err := c.ledger.Tail(ctx, c.plan.WorkerType, limit); err == nil && len(records) > 0 {
+		c.head = max(c.head, records[0].Seq)
+	}
+}
+
+func (c *Client) trim(ctx context.Context, before int64) {
+	ctx, cancel := c.call(ctx)
+	defer cancel()
+	_, _ = c.ledger.Trim(ctx, c.plan.WorkerType, before)
+}
+
+// record is a valid one that no other call makes.
+func (c *Client) record(seq int64) store.Record {
+	millis := func() time.Time { return store.FromMillis(c.random.Int64N(4e12)) }
+	start := millis()
+	return store.Record{
+		WorkerType:  c.plan.WorkerType,
+		Seq:         seq,
+		Kind:        store.KindGrant,
+		InstanceID:  c.name,
+		Group:       fmt.Sprint("group-", c.random.IntN(3)),
+		Claim:       fmt.Sprintf("%016x%016x", c.random.Uint64(), c.random.Uint64()),
+		Priority:    c.random.IntN(8),
+		SlotStart:   millis(),
+		SlotEnd:     millis(),
+		WindowStart: start,
+		WindowEnd:   start.Add(time.Duration(1+c.random.Int64N(1e6)) * time.Millisecond),
+		Token:       1 + c.random.Int64N(store.MaxSeq),
+		Schedule:    fmt.Sprint("every ", c.random.IntN(60), "m"),
+		FixedAt:     millis(),
+		ReadAt:      millis(),
+		Worker:      store.Worker{Host: "host.example", PID: c.random.IntN(1 << 22), Version: "v0.1.0"},
+		Metadata:    fmt.Sprintf("%x", c.random.Uint64()),
+	}
+}
+
+// settled bounds how many keys Settle reads that nobody may have appended to.
+const settled = 100
+
+// Settle reads all that is there at the end of a plan, key by key and as a whole:
+// what an earlier append left shows now at the latest.
+func (c *Client) Settle(ctx context.Context, p Plan) {
+	c.plan, c.head = p, 0
+	if !p.Race {
+		c.tail(ctx, 1)
+		c.tail(ctx, int(p.Keys)+settled)
+	}
+	for seq := int64(1); seq <= max(c.head, min(p.Keys, settled))+1; seq++ {
+		c.get(ctx, seq)
+	}
+}

@@ -1,0 +1,171 @@
+package sim
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/benbjohnson/clock"
+)
+
+// lane tells apart what can happen to one process, so that no two events share
+// an instant: every wake-up comes at a nanosecond that is its lane's.
+type lane int64
+
+const (
+	wakeLane lane = iota
+	holdLane
+	timeoutLane
+	requestLane
+	replyLane
+	landLane
+	userLane
+	lifeLane
+	observerLane
+	lanes = 16
+)
+
+// round is how many nanoseconds it takes until all lanes of all processes had
+// their turn.
+const round = 1024 * lanes
+
+// slot is the next instant of a lane, at or after a true time.
+func (p *Process) slot(at time.Duration, l lane) time.Duration {
+	wait := (p.lanes + time.Duration(l) - at) % round
+	if wait < 0 {
+		wait += round
+	}
+	return at + wait
+}
+
+// hostClock is the clock of one process: it drifts, its time of day is wrong,
+// and it stands still when its host does. What it embeds is the bubble's clock,
+// which is true time.
+type hostClock struct {
+	clock.Clock
+	p    *Process
+	wall time.Duration // how wrong its time of day was at birth
+}
+
+// plainClock is a clock that doesn't tell boot time.
+type plainClock struct{ clock.Clock }
+
+// Boottime drifts.
+func (c *hostClock) Boottime() time.Duration {
+	h := c.p.host
+	return h.boot + h.reading(c.p.world.now())
+}
+
+// Monotonic is a reading that doesn't go on while the host is suspended, as Go's
+// own doesn't.
+func (c *hostClock) Monotonic() time.Duration {
+	h, at := c.p.host, c.p.world.now()
+	return h.boot + h.reading(at-h.stood(Suspend, at))
+}
+
+// error of the time of day at a true time.
+func (c *hostClock) error(at time.Duration) time.Duration {
+	h := c.p.host
+	if h.wall == 0 {
+		return 0
+	}
+	r := cast(c.p.world.o.Seed, forWall, h.worker, 1+h.steps.begun(at))
+	return r.either(h.wall)
+}
+
+// Now is the time of day.
+func (c *hostClock) Now() time.Time {
+	at := c.p.world.now()
+	return c.p.world.origin.Add(c.p.host.reading(at) + c.error(at))
+}
+
+// Since is as steady as Go's is: it doesn't see the time of day being stepped.
+func (c *hostClock) Since(t time.Time) time.Duration {
+	return c.p.world.origin.Add(c.p.host.reading(c.p.world.now()) + c.wall).Sub(t)
+}
+
+// timerOff is how late or early a timer can be.
+const timerOff = 500 * time.Millisecond
+
+// wait is the true length of a local wait.
+func (c *hostClock) wait(d time.Duration, l lane) time.Duration {
+	w := c.p.world
+	at := w.now()
+	if w.o.Faults.TimerOff > 0 {
+		r := cast(w.o.Seed, forTimer, c.p.number, int64(at)<<4|int64(l))
+		if r.chance(w.o.Faults.TimerOff) {
+			w.tally.strike(TimerOff)
+			d = max(0, d+r.either(timerOff))
+		}
+	}
+	return c.p.slot(c.p.host.fires(at, d)+1, l) - at
+}
+
+func (c *hostClock) Timer(d time.Duration) *clock.Timer { return c.Clock.Timer(c.wait(d, wakeLane)) }
+
+func (c *hostClock) AfterFunc(d time.Duration, f func()) *clock.Timer {
+	return c.Clock.AfterFunc(c.wait(d, holdLane), f)
+}
+
+func (c *hostClock) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	end := time.Now().Add(c.wait(d, timeoutLane))
+	x := &bounded{Context: ctx, end: end}
+	return x, x.stop
+}
+
+// bounded is a context with a deadline. It sets a timer only if somebody waits
+// for it, since that is rare and a timer costs.
+type bounded struct {
+	context.Context
+	end time.Time
+
+	mu     sync.Mutex
+	inner  context.Context
+	cancel context.CancelFunc
+}
+
+func (c *bounded) arm() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.inner == nil {
+		c.inner, c.cancel = context.WithDeadline(c.Context, c.end)
+	}
+	return c.inner
+}
+
+func (c *bounded) Deadline() (time.Time, bool) {
+	if end, ok := c.Context.Deadline(); ok && end.Before(c.end) {
+		return end, true
+	}
+	return c.end, true
+}
+
+func (c *bounded) Done() <-chan struct{} { return c.arm().Done() }
+
+func (c *bounded) Err() error { return c.arm().Err() }
+
+func (c *bounded) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.inner == nil {
+		c.inner, c.cancel = context.WithCancel(c.Context)
+	}
+	c.cancel()
+}
+
+func (c *hostClock) Sleep(d time.Duration) { time.Sleep(c.wait(d, userLane)) }
+
+// randomness of a process is a function of the time.
+type randomness struct{ p *Process }
+
+func (r randomness) Read(b []byte) (int, error) {
+	s := cast(r.p.world.o.Seed, forRand, r.p.number, int64(r.p.world.now()))
+	for i := 0; i < len(b); i += 8 {
+		x := s.next()
+		for j := i; j < min(i+8, len(b)); j++ {
+			b[j] = byte(x)
+			x >>= 8
+		}
+	}
+	return len(b), nil
+}

@@ -1,0 +1,109 @@
+// Package sim simulates a world of workers that run the real engine over a
+// simulated store, while everything goes wrong that can, in simulated time: a
+// day takes a second or so. Only the world knows true time, and checks after
+// every event that what package workerlease promises is true.
+//
+// Use it to test your own code against crashes, pauses, outages and wrong clocks
+// that hardly ever happen on your desk. Give the code that you test as
+// [Options.Callbacks], say what shall go wrong ([Faults]), and look at the
+// [Result]; the example of [Run] does that. Three rules:
+//
+//   - Wait by the context that LeaseAllocated got, or by [Process.Clock], and by
+//     nothing else: then your code is paused, suspended and hurried as a process
+//     would be. Real time and real connections don't mix with simulated ones.
+//   - Call [Process.Work] wherever you do what you need the lease for. The world
+//     then checks that nobody else is at it, by true time.
+//   - Return when your context ends. A process that crashes can't be killed in a
+//     simulation: its calls have no effect any more, its context ends, and
+//     [Process.Dead] says so.
+//
+// A failure names its seed. The same options and seed make the same run, on any
+// number of processors: each draw is a hash of the seed and of what is drawn for,
+// and no two events share an instant. [Options.Trace] tells the story.
+//
+// # What is simulated
+//
+// Each worker has a host with clocks of its own: they drift, start anywhere, and
+// the time of day is wrong and stepped. Processes on it crash, are stopped in
+// order and start again, stand still, and are suspended. Each call to the store
+// travels there and back; it can be slow, refused, throttled, cut off by a
+// partition, answered by a lie about its outcome, or not at all, and land
+// minutes or hours later. The store has members whose clocks differ, one of which
+// is in charge; it goes down, and reads can be stale. [Within] lists all of it.
+//
+// What the protocol can't bear, [Beyond] lists: a store whose time jumps by more
+// than it admits, a host whose clocks all stand still, a write that was read and
+// then rolled back, a clock that is off by percents. Holders may overlap then. The
+// world has a resource that remembers the highest fencing token, and checks that
+// it accepts nothing stale.
+//
+// # What is checked
+//
+// Two holders never work at the same true time, unless they are of one group. A
+// lease is worked under only in its window, less its margin, and only if its
+// record was the first at its key. Tokens grow from tenure to tenure. Callbacks
+// come in pairs and in order, once each, and the code is told to stop in time. No
+// release is sent before the code has returned, and no work follows it. In the
+// ledger, no grant starts before the window of the record before it has ended, a
+// release frees the tenure in the head and nothing else, other records change no
+// tenure, and records are deleted only when a later one proves them old.
+//
+// # The attacks
+//
+// What has broken systems of this kind, by number, and the tests that attack ours
+// with it. Simulated means TestNoTwoHoldersWorkAtOnce of this package, with the
+// faults in brackets; variants are engines that are broken on purpose, which it
+// must catch (TestSimulationCatchesEveryBrokenVariant of package workerlease).
+//
+// Store:
+//
+//	 1 an append times out, then commits   simulated [reply lost, append landed late]; TestAnAppendWhoseReplyGoesAstrayIsFoundAndHasOneHolder
+//	 2 a conflict against one's own insert  simulated [conflict against own]; variants of reading back
+//	 3 a pause while the key is trimmed     simulated [landed on a trimmed key]; variants of trimming; internal/model
+//	 4 an idle type starts again            storetest "trim"; TestOldRecordsAreTrimmedAfterTheRetentionAndTheHeadNever
+//	 5 rollback, dirty read                 TestConcernsAreOursWhateverTheURIOrTheClientSays; TestBeyondTheAssumptionsOverlapsAreReportedAndFenced
+//	 6 a stale read                         simulated [stale read]; internal/model
+//	 7 multi-region writes                  not built yet (Cosmos DB)
+//	 8 another shard key                    TestUnfitCollectionsAreRefused
+//	 9 no init, no index, a restored dump   storetest "lifecycle"; TestInitCreatesOnlyWhatIsMissing
+//	10 a lost race under another error      TestAppendErrorsByTheServersReply (MongoDB; Cosmos DB is not built yet)
+//	11 throttling                           simulated [throttled]; TestAStoreThatThrottlesGetsTheTimeItAsksFor
+//	12 an election                          simulated [failover]; TestOneFaultAtATimeKeepsTheSlots
+//	13 any error at any moment              TestNoSingleFaultEndsLeasingOrCostsASlot
+//
+// Time and process:
+//
+//	14 a wrong or stepped time of day       simulated [wall clock step]; TestAProcessWhoseTimeOfDayIsWrongLeadsInTheRightSlots (inspect clock: not built yet)
+//	15 suspend and SIGSTOP                  simulated [pause, suspend]; TestALeaseIsOverWithinASecondOfWakingFromASuspend; internal/chaos
+//	16 a failover to another clock          simulated [failover]; TestBeyondTheAssumptionsOverlapsAreReportedAndFenced
+//	17 a server clock that steps            simulated [server clock step]; TestAJumpOfTheStoresClockEndsTheLeaseAndLeasingGoesOn
+//	18 a cached time                        simulated [old stamp]
+//	19 poison, and honest oddities          simulated [poison, newer version, huge seq]; TestPoisonClearsWithinItsBound; TestHonestRecordsThatLookOddAreObeyed
+//	20 different intervals                  simulated [lease of another interval]; TestWorkersWithDifferentIntervalsStayExclusiveAndSaySoOnce
+//	21 changes of local time                TestPropertyCronSlotsPartitionTimeInAllZones; TestCronWhenTheClocksChange
+//	22 intervals that divide no day         TestEveryCutsOneGridForAllObservers
+//	23 timers that are late or early        simulated [timer late or early]; variants of looking again
+//	24 a callback that comes late           simulated [observer blocked]; variants of looking again
+//	25 a callback that blocks or panics     simulated [callback past its end, callback panicked]; TestCodeThatOverrunsKeepsTheWorkerFromClaiming
+//	26 a release while work runs            simulated [orderly stop]; variants of releasing; TestStopLeasingReleasesAfterTheCodeHasReturned
+//	27 one instance id twice                simulated [instance id used twice]; TestTwoWorkersWithOneNameAreStillTwo
+//	28 claimed, then crashed                simulated [crash]; TestALowerPriorityTakesTheNextSlotWhenTheHigherDies (FailoverWithin: not built yet)
+//	29 a stranger's tenure freed or stolen  variants of releasing and of bookkeeping; internal/model
+//	30 an append that hangs for a day       simulated [landed on a trimmed key]; TestALateAppendLandsADayAfterItTimedOut
+//
+// Crowd:
+//
+//	31 a thousand workers at a boundary     TestAThousandWorkersAtOneBoundaryMakeOneAppendAndOneReadEach
+//	32 a top priority that crashes always   not built yet
+//	33 equal priorities                     TestAmongEqualsStickyKeepsAndRotateRotates; TestRotateIsFairAmongEqualWorkers
+//	34 inversions                           TestOnlyASlowClaimLosesToALowerPriority
+//
+// Input and secrets:
+//
+//	35 odd worker types                     TestEveryBadOptionIsNamedWithItsValueAndTheRule; FuzzWorkerType (types that differ by case: not built yet)
+//	36 operators as names                   storetest "hostile names"
+//	37 hostile documents                    storetest "planted documents"; FuzzDecode of each store
+//	38 secrets in output                    TestNoOutputEverShowsAPassword; FuzzURINeverPanicsNorLeaks
+//	39 destructive commands                 not built yet
+//	40 TLS                                  not built yet: the URI decides
+package sim

@@ -1,0 +1,90 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// host is the machine of one worker: its clocks and its connection. Processes
+// come and go on it.
+type host struct {
+	worker  int64
+	options workerlease.Options
+	rate    float64       // of its clocks, by true time
+	boot    time.Duration // its boot time when the run began
+	wall    time.Duration // how wrong its time of day is, at most
+	told    bool          // it tells boot time
+	steps   spells        // of its time of day
+	stalls  spells        // Pause, Suspend or Freeze
+	cuts    spells        // Partition or OneWay
+}
+
+func (w *world) newHost(worker int64) *host {
+	f, end := w.o.Faults, w.o.Length
+	r := cast(w.o.Seed, forHost, worker, 0)
+	h := &host{
+		worker: worker, options: w.o.Worker(int(worker)),
+		// Rates are bounded as the time line bounds them: the difference as a part of
+		// the local reading.
+		rate: 1 / (1 + f.Drift*(2*r.float()-1)),
+		boot: r.span(time.Second, 10000*time.Hour),
+		told: !f.NoBoottime,
+	}
+	h.stalls = drawSpells(w.o.Seed, forStalls, worker, f.Stalls, end, func(r *roll) (Fault, time.Duration) {
+		kind := Pause
+		if r.chance(0.4) && h.told {
+			kind = Suspend
+		}
+		return kind, r.span(time.Millisecond, 10*time.Minute)
+	})
+	if f.Freezes > 0 {
+		h.stalls = drawSpells(w.o.Seed, forStalls, worker, f.Freezes, end, func(r *roll) (Fault, time.Duration) {
+			return Freeze, r.span(time.Second, 10*time.Minute)
+		})
+	}
+	h.cuts = drawSpells(w.o.Seed, forCuts, worker, f.Partitions, end, func(r *roll) (Fault, time.Duration) {
+		kind := Partition
+		if r.chance(0.5) {
+			kind = OneWay
+		}
+		return kind, r.span(time.Second, f.Partitions/2)
+	})
+	if f.WallSteps > 0 {
+		h.wall = time.Hour
+		h.steps = drawSpells(w.o.Seed, forWall, worker, f.WallSteps, end, func(*roll) (Fault, time.Duration) {
+			return WallStep, 1
+		})
+	}
+	return h
+}
+
+// stood is how long a kind of stall has lasted by a true time, all told.
+func (h *host) stood(kind Fault, at time.Duration) (sum time.Duration) {
+	for _, s := range h.stalls {
+		if s.kind == kind && s.from < at {
+			sum += min(s.to, at) - s.from
+		}
+	}
+	return sum
+}
+
+// reading of the host's steady clock at a true time.
+func (h *host) reading(at time.Duration) time.Duration {
+	if len(h.stalls) > 0 && h.stalls[0].kind == Freeze {
+		at -= h.stood(Freeze, at)
+	}
+	return time.Duration(float64(at) * h.rate)
+}
+
+// fires is when a timer of a local duration, set at a true time, is due, and the
+// process runs.
+func (h *host) fires(at, d time.Duration) time.Duration {
+	due := at + time.Duration(float64(d)/h.rate)
+	for i := h.stalls.after(at); i < len(h.stalls) && h.stalls[i].from < due; i++ {
+		if s := h.stalls[i]; s.kind != Pause {
+			due += s.to - max(s.from, at)
+		}
+	}
+	return h.stalls.resume(due)
+}

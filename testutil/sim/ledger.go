@@ -1,0 +1,180 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// landed is what the world remembers of a grant, for ever.
+type landed struct {
+	instance, group string
+	order           int // of landing
+}
+
+// ledger is one worker type's, with what is known of its past.
+type ledger struct {
+	records
+	first   map[int64]string   // the claim that came first to a key, for ever
+	byToken map[int64][]landed // the grants that came first to their keys
+	hung    []hung
+	order   int
+	newest  int64 // the highest Seq that ever landed
+}
+
+func (w *world) ledger(workerType string) *ledger {
+	l := w.ledgers[workerType]
+	if l == nil {
+		l = &ledger{first: map[int64]string{}, byToken: map[int64][]landed{}}
+		w.ledgers[workerType] = l
+	}
+	return l
+}
+
+// hung is an append on its way to a key, which arrives at the worst moment: when
+// trimming has opened the key again.
+type hung struct {
+	seq  int64
+	land func()
+}
+
+// hang keeps an append on its way.
+func (w *world) hang(k *link, effect func(time.Duration, *call) error, seq int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := w.ledger(k.p.options.WorkerType)
+	l.hung = append(l.hung, hung{seq, func() { k.land(time.Millisecond, effect) }})
+}
+
+// append lets a record land.
+func (w *world) append(p *Process, r store.Record, at time.Duration, c *call) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := w.ledger(r.WorkerType)
+	if !l.insert(r) {
+		return fmt.Errorf("sim: append %s: %w", store.Key(r.WorkerType, r.Seq), store.ErrConflict)
+	}
+	w.audit(p, l, r)
+	if c.rollback {
+		w.later(p.slot(at+c.roll.span(100*time.Millisecond, time.Minute), landLane)-at, func() { w.rollBack(r) })
+	}
+	return nil
+}
+
+// rollBack takes a record back, if nothing was appended behind it.
+func (w *world) rollBack(r store.Record) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if l := w.ledger(r.WorkerType); l.head().Claim == r.Claim {
+		l.remove(r.Seq)
+		delete(l.first, r.Seq)
+	}
+}
+
+func (w *world) get(workerType string, seq int64, c *call) (store.Record, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := w.ledger(workerType)
+	r, ok := l.get(seq)
+	if ok && c.hidden > 0 && seq > l.head().Seq-int64(c.hidden) {
+		w.tally.strike(StaleRead)
+		ok = false
+	}
+	if !ok {
+		return store.Record{}, fmt.Errorf("sim: get %s: %w", store.Key(workerType, seq), store.ErrNotFound)
+	}
+	return r, nil
+}
+
+func (w *world) tail(workerType string, limit int, c *call) []store.Record {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := w.ledger(workerType)
+	if c.hidden > 0 && len(l.list) > 0 {
+		w.tally.strike(StaleRead)
+	}
+	return l.tail(limit, c.hidden)
+}
+
+func (w *world) workerTypes() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Sorted(maps.Keys(w.ledgers))
+}
+
+// trim deletes old records, and checks that a later one justifies it: one whose
+// writer read the ledger a retention ago.
+func (w *world) trim(p *Process, workerType string, before int64, at time.Duration) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := w.ledger(workerType)
+	oldest := at - p.options.Retention
+	justified := false
+	for i, _ := l.find(before); i < len(l.list) && !justified; i++ {
+		r := l.list[i].ReadAt
+		justified = !r.IsZero() && r.Sub(w.origin) <= oldest
+	}
+	if !justified {
+		w.violate("%v trims below seq %d, and no later record was made %v ago", p, before, p.options.Retention)
+	}
+	n := l.trim(before)
+	for i := len(l.hung) - 1; i >= 0; i-- {
+		if _, stands := l.get(l.hung[i].seq); !stands && l.hung[i].seq < before {
+			l.hung[i].land()
+			l.hung = slices.Delete(l.hung, i, i+1)
+		}
+	}
+	if n > 0 {
+		w.tally.strike(Trim)
+		if len(l.list) < keep {
+			w.violate("%v trims below seq %d and leaves %d records", p, before, len(l.list))
+		}
+	}
+	return n
+}
+
+// keep is how many records stay, whatever their age.
+const keep = 100
+
+// audit checks a record that has just landed against the one before it.
+func (w *world) audit(p *Process, l *ledger, r store.Record) {
+	l.order++
+	defer func() { l.newest = max(l.newest, r.Seq) }()
+	claim, again := l.first[r.Seq]
+	switch {
+	case again && claim != r.Claim:
+		// The key was trimmed meanwhile. The record came too late to be worked under.
+		w.tally.strike(LandedOnTrim)
+		return
+	case r.Seq < l.newest-keep/2:
+		w.tally.strike(LandedOnTrim)
+	}
+	l.first[r.Seq] = r.Claim
+	if r.Kind == store.KindGrant {
+		l.byToken[r.Token] = append(l.byToken[r.Token], landed{r.InstanceID, r.Group, l.order})
+	}
+	before, ok := l.get(r.Seq - 1)
+	if !ok || before.CheckEnvelope() != nil || w.planted[before.Claim] || w.o.Faults.Rollback > 0 {
+		return // the beginning, what nobody of this version wrote, or another's than it was
+	}
+	switch r.Kind {
+	case store.KindGrant:
+		if r.WindowStart.Before(before.WindowEnd) {
+			w.violate("seq %d of %v starts at %v, before seq %d ends at %v", r.Seq, p, w.time(r.WindowStart), before.Seq, w.time(before.WindowEnd))
+		}
+		if r.Token <= before.Token || r.Token < r.WindowStart.UnixMilli() {
+			w.violate("seq %d of %v has token %d, after %d, for a window from %d", r.Seq, p, r.Token, before.Token, r.WindowStart.UnixMilli())
+		}
+	case store.KindRelease:
+		if r.Claim != before.Claim || r.Group != before.Group || r.Token != before.Token || !r.WindowStart.Equal(r.WindowEnd) || r.WindowEnd.After(before.WindowEnd) {
+			w.violate("seq %d of %v releases what is not in seq %d", r.Seq, p, before.Seq)
+		}
+	default:
+		if !r.WindowStart.Equal(r.WindowEnd) || r.WindowEnd.Before(before.WindowEnd) || r.Token < before.Token {
+			w.violate("seq %d of %v, a %s, changes the tenure in seq %d", r.Seq, p, r.Kind, before.Seq)
+		}
+	}
+}

@@ -1,0 +1,291 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// The errors of simulated calls.
+var (
+	errDead    = errors.New("sim: the process is dead")
+	errRefused = errors.New("sim: connection refused")
+	errReset   = errors.New("sim: connection reset")
+)
+
+// link is a process's connection to the store, a store.Ledger with faults.
+type link struct {
+	p     *Process
+	calls atomic.Int64
+}
+
+// call is how one call goes.
+type call struct {
+	before, after time.Duration
+	lost          bool          // it has no effect
+	late          time.Duration // it has its effect so much later
+	silent        bool          // no reply comes
+	err           error         // the reply in place of the true one
+	hidden        int           // how many of the newest records a read lacks
+	rollback      bool
+	roll          roll
+}
+
+// plan draws how a call goes.
+func (k *link) plan(appends bool) call {
+	w := k.p.world
+	f := &w.o.Faults
+	r := cast(w.o.Seed, forCall, k.p.number, k.calls.Add(1))
+	c := call{before: r.upTo(f.Latency)}
+	if r.chance(0.5) {
+		c.after = r.upTo(f.Latency)
+	}
+	strike := func(kind Fault) { w.tally.strike(kind) }
+	if r.chance(f.Delayed) {
+		strike(Delayed)
+		c.before += r.span(time.Millisecond, time.Minute)
+		if r.chance(0.5) {
+			c.before, c.after = c.after, c.before
+		}
+	}
+	switch u := r.float(); {
+	case less(&u, f.Failed):
+		strike(Failed)
+		c.lost, c.err = true, errReset
+	case less(&u, f.LostReply):
+		strike(LostReply)
+		c.err = errReset
+	case less(&u, f.BlackHole):
+		strike(BlackHole)
+		c.lost, c.silent = r.chance(0.5), true
+	case less(&u, f.Throttled):
+		strike(Throttled)
+		c.lost, c.err = true, &store.ThrottledError{RetryAfter: r.span(10*time.Millisecond, 30*time.Second), Err: errReset}
+	case !appends && less(&u, f.Stale):
+		c.hidden = 1 + r.below(3)
+	case appends && less(&u, f.OwnConflict):
+		strike(OwnConflict)
+		c.err = fmt.Errorf("sim: append: %w", store.ErrConflict)
+	case appends && less(&u, f.Late):
+		strike(LandedLate)
+		c.late = r.span(time.Millisecond, f.LateBy)
+		c.err, c.silent = errReset, r.chance(0.5)
+	case appends && less(&u, f.Rollback):
+		strike(Rollback)
+		c.rollback, c.silent = true, true
+	}
+	c.roll = r
+	return c
+}
+
+// less consumes a part of an even draw.
+func less(u *float64, p float64) bool {
+	*u -= p
+	return *u < 0
+}
+
+// do runs a call: the append of a Seq, or another if that is 0. Its effect comes
+// at one instant of true time.
+func (k *link) do(ctx context.Context, seq int64, effect func(at time.Duration, c *call) error) error {
+	p := k.p
+	w := p.world
+	if p.dead.Load() {
+		return errDead
+	}
+	appends := seq > 0
+	c := k.plan(appends)
+	if err := k.travel(ctx, c.before, requestLane); err != nil {
+		if appends && !c.lost {
+			// It is on its way all the same.
+			c.late, c.lost = max(c.late, c.before), true
+			k.land(c.late, effect)
+		}
+		return k.arrive(err)
+	}
+	at := w.now()
+	down := w.server.down(at)
+	cut, isCut := p.host.cuts.at(at)
+	switch {
+	case isCut && cut.kind == Partition:
+		w.tally.strike(Partition)
+		return k.arrive(k.silence(ctx))
+	case down != "":
+		if down == Outage {
+			w.tally.strike(down)
+		}
+		return k.arrive(fmt.Errorf("%w: %s", errRefused, down))
+	}
+	var err error
+	switch {
+	case c.late > 0 && c.roll.chance(0.3):
+		// It hangs until its key is free again, if that ever happens.
+		w.hang(k, effect, seq)
+	case c.late > 0:
+		k.land(c.late, effect)
+	case !c.lost:
+		err = effect(at, &c)
+	}
+	if isCut {
+		w.tally.strike(OneWay)
+		return k.arrive(k.silence(ctx))
+	}
+	if c.silent {
+		return k.arrive(k.silence(ctx))
+	}
+	if err := k.travel(ctx, c.after, replyLane); err != nil {
+		return k.arrive(err)
+	}
+	if c.err != nil {
+		err = c.err
+	}
+	return k.arrive(err)
+}
+
+// travel lets a message be on its way, but no longer than its caller waits.
+func (k *link) travel(ctx context.Context, d time.Duration, l lane) error {
+	if d == 0 {
+		return nil
+	}
+	p := k.p
+	at := p.world.now()
+	d = p.slot(at+d+1, l) - at
+	if end, ok := ctx.Deadline(); ok && p.world.origin.Add(at+d).Before(end) {
+		time.Sleep(d)
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// silence waits for a reply that never comes.
+func (k *link) silence(ctx context.Context) error {
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// arrive lets a reply arrive: not before the process runs, and never at one that
+// is dead.
+func (k *link) arrive(err error) error {
+	p := k.p
+	at := p.world.now()
+	if to := p.host.stalls.resume(at); to > at {
+		time.Sleep(p.slot(to+1, replyLane) - at)
+	}
+	if p.dead.Load() {
+		return errDead
+	}
+	return err
+}
+
+// land lets a call have its effect later, when nobody waits for it any more.
+func (k *link) land(d time.Duration, effect func(time.Duration, *call) error) {
+	w := k.p.world
+	at := w.now()
+	due := k.p.slot(at+d+1, landLane)
+	if due >= w.o.Length+24*time.Hour {
+		return
+	}
+	w.later(due-at, func() {
+		c := call{}
+		_ = effect(w.now(), &c) // Nobody is told.
+	})
+}
+
+// Append inserts a record unless its key exists.
+func (k *link) Append(ctx context.Context, r store.Record) error {
+	if err := r.Check(); err != nil {
+		return err
+	}
+	r = r.Truncated()
+	k.p.sent(r)
+	err := k.do(ctx, r.Seq, func(at time.Duration, c *call) error { return k.p.world.append(k.p, r, at, c) })
+	if k.p.world.o.Trace {
+		k.p.tracef("append %d %s %.8s: %v", r.Seq, r.Kind, r.Claim, err)
+	}
+	return err
+}
+
+// Get returns the record at a key.
+func (k *link) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
+	var out store.Record
+	err := k.do(ctx, 0, func(_ time.Duration, c *call) (err error) {
+		out, err = k.p.world.get(workerType, seq, c)
+		return err
+	})
+	if k.p.world.o.Trace {
+		k.p.tracef("get %d: %.8s %v", seq, out.Claim, err)
+	}
+	if err != nil {
+		return store.Record{}, err
+	}
+	return out, nil
+}
+
+// Tail returns the newest records.
+func (k *link) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+	var out []store.Record
+	var stamp store.Stamp
+	err := k.do(ctx, 0, func(at time.Duration, c *call) error {
+		out = k.p.world.tail(workerType, limit, c)
+		if !k.p.world.o.Faults.NoFreeStamp {
+			stamp = k.p.world.stamp(at, &c.roll)
+		}
+		k.p.readAt.Store(int64(at))
+		return nil
+	})
+	if k.p.world.o.Trace {
+		k.p.tracef("tail %d: %d %v", limit, len(out), err)
+	}
+	if err != nil {
+		return nil, store.Stamp{}, err
+	}
+	return out, stamp, nil
+}
+
+// Trim deletes old records.
+func (k *link) Trim(ctx context.Context, workerType string, before int64) (int, error) {
+	n := 0
+	err := k.do(ctx, 0, func(at time.Duration, _ *call) error {
+		n = k.p.world.trim(k.p, workerType, before, at)
+		return nil
+	})
+	if k.p.world.o.Trace {
+		k.p.tracef("trim %d: %d %v", before, n, err)
+	}
+	return n, err
+}
+
+// Now tells the store's time.
+func (k *link) Now(ctx context.Context) (store.Stamp, error) {
+	var stamp store.Stamp
+	err := k.do(ctx, 0, func(at time.Duration, c *call) error {
+		stamp = k.p.world.stamp(at, &c.roll)
+		return nil
+	})
+	if k.p.world.o.Trace {
+		k.p.tracef("now: %v", err)
+	}
+	if err != nil {
+		return store.Stamp{}, err
+	}
+	return stamp, nil
+}
+
+// Init has nothing to create.
+func (k *link) Init(context.Context) error { return nil }
+
+// WorkerTypes lists the worker types that have records.
+func (k *link) WorkerTypes(context.Context) ([]string, error) { return k.p.world.workerTypes(), nil }
+
+// Close has nothing to close: the store outlives its users.
+func (k *link) Close(context.Context) error { return nil }

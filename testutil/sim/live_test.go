@@ -1,0 +1,215 @@
+package sim_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/testutil/sim"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// quiet is a seed's run in a world without faults but those of every network:
+// latency, and servers and hosts whose clocks are a little off.
+func quiet(seed int64, interval time.Duration) sim.Options {
+	return sim.Options{
+		Seed: seed, Workers: 6, Length: 3 * time.Hour,
+		Worker: func(worker int) workerlease.Options {
+			return workerlease.Options{
+				WorkerType: "quiet", InstanceID: fmt.Sprint("w", worker), Priority: worker / 2, LeaseInterval: interval,
+			}
+		},
+		Faults: sim.Faults{
+			Latency: 50 * time.Millisecond, Skew: 100 * time.Millisecond, Drift: 0.001, ClockSteps: 20 * time.Minute,
+			WallSteps: 20 * time.Minute, NoBoottime: seed%2 == 0, NoFreeStamp: seed%3 == 0,
+		},
+	}
+}
+
+var intervals = []time.Duration{10 * time.Second, time.Minute, 5 * time.Minute}
+
+// lead of a slot, by default.
+func lead(interval time.Duration) time.Duration { return min(interval/4, 10*time.Second) }
+
+// late is how long after its start a slot may begin: until it has surely begun.
+func late(o sim.Options, interval time.Duration) time.Duration {
+	f := o.Faults
+	return 2*f.Skew + 2*f.Latency + interval/400 + 20*time.Millisecond
+}
+
+// each runs a test for each interval and some seeds.
+func each(t *testing.T, seeds int64, f func(t *testing.T, seed int64, interval time.Duration)) {
+	t.Helper()
+	for _, interval := range intervals {
+		for seed := range seeds {
+			t.Run(fmt.Sprint(interval, "/", seed), func(t *testing.T) {
+				t.Parallel()
+				f(t, seed, interval)
+			})
+		}
+	}
+}
+
+func TestWithAHealthyStoreEachSlotIsTakenByItsBoundaryByTheHighestPriority(t *testing.T) {
+	each(t, 4, func(t *testing.T, seed int64, interval time.Duration) {
+		o := quiet(seed, interval)
+		r := sim.Run(t, o)
+		r.Check(t)
+		if len(r.Leases) == 0 {
+			t.Fatal("no leases")
+		}
+		if got, want := len(r.Leases), int((o.Length-r.Leases[0].Start)/interval); got < want {
+			t.Errorf("%d leases, want %d", got, want)
+		}
+		for i, l := range r.Leases {
+			if d := l.Began - l.Start; d > late(o, interval) || i > 0 && l.Start != r.Leases[i-1].Start+interval {
+				t.Errorf("%v begins %v after its slot, or leaves one out", l, d)
+			}
+			if i > 1 && l.Worker > 1 {
+				t.Errorf("%v goes to a lower priority", l)
+			}
+		}
+	})
+}
+
+// A lower priority wins from a higher one that is alive only if that one's claim
+// took longer than a step.
+func TestOnlyASlowClaimLosesToALowerPriority(t *testing.T) {
+	each(t, 4, func(t *testing.T, seed int64, interval time.Duration) {
+		o := quiet(seed, interval)
+		o.Faults.Restarts, o.Faults.Latency, o.Faults.Skew = 20*time.Minute, 10*time.Millisecond, 10*time.Millisecond
+		r := sim.Run(t, o)
+		r.Check(t)
+		if r.Inversions > 0 {
+			t.Errorf("%d inversions, with calls that take less than a step", r.Inversions)
+		}
+	})
+	slow := 0
+	for seed := range int64(4) {
+		o := quiet(seed, 10*time.Second)
+		o.Faults.Delayed = 0.2
+		slow += sim.Run(t, o).Inversions
+	}
+	if slow == 0 {
+		t.Error("no inversions with slow calls either: are they counted?")
+	}
+}
+
+func TestAfterAnOutageTheSlotIsTakenWithinOneLead(t *testing.T) {
+	each(t, 4, func(t *testing.T, seed int64, interval time.Duration) {
+		o := quiet(seed, interval)
+		o.Faults.Outages = 15 * time.Minute
+		r := sim.Run(t, o)
+		r.Check(t)
+		if len(r.Down) < 3 {
+			t.Fatalf("%d outages", len(r.Down))
+		}
+		for _, down := range r.Down {
+			// Workers try again after at most this, and then go by their rungs.
+			by := down.To + min(5*time.Second, interval/8) + lead(interval) + late(o, interval)
+			// If little is left of the slot, or it has just begun, the next one is what
+			// counts, or the time when it has surely begun.
+			if left := interval - by%interval; left < interval/2 {
+				by += left
+			}
+			if by%interval < late(o, interval) {
+				by += late(o, interval)
+			}
+			if by < o.Length-interval && !held(r, by) {
+				t.Errorf("nobody works at %v, after the outage %v", by, down)
+			}
+		}
+	})
+}
+
+// held reports whether somebody held a lease at a time.
+func held(r *sim.Result, at time.Duration) bool {
+	for _, l := range r.Leases {
+		if l.Began <= at && at <= l.Ended {
+			return true
+		}
+	}
+	return false
+}
+
+func TestPoisonClearsWithinItsBound(t *testing.T) {
+	poisoned := 0
+	for seed := range int64(12) {
+		interval := intervals[1+seed%2]
+		o := quiet(seed, interval)
+		o.Length = 60 * time.Hour
+		o.Faults.Poisons = 8 * time.Hour
+		r := sim.Run(t, o)
+		r.Check(t)
+		for i, p := range r.Planted {
+			// The longer of a slot and of what the window says, but a day at most, and
+			// 5 min; seen at the first lead after, and superseded at the first one when
+			// it is old enough.
+			bound := interval
+			if p.Record.CheckEnvelope() == nil {
+				bound = max(bound, min(p.Record.WindowEnd.Sub(p.Record.WindowStart), 24*time.Hour))
+			}
+			by := p.At + bound + 5*time.Minute + 3*interval
+			if by > o.Length || i+1 < len(r.Planted) && r.Planted[i+1].At < by {
+				continue
+			}
+			poisoned++
+			if !held(r, by+late(o, interval)) && !held(r, by+interval/2) {
+				t.Errorf("seed %d: nobody works at %v, after %s was planted at %v: %+v", seed, by, p.Kind, p.At, p.Record)
+			}
+		}
+	}
+	if poisoned < 12 {
+		t.Errorf("only %d records were planted with time to clear", poisoned)
+	}
+}
+
+// Each fault alone costs almost no slot: the claim is tried again before the
+// boundary, or right after. Only a crash loses what its process held.
+func TestOneFaultAtATimeKeepsTheSlots(t *testing.T) {
+	for name, set := range map[string]func(*sim.Faults){
+		"high latency":    func(f *sim.Faults) { f.Latency = 300 * time.Millisecond },
+		"slow calls":      func(f *sim.Faults) { f.Delayed = 0.1 },
+		"failures":        func(f *sim.Faults) { f.Failed = 0.1 },
+		"lost replies":    func(f *sim.Faults) { f.LostReply = 0.2 },
+		"black holes":     func(f *sim.Faults) { f.BlackHole = 0.1 },
+		"throttling":      func(f *sim.Faults) { f.Throttled = 0.1 },
+		"own conflicts":   func(f *sim.Faults) { f.OwnConflict = 0.2 },
+		"late appends":    func(f *sim.Faults) { f.Late, f.LateBy = 0.2, 90*time.Minute },
+		"stale reads":     func(f *sim.Faults) { f.Stale = 0.2 },
+		"old stamps":      func(f *sim.Faults) { f.StampAge = time.Second },
+		"failovers":       func(f *sim.Faults) { f.Failovers = 20 * time.Minute },
+		"partitions":      func(f *sim.Faults) { f.Partitions = 30 * time.Minute },
+		"stalls":          func(f *sim.Faults) { f.Stalls, f.NoBoottime = 20*time.Minute, false },
+		"crashes":         func(f *sim.Faults) { f.Restarts = 40 * time.Minute },
+		"odd timers":      func(f *sim.Faults) { f.TimerOff = 0.2 },
+		"slow observers":  func(f *sim.Faults) { f.SlowObserver = 0.02 },
+		"panics":          func(f *sim.Faults) { f.Panicked = 0.2 },
+		"overruns":        func(f *sim.Faults) { f.Blocked = 0.2 },
+		"newer versions":  func(f *sim.Faults) { f.NewerVersions = 10 * time.Minute },
+		"strays far away": func(f *sim.Faults) { f.HugeSeqs = time.Hour },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			leases, slots := 0, 0
+			for seed := range int64(3) {
+				o := quiet(seed, time.Minute)
+				set(&o.Faults)
+				r := sim.Run(t, o)
+				r.Check(t)
+				last := time.Duration(-1)
+				for _, l := range r.Leases {
+					if l.Start/time.Minute > last {
+						leases++
+					}
+					last = l.Start / time.Minute
+				}
+				slots += int(o.Length/time.Minute) - 2
+			}
+			t.Logf("%d of %d slots", leases, slots)
+			if leases < slots*97/100 {
+				t.Errorf("%d of %d slots were taken", leases, slots)
+			}
+		})
+	}
+}

@@ -1,0 +1,203 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// Process is one life of a worker: a process that runs the real engine until it
+// crashes, is stopped, or the run ends.
+type Process struct {
+	// Worker is the number of the worker, from 0; Life counts its processes, from 0.
+	Worker, Life int
+
+	world   *world
+	host    *host
+	number  int64
+	lanes   time.Duration
+	clock   *hostClock
+	options workerlease.Options
+	margin  time.Duration
+	dead    atomic.Bool
+	readAt  atomic.Int64 // when it last read the ledger
+
+	// Guarded by world.mu.
+	lease  *Lease           // the newest
+	leases map[int64]*Lease // by token
+	asked  string           // the claim of its newest append
+}
+
+func (w *world) newProcess(h *host, life int) *Process {
+	number := int64(life)*int64(len(w.hosts)) + h.worker
+	p := &Process{
+		Worker: int(h.worker), Life: life, world: w, host: h, number: number + 1,
+		lanes:   time.Duration(number%1000) * lanes,
+		options: h.options, leases: map[int64]*Lease{},
+	}
+	p.clock = &hostClock{Clock: clock.New(), p: p}
+	p.clock.wall = p.clock.error(w.now())
+	if p.options.Retention == 0 {
+		p.options.Retention = workerlease.DefaultRetention
+	}
+	p.margin = p.options.Margin
+	if d := p.options.LeaseInterval; p.margin == 0 && d > 0 {
+		p.margin = min(max(d/100, 10*time.Millisecond), 250*time.Millisecond)
+	}
+	return p
+}
+
+// String names the process, such as "w3.1".
+func (p *Process) String() string { return fmt.Sprintf("w%d.%d", p.Worker, p.Life) }
+
+// Clock is the process's own clock: use it for all waiting in simulated code.
+func (p *Process) Clock() clock.Clock { return p.clock }
+
+// Dead reports that the process has crashed: what its code does then has no
+// effect, and it should return.
+func (p *Process) Dead() bool { return p.dead.Load() }
+
+// run runs the process for as long as it lives.
+func (p *Process) run(age time.Duration, crashes bool) {
+	w := p.world
+	var local clock.Clock = p.clock
+	if !p.host.told {
+		local = plainClock{p.clock}
+	}
+	born := w.now()
+	p.born()
+	client := w.o.Client(&link{p: p}, workerlease.ClientOptions{Clock: local, Observer: p, Rand: randomness{p}})
+	l, err := client.StartLeasing(context.Background(), p.options, p.guarded(w.o.Callbacks(p)))
+	if err != nil {
+		panic(err) // The options are the caller's mistake.
+	}
+	p.tracef("starts")
+	at := w.now()
+	// A process that doesn't run doesn't notice a signal.
+	time.Sleep(p.slot(p.host.stalls.resume(min(at+age, w.o.Length))+1, lifeLane) - at)
+	w.tally.passed(p.host.stalls, born, w.now())
+	w.tally.passed(p.host.steps, born, w.now())
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute+p.lanes)
+	switch {
+	case w.now() >= w.o.Length:
+	case crashes:
+		// Nothing that this process does counts any more, but what it sent may land.
+		w.tally.strike(Crash)
+		p.die()
+		cancel()
+	default:
+		w.tally.strike(Stop)
+		p.tracef("is stopped")
+	}
+	w.lives.Go(func() {
+		defer cancel()
+		_ = l.StopLeasing(ctx)
+		<-l.Done()
+		p.ended()
+	})
+	if !crashes {
+		<-l.Done()
+	}
+}
+
+// born counts what this process is for.
+func (p *Process) born() {
+	w := p.world
+	switch drift := w.o.Faults.Drift; {
+	case drift > 0.001:
+		w.tally.strike(Racing)
+	case drift > 0:
+		w.tally.strike(Drift)
+	}
+	for i := range p.Worker {
+		if w.hosts[i].options.InstanceID == p.options.InstanceID {
+			w.tally.strike(SharedName)
+		}
+	}
+}
+
+// die ends the process as kill -9 does.
+func (p *Process) die() {
+	w := p.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p.tracef("dies")
+	p.dead.Store(true)
+	if l := p.lease; l != nil && !l.over() {
+		l.Crashed = true
+		l.Ended = w.now()
+		w.leave(l)
+	}
+}
+
+// ended checks the last lease of a process that has ended.
+func (p *Process) ended() {
+	w := p.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if l := p.lease; l != nil && !l.Crashed && l.Expiries != 1 {
+		w.violate("%v has ended, and LeaseExpired was called %d times for %v", p, l.Expiries, l)
+	}
+}
+
+// sent notes an append on its way.
+func (p *Process) sent(r store.Record) {
+	w := p.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := fmt.Sprint(r.Seq, r.Kind, r.Claim)
+	if p.asked != key && !p.dead.Load() && !w.beyond && r.ReadAt.Sub(w.origin) < time.Duration(p.readAt.Load()) {
+		w.violate("%v says in seq %d that it read the ledger by %v, and it did at %v", p, r.Seq, w.time(r.ReadAt), time.Duration(p.readAt.Load()))
+	}
+	p.asked = key
+	if r.Kind != store.KindRelease || p.dead.Load() {
+		return
+	}
+	if l := p.leases[r.Token]; l != nil {
+		l.released = true
+		if !l.over() {
+			w.violate("%v releases seq %d while its code runs", p, r.Seq-1)
+		}
+	}
+}
+
+// Observe notes what the engine tells, and is slow at times.
+func (p *Process) Observe(e workerlease.Event) {
+	w := p.world
+	if p.dead.Load() {
+		return
+	}
+	switch e := e.(type) {
+	case workerlease.Missed:
+		w.count(&w.missed)
+	case workerlease.Lost:
+		if e.Inversion {
+			w.count(&w.inversions)
+		}
+	case workerlease.ClockJump:
+		w.alarm()
+	}
+	at := w.now()
+	if f := w.o.Faults.SlowObserver; f > 0 {
+		r := cast(w.o.Seed, forTimer, p.number, int64(at)<<4|int64(observerLane))
+		if r.chance(f) {
+			w.tally.strike(SlowObserver)
+			time.Sleep(p.slot(at+r.span(time.Millisecond, 10*time.Second), observerLane) - at)
+		}
+	}
+	if w.o.Trace {
+		p.tracef("%T", e)
+	}
+}
+
+func (w *world) count(n *int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	*n++
+}

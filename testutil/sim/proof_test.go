@@ -1,0 +1,134 @@
+package sim_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/internal/figures"
+	"github.com/slotlease/slotlease/testutil/sim"
+)
+
+// enough is how many seeds it takes for each kind of fault to strike often.
+const enough = 2000
+
+// The claim that all rests on. Whatever goes wrong within the assumptions, at
+// most one holder works at any moment of true time, tokens only grow, callbacks
+// come in pairs, and the ledger obeys its rules.
+func TestNoTwoHoldersWorkAtOnce(t *testing.T) {
+	if *seed >= 0 {
+		o := sim.Random(*seed)
+		o.Length, o.Trace = time.Duration(*hours)*time.Hour, true
+		r := sim.Run(t, o)
+		t.Logf("%+v\n%s", o.Faults, r.Trace)
+		r.Check(t)
+		return
+	}
+	sum := sharded(t, number(t, 100), func(t *testing.T, seed int64) tally {
+		o := sim.Random(seed)
+		o.Length = time.Duration(*hours) * time.Hour
+		r := sim.Run(t, o)
+		sum := tally{Seeds: 1, Leases: len(r.Leases), Simulated: o.Length, Struck: r.Struck}
+		for _, v := range r.Violations {
+			sum.Violations = append(sum.Violations, fmt.Sprintf("%s\nrepeat with: %s", v, repeat(t, seed)))
+		}
+		return sum
+	})
+	faults := 0
+	for _, f := range sim.Within() {
+		faults += sum.Struck[f]
+		if sum.Seeds >= enough && sum.Struck[f] < 1000 {
+			t.Errorf("%s struck %d times, want at least 1000", f, sum.Struck[f])
+		}
+	}
+	years := sum.Simulated.Hours() / 24 / 365.25
+	t.Logf("%d seeds, %.1f simulated years of 8 workers, %d leases, %d violations; faults that struck:\n%v",
+		sum.Seeds, years, sum.Leases, len(sum.Violations), sum.Struck)
+	if sum.Leases < sum.Seeds*10 {
+		t.Errorf("%d leases in %d runs: nothing went on", sum.Leases, sum.Seeds)
+	}
+	name := "simulation"
+	if *hours > 6 {
+		name = "simulation-long"
+	}
+	save(t, figures.Proof{
+		Name: name, Command: fmt.Sprintf("make sim SEEDS=%d HOURS=%d", sum.Seeds, *hours),
+		Figures: []figures.Figure{
+			{What: "seeds", Value: fmt.Sprint(sum.Seeds)},
+			{What: "simulated years of 8 workers", Value: fmt.Sprintf("%.1f", years)},
+			{What: "leases", Value: fmt.Sprint(sum.Leases)},
+			{What: "faults of " + fmt.Sprint(len(sim.Within())) + " kinds", Value: fmt.Sprint(faults)},
+			{What: "violations", Value: fmt.Sprint(len(sum.Violations))},
+		},
+	})
+}
+
+func save(t *testing.T, p figures.Proof) {
+	t.Helper()
+	if err := figures.Save(p); err != nil {
+		t.Error(err)
+	}
+}
+
+// Beyond the assumptions holders may overlap. That doesn't go unnoticed, and a
+// resource that checks tokens accepts nothing stale.
+func TestBeyondTheAssumptionsOverlapsAreReportedAndFenced(t *testing.T) {
+	if *seed >= 0 {
+		o := sim.RandomBeyond(*seed)
+		o.Trace = true
+		r := sim.Run(t, o)
+		t.Logf("%+v\n%s", o.Faults, r.Trace)
+		for _, x := range r.Overlaps {
+			t.Logf("at %v, reported %v: %s, %s", x.At, x.Reported, x.Older, x.Newer)
+		}
+		r.Check(t)
+		return
+	}
+	sum := sharded(t, number(t, 100), func(t *testing.T, seed int64) tally {
+		o := sim.RandomBeyond(seed)
+		r := sim.Run(t, o)
+		sum := tally{
+			Seeds: 1, Leases: len(r.Leases), Struck: r.Struck, Refused: r.Refused, Stale: r.Stale,
+			Overlaps: map[string]int{}, Unreported: map[string]int{},
+		}
+		for _, v := range r.Violations {
+			sum.Violations = append(sum.Violations, fmt.Sprintf("%s\nrepeat with: %s", v, repeat(t, seed)))
+		}
+		for _, f := range sim.Beyond() {
+			if r.Struck[f] == 0 {
+				continue
+			}
+			for _, x := range r.Overlaps {
+				sum.Overlaps[string(f)]++
+				if !x.Reported {
+					sum.Unreported[string(f)]++
+				}
+			}
+		}
+		return sum
+	})
+	overlaps, unreported := 0, 0
+	for _, f := range sim.Beyond() {
+		k := string(f)
+		overlaps += sum.Overlaps[k]
+		unreported += sum.Unreported[k]
+		t.Logf("%-22s struck %6d times: %5d overlaps, %d of them unreported", f, sum.Struck[f], sum.Overlaps[k], sum.Unreported[k])
+		if sum.Struck[f] == 0 || sum.Overlaps[k] == 0 && sum.Seeds >= 100 {
+			t.Errorf("%s struck %d times and made %d overlaps: the world doesn't break the assumptions", f, sum.Struck[f], sum.Overlaps[k])
+		}
+	}
+	t.Logf("%d writes refused as stale, %d stale ones accepted", sum.Refused, sum.Stale)
+	if unreported > 0 || sum.Stale > 0 {
+		t.Errorf("%d overlaps went unreported, %d stale writes were accepted", unreported, sum.Stale)
+	}
+	save(t, figures.Proof{
+		Name: "simulation-beyond", Command: "go test ./testutil/sim -run Beyond -v",
+		Figures: []figures.Figure{
+			{What: "seeds", Value: fmt.Sprint(sum.Seeds)},
+			{What: "overlaps, as the assumptions were broken", Value: fmt.Sprint(overlaps)},
+			{What: "unreported", Value: fmt.Sprint(unreported)},
+			{What: "stale writes refused", Value: fmt.Sprint(sum.Refused)},
+			{What: "accepted", Value: fmt.Sprint(sum.Stale)},
+		},
+	})
+}

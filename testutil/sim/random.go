@@ -1,0 +1,108 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/slotlease/slotlease/priority"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// Random draws a run from a seed: eight workers for six hours, slots of 10 s, a
+// minute or five, and all kinds of faults within the assumptions, each at a rate
+// of the seed's own, often not at all. It is what slotlease itself is tested
+// with.
+func Random(seed int64) Options {
+	r := cast(seed, forMix, 0, 0)
+	rate := func(most float64) float64 { return most * max(0, r.float()*1.5-0.5) }
+	every := func(d time.Duration) time.Duration {
+		long := r.span(d/4, 4*d)
+		if r.chance(0.4) {
+			return 0
+		}
+		return long
+	}
+	// The shorter the slots, the more work a run is: draw them less often.
+	interval := []time.Duration{5 * time.Minute, time.Minute, 5 * time.Minute, time.Minute, 5 * time.Minute, time.Minute, 10 * time.Second}[r.below(7)]
+	f := Faults{
+		Latency: r.span(time.Millisecond, 300*time.Millisecond),
+		Delayed: rate(0.1), Failed: rate(0.1), LostReply: rate(0.2), BlackHole: rate(0.1), Throttled: rate(0.1),
+		OwnConflict: rate(0.2), Late: rate(0.2), Stale: rate(0.2),
+		LateBy:     []time.Duration{time.Minute, 3 * time.Hour, 24 * time.Hour}[r.below(3)],
+		Partitions: every(30 * time.Minute),
+		Outages:    every(time.Hour), Failovers: every(30 * time.Minute), ClockSteps: every(20 * time.Minute),
+		Restarts: every(40 * time.Minute), Stalls: every(20 * time.Minute), WallSteps: every(20 * time.Minute),
+		Drift:    0.001 * min(1, 2*r.float()),
+		TimerOff: rate(0.05), SlowObserver: rate(0.02),
+		Poisons: every(2 * time.Hour), NewerVersions: every(time.Hour), HugeSeqs: every(2 * time.Hour),
+		Blocked: rate(0.1), Panicked: rate(0.1),
+		NoBoottime: r.chance(0.4), NoFreeStamp: r.chance(0.5),
+	}
+	if f.Stalls == 0 && !f.NoBoottime {
+		f.NoBoottime = r.chance(0.8) // It makes a difference in a suspend only.
+	}
+	switch r.below(4) {
+	case 0: // one server with the right time
+		f.Failovers, f.ClockSteps = 0, 0
+	case 1:
+		f.StampAge = time.Second
+		fallthrough
+	default:
+		f.Skew = []time.Duration{100 * time.Millisecond, 250 * time.Millisecond}[r.below(2)]
+	}
+	if interval == 10*time.Second && r.chance(0.5) {
+		// Many keys are trimmed, and appends land on them hours later.
+		f.Late, f.LateBy = 0.3, 6*time.Hour
+	}
+	mixed, groups, twins := r.chance(0.15), r.chance(0.25), r.chance(0.1)
+	tie := []priority.TieBreak{priority.Sticky, priority.Rotate, priority.Random}[r.below(3)]
+	retention := []time.Duration{2 * time.Hour, 3 * time.Hour, 24 * time.Hour}[r.below(3)]
+	week, second := r.chance(0.2), 2*interval
+	if r.chance(0.3) {
+		second = 5 * time.Second
+	}
+	return Options{
+		Seed: seed, Workers: 8, Length: 6 * time.Hour, Faults: f,
+		Worker: func(worker int) workerlease.Options {
+			o := workerlease.Options{
+				WorkerType: "sim", InstanceID: fmt.Sprint("w", worker), Priority: worker / 2,
+				TieBreak: tie, LeaseInterval: interval, Retention: retention, JoinMidSlot: worker%4 == 1,
+			}
+			if groups && worker < 4 {
+				o.Group = fmt.Sprint("g", worker%2)
+			}
+			if twins && worker%2 == 1 {
+				o.InstanceID = fmt.Sprint("w", worker-1)
+			}
+			if mixed {
+				o.LeaseInterval = []time.Duration{interval, second, 7 * interval}[worker%3]
+				if week && worker == 7 {
+					o.LeaseInterval = 7 * 24 * time.Hour
+				}
+			}
+			return o
+		},
+	}
+}
+
+// RandomBeyond draws a run like Random does, and breaks the assumptions: the
+// store's clock jumps, or hosts freeze, or records are rolled back that others
+// have read, or clocks drift 25 times faster than is assumed. Two holders may
+// then work at once.
+func RandomBeyond(seed int64) Options {
+	o := Random(seed)
+	r := cast(seed, forMix, 1, 0)
+	f := &o.Faults
+	f.Poisons, f.HugeSeqs = 0, 0 // The fence alone is of interest.
+	switch r.below(4) {
+	case 0:
+		f.Jumps = r.span(10*time.Minute, 2*time.Hour)
+	case 1:
+		f.Freezes, f.Stalls = r.span(5*time.Minute, time.Hour), 0
+	case 2:
+		f.Rollback = 0.05 + 0.2*r.float()
+	case 3:
+		f.Drift = 0.025
+	}
+	return o
+}

@@ -1,0 +1,55 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+)
+
+// What the world keeps records in does what a real store does.
+func TestRecordsDoWhatTheMemoryStoreDoes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ledger, ctx := memory.New(memory.Options{}), context.Background()
+		var kept records
+		start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		n := rapid.IntRange(1, 40).Draw(t, "operations")
+		for range n {
+			seq := rapid.Int64Range(1, 30).Draw(t, "seq")
+			switch rapid.SampledFrom([]string{"append", "append", "append", "get", "tail", "trim"}).Draw(t, "operation") {
+			case "append":
+				r := store.Record{
+					WorkerType: "w", Seq: seq, Kind: store.KindGrant, Claim: rapid.StringMatching("[a-z]{8}").Draw(t, "claim"),
+					InstanceID: "i", Token: 1, WindowStart: start, WindowEnd: start.Add(time.Second),
+				}
+				conflict := errors.Is(ledger.Append(ctx, r), store.ErrConflict)
+				if inserted := kept.insert(r.Truncated()); inserted == conflict {
+					t.Fatalf("insert(%d) = %v, and the store says conflict: %v", seq, inserted, conflict)
+				}
+			case "get":
+				want, err := ledger.Get(ctx, "w", seq)
+				got, ok := kept.get(seq)
+				if ok != (err == nil) || ok && !cmp.Equal(got, want) {
+					t.Fatalf("get(%d) = %v, %v, want %v, %v", seq, got, ok, want, err)
+				}
+			case "tail":
+				limit := int(seq % 5)
+				want, _, err := ledger.Tail(ctx, "w", limit)
+				if got := kept.tail(limit, 0); err != nil || len(got) != len(want) || len(got) > 0 && !cmp.Equal(got, want) {
+					t.Fatalf("tail(%d) = %v, want %v", limit, got, want)
+				}
+			case "trim":
+				want, err := ledger.Trim(ctx, "w", seq)
+				if got := kept.trim(seq); err != nil || got != want {
+					t.Fatalf("trim(%d) = %d, want %d, %v", seq, got, want, err)
+				}
+			}
+		}
+	})
+}

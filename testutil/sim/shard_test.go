@@ -1,0 +1,134 @@
+package sim_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/testutil/sim"
+)
+
+var (
+	seed  = flag.Int64("sim.seed", -1, "run only this seed, and print its trace")
+	hours = flag.Int("sim.hours", 6, "simulated hours of each seed")
+)
+
+// number is how many seeds to run: the variable's, or a number that suits the
+// way in which the tests are run.
+func number(t *testing.T, standard int64) int64 {
+	t.Helper()
+	if s := os.Getenv("SLOTLEASE_SIM_SEEDS"); s != "" {
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil {
+			t.Fatalf("SLOTLEASE_SIM_SEEDS: %v", err)
+		}
+		return n
+	}
+	if testing.Short() {
+		return standard / 10
+	}
+	return standard
+}
+
+// tally is what came of many seeds.
+type tally struct {
+	Seeds, Leases, Refused, Stale int
+	Simulated                     time.Duration
+	Struck                        sim.Struck
+	Violations                    []string
+	Overlaps, Unreported          map[string]int
+}
+
+func (a *tally) add(b tally) {
+	a.Seeds += b.Seeds
+	a.Leases += b.Leases
+	a.Refused += b.Refused
+	a.Stale += b.Stale
+	a.Simulated += b.Simulated
+	a.Violations = append(a.Violations, b.Violations...)
+	if a.Struck == nil {
+		a.Struck, a.Overlaps, a.Unreported = sim.Struck{}, map[string]int{}, map[string]int{}
+	}
+	a.Struck.Add(b.Struck)
+	for k, n := range b.Overlaps {
+		a.Overlaps[k] += n
+	}
+	for k, n := range b.Unreported {
+		a.Unreported[k] += n
+	}
+}
+
+// sharded runs seeds in as many processes as there are processors: goroutines of
+// one simulation that are spread over processors mostly wait for each other.
+func sharded(t *testing.T, seeds int64, each func(t *testing.T, seed int64) tally) tally {
+	t.Helper()
+	if s := os.Getenv("SLOTLEASE_SIM_SHARD"); s != "" {
+		var first, step int64
+		if _, err := fmt.Sscanf(s, "%d/%d", &first, &step); err != nil {
+			t.Fatal(err)
+		}
+		var sum tally
+		for seed := first; seed < seeds; seed += step {
+			sum.add(each(t, seed))
+		}
+		out, err := json.Marshal(sum)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Printf("\n%s%s\n", marker, out)
+		t.SkipNow() // The parent decides.
+	}
+	var sum tally
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	n := int64(runtime.NumCPU())
+	for i := range n {
+		wg.Go(func() {
+			part, err := shard(t, i, n, seeds)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				t.Errorf("shard %d: %v", i, err)
+			}
+			sum.add(part)
+		})
+	}
+	wg.Wait()
+	for _, v := range sum.Violations {
+		t.Error(v)
+	}
+	return sum
+}
+
+const marker = "slotlease shard: "
+
+// shard runs every n-th seed from i in a process of its own.
+func shard(t *testing.T, i, n, seeds int64) (tally, error) {
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.timeout", "12h", "-sim.hours", strconv.Itoa(*hours))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("SLOTLEASE_SIM_SHARD=%d/%d", i, n), fmt.Sprintf("SLOTLEASE_SIM_SEEDS=%d", seeds),
+		"GOMAXPROCS=1", "GOGC=400")
+	out, err := cmd.CombinedOutput()
+	_, after, found := strings.Cut(string(out), marker)
+	if !found {
+		return tally{}, fmt.Errorf("%w:\n%s", err, out)
+	}
+	var sum tally
+	line, _, _ := strings.Cut(after, "\n")
+	if err := json.Unmarshal([]byte(line), &sum); err != nil {
+		return tally{}, fmt.Errorf("%w:\n%s", err, out)
+	}
+	return sum, nil
+}
+
+// repeat says how to run a seed again.
+func repeat(t *testing.T, seed int64) string {
+	return fmt.Sprintf("go test ./testutil/sim -run '^%s$' -sim.seed=%d -sim.hours=%d -v", t.Name(), seed, *hours)
+}

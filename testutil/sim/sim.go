@@ -1,0 +1,182 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// Options of Run. The zero value is three workers of one type, priorities 0, 1
+// and 2, that compete for an hour in a perfect world, for slots of a minute.
+type Options struct {
+	// Seed decides everything that is drawn. The same Options and Seed make the
+	// same run, to the nanosecond.
+	Seed int64
+	// Workers is how many there are. Default: 3.
+	Workers int
+	// Length is how much time passes. Default: 1 h.
+	Length time.Duration
+	// Worker gives the options of a worker, from 0. It must always give the same.
+	// Default: type "sim", instance "w0" …, priority as the number, up to 7, and an
+	// interval of a minute.
+	Worker func(worker int) workerlease.Options
+	// Callbacks are the user's code in a process. It must wait by p.Clock or by its
+	// context alone, and should call p.Work when it does what it needs the lease
+	// for. Default: Worker.
+	Callbacks func(p *Process) workerlease.Callbacks
+	// Faults go wrong. Default: none.
+	Faults Faults
+	// Client makes the client of a process. Default: workerlease.NewClient. Use it
+	// to add a Logger, or something around the ledger or the clock.
+	Client func(store.Ledger, workerlease.ClientOptions) *workerlease.Client
+	// Trace keeps a trace of all that happens.
+	Trace bool
+}
+
+// Result is what came of a run.
+type Result struct {
+	Seed int64
+	// Violations are what must never happen, each with when and to whom: two
+	// holders at work at once, a token that didn't grow, a callback out of order, a
+	// record that breaks a rule of the ledger. Empty, unless the engine is broken.
+	Violations []string
+	// Overlaps happen only beyond the assumptions.
+	Overlaps []*Overlap
+	// Stale is how many stale writes the fenced resource accepted, Refused how many
+	// writes it refused.
+	Stale, Refused int
+	// Leases in the order in which they began.
+	Leases []*Lease
+	// Missed counts slots that workers told to be missed, Inversions those that they
+	// told to be lost to a lower priority.
+	Missed, Inversions int
+	// Down is when the store served nobody.
+	Down []Span
+	// Planted are the records that the world put into the ledger, and when.
+	Planted []Planted
+	// Struck counts the faults.
+	Struck Struck
+	// Trace is one line for each call, callback and event, if it was asked for.
+	Trace string
+	// Records are the ledger at the end, by worker type, oldest first.
+	Records map[string][]store.Record
+}
+
+// Span is a stretch of true time, from the beginning of the run.
+type Span struct{ From, To time.Duration }
+
+// Planted is a record that no worker wrote.
+type Planted struct {
+	At     time.Duration
+	Kind   Fault
+	Record store.Record
+}
+
+// Check fails the test for each violation, with how to repeat the run.
+func (r *Result) Check(t testing.TB) {
+	t.Helper()
+	for _, v := range r.Violations {
+		t.Errorf("seed %d: %s", r.Seed, v)
+	}
+}
+
+// Run simulates. It runs in a testing/synctest bubble of its own, so it takes
+// hardly any real time, and must not be called inside of one.
+func Run(t *testing.T, o Options) *Result {
+	t.Helper()
+	o = o.filled()
+	var w *world
+	synctest.Test(t, func(*testing.T) {
+		w = newWorld(o)
+		w.run()
+	})
+	return w.result()
+}
+
+func (o Options) filled() Options {
+	if o.Workers == 0 {
+		o.Workers = 3
+	}
+	if o.Length == 0 {
+		o.Length = time.Hour
+	}
+	if o.Worker == nil {
+		o.Worker = func(worker int) workerlease.Options {
+			return workerlease.Options{
+				WorkerType: "sim", InstanceID: fmt.Sprint("w", worker),
+				Priority: min(worker, 7), LeaseInterval: time.Minute,
+			}
+		}
+	}
+	if o.Callbacks == nil {
+		o.Callbacks = Worker
+	}
+	if o.Client == nil {
+		o.Client = workerlease.NewClient
+	}
+	f := &o.Faults
+	if f.LateBy == 0 {
+		f.LateBy = 24 * time.Hour
+	}
+	if f.JumpBy == 0 {
+		f.JumpBy = 10 * time.Minute
+	}
+	return o
+}
+
+func (w *world) result() *Result {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.notes.Lock()
+	defer w.notes.Unlock()
+	r := &Result{
+		Seed: w.o.Seed, Violations: w.violations, Overlaps: w.overlaps, Leases: w.leases, Missed: w.missed,
+		Inversions: w.inversions, Planted: w.strays,
+		Struck: w.tally.struck(), Records: map[string][]store.Record{},
+	}
+	slices.SortStableFunc(r.Leases, func(a, b *Lease) int { return int(a.Began - b.Began) })
+	for _, x := range w.resources {
+		r.Stale += x.stale
+		r.Refused += x.refused
+	}
+	for _, s := range slices.Concat(w.server.outages, w.server.elections) {
+		r.Down = append(r.Down, Span{s.from, s.to})
+	}
+	for workerType, l := range w.ledgers {
+		r.Records[workerType] = l.list
+	}
+	for _, o := range r.Overlaps {
+		for _, at := range w.alarms {
+			o.Reported = o.Reported || (at-o.At).Abs() <= reportWithin
+		}
+	}
+	// What happens to one process at one instant may come in any order.
+	slices.SortStableFunc(w.lines, func(a, b line) int {
+		if a.at != b.at {
+			return int(a.at - b.at)
+		}
+		return strings.Compare(a.text, b.text)
+	})
+	var b strings.Builder
+	for _, l := range w.lines {
+		b.WriteString(l.text)
+		b.WriteByte('\n')
+	}
+	r.Trace = b.String()
+	return r
+}
+
+// reportWithin is how near to an overlap it must be reported: a worker looks at
+// the store's clock at least once in a slot.
+const reportWithin = 30 * time.Minute
+
+// beyond reports whether the faults go beyond what the protocol assumes.
+func (f Faults) beyond() bool {
+	return f.Jumps > 0 || f.Freezes > 0 || f.Rollback > 0 || f.Drift > 0.001
+}

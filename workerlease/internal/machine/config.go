@@ -1,0 +1,46 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/slotlease/slotlease/priority"
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+)
+
+// Config is what does not change while a worker runs. All fields are set: the
+// defaults are the caller's business.
+type Config struct {
+	Rules       Rules
+	WorkerType  string
+	InstanceID  string
+	Group       string
+	Priority    int
+	TieBreak    priority.TieBreak
+	Schedule    slots.Schedule
+	Lead, Step  time.Duration // 0: by the length of the slot
+	Margin      time.Duration
+	JoinMidSlot bool
+	Retention   time.Duration
+	Worker      store.Worker
+	Metadata    string
+}
+
+// lead is how long before a slot's boundary its claims open.
+func (c *Config) lead(slot slots.Slot) time.Duration {
+	return priority.Lead(c.Schedule.At(slot.Start.Add(-1)).Length(), c.Lead)
+}
+
+// identity is what tells the records of a claim of this worker.
+func (c *Config) identity(claim string) Identity {
+	return Identity{Claim: claim, InstanceID: c.InstanceID, Group: c.Group}
+}
+
+// Timeout is how long one ledger operation may take: long enough for a slow
+// store, short enough to try again before the boundary.
+func (m *Machine) Timeout(s State) time.Duration {
+	if s.Slot.IsZero() {
+		return 5 * time.Second
+	}
+	return min(max(m.lead(s.Slot)/3, 250*time.Millisecond), 5*time.Second)
+}

@@ -1,0 +1,118 @@
+package machine
+
+import (
+	"errors"
+	"time"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
+)
+
+// Identity is what a record is compared with to tell whose it is.
+type Identity struct {
+	Claim      string // the id of a claim
+	InstanceID string
+	Group      string
+}
+
+// Outcome is what is known of an append.
+type Outcome int
+
+// The outcomes.
+const (
+	// Landed: the record is in the ledger.
+	Landed Outcome = iota
+	// Taken: a record stands at its key. It may be the very one that was sent.
+	Taken
+	// Refused: the store will never take it.
+	Refused
+	// InDoubt: it may be in the ledger, or may yet land.
+	InDoubt
+)
+
+// outcome takes no error for a failure: the reply may have been lost behind the
+// effect, and what timed out may land later. Nor a conflict for a loss: drivers
+// retry, and find what they wrote. Only reading the key back tells.
+func outcome(err error) Outcome {
+	switch {
+	case err == nil:
+		return Landed
+	case errors.Is(err, store.ErrConflict):
+		return Taken
+	case errors.Is(err, store.ErrInvalid):
+		return Refused
+	default:
+		return InDoubt
+	}
+}
+
+// mine goes by the claim's random id alone. An InstanceID is a label: that of a
+// worker which was restarted, or copied with its settings, has claims of its
+// own.
+func mine(r store.Record, id Identity) bool { return r.Claim == id.Claim }
+
+// kin shares among those only who were put into a group on purpose.
+func kin(r store.Record, id Identity) bool { return id.Group != "" && r.Group == id.Group }
+
+// start never reaches back behind the end of the head, whoever holds it and
+// whatever one's own slots are: this keeps windows disjoint.
+func start(c Claim, head store.Record) time.Time { return later(c.Start, head.WindowEnd) }
+
+// gap reports one behind a tenure that has surely not ended: its holder may
+// extend it to where the grant would begin.
+func gap(start time.Time, head store.Record, now timeline.Interval) bool {
+	return start.After(head.WindowEnd) && now.Earliest.Before(head.WindowEnd)
+}
+
+// token grows from tenure to tenure. It is a time, so that it does not start
+// again in a ledger that was trimmed, idle or dropped.
+func token(start time.Time, head store.Record) int64 {
+	return max(start.UnixMilli(), head.Token+1)
+}
+
+// resend changes nothing. The same record at the same key can land once only,
+// however often it is sent; and the claim is as old as when it was fixed, before
+// its head was read.
+func resend(c Claim, sent store.Record, _ Moment) (Claim, store.Record) { return c, sent }
+
+// tenure goes by what the record says, never by one's own options: the schedule
+// of who wrote it may be another.
+func tenure(r store.Record, own bool, slot slots.Slot) Tenure {
+	if !own && r.SlotStart.Before(r.SlotEnd) {
+		slot = slots.Slot{Start: r.SlotStart, End: r.SlotEnd}
+	}
+	return Tenure{
+		Seq: r.Seq, Slot: slot, Start: r.WindowStart, End: r.WindowEnd,
+		Token: r.Token, Claim: r.Claim, Own: own,
+	}
+}
+
+// releasable is the tenure of one's own claim alone, once. A group's never is:
+// others may be at work under it.
+func releasable(head store.Record, id Identity) bool {
+	return id.Group == "" && id.Claim != "" && head.Claim == id.Claim && head.Kind != store.KindRelease
+}
+
+// releaseAt is behind every moment at which the tenure can have been worked
+// under, and behind its start: a release of the next slot frees nothing of the
+// one before, which somebody else may hold.
+func releaseAt(head store.Record, now timeline.Interval) time.Time {
+	return later(ceil(now.Latest), store.FromMillis(head.Token+1))
+}
+
+// readAt is at the latest when the head was read: all records before it were in
+// the ledger by then.
+func readAt(now timeline.Interval) time.Time { return ceil(now.Latest) }
+
+// trimBelow opens no key that anybody may still be about to append to. Who
+// appends to a key has read the record before, when its own was not there yet.
+// Everything below r was in the ledger by r.ReadAt. So such a claim was fixed
+// before r.ReadAt, and one retention later it is too old to be worked under. The
+// age of the records below tells nothing: they may have landed late.
+func trimBelow(r store.Record, now timeline.Interval, retention time.Duration) int64 {
+	if r.CheckEnvelope() != nil || r.ReadAt.IsZero() || now.Earliest.Before(r.ReadAt.Add(retention)) {
+		return 0
+	}
+	return r.Seq
+}

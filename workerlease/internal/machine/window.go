@@ -1,0 +1,69 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
+)
+
+// Inside reports whether store time is surely inside a window, with margin to
+// spare at its end: the condition for working. What contains store time begins
+// after the window does, and ends before its last moment; so windows that don't
+// overlap are never worked under at one time, whatever the clocks of their
+// holders say.
+func (r *Rules) Inside(now timeline.Interval, start, end time.Time, margin time.Duration) bool {
+	return now.Known() && r.begun(now, start) && !r.over(now, end, margin)
+}
+
+// begun reports that a window may be worked under, as far as its start goes.
+func (r *Rules) begun(now timeline.Interval, start time.Time) bool {
+	return !now.At(r.BeginBy).Before(start)
+}
+
+// over reports that a worker may not, or not any more, work in a window.
+func (r *Rules) over(now timeline.Interval, end time.Time, margin time.Duration) bool {
+	return !now.At(r.EndBy).Before(r.Last(end, margin))
+}
+
+// Look reports that the time is to be looked at on an occasion.
+func (r *Rules) Look(on Looks) bool { return r.Looks&on != 0 }
+
+// Remaining is how long, by the local clock, store time stays surely inside a
+// window that ends at end.
+func (r *Rules) Remaining(now timeline.Interval, end time.Time, margin time.Duration) time.Duration {
+	return now.Until(r.Last(end, margin), r.EndBy)
+}
+
+// last leaves the margin, which is for work that was begun before the end was
+// noticed. The extra millisecond is the shortest wait: a timer for less is not
+// worth setting.
+func last(end time.Time, margin time.Duration) time.Time {
+	return end.Add(-margin - time.Millisecond)
+}
+
+// jumped holds nothing over a contradiction: either the interval of before was
+// wrong, under which the lease was taken, or that of now.
+func jumped(seen, now int) bool { return now > seen }
+
+// settled keeps what was known before a jump until all have come to the new
+// clock who may have begun by the old: they hold nothing that ends after the
+// head that was read since.
+func settled(now timeline.Interval, until time.Time) bool {
+	return !until.IsZero() && !now.Earliest.Before(until)
+}
+
+// ceil rounds up to a whole millisecond, as windows are.
+func ceil(t time.Time) time.Time {
+	if f := t.Truncate(time.Millisecond); f.Before(t) {
+		return f.Add(time.Millisecond)
+	}
+	return t
+}
+
+// later returns the later of two times.
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,210 @@
+package workerlease_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/slotlease/slotlease/priority"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/sim"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// regime draws a run from a seed, of a kind in which something shows.
+type regime func(seed int64) sim.Options
+
+// anything is a run of any kind.
+func anything(seed int64) sim.Options { return sim.Random(seed) }
+
+// varied is a run of any kind but for some of its faults, and of its workers'
+// options.
+func varied(faults func(*sim.Faults), worker func(int, *workerlease.Options)) regime {
+	return func(seed int64) sim.Options {
+		o := sim.Random(seed)
+		if faults != nil {
+			faults(&o.Faults)
+		}
+		if inner := o.Worker; worker != nil {
+			o.Worker = func(n int) workerlease.Options {
+				w := inner(n)
+				worker(n, &w)
+				return w
+			}
+		}
+		return o
+	}
+}
+
+// calm is a run of four workers in which processes come and go, and nothing else
+// is wrong.
+func calm(worker func(int, *workerlease.Options)) regime {
+	return func(seed int64) sim.Options {
+		return sim.Options{
+			Seed: seed, Workers: 4, Length: 6 * time.Hour,
+			Faults: sim.Faults{Restarts: time.Minute, Latency: 30 * time.Millisecond},
+			Worker: func(n int) workerlease.Options {
+				w := workerlease.Options{WorkerType: "sim", InstanceID: fmt.Sprint("w", n)}
+				worker(n, &w)
+				return w
+			},
+		}
+	}
+}
+
+// every gives the workers slots of different lengths, in turn.
+func every(intervals ...time.Duration) func(int, *workerlease.Options) {
+	return func(n int, w *workerlease.Options) { w.LeaseInterval = intervals[n%len(intervals)] }
+}
+
+var (
+	// mixedIntervals: the workers' slots differ, as in a rolling deployment.
+	mixedIntervals = varied(nil, every(time.Minute, 10*time.Second, 7*time.Minute))
+	// restarts: processes come and go all the time, and take what is left of a slot.
+	restarts = varied(func(f *sim.Faults) { f.Restarts, f.Stalls = 3*time.Minute, 0 },
+		func(_ int, w *workerlease.Options) {
+			w.LeaseInterval, w.Lead, w.JoinMidSlot = 40*time.Second, 20*time.Second, true
+			w.TieBreak, w.Priority = priority.Rotate, 0
+		})
+	// mixedLeads: the same, and for some claims open later than for others.
+	mixedLeads = calm(func(n int, w *workerlease.Options) {
+		w.LeaseInterval, w.Lead = 40*time.Second, []time.Duration{20 * time.Second, time.Second}[n%2]
+		w.JoinMidSlot, w.TieBreak = true, priority.Rotate
+	})
+	// groups: the same, with some of the workers in a group.
+	groups = varied(func(f *sim.Faults) { f.Restarts, f.Stalls = 5*time.Minute, 0 },
+		func(n int, w *workerlease.Options) {
+			w.LeaseInterval, w.JoinMidSlot = time.Minute, true
+			if n < 4 {
+				w.Group = "g"
+			}
+		})
+	// mixedGroups: the slots of a group's members differ.
+	mixedGroups = varied(nil, func(n int, w *workerlease.Options) {
+		w.LeaseInterval = []time.Duration{10 * time.Second, 70 * time.Second}[n%2]
+		w.Group = fmt.Sprint("g", n%4/2)
+	})
+	// twins: two workers at a time were started with one InstanceID.
+	twins = varied(func(f *sim.Faults) { f.Restarts = 5 * time.Minute },
+		func(n int, w *workerlease.Options) { w.InstanceID, w.JoinMidSlot = fmt.Sprint("w", n/2), true })
+	// uncertain: store time is known badly, and store servers differ.
+	uncertain = varied(func(f *sim.Faults) {
+		f.Latency, f.Drift = 300*time.Millisecond, 0.001
+		f.Skew, f.Failovers = 250*time.Millisecond, 20*time.Minute
+	}, nil)
+	// newerVersions: other versions write records of their own.
+	newerVersions = varied(func(f *sim.Faults) { f.NewerVersions = 5 * time.Minute }, nil)
+	// poisoned: the ledger has records that can't be obeyed.
+	poisoned = varied(func(f *sim.Faults) { f.Poisons = 20 * time.Minute },
+		func(_ int, w *workerlease.Options) { w.JoinMidSlot = true })
+	// mixedPoison: the same, and one worker's patience is shorter than another's slot.
+	mixedPoison = varied(func(f *sim.Faults) { f.Poisons = 30 * time.Minute }, every(time.Minute, 35*time.Minute))
+	// overruns: user code often outlasts its lease.
+	overruns = varied(func(f *sim.Faults) { f.Blocked = 0.2 }, nil)
+	// wallSteps: the machines' times of day are set all the time.
+	wallSteps = varied(func(f *sim.Faults) { f.WallSteps = 5 * time.Minute }, nil)
+	// oldStamps: the store tells the time of up to a second ago.
+	oldStamps = varied(func(f *sim.Faults) { f.StampAge, f.Skew, f.Latency = time.Second, 0, time.Millisecond }, nil)
+	// edgeOfTrimming: when a slot is won, the oldest record of the newest hundred is
+	// just old enough to justify trimming, and the one after it is not.
+	edgeOfTrimming = varied(func(f *sim.Faults) { *f = sim.Faults{Latency: f.Latency, Late: f.Late} },
+		func(_ int, w *workerlease.Options) {
+			w.LeaseInterval, w.Retention = 72400*time.Millisecond, 2*time.Hour
+		})
+)
+
+// jumps: the store's clock jumps, and nothing else happens. This is beyond what
+// is assumed, but it is borne by workers that were there before.
+func jumps(seed int64) sim.Options {
+	return sim.Options{
+		Seed: seed, Workers: 4, Length: 24 * time.Hour,
+		Faults: sim.Faults{Jumps: 30 * time.Minute, JumpBy: 40 * time.Second, Latency: 20 * time.Millisecond},
+	}
+}
+
+// cutOff: a worker claims a slot of a day, and right then is cut off from the
+// store for hours, in which others take slots of 10 s, each its key. When it is
+// back, its own may be free.
+func cutOff(seed int64) sim.Options {
+	return cutOffFor(150*time.Minute+time.Duration(seed%60)*time.Minute, seed)
+}
+
+// brieflyCutOff: the same, but its claim is not void when it is back.
+func brieflyCutOff(seed int64) sim.Options {
+	return cutOffFor(40*time.Minute+time.Duration(seed%18)*time.Minute, seed)
+}
+
+func cutOffFor(long time.Duration, seed int64) sim.Options {
+	o := sim.Random(seed)
+	o.Faults = sim.Faults{Latency: o.Faults.Latency, LostReply: o.Faults.LostReply, Delayed: o.Faults.Delayed}
+	o.Worker = func(n int) workerlease.Options {
+		w := workerlease.Options{
+			WorkerType: "sim", InstanceID: fmt.Sprint("w", n), LeaseInterval: 10 * time.Second,
+			Retention: 2 * time.Hour, Priority: 1,
+		}
+		if n == 0 {
+			w.LeaseInterval, w.JoinMidSlot = 24*time.Hour, true
+		}
+		return w
+	}
+	o.Client = func(l store.Ledger, c workerlease.ClientOptions) *workerlease.Client {
+		return workerlease.NewClient(&cable{Ledger: l, long: long}, c)
+	}
+	return o
+}
+
+// cable is a connection that breaks when the claim of a long slot is about to be
+// appended, for so long.
+type cable struct {
+	store.Ledger
+	long time.Duration
+
+	mu     sync.Mutex
+	broken time.Time
+}
+
+var errCut = errors.New("connection reset")
+
+func (c *cable) check() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.broken.IsZero() && time.Since(c.broken) < c.long {
+		return errCut
+	}
+	return nil
+}
+
+func (c *cable) Append(ctx context.Context, r store.Record) error {
+	c.mu.Lock()
+	if c.broken.IsZero() && r.SlotEnd.Sub(r.SlotStart) > time.Hour {
+		c.broken = time.Now()
+	}
+	c.mu.Unlock()
+	if err := c.check(); err != nil {
+		return err
+	}
+	return c.Ledger.Append(ctx, r)
+}
+
+func (c *cable) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
+	if err := c.check(); err != nil {
+		return store.Record{}, err
+	}
+	return c.Ledger.Get(ctx, workerType, seq)
+}
+
+func (c *cable) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+	if err := c.check(); err != nil {
+		return nil, store.Stamp{}, err
+	}
+	return c.Ledger.Tail(ctx, workerType, limit)
+}
+
+func (c *cable) Now(ctx context.Context) (store.Stamp, error) {
+	if err := c.check(); err != nil {
+		return store.Stamp{}, err
+	}
+	return c.Ledger.Now(ctx)
+}

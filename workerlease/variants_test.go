@@ -1,0 +1,29 @@
+package workerlease_test
+
+import (
+	"slices"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
+)
+
+// variant is the protocol with one rule broken, in a way that somebody might
+// think is good enough.
+type variant struct {
+	name   string
+	rule   string // which field of machine.Rules is broken, or what else is
+	regime regime // a kind of run in which it shows
+	broken func(r *machine.Rules)
+	around around
+}
+
+// around changes what an engine works with.
+type around func(store.Ledger, workerlease.ClientOptions) (store.Ledger, workerlease.ClientOptions)
+
+// variants are all of them. The comment on each tells a history in which it lets
+// two holders work at once, a token not grow, a record go that is needed, or
+// user code be called wrongly.
+var variants = slices.Concat(timeVariants, loopVariants, claimVariants, returnVariants, upkeepVariants)
+
+var standard = machine.Standard
