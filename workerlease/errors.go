@@ -11,6 +11,10 @@ var (
 	ErrStopped = errors.New("leasing stopped")
 	// ErrClockJumped: store time can't be trusted any more.
 	ErrClockJumped = errors.New("store clock jumped")
+	// ErrRecordVanished: another's record stands where the lease's stood, as after a
+	// rollback or a restored backup. The error that Callbacks.Error gets wraps it,
+	// too.
+	ErrRecordVanished = errors.New("lease record vanished")
 	// ErrPanicked: LeaseAllocated panicked. The error that Callbacks.Error gets for
 	// a panic of either callback wraps it, too.
 	ErrPanicked = errors.New("lease callback panicked")

@@ -69,6 +69,10 @@ func (w *WorkerLease) note(n machine.Note) {
 		w.tell(Poison{Worker: me, Seq: n.Record.Seq, Err: n.Err})
 	case machine.Reset:
 		w.tell(PoisonReset{Worker: me, Seq: n.Record.Seq, Reason: n.Record.Metadata})
+	case machine.Vanished:
+		err := fmt.Errorf("%s: seq %d: %w: %w", w.options.WorkerType, n.Record.Seq, ErrRecordVanished, n.Err)
+		w.report(err)
+		w.tell(Vanished{Worker: me, Seq: n.Record.Seq, Err: err})
 	case machine.Mismatch:
 		w.report(fmt.Errorf("%s: schedule mismatch: this worker has %q, %s has %q",
 			w.options.WorkerType, w.options.Schedule, n.Record.InstanceID, n.Record.Schedule))

@@ -165,6 +165,15 @@ type (
 		Seq    int64
 		Reason string
 	}
+	// Vanished: a grant to this worker is not in the ledger any more. The read was
+	// stale, or the store took back what it had confirmed; another worker may then
+	// have been granted the same window. Check what the store promises: write and
+	// read concern, a restored backup.
+	Vanished struct {
+		Worker
+		Seq int64
+		Err error
+	}
 	// ScheduleMismatch: another worker of the type has another schedule.
 	ScheduleMismatch struct {
 		Worker

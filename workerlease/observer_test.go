@@ -174,6 +174,7 @@ func TestEveryEventIsLogged(t *testing.T) {
 		{workerlease.Trimmed{Worker: me}, zap.DebugLevel, "ledger trimmed", []string{"count"}},
 		{workerlease.Poison{Worker: me, Err: err}, zap.WarnLevel, "ledger poisoned", []string{"seq", "error"}},
 		{workerlease.PoisonReset{Worker: me}, zap.WarnLevel, "ledger reset", []string{"seq", "reason"}},
+		{workerlease.Vanished{Worker: me, Err: err}, zap.ErrorLevel, "record vanished", []string{"seq", "error"}},
 		{workerlease.ScheduleMismatch{Worker: me}, zap.WarnLevel, "schedule mismatch", []string{"ours", "theirs", "holder"}},
 		{strange{me}, zap.DebugLevel, "event", nil},
 	}

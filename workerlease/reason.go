@@ -13,6 +13,8 @@ const (
 	Stopped Reason = "stopped"
 	// ClockJumped: the store's clock, or the local one, jumped.
 	ClockJumped Reason = "clock jumped"
+	// RecordVanished: another's record stands where the lease's stood.
+	RecordVanished Reason = "record vanished"
 	// Panicked: LeaseAllocated panicked.
 	Panicked Reason = "panicked"
 )
@@ -31,10 +33,11 @@ const (
 
 // causes are the ends of a lease as causes of its context.
 var causes = map[machine.Reason]error{
-	machine.WindowEnded:  ErrLeaseExpired,
-	machine.Stopping:     ErrStopped,
-	machine.ClockJumped:  ErrClockJumped,
-	machine.CodePanicked: ErrPanicked,
+	machine.WindowEnded:    ErrLeaseExpired,
+	machine.Stopping:       ErrStopped,
+	machine.ClockJumped:    ErrClockJumped,
+	machine.CodePanicked:   ErrPanicked,
+	machine.RecordVanished: ErrRecordVanished,
 }
 
 func reason(r machine.Reason) Reason { return Reason(r.String()) }

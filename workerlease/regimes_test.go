@@ -101,6 +101,10 @@ var (
 		func(_ int, w *workerlease.Options) { w.JoinMidSlot = true })
 	// mixedPoison: the same, and one worker's patience is shorter than another's slot.
 	mixedPoison = varied(func(f *sim.Faults) { f.Poisons = 30 * time.Minute }, every(time.Minute, 35*time.Minute))
+	// cutShort: workers are often cut off from the store in the middle of a claim.
+	cutShort = varied(func(f *sim.Faults) {
+		f.Partitions, f.BlackHole, f.LostReply = 10*time.Minute, 0.2, 0.2
+	}, every(5*time.Minute))
 	// overruns: user code often outlasts its lease.
 	overruns = varied(func(f *sim.Faults) { f.Blocked = 0.2 }, nil)
 	// wallSteps: the machines' times of day are set all the time.
@@ -129,6 +133,13 @@ func jumps(seed int64) sim.Options {
 // back, its own may be free.
 func cutOff(seed int64) sim.Options {
 	return cutOffFor(150*time.Minute+time.Duration(seed%60)*time.Minute, seed)
+}
+
+// expiring: the same, and the store deletes whatever is old.
+func expiring(seed int64) sim.Options {
+	o := brieflyCutOff(seed)
+	o.Faults.TTL = time.Minute
+	return o
 }
 
 // brieflyCutOff: the same, but its claim is not void when it is back.

@@ -7,10 +7,19 @@ import (
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
 // claimVariants are careless about what may be claimed, and what was.
 var claimVariants = []variant{
+	// w1, in mid-slot, claims from the next boundary on behind w0's slot of 7 min, which
+	// w0 could still have extended.
+	{
+		name: "a gap behind a living tenure is left", rule: "Gap", regime: mixedIntervals,
+		broken: func(r *machine.Rules) {
+			r.Gap = func(time.Time, store.Record, timeline.Interval) bool { return false }
+		},
+	},
 	// w0 takes the slot, w1 reads w0's grant, and takes the slot, too.
 	{
 		name: "a grant starts with its slot, whatever the head says", rule: "Start", regime: anything,

@@ -10,6 +10,12 @@ import (
 
 // returnVariants are careless about giving a lease back.
 var returnVariants = []variant{
+	// w0's code outlasts its lease. w0 claims a slot that it can't work in, and nobody
+	// else gets it.
+	{
+		name: "slots are claimed although code still runs", rule: "Await: Claiming", regime: overruns,
+		broken: func(r *machine.Rules) { r.Await &^= machine.Claiming },
+	},
 	// w0's slot is not over, and w1 has claimed the next. w0 is stopped and releases
 	// w1's claim, w2 takes the slot, and w1 begins all the same.
 	{

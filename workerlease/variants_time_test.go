@@ -14,6 +14,21 @@ import (
 
 // timeVariants are careless about the time.
 var timeVariants = []variant{
+	// w0 claims by what it heard of the time long ago. (Windows stay disjoint, since
+	// what it knows grows ever more uncertain.)
+	{
+		name: "an old sample of the time is as good as a new one", rule: "Fresh", regime: cutShort,
+		broken: func(r *machine.Rules) { r.Fresh = 24 * time.Hour },
+	},
+	// w0's machine is suspended while it works. Its clock stood still as well, and it
+	// works on when w1 has begun.
+	{
+		name: "time is counted by a clock that a suspend stops", rule: "local clock", regime: standstills,
+		around: func(l store.Ledger, o workerlease.ClientOptions) (store.Ledger, workerlease.ClientOptions) {
+			o.Clock = sleepyClock{o.Clock}
+			return l, o
+		},
+	},
 	// The store's answers take long to come. The middle of what w1 knows is ahead of
 	// store time by more than w0's margin, and w1 begins while w0 still works.
 	{
@@ -66,6 +81,13 @@ var timeVariants = []variant{
 		name: "a stamp is made when it is asked for", rule: "Stamp.MaxAge", regime: oldStamps,
 		around: restamped(func(s *store.Stamp) { s.MaxAge = 0 }),
 	},
+}
+
+// sleepyClock is as Go's own: it doesn't go on while the machine is suspended.
+type sleepyClock struct{ clock.Clock }
+
+func (c sleepyClock) Boottime() time.Duration {
+	return c.Clock.(interface{ Monotonic() time.Duration }).Monotonic()
 }
 
 // wallClock takes the time of day for a clock that goes on steadily.

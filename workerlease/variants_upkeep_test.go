@@ -11,6 +11,10 @@ import (
 // upkeepVariants are careless about trimming the ledger, and about what is found
 // in it.
 var upkeepVariants = []variant{
+	// w0 has read the head, and is cut off for three quarters of an hour before it
+	// appends. The head has expired by then, its key is free again, and others have
+	// gone on from seq 1.
+	{name: "the store deletes the head when it is old", rule: "the head stays", regime: expiring},
 	// w0 claims the rest of a day with seq 1, and is cut off before that lands. Others
 	// go on with slots of 10 s, and trim all that are over. When w0 is back, it sends
 	// seq 1 again, which lands, and works beside the others.

@@ -83,6 +83,8 @@ func entry(e Event) (zapcore.Level, string, []zap.Field) {
 		return zap.WarnLevel, "ledger poisoned", f{zap.Int64("seq", e.Seq), zap.Error(e.Err)}
 	case PoisonReset:
 		return zap.WarnLevel, "ledger reset", f{zap.Int64("seq", e.Seq), zap.String("reason", e.Reason)}
+	case Vanished:
+		return zap.ErrorLevel, "record vanished", f{zap.Int64("seq", e.Seq), zap.Error(e.Err)}
 	case ScheduleMismatch:
 		return zap.WarnLevel, "schedule mismatch", f{
 			zap.String("ours", e.Ours), zap.String("theirs", e.Theirs), zap.String("holder", e.Holder),

@@ -57,6 +57,9 @@ const (
 	Rollback Fault = "rolled back record" // A record that was read vanished.
 	Freeze   Fault = "frozen host"        // Both clocks stood still.
 	Racing   Fault = "clock out of bounds"
+
+	// Expiry is no fault that happens, but a store that breaks the contract.
+	Expiry Fault = "record expired by the store"
 )
 
 // within lists the faults within the assumptions, and beyond the others, both in
@@ -81,7 +84,7 @@ type tally struct{ counts map[Fault]*atomic.Int64 }
 
 func newTally() tally {
 	t := tally{map[Fault]*atomic.Int64{}}
-	for _, f := range slices.Concat(within, beyond) {
+	for _, f := range append(slices.Concat(within, beyond), Expiry) {
 		t.counts[f] = new(atomic.Int64)
 	}
 	return t
@@ -191,4 +194,7 @@ type Faults struct {
 	Jumps, Freezes time.Duration
 	JumpBy         time.Duration
 	Rollback       float64
+	// TTL: the store deletes records so long after their window has ended, the
+	// newest as well. No store may; this shows why.
+	TTL time.Duration
 }

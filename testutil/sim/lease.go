@@ -74,8 +74,14 @@ func (w *world) resource(workerType string) *resource {
 type Overlap struct {
 	At           time.Duration
 	Older, Newer string
-	// Reported says that a worker told of a clock that jumped, near it in time.
+	// Reported says that one of the two told, near it in time, that the store's
+	// clock had jumped or that its record had vanished.
 	Reported bool
+	// Deaf says that one of the two never had an answer from the store again by which
+	// it could have known.
+	Deaf bool
+
+	older, newer *Lease
 }
 
 // guarded wraps the user's callbacks in checks.
@@ -168,7 +174,7 @@ func (w *world) overlap(older, newer *Lease) {
 		w.violate("%v works, and %v has not ended", newer, older)
 		return
 	}
-	w.overlaps = append(w.overlaps, &Overlap{At: w.now(), Older: older.String(), Newer: newer.String()})
+	w.overlaps = append(w.overlaps, &Overlap{At: w.now(), Older: older.String(), Newer: newer.String(), older: older, newer: newer})
 }
 
 // Work notes that simulated code does, at this very instant, what only the

@@ -31,6 +31,10 @@ func (w *world) ledger(workerType string) *ledger {
 		l = &ledger{first: map[int64]string{}, byToken: map[int64][]landed{}}
 		w.ledgers[workerType] = l
 	}
+	for ttl := w.o.Faults.TTL; ttl > 0 && len(l.list) > 0 && w.time(l.list[0].WindowEnd)+ttl < w.now(); {
+		w.tally.strike(Expiry)
+		l.remove(l.list[0].Seq)
+	}
 	return l
 }
 
@@ -57,7 +61,7 @@ func (w *world) append(p *Process, r store.Record, at time.Duration, c *call) er
 	if !l.insert(r) {
 		return fmt.Errorf("sim: append %s: %w", store.Key(r.WorkerType, r.Seq), store.ErrConflict)
 	}
-	w.audit(p, l, r)
+	w.audit(p, l, r, at)
 	if c.rollback {
 		w.later(p.slot(at+c.roll.span(100*time.Millisecond, time.Minute), landLane)-at, func() { w.rollBack(r) })
 	}
@@ -140,7 +144,7 @@ func (w *world) trim(p *Process, workerType string, before int64, at time.Durati
 const keep = 100
 
 // audit checks a record that has just landed against the one before it.
-func (w *world) audit(p *Process, l *ledger, r store.Record) {
+func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 	l.order++
 	defer func() { l.newest = max(l.newest, r.Seq) }()
 	claim, again := l.first[r.Seq]
@@ -164,6 +168,9 @@ func (w *world) audit(p *Process, l *ledger, r store.Record) {
 	case store.KindGrant:
 		if r.WindowStart.Before(before.WindowEnd) {
 			w.violate("seq %d of %v starts at %v, before seq %d ends at %v", r.Seq, p, w.time(r.WindowStart), before.Seq, w.time(before.WindowEnd))
+		}
+		if r.WindowStart.After(before.WindowEnd) && at < w.time(before.WindowEnd) && !w.beyond {
+			w.violate("seq %d of %v leaves a gap behind seq %d, which lives until %v", r.Seq, p, before.Seq, w.time(before.WindowEnd))
 		}
 		if r.Token <= before.Token || r.Token < r.WindowStart.UnixMilli() {
 			w.violate("seq %d of %v has token %d, after %d, for a window from %d", r.Seq, p, r.Token, before.Token, r.WindowStart.UnixMilli())

@@ -235,12 +235,13 @@ func (k *link) Get(ctx context.Context, workerType string, seq int64) (store.Rec
 func (k *link) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
 	var out []store.Record
 	var stamp store.Stamp
+	var read time.Duration
 	err := k.do(ctx, 0, func(at time.Duration, c *call) error {
 		out = k.p.world.tail(workerType, limit, c)
 		if !k.p.world.o.Faults.NoFreeStamp {
 			stamp = k.p.world.stamp(at, &c.roll)
 		}
-		k.p.readAt.Store(int64(at))
+		read = at
 		return nil
 	})
 	if k.p.world.o.Trace {
@@ -248,6 +249,10 @@ func (k *link) Tail(ctx context.Context, workerType string, limit int) ([]store.
 	}
 	if err != nil {
 		return nil, store.Stamp{}, err
+	}
+	k.p.readAt.Store(int64(read))
+	if !stamp.IsZero() {
+		k.p.askedAt.Store(int64(k.p.world.now()))
 	}
 	return out, stamp, nil
 }
@@ -278,6 +283,7 @@ func (k *link) Now(ctx context.Context) (store.Stamp, error) {
 	if err != nil {
 		return store.Stamp{}, err
 	}
+	k.p.askedAt.Store(int64(k.p.world.now()))
 	return stamp, nil
 }
 

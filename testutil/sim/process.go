@@ -27,6 +27,7 @@ type Process struct {
 	margin  time.Duration
 	dead    atomic.Bool
 	readAt  atomic.Int64 // when it last read the ledger
+	askedAt atomic.Int64 // when the store last told it the time
 
 	// Guarded by world.mu.
 	lease  *Lease           // the newest
@@ -156,13 +157,21 @@ func (p *Process) sent(r store.Record) {
 		w.violate("%v says in seq %d that it read the ledger by %v, and it did at %v", p, r.Seq, w.time(r.ReadAt), time.Duration(p.readAt.Load()))
 	}
 	p.asked = key
-	if r.Kind != store.KindRelease || p.dead.Load() {
+	if p.dead.Load() {
 		return
 	}
-	if l := p.leases[r.Token]; l != nil {
+	switch l := p.leases[r.Token]; {
+	case r.Kind == store.KindRelease && l != nil:
 		l.released = true
 		if !l.over() {
 			w.violate("%v releases seq %d while its code runs", p, r.Seq-1)
+		}
+	case r.Kind == store.KindGrant:
+		if old := p.lease; old != nil && old.Expiries > 0 && !old.over() {
+			w.violate("%v claims in seq %d, and its code runs on behind the end of %v", p, r.Seq, old)
+		}
+		if age := w.now() - time.Duration(p.askedAt.Load()); age > fresh && !w.beyond {
+			w.violate("%v claims in seq %d, and has not heard of the time for %v", p, r.Seq, age)
 		}
 	}
 }
@@ -180,8 +189,8 @@ func (p *Process) Observe(e workerlease.Event) {
 		if e.Inversion {
 			w.count(&w.inversions)
 		}
-	case workerlease.ClockJump:
-		w.alarm()
+	case workerlease.ClockJump, workerlease.Vanished:
+		w.alarm(p.Worker)
 	}
 	at := w.now()
 	if f := w.o.Faults.SlowObserver; f > 0 {
@@ -195,6 +204,10 @@ func (p *Process) Observe(e workerlease.Event) {
 		p.tracef("%T", e)
 	}
 }
+
+// fresh is how old the newest sample of store time may be when something is
+// claimed, with a little for the drift of the clock that measures it.
+const fresh = 2*time.Minute + time.Second
 
 func (w *world) count(n *int) {
 	w.mu.Lock()

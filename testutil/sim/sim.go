@@ -152,8 +152,16 @@ func (w *world) result() *Result {
 		r.Records[workerType] = l.list
 	}
 	for _, o := range r.Overlaps {
-		for _, at := range w.alarms {
-			o.Reported = o.Reported || (at-o.At).Abs() <= reportWithin
+		for _, a := range w.alarms {
+			concerns := a.worker == o.older.Worker || a.worker == o.newer.Worker
+			o.Reported = o.Reported || concerns && (a.at-o.At).Abs() <= reportWithin+max(o.older.End-o.older.Start, o.newer.End-o.newer.Start)
+		}
+		for _, l := range []*Lease{o.older, o.newer} {
+			heard := &l.p.askedAt
+			if w.o.Faults.Rollback > 0 {
+				heard = &l.p.readAt
+			}
+			o.Deaf = o.Deaf || time.Duration(heard.Load()) < o.At
 		}
 	}
 	// What happens to one process at one instant may come in any order.
@@ -172,11 +180,11 @@ func (w *world) result() *Result {
 	return r
 }
 
-// reportWithin is how near to an overlap it must be reported: a worker looks at
-// the store's clock at least once in a slot.
+// reportWithin is how near to an overlap it must be reported, on top of the length
+// of the window: a worker looks at the store at least once in a slot, if it can.
 const reportWithin = 30 * time.Minute
 
 // beyond reports whether the faults go beyond what the protocol assumes.
 func (f Faults) beyond() bool {
-	return f.Jumps > 0 || f.Freezes > 0 || f.Rollback > 0 || f.Drift > 0.001
+	return f.Jumps > 0 || f.Freezes > 0 || f.Rollback > 0 || f.Drift > 0.001 || f.TTL > 0
 }

@@ -33,7 +33,7 @@ type world struct {
 	notes      sync.Mutex // guards what follows; taken last
 	violations []string
 	lines      []line
-	alarms     []time.Duration // when workers told that the store can't be trusted
+	alarms     []alarm
 }
 
 // line is one of a trace.
@@ -41,6 +41,12 @@ type line struct {
 	at   time.Duration
 	who  int64
 	text string
+}
+
+// alarm is when a worker told that the store can't be trusted.
+type alarm struct {
+	at     time.Duration
+	worker int
 }
 
 func newWorld(o Options) *world {
@@ -112,11 +118,11 @@ func (w *world) violate(format string, args ...any) {
 }
 
 // alarm notes that a worker told of a store that can't be trusted.
-func (w *world) alarm() {
+func (w *world) alarm(worker int) {
 	at := w.now()
 	w.notes.Lock()
 	defer w.notes.Unlock()
-	w.alarms = append(w.alarms, at)
+	w.alarms = append(w.alarms, alarm{at, worker})
 }
 
 // tracef adds a line to the trace, if one is kept. What a dead process does

@@ -170,8 +170,8 @@ func (x *step) climb() {
 
 func (x *step) readHead() {
 	limit := 1
-	if x.s.Watch.Seq != 0 {
-		limit = 16 // for what is below the poison
+	if x.s.Watch.Seq != 0 || x.s.Mark.Seq != 0 {
+		limit = lookBack // for what is below the poison, or for the worker's own
 	}
 	x.s.Stage, x.s.ReadEpoch = Reading, x.s.Epoch
 	x.ask(ReadingHead, ReadHead{limit})
@@ -262,6 +262,7 @@ func (x *step) headRead(e HeadRead) {
 		x.tell(Note{What: Poison, Slot: s.Slot, Record: records[0], Err: errors.New(records[0].Defect)})
 		records = records[1:]
 	}
+	x.vanished(records)
 	var head store.Record
 	if len(records) > 0 {
 		head, records = records[0], records[1:]

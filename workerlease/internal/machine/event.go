@@ -133,6 +133,8 @@ const (
 	ClockJumped
 	// CodePanicked: LeaseAllocated panicked.
 	CodePanicked
+	// RecordVanished: another's record stands where the lease's stood.
+	RecordVanished
 	// Unreachable: the store didn't answer in time.
 	Unreachable
 	// TooLate: the slot was won, but too little was left of it.
@@ -149,7 +151,7 @@ func (r Reason) String() string {
 		return "unknown"
 	}
 	return [...]string{
-		"window ended", "stopped", "clock jumped", "panicked",
+		"window ended", "stopped", "clock jumped", "panicked", "record vanished",
 		"store unreachable", "too late", "overrun", "poison",
 	}[r-1]
 }
@@ -174,16 +176,17 @@ const (
 	Poison
 	Reset
 	Mismatch
+	Vanished
 )
 
 // String names the kind.
 func (w What) String() string {
-	if w < Claimed || w > Mismatch {
+	if w < Claimed || w > Vanished {
 		return "unknown"
 	}
 	return [...]string{
 		"claimed", "joined", "lost", "allocated", "expired", "missed", "released", "overrun",
-		"conflict", "unknown", "failed", "trimmed", "poison", "reset", "mismatch",
+		"conflict", "unknown", "failed", "trimmed", "poison", "reset", "mismatch", "vanished",
 	}[w-1]
 }
 

@@ -100,7 +100,7 @@ func (s *script) note(n machine.Note) string {
 		text += " " + n.Op.String()
 	case machine.Cleared:
 		text += fmt.Sprintf(" %d records", n.Count)
-	case machine.Poison:
+	case machine.Poison, machine.Vanished:
 		text += fmt.Sprintf(" at seq %d", n.Record.Seq)
 	default:
 	}

@@ -115,6 +115,7 @@ type State struct {
 	Reaim                 time.Duration // local reading, just after Epoch was settled, to look whether Slot lies far ahead
 
 	Watch    Watch
+	Mark     Mark // the newest grant that was won or joined, until it was seen to stand
 	Mismatch string
 	Trim     int64 // probe for trimming, 0 none
 	TrimStep int64 // how far the next probe lies below
