@@ -147,22 +147,18 @@ const keep = 100
 func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 	l.order++
 	defer func() { l.newest = max(l.newest, r.Seq) }()
-	claim, again := l.first[r.Seq]
-	switch {
-	case again && claim != r.Claim:
+	if _, again := l.first[r.Seq]; again {
 		// The key was trimmed meanwhile. The record came too late to be worked under.
 		w.tally.strike(LandedOnTrim)
 		return
-	case r.Seq < l.newest-keep/2:
-		w.tally.strike(LandedOnTrim)
 	}
 	l.first[r.Seq] = r.Claim
 	if r.Kind == store.KindGrant {
 		l.byToken[r.Token] = append(l.byToken[r.Token], landed{r.InstanceID, r.Group, l.order})
 	}
 	before, ok := l.get(r.Seq - 1)
-	if !ok || before.CheckEnvelope() != nil || w.planted[before.Claim] || w.o.Faults.Rollback > 0 {
-		return // the beginning, what nobody of this version wrote, or another's than it was
+	if !ok || l.first[before.Seq] != before.Claim || before.CheckEnvelope() != nil || w.planted[before.Claim] || w.o.Faults.Rollback > 0 {
+		return // the beginning, what nobody of this version wrote, or not what the writer read
 	}
 	switch r.Kind {
 	case store.KindGrant:

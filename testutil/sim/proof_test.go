@@ -7,6 +7,7 @@ import (
 
 	"github.com/slotlease/slotlease/internal/figures"
 	"github.com/slotlease/slotlease/testutil/sim"
+	"github.com/slotlease/slotlease/workerlease"
 )
 
 // enough is how many seeds it takes for each kind of fault to strike often.
@@ -17,16 +18,15 @@ const enough = 2000
 // come in pairs, and the ledger obeys its rules.
 func TestNoTwoHoldersWorkAtOnce(t *testing.T) {
 	if *seed >= 0 {
-		o := sim.Random(*seed)
-		o.Length, o.Trace = time.Duration(*hours)*time.Hour, true
+		o := stretched(sim.Random(*seed))
+		o.Trace = true
 		r := sim.Run(t, o)
 		t.Logf("%+v\n%s", o.Faults, r.Trace)
 		r.Check(t)
 		return
 	}
 	sum := sharded(t, number(t, 100), func(t *testing.T, seed int64) tally {
-		o := sim.Random(seed)
-		o.Length = time.Duration(*hours) * time.Hour
+		o := stretched(sim.Random(seed))
 		r := sim.Run(t, o)
 		sum := tally{Seeds: 1, Leases: len(r.Leases), Simulated: o.Length, Struck: r.Struck}
 		for _, v := range r.Violations {
@@ -61,6 +61,23 @@ func TestNoTwoHoldersWorkAtOnce(t *testing.T) {
 			{What: "violations", Value: fmt.Sprint(len(sum.Violations))},
 		},
 	})
+}
+
+// stretched is a run of as many hours as were asked for, with slots that are as
+// much longer than usual: a day has as many of them as six hours have otherwise,
+// and more time for what lands late.
+func stretched(o sim.Options) sim.Options {
+	inner, by := o.Worker, time.Duration(*hours)*time.Hour/time.Minute
+	usual := o.Length / time.Minute
+	o.Length = time.Duration(*hours) * time.Hour
+	o.Worker = func(worker int) workerlease.Options {
+		w := inner(worker)
+		if w.LeaseInterval < 24*time.Hour {
+			w.LeaseInterval = w.LeaseInterval * by / usual
+		}
+		return w
+	}
+	return o
 }
 
 func save(t *testing.T, p figures.Proof) {
