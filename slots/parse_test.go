@@ -69,6 +69,7 @@ func FuzzParse(f *testing.F) {
 		"cron * * * * * ../../etc/passwd", "cron 30 1 31 */2 6 Australia/Lord_Howe",
 	} {
 		f.Add(text, int64(1762000000))
+		f.Add(text, int64(-1000000007))
 	}
 	f.Add("cron 30 2 * * * America/Los_Angeles", int64(1741514400))
 	f.Add("cron 0 0 30 12 * Pacific/Apia", int64(1325239200))
@@ -81,6 +82,14 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("Parse(%q) = %v and the error %v, want one of them", text, s, err)
 			}
 			return
+		}
+		words := strings.Fields(text)
+		if words[0] == "every" {
+			if interval, err := time.ParseDuration(words[1]); err != nil || s.At(time.Unix(0, 0)).Length() != interval {
+				t.Fatalf("Parse(%q) = %v with slots of %v, want %v (%v)", text, s, s.At(time.Unix(0, 0)).Length(), interval, err)
+			}
+		} else if got, want := s.String(), strings.Join(words, " "); got != want && got+" UTC" != want {
+			t.Fatalf("Parse(%q) = %q, want %q", text, got, want)
 		}
 		again, err := slots.Parse(s.String())
 		if err != nil || again.String() != s.String() {

@@ -23,9 +23,8 @@ var odd = []string{
 	"Asia/Tehran", "Asia/Gaza", "Asia/Pyongyang", "Europe/Dublin", "Europe/Lisbon", "Antarctica/Casey", "America/Caracas", "Asia/Kathmandu",
 }
 
-// zonesUnderTest are all the names of the tz database or, by default, the odd
-// ones and every 80th.
-func zonesUnderTest(t testing.TB) []string {
+// zoneNames are all the names of the tz database.
+func zoneNames(t testing.TB) []string {
 	t.Helper()
 	file, err := os.ReadFile("testdata/zones.txt")
 	if err != nil {
@@ -35,6 +34,14 @@ func zonesUnderTest(t testing.TB) []string {
 	if len(names) < 500 {
 		t.Fatalf("testdata/zones.txt has %d zones, want about 600", len(names))
 	}
+	return names
+}
+
+// zonesUnderTest are all the names of the tz database or, by default, the odd
+// ones and every 80th.
+func zonesUnderTest(t testing.TB) []string {
+	t.Helper()
+	names := zoneNames(t)
 	if allZones {
 		return names
 	}

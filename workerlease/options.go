@@ -123,7 +123,7 @@ func (o Options) filled() (Options, error) {
 		}
 		o.Schedule = s
 	} else if o.LeaseInterval != 0 {
-		bad("LeaseInterval: is %v, and Schedule is %q: set only one of them", o.LeaseInterval, o.Schedule)
+		bad("LeaseInterval: is %v, and Schedule is %.70q: set only one of them", o.LeaseInterval, o.Schedule)
 	}
 	if o.Schedule != nil {
 		errs = append(errs, checkText("Schedule", o.Schedule.String(), maxSchedule), o.fillMargin())

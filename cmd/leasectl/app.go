@@ -32,13 +32,11 @@ type app struct {
 // is as a first interrupt.
 func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{env: env, stdin: stdin, stdout: shared(stdout), stderr: shared(stderr)}
-	a.secrets = secretsOf(a.getenv(storeVariable))
-	for _, arg := range args {
-		a.secrets = append(a.secrets, secretsOf(strings.TrimPrefix(arg, "--store="))...)
-	}
+	a.secrets = a.secretsIn(args)
 	ctx, a.signals = catchSignals(ctx)
 	defer a.signals.stop()
 	root := a.command()
+	completeOptions(root)
 	root.SetArgs(append([]string{}, args...)) // for nil, cobra would take the process's own
 	root.SetIn(stdin)
 	root.SetOut(a.stdout)
@@ -88,7 +86,6 @@ Exit codes:
 		a.workCommand(),
 		&cobra.Command{Use: "exit-codes", Short: "The exit codes", Long: "Exit codes:\n" + exitCodes},
 	)
-	completeOptions(root)
 	return root
 }
 
@@ -132,6 +129,15 @@ func (a *app) getenv(name string) string {
 		}
 	}
 	return value
+}
+
+// secretsIn finds what may be secret in the arguments and the environment.
+func (a *app) secretsIn(args []string) secrets {
+	found := secretsOf(a.getenv(storeVariable))
+	for _, arg := range args {
+		found = append(found, secretsOf(strings.TrimPrefix(arg, "--store="))...)
+	}
+	return found
 }
 
 func (a *app) scrub(text string) string { return a.secrets.scrub(text) }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -158,30 +157,6 @@ func TestHistory(t *testing.T) {
 			}
 		})
 	}
-}
-
-func FuzzHistoryNeverPanicsAndNeverShowsMoreThanAsked(f *testing.F) {
-	f.Add(int64(1), int64(0), int64(300_000), int64(1), "grant", "every 5m", int64(60_000))
-	f.Add(int64(7), int64(-1), int64(1<<60), int64(-5), "release", "cron 0 2 29 2 *", int64(1<<41))
-	f.Add(int64(0), int64(0), int64(0), int64(0), "", "", int64(0))
-	f.Fuzz(func(t *testing.T, seq, start, end, token int64, kind, schedule string, now int64) {
-		r := store.Record{
-			WorkerType: "t", Seq: seq, Kind: store.Kind(kind), InstanceID: "i", Claim: "c", Token: token, Schedule: schedule,
-			WindowStart: store.FromMillis(start), WindowEnd: store.FromMillis(end), SlotStart: store.FromMillis(start), SlotEnd: store.FromMillis(end),
-		}
-		next := r
-		next.Seq, next.Token = seq+1, token+1
-		rows := history([]store.Record{next, r}, store.FromMillis(now), 5)
-		if len(rows) > 5 {
-			t.Errorf("history() = %d rows, want at most 5", len(rows))
-		}
-		for _, e := range rows {
-			if e.State == missed && (e.Slot == slots.Slot{} || e.Slot.End.After(store.FromMillis(max(now, start)))) {
-				t.Errorf("history() = missed %v at %v", e.Slot, store.FromMillis(now))
-			}
-			e.cells(timeStyle{})
-		}
-	})
 }
 
 func TestRelativeTimes(t *testing.T) {

@@ -80,9 +80,10 @@ type snapshotJSON struct {
 	Slots      []slotJSON `json:"slots"`
 }
 
-// jsonTime is a time in JSON; the zero time is left out.
+// jsonTime is a time in JSON. The zero time is left out, and so is one that RFC
+// 3339 has no form for, as a record that can't be obeyed may hold.
 func jsonTime(t time.Time) string {
-	if t.IsZero() {
+	if year := t.UTC().Year(); t.IsZero() || year < 0 || year > 9999 {
 		return ""
 	}
 	return store.Format(t)

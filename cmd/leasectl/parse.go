@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/store"
@@ -61,6 +62,9 @@ func label(s string) (string, error) {
 		if s[i] == 0 {
 			return "", fmt.Errorf("has a NUL at byte %d", i)
 		}
+	}
+	if !utf8.ValidString(s) {
+		return "", errors.New("must be UTF-8")
 	}
 	return s, nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // secrets are texts that must not be shown. The stores hide what they know of;
@@ -22,17 +23,13 @@ func secretsOf(uri string) secrets {
 	}
 	if i := strings.LastIndex(rest, "@"); i >= 0 {
 		_, password, _ := strings.Cut(rest[:i], ":")
-		s.add(password)
-		// Of a URI whose password isn't encoded, parts may show.
-		for _, part := range strings.FieldsFunc(password, func(r rune) bool { return strings.ContainsRune("@:/?#", r) }) {
-			s.add(part)
-		}
+		s.addParts(password)
 	}
 	_, query, _ := strings.Cut(rest, "?")
 	for _, pair := range strings.Split(query, "&") {
 		name, value, _ := strings.Cut(pair, "=")
 		if secretName.MatchString(name) {
-			s.add(value)
+			s.addParts(value)
 		}
 	}
 	slices.SortFunc(s, func(a, b string) int { return len(b) - len(a) })
@@ -58,6 +55,15 @@ func (s *secrets) add(raw string) {
 	}
 }
 
+// addParts takes in a secret and its parts. Of a URI whose secrets aren't encoded,
+// or that stands where another text is expected, parts may show.
+func (s *secrets) addParts(raw string) {
+	s.add(raw)
+	for _, part := range strings.FieldsFunc(raw, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("@:/?#=&;,", r) }) {
+		s.add(part)
+	}
+}
+
 func unescaped(s string) string {
 	if plain, err := url.PathUnescape(s); err == nil {
 		return plain
@@ -65,14 +71,46 @@ func unescaped(s string) string {
 	return s
 }
 
-// scrub takes the secrets, and whatever looks like a URI's user and password,
-// out of a text.
+// scrub takes the secrets, what begins as one of them, and whatever looks like a
+// URI's user and password, out of a text. All are looked for before any is taken out: of two that overlap,
+// one would hide only a part of the other.
 func (s secrets) scrub(text string) string {
-	text = userInfo.ReplaceAllString(text, "://***:***@")
-	for _, secret := range s {
-		text = strings.ReplaceAll(text, secret, "***")
+	type span struct {
+		from, to int
+		by       string
 	}
-	return text
+	var spans []span
+	for _, at := range userInfo.FindAllStringIndex(text, -1) {
+		spans = append(spans, span{at[0] + len("://"), at[1] - len("@"), "***:***"})
+	}
+	for _, secret := range s {
+		// A message may have cut it off.
+		head := secret[:min(len(secret), 8)]
+		for from := 0; ; from++ {
+			i := strings.Index(text[from:], head)
+			if i < 0 {
+				break
+			}
+			from += i
+			to := from + len(head)
+			for to < len(text) && to-from < len(secret) && text[to] == secret[to-from] {
+				to++
+			}
+			spans = append(spans, span{from, to, "***"})
+		}
+	}
+	slices.SortStableFunc(spans, func(a, b span) int { return a.from - b.from })
+	var shown strings.Builder
+	done := 0
+	for i := 0; i < len(spans); {
+		hidden := spans[i]
+		for i++; i < len(spans) && spans[i].from < hidden.to; i++ {
+			hidden.to = max(hidden.to, spans[i].to)
+		}
+		shown.WriteString(text[done:hidden.from] + hidden.by)
+		done = hidden.to
+	}
+	return shown.String() + text[done:]
 }
 
 // scrubber writes texts without the secrets. Each Write must be whole lines.

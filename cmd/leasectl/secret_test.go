@@ -87,3 +87,16 @@ func TestNoOutputEverShowsAPassword(t *testing.T) {
 		}
 	}
 }
+
+func TestSecretsAreHiddenWhereTheyOverlapOrAreCutOff(t *testing.T) {
+	for _, c := range []struct{ uri, text, want string }{
+		{"mongodb://u:correct-horse-battery@h/jobs", `uri "mongodb://u:correct-horse-ba"… is bad`, `uri "mongodb://u:***"… is bad`},
+		{"mongodb://u:correct-horse-battery@h/jobs", "the correct way", "the correct way"},
+		{"mongodb://u:correct horse@h/jobs", `field "u:correct": bad`, `field "u:***": bad`},
+		{"mongodb://h/?proxyPassword=a:bcd@efg", "bad value a:bcd@efg of mongodb://h/?proxyPassword=a:bcd@efg", "bad value *** of mongodb://***:***"},
+	} {
+		if got := secretsOf(c.uri).scrub(c.text); got != c.want {
+			t.Errorf("secretsOf(%q).scrub(%q) = %q, want %q", c.uri, c.text, got, c.want)
+		}
+	}
+}

@@ -69,6 +69,7 @@ func TestWhatIsWrongIsToldInOneLineEachWithAHint(t *testing.T) {
 		},
 		"a bad spec in a good zone":  {args: []string{"run", "--store", "sqlite:x.db", "--worker-type", "t", "--cron", "61 * * * *", "--zone", "Europe/Berlin", "--margin", "1h", "--", "true"}, want: []string{`--cron "61 * * * *": end of range (61) above maximum (59): 61`, "leasectl run --help"}},
 		"a margin too long for cron": {args: []string{"run", "--store", "sqlite:x.db", "--worker-type", "t", "--cron", "*/5 * * * *", "--margin", "3m", "--", "true"}, want: []string{`--margin "3m": must be less than half of the shortest slot (5m0s)`, "leasectl run --help"}},
+		"a group that isn't UTF-8":   {args: with("--group", "eu\xff", "--", "true"), want: []string{`--group "eu\xff": must be UTF-8`, "leasectl run --help"}},
 		"too few slots":              {args: []string{"demo", "--slots", "2"}, want: []string{`--slots "2": must be a whole number from 6 to 1000`, "leasectl demo --help"}},
 		"everything at once": {
 			args: []string{

@@ -228,30 +228,3 @@ func TestSeqOf(t *testing.T) {
 		}
 	}
 }
-
-func FuzzDecode(f *testing.F) {
-	f.Add([]byte(document(f, storetest.Grant("job", 7), nil)))
-	f.Add([]byte(document(f, storetest.Grant("job", 7), bson.M{"token": 5.0, "worker": bson.D{{Key: "pid", Value: "x"}}})))
-	f.Add([]byte(document(f, storetest.Grant("job", 7), bson.M{"windowEnd": nil})))
-	f.Add([]byte{5, 0, 0, 0, 0})
-	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		got := decode("job", 7, b)
-		if got.WorkerType != "job" || got.Seq != 7 {
-			t.Fatalf("decode() = %+v, want the key kept", got)
-		}
-		if len(got.Defect) > 2*maxText || strings.ContainsAny(got.Defect, "\n\r") {
-			t.Errorf("decode(): Defect %q, want one short line", got.Defect)
-		}
-		if got.CheckEnvelope() != nil {
-			return
-		}
-		if err := got.Check(); err != nil {
-			t.Fatalf("decode() = %+v, whose information is unfit: %v", got, err)
-		}
-		// What passes comes back the same.
-		if again := decode("job", 7, document(t, got, nil)); again != got {
-			t.Errorf("decode(encode(r)) = %+v, want %+v", again, got)
-		}
-	})
-}

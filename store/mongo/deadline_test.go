@@ -2,6 +2,7 @@ package mongo
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 )
@@ -20,5 +21,17 @@ func TestANetworkThatIsFastAgainIsUsedAtOnce(t *testing.T) {
 	defer cancel()
 	if _, err := l.Now(ctx); err != nil {
 		t.Errorf("Now() with less time than it took before = %v, want nil", err)
+	}
+}
+
+func TestTheEndOfADeadlineIsNoCancellation(t *testing.T) {
+	t.Parallel()
+	f := serve(t, &fakeServer{})
+	f.slow.Store(int64(2 * time.Second))
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := f.open(Options{}).Now(ctx)
+	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		t.Errorf("Now() past its deadline = %v, want %v, and no cancellation", err, context.DeadlineExceeded)
 	}
 }

@@ -49,6 +49,12 @@ type shownError struct {
 func (e *shownError) Error() string   { return e.text }
 func (e *shownError) Unwrap() []error { return e.causes }
 
+// cancelledError is an error of the driver's because of a cancellation by this
+// package. It is none of the caller's, so errors.Is doesn't find it.
+type cancelledError struct{ error }
+
+func (e cancelledError) As(target any) bool { return errors.As(e.error, target) }
+
 // failed is the error of an operation on a key.
 func (l *Ledger) failed(ctx context.Context, op, key string, err error) error {
 	if err == nil {
@@ -75,7 +81,7 @@ func classify(ctx context.Context, err error, secrets scrubber) error {
 	switch ended := ctx.Err(); {
 	case ended != nil && !errors.Is(err, ended):
 		if errors.Is(err, context.Canceled) {
-			e.causes = nil // It was us who cancelled.
+			e.causes = []error{cancelledError{err}}
 		}
 		name(ended)
 	case ended == nil && mongo.IsTimeout(err) && !errors.Is(err, context.DeadlineExceeded):

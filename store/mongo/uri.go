@@ -74,7 +74,9 @@ func cutUser(uri string, secrets *scrubber) (rest, user string, err error) {
 		return uri, "", nil
 	}
 	name, password, _ := strings.Cut(before, ":")
-	if strings.Contains(password, ":") || strings.Contains(before, "/") || strings.ContainsAny(hostPart(after), "@") {
+	// With another @, what looks like hosts and database may be half a password.
+	names, _, _ := strings.Cut(after, "?")
+	if strings.Contains(password, ":") || strings.Contains(before, "/") || strings.Contains(names, "@") {
 		return "", "", errors.New("uri: percent-encode the characters : / ? # [ ] @ % in user and password")
 	}
 	for _, s := range []string{name, password} {
@@ -99,6 +101,10 @@ func cutHosts(uri string) (hosts, rest string, err error) {
 	rest = uri[len(hosts):]
 	if strings.HasPrefix(rest, "?") {
 		return "", "", errors.New("uri: there must be a / between the hosts and the ?")
+	}
+	if path, _, _ := strings.Cut(uri, "?"); strings.Contains(path, "=") {
+		// Taken for a name, a parameter would be shown, whatever it holds.
+		return "", "", errors.New("uri: there must be /? between the hosts, or ? between the database, and the parameters (a = in a name must be written %3D)")
 	}
 	for i, h := range strings.Split(hosts, ",") {
 		host, err := url.PathUnescape(h)
@@ -150,9 +156,11 @@ func (a *address) cutParameters(query string) (string, error) {
 		}
 		if isSecret(lower) {
 			a.secrets.add(rawValue)
-			for _, property := range strings.Split(value, ",") {
+			for _, property := range slices.Concat(strings.Split(rawValue, ","), strings.Split(value, ",")) {
 				if _, v, ok := strings.Cut(property, ":"); ok {
 					a.secrets.add(v)
+				} else if len(property) >= 3 { // less would only spoil other text
+					a.secrets.add(property)
 				}
 			}
 		}
@@ -211,9 +219,12 @@ func (s *scrubber) add(raw string) {
 	forms := []string{raw}
 	for _, decode := range []func(string) (string, error){url.PathUnescape, url.QueryUnescape} {
 		if plain, err := decode(raw); err == nil {
-			quoted := strconv.Quote(plain)
-			forms = append(forms, plain, url.QueryEscape(plain), url.PathEscape(plain), quoted[1:len(quoted)-1])
+			forms = append(forms, plain, url.QueryEscape(plain), url.PathEscape(plain))
 		}
+	}
+	for _, f := range forms {
+		quoted := strconv.Quote(f)
+		forms = append(forms, quoted[1:len(quoted)-1])
 	}
 	for _, f := range forms {
 		if f != "" && !slices.Contains(*s, f) {

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -146,38 +145,6 @@ func TestEncodeAndDecodeAreInverse(t *testing.T) {
 		row[column("priority")] = int64(want.Priority)
 		if got := decode(row); got != want {
 			t.Errorf("decode(encode(r)) = %+v, want %+v", got, want)
-		}
-	})
-}
-
-func FuzzDecode(f *testing.F) {
-	f.Add(uint64(0), "grant", int64(7), 1.5, []byte("x"))
-	f.Add(uint64(0x1234_5678_9abc_def0), `{"host":"h","pid":1}`, int64(-1<<63), -1e-300, []byte{})
-	f.Add(^uint64(0), strings.Repeat("\x00\xff", 99), int64(1<<63-1), 1e300, []byte(nil))
-	f.Fuzz(func(t *testing.T, choice uint64, text string, integer int64, fraction float64, blob []byte) {
-		row := make([]any, len(columns))
-		for i := range row {
-			row[i] = []any{nil, text, integer, fraction, blob, text, integer, int64(i)}[(choice>>(3*i))&7]
-		}
-		row[column("workerType")], row[column("seq")] = "job", int64(7)
-		before := slices.Clone(row)
-		r := decode(row)
-		if r.WorkerType != "job" || r.Seq != 7 {
-			t.Errorf("decode(%v) = %+v, want the key", row, r)
-		}
-		if strings.Contains(r.Defect, "\n") {
-			t.Errorf("decode(%v) = Defect %q, want one line", row, r.Defect)
-		}
-		for _, name := range []string{"kind", "claim", "instanceId", "token", "windowStart", "windowEnd"} {
-			if before[column(name)] == nil && r.Defect == "" {
-				t.Errorf("decode(%v) without %s = %+v, want a Defect", row, name, r)
-			}
-		}
-		if r.Defect != "" && r.CheckEnvelope() == nil {
-			t.Errorf("CheckEnvelope() of a defect = nil")
-		}
-		if err := r.Check(); r.CheckEnvelope() == nil && err != nil {
-			t.Errorf("decode(%v) = %+v, whose information is unfit: %v", row, r, err)
 		}
 	})
 }

@@ -27,7 +27,7 @@ const (
 )
 
 // order is that of the table. Proofs of other names come after, sorted.
-var order = []string{"simulation", "broken-variants", "model", "model-long", "linearizability", "chaos", "fuzz"}
+var order = []string{"simulation", "broken-variants", "model", "model-long", "linearizability", "chaos", "fuzzing"}
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {

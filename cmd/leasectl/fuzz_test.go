@@ -1,0 +1,292 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// errHeld is noted in front of all problems, so that every command stops where
+// it has checked its options: nothing is opened, started or written.
+var errHeld = errors.New("held back by the test")
+
+// heldBack runs leasectl up to where a command would begin to act. The
+// environment holds the store and nothing else. It does without completeOptions,
+// whose entries cobra keeps for ever, and so in millions of executions.
+func heldBack(t *testing.T, storeText string, args ...string) output {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	a := &app{env: []string{storeVariable + "=" + storeText}, stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr}
+	a.problems = []error{errHeld}
+	a.secrets = a.secretsIn(args)
+	root := a.command()
+	if work, _, err := root.Find([]string{workName}); err != nil || work.Name() != workName {
+		t.Fatalf("Find(%s) = %v, %v", workName, work, err)
+	} else {
+		// The one command without options that acts.
+		work.RunE = func(*cobra.Command, []string) error { return badUsage("", errHeld) }
+	}
+	root.SetArgs(append([]string{}, args...))
+	root.SetOut(&stdout)
+	root.SetErr(&stderr)
+	code := a.report(root.ExecuteContext(context.Background()))
+	return output{code, stdout.String(), stderr.String()}
+}
+
+// wantTold checks what holds of everything that is told of bad arguments.
+func wantTold(t *testing.T, got output, args []string) {
+	t.Helper()
+	if !utf8.ValidString(got.stderr) || strings.IndexFunc(got.stderr, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) >= 0 {
+		t.Errorf("leasectl %q wrote %q, want what can be shown", args, got.stderr)
+	}
+	switch got.code {
+	case exitOK:
+	case exitUsage, exitFailure:
+		if !strings.HasPrefix(got.stderr, "leasectl: ") {
+			t.Errorf("leasectl %q = %d, %q, want to be told why", args, got.code, got.stderr)
+		}
+	default:
+		t.Errorf("leasectl %q = %d, want 0, 1 or 2", args, got.code)
+	}
+}
+
+// FuzzArguments gives leasectl arbitrary arguments, one to a line, with a password
+// among them and in the environment.
+func FuzzArguments(f *testing.F) {
+	for i, line := range []string{
+		"", "init", "init\n--timeout\n1s", "inspect\nslots\n--watch\n--interval\n1s\n--output\njson", "inspect\nslot", "--help", "help\ninspect\nslots",
+		"run\n--worker-type\nt\n--every\n5m\n--\ntrue", "run\n--worker-type\nt\n--cron\n0 2 * * *\n--zone\nEurope/Berlin\n--\nsh\n-c\ntrue",
+		"run\n--every\nsoon\n--priority\n8\n--tie-break\ncoin\ntrue", "run\n-v\n--tether\n--\n--store", "demo\n--slots\n6\n--interval\n1s\n--keep",
+		"demo-work\nx", "version\n--output\njson", "--version", "completion\nbash", "__complete\nrun\n--tie-break\n", "__completeNoDesc\ninspect\n",
+		"run\n--worker-type", "run\n--cron", "run\n--instance-id", "exit-codes", "innit", "--stor\nx", "-x", "---", "--=", "-vv", "run\n--group=\n--instance-id=\xff\n--log-level\nloud",
+	} {
+		f.Add(line, "", byte(i))
+		f.Add(line, "p@ss/w:rd", byte(i+64))
+		f.Add(line, strings.Repeat("long", 30), byte(2+128))
+	}
+	f.Fuzz(func(t *testing.T, lines, password string, how byte) {
+		const canary = "c4n4ryc4n4ry"
+		uri := "mongodb://user:" + canary + password + "@127.0.0.1:1/jobs"
+		if how&32 != 0 {
+			uri = "mongodb://user:" + url.PathEscape(canary+password) + "@127.0.0.1:1/jobs"
+		}
+		args := strings.Split(lines, "\n")
+		at := int(how&7) % (len(args) + 1)
+		switch how >> 6 {
+		case 0:
+			args = slices.Insert(args, at, "--store", uri)
+		case 1:
+			args = slices.Insert(args, at, "--store="+uri)
+		case 2:
+			args = slices.Insert(args, at, uri)
+		}
+		env := uri
+		if how&16 != 0 {
+			env = ""
+		}
+		got := heldBack(t, env, args...)
+		wantTold(t, got, args)
+		if strings.Contains(got.stdout+got.stderr, canary) {
+			t.Errorf("leasectl %q = %+v, want no password", args, got)
+		}
+	})
+}
+
+// FuzzStore names an arbitrary store, and checks that nothing secret is shown of
+// it, whatever its scheme.
+func FuzzStore(f *testing.F) {
+	for i, s := range []string{
+		"", "sqlite:x.db", "sqlite://x.db", "sqlite::memory:", "sqlite:\x00", "mongodb://h/d?collection=c", "mongodb+srv://h/d", "mongodb://h,[::1]:1/?tls=true",
+		"cosmos://account/db/container", "redis://h", `C:\leases.db`, "leases.db", ":", "mongodb:", "MONGODB://h/d", "mongodb://h/d#x", "postgres://h/d?x=y",
+	} {
+		f.Add(s, "", byte(i))
+		f.Add(s, "p%40ss", byte(i+64))
+		f.Add(s, "p/:?#@ \"\\\xff", byte(i+128))
+		f.Add(s, ":abc@", byte(i+64+128))
+	}
+	f.Fuzz(func(t *testing.T, text, password string, how byte) {
+		if target, err := parseTarget(text); err == nil && (target.scheme == "" || target.shown == "") {
+			t.Errorf("parseTarget(%q) = %+v, want a scheme and how to show it", text, target)
+		}
+		const canary = "c4n4ryc4n4ry"
+		scheme, rest, _ := strings.Cut(text, ":")
+		rest = strings.TrimPrefix(rest, "//")
+		p := canary + password
+		// The last parameter ends where the next one begins.
+		if how&64 != 0 && !strings.Contains(password, "&") {
+			p = password + canary
+		}
+		if how&32 != 0 {
+			p = url.QueryEscape(p)
+		}
+		if how&16 != 0 {
+			scheme = []string{"mongodb", "mongodb+srv", "cosmos", "redis"}[how>>1&3]
+		}
+		secret := scheme + "://user:" + p + "@" + rest
+		if how&8 != 0 {
+			secret = scheme + "://h/d?" + []string{"tlsCertificateKeyFilePassword", "authMechanismProperties", "AccountKey", "sasToken"}[how>>1&3] + "=" + p
+		}
+		// A path is no secret, whatever it looks like.
+		if _, err := parseTarget(secret); err != nil && scheme != "sqlite" && strings.Contains(err.Error(), canary) {
+			t.Errorf("parseTarget(%q) = %v, want no secret", secret, err)
+		}
+		var stderr bytes.Buffer
+		a := &app{stderr: &stderr, problems: []error{errHeld}}
+		c := &cobra.Command{Use: "inspect"}
+		c.Flags().StringVar(&a.store, "store", "", "")
+		args := []string{"--store=" + secret}
+		if how&1 != 0 {
+			a.env, args = []string{storeVariable + "=" + secret}, nil
+		}
+		a.secrets = a.secretsIn(args)
+		if err := c.ParseFlags(args); err != nil {
+			t.Fatal(err)
+		}
+		a.target(c)
+		got := output{code: a.report(a.usage(c)), stderr: stderr.String()}
+		wantTold(t, got, args)
+		// What a driver may say of it.
+		said := a.scrub(secret + ": " + p + ": bad")
+		if shown := got.stderr + said; strings.Contains(shown, canary) {
+			t.Errorf("leasectl with the store %q shows %q, want no secret", secret, shown)
+		}
+	})
+}
+
+// FuzzRunOptions gives run arbitrary options, one to a line: what it accepts is
+// accepted by the library, too, so that nothing is refused once the store is open.
+func FuzzRunOptions(f *testing.F) {
+	for _, line := range []string{
+		"--worker-type\nt\n--every\n5m", "--worker-type\nt\n--every\n100ms\n--margin\n10ms", "--worker-type\nt\n--cron\n0,1 * * * *\n--margin\n29s",
+		"--worker-type\nt\n--every\n8784h\n--lead\n5m\n--step\n5m\n--priority\n7\n--tie-break\nrandom\n--join-mid-slot", "--worker-type\nt\n--every\n1m\n--group\ng\n--instance-id\ni",
+		"--worker-type\nt\n--cron\n@yearly\n--zone\nPacific/Apia\n--stop-grace\n1h", "--worker-type\nt\n--every\n5m\n--instance-id\n\xff", "--worker-type\nt\n--every\n1.5ms",
+		"--worker-type\na/b\n--every\n0", "--worker-type=t\n--cron=* * * * *\n--every=1m\n--zone=UTC", "--worker-type\nt\n--every\n5m\n--margin\n2m30s", "--every\n5m\n--every\n1s\n--worker-type\nt\n--worker-type\n\n",
+	} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, lines string) {
+		a := &app{}
+		flags := &runFlags{}
+		c := &cobra.Command{Use: "run"}
+		a.runFlags(c, flags)
+		if err := c.ParseFlags(strings.Split(lines, "\n")); err != nil {
+			return
+		}
+		begun := time.Now()
+		o := a.options(c, flags)
+		if took := time.Since(begun); took > 5*time.Second {
+			t.Errorf("options() of %q took %v", lines, took)
+		}
+		if len(a.problems) > 0 {
+			return
+		}
+		w, err := workerlease.StartLeasing(context.Background(), nil, o, workerlease.Callbacks{})
+		if w != nil || err == nil {
+			t.Fatalf("StartLeasing() = %v, %v, want an error: it has no ledger", w, err)
+		}
+		if n := strings.Count(err.Error(), "\n"); n != 1 {
+			t.Errorf("leasectl run %q is accepted, but StartLeasing() = %v, want no problem but the ledger and the callback", lines, err)
+		}
+	})
+}
+
+// FuzzHistory shows the ledger of two records and a release, whatever they hold,
+// as a table and as JSON.
+func FuzzHistory(f *testing.F) {
+	f.Add("grant\nevery 5m\ni\n\n", int64(1), int64(0), int64(300_000), int64(1), int64(60_000), byte(0))
+	f.Add("release\ncron 0 2 29 2 *\ni\ng\n\xff", int64(7), int64(-1), int64(1<<60), int64(-5), int64(1<<41), byte(1))
+	f.Add("\n\n\n\n", int64(0), int64(0), int64(0), int64(0), int64(0), byte(2))
+	f.Add("grant\ncron */5 * * * * Europe/Berlin\na\x1b[2J\n\u202eg\nline\nline", int64(1), int64(1_772_452_800_000), int64(300_000), int64(9), int64(3_000_000), byte(3))
+	f.Add("done\nevery 100ms\ni\ng\nm", int64(1<<53), int64(1_772_452_800_000), int64(0), int64(9), int64(64*1000), byte(4))
+	f.Fuzz(func(t *testing.T, words string, seq, start, length, token, later int64, how byte) {
+		text := strings.SplitN(words, "\n", 5)
+		for len(text) < 5 {
+			text = append(text, "")
+		}
+		r := store.Record{
+			WorkerType: "t", Seq: seq, Kind: store.Kind(text[0]), InstanceID: text[2], Group: text[3], Claim: "c", Token: token, Schedule: text[1], Metadata: text[4],
+			WindowStart: store.FromMillis(start), WindowEnd: store.FromMillis(start + length), SlotStart: store.FromMillis(start), SlotEnd: store.FromMillis(start + length),
+			FixedAt: store.FromMillis(start - later),
+		}
+		if how&1 != 0 {
+			r.SlotStart, r.SlotEnd, r.FixedAt = time.Time{}, time.Time{}, time.Time{}
+		}
+		next, end := r, r
+		next.Seq, next.Token, next.Claim, next.WindowStart, next.WindowEnd = seq+1, token+1, "d", r.WindowEnd, store.FromMillis(start+2*length)
+		next.SlotStart, next.SlotEnd = next.WindowStart, next.WindowEnd
+		end.Seq, end.Kind, end.WindowStart, end.WindowEnd = seq+2, store.KindRelease, store.FromMillis(start+length/2), store.FromMillis(start+length/2)
+		tail := []store.Record{end, next, r}[how>>1%3:]
+		if later%64 != 0 {
+			// Slots that nobody claimed are counted one by one.
+			later %= 2 * time.Hour.Milliseconds()
+		}
+		now := store.FromMillis(start + length + later)
+		rows := history(tail, now, 5)
+		if len(rows) > 5 {
+			t.Errorf("history() = %d rows, want at most 5", len(rows))
+		}
+		for _, e := range rows {
+			if e.State == missed && (e.Slot.IsZero() || e.Slot.End.After(now) && e.Slot.End.After(next.WindowEnd)) {
+				t.Errorf("history() = missed %v at %v", e.Slot, now)
+			}
+		}
+		s := snapshot{at: now, store: "sqlite:x.db", workerType: "t", rows: rows, dated: how&128 != 0}
+		for _, line := range s.tableLines(false) {
+			if strings.IndexFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) >= 0 {
+				t.Errorf("the table has the line %q, want what can be shown", line)
+			}
+		}
+		var encoded bytes.Buffer
+		if err := s.writeJSON(&encoded, how&64 != 0); err != nil {
+			t.Fatal(err)
+		}
+		wantInJSON(t, encoded.Bytes(), rows)
+	})
+}
+
+// wantInJSON demands that rows can be read back from JSON.
+func wantInJSON(t *testing.T, encoded []byte, rows []entry) {
+	t.Helper()
+	var decoded snapshotJSON
+	reader := json.NewDecoder(bytes.NewReader(encoded))
+	reader.DisallowUnknownFields()
+	if err := reader.Decode(&decoded); err != nil || len(decoded.Slots) != len(rows) {
+		t.Fatalf("%s: decoded %d slots, %v, want %d", encoded, len(decoded.Slots), err, len(rows))
+	}
+	// What is no UTF-8 is replaced, byte by byte.
+	plain := func(s string) string { return string([]rune(s)) }
+	for i, e := range rows {
+		got, r := decoded.Slots[i], e.Record
+		if got.Seq != r.Seq || got.Token != r.Token || string(got.State) != plain(string(e.State)) || got.Kind != plain(string(r.Kind)) ||
+			got.InstanceID != plain(r.InstanceID) || got.Group != plain(r.Group) || got.Note != plain(e.Note) || got.MissedSlots != e.Slots {
+			t.Errorf("%s: slot %d is not %+v", encoded, i, e)
+		}
+		if (got.ClaimedMs != nil) != e.Known || e.Known && *got.ClaimedMs != e.Claimed.Milliseconds() {
+			t.Errorf("%s: slot %d was claimed at %v", encoded, i, e.Claimed)
+		}
+		for _, at := range []struct {
+			got  string
+			want time.Time
+		}{{got.SlotStart, e.Slot.Start}, {got.SlotEnd, e.Slot.End}, {got.WindowStart, r.WindowStart}, {got.WindowEnd, r.WindowEnd}, {got.ReleasedAt, e.Released}} {
+			if at.got == "" && (at.want.IsZero() || at.want.Year() < 0 || at.want.Year() > 9999) {
+				continue
+			}
+			if parsed, err := time.Parse(time.RFC3339, at.got); err != nil || !parsed.Equal(at.want) {
+				t.Errorf("%s: slot %d has the time %q (%v), want %v", encoded, i, at.got, err, at.want)
+			}
+		}
+	}
+}

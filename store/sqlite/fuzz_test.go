@@ -1,0 +1,115 @@
+package sqlite
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+// wantSame demands that what was decoded, and passes, comes back the same.
+func wantSame(t *testing.T, r store.Record) {
+	t.Helper()
+	if r.CheckEnvelope() != nil {
+		return
+	}
+	if err := r.Check(); err != nil {
+		t.Errorf("decode() = %+v, whose information is unfit: %v", r, err)
+	}
+	if again := decode(rowOf(t, r)); again != r {
+		t.Errorf("decode(encode(r)) = %+v, want %+v", again, r)
+	}
+}
+
+// FuzzDecode reads rows of arbitrary values. A byte of the choice says what a
+// column holds: a value of the record, or something else.
+func FuzzDecode(f *testing.F) {
+	keep := make([]byte, len(columns))
+	f.Add(keep, "grant", int64(7), 1.5, []byte("x"))
+	f.Add([]byte{0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1, 2, 3, 4, 5}, `{"host":"h","pid":1}`, int64(-1<<63), -1e-300, []byte{})
+	f.Add([]byte{0, 0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, strings.Repeat("\x00\xff", 99), int64(1<<63-1), 1e300, []byte(nil))
+	f.Add([]byte{0, 0, 0, 0, 0, 0, 4, 3, 3, 3, 3, 3, 0, 3, 3, 2, 2}, strings.Repeat("m", 9000), int64(253402300799999), 0.0, []byte{0})
+	f.Add([]byte{0, 0, 0, 0, 0, 0, 0, 0, 0, 6, 7, 0, 6, 0, 0, 6, 6}, "", int64(1), 0.5, []byte("2026"))
+	f.Fuzz(func(t *testing.T, choice []byte, text string, integer int64, fraction float64, blob []byte) {
+		row := rowOf(t, storetest.Grant("job", 7))
+		for i := 2; i < min(len(choice), len(row)); i++ {
+			switch choice[i] % 8 {
+			case 1:
+				row[i] = nil
+			case 2:
+				row[i] = text
+			case 3:
+				row[i] = integer
+			case 4:
+				row[i] = fraction
+			case 5:
+				row[i] = blob
+			case 6:
+				row[i] = integer + int64(i)
+			case 7:
+				row[i] = -int64(i) // how the query tells of a text that is too long
+			}
+		}
+		r := decode(row)
+		if r.WorkerType != "job" || r.Seq != 7 {
+			t.Errorf("decode(%v) = %+v, want the key", row, r)
+		}
+		if strings.Contains(r.Defect, "\n") || len(r.Defect) > 1000 {
+			t.Errorf("decode(%v) = Defect %q, want one line", row, r.Defect)
+		}
+		// A defect is what the envelope lacks, and nothing else is one.
+		sound := true
+		for i, c := range columns {
+			_, isText := row[i].(string)
+			_, isInteger := row[i].(int64)
+			switch c.name {
+			case "kind", "instanceId", "claim":
+				sound = sound && isText
+			case "windowStart", "windowEnd", "token":
+				sound = sound && isInteger
+			case "group":
+				sound = sound && (isText || row[i] == nil)
+			case "readAt":
+				sound = sound && (isInteger || row[i] == nil)
+			}
+		}
+		if (r.Defect == "") != sound {
+			t.Errorf("decode(%v) = Defect %q, want one: %v", row, r.Defect, !sound)
+		}
+		if r.Defect != "" && r.CheckEnvelope() == nil {
+			t.Errorf("CheckEnvelope() of a defect = nil")
+		}
+		wantSame(t, r)
+	})
+}
+
+// FuzzWorkerColumn reads the one column that holds JSON.
+func FuzzWorkerColumn(f *testing.F) {
+	for _, text := range []string{
+		"", "null", "me", "[1]", "{}", `{"host":"h","pid":42,"version":"v1"}`, `{"host":"h","host":"i"}`, `{"pid":1e3}`, `{"pid":9223372036854775808}`,
+		`{"HOST":"h"}`, `{"host":"\ud800"}`, `{"host":"\u0000"}`, "{\"host\":\"\xff\"}", `{"host":` + strings.Repeat("[", 100), `{"version":"` + strings.Repeat("v", 1025) + `"}`,
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		want := storetest.Grant("job", 7)
+		row := rowOf(t, want)
+		row[column("worker")] = text
+		got := decode(row)
+		w := got.Worker
+		if len(w.Host) > 1<<10 || len(w.Version) > 1<<10 || !utf8.ValidString(w.Host+w.Version) {
+			t.Errorf("decode() with worker %q = %+v, want short texts of UTF-8", text, w)
+		}
+		if !json.Valid([]byte(text)) && w != (store.Worker{}) {
+			t.Errorf("decode() with worker %q = %+v, want nothing of what is no JSON", text, w)
+		}
+		want.Worker = w
+		if got != want {
+			t.Errorf("decode() with worker %q = %+v, want all the rest, %+v", text, got, want)
+		}
+		wantSame(t, got)
+	})
+}
