@@ -27,7 +27,10 @@ const (
 )
 
 // order is that of the table. Proofs of other names come after, sorted.
-var order = []string{"simulation", "broken-variants", "model", "model-long", "linearizability", "chaos", "fuzzing"}
+var order = []string{
+	"simulation", "simulation-long", "simulation-beyond", "variants", "model", "model-long",
+	"linearizability", "linearizability-simulator", "linearizability-network", "chaos-sqlite", "chaos-mongo", "fuzzing",
+}
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
