@@ -15,8 +15,9 @@ type Callbacks struct {
 	// the call. Required.
 	//
 	// The context ends at the last safe moment of the window, with a cause
-	// (ErrLeaseExpired, ErrStopped, ErrClockJumped, ErrPanicked): the work must
-	// have stopped then. It carries the values of the context of StartLeasing.
+	// (ErrLeaseExpired, ErrStopped, ErrClockJumped, ErrRecordVanished,
+	// ErrPanicked): the work must have stopped then. It carries the values of the
+	// context of StartLeasing.
 	//
 	// Returning ends nothing: the lease is held, and the context lives, up to
 	// the last safe moment. Start the work and return, and stop it in

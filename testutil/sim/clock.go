@@ -22,7 +22,8 @@ const (
 	userLane
 	lifeLane
 	observerLane
-	lanes = 16
+	userWakeLane // and the two after it, as wakeLane and those after it
+	lanes        = 16
 )
 
 // round is how many nanoseconds it takes until all lanes of all processes had
@@ -43,8 +44,9 @@ func (p *Process) slot(at time.Duration, l lane) time.Duration {
 // which is true time.
 type hostClock struct {
 	clock.Clock
-	p    *Process
-	wall time.Duration // how wrong its time of day was at birth
+	p     *Process
+	first lane          // of three: for Timer, AfterFunc and WithTimeout
+	wall  time.Duration // how wrong its time of day was at birth
 }
 
 // plainClock is a clock that doesn't tell boot time.
@@ -63,8 +65,8 @@ func (c *hostClock) Monotonic() time.Duration {
 	return h.boot + h.reading(at-h.stood(Suspend, at))
 }
 
-// error of the time of day at a true time.
-func (c *hostClock) error(at time.Duration) time.Duration {
+// wrong is how wrong the time of day is at a true time.
+func (c *hostClock) wrong(at time.Duration) time.Duration {
 	h := c.p.host
 	if h.wall == 0 {
 		return 0
@@ -76,7 +78,7 @@ func (c *hostClock) error(at time.Duration) time.Duration {
 // Now is the time of day.
 func (c *hostClock) Now() time.Time {
 	at := c.p.world.now()
-	return c.p.world.origin.Add(c.p.host.reading(at) + c.error(at))
+	return c.p.world.origin.Add(c.p.host.reading(at) + c.wrong(at))
 }
 
 // Since is as steady as Go's is: it doesn't see the time of day being stepped.
@@ -101,14 +103,25 @@ func (c *hostClock) wait(d time.Duration, l lane) time.Duration {
 	return c.p.slot(c.p.host.fires(at, d)+1, l) - at
 }
 
-func (c *hostClock) Timer(d time.Duration) *clock.Timer { return c.Clock.Timer(c.wait(d, wakeLane)) }
+// Until goes by the time of day.
+func (c *hostClock) Until(t time.Time) time.Duration { return t.Sub(c.Now()) }
+
+func (c *hostClock) After(d time.Duration) <-chan time.Time { return c.Timer(d).C }
+
+func (c *hostClock) WithDeadline(ctx context.Context, t time.Time) (context.Context, context.CancelFunc) {
+	return c.WithTimeout(ctx, c.Until(t))
+}
+
+func (c *hostClock) Timer(d time.Duration) *clock.Timer {
+	return c.Clock.Timer(c.wait(d, c.first+wakeLane))
+}
 
 func (c *hostClock) AfterFunc(d time.Duration, f func()) *clock.Timer {
-	return c.Clock.AfterFunc(c.wait(d, holdLane), f)
+	return c.Clock.AfterFunc(c.wait(d, c.first+holdLane), f)
 }
 
 func (c *hostClock) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	end := time.Now().Add(c.wait(d, timeoutLane))
+	end := time.Now().Add(c.wait(d, c.first+timeoutLane))
 	x := &bounded{Context: ctx, end: end}
 	return x, x.stop
 }

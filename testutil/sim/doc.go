@@ -19,7 +19,9 @@
 //
 // A failure names its seed. The same options and seed make the same run, on any
 // number of processors: each draw is a hash of the seed and of what is drawn for,
-// and no two events share an instant. [Options.Trace] tells the story.
+// and no two processes, of up to a thousand at once, wake at the same instant.
+// Give the workers an InstanceID each, as names by default are not repeatable.
+// [Options.Trace] tells the story.
 //
 // # What is simulated
 //

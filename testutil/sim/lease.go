@@ -30,8 +30,7 @@ type Lease struct {
 	lease    workerlease.Lease
 	returned bool
 	finished bool // LeaseExpired has returned
-	released bool
-	order    int // of its grant in the ledger
+	order    int  // of its grant in the ledger
 }
 
 // String is one line for a person.
@@ -92,6 +91,11 @@ func (p *Process) guarded(cb workerlease.Callbacks) workerlease.Callbacks {
 			return
 		}
 		x := p.begins(ctx, l)
+		context.AfterFunc(ctx, func() {
+			p.world.mu.Lock()
+			defer p.world.mu.Unlock()
+			p.world.told(x)
+		})
 		defer func() {
 			p.world.mu.Lock()
 			defer p.world.mu.Unlock()
@@ -160,7 +164,8 @@ func (p *Process) begins(ctx context.Context, l workerlease.Lease) *Lease {
 
 // grantOf finds the record behind a lease.
 func (w *world) grantOf(l workerlease.Lease) (landed, bool) {
-	for _, g := range w.ledger(l.WorkerType).byToken[l.Token] {
+	// The newest, should an earlier one with the same token have been rolled back.
+	for _, g := range slices.Backward(w.ledger(l.WorkerType).byToken[l.Token]) {
 		if g.group == l.Group && (l.Group != "" || g.instance == l.InstanceID) {
 			return g, true
 		}
@@ -185,7 +190,11 @@ func (p *Process) Work(l workerlease.Lease) {
 	w := p.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if x := p.leases[l.Token]; x != nil && !p.dead.Load() {
+	switch x := p.leases[l.Token]; {
+	case p.dead.Load():
+	case x == nil:
+		w.violate("%v works under token %d, which it never had", p, l.Token)
+	default:
 		w.work(x)
 	}
 }
@@ -201,7 +210,7 @@ func (w *world) work(x *Lease) {
 		case at+x.p.margin >= x.End:
 			w.violate("%v works later than %v before the end of its window", x, x.p.margin)
 		}
-		if x.released {
+		if x.p.freed[x.Token] {
 			w.violate("%v works after its release was sent", x)
 		}
 	}
@@ -220,7 +229,7 @@ func (w *world) work(x *Lease) {
 	}
 	roll := cast(w.o.Seed, forWork, x.p.number, int64(at))
 	if roll.chance(0.25) {
-		// Most writes take a while to arrive, so that stale ones come, too.
+		// Some writes take a while to arrive, so that stale ones come, too.
 		w.later(x.p.slot(at+roll.span(time.Microsecond, time.Minute), userLane)-at, func() {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -249,7 +258,7 @@ func (r *resource) write(w *world, x *Lease) {
 		r.refused++
 		return
 	}
-	if x.order < r.order {
+	if x.order != unordered && x.order < r.order {
 		r.stale++
 		w.violate("the fenced resource accepted a write of %v, after one of a later tenure", x)
 	}
@@ -285,6 +294,9 @@ func (p *Process) expires(l workerlease.Lease, why workerlease.Reason) *Lease {
 // told notes that the code under a lease was told to stop: in time, unless the
 // process did not run. After a suspend it takes a second to notice.
 func (w *world) told(x *Lease) {
+	if x.p.dead.Load() {
+		return
+	}
 	at, last := w.now(), x.End
 	if w.o.Faults.TimerOff > 0 {
 		last += timerOff

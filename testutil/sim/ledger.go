@@ -12,8 +12,12 @@ import (
 // landed is what the world remembers of a grant, for ever.
 type landed struct {
 	instance, group string
-	order           int // of landing
+	order           int // of landing, or unordered
 }
+
+// unordered is the order of what landed below the head, where a rollback had
+// left a hole: it is neither earlier nor later than what stands above it.
+const unordered = -1
 
 // ledger is one worker type's, with what is known of its past.
 type ledger struct {
@@ -22,7 +26,6 @@ type ledger struct {
 	byToken map[int64][]landed // the grants that came first to their keys
 	hung    []hung
 	order   int
-	newest  int64 // the highest Seq that ever landed
 }
 
 func (w *world) ledger(workerType string) *ledger {
@@ -42,7 +45,7 @@ func (w *world) ledger(workerType string) *ledger {
 // trimming has opened the key again.
 type hung struct {
 	seq  int64
-	land func()
+	land func(after time.Duration)
 }
 
 // hang keeps an append on its way.
@@ -50,7 +53,7 @@ func (w *world) hang(k *link, effect func(time.Duration, *call) error, seq int64
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l := w.ledger(k.p.options.WorkerType)
-	l.hung = append(l.hung, hung{seq, func() { k.land(time.Millisecond, effect) }})
+	l.hung = append(l.hung, hung{seq, func(d time.Duration) { k.land(d, effect) }})
 }
 
 // append lets a record land.
@@ -73,6 +76,7 @@ func (w *world) rollBack(r store.Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if l := w.ledger(r.WorkerType); l.head().Claim == r.Claim {
+		w.tally.strike(Rollback)
 		l.remove(r.Seq)
 		delete(l.first, r.Seq)
 	}
@@ -127,14 +131,14 @@ func (w *world) trim(p *Process, workerType string, before int64, at time.Durati
 	n := l.trim(before)
 	for i := len(l.hung) - 1; i >= 0; i-- {
 		if _, stands := l.get(l.hung[i].seq); !stands && l.hung[i].seq < before {
-			l.hung[i].land()
+			l.hung[i].land(time.Duration(i+1) * time.Millisecond)
 			l.hung = slices.Delete(l.hung, i, i+1)
 		}
 	}
 	if n > 0 {
 		w.tally.strike(Trim)
-		if len(l.list) < keep {
-			w.violate("%v trims below seq %d and leaves %d records", p, before, len(l.list))
+		if l.followed() < keep {
+			w.violate("%v trims below seq %d and leaves %d records", p, before, l.followed())
 		}
 	}
 	return n
@@ -146,7 +150,6 @@ const keep = 100
 // audit checks a record that has just landed against the one before it.
 func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 	l.order++
-	defer func() { l.newest = max(l.newest, r.Seq) }()
 	if _, again := l.first[r.Seq]; again {
 		// The key was trimmed meanwhile. The record came too late to be worked under.
 		w.tally.strike(LandedOnTrim)
@@ -154,11 +157,27 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 	}
 	l.first[r.Seq] = r.Claim
 	if r.Kind == store.KindGrant {
-		l.byToken[r.Token] = append(l.byToken[r.Token], landed{r.InstanceID, r.Group, l.order})
+		order := l.order
+		if r.Seq < l.head().Seq {
+			order = unordered
+		}
+		l.byToken[r.Token] = append(l.byToken[r.Token], landed{r.InstanceID, r.Group, order})
+	}
+	if w.o.Faults.Rollback > 0 {
+		return // what the writer read may be gone
+	}
+	if _, ever := l.first[r.Seq-1]; r.Seq > 1 && !ever {
+		w.violate("seq %d of %v leaves out a key", r.Seq, p)
 	}
 	before, ok := l.get(r.Seq - 1)
-	if !ok || l.first[before.Seq] != before.Claim || before.CheckEnvelope() != nil || w.planted[before.Claim] || w.o.Faults.Rollback > 0 {
-		return // the beginning, what nobody of this version wrote, or not what the writer read
+	for ; ok && w.planted[before.Claim]; before, ok = l.get(before.Seq - 1) {
+		// Poison ends no tenure: that below it is in force.
+		if r.Kind != store.KindReset {
+			w.violate("seq %d of %v, a %s, obeys the poison in seq %d", r.Seq, p, r.Kind, before.Seq)
+		}
+	}
+	if !ok || l.first[before.Seq] != before.Claim {
+		return // the beginning, or not what the writer read
 	}
 	switch r.Kind {
 	case store.KindGrant:
@@ -172,7 +191,8 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 			w.violate("seq %d of %v has token %d, after %d, for a window from %d", r.Seq, p, r.Token, before.Token, r.WindowStart.UnixMilli())
 		}
 	case store.KindRelease:
-		if r.Claim != before.Claim || r.Group != before.Group || r.Token != before.Token || !r.WindowStart.Equal(r.WindowEnd) || r.WindowEnd.After(before.WindowEnd) {
+		if r.Claim != before.Claim || r.Group != before.Group || r.Token != before.Token || !r.WindowStart.Equal(r.WindowEnd) || r.WindowEnd.After(before.WindowEnd) ||
+			r.Group != "" || before.Kind == store.KindRelease || r.WindowStart.UnixMilli() <= before.Token {
 			w.violate("seq %d of %v releases what is not in seq %d", r.Seq, p, before.Seq)
 		}
 	default:

@@ -26,6 +26,7 @@ type link struct {
 // call is how one call goes.
 type call struct {
 	before, after time.Duration
+	kind          Fault         // what goes wrong at the store, if anything
 	lost          bool          // it has no effect
 	late          time.Duration // it has its effect so much later
 	silent        bool          // no reply comes
@@ -44,9 +45,8 @@ func (k *link) plan(appends bool) call {
 	if r.chance(0.5) {
 		c.after = r.upTo(f.Latency)
 	}
-	strike := func(kind Fault) { w.tally.strike(kind) }
 	if r.chance(f.Delayed) {
-		strike(Delayed)
+		w.tally.strike(Delayed)
 		c.before += r.span(time.Millisecond, time.Minute)
 		if r.chance(0.5) {
 			c.before, c.after = c.after, c.before
@@ -54,28 +54,21 @@ func (k *link) plan(appends bool) call {
 	}
 	switch u := r.float(); {
 	case less(&u, f.Failed):
-		strike(Failed)
-		c.lost, c.err = true, errReset
+		c.kind, c.lost, c.err = Failed, true, errReset
 	case less(&u, f.LostReply):
-		strike(LostReply)
-		c.err = errReset
+		c.kind, c.err = LostReply, errReset
 	case less(&u, f.BlackHole):
-		strike(BlackHole)
-		c.lost, c.silent = r.chance(0.5), true
+		c.kind, c.lost, c.silent = BlackHole, r.chance(0.5), true
 	case less(&u, f.Throttled):
-		strike(Throttled)
-		c.lost, c.err = true, &store.ThrottledError{RetryAfter: r.span(10*time.Millisecond, 30*time.Second), Err: errReset}
+		c.kind, c.lost, c.err = Throttled, true, &store.ThrottledError{RetryAfter: r.span(10*time.Millisecond, 30*time.Second), Err: errReset}
 	case !appends && less(&u, f.Stale):
 		c.hidden = 1 + r.below(3)
 	case appends && less(&u, f.OwnConflict):
-		strike(OwnConflict)
-		c.err = fmt.Errorf("sim: append: %w", store.ErrConflict)
+		c.kind, c.err = OwnConflict, fmt.Errorf("sim: append: %w", store.ErrConflict)
 	case appends && less(&u, f.Late):
-		strike(LandedLate)
 		c.late = r.span(time.Millisecond, f.LateBy)
 		c.err, c.silent = errReset, r.chance(0.5)
 	case appends && less(&u, f.Rollback):
-		strike(Rollback)
 		c.rollback, c.silent = true, true
 	}
 	c.roll = r
@@ -101,8 +94,7 @@ func (k *link) do(ctx context.Context, seq int64, effect func(at time.Duration, 
 	if err := k.travel(ctx, c.before, requestLane); err != nil {
 		if appends && !c.lost {
 			// It is on its way all the same.
-			c.late, c.lost = max(c.late, c.before), true
-			k.land(c.late, effect)
+			k.land(max(c.late, c.before), effect)
 		}
 		return k.arrive(err)
 	}
@@ -133,6 +125,9 @@ func (k *link) do(ctx context.Context, seq int64, effect func(at time.Duration, 
 		w.tally.strike(OneWay)
 		return k.arrive(k.silence(ctx))
 	}
+	if c.kind != "" && (c.kind != OwnConflict || err == nil) {
+		w.tally.strike(c.kind)
+	}
 	if c.silent {
 		return k.arrive(k.silence(ctx))
 	}
@@ -147,8 +142,8 @@ func (k *link) do(ctx context.Context, seq int64, effect func(at time.Duration, 
 
 // travel lets a message be on its way, but no longer than its caller waits.
 func (k *link) travel(ctx context.Context, d time.Duration, l lane) error {
-	if d == 0 {
-		return nil
+	if d == 0 && l == replyLane {
+		return nil // It has taken a moment already.
 	}
 	p := k.p
 	at := p.world.now()
@@ -197,7 +192,9 @@ func (k *link) land(d time.Duration, effect func(time.Duration, *call) error) {
 	}
 	w.later(due-at, func() {
 		c := call{}
-		_ = effect(w.now(), &c) // Nobody is told.
+		if effect(w.now(), &c) == nil { // Nobody is told.
+			w.tally.strike(LandedLate)
+		}
 	})
 }
 

@@ -23,6 +23,7 @@ type Process struct {
 	number  int64
 	lanes   time.Duration
 	clock   *hostClock
+	user    *hostClock // the same, for user code
 	options workerlease.Options
 	margin  time.Duration
 	dead    atomic.Bool
@@ -32,6 +33,7 @@ type Process struct {
 	// Guarded by world.mu.
 	lease  *Lease           // the newest
 	leases map[int64]*Lease // by token
+	freed  map[int64]bool   // tokens of tenures whose release was sent
 	asked  string           // the claim of its newest append
 }
 
@@ -40,16 +42,20 @@ func (w *world) newProcess(h *host, life int) *Process {
 	p := &Process{
 		Worker: int(h.worker), Life: life, world: w, host: h, number: number + 1,
 		lanes:   time.Duration(number%1000) * lanes,
-		options: h.options, leases: map[int64]*Lease{},
+		options: h.options, leases: map[int64]*Lease{}, freed: map[int64]bool{},
 	}
 	p.clock = &hostClock{Clock: clock.New(), p: p}
-	p.clock.wall = p.clock.error(w.now())
+	p.clock.wall = p.clock.wrong(w.now())
+	user := *p.clock
+	user.first = userWakeLane
+	p.user = &user
 	if p.options.Retention == 0 {
 		p.options.Retention = workerlease.DefaultRetention
 	}
 	p.margin = p.options.Margin
-	if d := p.options.LeaseInterval; p.margin == 0 && d > 0 {
-		p.margin = min(max(d/100, 10*time.Millisecond), 250*time.Millisecond)
+	if p.margin == 0 {
+		// For a Schedule, or the interval by default, it is this at least.
+		p.margin = min(max(p.options.LeaseInterval/100, 10*time.Millisecond), 250*time.Millisecond)
 	}
 	return p
 }
@@ -57,8 +63,10 @@ func (w *world) newProcess(h *host, life int) *Process {
 // String names the process, such as "w3.1".
 func (p *Process) String() string { return fmt.Sprintf("w%d.%d", p.Worker, p.Life) }
 
-// Clock is the process's own clock: use it for all waiting in simulated code.
-func (p *Process) Clock() clock.Clock { return p.clock }
+// Clock is the process's own clock: use it for all waiting in simulated code. Its
+// Ticker and Tick, and a Timer that is Reset, go by true time instead, through
+// pauses and suspends: make a new Timer for each wait.
+func (p *Process) Clock() clock.Clock { return p.user }
 
 // Dead reports that the process has crashed: what its code does then has no
 // effect, and it should return.
@@ -73,10 +81,14 @@ func (p *Process) run(age time.Duration, crashes bool) {
 	}
 	born := w.now()
 	p.born()
+	cb := w.o.Callbacks(p)
+	if cb.LeaseAllocated == nil {
+		panic("sim: Options.Callbacks gives no LeaseAllocated")
+	}
 	client := w.o.Client(&link{p: p}, workerlease.ClientOptions{Clock: local, Observer: p, Rand: randomness{p}})
-	l, err := client.StartLeasing(context.Background(), p.options, p.guarded(w.o.Callbacks(p)))
+	l, err := client.StartLeasing(context.Background(), p.options, p.guarded(cb))
 	if err != nil {
-		panic(err) // The options are the caller's mistake.
+		panic(fmt.Errorf("sim: Options.Worker(%d): %w", p.Worker, err))
 	}
 	p.tracef("starts")
 	at := w.now()
@@ -161,9 +173,9 @@ func (p *Process) sent(r store.Record) {
 		return
 	}
 	switch l := p.leases[r.Token]; {
-	case r.Kind == store.KindRelease && l != nil:
-		l.released = true
-		if !l.over() {
+	case r.Kind == store.KindRelease:
+		p.freed[r.Token] = true
+		if l != nil && !l.over() {
 			w.violate("%v releases seq %d while its code runs", p, r.Seq-1)
 		}
 	case r.Kind == store.KindGrant:
@@ -189,15 +201,21 @@ func (p *Process) Observe(e workerlease.Event) {
 		if e.Inversion {
 			w.count(&w.inversions)
 		}
-	case workerlease.ClockJump, workerlease.Vanished:
-		w.alarm(p.Worker)
+	case workerlease.ClockJump:
+		if e.Contradiction { // A change of server alone proves nothing.
+			w.alarm(p)
+		}
+	case workerlease.Vanished:
+		w.alarm(p)
 	}
 	at := w.now()
 	if f := w.o.Faults.SlowObserver; f > 0 {
 		r := cast(w.o.Seed, forTimer, p.number, int64(at)<<4|int64(observerLane))
 		if r.chance(f) {
 			w.tally.strike(SlowObserver)
-			time.Sleep(p.slot(at+r.span(time.Millisecond, 10*time.Second), observerLane) - at)
+			// Not in a pause of the process: it would go on in the middle of it.
+			due := p.host.fires(at, r.span(time.Millisecond, 10*time.Second))
+			time.Sleep(p.slot(due+1, observerLane) - at)
 		}
 	}
 	if w.o.Trace {

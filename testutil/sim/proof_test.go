@@ -37,8 +37,15 @@ func TestNoTwoHoldersWorkAtOnce(t *testing.T) {
 	faults := 0
 	for _, f := range sim.Within() {
 		faults += sum.Struck[f]
-		if sum.Seeds >= enough && sum.Struck[f] < 1000 {
-			t.Errorf("%s struck %d times, want at least 1000", f, sum.Struck[f])
+		least := 0
+		switch {
+		case sum.Seeds >= enough:
+			least = 1000
+		case sum.Seeds >= 100:
+			least = 1
+		}
+		if sum.Struck[f] < least {
+			t.Errorf("%s struck %d times, want at least %d", f, sum.Struck[f], least)
 		}
 	}
 	years := sum.Simulated.Hours() / 24 / 365.25
@@ -135,6 +142,9 @@ func TestBeyondTheAssumptionsOverlapsAreReportedAndFenced(t *testing.T) {
 		}
 	}
 	t.Logf("%d writes refused as stale, %d stale ones accepted", sum.Refused, sum.Stale)
+	if sum.Refused == 0 {
+		t.Error("the fenced resource refused nothing: stale writes don't arrive")
+	}
 	if unreported > 0 || sum.Stale > 0 {
 		t.Errorf("%d overlaps went unreported, %d stale writes were accepted", unreported, sum.Stale)
 	}

@@ -100,7 +100,8 @@ func RandomBeyond(seed int64) Options {
 	case 1:
 		f.Freezes, f.Stalls = r.span(5*time.Minute, time.Hour), 0
 	case 2:
-		f.Rollback = 0.05 + 0.2*r.float()
+		// A stale read would be reported as if it were a rollback.
+		f.Rollback, f.Stale = 0.05+0.2*r.float(), 0
 	case 3:
 		f.Drift = 0.025
 	}

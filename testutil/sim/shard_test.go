@@ -105,6 +105,9 @@ func sharded(t *testing.T, seeds int64, each func(t *testing.T, seed int64) tall
 	for _, v := range sum.Violations {
 		t.Error(v)
 	}
+	if sum.Seeds != int(seeds) || seeds < 1 {
+		t.Errorf("%d of %d seeds were run", sum.Seeds, seeds)
+	}
 	return sum
 }
 
@@ -124,6 +127,9 @@ func shard(t *testing.T, i, n, seeds int64) (tally, error) {
 	line, _, _ := strings.Cut(after, "\n")
 	if err := json.Unmarshal([]byte(line), &sum); err != nil {
 		return tally{}, fmt.Errorf("%w:\n%s", err, out)
+	}
+	if err != nil { // Such as for a data race, which shows at the end only.
+		return sum, fmt.Errorf("%w:\n%s", err, out)
 	}
 	return sum, nil
 }

@@ -1,7 +1,10 @@
 package sim
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -90,6 +93,9 @@ func (r *Result) Check(t testing.TB) {
 // hardly any real time, and must not be called inside of one.
 func Run(t *testing.T, o Options) *Result {
 	t.Helper()
+	if err := o.check(); err != nil {
+		t.Fatalf("simulate: %v", err)
+	}
 	o = o.filled()
 	var w *world
 	synctest.Test(t, func(*testing.T) {
@@ -97,6 +103,38 @@ func Run(t *testing.T, o Options) *Result {
 		w.run()
 	})
 	return w.result()
+}
+
+// check says all that is wrong with the options.
+func (o Options) check() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if o.Workers < 0 || o.Workers > 1000 {
+		bad("Workers is %d: must be 0 … 1000", o.Workers)
+	}
+	if o.Length < 0 {
+		bad("Length is %v: must not be negative", o.Length)
+	}
+	f := reflect.ValueOf(o.Faults)
+	for i := range f.NumField() {
+		name := f.Type().Field(i).Name
+		switch v := f.Field(i).Interface().(type) {
+		case time.Duration:
+			if v != 0 && v < time.Microsecond {
+				bad("Faults.%s is %v: must be 0 or at least 1µs", name, v)
+			}
+		case float64:
+			if v < 0 || v > 1 || name == "Drift" && v > 0.5 {
+				bad("Faults.%s is %v: must be 0 … 1, or 0.5 for a drift", name, v)
+			}
+		}
+	}
+	s := o.Faults
+	common := s.Failed + s.LostReply + s.BlackHole + s.Throttled
+	if reads, appends := common+s.Stale, common+s.OwnConflict+s.Late+s.Rollback; max(reads, appends) > 1 {
+		bad("Faults: the probabilities add up to %.2f for reads and %.2f for appends: a call meets one fault, so to at most 1", reads, appends)
+	}
+	return errors.Join(errs...)
 }
 
 func (o Options) filled() Options {
@@ -140,7 +178,7 @@ func (w *world) result() *Result {
 		Inversions: w.inversions, Planted: w.strays,
 		Struck: w.tally.struck(), Records: map[string][]store.Record{},
 	}
-	slices.SortStableFunc(r.Leases, func(a, b *Lease) int { return int(a.Began - b.Began) })
+	slices.SortStableFunc(r.Leases, func(a, b *Lease) int { return cmp.Compare(a.Began, b.Began) })
 	for _, x := range w.resources {
 		r.Stale += x.stale
 		r.Refused += x.refused
@@ -153,7 +191,7 @@ func (w *world) result() *Result {
 	}
 	for _, o := range r.Overlaps {
 		for _, a := range w.alarms {
-			concerns := a.worker == o.older.Worker || a.worker == o.newer.Worker
+			concerns := a.by == o.older.p || a.by == o.newer.p
 			o.Reported = o.Reported || concerns && (a.at-o.At).Abs() <= reportWithin+max(o.older.End-o.older.Start, o.newer.End-o.newer.Start)
 		}
 		for _, l := range []*Lease{o.older, o.newer} {
@@ -167,7 +205,7 @@ func (w *world) result() *Result {
 	// What happens to one process at one instant may come in any order.
 	slices.SortStableFunc(w.lines, func(a, b line) int {
 		if a.at != b.at {
-			return int(a.at - b.at)
+			return cmp.Compare(a.at, b.at)
 		}
 		return strings.Compare(a.text, b.text)
 	})

@@ -113,16 +113,11 @@ func (c *coder) work(ctx context.Context, l workerlease.Lease, r *roll, pieces i
 func (c *coder) told(ctx context.Context, l workerlease.Lease, r *roll) {
 	p := c.p
 	w := p.world
-	w.mu.Lock()
-	x := p.leases[l.Token]
-	if x != nil && !p.dead.Load() {
-		w.told(x)
+	long := r.span(time.Millisecond, 20*time.Second)
+	if !errors.Is(context.Cause(ctx), workerlease.ErrStopped) || len(p.host.stalls) > 0 || w.now()+long+time.Second >= w.time(l.Expiry) {
+		return
 	}
-	w.mu.Unlock()
 	// Leasing was stopped: nothing may be released before this returns.
-	if long := r.span(time.Millisecond, 20*time.Second); errors.Is(context.Cause(ctx), workerlease.ErrStopped) &&
-		len(p.host.stalls) == 0 && x != nil && w.now()+long+time.Second < x.End {
-		p.clock.Sleep(long)
-		p.Work(l)
-	}
+	p.clock.Sleep(long)
+	p.Work(l)
 }

@@ -45,8 +45,8 @@ type line struct {
 
 // alarm is when a worker told that the store can't be trusted.
 type alarm struct {
-	at     time.Duration
-	worker int
+	at time.Duration
+	by *Process
 }
 
 func newWorld(o Options) *world {
@@ -118,11 +118,11 @@ func (w *world) violate(format string, args ...any) {
 }
 
 // alarm notes that a worker told of a store that can't be trusted.
-func (w *world) alarm(worker int) {
+func (w *world) alarm(p *Process) {
 	at := w.now()
 	w.notes.Lock()
 	defer w.notes.Unlock()
-	w.alarms = append(w.alarms, alarm{at, worker})
+	w.alarms = append(w.alarms, alarm{at, p})
 }
 
 // tracef adds a line to the trace, if one is kept. What a dead process does
@@ -210,7 +210,6 @@ func (w *world) plantOne(kind Fault, r *roll) {
 		w.strays = append(w.strays, Planted{w.now(), kind, stray})
 		if kind != HugeSeq {
 			l.first[stray.Seq] = stray.Claim
-			l.newest = max(l.newest, stray.Seq)
 		}
 	}
 }

@@ -128,7 +128,7 @@ func (x *step) confirm(r store.Record, own bool) {
 		what = Joined
 	}
 	x.tell(Note{What: what, Slot: s.Next.Slot, Record: r})
-	s.Mark = Mark{r.Seq, r.Claim, r.WindowEnd}
+	s.Mark = Mark{Seq: r.Seq, Claim: r.Claim, End: r.WindowEnd}
 	if own && r.Seq%x.m.Rules.TrimEvery == 0 {
 		s.Trim, s.TrimStep = r.Seq-x.m.Rules.Keep, x.m.Rules.Keep
 	}

@@ -152,8 +152,8 @@ type Looks int
 const (
 	// AtStart: right before LeaseAllocated.
 	AtStart Looks = 1 << iota
-	// AtTimer: when the timer fires that ends a lease, and whenever the time line
-	// has changed.
+	// AtTimer: once a second while a lease is held, where the clock tells boot time,
+	// since timers stand still in a suspend.
 	AtTimer
 	// AtQuestion: when user code asks whether its lease is valid.
 	AtQuestion

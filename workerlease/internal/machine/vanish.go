@@ -15,6 +15,7 @@ type Mark struct {
 	Seq   int64
 	Claim string
 	End   time.Time
+	Told  bool // that it was not seen
 }
 
 // lookBack is how many records are read by who looks for one of its own among
@@ -34,8 +35,16 @@ func (x *step) vanished(records []store.Record) {
 		return
 	}
 	s.Mark = Mark{}
-	why, proven := mark.missing(slices.DeleteFunc(slices.Clone(records), func(r store.Record) bool { return x.poison(r) != nil }))
+	bad := func(r store.Record) bool { return r.Seq != mark.Seq && x.poison(r) != nil }
+	why, proven := mark.missing(slices.DeleteFunc(slices.Clone(records), bad))
 	if why == nil {
+		return
+	}
+	if !proven && x.at.Now.Earliest.Before(mark.End) {
+		s.Mark = mark // It may be seen yet, or be proven to be gone.
+		s.Mark.Told = true
+	}
+	if !proven && mark.Told {
 		return
 	}
 	x.tell(Note{
@@ -47,9 +56,9 @@ func (x *step) vanished(records []store.Record) {
 	}
 }
 
-// missing says, of records that can be obeyed, why the newest can't be those of a ledger in which the
-// grant has stood since it was confirmed, nil if they can. It is proven by what is
-// there, not by what is not: a read may be stale.
+// missing says why the newest records that can be obeyed can't be those of a
+// ledger in which the grant has stood since it was confirmed, nil if they can. It
+// is proven by what is there, not by what is not: a read may be stale.
 func (m Mark) missing(records []store.Record) (why error, proven bool) {
 	for _, r := range records {
 		switch {
