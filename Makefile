@@ -61,8 +61,7 @@ fmt: ## Format
 .PHONY: lint
 lint: ## Lint, vet, and check that go.mod is tidy
 	$(GO) vet ./...
-	$(LINT) run ./...
-	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy -diff) || exit 1; done
+	@for m in $(MODULES); do (cd $$m && $(LINT) run ./... && $(GO) mod tidy -diff) || exit 1; done
 
 .PHONY: cover
 cover: ## Coverage by function

@@ -172,19 +172,20 @@ func (p *Process) sent(r store.Record) {
 	if p.dead.Load() {
 		return
 	}
-	switch l := p.leases[r.Token]; {
-	case r.Kind == store.KindRelease:
+	switch r.Kind {
+	case store.KindRelease:
 		p.freed[r.Token] = true
-		if l != nil && !l.over() {
+		if l := p.leases[r.Token]; l != nil && !l.over() {
 			w.violate("%v releases seq %d while its code runs", p, r.Seq-1)
 		}
-	case r.Kind == store.KindGrant:
+	case store.KindGrant:
 		if old := p.lease; old != nil && old.Expiries > 0 && !old.over() {
 			w.violate("%v claims in seq %d, and its code runs on behind the end of %v", p, r.Seq, old)
 		}
 		if age := w.now() - time.Duration(p.askedAt.Load()); age > fresh && !w.beyond {
 			w.violate("%v claims in seq %d, and has not heard of the time for %v", p, r.Seq, age)
 		}
+	default:
 	}
 }
 
