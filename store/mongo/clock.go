@@ -93,13 +93,15 @@ func greet(addr string, raw bson.Raw) (greeting, error) {
 // that holds the collection is asked, for which the collection must exist: until
 // it does, the error is store.ErrMissing.
 func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
-	ctx, done := withoutDeadline(ctx)
-	defer done()
-	if err := l.open(ctx, "now", ""); err != nil {
-		return store.Stamp{}, err
-	}
-	s, err := l.now(ctx)
-	return s, l.failed(ctx, "now", "", err)
+	var s store.Stamp
+	err := insist(ctx, func(ctx context.Context) (err error) {
+		if err := l.open(ctx, "now", ""); err != nil {
+			return err
+		}
+		s, err = l.now(ctx)
+		return l.failed(ctx, "now", "", err)
+	})
+	return s, err
 }
 
 func (l *Ledger) now(ctx context.Context) (store.Stamp, error) {

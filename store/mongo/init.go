@@ -12,8 +12,6 @@ import (
 // is there isn't changed; a collection that is unfit is refused with
 // store.ErrRefused.
 func (l *Ledger) Init(ctx context.Context) error {
-	ctx, done := withoutDeadline(ctx)
-	defer done()
 	if err := l.open(ctx, "init", ""); err != nil {
 		return err
 	}

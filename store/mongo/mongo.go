@@ -201,7 +201,6 @@ func (l *Ledger) enter(ctx context.Context, op, key string) error {
 
 // open fails if the ledger is closed or the context is over.
 func (l *Ledger) open(ctx context.Context, op, key string) error {
-	ctx = callers(ctx)
 	err := ctx.Err()
 	switch cause := context.Cause(ctx); {
 	case l.closed.Load():
@@ -223,13 +222,13 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 		return fmt.Errorf("mongo: append: %w", err)
 	}
 	key := store.Key(r.WorkerType, r.Seq)
-	ctx, done := withoutDeadline(ctx)
-	defer done()
-	if err := l.enter(ctx, "append", key); err != nil {
-		return err
-	}
-	_, err := l.coll.InsertOne(ctx, encode(r))
-	return l.failed(ctx, "append", key, err)
+	return insist(ctx, func(ctx context.Context) error {
+		if err := l.enter(ctx, "append", key); err != nil {
+			return err
+		}
+		_, err := l.coll.InsertOne(ctx, encode(r))
+		return l.failed(ctx, "append", key, err)
+	})
 }
 
 // Get returns the record at a key.
@@ -238,8 +237,15 @@ func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.R
 		return store.Record{}, fmt.Errorf("mongo: get: %w", err)
 	}
 	key := store.Key(workerType, seq)
-	ctx, done := withoutDeadline(ctx)
-	defer done()
+	var r store.Record
+	err := insist(ctx, func(ctx context.Context) (err error) {
+		r, err = l.get(ctx, workerType, seq, key)
+		return err
+	})
+	return r, err
+}
+
+func (l *Ledger) get(ctx context.Context, workerType string, seq int64, key string) (store.Record, error) {
 	if err := l.enter(ctx, "get", key); err != nil {
 		return store.Record{}, err
 	}
@@ -259,17 +265,24 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 	if err := store.CheckWorkerType(workerType); err != nil {
 		return nil, store.Stamp{}, fmt.Errorf("mongo: tail: %w", err)
 	}
-	ctx, done := withoutDeadline(ctx)
-	defer done()
+	var out []store.Record
+	err := insist(ctx, func(ctx context.Context) (err error) {
+		out, err = l.tail(ctx, workerType, limit)
+		return err
+	})
+	return out, store.Stamp{}, err
+}
+
+func (l *Ledger) tail(ctx context.Context, workerType string, limit int) ([]store.Record, error) {
 	if err := l.enter(ctx, "tail", workerType); err != nil {
-		return nil, store.Stamp{}, err
+		return nil, err
 	}
 	if limit < 1 {
-		return nil, store.Stamp{}, nil
+		return nil, nil
 	}
 	out, stray, err := l.walk(ctx, walk{workerType: workerType, order: newestFirst, limit: limit})
 	if err != nil {
-		return nil, store.Stamp{}, l.failed(ctx, "tail", workerType, err)
+		return nil, l.failed(ctx, "tail", workerType, err)
 	}
 	if stray != "" {
 		out = slices.Insert(out, 0, store.Record{
@@ -277,7 +290,7 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 			Defect:     fmt.Sprintf("key %.120q: can't be followed", stray),
 		})
 	}
-	return out, store.Stamp{}, nil
+	return out, nil
 }
 
 // Trim deletes the oldest records below a Seq, but never the head: the newest
@@ -286,13 +299,15 @@ func (l *Ledger) Trim(ctx context.Context, workerType string, before int64) (int
 	if err := store.CheckWorkerType(workerType); err != nil {
 		return 0, fmt.Errorf("mongo: trim: %w", err)
 	}
-	ctx, done := withoutDeadline(ctx)
-	defer done()
-	if err := l.enter(ctx, "trim", workerType); err != nil {
-		return 0, err
-	}
-	n, err := l.trim(ctx, workerType, before)
-	return n, l.failed(ctx, "trim", workerType, err)
+	n := 0
+	err := insist(ctx, func(ctx context.Context) (err error) {
+		if err := l.enter(ctx, "trim", workerType); err != nil {
+			return err
+		}
+		n, err = l.trim(ctx, workerType, before)
+		return l.failed(ctx, "trim", workerType, err)
+	})
+	return n, err
 }
 
 func (l *Ledger) trim(ctx context.Context, workerType string, before int64) (int, error) {
@@ -322,8 +337,15 @@ func (l *Ledger) trim(ctx context.Context, workerType string, before int64) (int
 // WorkerTypes lists the worker types that have records. It goes by the keys
 // alone and needs about one find for each type.
 func (l *Ledger) WorkerTypes(ctx context.Context) ([]string, error) {
-	ctx, done := withoutDeadline(ctx)
-	defer done()
+	var types []string
+	err := insist(ctx, func(ctx context.Context) (err error) {
+		types, err = l.list(ctx)
+		return err
+	})
+	return types, err
+}
+
+func (l *Ledger) list(ctx context.Context) ([]string, error) {
 	if err := l.enter(ctx, "list", ""); err != nil {
 		return nil, err
 	}
