@@ -1,0 +1,459 @@
+/* The ledger, the network, store time and all else that the workers have no say
+   in. doc.go explains the model; rules.pml holds the rules, worker.pml the worker. */
+
+#ifndef N
+#define N 2	/* workers */
+#endif
+#ifndef E
+#define E 1	/* how far a worker's estimate of store time may be off, in ticks */
+#endif
+#ifndef LEN
+#define LEN 4	/* ticks in a slot */
+#endif
+#ifndef LAST
+#define LAST 11	/* the tick with which a run ends */
+#endif
+#ifndef KEYS
+#define KEYS 5	/* keys 1..KEYS of the ledger */
+#endif
+
+#define max(a, b)	((a) > (b) -> (a) : (b))
+
+/* Kinds of records; 0 is none. */
+#define GRANT	1
+#define RELEASE	2
+#define RESET	3
+#define POISON	4
+#define OLD	5	/* of any kind: nobody will read it again */
+
+typedef Record {
+	byte kind;
+	byte start, end;	/* the window */
+	byte token;
+	byte claim;		/* 0: of no interest to any worker any more */
+#ifdef TRIM
+	byte readat;
+#endif
+#ifdef GROUP
+	bit group
+#endif
+}
+
+/* An append on its way. */
+typedef Message {
+	bit out;		/* may land, now or ever */
+	byte key;
+	byte kind, start, end, token, claim;
+#ifdef TRIM
+	byte readat
+#endif
+}
+
+typedef Window {
+	byte start, end, token, claim	/* claim: 0 if it is the group's */
+}
+
+/* Stages of a worker. */
+#define IDLE	0	/* no claim */
+#define FIXED	1	/* claim fixed, head to be read */
+#define SENT	2	/* append sent; its key tells what became of it */
+
+typedef Candidate {
+	byte stage;
+	byte claim, from, to;	/* the claim: id, earliest start, end */
+#ifdef AGE
+	byte fixed;		/* when it was fixed */
+#endif
+	byte given_up;		/* an earlier claim that may have landed, or may yet land */
+	bit works;		/* the user's code runs */
+	Window next, held;	/* won, not begun; begun (and left, unless works) */
+	Message sent;		/* the newest append */
+#ifdef ZOMBIE
+	Message zombie		/* an earlier append that nobody waits for any more */
+#endif
+}
+
+byte T = LEN;			/* store time */
+short off[N];			/* estimate minus store time, of each worker */
+Record led[KEYS + 1];		/* led[0] stands for the empty ledger's head */
+Candidate w[N];
+byte last_token;
+#ifdef GROUP
+bit last_group;
+#define group(i)	((i) < 2)	/* 0: none */
+#else
+#define group(i)	0
+#endif
+#ifdef MIXED
+#define length(i)	((i) == 1 -> 2 * LEN : LEN)
+#else
+#define length(i)	LEN
+#endif
+
+/* Scratch: dead between steps. The search doesn't undo what a d_step does to it, so
+   the second kind is for d_steps, and for nothing else. */
+hidden byte h, j, k, n, c, start, fence, todo;
+hidden Message r;
+hidden byte ok, overlap, token_grows, may_go, no_gap, frees_nobody;
+hidden byte x, y;
+
+/* Points that a search must come to. Each is told once; it changes nothing. */
+#define reached(what)	c_code { static int told; if (!told) { told = 1; printf("reached: %s\n", what); } }
+
+#include "rules.pml"
+
+/* The newest record. */
+inline find_head() {
+	h = KEYS;
+	do
+	:: h > 0 && led[h].kind == 0 -> h--
+	:: else -> break
+	od
+}
+
+/* A read of the head. It may be stale: what was the head once. */
+inline read_head() {
+	find_head();
+#ifdef STALE
+	do
+	:: h > 0 ->
+		h--;
+		do
+		:: h > 0 && led[h].kind == 0 -> h--
+		:: else -> break
+		od;
+		reached("stale read")
+	:: break
+	od
+#endif
+}
+
+/* Nobody works under a window that reaches beyond an end. */
+#define out_of(i, to)	(!w[i].works || w[i].held.end <= (to))
+#if N == 2
+#define all_out_of(to)	(out_of(0, to) && out_of(1, to))
+#elif N == 3
+#define all_out_of(to)	(out_of(0, to) && out_of(1, to) && out_of(2, to))
+#endif
+
+/* A message reaches the ledger: it is inserted unless its key is taken. */
+inline land(m) {
+	if
+	:: led[m.key].kind == 0 ->
+		find_head();
+#ifdef TRIM
+		if
+		:: m.key < h -> reached("landed on a trimmed key")
+		:: else
+		fi;
+#endif
+		no_gap = m.kind != GRANT || led[m.key - 1].kind == 0 || led[m.key - 1].kind == POISON ||
+			m.start <= led[m.key - 1].end || T >= led[m.key - 1].end;
+		frees_nobody = m.kind != RELEASE || m.key < h || all_out_of(m.start);
+		printf("T=%d: kind %d of worker %d lands at key %d: [%d, %d), token %d\n", T, m.kind, i, m.key, m.start, m.end, m.token);
+		led[m.key].kind = m.kind;
+		led[m.key].start = m.start;
+		led[m.key].end = m.end;
+		led[m.key].token = m.token;
+		led[m.key].claim = m.claim;
+#ifdef TRIM
+		led[m.key].readat = m.readat;
+#endif
+#ifdef GROUP
+		led[m.key].group = group(i);
+#endif
+		if
+		:: m.kind == RELEASE -> reached("release landed")
+		:: m.kind == RESET -> reached("reset landed")
+		:: else
+		fi;
+		assert(no_gap || !checks(GAP));
+		assert(frees_nobody || !checks(FREES))
+	:: else
+	fi;
+#ifdef TRIM
+	if
+	:: m.out = 0
+#ifdef COPIES
+	:: true		/* another is still on its way: workers and drivers retry */
+#endif
+	fi
+#else
+	/* The key is taken for good: no other append to it can land. */
+	j = m.key;
+	i = 0;
+	do
+	:: i < N ->
+		if :: w[i].sent.key == j -> w[i].sent.out = 0 :: else fi;
+		if :: w[i].sent.key == j && w[i].stage != SENT -> clear(w[i].sent) :: else fi;
+#ifdef ZOMBIE
+		if :: w[i].zombie.key == j -> clear(w[i].zombie) :: else fi;
+#endif
+		i++
+	:: else -> break
+	od
+#endif
+}
+
+/* A record is trimmed. */
+inline forget_record(n) {
+	led[n].kind = 0;
+	led[n].start = 0;
+	led[n].end = 0;
+	led[n].token = 0;
+	led[n].claim = 0;
+	led[n].readat = 0;
+#ifdef GROUP
+	led[n].group = 0;
+#endif
+	skip
+}
+
+/* A message that is of no use any more. What is dead is zero, so that states
+   that don't differ look the same. */
+inline clear(m) {
+	m.out = 0;
+	m.key = 0;
+	m.kind = 0;
+	m.start = 0;
+	m.end = 0;
+	m.token = 0;
+#ifdef TRIM
+	m.readat = 0;
+#endif
+	m.claim = 0
+}
+
+/* A record below the head is dead, but for its key and ReadAt, when no append to its
+   key or below waits to be looked at (and no read is stale). */
+inline bury() {
+#ifndef STALE
+	y = KEYS;
+	do
+	:: y > 0 && (led[y].kind == 0 || led[y].kind == POISON) -> y--
+	:: else -> break
+	od;
+	x = 0;
+	do
+	:: x < N ->
+		if :: w[x].stage == SENT && w[x].sent.key < y -> y = w[x].sent.key :: else fi;
+		x++
+	:: else -> break
+	od;
+	x = 1;
+	do
+	:: x < y ->
+		if
+		:: led[x].kind != 0 ->
+			led[x].kind = OLD;
+			led[x].start = 0;
+			led[x].end = 0;
+			led[x].token = 0;
+			led[x].claim = 0;
+#ifdef GROUP
+			led[x].group = 0;
+#endif
+			skip
+		:: else
+		fi;
+		x++
+	:: else -> break
+	od;
+#endif
+#ifdef TRIM
+	/* So is a ReadAt that justifies no more than another; and it is all the same how
+	   old one is that justifies trimming. */
+	y = 0;
+	x = KEYS;
+	do
+	:: x > 0 ->
+		if
+		:: y -> led[x].readat = 0
+		:: !y && justifies(x) -> led[x].readat = 1; y = 1
+		:: else
+		fi;
+		x--
+	:: else -> break
+	od;
+#endif
+	x = 0
+}
+
+#include "worker.pml"
+
+/* Store time goes on, but not past the last safe moment of user code at work:
+   its context ends there. */
+#define may_tick(i)	(!w[i].works || !over_in(i, 1, w[i].held.end))
+#if N == 2
+#define all_may_tick	(may_tick(0) && may_tick(1))
+#elif N == 3
+#define all_may_tick	(may_tick(0) && may_tick(1) && may_tick(2))
+#endif
+proctype Clock() {
+	byte i;
+	do
+	:: d_step {
+		T < LAST && all_may_tick ->
+		T++;
+		i = 0;
+		do
+		:: i < N -> tidy(); i++
+		:: else -> break
+		od;
+		i = 0;
+		bury()
+	}
+	:: T >= LAST -> break
+	od
+}
+
+/* Messages arrive in any order, at any time, or never. */
+proctype Network() {
+	byte i;
+	do
+	:: atomic {
+		T < LAST ->
+		i = 0;
+		do
+		:: i < N - 1 -> i++
+		:: break
+		od;
+		if
+		:: w[i].sent.out ->
+			land(w[i].sent)
+#ifdef TRIM
+			;
+			if
+			:: !w[i].sent.out && w[i].stage != SENT -> clear(w[i].sent)
+			:: else
+			fi
+#endif
+#ifdef ZOMBIE
+		:: w[i].zombie.out ->
+			if :: led[w[i].zombie.key].kind == 0 -> reached("zombie landed") :: else fi;
+			land(w[i].zombie)
+#ifdef TRIM
+			;
+			if
+			:: !w[i].zombie.out -> clear(w[i].zombie)
+			:: else
+			fi
+#endif
+#endif
+		:: else
+		fi;
+		i = 0;
+		d_step { bury() }
+	}
+	:: T >= LAST -> break
+	od
+}
+
+#ifdef TRIM
+/* The trimming that workers do, at any time and as eagerly as R6 allows; in
+   batches. A store deletes nothing else. */
+proctype Trimmer() {
+	do
+	:: atomic {
+		T < LAST ->
+		find_head();
+		j = h;
+#if !defined(BREAK_TRIM_HEAD) && !defined(BREAK_TRIM_OWN_AGE)
+		do
+		:: j > 0 && !justifies(j) -> j--
+		:: else -> break
+		od;
+#ifdef BATCHES
+		do
+		:: j > 0 -> j--	/* one that ends anywhere */
+		:: break
+		od;
+#endif
+#endif
+		k = 1;
+		do
+		:: k <= KEYS && trims(k, j) ->
+			n = k + 1;
+			may_go = 0;
+			do
+			:: n <= h && !may_go -> may_go = justifies(n); n++
+			:: else -> break
+			od;
+			assert(may_go || !checks(STAYS));
+			printf("T=%d: key %d is trimmed\n", T, k);
+			forget_record(k);
+			reached("trimmed");
+			k++
+		:: k <= KEYS && !trims(k, j) -> k++
+		:: else -> break
+		od
+	}
+	:: T >= LAST -> break
+	od
+}
+#endif
+
+#ifdef ROGUE
+/* Something that is no worker appends one record that can't be obeyed. */
+proctype Rogue() {
+	if
+	:: atomic {
+		T < LAST -> find_head();
+		if
+		:: h < KEYS ->
+			led[h + 1].kind = POISON;
+			printf("T=%d: poison lands at key %d\n", T, h + 1);
+			reached("poison")
+		:: else
+		fi
+	}
+	:: T >= LAST
+	fi
+}
+#endif
+
+/* Workers that are alike may as well be told apart by their clocks. */
+#if defined(MIXED) || defined(GROUP)
+#define may_be_off(e)	true
+#else
+#define may_be_off(e)	(k == 0 || off[k - 1] <= (e))
+#endif
+
+init {
+	atomic {
+#ifdef AHEAD
+		/* A tenure of before, with a token ahead of its time. */
+		led[1].kind = GRANT;
+		led[1].start = T - 1;
+		led[1].end = T;
+		led[1].token = T + AHEAD;
+		last_token = T + AHEAD;
+#endif
+		k = 0;
+		do
+		:: k < N ->
+			if
+			:: may_be_off(-E) -> off[k] = -E
+#ifndef EXTREMES
+			:: E > 0 && may_be_off(0) -> off[k] = 0
+#endif
+			:: E > 0 -> off[k] = E
+			fi;
+			k++
+		:: else -> break
+		od;
+		k = 0;
+		do
+		:: k < N -> run Worker(k); k++
+		:: else -> break
+		od;
+		run Clock();
+		run Network();
+#ifdef TRIM
+		run Trimmer();
+#endif
+#ifdef ROGUE
+		run Rogue();
+#endif
+	}
+}

@@ -1,0 +1,43 @@
+package model
+
+import (
+	"os"
+	"slices"
+	"testing"
+)
+
+// long are larger configurations, of up to 5 GB each.
+var long = []config{
+	{"seven keys", "LAST=17 KEYS=7", slices.Concat(works, midSlot)},
+	{"less certain clocks", "E=2 LEN=6 LAST=21 KEYS=6", slices.Concat(works, midSlot)},
+	{"stale reads", "STALE LAST=12 KEYS=5", slices.Concat(works, stale)},
+	{"different intervals and releases", "MIXED RELEASES E=0 LEN=2 LAST=6 KEYS=5", slices.Concat(works, releases)},
+	{"releases, uncertain clocks", "RELEASES LAST=11 KEYS=5", slices.Concat(works, releases)},
+	{"stale reads and releases", "STALE RELEASES E=0 LEN=2 LAST=5 KEYS=4", slices.Concat(works, stale, releases)},
+	{"releases, three slots", "RELEASES E=0 LEN=3 LAST=9 KEYS=6", slices.Concat(works, releases)},
+	{"crashes, uncertain clocks", "CRASHES ZOMBIE LAST=11 KEYS=5", slices.Concat(works, crashes)},
+	{"crashes and releases", "CRASHES ZOMBIE RELEASES E=0 LEN=2 LAST=5 KEYS=4", slices.Concat(works, crashes, releases)},
+	{"poison, uncertain clocks", "ROGUE LAST=10 KEYS=5", slices.Concat(works, resets)},
+	{"poison and releases", "ROGUE RELEASES E=0 LEN=2 LAST=5 KEYS=4", slices.Concat(works, resets, releases)},
+	{"three workers", "N=3 E=0 LEN=2 LAST=7 KEYS=5", works},
+	{"three workers, uncertain clocks", "N=3 LAST=9 KEYS=4", slices.Concat(works, midSlot)},
+	{"three workers and releases", "N=3 RELEASES E=0 LEN=2 LAST=4 KEYS=3", slices.Concat(works, releases)},
+	{"a group, another and releases", "GROUP N=3 RELEASES E=0 LEN=2 LAST=4 KEYS=3", slices.Concat(works, groups, releases)},
+	{"trimming, longer", "TRIM E=0 AGE=2 RETENTION=3 LEN=2 LAST=8 KEYS=5", slices.Concat(works, trims)},
+	{"trimming, uncertain clocks", "TRIM AGE=2 RETENTION=3 LEN=3 LAST=10 KEYS=5", slices.Concat(works, trims)},
+	{"trimming in batches", "TRIM SPLIT BATCHES E=0 AGE=1 RETENTION=2 LEN=2 LAST=6 KEYS=4", slices.Concat(works, trims)},
+	{"trimming and copies", "TRIM COPIES E=0 AGE=1 RETENTION=2 LEN=2 LAST=7 KEYS=5", slices.Concat(works, trims)},
+	{"trimming and releases", "TRIM RELEASES E=0 AGE=1 RETENTION=2 LEN=2 LAST=5 KEYS=4", slices.Concat(works, trims, releases)},
+	{"trimming, crashes, appends that land beside new ones", "TRIM CRASHES ZOMBIE E=0 AGE=1 RETENTION=2 LEN=2 LAST=5 KEYS=4", slices.Concat(works, trims, crashes)},
+	{"trimming and three workers", "TRIM N=3 E=0 AGE=1 RETENTION=2 LEN=2 LAST=5 KEYS=3", slices.Concat(works, trims)},
+}
+
+func TestTheModelHoldsInTheLongRun(t *testing.T) {
+	if os.Getenv("SLOTLEASE_MODEL") != "long" {
+		t.Skip("takes minutes and up to 5 GB for each processor: set SLOTLEASE_MODEL=long")
+	}
+	needSpin(t)
+	var s tally
+	s.check(t, long, large)
+	s.save(t, "model-long", "make model")
+}

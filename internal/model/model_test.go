@@ -1,0 +1,190 @@
+package model
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/internal/figures"
+)
+
+// config is a configuration in which nothing may go wrong.
+type config struct {
+	name, definitions string
+	points            []string // what its search must come to
+}
+
+// Points.
+var (
+	works    = []string{"own append confirmed", "conflict", "work begins on the boundary", "work after work"}
+	midSlot  = []string{"work begins in mid-slot"}
+	stale    = []string{"stale read"}
+	raised   = []string{"start raised"}
+	releases = []string{"release of this slot", "release of a slot to come", "release landed", "void claim released", "start raised"}
+	crashes  = []string{"crash", "zombie landed"}
+	resets   = []string{"poison", "reset landed", "start raised"}
+	groups   = []string{"joined", "a group at work"}
+	trims    = []string{"trimmed", "landed on a trimmed key", "own claim was too old"}
+)
+
+var configs = []config{
+	{"two workers", "LAST=10 KEYS=4", slices.Concat(works, midSlot)},
+	{"less certain clocks", "E=2 LEN=6 LAST=13 KEYS=3 EXTREMES", slices.Concat(works, midSlot)},
+	{"stale reads", "STALE E=0 LEN=3 LAST=8 KEYS=4", slices.Concat(works, stale)},
+	{"different intervals", "MIXED LAST=10 KEYS=3", slices.Concat(works, raised)},
+	{"releases", "RELEASES E=0 LEN=2 LAST=6 KEYS=4", slices.Concat(works, releases)},
+	{"releases, uncertain clocks", "RELEASES EXTREMES LAST=8 KEYS=3", slices.Concat(releases, midSlot)},
+	{"crashes", "CRASHES ZOMBIE E=0 LEN=3 LAST=7 KEYS=4", slices.Concat(works, crashes)},
+	{"poison", "ROGUE E=0 LEN=2 LAST=6 KEYS=4", slices.Concat(works, resets)},
+	{"a token ahead", "AHEAD=2 LAST=10 KEYS=4", works},
+	{"a token ahead and poison", "AHEAD=2 ROGUE E=0 LEN=2 LAST=6 KEYS=4", slices.Concat(works, resets)},
+	{"three workers", "N=3 E=0 LEN=2 LAST=5 KEYS=3", works},
+	{"a group and another", "GROUP N=3 E=0 LEN=2 LAST=4 KEYS=3", slices.Concat(works, groups)},
+	{"a group that stops", "GROUP RELEASES E=0 LEN=2 LAST=6 KEYS=4", slices.Concat(works, groups)},
+	{"trimming", "TRIM E=0 AGE=1 RETENTION=2 LEN=2 LAST=6 KEYS=4", slices.Concat(works, trims)},
+	{"trimming, uncertain clocks", "TRIM EXTREMES AGE=2 RETENTION=3 LEN=3 LAST=9 KEYS=4", slices.Concat(works, trims)},
+	{"trimming and poison", "TRIM ROGUE E=0 AGE=1 RETENTION=2 LEN=2 LAST=5 KEYS=3", slices.Concat(works, resets, trims)},
+}
+
+// broken is a configuration with one rule broken (or one assumption), in which one
+// assertion must fail, the others not being checked.
+type broken struct {
+	rule, base, change string
+	only, want         string
+}
+
+var variants = []broken{
+	{"time is a point", "two workers", "BREAK_UNCERTAINTY", "OVERLAP", "overlap"},
+	{"work before the window has surely begun", "two workers", "BREAK_BEGIN", "OVERLAP", "overlap"},
+	{"work till the window has perhaps ended", "two workers", "BREAK_END", "OVERLAP", "overlap"},
+	{"a grant starts before the head ends", "two workers", "BREAK_DISJOINT", "OVERLAP", "overlap"},
+	{"a grant jumps over the living", "two workers", "BREAK_GAP", "GAP", "no_gap"},
+	{"unknown is taken for won", "two workers", "BREAK_READ_BACK", "OVERLAP", "overlap"},
+	{"read back by instance id", "two workers", "BREAK_CLAIM_ID", "OVERLAP", "overlap"},
+	{"a token is the start alone", "a token ahead", "BREAK_TOKEN", "TOKENS", "token_grows"},
+	{"somebody else's tenure is released", "releases", "BREAK_RELEASE_OWN", "OVERLAP", "overlap"},
+	{"a release frees more than the head's tenure", "releases", "BREAK_RELEASE_REST", "OVERLAP", "overlap"},
+	{"a release before the work has stopped", "releases", "BREAK_STOP_FIRST", "OVERLAP", "overlap"},
+	{"the same, at the release itself", "releases", "BREAK_STOP_FIRST", "FREES", "frees_nobody"},
+	{"work under a tenure that a release was sent for", "releases", "BREAK_NEVER_AGAIN", "OVERLAP", "overlap"},
+	{"a member releases its group's tenure", "a group that stops", "BREAK_GROUP_RELEASE", "FREES", "frees_nobody"},
+	{"poison is free", "poison", "BREAK_POISON", "OVERLAP", "overlap"},
+	{"a reset frees the tenure below the poison", "poison", "BREAK_RESET_END", "OVERLAP", "overlap"},
+	{"a reset's token is the time alone", "a token ahead and poison", "BREAK_RESET_TOKEN", "TOKENS", "token_grows"},
+	{"work under a claim of any age", "trimming", "BREAK_AGE", "OVERLAP", "overlap"},
+	{"a retry fixes the claim anew", "trimming", "BREAK_FIXED", "OVERLAP", "overlap"},
+	{"the head is trimmed", "trimming", "BREAK_TRIM_HEAD", "STAYS", "may_go"},
+	{"the same, and two work", "trimming", "BREAK_TRIM_HEAD", "OVERLAP", "overlap"},
+	{"a record is trimmed by its own age", "trimming", "BREAK_TRIM_OWN_AGE", "STAYS", "may_go"},
+	{"the same, and two work", "trimming", "BREAK_TRIM_OWN_AGE", "OVERLAP", "overlap"},
+	{"the retention is no longer than a claim's age", "trimming", "RETENTION=1", "OVERLAP", "overlap"},
+	{"the retention is a tick", "trimming", "AGE=2 RETENTION=1 LAST=7", "OVERLAP", "overlap"},
+	{"a record without ReadAt justifies trimming", "trimming and poison", "BREAK_READ_AT_MISSING", "OVERLAP", "overlap"},
+	{"ReadAt is the earliest it may be", "trimming, uncertain clocks", "BREAK_READ_AT", "OVERLAP", "overlap"},
+	{"a read is older than the retention", "trimming", "STALE", "OVERLAP", "overlap"},
+}
+
+// tally adds up what searches that run side by side came to.
+type tally struct {
+	mu             sync.Mutex
+	holds, refuted int
+	states, most   float64
+	took           time.Duration
+}
+
+func (s *tally) add(f found, refuted bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.states += f.states
+	s.most = max(s.most, f.megabyte)
+	s.took += f.took
+	if refuted {
+		s.refuted++
+	} else {
+		s.holds++
+	}
+}
+
+// check searches configurations in which nothing may go wrong, side by side.
+func (s *tally) check(t *testing.T, configs []config, e effort) {
+	t.Run("holds", func(t *testing.T) {
+		for _, c := range configs {
+			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
+				flags := define(c.definitions)
+				f := search(t, flags, e)
+				if against := f.holds(c.points); against != nil {
+					t.Fatalf("%v: %s\ndoc.go tells how to read a counterexample", flags, strings.Join(against, "; "))
+				}
+				t.Logf("%11.0f states, %5.0f MB, %6.1f s  %s", f.states, f.megabyte, f.took.Seconds(), c.definitions)
+				s.add(f, false)
+			})
+		}
+	})
+}
+
+func (s *tally) save(t *testing.T, name, command string) {
+	t.Helper()
+	if t.Failed() {
+		return
+	}
+	p := figures.Proof{Name: name, Command: command, Figures: []figures.Figure{
+		{What: "configurations in which nothing can go wrong", Value: fmt.Sprint(s.holds)},
+		{What: "states searched, all there are", Value: fmt.Sprintf("%.1f million", s.states/1e6)},
+	}}
+	if s.refuted > 0 {
+		p.Figures = append(p.Figures, figures.Figure{What: "broken variants refuted", Value: fmt.Sprint(s.refuted)})
+	}
+	t.Logf("%d configurations hold, %d broken variants refuted; %.1f million states, %.0f MB at most, %v of searching",
+		s.holds, s.refuted, s.states/1e6, s.most, s.took.Round(time.Second))
+	if err := figures.Save(p); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheModelHoldsAndEachBrokenRuleIsFound(t *testing.T) {
+	needSpin(t)
+	if testing.Short() {
+		t.Skip("a minute of searching")
+	}
+	var s, b tally
+	s.check(t, configs, quick)
+	t.Run("broken", func(t *testing.T) {
+		for _, v := range variants {
+			t.Run(v.rule, func(t *testing.T) {
+				t.Parallel()
+				base := slices.IndexFunc(configs, func(c config) bool { return c.name == v.base })
+				flags := define(configs[base].definitions, v.change, "ONLY="+v.only)
+				f := search(t, flags, brief)
+				if !f.refuted(v.want) {
+					t.Fatalf("%v: %d errors, violated %q, want %q", flags, f.errors, f.violated, v.want)
+				}
+				t.Logf("%s fails, after %.0f states  %s: %s", v.want, f.states, v.base, v.change)
+				b.add(f, true)
+			})
+		}
+	})
+	s.refuted = b.refuted // whose states are not all there are
+	s.save(t, "model", "go test -v ./internal/model")
+}
+
+func TestEveryRuleOfTheModelIsBrokenOnce(t *testing.T) {
+	for _, file := range []string{"rules.pml", "worker.pml", "ledger.pml"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range regexp.MustCompile(`BREAK_[A-Z_]+`).FindAllString(string(text), -1) {
+			if !slices.ContainsFunc(variants, func(v broken) bool {
+				return slices.Contains(strings.Fields(v.change), rule)
+			}) {
+				t.Errorf("%s: %s is broken by no variant", file, rule)
+			}
+		}
+	}
+}

@@ -1,0 +1,166 @@
+/* The rules of the protocol, each as it is built. -DBREAK_... breaks exactly
+   one of them; what is not broken stays. A worker i knows store time T only as
+   estimate(i), which is at most E away from it. */
+
+#define estimate(i)	(T + off[i])
+
+/* What is checked: all of it, or ONLY one. */
+#define OVERLAP	1	/* two that don't share a group are at work */
+#define TOKENS	2	/* work begins under a token that is not above the last */
+#define STAYS	3	/* a record is deleted before R6 lets it go */
+#define GAP	4	/* a grant leaves a gap behind a head that has not ended */
+#define FREES	5	/* a release frees a window that somebody works under */
+#ifdef ONLY
+#define checks(what)	(ONLY == (what))
+#else
+#define checks(what)	true
+#endif
+
+/* Time is an interval that contains store time. */
+#ifdef BREAK_UNCERTAINTY
+#define latest(i)	estimate(i)
+#define earliest(i)	estimate(i)
+#else
+#define latest(i)	(estimate(i) + E)
+#define earliest(i)	(estimate(i) - E)
+#endif
+
+/* Work begins only when its window has surely begun ... */
+#ifdef BREAK_BEGIN
+#define begun(i, from)	(estimate(i) >= (from))
+#else
+#define begun(i, from)	(earliest(i) >= (from))
+#endif
+
+/* ... and ends before its window may have ended: by what is known then, it is over
+   some ticks from now. */
+#ifdef BREAK_END
+#define over_in(i, ticks, to)	(estimate(i) + (ticks) >= (to))
+#else
+#define over_in(i, ticks, to)	(latest(i) + (ticks) >= (to))
+#endif
+#define over(i, to)	over_in(i, 0, to)
+
+/* A window starts at the end of the head, or later. */
+#ifdef BREAK_DISJOINT
+#define earliest_start(from, n)	(from)
+#else
+#define earliest_start(from, n)	max(from, led[n].end)
+#endif
+
+/* A token is above that of the head. */
+#ifdef BREAK_TOKEN
+#define next_token(start, n)	(start)
+#else
+#define next_token(start, n)	max(start, led[n].token + 1)
+#endif
+
+/* A claim that leaves a gap behind the head waits until the head has ended. */
+#ifdef BREAK_GAP
+#define gap_allowed(i, start, n)	true
+#else
+#define gap_allowed(i, start, n)	((start) <= led[n].end || earliest(i) >= led[n].end)
+#endif
+
+/* A time-out says nothing: the key is read back. */
+#ifdef BREAK_READ_BACK
+#define UNKNOWN_WON	true
+#else
+#define UNKNOWN_WON	false
+#endif
+/* Nothing else comes of a look at a key while the append is on its way. */
+#if defined(BREAK_READ_BACK) || defined(BREAK_FIXED)
+#define ANY_TIME	true
+#else
+#define ANY_TIME	false
+#endif
+
+/* What stands at the key is one's own if it has one's claim id. (Broken: if it
+   has one's instance id, which is the same for all workers here.) */
+#ifdef BREAK_CLAIM_ID
+#define mine(i, n)	(led[n].kind == me.sent.kind)
+#else
+#define mine(i, n)	(led[n].kind == me.sent.kind && led[n].claim == me.claim)
+#endif
+
+/* A claim is worked under only if it is known to be one's own within AGE of its
+   fixing. It is fixed before the head is read, and not again on a retry.
+   (BREAK_FIXED, in worker.pml: on a retry.) */
+#if defined(AGE) && !defined(BREAK_AGE)
+#define aged(i)	(me.stage != IDLE && T > me.fixed + AGE)
+#else
+#define aged(i)	false
+#endif
+
+/* A release comes from the holder of the head's tenure ... */
+#ifdef BREAK_RELEASE_OWN
+#define releasable(n, c)	(led[n].kind == GRANT)
+#else
+#define releasable(n, c)	(led[n].kind != POISON && led[n].kind != RELEASE && led[n].claim == (c) && (c) != 0)
+#endif
+/* ... frees the rest of that tenure and nothing before it ... */
+#ifdef BREAK_RELEASE_REST
+#define release_at(i, n)	latest(i)
+#else
+#define release_at(i, n)	max(latest(i), led[n].token + 1)
+#endif
+/* ... after the user's code has returned ... */
+#ifdef BREAK_STOP_FIRST
+#define STOPS_FIRST	false
+#else
+#define STOPS_FIRST	true
+#endif
+/* ... and its tenure is never worked under again; nor does a member of a group
+   release what others may be working under. */
+#ifdef BREAK_NEVER_AGAIN
+#define KEEPS_RELEASED	true
+#else
+#define KEEPS_RELEASED	false
+#endif
+#ifdef BREAK_GROUP_RELEASE
+#define releases(i)	true
+#else
+#define releases(i)	(group(i) == 0)
+#endif
+
+/* Poison is not free: it is superseded by a reset, which stands at the end of the
+   tenure below the poison and has a token above it. */
+#ifdef BREAK_POISON
+#define is_poison(n)	false
+#else
+#define is_poison(n)	(led[n].kind == POISON)
+#endif
+#ifdef BREAK_RESET_END
+#define reset_at(i, b)	latest(i)
+#else
+#define reset_at(i, b)	max(latest(i), led[b].end)
+#endif
+#ifdef BREAK_RESET_TOKEN
+#define reset_token(at, b)	(at)
+#else
+#define reset_token(at, b)	max(at, led[b].token + 1)
+#endif
+
+/* ReadAt is the latest that it may have been when the head was read. */
+#ifdef BREAK_READ_AT
+#define read_at(i)	earliest(i)
+#else
+#define read_at(i)	latest(i)
+#endif
+/* Records below j may go when everything below j has surely been in the ledger
+   for RETENTION. The worker whose clock is as far ahead as can be trims first:
+   its earliest is T. A record without ReadAt justifies nothing. */
+#ifdef BREAK_READ_AT_MISSING
+#define justifies(j)	(led[j].kind != 0 && led[j].readat + RETENTION <= T)
+#else
+#define justifies(j)	(led[j].kind != 0 && led[j].readat != 0 && led[j].readat + RETENTION <= T)
+#endif
+
+/* The head stays, and a record is not trimmed by its own age. */
+#if defined(BREAK_TRIM_HEAD)
+#define trims(k, j)	(led[k].kind != 0 && led[k].readat + RETENTION <= T && led[k].end <= T)
+#elif defined(BREAK_TRIM_OWN_AGE)
+#define trims(k, j)	(led[k].kind != 0 && k < h && led[k].readat + RETENTION <= T && led[k].end <= T)
+#else
+#define trims(k, j)	(led[k].kind != 0 && k < j)
+#endif
