@@ -1,5 +1,4 @@
-/* The ledger, the network, store time and all else that the workers have no say
-   in. doc.go explains the model; rules.pml holds the rules, worker.pml the worker. */
+/* What there is: records, messages, workers; and how the ledger takes a record. */
 
 #ifndef N
 #define N 2	/* workers */
@@ -66,7 +65,7 @@ typedef Candidate {
 #endif
 	byte given_up;		/* an earlier claim that may have landed, or may yet land */
 	bit works;		/* the user's code runs */
-	Window next, held;	/* won, not begun; begun (and left, unless works) */
+	Window next, held;	/* won, not begun; begun, while it works */
 	Message sent;		/* the newest append */
 #ifdef ZOMBIE
 	Message zombie		/* an earlier append that nobody waits for any more */
@@ -94,7 +93,7 @@ bit last_group;
    the second kind is for d_steps, and for nothing else. */
 hidden byte h, j, k, n, c, start, fence, todo;
 hidden Message r;
-hidden byte ok, overlap, token_grows, may_go, no_gap, frees_nobody;
+hidden byte overlap, token_grows, may_go, no_gap, frees_nobody;
 hidden byte x, y;
 
 /* Points that a search must come to. Each is told once; it changes nothing. */
@@ -277,183 +276,4 @@ inline bury() {
 	od;
 #endif
 	x = 0
-}
-
-#include "worker.pml"
-
-/* Store time goes on, but not past the last safe moment of user code at work:
-   its context ends there. */
-#define may_tick(i)	(!w[i].works || !over_in(i, 1, w[i].held.end))
-#if N == 2
-#define all_may_tick	(may_tick(0) && may_tick(1))
-#elif N == 3
-#define all_may_tick	(may_tick(0) && may_tick(1) && may_tick(2))
-#endif
-proctype Clock() {
-	byte i;
-	do
-	:: d_step {
-		T < LAST && all_may_tick ->
-		T++;
-		i = 0;
-		do
-		:: i < N -> tidy(); i++
-		:: else -> break
-		od;
-		i = 0;
-		bury()
-	}
-	:: T >= LAST -> break
-	od
-}
-
-/* Messages arrive in any order, at any time, or never. */
-proctype Network() {
-	byte i;
-	do
-	:: atomic {
-		T < LAST ->
-		i = 0;
-		do
-		:: i < N - 1 -> i++
-		:: break
-		od;
-		if
-		:: w[i].sent.out ->
-			land(w[i].sent)
-#ifdef TRIM
-			;
-			if
-			:: !w[i].sent.out && w[i].stage != SENT -> clear(w[i].sent)
-			:: else
-			fi
-#endif
-#ifdef ZOMBIE
-		:: w[i].zombie.out ->
-			if :: led[w[i].zombie.key].kind == 0 -> reached("zombie landed") :: else fi;
-			land(w[i].zombie)
-#ifdef TRIM
-			;
-			if
-			:: !w[i].zombie.out -> clear(w[i].zombie)
-			:: else
-			fi
-#endif
-#endif
-		:: else
-		fi;
-		i = 0;
-		d_step { bury() }
-	}
-	:: T >= LAST -> break
-	od
-}
-
-#ifdef TRIM
-/* The trimming that workers do, at any time and as eagerly as R6 allows; in
-   batches. A store deletes nothing else. */
-proctype Trimmer() {
-	do
-	:: atomic {
-		T < LAST ->
-		find_head();
-		j = h;
-#if !defined(BREAK_TRIM_HEAD) && !defined(BREAK_TRIM_OWN_AGE)
-		do
-		:: j > 0 && !justifies(j) -> j--
-		:: else -> break
-		od;
-#ifdef BATCHES
-		do
-		:: j > 0 -> j--	/* one that ends anywhere */
-		:: break
-		od;
-#endif
-#endif
-		k = 1;
-		do
-		:: k <= KEYS && trims(k, j) ->
-			n = k + 1;
-			may_go = 0;
-			do
-			:: n <= h && !may_go -> may_go = justifies(n); n++
-			:: else -> break
-			od;
-			assert(may_go || !checks(STAYS));
-			printf("T=%d: key %d is trimmed\n", T, k);
-			forget_record(k);
-			reached("trimmed");
-			k++
-		:: k <= KEYS && !trims(k, j) -> k++
-		:: else -> break
-		od
-	}
-	:: T >= LAST -> break
-	od
-}
-#endif
-
-#ifdef ROGUE
-/* Something that is no worker appends one record that can't be obeyed. */
-proctype Rogue() {
-	if
-	:: atomic {
-		T < LAST -> find_head();
-		if
-		:: h < KEYS ->
-			led[h + 1].kind = POISON;
-			printf("T=%d: poison lands at key %d\n", T, h + 1);
-			reached("poison")
-		:: else
-		fi
-	}
-	:: T >= LAST
-	fi
-}
-#endif
-
-/* Workers that are alike may as well be told apart by their clocks. */
-#if defined(MIXED) || defined(GROUP)
-#define may_be_off(e)	true
-#else
-#define may_be_off(e)	(k == 0 || off[k - 1] <= (e))
-#endif
-
-init {
-	atomic {
-#ifdef AHEAD
-		/* A tenure of before, with a token ahead of its time. */
-		led[1].kind = GRANT;
-		led[1].start = T - 1;
-		led[1].end = T;
-		led[1].token = T + AHEAD;
-		last_token = T + AHEAD;
-#endif
-		k = 0;
-		do
-		:: k < N ->
-			if
-			:: may_be_off(-E) -> off[k] = -E
-#ifndef EXTREMES
-			:: E > 0 && may_be_off(0) -> off[k] = 0
-#endif
-			:: E > 0 -> off[k] = E
-			fi;
-			k++
-		:: else -> break
-		od;
-		k = 0;
-		do
-		:: k < N -> run Worker(k); k++
-		:: else -> break
-		od;
-		run Clock();
-		run Network();
-#ifdef TRIM
-		run Trimmer();
-#endif
-#ifdef ROGUE
-		run Rogue();
-#endif
-	}
 }

@@ -7,7 +7,7 @@
 /* What is checked: all of it, or ONLY one. */
 #define OVERLAP	1	/* two that don't share a group are at work */
 #define TOKENS	2	/* work begins under a token that is not above the last */
-#define STAYS	3	/* a record is deleted before R6 lets it go */
+#define STAYS	3	/* a record is deleted that nothing justifies to delete */
 #define GAP	4	/* a grant leaves a gap behind a head that has not ended */
 #define FREES	5	/* a release frees a window that somebody works under */
 #ifdef ONLY

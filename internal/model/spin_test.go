@@ -69,7 +69,7 @@ func define(definitions ...string) []string {
 // search builds the model with the definitions and searches it.
 func search(t *testing.T, flags []string, e effort) found {
 	t.Helper()
-	source, err := filepath.Abs("ledger.pml")
+	source, err := filepath.Abs("model.pml")
 	if err != nil {
 		t.Fatal(err)
 	}

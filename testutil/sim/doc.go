@@ -4,18 +4,31 @@
 // every event that what package workerlease promises is true.
 //
 // Use it to test your own code against crashes, pauses, outages and wrong clocks
-// that hardly ever happen on your desk. Give the code that you test as
-// [Options.Callbacks], say what shall go wrong ([Faults]), and look at the
-// [Result]; the example of [Run] does that. Three rules:
+// that hardly ever happen on your desk:
+//
+//	for seed := range int64(50) { // One seed is one story.
+//		r := sim.Run(t, sim.Options{
+//			Seed: seed, Workers: 5, Length: 24 * time.Hour,
+//			Callbacks: func(p *sim.Process) workerlease.Callbacks { return yours(p) },
+//			Faults:    sim.Faults{Restarts: time.Hour, Stalls: time.Hour, Outages: 4 * time.Hour},
+//		})
+//		r.Check(t)
+//	}
+//
+// The example of [Run] is a whole one, and [Random] draws faults of all kinds, on
+// which Callbacks can be set. Three rules:
 //
 //   - Wait by the context that LeaseAllocated got, or by [Process.Clock], and by
 //     nothing else: then your code is paused, suspended and hurried as a process
-//     would be. Real time and real connections don't mix with simulated ones.
+//     would be. time.Sleep is true time: code that uses it works on through a
+//     suspend, unnoticed. Channels and connections to the outside of the simulation
+//     stop it for ever.
 //   - Call [Process.Work] wherever you do what you need the lease for. The world
-//     then checks that nobody else is at it, by true time.
+//     then checks that nobody else is at it, by true time. Without it, nothing is
+//     checked of your code.
 //   - Return when your context ends. A process that crashes can't be killed in a
 //     simulation: its calls have no effect any more, its context ends, and
-//     [Process.Dead] says so.
+//     [Process.Dead] says so. What never returns ends the test, with its lease.
 //
 // A failure names its seed. The same options and seed make the same run, on any
 // number of processors: each draw is a hash of the seed and of what is drawn for,

@@ -3,7 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
-	"slices"
+	"runtime/debug"
 	"time"
 
 	"github.com/slotlease/slotlease/slots"
@@ -33,10 +33,17 @@ type Lease struct {
 	order    int  // of its grant in the ledger
 }
 
-// String is one line for a person.
+// String is a line for a person.
 func (l *Lease) String() string {
-	return fmt.Sprintf("w%d.%d%s token %d window %v…%v began %v worked %v ended %v %s",
-		l.Worker, l.Life, l.Group, l.Token, l.Start, l.End, l.Began, l.Worked, l.Ended, l.Why)
+	text := fmt.Sprintf("w%d.%d%s (token %d, window %v…%v, began %v, last worked %v",
+		l.Worker, l.Life, l.Group, l.Token, l.Start, l.End, shown(l.Began), shown(l.Worked))
+	switch {
+	case l.Crashed:
+		text += fmt.Sprintf(", crashed %v", shown(l.Ended))
+	case l.Expiries > 0:
+		text += fmt.Sprintf(", ended %v: %s", shown(l.Ended), l.Why)
+	}
+	return text + ")"
 }
 
 // over reports that the user's code has returned.
@@ -45,42 +52,6 @@ func (l *Lease) over() bool { return l.returned && l.finished }
 // shares reports that both may work at once: they hold one tenure together.
 func (l *Lease) shares(o *Lease) bool {
 	return l.Token == o.Token && l.Group == o.Group && l.Group != ""
-}
-
-// resource is what the leases of a worker type protect: it knows who works now,
-// and is fenced.
-type resource struct {
-	live   []*Lease // whose code has not been told to stop, or has not returned
-	newest *Lease   // the newest tenure that has worked
-	fence  int64    // the highest token that wrote
-	owner  string   // who wrote with it
-	order  int      // of the tenure that wrote last, in the ledger
-
-	refused, stale int
-}
-
-func (w *world) resource(workerType string) *resource {
-	r := w.resources[workerType]
-	if r == nil {
-		r = &resource{}
-		w.resources[workerType] = r
-	}
-	return r
-}
-
-// Overlap is two holders at work at once. It can only happen beyond what the
-// protocol assumes.
-type Overlap struct {
-	At           time.Duration
-	Older, Newer string
-	// Reported says that one of the two told, near it in time, that the store's
-	// clock had jumped or that its record had vanished.
-	Reported bool
-	// Deaf says that one of the two never had an answer from the store again by which
-	// it could have known.
-	Deaf bool
-
-	older, newer *Lease
 }
 
 // guarded wraps the user's callbacks in checks.
@@ -102,20 +73,40 @@ func (p *Process) guarded(cb workerlease.Callbacks) workerlease.Callbacks {
 			x.returned = true
 			p.tracef("LeaseAllocated of %d returns", l.Token)
 		}()
+		defer p.panicked("LeaseAllocated", l.Token)
 		inner.LeaseAllocated(ctx, l)
 	}
 	cb.LeaseExpired = func(l workerlease.Lease, why workerlease.Reason) {
 		x := p.expires(l, why)
-		if inner.LeaseExpired != nil {
-			inner.LeaseExpired(l, why)
-		}
-		if x != nil {
+		defer func() {
 			p.world.mu.Lock()
 			defer p.world.mu.Unlock()
-			x.finished = true
+			if x != nil {
+				x.finished = true
+			}
+		}()
+		if inner.LeaseExpired != nil {
+			defer p.panicked("LeaseExpired", l.Token)
+			inner.LeaseExpired(l, why)
 		}
 	}
 	return cb
+}
+
+// onPurpose is what this package's own code panics with.
+const onPurpose = "sim: a callback panics, as Faults.Panicked says"
+
+// panicked is deferred around user code. The engine bears a panic, so that only
+// this tells a test of it.
+func (p *Process) panicked(callback string, token int64) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if v != onPurpose && !p.dead.Load() {
+		p.world.violate("%v: %s for token %d panicked: %v\n%s", p, callback, token, v, debug.Stack())
+	}
+	panic(v)
 }
 
 // begins notes that LeaseAllocated is called.
@@ -162,109 +153,6 @@ func (p *Process) begins(ctx context.Context, l workerlease.Lease) *Lease {
 	return x
 }
 
-// grantOf finds the record behind a lease.
-func (w *world) grantOf(l workerlease.Lease) (landed, bool) {
-	// The newest, should an earlier one with the same token have been rolled back.
-	for _, g := range slices.Backward(w.ledger(l.WorkerType).byToken[l.Token]) {
-		if g.group == l.Group && (l.Group != "" || g.instance == l.InstanceID) {
-			return g, true
-		}
-	}
-	return landed{}, false
-}
-
-// overlap notes that two work at once.
-func (w *world) overlap(older, newer *Lease) {
-	if !w.beyond {
-		w.violate("%v works, and %v has not ended", newer, older)
-		return
-	}
-	w.overlaps = append(w.overlaps, &Overlap{At: w.now(), Older: older.String(), Newer: newer.String(), older: older, newer: newer})
-}
-
-// Work notes that simulated code does, at this very instant, what only the
-// holder of a lease may do: it must have asked Lease.Valid right before, or know
-// by its context. The world checks that nobody with a newer lease has worked,
-// and writes to a fenced resource in its name.
-func (p *Process) Work(l workerlease.Lease) {
-	w := p.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch x := p.leases[l.Token]; {
-	case p.dead.Load():
-	case x == nil:
-		w.violate("%v works under token %d, which it never had", p, l.Token)
-	default:
-		w.work(x)
-	}
-}
-
-func (w *world) work(x *Lease) {
-	at := w.now()
-	x.Worked = at
-	r := w.resource(x.WorkerType)
-	if !w.beyond {
-		switch {
-		case at < x.Start:
-			w.violate("%v works before its window", x)
-		case at+x.p.margin >= x.End:
-			w.violate("%v works later than %v before the end of its window", x, x.p.margin)
-		}
-		if x.p.freed[x.Token] {
-			w.violate("%v works after its release was sent", x)
-		}
-	}
-	switch old := r.newest; {
-	case old == nil || old == x || old.shares(x):
-	case x.Token > old.Token:
-	case x.Token == old.Token:
-		w.violateWithin("%v has the token of %v", x, old)
-	case x.Began > old.Began:
-		w.violateWithin("%v has a token below that of %v", x, old)
-	default:
-		w.overlap(x, old)
-	}
-	if r.newest == nil || x.Token >= r.newest.Token {
-		r.newest = x
-	}
-	roll := cast(w.o.Seed, forWork, x.p.number, int64(at))
-	if roll.chance(0.25) {
-		// Some writes take a while to arrive, so that stale ones come, too.
-		w.later(x.p.slot(at+roll.span(time.Microsecond, time.Minute), userLane)-at, func() {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			r.write(w, x)
-		})
-		return
-	}
-	r.write(w, x)
-}
-
-// violateWithin is violate, unless the assumptions are broken.
-func (w *world) violateWithin(format string, args ...any) {
-	if !w.beyond {
-		w.violate(format, args...)
-	}
-}
-
-// write is a write to the fenced resource: it refuses a token below the highest,
-// and the highest from anybody else.
-func (r *resource) write(w *world, x *Lease) {
-	owner := x.Group
-	if owner == "" {
-		owner = x.p.String()
-	}
-	if x.Token < r.fence || x.Token == r.fence && owner != r.owner {
-		r.refused++
-		return
-	}
-	if x.order != unordered && x.order < r.order {
-		r.stale++
-		w.violate("the fenced resource accepted a write of %v, after one of a later tenure", x)
-	}
-	r.fence, r.owner, r.order = x.Token, owner, max(r.order, x.order)
-}
-
 // expires notes that LeaseExpired is called.
 func (p *Process) expires(l workerlease.Lease, why workerlease.Reason) *Lease {
 	w := p.world
@@ -302,12 +190,6 @@ func (w *world) told(x *Lease) {
 		last += timerOff
 	}
 	if !w.beyond && at >= last && !x.p.host.stalls.justEnded(at, 1100*time.Millisecond+timerOff) {
-		w.violate("%v is told to stop after its window", x)
+		w.violate("%v is told to stop after its window only", x)
 	}
-}
-
-// leave notes that code under a lease works no more.
-func (w *world) leave(x *Lease) {
-	r := w.resource(x.WorkerType)
-	r.live = slices.DeleteFunc(r.live, func(l *Lease) bool { return l == x })
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -83,12 +84,14 @@ func (p *Process) run(age time.Duration, crashes bool) {
 	p.born()
 	cb := w.o.Callbacks(p)
 	if cb.LeaseAllocated == nil {
-		panic("sim: Options.Callbacks gives no LeaseAllocated")
+		w.fail(errors.New("Options.Callbacks gives no LeaseAllocated"))
+		return
 	}
 	client := w.o.Client(&link{p: p}, workerlease.ClientOptions{Clock: local, Observer: p, Rand: randomness{p}})
 	l, err := client.StartLeasing(context.Background(), p.options, p.guarded(cb))
 	if err != nil {
-		panic(fmt.Errorf("sim: Options.Worker(%d): %w", p.Worker, err))
+		w.fail(fmt.Errorf("Options.Worker(%d): %w", p.Worker, err))
+		return
 	}
 	p.tracef("starts")
 	at := w.now()
@@ -129,7 +132,7 @@ func (p *Process) born() {
 		w.tally.strike(Drift)
 	}
 	for i := range p.Worker {
-		if w.hosts[i].options.InstanceID == p.options.InstanceID {
+		if id := p.options.InstanceID; id != "" && w.hosts[i].options.InstanceID == id {
 			w.tally.strike(SharedName)
 		}
 	}

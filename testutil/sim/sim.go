@@ -31,7 +31,8 @@ type Options struct {
 	Worker func(worker int) workerlease.Options
 	// Callbacks are the user's code in a process. It must wait by p.Clock or by its
 	// context alone, and should call p.Work when it does what it needs the lease
-	// for. Default: Worker.
+	// for. Default:
+	// DefaultCallbacks.
 	Callbacks func(p *Process) workerlease.Callbacks
 	// Faults go wrong. Default: none.
 	Faults Faults
@@ -46,13 +47,16 @@ type Options struct {
 type Result struct {
 	Seed int64
 	// Violations are what must never happen, each with when and to whom: two
-	// holders at work at once, a token that didn't grow, a callback out of order, a
-	// record that breaks a rule of the ledger. Empty, unless the engine is broken.
+	// holders at work at once, work outside of a window, a panic, a token that didn't
+	// grow, a callback out of order, a record that breaks a rule of the ledger. The
+	// first 20 are kept. Empty, unless your code is wrong, or the engine.
 	Violations []string
-	// Overlaps happen only beyond the assumptions.
+	// Overlaps are two holders at work beyond the assumptions. Within them, it is a
+	// violation.
 	Overlaps []*Overlap
-	// Stale is how many stale writes the fenced resource accepted, Refused how many
-	// writes it refused.
+	// Refused is how many writes the world's fenced resource refused: some writes of
+	// Process.Work are delayed on their way, so this is normal. Stale is how many it
+	// accepted that it should have refused.
 	Stale, Refused int
 	// Leases in the order in which they began.
 	Leases []*Lease
@@ -69,6 +73,10 @@ type Result struct {
 	Trace string
 	// Records are the ledger at the end, by worker type, oldest first.
 	Records map[string][]store.Record
+
+	length time.Duration
+	works  int // calls of Process.Work
+	more   int // violations that were not kept
 }
 
 // Span is a stretch of true time, from the beginning of the run.
@@ -81,11 +89,23 @@ type Planted struct {
 	Record store.Record
 }
 
-// Check fails the test for each violation, with how to repeat the run.
+// Check fails the test for each violation. It also does if nothing was tested: if
+// no worker ever got a lease, or none called Process.Work.
 func (r *Result) Check(t testing.TB) {
 	t.Helper()
 	for _, v := range r.Violations {
 		t.Errorf("seed %d: %s", r.Seed, v)
+	}
+	if r.more > 0 {
+		t.Errorf("seed %d: … and %d more", r.Seed, r.more)
+	}
+	switch {
+	case len(r.Violations) > 0:
+		t.Logf("repeat it with the same Options and Seed: %d; set Trace, and Result.Trace tells the story", r.Seed)
+	case len(r.Leases) == 0:
+		t.Errorf("seed %d: no worker ever got a lease in %v (%d slots were missed): nothing was tested", r.Seed, r.length, r.Missed)
+	case r.works == 0:
+		t.Errorf("seed %d: the code under test never called Process.Work: whether anybody else works at the same time was not checked", r.Seed)
 	}
 }
 
@@ -102,6 +122,9 @@ func Run(t *testing.T, o Options) *Result {
 		w = newWorld(o)
 		w.run()
 	})
+	if w.failed != nil {
+		t.Fatalf("simulate: %v", w.failed)
+	}
 	return w.result()
 }
 
@@ -124,8 +147,12 @@ func (o Options) check() error {
 				bad("Faults.%s is %v: must be 0 or at least 1µs", name, v)
 			}
 		case float64:
-			if v < 0 || v > 1 || name == "Drift" && v > 0.5 {
-				bad("Faults.%s is %v: must be 0 … 1, or 0.5 for a drift", name, v)
+			most := 1.0 // a probability
+			if name == "Drift" {
+				most = 0.5
+			}
+			if v < 0 || v > most {
+				bad("Faults.%s is %v: must be 0 … %v", name, v, most)
 			}
 		}
 	}
@@ -153,7 +180,7 @@ func (o Options) filled() Options {
 		}
 	}
 	if o.Callbacks == nil {
-		o.Callbacks = Worker
+		o.Callbacks = DefaultCallbacks
 	}
 	if o.Client == nil {
 		o.Client = workerlease.NewClient
@@ -176,6 +203,7 @@ func (w *world) result() *Result {
 	r := &Result{
 		Seed: w.o.Seed, Violations: w.violations, Overlaps: w.overlaps, Leases: w.leases, Missed: w.missed,
 		Inversions: w.inversions, Planted: w.strays,
+		length: w.o.Length, works: w.works, more: w.more,
 		Struck: w.tally.struck(), Records: map[string][]store.Record{},
 	}
 	slices.SortStableFunc(r.Leases, func(a, b *Lease) int { return cmp.Compare(a.Began, b.Began) })
@@ -183,6 +211,7 @@ func (w *world) result() *Result {
 		r.Stale += x.stale
 		r.Refused += x.refused
 	}
+	w.tell()
 	for _, s := range slices.Concat(w.server.outages, w.server.elections) {
 		r.Down = append(r.Down, Span{s.from, s.to})
 	}

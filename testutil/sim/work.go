@@ -20,9 +20,9 @@ const (
 	ignores               // stays in LeaseAllocated past the end, though without working
 )
 
-// Worker is the code of a worker as users write it, in all manners: what
+// DefaultCallbacks are the code of a worker as users write it, in all manners: what
 // Options.Callbacks is by default.
-func Worker(p *Process) workerlease.Callbacks {
+func DefaultCallbacks(p *Process) workerlease.Callbacks {
 	c := &coder{p: p}
 	return workerlease.Callbacks{LeaseAllocated: c.allocated, LeaseExpired: c.expired}
 }
@@ -72,7 +72,7 @@ func (c *coder) allocated(ctx context.Context, l workerlease.Lease) {
 		c.work(ctx, l, &r, r.below(5))
 		if !p.Dead() {
 			w.tally.strike(Panicked)
-			panic("sim")
+			panic(onPurpose)
 		}
 	case ignores:
 		c.work(ctx, l, &r, -1)

@@ -1,0 +1,90 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// plants reports whether anybody plants records.
+func (w *world) plants() bool {
+	f := w.o.Faults
+	return f.Poisons > 0 || f.NewerVersions > 0 || f.HugeSeqs > 0
+}
+
+// plant puts records into the ledger that no worker of this version wrote.
+func (w *world) plant() {
+	p := &Process{world: w, lanes: 1023 * lanes}
+	f := w.o.Faults
+	r := cast(w.o.Seed, forStray, 0, 0)
+	type sort struct {
+		every time.Duration
+		kind  Fault
+		next  time.Duration
+	}
+	sorts := []*sort{{f.Poisons, Poison, 0}, {f.NewerVersions, NewerVersion, 0}, {f.HugeSeqs, HugeSeq, 0}}
+	for _, s := range sorts {
+		s.next = r.upTo(2*s.every + 1)
+	}
+	for {
+		var first *sort
+		for _, s := range sorts {
+			if s.every > 0 && (first == nil || s.next < first.next) {
+				first = s
+			}
+		}
+		if first.next >= w.o.Length {
+			return
+		}
+		at := w.now()
+		time.Sleep(p.slot(max(first.next, at)+1, lifeLane) - at)
+		first.next += r.span(first.every/4, 2*first.every)
+		w.plantOne(first.kind, &r)
+	}
+}
+
+func (w *world) plantOne(kind Fault, r *roll) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := w.ledger(w.hosts[0].options.WorkerType)
+	head := l.head()
+	now := w.origin.Add(w.now()).Truncate(time.Millisecond)
+	stray := store.Record{
+		WorkerType: w.hosts[0].options.WorkerType, Seq: head.Seq + 1, Kind: store.KindGrant,
+		Claim: fmt.Sprintf("stray-%x", r.next()), InstanceID: "stray", Token: max(now.UnixMilli(), head.Token+1),
+		WindowStart: now, WindowEnd: now.Add(time.Minute),
+	}
+	switch kind {
+	case NewerVersion:
+		if head.Seq == 0 || head.CheckEnvelope() != nil || w.planted[head.Claim] {
+			return
+		}
+		stray = head
+		stray.Seq++
+		stray.Kind, stray.Metadata, stray.ReadAt = "note", "from a later version", time.Time{}
+		stray.WindowStart = stray.WindowEnd
+	case HugeSeq:
+		stray.Seq = store.MaxSeq + 1 + int64(r.below(1<<40))
+	default:
+		switch r.below(4) {
+		case 0:
+			stray.WindowStart = now.AddDate(99, 0, 0)
+			stray.WindowEnd = stray.WindowStart.Add(time.Minute)
+		case 1:
+			stray.Defect = "not a record"
+		case 2:
+			stray.Token = now.AddDate(1, 0, 0).UnixMilli()
+		case 3:
+			stray.WindowEnd = stray.WindowStart.AddDate(2, 0, 0)
+		}
+		w.planted[stray.Claim] = true
+	}
+	if l.insert(stray) {
+		w.tally.strike(kind)
+		w.strays = append(w.strays, Planted{w.now(), kind, stray})
+		if kind != HugeSeq {
+			l.first[stray.Seq] = stray.Claim
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// resource is what the leases of a worker type protect: it knows who works now,
+// and is fenced.
+type resource struct {
+	live   []*Lease // whose code has not been told to stop, or has not returned
+	newest *Lease   // the newest tenure that has worked
+	fence  int64    // the highest token that wrote
+	owner  string   // who wrote with it
+	order  int      // of the tenure that wrote last, in the ledger
+
+	refused, stale int
+}
+
+func (w *world) resource(workerType string) *resource {
+	r := w.resources[workerType]
+	if r == nil {
+		r = &resource{}
+		w.resources[workerType] = r
+	}
+	return r
+}
+
+// Overlap is two holders at work at once. It can only happen beyond what the
+// protocol assumes.
+type Overlap struct {
+	At           time.Duration
+	Older, Newer string
+	// Reported says that one of the two told, near it in time, that the store's
+	// clock had jumped or that its record had vanished.
+	Reported bool
+	// Deaf says that one of the two never had an answer from the store again by which
+	// it could have known.
+	Deaf bool
+
+	older, newer *Lease
+}
+
+// grantOf finds the record behind a lease.
+func (w *world) grantOf(l workerlease.Lease) (landed, bool) {
+	// The newest, should an earlier one with the same token have been rolled back.
+	for _, g := range slices.Backward(w.ledger(l.WorkerType).byToken[l.Token]) {
+		if g.group == l.Group && (l.Group != "" || g.instance == l.InstanceID) {
+			return g, true
+		}
+	}
+	return landed{}, false
+}
+
+// overlap notes that two work at once.
+func (w *world) overlap(older, newer *Lease) {
+	if !w.beyond {
+		w.violate("two holders at work: %v, and before it %v", newer, older)
+		return
+	}
+	w.overlaps = append(w.overlaps, &Overlap{At: w.now(), Older: older.String(), Newer: newer.String(), older: older, newer: newer})
+}
+
+// Work notes that simulated code does, at this very instant, what only the
+// holder of a lease may do: it must have asked Lease.Valid right before, or know
+// by its context. The world checks that nobody with a newer lease has worked,
+// and writes to a fenced resource in its name.
+func (p *Process) Work(l workerlease.Lease) {
+	w := p.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch x := p.leases[l.Token]; {
+	case p.dead.Load():
+	case x == nil:
+		w.violate("%v works under token %d, which it never had", p, l.Token)
+	default:
+		w.works++
+		if w.o.Trace {
+			p.tracef("works under %d", l.Token)
+		}
+		w.work(x)
+	}
+}
+
+func (w *world) work(x *Lease) {
+	at := w.now()
+	x.Worked = at
+	r := w.resource(x.WorkerType)
+	if !w.beyond {
+		switch {
+		case at < x.Start:
+			w.violate("%v works before its window has begun", x)
+		case at+x.p.margin >= x.End:
+			w.violate("%v works %v after the last safe moment of its window: did it go on when its context had ended, or not ask Lease.Valid?", x, shown(at+x.p.margin-x.End))
+		}
+		if x.p.freed[x.Token] {
+			w.violate("%v works after its release was sent", x)
+		}
+	}
+	switch old := r.newest; {
+	case old == nil || old == x || old.shares(x):
+	case x.Token > old.Token:
+	case x.Token == old.Token:
+		w.violateWithin("%v has the token of %v", x, old)
+	case x.Began > old.Began:
+		w.violateWithin("%v has a token below that of %v", x, old)
+	default:
+		w.overlap(x, old)
+	}
+	if r.newest == nil || x.Token >= r.newest.Token {
+		r.newest = x
+	}
+	roll := cast(w.o.Seed, forWork, x.p.number, int64(at))
+	if roll.chance(0.25) {
+		// Some writes take a while to arrive, so that stale ones come, too.
+		w.later(x.p.slot(at+roll.span(time.Microsecond, time.Minute), userLane)-at, func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			r.write(w, x)
+		})
+		return
+	}
+	r.write(w, x)
+}
+
+// violateWithin is violate, unless the assumptions are broken.
+func (w *world) violateWithin(format string, args ...any) {
+	if !w.beyond {
+		w.violate(format, args...)
+	}
+}
+
+// write is a write to the fenced resource: it refuses a token below the highest,
+// and the highest from anybody else.
+func (r *resource) write(w *world, x *Lease) {
+	owner := x.Group
+	if owner == "" {
+		owner = x.p.String()
+	}
+	if x.Token < r.fence || x.Token == r.fence && owner != r.owner {
+		r.refused++
+		return
+	}
+	if x.order != unordered && x.order < r.order {
+		r.stale++
+		w.violate("the fenced resource accepted a write of %v, after one of a later tenure", x)
+	}
+	r.fence, r.owner, r.order = x.Token, owner, max(r.order, x.order)
+}
+
+// leave notes that code under a lease works no more.
+func (w *world) leave(x *Lease) {
+	r := w.resource(x.WorkerType)
+	r.live = slices.DeleteFunc(r.live, func(l *Lease) bool { return l == x })
+}

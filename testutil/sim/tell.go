@@ -1,0 +1,99 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+)
+
+// line is one of a trace.
+type line struct {
+	at   time.Duration
+	who  int64
+	text string
+}
+
+// alarm is when a worker told that the store can't be trusted.
+type alarm struct {
+	at time.Duration
+	by *Process
+}
+
+// fail ends the simulation: it can't go on.
+func (w *world) fail(err error) {
+	w.notes.Lock()
+	defer w.notes.Unlock()
+	if w.failed == nil {
+		w.failed = err
+	}
+}
+
+func (w *world) stopped() bool {
+	w.notes.Lock()
+	defer w.notes.Unlock()
+	return w.failed != nil
+}
+
+// kept is how many violations are kept.
+const kept = 20
+
+// violate notes what must not have happened.
+func (w *world) violate(format string, args ...any) {
+	at := w.now()
+	w.notes.Lock()
+	defer w.notes.Unlock()
+	if len(w.violations) == kept {
+		w.more++
+		return
+	}
+	text := fmt.Sprintf("at %v: ", shown(at)) + fmt.Sprintf(format, args...)
+	w.violations = append(w.violations, text)
+	if w.o.Trace {
+		w.lines = append(w.lines, line{at, 0, fmt.Sprint(at, " VIOLATION ", text)})
+	}
+}
+
+// shown is a time as it is shown to people.
+func shown(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
+
+// tell adds to the trace what happened to hosts and to the store.
+func (w *world) tell() {
+	if !w.o.Trace {
+		return
+	}
+	add := func(who string, spells spells) {
+		for _, s := range spells {
+			if s.from < w.o.Length {
+				w.lines = append(w.lines, line{s.from, 0, fmt.Sprintf("%v %s %s until %v", s.from, who, s.kind, shown(s.to))})
+			}
+		}
+	}
+	for _, h := range w.hosts {
+		who := fmt.Sprintf("w%d's host:", h.worker)
+		add(who, h.stalls)
+		add(who, h.cuts)
+	}
+	for _, s := range []spells{w.server.outages, w.server.elections, w.server.steps, w.server.jumps} {
+		add("store:", s)
+	}
+}
+
+// alarm notes that a worker told of a store that can't be trusted.
+func (w *world) alarm(p *Process) {
+	at := w.now()
+	w.notes.Lock()
+	defer w.notes.Unlock()
+	w.alarms = append(w.alarms, alarm{at, p})
+}
+
+// tracef adds a line to the trace, if one is kept. What a dead process does
+// doesn't count.
+func (p *Process) tracef(format string, args ...any) {
+	w := p.world
+	if !w.o.Trace || p.dead.Load() {
+		return
+	}
+	at := w.now()
+	w.notes.Lock()
+	defer w.notes.Unlock()
+	w.lines = append(w.lines, line{at, p.number, fmt.Sprintf("%v %v ", at, p) + fmt.Sprintf(format, args...)})
+}
