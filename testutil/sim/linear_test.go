@@ -18,7 +18,7 @@ import (
 // (Stale reads are no part of this: they are what linearizable means to exclude.)
 func TestTheSimulatedLedgerIsLinearizable(t *testing.T) {
 	sum := linear.Result{}
-	for seed := range int64(20) {
+	for seed := range fewer(20) {
 		o := sim.Random(seed)
 		o.Length = 2 * time.Hour
 		f := &o.Faults

@@ -108,7 +108,7 @@ func TestBeyondTheAssumptionsOverlapsAreReportedAndFenced(t *testing.T) {
 		r.Check(t)
 		return
 	}
-	sum := sharded(t, number(t, 100), func(t *testing.T, seed int64) tally {
+	sum := sharded(t, number(t, fewer(100)), func(t *testing.T, seed int64) tally {
 		o := sim.RandomBeyond(seed)
 		r := sim.Run(t, o)
 		sum := tally{
@@ -137,12 +137,12 @@ func TestBeyondTheAssumptionsOverlapsAreReportedAndFenced(t *testing.T) {
 		overlaps += sum.Overlaps[k]
 		unreported += sum.Unreported[k]
 		t.Logf("%-22s struck %6d times: %5d overlaps, %d of them unreported", f, sum.Struck[f], sum.Overlaps[k], sum.Unreported[k])
-		if sum.Struck[f] == 0 || sum.Overlaps[k] == 0 && sum.Seeds >= 100 {
+		if sum.Seeds >= 100 && (sum.Struck[f] == 0 || sum.Overlaps[k] == 0) {
 			t.Errorf("%s struck %d times and made %d overlaps: the world doesn't break the assumptions", f, sum.Struck[f], sum.Overlaps[k])
 		}
 	}
 	t.Logf("%d writes refused as stale, %d stale ones accepted", sum.Refused, sum.Stale)
-	if sum.Refused == 0 {
+	if sum.Seeds >= 100 && sum.Refused == 0 {
 		t.Error("the fenced resource refused nothing: stale writes don't arrive")
 	}
 	if unreported > 0 || sum.Stale > 0 {

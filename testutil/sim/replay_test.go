@@ -14,7 +14,7 @@ import (
 // Nothing but the seed decides: not the number of processors, nor the order in
 // which goroutines happen to run.
 func TestASeedReplaysExactly(t *testing.T) {
-	for seed := range int64(50) {
+	for seed := range fewer(50) {
 		o := sim.Random(seed)
 		o.Length, o.Trace = time.Hour, true
 		var traces [2]string

@@ -38,6 +38,14 @@ func number(t *testing.T, standard int64) int64 {
 	return standard
 }
 
+// fewer is a number of runs that has no need to be large under the race detector.
+func fewer(n int64) int64 {
+	if raceEnabled {
+		return max(n/10, 1)
+	}
+	return n
+}
+
 // tally is what came of many seeds.
 type tally struct {
 	Seeds, Leases, Refused, Stale int
