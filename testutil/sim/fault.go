@@ -53,10 +53,10 @@ const (
 // The faults beyond what the protocol assumes. Holders may overlap then: that is
 // noticed, and a resource that checks tokens refuses what is stale.
 const (
-	Jump     Fault = "server clock jump"  // More than Skew.
-	Rollback Fault = "rolled back record" // A record that was read vanished.
-	Freeze   Fault = "frozen host"        // Both clocks stood still.
-	Racing   Fault = "clock out of bounds"
+	Jump     Fault = "server clock jump"   // More than Skew.
+	Rollback Fault = "rolled back record"  // A record that was read vanished.
+	Freeze   Fault = "frozen host"         // Both clocks stood still.
+	Racing   Fault = "clock out of bounds" // A process ran by a clock that drifts too fast.
 
 	// Expiry is no fault that happens, but a store that breaks the contract.
 	Expiry Fault = "record expired by the store"
@@ -143,12 +143,20 @@ func (s Struck) String() string {
 // time.Duration named after an event is about how long passes between two of
 // them, 0 for never.
 type Faults struct {
-	// Latency bounds each way of a call: drawn evenly below it. Default: 0.
+	// Latency bounds each way of a call: drawn evenly below it.
 	Latency time.Duration
-	// Of calls. A Late append answers with an error or not at all, and lands after
-	// a millisecond to LateBy, which defaults to 24 h, evenly by its logarithm.
-	Delayed, Failed, LostReply, BlackHole, Late, OwnConflict, Stale, Throttled float64
-	LateBy                                                                     time.Duration
+	// Delayed calls take up to a minute longer. The others are probabilities of what
+	// one call can meet one of, so they may add up to 1 at most: it fails without an
+	// effect (Failed) or with it (LostReply), gets no answer (BlackHole), or is asked
+	// to come again later (Throttled);
+	Delayed, Failed, LostReply, BlackHole, Throttled float64
+	// a read lacks the newest records (Stale);
+	Stale float64
+	// an append is told of a conflict with itself (OwnConflict), or fails, and lands a
+	// millisecond to LateBy later (Late), evenly by the logarithm. LateBy defaults to
+	// 24 h. Some hang until their key was trimmed.
+	OwnConflict, Late float64
+	LateBy            time.Duration
 
 	// Of a worker's connection: a partition lasts a second to half of this; in some,
 	// calls still arrive and only replies don't.
@@ -173,8 +181,8 @@ type Faults struct {
 	NoBoottime bool
 	// WallSteps: hosts' times of day are wrong by up to an hour, and stepped.
 	WallSteps time.Duration
-	// Drift bounds how much faster or slower the hosts' clocks run than true time,
-	// such as 0.001.
+	// Drift bounds how much faster or slower the hosts' clocks run than true time.
+	// More than 0.001, which is 1000 ppm, is beyond the assumptions.
 	Drift float64
 	// Of timers.
 	TimerOff float64

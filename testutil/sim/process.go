@@ -87,7 +87,7 @@ func (p *Process) run(age time.Duration, crashes bool) {
 		w.fail(errors.New("Options.Callbacks gives no LeaseAllocated"))
 		return
 	}
-	client := w.o.Client(&link{p: p}, workerlease.ClientOptions{Clock: local, Observer: p, Rand: randomness{p}})
+	client := w.o.Client(&link{p: p}, workerlease.ClientOptions{Clock: local, Observer: workerlease.ObserverFunc(p.observe), Rand: randomness{p}})
 	l, err := client.StartLeasing(context.Background(), p.options, p.guarded(cb))
 	if err != nil {
 		w.fail(fmt.Errorf("Options.Worker(%d): %w", p.Worker, err))
@@ -192,8 +192,8 @@ func (p *Process) sent(r store.Record) {
 	}
 }
 
-// Observe notes what the engine tells, and is slow at times.
-func (p *Process) Observe(e workerlease.Event) {
+// observe notes what the engine tells, and is slow at times.
+func (p *Process) observe(e workerlease.Event) {
 	w := p.world
 	if p.dead.Load() {
 		return

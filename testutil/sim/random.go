@@ -10,8 +10,8 @@ import (
 
 // Random draws a run from a seed: eight workers for six hours, slots of 10 s, a
 // minute or five, and all kinds of faults within the assumptions, each at a rate
-// of the seed's own, often not at all. It is what slotlease itself is tested
-// with.
+// of the seed's own, often not at all. It is what slotlease itself is tested with;
+// set Callbacks on it to test your own code so.
 func Random(seed int64) Options {
 	r := cast(seed, forMix, 0, 0)
 	rate := func(most float64) float64 { return most * max(0, r.float()*1.5-0.5) }
