@@ -54,8 +54,18 @@ func (w *WorkerLease) step(e machine.Event) {
 		w.state, actions = w.machine.Step(w.state, moment, e)
 		w.settled.Store(int64(w.state.Settled))
 		w.publish()
+		// Operations are begun first: an observer that is slow must not let time pass
+		// between a decision and the append that follows from it.
+		for _, a := range actions {
+			if operates(a) {
+				w.perform(a)
+			}
+		}
 		e = nil
 		for _, a := range actions {
+			if operates(a) {
+				continue
+			}
 			if next := w.perform(a); next != nil {
 				e = next
 			}
@@ -170,6 +180,15 @@ func (w *WorkerLease) perform(a machine.Action) machine.Event {
 	case machine.Halt:
 	}
 	return nil
+}
+
+// operates reports whether an action is a ledger operation.
+func operates(a machine.Action) bool {
+	switch a.(type) {
+	case machine.Sample, machine.ReadHead, machine.ReadRecord, machine.Append, machine.Trim:
+		return true
+	}
+	return false
 }
 
 // operate runs one ledger operation on a goroutine of its own, with a time-out

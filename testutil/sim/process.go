@@ -182,7 +182,7 @@ func (p *Process) sent(r store.Record) {
 			w.violate("%v releases seq %d while its code runs", p, r.Seq-1)
 		}
 	case store.KindGrant:
-		if old := p.lease; old != nil && old.Expiries > 0 && !old.over() {
+		if old := p.lease; old != nil && old.Expiries > 0 && old.Ended < w.now() && !old.over() {
 			w.violate("%v claims in seq %d, and its code runs on behind the end of %v", p, r.Seq, old)
 		}
 		if age := w.now() - time.Duration(p.askedAt.Load()); age > fresh && !w.beyond {

@@ -23,7 +23,13 @@ func Random(seed int64) Options {
 		return long
 	}
 	// The shorter the slots, the more work a run is: draw them less often.
-	interval := []time.Duration{5 * time.Minute, time.Minute, 5 * time.Minute, time.Minute, 5 * time.Minute, time.Minute, 10 * time.Second}[r.below(7)]
+	interval := 5 * time.Minute
+	switch n := r.below(16); {
+	case n == 0:
+		interval = 10 * time.Second
+	case n < 8:
+		interval = time.Minute
+	}
 	f := Faults{
 		Latency: r.span(time.Millisecond, 300*time.Millisecond),
 		Delayed: rate(0.1), Failed: rate(0.1), LostReply: rate(0.2), BlackHole: rate(0.1), Throttled: rate(0.1),
@@ -50,7 +56,7 @@ func Random(seed int64) Options {
 	default:
 		f.Skew = []time.Duration{100 * time.Millisecond, 250 * time.Millisecond}[r.below(2)]
 	}
-	if interval == 10*time.Second && r.chance(0.5) {
+	if interval <= time.Minute && r.chance(0.3) {
 		// Many keys are trimmed, and appends land on them hours later.
 		f.Late, f.LateBy = 0.3, 6*time.Hour
 	}

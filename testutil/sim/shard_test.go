@@ -125,7 +125,7 @@ const marker = "slotlease shard: "
 func shard(t *testing.T, i, n, seeds int64) (tally, error) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.timeout", "12h", "-sim.hours", strconv.Itoa(*hours))
 	cmd.Env = append(os.Environ(), fmt.Sprintf("SLOTLEASE_SIM_SHARD=%d/%d", i, n), fmt.Sprintf("SLOTLEASE_SIM_SEEDS=%d", seeds),
-		"GOMAXPROCS=1", "GOGC=400")
+		"GOMAXPROCS=1", "GOGC=800")
 	out, err := cmd.CombinedOutput()
 	_, after, found := strings.Cut(string(out), marker)
 	if !found {
