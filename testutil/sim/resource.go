@@ -14,7 +14,7 @@ type resource struct {
 	newest *Lease   // the newest tenure that has worked
 	fence  int64    // the highest token that wrote
 	owner  string   // who wrote with it
-	order  int      // of the tenure that wrote last, in the ledger
+	last   *Lease   // the latest tenure that wrote
 
 	refused, stale int
 }
@@ -132,6 +132,19 @@ func (w *world) violateWithin(format string, args ...any) {
 	}
 }
 
+// earlier reports whether a tenure came before another: by its window or, if both
+// windows begin at once, by what landed first. (After a rollback, what landed first
+// may be for a later slot.)
+func (l *Lease) earlier(o *Lease) bool {
+	switch {
+	case l.shares(o):
+		return false
+	case l.Start != o.Start:
+		return l.Start < o.Start
+	}
+	return l.order != unordered && o.order != unordered && l.order < o.order
+}
+
 // write is a write to the fenced resource: it refuses a token below the highest,
 // and the highest from anybody else.
 func (r *resource) write(w *world, x *Lease) {
@@ -143,11 +156,14 @@ func (r *resource) write(w *world, x *Lease) {
 		r.refused++
 		return
 	}
-	if x.order != unordered && x.order < r.order {
+	if r.last != nil && x.earlier(r.last) {
 		r.stale++
 		w.violate("the fenced resource accepted a write of %v, after one of a later tenure", x)
 	}
-	r.fence, r.owner, r.order = x.Token, owner, max(r.order, x.order)
+	r.fence, r.owner = x.Token, owner
+	if r.last == nil || r.last.earlier(x) {
+		r.last = x
+	}
 }
 
 // leave notes that code under a lease works no more.
