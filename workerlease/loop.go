@@ -244,7 +244,7 @@ func (w *WorkerLease) allocate(t machine.Tenure) machine.Event {
 	go func() {
 		defer ctx.once.Do(ctx.waiting)
 		defer close(h.returned)
-		inside := !w.machine.Rules.Look(machine.AtStart) || h.inside()
+		inside := h.lapsed() == 0 && (!w.machine.Rules.Look(machine.AtStart) || h.inside())
 		begins <- inside
 		if !inside {
 			return

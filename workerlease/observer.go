@@ -9,8 +9,8 @@ import (
 
 // Observer is told of everything that happens to workers. Observe is called on
 // the worker's goroutine, in order. It must return quickly (a lease's context
-// ends on time all the same) and must not panic. An observer of a client with several workers must
-// be safe for concurrent use.
+// ends on time all the same) and must not panic. An observer of a client with
+// several workers must be safe for concurrent use.
 type Observer interface {
 	Observe(e Event)
 }

@@ -72,8 +72,8 @@ func unescaped(s string) string {
 }
 
 // scrub takes the secrets, what begins as one of them, and whatever looks like a
-// URI's user and password, out of a text. All are looked for before any is taken out: of two that overlap,
-// one would hide only a part of the other.
+// URI's user and password, out of a text. All are looked for before any is taken
+// out: of two that overlap, one would hide only a part of the other.
 func (s secrets) scrub(text string) string {
 	type span struct {
 		from, to int

@@ -31,8 +31,7 @@ type Options struct {
 	Worker func(worker int) workerlease.Options
 	// Callbacks are the user's code in a process. It must wait by p.Clock or by its
 	// context alone, and should call p.Work when it does what it needs the lease
-	// for. Default:
-	// DefaultCallbacks.
+	// for. Default: DefaultCallbacks.
 	Callbacks func(p *Process) workerlease.Callbacks
 	// Faults go wrong. Default: none.
 	Faults Faults

@@ -8,7 +8,6 @@ import (
 // line is one of a trace.
 type line struct {
 	at   time.Duration
-	who  int64
 	text string
 }
 
@@ -48,7 +47,7 @@ func (w *world) violate(format string, args ...any) {
 	text := fmt.Sprintf("at %v: ", shown(at)) + fmt.Sprintf(format, args...)
 	w.violations = append(w.violations, text)
 	if w.o.Trace {
-		w.lines = append(w.lines, line{at, 0, fmt.Sprint(at, " VIOLATION ", text)})
+		w.lines = append(w.lines, line{at, fmt.Sprint(at, " VIOLATION ", text)})
 	}
 }
 
@@ -63,7 +62,7 @@ func (w *world) tell() {
 	add := func(who string, spells spells) {
 		for _, s := range spells {
 			if s.from < w.o.Length {
-				w.lines = append(w.lines, line{s.from, 0, fmt.Sprintf("%v %s %s until %v", s.from, who, s.kind, shown(s.to))})
+				w.lines = append(w.lines, line{s.from, fmt.Sprintf("%v %s %s until %v", s.from, who, s.kind, shown(s.to))})
 			}
 		}
 	}
@@ -95,5 +94,5 @@ func (p *Process) tracef(format string, args ...any) {
 	at := w.now()
 	w.notes.Lock()
 	defer w.notes.Unlock()
-	w.lines = append(w.lines, line{at, p.number, fmt.Sprintf("%v %v ", at, p) + fmt.Sprintf(format, args...)})
+	w.lines = append(w.lines, line{at, fmt.Sprintf("%v %v ", at, p) + fmt.Sprintf(format, args...)})
 }
