@@ -155,23 +155,58 @@ func (f fields) longestGap() (int64, bool) {
 	if f.minute == 0 || f.hour == 0 {
 		return 0, false
 	}
+	// Years that begin on the same weekday and are as long match on the same days.
+	var kinds [7][2]*matches
 	var longest, firstEver, last int64
 	found := false
 	for year := 2000; year < 2000+calendarYears; year++ {
-		for month := time.January; month <= time.December; month++ {
-			first, matching := f.daysOf(year, month)
-			if matching == 0 {
-				continue
-			}
-			if begins := first + lowest(matching) - 1; found {
-				longest = max(longest, begins-last)
-			} else {
-				found, firstEver = true, begins
-			}
-			last = first + highest(matching) - 1
+		begins := yearBegins(year)
+		kind := &kinds[begins%7][yearBegins(year+1)-begins-365]
+		if *kind == nil {
+			*kind = f.matchesOf(year)
 		}
+		m := **kind
+		if m.none {
+			continue
+		}
+		if found {
+			longest = max(longest, begins+m.first-last)
+		} else {
+			found, firstEver = true, begins+m.first
+		}
+		longest, last = max(longest, m.gap), begins+m.last
 	}
 	return max(longest, firstEver+calendarDays-last), found
+}
+
+// matches is where a year has matching days, in days since its first, and the
+// largest distance between successive ones.
+type matches struct {
+	first, last, gap int64
+	none             bool
+}
+
+func (f fields) matchesOf(year int) *matches {
+	m := &matches{none: true}
+	for month := time.January; month <= time.December; month++ {
+		first, matching := f.daysOf(year, month)
+		first -= yearBegins(year)
+		for ; matching != 0; matching &= matching - 1 {
+			day := first + lowest(matching) - 1
+			if m.none {
+				m.none, m.first = false, day
+			} else {
+				m.gap = max(m.gap, day-m.last)
+			}
+			m.last = day
+		}
+	}
+	return m
+}
+
+// yearBegins is the first day of a year, in days since 1970-01-01.
+func yearBegins(year int) int64 {
+	return time.Date(year, time.January, 1, 0, 0, 0, 0, time.UTC).Unix() / daySeconds
 }
 
 // dateOf is the date of a day that is given in days since 1970-01-01.

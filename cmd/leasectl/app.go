@@ -37,11 +37,23 @@ func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stder
 	defer a.signals.stop()
 	root := a.command()
 	completeOptions(root)
-	root.SetArgs(append([]string{}, args...)) // for nil, cobra would take the process's own
+	root.SetArgs(a.readable(args))
 	root.SetIn(stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	return a.report(root.ExecuteContext(ctx))
+}
+
+// readable is args for cobra. What cannot be completed it writes to the process's
+// own stderr as it is, so it gets no secrets to complete.
+func (a *app) readable(args []string) []string {
+	args = append([]string{}, args...) // for nil, cobra would take the process's own
+	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		for i := range args {
+			args[i] = a.scrub(args[i])
+		}
+	}
+	return args
 }
 
 // command is the tree of commands.

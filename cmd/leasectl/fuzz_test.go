@@ -39,7 +39,7 @@ func heldBack(t *testing.T, storeText string, args ...string) output {
 		// The one command without options that acts.
 		work.RunE = func(*cobra.Command, []string) error { return badUsage("", errHeld) }
 	}
-	root.SetArgs(append([]string{}, args...))
+	root.SetArgs(a.readable(args))
 	root.SetOut(&stdout)
 	root.SetErr(&stderr)
 	code := a.report(root.ExecuteContext(context.Background()))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -342,5 +343,31 @@ func TestShellsCompleteValuesAndNoNamesOfFiles(t *testing.T) {
 		if got.code != exitOK || got.stdout != want {
 			t.Errorf("leasectl __complete %s = %+v, want %q", args, got, want)
 		}
+	}
+}
+
+// Not parallel: it takes the process's own stderr, where cobra writes what it
+// can't complete.
+func TestWhatCannotBeCompletedShowsNoPassword(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr := os.Stderr
+	os.Stderr = w
+	got := leasectl(t, nil, "__complete", "run", "--store", "mongodb://user:hunter2@h/d", "--tie-breatk", "")
+	os.Stderr = stderr
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	said, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(said), "--tie-breatk") {
+		t.Errorf("cobra wrote %q, want what it couldn't complete", said)
+	}
+	if all := string(said) + got.stdout + got.stderr; strings.Contains(all, "hunter2") {
+		t.Errorf("leasectl __complete wrote %q, want no password", all)
 	}
 }

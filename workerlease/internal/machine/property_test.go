@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/slotlease/slotlease/internal/fuzzed"
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
@@ -19,7 +20,7 @@ import (
 // the same under go's fuzzer.
 func TestPropertyTheRulesHoldWhateverHappens(t *testing.T) { rapid.Check(t, anything) }
 
-func FuzzSteps(f *testing.F) { f.Fuzz(rapid.MakeFuzz(anything)) }
+func FuzzSteps(f *testing.F) { f.Fuzz(fuzzed.Property(anything)) }
 
 func drawnConfig(t *rapid.T) machine.Config {
 	interval := rapid.SampledFrom([]time.Duration{100 * time.Millisecond, 3 * time.Second, 5 * time.Minute, 24 * time.Hour}).Draw(t, "every")

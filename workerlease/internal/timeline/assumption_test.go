@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/slotlease/slotlease/internal/fuzzed"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -168,7 +169,7 @@ func TestPropertyAJumpIsNoticedOrSmallerThanTheUncertainty(t *testing.T) {
 
 // FuzzLine plays all properties of the line, by a script that the fuzzer writes.
 func FuzzLine(f *testing.F) {
-	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) {
+	f.Fuzz(fuzzed.Property(func(t *rapid.T) {
 		rapid.SampledFrom([]func(*rapid.T){contains, containsThroughoutChangesOfServer, noticesAJump}).Draw(t, "property")(t)
 	}))
 }
