@@ -159,13 +159,14 @@ func (f fields) longestGap() (int64, bool) {
 	var kinds [7][2]*matches
 	var longest, firstEver, last int64
 	found := false
+	begins, next := int64(0), yearBegins(2000)
 	for year := 2000; year < 2000+calendarYears; year++ {
-		begins := yearBegins(year)
-		kind := &kinds[begins%7][yearBegins(year+1)-begins-365]
+		begins, next = next, yearBegins(year+1)
+		kind := &kinds[begins%7][next-begins-365]
 		if *kind == nil {
 			*kind = f.matchesOf(year)
 		}
-		m := **kind
+		m := *kind
 		if m.none {
 			continue
 		}

@@ -55,9 +55,12 @@ func oracleOf(t testing.TB, spec string, loc *time.Location) oracle {
 // unseen is the first local time that the clock had not shown before an instant.
 func (o oracle) unseen(at time.Time) time.Time {
 	first := wall(at.Add(-time.Second), o.loc).Add(time.Second)
+	const stride, back = 30 * time.Minute, 48 * time.Hour
+	if changed, _ := at.Add(-time.Second).In(o.loc).ZoneBounds(); at.Sub(changed) > back+stride {
+		return first
+	}
 	_, offset := at.Add(-time.Second).In(o.loc).Zone()
-	const stride = 30 * time.Minute
-	for u := at.Add(-stride); at.Sub(u) <= 48*time.Hour; u = u.Add(-stride) {
+	for u := at.Add(-stride); at.Sub(u) <= back; u = u.Add(-stride) {
 		if _, other := u.In(o.loc).Zone(); other == offset {
 			continue
 		}

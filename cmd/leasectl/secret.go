@@ -45,7 +45,12 @@ var (
 // add takes in a secret in the forms in which a message may hold it. What is too
 // short to be one would only spoil other text.
 func (s *secrets) add(raw string) {
-	for _, f := range []string{raw, unescaped(raw), url.QueryEscape(unescaped(raw)), url.PathEscape(unescaped(raw))} {
+	plain := unescaped(raw)
+	forms := []string{raw, plain, url.QueryEscape(plain), url.PathEscape(plain)}
+	for i, f := range forms {
+		if slices.Contains(forms[:i], f) {
+			continue
+		}
 		quoted := strconv.Quote(f)
 		for _, form := range []string{f, quoted[1 : len(quoted)-1]} {
 			if len(form) >= 3 && !slices.Contains(*s, form) {
