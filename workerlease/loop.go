@@ -1,6 +1,7 @@
 package workerlease
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -141,12 +142,12 @@ func (w *WorkerLease) perform(a machine.Action) machine.Event {
 	ledger, workerType := w.client.ledger, w.options.WorkerType
 	switch a := a.(type) {
 	case machine.Sample:
-		w.operate(func(ctx context.Context) arrival {
+		w.operate(machine.Sampling, func(ctx context.Context) arrival {
 			tell, err := w.sample(ctx)
 			return arrival{event: machine.Sampled{Err: err}, tell: tell}
 		})
 	case machine.ReadHead:
-		w.operate(func(ctx context.Context) arrival {
+		w.operate(machine.ReadingHead, func(ctx context.Context) arrival {
 			sent := w.client.local()
 			records, stamp, err := ledger.Tail(ctx, workerType, a.Limit)
 			if err != nil || stamp.IsZero() {
@@ -156,18 +157,18 @@ func (w *WorkerLease) perform(a machine.Action) machine.Event {
 			return arrival{event: machine.HeadRead{Records: records}, tell: tell, err: odd}
 		})
 	case machine.ReadRecord:
-		w.operate(func(ctx context.Context) arrival {
+		w.operate(machine.ReadingRecord, func(ctx context.Context) arrival {
 			r, err := ledger.Get(ctx, workerType, a.Seq)
 			return arrival{event: machine.RecordRead{Seq: a.Seq, Record: r, Err: err}}
 		})
 	case machine.Append:
 		began := w.client.local()
-		w.operate(func(ctx context.Context) arrival {
+		w.operate(machine.Appending, func(ctx context.Context) arrival {
 			err := ledger.Append(ctx, a.Record)
 			return arrival{event: machine.Appended{Seq: a.Record.Seq, Err: err, Took: w.client.local() - began}}
 		})
 	case machine.Trim:
-		w.operate(func(ctx context.Context) arrival {
+		w.operate(machine.Trimming, func(ctx context.Context) arrival {
 			n, err := ledger.Trim(ctx, workerType, a.Before)
 			return arrival{event: machine.Trimmed{Count: n, Err: err}}
 		})
@@ -192,14 +193,24 @@ func operates(a machine.Action) bool {
 }
 
 // operate runs one ledger operation on a goroutine of its own, with a time-out
-// by the client's clock.
-func (w *WorkerLease) operate(f func(context.Context) arrival) {
+// by the client's clock, and looks at its receipt.
+func (w *WorkerLease) operate(op machine.Op, f func(context.Context) arrival) {
 	c, timeout := w.client, w.machine.Timeout(w.state)
 	c.activity.add(w, 1)
 	go func() {
 		ctx, cancel := c.clock.WithTimeout(w.ops, timeout)
 		defer cancel()
-		w.deliver(f(ctx))
+		ctx, receipt := store.WithReceipt(ctx)
+		sent := c.local()
+		a := f(ctx)
+		if stamp := receipt.Stamp(); !stamp.IsZero() {
+			tell, odd := w.sampled(stamp, sent)
+			a.tell, a.err = append(a.tell, tell...), cmp.Or(a.err, odd)
+		}
+		if units := receipt.Units(); units > 0 {
+			a.tell = append(a.tell, Charged{Worker: w.label(), Operation: op.String(), Units: units})
+		}
+		w.deliver(a)
 	}()
 }
 

@@ -16,9 +16,14 @@ func (w *WorkerLease) label() Worker {
 
 // tell tells the observer.
 func (w *WorkerLease) tell(e Event) {
-	if j, ok := e.(ClockJump); ok && j.Contradiction {
-		w.report(fmt.Errorf("%s: %w: server %s now says %s",
-			w.options.WorkerType, ErrClockJumped, j.Server, store.Format(j.StoreTime)))
+	switch e := e.(type) {
+	case ClockJump:
+		if e.Contradiction {
+			w.report(fmt.Errorf("%s: %w: server %s now says %s",
+				w.options.WorkerType, ErrClockJumped, e.Server, store.Format(e.StoreTime)))
+		}
+	case Charged:
+		w.count(func(s *Status) { s.Charges.add(e.Operation, e.Units) })
 	}
 	if w.client.observer != nil {
 		w.client.observer.Observe(e)

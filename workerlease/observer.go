@@ -148,6 +148,13 @@ type (
 		StoreTime     time.Time
 		Uncertainty   time.Duration
 	}
+	// Charged: an operation was billed by the store, in its own unit (request units
+	// of Cosmos DB), whatever its outcome. The sums are in Status.
+	Charged struct {
+		Worker
+		Operation string
+		Units     float64
+	}
 	// Trimmed: old records were deleted.
 	Trimmed struct {
 		Worker

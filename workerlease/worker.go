@@ -3,6 +3,8 @@ package workerlease
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -130,6 +132,30 @@ type Status struct {
 	// Allocated, Lost and Missed count slots: with the lease, won by others,
 	// and undecided when they had passed.
 	Allocated, Lost, Missed int
+
+	// Charges is what the store billed this worker's operations so far; nil if it
+	// bills none.
+	Charges Charges
+}
+
+// Charges are sums by operation (append, tail, get, now, trim), in the store's own
+// unit (request units of Cosmos DB).
+type Charges map[string]float64
+
+// Total is the sum over all operations.
+func (c Charges) Total() float64 {
+	sum := 0.0
+	for _, op := range slices.Sorted(maps.Keys(c)) {
+		sum += c[op]
+	}
+	return sum
+}
+
+func (c *Charges) add(op string, units float64) {
+	if *c == nil {
+		*c = Charges{}
+	}
+	(*c)[op] += units
 }
 
 // Healthy reports whether the worker does what it should: it is not stopped, its
@@ -160,6 +186,7 @@ func (s Status) String() string {
 func (w *WorkerLease) Status() Status {
 	w.mu.Lock()
 	s := w.status
+	s.Charges = maps.Clone(s.Charges)
 	w.mu.Unlock()
 	if now := w.now(); now.Known() {
 		s.StoreTime, s.Uncertainty = now.Mid(), now.Uncertainty()
