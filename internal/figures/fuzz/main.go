@@ -32,8 +32,11 @@ type options struct {
 	packages []string
 }
 
+// everything is where targets are looked for unless packages are named.
+var everything = []string{"./..."}
+
 func parseOptions(args []string) (options, error) {
-	o := options{packages: []string{"./..."}}
+	o := options{packages: everything}
 	flags := flag.NewFlagSet("fuzz", flag.ContinueOnError)
 	n := flags.String("n", "30s", "how many executions of each target, or how long")
 	only := flags.String("run", "", "only the targets that match, as PACKAGE.FuzzName")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -100,11 +101,24 @@ func sum(results []result) summary {
 	return s
 }
 
-// proof is the summary as figures.
+// unfit is what a name of figures doesn't have.
+var unfit = regexp.MustCompile(`[^A-Za-z0-9]+`)
+
+// proof is the summary as figures. That of a part of the targets has a name of its
+// own.
 func (s summary) proof(o options) figures.Proof {
+	name, command := "fuzzing", "go run ./internal/figures/fuzz -n "+strings.TrimSuffix(o.n, "x")
+	if only := o.only.String(); only != "" {
+		name += "-" + only
+		command += " -run '" + only + "'"
+	}
+	if !slices.Equal(o.packages, everything) {
+		name += "-" + strings.Join(o.packages, "-")
+		command += " " + strings.Join(o.packages, " ")
+	}
 	return figures.Proof{
-		Name:    "fuzzing",
-		Command: "go run ./internal/figures/fuzz -n " + strings.TrimSuffix(o.n, "x"),
+		Name:    strings.Trim(unfit.ReplaceAllString(name, "-"), "-"),
+		Command: command,
 		Figures: []figures.Figure{
 			{What: "targets", Value: strconv.Itoa(s.targets)},
 			{What: "executions", Value: grouped(s.execs)},

@@ -44,7 +44,11 @@ func TestTheLastLineOfTheFuzzerCounts(t *testing.T) {
 
 func TestTheSummaryIsSavedAsFigures(t *testing.T) {
 	s := sum([]result{{execs: 10_000_001, interesting: 3}, {execs: 10_000_000, failure: "x"}, {execs: 20_000_000}})
-	got := s.proof(options{n: "10000000x"})
+	all, err := parseOptions([]string{"-n", "10000000"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := s.proof(all)
 	want := figures.Proof{
 		Name: "fuzzing", Command: "go run ./internal/figures/fuzz -n 10000000",
 		Figures: []figures.Figure{
@@ -56,6 +60,14 @@ func TestTheSummaryIsSavedAsFigures(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("proof() (-want +got):\n%s", diff)
+	}
+	part, err := parseOptions([]string{"-n", "30s", "-run", "Decode$", "./store/...", "./slots"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = s.proof(part)
+	if want := "go run ./internal/figures/fuzz -n 30s -run 'Decode$' ./store/... ./slots"; got.Name != "fuzzing-Decode-store-slots" || got.Command != want {
+		t.Errorf("proof() of a part = %q, %q, want fuzzing-Decode-store-slots, %q", got.Name, got.Command, want)
 	}
 }
 
