@@ -126,7 +126,7 @@ func release(rows []entry, r store.Record) {
 // gap is the rows of the slots between a grant and the time until, by the
 // schedule of another, that nobody claimed.
 func gap(before, by store.Record, until time.Time) []entry {
-	if before.Seq == 0 {
+	if before.Seq == 0 || !until.After(before.WindowEnd) {
 		return nil
 	}
 	schedule, err := slots.Parse(by.Schedule)
@@ -159,8 +159,11 @@ func gap(before, by store.Record, until time.Time) []entry {
 
 // current is the row of the slot that is under way, if nobody has claimed it.
 func current(newest store.Record, now time.Time) []entry {
+	if now.Before(newest.WindowEnd) {
+		return nil
+	}
 	schedule, err := slots.Parse(newest.Schedule)
-	if err != nil || now.Before(newest.WindowEnd) {
+	if err != nil {
 		return nil
 	}
 	slot := schedule.At(now)

@@ -38,6 +38,10 @@
 // that only grow in a worker that was never killed, and a worker type that doesn't
 // work again after the faults.
 //
+// Records are taken out of the ledgers, and kept for the verdict, a minute and a half
+// after their windows (see archive.go): the test server for MongoDB needs short
+// collections.
+//
 // A slot in which nobody worked, or not to its end, is explained from the faults,
 // the ledger and the logs of leasectl; what can't be is listed one by one.
 //

@@ -98,6 +98,9 @@ func (s *scene) judge(ctx context.Context) (*verdict, error) {
 			return nil, err
 		}
 	}
+	for _, text := range s.archive.wrong {
+		v.bad("ledger: %s", text)
+	}
 	foreign, err := s.stage.foreign(ctx)
 	if err != nil {
 		return nil, err

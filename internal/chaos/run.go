@@ -36,6 +36,7 @@ type scene struct {
 	workers [][]*worker
 	chaos   *chaos
 	fence   fence
+	archive archive
 
 	mu    sync.Mutex
 	wrong []string // what was seen to be wrong while it ran
@@ -210,6 +211,7 @@ func (s *scene) play(ctx context.Context) (err error) {
 	go s.progress(limited)
 	var watch sync.WaitGroup
 	watch.Go(func() { s.stalls = feel(limited) })
+	watch.Go(func() { s.archive.keep(limited, s.stage) })
 	s.chaos.run(limited, faults, s.start)
 	pause(limited, s.duration)
 	watch.Wait()

@@ -95,7 +95,6 @@ func (s *scene) records(ctx context.Context, t workerType) ([]store.Record, time
 	if err != nil {
 		return nil, zero, err
 	}
-	records, _, err := l.Tail(ctx, t.name, 1_000_000)
-	slices.Reverse(records)
-	return records, zero, err
+	records, _, err := l.Tail(ctx, t.name, 100_000)
+	return s.archive.all(t, records), zero, err
 }
