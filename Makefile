@@ -15,7 +15,7 @@ test: ## All tests; starts its own MongoDB peer
 
 .PHONY: race
 race: ## All tests of Go code with the race detector, peers required
-	REQUIRE_STORES=mongo $(GO) test -race -shuffle=on $$($(GO) list ./... | grep -v /internal/model)
+	REQUIRE_STORES=$${REQUIRE_STORES:-mongo} $(GO) test -race -shuffle=on $$($(GO) list ./... | grep -v /internal/model)
 
 .PHONY: sim
 sim: ## A long simulation: make sim SEEDS=2000 HOURS=6

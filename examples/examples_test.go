@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/slotlease/slotlease/testutil/cosmospeer"
 	"github.com/slotlease/slotlease/testutil/mongopeer"
 )
 
@@ -66,6 +68,25 @@ func TestEveryExampleRunsAndEndsByItself(t *testing.T) {
 			t.Errorf("%v ended with %v, and wrote %s", cmd, err, out)
 		}
 		expect(t, string(out), `the ledger is mongodb://`, `is there a server\? MONGODB_URI`, `connection refused`)
+	})
+
+	t.Run("cosmos", func(t *testing.T) {
+		t.Parallel()
+		connection, database := cosmosConnection(t), fmt.Sprint("examples-", os.Getpid())
+		cmd := exec.CommandContext(within(t), bin("cosmos"), "-database", database)
+		cmd.Env = append(os.Environ(), "COSMOS_CONNECTION_STRING="+connection)
+		expect(t, run(t, cmd), `the ledger is cosmos `+database+`/WorkerLeases at `, `published under token \d+`, `published under token \d+`, `published under token \d+`, `leasing was charged \d+\.\d request units`)
+	})
+
+	t.Run("cosmos without a server", func(t *testing.T) {
+		t.Parallel()
+		cmd := exec.CommandContext(within(t), bin("cosmos"))
+		cmd.Env = append(os.Environ(), "COSMOS_CONNECTION_STRING=AccountEndpoint=http://127.0.0.1:1/;AccountKey=c4n4ryc4n4ry;")
+		out, err := cmd.CombinedOutput()
+		if err == nil || strings.Contains(string(out), "cosmos: cosmos:") || strings.Contains(string(out), "c4n4ry") {
+			t.Errorf("%v ended with %v, and wrote %s", cmd, err, out)
+		}
+		expect(t, string(out), `the ledger is cosmos slotlease/WorkerLeases at 127\.0\.0\.1:1`, `is there an account\? COSMOS_CONNECTION_STRING`, `connection refused`)
 	})
 
 	t.Run("webapp", func(t *testing.T) {
@@ -163,6 +184,20 @@ func expectOK(t *testing.T, url, text string) {
 	if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(body), text) {
 		t.Errorf("GET %s = %s, %q, %v, want 200 and %q in it", url, response.Status, body, err, text)
 	}
+}
+
+// cosmosConnection is the connection string of the Cosmos DB peer. The data that
+// is left there ends with the peer; a real account is none of this test's.
+func cosmosConnection(t *testing.T) string {
+	t.Helper()
+	if os.Getenv("COSMOS_URI") != "" {
+		t.Skip("COSMOS_URI is set: databases in a real account would have to be paid for")
+	}
+	u, err := url.Parse(cosmospeer.URI(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "AccountEndpoint=http://" + u.Host + "/;AccountKey=" + cosmospeer.Key() + ";"
 }
 
 // drop leaves a server that isn't ours as it was.

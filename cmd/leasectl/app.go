@@ -94,7 +94,8 @@ Exit codes:
 		return a.usage(c)
 	})
 	root.AddCommand(
-		a.demoCommand(), needsStore(a.initCommand()), a.inspectCommand(), needsStore(a.runCommand()), a.versionCommand(),
+		a.demoCommand(), needsStore(a.initCommand()), a.inspectCommand(), needsStore(a.planCommand()), needsStore(a.runCommand()),
+		a.versionCommand(),
 		a.workCommand(),
 		&cobra.Command{Use: "exit-codes", Short: "The exit codes", Long: "Exit codes:\n" + exitCodes},
 	)
@@ -145,7 +146,7 @@ func (a *app) getenv(name string) string {
 
 // secretsIn finds what may be secret in the arguments and the environment.
 func (a *app) secretsIn(args []string) secrets {
-	found := secretsOf(a.getenv(storeVariable))
+	found := append(secretsOf(a.getenv(storeVariable)), a.keysIn()...)
 	for _, arg := range args {
 		found = append(found, secretsOf(strings.TrimPrefix(arg, "--store="))...)
 	}

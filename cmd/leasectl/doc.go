@@ -4,6 +4,7 @@
 //	leasectl demo                  three workers, a crash and a return, in 35 s
 //	leasectl init                  create what a store needs
 //	leasectl inspect slots         who held, holds and will hold each slot
+//	leasectl plan                  what workers will cost: operations, request units
 //	leasectl run … -- COMMAND      run a command in each slot that is held
 //	leasectl version
 //
@@ -12,10 +13,20 @@
 //	sqlite:PATH        sqlite:x.db is relative, sqlite:/x.db absolute
 //	mongodb://USER:PASSWORD@HOST/DATABASE?collection=NAME
 //	mongodb+srv://…
+//	cosmos://ACCOUNT/DATABASE/CONTAINER
 //
 // A URI with a password belongs in the environment: the arguments of a process
 // can be read by everybody on the machine. leasectl never shows a password, and
 // takes LEASECTL_STORE out of the environment of the commands that it runs.
+//
+// An account of Azure Cosmos DB for NoSQL is ACCOUNT.documents.azure.com, unless
+// ACCOUNT has a dot or a port and so is the host itself. Its key comes from the
+// environment variable COSMOS_KEY; or its connection string, with the account, from
+// COSMOS_CONNECTION_STRING, and the store is cosmos:///DATABASE/CONTAINER then; or
+// there is neither, and Azure's default credential is used (environment, workload
+// or managed identity, Azure CLI). Commands that run under a lease in Cosmos DB get
+// neither variable. What init provisions is said by parameters: ?throughput=400,
+// ?autoscale=1000 or ?serverless=true.
 //
 // # Exit codes
 //

@@ -71,7 +71,7 @@ func FuzzArguments(f *testing.F) {
 		"run\n--worker-type\nt\n--every\n5m\n--\ntrue", "run\n--worker-type\nt\n--cron\n0 2 * * *\n--zone\nEurope/Berlin\n--\nsh\n-c\ntrue",
 		"run\n--every\nsoon\n--priority\n8\n--tie-break\ncoin\ntrue", "run\n-v\n--tether\n--\n--store", "demo\n--slots\n6\n--interval\n1s\n--keep",
 		"demo-work\nx", "version\n--output\njson", "--version", "completion\nbash", "__complete\nrun\n--tie-break\n", "__completeNoDesc\ninspect\n",
-		"run\n--worker-type", "run\n--cron", "run\n--instance-id", "exit-codes", "innit", "--stor\nx", "-x", "---", "--=", "-vv", "run\n--group=\n--instance-id=\xff\n--log-level\nloud",
+		"plan\n--workers\n3\n--every\n5m\n--consistency\nsession", "plan\n--cron\n@yearly\n--lead\n1m\n--output\njson", "run\n--worker-type", "run\n--cron", "run\n--instance-id", "exit-codes", "innit", "--stor\nx", "-x", "---", "--=", "-vv", "run\n--group=\n--instance-id=\xff\n--log-level\nloud",
 	} {
 		f.Add(line, "", byte(i))
 		f.Add(line, "p@ss/w:rd", byte(i+64))
@@ -110,7 +110,7 @@ func FuzzArguments(f *testing.F) {
 func FuzzStore(f *testing.F) {
 	for i, s := range []string{
 		"", "sqlite:x.db", "sqlite://x.db", "sqlite::memory:", "sqlite:\x00", "mongodb://h/d?collection=c", "mongodb+srv://h/d", "mongodb://h,[::1]:1/?tls=true",
-		"cosmos://account/db/container", "redis://h", `C:\leases.db`, "leases.db", ":", "mongodb:", "MONGODB://h/d", "mongodb://h/d#x", "postgres://h/d?x=y",
+		"cosmos://account/db/container", "cosmos:///db/c?autoscale=1000", "cosmos://127.0.0.1:8081/?insecureHTTP=true", "cosmos:", "redis://h", `C:\leases.db`, "leases.db", ":", "mongodb:", "MONGODB://h/d", "mongodb://h/d#x", "postgres://h/d?x=y",
 	} {
 		f.Add(s, "", byte(i))
 		f.Add(s, "p%40ss", byte(i+64))
@@ -151,11 +151,23 @@ func FuzzStore(f *testing.F) {
 		if how&1 != 0 {
 			a.env, args = []string{storeVariable + "=" + secret}, nil
 		}
+		// In a connection string, what follows a semicolon is another part.
+		if how&128 != 0 && !strings.Contains(password, ";") {
+			a.env = append(a.env, []string{keyVariable + "=" + p, connectionVariable + "=AccountEndpoint=https://h/;AccountKey=" + p}[how>>1&1])
+		}
 		a.secrets = a.secretsIn(args)
 		if err := c.ParseFlags(args); err != nil {
 			t.Fatal(err)
 		}
-		a.target(c)
+		if target := a.target(c); target.scheme == "cosmos" && target.key+target.connection != "" {
+			l, err := target.open(context.Background(), true)
+			if err == nil {
+				err = l.Close(context.Background())
+			}
+			if err != nil && strings.Contains(err.Error(), canary) {
+				t.Errorf("open of %q with the keys in %q = %v, want no secret", secret, a.env, err)
+			}
+		}
 		got := output{code: a.report(a.usage(c)), stderr: stderr.String()}
 		wantTold(t, got, args)
 		// What a driver may say of it.

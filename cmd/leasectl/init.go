@@ -19,8 +19,12 @@ func (a *app) initCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init",
 		Short: "Create what the store needs; safe to repeat",
-		Long: `Create what the store needs: the file and its tables (sqlite), or the collection
-(mongodb). What is there is left as it is, so it may be repeated at will.`,
+		Long: `Create what the store needs: the file and its tables (sqlite), the collection
+(mongodb), or the database and the container (cosmos). What is there is left as
+it is, so it may be repeated at will.
+
+A container in Cosmos DB gets 400 RU/s by default. Parameters of the URI say
+otherwise: ?throughput=1000, ?autoscale=1000 (at most) or ?serverless=true.`,
 		Example: "  leasectl init --store sqlite:leases.db",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -47,9 +51,10 @@ func (a *app) init(ctx context.Context, t target) (err error) {
 	var types []string
 	if before != nil {
 		types, err = before.WorkerTypes(ctx)
-		err = errors.Join(err, before.Close(ctx))
-		if err != nil {
-			return err
+		missing = errors.Is(err, store.ErrMissing)
+		closeErr := before.Close(ctx)
+		if err != nil && !missing || closeErr != nil {
+			return errors.Join(err, closeErr)
 		}
 	}
 	ledger, err := t.open(ctx, false)
@@ -60,12 +65,15 @@ func (a *app) init(ctx context.Context, t target) (err error) {
 	if err := ledger.Init(ctx); err != nil {
 		return err
 	}
+	if text := warning(ledger); text != "" {
+		a.errorf("leasectl: warning: %s\n", printable(a.scrub(text)))
+	}
 	switch {
 	case missing:
-		a.printf("created the ledger %s\n", t.place())
+		a.printf("created the ledger %s%s\n", t.place(), t.provision())
 	case len(types) > 0:
 		a.printf("the ledger %s was there already, with the worker types %s\n", t.place(), printable(strings.Join(types, ", ")))
-	case t.scheme == "sqlite":
+	case t.scheme == "sqlite", t.scheme == "cosmos":
 		a.printf("the ledger %s was there already, without records\n", t.place())
 	default:
 		a.printf("the ledger %s is ready, without records\n", t.place())

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
 )
 
 func (a *app) inspectCommand() *cobra.Command {
@@ -60,6 +61,8 @@ something changed:
     releasedAt              when the rest was given back
     missedSlots             how many slots the row stands for, if several
     note                    for people
+  requestUnits what the store charged for the command so far: a total, and
+               byOperation; left out if it charges nothing
 
 Times are RFC 3339 in UTC with milliseconds.`
 
@@ -114,7 +117,8 @@ func (a *app) inspectSlots(ctx context.Context, t target, f inspectFlags) (err e
 }
 
 // showSlots shows the slots of a ledger, once or again and again.
-func (a *app) showSlots(ctx context.Context, t target, ledger store.Ledger, f inspectFlags) error {
+func (a *app) showSlots(ctx context.Context, t target, l store.Ledger, f inspectFlags) error {
+	ledger := &billed{Ledger: l}
 	look := func() (snapshot, error) {
 		limited, cancel := context.WithTimeout(ctx, f.timeout)
 		defer cancel()
@@ -125,6 +129,7 @@ func (a *app) showSlots(ctx context.Context, t target, ledger store.Ledger, f in
 			}
 		}
 		s, err := takeSnapshot(limited, t, ledger, f)
+		s.charges = ledger.charges()
 		return s, storeFailed(t, err)
 	}
 	if f.watch {
@@ -171,6 +176,7 @@ type snapshot struct {
 	rows       []entry
 	others     []string // worker types that there are, if this one has no records
 	dated      bool     // the table is read later: its times need their dates
+	charges    workerlease.Charges
 }
 
 // takeSnapshot reads enough of the ledger: a slot has a grant and perhaps a

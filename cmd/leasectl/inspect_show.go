@@ -78,6 +78,7 @@ type snapshotJSON struct {
 	Store      string     `json:"store"`
 	WorkerType string     `json:"workerType"`
 	Slots      []slotJSON `json:"slots"`
+	Units      *unitsJSON `json:"requestUnits,omitempty"`
 }
 
 // jsonTime is a time in JSON. The zero time is left out, and so is one that RFC
@@ -90,7 +91,7 @@ func jsonTime(t time.Time) string {
 }
 
 func (s snapshot) writeJSON(w io.Writer, indent bool) error {
-	out := snapshotJSON{StoreTime: store.Format(s.at), Store: s.store, WorkerType: s.workerType, Slots: []slotJSON{}}
+	out := snapshotJSON{StoreTime: store.Format(s.at), Store: s.store, WorkerType: s.workerType, Slots: []slotJSON{}, Units: unitsOf(s.charges)}
 	for _, e := range s.rows {
 		r := e.Record
 		row := slotJSON{
@@ -156,15 +157,21 @@ func (a *app) watch(ctx context.Context, f inspectFlags, look func() (snapshot, 
 	}
 }
 
-// drawing is the table with its title.
+// drawing is the table with its title, and with what it cost, if anything.
 func (a *app) drawing(s snapshot) string {
-	if len(s.rows) == 0 && len(s.others) > 0 {
-		return fmt.Sprintf("%s\n\nno records of %q yet; this ledger has: %s\n", s.title(), s.workerType, printable(listed(s.others)))
+	var table string
+	switch {
+	case len(s.rows) > 0:
+		table = strings.Join(s.tableLines(a.colour()), "\n") + "\n"
+	case len(s.others) > 0:
+		table = fmt.Sprintf("no records of %q yet; this ledger has: %s\n", s.workerType, printable(listed(s.others)))
+	default:
+		table = "no records yet\n"
 	}
-	if len(s.rows) == 0 {
-		return s.title() + "\n\nno records yet\n"
+	if cost := unitsText(s.charges); cost != "" {
+		table += "\nlooking at it cost " + cost + "\n"
 	}
-	return s.title() + "\n\n" + strings.Join(s.tableLines(a.colour()), "\n") + "\n"
+	return s.title() + "\n\n" + table
 }
 
 // printed is what was printed last, by row.

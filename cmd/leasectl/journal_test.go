@@ -54,6 +54,7 @@ func happen(j journal) {
 		workerlease.Overrun{Slot: slot}, // its command has ended
 		workerlease.Overrun{Slot: slots.Slot{Start: slot.End, End: slot.End.Add(5 * time.Minute)}},
 		workerlease.ClockJump{Server: "s2", StoreTime: noon, Uncertainty: time.Second},
+		workerlease.Charged{Operation: "tail", Units: 2.894},
 		workerlease.Trimmed{Count: 5},
 		workerlease.Poison{Seq: 4, Err: errors.New("no token")},
 		workerlease.PoisonReset{Seq: 5, Reason: "supersedes seq 4"},

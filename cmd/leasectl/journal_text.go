@@ -99,6 +99,8 @@ func (s *journalState) line(e workerlease.Event) (zapcore.Level, string) {
 		return zap.DebugLevel, fmt.Sprintf("store time %s ± %v, round trip %v", store.Format(e.StoreTime), e.Uncertainty.Round(time.Microsecond), e.RoundTrip.Round(time.Microsecond))
 	case workerlease.ClockJump:
 		return zap.WarnLevel, fmt.Sprintf("store time jumped, or another server (%s) told it: now %s ± %v", e.Server, store.Format(e.StoreTime), e.Uncertainty.Round(time.Millisecond))
+	case workerlease.Charged:
+		return zap.DebugLevel, fmt.Sprintf("%s: charged %.2f request units", e.Operation, e.Units)
 	case workerlease.Trimmed:
 		return zap.DebugLevel, fmt.Sprintf("trimmed %d old records", e.Count)
 	case workerlease.Poison:

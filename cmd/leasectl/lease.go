@@ -7,6 +7,8 @@ import (
 	"os"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
 )
@@ -115,6 +117,9 @@ func (a *app) lease(ctx context.Context, t target, ledger store.Ledger, o worker
 		if err := askLedger(ctx, ledger, tell); err != nil {
 			checked <- err
 		}
+		if text := warning(ledger); text != "" {
+			j.say(zap.WarnLevel, text)
+		}
 	}()
 	var unfit error
 	select {
@@ -135,6 +140,9 @@ func (a *app) lease(ctx context.Context, t target, ledger store.Ledger, o worker
 	}
 	if unfit != nil {
 		return storeFailed(t, unfit)
+	}
+	if cost := unitsText(worker.Status().Charges); cost != "" {
+		j.say(zap.InfoLevel, "leasing cost "+cost)
 	}
 	j.stopped()
 	return nil

@@ -33,7 +33,8 @@ detach, and not when leasectl itself is killed or stopped.
     input, unless that is a terminal: then it has none.
 
 The command's environment is that of leasectl, without LEASECTL_STORE (which may
-hold a password), and with
+hold a password; nor, for a store in Cosmos DB, COSMOS_KEY and
+COSMOS_CONNECTION_STRING), and with
 
   LEASE_WORKER_TYPE   the worker type
   LEASE_INSTANCE_ID   the label of this worker
@@ -141,10 +142,14 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 	if f.verbose {
 		f.level = zapcore.DebugLevel
 	}
+	env := a.env
+	if t.scheme == "cosmos" {
+		env = withoutKeys(env)
+	}
 	j := a.newJournal(f.format, f.level)
 	return errors.Join(
 		a.lease(ctx, t, ledger, o, j, &job{
-			name: args[0], args: args[1:], env: a.env, grace: f.stopGrace, journal: j, urgent: a.urgently(f.tether),
+			name: args[0], args: args[1:], env: env, grace: f.stopGrace, journal: j, urgent: a.urgently(f.tether),
 		}),
 		storeFailed(t, closeLedger(ctx, ledger)),
 	)

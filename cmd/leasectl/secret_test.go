@@ -50,6 +50,11 @@ func TestNoOutputEverShowsAPassword(t *testing.T) {
 		"mongodb+srv://user:" + canary + "@a.invalid/jobs",
 		"mongodb+srv://user:" + canary + "@a.invalid:1/jobs",
 		"cosmos://user:" + canary + "@account/db/c",
+		"cosmos://account/db/c?AccountKey=" + canary,
+		"cosmos://" + canary + "==",
+		"cosmos://account/" + canary + "==",
+		"cosmos:" + canary + "/+=",
+		"cosmos:///db/" + canary + "@",
 		"redis://user:" + canary + "@host",
 		canary,
 		canary + ":x",
@@ -61,6 +66,8 @@ func TestNoOutputEverShowsAPassword(t *testing.T) {
 			{"inspect", "slots", "--worker-type", "t", "--watch", "--output", "json", "--timeout", "100ms"},
 			{"run", "--worker-type", "t", "--every", "1s", "--", "no-such-command-anywhere"},
 			{"run", "--worker-type", "t", "--bogus"},
+			{"plan", "--every", "5m"},
+			{"plan", "--every", "soon"},
 			{"version"},
 			{"--help"},
 		} {
@@ -97,6 +104,31 @@ func TestSecretsAreHiddenWhereTheyOverlapOrAreCutOff(t *testing.T) {
 	} {
 		if got := secretsOf(c.uri).scrub(c.text); got != c.want {
 			t.Errorf("secretsOf(%q).scrub(%q) = %q, want %q", c.uri, c.text, got, c.want)
+		}
+	}
+}
+
+func TestTheKeysOfCosmosDBAreHiddenAndNothingElseIs(t *testing.T) {
+	const key = "c4n4ry/c4n4ry+c4n4ryQ=="
+	for _, c := range []struct{ name, value string }{
+		{keyVariable, key},
+		{keyVariable, " " + key + "\n"},
+		{connectionVariable, "AccountEndpoint=https://h:443/;AccountKey=" + key + ";"},
+		{connectionVariable, "accountkey = " + key + " ;AccountEndpoint=https://h:443/"},
+		{connectionVariable, "AccountEndpoint=https://h:443/;AcountKey=" + key},
+		{connectionVariable, key},
+		{"AZURE_CLIENT_SECRET", key},
+	} {
+		a := &app{env: []string{c.name + "=" + c.value}}
+		a.secrets = a.secretsIn(nil)
+		for said, want := range map[string]string{
+			"the key " + key + " is bad":                           "the key *** is bad",
+			"the key " + key[:12] + "… is bad":                     "the key ***… is bad",
+			"AccountEndpoint must be https://h:443/ or AccountKey": "AccountEndpoint must be https://h:443/ or AccountKey",
+		} {
+			if got := strings.Join(strings.Fields(a.scrub(said)), " "); got != want {
+				t.Errorf("%s=%q: scrub(%q) = %q, want %q", c.name, c.value, said, got, want)
+			}
 		}
 	}
 }

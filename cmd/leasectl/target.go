@@ -16,6 +16,7 @@ import (
 	code "modernc.org/sqlite/lib"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/cosmos"
 	"github.com/slotlease/slotlease/store/mongo"
 	"github.com/slotlease/slotlease/store/sqlite"
 )
@@ -23,7 +24,7 @@ import (
 // storeVariable is the environment variable that names the store.
 const storeVariable = "LEASECTL_STORE"
 
-const storeForms = "sqlite:PATH, mongodb://…/DATABASE?collection=NAME, or mongodb+srv://…"
+const storeForms = "sqlite:PATH, mongodb://…/DATABASE?collection=NAME, mongodb+srv://…, or cosmos://ACCOUNT/DATABASE/CONTAINER"
 
 // target is a store that was chosen, not opened.
 type target struct {
@@ -33,6 +34,8 @@ type target struct {
 	// path of a SQLite file.
 	path string
 	uri  string
+	// key or connection string of a Cosmos DB account, if there is one.
+	key, connection string
 }
 
 // target reads --store, or the environment variable. What is wrong is noted.
@@ -47,13 +50,14 @@ func (a *app) target(c *cobra.Command) target {
 		return target{}
 	}
 	t, err := parseTarget(text)
+	if err == nil && t.scheme == "cosmos" {
+		t, err = a.cosmosTarget(t)
+	}
 	if err != nil {
 		a.bad("%s: %w", from, err)
 	}
 	return t
 }
-
-var errLater = errors.New("comes with a later version")
 
 // parseTarget reads the text that names a store. Its errors quote nothing that
 // could be secret.
@@ -68,7 +72,10 @@ func parseTarget(text string) (target, error) {
 	case "mongodb", "mongodb+srv":
 		return target{scheme: scheme, shown: mongo.Redact(text), uri: text}, nil
 	case "cosmos":
-		return target{}, fmt.Errorf("cosmos: the Cosmos DB store %w; until then use sqlite or mongodb", errLater)
+		if !strings.HasPrefix(rest, "//") {
+			return target{}, errors.New("cosmos: write cosmos://ACCOUNT/DATABASE/CONTAINER")
+		}
+		return target{scheme: scheme, shown: cosmos.Redact(text), uri: text}, nil
 	}
 	if !plainScheme(scheme) {
 		return target{}, errors.New("has no known scheme: use " + storeForms)
@@ -104,12 +111,15 @@ func plainScheme(s string) bool {
 
 // open makes a ledger of the target. A reader never creates anything.
 func (t target) open(ctx context.Context, readOnly bool) (store.Ledger, error) {
-	if t.scheme == "sqlite" {
+	switch t.scheme {
+	case "sqlite":
 		l, err := sqlite.Open(ctx, sqlite.Options{Path: t.path, ReadOnly: readOnly})
 		if err != nil {
 			return nil, err
 		}
 		return l, nil
+	case "cosmos":
+		return t.openCosmos(ctx)
 	}
 	l, err := mongo.Open(ctx, mongo.Options{URI: t.uri, AppName: "leasectl"})
 	if err != nil {
@@ -162,9 +172,15 @@ func (t target) refusal(err error) (try string, problem error) {
 }
 
 func (t target) tryDenied() string {
-	if t.scheme == "sqlite" {
+	switch t.scheme {
+	case "sqlite":
 		path := t.absolute()
 		return "run as a user who may write the directory " + filepath.Dir(path) + " and the file " + path
+	case "cosmos":
+		if t.key == "" && t.connection == "" {
+			return "check the role of the Azure identity, which can't create containers (use a key for that), and the account's firewall"
+		}
+		return "check the key in " + t.keyFrom() + ", and the account's firewall"
 	}
 	return "check user, password and authSource in the URI, and the user's role (readWrite)"
 }
@@ -180,8 +196,11 @@ func (t target) tryMissing() string {
 }
 
 func (t target) tryUnreachable() string {
-	if t.scheme == "sqlite" {
+	switch t.scheme {
+	case "sqlite":
 		return ""
+	case "cosmos":
+		return "check the name of the account, and that its network lets this machine in"
 	}
 	return "check that the server runs and that host and port are right"
 }

@@ -16,7 +16,8 @@ import (
 )
 
 func TestWhatIsWrongIsToldInOneLineEachWithAHint(t *testing.T) {
-	const forms = "sqlite:PATH, mongodb://…/DATABASE?collection=NAME, or mongodb+srv://…"
+	const forms = "sqlite:PATH, mongodb://…/DATABASE?collection=NAME, mongodb+srv://…, or cosmos://ACCOUNT/DATABASE/CONTAINER"
+	key, connection := "COSMOS_KEY=a2V5", "COSMOS_CONNECTION_STRING=AccountEndpoint=https://h/;AccountKey=a2V5;"
 	ok := []string{"run", "--store", "sqlite:x.db", "--worker-type", "t", "--every", "5m"}
 	with := func(args ...string) []string { return append(append([]string(nil), ok...), args...) }
 	for name, test := range map[string]struct {
@@ -24,13 +25,33 @@ func TestWhatIsWrongIsToldInOneLineEachWithAHint(t *testing.T) {
 		env  []string
 		want []string // stderr, without "leasectl: " and the last "try: "
 	}{
-		"no store":                    {args: []string{"init"}, want: []string{"no store: name one with --store or LEASECTL_STORE", "--store sqlite:leases.db, or export LEASECTL_STORE=mongodb://…"}},
-		"an empty store":              {args: []string{"init", "--store", ""}, want: []string{"--store: has no scheme: use " + forms, "leasectl init --help"}},
-		"a store without scheme":      {args: []string{"init", "--store", "leases.db"}, want: []string{"--store: has no scheme: use " + forms, "leasectl init --help"}},
-		"a bad store in the env":      {args: []string{"init"}, env: []string{"LEASECTL_STORE=leases.db"}, want: []string{"LEASECTL_STORE: has no scheme: use " + forms, "leasectl init --help"}},
-		"a scheme nobody knows":       {args: []string{"init", "--store", "redis://h"}, want: []string{`--store: scheme "redis" is unknown: use ` + forms, "leasectl init --help"}},
-		"a drive letter":              {args: []string{"init", "--store", `C:\leases.db`}, want: []string{"--store: has no known scheme: use " + forms, "leasectl init --help"}},
-		"cosmos":                      {args: []string{"init", "--store", "cosmos://a/db/c"}, want: []string{"--store: cosmos: the Cosmos DB store comes with a later version; until then use sqlite or mongodb", "leasectl init --help"}},
+		"no store":                  {args: []string{"init"}, want: []string{"no store: name one with --store or LEASECTL_STORE", "--store sqlite:leases.db, or export LEASECTL_STORE=mongodb://…"}},
+		"an empty store":            {args: []string{"init", "--store", ""}, want: []string{"--store: has no scheme: use " + forms, "leasectl init --help"}},
+		"a store without scheme":    {args: []string{"init", "--store", "leases.db"}, want: []string{"--store: has no scheme: use " + forms, "leasectl init --help"}},
+		"a bad store in the env":    {args: []string{"init"}, env: []string{"LEASECTL_STORE=leases.db"}, want: []string{"LEASECTL_STORE: has no scheme: use " + forms, "leasectl init --help"}},
+		"a scheme nobody knows":     {args: []string{"init", "--store", "redis://h"}, want: []string{`--store: scheme "redis" is unknown: use ` + forms, "leasectl init --help"}},
+		"a drive letter":            {args: []string{"init", "--store", `C:\leases.db`}, want: []string{"--store: has no known scheme: use " + forms, "leasectl init --help"}},
+		"cosmos without slashes":    {args: []string{"init", "--store", "cosmos:db"}, want: []string{"--store: cosmos: write cosmos://ACCOUNT/DATABASE/CONTAINER", "leasectl init --help"}},
+		"cosmos without an account": {args: []string{"init", "--store", "cosmos:///db/c"}, env: []string{key}, want: []string{"--store: cosmos: has no account: write cosmos://ACCOUNT/DATABASE/CONTAINER, or set COSMOS_CONNECTION_STRING", "leasectl init --help"}},
+		"cosmos with two accounts":  {args: []string{"init", "--store", "cosmos://a/db/c"}, env: []string{connection}, want: []string{"--store: cosmos: COSMOS_CONNECTION_STRING names the account: write cosmos:///DATABASE/CONTAINER, or set COSMOS_KEY instead", "leasectl init --help"}},
+		"cosmos with two keys":      {args: []string{"init", "--store", "cosmos:///db/c"}, env: []string{key, connection}, want: []string{"--store: cosmos: COSMOS_KEY and COSMOS_CONNECTION_STRING are set: set only one", "leasectl init --help"}},
+		"no kind to plan for":       {args: []string{"plan", "--every", "5m"}, want: []string{"no store: name its kind with --store cosmos or --store mongo", "--store cosmos"}},
+		"a kind without a price":    {args: []string{"plan", "--every", "5m", "--store", "sqlite:x.db"}, want: []string{"--store: a SQLite file costs nothing: use cosmos or mongo", "leasectl plan --help"}},
+		"a kind nobody knows":       {args: []string{"plan", "--every", "5m"}, env: []string{"LEASECTL_STORE=redis"}, want: []string{"LEASECTL_STORE: has no known kind: use cosmos or mongo", "leasectl plan --help"}},
+		"everything in a plan": {
+			args: []string{"plan", "--store", "redis", "--workers", "0", "--consistency", "weak", "--lead", "6m", "--step", "-1s", "--output", "xml", "--zone", "UTC"},
+			want: []string{
+				`--workers "0": must be a whole number from 1 to 100000`,
+				`--consistency "weak": must be one of ["strong" "bounded-staleness" "session" "consistent-prefix" "eventual"]`,
+				`--lead "6m": must be from 0s to 5m0s`,
+				`--step "-1s": must be from 0s to 5m0s`,
+				`--output "xml": must be one of ["table" "json"]`,
+				"--store: has no known kind: use cosmos or mongo",
+				"no schedule: give --every (such as 5m) or --cron (such as '0 * * * *')",
+				`--zone "UTC": goes with --cron only; slots of --every are the same in all zones`,
+				"leasectl plan --help",
+			},
+		},
 		"sqlite without a path":       {args: []string{"init", "--store", "sqlite:"}, want: []string{"--store: sqlite: has no path: use sqlite:PATH", "leasectl init --help"}},
 		"an unknown command":          {args: []string{"innit"}, want: []string{`unknown command "innit" for "leasectl"`, "leasectl init"}},
 		"an unknown subcommand":       {args: []string{"inspect", "slot"}, want: []string{`unknown command "slot" for "leasectl inspect"`, "leasectl inspect slots"}},
@@ -294,6 +315,7 @@ func TestHelpVersionAndCompletionWork(t *testing.T) {
 		{[]string{"inspect"}, "slots"},
 		{[]string{"inspect", "slots", "--help"}, "claimedMs"},
 		{[]string{"run", "--help"}, "LEASE_TOKEN"},
+		{[]string{"plan", "--help"}, "peakRequestUnitsPerSecond"},
 		{[]string{"version"}, versionText() + "\n"},
 		{[]string{"--version"}, versionText() + "\n"},
 		{[]string{"version", "--output", "json"}, `"platform":"`},
@@ -315,7 +337,7 @@ func TestHelpVersionAndCompletionWork(t *testing.T) {
 
 func TestOnlyTheHelpOfWhatUsesTheStoreShowsIt(t *testing.T) {
 	for args, want := range map[string]bool{
-		"": true, "init": true, "run": true, "inspect": true, "inspect slots": true,
+		"": true, "init": true, "run": true, "plan": true, "inspect": true, "inspect slots": true,
 		"demo": false, "version": false, "completion bash": false, "exit-codes": false,
 	} {
 		got := leasectl(t, nil, append(strings.Fields(args), "--help")...)
@@ -331,6 +353,7 @@ func TestShellsCompleteValuesAndNoNamesOfFiles(t *testing.T) {
 		"run --log-level":        "debug\ninfo\nwarn\nerror\n:4\n",
 		"run --log-format":       "text\njson\n:4\n",
 		"inspect slots --output": "table\njson\n:4\n",
+		"plan --consistency":     "strong\nbounded-staleness\nsession\nconsistent-prefix\neventual\n:4\n",
 		"version --output":       "text\njson\n:4\n",
 		"run --every":            ":4\n",
 		"run --cron":             ":4\n",

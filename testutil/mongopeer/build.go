@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/slotlease/slotlease/testutil/internal/process"
 )
 
 // buildTime bounds one build. A cold one takes about 90 s on two cores.
@@ -34,7 +36,7 @@ var binary = sync.OnceValues(func() (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", err
 	}
-	unlock, err := lock(filepath.Join(filepath.Dir(path), "build.lock"))
+	unlock, err := process.Lock(filepath.Join(filepath.Dir(path), "build.lock"))
 	if err != nil {
 		return "", err
 	}

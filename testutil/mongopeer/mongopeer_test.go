@@ -17,6 +17,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/slotlease/slotlease/testutil/internal/process"
 )
 
 // parentEnv makes the test binary start a peer, tell where it is, and wait to be
@@ -37,7 +39,7 @@ func parent(mode string) {
 		os.Exit(1)
 	}
 	if mode == "paused" {
-		if err := pause(s.cmd.Process); err != nil {
+		if err := s.process.Pause(); err != nil {
 			fmt.Println("error:", err)
 			os.Exit(1)
 		}
@@ -128,7 +130,7 @@ func TestURIPrefersTheEnvironment(t *testing.T) {
 func TestPeerEndsWithItsTestBinary(t *testing.T) {
 	for _, mode := range []string{"running", "paused"} {
 		t.Run(mode, func(t *testing.T) {
-			if mode == "paused" && !canPause {
+			if mode == "paused" && !process.CanPause {
 				t.Skip("this system can't pause a process")
 			}
 			if _, err := binary(); err != nil {

@@ -1,21 +1,12 @@
 package mongopeer
 
 import (
-	"bufio"
-	"context"
 	"errors"
-	"fmt"
-	"io"
-	"net/url"
 	"os/exec"
-	"strings"
-	"sync"
 	"testing"
-	"time"
-)
 
-// startTime bounds how long the peer may take from its start to its first line.
-const startTime = time.Minute
+	"github.com/slotlease/slotlease/testutil/internal/process"
+)
 
 // Server is a peer of one's own: a process that can be killed, paused and
 // restarted. Its methods must not be called at once.
@@ -24,10 +15,8 @@ type Server struct {
 	addr string
 	data string
 
-	cmd  *exec.Cmd
-	pipe io.Closer
-	done chan struct{}
-	log  *tailBuffer
+	process *process.Process
+	log     *process.Log
 }
 
 // Start starts a peer with empty data, which ends with the test. It skips the
@@ -39,7 +28,7 @@ func Start(t testing.TB) *Server {
 	if err != nil {
 		unavailable(t, err)
 	}
-	s := &Server{t: t, addr: "127.0.0.1:0", data: t.TempDir(), log: &tailBuffer{}}
+	s := &Server{t: t, addr: "127.0.0.1:0", data: t.TempDir(), log: &process.Log{}}
 	if err := s.run(path); err != nil {
 		unavailable(t, err)
 	}
@@ -54,44 +43,13 @@ func Start(t testing.TB) *Server {
 
 // run starts the process and waits for the line that says where it listens.
 func (s *Server) run(path string, flags ...string) error {
-	s.cmd = exec.Command(path, append([]string{"-addr", s.addr, "-data", s.data}, flags...)...)
-	s.cmd.Stderr = s.log
-	isolate(s.cmd)
-	stdin, err := s.cmd.StdinPipe()
+	cmd := exec.Command(path, append([]string{"-addr", s.addr, "-data", s.data}, flags...)...)
+	p, addr, err := process.Start(cmd, s.log)
 	if err != nil {
 		return err
 	}
-	stdout, err := s.cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := s.cmd.Start(); err != nil {
-		return fmt.Errorf("start the test peer: %w", err)
-	}
-	s.pipe, s.done = stdin, make(chan struct{})
-
-	lines := make(chan string, 1)
-	go func() {
-		defer close(s.done)
-		line, _ := bufio.NewReader(stdout).ReadString('\n')
-		lines <- line
-		_ = s.cmd.Wait()
-	}()
-	ctx, cancel := context.WithTimeout(context.Background(), startTime)
-	defer cancel()
-	select {
-	case line := <-lines:
-		u, err := url.Parse(strings.TrimSpace(line))
-		if err != nil || u.Host == "" {
-			s.kill()
-			return fmt.Errorf("start the test peer: first line %.100q is no URI: %s", line, s.log)
-		}
-		s.addr = u.Host
-		return nil
-	case <-ctx.Done():
-		s.kill()
-		return fmt.Errorf("start the test peer: silent for %v: %s", startTime, s.log)
-	}
+	s.process, s.addr = p, addr
+	return nil
 }
 
 // URI is where the peer listens. It stays the same when the peer is restarted.
@@ -104,20 +62,14 @@ func (s *Server) Addr() string { return s.addr }
 // paused or dead may be killed, too.
 func (s *Server) Kill() {
 	s.t.Helper()
-	s.kill()
-}
-
-func (s *Server) kill() {
-	_ = s.cmd.Process.Kill()
-	_ = s.pipe.Close()
-	<-s.done
+	s.process.Kill()
 }
 
 // Restart starts the peer again on the same port and data; it kills it first if
 // it runs.
 func (s *Server) Restart() {
 	s.t.Helper()
-	s.kill()
+	s.process.Kill()
 	path, err := binary()
 	if err == nil {
 		err = s.run(path)
@@ -131,10 +83,10 @@ func (s *Server) Restart() {
 // skips the test on systems that can't.
 func (s *Server) Pause() {
 	s.t.Helper()
-	if !canPause {
+	if !process.CanPause {
 		s.t.Skip("this system can't pause a process")
 	}
-	if err := pause(s.cmd.Process); err != nil {
+	if err := s.process.Pause(); err != nil {
 		s.t.Fatalf("pause the peer at %s: %v", s.addr, err)
 	}
 }
@@ -142,31 +94,7 @@ func (s *Server) Pause() {
 // Resume lets a paused peer go on (SIGCONT).
 func (s *Server) Resume() {
 	s.t.Helper()
-	if err := resume(s.cmd.Process); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	if err := s.process.Resume(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		s.t.Fatalf("resume the peer at %s: %v", s.addr, err)
 	}
-}
-
-// tailBuffer keeps the last part of what is written to it.
-type tailBuffer struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-const tailSize = 16 << 10
-
-func (b *tailBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.text = append(b.text, p...)
-	if n := len(b.text) - tailSize; n > 0 {
-		b.text = append(b.text[:0], b.text[n:]...)
-	}
-	return len(p), nil
-}
-
-func (b *tailBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return string(b.text)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/slotlease/slotlease/testutil/internal/process"
 )
 
 // URI is the URI of a MongoDB server for tests: that of the environment variable
@@ -36,7 +38,7 @@ var shared = sync.OnceValues(func() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{addr: "127.0.0.1:0", data: data, log: &tailBuffer{}}
+	s := &Server{addr: "127.0.0.1:0", data: data, log: &process.Log{}}
 	if err := s.run(path, "-remove"); err != nil {
 		_ = os.RemoveAll(data)
 		return nil, err

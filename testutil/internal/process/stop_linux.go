@@ -1,4 +1,4 @@
-package mongopeer
+package process
 
 import (
 	"errors"

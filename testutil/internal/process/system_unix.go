@@ -1,6 +1,6 @@
 //go:build unix
 
-package mongopeer
+package process
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// lock waits for the exclusive lock on a file and returns what gives it back.
-func lock(path string) (unlock func(), err error) {
+// Lock waits for the exclusive lock on a file and returns what gives it back.
+func Lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
@@ -35,8 +35,8 @@ func isolate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }
 
-// canPause says whether a process can be stopped and continued.
-const canPause = true
+// CanPause says whether a process can be stopped and continued.
+const CanPause = true
 
 func pause(p *os.Process) error {
 	if err := p.Signal(syscall.SIGSTOP); err != nil {

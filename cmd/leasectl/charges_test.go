@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+)
+
+// priced is a ledger that charges for being looked at, and gives no time with a
+// tail. Its sums need rounding.
+type priced struct {
+	store.Ledger
+
+	fails bool
+}
+
+func (p priced) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+	store.Charge(ctx, 2.1)
+	store.Charge(ctx, 0.1)
+	if p.fails {
+		return nil, store.Stamp{}, errors.New("no reply")
+	}
+	records, _, err := p.Ledger.Tail(ctx, workerType, limit)
+	return records, store.Stamp{}, err
+}
+
+func (p priced) Now(ctx context.Context) (store.Stamp, error) {
+	store.Charge(ctx, 1)
+	return p.Ledger.Now(ctx)
+}
+
+func (p priced) WorkerTypes(ctx context.Context) ([]string, error) {
+	store.Charge(ctx, 2.9)
+	return p.Ledger.WorkerTypes(ctx)
+}
+
+func TestInspectSlotsTellsWhatItCost(t *testing.T) {
+	f := inspectFlags{last: 20, timeout: time.Minute}
+	f.output = "json"
+	got, err := show(t, priced{Ledger: planted()}, f)
+	var s snapshotJSON
+	if err := errors.Join(err, json.Unmarshal([]byte(got), &s)); err != nil {
+		t.Fatal(err)
+	}
+	want := &unitsJSON{Total: 6.1, ByOperation: map[string]float64{"now": 1, "tail": 2.2, "workerTypes": 2.9}}
+	if diff := cmp.Diff(want, s.Units); diff != "" {
+		t.Errorf("requestUnits (-want +got):\n%s", diff)
+	}
+
+	f.output = "table"
+	const line = "\n\nlooking at it cost 6.10 request units: now 1.00, tail 2.20, workerTypes 2.90\n"
+	for name, l := range map[string]store.Ledger{"planted": planted(), "empty": memory.New(memory.Options{})} {
+		f.workerType = "export"
+		got, err := show(t, priced{Ledger: l}, f)
+		want := strings.ReplaceAll(line, ", workerTypes 2.90", "")
+		want = strings.ReplaceAll(want, "6.10", "3.20")
+		if name == "empty" {
+			want = line // it looks for others, too
+		}
+		if err != nil || !strings.HasSuffix(got, want) {
+			t.Errorf("inspect slots of the %s ledger = %q, %v, want it to end with %q", name, got, err, want)
+		}
+	}
+}
+
+func TestInspectSlotsIsSilentAboutAStoreThatChargesNothing(t *testing.T) {
+	for _, output := range []string{"json", "table"} {
+		got, err := show(t, planted(), inspectFlags{last: 20, output: output, timeout: time.Minute})
+		if err != nil || strings.Contains(got, "request") {
+			t.Errorf("inspect slots --output %s = %s, %v, want nothing of requests", output, got, err)
+		}
+	}
+}
+
+func TestALookThatFailedIsChargedToo(t *testing.T) {
+	b := &billed{Ledger: priced{Ledger: planted(), fails: true}}
+	for range 3 {
+		if _, _, err := b.Tail(t.Context(), "export", 1); err == nil {
+			t.Fatal("Tail() = nil, want an error")
+		}
+	}
+	if got := hundredths(b.charges().Total()); got != 6.6 {
+		t.Errorf("charges() = %v, want 6.6", got)
+	}
+}

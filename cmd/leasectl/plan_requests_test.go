@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/event"
+	driver "go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/cosmos"
+	"github.com/slotlease/slotlease/store/mongo"
+	"github.com/slotlease/slotlease/testutil/cosmospeer"
+	"github.com/slotlease/slotlease/testutil/mongopeer"
+)
+
+// counting is a transport of HTTP that counts.
+type counting struct{ n atomic.Int64 }
+
+func (c *counting) Do(r *http.Request) (*http.Response, error) {
+	c.n.Add(1)
+	return http.DefaultClient.Do(r)
+}
+
+func TestThePlanCountsTheRequestsToCosmosDB(t *testing.T) {
+	if os.Getenv("COSMOS_URI") != "" {
+		t.Skip("COSMOS_URI is set: containers in a real account would have to be paid for")
+	}
+	transport := &counting{}
+	l, err := cosmos.Open(t.Context(), cosmos.Options{
+		URI: cosmospeer.URI(t), Key: cosmospeer.Key(), Database: fmt.Sprint("plan-", time.Now().UnixNano()), Transport: transport,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantRequests(t, l, pricesOf(kindCosmos, 2), &transport.n)
+}
+
+func TestThePlanCountsTheRequestsToMongoDB(t *testing.T) {
+	var n atomic.Int64
+	database := fmt.Sprint("plan-", time.Now().UnixNano())
+	client, err := driver.Connect(options.Client().ApplyURI(mongopeer.URI(t)).SetMonitor(&event.CommandMonitor{
+		Started: func(context.Context, *event.CommandStartedEvent) { n.Add(1) },
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		err := client.Database(database).Drop(context.Background())
+		if err := errors.Join(err, client.Disconnect(context.Background())); err != nil {
+			t.Error(err)
+		}
+	})
+	l, err := mongo.Open(t.Context(), mongo.Options{Client: client, Database: database})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantRequests(t, l, pricesOf(kindMongo, 2), &n)
+}
+
+// wantRequests does each operation once, after a first time in which a store may
+// look whether all is as it should be.
+func wantRequests(t *testing.T, l store.Ledger, p prices, n *atomic.Int64) {
+	t.Helper()
+	defer l.Close(context.Background())
+	ctx := t.Context()
+	if err := l.Init(ctx); err != nil {
+		t.Fatal(err)
+	}
+	seq := int64(0)
+	add := func() error {
+		seq++
+		return l.Append(ctx, grant(seq, int(seq), "worker-a"))
+	}
+	for range trimKeep + trimEvery {
+		if err := add(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deleted := 0
+	do := []struct {
+		what string
+		of   operations
+		call func() error
+	}{
+		{"now", operations{Now: 1}, func() error { _, err := l.Now(ctx); return err }},
+		{"tail", operations{Tail: 1}, func() error { _, _, err := l.Tail(ctx, "export", 1); return err }},
+		{"append", operations{Append: 1}, add},
+		{"get", operations{Get: 1}, func() error { _, err := l.Get(ctx, "export", seq-trimKeep); return err }},
+		{"trim", operations{Trim: 1, Deleted: trimEvery}, func() (err error) {
+			deleted, err = l.Trim(ctx, "export", trimEvery+1)
+			return err
+		}},
+	}
+	for _, o := range do[:2] {
+		if err := o.call(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, o := range do {
+		before := n.Load()
+		if err := o.call(); err != nil {
+			t.Fatalf("%s: %v", o.what, err)
+		}
+		if got, want := float64(n.Load()-before), p.of(o.of).Requests; got != want {
+			t.Errorf("%s: %v requests, planned %v", o.what, got, want)
+		}
+	}
+	if deleted != trimEvery {
+		t.Errorf("the trim deleted %d records, want %d", deleted, trimEvery)
+	}
+}

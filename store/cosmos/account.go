@@ -1,0 +1,136 @@
+package cosmos
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// Account is what an account says of itself.
+type Account struct {
+	// ReadAt is when it said so, by Options.Clock. Zero if it was never read.
+	ReadAt time.Time
+	// Consistency is the account's default consistency level: Strong,
+	// BoundedStaleness, Session, ConsistentPrefix or Eventual. Empty if it doesn't
+	// say.
+	Consistency string
+	// WriteRegions and ReadRegions are their names, in the account's own order.
+	WriteRegions, ReadRegions []string
+	// MultipleWrites is true for an account that takes writes in several regions.
+	// It is refused.
+	MultipleWrites bool
+	// Verified is false if the account doesn't say whether it does.
+	Verified bool
+}
+
+// Account returns what was last read of the account, which is read at the first
+// use, every ten minutes, and when the SDK sees fit.
+func (l *Ledger) Account() Account {
+	l.link.mu.Lock()
+	defer l.link.mu.Unlock()
+	a := l.link.account
+	a.WriteRegions, a.ReadRegions = slices.Clone(a.WriteRegions), slices.Clone(a.ReadRegions)
+	return a
+}
+
+// Warning says in a line what the account gives less than a ledger should have,
+// and what that means; empty if there is nothing to say, or nothing known yet.
+func (a Account) Warning() string {
+	if a.ReadAt.IsZero() {
+		return ""
+	}
+	var all []string
+	if !a.Verified {
+		all = append(all, "the account doesn't say whether it takes writes in several regions; if it does, two workers may hold one lease")
+	}
+	strong := a.Consistency == string(azcosmos.ConsistencyLevelStrong)
+	if !strong && a.Consistency != string(azcosmos.ConsistencyLevelBoundedStaleness) {
+		all = append(all, fmt.Sprintf("the account's default consistency is %s, weaker than BoundedStaleness: reads may be stale, which costs conflicts, requests and now and then a slot", cmp.Or(a.Consistency, "unknown")))
+	}
+	if n := len(a.ReadRegions); n > 1 && !strong {
+		all = append(all, fmt.Sprintf("the account has %d regions and not Strong consistency: an unplanned failover may lose acknowledged leases, and then two workers may hold one slot", n))
+	}
+	return strings.Join(all, "; ")
+}
+
+// accountJSON is what is read of the account's properties.
+type accountJSON struct {
+	Multiple    *bool    `json:"enableMultipleWriteLocations"`
+	Writable    []region `json:"writableLocations"`
+	Readable    []region `json:"readableLocations"`
+	Consistency struct {
+		Default string `json:"defaultConsistencyLevel"`
+	} `json:"userConsistencyPolicy"`
+}
+
+type region struct {
+	Name     string `json:"name"`
+	Endpoint string `json:"databaseAccountEndpoint"`
+}
+
+// judgeAccount reads the account's properties on their way to the SDK, and lets
+// it know no read regions: reads go where writes go.
+func (c *conn) judgeAccount(reply *http.Response) (*http.Response, error) {
+	l := c.ledger
+	var p accountJSON
+	switch {
+	case reply.StatusCode == http.StatusOK:
+		body, err := io.ReadAll(reply.Body)
+		if err == nil {
+			err = json.Unmarshal(body, &p)
+		}
+		if err != nil && !l.unsafe {
+			return nil, &exchangeError{fmt.Errorf("%w: the account's properties can't be read: %w", store.ErrRefused, err)}
+		}
+	case l.unsafe && reply.StatusCode != http.StatusUnauthorized && reply.StatusCode < 500 && reply.StatusCode != http.StatusTooManyRequests:
+		// Without the account's properties the SDK can't be used.
+		reply.StatusCode, reply.Status = http.StatusOK, "200 OK"
+	default:
+		return reply, nil
+	}
+	a := Account{
+		ReadAt:      l.clock.Now(),
+		Consistency: p.Consistency.Default,
+		Verified:    p.Multiple != nil,
+		// More than one writable region is as bad, whatever the flag says.
+		MultipleWrites: p.Multiple != nil && *p.Multiple || len(p.Writable) > 1,
+	}
+	for _, r := range p.Writable {
+		a.WriteRegions = append(a.WriteRegions, r.Name)
+	}
+	for _, r := range p.Readable {
+		a.ReadRegions = append(a.ReadRegions, r.Name)
+	}
+	l.link.learn(c, a)
+
+	if p.Readable = p.Writable; l.address.emulated() {
+		// Emulators announce addresses that only they can reach.
+		p.Writable, p.Readable = []region{}, []region{}
+	}
+	body, err := json.Marshal(p)
+	if err != nil {
+		return nil, &exchangeError{err}
+	}
+	setBody(reply, body)
+	return reply, nil
+}
+
+// judge says why an account can't be used, or nil.
+func (l *Ledger) judge(a Account) error {
+	switch {
+	case a.MultipleWrites:
+		return fmt.Errorf("%w: account %s takes writes in several regions, each of which accepts the same key: turn multi-region writes off", store.ErrRefused, l.address.host)
+	case !a.Verified && !l.unsafe:
+		return fmt.Errorf("%w: account %s doesn't say whether it takes writes in several regions: accept the danger with UnsafeUnverifiedAccount, or use another", store.ErrRefused, l.address.host)
+	}
+	return nil
+}

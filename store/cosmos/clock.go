@@ -1,0 +1,87 @@
+package cosmos
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// clockPartition is where the time is asked for: any partition will do, and none
+// of a worker type can have this name.
+const clockPartition = "-clock"
+
+// Now asks for the account's time, with one query of a partition without items.
+// Stamps are in milliseconds, or by the second where the server doesn't know
+// GetCurrentTimestamp.
+func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
+	return run(ctx, l, "now", "", func(ctx context.Context, c *conn) (store.Stamp, error) {
+		pager := c.container.NewQueryItemsPager("SELECT VALUE GetCurrentTimestamp()", azcosmos.NewPartitionKeyString(clockPartition), c.query())
+		page, err := pager.NextPage(ctx)
+		if err != nil && !isStatus(err, http.StatusBadRequest) {
+			return store.Stamp{}, err
+		}
+		// A refusal tells the time as well, if only by the second.
+		var at time.Time
+		if err == nil && len(page.Items) > 0 {
+			at = timestamp(page.Items[0])
+		}
+		s := l.stamp(at, exchangeOf(ctx))
+		if s.IsZero() {
+			return store.Stamp{}, errors.Join(errors.New("the reply tells no time"), err)
+		}
+		return s, nil
+	})
+}
+
+// timestamp reads a time in Unix milliseconds, or returns the zero time.
+func timestamp(raw []byte) time.Time {
+	var ms float64
+	if err := json.Unmarshal(raw, &ms); err != nil || ms != math.Trunc(ms) || ms <= 0 || ms > 253402300799999 {
+		return time.Time{}
+	}
+	return store.FromMillis(int64(ms))
+}
+
+// stamp is a reading of the account's clock: in milliseconds, if the server told
+// it that way, else by the Date of its reply, which has whole seconds and may come
+// from a cache that is renewed once a second.
+func (l *Ledger) stamp(at time.Time, x *exchange) store.Stamp {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	s := store.Stamp{Time: at, Granularity: time.Millisecond, Skew: l.skew, Server: x.host}
+	if at.IsZero() {
+		s.Time, s.Granularity, s.MaxAge = x.date.UTC(), time.Second, time.Second
+	}
+	if s.IsZero() {
+		return store.Stamp{}
+	}
+	return s
+}
+
+// written is when an item that was just created was written, by its own stamp.
+// That has whole seconds. Nobody says whether they were cut or rounded, so a
+// second is allowed for either way.
+func (l *Ledger) written(item []byte, x *exchange) store.Stamp {
+	var content struct {
+		TS int64 `json:"_ts"`
+	}
+	if err := json.Unmarshal(item, &content); err != nil || content.TS < 1 || content.TS > 253402300799 {
+		return store.Stamp{}
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return store.Stamp{
+		Time:        time.Unix(content.TS-1, 0).UTC(),
+		Granularity: time.Second,
+		MaxAge:      time.Second,
+		Skew:        l.skew,
+		Server:      x.host,
+	}
+}

@@ -1,0 +1,228 @@
+package cosmos
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// Where ledgers are kept, and what Init gives a container that it makes, unless
+// Options or the URI say otherwise.
+const (
+	DefaultDatabase   = "WorkerProcess"
+	DefaultContainer  = "WorkerLeases"
+	DefaultThroughput = 400
+)
+
+// Options of Open. Either URI or ConnectionString is required.
+type Options struct {
+	// URI names account, database and container:
+	//
+	//	cosmos://myaccount/jobs/leases
+	//
+	// An account without a dot and a port is one of the public cloud,
+	// https://myaccount.documents.azure.com:443/; with a dot or a port it is the
+	// host itself, over https. Parts of the path may be left out. Parameters:
+	// throughput, autoscale and serverless=true are the fields of the same names,
+	// and for emulators on a loopback address there are insecureHTTP=true (no TLS)
+	// and insecureSkipVerify=true (certificates aren't checked). A URI that holds a
+	// key is refused.
+	URI string
+	// ConnectionString is that of the portal, with endpoint and key:
+	//
+	//	AccountEndpoint=https://myaccount.documents.azure.com:443/;AccountKey=…;
+	//
+	// For an emulator on a loopback address the endpoint may be plain http, and
+	// DisableServerCertificateValidation=True may be added.
+	ConnectionString string
+
+	// Key is an account key, primary or secondary, for use with URI.
+	Key string
+	// Credential gives tokens of Microsoft Entra ID, for use with URI. Default, if
+	// there is no Key either: azidentity's default credential (environment, workload
+	// identity, managed identity, Azure CLI …).
+	Credential azcore.TokenCredential
+
+	// Database default: that of the URI's path, else DefaultDatabase.
+	Database string
+	// Container default: that of the URI's path, else DefaultContainer.
+	Container string
+
+	// Throughput, Autoscale and Serverless say what Init gives a container that it
+	// makes; at most one may be set. Throughput is provisioned by hand, in RU/s, and
+	// a multiple of 100 from 400; Autoscale is the most that Azure scales to, a
+	// multiple of 1000 from 1000. Serverless asks for none, as accounts of that kind
+	// demand. Default: DefaultThroughput by hand. What is there isn't changed.
+	Throughput int
+	Autoscale  int
+	Serverless bool
+
+	// ServerSkew is how far the clocks of the account's servers may be apart:
+	// front-ends and replicas can't be told from each other. It is an assumption that
+	// nothing here can check; each stamp carries it. Default: 250 ms. To assume less,
+	// down to a nanosecond, say so; it can't be negative.
+	ServerSkew time.Duration
+
+	// UnsafeUnverifiedAccount accepts an account of which it can't be found out
+	// whether it takes writes in several regions. If it does, two workers may hold
+	// one lease.
+	UnsafeUnverifiedAccount bool
+
+	// Clock tells when to look at the account again, waits out throttling, and dates
+	// what is signed until the account's own time is known. It measures no lease.
+	// Default: the real clock.
+	Clock clock.Clock
+	// Transport sends the requests, for proxies and tests. It must be safe for
+	// concurrent use and end with the requests' contexts. Default: an HTTP client
+	// of the ledger's own that heeds the environment's proxies.
+	Transport policy.Transporter
+}
+
+// Ledger is a store.Ledger in a container of Azure Cosmos DB.
+type Ledger struct {
+	address   address
+	offer     *azcosmos.ThroughputProperties
+	skew      time.Duration
+	unsafe    bool
+	clock     clock.Clock
+	secrets   scrubber
+	sign      signer
+	transport policy.Transporter
+	own       *http.Client
+	dating    dating
+	link      link
+
+	// life ends with Close, and with it all requests.
+	life   context.Context
+	end    context.CancelFunc
+	closed atomic.Bool
+}
+
+var _ store.Ledger = (*Ledger)(nil)
+
+// String names the container and the host, never a key.
+func (l *Ledger) String() string {
+	return fmt.Sprintf("cosmos %s/%s at %s", l.address.database, l.address.container, l.address.host)
+}
+
+// Append inserts r unless its key exists. See the package's documentation for
+// what an error means; only store.ErrConflict and store.ErrInvalid say that
+// nothing was stored. When it returns nil it has told the item's own time stamp
+// on the receipt of ctx.
+func (l *Ledger) Append(ctx context.Context, r store.Record) error {
+	if err := r.Check(); err != nil {
+		return fmt.Errorf("cosmos: append: %w", err)
+	}
+	item, err := encode(r)
+	if err != nil {
+		return fmt.Errorf("cosmos: append: %w", err)
+	}
+	stamp, err := run(ctx, l, "append", store.Key(r.WorkerType, r.Seq), func(ctx context.Context, c *conn) (store.Stamp, error) {
+		// The reply's content costs no request units, and has the item's time stamp.
+		reply, err := c.container.CreateItem(ctx, azcosmos.NewPartitionKeyString(r.WorkerType), item,
+			&azcosmos.ItemOptions{EnableContentResponseOnWrite: true})
+		if err != nil {
+			return store.Stamp{}, err
+		}
+		return l.written(reply.Value, exchangeOf(ctx)), nil
+	})
+	if err == nil && !stamp.IsZero() {
+		store.Tell(ctx, stamp)
+	}
+	return err
+}
+
+// Get returns the record at a key, by a point read.
+func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
+	if err := store.CheckWorkerType(workerType); err != nil {
+		return store.Record{}, fmt.Errorf("cosmos: get: %w", err)
+	}
+	key := store.Key(workerType, seq)
+	return run(ctx, l, "get", key, func(ctx context.Context, c *conn) (store.Record, error) {
+		reply, err := c.container.ReadItem(ctx, azcosmos.NewPartitionKeyString(workerType), key,
+			&azcosmos.ItemOptions{ConsistencyLevel: c.consistency()})
+		switch {
+		case isStatus(err, http.StatusNotFound) && !ownerMissing(err):
+			return store.Record{}, fmt.Errorf("%w: %w", store.ErrNotFound, err)
+		case err != nil:
+			return store.Record{}, err
+		}
+		return decode(workerType, seq, reply.Value), nil
+	})
+}
+
+// tailed is what Tail returns.
+type tailed struct {
+	records []store.Record
+	stamp   store.Stamp
+}
+
+// Tail returns the newest records, newest first, and the account's time, which
+// is selected along with them. It costs one query, or two if there are stray keys
+// among the newest.
+func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+	if err := store.CheckWorkerType(workerType); err != nil {
+		return nil, store.Stamp{}, fmt.Errorf("cosmos: tail: %w", err)
+	}
+	got, err := run(ctx, l, "tail", workerType, func(ctx context.Context, c *conn) (tailed, error) {
+		if limit < 1 {
+			return tailed{}, nil
+		}
+		found, err := c.walk(ctx, walk{workerType: workerType, newestFirst: true, limit: limit})
+		if err != nil {
+			return tailed{}, err
+		}
+		if found.stray != "" {
+			found.records = slices.Insert(found.records, 0, store.Record{
+				WorkerType: workerType,
+				Defect:     fmt.Sprintf("key %.120q: can't be followed", found.stray),
+			})
+		}
+		return tailed{records: found.records, stamp: l.stamp(found.time, exchangeOf(ctx))}, nil
+	})
+	return got.records, got.stamp, err
+}
+
+// Trim deletes the oldest records below a Seq, but never the head. Each costs a
+// request of its own.
+func (l *Ledger) Trim(ctx context.Context, workerType string, before int64) (int, error) {
+	if err := store.CheckWorkerType(workerType); err != nil {
+		return 0, fmt.Errorf("cosmos: trim: %w", err)
+	}
+	var deleted atomic.Int64
+	_, err := run(ctx, l, "trim", workerType, func(ctx context.Context, c *conn) (struct{}, error) {
+		return struct{}{}, c.trim(ctx, workerType, before, &deleted)
+	})
+	return int(deleted.Load()), err
+}
+
+// WorkerTypes lists the worker types that have records. It goes by the keys
+// alone, through all partitions, and costs about one query for each that it finds.
+func (l *Ledger) WorkerTypes(ctx context.Context) ([]string, error) {
+	return run(ctx, l, "list", "", func(ctx context.Context, c *conn) ([]string, error) {
+		return c.workerTypes(ctx)
+	})
+}
+
+// Close ends the ledger; operations that are under way end with an error.
+func (l *Ledger) Close(context.Context) error {
+	if l.closed.Swap(true) {
+		return nil
+	}
+	l.end()
+	l.link.close()
+	if l.own != nil {
+		l.own.CloseIdleConnections()
+	}
+	return nil
+}

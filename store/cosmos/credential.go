@@ -1,0 +1,101 @@
+package cosmos
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// checkCredentials says what is wrong with key and credential, or nil.
+func checkCredentials(key string, credential azcore.TokenCredential, a address) error {
+	switch {
+	case key != "" && credential != nil:
+		return errors.New("options: set either Key or Credential")
+	case key == "" && a.plain:
+		// The SDK would send the token all the same.
+		return errors.New("options: insecureHTTP needs a Key: tokens are never sent without TLS")
+	}
+	if _, err := base64.StdEncoding.DecodeString(key); err != nil {
+		return errors.New("options: the key is not base64: copy it from the portal as it is")
+	}
+	return nil
+}
+
+// signer makes clients that authenticate.
+type signer func(c *conn, endpoint string, o *azcosmos.ClientOptions) (*azcosmos.Client, error)
+
+// newSigner signs with a key, or else with tokens.
+func newSigner(key string, o Options) (signer, error) {
+	if key != "" {
+		return func(_ *conn, endpoint string, o *azcosmos.ClientOptions) (*azcosmos.Client, error) {
+			c, err := azcosmos.NewKeyCredential(key)
+			if err != nil {
+				return nil, errors.New("the key is not base64")
+			}
+			return azcosmos.NewClientWithKey(endpoint, c, o)
+		}, nil
+	}
+	credential := o.Credential
+	if credential == nil {
+		var err error
+		credential, err = azidentity.NewDefaultAzureCredential(&azidentity.DefaultAzureCredentialOptions{
+			ClientOptions: policy.ClientOptions{Transport: o.Transport},
+		})
+		if err != nil {
+			return nil, fmt.Errorf("no key, and no default credential of Azure: %w", err)
+		}
+	}
+	return func(c *conn, endpoint string, o *azcosmos.ClientOptions) (*azcosmos.Client, error) {
+		return azcosmos.NewClient(endpoint, tokens{credential, c}, o)
+	}, nil
+}
+
+// tokens marks the errors of a credential as such, and asks for no longer than a
+// connection is wanted.
+type tokens struct {
+	credential azcore.TokenCredential
+	conn       *conn
+}
+
+func (t tokens) GetToken(ctx context.Context, o policy.TokenRequestOptions) (azcore.AccessToken, error) {
+	ctx, release := t.conn.bounded(ctx)
+	defer release()
+	token, err := t.credential.GetToken(ctx, o)
+	if err != nil {
+		err = &tokenError{err}
+	}
+	return token, err
+}
+
+// tokenError is why there is no token.
+type tokenError struct{ cause error }
+
+func (e *tokenError) Error() string { return "get a token: " + e.cause.Error() }
+func (e *tokenError) Unwrap() error { return e.cause }
+
+// meaning is ErrDenied, or nil if asking for a token failed in a way that may pass:
+// on the network, in time, or at an authority that is busy.
+func (e *tokenError) meaning() error {
+	if errors.Is(e, context.Canceled) || errors.Is(e, context.DeadlineExceeded) {
+		return nil
+	}
+	if _, ok := errors.AsType[net.Error](e); ok {
+		return nil
+	}
+	if a, ok := errors.AsType[*azidentity.AuthenticationFailedError](e); ok {
+		if r := a.RawResponse; r == nil || r.StatusCode >= 500 || r.StatusCode == http.StatusTooManyRequests {
+			return nil
+		}
+	}
+	return store.ErrDenied
+}

@@ -1,0 +1,54 @@
+package cosmos
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/benbjohnson/clock"
+)
+
+// dating puts the account's own time on what is signed. A request that is signed
+// with a key carries a date, and is refused when that is more than some minutes
+// wrong; so a machine whose wall clock is wrong by an hour could not lease. It
+// can, from the second request on: every reply tells the account's time.
+type dating struct {
+	mu sync.Mutex
+	// at is the account's time at a reading of the clock.
+	at    time.Time
+	local time.Time
+}
+
+// learn takes in the Date of a reply that has just arrived.
+func (d *dating) learn(c clock.Clock, date time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.at, d.local = date, c.Now()
+}
+
+// now is the account's time, as well as it is known.
+func (d *dating) now(c clock.Clock) time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.at.IsZero() {
+		return c.Now()
+	}
+	return d.at.Add(c.Since(d.local))
+}
+
+// off says whether the machine's clock is so wrong that a request may have been
+// refused for it.
+func (d *dating) off(c clock.Clock) bool {
+	const tolerated = 4 * time.Minute
+	return d.now(c).Sub(c.Now()).Abs() > tolerated
+}
+
+// datingPolicy sets the date of a request before it is signed.
+type datingPolicy struct{ ledger *Ledger }
+
+func (p datingPolicy) Do(req *policy.Request) (*http.Response, error) {
+	now := p.ledger.dating.now(p.ledger.clock)
+	req.Raw().Header.Set(headerRequestDate, now.UTC().Format(http.TimeFormat))
+	return req.Next()
+}

@@ -1,0 +1,290 @@
+package cosmos
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// fakeAccount stands in for an account of Azure Cosmos DB in what no peer shows.
+// It is a transport, made after Microsoft's documentation of the REST API (status
+// codes, headers, properties of the account, charges) and never compared with a
+// real account: that the tests with it pass says that this package does what the
+// documentation asks for, and no more. Of queries it knows those that are sent
+// here.
+type fakeAccount struct {
+	mu sync.Mutex
+	// properties are those of the account, by name.
+	properties map[string]any
+	// container is missing if it is nil.
+	container map[string]any
+	items     map[string]map[string]json.RawMessage
+	// timeless servers don't know GetCurrentTimestamp.
+	timeless bool
+	// hook may answer in place of the account, or do something and return nil.
+	hook func(r *fakeRequest) *http.Response
+	// log are the requests so far.
+	log []*fakeRequest
+	// ahead is how far the account's clock is.
+	ahead time.Duration
+}
+
+// fakeRequest is a request as it came.
+type fakeRequest struct {
+	*http.Request
+	// op is account, container, create container, create, read, delete or query.
+	op   string
+	text string
+}
+
+// regions are locations in the form of the account's properties.
+func regions(names ...string) []map[string]string {
+	out := []map[string]string{}
+	for _, n := range names {
+		out = append(out, map[string]string{"name": n, "databaseAccountEndpoint": "https://acct-" + strings.ReplaceAll(strings.ToLower(n), " ", "") + ".documents.azure.com:443/"})
+	}
+	return out
+}
+
+// newFake is an account with one region, strong consistency and a container.
+func newFake() *fakeAccount {
+	return &fakeAccount{
+		properties: map[string]any{
+			"id":                           "acct",
+			"writableLocations":            regions("West Europe"),
+			"readableLocations":            regions("West Europe"),
+			"enableMultipleWriteLocations": false,
+			"userConsistencyPolicy":        map[string]any{"defaultConsistencyLevel": "Strong"},
+		},
+		container: map[string]any{"id": DefaultContainer, "partitionKey": map[string]any{"paths": []string{"/workerType"}, "kind": "Hash", "version": 2}},
+		items:     map[string]map[string]json.RawMessage{},
+	}
+}
+
+// fakeKey is an account key that must never be shown.
+const fakeKey = "aHVudGVyMmh1bnRlcjIvL2h1bnRlcjIraHVudGVyMg=="
+
+// open opens a ledger in the account.
+func (f *fakeAccount) open(t testing.TB, o Options) *Ledger {
+	t.Helper()
+	if o.URI == "" && o.ConnectionString == "" {
+		o.URI = "cosmos://acct"
+	}
+	if o.Key == "" && o.ConnectionString == "" && o.Credential == nil {
+		o.Key = fakeKey
+	}
+	o.Transport = f
+	l, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatalf("Open() = %v, want a ledger", err)
+	}
+	t.Cleanup(func() { _ = l.Close(t.Context()) })
+	return l
+}
+
+// ops counts the requests of a kind.
+func (f *fakeAccount) ops(op string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0
+	for _, r := range f.log {
+		if r.op == op {
+			n++
+		}
+	}
+	return n
+}
+
+// set changes the account under its lock.
+func (f *fakeAccount) set(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+}
+
+// Do answers a request.
+func (f *fakeAccount) Do(req *http.Request) (*http.Response, error) {
+	if err := req.Context().Err(); err != nil {
+		return nil, err
+	}
+	r := &fakeRequest{Request: req, op: fakeOp(req)}
+	if req.Body != nil {
+		b, err := io.ReadAll(req.Body)
+		if err != nil {
+			return nil, err
+		}
+		r.text = string(b)
+	}
+	f.mu.Lock()
+	f.log = append(f.log, r)
+	hook := f.hook
+	f.mu.Unlock()
+	if hook != nil {
+		if reply := hook(r); reply == hangUp {
+			return nil, io.ErrUnexpectedEOF
+		} else if reply == silence {
+			<-req.Context().Done()
+			return nil, req.Context().Err()
+		} else if reply != nil {
+			return f.dated(r, reply), nil
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.dated(r, f.answer(r)), nil
+}
+
+// hangUp and silence are replies that never come.
+var hangUp, silence = &http.Response{}, &http.Response{}
+
+func fakeOp(req *http.Request) string {
+	segments := strings.Split(strings.Trim(req.URL.Path, "/"), "/")
+	kind := segments[max(0, (len(segments)-1)/2*2)]
+	switch {
+	case segments[0] == "":
+		return "account"
+	case req.Method == http.MethodPost && kind == "dbs":
+		return "create database"
+	case req.Method == http.MethodPost && kind == "colls":
+		return "create container"
+	case kind == "colls":
+		return "container"
+	case req.Header.Get("Content-Type") == "application/query+json":
+		return "query"
+	case req.Method == http.MethodPost:
+		return "create"
+	case req.Method == http.MethodDelete:
+		return "delete"
+	}
+	return "read"
+}
+
+// reply is one of the account's, with a status, an optional body and headers in
+// pairs.
+func reply(status int, body any, headers ...string) *http.Response {
+	b := []byte{}
+	if body != nil {
+		b, _ = json.Marshal(body)
+	}
+	h := http.Header{"Content-Type": {"application/json"}}
+	for i := 0; i+1 < len(headers); i += 2 {
+		h.Set(headers[i], headers[i+1])
+	}
+	return &http.Response{
+		StatusCode: status, Status: fmt.Sprintf("%d %s", status, http.StatusText(status)),
+		Header: h, Body: io.NopCloser(bytes.NewReader(b)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
+}
+
+// refusal is a reply with a code and a message.
+func refusal(status int, message string, headers ...string) *http.Response {
+	return reply(status, map[string]string{"code": http.StatusText(status), "message": message}, headers...)
+}
+
+// charges are Microsoft's examples for items of 1 KB, or near them.
+var charges = map[string]string{"create": "5.52", "read": "1", "query": "2.85", "delete": "5.52", "container": "1"}
+
+// dated puts the headers on a reply that all have.
+func (f *fakeAccount) dated(r *fakeRequest, reply *http.Response) *http.Response {
+	reply.Request = r.Request
+	if reply.Header.Get("Date") == "" {
+		reply.Header.Set("Date", f.now().UTC().Format(http.TimeFormat))
+	}
+	if units := charges[r.op]; units != "" && reply.Header.Get(headerCharge) == "" {
+		reply.Header.Set(headerCharge, units)
+	}
+	return reply
+}
+
+func (f *fakeAccount) now() time.Time { return time.Now().Add(f.ahead) }
+
+func (f *fakeAccount) answer(r *fakeRequest) *http.Response {
+	switch r.op {
+	case "account":
+		return reply(http.StatusOK, f.properties)
+	case "create database":
+		return reply(http.StatusCreated, json.RawMessage(r.text))
+	case "create container":
+		if f.container != nil {
+			return refusal(http.StatusConflict, "exists")
+		}
+		_ = json.Unmarshal([]byte(r.text), &f.container)
+		return reply(http.StatusCreated, f.container)
+	}
+	if f.container == nil {
+		return refusal(http.StatusNotFound, "no such container", headerSubstatus, substatusOwnerMissing)
+	}
+	var partition []string
+	_ = json.Unmarshal([]byte(r.Header.Get("X-Ms-Documentdb-Partitionkey")), &partition)
+	if r.op == "container" {
+		return reply(http.StatusOK, f.container)
+	}
+	if r.op == "query" {
+		return f.query(r, partition)
+	}
+	if len(partition) != 1 {
+		return refusal(http.StatusBadRequest, "the partition key is missing")
+	}
+	items := f.items[partition[0]]
+	id := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
+	switch r.op {
+	case "create":
+		var item map[string]any
+		if err := json.Unmarshal([]byte(r.text), &item); err != nil || item["workerType"] != partition[0] {
+			return refusal(http.StatusBadRequest, "the partition key isn't that of the item")
+		}
+		return f.create(partition[0], item)
+	case "delete":
+		if items[id] == nil {
+			return refusal(http.StatusNotFound, "no such item")
+		}
+		delete(items, id)
+		return reply(http.StatusNoContent, nil)
+	}
+	if items[id] == nil {
+		return refusal(http.StatusNotFound, "no such item", headerSubstatus, "0")
+	}
+	return reply(http.StatusOK, items[id])
+}
+
+func (f *fakeAccount) create(partition string, item map[string]any) *http.Response {
+	id := fmt.Sprint(item["id"])
+	if f.items[partition] == nil {
+		f.items[partition] = map[string]json.RawMessage{}
+	}
+	if f.items[partition][id] != nil {
+		return refusal(http.StatusConflict, "an item with this id exists")
+	}
+	item["_ts"] = f.now().Unix()
+	f.items[partition][id], _ = json.Marshal(item)
+	return reply(http.StatusCreated, f.items[partition][id])
+}
+
+// plant puts an item into a partition, as somebody else's program might.
+func (f *fakeAccount) plant(t testing.TB, partition, id string, fields map[string]any) {
+	t.Helper()
+	item := map[string]any{"id": id, "workerType": partition}
+	for k, v := range fields {
+		if at, ok := v.(time.Time); ok {
+			v = store.Format(at)
+		}
+		item[k] = v
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if got := f.create(partition, item); got.StatusCode != http.StatusCreated {
+		t.Fatalf("plant %s: %s", id, got.Status)
+	}
+}
+
+var _ policy.Transporter = (*fakeAccount)(nil)

@@ -1,0 +1,167 @@
+package cosmos
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+func TestReadsAskForStrongConsistencyWhereTheAccountHasIt(t *testing.T) {
+	t.Parallel()
+	for level, want := range map[string]string{"Strong": "Strong", "BoundedStaleness": "", "Session": "", "ConsistentPrefix": "", "Eventual": "", "": ""} {
+		t.Run("default "+level, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				f.properties["userConsistencyPolicy"] = map[string]any{"defaultConsistencyLevel": level}
+				l := f.open(t, Options{})
+				_, _ = l.Get(within(t, time.Second), "job", 1)
+				_, _, _ = l.Tail(within(t, time.Second), "job", 1)
+				asked := 0
+				for _, r := range f.log {
+					if r.op != "read" && r.op != "query" {
+						continue
+					}
+					asked++
+					if got := r.Header.Get("X-Ms-Consistency-Level"); got != want {
+						t.Errorf("a %s asked for %q, want %q", r.op, got, want)
+					}
+				}
+				if got := l.Account().Consistency; asked != 2 || got != level {
+					t.Errorf("%d reads, Account().Consistency = %q, want 2 and %q", asked, got, level)
+				}
+			})
+		})
+	}
+}
+
+func TestConsistencyThatIsLoweredIsNoticedAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.hook = func(r *fakeRequest) *http.Response {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			if policy, _ := f.properties["userConsistencyPolicy"].(map[string]any); r.Header.Get("X-Ms-Consistency-Level") == "Strong" && policy["defaultConsistencyLevel"] != "Strong" {
+				return refusal(400, "The consistency level Strong is not allowed")
+			}
+			return nil
+		}
+		l := f.open(t, Options{})
+		if err := l.Append(within(t, time.Second), storetest.Grant("job", 1)); err != nil {
+			t.Fatal(err)
+		}
+		f.set(func() {
+			f.properties["userConsistencyPolicy"] = map[string]any{"defaultConsistencyLevel": "Session"}
+		})
+		_, _, err := l.Tail(within(t, time.Second), "job", 1)
+		wantSentinel(t, "Tail()", err, nil)
+		records, stamp, err := l.Tail(within(t, time.Second), "job", 1)
+		if err != nil || len(records) != 1 || stamp.Granularity != time.Millisecond {
+			t.Errorf("Tail() again = %d records, %+v, %v, want one, with a stamp in ms", len(records), stamp, err)
+		}
+		if w := l.Account().Warning(); !strings.Contains(w, "Session") {
+			t.Errorf("Account().Warning() = %q, want it to say Session", w)
+		}
+	})
+}
+
+func TestReadsGoWhereWritesGo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.properties["writableLocations"] = regions("West Europe")
+		f.properties["readableLocations"] = regions("North Europe", "West Europe", "East US")
+		l := f.open(t, Options{})
+		_ = l.Append(within(t, time.Second), storetest.Grant("job", 1))
+		_, _ = l.Get(within(t, time.Second), "job", 1)
+		_, _, _ = l.Tail(within(t, time.Second), "job", 1)
+		for _, r := range f.log {
+			want := "acct-westeurope.documents.azure.com:443"
+			if r.op == "account" {
+				want = "acct.documents.azure.com:443"
+			}
+			if r.URL.Host != want {
+				t.Errorf("a %s went to %s, want %s", r.op, r.URL.Host, want)
+			}
+		}
+		if got := l.Account(); strings.Join(got.ReadRegions, ", ") != "North Europe, West Europe, East US" || got.MultipleWrites || !got.Verified {
+			t.Errorf("Account() = %+v, want all regions as the account names them", got)
+		}
+	})
+}
+
+func TestWarningsOfAccounts(t *testing.T) {
+	t.Parallel()
+	read := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	one, two := []string{"A"}, []string{"A", "B"}
+	for _, c := range []struct {
+		name string
+		a    Account
+		want []string
+	}{
+		{"never read", Account{}, nil},
+		{"strong", Account{ReadAt: read, Verified: true, Consistency: "Strong", ReadRegions: two}, nil},
+		{"bounded, one region", Account{ReadAt: read, Verified: true, Consistency: "BoundedStaleness", ReadRegions: one}, nil},
+		{"bounded, two regions", Account{ReadAt: read, Verified: true, Consistency: "BoundedStaleness", ReadRegions: two}, []string{"2 regions", "failover"}},
+		{"session, one region", Account{ReadAt: read, Verified: true, Consistency: "Session", ReadRegions: one}, []string{"Session", "stale"}},
+		{"eventual, two regions", Account{ReadAt: read, Verified: true, Consistency: "Eventual", ReadRegions: two}, []string{"Eventual", "stale", "; ", "failover"}},
+		{"it says nothing", Account{ReadAt: read}, []string{"several regions", "unknown"}},
+	} {
+		got := c.a.Warning()
+		if len(c.want) == 0 && got != "" || strings.Contains(got, "\n") {
+			t.Errorf("%s: Warning() = %q, want none", c.name, got)
+		}
+		for _, part := range c.want {
+			if !strings.Contains(got, part) {
+				t.Errorf("%s: Warning() = %q, want %q in it", c.name, got, part)
+			}
+		}
+	}
+}
+
+func TestMachineWithAWrongClockCanLease(t *testing.T) {
+	t.Parallel()
+	for _, ahead := range []time.Duration{-time.Hour, 0, 48 * time.Hour} {
+		for _, status := range []int{401, 403} {
+			t.Run(ahead.String(), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					f := newFake()
+					f.ahead = ahead
+					f.hook = func(r *fakeRequest) *http.Response {
+						date, err := http.ParseTime(r.Header.Get("X-Ms-Date"))
+						if err != nil || f.now().Sub(date).Abs() > 15*time.Minute {
+							return refusal(status, "The authorization token is not valid at the current time")
+						}
+						return nil
+					}
+					l := f.open(t, Options{})
+					for seq := range int64(3) {
+						if err := l.Append(within(t, time.Second), storetest.Grant("job", seq+1)); err != nil {
+							t.Errorf("Append() with a clock that is off by %v = %v, want nil", ahead, err)
+						}
+						time.Sleep(11 * time.Minute)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestWrongKeyIsTriedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.hook = func(*fakeRequest) *http.Response { return refusal(401, "wrong key") }
+		wantSentinel(t, "Append()", f.open(t, Options{}).Append(within(t, time.Minute), storetest.Grant("job", 1)), store.ErrDenied)
+		if len(f.log) != 1 {
+			t.Errorf("requests sent = %d, want 1", len(f.log))
+		}
+	})
+}

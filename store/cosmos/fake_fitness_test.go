@@ -1,0 +1,273 @@
+package cosmos
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+func TestAccountsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		change func(p map[string]any)
+		want   error
+		// unsafe is what becomes of it with UnsafeUnverifiedAccount.
+		unsafe error
+	}{
+		{"an account with one region", func(map[string]any) {}, nil, nil},
+		{"multi-region writes", func(p map[string]any) { p["enableMultipleWriteLocations"] = true }, store.ErrRefused, store.ErrRefused},
+		{"two regions that take writes, whatever else it says", func(p map[string]any) {
+			p["writableLocations"] = regions("West Europe", "North Europe")
+		}, store.ErrRefused, store.ErrRefused},
+		{"an account that doesn't say", func(p map[string]any) { delete(p, "enableMultipleWriteLocations") }, store.ErrRefused, nil},
+		{"properties of another form", func(p map[string]any) { p["enableMultipleWriteLocations"] = "no" }, store.ErrRefused, nil},
+		{"an account without properties", func(p map[string]any) { clear(p) }, store.ErrRefused, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				for _, unsafe := range []bool{false, true} {
+					f := newFake()
+					c.change(f.properties)
+					l := f.open(t, Options{UnsafeUnverifiedAccount: unsafe})
+					want := c.want
+					if unsafe {
+						want = c.unsafe
+					}
+					for name, call := range map[string]func(ctx context.Context) error{
+						"Append": func(ctx context.Context) error { return l.Append(ctx, storetest.Grant("job", 1)) },
+						"Tail":   func(ctx context.Context) error { _, _, err := l.Tail(ctx, "job", 1); return err },
+						"Now":    func(ctx context.Context) error { _, err := l.Now(ctx); return err },
+						"Init":   l.Init,
+					} {
+						err := call(within(t, time.Second))
+						switch {
+						case want == nil && err != nil:
+							t.Errorf("unsafe %v: %s() = %v, want nil", unsafe, name, err)
+						case want != nil:
+							wantSentinel(t, name+"()", err, want)
+						}
+					}
+					if want != nil && f.ops("create") > 0 {
+						t.Errorf("unsafe %v: an append was sent to an account that is refused", unsafe)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestAccountWhoseReadingIsDenied(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.hook = func(r *fakeRequest) *http.Response {
+			if r.op == "account" || r.op == "container" {
+				return refusal(403, "no right to readMetadata", headerSubstatus, "5302")
+			}
+			return nil
+		}
+		_, _, err := f.open(t, Options{}).Tail(within(t, time.Second), "job", 1)
+		wantSentinel(t, "Tail()", err, store.ErrDenied)
+		l := f.open(t, Options{UnsafeUnverifiedAccount: true})
+		if err := l.Append(within(t, time.Second), storetest.Grant("job", 1)); err != nil {
+			t.Errorf("Append() with UnsafeUnverifiedAccount = %v, want nil", err)
+		}
+		if a := l.Account(); a.Verified || !strings.Contains(a.Warning(), "doesn't say") {
+			t.Errorf("Account() = %+v, %q, want one that isn't verified, and that said", a, a.Warning())
+		}
+	})
+}
+
+func TestContainersThatAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		change map[string]any
+		want   error
+		text   string
+	}{
+		{"items that may be deleted, but only by a field of their own", map[string]any{"defaultTtl": -1}, nil, ""},
+		{"a time to live", map[string]any{"defaultTtl": 3600}, store.ErrRefused, "defaultTtl"},
+		{"another partition key", map[string]any{"partitionKey": map[string]any{"paths": []string{"/id"}, "kind": "Hash"}}, store.ErrRefused, "/workerType"},
+		{"a partition key of several", map[string]any{"partitionKey": map[string]any{"paths": []string{"/workerType", "/id"}, "kind": "MultiHash"}}, store.ErrRefused, "/workerType"},
+		{"no partition key", map[string]any{"partitionKey": nil}, store.ErrRefused, "/workerType"},
+		{"unique keys", map[string]any{"uniqueKeyPolicy": map[string]any{"uniqueKeys": []any{map[string]any{"paths": []string{"/token"}}}}}, store.ErrRefused, "unique"},
+		{"no unique keys, in many words", map[string]any{"uniqueKeyPolicy": map[string]any{"uniqueKeys": []any{}}}, nil, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				for k, v := range c.change {
+					f.container[k] = v
+				}
+				err := f.open(t, Options{}).Append(within(t, time.Second), storetest.Grant("job", 1))
+				if c.want == nil {
+					if err != nil {
+						t.Errorf("Append() = %v, want nil", err)
+					}
+					return
+				}
+				wantSentinel(t, "Append()", err, c.want)
+				if err != nil && !strings.Contains(err.Error(), c.text) {
+					t.Errorf("Append() = %v, want it to say %q", err, c.text)
+				}
+			})
+		})
+	}
+}
+
+func TestAccountIsLookedAtEveryTenMinutes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		l := f.open(t, Options{})
+		read := func() error { _, err := l.Get(within(t, time.Second), "job", 1); return err }
+		for range 9 {
+			wantSentinel(t, "Get()", read(), store.ErrNotFound)
+			time.Sleep(time.Minute)
+		}
+		if n := f.ops("container"); n != 1 {
+			t.Errorf("looks in the first 9 min = %d, want 1", n)
+		}
+		f.set(func() { f.properties["enableMultipleWriteLocations"] = true })
+		time.Sleep(time.Minute)
+		wantSentinel(t, "Get() 10 min after the first look", read(), store.ErrRefused)
+		wantSentinel(t, "Get() right after", read(), store.ErrRefused)
+		f.set(func() { f.properties["enableMultipleWriteLocations"] = false })
+		wantSentinel(t, "Get() when it was turned off", read(), store.ErrNotFound)
+
+		// What can't be looked at just now was fit a while ago.
+		f.set(func() {
+			f.hook = once("account", true, func(*fakeRequest) *http.Response { return hangUp })
+			f.log = nil
+		})
+		time.Sleep(time.Hour)
+		for range 3 {
+			wantSentinel(t, "Get() while the account can't be read", read(), store.ErrNotFound)
+		}
+		if n := f.ops("account"); n > 2 {
+			t.Errorf("readings of the account at once = %d, want no storm", n)
+		}
+	})
+}
+
+func TestContainerThatIsDeletedIsMissing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		l := f.open(t, Options{})
+		if err := l.Append(within(t, time.Second), storetest.Grant("job", 1)); err != nil {
+			t.Fatal(err)
+		}
+		kept := f.container
+		f.set(func() { f.container = nil })
+		for range 3 {
+			wantSentinel(t, "Append()", l.Append(within(t, time.Second), storetest.Grant("job", 2)), store.ErrMissing)
+			_, err := l.Get(within(t, time.Second), "job", 1)
+			wantSentinel(t, "Get()", err, store.ErrMissing)
+			time.Sleep(time.Minute)
+		}
+		f.set(func() { f.container = kept })
+		if _, err := l.Get(within(t, time.Second), "job", 1); err != nil {
+			t.Errorf("Get() when it is back = %v, want nil", err)
+		}
+	})
+}
+
+func TestFirstReadingOfTheAccountThatFailsDoesNotStick(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]func(*fakeRequest) *http.Response{
+		"a broken connection": func(*fakeRequest) *http.Response { return hangUp },
+		"503":                 func(*fakeRequest) *http.Response { return refusal(503, "unavailable") },
+		"silence":             func(*fakeRequest) *http.Response { return silence },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				f.hook = once("account", false, answer)
+				l := f.open(t, Options{})
+				wantSentinel(t, "Append()", l.Append(within(t, time.Second), storetest.Grant("job", 1)), nil)
+				synctest.Wait() // Until what is left of it has noticed.
+				if err := l.Append(within(t, time.Second), storetest.Grant("job", 1)); err != nil {
+					t.Errorf("Append() right after = %v, want nil", err)
+				}
+			})
+		})
+	}
+}
+
+func TestManyOperationsShareOneLook(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		open := make(chan struct{})
+		f.hook = once("account", true, func(*fakeRequest) *http.Response { <-open; return nil })
+		l := f.open(t, Options{})
+		var wg sync.WaitGroup
+		for i := range 20 {
+			wg.Go(func() {
+				ctx := within(t, time.Minute)
+				if i%2 == 0 {
+					ctx = within(t, time.Second)
+				}
+				_, err := l.Get(ctx, "job", 1)
+				switch {
+				case i%2 == 0 && !errors.Is(err, context.DeadlineExceeded):
+					t.Errorf("Get() = %v, want it to leave with its context", err)
+				case i%2 != 0:
+					wantSentinel(t, "Get()", err, store.ErrNotFound)
+				}
+			})
+		}
+		time.Sleep(2 * time.Second)
+		close(open)
+		wg.Wait()
+		if n := f.ops("account"); n != 1 {
+			t.Errorf("readings of the account = %d, want 1", n)
+		}
+	})
+}
+
+func TestLookThatHangsIsGivenUpThoughSomebodyAlwaysWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.hook = once("account", false, func(*fakeRequest) *http.Response { return silence })
+		l := f.open(t, Options{})
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() { _, _ = l.Get(within(t, 2500*time.Millisecond), "job", 1) })
+			time.Sleep(time.Second)
+		}
+		wg.Wait()
+		_, err := l.Get(within(t, time.Second), "job", 1)
+		wantSentinel(t, "Get()", err, store.ErrNotFound)
+	})
+}
+
+func TestFailuresHaveTheAccountLookedAtSoon(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		l := f.open(t, Options{})
+		read := func() error { _, err := l.Get(within(t, time.Second), "job", 1); return err }
+		wantSentinel(t, "Get()", read(), store.ErrNotFound)
+		time.Sleep(time.Minute)
+		f.set(func() { f.hook = once("read", false, func(*fakeRequest) *http.Response { return hangUp }) })
+		wantSentinel(t, "Get() of a broken connection", read(), nil)
+		f.set(func() { f.properties["enableMultipleWriteLocations"] = true })
+		wantSentinel(t, "Get() right after", read(), store.ErrRefused)
+	})
+}

@@ -1,0 +1,96 @@
+package cosmos
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+func TestInitCreatesWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	const (
+		manual    = "X-Ms-Offer-Throughput"
+		automatic = "X-Ms-Cosmos-Offer-Autopilot-Settings"
+	)
+	for name, c := range map[string]struct {
+		o                 Options
+		manual, automatic string
+	}{
+		"by default":             {Options{}, "400", ""},
+		"by hand":                {Options{Throughput: 1000}, "1000", ""},
+		"by hand, in the URI":    {Options{URI: "cosmos://acct/?throughput=600"}, "600", ""},
+		"autoscale":              {Options{Autoscale: 4000}, "", `{"maxThroughput":4000}`},
+		"autoscale, in the URI":  {Options{URI: "cosmos://acct/?autoscale=1000"}, "", `{"maxThroughput":1000}`},
+		"serverless":             {Options{Serverless: true}, "", ""},
+		"serverless, in the URI": {Options{URI: "cosmos://acct/?serverless=true"}, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake()
+			f.container = nil
+			l := f.open(t, c.o)
+			for range 2 {
+				if err := l.Init(within(t, time.Minute)); err != nil {
+					t.Errorf("Init() = %v, want nil", err)
+				}
+			}
+			if n := f.ops("create container"); n != 1 {
+				t.Fatalf("containers created = %d, want 1: what is there isn't touched", n)
+			}
+			for _, r := range f.log {
+				switch r.op {
+				case "create database":
+					if r.text != `{"id":"WorkerProcess"}` || r.Header.Get(manual) != "" {
+						t.Errorf("database created as %s with %s, want one without throughput of its own", r.text, r.Header.Get(manual))
+					}
+				case "create container":
+					want := `{"id":"WorkerLeases","partitionKey":{"kind":"Hash","paths":["/workerType"],"version":2},` +
+						`"indexingPolicy":{"automatic":true,"indexingMode":"Consistent","includedPaths":[{"path":"/id/?"},{"path":"/workerType/?"}],"excludedPaths":[{"path":"/*"}]}}`
+					if r.text != want {
+						t.Errorf("container created as %s\nwant %s", r.text, want)
+					}
+					if got := r.Header.Get(manual); got != c.manual {
+						t.Errorf("throughput %q, want %q", got, c.manual)
+					}
+					if got := r.Header.Get(automatic); got != c.automatic {
+						t.Errorf("autoscale %q, want %q", got, c.automatic)
+					}
+				}
+			}
+			if err := l.Append(within(t, time.Minute), storetest.Grant("job", 1)); err != nil {
+				t.Errorf("Append() after Init = %v, want nil", err)
+			}
+		})
+	}
+}
+
+func TestInitWithoutTheRightSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	f.container = nil
+	f.hook = once("create database", true, func(*fakeRequest) *http.Response {
+		return refusal(403, "operations of management can't be authorised by tokens", headerSubstatus, "5300")
+	})
+	err := f.open(t, Options{}).Init(within(t, time.Minute))
+	wantSentinel(t, "Init()", err, store.ErrDenied)
+	if err != nil && !strings.Contains(err.Error(), "az cosmosdb sql") {
+		t.Errorf("Init() = %v, want it to say what to do", err)
+	}
+}
+
+func TestInitOfAContainerThatSomebodyElseJustMadeOtherwise(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	other := f.container
+	other["defaultTtl"] = 60
+	f.container = nil
+	f.hook = once("create container", true, func(*fakeRequest) *http.Response {
+		f.set(func() { f.container = other })
+		return nil
+	})
+	wantSentinel(t, "Init()", f.open(t, Options{}).Init(within(t, time.Minute)), store.ErrRefused)
+}

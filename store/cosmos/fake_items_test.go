@@ -1,0 +1,198 @@
+package cosmos
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+func TestAppendSendsTheItemInItsPartition(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	r := storetest.Grant("job", 7)
+	r.Group = "eu"
+	if err := f.open(t, Options{}).Append(within(t, time.Minute), r); err != nil {
+		t.Fatal(err)
+	}
+	sent := f.log[len(f.log)-1]
+	if got, want := sent.URL.Path, "/dbs/WorkerProcess/colls/WorkerLeases/docs"; got != want {
+		t.Errorf("POST %s, want %s", got, want)
+	}
+	if got, want := sent.Header.Get("X-Ms-Documentdb-Partitionkey"), `["job"]`; got != want {
+		t.Errorf("partition key %s, want %s", got, want)
+	}
+	if got := sent.Header.Get("X-Ms-Documentdb-Is-Upsert"); got != "" {
+		t.Errorf("upsert %s, want a create-only write", got)
+	}
+	var got map[string]any
+	if err := json.Unmarshal([]byte(sent.text), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"id": "job:00000000000000000007", "workerType": "job", "seq": 7.0}
+	for name, v := range storetest.Fields(r) {
+		switch v := v.(type) {
+		case time.Time:
+			want[name] = store.Format(v)
+		case int64:
+			want[name] = float64(v)
+		case map[string]any:
+			want[name] = map[string]any{"host": v["host"], "pid": float64(v["pid"].(int64)), "version": v["version"]}
+		default:
+			want[name] = v
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the item differs (-want +got):\n%s", diff)
+	}
+}
+
+func TestTailIsOneParameterisedQueryInOnePartition(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	if _, _, err := f.open(t, Options{}).Tail(within(t, time.Minute), "job", 3); err != nil {
+		t.Fatal(err)
+	}
+	if n := f.ops("query"); n != 1 {
+		t.Errorf("queries = %d, want 1", n)
+	}
+	sent := f.log[len(f.log)-1]
+	if got, want := sent.Header.Get("X-Ms-Documentdb-Partitionkey"), `["job"]`; got != want {
+		t.Errorf("partition key %s, want %s", got, want)
+	}
+	if got := sent.Header.Get("X-Ms-Documentdb-Query-Enablecrosspartition"); got != "" {
+		t.Errorf("cross partition %s, want none", got)
+	}
+	want := `{"query":"SELECT TOP 3 ` + strings.ReplaceAll(projection, `"`, `\"`) + `, GetCurrentTimestamp() AS storeTime FROM c WHERE c.workerType = @type ORDER BY c.id DESC","parameters":[{"name":"@type","value":"job"}]}`
+	if sent.text != want {
+		t.Errorf("query %s\nwant %s", sent.text, want)
+	}
+}
+
+func TestIDsThatAreNoKeysHideNoRecord(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	l := f.open(t, Options{})
+	ctx := within(t, time.Minute)
+	for seq := range int64(5) {
+		if err := l.Append(ctx, storetest.Grant("job", seq+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Above all keys, between keys, below all keys, and keys of other types.
+	odd := []string{"zzz", "job:zzz", "job:00000000000000000004x", "job:0000000000000000000", "job:", "a", "other:00000000000000000001"}
+	for _, id := range odd {
+		f.plant(t, "job", id, nil)
+	}
+	for limit, want := range map[int][]int64{1: {0, 5}, 2: {0, 5, 4}, 3: {0, 5, 4, 3}, 9: {0, 5, 4, 3, 2, 1}} {
+		got, _, err := l.Tail(ctx, "job", limit)
+		var seqs []int64
+		for _, r := range got {
+			seqs = append(seqs, r.Seq)
+		}
+		if err != nil || !slices.Equal(seqs, want) {
+			t.Errorf("Tail(job, %d) = Seqs %d, %v, want %d", limit, seqs, err, want)
+		}
+		if len(got) > 0 && (got[0].Defect == "" || got[0].WorkerType != "job") {
+			t.Errorf("Tail(job, %d): first %+v, want one with a Defect", limit, got[0])
+		}
+	}
+	if n, err := l.Trim(ctx, "job", 5); n != 4 || err != nil {
+		t.Errorf("Trim(job, 5) = %d, %v, want 4", n, err)
+	}
+	if n := len(f.items["job"]); n != len(odd)+1 {
+		t.Errorf("items left = %d, want %d: a trim deletes records only", n, len(odd)+1)
+	}
+	if got, err := l.WorkerTypes(ctx); err != nil || !slices.Equal(got, []string{"job"}) {
+		t.Errorf("WorkerTypes() = %q, %v, want job", got, err)
+	}
+}
+
+func TestTailPassesOverBoundedlyManyStrays(t *testing.T) {
+	t.Parallel()
+	var items []any
+	for i := range 1000 {
+		items = append(items, map[string]any{"id": fmt.Sprintf("job:0000000000000000000%dx", i)})
+	}
+	f := newFake()
+	f.hook = once("query", true, func(*fakeRequest) *http.Response {
+		return reply(200, map[string]any{"Documents": items}, "X-Ms-Continuation", "more")
+	})
+	got, _, err := f.open(t, Options{}).Tail(within(t, time.Minute), "job", 1)
+	if err == nil || !strings.Contains(err.Error(), "remove them") {
+		t.Errorf("Tail() = %d records, %v, want an error that says what to do", len(got), err)
+	}
+}
+
+func TestTrimIsBoundedAndSparesTheHead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		for seq := range int64(store.TrimBatch + 40) {
+			f.plant(t, "job", store.Key("job", seq+1), nil)
+		}
+		// Somebody else trims, too.
+		f.hook = once("delete", false, func(*fakeRequest) *http.Response { return refusal(404, "gone") })
+		l := f.open(t, Options{})
+		for _, want := range []int{store.TrimBatch - 1, 40, 0} {
+			if got, err := l.Trim(within(t, time.Minute), "job", store.MaxSeq); got != want || err != nil {
+				t.Errorf("Trim() = %d, %v, want %d", got, err, want)
+			}
+		}
+		if _, err := l.Get(within(t, time.Second), "job", store.TrimBatch+40); err != nil {
+			t.Errorf("Get() of the head = %v, want it spared", err)
+		}
+	})
+}
+
+func TestTrimStopsAtTheFirstError(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	for seq := range int64(200) {
+		f.plant(t, "job", store.Key("job", seq+1), nil)
+	}
+	f.hook = once("delete", true, func(*fakeRequest) *http.Response { return refusal(403, "no right to delete") })
+	n, err := f.open(t, Options{}).Trim(within(t, time.Minute), "job", 200)
+	wantSentinel(t, "Trim()", err, store.ErrDenied)
+	if sent := f.ops("delete"); n != 0 || sent > trimmers {
+		t.Errorf("Trim() = %d by %d requests, want none by at most %d", n, sent, trimmers)
+	}
+}
+
+func TestWorkerTypesAmongManyOddItems(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	want := []string{}
+	for i := range 12 {
+		name := fmt.Sprintf("%c-%d", 'a'+i, i)
+		want = append(want, name)
+		for seq := range int64(25) {
+			f.plant(t, name, store.Key(name, seq+1), nil)
+		}
+		for j := range 30 {
+			f.plant(t, fmt.Sprintf("odd%d-%d", i, j), fmt.Sprint("x", j), nil)
+		}
+	}
+	for _, name := range []string{"", ":", "-x", "\x00", "é", strings.Repeat("w", 64)} {
+		f.plant(t, name, store.Key(name, 1), nil)
+	}
+	f.plant(t, "number", store.Key("number", 1), map[string]any{"workerType": 5})
+	l := f.open(t, Options{})
+	if got, err := l.WorkerTypes(within(t, time.Minute)); err != nil || !slices.Equal(got, want) {
+		t.Errorf("WorkerTypes() = %q, %v, want %q", got, err, want)
+	}
+	for _, r := range f.log {
+		if r.op == "query" && r.Header.Get("X-Ms-Documentdb-Query-Enablecrosspartition") == "" {
+			t.Errorf("query %s without leave to cross partitions", r.text)
+		}
+	}
+}

@@ -1,0 +1,194 @@
+package cosmos
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+// answering is a hook that gives some answers to a kind of request, in turn, and
+// then none.
+func answering(op string, answers ...*http.Response) func(*fakeRequest) *http.Response {
+	next := make(chan *http.Response, len(answers))
+	for _, a := range answers {
+		next <- a
+	}
+	return func(r *fakeRequest) *http.Response {
+		if r.op == op {
+			select {
+			case a := <-next:
+				return a
+			default:
+			}
+		}
+		return nil
+	}
+}
+
+// several are so many replies.
+func several(n int, reply func() *http.Response) []*http.Response {
+	out := make([]*http.Response, n)
+	for i := range out {
+		out[i] = reply()
+	}
+	return out
+}
+
+func throttled(ms string) *http.Response {
+	headers := []string{headerSubstatus, "3200"}
+	if ms != "" {
+		headers = append(headers, headerRetryAfter, ms)
+	}
+	return refusal(http.StatusTooManyRequests, "Request rate is large", headers...)
+}
+
+func TestThrottledAppendWaitsAsLongAsItIsTold(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		answers []*http.Response
+		want    time.Duration
+	}{
+		{"once", []*http.Response{throttled("34")}, 34 * time.Millisecond},
+		{"twice", []*http.Response{throttled("34"), throttled("1200")}, 1234 * time.Millisecond},
+		{"in parts of a millisecond", []*http.Response{throttled("0.5")}, 500 * time.Microsecond},
+		{"in seconds, as other servers say it", []*http.Response{refusal(429, "", "Retry-After", "2")}, 2 * time.Second},
+		{"not told", []*http.Response{throttled(""), throttled("")}, 300 * time.Millisecond},
+		{"told nonsense", []*http.Response{throttled("NaN"), throttled("-5")}, 300 * time.Millisecond},
+		{"449", several(3, func() *http.Response { return refusal(449, "retry with") }), 70 * time.Millisecond},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				f.hook = answering("create", c.answers...)
+				began := time.Now()
+				if err := f.open(t, Options{}).Append(within(t, 5*time.Second), storetest.Grant("job", 1)); err != nil {
+					t.Errorf("Append() = %v, want nil after a while", err)
+				}
+				if took := time.Since(began); took != c.want {
+					t.Errorf("Append() took %v, want %v", took, c.want)
+				}
+			})
+		})
+	}
+}
+
+func TestThrottlingBeyondTheDeadlineIsToldAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.hook = answering("create", throttled("34"), throttled("60000"))
+		began := time.Now()
+		err := f.open(t, Options{}).Append(within(t, 5*time.Second), storetest.Grant("job", 1))
+		wantSentinel(t, "Append()", err, store.ErrThrottled)
+		if e, ok := errors.AsType[*store.ThrottledError](err); !ok || e.RetryAfter != time.Minute {
+			t.Errorf("Append() = %v, want a ThrottledError with a wait of 1m0s", err)
+		}
+		if took := time.Since(began); took != 34*time.Millisecond {
+			t.Errorf("Append() took %v, want it to end when it is clear that the wait is too long", took)
+		}
+	})
+}
+
+func TestEndlessThrottlingEnds(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		reply func() *http.Response
+		want  error
+	}{
+		"429": {func() *http.Response { return throttled("10") }, store.ErrThrottled},
+		"449": {func() *http.Response { return refusal(449, "retry with") }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				f.hook = once("create", true, func(*fakeRequest) *http.Response { return c.reply() })
+				err := f.open(t, Options{}).Append(t.Context(), storetest.Grant("job", 1))
+				wantSentinel(t, "Append() without a deadline", err, c.want)
+				if n := f.ops("create"); n != maxTries {
+					t.Errorf("creates sent = %d, want %d", n, maxTries)
+				}
+			})
+		})
+	}
+}
+
+func TestWaitOfAThrottledOperationEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.hook = once("query", true, func(*fakeRequest) *http.Response { return throttled("60000") })
+		l := f.open(t, Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		began := time.Now()
+		_, _, err := l.Tail(ctx, "job", 1)
+		if took := time.Since(began); took != time.Second || !errors.Is(err, context.Canceled) {
+			t.Errorf("Tail() = %v after %v, want context.Canceled after 1s", err, took)
+		}
+	})
+}
+
+func TestThrottlingOfAnyRequestIsWaitedOut(t *testing.T) {
+	t.Parallel()
+	for _, op := range []string{"account", "container", "query", "delete"} {
+		t.Run(op, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				for seq := range int64(40) {
+					f.plant(t, "job", store.Key("job", seq+1), nil)
+				}
+				f.hook = answering(op, throttled("500"))
+				began := time.Now()
+				n, err := f.open(t, Options{}).Trim(within(t, time.Minute), "job", store.MaxSeq)
+				if err != nil || n != 39 {
+					t.Errorf("Trim() = %d, %v, want 39: also what was deleted before it was throttled", n, err)
+				}
+				if took := time.Since(began); took != 500*time.Millisecond {
+					t.Errorf("Trim() took %v, want 500ms", took)
+				}
+			})
+		})
+	}
+}
+
+func TestChargesOfAllRequestsAreOnTheReceipt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.hook = answering("create", refusal(429, "", headerRetryAfter, "10", headerCharge, "0.38"), refusal(429, "", headerRetryAfter, "10", headerCharge, "nonsense"))
+		l := f.open(t, Options{})
+		for _, c := range []struct {
+			name string
+			call func(ctx context.Context) error
+			want float64
+		}{
+			// The first operation pays for the look at the container.
+			{"Append", func(ctx context.Context) error { return l.Append(ctx, storetest.Grant("job", 1)) }, 1 + 0.38 + 5.52},
+			{"Append of a taken key", func(ctx context.Context) error { _ = l.Append(ctx, storetest.Grant("job", 1)); return nil }, 5.52},
+			{"Get", func(ctx context.Context) error { _, err := l.Get(ctx, "job", 1); return err }, 1},
+			{"Tail", func(ctx context.Context) error { _, _, err := l.Tail(ctx, "job", 3); return err }, 2.85},
+			{"Now", func(ctx context.Context) error { _, err := l.Now(ctx); return err }, 2.85},
+			{"Append", func(ctx context.Context) error { return l.Append(ctx, storetest.Grant("job", 2)) }, 5.52},
+			{"Trim", func(ctx context.Context) error { _, err := l.Trim(ctx, "job", 2); return err }, 2*2.85 + 5.52},
+			{"WorkerTypes", func(ctx context.Context) error { _, err := l.WorkerTypes(ctx); return err }, 2 * 2.85},
+		} {
+			ctx, receipt := store.WithReceipt(within(t, time.Minute))
+			if err := c.call(ctx); err != nil {
+				t.Errorf("%s = %v, want nil", c.name, err)
+			}
+			if got := receipt.Units(); got < c.want-1e-9 || got > c.want+1e-9 {
+				t.Errorf("%s was charged %v request units, want %v", c.name, got, c.want)
+			}
+		}
+	})
+}

@@ -1,0 +1,177 @@
+package cosmos
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+// wantSound checks what holds of every record that is decoded.
+func wantSound(t *testing.T, got store.Record) {
+	t.Helper()
+	if got.WorkerType != "job" || got.Seq != 7 {
+		t.Fatalf("decode() = %+v, want the key kept", got)
+	}
+	if len(got.Defect) > 2*maxText || strings.ContainsAny(got.Defect, "\n\r") {
+		t.Errorf("decode(): Defect %q, want one short line", got.Defect)
+	}
+	if got.Defect != "" && got != (store.Record{WorkerType: "job", Seq: 7, Defect: got.Defect}) {
+		t.Errorf("decode() = %+v, want nothing but the key and the Defect", got)
+	}
+	if got.CheckEnvelope() != nil {
+		return
+	}
+	if err := got.Check(); err != nil {
+		t.Fatalf("decode() = %+v, whose information is unfit: %v", got, err)
+	}
+	// What passes comes back the same.
+	raw, err := encode(got)
+	if err != nil {
+		t.Fatalf("encode(decode()) = %v, want nil", err)
+	}
+	if again := decode("job", 7, raw); again != got {
+		t.Errorf("decode(encode(r)) = %+v, want %+v", again, got)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(item(f, storetest.Grant("job", 7), nil))
+	f.Add(item(f, storetest.Grant("job", 7), map[string]string{"token": "5.0", "worker": `{"pid":"x"}`}))
+	f.Add(item(f, storetest.Grant("job", 7), map[string]string{"windowEnd": "null", "claim": `"\ud83e\uddab"`}))
+	f.Add(item(f, storetest.Grant("job", 7), map[string]string{"seq": "7e0", "priority": "1e400", "slotStart": `"0000"`}))
+	f.Add([]byte("{}"))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, raw []byte) { wantSound(t, decode("job", 7, raw)) })
+}
+
+// envelopeFields are those whose defects are a record's.
+var envelopeFields = map[string]bool{
+	fieldWorkerType: true, fieldSeq: true, fieldKind: true, fieldInstanceID: true, fieldGroup: true,
+	fieldClaim: true, fieldWindowStart: true, fieldWindowEnd: true, fieldToken: true, fieldReadAt: true,
+}
+
+// FuzzField puts an arbitrary value into one field of a sound item: broken ones by
+// themselves hardly ever get past the first check.
+func FuzzField(f *testing.F) {
+	names := []string{
+		fieldWorkerType, fieldSeq, fieldKind, fieldInstanceID, fieldGroup, fieldClaim, fieldPriority, fieldSlotStart, fieldSlotEnd,
+		fieldWindowStart, fieldWindowEnd, fieldToken, fieldSchedule, fieldFixedAt, fieldReadAt, fieldWorker, fieldMetadata,
+	}
+	values := []string{
+		`null`, `5`, `-0`, `7.0`, `1e300`, `9007199254740993`, `"9007199254740993"`, `"2026-03-02T00:10:00.000Z"`, `"2026-03-02T00:10:00+25:00"`,
+		`"\ud83e"`, `"x"`, `true`, `{"$gt":""}`, `{"host":5,"pid":0.5,"version":["v"]}`, `{"host":"h","host":"i"}`, `[]`, `""`,
+	}
+	for i := range names {
+		for j, v := range values {
+			f.Add(uint8(i), v, (i+j)%5 == 0)
+		}
+	}
+	f.Fuzz(func(t *testing.T, field uint8, value string, twice bool) {
+		name := names[int(field)%len(names)]
+		whole := item(t, storetest.Grant("job", 7), map[string]string{name: value})
+		if twice {
+			whole = item(t, storetest.Grant("job", 7), nil)
+			whole = append(whole[:len(whole)-1], `,"`+name+`":`+value+`}`...)
+		}
+		got := decode("job", 7, whole)
+		wantSound(t, got)
+		if got.Defect != "" && json.Valid([]byte(value)) {
+			if of, _, _ := strings.Cut(got.Defect, ":"); !envelopeFields[of] {
+				t.Errorf("decode() with %s %s: Defect %q, want none of what is for information", name, value, got.Defect)
+			}
+		}
+	})
+}
+
+func FuzzSeqOf(f *testing.F) {
+	for _, id := range []string{"", "job:", "job:00000000000000000001", "job:00009007199254740990", "job:00009007199254740991", "job:-0000000000000000001", "job:99999999999999999999", "a:b:00000000000000000007"} {
+		f.Add("job", id, int64(7))
+	}
+	f.Add("a:b", "a:b:00000000000000000007", int64(store.MaxSeq))
+	f.Fuzz(func(t *testing.T, workerType, id string, n int64) {
+		if seq, ok := seqOf(workerType, id); ok && (seq < 1 || seq > store.MaxSeq || store.Key(workerType, seq) != id) || !ok && seq != 0 {
+			t.Errorf("seqOf(%q, %q) = %d, %v, want the Seq whose key that is", workerType, id, seq, ok)
+		}
+		seq, ok := seqOf(workerType, store.Key(workerType, n))
+		if followed := n >= 1 && n <= store.MaxSeq; ok != followed || ok && seq != n {
+			t.Errorf("seqOf(Key(%q, %d)) = %d, %v, want it found: %v", workerType, n, seq, ok, followed)
+		}
+	})
+}
+
+func FuzzURINeverPanicsNorLeaks(f *testing.F) {
+	for i, uri := range []string{
+		"cosmos://acct/d/c?throughput=400", "cosmos://[::1]:1/?insecureHTTP=true", "cosmos://h.example:1", "cosmos://", "cosmos://a?=&;",
+		"cosmos://%zz", "cosmos://a/b?serverless=1&autoscale=2", "mongodb://a",
+	} {
+		for j, key := range []string{"", "s3cret+/", "x@h/", "%zz", "a=b&c=d", "p\"\\\x00\xff", "a;b"} {
+			f.Add(uri, key, byte(8*i+j))
+		}
+	}
+	f.Fuzz(func(t *testing.T, uri, key string, shape byte) {
+		if a, err := parseURI(uri); err == nil {
+			u, err := url.Parse(a.endpoint)
+			if err != nil || u.Host != a.host || u.Path != "/" || u.User != nil || u.Scheme != "https" && !(u.Scheme == "http" && a.loopback()) {
+				t.Errorf("parseURI(%q) = endpoint %q of host %q, want a URL of https, or of http to a loopback address", uri, a.endpoint, a.host)
+			}
+		}
+		// A key is base64 of 64 bytes, and so ends in ==.
+		const canary = "c4naryS3cretc4nary"
+		key = canary + key + "=="
+		if shape&128 != 0 {
+			key = url.QueryEscape(key)
+		}
+		shapes := []string{
+			scheme + key + "@acct/d",
+			scheme + "u:" + key + "@acct/d",
+			scheme + key,
+			scheme + "acct/" + key,
+			scheme + "acct/d/" + key,
+			scheme + "acct?" + key,
+			scheme + "acct?AccountKey=" + key,
+			"https://" + key + "@acct",
+		}
+		whole := shapes[shape%8]
+		if shown := Redact(whole); strings.Contains(shown, canary) {
+			t.Fatalf("Redact(%q) = %q, want no secret", whole, shown)
+		}
+		if _, err := parseURI(whole); err != nil && strings.Contains(err.Error(), canary) {
+			t.Fatalf("parseURI(%q) = %v, want no secret", whole, err)
+		}
+	})
+}
+
+func FuzzConnectionStringNeverPanicsNorLeaks(f *testing.F) {
+	for i, text := range []string{
+		"AccountEndpoint=https://acct.documents.azure.com:443/;AccountKey=c2VjcmV0;", "AccountEndpoint=http://[::1]:8081/;AccountKey=x==",
+		"DisableServerCertificateValidation=True;AccountEndpoint=https://localhost:1", ";;=;", "AccountEndpoint=://%zz",
+	} {
+		for j, key := range []string{"", "s3cret+/==", "a;b", "x=y", "@h/"} {
+			f.Add(text, key, byte(5*i+j))
+		}
+	}
+	f.Fuzz(func(t *testing.T, text, key string, shape byte) {
+		const canary = "c4naryS3cretc4nary"
+		key = canary + key
+		for _, whole := range []string{text, []string{
+			text + key, key + text, "AccountKey=" + key + ";" + text, text + ";AccountKey=" + key,
+			"AccountEndpoint=https://" + key + "/;AccountKey=x", "AccountEndpoint=https://u:" + key + "@h/;AccountKey=x",
+			key + "=" + text, "DisableServerCertificateValidation=" + key,
+		}[shape%8]} {
+			a, got, err := parseConnectionString(whole)
+			if err != nil {
+				if strings.Contains(err.Error(), canary) {
+					t.Fatalf("parseConnectionString(%q) = %v, want no secret", whole, err)
+				}
+				continue
+			}
+			if u, err := url.Parse(a.endpoint); err != nil || u.Host != a.host || got == "" || a.emulated() && !a.loopback() {
+				t.Errorf("parseConnectionString(%q) = %+v, key %q, want an endpoint and a key", whole, a, got)
+			}
+		}
+	})
+}

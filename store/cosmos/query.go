@@ -1,0 +1,267 @@
+package cosmos
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+const (
+	// maxStrays bounds how many ids that can't be followed are passed over.
+	maxStrays = 10_000
+	// listPage is how many items are read at a time if there is no limit, and
+	// mostPage if there is.
+	listPage, mostPage = 100, 1000
+	// trimmers is how many deletions are under way at a time.
+	trimmers = 8
+	// fieldTime is the account's time in what a query returns.
+	fieldTime = "storeTime"
+)
+
+// query is how queries are sent: in one partition, read as strongly as may be.
+func (c *conn) query(parameters ...azcosmos.QueryParameter) *azcosmos.QueryOptions {
+	one := false
+	return &azcosmos.QueryOptions{
+		ConsistencyLevel:          c.consistency(),
+		EnableCrossPartitionQuery: &one,
+		PageSizeHint:              listPage,
+		QueryParameters:           parameters,
+	}
+}
+
+// walk says which items of a worker type to read, in the order of their ids,
+// which for keys is that of Seq.
+type walk struct {
+	workerType string
+	// from and below bound the ids, if they aren't empty.
+	from, below string
+	newestFirst bool
+	// limit is how many records are wanted, 0 for all.
+	limit int
+	// keys asks for records that have only their key.
+	keys bool
+}
+
+// text is the query. Its values are parameters; the partition is named in it, too,
+// since not every server goes by the header alone.
+func (w walk) text(fields string, limit int) (string, []azcosmos.QueryParameter) {
+	var b strings.Builder
+	b.WriteString("SELECT ")
+	if limit > 0 {
+		fmt.Fprintf(&b, "TOP %d ", min(limit, math.MaxInt32))
+	}
+	b.WriteString(fields + " FROM c WHERE c." + fieldWorkerType + " = @type")
+	parameters := []azcosmos.QueryParameter{{Name: "@type", Value: w.workerType}}
+	if w.below != "" {
+		b.WriteString(" AND c.id >= @from AND c.id < @below")
+		parameters = append(parameters, azcosmos.QueryParameter{Name: "@from", Value: w.from}, azcosmos.QueryParameter{Name: "@below", Value: w.below})
+	}
+	b.WriteString(" ORDER BY c.id")
+	if w.newestFirst {
+		b.WriteString(" DESC")
+	}
+	return b.String(), parameters
+}
+
+// walked is what a walk found.
+type walked struct {
+	records []store.Record
+	// stray is an id that is no key that can be followed, if there is one.
+	stray string
+	// time is the account's, if it was told.
+	time time.Time
+}
+
+// walk reads the items at keys that can be followed, up to the limit, and says if
+// there is a stray. Strays are met only where they are in the way; one that sorts
+// below the records that were asked for isn't looked for.
+func (c *conn) walk(ctx context.Context, w walk) (walked, error) {
+	var found walked
+	visit := func(id string, raw []byte) {
+		switch seq, ok := seqOf(w.workerType, id); {
+		case !ok && found.stray == "":
+			found.stray = id
+		case !ok:
+		case w.keys:
+			found.records = append(found.records, store.Record{WorkerType: w.workerType, Seq: seq})
+		default:
+			found.records = append(found.records, decode(w.workerType, seq, raw))
+		}
+	}
+	at, err := c.find(ctx, w, w.limit, func(id string, raw []byte) bool { visit(id, raw); return true })
+	found.time = at
+	if err != nil || found.stray == "" {
+		return found, err
+	}
+
+	// Strays took places of the limit: read again without one, up to as many
+	// records as are wanted, and without the strays that sort outside all keys.
+	found.records = nil
+	passed := 0
+	if w.below == "" {
+		w.from, w.below = store.Key(w.workerType, 1), store.Key(w.workerType, store.MaxSeq+1)
+	}
+	_, err = c.find(ctx, w, 0, func(id string, raw []byte) bool {
+		before := len(found.records)
+		if visit(id, raw); len(found.records) == before {
+			passed++
+		}
+		return (w.limit == 0 || len(found.records) < w.limit) && passed <= maxStrays
+	})
+	if err == nil && passed > maxStrays {
+		err = fmt.Errorf("more than %d ids such as %.120q that are no keys: remove them", maxStrays, found.stray)
+	}
+	return found, err
+}
+
+// find visits the items of a walk until visit returns false, and returns the
+// account's time, if it was told. A server that doesn't know the function for it
+// is asked again without, and not again on this connection.
+func (c *conn) find(ctx context.Context, w walk, limit int, visit func(id string, raw []byte) bool) (time.Time, error) {
+	fields := projection
+	if w.keys {
+		fields = "c.id"
+	}
+	if !c.timeless.Load() && !w.keys {
+		at, err := c.pages(ctx, w, fields+", GetCurrentTimestamp() AS "+fieldTime, limit, visit)
+		if !isStatus(err, http.StatusBadRequest) {
+			return at, err
+		}
+		c.timeless.Store(true)
+	}
+	return c.pages(ctx, w, fields, limit, visit)
+}
+
+// pages reads the pages of one query.
+func (c *conn) pages(ctx context.Context, w walk, fields string, limit int, visit func(id string, raw []byte) bool) (at time.Time, err error) {
+	text, parameters := w.text(fields, limit)
+	o := c.query(parameters...)
+	o.PageSizeHint = int32(max(listPage, min(limit, mostPage)))
+	pager := c.container.NewQueryItemsPager(text, azcosmos.NewPartitionKeyString(w.workerType), o)
+	for visited := 0; pager.More() && (limit == 0 || visited < limit); {
+		page, err := pager.NextPage(ctx)
+		if err != nil {
+			return at, err
+		}
+		visited += len(page.Items)
+		for _, raw := range page.Items {
+			var head struct {
+				ID   *string         `json:"id"`
+				Time json.RawMessage `json:"storeTime"`
+			}
+			if err := json.Unmarshal(raw, &head); err != nil || head.ID == nil {
+				return at, errors.New("the server sent an item without an id")
+			}
+			if t := timestamp(head.Time); t.After(at) {
+				at = t
+			}
+			if !visit(*head.ID, raw) {
+				return at, nil
+			}
+		}
+	}
+	return at, nil
+}
+
+// trim deletes the oldest records below a Seq, and counts them.
+func (c *conn) trim(ctx context.Context, workerType string, before int64, deleted *atomic.Int64) error {
+	head, err := c.walk(ctx, walk{workerType: workerType, newestFirst: true, limit: 1, keys: true})
+	if err != nil || len(head.records) == 0 {
+		return err
+	}
+	before = min(before, head.records[0].Seq)
+	most := store.TrimBatch - int(deleted.Load())
+	if before <= 1 || most < 1 {
+		return nil
+	}
+	old, err := c.walk(ctx, walk{
+		workerType: workerType, from: store.Key(workerType, 1), below: store.Key(workerType, before),
+		limit: most, keys: true,
+	})
+	if err != nil {
+		return err
+	}
+	return c.remove(ctx, old.records, deleted)
+}
+
+// remove deletes records, some at a time. After the first error no more are
+// begun, but those that are under way are waited for: they may well succeed.
+func (c *conn) remove(ctx context.Context, records []store.Record, deleted *atomic.Int64) error {
+	var wg sync.WaitGroup
+	var next atomic.Int64
+	failures := make(chan error, trimmers)
+	for range min(trimmers, len(records)) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(records)); i = next.Add(1) - 1 {
+				r := records[i]
+				_, err := c.container.DeleteItem(ctx, azcosmos.NewPartitionKeyString(r.WorkerType), store.Key(r.WorkerType, r.Seq), nil)
+				switch {
+				case err == nil:
+					deleted.Add(1)
+				case isStatus(err, http.StatusNotFound) && !ownerMissing(err):
+					// Somebody else trims, too.
+				default:
+					next.Store(int64(len(records)))
+					failures <- err
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	select {
+	case err := <-failures:
+		return err
+	default:
+		return nil
+	}
+}
+
+// workerTypes finds the worker types that have records. Queries through all
+// partitions know neither DISTINCT nor an order here, so it asks for items of
+// other types than it has seen until there are none.
+func (c *conn) workerTypes(ctx context.Context) ([]string, error) {
+	types := []string{}
+	seen := []string{}
+	for {
+		before := len(seen)
+		o := c.query(azcosmos.QueryParameter{Name: "@seen", Value: seen})
+		o.EnableCrossPartitionQuery = nil
+		pager := c.container.NewQueryItemsPager("SELECT c.id, c."+fieldWorkerType+" FROM c WHERE NOT ARRAY_CONTAINS(@seen, c."+fieldWorkerType+")", azcosmos.NewPartitionKey(), o)
+		for pager.More() && len(seen) == before {
+			page, err := pager.NextPage(ctx)
+			if err != nil {
+				return nil, err
+			}
+			for _, raw := range page.Items {
+				var item struct {
+					ID         string `json:"id"`
+					WorkerType string `json:"workerType"`
+				}
+				// Partitions whose name is no text hold no ledger.
+				if json.Unmarshal(raw, &item) != nil {
+					continue
+				}
+				if _, ok := seqOf(item.WorkerType, item.ID); ok && !slices.Contains(types, item.WorkerType) && store.CheckWorkerType(item.WorkerType) == nil {
+					types, seen = append(types, item.WorkerType), append(seen, item.WorkerType)
+				}
+			}
+		}
+		if len(seen) == before {
+			slices.Sort(types)
+			return types, nil
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package cosmos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+const (
+	// maxTries bounds how often a request is sent that is throttled, or told to come
+	// again, even if the context has no deadline.
+	maxTries = 10
+	// throttledPause is waited out if a throttled request isn't told how long.
+	throttledPause = 100 * time.Millisecond
+	// retryPause is the first wait after a 449; each is twice the one before.
+	retryPause = 10 * time.Millisecond
+	// maxPause bounds both.
+	maxPause = time.Second
+)
+
+// outcome is what an operation came to.
+type outcome[T any] struct {
+	value T
+	err   error
+}
+
+// run performs an operation and ends with its context, whatever the SDK does
+// meanwhile.
+//
+// The SDK isn't told the deadline, but cancelled at it: a dialer would measure it
+// by the machine's wall clock, which need not be that of the context.
+func run[T any](ctx context.Context, l *Ledger, op, key string, do func(context.Context, *conn) (T, error)) (T, error) {
+	return runOn(ctx, l, op, key, l.connected, do)
+}
+
+// runOn is run on a connection that is had in another way.
+func runOn[T any](ctx context.Context, l *Ledger, op, key string, connect func(context.Context) (*conn, error), do func(context.Context, *conn) (T, error)) (T, error) {
+	var none T
+	if err := l.open(ctx); err != nil {
+		return none, l.failed(ctx, op, key, err)
+	}
+	x := &exchange{}
+	inner, cancel := context.WithCancel(context.WithValue(context.WithoutCancel(ctx), exchangeKey{}, x))
+	defer cancel()
+	done := make(chan outcome[T], 1)
+	go func() {
+		var o outcome[T]
+		o.value, o.err = patiently(inner, ctx, l, connect, do)
+		done <- o
+	}()
+	select {
+	case o := <-done:
+		return o.value, l.failed(ctx, op, key, o.err)
+	case <-ctx.Done():
+	case <-l.life.Done():
+	}
+	cancel()
+	select {
+	case o := <-done:
+		// The reply may have been there already.
+		return o.value, l.failed(ctx, op, key, o.err)
+	default:
+	}
+	err := ctx.Err()
+	if err == nil {
+		err = store.ErrClosed
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.failure != "" {
+		err = fmt.Errorf("%w: %s", err, x.failure)
+	}
+	return none, l.failed(ctx, op, key, err)
+}
+
+// open fails if the ledger is closed or the context is over.
+func (l *Ledger) open(ctx context.Context) error {
+	err := ctx.Err()
+	switch cause := context.Cause(ctx); {
+	case l.closed.Load():
+		return store.ErrClosed
+	case err != nil && !errors.Is(cause, err):
+		return fmt.Errorf("%w: %w", err, cause)
+	}
+	return err
+}
+
+// patiently tries again what was throttled, or told to come again, as long as
+// the wait fits in the deadline of the caller.
+func patiently[T any](ctx, caller context.Context, l *Ledger, connect func(context.Context) (*conn, error), do func(context.Context, *conn) (T, error)) (T, error) {
+	for try := 1; ; try++ {
+		c, err := connect(ctx)
+		var value T
+		if err == nil {
+			value, err = do(ctx, c)
+		}
+		if err == nil {
+			return value, nil
+		}
+		if c != nil && dubious(err) {
+			l.link.doubt(c, err)
+		}
+		pause, again := l.comeAgain(err, try)
+		if !again || try == maxTries || pause > 0 && !l.wait(ctx, caller, pause) {
+			return value, err
+		}
+	}
+}
+
+// comeAgain says whether a failed request may be sent again as it was, and how
+// long to wait before.
+func (l *Ledger) comeAgain(err error, try int) (time.Duration, bool) {
+	growing := func(first time.Duration) time.Duration { return min(first<<min(try-1, 10), maxPause) }
+	switch {
+	case isStatus(err, http.StatusTooManyRequests):
+		if asked := retryAfter(err); asked > 0 {
+			return asked, true
+		}
+		return growing(throttledPause), true
+	case isStatus(err, statusRetryWith):
+		return growing(retryPause), true
+	case isStatus(err, http.StatusUnauthorized), isStatus(err, http.StatusForbidden):
+		// It may have been dated by a wrong clock. Its reply told the time.
+		return 0, try == 1 && l.dating.off(l.clock)
+	}
+	return 0, false
+}
+
+// wait waits, or returns false: at once if the deadline would pass meanwhile, and
+// when the context ends.
+func (l *Ledger) wait(ctx, caller context.Context, d time.Duration) bool {
+	// The deadline may be of another clock. If so, the worst that comes of it is
+	// that the caller is told to come again, or waits until the context ends.
+	if deadline, ok := caller.Deadline(); ok && deadline.Sub(l.clock.Now()) <= d {
+		return false
+	}
+	t := l.clock.Timer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+	case <-l.life.Done():
+	}
+	return false
+}
+
+// retryAfter is the wait that a throttled request was told, in whole or decimal
+// milliseconds, or zero.
+func retryAfter(err error) time.Duration {
+	r, ok := errors.AsType[*azcore.ResponseError](err)
+	if !ok || r.RawResponse == nil {
+		return 0
+	}
+	header := r.RawResponse.Header
+	if ms, err := strconv.ParseFloat(header.Get(headerRetryAfter), 64); err == nil && ms > 0 && ms < 1e9 {
+		return time.Duration(ms * float64(time.Millisecond))
+	}
+	if s, err := strconv.Atoi(header.Get("Retry-After")); err == nil && s > 0 && s < 1e6 {
+		return time.Duration(s) * time.Second
+	}
+	return 0
+}

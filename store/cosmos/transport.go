@@ -1,0 +1,132 @@
+package cosmos
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// The headers of Azure Cosmos DB that are read here.
+const (
+	headerCharge      = "X-Ms-Request-Charge"
+	headerSubstatus   = "X-Ms-Substatus"
+	headerRetryAfter  = "X-Ms-Retry-After-Ms"
+	headerRequestDate = "X-Ms-Date"
+)
+
+// maxBody bounds what is read of one reply. A page of a query has at most 4 MB.
+const maxBody = 16 << 20
+
+// exchange is what an operation's requests left behind, besides their results.
+type exchange struct {
+	mu sync.Mutex
+	// date and host are of the last reply.
+	date    time.Time
+	host    string
+	failure string
+}
+
+// exchangeKey is the context key of an exchange.
+type exchangeKey struct{}
+
+// exchangeOf is that of an operation's context. Never nil.
+func exchangeOf(ctx context.Context) *exchange {
+	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
+		return x
+	}
+	return &exchange{}
+}
+
+// reply remembers when the last reply was made, and where.
+func (x *exchange) reply(date time.Time, host string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.date, x.host = date, host
+}
+
+// fail remembers the last failure.
+func (x *exchange) fail(why string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.failure = why
+}
+
+// exchangeError is a request that got no reply. It hides its cause from
+// errors.As, since the SDK would sleep and send the request again where it
+// recognises the cause; whether to try again is for the caller to decide, who
+// knows the deadline.
+type exchangeError struct{ cause error }
+
+func (e *exchangeError) Error() string { return e.cause.Error() }
+
+// Do sends a request of the SDK's. All requests come through here: those of
+// operations, and the SDK's own for the account's properties.
+func (c *conn) Do(req *http.Request) (*http.Response, error) {
+	ctx, release := c.bounded(req.Context())
+	defer release()
+	x := exchangeOf(ctx)
+	reply, err := c.ledger.transport.Do(req.WithContext(ctx))
+	if err == nil {
+		err = readBody(reply)
+	}
+	if err != nil {
+		x.fail(err.Error())
+		return nil, &exchangeError{err}
+	}
+	if units, err := strconv.ParseFloat(reply.Header.Get(headerCharge), 64); err == nil && units > 0 && units < 1e9 {
+		store.Charge(ctx, units)
+	}
+	date, err := http.ParseTime(reply.Header.Get("Date"))
+	if err == nil {
+		c.ledger.dating.learn(c.ledger.clock, date)
+	}
+	if reply.StatusCode >= http.StatusBadRequest {
+		x.fail(describe(reply))
+	}
+	if isAccount(req) {
+		return c.judgeAccount(reply)
+	}
+	x.reply(date, req.URL.Host)
+	return reply, nil
+}
+
+// bounded is the context of a request, which ends with the ledger, and with a
+// connection that didn't come about: the SDK's own requests heed no operation.
+func (c *conn) bounded(ctx context.Context) (bounded context.Context, release func()) {
+	bounded, cancel := context.WithCancel(ctx)
+	closed := context.AfterFunc(c.ledger.life, cancel)
+	ended := context.AfterFunc(c.life, cancel)
+	return bounded, func() {
+		closed()
+		ended()
+		cancel()
+	}
+}
+
+// isAccount says whether a request is for the account's properties.
+func isAccount(req *http.Request) bool {
+	return req.Method == http.MethodGet && (req.URL.Path == "" || req.URL.Path == "/")
+}
+
+// readBody reads a reply to its end, so that the request is over.
+func readBody(reply *http.Response) error {
+	body, err := io.ReadAll(io.LimitReader(reply.Body, maxBody+1))
+	_ = reply.Body.Close()
+	if err == nil && len(body) > maxBody {
+		err = fmt.Errorf("the reply has more than %d bytes", maxBody)
+	}
+	setBody(reply, body)
+	return err
+}
+
+func setBody(reply *http.Response, body []byte) {
+	reply.Body = io.NopCloser(bytes.NewReader(body))
+	reply.ContentLength = int64(len(body))
+}
