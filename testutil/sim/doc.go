@@ -78,11 +78,11 @@
 //	 4 an idle type starts again            storetest "trim"; TestOldRecordsAreTrimmedAfterTheRetentionAndTheHeadNever
 //	 5 rollback, dirty read                 TestConcernsAreOursWhateverTheURIOrTheClientSays; TestBeyondTheAssumptionsOverlapsAreReportedAndFenced
 //	 6 a stale read                         simulated [stale read]; internal/model
-//	 7 multi-region writes                  not built yet (Cosmos DB)
+//	 7 multi-region writes                  TestAccountsThatAreRefused; TestAccountIsLookedAtEveryTenMinutes
 //	 8 another shard key                    TestUnfitCollectionsAreRefused
 //	 9 no init, no index, a restored dump   storetest "lifecycle"; TestInitCreatesOnlyWhatIsMissing
-//	10 a lost race under another error      TestAppendErrorsByTheServersReply (MongoDB; Cosmos DB is not built yet)
-//	11 throttling                           simulated [throttled]; TestAStoreThatThrottlesGetsTheTimeItAsksFor
+//	10 a lost race under another error      TestAppendErrorsByTheServersReply (MongoDB); TestAppendErrorsByTheReply (Cosmos DB)
+//	11 throttling                           simulated [throttled]; TestAStoreThatThrottlesGetsTheTimeItAsksFor; TestThrottledAppendWaitsAsLongAsItIsTold
 //	12 an election                          simulated [failover]; TestOneFaultAtATimeKeepsTheSlots
 //	13 any error at any moment              TestNoSingleFaultEndsLeasingOrCostsASlot
 //
@@ -92,7 +92,7 @@
 //	15 suspend and SIGSTOP                  simulated [pause, suspend]; TestALeaseIsOverWithinASecondOfWakingFromASuspend; internal/chaos
 //	16 a failover to another clock          simulated [failover]; TestBeyondTheAssumptionsOverlapsAreReportedAndFenced
 //	17 a server clock that steps            simulated [server clock step]; TestAJumpOfTheStoresClockEndsTheLeaseAndLeasingGoesOn
-//	18 a cached time                        simulated [old stamp]
+//	18 a cached time                        simulated [old stamp]; TestStampsOfAServerThatOnlyHasTheDateHeader
 //	19 poison, and honest oddities          simulated [poison, newer version, huge seq]; TestPoisonClearsWithinItsBound; TestHonestRecordsThatLookOddAreObeyed
 //	20 different intervals                  simulated [lease of another interval]; TestWorkersWithDifferentIntervalsStayExclusiveAndSaySoOnce
 //	21 changes of local time                TestPropertyCronSlotsPartitionTimeInAllZones; TestCronWhenTheClocksChange
@@ -120,5 +120,5 @@
 //	37 hostile documents                    storetest "planted documents"; FuzzDecode of each store
 //	38 secrets in output                    TestNoOutputEverShowsAPassword; FuzzURINeverPanicsNorLeaks
 //	39 destructive commands                 not built yet
-//	40 TLS                                  not built yet: the URI decides
+//	40 TLS                                  TestURIsThatAreRefused (Cosmos DB; MongoDB is not built yet: the URI decides)
 package sim
