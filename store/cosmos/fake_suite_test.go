@@ -18,8 +18,13 @@ func TestConformanceOfTheFakeAccount(t *testing.T) {
 		t.Helper()
 		f := newFake()
 		f.container = nil
+		rounds := 0 // as many as the suite likes
+		if RaceEnabled {
+			rounds = 50
+		}
 		return storetest.Harness{
 			FreeStamp: true,
+			Rounds:    rounds,
 			Open: func(t testing.TB) store.Ledger {
 				t.Helper()
 				return f.open(t, Options{})

@@ -147,6 +147,10 @@ func TestConformance(t *testing.T) {
 		t.Helper()
 		name := newDatabase(t, client)
 		var made sync.Once // the container, if a document is planted before Init
+		rounds := 200      // Each append is a request over HTTP to one thread.
+		if cosmos.RaceEnabled {
+			rounds = 50
+		}
 		return storetest.Harness{
 			Open: func(t testing.TB) store.Ledger {
 				t.Helper()
@@ -158,7 +162,7 @@ func TestConformance(t *testing.T) {
 				plant(t, client, name, workerType, seq, fields)
 			},
 			FreeStamp: true,
-			Rounds:    200, // Each append is a request over HTTP to one thread.
+			Rounds:    rounds,
 		}
 	})
 }
