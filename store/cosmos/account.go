@@ -83,7 +83,7 @@ func (c *conn) judgeAccount(reply *http.Response) (*http.Response, error) {
 	l := c.ledger
 	var p accountJSON
 	switch {
-	case reply.StatusCode == http.StatusOK:
+	case reply.StatusCode >= 200 && reply.StatusCode < 300: // as the SDK takes it
 		body, err := io.ReadAll(reply.Body)
 		if err == nil {
 			err = json.Unmarshal(body, &p)
@@ -91,8 +91,8 @@ func (c *conn) judgeAccount(reply *http.Response) (*http.Response, error) {
 		if err != nil && !l.unsafe {
 			return nil, &exchangeError{fmt.Errorf("%w: the account's properties can't be read: %w", store.ErrRefused, err)}
 		}
-	case l.unsafe && reply.StatusCode != http.StatusUnauthorized && reply.StatusCode < 500 && reply.StatusCode != http.StatusTooManyRequests:
-		// Without the account's properties the SDK can't be used.
+	case l.unsafe && reply.StatusCode == http.StatusForbidden && !misdated(reply):
+		// They may not be read. Without the account's properties the SDK can't be used.
 		reply.StatusCode, reply.Status = http.StatusOK, "200 OK"
 	default:
 		return reply, nil

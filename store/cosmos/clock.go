@@ -34,7 +34,7 @@ func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
 		}
 		s := l.stamp(at, exchangeOf(ctx))
 		if s.IsZero() {
-			return store.Stamp{}, errors.Join(errors.New("the reply tells no time"), err)
+			return store.Stamp{}, errors.Join(errors.New("the reply tells no time, or two that contradict each other"), err)
 		}
 		return s, nil
 	})
@@ -51,15 +51,20 @@ func timestamp(raw []byte) time.Time {
 
 // stamp is a reading of the account's clock: in milliseconds, if the server told
 // it that way, else by the Date of its reply, which has whole seconds and may come
-// from a cache that is renewed once a second.
+// from a cache that is renewed once a second. If both are told, and contradict each
+// other, there is no stamp.
 func (l *Ledger) stamp(at time.Time, x *exchange) store.Stamp {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	s := store.Stamp{Time: at, Granularity: time.Millisecond, Skew: l.skew, Server: x.host}
-	if at.IsZero() {
+	switch {
+	case at.IsZero() && x.date.IsZero():
+		return store.Stamp{}
+	case at.IsZero():
 		s.Time, s.Granularity, s.MaxAge = x.date.UTC(), time.Second, time.Second
-	}
-	if s.IsZero() {
+	case !x.date.IsZero() && at.Sub(x.date).Abs() > 2*l.skew+2*time.Second:
+		// One of them is out of some cache, or the servers are further apart than is
+		// assumed.
 		return store.Stamp{}
 	}
 	return s

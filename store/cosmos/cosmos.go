@@ -74,8 +74,8 @@ type Options struct {
 	ServerSkew time.Duration
 
 	// UnsafeUnverifiedAccount accepts an account of which it can't be found out
-	// whether it takes writes in several regions. If it does, two workers may hold
-	// one lease.
+	// whether it takes writes in several regions, and a container that may not be
+	// read. If it does, two workers may hold one lease.
 	UnsafeUnverifiedAccount bool
 
 	// Clock tells when to look at the account again, waits out throttling, and dates
@@ -134,6 +134,10 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 		if err != nil {
 			return store.Stamp{}, err
 		}
+		if reply.RawResponse.StatusCode != http.StatusCreated {
+			// Some proxy's words.
+			return store.Stamp{}, fmt.Errorf("the reply to a create is %d, not 201", reply.RawResponse.StatusCode)
+		}
 		return l.written(reply.Value, exchangeOf(ctx)), nil
 	})
 	if err == nil && !stamp.IsZero() {
@@ -150,7 +154,7 @@ func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.R
 	key := store.Key(workerType, seq)
 	return run(ctx, l, "get", key, func(ctx context.Context, c *conn) (store.Record, error) {
 		reply, err := c.container.ReadItem(ctx, azcosmos.NewPartitionKeyString(workerType), key,
-			&azcosmos.ItemOptions{ConsistencyLevel: c.consistency()})
+			&azcosmos.ItemOptions{ConsistencyLevel: c.consistency(), DedicatedGatewayRequestOptions: uncached()})
 		switch {
 		case isStatus(err, http.StatusNotFound) && !ownerMissing(err):
 			return store.Record{}, fmt.Errorf("%w: %w", store.ErrNotFound, err)
@@ -223,6 +227,8 @@ func (l *Ledger) Close(context.Context) error {
 	l.link.close()
 	if l.own != nil {
 		l.own.CloseIdleConnections()
+		// HTTP/2 lets go of requests that are cancelled a little later.
+		l.clock.AfterFunc(time.Second, l.own.CloseIdleConnections)
 	}
 	return nil
 }

@@ -21,9 +21,9 @@ func checkCredentials(key string, credential azcore.TokenCredential, a address) 
 	switch {
 	case key != "" && credential != nil:
 		return errors.New("options: set either Key or Credential")
-	case key == "" && a.plain:
+	case key == "" && a.emulated():
 		// The SDK would send the token all the same.
-		return errors.New("options: insecureHTTP needs a Key: tokens are never sent without TLS")
+		return errors.New("options: insecureHTTP and insecureSkipVerify need a Key: tokens are sent to nobody but Azure")
 	}
 	if _, err := base64.StdEncoding.DecodeString(key); err != nil {
 		return errors.New("options: the key is not base64: copy it from the portal as it is")
@@ -77,22 +77,22 @@ func (t tokens) GetToken(ctx context.Context, o policy.TokenRequestOptions) (azc
 	return token, err
 }
 
-// tokenError is why there is no token.
+// tokenError is why there is no token. It hides its cause from the SDK, as
+// exchangeError does.
 type tokenError struct{ cause error }
 
 func (e *tokenError) Error() string { return "get a token: " + e.cause.Error() }
-func (e *tokenError) Unwrap() error { return e.cause }
 
 // meaning is ErrDenied, or nil if asking for a token failed in a way that may pass:
 // on the network, in time, or at an authority that is busy.
 func (e *tokenError) meaning() error {
-	if errors.Is(e, context.Canceled) || errors.Is(e, context.DeadlineExceeded) {
+	if errors.Is(e.cause, context.Canceled) || errors.Is(e.cause, context.DeadlineExceeded) {
 		return nil
 	}
-	if _, ok := errors.AsType[net.Error](e); ok {
+	if _, ok := errors.AsType[net.Error](e.cause); ok {
 		return nil
 	}
-	if a, ok := errors.AsType[*azidentity.AuthenticationFailedError](e); ok {
+	if a, ok := errors.AsType[*azidentity.AuthenticationFailedError](e.cause); ok {
 		if r := a.RawResponse; r == nil || r.StatusCode >= 500 || r.StatusCode == http.StatusTooManyRequests {
 			return nil
 		}

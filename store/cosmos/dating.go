@@ -37,11 +37,20 @@ func (d *dating) now(c clock.Clock) time.Time {
 	return d.at.Add(c.Since(d.local))
 }
 
-// off says whether the machine's clock is so wrong that a request may have been
-// refused for it.
-func (d *dating) off(c clock.Clock) bool {
+// misdated says whether a request may have been refused for its date: it was dated
+// by a clock that was wrong, or had stood still in a suspend. The reply's date is
+// known by now.
+func misdated(reply *http.Response) bool {
+	if reply == nil || reply.Request == nil {
+		return false
+	}
 	const tolerated = 4 * time.Minute
-	return d.now(c).Sub(c.Now()).Abs() > tolerated
+	sent, err := http.ParseTime(reply.Request.Header.Get(headerRequestDate))
+	if err != nil {
+		return false
+	}
+	date, err := http.ParseTime(reply.Header.Get("Date"))
+	return err == nil && sent.Sub(date).Abs() > tolerated
 }
 
 // datingPolicy sets the date of a request before it is signed.

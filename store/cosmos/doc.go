@@ -28,11 +28,12 @@
 //     may land later. Read the key back.
 //
 // An operation ends with its context. Give each a deadline: throttled requests
-// (429, and 449) are sent again after the wait that Azure names, at most ten
-// times, as long as the wait fits in the deadline; else the error is a
-// [store.ThrottledError], at once. The SDK's own repetitions are turned off, but
-// for reads that get 500, 502, 504 or 408 (once), and requests that are sent to a
-// region that doesn't take them (each second).
+// (429) are sent again after the wait that Azure names, ten times in all, as long
+// as the wait fits in the deadline; else the error is a [store.ThrottledError], at
+// once. A 449 is sent again after some milliseconds, and is unknown when that
+// doesn't help. The SDK's own repetitions are turned off, but for reads that get
+// 500, 502, 504, 408 or 404 with substatus 1002 (once), and requests that are sent
+// to a region that doesn't take them (each second).
 //
 // Errors of an operation are of one line; those that list all that is wrong, be
 // it with the options of [Open] or with a record to append, have a line for each.
@@ -74,7 +75,12 @@
 //   - if the account doesn't say whether it does, unless
 //     Options.UnsafeUnverifiedAccount is set;
 //   - if the container's partition key isn't /workerType, if it deletes items by
-//     itself (a default time to live), or if it has unique keys of its own.
+//     itself (a default time to live), if it has unique keys of its own, or if its
+//     index isn't kept consistent.
+//
+// An operation waits a second for a look that is slow, and then goes on; while looks
+// fail, the last one that didn't is believed for two hours. With
+// UnsafeUnverifiedAccount, a container that may not be read isn't judged either.
 //
 // The look costs a read of the account, which isn't charged, and one of the
 // container, on the receipt of the operation that gave rise to it. The SDK reads
@@ -153,7 +159,9 @@
 // where skew, Options.ServerSkew, is 250 ms by default. Front-ends and replicas
 // read clocks of their own and can't be told apart, so that much is allowed between
 // any two of them: an assumption, as nothing is published. A stamp's server is the
-// host of the region that replied, so that a failover shows as a change of clocks.
+// host of the region that replied, so that a failover shows as a change of clocks
+// (not if the account's properties may not be read). The cache of a dedicated gateway
+// is passed by, and a reply whose two times contradict each other gives no stamp.
 //
 // A machine's own clock plays no part, however wrong it is: what is signed is
 // dated by the account's time, from the second request on. Tokens of Microsoft

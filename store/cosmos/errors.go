@@ -116,6 +116,9 @@ func (l *Ledger) explain(err error) *shownError {
 	if x, ok := errors.AsType[*exchangeError](err); ok {
 		causes = append(causes, x.cause)
 	}
+	if t, ok := errors.AsType[*tokenError](err); ok {
+		causes = append(causes, t.cause)
+	}
 	return &shownError{text: oneLine(l.secrets.scrub(text)), causes: causes}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
@@ -32,6 +33,8 @@ func unfitContainer(p *azcosmos.ContainerProperties) string {
 		return fmt.Sprintf("has the partition key %.120q, must have %q: use another container", paths, partitionPath)
 	case ttl != nil && *ttl > 0:
 		return fmt.Sprintf("deletes its items after %d s (defaultTtl), and would delete the newest record: turn its time to live off", *ttl)
+	case p.IndexingPolicy != nil && p.IndexingPolicy.IndexingMode != "" && !strings.EqualFold(string(p.IndexingPolicy.IndexingMode), string(azcosmos.IndexingModeConsistent)):
+		return fmt.Sprintf("has the indexing mode %.20q, with which queries miss what was written: make it consistent", p.IndexingPolicy.IndexingMode)
 	case p.UniqueKeyPolicy != nil && len(p.UniqueKeyPolicy.UniqueKeys) > 0:
 		return "has unique keys besides the id, and would take one record for another: use another container"
 	}

@@ -25,6 +25,11 @@ const (
 	// lookPatience is how long a look may take, even if there is always somebody who
 	// waits for it.
 	lookPatience = 15 * time.Second
+	// lookWait is how long an operation waits for a look if there is a connection
+	// that was found fit before, and lookExpiry how long such a one is used while
+	// looks fail.
+	lookWait   = time.Second
+	lookExpiry = 2 * time.Hour
 )
 
 // conn is a client of the SDK's that was found fit.
@@ -55,12 +60,13 @@ type link struct {
 	mu      sync.Mutex
 	current *conn
 	// since is when current was found fit, and tried when it was last looked at; it
-	// is in doubt if requests failed.
-	since, tried time.Time
-	doubted      bool
-	looking      *look
-	account      Account
-	closed       bool
+	// is in doubt if requests failed, and weakened if reads may be refused since the
+	// account is less consistent than it was.
+	since, tried      time.Time
+	doubted, weakened bool
+	looking           *look
+	account           Account
+	closed            bool
 }
 
 // due says whether it is time to look again.
@@ -101,7 +107,7 @@ func (k *link) doubt(c *conn, err error) {
 	k.doubted = true
 	if isStatus(err, http.StatusBadRequest) && c.consistency() != nil {
 		// The account may not be strongly consistent any more, and refuse all reads.
-		k.tried = time.Time{}
+		k.tried, k.weakened = time.Time{}, true
 	}
 }
 
@@ -134,14 +140,27 @@ func (l *Ledger) connected(ctx context.Context) (*conn, error) {
 		w = l.startLook(ctx)
 	}
 	w.waiting++
+	var enough <-chan time.Time
+	if k.believed(l.clock) && !k.weakened {
+		t := l.clock.Timer(lookWait)
+		defer t.Stop()
+		enough = t.C
+	}
 	k.mu.Unlock()
 
+	inTime := true
 	select {
 	case <-w.done:
 	case <-ctx.Done():
+	case <-enough:
+		inTime = false
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if !inTime && k.believed(l.clock) {
+		// The look goes on, since this one is still counted as waiting.
+		return k.current, nil
+	}
 	if w.waiting--; w.waiting == 0 && k.looking == w {
 		k.looking = nil
 		w.cancel()
@@ -149,14 +168,23 @@ func (l *Ledger) connected(ctx context.Context) (*conn, error) {
 	select {
 	case <-w.done:
 	default:
-		return nil, ctx.Err()
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return nil, errors.New("account and container can't be looked at")
 	}
-	if w.err != nil && k.current != nil && !errors.Is(w.err, store.ErrRefused) {
+	if w.err != nil && k.believed(l.clock) && !isHidden(w.err, store.ErrRefused) {
 		// It was fit, and could not be looked at just now. The next operation tries
 		// again.
 		return k.current, nil
 	}
 	return w.conn, w.err
+}
+
+// believed says whether there is a connection that was found fit not too long ago
+// to be used while it can't be looked at.
+func (k *link) believed(c clock.Clock) bool {
+	return k.current != nil && c.Since(k.since) < lookExpiry
 }
 
 // startLook begins a look on a goroutine of its own, since the SDK heeds no
@@ -166,7 +194,15 @@ func (l *Ledger) startLook(ctx context.Context) *look {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	w := &look{done: make(chan struct{}), cancel: cancel}
 	l.link.looking, l.link.tried = w, l.clock.Now()
-	tooLong := l.clock.AfterFunc(lookPatience, cancel)
+	tooLong := l.clock.AfterFunc(lookPatience, func() {
+		l.link.mu.Lock()
+		defer l.link.mu.Unlock()
+		// Whoever doesn't heed the context, such as a credential, is waited for no more.
+		if l.link.looking == w {
+			l.link.looking = nil
+		}
+		cancel()
+	})
 	go func() {
 		defer cancel()
 		defer tooLong.Stop()
@@ -174,28 +210,35 @@ func (l *Ledger) startLook(ctx context.Context) *look {
 		k := &l.link
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		w.conn, w.err = c, err
+		w.conn, w.err = k.settle(l, c, err)
 		close(w.done)
 		if k.looking == w {
 			k.looking = nil
 		}
-		k.settle(c, err, l.clock.Now())
 	}()
 	return w
 }
 
-// settle takes in what a look found.
-func (k *link) settle(c *conn, err error, now time.Time) {
-	if err != nil && !errors.Is(err, store.ErrRefused) && !errors.Is(err, store.ErrMissing) {
-		return
+// settle takes in what a look found, and returns what that comes to.
+func (k *link) settle(l *Ledger, c *conn, err error) (*conn, error) {
+	if err == nil {
+		// Another connection may have been told otherwise since.
+		if unfit := l.judge(k.account); unfit != nil {
+			c.client.Close()
+			c, err = nil, unfit
+		}
+	}
+	if err != nil && !isHidden(err, store.ErrRefused) && !errors.Is(err, store.ErrMissing) {
+		return c, err
 	}
 	if k.current != nil {
 		k.drop()
 	}
-	k.current, k.since, k.doubted = c, now, false
+	k.current, k.since, k.doubted, k.weakened = c, l.clock.Now(), false, false
 	if k.closed && c != nil {
 		k.drop()
 	}
+	return c, err
 }
 
 // reconnected looks again, however lately somebody has.
@@ -204,8 +247,7 @@ func (l *Ledger) reconnected(ctx context.Context) (*conn, error) {
 	k := &l.link
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.settle(c, err, l.clock.Now())
-	return c, err
+	return k.settle(l, c, err)
 }
 
 // inspect makes a client and looks whether account and container are fit. A
@@ -232,7 +274,10 @@ func (l *Ledger) inspect(ctx context.Context) (*conn, error) {
 func (l *Ledger) look(ctx context.Context, c *conn) error {
 	reply, err := c.container.Read(ctx, nil)
 	a := c.account.Load()
-	if a == nil {
+	switch {
+	case a == nil && err == nil:
+		return fmt.Errorf("%w: the account's properties weren't told", store.ErrRefused)
+	case a == nil:
 		return err
 	}
 	if unfit := l.judge(*a); unfit != nil {

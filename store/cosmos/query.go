@@ -34,11 +34,18 @@ const (
 func (c *conn) query(parameters ...azcosmos.QueryParameter) *azcosmos.QueryOptions {
 	one := false
 	return &azcosmos.QueryOptions{
-		ConsistencyLevel:          c.consistency(),
-		EnableCrossPartitionQuery: &one,
-		PageSizeHint:              listPage,
-		QueryParameters:           parameters,
+		ConsistencyLevel:               c.consistency(),
+		EnableCrossPartitionQuery:      &one,
+		PageSizeHint:                   listPage,
+		DedicatedGatewayRequestOptions: uncached(),
+		QueryParameters:                parameters,
 	}
+}
+
+// uncached asks a dedicated gateway not to answer from its cache, which would be
+// minutes behind, clock and all.
+func uncached() *azcosmos.DedicatedGatewayRequestOptions {
+	return &azcosmos.DedicatedGatewayRequestOptions{BypassIntegratedCache: true}
 }
 
 // walk says which items of a worker type to read, in the order of their ids,
@@ -135,8 +142,13 @@ func (c *conn) find(ctx context.Context, w walk, limit int, visit func(id string
 		fields = "c.id"
 	}
 	if !c.timeless.Load() && !w.keys {
-		at, err := c.pages(ctx, w, fields+", GetCurrentTimestamp() AS "+fieldTime, limit, visit)
-		if !isStatus(err, http.StatusBadRequest) {
+		visited := false
+		at, err := c.pages(ctx, w, fields+", GetCurrentTimestamp() AS "+fieldTime, limit, func(id string, raw []byte) bool {
+			visited = true
+			return visit(id, raw)
+		})
+		// What came already would come twice.
+		if visited || !isStatus(err, http.StatusBadRequest) {
 			return at, err
 		}
 		c.timeless.Store(true)

@@ -107,7 +107,7 @@ func patiently[T any](ctx, caller context.Context, l *Ledger, connect func(conte
 		if c != nil && dubious(err) {
 			l.link.doubt(c, err)
 		}
-		pause, again := l.comeAgain(err, try)
+		pause, again := comeAgain(err, try)
 		if !again || try == maxTries || pause > 0 && !l.wait(ctx, caller, pause) {
 			return value, err
 		}
@@ -116,7 +116,7 @@ func patiently[T any](ctx, caller context.Context, l *Ledger, connect func(conte
 
 // comeAgain says whether a failed request may be sent again as it was, and how
 // long to wait before.
-func (l *Ledger) comeAgain(err error, try int) (time.Duration, bool) {
+func comeAgain(err error, try int) (time.Duration, bool) {
 	growing := func(first time.Duration) time.Duration { return min(first<<min(try-1, 10), maxPause) }
 	switch {
 	case isStatus(err, http.StatusTooManyRequests):
@@ -127,8 +127,8 @@ func (l *Ledger) comeAgain(err error, try int) (time.Duration, bool) {
 	case isStatus(err, statusRetryWith):
 		return growing(retryPause), true
 	case isStatus(err, http.StatusUnauthorized), isStatus(err, http.StatusForbidden):
-		// It may have been dated by a wrong clock. Its reply told the time.
-		return 0, try == 1 && l.dating.off(l.clock)
+		r, _ := errors.AsType[*azcore.ResponseError](err)
+		return 0, try == 1 && misdated(r.RawResponse)
 	}
 	return 0, false
 }

@@ -3,6 +3,7 @@ package cosmos
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -66,12 +67,28 @@ type exchangeError struct{ cause error }
 
 func (e *exchangeError) Error() string { return e.cause.Error() }
 
+// isHidden is errors.Is that looks into hidden causes, too.
+func isHidden(err, target error) bool {
+	if errors.Is(err, target) {
+		return true
+	}
+	x, ok := errors.AsType[*exchangeError](err)
+	return ok && errors.Is(x.cause, target)
+}
+
 // Do sends a request of the SDK's. All requests come through here: those of
 // operations, and the SDK's own for the account's properties.
 func (c *conn) Do(req *http.Request) (*http.Response, error) {
 	ctx, release := c.bounded(req.Context())
 	defer release()
 	x := exchangeOf(ctx)
+	if a := c.account.Load(); a != nil && !isAccount(req) {
+		// The SDK may have learnt in the midst of an operation that writes go to
+		// several regions now.
+		if err := c.ledger.judge(*a); err != nil {
+			return nil, &exchangeError{err}
+		}
+	}
 	reply, err := c.ledger.transport.Do(req.WithContext(ctx))
 	if err == nil {
 		err = readBody(reply)
@@ -79,6 +96,9 @@ func (c *conn) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		x.fail(err.Error())
 		return nil, &exchangeError{err}
+	}
+	if reply.Request == nil {
+		reply.Request = req
 	}
 	if units, err := strconv.ParseFloat(reply.Header.Get(headerCharge), 64); err == nil && units > 0 && units < 1e9 {
 		store.Charge(ctx, units)

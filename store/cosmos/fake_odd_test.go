@@ -1,0 +1,310 @@
+package cosmos
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+// A dedicated gateway has a cache, from which it answers what it was asked before,
+// for up to five minutes, unless the request says otherwise.
+func TestADedicatedGatewayIsAskedForNothingOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.properties["userConsistencyPolicy"] = map[string]any{"defaultConsistencyLevel": "Session"}
+		type kept struct {
+			at   time.Time
+			body []byte
+		}
+		cache := map[string]kept{}
+		f.hook = func(r *fakeRequest) *http.Response {
+			if r.op != "query" && r.op != "read" || r.Header.Get("X-Ms-Dedicatedgateway-Bypass-Cache") == "true" {
+				return nil
+			}
+			key := fmt.Sprint(r.op, r.URL.Path, r.text)
+			if k, ok := cache[key]; ok && time.Since(k.at) < 5*time.Minute {
+				return &http.Response{StatusCode: 200, Status: "200 OK", Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(k.body))}
+			}
+			f.mu.Lock()
+			out := f.answer(r)
+			f.mu.Unlock()
+			b, _ := io.ReadAll(out.Body)
+			if out.StatusCode == 200 {
+				cache[key] = kept{time.Now(), b}
+			}
+			out.Body = io.NopCloser(bytes.NewReader(b))
+			return out
+		}
+		l := f.open(t, Options{URI: "cosmos://acct.sqlx.cosmos.azure.com/"})
+		for seq := range int64(3) {
+			if err := l.Append(within(t, time.Second), storetest.Grant("job", seq+1)); err != nil {
+				t.Fatal(err)
+			}
+			now, err := l.Now(within(t, time.Second))
+			records, along, tailErr := l.Tail(within(t, time.Second), "job", 1)
+			for what, s := range map[string]store.Stamp{"Now()": now, "Tail()": along} {
+				if behind := f.now().Sub(s.Time); behind.Abs() > s.Granularity+s.MaxAge+s.Skew {
+					t.Errorf("%s is %v behind, and says %+v", what, behind, s)
+				}
+			}
+			if err != nil || tailErr != nil || len(records) != 1 || records[0].Seq != seq+1 {
+				t.Errorf("Now() = %v, Tail() = %v, %v, want record %d", err, records, tailErr, seq+1)
+			}
+			time.Sleep(2 * time.Minute)
+		}
+	})
+}
+
+func TestATimeThatContradictsTheDateIsNoStamp(t *testing.T) {
+	f := newFake()
+	l := f.open(t, Options{})
+	x := &exchange{}
+	date := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	x.reply(date, "host")
+	for off, want := range map[time.Duration]bool{0: true, 2 * time.Second: true, -2 * time.Second: true, 3 * time.Second: false, -time.Minute: false} {
+		if s := l.stamp(date.Add(off), x); s.IsZero() == want {
+			t.Errorf("stamp(%v off the Date) = %+v, want a stamp: %v", off, s, want)
+		}
+	}
+}
+
+func TestOnly201MeansStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.hook = once("create", true, func(*fakeRequest) *http.Response { return reply(200, "<html>blocked") })
+		err := f.open(t, Options{}).Append(within(t, time.Second), storetest.Grant("job", 1))
+		if err == nil || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrInvalid) {
+			t.Errorf("Append() = %v, want an unknown outcome: a proxy answered", err)
+		}
+	})
+}
+
+func TestAQueryThatIsRefusedHalfwayGivesNoRecordTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		for seq := range int64(250) {
+			f.plant(t, "job", store.Key("job", seq+1), nil)
+		}
+		f.hook = func(r *fakeRequest) *http.Response {
+			if r.op == "query" && r.Header.Get("X-Ms-Continuation") == "100" {
+				return refusal(400, "Invalid Continuation Token")
+			}
+			if r.op == "query" {
+				r.Header.Set("X-Ms-Max-Item-Count", "100") // as servers may
+			}
+			return nil
+		}
+		if records, _, err := f.open(t, Options{}).Tail(within(t, time.Second), "job", 250); err == nil {
+			t.Errorf("Tail() = %d records, nil, want the error", len(records))
+		}
+	})
+}
+
+// slept is a clock as Go's is: readings of the wall, and differences by one that
+// stands still while the machine is suspended.
+type slept struct {
+	clock.Clock
+	woke  time.Time
+	sleep time.Duration
+}
+
+func (s *slept) Now() time.Time { return s.Clock.Now().Add(s.sleep) }
+
+func (s *slept) Since(t time.Time) time.Duration {
+	d := s.Now().Sub(t)
+	if t.Before(s.woke) {
+		d -= s.sleep
+	}
+	return d
+}
+
+func TestRequestsAreDatedRightlyAfterASuspend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.hook = f.signedInTime
+		c := &slept{Clock: clock.New()}
+		l := f.open(t, Options{Clock: c})
+		if err := l.Append(within(t, time.Second), storetest.Grant("job", 1)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		c.woke, c.sleep = time.Now(), 9*time.Hour
+		f.set(func() { f.ahead = 9 * time.Hour })
+		time.Sleep(time.Second)
+		if err := l.Append(within(t, time.Second), storetest.Grant("job", 2)); err != nil {
+			t.Errorf("Append() after a suspend of 9h = %v, want nil", err)
+		}
+	})
+}
+
+func TestALookThatHangsCostsNobodyWhoHasAConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		l := f.open(t, Options{})
+		if err := l.Append(within(t, time.Second), storetest.Grant("job", 1)); err != nil {
+			t.Fatal(err)
+		}
+		f.set(func() { f.hook = once("account", true, func(*fakeRequest) *http.Response { return silence }) })
+		time.Sleep(lookAgain)
+		for i := range 60 {
+			began := time.Now()
+			err := l.Append(within(t, 5*time.Second), storetest.Grant("job", int64(i+2)))
+			if took := time.Since(began); err != nil || took > lookWait {
+				t.Errorf("Append() = %v after %v, want nil within %v: only the account's own address is silent", err, took, lookWait)
+			}
+			time.Sleep(10 * time.Second)
+		}
+	})
+}
+
+// deaf is a credential that hangs the first time, whatever its context says.
+type deaf struct {
+	asked atomic.Int64
+	free  chan struct{}
+}
+
+func (d *deaf) GetToken(context.Context, policy.TokenRequestOptions) (azcore.AccessToken, error) {
+	if d.asked.Add(1) == 1 {
+		<-d.free
+	}
+	return azcore.AccessToken{Token: "x", ExpiresOn: time.Now().Add(time.Hour)}, nil
+}
+
+func TestACredentialThatIsDeafIsAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		d := &deaf{free: make(chan struct{})}
+		l := f.open(t, Options{Credential: d})
+		var operations sync.WaitGroup
+		var succeeded atomic.Int64
+		for range 120 {
+			operations.Go(func() {
+				if _, _, err := l.Tail(within(t, 2500*time.Millisecond), "job", 1); err == nil {
+					succeeded.Add(1)
+				}
+			})
+			time.Sleep(time.Second)
+		}
+		operations.Wait()
+		close(d.free)
+		if n := succeeded.Load(); n < 100 {
+			t.Errorf("%d of 120 operations in 2 min succeeded, want all but those of the first %v", n, lookPatience)
+		}
+	})
+}
+
+// cutOff is a credential whose authority is out of reach after some tokens.
+type cutOff struct {
+	asked atomic.Int64
+	good  int64
+}
+
+func (c *cutOff) GetToken(context.Context, policy.TokenRequestOptions) (azcore.AccessToken, error) {
+	if c.asked.Add(1) > c.good {
+		return azcore.AccessToken{}, &net.OpError{Op: "dial", Err: errors.New("no route")}
+	}
+	return azcore.AccessToken{Token: "x", ExpiresOn: time.Now().Add(10 * time.Minute)}, nil
+}
+
+func TestTokensThatRunOutAreNotWaitedForByTheSDK(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		c := &cutOff{good: 2}
+		l := f.open(t, Options{Credential: c})
+		if err := l.Append(within(t, time.Second), storetest.Grant("job", 1)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(9*time.Minute + 59*time.Second)
+		for seq := range int64(3) {
+			time.Sleep(time.Second)
+			began := time.Now()
+			err := l.Append(within(t, 30*time.Second), storetest.Grant("job", seq+2))
+			if took := time.Since(began); took > lookWait {
+				t.Errorf("Append() = %v after %v, want it told at once", err, took)
+			}
+		}
+		if _, err := l.Get(within(t, time.Second), "job", 1); err == nil || errors.Is(err, store.ErrDenied) {
+			t.Errorf("Get() without a token = %v, want an error that may pass", err)
+		}
+	})
+}
+
+func TestCloseLeavesNoConnectionOpen(t *testing.T) {
+	t.Parallel()
+	for _, http2 := range []bool{false, true} {
+		t.Run(fmt.Sprintf("HTTP/2 %v", http2), func(t *testing.T) {
+			t.Parallel()
+			f := newFake()
+			var open atomic.Int64
+			asked, hang := make(chan struct{}, 1), make(chan struct{})
+			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPost {
+					_, _ = io.Copy(io.Discard, r.Body)
+					asked <- struct{}{}
+					select {
+					case <-r.Context().Done():
+					case <-hang:
+					}
+					return
+				}
+				out, err := f.Do(r)
+				if err != nil {
+					return
+				}
+				w.WriteHeader(out.StatusCode)
+				_, _ = io.Copy(w, out.Body)
+			}))
+			s.EnableHTTP2 = http2
+			s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+				switch state {
+				case http.StateNew:
+					open.Add(1)
+				case http.StateClosed:
+					open.Add(-1)
+				default:
+				}
+			}
+			s.StartTLS()
+			defer s.Close()
+			defer s.CloseClientConnections()
+			defer close(hang)
+			l, err := Open(t.Context(), Options{URI: "cosmos://" + s.Listener.Addr().String() + "/?insecureSkipVerify=true", Key: fakeKey})
+			if err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan error)
+			go func() { done <- l.Append(context.Background(), storetest.Grant("job", 1)) }()
+			<-asked
+			if err := l.Close(t.Context()); err != nil {
+				t.Errorf("Close() = %v", err)
+			}
+			if err := <-done; !errors.Is(err, store.ErrClosed) {
+				t.Errorf("Append() under way = %v, want ErrClosed", err)
+			}
+			for range 500 {
+				if open.Load() == 0 {
+					return
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			t.Errorf("%d connections are open 5s after Close()", open.Load())
+		})
+	}
+}

@@ -1,0 +1,165 @@
+package cosmos
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+// What follows is how an account that must be refused might be taken all the same.
+
+func wantRefused(t *testing.T, what string, err error) {
+	t.Helper()
+	if !errors.Is(err, store.ErrRefused) {
+		t.Errorf("%s = %v, want ErrRefused", what, err)
+	}
+}
+
+// signedInTime refuses what is dated wrongly, as Azure does.
+func (f *fakeAccount) signedInTime(r *fakeRequest) *http.Response {
+	at, _ := http.ParseTime(r.Header.Get(headerRequestDate))
+	if at.Sub(f.now()).Abs() > 15*time.Minute {
+		return refusal(403, "The authorization token is not valid at the current time")
+	}
+	return nil
+}
+
+func TestEveryStatusThatTheSDKTakesForSuccessIsJudged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.properties["enableMultipleWriteLocations"] = true
+		f.hook = once("account", true, func(*fakeRequest) *http.Response { return reply(203, f.properties) })
+		wantRefused(t, "Append()", f.open(t, Options{}).Append(within(t, time.Second), storetest.Grant("job", 1)))
+	})
+}
+
+func TestOneFailureMakesNoAccountUnverifiable(t *testing.T) {
+	for name, answer := range map[string]func() *http.Response{
+		"408": func() *http.Response { return refusal(408, "timeout") },
+		"410": func() *http.Response { return refusal(410, "gone") },
+		"449": func() *http.Response { return refusal(449, "retry with") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				f.properties["enableMultipleWriteLocations"] = true
+				f.hook = once("account", false, func(*fakeRequest) *http.Response { return answer() })
+				l := f.open(t, Options{UnsafeUnverifiedAccount: true})
+				if err := l.Append(within(t, time.Second), storetest.Grant("job", 1)); err == nil {
+					t.Error("Append() = nil, want an error")
+				}
+				wantRefused(t, "Append() later", l.Append(within(t, time.Second), storetest.Grant("job", 1)))
+			})
+		})
+	}
+}
+
+func TestAWrongDateMakesNoAccountUnverifiable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.ahead = time.Hour
+		f.properties["enableMultipleWriteLocations"] = true
+		f.hook = f.signedInTime
+		l := f.open(t, Options{UnsafeUnverifiedAccount: true})
+		wantRefused(t, "Append()", l.Append(within(t, time.Second), storetest.Grant("job", 1)))
+	})
+}
+
+func TestAnAppendUnderWayIsNotSentToASecondWriteRegion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		l := f.open(t, Options{})
+		if err := l.Append(within(t, time.Second), storetest.Grant("job", 1)); err != nil {
+			t.Fatal(err)
+		}
+		f.set(func() {
+			f.properties["enableMultipleWriteLocations"] = true
+			f.properties["writableLocations"] = regions("North Europe", "West Europe")
+			f.hook = once("create", false, func(*fakeRequest) *http.Response {
+				return refusal(403, "writes are forbidden", headerSubstatus, substatusWriteForbidden)
+			})
+		})
+		wantRefused(t, "Append()", l.Append(within(t, 10*time.Second), storetest.Grant("job", 2)))
+		if n := len(f.items["job"]); n != 1 {
+			t.Errorf("the account has %d items, want 1", n)
+		}
+	})
+}
+
+func TestALookThatBeganEarlierDoesNotOverruleWhatWasToldSince(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		l := f.open(t, Options{})
+		if err := l.Append(within(t, time.Second), storetest.Grant("job", 1)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(11 * time.Minute)
+		// Between the look's two readings the account is changed, and the SDK's own
+		// refresh, by the old connection, tells so.
+		f.set(func() {
+			f.hook = once("container", false, func(*fakeRequest) *http.Response {
+				f.set(func() { f.properties["enableMultipleWriteLocations"] = true })
+				time.Sleep(900 * time.Millisecond)
+				return nil
+			})
+		})
+		done := make(chan error)
+		go func() { done <- l.Append(within(t, 5*time.Second), storetest.Grant("job", 2)) }()
+		time.Sleep(500 * time.Millisecond)
+		_, _ = l.Get(within(t, 100*time.Millisecond), "job", 1)
+		synctest.Wait()
+		if !l.Account().MultipleWrites {
+			t.Error("the refresh told nothing: the test is void")
+		}
+		wantRefused(t, "Append() that looked", <-done)
+		wantRefused(t, "Append() later", l.Append(within(t, 5*time.Second), storetest.Grant("job", 3)))
+	})
+}
+
+func TestAnAccountThatCanNotBeReadIsNotBelievedForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		l := f.open(t, Options{})
+		if err := l.Append(within(t, time.Second), storetest.Grant("job", 1)); err != nil {
+			t.Fatal(err)
+		}
+		f.set(func() {
+			f.properties["enableMultipleWriteLocations"] = true
+			f.hook = once("account", true, func(*fakeRequest) *http.Response {
+				return refusal(403, "no right to readMetadata", headerSubstatus, "5302")
+			})
+		})
+		time.Sleep(24 * time.Hour)
+		if err := l.Append(within(t, time.Second), storetest.Grant("job", 2)); !errors.Is(err, store.ErrDenied) {
+			t.Errorf("Append() a day after the account was read last = %v, want ErrDenied", err)
+		}
+	})
+}
+
+func TestAnAccountThatTalksNonsenseIsRefusedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		l := f.open(t, Options{})
+		if err := l.Append(within(t, time.Second), storetest.Grant("job", 1)); err != nil {
+			t.Fatal(err)
+		}
+		f.set(func() {
+			f.hook = once("account", true, func(*fakeRequest) *http.Response { return reply(200, "garbage") })
+		})
+		time.Sleep(lookAgain)
+		wantRefused(t, "Append()", l.Append(within(t, time.Second), storetest.Grant("job", 2)))
+	})
+}
+
+func TestAContainerWhoseIndexIsLazyIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.container["indexingPolicy"] = map[string]any{"indexingMode": "lazy", "automatic": true}
+		wantRefused(t, "Append()", f.open(t, Options{}).Append(within(t, time.Second), storetest.Grant("job", 1)))
+	})
+}
