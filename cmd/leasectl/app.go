@@ -68,6 +68,16 @@ See it work, with nothing to set up:
 
   leasectl demo
 
+The store is named by --store, or by LEASECTL_STORE:
+
+  sqlite:PATH
+  mongodb://USER:PASSWORD@HOST/DATABASE?collection=NAME, or mongodb+srv://…
+  cosmos://ACCOUNT/DATABASE/CONTAINER   with the account's key in COSMOS_KEY
+  cosmos:///DATABASE/CONTAINER          with COSMOS_CONNECTION_STRING
+
+With neither variable, Azure's default credential is used: a managed identity, az
+login, and so on. DATABASE and CONTAINER default to WorkerProcess and WorkerLeases.
+
 Exit codes:
 ` + exitCodes,
 		SilenceErrors:     true,

@@ -22,7 +22,7 @@ func TestInitAndInspectWorkOnCosmosDB(t *testing.T) {
 	env := []string{storeVariable + "=" + uri, keyVariable + "=" + cosmospeer.Key()}
 
 	missing := leasectl(t, env, "inspect", "slots")
-	if missing.code != exitMissing || !strings.HasSuffix(missing.stderr, "\ntry: leasectl init --store "+uri+"\n") {
+	if missing.code != exitMissing || !strings.HasSuffix(missing.stderr, "\ntry: leasectl init --store '"+uri+"'\n") {
 		t.Errorf("leasectl inspect slots before init = %+v", missing)
 	}
 	for _, want := range []string{

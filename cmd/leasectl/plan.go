@@ -39,7 +39,8 @@ no operations, and the counts are what matters.
 
 Request units are estimates, from figures that Microsoft publishes; they are
 listed below the tables. What was really charged is told by Status().Charges of
-a worker, and by "leasectl inspect slots".
+a worker, and by "leasectl run" at its end. An account with provisioned throughput
+is paid for by that, whatever is used of it.
 
 With --output json it prints one object:
 

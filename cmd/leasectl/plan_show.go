@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -109,8 +110,11 @@ func (e estimate) verdict() []string {
 	if e.slotsPerDay < 1.5 {
 		often = "A slot every " + grouped(24/e.slotsPerDay) + " hours"
 	}
+	if e.ladder.Lead >= time.Second {
+		often += fmt.Sprintf(". Over the lead of %v before each, %s RU/s on average", e.ladder.Lead, units(e.overLead()))
+	}
 	lines := []string{
-		fmt.Sprintf("%s. Over the lead of %v before each, %s RU/s on average.", often, e.ladder.Lead, units(e.overLead())),
+		often + ".",
 		fmt.Sprintf("Every %d slots the winner trims, at once: %s RU within about a second.", trimEvery, units(e.trim.Units)),
 	}
 	peak := e.days[0].peak
@@ -120,7 +124,7 @@ func (e estimate) verdict() []string {
 	return append(lines,
 		fmt.Sprintf("%d RU/s don't carry the peak: have %s, or give the workers different priorities,",
 			leastThroughput, grouped(math.Ceil(peak/100)*100)),
-		"or a longer --step. Who is throttled waits and asks again, if the lead leaves time.")
+		"or a longer --lead and --step. Who is throttled waits and asks again, if the lead leaves time.")
 }
 
 // assumptions are what an estimate rests on.
@@ -133,6 +137,9 @@ func (e estimate) assumptions() []string {
 			writeUnits, termUnits, readUnits, unitsPage),
 		fmt.Sprintf("A query in one partition: %g RU, Microsoft's sample of one that returns a document; strong and bounded-staleness double what reads cost (%s).",
 			queryUnits, readsPage),
+		fmt.Sprintf("A replacement is a delete and a write. Terms of the index: 2 for a record (1 with mongo), %d that a renewal changes; for the original, %d of a request and %d that the winner changes.",
+			renewedTerms, requestTerms, wonTerms),
+		"A trim is two queries, a read of each id, and a delete for each record; with mongo, one request deletes them all. REQUESTS counts them one by one.",
 	}
 	if e.kind == kindMongo {
 		texts = append(texts, fmt.Sprintf("Hello: %g RU; none is published. Request units are charged by Azure Cosmos DB for MongoDB (RU) only.", readUnits),
@@ -140,7 +147,7 @@ func (e estimate) assumptions() []string {
 	} else {
 		texts = append(texts,
 			"A query of the time alone costs as much as one of a document; none is published.",
-			"Not counted: each worker reads the account and the container every 10 minutes, at most 288 requests a day. Those are for metadata, with a limit of their own.")
+			"Not counted: each worker reads the account and the container every 10 minutes, and the SDK the account every 5: at most 576 requests a day. Those are for metadata, with a limit of their own.")
 	}
 	return append(texts,
 		fmt.Sprintf("Renewing: the holder replaces a lock document every %v, and the others read it.", renewal),

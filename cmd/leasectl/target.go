@@ -178,7 +178,7 @@ func (t target) tryDenied() string {
 		return "run as a user who may write the directory " + filepath.Dir(path) + " and the file " + path
 	case "cosmos":
 		if t.key == "" && t.connection == "" {
-			return "check the role of the Azure identity, which can't create containers (use a key for that), and the account's firewall"
+			return "set COSMOS_KEY or COSMOS_CONNECTION_STRING, or sign in (az login); an identity needs a role on the account, and can't create containers"
 		}
 		return "check the key in " + t.keyFrom() + ", and the account's firewall"
 	}
@@ -192,7 +192,15 @@ func (t target) tryMissing() string {
 			return "create the directory " + dir + " first"
 		}
 	}
-	return "leasectl init --store " + t.shown
+	return "leasectl init --store " + quoted(t.shown)
+}
+
+// quoted is a text as a shell takes it for one word.
+func quoted(text string) string {
+	if strings.ContainsAny(text, " \t?&*;|<>()$`\"'\\#~![]{}") {
+		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	}
+	return text
 }
 
 func (t target) tryUnreachable() string {

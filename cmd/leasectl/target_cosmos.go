@@ -24,13 +24,17 @@ const (
 // cosmosTarget completes a target in Cosmos DB by what the environment holds. Its
 // errors quote nothing that could be secret; the URI's are told by open.
 func (a *app) cosmosTarget(t target) (target, error) {
-	t.key, t.connection = a.getenv(keyVariable), a.getenv(connectionVariable)
+	// Mounted secrets end with a newline.
+	t.key, t.connection = strings.TrimSpace(a.getenv(keyVariable)), strings.TrimSpace(a.getenv(connectionVariable))
 	nameless := strings.HasPrefix(t.uri, "cosmos:///")
+	_, parameters, _ := strings.Cut(t.uri, "?")
 	switch {
 	case t.key != "" && t.connection != "":
 		return target{}, fmt.Errorf("cosmos: %s and %s are set: set only one", keyVariable, connectionVariable)
 	case t.connection != "" && !nameless:
 		return target{}, fmt.Errorf("cosmos: %s names the account: write cosmos:///DATABASE/CONTAINER, or set %s instead", connectionVariable, keyVariable)
+	case t.key == "" && t.connection == "" && strings.Contains(parameters, "insecure"):
+		return target{}, fmt.Errorf("cosmos: an emulator wants a key: set %s to it", keyVariable)
 	case t.connection == "" && nameless:
 		return target{}, fmt.Errorf("cosmos: has no account: write cosmos://ACCOUNT/DATABASE/CONTAINER, or set %s", connectionVariable)
 	}

@@ -94,7 +94,7 @@ func TestABadCosmosStoreIsAMistakeInTheUsage(t *testing.T) {
 
 func TestWhoIsDeniedByCosmosDBIsToldWhatToCheck(t *testing.T) {
 	for env, want := range map[string]string{
-		"":                                       "check the role of the Azure identity, ",
+		"":                                       "set COSMOS_KEY or COSMOS_CONNECTION_STRING, or sign in (az login); ",
 		keyVariable + "=" + anyKey:               "check the key in COSMOS_KEY, ",
 		connectionVariable + "=" + anyConnection: "check the key in COSMOS_CONNECTION_STRING, ",
 	} {
@@ -159,5 +159,33 @@ func TestACommandUnderALeaseInCosmosDBGetsNoKey(t *testing.T) {
 	}
 	if len(env) != 4 || env[1] != keyVariable+"="+anyKey {
 		t.Errorf("withoutKeys() changed what it was given: %q", env)
+	}
+}
+
+func TestAnEmulatorWithoutAKeyIsToldWhichVariable(t *testing.T) {
+	for _, uri := range []string{"cosmos://localhost:8081/?insecureSkipVerify=true", "cosmos://127.0.0.1:1/d/c?insecureHTTP=true"} {
+		got := leasectl(t, []string{storeVariable + "=" + uri}, "init")
+		if got.code != exitUsage || !strings.Contains(got.stderr, "set COSMOS_KEY") {
+			t.Errorf("leasectl init of %s without a key = %+v, want to be told of COSMOS_KEY", uri, got)
+		}
+	}
+}
+
+func TestAKeyMayEndWithANewline(t *testing.T) {
+	got, err := cosmosOf(t, "cosmos://acct", keyVariable+"="+anyKey+"\n")
+	if err != nil || got.key != anyKey {
+		t.Errorf("the key is %q, %v, want it without the newline", got.key, err)
+	}
+}
+
+func TestHintsCanBePastedIntoAShell(t *testing.T) {
+	for text, want := range map[string]string{
+		"sqlite:leases.db":                        "sqlite:leases.db",
+		"cosmos://a/d/c?throughput=400&x=it's":    `'cosmos://a/d/c?throughput=400&x=it'\''s'`,
+		"mongodb://***:***@h/d?collection=leases": "'mongodb://***:***@h/d?collection=leases'",
+	} {
+		if got := quoted(text); got != want {
+			t.Errorf("quoted(%q) = %s, want %s", text, got, want)
+		}
 	}
 }

@@ -54,7 +54,7 @@ func (a Account) Warning() string {
 	}
 	strong := a.Consistency == string(azcosmos.ConsistencyLevelStrong)
 	if !strong && a.Consistency != string(azcosmos.ConsistencyLevelBoundedStaleness) {
-		all = append(all, fmt.Sprintf("the account's default consistency is %s, weaker than BoundedStaleness: reads may be stale, which costs conflicts, requests and now and then a slot", cmp.Or(a.Consistency, "unknown")))
+		all = append(all, fmt.Sprintf("the account's default consistency is %s, weaker than BoundedStaleness: reads may be stale; that is safe, but costs conflicts, requests and now and then a slot: raise it, if that matters", cmp.Or(a.Consistency, "unknown")))
 	}
 	if n := len(a.ReadRegions); n > 1 && !strong {
 		all = append(all, fmt.Sprintf("the account has %d regions and not Strong consistency: an unplanned failover may lose acknowledged leases, and then two workers may hold one slot", n))

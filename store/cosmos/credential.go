@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -81,7 +82,12 @@ func (t tokens) GetToken(ctx context.Context, o policy.TokenRequestOptions) (azc
 // exchangeError does.
 type tokenError struct{ cause error }
 
-func (e *tokenError) Error() string { return "get a token: " + e.cause.Error() }
+// Error is the first line of the cause: the next ones tell of each credential that
+// was tried, at length.
+func (e *tokenError) Error() string {
+	text, _, _ := strings.Cut(e.cause.Error(), "\n")
+	return "no key, and no token of an Azure identity: " + text
+}
 
 // meaning is ErrDenied, or nil if asking for a token failed in a way that may pass:
 // on the network, in time, or at an authority that is busy.

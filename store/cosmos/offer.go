@@ -37,7 +37,7 @@ func properties(offers ...offer) (*azcosmos.ThroughputProperties, error) {
 	}
 	switch {
 	case all.manual != 0 && all.autoscale != 0 || all.serverless && (all.manual != 0 || all.autoscale != 0):
-		return nil, errors.New("options: set one of throughput, autoscale and serverless")
+		return nil, errors.New("options: set only one of throughput, autoscale and serverless")
 	case all.serverless:
 		return nil, nil
 	case all.autoscale != 0:
