@@ -135,8 +135,10 @@ func TestAnAccountThatCanNotBeReadIsNotBelievedForEver(t *testing.T) {
 			})
 		})
 		time.Sleep(24 * time.Hour)
-		if err := l.Append(within(t, time.Second), storetest.Grant("job", 2)); !errors.Is(err, store.ErrDenied) {
-			t.Errorf("Append() a day after the account was read last = %v, want ErrDenied", err)
+		for range 3 { // The second finds that somebody has just looked.
+			if err := l.Append(within(t, time.Second), storetest.Grant("job", 2)); !errors.Is(err, store.ErrDenied) {
+				t.Errorf("Append() a day after the account was read last = %v, want ErrDenied", err)
+			}
 		}
 	})
 }

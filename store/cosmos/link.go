@@ -131,7 +131,7 @@ func (k *link) close() {
 func (l *Ledger) connected(ctx context.Context) (*conn, error) {
 	k := &l.link
 	k.mu.Lock()
-	if c := k.current; c != nil && !k.due(l.clock) {
+	if c := k.current; k.believed(l.clock) && !k.due(l.clock) {
 		k.mu.Unlock()
 		return c, nil
 	}
