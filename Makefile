@@ -10,7 +10,7 @@ help: ## Show this help
 check: fmt lint test ## What to run before a commit
 
 .PHONY: test
-test: ## All tests; starts its own MongoDB peer
+test: ## All tests; starts its own peers (Cosmos DB: with Node)
 	$(GO) test ./...
 
 .PHONY: race

@@ -127,7 +127,8 @@ func (k *link) close() {
 }
 
 // connected returns a connection that was found fit lately. Where it is time to
-// look again, one operation does and waits, and others go on.
+// look again, one operation does and waits, for lookWait if it can do without, and
+// others go on.
 func (l *Ledger) connected(ctx context.Context) (*conn, error) {
 	k := &l.link
 	k.mu.Lock()

@@ -120,9 +120,9 @@ func (a *address) parameters(query string) error {
 		var err error
 		switch name {
 		case "throughput":
-			a.offer.manual, err = strconv.Atoi(value)
+			a.offer.manual, err = someUnits(value)
 		case "autoscale":
-			a.offer.autoscale, err = strconv.Atoi(value)
+			a.offer.autoscale, err = someUnits(value)
 		case "serverless":
 			a.offer.serverless, err = strconv.ParseBool(value)
 		case "insecureHTTP":
@@ -137,6 +137,15 @@ func (a *address) parameters(query string) error {
 		}
 	}
 	return nil
+}
+
+// someUnits reads a number of RU/s. Zero is what isn't given.
+func someUnits(value string) (int, error) {
+	n, err := strconv.Atoi(value)
+	if n == 0 && err == nil {
+		err = strconv.ErrRange
+	}
+	return n, err
 }
 
 // parseConnectionString takes a connection string apart. Its errors quote

@@ -35,8 +35,7 @@
 // without the partition in its text is right on Cosmos DB and wrong here;
 // GetCurrentTimestamp gives 400; transactional batches aren't rolled back; there are
 // no offers, so throughput can't be seen; a time to live never deletes anything;
-// indexing policies are stored and do nothing; a write to a container that is missing
-// gives 500 where Cosmos DB gives 404. Error bodies differ, so only the status
-// may be looked at. Its clock is that of this machine, or off by a fixed offset,
+// indexing policies are stored and do nothing. Error bodies differ, so only the
+// status may be looked at. Its clock is that of this machine, or off by a fixed offset,
 // and its speed says nothing about that of Cosmos DB.
 package cosmospeer
