@@ -140,10 +140,7 @@ func TestRequestsAreDatedRightlyAfterASuspend(t *testing.T) {
 		f := newFake()
 		f.hook = f.signedInTime
 		c := &slept{Clock: clock.New()}
-		l := f.open(t, Options{Clock: c})
-		if err := l.Append(within(t, time.Second), storetest.Grant("job", 1)); err != nil {
-			t.Fatal(err)
-		}
+		l := f.used(t, Options{Clock: c})
 		time.Sleep(time.Second)
 		c.woke, c.sleep = time.Now(), 9*time.Hour
 		f.set(func() { f.ahead = 9 * time.Hour })
@@ -157,10 +154,7 @@ func TestRequestsAreDatedRightlyAfterASuspend(t *testing.T) {
 func TestALookThatHangsCostsNobodyWhoHasAConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
-		l := f.open(t, Options{})
-		if err := l.Append(within(t, time.Second), storetest.Grant("job", 1)); err != nil {
-			t.Fatal(err)
-		}
+		l := f.used(t, Options{})
 		f.set(func() { f.hook = once("account", true, func(*fakeRequest) *http.Response { return silence }) })
 		time.Sleep(lookAgain)
 		for i := range 60 {
@@ -227,10 +221,7 @@ func TestTokensThatRunOutAreNotWaitedForByTheSDK(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		c := &cutOff{good: 2}
-		l := f.open(t, Options{Credential: c})
-		if err := l.Append(within(t, time.Second), storetest.Grant("job", 1)); err != nil {
-			t.Fatal(err)
-		}
+		l := f.used(t, Options{Credential: c})
 		time.Sleep(9*time.Minute + 59*time.Second)
 		for seq := range int64(3) {
 			time.Sleep(time.Second)

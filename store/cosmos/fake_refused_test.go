@@ -20,6 +20,16 @@ func wantRefused(t *testing.T, what string, err error) {
 	}
 }
 
+// used is a ledger whose account was found fit, with one record of job.
+func (f *fakeAccount) used(t *testing.T, o Options) *Ledger {
+	t.Helper()
+	l := f.open(t, o)
+	if err := l.Append(within(t, time.Second), storetest.Grant("job", 1)); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
 // signedInTime refuses what is dated wrongly, as Azure does.
 func (f *fakeAccount) signedInTime(r *fakeRequest) *http.Response {
 	at, _ := http.ParseTime(r.Header.Get(headerRequestDate))
@@ -73,10 +83,7 @@ func TestAWrongDateMakesNoAccountUnverifiable(t *testing.T) {
 func TestAnAppendUnderWayIsNotSentToASecondWriteRegion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
-		l := f.open(t, Options{})
-		if err := l.Append(within(t, time.Second), storetest.Grant("job", 1)); err != nil {
-			t.Fatal(err)
-		}
+		l := f.used(t, Options{})
 		f.set(func() {
 			f.properties["enableMultipleWriteLocations"] = true
 			f.properties["writableLocations"] = regions("North Europe", "West Europe")
@@ -94,10 +101,7 @@ func TestAnAppendUnderWayIsNotSentToASecondWriteRegion(t *testing.T) {
 func TestALookThatBeganEarlierDoesNotOverruleWhatWasToldSince(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
-		l := f.open(t, Options{})
-		if err := l.Append(within(t, time.Second), storetest.Grant("job", 1)); err != nil {
-			t.Fatal(err)
-		}
+		l := f.used(t, Options{})
 		time.Sleep(11 * time.Minute)
 		// Between the look's two readings the account is changed, and the SDK's own
 		// refresh, by the old connection, tells so.
@@ -124,10 +128,7 @@ func TestALookThatBeganEarlierDoesNotOverruleWhatWasToldSince(t *testing.T) {
 func TestAnAccountThatCanNotBeReadIsNotBelievedForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
-		l := f.open(t, Options{})
-		if err := l.Append(within(t, time.Second), storetest.Grant("job", 1)); err != nil {
-			t.Fatal(err)
-		}
+		l := f.used(t, Options{})
 		f.set(func() {
 			f.properties["enableMultipleWriteLocations"] = true
 			f.hook = once("account", true, func(*fakeRequest) *http.Response {
@@ -146,10 +147,7 @@ func TestAnAccountThatCanNotBeReadIsNotBelievedForEver(t *testing.T) {
 func TestAnAccountThatTalksNonsenseIsRefusedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
-		l := f.open(t, Options{})
-		if err := l.Append(within(t, time.Second), storetest.Grant("job", 1)); err != nil {
-			t.Fatal(err)
-		}
+		l := f.used(t, Options{})
 		f.set(func() {
 			f.hook = once("account", true, func(*fakeRequest) *http.Response { return reply(200, "garbage") })
 		})
