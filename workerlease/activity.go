@@ -67,12 +67,15 @@ func (a *activity) nudge(w *WorkerLease) {
 }
 
 // review makes all workers look at everything again, and the leases that they
-// hold, too: a worker's goroutine may be busy with an observer.
-func (a *activity) review() {
+// hold, too: a worker's goroutine may be busy with an observer. The cause of it
+// is about to get an event anyway.
+func (a *activity) review(cause *WorkerLease) {
 	a.mu.Lock()
 	var holds []*hold
 	for w, d := range a.workers {
-		a.nudgeLocked(w, d)
+		if w != cause {
+			a.nudgeLocked(w, d)
+		}
 		if h := w.hold.Load(); h != nil {
 			holds = append(holds, h)
 		}

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
@@ -134,6 +138,35 @@ func TestAPanicInLeaseAllocatedEndsTheLease(t *testing.T) {
 		equal(t, "slots", w.starts(), minutes(5, 10, 15)...)
 		if n := len(told[workerlease.Released](w)); n != 0 {
 			t.Errorf("%d releases, want none: another worker might panic just so", n)
+		}
+	})
+}
+
+// Found by replaying the simulation: the reason was a matter of chance when an
+// observer was slow at the end of the lease.
+func TestCodeThatPanicsWhenItsLeaseHasEndedIsNotWhyItEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &worker{}
+		observer := workerlease.ObserverFunc(func(e workerlease.Event) {
+			w.Observe(e)
+			if _, ok := e.(workerlease.Allocated); ok {
+				time.Sleep(5*time.Minute + time.Second)
+			}
+		})
+		client := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{Clock: clock.New(), Observer: observer})
+		w = start(t, setup{client: client, work: func(ctx context.Context, _ workerlease.Lease) {
+			<-ctx.Done()
+			panic("late")
+		}})
+		at(3 * time.Hour)
+		ends := slices.DeleteFunc(w.history(), func(u turn) bool { return u.expiries == 0 })
+		for _, u := range ends {
+			if u.why != workerlease.WindowEnded || !errors.Is(u.cause, workerlease.ErrLeaseExpired) {
+				t.Errorf("slot %v ended because of %q (%v), want %q", since(u.lease.Slot.Start), u.why, u.cause, workerlease.WindowEnded)
+			}
+		}
+		if len(ends) < 10 {
+			t.Errorf("%d leases in 3 h, want at least 10", len(ends))
 		}
 	})
 }

@@ -152,16 +152,16 @@ func (c *Client) start() machine.State {
 	return machine.Start(c.line.Epoch(), c.line.Settled(c.local()), c.line.Jumps())
 }
 
-// sample adds a stamp to the time line and says what it did. If that made the
-// interval wider, all workers must look at it: what they wait for, the end of a
-// lease above all, may have come nearer.
-func (c *Client) sample(s store.Stamp, sent, received time.Duration) (timeline.Outcome, timeline.Interval) {
+// sample adds a stamp that a worker got to the time line, and says what it did. If
+// that made the interval wider, all workers must look at it: what they wait for,
+// the end of a lease above all, may have come nearer.
+func (c *Client) sample(by *WorkerLease, s store.Stamp, sent, received time.Duration) (timeline.Outcome, timeline.Interval) {
 	c.mu.Lock()
 	outcome := c.line.Add(s, sent, received)
 	now := c.line.At(received, c.line.Epoch())
 	c.mu.Unlock()
 	if outcome == timeline.Jumped || outcome == timeline.ServerChanged {
-		c.activity.review()
+		c.activity.review(by)
 	}
 	return outcome, now
 }

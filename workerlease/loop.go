@@ -29,6 +29,10 @@ func (w *WorkerLease) run() {
 			w.tell(e)
 		}
 		w.report(a.err)
+		if w.ops.Err() != nil && !w.state.GivenUp {
+			// What was cut short by giving up may come before the event that says so.
+			w.step(machine.GiveUp{})
+		}
 		w.step(a.event)
 		if w.state.Stage == machine.Halted {
 			return
@@ -75,9 +79,16 @@ func (w *WorkerLease) step(e machine.Event) {
 }
 
 // wait waits for the next event. Every wait is bounded by a timer, and whatever
-// ends it, the machine looks at everything again.
+// ends it, the machine looks at everything again. What has arrived comes before
+// mere wake-ups, so that nothing is left to chance in a simulation.
 func (w *WorkerLease) wait() arrival {
 	c := w.client
+	select {
+	case a := <-w.events:
+		c.activity.add(w, -1)
+		return a
+	default:
+	}
 	d := w.delay()
 	// Armed first: whoever sees that the worker waits may move a fake clock.
 	timer := c.clock.Timer(d)
@@ -227,7 +238,7 @@ func (w *WorkerLease) sample(ctx context.Context) ([]Event, error) {
 // sampled puts a stamp on the time line.
 func (w *WorkerLease) sampled(stamp store.Stamp, sent time.Duration) ([]Event, error) {
 	received := w.client.local()
-	outcome, now := w.client.sample(stamp, sent, received)
+	outcome, now := w.client.sample(w, stamp, sent, received)
 	switch outcome {
 	case timeline.Rejected:
 		return nil, fmt.Errorf("store time %s from %q is not plausible", store.Format(stamp.Time), stamp.Server)

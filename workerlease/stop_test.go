@@ -180,6 +180,31 @@ func TestStopLeasingUnderADeadlineGivesUpOnAStoreThatIsDown(t *testing.T) {
 	}
 }
 
+// Found by reading for what replays differently: an operation that giving up cut
+// short could come back first, and another was begun then.
+func TestNoOperationIsBegunAfterGivingUp(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			faults := faulty(t, nil)
+			counter := faultstore.NewCounter(faults)
+			w := start(t, setup{ledger: counter})
+			at(6 * time.Minute)
+			faults.Break(faultstore.BlackHole(faultstore.Dropped))
+			ctx, cancel := context.WithTimeout(t.Context(), 1*time.Second)
+			defer cancel()
+			if err := w.StopLeasing(ctx); err == nil {
+				t.Error("StopLeasing = nil, want that it gave up")
+			}
+			<-w.Done()
+			for _, e := range counter.Log() {
+				if d := since(e.Began); d >= 6*time.Minute+time.Second {
+					t.Errorf("%v was begun at %v, after giving up", e.Op, d)
+				}
+			}
+		})
+	}
+}
+
 func TestStopLeasingRetriesTheReleaseUntilTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := faulty(t, nil)

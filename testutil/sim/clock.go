@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -23,7 +24,11 @@ const (
 	lifeLane
 	observerLane
 	userWakeLane // and the two after it, as wakeLane and those after it
-	lanes        = 16
+	_
+	_
+	writeLane
+	rollbackLane
+	lanes = 16
 )
 
 // round is how many nanoseconds it takes until all lanes of all processes had
@@ -45,8 +50,9 @@ func (p *Process) slot(at time.Duration, l lane) time.Duration {
 type hostClock struct {
 	clock.Clock
 	p     *Process
-	first lane          // of three: for Timer, AfterFunc and WithTimeout
-	wall  time.Duration // how wrong its time of day was at birth
+	first lane                // of three: for Timer, AfterFunc and WithTimeout
+	wall  time.Duration       // how wrong its time of day was at birth
+	off   [lanes]atomic.Int64 // when a timer of a lane was last off
 }
 
 // plainClock is a clock that doesn't tell boot time.
@@ -96,7 +102,10 @@ func (c *hostClock) wait(d time.Duration, l lane) time.Duration {
 	if w.o.Faults.TimerOff > 0 {
 		r := cast(w.o.Seed, forTimer, c.p.number, int64(at)<<4|int64(l))
 		if r.chance(w.o.Faults.TimerOff) {
-			w.tally.strike(TimerOff)
+			// A timer that is set again at once is the same one.
+			if c.off[l].Swap(int64(at)) != int64(at) && !c.p.dead.Load() {
+				w.tally.strike(TimerOff)
+			}
 			d = max(0, d+r.either(timerOff))
 		}
 	}

@@ -66,7 +66,7 @@ func (w *world) append(p *Process, r store.Record, at time.Duration, c *call) er
 	}
 	w.audit(p, l, r, at)
 	if c.rollback {
-		w.later(p.slot(at+c.roll.span(100*time.Millisecond, time.Minute), landLane)-at, func() { w.rollBack(r) })
+		w.later(p, rollbackLane, c.roll.span(100*time.Millisecond, time.Minute), func() { w.rollBack(r) })
 	}
 	return nil
 }

@@ -47,9 +47,7 @@ func (w *world) newProcess(h *host, life int) *Process {
 	}
 	p.clock = &hostClock{Clock: clock.New(), p: p}
 	p.clock.wall = p.clock.wrong(w.now())
-	user := *p.clock
-	user.first = userWakeLane
-	p.user = &user
+	p.user = &hostClock{Clock: p.clock.Clock, p: p, first: userWakeLane, wall: p.clock.wall}
 	if p.options.Retention == 0 {
 		p.options.Retention = workerlease.DefaultRetention
 	}

@@ -115,7 +115,7 @@ func (w *world) work(x *Lease) {
 	roll := cast(w.o.Seed, forWork, x.p.number, int64(at))
 	if roll.chance(0.25) {
 		// Some writes take a while to arrive, so that stale ones come, too.
-		w.later(x.p.slot(at+roll.span(time.Microsecond, time.Minute), userLane)-at, func() {
+		w.later(x.p, writeLane, roll.span(time.Microsecond, time.Minute), func() {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			r.write(w, x)

@@ -29,6 +29,9 @@ type world struct {
 	works      int
 	strays     []Planted
 
+	books  sync.Mutex // guards what follows
+	booked map[time.Duration]bool
+
 	notes      sync.Mutex // guards what follows; taken last
 	violations []string
 	more       int   // that are not kept
@@ -42,6 +45,7 @@ func newWorld(o Options) *world {
 	w := &world{
 		o: o, origin: time.Now(), beyond: f.beyond(), server: newServer(o), tally: newTally(),
 		ledgers: map[string]*ledger{}, planted: map[string]bool{}, resources: map[string]*resource{},
+		booked: map[time.Duration]bool{},
 	}
 	for i := range o.Workers {
 		w.hosts = append(w.hosts, w.newHost(int64(i)))
@@ -55,8 +59,24 @@ func (w *world) now() time.Duration { return time.Since(w.origin) }
 // time is a store time as a true time.
 func (w *world) time(t time.Time) time.Duration { return t.Sub(w.origin) }
 
-// later calls f on a goroutine of its own.
-func (w *world) later(d time.Duration, f func()) { time.AfterFunc(d, f) }
+// later calls f on a goroutine of its own, at an instant of a process's lane that
+// nothing else was booked for.
+func (w *world) later(p *Process, l lane, d time.Duration, f func()) {
+	at := w.now()
+	due := p.slot(at+d, l)
+	w.books.Lock()
+	defer w.books.Unlock()
+	for w.booked[due] {
+		due += round
+	}
+	w.booked[due] = true
+	time.AfterFunc(due-at, func() {
+		w.books.Lock()
+		delete(w.booked, due)
+		w.books.Unlock()
+		f()
+	})
+}
 
 // run lets the time pass.
 func (w *world) run() {

@@ -132,7 +132,8 @@ func (x *step) take(e Event) {
 			s.Left, s.Held, s.Running = s.Held, Tenure{}, false
 		}
 	case Panicked:
-		if !s.Held.IsZero() {
+		// Code that panics when its context has ended is not why it ended.
+		if !s.Held.IsZero() && x.at.Lapsed == 0 {
 			x.expire(CodePanicked)
 		}
 	case Returned:
