@@ -7,7 +7,7 @@ import (
 )
 
 // Callbacks are the user's code. For one worker, LeaseAllocated is never called
-// before both callbacks of the lease before have returned; if they haven't when
+// before all callbacks of the lease before have returned; if they haven't when
 // its window ends, the worker claims nothing more and reports an [Overrun].
 type Callbacks struct {
 	// LeaseAllocated is called, on a goroutine of its own, when a slot that this
@@ -25,6 +25,16 @@ type Callbacks struct {
 	// the lease at once; nothing is released, and the next slot is joined as
 	// usual.
 	LeaseAllocated func(ctx context.Context, l Lease)
+
+	// LeaseExtended is told that the lease ends later than was known: l.Expiry is when,
+	// and l.Slot the slot that it is for then. With FailoverWithin that is every part
+	// of the slot, with Continuous every slot. It is called on a goroutine of its own,
+	// one call at a time, between the beginning of LeaseAllocated and that of
+	// LeaseExpired; should it take long, only the newest extension is told after it.
+	// It must return before another lease begins, as the other two must. A panic is
+	// reported, and ends nothing. Optional: Lease.Valid and Lease.Remaining know of
+	// extensions anyway.
+	LeaseExtended func(l Lease)
 
 	// LeaseExpired is called exactly once for each call of LeaseAllocated, after
 	// that began and after its context was cancelled, on a goroutine of its own.

@@ -65,7 +65,12 @@ type turn struct {
 	why                                   workerlease.Reason
 	expiries                              int
 	aliveAtExpiry, validAtExpiry          bool
+	last                                  workerlease.Lease // as LeaseExpired got it
+	extended                              []extension
 }
+
+// extension is a call of LeaseExtended.
+type extension struct{ at, expiry time.Duration }
 
 // seen is an event and when it came.
 type seen struct {
@@ -99,6 +104,7 @@ func start(t *testing.T, s setup) *worker {
 	cb := workerlease.Callbacks{LeaseAllocated: func(ctx context.Context, l workerlease.Lease) { w.allocated(ctx, l, s.work) }}
 	if !s.plain {
 		cb.LeaseExpired = func(l workerlease.Lease, why workerlease.Reason) { w.expired(l, why, s.expired) }
+		cb.LeaseExtended = w.extended
 		cb.Error = w.failed
 	}
 	var err error
@@ -143,7 +149,8 @@ func (w *worker) allocated(ctx context.Context, l workerlease.Lease, work func(c
 func (w *worker) expired(l workerlease.Lease, why workerlease.Reason, then func(workerlease.Lease, workerlease.Reason)) {
 	w.mu.Lock()
 	for _, u := range w.turns {
-		if u.lease == l {
+		if u.lease.Token == l.Token {
+			u.last = l
 			u.why, u.expiredAt = why, time.Since(t0)
 			u.aliveAtExpiry, u.validAtExpiry = u.ctx.Err() == nil, l.Valid()
 			u.expiries++
@@ -152,6 +159,17 @@ func (w *worker) expired(l workerlease.Lease, why workerlease.Reason, then func(
 	w.mu.Unlock()
 	if then != nil {
 		then(l, why)
+	}
+}
+
+// extended is LeaseExtended.
+func (w *worker) extended(l workerlease.Lease) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, u := range w.turns {
+		if u.lease.Token == l.Token {
+			u.extended = append(u.extended, extension{time.Since(t0), since(l.Expiry)})
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package workerlease
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/slotlease/slotlease/slots"
@@ -15,10 +16,11 @@ type Lease struct {
 	WorkerType string
 	InstanceID string
 	Group      string
-	// Slot is the slot of the schedule that was won.
+	// Slot is the slot of the schedule that was won; with Options.Continuous, the
+	// newest of them.
 	Slot slots.Slot
-	// Start and Expiry bound the window, in store time. Work ends before Expiry:
-	// see Remaining.
+	// Start and Expiry bound the window, in store time, as of when this value was
+	// given. Work ends before Expiry: see Remaining, which knows of extensions.
 	Start, Expiry time.Time
 	// Token is the fencing token. It grows strictly from lease to lease of the
 	// worker type. Pass it along with every write to a resource that can refuse a
@@ -47,15 +49,17 @@ func (l Lease) Remaining() time.Duration {
 // hold is a lease that user code works under.
 type hold struct {
 	w      *WorkerLease
-	tenure machine.Tenure
-	lease  Lease
+	tenure atomic.Pointer[machine.Tenure] // set anew by extensions
 	jumps  int
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	mu    sync.Mutex
-	ended machine.Reason // why the context has ended; 0: it lives
-	stop  func()         // the timer that ends the context at the last safe moment
+	mu      sync.Mutex
+	ended   machine.Reason // why the context has ended; 0: it lives
+	stop    func()         // the timer that ends the context at the last safe moment
+	news    bool           // LeaseExtended has something to be told
+	telling bool           // a goroutine tells it
+	told    chan struct{}  // closed when the newest such goroutine has ended; nil: there was none
 
 	began    chan struct{} // closed right before LeaseAllocated is called
 	returned chan struct{} // closed when it has returned
@@ -64,16 +68,22 @@ type hold struct {
 // newHold prepares the lease of a tenure.
 func (w *WorkerLease) newHold(t machine.Tenure) *hold {
 	h := &hold{
-		w: w, tenure: t, jumps: w.state.Jumps,
+		w: w, jumps: w.state.Jumps,
 		began: make(chan struct{}), returned: make(chan struct{}),
 	}
 	ctx, cancel := context.WithCancelCause(w.base)
 	h.ctx, h.cancel = ctx, cancel
-	h.lease = Lease{
-		WorkerType: w.options.WorkerType, InstanceID: w.options.InstanceID, Group: w.options.Group,
+	h.tenure.Store(&t)
+	return h
+}
+
+// lease is the lease as it is now.
+func (h *hold) lease() Lease {
+	o, t := &h.w.options, h.tenure.Load()
+	return Lease{
+		WorkerType: o.WorkerType, InstanceID: o.InstanceID, Group: o.Group,
 		Slot: t.Slot, Start: t.Start, Expiry: t.End, Token: t.Token, hold: h,
 	}
-	return h
 }
 
 // valid asks the same question as the machine, at this moment.
@@ -89,7 +99,8 @@ func (h *hold) lapsed() machine.Reason {
 }
 
 func (h *hold) inside() bool {
-	return !h.jumped() && h.w.machine.Rules.Inside(h.w.now(), h.tenure.Start, h.tenure.End, h.w.options.Margin)
+	t := h.tenure.Load()
+	return !h.jumped() && h.w.machine.Rules.Inside(h.w.now(), t.Start, t.End, h.w.options.Margin)
 }
 
 // jumped reports that the clocks have contradicted each other since the lease
@@ -98,7 +109,7 @@ func (h *hold) jumped() bool { return h.w.machine.Rules.Jumped(h.jumps, h.w.clie
 
 // remaining is how long store time stays surely inside the window.
 func (h *hold) remaining() time.Duration {
-	return h.w.machine.Rules.Remaining(h.w.now(), h.tenure.End, h.w.options.Margin)
+	return h.w.machine.Rules.Remaining(h.w.now(), h.tenure.Load().End, h.w.options.Margin)
 }
 
 // watch ends the context at the last safe moment, whatever the worker's
@@ -128,6 +139,65 @@ func (h *hold) watch() {
 		d = min(d, recheckHeld)
 	}
 	h.stop = h.w.client.after(d, h.watch)
+}
+
+// extend makes the lease end later, unless it has ended.
+func (h *hold) extend(t machine.Tenure) {
+	h.mu.Lock()
+	lives := h.ended == 0
+	if lives {
+		h.tenure.Store(&t)
+		h.news = h.w.callbacks.LeaseExtended != nil
+		if h.news && !h.telling {
+			h.telling, h.told = true, make(chan struct{})
+			h.w.client.activity.add(h.w, 1)
+			go h.tell(h.told)
+		}
+	}
+	h.mu.Unlock()
+	if lives {
+		h.watch()
+	}
+}
+
+// tell calls LeaseExtended for as long as there is something new.
+func (h *hold) tell(done chan struct{}) {
+	// Deferred, since user code may end its goroutine.
+	defer func() {
+		h.mu.Lock()
+		if h.told == done {
+			h.telling = false
+		}
+		h.mu.Unlock()
+		close(done)
+		h.w.client.activity.add(h.w, -1)
+	}()
+	<-h.began
+	for h.takeNews() {
+		err := guarded("LeaseExtended", func() { h.w.callbacks.LeaseExtended(h.lease()) })
+		if err != nil {
+			h.w.post(arrival{event: machine.Wake{}, tell: h.w.panicked(h, err), err: err})
+		}
+	}
+}
+
+func (h *hold) takeNews() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	news := h.news && h.ended == 0
+	h.news = false
+	h.telling = news
+	return news
+}
+
+// hush waits until LeaseExtended has returned. The context must have ended.
+func (h *hold) hush() {
+	h.mu.Lock()
+	told := h.told
+	h.mu.Unlock()
+	if told != nil {
+		<-told
+	}
 }
 
 // end cancels the context, if it lives.

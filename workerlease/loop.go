@@ -185,6 +185,9 @@ func (w *WorkerLease) perform(a machine.Action) machine.Event {
 		})
 	case machine.Allocate:
 		return w.allocate(a.Tenure)
+	case machine.Extend:
+		w.hold.Load().extend(a.Tenure)
+		w.publish()
 	case machine.Expire:
 		w.expire(a.Why)
 	case machine.Tell:
@@ -273,7 +276,7 @@ func (w *WorkerLease) allocate(t machine.Tenure) machine.Event {
 		}
 		allocated := func() {
 			close(h.began)
-			w.callbacks.LeaseAllocated(ctx, h.lease)
+			w.callbacks.LeaseAllocated(ctx, h.lease())
 		}
 		if err := guarded("LeaseAllocated", allocated); err != nil {
 			w.post(arrival{event: machine.Panicked{}, tell: w.panicked(h, err), err: err})
@@ -297,11 +300,12 @@ func (w *WorkerLease) expire(why machine.Reason) {
 		// Deferred, since user code may end its goroutine.
 		defer func() {
 			<-h.returned
+			h.hush()
 			w.deliver(arrival{event: machine.Returned{}, tell: w.panicked(h, err), err: err})
 		}()
 		<-h.began
 		if w.callbacks.LeaseExpired != nil {
-			err = guarded("LeaseExpired", func() { w.callbacks.LeaseExpired(h.lease, reason(why)) })
+			err = guarded("LeaseExpired", func() { w.callbacks.LeaseExpired(h.lease(), reason(why)) })
 		}
 	}()
 }

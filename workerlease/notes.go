@@ -44,9 +44,11 @@ func (w *WorkerLease) note(n machine.Note) {
 		w.tell(Lost{Worker: me, Slot: n.Slot, Holder: n.Record, Inversion: n.Record.Priority > w.options.Priority})
 	case machine.Allocated:
 		w.count(func(s *Status) { s.Allocated++ })
-		w.tell(Allocated{Worker: me, Lease: w.hold.Load().lease, Late: now.Mid().Sub(n.Slot.Start)})
+		w.tell(Allocated{Worker: me, Lease: w.hold.Load().lease(), Late: now.Mid().Sub(n.Slot.Start)})
+	case machine.Extended:
+		w.tell(Extended{Worker: me, Lease: w.hold.Load().lease(), Seq: n.Record.Seq})
 	case machine.Expired:
-		w.tell(Expired{Worker: me, Lease: w.hold.Load().lease, Why: reason(n.Why)})
+		w.tell(Expired{Worker: me, Lease: w.hold.Load().lease(), Why: reason(n.Why)})
 	case machine.Missed:
 		missed := w.between(n.Slot.Start, n.Until)
 		w.count(func(s *Status) { s.Missed += missed })
@@ -121,5 +123,5 @@ func (w *WorkerLease) panicked(h *hold, err error) []Event {
 	if err == nil {
 		return nil
 	}
-	return []Event{Panic{Worker: w.label(), Slot: h.lease.Slot, Err: err}}
+	return []Event{Panic{Worker: w.label(), Slot: h.lease().Slot, Err: err}}
 }

@@ -73,6 +73,12 @@ type (
 		// Late is how long after the start of the slot, by the best guess.
 		Late time.Duration
 	}
+	// Extended: the lease goes on, up to Lease.Expiry.
+	Extended struct {
+		Worker
+		Lease Lease
+		Seq   int64
+	}
 	// Expired: the context was cancelled and LeaseExpired is being called.
 	Expired struct {
 		Worker

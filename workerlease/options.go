@@ -52,6 +52,27 @@ type Options struct {
 	// LeaseInterval.
 	Schedule slots.Schedule
 
+	// FailoverWithin makes somebody else take over what is left of a slot when the
+	// worker that has it dies: so long after its death at most, and the uncertainty
+	// of store time, and the turn of its priority. Towards the end of a slot it takes
+	// up to Lead longer. The lease is then taken for a part of the slot at a time, and
+	// extended a quarter of FailoverWithin (at most 5 min) before that ends: about
+	// 4/3 × slot/FailoverWithin appends, and as many reads of each other worker. At
+	// least 8 × Margin, and at most half of the shortest slot. Default: the slot is
+	// lost. Not with Group.
+	FailoverWithin time.Duration
+
+	// Continuous makes the worker that wins successive slots go on from one to the
+	// next: one lease, one token, and LeaseExtended in place of LeaseExpired and
+	// LeaseAllocated. A worker of a higher priority still takes over at the next
+	// boundary. Not with Group.
+	Continuous bool
+
+	// NoFailback, with Continuous, keeps the lease where it is for as long as its
+	// worker lives: it goes on before anybody else may claim. All workers of the type
+	// should have it.
+	NoFailback bool
+
 	// JoinMidSlot makes a worker claim what is left of the slot in which it
 	// starts, if nobody has it. Default: it waits for the next boundary. A worker
 	// that was there before the boundary, but couldn't reach the store, always
@@ -59,8 +80,8 @@ type Options struct {
 	JoinMidSlot bool
 
 	// Lead is how long before a boundary claims open: at most 5 min, and never
-	// more than half of the slot before. Default: a quarter of the slot before, at
-	// most 10 s.
+	// more than half of the slot before, or of FailoverWithin. Default: a quarter of
+	// the slot before, at most 10 s and half of FailoverWithin.
 	Lead time.Duration
 
 	// Step is the distance between the turns of two priorities. Default: a tenth
@@ -70,7 +91,8 @@ type Options struct {
 
 	// Margin is how long before the end of a window work stops, on top of the
 	// uncertainty of store time. At least 10 ms and less than half a slot. Default:
-	// a hundredth of the shortest slot, at most 250 ms.
+	// a hundredth of the shortest slot and a twentieth of FailoverWithin, at most
+	// 250 ms.
 	Margin time.Duration
 
 	// Retention is how long records are kept; at least 2 h. Default: 24 h. The
@@ -126,12 +148,18 @@ func (o Options) filled() (Options, error) {
 		bad("LeaseInterval: is %v, and Schedule is %.70q: set only one of them", o.LeaseInterval, o.Schedule)
 	}
 	if o.Schedule != nil {
-		errs = append(errs, checkText("Schedule", o.Schedule.String(), maxSchedule), o.fillMargin())
+		errs = append(errs, checkText("Schedule", o.Schedule.String(), maxSchedule), o.fillMargin(), o.checkFailover())
 	} else if o.Margin != 0 && o.Margin < minMargin {
 		bad("Margin: is %v: must be 0 (default) or at least %v", o.Margin, minMargin)
 	}
 	if o.Lead < 0 || o.Lead > priority.MaxLead {
 		bad("Lead: is %v: must be 0 (default) … %v", o.Lead, priority.MaxLead)
+	}
+	if o.NoFailback && !o.Continuous {
+		bad("NoFailback: is set without Continuous: set both")
+	}
+	if o.Continuous && o.Group != "" {
+		bad("Continuous: is set, and Group is %.70q: a group's lease can't be extended: set only one of them", o.Group)
 	}
 	if o.Step < 0 || o.Step > priority.MaxLead {
 		bad("Step: is %v: must be 0 (default) … %v", o.Step, priority.MaxLead)
@@ -167,12 +195,36 @@ func (o *Options) fillMargin() error {
 	shortest := shortestSlot(o.Schedule)
 	switch {
 	case o.Margin == 0:
-		o.Margin = min(max(shortest/100, minMargin), maxMargin)
+		o.Margin = min(shortest/100, maxMargin)
+		if o.FailoverWithin > 0 {
+			o.Margin = min(o.Margin, o.FailoverWithin/20)
+		}
+		o.Margin = max(o.Margin, minMargin)
 	case o.Margin < minMargin || o.Margin >= shortest/2:
 		return fmt.Errorf("Margin: is %v: must be 0 (default), or at least %v and less than half of the shortest slot (%v)",
 			o.Margin, minMargin, shortest)
 	}
 	return nil
+}
+
+// checkFailover says what is wrong with FailoverWithin, given the margin.
+func (o *Options) checkFailover() error {
+	d := o.FailoverWithin
+	if d == 0 {
+		return nil
+	}
+	var errs []error
+	if least, most := machine.MinFailover(o.Margin), shortestSlot(o.Schedule)/2; d < least || d > most {
+		errs = append(errs, fmt.Errorf("FailoverWithin: is %v: must be 0 (none), or at least 8 × Margin (%v), so that a part of the slot can be extended in time, and at most half of the shortest slot (%v)",
+			d, least, most))
+	}
+	if o.Lead > d/2 {
+		errs = append(errs, fmt.Errorf("Lead: is %v: must be at most half of FailoverWithin (%v), which is lost when a worker dies that has claimed the next slot", o.Lead, d/2))
+	}
+	if o.Group != "" {
+		errs = append(errs, fmt.Errorf("FailoverWithin: is %v, and Group is %.70q: a group's lease can't be extended: set only one of them", d, o.Group))
+	}
+	return errors.Join(errs...)
 }
 
 // shortestSlot looks at slots of one typical stretch of time, the same for every
@@ -195,6 +247,7 @@ func (o Options) machine(rules machine.Rules) machine.Machine {
 		WorkerType: o.WorkerType, InstanceID: o.InstanceID, Group: o.Group,
 		Priority: o.Priority, TieBreak: o.TieBreak, Schedule: o.Schedule,
 		Lead: o.Lead, Step: o.Step, Margin: o.Margin, JoinMidSlot: o.JoinMidSlot,
+		Failover: o.FailoverWithin, Continuous: o.Continuous, NoFailback: o.NoFailback,
 		Retention: o.Retention, Metadata: o.Metadata,
 		Worker: store.Worker{Host: host(), PID: os.Getpid(), Version: Version()},
 	}}

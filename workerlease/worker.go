@@ -204,9 +204,9 @@ func (w *WorkerLease) publish() {
 	defer w.mu.Unlock()
 	t := &w.status
 	h := w.hold.Load()
-	t.Holding, t.Lease = h != nil && !s.Held.IsZero() && h.tenure == s.Held, Lease{}
+	t.Holding, t.Lease = h != nil && !s.Held.IsZero() && h.tenure.Load().Claim == s.Held.Claim, Lease{}
 	if t.Holding {
-		t.Lease = h.lease
+		t.Lease = h.lease()
 	}
 	t.Running, t.Overrunning = s.Running, s.Running && s.Held.IsZero() && s.Overran
 	t.Won, t.Contending = s.Next.Slot, s.Slot

@@ -42,6 +42,11 @@ func entry(e Event) (zapcore.Level, string, []zap.Field) {
 		return zap.InfoLevel, "lease allocated", f{
 			zap.Stringer("slot", e.Lease.Slot), zap.Int64("token", e.Lease.Token), zap.Duration("late", e.Late),
 		}
+	case Extended:
+		return zap.DebugLevel, "lease extended", f{
+			zap.Stringer("slot", e.Lease.Slot), zap.Int64("token", e.Lease.Token), zap.Int64("seq", e.Seq),
+			zap.String("expiry", store.Format(e.Lease.Expiry)),
+		}
 	case Expired:
 		return zap.InfoLevel, "lease expired", f{
 			zap.Stringer("slot", e.Lease.Slot), zap.Int64("token", e.Lease.Token), zap.String("why", string(e.Why)),

@@ -18,19 +18,29 @@ type Lease struct {
 	Group        string
 	Slot         slots.Slot
 	Token        int64
-	Start, End   time.Duration // of the window
+	Start, End   time.Duration // of the window, with its extensions
 	Began        time.Duration // when LeaseAllocated was called
 	Worked       time.Duration // when it last worked
 	Ended        time.Duration // when LeaseExpired was called, or the process crashed
 	Why          workerlease.Reason
+	Extensions   int // calls of LeaseExtended
 	Expiries     int // calls of LeaseExpired
 	Crashed      bool
 
 	p        *Process
 	lease    workerlease.Lease
 	returned bool
-	finished bool // LeaseExpired has returned
-	order    int  // of its grant in the ledger
+	finished bool          // LeaseExpired has returned
+	told     time.Duration // the end that the user's code knows of
+	grant    *landed
+	order    int // of its grant in the ledger
+}
+
+// extend takes notice of what extends the lease in the ledger.
+func (l *Lease) extend() {
+	if l.grant != nil {
+		l.End = max(l.End, l.p.world.time(l.grant.end))
+	}
 }
 
 // String is a line for a person.
@@ -75,6 +85,13 @@ func (p *Process) guarded(cb workerlease.Callbacks) workerlease.Callbacks {
 		}()
 		defer p.panicked("LeaseAllocated", l.Token)
 		inner.LeaseAllocated(ctx, l)
+	}
+	cb.LeaseExtended = func(l workerlease.Lease) {
+		p.extended(l)
+		if inner.LeaseExtended != nil {
+			defer p.panicked("LeaseExtended", l.Token)
+			inner.LeaseExtended(l)
+		}
 	}
 	cb.LeaseExpired = func(l workerlease.Lease, why workerlease.Reason) {
 		x := p.expires(l, why)
@@ -135,8 +152,8 @@ func (p *Process) begins(ctx context.Context, l workerlease.Lease) *Lease {
 	if ctx.Err() != nil && !w.beyond {
 		w.violate("%v is allocated with a context that has ended", x)
 	}
-	if grant, ok := w.grantOf(l); ok {
-		x.order = grant.order
+	if x.grant = w.grantOf(l); x.grant != nil {
+		x.order = x.grant.order
 	} else if !w.beyond {
 		w.violate("%v is worked under, and no such grant was first at its key", x)
 	}
@@ -149,8 +166,34 @@ func (p *Process) begins(ctx context.Context, l workerlease.Lease) *Lease {
 		}
 	}
 	r.live = append(r.live, x)
+	x.told = x.End
 	w.work(x)
 	return x
+}
+
+// extended notes that LeaseExtended is called.
+func (p *Process) extended(l workerlease.Lease) {
+	w := p.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p.dead.Load() {
+		return
+	}
+	x := p.leases[l.Token]
+	if x == nil {
+		w.violate("%v: LeaseExtended is called for token %d, and LeaseAllocated was not", p, l.Token)
+		return
+	}
+	p.tracef("LeaseExtended of %d: to %v", l.Token, w.time(l.Expiry))
+	x.extend()
+	x.Extensions++
+	if end := w.time(l.Expiry); !w.beyond && (end <= x.told || end > x.End) {
+		w.violate("%v is extended to %v, after %v, and the ledger says %v", x, end, x.told, x.End)
+	}
+	x.told = w.time(l.Expiry)
+	if x.Expiries > 0 && x.Ended < w.now() {
+		w.violate("LeaseExtended is called for %v, which has ended", x)
+	}
 }
 
 // expires notes that LeaseExpired is called.
@@ -167,6 +210,7 @@ func (p *Process) expires(l workerlease.Lease, why workerlease.Reason) *Lease {
 		return nil
 	}
 	p.tracef("LeaseExpired of %d: %s", l.Token, why)
+	x.extend()
 	x.Expiries++
 	x.Why, x.Ended = why, w.now()
 	if x.Expiries > 1 {
@@ -185,6 +229,7 @@ func (w *world) told(x *Lease) {
 	if x.p.dead.Load() {
 		return
 	}
+	x.extend()
 	at, last := w.now(), x.End
 	if w.o.Faults.TimerOff > 0 {
 		last += timerOff

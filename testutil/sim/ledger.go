@@ -12,7 +12,20 @@ import (
 // landed is what the world remembers of a grant, for ever.
 type landed struct {
 	instance, group string
-	order           int // of landing, or unordered
+	claim           string
+	order           int       // of landing, or unordered
+	end             time.Time // of its window, and of those that extend it
+}
+
+// land notes a grant: another window of its tenure, or a new one.
+func (l *ledger) land(r store.Record, order int) {
+	for _, g := range l.byToken[r.Token] {
+		if g.claim == r.Claim && g.end.Equal(r.WindowStart) {
+			g.end = r.WindowEnd
+			return
+		}
+	}
+	l.byToken[r.Token] = append(l.byToken[r.Token], &landed{r.InstanceID, r.Group, r.Claim, order, r.WindowEnd})
 }
 
 // unordered is the order of what landed below the head, where a rollback had
@@ -22,8 +35,8 @@ const unordered = -1
 // ledger is one worker type's, with what is known of its past.
 type ledger struct {
 	records
-	first   map[int64]string   // the claim that came first to a key, for ever
-	byToken map[int64][]landed // the grants that came first to their keys
+	first   map[int64]string    // the claim that came first to a key, for ever
+	byToken map[int64][]*landed // the grants that came first to their keys
 	hung    []hung
 	order   int
 }
@@ -31,7 +44,7 @@ type ledger struct {
 func (w *world) ledger(workerType string) *ledger {
 	l := w.ledgers[workerType]
 	if l == nil {
-		l = &ledger{first: map[int64]string{}, byToken: map[int64][]landed{}}
+		l = &ledger{first: map[int64]string{}, byToken: map[int64][]*landed{}}
 		w.ledgers[workerType] = l
 	}
 	for ttl := w.o.Faults.TTL; ttl > 0 && len(l.list) > 0 && w.time(l.list[0].WindowEnd)+ttl < w.now(); {
@@ -161,7 +174,7 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 		if r.Seq < l.head().Seq {
 			order = unordered
 		}
-		l.byToken[r.Token] = append(l.byToken[r.Token], landed{r.InstanceID, r.Group, order})
+		l.land(r, order)
 	}
 	if w.o.Faults.Rollback > 0 {
 		return // what the writer read may be gone
@@ -186,6 +199,12 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 		}
 		if r.WindowStart.After(before.WindowEnd) && at < w.time(before.WindowEnd) && !w.beyond {
 			w.violate("seq %d of %v leaves a gap behind seq %d, which lives until %v", r.Seq, p, before.Seq, w.time(before.WindowEnd))
+		}
+		if r.Claim == before.Claim && before.Kind != store.KindRelease {
+			if r.Token != before.Token || !r.WindowStart.Equal(before.WindowEnd) || r.InstanceID != before.InstanceID || r.Group != before.Group {
+				w.violate("seq %d of %v extends seq %d, and is not the same tenure", r.Seq, p, before.Seq)
+			}
+			break
 		}
 		if r.Token <= before.Token || r.Token < r.WindowStart.UnixMilli() {
 			w.violate("seq %d of %v has token %d, after %d, for a window from %d", r.Seq, p, r.Token, before.Token, r.WindowStart.UnixMilli())

@@ -54,7 +54,11 @@ func (w *world) newProcess(h *host, life int) *Process {
 	p.margin = p.options.Margin
 	if p.margin == 0 {
 		// For a Schedule, or the interval by default, it is this at least.
-		p.margin = min(max(p.options.LeaseInterval/100, 10*time.Millisecond), 250*time.Millisecond)
+		p.margin = min(p.options.LeaseInterval/100, 250*time.Millisecond)
+		if d := p.options.FailoverWithin; d > 0 {
+			p.margin = min(p.margin, d/20)
+		}
+		p.margin = max(p.margin, 10*time.Millisecond)
 	}
 	return p
 }
@@ -180,6 +184,14 @@ func (p *Process) sent(r store.Record) {
 			w.violate("%v releases seq %d while its code runs", p, r.Seq-1)
 		}
 	case store.KindGrant:
+		if l := p.leases[r.Token]; l != nil && l.lease.Start.Before(r.WindowStart) {
+			switch {
+			case p.freed[r.Token]:
+				w.violate("%v extends in seq %d what it has released: %v", p, r.Seq, l)
+			case l.Expiries > 0 && l.Ended < w.now():
+				w.violate("%v extends in seq %d what has ended: %v", p, r.Seq, l)
+			}
+		}
 		if old := p.lease; old != nil && old.Expiries > 0 && old.Ended < w.now() && !old.over() {
 			w.violate("%v claims in seq %d, and its code runs on behind the end of %v", p, r.Seq, old)
 		}

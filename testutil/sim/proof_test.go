@@ -81,6 +81,7 @@ func stretched(o sim.Options) sim.Options {
 		w := inner(worker)
 		if w.LeaseInterval < 24*time.Hour {
 			w.LeaseInterval = w.LeaseInterval * by / usual
+			w.FailoverWithin = w.FailoverWithin * by / usual
 		}
 		return w
 	}

@@ -91,6 +91,31 @@ func Random(seed int64) Options {
 	}
 }
 
+// RandomExtended draws a run like Random does, in which leases are extended: by
+// FailoverWithin, by Continuous, or by both. Some workers may differ from the
+// others.
+func RandomExtended(seed int64) Options {
+	o := Random(seed)
+	r := cast(seed, forMix, 2, 0)
+	kind, part, odd := r.below(4), 2+r.below(6), r.chance(0.2)
+	stay := r.chance(0.4)
+	inner := o.Worker
+	o.Worker = func(worker int) workerlease.Options {
+		w := inner(worker)
+		w.Group = ""
+		if odd && worker%3 == 2 {
+			return w
+		}
+		if kind != 0 && w.LeaseInterval <= time.Hour {
+			w.FailoverWithin = w.LeaseInterval / time.Duration(part)
+		}
+		w.Continuous = kind != 1
+		w.NoFailback = w.Continuous && stay
+		return w
+	}
+	return o
+}
+
 // RandomBeyond draws a run like Random does, and breaks the assumptions: the
 // store's clock jumps, or hosts freeze, or records are rolled back that others
 // have read, or clocks drift 25 times faster than is assumed. Two holders may

@@ -44,14 +44,14 @@ type Overlap struct {
 }
 
 // grantOf finds the record behind a lease.
-func (w *world) grantOf(l workerlease.Lease) (landed, bool) {
+func (w *world) grantOf(l workerlease.Lease) *landed {
 	// The newest, should an earlier one with the same token have been rolled back.
 	for _, g := range slices.Backward(w.ledger(l.WorkerType).byToken[l.Token]) {
 		if g.group == l.Group && (l.Group != "" || g.instance == l.InstanceID) {
-			return g, true
+			return g
 		}
 	}
-	return landed{}, false
+	return nil
 }
 
 // overlap notes that two work at once.
@@ -88,6 +88,7 @@ func (w *world) work(x *Lease) {
 	at := w.now()
 	x.Worked = at
 	r := w.resource(x.WorkerType)
+	x.extend()
 	if !w.beyond {
 		switch {
 		case at < x.Start:

@@ -49,6 +49,7 @@ func fewer(n int64) int64 {
 // tally is what came of many seeds.
 type tally struct {
 	Seeds, Leases, Refused, Stale int
+	Extensions                    int
 	Simulated                     time.Duration
 	Struck                        sim.Struck
 	Violations                    []string
@@ -58,6 +59,7 @@ type tally struct {
 func (a *tally) add(b tally) {
 	a.Seeds += b.Seeds
 	a.Leases += b.Leases
+	a.Extensions += b.Extensions
 	a.Refused += b.Refused
 	a.Stale += b.Stale
 	a.Simulated += b.Simulated

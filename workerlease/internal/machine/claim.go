@@ -49,6 +49,7 @@ func (x *step) contend() {
 // aim sees to it that Slot is the one to contend for now.
 func (x *step) aim() {
 	s, mid := &x.s, x.at.Now.Mid()
+	x.fall()
 	if s.Slot.IsZero() {
 		if x.m.JoinMidSlot || x.m.Group != "" {
 			s.Slot, s.JoinOnly = x.m.Schedule.At(mid), !x.m.JoinMidSlot
@@ -97,8 +98,13 @@ func (x *step) target(slot slots.Slot) {
 	draw := binary.LittleEndian.Uint64(x.at.Draw[:8])
 	s.drop()
 	s.JoinOnly = s.JoinOnly && s.Slot == slot
+	s.Standby = s.Standby && s.Slot == slot
 	s.Slot, s.RungEdge = slot, timeline.Mid
 	mid := now.Mid()
+	if s.Extending = x.leads(slot); s.Extending {
+		s.Rung = slot.Start.Add(-lead - ladder.Step)
+		return
+	}
 	if !mid.Before(slot.Start) {
 		s.Rung = mid.Add(ladder.Offset(x.m.Priority, x.m.TieBreak, held, draw))
 		return
@@ -115,7 +121,7 @@ func (x *step) target(slot slots.Slot) {
 // drop forgets the claim. If its append is in doubt, it may still land.
 func (s *State) drop() {
 	if s.Doubt && s.Sent.Kind == store.KindGrant {
-		s.Void = s.Claim.ID
+		s.Void = s.Sent.Claim
 	}
 	s.Stage, s.Claim, s.Sent, s.Doubt, s.Why = Aiming, Claim{}, store.Record{}, false, 0
 }
@@ -126,7 +132,7 @@ func (x *step) next() { x.target(x.m.Schedule.Next(x.s.Slot.Start)) }
 // miss tells that Slot, and all up to until, were missed.
 func (x *step) miss(until time.Time) {
 	s := &x.s
-	if s.JoinOnly {
+	if s.JoinOnly || s.Standby || s.Extending {
 		return
 	}
 	why := s.Why
@@ -148,6 +154,10 @@ func (x *step) climb() {
 	if now.At(s.RungEdge).Before(s.Rung) {
 		return
 	}
+	if s.Extending && s.Held.End.After(s.Slot.Start) {
+		x.prolong()
+		return
+	}
 	if x.at.Age > max(x.m.lead(s.Slot), time.Second) {
 		x.ask(Sampling, Sample{})
 		return
@@ -158,10 +168,11 @@ func (x *step) climb() {
 			return
 		}
 	}
+	start := later(s.Slot.Start, ceil(now.Latest))
 	s.Claim = Claim{
 		ID:    x.id(),
-		Start: later(s.Slot.Start, ceil(now.Latest)),
-		End:   s.Slot.End,
+		Start: start,
+		End:   x.m.windowEnd(s.Slot, start),
 		Fixed: now.Earliest,
 		Local: x.at.Local,
 	}
@@ -188,7 +199,11 @@ func (x *step) aged() bool {
 
 // expireClaim gives up a claim that got too old, and begins another at once.
 func (x *step) expireClaim() {
-	x.s.Void = x.s.Claim.ID
+	s := &x.s
+	s.Void = s.Claim.ID
+	if s.Sent.Kind == store.KindGrant {
+		s.Void = s.Sent.Claim
+	}
 	x.again()
 }
 
@@ -202,6 +217,8 @@ func (x *step) again() {
 func (x *step) send() {
 	s := &x.s
 	switch {
+	case s.Sent.Kind == store.KindGrant && s.Sent.Claim != s.Claim.ID && s.Sent.Claim != s.Held.Claim:
+		x.again() // The tenure that it extends was left meanwhile.
 	case s.Sent.Kind == store.KindGrant && x.aged():
 		x.expireClaim()
 	case s.Sent.Kind == store.KindGrant && !s.Doubt && s.ReadEpoch != s.Epoch:

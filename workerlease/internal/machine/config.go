@@ -20,6 +20,9 @@ type Config struct {
 	Schedule    slots.Schedule
 	Lead, Step  time.Duration // 0: by the length of the slot
 	Margin      time.Duration
+	Failover    time.Duration // how soon after its holder's death a slot is taken over; 0: it isn't
+	Continuous  bool          // the winner of successive slots goes on without an end
+	NoFailback  bool          // of those, whoever leads claims before all others
 	JoinMidSlot bool
 	Retention   time.Duration
 	Worker      store.Worker
@@ -28,7 +31,11 @@ type Config struct {
 
 // lead is how long before a slot's boundary its claims open.
 func (c *Config) lead(slot slots.Slot) time.Duration {
-	return priority.Lead(c.Schedule.At(slot.Start.Add(-1)).Length(), c.Lead)
+	lead := priority.Lead(c.Schedule.At(slot.Start.Add(-1)).Length(), c.Lead)
+	if c.Failover > 0 {
+		lead = min(lead, c.Failover/2)
+	}
+	return lead
 }
 
 // identity is what tells the records of a claim of this worker.
@@ -37,10 +44,15 @@ func (c *Config) identity(claim string) Identity {
 }
 
 // Timeout is how long one ledger operation may take: long enough for a slow
-// store, short enough to try again before the boundary.
+// store, short enough to try again before the boundary, or before the end of the
+// window that is to be extended.
 func (m *Machine) Timeout(s State) time.Duration {
 	if s.Slot.IsZero() {
 		return 5 * time.Second
 	}
-	return min(max(m.lead(s.Slot)/3, 250*time.Millisecond), 5*time.Second)
+	least := 250 * time.Millisecond
+	if s.Extending && m.Failover > 0 {
+		return min(max(m.early()/3, least/4), 5*time.Second)
+	}
+	return min(max(m.lead(s.Slot)/3, least), 5*time.Second)
 }

@@ -102,6 +102,8 @@ type (
 	Trim struct{ Before int64 }
 	// Allocate: call LeaseAllocated, unless it is too late right before.
 	Allocate struct{ Tenure Tenure }
+	// Extend: the tenure that is held ends later.
+	Extend struct{ Tenure Tenure }
 	// Expire: end the context and call LeaseExpired.
 	Expire struct{ Why Reason }
 	// Tell: report what happened.
@@ -116,6 +118,7 @@ func (ReadRecord) action() {}
 func (Append) action()     {}
 func (Trim) action()       {}
 func (Allocate) action()   {}
+func (Extend) action()     {}
 func (Expire) action()     {}
 func (Tell) action()       {}
 func (Halt) action()       {}
@@ -177,16 +180,17 @@ const (
 	Reset
 	Mismatch
 	Vanished
+	Extended
 )
 
 // String names the kind.
 func (w What) String() string {
-	if w < Claimed || w > Vanished {
+	if w < Claimed || w > Extended {
 		return "unknown"
 	}
 	return [...]string{
 		"claimed", "joined", "lost", "allocated", "expired", "missed", "released", "overrun",
-		"conflict", "unknown", "failed", "trimmed", "poison", "reset", "mismatch", "vanished",
+		"conflict", "unknown", "failed", "trimmed", "poison", "reset", "mismatch", "vanished", "extended",
 	}[w-1]
 }
 

@@ -45,5 +45,8 @@ func (x *step) expire(why Reason) {
 	// It gets a margin to return in, also if this comes late.
 	s.Overdue = x.at.Local + max(s.Held.End.Sub(x.at.Now.Latest), x.m.Margin)
 	x.tell(Note{What: Expired, Slot: s.Held.Slot, Why: why})
+	if why == CodePanicked {
+		s.Spoilt = s.Held.Slot.Start // Others may try.
+	}
 	s.Left, s.Held = s.Held, Tenure{}
 }

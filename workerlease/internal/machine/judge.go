@@ -21,6 +21,9 @@ func (x *step) judge(head store.Record, below []store.Record) {
 	}
 	s.Watch = Watch{}
 	x.compare(head)
+	if x.extend(head) {
+		return
+	}
 	if head.Kind == store.KindGrant {
 		switch {
 		case x.m.Rules.Mine(head, x.m.identity(s.Claim.ID)):
@@ -29,7 +32,7 @@ func (x *step) judge(head store.Record, below []store.Record) {
 		case x.kin(head):
 			x.confirm(head, false)
 			return
-		case head.WindowEnd.After(s.Slot.Start) && x.release(head, s.Void):
+		case head.WindowEnd.After(s.Slot.Start) && x.freed(s.Void) && x.release(head, s.Void):
 			return // one's own, but void, and in the way
 		}
 	}
@@ -40,16 +43,23 @@ func (x *step) judge(head store.Record, below []store.Record) {
 	start := x.m.Rules.Start(s.Claim, head)
 	if !x.worth(start, s.Claim.End) {
 		if head.WindowEnd.After(s.Slot.Start) {
-			x.tell(Note{What: Lost, Slot: s.Slot, Record: head})
-		} else {
-			x.miss(s.Slot.End)
+			x.lose(head)
+			return
 		}
+		x.miss(s.Slot.End)
 		x.next()
+		return
+	}
+	if x.living(start, head) {
+		x.lose(head)
 		return
 	}
 	if x.m.Rules.Gap(start, head, now) {
 		s.drop()
 		s.Rung, s.RungEdge = head.WindowEnd, timeline.Earliest
+		if x.m.Failover > 0 {
+			s.Rung = s.Rung.Add(x.place(false)) // All come at once.
+		}
 		return
 	}
 	if soon := start.Add(-x.m.Rules.Ahead / 2); now.Earliest.Before(soon) {
@@ -121,6 +131,10 @@ func (x *step) confirm(r store.Record, own bool) {
 		x.expireClaim()
 		return
 	}
+	if own && (r.Claim == s.Held.Claim || r.Claim == s.Left.Claim) {
+		x.extended(r)
+		return
+	}
 	s.Next = x.m.Rules.Tenure(r, own, s.Slot)
 	s.WonEnd = s.Next.End
 	what := Claimed
@@ -128,17 +142,10 @@ func (x *step) confirm(r store.Record, own bool) {
 		what = Joined
 	}
 	x.tell(Note{What: what, Slot: s.Next.Slot, Record: r})
-	s.Mark = Mark{Seq: r.Seq, Claim: r.Claim, End: r.WindowEnd}
-	if own && r.Seq%x.m.Rules.TrimEvery == 0 {
-		s.Trim, s.TrimStep = r.Seq-x.m.Rules.Keep, x.m.Rules.Keep
-	}
+	x.know(r, own)
 	if s.Stopping {
 		s.drop()
 		return
 	}
-	next := x.m.Schedule.Next(s.Slot.Start)
-	if end := x.m.Schedule.At(s.WonEnd); next.Start.Before(end.Start) {
-		next = end // a group's window may be longer than one's own slots
-	}
-	x.target(next)
+	x.onward()
 }

@@ -88,6 +88,12 @@ func tenure(r store.Record, own bool, slot slots.Slot) Tenure {
 	}
 }
 
+// extend goes on with what the head says is still in force, and one's own. A
+// release has ended it, whoever sent it, and bookkeeping hasn't.
+func extend(t Tenure, head store.Record) bool {
+	return t.Claim != "" && head.Claim == t.Claim && head.Kind != store.KindRelease
+}
+
 // releasable is the tenure of one's own claim alone, once. A group's never is:
 // others may be at work under it.
 func releasable(head store.Record, id Identity) bool {

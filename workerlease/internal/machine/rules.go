@@ -60,6 +60,8 @@ type Rules struct {
 	// tells a grant to itself from one to its group.
 	Tenure func(r store.Record, own bool, slot slots.Slot) Tenure
 
+	// Extend reports that the holder of a tenure may extend it behind a head.
+	Extend func(t Tenure, head store.Record) bool
 	// Releasable reports that an identity may release the tenure in the head, and
 	// ReleaseAt from when on it is free then.
 	Releasable func(head store.Record, id Identity) bool
@@ -111,6 +113,7 @@ var Standard = Rules{
 	Resend:   resend,
 	Tenure:   tenure,
 
+	Extend:     extend,
 	Releasable: releasable,
 	ReleaseAt:  releaseAt,
 

@@ -88,17 +88,21 @@ type State struct {
 	Rung     time.Time     // when the head may be read
 	RungEdge timeline.Edge // which edge of now must have reached Rung
 	JoinOnly bool          // in Slot: join one's group, but don't claim
-	Claim    Claim
-	Sent     store.Record  // the record being appended
-	Doubt    bool          // the append may have been applied, or may yet land
-	ReadAt   time.Time     // Latest(now) right after the head was read
-	Latency  time.Duration // how long appends take, smoothed
-	Failures int           // operations that failed in a row
-	Tries    int           // operations in a row that came to nothing, failed or not
-	Retry    time.Duration
-	Probe    bool   // after a failure: ask for the time before all else
-	Void     string // id of a claim that came to nothing and may have landed, or yet land
-	Why      Reason // why Slot is being missed, if it is
+	// Extending: Rung is when the tenure in force is to be extended, in Slot or into it.
+	// Standby: Slot is another's, and Rung is when what is left of it may be claimed.
+	Extending, Standby bool
+	Spoilt             time.Time // start of the slot in which the user's code panicked
+	Claim              Claim
+	Sent               store.Record  // the record being appended
+	Doubt              bool          // the append may have been applied, or may yet land
+	ReadAt             time.Time     // Latest(now) right after the head was read
+	Latency            time.Duration // how long appends take, smoothed
+	Failures           int           // operations that failed in a row
+	Tries              int           // operations in a row that came to nothing, failed or not
+	Retry              time.Duration
+	Probe              bool   // after a failure: ask for the time before all else
+	Void               string // id of a claim that came to nothing and may have landed, or yet land
+	Why                Reason // why Slot is being missed, if it is
 
 	Next    Tenure // won, not begun
 	Held    Tenure // the user's code was told
@@ -115,6 +119,7 @@ type State struct {
 	Reaim                 time.Duration // local reading, just after Epoch was settled, to look whether Slot lies far ahead
 
 	Watch    Watch
+	Known    Known
 	Mark     Mark // the newest grant that was won or joined, until it was seen to stand
 	Mismatch string
 	Trim     int64 // probe for trimming, 0 none

@@ -9,12 +9,22 @@ func (x *step) trim() bool {
 	if s.Trim == 0 {
 		return false
 	}
-	if s.Trim < 1 || s.Next.IsZero() || !x.at.Now.Mid().Before(s.Next.Start) {
+	if s.Trim < 1 || !x.idle() {
 		s.Trim = 0
 		return false
 	}
 	x.ask(Probing, ReadRecord{s.Trim})
 	return true
+}
+
+// idle reports that nothing has to be done before long: a slot that was won has not
+// begun, or nothing is due for a while yet.
+func (x *step) idle() bool {
+	s, mid := &x.s, x.at.Now.Mid()
+	if !s.Next.IsZero() {
+		return mid.Before(s.Next.Start)
+	}
+	return (x.m.Continuous || x.m.Failover > 0) && s.Held.Own && s.Stage == Aiming && s.Rung.Sub(mid) > 2*x.m.Timeout(*s)
 }
 
 // probed takes in a record that may justify trimming all below it: later ones

@@ -1,0 +1,44 @@
+package sim_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/testutil/sim"
+)
+
+// The same as TestNoTwoHoldersWorkAtOnce, where leases are extended: to take over
+// within a slot, or to go on from slot to slot.
+func TestNoTwoHoldersWorkAtOnceWhereLeasesAreExtended(t *testing.T) {
+	short := func(seed int64) sim.Options {
+		o := sim.RandomExtended(seed)
+		o.Length = 2 * time.Hour
+		return o
+	}
+	if *seed >= 0 {
+		o := short(*seed)
+		o.Trace = true
+		r := sim.Run(t, o)
+		t.Logf("%+v\n%s", o.Faults, r.Trace)
+		r.Check(t)
+		return
+	}
+	sum := sharded(t, number(t, 100), func(t *testing.T, seed int64) tally {
+		o := short(seed)
+		r := sim.Run(t, o)
+		sum := tally{Seeds: 1, Leases: len(r.Leases), Simulated: o.Length, Struck: r.Struck}
+		for _, l := range r.Leases {
+			sum.Extensions += l.Extensions
+		}
+		for _, v := range r.Violations {
+			sum.Violations = append(sum.Violations, fmt.Sprintf("%s\nrepeat with: %s", v, repeat(t, seed)))
+		}
+		return sum
+	})
+	t.Logf("%d seeds, %v of 8 workers, %d leases, extended %d times, %d violations",
+		sum.Seeds, sum.Simulated, sum.Leases, sum.Extensions, len(sum.Violations))
+	if sum.Leases < sum.Seeds*5 || sum.Extensions < sum.Leases {
+		t.Errorf("%d leases and %d extensions in %d runs: too little went on", sum.Leases, sum.Extensions, sum.Seeds)
+	}
+}

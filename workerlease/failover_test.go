@@ -1,0 +1,212 @@
+package workerlease_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/faultstore"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// parted are the options of a worker that takes over within d.
+func parted(name string, priority int, d time.Duration) workerlease.Options {
+	o := named(name, priority)
+	o.FailoverWithin = d
+	return o
+}
+
+// cut is a ledger whose connection can be cut.
+func cut(inner *memory.Ledger) *faultstore.Ledger {
+	return faultstore.New(inner.Handle(), faultstore.Options{})
+}
+
+// apart checks that no two leases were worked under at one time, and that tokens
+// grow.
+func apart(t *testing.T, workers ...*worker) {
+	t.Helper()
+	var all []turn
+	for _, w := range workers {
+		all = append(all, w.history()...)
+	}
+	slices.SortFunc(all, func(a, b turn) int { return int(a.allocated - b.allocated) })
+	for i := 1; i < len(all); i++ {
+		before, u := all[i-1], all[i]
+		if before.ended == 0 || before.ended > u.allocated {
+			t.Errorf("allocated at %v, and the lease of %v ended at %v", u.allocated, before.allocated, before.ended)
+		}
+		if u.lease.Token <= before.lease.Token {
+			t.Errorf("token %d after %d", u.lease.Token, before.lease.Token)
+		}
+	}
+}
+
+func TestAStandbyTakesOverWithinFailoverWithin(t *testing.T) {
+	const d = 20 * time.Second
+	const rung = time.Second // the lead is 10 s
+	for dies := 5 * time.Minute; dies < 10*time.Minute; dies += 3700 * time.Millisecond {
+		synctest.Test(t, func(t *testing.T) {
+			inner := memory.New(memory.Options{})
+			link := cut(inner)
+			first := start(t, setup{ledger: link, Options: parted("first", 0, d)})
+			second := start(t, setup{ledger: inner.Handle(), Options: parted("second", 1, d)})
+			third := start(t, setup{ledger: inner.Handle(), Options: parted("third", 2, d)})
+			at(dies)
+			link.Break(faultstore.Down()) // It does what it may, but as if it were dead.
+			at(10*time.Minute + 40*time.Second)
+			apart(t, first, second, third)
+			bound := dies + d + 2*rung
+			if dies > 10*time.Minute-10*time.Second-d {
+				bound += 10 * time.Second // What is left of the slot is less than a lead.
+			}
+			u := second.turn(t, 0)
+			if u.allocated > bound {
+				t.Errorf("dead at %v: allocated at %v, want by %v", dies, u.allocated, bound)
+			}
+			if n := len(third.history()); n != 0 {
+				t.Errorf("dead at %v: the lowest priority had %d leases, want none", dies, n)
+			}
+			if n := len(first.history()); n != 1 && dies < 10*time.Minute-10*time.Second {
+				t.Errorf("dead at %v: the dead worker had %d leases, want one", dies, n)
+			}
+			if len(told[workerlease.Lost](second)) != 1 && u.allocated < 10*time.Minute {
+				t.Errorf("dead at %v: told of %d lost slots, want one", dies, len(told[workerlease.Lost](second)))
+			}
+			if err := link.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestAHealthySlotCostsAnAppendForEachWindowAndAReadForEachStandby(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const d, slots = 20 * time.Second, 10
+		inner := memory.New(memory.Options{})
+		holder, standby := faultstore.NewCounter(inner.Handle()), faultstore.NewCounter(inner.Handle())
+		first := start(t, setup{ledger: holder, Options: parted("first", 0, d)})
+		second := start(t, setup{ledger: standby, Options: parted("second", 1, d)})
+		at((slots+1)*5*time.Minute + 2*time.Minute)
+		holder.Reset()
+		standby.Reset()
+		at((2*slots+1)*5*time.Minute + 2*time.Minute)
+		// 290 s of the slot in windows of at most 15 s, and one for the lead.
+		const windows = 21
+		if got := holder.Counts(); got[faultstore.OpAppend] != slots*windows || got[faultstore.OpTail] > slots {
+			t.Errorf("the holder: %v in %d slots, want %d appends each and one tail", got, slots, windows)
+		}
+		if got := standby.Counts(); got[faultstore.OpAppend] != 0 || got[faultstore.OpTail] > slots*(windows+1) {
+			t.Errorf("the standby: %v in %d slots, want at most %d tails each", got, slots, windows+1)
+		}
+		for i, u := range first.history() {
+			if i > 0 && len(u.extended) != windows-1 && u.ended != 0 {
+				t.Errorf("slot %d was extended %d times, want %d", i, len(u.extended), windows-1)
+			}
+			if u.ended != 0 && since(u.last.Expiry) != since(u.lease.Slot.End) {
+				t.Errorf("slot %d ended with an expiry at %v, want at the slot's end", i, since(u.last.Expiry))
+			}
+		}
+		if n := len(second.history()); n != 0 {
+			t.Errorf("the standby had %d leases", n)
+		}
+		if n := len(told[workerlease.Missed](second)) + len(told[workerlease.Missed](first)); n != 0 {
+			t.Errorf("%d slots missed", n)
+		}
+		if n := len(told[workerlease.Lost](second)); n != 2*slots+1 {
+			t.Errorf("the standby was told of %d lost slots, want one for each of %d", n, 2*slots+1)
+		}
+		apart(t, first, second)
+	})
+}
+
+func TestAReleasedSlotIsTakenAtTheNextEndOfAWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := memory.New(memory.Options{})
+		first := start(t, setup{ledger: inner.Handle(), Options: parted("first", 0, 20*time.Second)})
+		second := start(t, setup{ledger: inner.Handle(), Options: parted("second", 1, 20*time.Second)})
+		at(6 * time.Minute)
+		first.stop(t)
+		at(7 * time.Minute)
+		u := second.turn(t, 0)
+		if u.allocated < 6*time.Minute || u.allocated > 6*time.Minute+22*time.Second {
+			t.Errorf("taken at %v, want within 22 s of the release", u.allocated)
+		}
+		if r := records(t, inner); r[len(r)-1].WindowEnd.After(t0.Add(8 * time.Minute)) {
+			t.Errorf("the newest window ends at %v", since(r[len(r)-1].WindowEnd))
+		}
+		apart(t, first, second)
+	})
+}
+
+func TestAWorkerThatLeadsOnKeepsItsLease(t *testing.T) {
+	for _, d := range []time.Duration{0, 20 * time.Second} {
+		t.Run(fmt.Sprint(d), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				inner := memory.New(memory.Options{})
+				on := func(name string, priority int) workerlease.Options {
+					o := parted(name, priority, d)
+					o.Continuous = true
+					return o
+				}
+				low := start(t, setup{ledger: inner.Handle(), Options: on("low", 3)})
+				at(32 * time.Minute)
+				u := low.turn(t, 0)
+				if len(low.history()) != 1 || u.expiries != 0 || len(u.extended) < 5 {
+					t.Fatalf("after 27 min of leading: %d leases, %d expiries, extended %v", len(low.history()), u.expiries, u.extended)
+				}
+				high := start(t, setup{ledger: inner.Handle(), Options: on("high", 1)})
+				at(40 * time.Minute)
+				u, v := low.turn(t, 0), high.turn(t, 0)
+				if len(low.history()) != 1 || u.why != workerlease.WindowEnded || u.last.Token != u.lease.Token || since(u.last.Expiry) != 35*time.Minute {
+					t.Errorf("the lower priority: %d leases, ended at %v: %q, with %+v", len(low.history()), u.ended, u.why, u.last)
+				}
+				if gap := v.allocated - u.ended; v.allocated < 35*time.Minute || gap <= 0 || gap > 275*time.Millisecond {
+					t.Errorf("the higher priority took over at %v, %v behind the end, want at the boundary, within a margin", v.allocated, gap)
+				}
+				apart(t, low, high)
+				for _, r := range records(t, inner) {
+					if r.Kind == store.KindGrant && r.InstanceID == "low" && r.Token != u.lease.Token {
+						t.Errorf("seq %d has token %d, want that of the tenure, %d", r.Seq, r.Token, u.lease.Token)
+					}
+				}
+				high.stop(t)
+				at(52 * time.Minute)
+				if n := len(low.history()); n != 2 {
+					t.Errorf("the lower priority had %d leases, want a second one after the higher had left", n)
+				}
+			})
+		})
+	}
+}
+
+func TestWithoutFailbackTheLeaseStaysWhereItIs(t *testing.T) {
+	for _, d := range []time.Duration{0, 20 * time.Second} {
+		t.Run(fmt.Sprint(d), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				inner := memory.New(memory.Options{})
+				stay := func(name string, priority int) workerlease.Options {
+					o := parted(name, priority, d)
+					o.Continuous, o.NoFailback = true, true
+					return o
+				}
+				low := start(t, setup{ledger: inner.Handle(), Options: stay("low", 7)})
+				at(7 * time.Minute)
+				high := start(t, setup{ledger: inner.Handle(), Options: stay("high", 0)})
+				at(61 * time.Minute)
+				if l, h := len(low.history()), len(high.history()); l != 1 || h != 0 {
+					t.Fatalf("%d and %d leases, want the first worker to lead on", l, h)
+				}
+				low.stop(t)
+				at(66 * time.Minute)
+				if n := len(high.history()); n != 1 {
+					t.Errorf("the other had %d leases, want one, after the first had left", n)
+				}
+				apart(t, low, high)
+			})
+		})
+	}
+}

@@ -1,0 +1,200 @@
+package machine
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/slotlease/slotlease/priority"
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
+)
+
+// Known is when the worker last knew what the head is. An extension that is
+// appended without reading the head again has been fixed then.
+type Known struct {
+	Fixed time.Time // Earliest(now)
+	Local time.Duration
+}
+
+// newest is the newest tenure of one's own that is in force.
+func (s *State) newest() Tenure {
+	for _, t := range []Tenure{s.Next, s.Held} {
+		if t.Own {
+			return t
+		}
+	}
+	return Tenure{}
+}
+
+// onward turns to what comes after a window that is one's own: the next window of
+// the slot, or the next slot.
+func (x *step) onward() {
+	s := &x.s
+	t := s.newest()
+	if x.m.Failover > 0 && t.End.After(s.Slot.Start) && t.End.Before(s.Slot.End) {
+		s.drop()
+		s.Extending, s.Standby = true, false
+		s.Rung, s.RungEdge = t.End.Add(-x.m.early()), timeline.Latest
+		return
+	}
+	next := x.m.Schedule.Next(s.Slot.Start)
+	if end := x.m.Schedule.At(s.WonEnd); next.Start.Before(end.Start) {
+		next = end // a group's window may be longer than one's own slots
+	}
+	x.target(next)
+}
+
+// leads reports that the tenure in force ends where a slot begins, and is to go on
+// in it, before anybody else may claim it.
+func (x *step) leads(slot slots.Slot) bool {
+	return x.m.Continuous && x.m.NoFailback && x.s.newest().End.Equal(slot.Start)
+}
+
+// prolong appends the next window of the slot, or reads the head before, if it is
+// long ago that it was known.
+func (x *step) prolong() {
+	s, now := &x.s, x.at.Now
+	t := s.Held
+	if x.at.Age > min(max(time.Second, 64*x.m.early()), x.m.Rules.Fresh) {
+		// What is unknown by then takes an eighth of the time that is left.
+		x.ask(Sampling, Sample{})
+		return
+	}
+	s.Claim = Claim{ID: x.id(), Start: t.End, End: x.m.windowEnd(s.Slot, t.End), Fixed: s.Known.Fixed, Local: s.Known.Local}
+	if s.Known.Fixed.IsZero() || x.at.Local-s.Known.Local > x.m.Rules.ClaimAge/2 {
+		s.Claim.Fixed, s.Claim.Local = now.Earliest, x.at.Local
+		x.readHead()
+		return
+	}
+	s.ReadAt, s.ReadEpoch = x.m.Rules.ReadAt(now), s.Epoch
+	s.Sent, s.Stage = x.extension(t, t.Seq), Sending
+	x.send()
+}
+
+// extension makes the record that extends a tenure to the claim's end, behind the
+// head with a Seq.
+func (x *step) extension(t Tenure, head int64) store.Record {
+	r := x.stamped(store.KindGrant, head+1)
+	r.Claim, r.Token = t.Claim, t.Token
+	r.WindowStart, r.WindowEnd = t.End, x.s.Claim.End
+	r.FixedAt = x.s.Claim.Fixed.Truncate(time.Millisecond)
+	r.Metadata = x.m.Metadata
+	return r
+}
+
+// extend goes on with the tenure that is held, if it is the one in the head and
+// that is wanted.
+func (x *step) extend(head store.Record) bool {
+	s := &x.s
+	t := s.Held
+	switch {
+	case x.m.Failover == 0 && !x.m.Continuous, !t.Own, !x.m.Rules.Extend(t, head):
+		return false
+	case head.Kind == store.KindGrant && head.WindowEnd.After(t.End):
+		x.confirm(head, true) // in doubt until now
+	case !head.WindowEnd.Equal(t.End) || !x.worth(t.End, s.Claim.End):
+		return false
+	case x.m.Continuous || t.End.After(s.Slot.Start):
+		s.Sent, s.Stage = x.extension(t, head.Seq), Sending
+	default:
+		return false // The next slot is another tenure.
+	}
+	return true
+}
+
+// extended takes a window that is known to extend one's own tenure.
+func (x *step) extended(r store.Record) {
+	s := &x.s
+	s.WonEnd = r.WindowEnd
+	if r.Claim != s.Held.Claim || x.at.Lapsed != 0 {
+		// Too late: what was left is never worked under again. It is freed as soon as
+		// nothing is done under it any more.
+		s.Void = r.Claim
+		if r.Claim == s.Left.Claim {
+			s.Left.End = r.WindowEnd
+		}
+		s.drop()
+		return
+	}
+	s.Held.Seq, s.Held.Slot, s.Held.End = r.Seq, s.Slot, r.WindowEnd
+	x.do(Extend{s.Held})
+	x.tell(Note{What: Extended, Slot: s.Slot, Record: r})
+	x.know(r, true)
+	if s.Stopping {
+		s.drop()
+		return
+	}
+	x.onward()
+}
+
+// know remembers a grant as the head, to see later that it stands and to trim.
+func (x *step) know(r store.Record, own bool) {
+	s := &x.s
+	s.Known = Known{Fixed: x.at.Now.Earliest, Local: x.at.Local}
+	s.Mark = Mark{Seq: r.Seq, Claim: r.Claim, End: r.WindowEnd}
+	if own && r.Seq%x.m.Rules.TrimEvery == 0 {
+		s.Trim, s.TrimStep = r.Seq-x.m.Rules.Keep, x.m.Rules.Keep
+	}
+}
+
+// fall turns away from an extension when the tenure has ended: to what is left of
+// the slot, if somebody is to take that over.
+func (x *step) fall() {
+	s := &x.s
+	switch {
+	case !s.Extending || !s.Held.IsZero() || !s.Next.IsZero():
+	case !s.WonEnd.After(s.Slot.Start):
+		x.again() // It was to go on into Slot.
+	case !x.stand(s.WonEnd):
+		x.next()
+	}
+}
+
+// lose turns away from Slot, which another has: with Failover, to what is left of
+// it behind the other's window.
+func (x *step) lose(head store.Record) {
+	s := &x.s
+	if !s.Standby && head.Claim != s.Held.Claim && head.Claim != s.Left.Claim {
+		x.tell(Note{What: Lost, Slot: s.Slot, Record: head})
+	}
+	if !head.WindowEnd.After(x.at.Now.Earliest) || !x.stand(head.WindowEnd) {
+		x.next()
+	}
+}
+
+// stand stands by, to claim what is left of Slot when a window that ends at end has
+// not been extended: in the order of the rungs, from then on. It reports whether
+// anything would be left before claims for the next slot open.
+func (x *step) stand(end time.Time) bool {
+	s, now := &x.s, x.at.Now
+	open := s.Slot.End.Add(-x.m.lead(x.m.Schedule.Next(s.Slot.Start)))
+	if x.m.Failover == 0 || s.Spoilt.Equal(s.Slot.Start) || !end.Before(open) {
+		return false
+	}
+	held := s.WonEnd.Equal(end)
+	s.drop()
+	s.Standby, s.Extending = true, false
+	s.Rung, s.RungEdge = later(end, now.Earliest).Add(x.place(held)), timeline.Earliest
+	return true
+}
+
+// place is this worker's place on the ladder, counted from the ladder's foot.
+func (x *step) place(held bool) time.Duration {
+	ladder := priority.NewLadder(x.m.lead(x.s.Slot), x.m.Config.Step, x.at.Now.Uncertainty()+x.s.Latency)
+	draw := binary.LittleEndian.Uint64(x.at.Draw[:8])
+	return ladder.Offset(x.m.Priority, x.m.TieBreak, held, draw)
+}
+
+// living reports that the head is a tenure that may yet be extended to where a
+// claim would begin.
+func (x *step) living(start time.Time, head store.Record) bool {
+	return x.m.Failover > 0 && start.After(x.s.Slot.Start) && x.at.Now.Earliest.Before(head.WindowEnd)
+}
+
+// freed reports that nothing is done, and will be, under a claim in the head that
+// came to nothing, so that it may be released.
+func (x *step) freed(claim string) bool {
+	s := &x.s
+	return claim != s.Held.Claim && claim != s.Next.Claim && (claim != s.Left.Claim || !x.m.awaits(s, Releasing))
+}

@@ -1,0 +1,46 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/slotlease/slotlease/slots"
+)
+
+// maxEarly keeps an extension's claim younger than any claim may get.
+const maxEarly = 5 * time.Minute
+
+// early is how long before the end of a window its holder extends it. Whoever dies
+// right after that is succeeded when the window it got then has ended: so a window
+// and this together are what Failover promises.
+func (c *Config) early() time.Duration { return min(c.Failover/4, maxEarly) }
+
+// MinFailover is the least Failover for a margin: the extension of a window is
+// known twice a margin before the last moment of the window, or is tried again.
+func MinFailover(margin time.Duration) time.Duration { return 8 * margin }
+
+// windowEnd is where a window ends that begins at from, within a slot. Without
+// Failover, where the slot does. Else the slot is cut into equal windows up to
+// where claims for the next slot open, and a last one from there to its end: who
+// holds the slot has all of it before anybody claims the next, and so nobody finds
+// a gap behind it. A window that would be over before it can be extended goes on
+// to the next cut.
+func (c *Config) windowEnd(slot slots.Slot, from time.Time) time.Time {
+	if c.Failover == 0 {
+		return slot.End
+	}
+	open := slot.End.Add(-c.lead(c.Schedule.Next(slot.Start)))
+	whole, early := open.Sub(slot.Start), c.early()
+	length := c.Failover - early
+	n := int64((whole + length - 1) / length)
+	if n < 1 {
+		return slot.End
+	}
+	width := whole / time.Duration(n)
+	if i := max(int64((from.Add(early).Sub(slot.Start)+width-1)/width), 1); i < n {
+		return slot.Start.Add(time.Duration(i) * width).Truncate(time.Millisecond)
+	}
+	if from.Add(early).After(open) {
+		return slot.End
+	}
+	return open.Truncate(time.Millisecond)
+}
