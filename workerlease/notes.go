@@ -45,6 +45,8 @@ func (w *WorkerLease) note(n machine.Note) {
 	case machine.Allocated:
 		w.count(func(s *Status) { s.Allocated++ })
 		w.tell(Allocated{Worker: me, Lease: w.hold.Load().lease(), Late: now.Mid().Sub(n.Slot.Start)})
+	case machine.HolderChanged:
+		w.tell(HolderChanged{Worker: me, Holder: holder(w.state.Holders.Newest)})
 	case machine.Extended:
 		w.tell(Extended{Worker: me, Lease: w.hold.Load().lease(), Seq: n.Record.Seq})
 	case machine.Expired:

@@ -73,6 +73,13 @@ type (
 		// Late is how long after the start of the slot, by the best guess.
 		Late time.Duration
 	}
+	// HolderChanged: somebody else holds the lease from Holder.From on, which may be
+	// ahead, or its holder has released it at Holder.Until. It is told when this worker
+	// sees it: see WorkerLease.Holder.
+	HolderChanged struct {
+		Worker
+		Holder Holder
+	}
 	// Extended: the lease goes on, up to Lease.Expiry.
 	Extended struct {
 		Worker

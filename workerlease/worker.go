@@ -40,8 +40,9 @@ type WorkerLease struct {
 
 	hold atomic.Pointer[hold] // the newest; set by the worker's goroutine
 
-	mu     sync.Mutex
-	status Status
+	mu      sync.Mutex
+	status  Status
+	holders machine.Holders
 }
 
 func (c *Client) newWorker(ctx context.Context, o Options, cb Callbacks) *WorkerLease {
@@ -211,5 +212,6 @@ func (w *WorkerLease) publish() {
 	t.Running, t.Overrunning = s.Running, s.Running && s.Held.IsZero() && s.Overran
 	t.Won, t.Contending = s.Next.Slot, s.Slot
 	t.Failures = s.Failures
+	w.holders = s.Holders
 	t.Stopped = s.Stage == machine.Halted
 }

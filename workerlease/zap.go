@@ -42,6 +42,11 @@ func entry(e Event) (zapcore.Level, string, []zap.Field) {
 		return zap.InfoLevel, "lease allocated", f{
 			zap.Stringer("slot", e.Lease.Slot), zap.Int64("token", e.Lease.Token), zap.Duration("late", e.Late),
 		}
+	case HolderChanged:
+		return zap.DebugLevel, "holder changed", f{
+			zap.String("holder", e.Holder.InstanceID), zap.Int64("token", e.Holder.Token),
+			zap.String("from", store.Format(e.Holder.From)), zap.String("until", store.Format(e.Holder.Until)),
+		}
 	case Extended:
 		return zap.DebugLevel, "lease extended", f{
 			zap.Stringer("slot", e.Lease.Slot), zap.Int64("token", e.Lease.Token), zap.Int64("seq", e.Seq),

@@ -366,6 +366,7 @@ func (x *step) stored(r store.Record) {
 	case store.KindGrant:
 		x.confirm(r, true)
 	case store.KindRelease:
+		x.see(r)
 		x.tell(Note{What: Released, Slot: slots.Slot{Start: r.SlotStart, End: r.SlotEnd}, Record: r})
 		s.Stage, s.Sent = Reading, store.Record{}
 	default:

@@ -181,16 +181,18 @@ const (
 	Mismatch
 	Vanished
 	Extended
+	HolderChanged
 )
 
 // String names the kind.
 func (w What) String() string {
-	if w < Claimed || w > Extended {
+	if w < Claimed || w > HolderChanged {
 		return "unknown"
 	}
 	return [...]string{
 		"claimed", "joined", "lost", "allocated", "expired", "missed", "released", "overrun",
 		"conflict", "unknown", "failed", "trimmed", "poison", "reset", "mismatch", "vanished", "extended",
+		"holder changed",
 	}[w-1]
 }
 

@@ -78,7 +78,6 @@ func (x *step) extension(t Tenure, head int64) store.Record {
 	r := x.stamped(store.KindGrant, head+1)
 	r.Claim, r.Token = t.Claim, t.Token
 	r.WindowStart, r.WindowEnd = t.End, x.s.Claim.End
-	r.FixedAt = x.s.Claim.Fixed.Truncate(time.Millisecond)
 	r.Metadata = x.m.Metadata
 	return r
 }
@@ -106,6 +105,7 @@ func (x *step) extend(head store.Record) bool {
 // extended takes a window that is known to extend one's own tenure.
 func (x *step) extended(r store.Record) {
 	s := &x.s
+	x.see(r)
 	s.WonEnd = r.WindowEnd
 	if r.Claim != s.Held.Claim || x.at.Lapsed != 0 {
 		// Too late: what was left is never worked under again. It is freed as soon as

@@ -20,6 +20,7 @@ func (x *step) judge(head store.Record, below []store.Record) {
 		return
 	}
 	s.Watch = Watch{}
+	x.see(head)
 	x.compare(head)
 	if x.extend(head) {
 		return
@@ -135,6 +136,7 @@ func (x *step) confirm(r store.Record, own bool) {
 		x.extended(r)
 		return
 	}
+	x.see(r)
 	s.Next = x.m.Rules.Tenure(r, own, s.Slot)
 	s.WonEnd = s.Next.End
 	what := Claimed

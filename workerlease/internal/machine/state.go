@@ -120,6 +120,7 @@ type State struct {
 
 	Watch    Watch
 	Known    Known
+	Holders  Holders
 	Mark     Mark // the newest grant that was won or joined, until it was seen to stand
 	Mismatch string
 	Trim     int64 // probe for trimming, 0 none
