@@ -72,6 +72,7 @@ func offence(name string) string {
 func envelope(r store.Record) store.Record {
 	r.Priority, r.SlotStart, r.SlotEnd, r.FixedAt = 0, time.Time{}, time.Time{}, time.Time{}
 	r.Schedule, r.Worker, r.Metadata = "", store.Worker{}, ""
+	r.DoneUntil, r.Attempt = time.Time{}, 0
 	return r
 }
 
@@ -113,6 +114,7 @@ func FuzzRecord(f *testing.F) {
 			Schedule: text[5], Metadata: text[6], Worker: store.Worker{Host: text[7], Version: text[8], PID: int(seq)}, Defect: text[9],
 			Seq: seq, Token: token, Priority: int(off),
 			WindowStart: at(start), WindowEnd: at(start + length), SlotStart: at(start + off), SlotEnd: at(off), FixedAt: at(start - off), ReadAt: at(length),
+			DoneUntil: at(start - length), Attempt: int(off % (store.MaxAttempt + 2)),
 		}
 		for i, zeroed := range []*time.Time{&r.WindowStart, &r.WindowEnd, &r.FixedAt, &r.ReadAt} {
 			if how&(1<<i) != 0 {
@@ -135,7 +137,8 @@ func FuzzRecord(f *testing.F) {
 		if (obey == nil) != obeyed(r) {
 			t.Fatalf("CheckEnvelope() of %+v = %v, want it valid: %v", r, obey, obeyed(r))
 		}
-		if want := obey == nil && fits(r.Schedule, 0, 512) && fits(r.Metadata, 0, store.MaxMetadata); (check == nil) != want {
+		counted := r.Attempt >= 0 && r.Attempt <= 1_000_000
+		if want := obey == nil && counted && fits(r.Schedule, 0, 512) && fits(r.Metadata, 0, store.MaxMetadata); (check == nil) != want {
 			t.Fatalf("Check() of %+v = %v, want it valid: %v", r, check, want)
 		}
 
@@ -150,6 +153,12 @@ func FuzzRecord(f *testing.F) {
 		}
 		if again := clean.Cleaned(); again != clean {
 			t.Fatalf("Cleaned() twice = %+v, want %+v", again, clean)
+		}
+		if want := map[bool]int{true: r.Attempt}[counted]; clean.Attempt != want {
+			t.Fatalf("Cleaned() made an Attempt of %d of %d, want %d", clean.Attempt, r.Attempt, want)
+		}
+		if year := r.DoneUntil.UTC().Year(); clean.DoneUntil != r.DoneUntil && (!clean.DoneUntil.IsZero() || year >= 1 && year <= 9999) {
+			t.Fatalf("Cleaned() made a DoneUntil of %v of %v, want what is fit kept, and else nothing", clean.DoneUntil, r.DoneUntil)
 		}
 		for _, text := range []struct{ was, is string }{
 			{r.Schedule, clean.Schedule}, {r.Metadata, clean.Metadata}, {r.Worker.Host, clean.Worker.Host}, {r.Worker.Version, clean.Worker.Version},
@@ -173,6 +182,7 @@ func FuzzRecord(f *testing.F) {
 			{r.SlotEnd, cut.SlotEnd},
 			{r.FixedAt, cut.FixedAt},
 			{r.ReadAt, cut.ReadAt},
+			{r.DoneUntil, cut.DoneUntil},
 		} {
 			if lost := c.was.Sub(c.is); lost < 0 || lost >= time.Millisecond || c.is.Location() != time.UTC || c.was.IsZero() != c.is.IsZero() && lost == 0 {
 				t.Fatalf("Truncated() made %v of %v, want less than 1 ms cut off", c.is, c.was)

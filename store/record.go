@@ -21,6 +21,9 @@ const (
 	KindRelease Kind = "release"
 	// KindReset supersedes a head that can't be obeyed; Metadata says why.
 	KindReset Kind = "reset"
+	// KindDone tells that the work of a slot is done: DoneUntil says which. It
+	// changes no tenure: its window is empty and stands at the end of the head's.
+	KindDone Kind = "done"
 )
 
 const (
@@ -29,6 +32,8 @@ const (
 	MaxSeq = 1<<53 - 2
 	// MaxMetadata is the largest Metadata, in bytes.
 	MaxMetadata = 8 << 10
+	// MaxAttempt is the largest Attempt.
+	MaxAttempt = 1_000_000
 	// maxLabel bounds InstanceID and Group, maxSchedule the schedule's text, and
 	// maxOrigin what is read of Host and Version.
 	maxLabel    = 256
@@ -69,6 +74,16 @@ type Record struct {
 	// that it appended to. Zero is valid and justifies no trimming.
 	ReadAt time.Time
 
+	// DoneUntil is the end of the newest slot whose work is done for good, of jobs
+	// that are run once per slot; zero: none. Every record repeats it, so that the
+	// head alone tells it, and trimming can't lose it. It is for information: a
+	// value that is unfit costs the value, not the record.
+	DoneUntil time.Time
+	// Attempt is, in a grant of a job that is run once per slot, how many times its
+	// slot has been begun, this time included; other records repeat it. From 1 to
+	// MaxAttempt; 0: not counted. It is for information, like DoneUntil.
+	Attempt int
+
 	Worker Worker
 	// Metadata is free text of at most MaxMetadata bytes.
 	Metadata string
@@ -92,22 +107,26 @@ type Worker struct {
 func (r Record) CheckEnvelope() error { return invalid(r.envelopeFaults()) }
 
 // Check says why r may not be written, all at once, or nil: what CheckEnvelope
-// says, and Schedule or Metadata that is too long, holds NUL, or isn't UTF-8. The
-// error wraps ErrInvalid. Readers use CheckEnvelope: a lease must be obeyed
-// whatever the information beside it is.
+// says, Schedule or Metadata that is too long, holds NUL, or isn't UTF-8, and an
+// Attempt that is negative or above MaxAttempt. The error wraps ErrInvalid.
+// Readers use CheckEnvelope: a lease must be obeyed whatever the information
+// beside it is.
 func (r Record) Check() error {
 	faults := r.envelopeFaults()
 	if r.Defect == "" {
 		faults = slices.Concat(faults, textFaults("schedule", r.Schedule, maxSchedule), textFaults("metadata", r.Metadata, MaxMetadata))
+		if r.Attempt < 0 || r.Attempt > MaxAttempt {
+			faults = append(faults, fmt.Errorf("attempt %d: must be 0 … %d", r.Attempt, MaxAttempt))
+		}
 	}
 	return invalid(faults)
 }
 
 // Cleaned returns r as a store gives it to readers: without information that is
-// unfit, and with the envelope untouched. It empties a Schedule or a Metadata
-// that Check refuses, a Host or a Version of more than 1 KiB or that isn't UTF-8,
-// and slot times and a FixedAt outside the years 1 to 9999. So it bounds the
-// memory that the information of a foreign record takes.
+// unfit, and with the envelope untouched. It empties a Schedule, a Metadata or
+// an Attempt that Check refuses, a Host or a Version of more than 1 KiB or that
+// isn't UTF-8, and slot times, a FixedAt and a DoneUntil outside the years 1 to
+// 9999. So it bounds the memory that the information of a foreign record takes.
 func (r Record) Cleaned() Record {
 	for _, t := range []struct {
 		text *string
@@ -122,10 +141,13 @@ func (r Record) Cleaned() Record {
 			*text = ""
 		}
 	}
-	for _, t := range []*time.Time{&r.SlotStart, &r.SlotEnd, &r.FixedAt} {
+	for _, t := range []*time.Time{&r.SlotStart, &r.SlotEnd, &r.FixedAt, &r.DoneUntil} {
 		if year := t.UTC().Year(); year < 1 || year > 9999 {
 			*t = time.Time{}
 		}
+	}
+	if r.Attempt < 0 || r.Attempt > MaxAttempt {
+		r.Attempt = 0
 	}
 	return r
 }
@@ -194,7 +216,7 @@ func textFaults(name, value string, most int) (faults []error) {
 
 // Truncated returns r as a store keeps it: times in UTC, cut to milliseconds.
 func (r Record) Truncated() Record {
-	for _, t := range []*time.Time{&r.SlotStart, &r.SlotEnd, &r.WindowStart, &r.WindowEnd, &r.FixedAt, &r.ReadAt} {
+	for _, t := range []*time.Time{&r.SlotStart, &r.SlotEnd, &r.WindowStart, &r.WindowEnd, &r.FixedAt, &r.ReadAt, &r.DoneUntil} {
 		if t.IsZero() {
 			*t = time.Time{}
 		} else {

@@ -79,10 +79,18 @@ func TestRecordCheck(t *testing.T) {
 	}{
 		{"a grant", func(*store.Record) {}, ""},
 		{"a release with an empty window", func(r *store.Record) { r.Kind, r.WindowEnd = store.KindRelease, r.WindowStart }, ""},
+		{"a done with an empty window", func(r *store.Record) {
+			r.Kind, r.WindowStart, r.DoneUntil = store.KindDone, r.WindowEnd, r.SlotEnd
+		}, ""},
+		{"a DoneUntil in the far future", func(r *store.Record) { r.DoneUntil = r.DoneUntil.AddDate(500, 0, 0) }, ""},
+		{"the largest attempt", func(r *store.Record) { r.Attempt = store.MaxAttempt }, ""},
+		{"a negative attempt", func(r *store.Record) { r.Attempt = -1 }, "attempt -1: must be 0 … 1000000"},
+		{"an attempt that is too large", func(r *store.Record) { r.Attempt = store.MaxAttempt + 1 }, "attempt 1000001"},
 		{"an unknown kind", func(r *store.Record) { r.Kind, r.WindowEnd = "pause", r.WindowStart }, ""},
 		{"the optional fields empty", func(r *store.Record) {
 			r.Group, r.Schedule, r.Metadata, r.Worker = "", "", "", store.Worker{}
 			r.SlotStart, r.SlotEnd, r.FixedAt, r.ReadAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+			r.DoneUntil, r.Attempt = time.Time{}, 0
 		}, ""},
 		{"a window in the far future", func(r *store.Record) { r.WindowEnd = r.WindowEnd.AddDate(500, 0, 0) }, ""},
 		{"the largest metadata", func(r *store.Record) { r.Metadata = strings.Repeat("m", store.MaxMetadata) }, ""},
@@ -125,12 +133,12 @@ func TestRecordCheck(t *testing.T) {
 				t.Errorf("Check(): error of %d bytes, want values not to be echoed whole", len(err.Error()))
 			}
 			envelope := r.CheckEnvelope()
-			if isInformation := strings.HasPrefix(c.want, "schedule:") || strings.HasPrefix(c.want, "metadata:"); isInformation {
+			if isInformation := strings.HasPrefix(c.want, "schedule:") || strings.HasPrefix(c.want, "metadata:") || strings.HasPrefix(c.want, "attempt"); isInformation {
 				if envelope != nil {
 					t.Errorf("CheckEnvelope() = %v, want nil: that is information", envelope)
 				}
 				clean := r.Cleaned()
-				if clean.Check() != nil || clean.Claim != r.Claim || clean.Schedule != "" && clean.Metadata != "" {
+				if clean.Check() != nil || clean.Claim != r.Claim || clean.Schedule != "" && clean.Metadata != "" && clean.Attempt != 0 {
 					t.Errorf("Cleaned() = %.200s, want the unfit field empty and the rest kept", fmt.Sprintf("%+v", clean))
 				}
 				return
@@ -161,15 +169,18 @@ func TestCleanedKeepsTheEnvelopeAndWhatIsFit(t *testing.T) {
 	r.WindowEnd, r.ReadAt = r.WindowEnd.AddDate(20_000, 0, 0), r.ReadAt.AddDate(-20_000, 0, 0)
 	r.Worker = store.Worker{Host: strings.Repeat("h", 1<<10), PID: 7, Version: strings.Repeat("v", 1<<10)}
 	r.Metadata, r.Schedule = strings.Repeat("m", store.MaxMetadata), strings.Repeat("s", 512)
+	r.Attempt = store.MaxAttempt
 	if got := r.Cleaned(); got != r {
 		t.Errorf("Cleaned() of an odd envelope = %.300s, want it unchanged", fmt.Sprintf("%+v", got))
 	}
 	want := r
 	want.Worker, want.Metadata, want.Schedule = store.Worker{PID: 7}, "", ""
 	want.SlotStart, want.SlotEnd, want.FixedAt = time.Time{}, time.Time{}, time.Time{}
+	want.DoneUntil, want.Attempt = time.Time{}, 0
 	r.Worker.Host, r.Worker.Version = r.Worker.Host+"h", "\xff"
 	r.Metadata, r.Schedule = r.Metadata+"m", r.Schedule+"s"
 	r.SlotStart, r.SlotEnd, r.FixedAt = r.SlotStart.AddDate(20_000, 0, 0), r.SlotEnd.AddDate(-20_000, 0, 0), store.FromMillis(1<<63-1)
+	r.DoneUntil, r.Attempt = r.DoneUntil.AddDate(-20_000, 0, 0), r.Attempt+1
 	if got := r.Cleaned(); got != want {
 		t.Errorf("Cleaned() of unfit information = %.300s, want it empty", fmt.Sprintf("%+v", got))
 	}
@@ -178,10 +189,10 @@ func TestCleanedKeepsTheEnvelopeAndWhatIsFit(t *testing.T) {
 func TestTruncated(t *testing.T) {
 	zone := time.FixedZone("far east", 13*3600)
 	at := time.Date(2026, time.March, 2, 12, 0, 0, 123_999_999, zone)
-	r := store.Record{SlotStart: at, SlotEnd: at, WindowStart: at, WindowEnd: at, FixedAt: at}.Truncated()
+	r := store.Record{SlotStart: at, SlotEnd: at, WindowStart: at, WindowEnd: at, FixedAt: at, DoneUntil: at}.Truncated()
 	want := time.Date(2026, time.March, 1, 23, 0, 0, 123_000_000, time.UTC)
 	for name, got := range map[string]time.Time{
-		"SlotStart": r.SlotStart, "SlotEnd": r.SlotEnd, "WindowStart": r.WindowStart, "WindowEnd": r.WindowEnd, "FixedAt": r.FixedAt,
+		"SlotStart": r.SlotStart, "SlotEnd": r.SlotEnd, "WindowStart": r.WindowStart, "WindowEnd": r.WindowEnd, "FixedAt": r.FixedAt, "DoneUntil": r.DoneUntil,
 	} {
 		if got != want {
 			t.Errorf("Truncated().%s = %v, want %v", name, got, want)

@@ -86,6 +86,14 @@ func StartLeasing(ctx context.Context, ledger store.Ledger, o Options, cb Callba
 // When ctx ends, the worker is stopped as by StopLeasing with 10 s. Two calls
 // for one worker type are two workers that compete.
 func (c *Client) StartLeasing(ctx context.Context, o Options, cb Callbacks) (*WorkerLease, error) {
+	if o.OncePerSlot {
+		return nil, fmt.Errorf("start leasing %.70q: %w: OncePerSlot: is set: callbacks can't tell that the work is done: use Run", o.WorkerType, ErrOptions)
+	}
+	return c.launch(ctx, o, cb, nil)
+}
+
+// launch starts a worker. Prepare, if given, is called before it runs.
+func (c *Client) launch(ctx context.Context, o Options, cb Callbacks, prepare func(*WorkerLease)) (*WorkerLease, error) {
 	filled, err := o.filled()
 	if c.ledger == nil {
 		err = errors.Join(err, errors.New("ledger: is nil: open one with store/mongo, store/sqlite or store/memory"))
@@ -100,6 +108,9 @@ func (c *Client) StartLeasing(ctx context.Context, o Options, cb Callbacks) (*Wo
 		return nil, fmt.Errorf("start leasing %.70q: %w: %w", o.WorkerType, ErrOptions, err)
 	}
 	w := c.newWorker(ctx, filled, cb)
+	if prepare != nil {
+		prepare(w)
+	}
 	c.activity.join(w)
 	w.unhook = context.AfterFunc(ctx, func() {
 		limited, cancel := c.clock.WithTimeout(context.Background(), stopGrace)

@@ -18,6 +18,8 @@ var (
 	// ErrPanicked: LeaseAllocated panicked. The error that Callbacks.Error gets for
 	// a panic of either callback wraps it, too.
 	ErrPanicked = errors.New("lease callback panicked")
+	// ErrFinished: the task of Run has returned.
+	ErrFinished = errors.New("task finished")
 )
 
 // ErrOptions is wrapped by every error of StartLeasing.

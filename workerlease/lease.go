@@ -61,8 +61,9 @@ type hold struct {
 	telling bool           // a goroutine tells it
 	told    chan struct{}  // closed when the newest such goroutine has ended; nil: there was none
 
-	began    chan struct{} // closed right before LeaseAllocated is called
-	returned chan struct{} // closed when it has returned
+	guests   sync.WaitGroup // of RunIfHeld; added to under mu, while ended is 0
+	began    chan struct{}  // closed right before LeaseAllocated is called
+	returned chan struct{}  // closed when it has returned
 }
 
 // newHold prepares the lease of a tenure.

@@ -301,6 +301,7 @@ func (w *WorkerLease) expire(why machine.Reason) {
 		defer func() {
 			<-h.returned
 			h.hush()
+			h.guests.Wait()
 			w.deliver(arrival{event: machine.Returned{}, tell: w.panicked(h, err), err: err})
 		}()
 		<-h.began

@@ -25,6 +25,9 @@ func (w *WorkerLease) tell(e Event) {
 	case Charged:
 		w.count(func(s *Status) { s.Charges.add(e.Operation, e.Units) })
 	}
+	if w.listen != nil {
+		w.listen(e)
+	}
 	if w.client.observer != nil {
 		w.client.observer.Observe(e)
 	}
@@ -45,6 +48,11 @@ func (w *WorkerLease) note(n machine.Note) {
 	case machine.Allocated:
 		w.count(func(s *Status) { s.Allocated++ })
 		w.tell(Allocated{Worker: me, Lease: w.hold.Load().lease(), Late: now.Mid().Sub(n.Slot.Start)})
+	case machine.SlotDone:
+		w.tell(SlotDone{Worker: me, Slot: n.Slot, Seq: n.Record.Seq})
+	case machine.Exhausted:
+		w.report(fmt.Errorf("%s: slot %v: was tried %d times, and is not done: MaxAttempts is %d", w.options.WorkerType, n.Slot, n.Count, w.options.MaxAttempts))
+		w.tell(Exhausted{Worker: me, Slot: n.Slot, Attempts: n.Count})
 	case machine.HolderChanged:
 		w.tell(HolderChanged{Worker: me, Holder: holder(w.state.Holders.Newest)})
 	case machine.Extended:

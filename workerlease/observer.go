@@ -73,8 +73,27 @@ type (
 		// Late is how long after the start of the slot, by the best guess.
 		Late time.Duration
 	}
-	// HolderChanged: somebody else holds the lease from Holder.From on, which may be
-	// ahead, or its holder has released it at Holder.Until. It is told when this worker
+	// TaskFailed: the task of Run returned an error. One that panicked is told as Panic.
+	TaskFailed struct {
+		Worker
+		Lease Lease
+		Err   error
+	}
+	// SlotDone: the work of a slot is done, once and for all.
+	SlotDone struct {
+		Worker
+		Slot slots.Slot
+		Seq  int64
+	}
+	// Exhausted: nobody tries a slot again that is not done.
+	Exhausted struct {
+		Worker
+		Slot     slots.Slot
+		Attempts int
+	}
+	// HolderChanged: somebody else (by InstanceID and Group) holds the lease from
+	// Holder.From on, which may be ahead, or somebody at all after a time without a
+	// holder, or the holder has released it at Holder.Until. It is told when this worker
 	// sees it: see WorkerLease.Holder.
 	HolderChanged struct {
 		Worker

@@ -46,7 +46,7 @@ func TestTheEventsOfASlotComeInOrder(t *testing.T) {
 			"ClockSample", "ClockSample", "Claimed", "Expired", "Allocated")
 		equal(t, "events of the loser", loser.names(6*time.Minute), "ClockSample", "ClockSample", "Lost")
 		winner.stop(t)
-		equal(t, "events of stopping", winner.names(11*time.Minute), "Expired", "ClockSample", "Released")
+		equal(t, "events of stopping", winner.names(11*time.Minute), "Expired", "ClockSample", "HolderChanged", "Released")
 
 		c := told[workerlease.Claimed](winner)[1]
 		if c.Seq != 2 || c.Joined || since(c.Slot.Start) != 10*time.Minute || c.Token != t0.Add(10*time.Minute).UnixMilli() {
@@ -161,6 +161,11 @@ func TestEveryEventIsLogged(t *testing.T) {
 		{workerlease.Lost{Worker: me}, zap.DebugLevel, "slot lost", []string{"slot", "holder", "holderPriority", "inversion"}},
 		{workerlease.Allocated{Worker: me}, zap.InfoLevel, "lease allocated", []string{"slot", "token", "late"}},
 		{workerlease.Expired{Worker: me}, zap.InfoLevel, "lease expired", []string{"slot", "token", "why"}},
+		{workerlease.Extended{Worker: me}, zap.DebugLevel, "lease extended", []string{"slot", "token", "seq", "expiry"}},
+		{workerlease.HolderChanged{Worker: me}, zap.DebugLevel, "holder changed", []string{"holder", "token", "from", "until"}},
+		{workerlease.TaskFailed{Worker: me, Err: err}, zap.ErrorLevel, "task failed", []string{"slot", "token", "error"}},
+		{workerlease.SlotDone{Worker: me}, zap.InfoLevel, "slot done", []string{"slot", "seq"}},
+		{workerlease.Exhausted{Worker: me}, zap.ErrorLevel, "slot not done", []string{"slot", "attempts"}},
 		{workerlease.Missed{Worker: me}, zap.WarnLevel, "slot missed", []string{"slot", "until", "why"}},
 		{workerlease.Released{Worker: me}, zap.InfoLevel, "lease released", []string{"slot", "seq", "at"}},
 		{workerlease.Overrun{Worker: me}, zap.WarnLevel, "callback overruns its lease", []string{"slot"}},

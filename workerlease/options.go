@@ -73,6 +73,24 @@ type Options struct {
 	// should have it.
 	NoFailback bool
 
+	// OncePerSlot, with Run, makes the task run once for each slot: when it returns
+	// nil, the slot is done, and nobody runs it again. FailoverWithin, by which others
+	// try again when a worker fails or dies, is then a quarter of the shortest slot by
+	// default, and at most a minute. Not with Group, nor with Continuous.
+	OncePerSlot bool
+
+	// MaxAttempts is how often a slot is tried at most, by all workers together;
+	// counted in the ledger when it is won. All workers of the type should have the
+	// same. At most 1,000,000. Default: as often as its time allows. Only with
+	// OncePerSlot.
+	MaxAttempts int
+
+	// MinBackoff and MaxBackoff bound how long a worker waits after an operation on the
+	// ledger has come to nothing: the first wait, and the longest that doubling makes
+	// of it, less up to half at random. An eighth of the slot bounds both. A store
+	// that asks for more gets it. At least 1 ms. Default: 100 ms and 5 s.
+	MinBackoff, MaxBackoff time.Duration
+
 	// JoinMidSlot makes a worker claim what is left of the slot in which it
 	// starts, if nobody has it. Default: it waits for the next boundary. A worker
 	// that was there before the boundary, but couldn't reach the store, always
@@ -148,6 +166,9 @@ func (o Options) filled() (Options, error) {
 		bad("LeaseInterval: is %v, and Schedule is %.70q: set only one of them", o.LeaseInterval, o.Schedule)
 	}
 	if o.Schedule != nil {
+		if o.OncePerSlot && o.FailoverWithin == 0 {
+			o.FailoverWithin = min(shortestSlot(o.Schedule)/4, time.Minute)
+		}
 		errs = append(errs, checkText("Schedule", o.Schedule.String(), maxSchedule), o.fillMargin(), o.checkFailover())
 	} else if o.Margin != 0 && o.Margin < minMargin {
 		bad("Margin: is %v: must be 0 (default) or at least %v", o.Margin, minMargin)
@@ -160,6 +181,24 @@ func (o Options) filled() (Options, error) {
 	}
 	if o.Continuous && o.Group != "" {
 		bad("Continuous: is set, and Group is %.70q: a group's lease can't be extended: set only one of them", o.Group)
+	}
+	if o.OncePerSlot && (o.Group != "" || o.Continuous) {
+		bad("OncePerSlot: is set, and Group is %.70q, Continuous %v: set it alone", o.Group, o.Continuous)
+	}
+	if o.MaxAttempts < 0 || o.MaxAttempts > store.MaxAttempt || o.MaxAttempts > 0 && !o.OncePerSlot {
+		bad("MaxAttempts: is %d: must be 0 (default) … %d, and needs OncePerSlot", o.MaxAttempts, store.MaxAttempt)
+	}
+	if o.MinBackoff == 0 {
+		o.MinBackoff = min(defaultMinBackoff, max(o.MaxBackoff, time.Millisecond))
+		if o.MaxBackoff == 0 {
+			o.MinBackoff = defaultMinBackoff
+		}
+	}
+	if o.MaxBackoff == 0 {
+		o.MaxBackoff = max(defaultMaxBackoff, o.MinBackoff)
+	}
+	if o.MinBackoff < time.Millisecond || o.MaxBackoff < o.MinBackoff || o.MaxBackoff > time.Hour {
+		bad("MinBackoff: is %v, and MaxBackoff %v: must be 1ms … 1h, and in order", o.MinBackoff, o.MaxBackoff)
 	}
 	if o.Step < 0 || o.Step > priority.MaxLead {
 		bad("Step: is %v: must be 0 (default) … %v", o.Step, priority.MaxLead)
@@ -247,6 +286,7 @@ func (o Options) machine(rules machine.Rules) machine.Machine {
 		WorkerType: o.WorkerType, InstanceID: o.InstanceID, Group: o.Group,
 		Priority: o.Priority, TieBreak: o.TieBreak, Schedule: o.Schedule,
 		Lead: o.Lead, Step: o.Step, Margin: o.Margin, JoinMidSlot: o.JoinMidSlot,
+		Once: o.OncePerSlot, MaxAttempts: o.MaxAttempts, MinBackoff: o.MinBackoff, MaxBackoff: o.MaxBackoff,
 		Failover: o.FailoverWithin, Continuous: o.Continuous, NoFailback: o.NoFailback,
 		Retention: o.Retention, Metadata: o.Metadata,
 		Worker: store.Worker{Host: host(), PID: os.Getpid(), Version: Version()},

@@ -15,6 +15,10 @@ const (
 	ClockJumped Reason = "clock jumped"
 	// RecordVanished: another's record stands where the lease's stood.
 	RecordVanished Reason = "record vanished"
+	// Done: the task of Run did its work for the slot.
+	Done Reason = "done"
+	// Failed: the task of Run returned an error, or panicked.
+	Failed Reason = "failed"
 	// Panicked: LeaseAllocated panicked.
 	Panicked Reason = "panicked"
 )
@@ -38,6 +42,8 @@ var causes = map[machine.Reason]error{
 	machine.ClockJumped:    ErrClockJumped,
 	machine.CodePanicked:   ErrPanicked,
 	machine.RecordVanished: ErrRecordVanished,
+	machine.CodeDone:       ErrFinished,
+	machine.CodeFailed:     ErrFinished,
 }
 
 func reason(r machine.Reason) Reason { return Reason(r.String()) }

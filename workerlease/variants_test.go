@@ -24,6 +24,6 @@ type around func(store.Ledger, workerlease.ClientOptions) (store.Ledger, workerl
 // variants are all of them. The comment on each tells a history in which it lets
 // two holders work at once, a token not grow, a record go that is needed, or
 // user code be called wrongly.
-var variants = slices.Concat(timeVariants, loopVariants, claimVariants, returnVariants, upkeepVariants)
+var variants = slices.Concat(timeVariants, loopVariants, claimVariants, returnVariants, upkeepVariants, extendVariants)
 
 var standard = machine.Standard

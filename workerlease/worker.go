@@ -24,6 +24,7 @@ type WorkerLease struct {
 	machine   machine.Machine
 	base      context.Context // the values of StartLeasing's context, without its end
 	unhook    func() bool
+	listen    func(Event) // besides the observer; may be nil
 
 	events    chan arrival
 	wake      chan struct{}

@@ -42,6 +42,12 @@ func entry(e Event) (zapcore.Level, string, []zap.Field) {
 		return zap.InfoLevel, "lease allocated", f{
 			zap.Stringer("slot", e.Lease.Slot), zap.Int64("token", e.Lease.Token), zap.Duration("late", e.Late),
 		}
+	case TaskFailed:
+		return zap.ErrorLevel, "task failed", f{zap.Stringer("slot", e.Lease.Slot), zap.Int64("token", e.Lease.Token), zap.Error(e.Err)}
+	case SlotDone:
+		return zap.InfoLevel, "slot done", f{zap.Stringer("slot", e.Slot), zap.Int64("seq", e.Seq)}
+	case Exhausted:
+		return zap.ErrorLevel, "slot not done", f{zap.Stringer("slot", e.Slot), zap.Int("attempts", e.Attempts)}
 	case HolderChanged:
 		return zap.DebugLevel, "holder changed", f{
 			zap.String("holder", e.Holder.InstanceID), zap.Int64("token", e.Holder.Token),

@@ -49,10 +49,10 @@ func identify(r store.Record) identity {
 	} {
 		d.text(s)
 	}
-	for _, n := range []int64{r.Seq, int64(r.Priority), r.Token, int64(r.Worker.PID)} {
+	for _, n := range []int64{r.Seq, int64(r.Priority), r.Token, int64(r.Worker.PID), int64(r.Attempt)} {
 		d.number(n)
 	}
-	for _, t := range []time.Time{r.SlotStart, r.SlotEnd, r.WindowStart, r.WindowEnd, r.FixedAt, r.ReadAt} {
+	for _, t := range []time.Time{r.SlotStart, r.SlotEnd, r.WindowStart, r.WindowEnd, r.FixedAt, r.ReadAt, r.DoneUntil} {
 		d.number(t.Unix())
 		d.number(int64(t.Nanosecond()))
 	}

@@ -32,6 +32,8 @@ const (
 	fieldReadAt      = "readAt"
 	fieldWorker      = "worker"
 	fieldMetadata    = "metadata"
+	fieldDoneUntil   = "doneUntil"
+	fieldAttempt     = "attempt"
 )
 
 // projection asks for the fields that decode reads and no others, so that a
@@ -41,7 +43,7 @@ var projection = func() string {
 	fields := []string{
 		fieldID, fieldWorkerType, fieldSeq, fieldKind, fieldInstanceID, fieldGroup, fieldClaim, fieldPriority,
 		fieldSlotStart, fieldSlotEnd, fieldWindowStart, fieldWindowEnd, fieldToken, fieldSchedule, fieldFixedAt,
-		fieldReadAt, fieldWorker, fieldMetadata,
+		fieldReadAt, fieldWorker, fieldMetadata, fieldDoneUntil, fieldAttempt,
 	}
 	for i, f := range fields {
 		fields[i] = `c["` + f + `"]`
@@ -68,12 +70,14 @@ type document struct {
 	WindowStart string `json:"windowStart"`
 	WindowEnd   string `json:"windowEnd"`
 	// Token is a number, or decimal digits where a double isn't exact.
-	Token    any    `json:"token"`
-	Schedule string `json:"schedule"`
-	FixedAt  string `json:"fixedAt,omitempty"`
-	ReadAt   string `json:"readAt,omitempty"`
-	Worker   worker `json:"worker"`
-	Metadata string `json:"metadata"`
+	Token     any    `json:"token"`
+	Schedule  string `json:"schedule"`
+	FixedAt   string `json:"fixedAt,omitempty"`
+	ReadAt    string `json:"readAt,omitempty"`
+	Worker    worker `json:"worker"`
+	Metadata  string `json:"metadata"`
+	DoneUntil string `json:"doneUntil,omitempty"`
+	Attempt   int    `json:"attempt,omitempty"`
 }
 
 type worker struct {
@@ -116,6 +120,8 @@ func encode(r store.Record) ([]byte, error) {
 		ReadAt:      at(fieldReadAt, r.ReadAt),
 		Worker:      worker{Host: r.Worker.Host, PID: r.Worker.PID, Version: r.Worker.Version},
 		Metadata:    r.Metadata,
+		DoneUntil:   at(fieldDoneUntil, r.DoneUntil),
+		Attempt:     r.Attempt,
 	}
 	if r.Token > maxExact {
 		d.Token = strconv.FormatInt(r.Token, 10)
@@ -160,7 +166,9 @@ func decode(workerType string, seq int64, raw []byte) store.Record {
 	info := decoder{fields: fields, lenient: true}
 	r.Priority = int(info.whole(fieldPriority))
 	r.SlotStart, r.SlotEnd = info.time(fieldSlotStart, false), info.time(fieldSlotEnd, false)
-	r.FixedAt = info.time(fieldFixedAt, false)
+	r.FixedAt, r.DoneUntil = info.time(fieldFixedAt, false), info.time(fieldDoneUntil, false)
+	// What is beyond the bounds stays so where an int has 32 bits.
+	r.Attempt = int(min(max(info.whole(fieldAttempt), -1), store.MaxAttempt+1))
 	r.Schedule, r.Metadata = info.text(fieldSchedule, false, math.MaxInt), info.text(fieldMetadata, false, math.MaxInt)
 	if w, err := members(info.value(fieldWorker)); err == nil {
 		in := decoder{fields: w, lenient: true}

@@ -53,6 +53,11 @@ func TestStoredItemIsAsDocumented(t *testing.T) {
 	if err != nil || string(got) != want {
 		t.Errorf("encode() = %s, %v\nwant %s", got, err, want)
 	}
+	r.DoneUntil, r.Attempt = r.WindowStart, 3
+	want = want[:len(want)-1] + `,"doneUntil":"2023-11-14T22:13:20.000Z","attempt":3}`
+	if got, err = encode(r); err != nil || string(got) != want {
+		t.Errorf("encode() of a job that is run once per slot = %s, %v\nwant %s", got, err, want)
+	}
 }
 
 func TestTokensThatADoubleDoesNotHoldComeBackExactly(t *testing.T) {

@@ -60,10 +60,11 @@ func FuzzField(f *testing.F) {
 	names := []string{
 		fieldWorkerType, fieldSeq, fieldKind, fieldInstanceID, fieldGroup, fieldClaim, fieldPriority, fieldSlotStart, fieldSlotEnd,
 		fieldWindowStart, fieldWindowEnd, fieldToken, fieldSchedule, fieldFixedAt, fieldReadAt, fieldWorker, fieldMetadata,
+		fieldDoneUntil, fieldAttempt,
 	}
 	values := []string{
 		`null`, `5`, `-0`, `7.0`, `1e300`, `9007199254740993`, `"9007199254740993"`, `"2026-03-02T00:10:00.000Z"`, `"2026-03-02T00:10:00+25:00"`,
-		`"\ud83e"`, `"x"`, `true`, `{"$gt":""}`, `{"host":5,"pid":0.5,"version":["v"]}`, `{"host":"h","host":"i"}`, `[]`, `""`,
+		`"\ud83e"`, `"x"`, `true`, `{"$gt":""}`, `{"host":5,"pid":0.5,"version":["v"]}`, `{"host":"h","host":"i"}`, `[]`, `""`, `-1`, `1000000`, `1000001`, `4294967301`,
 	}
 	for i := range names {
 		for j, v := range values {

@@ -33,6 +33,8 @@ const (
 	fieldReadAt      = "readAt"
 	fieldWorker      = "worker"
 	fieldMetadata    = "metadata"
+	fieldDoneUntil   = "doneUntil"
+	fieldAttempt     = "attempt"
 )
 
 // projection asks for the fields that decode reads and no others, so that a
@@ -55,6 +57,8 @@ var projection = bson.D{
 	{Key: fieldReadAt, Value: 1},
 	{Key: fieldWorker, Value: 1},
 	{Key: fieldMetadata, Value: 1},
+	{Key: fieldDoneUntil, Value: 1},
+	{Key: fieldAttempt, Value: 1},
 }
 
 // encode is the document of a record that passed its Check.
@@ -85,7 +89,7 @@ func encode(r store.Record) bson.D {
 			d = append(d, bson.E{Key: t.name, Value: bson.NewDateTimeFromTime(t.value)})
 		}
 	}
-	return append(d,
+	d = append(d,
 		bson.E{Key: fieldToken, Value: r.Token},
 		bson.E{Key: fieldSchedule, Value: r.Schedule},
 		bson.E{Key: fieldWorker, Value: bson.D{
@@ -96,6 +100,13 @@ func encode(r store.Record) bson.D {
 		}},
 		bson.E{Key: fieldMetadata, Value: r.Metadata},
 	)
+	if !r.DoneUntil.IsZero() {
+		d = append(d, bson.E{Key: fieldDoneUntil, Value: bson.NewDateTimeFromTime(r.DoneUntil)})
+	}
+	if r.Attempt != 0 {
+		d = append(d, bson.E{Key: fieldAttempt, Value: int64(r.Attempt)})
+	}
+	return d
 }
 
 // decode reads the document at a key. It is strict with the envelope: what is
@@ -134,7 +145,9 @@ func decode(workerType string, seq int64, raw bson.Raw) store.Record {
 	info := decoder{fields: fields, lenient: true}
 	r.Priority = int(info.whole(fieldPriority))
 	r.SlotStart, r.SlotEnd = info.time(fieldSlotStart, false), info.time(fieldSlotEnd, false)
-	r.FixedAt = info.time(fieldFixedAt, false)
+	r.FixedAt, r.DoneUntil = info.time(fieldFixedAt, false), info.time(fieldDoneUntil, false)
+	// What is beyond the bounds stays so where an int has 32 bits.
+	r.Attempt = int(min(max(info.whole(fieldAttempt), -1), store.MaxAttempt+1))
 	r.Schedule = info.text(fieldSchedule, false, math.MaxInt)
 	r.Metadata = info.text(fieldMetadata, false, math.MaxInt)
 	if doc, ok := info.value(fieldWorker).DocumentOK(); ok {

@@ -61,6 +61,11 @@ func TestStoredDocumentIsAsDocumented(t *testing.T) {
 	if diff := cmp.Diff(want, encode(r)); diff != "" {
 		t.Errorf("encode() (-want +got):\n%s", diff)
 	}
+	r.DoneUntil, r.Attempt = r.WindowStart, 3
+	want = append(want, bson.E{Key: "doneUntil", Value: bson.DateTime(1_700_000_000_000)}, bson.E{Key: "attempt", Value: int64(3)})
+	if diff := cmp.Diff(want, encode(r)); diff != "" {
+		t.Errorf("encode() of a job that is run once per slot (-want +got):\n%s", diff)
+	}
 }
 
 func TestAnOddWorkerSpoilsNoRecord(t *testing.T) {
@@ -79,8 +84,8 @@ func TestDecodeAcceptsNumbersOfOtherWriters(t *testing.T) {
 	want.Token = 1234
 	for _, c := range []bson.M{
 		{},
-		{"seq": int32(7), "token": int32(1234), "priority": int32(want.Priority)},
-		{"seq": 7.0, "token": 1234.0, "priority": float64(want.Priority)},
+		{"seq": int32(7), "token": int32(1234), "priority": int32(want.Priority), "attempt": int32(want.Attempt)},
+		{"seq": 7.0, "token": 1234.0, "priority": float64(want.Priority), "attempt": float64(want.Attempt)},
 	} {
 		if got := decode("job", 7, document(t, want, c)); got != want {
 			t.Errorf("decode() with %v = %+v, want %+v", c, got, want)
@@ -131,28 +136,37 @@ func TestDecodeLeavesOutUnfitInformation(t *testing.T) {
 	want := storetest.Grant("job", 7)
 	want.Priority, want.SlotStart, want.SlotEnd, want.FixedAt = 0, time.Time{}, time.Time{}, time.Time{}
 	want.Schedule, want.Metadata, want.Worker = "", "", store.Worker{}
+	want.DoneUntil, want.Attempt = time.Time{}, 0
 	huge := strings.Repeat("x", 1<<20)
 	for name, unfit := range map[string]bson.M{
 		"wrong types": {
 			"priority": "high", "slotStart": "monday", "slotEnd": int64(5), "fixedAt": true,
+			"doneUntil": int64(1_700_000_000_000), "attempt": "third",
 			"schedule": int32(5), "metadata": bson.A{"x"}, "worker": "me",
 		},
 		"nulls": {
 			"priority": bson.Null{}, "slotStart": bson.Null{}, "slotEnd": bson.Null{}, "fixedAt": bson.Null{},
+			"doneUntil": bson.Null{}, "attempt": bson.Null{},
 			"schedule": bson.Null{}, "metadata": bson.Null{}, "worker": bson.Null{},
 		},
-		"nothing": {"priority": nil, "slotStart": nil, "slotEnd": nil, "fixedAt": nil, "schedule": nil, "metadata": nil, "worker": nil},
+		"nothing": {
+			"priority": nil, "slotStart": nil, "slotEnd": nil, "fixedAt": nil, "schedule": nil, "metadata": nil, "worker": nil,
+			"doneUntil": nil, "attempt": nil,
+		},
 		"excess": {
 			"priority": 1e300, "slotStart": bson.DateTime(math.MinInt64), "slotEnd": bson.DateTime(math.MaxInt64), "fixedAt": bson.DateTime(1 << 60),
+			"doneUntil": bson.DateTime(math.MaxInt64), "attempt": int64(1<<32 + 5),
 			"schedule": strings.Repeat("s", 513), "metadata": strings.Repeat("m", store.MaxMetadata+1),
 			"worker": bson.D{{Key: "host", Value: huge}, {Key: "pid", Value: 0.5}, {Key: "version", Value: huge}},
 		},
 		"bad text": {
 			"priority": bson.A{}, "slotStart": "", "slotEnd": "", "fixedAt": "", "schedule": "s\xff", "metadata": "m\x00",
+			"doneUntil": "", "attempt": int32(-1),
 			"worker": bson.D{{Key: "host", Value: "h\xff"}, {Key: "version", Value: "\xc0\x80"}},
 		},
 		"fields that occur twice in the worker": {
 			"priority": nil, "slotStart": nil, "slotEnd": nil, "fixedAt": nil, "schedule": nil, "metadata": nil,
+			"doneUntil": nil, "attempt": store.MaxAttempt + 1,
 			"worker": bson.D{{Key: "host", Value: "a"}, {Key: "host", Value: "b"}},
 		},
 	} {
@@ -167,7 +181,7 @@ func TestFieldsThatOccurTwiceDontCount(t *testing.T) {
 	for name, want := range map[string]string{
 		"workerType": "workerType: occurs twice", "seq": "seq: occurs twice", "kind": "kind: occurs twice",
 		"group": "group: occurs twice", "token": "token: occurs twice", "readAt": "readAt: occurs twice",
-		"metadata": "", "worker": "", "fixedAt": "", "future": "",
+		"metadata": "", "worker": "", "fixedAt": "", "doneUntil": "", "attempt": "", "future": "",
 	} {
 		fields := append(encode(storetest.Grant("job", 7)), bson.E{Key: "future", Value: 1})
 		for _, e := range fields {

@@ -73,6 +73,10 @@ func FuzzField(f *testing.F) {
 	add(8, bson.DateTime(math.MaxInt64), false)
 	add(17, strings.Repeat("m", store.MaxMetadata+1), false)
 	add(16, bson.D{{Key: "host", Value: int32(1)}, {Key: "pid", Value: 0.5}, {Key: "version", Value: bson.A{"v"}}}, false)
+	add(18, bson.DateTime(math.MaxInt64), false)
+	add(18, int64(1_700_000_000_000), false)
+	add(19, int32(-1), false)
+	add(19, int64(store.MaxAttempt+1), false)
 	add(5, bson.D{{Key: "$gt", Value: ""}}, false)
 	f.Fuzz(func(t *testing.T, field, kind byte, data []byte, twice bool) {
 		var fields bson.D

@@ -12,6 +12,7 @@ import (
 
 // columns of WorkerLeases in the order of encode and decode. All but the key are
 // nullable, so that a row that another program wrote can be read and reported.
+// Those of a later schema are at the end, where an upgrade adds them.
 var columns = []struct {
 	name, kind string
 }{
@@ -32,7 +33,12 @@ var columns = []struct {
 	{"readAt", "INTEGER"},
 	{"worker", "TEXT"},
 	{"metadata", "TEXT"},
+	{"doneUntil", "INTEGER"},
+	{"attempt", "INTEGER"},
 }
+
+// columnsOfSchema1 is how many of the columns a file of schema 1 has.
+const columnsOfSchema1 = 17
 
 // document is the column worker, as JSON.
 type document struct {
@@ -48,10 +54,15 @@ func encode(r store.Record) ([]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
 	}
+	var attempt any
+	if r.Attempt != 0 {
+		attempt = int64(r.Attempt)
+	}
 	return []any{
 		r.WorkerType, r.Seq, string(r.Kind), r.InstanceID, r.Group, r.Claim, r.Priority,
 		millis(r.SlotStart), millis(r.SlotEnd), millis(r.WindowStart), millis(r.WindowEnd),
 		r.Token, r.Schedule, millis(r.FixedAt), millis(r.ReadAt), string(worker), r.Metadata,
+		millis(r.DoneUntil), attempt,
 	}, nil
 }
 
@@ -85,6 +96,9 @@ func decode(row []any) store.Record {
 	r.FixedAt, r.ReadAt = d.time(information), d.time(optional)
 	r.Worker = d.worker()
 	r.Metadata = d.text(information)
+	r.DoneUntil = d.time(information)
+	// What is beyond the bounds stays so where an int has 32 bits.
+	r.Attempt = int(min(max(d.integer(information), -1), store.MaxAttempt+1))
 	if len(d.errs) > 0 {
 		why := strings.ReplaceAll(errors.Join(d.errs...).Error(), "\n", "; ")
 		return store.Record{WorkerType: r.WorkerType, Seq: r.Seq, Defect: why}

@@ -70,11 +70,12 @@ func TestWhatCannotBeDecodedIsADefect(t *testing.T) {
 func TestInformationThatIsMissingOrUnreadableIsZero(t *testing.T) {
 	want := storetest.Grant("job", 7)
 	row := rowOf(t, want)
-	for _, name := range []string{"group", "priority", "slotStart", "slotEnd", "schedule", "fixedAt", "readAt", "metadata"} {
+	for _, name := range []string{"group", "priority", "slotStart", "slotEnd", "schedule", "fixedAt", "readAt", "metadata", "doneUntil", "attempt"} {
 		row[column(name)] = nil
 	}
 	want.Group, want.Priority, want.Schedule, want.Metadata = "", 0, "", ""
 	want.SlotStart, want.SlotEnd, want.FixedAt, want.ReadAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	want.DoneUntil, want.Attempt = time.Time{}, 0
 	want.Worker = store.Worker{}
 	for _, worker := range []any{nil, "", "me", "[1]", `{"pid": "x"}`, `{"host":`, int64(-9000)} {
 		row[column("worker")] = worker
@@ -88,19 +89,23 @@ func TestUnfitInformationCostsNoRecord(t *testing.T) {
 	for name, unfit := range map[string]map[string]any{
 		"of wrong types": {
 			"priority": "high", "slotStart": "monday", "slotEnd": 1.5, "fixedAt": []byte("x"),
+			"doneUntil": "yesterday", "attempt": 0.5,
 			"schedule": int64(5), "metadata": []byte("m"), "worker": 0.5,
 		},
 		"not loaded": {
 			"priority": nil, "slotStart": nil, "slotEnd": nil, "fixedAt": nil,
+			"doneUntil": nil, "attempt": nil,
 			"schedule": int64(-1 << 24), "metadata": int64(-8193), "worker": int64(-1 << 40),
 		},
 		"too long": {
 			"priority": nil, "slotStart": int64(-1 << 63), "slotEnd": int64(1<<63 - 1), "fixedAt": int64(1 << 60),
+			"doneUntil": int64(1 << 60), "attempt": int64(1<<32 + 5),
 			"schedule": strings.Repeat("s", 513), "metadata": strings.Repeat("m", store.MaxMetadata+1),
 			"worker": `{"host":"` + strings.Repeat("h", 1025) + `","version":"` + strings.Repeat("v", 1025) + `"}`,
 		},
 		"bad text": {
 			"priority": nil, "slotStart": nil, "slotEnd": nil, "fixedAt": nil,
+			"doneUntil": int64(-1 << 63), "attempt": int64(-1),
 			"schedule": "\xff", "metadata": "a\x00", "worker": "\xff",
 		},
 	} {
@@ -110,6 +115,7 @@ func TestUnfitInformationCostsNoRecord(t *testing.T) {
 			row[column(name)] = v
 		}
 		want.Priority, want.SlotStart, want.SlotEnd, want.FixedAt = 0, time.Time{}, time.Time{}, time.Time{}
+		want.DoneUntil, want.Attempt = time.Time{}, 0
 		want.Schedule, want.Metadata, want.Worker = "", "", store.Worker{}
 		if got := decode(row); got != want || got.CheckEnvelope() != nil {
 			t.Errorf("decode() of information that is %s = %.400s, want the envelope alone, %+v", name, fmt.Sprintf("%+v", got), want)
@@ -136,7 +142,7 @@ func TestEncodeAndDecodeAreInverse(t *testing.T) {
 			WindowEnd:   store.FromMillis(rapid.Int64Range(0, 1<<45).Draw(t, "end")),
 			Token:       rapid.Int64().Draw(t, "token"), Schedule: text("schedule"), FixedAt: at("fixed"), ReadAt: at("read"),
 			Worker:   store.Worker{Host: text("host"), PID: rapid.Int().Draw(t, "pid"), Version: text("version")},
-			Metadata: text("metadata"),
+			Metadata: text("metadata"), DoneUntil: at("done"), Attempt: rapid.IntRange(0, store.MaxAttempt).Draw(t, "attempt"),
 		}
 		row, err := encode(want)
 		if err != nil {

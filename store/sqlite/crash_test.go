@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,16 +10,6 @@ import (
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
-
-// creation is what create runs before it commits.
-func creation() []string {
-	return []string{
-		createLeases,
-		createBoot,
-		fmt.Sprintf("PRAGMA application_id = %d", applicationID),
-		fmt.Sprintf("PRAGMA user_version = %d", schemaVersion),
-	}
-}
 
 // interrupted makes the change to a copy of the database at base, or in a new
 // database if base is empty, and returns the files as a crash leaves them: pages
@@ -84,7 +73,7 @@ func crashed(t *testing.T, file, journal []byte) (path string) {
 }
 
 func TestACreationThatACrashInterruptedIsDoneAgain(t *testing.T) {
-	file, journal := interrupted(t, "", creation()...)
+	file, journal := interrupted(t, "", creation...)
 	cold := append([]byte{}, journal...)
 	clear(cold[:12]) // as it is before it is synced
 	for name, c := range map[string]struct{ file, journal []byte }{

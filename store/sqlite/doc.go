@@ -18,6 +18,11 @@
 // text file, another application's database, a ledger of a newer version of this
 // package) is refused with [store.ErrRefused] and left untouched.
 //
+// A file of an earlier version is upgraded in place by the first operation of a
+// handle that isn't [Options.ReadOnly], in one transaction. From then on earlier
+// versions refuse to open it, while processes of theirs that have it open carry
+// on. A handle for reading only reads such files as they are.
+//
 // New files get the rights 0644 less the process's umask: a ledger holds no
 // secrets. To have others, create an empty file with them first; an empty file
 // becomes a ledger.

@@ -18,17 +18,18 @@ import (
 // in at a time anyway, and the callers queue better in the process than for the
 // lock.
 type file struct {
-	db   *sql.DB
-	info os.FileInfo
+	db       *sql.DB
+	info     os.FileInfo
+	readOnly bool
 }
 
 // stat is os.Stat, but in the test of a disk that hangs.
 var stat = os.Stat
 
-// use returns the open file, opening it (and, unless ReadOnly, creating it) if
-// that hasn't been done or another file has its name now. One call at a time
-// does so, and the others wait for it only until their contexts end: if the disk
-// hangs, it holds up one goroutine, not one per call.
+// use returns the open file, opening it (and, unless ReadOnly, creating or
+// upgrading it) if that hasn't been done or another file has its name now. One
+// call at a time does so, and the others wait for it only until their contexts
+// end: if the disk hangs, it holds up one goroutine, not one per call.
 func (l *Ledger) use(ctx context.Context) (*file, error) {
 	select {
 	case l.opening <- struct{}{}:
@@ -52,13 +53,13 @@ func (l *Ledger) use(ctx context.Context) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	if found != isLedger {
-		// A ledger that was there and is gone is not made anew: its leases may be
-		// worked under, and an empty file would give them away once more.
-		if l.o.ReadOnly || used {
-			return nil, errMissing
-		}
-		if err := create(ctx, l.o.Path); err != nil {
+	// A ledger that was there and is gone is not made anew: its leases may be
+	// worked under, and an empty file would give them away once more.
+	if found < isOutdated && (l.o.ReadOnly || used) {
+		return nil, errMissing
+	}
+	if found != isLedger && !l.o.ReadOnly {
+		if err := establish(ctx, l.o.Path, found < isOutdated); err != nil {
 			return nil, err
 		}
 	}
@@ -98,7 +99,7 @@ func openFile(ctx context.Context, path string, readOnly bool) (f *file, err err
 		// Not mode=ro, which would leave its -wal and -shm files behind.
 		query = "mode=rw&_query_only=1"
 	}
-	f = &file{}
+	f = &file{readOnly: readOnly}
 	if f.info, err = stat(path); err != nil {
 		return nil, err
 	}
@@ -148,8 +149,20 @@ func (f *file) close() error {
 }
 
 // records runs a query for all columns.
-func (f *file) records(ctx context.Context, query string, args ...any) (records []store.Record, err error) {
-	rows, err := f.db.QueryContext(ctx, query, args...)
+func (f *file) records(ctx context.Context, q query, args ...any) (records []store.Record, err error) {
+	text := q.text
+	if f.readOnly {
+		// The file may still be of schema 1. If it is upgraded after we asked, the
+		// query for schema 1 does once more.
+		var version int64
+		if err := f.db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+			return nil, err
+		}
+		if version == 1 {
+			text = q.textSchema1
+		}
+	}
+	rows, err := f.db.QueryContext(ctx, text, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -120,7 +120,7 @@ func TestAFileThatIsNoLedgerIsRefusedAndLeftUntouched(t *testing.T) {
 		"another application's, in WAL": {foreign("PRAGMA journal_mode = WAL", "CREATE TABLE users (name)"), "another application"},
 		"another application's id":      {foreign("PRAGMA application_id = 252006673"), "application_id 0xf055111"},
 		"a table of our name":           {foreign("CREATE TABLE WorkerLeases (seq)"), "another application"},
-		"a newer version's":             {altered("PRAGMA user_version = 2"), "newer version"},
+		"a newer version's":             {altered("PRAGMA user_version = 3"), "newer version"},
 		"a ledger without primary key":  {altered("DROP TABLE WorkerLeases", "CREATE TABLE WorkerLeases (workerType, seq)"), "primary key"},
 		"a ledger without its table":    {altered("DROP TABLE WorkerLeases"), "primary key"},
 	} {

@@ -33,6 +33,9 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte{0, 0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, strings.Repeat("\x00\xff", 99), int64(1<<63-1), 1e300, []byte(nil))
 	f.Add([]byte{0, 0, 0, 0, 0, 0, 4, 3, 3, 3, 3, 3, 0, 3, 3, 2, 2}, strings.Repeat("m", 9000), int64(253402300799999), 0.0, []byte{0})
 	f.Add([]byte{0, 0, 0, 0, 0, 0, 0, 0, 0, 6, 7, 0, 6, 0, 0, 6, 6}, "", int64(1), 0.5, []byte("2026"))
+	f.Add([]byte{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 4}, "2026", int64(7), 1.5, []byte(nil))
+	f.Add([]byte{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 3}, "", int64(store.MaxAttempt+1), 0.0, []byte(nil))
+	f.Add([]byte{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 6, 6}, "", int64(-19), 0.0, []byte(nil))
 	f.Fuzz(func(t *testing.T, choice []byte, text string, integer int64, fraction float64, blob []byte) {
 		row := rowOf(t, storetest.Grant("job", 7))
 		for i := 2; i < min(len(choice), len(row)); i++ {

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/slotlease/slotlease/store"
@@ -12,7 +13,7 @@ const (
 	// applicationID marks the file in its header: "slot" in ASCII.
 	applicationID = 0x736c6f74
 	// schemaVersion is the user_version in the header.
-	schemaVersion = 1
+	schemaVersion = 2
 	// primaryKey is what the safety of a ledger rests on.
 	primaryKey = "workerType,seq"
 )
@@ -21,8 +22,8 @@ const (
 var (
 	createLeases  = createStatement()
 	insertRecord  = insertStatement()
-	selectOne     = "SELECT " + readColumns() + ` FROM WorkerLeases WHERE workerType = ?1 AND seq = ?2`
-	selectTail    = "SELECT " + readColumns() + ` FROM WorkerLeases WHERE workerType = ?1 AND seq BETWEEN 1 AND ?2 ORDER BY seq DESC LIMIT ?3`
+	selectOne     = queryFor(`workerType = ?1 AND seq = ?2`)
+	selectTail    = queryFor(`workerType = ?1 AND seq BETWEEN 1 AND ?2 ORDER BY seq DESC LIMIT ?3`)
 	selectVersion = `SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema),
 		(SELECT group_concat(name, ',') FROM (SELECT name FROM pragma_table_info('WorkerLeases') WHERE pk > 0 ORDER BY pk))
 		FROM pragma_application_id, pragma_user_version`
@@ -48,6 +49,18 @@ const (
 		SELECT name FROM hop WHERE name IS NOT NULL`
 )
 
+// What makes a ledger of an empty file, and what makes one of schema 1 one of
+// this schema.
+var (
+	creation = []string{
+		createLeases,
+		createBoot,
+		fmt.Sprintf("PRAGMA application_id = %d", applicationID),
+		fmt.Sprintf("PRAGMA user_version = %d", schemaVersion),
+	}
+	upgrade = upgradeStatements()
+)
+
 func createStatement() string {
 	var b strings.Builder
 	b.WriteString("CREATE TABLE WorkerLeases (")
@@ -58,6 +71,13 @@ func createStatement() string {
 	return b.String()
 }
 
+func upgradeStatements() (all []string) {
+	for _, c := range columns[columnsOfSchema1:] {
+		all = append(all, fmt.Sprintf("ALTER TABLE WorkerLeases ADD COLUMN %q %s", c.name, c.kind))
+	}
+	return append(all, fmt.Sprintf("PRAGMA user_version = %d", schemaVersion))
+}
+
 func insertStatement() string {
 	names, values := make([]string, len(columns)), make([]string, len(columns))
 	for i, c := range columns {
@@ -66,20 +86,34 @@ func insertStatement() string {
 	return "INSERT INTO WorkerLeases (" + strings.Join(names, ", ") + ") VALUES (" + strings.Join(values, ", ") + ")"
 }
 
-// readColumns selects all columns. A text that no record may have, such as
-// 16 MB of metadata, is not loaded: its negated size takes its place.
-func readColumns() string {
+// query reads all columns, in a file of this schema and in one of schema 1.
+type query struct{ text, textSchema1 string }
+
+func queryFor(where string) query {
+	text := func(have int) string { return "SELECT " + readColumns(have) + " FROM WorkerLeases WHERE " + where }
+	return query{text: text(len(columns)), textSchema1: text(columnsOfSchema1)}
+}
+
+// readColumns selects all columns, of which the file has the first ones; NULL
+// takes the place of the others. A text that no record may have, such as 16 MB of
+// metadata, is not loaded: its negated size takes its place.
+func readColumns(have int) string {
 	names := make([]string, len(columns))
 	for i, c := range columns {
-		names[i] = fmt.Sprintf("%q", c.name)
-		if c.kind == "TEXT" {
+		switch {
+		case i >= have:
+			names[i] = "NULL"
+		case c.kind != "TEXT":
+			names[i] = fmt.Sprintf("%q", c.name)
+		default:
 			names[i] = fmt.Sprintf("iif(octet_length(%[1]q) > %[2]d, -octet_length(%[1]q), %[1]q)", c.name, store.MaxMetadata)
 		}
 	}
 	return strings.Join(names, ", ")
 }
 
-// Init creates the file and its tables. It changes nothing that is there.
+// Init creates the file and its tables, or upgrades those of an earlier version
+// of this package. It changes no record that is there.
 func (l *Ledger) Init(ctx context.Context) error {
 	_, err := do(ctx, l, "init", l.o.Path, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, l.write(ctx, func(*file) error { return nil })
@@ -87,12 +121,17 @@ func (l *Ledger) Init(ctx context.Context) error {
 	return err
 }
 
-// create makes a ledger of a file that is missing or empty, in one transaction,
-// so that of two processes that create it at once one waits for the other and
-// nobody ever sees half a ledger. WAL mode comes later: by then the file itself,
-// not only its log, says what it is.
-func create(ctx context.Context, path string) (err error) {
-	db, err := connect(path, "mode=rwc")
+// establish makes a ledger of this schema of one of an earlier schema or, if it may
+// be made anew, of a file that is missing or empty. It does so in one transaction,
+// so that of two processes that do it at once one waits for the other and nobody
+// ever sees half a ledger. WAL mode comes later for a new file: by then the file
+// itself, not only its log, says what it is.
+func establish(ctx context.Context, path string, anew bool) (err error) {
+	mode := "mode=rw"
+	if anew {
+		mode = "mode=rwc"
+	}
+	db, err := connect(path, mode)
 	if err != nil {
 		return err
 	}
@@ -110,17 +149,20 @@ func create(ctx context.Context, path string) (err error) {
 	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	found, err := identify(ctx, conn)
-	if err != nil || found == isLedger {
+	var statements []string
+	switch found, err := identify(ctx, conn); {
+	case err != nil:
 		return err
+	case found == isLedger: // made by another process meanwhile
+		return nil
+	case found == isOutdated:
+		statements = upgrade
+	case anew:
+		statements = creation
+	default: // replaced by an empty file meanwhile
+		return errMissing
 	}
-	for _, statement := range []string{
-		createLeases,
-		createBoot,
-		fmt.Sprintf("PRAGMA application_id = %d", applicationID),
-		fmt.Sprintf("PRAGMA user_version = %d", schemaVersion),
-		"COMMIT",
-	} {
+	for _, statement := range append(slices.Clip(statements), "COMMIT") {
 		if _, err := conn.ExecContext(ctx, statement); err != nil {
 			return err
 		}

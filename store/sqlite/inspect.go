@@ -17,8 +17,9 @@ import (
 type state int
 
 const (
-	isMissing state = iota
-	isEmpty         // may become a ledger
+	isMissing  state = iota
+	isEmpty          // may become a ledger
+	isOutdated       // a ledger of an earlier schema
 	isLedger
 )
 
@@ -144,8 +145,10 @@ func identify(ctx context.Context, db interface {
 		return isMissing, fmt.Errorf("%w: a database of another application (application_id %#x, %d tables and indexes): choose another file", store.ErrRefused, uint32(application), objects)
 	case version > schemaVersion:
 		return isMissing, fmt.Errorf("%w: written by a newer version (schema %d, this one knows %d): upgrade this program", store.ErrRefused, version, schemaVersion)
-	case version != schemaVersion || key.String != primaryKey:
+	case version < 1 || key.String != primaryKey:
 		return isMissing, fmt.Errorf("%w: damaged: schema %d, primary key of WorkerLeases %q, want %q", store.ErrRefused, version, key.String, primaryKey)
+	case version < schemaVersion:
+		return isOutdated, nil
 	}
 	return isLedger, nil
 }

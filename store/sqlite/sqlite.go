@@ -99,7 +99,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	l := &Ledger{o: o, boot: boot, opening: make(chan struct{}, 1)}
 	_, err = do(ctx, l, "open", o.Path, func(ctx context.Context) (struct{}, error) {
 		found, err := inspect(ctx, l.o.Path, l.o.ReadOnly)
-		if err == nil && found != isLedger && o.ReadOnly {
+		if err == nil && found < isOutdated && o.ReadOnly {
 			err = errMissing
 		}
 		return struct{}{}, err

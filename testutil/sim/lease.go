@@ -31,6 +31,7 @@ type Lease struct {
 	lease    workerlease.Lease
 	returned bool
 	finished bool          // LeaseExpired has returned
+	left     bool          // the engine has ended the lease
 	told     time.Duration // the end that the user's code knows of
 	grant    *landed
 	order    int // of its grant in the ledger
@@ -212,6 +213,7 @@ func (p *Process) expires(l workerlease.Lease, why workerlease.Reason) *Lease {
 	p.tracef("LeaseExpired of %d: %s", l.Token, why)
 	x.extend()
 	x.Expiries++
+	x.left = true
 	x.Why, x.Ended = why, w.now()
 	if x.Expiries > 1 {
 		w.violate("LeaseExpired is called again for %v", x)

@@ -192,6 +192,7 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 	if !ok || l.first[before.Seq] != before.Claim {
 		return // the beginning, or not what the writer read
 	}
+	w.auditWork(p, r, before)
 	switch r.Kind {
 	case store.KindGrant:
 		if r.WindowStart.Before(before.WindowEnd) {
@@ -215,6 +216,9 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 			w.violate("seq %d of %v releases what is not in seq %d", r.Seq, p, before.Seq)
 		}
 	default:
+		if r.Kind == store.KindDone && (r.Claim != before.Claim || r.Token != before.Token || r.Group != before.Group || r.InstanceID != before.InstanceID) {
+			w.violate("seq %d of %v, a %s, takes the tenure in seq %d", r.Seq, p, r.Kind, before.Seq)
+		}
 		if !r.WindowStart.Equal(r.WindowEnd) || r.WindowEnd.Before(before.WindowEnd) || r.Token < before.Token {
 			w.violate("seq %d of %v, a %s, changes the tenure in seq %d", r.Seq, p, r.Kind, before.Seq)
 		}

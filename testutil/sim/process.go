@@ -84,13 +84,8 @@ func (p *Process) run(age time.Duration, crashes bool) {
 	}
 	born := w.now()
 	p.born()
-	cb := w.o.Callbacks(p)
-	if cb.LeaseAllocated == nil {
-		w.fail(errors.New("Options.Callbacks gives no LeaseAllocated"))
-		return
-	}
 	client := w.o.Client(&link{p: p}, workerlease.ClientOptions{Clock: local, Observer: workerlease.ObserverFunc(p.observe), Rand: randomness{p}})
-	l, err := client.StartLeasing(context.Background(), p.options, p.guarded(cb))
+	engine, err := p.start(client)
 	if err != nil {
 		w.fail(fmt.Errorf("Options.Worker(%d): %w", p.Worker, err))
 		return
@@ -115,13 +110,54 @@ func (p *Process) run(age time.Duration, crashes bool) {
 	}
 	w.lives.Go(func() {
 		defer cancel()
-		_ = l.StopLeasing(ctx)
-		<-l.Done()
+		engine.stop(ctx)
+		<-engine.done
 		p.ended()
 	})
 	if !crashes {
-		<-l.Done()
+		<-engine.done
 	}
+}
+
+// engine is what a process runs.
+type engine struct {
+	stop func(context.Context)
+	done <-chan struct{}
+}
+
+// start starts the real engine.
+func (p *Process) start(client *workerlease.Client) (engine, error) {
+	w := p.world
+	if w.o.Task == nil {
+		cb := w.o.Callbacks(p)
+		if cb.LeaseAllocated == nil {
+			return engine{}, errors.New("Options.Callbacks gives no LeaseAllocated")
+		}
+		l, err := client.StartLeasing(context.Background(), p.options, p.guarded(cb))
+		if err != nil {
+			return engine{}, err
+		}
+		return engine{func(ctx context.Context) { _ = l.StopLeasing(ctx) }, l.Done()}, nil
+	}
+	task := w.o.Task(p)
+	if task == nil {
+		return engine{}, errors.New("Options.Task gives no task")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done, refused := make(chan struct{}), make(chan error, 1)
+	go func() {
+		defer close(done)
+		if err := client.Run(ctx, p.options, p.guardedTask(task)); errors.Is(err, workerlease.ErrOptions) {
+			refused <- err
+		}
+	}()
+	select {
+	case err := <-refused:
+		cancel()
+		return engine{}, err
+	case <-time.After(1): // Options are checked at once.
+	}
+	return engine{func(context.Context) { cancel() }, done}, nil
 }
 
 // born counts what this process is for.
@@ -188,7 +224,7 @@ func (p *Process) sent(r store.Record) {
 			switch {
 			case p.freed[r.Token]:
 				w.violate("%v extends in seq %d what it has released: %v", p, r.Seq, l)
-			case l.Expiries > 0 && l.Ended < w.now():
+			case l.left && l.Ended < w.now():
 				w.violate("%v extends in seq %d what has ended: %v", p, r.Seq, l)
 			}
 		}

@@ -92,22 +92,30 @@ func Random(seed int64) Options {
 }
 
 // RandomExtended draws a run like Random does, in which leases are extended: by
-// FailoverWithin, by Continuous, or by both. Some workers may differ from the
-// others.
+// FailoverWithin, by Continuous, or by both, and some workers may differ from the
+// others; or in which DefaultTask is run once per slot.
 func RandomExtended(seed int64) Options {
 	o := Random(seed)
 	r := cast(seed, forMix, 2, 0)
-	kind, part, odd := r.below(4), 2+r.below(6), r.chance(0.2)
-	stay := r.chance(0.4)
+	kind, part, odd := r.below(6), 2+r.below(6), r.chance(0.2)
+	stay, most := r.chance(0.4), r.below(4)
+	once := kind > 3
+	if once {
+		o.Task = DefaultTask
+	}
 	inner := o.Worker
 	o.Worker = func(worker int) workerlease.Options {
 		w := inner(worker)
 		w.Group = ""
-		if odd && worker%3 == 2 {
+		if odd && worker%3 == 2 && !once {
 			return w
 		}
 		if kind != 0 && w.LeaseInterval <= time.Hour {
 			w.FailoverWithin = w.LeaseInterval / time.Duration(part)
+		}
+		if once {
+			w.OncePerSlot, w.MaxAttempts = true, most
+			return w
 		}
 		w.Continuous = kind != 1
 		w.NoFailback = w.Continuous && stay

@@ -33,6 +33,10 @@ type Options struct {
 	// context alone, and should call p.Work when it does what it needs the lease
 	// for. Default: DefaultCallbacks.
 	Callbacks func(p *Process) workerlease.Callbacks
+	// Task, in place of Callbacks, is the user's code in a process that uses
+	// workerlease.Run. It must wait and tell of its work as Callbacks must. Default:
+	// none. DefaultTask is one.
+	Task func(p *Process) workerlease.Task
 	// Faults go wrong. Default: none.
 	Faults Faults
 	// Client makes the client of a process. Default: workerlease.NewClient. Use it
@@ -155,6 +159,9 @@ func (o Options) check() error {
 			}
 		}
 	}
+	if o.Task != nil && o.Callbacks != nil {
+		bad("Task and Callbacks are set: set only one of them")
+	}
 	s := o.Faults
 	common := s.Failed + s.LostReply + s.BlackHole + s.Throttled
 	if reads, appends := common+s.Stale, common+s.OwnConflict+s.Late+s.Rollback; max(reads, appends) > 1 {
@@ -178,7 +185,7 @@ func (o Options) filled() Options {
 			}
 		}
 	}
-	if o.Callbacks == nil {
+	if o.Callbacks == nil && o.Task == nil {
 		o.Callbacks = DefaultCallbacks
 	}
 	if o.Client == nil {

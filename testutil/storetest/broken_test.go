@@ -115,6 +115,22 @@ var defects = []defect{
 			}
 		})
 	}, "round_trip/a_zero_ReadAt_comes_back_zero"},
+	{"a DoneUntil that is forgotten", func(b *broken) {
+		b.edit(func(r *store.Record) { r.DoneUntil = time.Time{} })
+	}, "round_trip/a_done_with_an_empty_window_comes_back"},
+	{"a DoneUntil of 1970 that is taken for none", func(b *broken) {
+		b.edit(func(r *store.Record) {
+			if r.DoneUntil.UnixMilli() == 0 {
+				r.DoneUntil = time.Time{}
+			}
+		})
+	}, "round_trip/a_DoneUntil_of_1970_is_not_none"},
+	{"an Attempt that is forgotten", func(b *broken) {
+		b.edit(func(r *store.Record) { r.Attempt = 0 })
+	}, "round_trip/the_largest_Attempt_comes_back"},
+	{"an Attempt that is kept in 16 bits", func(b *broken) {
+		b.edit(func(r *store.Record) { r.Attempt = int(int16(r.Attempt)) })
+	}, "round_trip/the_largest_Attempt_comes_back"},
 	{"metadata that is cut off", func(b *broken) {
 		b.edit(func(r *store.Record) { r.Metadata = r.Metadata[:min(len(r.Metadata), 4<<10)] })
 	}, "round_trip/metadata_of_8_KiB"},

@@ -33,6 +33,8 @@ func Fields(r store.Record) map[string]any {
 		"fixedAt":     at(r.FixedAt),
 		"readAt":      at(r.ReadAt),
 		"metadata":    r.Metadata,
+		"doneUntil":   at(r.DoneUntil),
+		"attempt":     int64(r.Attempt),
 		"worker": map[string]any{
 			"host": r.Worker.Host, "pid": int64(r.Worker.PID), "version": r.Worker.Version,
 		},
@@ -69,10 +71,14 @@ func Decode(workerType string, seq int64, fields map[string]any) store.Record {
 	r.SlotStart, _ = fields["slotStart"].(time.Time)
 	r.SlotEnd, _ = fields["slotEnd"].(time.Time)
 	r.FixedAt, _ = fields["fixedAt"].(time.Time)
+	r.DoneUntil, _ = fields["doneUntil"].(time.Time)
 	r.Schedule, _ = fields["schedule"].(string)
 	r.Metadata, _ = fields["metadata"].(string)
 	priority, _ := fields["priority"].(int64)
 	r.Priority = int(priority)
+	attempt, _ := fields["attempt"].(int64)
+	// What is beyond the bounds stays so where an int has 32 bits.
+	r.Attempt = int(min(max(attempt, -1), store.MaxAttempt+1))
 	if w, ok := fields["worker"].(map[string]any); ok {
 		r.Worker.Host, _ = w["host"].(string)
 		r.Worker.Version, _ = w["version"].(string)

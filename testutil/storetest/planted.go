@@ -36,13 +36,13 @@ var documentCases = []testCase{
 	{"a record whose optional fields are missing comes back by its envelope", func(t *testing.T, b *bench) {
 		r := Grant("job", 1)
 		f := Fields(r)
-		for _, name := range []string{"group", "priority", "slotStart", "slotEnd", "schedule", "fixedAt", "readAt", "worker", "metadata"} {
+		for _, name := range []string{"group", "priority", "slotStart", "slotEnd", "schedule", "fixedAt", "readAt", "worker", "metadata", "doneUntil", "attempt"} {
 			delete(f, name)
 		}
 		b.Plant(t, "job", 1, f)
 		for what, got := range b.both(t, "job", 1) {
-			if err := got.CheckEnvelope(); err != nil || got.Claim != r.Claim || !got.ReadAt.IsZero() || got.Group != "" {
-				t.Errorf("%s = %+v (%v), want the envelope with a zero ReadAt and no group", what, got, err)
+			if err := got.CheckEnvelope(); err != nil || got.Claim != r.Claim || !got.ReadAt.IsZero() || got.Group != "" || !got.DoneUntil.IsZero() || got.Attempt != 0 {
+				t.Errorf("%s = %+v (%v), want the envelope with a zero ReadAt, no group and nothing done or begun", what, got, err)
 			}
 		}
 	}},
@@ -126,6 +126,13 @@ var documentCases = []testCase{
 			{"slotStart", "monday", func(r *store.Record) { r.SlotStart = time.Time{} }},
 			{"slotEnd", true, func(r *store.Record) { r.SlotEnd = time.Time{} }},
 			{"fixedAt", true, func(r *store.Record) { r.FixedAt = time.Time{} }},
+			{"doneUntil", "yesterday", notDone},
+			{"doneUntil", true, notDone},
+			{"doneUntil", 1.5, notDone},
+			{"attempt", "third", notCounted},
+			{"attempt", true, notCounted},
+			{"attempt", 2.5, notCounted},
+			{"attempt", map[string]any{"n": int64(2)}, notCounted},
 			{"schedule", int64(5), noSchedule},
 			{"schedule", map[string]any{"every": "5m"}, noSchedule},
 			{"metadata", int64(5), noMetadata},
@@ -145,6 +152,9 @@ var documentCases = []testCase{
 			{"metadata", huge, noMetadata},
 			{"schedule", strings.Repeat("s", 513), noSchedule},
 			{"schedule", huge, noSchedule},
+			{"attempt", int64(-1), notCounted},
+			{"attempt", int64(store.MaxAttempt + 1), notCounted},
+			{"attempt", int64(1<<32 + 5), notCounted},
 			{"worker", worker(huge, huge), nil},
 			{"worker", worker("h", huge), nil},
 			{"worker", worker(huge, "v"), nil},
@@ -198,6 +208,8 @@ type unfit struct {
 
 func noSchedule(r *store.Record) { r.Schedule = "" }
 func noMetadata(r *store.Record) { r.Metadata = "" }
+func notDone(r *store.Record)    { r.DoneUntil = time.Time{} }
+func notCounted(r *store.Record) { r.Attempt = 0 }
 
 // wantObeyed plants grants with unfit information, and demands all else of them.
 func wantObeyed(t *testing.T, b *bench, cases []unfit) {

@@ -32,6 +32,8 @@ func Grant(workerType string, seq int64) store.Record {
 		Schedule:    "every 5m0s",
 		FixedAt:     start.Add(-10 * time.Second),
 		ReadAt:      start.Add(-9 * time.Second),
+		DoneUntil:   start,
+		Attempt:     int(1 + seq&3),
 		Worker:      store.Worker{Host: "host.example", PID: 4711, Version: "v0.1.0"},
 		Metadata:    "made by storetest",
 	}

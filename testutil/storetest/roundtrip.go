@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -43,6 +44,7 @@ var roundTripCases = []testCase{
 		r.Group, r.Schedule, r.Metadata, r.Worker, r.Priority = "", "", "", store.Worker{}, 0
 		r.SlotStart, r.SlotEnd = time.Time{}, time.Time{}
 		r.FixedAt, r.ReadAt = time.Time{}, time.Time{}
+		r.DoneUntil, r.Attempt = time.Time{}, 0
 	}),
 	same("text in any script comes back, and what looks like code stays text", func(r *store.Record) {
 		r.InstanceID = "работник-工人-عامل-🦫-é-e\u0301"
@@ -69,6 +71,11 @@ var roundTripCases = []testCase{
 		r.Kind = store.KindRelease
 		r.WindowEnd = r.WindowStart
 	}),
+	same("a done with an empty window comes back, and what it tells", func(r *store.Record) {
+		r.Kind = store.KindDone
+		r.WindowStart = r.WindowEnd
+		r.DoneUntil = r.SlotEnd
+	}),
 	same("a kind that this version doesn't know can be appended", func(r *store.Record) {
 		r.Kind = "pause"
 		r.WindowEnd = r.WindowStart
@@ -86,19 +93,34 @@ var roundTripCases = []testCase{
 	same("a token beyond 32 bits and below 2^53 is exact", func(r *store.Record) { r.Token = 1<<53 - 3 }),
 	same("a zero ReadAt comes back zero", func(r *store.Record) { r.ReadAt = time.Time{} }),
 	same("a zero FixedAt comes back zero", func(r *store.Record) { r.FixedAt = time.Time{} }),
+	same("a zero DoneUntil comes back zero", func(r *store.Record) { r.DoneUntil = time.Time{} }),
+	same("a DoneUntil before 1970 comes back", func(r *store.Record) { r.DoneUntil = store.FromMillis(-1) }),
+	same("a DoneUntil of 1970 is not none", func(r *store.Record) { r.DoneUntil = store.FromMillis(0) }),
+	same("a zero Attempt comes back zero", func(r *store.Record) { r.Attempt = 0 }),
+	same("the largest Attempt comes back", func(r *store.Record) { r.Attempt = store.MaxAttempt }),
+	{"an Attempt that no record may have is refused, and nothing is stored", func(t *testing.T, b *bench) {
+		l := b.ledger(t)
+		for _, attempt := range []int{-1, math.MinInt32, store.MaxAttempt + 1, math.MaxInt32} {
+			r := change(func(r *store.Record) { r.Attempt = attempt })
+			if err := l.Append(t.Context(), r); !errors.Is(err, store.ErrInvalid) {
+				t.Errorf("Append() with an Attempt of %d = %v, want ErrInvalid", attempt, err)
+			}
+		}
+		wantSeqs(t, "Tail", tail(t, l, "job", 9))
+	}},
 	{"times are cut to milliseconds and come back in UTC", func(t *testing.T, b *bench) {
 		zone := time.FixedZone("far east", 13*3600+45*60)
 		fine := func(t time.Time) time.Time { return t.Add(7*time.Millisecond + 999_999*time.Nanosecond).In(zone) }
 		r := change(func(r *store.Record) {
 			r.SlotStart, r.SlotEnd = fine(r.SlotStart), fine(r.SlotEnd)
 			r.WindowStart, r.WindowEnd = fine(r.WindowStart), fine(r.WindowEnd)
-			r.FixedAt, r.ReadAt = fine(r.FixedAt), fine(r.ReadAt)
+			r.FixedAt, r.ReadAt, r.DoneUntil = fine(r.FixedAt), fine(r.ReadAt), fine(r.DoneUntil)
 		})
 		got := roundTrip(t, b, r)
 		if want := Grant("job", 1).WindowStart.Add(7 * time.Millisecond); !got.WindowStart.Equal(want) {
 			t.Errorf("WindowStart = %v, want %v: cut, not rounded", got.WindowStart, want)
 		}
-		for name, at := range map[string]time.Time{"WindowEnd": got.WindowEnd, "FixedAt": got.FixedAt, "ReadAt": got.ReadAt, "SlotEnd": got.SlotEnd} {
+		for name, at := range map[string]time.Time{"WindowEnd": got.WindowEnd, "FixedAt": got.FixedAt, "ReadAt": got.ReadAt, "SlotEnd": got.SlotEnd, "DoneUntil": got.DoneUntil} {
 			if at.Location() != time.UTC {
 				t.Errorf("%s = %v, want UTC", name, at)
 			}

@@ -175,6 +175,8 @@ func (c *Client) record(seq int64) store.Record {
 		ReadAt:      millis(),
 		Worker:      store.Worker{Host: "host.example", PID: c.random.IntN(1 << 22), Version: "v0.1.0"},
 		Metadata:    fmt.Sprintf("%x", c.random.Uint64()),
+		DoneUntil:   millis(),
+		Attempt:     c.random.IntN(9),
 	}
 }
 

@@ -22,8 +22,17 @@ func (x *step) contend() {
 		x.ask(Sampling, Sample{})
 		return
 	}
-	x.aim()
+	if !x.m.through(s) {
+		x.aim()
+	}
 	if x.trim() {
+		return
+	}
+	if s.Stage == Aiming && x.closing() && s.Watch.Seq == 0 {
+		x.readHead()
+		return
+	}
+	if x.m.through(s) {
 		return
 	}
 	if x.m.blocked(s) {
@@ -53,6 +62,7 @@ func (x *step) aim() {
 	if s.Slot.IsZero() {
 		if x.m.JoinMidSlot || x.m.Group != "" {
 			s.Slot, s.JoinOnly = x.m.Schedule.At(mid), !x.m.JoinMidSlot
+			s.First = s.Slot
 			s.Rung, s.RungEdge = mid, timeline.Mid
 			return
 		}
@@ -81,6 +91,11 @@ func (x *step) aim() {
 	}
 	x.miss(next.Start)
 	x.target(next)
+}
+
+// through reports that the worker has nothing more to contend for.
+func (m *Machine) through(s *State) bool {
+	return m.Single && !m.Continuous && s.Slot.Start.After(s.First.Start)
 }
 
 // open reports whether claims for a slot are open.
@@ -287,6 +302,7 @@ func (x *step) headRead(e HeadRead) {
 	if s.Stopping {
 		// A read from before the stop may come while the user's code still runs.
 		if !x.m.awaits(s, Releasing) {
+			x.see(head)
 			x.surrender(head)
 		}
 		return
@@ -346,7 +362,8 @@ func (x *step) recordRead(e RecordRead) {
 		x.backOff(nil)
 	case e.Err != nil:
 		x.failed(ReadingRecord, e.Err)
-	case x.m.Rules.Mine(e.Record, x.m.identity(s.Sent.Claim)) && e.Record.Kind == s.Sent.Kind:
+	case x.m.Rules.Mine(e.Record, x.m.identity(s.Sent.Claim)) && e.Record.Kind == s.Sent.Kind && !e.Record.DoneUntil.Before(s.Sent.DoneUntil):
+		// (Another worker's done record repeats the same claim, for its own slot.)
 		x.succeeded()
 		x.stored(e.Record)
 	default:
@@ -368,10 +385,24 @@ func (x *step) stored(r store.Record) {
 	case store.KindRelease:
 		x.see(r)
 		x.tell(Note{What: Released, Slot: slots.Slot{Start: r.SlotStart, End: r.SlotEnd}, Record: r})
-		s.Stage, s.Sent = Reading, store.Record{}
+		x.reread()
+	case store.KindDone:
+		x.see(r)
+		x.tell(Note{What: SlotDone, Slot: s.Closing.Slot, Record: r})
+		s.Closing = Closing{}
+		x.reread()
 	default:
 		x.tell(Note{What: Reset, Slot: s.Slot, Record: r})
-		s.Stage, s.Sent = Reading, store.Record{}
+		x.reread()
+	}
+}
+
+// reread turns back to the head, if it was read for a claim or is to be read again.
+func (x *step) reread() {
+	s := &x.s
+	s.Stage, s.Sent = Reading, store.Record{}
+	if s.Claim.ID == "" && s.Closing.Claim == "" && !s.Stopping {
+		s.Stage = Aiming
 	}
 }
 
@@ -385,6 +416,6 @@ func (x *step) refused(r store.Record) {
 	case s.Sent.Kind == store.KindGrant:
 		s.drop()
 	default:
-		s.Stage, s.Sent = Reading, store.Record{}
+		x.reread()
 	}
 }

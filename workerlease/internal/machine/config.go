@@ -23,6 +23,11 @@ type Config struct {
 	Failover    time.Duration // how soon after its holder's death a slot is taken over; 0: it isn't
 	Continuous  bool          // the winner of successive slots goes on without an end
 	NoFailback  bool          // of those, whoever leads claims before all others
+	Once        bool          // the work of each slot is done once
+	MaxAttempts int           // of a slot, over all workers; 0: no limit
+	Single      bool          // only the slot in which the worker starts is contended for
+	MinBackoff  time.Duration
+	MaxBackoff  time.Duration
 	JoinMidSlot bool
 	Retention   time.Duration
 	Worker      store.Worker

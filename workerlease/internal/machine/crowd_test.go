@@ -201,6 +201,7 @@ func TestASuspendOverAMillionSlotsIsOverAtOnce(t *testing.T) {
 	c := machine.Config{
 		Rules: machine.Standard, WorkerType: "mail", InstanceID: "w1", Margin: 10 * time.Millisecond,
 		Schedule: slots.Must(slots.Every(100 * time.Millisecond)), Retention: 24 * time.Hour,
+		MinBackoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second,
 	}
 	w := newWorld(machine.Machine{Config: c})
 	steps := func(n int) {

@@ -63,6 +63,9 @@ type (
 	Skipped struct{}
 	// Panicked: LeaseAllocated panicked.
 	Panicked struct{}
+	// Finished: the user's code, which runs once per slot, or had an error, has come
+	// to its end by itself.
+	Finished struct{ Done bool }
 	// Returned: the user's code, both callbacks, has returned.
 	Returned struct{}
 	// Stop: leasing is to end.
@@ -80,6 +83,7 @@ func (Trimmed) event()    {}
 func (Began) event()      {}
 func (Skipped) event()    {}
 func (Panicked) event()   {}
+func (Finished) event()   {}
 func (Returned) event()   {}
 func (Stop) event()       {}
 func (GiveUp) event()     {}
@@ -138,6 +142,10 @@ const (
 	CodePanicked
 	// RecordVanished: another's record stands where the lease's stood.
 	RecordVanished
+	// CodeDone: the user's code has done its work for the slot.
+	CodeDone
+	// CodeFailed: the user's code returned an error.
+	CodeFailed
 	// Unreachable: the store didn't answer in time.
 	Unreachable
 	// TooLate: the slot was won, but too little was left of it.
@@ -154,7 +162,7 @@ func (r Reason) String() string {
 		return "unknown"
 	}
 	return [...]string{
-		"window ended", "stopped", "clock jumped", "panicked", "record vanished",
+		"window ended", "stopped", "clock jumped", "panicked", "record vanished", "done", "failed",
 		"store unreachable", "too late", "overrun", "poison",
 	}[r-1]
 }
@@ -182,17 +190,19 @@ const (
 	Vanished
 	Extended
 	HolderChanged
+	SlotDone
+	Exhausted
 )
 
 // String names the kind.
 func (w What) String() string {
-	if w < Claimed || w > HolderChanged {
+	if w < Claimed || w > Exhausted {
 		return "unknown"
 	}
 	return [...]string{
 		"claimed", "joined", "lost", "allocated", "expired", "missed", "released", "overrun",
 		"conflict", "unknown", "failed", "trimmed", "poison", "reset", "mismatch", "vanished", "extended",
-		"holder changed",
+		"holder changed", "done", "exhausted",
 	}[w-1]
 }
 

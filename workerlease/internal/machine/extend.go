@@ -88,7 +88,7 @@ func (x *step) extend(head store.Record) bool {
 	s := &x.s
 	t := s.Held
 	switch {
-	case x.m.Failover == 0 && !x.m.Continuous, !t.Own, !x.m.Rules.Extend(t, head):
+	case x.m.Failover == 0 && !x.m.Continuous, !t.Own, !x.m.Rules.Extend(t, head, x.m.identity(t.Claim)):
 		return false
 	case head.Kind == store.KindGrant && head.WindowEnd.After(t.End):
 		x.confirm(head, true) // in doubt until now
@@ -113,6 +113,9 @@ func (x *step) extended(r store.Record) {
 		s.Void = r.Claim
 		if r.Claim == s.Left.Claim {
 			s.Left.End = r.WindowEnd
+			if x.m.Rules.TakeUp(s.Left, r) {
+				s.Next = s.Left
+			}
 		}
 		s.drop()
 		return
@@ -172,10 +175,13 @@ func (x *step) stand(end time.Time) bool {
 	if x.m.Failover == 0 || s.Spoilt.Equal(s.Slot.Start) || !end.Before(open) {
 		return false
 	}
-	held := s.WonEnd.Equal(end)
+	place := x.place(s.WonEnd.Equal(end))
+	if s.Failed.Equal(s.Slot.Start) {
+		place += x.m.lead(s.Slot) // Whoever has not failed goes first.
+	}
 	s.drop()
 	s.Standby, s.Extending = true, false
-	s.Rung, s.RungEdge = later(end, now.Earliest).Add(x.place(held)), timeline.Earliest
+	s.Rung, s.RungEdge = later(end, now.Earliest).Add(place), timeline.Earliest
 	return true
 }
 

@@ -35,12 +35,15 @@ func (c *Config) windowEnd(slot slots.Slot, from time.Time) time.Time {
 	if n < 1 {
 		return slot.End
 	}
-	width := whole / time.Duration(n)
-	if i := max(int64((from.Add(early).Sub(slot.Start)+width-1)/width), 1); i < n {
-		return slot.Start.Add(time.Duration(i) * width).Truncate(time.Millisecond)
+	width, rest := int64(whole)/n, int64(whole)%n
+	cut := func(i int64) time.Time {
+		return slot.Start.Add(time.Duration(i*width + i*rest/n)).Truncate(time.Millisecond)
 	}
-	if from.Add(early).After(open) {
-		return slot.End
+	least := from.Add(early).Truncate(time.Millisecond)
+	for i := max(int64(least.Sub(slot.Start))/(width+1), 1); i <= n; i++ {
+		if end := cut(i); !end.Before(least) {
+			return end
+		}
 	}
-	return open.Truncate(time.Millisecond)
+	return slot.End
 }

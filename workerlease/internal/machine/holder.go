@@ -32,17 +32,21 @@ func (h Holders) At(t time.Time) Holder {
 // see takes notice of whom a record that can be obeyed gives the lease to.
 func (x *step) see(r store.Record) {
 	s := &x.s
+	s.Carried = x.m.Rules.Carry(r)
 	h := &s.Holders
 	switch {
 	case r.Seq == 0:
 	case r.Kind == store.KindGrant && r.Claim == h.Newest.Claim:
 		h.Newest.End, h.Newest.Fixed = r.WindowEnd, r.FixedAt
 	case r.Kind == store.KindGrant:
+		same := r.InstanceID == h.Newest.InstanceID && r.Group == h.Newest.Group && r.WindowStart.Equal(h.Newest.End)
 		h.Before, h.Newest = h.Newest, Holder{
 			Claim: r.Claim, InstanceID: r.InstanceID, Group: r.Group, Priority: r.Priority, Token: r.Token,
 			Start: r.WindowStart, End: r.WindowEnd, Fixed: r.FixedAt,
 		}
-		x.tell(Note{What: HolderChanged, Record: r})
+		if !same {
+			x.tell(Note{What: HolderChanged, Record: r})
+		}
 	case r.Kind == store.KindRelease && r.Claim == h.Newest.Claim && r.WindowEnd.Before(h.Newest.End):
 		h.Newest.End = r.WindowEnd
 		x.tell(Note{What: HolderChanged, Record: r})

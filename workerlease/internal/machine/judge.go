@@ -22,6 +22,13 @@ func (x *step) judge(head store.Record, below []store.Record) {
 	s.Watch = Watch{}
 	x.see(head)
 	x.compare(head)
+	if x.closeSlot(head) {
+		return
+	}
+	if s.Claim.ID == "" {
+		s.Stage = Aiming // It was read to close a slot, and there is nothing to tell.
+		return
+	}
 	if x.extend(head) {
 		return
 	}
@@ -39,6 +46,9 @@ func (x *step) judge(head store.Record, below []store.Record) {
 	}
 	if s.JoinOnly {
 		x.next()
+		return
+	}
+	if x.closed(head) {
 		return
 	}
 	start := x.m.Rules.Start(s.Claim, head)
@@ -110,6 +120,9 @@ func (x *step) grant(head store.Record, start time.Time) store.Record {
 	r.Token = x.m.Rules.Token(start, head)
 	r.FixedAt = x.s.Claim.Fixed.Truncate(time.Millisecond)
 	r.Metadata = x.m.Metadata
+	if r.Attempt = 0; x.m.Once {
+		r.Attempt = x.s.attempt(x.s.Slot)
+	}
 	return r
 }
 
@@ -121,6 +134,7 @@ func (x *step) stamped(k store.Kind, seq int64) store.Record {
 		SlotStart: x.s.Slot.Start, SlotEnd: x.s.Slot.End,
 		Schedule: x.m.Schedule.String(),
 		FixedAt:  x.at.Now.Earliest.Truncate(time.Millisecond), ReadAt: x.s.ReadAt,
+		DoneUntil: x.s.Carried.DoneUntil, Attempt: x.s.Carried.Attempt,
 		Worker: x.m.Worker,
 	}
 }

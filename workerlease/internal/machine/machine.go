@@ -136,6 +136,8 @@ func (x *step) take(e Event) {
 		if !s.Held.IsZero() && x.at.Lapsed == 0 {
 			x.expire(CodePanicked)
 		}
+	case Finished:
+		x.finished(e)
 	case Returned:
 		// Nothing has returned while the lease is held: this would be a stray.
 		s.Running = s.Running && !s.Held.IsZero()
@@ -154,16 +156,20 @@ func (x *step) failed(op Op, err error) {
 	x.backOff(err)
 }
 
-// backOff doubles the wait with each try in a row that came to nothing, up to 5 s or an eighth of the
-// slot, less up to half of it at random. A store that asks for more gets it, up
-// to the age of a claim.
+// backOff doubles the wait with each try in a row that came to nothing, up to
+// MaxBackoff or an eighth of the slot (for an extension, of the time that is left for
+// it), less up to half of it at random. A store that asks for more gets it, up to the
+// age of a claim.
 func (x *step) backOff(err error) {
 	s := &x.s
-	most := 5 * time.Second
+	most := x.m.MaxBackoff
 	if !s.Slot.IsZero() {
 		most = min(most, max(s.Slot.Length()/8, 10*time.Millisecond))
 	}
-	d := min(100*time.Millisecond<<min(s.Tries, 10), most)
+	if s.Extending && x.m.Failover > 0 {
+		most = min(most, max(x.m.early()/8, 10*time.Millisecond))
+	}
+	d := min(x.m.MinBackoff<<min(s.Tries, 10), most)
 	d -= time.Duration(float64(d) / 2 * x.fraction())
 	if t, ok := errors.AsType[*store.ThrottledError](err); ok {
 		d = max(d, min(t.RetryAfter, x.m.Rules.ClaimAge))
@@ -213,7 +219,7 @@ func (m *Machine) Waits(s State) []Wait {
 	case s.Pending != Nothing:
 	case s.Retry > 0:
 		w = append(w, Wait{Local: s.Retry})
-	case s.Stopping || s.Slot.IsZero():
+	case s.Stopping || s.Slot.IsZero() || m.through(&s):
 	case s.Reaim > 0:
 		w = append(w, Wait{Local: s.Reaim})
 	case m.blocked(&s):

@@ -32,6 +32,7 @@ func situations(t testing.TB) []situation {
 		w := newWorld(machine.Machine{Config: machine.Config{
 			Rules: rules, WorkerType: "mail", InstanceID: "w1",
 			Schedule: slots.Must(slots.Every(5 * time.Minute)), Margin: 250 * time.Millisecond, Retention: 2 * time.Hour,
+			MinBackoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second,
 		}})
 		w.local = 24*time.Hour + 2*time.Minute
 		must(t, w.event(machine.Wake{}))

@@ -90,9 +90,13 @@ func tenure(r store.Record, own bool, slot slots.Slot) Tenure {
 
 // extend goes on with what the head says is still in force, and one's own. A
 // release has ended it, whoever sent it, and bookkeeping hasn't.
-func extend(t Tenure, head store.Record) bool {
+func extend(t Tenure, head store.Record, _ Identity) bool {
 	return t.Claim != "" && head.Claim == t.Claim && head.Kind != store.KindRelease
 }
+
+// takeUp never does: when the tenure was left, its window had ended by the worker's
+// clock, or that had jumped, and others go by it.
+func takeUp(Tenure, store.Record) bool { return false }
 
 // releasable is the tenure of one's own claim alone, once. A group's never is:
 // others may be at work under it.

@@ -17,6 +17,7 @@ func TestAJumpRightBehindAllocateLeavesTheCallbacksPaired(t *testing.T) {
 	m := machine.Machine{Config: machine.Config{
 		Rules: machine.Standard, WorkerType: "mail", InstanceID: "w1",
 		Schedule: slots.Must(slots.Every(5 * time.Minute)), Margin: 250 * time.Millisecond, Retention: 24 * time.Hour,
+		MinBackoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second,
 	}}
 	s := machine.State{
 		Slot: m.Schedule.Next(start), Rung: slot.End.Add(-10 * time.Second),

@@ -82,6 +82,8 @@ func (x *step) reset(head store.Record, below []store.Record, why error) store.R
 	if i := slices.IndexFunc(below, func(b store.Record) bool { return x.poison(b) == nil }); i >= 0 {
 		inForce = below[i]
 	}
+	x.s.Carried = x.m.Rules.Carry(inForce)
+	r.DoneUntil, r.Attempt = inForce.DoneUntil, x.s.attempt(x.s.Slot)-1
 	at, token := x.m.Rules.Reset(inForce, x.at.Now)
 	r.WindowStart, r.WindowEnd, r.Token = at, at, token
 	text := fmt.Sprintf("supersedes seq %d, unchanged since %s: %v", head.Seq, store.Format(x.s.Watch.Since), why)

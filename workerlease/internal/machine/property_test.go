@@ -36,6 +36,7 @@ func drawnConfig(t *rapid.T) machine.Config {
 		Margin:      min(max(interval/100, 10*time.Millisecond), 250*time.Millisecond),
 		JoinMidSlot: rapid.Bool().Draw(t, "join"),
 		Retention:   2 * time.Hour,
+		MinBackoff:  100 * time.Millisecond, MaxBackoff: 5 * time.Second,
 	}
 }
 

@@ -60,12 +60,22 @@ type Rules struct {
 	// tells a grant to itself from one to its group.
 	Tenure func(r store.Record, own bool, slot slots.Slot) Tenure
 
-	// Extend reports that the holder of a tenure may extend it behind a head.
-	Extend func(t Tenure, head store.Record) bool
+	// Extend reports that an identity may extend a tenure of its own behind a head.
+	Extend func(t Tenure, head store.Record, id Identity) bool
+	// TakeUp reports that a tenure which was left may be worked under again, as an
+	// extension of it is known now.
+	TakeUp func(left Tenure, r store.Record) bool
 	// Releasable reports that an identity may release the tenure in the head, and
 	// ReleaseAt from when on it is free then.
 	Releasable func(head store.Record, id Identity) bool
 	ReleaseAt  func(head store.Record, now timeline.Interval) time.Time
+
+	// Done completes the record that tells that a slot is done, behind a head; IsDone
+	// reports that a head says so.
+	Done   func(r, head store.Record, slot slots.Slot) store.Record
+	IsDone func(head store.Record, slot slots.Slot) bool
+	// Carry is what a record repeats of the head that it is appended to.
+	Carry func(head store.Record) Carried
 
 	// ReadAt is what a record says of the time at which its head was read, as of
 	// right after that.
@@ -114,8 +124,13 @@ var Standard = Rules{
 	Tenure:   tenure,
 
 	Extend:     extend,
+	TakeUp:     takeUp,
 	Releasable: releasable,
 	ReleaseAt:  releaseAt,
+
+	Done:   done,
+	IsDone: isDone,
+	Carry:  carry,
 
 	ReadAt:    readAt,
 	TrimBelow: trimBelow,

@@ -83,7 +83,10 @@ func TestBackoffGrowsWithinBoundsAndHonoursTheStore(t *testing.T) {
 		{"the store is confused", 5 * time.Minute, 0, throttled(-1 << 63), 50 * time.Millisecond, 100 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := machine.Machine{Config: machine.Config{Rules: machine.Standard, Schedule: slots.Must(slots.Every(c.every))}}
+			m := machine.Machine{Config: machine.Config{
+				Rules: machine.Standard, Schedule: slots.Must(slots.Every(c.every)),
+				MinBackoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second,
+			}}
 			for _, draw := range []byte{0, 127, 255} {
 				at := machine.Moment{Local: time.Hour}
 				for i := range at.Draw {
@@ -112,6 +115,7 @@ func TestAResetIsValidWhateverThePoisonSays(t *testing.T) {
 			w := newWorld(machine.Machine{Config: machine.Config{
 				Rules: machine.Standard, WorkerType: "mail", InstanceID: "w1",
 				Schedule: slots.Must(slots.Every(5 * time.Minute)), Margin: 250 * time.Millisecond, Retention: 24 * time.Hour,
+				MinBackoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second,
 			}})
 			w.ledger[7] = store.Record{WorkerType: "mail", Seq: 7, Defect: defect}
 			must(t, w.event(machine.Wake{}))
@@ -159,6 +163,7 @@ func TestTheSteadyStateCostsOneAppendAndOneLookByEach(t *testing.T) {
 		w := newWorld(machine.Machine{Config: machine.Config{
 			Rules: machine.Standard, WorkerType: "mail", InstanceID: "w", Priority: p,
 			Schedule: slots.Must(slots.Every(5 * time.Minute)), Margin: 250 * time.Millisecond, Retention: 24 * time.Hour,
+			MinBackoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second,
 		}})
 		w.ledger = ledger
 		w.draw[0] = byte(p)

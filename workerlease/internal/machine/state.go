@@ -85,13 +85,14 @@ type State struct {
 	Pending Op
 
 	Slot     slots.Slot    // contended for
+	First    slots.Slot    // the first of them
 	Rung     time.Time     // when the head may be read
 	RungEdge timeline.Edge // which edge of now must have reached Rung
 	JoinOnly bool          // in Slot: join one's group, but don't claim
 	// Extending: Rung is when the tenure in force is to be extended, in Slot or into it.
 	// Standby: Slot is another's, and Rung is when what is left of it may be claimed.
 	Extending, Standby bool
-	Spoilt             time.Time // start of the slot in which the user's code panicked
+	Spoilt, Failed     time.Time // start of the slot that this worker is through with; of that in which it lets others go first
 	Claim              Claim
 	Sent               store.Record  // the record being appended
 	Doubt              bool          // the append may have been applied, or may yet land
@@ -121,6 +122,8 @@ type State struct {
 	Watch    Watch
 	Known    Known
 	Holders  Holders
+	Carried  Carried
+	Closing  Closing
 	Mark     Mark // the newest grant that was won or joined, until it was seen to stand
 	Mismatch string
 	Trim     int64 // probe for trimming, 0 none

@@ -31,16 +31,17 @@ func (x *step) stop() {
 	case s.GivenUp:
 		x.halt()
 	case (s.Stage == Checking || s.Stage == Sending) && !x.at.Now.Latest.Before(s.Sent.SlotEnd):
-		// Whatever became of the append, there is nothing left to free.
+		// Whatever became of the append, there is nothing left to free, or to close.
+		s.Closing = Closing{}
 		s.drop()
 		x.stop()
 	case x.backingOff():
 	case s.Stage == Checking:
 		x.ask(ReadingRecord, ReadRecord{s.Sent.Seq})
-	case s.Stage == Sending && s.Sent.Kind == store.KindRelease:
+	case s.Stage == Sending && (s.Sent.Kind == store.KindRelease || s.Sent.Kind == store.KindDone):
 		x.ask(Appending, Append{s.Sent})
 	case x.m.awaits(s, Releasing):
-	case !x.left():
+	case !x.left() && s.Closing.Claim == "":
 		x.halt()
 	default:
 		x.readHead()
@@ -76,11 +77,18 @@ func (x *step) left() bool {
 // surrender releases the tenure in the head, if it is one's own.
 func (x *step) surrender(head store.Record) {
 	s := &x.s
+	if x.poison(head) == nil && s.Closing.Done && x.closeSlot(head) {
+		return
+	}
+	s.Closing = Closing{} // What is released is free for others, too.
 	t := s.rest(x.at.Now.Latest)
+	unbegun := t.Claim == s.Next.Claim
 	// From here on neither is worked under again, whatever the reply.
 	s.Next, s.Left = Tenure{}, Tenure{}
 	if x.poison(head) != nil || !x.release(head, t.Claim) {
 		s.Stage = Aiming
+	} else if unbegun {
+		s.Sent.Attempt = max(0, s.Sent.Attempt-1)
 	}
 }
 

@@ -100,6 +100,7 @@ func config(t *testing.T, fields []string) machine.Config {
 	c := machine.Config{
 		Rules: machine.Standard, WorkerType: "mail", InstanceID: "w1", Group: o["group"],
 		Schedule: slots.Must(slots.Every(5 * time.Minute)), Margin: 250 * time.Millisecond, Retention: 24 * time.Hour,
+		MinBackoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second,
 	}
 	for key, value := range o {
 		switch key {

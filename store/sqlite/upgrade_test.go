@@ -1,0 +1,260 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+// schema1 are the statements that the first version of this package made a
+// ledger with.
+var schema1 = []string{
+	`CREATE TABLE WorkerLeases ("workerType" TEXT NOT NULL, "seq" INTEGER NOT NULL, "kind" TEXT, "instanceId" TEXT, "group" TEXT, ` +
+		`"claim" TEXT, "priority" INTEGER, "slotStart" INTEGER, "slotEnd" INTEGER, "windowStart" INTEGER, "windowEnd" INTEGER, ` +
+		`"token" INTEGER, "schedule" TEXT, "fixedAt" INTEGER, "readAt" INTEGER, "worker" TEXT, "metadata" TEXT, ` +
+		`PRIMARY KEY (workerType,seq)) STRICT, WITHOUT ROWID`,
+	`CREATE TABLE Boot (id TEXT NOT NULL PRIMARY KEY, wallOffset INTEGER NOT NULL) STRICT, WITHOUT ROWID`,
+	`PRAGMA application_id = 1936486260`,
+	`PRAGMA user_version = 1`,
+	`PRAGMA journal_mode = WAL`,
+}
+
+// insertSchema1 is how that version appended.
+const insertSchema1 = `INSERT INTO WorkerLeases ("workerType", "seq", "kind", "instanceId", "group", "claim", "priority", "slotStart", ` +
+	`"slotEnd", "windowStart", "windowEnd", "token", "schedule", "fixedAt", "readAt", "worker", "metadata") ` +
+	`VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+// recordSchema1 is what that version could say of a grant.
+func recordSchema1(seq int64) store.Record {
+	r := storetest.Grant("job", seq)
+	r.DoneUntil, r.Attempt = time.Time{}, 0
+	return r
+}
+
+// old is the path of a ledger of schema 1 with three records, at rest.
+func old(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	db := raw(t, path)
+	must(t, db, schema1...)
+	for seq := int64(1); seq <= 3; seq++ {
+		if _, err := db.ExecContext(t.Context(), insertSchema1, rowOf(t, recordSchema1(seq))[:17]...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// version is the user_version of a file.
+func version(t *testing.T, path string) (v int) {
+	t.Helper()
+	db := raw(t, path)
+	if err := db.QueryRowContext(t.Context(), "PRAGMA user_version").Scan(&v); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// layout are the columns of WorkerLeases in a file.
+func layout(t *testing.T, path string) (text string) {
+	t.Helper()
+	err := raw(t, path).QueryRowContext(t.Context(),
+		`SELECT group_concat(cid || ' ' || name || ' ' || type || ' ' || "notnull" || ' ' || pk, '; ') FROM pragma_table_info('WorkerLeases')`).Scan(&text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// wantThree demands the records of old, below those that came later.
+func wantThree(t *testing.T, l *Ledger, later ...store.Record) {
+	t.Helper()
+	got, _, err := l.Tail(t.Context(), "job", 99)
+	want := append(slices.Clone(later), recordSchema1(3), recordSchema1(2), recordSchema1(1))
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("Tail() = %+v, %v, want %+v", got, err, want)
+	}
+	if got, err := l.Get(t.Context(), "job", 2); err != nil || got != recordSchema1(2) {
+		t.Errorf("Get(job, 2) = %+v, %v, want %+v", got, err, recordSchema1(2))
+	}
+}
+
+func TestAFileOfAnEarlierVersionIsUpgradedByWhateverIsDoneFirst(t *testing.T) {
+	for name, first := range map[string]func(ctx context.Context, l *Ledger) error{
+		"init":   func(ctx context.Context, l *Ledger) error { return l.Init(ctx) },
+		"append": func(ctx context.Context, l *Ledger) error { return l.Append(ctx, storetest.Grant("other", 1)) },
+		"get":    func(ctx context.Context, l *Ledger) error { _, err := l.Get(ctx, "job", 1); return err },
+		"tail":   func(ctx context.Context, l *Ledger) error { _, _, err := l.Tail(ctx, "job", 1); return err },
+		"trim":   func(ctx context.Context, l *Ledger) error { _, err := l.Trim(ctx, "job", 1); return err },
+		"now":    func(ctx context.Context, l *Ledger) error { _, err := l.Now(ctx); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := old(t)
+			before := listing(t, filepath.Dir(path))
+			l := open(t, Options{Path: path})
+			sameListing(t, "Open()", listing(t, filepath.Dir(path)), before)
+			if err := first(t.Context(), l); err != nil {
+				t.Fatalf("%s = %v, want nil", name, err)
+			}
+			wantThree(t, l)
+			fourth := storetest.Grant("job", 4)
+			if err := l.Append(t.Context(), fourth); err != nil {
+				t.Errorf("Append() = %v, want nil", err)
+			}
+			if err := l.Append(t.Context(), storetest.Grant("job", 3)); !errors.Is(err, store.ErrConflict) {
+				t.Errorf("Append() at a key of the earlier version = %v, want ErrConflict", err)
+			}
+			wantThree(t, l, fourth)
+			wantThree(t, open(t, Options{Path: path}), fourth)
+			wantThree(t, open(t, Options{Path: path, ReadOnly: true}), fourth)
+			if got, want := layout(t, path), layout(t, grown(t)); got != want || version(t, path) != schemaVersion {
+				t.Errorf("an upgraded file has schema %d with %s, want that of a new one, %d with %s", version(t, path), got, schemaVersion, want)
+			}
+		})
+	}
+}
+
+func TestAFileOfAnEarlierVersionIsReadAsItIsByAReadOnlyHandle(t *testing.T) {
+	path := old(t)
+	before := listing(t, filepath.Dir(path))
+	l := open(t, Options{Path: path, ReadOnly: true})
+	wantThree(t, l)
+	if err := l.Append(t.Context(), storetest.Grant("job", 4)); !errors.Is(err, store.ErrDenied) {
+		t.Errorf("Append() of a read-only ledger = %v, want ErrDenied", err)
+	}
+	if err := l.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	sameListing(t, "a read-only ledger", listing(t, filepath.Dir(path)), before)
+
+	l = open(t, Options{Path: path, ReadOnly: true})
+	wantThree(t, l)
+	fourth := storetest.Grant("job", 4)
+	if err := open(t, Options{Path: path}).Append(t.Context(), fourth); err != nil {
+		t.Fatal(err)
+	}
+	// The handle was there before the upgrade.
+	wantThree(t, l, fourth)
+}
+
+func TestAProcessOfTheEarlierVersionCarriesOnDuringAnUpgrade(t *testing.T) {
+	path := old(t)
+	before := raw(t, path)
+	var seq int64
+	if err := before.QueryRowContext(t.Context(), `SELECT max("seq") FROM WorkerLeases`).Scan(&seq); err != nil || seq != 3 {
+		t.Fatalf("head = %d, %v, want 3", seq, err)
+	}
+	l := open(t, Options{Path: path})
+	if err := l.Init(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := before.ExecContext(t.Context(), insertSchema1, rowOf(t, recordSchema1(4))[:17]...); err != nil {
+		t.Errorf("an append of the earlier version after the upgrade = %v, want nil", err)
+	}
+	wantThree(t, l, recordSchema1(4))
+}
+
+func TestHandlesThatUpgradeAFileAtOnceShareIt(t *testing.T) {
+	for range 20 {
+		path := old(t)
+		var wg sync.WaitGroup
+		var later []store.Record
+		for i := range int64(4) {
+			r := storetest.Grant("job", 4+i)
+			later = append([]store.Record{r}, later...)
+			l := open(t, Options{Path: path})
+			wg.Go(func() {
+				if err := l.Append(t.Context(), r); err != nil {
+					t.Errorf("Append() = %v, want nil", err)
+				}
+			})
+		}
+		wg.Wait()
+		wantThree(t, open(t, Options{Path: path}), later...)
+	}
+}
+
+func TestProcessesThatUpgradeAFileAtOnceShareIt(t *testing.T) {
+	for round := range 5 {
+		path := old(t)
+		var children []*child
+		var want []string
+		for i := range 4 {
+			name := fmt.Sprint("job-", i)
+			want = append(want, name)
+			children = append(children, spawn(t, "create", path, name, 0))
+		}
+		race(t, children)
+		l := open(t, Options{Path: path})
+		got, err := l.WorkerTypes(t.Context())
+		if err != nil || !slices.Equal(got, append([]string{"job"}, want...)) {
+			t.Errorf("round %d: WorkerTypes() = %v, %v, want job and %v", round, got, err, want)
+		}
+		for _, name := range want {
+			if r, err := l.Get(t.Context(), name, 1); err != nil || r != storetest.Grant(name, 1) {
+				t.Errorf("round %d: Get(%s, 1) = %+v, %v, want what was appended", round, name, r, err)
+			}
+		}
+		wantThree(t, l)
+	}
+}
+
+func TestAnUpgradeThatCanNotBeDoneChangesNothing(t *testing.T) {
+	path := old(t)
+	before := version(t, path)
+	l := open(t, Options{Path: path, BusyTimeout: 20 * time.Millisecond})
+	release := hold(t, path)
+	if err := l.Init(t.Context()); err == nil || !strings.Contains(err.Error(), "locked by another process") {
+		t.Errorf("Init() while the file is locked = %v, want that told", err)
+	}
+	wantThree(t, open(t, Options{Path: path, ReadOnly: true}))
+	release()
+	if got := version(t, path); got != before {
+		t.Errorf("user_version after an upgrade that was held up = %d, want %d", got, before)
+	}
+	if err := l.Init(t.Context()); err != nil || version(t, path) != schemaVersion {
+		t.Errorf("Init() after the lock was released = %v, user_version %d, want %d", err, version(t, path), schemaVersion)
+	}
+}
+
+func TestAnUpgradeThatACrashInterruptedIsDoneAgain(t *testing.T) {
+	// With a journal, as an administrator leaves it who ended WAL mode.
+	file, journal := interrupted(t, old(t), upgrade...)
+	path := crashed(t, file, journal)
+	l := open(t, Options{Path: path})
+	wantThree(t, l)
+	if err := l.Append(t.Context(), storetest.Grant("job", 4)); err != nil {
+		t.Errorf("Append() = %v, want nil", err)
+	}
+	wantThree(t, l, storetest.Grant("job", 4))
+}
+
+func TestAnUpgradeMakesNoLedgerOfAFileThatTookThePlace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	if err := establish(t.Context(), path, false); err == nil {
+		t.Error("establish() of a missing file that may not be made anew = nil, want an error")
+	}
+	content(nil)(t, path)
+	if err := establish(t.Context(), path, false); !errors.Is(err, store.ErrMissing) {
+		t.Errorf("establish() of an empty file that may not be made anew = %v, want ErrMissing", err)
+	}
+	if b, err := os.ReadFile(path); err != nil || len(b) != 0 {
+		t.Errorf("the file has %d bytes, %v, want it left empty", len(b), err)
+	}
+}

@@ -1,0 +1,86 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// errTask is what this package's own task fails with.
+var errTask = errors.New("sim: the task fails")
+
+// DefaultTask is a task as users write it: it works in pieces, and is done after
+// some; or fails, panics, goes on up to the end of its context, or returns late. It
+// is what Options.Task can be.
+func DefaultTask(p *Process) workerlease.Task {
+	return func(ctx context.Context, l workerlease.Lease) error {
+		w := p.world
+		r := cast(w.o.Seed, forWork, p.number, l.Token)
+		pieces := 1 + r.below(6)
+		end := r.float()
+		for range pieces {
+			timer := time.NewTimer(p.clock.wait(r.span(l.Slot.Length()/100, l.Slot.Length()/3), userLane))
+			select {
+			case <-timer.C:
+			case <-ctx.Done():
+				timer.Stop()
+				if end < 0.2 {
+					p.clock.Sleep(r.span(time.Millisecond, l.Slot.Length()))
+					return nil // It was about to be done.
+				}
+				return context.Cause(ctx)
+			}
+			if l.Valid() {
+				p.Work(l)
+			}
+		}
+		switch {
+		case end < 0.1:
+			return errTask
+		case end < 0.15 && !p.Dead():
+			w.tally.strike(Panicked)
+			panic(onPurpose)
+		}
+		return nil
+	}
+}
+
+// guardedTask wraps the user's task in checks.
+func (p *Process) guardedTask(task workerlease.Task) workerlease.Task {
+	return func(ctx context.Context, l workerlease.Lease) error {
+		if p.dead.Load() {
+			return errDead
+		}
+		w := p.world
+		x := p.begins(ctx, l)
+		context.AfterFunc(ctx, func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.told(x)
+			p.endTask(x)
+			x.left = true
+		})
+		defer func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			p.endTask(x)
+			x.returned, x.finished = true, true
+			p.tracef("the task of %d returns", l.Token)
+		}()
+		defer p.panicked("the task", l.Token)
+		return task(ctx, l)
+	}
+}
+
+// endTask notes that a task has returned, or was told to stop. The caller holds the
+// mutex.
+func (p *Process) endTask(x *Lease) {
+	if x.Expiries > 0 || p.dead.Load() {
+		return
+	}
+	x.extend()
+	x.Expiries, x.Ended = 1, p.world.now()
+	p.world.leave(x)
+}

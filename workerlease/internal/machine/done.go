@@ -1,0 +1,127 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+)
+
+// Carried is what each record repeats from the head that it is appended to, so that
+// the head alone tells it.
+type Carried struct {
+	DoneUntil time.Time
+	Slot      time.Time // start of the slot that Attempt counts for
+	Attempt   int
+}
+
+// carry repeats everything: what a record leaves out, those behind it can't know.
+func carry(head store.Record) Carried {
+	return Carried{DoneUntil: head.DoneUntil, Slot: head.SlotStart, Attempt: head.Attempt}
+}
+
+// attempt is the number of the attempt that a grant of a slot would be.
+func (s *State) attempt(slot slots.Slot) int {
+	if s.Carried.Slot.Equal(slot.Start) {
+		return s.Carried.Attempt + 1
+	}
+	return 1
+}
+
+// Closing is what is to be told of a slot whose work has ended by itself: that it is
+// done, or that others may try.
+type Closing struct {
+	Claim string
+	Slot  slots.Slot
+	Done  bool
+}
+
+// finished takes in that the user's code has ended by itself.
+func (x *step) finished(e Finished) {
+	s := &x.s
+	t := s.Held
+	if t.IsZero() {
+		t = s.Left // It ended with its lease, or right behind it.
+	}
+	if t.IsZero() {
+		return
+	}
+	s.Closing = Closing{Claim: t.Claim, Slot: t.Slot, Done: e.Done}
+	if e.Done || !x.m.Once {
+		s.Spoilt = t.Slot.Start
+	} else {
+		s.Failed = t.Slot.Start
+	}
+	if !s.Held.IsZero() {
+		why := CodeFailed
+		if e.Done {
+			why = CodeDone
+		}
+		x.expire(why)
+	}
+}
+
+// closing reports that something is to be told of a slot, now that the user's code
+// has returned.
+func (x *step) closing() bool {
+	return x.s.Closing.Claim != "" && !x.m.awaits(&x.s, Releasing)
+}
+
+// closeSlot prepares the record that tells what is to be told, and reports whether
+// there is one.
+func (x *step) closeSlot(head store.Record) bool {
+	s := &x.s
+	if !x.closing() {
+		return false
+	}
+	c := s.Closing
+	if !c.Done {
+		s.Closing = Closing{}
+		return x.release(head, c.Claim)
+	}
+	if !head.DoneUntil.Before(c.Slot.End) {
+		s.Closing = Closing{}
+		return false
+	}
+	s.Sent, s.Stage = x.m.Rules.Done(x.stamped(store.KindDone, head.Seq+1), head, c.Slot), Sending
+	return true
+}
+
+// done changes no tenure: whoever holds the one in the head goes on holding it.
+func done(r, head store.Record, slot slots.Slot) store.Record {
+	r.Claim, r.InstanceID, r.Group, r.Token, r.Priority = head.Claim, head.InstanceID, head.Group, head.Token, head.Priority
+	r.SlotStart, r.SlotEnd, r.Schedule = head.SlotStart, head.SlotEnd, head.Schedule
+	r.WindowStart, r.WindowEnd = head.WindowEnd, head.WindowEnd
+	r.DoneUntil, r.Attempt = later(head.DoneUntil, slot.End), head.Attempt
+	return r
+}
+
+// closed turns away from a slot that is done, or was tried often enough, and reports
+// that it did.
+func (x *step) closed(head store.Record) bool {
+	s := &x.s
+	if !x.m.Once {
+		return false
+	}
+	spent := x.m.MaxAttempts > 0 && s.attempt(s.Slot) > x.m.MaxAttempts
+	switch {
+	case x.m.Rules.IsDone(head, s.Slot):
+		if !s.Standby && !s.Spoilt.Equal(s.Slot.Start) {
+			x.tell(Note{What: Lost, Slot: s.Slot, Record: head})
+		}
+	case spent && head.WindowEnd.After(x.at.Now.Earliest):
+		return false // The last attempt may yet succeed, or be extended.
+	case spent:
+		x.tell(Note{What: Exhausted, Slot: s.Slot, Count: s.Carried.Attempt})
+	default:
+		return false
+	}
+	x.next()
+	return true
+}
+
+// isDone goes by the end of what is done: slots of another schedule that lie before
+// it are covered as well.
+func isDone(head store.Record, slot slots.Slot) bool {
+	return !head.DoneUntil.IsZero() && !slot.End.After(head.DoneUntil)
+}

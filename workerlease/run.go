@@ -1,0 +1,185 @@
+package workerlease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
+)
+
+// Task is the user's code in Run. It is called in a slot that the worker holds; its
+// context ends at the last safe moment of the lease, with a cause as that of
+// Callbacks.LeaseAllocated, and the task must have stopped then.
+//
+// What its outcome does:
+//
+//	            while held (default)           OncePerSlot
+//	nil         the lease is kept, and the     a done record closes the slot: nobody
+//	            task not called again, to      runs the task for it any more; also if
+//	            the end of the slot            the context had ended
+//	error       reported; what is left of      the same, but the slot is tried again,
+//	            the slot is released; this     by somebody else first, MaxAttempts
+//	            worker goes on with the next   times in all
+//	panic       as an error                    as an error
+//	canceled    an error after the end of      the same: the slot is not done; if
+//	            the context: nothing           something is left of it, it is tried
+//	                                           again
+//
+// Others take over what was released, or what a worker that died had, if they have
+// FailoverWithin; else the next slot is the next chance.
+type Task func(ctx context.Context, l Lease) error
+
+// Run runs a task with a client of its own: NewClient with zero options, then
+// Client.Run.
+func Run(ctx context.Context, ledger store.Ledger, o Options, task Task) error {
+	return NewClient(ledger, ClientOptions{}).Run(ctx, o, task)
+}
+
+// Run runs a task in each slot that a worker with these options holds: the simplest
+// way to use this package. It calls the task, ends its context in time, waits for it
+// to return, and contends for the next slot, until ctx ends. With
+// Options.Continuous the task runs on from slot to slot.
+//
+// With Options.OncePerSlot the task is done at least once in a slot that anybody
+// works in, and never again after its done record is in the ledger: a worker that
+// dies between finishing the task and that record leaves it to be run again, so it
+// must bear that.
+//
+// When ctx ends, Run ends the task's context, waits for the task however long it
+// takes, releases the lease (for 10 s at most, if the store doesn't answer), and
+// returns nil; or an error that says what it left behind. It returns at once for bad
+// options, as StartLeasing does. Errors of the task are told to the Observer and the
+// Logger, and shown in Status; Run goes on. Any number of Runs may share one Client.
+func (c *Client) Run(ctx context.Context, o Options, task Task) error {
+	w, err := c.startTask(ctx, o, task)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+	case <-w.done:
+		return nil
+	}
+	limited, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		defer cancel()
+		w.idle()
+	}()
+	return w.StopLeasing(limited)
+}
+
+// startTask starts a worker that runs a task.
+func (c *Client) startTask(ctx context.Context, o Options, task Task) (*WorkerLease, error) {
+	r := &runner{task: task}
+	cb := Callbacks{LeaseAllocated: r.run}
+	if task == nil {
+		cb.LeaseAllocated = nil
+	}
+	// Stopping is Run's business: it may take as long as the task does.
+	return c.launch(context.WithoutCancel(ctx), o, cb, func(w *WorkerLease) { r.w = w })
+}
+
+// runner calls a task and tells the worker what came of it.
+type runner struct {
+	w    *WorkerLease
+	task Task
+}
+
+func (r *runner) run(ctx context.Context, l Lease) {
+	w := r.w
+	err := errors.New("the task has ended its goroutine")
+	// Deferred, since user code may do that.
+	defer func() { w.post(w.outcome(ctx, l, err)) }()
+	if panicked := guarded("task", func() { err = r.task(ctx, l) }); panicked != nil {
+		err = panicked
+	}
+}
+
+// outcome is what follows from a task's end.
+func (w *WorkerLease) outcome(ctx context.Context, l Lease, err error) arrival {
+	once := w.options.OncePerSlot
+	ended := ctx.Err() != nil
+	switch {
+	case err == nil && once:
+		return arrival{event: machine.Finished{Done: true}}
+	case err == nil, ended && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
+		return arrival{event: machine.Wake{}}
+	}
+	a := arrival{
+		event: machine.Finished{},
+		tell:  []Event{TaskFailed{Worker: w.label(), Lease: l, Err: err}},
+		err:   fmt.Errorf("%s: task in slot %v: %w", w.options.WorkerType, l.Slot, err),
+	}
+	if errors.Is(err, ErrPanicked) {
+		a.tell = []Event{Panic{Worker: w.label(), Slot: l.Slot, Err: err}}
+	}
+	if ended {
+		a.event = machine.Wake{}
+	}
+	return a
+}
+
+// idle waits until no user code has run for stopGrace, or the worker has ended.
+func (w *WorkerLease) idle() {
+	for h := w.hold.Load(); ; {
+		if h != nil {
+			<-h.returned
+		}
+		t := w.client.clock.Timer(stopGrace)
+		select {
+		case <-t.C:
+		case <-w.done:
+			t.Stop()
+			return
+		}
+		now := w.hold.Load()
+		if now == h {
+			return
+		}
+		h = now // It was on its way.
+	}
+}
+
+// RunIfHeld calls f if this worker holds the lease now, and reports whether it did. The
+// context ends with ctx or at the last safe moment of the lease, with the cause of
+// whichever ended. The lease is not released before f has returned: to the worker it
+// is user code, as the callbacks are. It may be called from any goroutine, but not
+// wait for StopLeasing.
+func (w *WorkerLease) RunIfHeld(ctx context.Context, f Task) (held bool, err error) {
+	h := w.hold.Load()
+	if h == nil || !h.enter() {
+		return false, nil
+	}
+	defer h.guests.Done()
+	under, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })()
+	return true, f(under, h.lease())
+}
+
+// enter lets code that isn't a callback work under the lease, if that is valid. The
+// caller calls guests.Done.
+func (h *hold) enter() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended != 0 || !h.inside() {
+		return false
+	}
+	select {
+	case <-h.began:
+	default:
+		return false // LeaseAllocated comes first.
+	}
+	h.guests.Add(1)
+	return true
+}
+
+// Bounds of Options.MinBackoff and MaxBackoff.
+const (
+	defaultMinBackoff = 100 * time.Millisecond
+	defaultMaxBackoff = 5 * time.Second
+)

@@ -1,0 +1,411 @@
+package workerlease_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/faultstore"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// job is a task that writes down how it is called by several workers.
+type job struct {
+	mu    sync.Mutex
+	calls []call
+	do    func(ctx context.Context, l workerlease.Lease, attempt int) error
+}
+
+type call struct {
+	slot, began, ended time.Duration
+	who                string
+	err                error
+}
+
+func (j *job) run(ctx context.Context, l workerlease.Lease) error {
+	j.mu.Lock()
+	attempt := 1
+	for _, c := range j.calls {
+		if c.slot == since(l.Slot.Start) {
+			attempt++
+		}
+	}
+	i := len(j.calls)
+	j.calls = append(j.calls, call{slot: since(l.Slot.Start), began: time.Since(t0), who: l.InstanceID})
+	j.mu.Unlock()
+	err := j.do(ctx, l, attempt)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.calls[i].ended, j.calls[i].err = time.Since(t0), err
+	return err
+}
+
+// of are the workers that were called for a slot, in order.
+func (j *job) of(slot time.Duration) []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var out []string
+	for _, c := range j.calls {
+		if c.slot == slot {
+			out = append(out, c.who)
+		}
+	}
+	return out
+}
+
+// running is a worker in Run.
+type running struct {
+	*worker
+	cancel context.CancelFunc
+	ended  chan error
+}
+
+// runs runs a worker until the test, or cancel, ends it.
+func runs(t *testing.T, ledger store.Ledger, o workerlease.Options, task workerlease.Task) *running {
+	t.Helper()
+	r := &running{worker: &worker{}, ended: make(chan error, 1)}
+	if o.WorkerType == "" {
+		o.WorkerType = "job"
+	}
+	client := workerlease.NewClient(ledger, workerlease.ClientOptions{Clock: clock.New(), Observer: r.worker})
+	ctx, cancel := context.WithCancel(t.Context())
+	r.cancel = cancel
+	go func() { r.ended <- client.Run(ctx, o, task) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-r.ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		r.ended <- nil
+	})
+	return r
+}
+
+// perSlot are the options of a job that is run once per slot.
+func perSlot(name string, priority int) workerlease.Options {
+	o := named(name, priority)
+	o.OncePerSlot, o.FailoverWithin = true, 20*time.Second
+	return o
+}
+
+var errWork = errors.New("no paper")
+
+func TestATaskIsDoneOncePerSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		j := &job{do: func(context.Context, workerlease.Lease, int) error {
+			time.Sleep(70 * time.Second)
+			return nil
+		}}
+		a := runs(t, ledger.Handle(), perSlot("a", 0), j.run)
+		b := runs(t, ledger.Handle(), perSlot("b", 1), j.run)
+		c := runs(t, ledger.Handle(), perSlot("c", 1), j.run)
+		at(19 * time.Minute)
+		for _, slot := range minutes(5, 10, 15) {
+			equal(t, fmt.Sprint("slot ", slot), j.of(slot), "a")
+		}
+		a.cancel()
+		at(36 * time.Minute)
+		for _, slot := range minutes(20, 25, 30) {
+			if who := j.of(slot); len(who) != 1 || who[0] == "a" {
+				t.Errorf("slot %v: %v, want one of the others, once", slot, who)
+			}
+		}
+		if n := len(told[workerlease.SlotDone](a.worker)); n != 3 {
+			t.Errorf("a was told of %d slots that are done, want 3", n)
+		}
+		if n := len(told[workerlease.Missed](b.worker)) + len(told[workerlease.Missed](c.worker)); n != 0 {
+			t.Errorf("%d slots missed", n)
+		}
+		done := time.Time{}
+		for _, r := range records(t, ledger) {
+			if r.DoneUntil.Before(done) {
+				t.Errorf("seq %d: done until %v, after %v", r.Seq, r.DoneUntil, done)
+			}
+			done = r.DoneUntil
+			if r.Kind == store.KindDone && !r.WindowStart.Equal(r.WindowEnd) {
+				t.Errorf("seq %d grants %v to %v", r.Seq, r.WindowStart, r.WindowEnd)
+			}
+		}
+	})
+}
+
+func TestAFailedTaskIsTriedByOthersAndSoOftenInAll(t *testing.T) {
+	for _, most := range []int{0, 1, 3} {
+		t.Run(fmt.Sprint(most), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ledger := memory.New(memory.Options{})
+				j := &job{do: func(_ context.Context, _ workerlease.Lease, attempt int) error {
+					time.Sleep(time.Second)
+					if attempt == 2 {
+						panic("jam")
+					}
+					return errWork
+				}}
+				var all []*running
+				for i, name := range []string{"a", "b", "c"} {
+					o := perSlot(name, i)
+					o.MaxAttempts = most
+					all = append(all, runs(t, ledger.Handle(), o, j.run))
+				}
+				at(10 * time.Minute)
+				who := j.of(5 * time.Minute)
+				if most > 0 && len(who) != most || most == 0 && len(who) < 8 {
+					t.Fatalf("tried by %v, want %d times", who, most)
+				}
+				if most != 1 && (who[0] != "a" || who[1] != "b") {
+					t.Errorf("tried by %v, want a first, then the next priority", who)
+				}
+				exhausted := 0
+				for _, r := range all {
+					exhausted += len(told[workerlease.Exhausted](r.worker))
+				}
+				if (most > 0) != (exhausted > 0) {
+					t.Errorf("%d workers were told that it was tried often enough", exhausted)
+				}
+				if n := len(told[workerlease.TaskFailed](all[0].worker)); n == 0 {
+					t.Error("the observer was not told of the error")
+				}
+				if most != 1 && len(told[workerlease.Panic](all[1].worker)) == 0 {
+					t.Error("the observer was not told of the panic")
+				}
+			})
+		})
+	}
+}
+
+func TestATaskWhoseWorkerDiesIsRunByAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := memory.New(memory.Options{})
+		link := cut(inner)
+		j := &job{do: func(ctx context.Context, l workerlease.Lease, attempt int) error {
+			if attempt == 1 && since(l.Slot.Start) == 5*time.Minute {
+				<-ctx.Done() // It hangs.
+				return context.Cause(ctx)
+			}
+			time.Sleep(10 * time.Second)
+			return nil
+		}}
+		a := runs(t, link, perSlot("a", 0), j.run)
+		runs(t, inner.Handle(), perSlot("b", 1), j.run)
+		at(6 * time.Minute)
+		link.Break(faultstore.Down())
+		at(9 * time.Minute)
+		link.Mend()
+		at(14 * time.Minute)
+		equal(t, "the slot", j.of(5*time.Minute), "a", "b")
+		equal(t, "the next", j.of(10*time.Minute), "a")
+		j.mu.Lock()
+		if began := j.calls[1].began; began > 6*time.Minute+22*time.Second {
+			t.Errorf("taken over at %v, want within 22 s", began)
+		}
+		j.mu.Unlock()
+		if n := len(told[workerlease.TaskFailed](a.worker)); n != 0 {
+			t.Errorf("%d failures, want none: the task stopped when it was told to", n)
+		}
+		a.cancel()
+		synctest.Wait()
+		if err := link.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestATaskThatRunsWhileHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		j := &job{do: func(ctx context.Context, l workerlease.Lease, _ int) error {
+			switch slot := since(l.Slot.Start); {
+			case slot == 10*time.Minute: // returns early
+				return nil
+			case slot == 15*time.Minute && l.InstanceID == "a":
+				time.Sleep(30 * time.Second)
+				return errWork
+			}
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}}
+		a := runs(t, ledger.Handle(), parted("a", 0, 20*time.Second), j.run)
+		runs(t, ledger.Handle(), parted("b", 1, 20*time.Second), j.run)
+		at(24 * time.Minute)
+		for slot, want := range map[time.Duration][]string{
+			5 * time.Minute: {"a"}, 10 * time.Minute: {"a"}, 15 * time.Minute: {"a", "b"}, 20 * time.Minute: {"a"},
+		} {
+			equal(t, fmt.Sprint("slot ", slot), j.of(slot), want...)
+		}
+		if f := told[workerlease.TaskFailed](a.worker); len(f) != 1 || !errors.Is(f[0].Err, errWork) {
+			t.Errorf("failures that were told: %+v, want one of %v", f, errWork)
+		}
+		var ends []workerlease.Reason
+		for _, e := range told[workerlease.Expired](a.worker) {
+			ends = append(ends, e.Why)
+		}
+		equal(t, "reasons", ends, workerlease.WindowEnded, workerlease.WindowEnded, workerlease.Failed)
+	})
+}
+
+func TestRunEndsWithItsContextWhenTheTaskHasReturned(t *testing.T) {
+	for _, o := range []workerlease.Options{parted("a", 0, 20*time.Second), perSlot("a", 0)} {
+		synctest.Test(t, func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			r := runs(t, ledger, o, func(ctx context.Context, _ workerlease.Lease) error {
+				<-ctx.Done()
+				time.Sleep(3 * time.Minute) // as long as it likes
+				return nil
+			})
+			at(6 * time.Minute)
+			r.cancel()
+			at(9*time.Minute - time.Second)
+			select {
+			case err := <-r.ended:
+				t.Fatalf("Run = %v at %v, want it to wait for the task", err, time.Since(t0))
+			default:
+			}
+			at(9*time.Minute + time.Second)
+			select {
+			case err := <-r.ended:
+				if err != nil {
+					t.Errorf("Run = %v", err)
+				}
+				r.ended <- nil
+			default:
+				t.Fatal("Run has not returned")
+			}
+			kinds := []store.Kind{}
+			for _, rec := range records(t, ledger) {
+				kinds = append(kinds, rec.Kind)
+			}
+			if o.OncePerSlot && !slices.Contains(kinds, store.KindDone) {
+				t.Errorf("records: %v, want that the slot is done", kinds)
+			}
+		})
+	}
+}
+
+func TestRunRefusesWhatItCannotDo(t *testing.T) {
+	ledger := memory.New(memory.Options{})
+	task := func(context.Context, workerlease.Lease) error { return nil }
+	group := perSlot("a", 0)
+	group.Group = "g"
+	for name, err := range map[string]error{
+		"no task":   workerlease.Run(t.Context(), ledger, workerlease.Options{WorkerType: "job"}, nil),
+		"no type":   workerlease.Run(t.Context(), ledger, workerlease.Options{}, task),
+		"a group":   workerlease.Run(t.Context(), ledger, group, task),
+		"attempts":  workerlease.Run(t.Context(), ledger, workerlease.Options{WorkerType: "job", MaxAttempts: 3}, task),
+		"no ledger": workerlease.Run(t.Context(), nil, workerlease.Options{WorkerType: "job"}, task),
+		"try, once": func() error { _, err := workerlease.TryClaim(t.Context(), ledger, perSlot("a", 0)); return err }(),
+		"lease once": func() error {
+			_, err := workerlease.StartLeasing(t.Context(), ledger, perSlot("a", 0), workerlease.Callbacks{})
+			return err
+		}(),
+	} {
+		if !errors.Is(err, workerlease.ErrOptions) {
+			t.Errorf("%s: %v, want ErrOptions", name, err)
+		}
+	}
+}
+
+func TestRunIfHeldRunsOnlyUnderTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		w := start(t, setup{ledger: ledger, work: nothing})
+		none := func(context.Context, workerlease.Lease) error { t.Error("called without a lease"); return nil }
+		if held, err := w.RunIfHeld(t.Context(), none); held || err != nil {
+			t.Errorf("RunIfHeld without a lease = %v, %v", held, err)
+		}
+		at(6 * time.Minute)
+		held, err := w.RunIfHeld(t.Context(), func(ctx context.Context, l workerlease.Lease) error {
+			if !l.Valid() || ctx.Err() != nil {
+				t.Errorf("called with an invalid lease: %v", ctx.Err())
+			}
+			return errWork
+		})
+		if !held || !errors.Is(err, errWork) {
+			t.Errorf("RunIfHeld = %v, %v, want what the function returned", held, err)
+		}
+		var ended, stopped time.Duration
+		go func() {
+			_, _ = w.RunIfHeld(t.Context(), func(ctx context.Context, _ workerlease.Lease) error {
+				<-ctx.Done()
+				ended = time.Since(t0)
+				if cause := context.Cause(ctx); !errors.Is(cause, workerlease.ErrStopped) {
+					t.Errorf("cause = %v, want ErrStopped", cause)
+				}
+				time.Sleep(5 * time.Second)
+				return nil
+			})
+		}()
+		at(7 * time.Minute)
+		if err := w.StopLeasing(t.Context()); err != nil {
+			t.Errorf("StopLeasing: %v", err)
+		}
+		stopped = time.Since(t0)
+		if ended != 7*time.Minute || stopped != 7*time.Minute+5*time.Second {
+			t.Errorf("told to stop at %v, and leasing stopped at %v, want it to wait for the code", ended, stopped)
+		}
+		if r := newest(t, ledger); r.Kind != store.KindRelease || since(r.WindowEnd) < stopped {
+			t.Errorf("head is a %s at %v, want a release after the code has returned", r.Kind, since(r.WindowEnd))
+		}
+	})
+}
+
+func TestTryClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		try := func(name string) (*workerlease.Claim, error) {
+			client := workerlease.NewClient(ledger.Handle(), workerlease.ClientOptions{Clock: clock.New()})
+			return client.TryClaim(t.Context(), workerlease.Options{WorkerType: "job", InstanceID: name})
+		}
+		at(6 * time.Minute)
+		first, err := try("first")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l := first.Lease; !l.Valid() || since(l.Expiry) != 10*time.Minute || time.Since(t0) > 6*time.Minute+2*time.Second {
+			t.Errorf("claimed %+v at %v, want the rest of the slot at once", l, time.Since(t0))
+		}
+		if _, err := try("second"); !errors.Is(err, workerlease.ErrNotClaimed) {
+			t.Errorf("TryClaim while it is held = %v, want ErrNotClaimed", err)
+		}
+		if err := first.Release(t.Context()); err != nil {
+			t.Errorf("Release: %v", err)
+		}
+		if cause := context.Cause(first.Context()); !errors.Is(cause, workerlease.ErrStopped) {
+			t.Errorf("after Release, the context's cause is %v", cause)
+		}
+		third, err := try("third")
+		if err != nil {
+			t.Fatalf("after Release: %v", err)
+		}
+		if third.Lease.Token <= first.Lease.Token {
+			t.Errorf("token %d after %d", third.Lease.Token, first.Lease.Token)
+		}
+		at(14 * time.Minute)
+		if cause := context.Cause(third.Context()); !errors.Is(cause, workerlease.ErrLeaseExpired) {
+			t.Errorf("after the slot, the context's cause is %v", cause)
+		}
+		if got := holders(t, ledger); !slices.Equal(got, []string{"first", "third"}) {
+			t.Errorf("grants to %v, want no claim of a later slot", got)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		down := faultstore.New(memory.New(memory.Options{}), faultstore.Options{})
+		down.Break(faultstore.Down())
+		client := workerlease.NewClient(down, workerlease.ClientOptions{Clock: clock.New()})
+		if _, err := client.TryClaim(ctx, workerlease.Options{WorkerType: "job"}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("TryClaim of a store that is down = %v, want the context's end", err)
+		}
+		if err := down.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

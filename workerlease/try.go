@@ -1,0 +1,109 @@
+package workerlease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// ErrNotClaimed is wrapped by the error of TryClaim when the slot can't be had.
+var ErrNotClaimed = errors.New("slot not claimed")
+
+// Claim is a lease that TryClaim got.
+type Claim struct {
+	// Lease is what was claimed.
+	Lease Lease
+
+	ctx context.Context
+	w   *WorkerLease
+}
+
+// Context ends at the last safe moment of the lease, or when Release is called, with
+// a cause as that of Callbacks.LeaseAllocated has.
+func (c *Claim) Context() context.Context { return c.ctx }
+
+// Release frees what is left of the slot, as StopLeasing does. The work must have
+// ended. It may be called more than once.
+func (c *Claim) Release(ctx context.Context) error { return c.w.StopLeasing(ctx) }
+
+// TryClaim claims with a client of its own: NewClient with zero options, then
+// Client.TryClaim.
+func TryClaim(ctx context.Context, ledger store.Ledger, o Options) (*Claim, error) {
+	return NewClient(ledger, ClientOptions{}).TryClaim(ctx, o)
+}
+
+// TryClaim claims what is left of the slot that is now, once: with Options.JoinMidSlot,
+// in the turn of its priority, so that it takes up to a lead longer than the store
+// does. It returns when the slot is claimed, and it may be worked under; or an error
+// that wraps ErrNotClaimed if another has the slot or too little is left of it, and
+// the cause of ctx if that ends first. While the store doesn't answer, it is tried
+// again.
+//
+// The claim lives for as long as the slot, independently of ctx; with
+// Options.Continuous it goes on into the next ones, until Release. Not with
+// OncePerSlot.
+func (c *Client) TryClaim(ctx context.Context, o Options) (*Claim, error) {
+	if o.OncePerSlot {
+		return nil, fmt.Errorf("try to claim %.70q: %w: OncePerSlot: is set: use Run", o.WorkerType, ErrOptions)
+	}
+	t := &try{got: make(chan *Claim, 1), lost: make(chan error, 1)}
+	o.JoinMidSlot = true
+	w, err := c.launch(context.WithoutCancel(ctx), o, Callbacks{LeaseAllocated: t.allocated}, func(w *WorkerLease) {
+		t.w, w.listen = w, t.observe
+		w.machine.Single = true
+	})
+	if err != nil {
+		return nil, err
+	}
+	var why error
+	select {
+	case claim := <-t.got:
+		go claim.end()
+		return claim, nil
+	case why = <-t.lost:
+	case <-ctx.Done():
+		why = context.Cause(ctx)
+	}
+	limited, cancel := c.clock.WithTimeout(context.Background(), stopGrace)
+	defer cancel()
+	// Whatever was claimed meanwhile is freed, or ends by itself.
+	err = w.StopLeasing(limited)
+	return nil, errors.Join(fmt.Errorf("try to claim %.70q: %w", o.WorkerType, why), err)
+}
+
+// end stops the worker when its lease has ended by itself.
+func (c *Claim) end() {
+	<-c.ctx.Done()
+	limited, cancel := c.w.client.clock.WithTimeout(context.Background(), stopGrace)
+	defer cancel()
+	_ = c.w.StopLeasing(limited)
+}
+
+// try is a claim that is being tried.
+type try struct {
+	w    *WorkerLease
+	got  chan *Claim
+	lost chan error
+	once sync.Once
+}
+
+func (t *try) allocated(ctx context.Context, l Lease) {
+	t.once.Do(func() { t.got <- &Claim{Lease: l, ctx: ctx, w: t.w} })
+}
+
+// observe is told of events on the worker's goroutine.
+func (t *try) observe(e Event) {
+	var why error
+	switch e := e.(type) {
+	case Lost:
+		why = fmt.Errorf("%w: %s has slot %v until %s", ErrNotClaimed, e.Holder.InstanceID, e.Slot, store.Format(e.Holder.WindowEnd))
+	case Missed:
+		why = fmt.Errorf("%w: slot %v: %s", ErrNotClaimed, e.Slot, e.Why)
+	default:
+		return
+	}
+	t.once.Do(func() { t.lost <- why })
+}
