@@ -28,7 +28,8 @@ type Lease struct {
 	// pause between the last check and the write.
 	Token int64
 
-	hold *hold
+	hold   *hold
+	missed slots.Slot
 }
 
 // Valid reports whether work is allowed now: the lease has not ended, and store
@@ -83,7 +84,7 @@ func (h *hold) lease() Lease {
 	o, t := &h.w.options, h.tenure.Load()
 	return Lease{
 		WorkerType: o.WorkerType, InstanceID: o.InstanceID, Group: o.Group,
-		Slot: t.Slot, Start: t.Start, Expiry: t.End, Token: t.Token, hold: h,
+		Slot: t.Slot, Start: t.Start, Expiry: t.End, Token: t.Token, hold: h, missed: t.Missed,
 	}
 }
 

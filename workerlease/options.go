@@ -85,6 +85,11 @@ type Options struct {
 	// OncePerSlot.
 	MaxAttempts int
 
+	// RunMissed, with OncePerSlot, makes up for the newest slot that nobody did: in the
+	// next one, the task is called for it first, once, whatever comes of that, and then
+	// for its own slot. Earlier slots are skipped; and so is every one by default.
+	RunMissed bool
+
 	// MinBackoff and MaxBackoff bound how long a worker waits after an operation on the
 	// ledger has come to nothing: the first wait, and the longest that doubling makes
 	// of it, less up to half at random. An eighth of the slot bounds both. A store
@@ -188,6 +193,9 @@ func (o Options) filled() (Options, error) {
 	if o.MaxAttempts < 0 || o.MaxAttempts > store.MaxAttempt || o.MaxAttempts > 0 && !o.OncePerSlot {
 		bad("MaxAttempts: is %d: must be 0 (default) … %d, and needs OncePerSlot", o.MaxAttempts, store.MaxAttempt)
 	}
+	if o.RunMissed && !o.OncePerSlot {
+		bad("RunMissed: is set without OncePerSlot: set both")
+	}
 	if o.MinBackoff == 0 {
 		o.MinBackoff = min(defaultMinBackoff, max(o.MaxBackoff, time.Millisecond))
 		if o.MaxBackoff == 0 {
@@ -286,7 +294,7 @@ func (o Options) machine(rules machine.Rules) machine.Machine {
 		WorkerType: o.WorkerType, InstanceID: o.InstanceID, Group: o.Group,
 		Priority: o.Priority, TieBreak: o.TieBreak, Schedule: o.Schedule,
 		Lead: o.Lead, Step: o.Step, Margin: o.Margin, JoinMidSlot: o.JoinMidSlot,
-		Once: o.OncePerSlot, MaxAttempts: o.MaxAttempts, MinBackoff: o.MinBackoff, MaxBackoff: o.MaxBackoff,
+		Once: o.OncePerSlot, MaxAttempts: o.MaxAttempts, RunMissed: o.RunMissed, MinBackoff: o.MinBackoff, MaxBackoff: o.MaxBackoff,
 		Failover: o.FailoverWithin, Continuous: o.Continuous, NoFailback: o.NoFailback,
 		Retention: o.Retention, Metadata: o.Metadata,
 		Worker: store.Worker{Host: host(), PID: os.Getpid(), Version: Version()},

@@ -90,10 +90,28 @@ type runner struct {
 }
 
 func (r *runner) run(ctx context.Context, l Lease) {
+	if late := l; !l.missed.IsZero() {
+		late.Slot = l.missed
+		r.call(ctx, late, true)
+	}
+	if ctx.Err() == nil || l.missed.IsZero() {
+		r.call(ctx, l, false)
+	}
+}
+
+// call calls the task for one slot.
+func (r *runner) call(ctx context.Context, l Lease, missed bool) {
 	w := r.w
 	err := errors.New("the task has ended its goroutine")
 	// Deferred, since user code may do that.
-	defer func() { w.post(w.outcome(ctx, l, err)) }()
+	defer func() {
+		a := w.outcome(ctx, l, err)
+		if f, ok := a.event.(machine.Finished); ok && missed {
+			f.Missed = true
+			a.event = f
+		}
+		w.post(a)
+	}()
 	if panicked := guarded("task", func() { err = r.task(ctx, l) }); panicked != nil {
 		err = panicked
 	}

@@ -220,6 +220,51 @@ func TestATaskWhoseWorkerDiesIsRunByAnother(t *testing.T) {
 	})
 }
 
+func TestAMissedSlotIsSkippedOrMadeUpForOnce(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		t.Run(fmt.Sprint(late), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				inner := memory.New(memory.Options{})
+				link := cut(inner)
+				fails := false
+				j := &job{do: func(_ context.Context, l workerlease.Lease, _ int) error {
+					time.Sleep(2 * time.Second)
+					if fails && since(l.Slot.Start) == 15*time.Minute {
+						return errWork
+					}
+					return nil
+				}}
+				o := perSlot("a", 0)
+				o.RunMissed = late
+				a := runs(t, link, o, j.run)
+				at(6 * time.Minute)
+				link.Break(faultstore.Down())
+				at(21 * time.Minute) // 10m and 15m are missed.
+				fails = true
+				link.Mend()
+				at(34 * time.Minute)
+				if late {
+					equal(t, "the slot before", j.of(15*time.Minute), "a")
+				} else {
+					equal(t, "the slot before", j.of(15*time.Minute))
+				}
+				equal(t, "an earlier one", j.of(10*time.Minute))
+				for _, slot := range minutes(5, 20, 25, 30) {
+					equal(t, fmt.Sprint("slot ", slot), j.of(slot), "a")
+				}
+				if n := len(told[workerlease.TaskFailed](a.worker)); (n == 1) != late {
+					t.Errorf("%d failures were told", n)
+				}
+				a.cancel()
+				synctest.Wait()
+				if err := link.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
 func TestATaskThatRunsWhileHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})

@@ -114,7 +114,7 @@ func RandomExtended(seed int64) Options {
 			w.FailoverWithin = w.LeaseInterval / time.Duration(part)
 		}
 		if once {
-			w.OncePerSlot, w.MaxAttempts = true, most
+			w.OncePerSlot, w.MaxAttempts, w.RunMissed = true, most, stay
 			return w
 		}
 		w.Continuous = kind != 1

@@ -54,7 +54,10 @@ func (p *Process) guardedTask(task workerlease.Task) workerlease.Task {
 			return errDead
 		}
 		w := p.world
-		x := p.begins(ctx, l)
+		x := p.resumes(l)
+		if x == nil {
+			x = p.begins(ctx, l)
+		}
 		context.AfterFunc(ctx, func() {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -72,6 +75,23 @@ func (p *Process) guardedTask(task workerlease.Task) workerlease.Task {
 		defer p.panicked("the task", l.Token)
 		return task(ctx, l)
 	}
+}
+
+// resumes finds the lease under which the task has just returned for the slot
+// before, which had been missed.
+func (p *Process) resumes(l workerlease.Lease) *Lease {
+	w := p.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	x := p.leases[l.Token]
+	if x == nil || !x.over() || x.left || !x.Slot.End.Equal(l.Slot.Start) {
+		return nil
+	}
+	p.tracef("the task of %d goes on, for its own slot", l.Token)
+	x.Slot, x.Expiries, x.returned, x.finished = l.Slot, 0, false, false
+	r := w.resource(x.WorkerType)
+	r.live = append(r.live, x)
+	return x
 }
 
 // endTask notes that a task has returned, or was told to stop. The caller holds the

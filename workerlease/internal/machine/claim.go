@@ -387,10 +387,7 @@ func (x *step) stored(r store.Record) {
 		x.tell(Note{What: Released, Slot: slots.Slot{Start: r.SlotStart, End: r.SlotEnd}, Record: r})
 		x.reread()
 	case store.KindDone:
-		x.see(r)
-		x.tell(Note{What: SlotDone, Slot: s.Closing.Slot, Record: r})
-		s.Closing = Closing{}
-		x.reread()
+		x.told(r)
 	default:
 		x.tell(Note{What: Reset, Slot: s.Slot, Record: r})
 		x.reread()
@@ -401,7 +398,7 @@ func (x *step) stored(r store.Record) {
 func (x *step) reread() {
 	s := &x.s
 	s.Stage, s.Sent = Reading, store.Record{}
-	if s.Claim.ID == "" && s.Closing.Claim == "" && !s.Stopping {
+	if s.Claim.ID == "" && !x.closing() && !s.Stopping {
 		s.Stage = Aiming
 	}
 }

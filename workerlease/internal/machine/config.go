@@ -25,6 +25,7 @@ type Config struct {
 	NoFailback  bool          // of those, whoever leads claims before all others
 	Once        bool          // the work of each slot is done once
 	MaxAttempts int           // of a slot, over all workers; 0: no limit
+	RunMissed   bool          // a slot that nobody did is done in the next
 	Single      bool          // only the slot in which the worker starts is contended for
 	MinBackoff  time.Duration
 	MaxBackoff  time.Duration

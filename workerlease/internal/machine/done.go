@@ -28,15 +28,16 @@ func (s *State) attempt(slot slots.Slot) int {
 	return 1
 }
 
-// Closing is what is to be told of a slot whose work has ended by itself: that it is
-// done, or that others may try.
+// Closing is what is to be told of slots whose work has ended by itself.
 type Closing struct {
-	Claim string
-	Slot  slots.Slot
-	Done  bool
+	Claim     string     // of the tenure under which that was
+	Slot      slots.Slot // the newest that is done
+	DoneUntil time.Time  // its end; zero: nothing is done
+	Release   bool       // others may try
 }
 
-// finished takes in that the user's code has ended by itself.
+// finished takes in that the user's code has ended by itself, for the slot of the
+// tenure or, if that is so, for the one missed before it.
 func (x *step) finished(e Finished) {
 	s := &x.s
 	t := s.Held
@@ -46,7 +47,18 @@ func (x *step) finished(e Finished) {
 	if t.IsZero() {
 		return
 	}
-	s.Closing = Closing{Claim: t.Claim, Slot: t.Slot, Done: e.Done}
+	c := &s.Closing
+	c.Claim = t.Claim
+	switch {
+	case e.Missed:
+		// Whatever came of it: it is run once.
+		c.Slot, c.DoneUntil = t.Missed, t.Missed.End
+		return
+	case e.Done:
+		c.Slot, c.DoneUntil = t.Slot, t.Slot.End
+	default:
+		c.Release = true
+	}
 	if e.Done || !x.m.Once {
 		s.Spoilt = t.Slot.Start
 	} else {
@@ -61,30 +73,59 @@ func (x *step) finished(e Finished) {
 	}
 }
 
-// closing reports that something is to be told of a slot, now that the user's code
-// has returned.
+// closing reports that something is to be told of a slot, and may be.
 func (x *step) closing() bool {
-	return x.s.Closing.Claim != "" && !x.m.awaits(&x.s, Releasing)
+	c := &x.s.Closing
+	return !c.DoneUntil.IsZero() || c.Release && !x.m.awaits(&x.s, Releasing)
 }
 
 // closeSlot prepares the record that tells what is to be told, and reports whether
 // there is one.
 func (x *step) closeSlot(head store.Record) bool {
 	s := &x.s
-	if !x.closing() {
+	c := &s.Closing
+	if !c.DoneUntil.IsZero() {
+		if head.DoneUntil.Before(c.DoneUntil) {
+			s.Sent, s.Stage = x.m.Rules.Done(x.stamped(store.KindDone, head.Seq+1), head, c.Slot), Sending
+			return true
+		}
+		c.DoneUntil = time.Time{} // Somebody has told that, or more.
+	}
+	if !c.Release || x.m.awaits(s, Releasing) {
 		return false
 	}
-	c := s.Closing
-	if !c.Done {
-		s.Closing = Closing{}
-		return x.release(head, c.Claim)
+	claim := c.Claim
+	*c = Closing{}
+	return x.release(head, claim)
+}
+
+// told takes in that a slot is known to be done.
+func (x *step) told(r store.Record) {
+	s := &x.s
+	x.see(r)
+	x.tell(Note{What: SlotDone, Slot: s.Closing.Slot, Record: r})
+	s.Closing.DoneUntil = time.Time{}
+	if r.Claim == s.Held.Claim && r.WindowEnd.Equal(s.Held.End) {
+		s.Held.Seq = r.Seq // It is the head that the next extension is appended to.
 	}
-	if !head.DoneUntil.Before(c.Slot.End) {
-		s.Closing = Closing{}
-		return false
+	x.reread()
+}
+
+// missed is the slot before one, if nobody has done its work, and it is to be done
+// late.
+func (x *step) missed(slot slots.Slot) slots.Slot {
+	s := &x.s
+	before := x.m.Schedule.At(slot.Start.Add(-1))
+	done := s.Carried.DoneUntil
+	if !x.m.RunMissed || done.IsZero() || !done.Before(before.End) {
+		return slots.Slot{}
 	}
-	s.Sent, s.Stage = x.m.Rules.Done(x.stamped(store.KindDone, head.Seq+1), head, c.Slot), Sending
-	return true
+	return before
+}
+
+// spent reports that a slot was tried as often as it may be.
+func (x *step) spent(slot slots.Slot) bool {
+	return x.m.MaxAttempts > 0 && x.s.attempt(slot) > x.m.MaxAttempts
 }
 
 // done changes no tenure: whoever holds the one in the head goes on holding it.
@@ -103,7 +144,7 @@ func (x *step) closed(head store.Record) bool {
 	if !x.m.Once {
 		return false
 	}
-	spent := x.m.MaxAttempts > 0 && s.attempt(s.Slot) > x.m.MaxAttempts
+	spent := x.spent(s.Slot)
 	switch {
 	case x.m.Rules.IsDone(head, s.Slot):
 		if !s.Standby && !s.Spoilt.Equal(s.Slot.Start) {

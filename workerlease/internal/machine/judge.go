@@ -122,6 +122,9 @@ func (x *step) grant(head store.Record, start time.Time) store.Record {
 	r.Metadata = x.m.Metadata
 	if r.Attempt = 0; x.m.Once {
 		r.Attempt = x.s.attempt(x.s.Slot)
+		if missed := x.missed(x.s.Slot); !missed.IsZero() && x.spent(missed) {
+			r.DoneUntil = missed.End // It is not tried again, late.
+		}
 	}
 	return r
 }
@@ -152,6 +155,7 @@ func (x *step) confirm(r store.Record, own bool) {
 	}
 	x.see(r)
 	s.Next = x.m.Rules.Tenure(r, own, s.Slot)
+	s.Next.Missed = x.missed(s.Slot)
 	s.WonEnd = s.Next.End
 	what := Claimed
 	if !own {

@@ -66,7 +66,8 @@ type Tenure struct {
 	Start, End time.Time
 	Token      int64
 	Claim      string
-	Own        bool // claimed by this worker, not by another of its group
+	Own        bool       // claimed by this worker, not by another of its group
+	Missed     slots.Slot // the slot before, if its work is to be done late
 }
 
 // IsZero reports whether there is no tenure.

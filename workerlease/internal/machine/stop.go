@@ -41,7 +41,7 @@ func (x *step) stop() {
 	case s.Stage == Sending && (s.Sent.Kind == store.KindRelease || s.Sent.Kind == store.KindDone):
 		x.ask(Appending, Append{s.Sent})
 	case x.m.awaits(s, Releasing):
-	case !x.left() && s.Closing.Claim == "":
+	case !x.left() && !x.closing():
 		x.halt()
 	default:
 		x.readHead()
@@ -77,10 +77,11 @@ func (x *step) left() bool {
 // surrender releases the tenure in the head, if it is one's own.
 func (x *step) surrender(head store.Record) {
 	s := &x.s
-	if x.poison(head) == nil && s.Closing.Done && x.closeSlot(head) {
+	s.Closing.Release = false // Whatever is left is released now.
+	if x.poison(head) == nil && x.closeSlot(head) {
 		return
 	}
-	s.Closing = Closing{} // What is released is free for others, too.
+	s.Closing = Closing{}
 	t := s.rest(x.at.Now.Latest)
 	unbegun := t.Claim == s.Next.Claim
 	// From here on neither is worked under again, whatever the reply.
