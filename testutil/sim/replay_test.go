@@ -49,6 +49,11 @@ func TestASeedReplaysExactly(t *testing.T) {
 		o.Length = time.Hour
 		replayed(t, o, 2)
 	}
+	for seed := range fewer(20) {
+		o := sim.RandomExtended(seed)
+		o.Length = 20 * time.Minute
+		replayed(t, o, 2)
+	}
 }
 
 // These took one of two courses once, each time anew: where something had

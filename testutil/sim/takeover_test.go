@@ -1,0 +1,59 @@
+package sim_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/testutil/sim"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// When the process that holds a lease crashes, another works within FailoverWithin,
+// its own turn and what is uncertain of the time; towards the end of a slot within a
+// lead more.
+func TestAfterACrashAStandbyTakesOverWithinTheBound(t *testing.T) {
+	crashes := 0
+	for _, interval := range intervals {
+		for seed := range fewer(6) {
+			d := interval / time.Duration(3+seed%4)
+			o := quiet(seed, interval)
+			o.Faults.Latency, o.Faults.Skew, o.Faults.ClockSteps = 5*time.Millisecond, 5*time.Millisecond, 0
+			o.Faults.Restarts = 20 * time.Minute
+			inner := o.Worker
+			o.Worker = func(worker int) workerlease.Options {
+				w := inner(worker)
+				w.FailoverWithin, w.Continuous, w.JoinMidSlot = d, seed%2 == 0, true
+				return w
+			}
+			r := sim.Run(t, o)
+			r.Check(t)
+			lead := min(lead(interval), d/2)
+			// The lowest priority that is there is 2, and has its turn by the end of the
+			// third rung.
+			turn := 3*lead/9 + late(o, interval)
+			for i, l := range r.Leases {
+				if !l.Crashed || l.Ended > o.Length-2*interval {
+					continue
+				}
+				bound := l.Ended + d + turn
+				if bound%interval < d+turn || bound%interval > interval-lead-d-turn {
+					bound += lead + turn
+				}
+				next := slices.IndexFunc(r.Leases[i+1:], func(n *sim.Lease) bool { return n.Began > l.Ended })
+				if next < 0 {
+					t.Errorf("seed %d: nobody takes over from %v", seed, l)
+					continue
+				}
+				crashes++
+				if n := r.Leases[i+1+next]; n.Began > bound {
+					t.Errorf("seed %d, d = %v: %v crashed, and %v takes over %v later, want within %v", seed, d, l, n, n.Began-l.Ended, bound-l.Ended)
+				}
+			}
+		}
+	}
+	t.Logf("%d holders crashed", crashes)
+	if crashes < 50 && !raceEnabled {
+		t.Errorf("%d holders crashed, want at least 50", crashes)
+	}
+}
