@@ -16,7 +16,8 @@
 //	}
 //
 // The example of [Run] is a whole one, and [Random] draws faults of all kinds, on
-// which Callbacks can be set. Three rules:
+// which Callbacks can be set; [Options.Task] is for code that uses workerlease.Run.
+// Three rules:
 //
 //   - Wait by the context that LeaseAllocated got, or by [Process.Clock], and by
 //     nothing else: then your code is paused, suspended and hurried as a process
@@ -61,13 +62,17 @@
 // release is sent before the code has returned, and no work follows it. In the
 // ledger, no grant starts before the window of the record before it has ended, a
 // release frees the tenure in the head and nothing else, other records change no
-// tenure, and records are deleted only when a later one proves them old.
+// tenure, and records are deleted only when a later one proves them old. An
+// extension has the claim, the token and the holder of the tenure in the head, begins
+// where that ends, and is never sent for a lease that has ended or was released. What
+// is done is repeated by every record, no slot that is done is claimed again, and no
+// slot more often than it may be.
 //
 // # The attacks
 //
 // What has broken systems of this kind, by number, and the tests that attack ours
 // with it. Simulated means TestNoTwoHoldersWorkAtOnce of this package, with the
-// faults in brackets; variants are engines that are broken on purpose, which it
+// faults in brackets (and the same where leases are extended); variants are engines that are broken on purpose, which it
 // must catch (TestSimulationCatchesEveryBrokenVariant of package workerlease).
 //
 // Store:
@@ -102,8 +107,8 @@
 //	25 a callback that blocks or panics     simulated [callback past its end, callback panicked]; TestCodeThatOverrunsKeepsTheWorkerFromClaiming
 //	26 a release while work runs            simulated [orderly stop]; variants of releasing; TestStopLeasingReleasesAfterTheCodeHasReturned
 //	27 one instance id twice                simulated [instance id used twice]; TestTwoWorkersWithOneNameAreStillTwo
-//	28 claimed, then crashed                simulated [crash]; TestALowerPriorityTakesTheNextSlotWhenTheHigherDies (FailoverWithin: not built yet)
-//	29 a stranger's tenure freed or stolen  variants of releasing and of bookkeeping; internal/model
+//	28 claimed, then crashed                simulated [crash]; TestALowerPriorityTakesTheNextSlotWhenTheHigherDies; TestAfterACrashAStandbyTakesOverWithinTheBound
+//	29 a stranger's tenure freed or stolen  variants of releasing, extending and of what is done; internal/model
 //	30 an append that hangs for a day       simulated [landed on a trimmed key]; TestALateAppendLandsADayAfterItTimedOut
 //
 // Crowd:
