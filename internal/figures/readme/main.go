@@ -28,7 +28,7 @@ const (
 
 // order is that of the table. Proofs of other names come after, sorted.
 var order = []string{
-	"simulation", "simulation-long", "simulation-beyond", "variants", "model", "model-long",
+	"simulation", "simulation-long", "simulation-extended", "simulation-beyond", "variants", "model", "model-long",
 	"linearizability", "linearizability-simulator", "linearizability-network",
 	"chaos-sqlite", "chaos-mongo", "fuzzing",
 }
