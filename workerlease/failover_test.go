@@ -142,6 +142,25 @@ func TestAReleasedSlotIsTakenAtTheNextEndOfAWindow(t *testing.T) {
 	})
 }
 
+// As while a setting is rolled out.
+func TestWorkersWithoutFailoverLeaveTheSlotToItsHolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := memory.New(memory.Options{})
+		first := start(t, setup{ledger: inner.Handle(), Options: parted("first", 0, 20*time.Second)})
+		other := named("other", 1)
+		other.JoinMidSlot = true
+		second := start(t, setup{ledger: inner.Handle(), Options: other})
+		at(31 * time.Minute)
+		equal(t, "slots of the holder", first.starts(), minutes(5, 10, 15, 20, 25, 30)...)
+		for _, u := range second.history() {
+			if u.allocated > 5*time.Minute {
+				t.Errorf("a worker without failover was allocated at %v", u.allocated)
+			}
+		}
+		apart(t, first, second)
+	})
+}
+
 func TestAWorkerThatLeadsOnKeepsItsLease(t *testing.T) {
 	for _, d := range []time.Duration{0, 20 * time.Second} {
 		t.Run(fmt.Sprint(d), func(t *testing.T) {

@@ -57,9 +57,9 @@ type Options struct {
 	// of store time, and the turn of its priority. Towards the end of a slot it takes
 	// up to Lead longer. The lease is then taken for a part of the slot at a time, and
 	// extended a quarter of FailoverWithin (at most 5 min) before that ends: about
-	// 4/3 × slot/FailoverWithin appends, and as many reads of each other worker. At
-	// least 8 × Margin, and at most half of the shortest slot. Default: the slot is
-	// lost. Not with Group.
+	// 4/3 × slot/FailoverWithin appends, and as many reads of each other worker; and as
+	// many records are kept for Retention. At least 8 × Margin, and at most half of the
+	// shortest slot. Default: the slot is lost. Not with Group.
 	FailoverWithin time.Duration
 
 	// Continuous makes the worker that wins successive slots go on from one to the

@@ -192,10 +192,12 @@ func (x *step) place(held bool) time.Duration {
 	return ladder.Offset(x.m.Priority, x.m.TieBreak, held, draw)
 }
 
-// living reports that the head is a tenure that may yet be extended to where a
-// claim would begin.
+// living reports that a claim would begin, within a slot, behind a tenure that its
+// holder may yet extend: its record tells that it is a part of a slot. Whoever takes
+// over itself comes again when it has ended.
 func (x *step) living(start time.Time, head store.Record) bool {
-	return x.m.Failover > 0 && start.After(x.s.Slot.Start) && x.at.Now.Earliest.Before(head.WindowEnd)
+	part := x.m.Failover > 0 || head.Kind == store.KindGrant && head.WindowEnd.Before(head.SlotEnd)
+	return part && start.After(x.s.Slot.Start) && x.at.Now.Earliest.Before(head.WindowEnd)
 }
 
 // freed reports that nothing is done, and will be, under a claim in the head that
