@@ -86,30 +86,39 @@ func StartLeasing(ctx context.Context, ledger store.Ledger, o Options, cb Callba
 // When ctx ends, the worker is stopped as by StopLeasing with 10 s. Two calls
 // for one worker type are two workers that compete.
 func (c *Client) StartLeasing(ctx context.Context, o Options, cb Callbacks) (*WorkerLease, error) {
+	l := launch{what: "start leasing"}
 	if o.OncePerSlot {
-		return nil, fmt.Errorf("start leasing %.70q: %w: OncePerSlot: is set: callbacks can't tell that the work is done: use Run", o.WorkerType, ErrOptions)
+		l.wrong = append(l.wrong, errors.New("OncePerSlot: is set: callbacks can't tell that the work is done: use Run"))
 	}
-	return c.launch(ctx, o, cb, nil)
+	if cb.LeaseAllocated == nil {
+		l.wrong = append(l.wrong, errors.New("LeaseAllocated: is nil: it is required"))
+	}
+	return c.launch(ctx, o, cb, l)
 }
 
-// launch starts a worker. Prepare, if given, is called before it runs.
-func (c *Client) launch(ctx context.Context, o Options, cb Callbacks, prepare func(*WorkerLease)) (*WorkerLease, error) {
+// launch is how a worker is started.
+type launch struct {
+	what    string
+	wrong   []error            // what is wrong besides the options and the ledger
+	prepare func(*WorkerLease) // before it runs; may be nil
+}
+
+// launch starts a worker.
+func (c *Client) launch(ctx context.Context, o Options, cb Callbacks, l launch) (*WorkerLease, error) {
 	filled, err := o.filled()
 	if c.ledger == nil {
 		err = errors.Join(err, errors.New("ledger: is nil: open one with store/mongo, store/sqlite or store/memory"))
 	}
-	if cb.LeaseAllocated == nil {
-		err = errors.Join(err, errors.New("LeaseAllocated: is nil: it is required"))
-	}
+	err = errors.Join(err, errors.Join(l.wrong...))
 	if _, failed := io.ReadFull(c.rand, make([]byte, 16)); failed != nil {
 		err = errors.Join(err, fmt.Errorf("ClientOptions.Rand: fails: %w: leave it nil for crypto/rand", failed))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("start leasing %.70q: %w: %w", o.WorkerType, ErrOptions, err)
+		return nil, fmt.Errorf("%s %.70q: %w: %w", l.what, o.WorkerType, ErrOptions, err)
 	}
 	w := c.newWorker(ctx, filled, cb)
-	if prepare != nil {
-		prepare(w)
+	if l.prepare != nil {
+		l.prepare(w)
 	}
 	c.activity.join(w)
 	w.unhook = context.AfterFunc(ctx, func() {

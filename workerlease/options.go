@@ -265,7 +265,10 @@ func (o *Options) checkFailover() error {
 		errs = append(errs, fmt.Errorf("FailoverWithin: is %v: must be 0 (none), or at least 8 × Margin (%v), so that a part of the slot can be extended in time, and at most half of the shortest slot (%v)",
 			d, least, most))
 	}
-	if o.Lead > d/2 {
+	if most := machine.MaxFailoverMargin; o.Margin > most {
+		errs = append(errs, fmt.Errorf("Margin: is %v: must be at most %v with FailoverWithin, whose windows are extended at most twice that before their end", o.Margin, most))
+	}
+	if d > 0 && o.Lead > d/2 {
 		errs = append(errs, fmt.Errorf("Lead: is %v: must be at most half of FailoverWithin (%v), which is lost when a worker dies that has claimed the next slot", o.Lead, d/2))
 	}
 	if o.Group != "" {

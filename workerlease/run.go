@@ -75,12 +75,12 @@ func (c *Client) Run(ctx context.Context, o Options, task Task) error {
 // startTask starts a worker that runs a task.
 func (c *Client) startTask(ctx context.Context, o Options, task Task) (*WorkerLease, error) {
 	r := &runner{task: task}
-	cb := Callbacks{LeaseAllocated: r.run}
+	l := launch{what: "run", prepare: func(w *WorkerLease) { r.w = w }}
 	if task == nil {
-		cb.LeaseAllocated = nil
+		l.wrong = append(l.wrong, errors.New("task: is nil: it is required"))
 	}
 	// Stopping is Run's business: it may take as long as the task does.
-	return c.launch(context.WithoutCancel(ctx), o, cb, func(w *WorkerLease) { r.w = w })
+	return c.launch(context.WithoutCancel(ctx), o, Callbacks{LeaseAllocated: r.run}, l)
 }
 
 // runner calls a task and tells the worker what came of it.

@@ -46,15 +46,16 @@ func TryClaim(ctx context.Context, ledger store.Ledger, o Options) (*Claim, erro
 // Options.Continuous it goes on into the next ones, until Release. Not with
 // OncePerSlot.
 func (c *Client) TryClaim(ctx context.Context, o Options) (*Claim, error) {
-	if o.OncePerSlot {
-		return nil, fmt.Errorf("try to claim %.70q: %w: OncePerSlot: is set: use Run", o.WorkerType, ErrOptions)
-	}
 	t := &try{got: make(chan *Claim, 1), lost: make(chan error, 1)}
 	o.JoinMidSlot = true
-	w, err := c.launch(context.WithoutCancel(ctx), o, Callbacks{LeaseAllocated: t.allocated}, func(w *WorkerLease) {
+	l := launch{what: "try to claim", prepare: func(w *WorkerLease) {
 		t.w, w.listen = w, t.observe
 		w.machine.Single = true
-	})
+	}}
+	if o.OncePerSlot {
+		l.wrong = append(l.wrong, errors.New("OncePerSlot: is set: use Run"))
+	}
+	w, err := c.launch(context.WithoutCancel(ctx), o, Callbacks{LeaseAllocated: t.allocated}, l)
 	if err != nil {
 		return nil, err
 	}

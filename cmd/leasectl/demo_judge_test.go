@@ -165,6 +165,28 @@ func TestAReleasedWindowMayBeTakenByAnother(t *testing.T) {
 	}
 }
 
+func TestAnExtensionHasTheTokenOfItsTenureAndLeavesNoGap(t *testing.T) {
+	minute := func(n float64) time.Time { return noon.Add(time.Duration(n * float64(time.Minute))) }
+	for name, c := range map[string]struct {
+		spoil func(r *store.Record)
+		want  string
+	}{
+		"as it should be": {func(*store.Record) {}, ""},
+		"a new token":     {func(r *store.Record) { r.Token++ }, "record 2: extends a tenure with the token 1772452800001, not 1772452800000"},
+		"a gap":           {func(r *store.Record) { r.WindowStart = minute(1.5) }, "record 2: extends a tenure that ended at 2026-03-02T12:01:00.000Z from 2026-03-02T12:01:30.000Z on"},
+		"an overlap":      {func(r *store.Record) { r.WindowStart = minute(0.5) }, "record 2: window from 2026-03-02T12:00:30.000Z overlaps one to 2026-03-02T12:01:00.000Z"},
+	} {
+		first := grant(1, 0, "a")
+		first.WindowEnd = minute(1)
+		second := first
+		second.Seq, second.WindowStart, second.WindowEnd = 2, minute(1), minute(2)
+		c.spoil(&second)
+		if got := strings.Join(checkLedger([]store.Record{first, second}), "\n"); got != c.want {
+			t.Errorf("%s: checkLedger() = %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 func TestThePlanCountsFromABoundaryWhoseClaimsAreNotOpen(t *testing.T) {
 	f := demoFlags{slots: 9, interval: 3 * time.Second}
 	for after, want := range map[time.Duration]time.Duration{

@@ -186,6 +186,7 @@ func FuzzRunOptions(f *testing.F) {
 		"--worker-type\nt\n--every\n8784h\n--lead\n5m\n--step\n5m\n--priority\n7\n--tie-break\nrandom\n--join-mid-slot", "--worker-type\nt\n--every\n1m\n--group\ng\n--instance-id\ni",
 		"--worker-type\nt\n--cron\n@yearly\n--zone\nPacific/Apia\n--stop-grace\n1h", "--worker-type\nt\n--every\n5m\n--instance-id\n\xff", "--worker-type\nt\n--every\n1.5ms",
 		"--worker-type\na/b\n--every\n0", "--worker-type=t\n--cron=* * * * *\n--every=1m\n--zone=UTC", "--worker-type\nt\n--every\n5m\n--margin\n2m30s", "--every\n5m\n--every\n1s\n--worker-type\nt\n--worker-type\n\n",
+		"--worker-type\nt\n--every\n5m\n--failover-within\n150s\n--continuous\n--no-failback\n--stop-grace\n37s", "--worker-type\nt\n--every\n1h\n--failover-within\n30m\n--margin\n150s\n--lead\n5m", "--worker-type\nt\n--cron\n0 2 * * *\n--failover-within\n80ms\n--margin\n10ms\n--lead\n40ms", "--worker-type\nt\n--every\n5m\n--continuous\n--group\ng", "--worker-type\nt\n--every\n100ms\n--failover-within\n80ms",
 	} {
 		f.Add(line)
 	}
@@ -223,6 +224,8 @@ func FuzzHistory(f *testing.F) {
 	f.Add("\n\n\n\n", int64(0), int64(0), int64(0), int64(0), int64(0), byte(2))
 	f.Add("grant\ncron */5 * * * * Europe/Berlin\na\x1b[2J\n\u202eg\nline\nline", int64(1), int64(1_772_452_800_000), int64(300_000), int64(9), int64(3_000_000), byte(3))
 	f.Add("done\nevery 100ms\ni\ng\nm", int64(1<<53), int64(1_772_452_800_000), int64(0), int64(9), int64(64*1000), byte(4))
+	f.Add("grant\nevery 5m\ni\n\n", int64(1), int64(1_772_452_800_000), int64(100_000), int64(1_772_452_800_000), int64(60_000), byte(2+8+16))
+	f.Add("grant\nevery 5m\ni\n\n", int64(1), int64(1_772_452_800_000), int64(300_000), int64(1_772_452_800_000), int64(60_000), byte(8))
 	f.Fuzz(func(t *testing.T, words string, seq, start, length, token, later int64, how byte) {
 		text := strings.SplitN(words, "\n", 5)
 		for len(text) < 5 {
@@ -239,6 +242,12 @@ func FuzzHistory(f *testing.F) {
 		next, end := r, r
 		next.Seq, next.Token, next.Claim, next.WindowStart, next.WindowEnd = seq+1, token+1, "d", r.WindowEnd, store.FromMillis(start+2*length)
 		next.SlotStart, next.SlotEnd = next.WindowStart, next.WindowEnd
+		if how&8 != 0 {
+			next.Token, next.Claim = r.Token, r.Claim // an extension
+		}
+		if how&16 != 0 {
+			next.SlotStart, next.SlotEnd = r.SlotStart, r.SlotEnd
+		}
 		end.Seq, end.Kind, end.WindowStart, end.WindowEnd = seq+2, store.KindRelease, store.FromMillis(start+length/2), store.FromMillis(start+length/2)
 		tail := []store.Record{end, next, r}[how>>1%3:]
 		if later%64 != 0 {

@@ -26,8 +26,8 @@ const (
 	poison   state = "poison"   // the record can't be obeyed
 )
 
-// entry is a row of a history: what one record says of a slot, or that there is
-// none.
+// entry is a row of a history: what the records of one tenure say of a slot, or
+// another record, or that there is none.
 type entry struct {
 	Slot  slots.Slot
 	State state
@@ -41,6 +41,12 @@ type entry struct {
 	Released time.Time
 	// Slots is how many slots a row of missed ones stands for; 0 if it is one.
 	Slots int
+	// Extended is how often the lease was extended within the slot: the window of
+	// Record reaches to the end of the newest, which has the number Newest.
+	Extended int
+	Newest   int64
+	// Headless says that the lease began before Record, which was read first.
+	Headless bool
 	// Note is what else there is to say.
 	Note string
 }
@@ -70,7 +76,9 @@ func history(tail []store.Record, now time.Time, last int) []entry {
 		switch r.Kind {
 		case store.KindGrant:
 			rows = append(rows, gap(newest, r, r.SlotStart)...)
-			rows = append(rows, granted(r, now))
+			if !extend(rows, r, now) {
+				rows = append(rows, granted(r, now, newest.Seq == 0))
+			}
 			newest = r
 		case store.KindRelease:
 			release(rows, r)
@@ -85,41 +93,86 @@ func history(tail []store.Record, now time.Time, last int) []entry {
 	return rows[max(0, len(rows)-last):]
 }
 
-// granted is the row of a grant.
-func granted(r store.Record, now time.Time) entry {
-	e := entry{Slot: slots.Slot{Start: r.SlotStart, End: r.SlotEnd}, State: expired, Record: r}
+// granted is the row of a grant, perhaps the first that was read.
+func granted(r store.Record, now time.Time, first bool) entry {
+	e := entry{Slot: slots.Slot{Start: r.SlotStart, End: r.SlotEnd}, Record: r}
 	if e.Slot.Start.IsZero() || !e.Slot.Start.Before(e.Slot.End) {
 		e.Slot = slots.Slot{Start: r.WindowStart, End: r.WindowEnd}
 	}
+	// Of an extension alone it isn't known how the lease began. Its token is that of
+	// the beginning.
+	e.Headless = first && r.WindowStart.After(e.Slot.Start) && r.Token < r.WindowStart.UnixMilli()
+	if !r.FixedAt.IsZero() && !e.Headless {
+		e.Claimed, e.Known = r.FixedAt.Sub(e.Slot.Start), true
+	}
+	e.judge(now)
+	return e
+}
+
+// judge sets the state of a tenure's row at a time, and notes what part of the slot
+// it has, if that isn't all.
+func (e *entry) judge(now time.Time) {
+	r := e.Record
 	switch {
 	case now.Before(r.WindowStart):
 		e.State = upcoming
 	case now.Before(r.WindowEnd):
 		e.State = held
+	default:
+		e.State = expired
 	}
-	if !r.FixedAt.IsZero() {
-		e.Claimed, e.Known = r.FixedAt.Sub(e.Slot.Start), true
+	e.Note = e.from()
+	if e.State == expired && r.WindowEnd.Before(e.Slot.End) {
+		e.Note += " to " + relative(r.WindowEnd.Sub(e.Slot.Start))
 	}
-	if late := r.WindowStart.Sub(e.Slot.Start); late > 0 {
-		e.Note = "from " + relative(late)
-	}
-	return e
+	e.Note = strings.TrimSpace(e.Note)
 }
 
-// release marks the row of the tenure that a record released.
+// from notes where in the slot a lease began, if not at its start.
+func (e *entry) from() string {
+	late := e.Record.WindowStart.Sub(e.Slot.Start)
+	switch {
+	case late <= 0:
+		return ""
+	case e.Headless:
+		return "from before " + relative(late)
+	}
+	return "from " + relative(late)
+}
+
+// extend adds a grant to the row of the tenure that it extends, if that is the newest
+// and the slot is the same.
+func extend(rows []entry, r store.Record, now time.Time) bool {
+	for i, e := range slices.Backward(rows) {
+		if e.Record.Kind != store.KindGrant || e.State == poison {
+			continue
+		}
+		if r.Claim == "" || e.Record.Claim != r.Claim || !e.Record.SlotStart.Equal(r.SlotStart) || e.State == released {
+			return false
+		}
+		rows[i].Record.WindowEnd, rows[i].Newest = r.WindowEnd, r.Seq
+		rows[i].Extended++
+		rows[i].judge(now)
+		return true
+	}
+	return false
+}
+
+// release marks the rows of the tenure that a record released: the newest, and the
+// one before if the tenure was to go on into another slot.
 func release(rows []entry, r store.Record) {
 	for i, e := range slices.Backward(rows) {
 		if e.Record.Kind != store.KindGrant || e.State == poison {
 			continue
 		}
-		if e.Record.Claim == r.Claim && r.WindowStart.Before(e.Record.WindowEnd) {
-			rows[i].State, rows[i].Released = released, r.WindowStart
-			rows[i].Note = "at " + relative(r.WindowStart.Sub(e.Slot.Start))
-			if !r.WindowStart.After(e.Record.WindowStart.Add(time.Millisecond)) {
-				rows[i].Note = "before it began"
-			}
+		if e.Record.Claim != r.Claim || !r.WindowStart.Before(e.Record.WindowEnd) {
+			return
 		}
-		return
+		rows[i].State, rows[i].Released = released, r.WindowStart
+		rows[i].Note = strings.TrimSpace(e.from() + " at " + relative(r.WindowStart.Sub(e.Slot.Start)))
+		if !r.WindowStart.After(e.Record.WindowStart.Add(time.Millisecond)) {
+			rows[i].Note = "before it began"
+		}
 	}
 }
 

@@ -25,10 +25,27 @@ func rowText(e entry) string {
 	if !e.Released.IsZero() {
 		text += " released " + e.Released.Format("15:04:05")
 	}
+	if e.Extended > 0 {
+		text += fmt.Sprintf(" ×%d to %s", e.Extended, e.Record.WindowEnd.Format("15:04:05"))
+	}
 	if e.Note != "" {
 		text += " (" + e.Note + ")"
 	}
 	return strings.Join(strings.Fields(text), " ")
+}
+
+// part is a grant of a part of a slot, in minutes after noon; onward is one of the
+// slot that starts n slots after noon, by the same tenure.
+func part(seq int64, g store.Record, from, to float64) store.Record {
+	g.Seq = seq
+	g.WindowStart, g.WindowEnd = noon.Add(time.Duration(from*float64(time.Minute))), noon.Add(time.Duration(to*float64(time.Minute)))
+	return g
+}
+
+func onward(seq int64, g store.Record, n int, from, to float64) store.Record {
+	next := grant(seq, n, g.InstanceID)
+	next.Claim, next.Token = g.Claim, g.Token
+	return part(seq, next, from, to)
 }
 
 func TestHistory(t *testing.T) {
@@ -96,6 +113,50 @@ func TestHistory(t *testing.T) {
 		"a schedule that this version can't read tells of no gaps": {
 			records: []store.Record{changed(a, func(r *store.Record) { r.Schedule = "moon full" })}, now: minutes(60),
 			want: []string{"12:00 expired a -9.2s"},
+		},
+		"extensions within a slot are one row": {
+			records: []store.Record{part(1, a, 0, 1), part(2, a, 1, 2), part(3, a, 2, 3)}, now: minutes(2.5),
+			want: []string{"12:00 held a -9.2s ×2 to 12:03:00"},
+		},
+		"a slot that was taken over in its middle": {
+			records: []store.Record{part(1, a, 0, 1), part(2, a, 1, 2), part(3, changed(b, func(r *store.Record) {
+				r.SlotStart, r.SlotEnd, r.Token, r.FixedAt = a.SlotStart, a.SlotEnd, minutes(2.1).UnixMilli(), minutes(2.0625)
+			}), 2.1, 3)}, now: minutes(2.5),
+			want: []string{"12:00 expired a -9.2s ×1 to 12:02:00 (to +2m0s)", "12:00 held b +2m3s (from +2m6s)"},
+		},
+		"taken over, and over": {
+			records: []store.Record{part(1, a, 0, 1), part(2, changed(b, func(r *store.Record) {
+				r.SlotStart, r.SlotEnd, r.Token, r.FixedAt = a.SlotStart, a.SlotEnd, minutes(1.1).UnixMilli(), minutes(1.1)
+			}), 1.1, 2), part(3, changed(b, func(r *store.Record) {
+				r.SlotStart, r.SlotEnd, r.Token, r.FixedAt = a.SlotStart, a.SlotEnd, minutes(1.1).UnixMilli(), minutes(1.9)
+			}), 2, 3)}, now: minutes(4.5),
+			want: []string{"12:00 expired a -9.2s (to +1m0s)", "12:00 expired b +1m6s ×1 to 12:03:00 (from +1m6s to +3m0s)"},
+		},
+		"a tenure that goes on has a row for each slot": {
+			records: []store.Record{part(1, a, 0, 4), part(2, a, 4, 5), onward(3, a, 1, 5, 9), onward(4, a, 1, 9, 10), onward(5, a, 2, 10, 14)}, now: minutes(9.9),
+			want: []string{"12:00 expired a -9.2s ×1 to 12:05:00", "12:05 held a -9.2s ×1 to 12:10:00", "12:10 upcoming a -9.2s"},
+		},
+		"a tenure that went on, and was released": {
+			records: []store.Record{part(1, a, 0, 5), onward(2, a, 1, 5, 10), releaseOf(onward(2, a, 1, 5, 10), 3, minutes(4.9))}, now: minutes(4.95),
+			want: []string{"12:00 released a -9.2s released 12:04:54 (at +4m54s)", "12:05 released a -9.2s released 12:04:54 (before it began)"},
+		},
+		"taken over, and released": {
+			records: []store.Record{part(1, a, 0, 1), part(2, changed(b, func(r *store.Record) {
+				r.SlotStart, r.SlotEnd, r.Token, r.FixedAt = a.SlotStart, a.SlotEnd, minutes(1.1).UnixMilli(), minutes(1.1)
+			}), 1.1, 5), releaseOf(b, 3, minutes(3))}, now: minutes(4.5),
+			want: []string{"12:00 expired a -9.2s (to +1m0s)", "12:00 released b +1m6s released 12:03:00 (from +1m6s at +3m0s)"},
+		},
+		"an extension is all that was read": {
+			records: []store.Record{part(8, a, 2, 3), part(9, a, 3, 4)}, now: minutes(4.5),
+			want: []string{"12:00 expired a ×1 to 12:04:00 (from before +2m0s to +4m0s)"},
+		},
+		"a record of another kind between two extensions": {
+			records: []store.Record{part(1, a, 0, 1), changed(part(2, a, 1, 1), func(r *store.Record) { r.Kind = "done" }), part(3, a, 1, 2)}, now: minutes(1.5),
+			want: []string{"12:00 held a -9.2s ×1 to 12:02:00", "12:00 done a"},
+		},
+		"two tenures of one worker in a slot": {
+			records: []store.Record{part(1, a, 0, 1), changed(part(2, a, 1.5, 5), func(r *store.Record) { r.Claim, r.Token = "again", minutes(1.5).UnixMilli() })}, now: minutes(2),
+			want: []string{"12:00 expired a -9.2s (to +1m0s)", "12:00 held a -9.2s (from +1m30s)"},
 		},
 		"a year of gaps is counted up to a bound": {
 			records: []store.Record{a}, now: noon.AddDate(1, 0, 0),

@@ -31,7 +31,11 @@ func (a *app) inspectCommand() *cobra.Command {
 
 const inspectSlotsHelp = `Show who held, holds and will hold the newest slots of a worker type.
 
-CLAIMED is when the slot was claimed, relative to its start. The states:
+CLAIMED is when the slot was claimed, relative to its start. A slot in which
+several held the lease one after the other has a row for each, and the notes say
+from when to when, relative to its start; how often a lease was extended within the
+slot (--failover-within) makes no difference. One that went on over several slots
+(--continuous) has a row for each of them, with the same token. The states:
 
   upcoming  claimed, not begun
   held      the lease is in force
@@ -54,10 +58,12 @@ something changed:
     slotStart, slotEnd      left out if the record doesn't tell
     state                   see above
     seq, kind               of the record; left out if there is none
+    extended, newestSeq     how often the lease was extended within the slot, and
+                            the number of the newest record; left out if never
     instanceId, group       of the holder
     priority, token
     claimedMs               when it was claimed, in ms after slotStart
-    windowStart, windowEnd  what the record grants
+    windowStart, windowEnd  what the record grants, and its extensions
     releasedAt              when the rest was given back
     missedSlots             how many slots the row stands for, if several
     note                    for people
@@ -74,6 +80,7 @@ type inspectFlags struct {
 	watch      bool
 	interval   time.Duration
 	timeout    time.Duration
+	limit      int // records to begin with
 }
 
 func (a *app) inspectSlotsCommand() *cobra.Command {
@@ -129,6 +136,7 @@ func (a *app) showSlots(ctx context.Context, t target, l store.Ledger, f inspect
 			}
 		}
 		s, err := takeSnapshot(limited, t, ledger, f)
+		f.limit = max(f.limit, s.limit)
 		s.charges = ledger.charges()
 		return s, storeFailed(t, err)
 	}
@@ -176,17 +184,31 @@ type snapshot struct {
 	rows       []entry
 	others     []string // worker types that there are, if this one has no records
 	dated      bool     // the table is read later: its times need their dates
+	limit      int      // how many records had to be read, at most
 	charges    workerlease.Charges
 }
 
+// mostRecords bounds how much is read of a ledger in which leases are extended.
+const mostRecords = 10_000
+
 // takeSnapshot reads enough of the ledger: a slot has a grant and perhaps a
-// release, and then some.
+// release, and then some. If leases are extended it takes more, as often as needed;
+// how many records sufficed is told by the snapshot, for the next time.
 func takeSnapshot(ctx context.Context, t target, l store.Ledger, f inspectFlags) (snapshot, error) {
+	found := snapshot{store: t.shown, workerType: f.workerType}
 	var records []store.Record
 	var stamp store.Stamp
 	var err error
-	if f.workerType != "" {
-		records, stamp, err = l.Tail(ctx, f.workerType, 3*f.last+10)
+	for found.limit = max(f.limit, 3*f.last+10); f.workerType != ""; found.limit = min(4*found.limit, mostRecords) {
+		records, stamp, err = l.Tail(ctx, f.workerType, found.limit)
+		if err == nil && stamp.IsZero() {
+			stamp, err = l.Now(ctx)
+		}
+		// One row more, lest the first that is shown has begun before.
+		found.rows = history(records, stamp.Time, f.last+1)
+		if err != nil || len(found.rows) > f.last || len(records) < found.limit || found.limit >= mostRecords {
+			break
+		}
 	}
 	if err == nil && stamp.IsZero() {
 		stamp, err = l.Now(ctx)
@@ -194,7 +216,7 @@ func takeSnapshot(ctx context.Context, t target, l store.Ledger, f inspectFlags)
 	if err != nil {
 		return snapshot{}, err
 	}
-	found := snapshot{at: stamp.Time, store: t.shown, workerType: f.workerType, rows: history(records, stamp.Time, f.last)}
+	found.at, found.rows = stamp.Time, found.rows[max(0, len(found.rows)-f.last):]
 	if f.workerType != "" && len(found.rows) == 0 {
 		found.others, err = l.WorkerTypes(ctx)
 	}

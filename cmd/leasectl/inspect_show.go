@@ -69,6 +69,8 @@ type slotJSON struct {
 	WindowEnd   string `json:"windowEnd,omitempty"`
 	ReleasedAt  string `json:"releasedAt,omitempty"`
 	MissedSlots int    `json:"missedSlots,omitempty"`
+	Extended    int    `json:"extended,omitempty"`
+	NewestSeq   int64  `json:"newestSeq,omitempty"`
 	Note        string `json:"note,omitempty"`
 }
 
@@ -99,6 +101,7 @@ func (s snapshot) writeJSON(w io.Writer, indent bool) error {
 			Seq: r.Seq, Kind: string(r.Kind), InstanceID: r.InstanceID, Group: r.Group, Token: r.Token,
 			WindowStart: jsonTime(r.WindowStart), WindowEnd: jsonTime(r.WindowEnd),
 			ReleasedAt: jsonTime(e.Released), MissedSlots: e.Slots, Note: e.Note,
+			Extended: e.Extended, NewestSeq: e.Newest,
 		}
 		if r.Seq != 0 && r.Defect == "" {
 			row.Priority = &r.Priority
@@ -177,18 +180,31 @@ func (a *app) drawing(s snapshot) string {
 // printed is what was printed last, by row.
 type printed map[string]string
 
+// text is a row in a form of output: what doesn't show in it is no change.
+func (e entry) text(output string) (string, error) {
+	var b bytes.Buffer
+	if output == "json" {
+		err := (snapshot{rows: []entry{e}}).writeJSON(&b, false)
+		return b.String(), err
+	}
+	for _, c := range e.cells(timeStyle{}) {
+		b.WriteString(c.text + "\t")
+	}
+	return b.String(), nil
+}
+
 // printChanges prints the rows that are new or changed; in JSON, the whole
 // snapshot if any did.
 func (a *app) printChanges(s snapshot, f inspectFlags, last printed) error {
 	var changed []entry
 	for _, e := range s.rows {
 		id := strconv.FormatInt(e.Record.Seq, 10) + " " + timeText(e.Slot.Start)
-		var now bytes.Buffer
-		if err := (snapshot{rows: []entry{e}}).writeJSON(&now, false); err != nil {
+		now, err := e.text(f.output)
+		if err != nil {
 			return err
 		}
-		if last[id] != now.String() {
-			last[id] = now.String()
+		if last[id] != now {
+			last[id] = now
 			changed = append(changed, e)
 		}
 	}

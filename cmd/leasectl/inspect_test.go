@@ -178,6 +178,84 @@ func TestWatchPrintsOnlyWhatChanged(t *testing.T) {
 	}
 }
 
+// extending is a ledger of slots that have a hundred parts each, and then one that
+// is taken over twice.
+func extending() *memory.Ledger {
+	c := clock.NewMock()
+	c.Set(noon.Add(5*time.Minute + 150*time.Second))
+	l := memory.New(memory.Options{Clock: c})
+	seq := int64(0)
+	for n := -20; n <= 0; n++ {
+		g := grant(1, n, "worker-a")
+		for i := range 100 {
+			seq++
+			r := part(seq, g, 5*float64(n)+float64(i)/20, 5*float64(n)+float64(i+1)/20)
+			if i > 0 {
+				r.FixedAt = r.WindowStart.Add(-time.Second)
+			}
+			l.Put(r)
+		}
+	}
+	g := grant(1, 1, "worker-a")
+	for i, from := range []float64{5, 6, 6.2, 7} {
+		seq++
+		r := part(seq, g, from, []float64{6, 6.1, 7, 8}[i])
+		if i > 1 {
+			r.InstanceID, r.Claim, r.Token, r.FixedAt = "worker-b", "taken over", noon.Add(372*time.Second).UnixMilli(), r.WindowStart
+		}
+		l.Put(r)
+	}
+	return l
+}
+
+func TestALeaseThatIsExtendedIsOneRow(t *testing.T) {
+	for _, output := range []string{"table", "json"} {
+		got, err := show(t, extending(), inspectFlags{last: 4, output: output, timeout: time.Minute})
+		if err != nil {
+			t.Fatalf("inspect slots --output %s = %v", output, err)
+		}
+		golden(t, "extended."+output, got)
+	}
+	// What is shown of the first row is all of it, or what can be known.
+	got, err := show(t, extending(), inspectFlags{last: 1000, output: "json", timeout: time.Minute})
+	var s snapshotJSON
+	if err := errors.Join(err, json.Unmarshal([]byte(got), &s)); err != nil {
+		t.Fatal(err)
+	}
+	for i, row := range s.Slots {
+		if row.ClaimedMs == nil || i < 20 && (*row.ClaimedMs != -9234 || row.Extended != 99 || row.NewestSeq != row.Seq+99) {
+			t.Errorf("row %d is %+v, want all of it", i, row)
+		}
+	}
+	if len(s.Slots) != 23 {
+		t.Errorf("%d rows, want 23", len(s.Slots))
+	}
+}
+
+func TestWatchTellsOfAnExtensionOnlyWhereItShows(t *testing.T) {
+	first := part(1, grant(1, 0, "a"), 0, 1)
+	tail := []store.Record{first}
+	for output, want := range map[string]bool{"table": false, "json": true} {
+		var stdout bytes.Buffer
+		a := &app{stdout: &stdout}
+		shown := printed{}
+		print := func(tail []store.Record) string {
+			stdout.Reset()
+			s := snapshot{at: noon, rows: history(tail, noon, 10)}
+			if err := a.printChanges(s, inspectFlags{output: output}, shown); err != nil {
+				t.Fatal(err)
+			}
+			return stdout.String()
+		}
+		if got := print(tail); got == "" {
+			t.Errorf("as %s: nothing was printed at first", output)
+		}
+		if got := print(append([]store.Record{part(2, first, 1, 2)}, tail...)); (got != "") != want {
+			t.Errorf("as %s: an extension printed %q", output, got)
+		}
+	}
+}
+
 func TestWatchFailsIfTheFirstLookDoes(t *testing.T) {
 	a := &app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}
 	want := errors.New("no")

@@ -50,7 +50,17 @@ func (j journal) began(s workerlease.Status, o workerlease.Options) {
 	if o.Group != "" {
 		group = fmt.Sprintf(", group %q", o.Group)
 	}
-	j.say(zap.InfoLevel, fmt.Sprintf("worker %q of worker type %q, priority %d%s, %s", s.InstanceID, s.WorkerType, o.Priority, group, o.Schedule),
+	extended := ""
+	if o.FailoverWithin > 0 {
+		extended = fmt.Sprintf(", failover within %v", o.FailoverWithin)
+	}
+	if o.Continuous {
+		extended += ", continuous"
+	}
+	if o.NoFailback {
+		extended += ", no failback"
+	}
+	j.say(zap.InfoLevel, fmt.Sprintf("worker %q of worker type %q, priority %d%s, %s%s", s.InstanceID, s.WorkerType, o.Priority, group, o.Schedule, extended),
 		zap.String("workerType", s.WorkerType), zap.String("instanceId", s.InstanceID), zap.Stringer("schedule", o.Schedule))
 }
 
@@ -97,6 +107,9 @@ func (j journal) end(l workerlease.Lease) {
 	j.state.mu.Lock()
 	defer j.state.mu.Unlock()
 	j.state.running, j.state.over = slots.Slot{}, l.Slot
+	if j.state.begun.Start.After(l.Slot.Start) {
+		j.state.over = j.state.begun // Its lease went on.
+	}
 }
 
 func (j journal) started(l workerlease.Lease, pid int) {
@@ -119,6 +132,11 @@ func (j journal) ended(l workerlease.Lease, s guard.Status, err error) {
 		level, trouble = zap.ErrorLevel, ": "+err.Error()
 	}
 	j.command(level, l, fmt.Sprintf("command: %v%s", s, trouble), zap.Int("exitCode", s.ExitCode()), zap.Stringer("reason", s.Reason))
+}
+
+// extendedLate tells why a command ends although the lease goes on.
+func (j journal) extendedLate(l workerlease.Lease) {
+	j.command(zap.WarnLevel, l, "extended late: the command was told to end already, and is started again")
 }
 
 func (j journal) trouble(what string, err error) {
@@ -156,6 +174,8 @@ func eventFields(e workerlease.Event) []zap.Field {
 	case workerlease.Lost:
 		return slotFields(e.Slot)
 	case workerlease.Allocated:
+		return slotFields(e.Lease.Slot)
+	case workerlease.Extended:
 		return slotFields(e.Lease.Slot)
 	case workerlease.Expired:
 		return slotFields(e.Lease.Slot)

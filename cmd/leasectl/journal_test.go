@@ -24,6 +24,7 @@ func happen(j journal) {
 	lease := workerlease.Lease{WorkerType: "t", InstanceID: "a", Slot: slot, Start: slot.Start, Expiry: slot.End, Token: 7}
 	down := errors.New("dial mongodb://user:c4n4ry@host: refused")
 	j.began(workerlease.Status{WorkerType: "t", InstanceID: "a"}, workerlease.Options{Group: "north", Schedule: slots.Must(slots.Every(5 * time.Minute))})
+	j.began(workerlease.Status{WorkerType: "t", InstanceID: "a"}, workerlease.Options{FailoverWithin: 20 * time.Second, Continuous: true, NoFailback: true, Schedule: slots.Must(slots.Every(5 * time.Minute))})
 	sample := workerlease.ClockSample{StoreTime: noon, Uncertainty: time.Millisecond, RoundTrip: 2 * time.Millisecond}
 	for _, e := range []workerlease.Event{
 		sample, sample,
@@ -31,6 +32,8 @@ func happen(j journal) {
 		workerlease.Claimed{Slot: slot, Joined: true},
 		workerlease.Lost{Slot: slot, Holder: store.Record{InstanceID: "b", Priority: 1}, Inversion: true},
 		workerlease.Allocated{Lease: lease},
+		workerlease.HolderChanged{Holder: workerlease.Holder{InstanceID: "a", Token: 7, From: noon, Until: slot.End}},
+		workerlease.Extended{Lease: lease, Seq: 2},
 	} {
 		j.Observe(e)
 	}
@@ -66,8 +69,15 @@ func happen(j journal) {
 		j.Observe(e)
 	}
 	j.started(lease, 43)
+	onward := lease
+	onward.Slot = slots.Slot{Start: slot.End, End: slot.End.Add(5 * time.Minute)}
+	onward.Expiry = onward.Slot.End
+	j.Observe(workerlease.Extended{Lease: onward, Seq: 9})
+	j.extendedLate(onward)
 	j.stopping(nil)
 	j.ended(lease, guard.Status{Code: -1, Signal: 15, Reason: guard.Stopped}, nil)
+	j.Observe(workerlease.Overrun{Slot: onward.Slot}) // its command has ended
+	j.Observe(workerlease.Released{Slot: onward.Slot, At: slot.End.Add(-time.Second)})
 	j.Observe(workerlease.StoreFailed{Operation: "now", Err: down})
 	j.stopped()
 }

@@ -82,6 +82,11 @@ func (s *journalState) line(e workerlease.Event) (zapcore.Level, string) {
 	case workerlease.Allocated:
 		s.begun = e.Lease.Slot
 		return zap.InfoLevel, fmt.Sprintf("%s: allocated, token %d, until %s", slotText(e.Lease.Slot), e.Lease.Token, clockOf(e.Lease.Expiry))
+	case workerlease.Extended:
+		return s.extension(e.Lease)
+	case workerlease.HolderChanged:
+		h := e.Holder
+		return zap.DebugLevel, fmt.Sprintf("holder: %q, priority %d, token %d, from %s until %s", h.InstanceID, h.Priority, h.Token, clockOf(h.From), clockOf(h.Until))
 	case workerlease.Expired:
 		return zap.InfoLevel, fmt.Sprintf("%s: expired: %s", slotText(e.Lease.Slot), e.Why)
 	case workerlease.Missed:
@@ -111,6 +116,15 @@ func (s *journalState) line(e workerlease.Event) (zapcore.Level, string) {
 		return zap.WarnLevel, fmt.Sprintf("schedules differ: here %q, %q has %q", e.Ours, e.Holder, e.Theirs)
 	}
 	return zap.DebugLevel, ""
+}
+
+// extension is a line about a lease that goes on: into another slot, or within one.
+func (s *journalState) extension(l workerlease.Lease) (zapcore.Level, string) {
+	level := zap.DebugLevel
+	if !l.Slot.Start.Equal(s.begun.Start) {
+		level, s.begun = zap.InfoLevel, l.Slot
+	}
+	return level, fmt.Sprintf("%s: extended, token %d, until %s", slotText(l.Slot), l.Token, clockOf(l.Expiry))
 }
 
 func inversion(yes bool) string {

@@ -97,8 +97,17 @@ func (a *app) lease(ctx context.Context, t target, ledger store.Ledger, o worker
 	stopping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	client := workerlease.NewClient(readsUntil{ledger, stopping}, workerlease.ClientOptions{Observer: j})
-	worker, err := client.StartLeasing(context.WithoutCancel(ctx), o, workerlease.Callbacks{
+	var worker *workerlease.WorkerLease
+	began := make(chan struct{})
+	work.news = make(chan workerlease.Lease, 1)
+	work.storeTime = func() time.Time {
+		<-began
+		s := worker.Status()
+		return s.StoreTime.Add(-s.Uncertainty)
+	}
+	worker, err = client.StartLeasing(context.WithoutCancel(ctx), o, workerlease.Callbacks{
 		LeaseAllocated: work.run,
+		LeaseExtended:  work.extended,
 		Error: func(err error) {
 			// The journal is told of everything else by events.
 			if errors.Is(err, workerlease.ErrPanicked) {
@@ -109,6 +118,7 @@ func (a *app) lease(ctx context.Context, t target, ledger store.Ledger, o worker
 	if err != nil {
 		return badUsage("", err)
 	}
+	close(began)
 	j.began(worker.Status(), o)
 	checked := make(chan error, 1)
 	go func() {

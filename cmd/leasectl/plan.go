@@ -47,6 +47,7 @@ With --output json it prints one object:
   store, consistency, workers, schedule
   slotsPerDay, leadMs, stepMs    of a schedule that is uneven, the mean number
                                  and the shortest lead
+  failoverWithinMs, partsPerSlot left out without --failover-within
   perSlot        a list of
     who          winner, loser, trimming (its share) or all
     workers      how many of them there are; left out for trimming
@@ -57,7 +58,8 @@ With --output json it prints one object:
     requests, requestUnits
     peakRequestUnitsPerSecond
   leadRequestUnitsPerSecond      over the lead, on average
-  trimming       everySlots, deleted, requestUnits: of one trim, at once
+  trimming       everySlots, everyRecords, deleted, requestUnits: of one trim, at
+                 once
   assumptions    a list of texts`
 
 // planFlags are the options of plan.
@@ -66,6 +68,7 @@ type planFlags struct {
 
 	workers     int
 	lead, step  time.Duration
+	failover    time.Duration
 	consistency string
 	output      string
 }
@@ -81,6 +84,7 @@ func (a *app) planCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			kind := a.planKind(c)
 			schedule, shortest := a.schedule(f.scheduleFlags, c.Flags())
+			a.checkFailover(f.failover, f.lead, c.Flags(), shortest)
 			if err := a.usage(c); err != nil {
 				return err
 			}
@@ -105,8 +109,9 @@ func (a *app) planFlags(c *cobra.Command, f *planFlags) {
 	option(a, flags, &f.every, "every", "DURATION", "length of the slots, aligned to the clock; --interval is the same", duration(-1<<63, 1<<63-1))
 	flags.StringVar(&f.cron, "cron", "", "cron `SPEC` (five fields): a slot lasts from one firing to the next")
 	flags.StringVar(&f.zone, "zone", "", "`ZONE` of the cron spec, such as Europe/Berlin (default UTC)")
-	option(a, flags, &f.lead, "lead", "DURATION", "how long before a boundary claims open (default a quarter of the slot, at most 10s)", duration(0, priority.MaxLead))
+	option(a, flags, &f.lead, "lead", "DURATION", "how long before a boundary claims open (default a quarter of the slot, at most 10s and half of --failover-within)", duration(0, priority.MaxLead))
 	option(a, flags, &f.step, "step", "DURATION", "distance between the turns of two priorities (default lead/10)", duration(0, priority.MaxLead))
+	option(a, flags, &f.failover, "failover-within", "DURATION", "how soon others take over a slot whose worker dies: 80ms to half a slot (default: they don't)", duration(leastFailover, slots.MaxInterval/2))
 	levels := []string{strong, bounded, session, prefix, loose}
 	option(a, flags, &f.consistency, "consistency", strings.Join(levels, "|"), "consistency at which the account is read (default strong)", oneOf(levels...))
 	option(a, flags, &f.output, "output", "table|json", "how to show it (default table)", oneOf("table", "json"))
@@ -166,6 +171,7 @@ type estimate struct {
 	winner, loser     operations
 	slotsPerDay       float64
 	shortest          time.Duration // slot
+	cutting           cutting
 	ladder            priority.Ladder
 	rows              []planRow
 	days              []planDay
@@ -186,25 +192,28 @@ func estimateOf(kind string, f *planFlags, schedule slots.Schedule, shortest tim
 	}
 	e := estimate{
 		kind: kind, consistency: f.consistency, workers: f.workers, schedule: schedule, slotsPerDay: perDay(slot), shortest: shortest,
-		ladder: priority.NewLadder(priority.Lead(shortest, f.lead), f.step, 0),
+		ladder: priority.NewLadder(leadOf(shortest, f.lead, f.failover), f.step, 0),
 		prices: pricesOf(kind, reads),
 	}
-	e.winner, e.loser = winner(slot, e.ladder.Lead), loser(slot, e.ladder.Lead)
-	trims := trimming(slot)
+	e.cutting = cut(slot, e.ladder.Lead, f.failover)
+	e.winner, e.loser = e.cutting.claims(e.ladder.Lead)
+	extending, standing := e.cutting.extending(), e.cutting.standing(e.ladder.Lead)
+	trims := trimming(time.Duration(float64(slot) / e.cutting.parts))
+	share := trims.times(e.cutting.parts / trimEvery)
 	add := func(who string, workers int, each operations) cost {
 		row := planRow{who, workers, each, e.prices.of(each)}
 		e.rows = append(e.rows, row)
 		return row.cost
 	}
-	add("winner", 1, e.winner)
+	n := float64(f.workers)
+	add("winner", 1, e.winner.plus(extending))
 	if f.workers > 1 {
-		add("loser", f.workers-1, e.loser)
+		add("loser", f.workers-1, e.loser.plus(standing))
 	}
 	e.trim = e.prices.of(trims)
-	add("trimming", 0, trims.times(1.0/trimEvery))
-	total := add("all", f.workers, e.claims().plus(trims.times(1.0/trimEvery)))
+	add("trimming", 0, share)
+	total := add("all", f.workers, e.claims().plus(extending).plus(standing.times(n-1)).plus(share))
 
-	n := float64(f.workers)
 	ask, decide := e.prices.original(n)
 	renew := e.prices.renewing(n)
 	e.days = []planDay{
@@ -227,9 +236,10 @@ func (e estimate) peak() float64 {
 	return e.inSecond(e.prices.of(e.winner).Units + others)
 }
 
-// inSecond is what is charged in the worst second if units are in each slot.
+// inSecond is what is charged in the worst second if units are in each slot, or at
+// the end of each part of it.
 func (e estimate) inSecond(units float64) float64 {
-	return units * max(1, float64(time.Second)/float64(e.shortest))
+	return units * max(1, float64(time.Second)/float64(min(e.shortest, e.cutting.length)))
 }
 
 // overLead is what is charged over the lead, without trimming, per second.

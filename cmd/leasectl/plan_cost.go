@@ -56,10 +56,10 @@ const (
 
 // trimming is what one trim takes: it looks for a record older than the
 // retention, twice as far back each time, and deletes what has gathered since the
-// trim before.
-func trimming(slot time.Duration) operations {
+// trim before. Between is the time from record to record.
+func trimming(between time.Duration) operations {
 	looks := 1.0
-	for depth := time.Duration(trimKeep); depth*slot < workerlease.DefaultRetention; depth *= 2 {
+	for depth := time.Duration(trimKeep); depth*between < workerlease.DefaultRetention; depth *= 2 {
 		looks++
 	}
 	return operations{Get: looks, Trim: 1, Deleted: trimEvery}

@@ -45,6 +45,9 @@ func (e estimate) title() string {
 		workers = "1 worker"
 	}
 	schedule := fmt.Sprintf("%s of one type · %s", workers, e.schedule)
+	if e.cutting.failover > 0 {
+		schedule += fmt.Sprintf(" · failover within %v", e.cutting.failover)
+	}
 	store := fmt.Sprintf("%s, read at %s consistency", e.kind, e.consistency)
 	if title := schedule + " · " + store; utf8.RuneCountInString(title) <= 80 {
 		return title
@@ -115,7 +118,10 @@ func (e estimate) verdict() []string {
 	}
 	lines := []string{
 		often + ".",
-		fmt.Sprintf("Every %d slots the winner trims, at once: %s RU within about a second.", trimEvery, units(e.trim.Units)),
+		fmt.Sprintf("Every %d %s the winner trims, at once: %s RU within about a second.", trimEvery, e.trimsBy(), units(e.trim.Units)),
+	}
+	if e.cutting.failover > 0 {
+		lines = append(lines, fmt.Sprintf("A slot has %s parts: the winner appends for each, and the others look as often.", grouped(e.cutting.parts)))
 	}
 	peak := e.days[0].peak
 	if peak <= leastThroughput {
@@ -125,6 +131,14 @@ func (e estimate) verdict() []string {
 		fmt.Sprintf("%d RU/s don't carry the peak: have %s, or give the workers different priorities,",
 			leastThroughput, grouped(math.Ceil(peak/100)*100)),
 		"or a longer --lead and --step. Who is throttled waits and asks again, if the lead leaves time.")
+}
+
+// trimsBy is what is counted between two trims.
+func (e estimate) trimsBy() string {
+	if e.cutting.failover > 0 {
+		return "records"
+	}
+	return "slots"
 }
 
 // assumptions are what an estimate rests on.
@@ -224,6 +238,8 @@ type planJSON struct {
 	Consistency string         `json:"consistency"`
 	Workers     int            `json:"workers"`
 	Schedule    string         `json:"schedule"`
+	FailoverMs  int64          `json:"failoverWithinMs,omitempty"`
+	Parts       float64        `json:"partsPerSlot,omitempty"`
 	SlotsPerDay float64        `json:"slotsPerDay"`
 	LeadMs      int64          `json:"leadMs"`
 	StepMs      int64          `json:"stepMs"`
@@ -249,16 +265,20 @@ type planDayJSON struct {
 }
 
 type planTrimJSON struct {
-	EverySlots int     `json:"everySlots"`
-	Deleted    int     `json:"deleted"`
-	Units      float64 `json:"requestUnits"`
+	EverySlots   int     `json:"everySlots"`
+	EveryRecords int     `json:"everyRecords"`
+	Deleted      int     `json:"deleted"`
+	Units        float64 `json:"requestUnits"`
 }
 
 func (e estimate) json() planJSON {
 	out := planJSON{
 		Store: e.kind, Consistency: e.consistency, Workers: e.workers, Schedule: e.schedule.String(), SlotsPerDay: hundredths(e.slotsPerDay),
 		LeadMs: e.ladder.Lead.Milliseconds(), StepMs: e.ladder.Step.Milliseconds(), LeadUnits: hundredths(e.overLead()),
-		Trimming: planTrimJSON{trimEvery, trimEvery, hundredths(e.trim.Units)}, Assumptions: e.assumptions(),
+		Trimming: planTrimJSON{int(max(1, math.Round(trimEvery/e.cutting.parts))), trimEvery, trimEvery, hundredths(e.trim.Units)}, Assumptions: e.assumptions(),
+	}
+	if e.cutting.failover > 0 {
+		out.FailoverMs, out.Parts = e.cutting.failover.Milliseconds(), e.cutting.parts
 	}
 	for _, r := range e.rows {
 		out.PerSlot = append(out.PerSlot, planSlotJSON{r.who, r.workers, r.each.named(), hundredths(r.cost.Units)})

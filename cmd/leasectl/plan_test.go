@@ -17,10 +17,11 @@ import (
 
 func TestPlanShowsTablesAndJSON(t *testing.T) {
 	for name, args := range map[string][]string{
-		"plan.cosmos": {"--store", "cosmos", "--every", "5m"},
-		"plan.mongo":  {"--store", "mongo", "--every", "5m", "--workers", "40"},
-		"plan.cron":   {"--store", "cosmos://acct/db/c", "--cron", "0 2 * * *", "--zone", "Europe/Berlin", "--workers", "1", "--consistency", "session"},
-		"plan.json":   {"--store", "mongodb://u:hunter2@h/d", "--every", "5m", "--output", "json"},
+		"plan.cosmos":   {"--store", "cosmos", "--every", "5m"},
+		"plan.mongo":    {"--store", "mongo", "--every", "5m", "--workers", "40"},
+		"plan.cron":     {"--store", "cosmos://acct/db/c", "--cron", "0 2 * * *", "--zone", "Europe/Berlin", "--workers", "1", "--consistency", "session"},
+		"plan.failover": {"--store", "cosmos", "--every", "5m", "--failover-within", "20s"},
+		"plan.json":     {"--store", "mongodb://u:hunter2@h/d", "--every", "5m", "--output", "json"},
 	} {
 		got := leasectl(t, nil, append([]string{"plan"}, args...)...)
 		if got.code != exitOK || got.stderr != "" {
@@ -120,6 +121,7 @@ func FuzzPlan(f *testing.F) {
 	for _, line := range []string{
 		"--every\n5m", "--every\n100ms\n--workers\n100000\n--lead\n5m\n--step\n5m", "--every\n8784h\n--consistency\nsession", "--cron\n@yearly\n--zone\nPacific/Apia",
 		"--cron\n0,1 2 * * 1-5\n--step\n1ns\n--lead\n1ns", "--every\n1s\n--workers\n0", "--every\n1ms", "--cron\n* *",
+		"--every\n5m\n--failover-within\n20s", "--every\n8784h\n--failover-within\n80ms\n--lead\n1ms", "--cron\n@daily\n--failover-within\n12h\n--workers\n7", "--every\n1s\n--failover-within\n1s",
 	} {
 		f.Add(line, true)
 		f.Add(line, false)
@@ -131,6 +133,7 @@ func FuzzPlan(f *testing.F) {
 			return
 		}
 		schedule, shortest := a.schedule(flags.scheduleFlags, c.Flags())
+		a.checkFailover(flags.failover, flags.lead, c.Flags(), shortest)
 		if len(a.problems) > 0 {
 			return
 		}
@@ -157,7 +160,7 @@ func FuzzPlan(f *testing.F) {
 		}
 		// A slot is never cheaper than a claim, and workers never make it so.
 		all, one := e.rows[len(e.rows)-1], e.rows[0]
-		if all.cost.Units < one.cost.Units || all.each.Append != 1 || e.overLead() <= 0 {
+		if all.cost.Units < one.cost.Units || all.each.Append != e.cutting.parts || e.cutting.parts < 1 || e.overLead() <= 0 {
 			t.Errorf("plan %q: all %+v, the winner %+v", lines, all, one)
 		}
 		if text := e.drawing(false); strings.Contains(text, "NaN") || strings.Contains(text, "Inf") || !strings.Contains(text, fmt.Sprint(schedule)) {

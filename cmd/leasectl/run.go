@@ -10,6 +10,7 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 	"github.com/slotlease/slotlease/priority"
+	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
@@ -24,6 +25,8 @@ detach, and not when leasectl itself is killed or stopped.
     100ms).
   - When it ends by itself, it is not started again in that slot, and the lease
     is kept to the end of the slot: so the job runs once per slot.
+  - --failover-within and --continuous extend leases. The end moves then, and
+    SIGTERM and SIGKILL with it: see below.
   - Ctrl-C (SIGINT), SIGTERM and SIGHUP stop the command (SIGTERM, and SIGKILL
     after --stop-grace), then release the lease, then end leasectl with code 0. A
     second signal kills the command at once. A signal that was ignored when
@@ -31,6 +34,36 @@ detach, and not when leasectl itself is killed or stopped.
   - A store that can't be reached is tried again for ever.
   - Its standard output and error are those of leasectl, and so is its standard
     input, unless that is a terminal: then it has none.
+
+Without more, a slot is lost when the worker that holds it dies. With
+--failover-within 30s another takes over what is left of it, 30s after the death at
+most (towards the end of a slot up to --lead later). For that the lease is taken
+for a part of the slot at a time, and extended while the worker lives: with 5m slots
+and 30s the store is written to 14 times in a slot instead of once, and each
+other worker reads it as often. "leasectl plan" tells what that costs.
+
+With --continuous the worker that wins the next slot, too, goes on without a break:
+the command runs on over the boundary, under the same token. That is for daemons.
+Others still compete for each slot, and one of a higher --priority takes over at
+its start; unless all have --no-failback, which leaves the lease where it is for as
+long as its worker lives.
+
+Where leases are extended, their end moves, and with it that of the command:
+
+  - As long as an extension may yet come, SIGTERM waits until three quarters of the
+    time for it have passed. In a part of a slot that is --failover-within/16
+    before the last safe moment; before a slot that --continuous may win it is
+    --lead/4, and less for a --priority whose turn comes late. A command is told
+    so long before the end if the store can't be reached, or another has won; if
+    leases are extended in time it isn't disturbed.
+  - Where nothing is to be extended any more, at the end of a slot without
+    --continuous, it comes --stop-grace before, as always.
+  - A command that was told to end, and whose lease is extended after all, is
+    started again at once.
+  - With --continuous, a command that ended by itself is started again when the
+    next slot begins.
+  - When leasectl is stopped (SIGSTOP), the command is killed where the lease ended
+    when it was extended last.
 
 The command's environment is that of leasectl, without LEASECTL_STORE (which may
 hold a password; nor, for a store in Cosmos DB, COSMOS_KEY and
@@ -42,7 +75,10 @@ COSMOS_CONNECTION_STRING), and with
   LEASE_TOKEN         the fencing token: pass it along with every write
   LEASE_SLOT_START    start of the slot: RFC 3339, UTC, milliseconds; store time
   LEASE_SLOT_END      its end
-  LEASE_EXPIRES_AT    when the lease ends; work is stopped a little earlier`
+  LEASE_EXPIRES_AT    when the lease ends; work is stopped a little earlier
+
+These are as of when it is started: with --failover-within the lease ends later
+each time that it is extended, and with --continuous other slots follow.`
 
 // runFlags are the options of run.
 type runFlags struct {
@@ -53,6 +89,8 @@ type runFlags struct {
 	tieBreak                      priority.TieBreak
 	joinMidSlot                   bool
 	lead, step, margin, stopGrace time.Duration
+	failover                      time.Duration
+	continuous, noFailback        bool
 	level                         zapcore.Level
 	verbose                       bool
 	format                        string
@@ -89,11 +127,14 @@ func (a *app) runFlags(c *cobra.Command, f *runFlags) {
 	option(a, flags, &f.instanceID, "instance-id", "LABEL", "label of this worker (default host-pid-xxxx)", label)
 	option(a, flags, &f.group, "group", "NAME", "share the lease with all workers of the group", label)
 	option(a, flags, &f.tieBreak, "tie-break", "sticky|rotate|random", "order of workers of one priority (default sticky)", tieBreak)
+	option(a, flags, &f.failover, "failover-within", "DURATION", "how soon others take over a slot whose worker dies: 80ms to half a slot; costs about 4/3 slot/DURATION writes, and as many reads by each other, per slot; not with --group (default: the slot is lost)", duration(leastFailover, slots.MaxInterval/2))
+	flags.BoolVar(&f.continuous, "continuous", false, "go on from slot to slot while this worker wins them, without stopping the command; not with --group")
+	flags.BoolVar(&f.noFailback, "no-failback", false, "with --continuous: keep the lease while this worker lives, even from higher priorities; give it to all workers of the type")
 	flags.BoolVar(&f.joinMidSlot, "join-mid-slot", false, "claim what is left of the slot in which the worker starts, if nobody has it")
-	option(a, flags, &f.lead, "lead", "DURATION", "how long before a boundary claims open (default a quarter of the slot, at most 10s)", duration(0, priority.MaxLead))
+	option(a, flags, &f.lead, "lead", "DURATION", "how long before a boundary claims open (default a quarter of the slot, at most 10s and half of --failover-within)", duration(0, priority.MaxLead))
 	option(a, flags, &f.step, "step", "DURATION", "distance between the turns of two priorities (default lead/10)", duration(0, priority.MaxLead))
-	option(a, flags, &f.margin, "margin", "DURATION", "how long before the end of the lease work stops (default slot/100, 10ms to 250ms)", duration(10*time.Millisecond, time.Hour))
-	option(a, flags, &f.stopGrace, "stop-grace", "DURATION", "time between SIGTERM and SIGKILL (default a quarter of the lease, at most 10s)", duration(0, time.Hour))
+	option(a, flags, &f.margin, "margin", "DURATION", "how long before the end of the lease work stops (default slot/100, at most --failover-within/20 and 250ms, at least 10ms)", duration(10*time.Millisecond, time.Hour))
+	option(a, flags, &f.stopGrace, "stop-grace", "DURATION", "time between SIGTERM and SIGKILL (default a quarter of the lease, or of --failover-within, at most 10s)", duration(0, time.Hour))
 	option(a, flags, &f.level, "log-level", "debug|info|warn|error", "what to log on stderr (default info)", logLevel)
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "same as --log-level debug")
 	option(a, flags, &f.format, "log-format", "text|json", "how to log (default text)", oneOf("text", "json"))
@@ -149,7 +190,7 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 	j := a.newJournal(f.format, f.level)
 	return errors.Join(
 		a.lease(ctx, t, ledger, o, j, &job{
-			name: args[0], args: args[1:], env: env, grace: f.stopGrace, journal: j, urgent: a.urgently(f.tether),
+			pacing: pacingOf(o, f.stopGrace), name: args[0], args: args[1:], env: env, journal: j, urgent: a.urgently(f.tether),
 		}),
 		storeFailed(t, closeLedger(ctx, ledger)),
 	)
@@ -171,9 +212,11 @@ func (a *app) options(c *cobra.Command, f *runFlags) workerlease.Options {
 			a.bad("--%s %q: must be less than half of the shortest slot (%v)", o.name, text, shortest)
 		}
 	}
+	a.checkExtension(f, flags, shortest)
 	return workerlease.Options{
 		WorkerType: f.workerType, InstanceID: f.instanceID, Group: f.group, Priority: f.priority,
 		TieBreak: f.tieBreak, Schedule: schedule, JoinMidSlot: f.joinMidSlot,
+		FailoverWithin: f.failover, Continuous: f.continuous, NoFailback: f.noFailback,
 		Lead: f.lead, Step: f.step, Margin: f.margin,
 	}
 }

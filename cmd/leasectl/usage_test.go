@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -52,19 +51,34 @@ func TestWhatIsWrongIsToldInOneLineEachWithAHint(t *testing.T) {
 				"leasectl plan --help",
 			},
 		},
-		"sqlite without a path":       {args: []string{"init", "--store", "sqlite:"}, want: []string{"--store: sqlite: has no path: use sqlite:PATH", "leasectl init --help"}},
-		"an unknown command":          {args: []string{"innit"}, want: []string{`unknown command "innit" for "leasectl"`, "leasectl init"}},
-		"an unknown subcommand":       {args: []string{"inspect", "slot"}, want: []string{`unknown command "slot" for "leasectl inspect"`, "leasectl inspect slots"}},
-		"an unknown flag":             {args: []string{"version", "--verbose"}, want: []string{"unknown flag: --verbose", "leasectl version --help"}},
-		"an argument too many":        {args: []string{"version", "x"}, want: []string{`unexpected argument "x" for "leasectl version"`, "leasectl version --help"}},
-		"a bad output":                {args: []string{"version", "--output", "xml"}, want: []string{`--output "xml": must be one of ["text" "json"]`, "leasectl version --help"}},
-		"no command":                  {args: ok, want: []string{"no command: put it behind --", "leasectl run --help"}},
-		"a command without --":        {args: with("true"), want: []string{`unexpected argument "true": put the command behind --`, "leasectl run --help"}},
-		"an argument before --":       {args: with("x", "--", "true"), want: []string{`unexpected argument "x": put the command behind --`, "leasectl run --help"}},
-		"both schedules":              {args: with("--cron", "0 * * * *", "--", "true"), want: []string{"--every and --cron: give only one of them", "leasectl run --help"}},
-		"a zone without cron":         {args: with("--zone", "Europe/Berlin", "--", "true"), want: []string{`--zone "Europe/Berlin": goes with --cron only; slots of --every are the same in all zones`, "leasectl run --help"}},
-		"too long a grace":            {args: with("--stop-grace", "150s", "--", "true"), want: []string{`--stop-grace "150s": must be less than half of the shortest slot (5m0s)`, "leasectl run --help"}},
-		"too long a margin":           {args: with("--margin", "3m", "--", "true"), want: []string{`--margin "3m": must be less than half of the shortest slot (5m0s)`, "leasectl run --help"}},
+		"sqlite without a path":    {args: []string{"init", "--store", "sqlite:"}, want: []string{"--store: sqlite: has no path: use sqlite:PATH", "leasectl init --help"}},
+		"an unknown command":       {args: []string{"innit"}, want: []string{`unknown command "innit" for "leasectl"`, "leasectl init"}},
+		"an unknown subcommand":    {args: []string{"inspect", "slot"}, want: []string{`unknown command "slot" for "leasectl inspect"`, "leasectl inspect slots"}},
+		"an unknown flag":          {args: []string{"version", "--verbose"}, want: []string{"unknown flag: --verbose", "leasectl version --help"}},
+		"an argument too many":     {args: []string{"version", "x"}, want: []string{`unexpected argument "x" for "leasectl version"`, "leasectl version --help"}},
+		"a bad output":             {args: []string{"version", "--output", "xml"}, want: []string{`--output "xml": must be one of ["text" "json"]`, "leasectl version --help"}},
+		"no command":               {args: ok, want: []string{"no command: put it behind --", "leasectl run --help"}},
+		"a command without --":     {args: with("true"), want: []string{`unexpected argument "true": put the command behind --`, "leasectl run --help"}},
+		"an argument before --":    {args: with("x", "--", "true"), want: []string{`unexpected argument "x": put the command behind --`, "leasectl run --help"}},
+		"both schedules":           {args: with("--cron", "0 * * * *", "--", "true"), want: []string{"--every and --cron: give only one of them", "leasectl run --help"}},
+		"a zone without cron":      {args: with("--zone", "Europe/Berlin", "--", "true"), want: []string{`--zone "Europe/Berlin": goes with --cron only; slots of --every are the same in all zones`, "leasectl run --help"}},
+		"too long a grace":         {args: with("--stop-grace", "150s", "--", "true"), want: []string{`--stop-grace "150s": must be less than half of the shortest slot (5m0s)`, "leasectl run --help"}},
+		"too long a margin":        {args: with("--margin", "3m", "--", "true"), want: []string{`--margin "3m": must be less than half of the shortest slot (5m0s)`, "leasectl run --help"}},
+		"too soon a failover":      {args: with("--failover-within", "79ms", "--", "true"), want: []string{`--failover-within "79ms": must be from 80ms to 4392h0m0s`, "leasectl run --help"}},
+		"too late a failover":      {args: with("--failover-within", "151s", "--", "true"), want: []string{`--failover-within "151s": must be at most half of the shortest slot (2m30s)`, "leasectl run --help"}},
+		"a failover of a group":    {args: with("--failover-within", "20s", "--group", "g", "--", "true"), want: []string{"--failover-within and --group: give only one of them; a group's lease can't be extended", "leasectl run --help"}},
+		"a continuous group":       {args: with("--continuous", "--group", "g", "--", "true"), want: []string{"--continuous and --group: give only one of them; a group's lease can't be extended", "leasectl run --help"}},
+		"no failback from slot on": {args: with("--no-failback", "--", "true"), want: []string{"--no-failback: goes with --continuous only", "leasectl run --help"}},
+		"a failover next to others": {
+			args: with("--failover-within", "10s", "--lead", "6s", "--margin", "1300ms", "--stop-grace", "2600ms", "--", "true"),
+			want: []string{
+				`--lead "6s": must be at most half of --failover-within (5s)`,
+				`--margin "1300ms": must be at most an eighth of --failover-within, and 2m30s (1.25s), for a lease to be extended in time`,
+				`--stop-grace "2600ms": must be at most a quarter of --failover-within, and 5m (2.5s): no more is ever sure to be left`,
+				"leasectl run --help",
+			},
+		},
+		"a failover in a plan":        {args: []string{"plan", "--store", "cosmos", "--every", "1m", "--failover-within", "31s", "--lead", "16s"}, want: []string{`--failover-within "31s": must be at most half of the shortest slot (30s)`, `--lead "16s": must be at most half of --failover-within (15.5s)`, "leasectl plan --help"}},
 		"too short an interval":       {args: []string{"run", "--store", "sqlite:x.db", "--worker-type", "t", "--every", "1ms", "--", "true"}, want: []string{`--every "1ms": the interval must be at least 100ms`, "leasectl run --help"}},
 		"a zero interval":             {args: []string{"run", "--store", "sqlite:x.db", "--worker-type", "t", "--every", "0", "--", "true"}, want: []string{`--every "0": the interval must be at least 100ms`, "leasectl run --help"}},
 		"an interval of watching":     {args: []string{"inspect", "slots", "--store", "sqlite:x.db", "--interval", "2s"}, want: []string{`--interval "2s": goes with --watch only`, "leasectl inspect slots --help"}},
@@ -301,96 +315,5 @@ func TestInitSaysWhatItDid(t *testing.T) {
 	want = output{stdout: "created the ledger sqlite:" + filepath.Join(here, "x.db") + "\n"}
 	if got := leasectl(t, nil, "init", "--store", "sqlite:x.db"); got != want {
 		t.Errorf("leasectl init of a relative path = %+v, want %+v", got, want)
-	}
-}
-
-func TestHelpVersionAndCompletionWork(t *testing.T) {
-	for _, test := range []struct {
-		args []string
-		want string
-	}{
-		{nil, "leasectl demo"},
-		{[]string{"--help"}, "Exit codes:\n" + exitCodes},
-		{[]string{"help", "exit-codes"}, "Exit codes:\n" + exitCodes},
-		{[]string{"inspect"}, "slots"},
-		{[]string{"inspect", "slots", "--help"}, "claimedMs"},
-		{[]string{"run", "--help"}, "LEASE_TOKEN"},
-		{[]string{"plan", "--help"}, "peakRequestUnitsPerSecond"},
-		{[]string{"version"}, versionText() + "\n"},
-		{[]string{"--version"}, versionText() + "\n"},
-		{[]string{"version", "--output", "json"}, `"platform":"`},
-		{[]string{"help", "inspect", "slots"}, "claimedMs"},
-		{[]string{"completion", "bash"}, "bash completion"},
-		{[]string{"completion", "zsh"}, "#compdef leasectl"},
-		{[]string{"completion", "fish"}, "fish completion"},
-		{[]string{"completion", "powershell"}, "powershell completion"},
-	} {
-		// A store that is bad is none of their business.
-		if got := leasectl(t, []string{storeVariable + "=bad"}, test.args...); got.code != exitOK || !strings.Contains(got.stdout, test.want) || got.stderr != "" {
-			t.Errorf("leasectl %v = %+v, want %q in it", test.args, got, test.want)
-		}
-	}
-	if got := leasectl(t, nil, "--help"); strings.Contains(got.stdout, workName) || strings.Contains(got.stdout, "tether") {
-		t.Errorf("leasectl --help shows what is hidden:\n%s", got.stdout)
-	}
-}
-
-func TestOnlyTheHelpOfWhatUsesTheStoreShowsIt(t *testing.T) {
-	for args, want := range map[string]bool{
-		"": true, "init": true, "run": true, "plan": true, "inspect": true, "inspect slots": true,
-		"demo": false, "version": false, "completion bash": false, "exit-codes": false,
-	} {
-		got := leasectl(t, nil, append(strings.Fields(args), "--help")...)
-		if got.code != exitOK || strings.Contains(got.stdout, "--store string") != want {
-			t.Errorf("leasectl %s --help = %d, with --store: %v, want %v", args, got.code, !want, want)
-		}
-	}
-}
-
-func TestShellsCompleteValuesAndNoNamesOfFiles(t *testing.T) {
-	for args, want := range map[string]string{
-		"run --tie-break":        "sticky\nrotate\nrandom\n:4\n",
-		"run --log-level":        "debug\ninfo\nwarn\nerror\n:4\n",
-		"run --log-format":       "text\njson\n:4\n",
-		"inspect slots --output": "table\njson\n:4\n",
-		"plan --consistency":     "strong\nbounded-staleness\nsession\nconsistent-prefix\neventual\n:4\n",
-		"version --output":       "text\njson\n:4\n",
-		"run --every":            ":4\n",
-		"run --cron":             ":4\n",
-		"init --store":           ":4\n",
-		"init":                   ":4\n",
-		"help inspect":           "slots\tShow who held, holds and will hold the newest slots\n:4\n",
-		"run --":                 ":0\n", // the command
-	} {
-		got := leasectl(t, nil, append(append([]string{"__complete"}, strings.Fields(args)...), "")...)
-		if got.code != exitOK || got.stdout != want {
-			t.Errorf("leasectl __complete %s = %+v, want %q", args, got, want)
-		}
-	}
-}
-
-// Not parallel: it takes the process's own stderr, where cobra writes what it
-// can't complete.
-func TestWhatCannotBeCompletedShowsNoPassword(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stderr := os.Stderr
-	os.Stderr = w
-	got := leasectl(t, nil, "__complete", "run", "--store", "mongodb://user:hunter2@h/d", "--tie-breatk", "")
-	os.Stderr = stderr
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	said, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(said), "--tie-breatk") {
-		t.Errorf("cobra wrote %q, want what it couldn't complete", said)
-	}
-	if all := string(said) + got.stdout + got.stderr; strings.Contains(all, "hunter2") {
-		t.Errorf("leasectl __complete wrote %q, want no password", all)
 	}
 }

@@ -14,6 +14,10 @@ const maxEarly = 5 * time.Minute
 // and this together are what Failover promises.
 func (c *Config) early() time.Duration { return min(c.Failover/4, maxEarly) }
 
+// MaxFailoverMargin is the largest margin with which a window can be extended in
+// time, however long it is.
+const MaxFailoverMargin = maxEarly / 2
+
 // MinFailover is the least Failover for a margin: the extension of a window is
 // known twice a margin before the last moment of the window, or is tried again.
 func MinFailover(margin time.Duration) time.Duration { return 8 * margin }

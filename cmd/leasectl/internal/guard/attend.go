@@ -71,7 +71,7 @@ func (p *Process) attend(decoder *gob.Decoder) {
 	if len(survivors) > 0 {
 		err = errors.Join(err, fmt.Errorf("run %q: %w: pid %v: not permitted", p.name, ErrSurvivors, survivors))
 	}
-	_ = p.orders.Close()
+	p.orders.close()
 	_ = p.reports.Close()
 	p.due.stop()
 	p.status, p.err = status, err

@@ -95,7 +95,10 @@ func TestACommandThatCanNotRunIsAnError(t *testing.T) {
 		{"zero byte", Command{Path: "/bin/sh", Args: []string{"a\x00b"}}, later, syscall.EINVAL, "zero byte"},
 		{"no command", Command{}, later, nil, "no command given"},
 		{"negative grace", Command{Path: "/bin/sh", Grace: -1}, later, nil, "grace -1ns is negative"},
+		{"negative notice", Command{Path: "/bin/sh", Grace: 1, Notice: -1}, later, nil, "notice -1ns is not between 0 and the grace 1ns"},
+		{"more notice than grace", Command{Path: "/bin/sh", Grace: 1, Notice: 2}, later, nil, "notice 2ns is not between 0 and the grace 1ns"},
 		{"deadline past", Command{Path: "/bin/sh"}, -time.Second, ErrTooLate, "too late"},
+		{"less than the notice left", Command{Path: "/bin/sh", Grace: time.Hour, Notice: time.Minute}, 30 * time.Second, ErrTooLate, "grace 1m0s: too late"},
 		{"less than the grace left", Command{Path: "/bin/sh", Grace: time.Minute}, 30 * time.Second, ErrTooLate, "grace 1m0s: too late"},
 	}
 	for _, tt := range tests {
@@ -235,11 +238,11 @@ func TestExtendMovesTheDeadline(t *testing.T) {
 	mark := newMark(t)
 	p := run(t, mark, time.Second, 0, "sleep", "1000")
 	old := p.watch.deadline
-	if err := p.Extend(old - 1); err == nil || errors.Is(err, ErrTooLate) {
+	if err := p.Extend(old-1, 0); err == nil || errors.Is(err, ErrTooLate) {
 		t.Errorf("Extend to an earlier instant = %v, want an error about that", err)
 	}
 	later := old + 700*time.Millisecond
-	if err := p.Extend(later); err != nil {
+	if err := p.Extend(later, 0); err != nil {
 		t.Fatalf("Extend() = %v", err)
 	}
 	for Boottime() < old+300*time.Millisecond {
@@ -260,7 +263,7 @@ func TestExtendMovesTheDeadline(t *testing.T) {
 func TestExtendAfterStopIsTooLate(t *testing.T) {
 	p := runFamily(t, newMark(t), time.Hour, 300*time.Millisecond)
 	_ = p.Stop()
-	if err := p.Extend(Boottime() + 2*time.Hour); !errors.Is(err, ErrTooLate) {
+	if err := p.Extend(Boottime()+2*time.Hour, 0); !errors.Is(err, ErrTooLate) {
 		t.Errorf("Extend after Stop = %v, want %v", err, ErrTooLate)
 	}
 	wantStatus(t, p, killedBy9.because(Stopped))

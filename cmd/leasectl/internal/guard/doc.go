@@ -32,8 +32,10 @@
 // (more for a command with thousands of processes), so a caller that needs
 // silence at an instant passes an earlier one. A deadline moves closer with
 // Stop, and later only with [Process.Extend], which names it as an instant: an
-// order that is delivered late can't lengthen anything. Once SIGTERM is sent
-// nothing extends the deadline.
+// order that is delivered late, or twice, or behind a newer one, can't lengthen
+// anything. Once SIGTERM is sent nothing extends the deadline. A deadline that is
+// to be moved has a Notice shorter than the Grace, so that a command isn't told to
+// end while the program yet tries to move it.
 //
 // # Finding everything
 //

@@ -47,6 +47,10 @@ type Command struct {
 	// the command has between SIGTERM and SIGKILL. Zero means no SIGTERM at
 	// all; negative is an error.
 	Grace time.Duration
+	// Notice, if it isn't zero, is how long before the deadline SIGTERM comes
+	// instead: for a deadline that may yet be moved by Extend. Negative or more than
+	// Grace is an error.
+	Notice time.Duration
 }
 
 // Reason tells why a command ended.

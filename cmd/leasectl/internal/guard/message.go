@@ -3,6 +3,7 @@
 package guard
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -43,12 +44,13 @@ const (
 type order struct {
 	Verb     verb
 	Deadline time.Duration
-	// The rest belongs to runVerb.
-	Grace time.Duration
-	Path  string
-	Argv  []string
-	Env   []string
-	Dir   string
+	// Notice belongs to runVerb and extendVerb, the rest to runVerb.
+	Notice time.Duration
+	Grace  time.Duration
+	Path   string
+	Argv   []string
+	Env    []string
+	Dir    string
 }
 
 // report goes from the guard to the program: PID once the command runs, then
@@ -110,6 +112,9 @@ func (c Command) order() (order, error) {
 	if c.Grace < 0 {
 		errs = append(errs, fmt.Errorf("grace %v is negative", c.Grace))
 	}
+	if c.Notice != 0 && (c.Notice < 0 || c.Notice > c.Grace) {
+		errs = append(errs, fmt.Errorf("notice %v is not between 0 and the grace %v", c.Notice, c.Grace))
+	}
 	if c.Deadline <= 0 {
 		errs = append(errs, fmt.Errorf("deadline %v is not an instant of Boottime", c.Deadline))
 	}
@@ -118,7 +123,7 @@ func (c Command) order() (order, error) {
 		env = os.Environ()
 	}
 	return order{
-		Verb: runVerb, Deadline: c.Deadline, Grace: c.Grace,
+		Verb: runVerb, Deadline: c.Deadline, Notice: cmp.Or(c.Notice, c.Grace), Grace: c.Grace,
 		Path: path, Argv: append([]string{c.Path}, c.Args...), Env: env, Dir: c.Dir,
 	}, errors.Join(errs...)
 }

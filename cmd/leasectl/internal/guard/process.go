@@ -17,16 +17,15 @@ import (
 type Process struct {
 	name    string
 	guard   *guardProcess
-	orders  *os.File
 	reports *os.File
 	// due is set again whenever the instant moves by which all must be over.
 	due  *alarm
 	done chan struct{}
 
-	mu      sync.Mutex
-	encoder *gob.Encoder
-	watch   watch
-	pid     int
+	mu     sync.Mutex
+	orders *orders
+	watch  watch
+	pid    int
 	// backedUp is set when the program itself killed descendants.
 	backedUp bool
 
@@ -39,8 +38,8 @@ type Process struct {
 
 // Start runs a command under a guard and returns when it runs. The error names
 // the command and the cause: [ErrTooLate], several invalid fields at once, or
-// why the system can't execute it. It is also an error that less than Grace is
-// left: the command would be told to end while it starts.
+// why the system can't execute it. It is also an error that less than Grace, or
+// Notice, is left: the command would be told to end while it starts.
 //
 // Nobody need call Wait: the end is noticed and the guard reaped all the same.
 func Start(c Command) (*Process, error) {
@@ -56,29 +55,27 @@ func start(c Command) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := watch{deadline: c.Deadline, grace: c.Grace}
+	w := watch{deadline: first.Deadline, notice: first.Notice, grace: first.Grace}
 	if now := Boottime(); w.at(now) != letRun {
-		return nil, fmt.Errorf("%v left, grace %v: %w", max(0, c.Deadline-now).Round(time.Millisecond), c.Grace, ErrTooLate)
+		return nil, fmt.Errorf("%v left, grace %v: %w", max(0, c.Deadline-now).Round(time.Millisecond), first.Notice, ErrTooLate)
 	}
 	due, err := newAlarm()
 	if err != nil {
 		return nil, err
 	}
-	g, orders, reports, err := startGuard(c.Stdin, c.Stdout, c.Stderr)
+	g, pipe, reports, err := startGuard(c.Stdin, c.Stdout, c.Stderr)
 	if err != nil {
 		due.stop()
 		return nil, err
 	}
 	p := &Process{
-		name: c.Path, guard: g, orders: orders, reports: reports, due: due, done: make(chan struct{}),
-		encoder: gob.NewEncoder(orders), watch: w,
+		name: c.Path, guard: g, orders: newOrders(pipe), reports: reports, due: due, done: make(chan struct{}), watch: w,
 	}
 	// A guard that is stopped, or starved, must not hold us for ever.
 	limit := time.Now().Add(c.Deadline - Boottime())
-	_ = orders.SetWriteDeadline(limit)
 	_ = reports.SetReadDeadline(limit)
 	decoder := gob.NewDecoder(reports)
-	sendErr := p.encoder.Encode(first)
+	sendErr := p.orders.send(first, limit)
 	var r report
 	if err := decoder.Decode(&r); err != nil {
 		return nil, p.abandon(cmp.Or(sendErr, err))
@@ -103,7 +100,7 @@ func (p *Process) abandon(cause error) error {
 	if errors.Is(cause, os.ErrDeadlineExceeded) {
 		cause = ErrTooLate
 	}
-	_ = p.orders.Close()
+	p.orders.close()
 	backUp(p.guard.pid(), 0)
 	p.guard.kill()
 	awaitDeath(p.guard.pid())
@@ -148,19 +145,23 @@ func (p *Process) Kill() error {
 	})
 }
 
-// Extend moves the deadline to a later instant of [Boottime]. It is an error,
-// and nothing changes, if the instant isn't later, or SIGTERM is due. Without
-// an error the guard has been asked; should SIGTERM have been due when it read
-// that, the command ends at the deadline before, as Wait tells.
-func (p *Process) Extend(deadline time.Duration) error {
-	return p.send("extend", order{Verb: extendVerb, Deadline: deadline}, func(now time.Duration) error {
+// Extend moves the deadline to a later instant of [Boottime], and sets how long
+// before it SIGTERM comes; a notice of zero is Grace. It is an error, and nothing
+// changes, if the instant isn't later, the notice is negative or more than Grace, or
+// SIGTERM is due. Without an error the guard has been asked; should SIGTERM have
+// been due when it read that, the command ends at the deadline before, as Wait tells.
+func (p *Process) Extend(deadline, notice time.Duration) error {
+	notice = cmp.Or(notice, p.watch.grace)
+	return p.send("extend", order{Verb: extendVerb, Deadline: deadline, Notice: notice}, func(now time.Duration) error {
 		switch {
 		case p.watch.at(now) != letRun:
 			return ErrTooLate
+		case notice < 0 || notice > p.watch.grace:
+			return fmt.Errorf("the notice %v is not between 0 and the grace %v", notice, p.watch.grace)
 		case deadline <= p.watch.deadline:
 			return fmt.Errorf("the new deadline %v is not later than %v", deadline, p.watch.deadline)
 		}
-		p.watch.extend(now, deadline)
+		p.watch.extend(now, deadline, notice)
 		return nil
 	})
 }
@@ -180,8 +181,7 @@ func (p *Process) send(what string, o order, apply func(now time.Duration) error
 	}
 	p.due.set(p.end())
 	// A stopped guard reads nothing; the pipe holds hundreds of orders.
-	_ = p.orders.SetWriteDeadline(time.Now().Add(time.Second))
-	switch err := p.encoder.Encode(o); {
+	switch err := p.orders.send(o, time.Now().Add(time.Second)); {
 	case errors.Is(err, syscall.EPIPE):
 		return fmt.Errorf("%s %q: %w", what, p.name, os.ErrProcessDone)
 	case err != nil:

@@ -31,7 +31,7 @@ func (p *Process) Stop() error { return ErrUnsupported }
 func (p *Process) StopBy(time.Duration) error { return ErrUnsupported }
 
 // Extend returns [ErrUnsupported].
-func (p *Process) Extend(time.Duration) error { return ErrUnsupported }
+func (p *Process) Extend(_, _ time.Duration) error { return ErrUnsupported }
 
 // Kill returns [ErrUnsupported].
 func (p *Process) Kill() error { return ErrUnsupported }

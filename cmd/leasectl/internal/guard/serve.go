@@ -48,7 +48,7 @@ func serve() int {
 	if err := orders.Decode(&first); err != nil || first.Verb != runVerb {
 		return noCommand
 	}
-	w := watch{deadline: first.Deadline, grace: first.Grace}
+	w := watch{deadline: first.Deadline, notice: first.Notice, grace: first.Grace}
 	if w.at(Boottime()) != letRun {
 		return fail(report{TooLate: true})
 	}
@@ -72,7 +72,7 @@ func serve() int {
 			case o.Verb == stopVerb:
 				w.stop(Boottime(), o.Deadline)
 			case o.Verb == extendVerb:
-				w.extend(Boottime(), o.Deadline)
+				w.extend(Boottime(), o.Deadline, o.Notice)
 			case o.Verb == killVerb:
 				return job.finish(Killed, reports)
 			default:

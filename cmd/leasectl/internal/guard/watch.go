@@ -15,7 +15,9 @@ const (
 // pure; all instants are of [Boottime].
 type watch struct {
 	deadline time.Duration
-	grace    time.Duration
+	// notice is how long before the deadline SIGTERM comes, and grace how long
+	// SIGKILL comes after it at most.
+	notice, grace time.Duration
 	// stopping is set when SIGTERM is due; killAt counts from then on.
 	stopping bool
 	killAt   time.Duration
@@ -24,7 +26,7 @@ type watch struct {
 
 // at returns what is due at now, and enters the grace if it starts.
 func (w *watch) at(now time.Duration) verdict {
-	if !w.stopping && now >= w.deadline-w.grace {
+	if !w.stopping && now >= w.deadline-w.notice {
 		w.stopping, w.killAt, w.reason = true, w.deadline, DeadlineReached
 	}
 	switch {
@@ -41,7 +43,7 @@ func (w *watch) next() time.Duration {
 	if w.stopping {
 		return w.killAt
 	}
-	return w.deadline - w.grace
+	return w.deadline - w.notice
 }
 
 // stop starts the grace, at most until by. A zero by, or one that is later than
@@ -56,10 +58,11 @@ func (w *watch) stop(now, by time.Duration) {
 	w.killAt = min(w.killAt, w.deadline)
 }
 
-// extend moves the deadline to a later instant. It does nothing once the
-// deadline has passed or SIGTERM is due: a job that was told to end ends.
-func (w *watch) extend(now, to time.Duration) {
-	if w.at(now) == letRun {
-		w.deadline = max(w.deadline, to)
+// extend moves the deadline to a later instant, and sets how long before it
+// SIGTERM comes. It does nothing if the instant isn't later, or once the deadline
+// has passed or SIGTERM is due: a job that was told to end ends.
+func (w *watch) extend(now, to, notice time.Duration) {
+	if w.at(now) == letRun && to > w.deadline {
+		w.deadline, w.notice = to, notice
 	}
 }

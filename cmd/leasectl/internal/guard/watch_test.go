@@ -31,17 +31,23 @@ func TestWatchDecides(t *testing.T) {
 		{"a later stop may shorten the grace", 10 * s, func(w *watch) { w.stop(50*s, 0); w.stop(51*s, 53*s) }, 53 * s, kill, Stopped, 53 * s},
 		{"a stop with a later deadline doesn't lengthen it", 10 * s, func(w *watch) { w.stop(85*s, 0); w.stop(86*s, 200*s) }, 95 * s, kill, Stopped, 95 * s},
 		{"a stop late in the grace keeps the deadline", 10 * s, func(w *watch) { w.at(95 * s); w.stop(96*s, 0) }, 100 * s, kill, DeadlineReached, 100 * s},
-		{"an extension moves grace and deadline", 10 * s, func(w *watch) { w.extend(50*s, 200*s) }, 190*s - 1, letRun, 0, 190 * s},
-		{"an extended command is killed at the new deadline", 10 * s, func(w *watch) { w.extend(50*s, 200*s) }, 200 * s, kill, DeadlineReached, 200 * s},
-		{"an extension can't shorten", 10 * s, func(w *watch) { w.extend(50*s, 60*s) }, 90*s - 1, letRun, 0, 90 * s},
-		{"an extension in the grace comes too late", 10 * s, func(w *watch) { w.extend(90*s, 200*s) }, 100 * s, kill, DeadlineReached, 100 * s},
-		{"an extension after a stop comes too late", 10 * s, func(w *watch) { w.stop(50*s, 0); w.extend(51*s, 200*s) }, 60 * s, kill, Stopped, 60 * s},
-		{"an extension after a suspend past the deadline comes too late", 10 * s, func(w *watch) { w.extend(150*s, 200*s) }, 150 * s, kill, DeadlineReached, 100 * s},
+		{"an extension moves grace and deadline", 10 * s, func(w *watch) { w.extend(50*s, 200*s, 10*s) }, 190*s - 1, letRun, 0, 190 * s},
+		{"an extension may give less notice", 10 * s, func(w *watch) { w.extend(50*s, 200*s, 2*s) }, 198*s - 1, letRun, 0, 198 * s},
+		{"less notice is no less grace after a stop", 10 * s, func(w *watch) { w.extend(50*s, 200*s, 2*s); w.stop(60*s, 0) }, 70*s - 1, terminate, Stopped, 70 * s},
+		{"each extension moves the deadline", 10 * s, func(w *watch) { w.extend(50*s, 120*s, 2*s); w.extend(110*s, 150*s, 2*s) }, 150 * s, kill, DeadlineReached, 150 * s},
+		{"an extension that comes twice changes nothing", 10 * s, func(w *watch) { w.extend(50*s, 120*s, 2*s); w.extend(60*s, 120*s, 10*s) }, 118*s - 1, letRun, 0, 118 * s},
+		{"an older extension changes nothing", 10 * s, func(w *watch) { w.extend(50*s, 150*s, 2*s); w.extend(60*s, 120*s, 10*s) }, 150 * s, kill, DeadlineReached, 150 * s},
+		{"an extended command is killed at the new deadline", 10 * s, func(w *watch) { w.extend(50*s, 200*s, 10*s) }, 200 * s, kill, DeadlineReached, 200 * s},
+		{"an extension can't shorten", 10 * s, func(w *watch) { w.extend(50*s, 60*s, 1*s) }, 90*s - 1, letRun, 0, 90 * s},
+		{"an extension in the grace comes too late", 10 * s, func(w *watch) { w.extend(90*s, 200*s, 10*s) }, 100 * s, kill, DeadlineReached, 100 * s},
+		{"an extension after a stop comes too late", 10 * s, func(w *watch) { w.stop(50*s, 0); w.extend(51*s, 200*s, 10*s) }, 60 * s, kill, Stopped, 60 * s},
+		{"an extension after a suspend past the deadline comes too late", 10 * s, func(w *watch) { w.extend(150*s, 200*s, 10*s) }, 150 * s, kill, DeadlineReached, 100 * s},
+		{"an extension that leaves less than its notice starts the grace at once", 10 * s, func(w *watch) { w.extend(89*s, 101*s, 10*s) }, 91 * s, terminate, DeadlineReached, 101 * s},
 		{"a grace longer than the time left starts at once", 200 * s, nil, 1 * s, terminate, DeadlineReached, 100 * s},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := watch{deadline: 100 * s, grace: tt.grace}
+			w := watch{deadline: 100 * s, notice: tt.grace, grace: tt.grace}
 			if tt.do != nil {
 				tt.do(&w)
 			}

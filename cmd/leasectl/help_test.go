@@ -1,0 +1,102 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestHelpVersionAndCompletionWork(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "leasectl demo"},
+		{[]string{"--help"}, "Exit codes:\n" + exitCodes},
+		{[]string{"help", "exit-codes"}, "Exit codes:\n" + exitCodes},
+		{[]string{"inspect"}, "slots"},
+		{[]string{"inspect", "slots", "--help"}, "claimedMs"},
+		{[]string{"run", "--help"}, "LEASE_TOKEN"},
+		{[]string{"run", "--help"}, "--failover-within"},
+		{[]string{"plan", "--help"}, "peakRequestUnitsPerSecond"},
+		{[]string{"version"}, versionText() + "\n"},
+		{[]string{"--version"}, versionText() + "\n"},
+		{[]string{"version", "--output", "json"}, `"platform":"`},
+		{[]string{"help", "inspect", "slots"}, "claimedMs"},
+		{[]string{"completion", "bash"}, "bash completion"},
+		{[]string{"completion", "zsh"}, "#compdef leasectl"},
+		{[]string{"completion", "fish"}, "fish completion"},
+		{[]string{"completion", "powershell"}, "powershell completion"},
+	} {
+		// A store that is bad is none of their business.
+		if got := leasectl(t, []string{storeVariable + "=bad"}, test.args...); got.code != exitOK || !strings.Contains(got.stdout, test.want) || got.stderr != "" {
+			t.Errorf("leasectl %v = %+v, want %q in it", test.args, got, test.want)
+		}
+	}
+	if got := leasectl(t, nil, "--help"); strings.Contains(got.stdout, workName) || strings.Contains(got.stdout, "tether") {
+		t.Errorf("leasectl --help shows what is hidden:\n%s", got.stdout)
+	}
+}
+
+func TestOnlyTheHelpOfWhatUsesTheStoreShowsIt(t *testing.T) {
+	for args, want := range map[string]bool{
+		"": true, "init": true, "run": true, "plan": true, "inspect": true, "inspect slots": true,
+		"demo": false, "version": false, "completion bash": false, "exit-codes": false,
+	} {
+		got := leasectl(t, nil, append(strings.Fields(args), "--help")...)
+		if got.code != exitOK || strings.Contains(got.stdout, "--store string") != want {
+			t.Errorf("leasectl %s --help = %d, with --store: %v, want %v", args, got.code, !want, want)
+		}
+	}
+}
+
+func TestShellsCompleteValuesAndNoNamesOfFiles(t *testing.T) {
+	for args, want := range map[string]string{
+		"run --tie-break":        "sticky\nrotate\nrandom\n:4\n",
+		"run --log-level":        "debug\ninfo\nwarn\nerror\n:4\n",
+		"run --log-format":       "text\njson\n:4\n",
+		"inspect slots --output": "table\njson\n:4\n",
+		"plan --consistency":     "strong\nbounded-staleness\nsession\nconsistent-prefix\neventual\n:4\n",
+		"version --output":       "text\njson\n:4\n",
+		"run --every":            ":4\n",
+		"run --failover-within":  ":4\n",
+		"plan --failover-within": ":4\n",
+		"run --cron":             ":4\n",
+		"init --store":           ":4\n",
+		"init":                   ":4\n",
+		"help inspect":           "slots\tShow who held, holds and will hold the newest slots\n:4\n",
+		"run --":                 ":0\n", // the command
+	} {
+		got := leasectl(t, nil, append(append([]string{"__complete"}, strings.Fields(args)...), "")...)
+		if got.code != exitOK || got.stdout != want {
+			t.Errorf("leasectl __complete %s = %+v, want %q", args, got, want)
+		}
+	}
+}
+
+// Not parallel: it takes the process's own stderr, where cobra writes what it
+// can't complete.
+func TestWhatCannotBeCompletedShowsNoPassword(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr := os.Stderr
+	os.Stderr = w
+	got := leasectl(t, nil, "__complete", "run", "--store", "mongodb://user:hunter2@h/d", "--tie-breatk", "")
+	os.Stderr = stderr
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	said, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(said), "--tie-breatk") {
+		t.Errorf("cobra wrote %q, want what it couldn't complete", said)
+	}
+	if all := string(said) + got.stdout + got.stderr; strings.Contains(all, "hunter2") {
+		t.Errorf("leasectl __complete wrote %q, want no password", all)
+	}
+}

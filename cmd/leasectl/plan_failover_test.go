@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/faultstore"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+func TestThePlanCutsSlotsAsTheEngineDoes(t *testing.T) {
+	timed := func(l store.Ledger) store.Ledger { return l }
+	silent := func(l store.Ledger) store.Ledger { return untimed{l} }
+	for name, with := range map[string]func(store.Ledger) store.Ledger{"time along with a tail": timed, "no time along with a tail": silent} {
+		for _, c := range []struct{ slot, failover, lead time.Duration }{
+			{6 * time.Second, 2 * time.Second, 0},
+			{time.Minute, 2 * time.Second, 0},
+			{time.Minute, 500 * time.Millisecond, 0},
+			{5 * time.Minute, 20 * time.Second, 0},
+			{5 * time.Minute, 150 * time.Second, 0},
+			{time.Hour, time.Minute, 30 * time.Second},
+			{time.Hour, 2 * time.Minute, 0},
+			{time.Hour, 10 * time.Minute, 100 * time.Millisecond},
+			{24 * time.Hour, time.Hour, 0},
+			{24 * time.Hour, 8 * time.Hour, 0},
+		} {
+			t.Run(fmt.Sprint(name, ", ", c), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					const workers, warmUp, n = 3, 3, 4
+					schedule := slots.Must(slots.Every(c.slot))
+					f := &planFlags{scheduleFlags: scheduleFlags{every: c.slot}, workers: workers, failover: c.failover, lead: c.lead, consistency: strong}
+					planned := estimateOf(kindCosmos, f, schedule, c.slot)
+					counters, _ := crew(t, workerlease.Options{LeaseInterval: c.slot, FailoverWithin: c.failover, Lead: c.lead}, workers, with)
+					time.Sleep(warmUp*c.slot + c.slot/2)
+					synctest.Wait()
+					for _, counter := range counters {
+						counter.Reset()
+					}
+					time.Sleep(n * c.slot)
+					synctest.Wait()
+					winners := 0
+					for i, counter := range counters {
+						got := asked(counter.Counts())
+						got.Get, got.Trim = 0, 0
+						won := got.Append > 0
+						want := planned.rows[1].each.times(n)
+						if won {
+							winners++
+							want = planned.rows[0].each.times(n)
+							checkCuts(t, counter.Log(), schedule, planned.cutting, c.failover)
+						}
+						// Where a part is shorter than a look at the time lasts, one lasts for
+						// several, or for ever if the tail tells the time.
+						if !won && planned.cutting.length <= max(planned.ladder.Lead, time.Second) && got.Now <= want.Now {
+							got.Now = want.Now
+						}
+						if got != want {
+							t.Errorf("worker %d in %d slots: %+v, planned %+v", i, n, got, want)
+						}
+					}
+					if winners != 1 {
+						t.Errorf("%d workers won slots, want the one that goes first ever since", winners)
+					}
+				})
+			})
+		}
+	}
+}
+
+// checkCuts checks when a winner appended: once before the boundary, and then before
+// the end of each part.
+func checkCuts(t *testing.T, log []faultstore.Entry, schedule slots.Schedule, c cutting, failover time.Duration) {
+	t.Helper()
+	log = slices.DeleteFunc(log, func(e faultstore.Entry) bool { return e.Op != faultstore.OpAppend })
+	for _, e := range log {
+		at := e.Began.Sub(schedule.At(e.Began).Start)
+		k := (at + early(failover) + c.length/2) / c.length
+		// It is early by how uncertain the time may be.
+		if due := k*c.length - early(failover); at < due-min(early(failover)/4, 150*time.Millisecond) || at > due+10*time.Millisecond {
+			if before := schedule.Next(e.Began).Start.Sub(e.Began); before > failover/2 {
+				t.Errorf("an append %v into the slot, planned %v", at, due)
+			}
+		}
+	}
+	if n := len(log); n%int(c.parts) != 0 || n == 0 {
+		t.Errorf("%d appends in whole slots of %v parts", n, c.parts)
+	}
+}
+
+func TestTheHelpCountsThePartsOfItsExample(t *testing.T) {
+	if got := cut(5*time.Minute, leadOf(5*time.Minute, 0, 30*time.Second), 30*time.Second).parts; got != 14 {
+		t.Errorf("slots of 5m with a failover within 30s have %v parts, the help says 14", got)
+	}
+}
+
+func TestNoSecondOfASlotInPartsCostsMoreThanThePlannedPeak(t *testing.T) {
+	for _, c := range []struct{ slot, failover time.Duration }{
+		{5 * time.Minute, 30 * time.Second}, {time.Minute, 4 * time.Second}, {10 * time.Second, 500 * time.Millisecond},
+	} {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				counters, _ := crew(t, workerlease.Options{LeaseInterval: c.slot, FailoverWithin: c.failover}, 20, func(l store.Ledger) store.Ledger { return l })
+				time.Sleep(3*c.slot + c.slot/2)
+				synctest.Wait()
+				for _, counter := range counters {
+					counter.Reset()
+				}
+				time.Sleep(5 * c.slot)
+				synctest.Wait()
+				f := &planFlags{scheduleFlags: scheduleFlags{every: c.slot}, workers: 20, failover: c.failover, consistency: session}
+				e := estimateOf(kindCosmos, f, slots.Must(slots.Every(c.slot)), c.slot)
+				var log []faultstore.Entry
+				for _, counter := range counters {
+					log = append(log, counter.Log()...)
+				}
+				if worst, planned := worstSecond(log, e.prices), e.peak(); worst > planned+0.01 || worst < planned/4 {
+					t.Errorf("the worst second costs %.1f RU, planned %.1f", worst, planned)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,122 @@
+package workerlease_test
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// extending starts a worker whose lease is extended every 14.5 s, and whose
+// LeaseExtended is f.
+func extending(t *testing.T, w *worker, f func(l workerlease.Lease)) *workerlease.WorkerLease {
+	t.Helper()
+	client := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{Clock: clock.New(), Observer: w})
+	o := parted("w", 0, 20*time.Second)
+	o.WorkerType = "job"
+	l, err := client.StartLeasing(t.Context(), o, workerlease.Callbacks{
+		LeaseAllocated: func(ctx context.Context, l workerlease.Lease) { w.allocated(ctx, l, nil) },
+		LeaseExtended:  f,
+		LeaseExpired:   func(l workerlease.Lease, why workerlease.Reason) { w.expired(l, why, nil) },
+		Error:          w.failed,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = l.StopLeasing(context.Background())
+		<-l.Done()
+	})
+	return l
+}
+
+func TestASlowLeaseExtendedIsToldOnlyTheNewest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var expiries []time.Duration
+		running := 0
+		w := &worker{}
+		extending(t, w, func(l workerlease.Lease) {
+			mu.Lock()
+			running++
+			if running > 1 {
+				t.Error("two calls at a time")
+			}
+			expiries = append(expiries, since(l.Expiry))
+			mu.Unlock()
+			time.Sleep(40 * time.Second)
+			mu.Lock()
+			running--
+			mu.Unlock()
+		})
+		at(7 * time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		// Extended at about 10.5 s, 24 s, 39 s, 54 s …; told at 10.5 s, 50.5 s …
+		if len(expiries) != 3 {
+			t.Fatalf("told of %v in 2 min, want three calls of 40 s", expiries)
+		}
+		for i, e := range expiries {
+			if want := 5*time.Minute + 10*time.Second + time.Duration(i)*40*time.Second; e < want || e > want+35*time.Second {
+				t.Errorf("call %d was told of %v, want the newest window", i, e)
+			}
+		}
+	})
+}
+
+func TestTheNextLeaseWaitsForLeaseExtended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &worker{}
+		block := true
+		extending(t, w, func(workerlease.Lease) {
+			if block {
+				block = false
+				time.Sleep(7 * time.Minute)
+			}
+		})
+		at(14 * time.Minute)
+		h := w.history()
+		if len(h) < 2 {
+			t.Fatalf("%d leases, want a second one when LeaseExtended has returned", len(h))
+		}
+		if u := h[0]; u.expiredAt > 10*time.Minute {
+			t.Errorf("LeaseExpired was called at %v, want it at the end of the slot", u.expiredAt)
+		}
+		if u := h[1]; u.allocated < 12*time.Minute || u.allocated > 13*time.Minute {
+			t.Errorf("allocated again at %v, want soon after LeaseExtended returned at about 12m9s", u.allocated)
+		}
+		if n := len(told[workerlease.Overrun](w)); n != 1 {
+			t.Errorf("told of %d overruns, want one", n)
+		}
+	})
+}
+
+func TestALeaseExtendedThatPanicsOrEndsItsGoroutineEndsNothing(t *testing.T) {
+	for name, end := range map[string]func(){"panic": func() { panic("boom") }, "goexit": runtime.Goexit} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &worker{}
+				calls := 0
+				extending(t, w, func(workerlease.Lease) {
+					calls++
+					end()
+				})
+				at(11 * time.Minute)
+				h := w.history()
+				if len(h) != 2 || h[0].why != workerlease.WindowEnded || calls < 20 {
+					t.Errorf("%d leases, the first ended by %q, %d calls; want it to go on", len(h), h[0].why, calls)
+				}
+				if got := w.reported(workerlease.ErrPanicked); got != (name == "panic") {
+					t.Errorf("a panic was reported: %v", got)
+				}
+			})
+		})
+	}
+}
