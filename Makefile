@@ -1,5 +1,5 @@
 GO      ?= go
-MODULES  = . testutil/mongopeer/server internal/chaos
+MODULES  = . testutil/mongopeer/server internal/chaos examples/gocron
 LINT     = golangci-lint
 
 .PHONY: help
@@ -12,6 +12,7 @@ check: fmt lint test ## What to run before a commit
 .PHONY: test
 test: ## All tests; starts its own peers (Cosmos DB: with Node)
 	$(GO) test ./...
+	cd examples/gocron && $(GO) test ./...
 
 .PHONY: race
 race: ## All tests of Go code with the race detector, peers required

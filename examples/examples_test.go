@@ -37,8 +37,14 @@ func TestEveryExampleRunsAndEndsByItself(t *testing.T) {
 			`Sat 2027-03-27 02:30 CET   lasts 23h30m0s`, `Sun 2027-03-28 03:00 CEST  lasts 23h30m0s`, `Sun 2027-10-31 02:30 CEST  lasts 25h0m0s`,
 			`nightly-report: anna: waiting for \[`, `healthy: true`,
 		},
-		"priority": {`east holds`, `east stops`, `west holds`, `east is back`, `east holds`},
-		"group":    {`east-\d of group east, token \d+`, `east-\d of group east, token \d+`},
+		"priority":   {`east holds`, `east stops`, `west holds`, `east is back`, `east holds`},
+		"group":      {`east-\d of group east, token \d+`, `east-\d of group east, token \d+`},
+		"leader":     {`(anna|ben|cleo) leads`, `leads no more: leasing stopped`, `(anna|ben|cleo) leads`, `leads no more`},
+		"report":     {`makes the report`, `failed: the printer has no paper`, `makes the report`, `is done with slot 1`, `is done with slot 2`},
+		"outbox":     {`publishes order 1`, `publishes order 3`, `publishes order 4`, `publishes order 5`, `is refused: a later lease`},
+		"projection": {`stores position 1, balance 100`, `stores position 3, balance 75`, `stores position 6, balance 42`},
+		"manytypes":  {`slot 1: 100 tenants`, `slot 2: 100 tenants`},
+		"cronjob":    {`anna runs the job`, `anna stops`, `ben runs the job`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -105,6 +111,7 @@ func TestEveryExampleRunsAndEndsByItself(t *testing.T) {
 			fmt.Fprintln(&out, lines.Text())
 			if _, url, found := strings.Cut(lines.Text(), "listening on "); found {
 				expectOK(t, url+"/healthz", "sitemap")
+				expectOK(t, url+"/livez", "sitemap")
 				expectOK(t, url+"/", `href="/healthz"`)
 			}
 		}

@@ -30,8 +30,9 @@ func holder(h machine.Holder) Holder {
 // Holder tells who holds the lease now, by the best guess of store time and as far
 // as this worker has seen. It asks nobody: workers look at the ledger once for each
 // slot, shortly before its boundary, and with FailoverWithin whenever a part of the
-// slot ends; a holder that died or released in between is not missed until then. The
-// answer is for information: what is safe to do, Lease.Valid tells.
+// slot ends; a holder that died or released in between is not missed until then, nor
+// one whose code for an earlier slot keeps it from working. The answer is for
+// information: what is safe to do, Lease.Valid tells.
 func (w *WorkerLease) Holder() (Holder, bool) {
 	now := w.now()
 	if !now.Known() {
@@ -44,7 +45,8 @@ func (w *WorkerLease) Holder() (Holder, bool) {
 }
 
 // IsHolder reports whether this worker may work now: whether it has a lease, and
-// Lease.Valid says so.
+// Lease.Valid says so. Without Options.Continuous nobody does for a moment around each
+// boundary.
 func (w *WorkerLease) IsHolder() bool {
 	h := w.hold.Load()
 	return h != nil && h.valid()

@@ -27,6 +27,9 @@ type Lease struct {
 	// token lower than the highest it has seen: that alone protects against a
 	// pause between the last check and the write.
 	Token int64
+	// Attempt is how many times the slot was begun, this time included; 0 without
+	// OncePerSlot.
+	Attempt int
 
 	hold   *hold
 	missed slots.Slot
@@ -84,7 +87,7 @@ func (h *hold) lease() Lease {
 	o, t := &h.w.options, h.tenure.Load()
 	return Lease{
 		WorkerType: o.WorkerType, InstanceID: o.InstanceID, Group: o.Group,
-		Slot: t.Slot, Start: t.Start, Expiry: t.End, Token: t.Token, hold: h, missed: t.Missed,
+		Slot: t.Slot, Start: t.Start, Expiry: t.End, Token: t.Token, Attempt: t.Attempt, hold: h, missed: t.Missed,
 	}
 }
 

@@ -54,7 +54,9 @@ func (w *WorkerLease) note(n machine.Note) {
 		w.report(fmt.Errorf("%s: slot %v: was tried %d times, and is not done: MaxAttempts is %d", w.options.WorkerType, n.Slot, n.Count, w.options.MaxAttempts))
 		w.tell(Exhausted{Worker: me, Slot: n.Slot, Attempts: n.Count})
 	case machine.HolderChanged:
-		w.tell(HolderChanged{Worker: me, Holder: holder(w.state.Holders.Newest)})
+		w.tell(HolderChanged{
+			Worker: me, Holder: holder(w.state.Holders.Newest), Released: n.Record.Kind == store.KindRelease,
+		})
 	case machine.Extended:
 		w.tell(Extended{Worker: me, Lease: w.hold.Load().lease(), Seq: n.Record.Seq})
 	case machine.Expired:

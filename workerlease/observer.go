@@ -98,6 +98,8 @@ type (
 	HolderChanged struct {
 		Worker
 		Holder Holder
+		// Released says that Holder has given the lease back, as of Holder.Until.
+		Released bool
 	}
 	// Extended: the lease goes on, up to Lease.Expiry.
 	Extended struct {

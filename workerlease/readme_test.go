@@ -2,8 +2,11 @@ package workerlease_test
 
 import (
 	"context"
+	"io/fs"
 	"log"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -63,4 +66,55 @@ func TestReadmeExampleRuns(t *testing.T) {
 	if err := run(ctx); err != nil {
 		t.Errorf("run() = %v, want nil: a store that is down doesn't end leasing", err)
 	}
+}
+
+// No row of the README's table of features without a test.
+func TestReadmeNamesTestsThatExist(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(readme), "| Elsewhere | Here | Test |\n")
+	if !found {
+		t.Fatal("README.md has no table of features")
+	}
+	table, _, _ = strings.Cut(table, "\n\n")
+	rows := strings.Split(table, "\n")[1:]
+	if len(rows) < 25 {
+		t.Errorf("%d rows, want more", len(rows))
+	}
+	tests := allTests(t, "..")
+	for _, row := range rows {
+		cells := strings.Split(row, "|")
+		named := 0
+		for _, name := range regexp.MustCompile(`Test[A-Z]\w*`).FindAllString(cells[3], -1) {
+			named++
+			if !tests[name] {
+				t.Errorf("there is no %s", name)
+			}
+		}
+		if named == 0 {
+			t.Errorf("no test is named in: %s", row)
+		}
+	}
+}
+
+// allTests are the names of the tests below a folder.
+func allTests(t *testing.T, dir string) map[string]bool {
+	t.Helper()
+	tests := map[string]bool{}
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllSubmatch(source, -1) {
+			tests[string(m[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tests
 }

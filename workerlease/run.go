@@ -8,6 +8,7 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
 // Task is the user's code in Run. It is called in a slot that the worker holds; its
@@ -19,7 +20,9 @@ import (
 //	            while held (default)           OncePerSlot
 //	nil         the lease is kept, and the     a done record closes the slot: nobody
 //	            task not called again, to      runs the task for it any more; also if
-//	            the end of the slot            the context had ended
+//	            the end of the slot; with      the context had ended
+//	            Continuous it is called
+//	            again when the next begins
 //	error       reported; what is left of      the same, but the slot is tried again,
 //	            the slot is released; this     by somebody else first, MaxAttempts
 //	            worker goes on with the next   times in all
@@ -46,15 +49,17 @@ func Run(ctx context.Context, ledger store.Ledger, o Options, task Task) error {
 // With Options.OncePerSlot the task is done at least once in a slot that anybody
 // works in, and never again after its done record is in the ledger: a worker that
 // dies between finishing the task and that record leaves it to be run again, so it
-// must bear that.
+// must bear that. Lease.Attempt tells how often it was begun.
 //
 // When ctx ends, Run ends the task's context, waits for the task however long it
 // takes, releases the lease (for 10 s at most, if the store doesn't answer), and
 // returns nil; or an error that says what it left behind. It returns at once for bad
 // options, as StartLeasing does. Errors of the task are told to the Observer and the
 // Logger, and shown in Status; Run goes on. Any number of Runs may share one Client.
+// StartTask does the same in the background.
 func (c *Client) Run(ctx context.Context, o Options, task Task) error {
-	w, err := c.startTask(ctx, o, task)
+	// Stopping is Run's business: it may take as long as the task does.
+	w, err := c.StartTask(context.WithoutCancel(ctx), o, task)
 	if err != nil {
 		return err
 	}
@@ -72,15 +77,16 @@ func (c *Client) Run(ctx context.Context, o Options, task Task) error {
 	return w.StopLeasing(limited)
 }
 
-// startTask starts a worker that runs a task.
-func (c *Client) startTask(ctx context.Context, o Options, task Task) (*WorkerLease, error) {
+// StartTask starts a worker that runs a task as Run does, and returns it: for its
+// Status, Holder and the like. It is stopped as one of StartLeasing is, by StopLeasing
+// or the end of ctx, which gives it 10 s.
+func (c *Client) StartTask(ctx context.Context, o Options, task Task) (*WorkerLease, error) {
 	r := &runner{task: task}
 	l := launch{what: "run", prepare: func(w *WorkerLease) { r.w = w }}
 	if task == nil {
 		l.wrong = append(l.wrong, errors.New("task: is nil: it is required"))
 	}
-	// Stopping is Run's business: it may take as long as the task does.
-	return c.launch(context.WithoutCancel(ctx), o, Callbacks{LeaseAllocated: r.run}, l)
+	return c.launch(ctx, o, Callbacks{LeaseAllocated: r.run}, l)
 }
 
 // runner calls a task and tells the worker what came of it.
@@ -94,8 +100,31 @@ func (r *runner) run(ctx context.Context, l Lease) {
 		late.Slot = l.missed
 		r.call(ctx, late, true)
 	}
-	if ctx.Err() == nil || l.missed.IsZero() {
+	for first := true; ctx.Err() == nil || first && l.missed.IsZero(); first = false {
+		begun := r.w.options.Schedule.At(r.w.now().Mid())
 		r.call(ctx, l, false)
+		if !r.w.options.Continuous || !r.w.until(ctx, r.w.options.Schedule.Next(begun.Start).Start) {
+			return
+		}
+		l = l.hold.lease()
+	}
+}
+
+// until waits until a time has surely come, and reports false if the context ends
+// before.
+func (w *WorkerLease) until(ctx context.Context, at time.Time) bool {
+	for {
+		d := w.now().Until(at, timeline.Earliest)
+		if d == 0 {
+			return true
+		}
+		t := w.client.clock.Timer(d)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return false
+		}
 	}
 }
 
@@ -166,7 +195,8 @@ func (w *WorkerLease) idle() {
 // context ends with ctx or at the last safe moment of the lease, with the cause of
 // whichever ended. The lease is not released before f has returned: to the worker it
 // is user code, as the callbacks are. It may be called from any goroutine, but not
-// wait for StopLeasing.
+// wait for StopLeasing. Without Options.Continuous nobody holds a lease for a moment
+// around each boundary: what is started by the same clock should not start there.
 func (w *WorkerLease) RunIfHeld(ctx context.Context, f Task) (held bool, err error) {
 	h := w.hold.Load()
 	if h == nil || !h.enter() {

@@ -347,7 +347,6 @@ func TestRunRefusesWhatItCannotDo(t *testing.T) {
 		"a group":   workerlease.Run(t.Context(), ledger, group, task),
 		"attempts":  workerlease.Run(t.Context(), ledger, workerlease.Options{WorkerType: "job", MaxAttempts: 3}, task),
 		"no ledger": workerlease.Run(t.Context(), nil, workerlease.Options{WorkerType: "job"}, task),
-		"try, once": func() error { _, err := workerlease.TryClaim(t.Context(), ledger, perSlot("a", 0)); return err }(),
 		"lease once": func() error {
 			_, err := workerlease.StartLeasing(t.Context(), ledger, perSlot("a", 0), workerlease.Callbacks{})
 			return err
@@ -399,6 +398,69 @@ func TestRunIfHeldRunsOnlyUnderTheLease(t *testing.T) {
 		}
 		if r := newest(t, ledger); r.Kind != store.KindRelease || since(r.WindowEnd) < stopped {
 			t.Errorf("head is a %s at %v, want a release after the code has returned", r.Kind, since(r.WindowEnd))
+		}
+	})
+}
+
+func TestATaskThatEndsWhileItLeadsOnIsCalledAgainInTheNextSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		j := &job{do: func(context.Context, workerlease.Lease, int) error {
+			time.Sleep(time.Minute)
+			return nil
+		}}
+		o := named("a", 0)
+		o.Continuous = true
+		a := runs(t, ledger, o, j.run)
+		at(31 * time.Minute)
+		for _, slot := range minutes(5, 10, 15, 20, 25, 30) {
+			equal(t, fmt.Sprint("slot ", slot), j.of(slot), "a")
+		}
+		if n := len(told[workerlease.Allocated](a.worker)); n != 1 {
+			t.Errorf("%d leases, want one", n)
+		}
+	})
+}
+
+func TestAClaimThatIsDoneCannotBeHadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		try := func(name string) (*workerlease.Claim, error) {
+			client := workerlease.NewClient(ledger.Handle(), workerlease.ClientOptions{Clock: clock.New()})
+			o := perSlot(name, 0)
+			o.WorkerType, o.MaxAttempts = "job", 2
+			return client.TryClaim(t.Context(), o)
+		}
+		at(6 * time.Minute)
+		first, err := try("first")
+		if err != nil || first.Lease.Attempt != 1 {
+			t.Fatalf("TryClaim = %+v, %v", first, err)
+		}
+		if err := first.Release(t.Context()); err != nil { // It came to nothing.
+			t.Fatal(err)
+		}
+		second, err := try("second")
+		if err != nil || second.Lease.Attempt != 2 {
+			t.Fatalf("TryClaim = %+v, %v, want the second attempt", second, err)
+		}
+		if err := second.Done(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := try("third"); !errors.Is(err, workerlease.ErrNotClaimed) {
+			t.Errorf("TryClaim of a slot that is done: %v, want ErrNotClaimed", err)
+		}
+		at(11 * time.Minute)
+		for _, name := range []string{"a", "b"} {
+			next, err := try(name)
+			if err != nil {
+				t.Fatalf("in the next slot: %v", err)
+			}
+			if err := next.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := try("c"); !errors.Is(err, workerlease.ErrNotClaimed) {
+			t.Errorf("TryClaim after two attempts: %v, want ErrNotClaimed", err)
 		}
 	})
 }

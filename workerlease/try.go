@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
 // ErrNotClaimed is wrapped by the error of TryClaim when the slot can't be had.
@@ -29,6 +30,17 @@ func (c *Claim) Context() context.Context { return c.ctx }
 // ended. It may be called more than once.
 func (c *Claim) Release(ctx context.Context) error { return c.w.StopLeasing(ctx) }
 
+// Done tells that the work of the slot is done, with Options.OncePerSlot: nobody
+// claims it again. It returns when that is in the ledger and the lease is released,
+// or, when ctx ends first, what it was waiting for: the slot may then be claimed again.
+func (c *Claim) Done(ctx context.Context) error {
+	if !c.w.options.OncePerSlot {
+		return fmt.Errorf("tell that %q is done: %w: OncePerSlot: is not set", c.Lease.WorkerType, ErrOptions)
+	}
+	c.w.post(arrival{event: machine.Finished{Done: true}})
+	return c.w.StopLeasing(ctx)
+}
+
 // TryClaim claims with a client of its own: NewClient with zero options, then
 // Client.TryClaim.
 func TryClaim(ctx context.Context, ledger store.Ledger, o Options) (*Claim, error) {
@@ -43,8 +55,9 @@ func TryClaim(ctx context.Context, ledger store.Ledger, o Options) (*Claim, erro
 // again.
 //
 // The claim lives for as long as the slot, independently of ctx; with
-// Options.Continuous it goes on into the next ones, until Release. Not with
-// OncePerSlot.
+// Options.Continuous it goes on into the next ones, until Release. To keep others out
+// up to the end of the slot, don't release it. With Options.OncePerSlot, a slot that
+// is done can't be claimed: see Claim.Done.
 func (c *Client) TryClaim(ctx context.Context, o Options) (*Claim, error) {
 	t := &try{got: make(chan *Claim, 1), lost: make(chan error, 1)}
 	o.JoinMidSlot = true
@@ -52,9 +65,6 @@ func (c *Client) TryClaim(ctx context.Context, o Options) (*Claim, error) {
 		t.w, w.listen = w, t.observe
 		w.machine.Single = true
 	}}
-	if o.OncePerSlot {
-		l.wrong = append(l.wrong, errors.New("OncePerSlot: is set: use Run"))
-	}
 	w, err := c.launch(context.WithoutCancel(ctx), o, Callbacks{LeaseAllocated: t.allocated}, l)
 	if err != nil {
 		return nil, err
@@ -101,6 +111,8 @@ func (t *try) observe(e Event) {
 	switch e := e.(type) {
 	case Lost:
 		why = fmt.Errorf("%w: %s has slot %v until %s", ErrNotClaimed, e.Holder.InstanceID, e.Slot, store.Format(e.Holder.WindowEnd))
+	case Exhausted:
+		why = fmt.Errorf("%w: slot %v was tried %d times", ErrNotClaimed, e.Slot, e.Attempts)
 	case Missed:
 		why = fmt.Errorf("%w: slot %v: %s", ErrNotClaimed, e.Slot, e.Why)
 	default:

@@ -162,7 +162,8 @@ func (c *Charges) add(op string, units float64) {
 
 // Healthy reports whether the worker does what it should: it is not stopped, its
 // user code doesn't overrun, and the store has not just failed three times in a
-// row. Holding no lease is healthy.
+// row. Holding no lease is healthy. It is made for alerts and readiness; a liveness
+// probe should look at Overrunning alone, since a restart mends no store.
 func (s Status) Healthy() bool { return !s.Stopped && !s.Overrunning && s.Failures < 3 }
 
 // String is one line for a person.

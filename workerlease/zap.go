@@ -52,6 +52,7 @@ func entry(e Event) (zapcore.Level, string, []zap.Field) {
 		return zap.DebugLevel, "holder changed", f{
 			zap.String("holder", e.Holder.InstanceID), zap.Int64("token", e.Holder.Token),
 			zap.String("from", store.Format(e.Holder.From)), zap.String("until", store.Format(e.Holder.Until)),
+			zap.Bool("released", e.Released),
 		}
 	case Extended:
 		return zap.DebugLevel, "lease extended", f{

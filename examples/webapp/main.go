@@ -1,9 +1,13 @@
 // Webapp is a web server with one background job, which runs in one of all its
-// instances at a time. /healthz says how the worker is doing. Start two of them
-// on one ledger:
+// instances at a time. It shows who runs it. Start two of them on one ledger:
 //
 //	go run ./examples/webapp -addr 127.0.0.1:8081
 //	go run ./examples/webapp -addr 127.0.0.1:8082
+//
+// /healthz says whether the worker does what it should: alert on it, or let a
+// readiness probe ask it, if the server is of no use without its job. /livez is for a
+// liveness probe: it fails when the job hangs after the end of its lease, which a
+// restart mends, but not when the store is down, which none does.
 //
 // It shuts down gracefully on a signal, or after the duration given with -for.
 package main
@@ -13,6 +17,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"html"
 	"log"
 	"net"
 	"net/http"
@@ -62,18 +67,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = fmt.Fprintln(w, `<!doctype html><title>webapp</title><p>How the worker is doing: <a href="/healthz">/healthz</a>`)
-	})
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		s := worker.Status()
-		if !s.Healthy() {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
-		_, _ = fmt.Fprintln(w, s)
-	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Handler: handler(worker), ReadHeaderTimeout: 5 * time.Second}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	log.Printf("listening on http://%s", listener.Addr())
@@ -85,6 +79,32 @@ func run(ctx context.Context) error {
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	return errors.Join(err, server.Shutdown(closing), worker.StopLeasing(closing))
+}
+
+// handler serves the site and what probes ask for.
+func handler(worker *workerlease.WorkerLease) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		holder, _ := worker.Holder() // zero if there is none
+		_, _ = fmt.Fprintf(w, "<!doctype html><title>webapp</title><p>The sitemap is built by: %s."+
+			" How the worker here is doing: <a href=\"/healthz\">/healthz</a>\n", html.EscapeString(holder.InstanceID))
+	})
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		s := worker.Status()
+		answer(w, s.Healthy(), s)
+	})
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
+		s := worker.Status()
+		answer(w, !s.Overrunning, s)
+	})
+	return mux
+}
+
+func answer(w http.ResponseWriter, well bool, s workerlease.Status) {
+	if !well {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	_, _ = fmt.Fprintln(w, s)
 }
 
 // buildSitemap works in small steps, as long as the lease lasts.

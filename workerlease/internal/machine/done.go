@@ -84,6 +84,11 @@ func (x *step) closing() bool {
 func (x *step) closeSlot(head store.Record) bool {
 	s := &x.s
 	c := &s.Closing
+	if head.Seq == 0 {
+		// The ledger was lost, and with it what all others know.
+		*c = Closing{}
+		return false
+	}
 	if !c.DoneUntil.IsZero() {
 		if head.DoneUntil.Before(c.DoneUntil) {
 			s.Sent, s.Stage = x.m.Rules.Done(x.stamped(store.KindDone, head.Seq+1), head, c.Slot), Sending
@@ -150,8 +155,9 @@ func (x *step) closed(head store.Record) bool {
 		if !s.Standby && !s.Spoilt.Equal(s.Slot.Start) {
 			x.tell(Note{What: Lost, Slot: s.Slot, Record: head})
 		}
-	case spent && head.WindowEnd.After(x.at.Now.Earliest):
-		return false // The last attempt may yet succeed, or be extended.
+	case spent && x.alive(head):
+		x.lose(head) // The last attempt may yet succeed.
+		return true
 	case spent:
 		x.tell(Note{What: Exhausted, Slot: s.Slot, Count: s.Carried.Attempt})
 	default:

@@ -62,7 +62,7 @@ func (x *step) prolong() {
 		return
 	}
 	s.Claim = Claim{ID: x.id(), Start: t.End, End: x.m.windowEnd(s.Slot, t.End), Fixed: s.Known.Fixed, Local: s.Known.Local}
-	if s.Known.Fixed.IsZero() || x.at.Local-s.Known.Local > x.m.Rules.ClaimAge/2 {
+	if t.Seq >= store.MaxSeq || s.Known.Fixed.IsZero() || x.at.Local-s.Known.Local > x.m.Rules.ClaimAge/2 {
 		s.Claim.Fixed, s.Claim.Local = now.Earliest, x.at.Local
 		x.readHead()
 		return
@@ -196,8 +196,13 @@ func (x *step) place(held bool) time.Duration {
 // holder may yet extend: its record tells that it is a part of a slot. Whoever takes
 // over itself comes again when it has ended.
 func (x *step) living(start time.Time, head store.Record) bool {
-	part := x.m.Failover > 0 || head.Kind == store.KindGrant && head.WindowEnd.Before(head.SlotEnd)
-	return part && start.After(x.s.Slot.Start) && x.at.Now.Earliest.Before(head.WindowEnd)
+	part := x.m.Failover > 0 || head.WindowEnd.Before(head.SlotEnd)
+	return part && start.After(x.s.Slot.Start) && x.alive(head)
+}
+
+// alive reports that somebody holds the tenure in the head, and may work under it.
+func (x *step) alive(head store.Record) bool {
+	return head.Kind != store.KindRelease && head.Kind != store.KindReset && x.at.Now.Earliest.Before(head.WindowEnd)
 }
 
 // freed reports that nothing is done, and will be, under a claim in the head that

@@ -112,6 +112,10 @@ func (w *watcher) see(s machine.State, at machine.Moment, e machine.Event) {
 		if e.Err == nil && s.Pending == machine.Probing {
 			w.probed = e.Record
 		}
+	case machine.Appended:
+		if e.Err == nil && s.Pending == machine.Appending {
+			w.head, w.shown, w.shownIn = s.Sent, true, at
+		}
 	case machine.Returned:
 		w.running = w.running && w.live
 	case machine.Skipped:
@@ -148,6 +152,15 @@ func (w *watcher) act(before machine.State, at machine.Moment, a machine.Action)
 			return fmt.Errorf("allocated %v, which is somebody else's", t)
 		}
 		w.running, w.live, w.worked[t.Claim] = true, true, true
+	case machine.Extend:
+		switch t := a.Tenure; {
+		case !w.live || !w.worked[t.Claim] || !t.Own:
+			return fmt.Errorf("extended %v, which is not worked under", t)
+		case t.Claim != before.Held.Claim || t.Token != before.Held.Token || !t.Start.Equal(before.Held.Start) || !t.End.After(before.Held.End):
+			return fmt.Errorf("extended %v to %v", before.Held, t)
+		case before.Stopping || at.Lapsed != 0:
+			return fmt.Errorf("extended %v after its end", t)
+		}
 	case machine.Expire:
 		if !w.live {
 			return errors.New("expired what was not allocated")
@@ -197,8 +210,14 @@ func (w *watcher) append(before machine.State, at machine.Moment, r store.Record
 		return fmt.Errorf("append: seq %d on head %d", r.Seq, head.Seq)
 	case r.Kind != store.KindReset && poison:
 		return fmt.Errorf("append on poison: %v", head)
-	case r.ReadAt.Before(w.shownIn.Now.Latest) || !r.ReadAt.Before(w.shownIn.Now.Latest.Add(time.Millisecond)):
+	case r.ReadAt.Before(w.shownIn.Now.Latest) || !w.extends(r) && !r.ReadAt.Before(w.shownIn.Now.Latest.Add(time.Millisecond)):
 		return fmt.Errorf("append: readAt %v, but the head was read at %v", r.ReadAt, w.shownIn.Now.Latest)
+	}
+	switch {
+	case r.DoneUntil.Before(head.DoneUntil) && r.Kind != store.KindReset:
+		return fmt.Errorf("append: %v forgets what is done in %v", r, head)
+	case w.extends(r):
+		return w.appendExtension(before, at, r)
 	}
 	switch r.Kind {
 	case store.KindGrant:
@@ -251,8 +270,39 @@ func (w *watcher) append(before machine.State, at machine.Moment, r store.Record
 		case r.WindowStart.Before(w.shownIn.Now.Latest):
 			return fmt.Errorf("reset in the past: %v at %v", r, at.Now)
 		}
+	case store.KindDone:
+		switch {
+		case !r.WindowStart.Equal(head.WindowEnd), !r.WindowEnd.Equal(head.WindowEnd), r.Claim != head.Claim,
+			r.InstanceID != head.InstanceID, r.Group != head.Group, r.Token != head.Token:
+			return fmt.Errorf("done record %v changes the tenure of %v", r, head)
+		case !r.DoneUntil.After(head.DoneUntil):
+			return fmt.Errorf("done record %v says nothing new behind %v", r, head)
+		}
 	default:
 		return fmt.Errorf("append of kind %q", r.Kind)
+	}
+	return nil
+}
+
+// extends reports that a record extends a tenure that was worked under.
+func (w *watcher) extends(r store.Record) bool { return r.Kind == store.KindGrant && w.worked[r.Claim] }
+
+// appendExtension checks an extension that is about to be sent.
+func (w *watcher) appendExtension(before machine.State, at machine.Moment, r store.Record) error {
+	head, held := w.head, w.s.Held
+	switch {
+	case !w.live || held.Claim != r.Claim || w.released[r.Claim]:
+		return fmt.Errorf("extension %v of a tenure that was left", r)
+	case !r.WindowStart.Equal(held.End), r.Token != held.Token, r.InstanceID != w.m.InstanceID, r.Group != "":
+		return fmt.Errorf("extension %v of %v", r, held)
+	case head.Claim != r.Claim || head.Kind == store.KindRelease || !head.WindowEnd.Equal(held.End):
+		return fmt.Errorf("extension %v behind another's tenure: %v", r, head)
+	case at.Age > w.m.Rules.Fresh:
+		return fmt.Errorf("extension sent, but the newest sample is %v old", at.Age)
+	case at.Local-w.s.Claim.Local > w.m.Rules.ClaimAge:
+		return fmt.Errorf("extension sent, but its claim is too old: %v", w.s.Claim)
+	case before.Stopping:
+		return errors.New("extension sent while stopping")
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func tenure(r store.Record, own bool, slot slots.Slot) Tenure {
 	}
 	return Tenure{
 		Seq: r.Seq, Slot: slot, Start: r.WindowStart, End: r.WindowEnd,
-		Token: r.Token, Claim: r.Claim, Own: own,
+		Token: r.Token, Attempt: r.Attempt, Claim: r.Claim, Own: own,
 	}
 }
 

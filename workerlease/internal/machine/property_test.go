@@ -130,8 +130,11 @@ func stray(t *rapid.T, w *world) machine.Event {
 	return events[rapid.IntRange(0, len(events)-1).Draw(t, "stray")]
 }
 
-func anything(t *rapid.T) {
-	w := newWorld(machine.Machine{Config: drawnConfig(t)})
+func anything(t *rapid.T) { befall(t, drawnConfig(t)) }
+
+// befall lets anything happen to a worker.
+func befall(t *rapid.T, c machine.Config) {
+	w := newWorld(machine.Machine{Config: c})
 	happen := func(e machine.Event) {
 		t.Helper()
 		err := w.event(e)
@@ -190,6 +193,9 @@ func anything(t *rapid.T) {
 			happen(machine.Stop{})
 		case what == 26 && rapid.IntRange(0, 19).Draw(t, "giveup") == 0:
 			happen(machine.GiveUp{})
+		case what > 27 && w.running && c.Once && rapid.Bool().Draw(t, "finished"):
+			missed := w.live && !w.s.Held.Missed.IsZero() && rapid.Bool().Draw(t, "missed")
+			happen(machine.Finished{Done: rapid.Bool().Draw(t, "done"), Missed: missed})
 		case what > 26 && w.running && !w.live:
 			happen(machine.Returned{})
 		}

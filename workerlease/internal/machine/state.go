@@ -65,6 +65,7 @@ type Tenure struct {
 	Slot       slots.Slot
 	Start, End time.Time
 	Token      int64
+	Attempt    int
 	Claim      string
 	Own        bool       // claimed by this worker, not by another of its group
 	Missed     slots.Slot // the slot before, if its work is to be done late

@@ -1,0 +1,111 @@
+// Leader elects a leader among three nodes. It leads for as long as it lives, and
+// when it has gone, another leads within a second. All of them know who does.
+//
+//	go run ./examples/leader
+//
+// In earnest, each node is a process of its own, and opens the same ledger.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Stdout, nil); err != nil {
+		fmt.Fprintln(os.Stderr, "leader:", err)
+		os.Exit(1)
+	}
+}
+
+// elect calls lead when node is the leader, and ends its context in time, before
+// anybody else leads. It returns when ctx has ended and lead has returned. This is
+// all that an election takes.
+func elect(ctx context.Context, client *workerlease.Client, node string, rank int, lead workerlease.Task) error {
+	return client.Run(ctx, workerlease.Options{
+		WorkerType:     "leader",
+		InstanceID:     node,
+		Priority:       rank,
+		LeaseInterval:  3 * time.Second, // that often, without NoFailback, a higher priority may take over
+		FailoverWithin: time.Second,     // of the leader's death
+		Continuous:     true,            // on and on, with one fencing token
+		NoFailback:     true,            // also when a higher priority comes back
+		JoinMidSlot:    true,            // lead at once if nobody does
+	}, lead)
+}
+
+// witness says whom its node knows to lead.
+type witness struct {
+	node  string
+	out   *log.Logger
+	token int64
+}
+
+// Observe is called on one goroutine, as each client has one worker. A release is
+// told as well: with the token of the leader that has gone.
+func (w *witness) Observe(e workerlease.Event) {
+	if e, ok := e.(workerlease.HolderChanged); ok && e.Holder.Token != w.token {
+		w.token = e.Holder.Token
+		w.out.Printf("%s knows that %s leads", w.node, e.Holder.InstanceID)
+	}
+}
+
+// run shows three nodes. The clock is for its test; nil is the real one.
+func run(ctx context.Context, w io.Writer, c clock.Clock) error {
+	out := log.New(w, "", 0)
+	ledger := memory.New(memory.Options{Clock: c})
+	defer func() { _ = ledger.Close(context.WithoutCancel(ctx)) }()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+
+	var nodes sync.WaitGroup
+	leads := make(chan context.CancelFunc)
+	for rank, node := range []string{"anna", "ben", "cleo"} {
+		ctx, leave := context.WithCancel(ctx)
+		defer leave()
+		client := workerlease.NewClient(ledger, workerlease.ClientOptions{Clock: c, Observer: &witness{node, out, 0}})
+		nodes.Go(func() {
+			err := elect(ctx, client, node, rank, func(ctx context.Context, _ workerlease.Lease) error {
+				out.Printf("%s leads", node)
+				select {
+				case leads <- leave:
+				case <-ctx.Done():
+				}
+				<-ctx.Done() // the work, which goes on until then
+				out.Printf("%s leads no more: %v", node, context.Cause(ctx))
+				return nil
+			})
+			if err != nil {
+				out.Printf("%s: %v", node, err)
+			}
+		})
+	}
+	for range 2 { // two leaders are enough
+		select {
+		case leave := <-leads:
+			select {
+			case <-time.After(4 * time.Second): // more than a slot
+			case <-ctx.Done():
+			}
+			leave()
+		case <-ctx.Done():
+		}
+	}
+	cancel()
+	nodes.Wait()
+	return nil
+}
