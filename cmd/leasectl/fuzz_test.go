@@ -69,7 +69,7 @@ func FuzzArguments(f *testing.F) {
 	for i, line := range []string{
 		"", "init", "init\n--timeout\n1s", "inspect\nslots\n--watch\n--interval\n1s\n--output\njson", "inspect\nslot", "--help", "help\ninspect\nslots",
 		"run\n--worker-type\nt\n--every\n5m\n--\ntrue", "run\n--worker-type\nt\n--cron\n0 2 * * *\n--zone\nEurope/Berlin\n--\nsh\n-c\ntrue",
-		"run\n--every\nsoon\n--priority\n8\n--tie-break\ncoin\ntrue", "run\n-v\n--tether\n--\n--store", "demo\n--slots\n6\n--interval\n1s\n--keep",
+		"run\n--every\nsoon\n--priority\n8\n--tie-break\ncoin\ntrue", "run\n-v\n--tether\n--\n--store", "run\n--worker-type\nt\n--every\n5m\n--once-per-slot\n--max-attempts\n3\n--run-missed\n--\ntrue", "run\n--once-per-slot=maybe\n--max-attempts\n0", "demo\n--slots\n6\n--interval\n1s\n--keep",
 		"demo-work\nx", "version\n--output\njson", "--version", "completion\nbash", "__complete\nrun\n--tie-break\n", "__completeNoDesc\ninspect\n",
 		"plan\n--workers\n3\n--every\n5m\n--consistency\nsession", "plan\n--cron\n@yearly\n--lead\n1m\n--output\njson", "run\n--worker-type", "run\n--cron", "run\n--instance-id", "exit-codes", "innit", "--stor\nx", "-x", "---", "--=", "-vv", "run\n--group=\n--instance-id=\xff\n--log-level\nloud",
 	} {
@@ -187,6 +187,8 @@ func FuzzRunOptions(f *testing.F) {
 		"--worker-type\nt\n--cron\n@yearly\n--zone\nPacific/Apia\n--stop-grace\n1h", "--worker-type\nt\n--every\n5m\n--instance-id\n\xff", "--worker-type\nt\n--every\n1.5ms",
 		"--worker-type\na/b\n--every\n0", "--worker-type=t\n--cron=* * * * *\n--every=1m\n--zone=UTC", "--worker-type\nt\n--every\n5m\n--margin\n2m30s", "--every\n5m\n--every\n1s\n--worker-type\nt\n--worker-type\n\n",
 		"--worker-type\nt\n--every\n5m\n--failover-within\n150s\n--continuous\n--no-failback\n--stop-grace\n37s", "--worker-type\nt\n--every\n1h\n--failover-within\n30m\n--margin\n150s\n--lead\n5m", "--worker-type\nt\n--cron\n0 2 * * *\n--failover-within\n80ms\n--margin\n10ms\n--lead\n40ms", "--worker-type\nt\n--every\n5m\n--continuous\n--group\ng", "--worker-type\nt\n--every\n100ms\n--failover-within\n80ms",
+		"--worker-type\nt\n--every\n5m\n--once-per-slot\n--max-attempts\n1000000\n--run-missed", "--worker-type\nt\n--every\n320ms\n--once-per-slot\n--margin\n10ms\n--lead\n40ms", "--worker-type\nt\n--every\n319ms\n--once-per-slot", "--worker-type\nt\n--every\n160ms\n--once-per-slot\n--failover-within\n80ms",
+		"--worker-type\nt\n--cron\n0 2 * * *\n--zone\nEurope/Berlin\n--once-per-slot\n--stop-grace\n15s\n--margin\n7500ms\n--lead\n30s", "--worker-type\nt\n--every\n5m\n--once-per-slot\n--group\ng\n--continuous", "--worker-type\nt\n--every\n5m\n--max-attempts\n3\n--run-missed",
 	} {
 		f.Add(line)
 	}
@@ -206,14 +208,29 @@ func FuzzRunOptions(f *testing.F) {
 		if len(a.problems) > 0 {
 			return
 		}
+		if o.OncePerSlot {
+			err := workerlease.Run(context.Background(), nil, o, nil)
+			wantOnlyMissing(t, lines, err)
+			return
+		}
 		w, err := workerlease.StartLeasing(context.Background(), nil, o, workerlease.Callbacks{})
-		if w != nil || err == nil {
+		if w != nil {
 			t.Fatalf("StartLeasing() = %v, %v, want an error: it has no ledger", w, err)
 		}
-		if n := strings.Count(err.Error(), "\n"); n != 1 {
-			t.Errorf("leasectl run %q is accepted, but StartLeasing() = %v, want no problem but the ledger and the callback", lines, err)
-		}
+		wantOnlyMissing(t, lines, err)
 	})
+}
+
+// wantOnlyMissing demands that the library complains of no more than that there is no
+// ledger and no code.
+func wantOnlyMissing(t *testing.T, lines string, err error) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("leasectl run %q: the library has no error, want one: it has no ledger", lines)
+	}
+	if n := strings.Count(err.Error(), "\n"); n != 1 {
+		t.Errorf("leasectl run %q is accepted, but the library says %v, want no problem but the ledger and the code", lines, err)
+	}
 }
 
 // FuzzHistory shows the ledger of two records and a release, whatever they hold,
@@ -226,6 +243,8 @@ func FuzzHistory(f *testing.F) {
 	f.Add("done\nevery 100ms\ni\ng\nm", int64(1<<53), int64(1_772_452_800_000), int64(0), int64(9), int64(64*1000), byte(4))
 	f.Add("grant\nevery 5m\ni\n\n", int64(1), int64(1_772_452_800_000), int64(100_000), int64(1_772_452_800_000), int64(60_000), byte(2+8+16))
 	f.Add("grant\nevery 5m\ni\n\n", int64(1), int64(1_772_452_800_000), int64(300_000), int64(1_772_452_800_000), int64(60_000), byte(8))
+	f.Add("grant\nevery 5m\ni\n\n", int64(1), int64(1_772_452_800_000), int64(300_000), int64(1_772_452_800_000), int64(60_000), byte(2+32))
+	f.Add("grant\nevery 100ms\ni\n\n", int64(1), int64(1_772_452_800_000), int64(100), int64(1_772_452_800_000), int64(64_000), byte(4+32))
 	f.Fuzz(func(t *testing.T, words string, seq, start, length, token, later int64, how byte) {
 		text := strings.SplitN(words, "\n", 5)
 		for len(text) < 5 {
@@ -249,6 +268,14 @@ func FuzzHistory(f *testing.F) {
 			next.SlotStart, next.SlotEnd = r.SlotStart, r.SlotEnd
 		}
 		end.Seq, end.Kind, end.WindowStart, end.WindowEnd = seq+2, store.KindRelease, store.FromMillis(start+length/2), store.FromMillis(start+length/2)
+		if how&32 != 0 {
+			// A job of each slot, which is done; or of the one before.
+			next.Attempt, end.Kind, end.DoneUntil = int(token%(store.MaxAttempt+1)), store.KindDone, r.WindowStart
+			if later%2 == 0 {
+				end.DoneUntil = next.WindowEnd
+			}
+			r.DoneUntil = store.FromMillis(start - later)
+		}
 		tail := []store.Record{end, next, r}[how>>1%3:]
 		if later%64 != 0 {
 			// Slots that nobody claimed are counted one by one.
@@ -292,7 +319,7 @@ func wantInJSON(t *testing.T, encoded []byte, rows []entry) {
 	for i, e := range rows {
 		got, r := decoded.Slots[i], e.Record
 		if got.Seq != r.Seq || got.Token != r.Token || string(got.State) != plain(string(e.State)) || got.Kind != plain(string(r.Kind)) ||
-			got.InstanceID != plain(r.InstanceID) || got.Group != plain(r.Group) || got.Note != plain(e.Note) || got.MissedSlots != e.Slots {
+			got.InstanceID != plain(r.InstanceID) || got.Group != plain(r.Group) || got.Note != plain(e.Note) || got.MissedSlots != e.Slots || got.Attempt != e.attempt() {
 			t.Errorf("%s: slot %d is not %+v", encoded, i, e)
 		}
 		if (got.ClaimedMs != nil) != e.Known || e.Known && *got.ClaimedMs != e.Claimed.Milliseconds() {

@@ -23,6 +23,7 @@ const (
 	released state = "released" // the holder gave the rest back
 	missed   state = "missed"   // the slot passed, and nobody had claimed it
 	free     state = "free"     // the slot has begun, and nobody has claimed it
+	done     state = "done"     // the slot's work is done, or was made up for
 	poison   state = "poison"   // the record can't be obeyed
 )
 
@@ -68,6 +69,7 @@ const (
 func history(tail []store.Record, now time.Time, last int) []entry {
 	var rows []entry
 	var newest store.Record // the newest grant so far
+	var doneUntil time.Time // of the newest record so far
 	for _, r := range slices.Backward(tail) {
 		if why := unfit(r, now); why != "" {
 			rows = append(rows, entry{Slot: slots.Slot{Start: r.SlotStart, End: r.SlotEnd}, State: poison, Record: r, Note: why})
@@ -83,7 +85,12 @@ func history(tail []store.Record, now time.Time, last int) []entry {
 		case store.KindRelease:
 			release(rows, r)
 		default:
-			rows = append(rows, entry{Slot: slots.Slot{Start: r.SlotStart, End: r.SlotEnd}, State: state(r.Kind), Record: r, Note: r.Metadata})
+			if r.Kind != store.KindDone || r.DoneUntil.IsZero() {
+				rows = append(rows, entry{Slot: slots.Slot{Start: r.SlotStart, End: r.SlotEnd}, State: state(r.Kind), Record: r, Note: r.Metadata})
+			}
+		}
+		if !r.DoneUntil.Equal(doneUntil) {
+			rows, doneUntil = closeSlot(rows, r), r.DoneUntil
 		}
 	}
 	if newest.Seq != 0 {
@@ -152,7 +159,9 @@ func extend(rows []entry, r store.Record, now time.Time) bool {
 		}
 		rows[i].Record.WindowEnd, rows[i].Newest = r.WindowEnd, r.Seq
 		rows[i].Extended++
-		rows[i].judge(now)
+		if e.State != done {
+			rows[i].judge(now)
+		}
 		return true
 	}
 	return false
@@ -168,7 +177,11 @@ func release(rows []entry, r store.Record) {
 		if e.Record.Claim != r.Claim || !r.WindowStart.Before(e.Record.WindowEnd) {
 			return
 		}
-		rows[i].State, rows[i].Released = released, r.WindowStart
+		rows[i].Released = r.WindowStart
+		if e.State == done {
+			continue // What is left of its lease is nothing that anybody waits for.
+		}
+		rows[i].State = released
 		rows[i].Note = strings.TrimSpace(e.from() + " at " + relative(r.WindowStart.Sub(e.Slot.Start)))
 		if !r.WindowStart.After(e.Record.WindowStart.Add(time.Millisecond)) {
 			rows[i].Note = "before it began"
@@ -204,10 +217,17 @@ func gap(before, by store.Record, until time.Time) []entry {
 		}
 		slot = schedule.Next(slot.Start)
 	}
-	if len(rows) == 1 && rows[0].Slots > 0 {
-		rows[0].Note = strings.TrimPrefix(fmt.Sprintf("%s; %d slots", rows[0].Note, rows[0].Slots), "; ")
+	if len(rows) == 1 {
+		rows[0].count()
 	}
 	return rows
+}
+
+// count notes how many slots a row stands for.
+func (e *entry) count() {
+	if e.Slots > 0 {
+		e.Note = strings.TrimPrefix(fmt.Sprintf("%s; %d slots", e.Note, e.Slots), "; ")
+	}
 }
 
 // current is the row of the slot that is under way, if nobody has claimed it.

@@ -48,6 +48,12 @@ func onward(seq int64, g store.Record, n int, from, to float64) store.Record {
 	return part(seq, next, from, to)
 }
 
+// doneBy tells, under a grant, that the slot that ends at until is done.
+func doneBy(g store.Record, seq int64, until, at time.Time) store.Record {
+	g.Seq, g.Kind, g.WindowStart, g.DoneUntil, g.ReadAt = seq, store.KindDone, g.WindowEnd, until, at
+	return g
+}
+
 func TestHistory(t *testing.T) {
 	minutes := func(m float64) time.Time { return noon.Add(time.Duration(m * float64(time.Minute))) }
 	changed := func(r store.Record, f func(*store.Record)) store.Record { f(&r); return r }
@@ -151,8 +157,8 @@ func TestHistory(t *testing.T) {
 			want: []string{"12:00 expired a ×1 to 12:04:00 (from before +2m0s to +4m0s)"},
 		},
 		"a record of another kind between two extensions": {
-			records: []store.Record{part(1, a, 0, 1), changed(part(2, a, 1, 1), func(r *store.Record) { r.Kind = "done" }), part(3, a, 1, 2)}, now: minutes(1.5),
-			want: []string{"12:00 held a -9.2s ×1 to 12:02:00", "12:00 done a"},
+			records: []store.Record{part(1, a, 0, 1), changed(part(2, a, 1, 1), func(r *store.Record) { r.Kind = "audit" }), part(3, a, 1, 2)}, now: minutes(1.5),
+			want: []string{"12:00 held a -9.2s ×1 to 12:02:00", "12:00 audit a"},
 		},
 		"two tenures of one worker in a slot": {
 			records: []store.Record{part(1, a, 0, 1), changed(part(2, a, 1.5, 5), func(r *store.Record) { r.Claim, r.Token = "again", minutes(1.5).UnixMilli() })}, now: minutes(2),
@@ -163,8 +169,46 @@ func TestHistory(t *testing.T) {
 			want: []string{"12:00 expired a -9.2s", "12:05…05:25 missed (and more: only 10000 were counted; 10000 slots)", "12:00 free"},
 		},
 		"a kind that this version doesn't know": {
-			records: []store.Record{a, changed(a, func(r *store.Record) { r.Seq, r.Kind, r.WindowStart, r.Metadata = 2, "done", r.WindowEnd, "42 rows" })}, now: minutes(1),
-			want: []string{"12:00 held a -9.2s", "12:00 done a (42 rows)"},
+			records: []store.Record{a, changed(a, func(r *store.Record) { r.Seq, r.Kind, r.WindowStart, r.Metadata = 2, "audit", r.WindowEnd, "42 rows" })}, now: minutes(1),
+			want: []string{"12:00 held a -9.2s", "12:00 audit a (42 rows)"},
+		},
+		"done while the lease is in force": {
+			records: []store.Record{a, doneBy(a, 2, a.SlotEnd, minutes(1))}, now: minutes(2),
+			want: []string{"12:00 done a -9.2s (at +1m0s)"},
+		},
+		"done by whoever took over": {
+			records: []store.Record{part(1, a, 0, 1), part(2, changed(b, func(r *store.Record) {
+				r.SlotStart, r.SlotEnd, r.Token, r.FixedAt = a.SlotStart, a.SlotEnd, minutes(1.1).UnixMilli(), minutes(1.1)
+			}), 1.1, 2), doneBy(changed(b, func(r *store.Record) { r.SlotStart, r.SlotEnd = a.SlotStart, a.SlotEnd }), 3, a.SlotEnd, minutes(1.5))}, now: minutes(4),
+			want: []string{"12:00 expired a -9.2s (to +1m0s)", "12:00 done b +1m6s (from +1m6s at +1m30s)"},
+		},
+		"done, and released on the way out": {
+			records: []store.Record{a, doneBy(a, 2, a.SlotEnd, minutes(1)), changed(releaseOf(a, 3, minutes(1.1)), func(r *store.Record) { r.DoneUntil = a.SlotEnd })}, now: minutes(4),
+			want: []string{"12:00 done a -9.2s released 12:01:06 (at +1m0s)"},
+		},
+		"a slot that was done, as a later record repeats": {
+			records: []store.Record{a, changed(b, func(r *store.Record) { r.DoneUntil = a.SlotEnd })}, now: minutes(6),
+			want: []string{"12:00 done a -9.2s", "12:05 held b -9.2s"},
+		},
+		"that an earlier slot was done makes nothing of a missed one": {
+			records: []store.Record{a, doneBy(a, 2, a.SlotEnd, minutes(1)), changed(grant(3, 2, "b"), func(r *store.Record) { r.DoneUntil = a.SlotEnd })}, now: minutes(11),
+			want: []string{"12:00 done a -9.2s (at +1m0s)", "12:05 missed", "12:10 held b -9.2s"},
+		},
+		"a missed slot that was made up for": {
+			records: []store.Record{a, grant(2, 2, "b"), doneBy(grant(2, 2, "b"), 3, minutes(10), minutes(10.5))}, now: minutes(11),
+			want: []string{"12:00 expired a -9.2s", "12:05 done b (at +5m30s)", "12:10 held b -9.2s"},
+		},
+		"the last of many missed slots, made up for": {
+			records: []store.Record{a, grant(2, 6, "b"), doneBy(grant(2, 6, "b"), 3, minutes(30), minutes(30.5))}, now: minutes(31),
+			want: []string{"12:00 expired a -9.2s", "12:05…12:25 missed (4 slots)", "12:25 done b (at +5m30s)", "12:30 held b -9.2s"},
+		},
+		"a done record is all that was read": {
+			records: []store.Record{doneBy(a, 9, a.SlotEnd, minutes(1))}, now: minutes(2),
+			want: []string{"12:00 done a (at +1m0s)"},
+		},
+		"a done record of a schedule that this version can't read": {
+			records: []store.Record{changed(doneBy(a, 9, minutes(4), minutes(1)), func(r *store.Record) { r.Schedule = "moon full" })}, now: minutes(2),
+			want: []string{"00:00 done a"},
 		},
 		"a reset": {
 			records: []store.Record{changed(a, func(r *store.Record) {

@@ -35,7 +35,9 @@ CLAIMED is when the slot was claimed, relative to its start. A slot in which
 several held the lease one after the other has a row for each, and the notes say
 from when to when, relative to its start; how often a lease was extended within the
 slot (--failover-within) makes no difference. One that went on over several slots
-(--continuous) has a row for each of them, with the same token. The states:
+(--continuous) has a row for each of them, with the same token. ATTEMPT is how many
+times the slot had been begun by then, the row's time included (--once-per-slot); the
+column is left out if none was begun again. The states:
 
   upcoming  claimed, not begun
   held      the lease is in force
@@ -43,6 +45,8 @@ slot (--failover-within) makes no difference. One that went on over several slot
   released  the holder gave the rest of it back
   missed    the slot passed, and nobody had claimed it
   free      the slot has begun, and nobody has claimed it
+  done      the slot's work is done (--once-per-slot), or was made up for (--run-missed)
+            with whatever result; nobody runs it again. The note says when
   poison    the record can't be obeyed, for the reason that is shown
 
 A record of a kind that this version doesn't know is shown with its kind. All
@@ -62,6 +66,8 @@ something changed:
                             the number of the newest record; left out if never
     instanceId, group       of the holder
     priority, token
+    attempt                 how many times the slot had been begun by then; left out
+                            if that isn't counted
     claimedMs               when it was claimed, in ms after slotStart
     windowStart, windowEnd  what the record grants, and its extensions
     releasedAt              when the rest was given back

@@ -16,7 +16,7 @@ import (
 
 // stateColours draw the eye to what matters.
 var stateColours = map[state]colour{
-	upcoming: cyan, held: green, released: yellow, missed: red, free: yellow, poison: red, expired: plain,
+	upcoming: cyan, held: green, released: yellow, missed: red, free: yellow, poison: red, expired: plain, done: plain,
 }
 
 // clip bounds what a hostile record can make of a table.
@@ -64,6 +64,7 @@ type slotJSON struct {
 	Group       string `json:"group,omitempty"`
 	Priority    *int   `json:"priority,omitempty"`
 	Token       int64  `json:"token,omitempty"`
+	Attempt     int    `json:"attempt,omitempty"`
 	ClaimedMs   *int64 `json:"claimedMs,omitempty"`
 	WindowStart string `json:"windowStart,omitempty"`
 	WindowEnd   string `json:"windowEnd,omitempty"`
@@ -101,7 +102,7 @@ func (s snapshot) writeJSON(w io.Writer, indent bool) error {
 			Seq: r.Seq, Kind: string(r.Kind), InstanceID: r.InstanceID, Group: r.Group, Token: r.Token,
 			WindowStart: jsonTime(r.WindowStart), WindowEnd: jsonTime(r.WindowEnd),
 			ReleasedAt: jsonTime(e.Released), MissedSlots: e.Slots, Note: e.Note,
-			Extended: e.Extended, NewestSeq: e.Newest,
+			Extended: e.Extended, NewestSeq: e.Newest, Attempt: e.attempt(),
 		}
 		if r.Seq != 0 && r.Defect == "" {
 			row.Priority = &r.Priority

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/slotlease/slotlease/store"
 )
 
 // heading are the columns of the table.
@@ -16,6 +18,7 @@ var heading = []cell{
 	{"PRIO", faint, true},
 	{"TOKEN", faint, true},
 	{"CLAIMED", faint, true},
+	{"ATTEMPT", faint, true},
 	{"STATE", faint, false},
 	{"NOTE", faint, false},
 }
@@ -25,7 +28,7 @@ const none = "-"
 
 // tableLines are the table with its heading. What all rows have in common with
 // the title is left out, so that it fits a terminal of 80 columns: the date, and
-// the columns of groups and notes if there are none.
+// the columns of groups, attempts and notes if there are none, or no second ones.
 func (s snapshot) tableLines(colours bool) []string {
 	times := s.timeStyle()
 	rows := [][]cell{slices.Clone(heading)}
@@ -38,7 +41,10 @@ func (s snapshot) tableLines(colours bool) []string {
 	for i := len(heading) - 1; i >= 0; i-- {
 		name := heading[i].text
 		empty := !slices.ContainsFunc(rows[1:], func(row []cell) bool { return row[i].text != none && row[i].text != "" })
-		if empty && (name == "GROUP" || name == "NOTE") {
+		if name == "ATTEMPT" {
+			empty = !slices.ContainsFunc(s.rows, func(e entry) bool { return e.attempt() > 1 })
+		}
+		if empty && (name == "GROUP" || name == "ATTEMPT" || name == "NOTE") {
 			for n, row := range rows {
 				rows[n] = slices.Delete(row, i, i+1)
 			}
@@ -88,9 +94,18 @@ func onDay(t, day time.Time) bool {
 	return t.UTC().Truncate(dayLength).Equal(day.UTC().Truncate(dayLength))
 }
 
+// attempt is how many times the row's slot had been begun by then; 0 if that isn't
+// counted.
+func (e entry) attempt() int {
+	if e.Record.Kind != store.KindGrant || e.State == poison {
+		return 0
+	}
+	return e.Record.Attempt
+}
+
 // cells are a row as texts.
 func (e entry) cells(times timeStyle) []cell {
-	holder, group, priority, token, claimed := none, none, none, none, none
+	holder, group, priority, token, claimed, attempt := none, none, none, none, none, none
 	if r := e.Record; r.Seq != 0 && r.Defect == "" {
 		holder, priority, token = r.InstanceID, strconv.Itoa(r.Priority), strconv.FormatInt(r.Token, 10)
 		if r.Group != "" {
@@ -99,6 +114,9 @@ func (e entry) cells(times timeStyle) []cell {
 	}
 	if e.Known {
 		claimed = relative(e.Claimed)
+	}
+	if n := e.attempt(); n > 0 {
+		attempt = strconv.Itoa(n)
 	}
 	note := e.Note
 	if e.State == poison {
@@ -112,6 +130,7 @@ func (e entry) cells(times timeStyle) []cell {
 		{priority, plain, true},
 		{token, plain, true},
 		{claimed, plain, true},
+		{attempt, plain, true},
 		{string(e.State), stateColours[e.State], false},
 		{note, faint, false},
 	}

@@ -24,7 +24,7 @@ func planted() *memory.Ledger {
 	second := grant(2, 1, "worker-b")
 	second.Group, second.Priority = "north", 1
 	unknown := second
-	unknown.Seq, unknown.Kind, unknown.WindowStart, unknown.Metadata = 4, "done", second.WindowEnd, "42 rows"
+	unknown.Seq, unknown.Kind, unknown.WindowStart, unknown.Metadata = 4, "audit", second.WindowEnd, "42 rows"
 	hostile := grant(5, 2, "evil\x1b[2J\x1b]0;owned\a")
 	hostile.Metadata = "x"
 	late := grant(8, 8, "worker-a")
@@ -175,6 +175,63 @@ func TestWatchPrintsOnlyWhatChanged(t *testing.T) {
 			t.Errorf("watch() told of an outage that lasted: %q", got)
 		}
 		golden(t, "watch."+output, stdout.String())
+	}
+}
+
+// jobs is a ledger of jobs of each slot, at 12:42: done at once, at the second
+// attempt and on the way out, not done, and made up for.
+func jobs() *memory.Ledger {
+	c := clock.NewMock()
+	c.Set(noon.Add(42 * time.Minute))
+	l := memory.New(memory.Options{Clock: c})
+	seq := int64(0)
+	var newest store.Record
+	put := func(r store.Record, change func(*store.Record)) store.Record {
+		seq++
+		r.Seq, r.DoneUntil = seq, newest.DoneUntil
+		change(&r)
+		newest = r
+		l.Put(r)
+		return r
+	}
+	try := func(n int, from, to float64, who string, attempt int) store.Record {
+		r := grant(1, n, who)
+		return put(part(1, r, from, to), func(r *store.Record) {
+			if r.Attempt = attempt; attempt > 1 {
+				r.Token, r.FixedAt = r.WindowStart.UnixMilli(), r.WindowStart
+			}
+		})
+	}
+	finish := func(g store.Record, n int, at float64) {
+		put(g, func(r *store.Record) {
+			r.Kind, r.WindowStart, r.DoneUntil = store.KindDone, r.WindowEnd, noon.Add(time.Duration(n+1)*5*time.Minute)
+			r.ReadAt = noon.Add(time.Duration(at * float64(time.Minute)))
+		})
+	}
+	giveUp := func(g store.Record, at float64) {
+		put(releaseOf(g, 1, noon.Add(time.Duration(at*float64(time.Minute)))), func(*store.Record) {})
+	}
+	finish(try(0, 0, 1, "worker-a", 1), 0, 0.5)
+	giveUp(try(1, 5, 6, "worker-a", 1), 5.2)
+	finish(try(1, 6, 7, "worker-b", 2), 1, 6.5)
+	last := try(2, 10, 11, "worker-a", 1)
+	finish(last, 2, 10.25)
+	giveUp(last, 10.3)
+	giveUp(try(3, 15, 16, "worker-a", 1), 15.1)
+	giveUp(try(3, 16, 17, "worker-b", 2), 16.1)
+	late := try(8, 40, 41, "worker-c", 1)
+	finish(late, 7, 40.5)
+	try(8, 41, 45, "worker-c", 1)
+	return l
+}
+
+func TestTheJobsOfSlotsAreDoneAtTheirAttempt(t *testing.T) {
+	for _, output := range []string{"table", "json"} {
+		got, err := show(t, jobs(), inspectFlags{last: 20, output: output, timeout: time.Minute})
+		if err != nil {
+			t.Fatalf("inspect slots --output %s = %v", output, err)
+		}
+		golden(t, "jobs."+output, got)
 	}
 }
 

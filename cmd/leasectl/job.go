@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
+	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
@@ -23,6 +24,8 @@ type job struct {
 	journal               journal
 	// urgent is closed when the command must be killed without a grace.
 	urgent <-chan struct{}
+	// schedule cuts time into slots.
+	schedule slots.Schedule
 	// news is the newest extension of a lease, unless it was looked at.
 	news chan workerlease.Lease
 	// storeTime is what store time is at least.
@@ -35,8 +38,7 @@ type job struct {
 func (j *job) run(ctx context.Context, l workerlease.Lease) {
 	for {
 		j.look(&l)
-		cut := j.once(ctx, &l)
-		if !j.again(ctx, &l, cut) {
+		if e := j.under(ctx, &l, l.Slot); !j.again(ctx, &l, e) {
 			return
 		}
 	}
@@ -66,35 +68,52 @@ func (j *job) take(l *workerlease.Lease, n workerlease.Lease) {
 	}
 }
 
-// once runs the command until it ends or must end, which l may yet put off. It
-// reports whether the end of the lease cut it short.
-func (j *job) once(ctx context.Context, l *workerlease.Lease) (cut bool) {
+// ending is how a command came to its end.
+type ending struct {
+	// Status is zero if the command wasn't started. The error is that of starting
+	// it, or of its guard.
+	guard.Status
+
+	err error
+	// told is the end of the lease that the guard knew of last.
+	told time.Time
+}
+
+// cut reports whether the end of the lease cut the command short.
+func (e ending) cut() bool {
+	return e.Reason == guard.DeadlineReached || errors.Is(e.err, guard.ErrTooLate)
+}
+
+// under runs the command under a lease, for a slot, until it ends or must end, which l
+// may yet put off.
+func (j *job) under(ctx context.Context, l *workerlease.Lease, slot slots.Slot) ending {
 	// In this order: a pause in between makes the deadline earlier, never later.
 	now := guard.Boottime()
 	left := l.Remaining()
-	r := running{grace: j.graceOf(*l, left), deadline: now + left - killTime(left), ended: make(chan struct{})}
+	r := running{grace: j.graceOf(*l, left), deadline: now + left - killTime(left), until: l.Expiry, ended: make(chan struct{})}
+	began := *l
+	began.Slot = slot
 	p, err := guard.Start(guard.Command{
-		Path: j.name, Args: j.args, Env: environ(j.env, *l),
+		Path: j.name, Args: j.args, Env: environ(j.env, began),
 		Stdin: j.stdin, Stdout: j.stdout, Stderr: j.stderr,
 		Deadline: r.deadline, Grace: r.grace, Notice: j.noticeOf(*l, left, r.grace),
 	})
 	if err != nil {
-		j.journal.notStarted(*l, err)
-		return errors.Is(err, guard.ErrTooLate)
+		j.journal.notStarted(began, err)
+		return ending{err: err, told: l.Expiry}
 	}
 	r.Process = p
-	began := *l
 	j.journal.started(began, p.PID())
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
-		j.tell(ctx, l, r)
+		j.tell(ctx, l, &r)
 	}()
 	status, err := p.Wait()
 	close(r.ended)
 	<-told
 	j.journal.ended(began, status, err)
-	return status.Reason == guard.DeadlineReached
+	return ending{status, err, r.until}
 }
 
 // running is the command while it runs.
@@ -102,13 +121,14 @@ type running struct {
 	*guard.Process
 
 	grace, deadline time.Duration
+	until           time.Time // the end of the lease that the deadline is for
 	ended           chan struct{}
 }
 
 // tell passes extensions of the lease, and its end, on to the command. The normal
 // end needs no word: the guard knows the deadline, and kills even if this process
 // is stopped.
-func (j *job) tell(ctx context.Context, l *workerlease.Lease, r running) {
+func (j *job) tell(ctx context.Context, l *workerlease.Lease, r *running) {
 	urgent := j.urgent
 	over := ctx.Done()
 	for {
@@ -127,7 +147,7 @@ func (j *job) tell(ctx context.Context, l *workerlease.Lease, r running) {
 			}
 		case n := <-j.news:
 			j.take(l, n)
-			j.extend(*l, &r)
+			j.extend(*l, r)
 		}
 	}
 }
@@ -143,7 +163,7 @@ func (j *job) extend(l workerlease.Lease, r *running) {
 	err := r.Extend(deadline, j.noticeOf(l, left, r.grace))
 	switch {
 	case err == nil:
-		r.deadline = deadline
+		r.deadline, r.until = deadline, l.Expiry
 	case errors.Is(err, guard.ErrTooLate):
 		j.journal.extendedLate(l)
 	case !errors.Is(err, os.ErrProcessDone):
@@ -154,17 +174,43 @@ func (j *job) extend(l workerlease.Lease, r *running) {
 // again waits until the command is to be started once more under a lease that goes
 // on, and reports whether it is: if it was cut short, as soon as there is time
 // again; if it ended by itself, when the next slot begins.
-func (j *job) again(ctx context.Context, l *workerlease.Lease, cut bool) bool {
-	if !j.extends() || !cut && !j.continuous {
-		return false
+func (j *job) again(ctx context.Context, l *workerlease.Lease, e ending) bool {
+	switch {
+	case e.cut():
+		return j.extends() && j.timeAgain(ctx, l, e)
+	case j.continuous:
+		return j.nextSlot(ctx, l)
 	}
+	return false
+}
+
+// timeAgain waits until the lease that cut a command short goes on after all, and
+// for so long that it is worth while to start it again.
+func (j *job) timeAgain(ctx context.Context, l *workerlease.Lease, e ending) bool {
+	for !l.Expiry.After(e.told) || !j.worth(*l) {
+		select {
+		case <-ctx.Done():
+			return false
+		case n := <-j.news:
+			j.take(l, n)
+		}
+	}
+	return ctx.Err() == nil
+}
+
+// worth reports whether a command that is started now would have some time before
+// it is told to end.
+func (j *job) worth(l workerlease.Lease) bool {
+	left := l.Remaining()
+	return left-killTime(left) > 2*j.noticeOf(l, left, j.graceOf(l, left))
+}
+
+// nextSlot waits for the beginning of the next slot of the lease.
+func (j *job) nextSlot(ctx context.Context, l *workerlease.Lease) bool {
 	ended := j.storeTime()
 	for {
 		var begins <-chan time.Time
-		switch {
-		case cut && j.worth(*l):
-			return true
-		case !cut && l.Slot.Start.After(ended):
+		if l.Slot.Start.After(ended) {
 			early := l.Slot.Start.Sub(j.storeTime())
 			if early <= 0 {
 				return true
@@ -179,13 +225,6 @@ func (j *job) again(ctx context.Context, l *workerlease.Lease, cut bool) bool {
 		case <-begins:
 		}
 	}
-}
-
-// worth reports whether a command that is started now would have some time before
-// it is told to end.
-func (j *job) worth(l workerlease.Lease) bool {
-	left := l.Remaining()
-	return left-killTime(left) > 2*j.noticeOf(l, left, j.graceOf(l, left))
 }
 
 // order gives the guard an order. If it can't be told, it still has its

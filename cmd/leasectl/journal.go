@@ -45,7 +45,8 @@ func (j journal) say(level zapcore.Level, text string, fields ...zap.Field) {
 	}
 }
 
-func (j journal) began(s workerlease.Status, o workerlease.Options) {
+// began tells what is beginning.
+func (j journal) began(o workerlease.Options) {
 	group := ""
 	if o.Group != "" {
 		group = fmt.Sprintf(", group %q", o.Group)
@@ -60,8 +61,18 @@ func (j journal) began(s workerlease.Status, o workerlease.Options) {
 	if o.NoFailback {
 		extended += ", no failback"
 	}
-	j.say(zap.InfoLevel, fmt.Sprintf("worker %q of worker type %q, priority %d%s, %s%s", s.InstanceID, s.WorkerType, o.Priority, group, o.Schedule, extended),
-		zap.String("workerType", s.WorkerType), zap.String("instanceId", s.InstanceID), zap.Stringer("schedule", o.Schedule))
+	once := ""
+	if o.OncePerSlot {
+		once = ", once per slot"
+	}
+	if o.MaxAttempts > 0 {
+		once += fmt.Sprintf(", max attempts %d", o.MaxAttempts)
+	}
+	if o.RunMissed {
+		once += ", run missed"
+	}
+	j.say(zap.InfoLevel, fmt.Sprintf("worker %q of worker type %q, priority %d%s, %s%s%s", o.InstanceID, o.WorkerType, o.Priority, group, o.Schedule, once, extended),
+		zap.String("workerType", o.WorkerType), zap.String("instanceId", o.InstanceID), zap.Stringer("schedule", o.Schedule))
 }
 
 // stopping tells why, and that a command is stopped: before the end of its lease
@@ -187,6 +198,16 @@ func eventFields(e workerlease.Event) []zap.Field {
 		return slotFields(e.Slot)
 	case workerlease.Panic:
 		return slotFields(e.Slot)
+	case workerlease.SlotDone:
+		return slotFields(e.Slot)
+	case workerlease.Exhausted:
+		return slotFields(e.Slot)
+	case workerlease.TaskFailed:
+		fields := slotFields(e.Lease.Slot)
+		if command, ok := errors.AsType[failedError](e.Err); ok {
+			fields = append(fields, zap.Int("exitCode", command.ExitCode()))
+		}
+		return fields
 	}
 	return nil
 }

@@ -23,8 +23,9 @@ func happen(j journal) {
 	slot := slots.Slot{Start: noon, End: noon.Add(5 * time.Minute)}
 	lease := workerlease.Lease{WorkerType: "t", InstanceID: "a", Slot: slot, Start: slot.Start, Expiry: slot.End, Token: 7}
 	down := errors.New("dial mongodb://user:c4n4ry@host: refused")
-	j.began(workerlease.Status{WorkerType: "t", InstanceID: "a"}, workerlease.Options{Group: "north", Schedule: slots.Must(slots.Every(5 * time.Minute))})
-	j.began(workerlease.Status{WorkerType: "t", InstanceID: "a"}, workerlease.Options{FailoverWithin: 20 * time.Second, Continuous: true, NoFailback: true, Schedule: slots.Must(slots.Every(5 * time.Minute))})
+	j.began(workerlease.Options{WorkerType: "t", InstanceID: "a", Group: "north", Schedule: slots.Must(slots.Every(5 * time.Minute))})
+	j.began(workerlease.Options{WorkerType: "t", InstanceID: "a", FailoverWithin: 20 * time.Second, Continuous: true, NoFailback: true, Schedule: slots.Must(slots.Every(5 * time.Minute))})
+	j.began(workerlease.Options{WorkerType: "t", InstanceID: "a", FailoverWithin: time.Minute, OncePerSlot: true, MaxAttempts: 3, RunMissed: true, Schedule: slots.Must(slots.Every(5 * time.Minute))})
 	sample := workerlease.ClockSample{StoreTime: noon, Uncertainty: time.Millisecond, RoundTrip: 2 * time.Millisecond}
 	for _, e := range []workerlease.Event{
 		sample, sample,
@@ -42,6 +43,16 @@ func happen(j journal) {
 	j.ended(lease, guard.Status{Code: 0, Reason: guard.Exited}, nil)
 	j.ended(lease, guard.Status{Code: 3, Reason: guard.Exited}, nil)
 	j.ended(lease, guard.Status{Code: -1, Signal: 9, Reason: guard.DeadlineReached}, guard.ErrSurvivors)
+	for _, e := range []workerlease.Event{
+		workerlease.TaskFailed{Lease: lease, Err: failedError{guard.Status{Code: 3, Reason: guard.Exited}}},
+		workerlease.TaskFailed{Lease: lease, Err: errExtendedLate},
+		workerlease.Exhausted{Slot: slot, Attempts: 3},
+		workerlease.SlotDone{Slot: slot, Seq: 3},
+		workerlease.Lost{Slot: slot, Holder: store.Record{InstanceID: "b", DoneUntil: slot.End}},
+		workerlease.Panic{Slot: slot, Err: errors.New("task: panicked: jam")},
+	} {
+		j.Observe(e)
+	}
 	j.trouble("stop the command", errors.New("pipe\nis\x1b broken"))
 	for _, e := range []workerlease.Event{
 		workerlease.Expired{Lease: lease, Why: workerlease.WindowEnded},
@@ -176,5 +187,31 @@ func TestEveryLineOfASlotInJSONHasItsTimes(t *testing.T) {
 	}
 	if slotted < 15 {
 		t.Errorf("%d lines are about a slot, want at least 15", slotted)
+	}
+}
+
+func TestAFailedCommandInJSONHasItsExitCode(t *testing.T) {
+	var failed []string
+	for line := range strings.Lines(journalOf("json", zapcore.ErrorLevel)) {
+		var e struct {
+			Message, Error string
+			ExitCode       *int
+			Attempts       int
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case e.Message == "task failed" && e.ExitCode != nil:
+			failed = append(failed, fmt.Sprintf("%d: %s", *e.ExitCode, e.Error))
+		case e.Message == "task failed":
+			failed = append(failed, e.Error)
+		case e.Message == "slot not done":
+			failed = append(failed, fmt.Sprintf("attempts: %d", e.Attempts))
+		}
+	}
+	want := []string{"3: exit code 3, ended by itself", errExtendedLate.Error(), "attempts: 3"}
+	if diff := cmp.Diff(want, failed); diff != "" {
+		t.Errorf("the journal (-want +got):\n%s", diff)
 	}
 }

@@ -78,10 +78,21 @@ func (s *journalState) line(e workerlease.Event) (zapcore.Level, string) {
 		}
 		return zap.DebugLevel, fmt.Sprintf("%s: claimed %v before the boundary", slotText(e.Slot), e.Early.Round(time.Millisecond))
 	case workerlease.Lost:
+		if !e.Holder.DoneUntil.Before(e.Slot.End) {
+			return zap.DebugLevel, slotText(e.Slot) + ": is done already"
+		}
 		return zap.DebugLevel, fmt.Sprintf("%s: held by %q, priority %d%s", slotText(e.Slot), e.Holder.InstanceID, e.Holder.Priority, inversion(e.Inversion))
 	case workerlease.Allocated:
 		s.begun = e.Lease.Slot
 		return zap.InfoLevel, fmt.Sprintf("%s: allocated, token %d, until %s", slotText(e.Lease.Slot), e.Lease.Token, clockOf(e.Lease.Expiry))
+	case workerlease.TaskFailed:
+		return zap.ErrorLevel, fmt.Sprintf("%s: failed: %v", slotText(e.Lease.Slot), e.Err)
+	case workerlease.SlotDone:
+		return zap.InfoLevel, slotText(e.Slot) + ": done"
+	case workerlease.Exhausted:
+		return zap.ErrorLevel, fmt.Sprintf("%s: not done, and not tried again: attempts were %d", slotText(e.Slot), e.Attempts)
+	case workerlease.Panic:
+		return zap.ErrorLevel, fmt.Sprintf("%s: internal error: %v", slotText(e.Slot), e.Err)
 	case workerlease.Extended:
 		return s.extension(e.Lease)
 	case workerlease.HolderChanged:

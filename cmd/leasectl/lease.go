@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,6 +79,15 @@ func closeLedger(ctx context.Context, l store.Ledger) error {
 // and appending to the ledger.
 const stopTime = 10 * time.Second
 
+// leasing is a worker that takes part in it.
+type leasing struct {
+	// stop ends it, and limit is how long that may take.
+	stop  func(context.Context) error
+	limit time.Duration
+	// refused tells that it has not begun, and why.
+	refused <-chan error
+}
+
 // lease takes part in leasing until ctx ends.
 func (a *app) lease(ctx context.Context, t target, ledger store.Ledger, o workerlease.Options, j journal, work *job) error {
 	out, err := fileOf(a.stdout)
@@ -94,35 +104,22 @@ func (a *app) lease(ctx context.Context, t target, ledger store.Ledger, o worker
 	if in, ok := a.stdin.(*os.File); ok && work.urgent == a.signals.urgent {
 		work.stdin = in
 	}
+	work.news, work.schedule = make(chan workerlease.Lease, 1), o.Schedule
+	o.InstanceID = cmp.Or(o.InstanceID, ownLabel())
 	stopping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	client := workerlease.NewClient(readsUntil{ledger, stopping}, workerlease.ClientOptions{Observer: j})
-	var worker *workerlease.WorkerLease
-	began := make(chan struct{})
-	work.news = make(chan workerlease.Lease, 1)
-	work.storeTime = func() time.Time {
-		<-began
-		s := worker.Status()
-		return s.StoreTime.Add(-s.Uncertainty)
-	}
-	worker, err = client.StartLeasing(context.WithoutCancel(ctx), o, workerlease.Callbacks{
-		LeaseAllocated: work.run,
-		LeaseExtended:  work.extended,
-		Error: func(err error) {
-			// The journal is told of everything else by events.
-			if errors.Is(err, workerlease.ErrPanicked) {
-				j.trouble("internal error", err)
-			}
-		},
-	})
-	if err != nil {
+	events := &witness{journal: j, extended: work.extended}
+	client := workerlease.NewClient(readsUntil{ledger, stopping}, workerlease.ClientOptions{Observer: events})
+	j.began(o)
+	var worker leasing
+	if o.OncePerSlot {
+		worker = work.oncePerSlot(ctx, client, o)
+	} else if worker, err = work.whileHeld(ctx, client, o); err != nil {
 		return badUsage("", err)
 	}
-	close(began)
-	j.began(worker.Status(), o)
 	checked := make(chan error, 1)
 	go func() {
-		of := workerlease.Worker{WorkerType: o.WorkerType, InstanceID: worker.Status().InstanceID}
+		of := workerlease.Worker{WorkerType: o.WorkerType, InstanceID: o.InstanceID}
 		tell := func(err error) { j.Observe(workerlease.StoreFailed{Worker: of, Operation: "check", Err: err}) }
 		if err := askLedger(ctx, ledger, tell); err != nil {
 			checked <- err
@@ -136,26 +133,45 @@ func (a *app) lease(ctx context.Context, t target, ledger store.Ledger, o worker
 	case <-ctx.Done():
 	case <-work.urgent:
 	case unfit = <-checked:
+	case err := <-worker.refused:
+		return badUsage("", err)
 	}
 	if unfit == nil {
 		j.stopping(context.Cause(ctx))
 	}
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), work.longestGrace()+stopTime)
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), worker.limit)
 	defer cancel()
 	if !j.reached() {
 		stop()
 	}
-	if err := worker.StopLeasing(limit); err != nil {
+	if err := worker.stop(limit); err != nil {
 		return errors.Join(storeFailed(t, unfit), fmt.Errorf("%w; it ends by itself", err))
 	}
 	if unfit != nil {
 		return storeFailed(t, unfit)
 	}
-	if cost := unitsText(worker.Status().Charges); cost != "" {
+	if cost := unitsText(events.charges()); cost != "" {
 		j.say(zap.InfoLevel, "leasing cost "+cost)
 	}
 	j.stopped()
 	return nil
+}
+
+// whileHeld begins to run the command whenever the lease is held.
+func (j *job) whileHeld(ctx context.Context, client *workerlease.Client, o workerlease.Options) (leasing, error) {
+	var worker *workerlease.WorkerLease
+	began := make(chan struct{})
+	j.storeTime = func() time.Time {
+		<-began
+		s := worker.Status()
+		return s.StoreTime.Add(-s.Uncertainty)
+	}
+	worker, err := client.StartLeasing(context.WithoutCancel(ctx), o, workerlease.Callbacks{LeaseAllocated: j.run})
+	if err != nil {
+		return leasing{}, err
+	}
+	close(began)
+	return leasing{stop: worker.StopLeasing, limit: j.longestGrace() + stopTime}, nil
 }
 
 // readsUntil is a ledger whose reading is broken off when a context ends, so that

@@ -11,74 +11,9 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
 )
-
-const runHelp = `Run a command in each slot that this worker holds.
-
-The command runs under a guard, which makes sure that neither it nor any of its
-descendants outlives the lease: not when they ignore SIGTERM, not when they
-detach, and not when leasectl itself is killed or stopped.
-
-  - It gets SIGTERM --stop-grace before the last safe moment of the lease, and
-    SIGKILL at it (less the time that killing takes: 1/50 of the lease, at most
-    100ms).
-  - When it ends by itself, it is not started again in that slot, and the lease
-    is kept to the end of the slot: so the job runs once per slot.
-  - --failover-within and --continuous extend leases. The end moves then, and
-    SIGTERM and SIGKILL with it: see below.
-  - Ctrl-C (SIGINT), SIGTERM and SIGHUP stop the command (SIGTERM, and SIGKILL
-    after --stop-grace), then release the lease, then end leasectl with code 0. A
-    second signal kills the command at once. A signal that was ignored when
-    leasectl was started (SIGHUP by nohup, SIGINT by a script's &) stays ignored.
-  - A store that can't be reached is tried again for ever.
-  - Its standard output and error are those of leasectl, and so is its standard
-    input, unless that is a terminal: then it has none.
-
-Without more, a slot is lost when the worker that holds it dies. With
---failover-within 30s another takes over what is left of it, 30s after the death at
-most (towards the end of a slot up to --lead later). For that the lease is taken
-for a part of the slot at a time, and extended while the worker lives: with 5m slots
-and 30s the store is written to 14 times in a slot instead of once, and each
-other worker reads it as often. "leasectl plan" tells what that costs.
-
-With --continuous the worker that wins the next slot, too, goes on without a break:
-the command runs on over the boundary, under the same token. That is for daemons.
-Others still compete for each slot, and one of a higher --priority takes over at
-its start; unless all have --no-failback, which leaves the lease where it is for as
-long as its worker lives.
-
-Where leases are extended, their end moves, and with it that of the command:
-
-  - As long as an extension may yet come, SIGTERM waits until three quarters of the
-    time for it have passed. In a part of a slot that is --failover-within/16
-    before the last safe moment; before a slot that --continuous may win it is
-    --lead/4, and less for a --priority whose turn comes late. A command is told
-    so long before the end if the store can't be reached, or another has won; if
-    leases are extended in time it isn't disturbed.
-  - Where nothing is to be extended any more, at the end of a slot without
-    --continuous, it comes --stop-grace before, as always.
-  - A command that was told to end, and whose lease is extended after all, is
-    started again at once.
-  - With --continuous, a command that ended by itself is started again when the
-    next slot begins.
-  - When leasectl is stopped (SIGSTOP), the command is killed where the lease ended
-    when it was extended last.
-
-The command's environment is that of leasectl, without LEASECTL_STORE (which may
-hold a password; nor, for a store in Cosmos DB, COSMOS_KEY and
-COSMOS_CONNECTION_STRING), and with
-
-  LEASE_WORKER_TYPE   the worker type
-  LEASE_INSTANCE_ID   the label of this worker
-  LEASE_GROUP         its group, or empty
-  LEASE_TOKEN         the fencing token: pass it along with every write
-  LEASE_SLOT_START    start of the slot: RFC 3339, UTC, milliseconds; store time
-  LEASE_SLOT_END      its end
-  LEASE_EXPIRES_AT    when the lease ends; work is stopped a little earlier
-
-These are as of when it is started: with --failover-within the lease ends later
-each time that it is extended, and with --continuous other slots follow.`
 
 // runFlags are the options of run.
 type runFlags struct {
@@ -91,6 +26,8 @@ type runFlags struct {
 	lead, step, margin, stopGrace time.Duration
 	failover                      time.Duration
 	continuous, noFailback        bool
+	once, runMissed               bool
+	maxAttempts                   int
 	level                         zapcore.Level
 	verbose                       bool
 	format                        string
@@ -127,9 +64,12 @@ func (a *app) runFlags(c *cobra.Command, f *runFlags) {
 	option(a, flags, &f.instanceID, "instance-id", "LABEL", "label of this worker (default host-pid-xxxx)", label)
 	option(a, flags, &f.group, "group", "NAME", "share the lease with all workers of the group", label)
 	option(a, flags, &f.tieBreak, "tie-break", "sticky|rotate|random", "order of workers of one priority (default sticky)", tieBreak)
-	option(a, flags, &f.failover, "failover-within", "DURATION", "how soon others take over a slot whose worker dies: 80ms to half a slot; costs about 4/3 slot/DURATION writes, and as many reads by each other, per slot; not with --group (default: the slot is lost)", duration(leastFailover, slots.MaxInterval/2))
+	option(a, flags, &f.failover, "failover-within", "DURATION", "how soon others take over a slot whose worker dies: 80ms to half a slot; costs about 4/3 slot/DURATION writes, and as many reads by each other, per slot; not with --group (default: the slot is lost; with --once-per-slot a quarter of the slot, at most 1m)", duration(leastFailover, slots.MaxInterval/2))
 	flags.BoolVar(&f.continuous, "continuous", false, "go on from slot to slot while this worker wins them, without stopping the command; not with --group")
 	flags.BoolVar(&f.noFailback, "no-failback", false, "with --continuous: keep the lease while this worker lives, even from higher priorities; give it to all workers of the type")
+	flags.BoolVar(&f.once, "once-per-slot", false, "the command is a job of each slot: it is done when it exits with 0, and else tried again, by others first; not with --group or --continuous")
+	option(a, flags, &f.maxAttempts, "max-attempts", "N", "with --once-per-slot: how often a slot is tried at most, by all workers together; give it to all workers of the type (default as often as its time allows)", number(1, store.MaxAttempt, ""))
+	flags.BoolVar(&f.runMissed, "run-missed", false, "with --once-per-slot: make up for the slot before, if nobody did it, once")
 	flags.BoolVar(&f.joinMidSlot, "join-mid-slot", false, "claim what is left of the slot in which the worker starts, if nobody has it")
 	option(a, flags, &f.lead, "lead", "DURATION", "how long before a boundary claims open (default a quarter of the slot, at most 10s and half of --failover-within)", duration(0, priority.MaxLead))
 	option(a, flags, &f.step, "step", "DURATION", "distance between the turns of two priorities (default lead/10)", duration(0, priority.MaxLead))
@@ -212,11 +152,14 @@ func (a *app) options(c *cobra.Command, f *runFlags) workerlease.Options {
 			a.bad("--%s %q: must be less than half of the shortest slot (%v)", o.name, text, shortest)
 		}
 	}
+	a.checkOnce(f, flags, shortest)
+	f.failover = failoverOf(f, flags, shortest)
 	a.checkExtension(f, flags, shortest)
 	return workerlease.Options{
 		WorkerType: f.workerType, InstanceID: f.instanceID, Group: f.group, Priority: f.priority,
 		TieBreak: f.tieBreak, Schedule: schedule, JoinMidSlot: f.joinMidSlot,
 		FailoverWithin: f.failover, Continuous: f.continuous, NoFailback: f.noFailback,
+		OncePerSlot: f.once, MaxAttempts: f.maxAttempts, RunMissed: f.runMissed,
 		Lead: f.lead, Step: f.step, Margin: f.margin,
 	}
 }

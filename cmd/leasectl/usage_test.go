@@ -69,6 +69,30 @@ func TestWhatIsWrongIsToldInOneLineEachWithAHint(t *testing.T) {
 		"a failover of a group":    {args: with("--failover-within", "20s", "--group", "g", "--", "true"), want: []string{"--failover-within and --group: give only one of them; a group's lease can't be extended", "leasectl run --help"}},
 		"a continuous group":       {args: with("--continuous", "--group", "g", "--", "true"), want: []string{"--continuous and --group: give only one of them; a group's lease can't be extended", "leasectl run --help"}},
 		"no failback from slot on": {args: with("--no-failback", "--", "true"), want: []string{"--no-failback: goes with --continuous only", "leasectl run --help"}},
+		"a group that works once": {
+			args: with("--once-per-slot", "--group", "g", "--continuous", "--", "true"),
+			want: []string{
+				"--once-per-slot and --group: give only one of them; a group works in each slot together",
+				"--once-per-slot and --continuous: give only one of them; a job of each slot doesn't go on into the next",
+				"--continuous and --group: give only one of them; a group's lease can't be extended",
+				"leasectl run --help",
+			},
+		},
+		"attempts of what isn't tried again": {args: with("--max-attempts", "3", "--run-missed", "--", "true"), want: []string{`--max-attempts "3": goes with --once-per-slot only`, "--run-missed: goes with --once-per-slot only", "leasectl run --help"}},
+		"no attempts":                        {args: with("--once-per-slot", "--max-attempts", "0", "--", "true"), want: []string{`--max-attempts "0": must be a whole number from 1 to 1000000`, "leasectl run --help"}},
+		"once in too short a slot": {
+			args: []string{"run", "--store", "sqlite:x.db", "--worker-type", "t", "--every", "300ms", "--once-per-slot", "--", "true"},
+			want: []string{"--once-per-slot: slots of 300ms are too short for others to try again: at least 320ms, or 160ms with --failover-within 80ms", "leasectl run --help"},
+		},
+		"once, next to others": {
+			args: with("--once-per-slot", "--lead", "31s", "--margin", "8s", "--stop-grace", "16s", "--", "true"),
+			want: []string{
+				`--lead "31s": must be at most half of --failover-within (30s)`,
+				`--margin "8s": must be at most an eighth of --failover-within, and 2m30s (7.5s), for a lease to be extended in time`,
+				`--stop-grace "16s": must be at most a quarter of --failover-within, and 5m (15s): no more is ever sure to be left`,
+				"leasectl run --help",
+			},
+		},
 		"a failover next to others": {
 			args: with("--failover-within", "10s", "--lead", "6s", "--margin", "1300ms", "--stop-grace", "2600ms", "--", "true"),
 			want: []string{

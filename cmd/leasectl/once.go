@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// failoverOf is --failover-within as it applies: with --once-per-slot it has a default.
+// The source of truth is the options.go of workerlease.
+func failoverOf(f *runFlags, flags *pflag.FlagSet, shortest time.Duration) time.Duration {
+	if _, ok := given(flags, "failover-within"); ok || !f.once {
+		return f.failover
+	}
+	return min(shortest/4, time.Minute)
+}
+
+// checkOnce notes what is wrong with --once-per-slot and the options that belong to it,
+// and with others next to them.
+func (a *app) checkOnce(f *runFlags, flags *pflag.FlagSet, shortest time.Duration) {
+	if !f.once {
+		if text, ok := given(flags, "max-attempts"); ok {
+			a.bad("--max-attempts %q: goes with --once-per-slot only", text)
+		}
+		if f.runMissed {
+			a.bad("--run-missed: goes with --once-per-slot only")
+		}
+		return
+	}
+	if f.group != "" {
+		a.bad("--once-per-slot and --group: give only one of them; a group works in each slot together")
+	}
+	if f.continuous {
+		a.bad("--once-per-slot and --continuous: give only one of them; a job of each slot doesn't go on into the next")
+	}
+	if _, ok := given(flags, "failover-within"); !ok && shortest > 0 && shortest/4 < leastFailover {
+		a.bad("--once-per-slot: slots of %v are too short for others to try again: at least %v, or %v with --failover-within %v",
+			shortest, 4*leastFailover, 2*leastFailover, leastFailover)
+	}
+}
+
+// failedError is a command that has failed.
+type failedError struct{ guard.Status }
+
+func (e failedError) Error() string { return e.Status.String() }
+
+// errExtendedLate is a command that was told to end although its lease goes on.
+var errExtendedLate = errors.New("told to end, since the lease was extended late")
+
+// oncePerSlot begins to run the command once for each slot.
+func (j *job) oncePerSlot(ctx context.Context, client *workerlease.Client, o workerlease.Options) leasing {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- client.Run(ctx, o, j.task) }()
+	return leasing{
+		// It has the same limit of its own, and says more.
+		limit: j.longestGrace() + stopTime + time.Second,
+		stop: func(limit context.Context) error {
+			cancel()
+			select {
+			case err := <-ended:
+				if err != nil {
+					err = fmt.Errorf("%w, and what was done may not be recorded", err)
+				}
+				return err
+			case <-limit.Done():
+				return fmt.Errorf("stop leasing %q: %w: the command is not gone", o.WorkerType, context.Cause(limit))
+			}
+		},
+		refused: ended,
+	}
+}
+
+// isMissed reports whether a lease is given for the slot before its own.
+func isMissed(l workerlease.Lease) bool { return !l.Slot.End.After(l.Start) }
+
+// task runs the command for one slot. Without an error its work is done; a command
+// that was told to end, and has not done it, is no failure.
+func (j *job) task(ctx context.Context, l workerlease.Lease) error {
+	slot := l.Slot
+	if isMissed(l) {
+		// Its lease is that of the slot after it, and is extended as that.
+		l.Slot = j.schedule.At(l.Start)
+	}
+	for {
+		j.look(&l)
+		e := j.under(ctx, &l, slot)
+		started := e.Reason != 0
+		switch {
+		case started && e.ExitCode() == 0:
+			return nil
+		case e.cut() && !j.timeAgain(ctx, &l, e), started && ctx.Err() != nil && e.Reason == guard.Stopped:
+			return context.Cause(ctx)
+		case e.Reason == guard.Killed:
+			<-ctx.Done() // It was killed because leasing is to end at once.
+			return context.Cause(ctx)
+		case !e.cut() && e.err != nil:
+			return e.err
+		case !e.cut():
+			return failedError{e.Status}
+		case started:
+			return errExtendedLate
+		}
+	}
+}

@@ -1,0 +1,321 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/zap/zapcore"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/faultstore"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// startOnce starts a worker whose command is a job of each slot.
+func startOnce(t *testing.T, storeArg, name, every, failover string, flags []string, command ...string) *process {
+	t.Helper()
+	args := []string{
+		"run", "--store", storeArg, "--worker-type", "t", "--instance-id", name, "--every", every, "--once-per-slot", "--failover-within", failover, "--join-mid-slot", "-v",
+	}
+	return start(t, append(append(append(args, flags...), "--"), command...)...)
+}
+
+// ends sends SIGTERM to workers, and demands that they end as they should.
+func ends(t *testing.T, ps ...*process) {
+	t.Helper()
+	for _, p := range ps {
+		p.await(" of worker type ") // From then on it heeds signals.
+		p.signal(syscall.SIGTERM)
+	}
+	for _, p := range ps {
+		if code := p.wait(); code != exitOK {
+			t.Errorf("leasectl run = %d, want 0", code)
+		}
+		if left := p.descendants(); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	}
+}
+
+// linesOf are the lines of a file that are complete.
+func linesOf(path string) (lines []string) {
+	b, _ := os.ReadFile(path)
+	for line := range strings.Lines(string(b)) {
+		if whole, ok := strings.CutSuffix(line, "\n"); ok {
+			lines = append(lines, whole)
+		}
+	}
+	return lines
+}
+
+// rowsOf are the rows that inspect slots shows.
+func rowsOf(t *testing.T, storeArg string) []slotJSON {
+	t.Helper()
+	got := leasectl(t, nil, "inspect", "slots", "--store", storeArg, "--output", "json", "--last", "100")
+	var s snapshotJSON
+	if err := json.Unmarshal([]byte(got.stdout), &s); err != nil || got.code != exitOK {
+		t.Fatalf("inspect slots = %+v, %v", got, err)
+	}
+	return s.Slots
+}
+
+// oneSlot is longer than any test.
+const oneSlot = "2400h"
+
+func TestAJobIsDoneOnceInEachSlotByThreeWorkers(t *testing.T) {
+	t.Parallel()
+	_, storeArg := newLedger(t)
+	file := filepath.Join(t.TempDir(), "runs")
+	var ps []*process
+	for _, name := range []string{"a", "b", "c"} {
+		ps = append(ps, startOnce(t, storeArg, name, "6s", "3s", []string{"--tie-break", "rotate"}, "sh", "-c", `echo "$LEASE_SLOT_START" >> "$0"`, file))
+	}
+	eventually(t, "three runs", func() bool { return len(linesOf(file)) >= 3 })
+	ends(t, ps...)
+	finished := map[string]int{}
+	for _, row := range rowsOf(t, storeArg) {
+		if row.State == done {
+			finished[row.SlotStart]++
+		}
+	}
+	runs := map[string]int{}
+	for _, slot := range linesOf(file) {
+		runs[slot]++
+		if runs[slot] > 1 || finished[slot] != 1 {
+			t.Errorf("slot %s: run %d times, and shown as done %d times, want once", slot, runs[slot], finished[slot])
+		}
+	}
+}
+
+func TestAJobThatIsDoneIsNotRunAgainWhenAllAreRestarted(t *testing.T) {
+	t.Parallel()
+	_, storeArg := newLedger(t)
+	file := filepath.Join(t.TempDir(), "runs")
+	job := []string{"sh", "-c", `echo "$LEASE_INSTANCE_ID" >> "$0"`, file}
+	a, b := startOnce(t, storeArg, "a", oneSlot, "4s", nil, job...), startOnce(t, storeArg, "b", oneSlot, "4s", nil, job...)
+	eventually(t, "it is done", func() bool { return strings.Contains(a.output()+b.output(), ": done\n") })
+	ends(t, a, b)
+	a, b = startOnce(t, storeArg, "a", oneSlot, "4s", nil, job...), startOnce(t, storeArg, "b", oneSlot, "4s", nil, job...)
+	a.await("is done already")
+	b.await("is done already")
+	ends(t, a, b)
+	if runs := linesOf(file); len(runs) != 1 {
+		t.Errorf("the command was run by %q, want one run", runs)
+	}
+}
+
+func TestAJobThatFailsIsTriedByOthersAndSoOftenInAll(t *testing.T) {
+	t.Parallel()
+	l, storeArg := newLedger(t)
+	file := filepath.Join(t.TempDir(), "runs")
+	job := []string{"sh", "-c", `echo "$LEASE_INSTANCE_ID" >> "$0"; exit 3`, file}
+	ps := []*process{
+		startOnce(t, storeArg, "a", oneSlot, "4s", []string{"--max-attempts", "3"}, job...),
+		startOnce(t, storeArg, "b", oneSlot, "4s", []string{"--max-attempts", "3", "--log-format", "json"}, job...),
+		startOnce(t, storeArg, "c", oneSlot, "4s", []string{"--max-attempts", "3"}, job...),
+	}
+	ps[0].await("not done, and not tried again: attempts were 3")
+	ps[1].await(`"slot not done"`)
+	ps[2].await("not done, and not tried again: attempts were 3")
+	ends(t, ps...)
+	runs, rows := linesOf(file), rowsOf(t, storeArg)
+	var tried []string
+	for i, row := range rows {
+		if row.Attempt != i+1 || i > 0 && rows[i-1].InstanceID == row.InstanceID {
+			t.Errorf("row %d is %+v, want one more attempt, and that of another", i, row)
+		}
+		// One that was too slow to begin is an attempt, too.
+		if row.State != expired {
+			tried = append(tried, row.InstanceID)
+		}
+	}
+	if len(rows) != 3 || !slices.Equal(runs, tried) {
+		t.Errorf("%d attempts, by %q, and the command was run by %q, want three", len(rows), tried, runs)
+	}
+	for i, p := range ps {
+		want := "failed: exit code 3, ended by itself"
+		if i == 1 {
+			want = `"exitCode":3,"slot"`
+		}
+		if ran := slices.Contains(runs, []string{"a", "b", "c"}[i]); strings.Contains(p.output(), want) != ran {
+			t.Errorf("worker %d ran: %v, and told %q: %v", i, ran, want, !ran)
+		}
+	}
+	if problems := checkLedger(records(t, l)); len(problems) > 0 {
+		t.Errorf("the ledger: %q", problems)
+	}
+}
+
+func TestAJobWhoseLeasectlIsKilledIsRunAgainByAnother(t *testing.T) {
+	t.Parallel()
+	l, storeArg := newLedger(t)
+	file := filepath.Join(t.TempDir(), "begun")
+	job := []string{"sh", "-c", `[ -e "$0" ] && exit 0; : > "$0"; ` + family, file}
+	a := startOnce(t, storeArg, "a", oneSlot, "8s", nil, job...)
+	a.await("family up")
+	eventually(t, "the family is complete", func() bool { return len(a.descendants()) >= familySize })
+	b := startOnce(t, storeArg, "b", oneSlot, "8s", nil, job...)
+	b.await("holder: \"a\"")
+	a.signal(syscall.SIGKILL)
+	killed, died := time.Now(), storeTime(t, l)
+	a.wait()
+	if took := a.gone().Sub(killed); took > time.Second {
+		t.Errorf("the family was gone %v after SIGKILL of leasectl", took)
+	}
+	b.await(": done\n")
+	all := records(t, l)
+	i := slices.IndexFunc(all, func(r store.Record) bool { return r.InstanceID == "b" })
+	if late := all[i].WindowStart.Sub(died); late > 10*time.Second || all[i].Attempt != 2 {
+		t.Errorf("attempt %d began %v after the death, want the second within 8 s, and some", all[i].Attempt, late)
+	}
+	ends(t, b)
+	if problems := checkLedger(all[:len(all)-1]); len(problems) > 0 { // behind it is the done record
+		t.Errorf("the ledger: %q", problems)
+	}
+}
+
+func TestAJobThatIsStoppedIsDoneOrLeftToOthers(t *testing.T) {
+	for code, finished := range map[int]bool{0: true, 7: false} {
+		t.Run(fmt.Sprintf("with exit code %d", code), func(t *testing.T) {
+			t.Parallel()
+			l, storeArg := newLedger(t)
+			p := startOnce(t, storeArg, "a", oneSlot, "20s", nil, "sh", "-c", fmt.Sprintf(`trap 'sleep 0.3; echo told; exit %d' TERM; echo up; while :; do sleep 0.02; done`, code))
+			p.await("up\n")
+			ends(t, p)
+			out := p.output()
+			if !strings.Contains(out, "told\n") || strings.Contains(out, ": done\n") != finished || strings.Contains(out, ": failed: ") {
+				t.Errorf("the command was told, has done its work: %v, and has not failed: want that", finished)
+			}
+			all := records(t, l)
+			head := all[len(all)-1]
+			if head.DoneUntil.IsZero() == finished || !finished && head.Kind != store.KindRelease {
+				t.Errorf("the head is %+v, want that it tells of what is done: %v", head, finished)
+			}
+			other := startOnce(t, storeArg, "b", oneSlot, "20s", nil, "sh", "-c", "exit 0")
+			if finished {
+				other.await("is done already")
+			} else {
+				other.await(": done\n")
+			}
+			ends(t, other)
+		})
+	}
+}
+
+func TestASecondSignalKillsAJob(t *testing.T) {
+	t.Parallel()
+	l, storeArg := newLedger(t)
+	p := start(t, "run", "--store", storeArg, "--worker-type", "t", "--every", oneSlot, "--once-per-slot", "--failover-within", "1h", "--join-mid-slot", "--stop-grace", "5m",
+		"--", "sh", "-c", family)
+	p.await("family up")
+	p.signal(syscall.SIGTERM)
+	p.await("stopping: terminated\n")
+	if len(p.descendants()) == 0 {
+		t.Error("the first signal left the command no grace")
+	}
+	ends(t, p)
+	all := records(t, l)
+	if head := all[len(all)-1]; head.Kind != store.KindRelease || !head.DoneUntil.IsZero() || strings.Contains(p.output(), ": failed: ") {
+		t.Errorf("the head is %+v, want a release of what isn't done, and no failure", head)
+	}
+}
+
+func TestAMissedSlotIsMadeUpForInTheNext(t *testing.T) {
+	t.Parallel()
+	l, storeArg := newLedger(t)
+	file := filepath.Join(t.TempDir(), "runs")
+	job := []string{"sh", "-c", `echo "$LEASE_SLOT_START" >> "$0"`, file}
+	p := startOnce(t, storeArg, "a", "6s", "3s", nil, job...)
+	p.await(": done\n")
+	ends(t, p)
+	before := linesOf(file)
+	all := records(t, l)
+	missedEnd := all[len(all)-1].DoneUntil.Add(12 * time.Second)
+	eventually(t, "two slots are missed", func() bool { return storeTime(t, l).After(missedEnd) })
+	p = startOnce(t, storeArg, "a", "6s", "3s", []string{"--run-missed"}, job...)
+	eventually(t, "two more runs", func() bool { return len(linesOf(file)) >= len(before)+2 })
+	ends(t, p)
+	runs := linesOf(file)[len(before):]
+	late, err := time.Parse(time.RFC3339, runs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if next := store.Format(late.Add(6 * time.Second)); runs[1] != next || slices.Contains(before, runs[0]) {
+		t.Errorf("after slots %q those of %q were run, want one that was missed, and the one behind it", before, runs)
+	}
+	if i := slices.IndexFunc(rowsOf(t, storeArg), func(r slotJSON) bool { return r.SlotStart == runs[0] && r.State == done }); i < 0 {
+		t.Errorf("slot %s is not shown as done: %+v", runs[0], rowsOf(t, storeArg))
+	}
+}
+
+// A store that doesn't answer until the command was told to end, and then does: what
+// is left of the slot is one more attempt.
+func TestAJobWhoseLeaseIsExtendedLateIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	inner := memory.New(memory.Options{})
+	if err := inner.Init(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	link := faultstore.New(inner, faultstore.Options{})
+	dir := t.TempDir()
+	up, told := filepath.Join(dir, "up"), filepath.Join(dir, "told")
+	stderr := &bytes.Buffer{}
+	a := &app{env: os.Environ(), stdout: &bytes.Buffer{}, stderr: shared(stderr)}
+	o := workerlease.Options{
+		WorkerType: "t", InstanceID: "a", Schedule: slots.Must(slots.Every(time.Hour)), JoinMidSlot: true, OncePerSlot: true,
+		FailoverWithin: 12 * time.Second, MinBackoff: 20 * time.Millisecond, MaxBackoff: 20 * time.Millisecond,
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	work := &job{
+		pacing: pacingOf(o, 0), name: "/bin/sh", args: []string{"-c", `trap ': >> "$1"; exit 1' TERM; echo "$LEASE_TOKEN" >> "$0"; while :; do sleep 0.02; done`, up, told},
+		env: a.env, journal: a.newJournal("text", zapcore.DebugLevel), urgent: make(chan struct{}),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- a.lease(ctx, target{}, link, o, work.journal, work) }()
+	eventually(t, "the command", func() bool { return len(linesOf(up)) == 1 })
+	link.Break(faultstore.Down())
+	eventually(t, "the command is told to end", func() bool {
+		_, err := os.Stat(told)
+		return err == nil
+	})
+	link.Mend()
+	eventually(t, "the command is started again", func() bool { return len(linesOf(up)) == 2 })
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("lease() = %v", err)
+	}
+	tail, _, err := inner.Tail(t.Context(), "t", 1)
+	if err != nil || len(tail) != 1 || tail[0].Attempt != 2 || linesOf(up)[0] == linesOf(up)[1] {
+		t.Errorf("the head is %+v, %v, under the tokens %q, want a second attempt", tail, err, linesOf(up))
+	}
+	if !strings.Contains(stderr.String(), "failed: "+errExtendedLate.Error()) {
+		t.Errorf("the journal doesn't tell that the command was cut short:\n%s", stderr)
+	}
+}
+
+func TestACommandThatIsToldToEndWithItsSlotIsNotStartedAgainInIt(t *testing.T) {
+	t.Parallel()
+	_, storeArg := newLedger(t)
+	file := filepath.Join(t.TempDir(), "runs")
+	p := start(t, "run", "--store", storeArg, "--worker-type", "t", "--every", "4s", "--failover-within", "2s", "--", "sh", "-c", `trap 'exit 0' TERM; echo "$LEASE_SLOT_START" >> "$0"; while :; do sleep 0.02; done`, file)
+	eventually(t, "the third slot", func() bool {
+		runs := linesOf(file)
+		return len(runs) > 0 && len(slices.Compact(runs)) >= 3
+	})
+	ends(t, p)
+	if runs := linesOf(file); len(slices.Compact(slices.Clone(runs))) != len(runs) {
+		t.Errorf("the command was started in the slots %q, want once in each", runs)
+	}
+}
