@@ -32,8 +32,16 @@ linear: ## Check histories of all stores for linearizability, with broken connec
 	cd internal/chaos && REQUIRE_STORES=mongo $(GO) test -count=1 -timeout 1h -v ./linear
 
 .PHONY: model
-model: ## Search the model of the ledger exhaustively (spin, gcc; 15 minutes, 5 GB for each core)
+model: ## Search the model of the ledger exhaustively (spin, gcc; 20 minutes, 5 GB for each core)
 	SLOTLEASE_MODEL=long REQUIRE_SPIN=1 $(GO) test -count=1 -v -timeout 3h ./internal/model
+
+.PHONY: takeover rolling done
+takeover: ## Holders that die, as real processes: make takeover TRIES=100 STORE=sqlite SEED=1
+	cd internal/chaos && $(GO) run . -scenario takeover -tries $(or $(TRIES),100) -store $(or $(STORE),sqlite) -seed $(or $(SEED),0)
+rolling: ## Workers that are started anew in turn: make rolling TRIES=20 STORE=sqlite
+	cd internal/chaos && $(GO) run . -scenario rolling -tries $(or $(TRIES),20) -store $(or $(STORE),sqlite) -seed $(or $(SEED),0)
+done: ## Jobs done once for each slot, under kills: make done TRIES=200 STORE=sqlite
+	cd internal/chaos && $(GO) run . -scenario done -tries $(or $(TRIES),200) -store $(or $(STORE),sqlite) -seed $(or $(SEED),0)
 
 .PHONY: chaos
 chaos: ## Faults on real processes: make chaos DURATION=60s STORE=sqlite SEED=1

@@ -16,7 +16,7 @@ type Callbacks struct {
 	//
 	// The context ends at the last safe moment of the window, with a cause
 	// (ErrLeaseExpired, ErrStopped, ErrClockJumped, ErrRecordVanished,
-	// ErrPanicked): the work must have stopped then. It carries the values of the
+	// ErrPanicked; for the task of Run, when it has returned, ErrFinished): the work must have stopped then. It carries the values of the
 	// context of StartLeasing.
 	//
 	// Returning ends nothing: the lease is held, and the context lives, up to
@@ -29,8 +29,9 @@ type Callbacks struct {
 	// LeaseExtended is told that the lease ends later than was known: l.Expiry is when,
 	// and l.Slot the slot that it is for then. With FailoverWithin that is every part
 	// of the slot, with Continuous every slot. It is called on a goroutine of its own,
-	// one call at a time, between the beginning of LeaseAllocated and that of
-	// LeaseExpired; should it take long, only the newest extension is told after it.
+	// one call at a time, after LeaseAllocated began and before the lease ends (a call may
+	// be just beginning then); should it take long, only the newest extension is told
+	// after it.
 	// It must return before another lease begins, as the other two must. A panic is
 	// reported, and ends nothing. Optional: Lease.Valid and Lease.Remaining know of
 	// extensions anyway.

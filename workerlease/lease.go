@@ -28,7 +28,7 @@ type Lease struct {
 	// pause between the last check and the write.
 	Token int64
 	// Attempt is how many times the slot was begun, this time included; 0 without
-	// OncePerSlot.
+	// OncePerSlot. In a call for a slot that was missed, it is that of the next one.
 	Attempt int
 
 	hold   *hold

@@ -53,9 +53,10 @@ type Options struct {
 	Schedule slots.Schedule
 
 	// FailoverWithin makes somebody else take over what is left of a slot when the
-	// worker that has it dies: so long after its death at most, and the uncertainty
-	// of store time, and the turn of its priority. Towards the end of a slot it takes
-	// up to Lead longer. The lease is then taken for a part of the slot at a time, and
+	// worker that has it dies: so long after its death at most, the turn of its
+	// priority, what the store takes, and up to four times the uncertainty of store
+	// time. What is left behind the last part of a slot, less than FailoverWithin and
+	// Lead, is lost. The lease is then taken for a part of the slot at a time, and
 	// extended a quarter of FailoverWithin (at most 5 min) before that ends: about
 	// 4/3 × slot/FailoverWithin appends, and as many reads of each other worker; and as
 	// many records are kept for Retention. At least 8 × Margin, and at most half of the
@@ -76,7 +77,9 @@ type Options struct {
 	// OncePerSlot, with Run, makes the task run once for each slot: when it returns
 	// nil, the slot is done, and nobody runs it again. FailoverWithin, by which others
 	// try again when a worker fails or dies, is then a quarter of the shortest slot by
-	// default, and at most a minute. Not with Group, nor with Continuous.
+	// default, and at most a minute. All workers of the type should have one schedule: a
+	// long slot that is done covers all shorter ones up to its end. Not with Group, nor
+	// with Continuous.
 	OncePerSlot bool
 
 	// MaxAttempts is how often a slot is tried at most, by all workers together;
@@ -86,8 +89,10 @@ type Options struct {
 	MaxAttempts int
 
 	// RunMissed, with OncePerSlot, makes up for the newest slot that nobody did: in the
-	// next one, the task is called for it first, once, whatever comes of that, and then
-	// for its own slot. Earlier slots are skipped; and so is every one by default.
+	// next one, the task is called for it first, and then for its own slot. It is called
+	// once, whatever comes of that, and not at all if the worker dies that has claimed the
+	// next slot. Slots before it are skipped; and so is every one by default. While a
+	// slot's work goes on, the next one is not claimed before its boundary.
 	RunMissed bool
 
 	// MinBackoff and MaxBackoff bound how long a worker waits after an operation on the
@@ -172,7 +177,7 @@ func (o Options) filled() (Options, error) {
 	}
 	if o.Schedule != nil {
 		if o.OncePerSlot && o.FailoverWithin == 0 {
-			o.FailoverWithin = min(shortestSlot(o.Schedule)/4, time.Minute)
+			o.FailoverWithin = max(min(shortestSlot(o.Schedule)/4, time.Minute), machine.MinFailover(max(o.Margin, minMargin)))
 		}
 		errs = append(errs, checkText("Schedule", o.Schedule.String(), maxSchedule), o.fillMargin(), o.checkFailover())
 	} else if o.Margin != 0 && o.Margin < minMargin {

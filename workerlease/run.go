@@ -47,9 +47,10 @@ func Run(ctx context.Context, ledger store.Ledger, o Options, task Task) error {
 // Options.Continuous the task runs on from slot to slot.
 //
 // With Options.OncePerSlot the task is done at least once in a slot that anybody
-// works in, and never again after its done record is in the ledger: a worker that
-// dies between finishing the task and that record leaves it to be run again, so it
-// must bear that. Lease.Attempt tells how often it was begun.
+// works in, and nobody is granted a slot behind its done record: a worker that dies
+// between finishing the task and that record leaves it to be run again, and so may one
+// whose record comes so late that another has been granted the slot before it. The
+// task must bear that. Lease.Attempt tells how often it was begun.
 //
 // When ctx ends, Run ends the task's context, waits for the task however long it
 // takes, releases the lease (for 10 s at most, if the store doesn't answer), and
@@ -98,7 +99,12 @@ type runner struct {
 func (r *runner) run(ctx context.Context, l Lease) {
 	if late := l; !l.missed.IsZero() {
 		late.Slot = l.missed
-		r.call(ctx, late, true)
+		returned := make(chan struct{})
+		go func() { // It may end its goroutine.
+			defer close(returned)
+			r.call(ctx, late, true)
+		}()
+		<-returned
 	}
 	for first := true; ctx.Err() == nil || first && l.missed.IsZero(); first = false {
 		begun := r.w.options.Schedule.At(r.w.now().Mid())
@@ -118,6 +124,9 @@ func (w *WorkerLease) until(ctx context.Context, at time.Time) bool {
 		if d == 0 {
 			return true
 		}
+		if w.client.boot {
+			d = min(d, recheckHeld) // Timers stand still in a suspend.
+		}
 		t := w.client.clock.Timer(d)
 		select {
 		case <-t.C:
@@ -135,9 +144,8 @@ func (r *runner) call(ctx context.Context, l Lease, missed bool) {
 	// Deferred, since user code may do that.
 	defer func() {
 		a := w.outcome(ctx, l, err)
-		if f, ok := a.event.(machine.Finished); ok && missed {
-			f.Missed = true
-			a.event = f
+		if missed {
+			a.event = machine.Wake{} // Its slot was closed before, whatever comes of this.
 		}
 		w.post(a)
 	}()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
@@ -18,8 +19,10 @@ type Claim struct {
 	// Lease is what was claimed.
 	Lease Lease
 
-	ctx context.Context
-	w   *WorkerLease
+	ctx   context.Context
+	w     *WorkerLease
+	try   *try
+	taken atomic.Bool // by Release or Done
 }
 
 // Context ends at the last safe moment of the lease, or when Release is called, with
@@ -28,17 +31,26 @@ func (c *Claim) Context() context.Context { return c.ctx }
 
 // Release frees what is left of the slot, as StopLeasing does. The work must have
 // ended. It may be called more than once.
-func (c *Claim) Release(ctx context.Context) error { return c.w.StopLeasing(ctx) }
+func (c *Claim) Release(ctx context.Context) error {
+	c.taken.Store(true)
+	return c.w.StopLeasing(ctx)
+}
 
 // Done tells that the work of the slot is done, with Options.OncePerSlot: nobody
-// claims it again. It returns when that is in the ledger and the lease is released,
-// or, when ctx ends first, what it was waiting for: the slot may then be claimed again.
+// claims it again. It returns nil when that is in the ledger. An error says that it is
+// not known to be: because ctx ended first, or the lease had ended before, with the
+// cause of that. The slot may then be claimed again.
 func (c *Claim) Done(ctx context.Context) error {
 	if !c.w.options.OncePerSlot {
 		return fmt.Errorf("tell that %q is done: %w: OncePerSlot: is not set", c.Lease.WorkerType, ErrOptions)
 	}
+	c.taken.Store(true)
 	c.w.post(arrival{event: machine.Finished{Done: true}})
-	return c.w.StopLeasing(ctx)
+	err := c.w.StopLeasing(ctx)
+	if err == nil && !c.try.done.Load() {
+		err = fmt.Errorf("tell that %q is done: slot %v: it could not be told: %w", c.Lease.WorkerType, c.Lease.Slot, context.Cause(c.ctx))
+	}
+	return err
 }
 
 // TryClaim claims with a client of its own: NewClient with zero options, then
@@ -48,8 +60,7 @@ func TryClaim(ctx context.Context, ledger store.Ledger, o Options) (*Claim, erro
 }
 
 // TryClaim claims what is left of the slot that is now, once: with Options.JoinMidSlot,
-// in the turn of its priority, so that it takes up to a lead longer than the store
-// does. It returns when the slot is claimed, and it may be worked under; or an error
+// at once whatever the priority is. It returns when the slot is claimed, and it may be worked under; or an error
 // that wraps ErrNotClaimed if another has the slot or too little is left of it, and
 // the cause of ctx if that ends first. While the store doesn't answer, it is tried
 // again.
@@ -88,6 +99,9 @@ func (c *Client) TryClaim(ctx context.Context, o Options) (*Claim, error) {
 // end stops the worker when its lease has ended by itself.
 func (c *Claim) end() {
 	<-c.ctx.Done()
+	if c.taken.Load() {
+		return
+	}
 	limited, cancel := c.w.client.clock.WithTimeout(context.Background(), stopGrace)
 	defer cancel()
 	_ = c.w.StopLeasing(limited)
@@ -99,17 +113,25 @@ type try struct {
 	got  chan *Claim
 	lost chan error
 	once sync.Once
+	done atomic.Bool // the slot is known to be done
 }
 
 func (t *try) allocated(ctx context.Context, l Lease) {
-	t.once.Do(func() { t.got <- &Claim{Lease: l, ctx: ctx, w: t.w} })
+	t.once.Do(func() { t.got <- &Claim{Lease: l, ctx: ctx, w: t.w, try: t} })
 }
 
 // observe is told of events on the worker's goroutine.
 func (t *try) observe(e Event) {
 	var why error
 	switch e := e.(type) {
+	case SlotDone:
+		t.done.Store(true)
+		return
 	case Lost:
+		if !e.Slot.End.After(e.Holder.DoneUntil) {
+			why = fmt.Errorf("%w: slot %v is done", ErrNotClaimed, e.Slot)
+			break
+		}
 		why = fmt.Errorf("%w: %s has slot %v until %s", ErrNotClaimed, e.Holder.InstanceID, e.Slot, store.Format(e.Holder.WindowEnd))
 	case Exhausted:
 		why = fmt.Errorf("%w: slot %v was tried %d times", ErrNotClaimed, e.Slot, e.Attempts)

@@ -75,7 +75,7 @@ var extendVariants = []variant{
 	{
 		name: "a done slot is claimed", rule: "IsDone", regime: jobs,
 		broken: func(r *machine.Rules) {
-			r.IsDone = func(store.Record, slots.Slot) bool { return false }
+			r.IsDone = func(machine.Carried, slots.Slot) bool { return false }
 		},
 	},
 	// w0 is done with its slot after w1 has won the next. w0's record stands in w1's

@@ -75,7 +75,8 @@ func (w *WorkerLease) now() timeline.Interval {
 // waits for both callbacks, and then releases what is left of the lease, so that
 // the next slot is free for others. It may be called more than once, but not
 // from a callback: it would wait for itself. While the store can't be reached, it
-// goes on trying to release, at most to the end of the slot.
+// goes on trying to release, at most to the end of the slot, and to tell that the
+// task of a slot is done, at most to the end of that or for a minute.
 //
 // When ctx ends first, StopLeasing returns its cause and says what it was
 // waiting for. The worker then starts no more ledger operations, and ends when

@@ -197,7 +197,7 @@ func estimateOf(kind string, f *planFlags, schedule slots.Schedule, shortest tim
 	}
 	e.cutting = cut(slot, e.ladder.Lead, f.failover)
 	e.winner, e.loser = e.cutting.claims(e.ladder.Lead)
-	extending, standing := e.cutting.extending(), e.cutting.standing(e.ladder.Lead)
+	extending, standing := e.cutting.extending(e.ladder.Lead), e.cutting.standing(e.ladder.Lead)
 	trims := trimming(time.Duration(float64(slot) / e.cutting.parts))
 	share := trims.times(e.cutting.parts / trimEvery)
 	add := func(who string, workers int, each operations) cost {

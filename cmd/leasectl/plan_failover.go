@@ -30,20 +30,24 @@ const (
 	// most, and shareOfFresh how much older than the time that is left for it.
 	freshest     = 2 * time.Minute
 	shareOfFresh = 64
-	// knownFor is how long a worker goes by what it knew of the ledger.
-	knownFor = 30 * time.Minute
+	// knownFor is how long a worker goes by what it has read of the ledger.
+	knownFor = 2 * time.Minute
 )
 
 // extending is what the winner of a slot asks for on top, in all other parts of it.
-func (c cutting) extending() operations {
+func (c cutting) extending(lead time.Duration) operations {
 	if c.failover == 0 {
 		return operations{}
 	}
 	n := c.parts - 1
 	old := min(max(time.Second, shareOfFresh*early(c.failover)), freshest)
 	o := operations{Append: n, Now: math.Floor(n / c.looks(old))}
-	if c.length > knownFor {
-		o.Tail = n
+	read := -lead
+	for k := 1.0; k <= n; k++ {
+		if at := time.Duration(k*float64(c.length)) - early(c.failover); at-read > knownFor {
+			read = at
+			o.Tail++
+		}
 	}
 	return o
 }

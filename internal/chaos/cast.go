@@ -20,6 +20,8 @@ type workerType struct {
 	// control is the index of the worker that is stopped and cut off, but never
 	// killed, or -1.
 	control int
+	flags   []string // of leasectl run, besides
+	part    string   // of its commands: how they behave
 }
 
 // cast are the worker types of a run. Their slots are of different length, so
@@ -46,9 +48,10 @@ func (t workerType) instance(i int) string { return fmt.Sprintf("%s-%d", t.name,
 
 // arguments are those of leasectl for a worker.
 func (t workerType) arguments(i int, store, program string) []string {
-	return []string{
+	args := []string{
 		"run", "--store", store, "--worker-type", t.name, "--instance-id", t.instance(i), "--every", t.interval.String(),
 		"--priority", strconv.Itoa(t.priorities[i]), "--tie-break", t.tieBreak, "--margin", margin.String(), "--stop-grace", grace.String(),
-		"--log-format", "json", "--log-level", "debug", "--tether", "--", program, workCommand,
+		"--log-format", "json", "--log-level", "debug", "--tether",
 	}
+	return append(append(args, t.flags...), "--", program, workCommand)
 }

@@ -22,6 +22,13 @@ const (
 	logVariable   = "CHAOS_LOG"
 	fenceVariable = "CHAOS_FENCE"
 	guardVariable = "CHAOS_GUARD" // set for grandchildren
+	partVariable  = "CHAOS_PART"
+)
+
+// The parts that a command can play. Without one, it behaves by its token.
+const (
+	plainPart = "plain" // writes, and ends when it is told to
+	taskPart  = "task"  // does what is to be done once for each slot
 )
 
 const (
@@ -41,32 +48,52 @@ func mannersOf(token int64) manners {
 	return manners{stubborn: n%2 == 0, detaches: n%3 == 0, quits: n%7 == 3}
 }
 
-// doWork is the command of a lease: it writes lines until it is ended.
-func doWork() (err error) {
-	l := line{
-		pid: os.Getpid(), guard: os.Getppid(), role: asCommand,
-		instance: os.Getenv("LEASE_INSTANCE_ID"), workerType: os.Getenv("LEASE_WORKER_TYPE"),
-	}
-	if l.token, err = strconv.ParseInt(os.Getenv("LEASE_TOKEN"), 10, 64); err != nil {
+// doWork is the command of a lease.
+func doWork() error {
+	l, err := lineOf(os.Getenv)
+	if err != nil {
 		return err
 	}
+	log, err := openLog(os.Getenv(logVariable))
+	if err != nil {
+		return err
+	}
+	switch os.Getenv(partVariable) {
+	case plainPart:
+		return log.plain(l)
+	case taskPart:
+		return log.task(l)
+	}
+	return log.varied(l)
+}
+
+// lineOf is what the lines of this process have in common.
+func lineOf(env func(string) string) (l line, err error) {
+	l = line{
+		pid: os.Getpid(), guard: os.Getppid(), role: asCommand,
+		instance: env("LEASE_INSTANCE_ID"), workerType: env("LEASE_WORKER_TYPE"),
+	}
+	if l.token, err = strconv.ParseInt(env("LEASE_TOKEN"), 10, 64); err != nil {
+		return l, err
+	}
 	for name, to := range map[string]*int64{"LEASE_SLOT_START": &l.start, "LEASE_SLOT_END": &l.end} {
-		t, err := time.Parse(time.RFC3339, os.Getenv(name))
+		t, err := time.Parse(time.RFC3339, env(name))
 		if err != nil {
-			return err
+			return l, err
 		}
 		*to = t.UnixMilli()
 	}
+	return l, nil
+}
+
+// varied writes lines until it is ended, in the manners of its token.
+func (s *sharedLog) varied(l line) (err error) {
 	m := mannersOf(l.token)
 	if guard := os.Getenv(guardVariable); guard != "" {
 		l.role, m = asGrandchild, manners{stubborn: true}
 		if l.guard, err = strconv.Atoi(guard); err != nil {
 			return err
 		}
-	}
-	log, err := openLog(os.Getenv(logVariable))
-	if err != nil {
-		return err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -76,7 +103,7 @@ func doWork() (err error) {
 		ctx, cancel = signal.NotifyContext(ctx, syscall.SIGTERM)
 		defer cancel()
 	}
-	if err := log.write(l, began); err != nil {
+	if err := s.write(l, began); err != nil {
 		return err
 	}
 	if m.detaches {
@@ -85,7 +112,7 @@ func doWork() (err error) {
 		}
 	}
 	if l.role == asCommand {
-		go log.keepWriting(ctx, l, os.Getenv(fenceVariable))
+		go s.keepWriting(ctx, l, os.Getenv(fenceVariable))
 	}
 	var quits <-chan time.Time
 	if m.quits {
@@ -96,13 +123,13 @@ func doWork() (err error) {
 	for {
 		select {
 		case <-beats.C:
-			if err := log.write(l, beat); err != nil {
+			if err := s.write(l, beat); err != nil {
 				return err
 			}
 		case <-quits:
-			return log.write(l, quit)
+			return s.write(l, quit)
 		case <-ctx.Done():
-			return log.write(l, told)
+			return s.write(l, told)
 		}
 	}
 }

@@ -4,12 +4,19 @@
 // what the world does to processes and networks, and judges by what their
 // commands wrote.
 //
-// It is run in its own folder, go run . -store sqlite -duration 60s, and needs
-// Linux. It builds leasectl from the tree, starts three workers for each of three
-// worker types (slots of 1, 2 and 3 s), and strikes by a schedule that is drawn
-// from -seed: the seed fixes what is tried and when, not what comes of it.
+// It is run in its own folder, needs Linux, and builds leasectl from the tree. What is
+// random is drawn from -seed: that fixes what is tried and when, not what comes of it.
+// It plays one of four scenarios, on SQLite or on MongoDB:
+//
+//	go run . -store sqlite -duration 60s                     faults of all sorts
+//	go run . -scenario takeover -store sqlite -tries 100     holders that die
+//	go run . -scenario rolling -store sqlite -tries 20       all workers started anew, in turn
+//	go run . -scenario done -store sqlite -tries 200         jobs that are done once for each slot
 //
 // # The faults
+//
+// The first scenario starts three workers for each of three worker types (slots of 1,
+// 2 and 3 s), and strikes them by a schedule.
 //
 // SIGKILL to leasectl, its guard or its command; SIGSTOP for 0.1 to 20 s to each of
 // them and to several at once; orderly stops; whole worker types at once. On
@@ -44,6 +51,42 @@
 //
 // A slot in which nobody worked, or not to its end, is explained from the faults,
 // the ledger and the logs of leasectl; what can't be is listed one by one.
+//
+// # Takeovers
+//
+// Each try has a worker type of its own, with slots of 10 s and --failover-within 2s,
+// a holder, and a standby of the next priority. At a random moment of a slot the
+// holder's leasectl is killed, or in every other try told to end. The command of the
+// standby must write its first line within a bound: 2 s, the turn of its priority,
+// the uncertainty of store time, and what two requests and the start of a command
+// take, as measured in the same run where nothing was disturbed; a lead more towards
+// the end of a slot (see bound in takeover_judge.go). Where the harness itself got no
+// processor for as long as a try was over the bound, the try is made again.
+//
+// # Rolling restarts
+//
+// Three workers of one type, --continuous and --failover-within 1500ms, are ended by
+// SIGTERM and started again, one after the other, each when the one before is ready
+// and somebody works. In every slot somebody must have worked. Printed are the shares
+// of the slots, and the longest time in which nobody did.
+//
+// # Once for each slot
+//
+// Six worker types, --once-per-slot --max-attempts 5, have commands that take a random
+// time, and fail now and then. Their leasectl are killed, each slot one at a random
+// moment, and half of those whose command ends around that: there its outcome is on
+// its way to the ledger. The harness looks for done records in the ledger all the time,
+// and marks them in the log of the commands. No command may begin behind the mark of
+// its slot (unless its lease was granted before the record, which came late then), no
+// grant of a slot come behind its done record, no slot be begun or granted more often
+// than allowed, and none be told to be done that no command did.
+// Nine of ten slots must be done, of those in which the harness itself got the
+// processor.
+//
+// In these three, the ledger and the order of the commands are checked as well: never
+// two at once, not outside of their windows, tokens that only grow.
+//
+// # How it ends
 //
 // However a run ends, nothing of it stays: the harness is the child of a second
 // process of this program, to which everything falls that it leaves behind. A run

@@ -18,6 +18,7 @@ type said struct {
 	SlotStart time.Time `json:"slotStart"`
 	Why       string    `json:"why"`
 	Err       string    `json:"error"`
+	Token     int64     `json:"token"`
 	// Uncertainty is that of a clock sample.
 	Uncertainty string `json:"uncertainty"`
 }

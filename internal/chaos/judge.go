@@ -51,7 +51,7 @@ func (v *verdict) bad(format string, args ...any) {
 }
 
 // judge reads everything that a run has left behind.
-func (s *scene) judge(ctx context.Context) (*verdict, error) {
+func (s *scene) judge(ctx context.Context) (report, error) {
 	strikes := s.chaos.strikes
 	v := &verdict{
 		settings: s.settings, wrong: s.wrong, struck: map[kind]int{}, vain: s.chaos.vain, crowds: s.chaos.crowds,

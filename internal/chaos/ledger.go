@@ -10,10 +10,12 @@ import (
 )
 
 // checkLedger looks, oldest record first, whether windows are disjoint, tokens
-// strictly increase from tenure to tenure, and releases free only what is their
-// own.
+// strictly increase from tenure to tenure, extensions go on where their tenure
+// ended, and releases free only what is their own. Done records change no tenure, and
+// what is done stays done.
 func checkLedger(records []store.Record) (wrong []string) {
 	var head store.Record
+	released := "" // the claim of the newest tenure that was
 	for _, r := range records {
 		bad := func(format string, args ...any) {
 			wrong = append(wrong, fmt.Sprintf("%s: record %d: %s", r.WorkerType, r.Seq, fmt.Sprintf(format, args...)))
@@ -25,8 +27,17 @@ func checkLedger(records []store.Record) (wrong []string) {
 		if head.Seq != 0 && r.Seq != head.Seq+1 {
 			bad("comes after %d", head.Seq)
 		}
+		if r.DoneUntil.Before(head.DoneUntil) {
+			bad("is done until %s, and the one before until %s", store.Format(r.DoneUntil), store.Format(head.DoneUntil))
+		}
 		switch r.Kind {
 		case store.KindGrant:
+			if extends := r.Claim == head.Claim && head.Seq != 0; extends {
+				if r.Claim == released || r.Token != head.Token || !r.WindowStart.Equal(head.WindowEnd) {
+					bad("doesn't go on with the tenure of %d: token %d, %d; from %s, %s", head.Seq, r.Token, head.Token, store.Format(r.WindowStart), store.Format(head.WindowEnd))
+				}
+				break
+			}
 			if r.Token <= head.Token {
 				bad("token %d is not higher than %d", r.Token, head.Token)
 			}
@@ -36,6 +47,11 @@ func checkLedger(records []store.Record) (wrong []string) {
 		case store.KindRelease:
 			if r.Claim != head.Claim || r.Token != head.Token {
 				bad("releases a tenure that isn't the newest")
+			}
+			released = r.Claim
+		case store.KindDone:
+			if r.Claim != head.Claim || r.Token != head.Token || !r.WindowStart.Equal(head.WindowEnd) || !r.WindowEnd.Equal(head.WindowEnd) {
+				bad("is done, and changes the tenure of %d", head.Seq)
 			}
 		case store.KindReset:
 			bad("is a reset: %s", r.Metadata)
@@ -47,12 +63,16 @@ func checkLedger(records []store.Record) (wrong []string) {
 	return wrong
 }
 
-// windows are the grants of a ledger by token, shortened by their releases.
+// windows are the grants of a ledger by token, with what extends them, shortened by
+// their releases.
 func windows(records []store.Record) map[int64]store.Record {
 	found := map[int64]store.Record{}
 	for _, r := range records {
 		switch r.Kind {
 		case store.KindGrant:
+			if g, extends := found[r.Token]; extends && g.Claim == r.Claim {
+				r.WindowStart = g.WindowStart
+			}
 			found[r.Token] = r
 		case store.KindRelease:
 			if g, ok := found[r.Token]; ok && r.WindowStart.Before(g.WindowEnd) {

@@ -20,12 +20,16 @@ const (
 	written = "written" // the fence accepted a write
 	stale   = "stale"   // the fence refused one as stale
 	unsure  = "unsure"  // the fence didn't answer
+	ended   = "end"     // a task is done
+	failed  = "fail"    // it isn't, and the command says so
+	marked  = "mark"    // the harness has seen a done record in the ledger
 )
 
 // The roles of those who write.
 const (
 	asCommand    = "command"
 	asGrandchild = "grandchild" // detached by setsid
+	asHarness    = "harness"
 )
 
 // line is one line of the log that all commands append to. All but boot stay the
@@ -97,6 +101,7 @@ type overlap struct {
 // chronicle is what the log says.
 type chronicle struct {
 	works    map[string][]*work // by worker type, in the order of their first line
+	types    map[string]*reading
 	overlaps []*overlap
 	lines    int
 	unsure   int
@@ -112,26 +117,46 @@ type reading struct {
 
 // readLog reads the log in the order in which it was written.
 func readLog(r io.Reader) (chronicle, error) {
-	c := chronicle{works: map[string][]*work{}}
-	types := map[string]*reading{}
+	c := chronicle{works: map[string][]*work{}, types: map[string]*reading{}}
+	err := scanLog(r, c.add)
+	return c, err
+}
+
+// chronicleOf makes sense of lines that were read.
+func chronicleOf(lines []line) chronicle {
+	c := chronicle{works: map[string][]*work{}, types: map[string]*reading{}}
+	for _, l := range lines {
+		c.add(l)
+	}
+	return c
+}
+
+func scanLog(r io.Reader, take func(line)) error {
 	scan := bufio.NewScanner(r)
 	for scan.Scan() {
 		l, err := parseLine(scan.Text())
 		if err != nil {
-			return c, err
+			return err
 		}
-		c.lines++
-		if l.event == unsure {
-			c.unsure++
-		}
-		t := types[l.workerType]
-		if t == nil {
-			t = &reading{byToken: map[int64]*work{}, overlaps: map[[2]int64]*overlap{}, lastOf: map[int]line{}}
-			types[l.workerType] = t
-		}
-		c.take(t, l)
+		take(l)
 	}
-	return c, scan.Err()
+	return scan.Err()
+}
+
+func (c *chronicle) add(l line) {
+	if l.role == asHarness {
+		return
+	}
+	c.lines++
+	if l.event == unsure {
+		c.unsure++
+	}
+	t := c.types[l.workerType]
+	if t == nil {
+		t = &reading{byToken: map[int64]*work{}, overlaps: map[[2]int64]*overlap{}, lastOf: map[int]line{}}
+		c.types[l.workerType] = t
+	}
+	c.take(t, l)
 }
 
 func (c *chronicle) take(t *reading, l line) {

@@ -35,9 +35,11 @@ func dispatch(args []string) error {
 	}
 	o := settings{}
 	flags := flag.NewFlagSet("chaos", flag.ExitOnError)
+	flags.StringVar(&o.scenario, "scenario", "chaos", "`scenario` to play: chaos, takeover, rolling or done")
+	flags.IntVar(&o.tries, "tries", 0, "of takeover, rolling and done: how many deaths, rounds or kills; 0: 100, 20 or 200")
 	flags.StringVar(&o.store, "store", "sqlite", "`store` to run over: sqlite or mongo")
-	flags.DurationVar(&o.duration, "duration", time.Minute, "how long to strike; the run takes some 30 s more")
-	flags.Uint64Var(&o.seed, "seed", 0, "of the schedule of faults; 0 draws one")
+	flags.DurationVar(&o.duration, "duration", time.Minute, "of chaos: how long to strike; the run takes some 30 s more")
+	flags.Uint64Var(&o.seed, "seed", 0, "of what is drawn; 0 draws one")
 	flags.BoolVar(&o.keep, "keep", false, "keep the folder with the logs and the store")
 	flags.BoolVar(&o.verbose, "v", false, "tell of each missed slot why")
 	flags.StringVar(&o.root, "root", "../..", "`folder` of the slotlease module")
@@ -45,10 +47,17 @@ func dispatch(args []string) error {
 	switch {
 	case flags.NArg() > 0:
 		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case scenarios[o.scenario].play == nil:
+		return fmt.Errorf("-scenario %q: use chaos, takeover, rolling or done", o.scenario)
+	case o.tries < 0 || o.tries > 0 && o.scenario == "chaos":
+		return fmt.Errorf("-tries %d: must be positive, and is not of chaos", o.tries)
 	case storeFaults[o.store] == nil:
 		return fmt.Errorf("-store %q: use sqlite or mongo", o.store)
 	case o.duration < cycle:
 		return fmt.Errorf("-duration %v: must be at least %v", o.duration, cycle)
+	}
+	if o.tries == 0 {
+		o.tries = scenarios[o.scenario].tries
 	}
 	if os.Getenv(supervised) == "" {
 		return supervise(args)

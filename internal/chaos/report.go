@@ -11,8 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/slotlease/slotlease/internal/figures"
@@ -76,18 +74,8 @@ func (v *verdict) cut() map[string]int {
 
 // print writes the report.
 func (v *verdict) print(to io.Writer) {
-	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	row := func(cells ...any) {
-		var text []string
-		for _, c := range cells {
-			text = append(text, fmt.Sprint(c))
-		}
-		_, _ = fmt.Fprintln(w, strings.Join(text, "\t"))
-	}
-	title := func(text string) {
-		_ = w.Flush()
-		_, _ = fmt.Fprintf(to, "\n%s\n", text)
-	}
+	p := newPaper(to)
+	row, title := p.row, p.title
 	title("Slots")
 	row("  type", "length", "elapsed", "worked", "missed", "cut short", "records")
 	for _, t := range v.types {
@@ -135,15 +123,7 @@ func (v *verdict) print(to io.Writer) {
 			row("  " + text)
 		}
 	}
-	if len(v.wrong) > 0 {
-		title("WRONG")
-		for _, text := range v.wrong {
-			row("  " + text)
-		}
-	} else {
-		title("Never two at once, tokens only grew, and the fence held.")
-	}
-	_ = w.Flush()
+	p.end(v.wrong, "Never two at once, tokens only grew, and the fence held.")
 }
 
 // refusals are the writes that the fence refused.
@@ -166,11 +146,13 @@ func quantile(sorted []time.Duration, percent int) string {
 	return sorted[(len(sorted)-1)*percent/100].Round(ms / 10).String()
 }
 
-// save saves the figures of the run.
-func (v *verdict) save() error {
+func (v *verdict) failed() bool { return len(v.wrong) > 0 }
+
+// proof is the figures of the run.
+func (v *verdict) proof() figures.Proof {
 	slots, worked, _ := v.slots()
 	missed := v.missed()
-	return figures.Save(figures.Proof{
+	return figures.Proof{
 		Name:    "chaos-" + v.store,
 		Command: fmt.Sprintf("make chaos STORE=%s DURATION=%v", v.store, v.duration),
 		Figures: []figures.Figure{
@@ -187,5 +169,5 @@ func (v *verdict) save() error {
 			{What: "stale writes accepted", Value: strconv.Itoa(len(v.fence.wrong))},
 			{What: "things that were wrong", Value: strconv.Itoa(len(v.wrong))},
 		},
-	})
+	}
 }

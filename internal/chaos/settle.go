@@ -4,12 +4,9 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
@@ -38,22 +35,7 @@ func (s *scene) settle(ctx context.Context) (err error) {
 	if s.beyond.goroutines, err = control.dump(); err != nil {
 		return err
 	}
-	var ends []<-chan struct{}
-	for _, w := range s.all() {
-		if gone := w.retire(syscall.SIGTERM, endLeasectl); gone != nil {
-			ends = append(ends, gone)
-		}
-	}
-	for _, gone := range ends {
-		select {
-		case <-gone:
-		case <-time.After(patience):
-			s.bad("a leasectl doesn't end within %v of SIGTERM, without any fault", patience)
-		}
-	}
-	if err := s.await(ctx, "nothing is left behind", func() bool { return s.leftBehind() == "" }); err != nil {
-		s.bad("%v: %s", err, s.leftBehind())
-	}
+	s.leave(ctx, s.all())
 	return nil
 }
 
@@ -71,17 +53,6 @@ func (s *scene) worksSince(offset int64) bool {
 	}
 	c, err := readLog(f)
 	return err == nil && !slices.ContainsFunc(cast, func(t workerType) bool { return len(c.works[t.name]) < 2 })
-}
-
-// leftBehind tells of the processes that still run below this one, and should not.
-func (s *scene) leftBehind() string {
-	var found []string
-	for _, pid := range s.spawner.left() {
-		if text := commandLine(pid); strings.Contains(text, guardName) || strings.Contains(text, s.program) || strings.HasSuffix(text, "\x00"+workCommand+"\x00") {
-			found = append(found, fmt.Sprintf("pid %d (%s)", pid, strings.ReplaceAll(strings.TrimRight(text, "\x00"), "\x00", " ")))
-		}
-	}
-	return strings.Join(found, ", ")
 }
 
 // records reads the ledger of a worker type, the oldest record first.

@@ -140,7 +140,10 @@ func (w *worker) retire(s syscall.Signal, how kind) <-chan struct{} {
 }
 
 // ready reports whether the leasectl that runs knows the store's time.
-func (w *worker) ready() bool {
+func (w *worker) ready() bool { return w.told("ready: ") }
+
+// told reports whether the leasectl that runs has logged a message that begins so.
+func (w *worker) told(message string) bool {
 	w.mu.Lock()
 	if w.now == nil {
 		w.mu.Unlock()
@@ -148,7 +151,7 @@ func (w *worker) ready() bool {
 	}
 	offset := w.lives[len(w.lives)-1].offset
 	w.mu.Unlock()
-	return bytes.Contains(w.said(offset), []byte(`"message":"ready: `))
+	return bytes.Contains(w.said(offset), []byte(`"message":"`+message))
 }
 
 // said is what the worker logged from an offset on.

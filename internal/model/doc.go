@@ -4,10 +4,14 @@
 // The simulator and the properties of the engine try many runs of the real code.
 // The model is the other way round: little, and not the code, but every run of it
 // is tried, with every order of events and every pause, up to a number of ticks.
-// It says what the code in workerlease/internal/machine does, in four files:
+// It says what the code in workerlease/internal/machine does, in these files:
 //
 //	rules.pml   the rules of the protocol, one definition each
 //	worker.pml  the worker: claims, reads back, works, stops, crashes
+//	tenure.pml  the worker extends its tenure
+//	job.pml     the worker's work is done once per slot
+//	append.pml  how a worker makes records, and sends them
+//	names.pml   what a worker remembers, and what is forgotten
 //	ledger.pml  what there is, and how the ledger takes a record
 //	model.pml   the network, store time, trimming, poison; the file to start with
 //
@@ -20,11 +24,15 @@
 //
 //   - overlap: when work begins, nobody else is at work, but members of one's group.
 //   - token_grows: it begins under a token above that of all work before (a group
-//     shares one).
+//     shares one). So it never begins again under a tenure that was left.
 //   - may_go: a record is deleted only if one above it was made, its head having been
 //     read, at least the retention ago.
 //   - no_gap: a grant leaves no gap behind a head that has not ended.
 //   - frees_nobody: a release frees nothing that somebody works under.
+//   - not_again: no grant that begins a tenure in a slot stands behind a record that
+//     tells that the slot's work is done.
+//   - few_enough: work begins in a slot no more often than there may be attempts.
+//   - is_recorded: who takes its work for recorded as done is right.
 //
 // Nor may a run get stuck before its end. And a search in which nothing fails must
 // have come to what it is about, such as a stale read, a release of a slot to come,
@@ -53,6 +61,11 @@
 //	CRASHES   workers crash and start again
 //	ZOMBIE    one more append of each worker stays under way beside a new one
 //	MIXED     different intervals
+//	EXTENDS   holders extend their tenures, over boundaries, too
+//	WINDOW=n  a window has n ticks, and not a whole slot: when its holder is gone,
+//	          another takes what is left of the slot
+//	ONCE      slots have work that is done once, in ATTEMPTS at the most; extensions
+//	          keep to their slots
 //	GROUP     workers 0 and 1 are of one group
 //	ROGUE     poison and resets
 //	AHEAD=n   the ledger begins with a token that is n ticks ahead of its time
@@ -81,8 +94,8 @@
 //     which is long under way. Between fixing and reading, see SPLIT; to search it by
 //     default would only make claims older.
 //   - The time that poison is watched: resets may come at once.
-//   - Work that ends early, unless it is for a release: if it overlaps nothing when
-//     it lasts, it doesn't when it ends early.
+//   - Work that ends early, unless it is for a release or done: if it overlaps nothing
+//     when it lasts, it doesn't when it ends early.
 //   - Claim ids of 128 bits: two claims never have the same. A worker's ids are named
 //     by what they are to it, so that states which differ in names only are one; ids
 //     that nobody asks for are 0, and so are records that nobody will read again.
@@ -91,6 +104,24 @@
 //   - What a worker does whose record is gone though nobody may have trimmed it: here
 //     a record that is stored stays stored.
 //   - Workers are alike, so their errors come in order.
+//   - When a window is extended, and who may extend over a boundary: here all may at
+//     any time while they work. Nor does a worker wait for its turn before it claims
+//     what lies behind somebody else's window, if that leaves no gap.
+//
+// # What it can't say
+//
+//   - Whether anything comes to pass: that somebody takes over, or that work which
+//     failed is tried again. A claim over the living (BREAK_GAP) breaks neither
+//     exclusion nor the order of tokens nor is work done twice. It takes from a holder what
+//     it was to have, which is an assertion of its own, no_gap.
+//   - That a tenure which was left must not be worked under again, for the sake of
+//     exclusion: without that rule nothing overlaps. But the user was told that its
+//     lease is over, and work begins with its token again, so token_grows fails.
+//   - A grant that stands before a done record may be begun to be worked under after
+//     it. The order is that of records.
+//   - Groups and extensions, or different intervals and work that is done once, are not
+//     searched together; nor is a slot that is made up for in the next, or a release
+//     by somebody who is not the holder.
 //
 // A stale read is a record that is still there. With trimming, a replica that is
 // behind by as much as the retention breaks exclusion; a test shows it. That is why
@@ -98,18 +129,18 @@
 // at least, and one day by default.
 //
 // Bounds: what takes more workers, ticks, keys or slots than a configuration has is
-// not searched. Three workers are the most. Each search is complete within its bounds,
-// with all states kept in full (no hashing that forgets): 0.3 to 6 million each, 24
-// million in all, or 446 million in the long run, where the largest has 64 million
-// (three workers and trimming), and none takes more than 4.6 GB.
+// not searched. Three workers are the most; one is one after another. Each search is
+// complete within its bounds, with all states kept in full (no hashing that forgets):
+// 0.1 to 6 million each, 59 million in all, or 540 million in the long run, where the
+// largest has 64 million (three workers and trimming), and none takes more than 4.6 GB.
 //
 // # Running it
 //
 // It needs spin (Debian: spin) and gcc; without them the test is skipped, or fails if
 // REQUIRE_SPIN=1.
 //
-//	go test -v ./internal/model   # about a minute
-//	make model                    # larger ones, too: some 15 minutes
+//	go test -v ./internal/model   # two minutes
+//	make model                    # larger ones, too: some 20 minutes
 //
 // By hand, in an empty directory, and in the same way for any flags:
 //
@@ -120,7 +151,7 @@
 //	spin -t -k model.pml.trail $flags .../model.pml | grep T=
 //
 // The last line tells a counterexample, one line for each event: who fixes, sends,
-// works, what lands where. Kinds are 1 grant, 2 release, 3 reset. Its warning about C
+// works, what lands where. Kinds are 1 grant, 2 release, 3 reset, 6 done. Its warning about C
 // code can be ignored: that code only notes what a search has come to. A smaller -m
 // gives a shorter counterexample, if there is one. For every assignment, add -p -g.
 package model

@@ -24,6 +24,22 @@
 #define RESET	3
 #define POISON	4
 #define OLD	5	/* of any kind: nobody will read it again */
+#define DONE	6	/* bookkeeping: the work of a slot is done */
+
+#ifdef ONCE
+/* What there is to know of slots, in records, messages and windows. A slot is told by
+   its number, from 1 on. */
+#define MARKS	\
+	byte slot;	/* the newest that was claimed */ \
+	byte attempt;	/* by how many tenures */ \
+	byte done;	/* the newest whose work is done */
+#define pass_on(to_, from_)	to_.slot = from_.slot; to_.attempt = from_.attempt; to_.done = from_.done
+#define no_marks(m)	m.slot = 0; m.attempt = 0; m.done = 0
+#else
+#define MARKS
+#define pass_on(to_, from_)
+#define no_marks(m)
+#endif
 
 typedef Record {
 	byte kind;
@@ -34,8 +50,9 @@ typedef Record {
 	byte readat;
 #endif
 #ifdef GROUP
-	bit group
+	bit group;
 #endif
+	MARKS
 }
 
 /* An append on its way. */
@@ -44,12 +61,25 @@ typedef Message {
 	byte key;
 	byte kind, start, end, token, claim;
 #ifdef TRIM
-	byte readat
+	byte readat;
 #endif
+#ifdef ONCE
+	bit begins;		/* a tenure */
+#endif
+	MARKS
 }
 
 typedef Window {
-	byte start, end, token, claim	/* claim: 0 if it is the group's */
+	byte start, end, token, claim;	/* claim: 0 if it is the group's */
+#ifdef EXTENDS
+	byte key;		/* of its newest record */
+#ifdef AGE
+	byte known;		/* when that was known to be the head */
+#endif
+#endif
+#ifdef ONCE
+	byte slot;
+#endif
 }
 
 /* Stages of a worker. */
@@ -64,6 +94,15 @@ typedef Candidate {
 	byte fixed;		/* when it was fixed */
 #endif
 	byte given_up;		/* an earlier claim that may have landed, or may yet land */
+#ifdef ONCE
+	byte job;		/* the slot whose work is done, while that is to be recorded */
+#endif
+#ifdef BREAK_LEFT
+	bit revives;		/* the append extends a tenure that was left before */
+#endif
+#ifdef BREAK_ATTEMPTS
+	byte tried, tries;	/* a slot, and the worker's own attempts at it */
+#endif
 	bit works;		/* the user's code runs */
 	Window next, held;	/* won, not begun; begun, while it works */
 	Message sent;		/* the newest append */
@@ -77,6 +116,10 @@ short off[N];			/* estimate minus store time, of each worker */
 Record led[KEYS + 1];		/* led[0] stands for the empty ledger's head */
 Candidate w[N];
 byte last_token;
+#ifdef ONCE
+byte begun_slot, begun_times;	/* the newest slot in which work has begun; how often */
+byte done_slot;			/* the newest slot whose work was recorded as done */
+#endif
 #ifdef GROUP
 bit last_group;
 #define group(i)	((i) < 2)	/* 0: none */
@@ -88,12 +131,18 @@ bit last_group;
 #else
 #define length(i)	LEN
 #endif
+/* Windows are cut where slots are or, with WINDOW, between, too. */
+#ifndef WINDOW
+#define WINDOW	length(i)
+#endif
+#define in_one_slot(i, past, at)	((past) % length(i) != 0 && (past) / length(i) == (at) / length(i))
+#define cut_after(i, from)	(((from) / WINDOW + 1) * WINDOW)
 
 /* Scratch: dead between steps. The search doesn't undo what a d_step does to it, so
    the second kind is for d_steps, and for nothing else. */
-hidden byte h, j, k, n, c, start, fence, todo;
+hidden byte h, j, k, n, c, start, fence, todo, done_by;
 hidden Message r;
-hidden byte overlap, token_grows, may_go, no_gap, frees_nobody;
+hidden byte overlap, token_grows, may_go, no_gap, frees_nobody, not_again, few_enough, is_recorded;
 hidden byte x, y;
 
 /* Points that a search must come to. Each is told once; it changes nothing. */
@@ -129,7 +178,9 @@ inline read_head() {
 
 /* Nobody works under a window that reaches beyond an end. */
 #define out_of(i, to)	(!w[i].works || w[i].held.end <= (to))
-#if N == 2
+#if N == 1
+#define all_out_of(to)	out_of(0, to)
+#elif N == 2
 #define all_out_of(to)	(out_of(0, to) && out_of(1, to))
 #elif N == 3
 #define all_out_of(to)	(out_of(0, to) && out_of(1, to) && out_of(2, to))
@@ -155,6 +206,7 @@ inline land(m) {
 		led[m.key].end = m.end;
 		led[m.key].token = m.token;
 		led[m.key].claim = m.claim;
+		pass_on(led[m.key], m);
 #ifdef TRIM
 		led[m.key].readat = m.readat;
 #endif
@@ -167,7 +219,10 @@ inline land(m) {
 		:: else
 		fi;
 		assert(no_gap || !checks(GAP));
-		assert(frees_nobody || !checks(FREES))
+		assert(frees_nobody || !checks(FREES));
+#ifdef ONCE
+		check_again(m)
+#endif
 	:: else
 	fi;
 #ifdef TRIM
@@ -202,6 +257,7 @@ inline forget_record(n) {
 	led[n].token = 0;
 	led[n].claim = 0;
 	led[n].readat = 0;
+	no_marks(led[n]);
 #ifdef GROUP
 	led[n].group = 0;
 #endif
@@ -220,6 +276,10 @@ inline clear(m) {
 #ifdef TRIM
 	m.readat = 0;
 #endif
+#ifdef ONCE
+	m.begins = 0;
+#endif
+	no_marks(m);
 	m.claim = 0
 }
 
@@ -249,6 +309,9 @@ inline bury() {
 			led[x].end = 0;
 			led[x].token = 0;
 			led[x].claim = 0;
+#ifndef BREAK_DONE_BELOW
+			no_marks(led[x]);
+#endif
 #ifdef GROUP
 			led[x].group = 0;
 #endif

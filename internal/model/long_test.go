@@ -30,6 +30,20 @@ var long = []config{
 	{"trimming and releases", "TRIM RELEASES E=0 AGE=1 RETENTION=2 LEN=2 LAST=5 KEYS=4", slices.Concat(works, trims, releases)},
 	{"trimming, crashes, appends that land beside new ones", "TRIM CRASHES ZOMBIE E=0 AGE=1 RETENTION=2 LEN=2 LAST=5 KEYS=4", slices.Concat(works, trims, crashes)},
 	{"trimming and three workers", "TRIM N=3 E=0 AGE=1 RETENTION=2 LEN=2 LAST=5 KEYS=3", slices.Concat(works, trims)},
+	{"three workers that extend", "EXTENDS N=3 E=0 LEN=2 LAST=5 KEYS=3", slices.Concat(works, extends, refused)},
+	{"three workers, windows in slots", "EXTENDS N=3 WINDOW=2 E=0 LEN=4 LAST=8 KEYS=3", slices.Concat(midSlot, extends, refused, takeOver)},
+	{"extensions, releases and trimming", "EXTENDS TRIM RELEASES E=0 AGE=1 RETENTION=2 LEN=4 LAST=8 KEYS=3", slices.Concat(works, extends, releases, trims)},
+	{"extensions, poison and trimming", "EXTENDS TRIM ROGUE E=0 AGE=0 RETENTION=1 LEN=2 LAST=5 KEYS=4", slices.Concat(works, extends, poisoned, trims)},
+	{"three workers, once per slot", "ONCE N=3 E=0 LEN=2 LAST=5 KEYS=3", slices.Concat(works, jobs, behind)},
+	{"once per slot and releases, longer", "ONCE RELEASES E=0 LEN=2 LAST=6 KEYS=5", slices.Concat(works, jobs, behind, retries, releases)},
+	{"once per slot, extensions and releases", "ONCE EXTENDS RELEASES WINDOW=2 E=0 LEN=4 LAST=8 KEYS=4", slices.Concat(works, jobs, extends, retries, releases)},
+	{"once per slot, extensions and trimming", "ONCE EXTENDS TRIM WINDOW=2 E=0 AGE=0 RETENTION=1 LEN=4 LAST=8 KEYS=3", slices.Concat(works, jobs, extends, trims)},
+}
+
+// longVariants are found after millions of states.
+var longVariants = []broken{
+	{"a late extension is as young as its append", "extensions, poison and trimming", "BREAK_KNOWN", "OVERLAP", "overlap"},
+	{"a done record takes the tenure, and two work", "once per slot and releases, longer", "BREAK_DONE_TENURE", "OVERLAP", "overlap"},
 }
 
 func TestTheModelHoldsInTheLongRun(t *testing.T) {
@@ -37,7 +51,9 @@ func TestTheModelHoldsInTheLongRun(t *testing.T) {
 		t.Skip("takes minutes and up to 5 GB for each processor: set SLOTLEASE_MODEL=long")
 	}
 	needSpin(t)
-	var s tally
+	var s, b tally
 	s.check(t, long, large)
+	b.refute(t, longVariants, long)
+	s.refuted = b.refuted
 	s.save(t, "model-long", "make model")
 }

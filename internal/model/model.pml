@@ -7,7 +7,9 @@
 /* Store time goes on, but not past the last safe moment of user code at work:
    its context ends there. */
 #define may_tick(i)	(!w[i].works || !over_in(i, 1, w[i].held.end))
-#if N == 2
+#if N == 1
+#define all_may_tick	may_tick(0)
+#elif N == 2
 #define all_may_tick	(may_tick(0) && may_tick(1))
 #elif N == 3
 #define all_may_tick	(may_tick(0) && may_tick(1) && may_tick(2))

@@ -10,6 +10,9 @@
 #define STAYS	3	/* a record is deleted that nothing justifies to delete */
 #define GAP	4	/* a grant leaves a gap behind a head that has not ended */
 #define FREES	5	/* a release frees a window that somebody works under */
+#define AGAIN	6	/* a tenure is granted in a slot whose work is done */
+#define TRIES	7	/* work begins in a slot more often than there may be attempts */
+#define RECORDED 8	/* a worker takes work for recorded as done that isn't */
 #ifdef ONLY
 #define checks(what)	(ONLY == (what))
 #else
@@ -80,7 +83,7 @@
 #ifdef BREAK_CLAIM_ID
 #define mine(i, n)	(led[n].kind == me.sent.kind)
 #else
-#define mine(i, n)	(led[n].kind == me.sent.kind && led[n].claim == me.claim)
+#define mine(i, n)	(led[n].kind == me.sent.kind && led[n].claim == me.sent.claim)
 #endif
 
 /* A claim is worked under only if it is known to be one's own within AGE of its
@@ -163,4 +166,101 @@
 #define trims(k, j)	(led[k].kind != 0 && k < h && led[k].readat + RETENTION <= T && led[k].end <= T)
 #else
 #define trims(k, j)	(led[k].kind != 0 && k < j)
+#endif
+
+/* A tenure is extended by its holder while it works under it. A tenure that was
+   left is never extended ... */
+#ifdef BREAK_LEFT
+#define may_extend(i)	(me.held.claim > 0)
+#define keeps_left(i)	true
+#define resumes(i)	me.revives
+#else
+#define may_extend(i)	me.works
+#define keeps_left(i)	false
+/* ... nor worked under again, whatever is confirmed then. */
+#ifdef BREAK_LATE
+#define resumes(i)	true
+#else
+#define resumes(i)	false
+#endif
+#endif
+/* It is the tenure in the head: its claim tells. A release has none here, as whoever
+   sent it has forgotten the claim. (Broken: its instance id, which is the same for
+   all workers here.) */
+#define same_tenure(i, n)	(led[n].claim != 0 && led[n].claim == me.held.claim)
+#if defined(BREAK_EXTEND_CLAIM) || defined(BREAK_EXTEND_START)
+#define extends(i, n)	(may_extend(i) && led[n].kind == GRANT)
+#else
+#define extends(i, n)	(may_extend(i) && same_tenure(i, n))
+#endif
+/* It goes on where the head ends. (Broken: where the worker's own window does,
+   whoever has taken over since.) */
+#ifdef BREAK_EXTEND_START
+#define goes_on_at(i, n)	me.held.end
+#else
+#define goes_on_at(i, n)	led[n].end
+#endif
+/* One that is made without reading the head again is as old as what the worker
+   knew of the head. */
+#ifdef BREAK_KNOWN
+#define known_since(i)	T
+#else
+#define known_since(i)	me.held.known
+#endif
+#ifdef AGE
+#define knows_head(i)	(known_since(i) > 0)
+#else
+#define knows_head(i)	true
+#endif
+
+#ifdef ONCE
+/* A slot is done when its work is: a done record changes no tenure ... */
+#ifdef BREAK_DONE_TENURE
+#define done_claim(i, n)	(me.held.claim > 0 -> me.held.claim : led[n].claim)
+#else
+#define done_claim(i, n)	led[n].claim
+#endif
+/* ... and all later records tell which slots are done, so that the head does.
+   (Broken: only done records do; whoever reads the head looks below for them, or
+   doesn't.) */
+#if defined(BREAK_DONE_COPIED) || defined(BREAK_DONE_BELOW)
+#define done_to_copy(n)	0
+#else
+#define done_to_copy(n)	led[n].done
+#endif
+#ifdef BREAK_DONE_BELOW
+#define LOOKS_BELOW	true
+#else
+#define LOOKS_BELOW	false
+#endif
+/* A done record has the head's claim id, and so may have that of another worker who
+   is done with another slot. What counts is what the record at its key tells ... */
+#ifdef BREAK_DONE_MINE
+#define recorded(i, n)	mine(i, n)
+#else
+#define recorded(i, n)	(led[n].done >= me.job)
+#endif
+/* ... within AGE of reading the head: trimming may have opened the key again, and
+   what lands there then, nobody will read. */
+#if defined(AGE) && !defined(BREAK_DONE_AGE)
+#define done_aged(i)	(T > me.fixed + AGE)
+#else
+#define done_aged(i)	false
+#endif
+/* Nobody claims a slot that is done. */
+#ifdef BREAK_DONE_OBEYED
+#define undone(i)	true
+#else
+#define undone(i)	(slot_of(me.to) > done_by)
+#endif
+/* Attempts are counted in the ledger, but for those that nobody will begin to work
+   in: they are released. (Broken: each worker counts its own.) */
+#ifdef BREAK_ATTEMPTS
+#define next_attempt(i, n)	(me.tried == slot_of(me.to) -> me.tries + 1 : 1)
+#else
+#define next_attempt(i, n)	(led[n].slot == slot_of(me.to) -> led[n].attempt + 1 : 1)
+#endif
+#define may_claim(i, n)	(undone(i) && next_attempt(i, n) <= ATTEMPTS)
+#else
+#define may_claim(i, n)	true
 #endif

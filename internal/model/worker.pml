@@ -13,15 +13,10 @@
 #define DROP	6	/* give the claim up: the next slot's turn, or the slot is lost */
 #define RENEW	7	/* stopped or crashed: what goes on is a new worker */
 
-/* Two claims never have the same id. A worker remembers at most four of its claims,
-   so between steps their ids tell which they are, and those of all others are 0. */
-#define IDS	5
-#define id(which)	(i * IDS + (which))
-#define NEW	1
-#define CLAIM	2
-#define NEXT	3
-#define HELD	4
-#define GIVEN_UP 5
+#include "names.pml"
+#include "append.pml"
+#include "tenure.pml"
+#include "job.pml"
 
 /* Fix a claim to the rest of this slot, or to the next one. */
 inline fix() {
@@ -35,7 +30,7 @@ inline fix() {
 	:: start < (j + 1) * length(i) ->
 		me.claim = id(NEW);
 		me.from = start;
-		me.to = (j + 1) * length(i);
+		me.to = cut_after(i, start);
 		me.stage = FIXED;
 		printf("T=%d: worker %d fixes a claim to [%d, %d)\n", T, i, me.from, me.to);
 #ifdef AGE
@@ -50,30 +45,12 @@ inline fix() {
 	fi
 }
 
-inline record(what, number, since, upto, value, owner) {
-	r.key = number;
-	r.kind = what;
-	r.start = since;
-	r.end = upto;
-	r.token = value;
-	r.claim = owner
-}
-
-inline copy(to_, from_) {
-	to_.key = from_.key;
-	to_.kind = from_.kind;
-	to_.start = from_.start;
-	to_.end = from_.end;
-	to_.token = from_.token;
-#ifdef TRIM
-	to_.readat = from_.readat;
-#endif
-	to_.claim = from_.claim
-}
-
 inline judge() {
 	start = earliest_start(me.from, h);
 	fence = release_at(i, h);
+#ifdef ONCE
+	find_done();
+#endif
 	if
 	:: aged(i) -> todo = VOID
 	:: else ->
@@ -88,70 +65,51 @@ inline judge() {
 			od;
 			start = reset_at(i, k);
 			fence = reset_token(start, k);
-			record(RESET, h + 1, start, start, fence, 0);
+			record(RESET, h + 1, start, start, fence, 0, k);
 			todo = APPEND
 		:: h > 0 && is_poison(h) -> todo = DROP
 #endif
 		:: !is_poison(h) && led[h].kind == GRANT && led[h].claim == me.claim ->
-			record(GRANT, h, led[h].start, led[h].end, led[h].token, me.claim);
-			todo = CONFIRM
+			own(me.claim)
+#ifdef EXTENDS
+		:: extends(i, h) -> extend()
+#endif
 #ifdef GROUP
 		:: led[h].kind == GRANT && led[h].group && group(i) && !over(i, led[h].end) ->
 			reached("joined");
-			record(GRANT, h, led[h].start, led[h].end, led[h].token, 0);
-			todo = CONFIRM
+			own(0)
 #endif
 #ifdef RELEASES
 		:: led[h].kind == GRANT && led[h].claim != 0 && led[h].claim == me.given_up &&
 		   releases(i) && fence < led[h].end ->
 			reached("void claim released");
-			record(RELEASE, h + 1, fence, fence, led[h].token, 0);
+			record(RELEASE, h + 1, fence, fence, led[h].token, 0, h);
 			todo = APPEND
 #endif
 		:: !is_poison(h) && !(led[h].kind == GRANT && led[h].claim == me.claim) ->
 			if
-			:: start < me.to && gap_allowed(i, start, h) ->
+			:: start < me.to && gap_allowed(i, start, h) && may_claim(i, h) ->
 				if :: start > me.from -> reached("start raised") :: else fi;
+				if :: h > 0 && T >= led[h].end && in_one_slot(i, led[h].end, start) -> reached("take-over") :: else fi;
 				fence = next_token(start, h);
-				record(GRANT, h + 1, start, me.to, fence, me.claim);
+				record(GRANT, h + 1, start, me.to, fence, me.claim, h);
+#ifdef ONCE
+				begin_attempt(h);
+#endif
 				todo = APPEND
-			:: else -> todo = DROP
+			:: else ->
+#ifdef ONCE
+				if :: slot_of(me.to) <= done_by -> reached("kept off by done") :: else fi;
+				if :: next_attempt(i, h) > ATTEMPTS -> reached("no attempt left") :: else fi;
+#endif
+				todo = DROP
 			fi
 		fi
 	fi
 }
 
-/* Send r. Of the append before nobody waits any more, but it may still land. */
-inline append() {
-	if
-	:: r.key <= KEYS ->
-		leave_sent();
-		copy(me.sent, r);
-		me.sent.out = 1;
-#ifdef TRIM
-		me.sent.readat = read_at(i);
-#endif
-		me.stage = SENT;
-		printf("T=%d: worker %d sends kind %d to key %d: [%d, %d), token %d\n", T, i, r.kind, r.key, r.start, r.end, r.token)
-	:: else -> todo = DROP
-	fi
-}
-
-inline leave_sent() {
-#ifdef ZOMBIE
-	if
-	:: me.sent.out && !me.zombie.out -> copy(me.zombie, me.sent); me.zombie.out = 1
-	:: true		/* it never lands, or the zombie before it never does */
-	:: me.sent.out && me.zombie.out -> copy(me.zombie, me.sent)
-	fi
-#else
-	skip
-#endif
-}
-
 /* Learn what became of the append, by its reply or by reading its key back. */
 inline look() {
-	h = me.sent.key;
 	if
 #ifdef BREAK_FIXED
 	:: me.sent.out = 1; me.fixed = T
@@ -160,12 +118,12 @@ inline look() {
 		if
 		:: me.sent.kind == GRANT ->
 			reached("own append confirmed");
-			record(GRANT, h, led[h].start, led[h].end, led[h].token, me.claim);
-			todo = CONFIRM
+			own(me.sent.claim)
 		:: else -> me.stage = FIXED
 		fi
 	:: led[h].kind != 0 && !mine(i, h) ->
 		reached("conflict");
+		if :: EXTENSIONS && me.sent.kind == GRANT && me.sent.claim != me.claim -> reached("extension refused") :: else fi;
 		if
 		:: me.sent.kind == GRANT -> todo = JUDGE
 		:: else -> me.stage = FIXED
@@ -175,7 +133,8 @@ inline look() {
 		/* Send it again; or, it having been refused, read the head again. */
 		if
 		:: aged(i) -> todo = VOID
-		:: !aged(i) && me.sent.kind == GRANT -> me.sent.out = 1
+		:: !aged(i) && me.sent.kind == GRANT && of_use(i) -> me.sent.out = 1
+		:: !aged(i) && me.sent.kind == GRANT && !of_use(i) -> todo = DROP
 		:: !aged(i) && !me.sent.out -> me.stage = FIXED
 		fi
 	fi
@@ -184,6 +143,17 @@ inline look() {
 inline begin() {
 	me.held.end = me.next.end;
 	me.held.claim = me.next.claim;
+#ifdef EXTENDS
+	me.held.token = me.next.token;
+	me.held.key = me.next.key;
+#ifdef AGE
+	me.held.known = me.next.known;
+#endif
+#endif
+#ifdef ONCE
+	me.held.slot = me.next.slot;
+	check_attempts();
+#endif
 	if
 	:: T % length(i) != 0 -> reached("work begins in mid-slot")
 	:: else -> reached("work begins on the boundary")
@@ -232,7 +202,13 @@ inline stop() {
 		:: else -> reached("release of this slot")
 		fi;
 		leave_sent();
-		record(RELEASE, h + 1, fence, fence, led[h].token, 0);
+		record(RELEASE, h + 1, fence, fence, led[h].token, 0, h);
+#ifdef ONCE
+		if
+		:: c == me.next.claim && r.attempt > 0 -> r.attempt--
+		:: else
+		fi;
+#endif
 		printf("T=%d: worker %d stops and sends a release to key %d: [%d, %d)\n", T, i, r.key, r.start, r.end);
 		copy(me.sent, r);
 		me.sent.out = 1;
@@ -266,21 +242,38 @@ inline go_on() {
 	:: todo == CONFIRM ->
 		if
 		:: aged(i) -> reached("own claim was too old"); todo = VOID
-		:: else ->
+#ifdef EXTENDS
+		:: !aged(i) && r.claim != me.claim -> extended()
+#endif
+		:: !aged(i) && !(EXTENSIONS && r.claim != me.claim) ->
 			printf("T=%d: worker %d knows that key %d is its own, or its group's\n", T, i, r.key);
 			me.next.start = r.start;
 			me.next.end = r.end;
 			me.next.token = r.token;
 			me.next.claim = r.claim;
+#ifdef EXTENDS
+			me.next.key = r.key;
+#ifdef AGE
+			me.next.known = T;
+#endif
+#endif
+#ifdef ONCE
+			me.next.slot = r.slot;
+#endif
 			me.stage = IDLE
 		fi
 	:: else
 	fi;
 	if
-	:: todo == VOID -> me.given_up = me.claim; me.stage = IDLE
+	:: todo == VOID ->
+		if
+		:: me.stage == SENT && me.sent.kind == GRANT -> give_up(me.sent.claim)
+		:: else -> give_up(me.claim)
+		fi;
+		me.stage = IDLE
 	:: todo == DROP ->
 		if
-		:: me.stage == SENT && me.sent.kind == GRANT -> me.given_up = me.claim
+		:: me.stage == SENT && me.sent.kind == GRANT -> give_up(me.sent.claim)
 		:: else
 		fi;
 		me.stage = IDLE
@@ -289,78 +282,20 @@ inline go_on() {
 		me.given_up = 0;
 		me.works = 0;
 		me.next.end = 0;
-		me.held.end = 0
+#ifdef ONCE
+		me.job = 0;
+#endif
+		me.held.end = 0;
+		me.held.claim = 0
 	:: else
 	fi
 }
 
-/* What is dead is zero, so that states that don't differ look the same. */
-inline tidy() {
+/* A claim came to nothing, but may have landed or yet land. */
+inline give_up(which) {
 	if
-	:: me.stage == IDLE ->
-		me.claim = 0;
-		me.from = 0;
-		me.to = 0;
-#ifdef AGE
-		me.fixed = 0
-#endif
-	:: else
-	fi;
-	if
-	:: me.next.end == 0 || (over(i, me.next.end) && latest(i) >= me.next.end) ->
-		me.next.start = 0;
-		me.next.end = 0;
-		me.next.token = 0;
-		me.next.claim = 0
-	:: else
-	fi;
-	if
-	:: !me.works ->
-		me.held.end = 0;
-		me.held.claim = 0
-	:: else
-	fi;
-#ifndef RELEASES
-	/* Nobody asks whose it was. */
-	me.given_up = 0;
-	me.next.claim = 0;
-	me.held.claim = 0;
-#endif
-	x = 1;
-	do
-	:: x <= KEYS -> rename(led[x]); x++
-	:: else -> break
-	od;
-	rename(me.sent);
-	if
-	:: !me.sent.out && me.stage != SENT -> clear(me.sent)
-	:: else
-	fi;
-#ifdef ZOMBIE
-	rename(me.zombie);
-	if
-	:: !me.zombie.out -> clear(me.zombie)
-	:: else
-	fi;
-#endif
-	me.claim = (me.claim > 0 -> id(CLAIM) : 0);
-	me.next.claim = (me.next.claim > 0 -> id(NEXT) : 0);
-	me.held.claim = (me.held.claim > 0 -> id(HELD) : 0);
-	me.given_up = (me.given_up > 0 -> id(GIVEN_UP) : 0)
-}
-
-inline rename(m) {
-	if
-	:: m.claim > i * IDS && m.claim <= (i + 1) * IDS ->
-		if
-		:: m.claim == me.claim -> m.claim = id(CLAIM)
-		:: m.claim != me.claim && m.claim == me.next.claim -> m.claim = id(NEXT)
-		:: m.claim != me.claim && m.claim != me.next.claim && m.claim == me.held.claim -> m.claim = id(HELD)
-		:: m.claim != me.claim && m.claim != me.next.claim && m.claim != me.held.claim && m.claim == me.given_up ->
-			m.claim = id(GIVEN_UP)
-		:: else -> m.claim = 0
-		fi
-	:: else
+	:: which != me.held.claim -> me.given_up = which
+	:: else		/* it is the tenure's, and that is held yet */
 	fi
 }
 
@@ -372,7 +307,16 @@ proctype Worker(byte i) {
 		:: T < LAST && me.stage == IDLE && me.next.end == 0 -> todo = NOTHING; fix()
 		:: T < LAST && me.stage == FIXED -> todo = READ
 		:: T < LAST && me.stage == SENT && (led[me.sent.key].kind != 0 || !me.sent.out || ANY_TIME) ->
-			todo = NOTHING; look()
+			todo = NOTHING;
+			h = me.sent.key;
+#ifdef ONCE
+			if
+			:: me.sent.kind == DONE -> look_done()
+			:: else -> look()
+			fi
+#else
+			look()
+#endif
 		:: T < LAST && me.stage != IDLE -> todo = DROP
 		:: T < LAST && !me.works && me.next.end > 0 && begun(i, me.next.start) && !over(i, me.next.end) ->
 			todo = NOTHING; begin()
@@ -380,6 +324,13 @@ proctype Worker(byte i) {
 			/* The last safe moment: till then, the user's code may be at work. */
 			printf("T=%d: worker %d's window is over\n", T, i);
 			me.works = 0
+#ifdef EXTENDS
+		:: T < LAST && me.stage == IDLE && may_extend(i) -> todo = NOTHING; prolong()
+#endif
+#ifdef ONCE
+		:: T < LAST && me.works -> todo = NOTHING; finish()
+		:: T < LAST && me.stage == IDLE && me.job > 0 -> todo = NOTHING; note_done()
+#endif
 #ifdef RELEASES
 		:: T < LAST && me.stage == IDLE && (me.next.claim > 0 || me.held.claim > 0) ->
 			todo = NOTHING; stop()

@@ -28,7 +28,7 @@ func (x *step) contend() {
 	if x.trim() {
 		return
 	}
-	if s.Stage == Aiming && x.closing() && s.Watch.Seq == 0 {
+	if x.closing() && s.Watch.Seq == 0 && (s.Stage == Aiming || s.Stage == Reading && s.Claim.ID == "") {
 		x.readHead()
 		return
 	}
@@ -36,9 +36,12 @@ func (x *step) contend() {
 		return
 	}
 	if x.m.blocked(s) {
-		// Looking at what became of an append is not a claim.
-		if s.Stage == Checking {
+		// Looking at what became of an append is not a claim, nor is telling what is done.
+		switch {
+		case s.Stage == Checking:
 			x.ask(ReadingRecord, ReadRecord{s.Sent.Seq})
+		case s.Stage == Sending && s.Sent.Kind != store.KindGrant:
+			x.send()
 		}
 		return
 	}
@@ -109,7 +112,7 @@ func (x *step) target(slot slots.Slot) {
 	s, now := &x.s, x.at.Now
 	lead := x.m.lead(slot)
 	ladder := priority.NewLadder(lead, x.m.Config.Step, now.Uncertainty()+s.Latency)
-	held := s.WonEnd.Equal(slot.Start)
+	held := s.WonEnd.Equal(slot.Start) || x.m.Once && s.WonSlot.Equal(slot.Start)
 	draw := binary.LittleEndian.Uint64(x.at.Draw[:8])
 	s.drop()
 	s.JoinOnly = s.JoinOnly && s.Slot == slot
@@ -206,10 +209,13 @@ func (x *step) readHead() {
 // aged reports that the claim is too old to be worked under. Its age is what the
 // local clock says, at the most: that is known however uncertain store time is.
 func (x *step) aged() bool {
-	c := x.s.Claim
+	c, most := x.s.Claim, x.m.Rules.ClaimAge
+	if x.s.Sent.Kind == store.KindGrant && x.s.Sent.Claim != c.ID {
+		most = x.m.Rules.LookAge // It extends a tenure.
+	}
 	age := x.at.Local - c.Local
 	age += time.Duration(float64(age) * timeline.MaxDrift)
-	return c.ID != "" && age > x.m.Rules.ClaimAge
+	return c.ID != "" && age > most
 }
 
 // expireClaim gives up a claim that got too old, and begins another at once.
@@ -289,10 +295,12 @@ func (x *step) headRead(e HeadRead) {
 	}
 	x.succeeded()
 	s.ReadAt = x.m.Rules.ReadAt(x.at.Now)
+	s.Known = Known{Fixed: x.at.Now.Earliest, Local: x.at.Local}
 	records := e.Records
 	if len(records) > 0 && records[0].Seq == 0 {
 		x.tell(Note{What: Poison, Slot: s.Slot, Record: records[0], Err: errors.New(records[0].Defect)})
 		records = records[1:]
+		s.Known = Known{}
 	}
 	x.vanished(records)
 	var head store.Record
@@ -408,6 +416,12 @@ func (x *step) reread() {
 func (x *step) refused(r store.Record) {
 	s := &x.s
 	switch {
+	case s.Stopping && s.Sent.Kind == store.KindRelease && r.Kind != store.KindRelease && r.Claim == s.Sent.Claim && x.poison(r) == nil:
+		// Another's done record, which changes nothing of the tenure.
+		x.see(r)
+		if !x.release(r, r.Claim) {
+			x.reread()
+		}
 	case s.Sent.Kind == store.KindGrant && !s.Stopping:
 		x.judge(r, nil)
 	case s.Sent.Kind == store.KindGrant:

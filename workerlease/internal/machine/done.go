@@ -5,6 +5,7 @@ import (
 
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
 // Carried is what each record repeats from the head that it is appended to, so that
@@ -28,18 +29,22 @@ func (s *State) attempt(slot slots.Slot) int {
 	return 1
 }
 
-// Closing is what is to be told of slots whose work has ended by itself.
+// Closing is what is to be told of a slot whose work has ended by itself.
 type Closing struct {
-	Claim     string     // of the tenure under which that was
-	Slot      slots.Slot // the newest that is done
-	DoneUntil time.Time  // its end; zero: nothing is done
-	Release   bool       // others may try
+	Claim     string        // of the tenure under which that was
+	Slot      slots.Slot    // the one that is done
+	DoneUntil time.Time     // its end; zero: nothing is done
+	Release   bool          // others may try
+	Until     time.Duration // local reading, up to which a worker that stops tries to tell it
+	Empty     int           // how often the ledger has looked empty
 }
 
-// finished takes in that the user's code has ended by itself, for the slot of the
-// tenure or, if that is so, for the one missed before it.
+// tellLate is how long at least a worker that stops tries to tell what is done.
+const tellLate = time.Minute
+
+// finished takes in that the user's code has ended by itself.
 func (x *step) finished(e Finished) {
-	s := &x.s
+	s, mid := &x.s, x.at.Now.Mid()
 	t := s.Held
 	if t.IsZero() {
 		t = s.Left // It ended with its lease, or right behind it.
@@ -47,22 +52,23 @@ func (x *step) finished(e Finished) {
 	if t.IsZero() {
 		return
 	}
+	slot := t.Slot
+	if x.m.Continuous && t.Slot.Start.After(mid) {
+		// The lease goes on into the next slot, and this one's work has ended.
+		slot = x.m.Schedule.At(mid)
+		s.WonEnd, s.Reaim = t.Slot.Start, x.at.Local
+	}
 	c := &s.Closing
-	c.Claim = t.Claim
-	switch {
-	case e.Missed:
-		// Whatever came of it: it is run once.
-		c.Slot, c.DoneUntil = t.Missed, t.Missed.End
-		return
-	case e.Done:
-		c.Slot, c.DoneUntil = t.Slot, t.Slot.End
-	default:
+	c.Claim, c.Until = t.Claim, x.at.Local+max(slot.End.Sub(mid), tellLate)
+	if e.Done {
+		c.Slot, c.DoneUntil = slot, slot.End
+	} else {
 		c.Release = true
 	}
 	if e.Done || !x.m.Once {
-		s.Spoilt = t.Slot.Start
+		s.Spoilt = slot.Start
 	} else {
-		s.Failed = t.Slot.Start
+		s.Failed = slot.Start
 	}
 	if !s.Held.IsZero() {
 		why := CodeFailed
@@ -76,21 +82,33 @@ func (x *step) finished(e Finished) {
 // closing reports that something is to be told of a slot, and may be.
 func (x *step) closing() bool {
 	c := &x.s.Closing
+	if x.s.Stopping && x.at.Local >= c.Until {
+		return false
+	}
 	return !c.DoneUntil.IsZero() || c.Release && !x.m.awaits(&x.s, Releasing)
 }
+
+// mostEmpty is how often a ledger may look empty to a read that is stale, before it
+// is taken for lost.
+const mostEmpty = 10
 
 // closeSlot prepares the record that tells what is to be told, and reports whether
 // there is one.
 func (x *step) closeSlot(head store.Record) bool {
 	s := &x.s
 	c := &s.Closing
+	if !x.closing() {
+		return false
+	}
 	if head.Seq == 0 {
-		// The ledger was lost, and with it what all others know.
-		*c = Closing{}
+		if c.Empty++; c.Empty > mostEmpty {
+			*c = Closing{} // It was lost, and with it what all others know.
+		}
+		x.backOff(nil)
 		return false
 	}
 	if !c.DoneUntil.IsZero() {
-		if head.DoneUntil.Before(c.DoneUntil) {
+		if x.s.Carried.DoneUntil.Before(c.DoneUntil) {
 			s.Sent, s.Stage = x.m.Rules.Done(x.stamped(store.KindDone, head.Seq+1), head, c.Slot), Sending
 			return true
 		}
@@ -104,12 +122,21 @@ func (x *step) closeSlot(head store.Record) bool {
 	return x.release(head, claim)
 }
 
-// told takes in that a slot is known to be done.
+// told takes in that a slot is known to be done. Another may have been done
+// meanwhile.
 func (x *step) told(r store.Record) {
 	s := &x.s
+	if x.at.Local-s.Known.Local > x.m.Rules.ClaimAge {
+		// So long after the head was read, the key may have been trimmed meanwhile, and
+		// what landed there late is seen by nobody.
+		x.reread()
+		return
+	}
 	x.see(r)
-	x.tell(Note{What: SlotDone, Slot: s.Closing.Slot, Record: r})
-	s.Closing.DoneUntil = time.Time{}
+	if !r.DoneUntil.Before(s.Closing.DoneUntil) {
+		x.tell(Note{What: SlotDone, Slot: s.Closing.Slot, Record: r})
+		s.Closing.DoneUntil = time.Time{}
+	}
 	if r.Claim == s.Held.Claim && r.WindowEnd.Equal(s.Held.End) {
 		s.Held.Seq = r.Seq // It is the head that the next extension is appended to.
 	}
@@ -122,10 +149,23 @@ func (x *step) missed(slot slots.Slot) slots.Slot {
 	s := &x.s
 	before := x.m.Schedule.At(slot.Start.Add(-1))
 	done := s.Carried.DoneUntil
-	if !x.m.RunMissed || done.IsZero() || !done.Before(before.End) {
+	if !x.m.RunMissed || done.IsZero() || !done.Before(before.End) || x.spent(before) {
 		return slots.Slot{}
 	}
 	return before
+}
+
+// undecided puts a claim off until the slot before is over, if whether it was missed
+// depends on that.
+func (x *step) undecided() bool {
+	s := &x.s
+	if x.missed(s.Slot).IsZero() || !x.at.Now.Earliest.Before(s.Slot.Start) {
+		return false
+	}
+	place := x.place(s.WonEnd.Equal(s.Slot.Start))
+	s.drop()
+	s.Rung, s.RungEdge = s.Slot.Start.Add(place), timeline.Earliest
+	return true
 }
 
 // spent reports that a slot was tried as often as it may be.
@@ -138,7 +178,7 @@ func done(r, head store.Record, slot slots.Slot) store.Record {
 	r.Claim, r.InstanceID, r.Group, r.Token, r.Priority = head.Claim, head.InstanceID, head.Group, head.Token, head.Priority
 	r.SlotStart, r.SlotEnd, r.Schedule = head.SlotStart, head.SlotEnd, head.Schedule
 	r.WindowStart, r.WindowEnd = head.WindowEnd, head.WindowEnd
-	r.DoneUntil, r.Attempt = later(head.DoneUntil, slot.End), head.Attempt
+	r.DoneUntil, r.Attempt = later(r.DoneUntil, slot.End), head.Attempt
 	return r
 }
 
@@ -151,7 +191,7 @@ func (x *step) closed(head store.Record) bool {
 	}
 	spent := x.spent(s.Slot)
 	switch {
-	case x.m.Rules.IsDone(head, s.Slot):
+	case x.m.Rules.IsDone(s.Carried, s.Slot):
 		if !s.Standby && !s.Spoilt.Equal(s.Slot.Start) {
 			x.tell(Note{What: Lost, Slot: s.Slot, Record: head})
 		}
@@ -169,6 +209,6 @@ func (x *step) closed(head store.Record) bool {
 
 // isDone goes by the end of what is done: slots of another schedule that lie before
 // it are covered as well.
-func isDone(head store.Record, slot slots.Slot) bool {
+func isDone(head Carried, slot slots.Slot) bool {
 	return !head.DoneUntil.IsZero() && !slot.End.After(head.DoneUntil)
 }

@@ -64,8 +64,8 @@ type (
 	// Panicked: LeaseAllocated panicked.
 	Panicked struct{}
 	// Finished: the user's code, which runs once per slot, or had an error, has come
-	// to its end by itself. Missed: that for the slot missed before; there is more.
-	Finished struct{ Done, Missed bool }
+	// to its end by itself.
+	Finished struct{ Done bool }
 	// Returned: the user's code, both callbacks, has returned.
 	Returned struct{}
 	// Stop: leasing is to end.

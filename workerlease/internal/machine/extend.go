@@ -10,8 +10,8 @@ import (
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
-// Known is when the worker last knew what the head is. An extension that is
-// appended without reading the head again has been fixed then.
+// Known is when the worker last read the head, and found that it can be obeyed. An
+// extension that is appended without reading it again has been fixed then.
 type Known struct {
 	Fixed time.Time // Earliest(now)
 	Local time.Duration
@@ -56,15 +56,16 @@ func (x *step) leads(slot slots.Slot) bool {
 func (x *step) prolong() {
 	s, now := &x.s, x.at.Now
 	t := s.Held
-	if x.at.Age > min(max(time.Second, 64*x.m.early()), x.m.Rules.Fresh) {
-		// What is unknown by then takes an eighth of the time that is left.
-		x.ask(Sampling, Sample{})
-		return
-	}
 	s.Claim = Claim{ID: x.id(), Start: t.End, End: x.m.windowEnd(s.Slot, t.End), Fixed: s.Known.Fixed, Local: s.Known.Local}
-	if t.Seq >= store.MaxSeq || s.Known.Fixed.IsZero() || x.at.Local-s.Known.Local > x.m.Rules.ClaimAge/2 {
+	if t.Seq >= store.MaxSeq || s.Known.Fixed.IsZero() || x.at.Local-s.Known.Local > x.m.Rules.LookAge/2 {
 		s.Claim.Fixed, s.Claim.Local = now.Earliest, x.at.Local
 		x.readHead()
+		return
+	}
+	if x.at.Age > min(max(time.Second, 64*x.m.early()), x.m.Rules.Fresh) {
+		// What is unknown by then takes an eighth of the time that is left.
+		s.Claim = Claim{}
+		x.ask(Sampling, Sample{})
 		return
 	}
 	s.ReadAt, s.ReadEpoch = x.m.Rules.ReadAt(now), s.Epoch
@@ -92,7 +93,7 @@ func (x *step) extend(head store.Record) bool {
 		return false
 	case head.Kind == store.KindGrant && head.WindowEnd.After(t.End):
 		x.confirm(head, true) // in doubt until now
-	case !head.WindowEnd.Equal(t.End) || !x.worth(t.End, s.Claim.End):
+	case !head.WindowEnd.Equal(t.End) || !s.Claim.End.After(t.End):
 		return false
 	case x.m.Continuous || t.End.After(s.Slot.Start):
 		s.Sent, s.Stage = x.extension(t, head.Seq), Sending
@@ -131,10 +132,9 @@ func (x *step) extended(r store.Record) {
 	x.onward()
 }
 
-// know remembers a grant as the head, to see later that it stands and to trim.
+// know remembers a grant, to see later that it stands and to trim.
 func (x *step) know(r store.Record, own bool) {
 	s := &x.s
-	s.Known = Known{Fixed: x.at.Now.Earliest, Local: x.at.Local}
 	s.Mark = Mark{Seq: r.Seq, Claim: r.Claim, End: r.WindowEnd}
 	if own && r.Seq%x.m.Rules.TrimEvery == 0 {
 		s.Trim, s.TrimStep = r.Seq-x.m.Rules.Keep, x.m.Rules.Keep
@@ -147,8 +147,12 @@ func (x *step) fall() {
 	s := &x.s
 	switch {
 	case !s.Extending || !s.Held.IsZero() || !s.Next.IsZero():
-	case !s.WonEnd.After(s.Slot.Start):
-		x.again() // It was to go on into Slot.
+	case s.Spoilt.Equal(s.Slot.Start):
+		x.next()
+	case s.Void != "" && s.Void == s.Left.Claim, !s.WonEnd.After(s.Slot.Start):
+		// An extension that came too late is in the way, and can be released; or it was to
+		// go on into Slot.
+		x.again()
 	case !x.stand(s.WonEnd):
 		x.next()
 	}

@@ -33,6 +33,9 @@ func (h Holders) At(t time.Time) Holder {
 func (x *step) see(r store.Record) {
 	s := &x.s
 	s.Carried = x.m.Rules.Carry(r)
+	if most := x.at.Now.Latest.Add(x.m.Rules.Longest); s.Carried.DoneUntil.After(most) {
+		s.Carried.DoneUntil = time.Time{} // Nobody can have written that who keeps the rules.
+	}
 	h := &s.Holders
 	switch {
 	case r.Seq == 0:

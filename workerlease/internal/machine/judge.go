@@ -48,7 +48,7 @@ func (x *step) judge(head store.Record, below []store.Record) {
 		x.next()
 		return
 	}
-	if x.closed(head) {
+	if x.closed(head) || x.undecided() {
 		return
 	}
 	start := x.m.Rules.Start(s.Claim, head)
@@ -122,8 +122,8 @@ func (x *step) grant(head store.Record, start time.Time) store.Record {
 	r.Metadata = x.m.Metadata
 	if r.Attempt = 0; x.m.Once {
 		r.Attempt = x.s.attempt(x.s.Slot)
-		if missed := x.missed(x.s.Slot); !missed.IsZero() && x.spent(missed) {
-			r.DoneUntil = missed.End // It is not tried again, late.
+		if x.s.Late = x.missed(x.s.Slot); !x.s.Late.IsZero() {
+			r.DoneUntil = x.s.Late.End // It is begun once more, by this grant, and never again.
 		}
 	}
 	return r
@@ -155,7 +155,9 @@ func (x *step) confirm(r store.Record, own bool) {
 	}
 	x.see(r)
 	s.Next = x.m.Rules.Tenure(r, own, s.Slot)
-	s.Next.Missed = x.missed(s.Slot)
+	if s.WonSlot = s.Slot.End; own && r.DoneUntil.Equal(s.Late.End) {
+		s.Next.Missed = s.Late
+	}
 	s.WonEnd = s.Next.End
 	what := Claimed
 	if !own {

@@ -213,7 +213,11 @@ func (m *Machine) Waits(s State) []Wait {
 		until(s.Settle, timeline.Earliest)
 	}
 	if s.Stopping && !s.GivenUp && s.Pending == Nothing && (s.Stage == Checking || s.Stage == Sending) {
-		until(s.Sent.SlotEnd, timeline.Latest)
+		if s.Sent.Kind == store.KindDone {
+			w = append(w, Wait{Local: s.Closing.Until})
+		} else {
+			until(s.Sent.SlotEnd, timeline.Latest)
+		}
 	}
 	switch {
 	case s.Pending != Nothing:

@@ -71,6 +71,14 @@ func (x *step) watch(head store.Record, below []store.Record, why error) {
 		x.readHead()
 		return
 	}
+	if hole := head.Seq > 1 && (len(below) == 0 || below[0].Seq != head.Seq-1); hole &&
+		now.Earliest.Before(s.Watch.Since.Add(patience+x.m.Rules.ClaimAge)) {
+		// Below it are free keys, on which a claim in doubt may yet land.
+		s.Why = Poisoned
+		x.miss(s.Slot.End)
+		x.next()
+		return
+	}
 	s.Sent, s.Stage = x.reset(head, below, why), Sending
 }
 

@@ -194,8 +194,7 @@ func befall(t *rapid.T, c machine.Config) {
 		case what == 26 && rapid.IntRange(0, 19).Draw(t, "giveup") == 0:
 			happen(machine.GiveUp{})
 		case what > 27 && w.running && c.Once && rapid.Bool().Draw(t, "finished"):
-			missed := w.live && !w.s.Held.Missed.IsZero() && rapid.Bool().Draw(t, "missed")
-			happen(machine.Finished{Done: rapid.Bool().Draw(t, "done"), Missed: missed})
+			happen(machine.Finished{Done: rapid.Bool().Draw(t, "done")})
 		case what > 26 && w.running && !w.live:
 			happen(machine.Returned{})
 		}

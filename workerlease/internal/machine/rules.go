@@ -62,6 +62,10 @@ type Rules struct {
 
 	// Extend reports that an identity may extend a tenure of its own behind a head.
 	Extend func(t Tenure, head store.Record, id Identity) bool
+	// LookAge: an extension is void that is not known this long after the head was read
+	// last. It is shorter than Patience, so that nobody supersedes poison, which stands
+	// above a hole, while its holder extends a tenure below.
+	LookAge time.Duration
 	// TakeUp reports that a tenure which was left may be worked under again, as an
 	// extension of it is known now.
 	TakeUp func(left Tenure, r store.Record) bool
@@ -71,9 +75,9 @@ type Rules struct {
 	ReleaseAt  func(head store.Record, now timeline.Interval) time.Time
 
 	// Done completes the record that tells that a slot is done, behind a head; IsDone
-	// reports that a head says so.
+	// reports that what a head carries says so.
 	Done   func(r, head store.Record, slot slots.Slot) store.Record
-	IsDone func(head store.Record, slot slots.Slot) bool
+	IsDone func(head Carried, slot slots.Slot) bool
 	// Carry is what a record repeats of the head that it is appended to.
 	Carry func(head store.Record) Carried
 
@@ -124,6 +128,7 @@ var Standard = Rules{
 	Tenure:   tenure,
 
 	Extend:     extend,
+	LookAge:    4 * time.Minute,
 	TakeUp:     takeUp,
 	Releasable: releasable,
 	ReleaseAt:  releaseAt,

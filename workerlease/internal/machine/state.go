@@ -97,6 +97,7 @@ type State struct {
 	Spoilt, Failed     time.Time // start of the slot that this worker is through with; of that in which it lets others go first
 	Claim              Claim
 	Sent               store.Record  // the record being appended
+	Late               slots.Slot    // the slot before, if Sent says that its work is to be done late
 	Doubt              bool          // the append may have been applied, or may yet land
 	ReadAt             time.Time     // Latest(now) right after the head was read
 	Latency            time.Duration // how long appends take, smoothed
@@ -111,6 +112,7 @@ type State struct {
 	Held    Tenure // the user's code was told
 	Left    Tenure // ended before its window did
 	WonEnd  time.Time
+	WonSlot time.Time     // end of the newest slot of which a part was won
 	Running bool          // the user's code has not returned
 	Overdue time.Duration // local reading at which user code that has not returned overruns
 	Overran bool

@@ -30,9 +30,7 @@ func (x *step) stop() {
 	case s.Pending != Nothing:
 	case s.GivenUp:
 		x.halt()
-	case (s.Stage == Checking || s.Stage == Sending) && !x.at.Now.Latest.Before(s.Sent.SlotEnd):
-		// Whatever became of the append, there is nothing left to free, or to close.
-		s.Closing = Closing{}
+	case (s.Stage == Checking || s.Stage == Sending) && x.vain():
 		s.drop()
 		x.stop()
 	case x.backingOff():
@@ -46,6 +44,16 @@ func (x *step) stop() {
 	default:
 		x.readHead()
 	}
+}
+
+// vain reports that whatever becomes of the append, there is nothing left to free, or
+// no time left to tell what is done.
+func (x *step) vain() bool {
+	s := &x.s
+	if s.Sent.Kind == store.KindDone {
+		return !x.closing()
+	}
+	return !x.at.Now.Latest.Before(s.Sent.SlotEnd)
 }
 
 // halt ends the worker, once the user's code has returned.
@@ -79,6 +87,10 @@ func (x *step) surrender(head store.Record) {
 	s := &x.s
 	s.Closing.Release = false // Whatever is left is released now.
 	if x.poison(head) == nil && x.closeSlot(head) {
+		return
+	}
+	if head.Seq == 0 && x.closing() {
+		s.Stage = Aiming // It may have been stale.
 		return
 	}
 	s.Closing = Closing{}

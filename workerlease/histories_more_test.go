@@ -1,0 +1,385 @@
+package workerlease_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/priority"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/clocks"
+	"github.com/slotlease/slotlease/testutil/faultstore"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// Whatever keeps the done record out of the ledger, Done must not return nil. Here the newest record is poison, so that
+// surrender drops what was to be told.
+func TestDoneSaysIfNothingWasTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		at(5*time.Minute + time.Second)
+		claim, err := attempt(t, ledger.Handle(), perSlot("a", 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		ledger.Put(store.Record{WorkerType: "job", Seq: newest(t, ledger).Seq + 1, Defect: "not a record"})
+		if err := claim.Done(t.Context()); err == nil {
+			t.Error("Done = nil, and the head of the ledger is poison: nothing was told")
+		}
+	})
+}
+
+// The first slot of a ledger is done; the read before the done record is stale, and makes the ledger look empty. So
+// closeSlot takes the ledger for lost, and forgets what is to be told for good.
+func TestADoneSlotIsToldBehindAStaleRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := memory.New(memory.Options{})
+		var stale atomic.Bool
+		link := faultstore.New(inner.Handle(), faultstore.Options{Plan: func(c faultstore.Call) faultstore.Fault {
+			if c.Op == faultstore.OpTail && stale.CompareAndSwap(true, false) {
+				return faultstore.StaleRead(1)
+			}
+			return faultstore.Fault{}
+		}})
+		runs(t, link, perSlot("a", 0), func(context.Context, workerlease.Lease) error {
+			time.Sleep(time.Second)
+			stale.Store(true)
+			return nil
+		})
+		at(9 * time.Minute)
+		if done := newest(t, inner).DoneUntil; done.IsZero() {
+			t.Error("4 min after the task has returned, no done record is in the ledger")
+		}
+		t.Cleanup(func() { _ = link.Close(context.Background()) })
+	})
+}
+
+// MaxAttempts 2, RunMissed. The slot of 10 min is begun once, and comes to nothing. The holder of the slot of 15 min
+// begins it late, which is the second time, and loses the store. Who takes the slot of 15 min over begins the slot of 10
+// min for a third time: the record only counts attempts for the slot of 15 min by now, and a late call counts nowhere.
+func TestASlotThatIsMadeUpForIsNotBegunMoreOftenThanMaxAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := memory.New(memory.Options{})
+		link := cut(inner)
+		j := &job{do: func(ctx context.Context, l workerlease.Lease, _ int) error {
+			if since(l.Slot.Start) == 10*time.Minute {
+				<-ctx.Done()
+				return context.Cause(ctx)
+			}
+			return nil
+		}}
+		for name, l := range map[string]store.Ledger{"a": link, "b": inner.Handle()} {
+			o := perSlot(name, map[string]int{"a": 0, "b": 1}[name])
+			o.RunMissed, o.MaxAttempts = true, 2
+			runs(t, l, o, j.run)
+		}
+		at(16 * time.Minute)
+		link.Break(faultstore.Down())
+		at(17 * time.Minute)
+		link.Mend()
+		at(19 * time.Minute)
+		if who := j.of(10 * time.Minute); len(who) > 2 {
+			t.Errorf("the slot of 10m was begun by %v, want twice at most", who)
+		}
+		t.Cleanup(func() { _ = link.Close(context.Background()) })
+	})
+}
+
+// A record with a valid envelope says that all is done until 2099. No worker can have written that: slots last 366 days
+// at most. It is not taken for poison, nobody is told, all records repeat it, and nobody works any more.
+func TestADoneUntilThatNobodyCanHaveWrittenStopsNobodyForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		j := &job{do: func(context.Context, workerlease.Lease, int) error { return nil }}
+		a := runs(t, ledger.Handle(), perSlot("a", 0), j.run)
+		at(6 * time.Minute)
+		r := newest(t, ledger)
+		r.Seq, r.Kind, r.WindowStart, r.ReadAt = r.Seq+1, store.KindDone, r.WindowEnd, time.Time{}
+		r.DoneUntil = t0.AddDate(99, 0, 0)
+		ledger.Put(r)
+		at(3 * time.Hour)
+		if len(j.of(3*time.Hour-5*time.Minute)) == 0 && len(told[workerlease.Poison](a.worker)) == 0 {
+			t.Error("nobody works 3 h later, nor was anybody told of poison")
+		}
+	})
+}
+
+// Two workers of one priority, Sticky by default: the holder of the slot before goes first. With OncePerSlot it doesn't,
+// since target compares the end of the last window with the start of the slot, and the last window of a task that is
+// done early ends before. So for Rotate.
+func TestTieBreakAppliesToTasksThatAreDoneEarly(t *testing.T) {
+	for _, tie := range []priority.TieBreak{priority.Sticky, priority.Rotate} {
+		t.Run(fmt.Sprint(tie), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ledger := memory.New(memory.Options{})
+				j := &job{do: func(context.Context, workerlease.Lease, int) error {
+					time.Sleep(time.Second)
+					return nil
+				}}
+				for _, name := range []string{"a", "b"} {
+					o := perSlot(name, 0)
+					o.TieBreak = tie
+					runs(t, ledger.Handle(), o, j.run)
+				}
+				at(104 * time.Minute)
+				var who []string
+				same := 0
+				for m := 5; m < 100; m += 5 {
+					who = append(who, j.of(time.Duration(m)*time.Minute)...)
+					if n := len(who); n > 1 && who[n-1] == who[n-2] {
+						same++
+					}
+				}
+				if tie == priority.Sticky && same != len(who)-1 || tie == priority.Rotate && same != 0 {
+					t.Errorf("%v: %v", tie, who)
+				}
+			})
+		})
+	}
+}
+
+// A leader's task fails 5 s before the end of its slot, when the lease has been extended over the next one already. "What
+// is left of the slot is released; this worker goes on with the next": it releases the next one, too, and leaves it out.
+// Nobody else is there.
+func TestATaskOfALeaderThatFailsInTheLastLeadGoesOnWithTheNextSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		j := &job{do: func(ctx context.Context, l workerlease.Lease, attempt int) error {
+			if since(l.Slot.Start) == 10*time.Minute && attempt == 1 {
+				time.Sleep(4*time.Minute + 55*time.Second)
+				return errWork
+			}
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}}
+		o := named("a", 0)
+		o.Continuous, o.JoinMidSlot = true, true
+		at(10*time.Minute + time.Millisecond)
+		runs(t, ledger, o, j.run)
+		at(19 * time.Minute)
+		if who := j.of(15 * time.Minute); len(who) == 0 {
+			t.Errorf("nobody was called for the slot of 15m; calls: %+v", j.calls)
+		}
+	})
+}
+
+// The handle of a claim whose worker was given up after 10 s, while the store was away: Release, which may wait for a
+// minute, returns nil, and the slot is not released.
+func TestReleaseOfAClaimWaitsAsLongAsItsContextSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := memory.New(memory.Options{})
+		link := cut(inner)
+		at(5*time.Minute + time.Second)
+		claim, err := attempt(t, link, named("a", 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		link.Break(faultstore.Down())
+		time.AfterFunc(12*time.Second, link.Mend)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err = claim.Release(ctx)
+		if r := newest(t, inner); err == nil && r.Kind != store.KindRelease {
+			t.Errorf("Release = nil after %v, and the slot is held up to %v", time.Since(t0)-5*time.Minute-time.Second, since(r.WindowEnd))
+		}
+		_ = link.Close(t.Context())
+	})
+}
+
+// A leader's machine is suspended for a minute in mid-slot, and wakes while the lease is still good. The worker notices
+// within a second, and extends the lease in time; but Run waits for the next slot with one timer, which has slept: the
+// task is called for the next slot a minute late.
+func TestTheNextSlotOfALeadersTaskBeginsInTimeAfterASuspend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		machine := clocks.NewSuspendable(clock.New())
+		ledger := memory.New(memory.Options{Clock: machine.Outside()})
+		j := &job{do: func(context.Context, workerlease.Lease, int) error { return nil }}
+		client := workerlease.NewClient(ledger, workerlease.ClientOptions{Clock: machine})
+		o := named("a", 0)
+		o.WorkerType, o.Continuous = "job", true
+		w, err := client.StartTask(t.Context(), o, j.run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = w.StopLeasing(context.Background()) })
+		at(6 * time.Minute)
+		machine.Suspend(time.Minute) // The store says 7m.
+		at(9*time.Minute + 5*time.Second)
+		if who := j.of(10 * time.Minute); len(who) != 1 {
+			status := w.Status()
+			t.Errorf("5 s into the slot of 10m: calls for it: %v; holding: %v, for the slot of %v", who, status.Holding, since(status.Lease.Slot.Start))
+		}
+	})
+}
+
+// The call for a missed slot ends its goroutine (as t.FailNow does). That is an error, and made up for; but it ends the
+// goroutine that would have called the task for the slot itself, too. The lease is held, and extended, to the end of the
+// slot, with nobody at work, and nobody else tries.
+func TestALateCallThatEndsItsGoroutineDoesNotCostTheNextSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := memory.New(memory.Options{})
+		link := cut(inner)
+		j := &job{do: func(_ context.Context, l workerlease.Lease, _ int) error {
+			if since(l.Slot.Start) == 10*time.Minute {
+				runtime.Goexit()
+			}
+			return nil
+		}}
+		o := perSlot("a", 0)
+		o.RunMissed = true
+		runs(t, link, o, j.run)
+		at(9 * time.Minute)
+		link.Break(faultstore.Down())
+		at(14*time.Minute + 58*time.Second)
+		link.Mend()
+		at(19 * time.Minute)
+		if late, who := j.of(10*time.Minute), j.of(15*time.Minute); len(late) == 1 && len(who) == 0 {
+			t.Errorf("4 min into the slot of 15m nobody was called for it; the lease ends %v", since(newest(t, inner).WindowEnd))
+		}
+		t.Cleanup(func() { _ = link.Close(context.Background()) })
+	})
+}
+
+// Poison above a hole again; now it is a claim in doubt that lands below it. a, with slots of an hour, sends its claim and
+// is cut off, and poison gets to a key some way above. b, with slots of 5 min, watches it for 10 min, supersedes it, and
+// works. a comes back: its claim is younger than an hour, so it is sent again, lands on its free key, and is worked under.
+// Nobody may supersede poison above a hole before the age of a claim has passed.
+func TestAClaimInDoubtBelowAHoleDoesNotLetTwoWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		link := cut(ledger)
+		poisoned := false
+		hook := &hooked{Ledger: link, beforeAppend: func(r store.Record) {
+			if poisoned || r.Kind != store.KindGrant {
+				return
+			}
+			poisoned = true
+			link.Break(faultstore.Down())
+			r.Seq, r.Claim, r.InstanceID = r.Seq+1000, "stray", "stray"
+			r.WindowStart = t0.AddDate(50, 0, 0)
+			r.WindowEnd = r.WindowStart.Add(time.Minute)
+			ledger.Put(r)
+		}}
+		long := named("a", 0)
+		long.LeaseInterval, long.JoinMidSlot = time.Hour, true
+		at(2 * time.Minute)
+		a := start(t, setup{Options: long, ledger: hook})
+		b := start(t, setup{Options: named("b", 0), ledger: ledger.Handle()})
+		at(22 * time.Minute)
+		link.Mend()
+		for m := 22; m < 50; m++ {
+			at(time.Duration(m)*time.Minute + 30*time.Second)
+			if a.IsHolder() && b.IsHolder() {
+				t.Fatalf("both work at %v: tokens %d and %d", time.Since(t0), a.turn(t, 0).lease.Token, b.Status().Lease.Token)
+			}
+		}
+		t.Cleanup(func() { _ = link.Close(context.Background()) })
+	})
+}
+
+// counting counts the steps of a worker: each draws once.
+type counting struct{ steps atomic.Int64 }
+
+func (c *counting) Read(b []byte) (int, error) {
+	c.steps.Add(1)
+	return rand.Read(b)
+}
+
+// A task returns nil behind the end of its slot, while its worker stops, and the done record can't be appended for 20 s.
+// The worker has to wait for the backoff; but it waits for the end of the slot, too, which has passed: it wakes up each
+// millisecond.
+func TestTellingWhatIsDoneBehindTheSlotDoesNotSpin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var down atomic.Bool
+		link := faultstore.New(memory.New(memory.Options{}), faultstore.Options{Plan: func(c faultstore.Call) faultstore.Fault {
+			if down.Load() && c.Op == faultstore.OpAppend {
+				return faultstore.Failure()
+			}
+			return faultstore.Fault{}
+		}})
+		count := &counting{}
+		client := workerlease.NewClient(link, workerlease.ClientOptions{Clock: clock.New(), Rand: count})
+		o := perSlot("a", 0)
+		o.WorkerType = "job"
+		w, err := client.StartTask(t.Context(), o, func(context.Context, workerlease.Lease) error {
+			time.Sleep(6 * time.Minute)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at(9 * time.Minute)
+		go func() { _ = w.StopLeasing(context.Background()) }()
+		at(10*time.Minute + 30*time.Second)
+		down.Store(true)
+		before := count.steps.Load()
+		at(11*time.Minute + 20*time.Second) // The task returned at 11m.
+		if n := count.steps.Load() - before; n > 1000 {
+			t.Errorf("%d steps in 20 s of a store that refuses appends", n)
+		}
+		down.Store(false)
+		<-w.Done()
+		_ = link.Close(t.Context())
+	})
+}
+
+// The store's clock goes back by almost 5 min right after a slot has begun. The lease ends; the task does its work all the same,
+// and returns nil. By the middle of what store time may be then, the slot has not begun: it must be told that this slot
+// is done, and not the one before, or else it is run again when the clock gets there.
+func TestWhatIsDoneWhenTheClockHasJumpedBackIsTheSlotThatWasRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := memory.New(memory.Options{})
+		link := cut(inner)
+		j := &job{do: func(ctx context.Context, l workerlease.Lease, attempt int) error {
+			if since(l.Slot.Start) == 10*time.Minute && attempt == 1 {
+				link.Shift(-290*time.Second, "")
+				<-ctx.Done()
+				if cause := context.Cause(ctx); !errors.Is(cause, workerlease.ErrClockJumped) {
+					t.Errorf("cause = %v at %v, want that the clock has jumped", cause, time.Since(t0))
+				}
+			}
+			time.Sleep(5 * time.Second)
+			return nil
+		}}
+		runs(t, link, perSlot("a", 0), j.run)
+		at(25 * time.Minute)
+		if who := j.of(10 * time.Minute); len(who) != 1 {
+			t.Errorf("the slot of 10m was run by %v, want once: its task had returned nil", who)
+		}
+		t.Cleanup(func() { _ = link.Close(context.Background()) })
+	})
+}
+
+// Somebody planted a done record until 2099. That is not obeyed; but the record that a slot is done, appended behind it,
+// repeats 2099 in place of the end of the slot (Rules.Done takes the later of the two), so that it isn't obeyed either,
+// and the slot is run again.
+func TestASlotIsDoneAlsoBehindADoneUntilThatIsNotObeyed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		j := &job{do: func(_ context.Context, l workerlease.Lease, _ int) error {
+			if since(l.Slot.Start) == 10*time.Minute {
+				r := newest(t, ledger)
+				r.Seq, r.Kind, r.WindowStart, r.ReadAt = r.Seq+1, store.KindDone, r.WindowEnd, time.Time{}
+				r.DoneUntil = t0.AddDate(99, 0, 0)
+				ledger.Put(r)
+			}
+			return nil
+		}}
+		runs(t, ledger.Handle(), perSlot("a", 0), j.run)
+		runs(t, ledger.Handle(), perSlot("b", 1), j.run)
+		at(14 * time.Minute)
+		if who := j.of(10 * time.Minute); len(who) != 1 {
+			t.Errorf("the slot of 10m was run by %v, want once", who)
+		}
+	})
+}

@@ -1,0 +1,392 @@
+package workerlease_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/priority"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/faultstore"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// The histories here were found by a second reading of how leases go on and tasks are run.
+
+// attempt claims what is left of the slot as a job that is done once.
+func attempt(t *testing.T, l store.Ledger, o workerlease.Options) (*workerlease.Claim, error) {
+	t.Helper()
+	o.WorkerType = "job"
+	return workerlease.NewClient(l, workerlease.ClientOptions{Clock: clock.New()}).TryClaim(t.Context(), o)
+}
+
+// hooked lets a test do things around the operations of a ledger.
+type hooked struct {
+	store.Ledger
+	beforeAppend func(store.Record)
+	afterAppend  func(store.Record)
+}
+
+func (h *hooked) Append(ctx context.Context, r store.Record) error {
+	if h.beforeAppend != nil {
+		h.beforeAppend(r)
+	}
+	err := h.Ledger.Append(ctx, r)
+	if h.afterAppend != nil {
+		h.afterAppend(r)
+	}
+	return err
+}
+
+// RunMissed. Claims for the slot of 15 min open at 14:50; it is won while the task for the slot of 10 min is at work, by
+// the same worker or by another, and "the slot before is not done" is decided then (confirm sets Next.Missed). The task
+// returns nil at 14:55, and its done record gets into the ledger. At 15 min the task is begun for the slot of 10 min
+// again, behind its done record.
+func TestASlotDoneInTheLastLeadIsNotRunAgainAsMissed(t *testing.T) {
+	for _, names := range [][]string{{"a"}, {"a", "b"}} {
+		t.Run(fmt.Sprint(names), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ledger := memory.New(memory.Options{})
+				j := &job{do: func(_ context.Context, l workerlease.Lease, _ int) error {
+					if since(l.Slot.Start) == 10*time.Minute {
+						time.Sleep(4*time.Minute + 55*time.Second)
+					} else {
+						time.Sleep(time.Second)
+					}
+					return nil
+				}}
+				for _, name := range names {
+					o := perSlot(name, 0)
+					o.RunMissed, o.TieBreak = true, priority.Rotate // The other one wins the next slot.
+					runs(t, ledger.Handle(), o, j.run)
+				}
+				at(15*time.Minute - time.Millisecond)
+				done := newest(t, ledger).DoneUntil
+				at(16 * time.Minute)
+				if who := j.of(10 * time.Minute); len(who) != 1 {
+					t.Errorf("the slot of 10m was run by %v, want once: right before 15m, the ledger said: done until %v", who, since(done))
+				}
+			})
+		})
+	}
+}
+
+// The slot of 10 min is missed. In the next, the task is called for it first; its done record is on its way (200 ms to
+// the store and back) when the quick task for the slot itself returns nil, too. The reply for the first record clears
+// Closing, into which the second had been noted: the slot of 15 min is never closed. Whoever stands by runs it again, or
+// the next slot does.
+func TestADoneSlotIsToldAlthoughAnotherDoneRecordIsOnItsWay(t *testing.T) {
+	for _, names := range [][]string{{"a"}, {"a", "b"}} {
+		t.Run(fmt.Sprint(names), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				inner := memory.New(memory.Options{})
+				j := &job{do: func(context.Context, workerlease.Lease, int) error {
+					time.Sleep(50 * time.Millisecond)
+					return nil
+				}}
+				var links []*faultstore.Ledger
+				for i, name := range names {
+					link := faultstore.New(inner.Handle(), faultstore.Options{Plan: func(c faultstore.Call) faultstore.Fault {
+						if c.Op == faultstore.OpAppend {
+							return faultstore.Fault{After: 200 * time.Millisecond}
+						}
+						return faultstore.Fault{}
+					}})
+					links = append(links, link)
+					o := perSlot(name, i)
+					o.RunMissed = true
+					runs(t, link, o, j.run)
+				}
+				at(9 * time.Minute) // The slot of 5m is done.
+				for _, l := range links {
+					l.Break(faultstore.Down())
+				}
+				at(14*time.Minute + 58*time.Second)
+				for _, l := range links {
+					l.Mend()
+				}
+				at(21 * time.Minute)
+				if who := j.of(15 * time.Minute); len(who) != 1 {
+					t.Errorf("the slot of 15m was run by %v, want once", who)
+				}
+			})
+		})
+	}
+}
+
+// A claim is worked under, and its worker loses the store in mid-slot: the lease ends with its window, and Claim.end
+// stops the worker. The work is done all the same, and the user says so: Done returns nil, since the worker has ended,
+// but nothing is in the ledger. The next who tries gets the slot, and does the work again.
+func TestDoneOfAClaimThatHasEndedDoesNotPretend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := memory.New(memory.Options{})
+		link := cut(inner)
+		at(5*time.Minute + time.Second)
+		claim, err := attempt(t, link, perSlot("a", 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		link.Break(faultstore.Down())
+		<-claim.Context().Done()
+		time.Sleep(11 * time.Second)
+		link.Mend()
+		said := claim.Done(t.Context())
+		if said == nil && newest(t, inner).DoneUntil.IsZero() {
+			t.Errorf("Done = nil at %v, and no done record is in the ledger", time.Since(t0))
+		}
+		if again, err := attempt(t, inner.Handle(), perSlot("b", 0)); err == nil {
+			if said == nil {
+				t.Errorf("the slot was claimed again, attempt %d, after Done had returned nil", again.Lease.Attempt)
+			}
+			_ = again.Release(t.Context())
+		}
+		_ = link.Close(t.Context())
+	})
+}
+
+// Done may wait as long as its context lets it. But telling the worker ends the claim's context, which wakes Claim.end,
+// which gives the worker up after 10 s; so the worker ends, and Done returns nil with nothing in the ledger.
+func TestDoneWaitsAsLongAsItsContextSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := memory.New(memory.Options{})
+		link := cut(inner)
+		at(5*time.Minute + time.Second)
+		claim, err := attempt(t, link, perSlot("a", 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		link.Break(faultstore.Down())
+		time.AfterFunc(12*time.Second, link.Mend)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err = claim.Done(ctx)
+		if err == nil && newest(t, inner).DoneUntil.IsZero() {
+			t.Errorf("Done = nil after %v, and no done record is in the ledger", time.Since(t0)-5*time.Minute-time.Second)
+		}
+		_ = link.Close(t.Context())
+	})
+}
+
+// Run is told to end; the task takes beyond the end of its slot, and returns nil, with the store in perfect health. The
+// machine drops the done record, since the slot of the head is over. So with RunMissed the work is done again.
+func TestATaskThatIsDoneLateWhileStoppingIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		o := perSlot("a", 0)
+		o.RunMissed = true
+		r := runs(t, ledger, o, func(_ context.Context, l workerlease.Lease) error {
+			if since(l.Slot.Start) == 10*time.Minute {
+				time.Sleep(6 * time.Minute)
+			}
+			return nil
+		})
+		at(14 * time.Minute)
+		r.cancel()
+		at(17 * time.Minute)
+		if err := <-r.ended; err != nil {
+			t.Errorf("Run = %v", err)
+		}
+		r.ended <- nil
+		if done := since(newest(t, ledger).DoneUntil); done < 15*time.Minute {
+			t.Errorf("done until %v, want 15m: the task returned nil, and Run said that nothing was left behind", done)
+		}
+	})
+}
+
+// A task was done, and the store can't be read any more. StopLeasing with a context without end goes on for ever,
+// where its doc says: at most to the end of the slot.
+func TestStoppingEndsWithTheSlotAlsoIfThereIsADoneRecordToTell(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := memory.New(memory.Options{})
+		link := cut(inner)
+		client := workerlease.NewClient(link, workerlease.ClientOptions{Clock: clock.New()})
+		o := perSlot("a", 0)
+		o.WorkerType = "job"
+		w, err := client.StartTask(t.Context(), o, func(context.Context, workerlease.Lease) error {
+			time.Sleep(time.Minute)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at(5*time.Minute + 30*time.Second)
+		link.Break(faultstore.Down())
+		at(7 * time.Minute)
+		var ended atomic.Bool
+		ctx, cancel := context.WithCancel(context.Background())
+		go func() { _ = w.StopLeasing(ctx); ended.Store(true) }()
+		at(2 * time.Hour)
+		if !ended.Load() {
+			t.Errorf("StopLeasing has not returned at %v, for a slot that ended at 10m", time.Since(t0))
+		}
+		cancel()
+		<-w.Done()
+		_ = link.Close(t.Context())
+	})
+}
+
+// A leader goes on into the next slot (Continuous, NoFailback) and its append takes until behind the boundary, as if
+// the process or the store had been suspended. The lease has ended, so it must not be worked under; but the machine
+// then turns to the slot after (fall: WonEnd lies behind Slot.Start, and there is nobody to stand by for), so nobody
+// works for a whole slot, though the one who has it lives, and could release and claim it. Without NoFailback it does.
+func TestALeaderWhoseExtensionIsKnownTooLateComesBackSoon(t *testing.T) {
+	for _, stay := range []bool{false, true} {
+		t.Run(fmt.Sprint("NoFailback ", stay), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				inner := memory.New(memory.Options{})
+				slow := &hooked{Ledger: inner.Handle(), afterAppend: func(r store.Record) {
+					if since(r.WindowStart) == 10*time.Minute && r.Kind == store.KindGrant {
+						time.Sleep(10*time.Minute + 2*time.Second - time.Since(t0)) // heeds no context
+					}
+				}}
+				o := named("a", 0)
+				o.Continuous, o.NoFailback = true, stay
+				w := start(t, setup{Options: o, ledger: slow})
+				at(12 * time.Minute)
+				if !w.IsHolder() {
+					t.Errorf("nobody works at %v; records: %d, leases of %v", time.Since(t0), len(records(t, inner)), w.starts())
+				}
+				at(16 * time.Minute)
+			})
+		})
+	}
+}
+
+// While a stops, and is about to release, another worker's done record (for the slot before, come late) gets in between
+// its look at the ledger and its release. It repeats a's claim, so the tenure is still a's to release; but a has
+// forgotten what it was to release, and leaves the rest of the slot to nobody. StopLeasing returns nil.
+func TestAReleaseIsTriedAgainBehindADoneRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := memory.New(memory.Options{})
+		once := true
+		link := &hooked{Ledger: inner.Handle(), beforeAppend: func(r store.Record) {
+			if r.Kind != store.KindRelease || !once {
+				return
+			}
+			once = false
+			head := newest(t, inner)
+			head.Seq, head.Kind, head.WindowStart, head.ReadAt = head.Seq+1, store.KindDone, head.WindowEnd, time.Time{}
+			head.DoneUntil = head.SlotStart
+			inner.Put(head)
+		}}
+		w := start(t, setup{Options: named("a", 0), ledger: link})
+		at(6 * time.Minute)
+		if err := w.StopLeasing(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if r := newest(t, inner); r.Kind != store.KindRelease {
+			t.Errorf("head is a %s with a window to %v, want that the rest of the slot was released", r.Kind, since(r.WindowEnd))
+		}
+	})
+}
+
+// Workers of different intervals, as in a rolling deployment: a has slots of an hour, in parts of 2 min, b of 5 min.
+// Somebody plants poison at a key some way above the head. b watches it for 10 min, and supersedes it behind the end
+// of a's window as it is then. But a appends the next parts of its slot right behind its own last record, without
+// looking at the head, for as long as the slot lasts: those keys are free. Both work.
+func TestPoisonAboveAHoleDoesNotLetTwoWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		long := parted("a", 0, 2*time.Minute)
+		long.LeaseInterval, long.JoinMidSlot = time.Hour, true
+		a := start(t, setup{Options: long, ledger: ledger.Handle()})
+		at(2 * time.Minute)
+		poison := newest(t, ledger)
+		poison.Seq, poison.Claim, poison.InstanceID = poison.Seq+1000, "stray", "stray"
+		poison.WindowStart = t0.AddDate(50, 0, 0)
+		poison.WindowEnd = poison.WindowStart.Add(time.Minute)
+		ledger.Put(poison)
+		b := start(t, setup{Options: named("b", 0), ledger: ledger.Handle()})
+		for m := 3; m < 50; m++ {
+			at(time.Duration(m)*time.Minute + 30*time.Second)
+			if a.IsHolder() && b.IsHolder() {
+				t.Fatalf("both work at %v: tokens %d and %d", time.Since(t0), a.turn(t, 0).lease.Token, b.turn(t, 0).lease.Token)
+			}
+		}
+	})
+}
+
+// The slot is done, and free: nobody has it. The error says that somebody has it until a moment that has passed, and
+// not that it is done.
+func TestTryClaimOfASlotThatIsDoneSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		at(6 * time.Minute)
+		first, err := attempt(t, ledger.Handle(), perSlot("a", 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := first.Done(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		at(7 * time.Minute)
+		_, err = attempt(t, ledger.Handle(), perSlot("b", 0))
+		if !errors.Is(err, workerlease.ErrNotClaimed) || !strings.Contains(err.Error(), "done") {
+			t.Errorf("TryClaim = %v, want it to say that the slot is done", err)
+		}
+	})
+}
+
+// OncePerSlot fills in FailoverWithin, and then refuses what it has filled in: a slot of 250 ms, or a margin of 10 s,
+// are fine without it, and the error names an option that was not set.
+func TestOncePerSlotFillsInWhatItAccepts(t *testing.T) {
+	for _, o := range []workerlease.Options{
+		{WorkerType: "job", OncePerSlot: true, LeaseInterval: 250 * time.Millisecond},
+		{WorkerType: "job", OncePerSlot: true, Margin: 10 * time.Second},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		err := workerlease.Run(ctx, memory.New(memory.Options{}), o, func(context.Context, workerlease.Lease) error { return nil })
+		if err != nil && strings.Contains(err.Error(), "FailoverWithin") {
+			t.Errorf("interval %v, margin %v: %v", o.LeaseInterval, o.Margin, err)
+		}
+	}
+}
+
+// The same without RunMissed. The task for the slot of 10 min ends in the last lead, when the next slot is won; so its
+// done record is held back to 15 min (see the next test), and takes 200 ms. The quick task of the slot of 15 min is done
+// meanwhile, and the reply for the first record clears what was to be told: b runs the slot again.
+func TestADoneSlotIsToldAlthoughThatBeforeIsBeingTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := memory.New(memory.Options{})
+		slow := &hooked{Ledger: inner.Handle(), afterAppend: func(store.Record) { time.Sleep(200 * time.Millisecond) }}
+		j := &job{do: func(_ context.Context, l workerlease.Lease, _ int) error {
+			if since(l.Slot.Start) == 10*time.Minute {
+				time.Sleep(4*time.Minute + 55*time.Second)
+			} else {
+				time.Sleep(50 * time.Millisecond)
+			}
+			return nil
+		}}
+		runs(t, slow, perSlot("a", 0), j.run)
+		runs(t, inner.Handle(), perSlot("b", 1), j.run)
+		at(19 * time.Minute)
+		if who := j.of(15 * time.Minute); len(who) != 1 {
+			t.Errorf("the slot of 15m was run by %v, want once", who)
+		}
+	})
+}
+
+// The task for the slot of 10 min returns nil at 14:55. The worker has won the next slot at 14:50, and while a slot is
+// won (blocked) nothing is sent; so the done record waits for 15 min, and who dies in these 5 s leaves it untold.
+func TestADoneRecordIsNotHeldBackByTheNextSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		runs(t, ledger.Handle(), perSlot("a", 0), func(_ context.Context, l workerlease.Lease) error {
+			time.Sleep(4*time.Minute + 55*time.Second)
+			return nil
+		})
+		at(15*time.Minute - time.Second)
+		if done := since(newest(t, ledger).DoneUntil); done != 15*time.Minute {
+			t.Errorf("4 s after the task has returned: done until %v, want 15m", done)
+		}
+	})
+}
