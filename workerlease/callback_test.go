@@ -146,15 +146,13 @@ func TestAPanicInLeaseAllocatedEndsTheLease(t *testing.T) {
 // observer was slow at the end of the lease.
 func TestCodeThatPanicsWhenItsLeaseHasEndedIsNotWhyItEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &worker{}
 		observer := workerlease.ObserverFunc(func(e workerlease.Event) {
-			w.Observe(e)
 			if _, ok := e.(workerlease.Allocated); ok {
 				time.Sleep(5*time.Minute + time.Second)
 			}
 		})
 		client := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{Clock: clock.New(), Observer: observer})
-		w = start(t, setup{client: client, work: func(ctx context.Context, _ workerlease.Lease) {
+		w := start(t, setup{client: client, work: func(ctx context.Context, _ workerlease.Lease) {
 			<-ctx.Done()
 			panic("late")
 		}})

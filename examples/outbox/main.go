@@ -67,16 +67,21 @@ func run(ctx context.Context, w io.Writer, c clock.Clock) error {
 	orders := &outbox{rows: []int{1, 2, 3}}
 	topic := &topic{out: out, published: make(chan workerlease.Lease, 10)}
 	var workers sync.WaitGroup
-	stop := map[string]context.CancelFunc{}
+	stop := map[string]func(){}
 	for rank, name := range []string{"anna", "ben"} {
 		ctx, cancel := context.WithCancel(ctx)
-		stop[name] = cancel
+		ended := make(chan struct{})
+		stop[name] = func() {
+			cancel()
+			<-ended
+		}
 		client := workerlease.NewClient(ledger, workerlease.ClientOptions{Clock: c})
 		o := workerlease.Options{
 			WorkerType: "orders", InstanceID: name, Priority: rank,
 			LeaseInterval: 2 * time.Second, Continuous: true, FailoverWithin: time.Second,
 		}
 		workers.Go(func() {
+			defer close(ended)
 			err := client.Run(ctx, o, func(ctx context.Context, l workerlease.Lease) error { return drain(ctx, l, orders, topic) })
 			if err != nil {
 				out.Printf("%s: %v", name, err)

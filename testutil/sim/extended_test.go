@@ -26,7 +26,7 @@ func TestNoTwoHoldersWorkAtOnceWhereLeasesAreExtended(t *testing.T) {
 		r.Check(t)
 		return
 	}
-	seeds := number(t, 100)
+	seeds := number(t, fewer(100))
 	if os.Getenv("SLOTLEASE_SIM_SHARD") == "" && seeds > 800 {
 		seeds /= 8 // They are slower: a slot has many windows.
 	}
