@@ -30,7 +30,7 @@ const (
 var order = []string{
 	"simulation", "simulation-long", "simulation-extended", "simulation-beyond", "variants", "model", "model-long",
 	"linearizability", "linearizability-simulator", "linearizability-network",
-	"chaos-sqlite", "chaos-mongo", "fuzzing",
+	"chaos-sqlite", "chaos-mongo", "takeover-sqlite", "takeover-mongo", "rolling-sqlite", "rolling-mongo", "done-sqlite", "done-mongo", "fuzzing",
 }
 
 func main() {
