@@ -30,6 +30,9 @@ type Lease struct {
 	// Attempt is how many times the slot was begun, this time included; 0 without
 	// OncePerSlot. In a call for a slot that was missed, it is that of the next one.
 	Attempt int
+	// Missed says that the task is called for a slot that nobody did, as
+	// Options.RunMissed wants: Slot is that one, and the window that of the next.
+	Missed bool
 
 	hold   *hold
 	missed slots.Slot

@@ -58,8 +58,8 @@ type Options struct {
 	// time. What is left behind the last part of a slot, less than FailoverWithin and
 	// Lead, is lost. The lease is then taken for a part of the slot at a time, and
 	// extended a quarter of FailoverWithin (at most 5 min) before that ends: about
-	// 4/3 × slot/FailoverWithin appends, and as many reads of each other worker; and as
-	// many records are kept for Retention. At least 8 × Margin, and at most half of the
+	// 4/3 × slot/FailoverWithin appends and a read every 2 min, and as many reads of each
+	// other worker; and as many records are kept for Retention. At least 8 × Margin, and at most half of the
 	// shortest slot. Default: the slot is lost. Not with Group.
 	FailoverWithin time.Duration
 
@@ -77,7 +77,7 @@ type Options struct {
 	// OncePerSlot, with Run, makes the task run once for each slot: when it returns
 	// nil, the slot is done, and nobody runs it again. FailoverWithin, by which others
 	// try again when a worker fails or dies, is then a quarter of the shortest slot by
-	// default, and at most a minute. All workers of the type should have one schedule: a
+	// default, at most a minute and at least 8 × Margin. All workers of the type should have one schedule: a
 	// long slot that is done covers all shorter ones up to its end. Not with Group, nor
 	// with Continuous.
 	OncePerSlot bool
@@ -137,6 +137,9 @@ const DefaultRetention = 24 * time.Hour
 const (
 	minMargin = 10 * time.Millisecond
 	maxMargin = 250 * time.Millisecond
+
+	defaultMinBackoff = 100 * time.Millisecond
+	defaultMaxBackoff = 5 * time.Second
 
 	// maxSchedule is what a record has room for.
 	maxSchedule = 512
@@ -201,14 +204,11 @@ func (o Options) filled() (Options, error) {
 	if o.RunMissed && !o.OncePerSlot {
 		bad("RunMissed: is set without OncePerSlot: set both")
 	}
-	if o.MinBackoff == 0 {
-		o.MinBackoff = min(defaultMinBackoff, max(o.MaxBackoff, time.Millisecond))
-		if o.MaxBackoff == 0 {
-			o.MinBackoff = defaultMinBackoff
-		}
-	}
 	if o.MaxBackoff == 0 {
 		o.MaxBackoff = max(defaultMaxBackoff, o.MinBackoff)
+	}
+	if o.MinBackoff == 0 {
+		o.MinBackoff = min(defaultMinBackoff, o.MaxBackoff)
 	}
 	if o.MinBackoff < time.Millisecond || o.MaxBackoff < o.MinBackoff || o.MaxBackoff > time.Hour {
 		bad("MinBackoff: is %v, and MaxBackoff %v: must be 1ms … 1h, and in order", o.MinBackoff, o.MaxBackoff)

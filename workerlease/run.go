@@ -98,17 +98,17 @@ type runner struct {
 
 func (r *runner) run(ctx context.Context, l Lease) {
 	if late := l; !l.missed.IsZero() {
-		late.Slot = l.missed
+		late.Slot, late.Missed = l.missed, true
 		returned := make(chan struct{})
 		go func() { // It may end its goroutine.
 			defer close(returned)
-			r.call(ctx, late, true)
+			r.call(ctx, late)
 		}()
 		<-returned
 	}
 	for first := true; ctx.Err() == nil || first && l.missed.IsZero(); first = false {
 		begun := r.w.options.Schedule.At(r.w.now().Mid())
-		r.call(ctx, l, false)
+		r.call(ctx, l)
 		if !r.w.options.Continuous || !r.w.until(ctx, r.w.options.Schedule.Next(begun.Start).Start) {
 			return
 		}
@@ -138,13 +138,13 @@ func (w *WorkerLease) until(ctx context.Context, at time.Time) bool {
 }
 
 // call calls the task for one slot.
-func (r *runner) call(ctx context.Context, l Lease, missed bool) {
+func (r *runner) call(ctx context.Context, l Lease) {
 	w := r.w
 	err := errors.New("the task has ended its goroutine")
 	// Deferred, since user code may do that.
 	defer func() {
 		a := w.outcome(ctx, l, err)
-		if missed {
+		if l.Missed {
 			a.event = machine.Wake{} // Its slot was closed before, whatever comes of this.
 		}
 		w.post(a)
@@ -233,9 +233,3 @@ func (h *hold) enter() bool {
 	h.guests.Add(1)
 	return true
 }
-
-// Bounds of Options.MinBackoff and MaxBackoff.
-const (
-	defaultMinBackoff = 100 * time.Millisecond
-	defaultMaxBackoff = 5 * time.Second
-)

@@ -60,10 +60,10 @@ func TryClaim(ctx context.Context, ledger store.Ledger, o Options) (*Claim, erro
 }
 
 // TryClaim claims what is left of the slot that is now, once: with Options.JoinMidSlot,
-// at once whatever the priority is. It returns when the slot is claimed, and it may be worked under; or an error
-// that wraps ErrNotClaimed if another has the slot or too little is left of it, and
-// the cause of ctx if that ends first. While the store doesn't answer, it is tried
-// again.
+// at once whatever the priority is. It returns when the slot is claimed, and may be
+// worked in; or an error that wraps ErrNotClaimed if another has the slot or too little
+// is left of it, and the cause of ctx if that ends first. While the store doesn't
+// answer, it is tried again.
 //
 // The claim lives for as long as the slot, independently of ctx; with
 // Options.Continuous it goes on into the next ones, until Release. To keep others out

@@ -83,9 +83,9 @@ var extendVariants = []variant{
 	{
 		name: "a done record takes the tenure", rule: "Done", regime: jobs,
 		broken: func(r *machine.Rules) {
-			r.Done = func(r, head store.Record, slot slots.Slot) store.Record {
+			r.Done = func(r, head store.Record, until time.Time) store.Record {
 				claim, name := "0123456789abcdef", r.InstanceID
-				r = standard.Done(r, head, slot)
+				r = standard.Done(r, head, until)
 				r.Claim, r.InstanceID = claim, name
 				return r
 			}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,15 +78,6 @@ func closeLedger(ctx context.Context, l store.Ledger) error {
 // and appending to the ledger.
 const stopTime = 10 * time.Second
 
-// leasing is a worker that takes part in it.
-type leasing struct {
-	// stop ends it, and limit is how long that may take.
-	stop  func(context.Context) error
-	limit time.Duration
-	// refused tells that it has not begun, and why.
-	refused <-chan error
-}
-
 // lease takes part in leasing until ctx ends.
 func (a *app) lease(ctx context.Context, t target, ledger store.Ledger, o workerlease.Options, j journal, work *job) error {
 	out, err := fileOf(a.stdout)
@@ -105,18 +95,16 @@ func (a *app) lease(ctx context.Context, t target, ledger store.Ledger, o worker
 		work.stdin = in
 	}
 	work.news, work.schedule = make(chan workerlease.Lease, 1), o.Schedule
-	o.InstanceID = cmp.Or(o.InstanceID, ownLabel())
 	stopping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	events := &witness{journal: j, extended: work.extended}
+	events := witness{journal: j, extended: work.extended}
 	client := workerlease.NewClient(readsUntil{ledger, stopping}, workerlease.ClientOptions{Observer: events})
-	j.began(o)
-	var worker leasing
-	if o.OncePerSlot {
-		worker = work.oncePerSlot(ctx, client, o)
-	} else if worker, err = work.whileHeld(ctx, client, o); err != nil {
+	worker, err := work.begin(context.WithoutCancel(ctx), client, o)
+	if err != nil {
 		return badUsage("", err)
 	}
+	o.InstanceID = worker.Status().InstanceID
+	j.began(o)
 	checked := make(chan error, 1)
 	go func() {
 		of := workerlease.Worker{WorkerType: o.WorkerType, InstanceID: o.InstanceID}
@@ -133,45 +121,44 @@ func (a *app) lease(ctx context.Context, t target, ledger store.Ledger, o worker
 	case <-ctx.Done():
 	case <-work.urgent:
 	case unfit = <-checked:
-	case err := <-worker.refused:
-		return badUsage("", err)
 	}
 	if unfit == nil {
 		j.stopping(context.Cause(ctx))
 	}
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), worker.limit)
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), work.longestGrace()+stopTime)
 	defer cancel()
 	if !j.reached() {
 		stop()
 	}
-	if err := worker.stop(limit); err != nil {
+	if err := worker.StopLeasing(limit); err != nil {
+		if o.OncePerSlot {
+			err = fmt.Errorf("%w, and what was done may not be recorded", err)
+		}
 		return errors.Join(storeFailed(t, unfit), fmt.Errorf("%w; it ends by itself", err))
 	}
 	if unfit != nil {
 		return storeFailed(t, unfit)
 	}
-	if cost := unitsText(events.charges()); cost != "" {
+	if cost := unitsText(worker.Status().Charges); cost != "" {
 		j.say(zap.InfoLevel, "leasing cost "+cost)
 	}
 	j.stopped()
 	return nil
 }
 
-// whileHeld begins to run the command whenever the lease is held.
-func (j *job) whileHeld(ctx context.Context, client *workerlease.Client, o workerlease.Options) (leasing, error) {
-	var worker *workerlease.WorkerLease
+// begin begins to run the command: once for each slot, or whenever the lease is held.
+func (j *job) begin(ctx context.Context, client *workerlease.Client, o workerlease.Options) (worker *workerlease.WorkerLease, err error) {
 	began := make(chan struct{})
+	defer close(began)
 	j.storeTime = func() time.Time {
 		<-began
 		s := worker.Status()
 		return s.StoreTime.Add(-s.Uncertainty)
 	}
-	worker, err := client.StartLeasing(context.WithoutCancel(ctx), o, workerlease.Callbacks{LeaseAllocated: j.run})
-	if err != nil {
-		return leasing{}, err
+	if o.OncePerSlot {
+		return client.StartTask(ctx, o, j.task)
 	}
-	close(began)
-	return leasing{stop: worker.StopLeasing, limit: j.longestGrace() + stopTime}, nil
+	return client.StartLeasing(ctx, o, workerlease.Callbacks{LeaseAllocated: j.run})
 }
 
 // readsUntil is a ledger whose reading is broken off when a context ends, so that

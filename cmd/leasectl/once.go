@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -53,38 +52,11 @@ func (e failedError) Error() string { return e.Status.String() }
 // errExtendedLate is a command that was told to end although its lease goes on.
 var errExtendedLate = errors.New("told to end, since the lease was extended late")
 
-// oncePerSlot begins to run the command once for each slot.
-func (j *job) oncePerSlot(ctx context.Context, client *workerlease.Client, o workerlease.Options) leasing {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	ended := make(chan error, 1)
-	go func() { ended <- client.Run(ctx, o, j.task) }()
-	return leasing{
-		// It has the same limit of its own, and says more.
-		limit: j.longestGrace() + stopTime + time.Second,
-		stop: func(limit context.Context) error {
-			cancel()
-			select {
-			case err := <-ended:
-				if err != nil {
-					err = fmt.Errorf("%w, and what was done may not be recorded", err)
-				}
-				return err
-			case <-limit.Done():
-				return fmt.Errorf("stop leasing %q: %w: the command is not gone", o.WorkerType, context.Cause(limit))
-			}
-		},
-		refused: ended,
-	}
-}
-
-// isMissed reports whether a lease is given for the slot before its own.
-func isMissed(l workerlease.Lease) bool { return !l.Slot.End.After(l.Start) }
-
 // task runs the command for one slot. Without an error its work is done; a command
 // that was told to end, and has not done it, is no failure.
 func (j *job) task(ctx context.Context, l workerlease.Lease) error {
 	slot := l.Slot
-	if isMissed(l) {
+	if l.Missed {
 		// Its lease is that of the slot after it, and is extended as that.
 		l.Slot = j.schedule.At(l.Start)
 	}

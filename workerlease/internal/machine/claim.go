@@ -110,30 +110,44 @@ func (x *step) open(slot slots.Slot) bool {
 // slot has begun, from now.
 func (x *step) target(slot slots.Slot) {
 	s, now := &x.s, x.at.Now
-	lead := x.m.lead(slot)
-	ladder := priority.NewLadder(lead, x.m.Config.Step, now.Uncertainty()+s.Latency)
-	held := s.WonEnd.Equal(slot.Start) || x.m.Once && s.WonSlot.Equal(slot.Start)
-	draw := binary.LittleEndian.Uint64(x.at.Draw[:8])
 	s.drop()
 	s.JoinOnly = s.JoinOnly && s.Slot == slot
 	s.Standby = s.Standby && s.Slot == slot
 	s.Slot, s.RungEdge = slot, timeline.Mid
-	mid := now.Mid()
+	mid, ladder, place := now.Mid(), x.ladder(), x.place(x.had(slot))
 	if s.Extending = x.leads(slot); s.Extending {
-		s.Rung = slot.Start.Add(-lead - ladder.Step)
+		s.Rung = slot.Start.Add(-ladder.Lead - ladder.Step)
 		return
 	}
 	if !mid.Before(slot.Start) {
-		s.Rung = mid.Add(ladder.Offset(x.m.Priority, x.m.TieBreak, held, draw))
+		s.Rung = mid.Add(place)
 		return
 	}
-	s.Rung = ladder.At(slot.Start, x.m.Priority, x.m.TieBreak, held, draw)
+	s.Rung = slot.Start.Add(place - ladder.Lead)
 	// After a long wait the middle may be far off: look at the time as early as
 	// the rung may have come.
 	grown := now.Uncertainty() + time.Duration(float64(slot.Start.Sub(mid))*timeline.MaxDrift)
-	if grown > lead/4 {
+	if grown > ladder.Lead/4 {
 		s.RungEdge = timeline.Latest
 	}
+}
+
+// ladder is that of Slot, as wide as the time is uncertain and the store slow.
+func (x *step) ladder() priority.Ladder {
+	return priority.NewLadder(x.m.lead(x.s.Slot), x.m.Config.Step, x.at.Now.Uncertainty()+x.s.Latency)
+}
+
+// place is this worker's place on the ladder, counted from its foot; held says that it
+// had what comes before.
+func (x *step) place(held bool) time.Duration {
+	draw := binary.LittleEndian.Uint64(x.at.Draw[:8])
+	return x.ladder().Offset(x.m.Priority, x.m.TieBreak, held, draw)
+}
+
+// had reports that this worker had the slot before one: to its end, or until its work
+// was done.
+func (x *step) had(slot slots.Slot) bool {
+	return x.s.WonEnd.Equal(slot.Start) || x.m.Once && x.s.WonSlot.Equal(slot.Start)
 }
 
 // drop forgets the claim. If its append is in doubt, it may still land.
@@ -295,17 +309,18 @@ func (x *step) headRead(e HeadRead) {
 	}
 	x.succeeded()
 	s.ReadAt = x.m.Rules.ReadAt(x.at.Now)
-	s.Known = Known{Fixed: x.at.Now.Earliest, Local: x.at.Local}
 	records := e.Records
 	if len(records) > 0 && records[0].Seq == 0 {
 		x.tell(Note{What: Poison, Slot: s.Slot, Record: records[0], Err: errors.New(records[0].Defect)})
 		records = records[1:]
-		s.Known = Known{}
 	}
 	x.vanished(records)
 	var head store.Record
 	if len(records) > 0 {
 		head, records = records[0], records[1:]
+	}
+	if s.Known = (Known{}); x.poison(head) == nil {
+		s.Known = Known{Fixed: x.at.Now.Earliest, Local: x.at.Local}
 	}
 	if s.Stopping {
 		// A read from before the stop may come while the user's code still runs.

@@ -32,8 +32,7 @@ func (s *State) attempt(slot slots.Slot) int {
 // Closing is what is to be told of a slot whose work has ended by itself.
 type Closing struct {
 	Claim     string        // of the tenure under which that was
-	Slot      slots.Slot    // the one that is done
-	DoneUntil time.Time     // its end; zero: nothing is done
+	DoneUntil time.Time     // the end of the slot that is done; zero: none is
 	Release   bool          // others may try
 	Until     time.Duration // local reading, up to which a worker that stops tries to tell it
 	Empty     int           // how often the ledger has looked empty
@@ -61,7 +60,7 @@ func (x *step) finished(e Finished) {
 	c := &s.Closing
 	c.Claim, c.Until = t.Claim, x.at.Local+max(slot.End.Sub(mid), tellLate)
 	if e.Done {
-		c.Slot, c.DoneUntil = slot, slot.End
+		c.DoneUntil = slot.End
 	} else {
 		c.Release = true
 	}
@@ -109,10 +108,11 @@ func (x *step) closeSlot(head store.Record) bool {
 	}
 	if !c.DoneUntil.IsZero() {
 		if x.s.Carried.DoneUntil.Before(c.DoneUntil) {
-			s.Sent, s.Stage = x.m.Rules.Done(x.stamped(store.KindDone, head.Seq+1), head, c.Slot), Sending
+			s.Sent, s.Stage = x.m.Rules.Done(x.stamped(store.KindDone, head.Seq+1), head, c.DoneUntil), Sending
 			return true
 		}
-		c.DoneUntil = time.Time{} // Somebody has told that, or more.
+		x.tellDone(head, c.DoneUntil) // It was told, by a record that was in doubt, or by another.
+		c.DoneUntil = time.Time{}
 	}
 	if !c.Release || x.m.awaits(s, Releasing) {
 		return false
@@ -133,14 +133,19 @@ func (x *step) told(r store.Record) {
 		return
 	}
 	x.see(r)
+	x.tellDone(r, r.DoneUntil)
 	if !r.DoneUntil.Before(s.Closing.DoneUntil) {
-		x.tell(Note{What: SlotDone, Slot: s.Closing.Slot, Record: r})
 		s.Closing.DoneUntil = time.Time{}
 	}
 	if r.Claim == s.Held.Claim && r.WindowEnd.Equal(s.Held.End) {
 		s.Held.Seq = r.Seq // It is the head that the next extension is appended to.
 	}
 	x.reread()
+}
+
+// tellDone tells that a record says that the slot which ends at a time is done.
+func (x *step) tellDone(r store.Record, end time.Time) {
+	x.tell(Note{What: SlotDone, Slot: x.m.Schedule.At(end.Add(-1)), Record: r})
 }
 
 // missed is the slot before one, if nobody has done its work, and it is to be done
@@ -162,7 +167,7 @@ func (x *step) undecided() bool {
 	if x.missed(s.Slot).IsZero() || !x.at.Now.Earliest.Before(s.Slot.Start) {
 		return false
 	}
-	place := x.place(s.WonEnd.Equal(s.Slot.Start))
+	place := x.place(x.had(s.Slot))
 	s.drop()
 	s.Rung, s.RungEdge = s.Slot.Start.Add(place), timeline.Earliest
 	return true
@@ -174,11 +179,11 @@ func (x *step) spent(slot slots.Slot) bool {
 }
 
 // done changes no tenure: whoever holds the one in the head goes on holding it.
-func done(r, head store.Record, slot slots.Slot) store.Record {
+func done(r, head store.Record, until time.Time) store.Record {
 	r.Claim, r.InstanceID, r.Group, r.Token, r.Priority = head.Claim, head.InstanceID, head.Group, head.Token, head.Priority
 	r.SlotStart, r.SlotEnd, r.Schedule = head.SlotStart, head.SlotEnd, head.Schedule
 	r.WindowStart, r.WindowEnd = head.WindowEnd, head.WindowEnd
-	r.DoneUntil, r.Attempt = later(r.DoneUntil, slot.End), head.Attempt
+	r.DoneUntil, r.Attempt = later(r.DoneUntil, until), head.Attempt
 	return r
 }
 

@@ -1,10 +1,8 @@
 package machine
 
 import (
-	"encoding/binary"
 	"time"
 
-	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
@@ -187,13 +185,6 @@ func (x *step) stand(end time.Time) bool {
 	s.Standby, s.Extending = true, false
 	s.Rung, s.RungEdge = later(end, now.Earliest).Add(place), timeline.Earliest
 	return true
-}
-
-// place is this worker's place on the ladder, counted from the ladder's foot.
-func (x *step) place(held bool) time.Duration {
-	ladder := priority.NewLadder(x.m.lead(x.s.Slot), x.m.Config.Step, x.at.Now.Uncertainty()+x.s.Latency)
-	draw := binary.LittleEndian.Uint64(x.at.Draw[:8])
-	return ladder.Offset(x.m.Priority, x.m.TieBreak, held, draw)
 }
 
 // living reports that a claim would begin, within a slot, behind a tenure that its

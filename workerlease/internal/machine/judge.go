@@ -155,7 +155,8 @@ func (x *step) confirm(r store.Record, own bool) {
 	}
 	x.see(r)
 	s.Next = x.m.Rules.Tenure(r, own, s.Slot)
-	if s.WonSlot = s.Slot.End; own && r.DoneUntil.Equal(s.Late.End) {
+	s.WonSlot = s.Slot.End
+	if own && r.DoneUntil.Equal(s.Late.End) {
 		s.Next.Missed = s.Late
 	}
 	s.WonEnd = s.Next.End

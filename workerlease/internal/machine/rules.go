@@ -74,9 +74,9 @@ type Rules struct {
 	Releasable func(head store.Record, id Identity) bool
 	ReleaseAt  func(head store.Record, now timeline.Interval) time.Time
 
-	// Done completes the record that tells that a slot is done, behind a head; IsDone
-	// reports that what a head carries says so.
-	Done   func(r, head store.Record, slot slots.Slot) store.Record
+	// Done completes the record that tells that slots are done until a time, behind a
+	// head; IsDone reports that what a head carries says so of one.
+	Done   func(r, head store.Record, until time.Time) store.Record
 	IsDone func(head Carried, slot slots.Slot) bool
 	// Carry is what a record repeats of the head that it is appended to.
 	Carry func(head store.Record) Carried
