@@ -68,6 +68,7 @@ type hold struct {
 	telling bool           // a goroutine tells it
 	told    chan struct{}  // closed when the newest such goroutine has ended; nil: there was none
 
+	again    chan struct{}  // the task that rests is to be called again
 	guests   sync.WaitGroup // of RunIfHeld; added to under mu, while ended is 0
 	began    chan struct{}  // closed right before LeaseAllocated is called
 	returned chan struct{}  // closed when it has returned
@@ -77,7 +78,7 @@ type hold struct {
 func (w *WorkerLease) newHold(t machine.Tenure) *hold {
 	h := &hold{
 		w: w, jumps: w.state.Jumps,
-		began: make(chan struct{}), returned: make(chan struct{}),
+		began: make(chan struct{}), returned: make(chan struct{}), again: make(chan struct{}, 1),
 	}
 	ctx, cancel := context.WithCancelCause(w.base)
 	h.ctx, h.cancel = ctx, cancel

@@ -188,6 +188,8 @@ func (w *WorkerLease) perform(a machine.Action) machine.Event {
 	case machine.Extend:
 		w.hold.Load().extend(a.Tenure)
 		w.publish()
+	case machine.CallAgain:
+		w.hold.Load().again <- struct{}{}
 	case machine.Expire:
 		w.expire(a.Why)
 	case machine.Tell:

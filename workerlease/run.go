@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
-	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
 // Task is the user's code in Run. It is called in a slot that the worker holds; its
@@ -106,33 +104,19 @@ func (r *runner) run(ctx context.Context, l Lease) {
 		}()
 		<-returned
 	}
-	for first := true; ctx.Err() == nil || first && l.missed.IsZero(); first = false {
-		begun := r.w.options.Schedule.At(r.w.now().Mid())
+	if ctx.Err() != nil && !l.missed.IsZero() {
+		return
+	}
+	for {
 		r.call(ctx, l)
-		if !r.w.options.Continuous || !r.w.until(ctx, r.w.options.Schedule.Next(begun.Start).Start) {
+		if !r.w.options.Continuous {
 			return
 		}
-		l = l.hold.lease()
-	}
-}
-
-// until waits until a time has surely come, and reports false if the context ends
-// before.
-func (w *WorkerLease) until(ctx context.Context, at time.Time) bool {
-	for {
-		d := w.now().Until(at, timeline.Earliest)
-		if d == 0 {
-			return true
-		}
-		if w.client.boot {
-			d = min(d, recheckHeld) // Timers stand still in a suspend.
-		}
-		t := w.client.clock.Timer(d)
 		select {
-		case <-t.C:
+		case <-l.hold.again:
+			l = l.hold.lease()
 		case <-ctx.Done():
-			t.Stop()
-			return false
+			return
 		}
 	}
 }
@@ -161,6 +145,8 @@ func (w *WorkerLease) outcome(ctx context.Context, l Lease, err error) arrival {
 	switch {
 	case err == nil && once:
 		return arrival{event: machine.Finished{Done: true}}
+	case err == nil && w.options.Continuous && !ended:
+		return arrival{event: machine.Rested{}}
 	case err == nil, ended && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
 		return arrival{event: machine.Wake{}}
 	}

@@ -66,6 +66,9 @@ type (
 	// Finished: the user's code, which runs once per slot, or had an error, has come
 	// to its end by itself.
 	Finished struct{ Done bool }
+	// Rested: the user's code has nothing more to do in this slot, and is to be called
+	// again in the next, should the lease go on into it.
+	Rested struct{}
 	// Returned: the user's code, both callbacks, has returned.
 	Returned struct{}
 	// Stop: leasing is to end.
@@ -84,6 +87,7 @@ func (Began) event()      {}
 func (Skipped) event()    {}
 func (Panicked) event()   {}
 func (Finished) event()   {}
+func (Rested) event()     {}
 func (Returned) event()   {}
 func (Stop) event()       {}
 func (GiveUp) event()     {}
@@ -108,6 +112,8 @@ type (
 	Allocate struct{ Tenure Tenure }
 	// Extend: the tenure that is held ends later.
 	Extend struct{ Tenure Tenure }
+	// CallAgain: call the user's code again, which has rested.
+	CallAgain struct{}
 	// Expire: end the context and call LeaseExpired.
 	Expire struct{ Why Reason }
 	// Tell: report what happened.
@@ -123,6 +129,7 @@ func (Append) action()     {}
 func (Trim) action()       {}
 func (Allocate) action()   {}
 func (Extend) action()     {}
+func (CallAgain) action()  {}
 func (Expire) action()     {}
 func (Tell) action()       {}
 func (Halt) action()       {}

@@ -1,5 +1,7 @@
 package machine
 
+import "time"
+
 // hold looks at what the worker holds: ends it in time, begins what was won.
 func (x *step) hold() {
 	s, now := &x.s, x.at.Now
@@ -13,6 +15,10 @@ func (x *step) hold() {
 	case x.at.Lapsed != 0:
 		// That, or its end, was seen a moment ago. What has ended stays ended.
 		x.expire(x.at.Lapsed)
+	}
+	if !s.Held.IsZero() && !s.Rest.IsZero() && x.m.Rules.begun(now, s.Rest) {
+		s.Rest = time.Time{}
+		x.do(CallAgain{})
 	}
 	if s.overrunning() && !s.Overran && x.at.Local >= s.Overdue {
 		s.Overran = true
@@ -48,5 +54,5 @@ func (x *step) expire(why Reason) {
 	if why == CodePanicked {
 		s.Spoilt = s.Held.Slot.Start // Others may try.
 	}
-	s.Left, s.Held = s.Held, Tenure{}
+	s.Left, s.Held, s.Rest = s.Held, Tenure{}, time.Time{}
 }

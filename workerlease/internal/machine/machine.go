@@ -138,6 +138,8 @@ func (x *step) take(e Event) {
 		}
 	case Finished:
 		x.finished(e)
+	case Rested:
+		s.Rest = x.m.Schedule.Next(x.m.Schedule.At(x.at.Now.Mid()).Start).Start
 	case Returned:
 		// Nothing has returned while the lease is held: this would be a stray.
 		s.Running = s.Running && !s.Held.IsZero()
@@ -199,6 +201,9 @@ func (m *Machine) Waits(s State) []Wait {
 	until := func(t time.Time, e timeline.Edge) { w = append(w, Wait{Time: t, Edge: e}) }
 	if !s.Held.IsZero() {
 		until(m.Rules.Last(s.Held.End, m.Margin), m.Rules.EndBy)
+		if !s.Rest.IsZero() {
+			until(s.Rest, m.Rules.BeginBy)
+		}
 	}
 	if s.Running && s.Held.IsZero() && !s.Overran {
 		w = append(w, Wait{Local: s.Overdue})

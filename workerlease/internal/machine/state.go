@@ -116,6 +116,7 @@ type State struct {
 	Running bool          // the user's code has not returned
 	Overdue time.Duration // local reading at which user code that has not returned overruns
 	Overran bool
+	Rest    time.Time // start of the slot in which the user's code is called again; zero: it doesn't rest
 
 	Epoch, Settled, Jumps int
 	Settle                time.Time // when Epoch is settled; zero: a head must be read first
