@@ -1,0 +1,177 @@
+package workerlease_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/faultstore"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+func TestRunIfHeldRunsOnlyUnderTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		w := start(t, setup{ledger: ledger, work: nothing})
+		none := func(context.Context, workerlease.Lease) error { t.Error("called without a lease"); return nil }
+		if held, err := w.RunIfHeld(t.Context(), none); held || err != nil {
+			t.Errorf("RunIfHeld without a lease = %v, %v", held, err)
+		}
+		at(6 * time.Minute)
+		held, err := w.RunIfHeld(t.Context(), func(ctx context.Context, l workerlease.Lease) error {
+			if !l.Valid() || ctx.Err() != nil {
+				t.Errorf("called with an invalid lease: %v", ctx.Err())
+			}
+			return errWork
+		})
+		if !held || !errors.Is(err, errWork) {
+			t.Errorf("RunIfHeld = %v, %v, want what the function returned", held, err)
+		}
+		var ended, stopped time.Duration
+		go func() {
+			_, _ = w.RunIfHeld(t.Context(), func(ctx context.Context, _ workerlease.Lease) error {
+				<-ctx.Done()
+				ended = time.Since(t0)
+				if cause := context.Cause(ctx); !errors.Is(cause, workerlease.ErrStopped) {
+					t.Errorf("cause = %v, want ErrStopped", cause)
+				}
+				time.Sleep(5 * time.Second)
+				return nil
+			})
+		}()
+		at(7 * time.Minute)
+		if err := w.StopLeasing(t.Context()); err != nil {
+			t.Errorf("StopLeasing: %v", err)
+		}
+		stopped = time.Since(t0)
+		if ended != 7*time.Minute || stopped != 7*time.Minute+5*time.Second {
+			t.Errorf("told to stop at %v, and leasing stopped at %v, want it to wait for the code", ended, stopped)
+		}
+		if r := newest(t, ledger); r.Kind != store.KindRelease || since(r.WindowEnd) < stopped {
+			t.Errorf("head is a %s at %v, want a release after the code has returned", r.Kind, since(r.WindowEnd))
+		}
+	})
+}
+
+func TestATaskThatEndsWhileItLeadsOnIsCalledAgainInTheNextSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		j := &job{do: func(context.Context, workerlease.Lease, int) error {
+			time.Sleep(time.Minute)
+			return nil
+		}}
+		o := named("a", 0)
+		o.Continuous = true
+		a := runs(t, ledger, o, j.run)
+		at(31 * time.Minute)
+		for _, slot := range minutes(5, 10, 15, 20, 25, 30) {
+			equal(t, fmt.Sprint("slot ", slot), j.of(slot), "a")
+		}
+		if n := len(told[workerlease.Allocated](a.worker)); n != 1 {
+			t.Errorf("%d leases, want one", n)
+		}
+	})
+}
+
+func TestAClaimThatIsDoneCannotBeHadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		try := func(name string) (*workerlease.Claim, error) {
+			client := workerlease.NewClient(ledger.Handle(), workerlease.ClientOptions{Clock: clock.New()})
+			o := perSlot(name, 0)
+			o.WorkerType, o.MaxAttempts = "job", 2
+			return client.TryClaim(t.Context(), o)
+		}
+		at(6 * time.Minute)
+		first, err := try("first")
+		if err != nil || first.Lease.Attempt != 1 {
+			t.Fatalf("TryClaim = %+v, %v", first, err)
+		}
+		if err := first.Release(t.Context()); err != nil { // It came to nothing.
+			t.Fatal(err)
+		}
+		second, err := try("second")
+		if err != nil || second.Lease.Attempt != 2 {
+			t.Fatalf("TryClaim = %+v, %v, want the second attempt", second, err)
+		}
+		if err := second.Done(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := try("third"); !errors.Is(err, workerlease.ErrNotClaimed) {
+			t.Errorf("TryClaim of a slot that is done: %v, want ErrNotClaimed", err)
+		}
+		at(11 * time.Minute)
+		for _, name := range []string{"a", "b"} {
+			next, err := try(name)
+			if err != nil {
+				t.Fatalf("in the next slot: %v", err)
+			}
+			if err := next.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := try("c"); !errors.Is(err, workerlease.ErrNotClaimed) {
+			t.Errorf("TryClaim after two attempts: %v, want ErrNotClaimed", err)
+		}
+	})
+}
+
+func TestTryClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		try := func(name string) (*workerlease.Claim, error) {
+			client := workerlease.NewClient(ledger.Handle(), workerlease.ClientOptions{Clock: clock.New()})
+			return client.TryClaim(t.Context(), workerlease.Options{WorkerType: "job", InstanceID: name})
+		}
+		at(6 * time.Minute)
+		first, err := try("first")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l := first.Lease; !l.Valid() || since(l.Expiry) != 10*time.Minute || time.Since(t0) > 6*time.Minute+2*time.Second {
+			t.Errorf("claimed %+v at %v, want the rest of the slot at once", l, time.Since(t0))
+		}
+		if _, err := try("second"); !errors.Is(err, workerlease.ErrNotClaimed) {
+			t.Errorf("TryClaim while it is held = %v, want ErrNotClaimed", err)
+		}
+		if err := first.Release(t.Context()); err != nil {
+			t.Errorf("Release: %v", err)
+		}
+		if cause := context.Cause(first.Context()); !errors.Is(cause, workerlease.ErrStopped) {
+			t.Errorf("after Release, the context's cause is %v", cause)
+		}
+		third, err := try("third")
+		if err != nil {
+			t.Fatalf("after Release: %v", err)
+		}
+		if third.Lease.Token <= first.Lease.Token {
+			t.Errorf("token %d after %d", third.Lease.Token, first.Lease.Token)
+		}
+		at(14 * time.Minute)
+		if cause := context.Cause(third.Context()); !errors.Is(cause, workerlease.ErrLeaseExpired) {
+			t.Errorf("after the slot, the context's cause is %v", cause)
+		}
+		if got := holders(t, ledger); !slices.Equal(got, []string{"first", "third"}) {
+			t.Errorf("grants to %v, want no claim of a later slot", got)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		down := faultstore.New(memory.New(memory.Options{}), faultstore.Options{})
+		down.Break(faultstore.Down())
+		client := workerlease.NewClient(down, workerlease.ClientOptions{Clock: clock.New()})
+		if _, err := client.TryClaim(ctx, workerlease.Options{WorkerType: "job"}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("TryClaim of a store that is down = %v, want the context's end", err)
+		}
+		if err := down.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
