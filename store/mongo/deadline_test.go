@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/slotlease/slotlease/store"
 )
 
 // The driver remembers how slow the network was for as long as 10 s.
@@ -33,5 +35,52 @@ func TestTheEndOfADeadlineIsNoCancellation(t *testing.T) {
 	_, err := f.open(Options{}).Now(ctx)
 	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		t.Errorf("Now() past its deadline = %v, want %v, and no cancellation", err, context.DeadlineExceeded)
+	}
+}
+
+// A server that gives up a find at its maxTimeMS, and says so in no error, would make
+// of a record that is there one that isn't.
+func TestReadsDoNotTellTheServerTheirDeadline(t *testing.T) {
+	t.Parallel()
+	f := serve(t, &fakeServer{})
+	l := f.open(Options{})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, err := l.Get(ctx, "job", 1); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("Get() = %v, want %v", err, store.ErrNotFound)
+	}
+	if _, _, err := l.Tail(ctx, "job", 3); err != nil {
+		t.Errorf("Tail() = %v, want nil", err)
+	}
+	if _, err := l.Trim(ctx, "job", 3); err != nil {
+		t.Errorf("Trim() = %v, want nil", err)
+	}
+	if _, err := l.WorkerTypes(ctx); err != nil {
+		t.Errorf("WorkerTypes() = %v, want nil", err)
+	}
+	finds := f.sent("find")
+	if len(finds) < 4 {
+		t.Errorf("%d finds were sent, want at least one for each read", len(finds))
+	}
+	for _, find := range finds {
+		if _, err := find.LookupErr("maxTimeMS"); err == nil {
+			t.Errorf("sent %s, want no maxTimeMS", find)
+		}
+	}
+}
+
+func TestAReadThatTakesTooLongEndsAtItsDeadline(t *testing.T) {
+	t.Parallel()
+	f := serve(t, &fakeServer{})
+	l := f.open(Options{})
+	if _, _, err := l.Tail(t.Context(), "job", 1); err != nil {
+		t.Fatal(err)
+	}
+	f.slow.Store(int64(2 * time.Second))
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, _, err := l.Tail(ctx, "job", 1)
+	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		t.Errorf("Tail() past its deadline = %v, want %v, and no cancellation", err, context.DeadlineExceeded)
 	}
 }

@@ -90,6 +90,11 @@
 // sets, mongos, throttling and refusals are tested with a fake server made
 // after the documentation.
 //
+// Reads don't send their deadline along as maxTimeMS, since FerretDB 1.24 answers
+// a find whose time is up with what it has so far, and no error. A timeout of the
+// client's own (timeoutMS, or SetTimeout) makes the driver send it all the same:
+// set none for such a server.
+//
 // Azure Cosmos DB's API for MongoDB speaks the same protocol: its throttling
 // (error 16500) becomes a [store.ThrottledError] with the wait that it names, and
 // the error 117 of some lost races a conflict. No real account was tested, and

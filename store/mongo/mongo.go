@@ -201,8 +201,9 @@ func (l *Ledger) enter(ctx context.Context, op, key string) error {
 
 // open fails if the ledger is closed or the context is over.
 func (l *Ledger) open(ctx context.Context, op, key string) error {
-	err := ctx.Err()
-	switch cause := context.Cause(ctx); {
+	caller := callers(ctx)
+	err := caller.Err()
+	switch cause := context.Cause(caller); {
 	case l.closed.Load():
 		err = store.ErrClosed
 	case err == nil:
@@ -237,12 +238,9 @@ func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.R
 		return store.Record{}, fmt.Errorf("mongo: get: %w", err)
 	}
 	key := store.Key(workerType, seq)
-	var r store.Record
-	err := insist(ctx, func(ctx context.Context) (err error) {
-		r, err = l.get(ctx, workerType, seq, key)
-		return err
-	})
-	return r, err
+	read, cancel := withoutDate(ctx)
+	defer cancel()
+	return l.get(read, workerType, seq, key)
 }
 
 func (l *Ledger) get(ctx context.Context, workerType string, seq int64, key string) (store.Record, error) {
@@ -265,11 +263,9 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 	if err := store.CheckWorkerType(workerType); err != nil {
 		return nil, store.Stamp{}, fmt.Errorf("mongo: tail: %w", err)
 	}
-	var out []store.Record
-	err := insist(ctx, func(ctx context.Context) (err error) {
-		out, err = l.tail(ctx, workerType, limit)
-		return err
-	})
+	read, cancel := withoutDate(ctx)
+	defer cancel()
+	out, err := l.tail(read, workerType, limit)
 	return out, store.Stamp{}, err
 }
 
@@ -299,15 +295,13 @@ func (l *Ledger) Trim(ctx context.Context, workerType string, before int64) (int
 	if err := store.CheckWorkerType(workerType); err != nil {
 		return 0, fmt.Errorf("mongo: trim: %w", err)
 	}
-	n := 0
-	err := insist(ctx, func(ctx context.Context) (err error) {
-		if err := l.enter(ctx, "trim", workerType); err != nil {
-			return err
-		}
-		n, err = l.trim(ctx, workerType, before)
-		return l.failed(ctx, "trim", workerType, err)
-	})
-	return n, err
+	read, cancel := withoutDate(ctx)
+	defer cancel()
+	if err := l.enter(read, "trim", workerType); err != nil {
+		return 0, err
+	}
+	n, err := l.trim(read, workerType, before)
+	return n, l.failed(read, "trim", workerType, err)
 }
 
 func (l *Ledger) trim(ctx context.Context, workerType string, before int64) (int, error) {
@@ -337,12 +331,9 @@ func (l *Ledger) trim(ctx context.Context, workerType string, before int64) (int
 // WorkerTypes lists the worker types that have records. It goes by the keys
 // alone and needs about one find for each type.
 func (l *Ledger) WorkerTypes(ctx context.Context) ([]string, error) {
-	var types []string
-	err := insist(ctx, func(ctx context.Context) (err error) {
-		types, err = l.list(ctx)
-		return err
-	})
-	return types, err
+	read, cancel := withoutDate(ctx)
+	defer cancel()
+	return l.list(read)
 }
 
 func (l *Ledger) list(ctx context.Context) ([]string, error) {
