@@ -2,6 +2,7 @@ package cosmos
 
 import (
 	"context"
+	"math"
 	"strings"
 	"testing"
 
@@ -160,7 +161,7 @@ func TestOpenTellsAllThatIsWrong(t *testing.T) {
 		{"two throughputs", Options{URI: "cosmos://acct?throughput=400", Key: fakeKey, Throughput: 500}, []string{"400 RU/s in the URI and 500 in Options"}},
 		{"too little", Options{URI: "cosmos://acct", Key: fakeKey, Throughput: 300}, []string{"throughput 300 RU/s"}},
 		{"an odd autoscale", Options{URI: "cosmos://acct", Key: fakeKey, Autoscale: 1500}, []string{"autoscale 1500 RU/s"}},
-		{"too much", Options{URI: "cosmos://acct", Key: fakeKey, Throughput: 1 << 40}, []string{"throughput"}},
+		{"too much", Options{URI: "cosmos://acct", Key: fakeKey, Throughput: math.MaxInt32}, []string{"throughput"}},
 		{"an unverified transport", Options{URI: "cosmos://localhost:1?insecureSkipVerify=true", Key: fakeKey, Transport: newFake()}, []string{"insecureSkipVerify"}},
 		{"a long name", Options{URI: "cosmos://acct", Key: fakeKey, Database: strings.Repeat("d", 256)}, []string{"255 bytes"}},
 		{"a quote in a name, which ends up in JSON", Options{URI: "cosmos://acct", Key: fakeKey, Container: `x","y":"z`}, []string{`'"'`}},

@@ -3,6 +3,7 @@ package memory_test
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -89,7 +90,7 @@ func TestTailWithoutALimitIsEmpty(t *testing.T) {
 	if err := l.Append(t.Context(), storetest.Grant("job", 1)); err != nil {
 		t.Fatal(err)
 	}
-	for _, limit := range []int{0, -1, -1 << 63} {
+	for _, limit := range []int{0, -1, math.MinInt} {
 		if got, _, err := l.Tail(t.Context(), "job", limit); err != nil || len(got) != 0 {
 			t.Errorf("Tail(job, %d) = %+v, %v, want none", limit, got, err)
 		}

@@ -66,7 +66,8 @@
 // extension has the claim, the token and the holder of the tenure in the head, begins
 // where that ends, and is never sent for a lease that has ended or was released. What
 // is done is repeated by every record, no slot that is done is claimed again, and no
-// slot more often than it may be.
+// slot more often than it may be; and each call of a task is checked against that
+// again, unless intervals differ.
 //
 // # The attacks
 //
@@ -98,7 +99,7 @@
 //	16 a failover to another clock          simulated [failover]; TestBeyondTheAssumptionsOverlapsAreReportedAndFenced
 //	17 a server clock that steps            simulated [server clock step]; TestAJumpOfTheStoresClockEndsTheLeaseAndLeasingGoesOn
 //	18 a cached time                        simulated [old stamp]; TestStampsOfAServerThatOnlyHasTheDateHeader
-//	19 poison, and honest oddities          simulated [poison, newer version, huge seq]; TestPoisonClearsWithinItsBound; TestHonestRecordsThatLookOddAreObeyed
+//	19 poison, and honest oddities          simulated [poison, also above a free key, newer version, huge seq]; TestPoisonClearsWithinItsBound; TestHonestRecordsThatLookOddAreObeyed
 //	20 different intervals                  simulated [lease of another interval]; TestWorkersWithDifferentIntervalsStayExclusiveAndSaySoOnce
 //	21 changes of local time                TestPropertyCronSlotsPartitionTimeInAllZones; TestCronWhenTheClocksChange
 //	22 intervals that divide no day         TestEveryCutsOneGridForAllObservers

@@ -1,6 +1,12 @@
 package sim
 
-import "github.com/slotlease/slotlease/store"
+import (
+	"slices"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
+)
 
 // auditWork checks what a record says of the work of slots against the one before.
 func (w *world) auditWork(p *Process, r, before store.Record) {
@@ -20,4 +26,58 @@ func (w *world) auditWork(p *Process, r, before store.Record) {
 	if most := p.options.MaxAttempts; r.Attempt != attempt || most > 0 && attempt > most {
 		w.violate("seq %d of %v is attempt %d of at most %d, and says %d", r.Seq, p, attempt, most, r.Attempt)
 	}
+}
+
+// jobs is what is known of the once-per-slot work of a worker type.
+type jobs struct {
+	told  []doneBy            // what the ledger says is done, by the order in which it came to say so
+	calls map[time.Time]int   // of a task for its own slot, by the slot's start
+	late  map[time.Time]int64 // the token under which a missed slot was made up for
+}
+
+// doneBy is up to when slots are done, and which record said so first.
+type doneBy struct {
+	until time.Time
+	order int
+}
+
+// tellDone notes what a record that has just landed says is done.
+func (l *ledger) tellDone(r store.Record) {
+	if n := len(l.jobs.told); n == 0 || r.DoneUntil.After(l.jobs.told[n-1].until) {
+		l.jobs.told = append(l.jobs.told, doneBy{r.DoneUntil, l.order})
+	}
+}
+
+// auditCall checks a call of a task that is to be run once per slot. That another
+// worker says behind this one's grant that the slot is done is no fault: it has done
+// the same slot before, and was late to say so. Where intervals differ, slots have nothing
+// in common that could be counted.
+func (w *world) auditCall(p *Process, l workerlease.Lease, grant *landed) {
+	if !p.options.OncePerSlot || w.beyond || w.mixed() || grant == nil {
+		return
+	}
+	jobs := &w.ledger(l.WorkerType).jobs
+	if jobs.calls == nil {
+		jobs.calls, jobs.late = map[time.Time]int{}, map[time.Time]int64{}
+	}
+	if l.Missed {
+		if token, again := jobs.late[l.Slot.Start]; again {
+			w.violate("%v makes up for the slot from %v under token %d, and it was made up for under %d", p, w.time(l.Slot.Start), l.Token, token)
+		}
+		jobs.late[l.Slot.Start] = l.Token
+	} else if jobs.calls[l.Slot.Start]++; p.options.MaxAttempts > 0 && jobs.calls[l.Slot.Start] > p.options.MaxAttempts {
+		w.violate("%v calls the task for the slot from %v the %d. time, and MaxAttempts is %d", p, w.time(l.Slot.Start), jobs.calls[l.Slot.Start], p.options.MaxAttempts)
+	}
+	for _, d := range jobs.told {
+		// The grant of the next slot says that a missed one is not to be done again.
+		if !d.until.Before(l.Slot.End) && grant.order != unordered && d.order < grant.order {
+			w.violate("%v calls the task for the slot from %v, under token %d, and it was done", p, w.time(l.Slot.Start), l.Token)
+			return
+		}
+	}
+}
+
+// mixed reports whether the intervals of the workers differ.
+func (w *world) mixed() bool {
+	return slices.ContainsFunc(w.hosts, func(h *host) bool { return h.options.LeaseInterval != w.hosts[0].options.LeaseInterval })
 }

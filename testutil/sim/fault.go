@@ -40,6 +40,7 @@ const (
 	Trim         Fault = "trim"                      // Records were deleted.
 	LandedOnTrim Fault = "landed on a trimmed key"   // A late append found its key open again.
 	Poison       Fault = "poison"                    // A record that can't be obeyed was planted.
+	Hole         Fault = "poison above a free key"   // The same, where an append in doubt can land below it.
 	NewerVersion Fault = "record of a newer version" // A record of an unknown kind was planted.
 	HugeSeq      Fault = "huge seq"                  // A record was planted that can't be followed.
 	Blocked      Fault = "callback past its end"     // LeaseAllocated outlasted the lease.
@@ -68,7 +69,7 @@ var (
 	within = []Fault{
 		Delayed, Failed, LostReply, BlackHole, LandedLate, OwnConflict, StaleRead, Throttled, Partition, OneWay,
 		Outage, Failover, ClockStep, CachedStamp, Crash, Stop, Pause, Suspend, WallStep, Drift, TimerOff, Trim,
-		LandedOnTrim, Poison, NewerVersion, HugeSeq, Blocked, Panicked, SlowObserver, LongWindow, SharedName, InGroup,
+		LandedOnTrim, Poison, Hole, NewerVersion, HugeSeq, Blocked, Panicked, SlowObserver, LongWindow, SharedName, InGroup,
 	}
 	beyond = []Fault{Jump, Rollback, Freeze, Racing}
 )
@@ -189,6 +190,8 @@ type Faults struct {
 
 	// Of the ledger: planted records.
 	Poisons, NewerVersions, HugeSeqs time.Duration
+	// Holes is the part of the poison that is planted above a free key.
+	Holes float64
 
 	// Of the user's code, if it is this package's own: leases whose callback
 	// blocks, or panics.

@@ -39,6 +39,7 @@ type ledger struct {
 	byToken map[int64][]*landed // the grants that came first to their keys
 	hung    []hung
 	order   int
+	jobs    jobs
 }
 
 func (w *world) ledger(workerType string) *ledger {
@@ -150,14 +151,14 @@ func (w *world) trim(p *Process, workerType string, before int64, at time.Durati
 	}
 	if n > 0 {
 		w.tally.strike(Trim)
-		if l.followed() < keep {
-			w.violate("%v trims below seq %d and leaves %d records", p, before, l.followed())
+		if left := l.head().Seq - before + 1; left < keep {
+			w.violate("%v trims below seq %d and leaves %d keys", p, before, left)
 		}
 	}
 	return n
 }
 
-// keep is how many records stay, whatever their age.
+// keep is how many keys stay, whatever their age.
 const keep = 100
 
 // audit checks a record that has just landed against the one before it.
@@ -182,8 +183,8 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 	if _, ever := l.first[r.Seq-1]; r.Seq > 1 && !ever {
 		w.violate("seq %d of %v leaves out a key", r.Seq, p)
 	}
-	before, ok := l.get(r.Seq - 1)
-	for ; ok && w.planted[before.Claim]; before, ok = l.get(before.Seq - 1) {
+	before, ok := l.below(r.Seq)
+	for ; ok && w.planted[before.Claim]; before, ok = l.below(before.Seq) {
 		// Poison ends no tenure: that below it is in force.
 		if r.Kind != store.KindReset {
 			w.violate("seq %d of %v, a %s, obeys the poison in seq %d", r.Seq, p, r.Kind, before.Seq)
@@ -193,6 +194,7 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 		return // the beginning, or not what the writer read
 	}
 	w.auditWork(p, r, before)
+	l.tellDone(r)
 	switch r.Kind {
 	case store.KindGrant:
 		if r.WindowStart.Before(before.WindowEnd) {

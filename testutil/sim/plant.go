@@ -65,7 +65,7 @@ func (w *world) plantOne(kind Fault, r *roll) {
 		stray.Kind, stray.Metadata, stray.ReadAt = "note", "from a later version", time.Time{}
 		stray.WindowStart = stray.WindowEnd
 	case HugeSeq:
-		stray.Seq = store.MaxSeq + 1 + int64(r.below(1<<40))
+		stray.Seq = store.MaxSeq + 1 + int64(r.next()>>24)
 	default:
 		switch r.below(4) {
 		case 0:
@@ -79,6 +79,11 @@ func (w *world) plantOne(kind Fault, r *roll) {
 			stray.WindowEnd = stray.WindowStart.AddDate(2, 0, 0)
 		}
 		w.planted[stray.Claim] = true
+		hole := cast(w.o.Seed, forStray, 1, head.Seq)
+		if f := w.o.Faults.Holes; f > 0 && head.Seq > 0 && hole.chance(f) {
+			stray.Seq++
+			w.tally.strike(Hole)
+		}
 	}
 	if l.insert(stray) {
 		w.tally.strike(kind)

@@ -40,7 +40,7 @@ func Random(seed int64) Options {
 		Restarts: every(40 * time.Minute), Stalls: every(20 * time.Minute), WallSteps: every(20 * time.Minute),
 		Drift:    0.001 * min(1, 2*r.float()),
 		TimerOff: rate(0.05), SlowObserver: rate(0.02),
-		Poisons: every(2 * time.Hour), NewerVersions: every(time.Hour), HugeSeqs: every(2 * time.Hour),
+		Poisons: every(2 * time.Hour), NewerVersions: every(time.Hour), HugeSeqs: every(2 * time.Hour), Holes: 0.3,
 		Blocked: rate(0.1), Panicked: rate(0.1),
 		NoBoottime: r.chance(0.4), NoFreeStamp: r.chance(0.5),
 	}

@@ -49,6 +49,16 @@ func (s *records) get(seq int64) (store.Record, bool) {
 	return store.Record{}, false
 }
 
+// below is the newest record below a key: its neighbour, unless poison was planted
+// above a key that is free.
+func (s *records) below(seq int64) (store.Record, bool) {
+	i, _ := s.find(seq)
+	if i == 0 {
+		return store.Record{}, false
+	}
+	return s.list[i-1], true
+}
+
 // tail is the newest records that can be followed, newest first, but for the
 // very newest that a stale read lacks. A stray above them comes first, with a
 // Defect.

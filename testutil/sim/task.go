@@ -58,6 +58,7 @@ func (p *Process) guardedTask(task workerlease.Task) workerlease.Task {
 		if x == nil {
 			x = p.begins(ctx, l)
 		}
+		w.called(p, l, x)
 		context.AfterFunc(ctx, func() {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -75,6 +76,13 @@ func (p *Process) guardedTask(task workerlease.Task) workerlease.Task {
 		defer p.panicked("the task", l.Token)
 		return task(ctx, l)
 	}
+}
+
+// called notes a call of a task.
+func (w *world) called(p *Process, l workerlease.Lease, x *Lease) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.auditCall(p, l, x.grant)
 }
 
 // resumes finds the lease under which the task has just returned for the slot

@@ -2,6 +2,7 @@ package machine_test
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -74,7 +75,7 @@ func TestBackoffGrowsWithinBoundsAndHonoursTheStore(t *testing.T) {
 	}{
 		{"first", 5 * time.Minute, 0, errTimeout, 50 * time.Millisecond, 100 * time.Millisecond},
 		{"third", 5 * time.Minute, 2, errTimeout, 200 * time.Millisecond, 400 * time.Millisecond},
-		{"many", 5 * time.Minute, 1 << 40, errTimeout, 2500 * time.Millisecond, 5 * time.Second},
+		{"many", 5 * time.Minute, math.MaxInt, errTimeout, 2500 * time.Millisecond, 5 * time.Second},
 		{"short slots", 3 * time.Second, 100, errTimeout, 187 * time.Millisecond, 375 * time.Millisecond},
 		{"shortest slots", 100 * time.Millisecond, 100, errTimeout, 6 * time.Millisecond, 12500 * time.Microsecond},
 		{"the store asks for more", 5 * time.Minute, 0, throttled(20 * time.Second), 20 * time.Second, 20 * time.Second},
