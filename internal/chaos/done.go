@@ -86,8 +86,9 @@ func playDone(ctx context.Context, t *theatre) (report, error) {
 		strikers.Go(func() { j.strike(ctx, &budget) })
 	}
 	strikers.Wait()
-	// The last slot that counts is one in which the kills end: it is done, or not.
-	if !pause(ctx, doneSlot) {
+	// The last slot that counts is one in which the kills end: it is done, or not. With
+	// few kills, there is to be a whole one at least.
+	if !pause(ctx, max(doneSlot, begun+2*doneSlot-boottime())) {
 		return nil, ctx.Err()
 	}
 	over := boottime()
