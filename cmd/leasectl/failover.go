@@ -7,7 +7,10 @@ import (
 )
 
 // leastFailover is the least --failover-within: eight times the least --margin.
-const leastFailover = 80 * time.Millisecond
+const (
+	leastMargin   = 10 * time.Millisecond
+	leastFailover = 8 * leastMargin
+)
 
 // checkFailover notes what is wrong with --failover-within, and with a --lead next
 // to it.

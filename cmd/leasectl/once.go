@@ -17,7 +17,7 @@ func failoverOf(f *runFlags, flags *pflag.FlagSet, shortest time.Duration) time.
 	if _, ok := given(flags, "failover-within"); ok || !f.once {
 		return f.failover
 	}
-	return min(shortest/4, time.Minute)
+	return max(min(shortest/4, time.Minute), 8*max(f.margin, leastMargin))
 }
 
 // checkOnce notes what is wrong with --once-per-slot and the options that belong to it,
@@ -38,9 +38,14 @@ func (a *app) checkOnce(f *runFlags, flags *pflag.FlagSet, shortest time.Duratio
 	if f.continuous {
 		a.bad("--once-per-slot and --continuous: give only one of them; a job of each slot doesn't go on into the next")
 	}
-	if _, ok := given(flags, "failover-within"); !ok && shortest > 0 && shortest/4 < leastFailover {
-		a.bad("--once-per-slot: slots of %v are too short for others to try again: at least %v, or %v with --failover-within %v",
-			shortest, 4*leastFailover, 2*leastFailover, leastFailover)
+	if _, ok := given(flags, "failover-within"); ok || shortest == 0 {
+		return
+	}
+	switch text, ok := given(flags, "margin"); {
+	case shortest < 2*leastFailover:
+		a.bad("--once-per-slot: slots of %v are too short for others to try again: at least %v", shortest, 2*leastFailover)
+	case ok && failoverOf(f, flags, shortest) > shortest/2:
+		a.bad("--margin %q: must be at most a sixteenth of the shortest slot (%v) with --once-per-slot, for others to try again", text, shortest/16)
 	}
 }
 

@@ -81,17 +81,20 @@ func TestWhatIsWrongIsToldInOneLineEachWithAHint(t *testing.T) {
 		"attempts of what isn't tried again": {args: with("--max-attempts", "3", "--run-missed", "--", "true"), want: []string{`--max-attempts "3": goes with --once-per-slot only`, "--run-missed: goes with --once-per-slot only", "leasectl run --help"}},
 		"no attempts":                        {args: with("--once-per-slot", "--max-attempts", "0", "--", "true"), want: []string{`--max-attempts "0": must be a whole number from 1 to 1000000`, "leasectl run --help"}},
 		"once in too short a slot": {
-			args: []string{"run", "--store", "sqlite:x.db", "--worker-type", "t", "--every", "300ms", "--once-per-slot", "--", "true"},
-			want: []string{"--once-per-slot: slots of 300ms are too short for others to try again: at least 320ms, or 160ms with --failover-within 80ms", "leasectl run --help"},
+			args: []string{"run", "--store", "sqlite:x.db", "--worker-type", "t", "--every", "150ms", "--once-per-slot", "--", "true"},
+			want: []string{"--once-per-slot: slots of 150ms are too short for others to try again: at least 160ms", "leasectl run --help"},
 		},
 		"once, next to others": {
-			args: with("--once-per-slot", "--lead", "31s", "--margin", "8s", "--stop-grace", "16s", "--", "true"),
+			args: with("--once-per-slot", "--lead", "31s", "--margin", "7s", "--stop-grace", "16s", "--", "true"),
 			want: []string{
 				`--lead "31s": must be at most half of --failover-within (30s)`,
-				`--margin "8s": must be at most an eighth of --failover-within, and 2m30s (7.5s), for a lease to be extended in time`,
 				`--stop-grace "16s": must be at most a quarter of --failover-within, and 5m (15s): no more is ever sure to be left`,
 				"leasectl run --help",
 			},
+		},
+		"once, with too long a margin": {
+			args: with("--once-per-slot", "--margin", "19s", "--", "true"),
+			want: []string{`--margin "19s": must be at most a sixteenth of the shortest slot (18.75s) with --once-per-slot, for others to try again`, "leasectl run --help"},
 		},
 		"a failover next to others": {
 			args: with("--failover-within", "10s", "--lead", "6s", "--margin", "1300ms", "--stop-grace", "2600ms", "--", "true"),
