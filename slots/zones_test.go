@@ -13,8 +13,9 @@ import (
 	"github.com/slotlease/slotlease/slots"
 )
 
-// allZones asks for every zone of the tz database instead of a sample (20 s).
-var allZones = os.Getenv("SLOTS_ALL_ZONES") != ""
+// sampled reports that a sample of the zones of the tz database is enough: all of
+// them take 15 s of a processor, and the race detector makes that some minutes.
+func sampled() bool { return raceEnabled || testing.Short() }
 
 // odd are the zones with changes that few others have.
 var odd = []string{
@@ -37,12 +38,12 @@ func zoneNames(t testing.TB) []string {
 	return names
 }
 
-// zonesUnderTest are all the names of the tz database or, by default, the odd
-// ones and every 80th.
+// zonesUnderTest are all the names of the tz database or, with -short or the race
+// detector, the odd ones and every 80th.
 func zonesUnderTest(t testing.TB) []string {
 	t.Helper()
 	names := zoneNames(t)
-	if allZones {
+	if !sampled() {
 		return names
 	}
 	sample := slices.Clone(odd)
@@ -88,8 +89,9 @@ func every3rd(times []time.Time) []time.Time {
 }
 
 // TestSlotsPartitionTimeInEveryZone looks at the days around the changes of the
-// clocks from 1970 to 2100: all of them if all zones are asked for, else a third.
+// clocks from 1970 to 2100: all of them, or a third if zones are sampled.
 func TestSlotsPartitionTimeInEveryZone(t *testing.T) {
+	t.Parallel()
 	type span struct {
 		spec          string
 		before, after time.Duration
@@ -107,7 +109,7 @@ func TestSlotsPartitionTimeInEveryZone(t *testing.T) {
 	for _, name := range zonesUnderTest(t) {
 		loc := zone(t, name)
 		interesting := changes(loc, first, last)
-		if !allZones {
+		if sampled() {
 			// An odd step, so that both changes of a year take their turn.
 			interesting = every3rd(interesting)
 		}
@@ -204,11 +206,12 @@ func compareFirings(t testing.TB, spec, zoneName string, from, to time.Time, lea
 }
 
 func TestFiringsFollowALocalClockAroundEveryChange(t *testing.T) {
+	t.Parallel()
 	specs := []string{"*/20 * * * *", "7 * * * *", "*/20 0-6 * * *", "30 2 * * *", "0 0 * * *", "0 * 31 * *"}
 	first, last := instant(t, "1973-01-01T00:00:00Z"), instant(t, "2040-01-01T00:00:00Z")
 	for _, name := range odd {
 		for i, change := range changes(zone(t, name), first, last) {
-			if i%12 != 0 && !allZones && name != "Pacific/Kwajalein" && name != "Pacific/Kiritimati" && name != "Pacific/Apia" {
+			if i%12 != 0 && sampled() && name != "Pacific/Kwajalein" && name != "Pacific/Kiritimati" && name != "Pacific/Apia" {
 				continue
 			}
 			// By whole minutes from an instant that is one: the offsets are, too.

@@ -43,14 +43,16 @@
 // processor kills late), a leasectl that ended by itself, or not in order once
 // the faults were over, a process left behind, descriptors, goroutines or memory
 // that only grow in a worker that was never killed, and a worker type that doesn't
-// work again after the faults.
+// work again after the faults. So does a run that shows too little: in which no fault
+// struck, or nobody worked in half of the slots.
 //
 // Records are taken out of the ledgers, and kept for the verdict, a minute and a half
 // after their windows (see archive.go): the test server for MongoDB needs short
 // collections.
 //
 // A slot in which nobody worked, or not to its end, is explained from the faults,
-// the ledger and the logs of leasectl; what can't be is listed one by one.
+// the ledger and the logs of leasectl; what can't be is listed one by one, and fails
+// the run if it is more than a busy machine may do (see judgeExtent).
 //
 // # Takeovers
 //
@@ -67,8 +69,9 @@
 //
 // Three workers of one type, --continuous and --failover-within 1500ms, are ended by
 // SIGTERM and started again, one after the other, each when the one before is ready
-// and somebody works. In every slot somebody must have worked. Printed are the shares
-// of the slots, and the longest time in which nobody did.
+// and somebody works. In every slot somebody must have worked, and never may nobody have
+// for longer than a bound (see rollingLimit). Printed are the shares of the slots, and
+// the longest time in which nobody did.
 //
 // # Once for each slot
 //

@@ -108,6 +108,7 @@ func (s *scene) judge(ctx context.Context) (report, error) {
 	for _, text := range foreign {
 		v.bad("%s", text)
 	}
+	v.judgeExtent()
 	v.judgeLives(slices.Concat(histories...), s.end)
 	v.judgeLeaks()
 	slices.Sort(v.starts)
@@ -185,6 +186,34 @@ func (s *scene) judgeType(ctx context.Context, v *verdict, t workerType, e evide
 	}
 	v.types = append(v.types, result)
 	return nil
+}
+
+// judgeExtent fails a run that shows too little: in which no fault struck, or in
+// which hardly anybody worked.
+//
+// It also fails one in which many slots were missed for no known reason. That none
+// is can't be asked: what the machine did to another process is guessed from what it
+// did to this one (see starved), so that a leasectl, or a writer of the store, that
+// got no processor for long, or waited for a disk, leaves a slot unexplained. Runs of
+// half an hour, of 3,300 slots, have had none.
+func (v *verdict) judgeExtent() {
+	if total(v.struck) == 0 {
+		v.bad("no fault struck: that shows nothing")
+	}
+	possible := 0
+	for _, t := range v.types {
+		possible += int(v.duration / t.interval)
+		if t.worked == 0 {
+			v.bad("%s: nobody worked in any of %d slots", t.name, t.slots)
+		}
+	}
+	_, worked, _ := v.slots()
+	if 2*worked < possible {
+		v.bad("somebody worked in %d slots, of the %d that %v have: that shows too little", worked, possible, v.duration)
+	}
+	if n := v.missed()[unexplained]; n > max(2, possible/200) {
+		v.bad("%d of %d slots were missed, and why is not known: see the notes", n, possible)
+	}
 }
 
 // judgeLives looks how the leasectl processes ended.

@@ -148,7 +148,7 @@ func (r *roller) restart(ctx context.Context, w *worker) error {
 	if err := r.await(ctx, "somebody works again", r.worksSince(ended)); err != nil {
 		return err
 	}
-	if !pause(ctx, time.Duration(r.random.Int64N(int64(time.Second)))) {
+	if !pause(ctx, time.Duration(r.random.Int64N(int64(rollingSlot/3)))) {
 		return ctx.Err()
 	}
 	return nil

@@ -53,12 +53,21 @@ func (v *rollingVerdict) judge(lines []line, slots []slot, g *gauge) {
 		tokens[t.token] = true
 	}
 	v.turns, v.tenures = len(turns), len(tokens)
-	for i := 1; i < len(turns); i++ {
-		from, to := turns[i-1].last, turns[i].first
+	gap := func(from, to time.Duration) {
+		if to <= from {
+			return
+		}
 		v.gaps = append(v.gaps, to-from)
 		if stalled := g.stalled(from, to); to-from > rollingLimit()+stalled {
 			v.wrong = append(v.wrong, fmt.Sprintf("nobody worked for %v, want within %v (the harness itself got no processor for %v)", to-from, rollingLimit(), stalled))
 		}
+	}
+	for i := 1; i < len(turns); i++ {
+		gap(turns[i-1].last, turns[i].first)
+	}
+	if n := len(turns); n > 0 && len(slots) > 0 {
+		gap(slots[0].begin, turns[0].first)
+		gap(turns[n-1].last, slots[len(slots)-1].finish)
 	}
 	slices.Sort(v.gaps)
 	v.shares = sharesOf(turns, slots)
@@ -89,11 +98,11 @@ func (v *rollingVerdict) print(to io.Writer) {
 	p.row("  tenures", v.tenures)
 	p.row("  commands", v.turns)
 	if parts := v.parts(); len(parts) > 0 {
-		p.row("  share of a slot in which somebody worked", "least "+percent(parts[0]), "median "+percent(parts[len(parts)/2]), "all "+percent(mean(parts)))
+		p.row("  share of a slot in which somebody worked", "least "+percent(parts[0]), "median "+percent(parts[len(parts)/2]), "of all slots "+percent(mean(parts)))
 	}
 	p.row("  nobody worked", "p50 "+quantile(v.gaps, 50), "p99 "+quantile(v.gaps, 99), "longest "+quantile(v.gaps, 100), "want within "+rollingLimit().Round(ms).String())
 	p.row("  the machine: woken late by", "p99 "+quantile(v.stalls, 99), "most "+quantile(v.stalls, 100))
-	p.end(v.wrong, "No slot was lost, never two at once, and tokens only grew.")
+	p.end(v.wrong, "In every slot somebody worked, and never did nobody for longer than the bound; never two at once, and tokens only grew.")
 }
 
 func percent(part float64) string { return fmt.Sprintf("%.1f %%", 100*part) }
@@ -108,8 +117,8 @@ func mean(parts []float64) (m float64) {
 func (v *rollingVerdict) failed() bool { return len(v.wrong) > 0 }
 
 func (v *rollingVerdict) proof() figures.Proof {
-	least := 0.0
-	if parts := v.parts(); len(parts) > 0 {
+	least, parts := 0.0, v.parts()
+	if len(parts) > 0 {
 		least = parts[0]
 	}
 	lost := 0
@@ -126,7 +135,9 @@ func (v *rollingVerdict) proof() figures.Proof {
 			{What: "slots", Value: strconv.Itoa(len(v.shares))},
 			{What: "slots in which nobody worked", Value: strconv.Itoa(lost)},
 			{What: "least share of a slot in which somebody worked", Value: percent(least)},
+			{What: "share of all slots in which somebody worked", Value: percent(mean(parts))},
 			{What: "longest time in which nobody worked", Value: quantile(v.gaps, 100)},
+			{What: "the bound of that", Value: rollingLimit().Round(ms).String()},
 			{What: "FailoverWithin", Value: rollingFailover.String()},
 			{What: "things that were wrong", Value: strconv.Itoa(len(v.wrong))},
 		},

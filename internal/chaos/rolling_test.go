@@ -20,6 +20,8 @@ func TestARollingRestartMustLoseNoSlot(t *testing.T) {
 		"somebody in each slot": {byTime(beats(0, 7*s, 10, 1), beats(9*s, 17*s, 20, 2)), nil, ""},
 		"nobody in the second":  {byTime(beats(0, 6*s-10*ms, 10, 1), beats(12010*ms, 17*s, 20, 2)), nil, "nobody worked in the slot 6s to 12s"},
 		"too long a gap":        {byTime(beats(0, 7*s, 10, 1), beats(11*s, 17*s, 20, 2)), nil, "nobody worked for 4s"},
+		"nobody at the end":     {byTime(beats(0, 7*s, 10, 1), beats(9*s, 14*s, 20, 2)), nil, "nobody worked for 4s"},
+		"nobody at the start":   {byTime(beats(4*s, 7*s, 10, 1), beats(9*s, 17*s, 20, 2)), nil, "nobody worked for 4s"},
 		"two at once":           {byTime(beats(0, 9100*ms, 10, 1), beats(9*s+ms, 17*s, 20, 2)), nil, "wrote on"},
 		"tokens that fall":      {byTime(beats(0, 7*s, 10, 5), beats(9*s, 17*s, 20, 2)), nil, "began after"},
 		"one tenure":            {beats(0, 17*s, 10, 1), nil, "show nothing"},

@@ -93,6 +93,12 @@ type bound struct {
 	requests, start time.Duration // as they were measured
 }
 
+// String tells what the bound is made of, but for the uncertainty of store time.
+func (b bound) String() string {
+	return fmt.Sprintf("%v failover + %v turn + %v requests + %v start + 4 times the uncertainty of store time, and %v more towards the end of a slot",
+		takeoverFailover, takeoverTurn().Round(ms), b.requests.Round(ms/10), b.start.Round(ms/10), takeoverLead)
+}
+
 // of is the bound for a try. What is left of a window that was extended just before
 // the death is within the failover; then comes the turn of the standby's priority. The
 // uncertainty of store time counts four times: the holder extends as much earlier,

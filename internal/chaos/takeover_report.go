@@ -18,6 +18,7 @@ type summary struct {
 	took          []time.Duration // from the death to the standby's first line; sorted
 	idle          []time.Duration // from the one's last line to the other's first
 	least         time.Duration   // what was left to the bound
+	bounds        []time.Duration // sorted
 }
 
 func (v *takeoverVerdict) summary(how kind) (s summary) {
@@ -28,11 +29,15 @@ func (v *takeoverVerdict) summary(how kind) (s summary) {
 			s.within++
 		}
 		s.took, s.idle = append(s.took, t.took()), append(s.idle, t.first-t.last)
-		s.least = min(s.least, v.bound.of(t)-t.took())
+		s.least, s.bounds = min(s.least, v.bound.of(t)-t.took()), append(s.bounds, v.bound.of(t))
 	}
 	slices.Sort(s.idle)
+	slices.Sort(s.bounds)
 	return s
 }
+
+// bound is the least and the largest bound of the tries.
+func (s summary) bound() string { return quantile(s.bounds, 0) + " to " + quantile(s.bounds, 100) }
 
 // busyTries are those that the machine was too busy for.
 func (v *takeoverVerdict) busyTries() (n int) {
@@ -47,10 +52,10 @@ func (v *takeoverVerdict) busyTries() (n int) {
 func (v *takeoverVerdict) print(to io.Writer) {
 	p := newPaper(to)
 	p.title(fmt.Sprintf("Takeovers: slots of %v, failover within %v, lead %v, a standby of the next priority", takeoverSlot, takeoverFailover, takeoverLead))
-	p.row("  leasectl of the holder", "tries", "within the bound", "p50", "p99", "longest", "least left to the bound")
+	p.row("  leasectl of the holder", "tries", "within the bound", "p50", "p99", "longest", "the bound", "least left to it")
 	for _, how := range []kind{killLeasectl, endLeasectl} {
 		s := v.summary(how)
-		p.row("  "+string(how), s.tries, s.within, quantile(s.took, 50), quantile(s.took, 99), quantile(s.took, 100), s.least.Round(ms))
+		p.row("  "+string(how), s.tries, s.within, quantile(s.took, 50), quantile(s.took, 99), quantile(s.took, 100), s.bound(), s.least.Round(ms))
 		p.row("    without a line", "", "", quantile(s.idle, 50), quantile(s.idle, 99), quantile(s.idle, 100))
 	}
 	p.row("  the machine was too busy to tell", v.busyTries())
@@ -79,12 +84,14 @@ func (v *takeoverVerdict) proof() figures.Proof {
 		Figures: []figures.Figure{
 			{What: "leasectl processes killed while they held a lease", Value: strconv.Itoa(killed.tries)},
 			{What: "of them succeeded within the bound", Value: strconv.Itoa(killed.within)},
-			{What: "FailoverWithin", Value: takeoverFailover.String()},
+			{What: "the bound, by the moment of the death", Value: killed.bound()},
+			{What: "which is", Value: v.bound.String()},
 			{What: "from the death to the next one's first line, median", Value: quantile(killed.took, 50)},
 			{What: "p99 of that", Value: quantile(killed.took, 99)},
 			{What: "longest of that", Value: quantile(killed.took, 100)},
 			{What: "leasectl processes ended in order", Value: strconv.Itoa(ended.tries)},
 			{What: "of these succeeded within the bound", Value: strconv.Itoa(ended.within)},
+			{What: "their bound", Value: ended.bound()},
 			{What: "from the signal to the next one's first line, median", Value: quantile(ended.took, 50)},
 			{What: "p99 from the signal", Value: quantile(ended.took, 99)},
 			{What: "longest from the signal", Value: quantile(ended.took, 100)},

@@ -161,6 +161,31 @@ func TestTriesAreJudgedByTheBound(t *testing.T) {
 	}
 }
 
+func TestTheBoundIsTold(t *testing.T) {
+	took := func(phase time.Duration) takeover {
+		return takeover{attempt: attempt{phase: phase}, struck: 100 * time.Second, first: 101 * time.Second}
+	}
+	v := &takeoverVerdict{settings: settings{tries: 2}}
+	v.tries = append(triesOf(killLeasectl, took(3*time.Second), took(9*time.Second)), triesOf(endLeasectl, took(0), took(time.Second))...)
+	v.judge(measured())
+	got := map[string]string{}
+	for _, f := range v.proof().Figures {
+		got[f.What] = f.Value
+	}
+	for what, want := range map[string]string{
+		"the bound, by the moment of the death": "2.2572s to 3.2572s", "their bound": "2.2572s to 2.2572s",
+		"which is": "2s failover + 222ms turn + 5ms requests + 30ms start + 4 times the uncertainty of store time, and 1s more towards the end of a slot",
+	} {
+		if got[what] != want {
+			t.Errorf("proof(): %s %q, want %q", what, got[what], want)
+		}
+	}
+	var text strings.Builder
+	if v.print(&text); !strings.Contains(text.String(), "2.2572s to 3.2572s") {
+		t.Errorf("print() = %s, want the bound in it", text.String())
+	}
+}
+
 func TestTriesThatCannotBeToldFailIfTheyAreMany(t *testing.T) {
 	good := takeover{struck: time.Second, first: 2 * time.Second}
 	v := &takeoverVerdict{settings: settings{tries: 20}}

@@ -173,3 +173,37 @@ func TestWorkMustBeInsideItsWindow(t *testing.T) {
 		})
 	}
 }
+
+func TestARunThatShowsTooLittleFails(t *testing.T) {
+	// A minute of cast has 60, 30 and 20 slots.
+	type extent struct{ faults, alpha, beta, gamma, unknown int }
+	for name, test := range map[string]struct {
+		extent
+		wrong string
+	}{
+		"as usual":                       {extent{40, 54, 27, 18, 0}, ""},
+		"one fault":                      {extent{1, 54, 27, 18, 0}, ""},
+		"no fault":                       {extent{0, 60, 30, 20, 0}, "no fault struck"},
+		"work in half of the slots":      {extent{40, 30, 15, 10, 0}, ""},
+		"work in less":                   {extent{40, 30, 15, 9, 0}, "worked in 54 slots, of the 110"},
+		"none of a worker type":          {extent{40, 60, 30, 0, 0}, "gamma: nobody worked"},
+		"two slots missed without cause": {extent{40, 54, 27, 18, 2}, ""},
+		"three of them":                  {extent{40, 54, 27, 18, 3}, "3 of 110 slots were missed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := &verdict{settings: settings{duration: time.Minute}, struck: map[kind]int{killLeasectl: test.faults}}
+			for i, worked := range []int{test.alpha, test.beta, test.gamma} {
+				of := typeVerdict{workerType: cast[i], slots: int(time.Minute / cast[i].interval), worked: worked}
+				if i == 0 {
+					of.missed = map[string]int{unexplained: test.unknown, noWorker: 4}
+				}
+				v.types = append(v.types, of)
+			}
+			v.judgeExtent()
+			text := strings.Join(v.wrong, "\n")
+			if v.failed() != (test.wrong != "") || !strings.Contains(text, test.wrong) || len(v.wrong) > 1 {
+				t.Errorf("judgeExtent() says %q, want %q", v.wrong, test.wrong)
+			}
+		})
+	}
+}

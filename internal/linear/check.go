@@ -23,6 +23,10 @@ var (
 type Result struct {
 	// Operations are those that count, without reads that got no answer.
 	Operations int
+	// Searched are those of them for which the search found an order, or found that
+	// there is none: all but the appends that are left out as if they never took
+	// effect (see the package's documentation).
+	Searched int
 	// Unknown are the appends and trims of unknown outcome among them, Conflicts
 	// the appends that were told so.
 	Unknown, Conflicts int
@@ -37,6 +41,7 @@ type Result struct {
 // Add adds up two results.
 func (r *Result) Add(o Result) {
 	r.Operations += o.Operations
+	r.Searched += o.Searched
 	r.Unknown += o.Unknown
 	r.Conflicts += o.Conflicts
 	r.Partitions += o.Partitions
@@ -69,21 +74,22 @@ func (h *History) Check(timeout time.Duration) (Result, error) {
 	parts := partitions(ops)
 	result.Partitions = len(parts)
 
-	verdicts := make([]porcupine.CheckResult, len(parts))
+	rulings := make([]ruling, len(parts))
 	violations := make([]Violation, len(parts))
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(parts)) {
 		wg.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(parts); i = int(next.Add(1)) - 1 {
-				verdicts[i], violations[i] = parts[i].judge(timeout)
+				rulings[i], violations[i] = parts[i].judge(timeout)
 			}
 		})
 	}
 	wg.Wait()
 	var late []partition
-	for i, v := range verdicts {
-		switch v {
+	for i, r := range rulings {
+		result.Searched += r.searched
+		switch r.verdict {
 		case porcupine.Illegal:
 			result.Violations = append(result.Violations, violations[i])
 		case porcupine.Unknown:
@@ -103,33 +109,40 @@ func summary[T fmt.Stringer](err error, of []T) error {
 	return fmt.Errorf("%w: %d parts, such as %v", err, len(of), of[0])
 }
 
+// ruling is what came of the last search in a part, and for how many operations it
+// looked for an order.
+type ruling struct {
+	verdict  porcupine.CheckResult
+	searched int
+}
+
 // check decides on a part; the package's documentation says why it may leave
 // things out.
-func (p partition) check(timeout time.Duration) porcupine.CheckResult {
-	verdict := p.plain(timeout)
-	if verdict == porcupine.Illegal {
+func (p partition) check(timeout time.Duration) ruling {
+	r := p.plain(timeout)
+	if r.verdict == porcupine.Illegal {
 		ops, unread := p.narrowed(false)
 		if more := p.sheltering(unread); len(more) > 0 {
-			verdict = decide(slices.Concat(ops, more), timeout)
+			r = decide(slices.Concat(ops, more), timeout)
 		}
 	}
-	return verdict
+	return r
 }
 
 // plain is check as if no unread append ever took effect. It tries the likely
 // first: an explanation of a guess is one.
-func (p partition) plain(timeout time.Duration) porcupine.CheckResult {
+func (p partition) plain(timeout time.Duration) ruling {
 	ops, _ := p.narrowed(true)
-	verdict := decide(ops, timeout)
-	if verdict != porcupine.Ok {
+	r := decide(ops, timeout)
+	if r.verdict != porcupine.Ok {
 		ops, _ = p.narrowed(false)
-		verdict = decide(ops, timeout)
+		r = decide(ops, timeout)
 	}
-	return verdict
+	return r
 }
 
-func decide(ops []*operation, timeout time.Duration) porcupine.CheckResult {
-	return porcupine.CheckOperationsTimeout(model, history(ops, nil), timeout)
+func decide(ops []*operation, timeout time.Duration) ruling {
+	return ruling{porcupine.CheckOperationsTimeout(model, history(ops, nil), timeout), len(ops)}
 }
 
 // history is what the checker wants.

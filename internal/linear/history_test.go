@@ -58,13 +58,13 @@ func TestCallsThatAreUnderWayAreUnknown(t *testing.T) {
 			t.Fatal(err)
 		}
 		result, err := h.Check(time.Minute)
-		if err != nil || result.Operations != 2 || result.Unknown != 1 || h.Len() != 3 {
-			t.Errorf("Check() while calls are under way = %+v, %v, want 2 operations, 1 unknown, nil", result, err)
+		if err != nil || result.Operations != 2 || result.Searched != 2 || result.Unknown != 1 || h.Len() != 3 {
+			t.Errorf("Check() while calls are under way = %+v, %v, want 2 operations, both searched, 1 unknown, nil", result, err)
 		}
 		time.Sleep(2 * time.Hour)
 		result, err = h.Check(time.Minute)
-		if err != nil || result.Operations != 3 || result.Unknown != 0 {
-			t.Errorf("Check() after they ended = %+v, %v, want 3 operations, nil", result, err)
+		if err != nil || result.Operations != 3 || result.Searched != 3 || result.Unknown != 0 {
+			t.Errorf("Check() after they ended = %+v, %v, want 3 operations, all searched, nil", result, err)
 		}
 	})
 }

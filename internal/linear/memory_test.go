@@ -86,7 +86,7 @@ func (j jostled) Trim(ctx context.Context, workerType string, before int64) (int
 func TestMemoryIsLinearizable(t *testing.T) {
 	t.Parallel()
 	var sum linear.Result
-	for i := 0; sum.Operations < share(t, 3); i++ {
+	for i := 0; sum.Searched < share(t, 3); i++ {
 		p := workload.Round(i, 60, 80)
 		l := jostled{memory.New(memory.Options{})}
 		h := compete(t, p, uint64(i), func(string) store.Ledger { return l }, func() {})
@@ -137,7 +137,7 @@ func TestMemoryWithFaultsIsLinearizable(t *testing.T) {
 	t.Parallel()
 	struck := map[faultstore.FaultKind]int{}
 	var sum linear.Result
-	for i := 0; sum.Operations < share(t, 4); i++ {
+	for i := 0; sum.Searched < share(t, 4); i++ {
 		p := workload.Round(i, 50, 80)
 		sum.Add(check(t, harsh(t, p, uint64(i), faults, struck)))
 		if t.Failed() {

@@ -31,7 +31,7 @@ func TestMongoIsLinearizableWhileThePeerIsKilledAndPaused(t *testing.T) {
 		defer func() { _ = c.Disconnect(t.Context()) }()
 	}
 	var sum linear.Result
-	for i := 0; sum.Operations < share(t, 1) || i < 12; i++ {
+	for i := 0; sum.Searched < share(t, 1) || i < 12; i++ {
 		// Every third round is disturbed. In 24 rounds, each kind of plan is, by a
 		// kill and by a pause.
 		p := workload.Round(i, keys, calls)

@@ -117,6 +117,23 @@ func TestCheckJudgesSmallHistories(t *testing.T) {
 	}
 }
 
+func TestAppendsThatAreLeftOutArentCountedAsSearched(t *testing.T) {
+	for name, c := range map[string]struct {
+		ops  []operation
+		want int
+	}{
+		"read":                   {[]operation{appends(1, "a", unknown).at(1, never), gets(1, "a").at(3, 4)}, 2},
+		"not read":               {[]operation{appends(1, "a", unknown).at(1, never), gets(1, "").at(3, 4)}, 1},
+		"never asked for":        {[]operation{appends(1, "a", unknown).at(1, never)}, 0},
+		"not read, but may lead": {[]operation{appends(1, "a", done).at(1, 2), appends(2, "b", unknown).at(3, never), trims(9, 1).at(5, 6), gets(1, "").at(7, 8)}, 4},
+	} {
+		result, err := (&History{ops: c.ops}).Check(0)
+		if err != nil || result.Operations != len(c.ops) || result.Searched != c.want {
+			t.Errorf("%s: Check() = %+v, %v, want %d of %d operations searched", name, result, err, c.want, len(c.ops))
+		}
+	}
+}
+
 // explained decides the same by trying all orders, with a specification of its
 // own: what is left out, narrowed down or partitioned by Check isn't here.
 func explained(ops []operation) bool {

@@ -29,28 +29,29 @@ const shown = 12
 // judge decides on a part. If it isn't linearizable, it cuts the part off as early
 // as that shows: what has an explanation at some time had one at all times before.
 // That may also decide what was undecided, since less is easier.
-func (p partition) judge(timeout time.Duration) (porcupine.CheckResult, Violation) {
-	verdict := p.check(timeout)
-	if verdict == porcupine.Ok {
-		return verdict, Violation{}
+func (p partition) judge(timeout time.Duration) (ruling, Violation) {
+	r := p.check(timeout)
+	if r.verdict == porcupine.Ok {
+		return r, Violation{}
 	}
 	for _, quick := range []bool{true, false} {
 		check := partition.check
 		if quick {
 			check = partition.plain
-		} else if verdict != porcupine.Illegal {
+		} else if r.verdict != porcupine.Illegal {
 			break
 		}
 		ends := p.ends()
-		i := sort.Search(len(ends), func(i int) bool { return check(p.until(ends[i]), timeout/10) != porcupine.Ok })
+		i := sort.Search(len(ends), func(i int) bool { return check(p.until(ends[i]), timeout/10).verdict != porcupine.Ok })
 		if i == len(ends) {
 			continue
 		}
-		if cut := p.until(ends[i]); cut.check(timeout) == porcupine.Illegal {
-			return porcupine.Illegal, cut.violation(ends[i], timeout)
+		if cut := p.until(ends[i]); cut.check(timeout).verdict == porcupine.Illegal {
+			r.verdict = porcupine.Illegal
+			return r, cut.violation(ends[i], timeout)
 		}
 	}
-	return verdict, Violation{part: p, timeout: timeout}
+	return r, Violation{part: p, timeout: timeout}
 }
 
 // violation tells of a part that can't be explained from an instant on.
