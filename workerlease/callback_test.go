@@ -53,12 +53,24 @@ func TestLeaseExpiredComesAfterTheContextEndedAndOnTimeEvenIfLeaseAllocatedRuns(
 		if u.aliveAtExpiry {
 			t.Error("the context lives when LeaseExpired is called")
 		}
+		if u.expiries != 1 || u.why != workerlease.WindowEnded {
+			t.Errorf("LeaseExpired was called %d times, with %q, want once, with %q", u.expiries, u.why, workerlease.WindowEnded)
+		}
 		if u.returned != u.expiredAt+100*time.Millisecond {
 			t.Errorf("LeaseAllocated returned at %v, LeaseExpired was called at %v; want it 100 ms earlier", u.returned, u.expiredAt)
 		}
 		equal(t, "slots", w.starts(), minutes(5, 10)...)
 		if n := len(told[workerlease.Overrun](w)); n != 0 {
 			t.Errorf("%d overruns reported of code that kept within the margin", n)
+		}
+		if err := w.StopLeasing(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if u = w.turn(t, 1); u.expiries != 1 || u.why != workerlease.Stopped {
+			t.Errorf("LeaseExpired was called %d times, with %q, want once, with %q", u.expiries, u.why, workerlease.Stopped)
+		}
+		if u = w.turn(t, 0); u.expiries != 1 {
+			t.Errorf("LeaseExpired was called %d times for the first lease in the end, want once", u.expiries)
 		}
 	})
 }
@@ -234,7 +246,15 @@ func TestRemainingCountsDownToTheLastSafeMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l workerlease.Lease
 		start(t, setup{work: func(_ context.Context, given workerlease.Lease) { l = given }})
+		at(6 * time.Minute)
+		if r := l.Remaining(); !l.Valid() || r < 3*time.Minute+59*time.Second || r > 4*time.Minute {
+			t.Errorf("a minute into the slot: valid %v, remaining %v, want almost 4 min", l.Valid(), r)
+		}
 		at(9*time.Minute + 55*time.Second)
 		endsAt(t, time.Since(t0)+l.Remaining(), 10*time.Minute)
+		at(10*time.Minute - margin/2) // behind the last safe moment, and before the end
+		if l.Valid() || l.Remaining() != 0 {
+			t.Errorf("behind the last safe moment: valid %v, remaining %v, want false, 0", l.Valid(), l.Remaining())
+		}
 	})
 }

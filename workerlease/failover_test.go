@@ -83,6 +83,26 @@ func TestAStandbyTakesOverWithinFailoverWithin(t *testing.T) {
 	}
 }
 
+func TestWithoutFailoverWithinADeadHoldersSlotIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := memory.New(memory.Options{})
+		link := cut(inner)
+		first := start(t, setup{ledger: link, Options: named("first", 0)})
+		second := start(t, setup{ledger: inner.Handle(), Options: named("second", 1)})
+		at(5*time.Minute + time.Second)
+		link.Break(faultstore.Down()) // As if it were dead.
+		at(14 * time.Minute)
+		equal(t, "slots of the dead worker", first.starts(), minutes(5)...)
+		equal(t, "slots of the other", second.starts(), minutes(10)...)
+		if u := second.turn(t, 0); u.allocated < 10*time.Minute {
+			t.Errorf("allocated at %v, want nobody to take over the slot of 5m", u.allocated)
+		}
+		if err := link.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestAHealthySlotCostsAnAppendForEachWindowAndAReadForEachStandby(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const d, slots = 20 * time.Second, 10

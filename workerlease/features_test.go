@@ -44,6 +44,16 @@ func TestBackoffGoesFromMinBackoffToMaxBackoff(t *testing.T) {
 				t.Errorf("wait %d took %v, want %v to %v", i+1, gap, most/2, most)
 			}
 		}
+		// It is tried for ever.
+		at(3 * time.Hour)
+		if n := w.Status().Failures; n < 3*3600/6 {
+			t.Errorf("%d failures in a row in 3 h, want one each 6 s at least", n)
+		}
+		ledger.Mend()
+		at(3*time.Hour + 6*time.Minute)
+		if n := len(w.history()); n == 0 {
+			t.Error("no lease after the store had come back")
+		}
 	})
 }
 
@@ -76,17 +86,26 @@ func TestThereIsNoGraceAfterTheLastSafeMoment(t *testing.T) {
 		o := parted("me", 0, 20*time.Second)
 		o.Continuous = true
 		w := start(t, setup{ledger: link, Options: o})
+		at(time.Minute)
+		o.InstanceID, o.Priority = "other", 1
+		other := start(t, setup{ledger: inner.Handle(), Options: o})
 		at(6 * time.Minute)
-		link.Break(faultstore.Down()) // It can't be extended, and nobody else wants it.
+		link.Break(faultstore.Down()) // It can't be extended.
 		head := newest(t, inner)
 		at(7 * time.Minute)
-		u := w.turn(t, 0)
-		if end := since(head.WindowEnd); u.ended == 0 || u.ended >= end || end > 6*time.Minute+20*time.Second {
+		u, v := w.turn(t, 0), other.turn(t, 0)
+		end := since(head.WindowEnd)
+		if u.ended == 0 || u.ended >= end || end > 6*time.Minute+20*time.Second {
 			t.Errorf("the context ended at %v, and the window at %v, want the context first, within 20 s", u.ended, end)
 		}
 		if u.lease.Valid() || w.IsHolder() {
 			t.Error("the lease is valid without the store's word")
 		}
+		// A lease that lived on for a while would overlap with this one.
+		if v.allocated <= end || v.lease.Start.Before(head.WindowEnd) {
+			t.Errorf("the other began at %v in a window from %v, want it after the end of the window, %v", v.allocated, since(v.lease.Start), end)
+		}
+		apart(t, w, other)
 		if err := link.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -150,8 +169,42 @@ func TestAProbeTellsAStoreThatIsDownFromCodeThatHangs(t *testing.T) {
 		check(16*time.Minute, true, false)
 		w.stop(t)
 		check(17*time.Minute, false, false)
+		if !w.Status().Stopped {
+			t.Error("Status doesn't say that it has stopped")
+		}
 		if err := link.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// Instead of a score of health that candidates tell each other.
+func TestAWorkerThatIsUnwellStepsAsideAndComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := memory.New(memory.Options{})
+		o := func(name string, priority int) workerlease.Options {
+			o := parted(name, priority, 20*time.Second)
+			o.Continuous = true
+			return o
+		}
+		well := start(t, setup{ledger: inner.Handle(), Options: o("a", 0)})
+		other := start(t, setup{ledger: inner.Handle(), Options: o("b", 1)})
+		at(6 * time.Minute)
+		well.stop(t) // It is unwell.
+		at(7 * time.Minute)
+		if !other.IsHolder() {
+			t.Error("the other doesn't hold the lease a minute after the first has stepped aside")
+		}
+		at(12 * time.Minute)
+		again := start(t, setup{client: well.Client(), Options: o("a", 0)})
+		at(14 * time.Minute)
+		if !other.IsHolder() || again.IsHolder() {
+			t.Error("the lease has moved within the slot")
+		}
+		at(16 * time.Minute)
+		if other.IsHolder() || !again.IsHolder() {
+			t.Error("the higher priority doesn't lead again")
+		}
+		apart(t, well, other, again)
 	})
 }

@@ -16,7 +16,8 @@ type Holder struct {
 	Token int64
 	// From and Until bound what it has claimed so far.
 	From, Until time.Time
-	// Claimed is when it made its newest claim, at the earliest.
+	// Claimed is when it made its newest claim, at the earliest; zero if that isn't known,
+	// as right behind a done record.
 	Claimed time.Time
 }
 
@@ -30,7 +31,7 @@ func holder(h machine.Holder) Holder {
 // Holder tells who holds the lease now, by the best guess of store time and as far
 // as this worker has seen. It asks nobody: workers look at the ledger once for each
 // slot, shortly before its boundary, and with FailoverWithin whenever a part of the
-// slot ends; a holder that died or released in between is not missed until then, nor
+// slot has ended; a holder that died or released in between is not missed until then, nor
 // one whose code for an earlier slot keeps it from working. The answer is for
 // information: what is safe to do, Lease.Valid tells.
 func (w *WorkerLease) Holder() (Holder, bool) {

@@ -31,6 +31,14 @@ func (w *WorkerLease) tell(e Event) {
 	if w.client.observer != nil {
 		w.client.observer.Observe(e)
 	}
+	switch e := e.(type) {
+	case ClockSample:
+		w.doubt(e.Uncertainty)
+	case Missed:
+		if e.Why == TooLate {
+			w.doubt(w.now().Uncertainty()) // Samples may all be those of other workers.
+		}
+	}
 }
 
 // note turns what the machine tells into events, counts and errors.

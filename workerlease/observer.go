@@ -91,10 +91,12 @@ type (
 		Slot     slots.Slot
 		Attempts int
 	}
-	// HolderChanged: somebody else (by InstanceID and Group) holds the lease from
-	// Holder.From on, which may be ahead, or somebody at all after a time without a
-	// holder, or the holder has released it at Holder.Until. It is told when this worker
-	// sees it: see WorkerLease.Holder.
+	// HolderChanged: somebody else holds the lease from Holder.From on, which may be
+	// ahead, or somebody at all after a time without a holder, or the holder has released
+	// it at Holder.Until. It is told when this worker sees it (see WorkerLease.Holder), and
+	// not of windows that are over by then, nor when who had the slot before goes on in the
+	// next. Workers are told apart by InstanceID, Group, host and process; two of one name
+	// in one process only by themselves.
 	HolderChanged struct {
 		Worker
 		Holder Holder
@@ -181,6 +183,14 @@ type (
 		Contradiction bool
 		StoreTime     time.Time
 		Uncertainty   time.Duration
+	}
+	// TooUncertain: slots, or the parts that FailoverWithin makes of them, are too short
+	// for what is uncertain of store time (by Uncertainty either way), so that they are
+	// lost in part or all. It is told once, and as Err to Callbacks.Error.
+	TooUncertain struct {
+		Worker
+		Uncertainty time.Duration
+		Err         error
 	}
 	// Charged: an operation was billed by the store, in its own unit (request units
 	// of Cosmos DB), whatever its outcome. The sums are in Status.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
@@ -176,6 +177,7 @@ func TestEveryEventIsLogged(t *testing.T) {
 		{workerlease.StoreFailed{Worker: me, Err: err}, zap.WarnLevel, "store failed", []string{"operation", "error"}},
 		{workerlease.ClockSample{Worker: me}, zap.DebugLevel, "clock sample", []string{"server", "roundTrip", "uncertainty"}},
 		{workerlease.ClockJump{Worker: me}, zap.WarnLevel, "clock jump", []string{"server", "contradiction", "storeTime", "uncertainty"}},
+		{workerlease.TooUncertain{Worker: me, Err: err}, zap.ErrorLevel, "time too uncertain", []string{"uncertainty", "error"}},
 		{workerlease.Charged{Worker: me}, zap.DebugLevel, "operation charged", []string{"operation", "units"}},
 		{workerlease.Trimmed{Worker: me}, zap.DebugLevel, "ledger trimmed", []string{"count"}},
 		{workerlease.Poison{Worker: me, Err: err}, zap.WarnLevel, "ledger poisoned", []string{"seq", "error"}},
@@ -252,5 +254,30 @@ func TestAClientTellsItsLoggerAndItsObserver(t *testing.T) {
 		if len(told[workerlease.Overrun](w)) != 1 {
 			t.Error("the observer was not told")
 		}
+	})
+}
+
+func TestATroubleOfTheStoreReachesErrorTheObserverAndTheLogger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core, logs := observer.New(zap.WarnLevel)
+		down := errors.New("no route")
+		ledger := faulty(t, nil)
+		w := start(t, setup{ledger: ledger, logger: zap.New(core)})
+		at(6 * time.Minute)
+		if w.reported(down) || logs.Len() > 0 {
+			t.Fatalf("before the trouble: %v, %v", w.errs, logs.All())
+		}
+		ledger.Break(faultstore.Fault{Effect: faultstore.Dropped, Err: down})
+		at(11 * time.Minute)
+		if !w.reported(down) || !errors.Is(w.Status().LastError, down) {
+			t.Errorf("Callbacks.Error was told %v, LastError is %v, want %v", w.errs, w.Status().LastError, down)
+		}
+		if e := told[workerlease.StoreFailed](w); len(e) == 0 || !errors.Is(e[0].Err, down) {
+			t.Errorf("StoreFailed = %v, want one of %v", e, down)
+		}
+		if n := logs.FilterMessage("store failed").Len(); n == 0 {
+			t.Errorf("the log has no line of it: %v", logs.All())
+		}
+		ledger.Mend()
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/slots"
@@ -61,12 +60,22 @@ type Options struct {
 	// 4/3 × slot/FailoverWithin appends and a read every 2 min, and as many reads of each
 	// other worker; and as many records are kept for Retention. At least 8 × Margin, and at most half of the
 	// shortest slot. Default: the slot is lost. Not with Group.
+	//
+	// Work in a part of the slot begins when the uncertainty of store time has passed
+	// (Status has it), and ends that much and Margin before the part does; the shortest
+	// part, of a take-over, is a quarter of FailoverWithin. So it should be at least 8 ×
+	// the uncertainty and 4 × Margin: about 1 s where the clocks of servers may be 100 ms
+	// apart. With less, parts of slots are lost, or all of them. The uncertainty is known
+	// only while leasing: the event TooUncertain tells, once, and so does Callbacks.Error.
 	FailoverWithin time.Duration
 
 	// Continuous makes the worker that wins successive slots go on from one to the
 	// next: one lease, one token, and LeaseExtended in place of LeaseExpired and
 	// LeaseAllocated. A worker of a higher priority still takes over at the next
-	// boundary. Not with Group.
+	// boundary. Nobody works for a moment then: the one stops Margin and up to twice its
+	// uncertainty of store time (Status.Uncertainty) before the boundary, and the other
+	// begins up to twice its own behind it; some milliseconds of waking up apart. So it
+	// is at every boundary without Continuous. Not with Group.
 	Continuous bool
 
 	// NoFailback, with Continuous, keeps the lease where it is for as long as its
@@ -91,8 +100,9 @@ type Options struct {
 	// RunMissed, with OncePerSlot, makes up for the newest slot that nobody did: in the
 	// next one, the task is called for it first, and then for its own slot. It is called
 	// once, whatever comes of that, and not at all if the worker dies that has claimed the
-	// next slot. Slots before it are skipped; and so is every one by default. While a
-	// slot's work goes on, the next one is not claimed before its boundary.
+	// next slot. Slots before it are skipped, and so are those before the first that was
+	// ever done; and so is every one by default. While a slot's work goes on, the next one
+	// is not claimed before its boundary.
 	RunMissed bool
 
 	// MinBackoff and MaxBackoff bound how long a worker waits after an operation on the
@@ -165,7 +175,9 @@ func (o Options) filled() (Options, error) {
 	if o.TieBreak < priority.Sticky || o.TieBreak > priority.Random {
 		bad("TieBreak: is %d: must be Sticky, Rotate or Random", int(o.TieBreak))
 	}
+	slotted := "Schedule" // the option that made the slots
 	if o.Schedule == nil {
+		slotted = "LeaseInterval"
 		interval := o.LeaseInterval
 		if interval == 0 {
 			interval = slots.DefaultInterval
@@ -179,10 +191,7 @@ func (o Options) filled() (Options, error) {
 		bad("LeaseInterval: is %v, and Schedule is %.70q: set only one of them", o.LeaseInterval, o.Schedule)
 	}
 	if o.Schedule != nil {
-		if o.OncePerSlot && o.FailoverWithin == 0 {
-			o.FailoverWithin = max(min(shortestSlot(o.Schedule)/4, time.Minute), machine.MinFailover(max(o.Margin, minMargin)))
-		}
-		errs = append(errs, checkText("Schedule", o.Schedule.String(), maxSchedule), o.fillMargin(), o.checkFailover())
+		errs = append(errs, checkText("Schedule", o.Schedule.String(), maxSchedule), o.fillTimes(slotted))
 	} else if o.Margin != 0 && o.Margin < minMargin {
 		bad("Margin: is %v: must be 0 (default) or at least %v", o.Margin, minMargin)
 	}
@@ -192,14 +201,22 @@ func (o Options) filled() (Options, error) {
 	if o.NoFailback && !o.Continuous {
 		bad("NoFailback: is set without Continuous: set both")
 	}
-	if o.Continuous && o.Group != "" {
+	if o.Continuous && o.Group != "" && !o.OncePerSlot {
 		bad("Continuous: is set, and Group is %.70q: a group's lease can't be extended: set only one of them", o.Group)
 	}
-	if o.OncePerSlot && (o.Group != "" || o.Continuous) {
-		bad("OncePerSlot: is set, and Group is %.70q, Continuous %v: set it alone", o.Group, o.Continuous)
+	if o.FailoverWithin != 0 && o.Group != "" && !o.OncePerSlot {
+		bad("FailoverWithin: is %v, and Group is %.70q: a group's lease can't be extended: set only one of them", o.FailoverWithin, o.Group)
 	}
-	if o.MaxAttempts < 0 || o.MaxAttempts > store.MaxAttempt || o.MaxAttempts > 0 && !o.OncePerSlot {
-		bad("MaxAttempts: is %d: must be 0 (default) … %d, and needs OncePerSlot", o.MaxAttempts, store.MaxAttempt)
+	if o.OncePerSlot && o.Group != "" {
+		bad("OncePerSlot: is set, and Group is %.70q: a group works in each slot together: set only one of them", o.Group)
+	}
+	if o.OncePerSlot && o.Continuous {
+		bad("OncePerSlot: is set, and Continuous too: a job of each slot doesn't go on into the next: set only one of them")
+	}
+	if o.MaxAttempts < 0 || o.MaxAttempts > store.MaxAttempt {
+		bad("MaxAttempts: is %d: must be 0 (default) … %d", o.MaxAttempts, store.MaxAttempt)
+	} else if o.MaxAttempts > 0 && !o.OncePerSlot {
+		bad("MaxAttempts: is %d, without OncePerSlot: it needs OncePerSlot: set both", o.MaxAttempts)
 	}
 	if o.RunMissed && !o.OncePerSlot {
 		bad("RunMissed: is set without OncePerSlot: set both")
@@ -228,23 +245,40 @@ func (o Options) filled() (Options, error) {
 	return o, errors.Join(errs...)
 }
 
-// checkText says what keeps a text from being stored.
-func checkText(field, value string, most int) error {
-	if len(value) > most {
-		return fmt.Errorf("%s: has %d bytes: at most %d allowed", field, len(value), most)
+// fillTimes sets the defaults of FailoverWithin and Margin, or says what is wrong with
+// them, and with a Lead next to them. Whoever set OncePerSlot alone is told of that, and
+// not of the FailoverWithin that comes of it; slotted is the option that made the slots.
+func (o *Options) fillTimes(slotted string) error {
+	shortest := shortestSlot(o.Schedule)
+	if !o.OncePerSlot || o.FailoverWithin != 0 {
+		return errors.Join(o.fillMargin(shortest), o.checkFailover(shortest))
 	}
-	if i := strings.IndexByte(value, 0); i >= 0 {
-		return fmt.Errorf("%s: has a NUL at byte %d: not allowed", field, i)
+	o.FailoverWithin = max(min(shortest/4, time.Minute), machine.MinFailover(max(o.Margin, minMargin)))
+	if err := o.fillMargin(shortest); err != nil {
+		return err
 	}
-	if !utf8.ValidString(value) {
-		return fmt.Errorf("%s: is %.70q: must be UTF-8", field, value)
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	d := o.FailoverWithin
+	switch least := 2 * machine.MinFailover(minMargin); {
+	case shortest < least:
+		bad("%s: makes slots of %v, and OncePerSlot is set: they are too short for others to try again: must be at least %v",
+			slotted, shortest, least)
+	case d > shortest/2:
+		bad("Margin: is %v: must be at most a sixteenth of the shortest slot (%v) with OncePerSlot, for others to try again",
+			o.Margin, shortest/16)
+	case o.Margin > machine.MaxFailoverMargin:
+		bad("Margin: is %v: must be at most %v with OncePerSlot, whose leases are extended at most twice that before their end",
+			o.Margin, machine.MaxFailoverMargin)
+	case o.Lead > d/2:
+		bad("Lead: is %v: must be at most %v with OncePerSlot, half of the FailoverWithin that comes with it (%v): set that as well for a longer one",
+			o.Lead, d/2, d)
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // fillMargin sets the default margin, or says what is wrong with the given one.
-func (o *Options) fillMargin() error {
-	shortest := shortestSlot(o.Schedule)
+func (o *Options) fillMargin(shortest time.Duration) error {
 	switch {
 	case o.Margin == 0:
 		o.Margin = min(shortest/100, maxMargin)
@@ -260,13 +294,13 @@ func (o *Options) fillMargin() error {
 }
 
 // checkFailover says what is wrong with FailoverWithin, given the margin.
-func (o *Options) checkFailover() error {
+func (o *Options) checkFailover(shortest time.Duration) error {
 	d := o.FailoverWithin
 	if d == 0 {
 		return nil
 	}
 	var errs []error
-	if least, most := machine.MinFailover(o.Margin), shortestSlot(o.Schedule)/2; d < least || d > most {
+	if least, most := machine.MinFailover(o.Margin), shortest/2; d < least || d > most {
 		errs = append(errs, fmt.Errorf("FailoverWithin: is %v: must be 0 (none), or at least 8 × Margin (%v), so that a part of the slot can be extended in time, and at most half of the shortest slot (%v)",
 			d, least, most))
 	}
@@ -276,24 +310,7 @@ func (o *Options) checkFailover() error {
 	if d > 0 && o.Lead > d/2 {
 		errs = append(errs, fmt.Errorf("Lead: is %v: must be at most half of FailoverWithin (%v), which is lost when a worker dies that has claimed the next slot", o.Lead, d/2))
 	}
-	if o.Group != "" {
-		errs = append(errs, fmt.Errorf("FailoverWithin: is %v, and Group is %.70q: a group's lease can't be extended: set only one of them", d, o.Group))
-	}
 	return errors.Join(errs...)
-}
-
-// shortestSlot looks at slots of one typical stretch of time, the same for every
-// worker: enough for all of a week of any cron schedule that fires hourly.
-func shortestSlot(s slots.Schedule) time.Duration {
-	shortest := time.Duration(1<<63 - 1)
-	n := 0
-	for slot := range slots.Upcoming(s, time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)) {
-		shortest = min(shortest, slot.Length())
-		if n++; n == 200 {
-			break
-		}
-	}
-	return shortest
 }
 
 func (o Options) machine(rules machine.Rules) machine.Machine {

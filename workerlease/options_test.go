@@ -67,6 +67,8 @@ func TestEveryBadOptionIsNamedWithItsValueAndTheRule(t *testing.T) {
 		{"continuous in a group", o{WorkerType: "job", Continuous: true, Group: "g"}, []string{"Continuous: ", `Group is "g"`, "only one"}},
 		{"no failback alone", o{WorkerType: "job", NoFailback: true}, []string{"NoFailback: ", "without Continuous", "set both"}},
 		{"attempts alone", o{WorkerType: "job", MaxAttempts: 3}, []string{"MaxAttempts: ", "3", "needs OncePerSlot"}},
+		{"attempts negative", o{WorkerType: "job", MaxAttempts: -1}, []string{"MaxAttempts: ", "-1", "0 (default) … 1000000"}},
+		{"attempts above the limit", o{WorkerType: "job", MaxAttempts: 1_000_001}, []string{"MaxAttempts: ", "1000001", "0 (default) … 1000000"}},
 		{"missed alone", o{WorkerType: "job", RunMissed: true}, []string{"RunMissed: ", "without OncePerSlot", "set both"}},
 		{"once, with callbacks", o{WorkerType: "job", OncePerSlot: true}, []string{"OncePerSlot: ", "use Run"}},
 		{"backoff too short", o{WorkerType: "job", MinBackoff: time.Microsecond}, []string{"MinBackoff: ", "1µs", "1ms … 1h"}},
@@ -87,6 +89,44 @@ func TestEveryBadOptionIsNamedWithItsValueAndTheRule(t *testing.T) {
 			}
 			if n := strings.Count(err.Error(), "\n"); n != 0 {
 				t.Errorf("%d problems for one bad option: %v", n+1, err)
+			}
+		})
+	}
+}
+
+// With OncePerSlot, FailoverWithin has a default. What doesn't fit that is told of the
+// option that was set.
+func TestOncePerSlotBlamesTheOptionThatWasSet(t *testing.T) {
+	tight := slots.Must(slots.Every(100 * time.Millisecond))
+	type o = workerlease.Options
+	for name, test := range map[string]struct {
+		bad  o
+		want string
+		not  string
+	}{
+		"short slots":     {o{LeaseInterval: 100 * time.Millisecond}, "LeaseInterval: makes slots of 100ms, and OncePerSlot is set: they are too short for others to try again: must be at least 160ms", "FailoverWithin"},
+		"a tight one":     {o{Schedule: tight}, "Schedule: makes slots of 100ms, and OncePerSlot is set: they are too short", "FailoverWithin"},
+		"a long margin":   {o{Margin: 30 * time.Second}, "Margin: is 30s: must be at most a sixteenth of the shortest slot (18.75s) with OncePerSlot, for others to try again", "FailoverWithin"},
+		"a huge margin":   {o{LeaseInterval: 24 * time.Hour, Margin: 3 * time.Minute}, "Margin: is 3m0s: must be at most 2m30s with OncePerSlot", "FailoverWithin"},
+		"a bad margin":    {o{Margin: -1}, "Margin: is -1ns: must be 0 (default), or at least 10ms", "FailoverWithin"},
+		"a long lead":     {o{Lead: time.Minute}, "Lead: is 1m0s: must be at most 30s with OncePerSlot, half of the FailoverWithin that comes with it (1m0s): set that as well", "half of FailoverWithin"},
+		"a group":         {o{Group: "g"}, `OncePerSlot: is set, and Group is "g": a group works in each slot together: set only one of them`, "FailoverWithin"},
+		"continuous":      {o{Continuous: true}, "OncePerSlot: is set, and Continuous too: a job of each slot doesn't go on into the next: set only one of them", "FailoverWithin"},
+		"failover itself": {o{FailoverWithin: 3 * time.Minute}, "FailoverWithin: is 3m0s: must be 0 (none), or at least 8 × Margin (2s)", "OncePerSlot"},
+		"its group":       {o{FailoverWithin: time.Minute, Group: "g"}, `OncePerSlot: is set, and Group is "g"`, "FailoverWithin"},
+		"attempts":        {o{MaxAttempts: -1}, "MaxAttempts: is -1: must be 0 (default) … 1000000", "OncePerSlot"},
+		"many attempts":   {o{MaxAttempts: store.MaxAttempt + 1}, "MaxAttempts: is 1000001: must be 0 (default) … 1000000", "OncePerSlot"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			test.bad.WorkerType, test.bad.OncePerSlot = "job", true
+			err := workerlease.Run(ctx, memory.New(memory.Options{}), test.bad, func(context.Context, workerlease.Lease) error { return nil })
+			if !errors.Is(err, workerlease.ErrOptions) {
+				t.Fatalf("Run = %v, want ErrOptions", err)
+			}
+			if text := err.Error(); !strings.Contains(text, test.want) || strings.Contains(text, test.not) || strings.Contains(text, "\n") {
+				t.Errorf("Run = %v, want one problem, %q, and no %q", err, test.want, test.not)
 			}
 		})
 	}
@@ -148,6 +188,9 @@ func TestDefaultsDependOnTheInterval(t *testing.T) {
 				}
 				at(3*length + length/2)
 				u := w.turn(t, 1)
+				if got := u.lease.Slot.Length(); got != length {
+					t.Errorf("the slot is %v long, want %v", got, length)
+				}
 				lead := min(length/4, 10*time.Second)
 				want := u.lease.Expiry.Sub(t0) - lead + drifted(lead-margin-time.Millisecond, 1e-3)
 				if u.ended < want-2*time.Microsecond || u.ended > want+1100*time.Microsecond {

@@ -24,10 +24,14 @@ import (
 //	error       reported; what is left of      the same, but the slot is tried again,
 //	            the slot is released; this     by somebody else first, MaxAttempts
 //	            worker goes on with the next   times in all
-//	panic       as an error                    as an error
+//	panic,      as an error                    as an error
+//	Goexit
 //	canceled    an error after the end of      the same: the slot is not done; if
 //	            the context: nothing           something is left of it, it is tried
 //	                                           again
+//
+// Goexit is runtime.Goexit, as a call of t.FailNow in the task makes it. (In a callback
+// of StartLeasing it counts as returning.)
 //
 // Others take over what was released, or what a worker that died had, if they have
 // FailoverWithin; else the next slot is the next chance.

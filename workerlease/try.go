@@ -62,8 +62,10 @@ func TryClaim(ctx context.Context, ledger store.Ledger, o Options) (*Claim, erro
 // TryClaim claims what is left of the slot that is now, once: with Options.JoinMidSlot,
 // at once whatever the priority is. It returns when the slot is claimed, and may be
 // worked in; or an error that wraps ErrNotClaimed if another has the slot or too little
-// is left of it, and the cause of ctx if that ends first. While the store doesn't
-// answer, it is tried again.
+// is left of it, and the cause of ctx if that ends first. When less than Options.Lead is
+// left of a slot, claims for the next one are open: who has made one keeps others from
+// what is left of this one, and TryClaim says so. While the store doesn't answer, it is
+// tried again.
 //
 // The claim lives for as long as the slot, independently of ctx; with
 // Options.Continuous it goes on into the next ones, until Release. To keep others out
@@ -130,6 +132,10 @@ func (t *try) observe(e Event) {
 	case Lost:
 		if !e.Slot.End.After(e.Holder.DoneUntil) {
 			why = fmt.Errorf("%w: slot %v is done", ErrNotClaimed, e.Slot)
+			break
+		}
+		if !e.Holder.WindowStart.Before(e.Slot.End) {
+			why = fmt.Errorf("%w: %s has claimed the slot after %v already", ErrNotClaimed, e.Holder.InstanceID, e.Slot)
 			break
 		}
 		why = fmt.Errorf("%w: %s has slot %v until %s", ErrNotClaimed, e.Holder.InstanceID, e.Slot, store.Format(e.Holder.WindowEnd))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -174,4 +175,57 @@ func TestTryClaim(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+func TestTryClaimInTheLastLeadOfASlot(t *testing.T) {
+	for name, test := range map[string]struct {
+		when      time.Duration
+		contender bool
+		want      string // in the error; empty: none
+	}{
+		"most of it is left":       {9*time.Minute + 50*time.Second + time.Millisecond, false, ""},
+		"half of it is left":       {9*time.Minute + 55*time.Second, false, ""},
+		"less than the margin":     {10*time.Minute - 200*time.Millisecond, false, "too late"},
+		"the next slot is claimed": {9*time.Minute + 55*time.Second, true, "other has claimed the slot after"},
+	} {
+		for _, continuous := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, " ", continuous), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					ledger := memory.New(memory.Options{})
+					at(6 * time.Minute)
+					if test.contender {
+						start(t, setup{ledger: ledger.Handle(), Options: named("other", 0)})
+					}
+					at(test.when)
+					client := workerlease.NewClient(ledger.Handle(), workerlease.ClientOptions{Clock: clock.New()})
+					claim, err := client.TryClaim(t.Context(), workerlease.Options{WorkerType: "job", InstanceID: "me", Continuous: continuous})
+					if test.want != "" {
+						if !errors.Is(err, workerlease.ErrNotClaimed) || !strings.Contains(err.Error(), test.want) {
+							t.Errorf("TryClaim = %v, want ErrNotClaimed, with %q", err, test.want)
+						}
+						if took := time.Since(t0) - test.when; took > 300*time.Millisecond {
+							t.Errorf("it took %v", took)
+						}
+						return
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					if l := claim.Lease; !l.Valid() || since(l.Slot.Start) != 5*time.Minute || since(l.Expiry) != 10*time.Minute {
+						t.Errorf("claimed %+v, want the rest of the slot", l)
+					}
+					at(10*time.Minute + time.Second)
+					if lives := claim.Context().Err() == nil; lives != continuous {
+						t.Errorf("in the next slot, the claim lives: %v, want %v", lives, continuous)
+					}
+					if got := len(holders(t, ledger)); (got > 1) != continuous {
+						t.Errorf("%d grants, want a claim of a later slot: %v", got, continuous)
+					}
+					if err := claim.Release(t.Context()); err != nil {
+						t.Error(err)
+					}
+				})
+			})
+		}
+	}
 }

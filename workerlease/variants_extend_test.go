@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/sim"
 	"github.com/slotlease/slotlease/workerlease"
@@ -16,21 +15,6 @@ import (
 func extended(seed int64) sim.Options {
 	o := sim.RandomExtended(seed)
 	o.Length = time.Hour
-	return o
-}
-
-// jobs is a run of the kind in which a task is run once per slot.
-func jobs(seed int64) sim.Options {
-	o := sim.Random(seed)
-	o.Length = time.Hour
-	o.Faults.Restarts = 5 * time.Minute
-	o.Task = sim.DefaultTask
-	o.Worker = func(n int) workerlease.Options {
-		return workerlease.Options{
-			WorkerType: "sim", InstanceID: fmt.Sprint("w", n), Priority: n / 2, LeaseInterval: time.Minute,
-			OncePerSlot: true, MaxAttempts: 3,
-		}
-	}
 	return o
 }
 
@@ -49,7 +33,56 @@ func twinParts(seed int64) sim.Options {
 	return o
 }
 
-// extendVariants are careless about going on with a tenure, and about what is done.
+// endless is a run in which whoever leads goes on from slot to slot, over a store that
+// often fails.
+func endless(seed int64) sim.Options {
+	o := sim.Random(seed)
+	o.Length = time.Hour
+	o.Faults.Outages, o.Faults.Partitions = 5*time.Minute, 5*time.Minute
+	inner := o.Worker
+	o.Worker = func(n int) workerlease.Options {
+		w := inner(n)
+		w.LeaseInterval, w.Group, w.Continuous = time.Minute, "", true
+		return w
+	}
+	return o
+}
+
+// parts is a run in which leases are taken for a part of a slot at a time, and workers
+// start in the middle of slots.
+func parts(seed int64) sim.Options {
+	o := twinParts(seed)
+	o.Faults.Poisons = 0 // What is planted takes the place of whoever lives.
+	inner := o.Worker
+	o.Worker = func(n int) workerlease.Options {
+		w := inner(n)
+		w.InstanceID = fmt.Sprint("w", n)
+		return w
+	}
+	return o
+}
+
+// supplanted finds claims of the rest of a slot that were made, by a head read before
+// the end of its window, while its holder could have extended it.
+func supplanted(r *sim.Result) (wrong []string) {
+	for _, records := range r.Records {
+		for i := 1; i < len(records); i++ {
+			head, next := records[i-1], records[i]
+			over := head.Kind == store.KindRelease || head.Kind == store.KindReset || head.Check() != nil
+			if over || next.Kind != store.KindGrant || next.Claim == head.Claim || next.Seq != head.Seq+1 ||
+				!head.WindowEnd.Before(head.SlotEnd) || !next.WindowStart.After(next.SlotStart) {
+				continue
+			}
+			if next.ReadAt.Before(head.WindowEnd) {
+				wrong = append(wrong, fmt.Sprintf("seq %d of %s takes the rest of a slot over the living %s",
+					next.Seq, next.InstanceID, head.InstanceID))
+			}
+		}
+	}
+	return wrong
+}
+
+// extendVariants are careless about going on with a tenure.
 var extendVariants = []variant{
 	// w0's window ends before the reply to its extension comes. w1, whose clock is ahead,
 	// was about to take over; w0 begins again under a lease that it has told its user
@@ -60,6 +93,24 @@ var extendVariants = []variant{
 			r.TakeUp = func(machine.Tenure, store.Record) bool { return true }
 		},
 	},
+	// w0's extension fails, and its window ends, or its code has. When the store answers
+	// again, w0 sends it once more: it holds a window that nobody works in.
+	{
+		name: "a tenure that was left is extended", rule: "Prolong", regime: endless,
+		broken: func(r *machine.Rules) {
+			r.Prolong = func(machine.Tenure, store.Record) bool { return true }
+		},
+		as: "what has ended",
+	},
+	// w1 starts in the middle of w0's slot, and claims what is left of it from the end of
+	// w0's window on: w0 can't extend that, although it lives.
+	{
+		name: "what is left of a slot is claimed over the living", rule: "Living", regime: parts,
+		broken: func(r *machine.Rules) {
+			r.Living = func(store.Record, timeline.Interval) bool { return false }
+		},
+		audit: supplanted,
+	},
 	// w0 was restarted, or copied with its settings. It takes its twin's lease for its
 	// own and works on under it.
 	{
@@ -69,49 +120,6 @@ var extendVariants = []variant{
 				return head.InstanceID == id.InstanceID && head.Kind != store.KindRelease
 			}
 			r.Mine = func(r store.Record, id machine.Identity) bool { return r.InstanceID == id.InstanceID }
-		},
-	},
-	// w0 is done, and dies. w1 does it again.
-	{
-		name: "a done slot is claimed", rule: "IsDone", regime: jobs,
-		broken: func(r *machine.Rules) {
-			r.IsDone = func(machine.Carried, slots.Slot) bool { return false }
-		},
-	},
-	// w0 is done with its slot after w1 has won the next. w0's record stands in w1's
-	// way: w1 finds that the head is not its own any more.
-	{
-		name: "a done record takes the tenure", rule: "Done", regime: jobs,
-		broken: func(r *machine.Rules) {
-			r.Done = func(r, head store.Record, until time.Time) store.Record {
-				claim, name := "0123456789abcdef", r.InstanceID
-				r = standard.Done(r, head, until)
-				r.Claim, r.InstanceID = claim, name
-				return r
-			}
-		},
-	},
-	// w0 is done. w1 wins the next slot, and releases it: whoever reads the head learns
-	// nothing of what is done.
-	{
-		name: "what is done is told by its own record only", rule: "Carry", regime: jobs,
-		broken: func(r *machine.Rules) {
-			r.Carry = func(head store.Record) machine.Carried {
-				c := standard.Carry(head)
-				c.DoneUntil = time.Time{}
-				return c
-			}
-		},
-	},
-	// Each worker counts its own attempts: together they try for ever.
-	{
-		name: "attempts are not counted in the ledger", rule: "Carry", regime: jobs,
-		broken: func(r *machine.Rules) {
-			r.Carry = func(head store.Record) machine.Carried {
-				c := standard.Carry(head)
-				c.Attempt = 0
-				return c
-			}
 		},
 	},
 	// w1 finds a gap between w0's window and the slot that it claims, and takes it: w0

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/sim"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
@@ -12,18 +13,20 @@ import (
 // think is good enough.
 type variant struct {
 	name   string
-	rule   string // which field of machine.Rules is broken, or what else is
+	rule   string // which fields of machine.Rules are broken, or what else is
 	regime regime // a kind of run in which it shows
 	broken func(r *machine.Rules)
 	around around
+	as     string                     // what the world says of it, if it may say more
+	audit  func(*sim.Result) []string // what else is wrong in the end, if the world doesn't mind
 }
 
 // around changes what an engine works with.
 type around func(store.Ledger, workerlease.ClientOptions) (store.Ledger, workerlease.ClientOptions)
 
 // variants are all of them. The comment on each tells a history in which it lets
-// two holders work at once, a token not grow, a record go that is needed, or
-// user code be called wrongly.
-var variants = slices.Concat(timeVariants, loopVariants, claimVariants, returnVariants, upkeepVariants, extendVariants)
+// two holders work at once, a token not grow, a record go that is needed, a worker that
+// lives lose its slot, or user code be called wrongly.
+var variants = slices.Concat(timeVariants, stampVariants, loopVariants, claimVariants, returnVariants, upkeepVariants, poisonVariants, extendVariants, doneVariants)
 
 var standard = machine.Standard

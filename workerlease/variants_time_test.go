@@ -1,12 +1,14 @@
 package workerlease_test
 
 import (
-	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/benbjohnson/clock"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/sim"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
@@ -62,6 +64,15 @@ var timeVariants = []variant{
 			r.Settled = func(timeline.Interval, time.Time) bool { return true }
 		},
 	},
+	// w0 holds a lease, and the store contradicts what it said of the time before. w0 goes
+	// on.
+	{
+		name: "a contradiction is nothing to worry about", rule: "Jumped", regime: jumps,
+		broken: func(r *machine.Rules) {
+			r.Jumped = func(int, int) bool { return false }
+		},
+		audit: unmoved,
+	},
 	// The time of day of w0's machine is set back while it works.
 	{
 		name: "time is counted by the time of day", rule: "local clock", regime: wallSteps,
@@ -70,17 +81,15 @@ var timeVariants = []variant{
 			return l, o
 		},
 	},
-	// w0 has its time from a member whose clock is behind, and w1 from one whose clock
-	// is ahead, each of them within what is allowed.
-	{
-		name: "all servers of a store agree about the time", rule: "Stamp.Skew", regime: uncertain,
-		around: restamped(func(s *store.Stamp) { s.Skew = 0 }),
-	},
-	// w0 gets a stamp that was made a second before it was sent.
-	{
-		name: "a stamp is made when it is asked for", rule: "Stamp.MaxAge", regime: oldStamps,
-		around: restamped(func(s *store.Stamp) { s.MaxAge = 0 }),
-	},
+}
+
+// unmoved finds that the store's clock has jumped, and that no lease was ended for it.
+func unmoved(r *sim.Result) []string {
+	n := r.Struck[sim.Jump]
+	if n == 0 || slices.ContainsFunc(r.Leases, func(l *sim.Lease) bool { return l.Why == workerlease.ClockJumped }) {
+		return nil
+	}
+	return []string{fmt.Sprintf("the store's clock jumps %d times, and all leases go on", n)}
 }
 
 // sleepyClock is as Go's own: it doesn't go on while the machine is suspended.
@@ -94,29 +103,3 @@ func (c sleepyClock) Boottime() time.Duration {
 type wallClock struct{ clock.Clock }
 
 func (c wallClock) Boottime() time.Duration { return c.Now().Sub(time.Unix(0, 0)) }
-
-// restamped lets the engine see stamps that were changed.
-func restamped(change func(*store.Stamp)) around {
-	return func(l store.Ledger, o workerlease.ClientOptions) (store.Ledger, workerlease.ClientOptions) {
-		return restamper{l, change}, o
-	}
-}
-
-type restamper struct {
-	store.Ledger
-	change func(*store.Stamp)
-}
-
-func (r restamper) Now(ctx context.Context) (store.Stamp, error) {
-	s, err := r.Ledger.Now(ctx)
-	r.change(&s)
-	return s, err
-}
-
-func (r restamper) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
-	records, s, err := r.Ledger.Tail(ctx, workerType, limit)
-	if !s.IsZero() {
-		r.change(&s)
-	}
-	return records, s, err
-}

@@ -36,8 +36,11 @@ type WorkerLease struct {
 
 	settled atomic.Int64 // the machine's settled epoch
 
+	shortest time.Duration // of the slots
+
 	// Of the worker's goroutine only.
-	state machine.State
+	state  machine.State
+	doubts int // how often in a row store time was too uncertain
 
 	hold atomic.Pointer[hold] // the newest; set by the worker's goroutine
 
@@ -55,6 +58,7 @@ func (c *Client) newWorker(ctx context.Context, o Options, cb Callbacks) *Worker
 	w.ops, w.cancelOps = context.WithCancel(context.Background())
 	w.state = c.start()
 	w.settled.Store(int64(w.state.Settled))
+	w.shortest = shortestSlot(o.Schedule)
 	w.status = Status{WorkerType: o.WorkerType, InstanceID: o.InstanceID}
 	return w
 }

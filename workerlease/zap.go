@@ -94,6 +94,8 @@ func entry(e Event) (zapcore.Level, string, []zap.Field) {
 			zap.String("server", e.Server), zap.Bool("contradiction", e.Contradiction),
 			zap.String("storeTime", store.Format(e.StoreTime)), zap.Duration("uncertainty", e.Uncertainty),
 		}
+	case TooUncertain:
+		return zap.ErrorLevel, "time too uncertain", f{zap.Duration("uncertainty", e.Uncertainty), zap.Error(e.Err)}
 	case Charged:
 		return zap.DebugLevel, "operation charged", f{zap.String("operation", e.Operation), zap.Float64("units", e.Units)}
 	case Trimmed:

@@ -34,6 +34,7 @@ func happen(j journal) {
 		workerlease.Lost{Slot: slot, Holder: store.Record{InstanceID: "b", Priority: 1}, Inversion: true},
 		workerlease.Allocated{Lease: lease},
 		workerlease.HolderChanged{Holder: workerlease.Holder{InstanceID: "a", Token: 7, From: noon, Until: slot.End}},
+		workerlease.HolderChanged{Holder: workerlease.Holder{InstanceID: "a", Token: 7, From: noon, Until: slot.Start.Add(time.Minute)}, Released: true},
 		workerlease.Extended{Lease: lease, Seq: 2},
 	} {
 		j.Observe(e)
@@ -68,6 +69,8 @@ func happen(j journal) {
 		workerlease.Overrun{Slot: slot}, // its command has ended
 		workerlease.Overrun{Slot: slots.Slot{Start: slot.End, End: slot.End.Add(5 * time.Minute)}},
 		workerlease.ClockJump{Server: "s2", StoreTime: noon, Uncertainty: time.Second},
+		workerlease.TooUncertain{Uncertainty: time.Second, Err: errors.New("t: FailoverWithin is 1s: it should be at least 8 × that and 4 × Margin")},
+		workerlease.Vanished{Seq: 3, Err: errors.New("t: seq 3: lease record vanished")},
 		workerlease.Charged{Operation: "tail", Units: 2.894},
 		workerlease.Trimmed{Count: 5},
 		workerlease.Poison{Seq: 4, Err: errors.New("no token")},

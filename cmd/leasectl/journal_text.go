@@ -97,6 +97,9 @@ func (s *journalState) line(e workerlease.Event) (zapcore.Level, string) {
 		return s.extension(e.Lease)
 	case workerlease.HolderChanged:
 		h := e.Holder
+		if e.Released {
+			return zap.DebugLevel, fmt.Sprintf("holder: nobody: %q, token %d, has released it as of %s", h.InstanceID, h.Token, clockOf(h.Until))
+		}
 		return zap.DebugLevel, fmt.Sprintf("holder: %q, priority %d, token %d, from %s until %s", h.InstanceID, h.Priority, h.Token, clockOf(h.From), clockOf(h.Until))
 	case workerlease.Expired:
 		return zap.InfoLevel, fmt.Sprintf("%s: expired: %s", slotText(e.Lease.Slot), e.Why)
@@ -115,6 +118,10 @@ func (s *journalState) line(e workerlease.Event) (zapcore.Level, string) {
 		return zap.DebugLevel, fmt.Sprintf("store time %s ± %v, round trip %v", store.Format(e.StoreTime), e.Uncertainty.Round(time.Microsecond), e.RoundTrip.Round(time.Microsecond))
 	case workerlease.ClockJump:
 		return zap.WarnLevel, fmt.Sprintf("store time jumped, or another server (%s) told it: now %s ± %v", e.Server, store.Format(e.StoreTime), e.Uncertainty.Round(time.Millisecond))
+	case workerlease.TooUncertain:
+		return zap.ErrorLevel, flagNames.Replace(e.Err.Error())
+	case workerlease.Vanished:
+		return zap.ErrorLevel, e.Err.Error()
 	case workerlease.Charged:
 		return zap.DebugLevel, fmt.Sprintf("%s: charged %.2f request units", e.Operation, e.Units)
 	case workerlease.Trimmed:
@@ -128,6 +135,9 @@ func (s *journalState) line(e workerlease.Event) (zapcore.Level, string) {
 	}
 	return zap.DebugLevel, ""
 }
+
+// flagNames are what leasectl calls options that an error names.
+var flagNames = strings.NewReplacer("FailoverWithin", "--failover-within", "Margin", "--margin")
 
 // extension is a line about a lease that goes on: into another slot, or within one.
 func (s *journalState) extension(l workerlease.Lease) (zapcore.Level, string) {

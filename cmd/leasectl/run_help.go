@@ -23,11 +23,12 @@ detach, and not when leasectl itself is killed or stopped.
     input, unless that is a terminal: then it has none.
 
 Without more, a slot is lost when the worker that holds it dies. With
---failover-within 30s another takes over what is left of it, 30s after the death at
-most (towards the end of a slot up to --lead later). For that the lease is taken
-for a part of the slot at a time, and extended while the worker lives: with 5m slots
-and 30s the store is written to 14 times in a slot instead of once, and each
-other worker reads it as often. "leasectl plan" tells what that costs.
+--failover-within 30s another takes over what is left of it within 30s of the death.
+On top of that come the turn of its --priority, what the store takes, and up to four
+times the uncertainty of store time; towards the end of a slot, up to --lead more. For
+that the lease is taken for a part of the slot at a time, and extended while the worker
+lives: with 5m slots and 30s the store is written to 14 times in a slot instead of once,
+and each other worker reads it as often. "leasectl plan" tells what that costs.
 
 With --continuous the worker that wins the next slot, too, goes on without a break:
 the command runs on over the boundary, under the same token. That is for daemons.

@@ -80,6 +80,22 @@ func TestSchedulersWhoseClocksAreApartRunAJobOnce(t *testing.T) {
 	}
 }
 
+func TestALockerRefusesWhatWouldFreeItsSlotOrKeepItForEver(t *testing.T) {
+	ledger := memory.New(memory.Options{})
+	for name, o := range map[string]workerlease.Options{
+		"FailoverWithin is 1m0s": {FailoverWithin: time.Minute}, "OncePerSlot true": {OncePerSlot: true}, "Continuous true": {Continuous: true},
+	} {
+		l := &Locker{Client: newClient(ledger), Options: o}
+		lock, err := l.Lock(t.Context(), "report")
+		if lock != nil || err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "leave them out") {
+			t.Errorf("Lock = %v, %v, want an error with %q", lock, err, name)
+		}
+	}
+	if r, _, err := ledger.Tail(t.Context(), workerType("report"), 1); err != nil || len(r) > 0 {
+		t.Errorf("Tail = %v, %v, want no records", r, err)
+	}
+}
+
 func TestOnlyTheElectedSchedulerRunsAJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})

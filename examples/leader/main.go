@@ -1,5 +1,7 @@
 // Leader elects a leader among three nodes. It leads for as long as it lives, and
-// when it has gone, another leads within a second. All of them know who does.
+// when it has gone, another leads a second later, or little more: its turn comes on top,
+// and near the end of a slot, of which too little is left to be taken over, the lead of
+// the next. All of them know who does.
 //
 //	go run ./examples/leader
 //

@@ -8,18 +8,31 @@ import (
 
 	"github.com/slotlease/slotlease/internal/figures"
 	"github.com/slotlease/slotlease/testutil/sim"
+	"github.com/slotlease/slotlease/workerlease"
 )
+
+// longOrShort is a run in which leases are extended: of 90 minutes, or, every fifth, of
+// six hours with the least retention, so that records are trimmed.
+func longOrShort(seed int64) sim.Options {
+	o := sim.RandomExtended(seed)
+	if seed%5 != 4 {
+		o.Length = 90 * time.Minute
+		return o
+	}
+	inner := o.Worker
+	o.Worker = func(worker int) workerlease.Options {
+		w := inner(worker)
+		w.Retention = 2 * time.Hour
+		return w
+	}
+	return o
+}
 
 // The same as TestNoTwoHoldersWorkAtOnce, where leases are extended: to take over
 // within a slot, or to go on from slot to slot.
 func TestNoTwoHoldersWorkAtOnceWhereLeasesAreExtended(t *testing.T) {
-	short := func(seed int64) sim.Options {
-		o := sim.RandomExtended(seed)
-		o.Length = 2 * time.Hour
-		return o
-	}
 	if *seed >= 0 {
-		o := short(*seed)
+		o := longOrShort(*seed)
 		o.Trace = true
 		r := sim.Run(t, o)
 		t.Logf("%+v\n%s", o.Faults, r.Trace)
@@ -31,19 +44,22 @@ func TestNoTwoHoldersWorkAtOnceWhereLeasesAreExtended(t *testing.T) {
 		seeds /= 8 // They are slower: a slot has many windows.
 	}
 	sum := sharded(t, seeds, func(t *testing.T, seed int64) tally {
-		o := short(seed)
+		o := longOrShort(seed)
 		r := sim.Run(t, o)
 		sum := tally{Seeds: 1, Leases: len(r.Leases), Simulated: o.Length, Struck: r.Struck}
 		for _, l := range r.Leases {
 			sum.Extensions += l.Extensions
+		}
+		if sum.Extensions > 0 {
+			sum.Trims, sum.LandedOnTrims = r.Struck[sim.Trim], r.Struck[sim.LandedOnTrim]
 		}
 		for _, v := range r.Violations {
 			sum.Violations = append(sum.Violations, fmt.Sprintf("%s\nrepeat with: %s", v, repeat(t, seed)))
 		}
 		return sum
 	})
-	t.Logf("%d seeds, %v of 8 workers, %d leases, extended %d times, %d violations",
-		sum.Seeds, sum.Simulated, sum.Leases, sum.Extensions, len(sum.Violations))
+	t.Logf("%d seeds, %v of 8 workers, %d leases, extended %d times, %d violations; trimmed %d times, and %d appends landed on a trimmed key",
+		sum.Seeds, sum.Simulated, sum.Leases, sum.Extensions, len(sum.Violations), sum.Trims, sum.LandedOnTrims)
 	save(t, figures.Proof{
 		Name: "simulation-extended", Command: "make sim SEEDS=2000 HOURS=6",
 		Figures: []figures.Figure{
@@ -56,5 +72,8 @@ func TestNoTwoHoldersWorkAtOnceWhereLeasesAreExtended(t *testing.T) {
 	})
 	if sum.Leases < sum.Seeds*5 || sum.Extensions < sum.Leases {
 		t.Errorf("%d leases and %d extensions in %d runs: too little went on", sum.Leases, sum.Extensions, sum.Seeds)
+	}
+	if sum.Seeds >= 100 && (sum.Trims == 0 || sum.LandedOnTrims == 0) {
+		t.Errorf("%d trims, and %d appends landed on a trimmed key, want some of both", sum.Trims, sum.LandedOnTrims)
 	}
 }

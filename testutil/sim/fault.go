@@ -20,7 +20,7 @@ const (
 	Failed       Fault = "call failed"               // Had no effect.
 	LostReply    Fault = "reply lost"                // It failed, and had an effect.
 	BlackHole    Fault = "call unanswered"           // With or without an effect.
-	LandedLate   Fault = "append landed late"        // After its caller had given up: seconds to a day.
+	LandedLate   Fault = "append landed late"        // After its caller had given up: up to LateBy later, within the run.
 	OwnConflict  Fault = "conflict against own"      // A driver's retry met the first try.
 	StaleRead    Fault = "stale read"                // The newest records were missing.
 	Throttled    Fault = "throttled"                 // With a time to wait.
@@ -155,7 +155,8 @@ type Faults struct {
 	Stale float64
 	// an append is told of a conflict with itself (OwnConflict), or fails, and lands a
 	// millisecond to LateBy later (Late), evenly by the logarithm. LateBy defaults to
-	// 24 h. Some hang until their key was trimmed.
+	// 24 h; what would land after the end of the run never does, so that one a day late
+	// takes a run of more than a day. Some hang until their key was trimmed.
 	OwnConflict, Late float64
 	LateBy            time.Duration
 

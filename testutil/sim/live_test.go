@@ -58,6 +58,10 @@ func TestWithAHealthyStoreEachSlotIsTakenByItsBoundaryByTheHighestPriority(t *te
 		if len(r.Leases) == 0 {
 			t.Fatal("no leases")
 		}
+		// All start within a minute, and wait for the next boundary.
+		if first, most := r.Leases[0].Start, max(time.Minute, interval); first > most {
+			t.Errorf("the first slot that is taken starts at %v, want %v at the latest", first, most)
+		}
 		if got, want := len(r.Leases), int((o.Length-r.Leases[0].Start)/interval); got < want {
 			t.Errorf("%d leases, want %d", got, want)
 		}
@@ -107,9 +111,9 @@ func TestAfterAnOutageTheSlotIsTakenWithinOneLead(t *testing.T) {
 		for _, down := range r.Down {
 			// Workers try again after at most this, and then go by their rungs.
 			by := down.To + min(5*time.Second, interval/8) + lead(interval) + late(o, interval)
-			// If little is left of the slot, or it has just begun, the next one is what
-			// counts, or the time when it has surely begun.
-			if left := interval - by%interval; left < interval/2 {
+			// Where claims for the next slot are open by then, that is what counts; and if it
+			// has just begun, the time when it surely has.
+			if left := interval - by%interval; left < lead(interval)+late(o, interval) {
 				by += left
 			}
 			if by%interval < late(o, interval) {
@@ -213,3 +217,42 @@ func TestOneFaultAtATimeKeepsTheSlots(t *testing.T) {
 		})
 	}
 }
+
+// idle is the longest time for which nobody had a slot, outages apart, and when it
+// ended; and for how long that was looked at: up to the first poison, which is watched
+// before it is superseded, and only if the intervals of the workers don't differ.
+func idle(o sim.Options, r *sim.Result) (longest, at, looked time.Duration) {
+	until := o.Length
+	for i := range o.Workers {
+		if o.Worker(i).LeaseInterval != o.Worker(0).LeaseInterval {
+			return 0, 0, 0
+		}
+	}
+	for _, p := range r.Planted {
+		if p.Kind == sim.Poison {
+			until = min(until, p.At)
+		}
+	}
+	end := time.Minute // All have started by then.
+	look := func(to time.Duration) {
+		to = min(to, until)
+		d := to - end
+		for _, down := range r.Down {
+			d -= max(0, min(to, down.To)-max(end, down.From))
+		}
+		if d > longest {
+			longest, at = d, to
+		}
+	}
+	for _, l := range r.Leases {
+		look(l.Start)
+		end = max(end, l.End)
+	}
+	look(o.Length)
+	return longest, at, until
+}
+
+// mostIdle is for how long nobody has a slot at most, in a world of many faults: one
+// slot is lost if whoever has claimed it dies, and that can happen again; and after an
+// outage or a pause it takes a while until all are back.
+func mostIdle(o sim.Options) time.Duration { return 3*o.Worker(0).LeaseInterval + time.Minute }

@@ -55,6 +55,7 @@ func (w *world) plantOne(kind Fault, r *roll) {
 		Claim: fmt.Sprintf("stray-%x", r.next()), InstanceID: "stray", Token: max(now.UnixMilli(), head.Token+1),
 		WindowStart: now, WindowEnd: now.Add(time.Minute),
 	}
+	hole := false
 	switch kind {
 	case NewerVersion:
 		if head.Seq == 0 || head.CheckEnvelope() != nil || w.planted[head.Claim] {
@@ -79,14 +80,17 @@ func (w *world) plantOne(kind Fault, r *roll) {
 			stray.WindowEnd = stray.WindowStart.AddDate(2, 0, 0)
 		}
 		w.planted[stray.Claim] = true
-		hole := cast(w.o.Seed, forStray, 1, head.Seq)
-		if f := w.o.Faults.Holes; f > 0 && head.Seq > 0 && hole.chance(f) {
+		above := cast(w.o.Seed, forStray, 1, head.Seq)
+		if f := w.o.Faults.Holes; f > 0 && head.Seq > 0 && above.chance(f) {
 			stray.Seq++
-			w.tally.strike(Hole)
+			hole = true
 		}
 	}
 	if l.insert(stray) {
 		w.tally.strike(kind)
+		if hole {
+			w.tally.strike(Hole)
+		}
 		w.strays = append(w.strays, Planted{w.now(), kind, stray})
 		if kind != HugeSeq {
 			l.first[stray.Seq] = stray.Claim

@@ -30,6 +30,7 @@ type Process struct {
 	dead    atomic.Bool
 	readAt  atomic.Int64 // when it last read the ledger
 	askedAt atomic.Int64 // when the store last told it the time
+	leasing atomic.Pointer[workerlease.WorkerLease]
 
 	// Guarded by world.mu.
 	lease  *Lease           // the newest
@@ -70,6 +71,11 @@ func (p *Process) String() string { return fmt.Sprintf("w%d.%d", p.Worker, p.Lif
 // Ticker and Tick, and a Timer that is Reset, go by true time instead, through
 // pauses and suspends: make a new Timer for each wait.
 func (p *Process) Clock() clock.Clock { return p.user }
+
+// Leasing is the worker that the process runs, for code that asks it for the
+// Holder or calls RunIfHeld: nil with Options.Task, and before the first callback.
+// Its Client is that of the process. What TryClaim gets there, Work doesn't know.
+func (p *Process) Leasing() *workerlease.WorkerLease { return p.leasing.Load() }
 
 // Dead reports that the process has crashed: what its code does then has no
 // effect, and it should return.
@@ -137,6 +143,7 @@ func (p *Process) start(client *workerlease.Client) (engine, error) {
 		if err != nil {
 			return engine{}, err
 		}
+		p.leasing.Store(l)
 		return engine{func(ctx context.Context) { _ = l.StopLeasing(ctx) }, l.Done()}, nil
 	}
 	task := w.o.Task(p)

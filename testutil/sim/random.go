@@ -63,10 +63,11 @@ func Random(seed int64) Options {
 	mixed, groups, twins := r.chance(0.15), r.chance(0.25), r.chance(0.1)
 	tie := []priority.TieBreak{priority.Sticky, priority.Rotate, priority.Random}[r.below(3)]
 	retention := []time.Duration{2 * time.Hour, 3 * time.Hour, 24 * time.Hour}[r.below(3)]
-	week, second := r.chance(0.2), 2*interval
+	week, second := r.chance(0.3), 2*interval
 	if r.chance(0.3) {
 		second = 5 * time.Second
 	}
+	joins := r.chance(0.3)
 	return Options{
 		Seed: seed, Workers: 8, Length: 6 * time.Hour, Faults: f,
 		Worker: func(worker int) workerlease.Options {
@@ -83,13 +84,19 @@ func Random(seed int64) Options {
 			if mixed {
 				o.LeaseInterval = []time.Duration{interval, second, 7 * interval}[worker%3]
 				if week && worker == 7 {
-					o.LeaseInterval = 7 * 24 * time.Hour
+					o.LeaseInterval, o.JoinMidSlot = aWeek, joins
 				}
 			}
 			return o
 		},
 	}
 }
+
+// aWeek is one, but for a few minutes: like that, one of its boundaries falls 3 h 12 min
+// into a run, for a run begins where the year 2000 does. Who has the slot
+// behind it leaves nothing to others unless it is stopped in order, so not all of its
+// worker's processes take what is left of the slot in which they start.
+const aWeek = 7*24*time.Hour - 21*time.Minute
 
 // RandomExtended draws a run like Random does, in which leases are extended: by
 // FailoverWithin, by Continuous, or by both, and some workers may differ from the

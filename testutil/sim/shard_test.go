@@ -50,7 +50,10 @@ func fewer(n int64) int64 {
 type tally struct {
 	Seeds, Leases, Refused, Stale int
 	Extensions                    int
+	Long                          int // windows longer than a day
+	Trims, LandedOnTrims          int // in runs in which leases were extended
 	Simulated                     time.Duration
+	Looked                        time.Duration // for slots that nobody has
 	Struck                        sim.Struck
 	Violations                    []string
 	Overlaps, Unreported          map[string]int
@@ -60,9 +63,13 @@ func (a *tally) add(b tally) {
 	a.Seeds += b.Seeds
 	a.Leases += b.Leases
 	a.Extensions += b.Extensions
+	a.Long += b.Long
+	a.Trims += b.Trims
+	a.LandedOnTrims += b.LandedOnTrims
 	a.Refused += b.Refused
 	a.Stale += b.Stale
 	a.Simulated += b.Simulated
+	a.Looked += b.Looked
 	a.Violations = append(a.Violations, b.Violations...)
 	if a.Struck == nil {
 		a.Struck, a.Overlaps, a.Unreported = sim.Struck{}, map[string]int{}, map[string]int{}

@@ -80,8 +80,8 @@ func (x *step) aim() {
 		}
 	}
 	next := x.m.Schedule.Next(s.Slot.Start)
-	if !x.open(next) {
-		return
+	if !x.open(next) || x.m.Single && s.Slot == s.First && mid.Before(s.Slot.End) {
+		return // (A single claim takes what is left of its slot, however little, and no other.)
 	}
 	// Claims for the slot after this one are open, and this one is undecided. More
 	// slots may have passed meanwhile.
@@ -251,8 +251,8 @@ func (x *step) again() {
 func (x *step) send() {
 	s := &x.s
 	switch {
-	case s.Sent.Kind == store.KindGrant && s.Sent.Claim != s.Claim.ID && s.Sent.Claim != s.Held.Claim:
-		x.again() // The tenure that it extends was left meanwhile.
+	case s.Sent.Kind == store.KindGrant && s.Sent.Claim != s.Claim.ID && !x.m.Rules.Prolong(s.Held, s.Sent):
+		x.again()
 	case s.Sent.Kind == store.KindGrant && x.aged():
 		x.expireClaim()
 	case s.Sent.Kind == store.KindGrant && !s.Doubt && s.ReadEpoch != s.Epoch:

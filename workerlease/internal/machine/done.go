@@ -200,7 +200,7 @@ func (x *step) closed(head store.Record) bool {
 		if !s.Standby && !s.Spoilt.Equal(s.Slot.Start) {
 			x.tell(Note{What: Lost, Slot: s.Slot, Record: head})
 		}
-	case spent && x.alive(head):
+	case spent && x.m.Rules.Living(head, x.at.Now):
 		x.lose(head) // The last attempt may yet succeed.
 		return true
 	case spent:

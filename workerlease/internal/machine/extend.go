@@ -192,12 +192,7 @@ func (x *step) stand(end time.Time) bool {
 // over itself comes again when it has ended.
 func (x *step) living(start time.Time, head store.Record) bool {
 	part := x.m.Failover > 0 || head.WindowEnd.Before(head.SlotEnd)
-	return part && start.After(x.s.Slot.Start) && x.alive(head)
-}
-
-// alive reports that somebody holds the tenure in the head, and may work under it.
-func (x *step) alive(head store.Record) bool {
-	return head.Kind != store.KindRelease && head.Kind != store.KindReset && x.at.Now.Earliest.Before(head.WindowEnd)
+	return part && start.After(x.s.Slot.Start) && x.m.Rules.Living(head, x.at.Now)
 }
 
 // freed reports that nothing is done, and will be, under a claim in the head that

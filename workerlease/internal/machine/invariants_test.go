@@ -18,6 +18,7 @@ type watcher struct {
 	s       machine.State
 	running bool // the user's code
 	live    bool // Allocate without Expire yet
+	rests   bool // the user's code, until it is called again
 	halted  bool
 
 	head     store.Record // the newest thing that the machine was shown
@@ -118,6 +119,8 @@ func (w *watcher) see(s machine.State, at machine.Moment, e machine.Event) {
 		}
 	case machine.Returned:
 		w.running = w.running && w.live
+	case machine.Rested:
+		w.rests = w.live
 	case machine.Skipped:
 		w.running, w.live = w.running && !w.live, false
 	}
@@ -161,11 +164,16 @@ func (w *watcher) act(before machine.State, at machine.Moment, a machine.Action)
 		case before.Stopping || at.Lapsed != 0:
 			return fmt.Errorf("extended %v after its end", t)
 		}
+	case machine.CallAgain:
+		if !w.live || !w.rests {
+			return errors.New("called code again that doesn't rest")
+		}
+		w.rests = false
 	case machine.Expire:
 		if !w.live {
 			return errors.New("expired what was not allocated")
 		}
-		w.live = false
+		w.live, w.rests = false, false
 	case machine.Halt:
 		if w.running || w.live {
 			return errors.New("halted while code runs")

@@ -139,6 +139,9 @@ func (x *step) take(e Event) {
 	case Finished:
 		x.finished(e)
 	case Rested:
+		if s.Held.IsZero() {
+			break // It ended meanwhile, and the next lease begins with a call.
+		}
 		s.Rest = x.m.Schedule.Next(x.m.Schedule.At(x.at.Now.Mid()).Start).Start
 	case Returned:
 		// Nothing has returned while the lease is held: this would be a stray.

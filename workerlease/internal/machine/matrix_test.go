@@ -54,11 +54,19 @@ func situations(t testing.TB) []situation {
 			case "next":
 				_, err := w.wait()
 				must(t, err)
+			case "asleep":
+				w.local += 11 * time.Second
 			case "late":
 				w.local += 5 * time.Minute
 				must(t, w.event(machine.Wake{}))
 			case "returned":
 				must(t, w.event(machine.Returned{}))
+			case "done":
+				must(t, w.event(machine.Finished{Done: true}))
+			case "failed":
+				must(t, w.event(machine.Finished{}))
+			case "rested":
+				must(t, w.event(machine.Rested{}))
 			case "stop":
 				must(t, w.event(machine.Stop{}))
 			case "giveup":
@@ -76,6 +84,18 @@ func situations(t testing.TB) []situation {
 	}
 	claim := []string{"ok", "next", "ok", "ok"} // up to the append
 	hold := append(claim[:4:4], "ok", "next")
+	parts := func(w *world) { w.m.Failover = time.Minute }
+	behind := func(w *world) { // a part of the slot, which another holds
+		parts(w)
+		w.m.JoinMidSlot = true
+		w.ledger[1] = store.Record{
+			WorkerType: "mail", Seq: 1, Kind: store.KindGrant, InstanceID: "w2", Claim: "theirs", Token: w.time().UnixMilli(),
+			SlotStart: w.time().Truncate(5 * time.Minute), SlotEnd: w.time().Truncate(5 * time.Minute).Add(5 * time.Minute),
+			WindowStart: w.time(), WindowEnd: w.time().Add(45 * time.Second), Schedule: w.m.Schedule.String(),
+		}
+	}
+	once := func(w *world) { w.m.Once, w.m.MaxAttempts = true, 3 }
+	endless := func(w *world) { w.m.Continuous = true }
 	reach("start", nil)
 	reach("aiming", nil, "ok")
 	reach("rung, asking the time", nil, "ok", "next")
@@ -89,6 +109,24 @@ func situations(t testing.TB) []situation {
 	reach("holding", nil, hold...)
 	reach("holding, sending", nil, append(hold[:6:6], "next", "ok", "ok")...)
 	reach("overrunning", nil, append(hold[:6:6], "late", "ok", "ok")...)
+	extend := append(hold[:6:6], "next") // up to the append
+	reach("extending", parts, hold...)
+	reach("extending, sending", parts, extend...)
+	reach("extending, checking", parts, append(extend[:7:7], "timeout")...)
+	reach("extended, probing", parts, append(extend[:7:7], "ok")...)
+	reach("extending, too late", parts, append(extend[:7:7], "timeout", "late")...)
+	reach("going on, sending", endless, append(hold[:6:6], "next", "ok", "ok")...)
+	reach("gone on, probing", endless, append(hold[:6:6], "next", "ok", "ok", "ok")...)
+	reach("resting", endless, append(hold[:6:6], "rested")...)
+	reach("resting, next slot begun", endless, append(hold[:6:6], "rested", "next", "ok", "ok", "ok", "asleep")...)
+	reach("standing by", behind, "ok", "ok")
+	reach("standing by, reading", behind, "ok", "ok", "next", "ok")
+	reach("done, code runs", once, append(hold[:6:6], "done")...)
+	reach("telling done", once, append(hold[:6:6], "done", "ok")...)
+	reach("telling done, checking", once, append(hold[:6:6], "done", "ok", "timeout")...)
+	reach("told done", once, append(hold[:6:6], "done", "ok", "ok")...)
+	reach("failed, code runs", once, append(hold[:6:6], "failed")...)
+	reach("failed, releasing", once, append(hold[:6:6], "failed", "returned", "ok")...)
 	reach("stopping, code runs", nil, append(hold[:6:6], "stop")...)
 	reach("releasing", nil, append(hold[:6:6], "stop", "returned", "ok")...)
 	reach("given up, code runs", nil, append(hold[:6:6], "stop", "giveup")...)
@@ -141,6 +179,9 @@ func happenings(w *world) []struct {
 		{"Skipped", machine.Skipped{}},
 		{"Panicked", machine.Panicked{}},
 		{"Returned", machine.Returned{}},
+		{"Finished, done", machine.Finished{Done: true}},
+		{"Finished, failed", machine.Finished{}},
+		{"Rested", machine.Rested{}},
 		{"Stop", machine.Stop{}},
 		{"GiveUp", machine.GiveUp{}},
 	}
@@ -200,6 +241,10 @@ func sketch(s machine.State, actions []machine.Action) string {
 			words = append(words, fmt.Sprintf("EXPIRE (%v)", a.Why))
 		case machine.Allocate:
 			words = append(words, "ALLOCATE")
+		case machine.Extend:
+			words = append(words, "EXTEND")
+		case machine.CallAgain:
+			words = append(words, "CALL AGAIN")
 		case machine.Halt:
 			words = append(words, "HALT")
 		default:
@@ -217,6 +262,11 @@ func sketch(s machine.State, actions []machine.Action) string {
 		{!s.Held.IsZero(), "holding"},
 		{!s.Next.IsZero(), "won"},
 		{s.Running && s.Held.IsZero(), "code runs"},
+		{s.Extending, "extending"},
+		{s.Standby, "standing by"},
+		{!s.Rest.IsZero(), "resting"},
+		{!s.Closing.DoneUntil.IsZero(), "to tell what is done"},
+		{s.Closing.Release, "to release"},
 		{s.Retry > 0, "backing off"},
 		{s.Stopping, "stopping"},
 	} {

@@ -65,6 +65,12 @@ func gap(start time.Time, head store.Record, now timeline.Interval) bool {
 	return start.After(head.WindowEnd) && now.Earliest.Before(head.WindowEnd)
 }
 
+// living is whoever has neither released its tenure, nor lost it to a reset, nor
+// surely come to its end.
+func living(head store.Record, now timeline.Interval) bool {
+	return head.Kind != store.KindRelease && head.Kind != store.KindReset && now.Earliest.Before(head.WindowEnd)
+}
+
 // token grows from tenure to tenure. It is a time, so that it does not start
 // again in a ledger that was trimmed, idle or dropped.
 func token(start time.Time, head store.Record) int64 {
@@ -94,6 +100,10 @@ func extend(t Tenure, head store.Record, _ Identity) bool {
 	return t.Claim != "" && head.Claim == t.Claim && head.Kind != store.KindRelease
 }
 
+// prolong extends what is worked under alone: a tenure that was left meanwhile has
+// ended by the worker's clock, or its code has, and others go by its record.
+func prolong(held Tenure, extension store.Record) bool { return extension.Claim == held.Claim }
+
 // takeUp never does: when the tenure was left, its window had ended by the worker's
 // clock, or that had jumped, and others go by it.
 func takeUp(Tenure, store.Record) bool { return false }
@@ -110,6 +120,10 @@ func releasable(head store.Record, id Identity) bool {
 func releaseAt(head store.Record, now timeline.Interval) time.Time {
 	return later(ceil(now.Latest), store.FromMillis(head.Token+1))
 }
+
+// resume never does: absent is not failed. A release that was sent may land at any
+// time, and whoever reads it begins at once.
+func resume(Tenure, store.Record) bool { return false }
 
 // readAt is at the latest when the head was read: all records before it were in
 // the ledger by then.

@@ -195,6 +195,8 @@ func befall(t *rapid.T, c machine.Config) {
 			happen(machine.GiveUp{})
 		case what > 27 && w.running && c.Once && rapid.Bool().Draw(t, "finished"):
 			happen(machine.Finished{Done: rapid.Bool().Draw(t, "done")})
+		case what > 27 && w.running && c.Continuous && rapid.Bool().Draw(t, "rested"):
+			happen(machine.Rested{})
 		case what > 26 && w.running && !w.live:
 			happen(machine.Returned{})
 		}

@@ -112,14 +112,7 @@ func (x *step) recordRead(e RecordRead) {
 	s := &x.s
 	switch {
 	case errors.Is(e.Err, store.ErrNotFound) && s.Doubt:
-		// Absent is not failed: it may land later.
-		if s.Stopping && s.Sent.Kind == store.KindGrant {
-			s.drop()
-			return
-		}
-		s.Claim, s.Sent = x.m.Rules.Resend(s.Claim, s.Sent, x.at)
-		s.Stage = Sending
-		x.backOff(nil)
+		x.absent()
 	case errors.Is(e.Err, store.ErrNotFound):
 		// Taken a moment ago, and gone: a stale read, or trimmed since.
 		s.Stage = Reading
@@ -136,6 +129,23 @@ func (x *step) recordRead(e RecordRead) {
 		s.Doubt = false
 		s.ReadAt = x.m.Rules.ReadAt(x.at.Now)
 		x.refused(e.Record)
+	}
+}
+
+// absent goes on after one's own record, whose append is in doubt, was not found.
+// Absent is not failed: it may land later.
+func (x *step) absent() {
+	s := &x.s
+	switch {
+	case s.Stopping && s.Sent.Kind == store.KindGrant:
+		s.drop()
+	case s.Sent.Kind == store.KindRelease && s.Sent.Claim == s.Left.Claim && x.m.Rules.Resume(s.Left, s.Sent):
+		s.Next = s.Left
+		s.drop()
+	default:
+		s.Claim, s.Sent = x.m.Rules.Resend(s.Claim, s.Sent, x.at)
+		s.Stage = Sending
+		x.backOff(nil)
 	}
 }
 

@@ -28,7 +28,9 @@ type Rules struct {
 	Looks Looks
 
 	// Jumped reports that samples of store time have contradicted each other since
-	// so many jumps were counted: no lease is held then.
+	// so many jumps were counted: no lease is held then. This is caution on top of
+	// Settled: up to then what is known contains both times, so that what shows when
+	// it is broken is leases that go on, and no overlap.
 	Jumped func(seen, now int) bool
 	// Settled reports that a jump, or a change of server, is past: until is the end
 	// of the head that was read first after it, zero if none was read.
@@ -46,6 +48,11 @@ type Rules struct {
 	// Gap reports that a grant from start on would leave a gap behind the head
 	// that its holder may still fill.
 	Gap func(start time.Time, head store.Record, now timeline.Interval) bool
+	// Living reports that the holder of the tenure in the head may yet extend it. What
+	// is left of its slot is then not claimed, not even from the end of its window on:
+	// windows would be disjoint, but whoever lives would lose its slot. So what shows
+	// when this is broken is that, and no overlap.
+	Living func(head store.Record, now timeline.Interval) bool
 	// Token is the fencing token of a new tenure.
 	Token func(start time.Time, head store.Record) int64
 	// Outcome is what the reply to an append tells of it.
@@ -62,6 +69,9 @@ type Rules struct {
 
 	// Extend reports that an identity may extend a tenure of its own behind a head.
 	Extend func(t Tenure, head store.Record, id Identity) bool
+	// Prolong reports that an extension, made under a tenure that was held then, may be
+	// sent now, or sent again; held is the tenure that is held now, zero if none is.
+	Prolong func(held Tenure, extension store.Record) bool
 	// LookAge: an extension is void that is not known this long after the head was read
 	// last. It is shorter than Patience, so that nobody supersedes poison, which stands
 	// above a hole, while its holder extends a tenure below.
@@ -73,6 +83,9 @@ type Rules struct {
 	// ReleaseAt from when on it is free then.
 	Releasable func(head store.Record, id Identity) bool
 	ReleaseAt  func(head store.Record, now timeline.Interval) time.Time
+	// Resume reports that a tenure which was left may be worked under again although its
+	// release was sent, as that has failed and is not in the ledger.
+	Resume func(left Tenure, release store.Record) bool
 
 	// Done completes the record that tells that slots are done until a time, behind a
 	// head; IsDone reports that what a head carries says so of one.
@@ -97,7 +110,8 @@ type Rules struct {
 	Poison         func(head store.Record, now timeline.Interval, ahead, longest time.Duration) error
 	Ahead, Longest time.Duration
 	// Patience is how long poison is watched, on top of the longer of one's own
-	// slot and the poison's window (which counts at most PatienceCap).
+	// slot and the poison's window (which counts at most PatienceCap): it may be a
+	// grant that only this worker can't read or obey.
 	Patience, PatienceCap time.Duration
 	// Reset is where the record stands that supersedes poison, and its token, given
 	// the record that was in force below the poison (the zero Record if there is
@@ -120,6 +134,7 @@ var Standard = Rules{
 	ClaimAge: time.Hour,
 	Start:    start,
 	Gap:      gap,
+	Living:   living,
 	Token:    token,
 	Outcome:  outcome,
 	Mine:     mine,
@@ -128,10 +143,12 @@ var Standard = Rules{
 	Tenure:   tenure,
 
 	Extend:     extend,
+	Prolong:    prolong,
 	LookAge:    4 * time.Minute,
 	TakeUp:     takeUp,
 	Releasable: releasable,
 	ReleaseAt:  releaseAt,
+	Resume:     resume,
 
 	Done:   done,
 	IsDone: isDone,

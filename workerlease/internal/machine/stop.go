@@ -96,7 +96,8 @@ func (x *step) surrender(head store.Record) {
 	s.Closing = Closing{}
 	t := s.rest(x.at.Now.Latest)
 	unbegun := t.Claim == s.Next.Claim
-	// From here on neither is worked under again, whatever the reply.
+	// Whoever stops begins nothing any more: neither is worked under again, whatever the
+	// reply to the release.
 	s.Next, s.Left = Tenure{}, Tenure{}
 	if x.poison(head) != nil || !x.release(head, t.Claim) {
 		s.Stage = Aiming

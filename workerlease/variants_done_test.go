@@ -1,0 +1,176 @@
+package workerlease_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/sim"
+	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
+)
+
+// doneVariants are careless about what is done.
+var doneVariants = []variant{
+	// w0 is done, and dies. w1 does it again.
+	{
+		name: "a done slot is claimed", rule: "IsDone", regime: jobs,
+		broken: func(r *machine.Rules) {
+			r.IsDone = func(machine.Carried, slots.Slot) bool { return false }
+		},
+	},
+	// w0 is done with its slot after w1 has won the next. w0's record stands in w1's
+	// way: w1 finds that the head is not its own any more.
+	{
+		name: "a done record takes the tenure", rule: "Done", regime: jobs,
+		broken: func(r *machine.Rules) {
+			r.Done = func(r, head store.Record, until time.Time) store.Record {
+				claim, name := "0123456789abcdef", r.InstanceID
+				r = standard.Done(r, head, until)
+				r.Claim, r.InstanceID = claim, name
+				return r
+			}
+		},
+	},
+	// w0 is done. w1 wins the next slot, and releases it: whoever reads the head learns
+	// nothing of what is done.
+	{
+		name: "what is done is told by its own record only", rule: "Carry", regime: jobs,
+		broken: func(r *machine.Rules) {
+			r.Carry = func(head store.Record) machine.Carried {
+				c := standard.Carry(head)
+				c.DoneUntil = time.Time{}
+				return c
+			}
+		},
+	},
+	// Each worker counts its own attempts: together they try for ever.
+	{
+		name: "attempts are not counted in the ledger", rule: "Carry", regime: jobs,
+		broken: func(r *machine.Rules) {
+			r.Carry = func(head store.Record) machine.Carried {
+				c := standard.Carry(head)
+				c.Attempt = 0
+				return c
+			}
+		},
+	},
+	// w0 is done with a long slot, others hold what is left of it, and trim. w1 looks for
+	// the record which tells that w0 is done, doesn't find it, and does it again.
+	{
+		name: "what is done is looked up in the record that told it", rule: "the head tells all", regime: longJobs,
+		around: func(l store.Ledger, o workerlease.ClientOptions) (store.Ledger, workerlease.ClientOptions) {
+			return &linked{Ledger: l}, o
+		},
+		as: "and it was done",
+	},
+}
+
+// jobs is a run of the kind in which a task is run once per slot.
+func jobs(seed int64) sim.Options {
+	o := sim.Random(seed)
+	o.Length = time.Hour
+	o.Faults.Restarts = 5 * time.Minute
+	o.Task = sim.DefaultTask
+	o.Worker = func(n int) workerlease.Options {
+		return workerlease.Options{
+			WorkerType: "sim", InstanceID: fmt.Sprint("w", n), Priority: n / 2, LeaseInterval: time.Minute,
+			OncePerSlot: true, MaxAttempts: 3,
+		}
+	}
+	return o
+}
+
+// failures is a run in which tasks fail, and replies get lost.
+func failures(seed int64) sim.Options {
+	o := jobs(seed)
+	o.Faults.LostReply, o.Faults.Late, o.Faults.Failed = 0.1, 0.2, 0
+	return o
+}
+
+// longJobs is a run in which a slot takes up all of it. Some run a task in it once, and
+// others hold it for a short time at a time, and trim.
+func longJobs(seed int64) sim.Options {
+	return sim.Options{
+		Seed: seed, Workers: 6, Length: 6 * time.Hour, Task: sim.DefaultTask,
+		Faults: sim.Faults{Latency: 30 * time.Millisecond, Restarts: 20 * time.Minute},
+		Worker: func(n int) workerlease.Options {
+			return workerlease.Options{
+				WorkerType: "sim", InstanceID: fmt.Sprint("w", n), Priority: n / 2, LeaseInterval: 6 * time.Hour,
+				FailoverWithin: 30 * time.Second, JoinMidSlot: true, OncePerSlot: n < 2, Retention: 2 * time.Hour,
+			}
+		},
+	}
+}
+
+// linked is a ledger whose records tell what is done by the Seq of the record that told
+// it first, in place of the metadata.
+type linked struct {
+	store.Ledger
+
+	mu     sync.Mutex
+	newest int64  // record that was seen
+	link   string // of that
+}
+
+// note remembers the link of the newest record, and reports whether it is that.
+func (l *linked) note(r store.Record) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r.Seq < l.newest {
+		return false
+	}
+	l.newest, l.link = r.Seq, r.Metadata
+	return true
+}
+
+func (l *linked) Append(ctx context.Context, r store.Record) error {
+	l.mu.Lock()
+	r.Metadata = l.link
+	l.mu.Unlock()
+	if r.Kind == store.KindDone {
+		r.Metadata = strconv.FormatInt(r.Seq, 10)
+	}
+	err := l.Ledger.Append(ctx, r)
+	if err == nil {
+		l.note(r)
+	}
+	return err
+}
+
+// follow looks up what is done.
+func (l *linked) follow(ctx context.Context, r *store.Record) error {
+	if !l.note(*r) || r.DoneUntil.IsZero() {
+		return nil
+	}
+	seq, err := strconv.ParseInt(r.Metadata, 10, 64)
+	if err != nil {
+		return err
+	}
+	if _, err = l.Ledger.Get(ctx, r.WorkerType, seq); errors.Is(err, store.ErrNotFound) {
+		r.DoneUntil, err = time.Time{}, nil
+	}
+	return err
+}
+
+func (l *linked) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
+	r, err := l.Ledger.Get(ctx, workerType, seq)
+	if err != nil {
+		return r, err
+	}
+	err = l.follow(ctx, &r)
+	return r, err
+}
+
+func (l *linked) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+	records, stamp, err := l.Ledger.Tail(ctx, workerType, limit)
+	if err == nil && len(records) > 0 {
+		err = l.follow(ctx, &records[0])
+	}
+	return records, stamp, err
+}

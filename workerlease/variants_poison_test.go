@@ -1,0 +1,120 @@
+package workerlease_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/sim"
+	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
+)
+
+// poisonVariants are hasty with what can't be obeyed.
+var poisonVariants = []variant{
+	// w0 has a slot of a minute, by a grant that w1 can't read. w1, with slots of 10 s,
+	// watches it for as long, and starts anew.
+	{
+		name: "poison is watched for a slot", rule: "Patience", regime: unreadable,
+		broken: func(r *machine.Rules) { r.Patience = 0 },
+	},
+	// w0 has a slot of ten minutes, by a grant that w1 can read, but not obey. w1 watches
+	// it for five minutes, and starts anew.
+	{
+		name: "the window of poison doesn't count", rule: "PatienceCap", regime: unobeyed,
+		broken: func(r *machine.Rules) { r.PatienceCap = 0 },
+	},
+	// w0 has read the head, and holds the lease for hours. Poison comes into the ledger
+	// above a free key, and after an hour w1 supersedes it. w0 extends its lease, on the
+	// free key, and works on; w1 has claimed what comes behind w0's window.
+	{
+		name: "a head that was read once is known for ever", rule: "LookAge", regime: holed,
+		broken: func(r *machine.Rules) { r.LookAge = 1000 * time.Hour },
+	},
+}
+
+// holed is a run in which one worker takes leases of hours, and extends them; others
+// read the ledger all the time, and poison is planted above free keys.
+func holed(seed int64) sim.Options {
+	o := sim.Random(seed)
+	o.Length = 12 * time.Hour
+	o.Faults = sim.Faults{Latency: o.Faults.Latency, Poisons: 3 * time.Hour, Holes: 1}
+	o.Worker = func(n int) workerlease.Options {
+		w := workerlease.Options{
+			WorkerType: "sim", InstanceID: fmt.Sprint("w", n), LeaseInterval: 5 * time.Minute, Priority: 1,
+		}
+		if n == 0 {
+			w.LeaseInterval, w.FailoverWithin, w.JoinMidSlot, w.Priority = 24*time.Hour, 3*time.Hour, true, 0
+		}
+		return w
+	}
+	return o
+}
+
+// unreadable is a run in which workers can't read some of each other's grants. None is
+// for longer than a worker is patient.
+func unreadable(seed int64) sim.Options {
+	return foreign(seed, func(r *store.Record) {
+		*r = store.Record{WorkerType: r.WorkerType, Seq: r.Seq, Defect: "written in another way"}
+	}, time.Minute, 10*time.Second)
+}
+
+// unobeyed is a run in which workers can't obey some of each other's grants, but see how
+// long they are.
+func unobeyed(seed int64) sim.Options {
+	return foreign(seed, func(r *store.Record) {
+		r.Token += (365 * 24 * time.Hour).Milliseconds()
+	}, 10*time.Minute, 10*time.Second)
+}
+
+func foreign(seed int64, show func(*store.Record), intervals ...time.Duration) sim.Options {
+	o := varied(func(f *sim.Faults) { f.Poisons = 0 }, func(n int, w *workerlease.Options) {
+		every(intervals...)(n, w)
+		w.Group, w.InstanceID = "", fmt.Sprint("w", n)
+	})(seed)
+	o.Length = 2 * time.Hour
+	o.Client = func(l store.Ledger, c workerlease.ClientOptions) *workerlease.Client {
+		return workerlease.NewClient(&stranger{Ledger: l, show: show, own: map[string]bool{}}, c)
+	}
+	return o
+}
+
+// stranger shows some of the grants that others wrote as its user sees them.
+type stranger struct {
+	store.Ledger
+	show func(*store.Record)
+
+	mu  sync.Mutex
+	own map[string]bool // claims
+}
+
+func (s *stranger) see(r *store.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.Seq%8 == 7 && r.Kind == store.KindGrant && !s.own[r.Claim] {
+		s.show(r)
+	}
+}
+
+func (s *stranger) Append(ctx context.Context, r store.Record) error {
+	s.mu.Lock()
+	s.own[r.Claim] = true
+	s.mu.Unlock()
+	return s.Ledger.Append(ctx, r)
+}
+
+func (s *stranger) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
+	r, err := s.Ledger.Get(ctx, workerType, seq)
+	s.see(&r)
+	return r, err
+}
+
+func (s *stranger) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+	records, stamp, err := s.Ledger.Tail(ctx, workerType, limit)
+	for i := range records {
+		s.see(&records[i])
+	}
+	return records, stamp, err
+}
