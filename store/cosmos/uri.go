@@ -82,8 +82,9 @@ func parseURI(uri string) (address, error) {
 func (a *address) locate(account string) error {
 	switch host, port, err := net.SplitHostPort(account); {
 	case err == nil:
-		n, numeric := strconv.Atoi(port)
-		if ip := net.ParseIP(host); (ip == nil && !hostName.MatchString(host)) || numeric != nil || n < 1 || n > 65535 {
+		n, numeric := strconv.ParseUint(port, 10, 16)
+		bare := net.JoinHostPort(host, port) == account // Brackets are for IPv6 alone.
+		if ip := net.ParseIP(host); (ip == nil && !hostName.MatchString(host)) || !bare || numeric != nil || n < 1 {
 			return errors.New("uri: the account must be a name, or a host with a port from 1 to 65535")
 		}
 		a.host = account

@@ -58,6 +58,8 @@ func TestURIsThatAreRefused(t *testing.T) {
 		"cosmos://acct:0":                              "port",
 		"cosmos://acct:99999":                          "port",
 		"cosmos://acct:x":                              "port",
+		"cosmos://acct:+443":                           "port",
+		"cosmos://[1]:443":                             "account",
 		"cosmos://acct?throughput=0":                   "throughput",
 		"cosmos://acct?autoscale=0":                    "autoscale",
 		"cosmos://[::1":                                "account",
