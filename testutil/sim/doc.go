@@ -61,15 +61,15 @@
 // record was the first at its key. Tokens grow from tenure to tenure. Callbacks
 // come in pairs and in order, once each, and a context ends before the window does: by
 // up to half a second later where timers are late, and by 1.6 s after the process runs
-// again, if it was paused or suspended. No release is sent before the code has returned,
-// and no work follows it. In the ledger, no grant starts before the window of the
-// record before it has ended, a release frees the tenure in the head and nothing else, other records change no
-// tenure, and records are deleted only when a later one proves them old. An
-// extension has the claim, the token and the holder of the tenure in the head, begins
-// where that ends, and is never sent for a lease that has ended or was released. What
-// is done is repeated by every record, no slot that is done is claimed again, and no
-// slot more often than it may be; and each call of a task is checked against that
-// again, unless intervals differ.
+// again, if it was paused or suspended. No release is sent before the code has
+// returned, and no work follows it. In the ledger, no grant starts before the window
+// of the record before it has ended, a release frees the tenure in the head and nothing
+// else, other records change no tenure, and records are deleted only when a later one
+// proves them old. An extension has the claim, the token and the holder of the tenure
+// in the head, begins where that ends, and is never sent for a lease that has ended or
+// was released. What is done is repeated by every record, no slot that is done is
+// claimed again, and no slot more often than it may be; and each call of a task is
+// checked against that again, unless intervals differ.
 //
 // A run by itself checks nothing of whether work gets done: Result.Leases tells, and
 // all that [Result.Check] asks for is one. Of slotlease's own runs,
