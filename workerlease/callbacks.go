@@ -16,8 +16,8 @@ type Callbacks struct {
 	//
 	// The context ends at the last safe moment of the window, with a cause
 	// (ErrLeaseExpired, ErrStopped, ErrClockJumped, ErrRecordVanished,
-	// ErrPanicked; for the task of Run, when it has returned, ErrFinished): the work must have stopped then. It carries the values of the
-	// context of StartLeasing.
+	// ErrPanicked; for the task of Run, when it has returned, ErrFinished): the work must
+	// have stopped then. It carries the values of the context of StartLeasing.
 	//
 	// Returning ends nothing: the lease is held, and the context lives, up to
 	// the last safe moment. Start the work and return, and stop it in

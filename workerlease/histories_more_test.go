@@ -173,27 +173,37 @@ func TestATaskOfALeaderThatFailsInTheLastLeadGoesOnWithTheNextSlot(t *testing.T)
 	})
 }
 
-// The handle of a claim whose worker was given up after 10 s, while the store was away: Release, which may wait for a
-// minute, returns nil, and the slot is not released.
-func TestReleaseOfAClaimWaitsAsLongAsItsContextSays(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		inner := memory.New(memory.Options{})
-		link := cut(inner)
-		at(5*time.Minute + time.Second)
-		claim, err := attempt(t, link, named("a", 0))
-		if err != nil {
-			t.Fatal(err)
-		}
-		link.Break(faultstore.Down())
-		time.AfterFunc(12*time.Second, link.Mend)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		err = claim.Release(ctx)
-		if r := newest(t, inner); err == nil && r.Kind != store.KindRelease {
-			t.Errorf("Release = nil after %v, and the slot is held up to %v", time.Since(t0)-5*time.Minute-time.Second, since(r.WindowEnd))
-		}
-		_ = link.Close(t.Context())
-	})
+// The end of a claim's context woke Claim.end, which gave the worker up after 10 s. So Done and Release, which may wait
+// for a minute, returned nil although the store was away and nothing was in the ledger.
+func TestTheEndOfAClaimWaitsAsLongAsItsContextSays(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(*workerlease.Claim, context.Context) error
+		told func(store.Record) bool
+	}{
+		"Done":    {(*workerlease.Claim).Done, func(r store.Record) bool { return !r.DoneUntil.IsZero() }},
+		"Release": {(*workerlease.Claim).Release, func(r store.Record) bool { return r.Kind == store.KindRelease }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				inner := memory.New(memory.Options{})
+				link := cut(inner)
+				at(5*time.Minute + time.Second)
+				claim, err := attempt(t, link, perSlot("a", 0))
+				if err != nil {
+					t.Fatal(err)
+				}
+				link.Break(faultstore.Down())
+				time.AfterFunc(12*time.Second, link.Mend)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				err = c.end(claim, ctx)
+				if r := newest(t, inner); err != nil || !c.told(r) {
+					t.Errorf("%s = %v after %v, and the newest record is %+v", name, err, time.Since(t0)-5*time.Minute-time.Second, r)
+				}
+				_ = link.Close(t.Context())
+			})
+		})
+	}
 }
 
 // A leader's machine is suspended for a minute in mid-slot, and wakes while the lease is still good. The worker notices

@@ -19,7 +19,8 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// The histories here were found by a second reading of how leases go on and tasks are run.
+// The histories here and in histories_more_test.go went wrong once. The comment on each
+// tells how; the test tells how it goes now.
 
 // attempt claims what is left of the slot as a job that is done once.
 func attempt(t *testing.T, l store.Ledger, o workerlease.Options) (*workerlease.Claim, error) {
@@ -147,29 +148,6 @@ func TestDoneOfAClaimThatHasEndedDoesNotPretend(t *testing.T) {
 				t.Errorf("the slot was claimed again, attempt %d, after Done had returned nil", again.Lease.Attempt)
 			}
 			_ = again.Release(t.Context())
-		}
-		_ = link.Close(t.Context())
-	})
-}
-
-// Done may wait as long as its context lets it. But telling the worker ends the claim's context, which wakes Claim.end,
-// which gives the worker up after 10 s; so the worker ends, and Done returns nil with nothing in the ledger.
-func TestDoneWaitsAsLongAsItsContextSays(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		inner := memory.New(memory.Options{})
-		link := cut(inner)
-		at(5*time.Minute + time.Second)
-		claim, err := attempt(t, link, perSlot("a", 0))
-		if err != nil {
-			t.Fatal(err)
-		}
-		link.Break(faultstore.Down())
-		time.AfterFunc(12*time.Second, link.Mend)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		err = claim.Done(ctx)
-		if err == nil && newest(t, inner).DoneUntil.IsZero() {
-			t.Errorf("Done = nil after %v, and no done record is in the ledger", time.Since(t0)-5*time.Minute-time.Second)
 		}
 		_ = link.Close(t.Context())
 	})

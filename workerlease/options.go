@@ -58,8 +58,8 @@ type Options struct {
 	// Lead, is lost. The lease is then taken for a part of the slot at a time, and
 	// extended a quarter of FailoverWithin (at most 5 min) before that ends: about
 	// 4/3 × slot/FailoverWithin appends and a read every 2 min, and as many reads of each
-	// other worker; and as many records are kept for Retention. At least 8 × Margin, and at most half of the
-	// shortest slot. Default: the slot is lost. Not with Group.
+	// other worker; and as many records are kept for Retention. At least 8 × Margin, and at
+	// most half of the shortest slot. Default: the slot is lost. Not with Group.
 	//
 	// Work in a part of the slot begins when the uncertainty of store time has passed
 	// (Status has it), and ends that much and Margin before the part does; the shortest

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -264,111 +262,6 @@ func TestAMissedSlotIsSkippedOrMadeUpForOnce(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-func TestATaskThatRunsWhileHeld(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ledger := memory.New(memory.Options{})
-		j := &job{do: func(ctx context.Context, l workerlease.Lease, _ int) error {
-			switch slot := since(l.Slot.Start); {
-			case slot == 10*time.Minute: // returns early
-				return nil
-			case slot == 15*time.Minute && l.InstanceID == "a":
-				time.Sleep(30 * time.Second)
-				return errWork
-			}
-			<-ctx.Done()
-			return context.Cause(ctx)
-		}}
-		a := runs(t, ledger.Handle(), parted("a", 0, 20*time.Second), j.run)
-		runs(t, ledger.Handle(), parted("b", 1, 20*time.Second), j.run)
-		at(24 * time.Minute)
-		for slot, want := range map[time.Duration][]string{
-			5 * time.Minute: {"a"}, 10 * time.Minute: {"a"}, 15 * time.Minute: {"a", "b"}, 20 * time.Minute: {"a"},
-		} {
-			equal(t, fmt.Sprint("slot ", slot), j.of(slot), want...)
-		}
-		if f := told[workerlease.TaskFailed](a.worker); len(f) != 1 || !errors.Is(f[0].Err, errWork) {
-			t.Errorf("failures that were told: %+v, want one of %v", f, errWork)
-		}
-		var ends []workerlease.Reason
-		for _, e := range told[workerlease.Expired](a.worker) {
-			ends = append(ends, e.Why)
-		}
-		equal(t, "reasons", ends, workerlease.WindowEnded, workerlease.WindowEnded, workerlease.Failed)
-	})
-}
-
-func TestATaskThatPanicsOrEndsItsGoroutineHasFailed(t *testing.T) {
-	ends := map[string]func(){"panic": func() { panic("jam") }, "goexit": runtime.Goexit}
-	for name, end := range ends {
-		for mode, o := range map[string]func(string, int) workerlease.Options{
-			"while held": func(name string, priority int) workerlease.Options { return parted(name, priority, 20*time.Second) },
-			"while it leads on": func(name string, priority int) workerlease.Options {
-				o := parted(name, priority, 20*time.Second)
-				o.Continuous = true
-				return o
-			},
-			"once": perSlot,
-		} {
-			t.Run(name+" "+mode, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					ledger := memory.New(memory.Options{})
-					j := &job{do: func(ctx context.Context, l workerlease.Lease, _ int) error {
-						leads := mode == "while it leads on" && since(l.Slot.Start) == 5*time.Minute
-						if l.InstanceID == "a" && (leads || since(l.Slot.Start) == 10*time.Minute) {
-							time.Sleep(10*time.Minute + 30*time.Second - time.Since(t0))
-							end()
-						}
-						<-ctx.Done()
-						return context.Cause(ctx)
-					}}
-					if mode == "once" {
-						do := j.do
-						j.do = func(ctx context.Context, l workerlease.Lease, n int) error {
-							work, cancel := context.WithTimeout(ctx, time.Minute)
-							defer cancel()
-							_ = do(work, l, n)
-							return nil
-						}
-					}
-					a := runs(t, ledger.Handle(), o("a", 0), j.run)
-					runs(t, ledger.Handle(), o("b", 1), j.run)
-					at(10*time.Minute + 31*time.Second)
-					released := slices.ContainsFunc(records(t, ledger), func(r store.Record) bool {
-						return r.Kind == store.KindRelease && r.InstanceID == "a"
-					})
-					if !released {
-						t.Error("what was left of the slot was not released")
-					}
-					at(19 * time.Minute)
-					calls := map[time.Duration][]string{10 * time.Minute: {"a", "b"}, 15 * time.Minute: {"a"}}
-					if mode == "while it leads on" {
-						calls = map[time.Duration][]string{5 * time.Minute: {"a"}, 10 * time.Minute: {"b"}, 15 * time.Minute: {"a"}}
-					}
-					for slot, want := range calls {
-						equal(t, fmt.Sprint("slot ", slot), j.of(slot), want...)
-					}
-					failed, panics := told[workerlease.TaskFailed](a.worker), told[workerlease.Panic](a.worker)
-					switch {
-					case name == "panic" && (len(panics) != 1 || len(failed) != 0 || !errors.Is(panics[0].Err, workerlease.ErrPanicked)):
-						t.Errorf("told of %v and %v, want one panic", panics, failed)
-					case name == "goexit" && (len(failed) != 1 || len(panics) != 0 || !strings.Contains(failed[0].Err.Error(), "ended its goroutine")):
-						t.Errorf("told of %v and %v, want one failure", panics, failed)
-					}
-					var failures int
-					for _, e := range told[workerlease.Expired](a.worker) {
-						if e.Why == workerlease.Failed {
-							failures++
-						}
-					}
-					if failures != 1 {
-						t.Errorf("%d leases ended with %q, want one", failures, workerlease.Failed)
-					}
-				})
-			})
-		}
 	}
 }
 

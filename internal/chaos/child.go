@@ -114,24 +114,18 @@ func (s *sharedLog) varied(l line) (err error) {
 	if l.role == asCommand {
 		go s.keepWriting(ctx, l, os.Getenv(fenceVariable))
 	}
-	var quits <-chan time.Time
+	work := ctx
 	if m.quits {
-		quits = time.After(time.Duration(l.end-l.start) * time.Millisecond * 2 / 5)
+		work, cancel = context.WithTimeout(ctx, time.Duration(l.end-l.start)*time.Millisecond*2/5)
+		defer cancel()
 	}
-	beats := time.NewTicker(beatEvery)
-	defer beats.Stop()
-	for {
-		select {
-		case <-beats.C:
-			if err := s.write(l, beat); err != nil {
-				return err
-			}
-		case <-quits:
-			return s.write(l, quit)
-		case <-ctx.Done():
-			return s.write(l, told)
-		}
+	if err := s.beat(work, l); err != nil {
+		return err
 	}
+	if ctx.Err() == nil {
+		return s.write(l, quit)
+	}
+	return s.write(l, told)
 }
 
 // detach starts a grandchild that nobody but the guard can find.

@@ -19,6 +19,14 @@ func (s *sharedLog) plain(l line) error {
 	if err := s.write(l, began); err != nil {
 		return err
 	}
+	if err := s.beat(ctx, l); err != nil {
+		return err
+	}
+	return s.write(l, told)
+}
+
+// beat writes again and again, until the context ends.
+func (s *sharedLog) beat(ctx context.Context, l line) error {
 	beats := time.NewTicker(beatEvery)
 	defer beats.Stop()
 	for {
@@ -28,7 +36,7 @@ func (s *sharedLog) plain(l line) error {
 				return err
 			}
 		case <-ctx.Done():
-			return s.write(l, told)
+			return nil
 		}
 	}
 }
@@ -59,23 +67,14 @@ func (s *sharedLog) task(l line) error {
 	if err := s.write(l, began); err != nil {
 		return err
 	}
-	beats := time.NewTicker(beatEvery)
-	defer beats.Stop()
-	for {
-		select {
-		case <-beats.C:
-			if err := s.write(l, beat); err != nil {
-				return err
-			}
-			continue
-		case <-limited.Done():
-		}
-		switch {
-		case ctx.Err() != nil:
-			return errors.Join(s.write(l, told), errTask)
-		case c.fails:
-			return errors.Join(s.write(l, failed), errTask)
-		}
-		return s.write(l, ended)
+	if err := s.beat(limited, l); err != nil {
+		return err
 	}
+	switch {
+	case ctx.Err() != nil:
+		return errors.Join(s.write(l, told), errTask)
+	case c.fails:
+		return errors.Join(s.write(l, failed), errTask)
+	}
+	return s.write(l, ended)
 }

@@ -22,6 +22,19 @@ const MaxFailoverMargin = maxEarly / 2
 // known twice a margin before the last moment of the window, or is tried again.
 func MinFailover(margin time.Duration) time.Duration { return 8 * margin }
 
+// MinWindow is the shortest window that leaves time to work, at an uncertainty of
+// store time: that begins when all of the interval has reached its start, and ends a
+// margin before any of it has reached its end. The 2 ms are what waits are rounded by.
+func MinWindow(uncertainty, margin time.Duration) time.Duration {
+	return 2*uncertainty + margin + 2*time.Millisecond
+}
+
+// MinUsefulFailover is the least Failover at an uncertainty of store time: the shortest
+// window of a take-over is a quarter of it.
+func MinUsefulFailover(uncertainty, margin time.Duration) time.Duration {
+	return 4 * MinWindow(uncertainty, margin)
+}
+
 // windowEnd is where a window ends that begins at from, within a slot. Without
 // Failover, where the slot does. Else the slot is cut into equal windows up to
 // where claims for the next slot open, and a last one from there to its end: who
