@@ -219,7 +219,9 @@ type (
 	// Vanished: a grant to this worker is not in the ledger any more. The read was
 	// stale, or the store took back what it had confirmed; another worker may then
 	// have been granted the same window. Check what the store promises: write and
-	// read concern, a restored backup.
+	// read concern, a restored backup. It is seen when the worker reads the ledger again,
+	// which it does in each slot; who was cut off for so long that more than 16 records
+	// came behind its own doesn't look for it any more.
 	Vanished struct {
 		Worker
 		Seq int64

@@ -28,6 +28,7 @@ const (
 	_
 	writeLane
 	rollbackLane
+	lookLane
 	lanes = 16
 )
 
@@ -107,6 +108,7 @@ func (c *hostClock) wait(d time.Duration, l lane) time.Duration {
 				w.tally.strike(TimerOff)
 			}
 			d = max(0, d+r.either(timerOff))
+			c.p.health.ail(at + d + 2*timerOff)
 		}
 	}
 	return c.p.slot(c.p.host.fires(at, d)+1, l) - at

@@ -50,9 +50,10 @@
 //
 // What the protocol can't bear, [Beyond] lists: a store whose time jumps by more
 // than it admits, a host whose clocks all stand still, a write that was read and
-// then rolled back, a clock that is off by percents. Holders may overlap then. The
-// world has a resource that remembers the highest fencing token, and checks that
-// it accepts nothing stale.
+// then rolled back, a clock that is off by percents. Holders may overlap then, and an
+// overlap that nothing of it explains is a violation; [Overlap] says when one counts as
+// reported. The world has a resource that remembers the highest fencing token, and checks
+// that it accepts nothing stale.
 //
 // # What is checked
 //
@@ -71,13 +72,22 @@
 // claimed again, and no slot more often than it may be; and each call of a task is
 // checked against that again, unless intervals differ.
 //
-// A run by itself checks nothing of whether work gets done: Result.Leases tells, and
-// all that [Result.Check] asks for is one. Of slotlease's own runs,
-// TestNoTwoHoldersWorkAtOnce checks, where all intervals are the same and up to the
-// first poison, that while the store is up no more than three slots and a minute pass
-// that nobody has; and otherwise only how many leases there are on average. What is
-// promised of who gets a slot, when, and what a fault costs, is tested in worlds with
-// one kind of fault: TestWithAHealthyStoreEachSlotIsTakenByItsBoundaryByTheHighestPriority,
+// And who gets a slot, when: wherever the world can tell that nothing has kept a process
+// from it, by its calls, its timers, its stalls and its code. Nobody claims a slot before
+// the turn of its priority. Where a higher priority had its turn, and the time to claim,
+// no lower one has the slot: a priority is passed over only if its claim took longer. A
+// process leaves the slot in which it starts to others, unless it may join it. By its
+// boundary somebody has a slot, and after an outage within a lead, and a backoff, of its
+// end. The members of a group work under what it has, those as well that start in the
+// middle of a slot. Poison is superseded when it was watched for long enough.
+// [Result.Demands] counts how often each of these could be told. Where all can't do
+// better than to try again, nothing is demanded but what TestNoTwoHoldersWorkAtOnce
+// checks: that no more than three slots and a minute pass, outages apart, that nobody
+// has, with one interval and up to the first poison.
+//
+// That somebody takes over within FailoverWithin, and that a leader goes on, is tested
+// in worlds with few faults, and so is all of the above, to the bounds that are promised:
+// TestWithAHealthyStoreEachSlotIsTakenByItsBoundaryByTheHighestPriority,
 // TestAfterAnOutageTheSlotIsTakenWithinOneLead, TestPoisonClearsWithinItsBound,
 // TestOneFaultAtATimeKeepsTheSlots, TestAfterACrashAStandbyTakesOverWithinTheBound,
 // TestAHigherPriorityThatReturnsTakesOverAtABoundary and
@@ -133,7 +143,7 @@
 //	31 a thousand workers at a boundary     TestAThousandWorkersAtOneBoundaryMakeOneAppendAndOneReadEach
 //	32 a top priority that crashes always   not built yet
 //	33 equal priorities                     TestAmongEqualsStickyKeepsAndRotateRotates; TestRotateIsFairAmongEqualWorkers
-//	34 inversions                           TestOnlyASlowClaimLosesToALowerPriority
+//	34 inversions                           simulated; variants of the order of claims; TestOnlyASlowClaimLosesToALowerPriority
 //
 // Input and secrets:
 //

@@ -46,7 +46,7 @@ func TestNoTwoHoldersWorkAtOnceWhereLeasesAreExtended(t *testing.T) {
 	sum := sharded(t, seeds, func(t *testing.T, seed int64) tally {
 		o := longOrShort(seed)
 		r := sim.Run(t, o)
-		sum := tally{Seeds: 1, Leases: len(r.Leases), Simulated: o.Length, Struck: r.Struck}
+		sum := tally{Seeds: 1, Leases: len(r.Leases), Simulated: o.Length, Struck: r.Struck, Demands: r.Demands}
 		for _, l := range r.Leases {
 			sum.Extensions += l.Extensions
 		}
@@ -58,8 +58,8 @@ func TestNoTwoHoldersWorkAtOnceWhereLeasesAreExtended(t *testing.T) {
 		}
 		return sum
 	})
-	t.Logf("%d seeds, %v of 8 workers, %d leases, extended %d times, %d violations; trimmed %d times, and %d appends landed on a trimmed key",
-		sum.Seeds, sum.Simulated, sum.Leases, sum.Extensions, len(sum.Violations), sum.Trims, sum.LandedOnTrims)
+	t.Logf("%d seeds, %v of 8 workers, %d leases, extended %d times, %d violations; trimmed %d times, and %d appends landed on a trimmed key; what had to happen:\n%v",
+		sum.Seeds, sum.Simulated, sum.Leases, sum.Extensions, len(sum.Violations), sum.Trims, sum.LandedOnTrims, sum.Demands)
 	save(t, figures.Proof{
 		Name: "simulation-extended", Command: "make sim SEEDS=2000 HOURS=6",
 		Figures: []figures.Figure{
@@ -72,6 +72,9 @@ func TestNoTwoHoldersWorkAtOnceWhereLeasesAreExtended(t *testing.T) {
 	})
 	if sum.Leases < sum.Seeds*5 || sum.Extensions < sum.Leases {
 		t.Errorf("%d leases and %d extensions in %d runs: too little went on", sum.Leases, sum.Extensions, sum.Seeds)
+	}
+	if d := sum.Demands; sum.Seeds >= 100 && (d.Turns < sum.Seeds || d.Boundaries < 10*sum.Seeds) {
+		t.Errorf("%d claims and %d boundaries were looked at: too few", d.Turns, d.Boundaries)
 	}
 	if sum.Seeds >= 100 && (sum.Trims == 0 || sum.LandedOnTrims == 0) {
 		t.Errorf("%d trims, and %d appends landed on a trimmed key, want some of both", sum.Trims, sum.LandedOnTrims)

@@ -18,6 +18,8 @@ type host struct {
 	steps   spells        // of its time of day
 	stalls  spells        // Pause, Suspend or Freeze
 	cuts    spells        // Partition or OneWay
+
+	living *Process // that runs on it now; guarded by world.mu
 }
 
 func (w *world) newHost(worker int64) *host {

@@ -33,6 +33,7 @@ type Lease struct {
 	finished bool          // LeaseExpired has returned
 	left     bool          // the engine has ended the lease
 	told     time.Duration // the end that the user's code knows of
+	overAt   time.Duration // when all of it had returned
 	grant    *landed
 	order    int // of its grant in the ledger
 }
@@ -82,6 +83,7 @@ func (p *Process) guarded(cb workerlease.Callbacks) workerlease.Callbacks {
 			p.world.mu.Lock()
 			defer p.world.mu.Unlock()
 			x.returned = true
+			x.overAt = p.world.now()
 			p.tracef("LeaseAllocated of %d returns", l.Token)
 		}()
 		defer p.panicked("LeaseAllocated", l.Token)
@@ -101,6 +103,7 @@ func (p *Process) guarded(cb workerlease.Callbacks) workerlease.Callbacks {
 			defer p.world.mu.Unlock()
 			if x != nil {
 				x.finished = true
+				x.overAt = p.world.now()
 			}
 		}()
 		if inner.LeaseExpired != nil {
@@ -147,6 +150,7 @@ func (p *Process) begins(ctx context.Context, l workerlease.Lease) *Lease {
 	if p.lease != nil && (!p.lease.over() || p.lease.Expiries != 1) {
 		w.violate("%v is allocated, and the code of %v has not returned", x, p.lease)
 	}
+	w.auditEntry(p, l)
 	if p.leases[l.Token] != nil && !w.beyond {
 		w.violate("%v is allocated twice", x)
 	}

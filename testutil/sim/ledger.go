@@ -15,17 +15,18 @@ type landed struct {
 	claim           string
 	order           int       // of landing, or unordered
 	end             time.Time // of its window, and of those that extend it
+	seq             int64     // of the newest of them
 }
 
 // land notes a grant: another window of its tenure, or a new one.
 func (l *ledger) land(r store.Record, order int) {
 	for _, g := range l.byToken[r.Token] {
 		if g.claim == r.Claim && g.end.Equal(r.WindowStart) {
-			g.end = r.WindowEnd
+			g.end, g.seq = r.WindowEnd, r.Seq
 			return
 		}
 	}
-	l.byToken[r.Token] = append(l.byToken[r.Token], &landed{r.InstanceID, r.Group, r.Claim, order, r.WindowEnd})
+	l.byToken[r.Token] = append(l.byToken[r.Token], &landed{r.InstanceID, r.Group, r.Claim, order, r.WindowEnd, r.Seq})
 }
 
 // unordered is the order of what landed below the head, where a rollback had
@@ -35,17 +36,20 @@ const unordered = -1
 // ledger is one worker type's, with what is known of its past.
 type ledger struct {
 	records
-	first   map[int64]string    // the claim that came first to a key, for ever
-	byToken map[int64][]*landed // the grants that came first to their keys
-	hung    []hung
-	order   int
-	jobs    jobs
+	first    map[int64]string        // the claim that came first to a key, for ever
+	byToken  map[int64][]*landed     // the grants that came first to their keys
+	landedAt map[int64]time.Duration // when a key was taken first
+	resetAt  time.Duration           // when poison was superseded last
+	hung     []hung
+	undone   []undone
+	order    int
+	jobs     jobs
 }
 
 func (w *world) ledger(workerType string) *ledger {
 	l := w.ledgers[workerType]
 	if l == nil {
-		l = &ledger{first: map[int64]string{}, byToken: map[int64][]*landed{}}
+		l = &ledger{first: map[int64]string{}, byToken: map[int64][]*landed{}, landedAt: map[int64]time.Duration{}}
 		w.ledgers[workerType] = l
 	}
 	for ttl := w.o.Faults.TTL; ttl > 0 && len(l.list) > 0 && w.time(l.list[0].WindowEnd)+ttl < w.now(); {
@@ -92,6 +96,7 @@ func (w *world) rollBack(r store.Record) {
 	if l := w.ledger(r.WorkerType); l.head().Claim == r.Claim {
 		w.tally.strike(Rollback)
 		l.remove(r.Seq)
+		l.undone = append(l.undone, undone{w.now(), r})
 		delete(l.first, r.Seq)
 	}
 }
@@ -169,13 +174,16 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 		w.tally.strike(LandedOnTrim)
 		return
 	}
-	l.first[r.Seq] = r.Claim
+	l.first[r.Seq], l.landedAt[r.Seq] = r.Claim, at
 	if r.Kind == store.KindGrant {
 		order := l.order
 		if r.Seq < l.head().Seq {
 			order = unordered
 		}
 		l.land(r, order)
+		if r.WindowEnd.After(p.reach) {
+			p.reach = r.WindowEnd
+		}
 	}
 	if w.o.Faults.Rollback > 0 {
 		return // what the writer read may be gone
@@ -194,6 +202,12 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 		return // the beginning, or not what the writer read
 	}
 	w.auditWork(p, r, before)
+	if r.Kind == store.KindReset {
+		l.resetAt = at
+	}
+	if r.Kind == store.KindGrant {
+		w.auditPassed(p, l, r, before, at)
+	}
 	l.tellDone(r)
 	switch r.Kind {
 	case store.KindGrant:

@@ -23,64 +23,6 @@ type link struct {
 	calls atomic.Int64
 }
 
-// call is how one call goes.
-type call struct {
-	before, after time.Duration
-	kind          Fault         // what goes wrong at the store, if anything
-	lost          bool          // it has no effect
-	late          time.Duration // it has its effect so much later
-	silent        bool          // no reply comes
-	err           error         // the reply in place of the true one
-	hidden        int           // how many of the newest records a read lacks
-	rollback      bool
-	roll          roll
-}
-
-// plan draws how a call goes.
-func (k *link) plan(appends bool) call {
-	w := k.p.world
-	f := &w.o.Faults
-	r := cast(w.o.Seed, forCall, k.p.number, k.calls.Add(1))
-	c := call{before: r.upTo(f.Latency)}
-	if r.chance(0.5) {
-		c.after = r.upTo(f.Latency)
-	}
-	if r.chance(f.Delayed) {
-		w.tally.strike(Delayed)
-		c.before += r.span(time.Millisecond, time.Minute)
-		if r.chance(0.5) {
-			c.before, c.after = c.after, c.before
-		}
-	}
-	switch u := r.float(); {
-	case less(&u, f.Failed):
-		c.kind, c.lost, c.err = Failed, true, errReset
-	case less(&u, f.LostReply):
-		c.kind, c.err = LostReply, errReset
-	case less(&u, f.BlackHole):
-		c.kind, c.lost, c.silent = BlackHole, r.chance(0.5), true
-	case less(&u, f.Throttled):
-		c.kind, c.lost, c.err = Throttled, true, &store.ThrottledError{RetryAfter: r.span(10*time.Millisecond, 30*time.Second), Err: errReset}
-	case !appends && less(&u, f.Stale):
-		c.hidden = 1 + r.below(3)
-	case appends && less(&u, f.OwnConflict):
-		c.kind, c.err = OwnConflict, fmt.Errorf("sim: append: %w", store.ErrConflict)
-	case appends && less(&u, f.Late):
-		c.late = r.span(time.Millisecond, f.LateBy)
-		c.err, c.silent = errReset, r.chance(0.5)
-	case appends && less(&u, f.Rollback):
-		c.rollback, c.silent = true, true
-	}
-	c.roll = r
-	return c
-}
-
-// less consumes a part of an even draw.
-func less(u *float64, p float64) bool {
-	*u -= p
-	return *u < 0
-}
-
 // do runs a call: the append of a Seq, or another if that is 0. Its effect comes
 // at one instant of true time.
 func (k *link) do(ctx context.Context, seq int64, effect func(at time.Duration, c *call) error) error {
@@ -90,12 +32,18 @@ func (k *link) do(ctx context.Context, seq int64, effect func(at time.Duration, 
 		return errDead
 	}
 	appends := seq > 0
+	p.health.calls(w.now(), p.host.stalls)
 	c := k.plan(appends)
+	if c.wrong(&w.o.Faults) {
+		recovers := p.health.ails()
+		defer func() { recovers(w.now(), c.longer()) }()
+	}
 	if err := k.travel(ctx, c.before, requestLane); err != nil {
 		if appends && !c.lost {
 			// It is on its way all the same.
 			k.land(max(c.late, c.before), effect)
 		}
+		p.health.ail(w.now())
 		return k.arrive(err)
 	}
 	at := w.now()
@@ -104,6 +52,7 @@ func (k *link) do(ctx context.Context, seq int64, effect func(at time.Duration, 
 	switch {
 	case isCut && cut.kind == Partition:
 		w.tally.strike(Partition)
+		p.health.ail(w.now() + time.Minute)
 		return k.arrive(k.silence(ctx))
 	case down != "":
 		if down == Outage {
@@ -123,6 +72,7 @@ func (k *link) do(ctx context.Context, seq int64, effect func(at time.Duration, 
 	}
 	if isCut {
 		w.tally.strike(OneWay)
+		p.health.ail(w.now() + time.Minute)
 		return k.arrive(k.silence(ctx))
 	}
 	if c.kind != "" && (c.kind != OwnConflict || err == nil) {
@@ -203,6 +153,7 @@ func (k *link) Append(ctx context.Context, r store.Record) error {
 	}
 	r = r.Truncated()
 	k.p.sent(r)
+	k.p.claims(r.Claim)
 	err := k.do(ctx, r.Seq, func(at time.Duration, c *call) error { return k.p.world.append(k.p, r, at, c) })
 	if k.p.world.o.Trace {
 		k.p.tracef("append %d %s %.8s: %v", r.Seq, r.Kind, r.Claim, err)
@@ -231,6 +182,7 @@ func (k *link) Tail(ctx context.Context, workerType string, limit int) ([]store.
 	var out []store.Record
 	var stamp store.Stamp
 	var read time.Duration
+	sent := k.p.world.now()
 	err := k.do(ctx, 0, func(at time.Duration, c *call) error {
 		out = k.p.world.tail(workerType, limit, c)
 		if !k.p.world.o.Faults.NoFreeStamp {
@@ -246,8 +198,10 @@ func (k *link) Tail(ctx context.Context, workerType string, limit int) ([]store.
 		return nil, store.Stamp{}, err
 	}
 	k.p.readAt.Store(int64(read))
+	k.p.hears(answer{sent: sent, left: read, stamp: stamp, read: true, shown: out})
 	if !stamp.IsZero() {
 		k.p.askedAt.Store(int64(k.p.world.now()))
+		k.p.health.heard(stamp, sent, k.p.world.now())
 	}
 	return out, stamp, nil
 }
@@ -268,8 +222,10 @@ func (k *link) Trim(ctx context.Context, workerType string, before int64) (int, 
 // Now tells the store's time.
 func (k *link) Now(ctx context.Context) (store.Stamp, error) {
 	var stamp store.Stamp
+	var told time.Duration
+	sent := k.p.world.now()
 	err := k.do(ctx, 0, func(at time.Duration, c *call) error {
-		stamp = k.p.world.stamp(at, &c.roll)
+		stamp, told = k.p.world.stamp(at, &c.roll), at
 		return nil
 	})
 	if k.p.world.o.Trace {
@@ -279,6 +235,8 @@ func (k *link) Now(ctx context.Context) (store.Stamp, error) {
 		return store.Stamp{}, err
 	}
 	k.p.askedAt.Store(int64(k.p.world.now()))
+	k.p.health.heard(stamp, sent, k.p.world.now())
+	k.p.hears(answer{sent: sent, left: told, stamp: stamp})
 	return stamp, nil
 }
 

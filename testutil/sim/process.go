@@ -9,7 +9,6 @@ import (
 
 	"github.com/benbjohnson/clock"
 
-	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
@@ -31,12 +30,18 @@ type Process struct {
 	readAt  atomic.Int64 // when it last read the ledger
 	askedAt atomic.Int64 // when the store last told it the time
 	leasing atomic.Pointer[workerlease.WorkerLease]
+	leaving atomic.Bool // it was told to stop
+	began   time.Duration
+	health  health
+	answers answers
 
 	// Guarded by world.mu.
-	lease  *Lease           // the newest
-	leases map[int64]*Lease // by token
-	freed  map[int64]bool   // tokens of tenures whose release was sent
-	asked  string           // the claim of its newest append
+	lease   *Lease           // the newest
+	leases  map[int64]*Lease // by token
+	freed   map[int64]bool   // tokens of tenures whose release was sent
+	asked   string           // the claim of its newest append
+	claimed string           // the newest claim whose turn was looked at
+	reach   time.Time        // the end of the newest window that it claimed
 }
 
 func (w *world) newProcess(h *host, life int) *Process {
@@ -90,6 +95,8 @@ func (p *Process) run(age time.Duration, crashes bool) {
 	}
 	born := w.now()
 	p.born()
+	defer p.live(nil)
+	p.live(p)
 	client := w.o.Client(&link{p: p}, workerlease.ClientOptions{Clock: local, Observer: workerlease.ObserverFunc(p.observe), Rand: randomness{p}})
 	engine, err := p.start(client)
 	if err != nil {
@@ -112,6 +119,7 @@ func (p *Process) run(age time.Duration, crashes bool) {
 		cancel()
 	default:
 		w.tally.strike(Stop)
+		p.leaving.Store(true)
 		p.tracef("is stopped")
 	}
 	w.lives.Go(func() {
@@ -167,6 +175,20 @@ func (p *Process) start(client *workerlease.Client) (engine, error) {
 	return engine{func(context.Context) { cancel() }, done}, nil
 }
 
+// live notes which process runs on its host now, if any does.
+func (p *Process) live(now *Process) {
+	w := p.world
+	w.mu.Lock()
+	if p.began == 0 {
+		p.began = w.now()
+	}
+	p.host.living = now
+	w.mu.Unlock()
+	if now != nil {
+		w.lookBorn(p)
+	}
+}
+
 // born counts what this process is for.
 func (p *Process) born() {
 	w := p.world
@@ -205,87 +227,4 @@ func (p *Process) ended() {
 	if l := p.lease; l != nil && !l.Crashed && l.Expiries != 1 {
 		w.violate("%v has ended, and LeaseExpired was called %d times for %v", p, l.Expiries, l)
 	}
-}
-
-// sent notes an append on its way.
-func (p *Process) sent(r store.Record) {
-	w := p.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	key := fmt.Sprint(r.Seq, r.Kind, r.Claim)
-	if p.asked != key && !p.dead.Load() && !w.beyond && r.ReadAt.Sub(w.origin) < time.Duration(p.readAt.Load()) {
-		w.violate("%v says in seq %d that it read the ledger by %v, and it did at %v", p, r.Seq, w.time(r.ReadAt), time.Duration(p.readAt.Load()))
-	}
-	p.asked = key
-	if p.dead.Load() {
-		return
-	}
-	switch r.Kind {
-	case store.KindRelease:
-		p.freed[r.Token] = true
-		if l := p.leases[r.Token]; l != nil && !l.over() {
-			w.violate("%v releases seq %d while its code runs", p, r.Seq-1)
-		}
-	case store.KindGrant:
-		if l := p.leases[r.Token]; l != nil && l.lease.Start.Before(r.WindowStart) {
-			switch {
-			case p.freed[r.Token]:
-				w.violate("%v extends in seq %d what it has released: %v", p, r.Seq, l)
-			case l.left && l.Ended < w.now():
-				w.violate("%v extends in seq %d what has ended: %v", p, r.Seq, l)
-			}
-		}
-		if old := p.lease; old != nil && old.Expiries > 0 && old.Ended < w.now() && !old.over() {
-			w.violate("%v claims in seq %d, and its code runs on behind the end of %v", p, r.Seq, old)
-		}
-		if age := w.now() - time.Duration(p.askedAt.Load()); age > fresh && !w.beyond {
-			w.violate("%v claims in seq %d, and has not heard of the time for %v", p, r.Seq, age)
-		}
-	default:
-	}
-}
-
-// observe notes what the engine tells, and is slow at times.
-func (p *Process) observe(e workerlease.Event) {
-	w := p.world
-	if p.dead.Load() {
-		return
-	}
-	switch e := e.(type) {
-	case workerlease.Missed:
-		w.count(&w.missed)
-	case workerlease.Lost:
-		if e.Inversion {
-			w.count(&w.inversions)
-		}
-	case workerlease.ClockJump:
-		if e.Contradiction { // A change of server alone proves nothing.
-			w.alarm(p)
-		}
-	case workerlease.Vanished:
-		w.alarm(p)
-	}
-	at := w.now()
-	if f := w.o.Faults.SlowObserver; f > 0 {
-		r := cast(w.o.Seed, forTimer, p.number, int64(at)<<4|int64(observerLane))
-		if r.chance(f) {
-			w.tally.strike(SlowObserver)
-			// Not in a pause of the process: it would go on in the middle of it.
-			due := p.host.fires(at, r.span(time.Millisecond, 10*time.Second))
-			time.Sleep(p.slot(due+1, observerLane) - at)
-		}
-	}
-	if w.o.Trace {
-		p.tracef("%T", e)
-	}
-}
-
-// fresh is how old the newest sample of store time may be when something is
-// claimed, with a little for the drift of the clock that measures it.
-const fresh = 2*time.Minute + time.Second
-
-func (w *world) count(n *int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	*n++
 }

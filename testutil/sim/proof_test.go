@@ -31,7 +31,7 @@ func TestNoTwoHoldersWorkAtOnce(t *testing.T) {
 	sum := sharded(t, number(t, 100), func(t *testing.T, seed int64) tally {
 		o := stretched(sim.Random(seed))
 		r := sim.Run(t, o)
-		sum := tally{Seeds: 1, Leases: len(r.Leases), Simulated: o.Length, Struck: r.Struck}
+		sum := tally{Seeds: 1, Leases: len(r.Leases), Simulated: o.Length, Struck: r.Struck, Demands: r.Demands}
 		for _, l := range r.Leases {
 			if l.End-l.Start > 24*time.Hour {
 				sum.Long++
@@ -62,8 +62,9 @@ func TestNoTwoHoldersWorkAtOnce(t *testing.T) {
 		}
 	}
 	years := sum.Simulated.Hours() / 24 / 365.25
-	t.Logf("%d seeds, %.1f simulated years of 8 workers, %d leases, %d of them longer than a day, %d violations; faults that struck:\n%v",
-		sum.Seeds, years, sum.Leases, sum.Long, len(sum.Violations), sum.Struck)
+	t.Logf("%d seeds, %.1f simulated years of 8 workers, %d leases, %d of them longer than a day, %d violations; faults that struck:\n%vwhat had to happen:\n%v",
+		sum.Seeds, years, sum.Leases, sum.Long, len(sum.Violations), sum.Struck, sum.Demands)
+	demanded(t, sum)
 	// Of a few seeds, most may be of long slots or of an unlucky store; of many it is
 	// about 300 leases each.
 	least := 10
@@ -91,9 +92,35 @@ func TestNoTwoHoldersWorkAtOnce(t *testing.T) {
 			{What: "slots", Value: slotLengths()},
 			{What: "leases", Value: fmt.Sprint(sum.Leases)},
 			{What: "faults of " + fmt.Sprint(len(sim.Within())) + " kinds", Value: fmt.Sprint(faults)},
+			{What: "demands on who gets a slot", Value: fmt.Sprint(sum.Demands.All())},
 			{What: "violations", Value: fmt.Sprint(len(sum.Violations))},
 		},
 	})
+}
+
+// demanded checks that the world could tell often enough who was to get slots.
+func demanded(t *testing.T, sum tally) {
+	t.Helper()
+	if sum.Seeds < 100 {
+		return
+	}
+	d := sum.Demands
+	for _, x := range []struct {
+		what    string
+		got, of int // at least one in so many seeds
+	}{
+		{"claims at their turn", d.Turns / 50, 1},
+		{"leases, none of the first slot", d.Entries / 50, 1},
+		{"boundaries by which a slot was had", d.Boundaries / 50, 1},
+		{"outages after which one was had", d.Outages, 4},
+		{"members that have joined", d.Joined, 4},
+		{"claims beside a higher priority", d.Passed, 20},
+		{"poisons that were cleared", d.Cleared, 200},
+	} {
+		if x.got < sum.Seeds/x.of {
+			t.Errorf("%s were looked at %d times in %d runs: too seldom", x.what, x.got, sum.Seeds)
+		}
+	}
 }
 
 // slotLengths is how long the slots of most runs are, as text.
@@ -143,7 +170,7 @@ func TestBeyondTheAssumptionsOverlapsAreReportedAndFenced(t *testing.T) {
 		r := sim.Run(t, o)
 		t.Logf("%+v\n%s", o.Faults, r.Trace)
 		for _, x := range r.Overlaps {
-			t.Logf("at %v, reported %v: %s, %s", x.At, x.Reported, x.Older, x.Newer)
+			t.Logf("at %v, reported %v, deaf %v: %s, %s", x.At, x.Reported, x.Deaf, x.Older, x.Newer)
 		}
 		r.Check(t)
 		return
@@ -153,7 +180,7 @@ func TestBeyondTheAssumptionsOverlapsAreReportedAndFenced(t *testing.T) {
 		r := sim.Run(t, o)
 		sum := tally{
 			Seeds: 1, Leases: len(r.Leases), Struck: r.Struck, Refused: r.Refused, Stale: r.Stale,
-			Overlaps: map[string]int{}, Unreported: map[string]int{},
+			Overlaps: map[string]int{}, Unreported: map[string]int{}, Deaf: map[string]int{},
 		}
 		for _, v := range r.Violations {
 			sum.Violations = append(sum.Violations, fmt.Sprintf("%s\nrepeat with: %s", v, repeat(t, seed)))
@@ -164,21 +191,38 @@ func TestBeyondTheAssumptionsOverlapsAreReportedAndFenced(t *testing.T) {
 			}
 			for _, x := range r.Overlaps {
 				sum.Overlaps[string(f)]++
-				if !x.Reported && !x.Deaf {
+				switch {
+				case x.Deaf:
+					sum.Deaf[string(f)]++
+				case !x.Reported:
 					sum.Unreported[string(f)]++
+					sum.Violations = append(sum.Violations, fmt.Sprintf("seed %d: at %v, an overlap went unreported: %s, %s\nrepeat with: %s", seed, x.At, x.Older, x.Newer, repeat(t, seed)))
 				}
 			}
 		}
 		return sum
 	})
-	overlaps, unreported := 0, 0
+	overlaps, unreported, deaf := 0, 0, 0
 	for _, f := range sim.Beyond() {
 		k := string(f)
-		overlaps += sum.Overlaps[k]
+		n := sum.Overlaps[k]
+		overlaps += n
 		unreported += sum.Unreported[k]
-		t.Logf("%-22s struck %6d times: %5d overlaps, %d of them unreported", f, sum.Struck[f], sum.Overlaps[k], sum.Unreported[k])
-		if sum.Seeds >= 100 && (sum.Struck[f] == 0 || sum.Overlaps[k] == 0) {
-			t.Errorf("%s struck %d times and made %d overlaps: the world doesn't break the assumptions", f, sum.Struck[f], sum.Overlaps[k])
+		deaf += sum.Deaf[k]
+		t.Logf("%-22s struck %6d times: %5d overlaps, %d of them unreported, and %d that no answer showed to who could know",
+			f, sum.Struck[f], n, sum.Unreported[k], sum.Deaf[k])
+		if sum.Seeds < 100 {
+			continue
+		}
+		least := 10 * sum.Seeds
+		if f == sim.Jump { // It strikes all workers at once.
+			least = 4 * sum.Seeds
+		}
+		if sum.Struck[f] < least || n < sum.Seeds/5 {
+			t.Errorf("%s struck %d times and made %d overlaps, want %d and %d: the world hardly breaks the assumptions", f, sum.Struck[f], n, least, sum.Seeds/5)
+		}
+		if sum.Deaf[k] > n/4 {
+			t.Errorf("%s: of %d overlaps, nobody could know in %d: too little is left to be reported", f, n, sum.Deaf[k])
 		}
 	}
 	t.Logf("%d writes refused as stale, %d stale ones accepted", sum.Refused, sum.Stale)
@@ -194,6 +238,7 @@ func TestBeyondTheAssumptionsOverlapsAreReportedAndFenced(t *testing.T) {
 			{What: "seeds", Value: fmt.Sprint(sum.Seeds)},
 			{What: "overlaps, as the assumptions were broken", Value: fmt.Sprint(overlaps)},
 			{What: "unreported", Value: fmt.Sprint(unreported)},
+			{What: "that no answer showed to who could know", Value: fmt.Sprint(deaf)},
 			{What: "stale writes refused", Value: fmt.Sprint(sum.Refused)},
 			{What: "accepted", Value: fmt.Sprint(sum.Stale)},
 		},

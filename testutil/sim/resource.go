@@ -28,21 +28,6 @@ func (w *world) resource(workerType string) *resource {
 	return r
 }
 
-// Overlap is two holders at work at once. It can only happen beyond what the
-// protocol assumes.
-type Overlap struct {
-	At           time.Duration
-	Older, Newer string
-	// Reported says that one of the two told, near it in time, that the store's
-	// clock had jumped or that its record had vanished.
-	Reported bool
-	// Deaf says that one of the two never had an answer from the store again by which
-	// it could have known.
-	Deaf bool
-
-	older, newer *Lease
-}
-
 // grantOf finds the record behind a lease.
 func (w *world) grantOf(l workerlease.Lease) *landed {
 	// The newest, should an earlier one with the same token have been rolled back.
@@ -52,15 +37,6 @@ func (w *world) grantOf(l workerlease.Lease) *landed {
 		}
 	}
 	return nil
-}
-
-// overlap notes that two work at once.
-func (w *world) overlap(older, newer *Lease) {
-	if !w.beyond {
-		w.violate("two holders at work: %v, and before it %v", newer, older)
-		return
-	}
-	w.overlaps = append(w.overlaps, &Overlap{At: w.now(), Older: older.String(), Newer: newer.String(), older: older, newer: newer})
 }
 
 // Work notes that simulated code does, at this very instant, what only the

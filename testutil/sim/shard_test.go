@@ -54,9 +54,10 @@ type tally struct {
 	Trims, LandedOnTrims          int // in runs in which leases were extended
 	Simulated                     time.Duration
 	Looked                        time.Duration // for slots that nobody has
+	Demands                       sim.Demands
 	Struck                        sim.Struck
 	Violations                    []string
-	Overlaps, Unreported          map[string]int
+	Overlaps, Unreported, Deaf    map[string]int
 }
 
 func (a *tally) add(b tally) {
@@ -70,9 +71,10 @@ func (a *tally) add(b tally) {
 	a.Stale += b.Stale
 	a.Simulated += b.Simulated
 	a.Looked += b.Looked
+	a.Demands.Add(b.Demands)
 	a.Violations = append(a.Violations, b.Violations...)
 	if a.Struck == nil {
-		a.Struck, a.Overlaps, a.Unreported = sim.Struck{}, map[string]int{}, map[string]int{}
+		a.Struck, a.Overlaps, a.Unreported, a.Deaf = sim.Struck{}, map[string]int{}, map[string]int{}, map[string]int{}
 	}
 	a.Struck.Add(b.Struck)
 	for k, n := range b.Overlaps {
@@ -80,6 +82,9 @@ func (a *tally) add(b tally) {
 	}
 	for k, n := range b.Unreported {
 		a.Unreported[k] += n
+	}
+	for k, n := range b.Deaf {
+		a.Deaf[k] += n
 	}
 }
 

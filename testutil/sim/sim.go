@@ -40,7 +40,8 @@ type Options struct {
 	// Faults go wrong. Default: none.
 	Faults Faults
 	// Client makes the client of a process. Default: workerlease.NewClient. Use it
-	// to add a Logger, or something around the ledger or the clock.
+	// to add a Logger, or something around the ledger or the clock; if that makes calls
+	// slow, or lies, the world doesn't know, and may demand what can't be.
 	Client func(store.Ledger, workerlease.ClientOptions) *workerlease.Client
 	// Trace keeps a trace of all that happens.
 	Trace bool
@@ -66,6 +67,8 @@ type Result struct {
 	// Missed counts slots that workers told to be missed, Inversions those that they
 	// told to be lost to a lower priority.
 	Missed, Inversions int
+	// Demands counts what the world could tell of who should have got slots.
+	Demands Demands
 	// Down is when the store served nobody.
 	Down []Span
 	// Planted are the records that the world put into the ledger, and when.
@@ -90,6 +93,8 @@ type Planted struct {
 	At     time.Duration
 	Kind   Fault
 	Record store.Record
+
+	hole bool // the key below it was free
 }
 
 // Check fails the test for each violation. It also does if nothing was tested: if
@@ -206,9 +211,10 @@ func (w *world) result() *Result {
 	defer w.mu.Unlock()
 	w.notes.Lock()
 	defer w.notes.Unlock()
+	w.judge()
 	r := &Result{
 		Seed: w.o.Seed, Violations: w.violations, Overlaps: w.overlaps, Leases: w.leases, Missed: w.missed,
-		Inversions: w.inversions, Planted: w.strays,
+		Inversions: w.inversions, Demands: w.demands, Planted: w.strays,
 		length: w.o.Length, works: w.works, more: w.more,
 		Struck: w.tally.struck(), Records: map[string][]store.Record{},
 	}
@@ -223,19 +229,6 @@ func (w *world) result() *Result {
 	}
 	for workerType, l := range w.ledgers {
 		r.Records[workerType] = l.list
-	}
-	for _, o := range r.Overlaps {
-		for _, a := range w.alarms {
-			concerns := a.by == o.older.p || a.by == o.newer.p
-			o.Reported = o.Reported || concerns && (a.at-o.At).Abs() <= reportWithin+max(o.older.End-o.older.Start, o.newer.End-o.newer.Start)
-		}
-		for _, l := range []*Lease{o.older, o.newer} {
-			heard := &l.p.askedAt
-			if w.o.Faults.Rollback > 0 {
-				heard = &l.p.readAt
-			}
-			o.Deaf = o.Deaf || time.Duration(heard.Load()) < o.At
-		}
 	}
 	// What happens to one process at one instant may come in any order.
 	slices.SortStableFunc(w.lines, func(a, b line) int {
@@ -252,10 +245,6 @@ func (w *world) result() *Result {
 	r.Trace = b.String()
 	return r
 }
-
-// reportWithin is how near to an overlap it must be reported, on top of the length
-// of the window: a worker looks at the store at least once in a slot, if it can.
-const reportWithin = 30 * time.Minute
 
 // beyond reports whether the faults go beyond what the protocol assumes.
 func (f Faults) beyond() bool {

@@ -11,10 +11,12 @@ type line struct {
 	text string
 }
 
-// alarm is when a worker told that the store can't be trusted.
+// alarm is when a worker told that the store can't be trusted: its clock (Jump), or
+// what it keeps (Rollback).
 type alarm struct {
-	at time.Duration
-	by *Process
+	at   time.Duration
+	by   *Process
+	kind Fault
 }
 
 // fail ends the simulation: it can't go on.
@@ -40,11 +42,16 @@ func (w *world) violate(format string, args ...any) {
 	at := w.now()
 	w.notes.Lock()
 	defer w.notes.Unlock()
+	w.wrong(at, fmt.Sprintf(format, args...))
+}
+
+// wrong keeps a violation, while there are few. The caller holds the mutex of notes.
+func (w *world) wrong(at time.Duration, what string) {
 	if len(w.violations) == kept {
 		w.more++
 		return
 	}
-	text := fmt.Sprintf("at %v: ", shown(at)) + fmt.Sprintf(format, args...)
+	text := fmt.Sprintf("at %v: %s", shown(at), what)
 	w.violations = append(w.violations, text)
 	if w.o.Trace {
 		w.lines = append(w.lines, line{at, fmt.Sprint(at, " VIOLATION ", text)})
@@ -77,11 +84,14 @@ func (w *world) tell() {
 }
 
 // alarm notes that a worker told of a store that can't be trusted.
-func (w *world) alarm(p *Process) {
+func (w *world) alarm(p *Process, kind Fault) {
 	at := w.now()
 	w.notes.Lock()
 	defer w.notes.Unlock()
-	w.alarms = append(w.alarms, alarm{at, p})
+	w.alarms = append(w.alarms, alarm{at, p, kind})
+	if w.o.Trace {
+		w.lines = append(w.lines, line{at, fmt.Sprintf("%v %v ALARM %s", at, p, kind)})
+	}
 }
 
 // tracef adds a line to the trace, if one is kept. What a dead process does

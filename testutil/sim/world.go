@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing/synctest"
 	"time"
+
+	"github.com/slotlease/slotlease/slots"
 )
 
 // world runs the engine in simulated processes, and alone knows true time. It
@@ -26,8 +28,10 @@ type world struct {
 	overlaps   []*Overlap
 	missed     int
 	inversions int
+	demands    Demands
 	works      int
 	strays     []Planted
+	judged     int // how many strays it is too late, or no use, to look for
 
 	books  sync.Mutex // guards what follows
 	booked map[time.Duration]bool
@@ -85,6 +89,14 @@ func (w *world) run() {
 	}
 	if w.plants() {
 		w.lives.Go(w.plant)
+	}
+	guarded := map[slots.Schedule]bool{}
+	for _, h := range w.hosts {
+		if _, plain := h.interval(); plain && !guarded[h.schedule()] && h.options.WorkerType == w.hosts[0].options.WorkerType && len(guarded) < mostGuards {
+			n := len(guarded)
+			guarded[h.schedule()] = true
+			w.lives.Go(func() { w.guard(h, n) })
+		}
 	}
 	w.await()
 	for _, s := range []spells{w.server.elections, w.server.steps, w.server.jumps} {

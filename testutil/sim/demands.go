@@ -1,0 +1,60 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Demands counts how often the world could tell who was to get a slot, since nothing had
+// kept it from that: had it been otherwise, that would be a violation.
+type Demands struct {
+	// Turns are claims, none of which may come before the turn of its priority; Passed
+	// are those beside which a higher priority was there and had not claimed, whose turn,
+	// with the time that it takes to claim, may not have been over.
+	Turns, Passed int
+	// Entries are leases, none of which may be of the slot in which its process started.
+	Entries int
+	// Boundaries are of slots that somebody must have had by then, and Outages those
+	// after which somebody must have had the slot within a lead.
+	Boundaries, Outages int
+	// Joined are members of a group that must have had its lease.
+	Joined int
+	// Cleared is poison that must have been superseded.
+	Cleared int
+}
+
+// Add adds the counts of another run.
+func (d *Demands) Add(o Demands) {
+	d.Turns += o.Turns
+	d.Passed += o.Passed
+	d.Entries += o.Entries
+	d.Boundaries += o.Boundaries
+	d.Outages += o.Outages
+	d.Joined += o.Joined
+	d.Cleared += o.Cleared
+}
+
+// All is how many there were.
+func (d Demands) All() int {
+	return d.Turns + d.Passed + d.Entries + d.Boundaries + d.Outages + d.Joined + d.Cleared
+}
+
+// String is a table, a line for each kind.
+func (d Demands) String() string {
+	var b strings.Builder
+	for _, x := range []struct {
+		what string
+		n    int
+	}{
+		{"claims, at their turn", d.Turns},
+		{"beside a higher priority", d.Passed},
+		{"leases, none of the first slot", d.Entries},
+		{"boundaries", d.Boundaries},
+		{"outages", d.Outages},
+		{"members of a group", d.Joined},
+		{"poison cleared", d.Cleared},
+	} {
+		fmt.Fprintf(&b, "%-32s %10d\n", x.what, x.n)
+	}
+	return b.String()
+}

@@ -1,0 +1,181 @@
+package sim
+
+import (
+	"sync"
+	"time"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+)
+
+// health is what the world knows of how a process fares: whether anything kept it
+// from doing what it should, and how well it can know the time.
+type health struct {
+	mu      sync.Mutex
+	ailing  int           // calls under way that go wrong
+	ailed   time.Duration // until when something was wrong
+	samples [2]sample     // of store time, the newest first
+	server  string        // which member told the newest
+	changed time.Duration // when another did for the first time, 0 if none did
+	called  time.Duration // when it last called the store
+	revived time.Duration // when it did so for the first time after a suspend
+}
+
+// calls notes that the process calls the store. Up to its first call after a suspend it
+// may wait for a timer, which stood still as long.
+func (h *health) calls(at time.Duration, s spells) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := s.after(h.called); i < len(s) && s[i].to <= at; i++ {
+		if s[i].kind == Suspend {
+			h.revived = at
+		}
+	}
+	h.called = at
+}
+
+// sample is what an answer of the store tells of the time: half of what is uncertain
+// of it, at a true time.
+type sample struct{ at, half time.Duration }
+
+// ails notes that a call under way goes wrong; the result is to be called at its end,
+// with how much longer its caller is to wait.
+func (h *health) ails() func(at, longer time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ailing++
+	return func(at, longer time.Duration) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.ailing--
+		h.ailed = max(h.ailed, at+longer)
+	}
+}
+
+// ail notes that something is wrong until a true time.
+func (h *health) ail(until time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ailed = max(h.ailed, until)
+}
+
+// heard notes a stamp that was asked for at one true time and came at another.
+func (h *health) heard(s store.Stamp, asked, came time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.server != "" && h.server != s.Server {
+		h.changed = came
+	}
+	h.server = s.Server
+	h.samples[1] = h.samples[0]
+	h.samples[0] = sample{came, (came-asked+s.Granularity+s.MaxAge)/2 + s.Skew}
+}
+
+// uncertainty bounds how far the middle of what a process takes for store time is from
+// true time. What it knows contains the truth, and is no wider than what either of the
+// last two answers alone tells of it, which grows by a thousandth each way. (Two, since
+// an answer may have come since the process acted by the one before.) After another
+// member has taken over it may know less: see settled.
+func (h *health) uncertainty(at time.Duration) time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	most := time.Duration(0)
+	for _, s := range h.samples {
+		most = max(most, s.half+(at-s.at)*11/10000)
+	}
+	return most + 2*time.Millisecond
+}
+
+// awake reports that the process has called the store between two true times, the first
+// of which is the end of a suspend.
+func (h *health) awake(from, to time.Duration) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return from <= h.revived && h.revived <= to
+}
+
+func (h *health) well(since time.Duration) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.ailing == 0 && h.ailed < since && h.samples[0].at > 0
+}
+
+// fit reports that nothing has kept a process from doing what it should, from one true
+// time to another: it ran, wasn't told to stop, all its calls came back soon and with
+// the truth, but for those that met an outage, and its timers came in time.
+func (p *Process) fit(from, to time.Duration) bool {
+	if p.dead.Load() || p.leaving.Load() || p.began > from || !p.health.well(from) {
+		return false
+	}
+	stalls := p.host.stalls
+	i := stalls.after(from)
+	if i < len(stalls) && stalls[i].from <= to {
+		return false
+	}
+	for i--; i >= 0 && stalls[i].kind != Suspend; i-- {
+	}
+	return i < 0 || stalls[i].to < p.began || p.health.awake(stalls[i].to, from)
+}
+
+// free reports that a process was not kept from claiming, from one true time to
+// another, by code that outlasts its lease. The caller holds world.mu.
+func (p *Process) free(from, to time.Duration) bool {
+	l := p.lease
+	if l == nil || l.over() && l.overAt < from {
+		return true
+	}
+	held := !l.left || l.Ended >= to
+	return l.Began < from && (held || l.over() && l.overAt <= l.Ended)
+}
+
+// interval is the length of a worker's slots, and false if a Schedule of its own cuts
+// them.
+func (h *host) interval() (time.Duration, bool) {
+	d := h.options.LeaseInterval
+	if d == 0 {
+		d = 5 * time.Minute
+	}
+	return d, h.options.Schedule == nil
+}
+
+// schedule is that of a worker with an interval.
+func (h *host) schedule() slots.Schedule {
+	d, _ := h.interval()
+	s, err := slots.Every(d)
+	if err != nil {
+		return nil
+	}
+	return s
+}
+
+// up reports that the store served all, between two true times.
+func (w *world) up(from, to time.Duration) bool {
+	for _, down := range []spells{w.server.outages, w.server.elections} {
+		if i := down.after(from); i < len(down) && down[i].from <= to {
+			return false
+		}
+	}
+	return true
+}
+
+// unstrayed reports that nothing was planted since a true time, and no poison stood in
+// the way. The caller holds world.mu.
+func (w *world) unstrayed(l *ledger, since time.Duration) bool {
+	n := len(w.strays)
+	return (n == 0 || w.strays[n-1].At < since) && (l.resetAt == 0 || l.resetAt < since) && !w.planted[l.head().Claim]
+}
+
+// unsettled is for how many slots after a failover a process may know less of the time
+// than its last answers tell: it bears in mind what the member before said, until the
+// slots are over that others may have taken by that. Poison keeps it from knowing which.
+const unsettled = 3
+
+// settled reports that what a process knows of the time is what it heard last: the same
+// member has told it since a true time, or all went well since then. The caller holds
+// world.mu.
+func (w *world) settled(p *Process, l *ledger, since time.Duration) bool {
+	p.health.mu.Lock()
+	changed := p.health.changed
+	p.health.mu.Unlock()
+	return changed == 0 || changed < since && p.health.well(since) && w.unstrayed(l, since)
+}

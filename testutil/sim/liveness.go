@@ -1,0 +1,255 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// guards is the number of the first of the lanes in which the world itself looks, none
+// of which is a process's, and mostGuards how many there are.
+const guards, mostGuards = 1000, 20
+
+// guard looks, for one worker's slots, whether all goes on that should: at each
+// boundary, a little behind it, and after each outage. (Workers with the same slots have
+// one guard.)
+func (w *world) guard(h *host, n int) {
+	p := &Process{world: w, lanes: time.Duration(guards+n) * lanes}
+	slot, outages := h.schedule().Next(w.origin), w.server.outages
+	for began := false; ; {
+		start, late := w.time(slot.Start), w.late(slot.Length())
+		at := start
+		if began {
+			at += late
+		}
+		outage := len(outages) > 0 && w.after(h, outages[0]) < at
+		if outage {
+			at = w.after(h, outages[0])
+		}
+		now := w.now()
+		if at >= w.o.Length {
+			return
+		}
+		if at > now {
+			time.Sleep(p.slot(at, lifeLane) - now)
+		}
+		switch {
+		case outage:
+			if at >= now { // Else it was another slot's turn, and this comes too late.
+				w.lookAfter(h, outages[0])
+			}
+			outages = outages[1:]
+		case !began:
+			w.lookAt(h, start, slot.Length(), false)
+			began = true
+		default:
+			if late < slot.Length()/2 {
+				w.lookAt(h, start, slot.Length(), true)
+				w.lookCleared(h)
+			}
+			slot, began = h.schedule().Next(slot.Start), false
+		}
+	}
+}
+
+// peers are the processes that run now of workers with the same slots. The caller
+// holds world.mu.
+func (w *world) peers(h *host) (out []*Process) {
+	d, _ := h.interval()
+	for _, o := range w.hosts {
+		if e, plain := o.interval(); plain && e == d && o.options.WorkerType == h.options.WorkerType && o.living != nil {
+			out = append(out, o.living)
+		}
+	}
+	return out
+}
+
+// after is when somebody must have the slot after an outage: workers try again after
+// their backoff, and go by their turns then. Where claims for the next slot are open by
+// then, that is what counts.
+func (w *world) after(h *host, down spell) time.Duration {
+	d, _ := h.interval()
+	backoff := h.options.MaxBackoff
+	if backoff == 0 {
+		backoff = max(5*time.Second, h.options.MinBackoff)
+	}
+	schedule := h.schedule()
+	late := w.late(d + down.to - down.from)
+	by := down.to + min(backoff, d/8) + w.leadOf(h, down.to) + late
+	if left := w.time(schedule.At(w.origin.Add(by)).End) - by; left < w.leadOf(h, by)+late {
+		by += left
+	}
+	return by + late
+}
+
+// leadOf is the lead of the slot behind a true time.
+func (w *world) leadOf(h *host, at time.Duration) time.Duration {
+	lead, _, _ := h.lead(h.schedule().Next(w.origin.Add(at)))
+	return lead
+}
+
+// late is how long it takes at most until all that goes well know that a time has come
+// and have acted, if they have not asked for the time for so long.
+func (w *world) late(age time.Duration) time.Duration {
+	f := w.o.Faults
+	half := f.Skew + f.Latency + f.StampAge/2 + age*11/10000 + 3*time.Millisecond
+	return 2*half + w.claiming()
+}
+
+// has reports whether some claim for a slot has landed, by true times: of one that
+// begins by then and ends later. (It may be released by now: a slot that is released is
+// not claimed again.) The caller holds world.mu.
+func (w *world) has(l *ledger, at time.Duration) bool {
+	for i := len(l.list) - 1; i >= 0 && i >= len(l.list)-1000; i-- {
+		r := l.list[i]
+		if w.planted[r.Claim] || r.Seq > store.MaxSeq {
+			continue
+		}
+		if r.Kind == store.KindGrant && w.time(r.WindowStart) <= at && w.time(r.WindowEnd) > at {
+			return true
+		}
+		if w.time(r.WindowEnd)+time.Hour < at {
+			return false
+		}
+	}
+	return false
+}
+
+// lookAfter looks whether a slot is had, so long after an outage that it must be.
+func (w *world) lookAfter(h *host, down spell) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	d, _ := h.interval()
+	now, since := w.now(), down.from-d
+	l := w.ledger(h.options.WorkerType)
+	if i := w.server.elections.after(since); w.beyond || w.mixed() || i < len(w.server.elections) && w.server.elections[i].from <= now {
+		return
+	}
+	if !w.up(down.to, now) || !w.up(since, down.from-1) || !w.unstrayed(l, since) {
+		return
+	}
+	for _, p := range w.peers(h) {
+		if o := p.options; o.FailoverWithin > 0 || o.OncePerSlot ||
+			!w.settled(p, l, now-unsettled*d) || !p.fit(since, now) || !p.free(since, now) {
+			continue
+		}
+		w.demands.Outages++
+		if !w.has(l, now) {
+			w.violate("nobody has the slot, %v after an outage until %v, and nothing kept %v from claiming it", now-down.to, down.to, p)
+		}
+		return
+	}
+}
+
+// lookAt looks whether the slot that begins at a true time is had: now, by those whose
+// turns are over by then, and by all as soon as they can know that it has begun.
+func (w *world) lookAt(h *host, start, d time.Duration, all bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.now()
+	l := w.ledger(h.options.WorkerType)
+	lead, _, step := h.lead(h.schedule().At(w.origin.Add(start)))
+	since := start - lead - d
+	if w.beyond || !w.up(since, now) || !w.unstrayed(l, since) {
+		return
+	}
+	told := start - unsettled*d
+	if w.mixed() {
+		told = 0 // Others' slots may be longer, and may end within the lead.
+	}
+	for _, p := range w.peers(h) {
+		o, off := p.options, p.health.uncertainty(start)
+		due := start - lead + time.Duration(o.Priority+1)*step + off + w.claiming()
+		if o.RunMissed || o.OncePerSlot && o.FailoverWithin == 0 || o.FailoverWithin > 0 && o.FailoverWithin < 8*off+4*p.margin ||
+			!all && (w.mixed() || due > now) ||
+			o.OncePerSlot && l.head().DoneUntil.After(w.origin.Add(start)) || // by a longer slot
+			!w.settled(p, l, told) || !p.fit(since, now) || !p.free(start-lead-off, start-2*off-p.margin) {
+			continue
+		}
+		w.demands.Boundaries++
+		if !w.has(l, start) {
+			w.violate("nobody has the slot from %v, and nothing kept %v from claiming it", start, p)
+			return
+		}
+		if all {
+			w.lookJoined(p, l, start)
+		}
+	}
+}
+
+// lookJoined looks whether a process works under the lease that its group has for the
+// slot that begins at a true time. The caller holds world.mu.
+func (w *world) lookJoined(p *Process, l *ledger, start time.Duration) {
+	r := l.head()
+	if p.options.Group == "" || r.Group != p.options.Group || r.Kind != store.KindGrant || w.time(r.WindowStart) != start ||
+		l.landedAt[r.Seq] > start || w.now() > w.time(r.WindowEnd)-p.margin-w.late(time.Minute) || !p.free(start, w.now()) {
+		return
+	}
+	w.demands.Joined++
+	if p.leases[r.Token] == nil {
+		w.violate("%v does not work under token %d, which its group has from %v on, and nothing keeps it", p, r.Token, start)
+	}
+}
+
+// lookBorn looks later whether a process that has just started has joined its group, if
+// that has a lease now.
+func (w *world) lookBorn(p *Process) {
+	if p.options.Group == "" || w.beyond {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now, late := w.now(), w.late(time.Minute)
+	r := w.ledger(p.options.WorkerType).head()
+	wait := late + 100*time.Millisecond
+	if r.Kind != store.KindGrant || r.Group != p.options.Group || w.planted[r.Claim] ||
+		w.time(r.WindowStart) > now-late || w.time(r.WindowEnd) < now+wait+late+p.margin {
+		return
+	}
+	w.later(p, lookLane, wait, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		l := w.ledger(r.WorkerType)
+		if head := l.head(); head.Seq != r.Seq || !w.up(p.began, w.now()) || !p.fit(p.began, w.now()) {
+			return
+		}
+		w.demands.Joined++
+		if p.leases[r.Token] == nil {
+			w.violate("%v started at %v, and has not joined its group, which has token %d", p, p.began, r.Token)
+		}
+	})
+}
+
+// lookCleared looks whether poison still stands in the way, although some process has
+// watched it for long enough.
+func (w *world) lookCleared(h *host) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := len(w.strays)
+	if w.beyond || n == w.judged || w.strays[n-1].Kind != Poison {
+		return
+	}
+	x, now, l := w.strays[n-1], w.now(), w.ledger(h.options.WorkerType)
+	d, _ := h.interval()
+	bound := d
+	if x.Record.CheckEnvelope() == nil {
+		bound = max(bound, min(x.Record.WindowEnd.Sub(x.Record.WindowStart), 24*time.Hour))
+	}
+	if x.hole {
+		bound += time.Hour // A claim in doubt may land below it.
+	}
+	// It is seen in the first lead, and superseded in one.
+	if by := x.At + bound + 5*time.Minute + bound/500 + 3*d + w.late(d); now < by {
+		return
+	}
+	for _, p := range w.peers(h) {
+		if p.fit(x.At-d, now) && p.free(x.At-d, now) && w.up(x.At-d, now) {
+			w.demands.Cleared++
+			w.judged = n
+			if l.head().Claim == x.Record.Claim {
+				w.violate("poison that was planted in seq %d at %v still stands, and nothing kept %v from superseding it", x.Record.Seq, x.At, p)
+			}
+			return
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// sent notes an append on its way.
+func (p *Process) sent(r store.Record) {
+	w := p.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := fmt.Sprint(r.Seq, r.Kind, r.Claim)
+	if p.asked != key && !p.dead.Load() && !w.beyond && r.ReadAt.Sub(w.origin) < time.Duration(p.readAt.Load()) {
+		w.violate("%v says in seq %d that it read the ledger by %v, and it did at %v", p, r.Seq, w.time(r.ReadAt), time.Duration(p.readAt.Load()))
+	}
+	p.asked = key
+	if p.dead.Load() {
+		return
+	}
+	switch r.Kind {
+	case store.KindRelease:
+		p.freed[r.Token] = true
+		if l := p.leases[r.Token]; l != nil && !l.over() {
+			w.violate("%v releases seq %d while its code runs", p, r.Seq-1)
+		}
+	case store.KindGrant:
+		w.auditTurn(p, r)
+		if l := p.leases[r.Token]; l != nil && l.lease.Start.Before(r.WindowStart) {
+			switch {
+			case p.freed[r.Token]:
+				w.violate("%v extends in seq %d what it has released: %v", p, r.Seq, l)
+			case l.left && l.Ended < w.now():
+				w.violate("%v extends in seq %d what has ended: %v", p, r.Seq, l)
+			}
+		}
+		if old := p.lease; old != nil && old.Expiries > 0 && old.Ended < w.now() && !old.over() {
+			w.violate("%v claims in seq %d, and its code runs on behind the end of %v", p, r.Seq, old)
+		}
+		if age := w.now() - time.Duration(p.askedAt.Load()); age > fresh && !w.beyond {
+			w.violate("%v claims in seq %d, and has not heard of the time for %v", p, r.Seq, age)
+		}
+	default:
+	}
+}
+
+// observe notes what the engine tells, and is slow at times.
+func (p *Process) observe(e workerlease.Event) {
+	w := p.world
+	if p.dead.Load() {
+		return
+	}
+	switch e := e.(type) {
+	case workerlease.Missed:
+		w.count(&w.missed)
+	case workerlease.Lost:
+		if e.Inversion {
+			w.count(&w.inversions)
+		}
+	case workerlease.ClockJump:
+		if e.Contradiction { // A change of server alone proves nothing.
+			w.alarm(p, Jump)
+		}
+	case workerlease.StoreFailed:
+		p.fails(e.Err)
+	case workerlease.Unknown:
+		p.fails(e.Err)
+	case workerlease.Throttled:
+		p.health.ail(w.now() + e.RetryAfter)
+	case workerlease.Vanished:
+		w.alarm(p, Rollback)
+	}
+	at := w.now()
+	if f := w.o.Faults.SlowObserver; f > 0 {
+		r := cast(w.o.Seed, forTimer, p.number, int64(at)<<4|int64(observerLane))
+		if r.chance(f) {
+			w.tally.strike(SlowObserver)
+			// Not in a pause of the process: it would go on in the middle of it.
+			due := p.host.fires(at, r.span(time.Millisecond, 10*time.Second))
+			p.keeps(at, due)
+			p.health.ail(due + time.Millisecond)
+			time.Sleep(p.slot(due+1, observerLane) - at)
+		}
+	}
+	if w.o.Trace {
+		p.tracef("%T", e)
+	}
+}
+
+// fails notes that a call has failed that was not sent in an outage: the world may not
+// know, since something that was put around the ledger may fail, too.
+func (p *Process) fails(err error) {
+	if !errors.Is(err, errRefused) {
+		p.health.ail(p.world.now())
+	}
+}
+
+// fresh is how old the newest sample of store time may be when something is
+// claimed, with a little for the drift of the clock that measures it.
+const fresh = 2*time.Minute + time.Second
+
+func (w *world) count(n *int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	*n++
+}

@@ -1,0 +1,123 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/slotlease/slotlease/priority"
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// lead is how long before the start of a slot a worker may claim it, and the step
+// between the turns of two priorities, at least and at most: it is widened where the
+// time is uncertain or the store slow.
+func (h *host) lead(slot slots.Slot) (lead, least, most time.Duration) {
+	o := h.options
+	lead = priority.Lead(h.schedule().At(slot.Start.Add(-1)).Length(), o.Lead)
+	if o.FailoverWithin > 0 {
+		lead = min(lead, o.FailoverWithin/2)
+	}
+	return lead, priority.NewLadder(lead, o.Step, 0).Step, priority.NewLadder(lead, o.Step, lead).Step
+}
+
+// earliest is where in the lead a worker's turn begins at the earliest, by its priority
+// and by whether it had the slot before, surely or maybe.
+func (h *host) earliest(step time.Duration, surely, maybe bool) time.Duration {
+	turn := time.Duration(h.options.Priority) * step
+	switch tie := h.options.TieBreak; {
+	case tie == priority.Sticky && !maybe:
+		turn += step / 4
+	case tie == priority.Rotate && surely:
+		turn += step * 7 / 8
+	}
+	return turn - time.Millisecond // Steps are rounded.
+}
+
+// ordered reports whether the world knows what a worker's turn is: with an interval,
+// and not where a slot is for a job, whose failure lets others go first.
+func (h *host) ordered() bool {
+	_, plain := h.interval()
+	return plain && !h.options.OncePerSlot
+}
+
+// auditTurn checks, when a claim for a slot that has not begun is sent, that the turn of
+// the worker's priority has come. The caller holds world.mu.
+func (w *world) auditTurn(p *Process, r store.Record) {
+	at, start := w.now(), w.time(r.SlotStart)
+	if !p.host.ordered() || w.beyond || w.mixed() || at >= start || p.claimed == r.Claim || r.WorkerType != p.options.WorkerType {
+		return
+	}
+	p.claimed = r.Claim
+	slot := slots.Slot{Start: r.SlotStart, End: r.SlotEnd}
+	o := p.options
+	l := w.ledger(r.WorkerType)
+	switch head := l.head(); {
+	case head.Claim == r.Claim:
+		return // It extends what it has,
+	case (o.Continuous || o.FailoverWithin > 0) && !p.health.well(at-slot.Length()):
+		return // or wanted to, and was told that it has nothing,
+	case !w.settled(p, l, at-unsettled*slot.Length()):
+		return // or can't know the time as well as others.
+	}
+	surely := p.lease != nil && p.lease.told == start
+	maybe := o.Group != "" || p.lease != nil && p.lease.End == start || p.reach.Equal(r.SlotStart)
+	lead, step, _ := p.host.lead(slot)
+	turn := start - lead + p.host.earliest(step, surely, maybe)
+	w.demands.Turns++
+	if early, off := turn-at, p.health.uncertainty(at); early > off {
+		w.violate("%v, of priority %d, claims the slot from %v in seq %d, %v before its turn, and knows the time to %v",
+			p, o.Priority, start, r.Seq, shown(early), shown(off))
+	}
+}
+
+// auditEntry checks, when a process gets a lease, that it is not of the slot in which it
+// started, unless it may be. The caller holds world.mu.
+func (w *world) auditEntry(p *Process, l workerlease.Lease) {
+	o := p.options
+	if _, plain := p.host.interval(); !plain || o.JoinMidSlot || o.Group != "" || l.Missed || w.beyond {
+		return
+	}
+	w.demands.Entries++
+	// It has asked for the time once, and a call takes 5 s at most.
+	if start, late := w.time(l.Slot.Start), 3*time.Second+w.o.Faults.Skew+w.o.Faults.StampAge; start < p.began-late {
+		w.violate("%v started at %v, and has the slot from %v, which it is to leave to others", p, p.began, start)
+	}
+}
+
+// auditPassed checks, when a claim has landed before its slot begins, that no higher
+// priority was passed over which had its turn, and the time to claim, and nothing that
+// kept it. The caller holds world.mu.
+func (w *world) auditPassed(p *Process, l *ledger, r, before store.Record, at time.Duration) {
+	start := w.time(r.SlotStart)
+	if !p.host.ordered() || w.beyond || w.mixed() || at >= start || r.WindowStart != r.SlotStart || r.Claim == before.Claim {
+		return
+	}
+	slot := slots.Slot{Start: r.SlotStart, End: r.SlotEnd}
+	for _, h := range w.hosts {
+		b := h.living
+		if b == nil || b == p || h.options.Priority >= r.Priority || h.options.WorkerType != r.WorkerType || !h.ordered() {
+			continue
+		}
+		lead, _, step := h.lead(slot)
+		open := start - lead
+		since, off := open-slot.Length(), b.health.uncertainty(at)
+		if l.landedAt[before.Seq] > open-off-w.claiming() || !w.unstrayed(l, since) || !w.up(since, at) ||
+			!w.settled(b, l, at-unsettled*slot.Length()) || !b.fit(since, at) || !b.free(open-lead, at) {
+			continue // There is a reason, or may be.
+		}
+		w.demands.Passed++
+		due := open + time.Duration(h.options.Priority+1)*step + off + w.claiming()
+		if at > due {
+			w.violate("seq %d of %v, of priority %d, takes the slot from %v, and %v, of priority %d, could have claimed it %v before: nothing kept it",
+				r.Seq, p, r.Priority, start, b, h.options.Priority, shown(at-due))
+		}
+	}
+}
+
+// claiming is how long it takes at most to claim, from when it is time on, if nothing
+// goes wrong: to ask for the time, to read the head, to append, and once more to read
+// what came first and to append.
+func (w *world) claiming() time.Duration {
+	return 5*(2*w.o.Faults.Latency+4*round) + 10*time.Millisecond
+}
