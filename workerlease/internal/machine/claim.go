@@ -62,13 +62,14 @@ func (x *step) aim() {
 	s, mid := &x.s, x.at.Now.Mid()
 	x.fall()
 	if s.Slot.IsZero() {
-		if x.m.JoinMidSlot || x.m.Group != "" {
-			s.Slot, s.JoinOnly = x.m.Schedule.At(mid), !x.m.JoinMidSlot
-			s.First = s.Slot
-			s.Rung, s.RungEdge = mid, timeline.Mid
+		entry := x.m.Rules.Entry(x.m.JoinMidSlot, x.m.Group)
+		if entry == FromNext {
+			x.target(x.m.Schedule.Next(mid))
 			return
 		}
-		x.target(x.m.Schedule.Next(mid))
+		s.Slot, s.JoinOnly = x.m.Schedule.At(mid), entry == AsMember
+		s.First = s.Slot
+		s.Rung, s.RungEdge = mid, timeline.Mid
 		return
 	}
 	if s.Reaim > 0 && x.at.Local >= s.Reaim {
@@ -79,17 +80,16 @@ func (x *step) aim() {
 			x.target(next)
 		}
 	}
-	next := x.m.Schedule.Next(s.Slot.Start)
-	if !x.open(next) || x.m.Single && s.Slot == s.First && mid.Before(s.Slot.End) {
+	if mid.Before(x.m.turns(s)) || x.m.Single && s.Slot == s.First && mid.Before(s.Slot.End) {
 		return // (A single claim takes what is left of its slot, however little, and no other.)
 	}
-	// Claims for the slot after this one are open, and this one is undecided. More
-	// slots may have passed meanwhile.
+	// The slot is given up. More may have passed meanwhile.
+	next := x.m.Schedule.Next(s.Slot.Start)
 	if now := x.m.Schedule.At(mid); next.Start.Before(now.Start) {
 		next = now
 	}
-	if after := x.m.Schedule.Next(next.Start); x.open(after) {
-		next = after
+	if !mid.Before(x.m.abandoned(next)) {
+		next = x.m.Schedule.Next(next.Start)
 	}
 	x.miss(next.Start)
 	x.target(next)
@@ -100,10 +100,23 @@ func (m *Machine) through(s *State) bool {
 	return m.Single && !m.Continuous && s.Slot.Start.After(s.First.Start)
 }
 
-// open reports whether claims for a slot are open.
-func (x *step) open(slot slots.Slot) bool {
-	return !x.at.Now.Mid().Before(slot.Start.Add(-x.m.lead(slot)))
+// turns is when the worker turns from Slot to the next one: when it is abandoned or, if
+// it is not the worker's to miss, when claims for the next one open.
+func (m *Machine) turns(s *State) time.Time {
+	if s.aside() {
+		return m.opens(m.Schedule.Next(s.Slot.Start))
+	}
+	return m.abandoned(s.Slot)
 }
+
+// abandoned is when a slot is given up that nobody is known to have.
+func (m *Machine) abandoned(slot slots.Slot) time.Time {
+	return m.Rules.Abandon(slot, m.opens(m.Schedule.Next(slot.Start)))
+}
+
+// aside reports that Slot can't be missed: the worker only joins in it, or another has
+// it, or it is to extend its own tenure there.
+func (s *State) aside() bool { return s.JoinOnly || s.Standby || s.Extending }
 
 // target turns to a slot. Its rung counts from the opening of claims or, if the
 // slot has begun, from now.
@@ -140,7 +153,7 @@ func (x *step) ladder() priority.Ladder {
 // had what comes before.
 func (x *step) place(held bool) time.Duration {
 	draw := binary.LittleEndian.Uint64(x.at.Draw[:8])
-	return x.ladder().Offset(x.m.Priority, x.m.TieBreak, held, draw)
+	return x.m.Rules.Place(x.ladder(), x.m.Priority, x.m.TieBreak, held, draw)
 }
 
 // had reports that this worker had the slot before one: to its end, or until its work
@@ -163,7 +176,7 @@ func (x *step) next() { x.target(x.m.Schedule.Next(x.s.Slot.Start)) }
 // miss tells that Slot, and all up to until, were missed.
 func (x *step) miss(until time.Time) {
 	s := &x.s
-	if s.JoinOnly || s.Standby || s.Extending {
+	if s.aside() {
 		return
 	}
 	why := s.Why

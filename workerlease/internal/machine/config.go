@@ -44,6 +44,9 @@ func (c *Config) lead(slot slots.Slot) time.Duration {
 	return lead
 }
 
+// opens is when claims for a slot open.
+func (c *Config) opens(slot slots.Slot) time.Time { return slot.Start.Add(-c.lead(slot)) }
+
 // identity is what tells the records of a claim of this worker.
 func (c *Config) identity(claim string) Identity {
 	return Identity{Claim: claim, InstanceID: c.InstanceID, Group: c.Group}

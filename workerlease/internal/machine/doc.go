@@ -16,9 +16,9 @@
 //	  │                          └───────────────────── │ somebody else's
 //	  └───────────────── mine ──────────────────────────┘
 //
-// What safety rests on is in [Rules] alone: rules.go lists the rules, window.go
-// (the time), ownership.go (records and claims) and poison.go say why they are
-// as they are. The rest asks them.
+// What safety and the order of claims rest on is in [Rules] alone: rules.go lists
+// the rules, window.go (the time), order.go (whose turn it is), ownership.go (records
+// and claims) and poison.go say why they are as they are. The rest asks them.
 //
 // One ledger operation is under way at a time; State.Pending says which.
 // Everything that depends on the time alone is looked at after each event, so a

@@ -235,8 +235,7 @@ func (m *Machine) Waits(s State) []Wait {
 	case s.Reaim > 0:
 		w = append(w, Wait{Local: s.Reaim})
 	case m.blocked(&s):
-		next := m.Schedule.Next(s.Slot.Start)
-		until(next.Start.Add(-m.lead(next)), timeline.Mid)
+		until(m.turns(&s), timeline.Mid)
 	case s.Stage == Aiming:
 		until(s.Rung, s.RungEdge)
 	}

@@ -3,15 +3,16 @@ package machine
 import (
 	"time"
 
+	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
 // Rules are the protocol as a value. Each decision that "at most one holder
-// works at any moment, and tokens only grow" rests on is a field here: a number,
-// or a small pure function. The rest of the machine asks them, and decides no
-// such thing by itself.
+// works at any moment, and tokens only grow" rests on is a field here, and each that
+// says whose turn it is to claim, and how long: a number, or a small pure function. The
+// rest of the machine asks them, and decides no such thing by itself.
 //
 // All workers run under [Standard], whose functions say why they are as they
 // are. Only tests set another, with one rule broken, and see that it is noticed.
@@ -37,6 +38,19 @@ type Rules struct {
 	Settled func(now timeline.Interval, until time.Time) bool
 	// Fresh: nothing is claimed when the newest sample of store time is older.
 	Fresh time.Duration
+
+	// Place is a worker's place on the ladder of a slot, counted from its foot, where
+	// claims open: p is the worker's priority, held says that it had what comes before,
+	// and draw is drawn anew for each place. What shows when this is broken is that
+	// somebody claims before its turn, and no overlap.
+	Place func(l priority.Ladder, p int, tie priority.TieBreak, held bool, draw uint64) time.Duration
+	// Entry is what a worker may do in the slot in which it starts: join says that it
+	// was asked to claim what is left, and group is its group, if it has one.
+	Entry func(join bool, group string) Entry
+	// Abandon is when a slot is given up that nobody is known to have: it is missed
+	// then. Claims for the one after it open at opens. Whoever gives up sooner leaves
+	// unused what it could have had.
+	Abandon func(slot slots.Slot, opens time.Time) time.Time
 
 	// ClaimAge: a claim that is not known to be one's own this long after it was
 	// fixed is void. It is shorter than the least retention, so that a record
@@ -130,6 +144,10 @@ var Standard = Rules{
 	Jumped:  jumped,
 	Settled: settled,
 	Fresh:   2 * time.Minute,
+
+	Place:   place,
+	Entry:   entry,
+	Abandon: abandon,
 
 	ClaimAge: time.Hour,
 	Start:    start,

@@ -1,0 +1,212 @@
+package machine_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/priority"
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
+)
+
+// starting is a worker that starts a minute after a boundary. Its slots are 5 min long,
+// and claims for each open 10 s before.
+func starting(with func(*machine.Config)) *world {
+	c := machine.Config{
+		Rules: machine.Standard, WorkerType: "mail", InstanceID: "w1",
+		Schedule: slots.Must(slots.Every(5 * time.Minute)), Margin: 250 * time.Millisecond, Retention: 24 * time.Hour,
+		MinBackoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second,
+	}
+	with(&c)
+	w := newWorld(machine.Machine{Config: c})
+	w.local = time.Minute
+	return w
+}
+
+// story is when a worker did what.
+type story struct {
+	reads, allocated []time.Duration // rounded to 10 ms
+	missed           []time.Duration // starts of slots
+}
+
+// tell lets a worker go on until a time, with code that returns as soon as its lease has
+// ended, on a store that refuses to append before another time.
+func (w *world) tell(t *testing.T, until, broken time.Duration) (s story) {
+	t.Helper()
+	must(t, w.event(machine.Wake{}))
+	for w.local < until {
+		for _, a := range w.log {
+			switch a := a.(type) {
+			case machine.ReadHead:
+				s.reads = append(s.reads, w.local.Round(10*time.Millisecond))
+			case machine.Allocate:
+				s.allocated = append(s.allocated, w.local.Round(10*time.Millisecond))
+			case machine.Tell:
+				if a.Note.What == machine.Missed {
+					s.missed = append(s.missed, a.Note.Slot.Start.Sub(eve))
+				}
+			default:
+			}
+		}
+		w.log = nil
+		_, appends := w.op.(machine.Append)
+		switch {
+		case appends && w.local < broken:
+			w.op = nil
+			must(t, w.event(machine.Appended{Err: errTimeout, Took: 2 * time.Millisecond}))
+		case w.op != nil:
+			must(t, w.event(w.reply(nil, false, 0)))
+		case w.running && !w.live:
+			must(t, w.event(machine.Returned{}))
+		default:
+			_, err := w.wait()
+			must(t, err)
+		}
+	}
+	return s
+}
+
+func TestPlaceCountsFromTheFootOfTheLadder(t *testing.T) {
+	const ms = time.Millisecond
+	ladder := priority.NewLadder(10*time.Second, time.Second, 0)
+	for _, c := range []struct {
+		p         int
+		tie       priority.TieBreak
+		held      bool
+		low, high time.Duration // at the least draw, and at the greatest
+	}{
+		{0, priority.Sticky, true, 0, 0},
+		{0, priority.Sticky, false, 250 * ms, 1000*ms - 1},
+		{3, priority.Sticky, true, 3000 * ms, 3000 * ms},
+		{7, priority.Rotate, true, 7875 * ms, 7875 * ms},
+		{7, priority.Rotate, false, 7000 * ms, 7750*ms - 1},
+		{1, priority.Random, true, 1000 * ms, 2000*ms - 1},
+	} {
+		low := machine.Standard.Place(ladder, c.p, c.tie, c.held, 0)
+		high := machine.Standard.Place(ladder, c.p, c.tie, c.held, 1<<64-1)
+		if low != c.low || high != c.high {
+			t.Errorf("Place(%d, %v, %v) = %v … %v, want %v … %v", c.p, c.tie, c.held, low, high, c.low, c.high)
+		}
+	}
+}
+
+// The worker is alone, so it has each slot but the one in which it starts.
+func TestAWorkerReadsTheHeadAtItsPlaceOnTheLadder(t *testing.T) {
+	const draw = 0x9abcdef012345678
+	ladder := priority.Ladder{Lead: 10 * time.Second, Step: time.Second}
+	for _, tie := range []priority.TieBreak{priority.Sticky, priority.Rotate, priority.Random} {
+		for _, p := range []int{0, 3, 7} {
+			t.Run(fmt.Sprint(tie, " ", p), func(t *testing.T) {
+				w := starting(func(c *machine.Config) { c.Priority, c.TieBreak = p, tie })
+				binary.LittleEndian.PutUint64(w.draw[:], draw)
+				var want []time.Duration
+				for n := range 3 {
+					opens := time.Duration(n+1)*5*time.Minute - 10*time.Second
+					place := machine.Standard.Place(ladder, p, tie, n > 0, draw)
+					want = append(want, (opens + place).Round(10*time.Millisecond))
+				}
+				if got := w.tell(t, 16*time.Minute, 0).reads; !slices.Equal(got, want) {
+					t.Errorf("the head is read at %v, want at %v", got, want)
+				}
+			})
+		}
+	}
+}
+
+func TestEntryIsAtTheNextBoundaryUnlessMoreIsAskedFor(t *testing.T) {
+	for _, c := range []struct {
+		join  bool
+		group string
+		want  machine.Entry
+	}{
+		{false, "", machine.FromNext},
+		{false, "g", machine.AsMember},
+		{true, "", machine.AtOnce},
+		{true, "g", machine.AtOnce},
+	} {
+		if got := machine.Standard.Entry(c.join, c.group); got != c.want {
+			t.Errorf("Entry(%v, %q) = %v, want %v", c.join, c.group, got, c.want)
+		}
+	}
+}
+
+// Whatever else is true of the worker, its entry alone says what it does in the slot in
+// which it starts.
+func TestAWorkerEntersAsItsEntrySays(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		entry       machine.Entry
+		held        bool          // by its group
+		read, first time.Duration // when the head is read first, and the first lease begins
+	}{
+		{"from the next, free", machine.FromNext, false, 290 * time.Second, 300 * time.Second},
+		{"from the next, held", machine.FromNext, true, 290 * time.Second, 300 * time.Second},
+		{"as a member, free", machine.AsMember, false, time.Minute, 300 * time.Second},
+		{"as a member, held", machine.AsMember, true, time.Minute, time.Minute},
+		{"at once, free", machine.AtOnce, false, time.Minute, time.Minute},
+		{"at once, held", machine.AtOnce, true, time.Minute, time.Minute},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := starting(func(o *machine.Config) {
+				o.Group = "g"
+				o.Rules.Entry = func(bool, string) machine.Entry { return c.entry }
+			})
+			if c.held {
+				w.ledger[1] = store.Record{
+					WorkerType: "mail", Seq: 1, Kind: store.KindGrant, InstanceID: "w2", Claim: "theirs", Group: "g",
+					SlotStart: eve, SlotEnd: eve.Add(5 * time.Minute), WindowStart: eve, WindowEnd: eve.Add(5 * time.Minute),
+					Token: eve.UnixMilli(), Schedule: w.m.Schedule.String(),
+				}
+			}
+			s := w.tell(t, 6*time.Minute, 0)
+			if len(s.reads) == 0 || s.reads[0].Round(time.Second) != c.read {
+				t.Errorf("the head is read at %v, want first at %v", s.reads, c.read)
+			}
+			if len(s.allocated) == 0 || s.allocated[0].Round(time.Second) != c.first {
+				t.Errorf("leases begin at %v, want first at %v", s.allocated, c.first)
+			}
+			if len(s.missed) > 0 {
+				t.Errorf("the slots at %v are missed, want none: nobody contended for what was before", s.missed)
+			}
+		})
+	}
+}
+
+// Nothing can be appended before, at, and behind a boundary.
+func TestAnUndecidedSlotIsContendedForUntilItIsAbandoned(t *testing.T) {
+	sooner := func(slot slots.Slot, _ time.Time) time.Time { return slot.Start.Add(time.Minute) }
+	const slot = 5 * time.Minute // the first that the worker contends for
+	for _, c := range []struct {
+		name    string
+		abandon func(slots.Slot, time.Time) time.Time
+		broken  time.Duration
+		missed  bool
+	}{
+		{"the store is back before the boundary", machine.Standard.Abandon, slot - time.Second, false},
+		{"the store is back behind the boundary", machine.Standard.Abandon, slot + 2*time.Minute, false},
+		{"the store is back when claims are about to open", machine.Standard.Abandon, 2*slot - 30*time.Second, false},
+		{"the store is back when claims are open", machine.Standard.Abandon, 2*slot - 9*time.Second, true},
+		{"given up sooner, and the store is back before", sooner, slot + 30*time.Second, false},
+		{"given up sooner, and the store is back behind that", sooner, slot + 2*time.Minute, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := starting(func(o *machine.Config) { o.Rules.Abandon = c.abandon })
+			s := w.tell(t, 3*slot-time.Minute, c.broken)
+			want, missed := max(slot, c.broken), []time.Duration(nil)
+			if c.missed {
+				want, missed = 2*slot, []time.Duration{slot}
+			}
+			if !slices.Equal(s.missed, missed) {
+				t.Errorf("the slots at %v are missed, want %v", s.missed, missed)
+			}
+			// (While the store fails, it looks and sends in turn, 5 s apart at most.)
+			if len(s.allocated) == 0 || s.allocated[0] < want || s.allocated[0] > want+10*time.Second {
+				t.Errorf("leases begin at %v, want first at %v", s.allocated, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,167 @@
+package workerlease_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/slotlease/slotlease/priority"
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/sim"
+	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
+)
+
+// orderVariants are careless about whose turn it is to claim, and for how long. No two
+// holders work at once for that: what shows is who has a slot, or that nobody has.
+var orderVariants = []variant{
+	// w0 has priority 0, and w3 has priority 3. Both claim in the first second, w3 by
+	// chance before w0, and w0 lives and has no lease.
+	{
+		name: "priorities share one rung", rule: "Place", regime: ranked,
+		broken: func(r *machine.Rules) {
+			r.Place = func(l priority.Ladder, _ int, tie priority.TieBreak, held bool, draw uint64) time.Duration {
+				return standard.Place(l, priority.Highest, tie, held, draw)
+			}
+		},
+	},
+	// A priority is taken for a weight. w3 is there for the case that all others are
+	// gone, and has all the slots.
+	{
+		name: "the lowest priority goes first", rule: "Place", regime: ranked,
+		broken: func(r *machine.Rules) {
+			r.Place = func(l priority.Ladder, p int, tie priority.TieBreak, held bool, draw uint64) time.Duration {
+				return standard.Place(l, priority.Lowest-p, tie, held, draw)
+			}
+		},
+		as: "could have claimed it",
+	},
+	// Why claim what hasn't begun? w0 does so when the slot begins, and w3, which is
+	// alone at night, three seconds later: in each slot nobody works up to then.
+	{
+		name: "claims open at the boundary", rule: "Place", regime: ranked,
+		broken: func(r *machine.Rules) {
+			r.Place = func(l priority.Ladder, p int, tie priority.TieBreak, held bool, draw uint64) time.Duration {
+				return l.Lead + standard.Place(l, p, tie, held, draw)
+			}
+		},
+	},
+	// w0 and w1 take turns. w0 had the slot before, claims the next one before w1 by
+	// chance, and w1 waits.
+	{
+		name: "the holder is one among equals", rule: "Place", regime: equals(priority.Rotate),
+		broken: func(r *machine.Rules) {
+			r.Place = func(l priority.Ladder, p int, tie priority.TieBreak, _ bool, draw uint64) time.Duration {
+				return standard.Place(l, p, tie, false, draw)
+			}
+		},
+	},
+	// w0 has had the lease for hours, and knows all that is to be done. w1 starts, claims
+	// at the very instant at which w0 does, is nearer to the store, and has it.
+	{
+		name: "everybody is the holder", rule: "Place", regime: equals(priority.Sticky),
+		broken: func(r *machine.Rules) {
+			r.Place = func(l priority.Ladder, p int, tie priority.TieBreak, _ bool, draw uint64) time.Duration {
+				return standard.Place(l, p, tie, true, draw)
+			}
+		},
+	},
+	// All are deployed anew. w0 is stopped, and releases its slot with a second to go. w5
+	// starts, and begins what it is given a minute for.
+	{
+		name: "a worker that starts takes what is left of the slot", rule: "Entry", regime: ranked,
+		broken: func(r *machine.Rules) {
+			r.Entry = func(bool, string) machine.Entry { return machine.AtOnce }
+		},
+	},
+	// The group works on a day's slot together. w1 is started again at noon, and idles up
+	// to midnight.
+	{
+		name: "a member of a group waits for the boundary", rule: "Entry", regime: together,
+		broken: func(r *machine.Rules) {
+			r.Entry = func(join bool, group string) machine.Entry {
+				if e := standard.Entry(join, group); e != machine.AsMember {
+					return e
+				}
+				return machine.FromNext
+			}
+		},
+		as: "has not joined",
+	},
+	// A group is four workers, and each slot is for all of them. w0 wins it, and works alone.
+	{
+		name: "what a group has is its winner's alone", rule: "Kin", regime: together,
+		broken: func(r *machine.Rules) {
+			r.Kin = func(store.Record, machine.Identity) bool { return false }
+		},
+		as: "does not work under",
+	},
+	// Something that isn't a record comes into the ledger. Everybody waits for whoever
+	// understands it.
+	{
+		name: "poison is watched for ever", rule: "Patience", regime: strayed,
+		broken: func(r *machine.Rules) { r.Patience = 1000 * time.Hour },
+		as:     "still stands",
+	},
+	// The store is restarted at the full hour, and answers again a second later. All
+	// workers are there, and the slot passes unused.
+	{
+		name: "what nobody has at its boundary is missed", rule: "Abandon", regime: shortOutages,
+		broken: func(r *machine.Rules) {
+			r.Abandon = func(slot slots.Slot, _ time.Time) time.Time { return slot.Start }
+		},
+	},
+}
+
+// ranked is a calm run of six workers of four priorities.
+var ranked = crowd(func(n int, w *workerlease.Options) { w.Priority = n % 4 })
+
+// equals is the same with one priority, so that the tie-break decides.
+func equals(tie priority.TieBreak) regime {
+	return crowd(func(_ int, w *workerlease.Options) { w.Priority, w.TieBreak = 1, tie })
+}
+
+// together: the same, and most of the workers are a group, whose members join its lease
+// in slots long enough to start in.
+var together = crowd(func(n int, w *workerlease.Options) {
+	w.LeaseInterval = 10 * time.Minute
+	if n < 4 {
+		w.Group = "g"
+	}
+})
+
+// crowd is a calm run of six workers, with slots of a minute that are lost only to
+// processes that come and go.
+func crowd(worker func(int, *workerlease.Options)) regime {
+	inner := calm(func(n int, w *workerlease.Options) {
+		w.LeaseInterval = time.Minute
+		worker(n, w)
+	})
+	return func(seed int64) sim.Options {
+		o := inner(seed)
+		o.Workers, o.Length, o.Faults.Restarts = 6, 3*time.Hour, 5*time.Minute
+		return o
+	}
+}
+
+// strayed: workers live on, and now and then something lies in the ledger that can't be
+// obeyed.
+func strayed(seed int64) sim.Options {
+	o := shortOutages(seed)
+	o.Faults = sim.Faults{Latency: 30 * time.Millisecond, Poisons: 6 * time.Hour}
+	return o
+}
+
+// shortOutages: workers live on, and the store is down at times: at some boundaries, and
+// not for as long as a slot.
+func shortOutages(seed int64) sim.Options {
+	return sim.Options{
+		Seed: seed, Workers: 4, Length: 12 * time.Hour,
+		Faults: sim.Faults{Latency: 30 * time.Millisecond, Outages: 15 * time.Minute},
+		Worker: func(n int) workerlease.Options {
+			return workerlease.Options{
+				WorkerType: "sim", InstanceID: fmt.Sprint("w", n), Priority: n, LeaseInterval: 10 * time.Minute,
+			}
+		},
+	}
+}
