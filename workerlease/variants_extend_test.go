@@ -48,6 +48,18 @@ func endless(seed int64) sim.Options {
 	return o
 }
 
+// mortal is a calm run in which leases are taken for a part of a slot at a time.
+func mortal(seed int64) sim.Options {
+	o := ranked(seed)
+	inner := o.Worker
+	o.Worker = func(n int) workerlease.Options {
+		w := inner(n)
+		w.LeaseInterval, w.FailoverWithin = 10*time.Minute, time.Minute
+		return w
+	}
+	return o
+}
+
 // parts is a run in which leases are taken for a part of a slot at a time, and workers
 // start in the middle of slots.
 func parts(seed int64) sim.Options {
@@ -110,6 +122,15 @@ var extendVariants = []variant{
 			r.Living = func(store.Record, timeline.Interval) bool { return false }
 		},
 		audit: supplanted,
+	},
+	// w0 dies. Its slot has been given to it, and w1, which was to take over, leaves it that
+	// to its end.
+	{
+		name: "a slot is its first holder's, also when that is dead", rule: "Living", regime: mortal,
+		broken: func(r *machine.Rules) {
+			r.Living = func(head store.Record, now timeline.Interval) bool { return now.Earliest.Before(head.SlotEnd) }
+		},
+		as: "nobody has taken over",
 	},
 	// w0 was restarted, or copied with its settings. It takes its twin's lease for its
 	// own and works on under it.

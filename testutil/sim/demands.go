@@ -17,6 +17,9 @@ type Demands struct {
 	// Boundaries are of slots that somebody must have had by then, and Outages those
 	// after which somebody must have had the slot within a lead.
 	Boundaries, Outages int
+	// Succeeded are deaths of holders, with FailoverWithin, from whom somebody must have
+	// taken over.
+	Succeeded int
 	// Joined are members of a group that must have had its lease.
 	Joined int
 	// Cleared is poison that must have been superseded.
@@ -30,13 +33,14 @@ func (d *Demands) Add(o Demands) {
 	d.Entries += o.Entries
 	d.Boundaries += o.Boundaries
 	d.Outages += o.Outages
+	d.Succeeded += o.Succeeded
 	d.Joined += o.Joined
 	d.Cleared += o.Cleared
 }
 
 // All is how many there were.
 func (d Demands) All() int {
-	return d.Turns + d.Passed + d.Entries + d.Boundaries + d.Outages + d.Joined + d.Cleared
+	return d.Turns + d.Passed + d.Entries + d.Boundaries + d.Outages + d.Succeeded + d.Joined + d.Cleared
 }
 
 // String is a table, a line for each kind.
@@ -51,6 +55,7 @@ func (d Demands) String() string {
 		{"leases, none of the first slot", d.Entries},
 		{"boundaries", d.Boundaries},
 		{"outages", d.Outages},
+		{"holders that died", d.Succeeded},
 		{"members of a group", d.Joined},
 		{"poison cleared", d.Cleared},
 	} {

@@ -73,20 +73,20 @@
 // checked against that again, unless intervals differ.
 //
 // And who gets a slot, when: wherever the world can tell that nothing has kept a process
-// from it, by its calls, its timers, its stalls and its code. Nobody claims a slot before
-// the turn of its priority. Where a higher priority had its turn, and the time to claim,
-// no lower one has the slot: a priority is passed over only if its claim took longer. A
-// process leaves the slot in which it starts to others, unless it may join it. By its
-// boundary somebody has a slot, and after an outage within a lead, and a backoff, of its
-// end. The members of a group work under what it has, those as well that start in the
-// middle of a slot. Poison is superseded when it was watched for long enough.
-// [Result.Demands] counts how often each of these could be told. Where all can't do
-// better than to try again, nothing is demanded but what TestNoTwoHoldersWorkAtOnce
-// checks: that no more than three slots and a minute pass, outages apart, that nobody
-// has, with one interval and up to the first poison.
+// from it, by its calls, its timers, its stalls and its code. Nobody claims a slot
+// before the turn of its priority. Where a higher priority had its turn, and the time to
+// claim, no lower one has the slot: a priority is passed over only if its claim took
+// longer. A process leaves the slot in which it starts to others, unless it may join it.
+// By its boundary somebody has a slot, and after an outage within a lead, and a backoff,
+// of its end; with FailoverWithin somebody takes over from a holder that has died. The
+// members of a group work under what it has, those as well that start in the middle of a
+// slot. Poison is superseded when it was watched for long enough. [Result.Demands]
+// counts how often each of these could be told. Where it can't be, there is still what
+// TestNoTwoHoldersWorkAtOnce checks, with one interval and up to the first poison: that
+// no more than three slots and a minute pass, outages apart, that nobody has.
 //
-// That somebody takes over within FailoverWithin, and that a leader goes on, is tested
-// in worlds with few faults, and so is all of the above, to the bounds that are promised:
+// That a leader goes on is tested in worlds with few faults, and so is all of the above,
+// to the bounds that are promised:
 // TestWithAHealthyStoreEachSlotIsTakenByItsBoundaryByTheHighestPriority,
 // TestAfterAnOutageTheSlotIsTakenWithinOneLead, TestPoisonClearsWithinItsBound,
 // TestOneFaultAtATimeKeepsTheSlots, TestAfterACrashAStandbyTakesOverWithinTheBound,

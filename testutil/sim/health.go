@@ -4,7 +4,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -126,26 +125,6 @@ func (p *Process) free(from, to time.Duration) bool {
 	}
 	held := !l.left || l.Ended >= to
 	return l.Began < from && (held || l.over() && l.overAt <= l.Ended)
-}
-
-// interval is the length of a worker's slots, and false if a Schedule of its own cuts
-// them.
-func (h *host) interval() (time.Duration, bool) {
-	d := h.options.LeaseInterval
-	if d == 0 {
-		d = 5 * time.Minute
-	}
-	return d, h.options.Schedule == nil
-}
-
-// schedule is that of a worker with an interval.
-func (h *host) schedule() slots.Schedule {
-	d, _ := h.interval()
-	s, err := slots.Every(d)
-	if err != nil {
-		return nil
-	}
-	return s
 }
 
 // up reports that the store served all, between two true times.

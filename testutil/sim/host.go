@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
@@ -19,6 +20,12 @@ type host struct {
 	stalls  spells        // Pause, Suspend or Freeze
 	cuts    spells        // Partition or OneWay
 
+	// The length of the worker's slots, and how that cuts time; plain says that it does,
+	// and not a Schedule of the worker's own.
+	interval time.Duration
+	schedule slots.Schedule
+	plain    bool
+
 	living *Process // that runs on it now; guarded by world.mu
 }
 
@@ -32,6 +39,13 @@ func (w *world) newHost(worker int64) *host {
 		rate: 1 / (1 + f.Drift*(2*r.float()-1)),
 		boot: r.span(time.Second, 10000*time.Hour),
 		told: !f.NoBoottime,
+	}
+	h.interval = h.options.LeaseInterval
+	if h.interval == 0 {
+		h.interval = slots.DefaultInterval
+	}
+	if every, err := slots.Every(h.interval); err == nil {
+		h.schedule, h.plain = every, h.options.Schedule == nil
 	}
 	h.stalls = drawSpells(w.o.Seed, forStalls, worker, f.Stalls, end, func(r *roll) (Fault, time.Duration) {
 		kind := Pause

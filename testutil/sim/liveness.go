@@ -15,16 +15,20 @@ const guards, mostGuards = 1000, 20
 // one guard.)
 func (w *world) guard(h *host, n int) {
 	p := &Process{world: w, lanes: time.Duration(guards+n) * lanes}
-	slot, outages := h.schedule().Next(w.origin), w.server.outages
-	for began := false; ; {
+	slot, outages := h.schedule.Next(w.origin), w.server.outages
+	var after time.Duration // the first of outages
+	for began, known := false, false; ; {
 		start, late := w.time(slot.Start), w.late(slot.Length())
 		at := start
 		if began {
 			at += late
 		}
-		outage := len(outages) > 0 && w.after(h, outages[0]) < at
+		if len(outages) > 0 && !known {
+			after, known = w.after(h, outages[0]), true
+		}
+		outage := known && after < at
 		if outage {
-			at = w.after(h, outages[0])
+			at = after
 		}
 		now := w.now()
 		if at >= w.o.Length {
@@ -38,7 +42,7 @@ func (w *world) guard(h *host, n int) {
 			if at >= now { // Else it was another slot's turn, and this comes too late.
 				w.lookAfter(h, outages[0])
 			}
-			outages = outages[1:]
+			outages, known = outages[1:], false
 		case !began:
 			w.lookAt(h, start, slot.Length(), false)
 			began = true
@@ -47,7 +51,7 @@ func (w *world) guard(h *host, n int) {
 				w.lookAt(h, start, slot.Length(), true)
 				w.lookCleared(h)
 			}
-			slot, began = h.schedule().Next(slot.Start), false
+			slot, began = h.schedule.Next(slot.Start), false
 		}
 	}
 }
@@ -55,9 +59,8 @@ func (w *world) guard(h *host, n int) {
 // peers are the processes that run now of workers with the same slots. The caller
 // holds world.mu.
 func (w *world) peers(h *host) (out []*Process) {
-	d, _ := h.interval()
 	for _, o := range w.hosts {
-		if e, plain := o.interval(); plain && e == d && o.options.WorkerType == h.options.WorkerType && o.living != nil {
+		if o.plain && o.interval == h.interval && o.options.WorkerType == h.options.WorkerType && o.living != nil {
 			out = append(out, o.living)
 		}
 	}
@@ -68,15 +71,14 @@ func (w *world) peers(h *host) (out []*Process) {
 // their backoff, and go by their turns then. Where claims for the next slot are open by
 // then, that is what counts.
 func (w *world) after(h *host, down spell) time.Duration {
-	d, _ := h.interval()
+	d := h.interval
 	backoff := h.options.MaxBackoff
 	if backoff == 0 {
 		backoff = max(5*time.Second, h.options.MinBackoff)
 	}
-	schedule := h.schedule()
 	late := w.late(d + down.to - down.from)
 	by := down.to + min(backoff, d/8) + w.leadOf(h, down.to) + late
-	if left := w.time(schedule.At(w.origin.Add(by)).End) - by; left < w.leadOf(h, by)+late {
+	if left := w.time(h.schedule.At(w.origin.Add(by)).End) - by; left < w.leadOf(h, by)+late {
 		by += left
 	}
 	return by + late
@@ -84,7 +86,7 @@ func (w *world) after(h *host, down spell) time.Duration {
 
 // leadOf is the lead of the slot behind a true time.
 func (w *world) leadOf(h *host, at time.Duration) time.Duration {
-	lead, _, _ := h.lead(h.schedule().Next(w.origin.Add(at)))
+	lead, _, _ := h.lead(h.schedule.Next(w.origin.Add(at)))
 	return lead
 }
 
@@ -119,7 +121,7 @@ func (w *world) has(l *ledger, at time.Duration) bool {
 func (w *world) lookAfter(h *host, down spell) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	d, _ := h.interval()
+	d := h.interval
 	now, since := w.now(), down.from-d
 	l := w.ledger(h.options.WorkerType)
 	if i := w.server.elections.after(since); w.beyond || w.mixed() || i < len(w.server.elections) && w.server.elections[i].from <= now {
@@ -148,7 +150,7 @@ func (w *world) lookAt(h *host, start, d time.Duration, all bool) {
 	defer w.mu.Unlock()
 	now := w.now()
 	l := w.ledger(h.options.WorkerType)
-	lead, _, step := h.lead(h.schedule().At(w.origin.Add(start)))
+	lead, _, step := h.lead(h.schedule.At(w.origin.Add(start)))
 	since := start - lead - d
 	if w.beyond || !w.up(since, now) || !w.unstrayed(l, since) {
 		return
@@ -230,7 +232,7 @@ func (w *world) lookCleared(h *host) {
 		return
 	}
 	x, now, l := w.strays[n-1], w.now(), w.ledger(h.options.WorkerType)
-	d, _ := h.interval()
+	d := h.interval
 	bound := d
 	if x.Record.CheckEnvelope() == nil {
 		bound = max(bound, min(x.Record.WindowEnd.Sub(x.Record.WindowStart), 24*time.Hour))

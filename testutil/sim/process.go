@@ -216,6 +216,7 @@ func (p *Process) die() {
 		l.Crashed = true
 		l.Ended = w.now()
 		w.leave(l)
+		w.lookSucceeded(p)
 	}
 }
 

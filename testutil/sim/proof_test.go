@@ -175,7 +175,7 @@ func TestBeyondTheAssumptionsOverlapsAreReportedAndFenced(t *testing.T) {
 		r.Check(t)
 		return
 	}
-	sum := sharded(t, number(t, fewer(100)), func(t *testing.T, seed int64) tally {
+	sum := sharded(t, number(t, fewer(250)), func(t *testing.T, seed int64) tally {
 		o := sim.RandomBeyond(seed)
 		r := sim.Run(t, o)
 		sum := tally{

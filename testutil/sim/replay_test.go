@@ -3,6 +3,7 @@ package sim_test
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +15,11 @@ import (
 
 // story is all that can be told of a run.
 func story(r *sim.Result) []string {
-	return append(strings.Split(r.Trace, "\n"), strings.Split(r.Struck.String(), "\n")...)
+	out := slices.Concat(strings.Split(r.Trace, "\n"), strings.Split(r.Struck.String(), "\n"), strings.Split(r.Demands.String(), "\n"))
+	for _, x := range r.Overlaps {
+		out = append(out, fmt.Sprint("overlap ", x.At, x.Reported, x.Deaf))
+	}
+	return out
 }
 
 // replayed runs a seed on one processor and on two, so many times, and compares
@@ -48,6 +53,14 @@ func TestASeedReplaysExactly(t *testing.T) {
 		o := sim.Random(seed)
 		o.Length = time.Hour
 		replayed(t, o, 2)
+	}
+	for seed := range fewer(20) {
+		o := sim.RandomBeyond(seed)
+		o.Length = time.Hour
+		replayed(t, o, 2)
+	}
+	for seed := range fewer(4) {
+		replayed(t, sim.Random(seed), 2) // Six hours.
 	}
 	for seed := range fewer(20) {
 		o := sim.RandomExtended(seed)

@@ -14,7 +14,7 @@ import (
 // time is uncertain or the store slow.
 func (h *host) lead(slot slots.Slot) (lead, least, most time.Duration) {
 	o := h.options
-	lead = priority.Lead(h.schedule().At(slot.Start.Add(-1)).Length(), o.Lead)
+	lead = priority.Lead(h.schedule.At(slot.Start.Add(-1)).Length(), o.Lead)
 	if o.FailoverWithin > 0 {
 		lead = min(lead, o.FailoverWithin/2)
 	}
@@ -36,10 +36,7 @@ func (h *host) earliest(step time.Duration, surely, maybe bool) time.Duration {
 
 // ordered reports whether the world knows what a worker's turn is: with an interval,
 // and not where a slot is for a job, whose failure lets others go first.
-func (h *host) ordered() bool {
-	_, plain := h.interval()
-	return plain && !h.options.OncePerSlot
-}
+func (h *host) ordered() bool { return h.plain && !h.options.OncePerSlot }
 
 // auditTurn checks, when a claim for a slot that has not begun is sent, that the turn of
 // the worker's priority has come. The caller holds world.mu.
@@ -75,7 +72,7 @@ func (w *world) auditTurn(p *Process, r store.Record) {
 // started, unless it may be. The caller holds world.mu.
 func (w *world) auditEntry(p *Process, l workerlease.Lease) {
 	o := p.options
-	if _, plain := p.host.interval(); !plain || o.JoinMidSlot || o.Group != "" || l.Missed || w.beyond {
+	if !p.host.plain || o.JoinMidSlot || o.Group != "" || l.Missed || w.beyond {
 		return
 	}
 	w.demands.Entries++

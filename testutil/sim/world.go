@@ -90,11 +90,15 @@ func (w *world) run() {
 	if w.plants() {
 		w.lives.Go(w.plant)
 	}
-	guarded := map[slots.Schedule]bool{}
+	type sameSlots struct {
+		workerType string
+		schedule   slots.Schedule
+	}
+	guarded := map[sameSlots]bool{}
 	for _, h := range w.hosts {
-		if _, plain := h.interval(); plain && !guarded[h.schedule()] && h.options.WorkerType == w.hosts[0].options.WorkerType && len(guarded) < mostGuards {
-			n := len(guarded)
-			guarded[h.schedule()] = true
+		n, same := len(guarded), sameSlots{h.options.WorkerType, h.schedule}
+		if h.plain && !guarded[same] && n < mostGuards {
+			guarded[same] = true
 			w.lives.Go(func() { w.guard(h, n) })
 		}
 	}

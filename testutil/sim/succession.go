@@ -1,0 +1,53 @@
+package sim
+
+import (
+	"slices"
+	"time"
+)
+
+// lookSucceeded looks, when a process has died that held a lease, whether somebody has
+// taken over within FailoverWithin, the turn of the lowest priority, and what is
+// uncertain of the time. Towards the end of a slot, what is left of it may be lost. The
+// caller holds world.mu.
+func (w *world) lookSucceeded(p *Process) {
+	o, died := p.options, w.now()
+	d := o.FailoverWithin
+	alike := func(h *host) bool {
+		return h.plain && h.options.FailoverWithin == d && h.options.WorkerType == o.WorkerType && !h.options.OncePerSlot
+	}
+	if d == 0 || p.lease.left || w.beyond || w.mixed() || !p.host.plain || slices.ContainsFunc(w.hosts, func(h *host) bool { return !alike(h) }) {
+		return
+	}
+	slot := p.host.schedule.At(w.origin.Add(died))
+	lowest := time.Duration(0)
+	for _, h := range w.hosts {
+		lowest = max(lowest, time.Duration(h.options.Priority))
+	}
+	next := p.host.schedule.Next(slot.Start)
+	lead, _, step := p.host.lead(next)
+	late := w.late(slot.Length())
+	by := died + d + (lowest+1)*step + 2*late
+	if by >= min(w.time(slot.End)-lead-late, w.o.Length) || d < 4*late+4*p.margin {
+		return
+	}
+	w.later(p, lookLane, by-died, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		l, now, since := w.ledger(o.WorkerType), w.now(), died-2*d
+		if !w.up(since, now) || !w.unstrayed(l, since) {
+			return
+		}
+		for _, q := range w.peers(p.host) {
+			// Whoever has had a part of the slot may be through with it.
+			had := q.lease != nil && q.lease.End > w.time(slot.Start)
+			if had || q.began > w.time(slot.Start)-lead-late || !w.settled(q, l, now-unsettled*slot.Length()) || !q.fit(since, now) {
+				continue
+			}
+			w.demands.Succeeded++
+			if !w.has(l, now) {
+				w.violate("nobody has taken over from %v, %v after it died, and nothing kept %v from it", p.lease, now-died, q)
+			}
+			return
+		}
+	})
+}
