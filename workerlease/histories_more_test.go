@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -260,10 +261,39 @@ func TestALateCallThatEndsItsGoroutineDoesNotCostTheNextSlot(t *testing.T) {
 	})
 }
 
+// Poison stands five keys above the head. Once it was superseded: then the ledger went on above it for whoever saw it,
+// and below it for whoever was shown an older state, and two worked. Now slots go on as if it were not there, on the free
+// keys; when they are used up, it is watched, and superseded.
+func TestPoisonAboveAFreeKeyStopsNobodyBeforeTheLedgerReachesIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		w := start(t, setup{Options: named("a", 0), ledger: ledger.Handle()})
+		at(6 * time.Minute)
+		poison := newest(t, ledger)
+		poison.Seq, poison.Claim, poison.InstanceID = poison.Seq+5, "stray", "stray"
+		poison.WindowStart = t0.AddDate(50, 0, 0)
+		poison.WindowEnd = poison.WindowStart.Add(time.Minute)
+		ledger.Put(poison)
+		at(29 * time.Minute)
+		if n := len(w.history()); n != 5 {
+			t.Errorf("%d slots of 5 were worked in, with free keys for all of them", n)
+		}
+		if e := told[workerlease.Poison](w); len(e) != 1 || e[0].Seq != poison.Seq || !strings.Contains(e[0].Err.Error(), "free") {
+			t.Errorf("told %v, want that seq %d is not followed, once", e, poison.Seq)
+		}
+		at(59 * time.Minute)
+		if e := told[workerlease.PoisonReset](w); len(e) != 1 || e[0].Seq != poison.Seq+1 {
+			t.Errorf("told of resets %v, want one in seq %d", e, poison.Seq+1)
+		}
+		if last := w.turn(t, len(w.history())-1); !last.lease.Valid() {
+			t.Errorf("half an hour after the ledger has reached the poison, nobody works: the last was %+v", last.lease)
+		}
+	})
+}
+
 // Poison above a hole again; now it is a claim in doubt that lands below it. a, with slots of an hour, sends its claim and
 // is cut off, and poison gets to a key some way above. b, with slots of 5 min, watches it for 10 min, supersedes it, and
 // works. a comes back: its claim is younger than an hour, so it is sent again, lands on its free key, and is worked under.
-// Nobody may supersede poison above a hole before the age of a claim has passed.
 func TestAClaimInDoubtBelowAHoleDoesNotLetTwoWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})

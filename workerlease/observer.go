@@ -204,7 +204,9 @@ type (
 		Worker
 		Count int
 	}
-	// Poison: the newest record can't be obeyed, or (Seq 0) a key can't be read.
+	// Poison: the newest record can't be obeyed, or (Seq 0) a key can't be read. If a key
+	// below it is free, no worker has written it: the ledger goes on below it, and slots
+	// are lost only when it has come there. Else slots are, until poison is superseded.
 	Poison struct {
 		Worker
 		Seq int64

@@ -26,29 +26,26 @@ var poisonVariants = []variant{
 		name: "the window of poison doesn't count", rule: "PatienceCap", regime: unobeyed,
 		broken: func(r *machine.Rules) { r.PatienceCap = 0 },
 	},
-	// w0 has read the head, and holds the lease for hours. Poison comes into the ledger
-	// above a free key, and after an hour w1 supersedes it. w0 extends its lease, on the
-	// free key, and works on; w1 has claimed what comes behind w0's window.
+	// Poison comes into the ledger above a free key. w0 supersedes it, and w1 claims the
+	// next slot above that. w2's read is stale and shows what is below: it claims the same
+	// slot, on the free key.
 	{
-		name: "a head that was read once is known for ever", rule: "LookAge", regime: holed,
-		broken: func(r *machine.Rules) { r.LookAge = 1000 * time.Hour },
+		name: "poison above a free key is superseded, too", rule: "Leads", regime: holed,
+		broken: func(r *machine.Rules) {
+			r.Leads = func(store.Record, store.Record) bool { return true }
+		},
 	},
 }
 
-// holed is a run in which one worker takes leases of hours, and extends them; others
-// read the ledger all the time, and poison is planted above free keys.
+// holed is a run in which poison is planted above free keys, and reads are stale.
 func holed(seed int64) sim.Options {
 	o := sim.Random(seed)
 	o.Length = 12 * time.Hour
-	o.Faults = sim.Faults{Latency: o.Faults.Latency, Poisons: 3 * time.Hour, Holes: 1}
+	o.Faults = sim.Faults{Latency: o.Faults.Latency, Poisons: 40 * time.Minute, Holes: 1, Stale: 0.3}
 	o.Worker = func(n int) workerlease.Options {
-		w := workerlease.Options{
-			WorkerType: "sim", InstanceID: fmt.Sprint("w", n), LeaseInterval: 5 * time.Minute, Priority: 1,
+		return workerlease.Options{
+			WorkerType: "sim", InstanceID: fmt.Sprint("w", n), LeaseInterval: 5 * time.Minute, Priority: n % 2,
 		}
-		if n == 0 {
-			w.LeaseInterval, w.FailoverWithin, w.JoinMidSlot, w.Priority = 24*time.Hour, 3*time.Hour, true, 0
-		}
-		return w
 	}
 	return o
 }

@@ -77,7 +77,8 @@ func (w *world) auditCall(p *Process, l workerlease.Lease, grant *landed) {
 	}
 }
 
-// mixed reports whether the intervals of the workers differ.
+// mixed reports whether the slots of the workers differ, or may.
 func (w *world) mixed() bool {
-	return slices.ContainsFunc(w.hosts, func(h *host) bool { return h.options.LeaseInterval != w.hosts[0].options.LeaseInterval })
+	first := w.hosts[0]
+	return slices.ContainsFunc(w.hosts[1:], func(h *host) bool { return !first.plain || !h.plain || h.interval != first.interval })
 }

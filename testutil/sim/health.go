@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -16,6 +17,7 @@ type health struct {
 	samples [2]sample     // of store time, the newest first
 	server  string        // which member told the newest
 	changed time.Duration // when another did for the first time, 0 if none did
+	width   time.Duration // how wide what it knew of the time was then, at most
 	called  time.Duration // when it last called the store
 	revived time.Duration // when it did so for the first time after a suspend
 }
@@ -58,16 +60,40 @@ func (h *health) ail(until time.Duration) {
 	h.ailed = max(h.ailed, until)
 }
 
-// heard notes a stamp that was asked for at one true time and came at another.
-func (h *health) heard(s store.Stamp, asked, came time.Duration) {
+// heard notes a stamp that was asked for at one true time and came at another, now.
+func (p *Process) heard(s store.Stamp, asked, came time.Duration) {
+	h := &p.health
+	fresh, width := sample{came, (came-asked+s.Granularity+s.MaxAge)/2 + s.Skew}, time.Duration(0)
+	h.mu.Lock()
+	changes := h.server != "" && h.server != s.Server
+	h.mu.Unlock()
+	if changes && !p.world.isSettled(p, came) {
+		width = h.lag(came)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.server != "" && h.server != s.Server {
+	if changes {
+		h.width = max(width, 2*(h.samples[0].half+widened(came-h.samples[0].at)), 2*fresh.half)
 		h.changed = came
 	}
 	h.server = s.Server
 	h.samples[1] = h.samples[0]
-	h.samples[0] = sample{came, (came-asked+s.Granularity+s.MaxAge)/2 + s.Skew}
+	h.samples[0] = fresh
+}
+
+// widened is by how much what is known of the time widens each way, at most.
+func widened(d time.Duration) time.Duration { return d * 11 / 10000 }
+
+// lag bounds how far the ends of what the process knows are from true time, as long as
+// it bears in mind what members before the newest said: a stamp that came late, as the
+// process did not run, may say little.
+func (h *health) lag(at time.Duration) time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.changed == 0 {
+		return 0
+	}
+	return h.width + 2*widened(at-h.changed) + 2*time.Millisecond
 }
 
 // uncertainty bounds how far the middle of what a process takes for store time is from
@@ -80,7 +106,7 @@ func (h *health) uncertainty(at time.Duration) time.Duration {
 	defer h.mu.Unlock()
 	most := time.Duration(0)
 	for _, s := range h.samples {
-		most = max(most, s.half+(at-s.at)*11/10000)
+		most = max(most, s.half+widened(at-s.at))
 	}
 	return most + 2*time.Millisecond
 }
@@ -103,7 +129,7 @@ func (h *health) well(since time.Duration) bool {
 // time to another: it ran, wasn't told to stop, all its calls came back soon and with
 // the truth, but for those that met an outage, and its timers came in time.
 func (p *Process) fit(from, to time.Duration) bool {
-	if p.dead.Load() || p.leaving.Load() || p.began > from || !p.health.well(from) {
+	if p.dead.Load() || p.leaving.Load() || p.overruns.Load() || p.began > from || !p.health.well(from) {
 		return false
 	}
 	stalls := p.host.stalls
@@ -138,10 +164,25 @@ func (w *world) up(from, to time.Duration) bool {
 }
 
 // unstrayed reports that nothing was planted since a true time, and no poison stood in
-// the way. The caller holds world.mu.
+// the way, nor what superseded it, which ends where surely nobody has a claim any more:
+// minutes later, if it is of a process that knows little of the time. The caller holds
+// world.mu.
 func (w *world) unstrayed(l *ledger, since time.Duration) bool {
 	n := len(w.strays)
-	return (n == 0 || w.strays[n-1].At < since) && (l.resetAt == 0 || l.resetAt < since) && !w.planted[l.head().Claim]
+	if n > 0 && w.strays[n-1].At >= since || l.resetAt > 0 && l.resetAt >= since || w.planted[l.head().Claim] {
+		return false
+	}
+	for _, r := range slices.Backward(l.list) {
+		end := w.time(r.WindowEnd)
+		switch {
+		case w.planted[r.Claim] || r.Seq > store.MaxSeq:
+		case r.Kind == store.KindReset:
+			return l.landedAt[r.Seq] < since && end < since
+		case end < since:
+			return true
+		}
+	}
+	return true
 }
 
 // unsettled is for how many slots after a failover a process may know less of the time
@@ -150,11 +191,21 @@ func (w *world) unstrayed(l *ledger, since time.Duration) bool {
 const unsettled = 3
 
 // settled reports that what a process knows of the time is what it heard last: the same
-// member has told it since a true time, or all went well since then. The caller holds
+// member has told it since a true time, or nothing kept it from settling since then, nor
+// for as long before as it may take it to know that a time has come. The caller holds
 // world.mu.
 func (w *world) settled(p *Process, l *ledger, since time.Duration) bool {
+	now := w.now()
 	p.health.mu.Lock()
 	changed := p.health.changed
 	p.health.mu.Unlock()
-	return changed == 0 || changed < since && p.health.well(since) && w.unstrayed(l, since)
+	since -= p.health.lag(now)
+	return changed == 0 || changed < since && p.fit(since, now) && w.unstrayed(l, since)
+}
+
+// isSettled reports that a process is settled at a true time, now.
+func (w *world) isSettled(p *Process, at time.Duration) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.mixed() && w.settled(p, w.ledger(p.options.WorkerType), at-unsettled*p.host.interval)
 }

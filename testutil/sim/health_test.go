@@ -61,7 +61,7 @@ func TestInAQuietWorldEachBoundaryIsLookedAt(t *testing.T) {
 	r := sim.Run(t, o)
 	r.Check(t)
 	slots := int(o.Length/time.Minute) - 5
-	if d := r.Demands; d.Boundaries < slots*o.Workers || d.Turns < slots || d.Entries < slots {
+	if d := r.Demands; d.Boundaries < 2*slots || d.Turns < slots || d.Entries < slots {
 		t.Errorf("in %d slots of %d workers, this was looked at:\n%v", slots, o.Workers, d)
 	}
 }

@@ -181,7 +181,7 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 			order = unordered
 		}
 		l.land(r, order)
-		if r.WindowEnd.After(p.reach) {
+		if r.WorkerType == p.options.WorkerType && r.WindowEnd.After(p.reach) {
 			p.reach = r.WindowEnd
 		}
 	}

@@ -201,7 +201,7 @@ func (k *link) Tail(ctx context.Context, workerType string, limit int) ([]store.
 	k.p.hears(answer{sent: sent, left: read, stamp: stamp, read: true, shown: out})
 	if !stamp.IsZero() {
 		k.p.askedAt.Store(int64(k.p.world.now()))
-		k.p.health.heard(stamp, sent, k.p.world.now())
+		k.p.heard(stamp, sent, k.p.world.now())
 	}
 	return out, stamp, nil
 }
@@ -235,7 +235,7 @@ func (k *link) Now(ctx context.Context) (store.Stamp, error) {
 		return store.Stamp{}, err
 	}
 	k.p.askedAt.Store(int64(k.p.world.now()))
-	k.p.health.heard(stamp, sent, k.p.world.now())
+	k.p.heard(stamp, sent, k.p.world.now())
 	k.p.hears(answer{sent: sent, left: told, stamp: stamp})
 	return stamp, nil
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
@@ -72,22 +73,31 @@ func (w *world) peers(h *host) (out []*Process) {
 // then, that is what counts.
 func (w *world) after(h *host, down spell) time.Duration {
 	d := h.interval
-	backoff := h.options.MaxBackoff
-	if backoff == 0 {
-		backoff = max(5*time.Second, h.options.MinBackoff)
+	backoff, lead := time.Duration(0), w.leadOf(down.to)
+	for _, o := range w.hosts {
+		most := o.options.MaxBackoff
+		if most == 0 {
+			most = max(5*time.Second, o.options.MinBackoff)
+		}
+		backoff = max(backoff, most)
 	}
 	late := w.late(d + down.to - down.from)
-	by := down.to + min(backoff, d/8) + w.leadOf(h, down.to) + late
-	if left := w.time(h.schedule.At(w.origin.Add(by)).End) - by; left < w.leadOf(h, by)+late {
+	by := down.to + min(backoff, d/8) + lead + late
+	if left := w.time(h.schedule.At(w.origin.Add(by)).End) - by; left < lead+late {
 		by += left
 	}
 	return by + late
 }
 
-// leadOf is the lead of the slot behind a true time.
-func (w *world) leadOf(h *host, at time.Duration) time.Duration {
-	lead, _, _ := h.lead(h.schedule.Next(w.origin.Add(at)))
-	return lead
+// leadOf is the longest lead of the slots behind a true time.
+func (w *world) leadOf(at time.Duration) (longest time.Duration) {
+	for _, h := range w.hosts {
+		if h.plain {
+			lead, _, _ := h.lead(h.schedule.Next(w.origin.Add(at)))
+			longest = max(longest, lead)
+		}
+	}
+	return longest
 }
 
 // late is how long it takes at most until all that goes well know that a time has come
@@ -110,9 +120,6 @@ func (w *world) has(l *ledger, at time.Duration) bool {
 		if r.Kind == store.KindGrant && w.time(r.WindowStart) <= at && w.time(r.WindowEnd) > at {
 			return true
 		}
-		if w.time(r.WindowEnd)+time.Hour < at {
-			return false
-		}
 	}
 	return false
 }
@@ -130,9 +137,11 @@ func (w *world) lookAfter(h *host, down spell) {
 	if !w.up(down.to, now) || !w.up(since, down.from-1) || !w.unstrayed(l, since) {
 		return
 	}
+	if slices.ContainsFunc(w.hosts, func(h *host) bool { return h.options.FailoverWithin > 0 || h.options.OncePerSlot }) {
+		return
+	}
 	for _, p := range w.peers(h) {
-		if o := p.options; o.FailoverWithin > 0 || o.OncePerSlot ||
-			!w.settled(p, l, now-unsettled*d) || !p.fit(since, now) || !p.free(since, now) {
+		if !w.settled(p, l, now-unsettled*d) || !p.fit(since, now) || !p.free(since, now) {
 			continue
 		}
 		w.demands.Outages++
@@ -150,26 +159,27 @@ func (w *world) lookAt(h *host, start, d time.Duration, all bool) {
 	defer w.mu.Unlock()
 	now := w.now()
 	l := w.ledger(h.options.WorkerType)
-	lead, _, step := h.lead(h.schedule.At(w.origin.Add(start)))
-	since := start - lead - d
-	if w.beyond || !w.up(since, now) || !w.unstrayed(l, since) {
-		return
-	}
-	told := start - unsettled*d
+	told, looked := start-unsettled*d, false
 	if w.mixed() {
 		told = 0 // Others' slots may be longer, and may end within the lead.
 	}
 	for _, p := range w.peers(h) {
 		o, off := p.options, p.health.uncertainty(start)
+		lead, _, step := p.host.lead(h.schedule.At(w.origin.Add(start)))
+		since := start - lead - d
 		due := start - lead + time.Duration(o.Priority+1)*step + off + w.claiming()
-		if o.RunMissed || o.OncePerSlot && o.FailoverWithin == 0 || o.FailoverWithin > 0 && o.FailoverWithin < 8*off+4*p.margin ||
+		if w.beyond || !w.up(since, now) || !w.unstrayed(l, since) ||
+			o.RunMissed || o.OncePerSlot && o.FailoverWithin == 0 || o.FailoverWithin > 0 && o.FailoverWithin < 8*off+4*p.margin ||
 			!all && (w.mixed() || due > now) ||
 			o.OncePerSlot && l.head().DoneUntil.After(w.origin.Add(start)) || // by a longer slot
 			!w.settled(p, l, told) || !p.fit(since, now) || !p.free(start-lead-off, start-2*off-p.margin) {
 			continue
 		}
-		w.demands.Boundaries++
-		if !w.has(l, start) {
+		if !looked {
+			w.demands.Boundaries++
+			looked = true
+		}
+		if !w.has(l, now) {
 			w.violate("nobody has the slot from %v, and nothing kept %v from claiming it", start, p)
 			return
 		}
@@ -185,6 +195,14 @@ func (w *world) lookJoined(p *Process, l *ledger, start time.Duration) {
 	r := l.head()
 	if p.options.Group == "" || r.Group != p.options.Group || r.Kind != store.KindGrant || w.time(r.WindowStart) != start ||
 		l.landedAt[r.Seq] > start || w.now() > w.time(r.WindowEnd)-p.margin-w.late(time.Minute) || !p.free(start, w.now()) {
+		return
+	}
+	// A lease that follows one of longer slots is joined long before it begins.
+	if w.now() < start+2*p.health.uncertainty(w.now()) {
+		return
+	}
+	// Whoever finds that another has the slot doesn't look again whether it was released.
+	if before, ok := l.below(r.Seq); ok && before.Kind == store.KindRelease && time.Duration(p.readAt.Load()) < l.landedAt[before.Seq] {
 		return
 	}
 	w.demands.Joined++
@@ -228,7 +246,7 @@ func (w *world) lookCleared(h *host) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := len(w.strays)
-	if w.beyond || n == w.judged || w.strays[n-1].Kind != Poison {
+	if w.beyond || n == w.judged || w.strays[n-1].Kind != Poison || w.strays[n-1].Record.WorkerType != h.options.WorkerType {
 		return
 	}
 	x, now, l := w.strays[n-1], w.now(), w.ledger(h.options.WorkerType)
@@ -237,15 +255,26 @@ func (w *world) lookCleared(h *host) {
 	if x.Record.CheckEnvelope() == nil {
 		bound = max(bound, min(x.Record.WindowEnd.Sub(x.Record.WindowStart), 24*time.Hour))
 	}
-	if x.hole {
-		bound += time.Hour // A claim in doubt may land below it.
+	since := x.At
+	for seq := x.Record.Seq - 1; seq > 0; seq-- {
+		// It is not followed before the ledger has come to it, or to the poison below it.
+		if l.landedAt[seq] == 0 {
+			return
+		}
+		since = max(since, l.landedAt[seq])
+		if !w.planted[l.first[seq]] {
+			break
+		}
 	}
 	// It is seen in the first lead, and superseded in one.
-	if by := x.At + bound + 5*time.Minute + bound/500 + 3*d + w.late(d); now < by {
+	by := since + bound + 5*time.Minute + bound/500 + 3*d + w.late(d)
+	if now < by {
 		return
 	}
 	for _, p := range w.peers(h) {
-		if p.fit(x.At-d, now) && p.free(x.At-d, now) && w.up(x.At-d, now) {
+		// Who has a longer slot, or its group, doesn't look.
+		has := p.lease != nil && p.lease.End > since+d
+		if !has && now >= by+2*p.health.lag(now) && p.fit(since-d, now) && p.free(since-d, now) && w.up(since-d, now) {
 			w.demands.Cleared++
 			w.judged = n
 			if l.head().Claim == x.Record.Claim {

@@ -65,6 +65,14 @@ func (p *Process) observe(e workerlease.Event) {
 		if e.Contradiction { // A change of server alone proves nothing.
 			w.alarm(p, Jump)
 		}
+	case workerlease.Expired:
+		if e.Why == workerlease.Stopped {
+			p.leaving.Store(true)
+		}
+	case workerlease.Overrun: // Also in a LeaseExtended, or what RunIfHeld runs.
+		p.overruns.Store(true)
+	case workerlease.Claimed, workerlease.Allocated:
+		p.overruns.Store(false)
 	case workerlease.StoreFailed:
 		p.fails(e.Err)
 	case workerlease.Unknown:

@@ -91,7 +91,7 @@ func (w *world) plantOne(kind Fault, r *roll) {
 		if hole {
 			w.tally.strike(Hole)
 		}
-		w.strays = append(w.strays, Planted{w.now(), kind, stray, hole})
+		w.strays = append(w.strays, Planted{w.now(), kind, stray})
 		if kind != HugeSeq {
 			l.landedAt[stray.Seq] = w.now()
 			l.first[stray.Seq] = stray.Claim

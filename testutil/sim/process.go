@@ -18,22 +18,23 @@ type Process struct {
 	// Worker is the number of the worker, from 0; Life counts its processes, from 0.
 	Worker, Life int
 
-	world   *world
-	host    *host
-	number  int64
-	lanes   time.Duration
-	clock   *hostClock
-	user    *hostClock // the same, for user code
-	options workerlease.Options
-	margin  time.Duration
-	dead    atomic.Bool
-	readAt  atomic.Int64 // when it last read the ledger
-	askedAt atomic.Int64 // when the store last told it the time
-	leasing atomic.Pointer[workerlease.WorkerLease]
-	leaving atomic.Bool // it was told to stop
-	began   time.Duration
-	health  health
-	answers answers
+	world    *world
+	host     *host
+	number   int64
+	lanes    time.Duration
+	clock    *hostClock
+	user     *hostClock // the same, for user code
+	options  workerlease.Options
+	margin   time.Duration
+	dead     atomic.Bool
+	readAt   atomic.Int64 // when it last read the ledger
+	askedAt  atomic.Int64 // when the store last told it the time
+	leasing  atomic.Pointer[workerlease.WorkerLease]
+	leaving  atomic.Bool // it was told to stop
+	overruns atomic.Bool // its code kept it from claiming, and may do so yet
+	began    time.Duration
+	health   health
+	answers  answers
 
 	// Guarded by world.mu.
 	lease   *Lease           // the newest
@@ -104,6 +105,10 @@ func (p *Process) run(age time.Duration, crashes bool) {
 		return
 	}
 	p.tracef("starts")
+	w.lives.Go(func() {
+		<-engine.done // Its own code may stop it, too.
+		p.leaving.Store(true)
+	})
 	at := w.now()
 	// A process that doesn't run doesn't notice a signal.
 	time.Sleep(p.slot(p.host.stalls.resume(min(at+age, w.o.Length))+1, lifeLane) - at)
@@ -112,6 +117,7 @@ func (p *Process) run(age time.Duration, crashes bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute+p.lanes)
 	switch {
 	case w.now() >= w.o.Length:
+		p.leaving.Store(true)
 	case crashes:
 		// Nothing that this process does counts any more, but what it sent may land.
 		w.tally.strike(Crash)

@@ -139,10 +139,12 @@ func slotLengths() string {
 // stretched is a run of as many hours as were asked for, with slots that are as
 // much longer than usual: a day has as many of them as six hours have otherwise,
 // and more time for what lands late.
-func stretched(o sim.Options) sim.Options {
-	inner, by := o.Worker, time.Duration(*hours)*time.Hour/time.Minute
+func stretched(o sim.Options) sim.Options { return stretchedTo(*hours, o) }
+
+func stretchedTo(hours int, o sim.Options) sim.Options {
+	inner, by := o.Worker, time.Duration(hours)*time.Hour/time.Minute
 	usual := o.Length / time.Minute
-	o.Length = time.Duration(*hours) * time.Hour
+	o.Length = time.Duration(hours) * time.Hour
 	o.Worker = func(worker int) workerlease.Options {
 		w := inner(worker)
 		if w.LeaseInterval < 24*time.Hour {

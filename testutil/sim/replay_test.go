@@ -69,6 +69,18 @@ func TestASeedReplaysExactly(t *testing.T) {
 	}
 }
 
+// In these, two held the lease once: poison was planted above a free key, and superseded,
+// and a stale read showed what was below it; in the last one, all that was read was poison,
+// and what was in force stood below.
+func TestSeedsThatOnceHadTwoHolders(t *testing.T) {
+	for _, seed := range []int64{210, 464, 1251, 8183, 417} {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			sim.Run(t, stretchedTo(24, sim.Random(seed))).Check(t)
+		})
+	}
+}
+
 // These took one of two courses once, each time anew: where something had
 // arrived and a wake-up as well while an observer was slow, chance decided which
 // came first.

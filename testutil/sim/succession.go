@@ -13,7 +13,8 @@ func (w *world) lookSucceeded(p *Process) {
 	o, died := p.options, w.now()
 	d := o.FailoverWithin
 	alike := func(h *host) bool {
-		return h.plain && h.options.FailoverWithin == d && h.options.WorkerType == o.WorkerType && !h.options.OncePerSlot
+		x := h.options
+		return h.plain && x.FailoverWithin == d && x.WorkerType == o.WorkerType && !x.OncePerSlot && x.Lead == o.Lead && x.Step == o.Step
 	}
 	if d == 0 || p.lease.left || w.beyond || w.mixed() || !p.host.plain || slices.ContainsFunc(w.hosts, func(h *host) bool { return !alike(h) }) {
 		return

@@ -71,6 +71,7 @@ func (p *Process) guardedTask(task workerlease.Task) workerlease.Task {
 			defer w.mu.Unlock()
 			p.endTask(x)
 			x.returned, x.finished = true, true
+			x.overAt = w.now()
 			p.tracef("the task of %d returns", l.Token)
 		}()
 		defer p.panicked("the task", l.Token)

@@ -49,9 +49,9 @@ func (w *world) auditTurn(p *Process, r store.Record) {
 	slot := slots.Slot{Start: r.SlotStart, End: r.SlotEnd}
 	o := p.options
 	l := w.ledger(r.WorkerType)
-	switch head := l.head(); {
-	case head.Claim == r.Claim:
-		return // It extends what it has,
+	switch extends := l.head().Claim == r.Claim || p.leases[r.Token] != nil; {
+	case extends && (o.NoFailback || !r.WindowStart.Equal(r.SlotStart)):
+		return // It goes on before others may claim,
 	case (o.Continuous || o.FailoverWithin > 0) && !p.health.well(at-slot.Length()):
 		return // or wanted to, and was told that it has nothing,
 	case !w.settled(p, l, at-unsettled*slot.Length()):

@@ -114,7 +114,7 @@ func (c *coder) told(ctx context.Context, l workerlease.Lease, r *roll) {
 	p := c.p
 	w := p.world
 	long := r.span(time.Millisecond, 20*time.Second)
-	if !errors.Is(context.Cause(ctx), workerlease.ErrStopped) || len(p.host.stalls) > 0 || w.now()+long+time.Second >= w.time(l.Expiry) {
+	if !errors.Is(context.Cause(ctx), workerlease.ErrStopped) || len(p.host.stalls) > 0 || w.now()+long+time.Second+p.margin >= w.time(l.Expiry) {
 		return
 	}
 	// Leasing was stopped: nothing may be released before this returns.

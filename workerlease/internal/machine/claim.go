@@ -224,10 +224,11 @@ func (x *step) climb() {
 }
 
 func (x *step) readHead() {
-	limit := 1
+	limit := max(1, x.s.Depth)
 	if x.s.Watch.Seq != 0 || x.s.Mark.Seq != 0 {
-		limit = lookBack // for what is below the poison, or for the worker's own
+		limit = max(limit, lookBack) // for what is below the poison, or for the worker's own
 	}
+	x.s.Asked = limit
 	x.s.Stage, x.s.ReadEpoch = Reading, x.s.Epoch
 	x.ask(ReadingHead, ReadHead{limit})
 }
@@ -237,7 +238,7 @@ func (x *step) readHead() {
 func (x *step) aged() bool {
 	c, most := x.s.Claim, x.m.Rules.ClaimAge
 	if x.s.Sent.Kind == store.KindGrant && x.s.Sent.Claim != c.ID {
-		most = x.m.Rules.LookAge // It extends a tenure.
+		most = lookAge // It extends a tenure.
 	}
 	age := x.at.Local - c.Local
 	age += time.Duration(float64(age) * timeline.MaxDrift)

@@ -15,6 +15,12 @@ type Known struct {
 	Local time.Duration
 }
 
+// lookAge is how long after the head was read an extension is void that is not known by
+// then; after half of it the head is read again first. The age of a claim would do, since
+// nothing can come between a tenure and its extension that isn't at the extension's key. But
+// what has come there should be noticed soon.
+const lookAge = 4 * time.Minute
+
 // newest is the newest tenure of one's own that is in force.
 func (s *State) newest() Tenure {
 	for _, t := range []Tenure{s.Next, s.Held} {
@@ -55,7 +61,7 @@ func (x *step) prolong() {
 	s, now := &x.s, x.at.Now
 	t := s.Held
 	s.Claim = Claim{ID: x.id(), Start: t.End, End: x.m.windowEnd(s.Slot, t.End), Fixed: s.Known.Fixed, Local: s.Known.Local}
-	if t.Seq >= store.MaxSeq || s.Known.Fixed.IsZero() || x.at.Local-s.Known.Local > x.m.Rules.LookAge/2 {
+	if t.Seq >= store.MaxSeq || s.Known.Fixed.IsZero() || x.at.Local-s.Known.Local > lookAge/2 {
 		s.Claim.Fixed, s.Claim.Local = now.Earliest, x.at.Local
 		x.readHead()
 		return

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/slotlease/slotlease/slots"
@@ -103,7 +104,9 @@ func (w *watcher) see(s machine.State, at machine.Moment, e machine.Event) {
 			}
 			w.head, w.shown, w.shownIn = store.Record{}, true, at
 			if len(records) > 0 {
-				w.head = records[0]
+				if records = w.reached(records, at); len(records) > 0 {
+					w.head = records[0]
+				}
 			}
 		}
 	case machine.RecordRead:
@@ -194,6 +197,31 @@ func (w *watcher) act(before machine.State, at machine.Moment, a machine.Action)
 	return nil
 }
 
+// poison reports that a head can't be obeyed.
+func (w *watcher) poison(head store.Record, at machine.Moment) bool {
+	return head.Seq != 0 && (head.Check() != nil || head.WindowStart.After(at.Now.Latest.Add(w.m.Rules.Ahead)) &&
+		(head.WindowStart.Before(head.WindowEnd) || head.WindowStart.After(at.Now.Latest.Add(w.m.Rules.Ahead+w.m.Rules.Longest))))
+}
+
+// reached leaves out poison above free keys.
+func (w *watcher) reached(records []store.Record, at machine.Moment) []store.Record {
+	for i := len(records) - 1; i >= 0; i-- {
+		if slices.ContainsFunc(records[:i+1], func(r store.Record) bool {
+			return w.m.Rules.Poison(r, at.Now, w.m.Rules.Ahead, w.m.Rules.Longest) == nil
+		}) {
+			continue
+		}
+		below := int64(0)
+		if i+1 < len(records) {
+			below = records[i+1].Seq
+		}
+		if records[i].Seq != below+1 && (below > 0 || records[i].Seq <= w.m.Rules.Keep) {
+			return records[i+1:]
+		}
+	}
+	return records
+}
+
 // append checks a record that is about to be sent.
 func (w *watcher) append(before machine.State, at machine.Moment, r store.Record) error {
 	if err := r.Check(); err != nil {
@@ -211,8 +239,7 @@ func (w *watcher) append(before machine.State, at machine.Moment, r store.Record
 	}
 	w.sent[r] = true
 	head := w.head
-	poison := head.Seq != 0 && (head.Check() != nil || head.WindowStart.After(at.Now.Latest.Add(w.m.Rules.Ahead)) &&
-		(head.WindowStart.Before(head.WindowEnd) || head.WindowStart.After(at.Now.Latest.Add(w.m.Rules.Ahead+w.m.Rules.Longest))))
+	poison := w.poison(head, at)
 	switch {
 	case !w.shown || r.Seq != head.Seq+1:
 		return fmt.Errorf("append: seq %d on head %d", r.Seq, head.Seq)

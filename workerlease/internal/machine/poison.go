@@ -47,6 +47,70 @@ func (x *step) poison(head store.Record) error {
 	return x.m.Rules.Poison(head, x.at.Now, x.m.Rules.Ahead, x.m.Rules.Longest)
 }
 
+// leads is why poison that stands above a free key is not followed. Nobody who keeps the
+// rules has appended it, since whoever appends has read the key below. If it were
+// superseded, the ledger would go on above it to whoever reads that, and below it to
+// whoever reads an older state, or has an append in doubt there: the free key takes it,
+// and both would work.
+func leads(lower, upper store.Record) bool { return upper.Seq == lower.Seq+1 }
+
+// strays is how many of the newest records are poison to which nothing leads: the ledger
+// goes on below them, on the free keys, up to where they stand.
+func (x *step) strays(records []store.Record) (n int) {
+	for i, r := range records {
+		if x.poison(r) == nil {
+			break
+		}
+		var lower store.Record
+		switch {
+		case i+1 < len(records):
+			lower = records[i+1]
+		case len(records) >= x.s.Asked || r.Seq > x.m.Rules.Keep:
+			return n // There is more below, or was: so many records are kept.
+		}
+		if !x.m.Rules.Leads(lower, r) {
+			n = i + 1
+		}
+	}
+	return n
+}
+
+// deepest is how many records are read at most to find one that can be obeyed.
+const deepest = 1 << 12
+
+// followed leaves out what the ledger doesn't lead to, and tells of it once. It reports
+// false if more has to be read to know that: below poison, until there is something that
+// can be obeyed.
+func (x *step) followed(records []store.Record) (_ []store.Record, known bool) {
+	s := &x.s
+	if s.Depth = 0; len(records) == 0 || x.poison(records[0]) == nil {
+		s.Stray = 0
+		return records, true
+	}
+	s.Depth = max(s.Asked, lookBack)
+	if len(records) >= s.Asked && s.Asked < deepest && !x.grounded(records) {
+		s.Depth = max(16*s.Asked, lookBack)
+		return nil, false
+	}
+	n := x.strays(records)
+	if n == 0 {
+		s.Stray = 0
+		return records, true
+	}
+	if s.Stray != records[0].Seq {
+		s.Stray = records[0].Seq
+		err := fmt.Errorf("%w; a key below it is free, so it is not followed", x.poison(records[0]))
+		x.tell(Note{What: Poison, Slot: s.Slot, Record: records[0], Err: err})
+	}
+	return records[n:], true
+}
+
+// grounded reports that some of the newest records can be obeyed, or that there are none
+// below them: so it is known what is in force.
+func (x *step) grounded(records []store.Record) bool {
+	return slices.ContainsFunc(records, func(r store.Record) bool { return r.Seq == 1 || x.poison(r) == nil })
+}
+
 // watch reports poison, and supersedes it when it has stood long enough that
 // nobody can still have a claim to it. It is never treated as free.
 func (x *step) watch(head store.Record, below []store.Record, why error) {
@@ -60,7 +124,9 @@ func (x *step) watch(head store.Record, below []store.Record, why error) {
 		patience = max(patience, min(head.WindowEnd.Sub(head.WindowStart), x.m.Rules.PatienceCap))
 	}
 	patience += x.m.Rules.Patience
-	if now.Earliest.Before(s.Watch.Since.Add(patience)) || head.Seq >= store.MaxSeq || s.JoinOnly {
+	// If nothing that can be obeyed is left below it, nobody knows what is in force.
+	alone := below != nil && head.Seq > 1 && !x.grounded(below)
+	if now.Earliest.Before(s.Watch.Since.Add(patience)) || head.Seq >= store.MaxSeq || s.JoinOnly || alone {
 		s.Why = Poisoned
 		x.miss(s.Slot.End)
 		x.next()
@@ -69,14 +135,6 @@ func (x *step) watch(head store.Record, below []store.Record, why error) {
 	if below == nil && head.Seq > 1 {
 		// The head came from a read-back. Read it with what is below it.
 		x.readHead()
-		return
-	}
-	if hole := head.Seq > 1 && (len(below) == 0 || below[0].Seq != head.Seq-1); hole &&
-		now.Earliest.Before(s.Watch.Since.Add(patience+x.m.Rules.ClaimAge)) {
-		// Below it are free keys, on which a claim in doubt may yet land.
-		s.Why = Poisoned
-		x.miss(s.Slot.End)
-		x.next()
 		return
 	}
 	s.Sent, s.Stage = x.reset(head, below, why), Sending

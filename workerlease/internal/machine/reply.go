@@ -55,6 +55,11 @@ func (x *step) headRead(e HeadRead) {
 		x.tell(Note{What: Poison, Slot: s.Slot, Record: records[0], Err: errors.New(records[0].Defect)})
 		records = records[1:]
 	}
+	records, known := x.followed(records)
+	if !known {
+		x.readHead()
+		return
+	}
 	x.vanished(records)
 	var head store.Record
 	if len(records) > 0 {

@@ -86,10 +86,6 @@ type Rules struct {
 	// Prolong reports that an extension, made under a tenure that was held then, may be
 	// sent now, or sent again; held is the tenure that is held now, zero if none is.
 	Prolong func(held Tenure, extension store.Record) bool
-	// LookAge: an extension is void that is not known this long after the head was read
-	// last. It is shorter than Patience, so that nobody supersedes poison, which stands
-	// above a hole, while its holder extends a tenure below.
-	LookAge time.Duration
 	// TakeUp reports that a tenure which was left may be worked under again, as an
 	// extension of it is known now.
 	TakeUp func(left Tenure, r store.Record) bool
@@ -123,6 +119,9 @@ type Rules struct {
 	// Longest: how far from now a window may start, and how long it may be.
 	Poison         func(head store.Record, now timeline.Interval, ahead, longest time.Duration) error
 	Ahead, Longest time.Duration
+	// Leads reports that no key is free between two records, the lower of which is the
+	// zero Record if nothing is below. Poison to which nothing leads is not followed.
+	Leads func(lower, upper store.Record) bool
 	// Patience is how long poison is watched, on top of the longer of one's own
 	// slot and the poison's window (which counts at most PatienceCap): it may be a
 	// grant that only this worker can't read or obey.
@@ -162,7 +161,6 @@ var Standard = Rules{
 
 	Extend:     extend,
 	Prolong:    prolong,
-	LookAge:    4 * time.Minute,
 	TakeUp:     takeUp,
 	Releasable: releasable,
 	ReleaseAt:  releaseAt,
@@ -180,6 +178,7 @@ var Standard = Rules{
 	Poison:      poison,
 	Ahead:       time.Hour,
 	Longest:     366 * 24 * time.Hour,
+	Leads:       leads,
 	Patience:    5 * time.Minute,
 	PatienceCap: 24 * time.Hour,
 	Reset:       resetAt,

@@ -125,6 +125,9 @@ type State struct {
 	Reaim                 time.Duration // local reading, just after Epoch was settled, to look whether Slot lies far ahead
 
 	Watch    Watch
+	Asked    int   // how many of the newest records were asked for
+	Depth    int   // how many are to be, at least
+	Stray    int64 // seq of the newest record that is not followed, 0 if all are
 	Known    Known
 	Holders  Holders
 	Carried  Carried
