@@ -261,6 +261,36 @@ func TestALateCallThatEndsItsGoroutineDoesNotCostTheNextSlot(t *testing.T) {
 	})
 }
 
+// a has a slot of a day. Somebody appends twenty documents of its own to the ledger. b, with slots of 5 min, reads the
+// newest sixteen, finds none that it can obey, and supersedes the last of them, as if nobody had anything. Both work.
+func TestMorePoisonThanIsReadAtOnceDoesNotEndWhatIsBelow(t *testing.T) {
+	for name, gap := range map[string]int64{"in a row": 0, "above a free key": 1} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ledger := memory.New(memory.Options{})
+				long := named("a", 0)
+				long.LeaseInterval, long.JoinMidSlot = 24*time.Hour, true
+				a := start(t, setup{Options: long, ledger: ledger.Handle()})
+				at(2 * time.Minute)
+				head := newest(t, ledger)
+				for n := range int64(20) {
+					ledger.Put(store.Record{WorkerType: head.WorkerType, Seq: head.Seq + 1 + gap + n, Defect: "not a record"})
+				}
+				b := start(t, setup{Options: named("b", 0), ledger: ledger.Handle()})
+				for m := 3; m < 180; m++ {
+					at(time.Duration(m)*time.Minute + 30*time.Second)
+					if !a.IsHolder() || b.IsHolder() {
+						t.Fatalf("at %v, a works: %v, b works: %v", time.Since(t0), a.IsHolder(), b.IsHolder())
+					}
+				}
+				if len(told[workerlease.Poison](b)) == 0 {
+					t.Error("nobody was told of the poison")
+				}
+			})
+		})
+	}
+}
+
 // Poison stands five keys above the head. Once it was superseded: then the ledger went on above it for whoever saw it,
 // and below it for whoever was shown an older state, and two worked. Now slots go on as if it were not there, on the free
 // keys; when they are used up, it is watched, and superseded.

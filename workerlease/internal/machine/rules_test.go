@@ -105,6 +105,17 @@ func TestBackoffGrowsWithinBoundsAndHonoursTheStore(t *testing.T) {
 
 // What is wrong with a hostile document must not get into the way of the record
 // that supersedes it.
+func TestNothingLeadsOverAFreeKey(t *testing.T) {
+	for _, c := range []struct {
+		lower, upper int64
+		want         bool
+	}{{1, 2, true}, {6, 7, true}, {5, 7, false}, {1, 1 << 40, false}, {0, 1, true}, {0, 2, false}} {
+		if got := machine.Standard.Leads(store.Record{Seq: c.lower}, store.Record{Seq: c.upper}); got != c.want {
+			t.Errorf("Leads(%d, %d) = %v, want %v", c.lower, c.upper, got, c.want)
+		}
+	}
+}
+
 func TestAResetIsValidWhateverThePoisonSays(t *testing.T) {
 	for name, defect := range map[string]string{
 		"NUL":             "window\x00Start",
