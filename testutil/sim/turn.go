@@ -55,7 +55,9 @@ func (w *world) auditTurn(p *Process, r store.Record) {
 	case (o.Continuous || o.FailoverWithin > 0) && !p.health.well(at-slot.Length()):
 		return // or wanted to, and was told that it has nothing,
 	case !w.settled(p, l, at-unsettled*slot.Length()):
-		return // or can't know the time as well as others.
+		return // or can't know the time as well as others,
+	case !w.unstrayed(l, at-slot.Length()):
+		return // or has read, and heard of the time, more than once since its turn came.
 	}
 	surely := p.lease != nil && p.lease.told == start
 	maybe := o.Group != "" || p.lease != nil && p.lease.End == start || p.reach.Equal(r.SlotStart)
