@@ -31,7 +31,7 @@ func TestATaskThatRunsWhileHeld(t *testing.T) {
 			return context.Cause(ctx)
 		}}
 		a := runs(t, ledger.Handle(), parted("a", 0, 20*time.Second), j.run)
-		runs(t, ledger.Handle(), parted("b", 1, 20*time.Second), j.run)
+		runs(t, ledger.Handle(), parted("b", 2, 20*time.Second), j.run)
 		at(24 * time.Minute)
 		for slot, want := range map[time.Duration][]string{
 			5 * time.Minute: {"a"}, 10 * time.Minute: {"a"}, 15 * time.Minute: {"a", "b"}, 20 * time.Minute: {"a"},
@@ -83,7 +83,7 @@ func TestATaskThatPanicsOrEndsItsGoroutineHasFailed(t *testing.T) {
 						}
 					}
 					a := runs(t, ledger.Handle(), o("a", 0), j.run)
-					runs(t, ledger.Handle(), o("b", 1), j.run)
+					runs(t, ledger.Handle(), o("b", 2), j.run)
 					at(10*time.Minute + 31*time.Second)
 					released := slices.ContainsFunc(records(t, ledger), func(r store.Record) bool {
 						return r.Kind == store.KindRelease && r.InstanceID == "a"
