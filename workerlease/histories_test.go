@@ -266,32 +266,6 @@ func TestAReleaseIsTriedAgainBehindADoneRecord(t *testing.T) {
 	})
 }
 
-// Workers of different intervals, as in a rolling deployment: a has slots of an hour, in parts of 2 min, b of 5 min.
-// Somebody plants poison at a key some way above the head. b watches it for 10 min, and supersedes it behind the end
-// of a's window as it is then. But a appends the next parts of its slot right behind its own last record, without
-// looking at the head, for as long as the slot lasts: those keys are free. Both work.
-func TestPoisonAboveAHoleDoesNotLetTwoWork(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ledger := memory.New(memory.Options{})
-		long := parted("a", 0, 2*time.Minute)
-		long.LeaseInterval, long.JoinMidSlot = time.Hour, true
-		a := start(t, setup{Options: long, ledger: ledger.Handle()})
-		at(2 * time.Minute)
-		poison := newest(t, ledger)
-		poison.Seq, poison.Claim, poison.InstanceID = poison.Seq+1000, "stray", "stray"
-		poison.WindowStart = t0.AddDate(50, 0, 0)
-		poison.WindowEnd = poison.WindowStart.Add(time.Minute)
-		ledger.Put(poison)
-		b := start(t, setup{Options: named("b", 0), ledger: ledger.Handle()})
-		for m := 3; m < 50; m++ {
-			at(time.Duration(m)*time.Minute + 30*time.Second)
-			if a.IsHolder() && b.IsHolder() {
-				t.Fatalf("both work at %v: tokens %d and %d", time.Since(t0), a.turn(t, 0).lease.Token, b.turn(t, 0).lease.Token)
-			}
-		}
-	})
-}
-
 // The slot is done, and free: nobody has it. The error says that somebody has it until a moment that has passed, and
 // not that it is done.
 func TestTryClaimOfASlotThatIsDoneSaysSo(t *testing.T) {

@@ -14,7 +14,7 @@ type Demands struct {
 	Turns, Passed int
 	// Entries are leases, none of which may be of the slot in which its process started.
 	Entries int
-	// Boundaries are of slots that somebody must have had by then, and Outages those
+	// Boundaries, looked at twice, are of slots that somebody must have had by then, and Outages those
 	// after which somebody must have had the slot within a lead.
 	Boundaries, Outages int
 	// Succeeded are deaths of holders, with FailoverWithin, from whom somebody must have

@@ -81,7 +81,8 @@
 // of its end; with FailoverWithin somebody takes over from a holder that has died. The
 // members of a group work under what it has, those as well that start in the middle of a
 // slot. Poison is superseded when it was watched for long enough. [Result.Demands]
-// counts how often each of these could be told. Where it can't be, there is still what
+// counts how often each of these could be told. It can't be with a Schedule, hardly where
+// intervals differ, and not in all of it with OncePerSlot. Where it can't be, there is still what
 // TestNoTwoHoldersWorkAtOnce checks, with one interval and up to the first poison: that
 // no more than three slots and a minute pass, outages apart, that nobody has.
 //

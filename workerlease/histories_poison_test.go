@@ -1,0 +1,136 @@
+package workerlease_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/faultstore"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// a has a slot of a day. Somebody appends twenty documents of its own to the ledger. b, with slots of 5 min, reads the
+// newest sixteen, finds none that it can obey, and supersedes the last of them, as if nobody had anything. Both work.
+func TestMorePoisonThanIsReadAtOnceDoesNotEndWhatIsBelow(t *testing.T) {
+	for name, gap := range map[string]int64{"in a row": 0, "above a free key": 1} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ledger := memory.New(memory.Options{})
+				long := named("a", 0)
+				long.LeaseInterval, long.JoinMidSlot = 24*time.Hour, true
+				a := start(t, setup{Options: long, ledger: ledger.Handle()})
+				at(2 * time.Minute)
+				head := newest(t, ledger)
+				for n := range int64(20) {
+					ledger.Put(store.Record{WorkerType: head.WorkerType, Seq: head.Seq + 1 + gap + n, Defect: "not a record"})
+				}
+				b := start(t, setup{Options: named("b", 0), ledger: ledger.Handle()})
+				for m := 3; m < 180; m++ {
+					at(time.Duration(m)*time.Minute + 30*time.Second)
+					if !a.IsHolder() || b.IsHolder() {
+						t.Fatalf("at %v, a works: %v, b works: %v", time.Since(t0), a.IsHolder(), b.IsHolder())
+					}
+				}
+				if len(told[workerlease.Poison](b)) == 0 {
+					t.Error("nobody was told of the poison")
+				}
+			})
+		})
+	}
+}
+
+// Poison stands five keys above the head. Once it was superseded: then the ledger went on above it for whoever saw it,
+// and below it for whoever was shown an older state, and two worked. Now slots go on as if it were not there, on the free
+// keys; when they are used up, it is watched, and superseded.
+func TestPoisonAboveAFreeKeyStopsNobodyBeforeTheLedgerReachesIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		w := start(t, setup{Options: named("a", 0), ledger: ledger.Handle()})
+		at(6 * time.Minute)
+		poison := newest(t, ledger)
+		poison.Seq, poison.Claim, poison.InstanceID = poison.Seq+5, "stray", "stray"
+		poison.WindowStart = t0.AddDate(50, 0, 0)
+		poison.WindowEnd = poison.WindowStart.Add(time.Minute)
+		ledger.Put(poison)
+		at(29 * time.Minute)
+		if n := len(w.history()); n != 5 {
+			t.Errorf("%d slots of 5 were worked in, with free keys for all of them", n)
+		}
+		if e := told[workerlease.Poison](w); len(e) != 1 || e[0].Seq != poison.Seq || !strings.Contains(e[0].Err.Error(), "free") {
+			t.Errorf("told %v, want that seq %d is not followed, once", e, poison.Seq)
+		}
+		at(59 * time.Minute)
+		if e := told[workerlease.PoisonReset](w); len(e) != 1 || e[0].Seq != poison.Seq+1 {
+			t.Errorf("told of resets %v, want one in seq %d", e, poison.Seq+1)
+		}
+		if last := w.turn(t, len(w.history())-1); !last.lease.Valid() {
+			t.Errorf("half an hour after the ledger has reached the poison, nobody works: the last was %+v", last.lease)
+		}
+	})
+}
+
+// Poison above a hole again; now it is a claim in doubt that lands below it. a, with slots of an hour, sends its claim and
+// is cut off, and poison gets to a key some way above. b, with slots of 5 min, watches it for 10 min, supersedes it, and
+// works. a comes back: its claim is younger than an hour, so it is sent again, lands on its free key, and is worked under.
+func TestAClaimInDoubtBelowAHoleDoesNotLetTwoWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		link := cut(ledger)
+		poisoned := false
+		hook := &hooked{Ledger: link, beforeAppend: func(r store.Record) {
+			if poisoned || r.Kind != store.KindGrant {
+				return
+			}
+			poisoned = true
+			link.Break(faultstore.Down())
+			r.Seq, r.Claim, r.InstanceID = r.Seq+1000, "stray", "stray"
+			r.WindowStart = t0.AddDate(50, 0, 0)
+			r.WindowEnd = r.WindowStart.Add(time.Minute)
+			ledger.Put(r)
+		}}
+		long := named("a", 0)
+		long.LeaseInterval, long.JoinMidSlot = time.Hour, true
+		at(2 * time.Minute)
+		a := start(t, setup{Options: long, ledger: hook})
+		b := start(t, setup{Options: named("b", 0), ledger: ledger.Handle()})
+		at(22 * time.Minute)
+		link.Mend()
+		for m := 22; m < 50; m++ {
+			at(time.Duration(m)*time.Minute + 30*time.Second)
+			if a.IsHolder() && b.IsHolder() {
+				t.Fatalf("both work at %v: tokens %d and %d", time.Since(t0), a.turn(t, 0).lease.Token, b.Status().Lease.Token)
+			}
+		}
+		t.Cleanup(func() { _ = link.Close(context.Background()) })
+	})
+}
+
+// Workers of different intervals, as in a rolling deployment: a has slots of an hour, in parts of 2 min, b of 5 min.
+// Somebody plants poison at a key some way above the head. b watches it for 10 min, and supersedes it behind the end
+// of a's window as it is then. But a appends the next parts of its slot right behind its own last record, without
+// looking at the head, for as long as the slot lasts: those keys are free. Both work.
+func TestPoisonAboveAHoleDoesNotLetTwoWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		long := parted("a", 0, 2*time.Minute)
+		long.LeaseInterval, long.JoinMidSlot = time.Hour, true
+		a := start(t, setup{Options: long, ledger: ledger.Handle()})
+		at(2 * time.Minute)
+		poison := newest(t, ledger)
+		poison.Seq, poison.Claim, poison.InstanceID = poison.Seq+1000, "stray", "stray"
+		poison.WindowStart = t0.AddDate(50, 0, 0)
+		poison.WindowEnd = poison.WindowStart.Add(time.Minute)
+		ledger.Put(poison)
+		b := start(t, setup{Options: named("b", 0), ledger: ledger.Handle()})
+		for m := 3; m < 50; m++ {
+			at(time.Duration(m)*time.Minute + 30*time.Second)
+			if a.IsHolder() && b.IsHolder() {
+				t.Fatalf("both work at %v: tokens %d and %d", time.Since(t0), a.turn(t, 0).lease.Token, b.turn(t, 0).lease.Token)
+			}
+		}
+	})
+}
