@@ -123,7 +123,7 @@ func (w *WorkerLease) delay() time.Duration {
 			d = min(d, now.Until(wait.Time, wait.Edge))
 		}
 	}
-	return max(d, time.Millisecond)
+	return w.machine.Rules.Wait(d)
 }
 
 // post sends an event to the worker's goroutine, unless that has ended.

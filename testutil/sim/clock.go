@@ -124,6 +124,9 @@ func (c *hostClock) WithDeadline(ctx context.Context, t time.Time) (context.Cont
 }
 
 func (c *hostClock) Timer(d time.Duration) *clock.Timer {
+	if c.first == wakeLane {
+		c.p.waits(d)
+	}
 	return c.Clock.Timer(c.wait(d, c.first+wakeLane))
 }
 

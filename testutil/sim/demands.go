@@ -22,6 +22,8 @@ type Demands struct {
 	Succeeded int
 	// Joined are members of a group that must have had its lease.
 	Joined int
+	// Costs are slots for which one process may have made no more calls than one costs.
+	Costs int
 	// Cleared is poison that must have been superseded.
 	Cleared int
 }
@@ -35,12 +37,13 @@ func (d *Demands) Add(o Demands) {
 	d.Outages += o.Outages
 	d.Succeeded += o.Succeeded
 	d.Joined += o.Joined
+	d.Costs += o.Costs
 	d.Cleared += o.Cleared
 }
 
 // All is how many there were.
 func (d Demands) All() int {
-	return d.Turns + d.Passed + d.Entries + d.Boundaries + d.Outages + d.Succeeded + d.Joined + d.Cleared
+	return d.Turns + d.Passed + d.Entries + d.Boundaries + d.Outages + d.Succeeded + d.Joined + d.Costs + d.Cleared
 }
 
 // String is a table, a line for each kind.
@@ -57,6 +60,7 @@ func (d Demands) String() string {
 		{"outages", d.Outages},
 		{"holders that died", d.Succeeded},
 		{"members of a group", d.Joined},
+		{"slots, and the calls for them", d.Costs},
 		{"poison cleared", d.Cleared},
 	} {
 		fmt.Fprintf(&b, "%-32s %10d\n", x.what, x.n)

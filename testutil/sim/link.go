@@ -154,7 +154,10 @@ func (k *link) Append(ctx context.Context, r store.Record) error {
 	r = r.Truncated()
 	k.p.sent(r)
 	k.p.claims(r.Claim)
+	k.p.spent.appends.Add(1)
+	sent := k.p.world.now()
 	err := k.do(ctx, r.Seq, func(at time.Duration, c *call) error { return k.p.world.append(k.p, r, at, c) })
+	k.p.spent.took(k.p.world.now() - sent)
 	if k.p.world.o.Trace {
 		k.p.tracef("append %d %s %.8s: %v", r.Seq, r.Kind, r.Claim, err)
 	}
@@ -164,6 +167,7 @@ func (k *link) Append(ctx context.Context, r store.Record) error {
 // Get returns the record at a key.
 func (k *link) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
 	var out store.Record
+	k.p.spent.gets.Add(1)
 	err := k.do(ctx, 0, func(_ time.Duration, c *call) (err error) {
 		out, err = k.p.world.get(workerType, seq, c)
 		return err
@@ -182,6 +186,7 @@ func (k *link) Tail(ctx context.Context, workerType string, limit int) ([]store.
 	var out []store.Record
 	var stamp store.Stamp
 	var read time.Duration
+	k.p.spent.reads.Add(1)
 	sent := k.p.world.now()
 	err := k.do(ctx, 0, func(at time.Duration, c *call) error {
 		out = k.p.world.tail(workerType, limit, c)
@@ -209,6 +214,7 @@ func (k *link) Tail(ctx context.Context, workerType string, limit int) ([]store.
 // Trim deletes old records.
 func (k *link) Trim(ctx context.Context, workerType string, before int64) (int, error) {
 	n := 0
+	k.p.spent.trims.Add(1)
 	err := k.do(ctx, 0, func(at time.Duration, _ *call) error {
 		n = k.p.world.trim(k.p, workerType, before, at)
 		return nil
@@ -223,6 +229,7 @@ func (k *link) Trim(ctx context.Context, workerType string, before int64) (int, 
 func (k *link) Now(ctx context.Context) (store.Stamp, error) {
 	var stamp store.Stamp
 	var told time.Duration
+	k.p.spent.asks.Add(1)
 	sent := k.p.world.now()
 	err := k.do(ctx, 0, func(at time.Duration, c *call) error {
 		stamp, told = k.p.world.stamp(at, &c.roll), at

@@ -51,6 +51,7 @@ func (w *world) guard(h *host, n int) {
 			if late < slot.Length()/2 {
 				w.lookAt(h, start, slot.Length(), true)
 				w.lookCleared(h)
+				w.lookSpent(h, start, slot.Length())
 			}
 			slot, began = h.schedule.Next(slot.Start), false
 		}
@@ -93,7 +94,7 @@ func (w *world) after(h *host, down spell) time.Duration {
 func (w *world) leadOf(at time.Duration) (longest time.Duration) {
 	for _, h := range w.hosts {
 		if h.plain {
-			lead, _, _ := h.lead(h.schedule.Next(w.origin.Add(at)))
+			lead, _ := h.lead(h.schedule.Next(w.origin.Add(at)))
 			longest = max(longest, lead)
 		}
 	}
@@ -165,7 +166,7 @@ func (w *world) lookAt(h *host, start, d time.Duration, all bool) {
 	}
 	for _, p := range w.peers(h) {
 		o, off := p.options, p.health.uncertainty(start)
-		lead, _, step := p.host.lead(h.schedule.At(w.origin.Add(start)))
+		lead, step := p.host.lead(h.schedule.At(w.origin.Add(start)))
 		since := start - lead - d
 		due := start - lead + time.Duration(o.Priority+1)*step + off + w.claiming()
 		if w.beyond || !w.up(since, now) || !w.unstrayed(l, since) ||

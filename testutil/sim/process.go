@@ -35,6 +35,9 @@ type Process struct {
 	began    time.Duration
 	health   health
 	answers  answers
+	spent    spent
+	shared   atomic.Bool  // its user code has what may call the store, too
+	short    atomic.Int64 // waits of the engine in a row that are less than one is
 
 	// Guarded by world.mu.
 	lease   *Lease           // the newest
@@ -81,7 +84,10 @@ func (p *Process) Clock() clock.Clock { return p.user }
 // Leasing is the worker that the process runs, for code that asks it for the
 // Holder or calls RunIfHeld: nil with Options.Task, and before the first callback.
 // Its Client is that of the process. What TryClaim gets there, Work doesn't know.
-func (p *Process) Leasing() *workerlease.WorkerLease { return p.leasing.Load() }
+func (p *Process) Leasing() *workerlease.WorkerLease {
+	p.shared.Store(true)
+	return p.leasing.Load()
+}
 
 // Dead reports that the process has crashed: what its code does then has no
 // effect, and it should return.

@@ -112,6 +112,7 @@ func demanded(t *testing.T, sum tally) {
 		{"claims at their turn", d.Turns / 50, 1},
 		{"leases, none of the first slot", d.Entries / 50, 1},
 		{"boundaries by which a slot was had", d.Boundaries / 50, 1},
+		{"slots and their calls", d.Costs / 50, 1},
 		{"outages after which one was had", d.Outages, 4},
 		{"members that have joined", d.Joined, 4},
 		{"claims beside a higher priority", d.Passed, 20},

@@ -25,7 +25,7 @@ func (w *world) lookSucceeded(p *Process) {
 		lowest = max(lowest, time.Duration(h.options.Priority))
 	}
 	next := p.host.schedule.Next(slot.Start)
-	lead, _, step := p.host.lead(next)
+	lead, step := p.host.lead(next)
 	late := w.late(slot.Length())
 	by := died + d + (lowest+1)*step + 2*late
 	if by >= min(w.time(slot.End)-lead-late, w.o.Length) || d < 4*late+4*p.margin {

@@ -10,15 +10,15 @@ import (
 )
 
 // lead is how long before the start of a slot a worker may claim it, and the step
-// between the turns of two priorities, at least and at most: it is widened where the
-// time is uncertain or the store slow.
-func (h *host) lead(slot slots.Slot) (lead, least, most time.Duration) {
+// between the turns of two priorities at most: it is widened where the time is uncertain
+// or the store slow.
+func (h *host) lead(slot slots.Slot) (lead, step time.Duration) {
 	o := h.options
 	lead = priority.Lead(h.schedule.At(slot.Start.Add(-1)).Length(), o.Lead)
 	if o.FailoverWithin > 0 {
 		lead = min(lead, o.FailoverWithin/2)
 	}
-	return lead, priority.NewLadder(lead, o.Step, 0).Step, priority.NewLadder(lead, o.Step, lead).Step
+	return lead, priority.NewLadder(lead, o.Step, lead).Step
 }
 
 // earliest is where in the lead a worker's turn begins at the earliest, by its priority
@@ -61,7 +61,8 @@ func (w *world) auditTurn(p *Process, r store.Record) {
 	}
 	surely := p.lease != nil && p.lease.told == start
 	maybe := o.Group != "" || p.lease != nil && p.lease.End == start || p.reach.Equal(r.SlotStart)
-	lead, step, _ := p.host.lead(slot)
+	lead, _ := p.host.lead(slot)
+	step := priority.NewLadder(lead, o.Step, w.spread(p)).Step
 	turn := start - lead + p.host.earliest(step, surely, maybe)
 	w.demands.Turns++
 	if early, off := turn-at, p.health.uncertainty(at); early > off {
@@ -98,7 +99,7 @@ func (w *world) auditPassed(p *Process, l *ledger, r, before store.Record, at ti
 		if b == nil || b == p || h.options.Priority >= r.Priority || h.options.WorkerType != r.WorkerType || !h.ordered() {
 			continue
 		}
-		lead, _, step := h.lead(slot)
+		lead, step := h.lead(slot)
 		open := start - lead
 		since, off := open-slot.Length(), b.health.uncertainty(at)
 		if l.landedAt[before.Seq] > open-off-w.claiming() || !w.unstrayed(l, since) || !w.up(since, at) ||

@@ -146,7 +146,8 @@ func (x *step) target(slot slots.Slot) {
 
 // ladder is that of Slot, as wide as the time is uncertain and the store slow.
 func (x *step) ladder() priority.Ladder {
-	return priority.NewLadder(x.m.lead(x.s.Slot), x.m.Config.Step, x.at.Now.Uncertainty()+x.s.Latency)
+	spread := x.m.Rules.Spread(x.at.Now.Uncertainty(), x.s.Latency)
+	return priority.NewLadder(x.m.lead(x.s.Slot), x.m.Config.Step, spread)
 }
 
 // place is this worker's place on the ladder, counted from its foot; held says that it

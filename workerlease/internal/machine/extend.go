@@ -179,8 +179,9 @@ func (x *step) lose(head store.Record) {
 // anything would be left before claims for the next slot open.
 func (x *step) stand(end time.Time) bool {
 	s, now := &x.s, x.at.Now
-	open := s.Slot.End.Add(-x.m.lead(x.m.Schedule.Next(s.Slot.Start)))
-	if x.m.Failover == 0 || s.Spoilt.Equal(s.Slot.Start) || !end.Before(open) {
+	opens := s.Slot.End.Add(-x.m.lead(x.m.Schedule.Next(s.Slot.Start)))
+	from := x.m.Rules.StandBy(end, opens, now, x.m.Failover)
+	if from.IsZero() || s.Spoilt.Equal(s.Slot.Start) {
 		return false
 	}
 	place := x.place(s.WonEnd.Equal(end))
@@ -189,7 +190,7 @@ func (x *step) stand(end time.Time) bool {
 	}
 	s.drop()
 	s.Standby, s.Extending = true, false
-	s.Rung, s.RungEdge = later(end, now.Earliest).Add(place), timeline.Earliest
+	s.Rung, s.RungEdge = later(from, now.Earliest).Add(place), timeline.Earliest
 	return true
 }
 

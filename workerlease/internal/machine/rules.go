@@ -44,6 +44,11 @@ type Rules struct {
 	// and draw is drawn anew for each place. What shows when this is broken is that
 	// somebody claims before its turn, and no overlap.
 	Place func(l priority.Ladder, p int, tie priority.TieBreak, held bool, draw uint64) time.Duration
+	// Spread is how far apart two workers can be in acting at what each takes for one
+	// instant, by how uncertain store time is to this one, and how long its appends took:
+	// the steps of its ladder are twice that, if the lead allows it. What shows when this
+	// is broken is that somebody claims before its turn.
+	Spread func(uncertainty, latency time.Duration) time.Duration
 	// Entry is what a worker may do in the slot in which it starts: join says that it
 	// was asked to claim what is left, and group is its group, if it has one.
 	Entry func(join bool, group string) Entry
@@ -51,6 +56,16 @@ type Rules struct {
 	// then. Claims for the one after it open at opens. Whoever gives up sooner leaves
 	// unused what it could have had.
 	Abandon func(slot slots.Slot, opens time.Time) time.Time
+
+	// StandBy is from when on a worker that finds a slot taken, up to end, is to look at it
+	// again: the zero time if it isn't, but turns to the next slot, for which claims open
+	// at opens. failover is how soon somebody is to take over from a holder that has died,
+	// 0 if nobody is. What shows when this is broken is that nobody does, or how often all
+	// ask the store.
+	StandBy func(end, opens time.Time, now timeline.Interval, failover time.Duration) time.Time
+	// Wait is how long the loop waits that has nothing to do for d. What shows when this is
+	// broken is that it spins.
+	Wait func(d time.Duration) time.Duration
 
 	// ClaimAge: a claim that is not known to be one's own this long after it was
 	// fixed is void. It is shorter than the least retention, so that a record
@@ -145,8 +160,11 @@ var Standard = Rules{
 	Fresh:   2 * time.Minute,
 
 	Place:   place,
+	Spread:  spread,
 	Entry:   entry,
 	Abandon: abandon,
+	StandBy: standBy,
+	Wait:    wait,
 
 	ClaimAge: time.Hour,
 	Start:    start,

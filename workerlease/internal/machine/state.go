@@ -100,7 +100,7 @@ type State struct {
 	Late               slots.Slot    // the slot before, if Sent says that its work is to be done late
 	Doubt              bool          // the append may have been applied, or may yet land
 	ReadAt             time.Time     // Latest(now) right after the head was read
-	Latency            time.Duration // how long appends take, smoothed
+	Latency            time.Duration // how long appends take, on average, the newest counting for a quarter
 	Failures           int           // operations that failed in a row
 	Tries              int           // operations in a row that came to nothing, failed or not
 	Retry              time.Duration
