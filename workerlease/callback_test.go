@@ -25,7 +25,7 @@ func TestALeaseIsHeldUpToTheLastSafeMomentAlsoIfLeaseAllocatedReturnsEarly(t *te
 		if kept.Err() != nil || !u.lease.Valid() || !w.Status().Holding || !w.Status().Running || u.expiries != 0 {
 			t.Errorf("4 min after LeaseAllocated returned: context %v, valid %v, status %v", kept.Err(), u.lease.Valid(), w.Status())
 		}
-		at(finish(10*time.Minute) - time.Microsecond)
+		at(finish(10*time.Minute) - truncated)
 		if kept.Err() != nil || !u.lease.Valid() || u.lease.Remaining() <= 0 {
 			t.Errorf("right before the last safe moment: context %v, remaining %v", kept.Err(), u.lease.Remaining())
 		}

@@ -43,11 +43,14 @@ func (l *Ledger) stamp(ctx context.Context, f *file) (store.Stamp, error) {
 		return store.Stamp{}, err
 	}
 	if !offset.Valid {
+		// In this order, so that whoever stands still in between makes store time late,
+		// and never ahead of what the wall clock shows.
+		wall := l.o.Clock.Now()
 		now, err := l.boot.since()
 		if err != nil {
 			return store.Stamp{}, fmt.Errorf("read the boot clock: %w", err)
 		}
-		offset.Int64 = l.o.Clock.Now().UnixMicro() - now.Microseconds()
+		offset.Int64 = wall.UnixMicro() - now.Microseconds()
 		if l.o.ReadOnly {
 			// Nobody leases on this boot yet. When somebody begins, the change of the
 			// server's name tells that the time may jump.

@@ -47,8 +47,9 @@ func TestAWrongWallClockChangesNothingOnceTheOffsetIsStored(t *testing.T) {
 	right := open(t, Options{Path: path})
 	before := wall.Now()
 	first := now(t, right)
-	if first.Time.Before(before.Truncate(time.Microsecond).Add(-time.Microsecond)) || first.Time.After(wall.Now()) {
-		t.Errorf("Now() = %v, want the wall clock's time of %v", first.Time, before)
+	after := wall.Now()
+	if first.Time.Before(before.Truncate(time.Microsecond).Add(-time.Microsecond)) || first.Time.After(after) {
+		t.Errorf("Now() = %v, want the wall clock's time of %v … %v", first.Time, before, after)
 	}
 	if first.Granularity != time.Microsecond || first.MaxAge != 0 || first.Skew != 0 || !strings.HasPrefix(first.Server, "boot ") {
 		t.Errorf("Now() = %+v, want 1 µs, no age, no skew, and a boot", first)
@@ -65,6 +66,38 @@ func TestAWrongWallClockChangesNothingOnceTheOffsetIsStored(t *testing.T) {
 		if end := now(t, right); err != nil || s.Time.Before(c.Time) || s.Time.After(end.Time) || s.Server != a.Server {
 			t.Errorf("Tail() stamp by a clock that is %v off = %v, %v, want between %v and %v", by, s, err, c.Time, end.Time)
 		}
+	}
+}
+
+// halting is a clock on which 5 ms pass before each reading.
+type halting struct {
+	*clock.Mock
+	since time.Duration
+}
+
+func (h *halting) pass() {
+	h.Mock.Add(5 * time.Millisecond)
+	h.since += 5 * time.Millisecond
+}
+
+func (h *halting) Now() time.Time {
+	h.pass()
+	return h.Mock.Now()
+}
+
+func (h *halting) Boottime() time.Duration {
+	h.pass()
+	return h.since
+}
+
+func TestStoreTimeIsNeverAheadOfTheWallClockThatItWasTakenFrom(t *testing.T) {
+	c := &halting{Mock: clock.NewMock(), since: time.Hour}
+	c.Set(time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC))
+	l := open(t, Options{Path: filepath.Join(t.TempDir(), "ledger.db"), Clock: c, BootID: "halting"})
+	before := c.Mock.Now()
+	got := now(t, l).Time
+	if after := c.Mock.Now(); got.Before(before) || got.After(after) {
+		t.Errorf("Now() = %v, want %v … %v", got, before, after)
 	}
 }
 
