@@ -134,3 +134,34 @@ func TestPoisonAboveAHoleDoesNotLetTwoWork(t *testing.T) {
 		}
 	})
 }
+
+// a has a slot of ten hours, by a grant that b, of another version, sees and can't obey. Somebody appends a document of its
+// own. b watched that for ten minutes, since it tells of no window, and superseded it, and with it a's grant. Both worked.
+func TestPoisonOnTopOfAGrantThatOnlyOthersObeyDoesNotEndIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		long := named("a", 0)
+		long.LeaseInterval, long.JoinMidSlot = 10*time.Hour, true
+		a := start(t, setup{Options: long, ledger: ledger.Handle()})
+		at(2 * time.Minute)
+		head := newest(t, ledger)
+		ledger.Put(store.Record{WorkerType: head.WorkerType, Seq: head.Seq + 1, Defect: "not a record"})
+		foreign := &stranger{Ledger: ledger.Handle(), own: map[string]bool{}, every: 1, show: func(r *store.Record) {
+			r.Token += (365 * 24 * time.Hour).Milliseconds()
+		}}
+		b := start(t, setup{Options: named("b", 0), ledger: foreign})
+		for m := 3; a.IsHolder(); m++ {
+			if b.IsHolder() {
+				t.Fatalf("both work at %v", time.Since(t0))
+			}
+			at(time.Duration(m)*time.Minute + 30*time.Second)
+		}
+		if end := head.WindowEnd; since(end) > time.Since(t0)+time.Minute {
+			t.Fatalf("the slot of a, up to %v, was over at %v", end, time.Since(t0))
+		}
+		at(23 * time.Hour)
+		if len(told[workerlease.PoisonReset](b)) == 0 {
+			t.Error("the poison was never superseded")
+		}
+	})
+}

@@ -23,8 +23,19 @@ var poisonVariants = []variant{
 	// w0 has a slot of ten minutes, by a grant that w1 can read, but not obey. w1 watches
 	// it for five minutes, and starts anew.
 	{
-		name: "the window of poison doesn't count", rule: "PatienceCap", regime: unobeyed,
-		broken: func(r *machine.Rules) { r.PatienceCap = 0 },
+		name: "the window of poison doesn't count", rule: "Span", regime: unobeyed,
+		broken: func(r *machine.Rules) {
+			r.Span = func([]store.Record) time.Duration { return 0 }
+		},
+	},
+	// w0 has a slot of half an hour, by a grant that w1 can't obey, and something lands on
+	// top of it that nobody can read. w1 watches that for five minutes, and starts anew.
+	{
+		name: "the window of poison under poison doesn't count", rule: "Span", regime: buried,
+		broken: func(r *machine.Rules) {
+			r.Span = func(poison []store.Record) time.Duration { return standard.Span(poison[:1]) }
+		},
+		as: "changes the tenure",
 	},
 	// Poison comes into the ledger above a free key. w0 supersedes it, and w1 claims the
 	// next slot above that. w2's read is stale and shows what is below: it claims the same
@@ -66,6 +77,16 @@ func unobeyed(seed int64) sim.Options {
 	}, 10*time.Minute, 10*time.Second)
 }
 
+// buried is the same, where something that can't be read at all lands on top at times.
+func buried(seed int64) sim.Options {
+	o := foreign(seed, func(r *store.Record) {
+		r.Token += (365 * 24 * time.Hour).Milliseconds()
+	}, 30*time.Minute, 10*time.Second)
+	o.Faults = sim.Faults{Latency: o.Faults.Latency, Poisons: 20 * time.Minute}
+	o.Length = 6 * time.Hour
+	return o
+}
+
 func foreign(seed int64, show func(*store.Record), intervals ...time.Duration) sim.Options {
 	o := varied(func(f *sim.Faults) { f.Poisons = 0 }, func(n int, w *workerlease.Options) {
 		every(intervals...)(n, w)
@@ -73,7 +94,7 @@ func foreign(seed int64, show func(*store.Record), intervals ...time.Duration) s
 	})(seed)
 	o.Length = 2 * time.Hour
 	o.Client = func(l store.Ledger, c workerlease.ClientOptions) *workerlease.Client {
-		return workerlease.NewClient(&stranger{Ledger: l, show: show, own: map[string]bool{}}, c)
+		return workerlease.NewClient(&stranger{Ledger: l, show: show, every: 8, own: map[string]bool{}}, c)
 	}
 	return o
 }
@@ -81,7 +102,8 @@ func foreign(seed int64, show func(*store.Record), intervals ...time.Duration) s
 // stranger shows some of the grants that others wrote as its user sees them.
 type stranger struct {
 	store.Ledger
-	show func(*store.Record)
+	show  func(*store.Record)
+	every int64 // grants that are shown so: whose Seq is one less than a multiple
 
 	mu  sync.Mutex
 	own map[string]bool // claims
@@ -90,7 +112,7 @@ type stranger struct {
 func (s *stranger) see(r *store.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.Seq%8 == 7 && r.Kind == store.KindGrant && !s.own[r.Claim] {
+	if r.Seq%s.every == s.every-1 && r.Kind == store.KindGrant && !s.own[r.Claim] {
 		s.show(r)
 	}
 }

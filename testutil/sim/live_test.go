@@ -146,12 +146,14 @@ func TestPoisonClearsWithinItsBound(t *testing.T) {
 		r := sim.Run(t, o)
 		r.Check(t)
 		for i, p := range r.Planted {
-			// The longer of a slot and of what the window says, but a day at most, and
-			// 5 min; seen at the first lead after, and superseded at the first one when
-			// it is old enough.
+			// The longest of a slot and of what the windows say of all that lies on top of
+			// each other, but a day at most, and 5 min; seen at the first lead after, and
+			// superseded at the first one when it is old enough.
 			bound := interval
-			if p.Record.CheckEnvelope() == nil {
-				bound = max(bound, min(p.Record.WindowEnd.Sub(p.Record.WindowStart), 24*time.Hour))
+			for j := i; j >= 0 && r.Planted[j].Record.Seq == p.Record.Seq-int64(i-j); j-- {
+				if x := r.Planted[j].Record; x.CheckEnvelope() == nil {
+					bound = max(bound, min(x.WindowEnd.Sub(x.WindowStart), 24*time.Hour))
+				}
 			}
 			by := p.At + bound + 5*time.Minute + 3*interval
 			if by > o.Length || i+1 < len(r.Planted) && r.Planted[i+1].At < by {

@@ -252,19 +252,23 @@ func (w *world) lookCleared(h *host) {
 	}
 	x, now, l := w.strays[n-1], w.now(), w.ledger(h.options.WorkerType)
 	d := h.interval
-	bound := d
-	if x.Record.CheckEnvelope() == nil {
-		bound = max(bound, min(x.Record.WindowEnd.Sub(x.Record.WindowStart), 24*time.Hour))
-	}
-	since := x.At
-	for seq := x.Record.Seq - 1; seq > 0; seq-- {
-		// It is not followed before the ledger has come to it, or to the poison below it.
-		if l.landedAt[seq] == 0 {
-			return
+	bound, since := d, x.At
+	for i := len(l.list) - 1; i >= 0; i-- {
+		r := l.list[i]
+		if r.Seq > x.Record.Seq {
+			continue
 		}
-		since = max(since, l.landedAt[seq])
-		if !w.planted[l.first[seq]] {
+		if r.CheckEnvelope() == nil {
+			bound = max(bound, min(r.WindowEnd.Sub(r.WindowStart), 24*time.Hour))
+		}
+		since = max(since, l.landedAt[r.Seq])
+		// What it lies on counts, too: somebody may not be able to obey that.
+		if r.Seq == 1 || !w.planted[r.Claim] {
 			break
+		}
+		// It is not followed before the ledger has come to it, or to the poison below it.
+		if l.landedAt[r.Seq-1] == 0 {
+			return
 		}
 	}
 	// It is seen in the first lead, and superseded in one.

@@ -47,6 +47,20 @@ func (x *step) poison(head store.Record) error {
 	return x.m.Rules.Poison(head, x.at.Now, x.m.Rules.Ahead, x.m.Rules.Longest)
 }
 
+// longestSpan is more than a window of poison counts for: it would stand for years.
+const longestSpan = 24 * time.Hour
+
+// span counts the windows below the newest as well, since a reset ends all of them: what
+// nobody can read may lie on top of a grant that only this worker can't obey.
+func span(poison []store.Record) (longest time.Duration) {
+	for _, r := range poison {
+		if r.CheckEnvelope() == nil {
+			longest = max(longest, r.WindowEnd.Sub(r.WindowStart))
+		}
+	}
+	return min(longest, longestSpan)
+}
+
 // leads is why poison that stands above a free key is not followed. Nobody who keeps the
 // rules has appended it, since whoever appends has read the key below. If it were
 // superseded, the ledger would go on above it to whoever reads that, and below it to
@@ -119,11 +133,7 @@ func (x *step) watch(head store.Record, below []store.Record, why error) {
 		s.Watch = Watch{Seq: head.Seq, Since: now.Latest}
 		x.tell(Note{What: Poison, Slot: s.Slot, Record: head, Err: why})
 	}
-	patience := s.Slot.Length()
-	if head.CheckEnvelope() == nil {
-		patience = max(patience, min(head.WindowEnd.Sub(head.WindowStart), x.m.Rules.PatienceCap))
-	}
-	patience += x.m.Rules.Patience
+	patience := x.patience(head, below)
 	// If nothing that can be obeyed is left below it, nobody knows what is in force.
 	alone := below != nil && head.Seq > 1 && !x.grounded(below)
 	if now.Earliest.Before(s.Watch.Since.Add(patience)) || head.Seq >= store.MaxSeq || s.JoinOnly || alone {
@@ -138,6 +148,18 @@ func (x *step) watch(head store.Record, below []store.Record, why error) {
 		return
 	}
 	s.Sent, s.Stage = x.reset(head, below, why), Sending
+}
+
+// patience is how long the newest records are watched, which are poison.
+func (x *step) patience(head store.Record, below []store.Record) time.Duration {
+	poison := []store.Record{head}
+	for _, r := range below {
+		if x.poison(r) == nil {
+			break
+		}
+		poison = append(poison, r)
+	}
+	return max(x.s.Slot.Length(), x.m.Rules.Span(poison)) + x.m.Rules.Patience
 }
 
 // reset makes the record that supersedes poison.

@@ -137,10 +137,11 @@ type Rules struct {
 	// Leads reports that no key is free between two records, the lower of which is the
 	// zero Record if nothing is below. Poison to which nothing leads is not followed.
 	Leads func(lower, upper store.Record) bool
-	// Patience is how long poison is watched, on top of the longer of one's own
-	// slot and the poison's window (which counts at most PatienceCap): it may be a
-	// grant that only this worker can't read or obey.
-	Patience, PatienceCap time.Duration
+	// Patience is how long poison is watched, on top of the longer of one's own slot and
+	// Span, which is as long as windows of poison may be in force, the newest of which
+	// comes first: it may be a grant that only this worker can't read or obey.
+	Patience time.Duration
+	Span     func(poison []store.Record) time.Duration
 	// Reset is where the record stands that supersedes poison, and its token, given
 	// the record that was in force below the poison (the zero Record if there is
 	// none).
@@ -193,13 +194,13 @@ var Standard = Rules{
 	Keep:      100,
 	TrimEvery: 53,
 
-	Poison:      poison,
-	Ahead:       time.Hour,
-	Longest:     366 * 24 * time.Hour,
-	Leads:       leads,
-	Patience:    5 * time.Minute,
-	PatienceCap: 24 * time.Hour,
-	Reset:       resetAt,
+	Poison:   poison,
+	Ahead:    time.Hour,
+	Longest:  366 * 24 * time.Hour,
+	Leads:    leads,
+	Patience: 5 * time.Minute,
+	Span:     span,
+	Reset:    resetAt,
 }
 
 // MinRetention is the least time that records are kept: twice the age of a
