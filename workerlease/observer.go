@@ -207,8 +207,9 @@ type (
 	// Poison: the newest record can't be obeyed, or (Seq 0) a key can't be read. If a key
 	// below it is free, no worker has written it: the ledger goes on below it, and slots
 	// are lost only when it has come there. Else slots are, until poison is superseded:
-	// it is watched for 5 min, and a slot or the longest window that it and what lies right
-	// below it tell of, up to 24 h, if that is longer. If no record that can be obeyed is found below it, it never is: remove it by hand.
+	// it is watched for 5 min on top of a slot or, if that is longer, of the longest window
+	// that it and the poison below it tell of, up to 24 h. If no record that can be obeyed
+	// is found below it, it never is: remove it by hand.
 	Poison struct {
 		Worker
 		Seq int64

@@ -63,13 +63,18 @@ func TestNoDescendantOutlivesTheWindow(t *testing.T) {
 			pids := p.descendants()
 			window := lastWindow(t, l, storeTime(t, l))
 			disturb(t, p, strings.TrimPrefix(storeArg, "sqlite:"))
+			var seen time.Time // alive, at the latest: a busy machine may show that it is gone much later
 			eventually(t, "the family of the first slot is gone", func() bool {
-				return !slices.ContainsFunc(pids, func(pid int) bool { return slices.Contains(p.descendants(), pid) })
+				before, alive := time.Now(), p.descendants()
+				if !slices.ContainsFunc(pids, func(pid int) bool { return slices.Contains(alive, pid) }) {
+					return true
+				}
+				seen = before
+				return false
 			})
-			// The ledger and this process share the wall clock. That the family is
-			// gone is seen a little later than it is.
-			if late := time.Since(window.WindowEnd); late > 500*time.Millisecond {
-				t.Errorf("the family was gone %v after the end of its window", late)
+			// The ledger and this process share the wall clock.
+			if late := seen.Sub(window.WindowEnd); late > 500*time.Millisecond {
+				t.Errorf("some of the family lived %v after the end of its window", late)
 			}
 		})
 	}

@@ -22,7 +22,8 @@ type Demands struct {
 	Succeeded int
 	// Joined are members of a group that must have had its lease.
 	Joined int
-	// Costs are slots for which one process may have made no more calls than one costs.
+	// Costs are slots of one process, for which it may have called the store no more often
+	// than a slot takes.
 	Costs int
 	// Cleared is poison that must have been superseded.
 	Cleared int

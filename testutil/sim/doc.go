@@ -72,24 +72,25 @@
 // claimed again, and no slot more often than it may be; and each call of a task is
 // checked against that again, unless intervals differ.
 //
-// And who gets a slot, when: wherever the world can tell that nothing has kept a process
-// from it, by its calls, its timers, its stalls and its code. Nobody claims a slot
-// before the turn of its priority, in steps as wide as its appends are slow and the time
-// is uncertain. Where a higher priority had its turn, and the time to
-// claim, no lower one has the slot: a priority is passed over only if its claim took
-// longer. A process leaves the slot in which it starts to others, unless it may join it.
-// By its boundary somebody has a slot, and after an outage within a lead, and a backoff,
+// And who gets a slot, when: wherever the world can tell that nothing has kept a
+// process from it, by its calls, its timers, its stalls and its code. Nobody claims a
+// slot before the turn of its priority, in steps as wide as its appends are slow and
+// the time is uncertain. Where a higher priority had its turn, and the time to claim,
+// no lower one has the slot: a priority is passed over only if its claim took longer.
+// A process leaves the slot in which it starts to others, unless it may join it. By
+// its boundary somebody has a slot, and after an outage within a lead, and a backoff,
 // of its end; with FailoverWithin somebody takes over from a holder that has died. The
-// members of a group work under what it has, those as well that start in the middle of a
-// slot. Poison is superseded when it was watched for long enough. And a slot costs each
-// worker one look at the time and one at the ledger, and an append if it finds the slot
-// free; between the boundaries nobody calls the store, and no wait is so short that it
-// spins. (Not where slots have parts, or work that is done once; and not for a process whose
-// code has asked for [Process.Leasing], with which it may call the store itself.) [Result.Demands]
-// counts how often each of these could be told. It can't be with a Schedule, hardly where
-// intervals differ, and not in all of it with OncePerSlot. Where it can't be, there is still what
-// TestNoTwoHoldersWorkAtOnce checks, with one interval and up to the first poison: that
-// no more than three slots and a minute pass, outages apart, that nobody has.
+// members of a group work under what it has, those as well that start in the middle of
+// a slot. Poison is superseded when it was watched for long enough. And a slot costs
+// each worker one look at the time and one at the ledger, and an append if it finds
+// the slot free; between the boundaries nobody calls the store, and no wait is so
+// short that it spins. (Not where slots have parts, or work that is done once; and not
+// for a process whose code has asked for [Process.Leasing], with which it may call the
+// store itself.) [Result.Demands] counts how often each of these could be told. It
+// can't be with a Schedule, hardly where intervals differ, and not in all of it with
+// OncePerSlot. Where it can't be, there is still what TestNoTwoHoldersWorkAtOnce
+// checks, with one interval and up to the first poison: that no more than three slots
+// and a minute pass, outages apart, that nobody has.
 //
 // That a leader goes on is tested in worlds with few faults, and so is all of the above,
 // to the bounds that are promised:

@@ -41,8 +41,8 @@ type Options struct {
 	Faults Faults
 	// Client makes the client of a process. Default: workerlease.NewClient. Use it
 	// to add a Logger, or something around the ledger or the clock; if that makes calls
-	// of its own, or slow, or lies, the world doesn't know, and may demand what can't be. An Observer
-	// of yours must hand on to that of the options what it is told.
+	// of its own, or slows them down, or lies, the world doesn't know, and may demand what
+	// can't be. An Observer of yours must hand on to that of the options what it is told.
 	Client func(store.Ledger, workerlease.ClientOptions) *workerlease.Client
 	// Trace keeps a trace of all that happens.
 	Trace bool
