@@ -10,12 +10,14 @@ import (
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
-// costVariants go by the clock and by the ledger as if both cost nothing, and told at once
-// what there is to know. As above, what shows is no overlap.
+// costVariants mind neither how long a claim takes, nor how often they call the store or
+// look at the clock. No two holders work at once for that: what shows is who claims when,
+// and what it costs.
 var costVariants = []variant{
 	// An append takes a second. w7 claims 20 ms behind the turn of w6, whose claim is on its way.
 	{
-		name: "the steps do not mind how slow the store is", rule: "Spread", regime: last(sim.Faults{Latency: 500 * time.Millisecond}),
+		name: "the steps do not mind how slow the store is", rule: "Spread",
+		regime: last(sim.Faults{Latency: 500 * time.Millisecond}),
 		broken: func(r *machine.Rules) {
 			r.Spread = func(uncertainty, _ time.Duration) time.Duration { return standard.Spread(uncertainty, 0) }
 		},
@@ -24,7 +26,8 @@ var costVariants = []variant{
 	// The members of the store differ by half a second. w7 asks another than w6, claims
 	// 20 ms behind its turn, and has the slot before w6 knows that claims are open.
 	{
-		name: "the steps do not mind what is uncertain of the time", rule: "Spread", regime: last(sim.Faults{Latency: 20 * time.Millisecond, Skew: 250 * time.Millisecond}),
+		name: "the steps do not mind what is uncertain of the time", rule: "Spread",
+		regime: last(sim.Faults{Latency: 20 * time.Millisecond, Skew: 250 * time.Millisecond}),
 		broken: func(r *machine.Rules) {
 			r.Spread = func(_, latency time.Duration) time.Duration { return standard.Spread(0, latency) }
 		},

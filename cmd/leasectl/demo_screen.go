@@ -101,7 +101,7 @@ func (s *screen) summary(v verdict) {
 	}
 	gaps := "none measured"
 	if n := len(v.gaps); n > 0 {
-		gaps = fmt.Sprintf("median %s, max %s in which nobody worked", short(v.median()), short(v.gaps[n-1]))
+		gaps = fmt.Sprintf("median %s, max %s between two holders' lines", short(v.median()), short(v.gaps[n-1]))
 	}
 	lines := []struct {
 		name  string
