@@ -137,7 +137,7 @@ func held(r *sim.Result, at time.Duration) bool {
 }
 
 func TestPoisonClearsWithinItsBound(t *testing.T) {
-	poisoned := 0
+	poisoned, cleared := 0, 0
 	for seed := range fewer(12) {
 		interval := intervals[1+seed%2]
 		o := quiet(seed, interval)
@@ -145,6 +145,7 @@ func TestPoisonClearsWithinItsBound(t *testing.T) {
 		o.Faults.Poisons = 8 * time.Hour
 		r := sim.Run(t, o)
 		r.Check(t)
+		cleared += r.Demands.Cleared
 		for i, p := range r.Planted {
 			// The longest of a slot and of what the windows say of all that lies on top of
 			// each other, but a day at most, and 5 min; seen at the first lead after, and
@@ -167,6 +168,9 @@ func TestPoisonClearsWithinItsBound(t *testing.T) {
 	}
 	if poisoned < 12 && !raceEnabled {
 		t.Errorf("only %d records were planted with time to clear", poisoned)
+	}
+	if cleared < poisoned*3/4 {
+		t.Errorf("of %d records that had time to clear, the world demanded it of %d only", poisoned, cleared)
 	}
 }
 

@@ -116,7 +116,9 @@ func demanded(t *testing.T, sum tally) {
 		{"outages after which one was had", d.Outages, 4},
 		{"members that have joined", d.Joined, 4},
 		{"claims beside a higher priority", d.Passed, 20},
-		{"poisons that were cleared", d.Cleared, 200},
+		// Where a window of years lies in it, poison stands for a day: seldom does nothing go
+		// wrong for so long. TestPoisonClearsWithinItsBound has quiet worlds for it.
+		{"poisons that were cleared", d.Cleared, 400},
 	} {
 		if x.got < sum.Seeds/x.of {
 			t.Errorf("%s were looked at %d times in %d runs: too seldom", x.what, x.got, sum.Seeds)
