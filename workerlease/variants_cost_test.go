@@ -1,6 +1,8 @@
 package workerlease_test
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/slotlease/slotlease/priority"
@@ -44,6 +46,17 @@ var costVariants = []variant{
 		},
 		as: "before its turn",
 	},
+	// A thousand workers of one priority are deployed. All read the ledger in the same
+	// millisecond, find the slot free, and append.
+	{
+		name: "equals are not spread over their rung", rule: "Place", regime: traced(equals(priority.Random)),
+		broken: func(r *machine.Rules) {
+			r.Place = func(l priority.Ladder, p int, tie priority.TieBreak, held bool, _ uint64) time.Duration {
+				return standard.Place(l, p, tie, held, 0)
+			}
+		},
+		as: "appends for", audit: crowded,
+	},
 	// A hundred workers have lost, and each looks every few seconds whether the holder still
 	// lives. That is what the store is busy with.
 	{
@@ -76,6 +89,28 @@ var costVariants = []variant{
 		},
 		as: "spins",
 	},
+}
+
+// traced is a run of which a trace is kept.
+func traced(inner regime) regime {
+	return func(seed int64) sim.Options {
+		o := inner(seed)
+		o.Trace = true
+		return o
+	}
+}
+
+// crowded says so if far more was appended than landed: most of it was sent by workers that
+// had all found the same key free.
+func crowded(r *sim.Result) []string {
+	sent, landed := strings.Count(r.Trace, " append "), 0
+	for _, records := range r.Records {
+		landed += len(records)
+	}
+	if sent > 2*landed {
+		return []string{fmt.Sprintf("%d appends for %d records", sent, landed)}
+	}
+	return nil
 }
 
 // last is a run of workers of the lowest priority, with steps as short as can be.
