@@ -170,8 +170,8 @@ func TestAJobWhoseLeasectlIsKilledIsRunAgainByAnother(t *testing.T) {
 	a.signal(syscall.SIGKILL)
 	killed, died := time.Now(), storeTime(t, l)
 	a.wait()
-	if took := a.gone().Sub(killed); took > time.Second {
-		t.Errorf("the family was gone %v after SIGKILL of leasectl", took)
+	if alive, _ := a.gone(); alive.Sub(killed) > time.Second {
+		t.Errorf("some of the family lived %v after SIGKILL of leasectl", alive.Sub(killed))
 	}
 	b.await(": done\n")
 	all := records(t, l)

@@ -169,22 +169,24 @@ func (p *process) descendants() (found []int) {
 	return found
 }
 
-// gone waits until no descendant is left, and returns when that was.
-func (p *process) gone() (at time.Time) {
+// gone waits until no descendant is left, and returns when one was last seen, and
+// when none was first. A busy machine may put much between the two.
+func (p *process) gone() (alive, dead time.Time) {
 	p.t.Helper()
 	looks := 0
 	eventually(p.t, "all descendants are gone", func() bool {
+		before := time.Now()
 		if len(p.descendants()) > 0 {
-			looks = 0
+			looks, alive = 0, before
 			return false
 		}
 		if looks++; looks == 1 {
-			at = time.Now()
+			dead = time.Now()
 		}
 		// A process has no environment for an instant while it executes a program.
 		return looks == 4
 	})
-	return at
+	return alive, dead
 }
 
 // records reads a ledger, the oldest record first.

@@ -87,8 +87,8 @@ func TestNoDescendantIsLeftWhenLeasectlIsKilled(t *testing.T) {
 	p.signal(syscall.SIGKILL)
 	killed := time.Now()
 	p.wait()
-	if took := p.gone().Sub(killed); took > time.Second {
-		t.Errorf("the family was gone %v after SIGKILL of leasectl", took)
+	if alive, _ := p.gone(); alive.Sub(killed) > time.Second {
+		t.Errorf("some of the family lived %v after SIGKILL of leasectl", alive.Sub(killed))
 	}
 }
 

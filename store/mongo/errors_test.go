@@ -137,7 +137,7 @@ func TestWrongPasswordIsDenied(t *testing.T) {
 		return nil
 	}})
 	l := f.open(Options{URI: "mongodb://jane:hunter2hunter2@" + f.addr + "/"})
-	_, err := l.Now(within(t, 3*time.Second))
+	_, err := l.Now(within(t, patience))
 	wantSentinel(t, "Now()", err, store.ErrDenied)
 	wantNoSecret(t, "Now()", err.Error(), "hunter2hunter2")
 }
