@@ -75,7 +75,7 @@ func storeFailed(t target, err error) error {
 	case errors.Is(err, store.ErrInvalid):
 		f.code = exitUsage
 	default:
-		f.try = t.tryUnreachable()
+		f.try = t.tryFailed(err)
 	}
 	return f
 }

@@ -57,6 +57,19 @@ func leasectl(t *testing.T, env []string, args ...string) output {
 	return output{code, stdout.String(), stderr.String()}
 }
 
+// patience is how long tests wait for what must come, on a machine that is busy.
+const patience = 30 * time.Second
+
+// eventually waits until ok, and fails the test if that doesn't come.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within %v", what, patience)
+		}
+	}
+}
+
 // golden compares a text with a file in testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()

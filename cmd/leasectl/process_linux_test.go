@@ -19,19 +19,6 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// patience is how long tests wait for what must come, on a machine that is busy.
-const patience = 30 * time.Second
-
-// eventually waits until ok, and fails the test if that doesn't come.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within %v", what, patience)
-		}
-	}
-}
-
 // markName is the environment variable by which the descendants of a test's
 // processes are found, wherever they have gone.
 const markName = "LEASECTL_TEST_MARK"

@@ -202,13 +202,3 @@ func quoted(text string) string {
 	}
 	return text
 }
-
-func (t target) tryUnreachable() string {
-	switch t.scheme {
-	case "sqlite":
-		return ""
-	case "cosmos":
-		return "check the name of the account, and that its network lets this machine in"
-	}
-	return "check that the server runs and that host and port are right"
-}
