@@ -1,13 +1,9 @@
 package cosmospeer
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
-	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
@@ -31,6 +27,7 @@ type Server struct {
 	data  string
 
 	process *process.Process
+	pid     int // of the process; 0 if it was killed
 	log     *process.Log
 }
 
@@ -48,7 +45,7 @@ func Start(t testing.TB, o Options) *Server {
 		unavailable(t, err)
 	}
 	t.Cleanup(func() {
-		s.process.Kill()
+		s.end()
 		if text := s.log.String(); t.Failed() && text != "" {
 			t.Logf("log of the peer at %s:\n%s", s.addr, text)
 		}
@@ -71,31 +68,8 @@ func (s *Server) run(flags ...string) error {
 	if err != nil {
 		return err
 	}
-	s.process, s.addr = p, addr
+	s.process, s.pid, s.addr = p, cmd.Process.Pid, addr
 	return nil
-}
-
-// shifted is the environment in which a program's time of day is off, but its
-// timers, which use the monotonic clock, aren't. The program faketime only tells
-// where its library is: run by it, the peer would be its child, and a signal
-// wouldn't reach it.
-func shifted(offset time.Duration) ([]string, error) {
-	offset = offset.Round(time.Millisecond)
-	if offset == 0 {
-		return nil, nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	library, err := exec.CommandContext(ctx, "faketime", "-m", "-f", "+0", "printenv", "LD_PRELOAD").Output()
-	if err != nil {
-		return nil, fmt.Errorf("a peer with a wrong clock needs faketime: %w", err)
-	}
-	return []string{
-		"LD_PRELOAD=" + strings.TrimSpace(string(library)),
-		fmt.Sprintf("FAKETIME=%+.3fs", offset.Seconds()),
-		"FAKETIME_DONT_FAKE_MONOTONIC=1",
-		"NO_FAKE_STAT=1",
-	}, nil
 }
 
 // URI is where the peer listens, in the form that store/cosmos takes, without
@@ -109,14 +83,23 @@ func (s *Server) Addr() string { return s.addr }
 // paused or dead may be killed, too.
 func (s *Server) Kill() {
 	s.t.Helper()
+	s.end()
+}
+
+// end kills the process, and removes what it left behind.
+func (s *Server) end() {
 	s.process.Kill()
+	if s.clock != nil && s.pid != 0 {
+		removeShared(s.pid)
+	}
+	s.pid = 0 // The system may give it to another.
 }
 
 // Restart starts the peer again on the same port and data; it kills it first if
 // it runs.
 func (s *Server) Restart() {
 	s.t.Helper()
-	s.process.Kill()
+	s.end()
 	if err := s.run(); err != nil {
 		s.t.Fatalf("restart the peer at %s: %v", s.addr, err)
 	}
@@ -125,7 +108,7 @@ func (s *Server) Restart() {
 // RestartEmpty is Restart with everything lost: databases, containers and items.
 func (s *Server) RestartEmpty() {
 	s.t.Helper()
-	s.process.Kill()
+	s.end()
 	s.data = s.t.TempDir()
 	s.Restart()
 }
