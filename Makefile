@@ -1,6 +1,9 @@
 GO      ?= go
 MODULES  = . testutil/mongopeer/server internal/chaos examples/gocron
 LINT     = golangci-lint
+# The packages whose tests take longest begin first, so that none of them is left
+# to run alone at the end.
+LONGEST  = ./testutil/sim ./cmd/leasectl ./store/sqlite ./store/cosmos
 
 .PHONY: help
 help: ## Show this help
@@ -16,7 +19,7 @@ test: ## All tests; starts its own peers (Cosmos DB: with Node)
 
 .PHONY: race
 race: ## All tests of Go code with the race detector, peers required
-	REQUIRE_STORES=$${REQUIRE_STORES:-mongo} $(GO) test -race -shuffle=on $$($(GO) list ./... | grep -v /internal/model)
+	REQUIRE_STORES=$${REQUIRE_STORES:-mongo} $(GO) test -race -shuffle=on $(LONGEST) $$($(GO) list ./... | grep -v /internal/model)
 
 .PHONY: sim
 sim: ## A long simulation: make sim SEEDS=2000 HOURS=6
