@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -108,11 +109,18 @@ func (w *world) lookSpent(h *host, start, d time.Duration) {
 // one since another. The caller holds world.mu.
 func (w *world) single(l *ledger, since, last time.Duration) bool {
 	n := 0
-	for i := len(l.list) - 1; i >= 0 && l.landedAt[l.list[i].Seq] >= since; i-- {
-		if l.list[i].Kind != store.KindGrant {
+	for _, r := range slices.Backward(l.list) {
+		if w.planted[r.Claim] || r.Seq > store.MaxSeq {
+			continue // It may lie above a free key, and have landed long before what is below.
+		}
+		landed := l.landedAt[r.Seq]
+		if landed < since {
+			break
+		}
+		if r.Kind != store.KindGrant {
 			return false
 		}
-		if l.landedAt[l.list[i].Seq] >= last {
+		if landed >= last {
 			n++
 		}
 	}

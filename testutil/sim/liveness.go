@@ -109,16 +109,17 @@ func (w *world) late(age time.Duration) time.Duration {
 	return 2*half + w.claiming()
 }
 
-// has reports whether some claim for a slot has landed, by true times: of one that
-// begins by then and ends later. (It may be released by now: a slot that is released is
-// not claimed again.) The caller holds world.mu.
-func (w *world) has(l *ledger, at time.Duration) bool {
+// has reports whether some window was in force within a stretch, by true times, other
+// than under a token: of a grant that has landed, which begins by its end and ends behind
+// its beginning. (It may be released by now: a slot that is released is not claimed
+// again.) The caller holds world.mu.
+func (w *world) has(l *ledger, from, to time.Duration, but int64) bool {
 	for i := len(l.list) - 1; i >= 0 && i >= len(l.list)-1000; i-- {
 		r := l.list[i]
-		if w.planted[r.Claim] || r.Seq > store.MaxSeq {
+		if w.planted[r.Claim] || r.Seq > store.MaxSeq || r.Token == but {
 			continue
 		}
-		if r.Kind == store.KindGrant && w.time(r.WindowStart) <= at && w.time(r.WindowEnd) > at {
+		if r.Kind == store.KindGrant && w.time(r.WindowStart) <= to && w.time(r.WindowEnd) > from {
 			return true
 		}
 	}
@@ -146,7 +147,7 @@ func (w *world) lookAfter(h *host, down spell) {
 			continue
 		}
 		w.demands.Outages++
-		if !w.has(l, now) {
+		if !w.has(l, now, now, 0) {
 			w.violate("nobody has the slot, %v after an outage until %v, and nothing kept %v from claiming it", now-down.to, down.to, p)
 		}
 		return
@@ -180,7 +181,9 @@ func (w *world) lookAt(h *host, start, d time.Duration, all bool) {
 			w.demands.Boundaries++
 			looked = true
 		}
-		if !w.has(l, now) {
+		// It is had, too, if a part of it has ended by now that was not extended: what
+		// follows that is another matter.
+		if !w.has(l, start, now, 0) {
 			w.violate("nobody has the slot from %v, and nothing kept %v from claiming it", start, p)
 			return
 		}

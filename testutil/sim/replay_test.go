@@ -81,6 +81,22 @@ func TestSeedsThatOnceHadTwoHolders(t *testing.T) {
 	}
 }
 
+// In these, the world once demanded too much. In the first three nobody had a slot, it
+// said: somebody had, up to the end of a part that he could not extend, or of a slot of
+// other workers, which came between the boundary and the world's look. In the last one it
+// took a ledger that goes on below poison for one on which nothing lands, and a second look
+// for one too many.
+func TestSeedsInWhichTheWorldOnceDemandedTooMuch(t *testing.T) {
+	for seed, at := range map[int64]time.Duration{358: 17 * time.Minute, 429: 5 * time.Minute, 916: 875 * time.Second, 1458: 59 * time.Minute} {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			o := longOrShort(seed)
+			o.Length = at + time.Minute
+			sim.Run(t, o).Check(t)
+		})
+	}
+}
+
 // These took one of two courses once, each time anew: where something had
 // arrived and a wake-up as well while an observer was slow, chance decided which
 // came first.

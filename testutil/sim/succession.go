@@ -10,7 +10,7 @@ import (
 // uncertain of the time. Towards the end of a slot, what is left of it may be lost. The
 // caller holds world.mu.
 func (w *world) lookSucceeded(p *Process) {
-	o, died := p.options, w.now()
+	o, died, token := p.options, w.now(), p.lease.Token
 	d := o.FailoverWithin
 	alike := func(h *host) bool {
 		x := h.options
@@ -45,7 +45,8 @@ func (w *world) lookSucceeded(p *Process) {
 				continue
 			}
 			w.demands.Succeeded++
-			if !w.has(l, now) {
+			// Whoever has taken over may have lost it again by now.
+			if !w.has(l, now, now, 0) && !w.has(l, died, now, token) {
 				w.violate("nobody has taken over from %v, %v after it died, and nothing kept %v from it", p.lease, now-died, q)
 			}
 			return
