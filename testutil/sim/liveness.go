@@ -109,10 +109,10 @@ func (w *world) late(age time.Duration) time.Duration {
 	return 2*half + w.claiming()
 }
 
-// has reports whether some window was in force within a stretch, by true times, other
-// than under a token: of a grant that has landed, which begins by its end and ends behind
-// its beginning. (It may be released by now: a slot that is released is not claimed
-// again.) The caller holds world.mu.
+// has reports whether the window of some grant that has landed was in force at any moment
+// of a stretch of true time; those of one token don't count, unless that is 0. (The grant
+// may be released by now: a slot that is released is not claimed again.) The caller holds
+// world.mu.
 func (w *world) has(l *ledger, from, to time.Duration, but int64) bool {
 	for i := len(l.list) - 1; i >= 0 && i >= len(l.list)-1000; i-- {
 		r := l.list[i]

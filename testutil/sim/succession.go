@@ -45,7 +45,8 @@ func (w *world) lookSucceeded(p *Process) {
 				continue
 			}
 			w.demands.Succeeded++
-			// Whoever has taken over may have lost it again by now.
+			// The last append of the dead may have landed late, and whoever has taken over
+			// may have lost it again by now.
 			if !w.has(l, now, now, 0) && !w.has(l, died, now, token) {
 				w.violate("nobody has taken over from %v, %v after it died, and nothing kept %v from it", p.lease, now-died, q)
 			}
