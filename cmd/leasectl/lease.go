@@ -21,22 +21,27 @@ const (
 	firstLook = 2 * time.Second
 )
 
-// openToLease opens the ledger for a worker. A file that isn't there is not
-// created: a mistyped path would be a ledger of its own, and two workers hold
-// the lease.
-func (t target) openToLease(ctx context.Context) (store.Ledger, error) {
+// openToLease opens the ledger for a worker. The first operation creates a SQLite
+// file that is missing or empty, as it does for users of the library; isNew reports
+// that, because workers that don't name the same file share no lease.
+func (t target) openToLease(ctx context.Context) (l store.Ledger, isNew bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, preflight)
 	defer cancel()
 	if t.scheme == "sqlite" {
 		looker, err := t.open(ctx, true)
-		if err != nil {
-			return nil, err
-		}
-		if err := looker.Close(ctx); err != nil {
-			return nil, err
+		switch {
+		case errors.Is(err, store.ErrMissing):
+			isNew = true
+		case err != nil:
+			return nil, false, err
+		default:
+			if err := looker.Close(ctx); err != nil {
+				return nil, false, err
+			}
 		}
 	}
-	return t.open(ctx, false)
+	l, err = t.open(ctx, false)
+	return l, isNew, err
 }
 
 // lasting reports whether an error of a store can't get better by waiting.

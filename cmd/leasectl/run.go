@@ -116,7 +116,7 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 		return commandFailed(args[0], err)
 	}
 	ctx := c.Context()
-	ledger, err := t.openToLease(ctx)
+	ledger, isNew, err := t.openToLease(ctx)
 	if err != nil {
 		return storeFailed(t, err)
 	}
@@ -128,6 +128,9 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 		env = withoutKeys(env)
 	}
 	j := a.newJournal(f.format, f.level)
+	if isNew {
+		j.say(zapcore.InfoLevel, "creating the ledger "+t.place()+"; all workers of the type must use this file")
+	}
 	return errors.Join(
 		a.lease(ctx, t, ledger, o, j, &job{
 			pacing: pacingOf(o, f.stopGrace), name: args[0], args: args[1:], env: env, journal: j, urgent: a.urgently(f.tether),

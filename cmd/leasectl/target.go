@@ -175,7 +175,7 @@ func (t target) tryDenied() string {
 	switch t.scheme {
 	case "sqlite":
 		path := t.absolute()
-		return "run as a user who may write the directory " + filepath.Dir(path) + " and the file " + path
+		return "run as a user who may write (to inspect: read) the directory " + filepath.Dir(path) + " and the file " + path
 	case "cosmos":
 		if t.key == "" && t.connection == "" {
 			return "set COSMOS_KEY or COSMOS_CONNECTION_STRING, or sign in (az login); an identity needs a role on the account, and can't create containers"

@@ -253,12 +253,10 @@ func TestACorruptLedgerIsRefusedWithSoundAdvice(t *testing.T) {
 	}
 }
 
-func TestALedgerThatIsNotThereIsNotCreatedByLookingOrRunning(t *testing.T) {
+func TestALedgerThatIsNotThereIsNotCreatedByLooking(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leases.db")
 	want := "try: leasectl init --store sqlite:" + path + "\n"
-	for _, args := range [][]string{
-		{"inspect", "slots"}, {"inspect", "slots", "--watch"}, {"run", "--worker-type", "t", "--every", "1s", "--", "true"},
-	} {
+	for _, args := range [][]string{{"inspect", "slots"}, {"inspect", "slots", "--watch"}} {
 		got := leasectl(t, []string{"LEASECTL_STORE=sqlite:" + path}, args...)
 		if got.code != exitMissing || !strings.HasSuffix(got.stderr, want) {
 			t.Errorf("leasectl %v = %d, %q, want %d and %q", args, got.code, got.stderr, exitMissing, want)

@@ -27,6 +27,28 @@
 // secrets. To have others, create an empty file with them first; an empty file
 // becomes a ledger.
 //
+// # Reading without the right to write
+//
+// A handle with [Options.ReadOnly] never needs the right to write. Whether it has
+// that right makes a difference, because in WAL mode SQLite reads by means of the
+// -wal and -shm files:
+//
+//   - With the right to write the file and its directory, SQLite creates both
+//     files for reading if nobody has the ledger open, and removes them again.
+//   - Without that right, on a ledger in use, the handle reads the two files that
+//     the workers made. They have the rights of the ledger, and need to be readable
+//     like it. The same is true after all workers were killed.
+//   - Without that right, on an idle ledger, the handle reads the file as it is,
+//     without locks and files. If a worker opens the ledger at that moment, what
+//     was read is discarded and read again.
+//
+// The last case also serves a read-only file system, and a copy of a ledger that
+// was closed. A ledger copied with its -wal but without its -shm file can't be
+// opened this way. A handle for reading doesn't repair: if a crash interrupted the
+// creation or an upgrade of the file, it reports [store.ErrMissing].
+//
+// # Where the file may be
+//
 // The file must be on a local file system. WAL mode relies on memory shared
 // between processes, so a network file system that two machines mount won't do.
 // If the file is replaced, the next operation goes to the file that has the name

@@ -43,6 +43,9 @@ func resultCode(err error) int {
 // isBusy reports whether another connection held a lock that will go away. The
 // statement did nothing.
 func isBusy(err error) bool {
+	if errors.Is(err, errChanged) {
+		return true
+	}
 	switch c := resultCode(err); c {
 	case code.SQLITE_READONLY_RECOVERY, code.SQLITE_READONLY_CANTLOCK:
 		return true
@@ -83,12 +86,28 @@ func (l *Ledger) whyShut() error {
 	if _, err := stat(dir); err != nil {
 		return err
 	}
-	if err := mayUse(dir); err != nil {
+	if l.o.ReadOnly {
+		return l.whyUnread()
+	}
+	if err := mayWrite(dir); err != nil {
 		return fmt.Errorf("%w: no right to write in %s: %w", store.ErrDenied, dir, err)
 	}
 	for _, f := range []struct{ what, path string }{{"file", l.o.Path}, {"journal beside the file", l.o.Path + "-journal"}} {
-		if err := mayUse(f.path); errors.Is(err, fs.ErrPermission) {
+		if err := mayWrite(f.path); errors.Is(err, fs.ErrPermission) {
 			return fmt.Errorf("%w: no right to read and write the %s: %w", store.ErrDenied, f.what, err)
+		}
+	}
+	return errors.New("SQLite can't open it")
+}
+
+// whyUnread is whyShut for a handle for reading, which needs fewer rights.
+func (l *Ledger) whyUnread() error {
+	if err := mayRead(l.o.Path); err != nil {
+		return fmt.Errorf("%w: no right to read the file: %w", store.ErrDenied, err)
+	}
+	for _, suffix := range []string{"-wal", "-shm"} {
+		if err := mayRead(l.o.Path + suffix); err != nil {
+			return fmt.Errorf("%w: the ledger is in use or was left in a crash, and its %s file can't be read: %w", store.ErrDenied, suffix, err)
 		}
 	}
 	return errors.New("SQLite can't open it")

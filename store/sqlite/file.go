@@ -21,13 +21,14 @@ type file struct {
 	db       *sql.DB
 	info     os.FileInfo
 	readOnly bool
+	reading  reading // zero unless readOnly
 }
 
 // stat is os.Stat, but in the test of a disk that hangs.
 var stat = os.Stat
 
 // use returns the open file, opening it (and, unless ReadOnly, creating or
-// upgrading it) if that hasn't been done or another file has its name now. One
+// upgrading it) if it isn't open or another file has its name now. One
 // call at a time does so, and the others wait for it only until their contexts
 // end: if the disk hangs, it holds up one goroutine, not one per call.
 func (l *Ledger) use(ctx context.Context) (*file, error) {
@@ -67,7 +68,9 @@ func (l *Ledger) use(ctx context.Context) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.put(f)
+	if !f.reading.alone() {
+		l.put(f)
+	}
 	return f, nil
 }
 
@@ -92,14 +95,30 @@ func (l *Ledger) write(ctx context.Context, act func(f *file) error) error {
 	return act(f)
 }
 
+// read runs act on the open file. A file that is read alone is opened for this
+// reading only, because SQLite wouldn't notice a change.
+func (l *Ledger) read(ctx context.Context, act func(f *file) error) error {
+	f, err := l.use(ctx)
+	if err != nil {
+		return err
+	}
+	err = f.reading.check(act(f))
+	if f.reading.alone() {
+		_ = f.close()
+	}
+	return err
+}
+
 // openFile opens a ledger that is there.
 func openFile(ctx context.Context, path string, readOnly bool) (f *file, err error) {
-	query := "mode=rw&_synchronous=FULL"
+	query, how := "mode=rw&_synchronous=FULL", reading{}
 	if readOnly {
-		// Not mode=ro, which would leave its -wal and -shm files behind.
-		query = "mode=rw&_query_only=1"
+		if how, err = readingOf(path); err != nil {
+			return nil, err
+		}
+		query = how.mode
 	}
-	f = &file{readOnly: readOnly}
+	f = &file{readOnly: readOnly, reading: how}
 	if f.info, err = stat(path); err != nil {
 		return nil, err
 	}
@@ -109,6 +128,7 @@ func openFile(ctx context.Context, path string, readOnly bool) (f *file, err err
 	}
 	defer func() {
 		if err != nil {
+			err = how.check(err)
 			_ = db.Close()
 		}
 	}()

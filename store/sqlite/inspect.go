@@ -49,13 +49,17 @@ func inspect(ctx context.Context, path string, readOnly bool) (found state, err 
 	if err != nil {
 		return isMissing, err
 	}
-	mode := lookForWriting
-	for _, suffix := range []string{"-wal", "-journal"} {
-		if _, err := stat(target + suffix); err == nil {
-			mode = "mode=ro"
+	how := reading{mode: lookForWriting}
+	if readOnly {
+		if how, err = readingOf(path); err != nil {
+			return isMissing, err
 		}
 	}
-	found, err = look(ctx, path, mode)
+	if how.mode == lookForWriting && logged(target) {
+		how.mode = "mode=ro"
+	}
+	found, err = look(ctx, path, how.mode)
+	err = how.check(err)
 	if resultCode(err) != code.SQLITE_READONLY_ROLLBACK {
 		return found, err
 	}
@@ -81,10 +85,6 @@ func inspect(ctx context.Context, path string, readOnly bool) (found state, err 
 	}
 	return look(ctx, path, lookForWriting)
 }
-
-// lookForWriting is the mode in which SQLite can clean up a file, though no
-// statement can change it.
-const lookForWriting = "mode=rw&_query_only=1"
 
 // look identifies the file through a handle in the given mode.
 func look(ctx context.Context, path, mode string) (found state, err error) {

@@ -46,7 +46,7 @@ func play(role, path string) error {
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
 	}
-	l, err := Open(ctx, Options{Path: path, BusyTimeout: time.Minute})
+	l, err := Open(ctx, Options{Path: path, BusyTimeout: time.Minute, ReadOnly: role == "follow"})
 	if err != nil {
 		return err
 	}
@@ -63,12 +63,49 @@ func play(role, path string) error {
 		if err := json.NewEncoder(os.Stdout).Encode(won); err != nil {
 			return err
 		}
+	case "crash":
+		seq, err := strconv.ParseInt(os.Getenv(sizeVar), 10, 64)
+		if err != nil {
+			return err
+		}
+		if err := l.Append(ctx, storetest.Grant(os.Getenv(nameVar), seq)); err != nil {
+			return err
+		}
+		self, err := os.FindProcess(os.Getpid())
+		if err != nil {
+			return err
+		}
+		if err := self.Kill(); err != nil {
+			return err
+		}
+		select {}
 	case "append":
 		for seq := int64(1); ; seq++ {
 			if err := l.Append(ctx, storetest.Grant("job", seq)); err != nil {
 				return err
 			}
 			fmt.Println(seq)
+		}
+	case "follow":
+		last, err := strconv.ParseInt(os.Getenv(sizeVar), 10, 64)
+		if err != nil {
+			return err
+		}
+		for seen := int64(0); seen < last; {
+			head, stamp, err := l.Tail(ctx, os.Getenv(nameVar), 1)
+			if err != nil {
+				return err
+			}
+			if stamp.IsZero() || len(head) != 1 || head[0] != storetest.Grant(os.Getenv(nameVar), head[0].Seq) {
+				return fmt.Errorf("Tail() = %v, %v, want the newest grant and a stamp", head, stamp)
+			}
+			if head[0].Seq > seen {
+				seen = head[0].Seq
+				fmt.Println(seen)
+			}
+		}
+		if err := l.Append(ctx, storetest.Grant("job", last+1)); !errors.Is(err, store.ErrDenied) {
+			return fmt.Errorf("Append() = %v, want ErrDenied", err)
 		}
 	case "create":
 		stamp, err := l.Now(ctx)

@@ -4,6 +4,9 @@ package sqlite
 
 import "golang.org/x/sys/unix"
 
-// mayUse asks the kernel whether the process may read and write a file or
+// mayWrite asks the kernel whether the process may read and write a file or
 // directory, without opening it.
-func mayUse(path string) error { return unix.Access(path, unix.R_OK|unix.W_OK) }
+func mayWrite(path string) error { return unix.Access(path, unix.R_OK|unix.W_OK) }
+
+// mayRead is mayWrite for reading alone.
+func mayRead(path string) error { return unix.Access(path, unix.R_OK) }

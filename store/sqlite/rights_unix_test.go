@@ -3,13 +3,16 @@
 package sqlite
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
 // nobody is the user that a test run by root plays: root may do everything.
@@ -40,32 +43,144 @@ func TestMissingRightsAreSaidPlainly(t *testing.T) {
 					t.Fatal(err)
 				}
 				content(b)(t, path)
-				if err := os.Chmod(path, c.file); err != nil {
-					t.Fatal(err)
-				}
+				chmod(t, path, c.file)
 			}
-			for _, m := range []struct {
-				path string
-				mode os.FileMode
-			}{{dir, c.dir}, {top, 0o755}, {filepath.Dir(top), 0o755}} {
-				if err := os.Chmod(m.path, m.mode); err != nil {
-					t.Fatal(err)
-				}
-			}
+			chmod(t, dir, c.dir)
 			worker := spawn(t, "create", path, "job", 0)
-			if os.Getuid() == 0 {
-				worker.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-				worker.cmd.Path = reachable(t, top, worker.cmd.Path)
-			}
-			if err := worker.cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			_ = worker.start.Close()
+			worker.startAsNobody(t, top)
 			said := func() string { _ = worker.cmd.Wait(); return worker.errors.String() }()
 			if !strings.Contains(said, store.ErrDenied.Error()) || !strings.Contains(said, c.says) || strings.Count(said, "\n") != 1 {
 				t.Errorf("a worker without rights said %q, want one line with %q and %q", said, store.ErrDenied, c.says)
 			}
 		})
+	}
+}
+
+func TestALedgerIsReadWithoutTheRightToWrite(t *testing.T) {
+	for name, c := range map[string]struct{ dir, file os.FileMode }{
+		"neither the file nor its directory": {0o555, 0o444},
+		"the file but not its directory":     {0o555, 0o666},
+		"the directory but not the file":     {0o777, 0o444},
+	} {
+		for state, prepare := range map[string]func(t *testing.T, path string){
+			"at rest": func(*testing.T, string) {},
+			"in use": func(t *testing.T, path string) {
+				t.Helper()
+				if err := open(t, Options{Path: path}).Append(t.Context(), storetest.Grant("job", 31)); err != nil {
+					t.Fatal(err)
+				}
+			},
+			"left by a process that was killed": func(t *testing.T, path string) {
+				t.Helper()
+				c := spawn(t, "crash", path, "job", 31)
+				if err := c.cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				_ = c.start.Close()
+				if err := c.cmd.Wait(); err == nil {
+					t.Fatal("the child ended well, want it killed")
+				}
+			},
+		} {
+			t.Run(name+", "+state, func(t *testing.T) {
+				top := t.TempDir()
+				dir := filepath.Join(top, "in")
+				path := filepath.Join(dir, "ledger.db")
+				if err := os.Mkdir(dir, 0o700); err != nil {
+					t.Fatal(err)
+				}
+				b, err := os.ReadFile(grown(t))
+				if err != nil {
+					t.Fatal(err)
+				}
+				content(b)(t, path)
+				prepare(t, path)
+				t.Cleanup(func() { _ = os.Chmod(dir, 0o700) }) // before what prepare opened is closed
+				last := 30
+				if state != "at rest" {
+					last = 31
+				}
+				for p := range listing(t, dir) {
+					chmod(t, filepath.Join(dir, p), c.file)
+				}
+				chmod(t, dir, c.dir)
+				before := listing(t, dir)
+				reader := spawn(t, "follow", path, "job", last)
+				reader.startAsNobody(t, top)
+				if err := reader.cmd.Wait(); err != nil {
+					t.Fatalf("the reader: %v: %s", err, reader.errors.String())
+				}
+				if got := reader.out.String(); got != fmt.Sprintln(last) {
+					t.Errorf("the reader read the heads %q, want %d", got, last)
+				}
+				after := listing(t, dir)
+				if state != "at rest" { // the file of locks notes who reads
+					delete(before, "ledger.db-shm")
+					delete(after, "ledger.db-shm")
+				}
+				sameListing(t, "the reader", after, before)
+			})
+		}
+	}
+}
+
+func TestAReaderWithoutTheRightToWriteSeesWhatIsAppended(t *testing.T) {
+	const rounds = 20
+	top := t.TempDir()
+	chmod(t, top, 0o755)
+	path := filepath.Join(top, "ledger.db")
+	b, err := os.ReadFile(grown(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if os.Getuid() != 0 {
+		t.Skip("the owner of the file may write it: run as root")
+	}
+	reader := spawn(t, "follow", path, "job", 30+rounds)
+	reader.startAsNobody(t, top)
+	for seq := int64(31); seq <= 30+rounds; seq++ {
+		// Every other time as the last that has it open, so that the log goes.
+		l, err := Open(t.Context(), Options{Path: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Append(t.Context(), storetest.Grant("job", seq)); err != nil {
+			t.Fatalf("Append(%d) = %v", seq, err)
+		}
+		if err := l.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if err := reader.cmd.Wait(); err != nil {
+		t.Fatalf("the reader: %v: %s", err, reader.errors.String())
+	}
+	t.Logf("the reader saw %s", strings.Fields(reader.out.String()))
+}
+
+// startAsNobody starts the process as a user that has the rights of others. A user
+// other than root has no more than its own.
+func (c *child) startAsNobody(t *testing.T, top string) {
+	t.Helper()
+	chmod(t, top, 0o755)
+	chmod(t, filepath.Dir(top), 0o755)
+	if os.Getuid() == 0 {
+		c.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		c.cmd.Path = reachable(t, top, c.cmd.Path)
+	}
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.start.Close()
+}
+
+func chmod(t *testing.T, path string, mode os.FileMode) {
+	t.Helper()
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
 	}
 }
 

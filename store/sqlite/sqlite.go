@@ -27,10 +27,11 @@ type Options struct {
 	// file's write lock, before it gives up with an unknown outcome; the end of
 	// the operation's context ends the wait at once. Default DefaultBusyTimeout.
 	BusyTimeout time.Duration
-	// ReadOnly makes a handle for looking: it never creates the file or changes
-	// what it says, and Init, Append and Trim fail with store.ErrDenied. Reading
-	// an idle ledger still needs the right to write in its directory, as SQLite
-	// puts two files there while it reads.
+	// ReadOnly opens the ledger for reading: the file is never created or changed,
+	// and Init, Append and Trim fail with store.ErrDenied. It needs no more than
+	// the right to read the file, its directory and, while the ledger is in use,
+	// the two files beside it; see "Reading without the right to write" in the
+	// package documentation.
 	ReadOnly bool
 	// Clock is read once per boot of the machine for the wall offset (elsewhere
 	// than on Linux for each stamp), and paces the waiting for locks. Default: the
@@ -207,11 +208,11 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 // Get returns the record at a key.
 func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
 	return do(ctx, l, "get", store.Key(workerType, seq), func(ctx context.Context) (store.Record, error) {
-		f, err := l.use(ctx)
-		if err != nil {
-			return store.Record{}, err
-		}
-		records, err := f.records(ctx, selectOne, workerType, seq)
+		var records []store.Record
+		err := l.read(ctx, func(f *file) (err error) {
+			records, err = f.records(ctx, selectOne, workerType, seq)
+			return err
+		})
 		if err == nil && len(records) == 0 {
 			err = store.ErrNotFound
 		}
@@ -228,25 +229,23 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 		records []store.Record
 		stamp   store.Stamp
 	}
-	t, err := do(ctx, l, "tail", workerType, func(ctx context.Context) (tail, error) {
-		f, err := l.use(ctx)
-		if err != nil {
-			return tail{}, err
-		}
-		var stray sql.NullInt64
-		if err := f.db.QueryRowContext(ctx, selectStray, workerType, int64(store.MaxSeq)).Scan(&stray); err != nil {
-			return tail{}, err
-		}
-		var t tail
-		if stray.Valid {
-			t.records = append(t.records, store.Record{WorkerType: workerType, Defect: fmt.Sprintf("seq %d can't be followed", stray.Int64)})
-		}
-		newest, err := f.records(ctx, selectTail, workerType, int64(store.MaxSeq), max(limit, 0))
-		if err != nil {
-			return tail{}, err
-		}
-		t.records = append(t.records, newest...)
-		t.stamp, err = l.stamp(ctx, f)
+	t, err := do(ctx, l, "tail", workerType, func(ctx context.Context) (t tail, err error) {
+		err = l.read(ctx, func(f *file) error {
+			var stray sql.NullInt64
+			if err := f.db.QueryRowContext(ctx, selectStray, workerType, int64(store.MaxSeq)).Scan(&stray); err != nil {
+				return err
+			}
+			if stray.Valid {
+				t.records = append(t.records, store.Record{WorkerType: workerType, Defect: fmt.Sprintf("seq %d can't be followed", stray.Int64)})
+			}
+			newest, err := f.records(ctx, selectTail, workerType, int64(store.MaxSeq), max(limit, 0))
+			if err != nil {
+				return err
+			}
+			t.records = append(t.records, newest...)
+			t.stamp, err = l.stamp(ctx, f)
+			return err
+		})
 		return t, err
 	})
 	return t.records, t.stamp, err
@@ -270,23 +269,23 @@ func (l *Ledger) Trim(ctx context.Context, workerType string, before int64) (int
 
 // WorkerTypes lists the worker types that have records, in byte order.
 func (l *Ledger) WorkerTypes(ctx context.Context) ([]string, error) {
-	return do(ctx, l, "list", l.o.Path, func(ctx context.Context) ([]string, error) {
-		f, err := l.use(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return f.strings(ctx, selectTypes)
+	return do(ctx, l, "list", l.o.Path, func(ctx context.Context) (types []string, err error) {
+		err = l.read(ctx, func(f *file) (err error) {
+			types, err = f.strings(ctx, selectTypes)
+			return err
+		})
+		return types, err
 	})
 }
 
 // Now reads the machine's boot clock and adds the wall offset in the file.
 func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
-	return do(ctx, l, "now", l.o.Path, func(ctx context.Context) (store.Stamp, error) {
-		f, err := l.use(ctx)
-		if err != nil {
-			return store.Stamp{}, err
-		}
-		return l.stamp(ctx, f)
+	return do(ctx, l, "now", l.o.Path, func(ctx context.Context) (stamp store.Stamp, err error) {
+		err = l.read(ctx, func(f *file) (err error) {
+			stamp, err = l.stamp(ctx, f)
+			return err
+		})
+		return stamp, err
 	})
 }
 

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/slotlease/slotlease/store/sqlite"
+)
+
+func TestRunCreatesALedgerThatIsMissingAsTheLibraryDoes(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "leases.db")
+	p := startRun(t, "sqlite:"+path, "a", nil, "sh", "-c", "echo works; sleep 1000")
+	p.await("works")
+	if want := "creating the ledger sqlite:" + path + "; all workers of the type must use this file"; !strings.Contains(p.output(), want) {
+		t.Errorf("leasectl run printed %q, want %q", p.output(), want)
+	}
+	l, err := sqlite.Open(t.Context(), sqlite.Options{Path: path, ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close(t.Context())
+	if len(records(t, l)) == 0 {
+		t.Error("the ledger that leasectl run created has no records")
+	}
+
+	dir := filepath.Join(t.TempDir(), "nodir")
+	got := leasectl(t, nil, "run", "--store", "sqlite:"+filepath.Join(dir, "leases.db"), "--worker-type", "t", "--every", "1s", "--", "true")
+	if want := "try: create the directory " + dir + " first\n"; got.code != exitMissing || !strings.HasSuffix(got.stderr, want) {
+		t.Errorf("leasectl run in a directory that is missing = %d, %q, want %d and %q", got.code, got.stderr, exitMissing, want)
+	}
+}
+
+func TestInspectNeedsNoRightToWrite(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("the owner of the file may write it: run as root")
+	}
+	l, storeArg := newLedger(t)
+	if err := l.Append(t.Context(), grant(1, 0, "a")); err != nil {
+		t.Fatal(err)
+	}
+	path := strings.TrimPrefix(storeArg, "sqlite:")
+	dir := filepath.Dir(path)
+	for _, d := range []string{dir, filepath.Dir(dir)} {
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "leasectl")
+	if err := os.WriteFile(program, binary, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, state := range []string{"in use", "at rest"} {
+		c := exec.CommandContext(t.Context(), program, "inspect", "slots", "--store", storeArg)
+		c.Dir = "/"
+		c.Env = append(os.Environ(), asLeasectl+"=1")
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		if got, err := c.CombinedOutput(); err != nil || !strings.Contains(string(got), "expired") {
+			t.Errorf("leasectl inspect slots of a ledger %s = %v, %q, want the slot that expired", state, err, got)
+		}
+		if err := l.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package sqlite
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	code "modernc.org/sqlite/lib"
+)
+
+// The modes in which a handle for reading opens the file. None can change what
+// the file says.
+const (
+	// lookForWriting lets SQLite clean up the file and the files beside it.
+	lookForWriting = "mode=rw&_query_only=1"
+	// lookBeside reads a file that is in use, by means of the files beside it.
+	lookBeside = "mode=ro&readonly_shm=1"
+	// lookAlone takes no locks and assumes that nobody changes the file.
+	lookAlone = "mode=ro&immutable=1"
+)
+
+// errChanged means that what was read may be torn and must be read again.
+var errChanged = errors.New("the file was changed while it was read")
+
+// reading is one way to read a file. The zero value is that of a handle that may
+// also write.
+type reading struct {
+	mode   string
+	target string      // the file, with symbolic links followed
+	before os.FileInfo // with lookAlone, the file before it was read
+}
+
+// readingOf chooses how to read the file. Without the right to write the file and
+// its directory it must leave no -wal and -shm files behind: workers couldn't
+// write files that belong to another user.
+func readingOf(path string) (r reading, err error) {
+	if r.target, err = filepath.EvalSymlinks(path); err != nil {
+		return reading{}, err
+	}
+	if mayWrite(r.target) == nil && mayWrite(filepath.Dir(r.target)) == nil {
+		r.mode = lookForWriting
+		return r, nil
+	}
+	if r.before, err = stat(r.target); err != nil {
+		return reading{}, err
+	}
+	r.mode = lookAlone
+	if logged(r.target) {
+		r.mode = lookBeside
+	}
+	return r, nil
+}
+
+// alone reports whether the file is read without locks.
+func (r reading) alone() bool { return r.mode == lookAlone }
+
+// check returns the error of a reading, or errChanged if the way to read the file
+// no longer fits it.
+//
+// A process that opens an idle ledger creates the log before anything else, and
+// changes the file before it removes the log. So what was read alone is whole if
+// there is no log after reading and the file has not changed.
+func (r reading) check(err error) error {
+	switch r.mode {
+	case lookAlone:
+		after, e := stat(r.target)
+		if e != nil || logged(r.target) || !os.SameFile(after, r.before) || after.Size() != r.before.Size() || !after.ModTime().Equal(r.before.ModTime()) {
+			return errChanged
+		}
+	case lookBeside:
+		// The last process that used the file has just closed it.
+		if resultCode(err)&0xff == code.SQLITE_CANTOPEN && !logged(r.target) {
+			return errChanged
+		}
+	}
+	return err
+}
+
+// logged reports whether the file has a log or a journal beside it.
+func logged(target string) bool {
+	for _, suffix := range []string{"-wal", "-journal"} {
+		if _, err := stat(target + suffix); err == nil {
+			return true
+		}
+	}
+	return false
+}
