@@ -1,11 +1,11 @@
 // Package priority decides when, ahead of a boundary, a worker may claim the slot
 // that starts there.
 //
-// Claims for a slot open a [Lead] before its boundary. From there a [Ladder] of
-// eight rungs leads towards the boundary, one for each priority, highest
-// first. A worker may claim from its place within its rung; whoever claims first
+// Claims for a slot open a [Lead] before its boundary. From there a [Turns] of
+// eight turns leads towards the boundary, one for each priority, highest
+// first. A worker may claim from its place within its turn; whoever claims first
 // has the slot. A higher priority that is alive has claimed before a lower one
-// looks, and one that is dead costs no working time, since all rungs end before
+// looks, and one that is dead costs no working time, since all turns end before
 // the boundary:
 //
 //	boundary − Lead                                              boundary
@@ -15,14 +15,14 @@
 // With slots of 5 minutes the lead is 10 s and a step 1 s: priority 0 may claim
 // from 10 s before the boundary on, priority 2 from 8 s before it.
 //
-// Workers of equal priority share a rung. [TieBreak] says which of them comes
+// Workers of equal priority share a turn. [TieBreak] says which of them comes
 // first there: the holder of the slot before, anyone but the holder, or
 // anyone.
 //
 // The order is a preference, not a promise: a claim that takes longer than a step to
 // reach the store can be overtaken by a lower priority. What is promised here is
 // that a lower priority's place never comes before a higher one's, on the same
-// ladder and clock.
+// turn schedule and clock.
 //
 // The package is pure arithmetic: no clock, no randomness of its own, and
 // all of it is safe for concurrent use.

@@ -11,9 +11,9 @@ import (
 func Example() {
 	boundary := time.Date(2025, 1, 1, 12, 0, 0, 0, time.UTC)
 	lead := priority.Lead(5*time.Minute, 0)
-	ladder := priority.NewLadder(lead, 0, 40*time.Millisecond)
+	turns := priority.NewTurns(lead, 0, 40*time.Millisecond)
 	for p := range 3 {
-		fmt.Println(p, ladder.At(boundary, p, priority.Sticky, true, 0).Format(time.TimeOnly))
+		fmt.Println(p, turns.At(boundary, p, priority.Sticky, true, 0).Format(time.TimeOnly))
 	}
 	// Output:
 	// 0 11:59:50
@@ -22,11 +22,11 @@ func Example() {
 }
 
 // Two workers of priority 1, one of which holds the slot before.
-func ExampleLadder_Offset() {
-	ladder := priority.NewLadder(10*time.Second, 0, 0)
+func ExampleTurns_Offset() {
+	turns := priority.NewTurns(10*time.Second, 0, 0)
 	const draw = 1 << 63 // in the middle of what may be drawn
 	for _, tie := range []priority.TieBreak{priority.Sticky, priority.Rotate} {
-		fmt.Println(tie, ladder.Offset(1, tie, true, draw), ladder.Offset(1, tie, false, draw))
+		fmt.Println(tie, turns.Offset(1, tie, true, draw), turns.Offset(1, tie, false, draw))
 	}
 	// Output:
 	// sticky 1s 1.625s

@@ -20,12 +20,12 @@ const (
 )
 
 const (
-	// rungs is one for each priority.
-	rungs = Lowest - Highest + 1
+	// turns is one for each priority.
+	priorities = Lowest - Highest + 1
 	// defaultSteps and leastSteps are how many steps make a lead, by default and
-	// at least. Both leave time behind the last rung for its claims to arrive.
+	// at least. Both leave time behind the last turn for its claims to arrive.
 	defaultSteps = 10
-	leastSteps   = rungs + 1
+	leastSteps   = priorities + 1
 )
 
 // Lead is how long before a boundary claims open, for a slot that follows one of
@@ -40,25 +40,25 @@ func Lead(before, want time.Duration) time.Duration {
 	return min(want, before/2, MaxLead)
 }
 
-// Ladder is the rungs of one boundary: when, after claims open, each priority
-// may claim. Make it with NewLadder; all methods cope with any other value, too, by
+// Turns is the turns of one boundary: when, after claims open, each priority
+// may claim. Make it with NewTurns; all methods cope with any other value, too, by
 // taking a negative Lead or Step for 0 and a Step above Lead/9 for Lead/9.
-type Ladder struct {
-	// Lead is how long before the boundary the first rung starts.
+type Turns struct {
+	// Lead is how long before the boundary the first turn starts.
 	Lead time.Duration
-	// Step is the distance from one rung to the next.
+	// Step is the distance from one turn to the next.
 	Step time.Duration
 }
 
-// NewLadder makes the ladder for a lead (see Lead; bounded to 0 … MaxLead).
-// Step is the distance between rungs that is wished for, 0 (or less) being lead/10.
+// NewTurns makes the turn schedule for a lead (see Lead; bounded to 0 … MaxLead).
+// Step is the distance between turns that is wished for, 0 (or less) being lead/10.
 // Spread is how far apart two workers can be in acting at what each takes for one
 // instant: the uncertainty of their store time plus how long an append takes.
 // The step is at least 2×spread, so that a higher priority's claim has arrived
-// when a lower one looks, but at most lead/9, so that the last rung ends before
+// when a lower one looks, but at most lead/9, so that the last turn ends before
 // the boundary, with a step's time to spare. Should spread need more than that, the
 // order of priorities is no longer sure.
-func NewLadder(lead, step, spread time.Duration) Ladder {
+func NewTurns(lead, step, spread time.Duration) Turns {
 	lead = min(max(lead, 0), MaxLead)
 	widest := lead / leastSteps
 	if step <= 0 {
@@ -66,49 +66,49 @@ func NewLadder(lead, step, spread time.Duration) Ladder {
 	}
 	// Bounding spread first keeps its double from overflowing.
 	spread = min(max(spread, 0), widest)
-	return Ladder{Lead: lead, Step: min(max(step, 2*spread), widest)}
+	return Turns{Lead: lead, Step: min(max(step, 2*spread), widest)}
 }
 
 // Offset is how long after claims open (at boundary − Lead) a worker of priority p
-// may claim: p×Step, and its place within that rung. A p outside of Highest … Lowest
+// may claim: p×Step, and its place within that turn. A p outside of Highest … Lowest
 // counts as the nearer of the two. Held says that this worker holds the slot
 // before. Draw is a random number, uniform over all 64 bits, which the worker
 // draws anew for each boundary; a larger draw never makes an earlier place.
 //
-//   - [Sticky]: the holder at the rung's start, the others spread over its last
+//   - [Sticky]: the holder at the turn's start, the others spread over its last
 //     three quarters.
-//   - [Rotate]: the others spread over the rung's first three quarters, the holder
+//   - [Rotate]: the others spread over the turn's first three quarters, the holder
 //     in the middle of the last one.
-//   - [Random]: all spread over the rung.
+//   - [Random]: all spread over the turn.
 //
 // Any other tie-break counts as Sticky. The result is in [p×Step, (p+1)×Step), or
 // p×Step if Step is 0.
-func (l Ladder) Offset(p int, tie TieBreak, held bool, draw uint64) time.Duration {
+func (l Turns) Offset(p int, tie TieBreak, held bool, draw uint64) time.Duration {
 	step := l.step()
-	rung := time.Duration(min(max(p, Highest), Lowest)) * step
+	turn := time.Duration(min(max(p, Highest), Lowest)) * step
 	switch {
 	case tie == Random:
-		return rung + spreadOver(step, draw)
+		return turn + spreadOver(step, draw)
 	case tie == Rotate && held:
-		return rung + step - (step+7)/8
+		return turn + step - (step+7)/8
 	case tie == Rotate:
-		return rung + spreadOver(step-step/4, draw)
+		return turn + spreadOver(step-step/4, draw)
 	case held:
-		return rung
+		return turn
 	default:
-		return rung + step/4 + spreadOver(step-step/4, draw)
+		return turn + step/4 + spreadOver(step-step/4, draw)
 	}
 }
 
 // At is the instant from which a worker may claim the slot that starts at
 // boundary: boundary − Lead + Offset(p, tie, held, draw). It is never after the
 // boundary, and before it if Lead is positive.
-func (l Ladder) At(boundary time.Time, p int, tie TieBreak, held bool, draw uint64) time.Time {
+func (l Turns) At(boundary time.Time, p int, tie TieBreak, held bool, draw uint64) time.Time {
 	return boundary.Add(l.Offset(p, tie, held, draw) - max(l.Lead, 0))
 }
 
 // step is Step within its bounds.
-func (l Ladder) step() time.Duration {
+func (l Turns) step() time.Duration {
 	return min(max(l.Step, 0), max(l.Lead, 0)/leastSteps)
 }
 

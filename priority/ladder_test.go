@@ -38,7 +38,7 @@ func TestLeadIsAQuarterOfTheSlotBeforeUpToTenSeconds(t *testing.T) {
 	}
 }
 
-func TestNewLadderWidensStepsForSlowStores(t *testing.T) {
+func TestNewTurnsWidensStepsForSlowStores(t *testing.T) {
 	const lead = 9 * time.Second
 	for _, c := range []struct {
 		lead, step, spread, want time.Duration
@@ -61,15 +61,15 @@ func TestNewLadderWidensStepsForSlowStores(t *testing.T) {
 		{9, 0, 5, 1},
 		{time.Hour, 0, 0, priority.MaxLead / 10},
 	} {
-		want := priority.Ladder{Lead: min(max(c.lead, 0), priority.MaxLead), Step: c.want}
-		if got := priority.NewLadder(c.lead, c.step, c.spread); got != want {
-			t.Errorf("NewLadder(%v, %v, %v) = %v, want %v", c.lead, c.step, c.spread, got, want)
+		want := priority.Turns{Lead: min(max(c.lead, 0), priority.MaxLead), Step: c.want}
+		if got := priority.NewTurns(c.lead, c.step, c.spread); got != want {
+			t.Errorf("NewTurns(%v, %v, %v) = %v, want %v", c.lead, c.step, c.spread, got, want)
 		}
 	}
 }
 
 func TestOffsetIsTheRungAndThePlaceWithinIt(t *testing.T) {
-	l := priority.NewLadder(8*time.Second, 800*time.Millisecond, 0)
+	l := priority.NewTurns(8*time.Second, 800*time.Millisecond, 0)
 	const half, all = uint64(1 << 63), uint64(math.MaxUint64)
 	for _, c := range []struct {
 		p    int
@@ -110,27 +110,27 @@ func TestOffsetIsTheRungAndThePlaceWithinIt(t *testing.T) {
 
 func TestAtCountsFromTheLeadBeforeTheBoundary(t *testing.T) {
 	boundary := time.Date(2025, 1, 1, 12, 0, 0, 0, time.UTC)
-	l := priority.NewLadder(10*time.Second, 0, 0)
+	l := priority.NewTurns(10*time.Second, 0, 0)
 	for p, want := range map[int]string{0: "11:59:50", 2: "11:59:52", 7: "11:59:57"} {
 		if got := l.At(boundary, p, priority.Sticky, true, 0).Format(time.TimeOnly); got != want {
 			t.Errorf("At(12:00, %d) = %v, want %v", p, got, want)
 		}
 	}
-	for _, l := range []priority.Ladder{{}, {Step: time.Second}, {Lead: -time.Second, Step: time.Second}} {
+	for _, l := range []priority.Turns{{}, {Step: time.Second}, {Lead: -time.Second, Step: time.Second}} {
 		if got := l.At(boundary, 7, priority.Random, false, math.MaxUint64); !got.Equal(boundary) {
 			t.Errorf("%v.At(%v) = %v, want the boundary", l, boundary, got)
 		}
 	}
 }
 
-// checkOffset checks what Offset promises, for any ladder.
-func checkOffset(t testing.TB, l priority.Ladder, p int, tie priority.TieBreak, held, otherHeld bool, draw, otherDraw uint64) {
+// checkOffset checks what Offset promises, for any turn schedule.
+func checkOffset(t testing.TB, l priority.Turns, p int, tie priority.TieBreak, held, otherHeld bool, draw, otherDraw uint64) {
 	t.Helper()
 	got := l.Offset(p, tie, held, draw)
 	step := l.Offset(1, priority.Sticky, true, 0)
-	rung := time.Duration(min(max(p, priority.Highest), priority.Lowest)) * step
-	if got < rung || got >= rung+max(step, 1) {
-		t.Fatalf("%v.Offset(%d, %v, %v, %#x) = %v, want it in [%v, %v)", l, p, tie, held, draw, got, rung, rung+step)
+	turn := time.Duration(min(max(p, priority.Highest), priority.Lowest)) * step
+	if got < turn || got >= turn+max(step, 1) {
+		t.Fatalf("%v.Offset(%d, %v, %v, %#x) = %v, want it in [%v, %v)", l, p, tie, held, draw, got, turn, turn+step)
 	}
 	if l.Lead > 0 && got >= l.Lead {
 		t.Fatalf("%v.Offset(%d, %v, %v, %#x) = %v, want it before the boundary", l, p, tie, held, draw, got)
@@ -156,10 +156,10 @@ func checkOffset(t testing.TB, l priority.Ladder, p int, tie priority.TieBreak, 
 
 func TestOffsetsAreOrderedByPriorityAndBeforeTheBoundary(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		l := priority.NewLadder(
+		l := priority.NewTurns(
 			time.Duration(rapid.Int64().Draw(r, "lead")), time.Duration(rapid.Int64().Draw(r, "step")), time.Duration(rapid.Int64().Draw(r, "spread")))
 		if l.Lead < 0 || l.Lead > priority.MaxLead || l.Step < 0 || l.Step > l.Lead/9 {
-			r.Fatalf("NewLadder = %v, want 0 <= Lead <= %v and 0 <= Step <= Lead/9", l, priority.MaxLead)
+			r.Fatalf("NewTurns = %v, want 0 <= Lead <= %v and 0 <= Step <= Lead/9", l, priority.MaxLead)
 		}
 		checkOffset(t, l, rapid.IntRange(-2, 9).Draw(r, "p"), priority.TieBreak(rapid.IntRange(0, 2).Draw(r, "tie")),
 			rapid.Bool().Draw(r, "held"), rapid.Bool().Draw(r, "other held"), rapid.Uint64().Draw(r, "draw"), rapid.Uint64().Draw(r, "other draw"))
@@ -182,7 +182,7 @@ func FuzzOffset(f *testing.F) {
 	f.Add(int64(9), int64(1), 3, 1, true, true, uint64(1<<63), uint64(1<<62))
 	f.Add(int64(72), int64(8), math.MaxInt, -5, true, false, uint64(3), uint64(2))
 	f.Fuzz(func(t *testing.T, lead, step int64, p, tie int, held, otherHeld bool, draw, otherDraw uint64) {
-		checkOffset(t, priority.Ladder{Lead: time.Duration(lead), Step: time.Duration(step)}, p, priority.TieBreak(tie), held, otherHeld, draw, otherDraw)
+		checkOffset(t, priority.Turns{Lead: time.Duration(lead), Step: time.Duration(step)}, p, priority.TieBreak(tie), held, otherHeld, draw, otherDraw)
 	})
 }
 
@@ -190,7 +190,7 @@ func FuzzOffset(f *testing.F) {
 // how often each worker got the slot after it.
 func play(tie priority.TieBreak, workers, slots int) [][]int {
 	random := rand.New(rand.NewPCG(1, 2))
-	l := priority.NewLadder(10*time.Second, 0, 0)
+	l := priority.NewTurns(10*time.Second, 0, 0)
 	won := make([][]int, workers)
 	for i := range won {
 		won[i] = make([]int, workers)
@@ -256,7 +256,7 @@ func TestStickyKeepsTheHolder(t *testing.T) {
 
 func TestStickyIsFairWhenTheHolderIsGone(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	l := priority.NewLadder(10*time.Second, 0, 0)
+	l := priority.NewTurns(10*time.Second, 0, 0)
 	var won [3]int
 	for range 30_000 {
 		winner, first := 0, time.Duration(math.MaxInt64)
@@ -282,19 +282,19 @@ func TestRandomMakesNoDifferenceBetweenWorkers(t *testing.T) {
 
 func TestPlacesSpreadEvenlyOverTheRung(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
-	l := priority.NewLadder(10*time.Second, 0, 0) // steps of 1 s
+	l := priority.NewTurns(10*time.Second, 0, 0) // steps of 1 s
 	var tenths [10]int
 	for range 100_000 {
 		tenths[l.Offset(0, priority.Random, false, random.Uint64())/(100*time.Millisecond)]++
 	}
 	// The value that is exceeded once in a thousand times, for 9 degrees of freedom.
 	if x := chiSquare(tenths[:]...); x > 27.88 {
-		t.Errorf("the tenths of a rung got %v places: chi-square %.1f, want at most 27.88", tenths, x)
+		t.Errorf("the tenths of a turn got %v places: chi-square %.1f, want at most 27.88", tenths, x)
 	}
 }
 
 func BenchmarkLadderAt(b *testing.B) {
-	l := priority.NewLadder(10*time.Second, 0, 0)
+	l := priority.NewTurns(10*time.Second, 0, 0)
 	boundary := time.Date(2025, 1, 1, 12, 0, 0, 0, time.UTC)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -71,12 +71,12 @@ func (a *activity) nudge(w *WorkerLease) {
 // is about to get an event anyway.
 func (a *activity) review(cause *WorkerLease) {
 	a.mu.Lock()
-	var holds []*hold
+	var holds []*activeLease
 	for w, d := range a.workers {
 		if w != cause {
 			a.nudgeLocked(w, d)
 		}
-		if h := w.hold.Load(); h != nil {
+		if h := w.active.Load(); h != nil {
 			holds = append(holds, h)
 		}
 	}

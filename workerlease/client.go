@@ -29,7 +29,7 @@ type ClientOptions struct {
 	Logger *zap.Logger
 	// Observer is told of everything that happens. Default: none.
 	Observer Observer
-	// Rand is the source of claim ids and of the places within a rung. It must be
+	// Rand is the source of claim ids and of the places within a turn. It must be
 	// safe for concurrent use, and must not fail. Default: crypto/rand.
 	Rand io.Reader
 }

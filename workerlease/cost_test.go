@@ -129,9 +129,9 @@ func TestAThousandWorkersAtOneBoundaryMakeOneAppendAndOneReadEach(t *testing.T) 
 		if held != 1 || lost != n-1 {
 			t.Errorf("%d hold the slot and %d lost it, want 1 and %d", held, lost, n-1)
 		}
-		// They spread over three quarters of a rung of a tenth of 10 s.
+		// They spread over three quarters of a turn of a tenth of 10 s.
 		if spread := last.Sub(first); spread < 600*time.Millisecond || spread > time.Second {
-			t.Errorf("the reads came within %v, want them spread over the rung", spread)
+			t.Errorf("the reads came within %v, want them spread over the turn", spread)
 		}
 	})
 }

@@ -16,11 +16,11 @@
 //
 //	     lead               slot
 //	┌───────────────┬───────────────────────────────────────┬──▶ store time
-//	0 1 2 … rungs   T                                    margin
+//	0 1 2 … turns   T                                    margin
 //	│               │◀──────── the holder works ────────▶│  T'
 //	└ claim: read the head, append the next record
 //
-// Claims open a lead before the boundary T, and each priority has its rung, so
+// Claims open a lead before the boundary T, and each priority has its turn, so
 // that a dead higher priority costs no working time. A worker whose claim is the
 // one that was stored waits for T. Everyone else read the head once, and waits
 // for the next lead. Between a slot's start and the next lead nothing is read or
@@ -28,17 +28,17 @@
 //
 // # Going on
 //
-// What one claim began is a tenure. Its holder may extend it: append another grant,
+// What one claim began is a term. Its holder may extend it: append another grant,
 // with the same claim and token, that starts where the last one ends, if nobody else
 // has. With Options.FailoverWithin a slot is taken in such parts, each extended well
 // before its end, so that a standby takes over soon when that fails to come; it looks
 // at the ledger when a part ends, in the order of the priorities. All of the slot
 // is taken before claims for the next one open: nobody ever claims over a gap that
 // a living holder may still fill. With Options.Continuous the winner of successive
-// slots extends its tenure over the boundary.
+// slots extends its term over the boundary.
 //
 // Run calls a task instead of callbacks. With Options.OncePerSlot a done record closes
-// a slot; it changes nothing of the tenure in the head. What is done, and how often a
+// a slot; it changes nothing of the term in the head. What is done, and how often a
 // slot was tried, is repeated by every record, so that the head alone tells it.
 //
 // # What the store is authoritative for
@@ -70,7 +70,7 @@
 //   - LeaseAllocated starts only when store time is surely inside the window, and
 //     its context ends at the last safe moment, by a timer of its own.
 //   - LeaseExpired comes exactly once for each LeaseAllocated.
-//   - A tenure that was left, because its window ended, a clock jumped or leasing was
+//   - A term that was left, because its window ended, a clock jumped or leasing was
 //     stopped, is never worked under or extended again, whatever is learnt later.
 //   - With OncePerSlot, a slot is never begun again behind its done record, nor more
 //     often than MaxAttempts, all workers taken together.

@@ -47,7 +47,7 @@ func apart(t *testing.T, workers ...*worker) {
 
 func TestAStandbyTakesOverWithinFailoverWithin(t *testing.T) {
 	const d = 20 * time.Second
-	const rung = time.Second // the lead is 10 s
+	const turn = time.Second // the lead is 10 s
 	for dies := 5 * time.Minute; dies < 10*time.Minute; dies += 3700 * time.Millisecond {
 		synctest.Test(t, func(t *testing.T) {
 			inner := memory.New(memory.Options{})
@@ -59,7 +59,7 @@ func TestAStandbyTakesOverWithinFailoverWithin(t *testing.T) {
 			link.Break(faultstore.Down()) // It does what it may, but as if it were dead.
 			at(10*time.Minute + 40*time.Second)
 			apart(t, first, second, third)
-			bound := dies + d + 2*rung
+			bound := dies + d + 2*turn
 			if dies > 10*time.Minute-10*time.Second-d {
 				bound += 10 * time.Second // What is left of the slot is less than a lead.
 			}
@@ -209,7 +209,7 @@ func TestAWorkerThatLeadsOnKeepsItsLease(t *testing.T) {
 				apart(t, low, high)
 				for _, r := range records(t, inner) {
 					if r.Kind == store.KindGrant && r.InstanceID == "low" && r.Token != u.lease.Token {
-						t.Errorf("seq %d has token %d, want that of the tenure, %d", r.Seq, r.Token, u.lease.Token)
+						t.Errorf("seq %d has token %d, want that of the term, %d", r.Seq, r.Token, u.lease.Token)
 					}
 				}
 				high.stop(t)

@@ -239,7 +239,7 @@ func TestALeaderWhoseExtensionIsKnownTooLateComesBackSoon(t *testing.T) {
 }
 
 // While a stops, and is about to release, another worker's done record (for the slot before, come late) gets in between
-// its look at the ledger and its release. It repeats a's claim, so the tenure is still a's to release; but a has
+// its look at the ledger and its release. It repeats a's claim, so the term is still a's to release; but a has
 // forgotten what it was to release, and leaves the rest of the slot to nobody. StopLeasing returns nil.
 func TestAReleaseIsTriedAgainBehindADoneRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -49,6 +49,6 @@ func (w *WorkerLease) Holder() (Holder, bool) {
 // Lease.Valid says so. Without Options.Continuous nobody does for a moment around each
 // boundary.
 func (w *WorkerLease) IsHolder() bool {
-	h := w.hold.Load()
+	h := w.active.Load()
 	return h != nil && h.valid()
 }

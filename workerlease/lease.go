@@ -34,7 +34,7 @@ type Lease struct {
 	// Options.RunMissed wants: Slot is that one, and the window that of the next.
 	Missed bool
 
-	hold   *hold
+	active *activeLease
 	missed slots.Slot
 }
 
@@ -42,21 +42,21 @@ type Lease struct {
 // time is surely inside the window, with the margin to spare. It asks only the
 // local clock and may be called as often as one likes. A pause of the process
 // may come right behind it.
-func (l Lease) Valid() bool { return l.hold != nil && l.hold.valid() }
+func (l Lease) Valid() bool { return l.active != nil && l.active.valid() }
 
 // Remaining is how long work is allowed, by the local clock: zero when the lease
 // has ended.
 func (l Lease) Remaining() time.Duration {
-	if l.hold == nil || !l.hold.valid() {
+	if l.active == nil || !l.active.valid() {
 		return 0
 	}
-	return max(l.hold.remaining(), 0)
+	return max(l.active.remaining(), 0)
 }
 
 // hold is a lease that user code works under.
-type hold struct {
+type activeLease struct {
 	w      *WorkerLease
-	tenure atomic.Pointer[machine.Tenure] // set anew by extensions
+	term   atomic.Pointer[machine.Term] // set anew by extensions
 	jumps  int
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -69,63 +69,63 @@ type hold struct {
 	told    chan struct{}  // closed when the newest such goroutine has ended; nil: there was none
 
 	again    chan struct{}  // the task that rests is to be called again
-	guests   sync.WaitGroup // of RunIfHeld; added to under mu, while ended is 0
+	inFlight sync.WaitGroup // of RunIfHeld; added to under mu, while ended is 0
 	began    chan struct{}  // closed right before LeaseAllocated is called
 	returned chan struct{}  // closed when it has returned
 }
 
-// newHold prepares the lease of a tenure.
-func (w *WorkerLease) newHold(t machine.Tenure) *hold {
-	h := &hold{
+// newHold prepares the lease of a term.
+func (w *WorkerLease) newActiveLease(t machine.Term) *activeLease {
+	h := &activeLease{
 		w: w, jumps: w.state.Jumps,
 		began: make(chan struct{}), returned: make(chan struct{}), again: make(chan struct{}, 1),
 	}
 	ctx, cancel := context.WithCancelCause(w.base)
 	h.ctx, h.cancel = ctx, cancel
-	h.tenure.Store(&t)
+	h.term.Store(&t)
 	return h
 }
 
 // lease is the lease as it is now.
-func (h *hold) lease() Lease {
-	o, t := &h.w.options, h.tenure.Load()
+func (h *activeLease) lease() Lease {
+	o, t := &h.w.options, h.term.Load()
 	return Lease{
 		WorkerType: o.WorkerType, InstanceID: o.InstanceID, Group: o.Group,
-		Slot: t.Slot, Start: t.Start, Expiry: t.End, Token: t.Token, Attempt: t.Attempt, hold: h, missed: t.Missed,
+		Slot: t.Slot, Start: t.Start, Expiry: t.End, Token: t.Token, Attempt: t.Attempt, active: h, missed: t.Missed,
 	}
 }
 
 // valid asks the same question as the machine, at this moment.
-func (h *hold) valid() bool {
+func (h *activeLease) valid() bool {
 	return h.lapsed() == 0 && (!h.w.machine.Rules.Look(machine.AtQuestion) || h.inside())
 }
 
 // lapsed is why the context has ended, if it has.
-func (h *hold) lapsed() machine.Reason {
+func (h *activeLease) lapsed() machine.Reason {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.ended
 }
 
-func (h *hold) inside() bool {
-	t := h.tenure.Load()
+func (h *activeLease) inside() bool {
+	t := h.term.Load()
 	return !h.jumped() && h.w.machine.Rules.Inside(h.w.now(), t.Start, t.End, h.w.options.Margin)
 }
 
 // jumped reports that the clocks have contradicted each other since the lease
 // began.
-func (h *hold) jumped() bool { return h.w.machine.Rules.Jumped(h.jumps, h.w.client.jumps()) }
+func (h *activeLease) jumped() bool { return h.w.machine.Rules.Jumped(h.jumps, h.w.client.jumps()) }
 
 // remaining is how long store time stays surely inside the window.
-func (h *hold) remaining() time.Duration {
-	return h.w.machine.Rules.Remaining(h.w.now(), h.tenure.Load().End, h.w.options.Margin)
+func (h *activeLease) remaining() time.Duration {
+	return h.w.machine.Rules.Remaining(h.w.now(), h.term.Load().End, h.w.options.Margin)
 }
 
 // watch ends the context at the last safe moment, whatever the worker's
 // goroutine is doing: a timer that fires late or early is set again, and it is
 // called when the time line has changed. The mutex is held over setting the
 // timer, so that end finds it.
-func (h *hold) watch() {
+func (h *activeLease) watch() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ended != 0 {
@@ -151,11 +151,11 @@ func (h *hold) watch() {
 }
 
 // extend makes the lease end later, unless it has ended.
-func (h *hold) extend(t machine.Tenure) {
+func (h *activeLease) extend(t machine.Term) {
 	h.mu.Lock()
 	lives := h.ended == 0
 	if lives {
-		h.tenure.Store(&t)
+		h.term.Store(&t)
 		h.news = h.w.callbacks.LeaseExtended != nil
 		if h.news && !h.telling {
 			h.telling, h.told = true, make(chan struct{})
@@ -170,7 +170,7 @@ func (h *hold) extend(t machine.Tenure) {
 }
 
 // tell calls LeaseExtended for as long as there is something new.
-func (h *hold) tell(done chan struct{}) {
+func (h *activeLease) tell(done chan struct{}) {
 	// Deferred, since user code may end its goroutine.
 	defer func() {
 		h.mu.Lock()
@@ -190,7 +190,7 @@ func (h *hold) tell(done chan struct{}) {
 	}
 }
 
-func (h *hold) takeNews() bool {
+func (h *activeLease) takeNews() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	news := h.news && h.ended == 0
@@ -200,7 +200,7 @@ func (h *hold) takeNews() bool {
 }
 
 // hush waits until LeaseExtended has returned. The context must have ended.
-func (h *hold) hush() {
+func (h *activeLease) waitForExtended() {
 	h.mu.Lock()
 	told := h.told
 	h.mu.Unlock()
@@ -210,7 +210,7 @@ func (h *hold) hush() {
 }
 
 // end cancels the context, if it lives.
-func (h *hold) end(why machine.Reason) {
+func (h *activeLease) end(why machine.Reason) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ended = why

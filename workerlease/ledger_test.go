@@ -47,7 +47,7 @@ func TestPoisonIsReportedWatchedAndReset(t *testing.T) {
 				if e := told[workerlease.Poison](w); len(e) != 1 || e[0].Seq != 7 || !w.reported(e[0].Err) {
 					t.Fatalf("Poison events = %+v, want one of seq 7, and Error told", e)
 				}
-				seen := 5*time.Minute - lead // at the first rung or soon after
+				seen := 5*time.Minute - lead // at the first turn or soon after
 				at(seen + test.patience - time.Second)
 				if n := len(records(t, ledger)); n != 2 {
 					t.Fatalf("%d records before the poison was watched for long enough, want 2", n)

@@ -52,7 +52,7 @@ func (w *WorkerLease) finish() {
 func (w *WorkerLease) step(e machine.Event) {
 	for e != nil {
 		moment := w.client.moment(int(w.settled.Load()))
-		if h := w.hold.Load(); h != nil {
+		if h := w.active.Load(); h != nil {
 			moment.Lapsed = h.lapsed()
 		}
 		var actions []machine.Action
@@ -184,12 +184,12 @@ func (w *WorkerLease) perform(a machine.Action) machine.Event {
 			return arrival{event: machine.Trimmed{Count: n, Err: err}}
 		})
 	case machine.Allocate:
-		return w.allocate(a.Tenure)
+		return w.allocate(a.Term)
 	case machine.Extend:
-		w.hold.Load().extend(a.Tenure)
+		w.active.Load().extend(a.Term)
 		w.publish()
 	case machine.CallAgain:
-		w.hold.Load().again <- struct{}{}
+		w.active.Load().again <- struct{}{}
 	case machine.Expire:
 		w.expire(a.Why)
 	case machine.Tell:
@@ -262,9 +262,9 @@ func (w *WorkerLease) sampled(stamp store.Stamp, sent time.Duration) ([]Event, e
 
 // allocate starts the user's code, if store time is surely inside the window
 // right before.
-func (w *WorkerLease) allocate(t machine.Tenure) machine.Event {
-	h := w.newHold(t)
-	w.hold.Store(h)
+func (w *WorkerLease) allocate(t machine.Term) machine.Event {
+	h := w.newActiveLease(t)
+	w.active.Store(h)
 	begins := make(chan bool)
 	w.client.activity.add(w, 1)
 	ctx := &watched{Context: h.ctx, waiting: func() { w.client.activity.add(w, -1) }}
@@ -294,7 +294,7 @@ func (w *WorkerLease) allocate(t machine.Tenure) machine.Event {
 
 // expire ends the user's code: the context first, then LeaseExpired.
 func (w *WorkerLease) expire(why machine.Reason) {
-	h := w.hold.Load()
+	h := w.active.Load()
 	h.end(why)
 	w.client.activity.add(w, 1)
 	go func() {
@@ -302,8 +302,8 @@ func (w *WorkerLease) expire(why machine.Reason) {
 		// Deferred, since user code may end its goroutine.
 		defer func() {
 			<-h.returned
-			h.hush()
-			h.guests.Wait()
+			h.waitForExtended()
+			h.inFlight.Wait()
 			w.deliver(arrival{event: machine.Returned{}, tell: w.panicked(h, err), err: err})
 		}()
 		<-h.began

@@ -33,10 +33,10 @@ func (w *WorkerLease) tell(e Event) {
 	}
 	switch e := e.(type) {
 	case ClockSample:
-		w.doubt(e.Uncertainty)
+		w.noteUncertainty(e.Uncertainty)
 	case Missed:
 		if e.Why == TooLate {
-			w.doubt(w.now().Uncertainty()) // Samples may all be those of other workers.
+			w.noteUncertainty(w.now().Uncertainty()) // Samples may all be those of other workers.
 		}
 	}
 }
@@ -55,7 +55,7 @@ func (w *WorkerLease) note(n machine.Note) {
 		w.tell(Lost{Worker: me, Slot: n.Slot, Holder: n.Record, Inversion: n.Record.Priority > w.options.Priority})
 	case machine.Allocated:
 		w.count(func(s *Status) { s.Allocated++ })
-		w.tell(Allocated{Worker: me, Lease: w.hold.Load().lease(), Late: now.Mid().Sub(n.Slot.Start)})
+		w.tell(Allocated{Worker: me, Lease: w.active.Load().lease(), Late: now.Mid().Sub(n.Slot.Start)})
 	case machine.SlotDone:
 		w.tell(SlotDone{Worker: me, Slot: n.Slot, Seq: n.Record.Seq})
 	case machine.Exhausted:
@@ -66,9 +66,9 @@ func (w *WorkerLease) note(n machine.Note) {
 			Worker: me, Holder: holder(w.state.Holders.Newest), Released: n.Record.Kind == store.KindRelease,
 		})
 	case machine.Extended:
-		w.tell(Extended{Worker: me, Lease: w.hold.Load().lease(), Seq: n.Record.Seq})
+		w.tell(Extended{Worker: me, Lease: w.active.Load().lease(), Seq: n.Record.Seq})
 	case machine.Expired:
-		w.tell(Expired{Worker: me, Lease: w.hold.Load().lease(), Why: reason(n.Why)})
+		w.tell(Expired{Worker: me, Lease: w.active.Load().lease(), Why: reason(n.Why)})
 	case machine.Missed:
 		missed := w.between(n.Slot.Start, n.Until)
 		w.count(func(s *Status) { s.Missed += missed })
@@ -139,7 +139,7 @@ func (w *WorkerLease) between(from, to time.Time) int {
 }
 
 // panicked is what is told of a callback that panicked, if err says so.
-func (w *WorkerLease) panicked(h *hold, err error) []Event {
+func (w *WorkerLease) panicked(h *activeLease, err error) []Event {
 	if err == nil {
 		return nil
 	}

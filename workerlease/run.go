@@ -117,8 +117,8 @@ func (r *runner) run(ctx context.Context, l Lease) {
 			return
 		}
 		select {
-		case <-l.hold.again:
-			l = l.hold.lease()
+		case <-l.active.again:
+			l = l.active.lease()
 		case <-ctx.Done():
 			return
 		}
@@ -170,7 +170,7 @@ func (w *WorkerLease) outcome(ctx context.Context, l Lease, err error) arrival {
 
 // idle waits until no user code has run for stopGrace, or the worker has ended.
 func (w *WorkerLease) idle() {
-	for h := w.hold.Load(); ; {
+	for h := w.active.Load(); ; {
 		if h != nil {
 			<-h.returned
 		}
@@ -181,7 +181,7 @@ func (w *WorkerLease) idle() {
 			t.Stop()
 			return
 		}
-		now := w.hold.Load()
+		now := w.active.Load()
 		if now == h {
 			return
 		}
@@ -196,11 +196,11 @@ func (w *WorkerLease) idle() {
 // wait for StopLeasing. Without Options.Continuous nobody holds a lease for a moment
 // around each boundary: what is started by the same clock should not start there.
 func (w *WorkerLease) RunIfHeld(ctx context.Context, f Task) (held bool, err error) {
-	h := w.hold.Load()
+	h := w.active.Load()
 	if h == nil || !h.enter() {
 		return false, nil
 	}
-	defer h.guests.Done()
+	defer h.inFlight.Done()
 	under, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })()
@@ -209,7 +209,7 @@ func (w *WorkerLease) RunIfHeld(ctx context.Context, f Task) (held bool, err err
 
 // enter lets code that isn't a callback work under the lease, if that is valid. The
 // caller calls guests.Done.
-func (h *hold) enter() bool {
+func (h *activeLease) enter() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ended != 0 || !h.inside() {
@@ -220,6 +220,6 @@ func (h *hold) enter() bool {
 	default:
 		return false // LeaseAllocated comes first.
 	}
-	h.guests.Add(1)
+	h.inFlight.Add(1)
 	return true
 }

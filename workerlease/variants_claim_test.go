@@ -15,7 +15,7 @@ var claimVariants = []variant{
 	// w1, in mid-slot, claims from the next boundary on behind w0's slot of 7 min, which
 	// w0 could still have extended.
 	{
-		name: "a gap behind a living tenure is left", rule: "Gap", regime: mixedIntervals,
+		name: "a gap behind a living term is left", rule: "Gap", regime: mixedIntervals,
 		broken: func(r *machine.Rules) {
 			r.Gap = func(time.Time, store.Record, timeline.Interval) bool { return false }
 		},
@@ -56,10 +56,10 @@ var claimVariants = []variant{
 	// w0's slot of 7 min has begun, but w1 works until the end of its slot of 1 min. w0
 	// claims what follows, and begins with its slot.
 	{
-		name: "a tenure begins with its slot", rule: "Tenure", regime: mixedIntervals,
+		name: "a term begins with its slot", rule: "Term", regime: mixedIntervals,
 		broken: func(r *machine.Rules) {
-			r.Tenure = func(g store.Record, own bool, slot slots.Slot) machine.Tenure {
-				t := standard.Tenure(g, own, slot)
+			r.Term = func(g store.Record, own bool, slot slots.Slot) machine.Term {
+				t := standard.Term(g, own, slot)
 				t.Start = slot.Start
 				return t
 			}
@@ -68,10 +68,10 @@ var claimVariants = []variant{
 	// w0 and w1 are of one group. w0 takes its slot of 10 s. w1 joins it, and works to
 	// the end of its own slot of 70 s.
 	{
-		name: "a tenure ends with one's own slot", rule: "Tenure", regime: mixedGroups,
+		name: "a term ends with one's own slot", rule: "Term", regime: mixedGroups,
 		broken: func(r *machine.Rules) {
-			r.Tenure = func(g store.Record, own bool, slot slots.Slot) machine.Tenure {
-				t := standard.Tenure(g, own, slot)
+			r.Term = func(g store.Record, own bool, slot slots.Slot) machine.Term {
+				t := standard.Term(g, own, slot)
 				t.End = slot.End
 				return t
 			}
@@ -82,7 +82,7 @@ var claimVariants = []variant{
 		name: "an append without an answer has landed", rule: "Outcome", regime: anything,
 		broken: func(r *machine.Rules) {
 			r.Outcome = func(err error) machine.Outcome {
-				if o := standard.Outcome(err); o != machine.InDoubt {
+				if o := standard.Outcome(err); o != machine.OutcomeUnknown {
 					return o
 				}
 				return machine.Landed
@@ -159,7 +159,7 @@ var claimVariants = []variant{
 	// Tokens begin with 1. When the ledger is dropped, they begin again, and the
 	// resource takes what is old for new.
 	{
-		name: "the token counts tenures", rule: "Token", regime: anything,
+		name: "the token counts terms", rule: "Token", regime: anything,
 		broken: func(r *machine.Rules) {
 			r.Token = func(_ time.Time, head store.Record) int64 { return head.Token + 1 }
 		},

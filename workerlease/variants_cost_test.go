@@ -35,13 +35,13 @@ var costVariants = []variant{
 		},
 		as: "before its turn",
 	},
-	// The ladder is as high as it may be twice. With a lead of 5 min in slots of 10, w0
+	// The turn schedule is as high as it may be twice. With a lead of 5 min in slots of 10, w0
 	// claims what has not begun when its holder does, and is paused for all of it.
 	{
-		name: "claims open two leads before the boundary", rule: "Place", regime: ranked,
+		name: "claims open two leads before the boundary", rule: "Turn", regime: ranked,
 		broken: func(r *machine.Rules) {
-			r.Place = func(l priority.Ladder, p int, tie priority.TieBreak, held bool, draw uint64) time.Duration {
-				return standard.Place(l, p, tie, held, draw) - l.Lead
+			r.Turn = func(l priority.Turns, p int, tie priority.TieBreak, held bool, draw uint64) time.Duration {
+				return standard.Turn(l, p, tie, held, draw) - l.Lead
 			}
 		},
 		as: "before its turn",
@@ -49,10 +49,10 @@ var costVariants = []variant{
 	// A thousand workers of one priority are deployed. All read the ledger in the same
 	// millisecond, find the slot free, and append.
 	{
-		name: "equals are not spread over their rung", rule: "Place", regime: traced(equals(priority.Random)),
+		name: "equals are not spread over their turn", rule: "Turn", regime: traced(equals(priority.Random)),
 		broken: func(r *machine.Rules) {
-			r.Place = func(l priority.Ladder, p int, tie priority.TieBreak, held bool, _ uint64) time.Duration {
-				return standard.Place(l, p, tie, held, 0)
+			r.Turn = func(l priority.Turns, p int, tie priority.TieBreak, held bool, _ uint64) time.Duration {
+				return standard.Turn(l, p, tie, held, 0)
 			}
 		},
 		as: "appends for", audit: crowded,

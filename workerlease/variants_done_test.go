@@ -27,7 +27,7 @@ var doneVariants = []variant{
 	// w0 is done with its slot after w1 has won the next. w0's record stands in w1's
 	// way: w1 finds that the head is not its own any more.
 	{
-		name: "a done record takes the tenure", rule: "Done", regime: jobs,
+		name: "a done record takes the term", rule: "Done", regime: jobs,
 		broken: func(r *machine.Rules) {
 			r.Done = func(r, head store.Record, until time.Time) store.Record {
 				claim, name := "0123456789abcdef", r.InstanceID

@@ -94,7 +94,7 @@ func supplanted(r *sim.Result) (wrong []string) {
 	return wrong
 }
 
-// extendVariants are careless about going on with a tenure.
+// extendVariants are careless about going on with a term.
 var extendVariants = []variant{
 	// w0's window ends before the reply to its extension comes. w1, whose clock is ahead,
 	// was about to take over; w0 begins again under a lease that it has told its user
@@ -102,42 +102,42 @@ var extendVariants = []variant{
 	{
 		name: "work resumes when a late extension is known", rule: "TakeUp", regime: extended,
 		broken: func(r *machine.Rules) {
-			r.TakeUp = func(machine.Tenure, store.Record) bool { return true }
+			r.TakeUp = func(machine.Term, store.Record) bool { return true }
 		},
 	},
 	// w0's extension fails, and its window ends, or its code has. When the store answers
 	// again, w0 sends it once more: it holds a window that nobody works in.
 	{
-		name: "a tenure that was left is extended", rule: "Prolong", regime: endless,
+		name: "a term that was left is extended", rule: "Prolong", regime: endless,
 		broken: func(r *machine.Rules) {
-			r.Prolong = func(machine.Tenure, store.Record) bool { return true }
+			r.Prolong = func(machine.Term, store.Record) bool { return true }
 		},
 		as: "what has ended",
 	},
 	// w1 starts in the middle of w0's slot, and claims what is left of it from the end of
 	// w0's window on: w0 can't extend that, although it lives.
 	{
-		name: "what is left of a slot is claimed over the living", rule: "Living", regime: parts,
+		name: "what is left of a slot is claimed over the living", rule: "MayExtend", regime: parts,
 		broken: func(r *machine.Rules) {
-			r.Living = func(store.Record, timeline.Interval) bool { return false }
+			r.MayExtend = func(store.Record, timeline.Interval) bool { return false }
 		},
 		audit: supplanted,
 	},
 	// w0 dies. Its slot has been given to it, and w1, which was to take over, leaves it that
 	// to its end.
 	{
-		name: "a slot is its first holder's, also when that is dead", rule: "Living", regime: mortal,
+		name: "a slot is its first holder's, also when that is dead", rule: "MayExtend", regime: mortal,
 		broken: func(r *machine.Rules) {
-			r.Living = func(head store.Record, now timeline.Interval) bool { return now.Earliest.Before(head.SlotEnd) }
+			r.MayExtend = func(head store.Record, now timeline.Interval) bool { return now.Earliest.Before(head.SlotEnd) }
 		},
 		as: "nobody has taken over",
 	},
 	// w0 was restarted, or copied with its settings. It takes its twin's lease for its
 	// own and works on under it.
 	{
-		name: "a tenure is told by the InstanceID", rule: "Extend", regime: twinParts,
+		name: "a term is told by the InstanceID", rule: "Extend", regime: twinParts,
 		broken: func(r *machine.Rules) {
-			r.Extend = func(_ machine.Tenure, head store.Record, id machine.Identity) bool {
+			r.Extend = func(_ machine.Term, head store.Record, id machine.Identity) bool {
 				return head.InstanceID == id.InstanceID && head.Kind != store.KindRelease
 			}
 			r.Mine = func(r store.Record, id machine.Identity) bool { return r.InstanceID == id.InstanceID }

@@ -15,20 +15,20 @@ var orderVariants = []variant{
 	// w0 has priority 0, and w3 has priority 3. Both claim in the first second, w3 by
 	// chance before w0, and w0 lives and has no lease.
 	{
-		name: "priorities share one rung", rule: "Place", regime: ranked,
+		name: "priorities share one turn", rule: "Turn", regime: ranked,
 		broken: func(r *machine.Rules) {
-			r.Place = func(l priority.Ladder, _ int, tie priority.TieBreak, held bool, draw uint64) time.Duration {
-				return standard.Place(l, priority.Highest, tie, held, draw)
+			r.Turn = func(l priority.Turns, _ int, tie priority.TieBreak, held bool, draw uint64) time.Duration {
+				return standard.Turn(l, priority.Highest, tie, held, draw)
 			}
 		},
 	},
 	// A priority is taken for a weight. w3 is there for the case that all others are
 	// gone, and has all the slots.
 	{
-		name: "the lowest priority goes first", rule: "Place", regime: ranked,
+		name: "the lowest priority goes first", rule: "Turn", regime: ranked,
 		broken: func(r *machine.Rules) {
-			r.Place = func(l priority.Ladder, p int, tie priority.TieBreak, held bool, draw uint64) time.Duration {
-				return standard.Place(l, priority.Lowest-p, tie, held, draw)
+			r.Turn = func(l priority.Turns, p int, tie priority.TieBreak, held bool, draw uint64) time.Duration {
+				return standard.Turn(l, priority.Lowest-p, tie, held, draw)
 			}
 		},
 		as: "could have claimed it",
@@ -36,30 +36,30 @@ var orderVariants = []variant{
 	// Why claim what hasn't begun? w0 does so when the slot begins, and w3, which is
 	// alone at night, three seconds later: in each slot nobody works up to then.
 	{
-		name: "claims open at the boundary", rule: "Place", regime: ranked,
+		name: "claims open at the boundary", rule: "Turn", regime: ranked,
 		broken: func(r *machine.Rules) {
-			r.Place = func(l priority.Ladder, p int, tie priority.TieBreak, held bool, draw uint64) time.Duration {
-				return l.Lead + standard.Place(l, p, tie, held, draw)
+			r.Turn = func(l priority.Turns, p int, tie priority.TieBreak, held bool, draw uint64) time.Duration {
+				return l.Lead + standard.Turn(l, p, tie, held, draw)
 			}
 		},
 	},
 	// w0 and w1 take turns. w0 had the slot before, claims the next one before w1 by
 	// chance, and w1 waits.
 	{
-		name: "the holder is one among equals", rule: "Place", regime: equals(priority.Rotate),
+		name: "the holder is one among equals", rule: "Turn", regime: equals(priority.Rotate),
 		broken: func(r *machine.Rules) {
-			r.Place = func(l priority.Ladder, p int, tie priority.TieBreak, _ bool, draw uint64) time.Duration {
-				return standard.Place(l, p, tie, false, draw)
+			r.Turn = func(l priority.Turns, p int, tie priority.TieBreak, _ bool, draw uint64) time.Duration {
+				return standard.Turn(l, p, tie, false, draw)
 			}
 		},
 	},
 	// w0 has had the lease for hours, and knows all that is to be done. w1 starts, claims
 	// at the very instant at which w0 does, is nearer to the store, and has it.
 	{
-		name: "everybody is the holder", rule: "Place", regime: equals(priority.Sticky),
+		name: "everybody is the holder", rule: "Turn", regime: equals(priority.Sticky),
 		broken: func(r *machine.Rules) {
-			r.Place = func(l priority.Ladder, p int, tie priority.TieBreak, _ bool, draw uint64) time.Duration {
-				return standard.Place(l, p, tie, true, draw)
+			r.Turn = func(l priority.Turns, p int, tie priority.TieBreak, _ bool, draw uint64) time.Duration {
+				return standard.Turn(l, p, tie, true, draw)
 			}
 		},
 	},

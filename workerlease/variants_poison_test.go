@@ -35,7 +35,7 @@ var poisonVariants = []variant{
 		broken: func(r *machine.Rules) {
 			r.Span = func(poison []store.Record) time.Duration { return standard.Span(poison[:1]) }
 		},
-		as: "changes the tenure",
+		as: "changes the term",
 	},
 	// Poison comes into the ledger above a free key. w0 supersedes it, and w1 claims the
 	// next slot above that. w2's read is stale and shows what is below: it claims the same

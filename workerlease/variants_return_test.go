@@ -39,7 +39,7 @@ var returnVariants = []variant{
 	// w0 and w1 are of one group and work under w0's claim. w0 is stopped and releases
 	// it, w2 takes the rest of the slot, and w1 works on.
 	{
-		name: "a member releases its group's tenure", rule: "Releasable", regime: groups,
+		name: "a member releases its group's term", rule: "Releasable", regime: groups,
 		broken: func(r *machine.Rules) {
 			r.Releasable = func(head store.Record, id machine.Identity) bool {
 				id.Group = ""
@@ -64,7 +64,7 @@ var returnVariants = []variant{
 	{
 		name: "a release that is not found has failed", rule: "Resume", regime: failures,
 		broken: func(r *machine.Rules) {
-			r.Resume = func(machine.Tenure, store.Record) bool { return true }
+			r.Resume = func(machine.Term, store.Record) bool { return true }
 		},
 		as: "works after its release was sent",
 	},

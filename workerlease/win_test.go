@@ -59,7 +59,7 @@ func TestTheWinnerIsAllocatedRightAfterTheBoundaryAndExpiredRightBeforeTheEnd(t 
 		w := start(t, setup{ledger: ledger})
 		at(21 * time.Minute)
 		equal(t, "slots", w.starts(), minutes(5, 10, 15, 20)...)
-		for _, i := range []int{1, 2} { // the first rung of a worker is drawn
+		for _, i := range []int{1, 2} { // the first turn of a worker is drawn
 			u := w.turn(t, i)
 			from := time.Duration(i+1) * 5 * time.Minute
 			near(t, "allocated", u.allocated, begin(from))

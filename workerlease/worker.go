@@ -39,10 +39,10 @@ type WorkerLease struct {
 	shortest time.Duration // of the slots
 
 	// Of the worker's goroutine only.
-	state  machine.State
-	doubts int // how often in a row store time was too uncertain
+	state            machine.State
+	uncertainSamples int // how often in a row store time was too uncertain
 
-	hold atomic.Pointer[hold] // the newest; set by the worker's goroutine
+	active atomic.Pointer[activeLease] // the newest; set by the worker's goroutine
 
 	mu      sync.Mutex
 	status  Status
@@ -211,8 +211,8 @@ func (w *WorkerLease) publish() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := &w.status
-	h := w.hold.Load()
-	t.Holding, t.Lease = h != nil && !s.Held.IsZero() && h.tenure.Load().Claim == s.Held.Claim, Lease{}
+	h := w.active.Load()
+	t.Holding, t.Lease = h != nil && !s.Held.IsZero() && h.term.Load().Claim == s.Held.Claim, Lease{}
 	if t.Holding {
 		t.Lease = h.lease()
 	}

@@ -106,7 +106,7 @@ func overlaps(works []work) (found []string) {
 }
 
 // checkLedger looks, oldest record first, whether tokens strictly increase from
-// tenure to tenure, tenures have no gaps and no window overlaps another.
+// term to term, terms have no gaps and no window overlaps another.
 func checkLedger(records []store.Record) (problems []string) {
 	bad := func(r store.Record, format string, args ...any) {
 		problems = append(problems, fmt.Sprintf("record %d: %s", r.Seq, fmt.Sprintf(format, args...)))
@@ -127,13 +127,13 @@ func checkLedger(records []store.Record) (problems []string) {
 		case store.KindGrant:
 			extends := r.Claim == claim
 			if extends && r.Token != token {
-				bad(r, "extends a tenure with the token %d, not %d", r.Token, token)
+				bad(r, "extends a term with the token %d, not %d", r.Token, token)
 			}
 			if !extends && r.Token <= token {
 				bad(r, "token %d is not higher than %d", r.Token, token)
 			}
 			if extends && r.WindowStart.After(end) {
-				bad(r, "extends a tenure that ended at %s from %s on", store.Format(end), store.Format(r.WindowStart))
+				bad(r, "extends a term that ended at %s from %s on", store.Format(end), store.Format(r.WindowStart))
 			}
 			if r.WindowStart.Before(end) {
 				bad(r, "window from %s overlaps one to %s", store.Format(r.WindowStart), store.Format(end))
@@ -141,7 +141,7 @@ func checkLedger(records []store.Record) (problems []string) {
 			token, claim = r.Token, r.Claim
 		case store.KindRelease:
 			if r.Claim != claim {
-				bad(r, "releases a tenure that isn't the newest")
+				bad(r, "releases a term that isn't the newest")
 			}
 			claim = ""
 		default:

@@ -138,7 +138,7 @@ func TestWhateverIsWrongIsFound(t *testing.T) {
 			spoil: func(p *play) {
 				p.tail = append([]store.Record{releaseOf(p.tail[1], 7, p.tail[0].WindowEnd)}, p.tail...)
 			},
-			want: []string{"ledger: record 7: releases a tenure that isn't the newest"},
+			want: []string{"ledger: record 7: releases a term that isn't the newest"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -165,15 +165,15 @@ func TestAReleasedWindowMayBeTakenByAnother(t *testing.T) {
 	}
 }
 
-func TestAnExtensionHasTheTokenOfItsTenureAndLeavesNoGap(t *testing.T) {
+func TestAnExtensionHasTheTokenOfItsTermAndLeavesNoGap(t *testing.T) {
 	minute := func(n float64) time.Time { return noon.Add(time.Duration(n * float64(time.Minute))) }
 	for name, c := range map[string]struct {
 		spoil func(r *store.Record)
 		want  string
 	}{
 		"as it should be": {func(*store.Record) {}, ""},
-		"a new token":     {func(r *store.Record) { r.Token++ }, "record 2: extends a tenure with the token 1772452800001, not 1772452800000"},
-		"a gap":           {func(r *store.Record) { r.WindowStart = minute(1.5) }, "record 2: extends a tenure that ended at 2026-03-02T12:01:00.000Z from 2026-03-02T12:01:30.000Z on"},
+		"a new token":     {func(r *store.Record) { r.Token++ }, "record 2: extends a term with the token 1772452800001, not 1772452800000"},
+		"a gap":           {func(r *store.Record) { r.WindowStart = minute(1.5) }, "record 2: extends a term that ended at 2026-03-02T12:01:00.000Z from 2026-03-02T12:01:30.000Z on"},
 		"an overlap":      {func(r *store.Record) { r.WindowStart = minute(0.5) }, "record 2: window from 2026-03-02T12:00:30.000Z overlaps one to 2026-03-02T12:01:00.000Z"},
 	} {
 		first := grant(1, 0, "a")

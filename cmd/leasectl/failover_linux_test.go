@@ -218,7 +218,7 @@ func TestACommandWhoseLeaseIsExtendedLateIsStartedAgain(t *testing.T) {
 	eventually(t, "the command is started again", func() bool { return lines() == 2 })
 	head, _, err := inner.Tail(t.Context(), "t", 10)
 	if err != nil || len(head) < 2 || head[0].Token != head[len(head)-1].Token {
-		t.Errorf("the ledger has %+v, %v, want one tenure that was extended", head, err)
+		t.Errorf("the ledger has %+v, %v, want one term that was extended", head, err)
 	}
 	stop()
 	if err := <-done; err != nil {

@@ -81,8 +81,8 @@ func (p pacing) dueOf(l workerlease.Lease) time.Duration {
 		return lead // and a step
 	}
 	// Its turn comes no later than this, however slow the store is.
-	ladder := priority.NewLadder(lead, p.step, math.MaxInt64)
-	return lead - ladder.Offset(p.priority, p.tieBreak, true, math.MaxUint64)
+	turns := priority.NewTurns(lead, p.step, math.MaxInt64)
+	return lead - turns.Offset(p.priority, p.tieBreak, true, math.MaxUint64)
 }
 
 // leadOf is how long before a boundary claims open, behind a slot of a length.

@@ -76,8 +76,8 @@ func TestATurnComesBeforeTheNotice(t *testing.T) {
 						t.Errorf("slots of %v, %+v: notice %v, want more than nothing and at most the grace, %v", length, pace, notice, grace)
 					}
 					for _, spread := range []time.Duration{0, time.Millisecond, time.Hour} {
-						ladder := priority.NewLadder(leadOf(length, lead, 0), 0, spread)
-						turn := ladder.Lead - ladder.Offset(p, tie, true, 1<<64-1)
+						turns := priority.NewTurns(leadOf(length, lead, 0), 0, spread)
+						turn := turns.Lead - turns.Offset(p, tie, true, 1<<64-1)
 						if turn/4 < notice {
 							t.Errorf("slots of %v, %+v: the turn comes %v before the boundary, the notice %v", length, pace, turn, notice)
 						}

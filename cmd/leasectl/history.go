@@ -27,7 +27,7 @@ const (
 	poison   state = "poison"   // the record can't be obeyed
 )
 
-// entry is a row of a history: what the records of one tenure say of a slot, or
+// entry is a row of a history: what the records of one term say of a slot, or
 // another record, or that there is none.
 type entry struct {
 	Slot  slots.Slot
@@ -116,7 +116,7 @@ func granted(r store.Record, now time.Time, first bool) entry {
 	return e
 }
 
-// judge sets the state of a tenure's row at a time, and notes what part of the slot
+// judge sets the state of a term's row at a time, and notes what part of the slot
 // it has, if that isn't all.
 func (e *entry) judge(now time.Time) {
 	r := e.Record
@@ -147,7 +147,7 @@ func (e *entry) from() string {
 	return "from " + relative(late)
 }
 
-// extend adds a grant to the row of the tenure that it extends, if that is the newest
+// extend adds a grant to the row of the term that it extends, if that is the newest
 // and the slot is the same.
 func extend(rows []entry, r store.Record, now time.Time) bool {
 	for i, e := range slices.Backward(rows) {
@@ -167,8 +167,8 @@ func extend(rows []entry, r store.Record, now time.Time) bool {
 	return false
 }
 
-// release marks the rows of the tenure that a record released: the newest, and the
-// one before if the tenure was to go on into another slot.
+// release marks the rows of the term that a record released: the newest, and the
+// one before if the term was to go on into another slot.
 func release(rows []entry, r store.Record) {
 	for i, e := range slices.Backward(rows) {
 		if e.Record.Kind != store.KindGrant || e.State == poison {
@@ -257,7 +257,7 @@ func unfit(r store.Record, now time.Time) string {
 	limit := now.Add(ahead)
 	switch length := r.WindowEnd.Sub(r.WindowStart); {
 	case r.WindowStart.After(limit) && (length > 0 || r.WindowStart.After(limit.Add(longest))):
-		// What grants nothing stands at the end of a tenure, which may be far off.
+		// What grants nothing stands at the end of a term, which may be far off.
 		return "window starts at " + store.Format(r.WindowStart) + ", more than 1h ahead of store time"
 	case length > longest:
 		return fmt.Sprintf("window is %v long, more than 366 days", length)

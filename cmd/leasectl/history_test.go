@@ -35,7 +35,7 @@ func rowText(e entry) string {
 }
 
 // part is a grant of a part of a slot, in minutes after noon; onward is one of the
-// slot that starts n slots after noon, by the same tenure.
+// slot that starts n slots after noon, by the same term.
 func part(seq int64, g store.Record, from, to float64) store.Record {
 	g.Seq = seq
 	g.WindowStart, g.WindowEnd = noon.Add(time.Duration(from*float64(time.Minute))), noon.Add(time.Duration(to*float64(time.Minute)))
@@ -138,11 +138,11 @@ func TestHistory(t *testing.T) {
 			}), 2, 3)}, now: minutes(4.5),
 			want: []string{"12:00 expired a -9.2s (to +1m0s)", "12:00 expired b +1m6s ×1 to 12:03:00 (from +1m6s to +3m0s)"},
 		},
-		"a tenure that goes on has a row for each slot": {
+		"a term that goes on has a row for each slot": {
 			records: []store.Record{part(1, a, 0, 4), part(2, a, 4, 5), onward(3, a, 1, 5, 9), onward(4, a, 1, 9, 10), onward(5, a, 2, 10, 14)}, now: minutes(9.9),
 			want: []string{"12:00 expired a -9.2s ×1 to 12:05:00", "12:05 held a -9.2s ×1 to 12:10:00", "12:10 upcoming a -9.2s"},
 		},
-		"a tenure that went on, and was released": {
+		"a term that went on, and was released": {
 			records: []store.Record{part(1, a, 0, 5), onward(2, a, 1, 5, 10), releaseOf(onward(2, a, 1, 5, 10), 3, minutes(4.9))}, now: minutes(4.95),
 			want: []string{"12:00 released a -9.2s released 12:04:54 (at +4m54s)", "12:05 released a -9.2s released 12:04:54 (before it began)"},
 		},
@@ -160,7 +160,7 @@ func TestHistory(t *testing.T) {
 			records: []store.Record{part(1, a, 0, 1), changed(part(2, a, 1, 1), func(r *store.Record) { r.Kind = "audit" }), part(3, a, 1, 2)}, now: minutes(1.5),
 			want: []string{"12:00 held a -9.2s ×1 to 12:02:00", "12:00 audit a"},
 		},
-		"two tenures of one worker in a slot": {
+		"two terms of one worker in a slot": {
 			records: []store.Record{part(1, a, 0, 1), changed(part(2, a, 1.5, 5), func(r *store.Record) { r.Claim, r.Token = "again", minutes(1.5).UnixMilli() })}, now: minutes(2),
 			want: []string{"12:00 expired a -9.2s (to +1m0s)", "12:00 held a -9.2s (from +1m30s)"},
 		},

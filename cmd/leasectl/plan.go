@@ -172,7 +172,7 @@ type estimate struct {
 	slotsPerDay       float64
 	shortest          time.Duration // slot
 	cutting           cutting
-	ladder            priority.Ladder
+	turns             priority.Turns
 	rows              []planRow
 	days              []planDay
 	// trim is one trim, which comes at once.
@@ -192,12 +192,12 @@ func estimateOf(kind string, f *planFlags, schedule slots.Schedule, shortest tim
 	}
 	e := estimate{
 		kind: kind, consistency: f.consistency, workers: f.workers, schedule: schedule, slotsPerDay: perDay(slot), shortest: shortest,
-		ladder: priority.NewLadder(leadOf(shortest, f.lead, f.failover), f.step, 0),
+		turns:  priority.NewTurns(leadOf(shortest, f.lead, f.failover), f.step, 0),
 		prices: pricesOf(kind, reads),
 	}
-	e.cutting = cut(slot, e.ladder.Lead, f.failover)
-	e.winner, e.loser = e.cutting.claims(e.ladder.Lead)
-	extending, standing := e.cutting.extending(e.ladder.Lead), e.cutting.standing(e.ladder.Lead)
+	e.cutting = cut(slot, e.turns.Lead, f.failover)
+	e.winner, e.loser = e.cutting.claims(e.turns.Lead)
+	extending, standing := e.cutting.extending(e.turns.Lead), e.cutting.standing(e.turns.Lead)
 	trims := trimming(time.Duration(float64(slot) / e.cutting.parts))
 	share := trims.times(e.cutting.parts / trimEvery)
 	add := func(who string, workers int, each operations) cost {
@@ -225,12 +225,12 @@ func estimateOf(kind string, f *planFlags, schedule slots.Schedule, shortest tim
 }
 
 // peak is what may be charged in the worst second before a boundary, without
-// trimming: all workers have one priority, so that they are spread over one rung,
-// the winner at its start, and the others over its last three quarters. Of a rung
+// trimming: all workers have one priority, so that they are spread over one turn,
+// the winner at its start, and the others over its last three quarters. Of a turn
 // longer than a second it is the mean: chance makes some seconds busier.
 func (e estimate) peak() float64 {
 	others := e.prices.of(e.loser).Units * float64(e.workers-1)
-	if spread := e.ladder.Step * 3 / 4; spread > time.Second {
+	if spread := e.turns.Step * 3 / 4; spread > time.Second {
 		others *= float64(time.Second) / float64(spread)
 	}
 	return e.inSecond(e.prices.of(e.winner).Units + others)
@@ -244,7 +244,7 @@ func (e estimate) inSecond(units float64) float64 {
 
 // overLead is what is charged over the lead, without trimming, per second.
 func (e estimate) overLead() float64 {
-	return e.prices.of(e.claims()).Units / max(e.ladder.Lead.Seconds(), time.Millisecond.Seconds())
+	return e.prices.of(e.claims()).Units / max(e.turns.Lead.Seconds(), time.Millisecond.Seconds())
 }
 
 // claims are what all workers ask for in a slot, without trimming.

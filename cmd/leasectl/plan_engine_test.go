@@ -100,7 +100,7 @@ func TestThePlanCountsWhatTheEngineDoes(t *testing.T) {
 					}
 					for _, e := range log {
 						// Uncertainty may widen the step.
-						lead, step := planned.ladder.Lead, planned.ladder.Lead/9
+						lead, step := planned.turns.Lead, planned.turns.Lead/9
 						if before := schedule.Next(e.Began).Start.Sub(e.Began); e.Op != faultstore.OpNow && (before > lead+lead/100 || before < lead-step) {
 							t.Errorf("a %s %v before the boundary, planned from %v on, within %v", e.Op, before, lead, step)
 						}
@@ -210,8 +210,8 @@ func TestNoSecondCostsMoreThanThePlannedPeak(t *testing.T) {
 				}
 				worst := worstSecond(log, e.prices)
 				planned := e.peak()
-				// Where a rung is longer than a second, chance makes some seconds busier.
-				if e.ladder.Step*3/4 > time.Second {
+				// Where a turn is longer than a second, chance makes some seconds busier.
+				if e.turns.Step*3/4 > time.Second {
 					planned *= 2.5
 				}
 				if worst > planned+0.01 || worst < planned/4 {

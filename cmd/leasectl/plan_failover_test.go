@@ -56,7 +56,7 @@ func TestThePlanCutsSlotsAsTheEngineDoes(t *testing.T) {
 						}
 						// Where a part is shorter than a look at the time lasts, one lasts for
 						// several, or for ever if the tail tells the time.
-						if !won && planned.cutting.length <= max(planned.ladder.Lead, time.Second) && got.Now <= want.Now {
+						if !won && planned.cutting.length <= max(planned.turns.Lead, time.Second) && got.Now <= want.Now {
 							got.Now = want.Now
 						}
 						// A tail that tells the time saves the winner a look, too.

@@ -113,8 +113,8 @@ func (e estimate) verdict() []string {
 	if e.slotsPerDay < 1.5 {
 		often = "A slot every " + grouped(24/e.slotsPerDay) + " hours"
 	}
-	if e.ladder.Lead >= time.Second {
-		often += fmt.Sprintf(". Over the lead of %v before each, %s RU/s on average", e.ladder.Lead, units(e.overLead()))
+	if e.turns.Lead >= time.Second {
+		often += fmt.Sprintf(". Over the lead of %v before each, %s RU/s on average", e.turns.Lead, units(e.overLead()))
 	}
 	lines := []string{
 		often + ".",
@@ -145,7 +145,7 @@ func (e estimate) trimsBy() string {
 func (e estimate) assumptions() []string {
 	texts := []string{
 		"A steady state: no races, nothing fails, nobody comes or goes.",
-		fmt.Sprintf("All workers have one priority, and claim within one step of %v.", e.ladder.Step),
+		fmt.Sprintf("All workers have one priority, and claim within one step of %v.", e.turns.Step),
 		"Records of 1 KB: metadata comes on top. One region: each further one charges the writes again.",
 		fmt.Sprintf("A write or a delete: %g RU and %g for each term of the index; a point read: %g RU (%s).",
 			writeUnits, termUnits, readUnits, unitsPage),
@@ -274,7 +274,7 @@ type planTrimJSON struct {
 func (e estimate) json() planJSON {
 	out := planJSON{
 		Store: e.kind, Consistency: e.consistency, Workers: e.workers, Schedule: e.schedule.String(), SlotsPerDay: hundredths(e.slotsPerDay),
-		LeadMs: e.ladder.Lead.Milliseconds(), StepMs: e.ladder.Step.Milliseconds(), LeadUnits: hundredths(e.overLead()),
+		LeadMs: e.turns.Lead.Milliseconds(), StepMs: e.turns.Step.Milliseconds(), LeadUnits: hundredths(e.overLead()),
 		Trimming: planTrimJSON{int(max(1, math.Round(trimEvery/e.cutting.parts))), trimEvery, trimEvery, hundredths(e.trim.Units)}, Assumptions: e.assumptions(),
 	}
 	if e.cutting.failover > 0 {

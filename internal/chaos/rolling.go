@@ -32,7 +32,7 @@ var rollingType = workerType{
 // slot, with a second for the uncertainty of store time, requests, and the start of
 // a command.
 func rollingLimit() time.Duration {
-	return rollingFailover + rollingLead + 3*priority.NewLadder(rollingLead, 0, rollingLead).Step + time.Second
+	return rollingFailover + rollingLead + 3*priority.NewTurns(rollingLead, 0, rollingLead).Step + time.Second
 }
 
 // playRolling restarts all workers as often as asked.

@@ -243,7 +243,7 @@ func recordsOf(ctx context.Context, l store.Ledger, of workerType) ([]store.Reco
 }
 
 // takeoverTurn is when the turn of the second priority ends, counted from that of the
-// first, on the widest ladder.
+// first, on the widest turns.
 func takeoverTurn() time.Duration {
-	return 2 * priority.NewLadder(takeoverLead, 0, takeoverLead).Step
+	return 2 * priority.NewTurns(takeoverLead, 0, takeoverLead).Step
 }

@@ -101,7 +101,7 @@ func (x witness) times() (out []answer) {
 // wrongAgain reports that the store's clock jumped or the host froze between the
 // witness's work and an answer.
 func (x witness) wrongAgain(a answer) bool {
-	again := func(s spell) bool { return (s.kind == Jump || s.kind == Freeze) && s.from > x.at && s.from <= a.at }
+	again := func(s outage) bool { return (s.kind == Jump || s.kind == Freeze) && s.from > x.at && s.from <= a.at }
 	return slices.ContainsFunc(x.p.world.server.jumps, again) || slices.ContainsFunc(x.p.host.stalls, again)
 }
 

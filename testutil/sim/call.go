@@ -18,14 +18,14 @@ type call struct {
 	err           error         // the reply in place of the true one
 	hidden        int           // how many of the newest records a read lacks
 	rollback      bool
-	roll          roll
+	rand          rand
 }
 
 // plan draws how a call goes.
 func (k *link) plan(appends bool) call {
 	w := k.p.world
 	f := &w.o.Faults
-	r := cast(w.o.Seed, forCall, k.p.number, k.calls.Add(1))
+	r := newRand(w.o.Seed, forCall, k.p.number, k.calls.Add(1))
 	c := call{before: r.upTo(f.Latency)}
 	if r.chance(0.5) {
 		c.after = r.upTo(f.Latency)
@@ -56,7 +56,7 @@ func (k *link) plan(appends bool) call {
 	case appends && less(&u, f.Rollback):
 		c.rollback, c.silent = true, true
 	}
-	c.roll = r
+	c.rand = r
 	return c
 }
 

@@ -78,7 +78,7 @@ func (c *hostClock) wrong(at time.Duration) time.Duration {
 	if h.wall == 0 {
 		return 0
 	}
-	r := cast(c.p.world.o.Seed, forWall, h.worker, 1+h.steps.begun(at))
+	r := newRand(c.p.world.o.Seed, forWall, h.worker, 1+h.steps.begun(at))
 	return r.either(h.wall)
 }
 
@@ -101,7 +101,7 @@ func (c *hostClock) wait(d time.Duration, l lane) time.Duration {
 	w := c.p.world
 	at := w.now()
 	if w.o.Faults.TimerOff > 0 {
-		r := cast(w.o.Seed, forTimer, c.p.number, int64(at)<<4|int64(l))
+		r := newRand(w.o.Seed, forTimer, c.p.number, int64(at)<<4|int64(l))
 		if r.chance(w.o.Faults.TimerOff) {
 			// A timer that is set again at once is the same one.
 			if c.off[l].Swap(int64(at)) != int64(at) && !c.p.dead.Load() {
@@ -186,7 +186,7 @@ func (c *hostClock) Sleep(d time.Duration) { time.Sleep(c.wait(d, userLane)) }
 type randomness struct{ p *Process }
 
 func (r randomness) Read(b []byte) (int, error) {
-	s := cast(r.p.world.o.Seed, forRand, r.p.number, int64(r.p.world.now()))
+	s := newRand(r.p.world.o.Seed, forRand, r.p.number, int64(r.p.world.now()))
 	for i := 0; i < len(b); i += 8 {
 		x := s.next()
 		for j := i; j < min(i+8, len(b)); j++ {

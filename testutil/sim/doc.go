@@ -59,14 +59,14 @@
 //
 // Two holders never work at the same true time, unless they are of one group. A
 // lease is worked under only in its window, less its margin, and only if its
-// record was the first at its key. Tokens grow from tenure to tenure. Callbacks
+// record was the first at its key. Tokens grow from term to term. Callbacks
 // come in pairs and in order, once each, and a context ends before the window does: by
 // up to half a second later where timers are late, and by 1.6 s after the process runs
 // again, if it was paused or suspended. No release is sent before the code has
 // returned, and no work follows it. In the ledger, no grant starts before the window
-// of the record before it has ended, a release frees the tenure in the head and nothing
-// else, other records change no tenure, and records are deleted only when a later one
-// proves them old. An extension has the claim, the token and the holder of the tenure
+// of the record before it has ended, a release frees the term in the head and nothing
+// else, other records change no term, and records are deleted only when a later one
+// proves them old. An extension has the claim, the token and the holder of the term
 // in the head, begins where that ends, and is never sent for a lease that has ended or
 // was released. What is done is repeated by every record, no slot that is done is
 // claimed again, and no slot more often than it may be; and each call of a task is
@@ -142,7 +142,7 @@
 //	26 a release while work runs            simulated [orderly stop]; variants of releasing; TestStopLeasingReleasesAfterTheCodeHasReturned
 //	27 one instance id twice                simulated [instance id used twice]; TestTwoWorkersWithOneNameAreStillTwo
 //	28 claimed, then crashed                simulated [crash]; TestALowerPriorityTakesTheNextSlotWhenTheHigherDies; TestAfterACrashAStandbyTakesOverWithinTheBound
-//	29 a stranger's tenure freed or stolen  variants of releasing, extending and of what is done; internal/model
+//	29 a stranger's term freed or stolen  variants of releasing, extending and of what is done; internal/model
 //	30 an append that hangs for a day       simulated [append landed late, landed on a trimmed key]; variants of the age of claims and of trimming
 //
 // Crowd:

@@ -30,13 +30,13 @@ const (
 
 // roll is a stream of draws. It depends on nothing but what it was cast from:
 // no order in which goroutines run can change what a seed means.
-type roll uint64
+type rand uint64
 
 // cast begins the stream of a topic, told apart by two numbers.
-func cast(seed int64, t topic, a, b int64) roll {
+func newRand(seed int64, t topic, a, b int64) rand {
 	h := scramble(uint64(seed) + 0x9e3779b97f4a7c15*uint64(t))
 	h = scramble(h ^ uint64(a)*0xd1342543de82ef95)
-	return roll(scramble(h ^ uint64(b)*0xaf251af3b0f025b5))
+	return rand(scramble(h ^ uint64(b)*0xaf251af3b0f025b5))
 }
 
 // scramble is the finalizer of SplitMix64 (Steele, Lea, Flood: Fast splittable
@@ -47,30 +47,30 @@ func scramble(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-func (r *roll) next() uint64 {
+func (r *rand) next() uint64 {
 	*r += 0x9e3779b97f4a7c15
 	return scramble(uint64(*r))
 }
 
 // float is even in [0, 1).
-func (r *roll) float() float64 { return float64(r.next()>>11) / (1 << 53) }
+func (r *rand) float() float64 { return float64(r.next()>>11) / (1 << 53) }
 
-func (r *roll) chance(p float64) bool { return r.float() < p }
+func (r *rand) chance(p float64) bool { return r.float() < p }
 
 // below is even in [0, n).
-func (r *roll) below(n int) int { return int(r.next() % uint64(n)) }
+func (r *rand) below(n int) int { return int(r.next() % uint64(n)) }
 
 // upTo is even in [0, d).
-func (r *roll) upTo(d time.Duration) time.Duration {
+func (r *rand) upTo(d time.Duration) time.Duration {
 	return time.Duration(r.float() * float64(d))
 }
 
 // either is even in (-d, d).
-func (r *roll) either(d time.Duration) time.Duration {
+func (r *rand) either(d time.Duration) time.Duration {
 	return time.Duration((2*r.float() - 1) * float64(d))
 }
 
 // span is between two bounds, evenly on a logarithmic scale.
-func (r *roll) span(least, most time.Duration) time.Duration {
+func (r *rand) span(least, most time.Duration) time.Duration {
 	return time.Duration(float64(least) * math.Pow(float64(most)/float64(least), r.float()))
 }

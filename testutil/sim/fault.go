@@ -94,7 +94,7 @@ func newTally() tally {
 func (t tally) strike(f Fault) { t.counts[f].Add(1) }
 
 // passed counts the spells that were lived through in a stretch of time.
-func (t tally) passed(s spells, from, to time.Duration) {
+func (t tally) passed(s outages, from, to time.Duration) {
 	for _, x := range s[s.after(from):] {
 		if x.from >= to {
 			return

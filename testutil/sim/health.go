@@ -24,7 +24,7 @@ type health struct {
 
 // calls notes that the process calls the store. Up to its first call after a suspend it
 // may wait for a timer, which stood still as long.
-func (h *health) calls(at time.Duration, s spells) {
+func (h *health) calls(at time.Duration, s outages) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i := s.after(h.called); i < len(s) && s[i].to <= at; i++ {
@@ -155,7 +155,7 @@ func (p *Process) free(from, to time.Duration) bool {
 
 // up reports that the store served all, between two true times.
 func (w *world) up(from, to time.Duration) bool {
-	for _, down := range []spells{w.server.outages, w.server.elections} {
+	for _, down := range []outages{w.server.outages, w.server.elections} {
 		if i := down.after(from); i < len(down) && down[i].from <= to {
 			return false
 		}

@@ -16,9 +16,9 @@ type host struct {
 	boot    time.Duration // its boot time when the run began
 	wall    time.Duration // how wrong its time of day is, at most
 	told    bool          // it tells boot time
-	steps   spells        // of its time of day
-	stalls  spells        // Pause, Suspend or Freeze
-	cuts    spells        // Partition or OneWay
+	steps   outages       // of its time of day
+	stalls  outages       // Pause, Suspend or Freeze
+	cuts    outages       // Partition or OneWay
 
 	// The length of the worker's slots, and how that cuts time; plain says that it does,
 	// and not a Schedule of the worker's own.
@@ -31,7 +31,7 @@ type host struct {
 
 func (w *world) newHost(worker int64) *host {
 	f, end := w.o.Faults, w.o.Length
-	r := cast(w.o.Seed, forHost, worker, 0)
+	r := newRand(w.o.Seed, forHost, worker, 0)
 	h := &host{
 		worker: worker, options: w.o.Worker(int(worker)),
 		// Rates are bounded as the time line bounds them: the difference as a part of
@@ -47,7 +47,7 @@ func (w *world) newHost(worker int64) *host {
 	if every, err := slots.Every(h.interval); err == nil {
 		h.schedule, h.plain = every, h.options.Schedule == nil
 	}
-	h.stalls = drawSpells(w.o.Seed, forStalls, worker, f.Stalls, end, func(r *roll) (Fault, time.Duration) {
+	h.stalls = drawOutages(w.o.Seed, forStalls, worker, f.Stalls, end, func(r *rand) (Fault, time.Duration) {
 		kind := Pause
 		if r.chance(0.4) && h.told {
 			kind = Suspend
@@ -55,11 +55,11 @@ func (w *world) newHost(worker int64) *host {
 		return kind, r.span(time.Millisecond, 10*time.Minute)
 	})
 	if f.Freezes > 0 {
-		h.stalls = drawSpells(w.o.Seed, forStalls, worker, f.Freezes, end, func(r *roll) (Fault, time.Duration) {
+		h.stalls = drawOutages(w.o.Seed, forStalls, worker, f.Freezes, end, func(r *rand) (Fault, time.Duration) {
 			return Freeze, r.span(time.Second, 10*time.Minute)
 		})
 	}
-	h.cuts = drawSpells(w.o.Seed, forCuts, worker, f.Partitions, end, func(r *roll) (Fault, time.Duration) {
+	h.cuts = drawOutages(w.o.Seed, forCuts, worker, f.Partitions, end, func(r *rand) (Fault, time.Duration) {
 		kind := Partition
 		if r.chance(0.5) {
 			kind = OneWay
@@ -68,7 +68,7 @@ func (w *world) newHost(worker int64) *host {
 	})
 	if f.WallSteps > 0 {
 		h.wall = time.Hour
-		h.steps = drawSpells(w.o.Seed, forWall, worker, f.WallSteps, end, func(*roll) (Fault, time.Duration) {
+		h.steps = drawOutages(w.o.Seed, forWall, worker, f.WallSteps, end, func(*rand) (Fault, time.Duration) {
 			return WallStep, 1
 		})
 	}

@@ -61,7 +61,7 @@ func (l *Lease) String() string {
 // over reports that the user's code has returned.
 func (l *Lease) over() bool { return l.returned && l.finished }
 
-// shares reports that both may work at once: they hold one tenure together.
+// shares reports that both may work at once: they hold one term together.
 func (l *Lease) shares(o *Lease) bool {
 	return l.Token == o.Token && l.Group == o.Group && l.Group != ""
 }

@@ -18,7 +18,7 @@ type landed struct {
 	seq             int64     // of the newest of them
 }
 
-// land notes a grant: another window of its tenure, or a new one.
+// land notes a grant: another window of its term, or a new one.
 func (l *ledger) land(r store.Record, order int) {
 	for _, g := range l.byToken[r.Token] {
 		if g.claim == r.Claim && g.end.Equal(r.WindowStart) {
@@ -84,7 +84,7 @@ func (w *world) append(p *Process, r store.Record, at time.Duration, c *call) er
 	}
 	w.audit(p, l, r, at)
 	if c.rollback {
-		w.later(p, rollbackLane, c.roll.span(100*time.Millisecond, time.Minute), func() { w.rollBack(r) })
+		w.later(p, rollbackLane, c.rand.span(100*time.Millisecond, time.Minute), func() { w.rollBack(r) })
 	}
 	return nil
 }
@@ -193,7 +193,7 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 	}
 	before, ok := l.below(r.Seq)
 	for ; ok && w.planted[before.Claim]; before, ok = l.below(before.Seq) {
-		// Poison ends no tenure: that below it is in force.
+		// Poison ends no term: that below it is in force.
 		if r.Kind != store.KindReset {
 			w.violate("seq %d of %v, a %s, obeys the poison in seq %d", r.Seq, p, r.Kind, before.Seq)
 		}
@@ -219,7 +219,7 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 		}
 		if r.Claim == before.Claim && before.Kind != store.KindRelease {
 			if r.Token != before.Token || !r.WindowStart.Equal(before.WindowEnd) || r.InstanceID != before.InstanceID || r.Group != before.Group {
-				w.violate("seq %d of %v extends seq %d, and is not the same tenure", r.Seq, p, before.Seq)
+				w.violate("seq %d of %v extends seq %d, and is not the same term", r.Seq, p, before.Seq)
 			}
 			break
 		}
@@ -233,10 +233,10 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 		}
 	default:
 		if r.Kind == store.KindDone && (r.Claim != before.Claim || r.Token != before.Token || r.Group != before.Group || r.InstanceID != before.InstanceID) {
-			w.violate("seq %d of %v, a %s, takes the tenure in seq %d", r.Seq, p, r.Kind, before.Seq)
+			w.violate("seq %d of %v, a %s, takes the term in seq %d", r.Seq, p, r.Kind, before.Seq)
 		}
 		if !r.WindowStart.Equal(r.WindowEnd) || r.WindowEnd.Before(before.WindowEnd) || r.Token < before.Token {
-			w.violate("seq %d of %v, a %s, changes the tenure in seq %d", r.Seq, p, r.Kind, before.Seq)
+			w.violate("seq %d of %v, a %s, changes the term in seq %d", r.Seq, p, r.Kind, before.Seq)
 		}
 	}
 }

@@ -62,7 +62,7 @@ func (k *link) do(ctx context.Context, seq int64, effect func(at time.Duration, 
 	}
 	var err error
 	switch {
-	case c.late > 0 && c.roll.chance(0.3):
+	case c.late > 0 && c.rand.chance(0.3):
 		// It hangs until its key is free again, if that ever happens.
 		w.hang(k, effect, seq)
 	case c.late > 0:
@@ -191,7 +191,7 @@ func (k *link) Tail(ctx context.Context, workerType string, limit int) ([]store.
 	err := k.do(ctx, 0, func(at time.Duration, c *call) error {
 		out = k.p.world.tail(workerType, limit, c)
 		if !k.p.world.o.Faults.NoFreeStamp {
-			stamp = k.p.world.stamp(at, &c.roll)
+			stamp = k.p.world.stamp(at, &c.rand)
 		}
 		read = at
 		return nil
@@ -232,7 +232,7 @@ func (k *link) Now(ctx context.Context) (store.Stamp, error) {
 	k.p.spent.asks.Add(1)
 	sent := k.p.world.now()
 	err := k.do(ctx, 0, func(at time.Duration, c *call) error {
-		stamp, told = k.p.world.stamp(at, &c.roll), at
+		stamp, told = k.p.world.stamp(at, &c.rand), at
 		return nil
 	})
 	if k.p.world.o.Trace {

@@ -109,7 +109,7 @@ func TestAfterAnOutageTheSlotIsTakenWithinOneLead(t *testing.T) {
 			t.Fatalf("%d outages", len(r.Down))
 		}
 		for _, down := range r.Down {
-			// Workers try again after at most this, and then go by their rungs.
+			// Workers try again after at most this, and then go by their turns.
 			by := down.To + min(5*time.Second, interval/8) + lead(interval) + late(o, interval)
 			// Where claims for the next slot are open by then, that is what counts; and if it
 			// has just begun, the time when it surely has.

@@ -72,7 +72,7 @@ func (w *world) peers(h *host) (out []*Process) {
 // after is when somebody must have the slot after an outage: workers try again after
 // their backoff, and go by their turns then. Where claims for the next slot are open by
 // then, that is what counts.
-func (w *world) after(h *host, down spell) time.Duration {
+func (w *world) after(h *host, down outage) time.Duration {
 	d := h.interval
 	backoff, lead := time.Duration(0), w.leadOf(down.to)
 	for _, o := range w.hosts {
@@ -127,7 +127,7 @@ func (w *world) has(l *ledger, from, to time.Duration, but int64) bool {
 }
 
 // lookAfter looks whether a slot is had, so long after an outage that it must be.
-func (w *world) lookAfter(h *host, down spell) {
+func (w *world) lookAfter(h *host, down outage) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	d := h.interval

@@ -84,7 +84,7 @@ func (p *Process) observe(e workerlease.Event) {
 	}
 	at := w.now()
 	if f := w.o.Faults.SlowObserver; f > 0 {
-		r := cast(w.o.Seed, forTimer, p.number, int64(at)<<4|int64(observerLane))
+		r := newRand(w.o.Seed, forTimer, p.number, int64(at)<<4|int64(observerLane))
 		if r.chance(f) {
 			w.tally.strike(SlowObserver)
 			// Not in a pause of the process: it would go on in the middle of it.

@@ -72,7 +72,7 @@ func (s *stage) alarms(p *Process, at float64, kind Fault) {
 // which the older holder has not heard of, and the newer knows only.
 func jumped() *stage {
 	s := newStage(Faults{Jumps: time.Hour})
-	s.server.jumps = spells{{minutes(10), minutes(10) + 1, Jump}}
+	s.server.jumps = outages{{minutes(10), minutes(10) + 1, Jump}}
 	s.hears(s.older, 5, 0)
 	s.hears(s.newer, 10.5, 10)
 	return s
@@ -129,7 +129,7 @@ func TestAnOverlapIsReportedOnlyByWhoTellsOfItInTime(t *testing.T) {
 		}, reported},
 		{"an alarm may wait until its process runs", jumped(), func(s *stage) {
 			s.hears(s.older, 12, 10)
-			s.older.host.stalls = spells{{minutes(12) + 1, minutes(15), Pause}}
+			s.older.host.stalls = outages{{minutes(12) + 1, minutes(15), Pause}}
 			s.alarms(s.older, 15, Jump)
 		}, reported},
 		{"an alarm of somebody else doesn't count", jumped(), func(s *stage) {
@@ -149,7 +149,7 @@ func TestAnOverlapIsReportedOnlyByWhoTellsOfItInTime(t *testing.T) {
 			s.alarms(s.newer, 30, Jump)
 		}, deaf},
 		{"who came after the jump can't report it, whatever happens later", jumped(), func(s *stage) {
-			s.server.jumps = append(s.server.jumps, spell{minutes(11.5), minutes(11.5) + 1, Jump})
+			s.server.jumps = append(s.server.jumps, outage{minutes(11.5), minutes(11.5) + 1, Jump})
 			s.hears(s.newer, 12, 0)
 			s.alarms(s.newer, 12, Jump)
 		}, deaf},
@@ -159,7 +159,7 @@ func TestAnOverlapIsReportedOnlyByWhoTellsOfItInTime(t *testing.T) {
 		}, unreported},
 		{"what goes wrong later is no report of what was wrong before", jumped(), func(s *stage) {
 			s.hears(s.older, 12, 10).stamp.Skew = minutes(5)
-			s.server.jumps = append(s.server.jumps, spell{minutes(13), minutes(13) + 1, Jump})
+			s.server.jumps = append(s.server.jumps, outage{minutes(13), minutes(13) + 1, Jump})
 			s.hears(s.older, 14, 99)
 			s.alarms(s.older, 14, Jump)
 		}, deaf},
@@ -185,18 +185,18 @@ func TestAnOverlapIsReportedOnlyByWhoTellsOfItInTime(t *testing.T) {
 			s.hears(s.older, 10.5, 10)
 		}, unexplained},
 		{"a jump behind the overlap explains nothing", jumped(), func(s *stage) {
-			s.server.jumps[0] = spell{minutes(11.5), minutes(11.5) + 1, Jump}
+			s.server.jumps[0] = outage{minutes(11.5), minutes(11.5) + 1, Jump}
 		}, unexplained},
 		{"a freeze of either host explains it", newStage(Faults{Freezes: time.Hour}), func(s *stage) {
 			s.hears(s.older, 1, 0)
-			s.older.host.stalls = spells{{minutes(2), minutes(10), Freeze}}
+			s.older.host.stalls = outages{{minutes(2), minutes(10), Freeze}}
 			s.hears(s.older, 12, 20)
 			s.alarms(s.older, 12, Jump)
 		}, reported},
 		{"an alarm from before the freeze doesn't count", newStage(Faults{Freezes: time.Hour}), func(s *stage) {
 			s.hears(s.older, 1, 0)
 			s.alarms(s.older, 1.5, Jump)
-			s.older.host.stalls = spells{{minutes(2), minutes(10), Freeze}}
+			s.older.host.stalls = outages{{minutes(2), minutes(10), Freeze}}
 			s.hears(s.older, 12, 20)
 		}, unreported},
 		{"without a freeze, nothing explains it", newStage(Faults{Freezes: time.Hour}), func(s *stage) {

@@ -17,7 +17,7 @@ func (w *world) plants() bool {
 func (w *world) plant() {
 	p := &Process{world: w, lanes: 1023 * lanes}
 	f := w.o.Faults
-	r := cast(w.o.Seed, forStray, 0, 0)
+	r := newRand(w.o.Seed, forStray, 0, 0)
 	type sort struct {
 		every time.Duration
 		kind  Fault
@@ -44,7 +44,7 @@ func (w *world) plant() {
 	}
 }
 
-func (w *world) plantOne(kind Fault, r *roll) {
+func (w *world) plantOne(kind Fault, r *rand) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l := w.ledger(w.hosts[0].options.WorkerType)
@@ -80,7 +80,7 @@ func (w *world) plantOne(kind Fault, r *roll) {
 			stray.WindowEnd = stray.WindowStart.AddDate(2, 0, 0)
 		}
 		w.planted[stray.Claim] = true
-		above := cast(w.o.Seed, forStray, 1, head.Seq)
+		above := newRand(w.o.Seed, forStray, 1, head.Seq)
 		if f := w.o.Faults.Holes; f > 0 && head.Seq > 0 && above.chance(f) {
 			stray.Seq++
 			hole = true

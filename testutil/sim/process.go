@@ -42,7 +42,7 @@ type Process struct {
 	// Guarded by world.mu.
 	lease   *Lease           // the newest
 	leases  map[int64]*Lease // by token
-	freed   map[int64]bool   // tokens of tenures whose release was sent
+	freed   map[int64]bool   // tokens of terms whose release was sent
 	asked   string           // the claim of its newest append
 	claimed string           // the newest claim whose turn was looked at
 	reach   time.Time        // the end of the newest window that it claimed

@@ -13,7 +13,7 @@ import (
 // of the seed's own, often not at all. It is what slotlease itself is tested with;
 // set Callbacks on it to test your own code so.
 func Random(seed int64) Options {
-	r := cast(seed, forMix, 0, 0)
+	r := newRand(seed, forMix, 0, 0)
 	rate := func(most float64) float64 { return most * max(0, r.float()*1.5-0.5) }
 	every := func(d time.Duration) time.Duration {
 		long := r.span(d/4, 4*d)
@@ -103,7 +103,7 @@ const aWeek = 7*24*time.Hour - 21*time.Minute
 // others; or in which DefaultTask is run once per slot.
 func RandomExtended(seed int64) Options {
 	o := Random(seed)
-	r := cast(seed, forMix, 2, 0)
+	r := newRand(seed, forMix, 2, 0)
 	kind, part, odd := r.below(6), 2+r.below(6), r.chance(0.2)
 	stay, most := r.chance(0.4), r.below(4)
 	once := kind > 3
@@ -137,7 +137,7 @@ func RandomExtended(seed int64) Options {
 // then work at once.
 func RandomBeyond(seed int64) Options {
 	o := Random(seed)
-	r := cast(seed, forMix, 1, 0)
+	r := newRand(seed, forMix, 1, 0)
 	f := &o.Faults
 	f.Poisons, f.HugeSeqs = 0, 0 // The fence alone is of interest.
 	switch r.below(4) {

@@ -11,10 +11,10 @@ import (
 // and is fenced.
 type resource struct {
 	live   []*Lease // whose code has not been told to stop, or has not returned
-	newest *Lease   // the newest tenure that has worked
+	newest *Lease   // the newest term that has worked
 	fence  int64    // the highest token that wrote
 	owner  string   // who wrote with it
-	last   *Lease   // the latest tenure that wrote
+	last   *Lease   // the latest term that wrote
 
 	refused, stale int
 }
@@ -89,7 +89,7 @@ func (w *world) work(x *Lease) {
 	if r.newest == nil || x.Token >= r.newest.Token {
 		r.newest = x
 	}
-	roll := cast(w.o.Seed, forWork, x.p.number, int64(at))
+	roll := newRand(w.o.Seed, forWork, x.p.number, int64(at))
 	if roll.chance(0.25) {
 		// Some writes take a while to arrive, so that stale ones come, too.
 		w.later(x.p, writeLane, roll.span(time.Microsecond, time.Minute), func() {
@@ -109,7 +109,7 @@ func (w *world) violateWithin(format string, args ...any) {
 	}
 }
 
-// earlier reports whether a tenure came before another: by its window or, if both
+// earlier reports whether a term came before another: by its window or, if both
 // windows begin at once, by what landed first. (After a rollback, what landed first
 // may be for a later slot.)
 func (l *Lease) earlier(o *Lease) bool {
@@ -135,7 +135,7 @@ func (r *resource) write(w *world, x *Lease) {
 	}
 	if r.last != nil && x.earlier(r.last) {
 		r.stale++
-		w.violate("the fenced resource accepted a write of %v, after one of a later tenure", x)
+		w.violate("the fenced resource accepted a write of %v, after one of a later term", x)
 	}
 	r.fence, r.owner = x.Token, owner
 	if r.last == nil || r.last.earlier(x) {

@@ -14,23 +14,23 @@ const members = 3
 type server struct {
 	f         Faults
 	seed      int64
-	outages   spells
-	elections spells
-	steps     spells
-	jumps     spells
+	outages   outages
+	elections outages
+	steps     outages
+	jumps     outages
 }
 
 func newServer(o Options) *server {
 	f, end := o.Faults, o.Length
 	s := &server{f: f, seed: o.Seed}
-	s.outages = drawSpells(o.Seed, forOutages, 0, f.Outages, end, func(r *roll) (Fault, time.Duration) {
+	s.outages = drawOutages(o.Seed, forOutages, 0, f.Outages, end, func(r *rand) (Fault, time.Duration) {
 		return Outage, r.span(time.Second, 5*time.Minute)
 	})
-	s.elections = drawSpells(o.Seed, forFailovers, 0, f.Failovers, end, func(r *roll) (Fault, time.Duration) {
+	s.elections = drawOutages(o.Seed, forFailovers, 0, f.Failovers, end, func(r *rand) (Fault, time.Duration) {
 		return Failover, r.span(100*time.Millisecond, 12*time.Second)
 	})
-	s.steps = drawSpells(o.Seed, forSteps, 0, f.ClockSteps, end, func(*roll) (Fault, time.Duration) { return ClockStep, 1 })
-	s.jumps = drawSpells(o.Seed, forJumps, 0, f.Jumps, end, func(*roll) (Fault, time.Duration) { return Jump, 1 })
+	s.steps = drawOutages(o.Seed, forSteps, 0, f.ClockSteps, end, func(*rand) (Fault, time.Duration) { return ClockStep, 1 })
+	s.jumps = drawOutages(o.Seed, forJumps, 0, f.Jumps, end, func(*rand) (Fault, time.Duration) { return Jump, 1 })
 	return s
 }
 
@@ -48,10 +48,10 @@ func (s *server) down(at time.Duration) Fault {
 // off is how wrong the clock of the member in charge is, and its name.
 func (s *server) off(at time.Duration) (time.Duration, string) {
 	member, step := s.elections.begun(at)%members, s.steps.begun(at)
-	r := cast(s.seed, forMember, member, step)
+	r := newRand(s.seed, forMember, member, step)
 	off := r.either(s.f.Skew)
 	if n := s.jumps.begun(at); n > 0 {
-		r := cast(s.seed, forMember, -1, n)
+		r := newRand(s.seed, forMember, -1, n)
 		by := r.span(s.f.JumpBy/1000, s.f.JumpBy)
 		if r.chance(0.5) {
 			by = -by
@@ -62,7 +62,7 @@ func (s *server) off(at time.Duration) (time.Duration, string) {
 }
 
 // stamp is the store's time at a true time, as the member in charge tells it.
-func (w *world) stamp(at time.Duration, r *roll) store.Stamp {
+func (w *world) stamp(at time.Duration, r *rand) store.Stamp {
 	f := w.o.Faults
 	off, name := w.server.off(at)
 	if f.StampAge > 0 {

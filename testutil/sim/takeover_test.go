@@ -31,7 +31,7 @@ func TestAfterACrashAStandbyTakesOverWithinTheBound(t *testing.T) {
 			r.Check(t)
 			lead := min(lead(interval), d/2)
 			// The lowest priority that is there is 2, and has its turn by the end of the
-			// third rung.
+			// third turn.
 			turn := 3*lead/9 + late(o, interval)
 			for i, l := range r.Leases {
 				if !l.Crashed || l.Ended > o.Length-2*interval {

@@ -17,7 +17,7 @@ var errTask = errors.New("sim: the task fails")
 func DefaultTask(p *Process) workerlease.Task {
 	return func(ctx context.Context, l workerlease.Lease) error {
 		w := p.world
-		r := cast(w.o.Seed, forWork, p.number, l.Token)
+		r := newRand(w.o.Seed, forWork, p.number, l.Token)
 		pieces := 1 + r.below(6)
 		end := r.float()
 		for range pieces {

@@ -66,7 +66,7 @@ func (w *world) tell() {
 	if !w.o.Trace {
 		return
 	}
-	add := func(who string, spells spells) {
+	add := func(who string, spells outages) {
 		for _, s := range spells {
 			if s.from < w.o.Length {
 				w.lines = append(w.lines, line{s.from, fmt.Sprintf("%v %s %s until %v", s.from, who, s.kind, shown(s.to))})
@@ -78,7 +78,7 @@ func (w *world) tell() {
 		add(who, h.stalls)
 		add(who, h.cuts)
 	}
-	for _, s := range []spells{w.server.outages, w.server.elections, w.server.steps, w.server.jumps} {
+	for _, s := range []outages{w.server.outages, w.server.elections, w.server.steps, w.server.jumps} {
 		add("store:", s)
 	}
 }

@@ -18,7 +18,7 @@ func (h *host) lead(slot slots.Slot) (lead, step time.Duration) {
 	if o.FailoverWithin > 0 {
 		lead = min(lead, o.FailoverWithin/2)
 	}
-	return lead, priority.NewLadder(lead, o.Step, lead).Step
+	return lead, priority.NewTurns(lead, o.Step, lead).Step
 }
 
 // earliest is where in the lead a worker's turn begins at the earliest, by its priority
@@ -62,7 +62,7 @@ func (w *world) auditTurn(p *Process, r store.Record) {
 	surely := p.lease != nil && p.lease.told == start
 	maybe := o.Group != "" || p.lease != nil && p.lease.End == start || p.reach.Equal(r.SlotStart)
 	lead, _ := p.host.lead(slot)
-	step := priority.NewLadder(lead, o.Step, w.spread(p)).Step
+	step := priority.NewTurns(lead, o.Step, w.spread(p)).Step
 	turn := start - lead + p.host.earliest(step, surely, maybe)
 	w.demands.Turns++
 	if early, off := turn-at, p.health.uncertainty(at); early > off {

@@ -46,7 +46,7 @@ func (c *coder) turn(done chan struct{}) chan struct{} {
 func (c *coder) allocated(ctx context.Context, l workerlease.Lease) {
 	p := c.p
 	w := p.world
-	r := cast(w.o.Seed, forWork, p.number, l.Token)
+	r := newRand(w.o.Seed, forWork, p.number, l.Token)
 	manner := blocks
 	switch u := r.float(); {
 	case less(&u, w.o.Faults.Panicked):
@@ -91,7 +91,7 @@ func (c *coder) expired(workerlease.Lease, workerlease.Reason) {
 
 // work works in small pieces, and asks before each whether it still may: so
 // many, or until the context ends.
-func (c *coder) work(ctx context.Context, l workerlease.Lease, r *roll, pieces int) {
+func (c *coder) work(ctx context.Context, l workerlease.Lease, r *rand, pieces int) {
 	p := c.p
 	long := l.Expiry.Sub(l.Start)
 	for ; pieces != 0; pieces-- {
@@ -110,7 +110,7 @@ func (c *coder) work(ctx context.Context, l workerlease.Lease, r *roll, pieces i
 }
 
 // told ends the work: at once, unless there is time to tidy up.
-func (c *coder) told(ctx context.Context, l workerlease.Lease, r *roll) {
+func (c *coder) told(ctx context.Context, l workerlease.Lease, r *rand) {
 	p := c.p
 	w := p.world
 	long := r.span(time.Millisecond, 20*time.Second)

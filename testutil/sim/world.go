@@ -103,7 +103,7 @@ func (w *world) run() {
 		}
 	}
 	w.await()
-	for _, s := range []spells{w.server.elections, w.server.steps, w.server.jumps} {
+	for _, s := range []outages{w.server.elections, w.server.steps, w.server.jumps} {
 		w.tally.passed(s, 0, w.o.Length)
 	}
 	synctest.Wait()
@@ -138,7 +138,7 @@ func (w *world) await() {
 
 // live is the life of one worker: process after process.
 func (w *world) live(h *host) {
-	r := cast(w.o.Seed, forLife, h.worker, 0)
+	r := newRand(w.o.Seed, forLife, h.worker, 0)
 	// Not all start at once.
 	time.Sleep(r.upTo(time.Minute) + time.Duration(h.worker*lanes) + 1)
 	for life := 0; w.now() < w.o.Length && !w.stopped(); life++ {

@@ -46,7 +46,7 @@ func (x *step) contend() {
 	}
 	switch s.Stage {
 	case Aiming:
-		x.climb()
+		x.claim()
 	case Reading:
 		x.readHead()
 	case Sending:
@@ -60,7 +60,7 @@ func (x *step) contend() {
 // aim sees to it that Slot is the one to contend for now.
 func (x *step) aim() {
 	s, mid := &x.s, x.at.Now.Mid()
-	x.fall()
+	x.abandonExtension()
 	if s.Slot.IsZero() {
 		entry := x.m.Rules.Entry(x.m.JoinMidSlot, x.m.Group)
 		if entry == FromNext {
@@ -69,7 +69,7 @@ func (x *step) aim() {
 		}
 		s.Slot, s.JoinOnly = x.m.Schedule.At(mid), entry == AsMember
 		s.First = s.Slot
-		s.Rung, s.RungEdge = mid, timeline.Mid
+		s.Turn, s.TurnEdge = mid, timeline.Mid
 		return
 	}
 	if s.Reaim > 0 && x.at.Local >= s.Reaim {
@@ -80,7 +80,7 @@ func (x *step) aim() {
 			x.target(next)
 		}
 	}
-	if mid.Before(x.m.turns(s)) || x.m.Single && s.Slot == s.First && mid.Before(s.Slot.End) {
+	if mid.Before(x.m.leaves(s)) || x.m.Single && s.Slot == s.First && mid.Before(s.Slot.End) {
 		return // (A single claim takes what is left of its slot, however little, and no other.)
 	}
 	// The slot is given up. More may have passed meanwhile.
@@ -102,7 +102,7 @@ func (m *Machine) through(s *State) bool {
 
 // turns is when the worker turns from Slot to the next one: when it is abandoned or, if
 // it is not the worker's to miss, when claims for the next one open.
-func (m *Machine) turns(s *State) time.Time {
+func (m *Machine) leaves(s *State) time.Time {
 	if s.aside() {
 		return m.opens(m.Schedule.Next(s.Slot.Start))
 	}
@@ -115,46 +115,46 @@ func (m *Machine) abandoned(slot slots.Slot) time.Time {
 }
 
 // aside reports that Slot can't be missed: the worker only joins in it, or another has
-// it, or it is to extend its own tenure there.
+// it, or it is to extend its own term there.
 func (s *State) aside() bool { return s.JoinOnly || s.Standby || s.Extending }
 
-// target turns to a slot. Its rung counts from the opening of claims or, if the
+// target turns to a slot. Its turn counts from the opening of claims or, if the
 // slot has begun, from now.
 func (x *step) target(slot slots.Slot) {
 	s, now := &x.s, x.at.Now
 	s.drop()
 	s.JoinOnly = s.JoinOnly && s.Slot == slot
 	s.Standby = s.Standby && s.Slot == slot
-	s.Slot, s.RungEdge = slot, timeline.Mid
-	mid, ladder, place := now.Mid(), x.ladder(), x.place(x.had(slot))
+	s.Slot, s.TurnEdge = slot, timeline.Mid
+	mid, turns, turn := now.Mid(), x.turns(), x.turn(x.had(slot))
 	if s.Extending = x.leads(slot); s.Extending {
-		s.Rung = slot.Start.Add(-ladder.Lead - ladder.Step)
+		s.Turn = slot.Start.Add(-turns.Lead - turns.Step)
 		return
 	}
 	if !mid.Before(slot.Start) {
-		s.Rung = mid.Add(place)
+		s.Turn = mid.Add(turn)
 		return
 	}
-	s.Rung = slot.Start.Add(place - ladder.Lead)
+	s.Turn = slot.Start.Add(turn - turns.Lead)
 	// After a long wait the middle may be far off: look at the time as early as
-	// the rung may have come.
+	// the turn may have come.
 	grown := now.Uncertainty() + time.Duration(float64(slot.Start.Sub(mid))*timeline.MaxDrift)
-	if grown > ladder.Lead/4 {
-		s.RungEdge = timeline.Latest
+	if grown > turns.Lead/4 {
+		s.TurnEdge = timeline.Latest
 	}
 }
 
-// ladder is that of Slot, as wide as the time is uncertain and the store slow.
-func (x *step) ladder() priority.Ladder {
+// turn schedule is that of Slot, as wide as the time is uncertain and the store slow.
+func (x *step) turns() priority.Turns {
 	spread := x.m.Rules.Spread(x.at.Now.Uncertainty(), x.s.Latency)
-	return priority.NewLadder(x.m.lead(x.s.Slot), x.m.Config.Step, spread)
+	return priority.NewTurns(x.m.lead(x.s.Slot), x.m.Config.Step, spread)
 }
 
-// place is this worker's place on the ladder, counted from its foot; held says that it
+// turn is this worker's turn on the turn schedule, counted from the opening; held says that it
 // had what comes before.
-func (x *step) place(held bool) time.Duration {
+func (x *step) turn(held bool) time.Duration {
 	draw := binary.LittleEndian.Uint64(x.at.Draw[:8])
-	return x.m.Rules.Place(x.ladder(), x.m.Priority, x.m.TieBreak, held, draw)
+	return x.m.Rules.Turn(x.turns(), x.m.Priority, x.m.TieBreak, held, draw)
 }
 
 // had reports that this worker had the slot before one: to its end, or until its work
@@ -165,10 +165,10 @@ func (x *step) had(slot slots.Slot) bool {
 
 // drop forgets the claim. If its append is in doubt, it may still land.
 func (s *State) drop() {
-	if s.Doubt && s.Sent.Kind == store.KindGrant {
-		s.Void = s.Sent.Claim
+	if s.OutcomeUnknown && s.Sent.Kind == store.KindGrant {
+		s.VoidClaim = s.Sent.Claim
 	}
-	s.Stage, s.Claim, s.Sent, s.Doubt, s.Why = Aiming, Claim{}, store.Record{}, false, 0
+	s.Stage, s.Claim, s.Sent, s.OutcomeUnknown, s.Why = Aiming, Claim{}, store.Record{}, false, 0
 }
 
 // next turns to the slot after Slot.
@@ -189,27 +189,27 @@ func (x *step) miss(until time.Time) {
 	case why == 0:
 		why = TooLate
 	}
-	x.tell(Note{What: Missed, Slot: s.Slot, Until: until, Why: why})
+	x.note(Note{What: Missed, Slot: s.Slot, Until: until, Why: why})
 }
 
-// climb fixes the claim and reads the head once the rung is reached, by a fresh
+// climb fixes the claim and reads the head once the turn is reached, by a fresh
 // estimate of the time.
-func (x *step) climb() {
+func (x *step) claim() {
 	s, now := &x.s, x.at.Now
-	if now.At(s.RungEdge).Before(s.Rung) {
+	if now.At(s.TurnEdge).Before(s.Turn) {
 		return
 	}
 	if s.Extending && s.Held.End.After(s.Slot.Start) {
-		x.prolong()
+		x.extendNow()
 		return
 	}
 	if x.at.Age > max(x.m.lead(s.Slot), time.Second) {
 		x.ask(Sampling, Sample{})
 		return
 	}
-	if s.RungEdge == timeline.Latest {
-		s.RungEdge = timeline.Mid
-		if now.Mid().Before(s.Rung) {
+	if s.TurnEdge == timeline.Latest {
+		s.TurnEdge = timeline.Mid
+		if now.Mid().Before(s.Turn) {
 			return
 		}
 	}
@@ -226,7 +226,7 @@ func (x *step) climb() {
 
 func (x *step) readHead() {
 	limit := max(1, x.s.Depth)
-	if x.s.Watch.Seq != 0 || x.s.Mark.Seq != 0 {
+	if x.s.Watch.Seq != 0 || x.s.LastGrant.Seq != 0 {
 		limit = max(limit, lookBack) // for what is below the poison, or for the worker's own
 	}
 	x.s.Asked = limit
@@ -239,7 +239,7 @@ func (x *step) readHead() {
 func (x *step) aged() bool {
 	c, most := x.s.Claim, x.m.Rules.ClaimAge
 	if x.s.Sent.Kind == store.KindGrant && x.s.Sent.Claim != c.ID {
-		most = lookAge // It extends a tenure.
+		most = lookAge // It extends a term.
 	}
 	age := x.at.Local - c.Local
 	age += time.Duration(float64(age) * timeline.MaxDrift)
@@ -249,9 +249,9 @@ func (x *step) aged() bool {
 // expireClaim gives up a claim that got too old, and begins another at once.
 func (x *step) expireClaim() {
 	s := &x.s
-	s.Void = s.Claim.ID
+	s.VoidClaim = s.Claim.ID
 	if s.Sent.Kind == store.KindGrant {
-		s.Void = s.Sent.Claim
+		s.VoidClaim = s.Sent.Claim
 	}
 	x.again()
 }
@@ -270,7 +270,7 @@ func (x *step) send() {
 		x.again()
 	case s.Sent.Kind == store.KindGrant && x.aged():
 		x.expireClaim()
-	case s.Sent.Kind == store.KindGrant && !s.Doubt && s.ReadEpoch != s.Epoch:
+	case s.Sent.Kind == store.KindGrant && !s.OutcomeUnknown && s.ReadEpoch != s.Epoch:
 		// Made by a clock that has jumped since.
 		x.again()
 	case x.at.Age > x.m.Rules.Fresh:

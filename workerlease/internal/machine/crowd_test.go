@@ -27,9 +27,9 @@ type crowd struct {
 }
 
 // The theorem: whatever the delays, pauses, lost replies, clock errors, mixed
-// intervals and foreign records, no two tenures are worked under at one time,
-// and tokens grow from tenure to tenure.
-func TestPropertyAtMostOneTenureIsWorkedUnder(t *testing.T) {
+// intervals and foreign records, no two terms are worked under at one time,
+// and tokens grow from term to term.
+func TestPropertyAtMostOneTermIsWorkedUnder(t *testing.T) {
 	began := 0
 	rapid.Check(t, func(t *rapid.T) { began += live(t) })
 	t.Logf("%d allocated", began)
@@ -72,20 +72,20 @@ func (c *crowd) happen(i int, e machine.Event) {
 	for _, a := range w.log {
 		if a, ok := a.(machine.Allocate); ok {
 			c.began++
-			if t := a.Tenure; t.Claim != c.claim && t.Token <= c.token {
+			if t := a.Term; t.Claim != c.claim && t.Token <= c.token {
 				c.t.Fatalf("peer %d: token %d after %d", i, t.Token, c.token)
 			}
-			c.token, c.claim = a.Tenure.Token, a.Tenure.Claim
+			c.token, c.claim = a.Term.Token, a.Term.Claim
 		}
 	}
 	w.log = nil
 	c.look()
 }
 
-// look fails the test if two tenures may be worked under now.
+// look fails the test if two terms may be worked under now.
 func (c *crowd) look() {
 	c.t.Helper()
-	var at machine.Tenure
+	var at machine.Term
 	for i, w := range c.peers {
 		h := w.s.Held
 		if !w.live || !machine.Standard.Inside(w.now(0), h.Start, h.End, w.m.Margin) {

@@ -8,7 +8,7 @@
 // and Next that it has won but that has not begun), and what it contends for
 // (Stage, Slot, Claim).
 //
-//	          rung reached                 free
+//	          turn reached                 free
 //	Aiming ───────────────▶ Reading ───────────────▶ Sending
 //	  ▲                        │ ▲  ▲                   │  conflict, or
 //	  │   taken, or it is won  │ │  │ absent            ▼  unknown

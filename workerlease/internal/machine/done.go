@@ -31,7 +31,7 @@ func (s *State) attempt(slot slots.Slot) int {
 
 // Closing is what is to be told of a slot whose work has ended by itself.
 type Closing struct {
-	Claim     string        // of the tenure under which that was
+	Claim     string        // of the term under which that was
 	DoneUntil time.Time     // the end of the slot that is done; zero: none is
 	Release   bool          // others may try
 	Until     time.Duration // local reading, up to which a worker that stops tries to tell it
@@ -65,9 +65,9 @@ func (x *step) finished(e Finished) {
 		c.Release = true
 	}
 	if e.Done || !x.m.Once {
-		s.Spoilt = slot.Start
+		s.SkipSlot = slot.Start
 	} else {
-		s.Failed = slot.Start
+		s.YieldSlot = slot.Start
 	}
 	if !s.Held.IsZero() {
 		why := CodeFailed
@@ -124,15 +124,15 @@ func (x *step) closeSlot(head store.Record) bool {
 
 // told takes in that a slot is known to be done. Another may have been done
 // meanwhile.
-func (x *step) told(r store.Record) {
+func (x *step) doneStored(r store.Record) {
 	s := &x.s
-	if x.at.Local-s.Known.Local > x.m.Rules.ClaimAge {
+	if x.at.Local-s.HeadReadAt.Local > x.m.Rules.ClaimAge {
 		// So long after the head was read, the key may have been trimmed meanwhile, and
 		// what landed there late is seen by nobody.
 		x.reread()
 		return
 	}
-	x.see(r)
+	x.observeRecord(r)
 	x.tellDone(r, r.DoneUntil)
 	if !r.DoneUntil.Before(s.Closing.DoneUntil) {
 		s.Closing.DoneUntil = time.Time{}
@@ -145,7 +145,7 @@ func (x *step) told(r store.Record) {
 
 // tellDone tells that a record says that the slot which ends at a time is done.
 func (x *step) tellDone(r store.Record, end time.Time) {
-	x.tell(Note{What: SlotDone, Slot: x.m.Schedule.At(end.Add(-1)), Record: r})
+	x.note(Note{What: SlotDone, Slot: x.m.Schedule.At(end.Add(-1)), Record: r})
 }
 
 // missed is the slot before one, if nobody has done its work, and it is to be done
@@ -167,9 +167,9 @@ func (x *step) undecided() bool {
 	if x.missed(s.Slot).IsZero() || !x.at.Now.Earliest.Before(s.Slot.Start) {
 		return false
 	}
-	place := x.place(x.had(s.Slot))
+	place := x.turn(x.had(s.Slot))
 	s.drop()
-	s.Rung, s.RungEdge = s.Slot.Start.Add(place), timeline.Earliest
+	s.Turn, s.TurnEdge = s.Slot.Start.Add(place), timeline.Earliest
 	return true
 }
 
@@ -178,7 +178,7 @@ func (x *step) spent(slot slots.Slot) bool {
 	return x.m.MaxAttempts > 0 && x.s.attempt(slot) > x.m.MaxAttempts
 }
 
-// done changes no tenure: whoever holds the one in the head goes on holding it.
+// done changes no term: whoever holds the one in the head goes on holding it.
 func done(r, head store.Record, until time.Time) store.Record {
 	r.Claim, r.InstanceID, r.Group, r.Token, r.Priority = head.Claim, head.InstanceID, head.Group, head.Token, head.Priority
 	r.SlotStart, r.SlotEnd, r.Schedule = head.SlotStart, head.SlotEnd, head.Schedule
@@ -197,14 +197,14 @@ func (x *step) closed(head store.Record) bool {
 	spent := x.spent(s.Slot)
 	switch {
 	case x.m.Rules.IsDone(s.Carried, s.Slot):
-		if !s.Standby && !s.Spoilt.Equal(s.Slot.Start) {
-			x.tell(Note{What: Lost, Slot: s.Slot, Record: head})
+		if !s.Standby && !s.SkipSlot.Equal(s.Slot.Start) {
+			x.note(Note{What: Lost, Slot: s.Slot, Record: head})
 		}
-	case spent && x.m.Rules.Living(head, x.at.Now):
+	case spent && x.m.Rules.MayExtend(head, x.at.Now):
 		x.lose(head) // The last attempt may yet succeed.
 		return true
 	case spent:
-		x.tell(Note{What: Exhausted, Slot: s.Slot, Count: s.Carried.Attempt})
+		x.note(Note{What: Exhausted, Slot: s.Slot, Count: s.Carried.Attempt})
 	default:
 		return false
 	}

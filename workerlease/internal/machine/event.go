@@ -109,9 +109,9 @@ type (
 	// Trim: delete records below a Seq.
 	Trim struct{ Before int64 }
 	// Allocate: call LeaseAllocated, unless it is too late right before.
-	Allocate struct{ Tenure Tenure }
-	// Extend: the tenure that is held ends later.
-	Extend struct{ Tenure Tenure }
+	Allocate struct{ Term Term }
+	// Extend: the term that is held ends later.
+	Extend struct{ Term Term }
 	// CallAgain: call the user's code again, which has rested.
 	CallAgain struct{}
 	// Expire: end the context and call LeaseExpired.

@@ -10,36 +10,36 @@ import (
 
 // Known is when the worker last read the head, and found that it can be obeyed. An
 // extension that is appended without reading it again has been fixed then.
-type Known struct {
+type ReadTime struct {
 	Fixed time.Time // Earliest(now)
 	Local time.Duration
 }
 
 // lookAge is how long after the head was read an extension is void that is not known by
 // then; after half of it the head is read again first. The age of a claim would do, since
-// nothing can come between a tenure and its extension that isn't at the extension's key. But
+// nothing can come between a term and its extension that isn't at the extension's key. But
 // what has come there should be noticed soon.
 const lookAge = 4 * time.Minute
 
-// newest is the newest tenure of one's own that is in force.
-func (s *State) newest() Tenure {
-	for _, t := range []Tenure{s.Next, s.Held} {
+// newest is the newest term of one's own that is in force.
+func (s *State) newest() Term {
+	for _, t := range []Term{s.Next, s.Held} {
 		if t.Own {
 			return t
 		}
 	}
-	return Tenure{}
+	return Term{}
 }
 
 // onward turns to what comes after a window that is one's own: the next window of
 // the slot, or the next slot.
-func (x *step) onward() {
+func (x *step) scheduleNext() {
 	s := &x.s
 	t := s.newest()
 	if x.m.Failover > 0 && t.End.After(s.Slot.Start) && t.End.Before(s.Slot.End) {
 		s.drop()
 		s.Extending, s.Standby = true, false
-		s.Rung, s.RungEdge = t.End.Add(-x.m.early()), timeline.Latest
+		s.Turn, s.TurnEdge = t.End.Add(-x.m.early()), timeline.Latest
 		return
 	}
 	next := x.m.Schedule.Next(s.Slot.Start)
@@ -49,7 +49,7 @@ func (x *step) onward() {
 	x.target(next)
 }
 
-// leads reports that the tenure in force ends where a slot begins, and is to go on
+// leads reports that the term in force ends where a slot begins, and is to go on
 // in it, before anybody else may claim it.
 func (x *step) leads(slot slots.Slot) bool {
 	return x.m.Continuous && x.m.NoFailback && x.s.newest().End.Equal(slot.Start)
@@ -57,11 +57,11 @@ func (x *step) leads(slot slots.Slot) bool {
 
 // prolong appends the next window of the slot, or reads the head before, if it is
 // long ago that it was known.
-func (x *step) prolong() {
+func (x *step) extendNow() {
 	s, now := &x.s, x.at.Now
 	t := s.Held
-	s.Claim = Claim{ID: x.id(), Start: t.End, End: x.m.windowEnd(s.Slot, t.End), Fixed: s.Known.Fixed, Local: s.Known.Local}
-	if t.Seq >= store.MaxSeq || s.Known.Fixed.IsZero() || x.at.Local-s.Known.Local > lookAge/2 {
+	s.Claim = Claim{ID: x.id(), Start: t.End, End: x.m.windowEnd(s.Slot, t.End), Fixed: s.HeadReadAt.Fixed, Local: s.HeadReadAt.Local}
+	if t.Seq >= store.MaxSeq || s.HeadReadAt.Fixed.IsZero() || x.at.Local-s.HeadReadAt.Local > lookAge/2 {
 		s.Claim.Fixed, s.Claim.Local = now.Earliest, x.at.Local
 		x.readHead()
 		return
@@ -77,9 +77,9 @@ func (x *step) prolong() {
 	x.send()
 }
 
-// extension makes the record that extends a tenure to the claim's end, behind the
+// extension makes the record that extends a term to the claim's end, behind the
 // head with a Seq.
-func (x *step) extension(t Tenure, head int64) store.Record {
+func (x *step) extension(t Term, head int64) store.Record {
 	r := x.stamped(store.KindGrant, head+1)
 	r.Claim, r.Token = t.Claim, t.Token
 	r.WindowStart, r.WindowEnd = t.End, x.s.Claim.End
@@ -87,7 +87,7 @@ func (x *step) extension(t Tenure, head int64) store.Record {
 	return r
 }
 
-// extend goes on with the tenure that is held, if it is the one in the head and
+// extend goes on with the term that is held, if it is the one in the head and
 // that is wanted.
 func (x *step) extend(head store.Record) bool {
 	s := &x.s
@@ -102,20 +102,20 @@ func (x *step) extend(head store.Record) bool {
 	case x.m.Continuous || t.End.After(s.Slot.Start):
 		s.Sent, s.Stage = x.extension(t, head.Seq), Sending
 	default:
-		return false // The next slot is another tenure.
+		return false // The next slot is another term.
 	}
 	return true
 }
 
-// extended takes a window that is known to extend one's own tenure.
+// extended takes a window that is known to extend one's own term.
 func (x *step) extended(r store.Record) {
 	s := &x.s
-	x.see(r)
+	x.observeRecord(r)
 	s.WonEnd = r.WindowEnd
 	if r.Claim != s.Held.Claim || x.at.Lapsed != 0 {
 		// Too late: what was left is never worked under again. It is freed as soon as
 		// nothing is done under it any more.
-		s.Void = r.Claim
+		s.VoidClaim = r.Claim
 		if r.Claim == s.Left.Claim {
 			s.Left.End = r.WindowEnd
 			if x.m.Rules.TakeUp(s.Left, r) {
@@ -127,37 +127,37 @@ func (x *step) extended(r store.Record) {
 	}
 	s.Held.Seq, s.Held.Slot, s.Held.End = r.Seq, s.Slot, r.WindowEnd
 	x.do(Extend{s.Held})
-	x.tell(Note{What: Extended, Slot: s.Slot, Record: r})
-	x.know(r, true)
+	x.note(Note{What: Extended, Slot: s.Slot, Record: r})
+	x.rememberGrant(r, true)
 	if s.Stopping {
 		s.drop()
 		return
 	}
-	x.onward()
+	x.scheduleNext()
 }
 
 // know remembers a grant, to see later that it stands and to trim.
-func (x *step) know(r store.Record, own bool) {
+func (x *step) rememberGrant(r store.Record, own bool) {
 	s := &x.s
-	s.Mark = Mark{Seq: r.Seq, Claim: r.Claim, End: r.WindowEnd}
+	s.LastGrant = Grant{Seq: r.Seq, Claim: r.Claim, End: r.WindowEnd}
 	if own && r.Seq%x.m.Rules.TrimEvery == 0 {
 		s.Trim, s.TrimStep = r.Seq-x.m.Rules.Keep, x.m.Rules.Keep
 	}
 }
 
-// fall turns away from an extension when the tenure has ended: to what is left of
+// fall turns away from an extension when the term has ended: to what is left of
 // the slot, if somebody is to take that over.
-func (x *step) fall() {
+func (x *step) abandonExtension() {
 	s := &x.s
 	switch {
 	case !s.Extending || !s.Held.IsZero() || !s.Next.IsZero():
-	case s.Spoilt.Equal(s.Slot.Start):
+	case s.SkipSlot.Equal(s.Slot.Start):
 		x.next()
-	case s.Void != "" && s.Void == s.Left.Claim, !s.WonEnd.After(s.Slot.Start):
+	case s.VoidClaim != "" && s.VoidClaim == s.Left.Claim, !s.WonEnd.After(s.Slot.Start):
 		// An extension that came too late is in the way, and can be released; or it was to
 		// go on into Slot.
 		x.again()
-	case !x.stand(s.WonEnd):
+	case !x.standBy(s.WonEnd):
 		x.next()
 	}
 }
@@ -167,39 +167,39 @@ func (x *step) fall() {
 func (x *step) lose(head store.Record) {
 	s := &x.s
 	if !s.Standby && head.Claim != s.Held.Claim && head.Claim != s.Left.Claim {
-		x.tell(Note{What: Lost, Slot: s.Slot, Record: head})
+		x.note(Note{What: Lost, Slot: s.Slot, Record: head})
 	}
-	if !head.WindowEnd.After(x.at.Now.Earliest) || !x.stand(head.WindowEnd) {
+	if !head.WindowEnd.After(x.at.Now.Earliest) || !x.standBy(head.WindowEnd) {
 		x.next()
 	}
 }
 
 // stand stands by, to claim what is left of Slot when a window that ends at end has
-// not been extended: in the order of the rungs, from then on. It reports whether
+// not been extended: in the order of the turns, from then on. It reports whether
 // anything would be left before claims for the next slot open.
-func (x *step) stand(end time.Time) bool {
+func (x *step) standBy(end time.Time) bool {
 	s, now := &x.s, x.at.Now
 	opens := s.Slot.End.Add(-x.m.lead(x.m.Schedule.Next(s.Slot.Start)))
 	from := x.m.Rules.StandBy(end, opens, now, x.m.Failover)
-	if from.IsZero() || s.Spoilt.Equal(s.Slot.Start) {
+	if from.IsZero() || s.SkipSlot.Equal(s.Slot.Start) {
 		return false
 	}
-	place := x.place(s.WonEnd.Equal(end))
-	if s.Failed.Equal(s.Slot.Start) {
+	place := x.turn(s.WonEnd.Equal(end))
+	if s.YieldSlot.Equal(s.Slot.Start) {
 		place += x.m.lead(s.Slot) // Whoever has not failed goes first.
 	}
 	s.drop()
 	s.Standby, s.Extending = true, false
-	s.Rung, s.RungEdge = later(from, now.Earliest).Add(place), timeline.Earliest
+	s.Turn, s.TurnEdge = later(from, now.Earliest).Add(place), timeline.Earliest
 	return true
 }
 
-// living reports that a claim would begin, within a slot, behind a tenure that its
+// living reports that a claim would begin, within a slot, behind a term that its
 // holder may yet extend: its record tells that it is a part of a slot. Whoever takes
 // over itself comes again when it has ended.
-func (x *step) living(start time.Time, head store.Record) bool {
+func (x *step) mayExtend(start time.Time, head store.Record) bool {
 	part := x.m.Failover > 0 || head.WindowEnd.Before(head.SlotEnd)
-	return part && start.After(x.s.Slot.Start) && x.m.Rules.Living(head, x.at.Now)
+	return part && start.After(x.s.Slot.Start) && x.m.Rules.MayExtend(head, x.at.Now)
 }
 
 // freed reports that nothing is done, and will be, under a claim in the head that

@@ -22,7 +22,7 @@ func (x *step) hold() {
 	}
 	if s.overrunning() && !s.Overran && x.at.Local >= s.Overdue {
 		s.Overran = true
-		x.tell(Note{What: Overrun, Slot: s.Left.Slot})
+		x.note(Note{What: Overrun, Slot: s.Left.Slot})
 	}
 	if s.Next.IsZero() {
 		return
@@ -32,27 +32,27 @@ func (x *step) hold() {
 		if s.overrunning() && s.Overran {
 			why = Overrunning
 		}
-		x.tell(Note{What: Missed, Slot: s.Next.Slot, Until: s.Next.Slot.End, Why: why})
-		s.Next = Tenure{}
+		x.note(Note{What: Missed, Slot: s.Next.Slot, Until: s.Next.Slot.End, Why: why})
+		s.Next = Term{}
 		return
 	}
 	if x.m.mayBegin(s) && x.m.Rules.Inside(now, s.Next.Start, s.Next.End, x.m.Margin) {
-		s.Held, s.Next = s.Next, Tenure{}
+		s.Held, s.Next = s.Next, Term{}
 		s.Running, s.Overran = true, false
 		x.do(Allocate{s.Held})
 	}
 }
 
-// expire ends the tenure that is held. It is left for good: never worked under
+// expire ends the term that is held. It is left for good: never worked under
 // or extended again.
 func (x *step) expire(why Reason) {
 	s := &x.s
 	x.do(Expire{why})
 	// It gets a margin to return in, also if this comes late.
 	s.Overdue = x.at.Local + max(s.Held.End.Sub(x.at.Now.Latest), x.m.Margin)
-	x.tell(Note{What: Expired, Slot: s.Held.Slot, Why: why})
+	x.note(Note{What: Expired, Slot: s.Held.Slot, Why: why})
 	if why == CodePanicked {
-		s.Spoilt = s.Held.Slot.Start // Others may try.
+		s.SkipSlot = s.Held.Slot.Start // Others may try.
 	}
-	s.Left, s.Held, s.Rest = s.Held, Tenure{}, time.Time{}
+	s.Left, s.Held, s.Rest = s.Held, Term{}, time.Time{}
 }

@@ -50,7 +50,7 @@ func (h Holders) At(t time.Time) Holder {
 }
 
 // see takes notice of whom a record that can be obeyed gives the lease to.
-func (x *step) see(r store.Record) {
+func (x *step) observeRecord(r store.Record) {
 	s := &x.s
 	s.Carried = x.m.Rules.Carry(r)
 	if most := x.at.Now.Latest.Add(x.m.Rules.Longest); s.Carried.DoneUntil.After(most) {
@@ -65,34 +65,34 @@ func (x *step) see(r store.Record) {
 			h.Newest.SlotEnd = r.WindowEnd // It was not extended.
 		}
 	case r.Kind == store.KindGrant:
-		x.hand(r, Holder{Start: r.WindowStart, Worker: r.Worker, Fixed: r.FixedAt})
+		x.observeTerm(r, Holder{Start: r.WindowStart, Worker: r.Worker, Fixed: r.FixedAt})
 	case r.Kind == store.KindDone && r.Claim == h.Newest.Claim:
 		if !r.DoneUntil.Before(r.SlotEnd) {
 			h.Newest.SlotEnd = h.Newest.End // Nobody extends what is done.
 		}
 	case r.Kind == store.KindDone && r.Claim != "":
-		// It repeats the tenure in the head, but for its beginning, which the token tells
+		// It repeats the term in the head, but for its beginning, which the token tells
 		// well enough, and for where its holder runs.
-		x.hand(r, Holder{Start: store.FromMillis(r.Token)})
+		x.observeTerm(r, Holder{Start: store.FromMillis(r.Token)})
 	case r.Kind == store.KindRelease && r.Claim == h.Newest.Claim && r.WindowEnd.Before(h.Newest.End):
 		h.Newest.End, h.Newest.SlotEnd = r.WindowEnd, r.WindowEnd
-		x.tell(Note{What: HolderChanged, Record: r})
+		x.note(Note{What: HolderChanged, Record: r})
 	}
 }
 
-// hand takes notice of another tenure, and tells of it if it is news: not if the one
+// hand takes notice of another term, and tells of it if it is news: not if the one
 // before goes on, nor if it is surely over.
-func (x *step) hand(r store.Record, next Holder) {
+func (x *step) observeTerm(r store.Record, next Holder) {
 	s := &x.s
 	next.Claim, next.InstanceID, next.Group = r.Claim, r.InstanceID, r.Group
 	next.Priority, next.Token, next.End, next.SlotEnd = r.Priority, r.Token, r.WindowEnd, r.SlotEnd
 	if r.Kind == store.KindDone && !r.DoneUntil.Before(r.SlotEnd) {
 		next.SlotEnd = next.End
 	}
-	next.Own = slices.Contains([]string{s.Claim.ID, s.Void, s.Next.Claim, s.Held.Claim, s.Left.Claim}, r.Claim)
+	next.Own = slices.Contains([]string{s.Claim.ID, s.VoidClaim, s.Next.Claim, s.Held.Claim, s.Left.Claim}, r.Claim)
 	news := !s.Holders.Newest.goesOn(next) && x.at.Now.Earliest.Before(next.End)
 	s.Holders = Holders{Before: s.Holders.Newest, Newest: next}
 	if news {
-		x.tell(Note{What: HolderChanged, Record: r})
+		x.note(Note{What: HolderChanged, Record: r})
 	}
 }

@@ -84,7 +84,7 @@ func (w *watcher) step(at machine.Moment, e machine.Event) ([]machine.Action, er
 	if after.Running != w.running || !after.Held.IsZero() != w.live {
 		bad("running %v, held %v; the user's code: running %v, live %v", after.Running, after.Held, w.running, w.live)
 	}
-	for _, t := range []machine.Tenure{after.Next, after.Held} {
+	for _, t := range []machine.Term{after.Next, after.Held} {
 		if w.released[t.Claim] {
 			bad("%v is kept after its release was sent", t)
 		}
@@ -139,7 +139,7 @@ func (w *watcher) act(before machine.State, at machine.Moment, a machine.Action)
 			return fmt.Errorf("trim before %d is not justified by %v", a.Before, r)
 		}
 	case machine.Allocate:
-		t := a.Tenure
+		t := a.Term
 		switch {
 		case w.running || w.live:
 			return fmt.Errorf("allocated %v while code runs", t)
@@ -158,7 +158,7 @@ func (w *watcher) act(before machine.State, at machine.Moment, a machine.Action)
 		}
 		w.running, w.live, w.worked[t.Claim] = true, true, true
 	case machine.Extend:
-		switch t := a.Tenure; {
+		switch t := a.Term; {
 		case !w.live || !w.worked[t.Claim] || !t.Own:
 			return fmt.Errorf("extended %v, which is not worked under", t)
 		case t.Claim != before.Held.Claim || t.Token != before.Held.Token || !t.Start.Equal(before.Held.Start) || !t.End.After(before.Held.End):
@@ -261,9 +261,9 @@ func (w *watcher) append(before machine.State, at machine.Moment, r store.Record
 		floor := max(w.shownIn.Now.Latest.UnixNano(), (head.Token+1)*int64(time.Millisecond))
 		switch {
 		case w.m.Group != "":
-			return errors.New("release of a group's tenure")
+			return errors.New("release of a group's term")
 		case r.Claim != head.Claim || w.claims[r.Claim].ID == "":
-			return fmt.Errorf("release of a tenure that isn't one's own: %v on %v", r, head)
+			return fmt.Errorf("release of a term that isn't one's own: %v on %v", r, head)
 		case w.running && w.worked[r.Claim]:
 			return errors.New("release while code runs")
 		case !r.WindowStart.Equal(r.WindowEnd), r.Token != head.Token, !r.WindowStart.Before(head.WindowEnd),
@@ -283,7 +283,7 @@ func (w *watcher) append(before machine.State, at machine.Moment, r store.Record
 		switch {
 		case !r.WindowStart.Equal(head.WindowEnd), !r.WindowEnd.Equal(head.WindowEnd), r.Claim != head.Claim,
 			r.InstanceID != head.InstanceID, r.Group != head.Group, r.Token != head.Token:
-			return fmt.Errorf("done record %v changes the tenure of %v", r, head)
+			return fmt.Errorf("done record %v changes the term of %v", r, head)
 		case !r.DoneUntil.After(head.DoneUntil):
 			return fmt.Errorf("done record %v says nothing new behind %v", r, head)
 		}
@@ -293,7 +293,7 @@ func (w *watcher) append(before machine.State, at machine.Moment, r store.Record
 	return nil
 }
 
-// extends reports that a record extends a tenure that was worked under.
+// extends reports that a record extends a term that was worked under.
 func (w *watcher) extends(r store.Record) bool { return r.Kind == store.KindGrant && w.worked[r.Claim] }
 
 // appendExtension checks an extension that is about to be sent.
@@ -301,11 +301,11 @@ func (w *watcher) appendExtension(before machine.State, at machine.Moment, r sto
 	head, held := w.head, w.s.Held
 	switch {
 	case !w.live || held.Claim != r.Claim || w.released[r.Claim]:
-		return fmt.Errorf("extension %v of a tenure that was left", r)
+		return fmt.Errorf("extension %v of a term that was left", r)
 	case !r.WindowStart.Equal(held.End), r.Token != held.Token, r.InstanceID != w.m.InstanceID, r.Group != "":
 		return fmt.Errorf("extension %v of %v", r, held)
 	case head.Claim != r.Claim || head.Kind == store.KindRelease || !head.WindowEnd.Equal(held.End):
-		return fmt.Errorf("extension %v behind another's tenure: %v", r, head)
+		return fmt.Errorf("extension %v behind another's term: %v", r, head)
 	case at.Age > w.m.Rules.Fresh:
 		return fmt.Errorf("extension sent, but the newest sample is %v old", at.Age)
 	case at.Local-w.s.Claim.Local > w.m.Rules.ClaimAge:

@@ -20,7 +20,7 @@ func (x *step) judge(head store.Record, below []store.Record) {
 		return
 	}
 	s.Watch = Watch{}
-	x.see(head)
+	x.observeRecord(head)
 	x.compare(head)
 	if x.closeSlot(head) {
 		return
@@ -40,7 +40,7 @@ func (x *step) judge(head store.Record, below []store.Record) {
 		case x.kin(head):
 			x.confirm(head, false)
 			return
-		case head.WindowEnd.After(s.Slot.Start) && x.freed(s.Void) && x.release(head, s.Void):
+		case head.WindowEnd.After(s.Slot.Start) && x.freed(s.VoidClaim) && x.release(head, s.VoidClaim):
 			return // one's own, but void, and in the way
 		}
 	}
@@ -61,15 +61,15 @@ func (x *step) judge(head store.Record, below []store.Record) {
 		x.next()
 		return
 	}
-	if x.living(start, head) {
+	if x.mayExtend(start, head) {
 		x.lose(head)
 		return
 	}
 	if x.m.Rules.Gap(start, head, now) {
 		s.drop()
-		s.Rung, s.RungEdge = head.WindowEnd, timeline.Earliest
+		s.Turn, s.TurnEdge = head.WindowEnd, timeline.Earliest
 		if x.m.Failover > 0 {
-			s.Rung = s.Rung.Add(x.place(false)) // All come at once.
+			s.Turn = s.Turn.Add(x.turn(false)) // All come at once.
 		}
 		return
 	}
@@ -77,7 +77,7 @@ func (x *step) judge(head store.Record, below []store.Record) {
 		// The head ends late in the slot, or the time is quite uncertain: a claim so
 		// far ahead could be poison to others. Come again nearer to it.
 		s.drop()
-		s.Rung, s.RungEdge = soon, timeline.Earliest
+		s.Turn, s.TurnEdge = soon, timeline.Earliest
 		return
 	}
 	s.Sent = x.grant(head, start)
@@ -107,7 +107,7 @@ func (x *step) compare(head store.Record) {
 	theirs := head.Schedule
 	if head.Kind == store.KindGrant && theirs != "" && theirs != x.m.Schedule.String() && theirs != s.Mismatch {
 		s.Mismatch = theirs
-		x.tell(Note{What: Mismatch, Slot: s.Slot, Record: head})
+		x.note(Note{What: Mismatch, Slot: s.Slot, Record: head})
 	}
 }
 
@@ -153,8 +153,8 @@ func (x *step) confirm(r store.Record, own bool) {
 		x.extended(r)
 		return
 	}
-	x.see(r)
-	s.Next = x.m.Rules.Tenure(r, own, s.Slot)
+	x.observeRecord(r)
+	s.Next = x.m.Rules.Term(r, own, s.Slot)
 	s.WonSlot = s.Slot.End
 	if own && r.DoneUntil.Equal(s.Late.End) {
 		s.Next.Missed = s.Late
@@ -164,11 +164,11 @@ func (x *step) confirm(r store.Record, own bool) {
 	if !own {
 		what = Joined
 	}
-	x.tell(Note{What: what, Slot: s.Next.Slot, Record: r})
-	x.know(r, own)
+	x.note(Note{What: what, Slot: s.Next.Slot, Record: r})
+	x.rememberGrant(r, own)
 	if s.Stopping {
 		s.drop()
 		return
 	}
-	x.onward()
+	x.scheduleNext()
 }

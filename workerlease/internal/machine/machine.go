@@ -55,7 +55,7 @@ type step struct {
 
 func (x *step) do(a Action) { x.out = append(x.out, a) }
 
-func (x *step) tell(n Note) { x.do(Tell{n}) }
+func (x *step) note(n Note) { x.do(Tell{n}) }
 
 // ask begins a ledger operation.
 func (x *step) ask(op Op, a Action) {
@@ -124,12 +124,12 @@ func (x *step) take(e Event) {
 		}
 	case Began:
 		if !s.Held.IsZero() {
-			x.tell(Note{What: Allocated, Slot: s.Held.Slot})
+			x.note(Note{What: Allocated, Slot: s.Held.Slot})
 		}
 	case Skipped:
 		if !s.Held.IsZero() {
-			x.tell(Note{What: Missed, Slot: s.Held.Slot, Until: s.Held.Slot.End, Why: TooLate})
-			s.Left, s.Held, s.Running = s.Held, Tenure{}, false
+			x.note(Note{What: Missed, Slot: s.Held.Slot, Until: s.Held.Slot.End, Why: TooLate})
+			s.Left, s.Held, s.Running = s.Held, Term{}, false
 		}
 	case Panicked:
 		// Code that panics when its context has ended is not why it ended.
@@ -157,7 +157,7 @@ func (x *step) take(e Event) {
 // failed counts an operation that failed, and backs off.
 func (x *step) failed(op Op, err error) {
 	x.s.Failures++
-	x.tell(Note{What: Failed, Op: op, Err: err})
+	x.note(Note{What: Failed, Op: op, Err: err})
 	x.backOff(err)
 }
 
@@ -235,9 +235,9 @@ func (m *Machine) Waits(s State) []Wait {
 	case s.Reaim > 0:
 		w = append(w, Wait{Local: s.Reaim})
 	case m.blocked(&s):
-		until(m.turns(&s), timeline.Mid)
+		until(m.leaves(&s), timeline.Mid)
 	case s.Stage == Aiming:
-		until(s.Rung, s.RungEdge)
+		until(s.Turn, s.TurnEdge)
 	}
 	return w
 }

@@ -98,7 +98,7 @@ func situations(t testing.TB) []situation {
 	endless := func(w *world) { w.m.Continuous = true }
 	reach("start", nil)
 	reach("aiming", nil, "ok")
-	reach("rung, asking the time", nil, "ok", "next")
+	reach("turn, asking the time", nil, "ok", "next")
 	reach("reading", nil, "ok", "next", "ok")
 	reach("sending", nil, claim...)
 	reach("checking", nil, append(claim[:4:4], "timeout")...)

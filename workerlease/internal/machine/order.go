@@ -21,10 +21,10 @@ const (
 	AtOnce
 )
 
-// place goes by the ladder, for whoever claims. A step is, if the lead allows it, longer
+// place goes by the turn schedule, for whoever claims. A step is, if the lead allows it, longer
 // than a claim takes to be seen, so that whoever comes next finds the slot taken; and the
-// ladder ends before the boundary, so that somebody has the slot when it begins.
-func place(l priority.Ladder, p int, tie priority.TieBreak, held bool, draw uint64) time.Duration {
+// turn schedule ends before the boundary, so that somebody has the slot when it begins.
+func turn(l priority.Turns, p int, tie priority.TieBreak, held bool, draw uint64) time.Duration {
 	return l.Offset(p, tie, held, draw)
 }
 

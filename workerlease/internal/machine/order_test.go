@@ -72,7 +72,7 @@ func (w *world) tell(t *testing.T, until, broken time.Duration) (s story) {
 
 func TestPlaceCountsFromTheFootOfTheLadder(t *testing.T) {
 	const ms = time.Millisecond
-	ladder := priority.NewLadder(10*time.Second, time.Second, 0)
+	turns := priority.NewTurns(10*time.Second, time.Second, 0)
 	for _, c := range []struct {
 		p         int
 		tie       priority.TieBreak
@@ -86,8 +86,8 @@ func TestPlaceCountsFromTheFootOfTheLadder(t *testing.T) {
 		{7, priority.Rotate, false, 7000 * ms, 7750*ms - 1},
 		{1, priority.Random, true, 1000 * ms, 2000*ms - 1},
 	} {
-		low := machine.Standard.Place(ladder, c.p, c.tie, c.held, 0)
-		high := machine.Standard.Place(ladder, c.p, c.tie, c.held, 1<<64-1)
+		low := machine.Standard.Turn(turns, c.p, c.tie, c.held, 0)
+		high := machine.Standard.Turn(turns, c.p, c.tie, c.held, 1<<64-1)
 		if low != c.low || high != c.high {
 			t.Errorf("Place(%d, %v, %v) = %v … %v, want %v … %v", c.p, c.tie, c.held, low, high, c.low, c.high)
 		}
@@ -97,7 +97,7 @@ func TestPlaceCountsFromTheFootOfTheLadder(t *testing.T) {
 // The worker is alone, so it has each slot but the one in which it starts.
 func TestAWorkerReadsTheHeadAtItsPlaceOnTheLadder(t *testing.T) {
 	const draw = 0x9abcdef012345678
-	ladder := priority.Ladder{Lead: 10 * time.Second, Step: time.Second}
+	turns := priority.Turns{Lead: 10 * time.Second, Step: time.Second}
 	for _, tie := range []priority.TieBreak{priority.Sticky, priority.Rotate, priority.Random} {
 		for _, p := range []int{0, 3, 7} {
 			t.Run(fmt.Sprint(tie, " ", p), func(t *testing.T) {
@@ -106,8 +106,8 @@ func TestAWorkerReadsTheHeadAtItsPlaceOnTheLadder(t *testing.T) {
 				var want []time.Duration
 				for n := range 3 {
 					opens := time.Duration(n+1)*5*time.Minute - 10*time.Second
-					place := machine.Standard.Place(ladder, p, tie, n > 0, draw)
-					want = append(want, (opens + place).Round(10*time.Millisecond))
+					turn := machine.Standard.Turn(turns, p, tie, n > 0, draw)
+					want = append(want, (opens + turn).Round(10*time.Millisecond))
 				}
 				if got := w.tell(t, 16*time.Minute, 0).reads; !slices.Equal(got, want) {
 					t.Errorf("the head is read at %v, want at %v", got, want)

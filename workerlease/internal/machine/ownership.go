@@ -28,7 +28,7 @@ const (
 	// Refused: the store will never take it.
 	Refused
 	// InDoubt: it may be in the ledger, or may yet land.
-	InDoubt
+	OutcomeUnknown
 )
 
 // outcome takes no error for a failure: the reply may have been lost behind the
@@ -43,7 +43,7 @@ func outcome(err error) Outcome {
 	case errors.Is(err, store.ErrInvalid):
 		return Refused
 	default:
-		return InDoubt
+		return OutcomeUnknown
 	}
 }
 
@@ -59,19 +59,19 @@ func kin(r store.Record, id Identity) bool { return id.Group != "" && r.Group ==
 // whatever one's own slots are: this keeps windows disjoint.
 func start(c Claim, head store.Record) time.Time { return later(c.Start, head.WindowEnd) }
 
-// gap reports one behind a tenure that has surely not ended: its holder may
+// gap reports one behind a term that has surely not ended: its holder may
 // extend it to where the grant would begin.
 func gap(start time.Time, head store.Record, now timeline.Interval) bool {
 	return start.After(head.WindowEnd) && now.Earliest.Before(head.WindowEnd)
 }
 
-// living is whoever has neither released its tenure, nor lost it to a reset, nor
+// living is whoever has neither released its term, nor lost it to a reset, nor
 // surely come to its end.
-func living(head store.Record, now timeline.Interval) bool {
+func mayExtend(head store.Record, now timeline.Interval) bool {
 	return head.Kind != store.KindRelease && head.Kind != store.KindReset && now.Earliest.Before(head.WindowEnd)
 }
 
-// token grows from tenure to tenure. It is a time, so that it does not start
+// token grows from term to term. It is a time, so that it does not start
 // again in a ledger that was trimmed, idle or dropped.
 func token(start time.Time, head store.Record) int64 {
 	return max(start.UnixMilli(), head.Token+1)
@@ -82,13 +82,13 @@ func token(start time.Time, head store.Record) int64 {
 // its head was read.
 func resend(c Claim, sent store.Record, _ Moment) (Claim, store.Record) { return c, sent }
 
-// tenure goes by what the record says, never by one's own options: the schedule
+// term goes by what the record says, never by one's own options: the schedule
 // of who wrote it may be another.
-func tenure(r store.Record, own bool, slot slots.Slot) Tenure {
+func term(r store.Record, own bool, slot slots.Slot) Term {
 	if !own && r.SlotStart.Before(r.SlotEnd) {
 		slot = slots.Slot{Start: r.SlotStart, End: r.SlotEnd}
 	}
-	return Tenure{
+	return Term{
 		Seq: r.Seq, Slot: slot, Start: r.WindowStart, End: r.WindowEnd,
 		Token: r.Token, Attempt: r.Attempt, Claim: r.Claim, Own: own,
 	}
@@ -96,25 +96,25 @@ func tenure(r store.Record, own bool, slot slots.Slot) Tenure {
 
 // extend goes on with what the head says is still in force, and one's own. A
 // release has ended it, whoever sent it, and bookkeeping hasn't.
-func extend(t Tenure, head store.Record, _ Identity) bool {
+func extend(t Term, head store.Record, _ Identity) bool {
 	return t.Claim != "" && head.Claim == t.Claim && head.Kind != store.KindRelease
 }
 
-// prolong extends what is worked under alone: a tenure that was left meanwhile has
+// prolong extends what is worked under alone: a term that was left meanwhile has
 // ended by the worker's clock, or its code has, and others go by its record.
-func prolong(held Tenure, extension store.Record) bool { return extension.Claim == held.Claim }
+func prolong(held Term, extension store.Record) bool { return extension.Claim == held.Claim }
 
-// takeUp never does: when the tenure was left, its window had ended by the worker's
+// takeUp never does: when the term was left, its window had ended by the worker's
 // clock, or that had jumped, and others go by it.
-func takeUp(Tenure, store.Record) bool { return false }
+func takeUp(Term, store.Record) bool { return false }
 
-// releasable is the tenure of one's own claim alone, once. A group's never is:
+// releasable is the term of one's own claim alone, once. A group's never is:
 // others may be at work under it.
 func releasable(head store.Record, id Identity) bool {
 	return id.Group == "" && id.Claim != "" && head.Claim == id.Claim && head.Kind != store.KindRelease
 }
 
-// releaseAt is behind every moment at which the tenure can have been worked
+// releaseAt is behind every moment at which the term can have been worked
 // under, and behind its start: a release of the next slot frees nothing of the
 // one before, which somebody else may hold.
 func releaseAt(head store.Record, now timeline.Interval) time.Time {
@@ -123,7 +123,7 @@ func releaseAt(head store.Record, now timeline.Interval) time.Time {
 
 // resume never does: absent is not failed. A release that was sent may land at any
 // time, and whoever reads it begins at once.
-func resume(Tenure, store.Record) bool { return false }
+func resume(Term, store.Record) bool { return false }
 
 // readAt is at the latest when the head was read: all records before it were in
 // the ledger by then.

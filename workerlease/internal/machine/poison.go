@@ -25,7 +25,7 @@ func poison(head store.Record, now timeline.Interval, ahead, longest time.Durati
 	case head.Seq >= store.MaxSeq:
 		return errors.New("the ledger is full: no seq is left")
 	case head.WindowStart.After(limit) && (length > 0 || head.WindowStart.After(limit.Add(longest))):
-		// What grants nothing stands at the end of the tenure in force.
+		// What grants nothing stands at the end of the term in force.
 		return fmt.Errorf("window starts at %s, more than %v ahead of store time",
 			store.Format(head.WindowStart), ahead)
 	case length > longest:
@@ -36,7 +36,7 @@ func poison(head store.Record, now timeline.Interval, ahead, longest time.Durati
 	return nil
 }
 
-// resetAt lets poison end no tenure: that below it, which may be longer than
+// resetAt lets poison end no term: that below it, which may be longer than
 // one's own slots, stays in force to its end.
 func resetAt(below store.Record, now timeline.Interval) (time.Time, int64) {
 	at := ceil(now.Latest)
@@ -70,7 +70,7 @@ func leads(lower, upper store.Record) bool { return upper.Seq == lower.Seq+1 }
 
 // strays is how many of the newest records are poison to which nothing leads: the ledger
 // goes on below them, on the free keys, up to where they stand.
-func (x *step) strays(records []store.Record) (n int) {
+func (x *step) unreachable(records []store.Record) (n int) {
 	for i, r := range records {
 		if x.poison(r) == nil {
 			break
@@ -95,33 +95,33 @@ const deepest = 1 << 12
 // followed leaves out what the ledger doesn't lead to, and tells of it once. It reports
 // false if more has to be read to know that: below poison, until there is something that
 // can be obeyed.
-func (x *step) followed(records []store.Record) (_ []store.Record, known bool) {
+func (x *step) reachable(records []store.Record) (_ []store.Record, known bool) {
 	s := &x.s
 	if s.Depth = 0; len(records) == 0 || x.poison(records[0]) == nil {
-		s.Stray = 0
+		s.Unreachable = 0
 		return records, true
 	}
 	s.Depth = max(s.Asked, lookBack)
-	if len(records) >= s.Asked && s.Asked < deepest && !x.grounded(records) {
+	if len(records) >= s.Asked && s.Asked < deepest && !x.hasValidBase(records) {
 		s.Depth = max(16*s.Asked, lookBack)
 		return nil, false
 	}
-	n := x.strays(records)
+	n := x.unreachable(records)
 	if n == 0 {
-		s.Stray = 0
+		s.Unreachable = 0
 		return records, true
 	}
-	if s.Stray != records[0].Seq {
-		s.Stray = records[0].Seq
+	if s.Unreachable != records[0].Seq {
+		s.Unreachable = records[0].Seq
 		err := fmt.Errorf("%w; a key below it is free, so it is not followed", x.poison(records[0]))
-		x.tell(Note{What: Poison, Slot: s.Slot, Record: records[0], Err: err})
+		x.note(Note{What: Poison, Slot: s.Slot, Record: records[0], Err: err})
 	}
 	return records[n:], true
 }
 
 // grounded reports that some of the newest records can be obeyed, or that there are none
 // below them: so it is known what is in force.
-func (x *step) grounded(records []store.Record) bool {
+func (x *step) hasValidBase(records []store.Record) bool {
 	return slices.ContainsFunc(records, func(r store.Record) bool { return r.Seq == 1 || x.poison(r) == nil })
 }
 
@@ -131,11 +131,11 @@ func (x *step) watch(head store.Record, below []store.Record, why error) {
 	s, now := &x.s, x.at.Now
 	if s.Watch.Seq != head.Seq {
 		s.Watch = Watch{Seq: head.Seq, Since: now.Latest}
-		x.tell(Note{What: Poison, Slot: s.Slot, Record: head, Err: why})
+		x.note(Note{What: Poison, Slot: s.Slot, Record: head, Err: why})
 	}
 	patience := x.patience(head, below)
 	// If nothing that can be obeyed is left below it, nobody knows what is in force.
-	alone := below != nil && head.Seq > 1 && !x.grounded(below)
+	alone := below != nil && head.Seq > 1 && !x.hasValidBase(below)
 	if now.Earliest.Before(s.Watch.Since.Add(patience)) || head.Seq >= store.MaxSeq || s.JoinOnly || alone {
 		s.Why = Poisoned
 		x.miss(s.Slot.End)

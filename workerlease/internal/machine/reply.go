@@ -33,7 +33,7 @@ func (x *step) sampled(e Sampled) {
 }
 
 // regroup sees to it that after an outage that outlasted the boundary, when all
-// come back at once, the rungs count again from then: the time is asked for
+// come back at once, the turns count again from then: the time is asked for
 // before all else.
 func (x *step) regroup() {
 	s := &x.s
@@ -52,10 +52,10 @@ func (x *step) headRead(e HeadRead) {
 	s.ReadAt = x.m.Rules.ReadAt(x.at.Now)
 	records := e.Records
 	if len(records) > 0 && records[0].Seq == 0 {
-		x.tell(Note{What: Poison, Slot: s.Slot, Record: records[0], Err: errors.New(records[0].Defect)})
+		x.note(Note{What: Poison, Slot: s.Slot, Record: records[0], Err: errors.New(records[0].Defect)})
 		records = records[1:]
 	}
-	records, known := x.followed(records)
+	records, known := x.reachable(records)
 	if !known {
 		x.readHead()
 		return
@@ -65,13 +65,13 @@ func (x *step) headRead(e HeadRead) {
 	if len(records) > 0 {
 		head, records = records[0], records[1:]
 	}
-	if s.Known = (Known{}); x.poison(head) == nil {
-		s.Known = Known{Fixed: x.at.Now.Earliest, Local: x.at.Local}
+	if s.HeadReadAt = (ReadTime{}); x.poison(head) == nil {
+		s.HeadReadAt = ReadTime{Fixed: x.at.Now.Earliest, Local: x.at.Local}
 	}
 	if s.Stopping {
 		// A read from before the stop may come while the user's code still runs.
 		if !x.m.awaits(s, Releasing) {
-			x.see(head)
+			x.observeRecord(head)
 			x.surrender(head)
 		}
 		return
@@ -94,21 +94,21 @@ func (x *step) appended(e Appended) {
 		x.succeeded()
 		x.stored(s.Sent)
 	case Taken:
-		x.tell(Note{What: Conflict, Slot: s.Slot, Record: s.Sent, Err: e.Err})
+		x.note(Note{What: Conflict, Slot: s.Slot, Record: s.Sent, Err: e.Err})
 		s.Stage = Checking
 	case Refused:
 		x.failed(Appending, e.Err)
 		x.miss(s.Slot.End)
 		x.next()
-	case InDoubt:
-		x.tell(Note{What: Unknown, Slot: s.Slot, Record: s.Sent, Err: e.Err})
+	case OutcomeUnknown:
+		x.note(Note{What: Unknown, Slot: s.Slot, Record: s.Sent, Err: e.Err})
 		s.Failures++
 		if s.Tries > 0 || errors.Is(e.Err, store.ErrThrottled) {
 			x.backOff(e.Err)
 		} else {
 			s.Tries++ // look at once, then ever later
 		}
-		s.Stage, s.Doubt = Checking, true
+		s.Stage, s.OutcomeUnknown = Checking, true
 	}
 }
 
@@ -116,7 +116,7 @@ func (x *step) appended(e Appended) {
 func (x *step) recordRead(e RecordRead) {
 	s := &x.s
 	switch {
-	case errors.Is(e.Err, store.ErrNotFound) && s.Doubt:
+	case errors.Is(e.Err, store.ErrNotFound) && s.OutcomeUnknown:
 		x.absent()
 	case errors.Is(e.Err, store.ErrNotFound):
 		// Taken a moment ago, and gone: a stale read, or trimmed since.
@@ -131,7 +131,7 @@ func (x *step) recordRead(e RecordRead) {
 	default:
 		// Somebody else's: one's own can never land there now.
 		x.succeeded()
-		s.Doubt = false
+		s.OutcomeUnknown = false
 		s.ReadAt = x.m.Rules.ReadAt(x.at.Now)
 		x.refused(e.Record)
 	}
@@ -157,18 +157,18 @@ func (x *step) absent() {
 // stored goes on after one's own record is known to be in the ledger.
 func (x *step) stored(r store.Record) {
 	s := &x.s
-	s.Doubt = false
+	s.OutcomeUnknown = false
 	switch r.Kind {
 	case store.KindGrant:
 		x.confirm(r, true)
 	case store.KindRelease:
-		x.see(r)
-		x.tell(Note{What: Released, Slot: slots.Slot{Start: r.SlotStart, End: r.SlotEnd}, Record: r})
+		x.observeRecord(r)
+		x.note(Note{What: Released, Slot: slots.Slot{Start: r.SlotStart, End: r.SlotEnd}, Record: r})
 		x.reread()
 	case store.KindDone:
-		x.told(r)
+		x.doneStored(r)
 	default:
-		x.tell(Note{What: Reset, Slot: s.Slot, Record: r})
+		x.note(Note{What: Reset, Slot: s.Slot, Record: r})
 		x.reread()
 	}
 }
@@ -188,8 +188,8 @@ func (x *step) refused(r store.Record) {
 	s := &x.s
 	switch {
 	case s.Stopping && s.Sent.Kind == store.KindRelease && r.Kind != store.KindRelease && r.Claim == s.Sent.Claim && x.poison(r) == nil:
-		// Another's done record, which changes nothing of the tenure.
-		x.see(r)
+		// Another's done record, which changes nothing of the term.
+		x.observeRecord(r)
 		if !x.release(r, r.Claim) {
 			x.reread()
 		}

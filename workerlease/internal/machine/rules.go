@@ -39,14 +39,14 @@ type Rules struct {
 	// Fresh: nothing is claimed when the newest sample of store time is older.
 	Fresh time.Duration
 
-	// Place is a worker's place on the ladder of a slot, counted from its foot, where
+	// Place is a worker's place on the turn schedule of a slot, counted from the opening, where
 	// claims open: p is the worker's priority, held says that it had what comes before,
 	// and draw is drawn anew for each place. What shows when this is broken is that
 	// somebody claims before its turn, and no overlap.
-	Place func(l priority.Ladder, p int, tie priority.TieBreak, held bool, draw uint64) time.Duration
+	Turn func(l priority.Turns, p int, tie priority.TieBreak, held bool, draw uint64) time.Duration
 	// Spread is how far apart two workers can be in acting at what each takes for one
 	// instant, by how uncertain store time is to this one, and how long its appends took:
-	// the steps of its ladder are twice that, if the lead allows it. What shows when this
+	// the steps of its turn schedule are twice that, if the lead allows it. What shows when this
 	// is broken is that somebody claims before its turn.
 	Spread func(uncertainty, latency time.Duration) time.Duration
 	// Entry is what a worker may do in the slot in which it starts: join says that it
@@ -77,12 +77,12 @@ type Rules struct {
 	// Gap reports that a grant from start on would leave a gap behind the head
 	// that its holder may still fill.
 	Gap func(start time.Time, head store.Record, now timeline.Interval) bool
-	// Living reports that the holder of the tenure in the head may yet extend it. What
+	// Living reports that the holder of the term in the head may yet extend it. What
 	// is left of its slot is then not claimed, not even from the end of its window on:
 	// windows would be disjoint, but whoever lives would lose its slot. So what shows
 	// when this is broken is that, and no overlap.
-	Living func(head store.Record, now timeline.Interval) bool
-	// Token is the fencing token of a new tenure.
+	MayExtend func(head store.Record, now timeline.Interval) bool
+	// Token is the fencing token of a new term.
 	Token func(start time.Time, head store.Record) int64
 	// Outcome is what the reply to an append tells of it.
 	Outcome func(err error) Outcome
@@ -92,25 +92,25 @@ type Rules struct {
 	// Resend is what is sent after an append was found absent, and under which
 	// claim.
 	Resend func(c Claim, sent store.Record, at Moment) (Claim, store.Record)
-	// Tenure is what a grant gives, for a worker that contends for a slot; own
+	// Term is what a grant gives, for a worker that contends for a slot; own
 	// tells a grant to itself from one to its group.
-	Tenure func(r store.Record, own bool, slot slots.Slot) Tenure
+	Term func(r store.Record, own bool, slot slots.Slot) Term
 
-	// Extend reports that an identity may extend a tenure of its own behind a head.
-	Extend func(t Tenure, head store.Record, id Identity) bool
-	// Prolong reports that an extension, made under a tenure that was held then, may be
-	// sent now, or sent again; held is the tenure that is held now, zero if none is.
-	Prolong func(held Tenure, extension store.Record) bool
-	// TakeUp reports that a tenure which was left may be worked under again, as an
+	// Extend reports that an identity may extend a term of its own behind a head.
+	Extend func(t Term, head store.Record, id Identity) bool
+	// Prolong reports that an extension, made under a term that was held then, may be
+	// sent now, or sent again; held is the term that is held now, zero if none is.
+	Prolong func(held Term, extension store.Record) bool
+	// TakeUp reports that a term which was left may be worked under again, as an
 	// extension of it is known now.
-	TakeUp func(left Tenure, r store.Record) bool
-	// Releasable reports that an identity may release the tenure in the head, and
+	TakeUp func(left Term, r store.Record) bool
+	// Releasable reports that an identity may release the term in the head, and
 	// ReleaseAt from when on it is free then.
 	Releasable func(head store.Record, id Identity) bool
 	ReleaseAt  func(head store.Record, now timeline.Interval) time.Time
-	// Resume reports that a tenure which was left may be worked under again although its
+	// Resume reports that a term which was left may be worked under again although its
 	// release was sent, as that has failed and is not in the ledger.
-	Resume func(left Tenure, release store.Record) bool
+	Resume func(left Term, release store.Record) bool
 
 	// Done completes the record that tells that slots are done until a time, behind a
 	// head; IsDone reports that what a head carries says so of one.
@@ -160,23 +160,23 @@ var Standard = Rules{
 	Settled: settled,
 	Fresh:   2 * time.Minute,
 
-	Place:   place,
+	Turn:    turn,
 	Spread:  spread,
 	Entry:   entry,
 	Abandon: abandon,
 	StandBy: standBy,
 	Wait:    wait,
 
-	ClaimAge: time.Hour,
-	Start:    start,
-	Gap:      gap,
-	Living:   living,
-	Token:    token,
-	Outcome:  outcome,
-	Mine:     mine,
-	Kin:      kin,
-	Resend:   resend,
-	Tenure:   tenure,
+	ClaimAge:  time.Hour,
+	Start:     start,
+	Gap:       gap,
+	MayExtend: mayExtend,
+	Token:     token,
+	Outcome:   outcome,
+	Mine:      mine,
+	Kin:       kin,
+	Resend:    resend,
+	Term:      term,
 
 	Extend:     extend,
 	Prolong:    prolong,
@@ -216,7 +216,7 @@ const (
 	Beginning Acts = 1 << iota
 	// Claiming: taking another slot, which might pass unused.
 	Claiming
-	// Releasing: giving the rest of a tenure to others, who begin at once.
+	// Releasing: giving the rest of a term to others, who begin at once.
 	Releasing
 )
 

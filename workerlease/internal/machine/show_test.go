@@ -74,7 +74,7 @@ func (s *script) action(a machine.Action) string {
 	case machine.Trim:
 		return fmt.Sprintf("→ trim below %d", a.Before)
 	case machine.Allocate:
-		return fmt.Sprintf("ALLOCATED %s token %s", window(a.Tenure.Start, a.Tenure.End), at(store.FromMillis(a.Tenure.Token)))
+		return fmt.Sprintf("ALLOCATED %s token %s", window(a.Term.Start, a.Term.End), at(store.FromMillis(a.Term.Token)))
 	case machine.Expire:
 		return fmt.Sprintf("EXPIRED: %v", a.Why)
 	case machine.Halt:
@@ -122,7 +122,7 @@ func (s *script) state() string {
 	}
 	for _, t := range []struct {
 		name string
-		t    machine.Tenure
+		t    machine.Term
 	}{{"held", v.Held}, {"next", v.Next}} {
 		if !t.t.IsZero() {
 			text += fmt.Sprintf(", %s %s", t.name, window(t.t.Start, t.t.End))
@@ -133,8 +133,8 @@ func (s *script) state() string {
 		name string
 	}{
 		{v.Running && v.Held.IsZero(), "code still runs"},
-		{v.Doubt, "in doubt"},
-		{v.Void != "", "void " + s.name(v.Void)},
+		{v.OutcomeUnknown, "in doubt"},
+		{v.VoidClaim != "", "void " + s.name(v.VoidClaim)},
 		{v.Settled < v.Epoch, "unsettled"},
 		{v.Stopping, "stopping"},
 	} {

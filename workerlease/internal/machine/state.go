@@ -32,7 +32,7 @@ type Stage int
 
 // The stages.
 const (
-	// Aiming: waiting for the rung.
+	// Aiming: waiting for the turn.
 	Aiming Stage = iota
 	// Reading: the claim is fixed, the head is to be read.
 	Reading
@@ -59,8 +59,8 @@ type Claim struct {
 	Local time.Duration
 }
 
-// Tenure is a window that is known to be one's own, or one's group's.
-type Tenure struct {
+// Term is a window that is known to be one's own, or one's group's.
+type Term struct {
 	Seq        int64
 	Slot       slots.Slot
 	Start, End time.Time
@@ -71,8 +71,8 @@ type Tenure struct {
 	Missed     slots.Slot // the slot before, if its work is to be done late
 }
 
-// IsZero reports whether there is no tenure.
-func (t Tenure) IsZero() bool { return t.Seq == 0 }
+// IsZero reports whether there is no term.
+func (t Term) IsZero() bool { return t.Seq == 0 }
 
 // Watch is poison that is being watched.
 type Watch struct {
@@ -88,29 +88,29 @@ type State struct {
 
 	Slot     slots.Slot    // contended for
 	First    slots.Slot    // the first of them
-	Rung     time.Time     // when the head may be read
-	RungEdge timeline.Edge // which edge of now must have reached Rung
+	Turn     time.Time     // when the head may be read
+	TurnEdge timeline.Edge // which edge of now must have reached Turn
 	JoinOnly bool          // in Slot: join one's group, but don't claim
-	// Extending: Rung is when the tenure in force is to be extended, in Slot or into it.
-	// Standby: Slot is another's, and Rung is when what is left of it may be claimed.
-	Extending, Standby bool
-	Spoilt, Failed     time.Time // start of the slot that this worker is through with; of that in which it lets others go first
-	Claim              Claim
-	Sent               store.Record  // the record being appended
-	Late               slots.Slot    // the slot before, if Sent says that its work is to be done late
-	Doubt              bool          // the append may have been applied, or may yet land
-	ReadAt             time.Time     // Latest(now) right after the head was read
-	Latency            time.Duration // how long appends take, on average, the newest counting for a quarter
-	Failures           int           // operations that failed in a row
-	Tries              int           // operations in a row that came to nothing, failed or not
-	Retry              time.Duration
-	Probe              bool   // after a failure: ask for the time before all else
-	Void               string // id of a claim that came to nothing and may have landed, or yet land
-	Why                Reason // why Slot is being missed, if it is
+	// Extending: Turn is when the term in force is to be extended, in Slot or into it.
+	// Standby: Slot is another's, and Turn is when what is left of it may be claimed.
+	Extending, Standby  bool
+	SkipSlot, YieldSlot time.Time // start of the slot that this worker is through with; of that in which it lets others go first
+	Claim               Claim
+	Sent                store.Record  // the record being appended
+	Late                slots.Slot    // the slot before, if Sent says that its work is to be done late
+	OutcomeUnknown      bool          // the append may have been applied, or may yet land
+	ReadAt              time.Time     // Latest(now) right after the head was read
+	Latency             time.Duration // how long appends take, on average, the newest counting for a quarter
+	Failures            int           // operations that failed in a row
+	Tries               int           // operations in a row that came to nothing, failed or not
+	Retry               time.Duration
+	Probe               bool   // after a failure: ask for the time before all else
+	VoidClaim           string // id of a claim that came to nothing and may have landed, or yet land
+	Why                 Reason // why Slot is being missed, if it is
 
-	Next    Tenure // won, not begun
-	Held    Tenure // the user's code was told
-	Left    Tenure // ended before its window did
+	Next    Term // won, not begun
+	Held    Term // the user's code was told
+	Left    Term // ended before its window did
 	WonEnd  time.Time
 	WonSlot time.Time     // end of the newest slot of which a part was won
 	Running bool          // the user's code has not returned
@@ -124,18 +124,18 @@ type State struct {
 	Resample              bool
 	Reaim                 time.Duration // local reading, just after Epoch was settled, to look whether Slot lies far ahead
 
-	Watch    Watch
-	Asked    int   // how many of the newest records were asked for
-	Depth    int   // how many are to be, at least
-	Stray    int64 // seq of the newest record that is not followed, 0 if all are
-	Known    Known
-	Holders  Holders
-	Carried  Carried
-	Closing  Closing
-	Mark     Mark // the newest grant that was won or joined, until it was seen to stand
-	Mismatch string
-	Trim     int64 // probe for trimming, 0 none
-	TrimStep int64 // how far the next probe lies below
+	Watch       Watch
+	Asked       int   // how many of the newest records were asked for
+	Depth       int   // how many are to be, at least
+	Unreachable int64 // seq of the newest record that is not followed, 0 if all are
+	HeadReadAt  ReadTime
+	Holders     Holders
+	Carried     Carried
+	Closing     Closing
+	LastGrant   Grant // the newest grant that was won or joined, until it was seen to stand
+	Mismatch    string
+	Trim        int64 // probe for trimming, 0 none
+	TrimStep    int64 // how far the next probe lies below
 
 	Stopping, GivenUp bool
 }

@@ -30,7 +30,7 @@ func (x *step) stop() {
 	case s.Pending != Nothing:
 	case s.GivenUp:
 		x.halt()
-	case (s.Stage == Checking || s.Stage == Sending) && x.vain():
+	case (s.Stage == Checking || s.Stage == Sending) && x.nothingToFree():
 		s.drop()
 		x.stop()
 	case x.backingOff():
@@ -48,7 +48,7 @@ func (x *step) stop() {
 
 // vain reports that whatever becomes of the append, there is nothing left to free, or
 // no time left to tell what is done.
-func (x *step) vain() bool {
+func (x *step) nothingToFree() bool {
 	s := &x.s
 	if s.Sent.Kind == store.KindDone {
 		return !x.closing()
@@ -61,28 +61,28 @@ func (x *step) halt() {
 	if x.s.Running {
 		return
 	}
-	x.s.Stage, x.s.Next, x.s.Left = Halted, Tenure{}, Tenure{}
+	x.s.Stage, x.s.Next, x.s.Left = Halted, Term{}, Term{}
 	x.do(Halt{})
 }
 
-// rest is the tenure that could be released: the one in the head, if any, is
+// rest is the term that could be released: the one in the head, if any, is
 // the newest.
-func (s *State) rest(latest time.Time) Tenure {
-	for _, t := range []Tenure{s.Next, s.Left} {
+func (s *State) rest(latest time.Time) Term {
+	for _, t := range []Term{s.Next, s.Left} {
 		if t.Own && latest.Before(t.End) {
 			return t
 		}
 	}
-	return Tenure{}
+	return Term{}
 }
 
-// left reports that there is a tenure to release, if it is in the head.
+// left reports that there is a term to release, if it is in the head.
 func (x *step) left() bool {
 	t := x.s.rest(x.at.Now.Latest)
 	return !t.IsZero() && x.m.Rules.Releasable(store.Record{Claim: t.Claim}, x.m.identity(t.Claim))
 }
 
-// surrender releases the tenure in the head, if it is one's own.
+// surrender releases the term in the head, if it is one's own.
 func (x *step) surrender(head store.Record) {
 	s := &x.s
 	s.Closing.Release = false // Whatever is left is released now.
@@ -98,7 +98,7 @@ func (x *step) surrender(head store.Record) {
 	unbegun := t.Claim == s.Next.Claim
 	// Whoever stops begins nothing any more: neither is worked under again, whatever the
 	// reply to the release.
-	s.Next, s.Left = Tenure{}, Tenure{}
+	s.Next, s.Left = Term{}, Term{}
 	if x.poison(head) != nil || !x.release(head, t.Claim) {
 		s.Stage = Aiming
 	} else if unbegun {
@@ -106,7 +106,7 @@ func (x *step) surrender(head store.Record) {
 	}
 }
 
-// release prepares the record that frees the rest of the head's tenure, and
+// release prepares the record that frees the rest of the head's term, and
 // nothing else. It reports whether that is the claim's, and anything is left.
 func (x *step) release(head store.Record, claim string) bool {
 	at := x.m.Rules.ReleaseAt(head, x.at.Now)

@@ -24,7 +24,7 @@ func (x *step) idle() bool {
 	if !s.Next.IsZero() {
 		return mid.Before(s.Next.Start)
 	}
-	return (x.m.Continuous || x.m.Failover > 0) && s.Held.Own && s.Stage == Aiming && s.Rung.Sub(mid) > 2*x.m.Timeout(*s)
+	return (x.m.Continuous || x.m.Failover > 0) && s.Held.Own && s.Stage == Aiming && s.Turn.Sub(mid) > 2*x.m.Timeout(*s)
 }
 
 // probed takes in a record that may justify trimming all below it: later ones
@@ -49,12 +49,12 @@ func (x *step) probed(e RecordRead) {
 func (x *step) trimmed(e Trimmed) {
 	s := &x.s
 	if e.Err != nil {
-		x.tell(Note{What: Failed, Op: Trimming, Err: e.Err})
+		x.note(Note{What: Failed, Op: Trimming, Err: e.Err})
 		s.Trim = 0
 		return
 	}
 	if e.Count > 0 {
-		x.tell(Note{What: Cleared, Count: e.Count})
+		x.note(Note{What: Cleared, Count: e.Count})
 	}
 	if e.Count < store.TrimBatch {
 		s.Trim = 0

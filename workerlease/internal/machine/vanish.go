@@ -11,7 +11,7 @@ import (
 
 // Mark is a grant to a worker or its group that is known to have been in the
 // ledger.
-type Mark struct {
+type Grant struct {
 	Seq   int64
 	Claim string
 	End   time.Time
@@ -30,24 +30,24 @@ const lookBack = 16
 // have happened, the lease ends.
 func (x *step) vanished(records []store.Record) {
 	s := &x.s
-	mark := s.Mark
+	mark := s.LastGrant
 	if mark.Seq == 0 {
 		return
 	}
-	s.Mark = Mark{}
+	s.LastGrant = Grant{}
 	bad := func(r store.Record) bool { return r.Seq != mark.Seq && x.poison(r) != nil }
 	why, proven := mark.missing(slices.DeleteFunc(slices.Clone(records), bad))
 	if why == nil {
 		return
 	}
 	if !proven && x.at.Now.Earliest.Before(mark.End) {
-		s.Mark = mark // It may be seen yet, or be proven to be gone.
-		s.Mark.Told = true
+		s.LastGrant = mark // It may be seen yet, or be proven to be gone.
+		s.LastGrant.Told = true
 	}
 	if !proven && mark.Told {
 		return
 	}
-	x.tell(Note{
+	x.note(Note{
 		What: Vanished, Slot: s.Slot, Err: why,
 		Record: store.Record{WorkerType: x.m.WorkerType, Seq: mark.Seq, Claim: mark.Claim},
 	})
@@ -59,7 +59,7 @@ func (x *step) vanished(records []store.Record) {
 // missing says why the newest records that can be obeyed can't be those of a
 // ledger in which the grant has stood since it was confirmed, nil if they can. It
 // is proven by what is there, not by what is not: a read may be stale.
-func (m Mark) missing(records []store.Record) (why error, proven bool) {
+func (m Grant) missing(records []store.Record) (why error, proven bool) {
 	for _, r := range records {
 		switch {
 		case r.Seq == m.Seq && r.Claim != m.Claim:

@@ -7,45 +7,45 @@ import (
 
 // spell is a stretch of true time in which something is wrong, counted from the
 // beginning of the run.
-type spell struct {
+type outage struct {
 	from, to time.Duration
 	kind     Fault
 }
 
 // spells are in order and apart from each other.
-type spells []spell
+type outages []outage
 
 // drawSpells draws spells for a whole run. Between two of them every passes, on
 // average; what kind each is and how long it lasts, draw says.
-func drawSpells(seed int64, t topic, of int64, every, end time.Duration, draw func(*roll) (Fault, time.Duration)) spells {
+func drawOutages(seed int64, t topic, of int64, every, end time.Duration, draw func(*rand) (Fault, time.Duration)) outages {
 	if every <= 0 {
 		return nil
 	}
-	var out spells
-	r := cast(seed, t, of, 0)
+	var out outages
+	r := newRand(seed, t, of, 0)
 	for at := r.upTo(2 * every); at < end; at += r.span(every/10, 2*every) {
 		kind, long := draw(&r)
-		out = append(out, spell{at, at + max(long, 1), kind})
+		out = append(out, outage{at, at + max(long, 1), kind})
 		at += max(long, 1)
 	}
 	return out
 }
 
 // after is the index of the first spell that ends after a time.
-func (s spells) after(at time.Duration) int {
+func (s outages) after(at time.Duration) int {
 	return sort.Search(len(s), func(i int) bool { return s[i].to > at })
 }
 
 // at is the spell that a time falls into.
-func (s spells) at(at time.Duration) (spell, bool) {
+func (s outages) at(at time.Duration) (outage, bool) {
 	if i := s.after(at); i < len(s) && s[i].from <= at {
 		return s[i], true
 	}
-	return spell{}, false
+	return outage{}, false
 }
 
 // resume is when something that would happen at a time really can.
-func (s spells) resume(at time.Duration) time.Duration {
+func (s outages) resume(at time.Duration) time.Duration {
 	if x, ok := s.at(at); ok {
 		return x.to
 	}
@@ -53,12 +53,12 @@ func (s spells) resume(at time.Duration) time.Duration {
 }
 
 // begun counts the spells that have begun by a time.
-func (s spells) begun(at time.Duration) int64 {
+func (s outages) begun(at time.Duration) int64 {
 	return int64(sort.Search(len(s), func(i int) bool { return s[i].from > at }))
 }
 
 // justEnded reports that a spell ended shortly before a time.
-func (s spells) justEnded(at, within time.Duration) bool {
+func (s outages) justEnded(at, within time.Duration) bool {
 	i := s.after(at)
 	return i > 0 && at-s[i-1].to <= within
 }

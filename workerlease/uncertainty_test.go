@@ -115,9 +115,9 @@ func TestAStandbyTakesOverWithTheLeastFailoverWithinForTheUncertainty(t *testing
 			at(dies)
 			link.Break(faultstore.Down())
 			at(2*slot + slot/2)
-			const rung = 2 * (skew + 10*time.Millisecond)
-			if u := second.turn(t, 0); u.allocated > dies+d+4*skew+rung {
-				t.Errorf("dead at %v: allocated at %v, want by %v", dies, u.allocated, dies+d+4*skew+rung)
+			const turn = 2 * (skew + 10*time.Millisecond)
+			if u := second.turn(t, 0); u.allocated > dies+d+4*skew+turn {
+				t.Errorf("dead at %v: allocated at %v, want by %v", dies, u.allocated, dies+d+4*skew+turn)
 			}
 			if e := told[workerlease.TooUncertain](second); len(e) != 0 {
 				t.Errorf("told of %v", e[0].Err)

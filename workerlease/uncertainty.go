@@ -25,17 +25,17 @@ func round(d time.Duration) time.Duration { return d.Round(100 * time.Microsecon
 
 // doubt is told how uncertain store time is, and tells once if that is too much: when it
 // was so twice in a row, since one answer of the store may just have come late.
-func (w *WorkerLease) doubt(uncertainty time.Duration) {
+func (w *WorkerLease) noteUncertainty(uncertainty time.Duration) {
 	const enough = 2
-	if w.doubts >= enough {
+	if w.uncertainSamples >= enough {
 		return
 	}
 	err := w.tooUncertain(uncertainty)
 	if err == nil {
-		w.doubts = 0
+		w.uncertainSamples = 0
 		return
 	}
-	if w.doubts++; w.doubts == enough {
+	if w.uncertainSamples++; w.uncertainSamples == enough {
 		w.report(err)
 		w.tell(TooUncertain{Worker: w.label(), Uncertainty: uncertainty, Err: err})
 	}
