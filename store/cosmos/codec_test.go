@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
@@ -97,12 +98,7 @@ func TestEncodeRefusesYearsThatHaveNoText(t *testing.T) {
 
 func TestAnOddWorkerSpoilsNoRecord(t *testing.T) {
 	t.Parallel()
-	r := storetest.Grant("job", 7)
-	r.Worker = store.Worker{Host: "h\xff\x00", PID: -1, Version: strings.Repeat("v", 2<<10)}
-	got := decode("job", 7, item(t, r, nil))
-	if want := (store.Worker{Host: "h\uFFFD\x00", PID: -1}); got.Worker != want || got.Check() != nil {
-		t.Errorf("decode(encode(r)) = %+v, want a valid record by %+v", got, want)
-	}
+	documenttest.OddWorker(t, again(t))
 }
 
 func TestDecodeReadsWhatOtherWritersMean(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/benbjohnson/clock"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/fault"
 )
 
 // Where ledgers are kept, and what Init gives a container that it makes, unless
@@ -95,7 +96,7 @@ type Ledger struct {
 	skew      time.Duration
 	unsafe    bool
 	clock     clock.Clock
-	secrets   scrubber
+	secrets   fault.Secrets
 	sign      signer
 	transport policy.Transporter
 	own       *http.Client

@@ -15,6 +15,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/fault"
 )
 
 // statusRetryWith is Azure's own: two writes met, send it again.
@@ -34,27 +35,8 @@ const (
 	substatusOwnerMissing = "1003"
 )
 
-// maxText bounds the text of one error, maxMessage what is shown of a reply.
-const (
-	maxText    = 600
-	maxMessage = 300
-)
-
-// shownError has the text of an error as it may be shown (one line, bounded,
-// without secrets), and the causes for errors.Is and errors.As.
-type shownError struct {
-	text   string
-	causes []error
-}
-
-func (e *shownError) Error() string   { return e.text }
-func (e *shownError) Unwrap() []error { return e.causes }
-
-// cancelledError is an error because of a cancellation by this package. It is
-// none of the caller's, so errors.Is doesn't find it.
-type cancelledError struct{ error }
-
-func (e cancelledError) As(target any) bool { return errors.As(e.error, target) }
+// maxMessage bounds what is shown of a reply, in bytes.
+const maxMessage = 300
 
 // failed is the error of an operation on a key.
 func (l *Ledger) failed(ctx context.Context, op, key string, err error) error {
@@ -72,30 +54,17 @@ func (l *Ledger) failed(ctx context.Context, op, key string, err error) error {
 // connections, 5xx, and a region that takes no writes just now.
 func (l *Ledger) classify(ctx context.Context, err error) error {
 	e := l.explain(err)
-	name := func(cause error) {
-		e.causes = append(e.causes, cause)
-		if !strings.HasPrefix(e.text, cause.Error()) {
-			e.text = cause.Error() + ": " + e.text
-		}
-	}
 	if errors.Is(e, context.Canceled) || errors.Is(e, context.DeadlineExceeded) {
 		// Of a request's context, which says no more than the caller's own.
-		e.causes = []error{cancelledError{errors.Join(e.causes...)}}
+		e.HideCancellation()
 	}
 	switch ended := ctx.Err(); {
 	case ended != nil:
-		name(ended)
+		e.Name(ended)
 	case l.closed.Load() && !told(err):
-		name(store.ErrClosed)
+		e.Name(store.ErrClosed)
 	}
-	switch sentinel := meaning(err); {
-	case sentinel == nil || errors.Is(e, sentinel):
-	case errors.Is(sentinel, store.ErrThrottled):
-		return &store.ThrottledError{RetryAfter: retryAfter(err), Err: e}
-	default:
-		name(sentinel)
-	}
-	return e
+	return e.Meaning(meaning(err), retryAfter(err))
 }
 
 // told says whether an error came of a reply.
@@ -106,7 +75,7 @@ func told(err error) bool {
 
 // explain is an error as it may be shown. A request that got no reply shows its
 // cause, which was hidden from the SDK.
-func (l *Ledger) explain(err error) *shownError {
+func (l *Ledger) explain(err error) *fault.Shown {
 	text := err.Error()
 	causes := []error{err}
 	if r, ok := errors.AsType[*azcore.ResponseError](err); ok && r.RawResponse != nil {
@@ -119,7 +88,7 @@ func (l *Ledger) explain(err error) *shownError {
 	if t, ok := errors.AsType[*tokenError](err); ok {
 		causes = append(causes, t.cause)
 	}
-	return &shownError{text: oneLine(l.secrets.scrub(text)), causes: causes}
+	return fault.Show(l.secrets.Scrub(text), causes...)
 }
 
 // meaning is the sentinel that fits an error, or nil.
@@ -209,46 +178,12 @@ func describe(reply *http.Response) string {
 		Message string `json:"message"`
 	}
 	if err == nil && json.Unmarshal(body, &content) == nil && content.Message != "" {
-		message := oneLine(content.Message)
-		if len(message) > maxMessage {
-			message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
-		}
-		text += ": " + message
+		text += ": " + fault.Cut(fault.OneLine(content.Message), maxMessage)
 	}
 	return text
 }
 
-// oneLine makes a text fit for a log line.
-func oneLine(s string) string {
-	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
-	if len(s) > maxText {
-		s = strings.ToValidUTF8(s[:maxText], "") + "…"
-	}
-	return s
-}
-
-// scrubber knows texts that must not be shown.
-type scrubber []string
-
-// add takes in a secret, in all the forms in which a message may hold it.
-func (s *scrubber) add(secret string) {
-	if secret == "" {
-		return
-	}
-	quoted := strconv.Quote(secret)
-	for _, form := range []string{secret, quoted[1 : len(quoted)-1], url.QueryEscape(secret), url.PathEscape(secret), strings.TrimRight(secret, "=")} {
-		if form != "" && !slices.Contains(*s, form) {
-			*s = append(*s, form)
-		}
-	}
-	// A long form goes before one that it contains.
-	slices.SortStableFunc(*s, func(a, b string) int { return len(b) - len(a) })
-}
-
-// scrub replaces the secrets in a message.
-func (s scrubber) scrub(text string) string {
-	for _, secret := range s {
-		text = strings.ReplaceAll(text, secret, "***")
-	}
-	return text
+// hide takes in a secret, in all the forms in which a message may hold it.
+func hide(secrets *fault.Secrets, secret string) {
+	secrets.Add(secret, url.QueryEscape(secret), url.PathEscape(secret), strings.TrimRight(secret, "="))
 }

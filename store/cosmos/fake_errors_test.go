@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
@@ -22,28 +23,14 @@ func within(t testing.TB, d time.Duration) context.Context {
 	return ctx
 }
 
-var sentinels = []error{
-	store.ErrConflict, store.ErrNotFound, store.ErrInvalid, store.ErrThrottled, store.ErrRefused,
-	store.ErrDenied, store.ErrMissing, store.ErrClosed,
-}
-
 // wantSentinel demands that an error matches one sentinel and no other, in one
-// short line; nil is for an error that means "unknown".
+// short line without a secret; nil is for an error that means "unknown".
 func wantSentinel(t *testing.T, what string, err, want error) {
 	t.Helper()
-	if err == nil {
-		t.Errorf("%s = nil, want an error", what)
-		return
+	documenttest.Sentinel(t, what, err, want)
+	if err != nil {
+		wantNoSecret(t, what, err.Error())
 	}
-	for _, s := range sentinels {
-		if got := errors.Is(err, s); got != errors.Is(want, s) {
-			t.Errorf("%s = %v: matches %q: %v, want %v", what, err, s, got, !got)
-		}
-	}
-	if text := err.Error(); strings.ContainsAny(text, "\n\r") || len(text) > 2*maxText {
-		t.Errorf("%s = %q, want one line of at most %d bytes", what, text, 2*maxText)
-	}
-	wantNoSecret(t, what, err.Error())
 }
 
 // wantNoSecret demands that a text holds no part of the key.

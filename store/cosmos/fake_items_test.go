@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
@@ -82,39 +83,12 @@ func TestIDsThatAreNoKeysHideNoRecord(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	l := f.open(t, Options{})
-	ctx := within(t, time.Minute)
-	for seq := range int64(5) {
-		if err := l.Append(ctx, storetest.Grant("job", seq+1)); err != nil {
-			t.Fatal(err)
+	documenttest.OddIDs(within(t, time.Minute), t, l, func() {
+		// Above all keys, between keys, below all keys, and keys of other types.
+		for _, id := range []string{"zzz", "job:zzz", "job:00000000000000000004x", "job:0000000000000000000", "job:", "a", "other:00000000000000000001"} {
+			f.plant(t, "job", id, nil)
 		}
-	}
-	// Above all keys, between keys, below all keys, and keys of other types.
-	odd := []string{"zzz", "job:zzz", "job:00000000000000000004x", "job:0000000000000000000", "job:", "a", "other:00000000000000000001"}
-	for _, id := range odd {
-		f.plant(t, "job", id, nil)
-	}
-	for limit, want := range map[int][]int64{1: {0, 5}, 2: {0, 5, 4}, 3: {0, 5, 4, 3}, 9: {0, 5, 4, 3, 2, 1}} {
-		got, _, err := l.Tail(ctx, "job", limit)
-		var seqs []int64
-		for _, r := range got {
-			seqs = append(seqs, r.Seq)
-		}
-		if err != nil || !slices.Equal(seqs, want) {
-			t.Errorf("Tail(job, %d) = Seqs %d, %v, want %d", limit, seqs, err, want)
-		}
-		if len(got) > 0 && (got[0].Defect == "" || got[0].WorkerType != "job") {
-			t.Errorf("Tail(job, %d): first %+v, want one with a Defect", limit, got[0])
-		}
-	}
-	if n, err := l.Trim(ctx, "job", 5); n != 4 || err != nil {
-		t.Errorf("Trim(job, 5) = %d, %v, want 4", n, err)
-	}
-	if n := len(f.items["job"]); n != len(odd)+1 {
-		t.Errorf("items left = %d, want %d: a trim deletes records only", n, len(odd)+1)
-	}
-	if got, err := l.WorkerTypes(ctx); err != nil || !slices.Equal(got, []string{"job"}) {
-		t.Errorf("WorkerTypes() = %q, %v, want job", got, err)
-	}
+	}, func() int { return len(f.items["job"]) })
 }
 
 func TestTailPassesOverBoundedlyManyStrays(t *testing.T) {

@@ -9,10 +9,11 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/document"
 )
 
 // partitionPath is the partition key of a container that keeps ledgers.
-const partitionPath = "/" + fieldWorkerType
+const partitionPath = "/" + document.WorkerType
 
 // judgeContainer says why a container can't keep ledgers, or nil.
 func (l *Ledger) judgeContainer(p *azcosmos.ContainerProperties) error {

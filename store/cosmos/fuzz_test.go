@@ -7,34 +7,19 @@ import (
 	"testing"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/document"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
-// wantSound checks what holds of every record that is decoded.
-func wantSound(t *testing.T, got store.Record) {
-	t.Helper()
-	if got.WorkerType != "job" || got.Seq != 7 {
-		t.Fatalf("decode() = %+v, want the key kept", got)
-	}
-	if len(got.Defect) > 2*maxText || strings.ContainsAny(got.Defect, "\n\r") {
-		t.Errorf("decode(): Defect %q, want one short line", got.Defect)
-	}
-	if got.Defect != "" && got != (store.Record{WorkerType: "job", Seq: 7, Defect: got.Defect}) {
-		t.Errorf("decode() = %+v, want nothing but the key and the Defect", got)
-	}
-	if got.CheckEnvelope() != nil {
-		return
-	}
-	if err := got.Check(); err != nil {
-		t.Fatalf("decode() = %+v, whose information is unfit: %v", got, err)
-	}
-	// What passes comes back the same.
-	raw, err := encode(got)
-	if err != nil {
-		t.Fatalf("encode(decode()) = %v, want nil", err)
-	}
-	if again := decode("job", 7, raw); again != got {
-		t.Errorf("decode(encode(r)) = %+v, want %+v", again, got)
+// again encodes and decodes a record.
+func again(t *testing.T) func(r store.Record) store.Record {
+	return func(r store.Record) store.Record {
+		raw, err := encode(r)
+		if err != nil {
+			t.Fatalf("encode() = %v, want nil", err)
+		}
+		return decode("job", 7, raw)
 	}
 }
 
@@ -45,22 +30,16 @@ func FuzzDecode(f *testing.F) {
 	f.Add(item(f, storetest.Grant("job", 7), map[string]string{"seq": "7e0", "priority": "1e400", "slotStart": `"0000"`}))
 	f.Add([]byte("{}"))
 	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, raw []byte) { wantSound(t, decode("job", 7, raw)) })
-}
-
-// envelopeFields are those whose defects are a record's.
-var envelopeFields = map[string]bool{
-	fieldWorkerType: true, fieldSeq: true, fieldKind: true, fieldInstanceID: true, fieldGroup: true,
-	fieldClaim: true, fieldWindowStart: true, fieldWindowEnd: true, fieldToken: true, fieldReadAt: true,
+	f.Fuzz(func(t *testing.T, raw []byte) { documenttest.Sound(t, decode("job", 7, raw), again(t)) })
 }
 
 // FuzzField puts an arbitrary value into one field of a sound item: broken ones by
 // themselves hardly ever get past the first check.
 func FuzzField(f *testing.F) {
 	names := []string{
-		fieldWorkerType, fieldSeq, fieldKind, fieldInstanceID, fieldGroup, fieldClaim, fieldPriority, fieldSlotStart, fieldSlotEnd,
-		fieldWindowStart, fieldWindowEnd, fieldToken, fieldSchedule, fieldFixedAt, fieldReadAt, fieldWorker, fieldMetadata,
-		fieldDoneUntil, fieldAttempt,
+		document.WorkerType, document.Seq, document.Kind, document.InstanceID, document.Group, document.Claim, document.Priority, document.SlotStart, document.SlotEnd,
+		document.WindowStart, document.WindowEnd, document.Token, document.Schedule, document.FixedAt, document.ReadAt, document.Worker, document.Metadata,
+		document.DoneUntil, document.Attempt,
 	}
 	values := []string{
 		`null`, `5`, `-0`, `7.0`, `1e300`, `9007199254740993`, `"9007199254740993"`, `"2026-03-02T00:10:00.000Z"`, `"2026-03-02T00:10:00+25:00"`,
@@ -79,27 +58,11 @@ func FuzzField(f *testing.F) {
 			whole = append(whole[:len(whole)-1], `,"`+name+`":`+value+`}`...)
 		}
 		got := decode("job", 7, whole)
-		wantSound(t, got)
+		documenttest.Sound(t, got, again(t))
 		if got.Defect != "" && json.Valid([]byte(value)) {
-			if of, _, _ := strings.Cut(got.Defect, ":"); !envelopeFields[of] {
+			if !documenttest.InEnvelope(got.Defect) {
 				t.Errorf("decode() with %s %s: Defect %q, want none of what is for information", name, value, got.Defect)
 			}
-		}
-	})
-}
-
-func FuzzSeqOf(f *testing.F) {
-	for _, id := range []string{"", "job:", "job:00000000000000000001", "job:00009007199254740990", "job:00009007199254740991", "job:-0000000000000000001", "job:99999999999999999999", "a:b:00000000000000000007"} {
-		f.Add("job", id, int64(7))
-	}
-	f.Add("a:b", "a:b:00000000000000000007", int64(store.MaxSeq))
-	f.Fuzz(func(t *testing.T, workerType, id string, n int64) {
-		if seq, ok := seqOf(workerType, id); ok && (seq < 1 || seq > store.MaxSeq || store.Key(workerType, seq) != id) || !ok && seq != 0 {
-			t.Errorf("seqOf(%q, %q) = %d, %v, want the Seq whose key that is", workerType, id, seq, ok)
-		}
-		seq, ok := seqOf(workerType, store.Key(workerType, n))
-		if followed := n >= 1 && n <= store.MaxSeq; ok != followed || ok && seq != n {
-			t.Errorf("seqOf(Key(%q, %d)) = %d, %v, want it found: %v", workerType, n, seq, ok, followed)
 		}
 	})
 }

@@ -66,7 +66,7 @@ func Open(_ context.Context, o Options) (*Ledger, error) {
 		return nil, fmt.Errorf("cosmos: open: %w", errors.Join(errs...))
 	}
 	l.address = a
-	l.secrets.add(key)
+	hide(&l.secrets, key)
 	if l.transport == nil {
 		l.own = newHTTPClient(a.skipVerify)
 		l.transport = l.own

@@ -16,6 +16,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/document"
 )
 
 const (
@@ -69,7 +70,7 @@ func (w walk) text(fields string, limit int) (string, []azcosmos.QueryParameter)
 	if limit > 0 {
 		fmt.Fprintf(&b, "TOP %d ", min(limit, math.MaxInt32))
 	}
-	b.WriteString(fields + " FROM c WHERE c." + fieldWorkerType + " = @type")
+	b.WriteString(fields + " FROM c WHERE c." + document.WorkerType + " = @type")
 	parameters := []azcosmos.QueryParameter{{Name: "@type", Value: w.workerType}}
 	if w.below != "" {
 		b.WriteString(" AND c.id >= @from AND c.id < @below")
@@ -97,7 +98,7 @@ type walked struct {
 func (c *conn) walk(ctx context.Context, w walk) (walked, error) {
 	var found walked
 	visit := func(id string, raw []byte) {
-		switch seq, ok := seqOf(w.workerType, id); {
+		switch seq, ok := document.SeqOf(w.workerType, id); {
 		case !ok && found.stray == "":
 			found.stray = id
 		case !ok:
@@ -251,7 +252,7 @@ func (c *conn) workerTypes(ctx context.Context) ([]string, error) {
 		before := len(seen)
 		o := c.query(azcosmos.QueryParameter{Name: "@seen", Value: seen})
 		o.EnableCrossPartitionQuery = nil
-		pager := c.container.NewQueryItemsPager("SELECT c.id, c."+fieldWorkerType+" FROM c WHERE NOT ARRAY_CONTAINS(@seen, c."+fieldWorkerType+")", azcosmos.NewPartitionKey(), o)
+		pager := c.container.NewQueryItemsPager("SELECT c.id, c."+document.WorkerType+" FROM c WHERE NOT ARRAY_CONTAINS(@seen, c."+document.WorkerType+")", azcosmos.NewPartitionKey(), o)
 		for pager.More() && len(seen) == before {
 			page, err := pager.NextPage(ctx)
 			if err != nil {
@@ -266,7 +267,7 @@ func (c *conn) workerTypes(ctx context.Context) ([]string, error) {
 				if json.Unmarshal(raw, &item) != nil {
 					continue
 				}
-				if _, ok := seqOf(item.WorkerType, item.ID); ok && !slices.Contains(types, item.WorkerType) && store.CheckWorkerType(item.WorkerType) == nil {
+				if _, ok := document.SeqOf(item.WorkerType, item.ID); ok && !slices.Contains(types, item.WorkerType) && store.CheckWorkerType(item.WorkerType) == nil {
 					types, seen = append(types, item.WorkerType), append(seen, item.WorkerType)
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 )
 
 func TestStampNamesServerAndSkew(t *testing.T) {
@@ -105,7 +106,7 @@ func TestNowThroughARouterAsksTheShard(t *testing.T) {
 				}
 				return
 			}
-			wantSentinel(t, "Now()", err, c.want)
+			documenttest.Sentinel(t, "Now()", err, c.want)
 		})
 	}
 }

@@ -11,12 +11,13 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
-// document is the stored form of a record, with some fields replaced, or removed
+// marshalled is the stored form of a record, with some fields replaced, or removed
 // if the new value is nil.
-func document(t testing.TB, r store.Record, change bson.M) bson.Raw {
+func marshalled(t testing.TB, r store.Record, change bson.M) bson.Raw {
 	t.Helper()
 	var out bson.D
 	for _, e := range encode(r) {
@@ -70,12 +71,7 @@ func TestStoredDocumentIsAsDocumented(t *testing.T) {
 
 func TestAnOddWorkerSpoilsNoRecord(t *testing.T) {
 	t.Parallel()
-	r := storetest.Grant("job", 7)
-	r.Worker = store.Worker{Host: "h\xff\x00", PID: -1, Version: strings.Repeat("v", 2<<10)}
-	got := decode("job", 7, document(t, r, nil))
-	if want := (store.Worker{Host: "h\uFFFD\x00", PID: -1}); got.Worker != want || got.Check() != nil {
-		t.Errorf("decode(encode(r)) = %+v, want a valid record by %+v", got, want)
-	}
+	documenttest.OddWorker(t, again(t))
 }
 
 func TestDecodeAcceptsNumbersOfOtherWriters(t *testing.T) {
@@ -87,7 +83,7 @@ func TestDecodeAcceptsNumbersOfOtherWriters(t *testing.T) {
 		{"seq": int32(7), "token": int32(1234), "priority": int32(want.Priority), "attempt": int32(want.Attempt)},
 		{"seq": 7.0, "token": 1234.0, "priority": float64(want.Priority), "attempt": float64(want.Attempt)},
 	} {
-		if got := decode("job", 7, document(t, want, c)); got != want {
+		if got := decode("job", 7, marshalled(t, want, c)); got != want {
 			t.Errorf("decode() with %v = %+v, want %+v", c, got, want)
 		}
 	}
@@ -124,7 +120,7 @@ func TestDecodeNamesTheDefect(t *testing.T) {
 		{"readAt", bson.Timestamp{T: 5}, "readAt: is of type timestamp, must be a date"},
 		{"group", strings.Repeat("g", 257), "group: has 257 bytes, at most 256 allowed"},
 	} {
-		got := decode("job", 7, document(t, storetest.Grant("job", 7), bson.M{c.field: c.value}))
+		got := decode("job", 7, marshalled(t, storetest.Grant("job", 7), bson.M{c.field: c.value}))
 		if want := (store.Record{WorkerType: "job", Seq: 7, Defect: c.want}); got != want {
 			t.Errorf("decode() with %s = %.60v: %+v, want Defect %q", c.field, c.value, got, c.want)
 		}
@@ -170,7 +166,7 @@ func TestDecodeLeavesOutUnfitInformation(t *testing.T) {
 			"worker": bson.D{{Key: "host", Value: "a"}, {Key: "host", Value: "b"}},
 		},
 	} {
-		if got := decode("job", 7, document(t, storetest.Grant("job", 7), unfit)); got != want || got.CheckEnvelope() != nil {
+		if got := decode("job", 7, marshalled(t, storetest.Grant("job", 7), unfit)); got != want || got.CheckEnvelope() != nil {
 			t.Errorf("decode() with %s = %.400s, want the envelope alone, %+v", name, fmt.Sprintf("%+v", got), want)
 		}
 	}
@@ -205,40 +201,10 @@ func TestFieldsThatOccurTwiceDontCount(t *testing.T) {
 
 func TestDecodeOfBrokenBSON(t *testing.T) {
 	t.Parallel()
-	whole := document(t, storetest.Grant("job", 7), nil)
+	whole := marshalled(t, storetest.Grant("job", 7), nil)
 	for n := range whole {
 		if got := decode("job", 7, whole[:n]); got.Defect == "" {
 			t.Errorf("decode() of the first %d of %d bytes = %+v, want a Defect", n, len(whole), got)
-		}
-	}
-}
-
-func TestSeqOf(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		workerType, id string
-		want           int64
-	}{
-		{"job", "job:00000000000000000001", 1},
-		{"job", "job:00009007199254740990", store.MaxSeq},
-		{"job", "job:00009007199254740991", 0},
-		{"job", "job:09223372036854775807", 0},
-		{"job", "job:99999999999999999999", 0},
-		{"job", "job:00000000000000000000", 0},
-		{"job", "job:-0000000000000000001", 0},
-		{"job", "job:+0000000000000000001", 0},
-		{"job", "job:0000000000000000001", 0},
-		{"job", "job:000000000000000000001", 0},
-		{"job", "job:0000000000000000000_1", 0},
-		{"job", "job:0000000000000000000١", 0},
-		{"job", "job:", 0},
-		{"job", "job2:00000000000000000001", 0},
-		{"j", "job:00000000000000000001", 0},
-		{"", "", 0},
-	} {
-		got, ok := seqOf(c.workerType, c.id)
-		if got != c.want || ok != (c.want > 0) {
-			t.Errorf("seqOf(%q, %q) = %d, %v, want %d", c.workerType, c.id, got, ok, c.want)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/fault"
 )
 
 // Error codes of servers. The names are MongoDB's.
@@ -36,25 +37,6 @@ const (
 	codeThrottled = 16500
 )
 
-// maxText bounds the text of one error.
-const maxText = 600
-
-// shownError has the text of an error as it may be shown (one line, bounded,
-// without secrets), and the causes for errors.Is and errors.As.
-type shownError struct {
-	text   string
-	causes []error
-}
-
-func (e *shownError) Error() string   { return e.text }
-func (e *shownError) Unwrap() []error { return e.causes }
-
-// cancelledError is an error of the driver's because of a cancellation by this
-// package. It is none of the caller's, so errors.Is doesn't find it.
-type cancelledError struct{ error }
-
-func (e cancelledError) As(target any) bool { return errors.As(e.error, target) }
-
 // failed is the error of an operation on a key.
 func (l *Ledger) failed(ctx context.Context, op, key string, err error) error {
 	if err == nil {
@@ -71,32 +53,21 @@ func (l *Ledger) failed(ctx context.Context, op, key string, err error) error {
 // sentinel means "unknown", above all for an append: every time-out, every lost
 // connection, every election, and every write that was made but not confirmed by
 // a majority (a write-concern error).
-func classify(ctx context.Context, err error, secrets scrubber) error {
-	e := &shownError{text: oneLine(secrets.scrub(err.Error())), causes: []error{err}}
-	name := func(cause error) {
-		e.causes = append(e.causes, cause)
-		e.text = cause.Error() + ": " + e.text
-	}
+func classify(ctx context.Context, err error, secrets fault.Secrets) error {
+	e := fault.Show(secrets.Scrub(err.Error()), err)
 	ctx = callers(ctx)
 	switch ended := ctx.Err(); {
 	case ended != nil && !errors.Is(err, ended):
 		if errors.Is(err, context.Canceled) {
-			e.causes = []error{cancelledError{err}}
+			e.HideCancellation() // by this package
 		}
-		name(ended)
+		e.Name(ended)
 	case ended == nil && mongo.IsTimeout(err) && !errors.Is(err, context.DeadlineExceeded):
 		// The driver hands the context's deadline to the server and to the
 		// connection; either may be a moment ahead of the context itself.
-		name(context.DeadlineExceeded)
+		e.Name(context.DeadlineExceeded)
 	}
-	switch sentinel := meaning(err); {
-	case sentinel == nil || errors.Is(err, sentinel):
-	case errors.Is(sentinel, store.ErrThrottled):
-		return &store.ThrottledError{RetryAfter: retryAfter(err), Err: e}
-	default:
-		name(sentinel)
-	}
-	return e
+	return e.Meaning(meaning(err), retryAfter(err))
 }
 
 // meaning is the sentinel that fits a driver's error, or nil.
@@ -173,13 +144,4 @@ func retryAfter(err error) time.Duration {
 	}
 	ms, _ := strconv.Atoi(m[1])
 	return time.Duration(ms) * time.Millisecond
-}
-
-// oneLine makes a text fit for a log line.
-func oneLine(s string) string {
-	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "�")), " ")
-	if len(s) > maxText {
-		s = strings.ToValidUTF8(s[:maxText], "") + "…"
-	}
-	return s
 }

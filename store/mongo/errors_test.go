@@ -11,31 +11,9 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
-
-var sentinels = []error{
-	store.ErrConflict, store.ErrNotFound, store.ErrInvalid, store.ErrThrottled, store.ErrRefused,
-	store.ErrDenied, store.ErrMissing, store.ErrClosed,
-}
-
-// wantSentinel demands that an error matches one sentinel and no other; nil is
-// for an error that means "unknown".
-func wantSentinel(t *testing.T, what string, err, want error) {
-	t.Helper()
-	if err == nil {
-		t.Errorf("%s = nil, want an error", what)
-		return
-	}
-	for _, s := range sentinels {
-		if got := errors.Is(err, s); got != errors.Is(want, s) {
-			t.Errorf("%s = %v: matches %q: %v, want %v", what, err, s, got, !got)
-		}
-	}
-	if text := err.Error(); strings.ContainsAny(text, "\n\r") || len(text) > 2*maxText {
-		t.Errorf("%s = %q, want one line of at most %d bytes", what, text, 2*maxText)
-	}
-}
 
 func TestAppendErrorsByTheServersReply(t *testing.T) {
 	t.Parallel()
@@ -85,7 +63,7 @@ func TestAppendErrorsByTheServersReply(t *testing.T) {
 				return nil
 			}})
 			err := f.open(Options{}).Append(within(t, patience), storetest.Grant("job", 7))
-			wantSentinel(t, "Append()", err, c.want)
+			documenttest.Sentinel(t, "Append()", err, c.want)
 			if err == nil {
 				return
 			}
@@ -110,7 +88,7 @@ func TestDriverErrorsStayInReach(t *testing.T) {
 	if err := classify(ctx, errors.New("connection lost"), nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("classify() after the context ended = %v, want context.Canceled in it", err)
 	}
-	wantSentinel(t, "a closed client", classify(t.Context(), mongo.ErrClientDisconnected, nil), store.ErrClosed)
+	documenttest.Sentinel(t, "a closed client", classify(t.Context(), mongo.ErrClientDisconnected, nil), store.ErrClosed)
 }
 
 func TestServerTimeoutIsADeadline(t *testing.T) {
@@ -122,7 +100,7 @@ func TestServerTimeoutIsADeadline(t *testing.T) {
 		return nil
 	}})
 	err := f.open(Options{}).Append(within(t, patience), storetest.Grant("job", 7))
-	wantSentinel(t, "Append()", err, nil)
+	documenttest.Sentinel(t, "Append()", err, nil)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Append() = %v, want context.DeadlineExceeded in it: the limit is that of the context", err)
 	}
@@ -138,7 +116,7 @@ func TestWrongPasswordIsDenied(t *testing.T) {
 	}})
 	l := f.open(Options{URI: "mongodb://jane:hunter2hunter2@" + f.addr + "/"})
 	_, err := l.Now(within(t, patience))
-	wantSentinel(t, "Now()", err, store.ErrDenied)
+	documenttest.Sentinel(t, "Now()", err, store.ErrDenied)
 	wantNoSecret(t, "Now()", err.Error(), "hunter2hunter2")
 }
 
@@ -170,7 +148,7 @@ func TestRefusedConnectionEndsWithTheContext(t *testing.T) {
 		if took := time.Since(began); took > patience/2 {
 			t.Errorf("%s() of a closed port took %v, want it to end with its context", name, took)
 		}
-		wantSentinel(t, name+"()", err, nil)
+		documenttest.Sentinel(t, name+"()", err, nil)
 		if err != nil && (!errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "refused")) {
 			t.Errorf("%s() = %v, want context.DeadlineExceeded, and that the connection was refused", name, err)
 		}

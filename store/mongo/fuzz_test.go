@@ -10,47 +10,23 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
-// wantSound checks what holds of every record that is decoded.
-func wantSound(t *testing.T, got store.Record) {
-	t.Helper()
-	if got.WorkerType != "job" || got.Seq != 7 {
-		t.Fatalf("decode() = %+v, want the key kept", got)
-	}
-	if len(got.Defect) > 2*maxText || strings.ContainsAny(got.Defect, "\n\r") {
-		t.Errorf("decode(): Defect %q, want one short line", got.Defect)
-	}
-	if got.Defect != "" && got != (store.Record{WorkerType: "job", Seq: 7, Defect: got.Defect}) {
-		t.Errorf("decode() = %+v, want nothing but the key and the Defect", got)
-	}
-	if got.CheckEnvelope() != nil {
-		return
-	}
-	if err := got.Check(); err != nil {
-		t.Fatalf("decode() = %+v, whose information is unfit: %v", got, err)
-	}
-	// What passes comes back the same.
-	if again := decode("job", 7, document(t, got, nil)); again != got {
-		t.Errorf("decode(encode(r)) = %+v, want %+v", again, got)
-	}
+// again encodes and decodes a record.
+func again(t *testing.T) func(r store.Record) store.Record {
+	return func(r store.Record) store.Record { return decode("job", 7, marshalled(t, r, nil)) }
 }
 
 func FuzzDecode(f *testing.F) {
-	f.Add([]byte(document(f, storetest.Grant("job", 7), nil)))
-	f.Add([]byte(document(f, storetest.Grant("job", 7), bson.M{"token": 5.0, "worker": bson.D{{Key: "pid", Value: "x"}}})))
-	f.Add([]byte(document(f, storetest.Grant("job", 7), bson.M{"windowEnd": nil})))
-	f.Add([]byte(document(f, storetest.Grant("job", 7), bson.M{"seq": int32(7), "priority": math.NaN(), "schedule": bson.Symbol("x"), "slotStart": bson.DateTime(math.MinInt64)})))
+	f.Add([]byte(marshalled(f, storetest.Grant("job", 7), nil)))
+	f.Add([]byte(marshalled(f, storetest.Grant("job", 7), bson.M{"token": 5.0, "worker": bson.D{{Key: "pid", Value: "x"}}})))
+	f.Add([]byte(marshalled(f, storetest.Grant("job", 7), bson.M{"windowEnd": nil})))
+	f.Add([]byte(marshalled(f, storetest.Grant("job", 7), bson.M{"seq": int32(7), "priority": math.NaN(), "schedule": bson.Symbol("x"), "slotStart": bson.DateTime(math.MinInt64)})))
 	f.Add([]byte{5, 0, 0, 0, 0})
 	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, b []byte) { wantSound(t, decode("job", 7, b)) })
-}
-
-// envelopeFields are those whose defects are a record's.
-var envelopeFields = map[string]bool{
-	fieldWorkerType: true, fieldSeq: true, fieldKind: true, fieldInstanceID: true, fieldGroup: true,
-	fieldClaim: true, fieldWindowStart: true, fieldWindowEnd: true, fieldToken: true, fieldReadAt: true,
+	f.Fuzz(func(t *testing.T, b []byte) { documenttest.Sound(t, decode("job", 7, b), again(t)) })
 }
 
 // FuzzField puts an arbitrary value into one field of a sound document: broken
@@ -97,30 +73,14 @@ func FuzzField(f *testing.F) {
 			raw[i] = byte(len(raw) >> (8 * i))
 		}
 		got := decode("job", 7, raw)
-		wantSound(t, got)
+		documenttest.Sound(t, got, again(t))
 		if got.Defect != "" && bson.Raw(raw).Validate() == nil {
-			if name, _, _ := strings.Cut(got.Defect, ":"); !envelopeFields[name] {
+			if !documenttest.InEnvelope(got.Defect) {
 				// The data may have been more than one field.
 				if list, err := bson.Raw(raw).Elements(); err != nil || len(list) <= len(fields)+1 {
 					t.Errorf("decode() with %s of type %#x %x: Defect %q, want none of what is for information", grant[at].Key, kind, data, got.Defect)
 				}
 			}
-		}
-	})
-}
-
-func FuzzSeqOf(f *testing.F) {
-	for _, id := range []string{"", "job:", "job:00000000000000000001", "job:00009007199254740990", "job:00009007199254740991", "job:-0000000000000000001", "job:99999999999999999999", "a:b:00000000000000000007"} {
-		f.Add("job", id, int64(7))
-	}
-	f.Add("a:b", "a:b:00000000000000000007", int64(store.MaxSeq))
-	f.Fuzz(func(t *testing.T, workerType, id string, n int64) {
-		if seq, ok := seqOf(workerType, id); ok && (seq < 1 || seq > store.MaxSeq || store.Key(workerType, seq) != id) || !ok && seq != 0 {
-			t.Errorf("seqOf(%q, %q) = %d, %v, want the Seq whose key that is", workerType, id, seq, ok)
-		}
-		seq, ok := seqOf(workerType, store.Key(workerType, n))
-		if followed := n >= 1 && n <= store.MaxSeq; ok != followed || ok && seq != n {
-			t.Errorf("seqOf(Key(%q, %d)) = %d, %v, want it found: %v", workerType, n, seq, ok, followed)
 		}
 	})
 }
@@ -181,8 +141,8 @@ func FuzzURINeverPanicsNorLeaks(f *testing.F) {
 		if inPlace {
 			said += p + ": " + strconv.Quote(p)
 		}
-		if text := a.secrets.scrub(said); strings.Contains(text, canary) {
-			t.Fatalf("scrub() with the secrets of %q = %q, want no secret", whole, text)
+		if text := a.secrets.Scrub(said); strings.Contains(text, canary) {
+			t.Fatalf("Scrub() with the secrets of %q = %q, want no secret", whole, text)
 		}
 	})
 }

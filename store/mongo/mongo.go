@@ -19,6 +19,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/document"
+	"github.com/slotlease/slotlease/store/internal/fault"
 )
 
 // Where ledgers are kept unless Options or the URI say otherwise.
@@ -77,7 +79,7 @@ type Ledger struct {
 	label   string
 	skew    time.Duration
 	unsafe  bool
-	secrets scrubber
+	secrets fault.Secrets
 	fitness fitness
 	closed  atomic.Bool
 }
@@ -357,7 +359,7 @@ func (l *Ledger) list(ctx context.Context) ([]string, error) {
 			// Past this id alone, or past all records of its worker type.
 			from = id + "\x00"
 			workerType, _, _ := strings.Cut(id, ":")
-			if _, ok := seqOf(workerType, id); ok && store.CheckWorkerType(workerType) == nil {
+			if _, ok := document.SeqOf(workerType, id); ok && store.CheckWorkerType(workerType) == nil {
 				types = append(types, workerType)
 				from = workerType + ";"
 			}

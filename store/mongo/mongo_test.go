@@ -14,6 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/document"
 	"github.com/slotlease/slotlease/testutil/mongopeer"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
@@ -90,7 +91,7 @@ func TestConformance(t *testing.T) {
 			},
 			Plant: func(t testing.TB, workerType string, seq int64, fields map[string]any) {
 				t.Helper()
-				doc := bson.M{fieldID: store.Key(workerType, seq), fieldWorkerType: workerType, fieldSeq: seq}
+				doc := bson.M{fieldID: store.Key(workerType, seq), document.WorkerType: workerType, document.Seq: seq}
 				for k, v := range fields {
 					doc[k] = v
 				}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/mongopeer"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
@@ -25,7 +26,7 @@ func TestHandleOutlivesARestartOfTheServer(t *testing.T) {
 	if took := time.Since(began); took > 3*time.Second {
 		t.Errorf("Append() to a dead server took %v, want it to end with its context", took)
 	}
-	wantSentinel(t, "Append() to a dead server", err, nil)
+	documenttest.Sentinel(t, "Append() to a dead server", err, nil)
 	peer.Restart()
 	if got, err := l.Get(within(t, patience), "job", 1); err != nil || got != first {
 		t.Errorf("Get(job, 1) after a restart = %+v, %v, want what was acknowledged", got, err)
@@ -52,7 +53,7 @@ func TestAppendToASilentServerIsUnknownAndMayLandLater(t *testing.T) {
 	if took := time.Since(began); took > 3*time.Second {
 		t.Errorf("Append() to a silent server took %v, want it to end with its context", took)
 	}
-	wantSentinel(t, "Append() to a silent server", err, nil)
+	documenttest.Sentinel(t, "Append() to a silent server", err, nil)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Append() to a silent server = %v, want context.DeadlineExceeded in it", err)
 	}

@@ -11,8 +11,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/mongopeer"
-	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
 // onPeer opens a ledger on an empty collection of the peer, and the collection.
@@ -38,35 +38,16 @@ func TestIDsThatAreNoKeysHideNoRecord(t *testing.T) {
 	t.Parallel()
 	l, c := onPeer(t)
 	ctx := within(t, 2*time.Minute)
-	for seq := range int64(5) {
-		if err := l.Append(ctx, storetest.Grant("job", seq+1)); err != nil {
+	documenttest.OddIDs(ctx, t, l, func() {
+		// Above all keys, between keys, below all keys, and of other types.
+		insertIDs(t, c, "job:zzz", "job:00000000000000000005\n", "job:00000000000000000004x", "job:0000000000000000000", "job:", "job;", "job", int64(7), bson.NewObjectID())
+	}, func() int {
+		n, err := c.CountDocuments(ctx, bson.D{})
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	// Above all keys, between keys, below all keys, and of other types.
-	insertIDs(t, c, "job:zzz", "job:00000000000000000005\n", "job:00000000000000000004x", "job:0000000000000000000", "job:", "job;", "job", int64(7), bson.NewObjectID())
-	for limit, want := range map[int][]int64{1: {0, 5}, 2: {0, 5, 4}, 3: {0, 5, 4, 3}, 9: {0, 5, 4, 3, 2, 1}} {
-		got, _, err := l.Tail(ctx, "job", limit)
-		var seqs []int64
-		for _, r := range got {
-			seqs = append(seqs, r.Seq)
-		}
-		if err != nil || !slices.Equal(seqs, want) {
-			t.Errorf("Tail(job, %d) = Seqs %d, %v, want %d", limit, seqs, err, want)
-		}
-		if len(got) > 0 && (got[0].Defect == "" || got[0].WorkerType != "job") {
-			t.Errorf("Tail(job, %d): first %+v, want one with a Defect", limit, got[0])
-		}
-	}
-	if n, err := l.Trim(ctx, "job", 5); n != 4 || err != nil {
-		t.Errorf("Trim(job, 5) = %d, %v, want 4", n, err)
-	}
-	if n, err := c.CountDocuments(ctx, bson.D{}); n != 10 || err != nil {
-		t.Errorf("documents left = %d, %v, want 10: a trim deletes records only", n, err)
-	}
-	if got, err := l.WorkerTypes(ctx); err != nil || !slices.Equal(got, []string{"job"}) {
-		t.Errorf("WorkerTypes() = %q, %v, want job", got, err)
-	}
+		return int(n)
+	})
 }
 
 func TestWorkerTypesAmongManyOddIDs(t *testing.T) {

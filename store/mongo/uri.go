@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/slotlease/slotlease/store/internal/fault"
 )
 
 // address is what a URI says, with our own parts taken out of what the driver
@@ -23,7 +25,7 @@ type address struct {
 	collection string
 	appName    bool
 	// secrets are the texts that must never be shown.
-	secrets scrubber
+	secrets fault.Secrets
 }
 
 const (
@@ -68,7 +70,7 @@ func parseURI(uri string) (address, error) {
 }
 
 // cutUser takes user and password, with their @, off the front.
-func cutUser(uri string, secrets *scrubber) (rest, user string, err error) {
+func cutUser(uri string, secrets *fault.Secrets) (rest, user string, err error) {
 	before, after, found := strings.Cut(uri, "@")
 	if !found {
 		return uri, "", nil
@@ -83,7 +85,7 @@ func cutUser(uri string, secrets *scrubber) (rest, user string, err error) {
 		if _, err := url.PathUnescape(s); err != nil {
 			return "", "", errors.New("uri: user or password is not percent-encoded correctly: a % must be written %25")
 		}
-		secrets.add(s)
+		hide(secrets, s)
 	}
 	return after, before + "@", nil
 }
@@ -155,12 +157,12 @@ func (a *address) cutParameters(query string) (string, error) {
 			a.appName = true
 		}
 		if isSecret(lower) {
-			a.secrets.add(rawValue)
+			hide(&a.secrets, rawValue)
 			for _, property := range slices.Concat(strings.Split(rawValue, ","), strings.Split(value, ",")) {
 				if _, v, ok := strings.Cut(property, ":"); ok {
-					a.secrets.add(v)
+					hide(&a.secrets, v)
 				} else if len(property) >= 3 { // less would only spoil other text
-					a.secrets.add(property)
+					hide(&a.secrets, property)
 				}
 			}
 		}
@@ -210,37 +212,16 @@ func Redact(uri string) string {
 	return head + "?" + strings.Join(pairs, "&")
 }
 
-// scrubber knows texts that must not be shown.
-type scrubber []string
-
-// add takes in a percent-encoded secret, in all the forms in which a message may
+// hide takes in a percent-encoded secret, in all the forms in which a message may
 // hold it.
-func (s *scrubber) add(raw string) {
+func hide(secrets *fault.Secrets, raw string) {
 	forms := []string{raw}
 	for _, decode := range []func(string) (string, error){url.PathUnescape, url.QueryUnescape} {
 		if plain, err := decode(raw); err == nil {
 			forms = append(forms, plain, url.QueryEscape(plain), url.PathEscape(plain))
 		}
 	}
-	for _, f := range forms {
-		quoted := strconv.Quote(f)
-		forms = append(forms, quoted[1:len(quoted)-1])
-	}
-	for _, f := range forms {
-		if f != "" && !slices.Contains(*s, f) {
-			*s = append(*s, f)
-		}
-	}
-	// A long secret goes before one that it contains.
-	slices.SortFunc(*s, func(a, b string) int { return len(b) - len(a) })
-}
-
-// scrub replaces the secrets in a message.
-func (s scrubber) scrub(text string) string {
-	for _, secret := range s {
-		text = strings.ReplaceAll(text, secret, "***")
-	}
-	return text
+	secrets.Add(forms...)
 }
 
 // checkDatabase says what is wrong with a database name, or nil.

@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/document"
 )
 
 const (
@@ -61,7 +62,7 @@ func (w walk) record(seq int64, raw bson.Raw) store.Record {
 // that sorts below the records that were asked for isn't looked for.
 func (l *Ledger) walk(ctx context.Context, w walk) (records []store.Record, stray string, err error) {
 	err = l.find(ctx, w.ids(), w, w.limit, func(id string, raw bson.Raw) bool {
-		if seq, ok := seqOf(w.workerType, id); ok {
+		if seq, ok := document.SeqOf(w.workerType, id); ok {
 			records = append(records, w.record(seq, raw))
 		} else if stray == "" {
 			stray = id
@@ -81,7 +82,7 @@ func (l *Ledger) walk(ctx context.Context, w walk) (records []store.Record, stra
 		ids = between(store.Key(w.workerType, 1), store.Key(w.workerType, store.MaxSeq+1))
 	}
 	err = l.find(ctx, ids, w, 0, func(id string, raw bson.Raw) bool {
-		if seq, ok := seqOf(w.workerType, id); ok {
+		if seq, ok := document.SeqOf(w.workerType, id); ok {
 			records = append(records, w.record(seq, raw))
 		} else {
 			passed++

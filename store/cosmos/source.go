@@ -9,15 +9,17 @@ import (
 	"strconv"
 	"time"
 	"unicode/utf8"
+
+	"github.com/slotlease/slotlease/store/internal/document"
 )
 
-// members are the values of an object by name. A name may occur more than once.
-func members(raw []byte) (map[string][]json.RawMessage, error) {
+// members are the values of an object by name.
+func members(raw []byte) (document.Values[json.RawMessage], error) {
 	in := json.NewDecoder(bytes.NewReader(raw))
 	if first, err := in.Token(); err != nil || first != json.Delim('{') {
 		return nil, errors.New("is not a JSON object")
 	}
-	fields := map[string][]json.RawMessage{}
+	values := document.Values[json.RawMessage]{}
 	for in.More() {
 		name, err := in.Token()
 		if err != nil {
@@ -28,44 +30,33 @@ func members(raw []byte) (map[string][]json.RawMessage, error) {
 			return nil, errors.New("is broken JSON")
 		}
 		// The names of an object are strings.
-		fields[name.(string)] = append(fields[name.(string)], value)
+		values[name.(string)] = append(values[name.(string)], value)
 	}
 	if _, err := in.Token(); err != nil || in.More() {
 		return nil, errors.New("is broken JSON")
 	}
-	return fields, nil
+	return values, nil
 }
 
-// decoder reads single fields and remembers the first thing that is wrong. A
-// lenient one gives zero values instead.
-type decoder struct {
-	fields  map[string][]json.RawMessage
-	lenient bool
-	err     error
+// source reads single fields of an item.
+type source struct {
+	values document.Values[json.RawMessage]
+	faults *document.Faults
 }
 
-func (d *decoder) fail(name, why string) {
-	if d.err == nil && !d.lenient {
-		d.err = fmt.Errorf("%s: %s", name, why)
+// value is that of a field, or nil if it is missing or null.
+func (d source) value(name string) json.RawMessage {
+	v := d.values.One(name, d.faults)
+	if string(v) == "null" {
+		return nil
 	}
+	return v
 }
 
-// value is that of a field, or nil if it is missing or null. Of a field that
-// occurs twice two readers might see different values, so neither counts.
-func (d *decoder) value(name string) json.RawMessage {
-	switch values := d.fields[name]; {
-	case len(values) > 1:
-		d.fail(name, "occurs twice")
-	case len(values) == 1 && string(values[0]) != "null":
-		return values[0]
-	}
-	return nil
-}
-
-// wrong is a value of a type that can't be used.
-func (d *decoder) wrong(name string, v json.RawMessage, want string) {
+// wrong notes a value of a type that can't be used.
+func (d source) wrong(name string, v json.RawMessage, want string) {
 	if v == nil {
-		d.fail(name, "is missing")
+		d.faults.Add(name, "is missing")
 		return
 	}
 	kind := "a number"
@@ -79,10 +70,10 @@ func (d *decoder) wrong(name string, v json.RawMessage, want string) {
 	case 't', 'f':
 		kind = "a boolean"
 	}
-	d.fail(name, "is "+kind+", must be "+want)
+	d.faults.Add(name, "is "+kind+", must be "+want)
 }
 
-func (d *decoder) text(name string, required bool, most int) string {
+func (d source) Text(name string, required bool, most int) string {
 	v := d.value(name)
 	if v == nil && !required {
 		return ""
@@ -92,16 +83,11 @@ func (d *decoder) text(name string, required bool, most int) string {
 		return ""
 	}
 	var s string
-	err := json.Unmarshal(v, &s)
-	switch {
-	case err != nil || !utf8.Valid(v) || loneSurrogate(v):
-		d.fail(name, "is not UTF-8")
-		return ""
-	case len(s) > most:
-		d.fail(name, fmt.Sprintf("has %d bytes, at most %d allowed", len(s), most))
+	if err := json.Unmarshal(v, &s); err != nil || !utf8.Valid(v) || loneSurrogate(v) {
+		d.faults.Add(name, document.NotUTF8)
 		return ""
 	}
-	return s
+	return document.Bounded(name, s, most, d.faults)
 }
 
 // loneSurrogate says whether a JSON string holds half a character, which Go would
@@ -135,9 +121,9 @@ func loneSurrogate(v json.RawMessage) bool {
 	return false
 }
 
-// time reads RFC 3339 with at most milliseconds: what is finer was written by
+// Time reads RFC 3339 with at most milliseconds: what is finer was written by
 // nobody who knows what a window is.
-func (d *decoder) time(name string, required bool) time.Time {
+func (d source) Time(name string, required bool) time.Time {
 	v := d.value(name)
 	if v == nil && !required {
 		return time.Time{}
@@ -153,13 +139,13 @@ func (d *decoder) time(name string, required bool) time.Time {
 	t, err := time.Parse(time.RFC3339Nano, s)
 	t = t.UTC()
 	if year := t.Year(); err != nil || len(s) > 40 || year < 1 || year > 9999 || !t.Equal(t.Truncate(time.Millisecond)) {
-		d.fail(name, fmt.Sprintf("%.50q is no time such as 2006-01-02T15:04:05.000Z", s))
+		d.faults.Add(name, fmt.Sprintf("%.50q is no time such as 2006-01-02T15:04:05.000Z", s))
 		return time.Time{}
 	}
 	return t
 }
 
-func (d *decoder) whole(name string) int64 {
+func (d source) Whole(name string) int64 {
 	v := d.value(name)
 	if n, err := strconv.ParseInt(string(v), 10, 64); err == nil && n >= -maxExact && n <= maxExact {
 		return n
@@ -173,11 +159,11 @@ func (d *decoder) whole(name string) int64 {
 	return 0
 }
 
-// token reads a whole number, or one in decimal digits that a double doesn't hold.
-func (d *decoder) token(name string) int64 {
+// Token reads a whole number, or one in decimal digits that a double doesn't hold.
+func (d source) Token(name string) int64 {
 	v := d.value(name)
 	if len(v) < 2 || v[0] != '"' {
-		return d.whole(name)
+		return d.Whole(name)
 	}
 	s := string(v[1 : len(v)-1])
 	n, err := strconv.ParseInt(s, 10, 64)
@@ -186,4 +172,12 @@ func (d *decoder) token(name string) int64 {
 		return 0
 	}
 	return n
+}
+
+func (d source) Part(name string) document.Source {
+	values, err := members(d.value(name))
+	if err != nil {
+		return nil
+	}
+	return source{values, d.faults}
 }

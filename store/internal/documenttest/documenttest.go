@@ -1,0 +1,119 @@
+// Package documenttest checks, for tests, what a ledger in a document database
+// promises beyond the contract that testutil/storetest checks.
+package documenttest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/document"
+	"github.com/slotlease/slotlease/store/internal/fault"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+// Sentinel demands that an error matches one sentinel and no other, in one short
+// line. A nil sentinel stands for an error that means "unknown".
+func Sentinel(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("%s = nil, want an error", what)
+		return
+	}
+	for _, s := range []error{
+		store.ErrConflict, store.ErrNotFound, store.ErrInvalid, store.ErrThrottled, store.ErrRefused,
+		store.ErrDenied, store.ErrMissing, store.ErrClosed,
+	} {
+		if got := errors.Is(err, s); got != errors.Is(want, s) {
+			t.Errorf("%s = %v: matches %q: %v, want %v", what, err, s, got, !got)
+		}
+	}
+	if text := err.Error(); strings.ContainsAny(text, "\n\r") || len(text) > 2*fault.MaxText {
+		t.Errorf("%s = %q, want one line of at most %d bytes", what, text, 2*fault.MaxText)
+	}
+}
+
+// Sound checks a record that was decoded at the key (job, 7) from an arbitrary
+// document. again encodes and decodes a record.
+func Sound(t *testing.T, got store.Record, again func(store.Record) store.Record) {
+	t.Helper()
+	if got.WorkerType != "job" || got.Seq != 7 {
+		t.Fatalf("decode() = %+v, want the key kept", got)
+	}
+	if len(got.Defect) > 2*fault.MaxText || strings.ContainsAny(got.Defect, "\n\r") {
+		t.Errorf("decode(): Defect %q, want one short line", got.Defect)
+	}
+	if got.Defect != "" && got != (store.Record{WorkerType: "job", Seq: 7, Defect: got.Defect}) {
+		t.Errorf("decode() = %+v, want nothing but the key and the Defect", got)
+	}
+	if got.CheckEnvelope() != nil {
+		return
+	}
+	if err := got.Check(); err != nil {
+		t.Fatalf("decode() = %+v, whose information is unfit: %v", got, err)
+	}
+	// What passes comes back the same.
+	if again := again(got); again != got {
+		t.Errorf("decode(encode(r)) = %+v, want %+v", again, got)
+	}
+}
+
+// InEnvelope reports whether a Defect names a field of the envelope. Information
+// that is unfit must not be a Defect.
+func InEnvelope(defect string) bool {
+	field, _, _ := strings.Cut(defect, ":")
+	return slices.Contains([]string{
+		document.WorkerType, document.Seq, document.Kind, document.InstanceID, document.Group,
+		document.Claim, document.WindowStart, document.WindowEnd, document.Token, document.ReadAt,
+	}, field)
+}
+
+// OddWorker checks that a Worker which can't be stored as it is costs itself alone.
+func OddWorker(t *testing.T, again func(store.Record) store.Record) {
+	t.Helper()
+	r := storetest.Grant("job", 7)
+	r.Worker = store.Worker{Host: "h\xff\x00", PID: -1, Version: strings.Repeat("v", 2<<10)}
+	got := again(r)
+	if want := (store.Worker{Host: "h\uFFFD\x00", PID: -1}); got.Worker != want || got.Check() != nil {
+		t.Errorf("decode(encode(r)) = %+v, want a valid record by %+v", got, want)
+	}
+}
+
+// OddIDs checks that documents whose ids are no keys are reported by one Defect and
+// are neither trimmed nor listed. plant adds them, the highest above all keys of the
+// worker type "job", and left counts all documents.
+func OddIDs(ctx context.Context, t *testing.T, l store.Ledger, plant func(), left func() int) {
+	t.Helper()
+	for seq := range int64(5) {
+		if err := l.Append(ctx, storetest.Grant("job", seq+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plant()
+	odd := left() - 5
+	for limit, want := range map[int][]int64{1: {0, 5}, 2: {0, 5, 4}, 3: {0, 5, 4, 3}, 9: {0, 5, 4, 3, 2, 1}} {
+		got, _, err := l.Tail(ctx, "job", limit)
+		var seqs []int64
+		for _, r := range got {
+			seqs = append(seqs, r.Seq)
+		}
+		if err != nil || !slices.Equal(seqs, want) {
+			t.Errorf("Tail(job, %d) = Seqs %d, %v, want %d", limit, seqs, err, want)
+		}
+		if len(got) > 0 && (got[0].Defect == "" || got[0].WorkerType != "job") {
+			t.Errorf("Tail(job, %d): first %+v, want one with a Defect", limit, got[0])
+		}
+	}
+	if n, err := l.Trim(ctx, "job", 5); n != 4 || err != nil {
+		t.Errorf("Trim(job, 5) = %d, %v, want 4", n, err)
+	}
+	if n := left(); n != odd+1 {
+		t.Errorf("documents left = %d, want %d: a trim deletes records only", n, odd+1)
+	}
+	if got, err := l.WorkerTypes(ctx); err != nil || !slices.Equal(got, []string{"job"}) {
+		t.Errorf("WorkerTypes() = %q, %v, want job", got, err)
+	}
+}

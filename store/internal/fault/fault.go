@@ -1,0 +1,74 @@
+// Package fault makes the errors of drivers fit to be shown: one line, bounded,
+// without secrets, and with the sentinel of package store that they stand for.
+package fault
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// MaxText bounds the text of one error, in bytes.
+const MaxText = 600
+
+// Shown has the text of an error as it may be shown, and the causes for errors.Is
+// and errors.As.
+type Shown struct {
+	text   string
+	causes []error
+}
+
+// Show returns an error with the text and the causes. The text is put into one
+// line; secrets must be scrubbed from it already.
+func Show(text string, causes ...error) *Shown { return &Shown{text: OneLine(text), causes: causes} }
+
+func (e *Shown) Error() string   { return e.text }
+func (e *Shown) Unwrap() []error { return e.causes }
+
+// Name adds a cause and puts its text first.
+func (e *Shown) Name(cause error) {
+	e.causes = append(e.causes, cause)
+	if !strings.HasPrefix(e.text, cause.Error()) {
+		e.text = cause.Error() + ": " + e.text
+	}
+}
+
+// HideCancellation keeps errors.Is from finding what the causes so far are, for a
+// cancellation that isn't the caller's. errors.As still finds their types.
+func (e *Shown) HideCancellation() { e.causes = []error{cancelled{errors.Join(e.causes...)}} }
+
+// Meaning returns the error with the sentinel that it stands for, if any. For
+// store.ErrThrottled it is a store.ThrottledError with the wait that the server
+// asked for.
+func (e *Shown) Meaning(sentinel error, retryAfter time.Duration) error {
+	switch {
+	case sentinel == nil || errors.Is(e, sentinel):
+	case errors.Is(sentinel, store.ErrThrottled):
+		return &store.ThrottledError{RetryAfter: retryAfter, Err: e}
+	default:
+		e.Name(sentinel)
+	}
+	return e
+}
+
+// cancelled has no Unwrap, so that errors.Is stops here.
+type cancelled struct{ error }
+
+func (e cancelled) As(target any) bool { return errors.As(e.error, target) }
+
+// OneLine makes a text fit for a log line: valid UTF-8, without line breaks, and
+// of at most 600 bytes.
+func OneLine(s string) string {
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
+	return Cut(s, MaxText)
+}
+
+// Cut shortens a text to a number of bytes, and marks that with an ellipsis.
+func Cut(s string, most int) string {
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}

@@ -1,0 +1,81 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+func TestOneLineIsShortAndUTF8(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                             "",
+		" a\r\n\tb\v c ":               "a b c",
+		"a\xffb":                       "a\uFFFDb",
+		strings.Repeat("x", 600):       strings.Repeat("x", 600),
+		strings.Repeat("x", 601):       strings.Repeat("x", 600) + "…",
+		strings.Repeat("x", 599) + "é": strings.Repeat("x", 599) + "…",
+	} {
+		if got := OneLine(in); got != want || !utf8.ValidString(got) {
+			t.Errorf("OneLine(%.20q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestAShownErrorHasItsCausesAndMeaning(t *testing.T) {
+	e := Show("driver:\nio", io.EOF)
+	e.Name(context.Canceled)
+	e.Name(context.Canceled)
+	if got, want := e.Error(), "context canceled: driver: io"; got != want || !errors.Is(e, io.EOF) || !errors.Is(e, context.Canceled) {
+		t.Errorf("an error = %q, want %q and both causes", got, want)
+	}
+	err := Show("code 11000", io.EOF).Meaning(store.ErrConflict, time.Second)
+	if got, want := err.Error(), store.ErrConflict.Error()+": code 11000"; got != want || !errors.Is(err, store.ErrConflict) || !errors.Is(err, io.EOF) {
+		t.Errorf("a conflict = %q, want %q", got, want)
+	}
+	if got := Show("what it is", store.ErrRefused).Meaning(store.ErrRefused, 0).Error(); got != "what it is" {
+		t.Errorf("an error that has the sentinel already = %q, want it unchanged", got)
+	}
+	if got := Show("unknown", io.EOF).Meaning(nil, time.Second).Error(); got != "unknown" {
+		t.Errorf("an error without a meaning = %q, want it unchanged", got)
+	}
+	throttled, ok := errors.AsType[*store.ThrottledError](Show("429", io.EOF).Meaning(store.ErrThrottled, time.Second))
+	if !ok || throttled.RetryAfter != time.Second || !errors.Is(throttled, io.EOF) {
+		t.Errorf("a throttled request = %+v, want a ThrottledError with 1s", throttled)
+	}
+}
+
+type typed struct{ error }
+
+func TestAHiddenCancellationIsFoundByItsTypeOnly(t *testing.T) {
+	e := Show("canceled", typed{context.Canceled}, context.Canceled)
+	e.HideCancellation()
+	e.Name(store.ErrClosed)
+	if errors.Is(e, context.Canceled) || !errors.Is(e, store.ErrClosed) {
+		t.Errorf("errors.Is finds %v in %v", context.Canceled, e)
+	}
+	if _, ok := errors.AsType[typed](e); !ok {
+		t.Errorf("errors.As doesn't find the type of a cause in %v", e)
+	}
+}
+
+func TestSecretsAreScrubbedInAllTheirForms(t *testing.T) {
+	var s Secrets
+	s.Add("pa\"ss", "", "pa%22ss", "pa\"ss-longer")
+	for text, want := range map[string]string{
+		`user:pa"ss@host`:       "user:***@host",
+		`"user:pa\"ss@host"`:    `"user:***@host"`,
+		"pa%22ss":               "***",
+		`pa"ss-longer and more`: "*** and more",
+		"plain":                 "plain",
+	} {
+		if got := s.Scrub(text); got != want {
+			t.Errorf("Scrub(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
