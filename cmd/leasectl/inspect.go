@@ -11,6 +11,7 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/history"
 )
 
 func (a *app) inspectCommand() *cobra.Command {
@@ -187,7 +188,7 @@ type snapshot struct {
 	at         time.Time
 	store      string
 	workerType string
-	rows       []entry
+	rows       []history.Entry
 	others     []string // worker types that there are, if this one has no records
 	dated      bool     // the table is read later: its times need their dates
 	limit      int      // how many records had to be read, at most
@@ -210,8 +211,8 @@ func takeSnapshot(ctx context.Context, t target, l store.Ledger, f inspectFlags)
 		if err == nil && stamp.IsZero() {
 			stamp, err = l.Now(ctx)
 		}
-		// One row more, lest the first that is shown has begun before.
-		found.rows = history(records, stamp.Time, f.last+1)
+		found.rows = history.Read(records, stamp.Time, nil)
+		// One row more, because the first may have begun before.
 		if err != nil || len(found.rows) > f.last || len(records) < found.limit || found.limit >= mostRecords {
 			break
 		}

@@ -12,11 +12,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/history"
 )
 
 // stateColours draw the eye to what matters.
-var stateColours = map[state]colour{
-	upcoming: cyan, held: green, released: yellow, missed: red, free: yellow, poison: red, expired: plain, done: plain,
+var stateColours = map[history.State]colour{
+	history.Upcoming: cyan, history.Held: green, history.Released: yellow, history.Missed: red, history.Free: yellow,
+	history.Poison: red, history.Expired: plain, history.Done: plain,
 }
 
 // clip bounds what a hostile record can make of a table.
@@ -55,24 +57,24 @@ func (a *app) showTable(s snapshot) {
 
 // slotJSON is a row of the JSON form. Its names don't change.
 type slotJSON struct {
-	SlotStart   string `json:"slotStart,omitempty"`
-	SlotEnd     string `json:"slotEnd,omitempty"`
-	State       state  `json:"state"`
-	Seq         int64  `json:"seq,omitempty"`
-	Kind        string `json:"kind,omitempty"`
-	InstanceID  string `json:"instanceId,omitempty"`
-	Group       string `json:"group,omitempty"`
-	Priority    *int   `json:"priority,omitempty"`
-	Token       int64  `json:"token,omitempty"`
-	Attempt     int    `json:"attempt,omitempty"`
-	ClaimedMs   *int64 `json:"claimedMs,omitempty"`
-	WindowStart string `json:"windowStart,omitempty"`
-	WindowEnd   string `json:"windowEnd,omitempty"`
-	ReleasedAt  string `json:"releasedAt,omitempty"`
-	MissedSlots int    `json:"missedSlots,omitempty"`
-	Extended    int    `json:"extended,omitempty"`
-	NewestSeq   int64  `json:"newestSeq,omitempty"`
-	Note        string `json:"note,omitempty"`
+	SlotStart   string        `json:"slotStart,omitempty"`
+	SlotEnd     string        `json:"slotEnd,omitempty"`
+	State       history.State `json:"state"`
+	Seq         int64         `json:"seq,omitempty"`
+	Kind        string        `json:"kind,omitempty"`
+	InstanceID  string        `json:"instanceId,omitempty"`
+	Group       string        `json:"group,omitempty"`
+	Priority    *int          `json:"priority,omitempty"`
+	Token       int64         `json:"token,omitempty"`
+	Attempt     int           `json:"attempt,omitempty"`
+	ClaimedMs   *int64        `json:"claimedMs,omitempty"`
+	WindowStart string        `json:"windowStart,omitempty"`
+	WindowEnd   string        `json:"windowEnd,omitempty"`
+	ReleasedAt  string        `json:"releasedAt,omitempty"`
+	MissedSlots int           `json:"missedSlots,omitempty"`
+	Extended    int           `json:"extended,omitempty"`
+	NewestSeq   int64         `json:"newestSeq,omitempty"`
+	Note        string        `json:"note,omitempty"`
 }
 
 // snapshotJSON is the JSON form of a snapshot. Its names don't change.
@@ -100,14 +102,17 @@ func (s snapshot) writeJSON(w io.Writer, indent bool) error {
 		row := slotJSON{
 			SlotStart: jsonTime(e.Slot.Start), SlotEnd: jsonTime(e.Slot.End), State: e.State,
 			Seq: r.Seq, Kind: string(r.Kind), InstanceID: r.InstanceID, Group: r.Group, Token: r.Token,
-			WindowStart: jsonTime(r.WindowStart), WindowEnd: jsonTime(r.WindowEnd),
-			ReleasedAt: jsonTime(e.Released), MissedSlots: e.Slots, Note: e.Note,
-			Extended: e.Extended, NewestSeq: e.Newest, Attempt: e.attempt(),
+			WindowStart: jsonTime(e.Window.Start), WindowEnd: jsonTime(e.Window.End),
+			ReleasedAt: jsonTime(e.ReleasedAt), Note: e.Note(),
+			Extended: e.Extensions, NewestSeq: e.NewestSeq, Attempt: e.Attempt,
 		}
 		if r.Seq != 0 && r.Defect == "" {
 			row.Priority = &r.Priority
 		}
-		if e.Known {
+		if e.Count > 1 {
+			row.MissedSlots = e.Count
+		}
+		if e.ClaimKnown {
 			ms := e.Claimed.Milliseconds()
 			row.ClaimedMs = &ms
 		}
@@ -182,13 +187,13 @@ func (a *app) drawing(s snapshot) string {
 type printed map[string]string
 
 // text is a row in a form of output: what doesn't show in it is no change.
-func (e entry) text(output string) (string, error) {
+func text(e history.Entry, output string) (string, error) {
 	var b bytes.Buffer
 	if output == "json" {
-		err := (snapshot{rows: []entry{e}}).writeJSON(&b, false)
+		err := (snapshot{rows: []history.Entry{e}}).writeJSON(&b, false)
 		return b.String(), err
 	}
-	for _, c := range e.cells(timeStyle{}) {
+	for _, c := range cells(e, timeStyle{}) {
 		b.WriteString(c.text + "\t")
 	}
 	return b.String(), nil
@@ -197,10 +202,10 @@ func (e entry) text(output string) (string, error) {
 // printChanges prints the rows that are new or changed; in JSON, the whole
 // snapshot if any did.
 func (a *app) printChanges(s snapshot, f inspectFlags, last printed) error {
-	var changed []entry
+	var changed []history.Entry
 	for _, e := range s.rows {
 		id := strconv.FormatInt(e.Record.Seq, 10) + " " + timeText(e.Slot.Start)
-		now, err := e.text(f.output)
+		now, err := text(e, f.output)
 		if err != nil {
 			return err
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/history"
 )
 
 // heading are the columns of the table.
@@ -33,7 +33,7 @@ func (s snapshot) tableLines(colours bool) []string {
 	times := s.timeStyle()
 	rows := [][]cell{slices.Clone(heading)}
 	for _, e := range s.rows {
-		rows = append(rows, e.cells(times))
+		rows = append(rows, cells(e, times))
 	}
 	if s.dated {
 		return align(rows, nil, colours)
@@ -42,7 +42,7 @@ func (s snapshot) tableLines(colours bool) []string {
 		name := heading[i].text
 		empty := !slices.ContainsFunc(rows[1:], func(row []cell) bool { return row[i].text != none && row[i].text != "" })
 		if name == "ATTEMPT" {
-			empty = !slices.ContainsFunc(s.rows, func(e entry) bool { return e.attempt() > 1 })
+			empty = !slices.ContainsFunc(s.rows, func(e history.Entry) bool { return e.Attempt > 1 })
 		}
 		if empty && (name == "GROUP" || name == "ATTEMPT" || name == "NOTE") {
 			for n, row := range rows {
@@ -66,7 +66,7 @@ func (s snapshot) timeStyle() timeStyle {
 			style.whole = style.whole && t.Nanosecond() == 0
 		}
 	}
-	sameDay := !slices.ContainsFunc(s.rows, func(e entry) bool { return !e.Slot.Start.IsZero() && !onDay(e.Slot.Start, s.at) })
+	sameDay := !slices.ContainsFunc(s.rows, func(e history.Entry) bool { return !e.Slot.Start.IsZero() && !onDay(e.Slot.Start, s.at) })
 	if sameDay && !s.dated {
 		style.today = s.at
 	}
@@ -94,17 +94,8 @@ func onDay(t, day time.Time) bool {
 	return t.UTC().Truncate(dayLength).Equal(day.UTC().Truncate(dayLength))
 }
 
-// attempt is how many times the row's slot had been begun by then; 0 if that isn't
-// counted.
-func (e entry) attempt() int {
-	if e.Record.Kind != store.KindGrant || e.State == poison {
-		return 0
-	}
-	return e.Record.Attempt
-}
-
 // cells are a row as texts.
-func (e entry) cells(times timeStyle) []cell {
+func cells(e history.Entry, times timeStyle) []cell {
 	holder, group, priority, token, claimed, attempt := none, none, none, none, none, none
 	if r := e.Record; r.Seq != 0 && r.Defect == "" {
 		holder, priority, token = r.InstanceID, strconv.Itoa(r.Priority), strconv.FormatInt(r.Token, 10)
@@ -112,14 +103,14 @@ func (e entry) cells(times timeStyle) []cell {
 			group = r.Group
 		}
 	}
-	if e.Known {
-		claimed = relative(e.Claimed)
+	if e.ClaimKnown {
+		claimed = history.Relative(e.Claimed)
 	}
-	if n := e.attempt(); n > 0 {
-		attempt = strconv.Itoa(n)
+	if e.Attempt > 0 {
+		attempt = strconv.Itoa(e.Attempt)
 	}
-	note := e.Note
-	if e.State == poison {
+	note := e.Note()
+	if e.State == history.Poison {
 		note = strings.TrimSpace("record " + strconv.FormatInt(e.Record.Seq, 10) + ": " + note)
 	}
 	row := []cell{

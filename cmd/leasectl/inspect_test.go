@@ -11,8 +11,10 @@ import (
 
 	"github.com/benbjohnson/clock"
 
+	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/workerlease/history"
 )
 
 // planted is a ledger in memory at 12:42, with everything that can be shown.
@@ -106,7 +108,7 @@ func TestAnOrdinaryTableFitsATerminal(t *testing.T) {
 		"today":    noon.Add(time.Minute),
 		"tomorrow": noon.AddDate(0, 0, 1),
 	} {
-		s := snapshot{at: now, store: "sqlite:leases.db", workerType: "export", rows: history([]store.Record{next, held}, noon.Add(time.Minute), 10)}
+		s := snapshot{at: now, store: "sqlite:leases.db", workerType: "export", rows: history.Read([]store.Record{next, held}, noon.Add(time.Minute), nil)}
 		lines := s.tableLines(false)
 		dated := name == "tomorrow"
 		if start := strings.Fields(lines[1])[0]; (start == "2026-03-02T12:00:00Z") != dated || (start == "12:00:00Z") == dated {
@@ -123,7 +125,7 @@ func TestAnOrdinaryTableFitsATerminal(t *testing.T) {
 	}
 	fraction := held
 	fraction.SlotEnd = fraction.SlotEnd.Add(500 * time.Millisecond)
-	s := snapshot{at: noon, rows: history([]store.Record{fraction}, noon, 10)}
+	s := snapshot{at: noon, rows: history.Read([]store.Record{fraction}, noon, nil)}
 	if line := s.tableLines(false)[1]; !strings.HasPrefix(line, "12:00:00.000Z  12:05:00.500Z  ") {
 		t.Errorf("a slot that ends within a second: %q", line)
 	}
@@ -141,7 +143,7 @@ func TestInspectSlotsReadsASQLiteFile(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.stdout), &s); err != nil || got.code != exitOK {
 		t.Fatalf("inspect slots = %+v, %v", got, err)
 	}
-	if s.Store != storeArg || s.WorkerType != "export" || len(s.Slots) < 4 || s.Slots[2].State != expired || s.Slots[2].SlotStart != "2026-03-02T12:10:00.000Z" {
+	if s.Store != storeArg || s.WorkerType != "export" || len(s.Slots) < 4 || s.Slots[2].State != history.Expired || s.Slots[2].SlotStart != "2026-03-02T12:10:00.000Z" {
 		t.Errorf("inspect slots = %+v", s)
 	}
 }
@@ -166,7 +168,7 @@ func TestWatchPrintsOnlyWhatChanged(t *testing.T) {
 			case 7:
 				cancel()
 			}
-			return snapshot{at: noon, store: "s", workerType: "export", rows: history(tail, noon, 10)}, nil
+			return snapshot{at: noon, store: "s", workerType: "export", rows: history.Read(tail, noon, nil)}, nil
 		})
 		if err != nil {
 			t.Errorf("watch() = %v, want nil", err)
@@ -196,7 +198,7 @@ func jobs() *memory.Ledger {
 	}
 	try := func(n int, from, to float64, who string, attempt int) store.Record {
 		r := grant(1, n, who)
-		return put(part(1, r, from, to), func(r *store.Record) {
+		return put(recordtest.Part(1, r, from, to), func(r *store.Record) {
 			if r.Attempt = attempt; attempt > 1 {
 				r.Token, r.FixedAt = r.WindowStart.UnixMilli(), r.WindowStart
 			}
@@ -246,7 +248,7 @@ func extending() *memory.Ledger {
 		g := grant(1, n, "worker-a")
 		for i := range 100 {
 			seq++
-			r := part(seq, g, 5*float64(n)+float64(i)/20, 5*float64(n)+float64(i+1)/20)
+			r := recordtest.Part(seq, g, 5*float64(n)+float64(i)/20, 5*float64(n)+float64(i+1)/20)
 			if i > 0 {
 				r.FixedAt = r.WindowStart.Add(-time.Second)
 			}
@@ -256,7 +258,7 @@ func extending() *memory.Ledger {
 	g := grant(1, 1, "worker-a")
 	for i, from := range []float64{5, 6, 6.2, 7} {
 		seq++
-		r := part(seq, g, from, []float64{6, 6.1, 7, 8}[i])
+		r := recordtest.Part(seq, g, from, []float64{6, 6.1, 7, 8}[i])
 		if i > 1 {
 			r.InstanceID, r.Claim, r.Token, r.FixedAt = "worker-b", "taken over", noon.Add(372*time.Second).UnixMilli(), r.WindowStart
 		}
@@ -290,7 +292,7 @@ func TestALeaseThatIsExtendedIsOneRow(t *testing.T) {
 }
 
 func TestWatchTellsOfAnExtensionOnlyWhereItShows(t *testing.T) {
-	first := part(1, grant(1, 0, "a"), 0, 1)
+	first := recordtest.Part(1, grant(1, 0, "a"), 0, 1)
 	tail := []store.Record{first}
 	for output, want := range map[string]bool{"table": false, "json": true} {
 		var stdout bytes.Buffer
@@ -298,7 +300,7 @@ func TestWatchTellsOfAnExtensionOnlyWhereItShows(t *testing.T) {
 		shown := printed{}
 		print := func(tail []store.Record) string {
 			stdout.Reset()
-			s := snapshot{at: noon, rows: history(tail, noon, 10)}
+			s := snapshot{at: noon, rows: history.Read(tail, noon, nil)}
 			if err := a.printChanges(s, inspectFlags{output: output}, shown); err != nil {
 				t.Fatal(err)
 			}
@@ -307,7 +309,7 @@ func TestWatchTellsOfAnExtensionOnlyWhereItShows(t *testing.T) {
 		if got := print(tail); got == "" {
 			t.Errorf("as %s: nothing was printed at first", output)
 		}
-		if got := print(append([]store.Record{part(2, first, 1, 2)}, tail...)); (got != "") != want {
+		if got := print(append([]store.Record{recordtest.Part(2, first, 1, 2)}, tail...)); (got != "") != want {
 			t.Errorf("as %s: an extension printed %q", output, got)
 		}
 	}

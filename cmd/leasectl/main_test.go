@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
+	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/sqlite"
 )
@@ -107,25 +108,9 @@ func newLedger(t *testing.T) (store.Ledger, string) {
 	return l, "sqlite:" + path
 }
 
-// noon is a boundary of the schedule "every 5m".
-var noon = time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
-
-// grant is a grant of the slot of 5 min that starts n slots after noon.
-func grant(seq int64, n int, holder string) store.Record {
-	start := noon.Add(time.Duration(n) * 5 * time.Minute)
-	return store.Record{
-		WorkerType: "export", Seq: seq, Kind: store.KindGrant, InstanceID: holder,
-		Claim: "claim-of-" + holder + start.Format("1504"), Token: start.UnixMilli(),
-		SlotStart: start, SlotEnd: start.Add(5 * time.Minute),
-		WindowStart: start, WindowEnd: start.Add(5 * time.Minute),
-		Schedule: "every 5m", FixedAt: start.Add(-9234 * time.Millisecond), ReadAt: start.Add(-9 * time.Second),
-		Worker: store.Worker{Host: "host", PID: 1, Version: "v0.1.0"},
-	}
-}
-
-// releaseOf releases what is left of a grant at a time.
-func releaseOf(g store.Record, seq int64, at time.Time) store.Record {
-	r := g
-	r.Seq, r.Kind, r.WindowStart, r.WindowEnd = seq, store.KindRelease, at, at
-	return r
-}
+// Records of a ledger whose schedule is "every 5m".
+var (
+	noon      = recordtest.Noon
+	grant     = recordtest.Grant
+	releaseOf = recordtest.Release
+)

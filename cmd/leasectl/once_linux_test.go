@@ -20,6 +20,7 @@ import (
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/history"
 )
 
 // startOnce starts a worker whose command is a job of each slot.
@@ -85,7 +86,7 @@ func TestAJobIsDoneOnceInEachSlotByThreeWorkers(t *testing.T) {
 	ends(t, ps...)
 	finished := map[string]int{}
 	for _, row := range rowsOf(t, storeArg) {
-		if row.State == done {
+		if row.State == history.Done {
 			finished[row.SlotStart]++
 		}
 	}
@@ -136,7 +137,7 @@ func TestAJobThatFailsIsTriedByOthersAndSoOftenInAll(t *testing.T) {
 			t.Errorf("row %d is %+v, want one more attempt, and that of another", i, row)
 		}
 		// One that was too slow to begin is an attempt, too.
-		if row.State != expired {
+		if row.State != history.Expired {
 			tried = append(tried, row.InstanceID)
 		}
 	}
@@ -254,7 +255,7 @@ func TestAMissedSlotIsMadeUpForInTheNext(t *testing.T) {
 	if next := store.Format(late.Add(6 * time.Second)); runs[1] != next || slices.Contains(before, runs[0]) {
 		t.Errorf("after slots %q those of %q were run, want one that was missed, and the one behind it", before, runs)
 	}
-	if i := slices.IndexFunc(rowsOf(t, storeArg), func(r slotJSON) bool { return r.SlotStart == runs[0] && r.State == done }); i < 0 {
+	if i := slices.IndexFunc(rowsOf(t, storeArg), func(r slotJSON) bool { return r.SlotStart == runs[0] && r.State == history.Done }); i < 0 {
 		t.Errorf("slot %s is not shown as done: %+v", runs[0], rowsOf(t, storeArg))
 	}
 }

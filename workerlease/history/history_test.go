@@ -1,4 +1,4 @@
-package main
+package history_test
 
 import (
 	"fmt"
@@ -9,59 +9,41 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slotlease/slotlease/internal/recordtest"
+	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/history"
 )
 
-// rowText is what matters of a row.
-func rowText(e entry) string {
+// rowText is what matters of an entry.
+func rowText(e history.Entry) string {
 	end := ""
-	if e.Slots > 0 {
+	if e.Count > 1 {
 		end = "…" + e.Slot.End.Format("15:04")
 	}
 	text := fmt.Sprintf("%s%s %s %s", e.Slot.Start.Format("15:04"), end, e.State, e.Record.InstanceID)
-	if e.Known {
-		text += " " + relative(e.Claimed)
+	if e.ClaimKnown {
+		text += " " + history.Relative(e.Claimed)
 	}
-	if !e.Released.IsZero() {
-		text += " released " + e.Released.Format("15:04:05")
+	if !e.ReleasedAt.IsZero() {
+		text += " released " + e.ReleasedAt.Format("15:04:05")
 	}
-	if e.Extended > 0 {
-		text += fmt.Sprintf(" ×%d to %s", e.Extended, e.Record.WindowEnd.Format("15:04:05"))
+	if e.Extensions > 0 {
+		text += fmt.Sprintf(" ×%d to %s", e.Extensions, e.Window.End.Format("15:04:05"))
 	}
-	if e.Note != "" {
-		text += " (" + e.Note + ")"
+	if note := e.Note(); note != "" {
+		text += " (" + note + ")"
 	}
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// part is a grant of a part of a slot, in minutes after noon; onward is one of the
-// slot that starts n slots after noon, by the same term.
-func part(seq int64, g store.Record, from, to float64) store.Record {
-	g.Seq = seq
-	g.WindowStart, g.WindowEnd = noon.Add(time.Duration(from*float64(time.Minute))), noon.Add(time.Duration(to*float64(time.Minute)))
-	return g
-}
-
-func onward(seq int64, g store.Record, n int, from, to float64) store.Record {
-	next := grant(seq, n, g.InstanceID)
-	next.Claim, next.Token = g.Claim, g.Token
-	return part(seq, next, from, to)
-}
-
-// doneBy tells, under a grant, that the slot that ends at until is done.
-func doneBy(g store.Record, seq int64, until, at time.Time) store.Record {
-	g.Seq, g.Kind, g.WindowStart, g.DoneUntil, g.ReadAt = seq, store.KindDone, g.WindowEnd, until, at
-	return g
-}
-
-func TestHistory(t *testing.T) {
-	minutes := func(m float64) time.Time { return noon.Add(time.Duration(m * float64(time.Minute))) }
+func TestRead(t *testing.T) {
+	minutes, part, grant, releaseOf, doneBy, noon := recordtest.Minutes, recordtest.Part, recordtest.Grant, recordtest.Release, recordtest.Done, recordtest.Noon
 	changed := func(r store.Record, f func(*store.Record)) store.Record { f(&r); return r }
 	a, b, c := grant(1, 0, "a"), grant(2, 1, "b"), grant(3, 2, "c")
 	for name, test := range map[string]struct {
 		records []store.Record // oldest first
 		now     time.Time
-		last    int
 		want    []string
 	}{
 		"an empty ledger": {now: noon},
@@ -72,10 +54,6 @@ func TestHistory(t *testing.T) {
 		"a boundary belongs to the slot that starts": {
 			records: []store.Record{a, b}, now: minutes(5),
 			want: []string{"12:00 expired a -9.2s", "12:05 held b -9.2s"},
-		},
-		"only the last": {
-			records: []store.Record{a, b, c}, now: minutes(9.9), last: 2,
-			want: []string{"12:05 held b -9.2s", "12:10 upcoming c -9.2s"},
 		},
 		"released in its middle, and idle then": {
 			records: []store.Record{a, releaseOf(a, 2, minutes(2))}, now: minutes(3),
@@ -139,11 +117,11 @@ func TestHistory(t *testing.T) {
 			want: []string{"12:00 expired a -9.2s (to +1m0s)", "12:00 expired b +1m6s ×1 to 12:03:00 (from +1m6s to +3m0s)"},
 		},
 		"a term that goes on has a row for each slot": {
-			records: []store.Record{part(1, a, 0, 4), part(2, a, 4, 5), onward(3, a, 1, 5, 9), onward(4, a, 1, 9, 10), onward(5, a, 2, 10, 14)}, now: minutes(9.9),
+			records: []store.Record{part(1, a, 0, 4), part(2, a, 4, 5), recordtest.NextSlot(3, a, 1, 5, 9), recordtest.NextSlot(4, a, 1, 9, 10), recordtest.NextSlot(5, a, 2, 10, 14)}, now: minutes(9.9),
 			want: []string{"12:00 expired a -9.2s ×1 to 12:05:00", "12:05 held a -9.2s ×1 to 12:10:00", "12:10 upcoming a -9.2s"},
 		},
 		"a term that went on, and was released": {
-			records: []store.Record{part(1, a, 0, 5), onward(2, a, 1, 5, 10), releaseOf(onward(2, a, 1, 5, 10), 3, minutes(4.9))}, now: minutes(4.95),
+			records: []store.Record{part(1, a, 0, 5), recordtest.NextSlot(2, a, 1, 5, 10), releaseOf(recordtest.NextSlot(2, a, 1, 5, 10), 3, minutes(4.9))}, now: minutes(4.95),
 			want: []string{"12:00 released a -9.2s released 12:04:54 (at +4m54s)", "12:05 released a -9.2s released 12:04:54 (before it began)"},
 		},
 		"taken over, and released": {
@@ -235,11 +213,15 @@ func TestHistory(t *testing.T) {
 			now: minutes(26),
 			want: []string{
 				"00:00 poison (no token)", "12:05 poison b (token 0: must be positive)",
-				"12:10 poison c (window is 17544h0m0s long, more than 366 days)",
-				"12:15 poison d (window starts at 2099-03-02T12:00:00.000Z, more than 1h ahead of store time)",
-				"12:20 poison e (token 1803988800000 is more than 1h ahead of store time)",
+				"12:10 poison c (window is 17544h0m0s long, more than 8784h0m0s)",
+				"12:15 poison d (window starts at 2099-03-02T12:00:00.000Z, more than 1h0m0s ahead of store time)",
+				"12:20 poison e (token 1803988800000 is more than 1h0m0s ahead of store time)",
 				"12:25 held f -9.2s", "00:00 poison (seq -1 can't be followed)",
 			},
+		},
+		"the last seq that a store follows, which the engine refuses": {
+			records: []store.Record{a, changed(b, func(r *store.Record) { r.Seq = store.MaxSeq })}, now: minutes(6),
+			want: []string{"12:00 expired a -9.2s", "12:05 poison b (the ledger is full: no seq is left)", "12:05 free"},
 		},
 		"a grant without its slot is shown by its window": {
 			records: []store.Record{changed(a, func(r *store.Record) { r.SlotStart, r.SlotEnd, r.FixedAt = time.Time{}, time.Time{}, time.Time{} })}, now: minutes(1),
@@ -249,28 +231,84 @@ func TestHistory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tail := slices.Clone(test.records)
 			slices.Reverse(tail)
-			last := test.last
-			if last == 0 {
-				last = 100
-			}
-			var got []string
-			for _, e := range history(tail, test.now, last) {
-				got = append(got, rowText(e))
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("history() (-want +got):\n%s", diff)
+			for order, records := range map[string][]store.Record{"newest": tail, "oldest": test.records} {
+				if keyed(records) < 2 && order == "oldest" {
+					continue // The order doesn't show.
+				}
+				before := slices.Clone(records)
+				var got []string
+				for _, e := range history.Read(records, test.now, nil) {
+					got = append(got, rowText(e))
+				}
+				if diff := cmp.Diff(test.want, got); diff != "" {
+					t.Errorf("Read() of records, the %s first (-want +got):\n%s", order, diff)
+				}
+				if diff := cmp.Diff(before, records); diff != "" {
+					t.Errorf("Read() changed its argument (-before +after):\n%s", diff)
+				}
 			}
 		})
 	}
 }
 
-func TestRelativeTimes(t *testing.T) {
+// keyed is how many of the records have a Seq.
+func keyed(records []store.Record) (n int) {
+	for _, r := range records {
+		if r.Seq != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func TestTheStructuredFieldsSayWhatTheNoteDoes(t *testing.T) {
+	a := recordtest.Part(1, recordtest.Grant(1, 0, "a"), 0, 1)
+	a.Attempt = 1
+	b := recordtest.Part(2, recordtest.Grant(2, 0, "b"), 1.5, 3)
+	b.Token, b.Attempt = a.Token+1, 2
+	more := recordtest.Part(3, b, 3, 4)
+	finished := recordtest.Done(more, 4, a.SlotEnd, recordtest.Minutes(3.5))
+	got := history.Read([]store.Record{finished, more, b, a}, recordtest.Minutes(4.5), nil)
+	want := []history.Entry{
+		{
+			Slot: slots.Slot{Start: recordtest.Noon, End: recordtest.Minutes(5)}, State: history.Expired, Count: 1, Record: a,
+			Window: slots.Slot{Start: recordtest.Noon, End: recordtest.Minutes(1)}, Attempt: 1, Claimed: -9234 * time.Millisecond, ClaimKnown: true,
+		},
+		{
+			Slot: slots.Slot{Start: recordtest.Noon, End: recordtest.Minutes(5)}, State: history.Done, Count: 1, Record: b,
+			Window: slots.Slot{Start: recordtest.Minutes(1.5), End: recordtest.Minutes(4)}, Extensions: 1, NewestSeq: 3,
+			Attempt: 2, Takeover: true, Claimed: -9234 * time.Millisecond, ClaimKnown: true, DoneAt: recordtest.Minutes(3.5),
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Read() (-want +got):\n%s", diff)
+	}
+	if late := got[1].Late(); late != 90*time.Second {
+		t.Errorf("Late() = %v, want 1m30s", late)
+	}
+}
+
+func TestAScheduleThatIsGivenFindsTheMissedSlots(t *testing.T) {
+	a := recordtest.Grant(1, 0, "a")
+	a.Schedule = "own"
+	entries := history.Read([]store.Record{a}, recordtest.Minutes(16), slots.Must(slots.Every(5*time.Minute)))
+	var got []string
+	for _, e := range entries {
+		got = append(got, rowText(e))
+	}
+	want := []string{"12:00 expired a -9.2s", "12:05 missed", "12:10 missed", "12:15 free"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Read() (-want +got):\n%s", diff)
+	}
+}
+
+func TestRelative(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "+0ms", -743 * time.Millisecond: "-743ms", -9234 * time.Millisecond: "-9.2s", 59999 * time.Millisecond: "+59.9s",
 		-72 * time.Second: "-1m12s", 26 * time.Hour: "+26h0m0s",
 	} {
-		if got := relative(d); got != want {
-			t.Errorf("relative(%v) = %q, want %q", d, got, want)
+		if got := history.Relative(d); got != want {
+			t.Errorf("Relative(%v) = %q, want %q", d, got, want)
 		}
 	}
 }

@@ -1,0 +1,113 @@
+package history
+
+import (
+	"time"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+)
+
+// State is what became of a slot, as of the time that was passed to [Read]. The entry of
+// a record of a kind that this version doesn't know has that kind as its State.
+type State string
+
+// The states of an entry.
+const (
+	// Upcoming: the slot is claimed, and the lease has not begun.
+	Upcoming State = "upcoming"
+	// Held: the lease is in force.
+	Held State = "held"
+	// Expired: the lease ran to the end of its window. The holder finished without
+	// releasing it, or died.
+	Expired State = "expired"
+	// Released: the holder gave back the rest of the lease.
+	Released State = "released"
+	// Missed: the slot has passed, and nobody claimed it.
+	Missed State = "missed"
+	// Free: the slot has begun, and nobody has claimed it.
+	Free State = "free"
+	// Done: the work of the slot is recorded as done, by the holder or by a worker that
+	// made up for a missed slot. No worker runs it again.
+	Done State = "done"
+	// Poison: workers can't obey the record. Defect says why.
+	Poison State = "poison"
+)
+
+// Entry is what the records of one term say of a slot, or a slot without records, or a
+// record that grants nothing. All times are store time.
+type Entry struct {
+	// Slot is the slot of the schedule. It is the window of the first record if that
+	// doesn't name its slot, and can be zero for Poison. Its Start is zero for the slot
+	// of a done record whose schedule can't be read.
+	Slot  slots.Slot
+	State State
+	// Count is the number of slots that the entry stands for: 1, except for several
+	// missed slots in a row, from Slot.Start to Slot.End. More says that counting stopped
+	// at [MaxMissed].
+	Count int
+	More  bool
+
+	// Record is the first record of the term in this slot that was read. It names the
+	// holder (InstanceID, Group), the Priority, the Token and the Seq. It is the zero
+	// Record for Missed and Free; for a missed slot that was made up for it is the done
+	// record.
+	Record store.Record
+	// Window is what Record and its extensions within the slot grant.
+	Window slots.Slot
+	// Extensions is how often the lease was extended within the slot, and NewestSeq the
+	// Seq of the newest extension; 0 if it never was.
+	Extensions int
+	NewestSeq  int64
+	// Attempt is how many times the slot had been begun by then, this term included; 0
+	// if the worker doesn't count attempts.
+	Attempt int
+	// Takeover says that another term had a part of this slot before.
+	Takeover bool
+	// Partial says that the term began in this slot before Record, which is the oldest
+	// record that was read.
+	Partial bool
+
+	// Claimed is when the claim was fixed, relative to Slot.Start: negative before the
+	// boundary. It means nothing unless ClaimKnown is set.
+	Claimed    time.Duration
+	ClaimKnown bool
+	// ReleasedAt is when the rest of the lease was given back; zero if it wasn't.
+	ReleasedAt time.Time
+	// DoneAt is when the work was recorded as done. It is zero if it wasn't, and if the
+	// record that said so was not read.
+	DoneAt time.Time
+	// Defect is why workers can't obey Record, in one line; empty unless State is Poison.
+	Defect string
+}
+
+// Late is how long after the start of the slot the window begins. It is zero for a lease
+// of the whole slot, and for an entry without a grant.
+func (e Entry) Late() time.Duration {
+	if e.Record.Kind != store.KindGrant {
+		return 0
+	}
+	return max(0, e.Window.Start.Sub(e.Slot.Start))
+}
+
+// judge sets the state of a term at a time.
+func (e *Entry) judge(now time.Time) {
+	switch {
+	case now.Before(e.Window.Start):
+		e.State = Upcoming
+	case now.Before(e.Window.End):
+		e.State = Held
+	default:
+		e.State = Expired
+	}
+}
+
+// granted reports that the entry is a term's.
+func (e *Entry) granted() bool { return e.Record.Kind == store.KindGrant && e.State != Poison }
+
+// ofRecord is the entry of a record.
+func ofRecord(r store.Record, s State) Entry {
+	return Entry{
+		Slot: slots.Slot{Start: r.SlotStart, End: r.SlotEnd}, State: s, Count: 1,
+		Record: r, Window: slots.Slot{Start: r.WindowStart, End: r.WindowEnd},
+	}
+}

@@ -1,0 +1,77 @@
+package history
+
+import (
+	"time"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+)
+
+const (
+	// MaxMissed bounds how many missed slots in a row are counted.
+	MaxMissed = 10_000
+	// missedEntries is how many missed slots in a row have an entry each.
+	missedEntries = 3
+)
+
+// scheduleOf is the schedule by which slots next to a record are found, nil if it can't
+// be read.
+func (h *reader) scheduleOf(r store.Record) slots.Schedule {
+	if h.schedule != nil {
+		return h.schedule
+	}
+	s, err := slots.Parse(r.Schedule)
+	if err != nil {
+		return nil
+	}
+	return s
+}
+
+// gap adds the slots between the newest grant and a time that nobody claimed, by the
+// schedule of a record.
+func (h *reader) gap(by store.Record, until time.Time) {
+	since := h.newest.WindowEnd
+	if h.newest.Seq == 0 || !until.After(since) {
+		return
+	}
+	schedule := h.scheduleOf(by)
+	if schedule == nil {
+		return
+	}
+	slot := schedule.At(since)
+	if slot.Start.Before(since) {
+		slot = schedule.Next(since)
+	}
+	var missed []Entry
+	for n := 1; !slot.IsZero() && !slot.End.After(until); n++ {
+		switch {
+		case n > MaxMissed:
+			missed[0].More = true
+			h.entries = append(h.entries, missed[0])
+			return
+		case n <= missedEntries:
+			missed = append(missed, Entry{Slot: slot, State: Missed, Count: 1})
+		default:
+			missed = missed[:1]
+			missed[0].Slot.End, missed[0].Count = slot.End, n
+		}
+		slot = schedule.Next(slot.Start)
+	}
+	h.entries = append(h.entries, missed...)
+}
+
+// current adds the slot that is under way, if nobody has claimed it.
+func (h *reader) current() {
+	if h.now.Before(h.newest.WindowEnd) {
+		return
+	}
+	schedule := h.scheduleOf(h.newest)
+	if schedule == nil {
+		return
+	}
+	slot := schedule.At(h.now)
+	if slot.IsZero() || slot.Start.Before(h.newest.WindowEnd) {
+		return
+	}
+	h.entries = append(h.entries, Entry{Slot: slot, State: Free, Count: 1})
+}

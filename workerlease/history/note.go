@@ -1,0 +1,68 @@
+package history
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// Note is a short remark for people, in English, or "": which part of the slot the lease
+// had if not all of it, when it was released or done, how many slots were missed, what is
+// wrong with the record. Its wording may change; programs read the fields.
+func (e Entry) Note() string {
+	switch {
+	case e.State == Poison:
+		return e.Defect
+	case e.Count > 1 && e.More:
+		return fmt.Sprintf("and more: only %d were counted; %d slots", MaxMissed, e.Count)
+	case e.Count > 1:
+		return fmt.Sprintf("%d slots", e.Count)
+	case e.State == Done:
+		return e.part(e.DoneAt)
+	case e.State == Released && !e.ReleasedAt.After(e.Window.Start.Add(time.Millisecond)):
+		return "before it began"
+	case e.State == Released:
+		return e.part(e.ReleasedAt)
+	case e.Record.Kind == store.KindGrant:
+		return e.part(time.Time{})
+	}
+	return e.Record.Metadata
+}
+
+// part notes from when the lease had the slot, up to when, and when it was released or
+// done.
+func (e Entry) part(at time.Time) string {
+	var words []string
+	if late := e.Late(); late > 0 {
+		from := "from "
+		if e.Partial {
+			from = "from before "
+		}
+		words = append(words, from+Relative(late))
+	}
+	if e.State == Expired && e.Window.End.Before(e.Slot.End) {
+		words = append(words, "to "+Relative(e.Window.End.Sub(e.Slot.Start)))
+	}
+	if !at.IsZero() && !e.Slot.Start.IsZero() {
+		words = append(words, "at "+Relative(at.Sub(e.Slot.Start)))
+	}
+	return strings.Join(words, " ")
+}
+
+// Relative is a time relative to a boundary as text, always with its sign: -743ms, -9.2s,
+// +1m12s. It is cut to milliseconds below a second, and to tenths below a minute.
+func Relative(d time.Duration) string {
+	sign := "+"
+	if d < 0 {
+		sign, d = "-", -d
+	}
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%s%dms", sign, d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%s%.1fs", sign, d.Truncate(100*time.Millisecond).Seconds())
+	}
+	return sign + d.Truncate(time.Second).String()
+}
