@@ -6,14 +6,14 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// sink takes down what clients do. It sets the times.
+// sink records calls and sets their times.
 type sink interface {
-	// begin returns what end wants to know. If it fails, the call isn't made.
+	// begin returns the id to pass to end. If it fails, the call isn't made.
 	begin(call) (id int, err error)
 	end(id int, r reply)
 }
 
-// client is a store.Ledger that takes down its calls.
+// client is a store.Ledger that records its calls.
 type client struct {
 	store.Ledger
 	name string

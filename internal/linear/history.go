@@ -8,7 +8,7 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// History is what clients did to one store, and what they were told. It is safe
+// History is what clients did to one store, and the answers that they got. It is safe
 // for concurrent use.
 type History struct {
 	mu  sync.Mutex
@@ -17,7 +17,7 @@ type History struct {
 	// every end, under mu, so that a call which ended before another began has the
 	// smaller number.
 	count int64
-	// loaded is how many of ops come from journals.
+	// loaded is how many of ops come from history files.
 	loaded int
 }
 
@@ -28,16 +28,16 @@ func NewHistory() *History { return &History{} }
 // gets, tails and trims. The name is for people; clients may share one. Closing
 // it closes inner.
 //
-// Wrap it around what is to be judged: around a ledger with faults it records what
-// the caller saw, inside of one what the store did.
+// Wrap it around the ledger under test: around a ledger with faults it records what
+// the caller saw; inside one, what the store did.
 func (h *History) Client(name string, inner store.Ledger) store.Ledger {
 	return &client{Ledger: inner, name: name, sink: h}
 }
 
-// Plant records that put stores r at a free key: by another way than Append,
-// because it was there from the beginning, or because no ledger would take it.
-// Readers must get to see r as it is here. A nil put has done so already; nobody
-// may have been using the key at that time.
+// Plant records that put stores r at a free key by another way than Append: because r
+// was there from the beginning, or because no ledger would take it. Readers must see r
+// as it is here. A nil put means that r is already stored; no client may have been
+// using the key at that time.
 func (h *History) Plant(r store.Record, put func()) {
 	id, _ := h.begin(call{Client: "plant", Act: actAppend, WorkerType: r.WorkerType, Seq: r.Seq, Record: identify(r)})
 	if put != nil {
@@ -73,10 +73,10 @@ func (h *History) end(id int, r reply) {
 // never is the end of what is open.
 const never = math.MaxInt64
 
-var errMixed = errors.New("linear: history: operations of its own and of journals: their times can't be compared")
+var errMixed = errors.New("linear: history: it mixes its own operations with those of history files, whose times can't be compared")
 
-// operations copies what says something about the ledger. What is unknown ends
-// never.
+// operations copies the operations that constrain the ledger. An unknown outcome never
+// ends.
 func (h *History) operations() ([]*operation, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -89,7 +89,7 @@ func TestACallThatCantBeWrittenDownIsntMade(t *testing.T) {
 	r, w := io.Pipe()
 	_ = r.Close()
 	inner := memory.New(memory.Options{})
-	j := linear.NewJournal(w, func() int64 { return 1 })
+	j := linear.NewHistoryFile(w, func() int64 { return 1 })
 	l := j.Client("a", inner)
 	if err := l.Append(t.Context(), storetest.Grant("job", 1)); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("Append() = %v, want the error of the pipe", err)
@@ -102,10 +102,10 @@ func TestACallThatCantBeWrittenDownIsntMade(t *testing.T) {
 	}
 }
 
-func TestTimesOfACounterAndOfJournalsDontMix(t *testing.T) {
+func TestTimesOfACounterAndOfHistoryFilesDontMix(t *testing.T) {
 	var text strings.Builder
 	now := int64(0)
-	j := linear.NewJournal(&text, func() int64 { now++; return now })
+	j := linear.NewHistoryFile(&text, func() int64 { now++; return now })
 	h := linear.NewHistory()
 	for _, l := range []store.Ledger{j.Client("a", memory.New(memory.Options{})), h.Client("b", memory.New(memory.Options{}))} {
 		if err := l.Append(t.Context(), storetest.Grant("job", 1)); err != nil {
@@ -123,6 +123,6 @@ func TestTimesOfACounterAndOfJournalsDontMix(t *testing.T) {
 		t.Fatal(err)
 	}
 	if result, err := other.Check(0); err != nil || result.Operations != 1 {
-		t.Errorf("Check() of the journal alone = %+v, %v, want 1 operation, nil", result, err)
+		t.Errorf("Check() of the history file alone = %+v, %v, want 1 operation, nil", result, err)
 	}
 }

@@ -93,7 +93,7 @@ type call struct {
 	Seq int64 `json:"seq"`
 	// Record is what an append wants to store.
 	Record identity `json:"record,omitzero"`
-	// At is when: a count, or a reading of a Journal's clock.
+	// At is when: a count, or a reading of a HistoryFile's clock.
 	At int64 `json:"at"`
 }
 

@@ -41,7 +41,7 @@ type task struct {
 
 const clientsPerProcess = 2
 
-// work is a child process. Its journal goes to its standard output.
+// work is a child process. Its history file goes to its standard output.
 func work(text string) error {
 	var k task
 	if err := json.Unmarshal([]byte(text), &k); err != nil {
@@ -56,7 +56,7 @@ func work(text string) error {
 	if err != nil {
 		return err
 	}
-	j := linear.NewJournal(os.Stdout, now)
+	j := linear.NewHistoryFile(os.Stdout, now)
 	var wg sync.WaitGroup
 	for i := range clientsPerProcess {
 		name := fmt.Sprint(k.Name, "/", i)
@@ -87,7 +87,7 @@ func bootTime() (now func() int64, ok bool) {
 type process struct {
 	cmd     *exec.Cmd
 	out     io.Reader
-	journal bytes.Buffer
+	history bytes.Buffer
 	errors  bytes.Buffer
 	// pending is the appends that have begun and not ended.
 	pending map[int]bool
@@ -115,12 +115,12 @@ func start(t *testing.T, k task) *process {
 	return p
 }
 
-// follow reads the journal to its end. It tells of each append that begins, and
-// of the round that it is of.
+// follow reads the history file to its end. It reports each append that begins, with
+// its round.
 func (p *process) follow(began func(round int)) error {
 	for in := bufio.NewReader(p.out); ; {
 		text, err := in.ReadBytes('\n')
-		p.journal.Write(text)
+		p.history.Write(text)
 		if err != nil {
 			return p.cmd.Wait()
 		}
@@ -161,11 +161,11 @@ func TestSQLiteIsLinearizableWhileProcessesAreKilled(t *testing.T) {
 	}
 
 	var mu sync.Mutex
-	var journals []*bytes.Buffer
+	var files []*bytes.Buffer
 	keep := func(p *process) {
 		mu.Lock()
 		defer mu.Unlock()
-		journals = append(journals, &p.journal)
+		files = append(files, &p.history)
 	}
 	var steady, victims sync.WaitGroup
 	var round atomic.Int64 // about where the steady ones are
@@ -213,14 +213,14 @@ func TestSQLiteIsLinearizableWhileProcessesAreKilled(t *testing.T) {
 	victims.Wait()
 
 	var own bytes.Buffer
-	j := linear.NewJournal(&own, now)
+	j := linear.NewHistoryFile(&own, now)
 	reader := workload.New(j.Client(last, l), clock.New(), 10*time.Second, last, 1)
 	for i := range rounds {
 		reader.Settle(t.Context(), workload.Round(i, keys, calls))
 	}
 	h := linear.NewHistory()
-	for _, journal := range append(journals, &own) {
-		if err := h.Load(journal); err != nil {
+	for _, file := range append(files, &own) {
+		if err := h.Load(file); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -232,7 +232,7 @@ func TestSQLiteIsLinearizableWhileProcessesAreKilled(t *testing.T) {
 	table.add(rowSQLite, result)
 }
 
-func TestLoadTakesAJournalThatWasCutOff(t *testing.T) {
+func TestLoadTakesAHistoryFileThatWasCutOff(t *testing.T) {
 	const whole = `{"id":1,"begin":{"client":"a","act":"append","workerType":"job","seq":1,"record":{"seq":1,"claim":"c","sum":7},"at":10}}
 {"id":1,"end":{"outcome":"done","until":20}}
 {"id":2,"begin":{"client":"a","act":"get","workerType":"job","seq":1,"at":30}}

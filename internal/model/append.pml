@@ -1,6 +1,6 @@
 /* How a worker makes records, and sends them. */
 
-/* Make record r; what goes from record to record is as record b tells it. */
+/* Make record r; what is copied from record to record comes from record b. */
 inline record(what, number, since, upto, value, owner, b) {
 	r.key = number;
 	r.kind = what;

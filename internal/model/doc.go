@@ -1,44 +1,44 @@
 // Package model holds a model of the ledger protocol in Promela, and the test
 // that has the model checker Spin search all of its states.
 //
-// The simulator and the properties of the engine try many runs of the real code.
-// The model is the other way round: little, and not the code, but every run of it
-// is tried, with every order of events and every pause, up to a number of ticks.
-// It says what the code in workerlease/internal/machine does, in these files:
+// The simulator and the property tests try many runs of the real code. The model is
+// small and is not the code, but the search covers every run of it: every order of
+// events and every pause, up to a number of ticks. It describes what the code in
+// workerlease/internal/machine does, in these files:
 //
 //	rules.pml   the rules of the protocol, one definition each
 //	worker.pml  the worker: claims, reads back, works, stops, crashes
-//	tenure.pml  the worker extends its tenure
+//	term.pml    the worker extends its term
 //	job.pml     the worker's work is done once per slot
 //	append.pml  how a worker makes records, and sends them
-//	names.pml   what a worker remembers, and what is forgotten
-//	ledger.pml  what there is, and how the ledger takes a record
+//	names.pml   what a worker remembers and forgets
+//	ledger.pml  the data, and how the ledger takes a record
 //	model.pml   the network, store time, trimming, poison; the file to start with
 //
 // Each rule can be broken by a definition BREAK_name. The test searches
 // configurations in which nothing is broken and no assertion may fail, and the same
-// ones with one rule broken, in which a certain assertion must fail. So no rule is
-// in the protocol for nothing, and no search is one that finds nothing anyhow.
+// ones with one rule broken, in which a given assertion must fail. So every rule is
+// needed, and every search can find a fault.
 //
 // # What is asserted
 //
-//   - overlap: when work begins, nobody else is at work, but members of one's group.
-//   - token_grows: it begins under a token above that of all work before (a group
-//     shares one). So it never begins again under a tenure that was left.
-//   - may_go: a record is deleted only if one above it was made, its head having been
-//     read, at least the retention ago.
-//   - no_gap: a grant leaves no gap behind a head that has not ended.
-//   - frees_nobody: a release frees nothing that somebody works under.
-//   - not_again: no grant that begins a tenure in a slot stands behind a record that
-//     tells that the slot's work is done.
-//   - few_enough: work begins in a slot no more often than there may be attempts.
-//   - is_recorded: who takes its work for recorded as done is right.
+//   - overlap: when work begins, no worker outside its group is at work.
+//   - token_grows: work begins under a higher token than all work before (a group
+//     shares one). So work never resumes under a term that was left.
+//   - may_go: a record is deleted only if a record above it was made, from a head
+//     read at least the retention ago.
+//   - no_gap: a grant leaves no gap after a head that has not ended.
+//   - frees_nobody: a release frees nothing that a worker works under.
+//   - not_again: once a record says that a slot's work is done, no later grant begins
+//     a term in that slot.
+//   - few_enough: work begins in a slot at most as often as attempts are allowed.
+//   - is_recorded: a worker that believes its work is recorded as done is right.
 //
-// Nor may a run get stuck before its end. And a search in which nothing fails must
-// have come to what it is about, such as a stale read, a release of a slot to come,
-// or an append that landed on a trimmed key: otherwise it says nothing.
+// A run must not get stuck before its end. A search in which nothing fails must also
+// have reached its subject, such as a stale read, a release of a future slot, or an
+// append that landed on a trimmed key; otherwise it proves nothing.
 //
-// # What stands for what
+// # Variables
 //
 // T is store time in ticks; off[i] is the error of worker i's estimate of it, at most
 // E, and constant. Slots have LEN ticks (for worker 1 twice as many, with MIXED). A
@@ -61,7 +61,7 @@
 //	CRASHES   workers crash and start again
 //	ZOMBIE    one more append of each worker stays under way beside a new one
 //	MIXED     different intervals
-//	EXTENDS   holders extend their tenures, over boundaries, too
+//	EXTENDS   holders extend their terms, over boundaries, too
 //	WINDOW=n  a window has n ticks, and not a whole slot: when its holder is gone,
 //	          another takes what is left of the slot
 //	ONCE      slots have work that is done once, in ATTEMPTS at the most; extensions
@@ -75,65 +75,64 @@
 //	SPLIT     a claim is fixed in one step and the head read in another
 //	EXTREMES  estimates are wrong by E, never by less
 //
-// # What is left out, and why that does no harm
+// # What is left out, and why that is safe
 //
-//   - Margins, the millisecond that a timer needs, rungs, leads, backoff: they only
+//   - Margins, the millisecond that a timer needs, turns, leads, backoff: they only
 //     make workers do less. Here they may do everything at any time.
 //   - The moment of the last safe check. Store time doesn't pass it while user code
-//     is at work, as the context ends there. A process that is paused behind its last
-//     check is outside of what the protocol can prevent, and of the model.
+//     is at work, as the context ends there. A process that is paused after its last
+//     check is beyond what the protocol can prevent, and outside the model.
 //   - Jumps of the store's clock and loss of samples: that estimates are right within
 //     E is the assumption. The simulator has those.
 //   - Replies. A worker looks at the key of its append instead, whenever it
 //     likes: an acknowledgement, a conflict with somebody's record or with one's own
-//     (drivers retry), and a read-back after a time-out all say what stands there. One
-//     that comes when the record has been trimmed comes too late by the claim's age.
-//   - An append that is in doubt and one that was refused are the same stage: the
-//     look tells. Whoever finds the key empty sends the same record again.
-//   - Time between reading the head and sending: that is the same as an append
-//     which is long under way. Between fixing and reading, see SPLIT; to search it by
+//     (drivers retry), and a read-back after a time-out all report what is there. A reply
+//     that arrives after the record was trimmed is too late by the claim's age.
+//   - An append of unknown outcome and one that was refused are the same stage: the
+//     look decides. A worker that finds the key empty sends the same record again.
+//   - Time between reading the head and sending: the same as an append that is in
+//     flight for longer. Between fixing and reading, see SPLIT; searching it by
 //     default would only make claims older.
-//   - The time that poison is watched: resets may come at once.
-//   - Work that ends early, unless it is for a release or done: if it overlaps nothing
-//     when it lasts, it doesn't when it ends early.
-//   - Claim ids of 128 bits: two claims never have the same. A worker's ids are named
-//     by what they are to it, so that states which differ in names only are one; ids
-//     that nobody asks for are 0, and so are records that nobody will read again.
-//   - The number of records that are always kept, and who trims when: here all trim
-//     all that they may, at once or later.
-//   - What a worker does whose record is gone though nobody may have trimmed it: here
-//     a record that is stored stays stored.
-//   - Workers are alike, so their errors come in order.
-//   - When a window is extended, and who may extend over a boundary: here all may at
-//     any time while they work. Nor does a worker wait for its turn before it claims
-//     what lies behind somebody else's window, if that leaves no gap.
+//   - The time for which poison is watched: resets may come at once.
+//   - Work that ends early, except for a release or when done: work that overlaps
+//     nothing while it lasts overlaps nothing when it ends early.
+//   - 128-bit claim ids: two claims never share one. A worker's ids are named by their
+//     role, so that states that differ only in names are one; ids that are never
+//     compared are 0, and so are records that are never read again.
+//   - The number of records that are always kept, and which worker trims when: here
+//     every worker trims all that it may, at once or later.
+//   - A worker whose record is gone although it could not have been trimmed: here a
+//     stored record stays stored.
+//   - Workers are alike, so their clock errors come in order.
+//   - When a window is extended, and which worker may extend over a boundary: here
+//     every worker may, at any time while it works. Nor does a worker wait for its turn
+//     before it claims the time after another's window, if that leaves no gap.
 //
-// # What it can't say
+// # What the model can't show
 //
-//   - Whether anything comes to pass: that somebody takes over, or that work which
-//     failed is tried again. A claim over the living (BREAK_GAP) breaks neither
-//     exclusion nor the order of tokens nor is work done twice. It takes from a holder what
-//     it was to have, which is an assertion of its own, no_gap.
-//   - That a tenure which was left must not be worked under again, for the sake of
-//     exclusion: without that rule nothing overlaps. But the user was told that its
-//     lease is over, and work begins with its token again, so token_grows fails.
-//   - A grant that stands before a done record may be begun to be worked under after
-//     it. The order is that of records.
-//   - Groups and extensions, or different intervals and work that is done once, are not
-//     searched together; nor is a slot that is made up for in the next, or a release
-//     by somebody who is not the holder.
+//   - Progress: that a standby takes over, or that failed work is tried again. A claim
+//     over an active lease (BREAK_GAP) breaks neither exclusion nor the order of
+//     tokens, and no work is done twice. It takes time from a holder, which a separate
+//     assertion, no_gap, forbids.
+//   - That exclusion needs the rule against working again under a term that was left:
+//     without it nothing overlaps. But the user has been told that the lease is over,
+//     and work would begin with its token again, so token_grows fails.
+//   - Work may begin after a done record under a grant from before it. The order is
+//     that of the records.
+//   - Groups with extensions, and different intervals with work that is done once, are
+//     not searched together; nor is a slot made up for in the next, or a release by a
+//     worker that is not the holder.
 //
-// A stale read is a record that is still there. With trimming, a replica that is
-// behind by as much as the retention breaks exclusion; a test shows it. That is why
-// stores must read their newest record consistently, and the retention is two hours
-// at least, and one day by default.
+// A stale read returns a record that still exists. With trimming, a replica that lags
+// by the retention breaks exclusion; a test shows it. That is why stores must read
+// their newest record consistently, and why the retention is at least two hours, and
+// one day by default.
 //
-// Bounds: what takes more workers, ticks, keys or slots than a configuration has is
-// not searched. Three workers are the most; one is one after another. Each search is
-// complete within its bounds, with all states kept in full (no hashing that forgets).
-// Most have some million states. Those of the long run have up to tens of millions, the
-// most with three workers and trimming, in less than 5 GB of memory. Each run tells how
-// many it searched.
+// Bounds: nothing that needs more workers, ticks, keys or slots than a configuration
+// has is searched. Each search is complete within its bounds, with all states kept in
+// full (no lossy hashing). Most have some million states. The long run has up to tens
+// of millions, most of them with three workers and trimming, in less than 5 GB of
+// memory. Each run reports its number of states.
 //
 // # Running it
 //
@@ -141,7 +140,7 @@
 // REQUIRE_SPIN=1.
 //
 //	go test -v ./internal/model   # two minutes
-//	make model                    # larger ones, too: some 20 minutes
+//	make model                    # also the larger ones: about 20 minutes
 //
 // By hand, in an empty directory, and in the same way for any flags:
 //
@@ -151,8 +150,9 @@
 //	./pan -m200000
 //	spin -t -k model.pml.trail $flags .../model.pml | grep T=
 //
-// The last line tells a counterexample, one line for each event: who fixes, sends,
-// works, what lands where. Kinds are 1 grant, 2 release, 3 reset, 6 done. Its warning about C
-// code can be ignored: that code only notes what a search has come to. A smaller -m
-// gives a shorter counterexample, if there is one. For every assignment, add -p -g.
+// The last line prints a counterexample, one line for each event: which worker fixes,
+// sends or works, and what lands where. Kinds are 1 grant, 2 release, 3 reset, 6 done.
+// Ignore its warning about C code, which only notes the points that a search reached.
+// A smaller -m gives a shorter counterexample, if there is one. For every assignment,
+// add -p -g.
 package model

@@ -2,14 +2,14 @@
 
 #ifdef ONCE
 #if defined(MIXED) || defined(GROUP)
-#error "slots are told by their numbers"
+#error "slots are known by their numbers"
 #endif
 #ifndef ATTEMPTS
-#define ATTEMPTS 2	/* tenures that may begin in a slot */
+#define ATTEMPTS 2	/* terms that may begin in a slot */
 #endif
 #define slot_of(to)	(((to) - 1) / LEN)
 
-/* What record r tells of slots, if record b comes before it. */
+/* What record r says about slots, if record b precedes it. */
 inline inherit(b) {
 	r.slot = led[b].slot;
 	r.attempt = led[b].attempt;
@@ -17,7 +17,7 @@ inline inherit(b) {
 	r.begins = 0
 }
 
-/* Record r begins a tenure behind record b. */
+/* Record r begins a term after record b. */
 inline begin_attempt(b) {
 	r.attempt = next_attempt(i, b);
 	r.slot = slot_of(me.to);
@@ -29,7 +29,7 @@ inline begin_attempt(b) {
 	skip
 }
 
-/* Up to which slot the work is done, as record h tells. */
+/* The newest slot whose work is done, according to record h. */
 inline find_done() {
 	done_by = led[h].done;
 	k = 1;
@@ -51,7 +51,7 @@ inline finish() {
 	me.job = me.held.slot
 }
 
-/* Append the done record behind the head, whoever holds it. */
+/* Append the done record after the head, whichever worker holds it. */
 inline note_done() {
 	read_head();
 	find_done();
@@ -59,7 +59,7 @@ inline note_done() {
 	:: done_by >= me.job -> me.job = 0
 	:: done_by < me.job && h < KEYS && !is_poison(h) ->
 		if
-		:: led[h].slot > me.job && led[h].end > T -> reached("done behind the next slot's tenure")
+		:: led[h].slot > me.job && led[h].end > T -> reached("done after the next slot's term")
 		:: else
 		fi;
 		c = done_claim(i, h);
@@ -73,7 +73,7 @@ inline note_done() {
 	fi
 }
 
-/* Learn what became of it. Unless it stands, another is appended. */
+/* Learn its outcome. Unless it is stored, another is appended. */
 inline look_done() {
 	me.stage = IDLE;
 	if
@@ -84,7 +84,7 @@ inline look_done() {
 		assert(is_recorded || !checks(RECORDED));
 #ifdef EXTENDS
 		if
-		:: me.works && same_tenure(i, h) && led[h].end == me.held.end -> me.held.key = h
+		:: me.works && same_term(i, h) && led[h].end == me.held.end -> me.held.key = h
 		:: else
 		fi;
 #endif
@@ -93,7 +93,7 @@ inline look_done() {
 	fi
 }
 
-/* Message m lands. What counts is the order in which records stand. */
+/* Message m lands. Only the order of the records counts. */
 inline check_again(m) {
 	if
 	:: m.key > h && m.kind == DONE ->

@@ -31,7 +31,7 @@
    its number, from 1 on. */
 #define MARKS	\
 	byte slot;	/* the newest that was claimed */ \
-	byte attempt;	/* by how many tenures */ \
+	byte attempt;	/* by how many terms */ \
 	byte done;	/* the newest whose work is done */
 #define pass_on(to_, from_)	to_.slot = from_.slot; to_.attempt = from_.attempt; to_.done = from_.done
 #define no_marks(m)	m.slot = 0; m.attempt = 0; m.done = 0
@@ -64,7 +64,7 @@ typedef Message {
 	byte readat;
 #endif
 #ifdef ONCE
-	bit begins;		/* a tenure */
+	bit begins;		/* a term */
 #endif
 	MARKS
 }
@@ -85,7 +85,7 @@ typedef Window {
 /* Stages of a worker. */
 #define IDLE	0	/* no claim */
 #define FIXED	1	/* claim fixed, head to be read */
-#define SENT	2	/* append sent; its key tells what became of it */
+#define SENT	2	/* append sent; its key shows the outcome */
 
 typedef Candidate {
 	byte stage;
@@ -98,7 +98,7 @@ typedef Candidate {
 	byte job;		/* the slot whose work is done, while that is to be recorded */
 #endif
 #ifdef BREAK_LEFT
-	bit revives;		/* the append extends a tenure that was left before */
+	bit revives;		/* the append extends a term that was left before */
 #endif
 #ifdef BREAK_ATTEMPTS
 	byte tried, tries;	/* a slot, and the worker's own attempts at it */
@@ -107,7 +107,7 @@ typedef Candidate {
 	Window next, held;	/* won, not begun; begun, while it works */
 	Message sent;		/* the newest append */
 #ifdef ZOMBIE
-	Message zombie		/* an earlier append that nobody waits for any more */
+	Message zombie		/* an earlier append that no worker waits for any more */
 #endif
 }
 
@@ -145,8 +145,8 @@ hidden Message r;
 hidden byte overlap, token_grows, may_go, no_gap, frees_nobody, not_again, few_enough, is_recorded;
 hidden byte x, y;
 
-/* Points that a search must come to. Each is told once; it changes nothing. */
-#define reached(what)	c_code { static int told; if (!told) { told = 1; printf("reached: %s\n", what); } }
+/* Points that a search must come to. Each is printed once; that changes nothing. */
+#define reached(what)	c_code { static int seen; if (!seen) { seen = 1; printf("reached: %s\n", what); } }
 
 #include "rules.pml"
 
@@ -233,7 +233,7 @@ inline land(m) {
 #endif
 	fi
 #else
-	/* The key is taken for good: no other append to it can land. */
+	/* The key is taken forever: no other append to it can land. */
 	j = m.key;
 	i = 0;
 	do

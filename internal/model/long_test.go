@@ -43,7 +43,7 @@ var long = []config{
 // longVariants are found after millions of states.
 var longVariants = []broken{
 	{"a late extension is as young as its append", "extensions, poison and trimming", "BREAK_KNOWN", "OVERLAP", "overlap"},
-	{"a done record takes the tenure, and two work", "once per slot and releases, longer", "BREAK_DONE_TENURE", "OVERLAP", "overlap"},
+	{"a done record takes the term, and two work", "once per slot and releases, longer", "BREAK_DONE_TERM", "OVERLAP", "overlap"},
 }
 
 func TestTheModelHoldsInTheLongRun(t *testing.T) {

@@ -137,7 +137,7 @@ proctype Rogue() {
 }
 #endif
 
-/* Workers that are alike may as well be told apart by their clocks. */
+/* Workers are alike, so they may as well be distinguished by their clocks. */
 #if defined(MIXED) || defined(GROUP)
 #define may_be_off(e)	true
 #else
@@ -147,7 +147,7 @@ proctype Rogue() {
 init {
 	atomic {
 #ifdef AHEAD
-		/* A tenure of before, with a token ahead of its time. */
+		/* A term of before, with a token ahead of its time. */
 		led[1].kind = GRANT;
 		led[1].start = T - 1;
 		led[1].end = T;

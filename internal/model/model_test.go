@@ -36,7 +36,7 @@ var (
 	refused  = []string{"extension refused"}
 	takeOver = []string{"take-over"}
 	jobs     = []string{"done landed", "done confirmed", "kept off by done"}
-	behind   = []string{"done behind the next slot's tenure"}
+	behind   = []string{"done after the next slot's term"}
 	retries  = []string{"another attempt", "no attempt left"}
 )
 
@@ -95,14 +95,14 @@ var variants = []broken{
 	{"unknown is taken for won", "two workers", "BREAK_READ_BACK", "OVERLAP", "overlap"},
 	{"read back by instance id", "two workers", "BREAK_CLAIM_ID", "OVERLAP", "overlap"},
 	{"a token is the start alone", "a token ahead", "BREAK_TOKEN", "TOKENS", "token_grows"},
-	{"somebody else's tenure is released", "releases", "BREAK_RELEASE_OWN", "OVERLAP", "overlap"},
-	{"a release frees more than the head's tenure", "releases", "BREAK_RELEASE_REST", "OVERLAP", "overlap"},
+	{"somebody else's term is released", "releases", "BREAK_RELEASE_OWN", "OVERLAP", "overlap"},
+	{"a release frees more than the head's term", "releases", "BREAK_RELEASE_REST", "OVERLAP", "overlap"},
 	{"a release before the work has stopped", "releases", "BREAK_STOP_FIRST", "OVERLAP", "overlap"},
 	{"the same, at the release itself", "releases", "BREAK_STOP_FIRST", "FREES", "frees_nobody"},
-	{"work under a tenure that a release was sent for", "releases", "BREAK_NEVER_AGAIN", "OVERLAP", "overlap"},
-	{"a member releases its group's tenure", "a group that stops", "BREAK_GROUP_RELEASE", "FREES", "frees_nobody"},
+	{"work under a term that a release was sent for", "releases", "BREAK_NEVER_AGAIN", "OVERLAP", "overlap"},
+	{"a member releases its group's term", "a group that stops", "BREAK_GROUP_RELEASE", "FREES", "frees_nobody"},
 	{"poison is free", "poison", "BREAK_POISON", "OVERLAP", "overlap"},
-	{"a reset frees the tenure below the poison", "poison", "BREAK_RESET_END", "OVERLAP", "overlap"},
+	{"a reset frees the term below the poison", "poison", "BREAK_RESET_END", "OVERLAP", "overlap"},
 	{"a reset's token is the time alone", "a token ahead and poison", "BREAK_RESET_TOKEN", "TOKENS", "token_grows"},
 	{"work under a claim of any age", "trimming", "BREAK_AGE", "OVERLAP", "overlap"},
 	{"a retry fixes the claim anew", "trimming", "BREAK_FIXED", "OVERLAP", "overlap"},
@@ -116,13 +116,13 @@ var variants = []broken{
 	{"ReadAt is the earliest it may be", "trimming, uncertain clocks", "BREAK_READ_AT", "OVERLAP", "overlap"},
 	{"a read is older than the retention", "trimming", "STALE", "OVERLAP", "overlap"},
 
-	{"a tenure that was left is extended", "windows in slots", "BREAK_LEFT", "TOKENS", "token_grows"},
+	{"a term that was left is extended", "windows in slots", "BREAK_LEFT", "TOKENS", "token_grows"},
 	{"work resumes when an extension is confirmed too late", "windows in slots", "BREAK_LATE", "TOKENS", "token_grows"},
 	{"an extension starts where one's own window ended", "windows in slots", "BREAK_EXTEND_START", "OVERLAP", "overlap"},
-	{"a tenure is told by the instance id", "windows in slots", "BREAK_EXTEND_CLAIM", "OVERLAP", "overlap"},
+	{"a term is told by the instance id", "windows in slots", "BREAK_EXTEND_CLAIM", "OVERLAP", "overlap"},
 	{"the next slot is claimed over the living", "windows in slots", "BREAK_GAP", "GAP", "no_gap"},
 	{"a done slot is claimed", "once per slot and releases", "BREAK_DONE_OBEYED", "AGAIN", "not_again"},
-	{"a done record takes the tenure", "once per slot and releases", "BREAK_DONE_TENURE", "FREES", "frees_nobody"},
+	{"a done record takes the term", "once per slot and releases", "BREAK_DONE_TERM", "FREES", "frees_nobody"},
 	{"later records don't tell what is done", "once per slot and releases", "BREAK_DONE_COPIED", "AGAIN", "not_again"},
 	{"what is done is looked for below the head", "once per slot, trimming, one worker after another", "BREAK_DONE_BELOW", "AGAIN", "not_again"},
 	{"a done record is one's own by its claim id", "once per slot", "BREAK_DONE_MINE", "RECORDED", "is_recorded"},

@@ -9,7 +9,7 @@
 #define NEXT	3
 #define HELD	4
 #define GIVEN_UP 5
-#define LEFT	6	/* the tenure that the append is to extend, but which was left since */
+#define LEFT	6	/* the term that the append is to extend, but which was left since */
 
 /* What has been won may be released although its work is done. */
 #if defined(ONCE) && defined(RELEASES)
@@ -82,7 +82,7 @@ inline tidy() {
 	fi;
 #endif
 #ifndef RELEASES
-	/* Nobody asks whose it was. */
+	/* Its owner is never compared. */
 	me.given_up = 0;
 #ifndef EXTENDS
 	me.next.claim = 0;

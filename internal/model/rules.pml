@@ -8,9 +8,9 @@
 #define OVERLAP	1	/* two that don't share a group are at work */
 #define TOKENS	2	/* work begins under a token that is not above the last */
 #define STAYS	3	/* a record is deleted that nothing justifies to delete */
-#define GAP	4	/* a grant leaves a gap behind a head that has not ended */
+#define GAP	4	/* a grant leaves a gap after a head that has not ended */
 #define FREES	5	/* a release frees a window that somebody works under */
-#define AGAIN	6	/* a tenure is granted in a slot whose work is done */
+#define AGAIN	6	/* a term is granted in a slot whose work is done */
 #define TRIES	7	/* work begins in a slot more often than there may be attempts */
 #define RECORDED 8	/* a worker takes work for recorded as done that isn't */
 #ifdef ONLY
@@ -58,7 +58,7 @@
 #define next_token(start, n)	max(start, led[n].token + 1)
 #endif
 
-/* A claim that leaves a gap behind the head waits until the head has ended. */
+/* A claim that leaves a gap after the head waits until the head has ended. */
 #ifdef BREAK_GAP
 #define gap_allowed(i, start, n)	true
 #else
@@ -95,13 +95,13 @@
 #define aged(i)	false
 #endif
 
-/* A release comes from the holder of the head's tenure ... */
+/* A release comes from the holder of the head's term ... */
 #ifdef BREAK_RELEASE_OWN
 #define releasable(n, c)	(led[n].kind == GRANT)
 #else
 #define releasable(n, c)	(led[n].kind != POISON && led[n].kind != RELEASE && led[n].claim == (c) && (c) != 0)
 #endif
-/* ... frees the rest of that tenure and nothing before it ... */
+/* ... frees the rest of that term and nothing before it ... */
 #ifdef BREAK_RELEASE_REST
 #define release_at(i, n)	latest(i)
 #else
@@ -113,7 +113,7 @@
 #else
 #define STOPS_FIRST	true
 #endif
-/* ... and its tenure is never worked under again; nor does a member of a group
+/* ... and its term is never worked under again; nor does a member of a group
    release what others may be working under. */
 #ifdef BREAK_NEVER_AGAIN
 #define KEEPS_RELEASED	true
@@ -127,7 +127,7 @@
 #endif
 
 /* Poison is not free: it is superseded by a reset, which stands at the end of the
-   tenure below the poison and has a token above it. */
+   term below the poison and has a token above it. */
 #ifdef BREAK_POISON
 #define is_poison(n)	false
 #else
@@ -168,7 +168,7 @@
 #define trims(k, j)	(led[k].kind != 0 && k < j)
 #endif
 
-/* A tenure is extended by its holder while it works under it. A tenure that was
+/* A term is extended by its holder while it works under it. A term that was
    left is never extended ... */
 #ifdef BREAK_LEFT
 #define may_extend(i)	(me.held.claim > 0)
@@ -184,14 +184,14 @@
 #define resumes(i)	false
 #endif
 #endif
-/* It is the tenure in the head: its claim tells. A release has none here, as whoever
+/* It is the term in the head: its claim shows it. A release has none here, as whoever
    sent it has forgotten the claim. (Broken: its instance id, which is the same for
    all workers here.) */
-#define same_tenure(i, n)	(led[n].claim != 0 && led[n].claim == me.held.claim)
+#define same_term(i, n)	(led[n].claim != 0 && led[n].claim == me.held.claim)
 #if defined(BREAK_EXTEND_CLAIM) || defined(BREAK_EXTEND_START)
 #define extends(i, n)	(may_extend(i) && led[n].kind == GRANT)
 #else
-#define extends(i, n)	(may_extend(i) && same_tenure(i, n))
+#define extends(i, n)	(may_extend(i) && same_term(i, n))
 #endif
 /* It goes on where the head ends. (Broken: where the worker's own window does,
    whoever has taken over since.) */
@@ -214,14 +214,14 @@
 #endif
 
 #ifdef ONCE
-/* A slot is done when its work is: a done record changes no tenure ... */
-#ifdef BREAK_DONE_TENURE
+/* A slot is done when its work is: a done record changes no term ... */
+#ifdef BREAK_DONE_TERM
 #define done_claim(i, n)	(me.held.claim > 0 -> me.held.claim : led[n].claim)
 #else
 #define done_claim(i, n)	led[n].claim
 #endif
-/* ... and all later records tell which slots are done, so that the head does.
-   (Broken: only done records do; whoever reads the head looks below for them, or
+/* ... and all later records say which slots are done, so that the head does.
+   (Broken: only done records do; a reader of the head looks below it for them, or
    doesn't.) */
 #if defined(BREAK_DONE_COPIED) || defined(BREAK_DONE_BELOW)
 #define done_to_copy(n)	0
@@ -234,7 +234,7 @@
 #define LOOKS_BELOW	false
 #endif
 /* A done record has the head's claim id, and so may have that of another worker who
-   is done with another slot. What counts is what the record at its key tells ... */
+   is done with another slot. The record at its key decides ... */
 #ifdef BREAK_DONE_MINE
 #define recorded(i, n)	mine(i, n)
 #else

@@ -15,7 +15,7 @@
 
 #include "names.pml"
 #include "append.pml"
-#include "tenure.pml"
+#include "term.pml"
 #include "job.pml"
 
 /* Fix a claim to the rest of this slot, or to the next one. */
@@ -295,7 +295,7 @@ inline go_on() {
 inline give_up(which) {
 	if
 	:: which != me.held.claim -> me.given_up = which
-	:: else		/* it is the tenure's, and that is held yet */
+	:: else		/* it is the term's, and that is held yet */
 	fi
 }
 

@@ -1,9 +1,9 @@
-/* Tenures of several windows: the holder of one appends its next window while it
+/* Terms of several windows: the holder of one appends its next window while it
    works, and works on in that if it is confirmed by then. */
 
 #ifdef EXTENDS
 #ifdef GROUP
-#error "what belongs to a group is not extended here"
+#error "a group's lease is not extended here"
 #endif
 #define EXTENSIONS	true
 /* What was sent may be sent again: a claim, or an extension of what is held yet. */
@@ -16,9 +16,9 @@
 #define may_go_on(since)	true
 #endif
 
-/* Fix the next window. It is appended behind the newest record of the tenure, which
+/* Fix the next window. It is appended after the newest record of the term, which
    was the head when it was confirmed; or the head is read again. What can't be had
-   by extending is claimed as any window is. */
+   by extending is claimed like any window. */
 inline prolong() {
 	me.claim = id(NEW);
 	me.from = me.held.end;
@@ -42,11 +42,11 @@ inline prolong() {
 	fi
 }
 
-/* The head is of the tenure that is held, and may be its own next window, which was
-   in doubt until now. */
+/* The head is of the term that is held, and may be its own next window, whose
+   outcome was unknown until now. */
 inline extend() {
 	if
-	:: led[h].kind == GRANT && same_tenure(i, h) && led[h].end > me.held.end -> own(me.held.claim)
+	:: led[h].kind == GRANT && same_term(i, h) && led[h].end > me.held.end -> own(me.held.claim)
 	:: else ->
 		start = goes_on_at(i, h);
 		if
@@ -70,7 +70,7 @@ inline extended() {
 	if
 	:: me.works && r.claim == me.held.claim ->
 		reached("extended");
-		printf("T=%d: worker %d's tenure goes on to %d\n", T, i, r.end);
+		printf("T=%d: worker %d's term goes on to %d\n", T, i, r.end);
 		me.held.end = r.end;
 		me.held.key = r.key;
 #ifdef AGE
