@@ -29,31 +29,26 @@ type archive struct {
 // that none can come when its key is free again.
 const rested = 90 * time.Second
 
-// keep looks after all ledgers until ctx ends. What fails under a fault is done
-// the next time.
-func (a *archive) keep(ctx context.Context, s stage) {
+// keep shortens all ledgers until ctx ends. What fails under a fault is done the next
+// time.
+func (a *archive) keep(ctx context.Context, teams []*team) {
 	for pause(ctx, 15*time.Second) {
-		for _, t := range cast {
-			a.shorten(ctx, s, t)
+		for _, t := range teams {
+			a.shorten(ctx, t.ledger, t.of)
 		}
 	}
 }
 
-func (a *archive) shorten(ctx context.Context, s stage, t workerType) {
+func (a *archive) shorten(ctx context.Context, l store.Ledger, of workerType) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	l, err := s.open(ctx, t)
+	records, _, err := l.Tail(ctx, of.name, allRecords)
 	if err != nil {
 		return
 	}
-	defer func() { _ = l.Close(context.WithoutCancel(ctx)) }()
-	records, _, err := l.Tail(ctx, t.name, 100_000)
-	if err != nil {
-		return
-	}
-	a.take(t, records)
+	a.take(of, records)
 	if before := oldBelow(records); before > 0 {
-		_, _ = l.Trim(ctx, t.name, before)
+		_, _ = l.Trim(ctx, of.name, before)
 	}
 }
 
@@ -67,7 +62,7 @@ func oldBelow(records []store.Record) int64 {
 	return 0
 }
 
-// take keeps records. A key holds one record for ever, even when it was taken out.
+// take keeps records. A key holds one record forever, even when it was taken out.
 func (a *archive) take(t workerType, records []store.Record) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

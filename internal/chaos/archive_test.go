@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -12,28 +11,19 @@ import (
 	"github.com/slotlease/slotlease/store/memory"
 )
 
-// still is a stage with one ledger, on which nothing happens.
-type still struct {
-	stage
-
-	ledger *memory.Ledger
-}
-
-func (s still) open(context.Context, workerType) (store.Ledger, error) { return s.ledger.Handle(), nil }
-
 func TestTheArchiveHasWhatItTookOut(t *testing.T) {
-	s := still{ledger: memory.New(memory.Options{})}
+	l := memory.New(memory.Options{})
 	a := &archive{}
 	const n = 200
 	for i := range int64(n) {
-		if err := s.ledger.Append(t.Context(), grant(i+1, i+1, "alpha-0")); err != nil {
+		if err := l.Append(t.Context(), grant(i+1, i+1, "alpha-0")); err != nil {
 			t.Fatal(err)
 		}
 		if i%20 == 0 {
-			a.shorten(t.Context(), s, second)
+			a.shorten(t.Context(), l.Handle(), second)
 		}
 	}
-	left, _, err := s.ledger.Tail(t.Context(), second.name, n)
+	left, _, err := l.Tail(t.Context(), second.name, n)
 	if most := int(rested/time.Second) + 25; err != nil || len(left) > most || len(left) < int(rested/time.Second) {
 		t.Errorf("Tail() = %d records, %v, want those of the last %v, and at most %d", len(left), err, rested, most)
 	}

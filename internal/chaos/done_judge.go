@@ -4,27 +4,25 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"slices"
-	"strconv"
-	"time"
 
-	"github.com/slotlease/slotlease/internal/figures"
 	"github.com/slotlease/slotlease/store"
 )
 
-// doneCount is what became of the slots of jobs that are done once for each.
-type doneCount struct {
-	slots, done int
-	undone      map[string]int // by why
-	begun       int            // commands
-	ended       int            // commands that did what was to be done
-	after       int            // begun when the slot's done record was in the ledger
-	crossed     int            // the same, but by a lease that was granted before it
-	repeated    int            // begun although one had ended so: its record was never written
-	attempts    map[int]int    // slots by the number of commands that were begun for it
-	wrong       []string
+// doneVerdict is what the jobs have shown that are done once for each slot.
+type doneVerdict struct {
+	verdict
+
+	kills, aimed int
+	slots, done  int
+	undone       map[string]int // by why
+	begun        int            // commands
+	after        int            // begun when the slot's done record was in the ledger
+	crossed      int            // the same, but by a lease that was granted before it
+	repeated     int            // begun although one had ended well: its record was never written
+	ended        int            // commands that ended well
+	attempts     map[int]int    // slots by the number of commands that were begun for it
 }
 
 // Why a slot wasn't done.
@@ -34,109 +32,97 @@ const (
 	ranOut     = "its time ran out"
 )
 
-// slotTrail is what is known of one slot.
-type slotTrail struct {
+// trail is what is known of one slot.
+type trail struct {
 	begun, ended int
 	marked, done bool
 	attempt      int // of the newest record
 }
 
-// trails are those of all slots, by their start in Unix ms.
-type trails map[int64]*slotTrail
-
-func (t trails) of(start int64) *slotTrail {
-	if t[start] == nil {
-		t[start] = &slotTrail{}
-	}
-	return t[start]
-}
-
 // judgeSlots judges by the log, in the order in which it was written, and by the
 // ledger, oldest record first, whether a slot was left alone once it was done, and not
 // tried too often. slots are those that count.
-func judgeSlots(lines []line, records []store.Record, slots []slot, g *gauge) doneCount {
-	c := doneCount{undone: map[string]int{}, attempts: map[int]int{}}
-	t := trails{}
-	c.readLines(t, lines, records)
-	c.readRecords(t, records)
-	c.count(t, slots, g)
-	return c
+func (v *doneVerdict) judgeSlots(lines []line, records []store.Record, slots []slot, g *gauge) {
+	trails := map[int64]*trail{} // by the start of the slot in Unix ms
+	of := func(start int64) *trail {
+		if trails[start] == nil {
+			trails[start] = &trail{}
+		}
+		return trails[start]
+	}
+	v.readLines(of, lines, records)
+	v.readRecords(of, records)
+	if v.undone == nil {
+		v.undone, v.attempts = map[string]int{}, map[int]int{}
+	}
+	v.slots += len(slots)
+	for _, each := range slots {
+		s := of(each.start.UnixMilli())
+		v.attempts[s.begun]++
+		switch {
+		case s.done:
+			v.done++
+		case g.stalled(each.begin, each.finish) > doneFailover/4:
+			v.undone[tooBusy]++
+		case s.attempt >= maxAttempts:
+			v.undone[allFailed]++
+		case s.begun == 0:
+			v.undone[neverBegun]++
+		default:
+			v.undone[ranOut]++
+		}
+	}
 }
 
-func (c *doneCount) bad(format string, args ...any) {
-	c.wrong = append(c.wrong, fmt.Sprintf(format, args...))
-}
-
-// readLines takes in what was written to the log.
-func (c *doneCount) readLines(t trails, lines []line, records []store.Record) {
-	granted, told := grantsAndDone(records)
+// readLines judges the order in which commands began and ended.
+func (v *doneVerdict) readLines(of func(start int64) *trail, lines []line, records []store.Record) {
+	granted, done := grantsAndDone(records)
 	for _, l := range lines {
-		s := t.of(l.start)
+		s := of(l.start)
 		switch l.event {
 		case began:
-			c.begun++
+			v.begun++
 			s.begun++
 			if s.ended > 0 {
-				c.repeated++
+				v.repeated++
 			}
 			switch seq := granted[l.token]; {
-			case s.marked && seq > 0 && seq < told[l.end]:
-				c.crossed++
+			case s.marked && seq > 0 && seq < done[l.end]:
+				v.crossed++
 			case s.marked:
-				c.after++
-				c.bad("%s: a command of %s (token %d) began at %v of the boot clock for the slot %d, whose done record was in the ledger", l.workerType, l.instance, l.token, l.boot, l.start)
+				v.after++
+				v.bad("%s: a command of %s (token %d) began at %v of the boot clock for the slot %d, whose done record was in the ledger", l.workerType, l.instance, l.token, l.boot, l.start)
 			}
 			if s.begun == maxAttempts+1 {
-				c.bad("%s: more than %d commands began for the slot %d", l.workerType, maxAttempts, l.start)
+				v.bad("%s: more than %d commands began for the slot %d", l.workerType, maxAttempts, l.start)
 			}
 		case ended:
-			c.ended++
+			v.ended++
 			s.ended++
 		case marked:
 			s.marked = true
 			if s.ended == 0 {
-				c.bad("%s: %s wrote that the slot %d is done, and no command had ended well", l.workerType, l.instance, l.start)
+				v.bad("%s: %s wrote that the slot %d is done, and no command had ended well", l.workerType, l.instance, l.start)
 			}
 		}
 	}
 }
 
-// readRecords takes in the ledger.
-func (c *doneCount) readRecords(t trails, records []store.Record) {
+// readRecords judges the attempts, and the grants after done records.
+func (v *doneVerdict) readRecords(of func(start int64) *trail, records []store.Record) {
 	var head store.Record
 	for _, r := range records {
-		t.of(r.SlotStart.UnixMilli()).attempt = r.Attempt
+		of(r.SlotStart.UnixMilli()).attempt = r.Attempt
 		if text := wrongAttempt(r, head); text != "" {
-			c.bad("%s: record %d: %s", r.WorkerType, r.Seq, text)
+			v.bad("%s: record %d: %s", r.WorkerType, r.Seq, text)
 		}
 		switch {
 		case r.Kind == store.KindDone:
-			t.of(r.DoneUntil.Add(-doneSlot).UnixMilli()).done = true
+			of(r.DoneUntil.Add(-doneSlot).UnixMilli()).done = true
 		case r.Kind == store.KindGrant && !r.SlotEnd.After(head.DoneUntil):
-			c.bad("%s: record %d grants the slot %s to %s, and all is done until %s", r.WorkerType, r.Seq, store.Format(r.SlotStart), r.InstanceID, store.Format(head.DoneUntil))
+			v.bad("%s: record %d grants the slot %s to %s, and all is done until %s", r.WorkerType, r.Seq, store.Format(r.SlotStart), r.InstanceID, store.Format(head.DoneUntil))
 		}
 		head = r
-	}
-}
-
-// count counts the slots by what became of them.
-func (c *doneCount) count(t trails, slots []slot, g *gauge) {
-	for _, each := range slots {
-		s := t.of(each.start.UnixMilli())
-		c.slots++
-		c.attempts[s.begun]++
-		switch {
-		case s.done:
-			c.done++
-		case g.stalled(each.begin, each.finish) > doneFailover/4:
-			c.undone[tooBusy]++
-		case s.attempt >= maxAttempts:
-			c.undone[allFailed]++
-		case s.begun == 0:
-			c.undone[neverBegun]++
-		default:
-			c.undone[ranOut]++
-		}
 	}
 }
 
@@ -144,24 +130,20 @@ func (c *doneCount) count(t trails, slots []slot, g *gauge) {
 // the done record of each slot, by its end in Unix ms.
 func grantsAndDone(records []store.Record) (granted, done map[int64]int64) {
 	granted, done = map[int64]int64{}, map[int64]int64{}
-	for _, r := range records {
+	for _, r := range slices.Backward(records) {
 		switch r.Kind {
 		case store.KindGrant:
-			if granted[r.Token] == 0 {
-				granted[r.Token] = r.Seq
-			}
+			granted[r.Token] = r.Seq
 		case store.KindDone:
-			if end := r.DoneUntil.UnixMilli(); done[end] == 0 {
-				done[end] = r.Seq
-			}
+			done[r.DoneUntil.UnixMilli()] = r.Seq
 		default:
 		}
 	}
 	return granted, done
 }
 
-// wrongAttempt says what is wrong with the number of a record's attempt. Each tenure is
-// one more, unless it was released before it began; what is behind it repeats that.
+// wrongAttempt reports what is wrong with the number of a record's attempt. Each term
+// adds one, unless it was released before it began; its further records repeat that.
 func wrongAttempt(r, head store.Record) string {
 	want := 0
 	if r.SlotStart.Equal(head.SlotStart) {
@@ -179,80 +161,32 @@ func wrongAttempt(r, head store.Record) string {
 	return ""
 }
 
-// doneVerdict is what all jobs have shown.
-type doneVerdict struct {
-	settings
-	doneCount
-
-	kills, aimed int
-	stalls       []time.Duration // sorted
-}
-
-// add adds the count of one job.
-func (v *doneVerdict) add(c doneCount) {
-	v.slots, v.done, v.begun, v.ended = v.slots+c.slots, v.done+c.done, v.begun+c.begun, v.ended+c.ended
-	v.after, v.crossed, v.repeated = v.after+c.after, v.crossed+c.crossed, v.repeated+c.repeated
-	if v.undone == nil {
-		v.undone, v.attempts = map[string]int{}, map[int]int{}
-	}
-	for why, n := range c.undone {
-		v.undone[why] += n
-	}
-	for n, slots := range c.attempts {
-		v.attempts[n] += slots
-	}
-	v.wrong = append(v.wrong, c.wrong...)
-}
-
-// judge looks at all jobs together.
-func (v *doneVerdict) judge() {
-	if told := v.slots - v.undone[tooBusy]; v.done == 0 || v.done*10 < told*9 {
-		v.wrong = append(v.wrong, fmt.Sprintf("%d of %d slots were done, want nine in ten", v.done, told))
+// judgeExtent demands that nearly all slots were done.
+func (v *doneVerdict) judgeExtent() {
+	if known := v.slots - v.undone[tooBusy]; v.done == 0 || v.done*10 < known*9 {
+		v.bad("%d of %d slots were done, want nine in ten", v.done, known)
 	}
 }
 
-func (v *doneVerdict) print(to io.Writer) {
-	p := newPaper(to)
-	p.title(fmt.Sprintf("Once for each slot: %d worker types of %d workers, slots of %v, failover within %v, at most %d attempts", jobs, crew, doneSlot, doneFailover, maxAttempts))
-	p.row("  leasectl killed", v.kills, fmt.Sprintf("(%d near the end of a command)", v.aimed))
-	p.row("  slots", v.slots)
-	p.row("  done", v.done)
+func (v *doneVerdict) report() *report {
+	r := v.newReport("Once for each slot: %d worker types of %d workers, slots of %v, failover within %v, at most %d attempts", jobs, perType, doneSlot, doneFailover, maxAttempts)
+	r.figure("leasectl processes killed", v.kills, fmt.Sprintf("(%d near the end of a command)", v.aimed))
+	r.figure("slots", v.slots)
+	r.figure("slots that were done", v.done)
 	for _, why := range slices.Sorted(maps.Keys(v.undone)) {
-		p.row("  not done: "+why, v.undone[why])
+		r.row("not done: "+why, v.undone[why])
 	}
-	p.row("  commands begun", v.begun)
-	p.row("  commands that did it", v.ended)
-	p.row("  begun again although one had done it", v.repeated, "(its leasectl was killed before it could write that)")
-	p.row("  begun after the done record", v.after)
-	p.row("  begun after it by a lease from before it", v.crossed, "(the record was late: its append and the takeover crossed)")
-	for _, n := range slices.Sorted(maps.Keys(v.attempts)) {
-		p.row(fmt.Sprintf("  slots that were begun %d times", n), v.attempts[n])
-	}
-	p.row("  the machine: woken late by", "p99 "+quantile(v.stalls, 99), "most "+quantile(v.stalls, 100))
-	p.end(v.wrong, "No slot was begun after its done record, or too often; never two at once.")
-}
-
-func (v *doneVerdict) failed() bool { return len(v.wrong) > 0 }
-
-func (v *doneVerdict) proof() figures.Proof {
 	most := 0
-	for n := range v.attempts {
-		most = max(most, n)
+	for _, n := range slices.Sorted(maps.Keys(v.attempts)) {
+		r.row(fmt.Sprintf("slots that were begun %d times", n), v.attempts[n])
+		most = n
 	}
-	return figures.Proof{
-		Name:    "done-" + v.store,
-		Command: fmt.Sprintf("make done STORE=%s TRIES=%d", v.store, v.tries),
-		Figures: []figures.Figure{
-			{What: "leasectl processes killed", Value: strconv.Itoa(v.kills)},
-			{What: "slots", Value: strconv.Itoa(v.slots)},
-			{What: "slots that were done", Value: strconv.Itoa(v.done)},
-			{What: "commands begun", Value: strconv.Itoa(v.begun)},
-			{What: "begun after the slot's done record", Value: strconv.Itoa(v.after)},
-			{What: "begun after it by a lease that was granted before it", Value: strconv.Itoa(v.crossed)},
-			{What: "begun again since the kill came before the record", Value: strconv.Itoa(v.repeated)},
-			{What: "most attempts at a slot", Value: strconv.Itoa(most)},
-			{What: "attempts allowed", Value: strconv.Itoa(maxAttempts)},
-			{What: "things that were wrong", Value: strconv.Itoa(len(v.wrong))},
-		},
-	}
+	r.figure("commands begun", v.begun)
+	r.row("commands that ended well", v.ended)
+	r.figure("begun after the slot's done record", v.after)
+	r.figure("begun after it by a lease that was granted before it", v.crossed, "(the record was late: its append and the takeover crossed)")
+	r.figure("begun again since the kill came before the record", v.repeated)
+	r.figure("most attempts at a slot", most)
+	r.figure("attempts allowed", maxAttempts)
+	return v.end(r, "No slot was begun after its done record, or too often; never two at once.")
 }

@@ -113,7 +113,8 @@ func TestSlotsAreDoneOnce(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := judgeSlots(test.lines, test.records, slotsFrom(1, 2), &gauge{})
+			got := &doneVerdict{}
+			got.judgeSlots(test.lines, test.records, slotsFrom(1, 2), &gauge{})
 			text := strings.Join(got.wrong, "\n")
 			if (test.wrong == "") != (text == "") || !strings.Contains(text, test.wrong) {
 				t.Errorf("judgeSlots() says %q, want %q", got.wrong, test.wrong)
@@ -133,7 +134,8 @@ func TestItIsToldWhySlotsAreNotDone(t *testing.T) {
 		records = append(records, granted(2+n, 3, n+1))
 	}
 	busyAt := time.Duration(slotStart(4)+1500) * ms
-	got := judgeSlots(lines, records, slotsFrom(1, 4), &gauge{stalls: []stall{{busyAt, 500 * ms}}})
+	got := &doneVerdict{}
+	got.judgeSlots(lines, records, slotsFrom(1, 4), &gauge{stalls: []stall{{busyAt, 500 * ms}}})
 	for _, why := range []string{neverBegun, ranOut, allFailed, tooBusy} {
 		if got.undone[why] != 1 {
 			t.Errorf("%s: %d slots, want 1", why, got.undone[why])
@@ -149,9 +151,8 @@ func TestNearlyAllSlotsMustBeDone(t *testing.T) {
 		slots, done, busy int
 		failed            bool
 	}{{100, 100, 0, false}, {100, 90, 0, false}, {100, 89, 0, true}, {0, 0, 0, true}, {100, 82, 9, false}, {100, 81, 9, true}, {100, 0, 100, true}} {
-		v := &doneVerdict{}
-		v.add(doneCount{slots: c.slots, done: c.done, undone: map[string]int{tooBusy: c.busy}})
-		if v.judge(); v.failed() != c.failed {
+		v := &doneVerdict{slots: c.slots, done: c.done, undone: map[string]int{tooBusy: c.busy}}
+		if v.judgeExtent(); v.failed() != c.failed {
 			t.Errorf("%+v: %q", c, v.wrong)
 		}
 	}

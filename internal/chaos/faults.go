@@ -4,12 +4,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -27,22 +27,21 @@ type strike struct {
 // endless is the end of a strike that is under way.
 const endless = time.Duration(1<<63 - 1)
 
-// chaos strikes workers and the store by a plan.
-type chaos struct {
-	workers [][]*worker // by worker type
-	stage   stage
-	fail    func(error) // told of what the harness can't do
+// striker strikes workers and the store by a plan.
+type striker struct {
+	*harness
+
+	teams []*team
 
 	mu      sync.Mutex
 	strikes []*strike
 	crowds  int          // strikes at a whole worker type; each of its workers counts
-	vain    map[kind]int // planned, and nobody was there to be struck
+	vain    map[kind]int // planned, but found no target
 }
 
-// run strikes until the plan is done or ctx ends, and returns when all that was
-// struck is left to itself again. start is the boot time from which the plan
-// counts.
-func (c *chaos) run(ctx context.Context, plan []fault, start time.Duration) {
+// carryOut strikes until the plan is done or ctx ends, and returns when every fault is over.
+// start is the boot time from which the plan counts.
+func (c *striker) carryOut(ctx context.Context, plan []fault, start time.Duration) {
 	var under sync.WaitGroup
 	defer under.Wait()
 	for _, f := range plan {
@@ -74,7 +73,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 }
 
 // note writes down that a strike begins.
-func (c *chaos) note(s strike) *strike {
+func (c *striker) note(s strike) *strike {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s.End = endless
@@ -83,18 +82,18 @@ func (c *chaos) note(s strike) *strike {
 }
 
 // over writes down that it has ended.
-func (c *chaos) over(s *strike) {
+func (c *striker) over(s *strike) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s.End = boottime()
 }
 
-func (c *chaos) strike(ctx context.Context, f fault) (struck bool, err error) {
+func (c *striker) strike(ctx context.Context, f fault) (struck bool, err error) {
 	switch f.Kind {
 	case killCrowd, stopCrowd:
 		return c.crowd(ctx, f)
 	case netLatency, netBlackhole, netReset, netDown, killServer, stopServer, lockFile, killWriter:
-		return c.store(ctx, f)
+		return c.strikeStore(ctx, f)
 	default:
 	}
 	w, fam := c.target(f)
@@ -106,13 +105,13 @@ func (c *chaos) strike(ctx context.Context, f fault) (struck bool, err error) {
 }
 
 // target is the worker to strike, with its fault lock held; nil if there is none.
-func (c *chaos) target(f fault) (*worker, family) {
+func (c *striker) target(f fault) (*worker, family) {
 	below := f.Kind != killLeasectl && f.Kind != endLeasectl && f.Kind != stopLeasectl
 	deadly := f.Kind == killLeasectl || f.Kind == endLeasectl || f.Kind == killAbove
-	crewOf := c.workers[f.Type]
+	workers := c.teams[f.Type].workers
 	for range 30 {
-		for i := range crewOf {
-			w := crewOf[(f.Worker+i)%len(crewOf)]
+		for i := range workers {
+			w := workers[(f.Worker+i)%len(workers)]
 			if deadly && w.control() || !w.fault.TryLock() {
 				continue
 			}
@@ -132,13 +131,14 @@ func (c *chaos) target(f fault) (*worker, family) {
 	return nil, family{}
 }
 
-// store strikes the store or the network.
-func (c *chaos) store(ctx context.Context, f fault) (bool, error) {
+// strikeStore strikes the store or the network.
+func (c *striker) strikeStore(ctx context.Context, f fault) (bool, error) {
+	of := c.teams[f.Type].of
 	s := strike{Kind: f.Kind, Begin: boottime()}
 	if !f.Crowd && slices.Contains([]kind{netLatency, netBlackhole, netReset, netDown}, f.Kind) {
-		s.Type, s.Worker = c.workers[f.Type][f.Worker].of.name, c.workers[f.Type][f.Worker].name()
+		s.Type, s.Worker = of.name, of.instance(f.Worker)
 	}
-	undo, struck, err := c.stage.strike(ctx, f, c.workers[f.Type][f.Worker].of, f.Worker)
+	undo, struck, err := c.backend.strike(ctx, f, of, f.Worker)
 	if err != nil || !struck {
 		return false, err
 	}
@@ -151,9 +151,9 @@ func (c *chaos) store(ctx context.Context, f fault) (bool, error) {
 
 // crowd strikes all leasectl of a worker type at once, but never kills one that
 // must live.
-func (c *chaos) crowd(ctx context.Context, f fault) (bool, error) {
+func (c *striker) crowd(ctx context.Context, f fault) (bool, error) {
 	var chosen []*worker
-	for _, w := range c.workers[f.Type] {
+	for _, w := range c.teams[f.Type].workers {
 		if (f.Kind == stopCrowd || !w.control()) && w.fault.TryLock() {
 			chosen = append(chosen, w)
 		}
@@ -175,30 +175,23 @@ func (c *chaos) crowd(ctx context.Context, f fault) (bool, error) {
 		})
 	}
 	all.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return true, err
-		}
-	}
 	struck := slices.Contains(results, true)
 	if struck {
 		c.mu.Lock()
 		c.crowds++
 		c.mu.Unlock()
 	}
-	return struck, nil
+	return struck, errors.Join(errs...)
 }
 
 // process strikes one worker, whose fault lock is held.
-func (c *chaos) process(ctx context.Context, f fault, w *worker, fam family) (bool, error) {
+func (c *striker) process(ctx context.Context, f fault, w *worker, fam family) (bool, error) {
 	s := strike{Kind: f.Kind, Type: w.of.name, Worker: w.name(), family: fam, Begin: boottime()}
 	switch f.Kind {
-	case killLeasectl, endLeasectl:
-		signal := syscall.SIGKILL
-		if f.Kind == endLeasectl {
-			signal = syscall.SIGTERM
-		}
-		return c.endAndRestart(ctx, f, w, s, signal)
+	case killLeasectl:
+		return c.endAndRestart(ctx, f, w, s, unix.SIGKILL)
+	case endLeasectl:
+		return c.endAndRestart(ctx, f, w, s, unix.SIGTERM)
 	case killGuard:
 		return c.kill(s, fam.guard, fam.leasectl), nil
 	case killCommand:
@@ -227,7 +220,7 @@ func (c *chaos) process(ctx context.Context, f fault, w *worker, fam family) (bo
 			return false, nil
 		}
 		noted := c.note(s)
-		gone := w.end(syscall.SIGKILL, f.Kind)
+		gone := w.end(unix.SIGKILL, f.Kind)
 		pause(ctx, f.For)
 		h.send(unix.SIGCONT)
 		c.over(noted)
@@ -242,27 +235,21 @@ func (c *chaos) process(ctx context.Context, f fault, w *worker, fam family) (bo
 
 // endAndRestart ends a leasectl and starts it again when it is gone, and the time
 // has come.
-func (c *chaos) endAndRestart(ctx context.Context, f fault, w *worker, s strike, signal syscall.Signal) (bool, error) {
+func (c *striker) endAndRestart(ctx context.Context, f fault, w *worker, s strike, signal unix.Signal) (bool, error) {
 	gone := w.end(signal, f.Kind)
 	if gone == nil {
 		return false, nil
 	}
 	noted := c.note(s)
-	select {
-	case <-gone:
-	case <-time.After(patience):
-		return true, fmt.Errorf("%s doesn't end", w.name())
+	if err := w.wait(gone); err != nil {
+		return true, err
 	}
 	pause(ctx, f.For)
 	c.over(noted)
 	return true, w.start()
 }
 
-// patience is how long an orderly end may take: the command's grace, and what
-// leasectl gives the store.
-const patience = 25 * time.Second
-
-func (c *chaos) kill(s strike, pid, parent int) bool {
+func (c *striker) kill(s strike, pid, parent int) bool {
 	h, ok := hold(pid, parent)
 	if !ok {
 		return false
@@ -280,7 +267,7 @@ type member struct{ pid, parent int }
 
 // stop stops processes, the first of them without fail, and lets them go on in any
 // order.
-func (c *chaos) stop(ctx context.Context, f fault, s strike, members ...member) bool {
+func (c *striker) stop(ctx context.Context, f fault, s strike, members ...member) bool {
 	noted := c.note(s)
 	defer c.over(noted)
 	var stopped []handle
@@ -295,21 +282,18 @@ func (c *chaos) stop(ctx context.Context, f fault, s strike, members ...member) 
 			break
 		}
 	}
-	if len(stopped) == 0 || len(stopped) < len(members) && f.Kind == stopBoth {
-		for _, h := range stopped {
-			h.send(unix.SIGCONT)
-			h.close()
-		}
+	failed := len(stopped) == 0 || len(stopped) < len(members) && f.Kind == stopBoth
+	if failed {
 		c.mu.Lock()
 		c.strikes = slices.DeleteFunc(c.strikes, func(s *strike) bool { return s == noted })
 		c.mu.Unlock()
-		return false
+	} else {
+		pause(ctx, f.For)
 	}
-	pause(ctx, f.For)
 	rand.Shuffle(len(stopped), func(i, j int) { stopped[i], stopped[j] = stopped[j], stopped[i] })
 	for _, h := range stopped {
 		h.send(unix.SIGCONT)
 		h.close()
 	}
-	return true
+	return !failed
 }

@@ -15,9 +15,16 @@ import (
 // stall is how late this process was woken at a time.
 type stall struct{ at, late time.Duration }
 
-// feel measures how busy the machine is: how much later than asked for this
-// process is woken, again and again.
-func feel(ctx context.Context, note func(stall)) {
+// gauge measures the machine during a run: how late this process is woken, and how
+// long the store's requests take.
+type gauge struct {
+	mu       sync.Mutex
+	stalls   []stall
+	requests []time.Duration // a tail and an append
+}
+
+// feel measures until ctx ends how much later than asked for this process is woken.
+func (g *gauge) feel(ctx context.Context) {
 	const nap = 20 * ms
 	for {
 		before := boottime()
@@ -25,25 +32,17 @@ func feel(ctx context.Context, note func(stall)) {
 			return
 		}
 		now := boottime()
-		note(stall{now, max(0, now-before-nap)})
+		g.mu.Lock()
+		g.stalls = append(g.stalls, stall{now, max(0, now-before-nap)})
+		g.mu.Unlock()
 	}
 }
 
-// gauge measures the machine while a scenario is played: how late this process is
-// woken, and how long the store's requests take.
-type gauge struct {
-	mu       sync.Mutex
-	stalls   []stall
-	requests []time.Duration // a tail and an append
-}
-
-// feel measures until ctx ends how late this process is woken.
-func (g *gauge) feel(ctx context.Context) {
-	feel(ctx, func(s stall) {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.stalls = append(g.stalls, s)
-	})
+// all are the stalls so far.
+func (g *gauge) all() []stall {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.stalls)
 }
 
 // ask measures until ctx ends how long requests take.
@@ -71,12 +70,10 @@ func (g *gauge) ask(ctx context.Context, l store.Ledger) error {
 	return nil
 }
 
-// stalled is how long this process got no processor in a stretch of time, where it
-// was kept waiting for long: others were, too.
+// stalled is how long this process got no processor in a stretch of time, counting
+// long waits only: other processes had to wait, too.
 func (g *gauge) stalled(from, to time.Duration) (sum time.Duration) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, s := range g.stalls {
+	for _, s := range g.all() {
 		if s.late > 20*ms && s.at >= from && s.at-s.late <= to {
 			sum += s.late
 		}
@@ -86,19 +83,16 @@ func (g *gauge) stalled(from, to time.Duration) (sum time.Duration) {
 
 // lates are how late this process was woken, sorted.
 func (g *gauge) lates() (found []time.Duration) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, s := range g.stalls {
+	for _, s := range g.all() {
 		found = append(found, s.late)
 	}
-	slices.Sort(found)
-	return found
+	return sorted(found)
 }
 
 // gaugeType is the worker type whose ledger is measured.
 var gaugeType = workerType{name: "gauge", interval: time.Second, control: -1}
 
-// probeRecord is a grant that nobody asks for.
+// probeRecord is a grant for the measurement alone.
 func probeRecord(n int64) store.Record {
 	start := store.FromMillis(1000 * n)
 	return store.Record{

@@ -10,12 +10,12 @@ import (
 )
 
 // checkLedger looks, oldest record first, whether windows are disjoint, tokens
-// strictly increase from tenure to tenure, extensions go on where their tenure
-// ended, and releases free only what is their own. Done records change no tenure, and
+// strictly increase from term to term, extensions go on where their term
+// ended, and releases free only what is their own. Done records change no term, and
 // what is done stays done.
 func checkLedger(records []store.Record) (wrong []string) {
 	var head store.Record
-	released := "" // the claim of the newest tenure that was
+	released := "" // the claim of the newest term that was
 	for _, r := range records {
 		bad := func(format string, args ...any) {
 			wrong = append(wrong, fmt.Sprintf("%s: record %d: %s", r.WorkerType, r.Seq, fmt.Sprintf(format, args...)))
@@ -34,7 +34,7 @@ func checkLedger(records []store.Record) (wrong []string) {
 		case store.KindGrant:
 			if extends := r.Claim == head.Claim && head.Seq != 0; extends {
 				if r.Claim == released || r.Token != head.Token || !r.WindowStart.Equal(head.WindowEnd) {
-					bad("doesn't go on with the tenure of %d: token %d, %d; from %s, %s", head.Seq, r.Token, head.Token, store.Format(r.WindowStart), store.Format(head.WindowEnd))
+					bad("doesn't go on with the term of %d: token %d, %d; from %s, %s", head.Seq, r.Token, head.Token, store.Format(r.WindowStart), store.Format(head.WindowEnd))
 				}
 				break
 			}
@@ -46,12 +46,12 @@ func checkLedger(records []store.Record) (wrong []string) {
 			}
 		case store.KindRelease:
 			if r.Claim != head.Claim || r.Token != head.Token {
-				bad("releases a tenure that isn't the newest")
+				bad("releases a term that isn't the newest")
 			}
 			released = r.Claim
 		case store.KindDone:
 			if r.Claim != head.Claim || r.Token != head.Token || !r.WindowStart.Equal(head.WindowEnd) || !r.WindowEnd.Equal(head.WindowEnd) {
-				bad("is done, and changes the tenure of %d", head.Seq)
+				bad("is done, and changes the term of %d", head.Seq)
 			}
 		case store.KindReset:
 			bad("is a reset: %s", r.Metadata)

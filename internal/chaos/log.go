@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// What a line of the log tells.
+// The events in the log.
 const (
 	began   = "begin"
 	beat    = "beat"
 	quit    = "quit"    // it ends by itself, before its time
-	told    = "told"    // it ends because it was told to
+	stopped = "stopped" // it ends because of a signal
 	written = "written" // the fence accepted a write
 	stale   = "stale"   // the fence refused one as stale
 	unsure  = "unsure"  // the fence didn't answer
 	ended   = "end"     // a task is done
-	failed  = "fail"    // it isn't, and the command says so
+	failed  = "fail"    // a task has failed
 	marked  = "mark"    // the harness has seen a done record in the ledger
 )
 
-// The roles of those who write.
+// The roles of the processes that write.
 const (
 	asCommand    = "command"
 	asGrandchild = "grandchild" // detached by setsid
@@ -77,37 +77,35 @@ func parseLine(text string) (l line, err error) {
 type work struct {
 	workerType, instance string
 	token                int64
-	start, end           int64 // of the slot
+	start                int64 // of the slot
 	guards               []int
-	commands             int // how many began; more than one is a bug
+	commands             int // that began; more than one is a bug
 	first, last          time.Duration
-	quit, told           bool
-	lines                int
-	written, stale       int
+	quit                 bool
 }
 
-// overlap are the lines of one process that were written with a token when a
-// higher one had begun, in the file or by the clock.
+// overlap are the lines of one process that were written with a token when a higher
+// one had begun, in the file or by the clock.
 type overlap struct {
-	workerType, instance string
-	older, newer         int64
-	pid, guard           int
-	role                 string
-	first, last          time.Duration
-	lines                int
-	began                bool // it even began after the newer one
+	line // the first
+
+	older, newer int64
+	first, last  time.Duration
+	lines        int
+	began        bool // it even began after the newer one
 }
 
-// chronicle is what the log says.
+// chronicle is the log by tokens.
 type chronicle struct {
 	works    map[string][]*work // by worker type, in the order of their first line
-	types    map[string]*reading
 	overlaps []*overlap
 	lines    int
-	unsure   int
+	unsure   int // writes that the fence didn't answer
+	refused  int // writes that the fence refused
+	readings map[string]*reading
 }
 
-// works and overlaps of one worker type, while it is read.
+// reading is the state of one worker type while its lines are read.
 type reading struct {
 	byToken  map[int64]*work
 	highest  *work
@@ -115,16 +113,18 @@ type reading struct {
 	lastOf   map[int]line          // by pid, of the highest token
 }
 
-// readLog reads the log in the order in which it was written.
-func readLog(r io.Reader) (chronicle, error) {
-	c := chronicle{works: map[string][]*work{}, types: map[string]*reading{}}
-	err := scanLog(r, c.add)
-	return c, err
+func newChronicle() *chronicle {
+	return &chronicle{works: map[string][]*work{}, readings: map[string]*reading{}}
 }
 
-// chronicleOf makes sense of lines that were read.
-func chronicleOf(lines []line) chronicle {
-	c := chronicle{works: map[string][]*work{}, types: map[string]*reading{}}
+// readLog reads the log in the order in which it was written.
+func readLog(r io.Reader) (*chronicle, error) {
+	c := newChronicle()
+	return c, scanLog(r, c.add)
+}
+
+func chronicleOf(lines []line) *chronicle {
+	c := newChronicle()
 	for _, l := range lines {
 		c.add(l)
 	}
@@ -148,25 +148,24 @@ func (c *chronicle) add(l line) {
 		return
 	}
 	c.lines++
-	if l.event == unsure {
+	switch l.event {
+	case unsure:
 		c.unsure++
+	case stale:
+		c.refused++
 	}
-	t := c.types[l.workerType]
+	t := c.readings[l.workerType]
 	if t == nil {
 		t = &reading{byToken: map[int64]*work{}, overlaps: map[[2]int64]*overlap{}, lastOf: map[int]line{}}
-		c.types[l.workerType] = t
+		c.readings[l.workerType] = t
 	}
-	c.take(t, l)
-}
-
-func (c *chronicle) take(t *reading, l line) {
 	w := t.byToken[l.token]
 	if w == nil {
-		w = &work{workerType: l.workerType, instance: l.instance, token: l.token, start: l.start, end: l.end, first: l.boot}
+		w = &work{workerType: l.workerType, instance: l.instance, token: l.token, start: l.start, first: l.boot}
 		t.byToken[l.token] = w
 		c.works[l.workerType] = append(c.works[l.workerType], w)
 	}
-	w.take(l)
+	w.add(l)
 	switch {
 	case t.highest == nil:
 		t.highest = w
@@ -186,36 +185,22 @@ func (c *chronicle) take(t *reading, l line) {
 	t.lastOf[l.pid] = l
 }
 
-func (w *work) take(l line) {
-	w.lines++
+func (w *work) add(l line) {
 	w.first, w.last = min(w.first, l.boot), max(w.last, l.boot)
 	if n := len(w.guards); n == 0 || w.guards[n-1] != l.guard {
 		w.guards = append(w.guards, l.guard)
 	}
-	switch l.event {
-	case began:
-		if l.role == asCommand {
-			w.commands++
-		}
-	case quit:
-		w.quit = true
-	case told:
-		w.told = true
-	case written:
-		w.written++
-	case stale:
-		w.stale++
+	if l.event == began && l.role == asCommand {
+		w.commands++
 	}
+	w.quit = w.quit || l.event == quit
 }
 
 func (c *chronicle) overlapped(t *reading, l line, newer int64) {
 	key := [2]int64{int64(l.pid), l.token}
 	o := t.overlaps[key]
 	if o == nil {
-		o = &overlap{
-			workerType: l.workerType, instance: l.instance, older: l.token, newer: newer, pid: l.pid, guard: l.guard, role: l.role,
-			first: l.boot, last: l.boot,
-		}
+		o = &overlap{line: l, older: l.token, newer: newer, first: l.boot, last: l.boot}
 		t.overlaps[key] = o
 		c.overlaps = append(c.overlaps, o)
 	}

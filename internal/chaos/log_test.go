@@ -26,7 +26,7 @@ func beats(from, to time.Duration, pid int, token int64) (lines []line) {
 	return lines
 }
 
-func read(t *testing.T, lines ...line) chronicle {
+func read(t *testing.T, lines ...line) *chronicle {
 	t.Helper()
 	var text []byte
 	for _, l := range lines {

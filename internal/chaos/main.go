@@ -18,7 +18,7 @@ import (
 func main() {
 	err := dispatch(os.Args[1:])
 	if err != nil {
-		if !errors.Is(err, errTold) {
+		if !errors.Is(err, errReported) {
 			fmt.Fprintln(os.Stderr, "chaos:", err)
 		}
 		os.Exit(1)
@@ -35,22 +35,22 @@ func dispatch(args []string) error {
 	}
 	o := settings{}
 	flags := flag.NewFlagSet("chaos", flag.ExitOnError)
-	flags.StringVar(&o.scenario, "scenario", "chaos", "`scenario` to play: chaos, takeover, rolling or done")
+	flags.StringVar(&o.scenario, "scenario", "chaos", "`scenario` to run: chaos, takeover, rolling or done")
 	flags.IntVar(&o.tries, "tries", 0, "of takeover, rolling and done: how many deaths, rounds or kills; 0: 100, 20 or 200")
 	flags.StringVar(&o.store, "store", "sqlite", "`store` to run over: sqlite or mongo")
 	flags.DurationVar(&o.duration, "duration", time.Minute, "of chaos: how long to strike; the run takes some 30 s more")
 	flags.Uint64Var(&o.seed, "seed", 0, "of what is drawn; 0 draws one")
 	flags.BoolVar(&o.keep, "keep", false, "keep the folder with the logs and the store")
-	flags.BoolVar(&o.verbose, "v", false, "tell of each missed slot why")
+	flags.BoolVar(&o.verbose, "v", false, "report the reason of each missed slot")
 	flags.StringVar(&o.root, "root", "../..", "`folder` of the slotlease module")
 	_ = flags.Parse(args)
 	switch {
 	case flags.NArg() > 0:
 		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	case scenarios[o.scenario].play == nil:
+	case scenarios[o.scenario].run == nil:
 		return fmt.Errorf("-scenario %q: use chaos, takeover, rolling or done", o.scenario)
 	case o.tries < 0 || o.tries > 0 && o.scenario == "chaos":
-		return fmt.Errorf("-tries %d: must be positive, and is not of chaos", o.tries)
+		return fmt.Errorf("-tries %d: must be positive, and chaos takes -duration instead", o.tries)
 	case storeFaults[o.store] == nil:
 		return fmt.Errorf("-store %q: use sqlite or mongo", o.store)
 	case o.duration < cycle:
@@ -77,8 +77,8 @@ func dispatch(args []string) error {
 // supervised is the environment variable of a harness that is supervised.
 const supervised = "CHAOS_SUPERVISED"
 
-// supervise runs the harness as a process of its own and, however that ends, kills
-// what it has left: a stopped guard hears of no other end.
+// supervise runs the harness as a separate process and, however that ends, kills the
+// processes that it has left: nothing else ends a stopped guard.
 func supervise(args []string) error {
 	s, err := newSpawner()
 	if err != nil {
@@ -104,13 +104,13 @@ func supervise(args []string) error {
 	}()
 	err = s.wait(c)
 	if e, failed := errors.AsType[*exec.ExitError](err); failed && e.ExitCode() == 1 {
-		err = errTold
+		err = errReported
 	}
 	return errors.Join(err, s.killAll())
 }
 
-// What dispatch returns when the report, or the supervised harness, has told why.
+// dispatch returns these when the report, or the supervised harness, has printed why.
 var (
 	errVerdict = errors.New("something is not as it should be")
-	errTold    = errors.New("the harness failed")
+	errReported    = errors.New("the harness failed")
 )

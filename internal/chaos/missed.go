@@ -57,14 +57,6 @@ func slotsOf(t workerType, from, to time.Duration, zero time.Time) (found []slot
 	}
 }
 
-// evidence is what is known of the workers of one worker type.
-type evidence struct {
-	strikes   []*strike
-	histories []history
-	records   []store.Record
-	stalls    []stall
-}
-
 // recovery is how long a worker may need after a fault until its claims get
 // through: its own backing off, and a driver that looks for its server. It claims
 // what is then left of the slot.
@@ -202,7 +194,7 @@ func (e evidence) uncertainty(worker string, at time.Duration) (newest time.Dura
 func (e evidence) granted(s slot, r store.Record) (class, detail string) {
 	i := slices.IndexFunc(e.histories, func(h history) bool { return h.name == r.InstanceID })
 	if i < 0 {
-		return unexplained, fmt.Sprintf("granted to %s, who is not of the cast", r.InstanceID)
+		return unexplained, fmt.Sprintf("granted to %s, who is not of the workerTypes", r.InstanceID)
 	}
 	h := e.histories[i]
 	for _, l := range h.lives {

@@ -3,140 +3,91 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
-	"maps"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
+	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/slotlease/slotlease/internal/figures"
 )
 
-// writeStrikes keeps the faults beside the other logs.
-func (s *scene) writeStrikes() error {
-	f, err := os.Create(filepath.Join(s.dir, "faults.jsonl"))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }()
-	e := json.NewEncoder(f)
-	for _, k := range s.chaos.strikes {
-		row := struct {
-			Kind                     kind
-			Type, Worker             string
-			Leasectl, Guard, Command int
-			Begin, End               string
-		}{k.Kind, k.Type, k.Worker, k.leasectl, k.guard, k.command, k.Begin.String(), k.End.String()}
-		if err := e.Encode(row); err != nil {
-			return err
-		}
-	}
-	return nil
+// verdict is what every scenario finds out about a run.
+type verdict struct {
+	settings
+
+	wrong  []string        // fails the run
+	notes  []string        // is listed, and fails nothing
+	stalls []time.Duration // how late this process was woken; sorted
 }
 
-// total adds up.
-func total[K comparable](m map[K]int) (n int) {
-	for _, each := range m {
-		n += each
+func (v *verdict) bad(format string, args ...any) {
+	v.wrong = append(v.wrong, fmt.Sprintf(format, args...))
+}
+
+func (v *verdict) failed() bool { return len(v.wrong) > 0 }
+
+// report is a verdict as text for people and as figures to save.
+type report struct {
+	figures.Proof
+
+	text   strings.Builder
+	cells  *tabwriter.Writer
+	failed bool
+}
+
+func (v *verdict) newReport(format string, args ...any) *report {
+	r := &report{Proof: figures.Proof{
+		Name:    v.scenario + "-" + v.store,
+		Command: fmt.Sprintf("make %s STORE=%s TRIES=%d", v.scenario, v.store, v.tries),
+	}}
+	r.cells = tabwriter.NewWriter(&r.text, 0, 0, 2, ' ', 0)
+	r.title(format, args...)
+	return r
+}
+
+// title begins a section.
+func (r *report) title(format string, args ...any) {
+	_ = r.cells.Flush()
+	_, _ = fmt.Fprintf(&r.text, "\n"+format+"\n", args...)
+}
+
+// row prints cells, in columns with those of the rows around it.
+func (r *report) row(cells ...any) {
+	var text []string
+	for _, c := range cells {
+		text = append(text, fmt.Sprint(c))
 	}
-	return n
+	_, _ = fmt.Fprintln(r.cells, "  "+strings.Join(text, "\t"))
 }
 
-// merged adds the counts of all worker types up.
-func (v *verdict) merged(of func(typeVerdict) map[string]int) map[string]int {
-	sum := map[string]int{}
-	for _, t := range v.types {
-		for class, n := range of(t) {
-			sum[class] += n
-		}
-	}
-	return sum
+// figure prints a row and saves it.
+func (r *report) figure(what string, value any, more ...any) {
+	r.row(append([]any{what, value}, more...)...)
+	r.Figures = append(r.Figures, figures.Figure{What: what, Value: fmt.Sprint(value)})
 }
 
-func (v *verdict) slots() (slots, worked, records int) {
-	for _, t := range v.types {
-		slots, worked, records = slots+t.slots, worked+t.worked, records+t.records
-	}
-	return slots, worked, records
-}
-
-func (v *verdict) missed() map[string]int {
-	return v.merged(func(t typeVerdict) map[string]int { return t.missed })
-}
-
-func (v *verdict) cut() map[string]int {
-	return v.merged(func(t typeVerdict) map[string]int { return t.cut })
-}
-
-// print writes the report.
-func (v *verdict) print(to io.Writer) {
-	p := newPaper(to)
-	row, title := p.row, p.title
-	title("Slots")
-	row("  type", "length", "elapsed", "worked", "missed", "cut short", "records")
-	for _, t := range v.types {
-		row("  "+t.name, t.interval, t.slots, t.worked, t.slots-t.worked, total(t.cut), t.records)
-	}
-	slots, worked, records := v.slots()
-	row("  all", "", slots, worked, slots-worked, total(v.cut()), records)
-	counts := func(what string, m map[string]int) {
-		if len(m) == 0 {
+// end prints what was wrong or, if nothing was, what that means.
+func (v *verdict) end(r *report, fine string) *report {
+	r.row("the harness was woken late by", "p99 "+quantile(v.stalls, 99), "most "+quantile(v.stalls, 100))
+	r.figure("things that were wrong", len(v.wrong))
+	list := func(title string, texts []string) {
+		if len(texts) == 0 {
 			return
 		}
-		title(what)
-		for _, class := range slices.Sorted(maps.Keys(m)) {
-			row("  "+class, m[class])
+		r.title("%s", title)
+		for _, text := range texts {
+			r.row(text)
 		}
 	}
-	counts("Why slots were missed", v.missed())
-	counts("Why work was cut short", v.cut())
-	title("Faults")
-	for _, k := range slices.Sorted(maps.Keys(v.struck)) {
-		row("  "+string(k), v.struck[k])
+	list("Notes", v.notes)
+	list("WRONG", v.wrong)
+	if r.failed = v.failed(); !r.failed {
+		r.title("%s", fine)
 	}
-	row("  all", total(v.struck), fmt.Sprintf("(%d times a whole worker type; %d found nobody to strike)", v.crowds, total(v.vain)))
-	title("Overlaps, by the " + strconv.Itoa(v.log.lines) + " lines of the log")
-	row("  unexpected", len(v.log.overlaps)-len(v.expected))
-	row("  while guard and leasectl were stopped", len(v.expected), "longest "+v.longest.Round(ms).String())
-	row("  works outside of their window then", len(v.expectedOutside))
-	row("  fenced writes: accepted", v.fence.accepted)
-	row("  fenced writes: refused as stale", v.refusals())
-	row("  fenced writes: stale, accepted", len(v.fence.wrong))
-	row("  fenced writes: unsure", v.log.unsure)
-	title("Boundaries")
-	row("  first line after the start of the slot", "median "+quantile(v.starts, 50), "p99 "+quantile(v.starts, 99))
-	row("  from one's last line to the next one's first", "least "+quantile(v.handovers, 0), "median "+quantile(v.handovers, 50))
-	row("  the machine: woken late by", "p99 "+quantile(v.stalls, 99), "most "+quantile(v.stalls, 100))
-	title(fmt.Sprintf("The worker that was never killed (others were started again %d times)", v.restarts))
-	row("", "fresh", "before", "after")
-	row("  memory", mb(v.fresh.rss), mb(v.before.rss), mb(v.after.rss))
-	row("  goroutines", v.fresh.goroutines, "", v.after.goroutines)
-	row("  threads", v.fresh.threads, v.before.threads, v.after.threads)
-	row("  descriptors", v.fresh.files, v.before.files, v.after.files)
-	if len(v.notes) > 0 {
-		title("Notes")
-		for _, text := range v.notes {
-			row("  " + text)
-		}
-	}
-	p.end(v.wrong, "Never two at once, tokens only grew, and the fence held.")
+	_ = r.cells.Flush()
+	return r
 }
-
-// refusals are the writes that the fence refused.
-func (v *verdict) refusals() (n int) {
-	for _, works := range v.log.works {
-		for _, w := range works {
-			n += w.stale
-		}
-	}
-	return n
-}
-
-func mb(bytes int64) string { return fmt.Sprintf("%.1f MB", float64(bytes)/(1<<20)) }
 
 // quantile is that of sorted durations, in percent.
 func quantile(sorted []time.Duration, percent int) string {
@@ -146,28 +97,8 @@ func quantile(sorted []time.Duration, percent int) string {
 	return sorted[(len(sorted)-1)*percent/100].Round(ms / 10).String()
 }
 
-func (v *verdict) failed() bool { return len(v.wrong) > 0 }
-
-// proof is the figures of the run.
-func (v *verdict) proof() figures.Proof {
-	slots, worked, _ := v.slots()
-	missed := v.missed()
-	return figures.Proof{
-		Name:    "chaos-" + v.store,
-		Command: fmt.Sprintf("make chaos STORE=%s DURATION=%v", v.store, v.duration),
-		Figures: []figures.Figure{
-			{What: "slots", Value: strconv.Itoa(slots)},
-			{What: "slots in which somebody worked", Value: strconv.Itoa(worked)},
-			{What: "slots missed, and why is not known", Value: strconv.Itoa(missed[unexplained])},
-			{What: "faults", Value: strconv.Itoa(total(v.struck))},
-			{What: "kinds of faults", Value: strconv.Itoa(len(v.struck))},
-			{What: "leasectl processes started again", Value: strconv.Itoa(v.restarts)},
-			{What: "lines that commands wrote", Value: strconv.Itoa(v.log.lines)},
-			{What: "overlaps", Value: strconv.Itoa(len(v.log.overlaps) - len(v.expected))},
-			{What: "overlaps while leasectl and its guard were both stopped", Value: strconv.Itoa(len(v.expected))},
-			{What: "stale writes refused by their token", Value: strconv.Itoa(v.refusals())},
-			{What: "stale writes accepted", Value: strconv.Itoa(len(v.fence.wrong))},
-			{What: "things that were wrong", Value: strconv.Itoa(len(v.wrong))},
-		},
-	}
+// sorted sorts in place.
+func sorted(d []time.Duration) []time.Duration {
+	slices.Sort(d)
+	return d
 }

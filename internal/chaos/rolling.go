@@ -5,9 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,7 +22,7 @@ const (
 )
 
 var rollingType = workerType{
-	name: "rolling", interval: rollingSlot, tieBreak: "sticky", priorities: [crew]int{0, 0, 1}, control: -1, part: plainPart,
+	name: "rolling", interval: rollingSlot, tieBreak: "sticky", priorities: [perType]int{0, 0, 1}, control: -1, behavior: plainCommand,
 	flags: []string{"--continuous", "--failover-within", rollingFailover.String(), "--join-mid-slot"},
 }
 
@@ -35,132 +33,154 @@ func rollingLimit() time.Duration {
 	return rollingFailover + rollingLead + 3*priority.NewTurns(rollingLead, 0, rollingLead).Step + time.Second
 }
 
-// playRolling restarts all workers as often as asked.
-func playRolling(ctx context.Context, t *theatre) (report, error) {
-	v := &rollingVerdict{settings: t.settings}
-	ledger, err := t.openNew(ctx, rollingType)
+// runRolling restarts all workers as often as asked.
+func runRolling(ctx context.Context, h *harness) (*report, error) {
+	t, err := h.newTeam(ctx, rollingType, perType, h.workLog(rollingType.name))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = ledger.Close(context.WithoutCancel(ctx)) }()
-	zero, err := offsetOf(ctx, ledger)
+	defer t.close(ctx)
+	if err := h.start(ctx, t.workers...); err != nil {
+		return nil, err
+	}
+	if err := h.await(ctx, "a command works", t.worksSince(0)); err != nil {
+		return nil, err
+	}
+	// Whole slots count.
+	begun, err := t.untilPhase(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	limited, cancel := context.WithCancel(ctx)
-	var watch sync.WaitGroup
-	g := &gauge{}
-	watch.Go(func() { g.feel(limited) })
-	defer watch.Wait()
-	defer cancel()
-	r := &roller{theatre: t, log: &follower{path: t.workLog(rollingType)}, random: rand.New(rand.NewPCG(t.seed, 0x726f6c6c))}
-	defer r.log.close()
-	if err := r.open(ctx); err != nil {
-		return nil, err
-	}
-	// What counts are whole slots.
-	begun := nextPhase(rollingSlot, zero, boottime(), 0)
-	if !pause(ctx, begun-boottime()) {
-		return nil, ctx.Err()
-	}
-	for round := range t.tries {
-		for _, w := range r.workers {
-			if err := r.restart(ctx, w); err != nil {
+	for round := range h.tries {
+		for _, w := range t.workers {
+			if err := t.restart(ctx, w); err != nil {
 				return nil, err
 			}
-			v.restarts++
 		}
 		if (round+1)%10 == 0 {
-			fmt.Printf("%d of %d rounds\n", round+1, t.tries)
+			fmt.Printf("%d of %d rounds\n", round+1, h.tries)
 		}
 	}
-	over := nextPhase(rollingSlot, zero, boottime(), 0)
-	if !pause(ctx, over-boottime()) {
-		return nil, ctx.Err()
-	}
-	t.leave(ctx, r.workers)
-	cancel()
-	watch.Wait()
-	v.stalls = g.lates()
-	for _, w := range r.workers {
-		for _, l := range w.lives {
-			if !l.cleanly {
-				t.bad("leasectl of %s (pid %d), told to end: %s", w.name(), l.pid, l.result)
-			}
-		}
-	}
-	records, err := recordsOf(ctx, ledger, rollingType)
+	over, err := t.untilPhase(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	lines, err := linesOf(t.workLog(rollingType))
+	h.leave(ctx, t.workers)
+	e, err := t.evidence(ctx)
 	if err != nil {
 		return nil, err
 	}
-	v.wrong = slices.Concat(t.wrong, checkLedger(records), checkWindows(lines, records, zero))
-	v.judge(lines, slotsOf(rollingType, begun, over+ms, zero), g)
-	return v, nil
+	v := &rollingVerdict{verdict: h.verdict(), restarts: h.tries * perType}
+	v.judge(e, slotsOf(t.of, begun, over+ms, t.zero), &h.gauge)
+	return v.report(), nil
 }
 
-// roller is a rolling restart while it is under way.
-type roller struct {
-	*theatre
-
-	workers []*worker
-	log     *follower
-	random  *rand.Rand
-}
-
-// open starts the workers.
-func (r *roller) open(ctx context.Context) error {
-	for i := range crew {
-		w := r.hire(rollingType, i, r.workLog(rollingType))
-		r.workers = append(r.workers, w)
-		if err := w.start(); err != nil {
-			return err
-		}
-		if err := r.await(ctx, w.name()+" is ready", w.ready); err != nil {
-			return err
-		}
-	}
-	return r.await(ctx, "somebody works", r.worksSince(0))
-}
-
-// restart ends a worker and starts it again, and is content when it is ready and
-// somebody works: it, or another.
-func (r *roller) restart(ctx context.Context, w *worker) error {
+// restart ends a worker and starts it again, and waits until it is ready and a command
+// works: its own, or another's.
+func (t *team) restart(ctx context.Context, w *worker) error {
 	gone := w.end(unix.SIGTERM, endLeasectl)
 	if gone == nil {
 		return fmt.Errorf("%s is gone", w.name())
 	}
-	select {
-	case <-gone:
-	case <-time.After(patience):
-		return fmt.Errorf("%s doesn't end within %v", w.name(), patience)
+	if err := w.wait(gone); err != nil {
+		return err
 	}
 	ended := boottime()
-	if err := w.start(); err != nil {
+	if err := t.start(ctx, w); err != nil {
 		return err
 	}
-	if err := r.await(ctx, w.name()+" is ready again", w.ready); err != nil {
+	if err := t.await(ctx, "a command works again", t.worksSince(ended)); err != nil {
 		return err
 	}
-	if err := r.await(ctx, "somebody works again", r.worksSince(ended)); err != nil {
-		return err
-	}
-	if !pause(ctx, time.Duration(r.random.Int64N(int64(rollingSlot/3)))) {
+	if !pause(ctx, time.Duration(t.random.Int64N(int64(rollingSlot/3)))) {
 		return ctx.Err()
 	}
 	return nil
 }
 
 // worksSince reports whether a line was written after a time that was not read before.
-func (r *roller) worksSince(at time.Duration) func() bool {
-	return func() bool {
-		lines, err := r.log.next()
-		if err != nil {
-			r.bad("%v", err)
+func (t *team) worksSince(at time.Duration) func() bool {
+	return t.wrote(func(l line) bool { return l.boot > at })
+}
+
+// rollingVerdict is what a rolling restart has shown.
+type rollingVerdict struct {
+	verdict
+
+	restarts, terms, turns int
+	shares                 []float64       // of each slot in which somebody worked
+	gaps                   []time.Duration // sorted
+}
+
+// sharesOf are the shares of some slots in which commands worked: each from its first
+// line to its last.
+func sharesOf(turns []*turn, slots []slot) (found []float64) {
+	for _, s := range slots {
+		worked := time.Duration(0)
+		for _, t := range turns {
+			worked += max(0, min(t.last, s.finish)-max(t.first, s.begin))
 		}
-		return slices.ContainsFunc(lines, func(l line) bool { return l.boot > at })
+		found = append(found, float64(worked)/float64(s.finish-s.begin))
 	}
+	return found
+}
+
+// judge demands work in every slot, and no gap over the limit.
+func (v *rollingVerdict) judge(e evidence, slots []slot, g *gauge) {
+	turns := v.judgeTurns(e)
+	v.judgeLives(e.histories, 0)
+	tokens := map[int64]bool{}
+	for _, t := range turns {
+		tokens[t.token] = true
+	}
+	v.turns, v.terms = len(turns), len(tokens)
+	gap := func(from, to time.Duration) {
+		if to <= from {
+			return
+		}
+		v.gaps = append(v.gaps, to-from)
+		if stalled := g.stalled(from, to); to-from > rollingLimit()+stalled {
+			v.bad("nobody worked for %v, want within %v (the harness itself got no processor for %v)", to-from, rollingLimit(), stalled)
+		}
+	}
+	for i := 1; i < len(turns); i++ {
+		gap(turns[i-1].last, turns[i].first)
+	}
+	if n := len(turns); n > 0 && len(slots) > 0 {
+		gap(slots[0].begin, turns[0].first)
+		gap(turns[n-1].last, slots[len(slots)-1].finish)
+	}
+	slices.Sort(v.gaps)
+	v.shares = sharesOf(turns, slots)
+	for i, s := range slots {
+		if v.shares[i] <= 0 {
+			v.bad("nobody worked in the slot %v to %v of the boot clock", s.begin, s.finish)
+		}
+	}
+	if len(slots) == 0 || v.terms < 2 {
+		v.bad("%d slots and %d terms show nothing", len(slots), v.terms)
+	}
+}
+
+func (v *rollingVerdict) report() *report {
+	r := v.newReport("Rolling restarts: %d workers, slots of %v that go on, failover within %v", perType, rollingSlot, rollingFailover)
+	lost, sum := 0, 0.0
+	for _, part := range v.shares {
+		sum += part / float64(len(v.shares))
+		if part <= 0 {
+			lost++
+		}
+	}
+	percent := func(part float64) string { return fmt.Sprintf("%.1f %%", 100*part) }
+	r.figure("workers ended in order and started again", v.restarts)
+	r.row("terms", v.terms)
+	r.row("commands", v.turns)
+	r.figure("slots", len(v.shares))
+	r.figure("slots in which nobody worked", lost)
+	r.figure("least share of a slot in which somebody worked", percent(slices.Min(append(v.shares, 1))))
+	r.figure("share of all slots in which somebody worked", percent(sum))
+	r.figure("longest time in which nobody worked", quantile(v.gaps, 100), "p50 "+quantile(v.gaps, 50), "p99 "+quantile(v.gaps, 99))
+	r.figure("the bound of that", rollingLimit().Round(ms))
+	r.figure("FailoverWithin", rollingFailover)
+	return v.end(r, "In every slot somebody worked, and never did nobody for longer than the bound; never two at once, and tokens only grew.")
 }

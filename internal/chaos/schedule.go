@@ -86,7 +86,7 @@ var storeFaults = map[string][]choice{
 type fault struct {
 	At   time.Duration // from the start of the run
 	Kind kind
-	// Type and Worker are indexes into the cast. Faults of guards and commands go
+	// Type and Worker are indexes into the workerTypes. Faults of guards and commands go
 	// to whoever holds the lease of the type; the others do if Holder is set.
 	Type, Worker int
 	Holder       bool
@@ -101,7 +101,7 @@ const gap = 1300 * ms
 // plan draws the faults of a run, in the order of their time. It begins on a
 // boundary of all schedules, and every other fault is aimed at the moments around
 // one: claims, the end of a command, the start of the next.
-func plan(seed uint64, store string, duration time.Duration, cast []workerType) []fault {
+func plan(seed uint64, store string, duration time.Duration, workerTypes []workerType) []fault {
 	choices := slices.Concat(processFaults, storeFaults[store])
 	total := 0
 	for _, c := range choices {
@@ -119,10 +119,10 @@ func plan(seed uint64, store string, duration time.Duration, cast []workerType) 
 		}
 		f := fault{
 			At: at, Kind: chosen.kind,
-			Type: random.IntN(len(cast)), Worker: random.IntN(crew), Holder: random.IntN(3) > 0, Crowd: random.IntN(4) == 0,
+			Type: random.IntN(len(workerTypes)), Worker: random.IntN(perType), Holder: random.IntN(3) > 0, Crowd: random.IntN(4) == 0,
 			For: between(random, chosen.least, chosen.most), Delay: between(random, 20*ms, 1500*ms),
 		}
-		interval := cast[f.Type].interval
+		interval := workerTypes[f.Type].interval
 		aim := at.Truncate(interval) + interval*9/10 - interval/4 + time.Duration(random.Int64N(int64(interval*2/5)))
 		if random.IntN(2) == 0 && aim < duration {
 			f.At = aim

@@ -10,11 +10,11 @@ import (
 
 func TestThePlanIsThatOfItsSeed(t *testing.T) {
 	for _, store := range []string{"sqlite", "mongo"} {
-		first := plan(7, store, 10*time.Minute, cast)
-		if !slices.Equal(first, plan(7, store, 10*time.Minute, cast)) {
+		first := plan(7, store, 10*time.Minute, workerTypes)
+		if !slices.Equal(first, plan(7, store, 10*time.Minute, workerTypes)) {
 			t.Errorf("plan(7, %s) differs from itself", store)
 		}
-		if slices.Equal(first, plan(8, store, 10*time.Minute, cast)) {
+		if slices.Equal(first, plan(8, store, 10*time.Minute, workerTypes)) {
 			t.Errorf("plan(7, %s) is that of seed 8", store)
 		}
 	}
@@ -23,7 +23,7 @@ func TestThePlanIsThatOfItsSeed(t *testing.T) {
 func TestALongPlanHasEveryFaultAndEnoughOfThem(t *testing.T) {
 	for store, more := range storeFaults {
 		const duration = 30 * time.Minute
-		faults := plan(1, store, duration, cast)
+		faults := plan(1, store, duration, workerTypes)
 		if len(faults) < 800 {
 			t.Errorf("plan(1, %s, %v) has %d faults, want at least 800", store, duration, len(faults))
 		}
@@ -43,7 +43,7 @@ func TestALongPlanHasEveryFaultAndEnoughOfThem(t *testing.T) {
 }
 
 func TestTheIntervalsShareACycle(t *testing.T) {
-	for _, w := range cast {
+	for _, w := range workerTypes {
 		if cycle%w.interval != 0 {
 			t.Errorf("%v is no multiple of %v", cycle, w.interval)
 		}

@@ -6,27 +6,30 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/slotlease/slotlease/priority"
-	"github.com/slotlease/slotlease/store"
 )
 
 // The scenario of takeovers: holders die at random moments of their slots, or are
-// ended in order, and a standby works on within a bound.
+// ended in order, and a standby must take over within a bound.
 const (
 	takeoverSlot     = 10 * time.Second
 	takeoverFailover = 2 * time.Second
 	takeoverLead     = takeoverFailover / 2 // leasectl's own choice
-	// lanes is how many worker types are there at once. Each has two leasectl and one
-	// command: they are idle nearly all of the time.
+	// lanes is the number of tries at once. Each has two leasectl and one command,
+	// which are idle nearly all of the time.
 	lanes = 12
 )
+
+// takeoverTurn is when the turn of the second priority ends, counted from that of the
+// first, on the widest turn schedule.
+func takeoverTurn() time.Duration {
+	return 2 * priority.NewTurns(takeoverLead, 0, takeoverLead).Step
+}
 
 // attempt is one try as it is planned.
 type attempt struct {
@@ -39,72 +42,65 @@ type attempt struct {
 type takeover struct {
 	attempt
 
-	struck      time.Duration // when the holder was killed, or told to end
+	struck      time.Duration // when the holder was killed, or sent SIGTERM
 	last        time.Duration // the holder's last line
 	first       time.Duration // the standby's first line; 0 if it didn't come
-	uncertainty time.Duration // of store time, of the one who knew it less well
+	uncertainty time.Duration // of store time, the larger of the two workers'
 	stalled     time.Duration // how long the harness got no processor in between
 	starts      []time.Duration
-	void        string // why the try tells nothing
-	wrong       []string
+	void        string // why the try shows nothing
+	verdict     verdict
 }
 
-// took is how long nobody worked, from the death on.
+// took is the time without work, from the death on.
 func (t takeover) took() time.Duration { return t.first - t.struck }
 
-// playTakeover tries as often as asked, and once more for each try that the machine
+// runTakeover tries as often as asked, and once more for each try that the machine
 // was too busy for.
-func playTakeover(ctx context.Context, t *theatre) (report, error) {
-	measured, err := t.openNew(ctx, gaugeType)
+func runTakeover(ctx context.Context, h *harness) (*report, error) {
+	measured, err := h.openNew(ctx, gaugeType)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = measured.Close(context.WithoutCancel(ctx)) }()
-	g := &gauge{}
 	limited, cancel := context.WithCancel(ctx)
 	var watch sync.WaitGroup
-	watch.Go(func() { g.feel(limited) })
-	watch.Go(func() {
-		if err := g.ask(limited, measured); err != nil {
-			t.bad("the harness: %v", err)
-		}
-	})
-	stop := func() {
-		cancel()
-		watch.Wait()
-	}
-	defer stop()
-	random := rand.New(rand.NewPCG(t.seed, 0x74616b65))
+	watch.Go(func() { h.fail(h.ask(limited, measured)) })
+	defer watch.Wait()
+	defer cancel()
+	random := drawer(h.seed, "takeover")
 	drawn := func(n int, how kind) attempt {
 		return attempt{n: n, how: how, phase: time.Duration(random.Int64N(int64(takeoverSlot)))}
 	}
 	var plan []attempt
-	for range t.tries {
+	for range h.tries {
 		plan = append(plan, drawn(len(plan), killLeasectl), drawn(len(plan)+1, endLeasectl))
 	}
-	v := &takeoverVerdict{settings: t.settings}
+	v := &takeoverVerdict{verdict: h.verdict()}
 	for again := 0; len(plan) > 0 && again < 3; again++ {
-		done, err := t.tryAll(ctx, plan, g)
+		done, err := h.tryAll(ctx, plan)
 		if err != nil {
 			return nil, err
 		}
 		v.tries = append(v.tries, done...)
-		v.judge(g)
+		v.judge(&h.gauge)
 		plan = nil
-		for _, each := range v.tries[len(v.tries)-len(done):] {
+		for _, each := range done {
 			if v.verdictOf(each) == tooBusyToTell {
 				plan = append(plan, drawn(len(v.tries)+len(plan), each.how))
 			}
 		}
 	}
-	t.leave(ctx, nil)
-	stop()
-	v.wrong = append(v.wrong, t.wrong...)
-	return v, nil
+	cancel()
+	watch.Wait()
+	h.leave(ctx, nil)
+	ran := h.verdict()
+	v.stalls, v.wrong = ran.stalls, append(v.wrong, ran.wrong...)
+	return v.report(), nil
 }
 
 // tryAll makes tries side by side.
-func (t *theatre) tryAll(ctx context.Context, plan []attempt, g *gauge) ([]takeover, error) {
+func (h *harness) tryAll(ctx context.Context, plan []attempt) ([]takeover, error) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	var failed error
@@ -117,7 +113,7 @@ func (t *theatre) tryAll(ctx context.Context, plan []attempt, g *gauge) ([]takeo
 	for range min(lanes, len(plan)) {
 		all.Go(func() {
 			for a := range queue {
-				got, err := t.try(ctx, a, g)
+				got, err := h.try(ctx, a)
 				mu.Lock()
 				failed = cmp.Or(failed, err)
 				done = append(done, got)
@@ -135,54 +131,42 @@ func (t *theatre) tryAll(ctx context.Context, plan []attempt, g *gauge) ([]takeo
 	return done, failed
 }
 
-// try is one try, with a worker type of its own.
-func (t *theatre) try(ctx context.Context, a attempt, g *gauge) (takeover, error) {
+// try is one try, with its own worker type.
+func (h *harness) try(ctx context.Context, a attempt) (takeover, error) {
 	got := takeover{attempt: a}
 	of := workerType{
-		name: fmt.Sprintf("try-%03d", a.n), interval: takeoverSlot, tieBreak: "sticky", priorities: [crew]int{0, 1}, control: -1,
-		flags: []string{"--failover-within", takeoverFailover.String(), "--join-mid-slot"}, part: plainPart,
+		name: fmt.Sprintf("try-%03d", a.n), interval: takeoverSlot, tieBreak: "sticky", priorities: [perType]int{0, 1}, control: -1,
+		flags: []string{"--failover-within", takeoverFailover.String(), "--join-mid-slot"}, behavior: plainCommand,
 	}
-	ledger, err := t.openNew(ctx, of)
+	t, err := h.newTeam(ctx, of, 2, h.workLog(of.name))
 	if err != nil {
 		return got, err
 	}
-	defer func() { _ = ledger.Close(context.WithoutCancel(ctx)) }()
-	zero, err := offsetOf(ctx, ledger)
-	if err != nil {
-		return got, err
-	}
-	holder, standby := t.hire(of, 0, t.workLog(of)), t.hire(of, 1, t.workLog(of))
+	defer t.close(ctx)
+	holder, standby := t.workers[0], t.workers[1]
 	defer func() {
-		for _, w := range []*worker{holder, standby} {
+		for _, w := range t.workers {
 			if gone := w.retire(unix.SIGKILL, killLeasectl); gone != nil {
 				<-gone
 			}
 		}
 	}()
-	log := &follower{path: t.workLog(of)}
-	defer log.close()
-	wrote := func(w *worker) func() bool {
-		return func() bool {
-			lines, err := log.next()
-			if err != nil {
-				t.bad("%s: %v", of.name, err)
-			}
-			return slices.ContainsFunc(lines, func(l line) bool { return l.instance == w.name() })
-		}
+	by := func(w *worker) func() bool {
+		return t.wrote(func(l line) bool { return l.instance == w.name() })
 	}
 	if err := holder.start(); err != nil {
 		return got, err
 	}
-	if err := t.await(ctx, of.name+": the holder works", wrote(holder)); err != nil {
+	if err := t.await(ctx, of.name+": the holder works", by(holder)); err != nil {
 		return got, err
 	}
 	if err := standby.start(); err != nil {
 		return got, err
 	}
-	if err := t.await(ctx, of.name+": the standby stands by", func() bool { return standby.told("slot lost") }); err != nil {
+	if err := t.await(ctx, of.name+": the standby stands by", func() bool { return standby.logged("slot lost") }); err != nil {
 		return got, err
 	}
-	at := nextPhase(takeoverSlot, zero, boottime()+200*ms, a.phase)
+	at := nextPhase(takeoverSlot, t.zero, boottime()+200*ms, a.phase)
 	if !pause(ctx, at-boottime()) {
 		return got, ctx.Err()
 	}
@@ -195,55 +179,21 @@ func (t *theatre) try(ctx context.Context, a attempt, g *gauge) (takeover, error
 		got.void = "the holder was gone"
 		return got, nil
 	}
-	// What is between the strike and here was written before, or by the standby.
-	works := wrote(standby)
-	if err := t.await(ctx, of.name+": the standby works", works); err != nil {
-		got.wrong = append(got.wrong, err.Error())
+	if err := t.await(ctx, of.name+": the standby works", by(standby)); err != nil {
+		got.verdict.bad("%v", err)
 	}
-	select {
-	case <-gone:
-	case <-time.After(patience):
-		got.wrong = append(got.wrong, fmt.Sprintf("the holder doesn't end within %v", patience))
+	if err := holder.wait(gone); err != nil {
+		got.verdict.bad("%v", err)
 		return got, nil
 	}
 	if other := standby.retire(unix.SIGKILL, killLeasectl); other != nil {
 		<-other
 	}
-	records, err := recordsOf(ctx, ledger, of)
+	e, err := t.evidence(ctx)
 	if err != nil {
 		return got, err
 	}
-	lines, err := linesOf(t.workLog(of))
-	if err != nil {
-		return got, err
-	}
-	wall := time.Now().Add(-boottime())
-	got.read(lines, records, zero, [2]history{
-		readHistory(holder.name(), holder.lives, holder.said(0), wall), readHistory(standby.name(), standby.lives, standby.said(0), wall),
-	})
-	got.stalled = g.stalled(got.struck, cmp.Or(got.first, boottime()))
+	got.read(e)
+	got.stalled = h.stalled(got.struck, cmp.Or(got.first, boottime()))
 	return got, nil
-}
-
-// nextPhase is when, from a time on, a slot of an interval has come so far.
-func nextPhase(interval time.Duration, zero time.Time, from, phase time.Duration) time.Duration {
-	now := zero.Add(from)
-	at := now.Truncate(interval).Add(phase)
-	if at.Before(now) {
-		at = at.Add(interval)
-	}
-	return at.Sub(zero)
-}
-
-// recordsOf reads a ledger, the oldest record first.
-func recordsOf(ctx context.Context, l store.Ledger, of workerType) ([]store.Record, error) {
-	records, _, err := l.Tail(ctx, of.name, 100_000)
-	slices.Reverse(records)
-	return records, err
-}
-
-// takeoverTurn is when the turn of the second priority ends, counted from that of the
-// first, on the widest turns.
-func takeoverTurn() time.Duration {
-	return 2 * priority.NewTurns(takeoverLead, 0, takeoverLead).Step
 }

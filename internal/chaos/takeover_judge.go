@@ -3,38 +3,30 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/slotlease/slotlease/store"
 )
 
-// read takes in what a try has left behind: the log of the commands, the ledger, and
-// the logs of the holder and the standby.
-func (t *takeover) read(lines []line, records []store.Record, zero time.Time, of [2]history) {
-	bad := func(format string, args ...any) { t.wrong = append(t.wrong, fmt.Sprintf(format, args...)) }
-	holder, standby := of[0], of[1]
+// read judges a try by what it has left behind: the log of the commands, the ledger,
+// and the logs of the holder and the standby.
+func (t *takeover) read(e evidence) {
+	v := &t.verdict
+	holder, standby := e.histories[0], e.histories[1]
 	if len(holder.lives) != 1 || len(standby.lives) != 1 {
-		bad("a leasectl was started again")
+		v.bad("a leasectl was started again")
 		return
 	}
 	t.struck = holder.lives[0].struck
-	t.phase = zero.Add(t.struck).Sub(zero.Add(t.struck).Truncate(takeoverSlot))
-	if t.how == endLeasectl && !holder.lives[0].cleanly {
-		bad("the holder, told to end: %s", holder.lives[0].result)
-	}
-	turns, wrong := turnsOf(lines)
-	t.wrong = append(t.wrong, wrong...)
-	t.wrong = append(t.wrong, checkLedger(records)...)
-	t.wrong = append(t.wrong, checkWindows(lines, records, zero)...)
+	t.phase = e.zero.Add(t.struck).Sub(e.zero.Add(t.struck).Truncate(takeoverSlot))
+	v.judgeLives(e.histories, 0)
+	turns := v.judgeTurns(e)
 	for _, each := range turns {
 		switch {
 		case each.instance == holder.name && each.first <= t.struck:
 			t.last = max(t.last, each.last)
 		case each.instance == holder.name && each.first > t.struck+busy:
-			bad("the holder began to work %v after its end", each.first-t.struck)
+			v.bad("the holder began to work %v after its end", each.first-t.struck)
 		case each.instance == standby.name && each.first <= t.struck:
 			t.void = "the standby had won before"
 		case each.instance == standby.name && t.first == 0:
@@ -44,12 +36,12 @@ func (t *takeover) read(lines []line, records []store.Record, zero time.Time, of
 	switch {
 	case t.void != "":
 	case t.last == 0:
-		bad("the holder never worked")
+		v.bad("the holder never worked")
 	case t.first == 0:
-		bad("nobody took over")
+		v.bad("nobody took over")
 	}
 	t.starts = startsOf(turns, holder, t.struck)
-	for _, h := range of {
+	for _, h := range e.histories {
 		for _, s := range h.lives[0].said {
 			if d, err := time.ParseDuration(s.Uncertainty); err == nil && s.boot > t.struck-takeoverSlot {
 				t.uncertainty = max(t.uncertainty, d)
@@ -58,7 +50,7 @@ func (t *takeover) read(lines []line, records []store.Record, zero time.Time, of
 	}
 }
 
-// startsOf are how long it took, before a time, from when the worker had the lease to
+// startsOf are the times, before a moment, from a worker's being granted the lease to
 // the first line of its command.
 func startsOf(turns []*turn, h history, before time.Duration) (found []time.Duration) {
 	for _, l := range h.lives {
@@ -75,37 +67,24 @@ func startsOf(turns []*turn, h history, before time.Duration) (found []time.Dura
 	return found
 }
 
-// checkWindows finds what was written outside of the window that was granted for it,
-// by more than a guard may be late on a machine that is busy.
-func checkWindows(lines []line, records []store.Record, zero time.Time) (wrong []string) {
-	const tolerance = 5 * ms
-	for _, works := range chronicleOf(lines).works {
-		_, _, bugs := judgeOutside(checkWorks(works, windows(records), zero, tolerance), nil)
-		for _, o := range bugs {
-			wrong = append(wrong, fmt.Sprintf("outside its window: %v", o))
-		}
-	}
-	return wrong
-}
-
 // bound is how long nobody may work after a death.
 type bound struct {
 	requests, start time.Duration // as they were measured
 }
 
-// String tells what the bound is made of, but for the uncertainty of store time.
+// String lists the parts of the bound, without a value for the uncertainty of store
+// time.
 func (b bound) String() string {
 	return fmt.Sprintf("%v failover + %v turn + %v requests + %v start + 4 times the uncertainty of store time, and %v more towards the end of a slot",
 		takeoverFailover, takeoverTurn().Round(ms), b.requests.Round(ms/10), b.start.Round(ms/10), takeoverLead)
 }
 
-// of is the bound for a try. What is left of a window that was extended just before
-// the death is within the failover; then comes the turn of the standby's priority. The
-// uncertainty of store time counts four times: the holder extends as much earlier,
-// the standby looks as much later, begins its window as much later still, and waits as
-// long until it surely has begun. Where claims for the next slot are open, or are
-// before somebody could take over, the rest of the slot is lost, or the first part of
-// the next.
+// of is the bound for a try. A window that was extended just before the death ends
+// within the failover; then comes the turn of the standby's priority. The uncertainty
+// of store time counts four times: the holder extends earlier, the standby looks
+// later, begins its window later still, and waits until it surely has begun. Where
+// claims for the next slot are open, or open before anybody could take over, the rest
+// of the slot is lost, or the first part of the next.
 func (b bound) of(t takeover) time.Duration {
 	late := takeoverTurn() + 4*t.uncertainty
 	d := takeoverFailover + late + b.requests + b.start
@@ -128,7 +107,7 @@ func (v *takeoverVerdict) verdictOf(t takeover) string {
 	switch over := t.took() - v.bound.of(t); {
 	case t.void != "":
 		return tooBusyToTell
-	case len(t.wrong) > 0:
+	case t.verdict.failed():
 		return overBound
 	case over <= 0:
 		return inBound
@@ -140,53 +119,48 @@ func (v *takeoverVerdict) verdictOf(t takeover) string {
 
 // takeoverVerdict is what all tries have shown.
 type takeoverVerdict struct {
-	settings
+	verdict
 
-	tries    []takeover
-	bound    bound
-	starts   []time.Duration // sorted, as are the others
-	requests []time.Duration
-	stalls   []time.Duration
-	wrong    []string
+	tries            []takeover
+	bound            bound
+	starts, requests []time.Duration // sorted
 }
 
-// judge takes in what was measured, and looks what is wrong with the tries so far.
+// judge measures the bound, and judges the tries so far by it.
 func (v *takeoverVerdict) judge(g *gauge) {
-	v.stalls, v.starts = g.lates(), nil
 	g.mu.Lock()
-	v.requests = slices.Clone(g.requests)
+	v.requests = sorted(slices.Clone(g.requests))
 	g.mu.Unlock()
+	v.starts, v.wrong, v.notes = nil, nil, nil
 	for _, t := range v.tries {
 		v.starts = append(v.starts, t.starts...)
 	}
-	slices.Sort(v.starts)
-	slices.Sort(v.requests)
-	v.bound = bound{requests: usual(v.requests), start: usual(v.starts)}
-	v.wrong = nil
+	v.bound = bound{requests: usual(v.requests), start: usual(sorted(v.starts))}
 	counted := map[kind]int{}
 	for _, t := range v.tries {
-		for _, text := range t.wrong {
-			v.wrong = append(v.wrong, fmt.Sprintf("try %d: %s", t.n, text))
+		for _, text := range t.verdict.wrong {
+			v.bad("try %d: %s", t.n, text)
 		}
-		switch v.verdictOf(t) {
-		case overBound:
-			if len(t.wrong) == 0 {
-				v.wrong = append(v.wrong, fmt.Sprintf("try %d: %s at %v of the slot: nobody worked for %v, want within %v (the harness itself got no processor for %v)",
-					t.n, t.how, t.phase.Round(ms), t.took().Round(ms), v.bound.of(t).Round(ms), t.stalled.Round(ms)))
-			}
-		case inBound:
+		for _, text := range t.verdict.notes {
+			v.notes = append(v.notes, fmt.Sprintf("try %d: %s", t.n, text))
+		}
+		switch got := v.verdictOf(t); {
+		case got == inBound:
 			counted[t.how]++
+		case got == overBound && !t.verdict.failed():
+			v.bad("try %d: %s at %v of the slot: nobody worked for %v, want within %v (the harness itself got no processor for %v)",
+				t.n, t.how, t.phase.Round(ms), t.took().Round(ms), v.bound.of(t).Round(ms), t.stalled.Round(ms))
 		}
 	}
 	for _, how := range []kind{killLeasectl, endLeasectl} {
 		if n := v.settings.tries - counted[how]; n > v.settings.tries/10 {
-			v.wrong = append(v.wrong, fmt.Sprintf("%s: only %d of %d tries can be told to be within the bound", how, counted[how], v.settings.tries))
+			v.bad("%s: only %d of %d tries are known to be within the bound", how, counted[how], v.settings.tries)
 		}
 	}
 }
 
-// usual is how long 99 of 100 sorted times are at most, but no longer than a machine
-// that is busy can be blamed for.
+// usual is the 99th percentile of sorted times, but no longer than a busy machine can
+// be blamed for.
 func usual(sorted []time.Duration) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -194,13 +168,65 @@ func usual(sorted []time.Duration) time.Duration {
 	return min(sorted[(len(sorted)-1)*99/100], busy)
 }
 
-// of are the tries that tell of one kind of death, the shortest first.
-func (v *takeoverVerdict) of(how kind) (found []takeover) {
+// summary is what the tries of one kind have shown.
+type summary struct {
+	tries, within      int
+	took, idle, bounds []time.Duration // from the death, and from the holder's last line, to the standby's first; sorted
+	least              time.Duration   // what was left to the bound
+}
+
+func (v *takeoverVerdict) summary(how kind) summary {
+	s := summary{least: time.Hour}
 	for _, t := range v.tries {
-		if t.how == how && t.first > 0 && v.verdictOf(t) != tooBusyToTell {
-			found = append(found, t)
+		got := v.verdictOf(t)
+		if t.how != how || t.first == 0 || got == tooBusyToTell {
+			continue
+		}
+		s.tries++
+		if got == inBound {
+			s.within++
+		}
+		b := v.bound.of(t)
+		s.took, s.idle, s.bounds, s.least = append(s.took, t.took()), append(s.idle, t.first-t.last), append(s.bounds, b), min(s.least, b-t.took())
+	}
+	sorted(s.took)
+	sorted(s.idle)
+	sorted(s.bounds)
+	return s
+}
+
+func (v *takeoverVerdict) report() *report {
+	r := v.newReport("Takeovers: slots of %v, failover within %v, lead %v, a standby of the next priority", takeoverSlot, takeoverFailover, takeoverLead)
+	spread := func(sorted []time.Duration) string {
+		return "p50 " + quantile(sorted, 50) + ", p99 " + quantile(sorted, 99) + ", most " + quantile(sorted, 100)
+	}
+	bounds := func(s summary, tries, within, bound string) {
+		r.figure(tries, s.tries)
+		r.figure(within, s.within)
+		r.figure(bound, quantile(s.bounds, 0)+" to "+quantile(s.bounds, 100), "least left to it "+s.least.Round(ms).String())
+	}
+	times := func(s summary, median, p99, longest string) {
+		r.figure(median, quantile(s.took, 50))
+		r.figure(p99, quantile(s.took, 99))
+		r.figure(longest, quantile(s.took, 100))
+		r.row("time without a line", spread(s.idle))
+	}
+	killed, ended := v.summary(killLeasectl), v.summary(endLeasectl)
+	bounds(killed, "leasectl processes killed while they held a lease", "of them succeeded within the bound", "the bound, by the moment of the death")
+	r.figure("which is", v.bound)
+	times(killed, "from the death to the next one's first line, median", "p99 of that", "longest of that")
+	bounds(ended, "leasectl processes ended in order", "of these succeeded within the bound", "their bound")
+	times(ended, "from the signal to the next one's first line, median", "p99 from the signal", "longest from the signal")
+	busyTries, uncertain := 0, time.Duration(0)
+	for _, t := range v.tries {
+		uncertain = max(uncertain, t.uncertainty)
+		if v.verdictOf(t) == tooBusyToTell {
+			busyTries++
 		}
 	}
-	slices.SortFunc(found, func(a, b takeover) int { return cmp.Compare(a.took(), b.took()) })
-	return found
+	r.row("uncertainty of store time", "at most "+uncertain.Round(ms/10).String())
+	r.row("two requests", spread(v.requests))
+	r.row("starting a command", spread(v.starts))
+	r.figure("tries that the machine was too busy for", busyTries)
+	return v.end(r, "Somebody worked again within the bound, never two at once, and tokens only grew.")
 }

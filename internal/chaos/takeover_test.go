@@ -18,7 +18,7 @@ import (
 type tryOf struct {
 	lines   []line
 	records []store.Record
-	of      [2]history
+	of      []history
 }
 
 func goodTry() tryOf {
@@ -34,7 +34,7 @@ func goodTry() tryOf {
 	return tryOf{
 		lines:   byTime(held, taken),
 		records: []store.Record{grantOf(1, 10_000, 12_000, 10_000, "try-000-0"), grantOf(2, 12_000, 14_200, 10_000, "try-000-0"), grantOf(3, 14_400, 16_000, 14_400, "try-000-1")},
-		of: [2]history{
+		of: []history{
 			name(0, life{incarnation: incarnation{struck: 13_200 * ms, ended: 13_210 * ms}, said: []said{
 				{boot: 9_000 * ms, Message: "clock sample", Uncertainty: "3ms"}, {boot: 10_000 * ms, Message: "lease allocated", Token: 10_000},
 			}}),
@@ -47,14 +47,16 @@ func goodTry() tryOf {
 
 func (g tryOf) read(how kind) takeover {
 	t := takeover{attempt: attempt{how: how}}
-	t.read(g.lines, g.records, store.FromMillis(0), g.of)
+	t.read(evidence{
+		lines: g.lines, works: chronicleOf(g.lines).works["alpha"], records: g.records, zero: store.FromMillis(0), tolerance: 5 * ms, histories: g.of,
+	})
 	return t
 }
 
 func TestATakeoverIsMeasuredFromTheDeathToTheFirstLine(t *testing.T) {
 	got := goodTry().read(killLeasectl)
-	if len(got.wrong) > 0 || got.void != "" {
-		t.Fatalf("read() says %q, %q, want nothing", got.wrong, got.void)
+	if got.verdict.failed() || got.void != "" {
+		t.Fatalf("read() says %q, %q, want nothing", got.verdict.wrong, got.void)
 	}
 	if got.took() != 1300*ms || got.first-got.last != 1300*ms || got.phase != 3200*ms || got.uncertainty != 5*ms {
 		t.Errorf("read() = %+v, want 1.3 s at 3.2 s of the slot, ± 5 ms", got)
@@ -82,7 +84,7 @@ func TestATryThatIsNotAsItShouldBeIsWrong(t *testing.T) {
 		"a token that doesn't grow": {killLeasectl, func(g *tryOf) {
 			g.records[2].Token = 10_000
 		}, "token 10000 is not higher", ""},
-		"it doesn't end in order": {endLeasectl, func(g *tryOf) { g.of[0].lives[0].result = "exit status 1" }, "exit status 1", ""},
+		"it doesn't end in order": {endLeasectl, func(g *tryOf) { g.of[0].lives[0].how, g.of[0].lives[0].result = endLeasectl, "exit status 1" }, "exit status 1", ""},
 		"it is started again":     {killLeasectl, func(g *tryOf) { g.of[0].lives = append(g.of[0].lives, life{}) }, "started again", ""},
 		"the standby worked already": {killLeasectl, func(g *tryOf) {
 			g.lines = by("try-000-1", g.lines)
@@ -95,9 +97,9 @@ func TestATryThatIsNotAsItShouldBeIsWrong(t *testing.T) {
 			g := goodTry()
 			test.change(&g)
 			got := g.read(test.how)
-			text := strings.Join(got.wrong, "\n")
+			text := strings.Join(got.verdict.wrong, "\n")
 			if (test.wrong == "") != (text == "") || !strings.Contains(text, test.wrong) || (test.void == "") != (got.void == "") || !strings.Contains(got.void, test.void) {
-				t.Errorf("read() says %q, %q, want %q, %q", got.wrong, got.void, test.wrong, test.void)
+				t.Errorf("read() says %q, %q, want %q, %q", got.verdict.wrong, got.void, test.wrong, test.void)
 			}
 		})
 	}
@@ -145,11 +147,11 @@ func TestTriesAreJudgedByTheBound(t *testing.T) {
 		"within, on a machine that was busy":      {stalled(took(3*time.Second, 2000*ms), 200*ms), inBound},
 		"over by little, and busy by less":        {stalled(took(3*time.Second, 2280*ms), 40*ms), overBound},
 		"the standby had won before":              {takeover{void: "so"}, tooBusyToTell},
-		"nobody came":                             {takeover{wrong: []string{"so"}}, overBound},
-		"within, and something else was not fine": {func() takeover { t := took(0, ms); t.wrong = []string{"so"}; return t }(), overBound},
+		"nobody came":                             {takeover{verdict: verdict{wrong: []string{"so"}}}, overBound},
+		"within, and something else was not fine": {func() takeover { t := took(0, ms); t.verdict.wrong = []string{"so"}; return t }(), overBound},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := &takeoverVerdict{settings: settings{tries: 1}, tries: append(triesOf(killLeasectl, test.try), triesOf(endLeasectl, took(0, ms))...)}
+			v := &takeoverVerdict{verdict: verdict{settings: settings{tries: 1}}, tries: append(triesOf(killLeasectl, test.try), triesOf(endLeasectl, took(0, ms))...)}
 			v.judge(measured())
 			if got := v.verdictOf(v.tries[0]); got != test.want {
 				t.Errorf("verdictOf() = %s, want %s; the bound is %v", got, test.want, v.bound.of(v.tries[0]))
@@ -165,11 +167,12 @@ func TestTheBoundIsTold(t *testing.T) {
 	took := func(phase time.Duration) takeover {
 		return takeover{attempt: attempt{phase: phase}, struck: 100 * time.Second, first: 101 * time.Second}
 	}
-	v := &takeoverVerdict{settings: settings{tries: 2}}
+	v := &takeoverVerdict{verdict: verdict{settings: settings{tries: 2}}}
 	v.tries = append(triesOf(killLeasectl, took(3*time.Second), took(9*time.Second)), triesOf(endLeasectl, took(0), took(time.Second))...)
 	v.judge(measured())
+	r := v.report()
 	got := map[string]string{}
-	for _, f := range v.proof().Figures {
+	for _, f := range r.Figures {
 		got[f.What] = f.Value
 	}
 	for what, want := range map[string]string{
@@ -177,18 +180,17 @@ func TestTheBoundIsTold(t *testing.T) {
 		"which is": "2s failover + 222ms turn + 5ms requests + 30ms start + 4 times the uncertainty of store time, and 1s more towards the end of a slot",
 	} {
 		if got[what] != want {
-			t.Errorf("proof(): %s %q, want %q", what, got[what], want)
+			t.Errorf("report(): %s %q, want %q", what, got[what], want)
 		}
 	}
-	var text strings.Builder
-	if v.print(&text); !strings.Contains(text.String(), "2.2572s to 3.2572s") {
-		t.Errorf("print() = %s, want the bound in it", text.String())
+	if text := r.text.String(); !strings.Contains(text, "2.2572s to 3.2572s") {
+		t.Errorf("report() = %s, want the bound in it", text)
 	}
 }
 
 func TestTriesThatCannotBeToldFailIfTheyAreMany(t *testing.T) {
 	good := takeover{struck: time.Second, first: 2 * time.Second}
-	v := &takeoverVerdict{settings: settings{tries: 20}}
+	v := &takeoverVerdict{verdict: verdict{settings: settings{tries: 20}}}
 	for i := range 20 {
 		each := good
 		if i < 2 {

@@ -9,18 +9,15 @@ import (
 
 // turn is what one command of a worker type wrote.
 type turn struct {
-	instance    string
-	pid         int
-	token       int64
-	start, end  int64 // of the slot in which it was started: Unix ms of store time
+	line // the first
+
 	first, last time.Duration
-	outcome     string // its last event
 }
 
-// turnsOf takes the log of one worker type apart by commands, and says what is wrong
-// with their order: one that writes when another has begun, in the file or by the
-// clock, or that has a lower token. (One token may have several commands in a row: a
-// command that was told to end, and whose lease was extended after all, is started
+// turnsOf splits the log of one worker type by commands, and reports what is wrong
+// with their order: a command that writes when another has begun, in the file or by
+// the clock, or that has a lower token. (One token may have several commands in a row:
+// a command that was stopped, and whose lease was extended after all, is started
 // again.)
 func turnsOf(lines []line) (turns []*turn, wrong []string) {
 	type process struct {
@@ -28,32 +25,35 @@ func turnsOf(lines []line) (turns []*turn, wrong []string) {
 		token int64
 	}
 	known := map[process]*turn{}
-	told := map[*turn]bool{}
+	reported := map[*turn]bool{}
 	for _, l := range lines {
 		if l.role == asHarness {
 			continue
+		}
+		bad := func(format string, args ...any) {
+			wrong = append(wrong, l.workerType+": "+fmt.Sprintf(format, args...))
 		}
 		me := process{l.pid, l.token}
 		t, n := known[me], len(turns)
 		switch {
 		case t == nil:
-			t = &turn{instance: l.instance, pid: l.pid, token: l.token, start: l.start, end: l.end, first: l.boot}
+			t = &turn{line: l, first: l.boot}
 			if n > 0 {
 				before := turns[n-1]
 				if l.boot <= before.last {
-					wrong = append(wrong, fmt.Sprintf("%s: %v began when %v had not ended", l.workerType, t, before))
+					bad("%v began when %v had not ended", t, before)
 				}
 				if l.token < before.token || l.token == before.token && l.instance != before.instance {
-					wrong = append(wrong, fmt.Sprintf("%s: %v began after %v", l.workerType, t, before))
+					bad("%v began after %v", t, before)
 				}
 			}
 			known[me] = t
 			turns = append(turns, t)
-		case t != turns[n-1] && !told[t]:
-			told[t] = true
-			wrong = append(wrong, fmt.Sprintf("%s: %v wrote on at %v of the boot clock, when %v had begun", l.workerType, t, l.boot, turns[n-1]))
+		case t != turns[n-1] && !reported[t]:
+			reported[t] = true
+			bad("%v wrote on at %v of the boot clock, when %v had begun", t, l.boot, turns[n-1])
 		}
-		t.last, t.outcome = max(t.last, l.boot), l.event
+		t.last = max(t.last, l.boot)
 	}
 	return turns, wrong
 }

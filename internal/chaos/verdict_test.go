@@ -127,9 +127,9 @@ func TestTheLedgerIsChecked(t *testing.T) {
 		"an extension too early":     {[]store.Record{grant(1, 1, "a"), extension(2, 1, 1900, 3000)}, "doesn't go on"},
 		"an extension of a release":  {[]store.Record{grant(1, 1, "a"), release, extension(3, 1, 1400, 2000)}, "doesn't go on"},
 		"extended with a new token":  {[]store.Record{grant(1, 1, "a"), func() store.Record { r := extension(2, 1, 2000, 3000); r.Token = 2; return r }()}, "doesn't go on"},
-		"an older tenure goes on":    {[]store.Record{grant(1, 1, "a"), grant(2, 2, "b"), extension(3, 1, 3000, 4000)}, "token 1 is not higher than 2"},
+		"an older term goes on":      {[]store.Record{grant(1, 1, "a"), grant(2, 2, "b"), extension(3, 1, 3000, 4000)}, "token 1 is not higher than 2"},
 		"done":                       {[]store.Record{grant(1, 1, "a"), doneBehind}, ""},
-		"done, and the window moved": {[]store.Record{grant(1, 1, "a"), held}, "changes the tenure"},
+		"done, and the window moved": {[]store.Record{grant(1, 1, "a"), held}, "changes the term"},
 		"done is forgotten":          {[]store.Record{grant(1, 1, "a"), doneBehind, undone}, "is done until"},
 		"in order":                   {[]store.Record{grant(1, 1, "a"), grant(2, 2, "b"), grant(3, 9, "a")}, ""},
 		"with a release":             {[]store.Record{grant(1, 1, "alpha-0"), release, grant(3, 2, "b")}, ""},
@@ -175,7 +175,7 @@ func TestWorkMustBeInsideItsWindow(t *testing.T) {
 }
 
 func TestARunThatShowsTooLittleFails(t *testing.T) {
-	// A minute of cast has 60, 30 and 20 slots.
+	// A minute of workerTypes has 60, 30 and 20 slots.
 	type extent struct{ faults, alpha, beta, gamma, unknown int }
 	for name, test := range map[string]struct {
 		extent
@@ -191,9 +191,9 @@ func TestARunThatShowsTooLittleFails(t *testing.T) {
 		"three of them":                  {extent{40, 54, 27, 18, 3}, "3 of 110 slots were missed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := &verdict{settings: settings{duration: time.Minute}, struck: map[kind]int{killLeasectl: test.faults}}
+			v := &chaosVerdict{verdict: verdict{settings: settings{duration: time.Minute}}, struck: map[kind]int{killLeasectl: test.faults}}
 			for i, worked := range []int{test.alpha, test.beta, test.gamma} {
-				of := typeVerdict{workerType: cast[i], slots: int(time.Minute / cast[i].interval), worked: worked}
+				of := typeVerdict{workerType: workerTypes[i], slots: int(time.Minute / workerTypes[i].interval), worked: worked}
 				if i == 0 {
 					of.missed = map[string]int{unexplained: test.unknown, noWorker: 4}
 				}

@@ -19,14 +19,14 @@ type incarnation struct {
 	pid          int
 	started      time.Duration
 	offset       int64         // of its log in that of the worker
-	struck       time.Duration // when it was killed or told to end; 0 if it wasn't
+	struck       time.Duration // when it was killed or sent SIGTERM; 0 if it wasn't
 	ended        time.Duration // 0 while it runs
 	how          kind          // what ended it; empty if it ended by itself
-	result       string        // as the system tells it
-	cleanly, own bool          // exit code 0; nobody had told it to end
+	result       string        // as the system reports it
+	cleanly, own bool          // exit code 0; it ended without a signal from us
 }
 
-// worker is one worker of the cast: a leasectl, and after its end the next.
+// worker is one worker of a worker type: a leasectl, and after its end the next.
 type worker struct {
 	of       workerType
 	index    int
@@ -35,7 +35,7 @@ type worker struct {
 	env      []string
 	log      string // the file of its standard error
 	spawner  *spawner
-	deaths   func(w *worker, i incarnation) // told of an end that nobody caused
+	deaths   func(w *worker, i incarnation) // is called when it ends without a signal from us
 	fault    sync.Mutex                     // held by the one process fault that is under way
 	mu       sync.Mutex
 	now      *exec.Cmd
@@ -126,7 +126,21 @@ func (w *worker) end(s syscall.Signal, how kind) <-chan struct{} {
 	return w.gone
 }
 
-// dismiss sees to it that the worker isn't started again.
+// patience is how long an orderly end may take: the command's grace, and the time that
+// leasectl gives the store.
+const patience = 25 * time.Second
+
+// wait waits until a leasectl is gone, for patience at most.
+func (w *worker) wait(gone <-chan struct{}) error {
+	select {
+	case <-gone:
+		return nil
+	case <-time.After(patience):
+		return fmt.Errorf("%s doesn't end within %v", w.name(), patience)
+	}
+}
+
+// dismiss keeps the worker from being started again.
 func (w *worker) dismiss() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,10 +154,10 @@ func (w *worker) retire(s syscall.Signal, how kind) <-chan struct{} {
 }
 
 // ready reports whether the leasectl that runs knows the store's time.
-func (w *worker) ready() bool { return w.told("ready: ") }
+func (w *worker) ready() bool { return w.logged("ready: ") }
 
-// told reports whether the leasectl that runs has logged a message that begins so.
-func (w *worker) told(message string) bool {
+// logged reports whether the leasectl that runs has logged a message that begins so.
+func (w *worker) logged(message string) bool {
 	w.mu.Lock()
 	if w.now == nil {
 		w.mu.Unlock()
@@ -166,22 +180,14 @@ func (w *worker) said(offset int64) []byte {
 // dump makes the leasectl write the stacks of its goroutines and die, and counts
 // them.
 func (w *worker) dump() (goroutines int, err error) {
-	w.mu.Lock()
-	offset := int64(0)
-	if n := len(w.lives); n > 0 {
-		offset = w.lives[n-1].offset
-	}
-	w.mu.Unlock()
 	gone := w.retire(unix.SIGQUIT, dumpStacks)
 	if gone == nil {
 		return 0, fmt.Errorf("dump %s: it doesn't run", w.name())
 	}
-	select {
-	case <-gone:
-	case <-time.After(10 * time.Second):
-		return 0, fmt.Errorf("dump %s: it doesn't end", w.name())
+	if err := w.wait(gone); err != nil {
+		return 0, err
 	}
-	n := bytes.Count(w.said(offset), []byte("\ngoroutine "))
+	n := bytes.Count(w.said(w.lives[len(w.lives)-1].offset), []byte("\ngoroutine "))
 	if n == 0 {
 		return 0, fmt.Errorf("dump %s: no goroutines in %s", w.name(), w.log)
 	}

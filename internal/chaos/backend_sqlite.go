@@ -28,24 +28,24 @@ const lockCommand = "lock"
 // uncommitted is the worker type of the records that are never committed.
 const uncommitted = "never"
 
-// sqliteStage is one file, shared by all.
-type sqliteStage struct {
+// sqliteBackend is one file, shared by all.
+type sqliteBackend struct {
 	dir     string
 	self    string
 	spawner *spawner
 	busy    sync.Mutex // held while the file is struck
 }
 
-func newSQLiteStage(dir, self string, s *spawner) stage {
-	return &sqliteStage{dir: dir, self: self, spawner: s}
+func newSQLiteBackend(dir, self string, s *spawner) backend {
+	return &sqliteBackend{dir: dir, self: self, spawner: s}
 }
 
-func (s *sqliteStage) path() string                   { return filepath.Join(s.dir, "leases.db") }
-func (s *sqliteStage) address(workerType, int) string { return "sqlite:" + s.path() }
-func (s *sqliteStage) admin(workerType) string        { return "sqlite:" + s.path() }
-func (s *sqliteStage) fence() string                  { return filepath.Join(s.dir, "fence.db") }
-func (s *sqliteStage) close()                         {}
-func (s *sqliteStage) strike(_ context.Context, f fault, _ workerType, _ int) (func() error, bool, error) {
+func (s *sqliteBackend) path() string                   { return filepath.Join(s.dir, "leases.db") }
+func (s *sqliteBackend) address(workerType, int) string { return "sqlite:" + s.path() }
+func (s *sqliteBackend) admin(workerType) string        { return "sqlite:" + s.path() }
+func (s *sqliteBackend) fence() string                  { return filepath.Join(s.dir, "fence.db") }
+func (s *sqliteBackend) close()                         {}
+func (s *sqliteBackend) strike(_ context.Context, f fault, _ workerType, _ int) (func() error, bool, error) {
 	if !s.busy.TryLock() {
 		return nil, false, nil
 	}
@@ -86,11 +86,11 @@ func (s *sqliteStage) strike(_ context.Context, f fault, _ workerType, _ int) (f
 	return undo, true, nil
 }
 
-func (s *sqliteStage) open(ctx context.Context, _ workerType) (store.Ledger, error) {
+func (s *sqliteBackend) open(ctx context.Context, _ workerType) (store.Ledger, error) {
 	return sqlite.Open(ctx, sqlite.Options{Path: s.path()})
 }
 
-func (s *sqliteStage) foreign(ctx context.Context) ([]string, error) {
+func (s *sqliteBackend) foreign(ctx context.Context) ([]string, error) {
 	l, err := s.open(ctx, workerType{})
 	if err != nil {
 		return nil, err

@@ -20,10 +20,10 @@ import (
 	"github.com/slotlease/slotlease/store/mongo"
 )
 
-// mongoStage is a server with a proxy for each worker, and a second server for
+// mongoBackend is a server with a proxy for each worker, and a second server for
 // the fence. Each worker type has a collection of its own, which keeps them small:
 // the test server reads all of one to find its newest record.
-type mongoStage struct {
+type mongoBackend struct {
 	server, apart *server
 	proxies       map[string]*proxy
 	busy          sync.Mutex // held while the server itself is struck
@@ -36,8 +36,8 @@ type proxy struct {
 	busy sync.Mutex // held while it is struck
 }
 
-func newMongoStage(dir string, s *spawner, cast []workerType) (stage, error) {
-	m := &mongoStage{proxies: map[string]*proxy{}}
+func newMongoBackend(dir string, s *spawner, workerTypes []workerType) (backend, error) {
+	m := &mongoBackend{proxies: map[string]*proxy{}}
 	var err error
 	if m.server, err = startServer(s, filepath.Join(dir, "server")); err != nil {
 		return nil, err
@@ -46,8 +46,8 @@ func newMongoStage(dir string, s *spawner, cast []workerType) (stage, error) {
 		return nil, err
 	}
 	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
-	for _, t := range cast {
-		for i := range crew {
+	for _, t := range workerTypes {
+		for i := range perType {
 			p := toxiproxy.NewProxy(api, t.instance(i), "127.0.0.1:0", m.server.addr)
 			if err := p.Start(); err != nil {
 				return nil, fmt.Errorf("start proxy: %w", err)
@@ -62,29 +62,29 @@ func uri(addr string, t workerType) string {
 	return fmt.Sprintf("mongodb://%s/chaos?collection=leases-%s", addr, t.name)
 }
 
-func (m *mongoStage) address(t workerType, index int) string {
+func (m *mongoBackend) address(t workerType, index int) string {
 	if p := m.proxies[t.instance(index)]; p != nil {
 		return uri(p.Listen, t)
 	}
 	return m.admin(t)
 }
 
-func (m *mongoStage) admin(t workerType) string { return uri(m.server.addr, t) }
-func (m *mongoStage) fence() string             { return "mongodb://" + m.apart.addr + "/" }
+func (m *mongoBackend) admin(t workerType) string { return uri(m.server.addr, t) }
+func (m *mongoBackend) fence() string             { return "mongodb://" + m.apart.addr + "/" }
 
-func (m *mongoStage) open(ctx context.Context, t workerType) (store.Ledger, error) {
+func (m *mongoBackend) open(ctx context.Context, t workerType) (store.Ledger, error) {
 	return mongo.Open(ctx, mongo.Options{URI: m.admin(t)})
 }
 
-func (m *mongoStage) foreign(context.Context) ([]string, error) { return nil, nil }
+func (m *mongoBackend) foreign(context.Context) ([]string, error) { return nil, nil }
 
-func (m *mongoStage) close() {
+func (m *mongoBackend) close() {
 	for _, p := range m.proxies {
 		p.Stop()
 	}
 }
 
-func (m *mongoStage) strike(_ context.Context, f fault, t workerType, index int) (undo func() error, struck bool, err error) {
+func (m *mongoBackend) strike(_ context.Context, f fault, t workerType, index int) (undo func() error, struck bool, err error) {
 	if f.Kind == killServer || f.Kind == stopServer {
 		undo, struck = m.strikeServer(f.Kind)
 		return undo, struck, nil
@@ -119,7 +119,7 @@ func (m *mongoStage) strike(_ context.Context, f fault, t workerType, index int)
 }
 
 // strikeServer kills or pauses the server itself.
-func (m *mongoStage) strikeServer(k kind) (undo func() error, struck bool) {
+func (m *mongoBackend) strikeServer(k kind) (undo func() error, struck bool) {
 	if !m.busy.TryLock() {
 		return nil, false
 	}

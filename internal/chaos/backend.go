@@ -9,8 +9,8 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// stage is where the workers play: a store that can be struck.
-type stage interface {
+// backend is where the workers play: a store that can be struck.
+type backend interface {
 	// address is --store for a worker.
 	address(t workerType, index int) string
 	// admin is --store for init: past the faults.

@@ -8,28 +8,28 @@ import (
 	"time"
 )
 
-// crew is how many workers a worker type has.
-const crew = 3
+// perType is how many workers a worker type has.
+const perType = 3
 
 // workerType is a worker type with its workers' options.
 type workerType struct {
 	name       string
 	interval   time.Duration
 	tieBreak   string
-	priorities [crew]int
+	priorities [perType]int
 	// control is the index of the worker that is stopped and cut off, but never
 	// killed, or -1.
-	control int
-	flags   []string // of leasectl run, besides
-	part    string   // of its commands: how they behave
+	control  int
+	flags    []string // of leasectl run, besides
+	behavior string   // of its commands
 }
 
-// cast are the worker types of a run. Their slots are of different length, so
+// workerTypes are the worker types of a run. Their slots are of different length, so
 // that a long run has many slots, and faults meet all phases of each.
-var cast = []workerType{
-	{name: "alpha", interval: time.Second, tieBreak: "sticky", priorities: [crew]int{0, 0, 1}, control: -1},
-	{name: "beta", interval: 2 * time.Second, tieBreak: "rotate", priorities: [crew]int{0, 1, 1}, control: 2},
-	{name: "gamma", interval: 3 * time.Second, tieBreak: "random", priorities: [crew]int{0, 1, 2}, control: -1},
+var workerTypes = []workerType{
+	{name: "alpha", interval: time.Second, tieBreak: "sticky", priorities: [perType]int{0, 0, 1}, control: -1},
+	{name: "beta", interval: 2 * time.Second, tieBreak: "rotate", priorities: [perType]int{0, 1, 1}, control: 2},
+	{name: "gamma", interval: 3 * time.Second, tieBreak: "random", priorities: [perType]int{0, 1, 2}, control: -1},
 }
 
 // cycle is a multiple of all intervals.

@@ -1,0 +1,191 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+)
+
+// chaosRun is a run of the first scenario: faults of all sorts.
+type chaosRun struct {
+	striker
+
+	fence   fence
+	archive archive
+
+	start, end            time.Duration // of the faults, by the boot clock
+	fresh, before, beyond usage         // of a leasectl that was just started; of the control worker, before and after the faults
+}
+
+// runChaos strikes, and judges the outcome.
+func runChaos(ctx context.Context, h *harness) (*report, error) {
+	c := &chaosRun{striker: striker{harness: h, vain: map[kind]int{}}}
+	var err error
+	if c.fence, err = openFence(ctx, h.backend.fence()); err != nil {
+		return nil, err
+	}
+	defer c.fence.close(context.WithoutCancel(ctx))
+	for _, of := range workerTypes {
+		if err := h.init(of); err != nil {
+			return nil, err
+		}
+		t, err := h.newTeam(ctx, of, perType, c.log())
+		if err != nil {
+			return nil, err
+		}
+		defer t.close(ctx)
+		c.teams = append(c.teams, t)
+	}
+	if c.fresh, err = c.sacrifice(ctx); err != nil {
+		return nil, err
+	}
+	if err := h.start(ctx, c.all()...); err != nil {
+		return nil, err
+	}
+	if c.before, err = usageOf(c.control().pid()); err != nil {
+		return nil, err
+	}
+	if err := c.strikeAll(ctx); err != nil {
+		return nil, err
+	}
+	if err := c.settle(ctx); err != nil {
+		return nil, err
+	}
+	v, err := c.judge(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return v.report(), c.writeStrikes()
+}
+
+// log is shared by the commands of all worker types.
+func (c *chaosRun) log() string { return c.workLog("all") }
+
+func (c *chaosRun) all() (all []*worker) {
+	for _, t := range c.teams {
+		all = append(all, t.workers...)
+	}
+	return all
+}
+
+// control is the worker that is never killed.
+func (c *chaosRun) control() *worker {
+	all := c.all()
+	return all[slices.IndexFunc(all, (*worker).control)]
+}
+
+// sacrifice measures a leasectl of its own worker type, which then dies of it.
+func (c *chaosRun) sacrifice(ctx context.Context) (u usage, err error) {
+	w := c.newWorker(workerType{name: "sacrifice", interval: time.Hour, tieBreak: "sticky", control: -1}, 0, c.log())
+	if err := c.harness.start(ctx, w); err != nil {
+		return u, err
+	}
+	if !pause(ctx, time.Second) {
+		return u, ctx.Err()
+	}
+	if u, err = usageOf(w.pid()); err != nil {
+		return u, err
+	}
+	u.goroutines, err = w.dump()
+	return u, err
+}
+
+// strikeAll strikes by a plan that counts from a boundary of all schedules.
+func (c *chaosRun) strikeAll(ctx context.Context) error {
+	c.start = nextPhase(cycle, c.teams[0].zero, boottime(), 0)
+	if !pause(ctx, c.start-boottime()) {
+		return ctx.Err()
+	}
+	faults := plan(c.seed, c.store, c.duration, workerTypes)
+	fmt.Printf("%d workers are ready; %d faults are planned\n", len(c.all()), len(faults))
+	limited, cancel := context.WithTimeout(ctx, c.duration)
+	defer cancel()
+	var watch sync.WaitGroup
+	watch.Go(func() { c.progress(limited) })
+	watch.Go(func() { c.archive.keep(limited, c.teams) })
+	c.carryOut(limited, faults, c.start)
+	pause(limited, c.duration)
+	watch.Wait()
+	c.end = boottime()
+	return ctx.Err()
+}
+
+// progress shows that the run is alive.
+func (c *chaosRun) progress(ctx context.Context) {
+	for pause(ctx, time.Minute) {
+		c.mu.Lock()
+		n := len(c.strikes)
+		c.mu.Unlock()
+		fmt.Printf("%v of %v: %d faults struck\n", (boottime() - c.start).Round(time.Second), c.duration, n)
+	}
+}
+
+// settle checks that every worker type works again when the faults are over, measures
+// the control worker, and ends all in order.
+func (c *chaosRun) settle(ctx context.Context) (err error) {
+	if err := c.await(ctx, "all workers are ready again", func() bool { return ready(c.all()) }); err != nil {
+		c.bad("%v", err)
+	}
+	log, err := os.Open(c.log())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	if _, err := log.Seek(0, io.SeekEnd); err != nil {
+		return err
+	}
+	// Two commands of each: the first may be of a lease that was held before.
+	since, tail := newChronicle(), follower{file: log}
+	worksAgain := func() bool {
+		lines, err := tail.next()
+		if err != nil {
+			c.fail(err)
+		}
+		for _, l := range lines {
+			since.add(l)
+		}
+		return !slices.ContainsFunc(workerTypes, func(t workerType) bool { return len(since.works[t.name]) < 2 })
+	}
+	if err := c.await(ctx, "every worker type works again", worksAgain); err != nil {
+		c.bad("%v", err)
+	}
+	control := c.control()
+	if err := c.await(ctx, "the control worker has no command", func() bool { return familyOf(control.pid()).guard == 0 }); err != nil {
+		return err
+	}
+	if c.beyond, err = usageOf(control.pid()); err != nil {
+		return err
+	}
+	if c.beyond.goroutines, err = control.dump(); err != nil {
+		return err
+	}
+	c.leave(ctx, c.all())
+	return nil
+}
+
+// writeStrikes keeps the faults beside the other logs.
+func (c *chaosRun) writeStrikes() error {
+	f, err := os.Create(filepath.Join(c.dir, "faults.jsonl"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	e := json.NewEncoder(f)
+	for _, k := range c.strikes {
+		if err := e.Encode(map[string]any{
+			"Kind": k.Kind, "Type": k.Type, "Worker": k.Worker, "Leasectl": k.leasectl, "Guard": k.guard, "Command": k.command,
+			"Begin": k.Begin.String(), "End": k.End.String(),
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"slices"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// team is one worker type in a run: its ledger, its workers, and the log that their
+// commands write.
+type team struct {
+	*harness
+
+	of      workerType
+	ledger  store.Ledger
+	zero    time.Time // store time at 0 of the boot clock
+	workers []*worker
+	log     follower
+	random  *rand.Rand
+}
+
+// newTeam opens the ledger of a worker type that was never used, and makes its
+// workers, not yet started.
+func (h *harness) newTeam(ctx context.Context, of workerType, workers int, log string) (*team, error) {
+	t := &team{harness: h, of: of, log: follower{path: log}, random: drawer(h.seed, of.name)}
+	var err error
+	if t.ledger, err = h.openNew(ctx, of); err != nil {
+		return nil, err
+	}
+	if t.zero, err = offsetOf(ctx, t.ledger); err != nil {
+		return nil, errors.Join(err, t.ledger.Close(ctx))
+	}
+	for i := range workers {
+		t.workers = append(t.workers, h.newWorker(of, i, log))
+	}
+	return t, nil
+}
+
+func (t *team) close(ctx context.Context) {
+	t.log.close()
+	_ = t.ledger.Close(context.WithoutCancel(ctx))
+}
+
+// init runs leasectl init over the ledger.
+func (h *harness) init(of workerType) error {
+	if out, err := h.spawner.output(exec.Command(h.program, "init", "--store", h.backend.admin(of))); err != nil {
+		return fmt.Errorf("leasectl init: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// start starts workers, and waits until they are ready.
+func (h *harness) start(ctx context.Context, workers ...*worker) error {
+	for _, w := range workers {
+		if err := w.start(); err != nil {
+			return err
+		}
+	}
+	return h.await(ctx, "all workers are ready", func() bool { return ready(workers) })
+}
+
+func ready(workers []*worker) bool {
+	return !slices.ContainsFunc(workers, func(w *worker) bool { return !w.ready() })
+}
+
+// wrote reports whether a command has written a line that matches since it was asked
+// last.
+func (t *team) wrote(matches func(line) bool) func() bool {
+	return func() bool {
+		lines, err := t.log.next()
+		if err != nil {
+			t.bad("%s: %v", t.of.name, err)
+		}
+		return slices.ContainsFunc(lines, matches)
+	}
+}
+
+// untilPhase waits until a slot has come so far, and returns when that was by the boot
+// clock.
+func (t *team) untilPhase(ctx context.Context, phase time.Duration) (time.Duration, error) {
+	at := nextPhase(t.of.interval, t.zero, boottime(), phase)
+	if !pause(ctx, at-boottime()) {
+		return at, ctx.Err()
+	}
+	return at, nil
+}
+
+// nextPhase is when, from a time on, a slot of an interval has come so far.
+func nextPhase(interval time.Duration, zero time.Time, from, phase time.Duration) time.Duration {
+	now := zero.Add(from)
+	at := now.Truncate(interval).Add(phase)
+	if at.Before(now) {
+		at = at.Add(interval)
+	}
+	return at.Sub(zero)
+}
+
+// histories are those of all workers.
+func (t *team) histories() (all []history) {
+	wall := time.Now().Add(-boottime())
+	for _, w := range t.workers {
+		all = append(all, readHistory(w.name(), w.lives, w.said(0), wall))
+	}
+	return all
+}
+
+// evidence reads what the team has left behind: its log, its ledger, and the logs of
+// its leasectl.
+func (t *team) evidence(ctx context.Context) (evidence, error) {
+	e := evidence{of: t.of, zero: t.zero, tolerance: 5 * ms, histories: t.histories()}
+	var err error
+	if e.lines, err = linesOf(t.log.path); err != nil {
+		return e, err
+	}
+	e.works = slices.Concat(chronicleOf(e.lines).works[t.of.name])
+	e.records, err = t.records(ctx, allRecords)
+	return e, err
+}
+
+// records reads the newest records, the oldest of them first.
+func (t *team) records(ctx context.Context, limit int) ([]store.Record, error) {
+	records, _, err := t.ledger.Tail(ctx, t.of.name, limit)
+	slices.Reverse(records)
+	return records, err
+}
+
+// allRecords is more than a ledger has.
+const allRecords = 100_000
