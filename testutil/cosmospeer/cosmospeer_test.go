@@ -1,7 +1,6 @@
 package cosmospeer
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -11,42 +10,16 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/slotlease/slotlease/testutil/internal/process"
+	"github.com/slotlease/slotlease/testutil/internal/peer/peertest"
 )
 
-// parentEnv makes the test binary start a peer, tell where it is, and wait to be
-// killed.
-const parentEnv = "COSMOSPEER_TEST_PARENT"
-
-func TestMain(m *testing.M) {
-	if mode := os.Getenv(parentEnv); mode != "" {
-		parent(mode)
-	}
-	os.Exit(m.Run())
-}
-
-func parent(mode string) {
-	s, err := shared()
-	if err != nil {
-		fmt.Println("error:", err)
-		os.Exit(1)
-	}
-	if mode == "paused" {
-		if err := s.process.Pause(); err != nil {
-			fmt.Println("error:", err)
-			os.Exit(1)
-		}
-	}
-	fmt.Println(s.Addr(), s.data)
-	select {}
-}
+func TestMain(m *testing.M) { peertest.Main(m, shared) }
 
 func within(t *testing.T, d time.Duration) context.Context {
 	t.Helper()
@@ -260,7 +233,7 @@ func TestPeerIsAsDocumented(t *testing.T) {
 		t.Run(c.name, func(*testing.T) { c.test() })
 	}
 	// A query is no write, so it isn't in the journal.
-	b, err := os.ReadFile(filepath.Join(s.data, "journal"))
+	b, err := os.ReadFile(filepath.Join(s.peer.Data(), "journal"))
 	if n := bytes.Count(b, []byte("\n")); err != nil || n != 3 {
 		t.Errorf("journal has %d lines, %v, want 3", n, err)
 	}
@@ -271,16 +244,7 @@ func TestPeerIsAsDocumented(t *testing.T) {
 
 func TestSharedPeerIsStartedOnce(t *testing.T) {
 	t.Setenv("COSMOS_URI", "")
-	first := URI(t)
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			if got := URI(t); got != first {
-				t.Errorf("URI() = %q, want %q", got, first)
-			}
-		})
-	}
-	wg.Wait()
+	first := peertest.IsShared(t, URI)
 	u, err := url.Parse(first)
 	if err != nil || u.Scheme != "cosmos" || u.Query().Get("insecureHTTP") != "true" {
 		t.Fatalf("URI() = %q, %v, want the scheme cosmos and insecureHTTP=true", first, err)
@@ -303,44 +267,8 @@ func TestURIAndKeyPreferTheEnvironment(t *testing.T) {
 }
 
 func TestPeerEndsWithItsTestBinary(t *testing.T) {
-	for _, mode := range []string{"running", "paused"} {
-		t.Run(mode, func(t *testing.T) {
-			if mode == "paused" && !process.CanPause {
-				t.Skip("this system can't pause a process")
-			}
-			if _, err := program(); err != nil {
-				unavailable(t, err)
-			}
-			cmd := exec.Command(os.Args[0], "-test.run=^$")
-			cmd.Env = append(os.Environ(), parentEnv+"="+mode)
-			stdout, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			line, err := bufio.NewReader(stdout).ReadString('\n')
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-			addr, data, ok := strings.Cut(strings.TrimSpace(line), " ")
-			if u, parseErr := url.Parse("http://" + addr); err != nil || !ok || parseErr != nil || u.Port() == "" {
-				t.Fatalf("first line = %q, %v, want address and folder", line, err)
-			}
-			// A real process ends in real time.
-			for ctx := within(t, 20*time.Second); ; time.Sleep(10 * time.Millisecond) {
-				conn, dialErr := net.DialTimeout("tcp", addr, time.Second)
-				if dialErr == nil {
-					_ = conn.Close()
-				}
-				_, statErr := os.Stat(data)
-				if dialErr != nil && os.IsNotExist(statErr) {
-					return
-				}
-				if ctx.Err() != nil {
-					t.Fatalf("20 s after its test binary was killed: dial %s = %v, stat %s = %v, want both gone", addr, dialErr, data, statErr)
-				}
-			}
-		})
+	if _, err := program(); err != nil {
+		kindWith(nil).Unavailable(t, err)
 	}
+	peertest.EndsWithItsTestBinary(t)
 }

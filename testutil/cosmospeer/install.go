@@ -2,9 +2,7 @@ package cosmospeer
 
 import (
 	"context"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -15,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/slotlease/slotlease/testutil/internal/process"
+	"github.com/slotlease/slotlease/testutil/internal/peer"
 )
 
 // installTime bounds one installation. A cold one takes about 20 s.
@@ -43,27 +41,12 @@ var program = sync.OnceValues(func() (string, error) {
 	if err := checkNode(); err != nil {
 		return "", err
 	}
-	dir, err := cachePath()
+	read := func(name string) ([]byte, error) { return source.ReadFile("server/" + name) }
+	dir, err := peer.CachePath("cosmospeer", sourceNames, read)
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "server.js")
-	if _, err := os.Stat(path); err == nil {
-		return path, nil
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return "", err
-	}
-	unlock, err := process.Lock(filepath.Join(filepath.Dir(dir), "install.lock"))
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	// Another test binary may have installed it while this one waited.
-	if _, err := os.Stat(path); err == nil {
-		return path, nil
-	}
-	return path, install(dir)
+	return filepath.Join(dir, "server.js"), peer.Keep(dir, install)
 })
 
 // Command is a command that runs the peer, installed if it has to be, for
@@ -92,55 +75,28 @@ func checkNode() error {
 	return nil
 }
 
-// cachePath names the folder of the program by all that it is made of.
-func cachePath() (string, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
-	h := sha256.New()
-	for _, name := range sourceNames {
-		b, err := source.ReadFile("server/" + name)
-		if err != nil {
-			return "", err
-		}
-		_, _ = fmt.Fprintln(h, name, len(b))
-		_, _ = h.Write(b)
-	}
-	return filepath.Join(cache, "slotlease", "cosmospeer-"+hex.EncodeToString(h.Sum(nil)[:8])), nil
-}
-
-// install makes the folder beside its path and moves it there, so that an
-// installation that is cut short leaves nothing that looks finished.
+// install makes the folder with the script and its packages.
 func install(dir string) error {
-	made, err := os.MkdirTemp(filepath.Dir(dir), "install-")
-	if err != nil {
+	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(made) }()
 	for _, name := range sourceNames {
 		b, err := source.ReadFile("server/" + name)
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(made, name), b, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
 			return err
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), installTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
-	cmd.Dir = made
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "NPM_CONFIG_UPDATE_NOTIFIER=false")
 	cmd.WaitDelay = 5 * time.Second
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return errors.Join(fmt.Errorf("install the Cosmos DB peer: npm ci: %w", err), errors.New(strings.TrimSpace(string(out))))
-	}
-	if err := os.Rename(made, dir); err != nil {
-		// Where there is no file lock, another installation may have come first.
-		if _, missing := os.Stat(filepath.Join(dir, "server.js")); missing != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -2,12 +2,8 @@ package cosmospeer
 
 import (
 	"os"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
-
-	"github.com/slotlease/slotlease/testutil/internal/process"
 )
 
 // key is the account key of the peer, which takes any.
@@ -25,9 +21,9 @@ func URI(t testing.TB) string {
 	}
 	s, err := shared()
 	if err != nil {
-		unavailable(t, err)
+		kindWith(nil).Unavailable(t, err)
 	}
-	return s.URI()
+	return uriOf(s)
 }
 
 // Key is the key of the account at URI: that of the environment variable
@@ -39,26 +35,5 @@ func Key() string {
 	return key
 }
 
-// shared starts the shared peer. It has no cleanup: it outlives every single
-// test, sees the end of the test binary by its pipe, and then removes its data.
-var shared = sync.OnceValues(func() (*Server, error) {
-	data, err := os.MkdirTemp("", "cosmospeer-")
-	if err != nil {
-		return nil, err
-	}
-	s := &Server{addr: "127.0.0.1:0", data: data, log: &process.Log{}}
-	if err := s.run("--remove"); err != nil {
-		_ = os.RemoveAll(data)
-		return nil, err
-	}
-	return s, nil
-})
-
-// unavailable ends a test that can't have its peer.
-func unavailable(t testing.TB, err error) {
-	t.Helper()
-	if slices.Contains(strings.Split(os.Getenv("REQUIRE_STORES"), ","), "cosmos") {
-		t.Fatalf("REQUIRE_STORES contains cosmos: %v", err)
-	}
-	t.Skipf("no Cosmos DB server: %v", err)
-}
+// shared is the peer that all tests share.
+var shared = sync.OnceValues(kindWith(nil).StartShared)

@@ -1,16 +1,9 @@
 package mongopeer
 
 import (
-	"bufio"
 	"context"
-	"fmt"
 	"net"
-	"net/url"
-	"os"
-	"os/exec"
-	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,35 +11,10 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/slotlease/slotlease/testutil/internal/process"
+	"github.com/slotlease/slotlease/testutil/internal/peer/peertest"
 )
 
-// parentEnv makes the test binary start a peer, tell where it is, and wait to be
-// killed.
-const parentEnv = "MONGOPEER_TEST_PARENT"
-
-func TestMain(m *testing.M) {
-	if mode := os.Getenv(parentEnv); mode != "" {
-		parent(mode)
-	}
-	os.Exit(m.Run())
-}
-
-func parent(mode string) {
-	s, err := shared()
-	if err != nil {
-		fmt.Println("error:", err)
-		os.Exit(1)
-	}
-	if mode == "paused" {
-		if err := s.process.Pause(); err != nil {
-			fmt.Println("error:", err)
-			os.Exit(1)
-		}
-	}
-	fmt.Println(s.Addr(), s.data)
-	select {}
-}
+func TestMain(m *testing.M) { peertest.Main(m, shared) }
 
 // dial connects to a server for the time of the test.
 func dial(t *testing.T, uri string) *mongo.Collection {
@@ -105,16 +73,7 @@ func TestPausedPeerIsSilentUntilResumed(t *testing.T) {
 
 func TestSharedPeerIsStartedOnce(t *testing.T) {
 	t.Setenv("MONGODB_URI", "")
-	first := URI(t)
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			if got := URI(t); got != first {
-				t.Errorf("URI() = %q, want %q", got, first)
-			}
-		})
-	}
-	wg.Wait()
+	first := peertest.IsShared(t, URI)
 	if err := dial(t, first).Database().Client().Ping(within(t, time.Minute), nil); err != nil {
 		t.Errorf("ping = %v, want nil", err)
 	}
@@ -128,86 +87,8 @@ func TestURIPrefersTheEnvironment(t *testing.T) {
 }
 
 func TestPeerEndsWithItsTestBinary(t *testing.T) {
-	for _, mode := range []string{"running", "paused"} {
-		t.Run(mode, func(t *testing.T) {
-			if mode == "paused" && !process.CanPause {
-				t.Skip("this system can't pause a process")
-			}
-			if _, err := binary(); err != nil {
-				unavailable(t, err)
-			}
-			cmd := exec.Command(os.Args[0], "-test.run=^$")
-			cmd.Env = append(os.Environ(), parentEnv+"="+mode)
-			stdout, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			line, err := bufio.NewReader(stdout).ReadString('\n')
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-			addr, data, ok := strings.Cut(strings.TrimSpace(line), " ")
-			if u, parseErr := url.Parse("mongodb://" + addr); err != nil || !ok || parseErr != nil || u.Port() == "" {
-				t.Fatalf("first line = %q, %v, want address and folder", line, err)
-			}
-			// A real process ends in real time.
-			for ctx := within(t, 20*time.Second); ; time.Sleep(10 * time.Millisecond) {
-				conn, dialErr := net.DialTimeout("tcp", addr, time.Second)
-				if dialErr == nil {
-					_ = conn.Close()
-				}
-				_, statErr := os.Stat(data)
-				if dialErr != nil && os.IsNotExist(statErr) {
-					return
-				}
-				if ctx.Err() != nil {
-					t.Fatalf("20 s after its test binary was killed: dial %s = %v, stat %s = %v, want both gone", addr, dialErr, data, statErr)
-				}
-			}
-		})
+	if _, err := Program(); err != nil {
+		kind.Unavailable(t, err)
 	}
-}
-
-func TestAbsentPeerSkipsOrFails(t *testing.T) {
-	for _, c := range []struct {
-		env     string
-		skipped bool
-	}{
-		{"", true},
-		{"cosmos", true},
-		{"mongo", false},
-		{"cosmos,mongo", false},
-	} {
-		t.Setenv("REQUIRE_STORES", c.env)
-		f := &fakeTB{TB: t}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			unavailable(f, os.ErrNotExist)
-		}()
-		<-done
-		if f.skipped != c.skipped || f.failed == c.skipped {
-			t.Errorf("REQUIRE_STORES=%q: skipped %v, failed %v, want %v and %v", c.env, f.skipped, f.failed, c.skipped, !c.skipped)
-		}
-	}
-}
-
-// fakeTB notes how a test was ended.
-type fakeTB struct {
-	testing.TB
-	skipped, failed bool
-}
-
-func (f *fakeTB) Helper() {}
-
-func (f *fakeTB) Skipf(string, ...any) {
-	f.skipped = true
-	runtime.Goexit()
-}
-
-func (f *fakeTB) Fatalf(string, ...any) {
-	f.failed = true
-	runtime.Goexit()
+	peertest.EndsWithItsTestBinary(t)
 }

@@ -2,12 +2,8 @@ package mongopeer
 
 import (
 	"os"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
-
-	"github.com/slotlease/slotlease/testutil/internal/process"
 )
 
 // URI is the URI of a MongoDB server for tests: that of the environment variable
@@ -22,35 +18,10 @@ func URI(t testing.TB) string {
 	}
 	s, err := shared()
 	if err != nil {
-		unavailable(t, err)
+		kind.Unavailable(t, err)
 	}
-	return s.URI()
+	return (&Server{s}).URI()
 }
 
-// shared starts the shared peer. It has no cleanup: it outlives every single
-// test, sees the end of the test binary by its pipe, and then removes its data.
-var shared = sync.OnceValues(func() (*Server, error) {
-	path, err := binary()
-	if err != nil {
-		return nil, err
-	}
-	data, err := os.MkdirTemp("", "mongopeer-")
-	if err != nil {
-		return nil, err
-	}
-	s := &Server{addr: "127.0.0.1:0", data: data, log: &process.Log{}}
-	if err := s.run(path, "-remove"); err != nil {
-		_ = os.RemoveAll(data)
-		return nil, err
-	}
-	return s, nil
-})
-
-// unavailable ends a test that can't have its peer.
-func unavailable(t testing.TB, err error) {
-	t.Helper()
-	if slices.Contains(strings.Split(os.Getenv("REQUIRE_STORES"), ","), "mongo") {
-		t.Fatalf("REQUIRE_STORES contains mongo: %v", err)
-	}
-	t.Skipf("no MongoDB server: %v", err)
-}
+// shared is the peer that all tests share.
+var shared = sync.OnceValues(kind.StartShared)

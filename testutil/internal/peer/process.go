@@ -1,4 +1,4 @@
-package process
+package peer
 
 import (
 	"bufio"
@@ -72,6 +72,9 @@ func (p *Process) Kill() {
 	_ = p.pipe.Close()
 	<-p.done
 }
+
+// PID is the process id, which the system may give to another process after Kill.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Pause stops the server (SIGSTOP): its connections stay, but nobody answers. The
 // error is errors.ErrUnsupported unless CanPause.

@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package process
+package peer
 
 // awaitStop has no way to look at a child here without waiting for its end. Its
 // threads stop within moments.

@@ -1,0 +1,18 @@
+package cosmospeer
+
+import (
+	"bytes"
+	"testing"
+)
+
+func TestLockfileHoldsNoAddresses(t *testing.T) {
+	for _, name := range sourceNames[:2] {
+		b, err := source.ReadFile("server/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i := bytes.Index(b, []byte("://")); i >= 0 {
+			t.Errorf("%s holds the address …%s…, want none: see the comment above source", name, b[max(0, i-20):min(len(b), i+40)])
+		}
+	}
+}

@@ -1,0 +1,6 @@
+// Package peer runs the servers of tests: child processes that are built or
+// installed once, print in their first line where they listen, can be killed,
+// paused and restarted, and end with the test binary, even when that is killed.
+// For the last, a server watches its standard input, a pipe whose other end the
+// test binary holds.
+package peer

@@ -1,0 +1,106 @@
+// Package peertest tests what all kinds of peers promise.
+package peertest
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/testutil/internal/peer"
+)
+
+// parentEnv makes the test binary start a peer, print where it is, and wait to be
+// killed.
+const parentEnv = "PEER_TEST_PARENT"
+
+// Main runs the tests, or plays the parent of the shared peer.
+func Main(m *testing.M, shared func() (*peer.Server, error)) {
+	if mode := os.Getenv(parentEnv); mode != "" {
+		if err := parent(mode, shared); err != nil {
+			fmt.Println("error:", err)
+			os.Exit(1)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+func parent(mode string, shared func() (*peer.Server, error)) error {
+	s, err := shared()
+	if err != nil {
+		return err
+	}
+	if mode == "paused" {
+		if err := s.Process().Pause(); err != nil {
+			return err
+		}
+	}
+	fmt.Println(s.Addr(), s.Data())
+	select {}
+}
+
+// EndsWithItsTestBinary checks that the shared peer and its data are gone soon
+// after its test binary was killed, even if the peer is paused.
+func EndsWithItsTestBinary(t *testing.T) {
+	for _, mode := range []string{"running", "paused"} {
+		t.Run(mode, func(t *testing.T) {
+			if mode == "paused" && !peer.CanPause {
+				t.Skip("this system can't pause a process")
+			}
+			cmd := exec.Command(os.Args[0], "-test.run=^$")
+			cmd.Env = append(os.Environ(), parentEnv+"="+mode)
+			stdout, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			line, err := bufio.NewReader(stdout).ReadString('\n')
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			addr, data, ok := strings.Cut(strings.TrimSpace(line), " ")
+			if _, port, parseErr := net.SplitHostPort(addr); err != nil || !ok || parseErr != nil || port == "" {
+				t.Fatalf("first line = %q, %v, want address and folder", line, err)
+			}
+			// A real process ends in real time.
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			for ; ; time.Sleep(10 * time.Millisecond) {
+				conn, dialErr := net.DialTimeout("tcp", addr, time.Second)
+				if dialErr == nil {
+					_ = conn.Close()
+				}
+				_, statErr := os.Stat(data)
+				if dialErr != nil && os.IsNotExist(statErr) {
+					return
+				}
+				if ctx.Err() != nil {
+					t.Fatalf("20 s after its test binary was killed: dial %s = %v, stat %s = %v, want both gone", addr, dialErr, data, statErr)
+				}
+			}
+		})
+	}
+}
+
+// IsShared checks that all calls give the URI of one peer, which it returns.
+func IsShared(t *testing.T, uri func(testing.TB) string) string {
+	t.Helper()
+	first := uri(t)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if got := uri(t); got != first {
+				t.Errorf("URI() = %q, want %q", got, first)
+			}
+		})
+	}
+	wg.Wait()
+	return first
+}
