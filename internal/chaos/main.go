@@ -111,6 +111,6 @@ func supervise(args []string) error {
 
 // dispatch returns these when the report, or the supervised harness, has printed why.
 var (
-	errVerdict = errors.New("something is not as it should be")
-	errReported    = errors.New("the harness failed")
+	errVerdict  = errors.New("something is not as it should be")
+	errReported = errors.New("the harness failed")
 )

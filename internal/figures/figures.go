@@ -1,6 +1,6 @@
-// Package figures carries what the proofs measured into the README: a proof
-// saves its figures, and the program in ./readme writes them between two marks,
-// so that no figure there is typed.
+// Package figures carries the measurements of the proofs into a document: a proof
+// saves its figures, and the program in ./table writes them between two marks, so no
+// figure there is typed by hand.
 package figures
 
 import (
@@ -18,28 +18,31 @@ type Figure struct {
 
 // Proof is what one run of a proof measured.
 type Proof struct {
-	Name    string   `json:"name"`    // the proof, such as "simulation"; also the name of the file
-	Command string   `json:"command"` // which repeats it, from the root of the repository
+	Name    string   `json:"name"`    // such as "simulation"; also the name of the file
+	Command string   `json:"command"` // repeats the proof, from the root of the repository
 	Figures []Figure `json:"figures"`
 }
 
-// Variable names the environment variable with the directory to save into. A
-// proof that runs without it saves nothing.
+// Variable is the environment variable with the directory to save into. A proof that
+// runs without it saves nothing.
 const Variable = "SLOTLEASE_FIGURES"
 
-// Save writes the figures of a proof to DIR/NAME.json, if DIR is set in the
-// environment. An earlier run's are replaced.
+// Save writes the figures of a proof to DIR/NAME.json, and replaces those of an earlier
+// run. DIR is the value of [Variable].
 func Save(p Proof) error {
 	dir := os.Getenv(Variable)
 	if dir == "" {
 		return nil
 	}
 	data, err := json.MarshalIndent(p, "", "\t")
+	if err == nil {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, p.Name+".json"), append(data, '\n'), 0o644)
+	}
 	if err != nil {
 		return fmt.Errorf("save figures of %s: %w", p.Name, err)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("save figures of %s: %w", p.Name, err)
-	}
-	return os.WriteFile(filepath.Join(dir, p.Name+".json"), append(data, '\n'), 0o644)
+	return nil
 }

@@ -8,15 +8,15 @@ import (
 )
 
 // Property is a fuzz target that checks a property by a script that the fuzzer
-// writes. It does what [rapid.MakeFuzz] does, but logs the draws of executions
-// that fail only: logging took most of the time. Those are done twice.
+// writes. It works like [rapid.MakeFuzz], but logs the draws only of executions that
+// fail, because logging took most of the time. Those run twice.
 func Property(check func(*rapid.T)) func(*testing.T, []byte) {
-	// Within a generator of its own, nothing is logged. That is documented
-	// nowhere; if it changes, fuzzing is slow again and nothing worse.
+	// Inside a custom generator nothing is logged. That is undocumented; if it changes,
+	// fuzzing only becomes slow again.
 	quietly := rapid.Custom(func(t *rapid.T) bool {
 		check(t)
 		if t.Failed() {
-			// Else this t's Errorf would be forgotten.
+			// Otherwise this t's Errorf would be lost.
 			t.FailNow()
 		}
 		return true

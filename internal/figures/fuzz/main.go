@@ -38,9 +38,9 @@ var everything = []string{"./..."}
 func parseOptions(args []string) (options, error) {
 	o := options{packages: everything}
 	flags := flag.NewFlagSet("fuzz", flag.ContinueOnError)
-	n := flags.String("n", "30s", "how many executions of each target, or how long")
-	only := flags.String("run", "", "only the targets that match, as PACKAGE.FuzzName")
-	flags.IntVar(&o.parallel, "parallel", runtime.GOMAXPROCS(0), "how many processes at once")
+	n := flags.String("n", "30s", "`number` of executions of each target, or a duration")
+	only := flags.String("run", "", "only the targets that match this `pattern`, as PACKAGE.FuzzName")
+	flags.IntVar(&o.parallel, "parallel", runtime.GOMAXPROCS(0), "`number` of processes at once")
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
 	}
@@ -86,7 +86,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	// All at first: a package that doesn't build shows before hours are spent.
+	// Build all first: a package that doesn't build is found before hours are spent.
 	built := map[string]bool{}
 	for _, t := range targets {
 		if !built[t.pkg.ImportPath] {

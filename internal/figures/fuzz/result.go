@@ -12,7 +12,7 @@ import (
 	"github.com/slotlease/slotlease/internal/figures"
 )
 
-// result is what one target did.
+// result is the outcome of one target.
 type result struct {
 	target      target
 	execs       int64
@@ -20,17 +20,17 @@ type result struct {
 	corpus      int64
 	elapsed     time.Duration
 	cpu         time.Duration
-	// ranOut says that the time was over while an input was made smaller, which
-	// the fuzzer takes for a failure of the target, though it found none.
+	// ranOut says that the time ended while an input was being minimized, which the
+	// fuzzer reports as a failure of the target, though it found none.
 	ranOut bool
-	// failure is all that was said if the target failed, else empty.
+	// failure is the whole output if the target failed, else empty.
 	failure string
 }
 
 // progress is a line of the fuzzer. The last one counts.
 var progress = regexp.MustCompile(`(?m)^fuzz: elapsed: (\S+), execs: (\d+) \(\d+/sec\)(?:, new interesting: (\d+) \(total: (\d+)\))?`)
 
-// read takes the figures out of what the fuzzer said.
+// read parses the output of the fuzzer.
 func read(t target, out string) result {
 	r := result{target: t}
 	if lines := progress.FindAllStringSubmatch(out, -1); len(lines) > 0 {
@@ -77,7 +77,7 @@ func grouped(n int64) string {
 	return s
 }
 
-// summary is what all targets did.
+// summary is the outcome of all targets.
 type summary struct {
 	targets, failed    int
 	execs, interesting int64
@@ -101,11 +101,10 @@ func sum(results []result) summary {
 	return s
 }
 
-// unfit is what a name of figures doesn't have.
+// unfit are characters that the name of a proof doesn't have.
 var unfit = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
-// proof is the summary as figures. That of a part of the targets has a name of its
-// own.
+// proof is the summary as figures. A run of some of the targets gets its own name.
 func (s summary) proof(o options) figures.Proof {
 	name, command := "fuzzing", "go run ./internal/figures/fuzz -n "+strings.TrimSuffix(o.n, "x")
 	if only := o.only.String(); only != "" {

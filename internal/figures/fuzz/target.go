@@ -28,7 +28,7 @@ var instrumented = []string{
 	"net/url",
 }
 
-// listed is a package as go list tells it.
+// listed is a package as go list prints it.
 type listed struct {
 	ImportPath, Dir           string
 	TestGoFiles, XTestGoFiles []string
@@ -111,10 +111,10 @@ func (t target) fuzz(ctx context.Context, dir string, o options) (result, error)
 	c := exec.CommandContext(ctx, t.binary(dir), "-test.run=^$", "-test.fuzz=^"+t.name+"$", "-test.fuzztime="+o.n, "-test.timeout=0",
 		"-test.fuzzcachedir="+corpus, "-test.fuzzminimizetime=10x", "-test.parallel="+strconv.Itoa(o.parallel))
 	c.Dir = t.pkg.Dir
-	// Each execution hands over from goroutine to goroutine. Between processors that
-	// costs a third of the time, and the other processes want them anyway.
+	// Each execution switches between goroutines. Between processors that costs a third
+	// of the time, and the other processes need them anyway.
 	c.Env = append(os.Environ(), "GOMAXPROCS=1", "GOGC=800")
-	// The coordinator tells its processes to end, and writes down what it found.
+	// The coordinator ends its processes, and saves its findings.
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	c.WaitDelay = 10 * time.Second
 	out, err := c.CombinedOutput()

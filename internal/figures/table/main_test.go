@@ -11,7 +11,7 @@ import (
 	"github.com/slotlease/slotlease/internal/figures"
 )
 
-// page is a README with a text between the marks.
+// page is a file with a text between the marks.
 func page(between string) string {
 	return "# Title\n\nBefore.\n\n" + begin + between + end + "\n\nAfter | it.\n"
 }
@@ -67,7 +67,7 @@ func TestTheTableComesBetweenTheMarksInItsOrder(t *testing.T) {
 				t.Fatalf("run over %q = %v", between, err)
 			}
 			if diff := cmp.Diff(want, read(t, readme)); diff != "" {
-				t.Errorf("README over %q (-want +got):\n%s", between, diff)
+				t.Errorf("file over %q (-want +got):\n%s", between, diff)
 			}
 		}
 	}
@@ -104,7 +104,7 @@ func TestWhatIsWrongIsSaidAndNothingIsWritten(t *testing.T) {
 				}
 			}
 			if got := read(t, readme); got != c.text {
-				t.Errorf("README = %q, want it unchanged: %q", got, c.text)
+				t.Errorf("file = %q, want it unchanged: %q", got, c.text)
 			}
 		})
 	}
@@ -112,6 +112,6 @@ func TestWhatIsWrongIsSaidAndNothingIsWritten(t *testing.T) {
 		t.Error("run(DIR) = nil, want an error")
 	}
 	if err := run([]string{good, filepath.Join(good, "none.md")}); err == nil {
-		t.Error("run without a README = nil, want an error")
+		t.Error("run without a file = nil, want an error")
 	}
 }

@@ -1,10 +1,10 @@
-// Command readme writes the figures that the proofs saved into the README, as a
+// Command table writes the figures that the proofs saved into a Markdown file, as a
 // table between two marks:
 //
-//	go run ./internal/figures/readme DIR README.md
+//	go run ./internal/figures/table DIR FILE
 //
-// DIR is where the proofs saved them (see [figures.Variable]). All else in the
-// file stays as it is.
+// DIR is where the proofs saved them (see [figures.Variable]). The rest of FILE stays
+// as it is.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/slotlease/slotlease/internal/figures"
 )
 
-// The marks, each on a line of its own.
+// The marks, each on a separate line.
 const (
 	begin = "<!-- figures: begin -->"
 	end   = "<!-- figures: end -->"
@@ -35,14 +35,14 @@ var order = []string{
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "readme:", err)
+		fmt.Fprintln(os.Stderr, "table:", err)
 		os.Exit(1)
 	}
 }
 
 func run(args []string) error {
 	if len(args) != 2 {
-		return fmt.Errorf("got %d arguments, want DIR README.md", len(args))
+		return fmt.Errorf("got %d arguments, want DIR FILE", len(args))
 	}
 	proofs, err := load(args[0])
 	if err != nil {
@@ -74,18 +74,16 @@ func load(dir string) ([]figures.Proof, error) {
 	var proofs []figures.Proof
 	var bad []error
 	for _, name := range names {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			bad = append(bad, err)
-			continue
-		}
 		var p figures.Proof
-		if err := json.Unmarshal(data, &p); err != nil {
-			bad = append(bad, fmt.Errorf("%s: %w", name, err))
-			continue
+		data, err := os.ReadFile(name)
+		if err == nil {
+			err = json.Unmarshal(data, &p)
 		}
-		if p.Name == "" || p.Command == "" || len(p.Figures) == 0 {
-			bad = append(bad, fmt.Errorf("%s: want a name, a command and figures", name))
+		if err == nil && (p.Name == "" || p.Command == "" || len(p.Figures) == 0) {
+			err = errors.New("want a name, a command and figures")
+		}
+		if err != nil {
+			bad = append(bad, fmt.Errorf("%s: %w", name, err))
 		}
 		proofs = append(proofs, p)
 	}
