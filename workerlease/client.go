@@ -3,7 +3,6 @@ package workerlease
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -87,11 +86,11 @@ func StartLeasing(ctx context.Context, ledger store.Ledger, o Options, cb Callba
 // for one worker type are two workers that compete.
 func (c *Client) StartLeasing(ctx context.Context, o Options, cb Callbacks) (*WorkerLease, error) {
 	l := launch{what: "start leasing"}
-	if o.OncePerSlot {
-		l.wrong = append(l.wrong, errors.New("OncePerSlot: is set: callbacks can't tell that the work is done: use Run"))
+	if o.Job != nil {
+		l.wrong.add(OptionError{Field: "Job", found: "is set", Rule: "callbacks can't report that the work is done: use Run"})
 	}
 	if cb.LeaseAllocated == nil {
-		l.wrong = append(l.wrong, errors.New("LeaseAllocated: is nil: it is required"))
+		l.wrong.missing("LeaseAllocated", "it is required")
 	}
 	return c.launch(ctx, o, cb, l)
 }
@@ -99,24 +98,26 @@ func (c *Client) StartLeasing(ctx context.Context, o Options, cb Callbacks) (*Wo
 // launch is how a worker is started.
 type launch struct {
 	what    string
-	wrong   []error            // what is wrong besides the options and the ledger
+	wrong   optionErrors       // what is wrong besides the options and the ledger
 	prepare func(*WorkerLease) // before it runs; may be nil
 }
 
 // launch starts a worker.
 func (c *Client) launch(ctx context.Context, o Options, cb Callbacks, l launch) (*WorkerLease, error) {
-	filled, err := o.filled()
+	resolved, errs := o.resolve()
 	if c.ledger == nil {
-		err = errors.Join(err, errors.New("ledger: is nil: open one with store/mongo, store/sqlite or store/memory"))
+		errs.missing("ledger", "open one with store/mongo, store/sqlite or store/memory")
 	}
-	err = errors.Join(err, errors.Join(l.wrong...))
-	if _, failed := io.ReadFull(c.rand, make([]byte, 16)); failed != nil {
-		err = errors.Join(err, fmt.Errorf("ClientOptions.Rand: fails: %w: leave it nil for crypto/rand", failed))
+	errs = append(errs, l.wrong...)
+	if _, err := io.ReadFull(c.rand, make([]byte, 16)); err != nil {
+		errs.add(OptionError{
+			Field: "ClientOptions.Rand", found: fmt.Sprintf("fails: %v", err), Rule: "leave it nil for crypto/rand", err: err,
+		})
 	}
-	if err != nil {
+	if err := errs.join(); err != nil {
 		return nil, fmt.Errorf("%s %.70q: %w: %w", l.what, o.WorkerType, ErrOptions, err)
 	}
-	w := c.newWorker(ctx, filled, cb)
+	w := c.newWorker(ctx, resolved, cb)
 	if l.prepare != nil {
 		l.prepare(w)
 	}

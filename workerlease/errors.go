@@ -21,6 +21,3 @@ var (
 	// ErrFinished: the task of Run has returned.
 	ErrFinished = errors.New("task finished")
 )
-
-// ErrOptions is wrapped by every error of StartLeasing.
-var ErrOptions = errors.New("invalid options")

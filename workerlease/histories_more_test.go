@@ -80,7 +80,7 @@ func TestASlotThatIsMadeUpForIsNotBegunMoreOftenThanMaxAttempts(t *testing.T) {
 		}}
 		for name, l := range map[string]store.Ledger{"a": link, "b": inner.Handle()} {
 			o := perSlot(name, map[string]int{"a": 0, "b": 1}[name])
-			o.RunMissed, o.MaxAttempts = true, 2
+			o.Job.RunMissed, o.Job.MaxAttempts = true, 2
 			runs(t, l, o, j.run)
 		}
 		at(16 * time.Minute)
@@ -114,7 +114,7 @@ func TestADoneUntilThatNobodyCanHaveWrittenStopsNobodyForEver(t *testing.T) {
 	})
 }
 
-// Two workers of one priority, Sticky by default: the holder of the slot before goes first. With OncePerSlot it doesn't,
+// Two workers of one priority, Sticky by default: the holder of the slot before goes first. With a Job it doesn't,
 // since target compares the end of the last window with the start of the slot, and the last window of a task that is
 // done early ends before. So for Rotate.
 func TestTieBreakAppliesToTasksThatAreDoneEarly(t *testing.T) {
@@ -246,7 +246,7 @@ func TestALateCallThatEndsItsGoroutineDoesNotCostTheNextSlot(t *testing.T) {
 			return nil
 		}}
 		o := perSlot("a", 0)
-		o.RunMissed = true
+		o.Job.RunMissed = true
 		runs(t, link, o, j.run)
 		at(9 * time.Minute)
 		link.Break(faultstore.Down())

@@ -66,7 +66,7 @@ func TestASlotDoneInTheLastLeadIsNotRunAgainAsMissed(t *testing.T) {
 				}}
 				for _, name := range names {
 					o := perSlot(name, 0)
-					o.RunMissed, o.TieBreak = true, priority.Rotate // The other one wins the next slot.
+					o.Job.RunMissed, o.TieBreak = true, priority.Rotate // The other one wins the next slot.
 					runs(t, ledger.Handle(), o, j.run)
 				}
 				at(15*time.Minute - time.Millisecond)
@@ -103,7 +103,7 @@ func TestADoneSlotIsToldAlthoughAnotherDoneRecordIsOnItsWay(t *testing.T) {
 					}})
 					links = append(links, link)
 					o := perSlot(name, i)
-					o.RunMissed = true
+					o.Job.RunMissed = true
 					runs(t, link, o, j.run)
 				}
 				at(9 * time.Minute) // The slot of 5m is done.
@@ -159,7 +159,7 @@ func TestATaskThatIsDoneLateWhileStoppingIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
 		o := perSlot("a", 0)
-		o.RunMissed = true
+		o.Job.RunMissed = true
 		r := runs(t, ledger, o, func(_ context.Context, l workerlease.Lease) error {
 			if since(l.Slot.Start) == 10*time.Minute {
 				time.Sleep(6 * time.Minute)
@@ -287,12 +287,12 @@ func TestTryClaimOfASlotThatIsDoneSaysSo(t *testing.T) {
 	})
 }
 
-// OncePerSlot fills in FailoverWithin, and then refuses what it has filled in: a slot of 250 ms, or a margin of 10 s,
+// A Job fills in FailoverWithin, and then refuses what it has filled in: a slot of 250 ms, or a margin of 10 s,
 // are fine without it, and the error names an option that was not set.
-func TestOncePerSlotFillsInWhatItAccepts(t *testing.T) {
+func TestAJobFillsInWhatItAccepts(t *testing.T) {
 	for _, o := range []workerlease.Options{
-		{WorkerType: "job", OncePerSlot: true, LeaseInterval: 250 * time.Millisecond},
-		{WorkerType: "job", OncePerSlot: true, Margin: 10 * time.Second},
+		{WorkerType: "job", Job: &workerlease.Job{}, LeaseInterval: 250 * time.Millisecond},
+		{WorkerType: "job", Job: &workerlease.Job{}, Margin: 10 * time.Second},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()

@@ -59,7 +59,7 @@ func (w *WorkerLease) note(n machine.Note) {
 	case machine.SlotDone:
 		w.tell(SlotDone{Worker: me, Slot: n.Slot, Seq: n.Record.Seq})
 	case machine.Exhausted:
-		w.report(fmt.Errorf("%s: slot %v: was tried %d times, and is not done: MaxAttempts is %d", w.options.WorkerType, n.Slot, n.Count, w.options.MaxAttempts))
+		w.report(fmt.Errorf("%s: slot %v: was tried %d times, and is not done: MaxAttempts is %d", w.options.WorkerType, n.Slot, n.Count, w.options.job().MaxAttempts))
 		w.tell(Exhausted{Worker: me, Slot: n.Slot, Attempts: n.Count})
 	case machine.HolderChanged:
 		w.tell(HolderChanged{

@@ -3,7 +3,6 @@ package workerlease
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -83,33 +82,21 @@ type Options struct {
 	// should have it.
 	NoFailback bool
 
-	// OncePerSlot, with Run, makes the task run once for each slot: when it returns
-	// nil, the slot is done, and nobody runs it again. FailoverWithin, by which others
-	// try again when a worker fails or dies, is then a quarter of the shortest slot by
-	// default, at most a minute and at least 8 × Margin. All workers of the type should have one schedule: a
-	// long slot that is done covers all shorter ones up to its end. Not with Group, nor
-	// with Continuous.
-	OncePerSlot bool
+	// Job makes the task of Run a job that is done once for each slot. Default: nil, no
+	// job: the task, or the callbacks, run while the lease is held. Only with Run,
+	// StartTask and TryClaim; not with Group, nor with Continuous. The value is copied.
+	Job *Job
 
-	// MaxAttempts is how often a slot is tried at most, by all workers together;
-	// counted in the ledger when it is won. All workers of the type should have the
-	// same. At most 1,000,000. Default: as often as its time allows. Only with
-	// OncePerSlot.
-	MaxAttempts int
+	// MinBackoff is how long a worker waits before it repeats a ledger operation that
+	// failed. Each further failure in a row doubles the wait, up to MaxBackoff; up to half
+	// of it is taken off at random. An eighth of the slot bounds both. A store that asks
+	// for a longer wait gets it. 1 ms to 1 h, and at most MaxBackoff. Default: 100 ms, or
+	// MaxBackoff if that is shorter.
+	MinBackoff time.Duration
 
-	// RunMissed, with OncePerSlot, makes up for the newest slot that nobody did: in the
-	// next one, the task is called for it first, and then for its own slot. It is called
-	// once, whatever comes of that, and not at all if the worker dies that has claimed the
-	// next slot. Slots before it are skipped, and so are those before the first that was
-	// ever done; and so is every one by default. While a slot's work goes on, the next one
-	// is not claimed before its boundary.
-	RunMissed bool
-
-	// MinBackoff and MaxBackoff bound how long a worker waits after an operation on the
-	// ledger has come to nothing: the first wait, and the longest that doubling makes
-	// of it, less up to half at random. An eighth of the slot bounds both. A store
-	// that asks for more gets it. At least 1 ms. Default: 100 ms and 5 s.
-	MinBackoff, MaxBackoff time.Duration
+	// MaxBackoff is the longest wait between two tries. 1 ms to 1 h. Default: 5 s, or
+	// MinBackoff if that is longer.
+	MaxBackoff time.Duration
 
 	// JoinMidSlot makes a worker claim what is left of the slot in which it
 	// starts, if nobody has it. Default: it waits for the next boundary. A worker
@@ -141,176 +128,42 @@ type Options struct {
 	Metadata string
 }
 
-// DefaultRetention is how long records are kept by default.
-const DefaultRetention = 24 * time.Hour
+// Job is a task that is done once for each slot. When the task of Run returns nil, a done
+// record closes the slot, and no worker runs it again. When it fails, or its worker dies,
+// others try again, by Options.FailoverWithin: by default a quarter of the shortest slot,
+// at most a minute and at least 8 × Margin. All workers of the type should have the same
+// Job and the same schedule: a long slot that is done covers all shorter ones up to its
+// end.
+type Job struct {
+	// MaxAttempts is how often a slot is tried at most, by all workers together. The
+	// attempts are counted in the ledger when the slot is claimed. 0 to 1,000,000.
+	// Default: 0, as often as the slot's time allows.
+	MaxAttempts int
+
+	// RunMissed makes up for the newest slot that no worker did: in the next slot, the
+	// task is called for the missed slot first, and then for its own. It is called once,
+	// whatever its outcome, and not at all if the worker that has claimed the next slot
+	// dies. Older slots are skipped, and so are those before the first that was ever
+	// done. While a slot's work goes on, the next slot is not claimed before its
+	// boundary. Default: missed slots are skipped.
+	RunMissed bool
+}
 
 const (
-	minMargin = 10 * time.Millisecond
-	maxMargin = 250 * time.Millisecond
-
-	defaultMinBackoff = 100 * time.Millisecond
-	defaultMaxBackoff = 5 * time.Second
-
-	// maxSchedule is what a record has room for.
-	maxSchedule = 512
+	// DefaultRetention is how long records are kept by default.
+	DefaultRetention = 24 * time.Hour
+	// MinRetention is the least Options.Retention.
+	MinRetention = machine.MinRetention
+	// MinMargin is the least Options.Margin.
+	MinMargin = 10 * time.Millisecond
 )
 
-// filled returns the options with defaults in place, or all that is wrong.
-func (o Options) filled() (Options, error) {
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-
-	if err := store.CheckWorkerType(o.WorkerType); err != nil {
-		errs = append(errs, fmt.Errorf("WorkerType: %w", err))
+// job is Job, zero if there is none.
+func (o *Options) job() Job {
+	if o.Job == nil {
+		return Job{}
 	}
-	for _, l := range []struct {
-		field, value string
-		most         int
-	}{{"InstanceID", o.InstanceID, 256}, {"Group", o.Group, 256}, {"Metadata", o.Metadata, store.MaxMetadata}} {
-		errs = append(errs, checkText(l.field, l.value, l.most))
-	}
-	if o.Priority < priority.Highest || o.Priority > priority.Lowest {
-		bad("Priority: is %d: must be %d (highest) … %d", o.Priority, priority.Highest, priority.Lowest)
-	}
-	if o.TieBreak < priority.Sticky || o.TieBreak > priority.Random {
-		bad("TieBreak: is %d: must be Sticky, Rotate or Random", int(o.TieBreak))
-	}
-	slotted := "Schedule" // the option that made the slots
-	if o.Schedule == nil {
-		slotted = "LeaseInterval"
-		interval := o.LeaseInterval
-		if interval == 0 {
-			interval = slots.DefaultInterval
-		}
-		s, err := slots.Every(interval)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("LeaseInterval: %w", err))
-		}
-		o.Schedule = s
-	} else if o.LeaseInterval != 0 {
-		bad("LeaseInterval: is %v, and Schedule is %.70q: set only one of them", o.LeaseInterval, o.Schedule)
-	}
-	if o.Schedule != nil {
-		errs = append(errs, checkText("Schedule", o.Schedule.String(), maxSchedule), o.fillTimes(slotted))
-	} else if o.Margin != 0 && o.Margin < minMargin {
-		bad("Margin: is %v: must be 0 (default) or at least %v", o.Margin, minMargin)
-	}
-	if o.Lead < 0 || o.Lead > priority.MaxLead {
-		bad("Lead: is %v: must be 0 (default) … %v", o.Lead, priority.MaxLead)
-	}
-	if o.NoFailback && !o.Continuous {
-		bad("NoFailback: is set without Continuous: set both")
-	}
-	if o.Continuous && o.Group != "" && !o.OncePerSlot {
-		bad("Continuous: is set, and Group is %.70q: a group's lease can't be extended: set only one of them", o.Group)
-	}
-	if o.FailoverWithin != 0 && o.Group != "" && !o.OncePerSlot {
-		bad("FailoverWithin: is %v, and Group is %.70q: a group's lease can't be extended: set only one of them", o.FailoverWithin, o.Group)
-	}
-	if o.OncePerSlot && o.Group != "" {
-		bad("OncePerSlot: is set, and Group is %.70q: a group works in each slot together: set only one of them", o.Group)
-	}
-	if o.OncePerSlot && o.Continuous {
-		bad("OncePerSlot: is set, and Continuous too: a job of each slot doesn't go on into the next: set only one of them")
-	}
-	if o.MaxAttempts < 0 || o.MaxAttempts > store.MaxAttempt {
-		bad("MaxAttempts: is %d: must be 0 (default) … %d", o.MaxAttempts, store.MaxAttempt)
-	} else if o.MaxAttempts > 0 && !o.OncePerSlot {
-		bad("MaxAttempts: is %d, without OncePerSlot: it needs OncePerSlot: set both", o.MaxAttempts)
-	}
-	if o.RunMissed && !o.OncePerSlot {
-		bad("RunMissed: is set without OncePerSlot: set both")
-	}
-	if o.MaxBackoff == 0 {
-		o.MaxBackoff = max(defaultMaxBackoff, o.MinBackoff)
-	}
-	if o.MinBackoff == 0 {
-		o.MinBackoff = min(defaultMinBackoff, o.MaxBackoff)
-	}
-	if o.MinBackoff < time.Millisecond || o.MaxBackoff < o.MinBackoff || o.MaxBackoff > time.Hour {
-		bad("MinBackoff: is %v, and MaxBackoff %v: must be 1ms … 1h, and in order", o.MinBackoff, o.MaxBackoff)
-	}
-	if o.Step < 0 || o.Step > priority.MaxLead {
-		bad("Step: is %v: must be 0 (default) … %v", o.Step, priority.MaxLead)
-	}
-	switch {
-	case o.Retention == 0:
-		o.Retention = DefaultRetention
-	case o.Retention < machine.MinRetention:
-		bad("Retention: is %v: must be 0 (default) or at least %v", o.Retention, machine.MinRetention)
-	}
-	if o.InstanceID == "" {
-		o.InstanceID = defaultInstanceID()
-	}
-	return o, errors.Join(errs...)
-}
-
-// fillTimes sets the defaults of FailoverWithin and Margin, or says what is wrong with
-// them, and with a Lead next to them. Whoever set OncePerSlot alone is told of that, and
-// not of the FailoverWithin that comes of it; slotted is the option that made the slots.
-func (o *Options) fillTimes(slotted string) error {
-	shortest := shortestSlot(o.Schedule)
-	if !o.OncePerSlot || o.FailoverWithin != 0 {
-		return errors.Join(o.fillMargin(shortest), o.checkFailover(shortest))
-	}
-	o.FailoverWithin = max(min(shortest/4, time.Minute), machine.MinFailover(max(o.Margin, minMargin)))
-	if err := o.fillMargin(shortest); err != nil {
-		return err
-	}
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	d := o.FailoverWithin
-	switch least := 2 * machine.MinFailover(minMargin); {
-	case shortest < least:
-		bad("%s: makes slots of %v, and OncePerSlot is set: they are too short for others to try again: must be at least %v",
-			slotted, shortest, least)
-	case d > shortest/2:
-		bad("Margin: is %v: must be at most a sixteenth of the shortest slot (%v) with OncePerSlot, for others to try again",
-			o.Margin, shortest/16)
-	case o.Margin > machine.MaxFailoverMargin:
-		bad("Margin: is %v: must be at most %v with OncePerSlot, whose leases are extended at most twice that before their end",
-			o.Margin, machine.MaxFailoverMargin)
-	case o.Lead > d/2:
-		bad("Lead: is %v: must be at most %v with OncePerSlot, half of the FailoverWithin that comes with it (%v): set that as well for a longer one",
-			o.Lead, d/2, d)
-	}
-	return errors.Join(errs...)
-}
-
-// fillMargin sets the default margin, or says what is wrong with the given one.
-func (o *Options) fillMargin(shortest time.Duration) error {
-	switch {
-	case o.Margin == 0:
-		o.Margin = min(shortest/100, maxMargin)
-		if o.FailoverWithin > 0 {
-			o.Margin = min(o.Margin, o.FailoverWithin/20)
-		}
-		o.Margin = max(o.Margin, minMargin)
-	case o.Margin < minMargin || o.Margin >= shortest/2:
-		return fmt.Errorf("Margin: is %v: must be 0 (default), or at least %v and less than half of the shortest slot (%v)",
-			o.Margin, minMargin, shortest)
-	}
-	return nil
-}
-
-// checkFailover says what is wrong with FailoverWithin, given the margin.
-func (o *Options) checkFailover(shortest time.Duration) error {
-	d := o.FailoverWithin
-	if d == 0 {
-		return nil
-	}
-	var errs []error
-	if least, most := machine.MinFailover(o.Margin), shortest/2; d < least || d > most {
-		errs = append(errs, fmt.Errorf("FailoverWithin: is %v: must be 0 (none), or at least 8 × Margin (%v), so that a part of the slot can be extended in time, and at most half of the shortest slot (%v)",
-			d, least, most))
-	}
-	if most := machine.MaxFailoverMargin; o.Margin > most {
-		errs = append(errs, fmt.Errorf("Margin: is %v: must be at most %v with FailoverWithin, whose windows are extended at most twice that before their end", o.Margin, most))
-	}
-	if d > 0 && o.Lead > d/2 {
-		errs = append(errs, fmt.Errorf("Lead: is %v: must be at most half of FailoverWithin (%v), which is lost when a worker dies that has claimed the next slot", o.Lead, d/2))
-	}
-	return errors.Join(errs...)
+	return *o.Job
 }
 
 func (o Options) machine(rules machine.Rules) machine.Machine {
@@ -319,7 +172,7 @@ func (o Options) machine(rules machine.Rules) machine.Machine {
 		WorkerType: o.WorkerType, InstanceID: o.InstanceID, Group: o.Group,
 		Priority: o.Priority, TieBreak: o.TieBreak, Schedule: o.Schedule,
 		Lead: o.Lead, Step: o.Step, Margin: o.Margin, JoinMidSlot: o.JoinMidSlot,
-		Once: o.OncePerSlot, MaxAttempts: o.MaxAttempts, RunMissed: o.RunMissed, MinBackoff: o.MinBackoff, MaxBackoff: o.MaxBackoff,
+		Once: o.Job != nil, MaxAttempts: o.job().MaxAttempts, RunMissed: o.job().RunMissed, MinBackoff: o.MinBackoff, MaxBackoff: o.MaxBackoff,
 		Failover: o.FailoverWithin, Continuous: o.Continuous, NoFailback: o.NoFailback,
 		Retention: o.Retention, Metadata: o.Metadata,
 		Worker: store.Worker{Host: host(), PID: os.Getpid(), Version: Version()},

@@ -66,14 +66,12 @@ func TestEveryBadOptionIsNamedWithItsValueAndTheRule(t *testing.T) {
 		{"failover in a group", o{WorkerType: "job", FailoverWithin: 10 * time.Second, Group: "g"}, []string{"FailoverWithin: ", "10s", `Group is "g"`, "only one"}},
 		{"continuous in a group", o{WorkerType: "job", Continuous: true, Group: "g"}, []string{"Continuous: ", `Group is "g"`, "only one"}},
 		{"no failback alone", o{WorkerType: "job", NoFailback: true}, []string{"NoFailback: ", "without Continuous", "set both"}},
-		{"attempts alone", o{WorkerType: "job", MaxAttempts: 3}, []string{"MaxAttempts: ", "3", "needs OncePerSlot"}},
-		{"attempts negative", o{WorkerType: "job", MaxAttempts: -1}, []string{"MaxAttempts: ", "-1", "0 (default) … 1000000"}},
-		{"attempts above the limit", o{WorkerType: "job", MaxAttempts: 1_000_001}, []string{"MaxAttempts: ", "1000001", "0 (default) … 1000000"}},
-		{"missed alone", o{WorkerType: "job", RunMissed: true}, []string{"RunMissed: ", "without OncePerSlot", "set both"}},
-		{"once, with callbacks", o{WorkerType: "job", OncePerSlot: true}, []string{"OncePerSlot: ", "use Run"}},
+		{"a job, with callbacks", o{WorkerType: "job", Job: &workerlease.Job{}}, []string{"Job: ", "use Run"}},
 		{"backoff too short", o{WorkerType: "job", MinBackoff: time.Microsecond}, []string{"MinBackoff: ", "1µs", "1ms … 1h"}},
 		{"backoff out of order", o{WorkerType: "job", MinBackoff: 2 * time.Second, MaxBackoff: time.Second}, []string{"MinBackoff: ", "2s", "1s", "in order"}},
-		{"backoff too long", o{WorkerType: "job", MaxBackoff: 2 * time.Hour}, []string{"MinBackoff: ", "2h0m0s", "1ms … 1h"}},
+		{"longest backoff too short", o{WorkerType: "job", MaxBackoff: -1}, []string{"MaxBackoff: ", "-1ns", "1ms … 1h"}},
+		{"shortest backoff too long", o{WorkerType: "job", MinBackoff: 2 * time.Hour}, []string{"MinBackoff: ", "2h0m0s", "1ms … 1h"}},
+		{"backoff too long", o{WorkerType: "job", MaxBackoff: 2 * time.Hour}, []string{"MaxBackoff: ", "2h0m0s", "1ms … 1h"}},
 		{"retention too short", o{WorkerType: "job", Retention: time.Hour}, []string{"Retention: ", "1h0m0s", "at least 2h0m0s"}},
 	}
 	for _, test := range tests {
@@ -94,9 +92,9 @@ func TestEveryBadOptionIsNamedWithItsValueAndTheRule(t *testing.T) {
 	}
 }
 
-// With OncePerSlot, FailoverWithin has a default. What doesn't fit that is told of the
+// With a Job, FailoverWithin has a default. What doesn't fit that is told of the
 // option that was set.
-func TestOncePerSlotBlamesTheOptionThatWasSet(t *testing.T) {
+func TestAJobBlamesTheOptionThatWasSet(t *testing.T) {
 	tight := slots.Must(slots.Every(100 * time.Millisecond))
 	type o = workerlease.Options
 	for name, test := range map[string]struct {
@@ -104,23 +102,26 @@ func TestOncePerSlotBlamesTheOptionThatWasSet(t *testing.T) {
 		want string
 		not  string
 	}{
-		"short slots":     {o{LeaseInterval: 100 * time.Millisecond}, "LeaseInterval: makes slots of 100ms, and OncePerSlot is set: they are too short for others to try again: must be at least 160ms", "FailoverWithin"},
-		"a tight one":     {o{Schedule: tight}, "Schedule: makes slots of 100ms, and OncePerSlot is set: they are too short", "FailoverWithin"},
-		"a long margin":   {o{Margin: 30 * time.Second}, "Margin: is 30s: must be at most a sixteenth of the shortest slot (18.75s) with OncePerSlot, for others to try again", "FailoverWithin"},
-		"a huge margin":   {o{LeaseInterval: 24 * time.Hour, Margin: 3 * time.Minute}, "Margin: is 3m0s: must be at most 2m30s with OncePerSlot", "FailoverWithin"},
+		"short slots":     {o{LeaseInterval: 100 * time.Millisecond}, "LeaseInterval: makes slots of 100ms, and Job is set: they are too short for others to try again: must be at least 160ms", "FailoverWithin"},
+		"a tight one":     {o{Schedule: tight}, "Schedule: makes slots of 100ms, and Job is set: they are too short", "FailoverWithin"},
+		"a long margin":   {o{Margin: 30 * time.Second}, "Margin: is 30s: must be at most a sixteenth of the shortest slot (18.75s) with Job, for others to try again", "FailoverWithin"},
+		"a huge margin":   {o{LeaseInterval: 24 * time.Hour, Margin: 3 * time.Minute}, "Margin: is 3m0s: must be at most 2m30s with Job", "FailoverWithin"},
 		"a bad margin":    {o{Margin: -1}, "Margin: is -1ns: must be 0 (default), or at least 10ms", "FailoverWithin"},
-		"a long lead":     {o{Lead: time.Minute}, "Lead: is 1m0s: must be at most 30s with OncePerSlot, half of the FailoverWithin that comes with it (1m0s): set that as well", "half of FailoverWithin"},
-		"a group":         {o{Group: "g"}, `OncePerSlot: is set, and Group is "g": a group works in each slot together: set only one of them`, "FailoverWithin"},
-		"continuous":      {o{Continuous: true}, "OncePerSlot: is set, and Continuous too: a job of each slot doesn't go on into the next: set only one of them", "FailoverWithin"},
-		"failover itself": {o{FailoverWithin: 3 * time.Minute}, "FailoverWithin: is 3m0s: must be 0 (none), or at least 8 × Margin (2s)", "OncePerSlot"},
-		"its group":       {o{FailoverWithin: time.Minute, Group: "g"}, `OncePerSlot: is set, and Group is "g"`, "FailoverWithin"},
-		"attempts":        {o{MaxAttempts: -1}, "MaxAttempts: is -1: must be 0 (default) … 1000000", "OncePerSlot"},
-		"many attempts":   {o{MaxAttempts: store.MaxAttempt + 1}, "MaxAttempts: is 1000001: must be 0 (default) … 1000000", "OncePerSlot"},
+		"a long lead":     {o{Lead: time.Minute}, "Lead: is 1m0s: must be at most 30s with Job, half of the FailoverWithin that comes with it (1m0s): set that as well", "half of FailoverWithin"},
+		"a group":         {o{Group: "g"}, `Job: is set, and Group is "g": a group works in each slot together: set only one of them`, "FailoverWithin"},
+		"continuous":      {o{Continuous: true}, "Job: is set, and Continuous too: a job of each slot doesn't go on into the next: set only one of them", "FailoverWithin"},
+		"failover itself": {o{FailoverWithin: 3 * time.Minute}, "FailoverWithin: is 3m0s: must be 0 (none), or at least 8 × Margin (2s)", "with Job"},
+		"its group":       {o{FailoverWithin: time.Minute, Group: "g"}, `Job: is set, and Group is "g"`, "FailoverWithin"},
+		"attempts":        {o{Job: &workerlease.Job{MaxAttempts: -1}}, "Job.MaxAttempts: is -1: must be 0 (default) … 1000000", "with Job"},
+		"many attempts":   {o{Job: &workerlease.Job{MaxAttempts: store.MaxAttempt + 1}}, "Job.MaxAttempts: is 1000001: must be 0 (default) … 1000000", "with Job"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			test.bad.WorkerType, test.bad.OncePerSlot = "job", true
+			test.bad.WorkerType = "job"
+			if test.bad.Job == nil {
+				test.bad.Job = &workerlease.Job{}
+			}
 			err := workerlease.Run(ctx, memory.New(memory.Options{}), test.bad, func(context.Context, workerlease.Lease) error { return nil })
 			if !errors.Is(err, workerlease.ErrOptions) {
 				t.Fatalf("Run = %v, want ErrOptions", err)

@@ -87,7 +87,7 @@ func (c *Client) StartTask(ctx context.Context, o Options, task Task) (*WorkerLe
 	r := &runner{task: task}
 	l := launch{what: "run", prepare: func(w *WorkerLease) { r.w = w }}
 	if task == nil {
-		l.wrong = append(l.wrong, errors.New("task: is nil: it is required"))
+		l.wrong.missing("task", "it is required")
 	}
 	return c.launch(ctx, o, Callbacks{LeaseAllocated: r.run}, l)
 }
@@ -144,7 +144,7 @@ func (r *runner) call(ctx context.Context, l Lease) {
 
 // outcome is what follows from a task's end.
 func (w *WorkerLease) outcome(ctx context.Context, l Lease, err error) arrival {
-	once := w.options.OncePerSlot
+	once := w.options.Job != nil
 	ended := ctx.Err() != nil
 	switch {
 	case err == nil && once:

@@ -93,7 +93,7 @@ func runs(t *testing.T, ledger store.Ledger, o workerlease.Options, task workerl
 // perSlot are the options of a job that is run once per slot.
 func perSlot(name string, priority int) workerlease.Options {
 	o := named(name, priority)
-	o.OncePerSlot, o.FailoverWithin = true, 20*time.Second
+	o.Job, o.FailoverWithin = &workerlease.Job{}, 20*time.Second
 	return o
 }
 
@@ -154,7 +154,7 @@ func TestAFailedTaskIsTriedByOthersAndSoOftenInAll(t *testing.T) {
 				var all []*running
 				for i, name := range []string{"a", "b", "c"} {
 					o := perSlot(name, i)
-					o.MaxAttempts = most
+					o.Job.MaxAttempts = most
 					all = append(all, runs(t, ledger.Handle(), o, j.run))
 				}
 				at(10 * time.Minute)
@@ -235,7 +235,7 @@ func TestAMissedSlotIsSkippedOrMadeUpForOnce(t *testing.T) {
 					return nil
 				}}
 				o := perSlot("a", 0)
-				o.RunMissed = late
+				o.Job.RunMissed = late
 				a := runs(t, link, o, j.run)
 				at(6 * time.Minute)
 				link.Break(faultstore.Down())
@@ -296,7 +296,7 @@ func TestRunEndsWithItsContextWhenTheTaskHasReturned(t *testing.T) {
 			for _, rec := range records(t, ledger) {
 				kinds = append(kinds, rec.Kind)
 			}
-			if o.OncePerSlot && !slices.Contains(kinds, store.KindDone) {
+			if o.Job != nil && !slices.Contains(kinds, store.KindDone) {
 				t.Errorf("records: %v, want that the slot is done", kinds)
 			}
 		})
@@ -312,7 +312,7 @@ func TestRunRefusesWhatItCannotDo(t *testing.T) {
 		"no task":   workerlease.Run(t.Context(), ledger, workerlease.Options{WorkerType: "job"}, nil),
 		"no type":   workerlease.Run(t.Context(), ledger, workerlease.Options{}, task),
 		"a group":   workerlease.Run(t.Context(), ledger, group, task),
-		"attempts":  workerlease.Run(t.Context(), ledger, workerlease.Options{WorkerType: "job", MaxAttempts: 3}, task),
+		"attempts":  workerlease.Run(t.Context(), ledger, workerlease.Options{WorkerType: "job", Job: &workerlease.Job{MaxAttempts: -3}}, task),
 		"no ledger": workerlease.Run(t.Context(), nil, workerlease.Options{WorkerType: "job"}, task),
 		"lease once": func() error {
 			_, err := workerlease.StartLeasing(t.Context(), ledger, perSlot("a", 0), workerlease.Callbacks{})

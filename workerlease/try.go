@@ -41,8 +41,10 @@ func (c *Claim) Release(ctx context.Context) error {
 // not known to be: because ctx ended first, or the lease had ended before, with the
 // cause of that. The slot may then be claimed again.
 func (c *Claim) Done(ctx context.Context) error {
-	if !c.w.options.OncePerSlot {
-		return fmt.Errorf("tell that %q is done: %w: OncePerSlot: is not set", c.Lease.WorkerType, ErrOptions)
+	if c.w.options.Job == nil {
+		var errs optionErrors
+		errs.missing("Job", "only a Job can be completed: set it")
+		return fmt.Errorf("complete %q: %w: %w", c.Lease.WorkerType, ErrOptions, errs.join())
 	}
 	c.taken.Store(true)
 	c.w.post(arrival{event: machine.Finished{Done: true}})

@@ -88,7 +88,7 @@ func TestAClaimThatIsDoneCannotBeHadAgain(t *testing.T) {
 		try := func(name string) (*workerlease.Claim, error) {
 			client := workerlease.NewClient(ledger.Handle(), workerlease.ClientOptions{Clock: clock.New()})
 			o := perSlot(name, 0)
-			o.WorkerType, o.MaxAttempts = "job", 2
+			o.WorkerType, o.Job.MaxAttempts = "job", 2
 			return client.TryClaim(t.Context(), o)
 		}
 		at(6 * time.Minute)

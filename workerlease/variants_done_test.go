@@ -80,7 +80,7 @@ func jobs(seed int64) sim.Options {
 	o.Worker = func(n int) workerlease.Options {
 		return workerlease.Options{
 			WorkerType: "sim", InstanceID: fmt.Sprint("w", n), Priority: n / 2, LeaseInterval: time.Minute,
-			OncePerSlot: true, MaxAttempts: 3,
+			Job: &workerlease.Job{MaxAttempts: 3},
 		}
 	}
 	return o
@@ -100,9 +100,13 @@ func longJobs(seed int64) sim.Options {
 		Seed: seed, Workers: 6, Length: 6 * time.Hour, Task: sim.DefaultTask,
 		Faults: sim.Faults{Latency: 30 * time.Millisecond, Restarts: 20 * time.Minute},
 		Worker: func(n int) workerlease.Options {
+			var once *workerlease.Job
+			if n < 2 {
+				once = &workerlease.Job{}
+			}
 			return workerlease.Options{
 				WorkerType: "sim", InstanceID: fmt.Sprint("w", n), Priority: n / 2, LeaseInterval: 6 * time.Hour,
-				FailoverWithin: 30 * time.Second, JoinMidSlot: true, OncePerSlot: n < 2, Retention: 2 * time.Hour,
+				FailoverWithin: 30 * time.Second, JoinMidSlot: true, Job: once, Retention: 2 * time.Hour,
 			}
 		},
 	}

@@ -209,7 +209,7 @@ func FuzzRunOptions(f *testing.F) {
 		if len(a.problems) > 0 {
 			return
 		}
-		if o.OncePerSlot {
+		if o.Job != nil {
 			err := workerlease.Run(context.Background(), nil, o, nil)
 			wantOnlyMissing(t, lines, err)
 			return

@@ -62,14 +62,14 @@ func (j journal) began(o workerlease.Options) {
 		extended += ", no failback"
 	}
 	once := ""
-	if o.OncePerSlot {
+	if o.Job != nil {
 		once = ", once per slot"
-	}
-	if o.MaxAttempts > 0 {
-		once += fmt.Sprintf(", max attempts %d", o.MaxAttempts)
-	}
-	if o.RunMissed {
-		once += ", run missed"
+		if o.Job.MaxAttempts > 0 {
+			once += fmt.Sprintf(", max attempts %d", o.Job.MaxAttempts)
+		}
+		if o.Job.RunMissed {
+			once += ", run missed"
+		}
 	}
 	j.say(zap.InfoLevel, fmt.Sprintf("worker %q of worker type %q, priority %d%s, %s%s%s", o.InstanceID, o.WorkerType, o.Priority, group, o.Schedule, once, extended),
 		zap.String("workerType", o.WorkerType), zap.String("instanceId", o.InstanceID), zap.Stringer("schedule", o.Schedule))

@@ -25,7 +25,7 @@ func happen(j journal) {
 	down := errors.New("dial mongodb://user:c4n4ry@host: refused")
 	j.began(workerlease.Options{WorkerType: "t", InstanceID: "a", Group: "north", Schedule: slots.Must(slots.Every(5 * time.Minute))})
 	j.began(workerlease.Options{WorkerType: "t", InstanceID: "a", FailoverWithin: 20 * time.Second, Continuous: true, NoFailback: true, Schedule: slots.Must(slots.Every(5 * time.Minute))})
-	j.began(workerlease.Options{WorkerType: "t", InstanceID: "a", FailoverWithin: time.Minute, OncePerSlot: true, MaxAttempts: 3, RunMissed: true, Schedule: slots.Must(slots.Every(5 * time.Minute))})
+	j.began(workerlease.Options{WorkerType: "t", InstanceID: "a", FailoverWithin: time.Minute, Job: &workerlease.Job{MaxAttempts: 3, RunMissed: true}, Schedule: slots.Must(slots.Every(5 * time.Minute))})
 	sample := workerlease.ClockSample{StoreTime: noon, Uncertainty: time.Millisecond, RoundTrip: 2 * time.Millisecond}
 	for _, e := range []workerlease.Event{
 		sample, sample,

@@ -136,7 +136,7 @@ func (a *app) lease(ctx context.Context, t target, ledger store.Ledger, o worker
 		stop()
 	}
 	if err := worker.StopLeasing(limit); err != nil {
-		if o.OncePerSlot {
+		if o.Job != nil {
 			err = fmt.Errorf("%w, and what was done may not be recorded", err)
 		}
 		return errors.Join(storeFailed(t, unfit), fmt.Errorf("%w; it ends by itself", err))
@@ -160,7 +160,7 @@ func (j *job) begin(ctx context.Context, client *workerlease.Client, o workerlea
 		s := worker.Status()
 		return s.StoreTime.Add(-s.Uncertainty)
 	}
-	if o.OncePerSlot {
+	if o.Job != nil {
 		return client.StartTask(ctx, o, j.task)
 	}
 	return client.StartLeasing(ctx, o, workerlease.Callbacks{LeaseAllocated: j.run})

@@ -274,7 +274,7 @@ func TestAJobWhoseLeaseIsExtendedLateIsTriedAgain(t *testing.T) {
 	stderr := &bytes.Buffer{}
 	a := &app{env: os.Environ(), stdout: &bytes.Buffer{}, stderr: shared(stderr)}
 	o := workerlease.Options{
-		WorkerType: "t", InstanceID: "a", Schedule: slots.Must(slots.Every(time.Hour)), JoinMidSlot: true, OncePerSlot: true,
+		WorkerType: "t", InstanceID: "a", Schedule: slots.Must(slots.Every(time.Hour)), JoinMidSlot: true, Job: &workerlease.Job{},
 		FailoverWithin: 12 * time.Second, MinBackoff: 20 * time.Millisecond, MaxBackoff: 20 * time.Millisecond,
 	}
 	ctx, stop := context.WithCancel(t.Context())

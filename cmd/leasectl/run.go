@@ -158,11 +158,14 @@ func (a *app) options(c *cobra.Command, f *runFlags) workerlease.Options {
 	a.checkOnce(f, flags, shortest)
 	f.failover = failoverOf(f, flags, shortest)
 	a.checkExtension(f, flags, shortest)
+	var once *workerlease.Job
+	if f.once {
+		once = &workerlease.Job{MaxAttempts: f.maxAttempts, RunMissed: f.runMissed}
+	}
 	return workerlease.Options{
 		WorkerType: f.workerType, InstanceID: f.instanceID, Group: f.group, Priority: f.priority,
 		TieBreak: f.tieBreak, Schedule: schedule, JoinMidSlot: f.joinMidSlot,
 		FailoverWithin: f.failover, Continuous: f.continuous, NoFailback: f.noFailback,
-		OncePerSlot: f.once, MaxAttempts: f.maxAttempts, RunMissed: f.runMissed,
-		Lead: f.lead, Step: f.step, Margin: f.margin,
+		Job: once, Lead: f.lead, Step: f.step, Margin: f.margin,
 	}
 }

@@ -44,7 +44,7 @@ type Locker struct {
 	// gocron.WithName sets. Of its schedule, each slot must contain one time at which
 	// the job is due, far from both boundaries: for a job at 02:00,
 	// slots.Cron("0 14 * * *", zone). Three of them Lock refuses: FailoverWithin and
-	// OncePerSlot, as the slot of a scheduler that dies would be free again, though the
+	// Job, as the slot of a scheduler that dies would be free again, though the
 	// job may have been done (workerlease.Run is for that); and Continuous, as the
 	// claim would never end.
 	Options workerlease.Options
@@ -55,9 +55,9 @@ type Locker struct {
 // Lock claims the slot that is now, or says who has it.
 func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	o := l.Options
-	if o.FailoverWithin != 0 || o.OncePerSlot || o.Continuous {
-		return nil, fmt.Errorf("lock %q: FailoverWithin is %v, OncePerSlot %v, Continuous %v: leave them out, a lock is held to the end of its slot",
-			key, o.FailoverWithin, o.OncePerSlot, o.Continuous)
+	if o.FailoverWithin != 0 || o.Job != nil || o.Continuous {
+		return nil, fmt.Errorf("lock %q: FailoverWithin is %v, Job %v, Continuous %v: leave them out, a lock is held to the end of its slot",
+			key, o.FailoverWithin, o.Job != nil, o.Continuous)
 	}
 	o.WorkerType = workerType(key)
 	claim, err := l.Client.TryClaim(ctx, o)

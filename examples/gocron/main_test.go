@@ -83,7 +83,7 @@ func TestSchedulersWhoseClocksAreApartRunAJobOnce(t *testing.T) {
 func TestALockerRefusesWhatWouldFreeItsSlotOrKeepItForEver(t *testing.T) {
 	ledger := memory.New(memory.Options{})
 	for name, o := range map[string]workerlease.Options{
-		"FailoverWithin is 1m0s": {FailoverWithin: time.Minute}, "OncePerSlot true": {OncePerSlot: true}, "Continuous true": {Continuous: true},
+		"FailoverWithin is 1m0s": {FailoverWithin: time.Minute}, "Job true": {Job: &workerlease.Job{}}, "Continuous true": {Continuous: true},
 	} {
 		l := &Locker{Client: newClient(ledger), Options: o}
 		lock, err := l.Lock(t.Context(), "report")

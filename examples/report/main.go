@@ -43,9 +43,8 @@ func options(name string, rank int) workerlease.Options {
 		InstanceID:     name,
 		Priority:       rank,
 		LeaseInterval:  3 * time.Second,
-		OncePerSlot:    true,
-		MaxAttempts:    3,                      // in each slot, by all workers together
-		FailoverWithin: 500 * time.Millisecond, // try again if a worker dies at it
+		Job:            &workerlease.Job{MaxAttempts: 3}, // in each slot, by all workers together
+		FailoverWithin: 500 * time.Millisecond,           // try again if a worker dies at it
 	}
 }
 

@@ -80,7 +80,7 @@ func (w *world) lookSpent(h *host, start, d time.Duration) {
 	told := !w.beyond && !w.mixed() && w.up(since, now) && w.unstrayed(l, since)
 	for _, p := range w.peers(h) {
 		c, o := p.spent.reset(now), p.options
-		if !told || c.since < start-d || o.OncePerSlot || o.FailoverWithin > 0 || p.shared.Load() ||
+		if !told || c.since < start-d || o.Job != nil || o.FailoverWithin > 0 || p.shared.Load() ||
 			!w.single(l, since, c.since) || !w.settled(p, l, now-unsettled*d) || !p.fit(since, now) || !p.free(since, now) {
 			continue
 		}

@@ -88,7 +88,7 @@
 // for a process whose code has asked for [Process.Leasing], with which it may call the
 // store itself.) [Result.Demands] counts how often each of these could be told. It
 // can't be with a Schedule, hardly where intervals differ, and not in all of it with
-// OncePerSlot. Where it can't be, there is still what TestNoTwoHoldersWorkAtOnce
+// Job. Where it can't be, there is still what TestNoTwoHoldersWorkAtOnce
 // checks, with one interval and up to the first poison: that no more than three slots
 // and a minute pass, outages apart, that nobody has.
 //

@@ -13,7 +13,7 @@ func (w *world) auditWork(p *Process, r, before store.Record) {
 	if r.DoneUntil.Before(before.DoneUntil) {
 		w.violate("seq %d of %v, a %s, forgets that slots are done until %v", r.Seq, p, r.Kind, w.time(before.DoneUntil))
 	}
-	if !p.options.OncePerSlot || r.Kind != store.KindGrant || r.Claim == before.Claim {
+	if p.options.Job == nil || r.Kind != store.KindGrant || r.Claim == before.Claim {
 		return
 	}
 	if !before.DoneUntil.IsZero() && !r.SlotEnd.After(before.DoneUntil) {
@@ -23,7 +23,7 @@ func (w *world) auditWork(p *Process, r, before store.Record) {
 	if r.SlotStart.Equal(before.SlotStart) {
 		attempt += before.Attempt
 	}
-	if most := p.options.MaxAttempts; r.Attempt != attempt || most > 0 && attempt > most {
+	if most := p.options.Job.MaxAttempts; r.Attempt != attempt || most > 0 && attempt > most {
 		w.violate("seq %d of %v is attempt %d of at most %d, and says %d", r.Seq, p, attempt, most, r.Attempt)
 	}
 }
@@ -53,7 +53,7 @@ func (l *ledger) tellDone(r store.Record) {
 // the same slot before, and was late to say so. Where intervals differ, slots have nothing
 // in common that could be counted.
 func (w *world) auditCall(p *Process, l workerlease.Lease, grant *landed) {
-	if !p.options.OncePerSlot || w.beyond || w.mixed() || grant == nil {
+	if p.options.Job == nil || w.beyond || w.mixed() || grant == nil {
 		return
 	}
 	jobs := &w.ledger(l.WorkerType).jobs
@@ -65,8 +65,8 @@ func (w *world) auditCall(p *Process, l workerlease.Lease, grant *landed) {
 			w.violate("%v makes up for the slot from %v under token %d, and it was made up for under %d", p, w.time(l.Slot.Start), l.Token, token)
 		}
 		jobs.late[l.Slot.Start] = l.Token
-	} else if jobs.calls[l.Slot.Start]++; p.options.MaxAttempts > 0 && jobs.calls[l.Slot.Start] > p.options.MaxAttempts {
-		w.violate("%v calls the task for the slot from %v the %d. time, and MaxAttempts is %d", p, w.time(l.Slot.Start), jobs.calls[l.Slot.Start], p.options.MaxAttempts)
+	} else if jobs.calls[l.Slot.Start]++; p.options.Job.MaxAttempts > 0 && jobs.calls[l.Slot.Start] > p.options.Job.MaxAttempts {
+		w.violate("%v calls the task for the slot from %v the %d. time, and MaxAttempts is %d", p, w.time(l.Slot.Start), jobs.calls[l.Slot.Start], p.options.Job.MaxAttempts)
 	}
 	for _, d := range jobs.told {
 		// The grant of the next slot says that a missed one is not to be done again.

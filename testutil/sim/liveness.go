@@ -139,7 +139,7 @@ func (w *world) lookAfter(h *host, down outage) {
 	if !w.up(down.to, now) || !w.up(since, down.from-1) || !w.unstrayed(l, since) {
 		return
 	}
-	if slices.ContainsFunc(w.hosts, func(h *host) bool { return h.options.FailoverWithin > 0 || h.options.OncePerSlot }) {
+	if slices.ContainsFunc(w.hosts, func(h *host) bool { return h.options.FailoverWithin > 0 || h.options.Job != nil }) {
 		return
 	}
 	for _, p := range w.peers(h) {
@@ -171,9 +171,9 @@ func (w *world) lookAt(h *host, start, d time.Duration, all bool) {
 		since := start - lead - d
 		due := start - lead + time.Duration(o.Priority+1)*step + off + w.claiming()
 		if w.beyond || !w.up(since, now) || !w.unstrayed(l, since) ||
-			o.RunMissed || o.OncePerSlot && o.FailoverWithin == 0 || o.FailoverWithin > 0 && o.FailoverWithin < 8*off+4*p.margin ||
+			o.Job != nil && (o.Job.RunMissed || o.FailoverWithin == 0) || o.FailoverWithin > 0 && o.FailoverWithin < 8*off+4*p.margin ||
 			!all && (w.mixed() || due > now) ||
-			o.OncePerSlot && l.head().DoneUntil.After(w.origin.Add(start)) || // by a longer slot
+			o.Job != nil && l.head().DoneUntil.After(w.origin.Add(start)) || // by a longer slot
 			!w.settled(p, l, told) || !p.fit(since, now) || !p.free(start-lead-off, start-2*off-p.margin) {
 			continue
 		}

@@ -121,7 +121,7 @@ func RandomExtended(seed int64) Options {
 			w.FailoverWithin = w.LeaseInterval / time.Duration(part)
 		}
 		if once {
-			w.OncePerSlot, w.MaxAttempts, w.RunMissed = true, most, stay
+			w.Job = &workerlease.Job{MaxAttempts: most, RunMissed: stay}
 			return w
 		}
 		w.Continuous = kind != 1

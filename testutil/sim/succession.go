@@ -14,7 +14,7 @@ func (w *world) lookSucceeded(p *Process) {
 	d := o.FailoverWithin
 	alike := func(h *host) bool {
 		x := h.options
-		return h.plain && x.FailoverWithin == d && x.WorkerType == o.WorkerType && !x.OncePerSlot && x.Lead == o.Lead && x.Step == o.Step
+		return h.plain && x.FailoverWithin == d && x.WorkerType == o.WorkerType && x.Job == nil && x.Lead == o.Lead && x.Step == o.Step
 	}
 	if d == 0 || p.lease.left || w.beyond || w.mixed() || !p.host.plain || slices.ContainsFunc(w.hosts, func(h *host) bool { return !alike(h) }) {
 		return

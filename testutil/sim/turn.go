@@ -36,7 +36,7 @@ func (h *host) earliest(step time.Duration, surely, maybe bool) time.Duration {
 
 // ordered reports whether the world knows what a worker's turn is: with an interval,
 // and not where a slot is for a job, whose failure lets others go first.
-func (h *host) ordered() bool { return h.plain && !h.options.OncePerSlot }
+func (h *host) ordered() bool { return h.plain && h.options.Job == nil }
 
 // auditTurn checks, when a claim for a slot that has not begun is sent, that the turn of
 // the worker's priority has come. The caller holds world.mu.

@@ -203,7 +203,7 @@ func (x *step) claim() {
 		x.extendNow()
 		return
 	}
-	if x.at.Age > max(x.m.lead(s.Slot), time.Second) {
+	if x.at.Age > freshToClaim(x.m.lead(s.Slot)) {
 		x.ask(Sampling, Sample{})
 		return
 	}

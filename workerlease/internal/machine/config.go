@@ -37,7 +37,12 @@ type Config struct {
 
 // lead is how long before a slot's boundary its claims open.
 func (c *Config) lead(slot slots.Slot) time.Duration {
-	lead := priority.Lead(c.Schedule.At(slot.Start.Add(-1)).Length(), c.Lead)
+	return c.leadAfter(c.Schedule.At(slot.Start.Add(-1)).Length())
+}
+
+// leadAfter is the lead of a slot that follows one of a length.
+func (c *Config) leadAfter(length time.Duration) time.Duration {
+	lead := priority.Lead(length, c.Lead)
 	if c.Failover > 0 {
 		lead = min(lead, c.Failover/2)
 	}

@@ -66,8 +66,7 @@ func (x *step) extendNow() {
 		x.readHead()
 		return
 	}
-	if x.at.Age > min(max(time.Second, 64*x.m.early()), x.m.Rules.Fresh) {
-		// What is unknown by then takes an eighth of the time that is left.
+	if x.at.Age > x.m.freshToExtend() {
 		s.Claim = Claim{}
 		x.ask(Sampling, Sample{})
 		return

@@ -47,8 +47,7 @@ func (c *Config) windowEnd(slot slots.Slot, from time.Time) time.Time {
 	}
 	open := slot.End.Add(-c.lead(c.Schedule.Next(slot.Start)))
 	whole, early := open.Sub(slot.Start), c.early()
-	length := c.Failover - early
-	n := int64((whole + length - 1) / length)
+	n := c.parts(whole)
 	if n < 1 {
 		return slot.End
 	}
@@ -63,4 +62,23 @@ func (c *Config) windowEnd(slot slots.Slot, from time.Time) time.Time {
 		}
 	}
 	return slot.End
+}
+
+// parts is how many equal windows a slot is cut into, up to where claims for the next one
+// open, which is whole after its start.
+func (c *Config) parts(whole time.Duration) int64 {
+	if c.Failover == 0 {
+		return 1
+	}
+	length := c.Failover - c.early()
+	return int64((whole + length - 1) / length)
+}
+
+// freshToClaim is how old the newest sample of store time may be when a slot is claimed.
+func freshToClaim(lead time.Duration) time.Duration { return max(lead, time.Second) }
+
+// freshToExtend is the same when a window is extended: what is unknown by then takes an
+// eighth of the time that is left.
+func (c *Config) freshToExtend() time.Duration {
+	return min(max(time.Second, 64*c.early()), c.Rules.Fresh)
 }

@@ -1,0 +1,130 @@
+package workerlease_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/priority"
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+func TestEachBadOptionIsAnOptionErrorWithItsField(t *testing.T) {
+	_, err := workerlease.StartLeasing(t.Context(), nil, workerlease.Options{
+		WorkerType: "no spaces", Priority: 9, Group: "g", Continuous: true, Margin: time.Millisecond,
+		Job: &workerlease.Job{MaxAttempts: -1}, MaxBackoff: 2 * time.Hour,
+	}, workerlease.Callbacks{})
+	var fields []string
+	for _, e := range workerlease.OptionErrors(err) {
+		fields = append(fields, e.Field)
+		if !errors.Is(e, workerlease.ErrOptions) || !strings.Contains(err.Error(), e.Error()) || strings.Contains(e.Error(), "\n") {
+			t.Errorf("%q: want one line of %v, and an ErrOptions", e, err)
+		}
+	}
+	want := []string{"WorkerType", "Priority", "Margin", "Job", "Job", "Job.MaxAttempts", "MaxBackoff", "ledger", "Job", "LeaseAllocated"}
+	if !slices.Equal(fields, want) {
+		t.Errorf("fields = %q, want %q, of %v", fields, want, err)
+	}
+	for _, e := range workerlease.OptionErrors(err) {
+		if e.Field == "Margin" && (e.Value != "1ms" || !strings.HasPrefix(e.Rule, "must be 0 (default)")) {
+			t.Errorf("Margin: value %q, rule %q", e.Value, e.Rule)
+		}
+	}
+	if found := workerlease.OptionErrors(errors.Join(store.ErrInvalid)); len(found) > 0 {
+		t.Errorf("OptionErrors of another error = %v, want none", found)
+	}
+}
+
+func TestResolvedOptionsHaveAllDefaultsAndResolveToThemselves(t *testing.T) {
+	job := &workerlease.Job{MaxAttempts: 3}
+	o := workerlease.Options{WorkerType: "job", LeaseInterval: 10 * time.Minute, Job: job}
+	r, err := o.Resolved()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Schedule.String() != "every 10m" || r.InstanceID == "" || r.FailoverWithin != time.Minute || r.Margin != 250*time.Millisecond ||
+		r.MinBackoff != 100*time.Millisecond || r.MaxBackoff != 5*time.Second || r.Retention != workerlease.DefaultRetention {
+		t.Errorf("resolved options = %+v", r)
+	}
+	if r.Job == job || *r.Job != *job {
+		t.Errorf("Job = %+v at the caller's address, or changed; want a copy", r.Job)
+	}
+	again, err := r.Resolved()
+	if err != nil || *again.Job != *r.Job {
+		t.Fatalf("resolved again: %+v, %v", again.Job, err)
+	}
+	if again.Job = r.Job; again != r {
+		t.Errorf("resolved again: %+v, want %+v", again, r)
+	}
+	if _, err := (workerlease.Options{}).Resolved(); !errors.Is(err, workerlease.ErrOptions) {
+		t.Errorf("Resolved without a worker type: %v, want ErrOptions", err)
+	}
+}
+
+func TestTimingFollowsFromOptions(t *testing.T) {
+	noon := time.Date(2025, 1, 1, 12, 0, 0, 0, time.UTC)
+	timing := func(o workerlease.Options) workerlease.Timing {
+		t.Helper()
+		o.WorkerType = "job"
+		timing, err := o.Timing()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return timing
+	}
+	plain := timing(workerlease.Options{})
+	slot := plain.Options.Schedule.At(noon)
+	equal(t, "lead and shortest slot", []time.Duration{plain.Lead(slot), plain.LeadAfter(time.Second), plain.ShortestSlot},
+		10*time.Second, 250*time.Millisecond, 5*time.Minute)
+	if parts := plain.Parts(slot); !slices.Equal(parts, []slots.Slot{slot}) {
+		t.Errorf("parts = %v, want the slot", parts)
+	}
+	if d := plain.ExtendsBefore(slot, slot.End); d != 0 {
+		t.Errorf("a lease that ends with its slot is extended %v before", d)
+	}
+	parted := timing(workerlease.Options{FailoverWithin: time.Minute})
+	parts := parted.Parts(slot)
+	equal(t, "extension, longest part, lead", []time.Duration{parted.ExtendEarly, parted.LongestPart, parted.Lead(slot), parted.ExtendSampleAge, parted.ClaimSampleAge(0)},
+		15*time.Second, 45*time.Second, 10*time.Second, 2*time.Minute, time.Second)
+	open := slot.Length() - 10*time.Second
+	if n := parted.PartsBefore(open); len(parts) != int(n)+1 || n != 7 || !parts[n].Start.Equal(slot.Start.Add(open)) || !parts[n].End.Equal(slot.End) {
+		t.Errorf("parts = %v, want 7, and one as long as the lead", parts)
+	}
+	if d := parted.ExtendsBefore(slot, parts[0].End); d != 15*time.Second {
+		t.Errorf("a part is extended %v before its end", d)
+	}
+	leads := timing(workerlease.Options{Continuous: true, NoFailback: true})
+	last := timing(workerlease.Options{Continuous: true, Priority: priority.Lowest})
+	equal(t, "extensions over a boundary", []time.Duration{leads.ExtendsBefore(slot, slot.End), last.ExtendsBefore(slot, slot.End)},
+		10*time.Second, 10*time.Second-7*(10*time.Second/9))
+}
+
+func TestCheckHeadRefusesWhatWorkersDo(t *testing.T) {
+	now := time.Date(2025, 1, 1, 12, 0, 0, 0, time.UTC)
+	good := store.Record{
+		WorkerType: "job", Seq: 7, Kind: store.KindGrant, InstanceID: "a", Claim: "c",
+		WindowStart: now, WindowEnd: now.Add(time.Minute), Token: now.UnixMilli(),
+	}
+	for name, test := range map[string]struct {
+		change func(*store.Record)
+		want   string
+	}{
+		"good":           {func(*store.Record) {}, ""},
+		"a full ledger":  {func(r *store.Record) { r.Seq = store.MaxSeq }, "the ledger is full"},
+		"far ahead":      {func(r *store.Record) { r.WindowStart, r.WindowEnd = now.Add(61*time.Minute), now.Add(62*time.Minute) }, "ahead of store time"},
+		"a long window":  {func(r *store.Record) { r.WindowEnd = now.Add(367 * 24 * time.Hour) }, "window is"},
+		"a high token":   {func(r *store.Record) { r.Token = now.Add(2 * time.Hour).UnixMilli() }, "token"},
+		"no worker type": {func(r *store.Record) { r.WorkerType = "" }, "worker type"},
+	} {
+		r := good
+		test.change(&r)
+		err := workerlease.CheckHead(r, now)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q", name, err, test.want)
+		}
+	}
+}
