@@ -51,6 +51,20 @@ func ExampleCron() {
 	// 2025-03-31 02:30 CEST for 24h0m0s
 }
 
+// Must makes a schedule in a literal of options, as workerlease.Options has it.
+func ExampleMust() {
+	options := struct{ Schedule slots.Schedule }{
+		Schedule: slots.Must(slots.Cron("0 2 * * *", "Europe/Berlin")),
+	}
+	fmt.Println(options.Schedule)
+
+	defer func() { fmt.Println("panic:", recover()) }()
+	slots.Must(slots.Cron("0 25 * * *", ""))
+	// Output:
+	// cron 0 2 * * * Europe/Berlin
+	// panic: cron "0 25 * * *": end of range (25) above maximum (23): 25
+}
+
 func ExampleUpcoming() {
 	s := slots.Must(slots.Cron("0 9-17/4 * * MON-FRI", ""))
 	n := 0

@@ -33,7 +33,7 @@ func (s Slot) String() string {
 }
 
 // Schedule partitions time into slots. Make one with [Every], [Cron] or
-// [Parse].
+// [Parse], inside [Must] if it is a constant of the program.
 //
 // Implementations are immutable, safe for concurrent use and read no clock. For
 // all t: At(t).Start <= t < At(t).End; Next(t).Start == At(t).End; and At(s.Start) == s
@@ -48,8 +48,13 @@ type Schedule interface {
 	String() string
 }
 
-// Must returns s, or panics if err is not nil. It is meant for schedules that are
-// fixed in the program's text.
+// Must returns s, or panics if err is not nil. It is for schedules that are
+// constants of the program, such as one in a literal of options:
+//
+//	Schedule: slots.Must(slots.Cron("0 2 * * *", "Europe/Berlin")),
+//
+// The panic value is err, which names the spec. Don't use Must for a spec that a
+// user gives.
 func Must(s Schedule, err error) Schedule {
 	if err != nil {
 		panic(err)
