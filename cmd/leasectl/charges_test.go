@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 )
@@ -50,7 +51,7 @@ func TestInspectSlotsTellsWhatItCost(t *testing.T) {
 	if err := errors.Join(err, json.Unmarshal([]byte(got), &s)); err != nil {
 		t.Fatal(err)
 	}
-	want := &unitsJSON{Total: 6.1, ByOperation: map[string]float64{"now": 1, "tail": 2.2, "workerTypes": 2.9}}
+	want := &charges.JSON{Total: 6.1, ByOperation: map[string]float64{"now": 1, "tail": 2.2, "workerTypes": 2.9}}
 	if diff := cmp.Diff(want, s.Units); diff != "" {
 		t.Errorf("requestUnits (-want +got):\n%s", diff)
 	}
@@ -81,13 +82,13 @@ func TestInspectSlotsIsSilentAboutAStoreThatChargesNothing(t *testing.T) {
 }
 
 func TestALookThatFailedIsChargedToo(t *testing.T) {
-	b := &billed{Ledger: priced{Ledger: planted(), fails: true}}
+	b := &charges.Ledger{Ledger: priced{Ledger: planted(), fails: true}}
 	for range 3 {
 		if _, _, err := b.Tail(t.Context(), "export", 1); err == nil {
 			t.Fatal("Tail() = nil, want an error")
 		}
 	}
-	if got := hundredths(b.charges().Total()); got != 6.6 {
+	if got := charges.Round(b.Charges().Total()); got != 6.6 {
 		t.Errorf("charges() = %v, want 6.6", got)
 	}
 }

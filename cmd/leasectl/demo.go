@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/table"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/sqlite"
@@ -232,12 +233,12 @@ func (d *demo) script() []act {
 				}
 			}
 			pid := d.cast.kill(name)
-			d.screen.event(d.now(), fmt.Sprintf("killed %s halfway through its slot (SIGKILL, pid %d)", name, pid), red)
+			d.screen.event(d.now(), fmt.Sprintf("killed %s halfway through its slot (SIGKILL, pid %d)", name, pid), table.Red)
 			return nil
 		}},
 		{p.start(p.back).Add(p.interval / 8), func([]work) error {
 			name := d.cast.killed
-			d.screen.event(d.now(), "started "+name+" again; it competes for the next boundary", plain)
+			d.screen.event(d.now(), "started "+name+" again; it competes for the next boundary", table.Plain)
 			return d.cast.start(name)
 		}},
 		{p.start(p.slots).Add(-demoLeave), func([]work) error { return nil }},

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/table"
 )
 
 // screen shows the demo, line by line as it happens.
@@ -15,18 +17,18 @@ type screen struct {
 
 func newScreen(a *app) *screen { return &screen{app: a, colours: a.colour()} }
 
-func (s *screen) paint(c colour, text string) string { return paint(s.colours, c, text) }
+func (s *screen) paint(c table.Colour, text string) string { return table.Paint(s.colours, c, text) }
 
 // columns are the least widths of the demo's table. Of 80 columns they leave 22
 // for a note.
 var columns = []int{4, 13, 6, 4, 13, 6, 0}
 
-func (s *screen) row(cells ...cell) {
-	s.printf("%s\n", align([][]cell{cells}, columns, s.colours)[0])
+func (s *screen) row(cells ...table.Cell) {
+	s.printf("%s\n", table.Lines([][]table.Cell{cells}, columns, s.colours)[0])
 }
 
 func (s *screen) title(f demoFlags, path string) {
-	s.printf("%s\n\n", s.paint(bold, "slotlease demo"))
+	s.printf("%s\n\n", s.paint(table.Bold, "slotlease demo"))
 	s.printf("Three workers, processes of this machine, compete for the worker type %q on\na ledger in one SQLite file:\n%s\n\n", demoType, path)
 	s.printf("For each slot of %s one of them gets the lease, by priority. Its work writes\na line every %s. Halfway through a slot the leader is killed.\n\n", short(f.interval), short(heartbeat))
 }
@@ -34,13 +36,13 @@ func (s *screen) title(f demoFlags, path string) {
 func (s *screen) begin(wait time.Duration) {
 	s.printf("All three are ready. The first boundary is in %.1f s.\n\n", wait.Seconds())
 	s.row(
-		cell{"SLOT", faint, true}, cell{"START (UTC)", faint, false}, cell{"HOLDER", faint, false},
-		cell{"PRIO", faint, true}, cell{"TOKEN", faint, false}, cell{"GAP", faint, true}, cell{"", plain, false},
+		table.Right(table.Faint, "SLOT"), table.Left(table.Faint, "START (UTC)"), table.Left(table.Faint, "HOLDER"),
+		table.Right(table.Faint, "PRIO"), table.Left(table.Faint, "TOKEN"), table.Right(table.Faint, "GAP"), table.Left(table.Plain, ""),
 	)
 }
 
 // holderColours tell the workers apart.
-var holderColours = map[string]colour{"north": green, "east": yellow, "south": blue}
+var holderColours = map[string]table.Colour{"north": table.Green, "east": table.Yellow, "south": table.Blue}
 
 // slot shows that work began.
 func (s *screen) slot(p demoPlan, works []work, w work, c *cast) {
@@ -71,15 +73,15 @@ func (s *screen) slot(p demoPlan, works []work, w work, c *cast) {
 		note = "is back, by priority"
 	}
 	s.row(
-		cell{strconv.Itoa(i + 1), plain, true}, cell{clockOf(w.slot), plain, false}, cell{w.worker, holderColours[w.worker], false},
-		cell{strconv.Itoa(c.priorityOf(w.worker)), plain, true}, cell{strconv.FormatInt(w.token, 10), plain, false}, cell{gap, plain, true},
-		cell{note, faint, false},
+		table.Right(table.Plain, strconv.Itoa(i+1)), table.Left(table.Plain, clockOf(w.slot)), table.Left(holderColours[w.worker], w.worker),
+		table.Right(table.Plain, strconv.Itoa(c.priorityOf(w.worker))), table.Left(table.Plain, strconv.FormatInt(w.token, 10)), table.Right(table.Plain, gap),
+		table.Left(table.Faint, note),
 	)
 }
 
 // event shows something that the demo did.
-func (s *screen) event(at time.Time, text string, c colour) {
-	s.row(cell{"", plain, true}, cell{clockOf(at), faint, false}, cell{text, c, false})
+func (s *screen) event(at time.Time, text string, c table.Colour) {
+	s.row(table.Right(table.Plain, ""), table.Left(table.Faint, clockOf(at)), table.Left(c, text))
 }
 
 // short is a duration as people read it.
@@ -116,19 +118,19 @@ func (s *screen) summary(v verdict) {
 		{"boundaries", len(v.gaps), true, gaps},
 		{"records", v.records, len(v.ledger) == 0, ledger},
 	}
-	var rows [][]cell
+	var rows [][]table.Cell
 	for _, l := range lines {
-		mark, c := "✓", green
+		mark, c := "✓", table.Green
 		if !l.good {
-			mark, c = "✗", red
+			mark, c = "✗", table.Red
 		}
-		rows = append(rows, []cell{{mark, c, false}, {l.name, plain, false}, {strconv.Itoa(l.value), bold, true}, {strings.TrimSpace(l.note), plain, false}})
+		rows = append(rows, []table.Cell{table.Left(c, mark), table.Left(table.Plain, l.name), table.Right(table.Bold, strconv.Itoa(l.value)), table.Left(table.Plain, strings.TrimSpace(l.note))})
 	}
-	s.printf("\n%s\n", s.paint(bold, "Summary"))
-	for _, line := range align(rows, nil, s.colours) {
+	s.printf("\n%s\n", s.paint(table.Bold, "Summary"))
+	for _, line := range table.Lines(rows, nil, s.colours) {
 		s.printf("%s\n", line)
 	}
 	if len(v.wrong) == 0 {
-		s.printf("\n%s\n", s.paint(green, "All as it should be: never two at once, and a lost worker costs no more than\nthe rest of its slot."))
+		s.printf("\n%s\n", s.paint(table.Green, "All as it should be: never two at once, and a lost worker costs no more than\nthe rest of its slot."))
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/history"
@@ -132,7 +133,7 @@ func (a *app) inspectSlots(ctx context.Context, t target, f inspectFlags) (err e
 
 // showSlots shows the slots of a ledger, once or again and again.
 func (a *app) showSlots(ctx context.Context, t target, l store.Ledger, f inspectFlags) error {
-	ledger := &billed{Ledger: l}
+	ledger := &charges.Ledger{Ledger: l}
 	look := func() (snapshot, error) {
 		limited, cancel := context.WithTimeout(ctx, f.timeout)
 		defer cancel()
@@ -144,7 +145,7 @@ func (a *app) showSlots(ctx context.Context, t target, l store.Ledger, f inspect
 		}
 		s, err := takeSnapshot(limited, t, ledger, f)
 		f.limit = max(f.limit, s.limit)
-		s.charges = ledger.charges()
+		s.charges = ledger.Charges()
 		return s, storeFailed(t, err)
 	}
 	if f.watch {

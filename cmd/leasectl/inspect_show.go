@@ -11,14 +11,16 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/table"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/history"
 )
 
 // stateColours draw the eye to what matters.
-var stateColours = map[history.State]colour{
-	history.Upcoming: cyan, history.Held: green, history.Released: yellow, history.Missed: red, history.Free: yellow,
-	history.Poison: red, history.Expired: plain, history.Done: plain,
+var stateColours = map[history.State]table.Colour{
+	history.Upcoming: table.Cyan, history.Held: table.Green, history.Released: table.Yellow, history.Missed: table.Red, history.Free: table.Yellow,
+	history.Poison: table.Red, history.Expired: table.Plain, history.Done: table.Plain,
 }
 
 // clip bounds what a hostile record can make of a table.
@@ -79,11 +81,11 @@ type slotJSON struct {
 
 // snapshotJSON is the JSON form of a snapshot. Its names don't change.
 type snapshotJSON struct {
-	StoreTime  string     `json:"storeTime"`
-	Store      string     `json:"store"`
-	WorkerType string     `json:"workerType"`
-	Slots      []slotJSON `json:"slots"`
-	Units      *unitsJSON `json:"requestUnits,omitempty"`
+	StoreTime  string        `json:"storeTime"`
+	Store      string        `json:"store"`
+	WorkerType string        `json:"workerType"`
+	Slots      []slotJSON    `json:"slots"`
+	Units      *charges.JSON `json:"requestUnits,omitempty"`
 }
 
 // jsonTime is a time in JSON. The zero time is left out, and so is one that RFC
@@ -96,7 +98,7 @@ func jsonTime(t time.Time) string {
 }
 
 func (s snapshot) writeJSON(w io.Writer, indent bool) error {
-	out := snapshotJSON{StoreTime: store.Format(s.at), Store: s.store, WorkerType: s.workerType, Slots: []slotJSON{}, Units: unitsOf(s.charges)}
+	out := snapshotJSON{StoreTime: store.Format(s.at), Store: s.store, WorkerType: s.workerType, Slots: []slotJSON{}, Units: charges.ToJSON(s.charges)}
 	for _, e := range s.rows {
 		r := e.Record
 		row := slotJSON{
@@ -177,7 +179,7 @@ func (a *app) drawing(s snapshot) string {
 	default:
 		table = "no records yet\n"
 	}
-	if cost := unitsText(s.charges); cost != "" {
+	if cost := charges.Text(s.charges); cost != "" {
 		table += "\nlooking at it cost " + cost + "\n"
 	}
 	return s.title() + "\n\n" + table
@@ -194,7 +196,7 @@ func text(e history.Entry, output string) (string, error) {
 		return b.String(), err
 	}
 	for _, c := range cells(e, timeStyle{}) {
-		b.WriteString(c.text + "\t")
+		b.WriteString(c.Text + "\t")
 	}
 	return b.String(), nil
 }

@@ -5,42 +5,41 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/table"
 	"github.com/slotlease/slotlease/workerlease/history"
 )
 
 // heading are the columns of the table.
-var heading = []cell{
-	{"SLOT START", faint, false},
-	{"SLOT END", faint, false},
-	{"HOLDER", faint, false},
-	{"GROUP", faint, false},
-	{"PRIO", faint, true},
-	{"TOKEN", faint, true},
-	{"CLAIMED", faint, true},
-	{"ATTEMPT", faint, true},
-	{"STATE", faint, false},
-	{"NOTE", faint, false},
+var heading = []table.Cell{
+	table.Left(table.Faint, "SLOT START"),
+	table.Left(table.Faint, "SLOT END"),
+	table.Left(table.Faint, "HOLDER"),
+	table.Left(table.Faint, "GROUP"),
+	table.Right(table.Faint, "PRIO"),
+	table.Right(table.Faint, "TOKEN"),
+	table.Right(table.Faint, "CLAIMED"),
+	table.Right(table.Faint, "ATTEMPT"),
+	table.Left(table.Faint, "STATE"),
+	table.Left(table.Faint, "NOTE"),
 }
-
-// none is a cell that has nothing to say.
-const none = "-"
 
 // tableLines are the table with its heading. What all rows have in common with
 // the title is left out, so that it fits a terminal of 80 columns: the date, and
 // the columns of groups, attempts and notes if there are none, or no second ones.
 func (s snapshot) tableLines(colours bool) []string {
 	times := s.timeStyle()
-	rows := [][]cell{slices.Clone(heading)}
+	rows := [][]table.Cell{slices.Clone(heading)}
 	for _, e := range s.rows {
 		rows = append(rows, cells(e, times))
 	}
 	if s.dated {
-		return align(rows, nil, colours)
+		return table.Lines(rows, nil, colours)
 	}
 	for i := len(heading) - 1; i >= 0; i-- {
-		name := heading[i].text
-		empty := !slices.ContainsFunc(rows[1:], func(row []cell) bool { return row[i].text != none && row[i].text != "" })
+		name := heading[i].Text
+		empty := !slices.ContainsFunc(rows[1:], func(row []table.Cell) bool { return row[i].Text != table.None && row[i].Text != "" })
 		if name == "ATTEMPT" {
 			empty = !slices.ContainsFunc(s.rows, func(e history.Entry) bool { return e.Attempt > 1 })
 		}
@@ -50,7 +49,7 @@ func (s snapshot) tableLines(colours bool) []string {
 			}
 		}
 	}
-	return align(rows, nil, colours)
+	return table.Lines(rows, nil, colours)
 }
 
 // timeStyle is how the times of a table are shown.
@@ -76,7 +75,7 @@ func (s snapshot) timeStyle() timeStyle {
 // text is a time, which needs no date if it is on a day.
 func (s timeStyle) text(t, day time.Time) string {
 	if t.IsZero() {
-		return none
+		return table.None
 	}
 	layout := "15:04:05.000Z"
 	if s.whole {
@@ -95,8 +94,8 @@ func onDay(t, day time.Time) bool {
 }
 
 // cells are a row as texts.
-func cells(e history.Entry, times timeStyle) []cell {
-	holder, group, priority, token, claimed, attempt := none, none, none, none, none, none
+func cells(e history.Entry, times timeStyle) []table.Cell {
+	holder, group, priority, token, claimed, attempt := table.None, table.None, table.None, table.None, table.None, table.None
 	if r := e.Record; r.Seq != 0 && r.Defect == "" {
 		holder, priority, token = r.InstanceID, strconv.Itoa(r.Priority), strconv.FormatInt(r.Token, 10)
 		if r.Group != "" {
@@ -113,20 +112,31 @@ func cells(e history.Entry, times timeStyle) []cell {
 	if e.State == history.Poison {
 		note = strings.TrimSpace("record " + strconv.FormatInt(e.Record.Seq, 10) + ": " + note)
 	}
-	row := []cell{
-		{times.text(e.Slot.Start, times.today), plain, false},
-		{times.text(e.Slot.End, e.Slot.Start), plain, false},
-		{holder, plain, false},
-		{group, plain, false},
-		{priority, plain, true},
-		{token, plain, true},
-		{claimed, plain, true},
-		{attempt, plain, true},
-		{string(e.State), stateColours[e.State], false},
-		{note, faint, false},
+	row := []table.Cell{
+		table.Left(table.Plain, times.text(e.Slot.Start, times.today)),
+		table.Left(table.Plain, times.text(e.Slot.End, e.Slot.Start)),
+		table.Left(table.Plain, holder),
+		table.Left(table.Plain, group),
+		table.Right(table.Plain, priority),
+		table.Right(table.Plain, token),
+		table.Right(table.Plain, claimed),
+		table.Right(table.Plain, attempt),
+		table.Left(stateColours[e.State], string(e.State)),
+		table.Left(table.Faint, note),
 	}
 	for i := range row {
-		row[i].text = clip(printable(strings.ReplaceAll(row[i].text, "\n", " ")))
+		row[i].Text = clip(printable(strings.ReplaceAll(row[i].Text, "\n", " ")))
 	}
 	return row
+}
+
+// printable replaces characters that could move the cursor or hide text on a terminal: a
+// ledger may hold anything.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && !unicode.IsPrint(r) {
+			return '�'
+		}
+		return r
+	}, s)
 }

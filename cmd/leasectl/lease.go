@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
 )
@@ -144,7 +145,7 @@ func (a *app) lease(ctx context.Context, t target, ledger store.Ledger, o worker
 	if unfit != nil {
 		return storeFailed(t, unfit)
 	}
-	if cost := unitsText(worker.Status().Charges); cost != "" {
+	if cost := charges.Text(worker.Status().Charges); cost != "" {
 		j.say(zap.InfoLevel, "leasing cost "+cost)
 	}
 	j.stopped()

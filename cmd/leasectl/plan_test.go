@@ -6,13 +6,12 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
-	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/estimate"
 )
 
 func TestPlanShowsTablesAndJSON(t *testing.T) {
@@ -38,58 +37,20 @@ func TestPlanShowsTablesAndJSON(t *testing.T) {
 
 func TestThePlansStoreMayBeNamedByTheEnvironment(t *testing.T) {
 	for env, want := range map[string]string{
-		"cosmos://acct/db/c": kindCosmos, "cosmos": kindCosmos, "mongo": kindMongo, "mongodb://h/d": kindMongo, "mongodb+srv://h/d": kindMongo,
+		"cosmos://acct/db/c": estimate.Cosmos, "cosmos": estimate.Cosmos, "mongo": estimate.Mongo, "mongodb://h/d": estimate.Mongo, "mongodb+srv://h/d": estimate.Mongo,
 	} {
 		got := leasectl(t, []string{storeVariable + "=" + env}, "plan", "--every", "1m", "--output", "json")
-		var p planJSON
+		var p estimate.Report
 		if err := json.Unmarshal([]byte(got.stdout), &p); err != nil || p.Store != want {
 			t.Errorf("leasectl plan with %s = %+v, %v, want %s", env, got, err, want)
 		}
 	}
 }
 
-// The figures that Microsoft works out in its examples, and those of the tables,
-// by hand.
 func TestThePlansSlotsMayBeCalledAnInterval(t *testing.T) {
 	every := leasectl(t, nil, "plan", "--store", "cosmos", "--every", "7m")
 	if got := leasectl(t, nil, "plan", "--store", "cosmos", "--interval", "7m"); got != every || got.code != exitOK {
 		t.Errorf("leasectl plan --interval 7m = %+v, want that of --every 7m, %+v", got, every)
-	}
-}
-
-func TestPricesAreThosePublished(t *testing.T) {
-	for _, c := range []struct {
-		what      string
-		got, want float64
-	}{
-		{"a create with 10 terms", write(10).Units, 7},
-		{"a replacement of 2 terms", replace(2).Units, 10.8},
-		{"a point read", pricesOf(kindCosmos, 1).get.Units, 1},
-		{"a point read at strong consistency", pricesOf(kindCosmos, 2).get.Units, 2},
-		{"a query", pricesOf(kindCosmos, 1).tail.Units, 3.19},
-		{"a winner's slot", pricesOf(kindCosmos, 1).of(winner(time.Minute, 10*time.Second)).Units, 3.19 + 3.19 + 5.4},
-		{"a loser's slot", pricesOf(kindCosmos, 2).of(loser(time.Minute, 10*time.Second)).Units, 4 * 3.19},
-		{"a winner's slot in MongoDB", pricesOf(kindMongo, 1).of(winner(time.Minute, 10*time.Second)).Units, 1 + 3.19 + 5.2},
-		{"requests of a trim", pricesOf(kindCosmos, 1).of(trimming(5 * time.Minute)).Requests, 3 + 2 + 53},
-		{"a trim", pricesOf(kindCosmos, 1).of(trimming(5 * time.Minute)).Units, 3 + 2*3.19 + 53*(1+5.4)},
-		{"requests of a trim in MongoDB", pricesOf(kindMongo, 1).of(trimming(5 * time.Minute)).Requests, 3 + 3},
-	} {
-		if math.Abs(c.got-c.want) > 1e-9 {
-			t.Errorf("%s = %v, want %v", c.what, c.got, c.want)
-		}
-	}
-}
-
-func TestADayHasTheSlotsOfItsSchedule(t *testing.T) {
-	for spec, want := range map[string]float64{
-		"*/5 * * * *": 288, "0 * * * *": 24, "0 2 * * *": 1, "0 9-17 * * 1-5": 9 * 5.0 / 7, "0 0 1 * *": 12 / 365.25, "@yearly": 1 / 365.25,
-	} {
-		for _, zone := range []string{"UTC", "America/Los_Angeles"} {
-			s := slots.Must(slots.Cron(spec, zone))
-			if got := perDay(meanSlot(s)); math.Abs(got/want-1) > 0.01 {
-				t.Errorf("%s in %s: %v slots a day, want %v", spec, zone, got, want)
-			}
-		}
 	}
 }
 
@@ -103,14 +64,6 @@ func TestAPlanOfManyWorkersSaysThatThePeakIsTooHigh(t *testing.T) {
 	} {
 		if got := verdict(strings.Fields(args)...); !strings.Contains(got, want) {
 			t.Errorf("leasectl plan %s = %s, want %q in it", args, got, want)
-		}
-	}
-}
-
-func TestNumbersAreGrouped(t *testing.T) {
-	for n, want := range map[float64]string{0: "0", 7.5: "8", 999: "999", 1000: "1,000", 639_360.4: "639,360", 12_345_678: "12,345,678"} {
-		if got := grouped(n); got != want {
-			t.Errorf("grouped(%v) = %s, want %s", n, got, want)
 		}
 	}
 }
@@ -132,18 +85,17 @@ func FuzzPlan(f *testing.F) {
 		if err := c.ParseFlags(strings.Split(lines, "\n")); err != nil {
 			return
 		}
-		schedule, shortest := a.schedule(flags.scheduleFlags, c.Flags())
-		a.checkFailover(flags.failover, flags.lead, c.Flags(), shortest)
+		o := a.planOptions(flags, c.Flags())
 		if len(a.problems) > 0 {
 			return
 		}
-		kind := kindCosmos
+		o.Store = estimate.Cosmos
 		if mongo {
-			kind = kindMongo
+			o.Store = estimate.Mongo
 		}
-		e := estimateOf(kind, flags, schedule, shortest)
-		out := e.json()
-		var back planJSON
+		e := estimate.Of(o)
+		out := e.Report()
+		var back estimate.Report
 		encoded, err := json.Marshal(out)
 		if err == nil {
 			err = json.Unmarshal(encoded, &back)
@@ -151,19 +103,19 @@ func FuzzPlan(f *testing.F) {
 		if diff := cmp.Diff(out, back); err != nil || diff != "" {
 			t.Fatalf("plan %q in JSON: %v\n%s", lines, err, diff)
 		}
-		for _, d := range e.days {
-			for what, n := range map[string]float64{"requests": d.cost.Requests, "units": d.cost.Units, "peak": d.peak} {
-				if !(n > 0) || math.IsInf(n, 0) {
-					t.Errorf("plan %q: %s of %s is %v", lines, what, d.protocol, n)
+		for _, d := range out.PerDay {
+			for what, n := range map[string]float64{"requests": d.Requests, "units": d.Units, "peak": d.Peak} {
+				if !(n >= 0) || math.IsInf(n, 0) || what == "peak" && n == 0 {
+					t.Errorf("plan %q: %s of %s is %v", lines, what, d.Protocol, n)
 				}
 			}
 		}
 		// A slot is never cheaper than a claim, and workers never make it so.
-		all, one := e.rows[len(e.rows)-1], e.rows[0]
-		if all.cost.Units < one.cost.Units || all.each.Append != e.cutting.parts || e.cutting.parts < 1 || e.overLead() <= 0 {
+		all, one := out.PerSlot[len(out.PerSlot)-1], out.PerSlot[0]
+		if all.Units < one.Units || all.Operations["append"] < 1 || max(1, out.Parts) != all.Operations["append"] {
 			t.Errorf("plan %q: all %+v, the winner %+v", lines, all, one)
 		}
-		if text := e.drawing(false); strings.Contains(text, "NaN") || strings.Contains(text, "Inf") || !strings.Contains(text, fmt.Sprint(schedule)) {
+		if text := e.Text(false); strings.Contains(text, "NaN") || strings.Contains(text, "Inf") || !strings.Contains(text, fmt.Sprint(o.Schedule)) {
 			t.Errorf("plan %q shows\n%s", lines, text)
 		}
 	})

@@ -1,4 +1,4 @@
-package main
+package estimate
 
 import (
 	"context"
@@ -76,7 +76,7 @@ func TestThePlanCountsWhatTheEngineDoes(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					const workers, warmUp, n = 3, 5, 40
 					schedule := slots.Must(slots.Every(slot))
-					planned := estimateOf(kindCosmos, &planFlags{scheduleFlags: scheduleFlags{every: slot}, workers: workers, consistency: strong}, schedule, slot)
+					planned := Of(Options{Store: Cosmos, Consistency: Strong, Workers: workers, Schedule: schedule, Slot: slot, Shortest: slot})
 					counters, _ := crew(t, workerlease.Options{LeaseInterval: slot}, workers, with)
 					time.Sleep(warmUp*slot + slot/2)
 					synctest.Wait()
@@ -203,7 +203,7 @@ func TestNoSecondCostsMoreThanThePlannedPeak(t *testing.T) {
 				}
 				time.Sleep(20 * c.slot)
 				synctest.Wait()
-				e := estimateOf(kindCosmos, &planFlags{scheduleFlags: scheduleFlags{every: c.slot}, workers: c.workers, lead: c.lead, step: c.step, consistency: session}, slots.Must(slots.Every(c.slot)), c.slot)
+				e := Of(Options{Store: Cosmos, Consistency: Session, Workers: c.workers, Schedule: slots.Must(slots.Every(c.slot)), Slot: c.slot, Shortest: c.slot, Lead: c.lead, Step: c.step})
 				var log []faultstore.Entry
 				for _, counter := range counters {
 					log = append(log, counter.Log()...)

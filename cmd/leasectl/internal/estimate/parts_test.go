@@ -1,4 +1,4 @@
-package main
+package estimate
 
 import (
 	"fmt"
@@ -33,8 +33,7 @@ func TestThePlanCutsSlotsAsTheEngineDoes(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					const workers, warmUp, n = 3, 3, 4
 					schedule := slots.Must(slots.Every(c.slot))
-					f := &planFlags{scheduleFlags: scheduleFlags{every: c.slot}, workers: workers, failover: c.failover, lead: c.lead, consistency: strong}
-					planned := estimateOf(kindCosmos, f, schedule, c.slot)
+					planned := Of(Options{Store: Cosmos, Consistency: Strong, Workers: workers, Schedule: schedule, Slot: c.slot, Shortest: c.slot, FailoverWithin: c.failover, Lead: c.lead})
 					counters, _ := crew(t, workerlease.Options{LeaseInterval: c.slot, FailoverWithin: c.failover, Lead: c.lead}, workers, with)
 					time.Sleep(warmUp*c.slot + c.slot/2)
 					synctest.Wait()
@@ -52,11 +51,11 @@ func TestThePlanCutsSlotsAsTheEngineDoes(t *testing.T) {
 						if won {
 							winners++
 							want = planned.rows[0].each.times(n)
-							checkCuts(t, counter.Log(), schedule, planned.cutting, c.failover)
+							checkCuts(t, counter.Log(), schedule, planned.parts, c.failover)
 						}
 						// Where a part is shorter than a look at the time lasts, one lasts for
 						// several, or for ever if the tail tells the time.
-						if !won && planned.cutting.length <= max(planned.turns.Lead, time.Second) && got.Now <= want.Now {
+						if !won && planned.parts.length <= max(planned.turns.Lead, time.Second) && got.Now <= want.Now {
 							got.Now = want.Now
 						}
 						// A tail that tells the time saves the winner a look, too.
@@ -78,7 +77,7 @@ func TestThePlanCutsSlotsAsTheEngineDoes(t *testing.T) {
 
 // checkCuts checks when a winner appended: once before the boundary, and then before
 // the end of each part.
-func checkCuts(t *testing.T, log []faultstore.Entry, schedule slots.Schedule, c cutting, failover time.Duration) {
+func checkCuts(t *testing.T, log []faultstore.Entry, schedule slots.Schedule, c parts, failover time.Duration) {
 	t.Helper()
 	log = slices.DeleteFunc(log, func(e faultstore.Entry) bool { return e.Op != faultstore.OpAppend })
 	for _, e := range log {
@@ -91,13 +90,13 @@ func checkCuts(t *testing.T, log []faultstore.Entry, schedule slots.Schedule, c 
 			}
 		}
 	}
-	if n := len(log); n%int(c.parts) != 0 || n == 0 {
-		t.Errorf("%d appends in whole slots of %v parts", n, c.parts)
+	if n := len(log); n%int(c.n) != 0 || n == 0 {
+		t.Errorf("%d appends in whole slots of %v parts", n, c.n)
 	}
 }
 
 func TestTheHelpCountsThePartsOfItsExample(t *testing.T) {
-	if got := cut(5*time.Minute, leadOf(5*time.Minute, 0, 30*time.Second), 30*time.Second).parts; got != 14 {
+	if got := cut(5*time.Minute, leadOf(5*time.Minute, 0, 30*time.Second), 30*time.Second).n; got != 14 {
 		t.Errorf("slots of 5m with a failover within 30s have %v parts, the help says 14", got)
 	}
 }
@@ -116,8 +115,7 @@ func TestNoSecondOfASlotInPartsCostsMoreThanThePlannedPeak(t *testing.T) {
 				}
 				time.Sleep(5 * c.slot)
 				synctest.Wait()
-				f := &planFlags{scheduleFlags: scheduleFlags{every: c.slot}, workers: 20, failover: c.failover, consistency: session}
-				e := estimateOf(kindCosmos, f, slots.Must(slots.Every(c.slot)), c.slot)
+				e := Of(Options{Store: Cosmos, Consistency: Session, Workers: 20, Schedule: slots.Must(slots.Every(c.slot)), Slot: c.slot, Shortest: c.slot, FailoverWithin: c.failover})
 				var log []faultstore.Entry
 				for _, counter := range counters {
 					log = append(log, counter.Log()...)

@@ -1,4 +1,4 @@
-package main
+package estimate
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/cosmos"
 	"github.com/slotlease/slotlease/store/mongo"
@@ -40,7 +41,7 @@ func TestThePlanCountsTheRequestsToCosmosDB(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantRequests(t, l, pricesOf(kindCosmos, 2), &transport.n)
+	wantRequests(t, l, pricesOf(Cosmos, 2), &transport.n)
 }
 
 func TestThePlanCountsTheRequestsToMongoDB(t *testing.T) {
@@ -62,7 +63,7 @@ func TestThePlanCountsTheRequestsToMongoDB(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantRequests(t, l, pricesOf(kindMongo, 2), &n)
+	wantRequests(t, l, pricesOf(Mongo, 2), &n)
 }
 
 // wantRequests does each operation once, after a first time in which a store may
@@ -77,7 +78,7 @@ func wantRequests(t *testing.T, l store.Ledger, p prices, n *atomic.Int64) {
 	seq := int64(0)
 	add := func() error {
 		seq++
-		return l.Append(ctx, grant(seq, int(seq), "worker-a"))
+		return l.Append(ctx, recordtest.Grant(seq, int(seq), "worker-a"))
 	}
 	for range trimKeep + trimEvery {
 		if err := add(); err != nil {

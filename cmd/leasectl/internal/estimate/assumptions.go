@@ -1,0 +1,58 @@
+package estimate
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// assumptions are the assumptions of an estimate, one a line.
+func (e Estimate) assumptions() []string {
+	texts := []string{
+		"A steady state: no races, nothing fails, nobody comes or goes.",
+		fmt.Sprintf("All workers have one priority, and claim within one step of %v.", e.turns.Step),
+		"Records of 1 KB: metadata comes on top. One region: each further one charges the writes again.",
+		fmt.Sprintf("A write or a delete: %g RU and %g for each term of the index; a point read: %g RU (%s).",
+			writeUnits, termUnits, readUnits, unitsPage),
+		fmt.Sprintf("A query in one partition: %g RU, Microsoft's sample of one that returns a document; strong and bounded-staleness double what reads cost (%s).",
+			queryUnits, readsPage),
+		fmt.Sprintf("A replacement is a delete and a write. Terms of the index: 2 for a record (1 with mongo), %d that a renewal changes; for the original, %d of a request and %d that the winner changes.",
+			renewedTerms, requestTerms, wonTerms),
+		"A trim is two queries, a read of each id, and a delete for each record; with mongo, one request deletes them all. REQUESTS counts them one by one.",
+	}
+	if e.Store == Mongo {
+		texts = append(texts, fmt.Sprintf("Hello: %g RU; none is published. Request units are charged by Azure Cosmos DB for MongoDB (RU) only.", readUnits),
+			"Not counted: each worker looks at the collection once an hour, and the driver at the servers.")
+	} else {
+		texts = append(texts,
+			"A query of the time alone costs as much as one of a document; none is published.",
+			"Not counted: each worker reads the account and the container every 10 minutes, and the SDK the account every 5: at most 576 requests a day. Those are for metadata, with a limit of their own.")
+	}
+	return append(texts,
+		fmt.Sprintf("Renewing: the holder replaces a lock document every %v, and the others read it.", renewal),
+		"The original, EShopWorld.WorkerProcess on Cosmos DB for NoSQL: in each slot each worker queries the lease, creates a request for it, and queries who won; the winner replaces the lease. The deletion of the requests by their TTL isn't counted.")
+}
+
+// wrapped is a text as an item of a list, in lines that fit a terminal.
+func wrapped(text string) string {
+	const width = 80
+	var b strings.Builder
+	column := 0
+	for _, word := range strings.Fields(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case column == 0:
+			b.WriteString("- ")
+			column = 2
+		case column+1+n > width:
+			b.WriteString("\n  ")
+			column = 2
+		default:
+			b.WriteString(" ")
+			column++
+		}
+		b.WriteString(word)
+		column += n
+	}
+	return b.String() + "\n"
+}

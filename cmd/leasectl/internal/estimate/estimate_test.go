@@ -1,0 +1,94 @@
+package estimate
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/slots"
+)
+
+// The figures of Microsoft's examples, and those of the tables, worked out by hand.
+func TestPricesAreThosePublished(t *testing.T) {
+	for _, c := range []struct {
+		what      string
+		got, want float64
+	}{
+		{"a create with 10 terms", write(10).Units, 7},
+		{"a replacement of 2 terms", replace(2).Units, 10.8},
+		{"a point read", pricesOf(Cosmos, 1).get.Units, 1},
+		{"a point read at strong consistency", pricesOf(Cosmos, 2).get.Units, 2},
+		{"a query", pricesOf(Cosmos, 1).tail.Units, 3.19},
+		{"a winner's slot", pricesOf(Cosmos, 1).of(winner(time.Minute, 10*time.Second)).Units, 3.19 + 3.19 + 5.4},
+		{"a loser's slot", pricesOf(Cosmos, 2).of(loser(time.Minute, 10*time.Second)).Units, 4 * 3.19},
+		{"a winner's slot in MongoDB", pricesOf(Mongo, 1).of(winner(time.Minute, 10*time.Second)).Units, 1 + 3.19 + 5.2},
+		{"requests of a trim", pricesOf(Cosmos, 1).of(trimming(5 * time.Minute)).Requests, 3 + 2 + 53},
+		{"a trim", pricesOf(Cosmos, 1).of(trimming(5 * time.Minute)).Units, 3 + 2*3.19 + 53*(1+5.4)},
+		{"requests of a trim in MongoDB", pricesOf(Mongo, 1).of(trimming(5 * time.Minute)).Requests, 3 + 3},
+	} {
+		if math.Abs(c.got-c.want) > 1e-9 {
+			t.Errorf("%s = %v, want %v", c.what, c.got, c.want)
+		}
+	}
+}
+
+func TestADayHasTheSlotsOfItsSchedule(t *testing.T) {
+	for spec, want := range map[string]float64{
+		"*/5 * * * *": 288, "0 * * * *": 24, "0 2 * * *": 1, "0 9-17 * * 1-5": 9 * 5.0 / 7, "0 0 1 * *": 12 / 365.25, "@yearly": 1 / 365.25,
+	} {
+		for _, zone := range []string{"UTC", "America/Los_Angeles"} {
+			s := slots.Must(slots.Cron(spec, zone))
+			if got := perDay(meanSlot(s)); math.Abs(got/want-1) > 0.01 {
+				t.Errorf("%s in %s: %v slots a day, want %v", spec, zone, got, want)
+			}
+		}
+	}
+}
+
+func TestNumbersAreGrouped(t *testing.T) {
+	for n, want := range map[float64]string{0: "0", 7.5: "8", 999: "999", 1000: "1,000", 639_360.4: "639,360", 12_345_678: "12,345,678"} {
+		if got := grouped(n); got != want {
+			t.Errorf("grouped(%v) = %s, want %s", n, got, want)
+		}
+	}
+}
+
+// FuzzOf estimates for arbitrary options: all figures are sound.
+func FuzzOf(f *testing.F) {
+	f.Add(int64(5*time.Minute), uint32(3), int64(0), int64(0), int64(0), byte(0))
+	f.Add(int64(100*time.Millisecond), uint32(100_000), int64(5*time.Minute), int64(5*time.Minute), int64(0), byte(1))
+	f.Add(int64(8784*time.Hour), uint32(3), int64(time.Millisecond), int64(1), int64(80*time.Millisecond), byte(2))
+	f.Add(int64(time.Second), uint32(1), int64(1), int64(1), int64(time.Second/2), byte(3))
+	f.Fuzz(func(t *testing.T, slot int64, workers uint32, lead, step, failover int64, how byte) {
+		length := min(max(time.Duration(slot), slots.MinInterval), slots.MaxInterval).Truncate(time.Millisecond)
+		schedule, err := slots.Every(length)
+		if err != nil {
+			return
+		}
+		within := func(n int64, most time.Duration) time.Duration { return min(max(time.Duration(n), 0), most) }
+		o := Options{
+			Store: []string{Cosmos, Mongo}[how&1], Consistency: []string{Strong, Session}[how>>1&1], Workers: int(workers%100_000) + 1,
+			Schedule: schedule, Slot: length, Shortest: length, Lead: within(lead, 5*time.Minute), Step: within(step, 5*time.Minute),
+		}
+		if o.FailoverWithin = within(failover, length/2); o.FailoverWithin < 80*time.Millisecond {
+			o.FailoverWithin = 0
+		}
+		e := Of(o)
+		for _, d := range e.days {
+			for what, n := range map[string]float64{"requests": d.cost.Requests, "units": d.cost.Units, "peak": d.peak} {
+				if !(n > 0) || math.IsInf(n, 0) {
+					t.Errorf("%+v: %s of %s is %v", o, what, d.protocol, n)
+				}
+			}
+		}
+		// A slot is never cheaper than a claim, and workers never make it so.
+		all, one := e.rows[len(e.rows)-1], e.rows[0]
+		if all.cost.Units < one.cost.Units || all.each.Append != e.parts.n || e.parts.n < 1 || e.overLead() <= 0 {
+			t.Errorf("%+v: all %+v, the winner %+v", o, all, one)
+		}
+		if text := e.Text(false); strings.Contains(text, "NaN") || strings.Contains(text, "Inf") || !strings.Contains(text, schedule.String()) {
+			t.Errorf("%+v shows\n%s", o, text)
+		}
+	})
+}

@@ -1,0 +1,50 @@
+package estimate
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/table"
+)
+
+// counted is a number of things.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return grouped(float64(n)) + " " + thing + "s"
+}
+
+// amount is how many operations there are in a slot, or "-".
+func amount(n float64) string {
+	switch {
+	case n == 0:
+		return table.None
+	case n == math.Trunc(n):
+		return grouped(n)
+	}
+	return strconv.FormatFloat(n, 'f', 2, 64)
+}
+
+// units are request units, with one decimal where that matters.
+func units(n float64) string {
+	if n < 1000 {
+		return strconv.FormatFloat(n, 'f', 1, 64)
+	}
+	return grouped(n)
+}
+
+// grouped is a whole number with its thousands set off.
+func grouped(n float64) string {
+	digits := strconv.FormatFloat(math.Round(n), 'f', 0, 64)
+	var groups []string
+	for len(digits) > 3 {
+		groups = append(groups, digits[len(digits)-3:])
+		digits = digits[:len(digits)-3]
+	}
+	groups = append(groups, digits)
+	slices.Reverse(groups)
+	return strings.Join(groups, ",")
+}

@@ -1,0 +1,128 @@
+package estimate
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/table"
+)
+
+// Text is the estimate for people, in tables.
+func (e Estimate) Text(colours bool) string {
+	var b strings.Builder
+	write := func(lines ...string) { b.WriteString(strings.Join(lines, "\n") + "\n\n") }
+	write(e.title())
+	write(table.Lines(e.slotRows(), []int{20}, colours)...)
+	write(table.Lines(e.dayRows(), []int{20}, colours)...)
+	write(e.verdict()...)
+	b.WriteString("Assumed:\n")
+	for _, text := range e.assumptions() {
+		b.WriteString(wrapped(text))
+	}
+	return b.String()
+}
+
+// title names the workers, their schedule and the store.
+func (e Estimate) title() string {
+	workers := fmt.Sprintf("%d workers", e.Workers)
+	if e.Workers == 1 {
+		workers = "1 worker"
+	}
+	schedule := fmt.Sprintf("%s of one type · %s", workers, e.Schedule)
+	if e.FailoverWithin > 0 {
+		schedule += fmt.Sprintf(" · failover within %v", e.FailoverWithin)
+	}
+	store := fmt.Sprintf("%s, read at %s consistency", e.Store, e.Consistency)
+	if title := schedule + " · " + store; utf8.RuneCountInString(title) <= 80 {
+		return title
+	}
+	return schedule + "\n" + store
+}
+
+// heads are headings, the first of them aligned to the left.
+func heads(names ...string) []table.Cell {
+	row := make([]table.Cell, len(names))
+	for i, name := range names {
+		row[i] = table.Cell{Text: name, Colour: table.Faint, Right: i > 0}
+	}
+	return row
+}
+
+// figures are a row of a name and figures.
+func figures(name string, texts ...string) []table.Cell {
+	row := []table.Cell{{Text: name}}
+	for _, text := range texts {
+		row = append(row, table.Cell{Text: text, Right: true})
+	}
+	return row
+}
+
+func (e Estimate) slotRows() [][]table.Cell {
+	rows := [][]table.Cell{heads("EACH SLOT", "NOW", "TAIL", "APPEND", "GET", "TRIM", "DELETED", "RU")}
+	for _, r := range e.rows {
+		name := r.who
+		switch r.who {
+		case "loser":
+			name = "each of " + counted(r.workers, "loser")
+		case "trimming":
+			name = "trimming, its share"
+		}
+		o := r.each
+		texts := []string{amount(o.Now), amount(o.Tail), amount(o.Append), amount(o.Get), amount(o.Trim), amount(o.Deleted), units(r.cost.Units)}
+		rows = append(rows, figures(name, texts...))
+	}
+	return rows
+}
+
+func (e Estimate) dayRows() [][]table.Cell {
+	names := map[string]string{"renewing": "renewing every " + renewal.String(), "original": "the original"}
+	rows := [][]table.Cell{heads("EACH DAY", "REQUESTS", "RU", "PEAK RU/S")}
+	for _, d := range e.days {
+		name := d.protocol
+		if names[name] != "" {
+			name = names[name]
+		}
+		rows = append(rows, figures(name, grouped(d.cost.Requests), grouped(d.cost.Units), units(d.peak)))
+	}
+	return rows
+}
+
+// leastThroughput is the least throughput of a container, in RU/s. Init provisions it.
+const leastThroughput = 400
+
+// verdict shows the peak, and the throughput that carries it.
+func (e Estimate) verdict() []string {
+	often := grouped(e.slotsPerDay) + " slots a day"
+	if e.slotsPerDay < 1.5 {
+		often = "A slot every " + grouped(24/e.slotsPerDay) + " hours"
+	}
+	if e.turns.Lead >= time.Second {
+		often += fmt.Sprintf(". Over the lead of %v before each, %s RU/s on average", e.turns.Lead, units(e.overLead()))
+	}
+	lines := []string{
+		often + ".",
+		fmt.Sprintf("Every %d %s the winner trims, at once: %s RU within about a second.", trimEvery, e.trimsBy(), units(e.trim.Units)),
+	}
+	if e.FailoverWithin > 0 {
+		lines = append(lines, fmt.Sprintf("A slot has %s parts: the winner appends for each, and the others look as often.", grouped(e.parts.n)))
+	}
+	peak := e.days[0].peak
+	if peak <= leastThroughput {
+		return append(lines, fmt.Sprintf("%d RU/s carry the peak. Trimming that is throttled goes on when it may.", leastThroughput))
+	}
+	return append(lines,
+		fmt.Sprintf("%d RU/s don't carry the peak: have %s, or give the workers different priorities,",
+			leastThroughput, grouped(math.Ceil(peak/100)*100)),
+		"or a longer --lead and --step. A worker that is throttled waits and asks again, if the lead leaves time.")
+}
+
+// trimsBy is what is counted between two trims.
+func (e Estimate) trimsBy() string {
+	if e.FailoverWithin > 0 {
+		return "records"
+	}
+	return "slots"
+}

@@ -1,0 +1,79 @@
+// Package table lays out text in columns, with colours for a terminal.
+package table
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Cell is a text in a table.
+type Cell struct {
+	Text   string
+	Colour Colour
+	Right  bool // aligned to the right
+}
+
+// Left and Right are cells that are aligned to that side.
+func Left(c Colour, text string) Cell  { return Cell{Text: text, Colour: c} }
+func Right(c Colour, text string) Cell { return Cell{Text: text, Colour: c, Right: true} }
+
+// None is the text of a cell that has nothing to show.
+const None = "-"
+
+// Colour is an ANSI colour or weight, or Plain.
+type Colour string
+
+// The colours.
+const (
+	Plain  Colour = ""
+	Bold   Colour = "1"
+	Faint  Colour = "2"
+	Red    Colour = "31"
+	Green  Colour = "32"
+	Yellow Colour = "33"
+	Blue   Colour = "34"
+	Cyan   Colour = "36"
+)
+
+// Paint colours a text, if colours are wanted.
+func Paint(colours bool, c Colour, text string) string {
+	if !colours || c == Plain || text == "" {
+		return text
+	}
+	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
+}
+
+// Lines lays out rows in columns, two blanks apart. A column is as wide as its longest
+// text, and at least as wide as least demands.
+func Lines(rows [][]Cell, least []int, colours bool) []string {
+	widths := slices.Clone(least)
+	for _, row := range rows {
+		for i, c := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(c.Text))
+		}
+	}
+	lines := make([]string, len(rows))
+	for n, row := range rows {
+		var b strings.Builder
+		for i, c := range row {
+			if i > 0 {
+				b.WriteString("  ")
+			}
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c.Text))
+			switch {
+			case c.Right:
+				b.WriteString(pad + Paint(colours, c.Colour, c.Text))
+			case i == len(row)-1:
+				b.WriteString(Paint(colours, c.Colour, c.Text))
+			default:
+				b.WriteString(Paint(colours, c.Colour, c.Text) + pad)
+			}
+		}
+		lines[n] = strings.TrimRight(b.String(), " ")
+	}
+	return lines
+}
