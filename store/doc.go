@@ -1,35 +1,37 @@
-// Package store is the contract between the lease engine and the document
-// store that keeps its ledgers. It is a leaf: it imports no other package of
-// this module, so that anyone can implement a store.
+// Package store is the contract between the lease engine and the database that
+// keeps its ledgers. It imports no other package of this module, so that anyone
+// can implement a store.
 //
 // # The ledger
 //
-// Each worker type has a ledger: write-once records keyed by (WorkerType, Seq),
-// Seq = 1, 2, 3 … The newest record is the head. A grant gives its holder a
-// window of time; what one claim began, with all its windows, is a tenure. The one atomic operation that
-// a store must offer is "insert unless the key exists" ([Ledger.Append]). There
-// is no update and no compare-and-swap: a stalled or buggy worker can't
-// overwrite a lease, an ambiguous reply can always be settled by looking at the
-// key, and the ledger is its own audit trail.
+// Each worker type has a ledger: write-once records with the key (WorkerType, Seq),
+// Seq = 1, 2, 3 … The newest record is the head. A grant gives its holder a window
+// of time. One claim and all windows that it is granted make a term.
+//
+// A store needs only one atomic operation: "insert unless the key exists"
+// ([Ledger.Append]). There is no update and no compare-and-swap. So a stalled or
+// buggy worker can't overwrite a lease, reading the key settles an append whose
+// outcome is unknown, and the ledger is its own audit trail.
 //
 // # What an implementation promises
 //
-//   - A key, once inserted, stays inserted until [Ledger.Trim] removes it, and
-//     Trim never removes the head. No expiry of the store's own (a TTL index,
-//     a retention policy) may touch records.
-//   - Append is durable before it returns nil: majority, journal, fsync or
-//     whatever the store calls it.
+//   - An inserted key stays until [Ledger.Trim] removes it, and Trim never removes
+//     the head. The store itself (a TTL index, a retention policy) must never
+//     delete records.
+//   - An append is durable before it returns nil: a majority, the journal, or fsync,
+//     as the store calls it.
 //   - Tail and Get are strongly consistent: they see every append that was
 //     acknowledged before they were called.
-//   - Only [ErrConflict] and [ErrInvalid] say that an append did nothing. Every
-//     other error means "unknown": the record may be there, or may land later.
+//   - Only [ErrConflict] and [ErrInvalid] mean that an append did nothing. After any
+//     other error the outcome is unknown: the record may be stored, now or later.
 //   - Every operation returns soon after its context ends.
 //   - All methods are safe for concurrent use.
 //
-// The suite in testutil/storetest checks all of this against a real peer.
+// The suite in testutil/storetest checks these promises against a real server or
+// file, all but durability.
 //
 // # Times
 //
-// Times in records are whole milliseconds, UTC. Append truncates what is finer,
-// so that a record read back compares equal to the one that was stored.
+// Times in records are whole milliseconds in UTC. Append cuts off anything finer,
+// so a record reads back equal to the one that was stored.
 package store

@@ -15,29 +15,28 @@ var (
 	ErrNotFound = errors.New("record not found")
 	// ErrInvalid: the record or the worker type breaks a rule; nothing was sent.
 	ErrInvalid = errors.New("invalid record")
-	// ErrThrottled: the store asks to come again later; see ThrottledError. For
-	// an append the outcome is unknown all the same.
+	// ErrThrottled: the store asks the caller to retry later; see ThrottledError.
+	// The outcome of an append is unknown even so.
 	ErrThrottled = errors.New("store is throttling")
 	// ErrRefused: the store can't keep the promises of a Ledger (a sharded
-	// collection, a file of something else); using it would not be safe.
+	// collection, another application's file), so using it would not be safe.
 	ErrRefused = errors.New("store refused")
-	// ErrDenied: wrong credentials, or rights are missing.
+	// ErrDenied: the credentials are wrong, or rights are missing.
 	ErrDenied = errors.New("access denied")
-	// ErrMissing: the file, database or table is not there yet; Init makes it.
+	// ErrMissing: the file, database or table doesn't exist yet; Init creates it.
 	ErrMissing = errors.New("ledger not initialised")
 	// ErrClosed: the ledger was closed.
 	ErrClosed = errors.New("ledger is closed")
 )
 
-// ThrottledError carries the store's wish when to come again. It matches
-// ErrThrottled.
+// ThrottledError says when to retry. It matches ErrThrottled.
 type ThrottledError struct {
 	// RetryAfter is zero if the store didn't say.
 	RetryAfter time.Duration
 	Err        error
 }
 
-// Error tells the wait and the cause.
+// Error names the wait and the cause.
 func (e *ThrottledError) Error() string {
 	return fmt.Sprintf("%v, retry after %v: %v", ErrThrottled, e.RetryAfter, e.Err)
 }

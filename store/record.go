@@ -17,34 +17,34 @@ type Kind string
 const (
 	// KindGrant gives its holder the window.
 	KindGrant Kind = "grant"
-	// KindRelease ends the tenure of the head at its (zero-length) window.
+	// KindRelease ends the term of the head at its (zero-length) window.
 	KindRelease Kind = "release"
 	// KindReset supersedes a head that can't be obeyed; Metadata says why.
 	KindReset Kind = "reset"
-	// KindDone tells that the work of a slot is done: DoneUntil says which. It
-	// changes no tenure: its window is empty and stands at the end of the head's.
+	// KindDone says that the work of a slot is done: DoneUntil names the slot. It
+	// changes no term: its window is empty and lies at the end of the head's window.
 	KindDone Kind = "done"
 )
 
 const (
-	// MaxSeq is the largest Seq that is followed. It keeps Seq exact in stores
-	// whose numbers are IEEE doubles.
+	// MaxSeq is the largest valid Seq; larger ones are unreachable records. It
+	// keeps Seq exact in stores whose numbers are IEEE doubles.
 	MaxSeq = 1<<53 - 2
 	// MaxMetadata is the largest Metadata, in bytes.
 	MaxMetadata = 8 << 10
 	// MaxAttempt is the largest Attempt.
 	MaxAttempt = 1_000_000
 	// maxLabel bounds InstanceID and Group, maxSchedule the schedule's text, and
-	// maxOrigin what is read of Host and Version.
+	// maxOrigin Host and Version when they are read.
 	maxLabel    = 256
 	maxSchedule = 512
 	maxOrigin   = 1 << 10
 )
 
-// Record is one write-once entry of a ledger. Its envelope (WorkerType, Seq,
-// Kind, Claim, InstanceID, Group, Token, WindowStart, WindowEnd, ReadAt) never
-// changes its meaning between versions, and readers obey a record by it alone;
-// the rest is for information.
+// Record is one write-once entry of a ledger. Readers obey a record by its envelope
+// alone: WorkerType, Seq, Kind, Claim, InstanceID, Group, Token, WindowStart,
+// WindowEnd and ReadAt. The envelope never changes its meaning between versions.
+// The other fields are for information.
 type Record struct {
 	WorkerType string
 	Seq        int64
@@ -54,7 +54,7 @@ type Record struct {
 	InstanceID string
 	// Group is shared by workers that hold leases together; empty for none.
 	Group string
-	// Claim is the random id (128 bits, hex) of the claim that began the tenure.
+	// Claim is the random id (128 bits, hex) of the claim that began the term.
 	Claim    string
 	Priority int
 
@@ -63,54 +63,54 @@ type Record struct {
 	// WindowStart and WindowEnd are the half-open window of store time that the
 	// record grants; equal for records that grant nothing.
 	WindowStart, WindowEnd time.Time
-	// Token is the fencing token. It grows strictly from tenure to tenure.
+	// Token is the fencing token. It grows strictly from term to term.
 	Token int64
 	// Schedule is the writer's schedule as text.
 	Schedule string
-	// FixedAt is when the claim was fixed, at the earliest by the writer's
-	// estimate of store time.
+	// FixedAt is the store time at which the claim was fixed: the earliest by the
+	// writer's estimate.
 	FixedAt time.Time
 	// ReadAt is the latest store time at which the writer can have read the head
-	// that it appended to. Zero is valid and justifies no trimming.
+	// that it appended to. Zero is valid and allows no trimming.
 	ReadAt time.Time
 
-	// DoneUntil is the end of the newest slot whose work is done for good, of jobs
-	// that are run once per slot; zero: none. Every record repeats it, so that the
-	// head alone tells it, and trimming can't lose it. It is for information: a
-	// value that is unfit costs the value, not the record.
+	// DoneUntil is, for jobs that run once per slot, the end of the newest slot
+	// whose work is done for good; zero if there is none. Every record repeats it,
+	// so the head alone shows it and trimming can't lose it. It is for information:
+	// an invalid value is dropped, the record stays valid.
 	DoneUntil time.Time
-	// Attempt is, in a grant of a job that is run once per slot, how many times its
-	// slot has been begun, this time included; other records repeat it. From 1 to
-	// MaxAttempt; 0: not counted. It is for information, like DoneUntil.
+	// Attempt is, in the grant of a job that runs once per slot, the number of times
+	// that its slot was begun, including this one; other records repeat it. It is 1
+	// to MaxAttempt, or 0 if it isn't counted. It is for information, like DoneUntil.
 	Attempt int
 
 	Worker Worker
 	// Metadata is free text of at most MaxMetadata bytes.
 	Metadata string
 
-	// Defect is not stored. A store sets it on what it returns for a document
-	// that it can't decode: why. Only WorkerType and Seq are then reliable.
+	// Defect is not stored. It is why the store couldn't decode a document. Only
+	// WorkerType and Seq are then reliable.
 	Defect string
 }
 
-// Worker says where a record was written.
+// Worker is the process that wrote a record.
 type Worker struct {
 	Host    string
 	PID     int
 	Version string
 }
 
-// CheckEnvelope says what keeps a reader from obeying r, all at once, or nil: a
-// Defect, or a fault of the envelope. It doesn't look at what is for information
-// only, where a later version may write more than this one. The error wraps
-// ErrInvalid. It knows no time: a window in the far future passes.
+// CheckEnvelope returns nil if a reader can obey r, or else all reasons against it
+// at once: a Defect, or faults of the envelope. It ignores the fields that are for
+// information, where a later version may write more than this one. It knows no
+// time: a window in the far future passes. The error wraps ErrInvalid.
 func (r Record) CheckEnvelope() error { return invalid(r.envelopeFaults()) }
 
-// Check says why r may not be written, all at once, or nil: what CheckEnvelope
-// says, Schedule or Metadata that is too long, holds NUL, or isn't UTF-8, and an
-// Attempt that is negative or above MaxAttempt. The error wraps ErrInvalid.
-// Readers use CheckEnvelope: a lease must be obeyed whatever the information
-// beside it is.
+// Check returns nil if r may be written, or else all reasons against it at once:
+// those of CheckEnvelope, a Schedule or Metadata that is too long, contains NUL, or
+// isn't UTF-8, and an Attempt that is negative or above MaxAttempt. The error wraps
+// ErrInvalid. Readers use CheckEnvelope instead, because a lease must be obeyed
+// whatever information comes with it.
 func (r Record) Check() error {
 	faults := r.envelopeFaults()
 	if r.Defect == "" {
@@ -122,11 +122,11 @@ func (r Record) Check() error {
 	return invalid(faults)
 }
 
-// Cleaned returns r as a store gives it to readers: without information that is
-// unfit, and with the envelope untouched. It empties a Schedule, a Metadata or
-// an Attempt that Check refuses, a Host or a Version of more than 1 KiB or that
-// isn't UTF-8, and slot times, a FixedAt and a DoneUntil outside the years 1 to
-// 9999. So it bounds the memory that the information of a foreign record takes.
+// Cleaned returns r as a store gives it to readers: the envelope unchanged, and
+// invalid information removed. It empties a Schedule, Metadata or Attempt that
+// Check refuses, a Host or Version that has more than 1 KiB or isn't UTF-8, and
+// slot times, FixedAt and DoneUntil outside the years 1 to 9999. This bounds the
+// memory that a foreign record takes.
 func (r Record) Cleaned() Record {
 	for _, t := range []struct {
 		text *string
@@ -199,7 +199,7 @@ func (r Record) envelopeFaults() []error {
 	return errs
 }
 
-// textFaults are those of a text that may have so many bytes.
+// textFaults are the faults of a text that may have at most most bytes.
 func textFaults(name, value string, most int) (faults []error) {
 	if len(value) > most {
 		faults = append(faults, fmt.Errorf("%s: %d bytes, at most %d allowed", name, len(value), most))
@@ -226,19 +226,19 @@ func (r Record) Truncated() Record {
 	return r
 }
 
-// FromMillis is the time of a Unix time in ms, in UTC.
+// FromMillis converts a Unix time in ms to a time in UTC.
 func FromMillis(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
-// Format writes a store time the way it is shown everywhere: RFC 3339, UTC, ms.
+// Format formats a store time as it is shown everywhere: RFC 3339, UTC, ms.
 func Format(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
-// Key is the document id of a record in stores that have one: the worker type,
-// a colon, and the Seq in 20 digits, so that the order of keys is that of Seq.
+// Key is the document id of a record, in stores that have ids: the worker type, a
+// colon, and the Seq in 20 digits, so that keys sort by Seq.
 func Key(workerType string, seq int64) string { return fmt.Sprintf("%s:%020d", workerType, seq) }
 
-// CheckWorkerType says what is wrong with a worker type, naming the offending
-// character, or nil. Valid are 1 to 63 of A-Z a-z 0-9 . _ - and the first must
-// be a letter or a digit. The error wraps ErrInvalid.
+// CheckWorkerType returns nil for a valid worker type: 1 to 63 characters of
+// A-Z a-z 0-9 . _ - of which the first is a letter or a digit. Otherwise the error
+// names the offending character and wraps ErrInvalid.
 func CheckWorkerType(t string) error {
 	const rule = "use 1 to 63 of A-Z a-z 0-9 . _ - and begin with a letter or digit"
 	if t == "" {

@@ -1,118 +1,119 @@
 // Package cosmos keeps ledgers in a container of Azure Cosmos DB (API for NoSQL):
-// [Open] makes a [store.Ledger] of a URI or of a connection string.
+// [Open] makes a [store.Ledger] from a URI or a connection string.
 //
 // # Items
 //
-// A record is one item, created once and never replaced. Its id is the worker
-// type, a colon, and the Seq in 20 digits ([store.Key]), in the partition of its
-// worker type (partition key /workerType); the other fields are those of
-// [store.Record] in camelCase. Times are text, RFC 3339 in UTC with milliseconds,
-// and absent where they are zero; a token that an IEEE double doesn't hold is
-// written in decimal digits, so that all are exact. What must be unique rests on
-// the id, which is unique within a partition; what is read in order, too. An item
-// whose fields contradict its key is shown, with a Defect, where its key says.
+// A record is one item, created once and never replaced. Its id is the worker type,
+// a colon, and the Seq in 20 digits ([store.Key]), and its partition is the worker
+// type (partition key /workerType). The other fields are those of [store.Record] in
+// camelCase. Times are text, RFC 3339 in UTC with milliseconds; a zero time is left
+// out. A token that an IEEE double doesn't hold is written as decimal digits, so all
+// tokens are exact. Uniqueness and order rest on the id, which is unique within a
+// partition. An item whose fields contradict its key appears at its key, with a
+// Defect.
 //
-// Items are obeyed by their envelope. A fault in it gives a Defect, also if a
-// field occurs twice, a text is no UTF-8, or a time is finer than milliseconds;
-// other fields that are missing, of a wrong type, given twice or too long are left
-// out, and fields that this version doesn't know aren't asked for.
+// Readers obey an item by its envelope. A fault in the envelope gives a Defect; so do
+// a field that occurs twice, text that isn't UTF-8, and a time finer than
+// milliseconds. Other fields that are missing, of a wrong type, given twice or too
+// long come back empty, and fields that this version doesn't know aren't requested.
 //
 // # Guarantees
 //
 //   - [Ledger.Append] returns nil only when Azure has acknowledged the item: a
-//     majority of the replicas of the write region has it, and with Strong
-//     consistency the other regions, too (of three or more, a quorum).
-//   - Of any number of appends to one key at most one returns nil.
-//   - 408, 449 that doesn't end, 5xx, a lost connection, and a region that takes no
-//     writes just now (403, substatus 3) are unknown: the record may be there, or
-//     may land later. Read the key back.
+//     majority of the replicas of the write region has it. With Strong consistency,
+//     so have the other regions (a quorum if there are three or more).
+//   - Of any number of appends to one key, at most one returns nil.
+//   - After a 408, a persistent 449, a 5xx, a lost connection, or a region that
+//     doesn't take writes at the moment (403, substatus 3), the outcome is unknown:
+//     the record may be stored, now or later. Read the key back.
 //
-// An operation ends with its context. Give each a deadline: throttled requests
-// (429) are sent again after the wait that Azure names, ten times in all, as long
-// as the wait fits in the deadline; else the error is a [store.ThrottledError], at
-// once. A 449 is sent again after some milliseconds, and is unknown when that
-// doesn't help. The SDK's own repetitions are turned off, but for reads that get
-// 500, 502, 504, 408 or 404 with substatus 1002 (once), and requests that are sent
-// to a region that doesn't take them (each second).
+// An operation ends with its context. Give each one a deadline. A throttled request
+// (429) is sent again after the wait that Azure names, up to ten times in all, while
+// the wait fits in the deadline; otherwise the operation returns a
+// [store.ThrottledError] at once. A 449 is sent again after some milliseconds; if it
+// persists, the outcome is unknown. The SDK's own retries are off, except for reads
+// that get 500, 502, 504, 408, or 404 with substatus 1002 (once), and for requests
+// sent to a region that doesn't take them (once a second).
 //
-// Errors of an operation are of one line; those that list all that is wrong, be
-// it with the options of [Open] or with a record to append, have a line for each.
-// None shows a key. The SDK's error is in the chain, for errors.As, with its own
-// text. What requests were charged is put on the receipt of the context
-// ([store.WithReceipt]), that of failed ones, too.
+// The error of an operation is one line. An error that lists all faults of options
+// or of a record has one line per fault. No error shows a key. The SDK's error is in
+// the chain, for errors.As, with its own text. The charge of each request, failed
+// ones included, is put on the receipt of the context ([store.WithReceipt]).
 //
 // # Consistency
 //
-// Reads go to the write region, whatever the account's other regions are. Those of
-// an account whose default consistency is Strong ask for it, and those of other
-// accounts for the default: Azure refuses to read more strongly than that. What
-// the defaults mean here, by Microsoft's documentation:
+// Reads go to the write region, whatever other regions the account has. If the
+// account's default consistency is Strong, they ask for Strong, otherwise for the
+// default: Azure refuses to read more strongly than that. According to Microsoft's
+// documentation, the defaults mean:
 //
 //   - Strong: reads see every acknowledged append.
-//   - BoundedStaleness: so they do in the write region, where ours go.
-//   - Session, ConsistentPrefix, Eventual: a read asks one replica, and may miss
-//     appends of the last moments. The promise of [store.Ledger] that Tail and Get
-//     see every acknowledged append isn't kept.
+//   - BoundedStaleness: the same in the write region, where reads go.
+//   - Session, ConsistentPrefix, Eventual: a read asks one replica and may miss the
+//     appends of the last moments. This breaks the promise of [store.Ledger] that
+//     Tail and Get see every acknowledged append.
 //
-// Safety doesn't rest on that promise: who acts on a stale head appends to a key
-// that is taken, and gets a conflict. A stale read could do harm only if it were
-// behind by more than the engine's retention of records (2 h at least) less the
-// hour in which a claim becomes void; replicas of one region are behind by
-// milliseconds. What it costs is requests and, now and then, a slot: a claim of
-// which only a conflict is known, and whose record isn't seen in time, isn't
-// worked under. So no level is refused. [Account.Warning] tells of one that is
-// weaker than BoundedStaleness, as leasectl does. Strong and BoundedStaleness
-// double what reads are charged.
+// Safety doesn't rest on that promise: an append after a stale read finds its key
+// taken and gets a conflict. A stale read could do harm only if it were older than
+// the engine's retention of records (at least 2 h) less the hour after which a claim
+// is void; replicas of one region lag by milliseconds. Stale reads cost requests
+// and, now and then, a slot: a worker that knows only of a conflict, and doesn't see
+// its own record in time, doesn't work under that claim. So no level is refused.
+// [Account.Warning] reports a level weaker than BoundedStaleness, as leasectl does.
+// Strong and BoundedStaleness double the charge of reads.
 //
 // # Accounts and containers that are refused
 //
-// Account and container are looked at before the first use, every ten minutes,
+// The account and the container are checked before the first use, every ten minutes,
 // and when requests fail as they do after a failover or a change. They are refused
 // with [store.ErrRefused]
 //
 //   - if the account takes writes in several regions: each of them accepts the same
-//     key, and of two who both got a lease one loses its record later, silently;
+//     key, and of two workers that both got a lease one loses its record later,
+//     silently;
 //   - if the account doesn't say whether it does, unless
 //     Options.UnsafeUnverifiedAccount is set;
-//   - if the container's partition key isn't /workerType, if it deletes items by
-//     itself (a default time to live), if it has unique keys of its own, or if its
-//     index isn't kept consistent.
+//   - if the container's partition key isn't /workerType, if it has a default time to
+//     live, if it has its own unique keys, or if its index isn't consistent.
 //
-// An operation waits a second for a look that is slow, and then goes on; while looks
-// fail, the last one that didn't is believed for two hours. With
-// UnsafeUnverifiedAccount, a container that may not be read isn't judged either.
+// An operation waits at most a second for a slow check and then continues. While
+// checks fail, the last successful one counts for two hours. With
+// UnsafeUnverifiedAccount, a container that may not be read isn't checked either.
 //
-// The look costs a read of the account, which isn't charged, and one of the
-// container, on the receipt of the operation that gave rise to it. The SDK reads
-// the account again every five minutes by itself, and what it is told then counts,
-// too. Between two looks somebody with the rights of an administrator can still do
-// damage.
+// A check costs one read of the account, which is free, and one of the container,
+// which goes on the receipt of the operation that caused it. The SDK also reads the
+// account every five minutes, and its findings count, too. Between two checks, an
+// administrator can still do damage.
 //
 // # Failover, and what it can lose
 //
-// While an account's write region changes, appends fail or wait; nothing is
-// written while a lease runs, so a lease that is held goes on undisturbed. A
-// failover that is planned (a change of the write region while all are up) loses
-// nothing. One after the loss of a region loses, by Microsoft's documentation,
-// nothing with Strong consistency, the last moments up to the configured staleness
-// with BoundedStaleness, and up to some 15 minutes with the weaker ones. Records
-// that are lost so are leases that somebody may be working under: until their
-// windows end a second worker may get the same slot, with the same token if it
-// began on the boundary. Where that can't be borne, use Strong consistency, with
-// three regions or more, so that one of them may fail, or a single region: it is
-// away when the region is, and loses nothing by that, unless it is lost for good and
-// comes back from a backup, up to four hours old. [Account.Warning] tells of several
-// regions without Strong. A restored backup is a ledger that lost its newest
-// records in the same way: stop the workers first.
+// While an account's write region changes, appends fail or wait. A worker that holds
+// a lease needs no write to keep it, and continues undisturbed. A planned failover
+// (a change of the write region while all regions are up) loses nothing.
 //
-// A refused write has the SDK ask at once where writes go now, and reads follow.
-// Who only reads may ask the region that took the writes before for five minutes
-// more; without Strong consistency it may be behind.
+// A failover after the loss of a region loses, by Microsoft's documentation, nothing
+// with Strong consistency; the last moments, up to the configured staleness, with
+// BoundedStaleness; and up to about 15 minutes with the weaker levels. The lost
+// records include leases that workers may be working under: until their windows end,
+// a second worker may get the same slot, with the same token if it began on the
+// boundary. If you can't accept that, use one of these:
+//
+//   - Strong consistency with at least three regions, so that one of them may fail.
+//   - A single region. The store is down while the region is, and loses nothing,
+//     unless the region is lost for good and restored from a backup that is up to
+//     four hours old.
+//
+// [Account.Warning] reports several regions without Strong. A restored backup is also
+// a ledger that lost its newest records: stop the workers first.
+//
+// When a write is refused, the SDK at once asks for the current write region, and
+// reads follow. A process that only reads may use the former write region for five
+// more minutes; without Strong consistency its answers may be old.
 //
 // # Rights
 //
-// With a key there is nothing to grant, and everything is allowed. Better, use
-// Microsoft Entra ID: a custom role of Azure Cosmos DB's own (data plane) with
+// A key allows everything and needs no grant. Better, use Microsoft Entra ID: a
+// custom role of Azure Cosmos DB (data plane) with
 //
 //	Microsoft.DocumentDB/databaseAccounts/readMetadata
 //	Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/executeQuery
@@ -120,11 +121,11 @@
 //	Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items/read
 //	Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items/delete
 //
-// assigned for the container or above. Without items/delete all works but
-// trimming; replace and upsert aren't needed, and whoever hasn't got them can't
-// overwrite a lease. Tokens don't create databases and containers: with them,
-// [Ledger.Init] checks what is there, and what isn't must be made with the portal,
-// az or a template, by this form (throughput as you like):
+// assigned for the container or above. Without items/delete, everything works except
+// trimming. Replace and upsert aren't needed, and a worker without them can't
+// overwrite a lease. Tokens can't create databases and containers: with them,
+// [Ledger.Init] only checks an existing container. Create it with the portal, az or
+// a template, in this form (choose your own throughput):
 //
 //	az cosmosdb sql container create --account-name A --resource-group R \
 //	  --database-name WorkerProcess --name WorkerLeases --throughput 400 \
@@ -133,59 +134,63 @@
 //	    "includedPaths": [{"path": "/id/?"}, {"path": "/workerType/?"}],
 //	    "excludedPaths": [{"path": "/*"}]}'
 //
-// A container with another index works as well: it costs more to append to, or, if
-// /id isn't indexed, the tail fails with what Azure says to that.
+// A container with another index works as well, but appends cost more, and if /id
+// isn't indexed, Tail fails with Azure's error.
 //
-// Requests are HTTPS to the account's host and to those of its regions, port 443,
-// through the proxy of the environment, if there is one. A firewall that lets
-// nobody in shows as [store.ErrDenied].
+// Requests are HTTPS to port 443 of the account's host and the hosts of its regions,
+// through the proxy of the environment, if there is one. A firewall that blocks the
+// caller gives [store.ErrDenied].
 //
 // # Time
 //
 // [Ledger.Tail] selects Azure's clock along with the records, as
-// GetCurrentTimestamp(), in milliseconds and at no further request; [Ledger.Now]
-// asks for it alone. A server that doesn't know the function refuses the query
-// with 400. Then, and with the tail of an empty ledger, the Date header of that
-// very reply is the stamp: whole seconds, and up to a second older than the reply,
-// since HTTP servers renew it once a second. [Ledger.Append] tells the item's own
-// _ts on the receipt: whole seconds, of which Microsoft doesn't say whether they are
-// cut or rounded, so a second is allowed for on either side. So a stamp leaves the
-// clock uncertain by
+// GetCurrentTimestamp(), in milliseconds and without another request; [Ledger.Now]
+// asks for it alone. A server that doesn't know the function refuses the query with
+// 400. Then, and for the tail of an empty ledger, the stamp is the Date header of the
+// reply. It has whole seconds and is up to a second older than the reply, because
+// HTTP servers renew it once a second. [Ledger.Append] reports the item's own _ts on
+// the receipt. It has whole seconds, too, and Microsoft doesn't document whether they
+// are truncated or rounded, so a second is allowed on either side. The uncertainty of
+// the clock after one stamp is
 //
 //	GetCurrentTimestamp   ± (skew + round trip / 2 + 0.5 ms)
 //	Date                  ± (skew + round trip / 2 + 1 s)
 //	_ts                   ± (skew + round trip / 2 + 1 s)
 //
-// where skew, Options.ServerSkew, is 250 ms by default. Front-ends and replicas
-// read clocks of their own and can't be told apart, so that much is allowed between
-// any two of them: an assumption, as nothing is published. A stamp's server is the
-// host of the region that replied, so that a failover shows as a change of clocks
-// (not if the account's properties may not be read). The cache of a dedicated gateway
-// is passed by, and a reply whose two times contradict each other gives no stamp.
+// The skew, Options.ServerSkew, is 250 ms by default. Front-ends and replicas have
+// their own clocks and can't be identified, so that much is allowed between any two
+// of them. It is an assumption, because no figure is published. A stamp's server is
+// the host of the region that replied, so a failover shows as a change of clocks
+// (unless the account's properties may not be read). Requests bypass the cache of a
+// dedicated gateway. A reply with two times that contradict each other gives no
+// stamp.
 //
-// A machine's own clock plays no part, however wrong it is: what is signed is
-// dated by the account's time, from the second request on. Tokens of Microsoft
-// Entra ID are another matter, since their age is measured by the machine.
+// A machine's own clock doesn't matter, however wrong it is: from the second request
+// on, signatures are dated by the account's time. Tokens of Microsoft Entra ID are an
+// exception, because the machine measures their age.
 //
 // # Emulators
 //
 // On a loopback address, insecureHTTP=true and insecureSkipVerify=true in the URI
-// admit emulators, with a key. Their account is taken to be at the address that was
-// given, whatever it says of itself.
+// allow emulators, with a key. The account is then taken to be at the given address,
+// whatever it says about itself.
 //
 // # What was tested, and what wasn't
 //
-// The conformance suite runs against @vercel/cosmosdb-server, a stand-in of a
-// single process, over HTTP, or against the account named in COSMOS_URI. What that
-// can't show runs against a fake transport written to Microsoft's documentation of
-// the REST API: throttling, 449, 408, failover, the account's properties,
-// GetCurrentTimestamp, charges, and the status codes above.
+// The conformance suite runs against @vercel/cosmosdb-server, a stand-in with a
+// single process, over HTTP, or against the account named in COSMOS_URI. The rest is
+// tested with a fake transport written after Microsoft's documentation of the REST
+// API: throttling, 449, 408, failover, the account's properties, GetCurrentTimestamp,
+// charges, and the status codes above.
 //
-// No real account was tested, nor Microsoft's emulator. So these are taken from
-// documentation alone: that creates of one id are decided by one replica set, what
-// the consistency levels give and what a failover loses, charges, the substatus of
-// a missing container, that the Date header is at most a second old, how far the
-// servers' clocks are apart, that GetCurrentTimestamp may stand beside ORDER BY in a
-// query of one partition, that NOT ARRAY_CONTAINS is served through all partitions,
-// and that the role above suffices.
+// Neither a real account nor Microsoft's emulator was tested. So the following rests
+// on documentation alone:
+//
+//   - creates of one id are decided by one replica set;
+//   - the consistency levels, and the losses of a failover;
+//   - charges, and the substatus of a missing container;
+//   - the Date header is at most a second old, and the skew of the servers' clocks;
+//   - GetCurrentTimestamp may be combined with ORDER BY in a query of one partition;
+//   - NOT ARRAY_CONTAINS works across partitions;
+//   - the role above suffices.
 package cosmos

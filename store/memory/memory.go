@@ -20,8 +20,8 @@ type Options struct {
 	Clock clock.Clock
 }
 
-// Ledger is a handle on a store.Ledger in memory. The records live as long as
-// any handle on them.
+// Ledger is a handle on a ledger in memory. The records live as long as any handle
+// on them.
 type Ledger struct {
 	*data
 	closed bool // Guarded by data.mu.
@@ -58,8 +58,8 @@ func New(o Options) *Ledger {
 	return &Ledger{data: &data{clock: o.Clock, types: map[string]*column{}}}
 }
 
-// Handle returns one more handle on the same records, as another process would
-// open it: closing one leaves the others open. It works on a closed ledger, too.
+// Handle returns another handle on the same records, like that of another process:
+// closing one leaves the others open. It works on a closed ledger, too.
 func (l *Ledger) Handle() *Ledger { return &Ledger{data: l.data} }
 
 // enter takes the lock if the ledger can serve the call.
@@ -112,7 +112,7 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 }
 
 // Put stores r as it is, valid or not: tests use it to plant what no worker of
-// this version would write. It replaces what is at the key.
+// this version would write. It replaces a record that has the key.
 func (l *Ledger) Put(r store.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
