@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/interrupt"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 )
 
 // app is one invocation of leasectl: where it reads and writes, and what it was
@@ -20,10 +27,10 @@ type app struct {
 	env            []string
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	signals        signals
+	signals        interrupt.Signals
 
 	store    string // --store
-	secrets  secrets
+	secrets  secret.List
 	problems []error // bad option values, reported all together
 	try      string  // what to try about them, if not --help
 }
@@ -33,8 +40,8 @@ type app struct {
 func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{env: env, stdin: stdin, stdout: shared(stdout), stderr: shared(stderr)}
 	a.secrets = a.secretsIn(args)
-	ctx, a.signals = catchSignals(ctx)
-	defer a.signals.stop()
+	ctx, a.signals = interrupt.Catch(ctx)
+	defer a.signals.Stop()
 	root := a.command()
 	completeOptions(root)
 	root.SetArgs(a.readable(args))
@@ -79,7 +86,7 @@ With neither variable, Azure's default credential is used: a managed identity, a
 login, and so on. DATABASE and CONTAINER default to WorkerProcess and WorkerLeases.
 
 Exit codes:
-` + exitCodes,
+` + exit.Codes,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		Version:           versionText(),
@@ -93,7 +100,7 @@ Exit codes:
 		},
 	}
 	root.PersistentFlags().StringVar(&a.store, "store", "",
-		"the store: "+storeForms+" (default: $"+storeVariable+", where a password belongs)")
+		"the store: "+storeuri.Forms+" (default: $"+storeuri.Variable+", where a password belongs)")
 	// Not cobra's own, which would take -v.
 	root.Flags().Bool("version", false, "show version, Go release and platform")
 	root.SetVersionTemplate("{{.Version}}\n")
@@ -107,7 +114,7 @@ Exit codes:
 		a.demoCommand(), needsStore(a.initCommand()), a.inspectCommand(), needsStore(a.planCommand()), needsStore(a.runCommand()),
 		a.versionCommand(),
 		a.workCommand(),
-		&cobra.Command{Use: "exit-codes", Short: "The exit codes", Long: "Exit codes:\n" + exitCodes},
+		&cobra.Command{Use: "exit-codes", Short: "The exit codes", Long: "Exit codes:\n" + exit.Codes},
 	)
 	return root
 }
@@ -119,15 +126,34 @@ func (a *app) unknown(c *cobra.Command, name string) error {
 	if near := c.SuggestionsFor(name); len(near) > 0 {
 		try = c.CommandPath() + " " + strings.Join(near, ", or "+c.CommandPath()+" ")
 	}
-	return badUsage(try, fmt.Errorf("unknown command %q for %q", name, c.CommandPath()))
+	return exit.BadUsage(try, fmt.Errorf("unknown command %q for %q", name, c.CommandPath()))
 }
 
 // noArgs refuses arguments in one clear line.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return badUsage(c.CommandPath()+" --help", fmt.Errorf("unexpected argument %q for %q", args[0], c.CommandPath()))
+		return exit.BadUsage(c.CommandPath()+" --help", fmt.Errorf("unexpected argument %q for %q", args[0], c.CommandPath()))
 	}
 	return nil
+}
+
+// report prints an error, one line for each problem and one for the hint, and
+// returns the exit code.
+func (a *app) report(err error) int {
+	if err == nil {
+		return exit.OK
+	}
+	e, ok := errors.AsType[*exit.Error](err)
+	if !ok {
+		e = exit.With(exit.Failure, err)
+	}
+	for _, p := range e.Problems {
+		a.errorf("leasectl: %s\n", strings.Join(strings.Fields(display.Printable(a.scrub(p.Error()))), " "))
+	}
+	if e.Try != "" {
+		a.errorf("try: %s\n", a.scrub(e.Try))
+	}
+	return e.Code
 }
 
 // bad notes what is wrong with an option.
@@ -140,7 +166,7 @@ func (a *app) usage(c *cobra.Command) error {
 	if len(a.problems) == 0 {
 		return nil
 	}
-	return badUsage(cmp.Or(a.try, c.CommandPath()+" --help"), a.problems...)
+	return exit.BadUsage(cmp.Or(a.try, c.CommandPath()+" --help"), a.problems...)
 }
 
 // getenv is the value of an environment variable, or "".
@@ -155,15 +181,15 @@ func (a *app) getenv(name string) string {
 }
 
 // secretsIn finds what may be secret in the arguments and the environment.
-func (a *app) secretsIn(args []string) secrets {
-	found := append(secretsOf(a.getenv(storeVariable)), a.keysIn()...)
+func (a *app) secretsIn(args []string) secret.List {
+	found := storeuri.Secrets(a.getenv)
 	for _, arg := range args {
-		found = append(found, secretsOf(strings.TrimPrefix(arg, "--store="))...)
+		found = append(found, secret.InURI(strings.TrimPrefix(arg, "--store="))...)
 	}
 	return found
 }
 
-func (a *app) scrub(text string) string { return a.secrets.scrub(text) }
+func (a *app) scrub(text string) string { return a.secrets.Scrub(text) }
 
 // printf and errorf write to the standard output and error. That these can't be
 // written to is nothing that could be told anywhere.

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/cosmos"
 	"github.com/slotlease/slotlease/testutil/cosmospeer"
@@ -20,15 +22,15 @@ import (
 // with its data: the slots go on, one holder each.
 func TestLifeOnCosmosDB(t *testing.T) {
 	peer := cosmospeer.Start(t, cosmospeer.Options{})
-	t.Setenv(keyVariable, cosmospeer.Key())
+	t.Setenv(storeuri.KeyVariable, cosmospeer.Key())
 	uri := strings.Replace(peer.URI(), "/?", "/leasectl/leases?", 1)
 	l, err := cosmos.Open(t.Context(), cosmos.Options{URI: uri, Key: cosmospeer.Key()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close(context.WithoutCancel(t.Context())) })
-	env := []string{storeVariable + "=" + uri, keyVariable + "=" + cosmospeer.Key()}
-	if got := leasectl(t, env, "init"); got.code != exitOK || !strings.Contains(got.stdout, "created the ledger") {
+	env := []string{storeuri.Variable + "=" + uri, storeuri.KeyVariable + "=" + cosmospeer.Key()}
+	if got := leasectl(t, env, "init"); got.code != exit.OK || !strings.Contains(got.stdout, "created the ledger") {
 		t.Fatalf("leasectl init = %+v", got)
 	}
 	var ps []*process
@@ -65,16 +67,16 @@ func TestLifeOnCosmosDB(t *testing.T) {
 
 	got := leasectl(t, env, "inspect", "slots", "--output", "json")
 	var s snapshotJSON
-	if err := json.Unmarshal([]byte(got.stdout), &s); err != nil || got.code != exitOK || s.WorkerType != "t" || len(s.Slots) == 0 {
+	if err := json.Unmarshal([]byte(got.stdout), &s); err != nil || got.code != exit.OK || s.WorkerType != "t" || len(s.Slots) == 0 {
 		t.Errorf("leasectl inspect slots = %+v, %v", got, err)
 	}
-	if got := leasectl(t, env, "init"); got.code != exitOK || !strings.Contains(got.stdout, "was there already, with the worker types t") {
+	if got := leasectl(t, env, "init"); got.code != exit.OK || !strings.Contains(got.stdout, "was there already, with the worker types t") {
 		t.Errorf("leasectl init = %+v", got)
 	}
 	for j, p := range ps {
 		if j != i {
 			p.signal(syscall.SIGTERM)
-			if code := p.wait(); code != exitOK {
+			if code := p.wait(); code != exit.OK {
 				t.Errorf("leasectl run of %s = %d, want 0", names[j], code)
 			}
 		}

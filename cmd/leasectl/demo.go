@@ -10,7 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/interrupt"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/table"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
@@ -82,10 +86,10 @@ type demo struct {
 }
 
 func (a *app) demo(ctx context.Context, f demoFlags) (err error) {
-	if !canGuard {
-		return commandFailed("demo", guard.ErrUnsupported)
+	if !guard.Supported {
+		return advice.ForCommand("demo", guard.ErrUnsupported)
 	}
-	ctx, stop := untilUnread(ctx)
+	ctx, stop := interrupt.UntilUnread(ctx)
 	defer stop()
 	dir, err := os.MkdirTemp("", "leasectl-demo-")
 	if err != nil {
@@ -105,13 +109,13 @@ func (a *app) demo(ctx context.Context, f demoFlags) (err error) {
 		return err
 	}
 	d.ledger = ledger
-	defer func() { err = errors.Join(err, closeLedger(ctx, ledger)) }()
+	defer func() { err = errors.Join(err, storeuri.Close(ctx, ledger)) }()
 	if err := ledger.Init(ctx); err != nil {
 		return err
 	}
 	d.log = &workLog{path: filepath.Join(dir, "work.log")}
 	d.cast = newCast(a.env, dir, path, d.log.path, f.interval)
-	defer d.cast.end(a.signals.urgent)
+	defer d.cast.end(a.signals.Urgent)
 	d.screen.title(f, path)
 	return d.play(ctx, f)
 }
@@ -132,7 +136,7 @@ func (d *demo) play(ctx context.Context, f demoFlags) error {
 	if err := d.watch(ctx); err != nil {
 		return demoEnded(err)
 	}
-	d.cast.end(d.signals.urgent)
+	d.cast.end(d.signals.Urgent)
 	lines, err := d.log.read()
 	if err != nil {
 		return err
@@ -144,17 +148,17 @@ func (d *demo) play(ctx context.Context, f demoFlags) error {
 	v := judge(d.plan, lines, records, d.zero)
 	d.screen.summary(v)
 	if len(v.wrong) > 0 {
-		return &failure{problems: v.wrong, code: exitDemo}
+		return &exit.Error{Problems: v.wrong, Code: exit.Demo}
 	}
 	return nil
 }
 
 // demoEnded tells an interrupted demo from one that failed.
 func demoEnded(err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, errInterrupted) || errors.Is(err, errPipe) {
-		return failed(exitInterrupted, errors.New("demo: interrupted; everything is stopped"))
+	if errors.Is(err, context.Canceled) || errors.Is(err, interrupt.Err) || errors.Is(err, interrupt.ErrUnread) {
+		return exit.With(exit.Interrupted, errors.New("demo: interrupted; everything is stopped"))
 	}
-	return failed(exitDemo, fmt.Errorf("demo: %w", err))
+	return exit.With(exit.Demo, fmt.Errorf("demo: %w", err))
 }
 
 // setClock learns how store time and the boot clock, in which the work logs, are

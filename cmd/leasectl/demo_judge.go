@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -63,7 +64,7 @@ func (v *verdict) judgeSlots(p demoPlan, works []work) {
 			}
 		}
 		if len(of) == 0 {
-			v.missed = append(v.missed, clockOf(p.start(i)))
+			v.missed = append(v.missed, display.Clock(p.start(i)))
 			before = nil
 			continue
 		}
@@ -77,7 +78,7 @@ func (v *verdict) judgeSlots(p demoPlan, works []work) {
 		}
 		before = &last
 		if early := p.start(i + 1).Sub(last.end); early > p.interval/3 {
-			v.cut = append(v.cut, fmt.Sprintf("%s, %s after %v", clockOf(p.start(i)), last.worker, last.end.Sub(last.begin).Round(10*time.Millisecond)))
+			v.cut = append(v.cut, fmt.Sprintf("%s, %s after %v", display.Clock(p.start(i)), last.worker, last.end.Sub(last.begin).Round(10*time.Millisecond)))
 			killed, before = last.worker, nil
 		}
 	}
@@ -168,7 +169,7 @@ func checkWorks(works []work, records []store.Record) (problems []string) {
 			problems = append(problems, fmt.Sprintf("%s worked with token %d, which it was not granted", w.worker, w.token))
 		case w.begin.Before(g.WindowStart) || !w.end.Before(g.WindowEnd):
 			problems = append(problems, fmt.Sprintf("%s worked from %s to %s, outside its window from %s to %s", w.worker,
-				clockOf(w.begin), clockOf(w.end), clockOf(g.WindowStart), clockOf(g.WindowEnd)))
+				display.Clock(w.begin), display.Clock(w.end), display.Clock(g.WindowStart), display.Clock(g.WindowEnd)))
 		}
 	}
 	return problems

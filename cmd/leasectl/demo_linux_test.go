@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 )
 
 func TestDemo(t *testing.T) {
@@ -15,7 +17,7 @@ func TestDemo(t *testing.T) {
 		t.Skip("takes 20 s")
 	}
 	p := start(t, "demo", "--slots", "6", "--interval", "2s")
-	if code := p.wait(); code != exitOK {
+	if code := p.wait(); code != exit.OK {
 		t.Errorf("leasectl demo = %d, want 0", code)
 	}
 	out := p.output()
@@ -58,8 +60,8 @@ func TestAnInterruptedDemoLeavesNothingBehind(t *testing.T) {
 		p := start(t, "demo", "--interval", "1s")
 		p.await(moment)
 		p.signal(syscall.SIGINT)
-		if code := p.wait(); code != exitInterrupted {
-			t.Errorf("leasectl demo, interrupted after %q = %d, want %d", moment, code, exitInterrupted)
+		if code := p.wait(); code != exit.Interrupted {
+			t.Errorf("leasectl demo, interrupted after %q = %d, want %d", moment, code, exit.Interrupted)
 		}
 		if !strings.HasSuffix(p.output(), "leasectl: demo: interrupted; everything is stopped\n") {
 			t.Errorf("leasectl demo, interrupted after %q: %s", moment, p.output())
@@ -74,8 +76,8 @@ func TestADemoThatNobodyReadsLeavesNothingBehind(t *testing.T) {
 	p := start(t, "demo", "--interval", "1s")
 	p.await("All three are ready")
 	p.unread()
-	if code := p.wait(); code != exitInterrupted {
-		t.Errorf("leasectl demo that nobody reads = %d, want %d", code, exitInterrupted)
+	if code := p.wait(); code != exit.Interrupted {
+		t.Errorf("leasectl demo that nobody reads = %d, want %d", code, exit.Interrupted)
 	}
 	p.gone()
 	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
@@ -104,7 +106,7 @@ func TestAKeptDemoCanBeInspected(t *testing.T) {
 		t.Fatal("the demo doesn't say what it kept")
 	}
 	got := leasectl(t, nil, "inspect", "slots", "--store", "sqlite:"+filepath.Join(kept[1], "leases.db"))
-	if got.code != exitOK || !strings.Contains(got.stdout, "north") {
+	if got.code != exit.OK || !strings.Contains(got.stdout, "north") {
 		t.Errorf("leasectl inspect slots = %+v", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/table"
 )
 
@@ -73,7 +74,7 @@ func (s *screen) slot(p demoPlan, works []work, w work, c *cast) {
 		note = "is back, by priority"
 	}
 	s.row(
-		table.Right(table.Plain, strconv.Itoa(i+1)), table.Left(table.Plain, clockOf(w.slot)), table.Left(holderColours[w.worker], w.worker),
+		table.Right(table.Plain, strconv.Itoa(i+1)), table.Left(table.Plain, display.Clock(w.slot)), table.Left(holderColours[w.worker], w.worker),
 		table.Right(table.Plain, strconv.Itoa(c.priorityOf(w.worker))), table.Left(table.Plain, strconv.FormatInt(w.token, 10)), table.Right(table.Plain, gap),
 		table.Left(table.Faint, note),
 	)
@@ -81,7 +82,7 @@ func (s *screen) slot(p demoPlan, works []work, w work, c *cast) {
 
 // event shows something that the demo did.
 func (s *screen) event(at time.Time, text string, c table.Colour) {
-	s.row(table.Right(table.Plain, ""), table.Left(table.Faint, clockOf(at)), table.Left(c, text))
+	s.row(table.Right(table.Plain, ""), table.Left(table.Faint, display.Clock(at)), table.Left(c, text))
 }
 
 // short is a duration as people read it.

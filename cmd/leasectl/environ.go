@@ -8,8 +8,8 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// environ is the environment of the command: without the store's URI, which may
-// hold a password, and with what it needs to know of its lease.
+// environ is the environment of the command: with what it needs to know of its
+// lease.
 func environ(env []string, l workerlease.Lease) []string {
 	lease := []struct{ name, value string }{
 		{"LEASE_WORKER_TYPE", l.WorkerType},
@@ -23,7 +23,7 @@ func environ(env []string, l workerlease.Lease) []string {
 	var out []string
 	for _, pair := range env {
 		name, _, _ := strings.Cut(pair, "=")
-		ours := name == storeVariable
+		ours := false
 		for _, v := range lease {
 			ours = ours || name == v.name
 		}

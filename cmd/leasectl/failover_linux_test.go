@@ -14,6 +14,8 @@ import (
 
 	"go.uber.org/zap/zapcore"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
@@ -71,7 +73,7 @@ func TestACommandLivesOnWhileItsLeaseIsExtended(t *testing.T) {
 	}
 	p.signal(syscall.SIGTERM)
 	p.await("told\n")
-	if code := p.wait(); code != exitOK {
+	if code := p.wait(); code != exit.OK {
 		t.Errorf("leasectl run = %d, want 0", code)
 	}
 	all = records(t, l)
@@ -164,7 +166,7 @@ func TestACommandThatEndsIsStartedAgainInTheNextSlotOfItsLease(t *testing.T) {
 		return slices.ContainsFunc(runs, func(r []string) bool { return tokens[r[0]] >= 3 })
 	})
 	p.signal(syscall.SIGTERM)
-	if code := p.wait(); code != exitOK {
+	if code := p.wait(); code != exit.OK {
 		t.Errorf("leasectl run = %d, want 0", code)
 	}
 	seen := map[string]bool{}
@@ -203,7 +205,7 @@ func TestACommandWhoseLeaseIsExtendedLateIsStartedAgain(t *testing.T) {
 		env: a.env, journal: a.newJournal("text", zapcore.DebugLevel), urgent: make(chan struct{}),
 	}
 	done := make(chan error, 1)
-	go func() { done <- a.lease(ctx, target{}, link, o, work.journal, work) }()
+	go func() { done <- a.lease(ctx, storeuri.Target{}, link, o, work.journal, work) }()
 	lines := func() int {
 		b, _ := os.ReadFile(up)
 		return strings.Count(string(b), "\n")

@@ -15,6 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/history"
@@ -30,7 +32,7 @@ var errHeld = errors.New("held back by the test")
 func heldBack(t *testing.T, storeText string, args ...string) output {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	a := &app{env: []string{storeVariable + "=" + storeText}, stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr}
+	a := &app{env: []string{storeuri.Variable + "=" + storeText}, stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr}
 	a.problems = []error{errHeld}
 	a.secrets = a.secretsIn(args)
 	root := a.command()
@@ -38,7 +40,7 @@ func heldBack(t *testing.T, storeText string, args ...string) output {
 		t.Fatalf("Find(%s) = %v, %v", workName, work, err)
 	} else {
 		// The one command without options that acts.
-		work.RunE = func(*cobra.Command, []string) error { return badUsage("", errHeld) }
+		work.RunE = func(*cobra.Command, []string) error { return exit.BadUsage("", errHeld) }
 	}
 	root.SetArgs(a.readable(args))
 	root.SetOut(&stdout)
@@ -54,8 +56,8 @@ func wantTold(t *testing.T, got output, args []string) {
 		t.Errorf("leasectl %q wrote %q, want what can be shown", args, got.stderr)
 	}
 	switch got.code {
-	case exitOK:
-	case exitUsage, exitFailure:
+	case exit.OK:
+	case exit.Usage, exit.Failure:
 		if !strings.HasPrefix(got.stderr, "leasectl: ") {
 			t.Errorf("leasectl %q = %d, %q, want to be told why", args, got.code, got.stderr)
 		}
@@ -119,8 +121,18 @@ func FuzzStore(f *testing.F) {
 		f.Add(s, ":abc@", byte(i+64+128))
 	}
 	f.Fuzz(func(t *testing.T, text, password string, how byte) {
-		if target, err := parseTarget(text); err == nil && (target.scheme == "" || target.shown == "") {
-			t.Errorf("parseTarget(%q) = %+v, want a scheme and how to show it", text, target)
+		// With a key, or a connection string where the URI names no account.
+		environ := func(name string) string {
+			switch keyless := strings.HasPrefix(text, "cosmos:///"); {
+			case name == storeuri.KeyVariable && !keyless:
+				return "a2V5"
+			case name == storeuri.ConnectionVariable && keyless:
+				return "AccountEndpoint=https://h/;AccountKey=a2V5"
+			}
+			return ""
+		}
+		if target, err := storeuri.Parse(text, environ); err == nil && (target.Scheme == "" || target.Shown == "") {
+			t.Errorf("Parse(%q) = %+v, want a scheme and how to show it", text, target)
 		}
 		const canary = "c4n4ryc4n4ry"
 		scheme, rest, _ := strings.Cut(text, ":")
@@ -141,8 +153,8 @@ func FuzzStore(f *testing.F) {
 			secret = scheme + "://h/d?" + []string{"tlsCertificateKeyFilePassword", "authMechanismProperties", "AccountKey", "sasToken"}[how>>1&3] + "=" + p
 		}
 		// A path is no secret, whatever it looks like.
-		if _, err := parseTarget(secret); err != nil && scheme != "sqlite" && strings.Contains(err.Error(), canary) {
-			t.Errorf("parseTarget(%q) = %v, want no secret", secret, err)
+		if _, err := storeuri.Parse(secret, environ); err != nil && scheme != "sqlite" && strings.Contains(err.Error(), canary) {
+			t.Errorf("Parse(%q) = %v, want no secret", secret, err)
 		}
 		var stderr bytes.Buffer
 		a := &app{stderr: &stderr, problems: []error{errHeld}}
@@ -150,18 +162,18 @@ func FuzzStore(f *testing.F) {
 		c.Flags().StringVar(&a.store, "store", "", "")
 		args := []string{"--store=" + secret}
 		if how&1 != 0 {
-			a.env, args = []string{storeVariable + "=" + secret}, nil
+			a.env, args = []string{storeuri.Variable + "=" + secret}, nil
 		}
 		// In a connection string, what follows a semicolon is another part.
 		if how&128 != 0 && !strings.Contains(password, ";") {
-			a.env = append(a.env, []string{keyVariable + "=" + p, connectionVariable + "=AccountEndpoint=https://h/;AccountKey=" + p}[how>>1&1])
+			a.env = append(a.env, []string{storeuri.KeyVariable + "=" + p, storeuri.ConnectionVariable + "=AccountEndpoint=https://h/;AccountKey=" + p}[how>>1&1])
 		}
 		a.secrets = a.secretsIn(args)
 		if err := c.ParseFlags(args); err != nil {
 			t.Fatal(err)
 		}
-		if target := a.target(c); target.scheme == "cosmos" && target.key+target.connection != "" {
-			l, err := target.open(context.Background(), true)
+		if target := a.target(c); target.Scheme == storeuri.Cosmos && target.KeyFrom() != "" {
+			l, err := target.Open(context.Background(), true)
 			if err == nil {
 				err = l.Close(context.Background())
 			}

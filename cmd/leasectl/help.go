@@ -5,6 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 )
 
 // usesStore marks the commands that --store means something to.
@@ -22,7 +24,7 @@ func needsStore(c *cobra.Command) *cobra.Command {
 // refuseStore refuses --store where it would be passed over in silence.
 func (a *app) refuseStore(c *cobra.Command, _ []string) error {
 	if c.Flags().Changed("store") && c.Annotations[usesStore] == "" {
-		return badUsage(c.CommandPath()+" --help", fmt.Errorf("--store: means nothing to %q", c.CommandPath()))
+		return exit.BadUsage(c.CommandPath()+" --help", fmt.Errorf("--store: means nothing to %q", c.CommandPath()))
 	}
 	return nil
 }
@@ -59,7 +61,7 @@ func (a *app) helpCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			topic, rest, err := c.Root().Find(args)
 			if topic == nil || err != nil || len(rest) > 0 {
-				return badUsage(c.Root().CommandPath()+" --help", fmt.Errorf("unknown help topic %q", unknownTopic(args, rest)))
+				return exit.BadUsage(c.Root().CommandPath()+" --help", fmt.Errorf("unknown help topic %q", unknownTopic(args, rest)))
 			}
 			topic.InitDefaultHelpFlag()
 			return topic.Help()

@@ -5,6 +5,9 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 )
 
 func TestHelpVersionAndCompletionWork(t *testing.T) {
@@ -13,8 +16,8 @@ func TestHelpVersionAndCompletionWork(t *testing.T) {
 		want string
 	}{
 		{nil, "leasectl demo"},
-		{[]string{"--help"}, "Exit codes:\n" + exitCodes},
-		{[]string{"help", "exit-codes"}, "Exit codes:\n" + exitCodes},
+		{[]string{"--help"}, "Exit codes:\n" + exit.Codes},
+		{[]string{"help", "exit-codes"}, "Exit codes:\n" + exit.Codes},
 		{[]string{"inspect"}, "slots"},
 		{[]string{"inspect", "slots", "--help"}, "claimedMs"},
 		{[]string{"run", "--help"}, "LEASE_TOKEN"},
@@ -31,7 +34,7 @@ func TestHelpVersionAndCompletionWork(t *testing.T) {
 		{[]string{"completion", "powershell"}, "powershell completion"},
 	} {
 		// A store that is bad is none of their business.
-		if got := leasectl(t, []string{storeVariable + "=bad"}, test.args...); got.code != exitOK || !strings.Contains(got.stdout, test.want) || got.stderr != "" {
+		if got := leasectl(t, []string{storeuri.Variable + "=bad"}, test.args...); got.code != exit.OK || !strings.Contains(got.stdout, test.want) || got.stderr != "" {
 			t.Errorf("leasectl %v = %+v, want %q in it", test.args, got, test.want)
 		}
 	}
@@ -46,7 +49,7 @@ func TestOnlyTheHelpOfWhatUsesTheStoreShowsIt(t *testing.T) {
 		"demo": false, "version": false, "completion bash": false, "exit-codes": false,
 	} {
 		got := leasectl(t, nil, append(strings.Fields(args), "--help")...)
-		if got.code != exitOK || strings.Contains(got.stdout, "--store string") != want {
+		if got.code != exit.OK || strings.Contains(got.stdout, "--store string") != want {
 			t.Errorf("leasectl %s --help = %d, with --store: %v, want %v", args, got.code, !want, want)
 		}
 	}
@@ -71,7 +74,7 @@ func TestShellsCompleteValuesAndNoNamesOfFiles(t *testing.T) {
 		"run --":                 ":0\n", // the command
 	} {
 		got := leasectl(t, nil, append(append([]string{"__complete"}, strings.Fields(args)...), "")...)
-		if got.code != exitOK || got.stdout != want {
+		if got.code != exit.OK || got.stdout != want {
 			t.Errorf("leasectl __complete %s = %+v, want %q", args, got, want)
 		}
 	}

@@ -8,6 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -34,7 +37,7 @@ otherwise: ?throughput=1000, ?autoscale=1000 (at most) or ?serverless=true.`,
 			}
 			ctx, cancel := context.WithTimeout(c.Context(), timeout)
 			defer cancel()
-			return storeFailed(t, a.init(ctx, t))
+			return advice.ForStore(t, a.init(ctx, t))
 		},
 	}
 	option(a, c.Flags(), &timeout, "timeout", "duration", "how long to wait for the store (default 10s)", duration(time.Millisecond, time.Hour))
@@ -42,8 +45,8 @@ otherwise: ?throughput=1000, ?autoscale=1000 (at most) or ?serverless=true.`,
 }
 
 // init looks what is there, and creates what isn't.
-func (a *app) init(ctx context.Context, t target) (err error) {
-	before, err := t.open(ctx, true)
+func (a *app) init(ctx context.Context, t storeuri.Target) (err error) {
+	before, err := t.Open(ctx, true)
 	missing := errors.Is(err, store.ErrMissing)
 	if err != nil && !missing {
 		return err
@@ -57,7 +60,7 @@ func (a *app) init(ctx context.Context, t target) (err error) {
 			return errors.Join(err, closeErr)
 		}
 	}
-	ledger, err := t.open(ctx, false)
+	ledger, err := t.Open(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -65,18 +68,18 @@ func (a *app) init(ctx context.Context, t target) (err error) {
 	if err := ledger.Init(ctx); err != nil {
 		return err
 	}
-	if text := warning(ledger); text != "" {
-		a.errorf("leasectl: warning: %s\n", printable(a.scrub(text)))
+	if text := storeuri.Warning(ledger); text != "" {
+		a.errorf("leasectl: warning: %s\n", display.Printable(a.scrub(text)))
 	}
 	switch {
 	case missing:
-		a.printf("created the ledger %s%s\n", t.place(), t.provision())
+		a.printf("created the ledger %s%s\n", t.Place(), t.Provision())
 	case len(types) > 0:
-		a.printf("the ledger %s was there already, with the worker types %s\n", t.place(), printable(strings.Join(types, ", ")))
-	case t.scheme == "sqlite", t.scheme == "cosmos":
-		a.printf("the ledger %s was there already, without records\n", t.place())
+		a.printf("the ledger %s was there already, with the worker types %s\n", t.Place(), display.Printable(strings.Join(types, ", ")))
+	case t.Scheme == "sqlite", t.Scheme == "cosmos":
+		a.printf("the ledger %s was there already, without records\n", t.Place())
 	default:
-		a.printf("the ledger %s is ready, without records\n", t.place())
+		a.printf("the ledger %s is ready, without records\n", t.Place())
 	}
 	return nil
 }

@@ -9,7 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/history"
@@ -120,19 +123,19 @@ func (a *app) inspectSlotsCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) inspectSlots(ctx context.Context, t target, f inspectFlags) (err error) {
+func (a *app) inspectSlots(ctx context.Context, t storeuri.Target, f inspectFlags) (err error) {
 	opening, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
-	ledger, err := t.open(opening, true)
+	ledger, err := t.Open(opening, true)
 	if err != nil {
-		return storeFailed(t, err)
+		return advice.ForStore(t, err)
 	}
-	defer func() { err = errors.Join(err, storeFailed(t, closeLedger(ctx, ledger))) }()
+	defer func() { err = errors.Join(err, advice.ForStore(t, storeuri.Close(ctx, ledger))) }()
 	return a.showSlots(ctx, t, ledger, f)
 }
 
 // showSlots shows the slots of a ledger, once or again and again.
-func (a *app) showSlots(ctx context.Context, t target, l store.Ledger, f inspectFlags) error {
+func (a *app) showSlots(ctx context.Context, t storeuri.Target, l store.Ledger, f inspectFlags) error {
 	ledger := &charges.Ledger{Ledger: l}
 	look := func() (snapshot, error) {
 		limited, cancel := context.WithTimeout(ctx, f.timeout)
@@ -146,7 +149,7 @@ func (a *app) showSlots(ctx context.Context, t target, l store.Ledger, f inspect
 		s, err := takeSnapshot(limited, t, ledger, f)
 		f.limit = max(f.limit, s.limit)
 		s.charges = ledger.Charges()
-		return s, storeFailed(t, err)
+		return s, advice.ForStore(t, err)
 	}
 	if f.watch {
 		return a.watch(ctx, f, look)
@@ -163,15 +166,15 @@ func (a *app) showSlots(ctx context.Context, t target, l store.Ledger, f inspect
 }
 
 // onlyType is the worker type of a ledger that has just one, or "" if it has none.
-func onlyType(ctx context.Context, t target, l store.Ledger) (string, error) {
+func onlyType(ctx context.Context, t storeuri.Target, l store.Ledger) (string, error) {
 	types, err := l.WorkerTypes(ctx)
 	if err != nil {
-		return "", storeFailed(t, err)
+		return "", advice.ForStore(t, err)
 	}
 	if len(types) < 2 {
 		return strings.Join(types, ""), nil
 	}
-	return "", badUsage("--worker-type "+types[0], fmt.Errorf("the ledger has %d worker types, name one with --worker-type: %s", len(types), listed(types)))
+	return "", exit.BadUsage("--worker-type "+types[0], fmt.Errorf("the ledger has %d worker types, name one with --worker-type: %s", len(types), listed(types)))
 }
 
 // listed are some names in a line.
@@ -202,8 +205,8 @@ const mostRecords = 10_000
 // takeSnapshot reads enough of the ledger: a slot has a grant and perhaps a
 // release, and then some. If leases are extended it takes more, as often as needed;
 // how many records sufficed is told by the snapshot, for the next time.
-func takeSnapshot(ctx context.Context, t target, l store.Ledger, f inspectFlags) (snapshot, error) {
-	found := snapshot{store: t.shown, workerType: f.workerType}
+func takeSnapshot(ctx context.Context, t storeuri.Target, l store.Ledger, f inspectFlags) (snapshot, error) {
+	found := snapshot{store: t.Shown, workerType: f.workerType}
 	var records []store.Record
 	var stamp store.Stamp
 	var err error

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/table"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/history"
@@ -175,7 +176,7 @@ func (a *app) drawing(s snapshot) string {
 	case len(s.rows) > 0:
 		table = strings.Join(s.tableLines(a.colour()), "\n") + "\n"
 	case len(s.others) > 0:
-		table = fmt.Sprintf("no records of %q yet; this ledger has: %s\n", s.workerType, printable(listed(s.others)))
+		table = fmt.Sprintf("no records of %q yet; this ledger has: %s\n", s.workerType, display.Printable(listed(s.others)))
 	default:
 		table = "no records yet\n"
 	}

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/table"
 	"github.com/slotlease/slotlease/workerlease/history"
 )
@@ -125,18 +125,7 @@ func cells(e history.Entry, times timeStyle) []table.Cell {
 		table.Left(table.Faint, note),
 	}
 	for i := range row {
-		row[i].Text = clip(printable(strings.ReplaceAll(row[i].Text, "\n", " ")))
+		row[i].Text = clip(display.Printable(strings.ReplaceAll(row[i].Text, "\n", " ")))
 	}
 	return row
-}
-
-// printable replaces characters that could move the cursor or hide text on a terminal: a
-// ledger may hold anything.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && !unicode.IsPrint(r) {
-			return '�'
-		}
-		return r
-	}, s)
 }

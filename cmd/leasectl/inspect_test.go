@@ -11,6 +11,9 @@ import (
 
 	"github.com/benbjohnson/clock"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
@@ -48,7 +51,7 @@ func show(t *testing.T, l store.Ledger, f inspectFlags) (string, error) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	a := &app{stdout: &stdout, stderr: &stderr}
-	err := a.showSlots(t.Context(), target{scheme: "sqlite", shown: "sqlite:leases.db"}, l, f)
+	err := a.showSlots(t.Context(), storeuri.Target{Scheme: "sqlite", Shown: "sqlite:leases.db"}, l, f)
 	return stdout.String(), err
 }
 
@@ -140,7 +143,7 @@ func TestInspectSlotsReadsASQLiteFile(t *testing.T) {
 	}
 	got := leasectl(t, nil, "inspect", "slots", "--store", storeArg, "--last", "1000", "--output", "json")
 	var s snapshotJSON
-	if err := json.Unmarshal([]byte(got.stdout), &s); err != nil || got.code != exitOK {
+	if err := json.Unmarshal([]byte(got.stdout), &s); err != nil || got.code != exit.OK {
 		t.Fatalf("inspect slots = %+v, %v", got, err)
 	}
 	if s.Store != storeArg || s.WorkerType != "export" || len(s.Slots) < 4 || s.Slots[2].State != history.Expired || s.Slots[2].SlotStart != "2026-03-02T12:10:00.000Z" {
@@ -160,9 +163,9 @@ func TestWatchPrintsOnlyWhatChanged(t *testing.T) {
 			looks++
 			switch looks {
 			case 3:
-				return snapshot{}, storeFailed(target{}, errors.New("store is down"))
+				return snapshot{}, advice.ForStore(storeuri.Target{}, errors.New("store is down"))
 			case 4:
-				return snapshot{}, storeFailed(target{}, errors.New("store is down"))
+				return snapshot{}, advice.ForStore(storeuri.Target{}, errors.New("store is down"))
 			case 5:
 				tail = append([]store.Record{grant(2, 1, "b")}, tail...)
 			case 7:

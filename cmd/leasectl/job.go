@@ -239,7 +239,7 @@ func (j *job) order(what string, give func() error) {
 // standard input ends: then whoever started it is gone.
 func (a *app) urgently(tethered bool) <-chan struct{} {
 	if !tethered {
-		return a.signals.urgent
+		return a.signals.Urgent
 	}
 	urgent := make(chan struct{})
 	go func() {
@@ -251,7 +251,7 @@ func (a *app) urgently(tethered bool) <-chan struct{} {
 		}()
 		select {
 		case <-gone:
-		case <-a.signals.urgent:
+		case <-a.signals.Urgent:
 		}
 	}()
 	return urgent

@@ -11,6 +11,8 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/interrupt"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
@@ -24,7 +26,7 @@ type journal struct {
 }
 
 func (a *app) newJournal(format string, level zapcore.Level) journal {
-	to := zapcore.Lock(zapcore.AddSync(scrubber{to: a.stderr, secrets: a.secrets}))
+	to := zapcore.Lock(zapcore.AddSync(secret.Writer{To: a.stderr, Secrets: a.secrets}))
 	j := journal{state: &journalState{now: time.Now}}
 	if format == "json" {
 		c := zap.NewProductionEncoderConfig()
@@ -82,7 +84,7 @@ func (j journal) stopping(why error) {
 	j.state.stopping = true
 	running := j.state.running
 	j.state.mu.Unlock()
-	j.say(zap.InfoLevel, fmt.Sprintf("stopping: %v", cmp.Or(why, errInterrupted)))
+	j.say(zap.InfoLevel, fmt.Sprintf("stopping: %v", cmp.Or(why, interrupt.Err)))
 	if !running.IsZero() {
 		j.say(zap.InfoLevel, slotText(running)+": stopping the command", slotFields(running)...)
 	}

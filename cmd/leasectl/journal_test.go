@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
@@ -99,7 +100,7 @@ func happen(j journal) {
 // journalOf is what a journal writes of all that can happen.
 func journalOf(format string, level zapcore.Level) string {
 	var stderr bytes.Buffer
-	happen((&app{stderr: &stderr, secrets: secrets{"c4n4ry"}}).newJournal(format, level))
+	happen((&app{stderr: &stderr, secrets: secret.List{"c4n4ry"}}).newJournal(format, level))
 	return stderr.String()
 }
 

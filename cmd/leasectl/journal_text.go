@@ -10,6 +10,8 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
@@ -43,15 +45,15 @@ func (s *journalState) failure(what string, err error) (zapcore.Level, string) {
 	}
 	switch {
 	case s.stopping:
-	case first && !s.ready && lasting(err):
-		return zap.WarnLevel, fmt.Sprintf("store not reached yet: %v", brief(err))
+	case first && !s.ready && advice.Lasting(err):
+		return zap.WarnLevel, fmt.Sprintf("store not reached yet: %v", advice.Brief(err))
 	case first && !s.ready:
-		return zap.WarnLevel, fmt.Sprintf("store not reached yet: %v; trying on", brief(err))
+		return zap.WarnLevel, fmt.Sprintf("store not reached yet: %v; trying on", advice.Brief(err))
 	case first:
 		return zap.WarnLevel, what
 	case now.Sub(s.told) >= reminder:
 		s.told = now
-		return zap.WarnLevel, fmt.Sprintf("store still unreachable: %v", brief(err))
+		return zap.WarnLevel, fmt.Sprintf("store still unreachable: %v", advice.Brief(err))
 	}
 	return zap.DebugLevel, what
 }
@@ -60,11 +62,11 @@ func (s *journalState) failure(what string, err error) (zapcore.Level, string) {
 func (s *journalState) line(e workerlease.Event) (zapcore.Level, string) {
 	switch e := e.(type) {
 	case workerlease.Unknown:
-		return s.failure(fmt.Sprintf("store: append of record %d: outcome unknown: %v", e.Seq, brief(e.Err)), e.Err)
+		return s.failure(fmt.Sprintf("store: append of record %d: outcome unknown: %v", e.Seq, advice.Brief(e.Err)), e.Err)
 	case workerlease.Throttled:
 		return s.failure(fmt.Sprintf("store: %s: throttled, again after %v", e.Operation, e.RetryAfter), e.Err)
 	case workerlease.StoreFailed:
-		return s.failure(fmt.Sprintf("store: %s failed: %v", e.Operation, brief(e.Err)), e.Err)
+		return s.failure(fmt.Sprintf("store: %s failed: %v", e.Operation, advice.Brief(e.Err)), e.Err)
 	case workerlease.ClockSample, workerlease.Claimed, workerlease.Lost:
 		if s.failing {
 			s.failing = false
@@ -84,7 +86,7 @@ func (s *journalState) line(e workerlease.Event) (zapcore.Level, string) {
 		return zap.DebugLevel, fmt.Sprintf("%s: held by %q, priority %d%s", slotText(e.Slot), e.Holder.InstanceID, e.Holder.Priority, inversion(e.Inversion))
 	case workerlease.Allocated:
 		s.begun = e.Lease.Slot
-		return zap.InfoLevel, fmt.Sprintf("%s: allocated, token %d, until %s", slotText(e.Lease.Slot), e.Lease.Token, clockOf(e.Lease.Expiry))
+		return zap.InfoLevel, fmt.Sprintf("%s: allocated, token %d, until %s", slotText(e.Lease.Slot), e.Lease.Token, display.Clock(e.Lease.Expiry))
 	case workerlease.TaskFailed:
 		return zap.ErrorLevel, fmt.Sprintf("%s: failed: %v", slotText(e.Lease.Slot), e.Err)
 	case workerlease.SlotDone:
@@ -98,9 +100,9 @@ func (s *journalState) line(e workerlease.Event) (zapcore.Level, string) {
 	case workerlease.HolderChanged:
 		h := e.Holder
 		if e.Released {
-			return zap.DebugLevel, fmt.Sprintf("holder: nobody: %q, token %d, has released it as of %s", h.InstanceID, h.Token, clockOf(h.Until))
+			return zap.DebugLevel, fmt.Sprintf("holder: nobody: %q, token %d, has released it as of %s", h.InstanceID, h.Token, display.Clock(h.Until))
 		}
-		return zap.DebugLevel, fmt.Sprintf("holder: %q, priority %d, token %d, from %s until %s", h.InstanceID, h.Priority, h.Token, clockOf(h.From), clockOf(h.Until))
+		return zap.DebugLevel, fmt.Sprintf("holder: %q, priority %d, token %d, from %s until %s", h.InstanceID, h.Priority, h.Token, display.Clock(h.From), display.Clock(h.Until))
 	case workerlease.Expired:
 		return zap.InfoLevel, fmt.Sprintf("%s: expired: %s", slotText(e.Lease.Slot), e.Why)
 	case workerlease.Missed:
@@ -109,7 +111,7 @@ func (s *journalState) line(e workerlease.Event) (zapcore.Level, string) {
 		if !e.Slot.Start.Equal(s.begun.Start) {
 			return zap.InfoLevel, slotText(e.Slot) + ": released before it began"
 		}
-		return zap.InfoLevel, fmt.Sprintf("%s: released at %s", slotText(e.Slot), clockOf(e.At))
+		return zap.InfoLevel, fmt.Sprintf("%s: released at %s", slotText(e.Slot), display.Clock(e.At))
 	case workerlease.Overrun:
 		return zap.WarnLevel, slotText(e.Slot) + ": the command is not gone although the lease is over; nothing more is claimed until it is"
 	case workerlease.Conflict:
@@ -145,7 +147,7 @@ func (s *journalState) extension(l workerlease.Lease) (zapcore.Level, string) {
 	if !l.Slot.Start.Equal(s.begun.Start) {
 		level, s.begun = zap.InfoLevel, l.Slot
 	}
-	return level, fmt.Sprintf("%s: extended, token %d, until %s", slotText(l.Slot), l.Token, clockOf(l.Expiry))
+	return level, fmt.Sprintf("%s: extended, token %d, until %s", slotText(l.Slot), l.Token, display.Clock(l.Expiry))
 }
 
 func inversion(yes bool) string {
@@ -161,14 +163,12 @@ func slotsText(first slots.Slot, until time.Time) string {
 	case !until.After(first.End):
 		return slotText(first)
 	case until.UTC().YearDay() == first.Start.UTC().YearDay() && until.Sub(first.Start) < 24*time.Hour:
-		return "slots " + clockOf(first.Start) + " to " + clockOf(until)
+		return "slots " + display.Clock(first.Start) + " to " + display.Clock(until)
 	}
 	return "slots " + store.Format(first.Start) + " to " + store.Format(until)
 }
 
-// clockOf is a store time without its date, slotText a slot by its start.
-func clockOf(t time.Time) string      { return t.UTC().Format("15:04:05.000Z") }
-func slotText(slot slots.Slot) string { return "slot " + clockOf(slot.Start) }
+func slotText(slot slots.Slot) string { return "slot " + display.Clock(slot.Start) }
 
 // textCore is a zap core that writes lines for people: time, level, message.
 type textCore struct {
@@ -187,6 +187,6 @@ func (c *textCore) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcor
 }
 
 func (c *textCore) Write(e zapcore.Entry, _ []zapcore.Field) error {
-	_, err := fmt.Fprintf(c.to, "%s %-5s %s\n", store.Format(e.Time), e.Level.CapitalString(), strings.Join(strings.Fields(printable(e.Message)), " "))
+	_, err := fmt.Fprintf(c.to, "%s %-5s %s\n", store.Format(e.Time), e.Level.CapitalString(), strings.Join(strings.Fields(display.Printable(e.Message)), " "))
 	return err
 }

@@ -9,7 +9,10 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
 )
@@ -21,34 +24,6 @@ const (
 	preflight = 5 * time.Second
 	firstLook = 2 * time.Second
 )
-
-// openToLease opens the ledger for a worker. The first operation creates a SQLite
-// file that is missing or empty, as it does for users of the library; isNew reports
-// that, because workers that don't name the same file share no lease.
-func (t target) openToLease(ctx context.Context) (l store.Ledger, isNew bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, preflight)
-	defer cancel()
-	if t.scheme == "sqlite" {
-		looker, err := t.open(ctx, true)
-		switch {
-		case errors.Is(err, store.ErrMissing):
-			isNew = true
-		case err != nil:
-			return nil, false, err
-		default:
-			if err := looker.Close(ctx); err != nil {
-				return nil, false, err
-			}
-		}
-	}
-	l, err = t.open(ctx, false)
-	return l, isNew, err
-}
-
-// lasting reports whether an error of a store can't get better by waiting.
-func lasting(err error) bool {
-	return errors.Is(err, store.ErrRefused) || errors.Is(err, store.ErrDenied) || errors.Is(err, store.ErrMissing)
-}
 
 // askLedger asks a ledger what a worker will ask, and tells of the first failure.
 // It returns an error only if that can't get better by waiting.
@@ -63,21 +38,14 @@ func askLedger(ctx context.Context, l store.Ledger, tell func(error)) error {
 		return err
 	}
 	err := ask(firstLook)
-	if err != nil && !lasting(err) && ctx.Err() == nil {
+	if err != nil && !advice.Lasting(err) && ctx.Err() == nil {
 		tell(err)
 		err = ask(preflight - firstLook)
 	}
-	if lasting(err) {
+	if advice.Lasting(err) {
 		return err
 	}
 	return nil
-}
-
-// closeLedger closes a ledger also when the context has ended.
-func closeLedger(ctx context.Context, l store.Ledger) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer cancel()
-	return l.Close(ctx)
 }
 
 // stopTime is how long stopping may take on top of the command's grace: reading
@@ -85,7 +53,7 @@ func closeLedger(ctx context.Context, l store.Ledger) error {
 const stopTime = 10 * time.Second
 
 // lease takes part in leasing until ctx ends.
-func (a *app) lease(ctx context.Context, t target, ledger store.Ledger, o workerlease.Options, j journal, work *job) error {
+func (a *app) lease(ctx context.Context, t storeuri.Target, ledger store.Ledger, o workerlease.Options, j journal, work *job) error {
 	out, err := fileOf(a.stdout)
 	if err != nil {
 		return err
@@ -97,7 +65,7 @@ func (a *app) lease(ctx context.Context, t target, ledger store.Ledger, o worker
 	}
 	defer errs.close()
 	work.stdout, work.stderr = out.file, errs.file
-	if in, ok := a.stdin.(*os.File); ok && work.urgent == a.signals.urgent {
+	if in, ok := a.stdin.(*os.File); ok && work.urgent == a.signals.Urgent {
 		work.stdin = in
 	}
 	work.news, work.schedule = make(chan workerlease.Lease, 1), o.Schedule
@@ -107,7 +75,7 @@ func (a *app) lease(ctx context.Context, t target, ledger store.Ledger, o worker
 	client := workerlease.NewClient(readsUntil{ledger, stopping}, workerlease.ClientOptions{Observer: events})
 	worker, err := work.begin(context.WithoutCancel(ctx), client, o)
 	if err != nil {
-		return badUsage("", err)
+		return exit.BadUsage("", err)
 	}
 	o.InstanceID = worker.Status().InstanceID
 	j.began(o)
@@ -118,7 +86,7 @@ func (a *app) lease(ctx context.Context, t target, ledger store.Ledger, o worker
 		if err := askLedger(ctx, ledger, tell); err != nil {
 			checked <- err
 		}
-		if text := warning(ledger); text != "" {
+		if text := storeuri.Warning(ledger); text != "" {
 			j.say(zap.WarnLevel, text)
 		}
 	}()
@@ -140,10 +108,10 @@ func (a *app) lease(ctx context.Context, t target, ledger store.Ledger, o worker
 		if o.Job != nil {
 			err = fmt.Errorf("%w, and what was done may not be recorded", err)
 		}
-		return errors.Join(storeFailed(t, unfit), fmt.Errorf("%w; it ends by itself", err))
+		return errors.Join(advice.ForStore(t, unfit), fmt.Errorf("%w; it ends by itself", err))
 	}
 	if unfit != nil {
-		return storeFailed(t, unfit)
+		return advice.ForStore(t, unfit)
 	}
 	if cost := charges.Text(worker.Status().Charges); cost != "" {
 		j.say(zap.InfoLevel, "leasing cost "+cost)

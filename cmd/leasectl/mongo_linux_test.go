@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/mongo"
 	"github.com/slotlease/slotlease/testutil/mongopeer"
@@ -37,8 +39,8 @@ func mongoLedger(t *testing.T) (store.Ledger, string) {
 
 func TestLifeOnMongoDB(t *testing.T) {
 	l, uri := mongoLedger(t)
-	env := []string{storeVariable + "=" + uri}
-	if got := leasectl(t, env, "init"); got.code != exitOK || !strings.Contains(got.stdout, "is ready, without records") {
+	env := []string{storeuri.Variable + "=" + uri}
+	if got := leasectl(t, env, "init"); got.code != exit.OK || !strings.Contains(got.stdout, "is ready, without records") {
 		t.Fatalf("leasectl init = %+v", got)
 	}
 	var ps []*process
@@ -67,16 +69,16 @@ func TestLifeOnMongoDB(t *testing.T) {
 	}
 	got := leasectl(t, env, "inspect", "slots", "--output", "json")
 	var s snapshotJSON
-	if err := json.Unmarshal([]byte(got.stdout), &s); err != nil || got.code != exitOK || s.WorkerType != "t" || len(s.Slots) == 0 {
+	if err := json.Unmarshal([]byte(got.stdout), &s); err != nil || got.code != exit.OK || s.WorkerType != "t" || len(s.Slots) == 0 {
 		t.Errorf("leasectl inspect slots = %+v, %v", got, err)
 	}
-	if got := leasectl(t, env, "init"); got.code != exitOK || !strings.Contains(got.stdout, "was there already, with the worker types t") {
+	if got := leasectl(t, env, "init"); got.code != exit.OK || !strings.Contains(got.stdout, "was there already, with the worker types t") {
 		t.Errorf("leasectl init = %+v", got)
 	}
 	for j, p := range ps {
 		if j != i {
 			p.signal(syscall.SIGTERM)
-			if code := p.wait(); code != exitOK {
+			if code := p.wait(); code != exit.OK {
 				t.Errorf("leasectl run of %s = %d, want 0", names[j], code)
 			}
 		}

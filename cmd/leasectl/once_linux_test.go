@@ -15,6 +15,8 @@ import (
 
 	"go.uber.org/zap/zapcore"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
@@ -40,7 +42,7 @@ func ends(t *testing.T, ps ...*process) {
 		p.signal(syscall.SIGTERM)
 	}
 	for _, p := range ps {
-		if code := p.wait(); code != exitOK {
+		if code := p.wait(); code != exit.OK {
 			t.Errorf("leasectl run = %d, want 0", code)
 		}
 		if left := p.descendants(); len(left) > 0 {
@@ -65,7 +67,7 @@ func rowsOf(t *testing.T, storeArg string) []slotJSON {
 	t.Helper()
 	got := leasectl(t, nil, "inspect", "slots", "--store", storeArg, "--output", "json", "--last", "100")
 	var s snapshotJSON
-	if err := json.Unmarshal([]byte(got.stdout), &s); err != nil || got.code != exitOK {
+	if err := json.Unmarshal([]byte(got.stdout), &s); err != nil || got.code != exit.OK {
 		t.Fatalf("inspect slots = %+v, %v", got, err)
 	}
 	return s.Slots
@@ -225,6 +227,7 @@ func TestASecondSignalKillsAJob(t *testing.T) {
 	if len(p.descendants()) == 0 {
 		t.Error("the first signal left the command no grace")
 	}
+	time.Sleep(apart)
 	ends(t, p)
 	all := records(t, l)
 	if head := all[len(all)-1]; head.Kind != store.KindRelease || !head.DoneUntil.IsZero() || strings.Contains(p.output(), ": failed: ") {
@@ -284,7 +287,7 @@ func TestAJobWhoseLeaseIsExtendedLateIsTriedAgain(t *testing.T) {
 		env: a.env, journal: a.newJournal("text", zapcore.DebugLevel), urgent: make(chan struct{}),
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- a.lease(ctx, target{}, link, o, work.journal, work) }()
+	go func() { ended <- a.lease(ctx, storeuri.Target{}, link, o, work.journal, work) }()
 	eventually(t, "the command", func() bool { return len(linesOf(up)) == 1 })
 	link.Break(faultstore.Down())
 	eventually(t, "the command is told to end", func() bool {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store/cosmos"
 	"github.com/slotlease/slotlease/testutil/cosmospeer"
 )
@@ -19,17 +21,17 @@ func TestInitAndInspectWorkOnCosmosDB(t *testing.T) {
 	}
 	before, after, _ := strings.Cut(cosmospeer.URI(t), "/?")
 	uri := fmt.Sprintf("%s/leasectl-%d/leases?%s", before, time.Now().UnixNano(), after)
-	env := []string{storeVariable + "=" + uri, keyVariable + "=" + cosmospeer.Key()}
+	env := []string{storeuri.Variable + "=" + uri, storeuri.KeyVariable + "=" + cosmospeer.Key()}
 
 	missing := leasectl(t, env, "inspect", "slots")
-	if missing.code != exitMissing || !strings.HasSuffix(missing.stderr, "\ntry: leasectl init --store '"+uri+"'\n") {
+	if missing.code != exit.Missing || !strings.HasSuffix(missing.stderr, "\ntry: leasectl init --store '"+uri+"'\n") {
 		t.Errorf("leasectl inspect slots before init = %+v", missing)
 	}
 	for _, want := range []string{
 		"created the ledger " + uri + " (400 RU/s)\n", "the ledger " + uri + " was there already, without records\n",
 	} {
 		got := leasectl(t, env, "init")
-		if got.code != exitOK || got.stdout != want {
+		if got.code != exit.OK || got.stdout != want {
 			t.Errorf("leasectl init = %+v, want %q", got, want)
 		}
 		// The peer gives no strong consistency.
@@ -47,13 +49,13 @@ func TestInitAndInspectWorkOnCosmosDB(t *testing.T) {
 	// The same, by a connection string.
 	host := strings.TrimPrefix(before, "cosmos://")
 	named := []string{
-		storeVariable + "=cosmos:///" + strings.TrimPrefix(strings.TrimSuffix(uri, "?"+after), before+"/"),
-		connectionVariable + "=AccountEndpoint=http://" + host + "/;AccountKey=" + cosmospeer.Key(),
+		storeuri.Variable + "=cosmos:///" + strings.TrimPrefix(strings.TrimSuffix(uri, "?"+after), before+"/"),
+		storeuri.ConnectionVariable + "=AccountEndpoint=http://" + host + "/;AccountKey=" + cosmospeer.Key(),
 	}
 	for _, env := range [][]string{env, named} {
 		got := leasectl(t, env, "inspect", "slots", "--output", "json")
 		var s snapshotJSON
-		if err := json.Unmarshal([]byte(got.stdout), &s); err != nil || got.code != exitOK || len(s.Slots) == 0 || s.Slots[0].InstanceID != "worker-a" {
+		if err := json.Unmarshal([]byte(got.stdout), &s); err != nil || got.code != exit.OK || len(s.Slots) == 0 || s.Slots[0].InstanceID != "worker-a" {
 			t.Fatalf("leasectl inspect slots = %+v, %v", got, err)
 		}
 		if s.Units == nil || s.Units.Total < 2 || s.Units.ByOperation["tail"] == 0 || s.Units.ByOperation["workerTypes"] == 0 {

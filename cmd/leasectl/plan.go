@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/estimate"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/slots"
 )
@@ -130,11 +131,11 @@ func (a *app) planFlags(c *cobra.Command, f *planFlags) {
 func (a *app) planKind(c *cobra.Command) string {
 	from, text := "--store", a.store
 	if !c.Flags().Changed("store") {
-		from, text = storeVariable, a.getenv(storeVariable)
+		from, text = storeuri.Variable, a.getenv(storeuri.Variable)
 	}
 	kind, err := kindOf(text)
 	switch {
-	case text == "" && from == storeVariable:
+	case text == "" && from == storeuri.Variable:
 		a.bad("no store: name its kind with --store cosmos or --store mongo")
 		a.try = "--store cosmos"
 	case err != nil:

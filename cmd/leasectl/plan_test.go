@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/estimate"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 )
 
 func TestPlanShowsTablesAndJSON(t *testing.T) {
@@ -23,7 +25,7 @@ func TestPlanShowsTablesAndJSON(t *testing.T) {
 		"plan.json":     {"--store", "mongodb://u:hunter2@h/d", "--every", "5m", "--output", "json"},
 	} {
 		got := leasectl(t, nil, append([]string{"plan"}, args...)...)
-		if got.code != exitOK || got.stderr != "" {
+		if got.code != exit.OK || got.stderr != "" {
 			t.Errorf("leasectl plan %q = %d, %q", args, got.code, got.stderr)
 		}
 		golden(t, name, got.stdout)
@@ -39,7 +41,7 @@ func TestThePlansStoreMayBeNamedByTheEnvironment(t *testing.T) {
 	for env, want := range map[string]string{
 		"cosmos://acct/db/c": estimate.Cosmos, "cosmos": estimate.Cosmos, "mongo": estimate.Mongo, "mongodb://h/d": estimate.Mongo, "mongodb+srv://h/d": estimate.Mongo,
 	} {
-		got := leasectl(t, []string{storeVariable + "=" + env}, "plan", "--every", "1m", "--output", "json")
+		got := leasectl(t, []string{storeuri.Variable + "=" + env}, "plan", "--every", "1m", "--output", "json")
 		var p estimate.Report
 		if err := json.Unmarshal([]byte(got.stdout), &p); err != nil || p.Store != want {
 			t.Errorf("leasectl plan with %s = %+v, %v, want %s", env, got, err, want)
@@ -49,7 +51,7 @@ func TestThePlansStoreMayBeNamedByTheEnvironment(t *testing.T) {
 
 func TestThePlansSlotsMayBeCalledAnInterval(t *testing.T) {
 	every := leasectl(t, nil, "plan", "--store", "cosmos", "--every", "7m")
-	if got := leasectl(t, nil, "plan", "--store", "cosmos", "--interval", "7m"); got != every || got.code != exitOK {
+	if got := leasectl(t, nil, "plan", "--store", "cosmos", "--interval", "7m"); got != every || got.code != exit.OK {
 		t.Errorf("leasectl plan --interval 7m = %+v, want that of --every 7m, %+v", got, every)
 	}
 }

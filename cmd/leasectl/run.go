@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os/exec"
 	"time"
@@ -8,7 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
@@ -106,36 +109,34 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 		return err
 	}
 	if _, err := exec.LookPath(args[0]); err != nil {
-		return commandFailed(args[0], err)
+		return advice.ForCommand(args[0], err)
 	}
-	if !canGuard {
-		return commandFailed(args[0], guard.ErrUnsupported)
+	if !guard.Supported {
+		return advice.ForCommand(args[0], guard.ErrUnsupported)
 	}
 	// Where there are no subreapers, the guard's promise is weaker, as documented.
 	if err := guard.BecomeSubreaper(); err != nil && !errors.Is(err, guard.ErrUnsupported) {
-		return commandFailed(args[0], err)
+		return advice.ForCommand(args[0], err)
 	}
 	ctx := c.Context()
-	ledger, isNew, err := t.openToLease(ctx)
+	opening, cancel := context.WithTimeout(ctx, preflight)
+	ledger, isNew, err := t.OpenToLease(opening)
+	cancel()
 	if err != nil {
-		return storeFailed(t, err)
+		return advice.ForStore(t, err)
 	}
 	if f.verbose {
 		f.level = zapcore.DebugLevel
 	}
-	env := a.env
-	if t.scheme == "cosmos" {
-		env = withoutKeys(env)
-	}
 	j := a.newJournal(f.format, f.level)
 	if isNew {
-		j.say(zapcore.InfoLevel, "creating the ledger "+t.place()+"; all workers of the type must use this file")
+		j.say(zapcore.InfoLevel, "creating the ledger "+t.Place()+"; all workers of the type must use this file")
 	}
 	return errors.Join(
 		a.lease(ctx, t, ledger, o, j, &job{
-			pacing: pacingOf(o, f.stopGrace), name: args[0], args: args[1:], env: env, journal: j, urgent: a.urgently(f.tether),
+			pacing: pacingOf(o, f.stopGrace), name: args[0], args: args[1:], env: t.Environ(a.env), journal: j, urgent: a.urgently(f.tether),
 		}),
-		storeFailed(t, closeLedger(ctx, ledger)),
+		advice.ForStore(t, storeuri.Close(ctx, ledger)),
 	)
 }
 

@@ -7,16 +7,20 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store"
 )
 
 func TestAnErrorOfTheServersIsShownWithoutThePassword(t *testing.T) {
 	const uri = "mongodb://user:p%40ss%22w%2Ford@host/jobs?proxyPassword=pr0xy"
 	var stderr bytes.Buffer
-	a := &app{stderr: &stderr, secrets: secretsOf(uri)}
+	a := &app{stderr: &stderr, secrets: secret.InURI(uri)}
 	err := fmt.Errorf("auth error: %s, %q, %s, %s: %w", uri, `p@ss"w/ord`, `p@ss"w/ord`, "pr0xy", store.ErrDenied)
-	if got := a.report(storeFailed(target{scheme: "mongodb"}, err)); got != exitDenied {
-		t.Errorf("report() = %d, want %d", got, exitDenied)
+	if got := a.report(advice.ForStore(storeuri.Target{Scheme: "mongodb"}, err)); got != exit.Denied {
+		t.Errorf("report() = %d, want %d", got, exit.Denied)
 	}
 	const want = "leasectl: auth error: mongodb://***:***@host/jobs?proxyPassword=***, \"***\", ***, ***: access denied\n"
 	if got, _, _ := strings.Cut(stderr.String(), "try:"); got != want {
@@ -72,7 +76,7 @@ func TestNoOutputEverShowsAPassword(t *testing.T) {
 			{"--help"},
 		} {
 			for _, way := range []output{
-				leasectl(t, []string{storeVariable + "=" + s}, args...),
+				leasectl(t, []string{storeuri.Variable + "=" + s}, args...),
 				leasectl(t, nil, append([]string{"--store", s}, args...)...),
 				leasectl(t, nil, append([]string{"--store=" + s}, args...)...),
 			} {
@@ -89,21 +93,8 @@ func TestNoOutputEverShowsAPassword(t *testing.T) {
 		{"--stor", "mongodb://user:" + canary + "@host"},
 		{"--mongodb://user:" + canary + "@host"},
 	} {
-		if got := leasectl(t, nil, args...); got.code != exitUsage || strings.Contains(got.stdout+got.stderr, canary) {
-			t.Errorf("leasectl %v = %+v, want code %d and no password", args, got, exitUsage)
-		}
-	}
-}
-
-func TestSecretsAreHiddenWhereTheyOverlapOrAreCutOff(t *testing.T) {
-	for _, c := range []struct{ uri, text, want string }{
-		{"mongodb://u:correct-horse-battery@h/jobs", `uri "mongodb://u:correct-horse-ba"… is bad`, `uri "mongodb://u:***"… is bad`},
-		{"mongodb://u:correct-horse-battery@h/jobs", "the correct way", "the correct way"},
-		{"mongodb://u:correct horse@h/jobs", `field "u:correct": bad`, `field "u:***": bad`},
-		{"mongodb://h/?proxyPassword=a:bcd@efg", "bad value a:bcd@efg of mongodb://h/?proxyPassword=a:bcd@efg", "bad value *** of mongodb://***:***"},
-	} {
-		if got := secretsOf(c.uri).scrub(c.text); got != c.want {
-			t.Errorf("secretsOf(%q).scrub(%q) = %q, want %q", c.uri, c.text, got, c.want)
+		if got := leasectl(t, nil, args...); got.code != exit.Usage || strings.Contains(got.stdout+got.stderr, canary) {
+			t.Errorf("leasectl %v = %+v, want code %d and no password", args, got, exit.Usage)
 		}
 	}
 }
@@ -111,12 +102,12 @@ func TestSecretsAreHiddenWhereTheyOverlapOrAreCutOff(t *testing.T) {
 func TestTheKeysOfCosmosDBAreHiddenAndNothingElseIs(t *testing.T) {
 	const key = "c4n4ry/c4n4ry+c4n4ryQ=="
 	for _, c := range []struct{ name, value string }{
-		{keyVariable, key},
-		{keyVariable, " " + key + "\n"},
-		{connectionVariable, "AccountEndpoint=https://h:443/;AccountKey=" + key + ";"},
-		{connectionVariable, "accountkey = " + key + " ;AccountEndpoint=https://h:443/"},
-		{connectionVariable, "AccountEndpoint=https://h:443/;AcountKey=" + key},
-		{connectionVariable, key},
+		{storeuri.KeyVariable, key},
+		{storeuri.KeyVariable, " " + key + "\n"},
+		{storeuri.ConnectionVariable, "AccountEndpoint=https://h:443/;AccountKey=" + key + ";"},
+		{storeuri.ConnectionVariable, "accountkey = " + key + " ;AccountEndpoint=https://h:443/"},
+		{storeuri.ConnectionVariable, "AccountEndpoint=https://h:443/;AcountKey=" + key},
+		{storeuri.ConnectionVariable, key},
 		{"AZURE_CLIENT_SECRET", key},
 	} {
 		a := &app{env: []string{c.name + "=" + c.value}}
@@ -129,6 +120,15 @@ func TestTheKeysOfCosmosDBAreHiddenAndNothingElseIs(t *testing.T) {
 			if got := strings.Join(strings.Fields(a.scrub(said)), " "); got != want {
 				t.Errorf("%s=%q: scrub(%q) = %q, want %q", c.name, c.value, said, got, want)
 			}
+		}
+	}
+}
+
+func TestAnEmulatorWithoutAKeyIsToldWhichVariable(t *testing.T) {
+	for _, uri := range []string{"cosmos://localhost:8081/?insecureSkipVerify=true", "cosmos://127.0.0.1:1/d/c?insecureHTTP=true"} {
+		got := leasectl(t, []string{storeuri.Variable + "=" + uri}, "init")
+		if got.code != exit.Usage || !strings.Contains(got.stderr, "set COSMOS_KEY") {
+			t.Errorf("leasectl init of %s without a key = %+v, want to be told of COSMOS_KEY", uri, got)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/store/sqlite"
 )
 
@@ -30,8 +31,8 @@ func TestRunCreatesALedgerThatIsMissingAsTheLibraryDoes(t *testing.T) {
 
 	dir := filepath.Join(t.TempDir(), "nodir")
 	got := leasectl(t, nil, "run", "--store", "sqlite:"+filepath.Join(dir, "leases.db"), "--worker-type", "t", "--every", "1s", "--", "true")
-	if want := "try: create the directory " + dir + " first\n"; got.code != exitMissing || !strings.HasSuffix(got.stderr, want) {
-		t.Errorf("leasectl run in a directory that is missing = %d, %q, want %d and %q", got.code, got.stderr, exitMissing, want)
+	if want := "try: create the directory " + dir + " first\n"; got.code != exit.Missing || !strings.HasSuffix(got.stderr, want) {
+		t.Errorf("leasectl run in a directory that is missing = %d, %q, want %d and %q", got.code, got.stderr, exit.Missing, want)
 	}
 }
 

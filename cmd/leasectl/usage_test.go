@@ -11,6 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -166,8 +169,8 @@ func TestWhatIsWrongIsToldInOneLineEachWithAHint(t *testing.T) {
 			got := leasectl(t, test.env, test.args...)
 			last := len(test.want) - 1
 			want := "leasectl: " + strings.Join(test.want[:last], "\nleasectl: ") + "\ntry: " + test.want[last] + "\n"
-			if got.code != exitUsage || got.stdout != "" || got.stderr != want {
-				t.Errorf("leasectl %q = %d\n%s%swant %d\n%s", test.args, got.code, got.stdout, got.stderr, exitUsage, want)
+			if got.code != exit.Usage || got.stdout != "" || got.stderr != want {
+				t.Errorf("leasectl %q = %d\n%s%swant %d\n%s", test.args, got.code, got.stdout, got.stderr, exit.Usage, want)
 			}
 			if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
 				t.Errorf("leasectl %q left %v behind, %v", test.args, left, err)
@@ -178,26 +181,26 @@ func TestWhatIsWrongIsToldInOneLineEachWithAHint(t *testing.T) {
 
 func TestEveryKindOfFailureHasItsExitCode(t *testing.T) {
 	for err, want := range map[error]int{
-		store.ErrRefused:                 exitRefused,
-		store.ErrDenied:                  exitDenied,
-		fs.ErrPermission:                 exitDenied,
-		store.ErrMissing:                 exitMissing,
-		store.ErrInvalid:                 exitUsage,
-		store.ErrThrottled:               exitUnreachable,
-		&net.DNSError{Err: "no host"}:    exitUnreachable,
-		errors.New("connection refused"): exitUnreachable,
+		store.ErrRefused:                 exit.Refused,
+		store.ErrDenied:                  exit.Denied,
+		fs.ErrPermission:                 exit.Denied,
+		store.ErrMissing:                 exit.Missing,
+		store.ErrInvalid:                 exit.Usage,
+		store.ErrThrottled:               exit.Unreachable,
+		&net.DNSError{Err: "no host"}:    exit.Unreachable,
+		errors.New("connection refused"): exit.Unreachable,
 	} {
 		var stderr bytes.Buffer
 		a := &app{stderr: &stderr}
-		if got := a.report(storeFailed(target{scheme: "mongodb"}, fmt.Errorf("now: %w", err))); got != want {
-			t.Errorf("report(storeFailed(%v)) = %d, want %d", err, got, want)
+		if got := a.report(advice.ForStore(storeuri.Target{Scheme: "mongodb"}, fmt.Errorf("now: %w", err))); got != want {
+			t.Errorf("report(advice.ForStore(%v)) = %d, want %d", err, got, want)
 		}
 		if want := "leasectl: now: " + err.Error() + "\n"; !strings.HasPrefix(stderr.String(), want) {
-			t.Errorf("report(storeFailed(%v)) wrote %q, want %q first", err, stderr.String(), want)
+			t.Errorf("report(advice.ForStore(%v)) wrote %q, want %q first", err, stderr.String(), want)
 		}
 	}
-	if got := (&app{stderr: &bytes.Buffer{}}).report(errors.New("other")); got != exitFailure {
-		t.Errorf("report(other) = %d, want %d", got, exitFailure)
+	if got := (&app{stderr: &bytes.Buffer{}}).report(errors.New("other")); got != exit.Failure {
+		t.Errorf("report(other) = %d, want %d", got, exit.Failure)
 	}
 }
 
@@ -208,7 +211,7 @@ func TestAFileThatIsNoLedgerIsRefusedAndLeftAsItIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "mine")
-			want := output{exitRefused, "", "leasectl: sqlite:" + path + ": store refused: not a SQLite database\ntry: choose another file\n"}
+			want := output{exit.Refused, "", "leasectl: sqlite:" + path + ": store refused: not a SQLite database\ntry: choose another file\n"}
 			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -247,7 +250,7 @@ func TestACorruptLedgerIsRefusedWithSoundAdvice(t *testing.T) {
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := output{exitRefused, "", "leasectl: " + storeArg + ": store refused: the file is corrupt\ntry: stop all its workers first, then remove it (a new ledger starts)\n"}
+	want := output{exit.Refused, "", "leasectl: " + storeArg + ": store refused: the file is corrupt\ntry: stop all its workers first, then remove it (a new ledger starts)\n"}
 	if got := leasectl(t, nil, "inspect", "slots", "--store", storeArg); got != want {
 		t.Errorf("leasectl inspect slots = %+v, want %+v", got, want)
 	}
@@ -258,8 +261,8 @@ func TestALedgerThatIsNotThereIsNotCreatedByLooking(t *testing.T) {
 	want := "try: leasectl init --store sqlite:" + path + "\n"
 	for _, args := range [][]string{{"inspect", "slots"}, {"inspect", "slots", "--watch"}} {
 		got := leasectl(t, []string{"LEASECTL_STORE=sqlite:" + path}, args...)
-		if got.code != exitMissing || !strings.HasSuffix(got.stderr, want) {
-			t.Errorf("leasectl %v = %d, %q, want %d and %q", args, got.code, got.stderr, exitMissing, want)
+		if got.code != exit.Missing || !strings.HasSuffix(got.stderr, want) {
+			t.Errorf("leasectl %v = %d, %q, want %d and %q", args, got.code, got.stderr, exit.Missing, want)
 		}
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("leasectl %v made the file: %v", args, err)
@@ -278,8 +281,8 @@ func TestAServerThatRefusesConnectionsIsUnreachable(t *testing.T) {
 			got = leasectl(t, []string{"LEASECTL_STORE=mongodb://" + address + "/jobs"}, args...)
 			return strings.Contains(got.stderr, "refused")
 		})
-		if got.code != exitUnreachable || !strings.Contains(got.stderr, ": no server found: "+address+": connection refused\n") || !strings.HasSuffix(got.stderr, "try: check that the server runs and that host and port are right\n") {
-			t.Errorf("leasectl %v = %d, %q, want %d", args, got.code, got.stderr, exitUnreachable)
+		if got.code != exit.Unreachable || !strings.Contains(got.stderr, ": no server found: "+address+": connection refused\n") || !strings.HasSuffix(got.stderr, "try: check that the server runs and that host and port are right\n") {
+			t.Errorf("leasectl %v = %d, %q, want %d", args, got.code, got.stderr, exit.Unreachable)
 		}
 	}
 	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
@@ -295,8 +298,8 @@ func TestACommandThatCanNotBeRunIsToldAtTheStart(t *testing.T) {
 	}
 	for _, command := range []string{"no-such-command-anywhere", plain, filepath.Join(t.TempDir(), "nothing")} {
 		got := leasectl(t, nil, "run", "--store", storeArg, "--worker-type", "t", "--every", "1s", "--", command)
-		if got.code != exitCommand || !strings.HasPrefix(got.stderr, fmt.Sprintf("leasectl: command %q: ", command)) {
-			t.Errorf("leasectl run -- %s = %d, %q, want %d", command, got.code, got.stderr, exitCommand)
+		if got.code != exit.Command || !strings.HasPrefix(got.stderr, fmt.Sprintf("leasectl: command %q: ", command)) {
+			t.Errorf("leasectl run -- %s = %d, %q, want %d", command, got.code, got.stderr, exit.Command)
 		}
 	}
 }
@@ -321,13 +324,13 @@ func TestInitSaysWhatItDid(t *testing.T) {
 	if got := leasectl(t, nil, "init", "--store", storeArg); got != want {
 		t.Errorf("leasectl init = %+v, want %+v", got, want)
 	}
-	if got := leasectl(t, nil, "init", "--store", "sqlite:"+filepath.Join(path, "below", "leases.db")); got.code != exitUnreachable {
-		t.Errorf("leasectl init below a file = %+v, want code %d", got, exitUnreachable)
+	if got := leasectl(t, nil, "init", "--store", "sqlite:"+filepath.Join(path, "below", "leases.db")); got.code != exit.Unreachable {
+		t.Errorf("leasectl init below a file = %+v, want code %d", got, exit.Unreachable)
 	}
 	dir := filepath.Join(t.TempDir(), "nodir")
 	got := leasectl(t, nil, "init", "--store", "sqlite:"+filepath.Join(dir, "leases.db"))
-	if want := "try: create the directory " + dir + " first\n"; got.code != exitMissing || !strings.HasSuffix(got.stderr, want) {
-		t.Errorf("leasectl init in a directory that isn't there = %+v, want code %d and %q", got, exitMissing, want)
+	if want := "try: create the directory " + dir + " first\n"; got.code != exit.Missing || !strings.HasSuffix(got.stderr, want) {
+		t.Errorf("leasectl init in a directory that isn't there = %+v, want code %d and %q", got, exit.Missing, want)
 	}
 	t.Chdir(t.TempDir())
 	here, err := os.Getwd()

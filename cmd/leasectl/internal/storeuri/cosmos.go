@@ -1,4 +1,4 @@
-package main
+package storeuri
 
 import (
 	"cmp"
@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/cosmos"
 )
@@ -17,66 +19,69 @@ import (
 // The environment variables that hold the key of a Cosmos DB account. At most one
 // may be set; with neither, azidentity's default credential is used.
 const (
-	keyVariable        = "COSMOS_KEY"
-	connectionVariable = "COSMOS_CONNECTION_STRING"
+	KeyVariable        = "COSMOS_KEY"
+	ConnectionVariable = "COSMOS_CONNECTION_STRING"
 )
 
-// cosmosTarget completes a target in Cosmos DB by what the environment holds. Its
-// errors quote nothing that could be secret; the URI's are told by open.
-func (a *app) cosmosTarget(t target) (target, error) {
+// cosmosTarget completes a target in Cosmos DB from the environment. Its errors
+// quote nothing that could be secret; Open reports those of the URI.
+func cosmosTarget(t Target, getenv func(string) string) (Target, error) {
 	// Mounted secrets end with a newline.
-	t.key, t.connection = strings.TrimSpace(a.getenv(keyVariable)), strings.TrimSpace(a.getenv(connectionVariable))
+	t.key, t.connection = strings.TrimSpace(getenv(KeyVariable)), strings.TrimSpace(getenv(ConnectionVariable))
 	nameless := strings.HasPrefix(t.uri, "cosmos:///")
 	_, parameters, _ := strings.Cut(t.uri, "?")
 	switch {
 	case t.key != "" && t.connection != "":
-		return target{}, fmt.Errorf("cosmos: %s and %s are set: set only one", keyVariable, connectionVariable)
+		return Target{}, fmt.Errorf("cosmos: %s and %s are set: set only one", KeyVariable, ConnectionVariable)
 	case t.connection != "" && !nameless:
-		return target{}, fmt.Errorf("cosmos: %s names the account: write cosmos:///DATABASE/CONTAINER, or set %s instead", connectionVariable, keyVariable)
+		return Target{}, fmt.Errorf("cosmos: %s names the account: write cosmos:///DATABASE/CONTAINER, or set %s instead", ConnectionVariable, KeyVariable)
 	case t.key == "" && t.connection == "" && strings.Contains(parameters, "insecure"):
-		return target{}, fmt.Errorf("cosmos: an emulator wants a key: set %s to it", keyVariable)
+		return Target{}, fmt.Errorf("cosmos: an emulator wants a key: set %s to it", KeyVariable)
 	case t.connection == "" && nameless:
-		return target{}, fmt.Errorf("cosmos: has no account: write cosmos://ACCOUNT/DATABASE/CONTAINER, or set %s", connectionVariable)
+		return Target{}, fmt.Errorf("cosmos: has no account: write cosmos://ACCOUNT/DATABASE/CONTAINER, or set %s", ConnectionVariable)
 	}
 	if t.connection != "" {
 		// Whether the rest is well-formed can be seen with any account.
-		t.shown = "cosmos://***"
+		t.Shown = "cosmos://***"
 		if with := strings.Replace(t.uri, "cosmos://", "cosmos://127.0.0.1:443", 1); cosmos.Redact(with) == with {
-			t.shown = t.uri
+			t.Shown = t.uri
 		}
 	}
 	return t, nil
 }
 
-// keyFrom is the variable that the key came from.
-func (t target) keyFrom() string {
-	if t.connection != "" {
-		return connectionVariable
+// KeyFrom is the variable that the key of a Cosmos DB account came from, or empty.
+func (t Target) KeyFrom() string {
+	switch {
+	case t.connection != "":
+		return ConnectionVariable
+	case t.key != "":
+		return KeyVariable
 	}
-	return keyVariable
+	return ""
 }
 
 // openCosmos makes a ledger in Cosmos DB.
-func (t target) openCosmos(ctx context.Context) (store.Ledger, error) {
+func (t Target) openCosmos(ctx context.Context) (store.Ledger, error) {
 	o := cosmos.Options{URI: t.uri, Key: t.key}
 	if t.connection != "" {
 		var err error
 		if o, err = t.connectionOptions(); err != nil {
-			return nil, badUsage("", err)
+			return nil, exit.BadUsage("", err)
 		}
 	}
 	l, err := cosmos.Open(ctx, o)
 	if err != nil {
-		return nil, badUsage("", err)
+		return nil, exit.BadUsage("", err)
 	}
 	return l, nil
 }
 
 // connectionOptions are the options for a connection string, and a URI that names
 // no account.
-func (t target) connectionOptions() (cosmos.Options, error) {
-	u, err := url.Parse(t.shown)
-	if err != nil || t.shown != t.uri {
+func (t Target) connectionOptions() (cosmos.Options, error) {
+	u, err := url.Parse(t.Shown)
+	if err != nil || t.Shown != t.uri {
 		return cosmos.Options{}, errors.New("cosmos: the URI must be of the form cosmos:///DATABASE/CONTAINER?throughput=400")
 	}
 	q := u.Query()
@@ -94,10 +99,10 @@ func (t target) connectionOptions() (cosmos.Options, error) {
 	return o, nil
 }
 
-// provision is what a container that init makes is given, in words.
-func (t target) provision() string {
-	u, err := url.Parse(t.shown)
-	if err != nil || t.scheme != "cosmos" {
+// Provision says, in words, what throughput a container gets that init creates.
+func (t Target) Provision() string {
+	u, err := url.Parse(t.Shown)
+	if err != nil || t.Scheme != Cosmos {
 		return ""
 	}
 	q := u.Query()
@@ -111,39 +116,31 @@ func (t target) provision() string {
 	return " (" + cmp.Or(q.Get("throughput"), strconv.Itoa(cosmos.DefaultThroughput)) + " RU/s)"
 }
 
-// warning is what is wrong with the account behind a ledger that was used, or
-// nothing.
-func warning(l store.Ledger) string {
+// Warning says what is wrong with the account of a ledger that was used, or nothing.
+func Warning(l store.Ledger) string {
 	if c, ok := l.(interface{ Account() cosmos.Account }); ok {
 		return c.Account().Warning()
 	}
 	return ""
 }
 
-// withoutKeys is the environment of a command whose lease is in Cosmos DB: a key
-// gives all rights to the account.
-func withoutKeys(env []string) []string {
-	return slices.DeleteFunc(slices.Clone(env), func(pair string) bool {
-		name, _, _ := strings.Cut(pair, "=")
-		return name == keyVariable || name == connectionVariable
-	})
-}
-
-// keysIn finds the secrets in the variables that hold those of Azure.
-func (a *app) keysIn() (found secrets) {
-	for _, name := range []string{keyVariable, "AZURE_CLIENT_SECRET", "AZURE_CLIENT_CERTIFICATE_PASSWORD", "AZURE_PASSWORD"} {
-		found.add(strings.TrimSpace(a.getenv(name)))
+// Secrets finds what may be secret in the environment: in the store's URI, and in
+// the variables that hold the keys of Azure.
+func Secrets(getenv func(string) string) secret.List {
+	found := secret.InURI(getenv(Variable))
+	for _, name := range []string{KeyVariable, "AZURE_CLIENT_SECRET", "AZURE_CLIENT_CERTIFICATE_PASSWORD", "AZURE_PASSWORD"} {
+		found.Add(strings.TrimSpace(getenv(name)))
 	}
 	// Of a connection string, all that isn't known to be harmless.
-	for part := range strings.SplitSeq(a.getenv(connectionVariable), ";") {
+	for part := range strings.SplitSeq(getenv(ConnectionVariable), ";") {
 		name, value, _ := strings.Cut(part, "=")
 		switch strings.ToLower(strings.TrimSpace(name)) {
 		case "accountendpoint", "disableservercertificatevalidation":
 		case "accountkey":
-			found.add(strings.TrimSpace(value))
+			found.Add(strings.TrimSpace(value))
 		default:
-			found.add(part)
-			found.add(value)
+			found.Add(part)
+			found.Add(value)
 		}
 	}
 	return found

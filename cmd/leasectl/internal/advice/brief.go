@@ -1,4 +1,4 @@
-package main
+package advice
 
 import (
 	"errors"
@@ -10,9 +10,9 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 )
 
-// brief is an error as it is shown: where a MongoDB driver found no server, its
-// dump of all that it knows is cut down to why each server can't be used.
-func brief(err error) error {
+// Brief is an error as it is shown. Where a MongoDB driver found no server, its dump
+// of everything it knows is cut down to why each server can't be used.
+func Brief(err error) error {
 	selection, ok := errors.AsType[topology.ServerSelectionError](err)
 	if !ok {
 		return err

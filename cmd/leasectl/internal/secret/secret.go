@@ -1,4 +1,5 @@
-package main
+// Package secret keeps passwords and keys out of everything that leasectl writes.
+package secret
 
 import (
 	"io"
@@ -10,13 +11,14 @@ import (
 	"unicode"
 )
 
-// secrets are texts that must not be shown. The stores hide what they know of;
-// this is the last line, behind all that leasectl itself writes.
-type secrets []string
+// List holds texts that must not be shown. The stores hide the secrets that they
+// know; this is the last line of defence, applied to everything that leasectl
+// itself writes.
+type List []string
 
-// secretsOf finds what may be secret in a store's URI, well-formed or not.
-func secretsOf(uri string) secrets {
-	var s secrets
+// InURI finds what may be secret in a store's URI, well-formed or not.
+func InURI(uri string) List {
+	var s List
 	_, rest, found := strings.Cut(uri, "://")
 	if !found {
 		return nil
@@ -42,9 +44,9 @@ var (
 	userInfo = regexp.MustCompile(`://[^\s"]*@`)
 )
 
-// add takes in a secret in the forms in which a message may hold it. What is too
-// short to be one would only spoil other text.
-func (s *secrets) add(raw string) {
+// Add adds a secret in every form in which a message may hold it. A text that is
+// too short to be a secret would only spoil other text, and is left out.
+func (s *List) Add(raw string) {
 	plain := unescaped(raw)
 	forms := []string{raw, plain, url.QueryEscape(plain), url.PathEscape(plain)}
 	for i, f := range forms {
@@ -60,12 +62,12 @@ func (s *secrets) add(raw string) {
 	}
 }
 
-// addParts takes in a secret and its parts. Of a URI whose secrets aren't encoded,
-// or that stands where another text is expected, parts may show.
-func (s *secrets) addParts(raw string) {
-	s.add(raw)
+// addParts adds a secret and its parts: an error may show parts of a URI whose
+// secrets aren't encoded, or that stands where another text is expected.
+func (s *List) addParts(raw string) {
+	s.Add(raw)
 	for _, part := range strings.FieldsFunc(raw, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("@:/?#=&;,", r) }) {
-		s.add(part)
+		s.Add(part)
 	}
 }
 
@@ -76,10 +78,11 @@ func unescaped(s string) string {
 	return s
 }
 
-// scrub takes the secrets, what begins as one of them, and whatever looks like a
-// URI's user and password, out of a text. All are looked for before any is taken
-// out: of two that overlap, one would hide only a part of the other.
-func (s secrets) scrub(text string) string {
+// Scrub returns a text without the secrets, without what begins like one of them,
+// and without whatever looks like a URI's user and password. It finds all of them
+// before it removes any: of two that overlap, one would hide only a part of the
+// other.
+func (s List) Scrub(text string) string {
 	type span struct {
 		from, to int
 		by       string
@@ -118,14 +121,16 @@ func (s secrets) scrub(text string) string {
 	return shown.String() + text[done:]
 }
 
-// scrubber writes texts without the secrets. Each Write must be whole lines.
-type scrubber struct {
-	to      io.Writer
-	secrets secrets
+// Writer writes texts to another writer without the secrets. Each Write must be
+// whole lines.
+type Writer struct {
+	To      io.Writer
+	Secrets List
 }
 
-func (s scrubber) Write(p []byte) (int, error) {
-	if _, err := io.WriteString(s.to, s.secrets.scrub(string(p))); err != nil {
+// Write writes p without the secrets.
+func (w Writer) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(w.To, w.Secrets.Scrub(string(p))); err != nil {
 		return 0, err
 	}
 	return len(p), nil

@@ -1,0 +1,134 @@
+// Package advice turns the errors of stores and commands into those of leasectl:
+// with an exit code, and with what the user may try.
+package advice
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	driver "modernc.org/sqlite"
+	code "modernc.org/sqlite/lib"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/store"
+)
+
+// ForStore is the error of an operation on a store, or nil if err is. An error that
+// has an exit code already stays as it is.
+func ForStore(t storeuri.Target, err error) error {
+	if _, known := errors.AsType[*exit.Error](err); known || err == nil {
+		return err
+	}
+	e := exit.With(exit.Unreachable, Brief(err))
+	switch {
+	case errors.Is(err, store.ErrRefused):
+		e.Code = exit.Refused
+		e.Try, e.Problems[0] = refusal(t, err)
+	case errors.Is(err, store.ErrDenied) || errors.Is(err, fs.ErrPermission):
+		e.Code, e.Try = exit.Denied, tryDenied(t)
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, store.ErrMissing):
+		e.Code, e.Try = exit.Missing, tryMissing(t)
+	case errors.Is(err, store.ErrInvalid):
+		e.Code = exit.Usage
+	default:
+		e.Try = tryFailed(t, err)
+	}
+	return e
+}
+
+// Lasting reports whether waiting can't help against an error of a store.
+func Lasting(err error) bool {
+	return errors.Is(err, store.ErrRefused) || errors.Is(err, store.ErrDenied) || errors.Is(err, store.ErrMissing)
+}
+
+// ForCommand is the error of a command that can't be run at all.
+func ForCommand(name string, err error) error {
+	if e, ok := errors.AsType[*exec.Error](err); ok {
+		err = e.Err
+	}
+	e := exit.With(exit.Command, fmt.Errorf("command %q: %w", name, err))
+	switch {
+	case errors.Is(err, guard.ErrUnsupported):
+	case errors.Is(err, exec.ErrNotFound):
+		e.Try = "name it with its path, or add its directory to PATH"
+	case errors.Is(err, fs.ErrPermission):
+		e.Try = "make it executable: chmod +x"
+	}
+	return e
+}
+
+// tryFailed is what to try after an operation that failed. It depends on whether a
+// server answered.
+func tryFailed(t storeuri.Target, err error) string {
+	switch {
+	case errors.Is(err, store.ErrThrottled) && t.Scheme == storeuri.Cosmos:
+		return "again in a moment; if it lasts, the container needs more throughput (leasectl plan shows how much workers use)"
+	case errors.Is(err, store.ErrThrottled):
+		return "again in a moment; if it lasts, the server has too much to do"
+	case t.Scheme == storeuri.SQLite:
+		return ""
+	case ailing(err):
+		return "again in a moment: the server answers, but can't serve now; if it lasts, look at its health"
+	case answered(err):
+		return "" // The answer says what is wrong.
+	case t.Scheme == storeuri.Cosmos:
+		return "check the name of the account, and that its network lets this machine in"
+	}
+	return "check that the server runs and that host and port are right"
+}
+
+// refusal is what to try with a store that is refused, and why it is refused.
+// SQLite's own words for a file that it can't read would repeat ours.
+func refusal(t storeuri.Target, err error) (try string, problem error) {
+	e, ok := errors.AsType[*driver.Error](err)
+	if !ok {
+		return "", Brief(err)
+	}
+	switch e.Code() & 0xff {
+	case code.SQLITE_NOTADB:
+		return "choose another file", fmt.Errorf("%s: %w: not a SQLite database", t.Place(), store.ErrRefused)
+	case code.SQLITE_CORRUPT:
+		return "stop all its workers first, then remove it (a new ledger starts)",
+			fmt.Errorf("%s: %w: the file is corrupt", t.Place(), store.ErrRefused)
+	}
+	return "", err
+}
+
+func tryDenied(t storeuri.Target) string {
+	switch t.Scheme {
+	case storeuri.SQLite:
+		path := t.Path()
+		return "run as a user that may write (to inspect: read) the directory " + filepath.Dir(path) + " and the file " + path
+	case storeuri.Cosmos:
+		if t.KeyFrom() == "" {
+			return "set COSMOS_KEY or COSMOS_CONNECTION_STRING, or sign in (az login); an identity needs a role on the account, and can't create containers"
+		}
+		return "check the key in " + t.KeyFrom() + ", and the account's firewall"
+	}
+	return "check user, password and authSource in the URI, and the user's role (readWrite)"
+}
+
+func tryMissing(t storeuri.Target) string {
+	if t.Scheme == storeuri.SQLite {
+		dir := filepath.Dir(t.Path())
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			return "create the directory " + dir + " first"
+		}
+	}
+	return "leasectl init --store " + quoted(t.Shown)
+}
+
+// quoted is a text as a shell takes it for one word.
+func quoted(text string) string {
+	if strings.ContainsAny(text, " \t?&*;|<>()$`\"'\\#~![]{}") {
+		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	}
+	return text
+}

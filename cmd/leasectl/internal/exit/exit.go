@@ -1,0 +1,53 @@
+// Package exit has leasectl's exit codes, and the error that carries one.
+package exit
+
+import "errors"
+
+// The exit codes. They are documented in the command's documentation and by
+// "leasectl help exit-codes", and don't change.
+const (
+	OK          = 0
+	Failure     = 1
+	Usage       = 2
+	Unreachable = 3
+	Refused     = 4
+	Denied      = 5
+	Missing     = 6
+	Command     = 7
+	Demo        = 8
+	Interrupted = 130
+)
+
+// Codes lists them for the help.
+const Codes = `  0    success; for run: stopped cleanly
+  1    another failure
+  2    usage: a bad option or argument, or something not supported
+  3    the store can't be reached, or an operation on it failed
+  4    the store is refused: not a ledger, or it can't keep a ledger's promises
+  5    access denied
+  6    the ledger is not initialised, or its directory is missing
+  7    the command can't be run
+  8    the demo found something that is not as it should be
+  130  interrupted
+`
+
+// Error is one or more problems with the exit code that they lead to.
+type Error struct {
+	Problems []error
+	Code     int
+	// Try is what the user may do about it, or empty.
+	Try string
+}
+
+func (e *Error) Error() string   { return errors.Join(e.Problems...).Error() }
+func (e *Error) Unwrap() []error { return e.Problems }
+
+// With is an error of one problem.
+func With(code int, problem error) *Error {
+	return &Error{Problems: []error{problem}, Code: code}
+}
+
+// BadUsage is the error of a command that can't be done as it was written.
+func BadUsage(try string, problems ...error) *Error {
+	return &Error{Problems: problems, Code: Usage, Try: try}
+}

@@ -1,0 +1,102 @@
+// Package interrupt turns signals into the end of contexts.
+package interrupt
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// The causes with which contexts end.
+var (
+	// Err is the cause after a signal. The error that wraps it names the signal.
+	Err = errors.New("interrupted")
+	// ErrUnread is the cause when the reader of the output has gone.
+	ErrUnread = errors.New("nobody reads the output any more")
+)
+
+// caughtError is Err with the signal's name.
+type caughtError struct{ os.Signal }
+
+func (e caughtError) Error() string { return e.String() }
+func (caughtError) Unwrap() error   { return Err }
+
+// together is how far apart signals may come and still be one wish: timeout, a
+// process group and its shell each send one.
+const together = time.Second
+
+// Signals are the wishes of the user: the first signal ends the context, a second
+// one is urgent, and the third ends the process as if nothing had caught it. Signals
+// that come within a second of the first are one with it.
+type Signals struct {
+	// Urgent is closed at the second signal.
+	Urgent <-chan struct{}
+	// Stop lets signals end the process again.
+	Stop func()
+}
+
+// Catch returns a context that ends at the first SIGINT, SIGTERM or SIGHUP.
+func Catch(parent context.Context) (context.Context, Signals) {
+	ctx, cancel := context.WithCancelCause(parent)
+	caught := make(chan os.Signal, 2)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		// A signal that nohup, or a shell for its background jobs, ignores stays ignored.
+		if !signal.Ignored(s) {
+			signal.Notify(caught, s)
+		}
+	}
+	urgent, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		if heed(caught, ended, func(s os.Signal) { cancel(caughtError{s}) }) {
+			signal.Stop(caught)
+			close(urgent)
+		}
+	}()
+	return ctx, Signals{Urgent: urgent, Stop: func() {
+		signal.Stop(caught)
+		close(ended)
+		cancel(context.Canceled)
+	}}
+}
+
+// heed calls first at the first signal, and returns true at the second, or false
+// when ended is closed.
+func heed(caught <-chan os.Signal, ended <-chan struct{}, first func(os.Signal)) bool {
+	var at time.Time // of the first signal
+	for {
+		select {
+		case s := <-caught:
+			switch now := time.Now(); {
+			case at.IsZero():
+				at = now
+				first(s)
+			case now.Sub(at) > together:
+				return true
+			}
+		case <-ended:
+			return false
+		}
+	}
+}
+
+// UntilUnread returns a context that ends when a write finds that its reader is
+// gone. Without it, such a write to the standard output ends the process at once.
+// Only a command that writes to no other pipe and no socket may use it: the signal
+// doesn't say which write failed.
+func UntilUnread(parent context.Context) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGPIPE)
+	go func() {
+		select {
+		case <-caught:
+			cancel(ErrUnread)
+		case <-ctx.Done():
+		}
+	}()
+	// The signal stays caught: the last lines may have no reader, either.
+	return ctx, func() { cancel(context.Canceled) }
+}

@@ -1,0 +1,195 @@
+// Package storeuri opens the store that --store or LEASECTL_STORE names.
+//
+// The forms are in the documentation of the command. Keys of Azure Cosmos DB come
+// from the environment.
+package storeuri
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/cosmos"
+	"github.com/slotlease/slotlease/store/mongo"
+	"github.com/slotlease/slotlease/store/sqlite"
+)
+
+// Variable is the environment variable that names the store.
+const Variable = "LEASECTL_STORE"
+
+// Forms are the forms in which a store is named.
+const Forms = "sqlite:PATH, mongodb://…/DATABASE?collection=NAME, mongodb+srv://…, or cosmos://ACCOUNT/DATABASE/CONTAINER"
+
+// The schemes of the stores. A Target's is one of these, or mongodb+srv.
+const (
+	SQLite  = "sqlite"
+	MongoDB = "mongodb"
+	Cosmos  = "cosmos"
+)
+
+// Target is a store that was named, and perhaps isn't open.
+type Target struct {
+	Scheme string
+	// Shown is the store as it may be shown: without secrets.
+	Shown string
+	// path of a SQLite file.
+	path string
+	uri  string
+	// key or connection string of a Cosmos DB account, if there is one.
+	key, connection string
+}
+
+// Parse reads the text that names a store, and from the environment what else it
+// takes to open it. Its errors quote nothing that could be secret.
+func Parse(text string, getenv func(string) string) (Target, error) {
+	t, err := parse(text)
+	if err == nil && t.Scheme == Cosmos {
+		return cosmosTarget(t, getenv)
+	}
+	return t, err
+}
+
+// parse reads the text alone.
+func parse(text string) (Target, error) {
+	scheme, rest, found := strings.Cut(text, ":")
+	if text == "" || !found {
+		return Target{}, errors.New("has no scheme: use " + Forms)
+	}
+	switch scheme {
+	case SQLite:
+		return sqliteTarget(rest)
+	case MongoDB, "mongodb+srv":
+		return Target{Scheme: scheme, Shown: mongo.Redact(text), uri: text}, nil
+	case Cosmos:
+		if !strings.HasPrefix(rest, "//") {
+			return Target{}, errors.New("cosmos: write cosmos://ACCOUNT/DATABASE/CONTAINER")
+		}
+		return Target{Scheme: scheme, Shown: cosmos.Redact(text), uri: text}, nil
+	}
+	if !plainScheme(scheme) {
+		return Target{}, errors.New("has no known scheme: use " + Forms)
+	}
+	return Target{}, fmt.Errorf("scheme %q is unknown: use %s", scheme, Forms)
+}
+
+// sqliteTarget reads what follows sqlite:.
+func sqliteTarget(path string) (Target, error) {
+	if name, ok := strings.CutPrefix(path, "//"); ok {
+		name = cmp.Or(strings.TrimLeft(name, "/"), "x.db")
+		return Target{}, fmt.Errorf("write sqlite:%s for a relative path, sqlite:/%s for an absolute one", name, name)
+	}
+	switch {
+	case path == "":
+		return Target{}, errors.New("sqlite: has no path: use sqlite:PATH")
+	case strings.Contains(path, ":memory:"):
+		return Target{}, errors.New("a ledger in memory can't be shared by processes: name a file")
+	}
+	return Target{Scheme: SQLite, Shown: "sqlite:" + path, path: path}, nil
+}
+
+// plainScheme reports whether a text can only be meant as a scheme, so that it
+// may be shown.
+func plainScheme(s string) bool {
+	for _, r := range s {
+		if r != '+' && (r < 'a' || r > 'z') {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 16
+}
+
+// Open makes a ledger of the target. A reader never creates anything. An error that
+// is a mistake in the URI is an [exit.Error].
+func (t Target) Open(ctx context.Context, readOnly bool) (store.Ledger, error) {
+	switch t.Scheme {
+	case SQLite:
+		l, err := sqlite.Open(ctx, sqlite.Options{Path: t.path, ReadOnly: readOnly})
+		if err != nil {
+			return nil, err
+		}
+		return l, nil
+	case Cosmos:
+		return t.openCosmos(ctx)
+	}
+	l, err := mongo.Open(ctx, mongo.Options{URI: t.uri, AppName: "leasectl"})
+	if err != nil {
+		return nil, badURI(err)
+	}
+	return l, nil
+}
+
+// OpenToLease makes a ledger for a worker. The first operation creates a SQLite file
+// that is missing or empty, as it does for users of the library; isNew reports that,
+// because workers that don't name the same file share no lease.
+func (t Target) OpenToLease(ctx context.Context) (l store.Ledger, isNew bool, err error) {
+	if t.Scheme == SQLite {
+		looker, err := t.Open(ctx, true)
+		switch {
+		case errors.Is(err, store.ErrMissing):
+			isNew = true
+		case err != nil:
+			return nil, false, err
+		default:
+			if err := looker.Close(ctx); err != nil {
+				return nil, false, err
+			}
+		}
+	}
+	l, err = t.Open(ctx, false)
+	return l, isNew, err
+}
+
+// badURI is the error of a URI that can't be used. Nothing was asked of a server
+// yet, but for the DNS.
+func badURI(err error) error {
+	_, dns := errors.AsType[*net.DNSError](err)
+	if dns || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return exit.BadUsage("", err)
+}
+
+// Path is the absolute path of a SQLite file.
+func (t Target) Path() string {
+	if path, err := filepath.Abs(t.path); err == nil {
+		return path
+	}
+	return t.path
+}
+
+// Place is the store as it may be shown, whatever the directory of the reader.
+func (t Target) Place() string {
+	if t.Scheme == SQLite {
+		return "sqlite:" + t.Path()
+	}
+	return t.Shown
+}
+
+// Environ is an environment for a command whose lease is in the store: without what
+// opens the store. The URI may hold a password, and a key gives all rights to the
+// account.
+func (t Target) Environ(env []string) []string {
+	hidden := []string{Variable}
+	if t.Scheme == Cosmos {
+		hidden = append(hidden, KeyVariable, ConnectionVariable)
+	}
+	return slices.DeleteFunc(slices.Clone(env), func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		return slices.Contains(hidden, name)
+	})
+}
+
+// Close closes a ledger also when the context has ended.
+func Close(ctx context.Context, l store.Ledger) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	return l.Close(ctx)
+}
