@@ -8,19 +8,17 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
 )
 
-// archive takes old records out of the ledgers while a run goes on, and keeps them
-// for the verdict. The test server for MongoDB reads all of a collection to find its
-// newest record: after some hundreds of slots no worker would get its turn in time.
-// (leasectl trims, too, but not before two hours.)
+// archive moves old records out of a ledger during a run, and keeps them for the
+// verdict. The test server for MongoDB reads a whole collection to find its newest
+// record: after some hundreds of slots no worker would get its turn in time. (leasectl
+// trims, too, but not before two hours.)
 type archive struct {
-	mu      sync.Mutex
-	records map[string]map[int64]store.Record // by worker type
+	records map[int64]store.Record
 	wrong   []string
 }
 
@@ -29,26 +27,18 @@ type archive struct {
 // that none can come when its key is free again.
 const rested = 90 * time.Second
 
-// keep shortens all ledgers until ctx ends. What fails under a fault is done the next
-// time.
-func (a *archive) keep(ctx context.Context, teams []*team) {
-	for pause(ctx, 15*time.Second) {
-		for _, t := range teams {
-			a.shorten(ctx, t.ledger, t.of)
-		}
-	}
-}
-
-func (a *archive) shorten(ctx context.Context, l store.Ledger, of workerType) {
+// shorten moves old records out of the ledger. What fails under a fault is done the
+// next time.
+func (a *archive) shorten(ctx context.Context, l store.Ledger, workerType string) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	records, _, err := l.Tail(ctx, of.name, allRecords)
+	records, _, err := l.Tail(ctx, workerType, allRecords)
 	if err != nil {
 		return
 	}
-	a.take(of, records)
+	a.take(records)
 	if before := oldBelow(records); before > 0 {
-		_, _ = l.Trim(ctx, of.name, before)
+		_, _ = l.Trim(ctx, workerType, before)
 	}
 }
 
@@ -63,31 +53,21 @@ func oldBelow(records []store.Record) int64 {
 }
 
 // take keeps records. A key holds one record forever, even when it was taken out.
-func (a *archive) take(t workerType, records []store.Record) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func (a *archive) take(records []store.Record) {
 	if a.records == nil {
-		a.records = map[string]map[int64]store.Record{}
-	}
-	kept := a.records[t.name]
-	if kept == nil {
-		kept = map[int64]store.Record{}
-		a.records[t.name] = kept
+		a.records = map[int64]store.Record{}
 	}
 	for _, r := range records {
-		if old, ok := kept[r.Seq]; ok && old != r {
-			a.wrong = append(a.wrong, fmt.Sprintf("%s: record %d was %+v, and is now %+v", t.name, r.Seq, old, r))
+		if old, ok := a.records[r.Seq]; ok && old != r {
+			a.wrong = append(a.wrong, fmt.Sprintf("%s: record %d was %+v, and is now %+v", r.WorkerType, r.Seq, old, r))
 			continue
 		}
-		kept[r.Seq] = r
+		a.records[r.Seq] = r
 	}
 }
 
-// all are the records of a worker type, with those that are in its ledger now, the
-// oldest first.
-func (a *archive) all(t workerType, now []store.Record) []store.Record {
-	a.take(t, now)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return slices.SortedFunc(maps.Values(a.records[t.name]), func(x, y store.Record) int { return cmp.Compare(x.Seq, y.Seq) })
+// all are the records that were taken out and those in the ledger now, the oldest first.
+func (a *archive) all(now []store.Record) []store.Record {
+	a.take(now)
+	return slices.SortedFunc(maps.Values(a.records), func(x, y store.Record) int { return cmp.Compare(x.Seq, y.Seq) })
 }

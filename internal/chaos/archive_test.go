@@ -20,14 +20,14 @@ func TestTheArchiveHasWhatItTookOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i%20 == 0 {
-			a.shorten(t.Context(), l.Handle(), second)
+			a.shorten(t.Context(), l.Handle(), second.name)
 		}
 	}
 	left, _, err := l.Tail(t.Context(), second.name, n)
 	if most := int(rested/time.Second) + 25; err != nil || len(left) > most || len(left) < int(rested/time.Second) {
 		t.Errorf("Tail() = %d records, %v, want those of the last %v, and at most %d", len(left), err, rested, most)
 	}
-	all := a.all(second, left)
+	all := a.all(left)
 	if len(all) != n || all[0].Seq != 1 || all[n-1].Seq != n || len(a.wrong) > 0 {
 		t.Errorf("all() = %d records, want all %d; wrong: %q", len(all), n, a.wrong)
 	}
@@ -37,7 +37,7 @@ func TestTheArchiveHasWhatItTookOut(t *testing.T) {
 
 	other := all[3]
 	other.Claim = "another"
-	a.take(second, []store.Record{other})
+	a.take([]store.Record{other})
 	if len(a.wrong) != 1 || !strings.Contains(a.wrong[0], "record 4 was") {
 		t.Errorf("a key that holds another record now: wrong = %q", a.wrong)
 	}

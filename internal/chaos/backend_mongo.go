@@ -20,9 +20,9 @@ import (
 	"github.com/slotlease/slotlease/store/mongo"
 )
 
-// mongoBackend is a server with a proxy for each worker, and a second server for
-// the fence. Each worker type has a collection of its own, which keeps them small:
-// the test server reads all of one to find its newest record.
+// mongoBackend is a server with a proxy for each worker, and a second server for the
+// fence. Each worker type has its own collection, which keeps them small: the test
+// server reads a whole collection to find its newest record.
 type mongoBackend struct {
 	server, apart *server
 	proxies       map[string]*proxy
@@ -153,7 +153,7 @@ func (p *proxy) strike(f fault) (undo func() error, err error) {
 		return nil, fmt.Errorf("%s: no fault of the network", f.Kind)
 	}
 	if f.Kind != netLatency && f.Delay.Milliseconds()%2 == 0 {
-		// What is sent arrives, or what is answered: both must be survived.
+		// Either requests or replies get lost: workers must survive both.
 		toxic = strings.Replace(toxic, `"type"`, `"stream": "upstream", "type"`, 1)
 	}
 	if _, err := p.Toxics.AddToxicJson(strings.NewReader(toxic)); err != nil {

@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -21,14 +20,14 @@ import (
 	"github.com/slotlease/slotlease/store/sqlite"
 )
 
-// lockCommand is the argument that makes this program the one that holds the
-// file's write lock until its standard input ends: lock PATH, or lock PATH dirty.
+// lockCommand is the argument that makes this program hold the file's write lock until
+// its standard input ends: lock PATH, or lock PATH dirty.
 const lockCommand = "lock"
 
 // uncommitted is the worker type of the records that are never committed.
 const uncommitted = "never"
 
-// sqliteBackend is one file, shared by all.
+// sqliteBackend is one file, shared by all workers.
 type sqliteBackend struct {
 	dir     string
 	self    string
@@ -78,7 +77,7 @@ func (s *sqliteBackend) strike(_ context.Context, f fault, _ workerType, _ int) 
 		}
 		return err
 	}
-	// Others may hold the lock: a leasectl that is stopped just then, for one.
+	// Another process may hold the lock, such as a leasectl that is stopped just then.
 	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		_ = undo()
 		return nil, false, nil
@@ -119,11 +118,11 @@ func holdLock(path string, dirty bool) error {
 	statements := []string{"PRAGMA busy_timeout = 10000", "BEGIN IMMEDIATE"}
 	if dirty {
 		// More than the cache holds, so that pages get into the file's log.
-		insert, err := insertNever(ctx, conn)
-		if err != nil {
-			return err
+		statements = append(statements, "PRAGMA cache_size = 5", "CREATE TEMP TABLE one AS SELECT * FROM WorkerLeases LIMIT 1",
+			"UPDATE one SET workerType = '"+uncommitted+"', seq = 0, metadata = printf('%.4000c', 'x')")
+		for range 200 {
+			statements = append(statements, "UPDATE one SET seq = seq + 1", "INSERT INTO WorkerLeases SELECT * FROM one")
 		}
-		statements = append(statements, "PRAGMA cache_size = 5", insert)
 	}
 	for _, text := range statements {
 		if _, err := conn.ExecContext(ctx, text); err != nil {
@@ -136,28 +135,4 @@ func holdLock(path string, dirty bool) error {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	_, err = conn.ExecContext(context.Background(), "ROLLBACK")
 	return errors.Join(err, conn.Close())
-}
-
-// insertNever is a statement that copies records to a worker type of their own.
-func insertNever(ctx context.Context, conn *sql.Conn) (string, error) {
-	var names string
-	const columns = `SELECT group_concat('"' || name || '"') FROM pragma_table_info('WorkerLeases')`
-	err := conn.QueryRowContext(ctx, columns).Scan(&names)
-	if err != nil {
-		return "", err
-	}
-	var values []string
-	for name := range strings.SplitSeq(names, ",") {
-		switch name {
-		case `"workerType"`:
-			name = "'" + uncommitted + "'"
-		case `"seq"`:
-			name = "n"
-		case `"metadata"`:
-			name = "printf('%.4000c', 'x')"
-		}
-		values = append(values, name)
-	}
-	return fmt.Sprintf(`WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 200)
-		INSERT INTO WorkerLeases (%s) SELECT %s FROM s, (SELECT * FROM WorkerLeases LIMIT 1)`, names, strings.Join(values, ", ")), nil
 }

@@ -4,12 +4,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -18,8 +18,7 @@ import (
 type chaosRun struct {
 	striker
 
-	fence   fence
-	archive archive
+	fence fence
 
 	start, end            time.Duration // of the faults, by the boot clock
 	fresh, before, beyond usage         // of a leasectl that was just started; of the control worker, before and after the faults
@@ -110,7 +109,13 @@ func (c *chaosRun) strikeAll(ctx context.Context) error {
 	defer cancel()
 	var watch sync.WaitGroup
 	watch.Go(func() { c.progress(limited) })
-	watch.Go(func() { c.archive.keep(limited, c.teams) })
+	watch.Go(func() {
+		for pause(limited, 15*time.Second) {
+			for _, t := range c.teams {
+				t.archive.shorten(limited, t.ledger, t.of.name)
+			}
+		}
+	})
 	c.carryOut(limited, faults, c.start)
 	pause(limited, c.duration)
 	watch.Wait()
@@ -173,19 +178,9 @@ func (c *chaosRun) settle(ctx context.Context) (err error) {
 
 // writeStrikes keeps the faults beside the other logs.
 func (c *chaosRun) writeStrikes() error {
-	f, err := os.Create(filepath.Join(c.dir, "faults.jsonl"))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }()
-	e := json.NewEncoder(f)
+	var text strings.Builder
 	for _, k := range c.strikes {
-		if err := e.Encode(map[string]any{
-			"Kind": k.Kind, "Type": k.Type, "Worker": k.Worker, "Leasectl": k.leasectl, "Guard": k.guard, "Command": k.command,
-			"Begin": k.Begin.String(), "End": k.End.String(),
-		}); err != nil {
-			return err
-		}
+		_, _ = fmt.Fprintf(&text, "%+v\n", *k)
 	}
-	return nil
+	return os.WriteFile(filepath.Join(c.dir, "faults.log"), []byte(text.String()), 0o600)
 }

@@ -80,15 +80,15 @@ func (c *chaosRun) judge(ctx context.Context) (*chaosVerdict, error) {
 		if err != nil {
 			return nil, err
 		}
-		e.records = c.archive.all(t.of, now)
+		e.records = t.archive.all(now)
+		for _, text := range t.archive.wrong {
+			v.bad("ledger: %s", text)
+		}
 		v.judgeType(e, slotsOf(t.of, c.start, c.end, e.zero))
 		v.judgeLives(e.histories, c.end)
 		for _, h := range e.histories {
 			v.restarts += len(h.lives) - 1
 		}
-	}
-	for _, text := range c.archive.wrong {
-		v.bad("ledger: %s", text)
 	}
 	foreign, err := c.backend.foreign(ctx)
 	v.wrong = append(v.wrong, foreign...)
@@ -168,11 +168,11 @@ func (v *chaosVerdict) judgeExtent() {
 			v.bad("%s: nobody worked in any of %d slots", t.name, t.slots)
 		}
 	}
-	_, worked, _ := v.slots()
-	if 2*worked < possible {
-		v.bad("somebody worked in %d slots, of the %d that %v have: that shows too little", worked, possible, v.duration)
+	all := v.all()
+	if 2*all.worked < possible {
+		v.bad("somebody worked in %d slots, of the %d that %v have: that shows too little", all.worked, possible, v.duration)
 	}
-	if n := v.missed()[unexplained]; n > max(2, possible/200) {
+	if n := all.missed[unexplained]; n > max(2, possible/200) {
 		v.bad("%d of %d slots were missed, and why is not known: see the notes", n, possible)
 	}
 }
@@ -208,42 +208,29 @@ func total[K comparable](m map[K]int) (n int) {
 	return n
 }
 
-// missed and cut count the slots of all worker types by class.
-func (v *chaosVerdict) missed() map[string]int {
-	return v.merged(func(t typeVerdict) map[string]int { return t.missed })
-}
-
-func (v *chaosVerdict) cut() map[string]int {
-	return v.merged(func(t typeVerdict) map[string]int { return t.cut })
-}
-
-func (v *chaosVerdict) merged(of func(typeVerdict) map[string]int) map[string]int {
-	sum := map[string]int{}
+// all adds up the worker types.
+func (v *chaosVerdict) all() typeVerdict {
+	sum := typeVerdict{workerType: workerType{name: "all"}, missed: map[string]int{}, cut: map[string]int{}}
 	for _, t := range v.types {
-		for class, n := range of(t) {
-			sum[class] += n
+		sum.slots, sum.worked, sum.records = sum.slots+t.slots, sum.worked+t.worked, sum.records+t.records
+		for class, n := range t.missed {
+			sum.missed[class] += n
+		}
+		for class, n := range t.cut {
+			sum.cut[class] += n
 		}
 	}
 	return sum
 }
 
-func (v *chaosVerdict) slots() (slots, worked, records int) {
-	for _, t := range v.types {
-		slots, worked, records = slots+t.slots, worked+t.worked, records+t.records
-	}
-	return slots, worked, records
-}
-
 func (v *chaosVerdict) report() *report {
 	r := v.newReport("Slots")
 	r.Command = fmt.Sprintf("make chaos STORE=%s DURATION=%v", v.store, v.duration)
-	slots, worked, records := v.slots()
-	missed, cut := v.missed(), v.cut()
+	all := v.all()
 	r.row("type", "length", "elapsed", "worked", "missed", "cut short", "records")
-	for _, t := range v.types {
+	for _, t := range append(v.types, all) {
 		r.row(t.name, t.interval, t.slots, t.worked, t.slots-t.worked, total(t.cut), t.records)
 	}
-	r.row("all", "", slots, worked, slots-worked, total(cut), records)
 	counts := func(what string, m map[string]int) {
 		if len(m) > 0 {
 			r.title("%s", what)
@@ -252,8 +239,8 @@ func (v *chaosVerdict) report() *report {
 			r.row(class, m[class])
 		}
 	}
-	counts("Why slots were missed", missed)
-	counts("Why work was cut short", cut)
+	counts("Why slots were missed", all.missed)
+	counts("Why work was cut short", all.cut)
 	r.title("Faults")
 	for _, k := range slices.Sorted(maps.Keys(v.struck)) {
 		r.row(k, v.struck[k])
@@ -262,9 +249,9 @@ func (v *chaosVerdict) report() *report {
 	r.row("planned, but found no target", total(v.vain))
 
 	r.title("Figures")
-	r.figure("slots", slots)
-	r.figure("slots in which somebody worked", worked)
-	r.figure("slots missed, and why is not known", missed[unexplained])
+	r.figure("slots", all.slots)
+	r.figure("slots in which somebody worked", all.worked)
+	r.figure("slots missed, and why is not known", all.missed[unexplained])
 	r.figure("faults", total(v.struck))
 	r.figure("kinds of faults", len(v.struck))
 	r.figure("leasectl processes started again", v.restarts)

@@ -1,98 +1,85 @@
 //go:build linux
 
-// Command chaos runs real leasectl processes over a real store, does to them
-// what the world does to processes and networks, and judges by what their
+// Command chaos runs real leasectl processes over a real store, exposes them to the
+// faults of processes and networks, and judges the outcome by the lines that their
 // commands wrote.
 //
-// It is run in its own folder, needs Linux, and builds leasectl from the tree. What is
-// random is drawn from -seed: that fixes what is tried and when, not what comes of it.
-// It plays one of four scenarios, on SQLite or on MongoDB:
+// It runs in its own folder, needs Linux, and builds leasectl from the tree. Everything
+// random is drawn from -seed: that fixes the faults and their times, not the outcome.
+// It has four scenarios, on SQLite or on MongoDB:
 //
 //	go run . -store sqlite -duration 60s                     faults of all sorts
 //	go run . -scenario takeover -store sqlite -tries 100     holders that die
-//	go run . -scenario rolling -store sqlite -tries 20       all workers started anew, in turn
+//	go run . -scenario rolling -store sqlite -tries 20       all workers restarted in turn
 //	go run . -scenario done -store sqlite -tries 200         jobs that are done once for each slot
-//
-// # The faults
-//
-// The first scenario starts three workers for each of three worker types (slots of 1,
-// 2 and 3 s), and strikes them by a schedule.
-//
-// SIGKILL to leasectl, its guard or its command; SIGSTOP for 0.1 to 20 s to each of
-// them and to several at once; orderly stops; whole worker types at once. On
-// MongoDB each worker has a proxy of its own (toxiproxy, in this process) which
-// delays, swallows, resets or refuses, for one worker or all of them, and the
-// server is killed and paused. On SQLite another process holds the write lock, or
-// is killed in the midst of a transaction. Only processes are struck that descend
-// from this one.
 //
 // # The verdict
 //
-// Each command, and the grandchildren that some of them detach, appends a line
-// every few milliseconds to one log that all share. That log alone decides: a line
-// with a token below one that was there before is an overlap, and so is one that
-// is older in the file and later by the boot clock. It is a bug, and the exit code
-// is 1, unless leasectl and the guard that should have ended the work were both
-// stopped (or the one killed and the other stopped) by us just then: nobody was
-// left to kill, which is where leasectl's promise ends. Then the fence must have
-// held: each command also writes, with its token, to a resource that refuses stale
-// ones (see fence.go), and the writes that were accepted must have tokens that
-// never go down. The other findings that fail a run: windows that overlap or tokens
-// that don't grow in the ledger, a command that was started twice with one token,
-// work outside of its window (by more than 250 ms at its end: a guard that gets no
-// processor kills late), a leasectl that ended by itself, or not in order once
-// the faults were over, a process left behind, descriptors, goroutines or memory
-// that only grow in a worker that was never killed, and a worker type that doesn't
-// work again after the faults. So does a run that shows too little: in which no fault
-// struck, or nobody worked in half of the slots.
+// Commands append a line every few milliseconds to a log. In every scenario the exit
+// code is 1 if
 //
-// Records are taken out of the ledgers, and kept for the verdict, a minute and a half
-// after their windows (see archive.go): the test server for MongoDB needs short
-// collections.
+//   - two commands worked at once: a line has a lower token than a line before it in
+//     the file, or is older in the file and later by the boot clock;
+//   - a command worked outside of its window (250 ms late at most: a guard that gets no
+//     processor kills late), or tokens did not grow;
+//   - windows overlap in the ledger, or it breaks another rule (see checkLedger);
+//   - a leasectl ended by itself, or not in order, panicked, or left a process.
 //
-// A slot in which nobody worked, or not to its end, is explained from the faults,
-// the ledger and the logs of leasectl; what can't be is listed one by one, and fails
-// the run if it is more than a busy machine may do (see judgeExtent).
+// # Faults of all sorts
+//
+// The chaos scenario starts three workers for each of three worker types (slots of 1,
+// 2 and 3 s), and strikes them by a schedule: SIGKILL to leasectl, its guard or its
+// command; SIGSTOP for 0.1 to 20 s to each of them and to several at once; orderly
+// stops; whole worker types at once. On MongoDB each worker has its own proxy
+// (toxiproxy, in this process) which delays, swallows, resets or refuses, for one
+// worker or all of them, and the server is killed and paused. On SQLite another process
+// holds the write lock, or is killed in the middle of a transaction. Only descendants
+// of this process are struck.
+//
+// An overlap is excused only while leasectl and the guard that should have ended the
+// work were both stopped (or the one killed and the other stopped): no process was left
+// to end it, which is the limit of leasectl's promise. Then the fence must have held:
+// each command also writes, with its token, to a resource that refuses stale tokens
+// (see fence.go), and the tokens of the accepted writes must never go down.
+//
+// The run also fails if descriptors, goroutines or memory only grow in a worker that is
+// never killed, if a worker type doesn't work again after the faults, and if it shows
+// too little: no fault struck, or work in less than half of the slots. Slots without
+// work, or not to their end, are explained from the faults, the ledger and the logs of
+// leasectl; unexplained ones are listed, and too many of them fail the run (see
+// judgeExtent).
 //
 // # Takeovers
 //
-// Each try has a worker type of its own, with slots of 10 s and --failover-within 2s,
-// a holder, and a standby of the next priority. At a random moment of a slot the
-// holder's leasectl is killed, or in every other try told to end. The command of the
-// standby must write its first line within a bound: 2 s, the turn of its priority,
-// the uncertainty of store time, and what two requests and the start of a command
-// take, as measured in the same run where nothing was disturbed; a lead more towards
-// the end of a slot (see bound in takeover_judge.go). Where the harness itself got no
-// processor for as long as a try was over the bound, the try is made again.
+// Each try has its own worker type, with slots of 10 s and --failover-within 2s, a
+// holder, and a standby of the next priority. At a random moment of a slot the holder's
+// leasectl is killed, or in every other try sent SIGTERM. The command of the standby
+// must write its first line within a bound (see bound). A try over the bound by no more
+// than the time for which the harness itself got no processor is made again.
 //
 // # Rolling restarts
 //
 // Three workers of one type, --continuous and --failover-within 1500ms, are ended by
-// SIGTERM and started again, one after the other, each when the one before is ready
-// and somebody works. In every slot somebody must have worked, and never may nobody have
-// for longer than a bound (see rollingLimit). Printed are the shares of the slots, and
-// the longest time in which nobody did.
+// SIGTERM and started again, one after the other, each when the one before is ready and
+// a command works. There must be work in every slot, and no gap longer than a bound
+// (see rollingLimit).
 //
 // # Once for each slot
 //
 // Six worker types, --once-per-slot --max-attempts 5, have commands that take a random
-// time, and fail now and then. Their leasectl are killed, each slot one at a random
-// moment, and half of those whose command ends around that: there its outcome is on
-// its way to the ledger. The harness looks for done records in the ledger all the time,
-// and marks them in the log of the commands. No command may begin behind the mark of
-// its slot (unless its lease was granted before the record, which came late then), no
-// grant of a slot come behind its done record, no slot be begun or granted more often
-// than allowed, and none be told to be done that no command did.
+// time, and fail now and then. In each slot one leasectl is killed at a random moment,
+// and half of those whose command ends, around that moment: its outcome is on its way
+// to the ledger then. The harness marks each done record in the log of the commands. No
+// command may begin after the mark of its slot (unless its lease was granted before the
+// record), no grant of a slot follow its done record, no slot be begun or granted more
+// often than allowed, and none be recorded as done without a command that ended well.
 // Nine of ten slots must be done, of those in which the harness itself got the
 // processor.
 //
-// In these three, the ledger and the order of the commands are checked as well: never
-// two at once, not outside of their windows, tokens that only grow.
-//
 // # How it ends
 //
-// However a run ends, nothing of it stays: the harness is the child of a second
-// process of this program, to which everything falls that it leaves behind. A run
-// that fails keeps its folder, with the log (work.log), the faults (faults.jsonl)
-// and what each leasectl said, and names it together with the seed.
+// However a run ends, it leaves no process: the harness is the child of a second
+// process of this program, which adopts and kills its orphans. A run that fails keeps
+// its folder, with the logs of the commands (*.work.log) and of each leasectl (*.log)
+// and the faults (faults.log), and prints its path and the seed.
 package main

@@ -124,7 +124,7 @@ func (c *striker) target(f fault) (*worker, family) {
 			w.fault.Unlock()
 		}
 		if !below {
-			f.Holder = false // anybody will do
+			f.Holder = false // any worker will do
 		}
 		time.Sleep(20 * ms)
 	}
@@ -187,25 +187,26 @@ func (c *striker) crowd(ctx context.Context, f fault) (bool, error) {
 // process strikes one worker, whose fault lock is held.
 func (c *striker) process(ctx context.Context, f fault, w *worker, fam family) (bool, error) {
 	s := strike{Kind: f.Kind, Type: w.of.name, Worker: w.name(), family: fam, Begin: boottime()}
+	leasectl, guard, command := member{fam.leasectl, os.Getpid()}, member{fam.guard, fam.leasectl}, member{fam.command, fam.guard}
 	switch f.Kind {
 	case killLeasectl:
 		return c.endAndRestart(ctx, f, w, s, unix.SIGKILL)
 	case endLeasectl:
 		return c.endAndRestart(ctx, f, w, s, unix.SIGTERM)
 	case killGuard:
-		return c.kill(s, fam.guard, fam.leasectl), nil
+		return c.kill(s, guard), nil
 	case killCommand:
-		return c.kill(s, fam.command, fam.guard), nil
+		return c.kill(s, command), nil
 	case stopLeasectl:
-		return c.stop(ctx, f, s, member{fam.leasectl, os.Getpid()}), nil
+		return c.stop(ctx, f, s, leasectl), nil
 	case stopGuard:
-		return c.stop(ctx, f, s, member{fam.guard, fam.leasectl}), nil
+		return c.stop(ctx, f, s, guard), nil
 	case stopCommand:
-		return c.stop(ctx, f, s, member{fam.command, fam.guard}), nil
+		return c.stop(ctx, f, s, command), nil
 	case stopBoth:
-		return c.stop(ctx, f, s, member{fam.guard, fam.leasectl}, member{fam.leasectl, os.Getpid()}), nil
+		return c.stop(ctx, f, s, guard, leasectl), nil
 	case stopTree:
-		all := []member{{fam.guard, fam.leasectl}, {fam.leasectl, os.Getpid()}}
+		all := []member{guard, leasectl}
 		for _, pid := range descendants(fam.guard) {
 			all = append(all, member{pid, 0})
 		}
@@ -249,8 +250,8 @@ func (c *striker) endAndRestart(ctx context.Context, f fault, w *worker, s strik
 	return true, w.start()
 }
 
-func (c *striker) kill(s strike, pid, parent int) bool {
-	h, ok := hold(pid, parent)
+func (c *striker) kill(s strike, m member) bool {
+	h, ok := hold(m.pid, m.parent)
 	if !ok {
 		return false
 	}

@@ -8,10 +8,9 @@ import (
 	"strings"
 )
 
-// The fence is what a lease can't do without: the resource that is written to
-// remembers the highest token that it has seen, and refuses lower ones. Here the
-// resource is a list of numbered writes for each worker type, in a file or a server
-// of its own which no fault strikes.
+// A fence completes a lease: the resource remembers the highest token that it has seen,
+// and refuses lower ones. Here the resource is a list of numbered writes for each worker
+// type, in a separate file or server that no fault strikes.
 type fence interface {
 	// write appends a write, unless one with a higher token is there.
 	write(ctx context.Context, workerType string, token int64) (accepted bool, err error)
@@ -28,13 +27,13 @@ func openFence(ctx context.Context, where string) (fence, error) {
 	return openSQLiteFence(ctx, where)
 }
 
-// fenceReport is what the fence says after the run.
+// fenceReport is the state of the fence after the run.
 type fenceReport struct {
 	accepted int
 	wrong    []string
 }
 
-// checkFence looks whether the tokens of the accepted writes ever go down.
+// checkFence checks that the tokens of the accepted writes never go down.
 func checkFence(ctx context.Context, f fence, types []workerType) (fenceReport, error) {
 	var r fenceReport
 	for _, t := range types {

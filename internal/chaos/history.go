@@ -14,7 +14,7 @@ type said struct {
 	Time    time.Time `json:"time"`
 	Level   string    `json:"level"`
 	Message string    `json:"message"`
-	// SlotStart is the slot that it is about, if any.
+	// SlotStart is the slot of the line, if any.
 	SlotStart time.Time `json:"slotStart"`
 	Why       string    `json:"why"`
 	Err       string    `json:"error"`
@@ -23,7 +23,7 @@ type said struct {
 	Uncertainty string `json:"uncertainty"`
 }
 
-// history is what became of a worker.
+// history is the run of one worker.
 type history struct {
 	name  string
 	lives []life
@@ -55,8 +55,8 @@ func (l life) until() time.Duration {
 	return endless
 }
 
-// readHistory takes a worker's log apart. zero is the wall time at 0 of the boot
-// clock.
+// readHistory splits a worker's log by its processes. zero is the wall time at 0 of the
+// boot clock.
 func readHistory(name string, lives []incarnation, log []byte, zero time.Time) history {
 	h := history{name: name}
 	for i, in := range lives {

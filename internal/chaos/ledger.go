@@ -9,13 +9,13 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// checkLedger looks, oldest record first, whether windows are disjoint, tokens
-// strictly increase from term to term, extensions go on where their term
-// ended, and releases free only what is their own. Done records change no term, and
-// what is done stays done.
+// checkLedger checks, oldest record first, that windows are disjoint, tokens strictly
+// increase from term to term, extensions begin where their term ended, and releases
+// free only their own term. Done records change no term, and a slot that is done stays
+// done.
 func checkLedger(records []store.Record) (wrong []string) {
 	var head store.Record
-	released := "" // the claim of the newest term that was
+	released := "" // the claim of the newest term that was released
 	for _, r := range records {
 		bad := func(format string, args ...any) {
 			wrong = append(wrong, fmt.Sprintf("%s: record %d: %s", r.WorkerType, r.Seq, fmt.Sprintf(format, args...)))
@@ -56,14 +56,14 @@ func checkLedger(records []store.Record) (wrong []string) {
 		case store.KindReset:
 			bad("is a reset: %s", r.Metadata)
 		default:
-			bad("is a %s, which nobody had a reason to write", r.Kind)
+			bad("is a %s, which no worker had a reason to write", r.Kind)
 		}
 		head = r
 	}
 	return wrong
 }
 
-// windows are the grants of a ledger by token, with what extends them, shortened by
+// windows are the grants of a ledger by token, with their extensions, shortened by
 // their releases.
 func windows(records []store.Record) map[int64]store.Record {
 	found := map[int64]store.Record{}

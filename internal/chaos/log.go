@@ -4,8 +4,11 @@ package main
 
 import (
 	"bufio"
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -47,13 +50,7 @@ type line struct {
 }
 
 func (l line) append(b []byte) []byte {
-	b = append(append(b, l.event...), ' ')
-	for _, n := range []int64{int64(l.boot), int64(l.pid), int64(l.guard), l.token, l.start, l.end} {
-		b = append(strconv.AppendInt(b, n, 10), ' ')
-	}
-	b = append(append(b, l.instance...), ' ')
-	b = append(append(b, l.workerType...), ' ')
-	return append(append(b, l.role...), '\n')
+	return fmt.Appendf(b, "%s %d %d %d %d %d %d %s %s %s\n", l.event, int64(l.boot), l.pid, l.guard, l.token, l.start, l.end, l.instance, l.workerType, l.role)
 }
 
 func parseLine(text string) (l line, err error) {
@@ -207,4 +204,46 @@ func (c *chronicle) overlapped(t *reading, l line, newer int64) {
 	o.first, o.last = min(o.first, l.boot), max(o.last, l.boot)
 	o.lines++
 	o.began = o.began || l.event == began
+}
+
+// follower reads a log while it is written.
+type follower struct {
+	path string
+	file *os.File
+	rest []byte // of a line that wasn't whole
+}
+
+// next returns the lines that were written since the last call.
+func (f *follower) next() (lines []line, err error) {
+	if f.file == nil {
+		f.file, err = os.Open(f.path)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	text, err := io.ReadAll(f.file)
+	if err != nil {
+		return nil, err
+	}
+	text = append(f.rest, text...)
+	whole := bytes.LastIndexByte(text, '\n') + 1
+	f.rest = bytes.Clone(text[whole:])
+	err = scanLog(bytes.NewReader(text[:whole]), func(l line) { lines = append(lines, l) })
+	return lines, err
+}
+
+func (f *follower) close() {
+	if f.file != nil {
+		_ = f.file.Close()
+	}
+}
+
+// linesOf are all lines of a log; none if nothing was written.
+func linesOf(path string) ([]line, error) {
+	f := follower{path: path}
+	defer f.close()
+	return f.next()
 }

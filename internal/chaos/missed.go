@@ -20,7 +20,7 @@ const (
 	claimedEnded  = "claimed, then ended in order and released"
 	claimedStop   = "claimed, then stopped over the start"
 	claimedCut    = "claim stored, but its holder couldn't learn of it"
-	claimedBusy   = "claimed by one whose last command was not gone"
+	claimedBusy   = "claimed by a worker whose last command was not gone"
 	claimedLate   = "claimed with too little left of the slot for a first line"
 	claimedUnsure = "claimed, but store time was uncertain for too long"
 	commandKilled = "command or guard killed or stopped before the first line"
@@ -34,12 +34,26 @@ const (
 	cutUnsure  = "store time uncertain after slow replies"
 )
 
+// The reasons by the kind of the fault that struck a worker. While its guard is
+// stopped, the last command isn't gone, so the worker claims nothing.
+var (
+	noClaim = map[kind]string{
+		stopLeasectl: noneRunning, stopBoth: noneRunning, stopTree: noneRunning, stopGuard: noneRunning,
+		netLatency: storeDown, netBlackhole: storeDown, netReset: storeDown, netDown: storeDown,
+		killServer: storeDown, stopServer: storeDown, lockFile: storeDown, killWriter: storeDown,
+	}
+	noStart = map[kind]string{
+		stopLeasectl: claimedStop, stopBoth: claimedStop, stopTree: claimedStop, stopGuard: claimedBusy,
+		killGuard: commandKilled, killCommand: commandKilled, stopCommand: commandKilled,
+	}
+	noEnd = map[kind]string{killGuard: cutBelow, killCommand: cutBelow, stopCommand: cutStopped, stopTree: cutStopped}
+)
+
 // slot is one slot of a worker type.
 type slot struct {
-	of         workerType
-	start, end time.Time // store time
-	begin      time.Duration
-	finish     time.Duration // the same by the boot clock
+	of            workerType
+	start, end    time.Time     // store time
+	begin, finish time.Duration // the same by the boot clock
 }
 
 // slotsOf are the slots of a worker type that lie in a stretch of the boot clock.
@@ -57,12 +71,15 @@ func slotsOf(t workerType, from, to time.Duration, zero time.Time) (found []slot
 	}
 }
 
-// recovery is how long a worker may need after a fault until its claims get
-// through: its own backing off, and a driver that looks for its server. It claims
-// what is then left of the slot.
+// claims is when the claims for a slot open, by the boot clock.
+func (s slot) claims() time.Duration { return s.begin - s.of.interval/4 }
+
+// recovery is how long a worker may need after a fault until its claims get through:
+// its own backoff, and a driver that looks for its server. It claims the rest of the
+// slot then.
 const recovery = time.Second
 
-// missed says why nobody worked in a slot.
+// missed explains why nobody worked in a slot.
 func (e evidence) missed(s slot) (class, detail string) {
 	for _, r := range e.records {
 		if r.Kind == store.KindGrant && r.SlotStart.Equal(s.start) {
@@ -74,37 +91,32 @@ func (e evidence) missed(s slot) (class, detail string) {
 	if class == unexplained {
 		return class, detail
 	}
-	dead, still := 0, 0
+	count := map[string]int{}
 	var fit, why []string
 	for _, h := range e.histories {
 		excuse, until := e.excuse(h, s)
-		if until == endless {
-			why = append(why, fmt.Sprintf("%s: %s", h.name, excuse))
-		} else {
-			why = append(why, fmt.Sprintf("%s: %s, until %v after the start", h.name, excuse, (until-s.begin).Round(ms)))
-		}
-		switch excuse {
-		case noWorker:
-			dead++
-		case noneRunning:
-			still++
-		case storeDown:
-		default:
+		count[excuse]++
+		if excuse == "" {
 			fit = append(fit, h.name)
 		}
+		text := h.name + ": " + excuse
+		if until != endless {
+			text += fmt.Sprintf(", until %v after the start", (until - s.begin).Round(ms))
+		}
+		why = append(why, text)
 	}
-	n := len(e.histories)
-	switch {
+	class, detail = storeDown, strings.Join(why, "; ")
+	switch n := len(e.histories); {
 	case len(fit) > 0 && e.starved(s):
-		return tooBusy, strings.Join(why, "; ")
+		class = tooBusy
 	case len(fit) > 0:
 		return unexplained, "could have claimed: " + strings.Join(fit, ", ")
-	case dead == n:
-		return noWorker, strings.Join(why, "; ")
-	case dead+still == n:
-		return noneRunning, strings.Join(why, "; ")
+	case count[noWorker] == n:
+		class = noWorker
+	case count[noWorker]+count[noneRunning] == n:
+		class = noneRunning
 	}
-	return storeDown, strings.Join(why, "; ")
+	return class, detail
 }
 
 // starved reports that this process was woken so late around a slot that others must
@@ -113,15 +125,11 @@ func (e evidence) starved(s slot) bool {
 	return slices.ContainsFunc(e.stalls, func(t stall) bool { return t.late > 60*ms && t.at > s.claims() && t.at-t.late < s.finish })
 }
 
-// claims is when the claims for a slot open, by the boot clock.
-func (s slot) claims() time.Duration { return s.begin - s.of.interval/4 }
-
-// excuse is why a worker didn't claim a slot, and until when that held; empty if
-// there is no reason. What hindered it only early in the slot is none: half of a
-// slot is worth claiming.
+// excuse is why a worker didn't claim a slot, and until when that held; empty without a
+// reason. A hindrance that ended early in the slot is none: half of a slot is worth
+// claiming.
 func (e evidence) excuse(h history, s slot) (why string, until time.Duration) {
-	alive := slices.ContainsFunc(h.lives, func(l life) bool { return l.from() < s.claims() && l.until() > s.begin })
-	if !alive {
+	if !slices.ContainsFunc(h.lives, func(l life) bool { return l.from() < s.claims() && l.until() > s.begin }) {
 		return noWorker, endless
 	}
 	hinder := func(by string, to time.Duration) {
@@ -130,22 +138,9 @@ func (e evidence) excuse(h history, s slot) (why string, until time.Duration) {
 		}
 	}
 	for _, k := range e.strikes {
-		mine := k.Worker == h.name && k.Begin < s.begin
-		switch k.Kind {
-		case stopLeasectl, stopBoth, stopTree:
-			if mine {
-				hinder(noneRunning, k.End)
-			}
-		case stopGuard:
-			// Its last command isn't gone, so it claims nothing.
-			if mine {
-				hinder(noneRunning, k.End)
-			}
-		case netLatency, netBlackhole, netReset, netDown, killServer, stopServer, lockFile, killWriter:
-			if mine || k.Worker == "" && k.Begin < s.begin {
-				hinder(storeDown, k.End)
-			}
-		default:
+		by := noClaim[k.Kind]
+		if by != "" && k.Begin < s.begin && (k.Worker == h.name || k.Worker == "" && by == storeDown) {
+			hinder(by, k.End)
 		}
 	}
 	if at := e.complained(h, s); at != 0 {
@@ -161,9 +156,9 @@ func after(t, d time.Duration) time.Duration {
 	return t + d
 }
 
-// complained is when a worker said last that it couldn't reach the store when it
-// should have claimed a slot, or 0: a leasectl that was stopped while it held the
-// file's lock, say.
+// complained is when a worker last logged that it couldn't reach the store when it
+// should have claimed a slot, or 0: because a leasectl was stopped while it held the
+// file's lock, for example.
 func (e evidence) complained(h history, s slot) (last time.Duration) {
 	for _, l := range h.lives {
 		for _, line := range l.said {
@@ -176,25 +171,21 @@ func (e evidence) complained(h history, s slot) (last time.Duration) {
 	return last
 }
 
-// uncertainty is how well a worker knew the store's time at a moment.
-func (e evidence) uncertainty(worker string, at time.Duration) (newest time.Duration) {
-	for _, h := range e.histories {
-		for _, l := range h.lives {
-			for _, line := range l.said {
-				if d, err := time.ParseDuration(line.Uncertainty); err == nil && h.name == worker && line.boot <= at {
-					newest = d
-				}
-			}
+// struck is the reason by the first fault that struck a worker in a stretch of time.
+func (e evidence) struck(worker string, from, to time.Duration, reasons map[kind]string) string {
+	for _, k := range e.strikes {
+		if k.Worker == worker && k.Begin <= to && after(k.End, wakeUp) >= from && reasons[k.Kind] != "" {
+			return reasons[k.Kind]
 		}
 	}
-	return newest
+	return ""
 }
 
-// granted says why the holder of a slot didn't begin to work.
+// granted explains why the holder of a slot didn't begin to work.
 func (e evidence) granted(s slot, r store.Record) (class, detail string) {
 	i := slices.IndexFunc(e.histories, func(h history) bool { return h.name == r.InstanceID })
 	if i < 0 {
-		return unexplained, fmt.Sprintf("granted to %s, who is not of the workerTypes", r.InstanceID)
+		return unexplained, fmt.Sprintf("granted to %s, which is not of this run", r.InstanceID)
 	}
 	h := e.histories[i]
 	for _, l := range h.lives {
@@ -205,19 +196,8 @@ func (e evidence) granted(s slot, r store.Record) (class, detail string) {
 			return claimedKilled, ""
 		}
 	}
-	for _, k := range e.strikes {
-		if k.Worker != h.name || k.Begin > s.finish || after(k.End, wakeUp) < s.claims() {
-			continue
-		}
-		switch k.Kind {
-		case stopLeasectl, stopBoth, stopTree:
-			return claimedStop, ""
-		case stopGuard:
-			return claimedBusy, ""
-		case killGuard, killCommand, stopCommand:
-			return commandKilled, ""
-		default:
-		}
+	if class = e.struck(h.name, s.claims(), s.finish, noStart); class != "" {
+		return class, ""
 	}
 	var text []string
 	for _, line := range h.about(s.start) {
@@ -231,59 +211,51 @@ func (e evidence) granted(s slot, r store.Record) (class, detail string) {
 		}
 		text = append(text, strings.TrimSpace(line.Message+" "+line.Why+" "+line.Err))
 	}
-	if e.complained(h, s) != 0 {
+	switch {
+	case e.complained(h, s) != 0:
 		return claimedCut, ""
-	}
-	if e.starved(s) {
+	case e.starved(s):
 		return tooBusy, ""
 	}
-	return unexplained, fmt.Sprintf("granted to %s (pid %d, token %d), who said: %q", r.InstanceID, r.Worker.PID, r.Token, text)
+	return unexplained, fmt.Sprintf("granted to %s (pid %d, token %d), which logged: %q", r.InstanceID, r.Worker.PID, r.Token, text)
 }
 
-// cut says why work ended before its time; empty if it didn't. A command may go at
+// cut explains why work ended before its time; empty if it didn't. A command may end at
 // SIGTERM, and is killed a little before the window ends.
 func (e evidence) cut(w *work, s slot) (class, detail string) {
-	if w.quit {
-		return "", ""
-	}
 	short := s.finish - w.last
 	allowed := grace + margin + killTime(s.of.interval) + 60*ms
-	if short < allowed {
+	if w.quit || short < allowed {
 		return "", ""
 	}
+	uncertainty := time.Duration(0) // of store time, as the worker knew it last
 	for _, h := range e.histories {
+		if h.name != w.instance {
+			continue
+		}
 		for _, l := range h.lives {
-			if h.name == w.instance && l.struck > 0 && l.struck >= w.first-wakeUp && l.struck <= s.finish {
+			if l.struck > 0 && l.struck >= w.first-wakeUp && l.struck <= s.finish {
 				if l.how == endLeasectl {
 					return cutEnded, ""
 				}
 				return cutKilled, ""
 			}
+			for _, line := range l.said {
+				if d, err := time.ParseDuration(line.Uncertainty); err == nil && line.boot <= w.last {
+					uncertainty = d
+				}
+			}
 		}
 	}
-	class = unexplained
-	for _, k := range e.strikes {
-		if k.Worker != w.instance || k.Begin > s.finish || after(k.End, wakeUp) < w.first {
-			continue
-		}
-		switch k.Kind {
-		case killGuard, killCommand:
-			return cutBelow, ""
-		case stopCommand, stopTree:
-			class = cutStopped
-		default:
-		}
+	switch class = e.struck(w.instance, w.first, s.finish, noEnd); {
+	case class != "":
+		return class, ""
+	case short < allowed+2*uncertainty:
+		return cutUnsure, ""
+	case e.starved(s):
+		return tooBusy, ""
 	}
-	if class == unexplained && short < allowed+2*e.uncertainty(w.instance, w.last) {
-		class = cutUnsure
-	}
-	if class == unexplained && e.starved(s) {
-		class = tooBusy
-	}
-	if class == unexplained {
-		detail = fmt.Sprintf("%s (token %d) wrote its last line %v before the end", w.instance, w.token, short.Round(ms))
-	}
-	return class, detail
+	return unexplained, fmt.Sprintf("%s (token %d) wrote its last line %v before the end", w.instance, w.token, short.Round(ms))
 }
 
 // killTime is how long before the margin leasectl begins to kill.

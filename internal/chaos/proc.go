@@ -16,17 +16,17 @@ import (
 // guardName is the whole command line of a guard.
 const guardName = "lease guard"
 
-// handle is a process, whatever becomes of its number.
+// handle is a process, even if its number is reused.
 type handle struct{ pid, fd int }
 
-// hold opens a process that must be a child of parent (0: whosever).
+// hold opens a process that must be a child of parent (0: of any).
 func hold(pid, parent int) (handle, bool) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		return handle{}, false
 	}
 	h := handle{pid, fd}
-	// Opened before it is looked at, the number can't have another meaning.
+	// Because it was opened before, the number can't belong to another process.
 	if at, _, ok := status(pid); !ok || parent != 0 && at != parent {
 		h.close()
 		return handle{}, false
@@ -52,7 +52,7 @@ func (h handle) stop() bool {
 		}
 		time.Sleep(500 * time.Microsecond)
 	}
-	return true // in a system call that takes its time, and stopped right behind it
+	return true // in a slow system call, and stopped right after it
 }
 
 // status is the parent and the state of a process.
@@ -84,7 +84,7 @@ func children(pid int) (found []int) {
 	return found
 }
 
-// descendants are all below a process, parents first.
+// descendants are all processes below one, parents first.
 func descendants(pid int) (found []int) {
 	for _, child := range children(pid) {
 		found = append(append(found, child), descendants(child)...)
@@ -92,10 +92,10 @@ func descendants(pid int) (found []int) {
 	return found
 }
 
-// family is a leasectl with what runs below it; 0 for what doesn't.
+// family is a leasectl with its guard and command; 0 if there is none.
 type family struct{ leasectl, guard, command int }
 
-// familyOf looks what runs below a leasectl.
+// familyOf finds the guard and the command of a leasectl.
 func familyOf(leasectl int) family {
 	f := family{leasectl: leasectl}
 	for _, child := range children(leasectl) {
@@ -117,14 +117,14 @@ func commandLine(pid int) string {
 	return string(b)
 }
 
-// usage is what a process takes.
+// usage is the resources of a process.
 type usage struct {
 	rss            int64 // bytes
 	threads, files int
 	goroutines     int // by a dump, which ends it
 }
 
-// usageOf reads what a process takes.
+// usageOf reads the resources of a process.
 func usageOf(pid int) (u usage, err error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -148,6 +148,15 @@ func usageOf(pid int) (u usage, err error) {
 	return u, err
 }
 
-// adopt makes this process the one that orphans below it fall to: nothing that a
-// fault leaves behind can get lost.
+// adopt makes this process the parent of orphans below it, so that no process that a
+// fault leaves can get lost.
 func adopt() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
+// boottime is CLOCK_BOOTTIME, which all processes of the machine share.
+func boottime() time.Duration {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
+		panic(fmt.Sprintf("read CLOCK_BOOTTIME: %v", err))
+	}
+	return time.Duration(t.Nano())
+}

@@ -41,7 +41,7 @@ const (
 	killWriter kind = "kill a writer in its transaction"
 )
 
-// choice is a kind of fault, how often it comes, and how long it lasts.
+// choice is a kind of fault, its frequency, and its duration.
 type choice struct {
 	kind        kind
 	weight      int
@@ -50,7 +50,7 @@ type choice struct {
 
 const ms = time.Millisecond
 
-// processFaults strike leasectl and what is below it.
+// processFaults strike leasectl and the processes below it.
 var processFaults = []choice{
 	{killLeasectl, 16, 200 * ms, 4 * time.Second}, // until it is started again
 	{endLeasectl, 8, 200 * ms, 3 * time.Second},   // the same
@@ -86,16 +86,16 @@ var storeFaults = map[string][]choice{
 type fault struct {
 	At   time.Duration // from the start of the run
 	Kind kind
-	// Type and Worker are indexes into the workerTypes. Faults of guards and commands go
-	// to whoever holds the lease of the type; the others do if Holder is set.
+	// Type and Worker are indexes. Faults of guards and commands strike the holder of
+	// the type; the others do if Holder is set.
 	Type, Worker int
 	Holder       bool
-	Crowd        bool // a fault of the network strikes everybody's
+	Crowd        bool // a fault of the network strikes all connections
 	For          time.Duration
 	Delay        time.Duration // latency, in faults of that kind
 }
 
-// gap is how long it is, on the average, from one fault to the next.
+// gap is the average time from one fault to the next.
 const gap = 1300 * ms
 
 // plan draws the faults of a run, in the order of their time. It begins on a

@@ -16,12 +16,12 @@ import (
 )
 
 // spawner starts this program's children, so that the kernel kills them when this
-// process dies, and cleans up behind orphans that die. All children must be started
-// by it, or it takes them for orphans.
+// process dies, and reaps orphans. All children must be started by it; it takes others
+// for orphans.
 type spawner struct {
 	requests chan func()
 	mu       sync.Mutex
-	own      map[int]bool // children that somebody waits for
+	own      map[int]bool // children with a caller of wait
 	stop     chan struct{}
 	done     sync.WaitGroup
 }
@@ -82,8 +82,8 @@ func (s *spawner) output(c *exec.Cmd) (string, error) {
 	return out.String(), err
 }
 
-// orphans are the children that were left to this process: guards, mostly, whose
-// leasectl was killed.
+// orphans are the children that this process adopted: mostly guards whose leasectl was
+// killed.
 func (s *spawner) orphans() []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +114,7 @@ func (s *spawner) left() []int {
 	})
 }
 
-// killAll kills all that descends from this process, until nothing does.
+// killAll kills the descendants of this process until there are none.
 func (s *spawner) killAll() error {
 	for range 500 {
 		left := s.left()

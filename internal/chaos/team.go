@@ -25,6 +25,7 @@ type team struct {
 	workers []*worker
 	log     follower
 	random  *rand.Rand
+	archive archive
 }
 
 // newTeam opens the ledger of a worker type that was never used, and makes its

@@ -20,7 +20,7 @@ type workerType struct {
 	// control is the index of the worker that is stopped and cut off, but never
 	// killed, or -1.
 	control  int
-	flags    []string // of leasectl run, besides
+	flags    []string // more flags of leasectl run
 	behavior string   // of its commands
 }
 

@@ -23,18 +23,17 @@ var (
 type Result struct {
 	// Operations are those that count, without reads that got no answer.
 	Operations int
-	// Searched are those of them for which the search found an order, or found that
-	// there is none: all but the appends that are left out as if they never took
-	// effect (see the package's documentation).
+	// Searched are the operations in the search: all but the appends that are left out
+	// as if they never took effect (see the package documentation).
 	Searched int
 	// Unknown are the appends and trims of unknown outcome among them, Conflicts
-	// the appends that were told so.
+	// the appends that were answered so.
 	Unknown, Conflicts int
 	// Partitions were checked one by one: worker types, or single keys.
 	Partitions int
 	// Illegal and Undecided partitions. The others are linearizable.
 	Illegal, Undecided int
-	// Violations tell of the illegal partitions.
+	// Violations describe the illegal partitions.
 	Violations []Violation
 }
 
@@ -101,7 +100,7 @@ func (h *History) Check(timeout time.Duration) (Result, error) {
 	return result, errors.Join(summary(ErrIllegal, result.Violations), summary(ErrUndecided, late))
 }
 
-// summary tells of the first of some parts.
+// summary describes the first of some parts.
 func summary[T fmt.Stringer](err error, of []T) error {
 	if len(of) == 0 {
 		return nil

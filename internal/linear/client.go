@@ -30,7 +30,7 @@ func (c *client) Append(ctx context.Context, r store.Record) error {
 		return err
 	}
 	err = c.Ledger.Append(ctx, r)
-	c.sink.end(id, reply{Outcome: told(err)})
+	c.sink.end(id, reply{Outcome: outcomeOf(err)})
 	return err
 }
 
@@ -41,7 +41,7 @@ func (c *client) Get(ctx context.Context, workerType string, seq int64) (store.R
 		return store.Record{}, err
 	}
 	r, err := c.Ledger.Get(ctx, workerType, seq)
-	answer := reply{Outcome: told(err)}
+	answer := reply{Outcome: outcomeOf(err)}
 	if err == nil {
 		answer.Found = []identity{identify(r)}
 	}
@@ -56,7 +56,7 @@ func (c *client) Tail(ctx context.Context, workerType string, limit int) ([]stor
 		return nil, store.Stamp{}, err
 	}
 	records, stamp, err := c.Ledger.Tail(ctx, workerType, limit)
-	answer := reply{Outcome: told(err)}
+	answer := reply{Outcome: outcomeOf(err)}
 	if err == nil {
 		answer.Found = make([]identity, 0, len(records))
 		for _, r := range records {
@@ -76,6 +76,6 @@ func (c *client) Trim(ctx context.Context, workerType string, before int64) (int
 		return 0, err
 	}
 	n, err := c.Ledger.Trim(ctx, workerType, before)
-	c.sink.end(id, reply{Outcome: told(err), Removed: n})
+	c.sink.end(id, reply{Outcome: outcomeOf(err), Removed: n})
 	return n, err
 }

@@ -13,11 +13,10 @@ import (
 type History struct {
 	mu  sync.Mutex
 	ops []operation
-	// count is the time of what is recorded here: it grows with every start and
-	// every end, under mu, so that a call which ended before another began has the
-	// smaller number.
+	// count is the clock of this history: it grows with every start and every end, under
+	// mu, so a call that ended before another began has the smaller number.
 	count int64
-	// loaded is how many of ops come from history files.
+	// loaded is the number of ops from history files.
 	loaded int
 }
 
@@ -70,7 +69,7 @@ func (h *History) end(id int, r reply) {
 	h.ops[id].reply = r
 }
 
-// never is the end of what is open.
+// never is the end of an open operation.
 const never = math.MaxInt64
 
 var errMixed = errors.New("linear: history: it mixes its own operations with those of history files, whose times can't be compared")

@@ -16,10 +16,9 @@ import (
 	"github.com/slotlease/slotlease/internal/linear"
 )
 
-// opsVar scales the runs: about so many operations are checked in all, 7 in 10
-// in memory, 2 on SQLite, 1 on the MongoDB peer. A run that isn't scaled fails if
-// it checked fewer than leastOps: how many the processes on SQLite come to isn't
-// known before.
+// opsVar scales the runs. It is the approximate number of operations to check: 7 in 10
+// in memory, 2 on SQLite, 1 on the MongoDB peer. A run without it fails if it checked
+// fewer than leastOps, because the number from the processes on SQLite varies.
 const (
 	opsVar      = "SLOTLEASE_LINEAR_OPS"
 	standardOps = 120_000
@@ -120,8 +119,8 @@ const (
 	rowMongo  = "MongoDB peer, killed and paused"
 )
 
-// all adds the rows up, and tells whether none is missing: some tests may not have
-// been run, have failed, or have been skipped.
+// all adds the rows up, and reports whether none is missing: tests may have been left
+// out, failed, or skipped.
 func (y *tally) all() (sum linear.Result, whole bool) {
 	whole = true
 	for _, name := range []string{rowMemory, rowFaults, rowSQLite, rowMongo} {
@@ -132,7 +131,7 @@ func (y *tally) all() (sum linear.Result, whole bool) {
 	return sum, whole
 }
 
-// short tells if the table is whole and fewer operations were checked than are
+// short reports whether the table is complete and fewer operations were checked than
 // claimed.
 func (y *tally) short() error {
 	if sum, whole := y.all(); whole && sum.Searched < leastOps {

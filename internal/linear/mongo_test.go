@@ -16,7 +16,7 @@ import (
 	"github.com/slotlease/slotlease/testutil/mongopeer"
 )
 
-// Each round has a collection of its own: the peer scans it for each tail.
+// Each round has its own collection, because the peer scans it for each tail.
 func TestMongoIsLinearizableWhileThePeerIsKilledAndPaused(t *testing.T) {
 	t.Parallel()
 	const keys, calls = 30, 60

@@ -20,11 +20,11 @@ const (
 	actTrim   act = "trim"
 )
 
-// outcome says what the caller was told.
+// outcome is the answer that the caller got.
 type outcome string
 
 const (
-	// unknown: nothing yet, or an error that is no answer.
+	// unknown: no answer yet, or an error that is no answer.
 	unknown  outcome = ""
 	done     outcome = "done"
 	conflict outcome = "conflict"
@@ -102,13 +102,13 @@ type reply struct {
 	Outcome outcome `json:"outcome"`
 	// Found is what a get or a tail returned.
 	Found []identity `json:"found,omitempty"`
-	// Removed is how many records a trim deleted.
+	// Removed is the number of records that a trim deleted.
 	Removed int   `json:"removed,omitempty"`
 	At      int64 `json:"until"`
 }
 
-// told is the outcome that an error stands for.
-func told(err error) outcome {
+// outcomeOf is the outcome that an error stands for.
+func outcomeOf(err error) outcome {
 	switch {
 	case err == nil:
 		return done
@@ -128,11 +128,11 @@ type operation struct {
 	call
 	reply
 	// seen: this unknown append is the only one that can have stored the record
-	// which somebody read. So it did.
+	// that a client read. So it did.
 	seen bool
 }
 
-// silent reports whether an operation says nothing about the ledger.
+// silent reports whether an operation doesn't constrain the ledger.
 func (o *operation) silent() bool {
 	switch {
 	case o.Outcome == refused:
@@ -163,7 +163,7 @@ func (o *operation) misses(r identity) bool {
 	}
 }
 
-// String tells an operation in one line.
+// String describes an operation in one line.
 func (o *operation) String() string {
 	result := string(o.Outcome)
 	switch {

@@ -9,12 +9,12 @@ import (
 // partition is a part of a history that can be checked on its own.
 type partition struct {
 	workerType string
-	// seq is the one key that the part is about, or 0 for all of the worker type.
+	// seq is the only key of the part, or 0 for all keys of the worker type.
 	seq int64
 	ops []*operation
 }
 
-// partitions splits a history by worker type, and those that nobody tailed or
+// partitions splits a history by worker type, and the types that were never tailed or
 // trimmed by key.
 func partitions(ops []*operation) []partition {
 	types := map[string][]*operation{}
@@ -74,14 +74,14 @@ func (p partition) ends() []int64 {
 	return slices.Compact(out)
 }
 
-// narrowed copies the operations and narrows down when those of unknown outcome
-// took effect. A trim might as well have been possible from its start on, since
-// it stays so. An append whose record was read did so before the first read of it
-// ended, and after all that missed the record before the last read of it: what is
-// gone doesn't return. unread are the appends whose record nobody read.
+// narrowed copies the operations and narrows the time in which those of unknown outcome
+// took effect. A trim may take effect from its start on, and at any time after. An append
+// whose record was read took effect before the first read of it ended, and after every
+// operation that missed the record before the last read of it, because deleted records
+// don't return. unread are the appends whose record was never read.
 //
-// A guess goes further: that an append whose record was read took effect only
-// when somebody met it, by a read or a conflict.
+// A guess goes further: an append whose record was read took effect only when a client
+// first saw it, by a read or a conflict.
 func (p partition) narrowed(guess bool) (ops, unread []*operation) {
 	type reads struct{ firstStart, firstEnd, lastStart int64 }
 	read := map[identity]reads{}
@@ -138,8 +138,8 @@ func (p partition) narrowed(guess bool) (ops, unread []*operation) {
 // sheltering are those of the unread appends that may have let a trim delete more
 // than it could without them, because they were the head.
 func (p partition) sheltering(unread []*operation) []*operation {
-	// highest tells the largest Seq that was surely there at a time: since no head
-	// is ever deleted, the head is not below it from then on.
+	// highest is the largest Seq that was surely stored at a time: no head is ever
+	// deleted, so the head is not below it from then on.
 	type known struct{ at, seq int64 }
 	var highest []known
 	for _, o := range p.ops {
@@ -180,9 +180,9 @@ func (p partition) sheltering(unread []*operation) []*operation {
 }
 
 // mayHaveLed reports whether an unread append may ever have been the head. It
-// can't if another record got its key before anybody thought of a higher one:
-// before, it would have been in the way, and after, there was a higher one when
-// the key was free again.
+// can't if another record got its key before any client used a higher one: before, it
+// would have been in the way; after, there was a higher one when the key was free
+// again.
 func (p partition) mayHaveLed(u *operation) bool {
 	taken, higher := int64(never), int64(never)
 	for _, o := range p.ops {

@@ -9,17 +9,15 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// ledger is what is known of the records of one worker type after some
-// operations. It is never changed, so that ledgers can share what they have in
-// common.
+// ledger is the knowledge about the records of one worker type after some operations.
+// It never changes, so ledgers can share their common parts.
 //
-// Uncertainty is kept key by key: a key may be free or not, and its record may be
-// one of several. All combinations are possible, so that one ledger stands for
-// all that are.
+// Uncertainty is kept key by key: a key may be free or not, and its record may be one of
+// several. One ledger stands for all combinations.
 type ledger struct {
 	head *entry
-	// bound is the largest of all trims of unknown outcome: what lies below it, but
-	// for the head, may vanish at any time.
+	// bound is the largest of all trims of unknown outcome: everything below it except
+	// the head may vanish at any time.
 	bound int64
 }
 
@@ -27,8 +25,8 @@ type ledger struct {
 // newest first; the first one is never gone.
 type entry struct {
 	seq int64
-	// records has the one at the key. There are more only after a conflict at a key
-	// that may have been free: each append that was told of it may have stored its
+	// records has the record at the key. There are more only after a conflict at a key
+	// that may have been free: each append that got the conflict may have stored its
 	// own.
 	records []identity
 	// gone: a trim may have deleted it.
@@ -163,7 +161,7 @@ func (l ledger) saw(e *entry, r identity) (after ledger, ok bool) {
 	return l, true
 }
 
-// tail notes what a tail returned: it may pass over nothing but what is gone.
+// tail notes the result of a tail, which may skip only deleted records.
 func (l ledger) tail(limit int64, found []identity) (after ledger, ok bool) {
 	after = l
 	e := l.head

@@ -23,12 +23,12 @@ type Violation struct {
 	before []*operation
 }
 
-// shown is how many earlier operations a violation tells of.
+// shown is the number of earlier operations that a violation lists.
 const shown = 12
 
-// judge decides on a part. If it isn't linearizable, it cuts the part off as early
-// as that shows: what has an explanation at some time had one at all times before.
-// That may also decide what was undecided, since less is easier.
+// judge decides on a part. If it isn't linearizable, judge cuts it off at the earliest
+// time that shows it: a history with an explanation had one at all times before. That
+// may also decide an undecided part, because a shorter one is easier.
 func (p partition) judge(timeout time.Duration) (ruling, Violation) {
 	r := p.check(timeout)
 	if r.verdict == porcupine.Ok {
@@ -54,7 +54,7 @@ func (p partition) judge(timeout time.Duration) (ruling, Violation) {
 	return r, Violation{part: p, timeout: timeout}
 }
 
-// violation tells of a part that can't be explained from an instant on.
+// violation describes a part that can't be explained from an instant on.
 func (p partition) violation(at int64, timeout time.Duration) Violation {
 	v := Violation{part: p, timeout: timeout}
 	for _, o := range p.ops {
@@ -69,7 +69,7 @@ func (p partition) violation(at int64, timeout time.Duration) Violation {
 	return v
 }
 
-// String tells which answer can't be explained, and what came before.
+// String describes the answer that can't be explained, and the operations before it.
 func (v Violation) String() string {
 	var b strings.Builder
 	b.WriteString(v.part.String())

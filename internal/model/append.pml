@@ -36,7 +36,7 @@ inline copy(to_, from_) {
 	to_.claim = from_.claim
 }
 
-/* Send r. Of the append before nobody waits any more, but it may still land. */
+/* Send r. No worker waits for the previous append any more, but it may still land. */
 inline append() {
 	if
 	:: r.key <= KEYS ->

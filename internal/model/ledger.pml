@@ -1,4 +1,4 @@
-/* What there is: records, messages, workers; and how the ledger takes a record. */
+/* The data: records, messages, workers; and how the ledger takes a record. */
 
 #ifndef N
 #define N 2	/* workers */
@@ -23,11 +23,11 @@
 #define RELEASE	2
 #define RESET	3
 #define POISON	4
-#define OLD	5	/* of any kind: nobody will read it again */
+#define OLD	5	/* of any kind: never read again */
 #define DONE	6	/* bookkeeping: the work of a slot is done */
 
 #ifdef ONCE
-/* What there is to know of slots, in records, messages and windows. A slot is told by
+/* The knowledge about slots, in records, messages and windows. A slot is identified by
    its number, from 1 on. */
 #define MARKS	\
 	byte slot;	/* the newest that was claimed */ \
@@ -176,7 +176,7 @@ inline read_head() {
 #endif
 }
 
-/* Nobody works under a window that reaches beyond an end. */
+/* No worker works under a window that reaches beyond an end. */
 #define out_of(i, to)	(!w[i].works || w[i].held.end <= (to))
 #if N == 1
 #define all_out_of(to)	out_of(0, to)
@@ -264,8 +264,8 @@ inline forget_record(n) {
 	skip
 }
 
-/* A message that is of no use any more. What is dead is zero, so that states
-   that don't differ look the same. */
+/* A message that has no effect any more. Dead data is zero, so that equal states look
+   the same. */
 inline clear(m) {
 	m.out = 0;
 	m.key = 0;

@@ -1,4 +1,4 @@
-/* The whole model: this file holds what goes on besides the workers, and how a run
+/* The whole model: this file holds the processes besides the workers, and how a run
    begins. doc.go explains it. */
 
 #include "ledger.pml"

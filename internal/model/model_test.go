@@ -17,27 +17,27 @@ import (
 // config is a configuration in which nothing may go wrong.
 type config struct {
 	name, definitions string
-	points            []string // what its search must come to
+	points            []string // that its search must reach
 }
 
 // Points.
 var (
-	works    = []string{"own append confirmed", "conflict", "work begins on the boundary", "work after work"}
-	midSlot  = []string{"work begins in mid-slot"}
-	stale    = []string{"stale read"}
-	raised   = []string{"start raised"}
-	releases = []string{"release of this slot", "release of a slot to come", "release landed", "void claim released", "start raised"}
-	crashes  = []string{"crash", "zombie landed"}
-	poisoned = []string{"poison", "reset landed"}
-	resets   = slices.Concat(poisoned, raised)
-	groups   = []string{"joined", "a group at work"}
-	trims    = []string{"trimmed", "landed on a trimmed key", "own claim was too old"}
-	extends  = []string{"extended", "extension without a read", "extension with the head read", "confirmed too late"}
-	refused  = []string{"extension refused"}
-	takeOver = []string{"take-over"}
-	jobs     = []string{"done landed", "done confirmed", "kept off by done"}
-	behind   = []string{"done after the next slot's term"}
-	retries  = []string{"another attempt", "no attempt left"}
+	works     = []string{"own append confirmed", "conflict", "work begins on the boundary", "work after work"}
+	midSlot   = []string{"work begins in mid-slot"}
+	stale     = []string{"stale read"}
+	raised    = []string{"start raised"}
+	releases  = []string{"release of this slot", "release of a slot to come", "release landed", "void claim released", "start raised"}
+	crashes   = []string{"crash", "zombie landed"}
+	poisoned  = []string{"poison", "reset landed"}
+	resets    = slices.Concat(poisoned, raised)
+	groups    = []string{"joined", "a group at work"}
+	trims     = []string{"trimmed", "landed on a trimmed key", "own claim was too old"}
+	extends   = []string{"extended", "extension without a read", "extension with the head read", "confirmed too late"}
+	refused   = []string{"extension refused"}
+	takeOver  = []string{"take-over"}
+	jobs      = []string{"done landed", "done confirmed", "kept off by done"}
+	afterNext = []string{"done after the next slot's term"}
+	retries   = []string{"another attempt", "no attempt left"}
 )
 
 var configs = []config{
@@ -68,14 +68,14 @@ var configs = []config{
 	{"extensions and trimming", "EXTENDS TRIM E=0 AGE=1 RETENTION=2 LEN=2 LAST=5 KEYS=4", slices.Concat(works, extends, refused, trims)},
 	{"windows in slots", "EXTENDS WINDOW=2 E=0 LEN=4 LAST=10 KEYS=4", slices.Concat(works, extends, refused, takeOver)},
 	{"windows in slots, uncertain clocks", "EXTENDS WINDOW=3 LEN=6 LAST=12 KEYS=3", slices.Concat(midSlot, extends, refused, takeOver)},
-	{"once per slot", "ONCE E=0 LEN=2 LAST=6 KEYS=4", slices.Concat(works, jobs, behind)},
-	{"once per slot, uncertain clocks", "ONCE EXTREMES LAST=10 KEYS=4", slices.Concat(works, jobs, behind)},
+	{"once per slot", "ONCE E=0 LEN=2 LAST=6 KEYS=4", slices.Concat(works, jobs, afterNext)},
+	{"once per slot, uncertain clocks", "ONCE EXTREMES LAST=10 KEYS=4", slices.Concat(works, jobs, afterNext)},
 	{"once per slot, attempts", "ONCE WINDOW=1 E=0 LEN=3 LAST=6 KEYS=4", slices.Concat(midSlot, jobs, retries, takeOver)},
-	{"once per slot and releases", "ONCE RELEASES E=0 LEN=2 LAST=5 KEYS=4", slices.Concat(works, jobs, behind, retries, releases)},
-	{"once per slot and crashes", "ONCE CRASHES ZOMBIE E=0 LEN=2 LAST=5 KEYS=3", slices.Concat(works, jobs, behind, crashes)},
-	{"once per slot and poison", "ONCE ROGUE E=0 LEN=2 LAST=6 KEYS=3", slices.Concat(works, jobs, behind, resets)},
-	{"once per slot, extensions and crashes", "ONCE EXTENDS CRASHES WINDOW=2 E=0 LEN=4 LAST=9 KEYS=4", slices.Concat(works, jobs, behind, extends, takeOver)},
-	{"once per slot and trimming", "ONCE TRIM E=0 AGE=0 RETENTION=1 LEN=2 LAST=6 KEYS=3", slices.Concat(works, jobs, behind, trims)},
+	{"once per slot and releases", "ONCE RELEASES E=0 LEN=2 LAST=5 KEYS=4", slices.Concat(works, jobs, afterNext, retries, releases)},
+	{"once per slot and crashes", "ONCE CRASHES ZOMBIE E=0 LEN=2 LAST=5 KEYS=3", slices.Concat(works, jobs, afterNext, crashes)},
+	{"once per slot and poison", "ONCE ROGUE E=0 LEN=2 LAST=6 KEYS=3", slices.Concat(works, jobs, afterNext, resets)},
+	{"once per slot, extensions and crashes", "ONCE EXTENDS CRASHES WINDOW=2 E=0 LEN=4 LAST=9 KEYS=4", slices.Concat(works, jobs, afterNext, extends, takeOver)},
+	{"once per slot and trimming", "ONCE TRIM E=0 AGE=0 RETENTION=1 LEN=2 LAST=6 KEYS=3", slices.Concat(works, jobs, afterNext, trims)},
 	{"once per slot, trimming, one worker after another", "N=1 ONCE TRIM RELEASES E=0 AGE=1 RETENTION=2 LEN=3 LAST=6 KEYS=4", slices.Concat(midSlot, jobs, retries)},
 }
 
@@ -95,7 +95,7 @@ var variants = []broken{
 	{"unknown is taken for won", "two workers", "BREAK_READ_BACK", "OVERLAP", "overlap"},
 	{"read back by instance id", "two workers", "BREAK_CLAIM_ID", "OVERLAP", "overlap"},
 	{"a token is the start alone", "a token ahead", "BREAK_TOKEN", "TOKENS", "token_grows"},
-	{"somebody else's term is released", "releases", "BREAK_RELEASE_OWN", "OVERLAP", "overlap"},
+	{"another worker's term is released", "releases", "BREAK_RELEASE_OWN", "OVERLAP", "overlap"},
 	{"a release frees more than the head's term", "releases", "BREAK_RELEASE_REST", "OVERLAP", "overlap"},
 	{"a release before the work has stopped", "releases", "BREAK_STOP_FIRST", "OVERLAP", "overlap"},
 	{"the same, at the release itself", "releases", "BREAK_STOP_FIRST", "FREES", "frees_nobody"},
@@ -119,12 +119,12 @@ var variants = []broken{
 	{"a term that was left is extended", "windows in slots", "BREAK_LEFT", "TOKENS", "token_grows"},
 	{"work resumes when an extension is confirmed too late", "windows in slots", "BREAK_LATE", "TOKENS", "token_grows"},
 	{"an extension starts where one's own window ended", "windows in slots", "BREAK_EXTEND_START", "OVERLAP", "overlap"},
-	{"a term is told by the instance id", "windows in slots", "BREAK_EXTEND_CLAIM", "OVERLAP", "overlap"},
+	{"a term is recognized by the instance id", "windows in slots", "BREAK_EXTEND_CLAIM", "OVERLAP", "overlap"},
 	{"the next slot is claimed over the living", "windows in slots", "BREAK_GAP", "GAP", "no_gap"},
 	{"a done slot is claimed", "once per slot and releases", "BREAK_DONE_OBEYED", "AGAIN", "not_again"},
 	{"a done record takes the term", "once per slot and releases", "BREAK_DONE_TERM", "FREES", "frees_nobody"},
-	{"later records don't tell what is done", "once per slot and releases", "BREAK_DONE_COPIED", "AGAIN", "not_again"},
-	{"what is done is looked for below the head", "once per slot, trimming, one worker after another", "BREAK_DONE_BELOW", "AGAIN", "not_again"},
+	{"later records don't say which slots are done", "once per slot and releases", "BREAK_DONE_COPIED", "AGAIN", "not_again"},
+	{"done slots are looked up below the head", "once per slot, trimming, one worker after another", "BREAK_DONE_BELOW", "AGAIN", "not_again"},
 	{"a done record is one's own by its claim id", "once per slot", "BREAK_DONE_MINE", "RECORDED", "is_recorded"},
 	{"a done record is believed at any age", "once per slot and trimming", "BREAK_DONE_AGE", "RECORDED", "is_recorded"},
 	{"workers count their own attempts", "once per slot, attempts", "BREAK_ATTEMPTS", "TRIES", "few_enough"},
@@ -160,7 +160,7 @@ func (s *tally) check(t *testing.T, configs []config, e effort) {
 				flags := define(c.definitions)
 				f := search(t, flags, e)
 				if against := f.holds(c.points); against != nil {
-					t.Fatalf("%v: %s\ndoc.go tells how to read a counterexample", flags, strings.Join(against, "; "))
+					t.Fatalf("%v: %s\ndoc.go says how to read a counterexample", flags, strings.Join(against, "; "))
 				}
 				t.Logf("%11.0f states, %5.0f MB, %6.1f s  %s", f.states, f.megabyte, f.took.Seconds(), c.definitions)
 				s.add(f, false)

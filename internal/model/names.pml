@@ -1,7 +1,7 @@
-/* What a worker remembers of itself, and what it has forgotten. */
+/* The claims that a worker remembers and forgets. */
 
 /* Two claims never have the same id. A worker remembers at most five of its claims,
-   so between steps their ids tell which they are, and those of all others are 0. */
+   so between steps their ids identify them, and those of all others are 0. */
 #define IDS	6
 #define id(which)	(i * IDS + (which))
 #define NEW	1
@@ -11,14 +11,14 @@
 #define GIVEN_UP 5
 #define LEFT	6	/* the term that the append is to extend, but which was left since */
 
-/* What has been won may be released although its work is done. */
+/* A window that was won may be released although its work is done. */
 #if defined(ONCE) && defined(RELEASES)
 #define frees_finished(i)	(!over_in(i, 1, me.held.end))
 #else
 #define frees_finished(i)	false
 #endif
 
-/* What is dead is zero, so that states that don't differ look the same. */
+/* Dead data is zero, so that equal states look the same. */
 inline tidy() {
 	if
 	:: me.stage == IDLE ->

@@ -7,9 +7,9 @@
 /* What is checked: all of it, or ONLY one. */
 #define OVERLAP	1	/* two that don't share a group are at work */
 #define TOKENS	2	/* work begins under a token that is not above the last */
-#define STAYS	3	/* a record is deleted that nothing justifies to delete */
+#define STAYS	3	/* a record is deleted without a justification */
 #define GAP	4	/* a grant leaves a gap after a head that has not ended */
-#define FREES	5	/* a release frees a window that somebody works under */
+#define FREES	5	/* a release frees a window that a worker works under */
 #define AGAIN	6	/* a term is granted in a slot whose work is done */
 #define TRIES	7	/* work begins in a slot more often than there may be attempts */
 #define RECORDED 8	/* a worker takes work for recorded as done that isn't */
@@ -184,8 +184,8 @@
 #define resumes(i)	false
 #endif
 #endif
-/* It is the term in the head: its claim shows it. A release has none here, as whoever
-   sent it has forgotten the claim. (Broken: its instance id, which is the same for
+/* It is the term in the head: its claim shows it. A release has none here, because
+   the worker that sent it has forgotten the claim. (Broken: its instance id, which is the same for
    all workers here.) */
 #define same_term(i, n)	(led[n].claim != 0 && led[n].claim == me.held.claim)
 #if defined(BREAK_EXTEND_CLAIM) || defined(BREAK_EXTEND_START)
@@ -194,7 +194,7 @@
 #define extends(i, n)	(may_extend(i) && same_term(i, n))
 #endif
 /* It goes on where the head ends. (Broken: where the worker's own window does,
-   whoever has taken over since.) */
+   even if another has taken over since.) */
 #ifdef BREAK_EXTEND_START
 #define goes_on_at(i, n)	me.held.end
 #else
@@ -241,20 +241,20 @@
 #define recorded(i, n)	(led[n].done >= me.job)
 #endif
 /* ... within AGE of reading the head: trimming may have opened the key again, and
-   what lands there then, nobody will read. */
+   no worker will read a record that lands there then. */
 #if defined(AGE) && !defined(BREAK_DONE_AGE)
 #define done_aged(i)	(T > me.fixed + AGE)
 #else
 #define done_aged(i)	false
 #endif
-/* Nobody claims a slot that is done. */
+/* No worker claims a slot that is done. */
 #ifdef BREAK_DONE_OBEYED
 #define undone(i)	true
 #else
 #define undone(i)	(slot_of(me.to) > done_by)
 #endif
-/* Attempts are counted in the ledger, but for those that nobody will begin to work
-   in: they are released. (Broken: each worker counts its own.) */
+/* Attempts are counted in the ledger, except those in which no work will begin: they
+   are released. (Broken: each worker counts its own.) */
 #ifdef BREAK_ATTEMPTS
 #define next_attempt(i, n)	(me.tried == slot_of(me.to) -> me.tries + 1 : 1)
 #else

@@ -57,7 +57,7 @@ inline judge() {
 		if
 #ifdef ROGUE
 		:: h > 0 && is_poison(h) ->
-			/* How long it is watched is of no account: any time will do. */
+			/* The time for which it is watched doesn't matter. */
 			k = h - 1;
 			do
 			:: k > 0 && (led[k].kind == 0 || led[k].kind == POISON) -> k--
@@ -291,7 +291,7 @@ inline go_on() {
 	fi
 }
 
-/* A claim came to nothing, but may have landed or yet land. */
+/* A claim was abandoned, but may have landed or may yet land. */
 inline give_up(which) {
 	if
 	:: which != me.held.claim -> me.given_up = which

@@ -1,10 +1,10 @@
-// Package linear checks that the MongoDB store stays linearizable behind a network
-// that misbehaves. Each of some clients reaches one peer through a TCP proxy of its
-// own, in this process, which delays, swallows and resets what passes, or is shut
-// for a while; what they all saw is checked with the package of the same name in
-// the main module. The proxies are why it is in a module of its own.
+// Package linear checks that the MongoDB store stays linearizable over a network that
+// misbehaves. Each client reaches the server through its own TCP proxy, in this process,
+// which delays, swallows and resets connections, or is shut for a while. The package of
+// the same name in the main module checks the combined history. The proxies need a
+// separate module.
 //
-// It has no code but its test:
+// The package has only a test:
 //
 //	go test -v ./linear
 package linear

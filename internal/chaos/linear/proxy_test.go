@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	// opsVar scales the run: about a tenth of so many operations are checked.
+	// opsVar scales the run: about a tenth of that number of operations is checked.
 	opsVar      = "SLOTLEASE_LINEAR_OPS"
 	standardOps = 60_000
 
@@ -34,7 +34,7 @@ const (
 	keys    = 30
 	calls   = 60
 	// patience is how long a client waits for a reply, outage how long a fault
-	// lasts: what a proxy holds back arrives when nobody waits for it any more.
+	// lasts: data that a proxy holds back arrives when no client waits for it any more.
 	patience = 150 * time.Millisecond
 	outage   = 300 * time.Millisecond
 )

@@ -1,6 +1,5 @@
-// Package workload is what clients do to a ledger so that a history of theirs is
-// worth checking: they look at the head and claim the next key, fight for keys,
-// fill holes, read back, and trim, on records whose every field is random. Each
-// client draws from a generator of its own. Nothing is checked here, and no error
-// matters: package linear records the calls.
+// Package workload makes clients produce histories that are worth checking: they look
+// at the head and claim the next key, race for keys, fill holes, read back, and trim,
+// with records whose fields are all random. Each client has its own generator. The
+// package checks nothing and ignores errors: package linear records the calls.
 package workload

@@ -14,15 +14,15 @@ import (
 // Plan is what the clients of one worker type do.
 type Plan struct {
 	WorkerType string
-	// Keys is how long the ledger gets: a client is done when it has seen a head of
-	// so much. It keeps clients together that don't know of one another.
+	// Keys is the length of the ledger: a client is done when it has seen a head this
+	// high. So clients stay together without knowing of one another.
 	Keys int64
-	// Calls bounds how many calls one client makes.
+	// Calls is the largest number of calls of one client.
 	Calls int
-	// Race lets clients append to each key in turn, and read it. Nobody tails or
-	// trims, so that each key can be checked on its own.
+	// Race lets clients append to each key in turn, and read it, without tails or trims,
+	// so that each key can be checked alone.
 	Race bool
-	// Keep is about how many records trims leave. 0 is for no trims.
+	// Keep is the approximate number of records that trims leave; 0 means no trims.
 	Keep int64
 }
 
@@ -54,8 +54,8 @@ type Client struct {
 	head int64 // the newest key known
 }
 
-// New returns a client that waits so long for each reply, by a clock. Name and
-// seed say what it does; no two clients of a ledger may have both in common.
+// New returns a client that waits for each reply for a timeout, by a clock. Its calls
+// follow from name and seed; no two clients of a ledger may share both.
 func New(ledger store.Ledger, clk clock.Clock, patience time.Duration, name string, seed uint64) *Client {
 	salt := uint64(14695981039346656037)
 	for _, c := range []byte(name) {
@@ -67,7 +67,7 @@ func New(ledger store.Ledger, clk clock.Clock, patience time.Duration, name stri
 	}
 }
 
-// Work does what the plan says until it is done or the context ends.
+// Work carries out the plan until it is done or the context ends.
 func (c *Client) Work(ctx context.Context, p Plan) {
 	c.plan, c.left, c.head = p, p.Calls, 0
 	for c.left > 0 && c.head < p.Keys && ctx.Err() == nil {
@@ -180,11 +180,11 @@ func (c *Client) record(seq int64) store.Record {
 	}
 }
 
-// settled bounds how many keys Settle reads that nobody may have appended to.
+// settled is the largest number of keys that Settle reads although they may be unused.
 const settled = 100
 
-// Settle reads all that is there at the end of a plan, key by key and as a whole:
-// what an earlier append left shows now at the latest.
+// Settle reads the whole ledger at the end of a plan, key by key and at once: it shows
+// any record that an earlier append left.
 func (c *Client) Settle(ctx context.Context, p Plan) {
 	c.plan, c.head = p, 0
 	if !p.Race {

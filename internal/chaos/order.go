@@ -3,59 +3,38 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
 )
 
-// wakeUp is how long a guard may take, once it runs again, to kill what is below
-// it, on a machine that is busy.
+// wakeUp is how long a guard may take, once it runs again, to kill its command, on
+// a machine that is busy.
 const wakeUp = 500 * ms
 
-// span is a stretch of the boot clock.
-type span struct{ begin, end time.Duration }
-
-// helpless are the stretches, by guard, in which neither the guard nor its
-// leasectl could end the work: both were stopped, or the one was killed while the
-// other was stopped. Guards that are stopped alone are not among them, as their
-// leasectl acts for them.
-func helpless(strikes []*strike) map[int][]span {
-	found := map[int][]span{}
-	for _, s := range strikes {
-		if s.guard != 0 && (s.Kind == stopBoth || s.Kind == stopTree || s.Kind == killAbove) {
-			end := s.End
-			if end < endless-wakeUp {
-				end += wakeUp
-			}
-			found[s.guard] = append(found[s.guard], span{s.Begin, end})
+// helpless reports whether, throughout a stretch of time, neither a guard nor its
+// leasectl could end the work: both were stopped, or the one was killed while the other
+// was stopped. A guard that is stopped alone doesn't count, because its leasectl acts
+// for it.
+func helpless(strikes []*strike, guard int, begin, end time.Duration) bool {
+	for {
+		i := slices.IndexFunc(strikes, func(s *strike) bool {
+			until := after(s.End, wakeUp)
+			return guard != 0 && s.guard == guard && slices.Contains([]kind{stopBoth, stopTree, killAbove}, s.Kind) && s.Begin <= begin && (until >= end || until > begin)
+		})
+		if i < 0 {
+			return false
+		}
+		if begin = after(strikes[i].End, wakeUp); begin >= end {
+			return true
 		}
 	}
-	for guard, spans := range found {
-		slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.begin, b.begin) })
-		merged := spans[:1]
-		for _, s := range spans[1:] {
-			if last := &merged[len(merged)-1]; s.begin <= last.end {
-				last.end = max(last.end, s.end)
-			} else {
-				merged = append(merged, s)
-			}
-		}
-		found[guard] = merged
-	}
-	return found
-}
-
-// within reports whether one of the spans covers a stretch.
-func within(spans []span, begin, end time.Duration) bool {
-	return slices.ContainsFunc(spans, func(s span) bool { return s.begin <= begin && end <= s.end })
 }
 
 // judgeOverlaps separates overlaps that nothing could prevent from bugs.
 func judgeOverlaps(overlaps []*overlap, strikes []*strike) (expected, bugs []*overlap) {
-	spans := helpless(strikes)
 	for _, o := range overlaps {
-		if within(spans[o.guard], o.first, o.last) {
+		if helpless(strikes, o.guard, o.first, o.last) {
 			expected = append(expected, o)
 		} else {
 			bugs = append(bugs, o)
@@ -76,10 +55,8 @@ const busy = 250 * ms
 // judgeOutside does the same with work outside of its window, and separates work that
 // was only a little late. Nothing excuses work that began early, or without a grant.
 func judgeOutside(found []outside, strikes []*strike) (expected, late, bugs []outside) {
-	spans := helpless(strikes)
 	for _, o := range found {
-		windowEnd := o.last - o.late
-		excused := slices.ContainsFunc(o.guards, func(guard int) bool { return within(spans[guard], windowEnd, o.last) })
+		excused := slices.ContainsFunc(o.guards, func(guard int) bool { return helpless(strikes, guard, o.last-o.late, o.last) })
 		switch {
 		case !o.granted || o.early > 0:
 			bugs = append(bugs, o)
@@ -131,4 +108,59 @@ func unfenced(c *chronicle, expected []*overlap) bool {
 		}
 	}
 	return long > 10*writeEvery && c.refused == 0
+}
+
+// turn is what one command of a worker type wrote.
+type turn struct {
+	line // the first
+
+	first, last time.Duration
+}
+
+// turnsOf splits the log of one worker type by commands, and reports what is wrong
+// with their order: a command that writes when another has begun, in the file or by
+// the clock, or that has a lower token. (One token may have several commands in a row:
+// a command that was stopped, and whose lease was extended after all, is started
+// again.)
+func turnsOf(lines []line) (turns []*turn, wrong []string) {
+	type process struct {
+		pid   int
+		token int64
+	}
+	known := map[process]*turn{}
+	reported := map[*turn]bool{}
+	for _, l := range lines {
+		if l.role == asHarness {
+			continue
+		}
+		bad := func(format string, args ...any) {
+			wrong = append(wrong, l.workerType+": "+fmt.Sprintf(format, args...))
+		}
+		me := process{l.pid, l.token}
+		t, n := known[me], len(turns)
+		switch {
+		case t == nil:
+			t = &turn{line: l, first: l.boot}
+			if n > 0 {
+				before := turns[n-1]
+				if l.boot <= before.last {
+					bad("%v began when %v had not ended", t, before)
+				}
+				if l.token < before.token || l.token == before.token && l.instance != before.instance {
+					bad("%v began after %v", t, before)
+				}
+			}
+			known[me] = t
+			turns = append(turns, t)
+		case t != turns[n-1] && !reported[t]:
+			reported[t] = true
+			bad("%v wrote on at %v of the boot clock, when %v had begun", t, l.boot, turns[n-1])
+		}
+		t.last = max(t.last, l.boot)
+	}
+	return turns, wrong
+}
+
+func (t *turn) String() string {
+	return fmt.Sprintf("%s (pid %d, token %d, from %v to %v of the boot clock)", t.instance, t.pid, t.token, t.first, t.last)
 }
