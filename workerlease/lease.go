@@ -77,7 +77,7 @@ type activeLease struct {
 // newHold prepares the lease of a term.
 func (w *WorkerLease) newActiveLease(t machine.Term) *activeLease {
 	h := &activeLease{
-		w: w, jumps: w.state.Jumps,
+		w: w, jumps: w.state.Clock.Jumps,
 		began: make(chan struct{}), returned: make(chan struct{}), again: make(chan struct{}, 1),
 	}
 	ctx, cancel := context.WithCancelCause(w.base)

@@ -34,7 +34,7 @@ func (w *WorkerLease) run() {
 			w.step(machine.GiveUp{})
 		}
 		w.step(a.event)
-		if w.state.Stage == machine.Halted {
+		if w.state.Bid.Stage == machine.Halted {
 			return
 		}
 		a = w.wait()
@@ -57,7 +57,7 @@ func (w *WorkerLease) step(e machine.Event) {
 		}
 		var actions []machine.Action
 		w.state, actions = w.machine.Step(w.state, moment, e)
-		w.settled.Store(int64(w.state.Settled))
+		w.settled.Store(int64(w.state.Clock.Settled))
 		w.publish()
 		// Operations are begun first: an observer that is slow must not let time pass
 		// between a decision and the append that follows from it.

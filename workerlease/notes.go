@@ -63,7 +63,7 @@ func (w *WorkerLease) note(n machine.Note) {
 		w.tell(Exhausted{Worker: me, Slot: n.Slot, Attempts: n.Count})
 	case machine.HolderChanged:
 		w.tell(HolderChanged{
-			Worker: me, Holder: holder(w.state.Holders.Newest), Released: n.Record.Kind == store.KindRelease,
+			Worker: me, Holder: holder(w.state.View.Holders.Newest), Released: n.Record.Kind == store.KindRelease,
 		})
 	case machine.Extended:
 		w.tell(Extended{Worker: me, Lease: w.active.Load().lease(), Seq: n.Record.Seq})

@@ -57,7 +57,7 @@ func (c *Client) newWorker(ctx context.Context, o Options, cb Callbacks) *Worker
 	}
 	w.ops, w.cancelOps = context.WithCancel(context.Background())
 	w.state = c.start()
-	w.settled.Store(int64(w.state.Settled))
+	w.settled.Store(int64(w.state.Clock.Settled))
 	w.shortest = shortestSlot(o.Schedule)
 	w.status = Status{WorkerType: o.WorkerType, InstanceID: o.InstanceID}
 	return w
@@ -212,13 +212,13 @@ func (w *WorkerLease) publish() {
 	defer w.mu.Unlock()
 	t := &w.status
 	h := w.active.Load()
-	t.Holding, t.Lease = h != nil && !s.Held.IsZero() && h.term.Load().Claim == s.Held.Claim, Lease{}
+	t.Holding, t.Lease = h != nil && !s.Hold.Held.IsZero() && h.term.Load().Claim == s.Hold.Held.Claim, Lease{}
 	if t.Holding {
 		t.Lease = h.lease()
 	}
-	t.Running, t.Overrunning = s.Running, s.Running && s.Held.IsZero() && s.Overran
-	t.Won, t.Contending = s.Next.Slot, s.Slot
-	t.Failures = s.Failures
-	w.holders = s.Holders
-	t.Stopped = s.Stage == machine.Halted
+	t.Running, t.Overrunning = s.Hold.Running, s.Hold.Running && s.Hold.Held.IsZero() && s.Hold.Overran
+	t.Won, t.Contending = s.Hold.Next.Slot, s.Bid.Slot
+	t.Failures = s.Retries.Failures
+	w.holders = s.View.Holders
+	t.Stopped = s.Bid.Stage == machine.Halted
 }

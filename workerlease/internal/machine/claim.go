@@ -2,6 +2,7 @@ package machine
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"time"
 
 	"github.com/slotlease/slotlease/priority"
@@ -10,14 +11,14 @@ import (
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
-// contend goes on with the contention for State.Slot as far as it can without
-// waiting: until a ledger operation is under way, or it is too early.
+// contend goes on with the bid as far as it can without waiting: until a ledger
+// operation is under way, or it is too early.
 func (x *step) contend() {
-	s := &x.s
+	s := x.s
 	if s.Pending != Nothing || x.backingOff() {
 		return
 	}
-	if !x.at.Now.Known() || s.Resample || s.Probe {
+	if !x.at.Now.Known() || s.Clock.Resample || s.Retries.SampleFirst {
 		x.ask(Sampling, Sample{})
 		return
 	}
@@ -27,7 +28,7 @@ func (x *step) contend() {
 	if x.trim() {
 		return
 	}
-	if x.closing() && s.Watch.Seq == 0 && (s.Stage == Aiming || s.Stage == Reading && s.Claim.ID == "") {
+	if x.closing() && s.View.Watch.Seq == 0 && (s.Bid.Stage == Aiming || s.Bid.Stage == Reading && s.Bid.Claim.ID == "") {
 		x.readHead()
 		return
 	}
@@ -35,16 +36,16 @@ func (x *step) contend() {
 		return
 	}
 	if x.m.blocked(s) {
-		// Looking at what became of an append is not a claim, nor is telling what is done.
+		// Reading back an append is no claim, nor is recording that work is done.
 		switch {
-		case s.Stage == Checking:
-			x.ask(ReadingRecord, ReadRecord{s.Sent.Seq})
-		case s.Stage == Sending && s.Sent.Kind != store.KindGrant:
+		case s.Bid.Stage == Checking:
+			x.ask(ReadingRecord, ReadRecord{s.Bid.Record.Seq})
+		case s.Bid.Stage == Sending && !s.Bid.grants():
 			x.send()
 		}
 		return
 	}
-	switch s.Stage {
+	switch s.Bid.Stage {
 	case Aiming:
 		x.claim()
 	case Reading:
@@ -52,39 +53,32 @@ func (x *step) contend() {
 	case Sending:
 		x.send()
 	case Checking:
-		x.ask(ReadingRecord, ReadRecord{s.Sent.Seq})
+		x.ask(ReadingRecord, ReadRecord{s.Bid.Record.Seq})
 	case Halted:
 	}
 }
 
-// aim sees to it that Slot is the one to contend for now.
+// aim sees to it that the bid is for the slot whose time it is.
 func (x *step) aim() {
-	s, mid := &x.s, x.at.Now.Mid()
+	s, mid := x.s, x.at.Now.Mid()
 	x.abandonExtension()
-	if s.Slot.IsZero() {
-		entry := x.m.Rules.Entry(x.m.JoinMidSlot, x.m.Group)
-		if entry == FromNext {
-			x.target(x.m.Schedule.Next(mid))
-			return
-		}
-		s.Slot, s.JoinOnly = x.m.Schedule.At(mid), entry == AsMember
-		s.First = s.Slot
-		s.Turn, s.TurnEdge = mid, timeline.Mid
+	if s.Bid.Slot.IsZero() {
+		x.enter()
 		return
 	}
-	if s.Reaim > 0 && x.at.Local >= s.Reaim {
-		// A jump that was taken back may have turned Slot to one far ahead.
-		s.Reaim = 0
+	if s.Bid.Recheck > 0 && x.at.Local >= s.Bid.Recheck {
+		// A jump that was taken back may have turned the bid to a slot far ahead.
+		s.Bid.Recheck = 0
 		next := x.m.Schedule.Next(mid)
-		if s.Stage == Aiming && next.Start.Before(s.Slot.Start) && !next.Start.Before(s.WonEnd) {
+		if s.Bid.Stage == Aiming && next.Start.Before(s.Bid.Slot.Start) && !next.Start.Before(s.Hold.WonEnd) {
 			x.target(next)
 		}
 	}
-	if mid.Before(x.m.leaves(s)) || x.m.Single && s.Slot == s.First && mid.Before(s.Slot.End) {
-		return // (A single claim takes what is left of its slot, however little, and no other.)
+	if mid.Before(x.m.leaves(s)) || x.m.Single && s.Bid.Slot == s.Bid.First && mid.Before(s.Bid.Slot.End) {
+		return // (A single claim takes the rest of its slot, however little, and no other.)
 	}
 	// The slot is given up. More may have passed meanwhile.
-	next := x.m.Schedule.Next(s.Slot.Start)
+	next := x.m.Schedule.Next(s.Bid.Slot.Start)
 	if now := x.m.Schedule.At(mid); next.Start.Before(now.Start) {
 		next = now
 	}
@@ -95,187 +89,189 @@ func (x *step) aim() {
 	x.target(next)
 }
 
-// through reports that the worker has nothing more to contend for.
-func (m *Machine) through(s *State) bool {
-	return m.Single && !m.Continuous && s.Slot.Start.After(s.First.Start)
-}
-
-// turns is when the worker turns from Slot to the next one: when it is abandoned or, if
-// it is not the worker's to miss, when claims for the next one open.
-func (m *Machine) leaves(s *State) time.Time {
-	if s.aside() {
-		return m.opens(m.Schedule.Next(s.Slot.Start))
+// enter begins with the slot in which the worker starts, or with the one after it.
+func (x *step) enter() {
+	b, mid := &x.s.Bid, x.at.Now.Mid()
+	entry := x.m.Rules.Entry(x.m.JoinMidSlot, x.m.Group)
+	if entry == FromNext {
+		x.target(x.m.Schedule.Next(mid))
+		return
 	}
-	return m.abandoned(s.Slot)
+	b.Slot = x.m.Schedule.At(mid)
+	b.First = b.Slot
+	if entry == AsMember {
+		b.Role = Joiner
+	}
+	b.Turn, b.TurnEdge = mid, timeline.Mid
 }
 
-// abandoned is when a slot is given up that nobody is known to have.
-func (m *Machine) abandoned(slot slots.Slot) time.Time {
-	return m.Rules.Abandon(slot, m.opens(m.Schedule.Next(slot.Start)))
-}
-
-// aside reports that Slot can't be missed: the worker only joins in it, or another has
-// it, or it is to extend its own term there.
-func (s *State) aside() bool { return s.JoinOnly || s.Standby || s.Extending }
-
-// target turns to a slot. Its turn counts from the opening of claims or, if the
-// slot has begun, from now.
+// target turns to a slot. The worker's turn counts from the opening of claims or, if
+// the slot has begun, from now.
 func (x *step) target(slot slots.Slot) {
-	s, now := &x.s, x.at.Now
-	s.drop()
-	s.JoinOnly = s.JoinOnly && s.Slot == slot
-	s.Standby = s.Standby && s.Slot == slot
-	s.Slot, s.TurnEdge = slot, timeline.Mid
-	mid, turns, turn := now.Mid(), x.turns(), x.turn(x.had(slot))
-	if s.Extending = x.leads(slot); s.Extending {
-		s.Turn = slot.Start.Add(-turns.Lead - turns.Step)
+	s, now := x.s, x.at.Now
+	s.Bid.drop()
+	switch same := s.Bid.Slot == slot; {
+	case same && (s.Bid.Role == Joiner || s.Bid.Role == Standby):
+	case x.leads(slot):
+		s.Bid.Role = Extender
+	default:
+		s.Bid.Role = Claimant
+	}
+	s.Bid.Slot, s.Bid.TurnEdge = slot, timeline.Mid
+	mid, turns, turn := now.Mid(), x.turns(), x.turn(s.Hold.had(slot, x.m.Once))
+	if s.Bid.Role == Extender {
+		s.Bid.Turn = slot.Start.Add(-turns.Lead - turns.Step)
 		return
 	}
 	if !mid.Before(slot.Start) {
-		s.Turn = mid.Add(turn)
+		s.Bid.Turn = mid.Add(turn)
 		return
 	}
-	s.Turn = slot.Start.Add(turn - turns.Lead)
+	s.Bid.Turn = slot.Start.Add(turn - turns.Lead)
 	// After a long wait the middle may be far off: look at the time as early as
 	// the turn may have come.
 	grown := now.Uncertainty() + time.Duration(float64(slot.Start.Sub(mid))*timeline.MaxDrift)
 	if grown > turns.Lead/4 {
-		s.TurnEdge = timeline.Latest
+		s.Bid.TurnEdge = timeline.Latest
 	}
 }
 
-// turn schedule is that of Slot, as wide as the time is uncertain and the store slow.
-func (x *step) turns() priority.Turns {
-	spread := x.m.Rules.Spread(x.at.Now.Uncertainty(), x.s.Latency)
-	return priority.NewTurns(x.m.lead(x.s.Slot), x.m.Config.Step, spread)
+// next turns to the slot after the bid's.
+func (x *step) next() { x.target(x.m.Schedule.Next(x.s.Bid.Slot.Start)) }
+
+// again turns to the same slot once more, with another claim.
+func (x *step) again() { x.target(x.s.Bid.Slot) }
+
+// renewClaim gives up a claim that got too old, and begins another at once.
+func (x *step) renewClaim() {
+	x.s.Bid.void()
+	x.again()
 }
 
-// turn is this worker's turn on the turn schedule, counted from the opening; held says that it
-// had what comes before.
-func (x *step) turn(held bool) time.Duration {
-	draw := binary.LittleEndian.Uint64(x.at.Draw[:8])
-	return x.m.Rules.Turn(x.turns(), x.m.Priority, x.m.TieBreak, held, draw)
+// turns is the turn schedule of the bid's slot. Its steps are wider if the time is
+// uncertain or the store slow.
+func (f facts) turns() priority.Turns {
+	spread := f.m.Rules.Spread(f.at.Now.Uncertainty(), f.s.Bid.Latency)
+	return priority.NewTurns(f.m.lead(f.s.Bid.Slot), f.m.Config.Step, spread)
 }
 
-// had reports that this worker had the slot before one: to its end, or until its work
-// was done.
-func (x *step) had(slot slots.Slot) bool {
-	return x.s.WonEnd.Equal(slot.Start) || x.m.Once && x.s.WonSlot.Equal(slot.Start)
+// turn is how long after the opening of claims this worker may claim; held reports
+// that it had what comes before.
+func (f facts) turn(held bool) time.Duration {
+	draw := binary.LittleEndian.Uint64(f.at.Draw[:8])
+	return f.m.Rules.Turn(f.turns(), f.m.Priority, f.m.TieBreak, held, draw)
 }
 
-// drop forgets the claim. If its append is in doubt, it may still land.
-func (s *State) drop() {
-	if s.OutcomeUnknown && s.Sent.Kind == store.KindGrant {
-		s.VoidClaim = s.Sent.Claim
-	}
-	s.Stage, s.Claim, s.Sent, s.OutcomeUnknown, s.Why = Aiming, Claim{}, store.Record{}, false, 0
-}
-
-// next turns to the slot after Slot.
-func (x *step) next() { x.target(x.m.Schedule.Next(x.s.Slot.Start)) }
-
-// miss tells that Slot, and all up to until, were missed.
-func (x *step) miss(until time.Time) {
-	s := &x.s
-	if s.aside() {
-		return
-	}
-	why := s.Why
-	switch {
-	case s.overrunning() && s.Overran:
-		why = Overrunning
-	case why == 0 && s.Failures > 0:
-		why = Unreachable
-	case why == 0:
-		why = TooLate
-	}
-	x.note(Note{What: Missed, Slot: s.Slot, Until: until, Why: why})
-}
-
-// climb fixes the claim and reads the head once the turn is reached, by a fresh
+// claim fixes the claim and reads the head once the turn has come, by a fresh
 // estimate of the time.
 func (x *step) claim() {
-	s, now := &x.s, x.at.Now
-	if now.At(s.TurnEdge).Before(s.Turn) {
+	s, now := x.s, x.at.Now
+	if now.At(s.Bid.TurnEdge).Before(s.Bid.Turn) {
 		return
 	}
-	if s.Extending && s.Held.End.After(s.Slot.Start) {
+	if s.Bid.Role == Extender && s.Hold.Held.End.After(s.Bid.Slot.Start) {
 		x.extendNow()
 		return
 	}
-	if x.at.Age > freshToClaim(x.m.lead(s.Slot)) {
+	if x.at.Age > freshToClaim(x.m.lead(s.Bid.Slot)) {
 		x.ask(Sampling, Sample{})
 		return
 	}
-	if s.TurnEdge == timeline.Latest {
-		s.TurnEdge = timeline.Mid
-		if now.Mid().Before(s.Turn) {
+	if s.Bid.TurnEdge == timeline.Latest {
+		s.Bid.TurnEdge = timeline.Mid
+		if now.Mid().Before(s.Bid.Turn) {
 			return
 		}
 	}
-	start := later(s.Slot.Start, ceil(now.Latest))
-	s.Claim = Claim{
+	start := later(s.Bid.Slot.Start, ceil(now.Latest))
+	s.Bid.Claim = Claim{
 		ID:    x.id(),
 		Start: start,
-		End:   x.m.windowEnd(s.Slot, start),
+		End:   x.m.windowEnd(s.Bid.Slot, start),
 		Fixed: now.Earliest,
 		Local: x.at.Local,
 	}
 	x.readHead()
 }
 
+// id is a draw of 128 bits.
+func (f facts) id() string { return hex.EncodeToString(f.at.Draw[:]) }
+
+// readHead reads the newest record, and as many before it as are needed.
 func (x *step) readHead() {
-	limit := max(1, x.s.Depth)
-	if x.s.Watch.Seq != 0 || x.s.LastGrant.Seq != 0 {
-		limit = max(limit, lookBack) // for what is below the poison, or for the worker's own
+	s := x.s
+	limit := max(1, s.View.Depth)
+	if s.View.Watch.Seq != 0 || s.View.LastGrant.Seq != 0 {
+		limit = max(limit, lookBack) // to find what is below the poison, or the worker's own record
 	}
-	x.s.Asked = limit
-	x.s.Stage, x.s.ReadEpoch = Reading, x.s.Epoch
+	s.View.Asked = limit
+	s.Bid.Stage, s.Bid.ReadEpoch = Reading, s.Clock.Epoch
 	x.ask(ReadingHead, ReadHead{limit})
 }
 
-// aged reports that the claim is too old to be worked under. Its age is what the
-// local clock says, at the most: that is known however uncertain store time is.
-func (x *step) aged() bool {
-	c, most := x.s.Claim, x.m.Rules.ClaimAge
-	if x.s.Sent.Kind == store.KindGrant && x.s.Sent.Claim != c.ID {
-		most = lookAge // It extends a term.
+// miss reports that the bid's slot, and all up to until, were missed, unless they are
+// not the worker's to miss.
+func (x *step) miss(until time.Time) {
+	s := x.s
+	if s.Bid.Role != Claimant {
+		return
 	}
-	age := x.at.Local - c.Local
-	age += time.Duration(float64(age) * timeline.MaxDrift)
-	return c.ID != "" && age > most
-}
-
-// expireClaim gives up a claim that got too old, and begins another at once.
-func (x *step) expireClaim() {
-	s := &x.s
-	s.VoidClaim = s.Claim.ID
-	if s.Sent.Kind == store.KindGrant {
-		s.VoidClaim = s.Sent.Claim
-	}
-	x.again()
-}
-
-// again turns to Slot once more, with another claim.
-func (x *step) again() {
-	slot := x.s.Slot
-	x.target(slot)
-}
-
-// send appends Sent, if that is still right.
-func (x *step) send() {
-	s := &x.s
+	why := s.Bid.MissReason
 	switch {
-	case s.Sent.Kind == store.KindGrant && s.Sent.Claim != s.Claim.ID && !x.m.Rules.Prolong(s.Held, s.Sent):
-		x.again()
-	case s.Sent.Kind == store.KindGrant && x.aged():
-		x.expireClaim()
-	case s.Sent.Kind == store.KindGrant && !s.OutcomeUnknown && s.ReadEpoch != s.Epoch:
-		// Made by a clock that has jumped since.
-		x.again()
-	case x.at.Age > x.m.Rules.Fresh:
-		x.ask(Sampling, Sample{})
-	default:
-		x.ask(Appending, Append{s.Sent})
+	case s.Hold.overrunning() && s.Hold.Overran:
+		why = Overrunning
+	case why == 0 && s.Retries.Failures > 0:
+		why = Unreachable
+	case why == 0:
+		why = TooLate
 	}
+	x.note(Note{What: Missed, Slot: s.Bid.Slot, Until: until, Why: why})
+}
+
+// lose turns away from the slot, which another worker has: with Failover, to the rest
+// of it after the other's window.
+func (x *step) lose(head store.Record) {
+	s := x.s
+	if s.Bid.Role != Standby && !s.Hold.knows(head.Claim) {
+		x.note(Note{What: Lost, Slot: s.Bid.Slot, Record: head})
+	}
+	if !head.WindowEnd.After(x.at.Now.Earliest) || !x.standBy(head.WindowEnd) {
+		x.next()
+	}
+}
+
+// standBy waits to claim the rest of the slot if a window that ends at end is not
+// extended: in the order of the turns, from then on. It reports whether anything would
+// be left before claims for the next slot open.
+func (x *step) standBy(end time.Time) bool {
+	s, now := x.s, x.at.Now
+	opens := s.Bid.Slot.End.Add(-x.m.lead(x.m.Schedule.Next(s.Bid.Slot.Start)))
+	from := x.m.Rules.StandBy(end, opens, now, x.m.Failover)
+	if from.IsZero() || s.Bid.skips() {
+		return false
+	}
+	turn := x.turn(s.Hold.WonEnd.Equal(end))
+	if s.Bid.yields() {
+		turn += x.m.lead(s.Bid.Slot) // A worker that has not failed goes first.
+	}
+	s.Bid.Role = Standby
+	s.Bid.wait(later(from, now.Earliest).Add(turn), timeline.Earliest)
+	return true
+}
+
+// scheduleNext turns to what comes after a window of one's own: the next window of
+// the slot, or the next slot.
+func (x *step) scheduleNext() {
+	s := x.s
+	t := s.Hold.newest()
+	if x.m.Failover > 0 && t.End.After(s.Bid.Slot.Start) && t.End.Before(s.Bid.Slot.End) {
+		s.Bid.Role = Extender
+		s.Bid.wait(t.End.Add(-x.m.early()), timeline.Latest)
+		return
+	}
+	next := x.m.Schedule.Next(s.Bid.Slot.Start)
+	if end := x.m.Schedule.At(s.Hold.WonEnd); next.Start.Before(end.Start) {
+		next = end // A group's window may be longer than one's own slots.
+	}
+	x.target(next)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// Config is what does not change while a worker runs. All fields are set: the
-// defaults are the caller's business.
+// Config does not change while a worker runs. The caller sets all fields, including
+// defaults.
 type Config struct {
 	Rules       Rules
 	WorkerType  string
@@ -20,13 +20,13 @@ type Config struct {
 	Schedule    slots.Schedule
 	Lead, Step  time.Duration // 0: by the length of the slot
 	Margin      time.Duration
-	Failover    time.Duration // how soon after its holder's death a slot is taken over; 0: it isn't
+	Failover    time.Duration // how soon after its holder's death a slot is taken over; 0: never
 	Continuous  bool          // the winner of successive slots goes on without an end
-	NoFailback  bool          // of those, whoever leads claims before all others
+	NoFailback  bool          // and claims each next slot before all others
 	Once        bool          // the work of each slot is done once
-	MaxAttempts int           // of a slot, over all workers; 0: no limit
-	RunMissed   bool          // a slot that nobody did is done in the next
-	Single      bool          // only the slot in which the worker starts is contended for
+	MaxAttempts int           // at a slot, by all workers together; 0: no limit
+	RunMissed   bool          // a slot that nobody did is done in the next one
+	Single      bool          // the worker contends only for the slot in which it starts
 	MinBackoff  time.Duration
 	MaxBackoff  time.Duration
 	JoinMidSlot bool
@@ -52,7 +52,7 @@ func (c *Config) leadAfter(length time.Duration) time.Duration {
 // opens is when claims for a slot open.
 func (c *Config) opens(slot slots.Slot) time.Time { return slot.Start.Add(-c.lead(slot)) }
 
-// identity is what tells the records of a claim of this worker.
+// identity is by what the records of a claim of this worker are recognised.
 func (c *Config) identity(claim string) Identity {
 	return Identity{Claim: claim, InstanceID: c.InstanceID, Group: c.Group}
 }
@@ -61,12 +61,12 @@ func (c *Config) identity(claim string) Identity {
 // store, short enough to try again before the boundary, or before the end of the
 // window that is to be extended.
 func (m *Machine) Timeout(s State) time.Duration {
-	if s.Slot.IsZero() {
+	if s.Bid.Slot.IsZero() {
 		return 5 * time.Second
 	}
 	least := 250 * time.Millisecond
-	if s.Extending && m.Failover > 0 {
+	if s.Bid.Role == Extender && m.Failover > 0 {
 		return min(max(m.early()/3, least/4), 5*time.Second)
 	}
-	return min(max(m.lead(s.Slot)/3, least), 5*time.Second)
+	return min(max(m.lead(s.Bid.Slot)/3, least), 5*time.Second)
 }

@@ -87,7 +87,7 @@ func (c *crowd) look() {
 	c.t.Helper()
 	var at machine.Term
 	for i, w := range c.peers {
-		h := w.s.Held
+		h := w.s.Hold.Held
 		if !w.live || !machine.Standard.Inside(w.now(0), h.Start, h.End, w.m.Margin) {
 			continue
 		}

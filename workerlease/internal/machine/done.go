@@ -5,48 +5,30 @@ import (
 
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
-// Carried is what each record repeats from the head that it is appended to, so that
-// the head alone tells it.
-type Carried struct {
-	DoneUntil time.Time
-	Slot      time.Time // start of the slot that Attempt counts for
-	Attempt   int
-}
-
-// carry repeats everything: what a record leaves out, those behind it can't know.
-func carry(head store.Record) Carried {
-	return Carried{DoneUntil: head.DoneUntil, Slot: head.SlotStart, Attempt: head.Attempt}
-}
-
-// attempt is the number of the attempt that a grant of a slot would be.
-func (s *State) attempt(slot slots.Slot) int {
-	if s.Carried.Slot.Equal(slot.Start) {
-		return s.Carried.Attempt + 1
-	}
-	return 1
-}
-
-// Closing is what is to be told of a slot whose work has ended by itself.
+// Closing is what is to be recorded of a slot whose work has ended by itself.
 type Closing struct {
-	Claim     string        // of the term under which that was
+	Claim     string        // of the term under which the work was done
 	DoneUntil time.Time     // the end of the slot that is done; zero: none is
 	Release   bool          // others may try
-	Until     time.Duration // local reading, up to which a worker that stops tries to tell it
+	Until     time.Duration // the local reading up to which a worker that stops tries to record it
 	Empty     int           // how often the ledger has looked empty
 }
 
-// tellLate is how long at least a worker that stops tries to tell what is done.
-const tellLate = time.Minute
+// closeLate is how long at least a worker that stops tries to record that work is done.
+const closeLate = time.Minute
+
+// mostEmpty is how often a ledger may look empty, to reads that are stale, before it
+// is taken for lost.
+const mostEmpty = 10
 
 // finished takes in that the user's code has ended by itself.
 func (x *step) finished(e Finished) {
-	s, mid := &x.s, x.at.Now.Mid()
-	t := s.Held
+	s, mid := x.s, x.at.Now.Mid()
+	t := s.Hold.Held
 	if t.IsZero() {
-		t = s.Left // It ended with its lease, or right behind it.
+		t = s.Hold.Left // It ended with its lease, or right after it.
 	}
 	if t.IsZero() {
 		return
@@ -55,21 +37,21 @@ func (x *step) finished(e Finished) {
 	if x.m.Continuous && t.Slot.Start.After(mid) {
 		// The lease goes on into the next slot, and this one's work has ended.
 		slot = x.m.Schedule.At(mid)
-		s.WonEnd, s.Reaim = t.Slot.Start, x.at.Local
+		s.Hold.WonEnd, s.Bid.Recheck = t.Slot.Start, x.at.Local
 	}
 	c := &s.Closing
-	c.Claim, c.Until = t.Claim, x.at.Local+max(slot.End.Sub(mid), tellLate)
+	c.Claim, c.Until = t.Claim, x.at.Local+max(slot.End.Sub(mid), closeLate)
 	if e.Done {
 		c.DoneUntil = slot.End
 	} else {
 		c.Release = true
 	}
 	if e.Done || !x.m.Once {
-		s.SkipSlot = slot.Start
+		s.Bid.SkipSlot = slot.Start
 	} else {
-		s.YieldSlot = slot.Start
+		s.Bid.YieldSlot = slot.Start
 	}
-	if !s.Held.IsZero() {
+	if s.Hold.holding() {
 		why := CodeFailed
 		if e.Done {
 			why = CodeDone
@@ -78,40 +60,35 @@ func (x *step) finished(e Finished) {
 	}
 }
 
-// closing reports that something is to be told of a slot, and may be.
-func (x *step) closing() bool {
-	c := &x.s.Closing
-	if x.s.Stopping && x.at.Local >= c.Until {
+// closing reports that something is to be recorded of a slot, and may be.
+func (f facts) closing() bool {
+	c := &f.s.Closing
+	if f.s.Stopping && f.at.Local >= c.Until {
 		return false
 	}
-	return !c.DoneUntil.IsZero() || c.Release && !x.m.awaits(&x.s, Releasing)
+	return !c.DoneUntil.IsZero() || c.Release && !f.m.awaits(f.s, Releasing)
 }
 
-// mostEmpty is how often a ledger may look empty to a read that is stale, before it
-// is taken for lost.
-const mostEmpty = 10
-
-// closeSlot prepares the record that tells what is to be told, and reports whether
-// there is one.
+// closeSlot prepares the record that closes a slot, and reports whether there is one.
 func (x *step) closeSlot(head store.Record) bool {
-	s := &x.s
+	s := x.s
 	c := &s.Closing
 	if !x.closing() {
 		return false
 	}
 	if head.Seq == 0 {
 		if c.Empty++; c.Empty > mostEmpty {
-			*c = Closing{} // It was lost, and with it what all others know.
+			*c = Closing{} // The ledger was lost, and with it everything that others know.
 		}
 		x.backOff(nil)
 		return false
 	}
 	if !c.DoneUntil.IsZero() {
-		if x.s.Carried.DoneUntil.Before(c.DoneUntil) {
-			s.Sent, s.Stage = x.m.Rules.Done(x.stamped(store.KindDone, head.Seq+1), head, c.DoneUntil), Sending
+		if s.View.Carried.DoneUntil.Before(c.DoneUntil) {
+			s.Bid.send(x.m.Rules.Done(x.stamped(store.KindDone, head.Seq+1), head, c.DoneUntil))
 			return true
 		}
-		x.tellDone(head, c.DoneUntil) // It was told, by a record that was in doubt, or by another.
+		x.noteDone(head, c.DoneUntil) // Recorded by an append of unknown outcome, or by another worker.
 		c.DoneUntil = time.Time{}
 	}
 	if !c.Release || x.m.awaits(s, Releasing) {
@@ -119,66 +96,51 @@ func (x *step) closeSlot(head store.Record) bool {
 	}
 	claim := c.Claim
 	*c = Closing{}
-	return x.release(head, claim)
+	if !x.releasable(head, claim) {
+		return false
+	}
+	x.release(head)
+	return true
 }
 
-// told takes in that a slot is known to be done. Another may have been done
+// doneStored takes in that a slot is known to be done. Another may have been done
 // meanwhile.
 func (x *step) doneStored(r store.Record) {
-	s := &x.s
-	if x.at.Local-s.HeadReadAt.Local > x.m.Rules.ClaimAge {
-		// So long after the head was read, the key may have been trimmed meanwhile, and
-		// what landed there late is seen by nobody.
+	s := x.s
+	if x.at.Local-s.View.HeadReadAt.Local > x.m.Rules.ClaimAge {
+		// The head was read too long ago: the key may have been trimmed meanwhile, and a
+		// record that was stored there late is seen by nobody.
 		x.reread()
 		return
 	}
 	x.observeRecord(r)
-	x.tellDone(r, r.DoneUntil)
+	x.noteDone(r, r.DoneUntil)
 	if !r.DoneUntil.Before(s.Closing.DoneUntil) {
 		s.Closing.DoneUntil = time.Time{}
 	}
-	if r.Claim == s.Held.Claim && r.WindowEnd.Equal(s.Held.End) {
-		s.Held.Seq = r.Seq // It is the head that the next extension is appended to.
+	if r.Claim == s.Hold.Held.Claim && r.WindowEnd.Equal(s.Hold.Held.End) {
+		s.Hold.Held.Seq = r.Seq // It is the head that the next extension is appended to.
 	}
 	x.reread()
 }
 
-// tellDone tells that a record says that the slot which ends at a time is done.
-func (x *step) tellDone(r store.Record, end time.Time) {
+// noteDone reports a record by which the slot that ends at a time is done.
+func (x *step) noteDone(r store.Record, end time.Time) {
 	x.note(Note{What: SlotDone, Slot: x.m.Schedule.At(end.Add(-1)), Record: r})
 }
 
-// missed is the slot before one, if nobody has done its work, and it is to be done
+// missed is the slot before one, if nobody has done its work and it is to be done
 // late.
-func (x *step) missed(slot slots.Slot) slots.Slot {
-	s := &x.s
-	before := x.m.Schedule.At(slot.Start.Add(-1))
-	done := s.Carried.DoneUntil
-	if !x.m.RunMissed || done.IsZero() || !done.Before(before.End) || x.spent(before) {
+func (f facts) missed(slot slots.Slot) slots.Slot {
+	before := f.m.Schedule.At(slot.Start.Add(-1))
+	done := f.s.View.Carried.DoneUntil
+	if !f.m.RunMissed || done.IsZero() || !done.Before(before.End) || f.exhausted(before) {
 		return slots.Slot{}
 	}
 	return before
 }
 
-// undecided puts a claim off until the slot before is over, if whether it was missed
-// depends on that.
-func (x *step) undecided() bool {
-	s := &x.s
-	if x.missed(s.Slot).IsZero() || !x.at.Now.Earliest.Before(s.Slot.Start) {
-		return false
-	}
-	place := x.turn(x.had(s.Slot))
-	s.drop()
-	s.Turn, s.TurnEdge = s.Slot.Start.Add(place), timeline.Earliest
-	return true
-}
-
-// spent reports that a slot was tried as often as it may be.
-func (x *step) spent(slot slots.Slot) bool {
-	return x.m.MaxAttempts > 0 && x.s.attempt(slot) > x.m.MaxAttempts
-}
-
-// done changes no term: whoever holds the one in the head goes on holding it.
+// done changes no term: the holder of the one in the head goes on holding it.
 func done(r, head store.Record, until time.Time) store.Record {
 	r.Claim, r.InstanceID, r.Group, r.Token, r.Priority = head.Claim, head.InstanceID, head.Group, head.Token, head.Priority
 	r.SlotStart, r.SlotEnd, r.Schedule = head.SlotStart, head.SlotEnd, head.Schedule
@@ -187,33 +149,8 @@ func done(r, head store.Record, until time.Time) store.Record {
 	return r
 }
 
-// closed turns away from a slot that is done, or was tried often enough, and reports
-// that it did.
-func (x *step) closed(head store.Record) bool {
-	s := &x.s
-	if !x.m.Once {
-		return false
-	}
-	spent := x.spent(s.Slot)
-	switch {
-	case x.m.Rules.IsDone(s.Carried, s.Slot):
-		if !s.Standby && !s.SkipSlot.Equal(s.Slot.Start) {
-			x.note(Note{What: Lost, Slot: s.Slot, Record: head})
-		}
-	case spent && x.m.Rules.MayExtend(head, x.at.Now):
-		x.lose(head) // The last attempt may yet succeed.
-		return true
-	case spent:
-		x.note(Note{What: Exhausted, Slot: s.Slot, Count: s.Carried.Attempt})
-	default:
-		return false
-	}
-	x.next()
-	return true
-}
-
-// isDone goes by the end of what is done: slots of another schedule that lie before
-// it are covered as well.
+// isDone compares the end of the slot with the end of the work that is done: slots of
+// another schedule that lie before that are covered as well.
 func isDone(head Carried, slot slots.Slot) bool {
 	return !head.DoneUntil.IsZero() && !slot.End.After(head.DoneUntil)
 }

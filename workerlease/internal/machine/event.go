@@ -10,7 +10,7 @@ import (
 
 // Moment is when something happened, and a draw of randomness for it.
 type Moment struct {
-	// Now contains store time, for a reader settled up to State.Settled.
+	// Now contains store time, for a reader settled up to Clock.Settled.
 	Now timeline.Interval
 	// Local is the local reading, for waits that must not depend on the store.
 	Local time.Duration
@@ -18,8 +18,8 @@ type Moment struct {
 	Age time.Duration
 	// Epoch and Jumps count what happened to the time line.
 	Epoch, Jumps int
-	// Lapsed is why the context of the lease that is held has ended already, if it
-	// has.
+	// Lapsed is the reason why the context of the lease that is held has already ended,
+	// if it has.
 	Lapsed Reason
 	// Draw is random.
 	Draw [16]byte
@@ -63,11 +63,11 @@ type (
 	Skipped struct{}
 	// Panicked: LeaseAllocated panicked.
 	Panicked struct{}
-	// Finished: the user's code, which runs once per slot, or had an error, has come
-	// to its end by itself.
+	// Finished: the user's code has ended by itself, because its work for the slot is
+	// done or because of an error.
 	Finished struct{ Done bool }
-	// Rested: the user's code has nothing more to do in this slot, and is to be called
-	// again in the next, should the lease go on into it.
+	// Rested: the user's code has nothing more to do in this slot. It is to be called
+	// again in the next one, if the lease goes on into it.
 	Rested struct{}
 	// Returned: the user's code, both callbacks, has returned.
 	Returned struct{}
@@ -112,11 +112,11 @@ type (
 	Allocate struct{ Term Term }
 	// Extend: the term that is held ends later.
 	Extend struct{ Term Term }
-	// CallAgain: call the user's code again, which has rested.
+	// CallAgain: call the user's code, which rests, again.
 	CallAgain struct{}
 	// Expire: end the context and call LeaseExpired.
 	Expire struct{ Why Reason }
-	// Tell: report what happened.
+	// Tell: report a note to observers.
 	Tell struct{ Note Note }
 	// Halt: the worker is done.
 	Halt struct{}
@@ -213,7 +213,7 @@ func (w What) String() string {
 	}[w-1]
 }
 
-// Note is what is told to observers. Which fields are set depends on What.
+// Note is a report to observers. Which fields are set depends on What.
 type Note struct {
 	What   What
 	Slot   slots.Slot

@@ -9,22 +9,22 @@ import (
 // maxEarly keeps an extension's claim younger than any claim may get.
 const maxEarly = 5 * time.Minute
 
-// early is how long before the end of a window its holder extends it. Whoever dies
-// right after that is succeeded when the window it got then has ended: so a window
-// and this together are what Failover promises.
+// early is how long before the end of a window its holder extends it. If the holder dies
+// right after extending, a standby takes over when the new window ends. So Failover
+// promises the length of a window and early together.
 func (c *Config) early() time.Duration { return min(c.Failover/4, maxEarly) }
 
 // MaxFailoverMargin is the largest margin with which a window can be extended in
 // time, however long it is.
 const MaxFailoverMargin = maxEarly / 2
 
-// MinFailover is the least Failover for a margin: the extension of a window is
-// known twice a margin before the last moment of the window, or is tried again.
+// MinFailover is the least Failover for a margin. It leaves an extension two margins
+// before the last moment of the window: time to be confirmed, or tried again.
 func MinFailover(margin time.Duration) time.Duration { return 8 * margin }
 
-// MinWindow is the shortest window that leaves time to work, at an uncertainty of
-// store time: that begins when all of the interval has reached its start, and ends a
-// margin before any of it has reached its end. The 2 ms are what waits are rounded by.
+// MinWindow is the shortest window that leaves time to work, at an uncertainty of store
+// time. Work begins when all of the interval has reached the window's start, and ends a
+// margin before any of it reaches the end. Rounding of waits takes the 2 ms.
 func MinWindow(uncertainty, margin time.Duration) time.Duration {
 	return 2*uncertainty + margin + 2*time.Millisecond
 }
@@ -35,12 +35,11 @@ func MinUsefulFailover(uncertainty, margin time.Duration) time.Duration {
 	return 4 * MinWindow(uncertainty, margin)
 }
 
-// windowEnd is where a window ends that begins at from, within a slot. Without
-// Failover, where the slot does. Else the slot is cut into equal windows up to
-// where claims for the next slot open, and a last one from there to its end: who
-// holds the slot has all of it before anybody claims the next, and so nobody finds
-// a gap behind it. A window that would be over before it can be extended goes on
-// to the next cut.
+// windowEnd is the end of a window that begins at from, within a slot. Without Failover
+// it is the slot's. With it, the slot is cut into equal windows up to the opening of claims
+// for the next slot, and one last window from there to its end: the holder has all of the
+// slot before anybody claims the next, so nobody finds a gap after it. A window that
+// would be over before it can be extended goes on to the next cut.
 func (c *Config) windowEnd(slot slots.Slot, from time.Time) time.Time {
 	if c.Failover == 0 {
 		return slot.End
@@ -64,8 +63,8 @@ func (c *Config) windowEnd(slot slots.Slot, from time.Time) time.Time {
 	return slot.End
 }
 
-// parts is how many equal windows a slot is cut into, up to where claims for the next one
-// open, which is whole after its start.
+// parts is the number of equal windows that a slot is cut into, up to the opening of
+// claims for the next one, whole after its start.
 func (c *Config) parts(whole time.Duration) int64 {
 	if c.Failover == 0 {
 		return 1
@@ -77,8 +76,8 @@ func (c *Config) parts(whole time.Duration) int64 {
 // freshToClaim is how old the newest sample of store time may be when a slot is claimed.
 func freshToClaim(lead time.Duration) time.Duration { return max(lead, time.Second) }
 
-// freshToExtend is the same when a window is extended: what is unknown by then takes an
-// eighth of the time that is left.
+// freshToExtend is the same when a window is extended: by then, drift takes an eighth of
+// the time that is left.
 func (c *Config) freshToExtend() time.Duration {
 	return min(max(time.Second, 64*c.early()), c.Rules.Fresh)
 }

@@ -1,58 +1,139 @@
 package machine
 
-import "time"
+import (
+	"time"
 
-// hold looks at what the worker holds: ends it in time, begins what was won.
+	"github.com/slotlease/slotlease/slots"
+)
+
+// Term is a window that is known to be one's own, or one's group's, with all that
+// has extended it.
+type Term struct {
+	Seq        int64
+	Slot       slots.Slot
+	Start, End time.Time
+	Token      int64
+	Attempt    int
+	Claim      string
+	Own        bool       // claimed by this worker, not by another of its group
+	Missed     slots.Slot // the slot before, if its work is to be done late
+}
+
+// IsZero reports whether there is no term.
+func (t Term) IsZero() bool { return t.Seq == 0 }
+
+// Hold is what a worker has won: the term it works under, the one that comes next,
+// and the one that came before.
+type Hold struct {
+	Next Term // won, but not begun
+	Held Term // the user's code works under it
+	Left Term // ended, perhaps before its window did
+
+	WonEnd  time.Time // end of the newest window that was won or joined
+	WonSlot time.Time // end of the newest slot of which a part was won
+
+	Running bool          // the user's code has not returned
+	Overdue time.Duration // the local reading from which on code that has not returned overruns
+	Overran bool
+	Resume  time.Time // start of the slot in which code that rests is called again; zero: it doesn't rest
+}
+
+// holding reports that the user's code works under a term.
+func (h *Hold) holding() bool { return !h.Held.IsZero() }
+
+// overrunning reports that user code runs although its lease is over.
+func (h *Hold) overrunning() bool { return !h.holding() && h.Running }
+
+// newest is the newest term of one's own that is in force.
+func (h *Hold) newest() Term {
+	for _, t := range []Term{h.Next, h.Held} {
+		if t.Own {
+			return t
+		}
+	}
+	return Term{}
+}
+
+// unreleased is the term that could be released: the one in the head, if any, is the
+// newest.
+func (h *Hold) unreleased(latest time.Time) Term {
+	for _, t := range []Term{h.Next, h.Left} {
+		if t.Own && latest.Before(t.End) {
+			return t
+		}
+	}
+	return Term{}
+}
+
+// knows reports that a claim is that of the term held, or of the one before it.
+func (h *Hold) knows(claim string) bool { return claim == h.Held.Claim || claim == h.Left.Claim }
+
+// leave ends the term that is held. It is never worked under or extended again.
+func (h *Hold) leave() { h.Left, h.Held, h.Resume = h.Held, Term{}, time.Time{} }
+
+// hold looks after what the worker has won: ends it in time, and begins what comes
+// next.
 func (x *step) hold() {
-	s, now := &x.s, x.at.Now
+	h, now := &x.s.Hold, x.at.Now
 	switch {
-	case s.Held.IsZero():
-	case x.m.Rules.over(now, s.Held.End, x.m.Margin):
+	case !h.holding():
+	case x.m.Rules.over(now, h.Held.End, x.m.Margin):
 		x.expire(WindowEnded)
-	case !x.m.Rules.begun(now, s.Held.Start):
+	case !x.m.Rules.begun(now, h.Held.Start):
 		// By the clock of another server, the window may not have begun.
 		x.expire(ClockJumped)
 	case x.at.Lapsed != 0:
-		// That, or its end, was seen a moment ago. What has ended stays ended.
+		// That, or its end, was seen a moment ago. A lease that has ended stays ended.
 		x.expire(x.at.Lapsed)
 	}
-	if !s.Held.IsZero() && !s.Rest.IsZero() && x.m.Rules.begun(now, s.Rest) {
-		s.Rest = time.Time{}
+	if h.holding() && !h.Resume.IsZero() && x.m.Rules.begun(now, h.Resume) {
+		h.Resume = time.Time{}
 		x.do(CallAgain{})
 	}
-	if s.overrunning() && !s.Overran && x.at.Local >= s.Overdue {
-		s.Overran = true
-		x.note(Note{What: Overrun, Slot: s.Left.Slot})
+	if h.overrunning() && !h.Overran && x.at.Local >= h.Overdue {
+		h.Overran = true
+		x.note(Note{What: Overrun, Slot: h.Left.Slot})
 	}
-	if s.Next.IsZero() {
-		return
-	}
-	if x.m.Rules.over(now, s.Next.End, x.m.Margin) {
-		why := TooLate
-		if s.overrunning() && s.Overran {
-			why = Overrunning
-		}
-		x.note(Note{What: Missed, Slot: s.Next.Slot, Until: s.Next.Slot.End, Why: why})
-		s.Next = Term{}
-		return
-	}
-	if x.m.mayBegin(s) && x.m.Rules.Inside(now, s.Next.Start, s.Next.End, x.m.Margin) {
-		s.Held, s.Next = s.Next, Term{}
-		s.Running, s.Overran = true, false
-		x.do(Allocate{s.Held})
+	if !h.Next.IsZero() {
+		x.begin()
 	}
 }
 
-// expire ends the term that is held. It is left for good: never worked under
-// or extended again.
-func (x *step) expire(why Reason) {
-	s := &x.s
-	x.do(Expire{why})
-	// It gets a margin to return in, also if this comes late.
-	s.Overdue = x.at.Local + max(s.Held.End.Sub(x.at.Now.Latest), x.m.Margin)
-	x.note(Note{What: Expired, Slot: s.Held.Slot, Why: why})
-	if why == CodePanicked {
-		s.SkipSlot = s.Held.Slot.Start // Others may try.
+// begin starts the user's code in the slot that is won, once its time has come and
+// unless that has passed.
+func (x *step) begin() {
+	h, now := &x.s.Hold, x.at.Now
+	if x.m.Rules.over(now, h.Next.End, x.m.Margin) {
+		why := TooLate
+		if h.overrunning() && h.Overran {
+			why = Overrunning
+		}
+		x.note(Note{What: Missed, Slot: h.Next.Slot, Until: h.Next.Slot.End, Why: why})
+		h.Next = Term{}
+		return
 	}
-	s.Left, s.Held, s.Rest = s.Held, Term{}, time.Time{}
+	if x.m.mayBegin(x.s) && x.m.Rules.Inside(now, h.Next.Start, h.Next.End, x.m.Margin) {
+		h.Held, h.Next = h.Next, Term{}
+		h.Running, h.Overran = true, false
+		x.do(Allocate{h.Held})
+	}
+}
+
+// expire ends the term that is held.
+func (x *step) expire(why Reason) {
+	h := &x.s.Hold
+	x.do(Expire{why})
+	// The code gets a margin to return in, even if this comes late.
+	h.Overdue = x.at.Local + max(h.Held.End.Sub(x.at.Now.Latest), x.m.Margin)
+	x.note(Note{What: Expired, Slot: h.Held.Slot, Why: why})
+	if why == CodePanicked {
+		x.s.Bid.SkipSlot = h.Held.Slot.Start // Others may try.
+	}
+	h.leave()
+}
+
+// had reports that this worker had the slot before one: to its end or, if work is done
+// once per slot, until that was done.
+func (h *Hold) had(slot slots.Slot, once bool) bool {
+	return h.WonEnd.Equal(slot.Start) || once && h.WonSlot.Equal(slot.Start)
 }

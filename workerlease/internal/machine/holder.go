@@ -5,9 +5,10 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
-// Holder is whom a record gives its window to. The zero Holder is nobody.
+// Holder is the worker that a record gives its window to. The zero Holder is nobody.
 type Holder struct {
 	Claim, InstanceID, Group string
 	Worker                   store.Worker // zero: not known
@@ -19,10 +20,10 @@ type Holder struct {
 	Fixed                    time.Time // when its newest claim was fixed; zero: not known
 }
 
-// goesOn reports that what holder h has goes on with next: the windows meet, or would if
-// h has extended its own to the end of the slot, and it is the same worker, as far as can
-// be told. A name may be that of several, a claim is new for each slot, and a worker knows
-// its own.
+// goesOn reports that h goes on as next: the windows meet, or would if h has extended its
+// own to the end of the slot, and it is the same worker as far as is known. Several
+// workers may have one name, and a claim is new for each slot; but a worker knows its
+// own.
 func (h Holder) goesOn(next Holder) bool {
 	known := h.Worker != store.Worker{} && next.Worker != store.Worker{}
 	return h.InstanceID == next.InstanceID && h.Group == next.Group && h.Own == next.Own &&
@@ -30,12 +31,12 @@ func (h Holder) goesOn(next Holder) bool {
 		(next.Start.Equal(h.End) || next.Start.Equal(h.SlotEnd))
 }
 
-// Holders are the two newest that a worker knows of: claims are made ahead, so that
+// Holders are the two newest holders that a worker knows of: claims are made ahead, so
 // the newest may not have begun.
 type Holders struct{ Before, Newest Holder }
 
-// At is who has the lease at a time, as far as is known: another that has a part of its
-// slot is taken to extend that until the ledger was read again.
+// At is the holder of the lease at a time, as far as is known: another worker that has a
+// part of its slot is taken to extend that until the ledger is read again.
 func (h Holders) At(t time.Time) Holder {
 	for _, each := range []Holder{h.Newest, h.Before} {
 		until := each.End
@@ -49,50 +50,58 @@ func (h Holders) At(t time.Time) Holder {
 	return Holder{}
 }
 
-// see takes notice of whom a record that can be obeyed gives the lease to.
-func (x *step) observeRecord(r store.Record) {
-	s := &x.s
-	s.Carried = x.m.Rules.Carry(r)
-	if most := x.at.Now.Latest.Add(x.m.Rules.Longest); s.Carried.DoneUntil.After(most) {
-		s.Carried.DoneUntil = time.Time{} // Nobody can have written that who keeps the rules.
-	}
-	h := &s.Holders
+// observe takes in a record that can be obeyed, and reports whether another worker has
+// the lease by it, or nobody: not if the same one goes on, nor if the record is surely
+// over. own says that the record's claim is the worker's own.
+func (h *Holders) observe(r store.Record, own bool, now timeline.Interval) (changed bool) {
+	newest := &h.Newest
+	same := r.Claim == newest.Claim
 	switch {
 	case r.Seq == 0:
-	case r.Kind == store.KindGrant && r.Claim == h.Newest.Claim:
-		h.Newest.End, h.Newest.SlotEnd, h.Newest.Fixed = r.WindowEnd, r.SlotEnd, r.FixedAt
-		if !x.at.Now.Earliest.Before(r.WindowEnd) {
-			h.Newest.SlotEnd = r.WindowEnd // It was not extended.
+	case r.Kind == store.KindGrant && same:
+		newest.End, newest.SlotEnd, newest.Fixed = r.WindowEnd, r.SlotEnd, r.FixedAt
+		if !now.Earliest.Before(r.WindowEnd) {
+			newest.SlotEnd = r.WindowEnd // It was not extended.
 		}
 	case r.Kind == store.KindGrant:
-		x.observeTerm(r, Holder{Start: r.WindowStart, Worker: r.Worker, Fixed: r.FixedAt})
-	case r.Kind == store.KindDone && r.Claim == h.Newest.Claim:
+		return h.succeed(r, Holder{Start: r.WindowStart, Worker: r.Worker, Fixed: r.FixedAt, Own: own}, now)
+	case r.Kind == store.KindDone && same:
 		if !r.DoneUntil.Before(r.SlotEnd) {
-			h.Newest.SlotEnd = h.Newest.End // Nobody extends what is done.
+			newest.SlotEnd = newest.End // Nobody extends a slot that is done.
 		}
 	case r.Kind == store.KindDone && r.Claim != "":
-		// It repeats the term in the head, but for its beginning, which the token tells
+		// It repeats the term in the head, except for its beginning, which the token shows
 		// well enough, and for where its holder runs.
-		x.observeTerm(r, Holder{Start: store.FromMillis(r.Token)})
-	case r.Kind == store.KindRelease && r.Claim == h.Newest.Claim && r.WindowEnd.Before(h.Newest.End):
-		h.Newest.End, h.Newest.SlotEnd = r.WindowEnd, r.WindowEnd
-		x.note(Note{What: HolderChanged, Record: r})
+		return h.succeed(r, Holder{Start: store.FromMillis(r.Token), Own: own}, now)
+	case r.Kind == store.KindRelease && same && r.WindowEnd.Before(newest.End):
+		newest.End, newest.SlotEnd = r.WindowEnd, r.WindowEnd
+		return true
 	}
+	return false
 }
 
-// hand takes notice of another term, and tells of it if it is news: not if the one
-// before goes on, nor if it is surely over.
-func (x *step) observeTerm(r store.Record, next Holder) {
-	s := &x.s
+// succeed takes in another term.
+func (h *Holders) succeed(r store.Record, next Holder, now timeline.Interval) (changed bool) {
 	next.Claim, next.InstanceID, next.Group = r.Claim, r.InstanceID, r.Group
 	next.Priority, next.Token, next.End, next.SlotEnd = r.Priority, r.Token, r.WindowEnd, r.SlotEnd
 	if r.Kind == store.KindDone && !r.DoneUntil.Before(r.SlotEnd) {
 		next.SlotEnd = next.End
 	}
-	next.Own = slices.Contains([]string{s.Claim.ID, s.VoidClaim, s.Next.Claim, s.Held.Claim, s.Left.Claim}, r.Claim)
-	news := !s.Holders.Newest.goesOn(next) && x.at.Now.Earliest.Before(next.End)
-	s.Holders = Holders{Before: s.Holders.Newest, Newest: next}
-	if news {
+	changed = !h.Newest.goesOn(next) && now.Earliest.Before(next.End)
+	*h = Holders{Before: h.Newest, Newest: next}
+	return changed
+}
+
+// observeRecord takes notice of a record that can be obeyed: of what it carries, and of
+// the holder that it gives the lease to.
+func (x *step) observeRecord(r store.Record) {
+	s := x.s
+	s.View.Carried = x.m.Rules.Carry(r)
+	if most := x.at.Now.Latest.Add(x.m.Rules.Longest); s.View.Carried.DoneUntil.After(most) {
+		s.View.Carried.DoneUntil = time.Time{} // No worker that keeps the rules can have written it.
+	}
+	own := []string{s.Bid.Claim.ID, s.Bid.VoidClaim, s.Hold.Next.Claim, s.Hold.Held.Claim, s.Hold.Left.Claim}
+	if s.View.Holders.observe(r, slices.Contains(own, r.Claim), x.at.Now) {
 		x.note(Note{What: HolderChanged, Record: r})
 	}
 }

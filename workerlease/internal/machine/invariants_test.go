@@ -75,16 +75,16 @@ func (w *watcher) step(at machine.Moment, e machine.Event) ([]machine.Action, er
 	case op != machine.Nothing && before.Pending != machine.Nothing && !answers(e, before.Pending):
 		bad("asked for %v while %v was pending", op, before.Pending)
 	}
-	if id := after.Claim.ID; id != "" {
-		if c, ok := w.claims[id]; ok && c != after.Claim {
-			bad("claim %v became %v", c, after.Claim)
+	if id := after.Bid.Claim.ID; id != "" {
+		if c, ok := w.claims[id]; ok && c != after.Bid.Claim {
+			bad("claim %v became %v", c, after.Bid.Claim)
 		}
-		w.claims[id] = after.Claim
+		w.claims[id] = after.Bid.Claim
 	}
-	if after.Running != w.running || !after.Held.IsZero() != w.live {
-		bad("running %v, held %v; the user's code: running %v, live %v", after.Running, after.Held, w.running, w.live)
+	if after.Hold.Running != w.running || !after.Hold.Held.IsZero() != w.live {
+		bad("running %v, held %v; the user's code: running %v, live %v", after.Hold.Running, after.Hold.Held, w.running, w.live)
 	}
-	for _, t := range []machine.Term{after.Next, after.Held} {
+	for _, t := range []machine.Term{after.Hold.Next, after.Hold.Held} {
 		if w.released[t.Claim] {
 			bad("%v is kept after its release was sent", t)
 		}
@@ -117,7 +117,7 @@ func (w *watcher) see(s machine.State, at machine.Moment, e machine.Event) {
 		}
 	case machine.Appended:
 		if e.Err == nil && s.Pending == machine.Appending {
-			w.head, w.shown, w.shownIn = s.Sent, true, at
+			w.head, w.shown, w.shownIn = s.Bid.Record, true, at
 		}
 	case machine.Returned:
 		w.running = w.running && w.live
@@ -149,7 +149,7 @@ func (w *watcher) act(before machine.State, at machine.Moment, a machine.Action)
 			return fmt.Errorf("allocated %v while stopping", t)
 		case !machine.Standard.Inside(at.Now, t.Start, t.End, w.m.Margin):
 			return fmt.Errorf("allocated %v outside, at %v", t, at.Now)
-		case at.Jumps > before.Jumps:
+		case at.Jumps > before.Clock.Jumps:
 			return fmt.Errorf("allocated %v in a jump", t)
 		case t.Own && w.claims[t.Claim].ID == "":
 			return fmt.Errorf("allocated %v, which is no claim of this worker", t)
@@ -161,8 +161,8 @@ func (w *watcher) act(before machine.State, at machine.Moment, a machine.Action)
 		switch t := a.Term; {
 		case !w.live || !w.worked[t.Claim] || !t.Own:
 			return fmt.Errorf("extended %v, which is not worked under", t)
-		case t.Claim != before.Held.Claim || t.Token != before.Held.Token || !t.Start.Equal(before.Held.Start) || !t.End.After(before.Held.End):
-			return fmt.Errorf("extended %v to %v", before.Held, t)
+		case t.Claim != before.Hold.Held.Claim || t.Token != before.Hold.Held.Token || !t.Start.Equal(before.Hold.Held.Start) || !t.End.After(before.Hold.Held.End):
+			return fmt.Errorf("extended %v to %v", before.Hold.Held, t)
 		case before.Stopping || at.Lapsed != 0:
 			return fmt.Errorf("extended %v after its end", t)
 		}
@@ -184,7 +184,7 @@ func (w *watcher) act(before machine.State, at machine.Moment, a machine.Action)
 	case machine.Tell:
 		w.notes[a.Note.What]++
 		if n := a.Note; n.What == machine.Claimed || n.What == machine.Joined {
-			c := before.Claim
+			c := before.Bid.Claim
 			if c.ID == "" || at.Local-c.Local > w.m.Rules.ClaimAge {
 				return fmt.Errorf("%v under a claim that is too old: %v", n.What, c)
 			}
@@ -206,7 +206,7 @@ func (w *watcher) append(before machine.State, at machine.Moment, r store.Record
 	}
 	// A record that is sent again was right when it was sent first.
 	if w.sent[r] {
-		if r.Kind == store.KindRelease && w.running && w.worked[r.Claim] && w.s.Held.Claim == r.Claim {
+		if r.Kind == store.KindRelease && w.running && w.worked[r.Claim] && w.s.Hold.Held.Claim == r.Claim {
 			return errors.New("release sent again while its code runs")
 		}
 		return nil
@@ -234,7 +234,7 @@ func (w *watcher) append(before machine.State, at machine.Moment, r store.Record
 		w.ends[r.Claim] = r.WindowEnd
 		c := w.claims[r.Claim]
 		if c.ID == "" { // fixed in an earlier step, or in this one
-			c = w.s.Claim
+			c = w.s.Bid.Claim
 		}
 		switch {
 		case r.WindowStart.Before(head.WindowEnd):
@@ -272,10 +272,10 @@ func (w *watcher) append(before machine.State, at machine.Moment, r store.Record
 		}
 		w.released[r.Claim] = true
 	case store.KindReset:
-		wait := max(w.m.Rules.Patience, slotLength(before.Slot))
+		wait := max(w.m.Rules.Patience, slotLength(before.Bid.Slot))
 		switch {
-		case !before.Watch.Since.IsZero() && at.Now.Earliest.Before(before.Watch.Since.Add(wait)), before.Watch.Seq != head.Seq:
-			return fmt.Errorf("reset of what was not watched long enough: %v at %v", before.Watch, at.Now)
+		case !before.View.Watch.Since.IsZero() && at.Now.Earliest.Before(before.View.Watch.Since.Add(wait)), before.View.Watch.Seq != head.Seq:
+			return fmt.Errorf("reset of what was not watched long enough: %v at %v", before.View.Watch, at.Now)
 		case r.WindowStart.Before(w.shownIn.Now.Latest):
 			return fmt.Errorf("reset in the past: %v at %v", r, at.Now)
 		}
@@ -298,7 +298,7 @@ func (w *watcher) extends(r store.Record) bool { return r.Kind == store.KindGran
 
 // appendExtension checks an extension that is about to be sent.
 func (w *watcher) appendExtension(before machine.State, at machine.Moment, r store.Record) error {
-	head, held := w.head, w.s.Held
+	head, held := w.head, w.s.Hold.Held
 	switch {
 	case !w.live || held.Claim != r.Claim || w.released[r.Claim]:
 		return fmt.Errorf("extension %v of a term that was left", r)
@@ -308,8 +308,8 @@ func (w *watcher) appendExtension(before machine.State, at machine.Moment, r sto
 		return fmt.Errorf("extension %v behind another's term: %v", r, head)
 	case at.Age > w.m.Rules.Fresh:
 		return fmt.Errorf("extension sent, but the newest sample is %v old", at.Age)
-	case at.Local-w.s.Claim.Local > w.m.Rules.ClaimAge:
-		return fmt.Errorf("extension sent, but its claim is too old: %v", w.s.Claim)
+	case at.Local-w.s.Bid.Claim.Local > w.m.Rules.ClaimAge:
+		return fmt.Errorf("extension sent, but its claim is too old: %v", w.s.Bid.Claim)
 	case before.Stopping:
 		return errors.New("extension sent while stopping")
 	}

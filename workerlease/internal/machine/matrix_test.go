@@ -147,8 +147,8 @@ func happenings(w *world) []struct {
 	event machine.Event
 } {
 	taken := store.Record{
-		WorkerType: "mail", Seq: w.s.Sent.Seq, Kind: store.KindGrant, InstanceID: "w2", Claim: "theirs",
-		WindowStart: w.s.Slot.Start, WindowEnd: w.s.Slot.End, Token: w.time().UnixMilli() + 1000, Schedule: w.m.Schedule.String(),
+		WorkerType: "mail", Seq: w.s.Bid.Record.Seq, Kind: store.KindGrant, InstanceID: "w2", Claim: "theirs",
+		WindowStart: w.s.Bid.Slot.Start, WindowEnd: w.s.Bid.Slot.End, Token: w.time().UnixMilli() + 1000, Schedule: w.m.Schedule.String(),
 	}
 	if taken.Seq == 0 {
 		taken.Seq = w.top() + 1
@@ -164,14 +164,14 @@ func happenings(w *world) []struct {
 		{"HeadRead, none", machine.HeadRead{}},
 		{"HeadRead, taken", machine.HeadRead{Records: []store.Record{taken}}},
 		{"HeadRead, error", machine.HeadRead{Err: down}},
-		{"RecordRead, mine", machine.RecordRead{Seq: w.s.Sent.Seq, Record: w.s.Sent}},
+		{"RecordRead, mine", machine.RecordRead{Seq: w.s.Bid.Record.Seq, Record: w.s.Bid.Record}},
 		{"RecordRead, theirs", machine.RecordRead{Seq: taken.Seq, Record: taken}},
 		{"RecordRead, absent", machine.RecordRead{Err: store.ErrNotFound}},
 		{"RecordRead, error", machine.RecordRead{Err: down}},
-		{"Appended", machine.Appended{Seq: w.s.Sent.Seq}},
-		{"Appended, conflict", machine.Appended{Seq: w.s.Sent.Seq, Err: store.ErrConflict}},
-		{"Appended, unknown", machine.Appended{Seq: w.s.Sent.Seq, Err: down}},
-		{"Appended, invalid", machine.Appended{Seq: w.s.Sent.Seq, Err: store.ErrInvalid}},
+		{"Appended", machine.Appended{Seq: w.s.Bid.Record.Seq}},
+		{"Appended, conflict", machine.Appended{Seq: w.s.Bid.Record.Seq, Err: store.ErrConflict}},
+		{"Appended, unknown", machine.Appended{Seq: w.s.Bid.Record.Seq, Err: down}},
+		{"Appended, invalid", machine.Appended{Seq: w.s.Bid.Record.Seq, Err: store.ErrInvalid}},
 		{"Trimmed, some", machine.Trimmed{Count: 3}},
 		{"Trimmed, a batch", machine.Trimmed{Count: store.TrimBatch}},
 		{"Trimmed, error", machine.Trimmed{Err: down}},
@@ -251,23 +251,23 @@ func sketch(s machine.State, actions []machine.Action) string {
 			words = append(words, s.Pending.String())
 		}
 	}
-	state := s.Stage.String() + " " + s.Slot.Start.Format("15:04")
-	if s.Stage == machine.Halted || s.Slot.IsZero() {
-		state = s.Stage.String()
+	state := s.Bid.Stage.String() + " " + s.Bid.Slot.Start.Format("15:04")
+	if s.Bid.Stage == machine.Halted || s.Bid.Slot.IsZero() {
+		state = s.Bid.Stage.String()
 	}
 	for _, f := range []struct {
 		on   bool
 		name string
 	}{
-		{!s.Held.IsZero(), "holding"},
-		{!s.Next.IsZero(), "won"},
-		{s.Running && s.Held.IsZero(), "code runs"},
-		{s.Extending, "extending"},
-		{s.Standby, "standing by"},
-		{!s.Rest.IsZero(), "resting"},
+		{!s.Hold.Held.IsZero(), "holding"},
+		{!s.Hold.Next.IsZero(), "won"},
+		{s.Hold.Running && s.Hold.Held.IsZero(), "code runs"},
+		{s.Bid.Role == machine.Extender, "extending"},
+		{s.Bid.Role == machine.Standby, "standing by"},
+		{!s.Hold.Resume.IsZero(), "resting"},
 		{!s.Closing.DoneUntil.IsZero(), "to tell what is done"},
 		{s.Closing.Release, "to release"},
-		{s.Retry > 0, "backing off"},
+		{s.Retries.Until > 0, "backing off"},
 		{s.Stopping, "stopping"},
 	} {
 		if f.on {

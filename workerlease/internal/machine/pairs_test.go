@@ -20,8 +20,8 @@ func TestAJumpRightBehindAllocateLeavesTheCallbacksPaired(t *testing.T) {
 		MinBackoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second,
 	}}
 	s := machine.State{
-		Slot: m.Schedule.Next(start), Turn: slot.End.Add(-10 * time.Second),
-		Next: machine.Term{Seq: 1, Slot: slot, Start: slot.Start, End: slot.End, Token: 1, Claim: "c", Own: true},
+		Bid:  machine.Bid{Slot: m.Schedule.Next(start), Turn: slot.End.Add(-10 * time.Second)},
+		Hold: machine.Hold{Next: machine.Term{Seq: 1, Slot: slot, Start: slot.Start, End: slot.End, Token: 1, Claim: "c", Own: true}},
 	}
 	now := start.Add(time.Second)
 	at := machine.Moment{Now: timeline.Interval{Earliest: now, Latest: now}, Local: time.Hour}

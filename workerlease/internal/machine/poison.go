@@ -4,15 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
-// poison finds what no worker can have written that keeps the rules, or what
-// can't be read at all. The zero Record, an empty ledger, is fine.
+// poison reports why a record is unreadable, or impossible for a worker that keeps the
+// rules. The zero Record, an empty ledger, is fine.
 func poison(head store.Record, now timeline.Interval, ahead, longest time.Duration) error {
 	if head.Seq == 0 {
 		return nil
@@ -25,7 +24,7 @@ func poison(head store.Record, now timeline.Interval, ahead, longest time.Durati
 	case head.Seq >= store.MaxSeq:
 		return errors.New("the ledger is full: no seq is left")
 	case head.WindowStart.After(limit) && (length > 0 || head.WindowStart.After(limit.Add(longest))):
-		// What grants nothing stands at the end of the term in force.
+		// A record that grants nothing stands at the end of the term in force.
 		return fmt.Errorf("window starts at %s, more than %v ahead of store time",
 			store.Format(head.WindowStart), ahead)
 	case length > longest:
@@ -36,22 +35,23 @@ func poison(head store.Record, now timeline.Interval, ahead, longest time.Durati
 	return nil
 }
 
-// resetAt lets poison end no term: that below it, which may be longer than
-// one's own slots, stays in force to its end.
+// resetAt lets poison end no term: the term below it, which may be longer than one's own
+// slots, stays in force to its end.
 func resetAt(below store.Record, now timeline.Interval) (time.Time, int64) {
 	at := ceil(now.Latest)
 	return later(at, below.WindowEnd), max(at.UnixMilli(), below.Token+1)
 }
 
-func (x *step) poison(head store.Record) error {
-	return x.m.Rules.Poison(head, x.at.Now, x.m.Rules.Ahead, x.m.Rules.Longest)
+func (f facts) poison(head store.Record) error {
+	return f.m.Rules.Poison(head, f.at.Now, f.m.Rules.Ahead, f.m.Rules.Longest)
 }
 
-// longestSpan is more than a window of poison counts for: it would stand for years.
+// longestSpan bounds what a window of poison counts for. Without it, poison could stand
+// for years.
 const longestSpan = 24 * time.Hour
 
-// span counts the windows below the newest as well, since a reset ends all of them: what
-// nobody can read may lie on top of a grant that only this worker can't obey.
+// span counts the windows below the newest as well, because a reset ends all of them: an
+// unreadable record may lie on top of a grant that only this worker can't obey.
 func span(poison []store.Record) (longest time.Duration) {
 	for _, r := range poison {
 		if r.CheckEnvelope() == nil {
@@ -61,28 +61,28 @@ func span(poison []store.Record) (longest time.Duration) {
 	return min(longest, longestSpan)
 }
 
-// leads is why poison that stands above a free key is not followed. Nobody who keeps the
-// rules has appended it, since whoever appends has read the key below. If it were
-// superseded, the ledger would go on above it to whoever reads that, and below it to
-// whoever reads an older state, or has an append in doubt there: the free key takes it,
-// and both would work.
+// leads reports whether two keys are adjacent; poison above a gap is ignored. No worker
+// that keeps the rules has appended it, because a worker appends right after the key that
+// it has read. If poison above a gap were superseded, the ledger would go on above it for
+// a worker that reads it, and below it for a worker that reads an older state or whose
+// append is still under way: the free key takes that append, and both would work.
 func leads(lower, upper store.Record) bool { return upper.Seq == lower.Seq+1 }
 
-// strays is how many of the newest records are poison to which nothing leads: the ledger
-// goes on below them, on the free keys, up to where they stand.
-func (x *step) unreachable(records []store.Record) (n int) {
+// unreachable is how many of the newest records are poison above a gap: the ledger goes on
+// below them, on the free keys, up to the keys where they stand.
+func (f facts) unreachable(records []store.Record) (n int) {
 	for i, r := range records {
-		if x.poison(r) == nil {
+		if f.poison(r) == nil {
 			break
 		}
 		var lower store.Record
 		switch {
 		case i+1 < len(records):
 			lower = records[i+1]
-		case len(records) >= x.s.Asked || r.Seq > x.m.Rules.Keep:
-			return n // There is more below, or was: so many records are kept.
+		case len(records) >= f.s.View.Asked || r.Seq > f.m.Rules.Keep:
+			return n // There is more below, or was: at least Keep records are kept.
 		}
-		if !x.m.Rules.Leads(lower, r) {
+		if !f.m.Rules.Leads(lower, r) {
 			n = i + 1
 		}
 	}
@@ -92,53 +92,53 @@ func (x *step) unreachable(records []store.Record) (n int) {
 // deepest is how many records are read at most to find one that can be obeyed.
 const deepest = 1 << 12
 
-// followed leaves out what the ledger doesn't lead to, and tells of it once. It reports
-// false if more has to be read to know that: below poison, until there is something that
+// reachable leaves out unreachable records, and reports them once. It reports false if
+// more has to be read to know which they are: below poison, until there is a record that
 // can be obeyed.
-func (x *step) reachable(records []store.Record) (_ []store.Record, known bool) {
-	s := &x.s
-	if s.Depth = 0; len(records) == 0 || x.poison(records[0]) == nil {
-		s.Unreachable = 0
+func (x *step) reachable(records []store.Record) (_ []store.Record, enough bool) {
+	v := &x.s.View
+	if v.Depth = 0; len(records) == 0 || x.poison(records[0]) == nil {
+		v.Unreachable = 0
 		return records, true
 	}
-	s.Depth = max(s.Asked, lookBack)
-	if len(records) >= s.Asked && s.Asked < deepest && !x.hasValidBase(records) {
-		s.Depth = max(16*s.Asked, lookBack)
+	v.Depth = max(v.Asked, lookBack)
+	if len(records) >= v.Asked && v.Asked < deepest && !x.hasValidBase(records) {
+		v.Depth = max(16*v.Asked, lookBack)
 		return nil, false
 	}
 	n := x.unreachable(records)
 	if n == 0 {
-		s.Unreachable = 0
+		v.Unreachable = 0
 		return records, true
 	}
-	if s.Unreachable != records[0].Seq {
-		s.Unreachable = records[0].Seq
+	if v.Unreachable != records[0].Seq {
+		v.Unreachable = records[0].Seq
 		err := fmt.Errorf("%w; a key below it is free, so it is not followed", x.poison(records[0]))
-		x.note(Note{What: Poison, Slot: s.Slot, Record: records[0], Err: err})
+		x.note(Note{What: Poison, Slot: x.s.Bid.Slot, Record: records[0], Err: err})
 	}
 	return records[n:], true
 }
 
-// grounded reports that some of the newest records can be obeyed, or that there are none
-// below them: so it is known what is in force.
-func (x *step) hasValidBase(records []store.Record) bool {
-	return slices.ContainsFunc(records, func(r store.Record) bool { return r.Seq == 1 || x.poison(r) == nil })
+// hasValidBase reports that some of the newest records can be obeyed, or that there are
+// none below them: so it is known which term is in force.
+func (f facts) hasValidBase(records []store.Record) bool {
+	return slices.ContainsFunc(records, func(r store.Record) bool { return r.Seq == 1 || f.poison(r) == nil })
 }
 
-// watch reports poison, and supersedes it when it has stood long enough that
-// nobody can still have a claim to it. It is never treated as free.
+// watch reports poison, and supersedes it when it has stood for so long that no worker
+// can still have a claim to it. It is never treated as free.
 func (x *step) watch(head store.Record, below []store.Record, why error) {
-	s, now := &x.s, x.at.Now
-	if s.Watch.Seq != head.Seq {
-		s.Watch = Watch{Seq: head.Seq, Since: now.Latest}
-		x.note(Note{What: Poison, Slot: s.Slot, Record: head, Err: why})
+	s, now := x.s, x.at.Now
+	if s.View.Watch.Seq != head.Seq {
+		s.View.Watch = Watch{Seq: head.Seq, Since: now.Latest}
+		x.note(Note{What: Poison, Slot: s.Bid.Slot, Record: head, Err: why})
 	}
 	patience := x.patience(head, below)
-	// If nothing that can be obeyed is left below it, nobody knows what is in force.
+	// If no record that can be obeyed is left below it, nobody knows which term is in force.
 	alone := below != nil && head.Seq > 1 && !x.hasValidBase(below)
-	if now.Earliest.Before(s.Watch.Since.Add(patience)) || head.Seq >= store.MaxSeq || s.JoinOnly || alone {
-		s.Why = Poisoned
-		x.miss(s.Slot.End)
+	if now.Earliest.Before(s.View.Watch.Since.Add(patience)) || head.Seq >= store.MaxSeq || s.Bid.Role == Joiner || alone {
+		s.Bid.MissReason = Poisoned
+		x.miss(s.Bid.Slot.End)
 		x.next()
 		return
 	}
@@ -147,35 +147,18 @@ func (x *step) watch(head store.Record, below []store.Record, why error) {
 		x.readHead()
 		return
 	}
-	s.Sent, s.Stage = x.reset(head, below, why), Sending
+	s.Bid.send(x.reset(head, below, why))
 }
 
-// patience is how long the newest records are watched, which are poison.
-func (x *step) patience(head store.Record, below []store.Record) time.Duration {
+// patience is how long poison is watched: head, and the records right below it that are
+// poison, too.
+func (f facts) patience(head store.Record, below []store.Record) time.Duration {
 	poison := []store.Record{head}
 	for _, r := range below {
-		if x.poison(r) == nil {
+		if f.poison(r) == nil {
 			break
 		}
 		poison = append(poison, r)
 	}
-	return max(x.s.Slot.Length(), x.m.Rules.Span(poison)) + x.m.Rules.Patience
-}
-
-// reset makes the record that supersedes poison.
-func (x *step) reset(head store.Record, below []store.Record, why error) store.Record {
-	r := x.stamped(store.KindReset, head.Seq+1)
-	r.Claim = x.id()
-	var inForce store.Record
-	if i := slices.IndexFunc(below, func(b store.Record) bool { return x.poison(b) == nil }); i >= 0 {
-		inForce = below[i]
-	}
-	x.s.Carried = x.m.Rules.Carry(inForce)
-	r.DoneUntil, r.Attempt = inForce.DoneUntil, x.s.attempt(x.s.Slot)-1
-	at, token := x.m.Rules.Reset(inForce, x.at.Now)
-	r.WindowStart, r.WindowEnd, r.Token = at, at, token
-	text := fmt.Sprintf("supersedes seq %d, unchanged since %s: %v", head.Seq, store.Format(x.s.Watch.Since), why)
-	text = strings.ReplaceAll(text[:min(len(text), 512)], "\x00", "")
-	r.Metadata = strings.ToValidUTF8(text, "")
-	return r
+	return max(f.s.Bid.Slot.Length(), f.m.Rules.Span(poison)) + f.m.Rules.Patience
 }

@@ -49,12 +49,12 @@ func TestTimeoutIsAThirdOfTheLeadWithinBounds(t *testing.T) {
 		5 * time.Minute:        10 * time.Second / 3,
 	} {
 		m := machine.Machine{Config: machine.Config{Schedule: slots.Must(slots.Every(every))}}
-		if got := m.Timeout(machine.State{Slot: m.Schedule.At(eve)}); got != want {
+		if got := m.Timeout(machine.State{Bid: machine.Bid{Slot: m.Schedule.At(eve)}}); got != want {
 			t.Errorf("Timeout(every %v) = %v, want %v", every, got, want)
 		}
 	}
 	m := machine.Machine{Config: machine.Config{Lead: 5 * time.Minute, Schedule: slots.Must(slots.Every(time.Hour))}}
-	if got := m.Timeout(machine.State{Slot: m.Schedule.At(eve)}); got != 5*time.Second {
+	if got := m.Timeout(machine.State{Bid: machine.Bid{Slot: m.Schedule.At(eve)}}); got != 5*time.Second {
 		t.Errorf("Timeout(lead 5m) = %v, want 5s", got)
 	}
 	if got := m.Timeout(machine.State{}); got != 5*time.Second {
@@ -93,9 +93,9 @@ func TestBackoffGrowsWithinBoundsAndHonoursTheStore(t *testing.T) {
 				for i := range at.Draw {
 					at.Draw[i] = draw
 				}
-				s := machine.State{Pending: machine.Sampling, Slot: m.Schedule.At(eve), Tries: c.failures}
+				s := machine.State{Pending: machine.Sampling, Bid: machine.Bid{Slot: m.Schedule.At(eve)}, Retries: machine.Retries{Tries: c.failures}}
 				s, _ = m.Step(s, at, machine.Sampled{Err: c.err})
-				if got := s.Retry - at.Local; got < c.least || got > c.most {
+				if got := s.Retries.Until - at.Local; got < c.least || got > c.most {
 					t.Errorf("draw %d: waits %v, want %v … %v", draw, got, c.least, c.most)
 				}
 			}

@@ -116,14 +116,14 @@ func (s *script) note(n machine.Note) string {
 // state is what matters of the state, in one line.
 func (s *script) state() string {
 	v := s.s
-	text := v.Stage.String()
-	if !v.Slot.IsZero() && v.Stage != machine.Halted {
-		text += " " + at(v.Slot.Start)
+	text := v.Bid.Stage.String()
+	if !v.Bid.Slot.IsZero() && v.Bid.Stage != machine.Halted {
+		text += " " + at(v.Bid.Slot.Start)
 	}
 	for _, t := range []struct {
 		name string
 		t    machine.Term
-	}{{"held", v.Held}, {"next", v.Next}} {
+	}{{"held", v.Hold.Held}, {"next", v.Hold.Next}} {
 		if !t.t.IsZero() {
 			text += fmt.Sprintf(", %s %s", t.name, window(t.t.Start, t.t.End))
 		}
@@ -132,10 +132,10 @@ func (s *script) state() string {
 		on   bool
 		name string
 	}{
-		{v.Running && v.Held.IsZero(), "code still runs"},
-		{v.OutcomeUnknown, "in doubt"},
-		{v.VoidClaim != "", "void " + s.name(v.VoidClaim)},
-		{v.Settled < v.Epoch, "unsettled"},
+		{v.Hold.Running && v.Hold.Held.IsZero(), "code still runs"},
+		{v.Bid.OutcomeUnknown, "in doubt"},
+		{v.Bid.VoidClaim != "", "void " + s.name(v.Bid.VoidClaim)},
+		{v.Clock.Settled < v.Clock.Epoch, "unsettled"},
 		{v.Stopping, "stopping"},
 	} {
 		if f.on {

@@ -8,42 +8,44 @@ import (
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
-// What the engine works by, for callers that show it, or plan with it. None of it decides
-// anything.
+// This file is for callers that show the engine's timing, or plan with it. None of it
+// decides anything.
 
 // LeadOf is how long before a slot's boundary its claims open.
 func (c *Config) LeadOf(slot slots.Slot) time.Duration { return c.lead(slot) }
 
-// LeadAfter is LeadOf a slot that follows one of a length.
+// LeadAfter is the lead of a slot that follows one of a length.
 func (c *Config) LeadAfter(length time.Duration) time.Duration { return c.leadAfter(length) }
 
 // Early is how long before the end of a part of a slot its holder extends it; 0 without
 // Failover.
 func (c *Config) Early() time.Duration { return c.early() }
 
-// LongestPart bounds the parts of a slot, but the last of them.
+// LongestPart bounds the parts of a slot, except the last.
 func (c *Config) LongestPart() time.Duration { return c.Failover - c.early() }
 
-// PartsBefore is how many equal parts a slot is cut into, up to where claims for the next
-// one open, which is a time after its start; 1 without Failover.
+// PartsBefore is the number of equal parts that a slot is cut into up to the opening of
+// claims for the next one, whole after its start; 1 without Failover.
 func (c *Config) PartsBefore(whole time.Duration) int64 { return c.parts(whole) }
 
-// WindowEnd is where a window ends that begins at from, within a slot.
+// WindowEnd is the end of a window that begins at from, within a slot.
 func (c *Config) WindowEnd(slot slots.Slot, from time.Time) time.Time { return c.windowEnd(slot, from) }
 
-// SampleAges are how old the newest sample of store time may be when a slot is claimed,
-// by its lead, and when a part of a slot is extended.
+// SampleAges are the greatest ages of the newest sample of store time at which a slot
+// with a lead is claimed, and a part of a slot is extended.
 func (c *Config) SampleAges(lead time.Duration) (claiming, extending time.Duration) {
 	return freshToClaim(lead), c.freshToExtend()
 }
 
-// HeadAge is how long ago the head may have been read when a part is extended.
+// HeadAge is the age of the newest read of the head at which a part is still extended
+// without reading it again.
 const HeadAge = lookAge / 2
 
-// MaxDrift is the rate by which a local clock and the store's may differ.
+// MaxDrift is the greatest rate by which a local clock and the store's may differ.
 const MaxDrift = timeline.MaxDrift
 
-// Unfit is why a record can't be obeyed as the head at a store time, nil if it can.
+// Unfit is the reason why a record can't be obeyed as the head at a store time; nil if it
+// can.
 func Unfit(head store.Record, now time.Time) error {
 	at := timeline.Interval{Earliest: now, Latest: now}
 	return Standard.Poison(head, at, Standard.Ahead, Standard.Longest)

@@ -2,61 +2,72 @@ package machine
 
 import "github.com/slotlease/slotlease/store"
 
+// Upkeep is the search for a record that justifies trimming the ones below it.
+type Upkeep struct {
+	Probe int64 // the next key to look at; 0: none
+	Step  int64 // how far below it the one after lies
+}
+
+// back goes to an older record. The newer ones are too young, so the steps grow.
+func (u *Upkeep) back() {
+	u.Probe = max(u.Probe-u.Step, 0)
+	u.Step *= 2
+}
+
+// end ends the search.
+func (u *Upkeep) end() { u.Probe = 0 }
+
 // trim goes on with trimming while the worker waits for a slot that it has won,
 // and reports whether an operation is under way.
 func (x *step) trim() bool {
-	s := &x.s
-	if s.Trim == 0 {
+	u := &x.s.Upkeep
+	if u.Probe == 0 {
 		return false
 	}
-	if s.Trim < 1 || !x.idle() {
-		s.Trim = 0
+	if u.Probe < 1 || !x.idle() {
+		u.end()
 		return false
 	}
-	x.ask(Probing, ReadRecord{s.Trim})
+	x.ask(Probing, ReadRecord{u.Probe})
 	return true
 }
 
-// idle reports that nothing has to be done before long: a slot that was won has not
-// begun, or nothing is due for a while yet.
-func (x *step) idle() bool {
-	s, mid := &x.s, x.at.Now.Mid()
-	if !s.Next.IsZero() {
-		return mid.Before(s.Next.Start)
+// idle reports that nothing is due before long: a slot that was won has not begun, or
+// nothing is due for a while yet.
+func (f facts) idle() bool {
+	s, mid := f.s, f.at.Now.Mid()
+	if !s.Hold.Next.IsZero() {
+		return mid.Before(s.Hold.Next.Start)
 	}
-	return (x.m.Continuous || x.m.Failover > 0) && s.Held.Own && s.Stage == Aiming && s.Turn.Sub(mid) > 2*x.m.Timeout(*s)
+	return (f.m.Continuous || f.m.Failover > 0) && s.Hold.Held.Own && s.Bid.Stage == Aiming && s.Bid.Turn.Sub(mid) > 2*f.m.Timeout(*s)
 }
 
-// probed takes in a record that may justify trimming all below it: later ones
-// are nearer to now, so go back in growing steps.
+// probed takes in a record that may justify trimming all below it.
 func (x *step) probed(e RecordRead) {
-	s := &x.s
+	u := &x.s.Upkeep
 	below := x.m.Rules.TrimBelow(e.Record, x.at.Now, x.m.Retention)
 	switch {
-	case e.Err != nil, e.Record.Seq != s.Trim:
-		s.Trim = 0
+	case e.Err != nil, e.Record.Seq != u.Probe:
+		u.end()
 	case below > 0:
 		x.ask(Trimming, Trim{below})
 	default:
-		s.Trim -= s.TrimStep
-		s.TrimStep *= 2
-		s.Trim = max(s.Trim, 0)
+		u.back()
 	}
 }
 
-// trimmed takes in how many records went. A full batch means that there are
+// trimmed takes in how many records were deleted. A full batch means that there are
 // more, for as long as there is time before the boundary.
 func (x *step) trimmed(e Trimmed) {
-	s := &x.s
 	if e.Err != nil {
 		x.note(Note{What: Failed, Op: Trimming, Err: e.Err})
-		s.Trim = 0
+		x.s.Upkeep.end()
 		return
 	}
 	if e.Count > 0 {
 		x.note(Note{What: Cleared, Count: e.Count})
 	}
 	if e.Count < store.TrimBatch {
-		s.Trim = 0
+		x.s.Upkeep.end()
 	}
 }

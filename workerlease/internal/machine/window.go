@@ -7,10 +7,9 @@ import (
 )
 
 // Inside reports whether store time is surely inside a window, with margin to
-// spare at its end: the condition for working. What contains store time begins
-// after the window does, and ends before its last moment; so windows that don't
-// overlap are never worked under at one time, whatever the clocks of their
-// holders say.
+// spare at its end: the condition for working. The interval that contains store time
+// begins after the window does and ends before its last moment. So two holders never
+// work at one time under windows that don't overlap, whatever their clocks say.
 func (r *Rules) Inside(now timeline.Interval, start, end time.Time, margin time.Duration) bool {
 	return now.Known() && r.begun(now, start) && !r.over(now, end, margin)
 }
@@ -25,7 +24,7 @@ func (r *Rules) over(now timeline.Interval, end time.Time, margin time.Duration)
 	return !now.At(r.EndBy).Before(r.Last(end, margin))
 }
 
-// Look reports that the time is to be looked at on an occasion.
+// Look reports that the time is to be checked on an occasion.
 func (r *Rules) Look(on Looks) bool { return r.Looks&on != 0 }
 
 // Remaining is how long, by the local clock, store time stays surely inside a
@@ -34,20 +33,19 @@ func (r *Rules) Remaining(now timeline.Interval, end time.Time, margin time.Dura
 	return now.Until(r.Last(end, margin), r.EndBy)
 }
 
-// last leaves the margin, which is for work that was begun before the end was
-// noticed. The extra millisecond is the shortest wait: a timer for less is not
-// worth setting.
+// last leaves the margin, for work that was begun before the end was noticed. The extra
+// millisecond is the shortest wait: no timer is set for less.
 func last(end time.Time, margin time.Duration) time.Time {
 	return end.Add(-margin - time.Millisecond)
 }
 
-// jumped holds nothing over a contradiction: either the interval of before was
-// wrong, under which the lease was taken, or that of now.
+// jumped holds nothing over a contradiction: either the earlier interval was wrong, under
+// which the lease was taken, or the present one is.
 func jumped(seen, now int) bool { return now > seen }
 
-// settled keeps what was known before a jump until all have come to the new
-// clock who may have begun by the old: they hold nothing that ends after the
-// head that was read since.
+// settled keeps the interval from before a jump until every worker that began by the old
+// clock has come to the new one: such a worker holds nothing that ends after the head
+// that was read since.
 func settled(now timeline.Interval, until time.Time) bool {
 	return !until.IsZero() && !now.Earliest.Before(until)
 }

@@ -69,7 +69,7 @@ func (w *world) now(settled int) timeline.Interval {
 
 func (w *world) moment() machine.Moment {
 	m := machine.Moment{
-		Now: w.now(w.s.Settled), Local: w.local, Age: w.local - w.sampled,
+		Now: w.now(w.s.Clock.Settled), Local: w.local, Age: w.local - w.sampled,
 		Epoch: len(w.clocks) - 1, Jumps: w.jumps,
 	}
 	w.draws++
@@ -117,7 +117,7 @@ func (w *world) wait() (bool, error) {
 	if len(waits) == 0 {
 		return false, nil
 	}
-	now, least := w.now(w.s.Settled), time.Duration(1<<62)
+	now, least := w.now(w.s.Clock.Settled), time.Duration(1<<62)
 	for _, v := range waits {
 		d := v.Local - w.local
 		if !v.Time.IsZero() {

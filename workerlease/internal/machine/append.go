@@ -1,0 +1,188 @@
+package machine
+
+import (
+	"errors"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+)
+
+// send appends the bid's record, if that is still right.
+func (x *step) send() {
+	s := x.s
+	switch {
+	case s.Bid.extends() && !x.m.Rules.Prolong(s.Hold.Held, s.Bid.Record):
+		x.again()
+	case s.Bid.grants() && x.aged():
+		x.renewClaim()
+	case s.Bid.grants() && !s.Bid.OutcomeUnknown && s.Bid.ReadEpoch != s.Clock.Epoch:
+		x.again() // Made by a clock that has jumped since.
+	case x.at.Age > x.m.Rules.Fresh:
+		x.ask(Sampling, Sample{})
+	default:
+		x.ask(Appending, Append{s.Bid.Record})
+	}
+}
+
+// appended takes in the reply to an append.
+func (x *step) appended(e Appended) {
+	s := x.s
+	s.Bid.Latency += (e.Took - s.Bid.Latency) / 4
+	switch x.m.Rules.Outcome(e.Err) {
+	case Landed:
+		s.Retries.over()
+		x.stored(s.Bid.Record)
+	case Taken:
+		x.note(Note{What: Conflict, Slot: s.Bid.Slot, Record: s.Bid.Record, Err: e.Err})
+		s.Bid.Stage = Checking
+	case Refused:
+		x.failed(Appending, e.Err)
+		x.miss(s.Bid.Slot.End)
+		x.next()
+	case OutcomeUnknown:
+		x.note(Note{What: Unknown, Slot: s.Bid.Slot, Record: s.Bid.Record, Err: e.Err})
+		s.Retries.Failures++
+		if s.Retries.Tries > 0 || errors.Is(e.Err, store.ErrThrottled) {
+			x.backOff(e.Err)
+		} else {
+			s.Retries.Tries++ // Read back at once, then less and less often.
+		}
+		s.Bid.Stage, s.Bid.OutcomeUnknown = Checking, true
+	}
+}
+
+// recordRead takes in what stands at the key of the bid's record.
+func (x *step) recordRead(e RecordRead) {
+	s := x.s
+	switch {
+	case errors.Is(e.Err, store.ErrNotFound) && s.Bid.OutcomeUnknown:
+		x.absent()
+	case errors.Is(e.Err, store.ErrNotFound):
+		// Taken a moment ago, and gone: a stale read, or trimmed since.
+		s.Bid.Stage = Reading
+		x.backOff(nil)
+	case e.Err != nil:
+		x.failed(ReadingRecord, e.Err)
+	case x.isSent(e.Record):
+		s.Retries.over()
+		x.stored(e.Record)
+	default:
+		// It is another worker's: one's own can never be stored there now.
+		s.Retries.over()
+		s.Bid.OutcomeUnknown = false
+		s.View.ReadAt = x.m.Rules.ReadAt(x.at.Now)
+		x.refused(e.Record)
+	}
+}
+
+// isSent reports that a record is the one that was sent. Another worker's done record
+// repeats the same claim, for its own slot.
+func (f facts) isSent(r store.Record) bool {
+	sent := &f.s.Bid.Record
+	return f.m.Rules.Mine(r, f.m.identity(sent.Claim)) && r.Kind == sent.Kind && !r.DoneUntil.Before(sent.DoneUntil)
+}
+
+// absent goes on after one's own record, the outcome of whose append is unknown, was
+// not found. Absent is not failed: it may be stored later.
+func (x *step) absent() {
+	s := x.s
+	switch sent := s.Bid.Record; {
+	case s.Stopping && s.Bid.grants():
+		s.Bid.drop()
+	case sent.Kind == store.KindRelease && sent.Claim == s.Hold.Left.Claim && x.m.Rules.Resume(s.Hold.Left, sent):
+		s.Hold.Next = s.Hold.Left
+		s.Bid.drop()
+	default:
+		s.Bid.Claim, s.Bid.Record = x.m.Rules.Resend(s.Bid.Claim, sent, x.at)
+		s.Bid.Stage = Sending
+		x.backOff(nil)
+	}
+}
+
+// stored goes on after one's own record is known to be in the ledger.
+func (x *step) stored(r store.Record) {
+	s := x.s
+	s.Bid.OutcomeUnknown = false
+	switch r.Kind {
+	case store.KindGrant:
+		x.confirm(r, true)
+	case store.KindRelease:
+		x.observeRecord(r)
+		x.note(Note{What: Released, Slot: slots.Slot{Start: r.SlotStart, End: r.SlotEnd}, Record: r})
+		x.reread()
+	case store.KindDone:
+		x.doneStored(r)
+	default:
+		x.note(Note{What: Reset, Slot: s.Bid.Slot, Record: r})
+		x.reread()
+	}
+}
+
+// refused goes on after another worker's record was found where one's own was to go.
+func (x *step) refused(r store.Record) {
+	s := x.s
+	sent := s.Bid.Record
+	switch {
+	case s.Stopping && sent.Kind == store.KindRelease && r.Kind != store.KindRelease && r.Claim == sent.Claim && x.poison(r) == nil:
+		// Another worker's done record, which changes nothing of the term.
+		x.observeRecord(r)
+		if !x.releasable(r, r.Claim) {
+			x.reread()
+			return
+		}
+		x.release(r)
+	case s.Bid.grants() && !s.Stopping:
+		x.judge(r, nil)
+	case s.Bid.grants():
+		s.Bid.drop()
+	default:
+		x.reread()
+	}
+}
+
+// reread turns back to the head, if it was read for a claim or is to be read again.
+func (x *step) reread() {
+	s := x.s
+	s.Bid.Stage, s.Bid.Record = Reading, store.Record{}
+	if s.Bid.Claim.ID == "" && !x.closing() && !s.Stopping {
+		s.Bid.Stage = Aiming
+	}
+}
+
+// confirm takes a grant that is known to be one's own, or one's group's.
+func (x *step) confirm(r store.Record, own bool) {
+	s := x.s
+	if x.aged() {
+		x.renewClaim()
+		return
+	}
+	if own && s.Hold.knows(r.Claim) {
+		x.extended(r)
+		return
+	}
+	x.observeRecord(r)
+	t := x.m.Rules.Term(r, own, s.Bid.Slot)
+	if own && r.DoneUntil.Equal(s.Bid.Missed.End) {
+		t.Missed = s.Bid.Missed
+	}
+	s.Hold.Next, s.Hold.WonEnd, s.Hold.WonSlot = t, t.End, s.Bid.Slot.End
+	what := Claimed
+	if !own {
+		what = Joined
+	}
+	x.note(Note{What: what, Slot: t.Slot, Record: r})
+	x.rememberGrant(r, own)
+	if s.Stopping {
+		s.Bid.drop()
+		return
+	}
+	x.scheduleNext()
+}
+
+// rememberGrant keeps a grant, to check later that it stands, and to trim.
+func (x *step) rememberGrant(r store.Record, own bool) {
+	x.s.View.LastGrant = Grant{Seq: r.Seq, Claim: r.Claim, End: r.WindowEnd}
+	if own && r.Seq%x.m.Rules.TrimEvery == 0 {
+		x.s.Upkeep = Upkeep{Probe: r.Seq - x.m.Rules.Keep, Step: x.m.Rules.Keep}
+	}
+}

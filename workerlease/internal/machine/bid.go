@@ -1,0 +1,124 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
+)
+
+// Stage is how far a bid has come.
+type Stage int
+
+// The stages.
+const (
+	// Aiming: waiting for the turn.
+	Aiming Stage = iota
+	// Reading: the claim is fixed, the head is to be read.
+	Reading
+	// Sending: Bid.Record is to be appended.
+	Sending
+	// Checking: the key of Bid.Record is to be read back, to learn the outcome of its
+	// append.
+	Checking
+	// Halted: the worker is done.
+	Halted
+)
+
+// String names the stage.
+func (s Stage) String() string {
+	return [...]string{"aiming", "reading", "sending", "checking", "halted"}[s]
+}
+
+// Role is the part that a worker plays in the slot it contends for.
+type Role int
+
+// The roles.
+const (
+	// Claimant: it claims the slot for itself.
+	Claimant Role = iota
+	// Joiner: it joins a lease of its group, but claims nothing.
+	Joiner
+	// Extender: it extends the term in force, within the slot or into it. Bid.Turn
+	// is when the extension is due.
+	Extender
+	// Standby: another worker has the slot. Bid.Turn is when the rest of the slot may
+	// be claimed.
+	Standby
+)
+
+// Claim is one attempt to take a slot. It is fixed before the head is read and
+// never changes on a retry.
+type Claim struct {
+	ID    string
+	Start time.Time // raised to the end of the head when the record is made
+	End   time.Time
+	Fixed time.Time // Earliest(now) at fixing
+	Local time.Duration
+}
+
+// Bid is the contention for one slot.
+type Bid struct {
+	Stage    Stage
+	Slot     slots.Slot
+	First    slots.Slot // the first slot that the worker contended for
+	Role     Role
+	Turn     time.Time     // when the head may be read
+	TurnEdge timeline.Edge // which edge of now must have reached Turn
+	// Recheck is the local reading, right after a jump has settled, at which to check
+	// that Slot is not one far ahead; 0: there is nothing to check.
+	Recheck time.Duration
+
+	Claim          Claim
+	ReadEpoch      int          // Clock.Epoch when the head was asked for
+	Record         store.Record // the record being appended
+	Missed         slots.Slot   // the slot before, if Record says that its work is to be done late
+	OutcomeUnknown bool         // Record may have been stored, or may yet be
+	MissReason     Reason       // why Slot is being missed, if it is
+
+	// The rest outlasts the slot.
+
+	Latency   time.Duration // of appends, on average; the newest counts for a quarter
+	VoidClaim string        // a claim that was given up, although its record may be stored or may yet be
+	SkipSlot  time.Time     // start of the slot that this worker is through with
+	YieldSlot time.Time     // start of the slot in which this worker lets others go first
+}
+
+// drop forgets the claim. If the outcome of its append is unknown, it may still be
+// stored.
+func (b *Bid) drop() {
+	if b.OutcomeUnknown && b.grants() {
+		b.VoidClaim = b.Record.Claim
+	}
+	b.Stage, b.Claim, b.Record, b.OutcomeUnknown, b.MissReason = Aiming, Claim{}, store.Record{}, false, 0
+}
+
+// void gives up a claim that got too old.
+func (b *Bid) void() {
+	b.VoidClaim = b.Claim.ID
+	if b.grants() {
+		b.VoidClaim = b.Record.Claim
+	}
+}
+
+// wait drops the claim, and reads the head again at a time.
+func (b *Bid) wait(until time.Time, edge timeline.Edge) {
+	b.drop()
+	b.Turn, b.TurnEdge = until, edge
+}
+
+// send makes a record the next to be appended.
+func (b *Bid) send(r store.Record) { b.Record, b.Stage = r, Sending }
+
+// grants reports that the record being appended is a grant.
+func (b *Bid) grants() bool { return b.Record.Kind == store.KindGrant }
+
+// extends reports that the record being appended extends a term.
+func (b *Bid) extends() bool { return b.grants() && b.Record.Claim != b.Claim.ID }
+
+// skips reports that this worker is through with Slot.
+func (b *Bid) skips() bool { return b.SkipSlot.Equal(b.Slot.Start) }
+
+// yields reports that others go first in Slot.
+func (b *Bid) yields() bool { return b.YieldSlot.Equal(b.Slot.Start) }

@@ -1,0 +1,76 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// Grant is a grant to a worker or its group that is known to have been in the
+// ledger.
+type Grant struct {
+	Seq   int64
+	Claim string
+	End   time.Time
+	Told  bool // that it was not seen
+}
+
+// lookBack is how many records a worker reads to find one of its own among them:
+// enough for all that others appended within a slot.
+const lookBack = 16
+
+// checkLastGrant checks, at the first read of the ledger after a grant was confirmed,
+// that the grant still stands. A store keeps whatever it has confirmed or let be read.
+// If it doesn't (a rollback of what had not reached a majority, a restored backup),
+// another worker may have been granted the same window with the same token. A worker
+// can't prevent that, only report it; and if it is seen to have happened, the lease
+// ends.
+func (x *step) checkLastGrant(records []store.Record) {
+	s := x.s
+	last := s.View.LastGrant
+	if last.Seq == 0 {
+		return
+	}
+	s.View.LastGrant = Grant{}
+	bad := func(r store.Record) bool { return r.Seq != last.Seq && x.poison(r) != nil }
+	why, proven := last.missing(slices.DeleteFunc(slices.Clone(records), bad))
+	if why == nil {
+		return
+	}
+	if !proven && x.at.Now.Earliest.Before(last.End) {
+		s.View.LastGrant = last // It may be seen yet, or be proven to be gone.
+		s.View.LastGrant.Told = true
+	}
+	if !proven && last.Told {
+		return
+	}
+	x.note(Note{
+		What: Vanished, Slot: s.Bid.Slot, Err: why,
+		Record: store.Record{WorkerType: x.m.WorkerType, Seq: last.Seq, Claim: last.Claim},
+	})
+	if proven && s.Hold.Held.Claim == last.Claim {
+		x.expire(RecordVanished)
+	}
+}
+
+// missing reports why the newest records that can be obeyed can't be those of a
+// ledger in which the grant has stood since it was confirmed; nil if they can. It
+// is proven by records that are there, not by one that isn't: a read may be stale.
+func (g Grant) missing(records []store.Record) (why error, proven bool) {
+	for _, r := range records {
+		switch {
+		case r.Seq == g.Seq && r.Claim != g.Claim:
+			return errors.New("another's record stands in place of this worker's grant"), true
+		case r.Seq > g.Seq && r.Kind == store.KindGrant && r.WindowStart.Before(g.End):
+			return fmt.Errorf("seq %d was granted from %s on, as if this worker's grant up to %s had not been there",
+				r.Seq, store.Format(r.WindowStart), store.Format(g.End)), true
+		}
+	}
+	if len(records) == 0 || records[0].Seq < g.Seq {
+		return errors.New("this worker's grant is not among the newest records: the read was stale, or the store took back what it had confirmed"), false
+	}
+	return nil, false
+}

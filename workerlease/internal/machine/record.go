@@ -1,0 +1,92 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// stamped is a record with what all records of this worker have in common.
+func (f facts) stamped(k store.Kind, seq int64) store.Record {
+	b, v := &f.s.Bid, &f.s.View
+	return store.Record{
+		WorkerType: f.m.WorkerType, Seq: seq, Kind: k,
+		InstanceID: f.m.InstanceID, Priority: f.m.Priority,
+		SlotStart: b.Slot.Start, SlotEnd: b.Slot.End,
+		Schedule: f.m.Schedule.String(),
+		FixedAt:  f.at.Now.Earliest.Truncate(time.Millisecond), ReadAt: v.ReadAt,
+		DoneUntil: v.Carried.DoneUntil, Attempt: v.Carried.Attempt,
+		Worker: f.m.Worker,
+	}
+}
+
+// grant makes the record that claims the window from start to the claim's end.
+func (x *step) grant(head store.Record, start time.Time) store.Record {
+	b := &x.s.Bid
+	r := x.stamped(store.KindGrant, head.Seq+1)
+	r.Claim = b.Claim.ID
+	r.Group = x.m.Group
+	r.WindowStart, r.WindowEnd = start, b.Claim.End
+	r.Token = x.m.Rules.Token(start, head)
+	r.FixedAt = b.Claim.Fixed.Truncate(time.Millisecond)
+	r.Metadata = x.m.Metadata
+	if r.Attempt = 0; x.m.Once {
+		r.Attempt = x.s.View.Carried.attempt(b.Slot)
+		if b.Missed = x.missed(b.Slot); !b.Missed.IsZero() {
+			r.DoneUntil = b.Missed.End // It is begun once more, by this grant, and never again.
+		}
+	}
+	return r
+}
+
+// extension makes the record that extends a term to the claim's end, after the head
+// with a Seq.
+func (f facts) extension(t Term, head int64) store.Record {
+	r := f.stamped(store.KindGrant, head+1)
+	r.Claim, r.Token = t.Claim, t.Token
+	r.WindowStart, r.WindowEnd = t.End, f.s.Bid.Claim.End
+	r.Metadata = f.m.Metadata
+	return r
+}
+
+// releasable reports that the head's term is a claim's, may be released, and that
+// anything of it is left.
+func (f facts) releasable(head store.Record, claim string) bool {
+	return f.m.Rules.Releasable(head, f.m.identity(claim)) && f.m.Rules.ReleaseAt(head, f.at.Now).Before(head.WindowEnd)
+}
+
+// release makes the next record to be sent the one that frees the rest of the head's
+// term, and nothing else.
+func (x *step) release(head store.Record) {
+	at := x.m.Rules.ReleaseAt(head, x.at.Now)
+	r := x.stamped(store.KindRelease, head.Seq+1)
+	r.Claim, r.Token = head.Claim, head.Token
+	r.SlotStart, r.SlotEnd = head.SlotStart, head.SlotEnd
+	if !at.Before(head.SlotEnd) { // The slot is for information, and makes no sense here.
+		r.SlotStart, r.SlotEnd = head.WindowStart, head.WindowEnd
+	}
+	r.WindowStart, r.WindowEnd = at, at
+	x.s.Bid.send(r)
+}
+
+// reset makes the record that supersedes poison.
+func (x *step) reset(head store.Record, below []store.Record, why error) store.Record {
+	r := x.stamped(store.KindReset, head.Seq+1)
+	r.Claim = x.id()
+	var inForce store.Record
+	if i := slices.IndexFunc(below, func(b store.Record) bool { return x.poison(b) == nil }); i >= 0 {
+		inForce = below[i]
+	}
+	v := &x.s.View
+	v.Carried = x.m.Rules.Carry(inForce)
+	r.DoneUntil, r.Attempt = inForce.DoneUntil, v.Carried.attempt(x.s.Bid.Slot)-1
+	at, token := x.m.Rules.Reset(inForce, x.at.Now)
+	r.WindowStart, r.WindowEnd, r.Token = at, at, token
+	text := fmt.Sprintf("supersedes seq %d, unchanged since %s: %v", head.Seq, store.Format(v.Watch.Since), why)
+	text = strings.ReplaceAll(text[:min(len(text), 512)], "\x00", "")
+	r.Metadata = strings.ToValidUTF8(text, "")
+	return r
+}

@@ -1,0 +1,61 @@
+package machine
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// Retries counts ledger operations that came to nothing.
+type Retries struct {
+	Failures    int           // operations that failed in a row
+	Tries       int           // operations in a row that came to nothing, failed or not
+	Until       time.Duration // the local reading up to which the worker backs off; 0: it doesn't
+	SampleFirst bool          // after a failure: sample the time before anything else
+}
+
+// over forgets what came to nothing, since an operation has succeeded.
+func (r *Retries) over() { r.Failures, r.Tries, r.Until = 0, 0, 0 }
+
+// pass ends the back-off once its time has come.
+func (r *Retries) pass(local time.Duration) {
+	if r.Until <= local {
+		r.Until = 0
+	}
+}
+
+// failed counts an operation that failed, and backs off.
+func (x *step) failed(op Op, err error) {
+	x.s.Retries.Failures++
+	x.note(Note{What: Failed, Op: op, Err: err})
+	x.backOff(err)
+}
+
+// backOff doubles the wait with each try in a row that came to nothing, up to
+// MaxBackoff or an eighth of the slot (for an extension, of the time left for it),
+// less up to half of it at random. A store that asks for more gets it, up to the
+// age of a claim.
+func (x *step) backOff(err error) {
+	s := x.s
+	most := x.m.MaxBackoff
+	if !s.Bid.Slot.IsZero() {
+		most = min(most, max(s.Bid.Slot.Length()/8, 10*time.Millisecond))
+	}
+	if s.Bid.Role == Extender && x.m.Failover > 0 {
+		most = min(most, max(x.m.early()/8, 10*time.Millisecond))
+	}
+	d := min(x.m.MinBackoff<<min(s.Retries.Tries, 10), most)
+	d -= time.Duration(float64(d) / 2 * x.fraction())
+	if t, ok := errors.AsType[*store.ThrottledError](err); ok {
+		d = max(d, min(t.RetryAfter, x.m.Rules.ClaimAge))
+	}
+	s.Retries.Tries++
+	s.Retries.Until = x.at.Local + max(d, time.Millisecond)
+}
+
+// fraction is a draw in [0, 1).
+func (f facts) fraction() float64 {
+	return float64(binary.LittleEndian.Uint32(f.at.Draw[8:12])) / (1 << 32)
+}

@@ -1,0 +1,59 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+)
+
+// View is what a worker knows of the ledger.
+type View struct {
+	HeadReadAt ReadTime
+	ReadAt     time.Time // Latest(now) right after the head was read
+	Asked      int       // the number of records that the last read asked for
+	Depth      int       // the least number that the next read asks for
+
+	Carried   Carried
+	Holders   Holders
+	LastGrant Grant  // the newest grant that was won or joined, until a read has shown it
+	Mismatch  string // the newest foreign schedule that was reported
+
+	Watch       Watch
+	Unreachable int64 // seq of the newest unreachable record, 0 if there is none
+}
+
+// ReadTime is when the worker last read the head and found that it can be obeyed. An
+// extension that is appended without reading the head again was fixed then.
+type ReadTime struct {
+	Fixed time.Time // Earliest(now)
+	Local time.Duration
+}
+
+// Watch is poison that is being watched.
+type Watch struct {
+	Seq   int64
+	Since time.Time // Latest(now) when it was first seen
+}
+
+// Carried is what each record repeats from the head that it is appended to, so that
+// reading the head is enough.
+type Carried struct {
+	DoneUntil time.Time
+	Slot      time.Time // start of the slot that Attempt counts for
+	Attempt   int
+}
+
+// attempt is the number of the attempt that a grant of a slot would be.
+func (c Carried) attempt(slot slots.Slot) int {
+	if c.Slot.Equal(slot.Start) {
+		return c.Attempt + 1
+	}
+	return 1
+}
+
+// carry repeats everything: whatever a record leaves out is lost to the records after
+// it.
+func carry(head store.Record) Carried {
+	return Carried{DoneUntil: head.DoneUntil, Slot: head.SlotStart, Attempt: head.Attempt}
+}
