@@ -65,7 +65,7 @@ soak: ## Run the long proofs in sequence, for hours: sim, model, chaos, takeover
 
 .PHONY: figures
 figures: ## Write the figures that the proofs saved into the docs: make figures FIGURES=figures
-	$(GO) run ./internal/figures/table $(or $(FIGURES),figures) $(firstword $(wildcard docs/proofs.md) README.md)
+	$(GO) run ./internal/figures/table $(or $(FIGURES),figures) docs/proofs.md
 
 .PHONY: bench
 bench: ## Run the benchmarks

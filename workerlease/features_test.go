@@ -15,8 +15,8 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// The tests of this file show features that the README's comparison names and that
-// no other test shows alone.
+// The tests of this file show features that docs/coming-from.md names and that no
+// other test shows alone.
 
 func TestBackoffGoesFromMinBackoffToMaxBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

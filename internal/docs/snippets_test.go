@@ -1,0 +1,206 @@
+package docs
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// module is the path of this module.
+const module = "github.com/slotlease/slotlease"
+
+// imports are the packages that snippets use, by name; a snippet need not name them.
+var imports = map[string]string{
+	"context": "context", "errors": "errors", "fmt": "fmt", "log": "log", "slog": "log/slog", "http": "net/http",
+	"os": "os", "synctest": "testing/synctest", "testing": "testing", "time": "time", "sql": "database/sql",
+	"clock": "github.com/benbjohnson/clock", "zap": "go.uber.org/zap",
+	"workerlease": module + "/workerlease", "history": module + "/workerlease/history", "slots": module + "/slots", "priority": module + "/priority",
+	"store": module + "/store", "mongo": module + "/store/mongo", "cosmos": module + "/store/cosmos",
+	"sqlite": module + "/store/sqlite", "memory": module + "/store/memory",
+	"clocks": module + "/testutil/clocks", "faultstore": module + "/testutil/faultstore",
+	"sim": module + "/testutil/sim", "storetest": module + "/testutil/storetest",
+}
+
+// prelude declares what snippets take for granted.
+const prelude = `package snippet
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/sim"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+var (
+	ctx       context.Context
+	client    *workerlease.Client
+	ledger    store.Ledger
+	options   workerlease.Options
+	callbacks workerlease.Callbacks
+	w         *workerlease.WorkerLease
+	l         workerlease.Lease
+	db        *sql.DB
+	body      string
+	t         *testing.T
+)
+
+func exportInvoices(ctx context.Context, token int64) error { return nil }
+
+type handler struct{}
+
+func newHandler(*sim.Process) handler                   { return handler{} }
+func (handler) callbacks() (c workerlease.Callbacks)    { return c }
+`
+
+// Every Go block of the documentation compiles: a whole file, declarations, or
+// statements, which may return an error.
+func TestGoBlocksCompile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs the compiler")
+	}
+	sources := map[string]string{} // by the name of the snippet
+	for _, p := range pages(t) {
+		name := strings.ToLower(strings.NewReplacer("/", "_", ".md", "", "-", "_").Replace(p.path))
+		for _, b := range p.blocks() {
+			if b.lang == "go" {
+				sources[fmt.Sprintf("%s_%d", name, b.line)] = wrap(t, p, b)
+			}
+		}
+	}
+	if len(sources) < 10 {
+		t.Errorf("found %d snippets, want more", len(sources))
+	}
+
+	files := map[string]string{}
+	args := []string{"build"}
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		files[name+"/snippet.go"], files[name+"/prelude.go"] = sources[name], prelude
+		args = append(args, "./internal/docs/"+name)
+	}
+	if out, err := goWith(t, files, args...); err != nil {
+		t.Errorf("the Go blocks don't compile: %v\n%s", err, out)
+	}
+}
+
+// The options of the table "You want" are valid, and all that a worker needs next to a
+// worker type.
+func TestOptionsThatTheReadmeRecommendsAreValid(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs the compiler")
+	}
+	source := `package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+var (
+	_ time.Duration
+	_ = slots.Must
+)
+
+func main() {
+	failed := false
+	for _, o := range []workerlease.Options{
+`
+	n := 0
+	for _, row := range read(t, "README.md").table(t, "| You want | Options |") {
+		for i, text := range strings.Split(row[1], "`") {
+			if i%2 == 1 && strings.Contains(text, ":") {
+				source += fmt.Sprintf("{WorkerType: %q, %s},\n", fmt.Sprint("row-", n), text)
+				n++
+			}
+		}
+	}
+	source += `} {
+		if _, err := o.Resolved(); err != nil {
+			fmt.Println(err)
+			failed = true
+		}
+	}
+	if failed {
+		os.Exit(1)
+	}
+}
+`
+	if n < 6 {
+		t.Errorf("the table has options in %d cells, want more", n)
+	}
+	if out, err := goWith(t, map[string]string{"wants/main.go": source}, "run", "./internal/docs/wants"); err != nil {
+		t.Errorf("the options are refused: %v\n%s", err, out)
+	}
+}
+
+// goWith runs a go command on files that are only as if they were below this folder.
+func goWith(t *testing.T, files map[string]string, args ...string) (string, error) {
+	t.Helper()
+	here, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	temp := t.TempDir()
+	overlay := struct{ Replace map[string]string }{map[string]string{}}
+	for name, text := range files {
+		path := filepath.Join(temp, strings.ReplaceAll(name, "/", "_"))
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		overlay.Replace[filepath.Join(here, filepath.FromSlash(name))] = path
+	}
+	data, err := json.Marshal(overlay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(temp, "overlay.json")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{args[0], "-overlay", path}, args[1:]...)...)
+	cmd.Dir = root
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// wrap makes a file of a block. Errors name the lines of the page.
+func wrap(t *testing.T, p page, b block) string {
+	t.Helper()
+	at := fmt.Sprintf("//line %s:%d\n", p.path, b.line)
+	bodies := []string{b.text, "func _() error {\n" + at + b.text + "return nil\n}\n"}
+	var failed error
+	for _, body := range bodies {
+		file, err := parser.ParseFile(token.NewFileSet(), "", "package snippet\n"+at+body, 0)
+		if err != nil {
+			failed = err
+			continue
+		}
+		var used []string
+		for name, path := range imports {
+			named := slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == strconv.Quote(path) })
+			if !named && slices.ContainsFunc(file.Unresolved, func(id *ast.Ident) bool { return id.Name == name }) {
+				used = append(used, fmt.Sprintf("import %q\n", path))
+			}
+		}
+		slices.Sort(used)
+		return "package snippet\n" + strings.Join(used, "") + at + body
+	}
+	t.Fatalf("%s:%d: %v", p.path, b.line, failed)
+	return ""
+}
