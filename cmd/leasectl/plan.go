@@ -13,6 +13,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/workerlease"
 )
 
 const planHelp = `Tell what workers of one type will cost: operations and request units (RU) of
@@ -90,10 +91,18 @@ func defaultPlan() *planFlags {
 func (a *app) planOptions(f *planFlags, flags *pflag.FlagSet) estimate.Options {
 	schedule, shortest := a.schedule(f.scheduleFlags, flags)
 	a.checkFailover(f.failover, f.lead, flags, shortest)
-	return estimate.Options{
-		Consistency: f.consistency, Workers: f.workers, Schedule: schedule, Slot: f.every, Shortest: shortest,
-		Lead: f.lead, Step: f.step, FailoverWithin: f.failover,
+	o := estimate.Options{Consistency: f.consistency, Workers: f.workers, Slot: f.every}
+	if len(a.problems) > 0 {
+		return o
 	}
+	var err error
+	o.Timing, err = workerlease.Options{
+		WorkerType: "plan", Schedule: schedule, Lead: f.lead, Step: f.step, FailoverWithin: f.failover,
+	}.Timing()
+	for _, e := range workerlease.OptionErrors(err) {
+		a.bad("%w", e)
+	}
+	return o
 }
 
 func (a *app) showPlan(e estimate.Estimate, output string) error {

@@ -117,7 +117,7 @@ func FuzzPlan(f *testing.F) {
 		if all.Units < one.Units || all.Operations["append"] < 1 || max(1, out.Parts) != all.Operations["append"] {
 			t.Errorf("plan %q: all %+v, the winner %+v", lines, all, one)
 		}
-		if text := e.Text(false); strings.Contains(text, "NaN") || strings.Contains(text, "Inf") || !strings.Contains(text, fmt.Sprint(o.Schedule)) {
+		if text := e.Text(false); strings.Contains(text, "NaN") || strings.Contains(text, "Inf") || !strings.Contains(text, fmt.Sprint(o.Timing.Options.Schedule)) {
 			t.Errorf("plan %q shows\n%s", lines, text)
 		}
 	})

@@ -9,7 +9,6 @@ import (
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
-	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
 // Read returns what the newest records of one worker type say of its slots at a store
@@ -158,14 +157,12 @@ func (h *reader) release(r store.Record) {
 	}
 }
 
-// defect is why workers don't obey a record, or "". The engine decides it: of a known
-// time, both bounds are the same.
+// defect is why workers don't obey a record, or "": the engine decides that.
 func defect(r store.Record, now time.Time) string {
 	if r.Seq == 0 {
 		return cmp.Or(r.Defect, "no key")
 	}
-	rules := machine.Standard
-	err := rules.Poison(r, timeline.Interval{Earliest: now, Latest: now}, rules.Ahead, rules.Longest)
+	err := machine.Unfit(r, now)
 	if err == nil {
 		return ""
 	}

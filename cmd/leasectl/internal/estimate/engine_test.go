@@ -67,6 +67,17 @@ func crew(t *testing.T, o workerlease.Options, n int, with func(store.Ledger) st
 	return counters, deleted
 }
 
+// timingOf is the timing of workers with these options.
+func timingOf(t testing.TB, o workerlease.Options) workerlease.Timing {
+	t.Helper()
+	o.WorkerType = "export"
+	timing, err := o.Timing()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return timing
+}
+
 func TestThePlanCountsWhatTheEngineDoes(t *testing.T) {
 	timed := func(l store.Ledger) store.Ledger { return l }
 	silent := func(l store.Ledger) store.Ledger { return untimed{l} }
@@ -76,7 +87,7 @@ func TestThePlanCountsWhatTheEngineDoes(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					const workers, warmUp, n = 3, 5, 40
 					schedule := slots.Must(slots.Every(slot))
-					planned := Of(Options{Store: Cosmos, Consistency: Strong, Workers: workers, Schedule: schedule, Slot: slot, Shortest: slot})
+					planned := Of(Options{Store: Cosmos, Consistency: Strong, Workers: workers, Slot: slot, Timing: timingOf(t, workerlease.Options{LeaseInterval: slot})})
 					counters, _ := crew(t, workerlease.Options{LeaseInterval: slot}, workers, with)
 					time.Sleep(warmUp*slot + slot/2)
 					synctest.Wait()
@@ -124,6 +135,7 @@ func TestAShortSlotCostsNoMoreThanPlanned(t *testing.T) {
 	for _, slot := range []time.Duration{100 * time.Millisecond, 500 * time.Millisecond, time.Second, 1500 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			const workers, n = 3, 200
+			timing := timingOf(t, workerlease.Options{LeaseInterval: slot})
 			counters, _ := crew(t, workerlease.Options{LeaseInterval: slot}, workers, func(l store.Ledger) store.Ledger { return l })
 			time.Sleep(10*slot + slot/2)
 			synctest.Wait()
@@ -138,7 +150,7 @@ func TestAShortSlotCostsNoMoreThanPlanned(t *testing.T) {
 					sum[op] += n
 				}
 			}
-			got, most := asked(sum), winner(slot, slot/4).plus(loser(slot, slot/4).times(workers-1)).times(n)
+			got, most := asked(sum), winner(timing, slot, slot/4).plus(loser(timing, slot, slot/4).times(workers-1)).times(n)
 			if got.Now > most.Now || got.Tail > most.Tail || got.Append > most.Append || got.Append < n {
 				t.Errorf("%d slots of %v: %+v, planned at most %+v", n, slot, got, most)
 			}
@@ -150,6 +162,7 @@ func TestThePlanCountsWhatTrimmingTakes(t *testing.T) {
 	for slot, days := range map[time.Duration]int{time.Minute: 4, 5 * time.Minute: 6, time.Hour: 60, 24 * time.Hour: 600} {
 		t.Run(slot.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				timing := timingOf(t, workerlease.Options{LeaseInterval: slot})
 				counters, deleted := crew(t, workerlease.Options{LeaseInterval: slot}, 1, func(l store.Ledger) store.Ledger { return l })
 				// Half of the time is for the records to gather that are kept.
 				half := time.Duration(days) * 12 * time.Hour
@@ -161,9 +174,9 @@ func TestThePlanCountsWhatTrimmingTakes(t *testing.T) {
 				synctest.Wait()
 				got := asked(counters[0].Counts())
 				got.Deleted = float64(deleted.Load())
-				want := trimming(slot).times(got.Append / trimEvery)
+				want := trimming(timing, slot).times(got.Append / float64(timing.TrimEvery))
 				// One trim more or less falls into the time that was looked at.
-				once := trimming(slot)
+				once := trimming(timing, slot)
 				for _, c := range []struct {
 					what           string
 					got, want, tol float64
@@ -195,7 +208,8 @@ func TestNoSecondCostsMoreThanThePlannedPeak(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				counters, _ := crew(t, workerlease.Options{LeaseInterval: c.slot, Lead: c.lead, Step: c.step}, c.workers, func(l store.Ledger) store.Ledger { return l })
+				options := workerlease.Options{LeaseInterval: c.slot, Lead: c.lead, Step: c.step}
+				counters, _ := crew(t, options, c.workers, func(l store.Ledger) store.Ledger { return l })
 				time.Sleep(3*c.slot + c.slot/2)
 				synctest.Wait()
 				for _, counter := range counters {
@@ -203,7 +217,7 @@ func TestNoSecondCostsMoreThanThePlannedPeak(t *testing.T) {
 				}
 				time.Sleep(20 * c.slot)
 				synctest.Wait()
-				e := Of(Options{Store: Cosmos, Consistency: Session, Workers: c.workers, Schedule: slots.Must(slots.Every(c.slot)), Slot: c.slot, Shortest: c.slot, Lead: c.lead, Step: c.step})
+				e := Of(Options{Store: Cosmos, Consistency: Session, Workers: c.workers, Slot: c.slot, Timing: timingOf(t, options)})
 				var log []faultstore.Entry
 				for _, counter := range counters {
 					log = append(log, counter.Log()...)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/workerlease"
 )
 
 // The kinds of stores that bill, or may.
@@ -31,12 +32,10 @@ type Options struct {
 	Store       string // Cosmos or Mongo
 	Consistency string
 	Workers     int
-	Schedule    slots.Schedule
-	// Slot is the length of the slots; 0: they differ, and the mean counts. Shortest is
-	// the shortest of them.
-	Slot, Shortest time.Duration
-	// Lead, Step and FailoverWithin are those of the workers; 0: the default.
-	Lead, Step, FailoverWithin time.Duration
+	// Timing follows from the options of the workers.
+	Timing workerlease.Timing
+	// Slot is the length of the slots; 0: they differ, and the mean counts.
+	Slot time.Duration
 }
 
 // Estimate is what workers of one type will cost.
@@ -77,17 +76,18 @@ func Of(o Options) Estimate {
 	}
 	slot := o.Slot
 	if slot == 0 {
-		slot = meanSlot(o.Schedule)
+		slot = meanSlot(o.Timing.Options.Schedule)
 	}
+	t := o.Timing
 	e := Estimate{
 		Options: o, slotsPerDay: perDay(slot), prices: pricesOf(o.Store, reads),
-		turns: priority.NewTurns(leadOf(o.Shortest, o.Lead, o.FailoverWithin), o.Step, 0),
+		turns: t.Turns(t.LeadAfter(t.ShortestSlot), 0),
 	}
-	e.parts = cut(slot, e.turns.Lead, o.FailoverWithin)
-	e.winner, e.loser = e.parts.claims(e.turns.Lead)
-	extending, standingBy := e.parts.extending(e.turns.Lead), e.parts.standingBy(e.turns.Lead)
-	trims := trimming(time.Duration(float64(slot) / e.parts.n))
-	share := trims.times(e.parts.n / trimEvery)
+	e.parts = cut(t, slot, e.turns.Lead)
+	e.winner, e.loser = e.parts.claims()
+	extending, standingBy := e.parts.extending(), e.parts.standingBy()
+	trims := trimming(t, time.Duration(float64(slot)/e.parts.n))
+	share := trims.times(e.parts.n / float64(t.TrimEvery))
 	add := func(who string, workers int, each operations) cost {
 		r := row{who, workers, each, e.prices.of(each)}
 		e.rows = append(e.rows, r)
@@ -127,7 +127,7 @@ func (e Estimate) peak() float64 {
 // inSecond is what is charged in the worst second, given the units of one slot, or of the
 // end of one part of it.
 func (e Estimate) inSecond(units float64) float64 {
-	return units * max(1, float64(time.Second)/float64(min(e.Shortest, e.parts.length)))
+	return units * max(1, float64(time.Second)/float64(min(e.Timing.ShortestSlot, e.parts.length)))
 }
 
 // overLead is what is charged per second over the lead, without trimming.

@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/workerlease"
 )
 
 // The figures of Microsoft's examples, and those of the tables, worked out by hand.
 func TestPricesAreThosePublished(t *testing.T) {
+	minutely, trimmed := timingOf(t, workerlease.Options{LeaseInterval: time.Minute}), timingOf(t, workerlease.Options{LeaseInterval: 5 * time.Minute})
 	for _, c := range []struct {
 		what      string
 		got, want float64
@@ -20,12 +22,12 @@ func TestPricesAreThosePublished(t *testing.T) {
 		{"a point read", pricesOf(Cosmos, 1).get.Units, 1},
 		{"a point read at strong consistency", pricesOf(Cosmos, 2).get.Units, 2},
 		{"a query", pricesOf(Cosmos, 1).tail.Units, 3.19},
-		{"a winner's slot", pricesOf(Cosmos, 1).of(winner(time.Minute, 10*time.Second)).Units, 3.19 + 3.19 + 5.4},
-		{"a loser's slot", pricesOf(Cosmos, 2).of(loser(time.Minute, 10*time.Second)).Units, 4 * 3.19},
-		{"a winner's slot in MongoDB", pricesOf(Mongo, 1).of(winner(time.Minute, 10*time.Second)).Units, 1 + 3.19 + 5.2},
-		{"requests of a trim", pricesOf(Cosmos, 1).of(trimming(5 * time.Minute)).Requests, 3 + 2 + 53},
-		{"a trim", pricesOf(Cosmos, 1).of(trimming(5 * time.Minute)).Units, 3 + 2*3.19 + 53*(1+5.4)},
-		{"requests of a trim in MongoDB", pricesOf(Mongo, 1).of(trimming(5 * time.Minute)).Requests, 3 + 3},
+		{"a winner's slot", pricesOf(Cosmos, 1).of(winner(minutely, time.Minute, 10*time.Second)).Units, 3.19 + 3.19 + 5.4},
+		{"a loser's slot", pricesOf(Cosmos, 2).of(loser(minutely, time.Minute, 10*time.Second)).Units, 4 * 3.19},
+		{"a winner's slot in MongoDB", pricesOf(Mongo, 1).of(winner(minutely, time.Minute, 10*time.Second)).Units, 1 + 3.19 + 5.2},
+		{"requests of a trim", pricesOf(Cosmos, 1).of(trimming(trimmed, 5*time.Minute)).Requests, 3 + 2 + 53},
+		{"a trim", pricesOf(Cosmos, 1).of(trimming(trimmed, 5*time.Minute)).Units, 3 + 2*3.19 + 53*(1+5.4)},
+		{"requests of a trim in MongoDB", pricesOf(Mongo, 1).of(trimming(trimmed, 5*time.Minute)).Requests, 3 + 3},
 	} {
 		if math.Abs(c.got-c.want) > 1e-9 {
 			t.Errorf("%s = %v, want %v", c.what, c.got, c.want)
@@ -62,33 +64,34 @@ func FuzzOf(f *testing.F) {
 	f.Add(int64(time.Second), uint32(1), int64(1), int64(1), int64(time.Second/2), byte(3))
 	f.Fuzz(func(t *testing.T, slot int64, workers uint32, lead, step, failover int64, how byte) {
 		length := min(max(time.Duration(slot), slots.MinInterval), slots.MaxInterval).Truncate(time.Millisecond)
-		schedule, err := slots.Every(length)
+		within := func(n int64, most time.Duration) time.Duration { return min(max(time.Duration(n), 0), most) }
+		options := workerlease.Options{
+			WorkerType: "export", LeaseInterval: length, FailoverWithin: within(failover, length/2),
+			Lead: within(lead, 5*time.Minute), Step: within(step, 5*time.Minute),
+		}
+		timing, err := options.Timing()
 		if err != nil {
 			return
 		}
-		within := func(n int64, most time.Duration) time.Duration { return min(max(time.Duration(n), 0), most) }
 		o := Options{
-			Store: []string{Cosmos, Mongo}[how&1], Consistency: []string{Strong, Session}[how>>1&1], Workers: int(workers%100_000) + 1,
-			Schedule: schedule, Slot: length, Shortest: length, Lead: within(lead, 5*time.Minute), Step: within(step, 5*time.Minute),
-		}
-		if o.FailoverWithin = within(failover, length/2); o.FailoverWithin < 80*time.Millisecond {
-			o.FailoverWithin = 0
+			Store: []string{Cosmos, Mongo}[how&1], Consistency: []string{Strong, Session}[how>>1&1],
+			Workers: int(workers%100_000) + 1, Slot: length, Timing: timing,
 		}
 		e := Of(o)
 		for _, d := range e.days {
 			for what, n := range map[string]float64{"requests": d.cost.Requests, "units": d.cost.Units, "peak": d.peak} {
 				if !(n > 0) || math.IsInf(n, 0) {
-					t.Errorf("%+v: %s of %s is %v", o, what, d.protocol, n)
+					t.Errorf("%+v: %s of %s is %v", options, what, d.protocol, n)
 				}
 			}
 		}
 		// A slot is never cheaper than a claim, and workers never make it so.
 		all, one := e.rows[len(e.rows)-1], e.rows[0]
 		if all.cost.Units < one.cost.Units || all.each.Append != e.parts.n || e.parts.n < 1 || e.overLead() <= 0 {
-			t.Errorf("%+v: all %+v, the winner %+v", o, all, one)
+			t.Errorf("%+v: all %+v, the winner %+v", options, all, one)
 		}
-		if text := e.Text(false); strings.Contains(text, "NaN") || strings.Contains(text, "Inf") || !strings.Contains(text, schedule.String()) {
-			t.Errorf("%+v shows\n%s", o, text)
+		if text := e.Text(false); strings.Contains(text, "NaN") || strings.Contains(text, "Inf") || !strings.Contains(text, timing.Options.Schedule.String()) {
+			t.Errorf("%+v shows\n%s", options, text)
 		}
 	})
 }

@@ -33,8 +33,9 @@ func TestThePlanCutsSlotsAsTheEngineDoes(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					const workers, warmUp, n = 3, 3, 4
 					schedule := slots.Must(slots.Every(c.slot))
-					planned := Of(Options{Store: Cosmos, Consistency: Strong, Workers: workers, Schedule: schedule, Slot: c.slot, Shortest: c.slot, FailoverWithin: c.failover, Lead: c.lead})
-					counters, _ := crew(t, workerlease.Options{LeaseInterval: c.slot, FailoverWithin: c.failover, Lead: c.lead}, workers, with)
+					options := workerlease.Options{LeaseInterval: c.slot, FailoverWithin: c.failover, Lead: c.lead}
+					planned := Of(Options{Store: Cosmos, Consistency: Strong, Workers: workers, Slot: c.slot, Timing: timingOf(t, options)})
+					counters, _ := crew(t, options, workers, with)
 					time.Sleep(warmUp*c.slot + c.slot/2)
 					synctest.Wait()
 					for _, counter := range counters {
@@ -79,12 +80,13 @@ func TestThePlanCutsSlotsAsTheEngineDoes(t *testing.T) {
 // the end of each part.
 func checkCuts(t *testing.T, log []faultstore.Entry, schedule slots.Schedule, c parts, failover time.Duration) {
 	t.Helper()
+	early := c.timing.ExtendEarly
 	log = slices.DeleteFunc(log, func(e faultstore.Entry) bool { return e.Op != faultstore.OpAppend })
 	for _, e := range log {
 		at := e.Began.Sub(schedule.At(e.Began).Start)
-		k := (at + early(failover) + c.length/2) / c.length
+		k := (at + early + c.length/2) / c.length
 		// It is early by how uncertain the time may be.
-		if due := k*c.length - early(failover); at < due-min(early(failover)/4, 150*time.Millisecond+c.length/500) || at > due+10*time.Millisecond {
+		if due := k*c.length - early; at < due-min(early/4, 150*time.Millisecond+c.length/500) || at > due+10*time.Millisecond {
 			if before := schedule.Next(e.Began).Start.Sub(e.Began); before > failover/2 {
 				t.Errorf("an append %v into the slot, planned %v", at, due)
 			}
@@ -96,7 +98,8 @@ func checkCuts(t *testing.T, log []faultstore.Entry, schedule slots.Schedule, c 
 }
 
 func TestTheHelpCountsThePartsOfItsExample(t *testing.T) {
-	if got := cut(5*time.Minute, leadOf(5*time.Minute, 0, 30*time.Second), 30*time.Second).n; got != 14 {
+	timing := timingOf(t, workerlease.Options{LeaseInterval: 5 * time.Minute, FailoverWithin: 30 * time.Second})
+	if got := cut(timing, 5*time.Minute, timing.LeadAfter(5*time.Minute)).n; got != 14 {
 		t.Errorf("slots of 5m with a failover within 30s have %v parts, the help says 14", got)
 	}
 }
@@ -107,7 +110,8 @@ func TestNoSecondOfASlotInPartsCostsMoreThanThePlannedPeak(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				counters, _ := crew(t, workerlease.Options{LeaseInterval: c.slot, FailoverWithin: c.failover}, 20, func(l store.Ledger) store.Ledger { return l })
+				options := workerlease.Options{LeaseInterval: c.slot, FailoverWithin: c.failover}
+				counters, _ := crew(t, options, 20, func(l store.Ledger) store.Ledger { return l })
 				time.Sleep(3*c.slot + c.slot/2)
 				synctest.Wait()
 				for _, counter := range counters {
@@ -115,7 +119,7 @@ func TestNoSecondOfASlotInPartsCostsMoreThanThePlannedPeak(t *testing.T) {
 				}
 				time.Sleep(5 * c.slot)
 				synctest.Wait()
-				e := Of(Options{Store: Cosmos, Consistency: Session, Workers: 20, Schedule: slots.Must(slots.Every(c.slot)), Slot: c.slot, Shortest: c.slot, FailoverWithin: c.failover})
+				e := Of(Options{Store: Cosmos, Consistency: Session, Workers: 20, Slot: c.slot, Timing: timingOf(t, options)})
 				var log []faultstore.Entry
 				for _, counter := range counters {
 					log = append(log, counter.Log()...)

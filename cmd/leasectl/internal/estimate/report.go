@@ -50,13 +50,14 @@ type TrimReport struct {
 
 // Report is the estimate for programs.
 func (e Estimate) Report() Report {
+	trimEvery := float64(e.Timing.TrimEvery)
 	out := Report{
-		Store: e.Store, Consistency: e.Consistency, Workers: e.Workers, Schedule: e.Schedule.String(), SlotsPerDay: charges.Round(e.slotsPerDay),
+		Store: e.Store, Consistency: e.Consistency, Workers: e.Workers, Schedule: e.Timing.Options.Schedule.String(), SlotsPerDay: charges.Round(e.slotsPerDay),
 		LeadMs: e.turns.Lead.Milliseconds(), StepMs: e.turns.Step.Milliseconds(), LeadUnits: charges.Round(e.overLead()),
-		Trimming: TrimReport{int(max(1, math.Round(trimEvery/e.parts.n))), trimEvery, trimEvery, charges.Round(e.trim.Units)}, Assumptions: e.assumptions(),
+		Trimming: TrimReport{int(max(1, math.Round(trimEvery/e.parts.n))), int(trimEvery), int(trimEvery), charges.Round(e.trim.Units)}, Assumptions: e.assumptions(),
 	}
-	if e.FailoverWithin > 0 {
-		out.FailoverMs, out.Parts = e.FailoverWithin.Milliseconds(), e.parts.n
+	if e.parts.several() {
+		out.FailoverMs, out.Parts = e.Timing.Options.FailoverWithin.Milliseconds(), e.parts.n
 	}
 	for _, r := range e.rows {
 		out.PerSlot = append(out.PerSlot, SlotReport{r.who, r.workers, r.each.named(), charges.Round(r.cost.Units)})

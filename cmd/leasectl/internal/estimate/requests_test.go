@@ -20,6 +20,7 @@ import (
 	"github.com/slotlease/slotlease/store/mongo"
 	"github.com/slotlease/slotlease/testutil/cosmospeer"
 	"github.com/slotlease/slotlease/testutil/mongopeer"
+	"github.com/slotlease/slotlease/workerlease"
 )
 
 // counting is a transport of HTTP that counts.
@@ -75,12 +76,13 @@ func wantRequests(t *testing.T, l store.Ledger, p prices, n *atomic.Int64) {
 	if err := l.Init(ctx); err != nil {
 		t.Fatal(err)
 	}
+	timing := timingOf(t, workerlease.Options{LeaseInterval: 5 * time.Minute})
 	seq := int64(0)
 	add := func() error {
 		seq++
 		return l.Append(ctx, recordtest.Grant(seq, int(seq), "worker-a"))
 	}
-	for range trimKeep + trimEvery {
+	for range timing.TrimKeep + timing.TrimEvery {
 		if err := add(); err != nil {
 			t.Fatal(err)
 		}
@@ -94,9 +96,9 @@ func wantRequests(t *testing.T, l store.Ledger, p prices, n *atomic.Int64) {
 		{"now", operations{Now: 1}, func() error { _, err := l.Now(ctx); return err }},
 		{"tail", operations{Tail: 1}, func() error { _, _, err := l.Tail(ctx, "export", 1); return err }},
 		{"append", operations{Append: 1}, add},
-		{"get", operations{Get: 1}, func() error { _, err := l.Get(ctx, "export", seq-trimKeep); return err }},
-		{"trim", operations{Trim: 1, Deleted: trimEvery}, func() (err error) {
-			deleted, err = l.Trim(ctx, "export", trimEvery+1)
+		{"get", operations{Get: 1}, func() error { _, err := l.Get(ctx, "export", seq-timing.TrimKeep); return err }},
+		{"trim", operations{Trim: 1, Deleted: float64(timing.TrimEvery)}, func() (err error) {
+			deleted, err = l.Trim(ctx, "export", timing.TrimEvery+1)
 			return err
 		}},
 	}
@@ -114,7 +116,7 @@ func wantRequests(t *testing.T, l store.Ledger, p prices, n *atomic.Int64) {
 			t.Errorf("%s: %v requests, planned %v", o.what, got, want)
 		}
 	}
-	if deleted != trimEvery {
-		t.Errorf("the trim deleted %d records, want %d", deleted, trimEvery)
+	if deleted != int(timing.TrimEvery) {
+		t.Errorf("the trim deleted %d records, want %d", deleted, timing.TrimEvery)
 	}
 }

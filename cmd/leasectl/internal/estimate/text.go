@@ -31,9 +31,9 @@ func (e Estimate) title() string {
 	if e.Workers == 1 {
 		workers = "1 worker"
 	}
-	schedule := fmt.Sprintf("%s of one type · %s", workers, e.Schedule)
-	if e.FailoverWithin > 0 {
-		schedule += fmt.Sprintf(" · failover within %v", e.FailoverWithin)
+	schedule := fmt.Sprintf("%s of one type · %s", workers, e.Timing.Options.Schedule)
+	if e.parts.several() {
+		schedule += fmt.Sprintf(" · failover within %v", e.Timing.Options.FailoverWithin)
 	}
 	store := fmt.Sprintf("%s, read at %s consistency", e.Store, e.Consistency)
 	if title := schedule + " · " + store; utf8.RuneCountInString(title) <= 80 {
@@ -104,9 +104,9 @@ func (e Estimate) verdict() []string {
 	}
 	lines := []string{
 		often + ".",
-		fmt.Sprintf("Every %d %s the winner trims, at once: %s RU within about a second.", trimEvery, e.trimsBy(), units(e.trim.Units)),
+		fmt.Sprintf("Every %d %s the winner trims, at once: %s RU within about a second.", e.Timing.TrimEvery, e.trimsBy(), units(e.trim.Units)),
 	}
-	if e.FailoverWithin > 0 {
+	if e.parts.several() {
 		lines = append(lines, fmt.Sprintf("A slot has %s parts: the winner appends for each, and the others look as often.", grouped(e.parts.n)))
 	}
 	peak := e.days[0].peak
@@ -121,7 +121,7 @@ func (e Estimate) verdict() []string {
 
 // trimsBy is what is counted between two trims.
 func (e Estimate) trimsBy() string {
-	if e.FailoverWithin > 0 {
+	if e.parts.several() {
 		return "records"
 	}
 	return "slots"
