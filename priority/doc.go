@@ -1,12 +1,11 @@
 // Package priority decides when, ahead of a boundary, a worker may claim the slot
 // that starts there.
 //
-// Claims for a slot open a [Lead] before its boundary. From there a [Turns] of
-// eight turns leads towards the boundary, one for each priority, highest
-// first. A worker may claim from its place within its turn; whoever claims first
-// has the slot. A higher priority that is alive has claimed before a lower one
-// looks, and one that is dead costs no working time, since all turns end before
-// the boundary:
+// Claims for a slot open a [Lead] before its boundary. From there on each of the eight
+// priorities has its turn, highest first; [Turns] is the schedule. A worker may claim from
+// its place within its turn, and the first claim has the slot. A higher priority that is
+// alive has claimed before a lower one looks. One that is dead costs no working time,
+// because all turns end before the boundary:
 //
 //	boundary − Lead                                              boundary
 //	|— 0 —|— 1 —|— 2 —|— 3 —|— 4 —|— 5 —|— 6 —|— 7 —|               |
@@ -15,15 +14,13 @@
 // With slots of 5 minutes the lead is 10 s and a step 1 s: priority 0 may claim
 // from 10 s before the boundary on, priority 2 from 8 s before it.
 //
-// Workers of equal priority share a turn. [TieBreak] says which of them comes
-// first there: the holder of the slot before, anyone but the holder, or
-// anyone.
+// Workers of equal priority share a turn. [TieBreak] decides which of them comes
+// first there: the holder of the slot before, any other, or any.
 //
 // The order is a preference, not a promise: a claim that takes longer than a step to
-// reach the store can be overtaken by a lower priority. What is promised here is
-// that a lower priority's place never comes before a higher one's, on the same
-// turn schedule and clock.
+// reach the store can be overtaken by a lower priority. The promise is that on one turn
+// schedule and clock, a lower priority's place never comes before a higher one's.
 //
-// The package is pure arithmetic: no clock, no randomness of its own, and
-// all of it is safe for concurrent use.
+// The package is pure arithmetic, without a clock or randomness. All of it is safe for
+// concurrent use.
 package priority

@@ -20,18 +20,17 @@ const (
 )
 
 const (
-	// turns is one for each priority.
 	priorities = Lowest - Highest + 1
-	// defaultSteps and leastSteps are how many steps make a lead, by default and
-	// at least. Both leave time behind the last turn for its claims to arrive.
+	// defaultSteps and leastSteps are the number of steps in a lead, by default and
+	// at least. Both leave time after the last turn for its claims to arrive.
 	defaultSteps = 10
 	leastSteps   = priorities + 1
 )
 
 // Lead is how long before a boundary claims open, for a slot that follows one of
-// length before. Want is the lead that is wished for; 0 (or less) means the
-// default, which is [DefaultLead], but at most before/4. The result is never more
-// than [MaxLead] or before/2, and never negative.
+// length before. want is the lead asked for; 0 or less means the default, which is
+// [DefaultLead], but at most before/4. The result is never more than [MaxLead] or
+// before/2, and never negative.
 func Lead(before, want time.Duration) time.Duration {
 	before = max(before, 0)
 	if want <= 0 {
@@ -40,9 +39,9 @@ func Lead(before, want time.Duration) time.Duration {
 	return min(want, before/2, MaxLead)
 }
 
-// Turns is the turns of one boundary: when, after claims open, each priority
-// may claim. Make it with NewTurns; all methods cope with any other value, too, by
-// taking a negative Lead or Step for 0 and a Step above Lead/9 for Lead/9.
+// Turns is the turn schedule of one boundary: when, after claims open, each priority
+// may claim. Make it with NewTurns. The methods accept any other value, too: they take
+// a negative Lead or Step for 0, and a Step above Lead/9 for Lead/9.
 type Turns struct {
 	// Lead is how long before the boundary the first turn starts.
 	Lead time.Duration
@@ -51,13 +50,12 @@ type Turns struct {
 }
 
 // NewTurns makes the turn schedule for a lead (see Lead; bounded to 0 … MaxLead).
-// Step is the distance between turns that is wished for, 0 (or less) being lead/10.
-// Spread is how far apart two workers can be in acting at what each takes for one
-// instant: the uncertainty of their store time plus how long an append takes.
-// The step is at least 2×spread, so that a higher priority's claim has arrived
-// when a lower one looks, but at most lead/9, so that the last turn ends before
-// the boundary, with a step's time to spare. Should spread need more than that, the
-// order of priorities is no longer sure.
+// step is the distance between turns asked for; 0 or less means lead/10. spread bounds
+// how far apart two workers can act at one instant of store time: the uncertainty of
+// their store time plus the latency of an append. The schedule's step is at least
+// 2×spread, so that a higher priority's claim has arrived when a lower one looks, but at
+// most lead/9, so that the last turn ends before the boundary with a step's time to spare.
+// If 2×spread is more than lead/9, the order of priorities is no longer sure.
 func NewTurns(lead, step, spread time.Duration) Turns {
 	lead = min(max(lead, 0), MaxLead)
 	widest := lead / leastSteps
@@ -71,9 +69,9 @@ func NewTurns(lead, step, spread time.Duration) Turns {
 
 // Offset is how long after claims open (at boundary − Lead) a worker of priority p
 // may claim: p×Step, and its place within that turn. A p outside of Highest … Lowest
-// counts as the nearer of the two. Held says that this worker holds the slot
-// before. Draw is a random number, uniform over all 64 bits, which the worker
-// draws anew for each boundary; a larger draw never makes an earlier place.
+// counts as the nearer of the two. held reports that this worker holds the slot
+// before. draw is a random number, uniform over all 64 bits, drawn anew for each
+// boundary; a larger draw never makes an earlier place.
 //
 //   - [Sticky]: the holder at the turn's start, the others spread over its last
 //     three quarters.
@@ -83,8 +81,8 @@ func NewTurns(lead, step, spread time.Duration) Turns {
 //
 // Any other tie-break counts as Sticky. The result is in [p×Step, (p+1)×Step), or
 // p×Step if Step is 0.
-func (l Turns) Offset(p int, tie TieBreak, held bool, draw uint64) time.Duration {
-	step := l.step()
+func (t Turns) Offset(p int, tie TieBreak, held bool, draw uint64) time.Duration {
+	step := t.step()
 	turn := time.Duration(min(max(p, Highest), Lowest)) * step
 	switch {
 	case tie == Random:
@@ -103,13 +101,13 @@ func (l Turns) Offset(p int, tie TieBreak, held bool, draw uint64) time.Duration
 // At is the instant from which a worker may claim the slot that starts at
 // boundary: boundary − Lead + Offset(p, tie, held, draw). It is never after the
 // boundary, and before it if Lead is positive.
-func (l Turns) At(boundary time.Time, p int, tie TieBreak, held bool, draw uint64) time.Time {
-	return boundary.Add(l.Offset(p, tie, held, draw) - max(l.Lead, 0))
+func (t Turns) At(boundary time.Time, p int, tie TieBreak, held bool, draw uint64) time.Time {
+	return boundary.Add(t.Offset(p, tie, held, draw) - max(t.Lead, 0))
 }
 
 // step is Step within its bounds.
-func (l Turns) step() time.Duration {
-	return min(max(l.Step, 0), max(l.Lead, 0)/leastSteps)
+func (t Turns) step() time.Duration {
+	return min(max(t.Step, 0), max(t.Lead, 0)/leastSteps)
 }
 
 // spreadOver maps a draw evenly to [0, width), and to 0 if width is 0. It takes

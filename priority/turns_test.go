@@ -293,7 +293,7 @@ func TestPlacesSpreadEvenlyOverTheRung(t *testing.T) {
 	}
 }
 
-func BenchmarkLadderAt(b *testing.B) {
+func BenchmarkTurnsAt(b *testing.B) {
 	l := priority.NewTurns(10*time.Second, 0, 0)
 	boundary := time.Date(2025, 1, 1, 12, 0, 0, 0, time.UTC)
 	b.ReportAllocs()
