@@ -27,16 +27,16 @@ type cronSchedule struct {
 	loc  *time.Location
 }
 
-// Cron makes a schedule whose slots last from one firing of a cron spec to the
-// next. The spec has five fields (minute, hour, day of month, month, day of
-// week) or is @hourly, @daily, @midnight, @weekly, @monthly, @yearly or @annually.
-// Zone is a name of the tz database such as Europe/Berlin; empty means UTC. See
-// the package's documentation for what happens when the clocks change.
+// Cron makes a schedule whose slots last from one firing of a cron spec to the next.
+// The spec has five fields (minute, hour, day of month, month, day of week) or is
+// @hourly, @daily, @midnight, @weekly, @monthly, @yearly or @annually. The zone is a
+// name of the tz database such as Europe/Berlin; empty means UTC. The package
+// documentation says what happens when the clocks change.
 //
-// Refused are specs with seconds, @every and @reboot, zones as a prefix of the
-// spec, zones that differ from machine to machine ("Local"), specs that never
-// fire, and specs whose slots could be longer than [MaxInterval]. The error
-// tells what is wrong with the spec and with the zone.
+// Cron refuses specs with seconds, @every and @reboot, a zone as a prefix of the spec,
+// a zone that differs from machine to machine ("Local"), specs that never fire, and
+// specs whose slots could be longer than [MaxInterval]. The error names all faults of
+// the spec and the zone.
 func Cron(spec, zone string) (Schedule, error) {
 	if n := len("cron ") + len(spec) + len(" ") + len(zone); n > maxText {
 		return nil, fmt.Errorf("cron: the schedule's text has %d bytes, at most %d are allowed", n, maxText)

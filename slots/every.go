@@ -13,10 +13,9 @@ const anchor = 4 * 24 * 60 * 60 * 1000
 // every is a schedule of slots of equal length, in milliseconds.
 type every struct{ interval int64 }
 
-// Every makes a schedule of slots of one length. They are counted from Monday
-// 1970-01-05T00:00:00Z, in both directions, so the grid is the same for all
-// observers. The interval is whole milliseconds from [MinInterval] to
-// [MaxInterval]; anything else is an error.
+// Every makes a schedule of slots of one length, aligned to Monday
+// 1970-01-05T00:00:00Z, so the grid is the same for all observers. The interval must
+// be whole milliseconds from [MinInterval] to [MaxInterval].
 func Every(interval time.Duration) (Schedule, error) {
 	switch {
 	case interval < MinInterval:

@@ -35,12 +35,12 @@ func Parse(text string) (Schedule, error) {
 	}
 }
 
-// forms tells what Parse takes.
+// forms describes the texts that Parse reads.
 const forms = `want "every DURATION" or "cron SPEC [ZONE]", such as "every 5m" or "cron 0 2 * * * Europe/Berlin"`
 
-// splitZone finds the zone behind a spec: after one word if that is a descriptor,
-// else after five. A sixth word that can't be a zone is left to the spec, which
-// is refused for it.
+// splitZone splits off the zone after a spec: after one word if that is a descriptor,
+// else after five. A sixth word that can't be a zone stays in the spec, which is then
+// refused.
 func splitZone(words []string) (spec, zone string) {
 	fields := 5
 	if len(words) > 0 && strings.HasPrefix(words[0], "@") {

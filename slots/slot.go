@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// The bounds of an interval, and the one to use where nothing else is asked
-// for.
+// The bounds of an interval, and the default.
 const (
 	DefaultInterval = 5 * time.Minute
 	MinInterval     = 100 * time.Millisecond
@@ -37,8 +36,8 @@ func (s Slot) String() string {
 //
 // Implementations are immutable, safe for concurrent use and read no clock. For
 // all t: At(t).Start <= t < At(t).End; Next(t).Start == At(t).End; and At(s.Start) == s
-// for every slot s that they return. What lies outside of the years 1 to 9999 is
-// answered with the zero Slot.
+// for every slot s that they return. Outside the years 1 to 9999 they return the zero
+// Slot.
 type Schedule interface {
 	// At is the slot that contains t.
 	At(t time.Time) Slot
@@ -62,14 +61,14 @@ func Must(s Schedule, err error) Schedule {
 	return s
 }
 
-// Upcoming yields the slots of s that start after t, in order. It goes on for
-// ever (to be exact: to the end of the year 9999), so the caller breaks the loop.
+// Upcoming yields the slots of s that start after t, in order. It ends only with the
+// year 9999, so the caller breaks the loop.
 func Upcoming(s Schedule, t time.Time) iter.Seq[Slot] {
 	return func(yield func(Slot) bool) {
 		for after := t; ; {
 			next := s.Next(after)
-			// A schedule of somebody else's may fail to move on; better to stop than
-			// to yield the same slot for ever.
+			// A foreign schedule may not advance. Stop rather than yield the same slot
+			// forever.
 			if !next.Start.After(after) || !yield(next) {
 				return
 			}

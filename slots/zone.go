@@ -81,7 +81,7 @@ func loadZone(name string) (*time.Location, error) {
 	}
 	loc, err := time.LoadLocation(name)
 	if err != nil {
-		// The cause may tell paths of this machine, which help nobody.
+		// The cause may contain paths of this machine, which don't help.
 		return nil, fmt.Errorf("zone %q: %w", name, errUnknownZone)
 	}
 	return loc, nil

@@ -30,12 +30,12 @@ func shifted(offset time.Duration) ([]string, error) {
 	}, nil
 }
 
-// preloaded is the library that the program faketime preloads. The program only
-// tells where that is: run by it, the peer would be its child, and a signal wouldn't
+// preloaded is the path of the library that the program faketime preloads. The peer
+// isn't run by that program, because it would then be its child, and signals wouldn't
 // reach it.
 //
-// The program names shared memory after its process id, and fails where a former
-// process of that id has left some behind: it is asked more than once.
+// The program names shared memory after its process id, and fails if a former process
+// with that id left some, so it is tried more than once.
 func preloaded() (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -82,7 +82,7 @@ func (s *Server) Restart() { s.peer.Restart() }
 // RestartEmpty is Restart with everything lost: databases, containers and items.
 func (s *Server) RestartEmpty() { s.peer.RestartEmpty() }
 
-// Pause stops the peer (SIGSTOP): its connections stay, but nobody answers. It
+// Pause stops the peer (SIGSTOP): its connections stay open, but it doesn't answer. It
 // skips the test on systems that can't.
 func (s *Server) Pause() { s.peer.Pause() }
 

@@ -13,7 +13,7 @@ const key = "YW55IGtleSBvcGVucyB0aGUgdGVzdCBwZWVy"
 // takes: that of the environment variable COSMOS_URI if it is set, else that of a
 // peer which all tests of this test binary share. If there is neither, it skips
 // the test, or fails it if REQUIRE_STORES contains "cosmos". The account may hold
-// other data: a test must use a database of its own, and remove it.
+// other data, so each test must use its own database, and remove it.
 func URI(t testing.TB) string {
 	t.Helper()
 	if uri := os.Getenv("COSMOS_URI"); uri != "" {
@@ -27,7 +27,7 @@ func URI(t testing.TB) string {
 }
 
 // Key is the key of the account at URI: that of the environment variable
-// COSMOS_KEY if COSMOS_URI is set. A peer takes any, so this one, too.
+// COSMOS_KEY if COSMOS_URI is set. A peer accepts any key.
 func Key() string {
 	if os.Getenv("COSMOS_URI") != "" {
 		return os.Getenv("COSMOS_KEY")

@@ -46,7 +46,7 @@ func NewCounter(inner store.Ledger) *Counter {
 	return &Counter{Clock: clock.New(), inner: inner, counts: map[Op]int{}}
 }
 
-// Counts tells how often each operation was begun, failed ones included.
+// Counts returns how often each operation began, failed ones included.
 func (c *Counter) Counts() map[Op]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -39,7 +39,7 @@ type Call struct {
 	Record store.Record
 }
 
-// Effect says what becomes of an operation in the store.
+// Effect is what happens to an operation in the store.
 type Effect int
 
 // The effects.
@@ -48,8 +48,8 @@ const (
 	Applied Effect = iota
 	// Dropped: it never reaches the store.
 	Dropped
-	// Late: an append reaches the store LateBy later, whatever the caller was told
-	// and even if its context has ended. What isn't an append is dropped.
+	// Late: an append reaches the store LateBy later, whatever the caller got and
+	// even if its context has ended. Other operations are dropped.
 	Late
 )
 
@@ -63,19 +63,18 @@ type Fault struct {
 	Effect Effect
 	// LateBy is how long after Before a late append lands.
 	LateBy time.Duration
-	// Block takes the reply away: the caller waits until its context ends or the
+	// Block withholds the reply: the caller waits until its context ends or the
 	// ledger is closed.
 	Block bool
 	// Err is returned in place of the result. With Dropped or Late, nil stands for
 	// ErrInjected. It can be any error, ErrConflict too.
 	Err error
 
-	// HideNewest makes a get or a tail stale: so many of the newest records of the
-	// worker type are missing from it.
+	// HideNewest makes a get or a tail stale: it is the number of newest records of
+	// the worker type that are missing.
 	HideNewest int
-	// HideYounger makes a get or a tail stale: records are missing from it which
-	// landed through this Ledger, or one with the same History, less than so long
-	// ago.
+	// HideYounger makes a get or a tail stale: records are missing that landed
+	// through this Ledger, or one with the same History, less than this long ago.
 	HideYounger time.Duration
 
 	// Shift is added to the stamp of a now or a tail.
@@ -85,9 +84,9 @@ type Fault struct {
 }
 
 var (
-	// ErrInjected is in every error that a Fault without an Err of its own causes.
+	// ErrInjected is in every error that a Fault without an Err causes.
 	ErrInjected = errors.New("injected fault")
-	// ErrDown is what a store that is Down answers.
+	// ErrDown is the answer of a store that is Down.
 	ErrDown = errors.New("connection refused (injected fault)")
 )
 
@@ -100,18 +99,18 @@ func Failure() Fault { return Fault{Effect: Dropped} }
 // LostReply is an error after the effect. For a caller it looks like Failure.
 func LostReply() Fault { return Fault{Err: ErrInjected} }
 
-// OwnConflict lets an append take effect and then reports a conflict, as drivers
-// do when they lose the first reply and try again.
+// OwnConflict lets an append take effect and then returns a conflict, as drivers do
+// when they lose the first reply and retry.
 func OwnConflict() Fault { return Fault{Err: store.ErrConflict} }
 
-// LandsLate tells at once that an append failed, and stores it after d.
+// LandsLate returns an error at once, and stores the append after d.
 func LandsLate(d time.Duration) Fault { return Fault{Effect: Late, LateBy: d} }
 
-// BlackHole keeps the caller waiting until its context ends. The effect is what
-// is asked for; with Late, set LateBy of the result.
+// BlackHole keeps the caller waiting until its context ends. The effect is e; with
+// Late, set LateBy of the result.
 func BlackHole(e Effect) Fault { return Fault{Effect: e, Block: true} }
 
-// Throttled refuses an operation, without an effect, and asks to come again
+// Throttled refuses an operation without an effect, and asks the caller to retry
 // after d.
 func Throttled(d time.Duration) Fault {
 	return Fault{Effect: Dropped, Err: &store.ThrottledError{RetryAfter: d, Err: ErrInjected}}
@@ -120,8 +119,8 @@ func Throttled(d time.Duration) Fault {
 // StaleRead hides the newest n records from a get or a tail.
 func StaleRead(n int) Fault { return Fault{HideNewest: n} }
 
-// OtherServer lets another server make the stamp, whose clock is ahead by d, or
-// behind if d is negative.
+// OtherServer makes the stamp come from another server, whose clock is ahead by d;
+// late if d is negative.
 func OtherServer(name string, d time.Duration) Fault { return Fault{Shift: d, Server: name} }
 
 // FaultKind names what Struck counts.
@@ -129,7 +128,7 @@ type FaultKind string
 
 // The kinds of faults.
 const (
-	// KindLatency: a caller waited for Before or After, if only in part.
+	// KindLatency: a caller waited for Before or After, perhaps not to the end.
 	KindLatency FaultKind = "latency"
 	// KindFailure: an error was returned and nothing was done.
 	KindFailure FaultKind = "failure"
@@ -139,12 +138,12 @@ const (
 	KindOwnConflict FaultKind = "own conflict"
 	// KindBlackHole: a caller waited for the end of its context.
 	KindBlackHole FaultKind = "black hole"
-	// KindLate: an append was put off.
+	// KindLate: an append was delayed.
 	KindLate FaultKind = "late"
-	// KindLanded: an append that was put off was stored.
+	// KindLanded: a delayed append was stored.
 	KindLanded FaultKind = "landed"
-	// KindMissed: an append that was put off was not stored; its key was taken by
-	// then, or the store failed.
+	// KindMissed: a delayed append was not stored, because its key was taken by then
+	// or the store failed.
 	KindMissed FaultKind = "missed"
 	// KindStale: a record was hidden from a get or a tail.
 	KindStale FaultKind = "stale"

@@ -22,7 +22,7 @@ type Options struct {
 	// goroutine of the operation, so it must be safe for concurrent use if the
 	// ledger is used so. Default: no faults.
 	Plan func(Call) Fault
-	// Caller names who uses this ledger, for Plan. Default: empty.
+	// Caller names the user of this ledger, for Plan. Default: empty.
 	Caller string
 	// History is what HideYounger goes by. Give all ledgers of one store the same.
 	// Default: one of its own.

@@ -49,7 +49,7 @@ func (s *Server) Kill() { s.peer.Kill() }
 // it runs.
 func (s *Server) Restart() { s.peer.Restart() }
 
-// Pause stops the peer (SIGSTOP): its connections stay, but nobody answers. It
+// Pause stops the peer (SIGSTOP): its connections stay open, but it doesn't answer. It
 // skips the test on systems that can't.
 func (s *Server) Pause() { s.peer.Pause() }
 

@@ -1,7 +1,7 @@
-// Package storetest is the conformance suite that every ledger store passes, ours
+// Package storetest is the conformance suite for ledger stores: those of this module,
 // and yours.
 //
-// A store's test is a harness and one call:
+// The test of a store is a harness and one call:
 //
 //	func TestLedgerKeepsTheContract(t *testing.T) {
 //		storetest.Run(t, func(t *testing.T) storetest.Harness {
@@ -13,8 +13,8 @@
 //		})
 //	}
 //
-// Each case is a sentence of the contract of [store.Ledger]. What the suite can't
-// see is durability, and what a store of several servers does when one of them
-// fails. [Contend] and [CheckWins] make a race across processes; [Grant], [Fields]
-// and [Decode] serve further tests of a store.
+// Each case is a sentence of the contract of [store.Ledger]. The suite can't check
+// durability, nor how a store of several servers behaves when one of them fails.
+// [Contend] and [CheckWins] make a race across processes. [Grant], [Fields] and
+// [Decode] help with a store's own tests.
 package storetest

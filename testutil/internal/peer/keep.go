@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// CachePath is a path in the user's cache folder that is named by a prefix and all
-// that a program is made of: its files, and what else is given.
+// CachePath returns a path in the user's cache folder. Its name has the prefix and a
+// hash of all parts of a program: its files, and the other values.
 func CachePath(prefix string, files []string, read func(name string) ([]byte, error), also ...any) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -30,10 +30,9 @@ func CachePath(prefix string, files []string, read func(name string) ([]byte, er
 	return filepath.Join(cache, "slotlease", prefix+"-"+hex.EncodeToString(h.Sum(nil)[:8])), nil
 }
 
-// Keep makes the file or folder at a path unless it is there. Of several processes
-// that want it at once, one makes it. It is made in a temporary folder beside its
-// path and moved there, so that what is cut short leaves nothing that looks
-// finished.
+// Keep makes the file or folder at a path unless it exists. If several processes need
+// it at the same time, one makes it and the others wait. It is made in a temporary
+// folder and then moved, so an interrupted attempt leaves nothing that looks finished.
 func Keep(path string, make func(at string) error) error {
 	if _, err := os.Stat(path); err == nil {
 		return nil

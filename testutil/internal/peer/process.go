@@ -76,8 +76,8 @@ func (p *Process) Kill() {
 // PID is the process id, which the system may give to another process after Kill.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Pause stops the server (SIGSTOP): its connections stay, but nobody answers. The
-// error is errors.ErrUnsupported unless CanPause.
+// Pause stops the server (SIGSTOP): its connections stay open, but it doesn't answer.
+// The error is errors.ErrUnsupported unless CanPause.
 func (p *Process) Pause() error { return pause(p.cmd.Process) }
 
 // Resume lets a paused server go on (SIGCONT).

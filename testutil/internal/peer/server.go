@@ -11,12 +11,11 @@ import (
 
 // Kind is one kind of server.
 type Kind struct {
-	// Name is that of the store in REQUIRE_STORES, and Title what it is called in
-	// messages.
+	// Name is the name of the store in REQUIRE_STORES, Title that in messages.
 	Name, Title string
-	// Command makes the command that runs a server: on an address, whose port is 0
-	// or that of an earlier run; with its data in a folder; which it removes at the
-	// end of its standard input if temporary.
+	// Command makes the command that runs a server on an address, whose port is 0 or
+	// that of an earlier run, with its data in a folder. If temporary, the server
+	// removes the folder at the end of its standard input.
 	Command func(addr, data string, temporary bool) (*exec.Cmd, error)
 	// Killed removes what a process leaves behind when it is killed. Optional.
 	Killed func(pid int)
@@ -32,8 +31,8 @@ func (k Kind) Unavailable(t testing.TB, err error) {
 	t.Skipf("no %s server: %v", k.Title, err)
 }
 
-// Server is a server with a life of its own. Its methods must not be called at
-// once.
+// Server is a server that runs as a separate process. Its methods must not be called
+// at once.
 type Server struct {
 	kind    Kind
 	t       testing.TB // nil if the server outlives the tests
@@ -134,7 +133,7 @@ func (s *Server) RestartEmpty() {
 	s.Restart()
 }
 
-// Pause stops the server (SIGSTOP): its connections stay, but nobody answers. It
+// Pause stops the server (SIGSTOP): its connections stay open, but it doesn't answer. It
 // skips the test on systems that can't.
 func (s *Server) Pause() {
 	s.t.Helper()

@@ -27,10 +27,9 @@ func Lock(path string) (unlock func(), err error) {
 	}
 }
 
-// isolate gives the peer a process group of its own. When the test binary dies
-// while the peer is paused, that group is orphaned, and the kernel wakes its
-// stopped members with SIGHUP and SIGCONT, so that not even a paused peer stays.
-// (Checked on Linux.)
+// isolate puts the peer in its own process group. If the test binary dies while the
+// peer is paused, that group is orphaned, and the kernel sends SIGHUP and SIGCONT to
+// its stopped members. So not even a paused peer stays. (Checked on Linux.)
 func isolate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }
