@@ -7,7 +7,6 @@ import (
 
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/slots"
-	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
@@ -226,37 +225,6 @@ func (x *step) miss(until time.Time) {
 		why = TooLate
 	}
 	x.note(Note{What: Missed, Slot: s.Bid.Slot, Until: until, Why: why})
-}
-
-// lose turns away from the slot, which another worker has: with Failover, to the rest
-// of it after the other's window.
-func (x *step) lose(head store.Record) {
-	s := x.s
-	if s.Bid.Role != Standby && !s.Hold.knows(head.Claim) {
-		x.note(Note{What: Lost, Slot: s.Bid.Slot, Record: head})
-	}
-	if !head.WindowEnd.After(x.at.Now.Earliest) || !x.standBy(head.WindowEnd) {
-		x.next()
-	}
-}
-
-// standBy waits to claim the rest of the slot if a window that ends at end is not
-// extended: in the order of the turns, from then on. It reports whether anything would
-// be left before claims for the next slot open.
-func (x *step) standBy(end time.Time) bool {
-	s, now := x.s, x.at.Now
-	opens := s.Bid.Slot.End.Add(-x.m.lead(x.m.Schedule.Next(s.Bid.Slot.Start)))
-	from := x.m.Rules.StandBy(end, opens, now, x.m.Failover)
-	if from.IsZero() || s.Bid.skips() {
-		return false
-	}
-	turn := x.turn(s.Hold.WonEnd.Equal(end))
-	if s.Bid.yields() {
-		turn += x.m.lead(s.Bid.Slot) // A worker that has not failed goes first.
-	}
-	s.Bid.Role = Standby
-	s.Bid.wait(later(from, now.Earliest).Add(turn), timeline.Earliest)
-	return true
 }
 
 // scheduleNext turns to what comes after a window of one's own: the next window of

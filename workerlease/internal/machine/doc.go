@@ -18,8 +18,9 @@
 //	  └───────────────── mine ──────────────────────────┘
 //
 // Where to read: machine.go takes in the events. head.go is the way of a head that was
-// read, from top to bottom; append.go that of an append and its reply. claim.go, extend.go,
-// done.go, poison.go and stop.go are the ways that branch off there.
+// read, from top to bottom; facts.go has the questions that are asked there. append.go is
+// the way of an append and its reply. claim.go, extend.go, done.go, poison.go and stop.go
+// are the ways that branch off.
 //
 // Everything that safety and the order of claims rest on is in [Rules]: rules.go lists
 // the rules; window.go (the time), order.go (whose turn it is), ownership.go (records

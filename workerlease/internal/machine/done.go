@@ -129,17 +129,6 @@ func (x *step) noteDone(r store.Record, end time.Time) {
 	x.note(Note{What: SlotDone, Slot: x.m.Schedule.At(end.Add(-1)), Record: r})
 }
 
-// missed is the slot before one, if nobody has done its work and it is to be done
-// late.
-func (f facts) missed(slot slots.Slot) slots.Slot {
-	before := f.m.Schedule.At(slot.Start.Add(-1))
-	done := f.s.View.Carried.DoneUntil
-	if !f.m.RunMissed || done.IsZero() || !done.Before(before.End) || f.exhausted(before) {
-		return slots.Slot{}
-	}
-	return before
-}
-
 // done changes no term: the holder of the one in the head goes on holding it.
 func done(r, head store.Record, until time.Time) store.Record {
 	r.Claim, r.InstanceID, r.Group, r.Token, r.Priority = head.Claim, head.InstanceID, head.Group, head.Token, head.Priority

@@ -41,36 +41,6 @@ func (x *step) extendNow() {
 	x.send()
 }
 
-// extended takes a window that is known to extend one's own term.
-func (x *step) extended(r store.Record) {
-	s := x.s
-	x.observeRecord(r)
-	s.Hold.WonEnd = r.WindowEnd
-	if r.Claim != s.Hold.Held.Claim || x.at.Lapsed != 0 {
-		// Too late: a term that was left is never worked under again. It is released as
-		// soon as no code runs under it.
-		s.Bid.VoidClaim = r.Claim
-		if r.Claim == s.Hold.Left.Claim {
-			s.Hold.Left.End = r.WindowEnd
-			if x.m.Rules.TakeUp(s.Hold.Left, r) {
-				s.Hold.Next = s.Hold.Left
-			}
-		}
-		s.Bid.drop()
-		return
-	}
-	held := &s.Hold.Held
-	held.Seq, held.Slot, held.End = r.Seq, s.Bid.Slot, r.WindowEnd
-	x.do(Extend{*held})
-	x.note(Note{What: Extended, Slot: s.Bid.Slot, Record: r})
-	x.rememberGrant(r, true)
-	if s.Stopping {
-		s.Bid.drop()
-		return
-	}
-	x.scheduleNext()
-}
-
 // abandonExtension turns away from an extension whose term has ended: to the rest of
 // the slot, if that can be taken over, or to the next slot.
 func (x *step) abandonExtension() {

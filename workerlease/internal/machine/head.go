@@ -4,13 +4,13 @@ import (
 	"errors"
 	"time"
 
-	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
-// This file is the way of a head that was read, from top to bottom: headRead, judge,
-// claimAfter, then the questions they ask, in order.
+// This file is the way of a head that was read, from top to bottom: headRead takes it in,
+// judge decides, and the functions after it are the ways that branch off there. The
+// questions that judge asks are in facts.go, in its order.
 
 // headRead takes in the newest records of the ledger.
 func (x *step) headRead(e HeadRead) {
@@ -148,18 +148,6 @@ func (x *step) readable(records []store.Record) []store.Record {
 	return records[1:]
 }
 
-// aged reports that the claim is too old to be worked under. Its age is what the
-// local clock says, at the most: that is known however uncertain store time is.
-func (f facts) aged() bool {
-	b, most := &f.s.Bid, f.m.Rules.ClaimAge
-	if b.extends() {
-		most = lookAge
-	}
-	age := f.at.Local - b.Claim.Local
-	age += time.Duration(float64(age) * timeline.MaxDrift)
-	return b.Claim.ID != "" && age > most
-}
-
 // compareSchedule reports a head that was written under another schedule, once.
 func (x *step) compareSchedule(head store.Record) {
 	v, theirs := &x.s.View, head.Schedule
@@ -169,63 +157,125 @@ func (x *step) compareSchedule(head store.Record) {
 	}
 }
 
-// goesOn reports that the head is of the term that is held, and that this may be
-// extended.
-func (f facts) goesOn(head store.Record) bool {
-	held := f.s.Hold.Held
-	return (f.m.Failover > 0 || f.m.Continuous) && held.Own && f.m.Rules.Extend(held, head, f.m.identity(held.Claim))
+// watch reports poison, and supersedes it when it has stood for so long that no worker
+// can still have a claim to it. It is never treated as free.
+func (x *step) watch(head store.Record, below []store.Record, why error) {
+	s, now := x.s, x.at.Now
+	if s.View.Watch.Seq != head.Seq {
+		s.View.Watch = Watch{Seq: head.Seq, Since: now.Latest}
+		x.note(Note{What: Poison, Slot: s.Bid.Slot, Record: head, Err: why})
+	}
+	patience := x.patience(head, below)
+	// If no record that can be obeyed is left below it, nobody knows which term is in force.
+	alone := below != nil && head.Seq > 1 && !x.hasValidBase(below)
+	if now.Earliest.Before(s.View.Watch.Since.Add(patience)) || head.Seq >= store.MaxSeq || s.Bid.Role == Joiner || alone {
+		s.Bid.MissReason = Poisoned
+		x.miss(s.Bid.Slot.End)
+		x.next()
+		return
+	}
+	if below == nil && head.Seq > 1 {
+		// The head came from a read-back. Read it with what is below it.
+		x.readHead()
+		return
+	}
+	s.Bid.send(x.reset(head, below, why))
 }
 
-// extendable reports that the claim is for what comes after the term held. Without
-// Continuous, the next slot is another term.
-func (f facts) extendable(head store.Record) bool {
-	b, end := &f.s.Bid, f.s.Hold.Held.End
-	return head.WindowEnd.Equal(end) && b.Claim.End.After(end) && (f.m.Continuous || end.After(b.Slot.Start))
+// confirm takes a grant that is known to be one's own, or one's group's.
+func (x *step) confirm(r store.Record, own bool) {
+	s := x.s
+	if x.aged() {
+		x.renewClaim()
+		return
+	}
+	x.observeRecord(r)
+	if own && s.Hold.knows(r.Claim) {
+		x.extended(r)
+		return
+	}
+	t := x.m.Rules.Term(r, own, s.Bid.Slot)
+	if own && r.DoneUntil.Equal(s.Bid.Missed.End) {
+		t.Missed = s.Bid.Missed
+	}
+	s.Hold.Next, s.Hold.WonEnd, s.Hold.WonSlot = t, t.End, s.Bid.Slot.End
+	what := Claimed
+	if !own {
+		what = Joined
+	}
+	x.note(Note{What: what, Slot: t.Slot, Record: r})
+	x.rememberGrant(r, own)
+	if s.Stopping {
+		s.Bid.drop()
+		return
+	}
+	x.scheduleNext()
 }
 
-// joinable reports that the head grants one's own group a window that is of use here:
-// it reaches into the slot, is not over, and is not held already.
-func (f facts) joinable(head store.Record) bool {
-	return f.m.Rules.Kin(head, f.m.identity("")) &&
-		head.WindowEnd.After(f.s.Bid.Slot.Start) &&
-		!f.m.Rules.over(f.at.Now, head.WindowEnd, f.m.Margin) &&
-		!f.s.Hold.knows(head.Claim)
+// extended takes a window that is known to extend one's own term.
+func (x *step) extended(r store.Record) {
+	s := x.s
+	s.Hold.WonEnd = r.WindowEnd
+	if r.Claim != s.Hold.Held.Claim || x.at.Lapsed != 0 {
+		// Too late: a term that was left is never worked under again. It is released as
+		// soon as no code runs under it.
+		s.Bid.VoidClaim = r.Claim
+		if r.Claim == s.Hold.Left.Claim {
+			s.Hold.Left.End = r.WindowEnd
+			if x.m.Rules.TakeUp(s.Hold.Left, r) {
+				s.Hold.Next = s.Hold.Left
+			}
+		}
+		s.Bid.drop()
+		return
+	}
+	held := &s.Hold.Held
+	held.Seq, held.Slot, held.End = r.Seq, s.Bid.Slot, r.WindowEnd
+	x.do(Extend{*held})
+	x.note(Note{What: Extended, Slot: s.Bid.Slot, Record: r})
+	x.rememberGrant(r, true)
+	if s.Stopping {
+		s.Bid.drop()
+		return
+	}
+	x.scheduleNext()
 }
 
-// inTheWay reports that the head is a claim of one's own which came to nothing, reaches
-// into the slot, and can be released.
-func (f facts) inTheWay(head store.Record) bool {
-	void := f.s.Bid.VoidClaim
-	return head.WindowEnd.After(f.s.Bid.Slot.Start) && f.unused(void) && f.releasable(head, void)
+// rememberGrant keeps a grant, to check later that it stands, and to trim.
+func (x *step) rememberGrant(r store.Record, own bool) {
+	x.s.View.LastGrant = Grant{Seq: r.Seq, Claim: r.Claim, End: r.WindowEnd}
+	if own && r.Seq%x.m.Rules.TrimEvery == 0 {
+		x.s.Upkeep = Upkeep{Probe: r.Seq - x.m.Rules.Keep, Step: x.m.Rules.Keep}
+	}
 }
 
-// unused reports that nobody works under a claim in the head, or will.
-func (f facts) unused(claim string) bool {
-	h := &f.s.Hold
-	return claim != h.Held.Claim && claim != h.Next.Claim && (claim != h.Left.Claim || !f.m.awaits(f.s, Releasing))
+// lose turns away from the slot, which another worker has: with Failover, to the rest
+// of it after the other's window.
+func (x *step) lose(head store.Record) {
+	s := x.s
+	if s.Bid.Role != Standby && !s.Hold.knows(head.Claim) {
+		x.note(Note{What: Lost, Slot: s.Bid.Slot, Record: head})
+	}
+	if !head.WindowEnd.After(x.at.Now.Earliest) || !x.standBy(head.WindowEnd) {
+		x.next()
+	}
 }
 
-// exhausted reports that a slot was tried as often as it may be.
-func (f facts) exhausted(slot slots.Slot) bool {
-	return f.m.MaxAttempts > 0 && f.s.View.Carried.attempt(slot) > f.m.MaxAttempts
-}
-
-// undecided reports that the claim has to wait until the slot before is over, because
-// whether that was missed depends on it.
-func (f facts) undecided() bool {
-	return !f.missed(f.s.Bid.Slot).IsZero() && f.at.Now.Earliest.Before(f.s.Bid.Slot.Start)
-}
-
-// worth reports whether a window would leave any time to work.
-func (f facts) worth(start, end time.Time) bool {
-	start = later(start, f.at.Now.Earliest)
-	return start.Add(MinWindow(f.at.Now.Uncertainty(), f.m.Margin)).Before(end)
-}
-
-// mayExtend reports that a claim would begin, within a slot, after a term that its
-// holder may yet extend: its record shows that it is a part of a slot. A worker that
-// takes over itself comes again when that has ended.
-func (f facts) mayExtend(start time.Time, head store.Record) bool {
-	part := f.m.Failover > 0 || head.WindowEnd.Before(head.SlotEnd)
-	return part && start.After(f.s.Bid.Slot.Start) && f.m.Rules.MayExtend(head, f.at.Now)
+// standBy waits to claim the rest of the slot if a window that ends at end is not
+// extended: in the order of the turns, from then on. It reports whether anything would
+// be left before claims for the next slot open.
+func (x *step) standBy(end time.Time) bool {
+	s, now := x.s, x.at.Now
+	opens := s.Bid.Slot.End.Add(-x.m.lead(x.m.Schedule.Next(s.Bid.Slot.Start)))
+	from := x.m.Rules.StandBy(end, opens, now, x.m.Failover)
+	if from.IsZero() || s.Bid.skips() {
+		return false
+	}
+	turn := x.turn(s.Hold.WonEnd.Equal(end))
+	if s.Bid.yields() {
+		turn += x.m.lead(s.Bid.Slot) // A worker that has not failed goes first.
+	}
+	s.Bid.Role = Standby
+	s.Bid.wait(later(from, now.Earliest).Add(turn), timeline.Earliest)
+	return true
 }

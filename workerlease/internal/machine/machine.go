@@ -42,14 +42,6 @@ func (m *Machine) Step(s State, at Moment, e Event) (State, []Action) {
 	return s, x.out
 }
 
-// facts are what a step knows. Their methods answer questions and make records; none
-// of them changes the state.
-type facts struct {
-	m  *Machine
-	s  *State
-	at Moment
-}
-
 // step is one call of Step. Its methods decide: they change the state, and add actions.
 type step struct {
 	facts

@@ -125,31 +125,6 @@ func (f facts) hasValidBase(records []store.Record) bool {
 	return slices.ContainsFunc(records, func(r store.Record) bool { return r.Seq == 1 || f.poison(r) == nil })
 }
 
-// watch reports poison, and supersedes it when it has stood for so long that no worker
-// can still have a claim to it. It is never treated as free.
-func (x *step) watch(head store.Record, below []store.Record, why error) {
-	s, now := x.s, x.at.Now
-	if s.View.Watch.Seq != head.Seq {
-		s.View.Watch = Watch{Seq: head.Seq, Since: now.Latest}
-		x.note(Note{What: Poison, Slot: s.Bid.Slot, Record: head, Err: why})
-	}
-	patience := x.patience(head, below)
-	// If no record that can be obeyed is left below it, nobody knows which term is in force.
-	alone := below != nil && head.Seq > 1 && !x.hasValidBase(below)
-	if now.Earliest.Before(s.View.Watch.Since.Add(patience)) || head.Seq >= store.MaxSeq || s.Bid.Role == Joiner || alone {
-		s.Bid.MissReason = Poisoned
-		x.miss(s.Bid.Slot.End)
-		x.next()
-		return
-	}
-	if below == nil && head.Seq > 1 {
-		// The head came from a read-back. Read it with what is below it.
-		x.readHead()
-		return
-	}
-	s.Bid.send(x.reset(head, below, why))
-}
-
 // patience is how long poison is watched: head, and the records right below it that are
 // poison, too.
 func (f facts) patience(head store.Record, below []store.Record) time.Duration {

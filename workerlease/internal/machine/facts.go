@@ -1,0 +1,101 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
+)
+
+// facts are what a step knows. Their methods answer questions and make records; none
+// of them changes the state.
+type facts struct {
+	m  *Machine
+	s  *State
+	at Moment
+}
+
+// aged reports that the claim is too old to be worked under. Its age is what the
+// local clock says, at the most: that is known however uncertain store time is.
+func (f facts) aged() bool {
+	b, most := &f.s.Bid, f.m.Rules.ClaimAge
+	if b.extends() {
+		most = lookAge
+	}
+	age := f.at.Local - b.Claim.Local
+	age += time.Duration(float64(age) * timeline.MaxDrift)
+	return b.Claim.ID != "" && age > most
+}
+
+// goesOn reports that the head is of the term that is held, and that this may be
+// extended.
+func (f facts) goesOn(head store.Record) bool {
+	held := f.s.Hold.Held
+	return (f.m.Failover > 0 || f.m.Continuous) && held.Own && f.m.Rules.Extend(held, head, f.m.identity(held.Claim))
+}
+
+// extendable reports that the claim is for what comes after the term held. Without
+// Continuous, the next slot is another term.
+func (f facts) extendable(head store.Record) bool {
+	b, end := &f.s.Bid, f.s.Hold.Held.End
+	return head.WindowEnd.Equal(end) && b.Claim.End.After(end) && (f.m.Continuous || end.After(b.Slot.Start))
+}
+
+// joinable reports that the head grants one's own group a window that is of use here:
+// it reaches into the slot, is not over, and is not held already.
+func (f facts) joinable(head store.Record) bool {
+	return f.m.Rules.Kin(head, f.m.identity("")) &&
+		head.WindowEnd.After(f.s.Bid.Slot.Start) &&
+		!f.m.Rules.over(f.at.Now, head.WindowEnd, f.m.Margin) &&
+		!f.s.Hold.knows(head.Claim)
+}
+
+// inTheWay reports that the head is a claim of one's own which came to nothing, reaches
+// into the slot, and can be released.
+func (f facts) inTheWay(head store.Record) bool {
+	void := f.s.Bid.VoidClaim
+	return head.WindowEnd.After(f.s.Bid.Slot.Start) && f.unused(void) && f.releasable(head, void)
+}
+
+// unused reports that nobody works under a claim in the head, or will.
+func (f facts) unused(claim string) bool {
+	h := &f.s.Hold
+	return claim != h.Held.Claim && claim != h.Next.Claim && (claim != h.Left.Claim || !f.m.awaits(f.s, Releasing))
+}
+
+// exhausted reports that a slot was tried as often as it may be.
+func (f facts) exhausted(slot slots.Slot) bool {
+	return f.m.MaxAttempts > 0 && f.s.View.Carried.attempt(slot) > f.m.MaxAttempts
+}
+
+// missed is the slot before one, if nobody has done its work and it is to be done
+// late.
+func (f facts) missed(slot slots.Slot) slots.Slot {
+	before := f.m.Schedule.At(slot.Start.Add(-1))
+	done := f.s.View.Carried.DoneUntil
+	if !f.m.RunMissed || done.IsZero() || !done.Before(before.End) || f.exhausted(before) {
+		return slots.Slot{}
+	}
+	return before
+}
+
+// undecided reports that the claim has to wait until the slot before is over, because
+// whether that was missed depends on it.
+func (f facts) undecided() bool {
+	return !f.missed(f.s.Bid.Slot).IsZero() && f.at.Now.Earliest.Before(f.s.Bid.Slot.Start)
+}
+
+// worth reports whether a window would leave any time to work.
+func (f facts) worth(start, end time.Time) bool {
+	start = later(start, f.at.Now.Earliest)
+	return start.Add(MinWindow(f.at.Now.Uncertainty(), f.m.Margin)).Before(end)
+}
+
+// mayExtend reports that a claim would begin, within a slot, after a term that its
+// holder may yet extend: its record shows that it is a part of a slot. A worker that
+// takes over itself comes again when that has ended.
+func (f facts) mayExtend(start time.Time, head store.Record) bool {
+	part := f.m.Failover > 0 || head.WindowEnd.Before(head.SlotEnd)
+	return part && start.After(f.s.Bid.Slot.Start) && f.m.Rules.MayExtend(head, f.at.Now)
+}
