@@ -4,9 +4,12 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -103,4 +106,35 @@ func declaredEvents(t *testing.T) (names []string) {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// The log lines that docs/operations.md explains are in the code, piece by piece.
+func TestLogLinesThatAreExplainedExist(t *testing.T) {
+	var code strings.Builder
+	for _, dir := range []string{"cmd/leasectl", "workerlease"} {
+		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			source, err := os.ReadFile(path)
+			code.Write(source)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, text, _ := strings.Cut(read(t, "docs/operations.md").text, "### Why doesn't my worker have it?")
+	text, _, _ = strings.Cut(text, "\n## ")
+	lines := regexp.MustCompile("(?m)^\\| .*?`([^`]+)`.* \\| .* \\|$").FindAllStringSubmatch(text, -1)
+	if len(lines) < 6 {
+		t.Errorf("docs/operations.md explains %d log lines, want more", len(lines))
+	}
+	for _, line := range lines {
+		for _, piece := range regexp.MustCompile(`…|"[^"]*"|: |\d+`).Split(line[1], -1) {
+			if piece = strings.Trim(piece, " ,"); len(piece) > 4 && !strings.Contains(code.String(), piece) {
+				t.Errorf("%q is no part of the code, but of the log line %q", piece, line[1])
+			}
+		}
+	}
 }
