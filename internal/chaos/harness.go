@@ -177,9 +177,9 @@ func (h *harness) newWorker(of workerType, i int, log string) *worker {
 		of: of, index: i, program: h.program, args: of.arguments(i, h.backend.address(of, i), h.self), spawner: h.spawner,
 		env: append(os.Environ(), "GOTRACEBACK=all", logVariable+"="+log, fenceVariable+"="+h.backend.fence(), behaviorVariable+"="+of.behavior),
 		log: filepath.Join(h.dir, of.instance(i)+".log"),
-		deaths: func(w *worker, life incarnation) {
-			h.bad("leasectl of %s (pid %d) ended by itself: %s", w.name(), life.pid, life.result)
-			if life.ended-life.started >= time.Second { // else it would do so again and again
+		deaths: func(w *worker, l life) {
+			h.bad("leasectl of %s (pid %d) ended by itself: %s", w.name(), l.pid, l.result)
+			if l.ended-l.started >= time.Second { // else it would do so again and again
 				h.fail(w.start())
 			}
 		},

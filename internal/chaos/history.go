@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -29,12 +30,8 @@ type history struct {
 	lives []life
 }
 
-// life is one leasectl process of it.
-type life struct {
-	incarnation
-	ready time.Duration // 0: never
-	said  []said
-}
+// readyMessage begins the message of a leasectl that knows the store's time.
+const readyMessage = "ready"
 
 // from is when the worker could claim; endless if it never could.
 func (l life) from() time.Duration {
@@ -57,21 +54,20 @@ func (l life) until() time.Duration {
 
 // readHistory splits a worker's log by its processes. zero is the wall time at 0 of the
 // boot clock.
-func readHistory(name string, lives []incarnation, log []byte, zero time.Time) history {
+func readHistory(name string, lives []life, log []byte, zero time.Time) history {
 	h := history{name: name}
-	for i, in := range lives {
+	for i, l := range lives {
 		to := int64(len(log))
 		if i+1 < len(lives) {
 			to = min(to, lives[i+1].offset)
 		}
-		l := life{incarnation: in}
-		for text := range bytes.Lines(log[min(in.offset, to):to]) {
+		for text := range bytes.Lines(log[min(l.offset, to):to]) {
 			var s said
 			if json.Unmarshal(text, &s) != nil || s.Message == "" {
 				continue // of the command, or of a dump
 			}
 			s.boot = s.Time.Sub(zero)
-			if l.ready == 0 && bytes.HasPrefix([]byte(s.Message), []byte("ready: ")) {
+			if l.ready == 0 && strings.HasPrefix(s.Message, readyMessage) {
 				l.ready = s.boot
 			}
 			l.said = append(l.said, s)

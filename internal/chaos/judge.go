@@ -63,7 +63,11 @@ func (v *verdict) judgeLives(histories []history, lastFault time.Duration) {
 				}
 			}
 			for _, s := range l.said {
-				if slices.ContainsFunc([]string{"panic", "could not be killed", "internal error"}, func(alarm string) bool { return strings.Contains(s.Message, alarm) }) {
+				text := s.Message
+				if s.Level == "error" {
+					text += " " + s.Err
+				}
+				if slices.ContainsFunc([]string{"panic", "could not be killed", "internal error"}, func(alarm string) bool { return strings.Contains(text, alarm) }) {
 					v.bad("leasectl of %s (pid %d) said: %s %s", h.name, l.pid, s.Message, s.Err)
 				}
 			}

@@ -15,14 +15,14 @@ var second = workerType{name: "alpha", interval: time.Second}
 
 // always is a worker that lives from the start on.
 func always(name string) history {
-	return history{name: name, lives: []life{{incarnation: incarnation{pid: 100, started: 1}, ready: 1}}}
+	return history{name: name, lives: []life{{pid: 100, started: 1, ready: 1}}}
 }
 
 // until is a worker that was struck at a time, and started again at another.
 func until(name string, how kind, struck, again time.Duration) history {
 	h := always(name)
 	h.lives[0].struck, h.lives[0].how, h.lives[0].ended = struck, how, struck
-	h.lives = append(h.lives, life{incarnation: incarnation{pid: 200, started: again}, ready: again})
+	h.lives = append(h.lives, life{pid: 200, started: again, ready: again})
 	return h
 }
 

@@ -47,7 +47,7 @@ func runRolling(ctx context.Context, h *harness) (*report, error) {
 		return nil, err
 	}
 	// Whole slots count.
-	begun, err := t.untilPhase(ctx, 0)
+	begun, err := t.nextSlot(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func runRolling(ctx context.Context, h *harness) (*report, error) {
 			fmt.Printf("%d of %d rounds\n", round+1, h.tries)
 		}
 	}
-	over, err := t.untilPhase(ctx, 0)
+	over, err := t.nextSlot(ctx)
 	if err != nil {
 		return nil, err
 	}

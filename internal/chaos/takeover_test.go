@@ -35,10 +35,10 @@ func goodTry() tryOf {
 		lines:   byTime(held, taken),
 		records: []store.Record{grantOf(1, 10_000, 12_000, 10_000, "try-000-0"), grantOf(2, 12_000, 14_200, 10_000, "try-000-0"), grantOf(3, 14_400, 16_000, 14_400, "try-000-1")},
 		of: []history{
-			name(0, life{incarnation: incarnation{struck: 13_200 * ms, ended: 13_210 * ms}, said: []said{
+			name(0, life{struck: 13_200 * ms, ended: 13_210 * ms, said: []said{
 				{boot: 9_000 * ms, Message: "clock sample", Uncertainty: "3ms"}, {boot: 10_000 * ms, Message: "lease allocated", Token: 10_000},
 			}}),
-			name(1, life{incarnation: incarnation{struck: 15_000 * ms, ended: 15_010 * ms}, said: []said{
+			name(1, life{struck: 15_000 * ms, ended: 15_010 * ms, said: []said{
 				{boot: 9_000 * ms, Message: "clock sample", Uncertainty: "5ms"}, {boot: 14_450 * ms, Message: "lease allocated", Token: 14_400},
 			}}),
 		},

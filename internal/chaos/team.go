@@ -84,17 +84,16 @@ func (t *team) wrote(matches func(line) bool) func() bool {
 	}
 }
 
-// untilPhase waits until a slot has come so far, and returns when that was by the boot
-// clock.
-func (t *team) untilPhase(ctx context.Context, phase time.Duration) (time.Duration, error) {
-	at := nextPhase(t.of.interval, t.zero, boottime(), phase)
+// nextSlot waits for the start of a slot, and returns its time by the boot clock.
+func (t *team) nextSlot(ctx context.Context) (time.Duration, error) {
+	at := nextPhase(t.of.interval, t.zero, boottime(), 0)
 	if !pause(ctx, at-boottime()) {
 		return at, ctx.Err()
 	}
 	return at, nil
 }
 
-// nextPhase is when, from a time on, a slot of an interval has come so far.
+// nextPhase is the first time, from a time on, at a phase of a slot.
 func nextPhase(interval time.Duration, zero time.Time, from, phase time.Duration) time.Duration {
 	now := zero.Add(from)
 	at := now.Truncate(interval).Add(phase)
@@ -113,8 +112,7 @@ func (t *team) histories() (all []history) {
 	return all
 }
 
-// evidence reads what the team has left behind: its log, its ledger, and the logs of
-// its leasectl.
+// evidence reads the team's log, its ledger, and the logs of its leasectl processes.
 func (t *team) evidence(ctx context.Context) (evidence, error) {
 	e := evidence{of: t.of, zero: t.zero, tolerance: 5 * ms, histories: t.histories()}
 	var err error

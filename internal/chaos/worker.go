@@ -14,16 +14,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// incarnation is one leasectl process of a worker, by the boot clock.
-type incarnation struct {
+// life is one leasectl process of a worker, by the boot clock.
+type life struct {
 	pid          int
 	started      time.Duration
 	offset       int64         // of its log in that of the worker
 	struck       time.Duration // when it was killed or sent SIGTERM; 0 if it wasn't
 	ended        time.Duration // 0 while it runs
-	how          kind          // what ended it; empty if it ended by itself
+	how          kind          // the fault that ended it; empty if it ended by itself
 	result       string        // as the system reports it
 	cleanly, own bool          // exit code 0; it ended without a signal from us
+
+	// From its log, by readHistory.
+	ready time.Duration // when it could claim first; 0: never
+	said  []said
 }
 
 // worker is one worker of a worker type: a leasectl, and after its end the next.
@@ -35,13 +39,13 @@ type worker struct {
 	env      []string
 	log      string // the file of its standard error
 	spawner  *spawner
-	deaths   func(w *worker, i incarnation) // is called when it ends without a signal from us
-	fault    sync.Mutex                     // held by the one process fault that is under way
+	deaths   func(w *worker, l life) // is called when it ends without a signal from us
+	fault    sync.Mutex              // held by the one process fault that is under way
 	mu       sync.Mutex
 	now      *exec.Cmd
 	tether   *os.File
 	gone     chan struct{}
-	lives    []incarnation
+	lives    []life
 	finished bool // isn't started again
 }
 
@@ -73,14 +77,14 @@ func (w *worker) start() error {
 	defer func() { _ = r.Close() }()
 	c := exec.Command(w.program, w.args...)
 	c.Env, c.Stdin, c.Stdout, c.Stderr = w.env, r, log, log
-	life := incarnation{started: boottime(), offset: info.Size()}
+	now := life{started: boottime(), offset: info.Size()}
 	if err := w.spawner.start(c); err != nil {
 		_ = tether.Close()
 		return fmt.Errorf("start %s: %w", w.name(), err)
 	}
-	life.pid = c.Process.Pid
+	now.pid = c.Process.Pid
 	w.now, w.tether, w.gone = c, tether, make(chan struct{})
-	w.lives = append(w.lives, life)
+	w.lives = append(w.lives, now)
 	go w.attend(c, w.gone)
 	return nil
 }
@@ -89,11 +93,11 @@ func (w *worker) attend(c *exec.Cmd, gone chan struct{}) {
 	defer close(gone)
 	_ = w.spawner.wait(c)
 	w.mu.Lock()
-	life := &w.lives[len(w.lives)-1]
-	life.ended, life.result, life.cleanly, life.own = boottime(), c.ProcessState.String(), c.ProcessState.Success(), life.struck == 0
+	last := &w.lives[len(w.lives)-1]
+	last.ended, last.result, last.cleanly, last.own = boottime(), c.ProcessState.String(), c.ProcessState.Success(), last.struck == 0
 	_ = w.tether.Close()
 	w.now = nil
-	copied, finished := *life, w.finished
+	copied, finished := *last, w.finished
 	w.mu.Unlock()
 	if copied.own && !finished {
 		w.deaths(w, copied)
@@ -118,9 +122,9 @@ func (w *worker) end(s syscall.Signal, how kind) <-chan struct{} {
 	if w.now == nil {
 		return nil
 	}
-	life := &w.lives[len(w.lives)-1]
-	if life.struck == 0 {
-		life.struck, life.how = boottime(), how
+	last := &w.lives[len(w.lives)-1]
+	if last.struck == 0 {
+		last.struck, last.how = boottime(), how
 	}
 	_ = w.now.Process.Signal(s)
 	return w.gone
@@ -154,7 +158,7 @@ func (w *worker) retire(s syscall.Signal, how kind) <-chan struct{} {
 }
 
 // ready reports whether the leasectl that runs knows the store's time.
-func (w *worker) ready() bool { return w.logged("ready: ") }
+func (w *worker) ready() bool { return w.logged(readyMessage) }
 
 // logged reports whether the leasectl that runs has logged a message that begins so.
 func (w *worker) logged(message string) bool {
