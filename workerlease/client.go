@@ -18,15 +18,16 @@ import (
 
 // ClientOptions of NewClient. The zero value is ready for use.
 type ClientOptions struct {
-	// Clock is the local clock: timers, and the reading that store time is
-	// measured against. Default: NewSystemClock. It may have a method
-	// Boottime() time.Duration, a reading that goes on during a suspend. Inside a
-	// testing/synctest bubble use clock.New(), whose time is the bubble's; outside
-	// one, testutil/clocks has a fake. Its time of day plays no part.
+	// Clock is the local clock: timers, and the reading that store time is measured
+	// against. Its time of day plays no part. Default: NewSystemClock, which is the
+	// bubble's clock inside a testing/synctest bubble. A test outside of a bubble can use
+	// testutil/clocks. A clock may have a method Boottime() time.Duration, a reading that
+	// goes on while the machine is suspended.
 	Clock clock.Clock
-	// Logger gets what Observer gets. Default: none.
+	// Logger gets every event as a line: see LogTo. Default: none. For slog, set Observer
+	// to LogToSlog.
 	Logger *zap.Logger
-	// Observer is told of everything that happens. Default: none.
+	// Observer gets every event. Default: none.
 	Observer Observer
 	// Rand is the source of claim ids and of the places within a turn. It must be
 	// safe for concurrent use, and must not fail. Default: crypto/rand.
@@ -72,10 +73,11 @@ func NewClient(ledger store.Ledger, o ClientOptions) *Client {
 	return c
 }
 
-// StartLeasing starts a worker on a client of its own: NewClient with zero
-// options, then Client.StartLeasing.
+// StartLeasing starts a worker on its own client: see Client.StartLeasing. The client has
+// default options, except that warnings and errors are logged to slog.Default(). To log
+// elsewhere, or nothing, make a client with NewClient.
 func StartLeasing(ctx context.Context, ledger store.Ledger, o Options, cb Callbacks) (*WorkerLease, error) {
-	return NewClient(ledger, ClientOptions{}).StartLeasing(ctx, o, cb)
+	return newDefaultClient(ledger).StartLeasing(ctx, o, cb)
 }
 
 // StartLeasing starts a worker. It returns an error for bad options only, all of
@@ -126,7 +128,7 @@ func (c *Client) launch(ctx context.Context, o Options, cb Callbacks, l launch) 
 		limited, cancel := c.clock.WithTimeout(context.Background(), stopGrace)
 		defer cancel()
 		if err := w.StopLeasing(limited); err != nil {
-			w.post(arrival{event: machine.Wake{}, err: err})
+			w.post(arrival{event: machine.Wake{}, err: err, observed: []Event{StopFailed{Worker: w.label(), Err: err}}})
 		}
 	})
 	go w.run()

@@ -21,3 +21,7 @@ var (
 	// ErrFinished: the task of Run has returned.
 	ErrFinished = errors.New("task finished")
 )
+
+// ErrNotReleased is wrapped by an error of StopLeasing, Run and Claim.Release if it is not
+// known that the lease was released. It then ends by itself, when its window does.
+var ErrNotReleased = errors.New("the lease may not have been released")

@@ -31,7 +31,7 @@ func TestAStoreThatIsDownAtTheStartIsRetriedUntilItIsBack(t *testing.T) {
 		ledger.Break(faultstore.Down())
 		w := start(t, setup{ledger: ledger})
 		synctest.Wait()
-		if s := w.Status(); s.Failures != 1 || !s.Healthy() || !errors.Is(s.LastError, faultstore.ErrDown) || !s.StoreTime.IsZero() {
+		if s := w.Status(); s.Failures != 1 || s.Healthy() || s.String() != "job: "+s.InstanceID+": waiting for the store: 1 failures: "+s.LastError.Error() || !errors.Is(s.LastError, faultstore.ErrDown) || !s.StoreTime.IsZero() {
 			t.Errorf("after one failure: %d failures, healthy %v, last %v, store time %v", s.Failures, s.Healthy(), s.LastError, s.StoreTime)
 		}
 		at(7 * time.Minute)

@@ -33,7 +33,7 @@ func TestDoneSaysIfNothingWasTold(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		ledger.Put(store.Record{WorkerType: "job", Seq: newest(t, ledger).Seq + 1, Defect: "not a record"})
-		if err := claim.Done(t.Context()); err == nil {
+		if err := claim.Complete(t.Context()); err == nil {
 			t.Error("Done = nil, and the head of the ledger is poison: nothing was told")
 		}
 	})
@@ -180,8 +180,8 @@ func TestTheEndOfAClaimWaitsAsLongAsItsContextSays(t *testing.T) {
 		end  func(*workerlease.Claim, context.Context) error
 		told func(store.Record) bool
 	}{
-		"Done":    {(*workerlease.Claim).Done, func(r store.Record) bool { return !r.DoneUntil.IsZero() }},
-		"Release": {(*workerlease.Claim).Release, func(r store.Record) bool { return r.Kind == store.KindRelease }},
+		"Complete": {(*workerlease.Claim).Complete, func(r store.Record) bool { return !r.DoneUntil.IsZero() }},
+		"Release":  {(*workerlease.Claim).Release, func(r store.Record) bool { return r.Kind == store.KindRelease }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

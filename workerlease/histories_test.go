@@ -139,7 +139,7 @@ func TestDoneOfAClaimThatHasEndedDoesNotPretend(t *testing.T) {
 		<-claim.Context().Done()
 		time.Sleep(11 * time.Second)
 		link.Mend()
-		said := claim.Done(t.Context())
+		said := claim.Complete(t.Context())
 		if said == nil && newest(t, inner).DoneUntil.IsZero() {
 			t.Errorf("Done = nil at %v, and no done record is in the ledger", time.Since(t0))
 		}
@@ -276,7 +276,7 @@ func TestTryClaimOfASlotThatIsDoneSaysSo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := first.Done(t.Context()); err != nil {
+		if err := first.Complete(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		at(7 * time.Minute)

@@ -53,7 +53,7 @@ func (l Lease) Remaining() time.Duration {
 	return max(l.active.remaining(), 0)
 }
 
-// hold is a lease that user code works under.
+// activeLease is a lease that user code works under.
 type activeLease struct {
 	w      *WorkerLease
 	term   atomic.Pointer[machine.Term] // set anew by extensions
@@ -61,12 +61,12 @@ type activeLease struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	mu      sync.Mutex
-	ended   machine.Reason // why the context has ended; 0: it lives
-	stop    func()         // the timer that ends the context at the last safe moment
-	news    bool           // LeaseExtended has something to be told
-	telling bool           // a goroutine tells it
-	told    chan struct{}  // closed when the newest such goroutine has ended; nil: there was none
+	mu        sync.Mutex
+	ended     machine.Reason // why the context has ended; 0: it lives
+	stop      func()         // the timer that ends the context at the last safe moment
+	news      bool           // LeaseExtended is to be called
+	notifying bool           // a goroutine calls it
+	notified  chan struct{}  // closed when the newest such goroutine has ended; nil: there was none
 
 	again    chan struct{}  // the task that rests is to be called again
 	inFlight sync.WaitGroup // of RunIfHeld; added to under mu, while ended is 0
@@ -74,7 +74,7 @@ type activeLease struct {
 	returned chan struct{}  // closed when it has returned
 }
 
-// newHold prepares the lease of a term.
+// newActiveLease prepares the lease of a term.
 func (w *WorkerLease) newActiveLease(t machine.Term) *activeLease {
 	h := &activeLease{
 		w: w, jumps: w.state.Clock.Jumps,
@@ -157,10 +157,10 @@ func (h *activeLease) extend(t machine.Term) {
 	if lives {
 		h.term.Store(&t)
 		h.news = h.w.callbacks.LeaseExtended != nil
-		if h.news && !h.telling {
-			h.telling, h.told = true, make(chan struct{})
+		if h.news && !h.notifying {
+			h.notifying, h.notified = true, make(chan struct{})
 			h.w.client.activity.add(h.w, 1)
-			go h.tell(h.told)
+			go h.notify(h.notified)
 		}
 	}
 	h.mu.Unlock()
@@ -169,13 +169,13 @@ func (h *activeLease) extend(t machine.Term) {
 	}
 }
 
-// tell calls LeaseExtended for as long as there is something new.
-func (h *activeLease) tell(done chan struct{}) {
+// notify calls LeaseExtended until there is no news.
+func (h *activeLease) notify(done chan struct{}) {
 	// Deferred, since user code may end its goroutine.
 	defer func() {
 		h.mu.Lock()
-		if h.told == done {
-			h.telling = false
+		if h.notified == done {
+			h.notifying = false
 		}
 		h.mu.Unlock()
 		close(done)
@@ -185,7 +185,7 @@ func (h *activeLease) tell(done chan struct{}) {
 	for h.takeNews() {
 		err := guarded("LeaseExtended", func() { h.w.callbacks.LeaseExtended(h.lease()) })
 		if err != nil {
-			h.w.post(arrival{event: machine.Wake{}, tell: h.w.panicked(h, err), err: err})
+			h.w.post(arrival{event: machine.Wake{}, observed: h.w.panicked(h, err), err: err})
 		}
 	}
 }
@@ -195,17 +195,17 @@ func (h *activeLease) takeNews() bool {
 	defer h.mu.Unlock()
 	news := h.news && h.ended == 0
 	h.news = false
-	h.telling = news
+	h.notifying = news
 	return news
 }
 
-// hush waits until LeaseExtended has returned. The context must have ended.
+// waitForExtended waits until LeaseExtended has returned. The context must have ended.
 func (h *activeLease) waitForExtended() {
 	h.mu.Lock()
-	told := h.told
+	notified := h.notified
 	h.mu.Unlock()
-	if told != nil {
-		<-told
+	if notified != nil {
+		<-notified
 	}
 }
 

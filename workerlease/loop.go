@@ -11,12 +11,12 @@ import (
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
-// arrival is an event on its way to the worker's goroutine, with what is to be
-// told to the observer and to Callbacks.Error along with it.
+// arrival is an event on its way to the worker's goroutine, with the events for the
+// observer, and the error for Callbacks.Error, that come along with it.
 type arrival struct {
-	event machine.Event
-	tell  []Event
-	err   error
+	event    machine.Event
+	observed []Event
+	err      error
 }
 
 // run is the worker's goroutine, and the only place that acts: it gives events
@@ -25,8 +25,8 @@ func (w *WorkerLease) run() {
 	defer w.finish()
 	a := arrival{event: machine.Wake{}}
 	for {
-		for _, e := range a.tell {
-			w.tell(e)
+		for _, e := range a.observed {
+			w.emit(e)
 		}
 		w.report(a.err)
 		if w.ops.Err() != nil && !w.state.GivenUp {
@@ -154,8 +154,8 @@ func (w *WorkerLease) perform(a machine.Action) machine.Event {
 	switch a := a.(type) {
 	case machine.Sample:
 		w.operate(machine.Sampling, func(ctx context.Context) arrival {
-			tell, err := w.sample(ctx)
-			return arrival{event: machine.Sampled{Err: err}, tell: tell}
+			observed, err := w.sample(ctx)
+			return arrival{event: machine.Sampled{Err: err}, observed: observed}
 		})
 	case machine.ReadHead:
 		w.operate(machine.ReadingHead, func(ctx context.Context) arrival {
@@ -164,8 +164,8 @@ func (w *WorkerLease) perform(a machine.Action) machine.Event {
 			if err != nil || stamp.IsZero() {
 				return arrival{event: machine.HeadRead{Records: records, Err: err}}
 			}
-			tell, odd := w.sampled(stamp, sent)
-			return arrival{event: machine.HeadRead{Records: records}, tell: tell, err: odd}
+			observed, odd := w.sampled(stamp, sent)
+			return arrival{event: machine.HeadRead{Records: records}, observed: observed, err: odd}
 		})
 	case machine.ReadRecord:
 		w.operate(machine.ReadingRecord, func(ctx context.Context) arrival {
@@ -220,11 +220,11 @@ func (w *WorkerLease) operate(op machine.Op, f func(context.Context) arrival) {
 		sent := c.local()
 		a := f(ctx)
 		if stamp := receipt.Stamp(); !stamp.IsZero() {
-			tell, odd := w.sampled(stamp, sent)
-			a.tell, a.err = append(a.tell, tell...), cmp.Or(a.err, odd)
+			observed, odd := w.sampled(stamp, sent)
+			a.observed, a.err = append(a.observed, observed...), cmp.Or(a.err, odd)
 		}
 		if units := receipt.Units(); units > 0 {
-			a.tell = append(a.tell, Charged{Worker: w.label(), Operation: op.String(), Units: units})
+			a.observed = append(a.observed, Charged{Worker: w.label(), Operation: op.String(), Units: units})
 		}
 		w.deliver(a)
 	}()
@@ -281,7 +281,7 @@ func (w *WorkerLease) allocate(t machine.Term) machine.Event {
 			w.callbacks.LeaseAllocated(ctx, h.lease())
 		}
 		if err := guarded("LeaseAllocated", allocated); err != nil {
-			w.post(arrival{event: machine.Panicked{}, tell: w.panicked(h, err), err: err})
+			w.post(arrival{event: machine.Panicked{}, observed: w.panicked(h, err), err: err})
 		}
 	}()
 	if !<-begins {
@@ -304,7 +304,7 @@ func (w *WorkerLease) expire(why machine.Reason) {
 			<-h.returned
 			h.waitForExtended()
 			h.inFlight.Wait()
-			w.deliver(arrival{event: machine.Returned{}, tell: w.panicked(h, err), err: err})
+			w.deliver(arrival{event: machine.Returned{}, observed: w.panicked(h, err), err: err})
 		}()
 		<-h.began
 		if w.callbacks.LeaseExpired != nil {
@@ -313,7 +313,7 @@ func (w *WorkerLease) expire(why machine.Reason) {
 	}()
 }
 
-// report tells Callbacks.Error, and Status, of a trouble.
+// report passes an error to Callbacks.Error and Status.
 func (w *WorkerLease) report(err error) {
 	if err == nil {
 		return

@@ -14,8 +14,8 @@ func (w *WorkerLease) label() Worker {
 	return Worker{WorkerType: w.options.WorkerType, InstanceID: w.options.InstanceID}
 }
 
-// tell tells the observer.
-func (w *WorkerLease) tell(e Event) {
+// emit passes an event to the observer.
+func (w *WorkerLease) emit(e Event) {
 	switch e := e.(type) {
 	case ClockJump:
 		if e.Contradiction {
@@ -41,81 +41,81 @@ func (w *WorkerLease) tell(e Event) {
 	}
 }
 
-// note turns what the machine tells into events, counts and errors.
+// note turns a note of the machine into events, counts and errors.
 func (w *WorkerLease) note(n machine.Note) {
 	me, now := w.label(), w.now()
 	switch n.What {
 	case machine.Claimed, machine.Joined:
-		w.tell(Claimed{
+		w.emit(Claimed{
 			Worker: me, Slot: n.Slot, Seq: n.Record.Seq, Token: n.Record.Token,
 			Joined: n.What == machine.Joined, Early: n.Slot.Start.Sub(now.Mid()),
 		})
 	case machine.Lost:
 		w.count(func(s *Status) { s.Lost++ })
-		w.tell(Lost{Worker: me, Slot: n.Slot, Holder: n.Record, Inversion: n.Record.Priority > w.options.Priority})
+		w.emit(Lost{Worker: me, Slot: n.Slot, Holder: n.Record, Inversion: n.Record.Priority > w.options.Priority})
 	case machine.Allocated:
 		w.count(func(s *Status) { s.Allocated++ })
-		w.tell(Allocated{Worker: me, Lease: w.active.Load().lease(), Late: now.Mid().Sub(n.Slot.Start)})
+		w.emit(Allocated{Worker: me, Lease: w.active.Load().lease(), Late: now.Mid().Sub(n.Slot.Start)})
 	case machine.SlotDone:
-		w.tell(SlotDone{Worker: me, Slot: n.Slot, Seq: n.Record.Seq})
+		w.emit(SlotDone{Worker: me, Slot: n.Slot, Seq: n.Record.Seq})
 	case machine.Exhausted:
 		w.report(fmt.Errorf("%s: slot %v: was tried %d times, and is not done: MaxAttempts is %d", w.options.WorkerType, n.Slot, n.Count, w.options.job().MaxAttempts))
-		w.tell(Exhausted{Worker: me, Slot: n.Slot, Attempts: n.Count})
+		w.emit(Exhausted{Worker: me, Slot: n.Slot, Attempts: n.Count})
 	case machine.HolderChanged:
-		w.tell(HolderChanged{
+		w.emit(HolderChanged{
 			Worker: me, Holder: holder(w.state.View.Holders.Newest), Released: n.Record.Kind == store.KindRelease,
 		})
 	case machine.Extended:
-		w.tell(Extended{Worker: me, Lease: w.active.Load().lease(), Seq: n.Record.Seq})
+		w.emit(Extended{Worker: me, Lease: w.active.Load().lease(), Seq: n.Record.Seq})
 	case machine.Expired:
-		w.tell(Expired{Worker: me, Lease: w.active.Load().lease(), Why: reason(n.Why)})
+		w.emit(Expired{Worker: me, Lease: w.active.Load().lease(), Why: reason(n.Why)})
 	case machine.Missed:
 		missed := w.between(n.Slot.Start, n.Until)
 		w.count(func(s *Status) { s.Missed += missed })
-		w.tell(Missed{Worker: me, Slot: n.Slot, Until: n.Until, Why: reason(n.Why)})
+		w.emit(Missed{Worker: me, Slot: n.Slot, Until: n.Until, Why: reason(n.Why)})
 	case machine.Released:
-		w.tell(Released{Worker: me, Slot: n.Slot, Seq: n.Record.Seq, At: n.Record.WindowStart})
+		w.emit(Released{Worker: me, Slot: n.Slot, Seq: n.Record.Seq, At: n.Record.WindowStart})
 	case machine.Overrun:
-		w.tell(Overrun{Worker: me, Slot: n.Slot})
+		w.emit(Overrun{Worker: me, Slot: n.Slot})
 	case machine.Conflict:
-		w.tell(Conflict{Worker: me, Seq: n.Record.Seq})
+		w.emit(Conflict{Worker: me, Seq: n.Record.Seq})
 	case machine.Unknown:
 		w.report(fmt.Errorf("%s: append seq %d: outcome unknown: %w", w.options.WorkerType, n.Record.Seq, n.Err))
 		if !w.throttled(machine.Appending, n.Err) {
-			w.tell(Unknown{Worker: me, Seq: n.Record.Seq, Err: n.Err})
+			w.emit(Unknown{Worker: me, Seq: n.Record.Seq, Err: n.Err})
 		}
 	case machine.Failed:
 		w.report(fmt.Errorf("%s: %s: %w", w.options.WorkerType, n.Op, n.Err))
 		if !w.throttled(n.Op, n.Err) {
-			w.tell(StoreFailed{Worker: me, Operation: n.Op.String(), Err: n.Err})
+			w.emit(StoreFailed{Worker: me, Operation: n.Op.String(), Err: n.Err})
 		}
 	case machine.Cleared:
-		w.tell(Trimmed{Worker: me, Count: n.Count})
+		w.emit(Trimmed{Worker: me, Count: n.Count})
 	case machine.Poison:
 		w.report(fmt.Errorf("%s: seq %d can't be obeyed: %w", w.options.WorkerType, n.Record.Seq, n.Err))
-		w.tell(Poison{Worker: me, Seq: n.Record.Seq, Err: n.Err})
+		w.emit(Poison{Worker: me, Seq: n.Record.Seq, Err: n.Err})
 	case machine.Reset:
-		w.tell(PoisonReset{Worker: me, Seq: n.Record.Seq, Reason: n.Record.Metadata})
+		w.emit(PoisonReset{Worker: me, Seq: n.Record.Seq, Reason: n.Record.Metadata})
 	case machine.Vanished:
 		err := fmt.Errorf("%s: seq %d: %w: %w", w.options.WorkerType, n.Record.Seq, ErrRecordVanished, n.Err)
 		w.report(err)
-		w.tell(Vanished{Worker: me, Seq: n.Record.Seq, Err: err})
+		w.emit(Vanished{Worker: me, Seq: n.Record.Seq, Err: err})
 	case machine.Mismatch:
 		w.report(fmt.Errorf("%s: schedule mismatch: this worker has %q, %s has %q",
 			w.options.WorkerType, w.options.Schedule, n.Record.InstanceID, n.Record.Schedule))
-		w.tell(ScheduleMismatch{
+		w.emit(ScheduleMismatch{
 			Worker: me, Ours: w.options.Schedule.String(), Theirs: n.Record.Schedule, Holder: n.Record.InstanceID,
 		})
 	}
 }
 
-// throttled tells of a store that asks to come again later.
+// throttled reports that a store asks for a pause, and emits that.
 func (w *WorkerLease) throttled(op machine.Op, err error) bool {
 	t, ok := errors.AsType[*store.ThrottledError](err)
 	if !ok {
 		return false
 	}
-	w.tell(Throttled{Worker: w.label(), Operation: op.String(), RetryAfter: t.RetryAfter, Err: err})
+	w.emit(Throttled{Worker: w.label(), Operation: op.String(), RetryAfter: t.RetryAfter, Err: err})
 	return true
 }
 
@@ -138,7 +138,7 @@ func (w *WorkerLease) between(from, to time.Time) int {
 	return n
 }
 
-// panicked is what is told of a callback that panicked, if err says so.
+// panicked are the events of a callback that panicked with err; none if err is nil.
 func (w *WorkerLease) panicked(h *activeLease, err error) []Event {
 	if err == nil {
 		return nil

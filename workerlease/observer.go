@@ -141,6 +141,12 @@ type (
 		Slot slots.Slot
 		Err  error
 	}
+	// StopFailed: the context of StartLeasing or StartTask ended, and the worker could not
+	// stop in order within 10 s. Err is the error of StopLeasing.
+	StopFailed struct {
+		Worker
+		Err error
+	}
 	// Conflict: an append found its key taken. Another was faster, or a driver
 	// retried: what stands at the key decides.
 	Conflict struct {

@@ -1,12 +1,15 @@
 package workerlease_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"log/slog"
 	"reflect"
 	"strings"
 	"sync/atomic"
@@ -171,6 +174,7 @@ func TestEveryEventIsLogged(t *testing.T) {
 		{workerlease.Released{Worker: me}, zap.InfoLevel, "lease released", []string{"slot", "seq", "at"}},
 		{workerlease.Overrun{Worker: me}, zap.WarnLevel, "callback overruns its lease", []string{"slot"}},
 		{workerlease.Panic{Worker: me, Err: err}, zap.ErrorLevel, "callback panicked", []string{"slot", "error"}},
+		{workerlease.StopFailed{Worker: me, Err: err}, zap.WarnLevel, "stopping failed", []string{"error"}},
 		{workerlease.Conflict{Worker: me}, zap.DebugLevel, "append conflict", []string{"seq"}},
 		{workerlease.Unknown{Worker: me, Err: err}, zap.WarnLevel, "append outcome unknown", []string{"seq", "error"}},
 		{workerlease.Throttled{Worker: me, Err: err}, zap.WarnLevel, "store throttles", []string{"operation", "retryAfter", "error"}},
@@ -207,6 +211,26 @@ func TestEveryEventIsLogged(t *testing.T) {
 			}
 			if m := line.ContextMap(); m["workerType"] != "job" || m["instanceId"] != "me" {
 				t.Errorf("logged of %v/%v", m["workerType"], m["instanceId"])
+			}
+			var text bytes.Buffer
+			workerlease.LogToSlog(slog.New(slog.NewJSONHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))).Observe(test.event)
+			var said map[string]any
+			if err := json.Unmarshal(text.Bytes(), &said); err != nil {
+				t.Fatalf("slog: %v of %q", err, text.String())
+			}
+			if said["level"] != line.Level.CapitalString() || said["msg"] != line.Message || said["workerType"] != "job" || said["instanceId"] != "me" {
+				t.Errorf("slog has %s, want what zap has", text.String())
+			}
+			for _, key := range test.fields {
+				if _, ok := said[key]; !ok {
+					t.Errorf("slog has no %s: %s", key, text.String())
+				}
+				switch want := line.ContextMap()[key].(type) {
+				case string, bool:
+					if said[key] != want {
+						t.Errorf("%s: slog has %v, zap %v", key, said[key], want)
+					}
+				}
 			}
 		})
 	}

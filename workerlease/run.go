@@ -37,10 +37,10 @@ import (
 // FailoverWithin; else the next slot is the next chance.
 type Task func(ctx context.Context, l Lease) error
 
-// Run runs a task with a client of its own: NewClient with zero options, then
-// Client.Run.
+// Run runs a task on its own client: see Client.Run. Warnings and errors, with the stack
+// of a panic, are logged to slog.Default(), as by the package's StartLeasing.
 func Run(ctx context.Context, ledger store.Ledger, o Options, task Task) error {
-	return NewClient(ledger, ClientOptions{}).Run(ctx, o, task)
+	return newDefaultClient(ledger).Run(ctx, o, task)
 }
 
 // Run runs a task in each slot that a worker with these options holds: the simplest
@@ -71,13 +71,27 @@ func (c *Client) Run(ctx context.Context, o Options, task Task) error {
 	case <-w.done:
 		return nil
 	}
-	limited, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	limited, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
 	go func() {
-		defer cancel()
 		w.idle()
+		cancel(w.unanswered())
 	}()
 	return w.StopLeasing(limited)
+}
+
+// unanswered is why Run gives up the release.
+func (w *WorkerLease) unanswered() error {
+	if err := w.Status().LastError; err != nil {
+		return fmt.Errorf("the store did not answer within %v: %w", stopGrace, err)
+	}
+	return fmt.Errorf("the store did not answer within %v", stopGrace)
+}
+
+// StartTask starts a worker that runs a task, on its own client: see Client.StartTask.
+// Warnings and errors are logged to slog.Default(), as by the package's StartLeasing.
+func StartTask(ctx context.Context, ledger store.Ledger, o Options, task Task) (*WorkerLease, error) {
+	return newDefaultClient(ledger).StartTask(ctx, o, task)
 }
 
 // StartTask starts a worker that runs a task as Run does, and returns it: for its
@@ -92,7 +106,7 @@ func (c *Client) StartTask(ctx context.Context, o Options, task Task) (*WorkerLe
 	return c.launch(ctx, o, Callbacks{LeaseAllocated: r.run}, l)
 }
 
-// runner calls a task and tells the worker what came of it.
+// runner calls a task and reports its outcome to the worker.
 type runner struct {
 	w    *WorkerLease
 	task Task
@@ -155,12 +169,12 @@ func (w *WorkerLease) outcome(ctx context.Context, l Lease, err error) arrival {
 		return arrival{event: machine.Wake{}}
 	}
 	a := arrival{
-		event: machine.Finished{},
-		tell:  []Event{TaskFailed{Worker: w.label(), Lease: l, Err: err}},
-		err:   fmt.Errorf("%s: task in slot %v: %w", w.options.WorkerType, l.Slot, err),
+		event:    machine.Finished{},
+		observed: []Event{TaskFailed{Worker: w.label(), Lease: l, Err: err}},
+		err:      fmt.Errorf("%s: task in slot %v: %w", w.options.WorkerType, l.Slot, err),
 	}
 	if errors.Is(err, ErrPanicked) {
-		a.tell = []Event{Panic{Worker: w.label(), Slot: l.Slot, Err: err}}
+		a.observed = []Event{Panic{Worker: w.label(), Slot: l.Slot, Err: err}}
 	}
 	if ended {
 		a.event = machine.Wake{}
@@ -208,7 +222,7 @@ func (w *WorkerLease) RunIfHeld(ctx context.Context, f Task) (held bool, err err
 }
 
 // enter lets code that isn't a callback work under the lease, if that is valid. The
-// caller calls guests.Done.
+// caller calls inFlight.Done.
 func (h *activeLease) enter() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

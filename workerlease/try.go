@@ -22,7 +22,7 @@ type Claim struct {
 	ctx   context.Context
 	w     *WorkerLease
 	try   *try
-	taken atomic.Bool // by Release or Done
+	taken atomic.Bool // by Release or Complete
 }
 
 // Context ends at the last safe moment of the lease, or when Release is called, with
@@ -36,11 +36,12 @@ func (c *Claim) Release(ctx context.Context) error {
 	return c.w.StopLeasing(ctx)
 }
 
-// Done tells that the work of the slot is done, with Options.OncePerSlot: nobody
-// claims it again. It returns nil when that is in the ledger. An error says that it is
-// not known to be: because ctx ended first, or the lease had ended before, with the
-// cause of that. The slot may then be claimed again.
-func (c *Claim) Done(ctx context.Context) error {
+// Complete records that the work of the slot is done: with Options.Job, no worker claims
+// the slot again. It stops the claim as Release does, and returns nil when the record is
+// in the ledger. An error says that this is not known: because ctx ended first, or
+// because the lease had ended before, with the cause of that. The slot may then be
+// claimed again.
+func (c *Claim) Complete(ctx context.Context) error {
 	if c.w.options.Job == nil {
 		var errs optionErrors
 		errs.missing("Job", "only a Job can be completed: set it")
@@ -50,15 +51,15 @@ func (c *Claim) Done(ctx context.Context) error {
 	c.w.post(arrival{event: machine.Finished{Done: true}})
 	err := c.w.StopLeasing(ctx)
 	if err == nil && !c.try.done.Load() {
-		err = fmt.Errorf("tell that %q is done: slot %v: it could not be told: %w", c.Lease.WorkerType, c.Lease.Slot, context.Cause(c.ctx))
+		err = fmt.Errorf("complete %q: slot %v: not recorded as done: %w", c.Lease.WorkerType, c.Lease.Slot, context.Cause(c.ctx))
 	}
 	return err
 }
 
-// TryClaim claims with a client of its own: NewClient with zero options, then
-// Client.TryClaim.
+// TryClaim claims a slot on its own client: see Client.TryClaim. Warnings and errors are
+// logged to slog.Default(), as by the package's StartLeasing.
 func TryClaim(ctx context.Context, ledger store.Ledger, o Options) (*Claim, error) {
-	return NewClient(ledger, ClientOptions{}).TryClaim(ctx, o)
+	return newDefaultClient(ledger).TryClaim(ctx, o)
 }
 
 // TryClaim claims what is left of the slot that is now, once: with Options.JoinMidSlot,
@@ -71,8 +72,8 @@ func TryClaim(ctx context.Context, ledger store.Ledger, o Options) (*Claim, erro
 //
 // The claim lives for as long as the slot, independently of ctx; with
 // Options.Continuous it goes on into the next ones, until Release. To keep others out
-// up to the end of the slot, don't release it. With Options.OncePerSlot, a slot that
-// is done can't be claimed: see Claim.Done.
+// up to the end of the slot, don't release it. With Options.Job, a slot that
+// is done can't be claimed: see Claim.Complete.
 func (c *Client) TryClaim(ctx context.Context, o Options) (*Claim, error) {
 	t := &try{got: make(chan *Claim, 1), lost: make(chan error, 1)}
 	o.JoinMidSlot = true
@@ -87,7 +88,7 @@ func (c *Client) TryClaim(ctx context.Context, o Options) (*Claim, error) {
 	var why error
 	select {
 	case claim := <-t.got:
-		go claim.end()
+		context.AfterFunc(claim.ctx, claim.end)
 		return claim, nil
 	case why = <-t.lost:
 	case <-ctx.Done():
@@ -102,7 +103,6 @@ func (c *Client) TryClaim(ctx context.Context, o Options) (*Claim, error) {
 
 // end stops the worker when its lease has ended by itself.
 func (c *Claim) end() {
-	<-c.ctx.Done()
 	if c.taken.Load() {
 		return
 	}

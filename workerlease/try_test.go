@@ -103,7 +103,7 @@ func TestAClaimThatIsDoneCannotBeHadAgain(t *testing.T) {
 		if err != nil || second.Lease.Attempt != 2 {
 			t.Fatalf("TryClaim = %+v, %v, want the second attempt", second, err)
 		}
-		if err := second.Done(t.Context()); err != nil {
+		if err := second.Complete(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := try("third"); !errors.Is(err, workerlease.ErrNotClaimed) {

@@ -7,7 +7,7 @@ import (
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
-// tooUncertain says that windows are too short for an uncertainty of store time.
+// tooUncertain is an error if windows are too short for an uncertainty of store time.
 func (w *WorkerLease) tooUncertain(uncertainty time.Duration) error {
 	o := w.options
 	if least := machine.MinUsefulFailover(uncertainty, o.Margin); o.FailoverWithin > 0 && o.FailoverWithin < least {
@@ -23,8 +23,8 @@ func (w *WorkerLease) tooUncertain(uncertainty time.Duration) error {
 
 func round(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
 
-// doubt is told how uncertain store time is, and tells once if that is too much: when it
-// was so twice in a row, since one answer of the store may just have come late.
+// noteUncertainty reports, once, that store time is too uncertain: when it was so twice in
+// a row, since a single answer of the store may just have come late.
 func (w *WorkerLease) noteUncertainty(uncertainty time.Duration) {
 	const enough = 2
 	if w.uncertainSamples >= enough {
@@ -37,6 +37,6 @@ func (w *WorkerLease) noteUncertainty(uncertainty time.Duration) {
 	}
 	if w.uncertainSamples++; w.uncertainSamples == enough {
 		w.report(err)
-		w.tell(TooUncertain{Worker: w.label(), Uncertainty: uncertainty, Err: err})
+		w.emit(TooUncertain{Worker: w.label(), Uncertainty: uncertainty, Err: err})
 	}
 }

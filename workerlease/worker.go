@@ -2,6 +2,7 @@ package workerlease
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -101,11 +102,10 @@ func (w *WorkerLease) StopLeasing(ctx context.Context) error {
 		w.cancelOps()
 		w.order(machine.GiveUp{})
 	})
-	what := "the lease may not have been released"
-	if s := w.Status(); s.Running {
-		what = "the callbacks have not returned"
+	if w.Status().Running {
+		return fmt.Errorf("stop leasing %q: %w: the callbacks have not returned", w.options.WorkerType, context.Cause(ctx))
 	}
-	return fmt.Errorf("stop leasing %q: %w: %s", w.options.WorkerType, context.Cause(ctx), what)
+	return fmt.Errorf("stop leasing %q: %w: %w", w.options.WorkerType, ErrNotReleased, context.Cause(ctx))
 }
 
 // Status is what a worker is doing, as of its last step.
@@ -114,20 +114,20 @@ type Status struct {
 	InstanceID string
 	// Holding says that a lease is held; Lease is it.
 	Holding bool
-	Lease   Lease
+	Lease   Lease `json:",omitzero"`
 	// Running says that a callback has not returned; Overrunning, that the lease
 	// is over all the same, so that nothing more is claimed.
 	Running, Overrunning bool
 	// Won is the slot that is won but has not begun; zero if there is none.
-	Won slots.Slot
+	Won slots.Slot `json:",omitzero"`
 	// Contending is the slot that the worker tries to win, or waits for.
-	Contending slots.Slot
+	Contending slots.Slot `json:",omitzero"`
 	// Stopped says that the worker has ended.
 	Stopped bool
 
 	// StoreTime is the best guess of store time when Status was called, and
 	// Uncertainty how far it may be off; zero while nothing is known.
-	StoreTime   time.Time
+	StoreTime   time.Time `json:",omitzero"`
 	Uncertainty time.Duration
 	// SampleAge is how old the newest sample of store time is.
 	SampleAge time.Duration
@@ -135,14 +135,28 @@ type Status struct {
 	// Failures counts ledger operations that failed in a row; LastError is the
 	// newest of all errors, nil if there was none.
 	Failures  int
-	LastError error
+	LastError error `json:",omitzero"`
 	// Allocated, Lost and Missed count slots: with the lease, won by others,
 	// and undecided when they had passed.
 	Allocated, Lost, Missed int
 
 	// Charges is what the store billed this worker's operations so far; nil if it
 	// bills none.
-	Charges Charges
+	Charges Charges `json:",omitzero"`
+}
+
+// MarshalJSON leaves out slots, leases and times that are not known, and LastError if there
+// is none; else LastError is its text. Durations are in nanoseconds.
+func (s Status) MarshalJSON() ([]byte, error) {
+	type plain Status // without this method
+	text := ""
+	if s.LastError != nil {
+		text = s.LastError.Error()
+	}
+	return json.Marshal(struct {
+		plain
+		LastError string `json:",omitzero"`
+	}{plain(s), text})
 }
 
 // Charges are sums by operation (append, tail, get, now, trim), in the store's own
@@ -169,7 +183,9 @@ func (c *Charges) add(op string, units float64) {
 // user code doesn't overrun, and the store has not just failed three times in a
 // row. Holding no lease is healthy. It is made for alerts and readiness; a liveness
 // probe should look at Overrunning alone, since a restart mends no store.
-func (s Status) Healthy() bool { return !s.Stopped && !s.Overrunning && s.Failures < 3 }
+func (s Status) Healthy() bool {
+	return !s.Stopped && !s.Overrunning && s.Failures < 3 && !s.StoreTime.IsZero()
+}
 
 // String is one line for a person.
 func (s Status) String() string {
@@ -181,6 +197,8 @@ func (s Status) String() string {
 		parts = append(parts, "holding "+s.Lease.Slot.String())
 	case s.Overrunning:
 		parts = append(parts, "overrunning")
+	case s.Contending.IsZero():
+		parts = append(parts, "waiting for the store")
 	default:
 		parts = append(parts, "waiting for "+s.Contending.String())
 	}

@@ -1,0 +1,119 @@
+package workerlease
+
+import (
+	"log/slog"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// line is how an event is logged, whatever the logger.
+type line struct {
+	level   slog.Level
+	message string
+	attrs   []attr
+}
+
+// attr is a key and a value: a string, a number, a bool, a time.Duration, an error or a
+// fmt.Stringer.
+type attr struct {
+	key   string
+	value any
+}
+
+type attrs = []attr
+
+// levelOf is the level at which an event is logged.
+func levelOf(e Event) slog.Level { return lineOf(e).level }
+
+// lineOf is the table of all events. A failure of user code, and lost work, is an error.
+// A condition that needs attention is a warning. The course of leases is information, and
+// the rest is for debugging.
+func lineOf(e Event) line {
+	switch e := e.(type) {
+	case Claimed:
+		return line{slog.LevelDebug, "slot claimed", attrs{
+			{"slot", e.Slot}, {"seq", e.Seq}, {"token", e.Token},
+			{"joined", e.Joined}, {"early", e.Early},
+		}}
+	case Lost:
+		return line{slog.LevelDebug, "slot lost", attrs{
+			{"slot", e.Slot}, {"holder", e.Holder.InstanceID},
+			{"holderPriority", e.Holder.Priority}, {"inversion", e.Inversion},
+		}}
+	case Allocated:
+		return line{slog.LevelInfo, "lease allocated", attrs{
+			{"slot", e.Lease.Slot}, {"token", e.Lease.Token}, {"late", e.Late},
+		}}
+	case TaskFailed:
+		return line{slog.LevelError, "task failed", attrs{{"slot", e.Lease.Slot}, {"token", e.Lease.Token}, {"error", e.Err}}}
+	case SlotDone:
+		return line{slog.LevelInfo, "slot done", attrs{{"slot", e.Slot}, {"seq", e.Seq}}}
+	case Exhausted:
+		return line{slog.LevelError, "slot not done", attrs{{"slot", e.Slot}, {"attempts", e.Attempts}}}
+	case HolderChanged:
+		return line{slog.LevelDebug, "holder changed", attrs{
+			{"holder", e.Holder.InstanceID}, {"token", e.Holder.Token},
+			{"from", store.Format(e.Holder.From)}, {"until", store.Format(e.Holder.Until)},
+			{"released", e.Released},
+		}}
+	case Extended:
+		return line{slog.LevelDebug, "lease extended", attrs{
+			{"slot", e.Lease.Slot}, {"token", e.Lease.Token}, {"seq", e.Seq},
+			{"expiry", store.Format(e.Lease.Expiry)},
+		}}
+	case Expired:
+		return line{slog.LevelInfo, "lease expired", attrs{
+			{"slot", e.Lease.Slot}, {"token", e.Lease.Token}, {"why", string(e.Why)},
+		}}
+	case Missed:
+		return line{slog.LevelWarn, "slot missed", attrs{
+			{"slot", e.Slot}, {"until", store.Format(e.Until)}, {"why", string(e.Why)},
+		}}
+	case Released:
+		return line{slog.LevelInfo, "lease released", attrs{
+			{"slot", e.Slot}, {"seq", e.Seq}, {"at", store.Format(e.At)},
+		}}
+	case Overrun:
+		return line{slog.LevelWarn, "callback overruns its lease", attrs{{"slot", e.Slot}}}
+	case Panic:
+		return line{slog.LevelError, "callback panicked", attrs{{"slot", e.Slot}, {"error", e.Err}}}
+	case StopFailed:
+		return line{slog.LevelWarn, "stopping failed", attrs{{"error", e.Err}}}
+	case Conflict:
+		return line{slog.LevelDebug, "append conflict", attrs{{"seq", e.Seq}}}
+	case Unknown:
+		return line{slog.LevelWarn, "append outcome unknown", attrs{{"seq", e.Seq}, {"error", e.Err}}}
+	case Throttled:
+		return line{slog.LevelWarn, "store throttles", attrs{
+			{"operation", e.Operation}, {"retryAfter", e.RetryAfter}, {"error", e.Err},
+		}}
+	case StoreFailed:
+		return line{slog.LevelWarn, "store failed", attrs{{"operation", e.Operation}, {"error", e.Err}}}
+	case ClockSample:
+		return line{slog.LevelDebug, "clock sample", attrs{
+			{"server", e.Server}, {"roundTrip", e.RoundTrip}, {"uncertainty", e.Uncertainty},
+		}}
+	case ClockJump:
+		return line{slog.LevelWarn, "clock jump", attrs{
+			{"server", e.Server}, {"contradiction", e.Contradiction},
+			{"storeTime", store.Format(e.StoreTime)}, {"uncertainty", e.Uncertainty},
+		}}
+	case TooUncertain:
+		return line{slog.LevelError, "time too uncertain", attrs{{"uncertainty", e.Uncertainty}, {"error", e.Err}}}
+	case Charged:
+		return line{slog.LevelDebug, "operation charged", attrs{{"operation", e.Operation}, {"units", e.Units}}}
+	case Trimmed:
+		return line{slog.LevelDebug, "ledger trimmed", attrs{{"count", e.Count}}}
+	case Poison:
+		return line{slog.LevelWarn, "ledger poisoned", attrs{{"seq", e.Seq}, {"error", e.Err}}}
+	case PoisonReset:
+		return line{slog.LevelWarn, "ledger reset", attrs{{"seq", e.Seq}, {"reason", e.Reason}}}
+	case Vanished:
+		return line{slog.LevelError, "record vanished", attrs{{"seq", e.Seq}, {"error", e.Err}}}
+	case ScheduleMismatch:
+		return line{slog.LevelWarn, "schedule mismatch", attrs{
+			{"ours", e.Ours}, {"theirs", e.Theirs}, {"holder", e.Holder},
+		}}
+	}
+	return line{slog.LevelDebug, "event", nil}
+}
