@@ -110,8 +110,9 @@ func TestEveryExampleRunsAndEndsByItself(t *testing.T) {
 		for lines := bufio.NewScanner(stderr); lines.Scan(); {
 			fmt.Fprintln(&out, lines.Text())
 			if _, url, found := strings.Cut(lines.Text(), "listening on "); found {
-				expectOK(t, url+"/healthz", "sitemap")
 				expectOK(t, url+"/livez", "sitemap")
+				ready(t, url+"/healthz")
+				expectOK(t, url+"/healthz", "sitemap")
 				expectOK(t, url+"/", `href="/healthz"`)
 			}
 		}
@@ -190,6 +191,26 @@ func expectOK(t *testing.T, url, text string) {
 	_ = response.Body.Close()
 	if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(body), text) {
 		t.Errorf("GET %s = %s, %q, %v, want 200 and %q in it", url, response.Status, body, err, text)
+	}
+}
+
+// ready waits until a probe succeeds: a worker is not healthy before the store has answered.
+func ready(t *testing.T, url string) {
+	t.Helper()
+	for range 100 {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode == http.StatusOK {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
 	}
 }
 

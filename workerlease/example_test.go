@@ -83,14 +83,14 @@ func ExampleClient_StartLeasing() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(worker.Status().WorkerType, worker.Status().Healthy())
+		fmt.Println(worker.Status().WorkerType, worker.Status().Stopped)
 		if err := worker.StopLeasing(context.Background()); err != nil {
 			log.Print(err)
 		}
 	}
 	// Output:
-	// clean-up true
-	// poll-mail true
+	// clean-up false
+	// poll-mail false
 }
 
 // All that is wrong with options is told at once.

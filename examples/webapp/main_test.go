@@ -46,7 +46,9 @@ func TestProbesTellAStoreThatIsDownFromAJobThatHangs(t *testing.T) {
 			}
 		}
 		const ok, bad = http.StatusOK, http.StatusServiceUnavailable
-		expect("at the start", ok, ok)
+		expect("at the start", bad, ok)
+		synctest.Wait()
+		expect("when the store has answered", ok, ok)
 		time.Sleep(90 * time.Second)
 		expect("holding", ok, ok)
 		time.Sleep(40 * time.Second)
