@@ -19,19 +19,19 @@ test: ## Run all tests; they start their own servers (Cosmos DB needs Node)
 
 .PHONY: race
 race: ## Run the tests with the race detector; fail without the MongoDB server
-	REQUIRE_STORES=$${REQUIRE_STORES:-mongo} $(GO) test -race -shuffle=on $(LONGEST) $$($(GO) list ./... | grep -v /internal/model)
+	REQUIRE_STORES=$${REQUIRE_STORES:-mongo} $(GO) test -race -shuffle=on -timeout 1h $(LONGEST) $$($(GO) list ./... | grep -v /internal/model)
 
 .PHONY: sim
 sim: ## Simulate workers for long: make sim SEEDS=2000 HOURS=6
-	SLOTLEASE_SIM_SEEDS=$(or $(SEEDS),2000) $(GO) test -run TestNoTwoHoldersWorkAtOnce -timeout 12h -v ./testutil/sim -sim.hours $(or $(HOURS),6)
+	SLOTLEASE_SIM_SEEDS=$(or $(SEEDS),2000) $(GO) test -run 'NoTwoHoldersWorkAtOnce|BeyondTheAssumptions' -timeout 12h -v ./testutil/sim -sim.hours $(or $(HOURS),6)
 
 .PHONY: variants
-variants: ## Break the engine on purpose; the simulation must catch each break
-	$(GO) test -run TestSimulationCatchesEveryBrokenVariant -timeout 1h -v ./workerlease
+variants: ## Break the engine on purpose and search for the seeds that catch each break
+	$(GO) test -run TestSimulationCatchesEveryBrokenVariant -timeout 1h -v ./workerlease -variants.search
 
 .PHONY: linear
 linear: ## Check that all stores are linearizable, also over broken connections
-	REQUIRE_STORES=mongo $(GO) test -count=1 -timeout 1h -v -run Linearizable ./internal/linear ./testutil/sim
+	REQUIRE_STORES=mongo SLOTLEASE_LINEAR_OPS=$(or $(OPS),120000) $(GO) test -count=1 -timeout 1h -v -run Linearizable ./internal/linear ./testutil/sim
 	cd internal/chaos && REQUIRE_STORES=mongo $(GO) test -count=1 -timeout 1h -v ./linear
 
 .PHONY: model
@@ -56,8 +56,11 @@ fuzz: ## Run each fuzz target: make fuzz FUZZ=30s, or a count such as FUZZ=10000
 
 # With SLOTLEASE_FIGURES=DIR (an absolute path), each proof saves its figures for make figures.
 .PHONY: soak
-soak: ## Run the long proofs in sequence, for hours: sim, model, chaos, takeover, rolling, done, linear, fuzz
+soak: ## Run the long proofs in sequence, for hours: sim, variants, races, model, chaos, takeover, rolling, done, linear, fuzz
 	$(MAKE) sim SEEDS=$(or $(SEEDS),10000) HOURS=$(or $(HOURS),24)
+	$(MAKE) variants
+	SLOTLEASE_SIM_SEEDS=100 $(MAKE) race
+	SLOTLEASE_RACE_ROUNDS=1000 $(GO) test -count=1 -timeout 1h ./store/...
 	$(MAKE) model
 	$(foreach s,sqlite mongo,$(MAKE) chaos STORE=$s DURATION=30m && $(MAKE) takeover STORE=$s TRIES=100 && $(MAKE) rolling STORE=$s TRIES=20 && $(MAKE) done STORE=$s TRIES=200 &&) true
 	$(MAKE) linear

@@ -18,7 +18,7 @@ func TestConformanceOfTheFakeAccount(t *testing.T) {
 		t.Helper()
 		f := newFake()
 		f.container = nil
-		rounds := 0 // as many as the suite likes
+		rounds := 200 // make soak runs 1,000
 		if RaceEnabled {
 			rounds = 50
 		}

@@ -147,7 +147,7 @@ func TestConformance(t *testing.T) {
 		t.Helper()
 		name := newDatabase(t, client)
 		var made sync.Once // the container, if a document is planted before Init
-		rounds := 200      // Each append is a request over HTTP to one thread.
+		rounds := 100      // Each append is a request over HTTP to one thread. make soak runs 1,000.
 		if cosmos.RaceEnabled {
 			rounds = 50
 		}

@@ -85,6 +85,7 @@ func TestConformance(t *testing.T) {
 		t.Helper()
 		name := database(t, client)
 		return storetest.Harness{
+			Rounds: 150, // FerretDB appends a thousand times a second. make soak runs 1,000 rounds.
 			Open: func(t testing.TB) store.Ledger {
 				t.Helper()
 				return open(t, Options{URI: uri, Database: name})

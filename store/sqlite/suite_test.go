@@ -18,7 +18,7 @@ import (
 func TestTheLedgerKeepsTheContractOfAStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Harness {
 		path := filepath.Join(t.TempDir(), "ledger.db")
-		rounds := 1000
+		rounds := 400 // make soak runs 1,000.
 		if testing.Short() {
 			rounds = 100
 		}

@@ -2,7 +2,6 @@ package sim_test
 
 import (
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -39,11 +38,8 @@ func TestNoTwoHoldersWorkAtOnceWhereLeasesAreExtended(t *testing.T) {
 		r.Check(t)
 		return
 	}
-	seeds := number(t, fewer(100))
-	if os.Getenv("SLOTLEASE_SIM_SHARD") == "" && seeds > 800 {
-		seeds /= 8 // They are slower: a slot has many windows.
-	}
-	sum := sharded(t, seeds, func(t *testing.T, seed int64) tally {
+	// A slot has many windows, so a run takes longer.
+	sum := sharded(t, eighth(t), func(t *testing.T, seed int64) tally {
 		o := longOrShort(seed)
 		r := sim.Run(t, o)
 		sum := tally{Seeds: 1, Leases: len(r.Leases), Simulated: o.Length, Struck: r.Struck, Demands: r.Demands}

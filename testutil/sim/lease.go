@@ -73,6 +73,9 @@ func (p *Process) guarded(cb workerlease.Callbacks) workerlease.Callbacks {
 		if p.dead.Load() {
 			return
 		}
+		// The run ends after this, even if a broken engine doesn't wait for it.
+		p.world.lives.Add(1)
+		defer p.world.lives.Done()
 		x := p.begins(ctx, l)
 		context.AfterFunc(ctx, func() {
 			p.world.mu.Lock()
@@ -97,6 +100,8 @@ func (p *Process) guarded(cb workerlease.Callbacks) workerlease.Callbacks {
 		}
 	}
 	cb.LeaseExpired = func(l workerlease.Lease, why workerlease.Reason) {
+		p.world.lives.Add(1)
+		defer p.world.lives.Done()
 		x := p.expires(l, why)
 		defer func() {
 			p.world.mu.Lock()

@@ -28,7 +28,7 @@ func TestNoTwoHoldersWorkAtOnce(t *testing.T) {
 		r.Check(t)
 		return
 	}
-	sum := sharded(t, number(t, 100), func(t *testing.T, seed int64) tally {
+	sum := sharded(t, number(t), func(t *testing.T, seed int64) tally {
 		o := stretched(sim.Random(seed))
 		r := sim.Run(t, o)
 		sum := tally{Seeds: 1, Leases: len(r.Leases), Simulated: o.Length, Struck: r.Struck, Demands: r.Demands}
@@ -180,7 +180,7 @@ func TestBeyondTheAssumptionsOverlapsAreReportedAndFenced(t *testing.T) {
 		r.Check(t)
 		return
 	}
-	sum := sharded(t, number(t, fewer(250)), func(t *testing.T, seed int64) tally {
+	sum := sharded(t, eighth(t), func(t *testing.T, seed int64) tally {
 		o := sim.RandomBeyond(seed)
 		r := sim.Run(t, o)
 		sum := tally{
@@ -238,7 +238,7 @@ func TestBeyondTheAssumptionsOverlapsAreReportedAndFenced(t *testing.T) {
 		t.Errorf("%d overlaps went unreported, %d stale writes were accepted", unreported, sum.Stale)
 	}
 	save(t, figures.Proof{
-		Name: "simulation-beyond", Command: "go test ./testutil/sim -run Beyond -v",
+		Name: "simulation-beyond", Command: "make sim SEEDS=2000 HOURS=6",
 		Figures: []figures.Figure{
 			{What: "seeds", Value: fmt.Sprint(sum.Seeds)},
 			{What: "overlaps, as the assumptions were broken", Value: fmt.Sprint(overlaps)},

@@ -63,8 +63,8 @@ func (s *records) below(seq int64) (store.Record, bool) {
 // very newest that a stale read lacks. A stray above them comes first, with a
 // Defect.
 func (s *records) tail(limit, hidden int) []store.Record {
-	var out []store.Record
 	n := s.followed()
+	out := make([]store.Record, 0, min(max(limit, 0), n)+1)
 	if n < len(s.list) {
 		out = append(out, store.Record{WorkerType: s.list[n].WorkerType, Defect: "seq can't be followed"})
 	}

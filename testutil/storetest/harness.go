@@ -21,6 +21,7 @@ type Harness struct {
 	Plant func(t testing.TB, workerType string, seq int64, fields map[string]any)
 	// FreeStamp says that Tail gives a stamp.
 	FreeStamp bool
-	// Rounds of the append race; 0 means 1,000.
+	// Rounds of the append race; 0 means 1,000. SLOTLEASE_RACE_ROUNDS, if it is set in
+	// the environment, is used instead.
 	Rounds int
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -64,8 +66,15 @@ var raceCases = []testCase{
 	{"a tail shows every append that was acknowledged before it, while a trim goes on", tailRace},
 }
 
+// roundsVariable names the environment variable that sets the rounds of all suites, for
+// long runs.
+const roundsVariable = "SLOTLEASE_RACE_ROUNDS"
+
 func (b *bench) rounds() int {
+	n, _ := strconv.Atoi(os.Getenv(roundsVariable))
 	switch {
+	case n > 0:
+		return n
 	case b.Rounds > 0:
 		return b.Rounds
 	case testing.Short():
