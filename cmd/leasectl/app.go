@@ -43,7 +43,7 @@ func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stder
 	ctx, a.signals = interrupt.Catch(ctx)
 	defer a.signals.Stop()
 	root := a.command()
-	completeOptions(root)
+	a.completeOptions(root)
 	root.SetArgs(a.readable(args))
 	root.SetIn(stdin)
 	root.SetOut(a.stdout)

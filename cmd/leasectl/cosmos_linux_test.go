@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/cosmos"
@@ -66,7 +67,7 @@ func TestLifeOnCosmosDB(t *testing.T) {
 	}
 
 	got := leasectl(t, env, "inspect", "slots", "--output", "json")
-	var s snapshotJSON
+	var s inspect.Snapshot
 	if err := json.Unmarshal([]byte(got.stdout), &s); err != nil || got.code != exit.OK || s.WorkerType != "t" || len(s.Slots) == 0 {
 		t.Errorf("leasectl inspect slots = %+v, %v", got, err)
 	}

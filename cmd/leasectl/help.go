@@ -88,14 +88,17 @@ func unknownTopic(args, rest []string) string {
 	return args[0]
 }
 
-// completeOptions makes the shells complete the values of options, of a command
-// and all below it: those with a fixed list by it, and none by the names of
-// files. Arguments are names of files only where the command says so.
-func completeOptions(c *cobra.Command) {
+// completeOptions makes the shells complete the values of options, of a command and all
+// below it: a fixed list of words by these, a worker type by those in the store, and none
+// by the names of files. Arguments are names of files only where the command says so.
+func (a *app) completeOptions(c *cobra.Command) {
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		complete := cobra.NoFileCompletions
 		if w, ok := f.Value.(interface{ words() []string }); ok && len(w.words()) > 1 {
 			complete = cobra.FixedCompletions(w.words(), cobra.ShellCompDirectiveNoFileComp)
+		}
+		if f.Name == "worker-type" {
+			complete = a.completeWorkerType
 		}
 		_ = c.RegisterFlagCompletionFunc(f.Name, complete) // the flag is there, and has none
 	})
@@ -103,6 +106,6 @@ func completeOptions(c *cobra.Command) {
 		c.ValidArgsFunction = cobra.NoFileCompletions
 	}
 	for _, below := range c.Commands() {
-		completeOptions(below)
+		a.completeOptions(below)
 	}
 }

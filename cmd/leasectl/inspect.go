@@ -2,20 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
-	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/workerlease"
-	"github.com/slotlease/slotlease/workerlease/history"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 )
 
 func (a *app) inspectCommand() *cobra.Command {
@@ -83,19 +76,8 @@ something changed:
 
 Times are RFC 3339 in UTC with milliseconds.`
 
-// inspectFlags are the options of inspect slots.
-type inspectFlags struct {
-	workerType string
-	last       int
-	output     string
-	watch      bool
-	interval   time.Duration
-	timeout    time.Duration
-	limit      int // records to begin with
-}
-
 func (a *app) inspectSlotsCommand() *cobra.Command {
-	f := inspectFlags{last: 10, output: "table", interval: time.Second, timeout: defaultTimeout}
+	o := inspect.Options{Last: 10, Output: inspect.Table, Interval: time.Second, Timeout: defaultTimeout}
 	c := &cobra.Command{
 		Use:     "slots [--worker-type TYPE]",
 		Short:   "Show who held, holds and will hold the newest slots",
@@ -104,132 +86,43 @@ func (a *app) inspectSlotsCommand() *cobra.Command {
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			t := a.target(c)
-			if text, ok := given(c.Flags(), "interval"); ok && !f.watch {
+			if text, ok := given(c.Flags(), "interval"); ok && !o.Watch {
 				a.bad("--interval %q: goes with --watch only", text)
 			}
 			if err := a.usage(c); err != nil {
 				return err
 			}
-			return a.inspectSlots(c.Context(), t, f)
+			return inspect.Slots(c.Context(), t, o, a.screen())
 		},
 	}
 	flags := c.Flags()
-	option(a, flags, &f.workerType, "worker-type", "TYPE", "worker type (default: the only one in the ledger)", workerType)
-	option(a, flags, &f.last, "last", "N", "how many slots to show (default 10)", number(1, 1000, ""))
-	option(a, flags, &f.output, "output", "table|json", "how to show them (default table)", oneOf("table", "json"))
-	flags.BoolVar(&f.watch, "watch", false, "show them again and again, until Ctrl-C")
-	option(a, flags, &f.interval, "interval", "DURATION", "how often to look, with --watch (default 1s)", duration(100*time.Millisecond, time.Hour))
-	option(a, flags, &f.timeout, "timeout", "DURATION", "how long to wait for the store (default 10s)", duration(time.Millisecond, time.Hour))
+	option(a, flags, &o.WorkerType, "worker-type", "TYPE", "worker type (default: the only one in the ledger)", workerType)
+	option(a, flags, &o.Last, "last", "N", "how many slots to show (default 10)", number(1, 1000, ""))
+	option(a, flags, &o.Output, "output", "table|json", "how to show them (default table)", oneOf("table", "json"))
+	flags.BoolVar(&o.Watch, "watch", false, "show them again and again, until Ctrl-C")
+	option(a, flags, &o.Interval, "interval", "DURATION", "how often to look, with --watch (default 1s)", duration(100*time.Millisecond, time.Hour))
+	option(a, flags, &o.Timeout, "timeout", "DURATION", "how long to wait for the store (default 10s)", duration(time.Millisecond, time.Hour))
 	return c
 }
 
-func (a *app) inspectSlots(ctx context.Context, t storeuri.Target, f inspectFlags) (err error) {
-	opening, cancel := context.WithTimeout(ctx, f.timeout)
+// screen is the standard output for inspect.
+func (a *app) screen() inspect.Screen {
+	return inspect.Screen{
+		Writer: a.stdout, Terminal: isTerminal(a.stdout), Colours: a.colour(),
+		Report: func(err error) { a.report(err) },
+	}
+}
+
+// completeWorkerType completes a worker type by those in the store. A shell waits for it,
+// so that it gives up soon, and shows no error.
+func (a *app) completeWorkerType(c *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	const timeout = time.Second
+	t := a.target(c)
+	if len(a.problems) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), timeout)
 	defer cancel()
-	ledger, err := t.Open(opening, true)
-	if err != nil {
-		return advice.ForStore(t, err)
-	}
-	defer func() { err = errors.Join(err, advice.ForStore(t, storeuri.Close(ctx, ledger))) }()
-	return a.showSlots(ctx, t, ledger, f)
-}
-
-// showSlots shows the slots of a ledger, once or again and again.
-func (a *app) showSlots(ctx context.Context, t storeuri.Target, l store.Ledger, f inspectFlags) error {
-	ledger := &charges.Ledger{Ledger: l}
-	look := func() (snapshot, error) {
-		limited, cancel := context.WithTimeout(ctx, f.timeout)
-		defer cancel()
-		if f.workerType == "" {
-			var err error
-			if f.workerType, err = onlyType(limited, t, ledger); err != nil {
-				return snapshot{}, err
-			}
-		}
-		s, err := takeSnapshot(limited, t, ledger, f)
-		f.limit = max(f.limit, s.limit)
-		s.charges = ledger.Charges()
-		return s, advice.ForStore(t, err)
-	}
-	if f.watch {
-		return a.watch(ctx, f, look)
-	}
-	s, err := look()
-	if err != nil {
-		return err
-	}
-	if f.output == "json" {
-		return s.writeJSON(a.stdout, true)
-	}
-	a.showTable(s)
-	return nil
-}
-
-// onlyType is the worker type of a ledger that has just one, or "" if it has none.
-func onlyType(ctx context.Context, t storeuri.Target, l store.Ledger) (string, error) {
-	types, err := l.WorkerTypes(ctx)
-	if err != nil {
-		return "", advice.ForStore(t, err)
-	}
-	if len(types) < 2 {
-		return strings.Join(types, ""), nil
-	}
-	return "", exit.BadUsage("--worker-type "+types[0], fmt.Errorf("the ledger has %d worker types, name one with --worker-type: %s", len(types), listed(types)))
-}
-
-// listed are some names in a line.
-func listed(names []string) string {
-	const most = 20
-	list := strings.Join(names[:min(len(names), most)], ", ")
-	if len(names) > most {
-		list += fmt.Sprintf(" and %d more", len(names)-most)
-	}
-	return list
-}
-
-// snapshot is the state of a worker type's slots at a moment.
-type snapshot struct {
-	at         time.Time
-	store      string
-	workerType string
-	rows       []history.Entry
-	others     []string // worker types that there are, if this one has no records
-	dated      bool     // the table is read later: its times need their dates
-	limit      int      // how many records had to be read, at most
-	charges    workerlease.Charges
-}
-
-// mostRecords bounds how much is read of a ledger in which leases are extended.
-const mostRecords = 10_000
-
-// takeSnapshot reads enough of the ledger: a slot has a grant and perhaps a
-// release, and then some. If leases are extended it takes more, as often as needed;
-// how many records sufficed is told by the snapshot, for the next time.
-func takeSnapshot(ctx context.Context, t storeuri.Target, l store.Ledger, f inspectFlags) (snapshot, error) {
-	found := snapshot{store: t.Shown, workerType: f.workerType}
-	var records []store.Record
-	var stamp store.Stamp
-	var err error
-	for found.limit = max(f.limit, 3*f.last+10); f.workerType != ""; found.limit = min(4*found.limit, mostRecords) {
-		records, stamp, err = l.Tail(ctx, f.workerType, found.limit)
-		if err == nil && stamp.IsZero() {
-			stamp, err = l.Now(ctx)
-		}
-		found.rows = history.Read(records, stamp.Time, nil)
-		// One row more, because the first may have begun before.
-		if err != nil || len(found.rows) > f.last || len(records) < found.limit || found.limit >= mostRecords {
-			break
-		}
-	}
-	if err == nil && stamp.IsZero() {
-		stamp, err = l.Now(ctx)
-	}
-	if err != nil {
-		return snapshot{}, err
-	}
-	found.at, found.rows = stamp.Time, found.rows[max(0, len(found.rows)-f.last):]
-	if f.workerType != "" && len(found.rows) == 0 {
-		found.others, err = l.WorkerTypes(ctx)
-	}
-	return found, err
+	types, _ := inspect.WorkerTypes(ctx, t)
+	return slices.DeleteFunc(types, func(name string) bool { return !strings.HasPrefix(name, prefix) }), cobra.ShellCompDirectiveNoFileComp
 }

@@ -1,138 +1,17 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/benbjohnson/clock"
-
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
-	"github.com/slotlease/slotlease/internal/recordtest"
-	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease/history"
 )
-
-// planted is a ledger in memory at 12:42, with everything that can be shown.
-func planted() *memory.Ledger {
-	c := clock.NewMock()
-	c.Set(noon.Add(42 * time.Minute))
-	l := memory.New(memory.Options{Clock: c})
-	first := grant(1, 0, "worker-a")
-	second := grant(2, 1, "worker-b")
-	second.Group, second.Priority = "north", 1
-	unknown := second
-	unknown.Seq, unknown.Kind, unknown.WindowStart, unknown.Metadata = 4, "audit", second.WindowEnd, "42 rows"
-	hostile := grant(5, 2, "evil\x1b[2J\x1b]0;owned\a")
-	hostile.Metadata = "x"
-	late := grant(8, 8, "worker-a")
-	late.FixedAt = late.SlotStart.Add(72 * time.Second)
-	late.WindowStart = late.FixedAt
-	next := grant(9, 9, "worker-c")
-	for _, r := range []store.Record{
-		first, second, releaseOf(second, 3, second.WindowStart.Add(90*time.Second)), unknown, hostile,
-		{WorkerType: "export", Seq: 6, Defect: "field token: missing"},
-		grant(7, 3, "worker-b"), late, next,
-	} {
-		l.Put(r)
-	}
-	return l
-}
-
-// show runs inspect slots on a ledger.
-func show(t *testing.T, l store.Ledger, f inspectFlags) (string, error) {
-	t.Helper()
-	var stdout, stderr bytes.Buffer
-	a := &app{stdout: &stdout, stderr: &stderr}
-	err := a.showSlots(t.Context(), storeuri.Target{Scheme: "sqlite", Shown: "sqlite:leases.db"}, l, f)
-	return stdout.String(), err
-}
-
-func TestInspectSlotsShowsAPlantedLedger(t *testing.T) {
-	for _, output := range []string{"table", "json"} {
-		got, err := show(t, planted(), inspectFlags{last: 20, output: output, timeout: time.Minute})
-		if err != nil {
-			t.Fatalf("inspect slots --output %s = %v", output, err)
-		}
-		golden(t, "slots."+output, got)
-		if strings.ContainsAny(got, "\x1b\a") {
-			t.Errorf("inspect slots --output %s lets control characters through: %q", output, got)
-		}
-	}
-}
-
-func TestTheWorkerTypeMayBeLeftOutIfThereIsOne(t *testing.T) {
-	l := planted()
-	got, err := show(t, l, inspectFlags{last: 1, output: "json", timeout: time.Minute})
-	var s snapshotJSON
-	if err := errors.Join(err, json.Unmarshal([]byte(got), &s)); err != nil || s.WorkerType != "export" || len(s.Slots) != 1 {
-		t.Errorf("inspect slots = %s, %v, want one slot of export", got, err)
-	}
-	other := grant(1, 0, "a")
-	other.WorkerType = "mail"
-	l.Put(other)
-	_, err = show(t, l, inspectFlags{last: 1, output: "json", timeout: time.Minute})
-	const want = "the ledger has 2 worker types, name one with --worker-type: export, mail"
-	if err == nil || err.Error() != want {
-		t.Errorf("inspect slots = %v, want %q", err, want)
-	}
-	got, err = show(t, memory.New(memory.Options{}), inspectFlags{last: 1, output: "table", timeout: time.Minute})
-	if err != nil || !strings.HasPrefix(got, "no worker types · sqlite:leases.db · ") || !strings.HasSuffix(got, "\n\nno records yet\n") {
-		t.Errorf("inspect slots of an empty ledger = %q, %v", got, err)
-	}
-	got, err = show(t, memory.New(memory.Options{}), inspectFlags{workerType: "t", last: 1, output: "table", timeout: time.Minute})
-	if err != nil || !strings.HasSuffix(got, "\n\nno records yet\n") {
-		t.Errorf("inspect slots --worker-type t of an empty ledger = %q, %v", got, err)
-	}
-}
-
-func TestAnUnknownWorkerTypeIsToldWhichThereAre(t *testing.T) {
-	l := planted()
-	other := grant(1, 0, "a")
-	other.WorkerType = "mail"
-	l.Put(other)
-	got, err := show(t, l, inspectFlags{workerType: "typo", last: 1, output: "table", timeout: time.Minute})
-	const want = "\n\nno records of \"typo\" yet; this ledger has: export, mail\n"
-	if err != nil || !strings.HasSuffix(got, want) {
-		t.Errorf("inspect slots --worker-type typo = %q, %v, want it to end with %q", got, err, want)
-	}
-}
-
-func TestAnOrdinaryTableFitsATerminal(t *testing.T) {
-	held, next := grant(1, 0, "vm-12345-ab12"), grant(2, 1, "vm-12346-cd34")
-	for name, now := range map[string]time.Time{
-		"today":    noon.Add(time.Minute),
-		"tomorrow": noon.AddDate(0, 0, 1),
-	} {
-		s := snapshot{at: now, store: "sqlite:leases.db", workerType: "export", rows: history.Read([]store.Record{next, held}, noon.Add(time.Minute), nil)}
-		lines := s.tableLines(false)
-		dated := name == "tomorrow"
-		if start := strings.Fields(lines[1])[0]; (start == "2026-03-02T12:00:00Z") != dated || (start == "12:00:00Z") == dated {
-			t.Errorf("a slot of today, shown %s, starts at %q", name, start)
-		}
-		for _, line := range lines {
-			if len(line) > 80 && !dated {
-				t.Errorf("line %q has %d columns, want at most 80", line, len(line))
-			}
-			if strings.Contains(line, "GROUP") || strings.Contains(line, "NOTE") {
-				t.Errorf("heading %q: there are no groups and notes", line)
-			}
-		}
-	}
-	fraction := held
-	fraction.SlotEnd = fraction.SlotEnd.Add(500 * time.Millisecond)
-	s := snapshot{at: noon, rows: history.Read([]store.Record{fraction}, noon, nil)}
-	if line := s.tableLines(false)[1]; !strings.HasPrefix(line, "12:00:00.000Z  12:05:00.500Z  ") {
-		t.Errorf("a slot that ends within a second: %q", line)
-	}
-}
 
 func TestInspectSlotsReadsASQLiteFile(t *testing.T) {
 	l, storeArg := newLedger(t)
@@ -142,7 +21,7 @@ func TestInspectSlotsReadsASQLiteFile(t *testing.T) {
 		}
 	}
 	got := leasectl(t, nil, "inspect", "slots", "--store", storeArg, "--last", "1000", "--output", "json")
-	var s snapshotJSON
+	var s inspect.Snapshot
 	if err := json.Unmarshal([]byte(got.stdout), &s); err != nil || got.code != exit.OK {
 		t.Fatalf("inspect slots = %+v, %v", got, err)
 	}
@@ -151,178 +30,35 @@ func TestInspectSlotsReadsASQLiteFile(t *testing.T) {
 	}
 }
 
-func TestWatchPrintsOnlyWhatChanged(t *testing.T) {
-	for _, output := range []string{"table", "json"} {
-		var stdout, stderr bytes.Buffer
-		a := &app{stdout: &stdout, stderr: &stderr}
-		ctx, cancel := context.WithCancel(t.Context())
-		tail := []store.Record{grant(1, 0, "a")}
-		looks := 0
-		f := inspectFlags{output: output, interval: time.Millisecond}
-		err := a.watch(ctx, f, func() (snapshot, error) {
-			looks++
-			switch looks {
-			case 3:
-				return snapshot{}, advice.ForStore(storeuri.Target{}, errors.New("store is down"))
-			case 4:
-				return snapshot{}, advice.ForStore(storeuri.Target{}, errors.New("store is down"))
-			case 5:
-				tail = append([]store.Record{grant(2, 1, "b")}, tail...)
-			case 7:
-				cancel()
-			}
-			return snapshot{at: noon, store: "s", workerType: "export", rows: history.Read(tail, noon, nil)}, nil
-		})
-		if err != nil {
-			t.Errorf("watch() = %v, want nil", err)
-		}
-		if got := stderr.String(); got != "leasectl: store is down\ntry: check that the server runs and that host and port are right\n" {
-			t.Errorf("watch() told of an outage that lasted: %q", got)
-		}
-		golden(t, "watch."+output, stdout.String())
-	}
-}
-
-// jobs is a ledger of jobs of each slot, at 12:42: done at once, at the second
-// attempt and on the way out, not done, and made up for.
-func jobs() *memory.Ledger {
-	c := clock.NewMock()
-	c.Set(noon.Add(42 * time.Minute))
-	l := memory.New(memory.Options{Clock: c})
-	seq := int64(0)
-	var newest store.Record
-	put := func(r store.Record, change func(*store.Record)) store.Record {
-		seq++
-		r.Seq, r.DoneUntil = seq, newest.DoneUntil
-		change(&r)
-		newest = r
-		l.Put(r)
-		return r
-	}
-	try := func(n int, from, to float64, who string, attempt int) store.Record {
-		r := grant(1, n, who)
-		return put(recordtest.Part(1, r, from, to), func(r *store.Record) {
-			if r.Attempt = attempt; attempt > 1 {
-				r.Token, r.FixedAt = r.WindowStart.UnixMilli(), r.WindowStart
-			}
-		})
-	}
-	finish := func(g store.Record, n int, at float64) {
-		put(g, func(r *store.Record) {
-			r.Kind, r.WindowStart, r.DoneUntil = store.KindDone, r.WindowEnd, noon.Add(time.Duration(n+1)*5*time.Minute)
-			r.ReadAt = noon.Add(time.Duration(at * float64(time.Minute)))
-		})
-	}
-	giveUp := func(g store.Record, at float64) {
-		put(releaseOf(g, 1, noon.Add(time.Duration(at*float64(time.Minute)))), func(*store.Record) {})
-	}
-	finish(try(0, 0, 1, "worker-a", 1), 0, 0.5)
-	giveUp(try(1, 5, 6, "worker-a", 1), 5.2)
-	finish(try(1, 6, 7, "worker-b", 2), 1, 6.5)
-	last := try(2, 10, 11, "worker-a", 1)
-	finish(last, 2, 10.25)
-	giveUp(last, 10.3)
-	giveUp(try(3, 15, 16, "worker-a", 1), 15.1)
-	giveUp(try(3, 16, 17, "worker-b", 2), 16.1)
-	late := try(8, 40, 41, "worker-c", 1)
-	finish(late, 7, 40.5)
-	try(8, 41, 45, "worker-c", 1)
-	return l
-}
-
-func TestTheJobsOfSlotsAreDoneAtTheirAttempt(t *testing.T) {
-	for _, output := range []string{"table", "json"} {
-		got, err := show(t, jobs(), inspectFlags{last: 20, output: output, timeout: time.Minute})
-		if err != nil {
-			t.Fatalf("inspect slots --output %s = %v", output, err)
-		}
-		golden(t, "jobs."+output, got)
-	}
-}
-
-// extending is a ledger of slots that have a hundred parts each, and then one that
-// is taken over twice.
-func extending() *memory.Ledger {
-	c := clock.NewMock()
-	c.Set(noon.Add(5*time.Minute + 150*time.Second))
-	l := memory.New(memory.Options{Clock: c})
-	seq := int64(0)
-	for n := -20; n <= 0; n++ {
-		g := grant(1, n, "worker-a")
-		for i := range 100 {
-			seq++
-			r := recordtest.Part(seq, g, 5*float64(n)+float64(i)/20, 5*float64(n)+float64(i+1)/20)
-			if i > 0 {
-				r.FixedAt = r.WindowStart.Add(-time.Second)
-			}
-			l.Put(r)
+func TestWorkerTypesAreCompletedFromTheStore(t *testing.T) {
+	l, storeArg := newLedger(t)
+	for _, name := range []string{"export", "mail", "exchange"} {
+		r := grant(1, 0, "a")
+		r.WorkerType = name
+		if err := l.Append(t.Context(), r); err != nil {
+			t.Fatal(err)
 		}
 	}
-	g := grant(1, 1, "worker-a")
-	for i, from := range []float64{5, 6, 6.2, 7} {
-		seq++
-		r := recordtest.Part(seq, g, from, []float64{6, 6.1, 7, 8}[i])
-		if i > 1 {
-			r.InstanceID, r.Claim, r.Token, r.FixedAt = "worker-b", "taken over", noon.Add(372*time.Second).UnixMilli(), r.WindowStart
-		}
-		l.Put(r)
-	}
-	return l
-}
-
-func TestALeaseThatIsExtendedIsOneRow(t *testing.T) {
-	for _, output := range []string{"table", "json"} {
-		got, err := show(t, extending(), inspectFlags{last: 4, output: output, timeout: time.Minute})
-		if err != nil {
-			t.Fatalf("inspect slots --output %s = %v", output, err)
-		}
-		golden(t, "extended."+output, got)
-	}
-	// What is shown of the first row is all of it, or what can be known.
-	got, err := show(t, extending(), inspectFlags{last: 1000, output: "json", timeout: time.Minute})
-	var s snapshotJSON
-	if err := errors.Join(err, json.Unmarshal([]byte(got), &s)); err != nil {
-		t.Fatal(err)
-	}
-	for i, row := range s.Slots {
-		if row.ClaimedMs == nil || i < 20 && (*row.ClaimedMs != -9234 || row.Extended != 99 || row.NewestSeq != row.Seq+99) {
-			t.Errorf("row %d is %+v, want all of it", i, row)
+	missing := "sqlite:" + filepath.Join(t.TempDir(), "none.db")
+	for _, test := range []struct {
+		env  []string
+		args []string
+		want string
+	}{
+		{nil, []string{"inspect", "slots", "--store", storeArg, "--worker-type", ""}, "exchange\nexport\nmail\n:4\n"},
+		{nil, []string{"inspect", "slots", "--store", storeArg, "--worker-type", "ex"}, "exchange\nexport\n:4\n"},
+		{[]string{storeuri.Variable + "=" + storeArg}, []string{"run", "--worker-type", "m"}, "mail\n:4\n"},
+		{nil, []string{"run", "--worker-type", "m"}, ":4\n"},
+		{nil, []string{"run", "--store", "ftp://x", "--worker-type", "m"}, ":4\n"},
+		{nil, []string{"run", "--store", missing, "--worker-type", "m"}, ":4\n"},
+		{nil, []string{"run", "--store", "mongodb://127.0.0.1:1/x", "--worker-type", "m"}, ":4\n"},
+	} {
+		got := leasectl(t, test.env, append([]string{"__completeNoDesc"}, test.args...)...)
+		if got.code != exit.OK || got.stdout != test.want || strings.Contains(got.stderr, "leasectl:") {
+			t.Errorf("completing %q = %+v, want %q", test.args, got, test.want)
 		}
 	}
-	if len(s.Slots) != 23 {
-		t.Errorf("%d rows, want 23", len(s.Slots))
-	}
-}
-
-func TestWatchTellsOfAnExtensionOnlyWhereItShows(t *testing.T) {
-	first := recordtest.Part(1, grant(1, 0, "a"), 0, 1)
-	tail := []store.Record{first}
-	for output, want := range map[string]bool{"table": false, "json": true} {
-		var stdout bytes.Buffer
-		a := &app{stdout: &stdout}
-		shown := printed{}
-		print := func(tail []store.Record) string {
-			stdout.Reset()
-			s := snapshot{at: noon, rows: history.Read(tail, noon, nil)}
-			if err := a.printChanges(s, inspectFlags{output: output}, shown); err != nil {
-				t.Fatal(err)
-			}
-			return stdout.String()
-		}
-		if got := print(tail); got == "" {
-			t.Errorf("as %s: nothing was printed at first", output)
-		}
-		if got := print(append([]store.Record{recordtest.Part(2, first, 1, 2)}, tail...)); (got != "") != want {
-			t.Errorf("as %s: an extension printed %q", output, got)
-		}
-	}
-}
-
-func TestWatchFailsIfTheFirstLookDoes(t *testing.T) {
-	a := &app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}
-	want := errors.New("no")
-	err := a.watch(t.Context(), inspectFlags{interval: time.Hour}, func() (snapshot, error) { return snapshot{}, want })
-	if !errors.Is(err, want) {
-		t.Errorf("watch() = %v, want %v", err, want)
+	if _, err := os.Stat(strings.TrimPrefix(missing, "sqlite:")); !os.IsNotExist(err) {
+		t.Errorf("completion made a ledger: %v", err)
 	}
 }

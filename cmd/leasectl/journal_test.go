@@ -14,6 +14,7 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/golden"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
@@ -113,7 +114,7 @@ func TestTheJournalForPeople(t *testing.T) {
 		}
 		b.WriteString(rest)
 	}
-	golden(t, "journal.text", b.String())
+	golden.Compare(t, "journal.text", b.String())
 }
 
 func TestTheJournalKeepsToItsLevelAndShowsNoSecrets(t *testing.T) {

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"flag"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -12,15 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/sqlite"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // asLeasectl in the environment makes the test binary leasectl.
 const asLeasectl = "LEASECTL_TEST_MAIN"
@@ -68,24 +63,6 @@ func eventually(t *testing.T, what string, ok func() bool) {
 		if time.Now().After(end) {
 			t.Fatalf("%s: not within %v", what, patience)
 		}
-	}
-}
-
-// golden compares a text with a file in testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got, -update writes it anew):\n%s", path, diff)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
@@ -63,10 +64,10 @@ func linesOf(path string) (lines []string) {
 }
 
 // rowsOf are the rows that inspect slots shows.
-func rowsOf(t *testing.T, storeArg string) []slotJSON {
+func rowsOf(t *testing.T, storeArg string) []inspect.Slot {
 	t.Helper()
 	got := leasectl(t, nil, "inspect", "slots", "--store", storeArg, "--output", "json", "--last", "100")
-	var s snapshotJSON
+	var s inspect.Snapshot
 	if err := json.Unmarshal([]byte(got.stdout), &s); err != nil || got.code != exit.OK {
 		t.Fatalf("inspect slots = %+v, %v", got, err)
 	}
@@ -258,7 +259,7 @@ func TestAMissedSlotIsMadeUpForInTheNext(t *testing.T) {
 	if next := store.Format(late.Add(6 * time.Second)); runs[1] != next || slices.Contains(before, runs[0]) {
 		t.Errorf("after slots %q those of %q were run, want one that was missed, and the one behind it", before, runs)
 	}
-	if i := slices.IndexFunc(rowsOf(t, storeArg), func(r slotJSON) bool { return r.SlotStart == runs[0] && r.State == history.Done }); i < 0 {
+	if i := slices.IndexFunc(rowsOf(t, storeArg), func(r inspect.Slot) bool { return r.SlotStart == runs[0] && r.State == history.Done }); i < 0 {
 		t.Errorf("slot %s is not shown as done: %+v", runs[0], rowsOf(t, storeArg))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store/cosmos"
 	"github.com/slotlease/slotlease/testutil/cosmospeer"
@@ -54,7 +55,7 @@ func TestInitAndInspectWorkOnCosmosDB(t *testing.T) {
 	}
 	for _, env := range [][]string{env, named} {
 		got := leasectl(t, env, "inspect", "slots", "--output", "json")
-		var s snapshotJSON
+		var s inspect.Snapshot
 		if err := json.Unmarshal([]byte(got.stdout), &s); err != nil || got.code != exit.OK || len(s.Slots) == 0 || s.Slots[0].InstanceID != "worker-a" {
 			t.Fatalf("leasectl inspect slots = %+v, %v", got, err)
 		}

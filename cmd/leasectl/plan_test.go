@@ -14,6 +14,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/estimate"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/golden"
 )
 
 func TestPlanShowsTablesAndJSON(t *testing.T) {
@@ -28,7 +29,7 @@ func TestPlanShowsTablesAndJSON(t *testing.T) {
 		if got.code != exit.OK || got.stderr != "" {
 			t.Errorf("leasectl plan %q = %d, %q", args, got.code, got.stderr)
 		}
-		golden(t, name, got.stdout)
+		golden.Compare(t, name, got.stdout)
 		for line := range strings.Lines(got.stdout) {
 			if n := utf8.RuneCountInString(line); n > 81 && name != "plan.json" && !strings.Contains(line, "https://") {
 				t.Errorf("%s: line %q has %d columns, want at most 80", name, line, n-1)

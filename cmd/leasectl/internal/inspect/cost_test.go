@@ -1,4 +1,4 @@
-package main
+package inspect
 
 import (
 	"context"
@@ -17,18 +17,11 @@ import (
 
 // priced is a ledger that charges for being looked at, and gives no time with a
 // tail. Its sums need rounding.
-type priced struct {
-	store.Ledger
-
-	fails bool
-}
+type priced struct{ store.Ledger }
 
 func (p priced) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
 	store.Charge(ctx, 2.1)
 	store.Charge(ctx, 0.1)
-	if p.fails {
-		return nil, store.Stamp{}, errors.New("no reply")
-	}
 	records, _, err := p.Ledger.Tail(ctx, workerType, limit)
 	return records, store.Stamp{}, err
 }
@@ -44,10 +37,10 @@ func (p priced) WorkerTypes(ctx context.Context) ([]string, error) {
 }
 
 func TestInspectSlotsTellsWhatItCost(t *testing.T) {
-	f := inspectFlags{last: 20, timeout: time.Minute}
-	f.output = "json"
-	got, err := show(t, priced{Ledger: planted()}, f)
-	var s snapshotJSON
+	f := Options{Last: 20, Timeout: time.Minute}
+	f.Output = "json"
+	got, err := shown(t, priced{Ledger: planted()}, f)
+	var s Snapshot
 	if err := errors.Join(err, json.Unmarshal([]byte(got), &s)); err != nil {
 		t.Fatal(err)
 	}
@@ -56,11 +49,11 @@ func TestInspectSlotsTellsWhatItCost(t *testing.T) {
 		t.Errorf("requestUnits (-want +got):\n%s", diff)
 	}
 
-	f.output = "table"
+	f.Output = "table"
 	const line = "\n\nlooking at it cost 6.10 request units: now 1.00, tail 2.20, workerTypes 2.90\n"
 	for name, l := range map[string]store.Ledger{"planted": planted(), "empty": memory.New(memory.Options{})} {
-		f.workerType = "export"
-		got, err := show(t, priced{Ledger: l}, f)
+		f.WorkerType = "export"
+		got, err := shown(t, priced{Ledger: l}, f)
 		want := strings.ReplaceAll(line, ", workerTypes 2.90", "")
 		want = strings.ReplaceAll(want, "6.10", "3.20")
 		if name == "empty" {
@@ -74,21 +67,9 @@ func TestInspectSlotsTellsWhatItCost(t *testing.T) {
 
 func TestInspectSlotsIsSilentAboutAStoreThatChargesNothing(t *testing.T) {
 	for _, output := range []string{"json", "table"} {
-		got, err := show(t, planted(), inspectFlags{last: 20, output: output, timeout: time.Minute})
+		got, err := shown(t, planted(), Options{Last: 20, Output: output, Timeout: time.Minute})
 		if err != nil || strings.Contains(got, "request") {
 			t.Errorf("inspect slots --output %s = %s, %v, want nothing of requests", output, got, err)
 		}
-	}
-}
-
-func TestALookThatFailedIsChargedToo(t *testing.T) {
-	b := &charges.Ledger{Ledger: priced{Ledger: planted(), fails: true}}
-	for range 3 {
-		if _, _, err := b.Tail(t.Context(), "export", 1); err == nil {
-			t.Fatal("Tail() = nil, want an error")
-		}
-	}
-	if got := charges.Round(b.Charges().Total()); got != 6.6 {
-		t.Errorf("charges() = %v, want 6.6", got)
 	}
 }

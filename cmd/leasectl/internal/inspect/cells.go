@@ -1,4 +1,4 @@
-package main
+package inspect
 
 import (
 	"slices"
@@ -128,4 +128,19 @@ func cells(e history.Entry, times timeStyle) []table.Cell {
 		row[i].Text = clip(display.Printable(strings.ReplaceAll(row[i].Text, "\n", " ")))
 	}
 	return row
+}
+
+// stateColours draw the eye to what matters.
+var stateColours = map[history.State]table.Colour{
+	history.Upcoming: table.Cyan, history.Held: table.Green, history.Released: table.Yellow, history.Missed: table.Red, history.Free: table.Yellow,
+	history.Poison: table.Red, history.Expired: table.Plain, history.Done: table.Plain,
+}
+
+// clip bounds what a hostile record can make of a table.
+func clip(s string) string {
+	const most = 120
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return s
 }

@@ -1,0 +1,82 @@
+package inspect
+
+import (
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/history"
+)
+
+// Slot is a row of the JSON form. Its names don't change.
+type Slot struct {
+	SlotStart   string        `json:"slotStart,omitempty"`
+	SlotEnd     string        `json:"slotEnd,omitempty"`
+	State       history.State `json:"state"`
+	Seq         int64         `json:"seq,omitempty"`
+	Kind        string        `json:"kind,omitempty"`
+	InstanceID  string        `json:"instanceId,omitempty"`
+	Group       string        `json:"group,omitempty"`
+	Priority    *int          `json:"priority,omitempty"`
+	Token       int64         `json:"token,omitempty"`
+	Attempt     int           `json:"attempt,omitempty"`
+	ClaimedMs   *int64        `json:"claimedMs,omitempty"`
+	WindowStart string        `json:"windowStart,omitempty"`
+	WindowEnd   string        `json:"windowEnd,omitempty"`
+	ReleasedAt  string        `json:"releasedAt,omitempty"`
+	MissedSlots int           `json:"missedSlots,omitempty"`
+	Extended    int           `json:"extended,omitempty"`
+	NewestSeq   int64         `json:"newestSeq,omitempty"`
+	Note        string        `json:"note,omitempty"`
+}
+
+// Snapshot is the JSON form of a snapshot. Its names don't change.
+type Snapshot struct {
+	StoreTime  string        `json:"storeTime"`
+	Store      string        `json:"store"`
+	WorkerType string        `json:"workerType"`
+	Slots      []Slot        `json:"slots"`
+	Units      *charges.JSON `json:"requestUnits,omitempty"`
+}
+
+// jsonTime is a time in JSON. The zero time is left out, and so is a time that RFC 3339
+// has no form for, which a record that can't be obeyed may hold.
+func jsonTime(t time.Time) string {
+	if year := t.UTC().Year(); t.IsZero() || year < 0 || year > 9999 {
+		return ""
+	}
+	return store.Format(t)
+}
+
+func (s snapshot) writeJSON(w io.Writer, indent bool) error {
+	out := Snapshot{StoreTime: store.Format(s.at), Store: s.store, WorkerType: s.workerType, Slots: []Slot{}, Units: charges.ToJSON(s.charges)}
+	for _, e := range s.rows {
+		r := e.Record
+		row := Slot{
+			SlotStart: jsonTime(e.Slot.Start), SlotEnd: jsonTime(e.Slot.End), State: e.State,
+			Seq: r.Seq, Kind: string(r.Kind), InstanceID: r.InstanceID, Group: r.Group, Token: r.Token,
+			WindowStart: jsonTime(e.Window.Start), WindowEnd: jsonTime(e.Window.End),
+			ReleasedAt: jsonTime(e.ReleasedAt), Note: e.Note(),
+			Extended: e.Extensions, NewestSeq: e.NewestSeq, Attempt: e.Attempt,
+		}
+		if r.Seq != 0 && r.Defect == "" {
+			row.Priority = &r.Priority
+		}
+		if e.Count > 1 {
+			row.MissedSlots = e.Count
+		}
+		if e.ClaimKnown {
+			ms := e.Claimed.Milliseconds()
+			row.ClaimedMs = &ms
+		}
+		out.Slots = append(out.Slots, row)
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	if indent {
+		encoder.SetIndent("", "  ")
+	}
+	return encoder.Encode(out)
+}

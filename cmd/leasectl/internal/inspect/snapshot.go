@@ -1,0 +1,71 @@
+package inspect
+
+import (
+	"context"
+	"time"
+	"unicode/utf8"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/history"
+)
+
+// snapshot is the state of a worker type's slots at a moment.
+type snapshot struct {
+	at         time.Time
+	store      string
+	workerType string
+	rows       []history.Entry
+	dated      bool // the table is read later: its times need their dates
+	limit      int  // the number of records that was read, at most
+	charges    workerlease.Charges
+}
+
+// mostRecords bounds how much is read of a ledger in which leases are extended.
+const mostRecords = 10_000
+
+// take reads enough of a ledger for the last slots: a slot has a grant, and perhaps a
+// release or a done record. If leases are extended it reads more, as often as needed.
+// limit is the number of records to begin with.
+func take(ctx context.Context, l store.Ledger, o Options, limit int) (snapshot, error) {
+	found := snapshot{workerType: o.WorkerType}
+	var stamp store.Stamp
+	for found.limit = max(limit, 3*o.Last+10); o.WorkerType != ""; found.limit = min(4*found.limit, mostRecords) {
+		records, newest, err := l.Tail(ctx, o.WorkerType, found.limit)
+		if err == nil && newest.IsZero() {
+			newest, err = l.Now(ctx)
+		}
+		if err != nil {
+			return snapshot{}, err
+		}
+		stamp, found.rows = newest, history.Read(records, newest.Time, nil)
+		// One row more, because the first may have begun before.
+		if len(found.rows) > o.Last || len(records) < found.limit || found.limit >= mostRecords {
+			break
+		}
+	}
+	if stamp.IsZero() {
+		var err error
+		if stamp, err = l.Now(ctx); err != nil {
+			return snapshot{}, err
+		}
+	}
+	found.at, found.rows = stamp.Time, found.rows[max(0, len(found.rows)-o.Last):]
+	if o.WorkerType != "" && len(found.rows) == 0 {
+		return found, checkType(ctx, l, o.WorkerType)
+	}
+	return found, nil
+}
+
+// title names the worker type, the store and the time.
+func (s snapshot) title() string {
+	subject := "worker type " + s.workerType
+	if s.workerType == "" {
+		subject = "no worker types"
+	}
+	at := "store time " + store.Format(s.at)
+	if title := subject + " · " + s.store + " · " + at; utf8.RuneCountInString(title) <= 80 {
+		return title
+	}
+	return subject + " · " + at + "\n" + s.store
+}

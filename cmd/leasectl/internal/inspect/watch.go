@@ -1,0 +1,100 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/history"
+)
+
+// watch shows the slots until ctx ends. On a terminal it draws them again, otherwise it
+// prints the rows that changed. A store that fails is reported once, and asked again.
+func watch(ctx context.Context, o Options, to Screen, look func() (snapshot, error)) error {
+	terminal := to.Terminal && o.Output == Table
+	ticker := time.NewTicker(o.Interval)
+	defer ticker.Stop()
+	shown := printed{}
+	failed := ""
+	for first := true; ; first = false {
+		s, err := look()
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && first:
+			return err
+		case err != nil && err.Error() != failed:
+			failed = err.Error()
+			to.Report(err)
+		case err != nil:
+		case terminal:
+			failed = ""
+			if first {
+				to.printf("\x1b[2J")
+			}
+			// Home, draw, and clear what is left of the picture before.
+			to.printf("\x1b[H%s", strings.ReplaceAll(s.drawing(to.Colours), "\n", "\x1b[K\n")+"\x1b[J")
+		default:
+			failed = ""
+			if err := shown.print(s, o, to); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// printed is what was printed last of each row.
+type printed map[string]string
+
+// text is a row in a form of output. What doesn't show in it is no change.
+func text(e history.Entry, output string) (string, error) {
+	var b bytes.Buffer
+	if output == JSON {
+		err := (snapshot{rows: []history.Entry{e}}).writeJSON(&b, false)
+		return b.String(), err
+	}
+	for _, c := range cells(e, timeStyle{}) {
+		b.WriteString(c.Text + "\t")
+	}
+	return b.String(), nil
+}
+
+// print prints the rows that are new or changed; in JSON, the whole
+// snapshot if any did.
+func (last printed) print(s snapshot, o Options, to Screen) error {
+	var changed []history.Entry
+	for _, e := range s.rows {
+		id := strconv.FormatInt(e.Record.Seq, 10) + " " + store.Format(e.Slot.Start)
+		now, err := text(e, o.Output)
+		if err != nil {
+			return err
+		}
+		if last[id] != now {
+			last[id] = now
+			changed = append(changed, e)
+		}
+	}
+	switch {
+	case len(changed) == 0:
+		return nil
+	case o.Output == JSON:
+		return s.writeJSON(to, false)
+	}
+	// Lines that are printed at different times are in the same columns.
+	s.dated = true
+	if len(last) == len(changed) {
+		to.printf("%s", s.drawing(to.Colours))
+		return nil
+	}
+	s.rows = changed
+	to.printf("%s\n", strings.Join(s.tableLines(to.Colours)[1:], "\n"))
+	return nil
+}
