@@ -15,25 +15,26 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// Account is what an account says of itself.
+// Account is the state of an account, by its own properties.
 type Account struct {
-	// ReadAt is when it said so, by Options.Clock. Zero if it was never read.
+	// ReadAt is when the properties were read, by Options.Clock; zero if never.
 	ReadAt time.Time
 	// Consistency is the account's default consistency level: Strong,
-	// BoundedStaleness, Session, ConsistentPrefix or Eventual. Empty if it doesn't
-	// say.
+	// BoundedStaleness, Session, ConsistentPrefix or Eventual. Empty if the account
+	// doesn't say.
 	Consistency string
-	// WriteRegions and ReadRegions are their names, in the account's own order.
+	// WriteRegions and ReadRegions are names, in the account's own order.
 	WriteRegions, ReadRegions []string
 	// MultipleWrites is true for an account that takes writes in several regions.
-	// It is refused.
+	// Such an account is refused.
 	MultipleWrites bool
-	// Verified is false if the account doesn't say whether it does.
+	// Verified is false if the account doesn't say whether it takes writes in several
+	// regions.
 	Verified bool
 }
 
-// Account returns what was last read of the account, which is read at the first
-// use, every ten minutes, and when the SDK sees fit.
+// Account returns the newest known state of the account. It is read at the first use,
+// every ten minutes, and when the SDK reads it for other reasons.
 func (l *Ledger) Account() Account {
 	l.link.mu.Lock()
 	defer l.link.mu.Unlock()
@@ -42,8 +43,8 @@ func (l *Ledger) Account() Account {
 	return a
 }
 
-// Warning says in a line what the account gives less than a ledger should have,
-// and what that means; empty if there is nothing to say, or nothing known yet.
+// Warning describes in one line how the account is weaker than a ledger wants, and the
+// consequences. It is empty if there is nothing to report, or nothing known yet.
 func (a Account) Warning() string {
 	if a.ReadAt.IsZero() {
 		return ""
@@ -62,7 +63,7 @@ func (a Account) Warning() string {
 	return strings.Join(all, "; ")
 }
 
-// accountJSON is what is read of the account's properties.
+// accountJSON has the properties of the account that are used.
 type accountJSON struct {
 	Multiple    *bool    `json:"enableMultipleWriteLocations"`
 	Writable    []region `json:"writableLocations"`

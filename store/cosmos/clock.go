@@ -13,13 +13,12 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// clockPartition is where the time is asked for: any partition will do, and none
-// of a worker type can have this name.
+// clockPartition is the partition that is queried for the time. Any would do; no
+// worker type can have this name.
 const clockPartition = "-clock"
 
-// Now asks for the account's time, with one query of a partition without items.
-// Stamps are in milliseconds, or by the second where the server doesn't know
-// GetCurrentTimestamp.
+// Now reads the account's clock with one query of a partition without items. Stamps
+// have milliseconds, or seconds if the server doesn't know GetCurrentTimestamp.
 func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
 	return run(ctx, l, "now", "", func(ctx context.Context, c *conn) (store.Stamp, error) {
 		pager := c.container.NewQueryItemsPager("SELECT VALUE GetCurrentTimestamp()", azcosmos.NewPartitionKeyString(clockPartition), c.query())
@@ -27,14 +26,14 @@ func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
 		if err != nil && !isStatus(err, http.StatusBadRequest) {
 			return store.Stamp{}, err
 		}
-		// A refusal tells the time as well, if only by the second.
+		// A refusal has the time as well, in seconds.
 		var at time.Time
 		if err == nil && len(page.Items) > 0 {
 			at = timestamp(page.Items[0])
 		}
 		s := l.stamp(at, exchangeOf(ctx))
 		if s.IsZero() {
-			return store.Stamp{}, errors.Join(errors.New("the reply tells no time, or two that contradict each other"), err)
+			return store.Stamp{}, errors.Join(errors.New("the reply has no time, or two that contradict each other"), err)
 		}
 		return s, nil
 	})
@@ -49,10 +48,10 @@ func timestamp(raw []byte) time.Time {
 	return store.FromMillis(int64(ms))
 }
 
-// stamp is a reading of the account's clock: in milliseconds, if the server told
-// it that way, else by the Date of its reply, which has whole seconds and may come
-// from a cache that is renewed once a second. If both are told, and contradict each
-// other, there is no stamp.
+// stamp is a reading of the account's clock: in milliseconds if the server gave that,
+// else the Date of its reply, which has whole seconds and may come from a cache that
+// is renewed once a second. If both are given and contradict each other, there is no
+// stamp.
 func (l *Ledger) stamp(at time.Time, x *exchange) store.Stamp {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -63,16 +62,16 @@ func (l *Ledger) stamp(at time.Time, x *exchange) store.Stamp {
 	case at.IsZero():
 		s.Time, s.Granularity, s.MaxAge = x.date.UTC(), time.Second, time.Second
 	case !x.date.IsZero() && at.Sub(x.date).Abs() > 2*l.skew+2*time.Second:
-		// One of them is out of some cache, or the servers are further apart than is
+		// One of them comes from a cache, or the servers' clocks differ by more than is
 		// assumed.
 		return store.Stamp{}
 	}
 	return s
 }
 
-// written is when an item that was just created was written, by its own stamp.
-// That has whole seconds. Nobody says whether they were cut or rounded, so a
-// second is allowed for either way.
+// written is the time at which a new item was written, by its own stamp. The stamp has
+// whole seconds. Whether they are truncated or rounded isn't documented, so a second
+// is allowed either way.
 func (l *Ledger) written(item []byte, x *exchange) store.Stamp {
 	var content struct {
 		TS int64 `json:"_ts"`

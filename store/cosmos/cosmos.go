@@ -59,33 +59,32 @@ type Options struct {
 	// Container default: that of the URI's path, else DefaultContainer.
 	Container string
 
-	// Throughput, Autoscale and Serverless say what Init gives a container that it
-	// makes; at most one may be set. Throughput is provisioned by hand, in RU/s, and
-	// a multiple of 100 from 400; Autoscale is the most that Azure scales to, a
-	// multiple of 1000 from 1000. Serverless asks for none, as accounts of that kind
-	// demand. Default: DefaultThroughput by hand. What is there isn't changed.
+	// Throughput, Autoscale and Serverless apply to a container that Init creates;
+	// at most one may be set. Throughput is manual, in RU/s, a multiple of 100 from
+	// 400. Autoscale is the maximum in RU/s, a multiple of 1000 from 1000. Serverless
+	// sets none, as serverless accounts require. Default: DefaultThroughput, manual.
+	// An existing container isn't changed.
 	Throughput int
 	Autoscale  int
 	Serverless bool
 
-	// ServerSkew is how far the clocks of the account's servers may be apart:
-	// front-ends and replicas can't be told from each other. It is an assumption that
-	// nothing here can check; each stamp carries it. Default: 250 ms. To assume less,
-	// down to a nanosecond, say so; it can't be negative.
+	// ServerSkew is how far the clocks of the account's servers may differ; front-ends
+	// and replicas can't be identified. It is an assumption that can't be checked, and
+	// part of each stamp. Default: 250 ms. At least a nanosecond; it can't be negative.
 	ServerSkew time.Duration
 
-	// UnsafeUnverifiedAccount accepts an account of which it can't be found out
-	// whether it takes writes in several regions, and a container that may not be
-	// read. If it does, two workers may hold one lease.
+	// UnsafeUnverifiedAccount accepts an account that doesn't say whether it takes
+	// writes in several regions, and a container that may not be read. If the account
+	// does take such writes, two workers may hold one lease.
 	UnsafeUnverifiedAccount bool
 
-	// Clock tells when to look at the account again, waits out throttling, and dates
-	// what is signed until the account's own time is known. It measures no lease.
+	// Clock times the checks of the account and the waits of throttling, and dates
+	// signatures until the account's own time is known. It doesn't measure leases.
 	// Default: the real clock.
 	Clock clock.Clock
 	// Transport sends the requests, for proxies and tests. It must be safe for
 	// concurrent use and end with the requests' contexts. Default: an HTTP client
-	// of the ledger's own that heeds the environment's proxies.
+	// that uses the environment's proxies.
 	Transport policy.Transporter
 }
 
@@ -166,7 +165,7 @@ func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.R
 	})
 }
 
-// tailed is what Tail returns.
+// tailed is the result of Tail.
 type tailed struct {
 	records []store.Record
 	stamp   store.Stamp

@@ -17,7 +17,7 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// checkCredentials says what is wrong with key and credential, or nil.
+// checkCredentials returns the fault of key and credential, or nil.
 func checkCredentials(key string, credential azcore.TokenCredential, a address) error {
 	switch {
 	case key != "" && credential != nil:
@@ -61,8 +61,8 @@ func newSigner(key string, o Options) (signer, error) {
 	}, nil
 }
 
-// tokens marks the errors of a credential as such, and asks for no longer than a
-// connection is wanted.
+// tokens marks the errors of a credential as such, and ends its requests with the
+// connection.
 type tokens struct {
 	credential azcore.TokenCredential
 	conn       *conn
@@ -78,19 +78,19 @@ func (t tokens) GetToken(ctx context.Context, o policy.TokenRequestOptions) (azc
 	return token, err
 }
 
-// tokenError is why there is no token. It hides its cause from the SDK, as
+// tokenError is the error of a missing token. It hides its cause from the SDK, as
 // exchangeError does.
 type tokenError struct{ cause error }
 
-// Error is the first line of the cause: the next ones tell of each credential that
-// was tried, at length.
+// Error is the first line of the cause. The next lines list each credential that was
+// tried.
 func (e *tokenError) Error() string {
 	text, _, _ := strings.Cut(e.cause.Error(), "\n")
 	return "no key, and no token of an Azure identity: " + text
 }
 
-// meaning is ErrDenied, or nil if asking for a token failed in a way that may pass:
-// on the network, in time, or at an authority that is busy.
+// meaning is ErrDenied, or nil if the failure may be temporary: on the network, by a
+// time-out, or at a busy authority.
 func (e *tokenError) meaning() error {
 	if errors.Is(e.cause, context.Canceled) || errors.Is(e.cause, context.DeadlineExceeded) {
 		return nil

@@ -9,10 +9,10 @@ import (
 	"github.com/benbjohnson/clock"
 )
 
-// dating puts the account's own time on what is signed. A request that is signed
-// with a key carries a date, and is refused when that is more than some minutes
-// wrong; so a machine whose wall clock is wrong by an hour could not lease. It
-// can, from the second request on: every reply tells the account's time.
+// dating dates signatures by the account's own time. A request that is signed with a
+// key has a date, and is refused if that is wrong by more than some minutes. So a
+// machine whose wall clock is wrong by an hour could not lease. With dating it can,
+// from the second request on, because every reply has the account's time.
 type dating struct {
 	mu sync.Mutex
 	// at is the account's time at a reading of the clock.
@@ -20,7 +20,7 @@ type dating struct {
 	local time.Time
 }
 
-// learn takes in the Date of a reply that has just arrived.
+// learn records the Date of a reply that has just arrived.
 func (d *dating) learn(c clock.Clock, date time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -37,9 +37,9 @@ func (d *dating) now(c clock.Clock) time.Time {
 	return d.at.Add(c.Since(d.local))
 }
 
-// misdated says whether a request may have been refused for its date: it was dated
-// by a clock that was wrong, or had stood still in a suspend. The reply's date is
-// known by now.
+// misdated reports whether a request may have been refused for its date: the clock
+// that dated it was wrong, or had stopped during a suspend. The reply's date is known
+// by now.
 func misdated(reply *http.Response) bool {
 	if reply == nil || reply.Request == nil {
 		return false

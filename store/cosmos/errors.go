@@ -35,7 +35,7 @@ const (
 	substatusOwnerMissing = "1003"
 )
 
-// maxMessage bounds what is shown of a reply, in bytes.
+// maxMessage bounds the shown part of a reply, in bytes.
 const maxMessage = 300
 
 // failed is the error of an operation on a key.
@@ -49,9 +49,9 @@ func (l *Ledger) failed(ctx context.Context, op, key string, err error) error {
 	return fmt.Errorf("cosmos: %s: %w", op, l.classify(ctx, err))
 }
 
-// classify says what an error means to a ledger. One that fits no sentinel means
-// "unknown", above all for an append: time-outs (408 among them), lost
-// connections, 5xx, and a region that takes no writes just now.
+// classify gives an error its meaning for a ledger. After an error without a sentinel
+// the outcome is unknown, above all for an append: time-outs (408 among them), lost
+// connections, 5xx, and a region that doesn't take writes at the moment.
 func (l *Ledger) classify(ctx context.Context, err error) error {
 	e := l.explain(err)
 	if errors.Is(e, context.Canceled) || errors.Is(e, context.DeadlineExceeded) {
@@ -61,14 +61,14 @@ func (l *Ledger) classify(ctx context.Context, err error) error {
 	switch ended := ctx.Err(); {
 	case ended != nil:
 		e.Name(ended)
-	case l.closed.Load() && !told(err):
+	case l.closed.Load() && !replied(err):
 		e.Name(store.ErrClosed)
 	}
 	return e.Meaning(meaning(err), retryAfter(err))
 }
 
-// told says whether an error came of a reply.
-func told(err error) bool {
+// replied reports whether an error comes from a reply.
+func replied(err error) bool {
 	_, ok := errors.AsType[*azcore.ResponseError](err)
 	return ok
 }
@@ -125,8 +125,8 @@ func meaning(err error) error {
 	return nil
 }
 
-// dubious says whether an error may come of a failover, or of a change to account
-// or container: what was found out about them is in doubt.
+// dubious reports whether an error may come from a failover, or from a change of the
+// account or container, so that the last check of them may no longer hold.
 func dubious(err error) bool {
 	if _, ok := errors.AsType[*exchangeError](err); ok {
 		return true
@@ -144,15 +144,15 @@ func dubious(err error) bool {
 	return true
 }
 
-// isStatus says whether the reply has a status. ErrorCode isn't looked at: its
+// isStatus reports whether the reply has a status. ErrorCode isn't looked at: its
 // texts differ between servers.
 func isStatus(err error, status int) bool {
 	r, ok := errors.AsType[*azcore.ResponseError](err)
 	return ok && r.StatusCode == status
 }
 
-// ownerMissing says whether a 404 is of the container rather than of the item, or
-// of a region that lags behind.
+// ownerMissing reports whether a 404 means the container rather than the item, or a
+// region that lags.
 func ownerMissing(err error) bool {
 	r, ok := errors.AsType[*azcore.ResponseError](err)
 	if !ok || r.RawResponse == nil {

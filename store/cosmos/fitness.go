@@ -26,7 +26,7 @@ func (l *Ledger) judgeContainer(p *azcosmos.ContainerProperties) error {
 	return nil
 }
 
-// unfitContainer says what makes a container unfit.
+// unfitContainer returns the reason why a container is unfit, or "".
 func unfitContainer(p *azcosmos.ContainerProperties) string {
 	paths := p.PartitionKeyDefinition.Paths
 	switch ttl := p.DefaultTimeToLive; {

@@ -11,10 +11,10 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// Init creates database and container, if they aren't there, with an index of
-// what is queried alone, and checks that they are fit for a ledger. What is there
-// isn't changed; what is unfit is refused with store.ErrRefused. It needs a key:
-// with tokens, Azure lets nobody create containers this way.
+// Init creates the database and the container if they don't exist, with an index of
+// only the queried fields, and checks that they are fit for a ledger. It changes
+// nothing that exists; an unfit container is refused with store.ErrRefused. Creating
+// needs a key, because Azure doesn't allow it with tokens.
 func (l *Ledger) Init(ctx context.Context) error {
 	err := l.check(ctx)
 	if !errors.Is(err, store.ErrMissing) {
@@ -23,17 +23,17 @@ func (l *Ledger) Init(ctx context.Context) error {
 	if err := l.create(ctx); err != nil {
 		return err
 	}
-	// It may have been made by somebody else, in another way.
+	// Another process may have created it, in another way.
 	return l.check(ctx)
 }
 
-// check looks at account and container.
+// check checks account and container.
 func (l *Ledger) check(ctx context.Context) error {
 	_, err := runOn(ctx, l, "init", "", l.reconnected, func(context.Context, *conn) (struct{}, error) { return struct{}{}, nil })
 	return err
 }
 
-// create makes what isn't there. Somebody else may be doing the same.
+// create creates what is missing. Another process may be doing the same.
 func (l *Ledger) create(ctx context.Context) error {
 	c, err := l.dial()
 	if err != nil {

@@ -18,36 +18,36 @@ import (
 )
 
 const (
-	// lookAgain is how long it is believed that account and container are fit.
+	// lookAgain is how long a check of account and container counts.
 	lookAgain = 10 * time.Minute
-	// lookPause is how long to leave it, at least, when requests or looks fail.
+	// lookPause is the least time between checks when requests or checks fail.
 	lookPause = 30 * time.Second
-	// lookPatience is how long a look may take, even if there is always somebody who
-	// waits for it.
+	// lookPatience is how long a check may take, even if operations still wait for
+	// it.
 	lookPatience = 15 * time.Second
-	// lookWait is how long an operation waits for a look if there is a connection
-	// that was found fit before, and lookExpiry how long such a one is used while
-	// looks fail.
+	// lookWait is how long an operation waits for a check if a connection was found
+	// fit before, and lookExpiry how long such a connection is used while checks
+	// fail.
 	lookWait   = time.Second
 	lookExpiry = 2 * time.Hour
 )
 
-// conn is a client of the SDK's that was found fit.
+// conn is an SDK client whose account and container were found fit.
 type conn struct {
 	ledger    *Ledger
 	client    *azcosmos.Client
 	container *azcosmos.ContainerClient
-	// life ends when the connection didn't come about.
+	// life ends if the connection isn't used after all.
 	life context.Context
 	end  context.CancelFunc
 	// timeless is set when the server doesn't know GetCurrentTimestamp.
 	timeless atomic.Bool
-	// account is what the account said last by this connection, or nil.
+	// account has the newest properties that came by this connection, or is nil.
 	account atomic.Pointer[Account]
 }
 
-// consistency is what reads ask for: strong, where the account is. Azure refuses
-// to read more strongly than the account's default.
+// consistency is the level of reads: Strong if the account's default is. Azure refuses
+// to read more strongly than the default.
 func (c *conn) consistency() *azcosmos.ConsistencyLevel {
 	if a := c.account.Load(); a != nil && a.Consistency == string(azcosmos.ConsistencyLevelStrong) {
 		return azcosmos.ConsistencyLevelStrong.ToPtr()
@@ -55,13 +55,13 @@ func (c *conn) consistency() *azcosmos.ConsistencyLevel {
 	return nil
 }
 
-// link keeps the connection in use, and makes it anew.
+// link keeps the connection in use, and replaces it.
 type link struct {
 	mu      sync.Mutex
 	current *conn
-	// since is when current was found fit, and tried when it was last looked at; it
-	// is in doubt if requests failed, and weakened if reads may be refused since the
-	// account is less consistent than it was.
+	// since is when current was found fit, and tried when it was last checked. It is
+	// doubted if requests failed, and weakened if reads may be refused because the
+	// account is less consistent than before.
 	since, tried      time.Time
 	doubted, weakened bool
 	looking           *look
@@ -69,13 +69,13 @@ type link struct {
 	closed            bool
 }
 
-// due says whether it is time to look again.
+// due reports whether it is time for another check.
 func (k *link) due(c clock.Clock) bool {
 	return (k.doubted || c.Since(k.since) >= lookAgain) && c.Since(k.tried) >= lookPause && k.looking == nil
 }
 
-// look is a look at account and container that is under way. Those who wait for
-// it leave when their contexts end; it ends when the last has left.
+// look is a check of account and container in progress. Operations stop waiting for
+// it when their contexts end; it ends when none is waiting.
 type look struct {
 	done    chan struct{}
 	waiting int
@@ -84,8 +84,8 @@ type look struct {
 	err     error
 }
 
-// learn takes in the account's properties, by whatever connection they came. What
-// isn't fit is out of use at once.
+// learn records the account's properties, whichever connection they came by. A
+// connection that isn't fit is no longer used.
 func (k *link) learn(c *conn, a Account) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -96,8 +96,8 @@ func (k *link) learn(c *conn, a Account) {
 	}
 }
 
-// doubt has account and container looked at soon, since a request failed as
-// requests do after a failover, or when something was changed.
+// doubt causes a check soon, because a request failed as requests do after a failover
+// or a change.
 func (k *link) doubt(c *conn, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -106,12 +106,12 @@ func (k *link) doubt(c *conn, err error) {
 	}
 	k.doubted = true
 	if isStatus(err, http.StatusBadRequest) && c.consistency() != nil {
-		// The account may not be strongly consistent any more, and refuse all reads.
+		// The account may no longer be strongly consistent, and refuse all reads.
 		k.tried, k.weakened = time.Time{}, true
 	}
 }
 
-// drop takes the connection out of use. Operations under way end as they will.
+// drop takes the connection out of use. Operations in progress continue with it.
 func (k *link) drop() {
 	k.current.client.Close()
 	k.current = nil
@@ -126,9 +126,9 @@ func (k *link) close() {
 	}
 }
 
-// connected returns a connection that was found fit lately. Where it is time to
-// look again, one operation does and waits, for lookWait if it can do without, and
-// others go on.
+// connected returns a connection that was found fit recently. If another check is due,
+// one operation starts it and waits, only for lookWait if there is an earlier
+// connection; others continue with that.
 func (l *Ledger) connected(ctx context.Context) (*conn, error) {
 	k := &l.link
 	k.mu.Lock()
@@ -159,7 +159,7 @@ func (l *Ledger) connected(ctx context.Context) (*conn, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !inTime && k.believed(l.clock) {
-		// The look goes on, since this one is still counted as waiting.
+		// The check continues, because this operation still counts as waiting.
 		return k.current, nil
 	}
 	if w.waiting--; w.waiting == 0 && k.looking == w {
@@ -172,25 +172,23 @@ func (l *Ledger) connected(ctx context.Context) (*conn, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		return nil, errors.New("account and container can't be looked at")
+		return nil, errors.New("account and container can't be checked")
 	}
 	if w.err != nil && k.believed(l.clock) && !isHidden(w.err, store.ErrRefused) {
-		// It was fit, and could not be looked at just now. The next operation tries
-		// again.
+		// It was fit, and the check failed. The next operation tries again.
 		return k.current, nil
 	}
 	return w.conn, w.err
 }
 
-// believed says whether there is a connection that was found fit not too long ago
-// to be used while it can't be looked at.
+// believed reports whether a connection was found fit recently enough to be used while
+// it can't be checked.
 func (k *link) believed(c clock.Clock) bool {
 	return k.current != nil && c.Since(k.since) < lookExpiry
 }
 
-// startLook begins a look on a goroutine of its own, since the SDK heeds no
-// context where it reads the account. Its requests are charged to the operation
-// that gave rise to it.
+// startLook starts a check on a separate goroutine, because the SDK ignores the context
+// when it reads the account. Its requests are charged to the operation that caused it.
 func (l *Ledger) startLook(ctx context.Context) *look {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	w := &look{done: make(chan struct{}), cancel: cancel}
@@ -198,7 +196,7 @@ func (l *Ledger) startLook(ctx context.Context) *look {
 	tooLong := l.clock.AfterFunc(lookPatience, func() {
 		l.link.mu.Lock()
 		defer l.link.mu.Unlock()
-		// Whoever doesn't heed the context, such as a credential, is waited for no more.
+		// Don't wait longer for code that ignores the context, such as a credential.
 		if l.link.looking == w {
 			l.link.looking = nil
 		}
@@ -220,10 +218,10 @@ func (l *Ledger) startLook(ctx context.Context) *look {
 	return w
 }
 
-// settle takes in what a look found, and returns what that comes to.
+// settle records the result of a check and returns the connection to use.
 func (k *link) settle(l *Ledger, c *conn, err error) (*conn, error) {
 	if err == nil {
-		// Another connection may have been told otherwise since.
+		// Another connection may have learned otherwise since.
 		if unfit := l.judge(k.account); unfit != nil {
 			c.client.Close()
 			c, err = nil, unfit
@@ -242,7 +240,7 @@ func (k *link) settle(l *Ledger, c *conn, err error) (*conn, error) {
 	return c, err
 }
 
-// reconnected looks again, however lately somebody has.
+// reconnected checks again, however recent the last check is.
 func (l *Ledger) reconnected(ctx context.Context) (*conn, error) {
 	c, err := l.inspect(ctx)
 	k := &l.link
@@ -251,9 +249,9 @@ func (l *Ledger) reconnected(ctx context.Context) (*conn, error) {
 	return k.settle(l, c, err)
 }
 
-// inspect makes a client and looks whether account and container are fit. A
-// client whose first read of the account failed says so for five minutes, and
-// is of no use; so one that isn't fit is thrown away.
+// inspect makes a client and checks account and container. A client whose first read
+// of the account failed returns that error for five minutes, so a client that isn't
+// fit is discarded.
 func (l *Ledger) inspect(ctx context.Context) (*conn, error) {
 	c, err := l.dial()
 	if err != nil {
@@ -271,13 +269,13 @@ func (l *Ledger) inspect(ctx context.Context) (*conn, error) {
 	return nil, fmt.Errorf("inspect account and container: %w", err)
 }
 
-// look reads the container, and with it, by the SDK's doing, the account.
+// look reads the container; the SDK then also reads the account.
 func (l *Ledger) look(ctx context.Context, c *conn) error {
 	reply, err := c.container.Read(ctx, nil)
 	a := c.account.Load()
 	switch {
 	case a == nil && err == nil:
-		return fmt.Errorf("%w: the account's properties weren't told", store.ErrRefused)
+		return fmt.Errorf("%w: the account's properties are unknown", store.ErrRefused)
 	case a == nil:
 		return err
 	}
@@ -288,7 +286,7 @@ func (l *Ledger) look(ctx context.Context, c *conn) error {
 	case err == nil:
 		return l.judgeContainer(reply.ContainerProperties)
 	case isStatus(err, http.StatusForbidden) && l.unsafe:
-		// Without the right to read it, a container can't be judged.
+		// Without the right to read it, a container can't be checked.
 		return nil
 	case isStatus(err, http.StatusNotFound):
 		return fmt.Errorf("%w: no container %s/%s: create it, as leasectl init does: %w", store.ErrMissing, l.address.database, l.address.container, err)
@@ -301,7 +299,7 @@ func (l *Ledger) dial() (*conn, error) {
 	c := &conn{ledger: l}
 	o := &azcosmos.ClientOptions{ClientOptions: azcore.ClientOptions{
 		Transport: c,
-		// Whether to try again is decided here, where the deadline is known.
+		// Retries are decided here, where the deadline is known.
 		Retry:                           policy.RetryOptions{MaxRetries: -1},
 		Telemetry:                       policy.TelemetryOptions{ApplicationID: "slotlease"},
 		PerCallPolicies:                 []policy.Policy{datingPolicy{l}},

@@ -14,7 +14,7 @@ const (
 	mostUnits                     = 1_000_000
 )
 
-// offer is what Init asks for: at most one of them.
+// offer is the throughput that Init requests: at most one kind.
 type offer struct {
 	manual, autoscale int
 	serverless        bool

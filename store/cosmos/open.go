@@ -93,7 +93,7 @@ func newHTTPClient(skipVerify bool) *http.Client {
 			IdleConnTimeout:       90 * time.Second,
 			ExpectContinueTimeout: time.Second,
 		},
-		// A redirection would carry what is signed to another host.
+		// A redirect would send a signed request to another host.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

@@ -20,18 +20,18 @@ import (
 )
 
 const (
-	// maxStrays bounds how many ids that can't be followed are passed over.
+	// maxStrays bounds the number of unreachable ids that are passed over.
 	maxStrays = 10_000
 	// listPage is how many items are read at a time if there is no limit, and
 	// mostPage if there is.
 	listPage, mostPage = 100, 1000
-	// trimmers is how many deletions are under way at a time.
+	// trimmers is how many deletions run at a time.
 	trimmers = 8
-	// fieldTime is the account's time in what a query returns.
+	// fieldTime is the name of the account's time in the result of a query.
 	fieldTime = "storeTime"
 )
 
-// query is how queries are sent: in one partition, read as strongly as may be.
+// query are the options of queries: in one partition, read as strongly as allowed.
 func (c *conn) query(parameters ...azcosmos.QueryParameter) *azcosmos.QueryOptions {
 	one := false
 	return &azcosmos.QueryOptions{
@@ -43,8 +43,8 @@ func (c *conn) query(parameters ...azcosmos.QueryParameter) *azcosmos.QueryOptio
 	}
 }
 
-// uncached asks a dedicated gateway not to answer from its cache, which would be
-// minutes behind, clock and all.
+// uncached asks a dedicated gateway not to answer from its cache, whose records and
+// clock are minutes old.
 func uncached() *azcosmos.DedicatedGatewayRequestOptions {
 	return &azcosmos.DedicatedGatewayRequestOptions{BypassIntegratedCache: true}
 }
@@ -56,14 +56,14 @@ type walk struct {
 	// from and below bound the ids, if they aren't empty.
 	from, below string
 	newestFirst bool
-	// limit is how many records are wanted, 0 for all.
+	// limit is the number of wanted records, 0 for all.
 	limit int
 	// keys asks for records that have only their key.
 	keys bool
 }
 
-// text is the query. Its values are parameters; the partition is named in it, too,
-// since not every server goes by the header alone.
+// text is the query. Its values are parameters. It also names the partition, because
+// some servers ignore the header.
 func (w walk) text(fields string, limit int) (string, []azcosmos.QueryParameter) {
 	var b strings.Builder
 	b.WriteString("SELECT ")
@@ -83,18 +83,17 @@ func (w walk) text(fields string, limit int) (string, []azcosmos.QueryParameter)
 	return b.String(), parameters
 }
 
-// walked is what a walk found.
+// walked is the result of a walk.
 type walked struct {
 	records []store.Record
-	// stray is an id that is no key that can be followed, if there is one.
+	// stray is an unreachable id, if there is one.
 	stray string
-	// time is the account's, if it was told.
+	// time is the account's, if the reply had it.
 	time time.Time
 }
 
-// walk reads the items at keys that can be followed, up to the limit, and says if
-// there is a stray. Strays are met only where they are in the way; one that sorts
-// below the records that were asked for isn't looked for.
+// walk reads the items at valid keys, up to the limit, and reports an unreachable id
+// if it meets one. It doesn't search for those that sort below the wanted records.
 func (c *conn) walk(ctx context.Context, w walk) (walked, error) {
 	var found walked
 	visit := func(id string, raw []byte) {
@@ -114,8 +113,8 @@ func (c *conn) walk(ctx context.Context, w walk) (walked, error) {
 		return found, err
 	}
 
-	// Strays took places of the limit: read again without one, up to as many
-	// records as are wanted, and without the strays that sort outside all keys.
+	// Unreachable ids used up the limit. Read again without a limit until there are
+	// enough records, and without the ids that sort outside all keys.
 	found.records = nil
 	passed := 0
 	if w.below == "" {
@@ -135,8 +134,8 @@ func (c *conn) walk(ctx context.Context, w walk) (walked, error) {
 }
 
 // find visits the items of a walk until visit returns false, and returns the
-// account's time, if it was told. A server that doesn't know the function for it
-// is asked again without, and not again on this connection.
+// account's time, if there is one. A server that doesn't know the function for it is
+// asked again without it, and from then on without it on this connection.
 func (c *conn) find(ctx context.Context, w walk, limit int, visit func(id string, raw []byte) bool) (time.Time, error) {
 	fields := projection
 	if w.keys {
@@ -148,7 +147,7 @@ func (c *conn) find(ctx context.Context, w walk, limit int, visit func(id string
 			visited = true
 			return visit(id, raw)
 		})
-		// What came already would come twice.
+		// The items visited so far would be visited twice.
 		if visited || !isStatus(err, http.StatusBadRequest) {
 			return at, err
 		}
@@ -209,8 +208,8 @@ func (c *conn) trim(ctx context.Context, workerType string, before int64, delete
 	return c.remove(ctx, old.records, deleted)
 }
 
-// remove deletes records, some at a time. After the first error no more are
-// begun, but those that are under way are waited for: they may well succeed.
+// remove deletes records, several at a time. After the first error it starts no more,
+// but waits for those in progress, which may succeed.
 func (c *conn) remove(ctx context.Context, records []store.Record, deleted *atomic.Int64) error {
 	var wg sync.WaitGroup
 	var next atomic.Int64
@@ -224,7 +223,7 @@ func (c *conn) remove(ctx context.Context, records []store.Record, deleted *atom
 				case err == nil:
 					deleted.Add(1)
 				case isStatus(err, http.StatusNotFound) && !ownerMissing(err):
-					// Somebody else trims, too.
+					// Another worker trims, too.
 				default:
 					next.Store(int64(len(records)))
 					failures <- err
@@ -242,9 +241,9 @@ func (c *conn) remove(ctx context.Context, records []store.Record, deleted *atom
 	}
 }
 
-// workerTypes finds the worker types that have records. Queries through all
-// partitions know neither DISTINCT nor an order here, so it asks for items of
-// other types than it has seen until there are none.
+// workerTypes finds the worker types that have records. Queries across partitions
+// support neither DISTINCT nor an order here, so it queries for items of other types
+// than those seen, until there are none.
 func (c *conn) workerTypes(ctx context.Context) ([]string, error) {
 	types := []string{}
 	seen := []string{}
@@ -263,7 +262,7 @@ func (c *conn) workerTypes(ctx context.Context) ([]string, error) {
 					ID         string `json:"id"`
 					WorkerType string `json:"workerType"`
 				}
-				// Partitions whose name is no text hold no ledger.
+				// Partitions whose name isn't text contain no ledger.
 				if json.Unmarshal(raw, &item) != nil {
 					continue
 				}

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// maxTries bounds how often a request is sent that is throttled, or told to come
-	// again, even if the context has no deadline.
+	// maxTries bounds how often a throttled or 449 request is sent, even if the
+	// context has no deadline.
 	maxTries = 10
-	// throttledPause is waited out if a throttled request isn't told how long.
+	// throttledPause is the wait if a throttling reply names none.
 	throttledPause = 100 * time.Millisecond
 	// retryPause is the first wait after a 449; each is twice the one before.
 	retryPause = 10 * time.Millisecond
@@ -25,7 +25,7 @@ const (
 	maxPause = time.Second
 )
 
-// outcome is what an operation came to.
+// outcome is the result of an operation.
 type outcome[T any] struct {
 	value T
 	err   error
@@ -34,13 +34,13 @@ type outcome[T any] struct {
 // run performs an operation and ends with its context, whatever the SDK does
 // meanwhile.
 //
-// The SDK isn't told the deadline, but cancelled at it: a dialer would measure it
-// by the machine's wall clock, which need not be that of the context.
+// The SDK doesn't get the deadline, but is cancelled at it: a dialer would measure it
+// by the machine's wall clock, which may differ from the context's clock.
 func run[T any](ctx context.Context, l *Ledger, op, key string, do func(context.Context, *conn) (T, error)) (T, error) {
 	return runOn(ctx, l, op, key, l.connected, do)
 }
 
-// runOn is run on a connection that is had in another way.
+// runOn is run on a connection from another source.
 func runOn[T any](ctx context.Context, l *Ledger, op, key string, connect func(context.Context) (*conn, error), do func(context.Context, *conn) (T, error)) (T, error) {
 	var none T
 	if err := l.open(ctx); err != nil {
@@ -92,8 +92,8 @@ func (l *Ledger) open(ctx context.Context) error {
 	return err
 }
 
-// patiently tries again what was throttled, or told to come again, as long as
-// the wait fits in the deadline of the caller.
+// patiently retries throttled and 449 requests while the wait fits in the caller's
+// deadline.
 func patiently[T any](ctx, caller context.Context, l *Ledger, connect func(context.Context) (*conn, error), do func(context.Context, *conn) (T, error)) (T, error) {
 	for try := 1; ; try++ {
 		c, err := connect(ctx)
@@ -114,8 +114,8 @@ func patiently[T any](ctx, caller context.Context, l *Ledger, connect func(conte
 	}
 }
 
-// comeAgain says whether a failed request may be sent again as it was, and how
-// long to wait before.
+// comeAgain reports whether a failed request may be sent again unchanged, and how long
+// to wait first.
 func comeAgain(err error, try int) (time.Duration, bool) {
 	growing := func(first time.Duration) time.Duration { return min(first<<min(try-1, 10), maxPause) }
 	switch {
@@ -136,8 +136,8 @@ func comeAgain(err error, try int) (time.Duration, bool) {
 // wait waits, or returns false: at once if the deadline would pass meanwhile, and
 // when the context ends.
 func (l *Ledger) wait(ctx, caller context.Context, d time.Duration) bool {
-	// The deadline may be of another clock. If so, the worst that comes of it is
-	// that the caller is told to come again, or waits until the context ends.
+	// The deadline may be by another clock. In the worst case the caller gets a
+	// ThrottledError, or waits until the context ends.
 	if deadline, ok := caller.Deadline(); ok && deadline.Sub(l.clock.Now()) <= d {
 		return false
 	}
@@ -152,7 +152,7 @@ func (l *Ledger) wait(ctx, caller context.Context, d time.Duration) bool {
 	return false
 }
 
-// retryAfter is the wait that a throttled request was told, in whole or decimal
+// retryAfter is the wait that a throttling reply names, in whole or decimal
 // milliseconds, or zero.
 func retryAfter(err error) time.Duration {
 	r, ok := errors.AsType[*azcore.ResponseError](err)

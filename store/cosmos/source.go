@@ -90,7 +90,7 @@ func (d source) Text(name string, required bool, most int) string {
 	return document.Bounded(name, s, most, d.faults)
 }
 
-// loneSurrogate says whether a JSON string holds half a character, which Go would
+// loneSurrogate reports whether a JSON string holds half a character, which Go would
 // replace: a Claim must come back as it is.
 func loneSurrogate(v json.RawMessage) bool {
 	unit := func(i int) (uint64, bool) {
@@ -121,8 +121,8 @@ func loneSurrogate(v json.RawMessage) bool {
 	return false
 }
 
-// Time reads RFC 3339 with at most milliseconds: what is finer was written by
-// nobody who knows what a window is.
+// Time reads RFC 3339 with at most milliseconds. No worker writes finer times, because
+// windows are whole milliseconds.
 func (d source) Time(name string, required bool) time.Time {
 	v := d.value(name)
 	if v == nil && !required {

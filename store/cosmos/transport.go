@@ -22,10 +22,10 @@ const (
 	headerRequestDate = "X-Ms-Date"
 )
 
-// maxBody bounds what is read of one reply. A page of a query has at most 4 MB.
+// maxBody bounds the size of one reply. A page of a query has at most 4 MB.
 const maxBody = 16 << 20
 
-// exchange is what an operation's requests left behind, besides their results.
+// exchange is the by-product of an operation's requests, besides their results.
 type exchange struct {
 	mu sync.Mutex
 	// date and host are of the last reply.
@@ -37,7 +37,7 @@ type exchange struct {
 // exchangeKey is the context key of an exchange.
 type exchangeKey struct{}
 
-// exchangeOf is that of an operation's context. Never nil.
+// exchangeOf returns the exchange of an operation's context, never nil.
 func exchangeOf(ctx context.Context) *exchange {
 	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
 		return x
@@ -59,10 +59,9 @@ func (x *exchange) fail(why string) {
 	x.failure = why
 }
 
-// exchangeError is a request that got no reply. It hides its cause from
-// errors.As, since the SDK would sleep and send the request again where it
-// recognises the cause; whether to try again is for the caller to decide, who
-// knows the deadline.
+// exchangeError is the error of a request that got no reply. It hides its cause from
+// errors.As: if the SDK recognised the cause, it would sleep and send the request
+// again. The caller knows the deadline and decides whether to retry.
 type exchangeError struct{ cause error }
 
 func (e *exchangeError) Error() string { return e.cause.Error() }
@@ -76,15 +75,15 @@ func isHidden(err, target error) bool {
 	return ok && errors.Is(x.cause, target)
 }
 
-// Do sends a request of the SDK's. All requests come through here: those of
-// operations, and the SDK's own for the account's properties.
+// Do sends a request of the SDK. All requests pass here: those of operations, and the
+// SDK's own for the account's properties.
 func (c *conn) Do(req *http.Request) (*http.Response, error) {
 	ctx, release := c.bounded(req.Context())
 	defer release()
 	x := exchangeOf(ctx)
 	if a := c.account.Load(); a != nil && !isAccount(req) {
-		// The SDK may have learnt in the midst of an operation that writes go to
-		// several regions now.
+		// The SDK may have learned during an operation that writes now go to several
+		// regions.
 		if err := c.ledger.judge(*a); err != nil {
 			return nil, &exchangeError{err}
 		}
@@ -117,8 +116,8 @@ func (c *conn) Do(req *http.Request) (*http.Response, error) {
 	return reply, nil
 }
 
-// bounded is the context of a request, which ends with the ledger, and with a
-// connection that didn't come about: the SDK's own requests heed no operation.
+// bounded is the context of a request. It ends with the ledger, and with a connection
+// that isn't used after all, because the SDK's own requests don't end with an operation.
 func (c *conn) bounded(ctx context.Context) (bounded context.Context, release func()) {
 	bounded, cancel := context.WithCancel(ctx)
 	closed := context.AfterFunc(c.ledger.life, cancel)
@@ -130,7 +129,7 @@ func (c *conn) bounded(ctx context.Context) (bounded context.Context, release fu
 	}
 }
 
-// isAccount says whether a request is for the account's properties.
+// isAccount reports whether a request is for the account's properties.
 func isAccount(req *http.Request) bool {
 	return req.Method == http.MethodGet && (req.URL.Path == "" || req.URL.Path == "/")
 }

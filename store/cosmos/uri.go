@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// address is what a URI or a connection string says but for the key.
+// address is a parsed URI or connection string, without the key.
 type address struct {
-	// endpoint is the account's URL, host what is shown of it.
+	// endpoint is the account's URL, host the part of it that is shown.
 	endpoint, host string
 	// plain is HTTP without TLS, skipVerify TLS without a check of certificates.
 	// Either is for emulators on a loopback address.
@@ -61,7 +61,7 @@ func parseURI(uri string) (address, error) {
 			return address{}, errors.New("uri: database or container is not percent-encoded correctly")
 		}
 		if strings.Contains(name, "=") {
-			// What is left of a key, or a parameter without its question mark.
+			// The rest of a key, or a parameter without its question mark.
 			return address{}, errors.New("uri: database and container must hold no = (parameters begin with a ?)")
 		}
 		*to = name
@@ -134,13 +134,13 @@ func (a *address) parameters(query string) error {
 			return fmt.Errorf("uri: parameter %s is unknown: use throughput, autoscale, serverless, insecureHTTP or insecureSkipVerify", name)
 		}
 		if err != nil || !ok {
-			return fmt.Errorf("uri: parameter %s has a value that it can't have", name)
+			return fmt.Errorf("uri: parameter %s has an invalid value", name)
 		}
 	}
 	return nil
 }
 
-// someUnits reads a number of RU/s. Zero is what isn't given.
+// someUnits reads a number of RU/s, which can't be zero.
 func someUnits(value string) (int, error) {
 	n, err := strconv.Atoi(value)
 	if n == 0 && err == nil {
@@ -235,9 +235,9 @@ func pick(what, option, uri, fallback string) (string, error) {
 	return name, checkName(what, name)
 }
 
-// checkName says what is wrong with the name of a database or container, or nil.
-// It is stricter than Azure, which takes any letter: these names go into paths,
-// what is signed, and JSON.
+// checkName returns the fault of the name of a database or container, or nil. It is
+// stricter than Azure, which allows any letter, because these names go into paths,
+// signatures and JSON.
 func checkName(what, name string) error {
 	if len(name) > 255 {
 		return fmt.Errorf("%s %.70q…: must have at most 255 bytes", what, name)

@@ -17,7 +17,7 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// defaultSkew is how far the clocks of several servers are assumed to be apart.
+// defaultSkew is how far the clocks of several servers are assumed to differ.
 const defaultSkew = 100 * time.Millisecond
 
 // serverKey is the context key under which an operation keeps a place for the
@@ -35,11 +35,10 @@ func noteServer(ctx context.Context, e *event.CommandStartedEvent) {
 	}
 }
 
-// greeting is what a server says of itself.
+// greeting is a server's description of itself.
 type greeting struct {
-	// server names it: the address that the driver sent to and, if that is another
-	// name, the one that the server knows itself by. So a change behind a proxy or
-	// a load balancer shows, too.
+	// server names it: the address that the driver used and, if different, the
+	// server's own name. So a change at a proxy or load balancer shows, too.
 	server   string
 	writable bool
 	router   bool
@@ -47,7 +46,7 @@ type greeting struct {
 	time     time.Time
 }
 
-// hello asks the primary, or the router, who it is and what time it has.
+// hello asks the primary, or the router, for its name and time.
 func (l *Ledger) hello(ctx context.Context) (greeting, error) {
 	var addr string
 	raw, err := l.client.Database("admin").RunCommand(
@@ -88,10 +87,9 @@ func greet(addr string, raw bson.Raw) (greeting, error) {
 	return g, nil
 }
 
-// Now asks the primary for its clock, with one command. Stamps are in
-// milliseconds. Through mongos, whose own clock is none of the store's, the shard
-// that holds the collection is asked, for which the collection must exist: until
-// it does, the error is store.ErrMissing.
+// Now reads the primary's clock with one command. Stamps have milliseconds. With
+// mongos, whose own clock isn't the store's, it asks the shard that holds the
+// collection; until the collection exists, the error is store.ErrMissing.
 func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
 	var s store.Stamp
 	err := insist(ctx, func(ctx context.Context) (err error) {
@@ -120,14 +118,14 @@ func (l *Ledger) now(ctx context.Context) (store.Stamp, error) {
 	return l.stamp(g.time, g.server, g.member), nil
 }
 
-// notPrimary is the error of a server that the driver took for the primary, as it
-// does with directConnection, and that isn't.
+// notPrimary is the error of a server that isn't the primary although the driver took
+// it for that, as with directConnection.
 func notPrimary(g greeting) error {
 	return fmt.Errorf("%s is not the primary: connect to the replica set, without directConnection", g.server)
 }
 
-// shardNow reads the clock of the shard with $collStats, which demands read
-// concern local. There is no ledger data in its reply.
+// shardNow reads the clock of the shard with $collStats, which requires read concern
+// local. Its reply contains no ledger data.
 func (l *Ledger) shardNow(ctx context.Context) (store.Stamp, error) {
 	coll := l.coll.Clone(options.Collection().SetReadConcern(readconcern.Local()))
 	cursor, err := coll.Aggregate(ctx, mongo.Pipeline{{{Key: "$collStats", Value: bson.D{}}}})

@@ -31,7 +31,7 @@ const (
 	codeRateLimited = 462
 	codeAtlasError  = 8000
 	codeDuplicate   = 11000
-	// codeDuplicateOnUpdate is what very old servers say for the same.
+	// codeDuplicateOnUpdate is the same from very old servers.
 	codeDuplicateOnUpdate = 11001
 	// codeThrottled is Cosmos DB's 429.
 	codeThrottled = 16500
@@ -49,10 +49,10 @@ func (l *Ledger) failed(ctx context.Context, op, key string, err error) error {
 	return fmt.Errorf("mongo: %s: %w", what, classify(ctx, err, l.secrets))
 }
 
-// classify says what a driver's error means to a ledger. An error that fits no
-// sentinel means "unknown", above all for an append: every time-out, every lost
-// connection, every election, and every write that was made but not confirmed by
-// a majority (a write-concern error).
+// classify gives a driver's error its meaning for a ledger. After an error without a
+// sentinel the outcome is unknown, above all for an append: every time-out, every lost
+// connection, every election, and every write that was made but not confirmed by a
+// majority (a write-concern error).
 func classify(ctx context.Context, err error, secrets fault.Secrets) error {
 	e := fault.Show(secrets.Scrub(err.Error()), err)
 	ctx = callers(ctx)

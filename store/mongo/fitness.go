@@ -17,13 +17,13 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// lookAgain is how long it is believed that a collection is still fit.
+// lookAgain is how long a check of the collection counts.
 const lookAgain = time.Hour
 
 // fitness remembers that the collection can keep the promises of a ledger.
 type fitness struct {
 	clock clock.Clock
-	// gate lets one goroutine look at a time.
+	// gate lets one goroutine check at a time.
 	gate chan struct{}
 
 	mu     sync.Mutex
@@ -38,15 +38,15 @@ func (f *fitness) behindRouter() bool {
 	return f.router
 }
 
-// state says whether the collection was found fit, and whether that was lately.
+// state reports whether the collection was found fit, and whether that was recent.
 func (f *fitness) state() (found, fresh bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.found, f.found && f.clock.Since(f.since) < lookAgain
 }
 
-// fit looks, at the first use and then once an hour, whether the collection can
-// be a ledger. While it is being looked at again, others go on.
+// fit checks, at the first use and then once an hour, whether the collection can hold
+// a ledger. During a repeated check other operations continue.
 func (l *Ledger) fit(ctx context.Context) error {
 	f := &l.fitness
 	found, fresh := f.state()
@@ -72,14 +72,13 @@ func (l *Ledger) fit(ctx context.Context) error {
 	}
 	_, err := l.inspect(ctx)
 	if err != nil && found && !errors.Is(err, store.ErrRefused) {
-		// It was fit, and could not be looked at just now. The next operation tries
-		// again.
+		// It was fit, and the check failed. The next operation tries again.
 		return nil
 	}
 	return err
 }
 
-// presence is what is known of whether there is a collection.
+// presence says whether the collection exists, as far as is known.
 type presence int
 
 const (
@@ -89,9 +88,9 @@ const (
 	unlisted
 )
 
-// inspect finds out whether the collection is there and fit, and remembers it. A
-// collection that isn't there yet is fit, but looked at again: it matters how it
-// is created.
+// inspect finds out whether the collection exists and is fit, and remembers it. A
+// collection that doesn't exist yet is fit, but is checked again, because it may be
+// created in an unfit way.
 func (l *Ledger) inspect(ctx context.Context) (presence, error) {
 	f := &l.fitness
 	router, there, err := l.look(ctx)
@@ -109,8 +108,8 @@ func (l *Ledger) inspect(ctx context.Context) (presence, error) {
 	return there, err
 }
 
-// look asks the server. What can't be found out for want of rights is taken for
-// good, except whether a collection behind a router is sharded.
+// look asks the server. Where rights are missing to find out, it assumes the best,
+// except about sharding with a router.
 func (l *Ledger) look(ctx context.Context) (router bool, there presence, err error) {
 	g, err := l.hello(ctx)
 	if err != nil {
@@ -150,7 +149,7 @@ func (l *Ledger) lookAtCollection(ctx context.Context) (presence, error) {
 	return present, nil
 }
 
-// unfitCollection says what makes a collection unfit, going by its entry in
+// unfitCollection returns the reason why a collection is unfit, by its entry in
 // listCollections.
 func unfitCollection(raw bson.Raw) string {
 	if kind, ok := raw.Lookup("type").StringValueOK(); ok && kind != "collection" {
@@ -186,7 +185,7 @@ func (l *Ledger) lookAtIndexes(ctx context.Context) error {
 	return nil
 }
 
-// unfitIndex says what makes an index a danger, going by its entry in listIndexes.
+// unfitIndex returns the danger of an index, by its entry in listIndexes.
 func unfitIndex(raw bson.Raw) string {
 	name, _ := raw.Lookup("name").StringValueOK()
 	if _, err := raw.LookupErr("expireAfterSeconds"); err == nil {
@@ -195,8 +194,8 @@ func unfitIndex(raw bson.Raw) string {
 	return ""
 }
 
-// lookForShards refuses a sharded collection, since _id is unique in each shard
-// only, and one of which it can't be found out.
+// lookForShards refuses a sharded collection, because _id is unique only in each shard,
+// and a collection that may be sharded.
 func (l *Ledger) lookForShards(ctx context.Context) error {
 	stats, err := l.db.RunCommand(ctx, bson.D{{Key: "collStats", Value: l.coll.Name()}}).Raw()
 	if hasCode(err, codeNamespaceNotFound) {
@@ -247,7 +246,7 @@ func isReply(err error) bool {
 	return ok && !mongo.IsNetworkError(err) && !mongo.IsTimeout(err)
 }
 
-// tolerate forgives that something may not, or can't, be asked, or isn't there.
+// tolerate ignores errors of missing rights, unknown commands and missing collections.
 func tolerate(err error) error {
 	if hasCode(err, codeUnauthorized, codeCommandNotFound, codeNamespaceNotFound) {
 		return nil

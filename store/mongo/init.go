@@ -7,10 +7,9 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// Init creates the collection, if it isn't there, and checks that it is fit for
-// a ledger. There are no indexes to create: a ledger needs only that of _id. What
-// is there isn't changed; a collection that is unfit is refused with
-// store.ErrRefused.
+// Init creates the collection if it doesn't exist, and checks that it is fit for a
+// ledger. There are no indexes to create, because a ledger needs only that of _id. It
+// changes nothing that exists; an unfit collection is refused with store.ErrRefused.
 func (l *Ledger) Init(ctx context.Context) error {
 	if err := l.open(ctx, "init", ""); err != nil {
 		return err
@@ -26,7 +25,7 @@ func (l *Ledger) create(ctx context.Context) error {
 	if err := l.db.CreateCollection(ctx, l.coll.Name()); err != nil && !hasCode(err, codeNamespaceExists) {
 		return fmt.Errorf("create %s: %w", l.namespace(), err)
 	}
-	// Somebody else may have created it meanwhile, in another way.
+	// Another process may have created it meanwhile, in another way.
 	there, err = l.inspect(ctx)
 	if err == nil && there == absent {
 		return fmt.Errorf("%w: %s was created and is not there", store.ErrMissing, l.namespace())

@@ -37,9 +37,8 @@ type Options struct {
 	//	mongodb://user:password@db1,db2/jobs?collection=leases&replicaSet=rs0
 	//
 	// Credentials authenticate against the database admin unless authSource says
-	// otherwise, whatever the path is. The driver understands the other
-	// parameters; what they say of read and write concerns and of read preference
-	// is overruled.
+	// otherwise, whatever the path is. The other parameters go to the driver, but
+	// read and write concerns and the read preference are overruled.
 	URI string
 	// Client is the caller's own client, instead of a URI. Close leaves it open.
 	Client *mongo.Client
@@ -49,24 +48,23 @@ type Options struct {
 	// Collection default: that of the URI, else DefaultCollection.
 	Collection string
 
-	// ServerSkew is how far the clocks of the deployment's servers may be apart.
-	// It is an assumption that nothing here can check; each stamp carries it.
-	// Default: 100 ms for replica sets and sharded clusters, none for a standalone
-	// server, whose clock is the only one. To assume less, down to a nanosecond,
-	// say so; it can't be negative.
+	// ServerSkew is how far the clocks of the deployment's servers may differ. It is
+	// an assumption that can't be checked, and part of each stamp. Default: 100 ms
+	// for replica sets and sharded clusters, none for a standalone server, which has
+	// the only clock. At least a nanosecond; it can't be negative.
 	ServerSkew time.Duration
 
 	// AppName is shown in the server's log. Default: that of the URI, else
 	// "slotlease". A Client keeps its own.
 	AppName string
 
-	// UnsafeUnverified accepts a collection behind mongos of which it can't be
-	// found out whether it is sharded, for want of rights. If it is sharded, two
-	// workers may hold one lease.
+	// UnsafeUnverified accepts a collection with mongos even if rights are missing to
+	// find out whether it is sharded. If it is sharded, two workers may hold one
+	// lease.
 	UnsafeUnverified bool
 
-	// Clock tells when to look again whether the collection is still fit for a
-	// ledger, once an hour. It measures no lease. Default: the real clock.
+	// Clock times the hourly checks of the collection. It doesn't measure leases.
+	// Default: the real clock.
 	Clock clock.Clock
 }
 
@@ -134,7 +132,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	return l, nil
 }
 
-// pick chooses between what the options and what the URI say.
+// pick chooses between the value in the options and that in the URI.
 func pick(what, option, uri, fallback string, check func(string) error) (string, error) {
 	name := option
 	switch {

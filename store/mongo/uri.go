@@ -12,8 +12,7 @@ import (
 	"github.com/slotlease/slotlease/store/internal/fault"
 )
 
-// address is what a URI says, with our own parts taken out of what the driver
-// gets to see.
+// address is a parsed URI. The driver gets it without our own parts.
 type address struct {
 	// driver is the URI for the driver: without database and without our
 	// parameters. Because it names no database, credentials authenticate against
@@ -90,7 +89,7 @@ func cutUser(uri string, secrets *fault.Secrets) (rest, user string, err error) 
 	return after, before + "@", nil
 }
 
-// hostPart is what comes before the path.
+// hostPart is the part before the path.
 func hostPart(uri string) string {
 	if i := strings.IndexAny(uri, "/?"); i >= 0 {
 		return uri[:i]
@@ -118,7 +117,7 @@ func cutHosts(uri string) (hosts, rest string, err error) {
 			continue
 		}
 		if n, convErr := strconv.Atoi(port); err != nil || convErr != nil || n < 1 || n > 65535 {
-			return "", "", fmt.Errorf("uri: host %d: the port must be a number from 1 to 65535 (is the @ behind the password missing?)", i+1)
+			return "", "", fmt.Errorf("uri: host %d: the port must be a number from 1 to 65535 (is the @ after the password missing?)", i+1)
 		}
 	}
 	return hosts, rest, nil
@@ -171,7 +170,7 @@ func (a *address) cutParameters(query string) (string, error) {
 	return strings.Join(kept, "&"), nil
 }
 
-// isSecret says whether a parameter's value may be one.
+// isSecret reports whether a parameter's value may be one.
 func isSecret(name string) bool {
 	for _, part := range []string{"password", "properties", "proxyusername", "token", "secret", "credential"} {
 		if strings.Contains(name, part) {
@@ -224,7 +223,7 @@ func hide(secrets *fault.Secrets, raw string) {
 	secrets.Add(forms...)
 }
 
-// checkDatabase says what is wrong with a database name, or nil.
+// checkDatabase returns the fault of a database name, or nil.
 func checkDatabase(name string) error {
 	if name == "" || len(name) > 63 {
 		return fmt.Errorf("database %.70q: must have 1 to 63 bytes", name)
@@ -238,7 +237,7 @@ func checkDatabase(name string) error {
 	return nil
 }
 
-// checkCollection says what is wrong with a collection name, or nil.
+// checkCollection returns the fault of a collection name, or nil.
 func checkCollection(name string) error {
 	switch {
 	case name == "" || len(name) > 120:

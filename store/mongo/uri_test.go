@@ -107,7 +107,7 @@ func TestBadOptionsAreReportedAllAtOnceWithoutSecrets(t *testing.T) {
 		{"parameters without a ?", Options{URI: "mongodb://db1&proxyPassword=" + canary}, []string{"between the hosts"}},
 		{"parameters behind the database", Options{URI: "mongodb://db1/jobs&proxyPassword=" + canary}, []string{"between the database"}},
 		{"no host", Options{URI: "mongodb://jane:" + canary + "@/db"}, []string{"host 1 is empty"}},
-		{"no @", Options{URI: "mongodb://jane:" + canary + "/db"}, []string{"is the @ behind the password missing?"}},
+		{"no @", Options{URI: "mongodb://jane:" + canary + "/db"}, []string{"is the @ after the password missing?"}},
 		{"a bad port", Options{URI: "mongodb://jane:" + canary + "@db1:99999/"}, []string{"port must be a number"}},
 		{"a colon in the password", Options{URI: "mongodb://jane:" + canary + ":x@db1/"}, []string{"percent-encode"}},
 		{"a slash in the password", Options{URI: "mongodb://jane:" + canary + "/x@db1/"}, []string{"percent-encode"}},

@@ -15,7 +15,7 @@ const (
 	newestFirst = -1
 	oldestFirst = 1
 
-	// maxStrays bounds how many keys that can't be followed are passed over.
+	// maxStrays bounds the number of unreachable ids that are passed over.
 	maxStrays = 10_000
 	// listPage is how many ids are read at a time to find the worker types.
 	listPage = 100
@@ -57,9 +57,8 @@ func (w walk) record(seq int64, raw bson.Raw) store.Record {
 	return decode(w.workerType, seq, raw)
 }
 
-// walk reads the documents at keys that can be followed, up to the limit, and
-// says if there is a stray. Strays are met only where they are in the way; one
-// that sorts below the records that were asked for isn't looked for.
+// walk reads the documents at valid keys, up to the limit, and reports an unreachable id
+// if it meets one. It doesn't search for those that sort below the wanted records.
 func (l *Ledger) walk(ctx context.Context, w walk) (records []store.Record, stray string, err error) {
 	err = l.find(ctx, w.ids(), w, w.limit, func(id string, raw bson.Raw) bool {
 		if seq, ok := document.SeqOf(w.workerType, id); ok {
@@ -73,8 +72,8 @@ func (l *Ledger) walk(ctx context.Context, w walk) (records []store.Record, stra
 		return records, "", err
 	}
 
-	// Strays took places of the limit: read again without one, up to as many
-	// records as are wanted, and without the strays that sort outside all keys.
+	// Unreachable ids used up the limit. Read again without a limit until there are
+	// enough records, and without the ids that sort outside all keys.
 	records = records[:0]
 	passed := 0
 	ids := w.ids()
@@ -110,8 +109,8 @@ func (l *Ledger) find(ctx context.Context, ids bson.D, w walk, limit int, visit 
 	if err != nil {
 		return err
 	}
-	// A cursor that was read to its end is closed already; of any other that can't
-	// be closed now, the server rids itself in time.
+	// A cursor that was read to its end is closed already. If another can't be closed
+	// now, the server drops it after a while.
 	defer func() { _ = cursor.Close(ctx) }()
 	for cursor.Next(ctx) {
 		id, ok := cursor.Current.Lookup(fieldID).StringValueOK()

@@ -9,12 +9,12 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// machine is the clock that all processes on the machine share.
+// machine is the clock that all processes of the machine share.
 type machine struct {
-	// id of the boot, or empty if the platform has no boot clock: then the wall
-	// clock must do.
+	// id of the boot, or empty if the platform has no boot clock; then the wall clock
+	// is used.
 	id string
-	// since is the time since some moment that is fixed for the boot.
+	// since is the time since a moment that is fixed for the boot.
 	since func() (time.Duration, error)
 }
 
@@ -30,8 +30,8 @@ func machineOf(o Options) (machine, error) {
 	return machine{id: o.BootID, since: since}, nil
 }
 
-// stamp reads store time. The offset is read from the file each time, so that
-// a file that was replaced can't leave a process behind on another time line.
+// stamp reads store time. It reads the offset from the file each time, so that no
+// process keeps the time line of a file that was replaced.
 func (l *Ledger) stamp(ctx context.Context, f *file) (store.Stamp, error) {
 	if l.boot.id == "" {
 		return stampAt(l.o.Clock.Now(), "wall"), nil
@@ -43,8 +43,8 @@ func (l *Ledger) stamp(ctx context.Context, f *file) (store.Stamp, error) {
 		return store.Stamp{}, err
 	}
 	if !offset.Valid {
-		// In this order, so that whoever stands still in between makes store time late,
-		// and never ahead of what the wall clock shows.
+		// In this order, so that a process that pauses in between makes store time late,
+		// and never ahead of the wall clock.
 		wall := l.o.Clock.Now()
 		now, err := l.boot.since()
 		if err != nil {
@@ -52,8 +52,8 @@ func (l *Ledger) stamp(ctx context.Context, f *file) (store.Stamp, error) {
 		}
 		offset.Int64 = wall.UnixMicro() - now.Microseconds()
 		if l.o.ReadOnly {
-			// Nobody leases on this boot yet. When somebody begins, the change of the
-			// server's name tells that the time may jump.
+			// No worker has leased on this boot yet. When one begins, the change of the
+			// server's name shows that the time may jump.
 			server += ", not in use yet"
 		} else {
 			if _, err := f.db.ExecContext(ctx, insertOffset, l.boot.id, offset.Int64); err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// columns of WorkerLeases in the order of encode and decode. All but the key are
-// nullable, so that a row that another program wrote can be read and reported.
-// Those of a later schema are at the end, where an upgrade adds them.
+// columns of WorkerLeases in the order of encode and decode. All except the key are
+// nullable, so that a row from another program can be read and reported. The columns
+// of a later schema are at the end, where an upgrade adds them.
 var columns = []struct {
 	name, kind string
 }{
@@ -73,10 +73,10 @@ func millis(t time.Time) any {
 	return t.UnixMilli()
 }
 
-// decode reads a row of the columns. It never fails: what it can't decode of the
-// envelope it says in Defect, all at once; whether the values make sense is for
-// store.Record.CheckEnvelope to say. Information that is unfit costs the
-// information, not the record: a lease that is held must not look like a defect.
+// decode reads a row of the columns. It never fails: the Defect lists all columns of
+// the envelope that it can't decode. store.Record.CheckEnvelope checks the values.
+// Invalid information is dropped and is no Defect, because a lease that is held must be
+// obeyed.
 func decode(row []any) store.Record {
 	d := decoder{row: row}
 	r := store.Record{
@@ -97,7 +97,7 @@ func decode(row []any) store.Record {
 	r.Worker = d.worker()
 	r.Metadata = d.text(information)
 	r.DoneUntil = d.time(information)
-	// What is beyond the bounds stays so where an int has 32 bits.
+	// A value out of bounds must stay so where an int has 32 bits.
 	r.Attempt = int(min(max(d.integer(information), -1), store.MaxAttempt+1))
 	if len(d.errs) > 0 {
 		why := strings.ReplaceAll(errors.Join(d.errs...).Error(), "\n", "; ")
@@ -106,13 +106,13 @@ func decode(row []any) store.Record {
 	return r.Cleaned()
 }
 
-// demand is what is asked of a column.
+// demand is the requirement on a column.
 type demand int
 
 const (
 	need        demand = iota // a value of the right type
 	optional                  // the same, or NULL
-	information               // nothing: what is of no use is left out
+	information               // nothing: an invalid value is dropped
 )
 
 // decoder takes the columns of a row one after the other.
@@ -148,7 +148,7 @@ func (d *decoder) text(as demand) string {
 		return v
 	case int64:
 		if v < 0 {
-			// The query puts the negated size in place of a text that is too long.
+			// The query replaces a text that is too long by its negated size.
 			d.bad(as != information, "has %d bytes, at most %d are read", -v, store.MaxMetadata)
 			return ""
 		}

@@ -17,7 +17,7 @@ import (
 var (
 	errMissing  = fmt.Errorf("%w: the file is missing or empty", store.ErrMissing)
 	errReadOnly = fmt.Errorf("%w: the ledger was opened for reading only", store.ErrDenied)
-	// errUnfinished: what a crash interrupted is undone by writing, so by Init.
+	// errUnfinished: undoing an interrupted change needs writing, so Init does it.
 	errUnfinished = fmt.Errorf("%w: a crash interrupted the creation or a change of the file, and a handle for reading can't undo it: init the ledger", store.ErrMissing)
 	// errReplaced: the path names another file than the one in use, or none.
 	errReplaced = errors.New("the file was removed or replaced")
@@ -40,8 +40,8 @@ func resultCode(err error) int {
 	return code.SQLITE_OK
 }
 
-// isBusy reports whether another connection held a lock that will go away. The
-// statement did nothing.
+// isBusy reports whether the operation did nothing and should be repeated, because
+// another connection held a lock or changed the file.
 func isBusy(err error) bool {
 	if errors.Is(err, errChanged) {
 		return true
@@ -54,7 +54,7 @@ func isBusy(err error) bool {
 	}
 }
 
-// explain adds the sentinel that an error stands for.
+// explain adds the sentinel that fits an error.
 func (l *Ledger) explain(ctx context.Context, err error) error {
 	c := resultCode(err)
 	switch {
@@ -80,7 +80,7 @@ func (l *Ledger) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// whyShut finds out why SQLite can't open the file, which it doesn't tell.
+// whyShut finds out why SQLite can't open the file, because SQLite doesn't say.
 func (l *Ledger) whyShut() error {
 	dir := filepath.Dir(l.o.Path)
 	if _, err := stat(dir); err != nil {
@@ -113,8 +113,8 @@ func (l *Ledger) whyUnread() error {
 	return errors.New("SQLite can't open it")
 }
 
-// whyClosed tells a ledger that was closed from a file that was replaced while
-// an operation was on its way to it.
+// whyClosed distinguishes a ledger that was closed from a file that was replaced during
+// an operation.
 func (l *Ledger) whyClosed(err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,9 +14,8 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// file is the open file. Its handle has one connection: SQLite lets one writer
-// in at a time anyway, and the callers queue better in the process than for the
-// lock.
+// file is the open file. Its handle has one connection, because SQLite allows only one
+// writer at a time, and queueing in the process is better than waiting for the lock.
 type file struct {
 	db       *sql.DB
 	info     os.FileInfo
@@ -28,9 +27,9 @@ type file struct {
 var stat = os.Stat
 
 // use returns the open file, opening it (and, unless ReadOnly, creating or
-// upgrading it) if it isn't open or another file has its name now. One
-// call at a time does so, and the others wait for it only until their contexts
-// end: if the disk hangs, it holds up one goroutine, not one per call.
+// upgrading it) if it isn't open or another file has its name now. One call at a time
+// does so, and the others wait only until their contexts end. So a disk that hangs
+// blocks one goroutine, not one per call.
 func (l *Ledger) use(ctx context.Context) (*file, error) {
 	select {
 	case l.opening <- struct{}{}:
@@ -54,8 +53,8 @@ func (l *Ledger) use(ctx context.Context) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A ledger that was there and is gone is not made anew: its leases may be
-	// worked under, and an empty file would give them away once more.
+	// A ledger that existed and was removed is not created again: workers may still
+	// work under its leases, and an empty file would grant them a second time.
 	if found < isOutdated && (l.o.ReadOnly || used) {
 		return nil, errMissing
 	}
@@ -172,8 +171,8 @@ func (f *file) close() error {
 func (f *file) records(ctx context.Context, q query, args ...any) (records []store.Record, err error) {
 	text := q.text
 	if f.readOnly {
-		// The file may still be of schema 1. If it is upgraded after we asked, the
-		// query for schema 1 does once more.
+		// The file may still have schema 1. If it is upgraded right after this, the
+		// query for schema 1 still works.
 		var version int64
 		if err := f.db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
 			return nil, err
@@ -204,7 +203,7 @@ func (f *file) records(ctx context.Context, q query, args ...any) (records []sto
 	return records, rows.Err()
 }
 
-// strings runs a query for one column of text.
+// strings runs a query that returns one column of text.
 func (f *file) strings(ctx context.Context, query string) (all []string, err error) {
 	rows, err := f.db.QueryContext(ctx, query)
 	if err != nil {
@@ -225,13 +224,13 @@ func (f *file) strings(ctx context.Context, query string) (all []string, err err
 	return all, rows.Err()
 }
 
-// connect prepares a handle that can't damage the file. SQLite opens the file at
-// its first use.
+// connect prepares a handle that can't damage the file. SQLite opens the file at the
+// first use.
 func connect(path, query string) (*sql.DB, error) {
 	return dial(path, query+"&_defensive=1")
 }
 
-// dial is connect without the defence. The busy wait is ours, see patiently.
+// dial is connect without the defence. SQLite's busy wait is off, see patiently.
 func dial(path, query string) (*sql.DB, error) {
 	slashed := filepath.ToSlash(path)
 	if !strings.HasPrefix(slashed, "/") {

@@ -14,7 +14,7 @@ const (
 	applicationID = 0x736c6f74
 	// schemaVersion is the user_version in the header.
 	schemaVersion = 2
-	// primaryKey is what the safety of a ledger rests on.
+	// primaryKey makes a ledger safe.
 	primaryKey = "workerType,seq"
 )
 
@@ -49,7 +49,7 @@ const (
 		SELECT name FROM hop WHERE name IS NOT NULL`
 )
 
-// What makes a ledger of an empty file, and what makes one of schema 1 one of
+// The statements that make an empty file a ledger, and those that upgrade schema 1 to
 // this schema.
 var (
 	creation = []string{
@@ -94,9 +94,9 @@ func queryFor(where string) query {
 	return query{text: text(len(columns)), textSchema1: text(columnsOfSchema1)}
 }
 
-// readColumns selects all columns, of which the file has the first ones; NULL
-// takes the place of the others. A text that no record may have, such as 16 MB of
-// metadata, is not loaded: its negated size takes its place.
+// readColumns selects all columns, with NULL for those that the file doesn't have. A
+// text that is too long for a record, such as 16 MB of metadata, is not loaded but
+// replaced by its negated size.
 func readColumns(have int) string {
 	names := make([]string, len(columns))
 	for i, c := range columns {
@@ -121,11 +121,10 @@ func (l *Ledger) Init(ctx context.Context) error {
 	return err
 }
 
-// establish makes a ledger of this schema of one of an earlier schema or, if it may
-// be made anew, of a file that is missing or empty. It does so in one transaction,
-// so that of two processes that do it at once one waits for the other and nobody
-// ever sees half a ledger. WAL mode comes later for a new file: by then the file
-// itself, not only its log, says what it is.
+// establish upgrades a ledger of an earlier schema or, if anew, creates one in a file
+// that is missing or empty. It uses one transaction, so that of two processes one waits
+// for the other, and no process sees half a ledger. A new file gets WAL mode later, so
+// that the file itself, not only its log, has the marks of a ledger.
 func establish(ctx context.Context, path string, anew bool) (err error) {
 	mode := "mode=rw"
 	if anew {
@@ -153,7 +152,7 @@ func establish(ctx context.Context, path string, anew bool) (err error) {
 	switch found, err := identify(ctx, conn); {
 	case err != nil:
 		return err
-	case found == isLedger: // made by another process meanwhile
+	case found == isLedger: // created by another process meanwhile
 		return nil
 	case found == isOutdated:
 		statements = upgrade

@@ -13,7 +13,7 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// state is what was found at a path.
+// state is the kind of file at a path.
 type state int
 
 const (
@@ -23,15 +23,15 @@ const (
 	isLedger
 )
 
-// inspect says what is at a path, and leaves it untouched, unless a crash
-// interrupted a change of what is, or was to become, a ledger: that is undone,
-// if not readOnly.
+// inspect finds out what is at a path, and leaves it unchanged, with one exception: if
+// a crash interrupted a change of a ledger, or its creation, it is undone, unless
+// readOnly.
 //
-// It looks through SQLite, never by opening the file itself: closing a
-// descriptor of its own would drop the locks of every other handle of this
-// process on the file. A file with a log or a journal is looked at in read-only
-// mode, in which SQLite can't replay it; one without is opened for writing,
-// though nothing is written, since only then SQLite cleans up behind itself.
+// inspect opens the file only through SQLite: closing another descriptor would drop the
+// locks of every handle of this process on the file. A file with a log or a journal is
+// opened in read-only mode, in which SQLite can't replay it. A file without them is
+// opened for writing, though nothing is written, because only then SQLite removes the
+// files that it creates beside it.
 func inspect(ctx context.Context, path string, readOnly bool) (found state, err error) {
 	info, err := stat(path)
 	switch {
@@ -63,15 +63,15 @@ func inspect(ctx context.Context, path string, readOnly bool) (found state, err 
 	if resultCode(err) != code.SQLITE_READONLY_ROLLBACK {
 		return found, err
 	}
-	// A crash in the middle of a change left a journal, from which SQLite undoes
-	// the change as soon as the file is opened for writing. An unfinished creation
-	// becomes an empty file again.
+	// A crash during a change left a journal, from which SQLite undoes the change as
+	// soon as the file is opened for writing. An unfinished creation becomes an empty
+	// file again.
 	gone := func() bool {
 		_, err := stat(target + "-journal")
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	if gone() {
-		// No crash: somebody was just finishing, or undid it before us.
+		// No crash: another process was just finishing, or undid the change before us.
 		return inspect(ctx, path, readOnly)
 	}
 	if err := claim(ctx, path); err != nil {
@@ -100,13 +100,12 @@ func look(ctx context.Context, path, mode string) (found state, err error) {
 	return identify(ctx, db)
 }
 
-// claim checks, without touching it, that a file with a change to undo is ours
-// to repair: it bears our mark already, as the first page is the first that
-// creation writes.
+// claim checks, without changing it, that a file with an interrupted change is ours to
+// repair. It has our mark already, because creation writes the first page first.
 //
-// The file is taken for immutable, so that SQLite reads what is there and leaves
-// the journal alone, and its schema for writable, so that it accepts a file that
-// is shorter than its header says. The handle can't write.
+// immutable makes SQLite read the file as it is and ignore the journal, and
+// writable_schema makes it accept a file that is shorter than its header says. The
+// handle can't write.
 func claim(ctx context.Context, path string) (err error) {
 	db, err := dial(path, "mode=ro&immutable=1&_pragma=writable_schema(1)")
 	if err != nil {

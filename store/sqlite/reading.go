@@ -8,18 +8,17 @@ import (
 	code "modernc.org/sqlite/lib"
 )
 
-// The modes in which a handle for reading opens the file. None can change what
-// the file says.
+// The modes in which a handle for reading opens the file. None can change its content.
 const (
 	// lookForWriting lets SQLite clean up the file and the files beside it.
 	lookForWriting = "mode=rw&_query_only=1"
 	// lookBeside reads a file that is in use, by means of the files beside it.
 	lookBeside = "mode=ro&readonly_shm=1"
-	// lookAlone takes no locks and assumes that nobody changes the file.
+	// lookAlone takes no locks and assumes that the file doesn't change.
 	lookAlone = "mode=ro&immutable=1"
 )
 
-// errChanged means that what was read may be torn and must be read again.
+// errChanged means that a reading may be torn and must be repeated.
 var errChanged = errors.New("the file was changed while it was read")
 
 // reading is one way to read a file. The zero value is that of a handle that may
@@ -30,9 +29,9 @@ type reading struct {
 	before os.FileInfo // with lookAlone, the file before it was read
 }
 
-// readingOf chooses how to read the file. Without the right to write the file and
-// its directory it must leave no -wal and -shm files behind: workers couldn't
-// write files that belong to another user.
+// readingOf chooses how to read the file. Without the right to write the file and its
+// directory, the handle must not create -wal and -shm files: they would belong to this
+// user, and the workers couldn't write them.
 func readingOf(path string) (r reading, err error) {
 	if r.target, err = filepath.EvalSymlinks(path); err != nil {
 		return reading{}, err
@@ -57,9 +56,9 @@ func (r reading) alone() bool { return r.mode == lookAlone }
 // check returns the error of a reading, or errChanged if the way to read the file
 // no longer fits it.
 //
-// A process that opens an idle ledger creates the log before anything else, and
-// changes the file before it removes the log. So what was read alone is whole if
-// there is no log after reading and the file has not changed.
+// A process that opens an idle ledger first creates the log, and it changes the file
+// before it removes the log. So a reading alone is whole if there is no log afterwards
+// and the file has not changed.
 func (r reading) check(err error) error {
 	switch r.mode {
 	case lookAlone:

@@ -124,6 +124,37 @@ func TestALedgerIsReadWithoutTheRightToWrite(t *testing.T) {
 	}
 }
 
+func TestALogWithoutItsOtherFileIsNotReadWithoutTheRightToWrite(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("the owner of the file may write it: run as root")
+	}
+	top := t.TempDir()
+	path := filepath.Join(top, "ledger.db")
+	l := open(t, Options{Path: path})
+	if err := l.Append(t.Context(), storetest.Grant("job", 1)); err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(top, "copy.db")
+	for _, suffix := range []string{"", "-wal"} {
+		b, err := os.ReadFile(path + suffix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(copied+suffix, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reader := spawn(t, "follow", copied, "job", 1)
+	reader.startAsNobody(t, top)
+	err := reader.cmd.Wait()
+	if said := reader.errors.String(); err == nil || !strings.Contains(said, store.ErrDenied.Error()) || !strings.Contains(said, "-shm file can't be read") {
+		t.Errorf("a reader of a copy without its -shm file said %q, %v, want %q", said, err, store.ErrDenied)
+	}
+	if _, err := os.Stat(copied + "-shm"); !os.IsNotExist(err) {
+		t.Errorf("the reader made a -shm file: %v", err)
+	}
+}
+
 func TestAReaderWithoutTheRightToWriteSeesWhatIsAppended(t *testing.T) {
 	const rounds = 20
 	top := t.TempDir()

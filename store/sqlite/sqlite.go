@@ -23,9 +23,9 @@ type Options struct {
 	// Path is the file: a plain path, not a URI. Required. ":memory:" is refused,
 	// see store/memory.
 	Path string
-	// BusyTimeout is how long an operation waits while another process holds the
-	// file's write lock, before it gives up with an unknown outcome; the end of
-	// the operation's context ends the wait at once. Default DefaultBusyTimeout.
+	// BusyTimeout is how long an operation waits for the file's write lock while
+	// another process holds it. After that the outcome is unknown. The end of the
+	// operation's context ends the wait at once. Default DefaultBusyTimeout.
 	BusyTimeout time.Duration
 	// ReadOnly opens the ledger for reading: the file is never created or changed,
 	// and Init, Append and Trim fail with store.ErrDenied. It needs no more than
@@ -33,14 +33,13 @@ type Options struct {
 	// the two files beside it; see "Reading without the right to write" in the
 	// package documentation.
 	ReadOnly bool
-	// Clock is read once per boot of the machine for the wall offset (elsewhere
-	// than on Linux for each stamp), and paces the waiting for locks. Default: the
-	// real clock.
+	// Clock gives the wall offset once per boot of the machine (on systems other than
+	// Linux, each stamp), and times the waits for locks. Default: the real clock.
 	Clock clock.Clock
-	// BootID is for tests: it names a simulated boot of the machine, whose boot
-	// clock is then the method Boottime() time.Duration of Clock, or Clock.Now if
-	// it has none, on every platform. Handles that name the same BootID must have
-	// boot clocks that agree. Empty for the real machine.
+	// BootID is for tests: it names a simulated boot of the machine. Its boot clock, on
+	// every platform, is the method Boottime() time.Duration of Clock, or Clock.Now if
+	// there is none. The boot clocks of handles with the same BootID must agree. Empty
+	// for the real machine.
 	BootID string
 }
 
@@ -60,10 +59,10 @@ type Ledger struct {
 
 var _ store.Ledger = (*Ledger)(nil)
 
-// Open checks the options and the file, if there is one. A file that is missing
-// is created by the first operation, or fails here with store.ErrMissing if
-// ReadOnly. A file that isn't a ledger is store.ErrRefused, one that the process
-// has no rights to store.ErrDenied.
+// Open checks the options and, if it exists, the file. The first operation creates a
+// missing file; with ReadOnly, Open fails with store.ErrMissing instead. It fails with
+// store.ErrRefused if the file isn't a ledger, and with store.ErrDenied if rights are
+// missing.
 func Open(ctx context.Context, o Options) (*Ledger, error) {
 	var errs []error
 	switch {
@@ -111,9 +110,9 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	return l, nil
 }
 
-// do runs one operation in a goroutine of its own, so that it returns as soon as
-// its context ends even if the disk hangs, and repeats it while the file is
-// locked. What it abandons ends by itself; Close waits for it.
+// do runs one operation in a separate goroutine, and repeats it while the file is
+// locked. So it returns as soon as its context ends, even if the disk hangs. An
+// abandoned operation ends by itself; Close waits for it.
 func do[T any](ctx context.Context, l *Ledger, op, key string, act func(ctx context.Context) (T, error)) (T, error) {
 	var none T
 	fail := func(err error) (T, error) { return none, fmt.Errorf("sqlite: %s %s: %w", op, key, err) }
@@ -156,9 +155,9 @@ func do[T any](ctx context.Context, l *Ledger, op, key string, act func(ctx cont
 	}
 }
 
-// patiently repeats act while it finds the file locked. SQLite's own busy wait
-// is off: it can't be ended by a context. What was waited is counted, not read
-// from the clock, so that a clock that is stepped can't prolong it.
+// patiently repeats act while it finds the file locked. SQLite's own busy wait is off,
+// because a context can't end it. The waited time is counted, not read from the clock,
+// so that stepping the clock can't prolong it.
 func (l *Ledger) patiently(ctx context.Context, act func() error) error {
 	var waited time.Duration
 	for pause := 500 * time.Microsecond; ; pause = min(2*pause, 16*time.Millisecond) {
@@ -195,7 +194,7 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 			if err != nil {
 				return err
 			}
-			// A trigger that somebody added could drop the row silently.
+			// A foreign trigger could drop the row silently.
 			if n, err := res.RowsAffected(); err != nil || n != 1 {
 				return fmt.Errorf("%d rows inserted, want 1: %w", n, err)
 			}
@@ -289,14 +288,13 @@ func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
 	})
 }
 
-// Close waits for the operations under way, at most until its context ends, and
+// Close waits for the operations in progress, at most until its context ends, and
 // closes the file.
 //
-// If its context ends first, the rest is done in the background: the file is
-// closed when the last operation has ended. On a disk that hangs for good that
-// never happens, and the goroutines of the operations that hang, one more that
-// waits for them, and the open file remain for the rest of the process. A later
-// Close doesn't wait for them again.
+// If its context ends first, the file is closed in the background, when the last
+// operation has ended. If the disk hangs for good, that never happens: the goroutines
+// of the hanging operations, one more that waits for them, and the open file remain
+// until the process ends. A later Close doesn't wait for them again.
 func (l *Ledger) Close(ctx context.Context) error {
 	l.mu.Lock()
 	if l.closed {
