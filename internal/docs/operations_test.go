@@ -44,7 +44,7 @@ func TestExitCodesAreThoseOfLeasectl(t *testing.T) {
 var events = []workerlease.Event{
 	workerlease.Allocated{}, workerlease.Extended{}, workerlease.Expired{}, workerlease.Released{}, workerlease.Claimed{},
 	workerlease.Lost{}, workerlease.Missed{}, workerlease.HolderChanged{}, workerlease.SlotDone{}, workerlease.TaskFailed{},
-	workerlease.Exhausted{}, workerlease.Overrun{}, workerlease.Panic{}, workerlease.StoreFailed{}, workerlease.Throttled{},
+	workerlease.Exhausted{}, workerlease.Overrun{}, workerlease.Panic{}, workerlease.StopFailed{}, workerlease.StoreFailed{}, workerlease.Throttled{},
 	workerlease.Unknown{}, workerlease.Conflict{}, workerlease.Vanished{}, workerlease.Poison{}, workerlease.PoisonReset{},
 	workerlease.ScheduleMismatch{}, workerlease.ClockSample{}, workerlease.ClockJump{}, workerlease.TooUncertain{},
 	workerlease.Charged{}, workerlease.Trimmed{},
