@@ -10,19 +10,16 @@ const patience = 5 * time.Second
 
 // Advance moves the clock by d, which may be 0: then it only settles.
 //
-// The clock stops at every moment for which a timer, ticker or context of this
-// clock is set, the workers' as well as the test's own, in the order of time. At
-// each stop the watched clients settle: ledger operations come back,
-// LeaseAllocated is called and returns or asks for its context's Done channel,
-// both callbacks of a lease that ended return. Other goroutines get as far as
-// they can as long as nothing in the process keeps a processor busy for more than
-// 20 ms of real time; in a bubble, always. What they share with the test still
-// needs a lock.
+// The clock stops, in order, at the time of every timer, ticker and context of this
+// clock, the workers' and the test's. At each stop the watched clients settle: ledger
+// operations return, LeaseAllocated is called and returns or calls Done of its context,
+// and both callbacks of a lease that ended return. Other goroutines run until they
+// block, if no goroutine of the process is busy for more than 20 ms of real time (in a
+// bubble, always). Data that they share with the test still needs a lock.
 //
-// The test fails at once if a client hasn't settled after 5 s of real time. The
-// usual reason is a callback that waits for something else than its context:
-// for this clock, which can't move meanwhile, or for the test. Advance must not
-// be called from a callback.
+// The test fails at once if a client hasn't settled after 5 s of real time. The usual
+// reason is a callback that waits for something other than its context: for this clock,
+// which can't move meanwhile, or for the test. Don't call Advance from a callback.
 func (f *Fake) Advance(t T, d time.Duration) {
 	t.Helper()
 	f.AdvanceTo(t, f.Now().Add(d))

@@ -22,8 +22,8 @@ var errTimedOut = errors.New("timed out")
 func withDeadline(parent context.Context, c clock.Clock, deadline time.Time) (context.Context, context.CancelFunc) {
 	inner, end := context.WithCancelCause(parent)
 	d := &deadlined{Context: parent, inner: inner, deadline: deadline}
-	// The parent's deadline is one of its own clock, which needn't be this one, so
-	// it can't replace the timer.
+	// The parent's deadline is by the parent's clock, which may differ from this one,
+	// so it can't replace the timer.
 	if earlier, ok := parent.Deadline(); ok && earlier.Before(deadline) {
 		d.deadline = earlier
 	}

@@ -13,11 +13,11 @@ import (
 // million parts are the whole of what base measures.
 const million = 1_000_000
 
-// Drifting returns a clock that shows the same time as base when it is made, and
-// from then on runs too fast by ppm millionths, or too slow if ppm is negative:
-// Now, Since, boot time (if base knows it) and the lengths of timers. Good quartz
-// drifts by 20 ppm, and a worker takes up to 1000 for possible. It panics unless
-// -1,000,000 < ppm <= 1,000,000,000: a clock doesn't stand still or run backwards.
+// Drifting returns a clock that starts with the time of base and then runs too fast by
+// ppm millionths, or too slow if ppm is negative. This applies to Now, Since, boot time
+// (if base has it) and the lengths of timers. Good quartz drifts by 20 ppm; a worker
+// allows for up to 1000. It panics unless -1,000,000 < ppm <= 1,000,000,000, because a
+// clock doesn't stop or run backwards.
 func Drifting(base clock.Clock, ppm int) clock.Clock {
 	if ppm <= -million || ppm > 1000*million {
 		panic(fmt.Sprintf("clocks: drift of %d ppm: must be more than -1000000 and at most 1000000000", ppm))
@@ -32,7 +32,7 @@ type drifting struct {
 	rate   uint64    // what the clock shows of a second, in microseconds
 }
 
-// shown is what this clock makes of a length of time, rounded down.
+// shown converts a length of time of base to this clock, rounded down.
 func (d drifting) shown(real time.Duration) time.Duration {
 	if real < 0 {
 		return -scaled(-real, d.rate, million, 0)
@@ -40,8 +40,8 @@ func (d drifting) shown(real time.Duration) time.Duration {
 	return scaled(real, d.rate, million, 0)
 }
 
-// wait is how long by the base this clock takes to show that dt has passed, and
-// not a nanosecond less: whoever waits until a time must not wake up before it.
+// wait is the time by base until this clock shows that dt has passed. It is rounded up,
+// because code that waits until a time must not wake up before it.
 func (d drifting) wait(dt time.Duration) time.Duration {
 	if dt <= 0 {
 		return dt
@@ -54,7 +54,7 @@ func (d drifting) wait(dt time.Duration) time.Duration {
 	return scaled(shown+dt, million, d.rate, d.rate-1) - now
 }
 
-// period is what tickers are told: a length of time that begins at no known time.
+// period is the length between ticks. It has no known beginning.
 func (d drifting) period(dt time.Duration) time.Duration {
 	if dt <= 0 {
 		return dt

@@ -11,11 +11,11 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// Settler is something that can tell when all that had to happen at a moment has
-// happened, as *workerlease.Client does.
+// Settler can wait until everything due at a moment has happened, as
+// *workerlease.Client can.
 type Settler interface {
-	// Settle waits for that until ctx ends, in which case it returns an error. If
-	// there is nothing to wait for, it returns nil at once, even if ctx has ended.
+	// Settle waits for that, and returns an error if ctx ends first. If there is
+	// nothing to wait for, it returns nil at once, even if ctx has ended.
 	Settle(ctx context.Context) (next time.Time, err error)
 }
 
@@ -30,8 +30,8 @@ type T interface {
 // Fake is a clock that stands still until a test moves it. It is safe for
 // concurrent use, but only one goroutine at a time may move it.
 //
-// It has no Boottime method, so that an idle worker needs a few stops for each
-// slot, not one every second.
+// It has no Boottime method, so an idle worker needs only a few stops for each slot,
+// not one per second.
 type Fake struct {
 	inner
 	mock *clock.Mock
@@ -43,10 +43,10 @@ type Fake struct {
 	watched []watched
 }
 
-// inner hides the mock's own ways to move.
+// inner hides the mock's methods that move it.
 type inner interface{ clock.Clock }
 
-// watched is a Settler with what is known of its workers.
+// watched is a Settler with notes about its workers.
 type watched struct {
 	Settler
 	roll *roll // may be nil
@@ -55,7 +55,7 @@ type watched struct {
 var _ clock.Clock = (*Fake)(nil)
 
 // NewFake returns a clock that shows start. The zero time stands for
-// 2000-01-01T00:00:00Z, with which bubbles begin.
+// 2000-01-01T00:00:00Z, the start of bubbles.
 func NewFake(start time.Time) *Fake {
 	if start.IsZero() {
 		start = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -65,7 +65,7 @@ func NewFake(start time.Time) *Fake {
 	return &Fake{inner: mock, mock: mock, due: pendingOf(mock)}
 }
 
-// Watch makes the clock wait, wherever it stops, until s has settled.
+// Watch makes the clock wait at each stop until s has settled.
 func (f *Fake) Watch(s Settler) { f.watch(watched{Settler: s}) }
 
 func (f *Fake) watch(w watched) {
@@ -74,8 +74,8 @@ func (f *Fake) watch(w watched) {
 	f.watched = append(f.watched, w)
 }
 
-// NewClient returns a client on this clock and watches it. If o names a clock
-// (such as a [Drifting] one that has this clock below it), that is the client's.
+// NewClient returns a client on this clock and watches it. If o has a clock (such as a
+// [Drifting] one that wraps this clock), the client uses that.
 func (f *Fake) NewClient(ledger store.Ledger, o workerlease.ClientOptions) *workerlease.Client {
 	if o.Clock == nil {
 		o.Clock = f

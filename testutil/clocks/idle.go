@@ -17,8 +17,8 @@ const (
 	maxCallLooks = 10
 )
 
-// idle waits until no goroutine but this one runs or wants to, as far as the Go
-// scheduler can tell, but not for long if others keep it busy.
+// idle waits until no other goroutine is running or ready to run, as far as the Go
+// scheduler reports, but not for long if others stay busy.
 func idle() {
 	samples := []metrics.Sample{
 		{Name: "/sched/goroutines/running:goroutines"},

@@ -9,16 +9,15 @@ import (
 	"github.com/benbjohnson/clock"
 )
 
-// pending are the timers of a mock. They are private to it, but the mock alone
-// knows which of them were stopped or reset: those are methods of structs, which
-// no wrapper sees.
+// pending are the timers of a mock. They are private to it, but only the mock knows
+// which of them were stopped or reset: a wrapper doesn't see calls of those methods.
 type pending struct {
 	mu     *sync.Mutex
 	timers reflect.Value
 }
 
-// pendingOf panics if the mock isn't the one of clock v1.1 to v1.3, which are
-// alike in what is used here.
+// pendingOf panics unless the mock is that of clock v1.1 to v1.3, which have the same
+// fields.
 func pendingOf(m *clock.Mock) pending {
 	mu, ok := private(m, "mu").Addr().Interface().(*sync.Mutex)
 	timers := private(m, "timers")

@@ -13,8 +13,8 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// roll observes a client to know, should it not settle, what each of its workers
-// did last.
+// roll observes a client, to report the last action of each of its workers if the client
+// doesn't settle.
 type roll struct {
 	next workerlease.Observer
 
@@ -22,7 +22,7 @@ type roll struct {
 	last map[workerlease.Worker]string
 }
 
-// Observe takes a note.
+// Observe notes an event.
 func (r *roll) Observe(e workerlease.Event) {
 	note := ""
 	switch e := e.(type) {
@@ -48,7 +48,7 @@ func (r *roll) Observe(e workerlease.Event) {
 	}
 }
 
-// trouble says what may keep a client from settling.
+// trouble describes what may keep a client from settling.
 func (r *roll) trouble() string {
 	var b strings.Builder
 	if r == nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/benbjohnson/clock"
 )
 
-// Skewed returns a clock whose time of day is wrong by offset, which may be
-// negative. It runs right: durations and timers are those of base. If base knows
-// boot time, the skewed clock does, too, and it is right.
+// Skewed returns a clock whose time of day is wrong by offset, which may be negative.
+// Its rate is right: durations and timers are those of base, and so is boot time, if
+// base has it.
 func Skewed(base clock.Clock, offset time.Duration) clock.Clock {
 	return withBoottime(skewed{base, func() time.Duration { return offset }}, base, nil)
 }
@@ -33,7 +33,7 @@ func (s skewed) WithTimeout(parent context.Context, d time.Duration) (context.Co
 	return withDeadline(parent, s, s.Now().Add(d))
 }
 
-// bootClock is the optional ability of a clock to tell boot time.
+// bootClock is the optional ability of a clock to return boot time.
 type bootClock interface{ Boottime() time.Duration }
 
 // booted is a clock that has it.
@@ -44,8 +44,8 @@ type booted struct {
 
 func (b booted) Boottime() time.Duration { return b.boottime() }
 
-// withBoottime gives c the boot time of base, if that knows it; scale (may be
-// nil) is what c makes of a length of time.
+// withBoottime gives c the boot time of base, if base has it. scale (may be nil) converts
+// a length of time to c.
 func withBoottime(c, base clock.Clock, scale func(time.Duration) time.Duration) clock.Clock {
 	b, ok := base.(bootClock)
 	switch {

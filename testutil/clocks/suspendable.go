@@ -7,9 +7,9 @@ import (
 	"github.com/benbjohnson/clock"
 )
 
-// Suspendable is the clock of a machine that can be suspended: while it sleeps,
-// its timers and the durations that its programs measure stand still, but boot
-// time goes on. It is safe for concurrent use.
+// Suspendable is the clock of a machine that can be suspended. While it is suspended,
+// timers and measured durations stand still, but boot time continues. It is safe for
+// concurrent use.
 type Suspendable struct {
 	clock.Clock
 	read  func() time.Duration
@@ -18,7 +18,7 @@ type Suspendable struct {
 
 var _ clock.Clock = (*Suspendable)(nil)
 
-// NewSuspendable returns the clock of a machine that hasn't slept yet. Timers,
+// NewSuspendable returns the clock of a machine that hasn't been suspended yet. Timers,
 // durations and the time of day are those of base.
 func NewSuspendable(base clock.Clock) *Suspendable {
 	s := &Suspendable{Clock: base}
@@ -31,18 +31,16 @@ func NewSuspendable(base clock.Clock) *Suspendable {
 	return s
 }
 
-// Suspend puts the machine to sleep for d and wakes it up at once: in no time of
-// the base, boot time jumps by d, and the timers don't know. Now doesn't jump
-// either, as programs that measure durations by it must not notice. A negative d
-// is taken for 0.
+// Suspend suspends the machine for d and resumes it: boot time jumps by d, at once by
+// base, and the timers don't notice. Now doesn't jump either, because programs that
+// measure durations by it must not notice. A negative d counts as 0.
 func (s *Suspendable) Suspend(d time.Duration) { s.slept.Add(int64(max(d, 0))) }
 
-// Boottime goes on during a suspend.
+// Boottime continues during a suspend.
 func (s *Suspendable) Boottime() time.Duration { return s.read() + s.suspended() }
 
 func (s *Suspendable) suspended() time.Duration { return time.Duration(s.slept.Load()) }
 
-// Outside returns the clock of the rest of the world, where time went on while
-// the machine slept. Give it to the store: otherwise it would seem that the
-// store slept, too.
+// Outside returns the clock of the rest of the world, where time continued during
+// suspends. Use it for the store; otherwise the store would seem suspended, too.
 func (s *Suspendable) Outside() clock.Clock { return skewed{s.Clock, s.suspended} }

@@ -12,12 +12,12 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// Counter is a store.Ledger that counts and logs what is asked of it, and
-// changes nothing. Around a Ledger it sees what the caller did, inside of one
-// what reached the store. It is safe for concurrent use.
+// Counter is a store.Ledger that counts and logs operations, and changes nothing.
+// Wrapped around a Ledger it sees the caller's operations; inside one, those that
+// reached the store. It is safe for concurrent use.
 type Counter struct {
-	// Clock times the log. Set it before the first call. NewCounter sets the real
-	// clock, which in a testing/synctest bubble is the bubble's.
+	// Clock gives the times in the log. Set it before the first call. NewCounter sets
+	// the real clock; in a testing/synctest bubble that is the bubble's.
 	Clock clock.Clock
 
 	inner store.Ledger
@@ -31,8 +31,8 @@ type Counter struct {
 type Entry struct {
 	Op         Op
 	WorkerType string
-	// Seq is that of an append or a get, `before` of a trim, and the limit of a
-	// tail.
+	// Seq is the Seq of an append or a get, the argument before of a trim, and the
+	// limit of a tail.
 	Seq int64
 	// Began and Ended are times of the Counter's clock.
 	Began, Ended time.Time
@@ -60,7 +60,7 @@ func (c *Counter) Log() []Entry {
 	return slices.Clone(c.log)
 }
 
-// Reset forgets counts and log.
+// Reset clears the counts and the log.
 func (c *Counter) Reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

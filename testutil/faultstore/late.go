@@ -8,8 +8,8 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// landLater appends a record to the inner ledger after d. The timer is set
-// before it returns, so that a mock clock moved afterwards reaches it.
+// landLater appends a record to the inner ledger after d. It sets the timer before it
+// returns, so that a mock clock that is moved afterwards reaches it.
 func (l *Ledger) landLater(r store.Record, d time.Duration) error {
 	timer := l.clock.Timer(max(d, 1))
 	l.mu.Lock()
@@ -47,16 +47,14 @@ func (l *Ledger) landed() {
 	}
 }
 
-// Pending is the number of appends that were put off and have neither landed
-// nor missed.
+// Pending is the number of delayed appends that have neither landed nor missed.
 func (l *Ledger) Pending() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.pending
 }
 
-// Settle waits until no append is pending. With a mock clock somebody else must
-// move it.
+// Settle waits until no append is pending. Another goroutine must move a mock clock.
 func (l *Ledger) Settle(ctx context.Context) error {
 	for {
 		l.mu.Lock()
@@ -73,8 +71,8 @@ func (l *Ledger) Settle(ctx context.Context) error {
 	}
 }
 
-// History remembers when records landed. Ledgers of one store may share it, if
-// their clocks do. It is safe for concurrent use.
+// History remembers when records landed. Ledgers of one store may share it if they
+// share a clock. It is safe for concurrent use.
 type History struct {
 	mu    sync.Mutex
 	types map[string][]landing

@@ -18,14 +18,14 @@ type Options struct {
 	// Clock times latencies and late landings. Default: the real clock, which in a
 	// testing/synctest bubble is the bubble's.
 	Clock clock.Clock
-	// Plan is asked before each operation how it goes wrong. It is called by the
-	// goroutine of the operation, so it must be safe for concurrent use if the
-	// ledger is used so. Default: no faults.
+	// Plan returns the fault of each operation, before it begins. It runs on the
+	// goroutine of the operation, so it must be safe for concurrent use if the ledger
+	// is used concurrently. Default: no faults.
 	Plan func(Call) Fault
 	// Caller names the user of this ledger, for Plan. Default: empty.
 	Caller string
-	// History is what HideYounger goes by. Give all ledgers of one store the same.
-	// Default: one of its own.
+	// History is for HideYounger. Give all ledgers of one store the same. Default: a
+	// new one.
 	History *History
 }
 
@@ -79,32 +79,32 @@ func New(inner store.Ledger, o Options) *Ledger {
 	}
 }
 
-// Break begins an outage: until Mend, every operation that begins meets f, and
-// Plan isn't asked. Down() is the usual f. Break again changes the outage.
+// Break begins an outage: until Mend, every new operation has the fault f, and Plan
+// isn't called. Down() is the usual f. A second Break changes the outage.
 func (l *Ledger) Break(f Fault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.outage = &f
 }
 
-// Mend ends the outage that Break began, if there is one.
+// Mend ends the outage of Break, if there is one.
 func (l *Ledger) Mend() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.outage = nil
 }
 
-// Shift lets the store's clock jump: from now on stamps are ahead by d, or
-// behind if d is negative, and come from the named server, or from their own if
-// the name is empty. Shift(0, "") ends it.
+// Shift makes the store's clock jump: from now on stamps are ahead by d (late if d is
+// negative) and come from the named server, or from their own if the name is empty.
+// Shift(0, "") ends it.
 func (l *Ledger) Shift(d time.Duration, server string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.shift, l.server = d, server
 }
 
-// Struck tells how often each kind of fault really happened. One call can count
-// under several kinds.
+// Struck returns how often each kind of fault really happened. One call can count for
+// several kinds.
 func (l *Ledger) Struck() map[FaultKind]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,8 +142,8 @@ func (l *Ledger) begin(ctx context.Context, c Call) (Fault, error) {
 	return l.plan(c), nil
 }
 
-// do runs one operation with its fault. What effect returns is the operation's
-// result unless the fault has it otherwise.
+// do runs one operation with its fault. It returns the result of effect unless the fault
+// replaces it.
 func do[T any](ctx context.Context, l *Ledger, c Call, effect func(f Fault) (T, error)) (T, error) {
 	var none T
 	fail := func(err error) (T, error) {
@@ -220,7 +220,7 @@ func (l *Ledger) wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// block waits for an end, and says of what.
+// block waits until the context or the ledger ends, and returns the error of that.
 func (l *Ledger) block(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -239,9 +239,9 @@ func ended(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// Close closes the inner ledger. Late landings that are still pending are
-// cancelled, as if they had been lost on the way, and waiting callers return
-// with store.ErrClosed. No goroutine of the ledger is left when it returns.
+// Close closes the inner ledger. Pending appends are dropped, as if they had been lost
+// on the way, and waiting callers return with store.ErrClosed. When Close returns, all
+// goroutines of the ledger have ended.
 func (l *Ledger) Close(ctx context.Context) error {
 	l.mu.Lock()
 	l.closed = true

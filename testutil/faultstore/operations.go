@@ -16,8 +16,8 @@ func (l *Ledger) Init(ctx context.Context) error {
 	return err
 }
 
-// Append passes on to the inner ledger. A record that breaks a rule meets no
-// fault: it is refused with store.ErrInvalid, and Plan isn't asked.
+// Append passes on to the inner ledger. An invalid record meets no fault: it is refused
+// with store.ErrInvalid, and Plan isn't called.
 func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 	if r.Check() != nil {
 		return l.inner.Append(ctx, r)
@@ -116,7 +116,7 @@ func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
 	})
 }
 
-// shifted is a stamp as the fault and Ledger.Shift have it.
+// shifted applies the fault and Ledger.Shift to a stamp.
 func (l *Ledger) shifted(s store.Stamp, f Fault) store.Stamp {
 	if s.IsZero() {
 		return s

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Rates say how often Random draws which fault. Each rate is a probability from
-// 0 to 1; one call meets at most one of the faults that have a rate. If the
-// rates that fit an operation sum up to more than 1, the later ones are cut off.
+// Rates are the probabilities, from 0 to 1, with which Random draws each fault. One call
+// meets at most one of the faults that have a rate. If the rates of an operation sum up
+// to more than 1, the later ones are cut off.
 type Rates struct {
 	// Latency bounds Before and After of each call: both are drawn evenly below it.
 	Latency time.Duration
@@ -20,9 +20,9 @@ type Rates struct {
 
 	// Failure and LostReply are errors before and after the effect.
 	Failure, LostReply float64
-	// BlackHole takes the reply away, evenly with and without the effect.
+	// BlackHole withholds the reply, evenly with and without the effect.
 	BlackHole float64
-	// Throttled calls are asked to come again after up to RetryAfter, default 1 s.
+	// Throttled calls are asked to retry after up to RetryAfter, default 1 s.
 	Throttled  float64
 	RetryAfter time.Duration
 
@@ -39,16 +39,16 @@ type Rates struct {
 	HideNewest  int
 	HideYounger time.Duration
 
-	// Stamp lets a now or a tail have the stamp of another server, whose clock is
-	// up to StampBy ahead or behind. StampBy defaults to 1 min.
+	// Stamp gives a now or a tail the stamp of another server, whose clock is wrong by
+	// up to StampBy in either direction. StampBy defaults to 1 min.
 	Stamp   float64
 	StampBy time.Duration
 }
 
-// Random is a plan that draws faults. Each draw is a hash of the seed and of
-// Caller, Op, WorkerType and N of the call, and of nothing else: the same calls
-// meet the same faults, in whatever order goroutines make them. Callers need
-// contexts that end, or a black hole keeps them.
+// Random is a plan that draws faults. Each draw is a hash of the seed and the call's
+// Caller, Op, WorkerType and N, so the same calls meet the same faults, in whatever
+// order goroutines make them. Callers need contexts that end, or a black hole keeps them
+// forever.
 func Random(seed uint64, r Rates) func(Call) Fault {
 	r.SlowBy = or(r.SlowBy, 10*time.Second)
 	r.RetryAfter = or(r.RetryAfter, time.Second)

@@ -14,15 +14,14 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// Contend takes part in a race for the keys 1 … rounds of a worker type: each
-// of its goroutines appends a grant of its own to every key in turn. It returns
-// the Seqs that were won here, sorted; a Seq that was won twice is in it twice.
+// Contend takes part in a race for the keys 1 … rounds of a worker type: each of its
+// goroutines appends its own grant to every key in turn. It returns the Seqs that were
+// won here, sorted; a Seq that was won twice is in it twice.
 //
-// It is meant for a race across processes: each runs Contend on a handle of its
-// own, with an ident of its own, and a parent hands all results to CheckWins. An
-// unknown outcome is settled by reading the key and comparing the Claim; an
-// append that was stored and yet answered with ErrConflict counts as won.
-// Contend fails when ctx ends, or when one key can't be settled.
+// It is for a race across processes: each runs Contend on its own handle with its own
+// ident, and a parent passes all results to CheckWins. To settle an unknown outcome,
+// Contend reads the key and compares the Claim; an append that was stored but returned
+// ErrConflict counts as won. Contend fails when ctx ends, or when a key can't be settled.
 func Contend(ctx context.Context, l store.Ledger, workerType string, rounds, goroutines int, ident string) (won []int64, err error) {
 	var (
 		mu   sync.Mutex
@@ -93,7 +92,7 @@ func appendOrSettle(ctx context.Context, l store.Ledger, r store.Record) (won bo
 	return false, fmt.Errorf("contend: key %s: %w", store.Key(r.WorkerType, r.Seq), err)
 }
 
-// claim is a fresh claim id.
+// claim returns a new claim id.
 func claim() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // It never fails.

@@ -41,10 +41,10 @@ func Fields(r store.Record) map[string]any {
 	}
 }
 
-// Decode reads fields the way the contract asks of a store: an envelope that
-// can't be decoded gives a record that has only its key and Defect. It is for
-// harnesses of stores that keep records as Go values and so have no decoder of
-// their own. Of what is for information only, a field that is unfit is left out.
+// Decode reads fields as the contract requires of a store: an envelope that can't be
+// decoded gives a record that has only its key and Defect, and invalid information is
+// dropped. It is for harnesses of stores that keep records as Go values and so have no
+// decoder.
 func Decode(workerType string, seq int64, fields map[string]any) store.Record {
 	d := decoder{fields: fields}
 	if v, ok := fields["workerType"]; ok && v != any(workerType) {
@@ -77,7 +77,7 @@ func Decode(workerType string, seq int64, fields map[string]any) store.Record {
 	priority, _ := fields["priority"].(int64)
 	r.Priority = int(priority)
 	attempt, _ := fields["attempt"].(int64)
-	// What is beyond the bounds stays so where an int has 32 bits.
+	// A value out of bounds must stay so where an int has 32 bits.
 	r.Attempt = int(min(max(attempt, -1), store.MaxAttempt+1))
 	if w, ok := fields["worker"].(map[string]any); ok {
 		r.Worker.Host, _ = w["host"].(string)

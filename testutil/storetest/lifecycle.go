@@ -211,8 +211,8 @@ var contextCases = []testCase{
 	}},
 }
 
-// wantEnded demands that every operation fails with the context's error, and
-// that the ledger works on afterwards.
+// wantEnded demands that every operation fails with the context's error, and that the
+// ledger works afterwards.
 func wantEnded(t *testing.T, l store.Ledger, ctx context.Context, want error) {
 	t.Helper()
 	for _, op := range operations {

@@ -197,9 +197,9 @@ func wrongValues(name string) []any {
 	}
 }
 
-// unfit is a value that the field of a grant can't have, and what becomes of the
-// record: nil for a worker of which as much may be lost as the store can't tell
-// apart, but nothing huge may come back.
+// unfit is an invalid value of a field of a grant, and the expected record. It is nil for
+// a worker, of which a store may drop more than the invalid part, but must not return
+// anything huge.
 type unfit struct {
 	name  string
 	value any
@@ -211,7 +211,7 @@ func noMetadata(r *store.Record) { r.Metadata = "" }
 func notDone(r *store.Record)    { r.DoneUntil = time.Time{} }
 func notCounted(r *store.Record) { r.Attempt = 0 }
 
-// wantObeyed plants grants with unfit information, and demands all else of them.
+// wantObeyed plants grants with invalid information, and demands all their other fields.
 func wantObeyed(t *testing.T, b *bench, cases []unfit) {
 	t.Helper()
 	for i, c := range cases {

@@ -13,7 +13,7 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// The race for keys: so many goroutines, over so many handles.
+// The size of the race for keys: goroutines, and handles that they share.
 const (
 	racers      = 64
 	raceHandles = 4
@@ -141,7 +141,7 @@ func appendRace(t *testing.T, b *bench) {
 		case len(won) == 1 && won[0] != r.Claim:
 			t.Errorf("Seq %d has claim %s, want that of the append that returned nil, %s", r.Seq, r.Claim, won[0])
 		case len(won) == 0 && unsure[r.Seq] == 0:
-			// The contract allows it (a retry within the store), a worker copes with it.
+			// The contract allows it (a retry within the store), and workers handle it.
 			t.Logf("Seq %d: stored, and yet every append returned ErrConflict", r.Seq)
 		}
 	}

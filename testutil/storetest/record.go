@@ -39,7 +39,7 @@ func Grant(workerType string, seq int64) store.Record {
 	}
 }
 
-// claimed is a grant with a claim of its own.
+// claimed is a grant with another claim.
 func claimed(workerType string, seq int64, claim string) store.Record {
 	r := Grant(workerType, seq)
 	sum := sha256.Sum256([]byte(claim))

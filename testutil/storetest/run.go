@@ -12,8 +12,8 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// patience bounds each operation of the suite: a store that takes longer is
-// taken for one that hangs.
+// patience bounds each operation of the suite: a store that takes longer counts as
+// hanging.
 const patience = 60 * time.Second
 
 // wall is the suite's own clock. It is real time, or a bubble's when Run is
@@ -21,9 +21,9 @@ const patience = 60 * time.Second
 var wall = clock.New()
 
 // Run checks a store against the contract of [store.Ledger]. Each case calls
-// open for a harness of its own; most cases run in parallel with others of their
-// group, so open must be safe for concurrent use. The store's clock must run at
-// the rate of real time.
+// open for its own harness. Most cases run in parallel with others of their group, so
+// open must be safe for concurrent use. The store's clock must run at the rate of real
+// time.
 func Run(t *testing.T, open func(t *testing.T) Harness) {
 	t.Helper()
 	for _, g := range []struct {
@@ -61,7 +61,7 @@ type testCase struct {
 	run  func(t *testing.T, b *bench)
 }
 
-// bench is what a case works on: the harness, initialised once.
+// bench is the harness of a case, initialised once.
 type bench struct {
 	Harness
 	once sync.Once

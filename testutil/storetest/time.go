@@ -111,24 +111,22 @@ func wantStamp(t *testing.T, what string, s store.Stamp) {
 	}
 }
 
-// offset is what is known of (store time − local time), as an interval: each
-// stamp allows one, and honest stamps of clocks that run at one rate have a
-// common part.
+// offset is an interval that contains (store time − local time). Each stamp gives one,
+// and the intervals of correct stamps overlap if the clocks run at one rate.
 type offset struct {
 	known    bool
 	low, top time.Duration
 	origin   time.Time
 }
 
-// narrow takes in a stamp that was asked for at one local reading and had
-// arrived at another.
+// narrow adds a stamp that was requested at one local reading and arrived at another.
 func (o *offset) narrow(t *testing.T, s store.Stamp, sent, received time.Duration) {
 	t.Helper()
 	if !o.known {
 		o.origin = s.Time
 	}
 	at := s.Time.Sub(o.origin)
-	// A rate apart by 1000 ppm, and the servers' own distance, are allowed for.
+	// Allow for rates that differ by 1000 ppm, and for the servers' skew.
 	slack := 2*s.Skew + received/1000 + time.Microsecond
 	low, top := at-received-slack, at+s.Granularity+s.MaxAge-sent+slack
 	if !o.known {
