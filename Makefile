@@ -67,7 +67,7 @@ soak: ## Run the long proofs in sequence, for hours: sim, variants, races, model
 	$(MAKE) fuzz FUZZ=$(or $(FUZZ),2m)
 
 .PHONY: figures
-figures: ## Write the figures that the proofs saved into the docs: make figures FIGURES=figures
+figures: ## Write the figures that the proofs saved into docs/proofs.md: make figures FIGURES=figures
 	$(GO) run ./internal/figures/table $(or $(FIGURES),figures) docs/proofs.md
 
 .PHONY: bench

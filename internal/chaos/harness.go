@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -168,7 +169,7 @@ func (h *harness) fail(err error) {
 func (h *harness) verdict() verdict {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return verdict{settings: h.settings, wrong: h.wrong, stalls: h.lates()}
+	return verdict{settings: h.settings, wrong: slices.Clone(h.wrong), stalls: h.lates()}
 }
 
 // newWorker makes a worker, not yet started, whose commands write to a log.

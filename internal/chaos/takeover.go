@@ -5,8 +5,10 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -101,34 +103,27 @@ func runTakeover(ctx context.Context, h *harness) (*report, error) {
 
 // tryAll makes tries side by side.
 func (h *harness) tryAll(ctx context.Context, plan []attempt) ([]takeover, error) {
-	var mu sync.Mutex
 	var all sync.WaitGroup
-	var failed error
-	var done []takeover
-	queue := make(chan attempt, len(plan))
-	for _, a := range plan {
-		queue <- a
-	}
-	close(queue)
-	for range min(lanes, len(plan)) {
+	var made atomic.Int64
+	var failed atomic.Bool
+	done, errs := make([]takeover, len(plan)), make([]error, len(plan))
+	lane := make(chan struct{}, lanes)
+	for i, a := range plan {
+		if lane <- struct{}{}; failed.Load() {
+			break
+		}
 		all.Go(func() {
-			for a := range queue {
-				got, err := h.try(ctx, a)
-				mu.Lock()
-				failed = cmp.Or(failed, err)
-				done = append(done, got)
-				if len(done)%50 == 0 {
-					fmt.Printf("%d of %d tries\n", len(done), len(plan))
-				}
-				mu.Unlock()
-				if err != nil {
-					return
-				}
+			defer func() { <-lane }()
+			if done[i], errs[i] = h.try(ctx, a); errs[i] != nil {
+				failed.Store(true)
+			}
+			if n := made.Add(1); n%50 == 0 {
+				fmt.Printf("%d of %d tries\n", n, len(plan))
 			}
 		})
 	}
 	all.Wait()
-	return done, failed
+	return done, errors.Join(errs...)
 }
 
 // try is one try, with its own worker type.
