@@ -2,12 +2,11 @@ package docs
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/slotlease/slotlease/store/mongo"
 	"github.com/slotlease/slotlease/workerlease"
@@ -19,7 +18,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer ledger.Close(context.WithoutCancel(ctx))
-	client := workerlease.NewClient(ledger, workerlease.ClientOptions{Logger: zap.L()})
+	client := workerlease.NewClient(ledger, workerlease.ClientOptions{Observer: workerlease.LogToSlog(slog.Default())})
 	options := workerlease.Options{WorkerType: "invoice-export", LeaseInterval: 5 * time.Minute}
 	return client.Run(ctx, options, func(ctx context.Context, l workerlease.Lease) error {
 		return exportInvoices(ctx, l.Token) // stops when ctx ends

@@ -1,10 +1,13 @@
 package docs
 
 import (
+	"bytes"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,15 +63,24 @@ func TestEventsAreListedAsTheyAreLogged(t *testing.T) {
 	for _, e := range events {
 		name := reflect.TypeOf(e).Name()
 		known = append(known, name)
-		core, logs := observer.New(zap.DebugLevel)
-		workerlease.LogTo(zap.New(core)).Observe(e)
 		row := listed[name]
-		if logs.Len() != 1 || row == nil {
-			t.Errorf("%s is logged in %d lines, want one, and listed as %v", name, logs.Len(), row)
+		if row == nil {
+			t.Errorf("docs/operations.md doesn't list %s", name)
 			continue
 		}
-		if entry := logs.All()[0]; row[1] != entry.Message || row[2] != entry.Level.String() {
+		core, zapped := observer.New(zap.DebugLevel)
+		workerlease.LogTo(zap.New(core)).Observe(e)
+		var slogged bytes.Buffer
+		workerlease.LogToSlog(slog.New(slog.NewTextHandler(&slogged, &slog.HandlerOptions{Level: slog.LevelDebug}))).Observe(e)
+		if zapped.Len() != 1 || strings.Count(slogged.String(), "\n") != 1 {
+			t.Errorf("%s is logged in %d lines by zap, and by slog as %q, want one line each", name, zapped.Len(), slogged.String())
+			continue
+		}
+		if entry := zapped.All()[0]; row[1] != entry.Message || row[2] != entry.Level.String() {
 			t.Errorf("%s is logged as %q at level %v, and listed as %q at level %s", name, entry.Message, entry.Level, row[1], row[2])
+		}
+		if want := fmt.Sprintf("level=%s msg=%q", strings.ToUpper(row[2]), row[1]); !strings.Contains(slogged.String(), want) {
+			t.Errorf("slog gets %q of %s, want %q in it, as listed", slogged.String(), name, want)
 		}
 	}
 	if len(listed) != len(known) {

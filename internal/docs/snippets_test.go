@@ -66,8 +66,8 @@ func (handler) callbacks() (c workerlease.Callbacks)    { return c }
 `
 
 // Every Go block of the documentation compiles: a whole file, declarations, or
-// statements, which may return an error.
-func TestGoBlocksCompile(t *testing.T) {
+// statements, which may return an error. Tests among them pass.
+func TestGoBlocksCompileAndTestsPass(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the compiler")
 	}
@@ -85,13 +85,31 @@ func TestGoBlocksCompile(t *testing.T) {
 	}
 
 	files := map[string]string{}
-	args := []string{"build"}
+	bin := t.TempDir() + string(filepath.Separator)
+	build, test := []string{"build"}, []string{"test", "-c", "-vet=off", "-o", bin}
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
-		files[name+"/snippet.go"], files[name+"/prelude.go"] = sources[name], prelude
-		args = append(args, "./internal/docs/"+name)
+		files[name+"/prelude.go"] = prelude
+		if strings.Contains(sources[name], "\nfunc Test") {
+			files[name+"/snippet_test.go"] = sources[name]
+			test = append(test, "./internal/docs/"+name)
+		} else {
+			files[name+"/snippet.go"] = sources[name]
+			build = append(build, "./internal/docs/"+name)
+		}
 	}
-	if out, err := goWith(t, files, args...); err != nil {
-		t.Errorf("the Go blocks don't compile: %v\n%s", err, out)
+	for _, args := range [][]string{build, test} {
+		if out, err := goWith(t, files, args...); err != nil {
+			t.Errorf("go %s of the Go blocks: %v\n%s", args[0], err, out)
+		}
+	}
+	tests, err := filepath.Glob(bin + "*.test*")
+	if err != nil || len(tests) == 0 {
+		t.Errorf("tests among the Go blocks: %v, %v, want some", tests, err)
+	}
+	for _, path := range tests {
+		if out, err := exec.CommandContext(t.Context(), path).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", filepath.Base(path), err, out)
+		}
 	}
 }
 
