@@ -172,7 +172,7 @@ type tailed struct {
 }
 
 // Tail returns the newest records, newest first, and the account's time, which
-// is selected along with them. It costs one query, or two if there are stray keys
+// is selected along with them. It costs one query, or two if there are unreachable keys
 // among the newest.
 func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
 	if err := store.CheckWorkerType(workerType); err != nil {
@@ -186,10 +186,10 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 		if err != nil {
 			return tailed{}, err
 		}
-		if found.stray != "" {
+		if found.unreachable != "" {
 			found.records = slices.Insert(found.records, 0, store.Record{
 				WorkerType: workerType,
-				Defect:     fmt.Sprintf("key %.120q: can't be followed", found.stray),
+				Defect:     fmt.Sprintf("key %.120q: can't be followed", found.unreachable),
 			})
 		}
 		return tailed{records: found.records, stamp: l.stamp(found.time, exchangeOf(ctx))}, nil

@@ -158,7 +158,7 @@ func TestThreeWorkersLeadOneAtATimeInTheSlotsOfStoreTime(t *testing.T) {
 				workers[i] = c.hire(t, opened(t, cosmos.Options{URI: peer.URI()}), i)
 			}
 			// Which one leads is not told by priority: slots this short have a lead of
-			// 1.25 s, within which the rungs are closer than the time is known.
+			// 1.25 s, within which the turns are closer than the time is known.
 			c.await(t, "a slot", nil)
 			leader := c.await(t, "another slot", nil).worker
 			var last []workerlease.Status

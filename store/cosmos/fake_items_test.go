@@ -91,7 +91,7 @@ func TestIDsThatAreNoKeysHideNoRecord(t *testing.T) {
 	}, func() int { return len(f.items["job"]) })
 }
 
-func TestTailPassesOverBoundedlyManyStrays(t *testing.T) {
+func TestTailPassesOverBoundedlyManyUnreachableIDs(t *testing.T) {
 	t.Parallel()
 	var items []any
 	for i := range 1000 {

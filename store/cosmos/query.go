@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// maxStrays bounds the number of unreachable ids that are passed over.
-	maxStrays = 10_000
+	// maxUnreachable bounds the number of unreachable ids that are passed over.
+	maxUnreachable = 10_000
 	// listPage is how many items are read at a time if there is no limit, and
 	// mostPage if there is.
 	listPage, mostPage = 100, 1000
@@ -86,8 +86,8 @@ func (w walk) text(fields string, limit int) (string, []azcosmos.QueryParameter)
 // walked is the result of a walk.
 type walked struct {
 	records []store.Record
-	// stray is an unreachable id, if there is one.
-	stray string
+	// unreachable is an unreachable id, if there is one.
+	unreachable string
 	// time is the account's, if the reply had it.
 	time time.Time
 }
@@ -98,8 +98,8 @@ func (c *conn) walk(ctx context.Context, w walk) (walked, error) {
 	var found walked
 	visit := func(id string, raw []byte) {
 		switch seq, ok := document.SeqOf(w.workerType, id); {
-		case !ok && found.stray == "":
-			found.stray = id
+		case !ok && found.unreachable == "":
+			found.unreachable = id
 		case !ok:
 		case w.keys:
 			found.records = append(found.records, store.Record{WorkerType: w.workerType, Seq: seq})
@@ -109,7 +109,7 @@ func (c *conn) walk(ctx context.Context, w walk) (walked, error) {
 	}
 	at, err := c.find(ctx, w, w.limit, func(id string, raw []byte) bool { visit(id, raw); return true })
 	found.time = at
-	if err != nil || found.stray == "" {
+	if err != nil || found.unreachable == "" {
 		return found, err
 	}
 
@@ -125,10 +125,10 @@ func (c *conn) walk(ctx context.Context, w walk) (walked, error) {
 		if visit(id, raw); len(found.records) == before {
 			passed++
 		}
-		return (w.limit == 0 || len(found.records) < w.limit) && passed <= maxStrays
+		return (w.limit == 0 || len(found.records) < w.limit) && passed <= maxUnreachable
 	})
-	if err == nil && passed > maxStrays {
-		err = fmt.Errorf("more than %d ids such as %.120q that are no keys: remove them", maxStrays, found.stray)
+	if err == nil && passed > maxUnreachable {
+		err = fmt.Errorf("more than %d ids such as %.120q that are no keys: remove them", maxUnreachable, found.unreachable)
 	}
 	return found, err
 }

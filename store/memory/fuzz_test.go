@@ -14,18 +14,18 @@ import (
 // model is a ledger in the plainest form.
 type model map[string]map[int64]store.Record
 
-// followed are the Seqs of a type that can be followed, in order, and strays
-// says whether there are others.
-func (m model) followed(workerType string) (seqs []int64, strays bool) {
+// followed are the Seqs of a type that can be followed, in order. unreachable reports
+// whether there are others.
+func (m model) followed(workerType string) (seqs []int64, unreachable bool) {
 	for seq := range m[workerType] {
 		if seq >= 1 && seq <= store.MaxSeq {
 			seqs = append(seqs, seq)
 		} else {
-			strays = true
+			unreachable = true
 		}
 	}
 	slices.Sort(seqs)
-	return seqs, strays
+	return seqs, unreachable
 }
 
 // FuzzLedger plays a script on a ledger and on a model of it. Three bytes are an
@@ -69,11 +69,11 @@ func FuzzLedger(f *testing.F) {
 				if err != nil || stamp.IsZero() {
 					t.Fatalf("Tail(%s, %d) = %v, %v", workerType, n-2, stamp, err)
 				}
-				seqs, strays := want.followed(workerType)
-				if strays && (len(got) == 0 || got[0].Seq != 0 || got[0].Defect == "") {
-					t.Fatalf("Tail(%s, %d) = %+v, want a stray key first", workerType, n-2, got)
+				seqs, unreachable := want.followed(workerType)
+				if unreachable && (len(got) == 0 || got[0].Seq != 0 || got[0].Defect == "") {
+					t.Fatalf("Tail(%s, %d) = %+v, want an unreachable key first", workerType, n-2, got)
 				}
-				if strays {
+				if unreachable {
 					got = got[1:]
 				}
 				slices.Reverse(seqs)

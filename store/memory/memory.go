@@ -154,8 +154,8 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 	}
 	var out []store.Record
 	below, above := c.followed()
-	if stray := slices.Concat(c.seqs[above:], c.seqs[:below]); len(stray) > 0 {
-		out = append(out, store.Record{WorkerType: workerType, Defect: fmt.Sprintf("seq %d can't be followed", stray[0])})
+	if unreachable := slices.Concat(c.seqs[above:], c.seqs[:below]); len(unreachable) > 0 {
+		out = append(out, store.Record{WorkerType: workerType, Defect: fmt.Sprintf("seq %d can't be followed", unreachable[0])})
 	}
 	newest := c.seqs[max(below, above-max(limit, 0)):above]
 	for _, seq := range slices.Backward(newest) {
@@ -174,7 +174,7 @@ func (l *Ledger) Trim(ctx context.Context, workerType string, before int64) (int
 	if c == nil {
 		return 0, nil
 	}
-	// The head is the newest key that can be followed, not a stray above it.
+	// The head is the newest key that can be followed, not an unreachable one above it.
 	below, above := c.followed()
 	if below == above {
 		return 0, nil

@@ -258,7 +258,7 @@ func (l *Ledger) get(ctx context.Context, workerType string, seq int64, key stri
 }
 
 // Tail returns the newest records, newest first. It gives no stamp. It costs one
-// find, or two if there are stray keys among the newest.
+// find, or two if there are unreachable keys among the newest.
 func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
 	if err := store.CheckWorkerType(workerType); err != nil {
 		return nil, store.Stamp{}, fmt.Errorf("mongo: tail: %w", err)
@@ -276,14 +276,14 @@ func (l *Ledger) tail(ctx context.Context, workerType string, limit int) ([]stor
 	if limit < 1 {
 		return nil, nil
 	}
-	out, stray, err := l.walk(ctx, walk{workerType: workerType, order: newestFirst, limit: limit})
+	out, unreachable, err := l.walk(ctx, walk{workerType: workerType, order: newestFirst, limit: limit})
 	if err != nil {
 		return nil, l.failed(ctx, "tail", workerType, err)
 	}
-	if stray != "" {
+	if unreachable != "" {
 		out = slices.Insert(out, 0, store.Record{
 			WorkerType: workerType,
-			Defect:     fmt.Sprintf("key %.120q: can't be followed", stray),
+			Defect:     fmt.Sprintf("key %.120q: can't be followed", unreachable),
 		})
 	}
 	return out, nil

@@ -15,8 +15,8 @@ const (
 	newestFirst = -1
 	oldestFirst = 1
 
-	// maxStrays bounds the number of unreachable ids that are passed over.
-	maxStrays = 10_000
+	// maxUnreachable bounds the number of unreachable ids that are passed over.
+	maxUnreachable = 10_000
 	// listPage is how many ids are read at a time to find the worker types.
 	listPage = 100
 )
@@ -59,16 +59,16 @@ func (w walk) record(seq int64, raw bson.Raw) store.Record {
 
 // walk reads the documents at valid keys, up to the limit, and reports an unreachable id
 // if it meets one. It doesn't search for those that sort below the wanted records.
-func (l *Ledger) walk(ctx context.Context, w walk) (records []store.Record, stray string, err error) {
+func (l *Ledger) walk(ctx context.Context, w walk) (records []store.Record, unreachable string, err error) {
 	err = l.find(ctx, w.ids(), w, w.limit, func(id string, raw bson.Raw) bool {
 		if seq, ok := document.SeqOf(w.workerType, id); ok {
 			records = append(records, w.record(seq, raw))
-		} else if stray == "" {
-			stray = id
+		} else if unreachable == "" {
+			unreachable = id
 		}
 		return true
 	})
-	if err != nil || stray == "" {
+	if err != nil || unreachable == "" {
 		return records, "", err
 	}
 
@@ -86,12 +86,12 @@ func (l *Ledger) walk(ctx context.Context, w walk) (records []store.Record, stra
 		} else {
 			passed++
 		}
-		return len(records) < w.limit && passed <= maxStrays
+		return len(records) < w.limit && passed <= maxUnreachable
 	})
-	if err == nil && passed > maxStrays {
-		err = fmt.Errorf("more than %d ids such as %.120q that are no keys: remove them", maxStrays, stray)
+	if err == nil && passed > maxUnreachable {
+		err = fmt.Errorf("more than %d ids such as %.120q that are no keys: remove them", maxUnreachable, unreachable)
 	}
-	return records, stray, err
+	return records, unreachable, err
 }
 
 // find visits the documents with an id in a range until visit returns false. The

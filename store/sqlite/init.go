@@ -30,13 +30,13 @@ var (
 )
 
 const (
-	createBoot   = `CREATE TABLE Boot (id TEXT NOT NULL PRIMARY KEY, wallOffset INTEGER NOT NULL) STRICT, WITHOUT ROWID`
-	insertOffset = `INSERT OR IGNORE INTO Boot (id, wallOffset) VALUES (?1, ?2)`
-	selectOffset = `SELECT (SELECT wallOffset FROM Boot WHERE id = ?1)`
-	selectStray  = `SELECT coalesce(
+	createBoot        = `CREATE TABLE Boot (id TEXT NOT NULL PRIMARY KEY, wallOffset INTEGER NOT NULL) STRICT, WITHOUT ROWID`
+	insertOffset      = `INSERT OR IGNORE INTO Boot (id, wallOffset) VALUES (?1, ?2)`
+	selectOffset      = `SELECT (SELECT wallOffset FROM Boot WHERE id = ?1)`
+	selectUnreachable = `SELECT coalesce(
 		(SELECT max(seq) FROM WorkerLeases WHERE workerType = ?1 AND seq > ?2),
 		(SELECT min(seq) FROM WorkerLeases WHERE workerType = ?1 AND seq < 1))`
-	// The head is the newest key that can be followed, not a stray above it.
+	// The head is the newest key that can be followed, not an unreachable one above it.
 	deleteOldest = `DELETE FROM WorkerLeases WHERE workerType = ?1 AND seq IN (
 		SELECT seq FROM WorkerLeases WHERE workerType = ?1 AND seq < min(?3,
 			(SELECT max(seq) FROM WorkerLeases WHERE workerType = ?1 AND seq BETWEEN 1 AND ?2))

@@ -230,12 +230,12 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 	}
 	t, err := do(ctx, l, "tail", workerType, func(ctx context.Context) (t tail, err error) {
 		err = l.read(ctx, func(f *file) error {
-			var stray sql.NullInt64
-			if err := f.db.QueryRowContext(ctx, selectStray, workerType, int64(store.MaxSeq)).Scan(&stray); err != nil {
+			var unreachable sql.NullInt64
+			if err := f.db.QueryRowContext(ctx, selectUnreachable, workerType, int64(store.MaxSeq)).Scan(&unreachable); err != nil {
 				return err
 			}
-			if stray.Valid {
-				t.records = append(t.records, store.Record{WorkerType: workerType, Defect: fmt.Sprintf("seq %d can't be followed", stray.Int64)})
+			if unreachable.Valid {
+				t.records = append(t.records, store.Record{WorkerType: workerType, Defect: fmt.Sprintf("seq %d can't be followed", unreachable.Int64)})
 			}
 			newest, err := f.records(ctx, selectTail, workerType, int64(store.MaxSeq), max(limit, 0))
 			if err != nil {

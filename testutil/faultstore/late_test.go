@@ -219,6 +219,6 @@ func TestStaleTailsKeepKeysThatCannotBeFollowed(t *testing.T) {
 	inner.Put(storetest.Grant("job", store.MaxSeq+1))
 	records, _, err := l.Tail(t.Context(), "job", 1)
 	if err != nil || !slices.Equal(seqs(records), []int64{0, 2}) {
-		t.Errorf("Tail(job, 1) = %d, %v, want the stray and Seq 2", seqs(records), err)
+		t.Errorf("Tail(job, 1) = %d, %v, want the unreachable record and Seq 2", seqs(records), err)
 	}
 }

@@ -173,8 +173,8 @@ var documentCases = []testCase{
 	}},
 	{"an empty document has a Defect", func(t *testing.T, b *bench) { b.wantDefect(t, "job", map[string]any{}) }},
 	{"a document that can't be decoded takes part in everything but decoding", plantedTakesPart},
-	{"keys beyond MaxSeq are passed over and reported first, in addition to the limit", strayAbove},
-	{"keys below 1 are never followed", strayBelow},
+	{"keys beyond MaxSeq are passed over and reported first, in addition to the limit", unreachableAbove},
+	{"keys below 1 are never followed", unreachableBelow},
 }
 
 // required are the fields of the envelope that every record has.
@@ -302,31 +302,31 @@ func plantedTakesPart(t *testing.T, b *bench) {
 	wantSeqs(t, "Tail(job) after another trim", tail(t, l, "job", 9), 6)
 }
 
-func strayAbove(t *testing.T, b *bench) {
+func unreachableAbove(t *testing.T, b *bench) {
 	l := b.ledger(t)
 	addRange(t, l, "job", 1, 3)
 	for _, seq := range []int64{store.MaxSeq + 1, store.MaxSeq + 2, 1 << 60, math.MaxInt64} {
 		b.Plant(t, "job", seq, Fields(Grant("job", seq)))
 		for limit, want := range map[int][]int64{1: {0, 3}, 2: {0, 3, 2}, 3: {0, 3, 2, 1}, 99: {0, 3, 2, 1}} {
 			got := tail(t, l, "job", limit)
-			wantSeqs(t, fmt.Sprintf("Tail(job, %d) with a stray key %d", limit, seq), got, want...)
+			wantSeqs(t, fmt.Sprintf("Tail(job, %d) with an unreachable key %d", limit, seq), got, want...)
 			if len(got) > 0 && got[0].Defect == "" {
-				t.Errorf("Tail(job, %d) with a stray key %d: the first has no Defect", limit, seq)
+				t.Errorf("Tail(job, %d) with an unreachable key %d: the first has no Defect", limit, seq)
 			}
 			for _, r := range got[min(1, len(got)):] {
-				wantRecord(t, "Tail(job) behind a stray", r, Grant("job", r.Seq))
+				wantRecord(t, "Tail(job) after an unreachable record", r, Grant("job", r.Seq))
 			}
 		}
 	}
 	if got := trim(t, l, "job", store.MaxSeq); got != 2 {
-		t.Errorf("Trim(job, MaxSeq) with stray keys = %d, want 2: the head is the newest that can be followed", got)
+		t.Errorf("Trim(job, MaxSeq) with unreachable keys = %d, want 2: the head is the newest that can be followed", got)
 	}
 	wantSeqs(t, "Tail(job) after a trim", tail(t, l, "job", 9), 0, 3)
 	add(t, l, Grant("job", 4))
 	wantSeqs(t, "Tail(job) after an append", tail(t, l, "job", 1), 0, 4)
 }
 
-func strayBelow(t *testing.T, b *bench) {
+func unreachableBelow(t *testing.T, b *bench) {
 	l := b.ledger(t)
 	for _, seq := range []int64{0, -1, -7} {
 		b.Plant(t, "job", seq, Fields(Grant("job", seq)))
@@ -336,13 +336,13 @@ func strayBelow(t *testing.T, b *bench) {
 		got := slices.DeleteFunc(tail(t, l, "job", 9), func(r store.Record) bool { return r.Seq == 0 && r.Defect != "" })
 		wantSeqs(t, what, got, want...)
 	}
-	followed("Tail(job) of stray keys alone")
+	followed("Tail(job) of unreachable keys alone")
 	addRange(t, l, "job", 1, 3)
-	followed("Tail(job) above stray keys", 3, 2, 1)
+	followed("Tail(job) above unreachable keys", 3, 2, 1)
 	for _, limit := range []int{1, 2} {
 		got := tail(t, l, "job", limit)
 		if n := len(got); n == 0 || n > limit+1 || got[n-1].Seq != int64(4-limit) {
-			t.Errorf("Tail(job, %d) above stray keys = %+v, want the newest %d", limit, got, limit)
+			t.Errorf("Tail(job, %d) above unreachable keys = %+v, want the newest %d", limit, got, limit)
 		}
 	}
 	trim(t, l, "job", store.MaxSeq)

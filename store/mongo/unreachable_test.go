@@ -76,9 +76,9 @@ func TestWorkerTypesAmongManyOddIDs(t *testing.T) {
 	}
 }
 
-func TestTailPassesOverBoundedlyManyStrays(t *testing.T) {
+func TestTailPassesOverBoundedlyManyUnreachableIDs(t *testing.T) {
 	t.Parallel()
-	batch := make([]bson.D, maxStrays+2)
+	batch := make([]bson.D, maxUnreachable+2)
 	for i := range batch {
 		batch[i] = bson.D{{Key: "_id", Value: fmt.Sprintf("job:0000000000000000000%dx", i)}}
 	}
