@@ -113,7 +113,7 @@ Exit codes:
 	root.AddCommand(
 		a.demoCommand(), needsStore(a.initCommand()), a.inspectCommand(), needsStore(a.planCommand()), needsStore(a.runCommand()),
 		a.versionCommand(),
-		a.workCommand(),
+		a.demoWorkCommand(),
 		&cobra.Command{Use: "exit-codes", Short: "The exit codes", Long: "Exit codes:\n" + exit.Codes},
 	)
 	return root

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/audit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
@@ -62,7 +63,7 @@ func TestLifeOnCosmosDB(t *testing.T) {
 	peer.Restart()
 	back := storeTime(t, l)
 	after("a slot is claimed after the server's return", func(r store.Record) bool { return r.FixedAt.After(back) })
-	if problems := checkLedger(records(t, l)); len(problems) > 0 {
+	if problems := audit.Ledger(records(t, l)); len(problems) > 0 {
 		t.Errorf("the ledger: %q", problems)
 	}
 

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/zap/zapcore"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/audit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/slots"
@@ -142,7 +143,7 @@ func TestAnotherTakesOverWhatIsLeftOfASlot(t *testing.T) {
 	if late := all[i].WindowStart.Sub(died); late > 4*time.Second {
 		t.Errorf("taken over %v after the death, want within 2 s, and some", late)
 	}
-	if problems := checkLedger(all); len(problems) > 0 {
+	if problems := audit.Ledger(all); len(problems) > 0 {
 		t.Errorf("the ledger: %q", problems)
 	}
 }

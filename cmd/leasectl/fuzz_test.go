@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/demo"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/workerlease"
@@ -33,8 +34,8 @@ func heldBack(t *testing.T, storeText string, args ...string) output {
 	a.problems = []error{errHeld}
 	a.secrets = a.secretsIn(args)
 	root := a.command()
-	if work, _, err := root.Find([]string{workName}); err != nil || work.Name() != workName {
-		t.Fatalf("Find(%s) = %v, %v", workName, work, err)
+	if work, _, err := root.Find([]string{demo.WorkCommand}); err != nil || work.Name() != demo.WorkCommand {
+		t.Fatalf("Find(%s) = %v, %v", demo.WorkCommand, work, err)
 	} else {
 		// The one command without options that acts.
 		work.RunE = func(*cobra.Command, []string) error { return exit.BadUsage("", errHeld) }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/demo"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 )
@@ -38,7 +39,7 @@ func TestHelpVersionAndCompletionWork(t *testing.T) {
 			t.Errorf("leasectl %v = %+v, want %q in it", test.args, got, test.want)
 		}
 	}
-	if got := leasectl(t, nil, "--help"); strings.Contains(got.stdout, workName) || strings.Contains(got.stdout, "tether") {
+	if got := leasectl(t, nil, "--help"); strings.Contains(got.stdout, demo.WorkCommand) || strings.Contains(got.stdout, "tether") {
 		t.Errorf("leasectl --help shows what is hidden:\n%s", got.stdout)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/audit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
@@ -65,7 +66,7 @@ func TestLifeOnMongoDB(t *testing.T) {
 		}
 		return false
 	})
-	if problems := checkLedger(records(t, l)); len(problems) > 0 {
+	if problems := audit.Ledger(records(t, l)); len(problems) > 0 {
 		t.Errorf("the ledger: %q", problems)
 	}
 	got := leasectl(t, env, "inspect", "slots", "--output", "json")

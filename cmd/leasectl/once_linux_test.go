@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/zap/zapcore"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/audit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
@@ -156,7 +157,7 @@ func TestAJobThatFailsIsTriedByOthersAndSoOftenInAll(t *testing.T) {
 			t.Errorf("worker %d ran: %v, and told %q: %v", i, ran, want, !ran)
 		}
 	}
-	if problems := checkLedger(records(t, l)); len(problems) > 0 {
+	if problems := audit.Ledger(records(t, l)); len(problems) > 0 {
 		t.Errorf("the ledger: %q", problems)
 	}
 }
@@ -184,7 +185,7 @@ func TestAJobWhoseLeasectlIsKilledIsRunAgainByAnother(t *testing.T) {
 		t.Errorf("attempt %d began %v after the death, want the second within 8 s, and some", all[i].Attempt, late)
 	}
 	ends(t, b)
-	if problems := checkLedger(all[:len(all)-1]); len(problems) > 0 { // behind it is the done record
+	if problems := audit.Ledger(all[:len(all)-1]); len(problems) > 0 { // behind it is the done record
 		t.Errorf("the ledger: %q", problems)
 	}
 }

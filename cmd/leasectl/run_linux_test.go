@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/audit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/demo"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
@@ -122,7 +124,7 @@ func TestAHolderThatIsKilledIsFollowedByAnotherInTheNextSlot(t *testing.T) {
 			break
 		}
 	}
-	if problems := checkLedger(records(t, l)); len(problems) > 0 {
+	if problems := audit.Ledger(records(t, l)); len(problems) > 0 {
 		t.Errorf("the ledger: %q", problems)
 	}
 }
@@ -208,11 +210,11 @@ func TestACommandThatEndsIsNotStartedAgainInItsSlot(t *testing.T) {
 func TestSIGTERMStopsTheCommandThenReleases(t *testing.T) {
 	t.Parallel()
 	l, storeArg := newLedger(t)
-	log := &workLog{path: filepath.Join(t.TempDir(), "work.log")}
+	log := &demo.WorkLog{Path: filepath.Join(t.TempDir(), "work.log")}
 	p := start(t, "run", "--store", storeArg, "--worker-type", "t", "--instance-id", "a", "--every", "10s", "--join-mid-slot", "--stop-grace", "2s",
-		"--", "/proc/self/exe", workName, log.path)
+		"--", "/proc/self/exe", demo.WorkCommand, log.Path)
 	eventually(t, "work", func() bool {
-		lines, err := log.read()
+		lines, err := log.Read()
 		return err == nil && len(lines) > 0
 	})
 	p.signal(syscall.SIGTERM)
@@ -224,12 +226,12 @@ func TestSIGTERMStopsTheCommandThenReleases(t *testing.T) {
 	}
 	ended := storeTime(t, l)
 	boot := guard.Boottime()
-	lines, err := log.read()
+	lines, err := log.Read()
 	if err != nil {
 		t.Fatal(err)
 	}
 	last := lines[len(lines)-1]
-	if last.Event != lineEnd {
+	if last.Event != demo.LineEnd {
 		t.Errorf("the command was not let finish: its last line is %+v", last)
 	}
 	all := records(t, l)

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"errors"
@@ -6,36 +6,37 @@ import (
 	"slices"
 	"time"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/audit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/store"
 )
 
-// verdict is what came of the demo.
+// verdict is the result of the demo.
 type verdict struct {
 	slots    int
 	holders  map[string]int // slots by holder
-	lines    int            // that the works wrote
+	lines    int            // of the work log
 	cut      []string       // slots that were cut short
 	missed   []string
 	overlaps []string
-	gaps     []time.Duration // at boundaries, sorted, but for those behind a cut slot
+	gaps     []time.Duration // at boundaries, sorted, without those after a cut slot
 	records  int
-	ledger   []string // what is wrong with the ledger, or with the works against it
+	ledger   []string // problems of the ledger, or of the works against it
 	back     bool     // the killed worker held the lease again
 
-	wrong []error // all that is not as it should be
+	wrong []error // all problems
 }
 
-// judge computes the verdict: from the lines that the works wrote, and apart
-// from that from the ledger (newest record first).
-func judge(p demoPlan, lines []workLine, records []store.Record, zero time.Time) verdict {
+// judge computes the verdict from the lines that the works wrote, and separately from the
+// ledger (newest record first).
+func judge(p plan, lines []Line, records []store.Record, zero time.Time) verdict {
 	v := verdict{slots: p.slots, holders: map[string]int{}, lines: len(lines), records: len(records)}
 	works := worksOf(lines, zero)
 	v.overlaps = overlaps(works)
 	v.judgeSlots(p, works)
 	ledger := slices.Clone(records)
 	slices.Reverse(ledger)
-	v.ledger = append(checkLedger(ledger), checkWorks(works, ledger)...)
+	v.ledger = append(audit.Ledger(ledger), checkWorks(works, ledger)...)
 
 	expect := func(ok bool, format string, args ...any) {
 		if !ok {
@@ -53,7 +54,7 @@ func judge(p demoPlan, lines []workLine, records []store.Record, zero time.Time)
 }
 
 // judgeSlots looks at each slot of the plan.
-func (v *verdict) judgeSlots(p demoPlan, works []work) {
+func (v *verdict) judgeSlots(p plan, works []work) {
 	var before *work // of the slot before, unless that was cut short or missed
 	killed := ""
 	for i := range p.slots {
@@ -106,55 +107,8 @@ func overlaps(works []work) (found []string) {
 	return found
 }
 
-// checkLedger looks, oldest record first, whether tokens strictly increase from
-// term to term, terms have no gaps and no window overlaps another.
-func checkLedger(records []store.Record) (problems []string) {
-	bad := func(r store.Record, format string, args ...any) {
-		problems = append(problems, fmt.Sprintf("record %d: %s", r.Seq, fmt.Sprintf(format, args...)))
-	}
-	var end time.Time
-	var token, seq int64
-	var claim string
-	for _, r := range records {
-		if err := r.Check(); err != nil {
-			bad(r, "%v", err)
-			continue
-		}
-		if seq != 0 && r.Seq != seq+1 {
-			bad(r, "comes after %d", seq)
-		}
-		seq = r.Seq
-		switch r.Kind {
-		case store.KindGrant:
-			extends := r.Claim == claim
-			if extends && r.Token != token {
-				bad(r, "extends a term with the token %d, not %d", r.Token, token)
-			}
-			if !extends && r.Token <= token {
-				bad(r, "token %d is not higher than %d", r.Token, token)
-			}
-			if extends && r.WindowStart.After(end) {
-				bad(r, "extends a term that ended at %s from %s on", store.Format(end), store.Format(r.WindowStart))
-			}
-			if r.WindowStart.Before(end) {
-				bad(r, "window from %s overlaps one to %s", store.Format(r.WindowStart), store.Format(end))
-			}
-			token, claim = r.Token, r.Claim
-		case store.KindRelease:
-			if r.Claim != claim {
-				bad(r, "releases a term that isn't the newest")
-			}
-			claim = ""
-		default:
-			bad(r, "is a %s, which nobody here had a reason to write", r.Kind)
-		}
-		end = r.WindowEnd
-	}
-	return problems
-}
-
-// checkWorks looks whether each work was done by the holder of its token, inside
-// the window that was granted.
+// checkWorks checks that each work was done by the holder of its token, inside the window
+// that was granted.
 func checkWorks(works []work, records []store.Record) (problems []string) {
 	grants := map[int64]store.Record{}
 	for _, r := range records {

@@ -1,7 +1,8 @@
-package main
+package demo
 
 import (
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -12,11 +13,11 @@ import (
 
 // screen shows the demo, line by line as it happens.
 type screen struct {
-	*app
+	out     io.Writer
 	colours bool
 }
 
-func newScreen(a *app) *screen { return &screen{app: a, colours: a.colour()} }
+func (s *screen) printf(format string, args ...any) { _, _ = fmt.Fprintf(s.out, format, args...) }
 
 func (s *screen) paint(c table.Colour, text string) string { return table.Paint(s.colours, c, text) }
 
@@ -28,10 +29,10 @@ func (s *screen) row(cells ...table.Cell) {
 	s.printf("%s\n", table.Lines([][]table.Cell{cells}, columns, s.colours)[0])
 }
 
-func (s *screen) title(f demoFlags, path string) {
+func (s *screen) title(o Options, path string) {
 	s.printf("%s\n\n", s.paint(table.Bold, "slotlease demo"))
-	s.printf("Three workers, processes of this machine, compete for the worker type %q on\na ledger in one SQLite file:\n%s\n\n", demoType, path)
-	s.printf("For each slot of %s one of them gets the lease, by priority. Its work writes\na line every %s. Halfway through a slot the leader is killed.\n\n", short(f.interval), short(heartbeat))
+	s.printf("Three workers, processes of this machine, compete for the worker type %q on\na ledger in one SQLite file:\n%s\n\n", workerType, path)
+	s.printf("For each slot of %s one of them gets the lease, by priority. Its work writes\na line every %s. Halfway through a slot the leader is killed.\n\n", short(o.Interval), short(heartbeat))
 }
 
 func (s *screen) begin(wait time.Duration) {
@@ -42,11 +43,11 @@ func (s *screen) begin(wait time.Duration) {
 	)
 }
 
-// holderColours tell the workers apart.
+// holderColours distinguish the workers.
 var holderColours = map[string]table.Colour{"north": table.Green, "east": table.Yellow, "south": table.Blue}
 
 // slot shows that work began.
-func (s *screen) slot(p demoPlan, works []work, w work, c *cast) {
+func (s *screen) slot(p plan, works []work, w work, all *workers) {
 	i := p.index(w.slot)
 	var before work // of the slot before
 	again := false  // this worker worked since the leader was killed
@@ -61,21 +62,21 @@ func (s *screen) slot(p demoPlan, works []work, w work, c *cast) {
 	if !before.begin.IsZero() {
 		gap = short(w.begin.Sub(before.end))
 	}
-	first := castNames[0]
-	if first == c.killed && i > p.kill && i <= p.back {
-		first = castNames[1]
+	first := names[0]
+	if first == all.killed && i > p.kill && i <= p.back {
+		first = names[1]
 	}
 	switch {
-	case i == p.kill+1 && w.worker != c.killed:
+	case i == p.kill+1 && w.worker != all.killed:
 		note = "took over on time"
 	case w.worker != first:
 		note = first + " was too late"
-	case i > p.kill && w.worker == c.killed && !again:
+	case i > p.kill && w.worker == all.killed && !again:
 		note = "is back, by priority"
 	}
 	s.row(
 		table.Right(table.Plain, strconv.Itoa(i+1)), table.Left(table.Plain, display.Clock(w.slot)), table.Left(holderColours[w.worker], w.worker),
-		table.Right(table.Plain, strconv.Itoa(c.priorityOf(w.worker))), table.Left(table.Plain, strconv.FormatInt(w.token, 10)), table.Right(table.Plain, gap),
+		table.Right(table.Plain, strconv.Itoa(all.priorityOf(w.worker))), table.Left(table.Plain, strconv.FormatInt(w.token, 10)), table.Right(table.Plain, gap),
 		table.Left(table.Faint, note),
 	)
 }
@@ -85,7 +86,7 @@ func (s *screen) event(at time.Time, text string, c table.Colour) {
 	s.row(table.Right(table.Plain, ""), table.Left(table.Faint, display.Clock(at)), table.Left(c, text))
 }
 
-// short is a duration as people read it.
+// short is a duration for people.
 func short(d time.Duration) string {
 	if d.Abs() < time.Second {
 		return strconv.FormatInt(d.Round(time.Millisecond).Milliseconds(), 10) + " ms"
@@ -95,7 +96,7 @@ func short(d time.Duration) string {
 
 func (s *screen) summary(v verdict) {
 	var holders []string
-	for _, name := range castNames {
+	for _, name := range names {
 		holders = append(holders, fmt.Sprintf("%s %d", name, v.holders[name]))
 	}
 	ledger := "tokens increase, windows are disjoint, all work inside"

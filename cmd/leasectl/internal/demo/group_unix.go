@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package demo
 
 import (
 	"os/exec"
@@ -8,5 +8,5 @@ import (
 )
 
 // ownGroup starts a process in a group of its own, so that Ctrl-C signals the
-// demo alone, which then ends its workers itself.
+// demo alone, which then stops its workers.
 func ownGroup(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

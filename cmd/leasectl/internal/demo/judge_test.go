@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"fmt"
@@ -9,19 +9,20 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
 )
 
-// play is a demo that went well, for tests to spoil: six slots of 3 s from noon,
+// play is a demo that went well, for tests to spoil: six slots of 3 s from recordtest.Noon,
 // the second cut short.
 type play struct {
-	plan  demoPlan
-	lines []workLine
+	plan  plan
+	lines []Line
 	tail  []store.Record
 }
 
 func goodPlay() *play {
-	p := &play{plan: demoPlan{first: noon, interval: 3 * time.Second, slots: 6, kill: 1, back: 3}}
+	p := &play{plan: plan{first: recordtest.Noon, interval: 3 * time.Second, slots: 6, kill: 1, back: 3}}
 	for i, holder := range []string{"north", "north", "east", "east", "north", "north"} {
 		begin, end := 20*time.Millisecond, 2940*time.Millisecond
 		if i == 1 {
@@ -37,21 +38,21 @@ func (p *play) add(holder string, i int, begin, end time.Duration, finished bool
 	slot := p.plan.start(i)
 	token := slot.UnixMilli()
 	pid := 100 + len(p.tail)
-	at := slot.Sub(noon)
-	line := workLine{Event: lineBegin, Worker: holder, PID: pid, Token: token, Slot: slot, Boot: at + begin}
+	at := slot.Sub(recordtest.Noon)
+	line := Line{Event: LineBegin, Worker: holder, PID: pid, Token: token, Slot: slot, Boot: at + begin}
 	p.lines = append(p.lines, line)
-	line.Event, line.Boot = lineBeat, at+end
+	line.Event, line.Boot = LineBeat, at+end
 	if finished {
-		line.Event = lineEnd
+		line.Event = LineEnd
 	}
 	p.lines = append(p.lines, line)
 	p.tail = append([]store.Record{{
-		WorkerType: demoType, Seq: int64(len(p.tail) + 1), Kind: store.KindGrant, InstanceID: holder, Claim: fmt.Sprint("claim", i), Token: token,
+		WorkerType: workerType, Seq: int64(len(p.tail) + 1), Kind: store.KindGrant, InstanceID: holder, Claim: fmt.Sprint("claim", i), Token: token,
 		SlotStart: slot, SlotEnd: slot.Add(p.plan.interval), WindowStart: slot, WindowEnd: slot.Add(p.plan.interval), Schedule: "every 3s",
 	}}, p.tail...)
 }
 
-func (p *play) judge() verdict { return judge(p.plan, p.lines, p.tail, noon) }
+func (p *play) judge() verdict { return judge(p.plan, p.lines, p.tail, recordtest.Noon) }
 
 func TestAGoodPlayIsJudgedGood(t *testing.T) {
 	v := goodPlay().judge()
@@ -85,8 +86,8 @@ func TestWhateverIsWrongIsFound(t *testing.T) {
 		"one within another": {
 			spoil: func(p *play) {
 				p.lines = append(p.lines,
-					workLine{Event: lineBegin, Worker: "south", PID: 7, Token: 9, Slot: p.plan.start(4), Boot: 13 * time.Second},
-					workLine{Event: lineEnd, Worker: "south", PID: 7, Token: 9, Slot: p.plan.start(4), Boot: 14 * time.Second})
+					Line{Event: LineBegin, Worker: "south", PID: 7, Token: 9, Slot: p.plan.start(4), Boot: 13 * time.Second},
+					Line{Event: LineEnd, Worker: "south", PID: 7, Token: 9, Slot: p.plan.start(4), Boot: 14 * time.Second})
 			},
 			want: []string{
 				`1 times two worked at once: ["north (token 1772452812000) and south (token 9)"]`,
@@ -132,11 +133,11 @@ func TestWhateverIsWrongIsFound(t *testing.T) {
 		},
 		"a reset": {
 			spoil: func(p *play) { p.tail[0].Kind, p.lines = store.KindReset, p.lines[:10] },
-			want:  []string{`1 slots were missed: ["12:00:15.000Z"]`, "ledger: record 6: is a reset, which nobody here had a reason to write"},
+			want:  []string{`1 slots were missed: ["12:00:15.000Z"]`, "ledger: record 6: is a reset, which a worker without jobs never writes"},
 		},
 		"a release of somebody else's": {
 			spoil: func(p *play) {
-				p.tail = append([]store.Record{releaseOf(p.tail[1], 7, p.tail[0].WindowEnd)}, p.tail...)
+				p.tail = append([]store.Record{recordtest.Release(p.tail[1], 7, p.tail[0].WindowEnd)}, p.tail...)
 			},
 			want: []string{"ledger: record 7: releases a term that isn't the newest"},
 		},
@@ -155,49 +156,17 @@ func TestWhateverIsWrongIsFound(t *testing.T) {
 	}
 }
 
-func TestAReleasedWindowMayBeTakenByAnother(t *testing.T) {
-	first := grant(1, 0, "a")
-	second := grant(3, 0, "b")
-	second.Token++
-	second.WindowStart = noon.Add(time.Minute)
-	if got := checkLedger([]store.Record{first, releaseOf(first, 2, noon.Add(time.Minute)), second}); len(got) != 0 {
-		t.Errorf("checkLedger() = %q, want nothing wrong", got)
-	}
-}
-
-func TestAnExtensionHasTheTokenOfItsTermAndLeavesNoGap(t *testing.T) {
-	minute := func(n float64) time.Time { return noon.Add(time.Duration(n * float64(time.Minute))) }
-	for name, c := range map[string]struct {
-		spoil func(r *store.Record)
-		want  string
-	}{
-		"as it should be": {func(*store.Record) {}, ""},
-		"a new token":     {func(r *store.Record) { r.Token++ }, "record 2: extends a term with the token 1772452800001, not 1772452800000"},
-		"a gap":           {func(r *store.Record) { r.WindowStart = minute(1.5) }, "record 2: extends a term that ended at 2026-03-02T12:01:00.000Z from 2026-03-02T12:01:30.000Z on"},
-		"an overlap":      {func(r *store.Record) { r.WindowStart = minute(0.5) }, "record 2: window from 2026-03-02T12:00:30.000Z overlaps one to 2026-03-02T12:01:00.000Z"},
-	} {
-		first := grant(1, 0, "a")
-		first.WindowEnd = minute(1)
-		second := first
-		second.Seq, second.WindowStart, second.WindowEnd = 2, minute(1), minute(2)
-		c.spoil(&second)
-		if got := strings.Join(checkLedger([]store.Record{first, second}), "\n"); got != c.want {
-			t.Errorf("%s: checkLedger() = %q, want %q", name, got, c.want)
-		}
-	}
-}
-
 func TestThePlanCountsFromABoundaryWhoseClaimsAreNotOpen(t *testing.T) {
-	f := demoFlags{slots: 9, interval: 3 * time.Second}
+	f := Options{Slots: 9, Interval: 3 * time.Second}
 	for after, want := range map[time.Duration]time.Duration{
 		0: 3 * time.Second, 2 * time.Second: 3 * time.Second, 2200 * time.Millisecond: 6 * time.Second, 2999 * time.Millisecond: 6 * time.Second,
 	} {
-		if got := newPlan(f, noon.Add(after)).first; !got.Equal(noon.Add(want)) {
-			t.Errorf("newPlan(%v after noon).first = %v, want %v after noon", after, got, want)
+		if got := newPlan(f, recordtest.Noon.Add(after)).first; !got.Equal(recordtest.Noon.Add(want)) {
+			t.Errorf("newPlan(%v after recordtest.Noon).first = %v, want %v after recordtest.Noon", after, got, want)
 		}
 	}
 	for n := 6; n <= 1000; n++ {
-		p := newPlan(demoFlags{slots: n, interval: 3 * time.Second}, noon)
+		p := newPlan(Options{Slots: n, Interval: 3 * time.Second}, recordtest.Noon)
 		if p.kill < 1 || p.back < p.kill+2 || p.back > n-2 {
 			t.Errorf("newPlan(%d slots) kills in %d and returns in %d", n, p.kill, p.back)
 		}
