@@ -36,17 +36,12 @@ func read(t target, out string) result {
 	if lines := progress.FindAllStringSubmatch(out, -1); len(lines) > 0 {
 		last := lines[len(lines)-1]
 		r.elapsed, _ = time.ParseDuration(last[1])
-		r.execs = number(last[2])
-		r.interesting, r.corpus = number(last[3]), number(last[4])
+		for i, n := range []*int64{&r.execs, &r.interesting, &r.corpus} {
+			*n, _ = strconv.ParseInt(last[2+i], 10, 64) // nothing matched: 0
+		}
 	}
 	r.ranOut = strings.Contains(out, "context deadline exceeded") && !strings.Contains(out, "Failing input written") && !strings.Contains(out, "panic:")
 	return r
-}
-
-// number reads digits that an expression matched, or nothing.
-func number(digits string) int64 {
-	n, _ := strconv.ParseInt(digits, 10, 64)
-	return n
 }
 
 // row writes a row of the table.
