@@ -7,48 +7,87 @@ import (
 	"log"
 	"time"
 
-	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// Of all workers of a type, on any number of machines, one is allocated in each
-// slot.
+// Run a task under a lease. Among all processes that call this, on any number of
+// machines, one runs the task at a time.
+func ExampleRun() {
+	ctx, shutDown := context.WithCancel(context.Background())
+	ledger := memory.New(memory.Options{}) // In production: store/mongo, store/cosmos or store/sqlite.
+	o := workerlease.Options{WorkerType: "invoice-export", JoinMidSlot: true}
+	err := workerlease.Run(ctx, ledger, o, func(ctx context.Context, l workerlease.Lease) error {
+		fmt.Println("exporting invoices") // Pass l.Token along with each write.
+		shutDown()
+		<-ctx.Done() // It ends before the lease does.
+		return nil
+	})
+	fmt.Println("shut down:", err)
+	// Output:
+	// exporting invoices
+	// shut down: <nil>
+}
+
+// With callbacks, the worker reports when its lease begins and ends. Returning from
+// LeaseAllocated does not end the lease.
 func ExampleStartLeasing() {
-	ledger := memory.New(memory.Options{}) // in earnest: store/mongo, store/cosmos, store/sqlite
-	started := make(chan struct{}, 1)
+	ledger := memory.New(memory.Options{})
+	started := make(chan struct{})
 	worker, err := workerlease.StartLeasing(context.Background(), ledger,
-		workerlease.Options{WorkerType: "invoice-export", LeaseInterval: 2 * time.Second},
+		workerlease.Options{WorkerType: "invoice-export", JoinMidSlot: true},
 		workerlease.Callbacks{
-			LeaseAllocated: func(ctx context.Context, lease workerlease.Lease) {
-				fmt.Println("exporting invoices") // and passing lease.Token along with each write
-				started <- struct{}{}
-				<-ctx.Done()
+			LeaseAllocated: func(ctx context.Context, l workerlease.Lease) {
+				fmt.Println("exporting invoices")
+				close(started)
 			},
-			LeaseExpired: func(_ workerlease.Lease, why workerlease.Reason) { fmt.Println("done:", why) },
+			LeaseExpired: func(_ workerlease.Lease, why workerlease.Reason) { fmt.Println("over:", why) },
+		})
+	if err != nil {
+		log.Fatal(err) // Bad options, all of them at once.
+	}
+	<-started
+	if err := worker.StopLeasing(context.Background()); err != nil { // This releases the lease.
+		log.Print(err)
+	}
+	// Output:
+	// exporting invoices
+	// over: stopped
+}
+
+// StartTask is Run in the background. The worker it returns shows its status.
+func ExampleStartTask() {
+	started := make(chan struct{})
+	worker, err := workerlease.StartTask(context.Background(), memory.New(memory.Options{}),
+		workerlease.Options{WorkerType: "sitemap", InstanceID: "web-1", JoinMidSlot: true},
+		func(ctx context.Context, _ workerlease.Lease) error {
+			close(started)
+			<-ctx.Done()
+			return nil
 		})
 	if err != nil {
 		log.Fatal(err)
 	}
 	<-started
+	holder, held := worker.Holder()
+	fmt.Println(held, holder.InstanceID, worker.IsHolder())
 	if err := worker.StopLeasing(context.Background()); err != nil {
 		log.Print(err)
 	}
+	fmt.Println(worker.Status())
 	// Output:
-	// exporting invoices
-	// done: stopped
+	// true web-1 true
+	// sitemap: web-1: stopped
 }
 
-// Give the code some time to stop, as before the process ends. What then holds it
-// up is in the error.
+// Limit how long stopping may take. The error says what was waited for.
 func ExampleWorkerLease_StopLeasing() {
-	ledger := memory.New(memory.Options{})
-	started, let := make(chan struct{}, 1), make(chan struct{})
-	worker, err := workerlease.StartLeasing(context.Background(), ledger,
-		workerlease.Options{WorkerType: "report", LeaseInterval: time.Second, JoinMidSlot: true},
+	started, end := make(chan struct{}), make(chan struct{})
+	worker, err := workerlease.StartLeasing(context.Background(), memory.New(memory.Options{}),
+		workerlease.Options{WorkerType: "report", JoinMidSlot: true},
 		workerlease.Callbacks{LeaseAllocated: func(context.Context, workerlease.Lease) {
-			started <- struct{}{}
-			<-let // It should have watched its context.
+			close(started)
+			<-end // It should have watched its context.
 		}})
 	if err != nil {
 		log.Fatal(err)
@@ -59,47 +98,38 @@ func ExampleWorkerLease_StopLeasing() {
 	err = worker.StopLeasing(ctx)
 	fmt.Println(err)
 	fmt.Println(errors.Is(err, context.DeadlineExceeded))
-	close(let)
+	close(end)
 	<-worker.Done()
 	// Output:
 	// stop leasing "report": context deadline exceeded: the callbacks have not returned
 	// true
 }
 
-// A client shares one estimate of store time among workers of many types. Each
-// may have a schedule of its own.
-func ExampleClient_StartLeasing() {
-	client := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{})
-	nightly, err := slots.Cron("0 2 * * *", "Europe/Berlin")
+// All problems with options are reported at once, each with the field's name.
+func ExampleOptionErrors() {
+	_, err := workerlease.Options{WorkerType: "report", Priority: 12, MaxBackoff: 2 * time.Hour}.Resolved()
+	fmt.Println(errors.Is(err, workerlease.ErrOptions))
+	for _, e := range workerlease.OptionErrors(err) {
+		fmt.Printf("%s %q %s\n", e.Field, e.Value, e.Rule)
+	}
+	// Output:
+	// true
+	// Priority "12" must be 0 (highest) … 7
+	// MaxBackoff "2h0m0s" must be 0 (default) or 1ms … 1h
+}
+
+// Timing shows what follows from options, before anything is started.
+func ExampleOptions_Timing() {
+	t, err := workerlease.Options{WorkerType: "report", FailoverWithin: time.Minute}.Timing()
 	if err != nil {
 		log.Fatal(err)
 	}
-	work := workerlease.Callbacks{LeaseAllocated: func(ctx context.Context, _ workerlease.Lease) { <-ctx.Done() }}
-	for _, o := range []workerlease.Options{
-		{WorkerType: "clean-up", Schedule: nightly},
-		{WorkerType: "poll-mail", LeaseInterval: time.Minute, Priority: 1},
-	} {
-		worker, err := client.StartLeasing(context.Background(), o, work)
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Println(worker.Status().WorkerType, worker.Status().Stopped)
-		if err := worker.StopLeasing(context.Background()); err != nil {
-			log.Print(err)
-		}
-	}
+	slot := t.Options.Schedule.At(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
+	fmt.Println("claims open", t.Lead(slot), "before the slot")
+	fmt.Println("it is taken in", len(t.Parts(slot)), "parts, each extended", t.ExtendEarly, "before its end")
+	fmt.Println("work stops", t.Options.Margin, "before the end of the lease")
 	// Output:
-	// clean-up false
-	// poll-mail false
-}
-
-// All that is wrong with options is told at once.
-func ExampleOptions() {
-	_, err := workerlease.StartLeasing(context.Background(), memory.New(memory.Options{}),
-		workerlease.Options{WorkerType: "invoice/export", Priority: 12},
-		workerlease.Callbacks{LeaseAllocated: func(context.Context, workerlease.Lease) {}})
-	fmt.Println(err)
-	// Output:
-	// start leasing "invoice/export": invalid options: WorkerType: invalid record: worker type "invoice/export": character '/' at byte 7: use 1 to 63 of A-Z a-z 0-9 . _ - and begin with a letter or digit
-	// Priority: is 12: must be 0 (highest) … 7
+	// claims open 10s before the slot
+	// it is taken in 8 parts, each extended 15s before its end
+	// work stops 250ms before the end of the lease
 }

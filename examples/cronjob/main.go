@@ -7,7 +7,7 @@
 // one node to another between the moments at which their clocks show the time of a
 // job, it runs on both, or on none: good enough for polling and clearing up. A job
 // that must be done once for each time of its schedule is better off with
-// workerlease.Run, slots.Cron and a Job, as examples/report shows.
+// workerlease.Run, slots.Cron and a Job.
 //
 // The lease should be Continuous: for some milliseconds around the boundary of a slot,
 // where most jobs are due, a lease that isn't has no holder.

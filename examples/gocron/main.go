@@ -6,7 +6,7 @@
 //
 // It is a module of its own, so that gocron doesn't become a dependency of slotlease.
 // A job that must be done, and is to be tried again when it fails, is better off with
-// workerlease.Run with a Job, as examples/report shows.
+// workerlease.Run with a Job.
 package main
 
 import (

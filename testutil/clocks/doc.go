@@ -7,15 +7,14 @@
 // already, and the test can wait for every goroutine:
 //
 //	synctest.Test(t, func(t *testing.T) {
-//		client := workerlease.NewClient(ledger, workerlease.ClientOptions{Clock: clock.New()})
+//		client := workerlease.NewClient(ledger, workerlease.ClientOptions{})
 //		_, err := client.StartLeasing(t.Context(), options, callbacks)
 //		…
 //		time.Sleep(6 * time.Minute) // past the next boundary, in no time
 //		synctest.Wait()             // until all goroutines have done their work
 //	})
 //
-// The clock must be named, as the default one reads the machine's boot time,
-// which no bubble fakes.
+// Make the client inside the bubble: its default clock is then the bubble's.
 //
 // # Outside
 //
