@@ -92,7 +92,7 @@ func (a *app) inspectSlotsCommand() *cobra.Command {
 			if err := a.usage(c); err != nil {
 				return err
 			}
-			return inspect.Slots(c.Context(), t, o, a.screen())
+			return inspect.Show(c.Context(), t, o, a.screen())
 		},
 	}
 	flags := c.Flags()

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -17,29 +16,12 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/interrupt"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/table"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/sqlite"
 )
 
-// Options are the options of the demo.
-type Options struct {
-	Slots    int           // how many to show; at least 6
-	Interval time.Duration // the length of the slots
-	Keep     bool          // the ledger and the logs
-}
-
-// Host is what the demo runs in.
-type Host struct {
-	Out     io.Writer
-	Colours bool
-	Env     []string // of the workers
-	// Urgent is closed when the workers are to be killed rather than stopped.
-	Urgent <-chan struct{}
-}
-
 const (
-	// workerType is the worker type of the demo.
-	workerType = "demo"
 	// readyWithin is how long the workers may take to start.
 	readyWithin = 12 * time.Second
 	// lookEvery is how often the demo looks what happened.
@@ -49,8 +31,8 @@ const (
 	stopEarly = 15 * time.Millisecond
 )
 
-// demo is one run of it.
-type demo struct {
+// session is one run of the demo.
+type session struct {
 	plan    plan
 	ledger  store.Ledger
 	workers *workers
@@ -71,10 +53,10 @@ func Run(ctx context.Context, o Options, h Host) (err error) {
 	if err != nil {
 		return err
 	}
-	d := &demo{screen: &screen{out: h.Out, colours: h.Colours}, urgent: h.Urgent}
+	s := &session{screen: &screen{out: h.Out, colours: h.Colours}, urgent: h.Urgent}
 	defer func() {
 		if o.Keep {
-			d.screen.printf("Kept: %s\n", dir)
+			s.screen.printf("Kept: %s\n", dir)
 		} else {
 			err = errors.Join(err, os.RemoveAll(dir))
 		}
@@ -84,45 +66,45 @@ func Run(ctx context.Context, o Options, h Host) (err error) {
 	if err != nil {
 		return err
 	}
-	d.ledger = ledger
-	defer func() { err = errors.Join(err, storeuri.Close(ctx, d.ledger)) }()
-	if err := d.ledger.Init(ctx); err != nil {
+	s.ledger = ledger
+	defer func() { err = errors.Join(err, storeuri.Close(ctx, s.ledger)) }()
+	if err := s.ledger.Init(ctx); err != nil {
 		return err
 	}
-	d.log = &WorkLog{Path: filepath.Join(dir, "work.log")}
-	d.workers = newWorkers(h.Env, dir, path, d.log.Path, o.Interval)
-	defer d.workers.stop(d.urgent)
-	d.screen.title(o, path)
-	return d.play(ctx, o)
+	s.log = &WorkLog{Path: filepath.Join(dir, "work.log")}
+	s.workers = newWorkers(h.Env, dir, path, s.log.Path, o.Interval)
+	defer s.workers.stop(s.urgent)
+	s.screen.title(o, path)
+	return s.play(ctx, o)
 }
 
 // play starts the workers, shows what happens, and judges it.
-func (d *demo) play(ctx context.Context, o Options) error {
-	if err := d.workers.startAll(); err != nil {
+func (s *session) play(ctx context.Context, o Options) error {
+	if err := s.workers.startAll(); err != nil {
 		return err
 	}
-	if err := d.workers.awaitReady(ctx, readyWithin); err != nil {
+	if err := s.workers.awaitReady(ctx, readyWithin); err != nil {
 		return ended(err)
 	}
-	if err := d.setClock(ctx); err != nil {
+	if err := s.setClock(ctx); err != nil {
 		return err
 	}
-	d.plan = newPlan(o, d.now())
-	d.screen.begin(d.plan.start(0).Sub(d.now()))
-	if err := d.watch(ctx); err != nil {
+	s.plan = newPlan(o, s.now())
+	s.screen.begin(s.plan.start(0).Sub(s.now()))
+	if err := s.watch(ctx); err != nil {
 		return ended(err)
 	}
-	d.workers.stop(d.urgent)
-	lines, err := d.log.Read()
+	s.workers.stop(s.urgent)
+	lines, err := s.log.Read()
 	if err != nil {
 		return err
 	}
-	records, _, err := d.ledger.Tail(ctx, workerType, 2*o.Slots+100)
+	records, _, err := s.ledger.Tail(ctx, workerType, 2*o.Slots+100)
 	if err != nil {
 		return ended(err)
 	}
-	v := judge(d.plan, lines, records, d.zero)
-	d.screen.summary(v)
+	v := judge(s.plan, lines, records, s.zero)
+	s.screen.summary(v)
 	if len(v.wrong) > 0 {
 		return &exit.Error{Problems: v.wrong, Code: exit.Demo}
 	}
@@ -135,4 +117,92 @@ func ended(err error) error {
 		return exit.With(exit.Interrupted, errors.New("demo: interrupted; everything is stopped"))
 	}
 	return exit.With(exit.Demo, fmt.Errorf("demo: %w", err))
+}
+
+// setClock measures the difference between store time and the boot clock, in which the work
+// logs. It is fixed, because both are this machine's.
+func (s *session) setClock(ctx context.Context) error {
+	best := time.Hour
+	for range 5 {
+		before := guard.Boottime()
+		stamp, err := s.ledger.Now(ctx)
+		if err != nil {
+			return ended(err)
+		}
+		if trip := guard.Boottime() - before; trip < best {
+			best, s.zero = trip, stamp.Time.Add(-before-trip/2)
+		}
+	}
+	return nil
+}
+
+// now is store time.
+func (s *session) now() time.Time { return s.zero.Add(guard.Boottime()) }
+
+// watch shows the slots as they begin, and kills and starts the leader as
+// planned, until the last slot is over.
+func (s *session) watch(ctx context.Context) error {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	todo := s.steps()
+	shown := 0
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case err := <-s.workers.died:
+			return err
+		case <-ticker.C:
+		}
+		lines, err := s.log.Read()
+		if err != nil {
+			return err
+		}
+		works := worksOf(lines, s.zero)
+		for _, w := range works[min(shown, len(works)):] {
+			if s.plan.index(w.slot) >= 0 {
+				s.screen.slot(s.plan, works, w, s.workers)
+			}
+		}
+		shown = len(works)
+		for len(todo) > 0 && !s.now().Before(todo[0].at) {
+			if err := todo[0].do(works); err != nil {
+				return err
+			}
+			todo = todo[1:]
+		}
+		if len(todo) == 0 {
+			return nil
+		}
+	}
+}
+
+// step is something that the demo does at a moment of store time.
+type step struct {
+	at time.Time
+	do func(works []work) error
+}
+
+// steps are what the demo does while the workers work.
+func (s *session) steps() []step {
+	p := s.plan
+	return []step{
+		{p.start(p.kill).Add(p.interval / 2), func(works []work) error {
+			name := s.workers.first()
+			for _, w := range works {
+				if w.slot.Equal(p.start(p.kill)) {
+					name = w.worker
+				}
+			}
+			pid := s.workers.kill(name)
+			s.screen.event(s.now(), fmt.Sprintf("killed %s halfway through its slot (SIGKILL, pid %d)", name, pid), table.Red)
+			return nil
+		}},
+		{p.start(p.back).Add(p.interval / 8), func([]work) error {
+			name := s.workers.killed
+			s.screen.event(s.now(), "started "+name+" again; it competes for the next boundary", table.Plain)
+			return s.workers.start(name)
+		}},
+		{p.start(p.slots).Add(-stopEarly), func([]work) error { return nil }},
+	}
 }

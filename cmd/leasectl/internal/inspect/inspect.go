@@ -5,10 +5,6 @@ package inspect
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"strings"
-	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
@@ -16,37 +12,9 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// The forms of output.
-const (
-	Table = "table"
-	JSON  = "json"
-)
-
-// Options are the options of inspect slots.
-type Options struct {
-	WorkerType string        // "": the only one of the ledger
-	Last       int           // how many slots to show
-	Output     string        // Table or JSON
-	Watch      bool          // show them again and again
-	Interval   time.Duration // between two looks
-	Timeout    time.Duration // of each look
-}
-
-// Screen is where slots are shown.
-type Screen struct {
-	io.Writer
-
-	Terminal bool // the table can be drawn over the last one
-	Colours  bool
-	// Report shows an error of a look, when there will be another.
-	Report func(error)
-}
-
-func (s Screen) printf(format string, args ...any) { _, _ = fmt.Fprintf(s, format, args...) }
-
-// Slots shows the slots of a worker type in a store. With Watch it returns when the
+// Show shows the slots of a worker type in a store. With Watch it returns when the
 // context ends.
-func Slots(ctx context.Context, t storeuri.Target, o Options, s Screen) (err error) {
+func Show(ctx context.Context, t storeuri.Target, o Options, s Screen) (err error) {
 	opening, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	ledger, err := t.Open(opening, true)
@@ -54,11 +22,11 @@ func Slots(ctx context.Context, t storeuri.Target, o Options, s Screen) (err err
 		return advice.ForStore(t, err)
 	}
 	defer func() { err = errors.Join(err, advice.ForStore(t, storeuri.Close(ctx, ledger))) }()
-	return show(ctx, t, ledger, o, s)
+	return showLedger(ctx, t, ledger, o, s)
 }
 
-// show shows the slots of a ledger.
-func show(ctx context.Context, t storeuri.Target, l store.Ledger, o Options, s Screen) error {
+// showLedger shows the slots of a ledger.
+func showLedger(ctx context.Context, t storeuri.Target, l store.Ledger, o Options, s Screen) error {
 	ledger := &charges.Ledger{Ledger: l}
 	limit := 0 // of records, as it sufficed the last time
 	look := func() (snapshot, error) {
@@ -86,16 +54,4 @@ func show(ctx context.Context, t storeuri.Target, l store.Ledger, o Options, s S
 	}
 	s.printf("%s", found.drawing(s.Colours))
 	return nil
-}
-
-// drawing is the table with its title, and with what it cost, if anything.
-func (s snapshot) drawing(colours bool) string {
-	table := "no records yet\n"
-	if len(s.rows) > 0 {
-		table = strings.Join(s.tableLines(colours), "\n") + "\n"
-	}
-	if cost := charges.Text(s.charges); cost != "" {
-		table += "\nlooking at it cost " + cost + "\n"
-	}
-	return s.title() + "\n\n" + table
 }

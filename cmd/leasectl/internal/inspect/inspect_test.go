@@ -52,7 +52,7 @@ func planted() *memory.Ledger {
 func shown(t *testing.T, l store.Ledger, o Options) (string, error) {
 	t.Helper()
 	var stdout bytes.Buffer
-	err := show(t.Context(), storeuri.Target{Scheme: "sqlite", Shown: "sqlite:leases.db"}, l, o, Screen{Writer: &stdout})
+	err := showLedger(t.Context(), storeuri.Target{Scheme: "sqlite", Shown: "sqlite:leases.db"}, l, o, Screen{Writer: &stdout})
 	return stdout.String(), err
 }
 

@@ -3,7 +3,6 @@ package inspect
 import (
 	"context"
 	"time"
-	"unicode/utf8"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
@@ -55,17 +54,4 @@ func take(ctx context.Context, l store.Ledger, o Options, limit int) (snapshot, 
 		return found, checkType(ctx, l, o.WorkerType)
 	}
 	return found, nil
-}
-
-// title names the worker type, the store and the time.
-func (s snapshot) title() string {
-	subject := "worker type " + s.workerType
-	if s.workerType == "" {
-		subject = "no worker types"
-	}
-	at := "store time " + store.Format(s.at)
-	if title := subject + " · " + s.store + " · " + at; utf8.RuneCountInString(title) <= 80 {
-		return title
-	}
-	return subject + " · " + at + "\n" + s.store
 }

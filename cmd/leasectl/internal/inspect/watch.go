@@ -54,8 +54,8 @@ func watch(ctx context.Context, o Options, to Screen, look func() (snapshot, err
 // printed is what was printed last of each row.
 type printed map[string]string
 
-// text is a row in a form of output. What doesn't show in it is no change.
-func text(e history.Entry, output string) (string, error) {
+// rowText is a row in a form of output. What doesn't show in it is no change.
+func rowText(e history.Entry, output string) (string, error) {
 	var b bytes.Buffer
 	if output == JSON {
 		err := (snapshot{rows: []history.Entry{e}}).writeJSON(&b, false)
@@ -73,7 +73,7 @@ func (last printed) print(s snapshot, o Options, to Screen) error {
 	var changed []history.Entry
 	for _, e := range s.rows {
 		id := strconv.FormatInt(e.Record.Seq, 10) + " " + store.Format(e.Slot.Start)
-		now, err := text(e, o.Output)
+		now, err := rowText(e, o.Output)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,35 @@
+package inspect
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// The forms of output.
+const (
+	Table = "table"
+	JSON  = "json"
+)
+
+// Options are the options of inspect slots.
+type Options struct {
+	WorkerType string        // "": the only one of the ledger
+	Last       int           // how many slots to show
+	Output     string        // Table or JSON
+	Watch      bool          // show them again and again
+	Interval   time.Duration // between two looks
+	Timeout    time.Duration // of each look
+}
+
+// Screen is where slots are shown.
+type Screen struct {
+	io.Writer
+
+	Terminal bool // the table can be drawn over the last one
+	Colours  bool
+	// Report shows an error of a look, when there will be another.
+	Report func(error)
+}
+
+func (s Screen) printf(format string, args ...any) { _, _ = fmt.Fprintf(s, format, args...) }

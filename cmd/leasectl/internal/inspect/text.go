@@ -1,0 +1,34 @@
+package inspect
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
+	"github.com/slotlease/slotlease/store"
+)
+
+// drawing is the table with its title, and with what it cost, if anything.
+func (s snapshot) drawing(colours bool) string {
+	table := "no records yet\n"
+	if len(s.rows) > 0 {
+		table = strings.Join(s.tableLines(colours), "\n") + "\n"
+	}
+	if cost := charges.Text(s.charges); cost != "" {
+		table += "\nlooking at it cost " + cost + "\n"
+	}
+	return s.title() + "\n\n" + table
+}
+
+// title names the worker type, the store and the time.
+func (s snapshot) title() string {
+	subject := "worker type " + s.workerType
+	if s.workerType == "" {
+		subject = "no worker types"
+	}
+	at := "store time " + store.Format(s.at)
+	if title := subject + " · " + s.store + " · " + at; utf8.RuneCountInString(title) <= 80 {
+		return title
+	}
+	return subject + " · " + at + "\n" + s.store
+}

@@ -1,0 +1,82 @@
+package history
+
+import (
+	"slices"
+	"time"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+)
+
+// reader reads records one after the other, the oldest first.
+type reader struct {
+	now      time.Time
+	schedule slots.Schedule // nil: the records'
+	entries  []Entry
+	// newest is the newest grant so far, and doneUntil that of the newest record.
+	newest    store.Record
+	doneUntil time.Time
+}
+
+// grant adds the entry of a term that begins in a slot.
+func (h *reader) grant(r store.Record) {
+	e := ofRecord(r, "")
+	e.Attempt = r.Attempt
+	if e.Slot.Start.IsZero() || !e.Slot.Start.Before(e.Slot.End) {
+		e.Slot = e.Window
+	}
+	if before := h.term(); before != nil {
+		e.Takeover = before.Record.Claim != r.Claim && before.Slot.Start.Equal(e.Slot.Start)
+	}
+	// An extension alone doesn't show how the lease began: its token is that of the
+	// beginning.
+	first := h.newest.Seq == 0
+	e.Partial = first && r.WindowStart.After(e.Slot.Start) && r.Token < r.WindowStart.UnixMilli()
+	if !r.FixedAt.IsZero() && !e.Partial {
+		e.Claimed, e.ClaimKnown = r.FixedAt.Sub(e.Slot.Start), true
+	}
+	e.judge(h.now)
+	h.entries = append(h.entries, e)
+}
+
+// term is the newest entry of a term, nil if there is none.
+func (h *reader) term() *Entry {
+	for i := range slices.Backward(h.entries) {
+		if h.entries[i].granted() {
+			return &h.entries[i]
+		}
+	}
+	return nil
+}
+
+// extend adds a grant to the newest entry if it extends that term within its slot.
+func (h *reader) extend(r store.Record) bool {
+	e := h.term()
+	if e == nil || r.Claim == "" || e.Record.Claim != r.Claim || !e.Record.SlotStart.Equal(r.SlotStart) || e.State == Released {
+		return false
+	}
+	e.Window.End, e.NewestSeq = r.WindowEnd, r.Seq
+	e.Extensions++
+	if e.State != Done {
+		e.judge(h.now)
+	}
+	return true
+}
+
+// release marks the entries of the term that a record releases: the newest, and the one
+// before if the term was to go on into the next slot.
+func (h *reader) release(r store.Record) {
+	for i := range slices.Backward(h.entries) {
+		e := &h.entries[i]
+		if !e.granted() {
+			continue
+		}
+		if e.Record.Claim != r.Claim || !r.WindowStart.Before(e.Window.End) {
+			return
+		}
+		e.ReleasedAt = r.WindowStart
+		if e.State != Done { // Nobody waits for the rest of a lease whose work is done.
+			e.State = Released
+		}
+	}
+}
