@@ -16,6 +16,7 @@ func TestDemo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes 20 s")
 	}
+	t.Parallel()
 	p := start(t, "demo", "--slots", "6", "--interval", "2s")
 	if code := p.wait(); code != exit.OK {
 		t.Errorf("leasectl demo = %d, want 0", code)

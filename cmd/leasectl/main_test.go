@@ -26,6 +26,10 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	heedSignals()
+	flag.Parse()
+	if p := flag.Lookup("test.parallel"); p.Value.String() == p.DefValue {
+		_ = p.Value.Set("8") // Most of the tests wait for processes.
+	}
 	os.Exit(m.Run())
 }
 

@@ -40,6 +40,7 @@ func mongoLedger(t *testing.T) (store.Ledger, string) {
 }
 
 func TestLifeOnMongoDB(t *testing.T) {
+	t.Parallel()
 	l, uri := mongoLedger(t)
 	env := []string{storeuri.Variable + "=" + uri}
 	if got := leasectl(t, env, "init"); got.code != exit.OK || !strings.Contains(got.stdout, "is ready, without records") {
