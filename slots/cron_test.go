@@ -89,7 +89,7 @@ func TestCronRefusesWhatIsNotASchedule(t *testing.T) {
 		{"@daily", "/etc/passwd", []string{"unknown"}},
 		{"@daily", "America/New York", []string{"not a name"}},
 		{"@daily", " ", []string{"not a name"}},
-		// Both mistakes are told at once.
+		// Both mistakes are reported at once.
 		{"0 0 30 2 *", "Local", []string{"never fires", "differs from machine to machine"}},
 		{strings.Repeat("1,", 250) + "1 * * * *", "", []string{"515 bytes", "at most 512"}},
 		{"@daily", strings.Repeat("x", 600), []string{"at most 512"}},
@@ -101,7 +101,7 @@ func TestCronRefusesWhatIsNotASchedule(t *testing.T) {
 		}
 		for _, want := range c.want {
 			if !strings.Contains(err.Error(), want) {
-				t.Errorf("Cron(%q, %q) = %q, want it to tell %q", c.spec, c.zone, err, want)
+				t.Errorf("Cron(%q, %q) = %q, want it to name %q", c.spec, c.zone, err, want)
 			}
 		}
 	}

@@ -83,7 +83,7 @@ func TestUpcomingYieldsTheSlotsAfterAnInstant(t *testing.T) {
 	}
 }
 
-// stuck is a broken schedule of somebody else's.
+// stuck is a broken foreign schedule.
 type stuck struct{ slots.Schedule }
 
 func (stuck) Next(time.Time) slots.Slot { return slots.Slot{Start: time.Unix(0, 0).UTC()} }

@@ -52,7 +52,7 @@ func TestLocalTimesCountOnceWhenTheClocksChangeTwiceInAnHour(t *testing.T) {
 		spec string
 		want []string // in UTC
 	}{
-		// Local times 11:45, 12:00, then 12:15 and so on behind the last change.
+		// Local times 11:45, 12:00, then 12:15 and so on after the last change.
 		{"*/15 0-13 * * *", []string{"09:45", "10:30", "11:45", "12:00"}},
 		// Every quarter of an hour that the clock shows: 11:45, 11:00, 11:15, 12:00, 11:15.
 		{"*/15 * * * *", []string{"09:45", "10:00", "10:15", "10:30", "10:45", "11:00"}},

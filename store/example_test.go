@@ -10,7 +10,7 @@ import (
 	"github.com/slotlease/slotlease/store/memory"
 )
 
-// After an append that didn't return nil, the key tells whose record it has.
+// After an append that didn't return nil, reading the key shows whose record it has.
 func Example() {
 	ctx := context.Background()
 	var ledger store.Ledger = memory.New(memory.Options{})

@@ -40,7 +40,7 @@ func FuzzWorkerType(f *testing.F) {
 			}
 			wantShown(t, "CheckWorkerType()", err.Error())
 			if want := offence(name); !strings.Contains(err.Error(), want) {
-				t.Fatalf("CheckWorkerType(%.80q) = %v, want it to tell %q", name, err, want)
+				t.Fatalf("CheckWorkerType(%.80q) = %v, want it to name %q", name, err, want)
 			}
 			return
 		}

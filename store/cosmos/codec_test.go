@@ -80,7 +80,7 @@ func TestTokensThatADoubleDoesNotHoldComeBackExactly(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := decode("job", 7, raw); got != r {
-			t.Errorf("decode() of token %d behind a server with doubles = %+v, want it back", token, got)
+			t.Errorf("decode() of token %d after a server with doubles = %+v, want it back", token, got)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// length is that of the slots. The Date header tells the peer's time within some
+// length is that of the slots. The Date header has the peer's time within some
 // 2.5 s, so that work surely inside a slot needs slots that are longer.
 const length = 5 * time.Second
 
@@ -50,7 +50,7 @@ func (c *crew) stop(t *testing.T, w *workerlease.WorkerLease) {
 	}
 }
 
-// hire starts a worker with a handle of its own.
+// hire starts a worker with its own handle.
 func (c *crew) hire(t *testing.T, l store.Ledger, priority int) *workerlease.WorkerLease {
 	t.Helper()
 	name := fmt.Sprint("worker-", priority)
@@ -145,7 +145,7 @@ func TestThreeWorkersLeadOneAtATimeInTheSlotsOfStoreTime(t *testing.T) {
 	}
 	for name, offset := range map[string]time.Duration{
 		"with the right clock": 0,
-		"90 s behind":          -90 * time.Second,
+		"90 s late":            -90 * time.Second,
 		"90 s ahead":           90 * time.Second,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestThreeWorkersLeadOneAtATimeInTheSlotsOfStoreTime(t *testing.T) {
 			for i := range workers {
 				workers[i] = c.hire(t, opened(t, cosmos.Options{URI: peer.URI()}), i)
 			}
-			// Which one leads is not told by priority: slots this short have a lead of
+			// Priority doesn't decide which one leads: slots this short have a lead of
 			// 1.25 s, within which the turns are closer than the time is known.
 			c.await(t, "a slot", nil)
 			leader := c.await(t, "another slot", nil).worker

@@ -270,7 +270,7 @@ func (f *fakeAccount) create(partition string, item map[string]any) *http.Respon
 	return reply(http.StatusCreated, f.items[partition][id])
 }
 
-// plant puts an item into a partition, as somebody else's program might.
+// plant puts an item into a partition, as another program might.
 func (f *fakeAccount) plant(t testing.TB, partition, id string, fields map[string]any) {
 	t.Helper()
 	item := map[string]any{"id": id, "workerType": partition}

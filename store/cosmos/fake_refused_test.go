@@ -118,7 +118,7 @@ func TestALookThatBeganEarlierDoesNotOverruleWhatWasToldSince(t *testing.T) {
 		_, _ = l.Get(within(t, 100*time.Millisecond), "job", 1)
 		synctest.Wait()
 		if !l.Account().MultipleWrites {
-			t.Error("the refresh told nothing: the test is void")
+			t.Error("the refresh showed nothing: the test is void")
 		}
 		wantRefused(t, "Append() that looked", <-done)
 		wantRefused(t, "Append() later", l.Append(within(t, 5*time.Second), storetest.Grant("job", 3)))
@@ -136,7 +136,7 @@ func TestAnAccountThatCanNotBeReadIsNotBelievedForEver(t *testing.T) {
 			})
 		})
 		time.Sleep(24 * time.Hour)
-		for range 3 { // The second finds that somebody has just looked.
+		for range 3 { // The second finds that another has just checked.
 			if err := l.Append(within(t, time.Second), storetest.Grant("job", 2)); !errors.Is(err, store.ErrDenied) {
 				t.Errorf("Append() a day after the account was read last = %v, want ErrDenied", err)
 			}

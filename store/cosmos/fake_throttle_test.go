@@ -31,7 +31,7 @@ func answering(op string, answers ...*http.Response) func(*fakeRequest) *http.Re
 	}
 }
 
-// several are so many replies.
+// with several, each is one reply.
 func several(n int, reply func() *http.Response) []*http.Response {
 	out := make([]*http.Response, n)
 	for i := range out {
@@ -59,8 +59,8 @@ func TestThrottledAppendWaitsAsLongAsItIsTold(t *testing.T) {
 		{"twice", []*http.Response{throttled("34"), throttled("1200")}, 1234 * time.Millisecond},
 		{"in parts of a millisecond", []*http.Response{throttled("0.5")}, 500 * time.Microsecond},
 		{"in seconds, as other servers say it", []*http.Response{refusal(429, "", "Retry-After", "2")}, 2 * time.Second},
-		{"not told", []*http.Response{throttled(""), throttled("")}, 300 * time.Millisecond},
-		{"told nonsense", []*http.Response{throttled("NaN"), throttled("-5")}, 300 * time.Millisecond},
+		{"unnamed", []*http.Response{throttled(""), throttled("")}, 300 * time.Millisecond},
+		{"nonsense", []*http.Response{throttled("NaN"), throttled("-5")}, 300 * time.Millisecond},
 		{"449", several(3, func() *http.Response { return refusal(449, "retry with") }), 70 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {

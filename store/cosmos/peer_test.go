@@ -298,7 +298,7 @@ func TestStampsOfAServerThatOnlyHasTheDateHeader(t *testing.T) {
 			}
 		}
 	}
-	// One's own write tells its time, too.
+	// A write of one's own reports its time, too.
 	ctx, receipt := store.WithReceipt(lasting(t, patience))
 	sent := time.Now()
 	if err := l.Append(ctx, storetest.Grant("job", 2)); err != nil {

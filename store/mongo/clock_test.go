@@ -35,7 +35,7 @@ func TestStampNamesServerAndSkew(t *testing.T) {
 		{name: "member, a skew asked for", greeting: member, skew: time.Nanosecond, server: func(a string) string { return a }, at: routerTime, wantSkew: time.Nanosecond},
 		{name: "member, by the caller's client", greeting: member, foreign: true, server: func(a string) string { return a }, at: routerTime, wantSkew: defaultSkew},
 		{
-			name: "member behind another address",
+			name: "member at another address",
 			greeting: func(string) bson.D {
 				return append(member("db1.internal:27017")[3:], bson.E{Key: "me", Value: "db1.internal:27017"})
 			},

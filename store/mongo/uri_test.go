@@ -105,7 +105,7 @@ func TestBadOptionsAreReportedAllAtOnceWithoutSecrets(t *testing.T) {
 		{"an empty collection", Options{URI: "mongodb://db1/?collection="}, []string{"collection is empty"}},
 		{"no slash", Options{URI: "mongodb://jane:" + canary + "@db1?w=1"}, []string{"a / between the hosts and the ?"}},
 		{"parameters without a ?", Options{URI: "mongodb://db1&proxyPassword=" + canary}, []string{"between the hosts"}},
-		{"parameters behind the database", Options{URI: "mongodb://db1/jobs&proxyPassword=" + canary}, []string{"between the database"}},
+		{"parameters after the database", Options{URI: "mongodb://db1/jobs&proxyPassword=" + canary}, []string{"between the database"}},
 		{"no host", Options{URI: "mongodb://jane:" + canary + "@/db"}, []string{"host 1 is empty"}},
 		{"no @", Options{URI: "mongodb://jane:" + canary + "/db"}, []string{"is the @ after the password missing?"}},
 		{"a bad port", Options{URI: "mongodb://jane:" + canary + "@db1:99999/"}, []string{"port must be a number"}},

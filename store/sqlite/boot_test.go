@@ -21,7 +21,7 @@ type wrong struct {
 
 func (w *wrong) Now() time.Time { return w.Clock.Now().Add(w.by) }
 
-// booted is a clock with a boot clock of its own.
+// booted is a clock with its own boot clock.
 type booted struct {
 	*clock.Mock
 	since time.Duration

@@ -105,8 +105,12 @@ func (l *Ledger) whyUnread() error {
 	if err := mayRead(l.o.Path); err != nil {
 		return fmt.Errorf("%w: no right to read the file: %w", store.ErrDenied, err)
 	}
+	target, err := filepath.EvalSymlinks(l.o.Path)
+	if err != nil {
+		return err
+	}
 	for _, suffix := range []string{"-wal", "-shm"} {
-		if err := mayRead(l.o.Path + suffix); err != nil {
+		if err := mayRead(target + suffix); err != nil && logged(target) {
 			return fmt.Errorf("%w: the ledger is in use or was left in a crash, and its %s file can't be read: %w", store.ErrDenied, suffix, err)
 		}
 	}

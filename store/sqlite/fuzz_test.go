@@ -53,7 +53,7 @@ func FuzzDecode(f *testing.F) {
 			case 6:
 				row[i] = integer + int64(i)
 			case 7:
-				row[i] = -int64(i) // how the query tells of a text that is too long
+				row[i] = -int64(i) // as the query shows a text that is too long
 			}
 		}
 		r := decode(row)

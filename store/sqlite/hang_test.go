@@ -32,8 +32,8 @@ func init() {
 	}
 }
 
-// hang makes the disk hang until the returned function is called. It tells when
-// somebody runs into it.
+// hang makes the disk hang until the returned function is called. It reports when
+// an operation meets it.
 func hang(t *testing.T) (stuck <-chan struct{}, release func()) {
 	t.Helper()
 	met, freed := make(chan struct{}, 100), make(chan struct{})

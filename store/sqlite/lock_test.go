@@ -140,7 +140,7 @@ func TestDamageFoundLaterIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The pages behind the schema hold the records.
+	// The pages after the schema hold the records.
 	for i := 4096; i < len(b); i++ {
 		b[i] = 0xa5
 	}

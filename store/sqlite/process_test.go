@@ -46,7 +46,11 @@ func play(role, path string) error {
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
 	}
-	l, err := Open(ctx, Options{Path: path, BusyTimeout: time.Minute, ReadOnly: role == "follow"})
+	o := Options{Path: path, BusyTimeout: time.Minute, ReadOnly: role == "follow" || role == "glance"}
+	if role == "glance" {
+		o.BusyTimeout = 100 * time.Millisecond
+	}
+	l, err := Open(ctx, o)
 	if err != nil {
 		return err
 	}

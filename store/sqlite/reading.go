@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -67,12 +69,24 @@ func (r reading) check(err error) error {
 			return errChanged
 		}
 	case lookBeside:
-		// The last process that used the file has just closed it.
-		if resultCode(err)&0xff == code.SQLITE_CANTOPEN && !logged(r.target) {
-			return errChanged
+		// If a file beside it is missing rather than forbidden, another process is just
+		// opening or closing the ledger.
+		c := resultCode(err)
+		if c == code.SQLITE_READONLY_DIRECTORY || c&0xff == code.SQLITE_CANTOPEN && !r.forbidden() {
+			return fmt.Errorf("%w: %w", errChanged, err)
 		}
 	}
 	return err
+}
+
+// forbidden reports whether rights are missing to read the file or those beside it.
+func (r reading) forbidden() bool {
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if errors.Is(mayRead(r.target+suffix), fs.ErrPermission) {
+			return true
+		}
+	}
+	return false
 }
 
 // logged reports whether the file has a log or a journal beside it.

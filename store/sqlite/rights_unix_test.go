@@ -144,7 +144,7 @@ func TestALogWithoutItsOtherFileIsNotReadWithoutTheRightToWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	reader := spawn(t, "follow", copied, "job", 1)
+	reader := spawn(t, "glance", copied, "job", 1)
 	reader.startAsNobody(t, top)
 	err := reader.cmd.Wait()
 	if said := reader.errors.String(); err == nil || !strings.Contains(said, store.ErrDenied.Error()) || !strings.Contains(said, "-shm file can't be read") {

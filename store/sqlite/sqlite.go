@@ -165,7 +165,11 @@ func (l *Ledger) patiently(ctx context.Context, act func() error) error {
 		if err == nil || !isBusy(err) {
 			return err
 		}
-		if waited >= l.o.BusyTimeout {
+		switch {
+		case waited < l.o.BusyTimeout:
+		case errors.Is(err, errChanged):
+			return err
+		default:
 			return fmt.Errorf("busy: locked by another process for %v: %w", l.o.BusyTimeout, err)
 		}
 		timer := l.o.Clock.Timer(pause)

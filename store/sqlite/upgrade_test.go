@@ -221,7 +221,7 @@ func TestAnUpgradeThatCanNotBeDoneChangesNothing(t *testing.T) {
 	l := open(t, Options{Path: path, BusyTimeout: 20 * time.Millisecond})
 	release := hold(t, path)
 	if err := l.Init(t.Context()); err == nil || !strings.Contains(err.Error(), "locked by another process") {
-		t.Errorf("Init() while the file is locked = %v, want that told", err)
+		t.Errorf("Init() while the file is locked = %v, want an error that says so", err)
 	}
 	wantThree(t, open(t, Options{Path: path, ReadOnly: true}))
 	release()

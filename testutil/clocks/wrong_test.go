@@ -27,7 +27,7 @@ func wrongClocks(base clock.Clock) map[string]struct {
 	}
 	return map[string]entry{
 		"an hour ahead":   {clocks.Skewed(base, time.Hour), time.Minute},
-		"an hour behind":  {clocks.Skewed(base, -time.Hour), time.Minute},
+		"an hour late":    {clocks.Skewed(base, -time.Hour), time.Minute},
 		"half as fast":    {clocks.Drifting(base, -500_000), 2 * time.Minute},
 		"twice as fast":   {clocks.Drifting(base, 1_000_000), 30 * time.Second},
 		"a bit too fast":  {clocks.Drifting(base, 100), 59994000600 * time.Nanosecond},

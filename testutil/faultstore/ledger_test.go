@@ -128,7 +128,7 @@ func TestAppendMeetsItsFault(t *testing.T) {
 			fault: faultstore.OwnConflict(), want: store.ErrConflict, stored: true,
 			struck: map[faultstore.FaultKind]int{faultstore.KindOwnConflict: 1},
 		},
-		"black hole behind the effect": {
+		"black hole after the effect": {
 			fault: faultstore.BlackHole(faultstore.Applied), want: context.DeadlineExceeded, took: 10 * time.Second, stored: true,
 			struck: map[faultstore.FaultKind]int{faultstore.KindBlackHole: 1},
 		},
@@ -285,7 +285,7 @@ func TestStampsShift(t *testing.T) {
 			t.Fatal(err)
 		}
 		want("a tail's, by a fault", s, -time.Hour, "b")
-		want("behind the fault", now(), 0, "memory")
+		want("after the fault", now(), 0, "memory")
 		l.Shift(90*time.Second+time.Nanosecond, "c")
 		want("after a jump, truncated", now(), 90*time.Second, "c")
 		l.Shift(0, "")

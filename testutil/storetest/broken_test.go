@@ -153,10 +153,10 @@ var defects = []defect{
 			return records[:min(limit, len(records))], s, err
 		}
 	}, "planted_documents/a_document_without_a_field_of_the_envelope"},
-	{"a defect that isn't told", func(b *broken) {
+	{"a defect that isn't reported", func(b *broken) {
 		b.edit(func(r *store.Record) { r.Defect = "" })
 	}, "planted_documents/a_document_without_a_field_of_the_envelope"},
-	{"a defect that isn't told, beside excessive information", func(b *broken) {
+	{"a defect that isn't reported, beside excessive information", func(b *broken) {
 		b.edit(func(r *store.Record) { r.Defect = "" })
 	}, "planted_documents/a_fault_of_the_envelope_is_a_Defect_beside"},
 	{"information that is demanded", func(b *broken) {

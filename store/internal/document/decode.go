@@ -14,7 +14,7 @@ import (
 // missing though it is required, of a wrong type, or out of bounds is noted in the
 // Faults that the Source was made with, and read as zero.
 type Source interface {
-	// Text returns a string of UTF-8 that has at most so many bytes.
+	// Text returns a string of UTF-8 of at most most bytes.
 	Text(name string, required bool, most int) string
 	// Time returns a time of the years 1 to 9999 in UTC.
 	Time(name string, required bool) time.Time
