@@ -3,7 +3,11 @@ MODULES  = . testutil/mongopeer/server internal/chaos examples/gocron
 LINT     = golangci-lint
 # Packages with the longest tests start first, so that none of them runs alone at the
 # end.
-LONGEST  = ./testutil/sim ./cmd/leasectl ./store/sqlite ./store/cosmos
+LONGEST  = ./cmd/leasectl ./testutil/sim ./store/cosmos ./cmd/leasectl/internal/guard ./store/mongo
+
+# Packages without goroutines, or whose tests run other programs only: the race detector
+# has nothing to find there.
+SINGLE   = /(slots|priority|workerlease/(history|internal/machine|internal/timeline)|internal/(docs|fuzzed|model|recordtest))$$|/examples|/internal/figures
 
 .PHONY: help
 help: ## Show this help
@@ -18,8 +22,12 @@ test: ## Run all tests; they start their own servers (Cosmos DB needs Node)
 	cd examples/gocron && $(GO) test ./...
 
 .PHONY: race
-race: ## Run the tests with the race detector; fail without the MongoDB server
-	REQUIRE_STORES=$${REQUIRE_STORES:-mongo} $(GO) test -race -shuffle=on -timeout 1h $(LONGEST) $$($(GO) list ./... | grep -v /internal/model)
+race: ## Run the tests of code with goroutines with the race detector; fail without the MongoDB server
+	REQUIRE_STORES=$${REQUIRE_STORES:-mongo} $(GO) test -race -shuffle=on -timeout 1h $(LONGEST) $$($(GO) list ./... | grep -vE '$(SINGLE)')
+
+.PHONY: norace
+norace: ## Run the tests that make race leaves out, and those that it shortens
+	$(GO) test ./testutil/sim $$($(GO) list ./... | grep -E '$(SINGLE)|/(workerlease|internal/linear)$$')
 
 .PHONY: sim
 sim: ## Simulate workers for long: make sim SEEDS=2000 HOURS=6
