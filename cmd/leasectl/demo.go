@@ -10,16 +10,17 @@ import (
 
 const demoHelp = `Show leasing at work, with nothing to set up: three workers, real processes
 with priorities 0, 1 and 2, on a temporary SQLite ledger. In each slot one of
-them works. The leader is killed with SIGKILL halfway through a slot, and later
-comes back and takes the lease back at a boundary.
+them works. The leader is killed with SIGKILL halfway through a slot. Later it
+comes back, and gets the lease again at a boundary.
 
 The work is a process that writes a line when it begins, every 100 ms, and when
-it ends, with the machine's boot clock and its token. Whether two ever worked at
-once, and how long nobody worked at a boundary, is computed from these lines,
-not from the ledger. At the end the ledger is checked, too.
+it ends. Each line has the time of the machine's boot clock, and the token. From
+these lines, not from the ledger, the demo computes whether two workers ever
+worked at once, and how long nobody worked at a boundary. At the end it checks the
+ledger, too.
 
 With 9 slots of 3 s, the defaults, it takes about half a minute. It exits with
-code 8 if anything was not as it should be.`
+code 8 if it finds a problem.`
 
 func (a *app) demoCommand() *cobra.Command {
 	o := demo.Options{Slots: 9, Interval: 3 * time.Second}

@@ -29,50 +29,50 @@ func (a *app) inspectCommand() *cobra.Command {
 
 const inspectSlotsHelp = `Show who held, holds and will hold the newest slots of a worker type.
 
-CLAIMED is when the slot was claimed, relative to its start. A slot in which
-several held the lease one after the other has a row for each, and the notes say
-from when to when, relative to its start; how often a lease was extended within the
-slot (--failover-within) makes no difference. One that went on over several slots
-(--continuous) has a row for each of them, with the same token. ATTEMPT is how many
-times the slot had been begun by then, the row's time included (--once-per-slot); the
-column is left out if none was begun again. The states:
+CLAIMED is when the slot was claimed, relative to its start. A slot that several
+workers held, one after the other, has a row for each; the note says from when to
+when, relative to the start of the slot. Extensions within a slot (--failover-within)
+are part of its row. A lease that goes on over several slots (--continuous) has a row
+for each slot, all with the same token. ATTEMPT is how many times the slot had been
+begun by then, this row included (--once-per-slot); the column is left out if no slot
+was begun again. The states:
 
-  upcoming  claimed, not begun
+  upcoming  claimed; the lease has not begun
   held      the lease is in force
   expired   the lease ran to the end of its window
-  released  the holder gave the rest of it back
-  missed    the slot passed, and nobody had claimed it
+  released  the holder gave back the rest of the lease
+  missed    the slot has passed, and nobody claimed it
   free      the slot has begun, and nobody has claimed it
-  done      the slot's work is done (--once-per-slot), or was made up for (--run-missed)
-            with whatever result; nobody runs it again. The note says when
-  poison    the record can't be obeyed, for the reason that is shown
+  done      the slot's work is done (--once-per-slot), or was made up for (--run-missed),
+            with any result; nobody runs it again. The note says when
+  poison    workers can't obey the record; the note says why
 
 A record of a kind that this version doesn't know is shown with its kind. All
 times are store time, in UTC.
 
-With --output json it prints one object, with --watch one per line whenever
-something changed:
+With --output json it prints one object; with --watch, one per line whenever
+something has changed:
 
   storeTime    time of the store's clock
   store        the store, without secrets
   workerType
   slots        a list, the oldest first, of
-    slotStart, slotEnd      left out if the record doesn't tell
+    slotStart, slotEnd      left out if the record doesn't say
     state                   see above
     seq, kind               of the record; left out if there is none
     extended, newestSeq     how often the lease was extended within the slot, and
-                            the number of the newest record; left out if never
+                            the seq of the newest record; left out if never
     instanceId, group       of the holder
     priority, token
     attempt                 how many times the slot had been begun by then; left out
                             if that isn't counted
     claimedMs               when it was claimed, in ms after slotStart
-    windowStart, windowEnd  what the record grants, and its extensions
+    windowStart, windowEnd  the window of the record and its extensions
     releasedAt              when the rest was given back
-    missedSlots             how many slots the row stands for, if several
+    missedSlots             the number of slots in the row, if there are several
     note                    for people
-  requestUnits what the store charged for the command so far: a total, and
-               byOperation; left out if it charges nothing
+  requestUnits the store's charges for the command so far: total, and byOperation;
+               left out if it charges nothing
 
 Times are RFC 3339 in UTC with milliseconds.`
 

@@ -16,38 +16,38 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-const planHelp = `Tell what workers of one type will cost: operations and request units (RU) of
-Azure Cosmos DB for each slot and each day, and the peak before a boundary, next
-to a lock that is renewed every 2 s and to the original of this protocol.
+const planHelp = `Estimate what workers of one type will cost: operations and request units (RU) of
+Azure Cosmos DB for each slot and each day, and the peak before a boundary. Next to
+it stand a lock that is renewed every 2 s, and the original of this protocol.
 
-Nothing is connected to. --store is cosmos (Cosmos DB for NoSQL) or mongo; any
-store that can be named elsewhere stands for its kind. With mongo the request
-units are those of Azure Cosmos DB for MongoDB (RU); other MongoDB servers bill
-no operations, and the counts are what matters.
+The command connects to nothing. --store is cosmos (Cosmos DB for NoSQL) or mongo;
+the URI of such a store will do, too. With mongo the request units are those of
+Azure Cosmos DB for MongoDB (RU). Other MongoDB servers don't bill operations: look
+at the counts.
 
-Request units are estimates, from figures that Microsoft publishes; they are
-listed below the tables. What was really charged is told by Status().Charges of
-a worker, and by "leasectl run" at its end. An account with provisioned throughput
-is paid for by that, whatever is used of it.
+Request units are estimates, from figures that Microsoft publishes; the assumptions
+are listed below the tables. Status().Charges of a worker reports the real charges,
+and so does "leasectl run" at its end. An account with provisioned throughput costs
+the same, however much of it is used.
 
 With --output json it prints one object:
 
   store, consistency, workers, schedule
-  slotsPerDay, leadMs, stepMs    of a schedule that is uneven, the mean number
-                                 and the shortest lead
+  slotsPerDay, leadMs, stepMs    of an uneven schedule, the mean number and the
+                                 shortest lead
   failoverWithinMs, partsPerSlot left out without --failover-within
   perSlot        a list of
     who          winner, loser, trimming (its share) or all
-    workers      how many of them there are; left out for trimming
-    operations   now, tail, append, get, trim, of one of them; deleted records
+    workers      their number; left out for trimming
+    operations   now, tail, append, get and trim of one of them; deleted records
     requestUnits
   perDay         a list of
     protocol     slotlease, renewing or original
     requests, requestUnits
     peakRequestUnitsPerSecond
   leadRequestUnitsPerSecond      over the lead, on average
-  trimming       everySlots, everyRecords, deleted, requestUnits: of one trim, at
-                 once
+  trimming       everySlots, everyRecords, deleted, requestUnits: of one trim,
+                 which comes at once
   assumptions    a list of texts`
 
 // planFlags are the options of plan.
@@ -65,7 +65,7 @@ func (a *app) planCommand() *cobra.Command {
 	f := defaultPlan()
 	c := &cobra.Command{
 		Use:     "plan --store cosmos|mongo (--every DURATION | --cron SPEC [--zone ZONE])",
-		Short:   "Tell what workers will cost: operations and request units",
+		Short:   "Estimate what workers will cost: operations and request units",
 		Long:    planHelp,
 		Example: "  leasectl plan --store cosmos --workers 10 --every 5m",
 		Args:    noArgs,

@@ -10,7 +10,7 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// versionInfo is what version tells, and its JSON form.
+// versionInfo is the output of version as JSON.
 type versionInfo struct {
 	Version  string `json:"version"`
 	Go       string `json:"go"`
@@ -21,7 +21,7 @@ func version() versionInfo {
 	return versionInfo{workerlease.Version(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 }
 
-// versionText is what version and --version show.
+// versionText is the output of version and --version.
 func versionText() string {
 	v := version()
 	return fmt.Sprintf("leasectl %s, %s, %s", v.Version, v.Go, v.Platform)

@@ -2,18 +2,14 @@ package inspect
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/benbjohnson/clock"
 
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/golden"
 	"github.com/slotlease/slotlease/internal/recordtest"
@@ -94,40 +90,6 @@ func TestTheWorkerTypeMayBeLeftOutIfThereIsOne(t *testing.T) {
 	}
 }
 
-func TestAnUnknownWorkerTypeFailsWithThoseThereAre(t *testing.T) {
-	l := planted()
-	for i := range 30 {
-		other := recordtest.Grant(1, 0, "a")
-		other.WorkerType = fmt.Sprintf("mail-%02d", i)
-		l.Put(other)
-	}
-	few := planted()
-	for _, name := range []string{"mail", "exports"} {
-		other := recordtest.Grant(1, 0, "a")
-		other.WorkerType = name
-		few.Put(other)
-	}
-	for _, test := range []struct {
-		ledger    store.Ledger
-		name      string
-		want, try string
-	}{
-		{few, "nope", `no such worker type "nope": the ledger has export, exports, mail`, ""},
-		{few, "Exprot", `no such worker type "Exprot": the ledger has export, exports, mail`, "--worker-type export"},
-		{few, "exportss", `no such worker type "exportss": the ledger has exports, export, mail`, "--worker-type exports"},
-		{l, "mail-2", `no such worker type "mail-2": the ledger has mail-02, mail-12, mail-20, mail-21, mail-22, mail-23, mail-24, mail-25, ` +
-			`mail-26, mail-27, mail-28, mail-29, mail-00, mail-01, mail-03, mail-04, mail-05, mail-06, mail-07, mail-08 and 11 more`, "--worker-type mail-02"},
-	} {
-		for _, output := range []string{Table, JSON} {
-			got, err := shown(t, test.ledger, Options{WorkerType: test.name, Last: 1, Output: output, Timeout: time.Minute})
-			e, ok := errors.AsType[*exit.Error](err)
-			if !ok || got != "" || e.Error() != test.want || e.Try != test.try || e.Code != exit.Usage {
-				t.Errorf("inspect slots --worker-type %s = %q, %+v, want %q, try %q", test.name, got, err, test.want, test.try)
-			}
-		}
-	}
-}
-
 func TestAnOrdinaryTableFitsATerminal(t *testing.T) {
 	held, next := recordtest.Grant(1, 0, "vm-12345-ab12"), recordtest.Grant(2, 1, "vm-12346-cd34")
 	for name, now := range map[string]time.Time{
@@ -154,40 +116,6 @@ func TestAnOrdinaryTableFitsATerminal(t *testing.T) {
 	s := snapshot{at: recordtest.Noon, rows: history.Read([]store.Record{fraction}, recordtest.Noon, nil)}
 	if line := s.tableLines(false)[1]; !strings.HasPrefix(line, "12:00:00.000Z  12:05:00.500Z  ") {
 		t.Errorf("a slot that ends within a second: %q", line)
-	}
-}
-
-func TestWatchPrintsOnlyWhatChanged(t *testing.T) {
-	for _, output := range []string{"table", "json"} {
-		var stdout, stderr bytes.Buffer
-		screen := Screen{Writer: &stdout, Report: func(err error) {
-			e, _ := errors.AsType[*exit.Error](err)
-			fmt.Fprintf(&stderr, "leasectl: %v\ntry: %s\n", err, e.Try)
-		}}
-		ctx, cancel := context.WithCancel(t.Context())
-		tail := []store.Record{recordtest.Grant(1, 0, "a")}
-		looks := 0
-		err := watch(ctx, Options{Output: output, Interval: time.Millisecond}, screen, func() (snapshot, error) {
-			looks++
-			switch looks {
-			case 3:
-				return snapshot{}, advice.ForStore(storeuri.Target{}, errors.New("store is down"))
-			case 4:
-				return snapshot{}, advice.ForStore(storeuri.Target{}, errors.New("store is down"))
-			case 5:
-				tail = append([]store.Record{recordtest.Grant(2, 1, "b")}, tail...)
-			case 7:
-				cancel()
-			}
-			return snapshot{at: recordtest.Noon, store: "s", workerType: "export", rows: history.Read(tail, recordtest.Noon, nil)}, nil
-		})
-		if err != nil {
-			t.Errorf("watch() = %v, want nil", err)
-		}
-		if got := stderr.String(); got != "leasectl: store is down\ntry: check that the server runs and that host and port are right\n" {
-			t.Errorf("watch() told of an outage that lasted: %q", got)
-		}
-		golden.Compare(t, "watch."+output, stdout.String())
 	}
 }
 
@@ -299,36 +227,5 @@ func TestALeaseThatIsExtendedIsOneRow(t *testing.T) {
 	}
 	if len(s.Slots) != 23 {
 		t.Errorf("%d rows, want 23", len(s.Slots))
-	}
-}
-
-func TestWatchTellsOfAnExtensionOnlyWhereItShows(t *testing.T) {
-	first := recordtest.Part(1, recordtest.Grant(1, 0, "a"), 0, 1)
-	tail := []store.Record{first}
-	for output, want := range map[string]bool{"table": false, "json": true} {
-		var stdout bytes.Buffer
-		shown := printed{}
-		print := func(tail []store.Record) string {
-			stdout.Reset()
-			s := snapshot{at: recordtest.Noon, rows: history.Read(tail, recordtest.Noon, nil)}
-			if err := shown.print(s, Options{Output: output}, Screen{Writer: &stdout}); err != nil {
-				t.Fatal(err)
-			}
-			return stdout.String()
-		}
-		if got := print(tail); got == "" {
-			t.Errorf("as %s: nothing was printed at first", output)
-		}
-		if got := print(append([]store.Record{recordtest.Part(2, first, 1, 2)}, tail...)); (got != "") != want {
-			t.Errorf("as %s: an extension printed %q", output, got)
-		}
-	}
-}
-
-func TestWatchFailsIfTheFirstLookDoes(t *testing.T) {
-	want := errors.New("no")
-	err := watch(t.Context(), Options{Interval: time.Hour}, Screen{Writer: &bytes.Buffer{}}, func() (snapshot, error) { return snapshot{}, want })
-	if !errors.Is(err, want) {
-		t.Errorf("watch() = %v, want %v", err, want)
 	}
 }

@@ -1,0 +1,46 @@
+package inspect
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/internal/recordtest"
+	"github.com/slotlease/slotlease/store"
+)
+
+func TestAnUnknownWorkerTypeFailsWithThoseThereAre(t *testing.T) {
+	l := planted()
+	for i := range 30 {
+		other := recordtest.Grant(1, 0, "a")
+		other.WorkerType = fmt.Sprintf("mail-%02d", i)
+		l.Put(other)
+	}
+	few := planted()
+	for _, name := range []string{"mail", "exports"} {
+		other := recordtest.Grant(1, 0, "a")
+		other.WorkerType = name
+		few.Put(other)
+	}
+	for _, test := range []struct {
+		ledger    store.Ledger
+		name      string
+		want, try string
+	}{
+		{few, "nope", `no such worker type "nope": the ledger has export, exports, mail`, ""},
+		{few, "Exprot", `no such worker type "Exprot": the ledger has export, exports, mail`, "--worker-type export"},
+		{few, "exportss", `no such worker type "exportss": the ledger has exports, export, mail`, "--worker-type exports"},
+		{l, "mail-2", `no such worker type "mail-2": the ledger has mail-02, mail-12, mail-20, mail-21, mail-22, mail-23, mail-24, mail-25, ` +
+			`mail-26, mail-27, mail-28, mail-29, mail-00, mail-01, mail-03, mail-04, mail-05, mail-06, mail-07, mail-08 and 11 more`, "--worker-type mail-02"},
+	} {
+		for _, output := range []string{Table, JSON} {
+			got, err := shown(t, test.ledger, Options{WorkerType: test.name, Last: 1, Output: output, Timeout: time.Minute})
+			e, ok := errors.AsType[*exit.Error](err)
+			if !ok || got != "" || e.Error() != test.want || e.Try != test.try || e.Code != exit.Usage {
+				t.Errorf("inspect slots --worker-type %s = %q, %+v, want %q, try %q", test.name, got, err, test.want, test.try)
+			}
+		}
+	}
+}
