@@ -115,10 +115,10 @@ func (l *Ledger) String() string {
 	return fmt.Sprintf("cosmos %s/%s at %s", l.address.database, l.address.container, l.address.host)
 }
 
-// Append inserts r unless its key exists. See the package's documentation for
-// what an error means; only store.ErrConflict and store.ErrInvalid say that
-// nothing was stored. When it returns nil it has told the item's own time stamp
-// on the receipt of ctx.
+// Append inserts r unless its key exists. Only store.ErrConflict and store.ErrInvalid
+// mean that nothing was stored; after any other error the outcome is unknown, see the
+// package documentation. If it returns nil, the item's own time stamp is on the receipt
+// of ctx.
 func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 	if err := r.Check(); err != nil {
 		return fmt.Errorf("cosmos: append: %w", err)
@@ -171,8 +171,8 @@ type tailed struct {
 	stamp   store.Stamp
 }
 
-// Tail returns the newest records, newest first, and the account's time, which
-// is selected along with them. It costs one query, or two if there are unreachable keys
+// Tail returns the newest records, newest first, and the account's time, which is
+// selected along with them. It costs one query, or two if there are unreachable records
 // among the newest.
 func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
 	if err := store.CheckWorkerType(workerType); err != nil {
@@ -197,8 +197,8 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 	return got.records, got.stamp, err
 }
 
-// Trim deletes the oldest records below a Seq, but never the head. Each costs a
-// request of its own.
+// Trim deletes the oldest records below a Seq, but never the head. Each deletion costs
+// one request.
 func (l *Ledger) Trim(ctx context.Context, workerType string, before int64) (int, error) {
 	if err := store.CheckWorkerType(workerType); err != nil {
 		return 0, fmt.Errorf("cosmos: trim: %w", err)
