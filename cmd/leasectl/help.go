@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 )
@@ -86,26 +85,4 @@ func unknownTopic(args, rest []string) string {
 		return rest[0]
 	}
 	return args[0]
-}
-
-// completeOptions makes the shells complete the values of options, of a command and all
-// below it: a fixed list of words by these, a worker type by those in the store, and none
-// by the names of files. Arguments are names of files only where the command says so.
-func (a *app) completeOptions(c *cobra.Command) {
-	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		complete := cobra.NoFileCompletions
-		if w, ok := f.Value.(interface{ words() []string }); ok && len(w.words()) > 1 {
-			complete = cobra.FixedCompletions(w.words(), cobra.ShellCompDirectiveNoFileComp)
-		}
-		if f.Name == "worker-type" {
-			complete = a.completeWorkerType
-		}
-		_ = c.RegisterFlagCompletionFunc(f.Name, complete) // the flag is there, and has none
-	})
-	if c.ValidArgsFunction == nil {
-		c.ValidArgsFunction = cobra.NoFileCompletions
-	}
-	for _, below := range c.Commands() {
-		a.completeOptions(below)
-	}
 }

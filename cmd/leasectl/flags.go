@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+)
+
+// option adds an option whose value is read by parse. A bad value is noted and
+// reported together with all others.
+func option[T any](a *app, flags *pflag.FlagSet, to *T, name, kind, usage string, parse func(string) (T, error)) {
+	flags.Var(&value[T]{app: a, to: to, name: name, kind: kind, parse: parse}, name, usage)
+}
+
+// given is the value of an option as it was written, if it was and is a good one.
+func given(flags *pflag.FlagSet, name string) (text string, ok bool) {
+	f := flags.Lookup(name)
+	return f.Value.String(), f.Changed && f.Value.String() != ""
+}
+
+// value is a pflag.Value that notes bad texts instead of failing.
+type value[T any] struct {
+	app        *app
+	to         *T
+	text       string
+	name, kind string
+	parse      func(string) (T, error)
+}
+
+func (v *value[T]) String() string { return v.text }
+func (v *value[T]) Type() string   { return v.kind }
+
+// words are the values that there are, if these are few.
+func (v *value[T]) words() []string { return strings.Split(v.kind, "|") }
+
+func (v *value[T]) Set(text string) error {
+	parsed, err := v.parse(text)
+	if err != nil {
+		v.app.bad("--%s %q: %w", v.name, text, err)
+		return nil
+	}
+	v.text, *v.to = text, parsed
+	return nil
+}
+
+// noArgs refuses arguments in one clear line.
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return exit.BadUsage(c.CommandPath()+" --help", fmt.Errorf("unexpected argument %q for %q", args[0], c.CommandPath()))
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/interrupt"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+)
+
+// run is leasectl: it does what args say and returns the exit code. ctx ending
+// is as a first interrupt.
+func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{env: env, stdin: stdin, stdout: shared(stdout), stderr: shared(stderr)}
+	a.secrets = a.secretsIn(args)
+	ctx, a.signals = interrupt.Catch(ctx)
+	defer a.signals.Stop()
+	root := a.command()
+	a.completeOptions(root)
+	root.SetArgs(a.readable(args))
+	root.SetIn(stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	return a.report(root.ExecuteContext(ctx))
+}
+
+// readable is args for cobra. What cannot be completed it writes to the process's
+// own stderr as it is, so it gets no secrets to complete.
+func (a *app) readable(args []string) []string {
+	args = append([]string{}, args...) // for nil, cobra would take the process's own
+	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		for i := range args {
+			args[i] = a.scrub(args[i])
+		}
+	}
+	return args
+}
+
+// command is the tree of commands.
+func (a *app) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "leasectl",
+		Short: "Time-slotted worker leases: run commands under them, and look at their ledgers",
+		Long: `leasectl runs commands under time-slotted worker leases, and looks at their
+ledgers. For each slot exactly one worker of a worker type holds the lease.
+
+See it work, with nothing to set up:
+
+  leasectl demo
+
+The store is named by --store, or by LEASECTL_STORE:
+
+  sqlite:PATH
+  mongodb://USER:PASSWORD@HOST/DATABASE?collection=NAME, or mongodb+srv://…
+  cosmos://ACCOUNT/DATABASE/CONTAINER   with the account's key in COSMOS_KEY
+  cosmos:///DATABASE/CONTAINER          with COSMOS_CONNECTION_STRING
+
+With neither variable, Azure's default credential is used: a managed identity, az
+login, and so on. DATABASE and CONTAINER default to WorkerProcess and WorkerLeases.
+
+Exit codes:
+` + exit.Codes,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		Version:           versionText(),
+		PersistentPreRunE: a.refuseStore,
+		Args:              cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return a.unknown(c, args[0])
+			}
+			return c.Help()
+		},
+	}
+	root.PersistentFlags().StringVar(&a.store, "store", "",
+		"the store: "+storeuri.Forms+" (default: $"+storeuri.Variable+", where a password belongs)")
+	// Not cobra's own, which would take -v.
+	root.Flags().Bool("version", false, "show version, Go release and platform")
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetHelpCommand(a.helpCommand())
+	tidyHelp(root)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		a.problems = append(a.problems, err)
+		return a.usage(c)
+	})
+	root.AddCommand(
+		a.demoCommand(), needsStore(a.initCommand()), a.inspectCommand(), needsStore(a.planCommand()), needsStore(a.runCommand()),
+		a.versionCommand(),
+		a.demoWorkCommand(),
+		&cobra.Command{Use: "exit-codes", Short: "The exit codes", Long: "Exit codes:\n" + exit.Codes},
+	)
+	return root
+}
+
+// completeOptions makes the shells complete the values of options, of a command and all
+// below it: a fixed list of words by these, a worker type by those in the store, and none
+// by the names of files. Arguments are names of files only where the command says so.
+func (a *app) completeOptions(c *cobra.Command) {
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		complete := cobra.NoFileCompletions
+		if w, ok := f.Value.(interface{ words() []string }); ok && len(w.words()) > 1 {
+			complete = cobra.FixedCompletions(w.words(), cobra.ShellCompDirectiveNoFileComp)
+		}
+		if f.Name == "worker-type" {
+			complete = a.completeWorkerType
+		}
+		_ = c.RegisterFlagCompletionFunc(f.Name, complete) // the flag is there, and has none
+	})
+	if c.ValidArgsFunction == nil {
+		c.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	for _, below := range c.Commands() {
+		a.completeOptions(below)
+	}
+}
