@@ -13,7 +13,7 @@ import (
 // option adds an option whose value is read by parse. A bad value is noted and
 // reported together with all others.
 func option[T any](a *app, flags *pflag.FlagSet, to *T, name, kind, usage string, parse func(string) (T, error)) {
-	flags.Var(&value[T]{app: a, to: to, name: name, kind: kind, parse: parse}, name, usage)
+	flags.Var(&flagValue[T]{app: a, to: to, name: name, kind: kind, parse: parse}, name, usage)
 }
 
 // given is the value of an option as it was written, if it was and is a good one.
@@ -22,8 +22,8 @@ func given(flags *pflag.FlagSet, name string) (text string, ok bool) {
 	return f.Value.String(), f.Changed && f.Value.String() != ""
 }
 
-// value is a pflag.Value that notes bad texts instead of failing.
-type value[T any] struct {
+// flagValue is a pflag.Value that notes bad texts instead of failing.
+type flagValue[T any] struct {
 	app        *app
 	to         *T
 	text       string
@@ -31,13 +31,13 @@ type value[T any] struct {
 	parse      func(string) (T, error)
 }
 
-func (v *value[T]) String() string { return v.text }
-func (v *value[T]) Type() string   { return v.kind }
+func (v *flagValue[T]) String() string { return v.text }
+func (v *flagValue[T]) Type() string   { return v.kind }
 
 // words are the values that there are, if these are few.
-func (v *value[T]) words() []string { return strings.Split(v.kind, "|") }
+func (v *flagValue[T]) words() []string { return strings.Split(v.kind, "|") }
 
-func (v *value[T]) Set(text string) error {
+func (v *flagValue[T]) Set(text string) error {
 	parsed, err := v.parse(text)
 	if err != nil {
 		v.app.bad("--%s %q: %w", v.name, text, err)

@@ -54,7 +54,7 @@ type output struct {
 func leasectl(t *testing.T, env []string, args ...string) output {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), args, env, strings.NewReader(""), &stdout, &stderr)
+	code := execute(t.Context(), args, env, strings.NewReader(""), &stdout, &stderr)
 	return output{code, stdout.String(), stderr.String()}
 }
 

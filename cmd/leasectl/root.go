@@ -12,9 +12,9 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 )
 
-// run is leasectl: it does what args say and returns the exit code. ctx ending
-// is as a first interrupt.
-func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
+// execute does what args say, and returns the exit code. The end of ctx counts as a first
+// interrupt.
+func execute(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{env: env, stdin: stdin, stdout: shared(stdout), stderr: shared(stderr)}
 	a.secrets = a.secretsIn(args)
 	ctx, a.signals = interrupt.Catch(ctx)

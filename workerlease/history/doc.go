@@ -4,6 +4,9 @@
 // [Read] takes what [store.Ledger.Tail] returns:
 //
 //	records, stamp, err := ledger.Tail(ctx, "invoice-export", 100)
+//	if err == nil && stamp.IsZero() { // The store doesn't read its clock along with a tail.
+//		stamp, err = ledger.Now(ctx)
+//	}
 //	if err != nil {
 //		return err
 //	}

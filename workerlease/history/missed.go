@@ -20,11 +20,11 @@ func (h *reader) scheduleOf(r store.Record) slots.Schedule {
 	if h.schedule != nil {
 		return h.schedule
 	}
-	s, err := slots.Parse(r.Schedule)
-	if err != nil {
-		return nil
+	if r.Schedule != h.parsed.text {
+		h.parsed.text = r.Schedule
+		h.parsed.schedule, _ = slots.Parse(r.Schedule) // nil for one that isn't known
 	}
-	return s
+	return h.parsed.schedule
 }
 
 // gap adds the slots between the newest grant and a time that nobody claimed, by the

@@ -20,7 +20,7 @@ import (
 // (those with a Defect) belong among them.
 //
 // now is the time of the store's clock, not of the local one: the Stamp that Tail
-// returns.
+// returns, or that of [store.Ledger.Now] if Tail returns none.
 //
 // schedule finds the slots that nobody claimed. If it is nil, it is read from the
 // records: a change of schedule then shows, but slots between records with a schedule

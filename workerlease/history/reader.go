@@ -16,6 +16,11 @@ type reader struct {
 	// newest is the newest grant so far, and doneUntil that of the newest record.
 	newest    store.Record
 	doneUntil time.Time
+	// parsed is the schedule that was read last.
+	parsed struct {
+		text     string
+		schedule slots.Schedule
+	}
 }
 
 // grant adds the entry of a term that begins in a slot.
