@@ -118,15 +118,14 @@ func (a *activity) quiet(now time.Time) (next time.Time, ok bool, changed <-chan
 	return next, ok, a.changed
 }
 
-// Settle waits until nothing more happens before the client's clock moves on,
-// and returns when that is: the earliest time, by that clock, that a worker
-// waits for; zero if there is no worker. It is meant for tests with a fake clock
-// (testutil/clocks does the rest).
+// Settle waits until nothing more happens before the client's clock moves on. It returns
+// the earliest time, by that clock, that a worker waits for; zero if there is no worker. It
+// is for tests with a fake clock: testutil/clocks uses it.
 //
-// Then all ledger operations that were due have come back, and LeaseAllocated
-// has been called where it was due, and has returned or asks for its context's
-// Done channel; where a lease ended, both callbacks have returned. For user code
-// that does neither, Settle waits until ctx ends, and returns its cause.
+// When it returns, all ledger operations that were due have come back. LeaseAllocated has
+// been called where it was due, and has returned or has asked for its context's Done
+// channel. Where a lease ended, both callbacks have returned. Settle waits for user code
+// that does neither until ctx ends, and returns its cause.
 func (c *Client) Settle(ctx context.Context) (next time.Time, err error) {
 	for {
 		next, ok, changed := c.activity.quiet(c.clock.Now())

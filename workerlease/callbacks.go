@@ -6,46 +6,40 @@ import (
 	"runtime/debug"
 )
 
-// Callbacks are the user's code. For one worker, LeaseAllocated is never called
-// before all callbacks of the lease before have returned; if they haven't when
-// its window ends, the worker claims nothing more and reports an [Overrun].
+// Callbacks are the user's code. For one worker, LeaseAllocated is not called before all
+// callbacks of the last lease have returned. If they haven't when its window ends, the
+// worker claims nothing more until they have, and reports an [Overrun].
 type Callbacks struct {
-	// LeaseAllocated is called, on a goroutine of its own, when a slot that this
-	// worker won has begun: store time is surely inside the window right before
-	// the call. Required.
+	// LeaseAllocated is called on its own goroutine when a slot that this worker won has
+	// begun. Right before the call, store time is surely inside the window. Required.
 	//
-	// The context ends at the last safe moment of the window, with a cause
-	// (ErrLeaseExpired, ErrStopped, ErrClockJumped, ErrRecordVanished,
-	// ErrPanicked; for the task of Run, when it has returned, ErrFinished): the work must
-	// have stopped then. It carries the values of the context of StartLeasing.
+	// The context ends at the last safe moment of the window. The work must have stopped
+	// by then. context.Cause gives the reason: ErrLeaseExpired, ErrStopped,
+	// ErrClockJumped, ErrRecordVanished or ErrPanicked; after a task of Run has returned,
+	// ErrFinished. The context has the values of the context of StartLeasing.
 	//
-	// Returning ends nothing: the lease is held, and the context lives, up to
-	// the last safe moment. Start the work and return, and stop it in
-	// LeaseExpired; or block until the context ends: both are fine. A panic ends
-	// the lease at once; nothing is released, and the next slot is joined as
-	// usual.
+	// Returning ends nothing: the lease is held up to the last safe moment. So either
+	// start the work, return, and stop it in LeaseExpired; or block until the context
+	// ends. A panic ends the lease at once; nothing is released, and the worker contends
+	// for the next slot as usual.
 	LeaseAllocated func(ctx context.Context, l Lease)
 
-	// LeaseExtended is told that the lease ends later than was known: l.Expiry is when,
-	// and l.Slot the slot that it is for then. With FailoverWithin that is every part
-	// of the slot, with Continuous every slot. It is called on a goroutine of its own,
-	// one call at a time, after LeaseAllocated began and before the lease ends (a call may
-	// be just beginning then); should it take long, only the newest extension is told
-	// after it.
-	// It must return before another lease begins, as the other two must. A panic is
-	// reported, and ends nothing. Optional: Lease.Valid and Lease.Remaining know of
-	// extensions anyway.
+	// LeaseExtended is called when the lease has been extended, to l.Expiry in l.Slot: with
+	// FailoverWithin in each part of the slot, with Continuous in each slot. It is called
+	// on its own goroutine, one call at a time, after LeaseAllocated began and before the
+	// lease ends; a call may just be beginning then. After a call that took long, only the
+	// newest extension is reported. A panic is reported, and ends nothing. Optional:
+	// Lease.Valid and Lease.Remaining count extensions anyway.
 	LeaseExtended func(l Lease)
 
-	// LeaseExpired is called exactly once for each call of LeaseAllocated, after
-	// that began and after its context was cancelled, on a goroutine of its own.
-	// It comes on time even if LeaseAllocated still runs, and also if it panicked.
-	// Optional.
+	// LeaseExpired is called exactly once for each call of LeaseAllocated, on its own
+	// goroutine, after that began and its context ended. It is called on time even if
+	// LeaseAllocated still runs, and also if it panicked. Optional.
 	LeaseExpired func(l Lease, why Reason)
 
-	// Error is told of troubles with the store, the clock and the callbacks, for
-	// information: leasing goes on. It is called on the worker's goroutine, must
-	// return quickly and must not panic.
+	// Error gets errors of the store, the clock and the callbacks, for information:
+	// leasing goes on. It is called on the worker's goroutine, must return quickly, and
+	// must not panic. Optional.
 	Error func(error)
 }
 

@@ -29,13 +29,15 @@ type ClientOptions struct {
 	Logger *zap.Logger
 	// Observer gets every event. Default: none.
 	Observer Observer
-	// Rand is the source of claim ids and of the places within a turn. It must be
-	// safe for concurrent use, and must not fail. Default: crypto/rand.
+	// Rand is the source of claim ids and of random places within a turn. It must be safe
+	// for concurrent use, and must not fail: a worker panics if it does. Default:
+	// crypto/rand.
 	Rand io.Reader
 }
 
-// Client runs workers of any number of worker types on one ledger, and shares
-// one estimate of store time among them. It is safe for concurrent use.
+// Client runs workers of any number of worker types on one ledger. They share one
+// measurement of store time, one clock and one observer. It is safe for concurrent use, and
+// needs no closing.
 type Client struct {
 	ledger   store.Ledger
 	clock    clock.Clock
@@ -51,8 +53,8 @@ type Client struct {
 	activity activity
 }
 
-// NewClient returns a client of a ledger. The ledger is the caller's to close,
-// after all workers have stopped.
+// NewClient returns a client of a ledger. It logs nothing unless asked to. The caller closes
+// the ledger after all workers have stopped.
 func NewClient(ledger store.Ledger, o ClientOptions) *Client {
 	if o.Clock == nil {
 		o.Clock = NewSystemClock()
@@ -80,12 +82,15 @@ func StartLeasing(ctx context.Context, ledger store.Ledger, o Options, cb Callba
 	return newDefaultClient(ledger).StartLeasing(ctx, o, cb)
 }
 
-// StartLeasing starts a worker. It returns an error for bad options only, all of
-// them at once, wrapping ErrOptions; it doesn't wait for the store. A store that
-// is down is retried with backoff for ever, and shows in Status.
+// StartLeasing starts a worker that calls back when it gets a lease and when that ends. It
+// doesn't wait for the store. A store that is down is retried with backoff for ever, and
+// shows in Status and the Observer. Two calls for one worker type start two workers that
+// compete.
 //
-// When ctx ends, the worker is stopped as by StopLeasing with 10 s. Two calls
-// for one worker type are two workers that compete.
+// An error wraps ErrOptions: it lists all bad options at once (see [OptionErrors]).
+//
+// When ctx ends, the worker stops as by StopLeasing, within 10 s; Done is closed when it
+// has. The contexts of leases have the values of ctx.
 func (c *Client) StartLeasing(ctx context.Context, o Options, cb Callbacks) (*WorkerLease, error) {
 	l := launch{what: "start leasing"}
 	if o.Job != nil {

@@ -1,98 +1,86 @@
-// Package workerlease lets workers on many machines take turns by the clock.
+// Package workerlease runs work on one of many machines at a time. The machines need
+// nothing in common but a database.
 //
-// Workers of one worker type line up on the boundaries of a schedule. For each
-// slot exactly one of them (or one group) is allotted the lease, by priority,
-// through records in a document store that all of them reach. It gets
-// LeaseAllocated when its slot starts and LeaseExpired when it ends:
+// Time is cut into slots, such as every 5 minutes or from one firing of a cron schedule to
+// the next. For each slot, one worker of a worker type gets the lease, by priority. It may
+// work until shortly before the slot ends.
 //
-//	w, err := workerlease.StartLeasing(ctx, ledger,
-//		workerlease.Options{WorkerType: "invoice-export", Priority: 0},
-//		workerlease.Callbacks{
-//			LeaseAllocated: func(ctx context.Context, l workerlease.Lease) { … },
-//			LeaseExpired:   func(l workerlease.Lease, why workerlease.Reason) { … },
-//		})
+// # Use
 //
-// # One slot
+// [Run] calls a task in each slot that this process wins, ends the task's context in time,
+// and waits for the task:
 //
-//	     lead               slot
-//	┌───────────────┬───────────────────────────────────────┬──▶ store time
-//	0 1 2 … turns   T                                    margin
-//	│               │◀──────── the holder works ────────▶│  T'
-//	└ claim: read the head, append the next record
+//	o := workerlease.Options{WorkerType: "invoice-export", LeaseInterval: 5 * time.Minute}
+//	err := workerlease.Run(ctx, ledger, o, func(ctx context.Context, l workerlease.Lease) error {
+//		return exportInvoices(ctx, l.Token) // stops when ctx ends
+//	})
 //
-// Claims open a lead before the boundary T, and each priority has its turn, so
-// that a dead higher priority costs no working time. A worker whose claim is the
-// one that was stored waits for T. Everyone else read the head once, and waits
-// for the next lead. Between a slot's start and the next lead nothing is read or
-// written, unless leases are extended.
+// [StartLeasing] calls back when a lease begins and when it ends:
 //
-// # Going on
+//	w, err := workerlease.StartLeasing(ctx, ledger, o, workerlease.Callbacks{
+//		LeaseAllocated: func(ctx context.Context, l workerlease.Lease) { … },
+//		LeaseExpired:   func(l workerlease.Lease, why workerlease.Reason) { … },
+//	})
 //
-// What one claim began is a term. Its holder may extend it: append another grant,
-// with the same claim and token, that starts where the last one ends, if nobody else
-// has. With Options.FailoverWithin a slot is taken in such parts, each extended well
-// before its end, so that a standby takes over soon when that fails to come; it looks
-// at the ledger when a part ends, in the order of the priorities. All of the slot
-// is taken before claims for the next one open: nobody ever claims over a gap that
-// a living holder may still fill. With Options.Continuous the winner of successive
-// slots extends its term over the boundary.
+// [TryClaim] claims the current slot, once and now:
 //
-// Run calls a task instead of callbacks. With Options.OncePerSlot a done record closes
-// a slot; it changes nothing of the term in the head. What is done, and how often a
-// slot was tried, is repeated by every record, so that the head alone tells it.
+//	claim, err := workerlease.TryClaim(ctx, ledger, o)
 //
-// # What the store is authoritative for
+// A ledger is opened by store/mongo, store/cosmos, store/sqlite or store/memory. These
+// functions, and [StartTask], log warnings and errors to slog.Default(). Their namesakes of
+// a [Client] log as its options say, and share one measurement of time among many workers.
 //
-// Which records exist, and what time it is. A worker type's ledger is a sequence
-// of write-once records, 1, 2, 3 …; the only operation that has to be atomic is
-// "insert unless the key exists" (see package store). A grant gives its holder
-// one window [Start, End) of store time. A window never starts before the one in
-// the head ends, and expiry is what the record says, so workers with different
-// intervals stay exclusive.
+// [Options] decide what happens when a worker dies: another takes over within
+// FailoverWithin. With Continuous, a leader works on from slot to slot. A Job is done once
+// for each slot. The examples show each.
 //
-// # Time
+// # Glossary
 //
-// Nobody's clock is trusted. Each client measures how far the store's clock is
-// from its own monotonic (on Linux: boot time) reading, and knows an interval
-// that surely contains store time: it widens by 1000 ppm of its age, and every
-// sample narrows it. Work is allowed only while the whole interval lies inside
-// the window, with Options.Margin to spare at the end. The time of day of a
-// worker's machine plays no part: it may be an hour wrong, or be set, without
-// any effect.
+//   - worker type: what workers compete for, such as "invoice-export".
+//   - worker: one participant, started by one call. Its InstanceID is only a label.
+//   - group: workers that share a lease on purpose.
+//   - lease: the right to work for one window. Its holder is a worker or a group.
+//   - standby: a worker that waits to take over what is left of a slot.
+//   - slot, boundary: an interval of the schedule, and the time at which it starts.
+//   - window, part: the interval that a record grants; with FailoverWithin, part of a slot.
+//   - term: one claim's window and all its extensions, under one token.
+//   - ledger, record, head: the records of one worker type, one of them, the newest.
+//   - claim: an attempt to append the record that grants a slot; also its random id.
+//   - extend, release: append the next window of a term; give up the rest of one.
+//   - lead: how long before a boundary claims for its slot open.
+//   - turn, step: when a priority may claim, and the time between two turns.
+//   - token: the fencing token of a lease, higher than all before it.
+//   - store time: what the store's clock shows. Uncertainty is how far a worker's
+//     measurement of it may be off.
+//   - margin: the time before the end of a window in which nobody works.
+//   - done: said of a slot whose Job has succeeded.
+//   - outcome unknown: said of an append whose reply leaves open whether it was stored.
+//   - poison: a head that no correct worker can have written, or that can't be read. It is
+//     reported, never obeyed, and never taken for a free slot.
+//   - unreachable record: poison above a free key. The ledger goes on below it.
 //
 // # Guarantees
 //
-// If every worker's interval contains store time, and a stored key stays stored,
-// then at any moment at most one holder works, and fencing tokens strictly
-// increase from lease to lease. No bound on message delays or pauses is needed
-// for that.
+// Two assumptions: each worker's measurement contains the store's time, and a stored record
+// stays stored. Then at any moment at most one holder works, and tokens grow from lease to
+// lease. Networks may delay messages, and processes may pause, for any time.
 //
-//   - LeaseAllocated starts only when store time is surely inside the window, and
-//     its context ends at the last safe moment, by a timer of its own.
-//   - LeaseExpired comes exactly once for each LeaseAllocated.
-//   - A term that was left, because its window ended, a clock jumped or leasing was
-//     stopped, is never worked under or extended again, whatever is learnt later.
-//   - With OncePerSlot, a slot is never begun again behind its done record, nor more
-//     often than MaxAttempts, all workers taken together.
-//   - A claim is known to be one's own before anyone works under it: after every
-//     doubtful reply the record is read back and its random claim id compared.
+//   - LeaseAllocated, or a task, starts only inside the window. Its context ends at the
+//     last safe moment, by its own timer, also while the store is down.
+//   - LeaseExpired is called exactly once for each LeaseAllocated.
 //   - A lease is released only after the user's code has returned.
-//   - No error of the store ends leasing. A lease that is held goes on without
-//     the store.
-//   - On Linux, a suspend of the machine is noticed within 1 s of waking.
+//   - A lease that has ended is never resumed, whatever becomes known later.
+//   - A slot that is done is not granted again, and a slot is not tried more often than
+//     Job.MaxAttempts.
+//   - Store errors don't end leasing, nor a lease that is held.
+//   - The time of day of a worker's machine plays no part. On Linux, a suspend of the
+//     machine is noticed within 1 s of waking.
 //
-// # Not guaranteed
+// Not guaranteed: a process that pauses after its last check may write late, so a resource
+// should refuse a token lower than the highest it has seen. If the store's own clock jumps
+// further than Margin and its ServerSkew, if a backup is restored, or if a virtual machine
+// is frozen, two leases may overlap; their tokens differ, except after a restored backup. A
+// job may run again if its worker dies before the job is recorded as done.
 //
-//   - A process that is paused right behind its last check (Lease.Valid) may act
-//     after its window. Only a resource that checks the token can refuse that.
-//   - While the store's own clock jumps (it is set, or a failover brings a server
-//     whose clock differs) by more than margin and ServerSkew, a worker that was
-//     just started can't know. It is reported, and fenced, not prevented.
-//   - A restored backup, a deleted head, or a frozen virtual machine (both its
-//     clocks stop) is beyond what a lease can notice.
-//
-// # Goroutines
-//
-// A worker has one goroutine of its own. Ledger operations and callbacks run on
-// goroutines that end with them.
+// docs/guarantees.md says more, and docs/protocol.md explains how it works.
 package workerlease

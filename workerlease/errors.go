@@ -2,21 +2,20 @@ package workerlease
 
 import "errors"
 
-// The causes with which the context of a lease ends; read them with
-// context.Cause.
+// Why the context of a lease has ended: context.Cause returns one of these.
 var (
 	// ErrLeaseExpired: the last safe moment of the window came.
 	ErrLeaseExpired = errors.New("lease expired")
-	// ErrStopped: leasing was stopped.
+	// ErrStopped: the worker is stopping.
 	ErrStopped = errors.New("leasing stopped")
-	// ErrClockJumped: store time can't be trusted any more.
+	// ErrClockJumped: samples of store time contradict each other. An error of
+	// Callbacks.Error wraps it, too.
 	ErrClockJumped = errors.New("store clock jumped")
-	// ErrRecordVanished: another's record stands where the lease's stood, as after a
-	// rollback or a restored backup. The error that Callbacks.Error gets wraps it,
-	// too.
+	// ErrRecordVanished: the lease's record was replaced by another's, as by a rollback
+	// or a restored backup. An error of Callbacks.Error wraps it, too.
 	ErrRecordVanished = errors.New("lease record vanished")
-	// ErrPanicked: LeaseAllocated panicked. The error that Callbacks.Error gets for
-	// a panic of either callback wraps it, too.
+	// ErrPanicked: LeaseAllocated panicked. The error of Callbacks.Error for a panic of
+	// any callback wraps it, too, and has the stack.
 	ErrPanicked = errors.New("lease callback panicked")
 	// ErrFinished: the task of Run has returned.
 	ErrFinished = errors.New("task finished")

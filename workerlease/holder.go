@@ -6,18 +6,18 @@ import (
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
-// Holder is who holds the lease of a worker type: a worker or, if Group is set,
-// all of that group. All times are store time.
+// Holder is the worker that holds a lease or, if Group is set, its whole group. All times
+// are store time.
 type Holder struct {
 	InstanceID string
 	Group      string
 	Priority   int
 	// Token is the fencing token of the lease.
 	Token int64
-	// From and Until bound what it has claimed so far.
+	// From and Until bound all windows that it has claimed so far.
 	From, Until time.Time
-	// Claimed is when it made its newest claim, at the earliest; zero if that isn't known,
-	// as right behind a done record.
+	// Claimed is the earliest time at which it may have made its newest claim; zero if
+	// that isn't known, as right after a done record.
 	Claimed time.Time
 }
 
@@ -28,12 +28,11 @@ func holder(h machine.Holder) Holder {
 	}
 }
 
-// Holder tells who holds the lease now, by the best guess of store time and as far
-// as this worker has seen. It asks nobody: workers look at the ledger once for each
-// slot, shortly before its boundary, and with FailoverWithin whenever a part of the
-// slot has ended; a holder that died or released in between is not missed until then, nor
-// one whose code for an earlier slot keeps it from working. The answer is for
-// information: what is safe to do, Lease.Valid tells.
+// Holder returns the current holder, by the best guess of store time, as far as this worker
+// has seen. It asks nobody: a worker reads the ledger once for each slot, shortly before its
+// boundary, and with FailoverWithin when a part of the slot ends. So a holder that has died
+// or released since is still shown. The answer is for information only: Lease.Valid says
+// what is safe.
 func (w *WorkerLease) Holder() (Holder, bool) {
 	now := w.now()
 	if !now.Known() {
@@ -45,9 +44,8 @@ func (w *WorkerLease) Holder() (Holder, bool) {
 	return holder(h), h.Claim != ""
 }
 
-// IsHolder reports whether this worker may work now: whether it has a lease, and
-// Lease.Valid says so. Without Options.Continuous nobody does for a moment around each
-// boundary.
+// IsHolder reports that this worker has a lease that is valid now. Without
+// Options.Continuous no worker has one for a moment around each boundary.
 func (w *WorkerLease) IsHolder() bool {
 	h := w.active.Load()
 	return h != nil && h.valid()

@@ -10,42 +10,40 @@ import (
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
-// Lease is the right to work for one window, as given to the callbacks. It may
-// be copied, and its methods are safe for concurrent use.
+// Lease is the right to work for one window. It may be copied, and its methods are safe for
+// concurrent use. The zero Lease is not valid.
 type Lease struct {
 	WorkerType string
 	InstanceID string
 	Group      string
-	// Slot is the slot of the schedule that was won; with Options.Continuous, the
-	// newest of them.
+	// Slot is the slot that was won; with Options.Continuous, the newest of them.
 	Slot slots.Slot
-	// Start and Expiry bound the window, in store time, as of when this value was
-	// given. Work ends before Expiry: see Remaining, which knows of extensions.
+	// Start and Expiry bound the window, in store time, as of when this value was made.
+	// Work must stop before Expiry. Remaining says how long it may go on, with extensions.
 	Start, Expiry time.Time
-	// Token is the fencing token. It grows strictly from lease to lease of the
-	// worker type. Pass it along with every write to a resource that can refuse a
-	// token lower than the highest it has seen: that alone protects against a
-	// pause between the last check and the write.
+	// Token is the fencing token, higher than those of all earlier leases of the worker
+	// type. Pass it along with each write to a resource that refuses a token lower than
+	// the highest it has seen. Only that protects against a pause between the last check
+	// and the write.
 	Token int64
-	// Attempt is how many times the slot was begun, this time included; 0 without
-	// OncePerSlot. In a call for a slot that was missed, it is that of the next one.
+	// Attempt counts how often the slot was begun, including this time; 0 without
+	// Options.Job. In a call for a missed slot, it is that of the next slot.
 	Attempt int
-	// Missed says that the task is called for a slot that nobody did, as
-	// Options.RunMissed wants: Slot is that one, and the window that of the next.
+	// Missed says that the task is called for a slot that nobody did, by Job.RunMissed.
+	// Slot is that slot, and the window is that of the next one.
 	Missed bool
 
 	active *activeLease
 	missed slots.Slot
 }
 
-// Valid reports whether work is allowed now: the lease has not ended, and store
-// time is surely inside the window, with the margin to spare. It asks only the
-// local clock and may be called as often as one likes. A pause of the process
-// may come right behind it.
+// Valid reports that work is allowed now: the lease has not ended, and store time is surely
+// inside the window, with the margin to spare. It reads only the local clock, so call it as
+// often as you like. The process may still pause right after it.
 func (l Lease) Valid() bool { return l.active != nil && l.active.valid() }
 
-// Remaining is how long work is allowed, by the local clock: zero when the lease
-// has ended.
+// Remaining is how long work is allowed from now on, by the local clock; 0 if the lease has
+// ended.
 func (l Lease) Remaining() time.Duration {
 	if l.active == nil || !l.active.valid() {
 		return 0

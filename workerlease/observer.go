@@ -7,10 +7,9 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// Observer is told of everything that happens to workers. Observe is called on
-// the worker's goroutine, in order. It must return quickly (a lease's context
-// ends on time all the same) and must not panic. An observer of a client with
-// several workers must be safe for concurrent use.
+// Observer gets every event of the workers of a client. Observe is called on the goroutine
+// of the worker, in order. It must return quickly, and must not panic; a lease's context
+// ends on time even if it is slow. With several workers it is called concurrently.
 type Observer interface {
 	Observe(e Event)
 }
@@ -21,7 +20,7 @@ type ObserverFunc func(Event)
 // Observe calls f.
 func (f ObserverFunc) Observe(e Event) { f(e) }
 
-// observers tells several.
+// observers passes events on to several.
 type observers []Observer
 
 func (o observers) Observe(e Event) {
@@ -30,9 +29,10 @@ func (o observers) Observe(e Event) {
 	}
 }
 
-// Event is something that happened, as a value: one of the types below.
+// Event is something that happened to a worker: a value of one of the types below. Later
+// versions may add types.
 type Event interface {
-	// Of is the worker that it happened to.
+	// Of returns the worker that it happened to.
 	Of() Worker
 }
 
@@ -47,14 +47,14 @@ func (w Worker) Of() Worker { return w }
 
 // The events. All times are store time.
 type (
-	// Claimed: the worker, or another of its group (Joined), won a slot.
+	// Claimed: this worker, or another of its group (Joined), won a slot.
 	Claimed struct {
 		Worker
 		Slot   slots.Slot
 		Seq    int64
 		Token  int64
 		Joined bool
-		// Early is how long before the boundary it was known.
+		// Early is how long before the boundary that became known.
 		Early time.Duration
 	}
 	// Lost: another worker has the slot.
@@ -62,45 +62,47 @@ type (
 		Worker
 		Slot   slots.Slot
 		Holder store.Record
-		// Inversion says that the holder's priority is lower than this worker's,
-		// which was alive: its claim came later than one step.
+		// Inversion says that the holder's priority is lower than this worker's. This
+		// worker's claim came more than a step late.
 		Inversion bool
 	}
 	// Allocated: LeaseAllocated is being called.
 	Allocated struct {
 		Worker
 		Lease Lease
-		// Late is how long after the start of the slot, by the best guess.
+		// Late is how long after the start of the slot that is, by the best guess of
+		// store time.
 		Late time.Duration
 	}
-	// TaskFailed: the task of Run returned an error. One that panicked is told as Panic.
+	// TaskFailed: the task of Run returned an error. A panic is reported as Panic.
 	TaskFailed struct {
 		Worker
 		Lease Lease
 		Err   error
 	}
-	// SlotDone: the work of a slot is done, once and for all.
+	// SlotDone: the job of a slot is recorded as done.
 	SlotDone struct {
 		Worker
 		Slot slots.Slot
 		Seq  int64
 	}
-	// Exhausted: nobody tries a slot again that is not done.
+	// Exhausted: a slot has been tried Job.MaxAttempts times, and is not done. Nobody
+	// tries it again.
 	Exhausted struct {
 		Worker
 		Slot     slots.Slot
 		Attempts int
 	}
-	// HolderChanged: somebody else holds the lease from Holder.From on, which may be
-	// ahead, or somebody at all after a time without a holder, or the holder has released
-	// it at Holder.Until. It is told when this worker sees it (see WorkerLease.Holder), and
-	// not of windows that are over by then, nor when who had the slot before goes on in the
-	// next. Workers are told apart by InstanceID, Group, host and process; two of one name
-	// in one process only by themselves.
+	// HolderChanged: another worker holds the lease from Holder.From on, which may be in
+	// the future; or there is a holder again; or the holder has released the lease as of
+	// Holder.Until. It is reported when this worker reads it (see WorkerLease.Holder). It
+	// is not reported for windows that are over by then, nor if the last holder goes on in
+	// the next slot. InstanceID, Group, host and process identify a worker; two workers
+	// of one process with one name count as one, except to themselves.
 	HolderChanged struct {
 		Worker
 		Holder Holder
-		// Released says that Holder has given the lease back, as of Holder.Until.
+		// Released says that Holder has released the lease, as of Holder.Until.
 		Released bool
 	}
 	// Extended: the lease goes on, up to Lease.Expiry.
@@ -109,33 +111,33 @@ type (
 		Lease Lease
 		Seq   int64
 	}
-	// Expired: the context was cancelled and LeaseExpired is being called.
+	// Expired: the lease's context has ended, and LeaseExpired is being called.
 	Expired struct {
 		Worker
 		Lease Lease
 		Why   Reason
 	}
-	// Missed: slots passed that this worker wanted, and it doesn't know of a
-	// holder: all from Slot to Until.
+	// Missed: all slots from Slot to Until have passed, this worker wanted them, and it
+	// knows of no holder.
 	Missed struct {
 		Worker
 		Slot  slots.Slot
 		Until time.Time
 		Why   Reason
 	}
-	// Released: what was left of a lease is free for others.
+	// Released: what was left of a lease is free for others, as of At.
 	Released struct {
 		Worker
 		Slot slots.Slot
 		Seq  int64
 		At   time.Time
 	}
-	// Overrun: the window ended and the user's code has not returned.
+	// Overrun: the window has ended, and the user's code has not returned.
 	Overrun struct {
 		Worker
 		Slot slots.Slot
 	}
-	// Panic: a callback panicked. Err says which, and has the value and the stack.
+	// Panic: a callback or task panicked. Err names it, and has the value and the stack.
 	Panic struct {
 		Worker
 		Slot slots.Slot
@@ -147,33 +149,33 @@ type (
 		Worker
 		Err error
 	}
-	// Conflict: an append found its key taken. Another was faster, or a driver
-	// retried: what stands at the key decides.
+	// Conflict: an append found its key taken. Another worker was faster, or a driver
+	// retried: the record at the key decides.
 	Conflict struct {
 		Worker
 		Seq int64
 	}
-	// Unknown: an append failed in a way that leaves open whether it was applied.
-	// A throttled one is told as Throttled.
+	// Unknown: the reply to an append leaves open whether the record was stored. If the
+	// store throttled it, Throttled is reported instead.
 	Unknown struct {
 		Worker
 		Seq int64
 		Err error
 	}
-	// Throttled: the store asks to come again later.
+	// Throttled: the store asks for a pause before the next try.
 	Throttled struct {
 		Worker
 		Operation  string
 		RetryAfter time.Duration
 		Err        error
 	}
-	// StoreFailed: a ledger operation failed and had no effect.
+	// StoreFailed: a ledger operation failed, and had no effect.
 	StoreFailed struct {
 		Worker
 		Operation string
 		Err       error
 	}
-	// ClockSample: the store told its time.
+	// ClockSample: the store answered with its time.
 	ClockSample struct {
 		Worker
 		Server      string
@@ -181,8 +183,8 @@ type (
 		StoreTime   time.Time
 		Uncertainty time.Duration
 	}
-	// ClockJump: the store's time contradicts what was known (Contradiction), so
-	// that a held lease ends at once, or another server told it.
+	// ClockJump: the store's time contradicts earlier samples (Contradiction), so a lease
+	// that is held ends at once; or another server answered.
 	ClockJump struct {
 		Worker
 		Server        string
@@ -191,15 +193,15 @@ type (
 		Uncertainty   time.Duration
 	}
 	// TooUncertain: slots, or the parts that FailoverWithin makes of them, are too short
-	// for what is uncertain of store time (by Uncertainty either way), so that they are
-	// lost in part or all. It is told once, and as Err to Callbacks.Error.
+	// for an uncertainty of store time of ±Uncertainty, so slots are lost in part or
+	// whole. It is reported once; Callbacks.Error gets Err.
 	TooUncertain struct {
 		Worker
 		Uncertainty time.Duration
 		Err         error
 	}
-	// Charged: an operation was billed by the store, in its own unit (request units
-	// of Cosmos DB), whatever its outcome. The sums are in Status.
+	// Charged: the store billed an operation, in its own unit (request units for Cosmos
+	// DB), whatever the outcome. Status has the sums.
 	Charged struct {
 		Worker
 		Operation string
@@ -211,11 +213,10 @@ type (
 		Count int
 	}
 	// Poison: the newest record can't be obeyed, or (Seq 0) a key can't be read. If a key
-	// below it is free, no worker has written it: the ledger goes on below it, and slots
-	// are lost only when it has come there. Else slots are, until poison is superseded:
-	// it is watched for 5 min on top of a slot or, if that is longer, of the longest window
-	// that it and the poison below it tell of, up to 24 h. If no record that can be obeyed
-	// is found below it, it never is: remove it by hand.
+	// below it is free, the ledger goes on below it, and no slot is lost until it has come
+	// there. Otherwise slots are lost until the poison is superseded: after 5 min and a
+	// slot or, if that is longer, its longest window, up to 24 h. If no record below it
+	// can be obeyed, it is never superseded: remove it by hand.
 	Poison struct {
 		Worker
 		Seq int64
@@ -227,12 +228,11 @@ type (
 		Seq    int64
 		Reason string
 	}
-	// Vanished: a grant to this worker is not in the ledger any more. The read was
-	// stale, or the store took back what it had confirmed; another worker may then
-	// have been granted the same window. Check what the store promises: write and
-	// read concern, a restored backup. It is seen when the worker reads the ledger again,
-	// which it does in each slot; who was cut off for so long that more than 16 records
-	// came behind its own doesn't look for it any more.
+	// Vanished: a grant to this worker is no longer in the ledger. The read was stale, or
+	// the store took back what it had confirmed; then another worker may have been granted
+	// the same window. Check the store's write and read concern, and whether a backup was
+	// restored. A worker notices when it reads the ledger in the next slot, unless more
+	// than 16 records have come after its own.
 	Vanished struct {
 		Worker
 		Seq int64

@@ -13,9 +13,9 @@ const (
 	Stopped Reason = "stopped"
 	// ClockJumped: the store's clock, or the local one, jumped.
 	ClockJumped Reason = "clock jumped"
-	// RecordVanished: another's record stands where the lease's stood.
+	// RecordVanished: the lease's record was replaced by another's.
 	RecordVanished Reason = "record vanished"
-	// Done: the task of Run did its work for the slot.
+	// Done: the task of Run returned nil, and its Job is done.
 	Done Reason = "done"
 	// Failed: the task of Run returned an error, or panicked.
 	Failed Reason = "failed"
@@ -27,7 +27,7 @@ const (
 const (
 	// Unreachable: the store didn't answer in time.
 	Unreachable Reason = "store unreachable"
-	// TooLate: too little was left of the slot, or the process slept through it.
+	// TooLate: too little was left of the slot, or the process was paused.
 	TooLate Reason = "too late"
 	// Overrunning: the code of an earlier slot had not returned.
 	Overrunning Reason = "overrun"

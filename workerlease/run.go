@@ -9,32 +9,31 @@ import (
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
-// Task is the user's code in Run. It is called in a slot that the worker holds; its
-// context ends at the last safe moment of the lease, with a cause as that of
-// Callbacks.LeaseAllocated, and the task must have stopped then.
+// Task is the user's code in Run. It is called in a slot that the worker holds, on its own
+// goroutine, one call at a time. Its context ends at the last safe moment of the lease, with
+// a cause as in Callbacks.LeaseAllocated. The task must have stopped by then.
 //
-// What its outcome does:
+// Its outcome decides what follows:
 //
-//	            while held (default)           OncePerSlot
-//	nil         the lease is kept, and the     a done record closes the slot: nobody
-//	            task not called again, to      runs the task for it any more; also if
-//	            the end of the slot; with      the context had ended
-//	            Continuous it is called
-//	            again when the next begins
-//	error       reported; what is left of      the same, but the slot is tried again,
-//	            the slot is released; this     by somebody else first, MaxAttempts
-//	            worker goes on with the next   times in all
-//	panic,      as an error                    as an error
+//	           without a Job                with a Job
+//	nil        the lease is kept to the     the slot is done, also if the
+//	           end of the slot; with        context had ended; nobody runs
+//	           Continuous, the task is      the task for it again
+//	           called again in the next
+//	error      the error is reported, and   the same; the slot is tried
+//	           the rest of the slot is      again, by others first, up to
+//	           released                     MaxAttempts
+//	panic,     as an error                  as an error
 //	Goexit
-//	canceled    an error after the end of      the same: the slot is not done; if
-//	            the context: nothing           something is left of it, it is tried
-//	                                           again
+//	canceled   nothing                      the slot is not done; what is
+//	                                        left of it is tried again
 //
-// Goexit is runtime.Goexit, as a call of t.FailNow in the task makes it. (In a callback
-// of StartLeasing it counts as returning.)
+// Canceled means that the context had ended, and the task returned the context's error or
+// cause. Goexit is runtime.Goexit, as in t.FailNow; in a callback of StartLeasing it counts
+// as returning.
 //
-// Others take over what was released, or what a worker that died had, if they have
-// FailoverWithin; else the next slot is the next chance.
+// With FailoverWithin, other workers take over what is released, or what a worker that died
+// had. Without it, the next slot is the next chance.
 type Task func(ctx context.Context, l Lease) error
 
 // Run runs a task on its own client: see Client.Run. Warnings and errors, with the stack
@@ -43,23 +42,18 @@ func Run(ctx context.Context, ledger store.Ledger, o Options, task Task) error {
 	return newDefaultClient(ledger).Run(ctx, o, task)
 }
 
-// Run runs a task in each slot that a worker with these options holds: the simplest
-// way to use this package. It calls the task, ends its context in time, waits for it
-// to return, and contends for the next slot, until ctx ends. With
-// Options.Continuous the task runs on from slot to slot.
+// Run runs a task in each slot that its worker holds, until ctx ends. It calls the task,
+// ends the task's context in time, waits for it to return, and contends for the next slot.
+// With Options.Continuous the task runs on from slot to slot. Errors of the task go to the
+// Observer and the Logger, and don't end Run.
 //
-// With Options.OncePerSlot the task is done at least once in a slot that anybody
-// works in, and nobody is granted a slot behind its done record: a worker that dies
-// between finishing the task and that record leaves it to be run again, and so may one
-// whose record comes so late that another has been granted the slot before it. The
-// task must bear that. Lease.Attempt tells how often it was begun.
+// With Options.Job the task is done at least once in each slot that a worker works in. It
+// may run again if its worker dies before the slot is recorded as done, or records that so
+// late that another has been granted the slot. Lease.Attempt counts the attempts.
 //
-// When ctx ends, Run ends the task's context, waits for the task however long it
-// takes, releases the lease (for 10 s at most, if the store doesn't answer), and
-// returns nil; or an error that says what it left behind. It returns at once for bad
-// options, as StartLeasing does. Errors of the task are told to the Observer and the
-// Logger, and shown in Status; Run goes on. Any number of Runs may share one Client.
-// StartTask does the same in the background.
+// When ctx ends, Run ends the task's context, waits for the task however long it takes,
+// releases the lease, and returns nil. If the store doesn't answer for 10 s then, the error
+// wraps ErrNotReleased. For bad options, Run returns at once, as StartLeasing does.
 func (c *Client) Run(ctx context.Context, o Options, task Task) error {
 	// Stopping is Run's business: it may take as long as the task does.
 	w, err := c.StartTask(context.WithoutCancel(ctx), o, task)
@@ -94,9 +88,9 @@ func StartTask(ctx context.Context, ledger store.Ledger, o Options, task Task) (
 	return newDefaultClient(ledger).StartTask(ctx, o, task)
 }
 
-// StartTask starts a worker that runs a task as Run does, and returns it: for its
-// Status, Holder and the like. It is stopped as one of StartLeasing is, by StopLeasing
-// or the end of ctx, which gives it 10 s.
+// StartTask starts a worker that runs a task as Run does, and returns it, for Status, Holder
+// and RunIfHeld. It stops as a worker of StartLeasing does: by StopLeasing, or within 10 s
+// of the end of ctx.
 func (c *Client) StartTask(ctx context.Context, o Options, task Task) (*WorkerLease, error) {
 	r := &runner{task: task}
 	l := launch{what: "run", prepare: func(w *WorkerLease) { r.w = w }}
@@ -203,12 +197,13 @@ func (w *WorkerLease) idle() {
 	}
 }
 
-// RunIfHeld calls f if this worker holds the lease now, and reports whether it did. The
-// context ends with ctx or at the last safe moment of the lease, with the cause of
-// whichever ended. The lease is not released before f has returned: to the worker it
-// is user code, as the callbacks are. It may be called from any goroutine, but not
-// wait for StopLeasing. Without Options.Continuous nobody holds a lease for a moment
-// around each boundary: what is started by the same clock should not start there.
+// RunIfHeld calls f if this worker holds the lease now. It reports whether it did, and
+// returns f's error. The context of f ends with ctx or at the last safe moment of the lease,
+// with the cause of the one that ended. The lease is not released before f has returned.
+//
+// It may be called from any goroutine, and several times at once. f must not wait for
+// StopLeasing. Without Options.Continuous nobody holds a lease for a moment around each
+// boundary, so start nothing by the clock right there.
 func (w *WorkerLease) RunIfHeld(ctx context.Context, f Task) (held bool, err error) {
 	h := w.active.Load()
 	if h == nil || !h.enter() {

@@ -11,12 +11,12 @@ import (
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
-// ErrNotClaimed is wrapped by the error of TryClaim when the slot can't be had.
+// ErrNotClaimed is wrapped by the error of TryClaim if the slot can't be claimed.
 var ErrNotClaimed = errors.New("slot not claimed")
 
-// Claim is a lease that TryClaim got.
+// Claim is a lease that TryClaim got. It ends by itself with the slot.
 type Claim struct {
-	// Lease is what was claimed.
+	// Lease is the lease as it was when the slot was claimed.
 	Lease Lease
 
 	ctx   context.Context
@@ -25,12 +25,12 @@ type Claim struct {
 	taken atomic.Bool // by Release or Complete
 }
 
-// Context ends at the last safe moment of the lease, or when Release is called, with
-// a cause as that of Callbacks.LeaseAllocated has.
+// Context ends at the last safe moment of the lease, or when Release or Complete is called,
+// with a cause as in Callbacks.LeaseAllocated. The work must have stopped by then.
 func (c *Claim) Context() context.Context { return c.ctx }
 
-// Release frees what is left of the slot, as StopLeasing does. The work must have
-// ended. It may be called more than once.
+// Release frees what is left of the slot, so that another worker can have it. Call it when
+// the work has ended; it may be called more than once. Errors are those of StopLeasing.
 func (c *Claim) Release(ctx context.Context) error {
 	c.taken.Store(true)
 	return c.w.StopLeasing(ctx)
@@ -62,18 +62,17 @@ func TryClaim(ctx context.Context, ledger store.Ledger, o Options) (*Claim, erro
 	return newDefaultClient(ledger).TryClaim(ctx, o)
 }
 
-// TryClaim claims what is left of the slot that is now, once: with Options.JoinMidSlot,
-// at once whatever the priority is. It returns when the slot is claimed, and may be
-// worked in; or an error that wraps ErrNotClaimed if another has the slot or too little
-// is left of it, and the cause of ctx if that ends first. When less than Options.Lead is
-// left of a slot, claims for the next one are open: who has made one keeps others from
-// what is left of this one, and TryClaim says so. While the store doesn't answer, it is
-// tried again.
+// TryClaim claims what is left of the current slot, at once, whatever the priority. It
+// returns when the slot is claimed and work may begin. The error wraps ErrNotClaimed if
+// another worker has the slot, if it is done, or if too little of it is left; the cause of
+// ctx if that ends first; or ErrOptions. While the store doesn't answer, TryClaim retries.
 //
-// The claim lives for as long as the slot, independently of ctx; with
-// Options.Continuous it goes on into the next ones, until Release. To keep others out
-// up to the end of the slot, don't release it. With Options.Job, a slot that
-// is done can't be claimed: see Claim.Complete.
+// Less than Options.Lead before the next boundary, a claim for the next slot may have been
+// made already. That keeps others from what is left of the current slot.
+//
+// The claim ends with the slot, independently of ctx. With Options.Continuous it goes on
+// until Release. To keep others out up to the end of the slot, don't release it. With
+// Options.Job, call Claim.Complete when the work is done.
 func (c *Client) TryClaim(ctx context.Context, o Options) (*Claim, error) {
 	t := &try{got: make(chan *Claim, 1), lost: make(chan error, 1)}
 	o.JoinMidSlot = true
@@ -124,7 +123,7 @@ func (t *try) allocated(ctx context.Context, l Lease) {
 	t.once.Do(func() { t.got <- &Claim{Lease: l, ctx: ctx, w: t.w, try: t} })
 }
 
-// observe is told of events on the worker's goroutine.
+// observe gets events on the worker's goroutine.
 func (t *try) observe(e Event) {
 	var why error
 	switch e := e.(type) {

@@ -16,8 +16,8 @@ import (
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
-// WorkerLease is a worker that takes part in leasing. It is safe for concurrent
-// use.
+// WorkerLease is a worker. It is safe for concurrent use. It has one goroutine; ledger
+// operations and callbacks run on goroutines that end with them.
 type WorkerLease struct {
 	client    *Client
 	options   Options
@@ -67,8 +67,8 @@ func (c *Client) newWorker(ctx context.Context, o Options, cb Callbacks) *Worker
 // Client returns the client that the worker belongs to.
 func (w *WorkerLease) Client() *Client { return w.client }
 
-// Done is closed when the worker has stopped: both callbacks have returned, and
-// nothing of it runs any more.
+// Done is closed when the worker has stopped: all callbacks have returned, and no goroutine
+// of it is left.
 func (w *WorkerLease) Done() <-chan struct{} { return w.done }
 
 // now contains store time.
@@ -76,16 +76,17 @@ func (w *WorkerLease) now() timeline.Interval {
 	return w.client.interval(int(w.settled.Load()))
 }
 
-// StopLeasing ends leasing: it cancels the lease's context, calls LeaseExpired,
-// waits for both callbacks, and then releases what is left of the lease, so that
-// the next slot is free for others. It may be called more than once, but not
-// from a callback: it would wait for itself. While the store can't be reached, it
-// goes on trying to release, at most to the end of the slot, and to tell that the
-// task of a slot is done, at most to the end of that or for a minute.
+// StopLeasing stops the worker: it ends the lease's context, calls LeaseExpired, waits for
+// all callbacks, and releases what is left of the lease. It may be called more than once and
+// from several goroutines, but not from a callback, which it would wait for.
 //
-// When ctx ends first, StopLeasing returns its cause and says what it was
-// waiting for. The worker then starts no more ledger operations, and ends when
-// the user's code has returned; an unreleased lease runs out by itself.
+// While the store can't be reached, it retries: the release up to the end of the slot, and
+// the record that a slot is done up to the end of that slot, or for a minute if that is
+// longer.
+//
+// If ctx ends first, the error wraps its cause, and ErrNotReleased if all callbacks have
+// returned. The worker then begins no more ledger operations, and ends when the callbacks
+// have returned. An unreleased lease ends with its window.
 func (w *WorkerLease) StopLeasing(ctx context.Context) error {
 	w.stopping.Do(func() { w.order(machine.Stop{}) })
 	select {
@@ -112,36 +113,37 @@ func (w *WorkerLease) StopLeasing(ctx context.Context) error {
 type Status struct {
 	WorkerType string
 	InstanceID string
-	// Holding says that a lease is held; Lease is it.
+	// Holding says that a lease is held, and Lease which.
 	Holding bool
 	Lease   Lease `json:",omitzero"`
-	// Running says that a callback has not returned; Overrunning, that the lease
-	// is over all the same, so that nothing more is claimed.
+	// Running says that a callback has not returned. Overrunning says that its lease is
+	// over nevertheless, so that the worker claims nothing.
 	Running, Overrunning bool
-	// Won is the slot that is won but has not begun; zero if there is none.
+	// Won is a slot that was won and has not begun; zero if there is none.
 	Won slots.Slot `json:",omitzero"`
-	// Contending is the slot that the worker tries to win, or waits for.
+	// Contending is the slot that the worker tries to win, or whose claims it waits for;
+	// zero until the store has answered.
 	Contending slots.Slot `json:",omitzero"`
 	// Stopped says that the worker has ended.
 	Stopped bool
 
-	// StoreTime is the best guess of store time when Status was called, and
-	// Uncertainty how far it may be off; zero while nothing is known.
+	// StoreTime is the best guess of store time when Status was called, and Uncertainty
+	// how far it may be off; zero until the store has answered.
 	StoreTime   time.Time `json:",omitzero"`
 	Uncertainty time.Duration
 	// SampleAge is how old the newest sample of store time is.
 	SampleAge time.Duration
 
-	// Failures counts ledger operations that failed in a row; LastError is the
-	// newest of all errors, nil if there was none.
+	// Failures counts ledger operations that failed in a row. LastError is the newest
+	// error, nil if there was none.
 	Failures  int
 	LastError error `json:",omitzero"`
-	// Allocated, Lost and Missed count slots: with the lease, won by others,
-	// and undecided when they had passed.
+	// Allocated, Lost and Missed count slots: those with a lease, those that another won,
+	// and those that passed without a holder that this worker knows of.
 	Allocated, Lost, Missed int
 
-	// Charges is what the store billed this worker's operations so far; nil if it
-	// bills none.
+	// Charges is what the store has billed for this worker's operations; nil if it bills
+	// nothing.
 	Charges Charges `json:",omitzero"`
 }
 
@@ -159,8 +161,8 @@ func (s Status) MarshalJSON() ([]byte, error) {
 	}{plain(s), text})
 }
 
-// Charges are sums by operation (append, tail, get, now, trim), in the store's own
-// unit (request units of Cosmos DB).
+// Charges are sums by operation (append, tail, get, now, trim), in the unit of the store:
+// request units for Cosmos DB.
 type Charges map[string]float64
 
 // Total is the sum over all operations.
@@ -179,10 +181,10 @@ func (c *Charges) add(op string, units float64) {
 	(*c)[op] += units
 }
 
-// Healthy reports whether the worker does what it should: it is not stopped, its
-// user code doesn't overrun, and the store has not just failed three times in a
-// row. Holding no lease is healthy. It is made for alerts and readiness; a liveness
-// probe should look at Overrunning alone, since a restart mends no store.
+// Healthy reports that the store has answered at least once, and not failed three times in
+// a row just now, that the worker is not stopped, and that its user code doesn't overrun.
+// Holding no lease is healthy. Use it for alerts and readiness. For a liveness probe use
+// Overrunning alone, because a restart doesn't fix a store.
 func (s Status) Healthy() bool {
 	return !s.Stopped && !s.Overrunning && s.Failures < 3 && !s.StoreTime.IsZero()
 }
@@ -208,7 +210,7 @@ func (s Status) String() string {
 	return strings.Join(parts, ": ")
 }
 
-// Status tells what the worker is doing.
+// Status returns what the worker is doing. It asks nobody, and never blocks for long.
 func (w *WorkerLease) Status() Status {
 	w.mu.Lock()
 	s := w.status
