@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,16 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/zap/zapcore"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/audit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
-	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/store/memory"
-	"github.com/slotlease/slotlease/testutil/faultstore"
-	"github.com/slotlease/slotlease/workerlease"
 )
 
 // runExtended starts a worker whose lease is extended every 3 s at most, 1 s before
@@ -181,50 +173,5 @@ func TestACommandThatEndsIsStartedAgainInTheNextSlotOfItsLease(t *testing.T) {
 		if at := time.Unix(0, int64(ns)); errors.Join(err, durErr) != nil || at.Before(slot) || at.After(slot.Add(2*time.Second)) {
 			t.Errorf("the run in slot %s was at %v: %v", r[1], at, errors.Join(err, durErr))
 		}
-	}
-}
-
-// A store that doesn't answer until the command was told to end, and then does.
-func TestACommandWhoseLeaseIsExtendedLateIsStartedAgain(t *testing.T) {
-	t.Parallel()
-	inner := memory.New(memory.Options{})
-	if err := inner.Init(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	link := faultstore.New(inner, faultstore.Options{})
-	dir := t.TempDir()
-	up, told := filepath.Join(dir, "up"), filepath.Join(dir, "told")
-	a := &app{env: os.Environ(), stdout: &bytes.Buffer{}, stderr: shared(&bytes.Buffer{})}
-	o := workerlease.Options{
-		WorkerType: "t", InstanceID: "a", Schedule: slots.Must(slots.Every(time.Hour)), JoinMidSlot: true,
-		FailoverWithin: 8 * time.Second, MinBackoff: 20 * time.Millisecond, MaxBackoff: 20 * time.Millisecond,
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	work := &job{
-		pacing: pacingOf(o, 0), name: "/bin/sh", args: []string{"-c", `trap ': >> "$1"; exit 0' TERM; echo up >> "$0"; while :; do sleep 0.02; done`, up, told},
-		env: a.env, journal: a.newJournal("text", zapcore.DebugLevel), urgent: make(chan struct{}),
-	}
-	done := make(chan error, 1)
-	go func() { done <- a.lease(ctx, storeuri.Target{}, link, o, work.journal, work) }()
-	lines := func() int {
-		b, _ := os.ReadFile(up)
-		return strings.Count(string(b), "\n")
-	}
-	eventually(t, "the command", func() bool { return lines() == 1 })
-	link.Break(faultstore.Down())
-	eventually(t, "the command is told to end", func() bool {
-		_, err := os.Stat(told)
-		return err == nil
-	})
-	link.Mend()
-	eventually(t, "the command is started again", func() bool { return lines() == 2 })
-	head, _, err := inner.Tail(t.Context(), "t", 10)
-	if err != nil || len(head) < 2 || head[0].Token != head[len(head)-1].Token {
-		t.Errorf("the ledger has %+v, %v, want one term that was extended", head, err)
-	}
-	stop()
-	if err := <-done; err != nil {
-		t.Errorf("lease() = %v", err)
 	}
 }

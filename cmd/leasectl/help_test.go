@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/demo"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
@@ -41,6 +42,28 @@ func TestHelpVersionAndCompletionWork(t *testing.T) {
 	}
 	if got := leasectl(t, nil, "--help"); strings.Contains(got.stdout, demo.WorkCommand) || strings.Contains(got.stdout, "tether") {
 		t.Errorf("leasectl --help shows what is hidden:\n%s", got.stdout)
+	}
+}
+
+// The help of run begins with what most people look for, and fits a terminal.
+func TestTheHelpOfRunBeginsWithUsageExamplesAndFlags(t *testing.T) {
+	got := leasectl(t, nil, "run", "--help").stdout
+	usage, rest, _ := strings.Cut(got, "\nExamples:\n")
+	examples, rest, _ := strings.Cut(rest, "\nFlags:\n")
+	flags, _, _ := strings.Cut(rest, "\n\n")
+	if !strings.HasPrefix(usage, "Usage:\n  leasectl run ") || strings.Count(usage, "\n") != 2 {
+		t.Errorf("leasectl run --help begins %q, want the usage in one line", usage)
+	}
+	if n := strings.Count(examples, "  leasectl run "); n != 3 || strings.Count(examples, "\n") != 3 {
+		t.Errorf("leasectl run --help has the examples %q, want three", examples)
+	}
+	if !strings.HasPrefix(strings.TrimSpace(flags), "--worker-type") || !strings.Contains(flags, "--log-format") {
+		t.Errorf("leasectl run --help has the flags %q", flags)
+	}
+	for line := range strings.Lines(got) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 100 {
+			t.Errorf("leasectl run --help has a line of %d characters: %q", n, line)
+		}
 	}
 }
 

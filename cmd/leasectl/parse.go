@@ -3,10 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/store"
@@ -49,22 +49,22 @@ func oneOf(words ...string) func(string) (string, error) {
 	}
 }
 
-// label reads an instance id or a group.
-func label(s string) (string, error) {
-	const most = 256
-	switch {
-	case s == "":
+// anyDuration reads a duration; its bounds are checked with the other options.
+func anyDuration(s string) (time.Duration, error) { return duration(math.MinInt64, math.MaxInt64)(s) }
+
+// wholeNumber reads a number; its bounds are checked with the other options.
+func wholeNumber(s string) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return 0, errors.New("must be a whole number")
+	}
+	return n, nil
+}
+
+// nonEmpty reads a text.
+func nonEmpty(s string) (string, error) {
+	if s == "" {
 		return "", errors.New("must not be empty; leave the option out for the default")
-	case len(s) > most:
-		return "", fmt.Errorf("has %d bytes: at most %d are allowed", len(s), most)
-	}
-	for i := range len(s) {
-		if s[i] == 0 {
-			return "", fmt.Errorf("has a NUL at byte %d", i)
-		}
-	}
-	if !utf8.ValidString(s) {
-		return "", errors.New("must be UTF-8")
 	}
 	return s, nil
 }
@@ -86,8 +86,8 @@ func tieBreak(s string) (priority.TieBreak, error) {
 	return t, nil
 }
 
-// reason is an error without what it begins with: the option and its value, which
-// are told already.
+// reason is an error without its beginnings: the option and its value, which are named
+// already.
 func reason(err error, beginnings ...string) error {
 	text := err.Error()
 	for _, b := range beginnings {

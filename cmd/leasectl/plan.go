@@ -11,8 +11,6 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/estimate"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
-	"github.com/slotlease/slotlease/priority"
-	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
@@ -89,19 +87,10 @@ func defaultPlan() *planFlags {
 
 // planOptions are the options of the estimate, but for the store. What is wrong is noted.
 func (a *app) planOptions(f *planFlags, flags *pflag.FlagSet) estimate.Options {
-	schedule, shortest := a.schedule(f.scheduleFlags, flags)
-	a.checkFailover(f.failover, f.lead, flags, shortest)
 	o := estimate.Options{Consistency: f.consistency, Workers: f.workers, Slot: f.every}
-	if len(a.problems) > 0 {
-		return o
-	}
-	var err error
-	o.Timing, err = workerlease.Options{
-		WorkerType: "plan", Schedule: schedule, Lead: f.lead, Step: f.step, FailoverWithin: f.failover,
-	}.Timing()
-	for _, e := range workerlease.OptionErrors(err) {
-		a.bad("%w", e)
-	}
+	o.Timing, _ = a.timing(workerlease.Options{
+		WorkerType: "plan", Schedule: a.schedule(f.scheduleFlags, flags), Lead: f.lead, Step: f.step, FailoverWithin: f.failover,
+	})
 	return o
 }
 
@@ -125,12 +114,12 @@ func (a *app) planFlags(c *cobra.Command, f *planFlags) {
 		return pflag.NormalizedName(name)
 	})
 	option(a, flags, &f.workers, "workers", "N", "how many workers contend (default 3)", number(1, 100_000, ""))
-	option(a, flags, &f.every, "every", "DURATION", "length of the slots, aligned to the clock; --interval is the same", duration(-1<<63, 1<<63-1))
+	option(a, flags, &f.every, "every", "DURATION", "length of the slots, aligned to the clock; --interval is the same", anyDuration)
 	flags.StringVar(&f.cron, "cron", "", "cron `SPEC` (five fields): a slot lasts from one firing to the next")
 	flags.StringVar(&f.zone, "zone", "", "`ZONE` of the cron spec, such as Europe/Berlin (default UTC)")
-	option(a, flags, &f.lead, "lead", "DURATION", "how long before a boundary claims open (default a quarter of the slot, at most 10s and half of --failover-within)", duration(0, priority.MaxLead))
-	option(a, flags, &f.step, "step", "DURATION", "distance between the turns of two priorities (default lead/10)", duration(0, priority.MaxLead))
-	option(a, flags, &f.failover, "failover-within", "DURATION", "how soon others take over a slot whose worker dies: 80ms to half a slot (default: they don't)", duration(leastFailover, slots.MaxInterval/2))
+	option(a, flags, &f.lead, "lead", "DURATION", "how long before a boundary claims open (default a quarter of the slot, at most 10s and half of --failover-within)", anyDuration)
+	option(a, flags, &f.step, "step", "DURATION", "distance between the turns of two priorities (default lead/10)", anyDuration)
+	option(a, flags, &f.failover, "failover-within", "DURATION", "how soon others take over a slot whose worker dies: 80ms to half a slot (default: they don't)", anyDuration)
 	levels := []string{estimate.Strong, estimate.BoundedStaleness, estimate.Session, estimate.ConsistentPrefix, estimate.Eventual}
 	option(a, flags, &f.consistency, "consistency", strings.Join(levels, "|"), "consistency at which the account is read (default strong)", oneOf(levels...))
 	option(a, flags, &f.output, "output", "table|json", "how to show it (default table)", oneOf("table", "json"))

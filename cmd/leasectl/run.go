@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
+	"os"
 	"os/exec"
 	"time"
 
@@ -11,39 +13,23 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/runlog"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
-	"github.com/slotlease/slotlease/priority"
-	"github.com/slotlease/slotlease/slots"
-	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/supervise"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// runFlags are the options of run.
-type runFlags struct {
-	scheduleFlags
-
-	workerType, instanceID, group string
-	priority                      int
-	tieBreak                      priority.TieBreak
-	joinMidSlot                   bool
-	lead, step, margin, stopGrace time.Duration
-	failover                      time.Duration
-	continuous, noFailback        bool
-	once, runMissed               bool
-	maxAttempts                   int
-	level                         zapcore.Level
-	verbose                       bool
-	format                        string
-	tether                        bool
-}
+// openTimeout bounds how long run opens its store.
+const openTimeout = 5 * time.Second
 
 func (a *app) runCommand() *cobra.Command {
 	f := &runFlags{level: zapcore.InfoLevel, format: "text"}
 	c := &cobra.Command{
-		Use:     "run --worker-type TYPE (--every DURATION | --cron SPEC [--zone ZONE]) [flags] -- COMMAND [ARG…]",
+		Use:     "run --worker-type TYPE (--every DURATION | --cron SPEC) [flags] -- COMMAND [ARG…]",
 		Short:   "Run a command in each slot that this worker holds",
 		Long:    runHelp,
-		Example: "  leasectl run --worker-type invoice-export --every 5m -- ./export.sh\n  leasectl run --worker-type report --cron '0 2 * * *' --zone Europe/Berlin -- ./report.sh",
+		Example: runExamples,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.run(c, f, args)
@@ -53,120 +39,98 @@ func (a *app) runCommand() *cobra.Command {
 		},
 	}
 	c.Flags().SetInterspersed(false)
+	c.SetHelpTemplate(runHelpTemplate)
 	a.runFlags(c, f)
 	return c
-}
-
-func (a *app) runFlags(c *cobra.Command, f *runFlags) {
-	flags := c.Flags()
-	option(a, flags, &f.workerType, "worker-type", "TYPE", "what is competed for (required)", workerType)
-	option(a, flags, &f.every, "every", "DURATION", "length of the slots, aligned to the clock", duration(-1<<63, 1<<63-1))
-	flags.StringVar(&f.cron, "cron", "", "cron `SPEC` (five fields): a slot lasts from one firing to the next")
-	flags.StringVar(&f.zone, "zone", "", "`ZONE` of the cron spec, such as Europe/Berlin (default UTC)")
-	option(a, flags, &f.priority, "priority", "0-7", "0 is the highest (default 0)", number(priority.Highest, priority.Lowest, ", 0 being the highest"))
-	option(a, flags, &f.instanceID, "instance-id", "LABEL", "label of this worker (default host-pid-xxxx)", label)
-	option(a, flags, &f.group, "group", "NAME", "share the lease with all workers of the group", label)
-	option(a, flags, &f.tieBreak, "tie-break", "sticky|rotate|random", "order of workers of one priority (default sticky)", tieBreak)
-	option(a, flags, &f.failover, "failover-within", "DURATION", "how soon others take over a slot whose worker dies: 80ms to half a slot; costs about 4/3 slot/DURATION writes, and as many reads by each other, per slot; not with --group (default: the slot is lost; with --once-per-slot a quarter of the slot, at most 1m, at least 8 × --margin)", duration(leastFailover, slots.MaxInterval/2))
-	flags.BoolVar(&f.continuous, "continuous", false, "go on from slot to slot while this worker wins them, without stopping the command; not with --group")
-	flags.BoolVar(&f.noFailback, "no-failback", false, "with --continuous: keep the lease while this worker lives, even from higher priorities; give it to all workers of the type")
-	flags.BoolVar(&f.once, "once-per-slot", false, "the command is a job of each slot: it is done when it exits with 0, and else tried again, by others first; not with --group or --continuous")
-	option(a, flags, &f.maxAttempts, "max-attempts", "N", "with --once-per-slot: how often a slot is tried at most, by all workers together; give it to all workers of the type (default as often as its time allows)", number(1, store.MaxAttempt, ""))
-	flags.BoolVar(&f.runMissed, "run-missed", false, "with --once-per-slot: make up for the slot before, if nobody did it, once")
-	flags.BoolVar(&f.joinMidSlot, "join-mid-slot", false, "claim what is left of the slot in which the worker starts, if nobody has it")
-	option(a, flags, &f.lead, "lead", "DURATION", "how long before a boundary claims open (default a quarter of the slot, at most 10s and half of --failover-within)", duration(0, priority.MaxLead))
-	option(a, flags, &f.step, "step", "DURATION", "distance between the turns of two priorities (default lead/10)", duration(0, priority.MaxLead))
-	option(a, flags, &f.margin, "margin", "DURATION", "how long before the end of the lease work stops (default slot/100, at most --failover-within/20 and 250ms, at least 10ms)", duration(leastMargin, time.Hour))
-	option(a, flags, &f.stopGrace, "stop-grace", "DURATION", "time between SIGTERM and SIGKILL (default a quarter of the lease, or of --failover-within, at most 10s)", duration(0, time.Hour))
-	option(a, flags, &f.level, "log-level", "debug|info|warn|error", "what to log on stderr (default info)", logLevel)
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "same as --log-level debug")
-	option(a, flags, &f.format, "log-format", "text|json", "how to log (default text)", oneOf("text", "json"))
-	flags.BoolVar(&f.tether, "tether", false, "end at once when the standard input ends")
-	_ = flags.MarkHidden("tether") // of the demo
-}
-
-// logLevel reads --log-level.
-func logLevel(s string) (zapcore.Level, error) {
-	word, err := oneOf("debug", "info", "warn", "error")(s)
-	if err != nil {
-		return 0, err
-	}
-	return zapcore.ParseLevel(word)
 }
 
 // run checks everything that can be checked before the first slot, and then
 // leases until it is told to end.
 func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 	t := a.target(c)
-	o := a.options(c, f)
+	timing := a.runTiming(f, c.Flags())
 	switch {
 	case len(args) == 0:
-		a.bad("no command: put it behind --")
+		a.bad("no command: put it after --")
 	case c.ArgsLenAtDash() != 0:
-		a.bad("unexpected argument %q: put the command behind --", args[0])
+		a.bad("unexpected argument %q: put the command after --", args[0])
 	}
 	if err := a.usage(c); err != nil {
 		return err
 	}
-	if _, err := exec.LookPath(args[0]); err != nil {
-		return advice.ForCommand(args[0], err)
-	}
-	if !guard.Supported {
-		return advice.ForCommand(args[0], guard.ErrUnsupported)
-	}
-	// Where there are no subreapers, the guard's promise is weaker, as documented.
-	if err := guard.BecomeSubreaper(); err != nil && !errors.Is(err, guard.ErrUnsupported) {
+	if err := guardable(args[0]); err != nil {
 		return advice.ForCommand(args[0], err)
 	}
 	ctx := c.Context()
-	opening, cancel := context.WithTimeout(ctx, preflight)
+	opening, cancel := context.WithTimeout(ctx, openTimeout)
 	ledger, isNew, err := t.OpenToLease(opening)
 	cancel()
 	if err != nil {
 		return advice.ForStore(t, err)
 	}
+	log := a.runLog(f, timing)
+	if isNew {
+		log.Creating(t.Place())
+	}
+	unfit, err := supervise.Run(ctx, ledger, timing, a.supervised(f, args, t, log))
+	return errors.Join(advice.ForStore(t, unfit), err, advice.ForStore(t, storeuri.Close(ctx, ledger)))
+}
+
+// guardable reports why a command can't run under a guard.
+func guardable(name string) error {
+	if _, err := exec.LookPath(name); err != nil {
+		return err
+	}
+	if !guard.Supported {
+		return guard.ErrUnsupported
+	}
+	// Where there are no subreapers, the guard's promise is weaker, as documented.
+	if err := guard.BecomeSubreaper(); err != nil && !errors.Is(err, guard.ErrUnsupported) {
+		return err
+	}
+	return nil
+}
+
+// runLog is the log of run on the standard error.
+func (a *app) runLog(f *runFlags, timing workerlease.Timing) *runlog.Log {
 	if f.verbose {
 		f.level = zapcore.DebugLevel
 	}
-	j := a.newJournal(f.format, f.level)
-	if isNew {
-		j.say(zapcore.InfoLevel, "creating the ledger "+t.Place()+"; all workers of the type must use this file")
-	}
-	return errors.Join(
-		a.lease(ctx, t, ledger, o, j, &job{
-			pacing: pacingOf(o, f.stopGrace), name: args[0], args: args[1:], env: t.Environ(a.env), journal: j, urgent: a.urgently(f.tether),
-		}),
-		advice.ForStore(t, storeuri.Close(ctx, ledger)),
-	)
+	return runlog.New(runlog.Options{
+		To: secret.Writer{To: a.stderr, Secrets: a.secrets}, JSON: f.format == "json", Level: f.level,
+		Worker: workerlease.Worker{WorkerType: timing.Options.WorkerType, InstanceID: timing.Options.InstanceID},
+	})
 }
 
-// options makes the worker's options of the flags, and notes what is wrong with
-// them.
-func (a *app) options(c *cobra.Command, f *runFlags) workerlease.Options {
-	flags := c.Flags()
-	schedule, shortest := a.schedule(f.scheduleFlags, flags)
-	if !flags.Changed("worker-type") {
-		a.bad("--worker-type is missing: name what is competed for")
+// supervised is the command that args are, for a lease in a store. With --tether the
+// standard input is no input of it.
+func (a *app) supervised(f *runFlags, args []string, t storeuri.Target, log *runlog.Log) supervise.Command {
+	c := supervise.Command{
+		Name: args[0], Args: args[1:], Env: t.Environ(a.env), Stdout: a.stdout, Stderr: a.stderr,
+		Grace: f.stopGrace, Urgent: a.signals.Urgent, Log: log,
 	}
-	for _, o := range []struct {
-		name string
-		d    time.Duration
-	}{{"margin", f.margin}, {"stop-grace", f.stopGrace}} {
-		if text, ok := given(flags, o.name); ok && shortest > 0 && o.d >= shortest/2 {
-			a.bad("--%s %q: must be less than half of the shortest slot (%v)", o.name, text, shortest)
+	if f.tether {
+		c.Urgent = a.untilUntethered()
+	} else if in, ok := a.stdin.(*os.File); ok {
+		c.Stdin = in
+	}
+	return c
+}
+
+// untilUntethered is closed at the second signal, or when the standard input ends:
+// then the process that started this one has gone.
+func (a *app) untilUntethered() <-chan struct{} {
+	urgent, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		_, _ = io.Copy(io.Discard, a.stdin)
+	}()
+	go func() {
+		defer close(urgent)
+		select {
+		case <-gone:
+		case <-a.signals.Urgent:
 		}
-	}
-	a.checkOnce(f, flags, shortest)
-	f.failover = failoverOf(f, flags, shortest)
-	a.checkExtension(f, flags, shortest)
-	var once *workerlease.Job
-	if f.once {
-		once = &workerlease.Job{MaxAttempts: f.maxAttempts, RunMissed: f.runMissed}
-	}
-	return workerlease.Options{
-		WorkerType: f.workerType, InstanceID: f.instanceID, Group: f.group, Priority: f.priority,
-		TieBreak: f.tieBreak, Schedule: schedule, JoinMidSlot: f.joinMidSlot,
-		FailoverWithin: f.failover, Continuous: f.continuous, NoFailback: f.noFailback,
-		Job: once, Lead: f.lead, Step: f.step, Margin: f.margin,
-	}
+	}()
+	return urgent
 }

@@ -1,101 +1,122 @@
 package main
 
+const runExamples = `  leasectl run --worker-type invoices --every 5m -- ./export.sh
+  leasectl run --worker-type report --cron '0 2 * * *' --once-per-slot -- ./report.sh
+  leasectl run --worker-type poller --every 1m --continuous --failover-within 15s -- ./poller`
+
+// runHelpTemplate begins with what most people look for.
+const runHelpTemplate = `Usage:
+  {{.UseLine}}
+
+Examples:
+{{.Example}}
+
+Flags:
+{{.LocalFlags.FlagUsagesWrapped 100 | trimTrailingWhitespaces}}
+{{if .HasAvailableInheritedFlags}}
+Global Flags:
+{{.InheritedFlags.FlagUsagesWrapped 100 | trimTrailingWhitespaces}}
+{{end}}
+{{.Long}}
+`
+
 const runHelp = `Run a command in each slot that this worker holds.
 
-The command runs under a guard, which makes sure that neither it nor any of its
-descendants outlives the lease: not when they ignore SIGTERM, not when they
-detach, and not when leasectl itself is killed or stopped.
+The command runs under a guard, which ends it and all its descendants before the lease
+ends: also when they ignore SIGTERM, when they detach, and when leasectl itself is killed
+or stopped.
 
-  - It gets SIGTERM --stop-grace before the last safe moment of the lease, and
-    SIGKILL at it (less the time that killing takes: 1/50 of the lease, at most
-    100ms).
-  - When it ends by itself, it is not started again in that slot, and the lease
-    is kept to the end of the slot, whatever its exit code. With --once-per-slot
-    one that failed is tried again: see below.
-  - --failover-within, --continuous and --once-per-slot extend leases. The end
-    moves then, and SIGTERM and SIGKILL with it: see below.
-  - Ctrl-C (SIGINT), SIGTERM and SIGHUP stop the command (SIGTERM, and SIGKILL
-    after --stop-grace), then release the lease, then end leasectl with code 0. A
-    second signal kills the command at once. A signal that was ignored when
-    leasectl was started (SIGHUP by nohup, SIGINT by a script's &) stays ignored.
-  - A store that can't be reached is tried again for ever.
-  - Its standard output and error are those of leasectl, and so is its standard
+  - It gets SIGTERM --stop-grace before the last safe moment of the lease, and SIGKILL at
+    that moment. Killing takes time, so it begins 1/50 of the lease earlier, at most 100ms.
+  - A command that exits is not started again in that slot, and the lease is kept to the
+    end of the slot, whatever the exit code. --once-per-slot changes that: see below.
+  - Ctrl-C (SIGINT), SIGTERM and SIGHUP stop the command (SIGTERM, and SIGKILL after
+    --stop-grace), release the lease, and end leasectl with code 0. A second signal, more
+    than a second after the first, kills the command at once. A signal that was ignored
+    when leasectl started (SIGHUP by nohup, SIGINT by a script's &) stays ignored.
+  - While the store can't be reached, leasectl keeps trying.
+  - The command's standard output and error are those of leasectl. So is its standard
     input, unless that is a terminal: then it has none.
 
-Without more, a slot is lost when the worker that holds it dies. With
---failover-within 30s another takes over what is left of it within 30s of the death.
-On top of that come the turn of its --priority, what the store takes, and up to four
-times the uncertainty of store time; towards the end of a slot, up to --lead more. For
-that the lease is taken for a part of the slot at a time, and extended while the worker
-lives: with 5m slots and 30s the store is written to 14 times in a slot instead of once,
-and each other worker reads it as often. "leasectl plan" tells what that costs.
+Failover: --failover-within
 
-With --continuous the worker that wins the next slot, too, goes on without a break:
-the command runs on over the boundary, under the same token. That is for daemons.
-Others still compete for each slot, and one of a higher --priority takes over at
-its start; unless all have --no-failback, which leaves the lease where it is for as
-long as its worker lives.
+  By default, a slot is lost when its worker dies. With --failover-within 30s, another
+  worker takes over the rest of the slot within 30s. Add the turn of its --priority, store
+  latency and up to 4 × clock uncertainty; near the end of a slot, also --lead.
 
-With --once-per-slot the command is a job that is to be done in each slot, such as
-"leasectl run --cron '0 2 * * *' --once-per-slot --max-attempts 3 …":
+  The lease is then taken for one part of the slot at a time, and extended while the
+  worker lives. With 5m slots and 30s, the worker writes to the store 14 times in a slot
+  instead of once, and each other worker reads as often. "leasectl plan" shows the cost.
+  Not with --group.
 
-  - Exit code 0 means that the slot is done. That is recorded in the ledger, and from
-    then on nobody runs the command for that slot, not even if all are restarted.
-  - Any other exit code, and a signal, means that it has failed. What is left of the
-    slot is released, and the command is tried again: by another worker first, if
-    there is one, and then by any.
-  - So it is, too, when leasectl or its machine dies: another begins within
-    --failover-within, which is a quarter of the shortest slot here, at most 1m, unless
-    it is given. It costs what --failover-within does.
-  - Each of these counts as an attempt. A slot for which there were --max-attempts of
-    them by all workers together is left as it is, undone, and that is logged as an
-    error. Without the option it is tried as often as its time allows.
-  - A command that was told to end, with its lease or because leasectl is stopped, is
-    asked for its exit code all the same: with 0 the slot is done. With any other it
-    hasn't failed but was cut short: if something is left of the slot, it is tried
-    again, and that counts as one more attempt.
-  - When the slot is over, it is over: slots must be longer than the command takes.
-    With --run-missed the next slot makes up for it: the command is run for the slot
-    before first, if nobody did it (LEASE_SLOT_START and LEASE_SLOT_END say which),
-    once, whatever comes of that; and then for its own. Slots before that are
-    skipped, and so are those before the first that was ever done.
+Daemons: --continuous
 
-The command is run at least once in a slot that anybody works in, not exactly once: if
-leasectl dies, or the store can't be reached, after the command has ended and before
-that is recorded, it is run again. So it must bear that. With --max-attempts 1, and
-without --run-missed, it is begun at most once, and perhaps its work is not done. After
-a restart in mid-slot a worker tries what is left of it with --join-mid-slot only.
+  The worker that also wins the next slot goes on without a break: the command runs on
+  over the boundary, under the same token. Other workers still compete for each slot, and
+  one of a higher --priority takes over at its start. With --no-failback the lease stays
+  where it is while its worker lives; give that flag to all workers of the type. Not with
+  --group.
 
-Where leases are extended, their end moves, and with it that of the command:
+Jobs: --once-per-slot
 
-  - As long as an extension may yet come, SIGTERM waits until three quarters of the
-    time for it have passed. In a part of a slot that is --failover-within/16
-    before the last safe moment; before a slot that --continuous may win it is
-    --lead/4, and less for a --priority whose turn comes late. A command is told
-    so long before the end if the store can't be reached, or another has won; if
-    leases are extended in time it isn't disturbed.
-  - Where nothing is to be extended any more, at the end of a slot without
-    --continuous, it comes --stop-grace before, as always.
-  - A command that was told to end, and whose lease is extended after all, is
-    started again at once; with --once-per-slot it has failed, unless its exit code
-    is 0.
-  - With --continuous, a command that ended by itself is started again when the
-    next slot begins.
-  - When leasectl is stopped (SIGSTOP), the command is killed where the lease ended
-    when it was extended last.
+  The command is a job to be done in each slot.
 
-The command's environment is that of leasectl, without LEASECTL_STORE (which may
-hold a password; nor, for a store in Cosmos DB, COSMOS_KEY and
-COSMOS_CONNECTION_STRING), and with
+  - Exit code 0 means that the slot is done. The ledger records that, and no worker runs
+    the command for that slot again, even after a restart of all of them.
+  - Any other exit code, or a signal, means that it failed. The rest of the slot is
+    released, and the command is tried again: by another worker first, if there is one.
+  - If leasectl or its machine dies, another worker begins within --failover-within, which
+    defaults to a quarter of the shortest slot here, at most 1m and at least 8 × --margin.
+    The cost is that of --failover-within.
+  - Each of these is an attempt. After --max-attempts of them by all workers together, the
+    slot is left undone, and that is logged as an error. By default there is no bound but
+    time. Give the flag to all workers of the type.
+  - A command that was told to end, with its lease or with leasectl, may still exit with 0:
+    then the slot is done. With any other code it was cut short, which is no failure. If
+    time is left in the slot, it is tried again, as one more attempt.
+  - When the slot is over, it is over: slots must be longer than the command takes. With
+    --run-missed the next slot makes up for it: the command runs for the slot before
+    first, if no worker did it, and then for its own slot. LEASE_SLOT_START and
+    LEASE_SLOT_END show which. It runs once for the missed slot, whatever its outcome.
+    Older slots are skipped, and so are those before the first that was ever done.
+
+  The command runs at least once in a slot in which any worker works, not exactly once: if
+  leasectl dies, or loses the store, after the command ends and before that is recorded,
+  the command runs again, and must bear it. With --max-attempts 1, and without
+  --run-missed, it begins at most once, and may not complete. After a restart in
+  mid-slot, a worker tries the rest of that slot only with --join-mid-slot. Not with
+  --group or --continuous.
+
+SIGTERM where leases are extended
+
+  - While an extension may still come, SIGTERM waits until three quarters of the time for
+    it have passed. In a part of a slot, that is at most --failover-within/16 before the
+    last safe moment; before a slot that --continuous may win it is at most --lead/4, and
+    less for a --priority whose turn comes late. SIGTERM comes that early if the store
+    can't be reached or another worker has won; a command whose lease is extended in time
+    isn't disturbed.
+  - Where no extension can follow, at the end of a slot without --continuous, it comes
+    --stop-grace before the end, as always.
+  - A command that was told to end, and whose lease is extended after all, is started
+    again at once. With --once-per-slot it has failed, unless its exit code is 0.
+  - With --continuous, a command that exited is started again when the next slot begins.
+  - When leasectl is stopped (SIGSTOP), the command is killed at the end of the lease that
+    its guard knew last.
+
+Environment
+
+  The command has the environment of leasectl, without LEASECTL_STORE (which may hold a
+  password; nor, for a store in Cosmos DB, COSMOS_KEY and COSMOS_CONNECTION_STRING), and
+  with
 
   LEASE_WORKER_TYPE   the worker type
   LEASE_INSTANCE_ID   the label of this worker
   LEASE_GROUP         its group, or empty
   LEASE_TOKEN         the fencing token: pass it along with every write
   LEASE_SLOT_START    start of the slot: RFC 3339, UTC, milliseconds; store time;
-                      with --run-missed perhaps the slot before the lease's
+                      with --run-missed it may be the slot before the lease's
   LEASE_SLOT_END      its end
-  LEASE_EXPIRES_AT    when the lease ends; work is stopped a little earlier
+  LEASE_EXPIRES_AT    when the lease ends; the command is stopped a little earlier
 
-These are as of when it is started: with --failover-within the lease ends later
-each time that it is extended, and with --continuous other slots follow.`
+  They are as of the start of the command: with --failover-within each extension moves the
+  end of the lease, and with --continuous other slots follow.`

@@ -17,10 +17,9 @@ type scheduleFlags struct {
 	cron, zone string
 }
 
-// schedule makes the schedule of the options, or notes all that is wrong with
-// them. Options that are checked by the length of the slots need the shortest,
-// which is known, or zero, without a schedule, too.
-func (a *app) schedule(f scheduleFlags, flags *pflag.FlagSet) (s slots.Schedule, shortest time.Duration) {
+// schedule makes the schedule of the flags, or notes all that is wrong with them. Then
+// the schedule is one by which the other options can still be checked.
+func (a *app) schedule(f scheduleFlags, flags *pflag.FlagSet) slots.Schedule {
 	every, cron := flags.Changed("every"), flags.Changed("cron")
 	if every && cron {
 		a.bad("--every and --cron: give only one of them")
@@ -28,23 +27,32 @@ func (a *app) schedule(f scheduleFlags, flags *pflag.FlagSet) (s slots.Schedule,
 	if !every && !cron {
 		a.bad("no schedule: give --every (such as 5m) or --cron (such as '0 * * * *')")
 	}
+	s := slots.Must(slots.Every(slots.MaxInterval)) // No other option is too long for it.
 	if text, ok := given(flags, "every"); ok {
-		shortest = min(max(f.every, slots.MinInterval), slots.MaxInterval)
-		var err error
-		if s, err = slots.Every(f.every); err != nil {
-			_, why, _ := strings.Cut(err.Error(), ": ")
-			a.bad("--every %q: %s", text, why)
-		}
+		s = a.everySchedule(f.every, text)
 	}
 	switch {
 	case cron:
-		if s = a.cronSchedule(f); s != nil && !every {
-			shortest = shortestSlot(s)
+		if c := a.cronSchedule(f); c != nil && !every {
+			s = c
 		}
 	case flags.Changed("zone"):
 		a.bad("--zone %q: goes with --cron only; slots of --every are the same in all zones", f.zone)
 	}
-	return s, shortest
+	return s
+}
+
+// everySchedule makes the schedule of --every, or notes what is wrong with it, and
+// makes the nearest.
+func (a *app) everySchedule(interval time.Duration, text string) slots.Schedule {
+	s, err := slots.Every(interval)
+	if err != nil {
+		_, why, _ := strings.Cut(err.Error(), ": ")
+		a.bad("--every %q: %s", text, why)
+		near := min(max(interval, slots.MinInterval), slots.MaxInterval)
+		return slots.Must(slots.Every(near.Truncate(time.Millisecond)))
+	}
+	return s
 }
 
 // cronSchedule makes the schedule of --cron and --zone, or notes what is wrong
@@ -75,16 +83,4 @@ func cause(err error) error {
 		return inner
 	}
 	return err
-}
-
-// shortestSlot is the shortest of a week of a schedule that fires hourly.
-func shortestSlot(s slots.Schedule) time.Duration {
-	shortest, n := slots.MaxInterval, 0
-	for slot := range slots.Upcoming(s, time.Date(2024, time.January, 1, 0, 0, 0, 0, time.UTC)) {
-		shortest = min(shortest, slot.Length())
-		if n++; n == 200 {
-			break
-		}
-	}
-	return shortest
 }

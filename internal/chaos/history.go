@@ -19,7 +19,9 @@ type said struct {
 	SlotStart time.Time `json:"slotStart"`
 	Why       string    `json:"why"`
 	Err       string    `json:"error"`
-	Token     int64     `json:"token"`
+	// Reason is that of the end of a command.
+	Reason string `json:"reason"`
+	Token  int64  `json:"token"`
 	// Uncertainty is that of a clock sample.
 	Uncertainty string `json:"uncertainty"`
 }

@@ -206,10 +206,10 @@ func (e evidence) granted(s slot, r store.Record) (class, detail string) {
 			return claimedBusy, ""
 		case line.Message == "slot missed" && line.Why == "too late":
 			return claimedUnsure, ""
-		case strings.Contains(line.Message, "command not started"), strings.Contains(line.Message, "stopped at the deadline"):
+		case line.Message == "command not started", line.Reason == "stopped at the deadline":
 			return claimedLate, ""
 		}
-		text = append(text, strings.TrimSpace(line.Message+" "+line.Why+" "+line.Err))
+		text = append(text, strings.Join(strings.Fields(line.Message+" "+line.Why+" "+line.Reason+" "+line.Err), " "))
 	}
 	switch {
 	case e.complained(h, s) != 0:

@@ -1,9 +1,8 @@
-package main
+package supervise
 
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"time"
 
@@ -12,23 +11,16 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// job is the command that runs in each slot that is held.
+// job is a command that runs in each slot that is held.
 type job struct {
 	pacing
+	Command
 
-	name string
-	args []string
-	env  []string
-
+	// stdin, stdout and stderr are those of the command.
 	stdin, stdout, stderr *os.File
-	journal               journal
-	// urgent is closed when the command must be killed without a grace.
-	urgent <-chan struct{}
-	// schedule cuts time into slots.
-	schedule slots.Schedule
-	// news is the newest extension of a lease, unless it was looked at.
+	// news has the newest extension of a lease, until it is taken.
 	news chan workerlease.Lease
-	// storeTime is what store time is at least.
+	// storeTime is a lower bound of store time.
 	storeTime func() time.Time
 }
 
@@ -44,7 +36,7 @@ func (j *job) run(ctx context.Context, l workerlease.Lease) {
 	}
 }
 
-// extended is told how a lease goes on.
+// extended takes note of how a lease goes on.
 func (j *job) extended(l workerlease.Lease) {
 	select {
 	case <-j.news: // older ones
@@ -53,7 +45,7 @@ func (j *job) extended(l workerlease.Lease) {
 	j.news <- l
 }
 
-// look brings a lease up to date, unless what is new is about one before.
+// look brings a lease up to date. News of an earlier lease is dropped.
 func (j *job) look(l *workerlease.Lease) {
 	select {
 	case n := <-j.news:
@@ -75,7 +67,7 @@ type ending struct {
 	guard.Status
 
 	err error
-	// told is the end of the lease that the guard knew of last.
+	// told is the newest end of the lease that the guard knew.
 	told time.Time
 }
 
@@ -84,8 +76,8 @@ func (e ending) cut() bool {
 	return e.Reason == guard.DeadlineReached || errors.Is(e.err, guard.ErrTooLate)
 }
 
-// under runs the command under a lease, for a slot, until it ends or must end, which l
-// may yet put off.
+// under runs the command under a lease, for a slot, until it ends or must end. An
+// extension of the lease puts the latter off.
 func (j *job) under(ctx context.Context, l *workerlease.Lease, slot slots.Slot) ending {
 	// In this order: a pause in between makes the deadline earlier, never later.
 	now := guard.Boottime()
@@ -94,16 +86,16 @@ func (j *job) under(ctx context.Context, l *workerlease.Lease, slot slots.Slot) 
 	began := *l
 	began.Slot = slot
 	p, err := guard.Start(guard.Command{
-		Path: j.name, Args: j.args, Env: environ(j.env, began),
+		Path: j.Name, Args: j.Args, Env: environ(j.Env, began),
 		Stdin: j.stdin, Stdout: j.stdout, Stderr: j.stderr,
 		Deadline: r.deadline, Grace: r.grace, Notice: j.noticeOf(*l, left, r.grace),
 	})
 	if err != nil {
-		j.journal.notStarted(began, err)
+		j.Log.NotStarted(began, err)
 		return ending{err: err, told: l.Expiry}
 	}
 	r.Process = p
-	j.journal.started(began, p.PID())
+	j.Log.Started(began, p.PID())
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
@@ -112,7 +104,7 @@ func (j *job) under(ctx context.Context, l *workerlease.Lease, slot slots.Slot) 
 	status, err := p.Wait()
 	close(r.ended)
 	<-told
-	j.journal.ended(began, status, err)
+	j.Log.Ended(began, status, err)
 	return ending{status, err, r.until}
 }
 
@@ -125,11 +117,11 @@ type running struct {
 	ended           chan struct{}
 }
 
-// tell passes extensions of the lease, and its end, on to the command. The normal
-// end needs no word: the guard knows the deadline, and kills even if this process
-// is stopped.
+// tell passes extensions of the lease, and its early end, on to the command's guard. At
+// its normal end nothing is passed on: the guard knows the deadline, and kills even if
+// this process is stopped.
 func (j *job) tell(ctx context.Context, l *workerlease.Lease, r *running) {
-	urgent := j.urgent
+	urgent := j.Urgent
 	over := ctx.Done()
 	for {
 		select {
@@ -165,9 +157,9 @@ func (j *job) extend(l workerlease.Lease, r *running) {
 	case err == nil:
 		r.deadline, r.until = deadline, l.Expiry
 	case errors.Is(err, guard.ErrTooLate):
-		j.journal.extendedLate(l)
+		j.Log.ExtendedLate(l)
 	case !errors.Is(err, os.ErrProcessDone):
-		j.journal.trouble("extend the time of the command", err)
+		j.Log.Trouble("extend", err)
 	}
 }
 
@@ -178,14 +170,14 @@ func (j *job) again(ctx context.Context, l *workerlease.Lease, e ending) bool {
 	switch {
 	case e.cut():
 		return j.extends() && j.timeAgain(ctx, l, e)
-	case j.continuous:
+	case j.Options.Continuous:
 		return j.nextSlot(ctx, l)
 	}
 	return false
 }
 
-// timeAgain waits until the lease that cut a command short goes on after all, and
-// for so long that it is worth while to start it again.
+// timeAgain waits until the lease that cut a command short goes on after all, long
+// enough for the command to be worth starting again.
 func (j *job) timeAgain(ctx context.Context, l *workerlease.Lease, e ending) bool {
 	for !l.Expiry.After(e.told) || !j.worth(*l) {
 		select {
@@ -198,8 +190,8 @@ func (j *job) timeAgain(ctx context.Context, l *workerlease.Lease, e ending) boo
 	return ctx.Err() == nil
 }
 
-// worth reports whether a command that is started now would have some time before
-// it is told to end.
+// worth reports whether a command that is started now has some time before it is told
+// to end.
 func (j *job) worth(l workerlease.Lease) bool {
 	left := l.Remaining()
 	return left-killTime(left) > 2*j.noticeOf(l, left, j.graceOf(l, left))
@@ -227,32 +219,10 @@ func (j *job) nextSlot(ctx context.Context, l *workerlease.Lease) bool {
 	}
 }
 
-// order gives the guard an order. If it can't be told, it still has its
-// deadline, and our own view of it is enforced.
+// order gives the guard an order. A guard that can't be reached still has its deadline,
+// and kills at it.
 func (j *job) order(what string, give func() error) {
 	if err := give(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		j.journal.trouble(what+" the command", err)
+		j.Log.Trouble(what, err)
 	}
-}
-
-// urgently is closed at the second signal or, for a tethered worker, when its
-// standard input ends: then whoever started it is gone.
-func (a *app) urgently(tethered bool) <-chan struct{} {
-	if !tethered {
-		return a.signals.Urgent
-	}
-	urgent := make(chan struct{})
-	go func() {
-		defer close(urgent)
-		gone := make(chan struct{})
-		go func() {
-			defer close(gone)
-			_, _ = io.Copy(io.Discard, a.stdin)
-		}()
-		select {
-		case <-gone:
-		case <-a.signals.Urgent:
-		}
-	}()
-	return urgent
 }

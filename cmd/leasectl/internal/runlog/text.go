@@ -1,10 +1,9 @@
-package main
+package runlog
 
 import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -12,64 +11,25 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/flagname"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// reminder is how often a journal for people tells again that the store is down.
-const reminder = time.Minute
-
-// journalState is what a journal remembers in order to tell things once, and only
-// what is so.
-type journalState struct {
-	now func() time.Time
-
-	mu       sync.Mutex
-	ready    bool      // store time is known
-	failing  bool      // the store doesn't answer
-	told     time.Time // when that was told last
-	stopping bool
-	// begun and running are the slots of the newest lease that began and of the
-	// command that runs; over is that of the newest command that has ended.
-	begun, running, over slots.Slot
-}
-
-// failure is a line about a store that doesn't answer, told as an outage: when it
-// begins, every now and then, and when it ends, not at every retry.
-func (s *journalState) failure(what string, err error) (zapcore.Level, string) {
-	now := s.now()
-	first := !s.failing
-	if s.failing = true; first {
-		s.told = now
-	}
-	switch {
-	case s.stopping:
-	case first && !s.ready && advice.Lasting(err):
-		return zap.WarnLevel, fmt.Sprintf("store not reached yet: %v", advice.Brief(err))
-	case first && !s.ready:
-		return zap.WarnLevel, fmt.Sprintf("store not reached yet: %v; trying on", advice.Brief(err))
-	case first:
-		return zap.WarnLevel, what
-	case now.Sub(s.told) >= reminder:
-		s.told = now
-		return zap.WarnLevel, fmt.Sprintf("store still unreachable: %v", advice.Brief(err))
-	}
-	return zap.DebugLevel, what
-}
-
-// line is an event for people, or nothing. It must be asked about every event.
-func (s *journalState) line(e workerlease.Event) (zapcore.Level, string) {
+// line is an event as text, or nothing. It takes note of what happened: every event
+// must pass it.
+func (l *Log) line(e workerlease.Event) (zapcore.Level, string) {
 	switch e := e.(type) {
 	case workerlease.Unknown:
-		return s.failure(fmt.Sprintf("store: append of record %d: outcome unknown: %v", e.Seq, advice.Brief(e.Err)), e.Err)
+		return l.failure(fmt.Sprintf("store: append of record %d: outcome unknown: %v", e.Seq, advice.Brief(e.Err)), e.Err)
 	case workerlease.Throttled:
-		return s.failure(fmt.Sprintf("store: %s: throttled, again after %v", e.Operation, e.RetryAfter), e.Err)
+		return l.failure(fmt.Sprintf("store: %s: throttled, again after %v", e.Operation, e.RetryAfter), e.Err)
 	case workerlease.StoreFailed:
-		return s.failure(fmt.Sprintf("store: %s failed: %v", e.Operation, advice.Brief(e.Err)), e.Err)
+		return l.failure(fmt.Sprintf("store: %s failed: %v", e.Operation, advice.Brief(e.Err)), e.Err)
 	case workerlease.ClockSample, workerlease.Claimed, workerlease.Lost:
-		if s.failing {
-			s.failing = false
+		if l.outage.failing {
+			l.outage.failing = false
 			return zap.InfoLevel, "store: reached again"
 		}
 	}
@@ -85,22 +45,22 @@ func (s *journalState) line(e workerlease.Event) (zapcore.Level, string) {
 		}
 		return zap.DebugLevel, fmt.Sprintf("%s: held by %q, priority %d%s", slotText(e.Slot), e.Holder.InstanceID, e.Holder.Priority, inversion(e.Inversion))
 	case workerlease.Allocated:
-		s.begun = e.Lease.Slot
+		l.begun = e.Lease.Slot
 		return zap.InfoLevel, fmt.Sprintf("%s: allocated, token %d, until %s", slotText(e.Lease.Slot), e.Lease.Token, display.Clock(e.Lease.Expiry))
 	case workerlease.TaskFailed:
 		return zap.ErrorLevel, fmt.Sprintf("%s: failed: %v", slotText(e.Lease.Slot), e.Err)
 	case workerlease.SlotDone:
 		return zap.InfoLevel, slotText(e.Slot) + ": done"
 	case workerlease.Exhausted:
-		return zap.ErrorLevel, fmt.Sprintf("%s: not done, and not tried again: attempts were %d", slotText(e.Slot), e.Attempts)
+		return zap.ErrorLevel, fmt.Sprintf("%s: not done after %d attempts, and not tried again", slotText(e.Slot), e.Attempts)
 	case workerlease.Panic:
 		return zap.ErrorLevel, fmt.Sprintf("%s: internal error: %v", slotText(e.Slot), e.Err)
 	case workerlease.Extended:
-		return s.extension(e.Lease)
+		return l.extension(e.Lease)
 	case workerlease.HolderChanged:
 		h := e.Holder
 		if e.Released {
-			return zap.DebugLevel, fmt.Sprintf("holder: nobody: %q, token %d, has released it as of %s", h.InstanceID, h.Token, display.Clock(h.Until))
+			return zap.DebugLevel, fmt.Sprintf("holder: none: %q, token %d, released it as of %s", h.InstanceID, h.Token, display.Clock(h.Until))
 		}
 		return zap.DebugLevel, fmt.Sprintf("holder: %q, priority %d, token %d, from %s until %s", h.InstanceID, h.Priority, h.Token, display.Clock(h.From), display.Clock(h.Until))
 	case workerlease.Expired:
@@ -108,20 +68,22 @@ func (s *journalState) line(e workerlease.Event) (zapcore.Level, string) {
 	case workerlease.Missed:
 		return zap.WarnLevel, fmt.Sprintf("%s: missed: %s", slotsText(e.Slot, e.Until), e.Why)
 	case workerlease.Released:
-		if !e.Slot.Start.Equal(s.begun.Start) {
+		if !e.Slot.Start.Equal(l.begun.Start) {
 			return zap.InfoLevel, slotText(e.Slot) + ": released before it began"
 		}
 		return zap.InfoLevel, fmt.Sprintf("%s: released at %s", slotText(e.Slot), display.Clock(e.At))
 	case workerlease.Overrun:
-		return zap.WarnLevel, slotText(e.Slot) + ": the command is not gone although the lease is over; nothing more is claimed until it is"
+		return zap.WarnLevel, slotText(e.Slot) + ": the command still runs although the lease is over; nothing is claimed until it has ended"
+	case workerlease.StopFailed:
+		return zap.WarnLevel, fmt.Sprintf("stopping failed: %v", e.Err)
 	case workerlease.Conflict:
-		return zap.DebugLevel, fmt.Sprintf("record %d: another was faster", e.Seq)
+		return zap.DebugLevel, fmt.Sprintf("record %d: another worker was faster", e.Seq)
 	case workerlease.ClockSample:
 		return zap.DebugLevel, fmt.Sprintf("store time %s ± %v, round trip %v", store.Format(e.StoreTime), e.Uncertainty.Round(time.Microsecond), e.RoundTrip.Round(time.Microsecond))
 	case workerlease.ClockJump:
-		return zap.WarnLevel, fmt.Sprintf("store time jumped, or another server (%s) told it: now %s ± %v", e.Server, store.Format(e.StoreTime), e.Uncertainty.Round(time.Millisecond))
+		return zap.WarnLevel, fmt.Sprintf("store time jumped, or comes from another server (%s): now %s ± %v", e.Server, store.Format(e.StoreTime), e.Uncertainty.Round(time.Millisecond))
 	case workerlease.TooUncertain:
-		return zap.ErrorLevel, flagNames.Replace(e.Err.Error())
+		return zap.ErrorLevel, flagname.In(e.Err.Error())
 	case workerlease.Vanished:
 		return zap.ErrorLevel, e.Err.Error()
 	case workerlease.Charged:
@@ -133,26 +95,23 @@ func (s *journalState) line(e workerlease.Event) (zapcore.Level, string) {
 	case workerlease.PoisonReset:
 		return zap.WarnLevel, fmt.Sprintf("record %d: reset: %s", e.Seq, e.Reason)
 	case workerlease.ScheduleMismatch:
-		return zap.WarnLevel, fmt.Sprintf("schedules differ: here %q, %q has %q", e.Ours, e.Holder, e.Theirs)
+		return zap.WarnLevel, fmt.Sprintf("schedules differ: ours is %q, that of %q is %q", e.Ours, e.Holder, e.Theirs)
 	}
 	return zap.DebugLevel, ""
 }
 
-// flagNames are what leasectl calls options that an error names.
-var flagNames = strings.NewReplacer("FailoverWithin", "--failover-within", "Margin", "--margin")
-
-// extension is a line about a lease that goes on: into another slot, or within one.
-func (s *journalState) extension(l workerlease.Lease) (zapcore.Level, string) {
+// extension is the line about a lease that goes on: into another slot, or within one.
+func (l *Log) extension(of workerlease.Lease) (zapcore.Level, string) {
 	level := zap.DebugLevel
-	if !l.Slot.Start.Equal(s.begun.Start) {
-		level, s.begun = zap.InfoLevel, l.Slot
+	if !of.Slot.Start.Equal(l.begun.Start) {
+		level, l.begun = zap.InfoLevel, of.Slot
 	}
-	return level, fmt.Sprintf("%s: extended, token %d, until %s", slotText(l.Slot), l.Token, display.Clock(l.Expiry))
+	return level, fmt.Sprintf("%s: extended, token %d, until %s", slotText(of.Slot), of.Token, display.Clock(of.Expiry))
 }
 
 func inversion(yes bool) string {
 	if yes {
-		return ", although ours is higher: our claim came too late"
+		return ", although our priority is higher: our claim came too late"
 	}
 	return ""
 }
@@ -170,7 +129,7 @@ func slotsText(first slots.Slot, until time.Time) string {
 
 func slotText(slot slots.Slot) string { return "slot " + display.Clock(slot.Start) }
 
-// textCore is a zap core that writes lines for people: time, level, message.
+// textCore is a zap core that writes text: time, level, message.
 type textCore struct {
 	zapcore.LevelEnabler
 	to io.Writer

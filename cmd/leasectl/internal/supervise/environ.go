@@ -1,4 +1,4 @@
-package main
+package supervise
 
 import (
 	"strconv"
@@ -8,7 +8,7 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// environ is the environment of the command: with what it needs to know of its
+// environ is the environment of the command, with the variables that describe its
 // lease.
 func environ(env []string, l workerlease.Lease) []string {
 	lease := []struct{ name, value string }{

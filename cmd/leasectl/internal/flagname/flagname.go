@@ -1,0 +1,48 @@
+// Package flagname names the options of package workerlease by their flags.
+package flagname
+
+import (
+	"regexp"
+	"strings"
+)
+
+// flags are the flags of the fields of workerlease.Options.
+var flags = map[string]string{
+	"WorkerType":      "--worker-type",
+	"InstanceID":      "--instance-id",
+	"Group":           "--group",
+	"Priority":        "--priority",
+	"TieBreak":        "--tie-break",
+	"LeaseInterval":   "--every",
+	"Schedule":        "--every or --cron",
+	"FailoverWithin":  "--failover-within",
+	"Continuous":      "--continuous",
+	"NoFailback":      "--no-failback",
+	"Job":             "--once-per-slot",
+	"Job.MaxAttempts": "--max-attempts",
+	"Job.RunMissed":   "--run-missed",
+	"JoinMidSlot":     "--join-mid-slot",
+	"Lead":            "--lead",
+	"Step":            "--step",
+	"Margin":          "--margin",
+}
+
+// words are quoted texts, which are values of users, and words that may be fields.
+var words = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[A-Z][A-Za-z]*(?:\.[A-Z][A-Za-z]*)?`)
+
+// In replaces the fields that a text of package workerlease names by their flags.
+func In(text string) string {
+	return words.ReplaceAllStringFunc(text, func(word string) string {
+		if flag, ok := flags[word]; ok {
+			return flag
+		}
+		return word
+	})
+}
+
+// Problem is the text of an option error for users of the flags, such as
+// "--margin is 19s: must be at most 15s".
+func Problem(err error) string {
+	field, rest, _ := strings.Cut(err.Error(), ": ")
+	return In(field + " " + rest)
+}

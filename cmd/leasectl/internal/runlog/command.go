@@ -1,0 +1,70 @@
+package runlog
+
+import (
+	"fmt"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// command logs something about the command of a lease.
+func (l *Log) command(level zapcore.Level, of workerlease.Lease, text, message string, fields ...zap.Field) {
+	l.say(level, of.Slot, slotText(of.Slot)+": "+text, message, append(fields, zap.Int64("token", of.Token))...)
+}
+
+// begin and end note that a command runs, and that it no longer does.
+func (l *Log) begin(of workerlease.Lease) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.running = of.Slot
+}
+
+func (l *Log) end(of workerlease.Lease) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.running, l.over = slots.Slot{}, of.Slot
+	if l.begun.Start.After(of.Slot.Start) {
+		l.over = l.begun // Its lease went on.
+	}
+}
+
+// Started logs that the command was started.
+func (l *Log) Started(of workerlease.Lease, pid int) {
+	l.begin(of)
+	l.command(zap.InfoLevel, of, fmt.Sprintf("command started, pid %d", pid), "command started", zap.Int("pid", pid))
+}
+
+// NotStarted logs why the command wasn't started.
+func (l *Log) NotStarted(of workerlease.Lease, err error) {
+	l.end(of)
+	l.command(zap.ErrorLevel, of, fmt.Sprintf("command not started: %v", err), "command not started", zap.Error(err))
+}
+
+// Ended logs how the command ended. The error is that of its guard.
+func (l *Log) Ended(of workerlease.Lease, s guard.Status, err error) {
+	l.end(of)
+	level, trouble := zap.InfoLevel, ""
+	fields := []zap.Field{zap.Int("exitCode", s.ExitCode()), zap.Stringer("reason", s.Reason)}
+	if s.Reason == guard.Exited && s.ExitCode() != 0 {
+		level = zap.WarnLevel
+	}
+	if err != nil {
+		level, trouble = zap.ErrorLevel, ": "+err.Error()
+		fields = append(fields, zap.Error(err))
+	}
+	l.command(level, of, fmt.Sprintf("command: %v%s", s, trouble), "command ended", fields...)
+}
+
+// ExtendedLate logs why the command ends although its lease goes on.
+func (l *Log) ExtendedLate(of workerlease.Lease) {
+	l.command(zap.WarnLevel, of, "extended late: the command was already told to end, and is started again", "extended late")
+}
+
+// Trouble logs that an order to the guard of the command failed, such as "stop".
+func (l *Log) Trouble(order string, err error) {
+	l.say(zap.WarnLevel, slots.Slot{}, fmt.Sprintf("order to %s the command failed: %v", order, err), "order to the guard failed", zap.String("order", order), zap.Error(err))
+}

@@ -1,0 +1,268 @@
+package runlog
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/golden"
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// noon is a boundary of the schedule "every 5m".
+var noon = time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
+
+// worker is the worker of the events.
+var worker = workerlease.Worker{WorkerType: "t", InstanceID: "a"}
+
+// happen lets everything happen that a log shows.
+func happen(j *Log) {
+	slot := slots.Slot{Start: noon, End: noon.Add(5 * time.Minute)}
+	lease := workerlease.Lease{WorkerType: "t", InstanceID: "a", Slot: slot, Start: slot.Start, Expiry: slot.End, Token: 7}
+	down := errors.New("dial mongodb://user:c4n4ry@host: refused")
+	j.Began(workerlease.Options{WorkerType: "t", InstanceID: "a", Group: "north", Schedule: slots.Must(slots.Every(5 * time.Minute))})
+	j.Began(workerlease.Options{WorkerType: "t", InstanceID: "a", FailoverWithin: 20 * time.Second, Continuous: true, NoFailback: true, Schedule: slots.Must(slots.Every(5 * time.Minute))})
+	j.Began(workerlease.Options{WorkerType: "t", InstanceID: "a", FailoverWithin: time.Minute, Job: &workerlease.Job{MaxAttempts: 3, RunMissed: true}, Schedule: slots.Must(slots.Every(5 * time.Minute))})
+	sample := workerlease.ClockSample{Worker: worker, StoreTime: noon, Uncertainty: time.Millisecond, RoundTrip: 2 * time.Millisecond}
+	for _, e := range []workerlease.Event{
+		sample, sample,
+		workerlease.Claimed{Worker: worker, Slot: slot, Seq: 1, Token: 7, Early: 9 * time.Second},
+		workerlease.Claimed{Worker: worker, Slot: slot, Joined: true},
+		workerlease.Lost{Worker: worker, Slot: slot, Holder: store.Record{InstanceID: "b", Priority: 1}, Inversion: true},
+		workerlease.Allocated{Worker: worker, Lease: lease},
+		workerlease.HolderChanged{Worker: worker, Holder: workerlease.Holder{InstanceID: "a", Token: 7, From: noon, Until: slot.End}},
+		workerlease.HolderChanged{Worker: worker, Holder: workerlease.Holder{InstanceID: "a", Token: 7, From: noon, Until: slot.Start.Add(time.Minute)}, Released: true},
+		workerlease.Extended{Worker: worker, Lease: lease, Seq: 2},
+	} {
+		j.Observe(e)
+	}
+	j.Started(lease, 42)
+	j.NotStarted(lease, guard.ErrTooLate)
+	j.Ended(lease, guard.Status{Code: 0, Reason: guard.Exited}, nil)
+	j.Ended(lease, guard.Status{Code: 3, Reason: guard.Exited}, nil)
+	j.Ended(lease, guard.Status{Code: -1, Signal: 9, Reason: guard.DeadlineReached}, guard.ErrSurvivors)
+	for _, e := range []workerlease.Event{
+		workerlease.TaskFailed{Worker: worker, Lease: lease, Err: failed{guard.Status{Code: 3, Reason: guard.Exited}}},
+		workerlease.TaskFailed{Worker: worker, Lease: lease, Err: errLate},
+		workerlease.Exhausted{Worker: worker, Slot: slot, Attempts: 3},
+		workerlease.SlotDone{Worker: worker, Slot: slot, Seq: 3},
+		workerlease.Lost{Worker: worker, Slot: slot, Holder: store.Record{InstanceID: "b", DoneUntil: slot.End}},
+		workerlease.Panic{Worker: worker, Slot: slot, Err: errors.New("task: panicked: jam")},
+	} {
+		j.Observe(e)
+	}
+	j.Trouble("stop", errors.New("pipe\nis\x1b broken"))
+	for _, e := range []workerlease.Event{
+		workerlease.Expired{Worker: worker, Lease: lease, Why: workerlease.WindowEnded},
+		workerlease.StoreFailed{Worker: worker, Operation: "tail", Err: down},
+		workerlease.StoreFailed{Worker: worker, Operation: "now", Err: down},
+		workerlease.Unknown{Worker: worker, Seq: 3, Err: down},
+		workerlease.Throttled{Worker: worker, Operation: "append", RetryAfter: time.Second, Err: down},
+		workerlease.Missed{Worker: worker, Slot: slot, Until: slot.End, Why: workerlease.Unreachable},
+		workerlease.Missed{Worker: worker, Slot: slot, Until: slot.End.Add(time.Hour), Why: workerlease.TooLate},
+		sample,
+		workerlease.StoreFailed{Worker: worker, Operation: "tail", Err: down},
+		workerlease.Conflict{Worker: worker, Seq: 3},
+		workerlease.Overrun{Worker: worker, Slot: slot}, // its command has ended
+		workerlease.Overrun{Worker: worker, Slot: slots.Slot{Start: slot.End, End: slot.End.Add(5 * time.Minute)}},
+		workerlease.ClockJump{Worker: worker, Server: "s2", StoreTime: noon, Uncertainty: time.Second},
+		workerlease.TooUncertain{Worker: worker, Uncertainty: time.Second, Err: errors.New("t: FailoverWithin is 1s: it should be at least 8 × that and 4 × Margin")},
+		workerlease.Vanished{Worker: worker, Seq: 3, Err: errors.New("t: seq 3: lease record vanished")},
+		workerlease.Charged{Worker: worker, Operation: "tail", Units: 2.894},
+		workerlease.Trimmed{Worker: worker, Count: 5},
+		workerlease.Poison{Worker: worker, Seq: 4, Err: errors.New("no token")},
+		workerlease.PoisonReset{Worker: worker, Seq: 5, Reason: "supersedes seq 4"},
+		workerlease.ScheduleMismatch{Worker: worker, Ours: "every 5m", Theirs: "every 10m", Holder: "b"},
+		workerlease.Released{Worker: worker, Slot: slot, At: noon.Add(time.Minute)},
+		workerlease.Released{Worker: worker, Slot: slots.Slot{Start: slot.End, End: slot.End.Add(5 * time.Minute)}, At: slot.End},
+		workerlease.Missed{Worker: worker, Slot: slot, Until: slot.End.AddDate(0, 0, 1), Why: workerlease.TooLate},
+	} {
+		j.Observe(e)
+	}
+	j.Started(lease, 43)
+	onward := lease
+	onward.Slot = slots.Slot{Start: slot.End, End: slot.End.Add(5 * time.Minute)}
+	onward.Expiry = onward.Slot.End
+	j.Observe(workerlease.Extended{Worker: worker, Lease: onward, Seq: 9})
+	j.ExtendedLate(onward)
+	j.Stopping(nil)
+	j.Ended(lease, guard.Status{Code: -1, Signal: 15, Reason: guard.Stopped}, nil)
+	j.Observe(workerlease.Overrun{Worker: worker, Slot: onward.Slot}) // its command has ended
+	j.Observe(workerlease.Released{Worker: worker, Slot: onward.Slot, At: slot.End.Add(-time.Second)})
+	j.Observe(workerlease.StoreFailed{Worker: worker, Operation: "now", Err: down})
+	j.Stopped()
+}
+
+// failed is a command that has failed.
+type failed struct{ guard.Status }
+
+func (f failed) Error() string { return f.Status.String() }
+
+var errLate = errors.New("told to end, because the lease was extended late")
+
+// logOf is what a log writes of all that can happen.
+func logOf(format string, level zapcore.Level) string {
+	var written bytes.Buffer
+	happen(New(Options{To: secret.Writer{To: &written, Secrets: secret.List{"c4n4ry"}}, JSON: format == "json", Level: level, Worker: worker}))
+	return written.String()
+}
+
+func TestTheLogAsText(t *testing.T) {
+	var b strings.Builder
+	for line := range strings.Lines(logOf("text", zapcore.DebugLevel)) {
+		at, rest, _ := strings.Cut(line, " ")
+		if _, err := time.Parse("2006-01-02T15:04:05.000Z", at); err != nil {
+			t.Errorf("line %q: %v", line, err)
+		}
+		b.WriteString(rest)
+	}
+	golden.Compare(t, "run.text", b.String())
+}
+
+func TestTheLogKeepsToItsLevelAndShowsNoSecrets(t *testing.T) {
+	for _, format := range []string{"text", "json"} {
+		var lines []int
+		for _, level := range []zapcore.Level{zapcore.DebugLevel, zapcore.InfoLevel, zapcore.WarnLevel, zapcore.ErrorLevel} {
+			text := logOf(format, level)
+			if strings.ContainsAny(text, "\x1b\r") || strings.Contains(text, "c4n4ry") {
+				t.Errorf("the log as %s shows what it must not:\n%s", format, text)
+			}
+			lines = append(lines, strings.Count(text, "\n"))
+			for line := range strings.Lines(text) {
+				if format == "json" && !json.Valid([]byte(line)) {
+					t.Errorf("line %q is no JSON", line)
+				}
+			}
+		}
+		if lines[0] <= lines[1] || lines[1] <= lines[2] || lines[2] <= lines[3] || lines[3] == 0 {
+			t.Errorf("the log as %s has %s lines at the four levels, want ever fewer", format, fmt.Sprint(lines))
+		}
+	}
+}
+
+func TestAnOutageIsLoggedWhenItBeginsAndEveryMinute(t *testing.T) {
+	var stderr bytes.Buffer
+	j := New(Options{To: &stderr, Level: zapcore.InfoLevel, Worker: worker})
+	now := noon
+	j.now = func() time.Time { return now }
+	fail := func(err error) { j.Observe(workerlease.StoreFailed{Worker: worker, Operation: "now", Err: err}) }
+	down := errors.New("refused")
+	fail(down)
+	for range 20 {
+		now = now.Add(10 * time.Second)
+		fail(down)
+	}
+	if j.Reached() {
+		t.Error("Reached() = true while the store is down")
+	}
+	j.Observe(workerlease.ClockSample{Worker: worker, StoreTime: noon})
+	if !j.Reached() {
+		t.Error("Reached() = false when the store has answered")
+	}
+	fail(store.ErrDenied)
+	var got []string
+	for line := range strings.Lines(stderr.String()) {
+		_, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		got = append(got, strings.Join(strings.Fields(rest), " "))
+	}
+	want := []string{
+		"WARN store not reached yet: refused; trying on",
+		"WARN store still unreachable: refused", "WARN store still unreachable: refused", "WARN store still unreachable: refused",
+		"INFO ready: store time 2026-03-02T12:00:00.000Z ± 0s", "INFO store: reached again",
+		"WARN store: now failed: access denied",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the log (-want +got):\n%s", diff)
+	}
+}
+
+func TestEveryLineInJSONHasItsWorkerAndItsSlot(t *testing.T) {
+	slotted, begun := 0, false
+	for line := range strings.Lines(logOf("json", zapcore.DebugLevel)) {
+		var e struct{ Message, WorkerType, InstanceID, Slot, SlotStart, SlotEnd string }
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		if begun = begun || e.Message == "lease allocated"; begun && e.Slot == "" {
+			t.Errorf("line %q: no slot, although a lease has begun", line)
+		}
+		for _, field := range []string{"message", "workerType", "instanceId", "slot", "slotStart", "slotEnd", "token", "error"} {
+			if n := strings.Count(line, `"`+field+`":`); n > 1 {
+				t.Errorf("line %q has %s %d times", line, field, n)
+			}
+		}
+		if e.WorkerType != "t" || e.InstanceID != "a" {
+			t.Errorf("line %q: not of the worker", line)
+		}
+		if e.SlotStart == "" {
+			continue
+		}
+		slotted++
+		start, err := time.Parse(time.RFC3339, e.SlotStart)
+		if err != nil || e.SlotEnd != store.Format(start.Add(5*time.Minute)) || e.Slot == "" {
+			t.Errorf("line %q: no slot, slotStart and slotEnd", line)
+		}
+	}
+	if slotted < 15 {
+		t.Errorf("%d lines are about a slot, want at least 15", slotted)
+	}
+}
+
+func TestMessagesInJSONAreConstant(t *testing.T) {
+	got := map[string]bool{}
+	for line := range strings.Lines(logOf("json", zapcore.DebugLevel)) {
+		var e struct{ Message string }
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		if strings.ContainsAny(e.Message, "0123456789:\"") {
+			t.Errorf("the message %q holds what belongs in fields", e.Message)
+		}
+		got[e.Message] = true
+	}
+	for _, want := range []string{
+		"worker began", "ready", "command started", "command not started", "command ended", "extended late", "order to the guard failed",
+		"stopping", "stopping command", "stopped", "lease allocated", "lease extended", "slot lost",
+	} {
+		if !got[want] {
+			t.Errorf("no line with the message %q", want)
+		}
+	}
+}
+
+func TestAFailedCommandInJSONHasItsExitCode(t *testing.T) {
+	var failed []string
+	for line := range strings.Lines(logOf("json", zapcore.ErrorLevel)) {
+		var e struct {
+			Message, Error string
+			ExitCode       *int
+			Attempts       int
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case e.Message == "task failed" && e.ExitCode != nil:
+			failed = append(failed, fmt.Sprintf("%d: %s", *e.ExitCode, e.Error))
+		case e.Message == "task failed":
+			failed = append(failed, e.Error)
+		case e.Message == "slot not done":
+			failed = append(failed, fmt.Sprintf("attempts: %d", e.Attempts))
+		}
+	}
+	want := []string{"3: exit code 3, ended by itself", errLate.Error(), "attempts: 3"}
+	if diff := cmp.Diff(want, failed); diff != "" {
+		t.Errorf("the log (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,78 @@
+package supervise
+
+import (
+	"context"
+	"time"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
+	"github.com/slotlease/slotlease/store"
+)
+
+// preflight bounds how long Run looks for an error against which waiting can't help,
+// and firstLook how long it is silent about a store that doesn't answer. Leasing begins
+// meanwhile.
+const (
+	preflight = 5 * time.Second
+	firstLook = 2 * time.Second
+)
+
+// askLedger asks a ledger what a worker will ask, and reports the first failure. It
+// returns an error only if waiting can't help against it.
+func askLedger(ctx context.Context, l store.Ledger, report func(error)) error {
+	ask := func(limit time.Duration) error {
+		limited, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		_, err := l.Now(limited)
+		if err == nil {
+			_, err = l.WorkerTypes(limited)
+		}
+		return err
+	}
+	err := ask(firstLook)
+	if err != nil && !advice.Lasting(err) && ctx.Err() == nil {
+		report(err)
+		err = ask(preflight - firstLook)
+	}
+	if advice.Lasting(err) {
+		return err
+	}
+	return nil
+}
+
+// readsUntil is a ledger whose reads are broken off when a context ends, so that
+// stopping doesn't wait for a store that is down. Reads that begin later go on: a
+// release needs them. So do appends: the outcome of one that was broken off would have
+// to be read back.
+type readsUntil struct {
+	store.Ledger
+
+	end context.Context
+}
+
+// until is a context for one read.
+func (r readsUntil) until(ctx context.Context) (context.Context, func()) {
+	if r.end.Err() != nil {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(r.end, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+func (r readsUntil) Now(ctx context.Context) (store.Stamp, error) {
+	ctx, done := r.until(ctx)
+	defer done()
+	return r.Ledger.Now(ctx)
+}
+
+func (r readsUntil) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
+	ctx, done := r.until(ctx)
+	defer done()
+	return r.Ledger.Get(ctx, workerType, seq)
+}
+
+func (r readsUntil) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+	ctx, done := r.until(ctx)
+	defer done()
+	return r.Ledger.Tail(ctx, workerType, limit)
+}

@@ -1,0 +1,21 @@
+package supervise
+
+import (
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/runlog"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// observer passes what happens to a worker on to the command and the log.
+type observer struct {
+	log      *runlog.Log
+	extended func(workerlease.Lease)
+}
+
+// Observe passes an event on. The command comes first: a log that is read slowly must
+// not cost it its lease.
+func (o observer) Observe(e workerlease.Event) {
+	if e, ok := e.(workerlease.Extended); ok {
+		o.extended(e.Lease)
+	}
+	o.log.Observe(e)
+}

@@ -1,0 +1,130 @@
+// Package supervise runs a command in each slot that a worker holds.
+//
+// [Run] takes part in leasing. While it holds a lease, a [guard.Process] runs the
+// command; its deadline follows the lease, so that neither the command nor any of its
+// descendants outlives it.
+package supervise
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/runlog"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// Command is the command to run, and how.
+type Command struct {
+	Name string
+	Args []string
+	// Env is its environment, to which that of the lease is added.
+	Env []string
+	// Stdin is its standard input: none if nil, or a terminal.
+	Stdin *os.File
+	// Stdout and Stderr get its output.
+	Stdout, Stderr io.Writer
+	// Grace is the time between SIGTERM and SIGKILL. Default: a twentieth of the lease, or
+	// of FailoverWithin, at most 5 s.
+	Grace time.Duration
+	// Urgent is closed when the command must be killed without a grace.
+	Urgent <-chan struct{}
+	// Log gets what happens.
+	Log *runlog.Log
+}
+
+// stopTime is how long stopping may take on top of the command's grace: reading
+// and appending to the ledger.
+const stopTime = 10 * time.Second
+
+// Run takes part in leasing until ctx ends, or the store turns out to be unfit for it:
+// to be refused, to deny access, or not to be there.
+func Run(ctx context.Context, ledger store.Ledger, t workerlease.Timing, c Command) (unfit, err error) {
+	out, err := pipeTo(c.Stdout)
+	if err != nil {
+		return nil, err
+	}
+	defer out.close()
+	errs, err := pipeTo(c.Stderr)
+	if err != nil {
+		return nil, err
+	}
+	defer errs.close()
+	work := &job{pacing: pacing{t, c.Grace}, Command: c, stdin: c.Stdin, stdout: out.file, stderr: errs.file, news: make(chan workerlease.Lease, 1)}
+
+	stopping, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	client := workerlease.NewClient(readsUntil{ledger, stopping}, workerlease.ClientOptions{Observer: observer{c.Log, work.extended}})
+	worker, err := work.begin(context.WithoutCancel(ctx), client)
+	if err != nil {
+		return nil, exit.BadUsage("", err)
+	}
+	c.Log.Began(t.Options)
+	checked := work.check(ctx, ledger)
+	select {
+	case <-ctx.Done():
+	case <-c.Urgent:
+	case unfit = <-checked:
+	}
+	return unfit, work.end(ctx, worker, unfit, stop)
+}
+
+// check looks whether the ledger is fit for leasing. An error comes only if it isn't.
+func (j *job) check(ctx context.Context, ledger store.Ledger) <-chan error {
+	unfit := make(chan error, 1)
+	go func() {
+		of := workerlease.Worker{WorkerType: j.Options.WorkerType, InstanceID: j.Options.InstanceID}
+		report := func(err error) { j.Log.Observe(workerlease.StoreFailed{Worker: of, Operation: "check", Err: err}) }
+		if err := askLedger(ctx, ledger, report); err != nil {
+			unfit <- err
+		}
+		if text := storeuri.Warning(ledger); text != "" {
+			j.Log.Warn(text)
+		}
+	}()
+	return unfit
+}
+
+// end stops leasing, and so the command. stop breaks off the reads that are under way.
+func (j *job) end(ctx context.Context, worker *workerlease.WorkerLease, unfit error, stop func()) error {
+	if unfit == nil {
+		j.Log.Stopping(context.Cause(ctx))
+	}
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.longestGrace()+stopTime)
+	defer cancel()
+	if !j.Log.Reached() {
+		stop()
+	}
+	if err := worker.StopLeasing(limit); err != nil {
+		if j.Options.Job != nil {
+			err = fmt.Errorf("%w, and what was done may not be recorded", err)
+		}
+		return fmt.Errorf("%w; the lease ends by itself", err)
+	}
+	if unfit == nil {
+		j.Log.Cost(worker.Status().Charges)
+		j.Log.Stopped()
+	}
+	return nil
+}
+
+// begin starts the worker: it runs the command once for each slot, or whenever the
+// lease is held.
+func (j *job) begin(ctx context.Context, client *workerlease.Client) (worker *workerlease.WorkerLease, err error) {
+	began := make(chan struct{})
+	defer close(began)
+	j.storeTime = func() time.Time {
+		<-began
+		s := worker.Status()
+		return s.StoreTime.Add(-s.Uncertainty)
+	}
+	if j.Options.Job != nil {
+		return client.StartTask(ctx, j.Options, j.task)
+	}
+	return client.StartLeasing(ctx, j.Options, workerlease.Callbacks{LeaseAllocated: j.run})
+}

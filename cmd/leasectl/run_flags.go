@@ -1,0 +1,132 @@
+package main
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/flagname"
+	"github.com/slotlease/slotlease/priority"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// runFlags are the flags of run.
+type runFlags struct {
+	scheduleFlags
+
+	workerType, instanceID, group string
+	priority                      int
+	tieBreak                      priority.TieBreak
+	joinMidSlot                   bool
+	lead, step, margin, stopGrace time.Duration
+	failover                      time.Duration
+	continuous, noFailback        bool
+	once, runMissed               bool
+	maxAttempts                   int
+	level                         zapcore.Level
+	verbose                       bool
+	format                        string
+	tether                        bool
+}
+
+func (a *app) runFlags(c *cobra.Command, f *runFlags) {
+	flags := c.Flags()
+	flags.SortFlags = false
+	option(a, flags, &f.workerType, "worker-type", "TYPE", "the name that workers compete for (required)", workerType)
+	option(a, flags, &f.every, "every", "DURATION", "length of the slots, aligned to the clock", anyDuration)
+	flags.StringVar(&f.cron, "cron", "", "cron `SPEC` (five fields): a slot lasts from one firing to the next")
+	flags.StringVar(&f.zone, "zone", "", "`ZONE` of the cron spec, such as Europe/Berlin (default UTC)")
+	flags.BoolVar(&f.once, "once-per-slot", false, "the command is a job of each slot: exit code 0 means done, and any other that workers try it again")
+	option(a, flags, &f.maxAttempts, "max-attempts", "N", "with --once-per-slot: tries of a slot by all workers together (default no bound)", number(1, store.MaxAttempt, ""))
+	flags.BoolVar(&f.runMissed, "run-missed", false, "with --once-per-slot: make up for the slot before, if no worker did it")
+	option(a, flags, &f.failover, "failover-within", "DURATION", "how soon another worker takes over a slot whose worker dies: 80ms to half a slot (default never, or with --once-per-slot a quarter of the slot, at most 1m)", anyDuration)
+	flags.BoolVar(&f.continuous, "continuous", false, "go on from slot to slot while this worker wins them, without stopping the command")
+	flags.BoolVar(&f.noFailback, "no-failback", false, "with --continuous: keep the lease while this worker lives, even from higher priorities")
+	flags.BoolVar(&f.joinMidSlot, "join-mid-slot", false, "claim the rest of the slot in which the worker starts, if it is free")
+	option(a, flags, &f.priority, "priority", "0-7", "0 is the highest (default 0)", wholeNumber)
+	option(a, flags, &f.tieBreak, "tie-break", "sticky|rotate|random", "order of workers of one priority (default sticky)", tieBreak)
+	option(a, flags, &f.group, "group", "NAME", "share the lease with all workers of the group", nonEmpty)
+	option(a, flags, &f.instanceID, "instance-id", "LABEL", "label of this worker (default host-pid-xxxx)", nonEmpty)
+	option(a, flags, &f.stopGrace, "stop-grace", "DURATION", "time between SIGTERM and SIGKILL (default 1/20 of the lease, or of --failover-within, at most 5s)", duration(0, time.Hour))
+	option(a, flags, &f.lead, "lead", "DURATION", "how long before a boundary claims open (default a quarter of the slot, at most 10s and half of --failover-within)", anyDuration)
+	option(a, flags, &f.step, "step", "DURATION", "distance between the turns of two priorities (default lead/10)", anyDuration)
+	option(a, flags, &f.margin, "margin", "DURATION", "how long before the end of the lease work stops (default slot/100, at most --failover-within/20 and 250ms, at least 10ms)", anyDuration)
+	option(a, flags, &f.level, "log-level", "debug|info|warn|error", "what to log on stderr (default info)", logLevel)
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "same as --log-level debug")
+	option(a, flags, &f.format, "log-format", "text|json", "how to log (default text)", oneOf("text", "json"))
+	flags.BoolVar(&f.tether, "tether", false, "end at once when the standard input ends")
+	_ = flags.MarkHidden("tether") // of the demo
+}
+
+// logLevel reads --log-level.
+func logLevel(s string) (zapcore.Level, error) {
+	word, err := oneOf("debug", "info", "warn", "error")(s)
+	if err != nil {
+		return 0, err
+	}
+	return zapcore.ParseLevel(word)
+}
+
+// runTiming makes the worker's options of the flags, and notes what is wrong with
+// them.
+func (a *app) runTiming(f *runFlags, flags *pflag.FlagSet) workerlease.Timing {
+	o := workerlease.Options{
+		// If it is missing, or bad, that is noted already.
+		WorkerType: cmp.Or(f.workerType, "unnamed"), InstanceID: f.instanceID, Group: f.group,
+		Priority: f.priority, TieBreak: f.tieBreak, Schedule: a.schedule(f.scheduleFlags, flags),
+		JoinMidSlot: f.joinMidSlot, FailoverWithin: f.failover, Continuous: f.continuous, NoFailback: f.noFailback,
+		Lead: f.lead, Step: f.step, Margin: f.margin,
+	}
+	if !flags.Changed("worker-type") {
+		a.bad("--worker-type is missing: name what is competed for")
+	}
+	if f.once {
+		o.Job = &workerlease.Job{MaxAttempts: f.maxAttempts, RunMissed: f.runMissed}
+	} else {
+		a.checkWithoutJob(f, flags)
+	}
+	t, ok := a.timing(o)
+	if !ok {
+		// By the options that bound the grace.
+		t, _ = workerlease.Options{WorkerType: o.WorkerType, Schedule: o.Schedule, FailoverWithin: f.failover, Job: o.Job}.Timing()
+	}
+	a.checkGrace(f, flags, t)
+	return t
+}
+
+// timing resolves options, and notes what is wrong with them.
+func (a *app) timing(o workerlease.Options) (t workerlease.Timing, ok bool) {
+	t, err := o.Timing()
+	for _, problem := range workerlease.OptionErrors(err) {
+		a.bad("%s", flagname.Problem(problem))
+	}
+	return t, err == nil
+}
+
+// checkWithoutJob notes the flags that need --once-per-slot.
+func (a *app) checkWithoutJob(f *runFlags, flags *pflag.FlagSet) {
+	if text, ok := given(flags, "max-attempts"); ok {
+		a.bad("--max-attempts %q: goes with --once-per-slot only", text)
+	}
+	if f.runMissed {
+		a.bad("--run-missed: goes with --once-per-slot only")
+	}
+}
+
+// checkGrace notes a --stop-grace that is too long for the leases.
+func (a *app) checkGrace(f *runFlags, flags *pflag.FlagSet, t workerlease.Timing) {
+	text, ok := given(flags, "stop-grace")
+	if !ok {
+		return
+	}
+	if shortest := t.ShortestSlot; shortest > 0 && f.stopGrace >= shortest/2 {
+		a.bad("--stop-grace %q: must be less than half of the shortest slot (%v)", text, shortest)
+	}
+	if most := t.ExtendEarly; most > 0 && f.stopGrace > most {
+		a.bad("--stop-grace %q: must be at most a quarter of --failover-within, and 5m (%v): no more is ever sure to be left", text, most)
+	}
+}
