@@ -19,8 +19,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 )
 
-// app is one invocation of leasectl: where it reads and writes, and what it was
-// told.
+// app is one invocation of leasectl: its environment, streams and options.
 type app struct {
 	env            []string
 	stdin          io.Reader
@@ -62,7 +61,7 @@ func (a *app) report(err error) int {
 	return e.Code
 }
 
-// bad notes what is wrong with an option.
+// bad notes a problem with an option.
 func (a *app) bad(format string, args ...any) {
 	a.problems = append(a.problems, fmt.Errorf(format, args...))
 }
@@ -97,8 +96,8 @@ func (a *app) secretsIn(args []string) secret.List {
 
 func (a *app) scrub(text string) string { return a.secrets.Scrub(text) }
 
-// printf and errorf write to the standard output and error. That these can't be
-// written to is nothing that could be told anywhere.
+// printf and errorf write to the standard output and error. Nothing could report that a
+// write to these failed.
 func (a *app) printf(format string, args ...any) { _, _ = fmt.Fprintf(a.stdout, format, args...) }
 func (a *app) errorf(format string, args ...any) { _, _ = fmt.Fprintf(a.stderr, format, args...) }
 

@@ -11,7 +11,7 @@ import (
 // Noon is a boundary of the schedule.
 var Noon = time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
 
-// Minutes is so many minutes after Noon.
+// Minutes is a number of minutes after Noon.
 func Minutes(m float64) time.Time { return Noon.Add(time.Duration(m * float64(time.Minute))) }
 
 // Grant is a grant of the slot of 5 min that starts n slots after Noon.
@@ -41,7 +41,7 @@ func NextSlot(seq int64, g store.Record, n int, from, to float64) store.Record {
 	return Part(seq, next, from, to)
 }
 
-// Release releases what is left of a grant at a time.
+// Release releases the rest of a grant at a time.
 func Release(g store.Record, seq int64, at time.Time) store.Record {
 	g.Seq, g.Kind, g.WindowStart, g.WindowEnd = seq, store.KindRelease, at, at
 	return g

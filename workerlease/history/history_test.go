@@ -94,7 +94,7 @@ func TestRead(t *testing.T) {
 			records: []store.Record{changed(a, func(r *store.Record) { r.Schedule = "cron */5 * * * *" })}, now: minutes(11),
 			want: []string{"12:00 expired a -9.2s", "12:05 missed", "12:10 free"},
 		},
-		"a schedule that this version can't read tells of no gaps": {
+		"a schedule that this version can't read shows no gaps": {
 			records: []store.Record{changed(a, func(r *store.Record) { r.Schedule = "moon full" })}, now: minutes(60),
 			want: []string{"12:00 expired a -9.2s"},
 		},
@@ -154,7 +154,7 @@ func TestRead(t *testing.T) {
 			records: []store.Record{a, doneBy(a, 2, a.SlotEnd, minutes(1))}, now: minutes(2),
 			want: []string{"12:00 done a -9.2s (at +1m0s)"},
 		},
-		"done by whoever took over": {
+		"done by the worker that took over": {
 			records: []store.Record{part(1, a, 0, 1), part(2, changed(b, func(r *store.Record) {
 				r.SlotStart, r.SlotEnd, r.Token, r.FixedAt = a.SlotStart, a.SlotEnd, minutes(1.1).UnixMilli(), minutes(1.1)
 			}), 1.1, 2), doneBy(changed(b, func(r *store.Record) { r.SlotStart, r.SlotEnd = a.SlotStart, a.SlotEnd }), 3, a.SlotEnd, minutes(1.5))}, now: minutes(4),

@@ -9,8 +9,8 @@ import (
 )
 
 // Note is a short remark for people, in English, or "": which part of the slot the lease
-// had if not all of it, when it was released or done, how many slots were missed, what is
-// wrong with the record. Its wording may change; programs read the fields.
+// had if not all of it, when it was released or done, how many slots were missed, why the
+// record is poison. Its wording may change; programs read the fields.
 func (e Entry) Note() string {
 	switch {
 	case e.State == Poison:

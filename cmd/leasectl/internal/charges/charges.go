@@ -1,4 +1,4 @@
-// Package charges adds up what a store charges for being looked at.
+// Package charges adds up a store's charges for reading a ledger.
 package charges
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// Ledger is a ledger that adds up what its store charges for reading it. A read that
-// fails counts, too. It is safe for concurrent use.
+// Ledger is a ledger that adds up its store's charges for reading it. A read that fails
+// counts, too. It is safe for concurrent use.
 type Ledger struct {
 	store.Ledger
 

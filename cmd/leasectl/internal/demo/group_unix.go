@@ -7,6 +7,6 @@ import (
 	"syscall"
 )
 
-// ownGroup starts a process in a group of its own, so that Ctrl-C signals the
+// ownGroup starts a process in its own group, so that Ctrl-C signals the
 // demo alone, which then stops its workers.
 func ownGroup(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

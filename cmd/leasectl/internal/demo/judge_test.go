@@ -61,7 +61,7 @@ func TestAGoodPlayIsJudgedGood(t *testing.T) {
 	}
 	wantGaps := []time.Duration{80 * time.Millisecond, 80 * time.Millisecond, 80 * time.Millisecond, 80 * time.Millisecond}
 	if !slices.Equal(v.gaps, wantGaps) || v.median() != 80*time.Millisecond {
-		t.Errorf("judge() = gaps %v, median %v, want %v: not that behind the slot that was cut short", v.gaps, v.median(), wantGaps)
+		t.Errorf("judge() = gaps %v, median %v, want %v: not that after the slot that was cut short", v.gaps, v.median(), wantGaps)
 	}
 	if diff := cmp.Diff(map[string]int{"north": 4, "east": 2}, v.holders); diff != "" {
 		t.Errorf("judge() = holders (-want +got):\n%s", diff)

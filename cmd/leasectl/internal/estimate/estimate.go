@@ -27,7 +27,7 @@ const (
 	Eventual         = "eventual"
 )
 
-// Options are what an estimate depends on.
+// Options are the options of an estimate.
 type Options struct {
 	Store       string // Cosmos or Mongo
 	Consistency string
@@ -38,7 +38,7 @@ type Options struct {
 	Slot time.Duration
 }
 
-// Estimate is what workers of one type will cost.
+// Estimate is the cost of workers of one type.
 type Estimate struct {
 	Options
 
@@ -53,7 +53,7 @@ type Estimate struct {
 	prices prices
 }
 
-// row is what one slot takes.
+// row are the operations of one slot.
 type row struct {
 	who     string
 	workers int // 0 if it isn't about workers
@@ -112,7 +112,7 @@ func Of(o Options) Estimate {
 	return e
 }
 
-// peak is the most that may be charged in a second before a boundary, without trimming.
+// peak are the request units of the worst second before a boundary, without trimming.
 // All workers have one priority, so that they are spread over one turn: the winner at its
 // start, the others over its last three quarters. For a turn longer than a second it is
 // the mean, and chance makes some seconds busier.
@@ -124,13 +124,13 @@ func (e Estimate) peak() float64 {
 	return e.inSecond(e.prices.of(e.winner).Units + others)
 }
 
-// inSecond is what is charged in the worst second, given the units of one slot, or of the
+// inSecond are the request units of the worst second, given those of one slot, or of the
 // end of one part of it.
 func (e Estimate) inSecond(units float64) float64 {
 	return units * max(1, float64(time.Second)/float64(min(e.Timing.ShortestSlot, e.parts.length)))
 }
 
-// overLead is what is charged per second over the lead, without trimming.
+// overLead are the request units per second over the lead, without trimming.
 func (e Estimate) overLead() float64 {
 	return e.prices.of(e.claims()).Units / max(e.turns.Lead.Seconds(), time.Millisecond.Seconds())
 }

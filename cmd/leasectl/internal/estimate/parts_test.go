@@ -55,11 +55,11 @@ func TestThePlanCutsSlotsAsTheEngineDoes(t *testing.T) {
 							checkCuts(t, counter.Log(), schedule, planned.parts, c.failover)
 						}
 						// Where a part is shorter than a look at the time lasts, one lasts for
-						// several, or for ever if the tail tells the time.
+						// several, or for ever if the tail reports the time.
 						if !won && planned.parts.length <= max(planned.turns.Lead, time.Second) && got.Now <= want.Now {
 							got.Now = want.Now
 						}
-						// A tail that tells the time saves the winner a look, too.
+						// A tail that reports the time saves the winner a sample, too.
 						if won && name == "time along with a tail" && got.Now <= want.Now {
 							got.Now = want.Now
 						}

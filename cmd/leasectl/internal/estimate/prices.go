@@ -2,7 +2,7 @@ package estimate
 
 import "time"
 
-// cost is requests to a store, and what it charges for them.
+// cost is requests to a store, and its charges for them.
 type cost struct{ Requests, Units float64 }
 
 func (c cost) plus(d cost) cost      { return cost{c.Requests + d.Requests, c.Units + d.Units} }
@@ -30,7 +30,7 @@ const (
 // write is a create or a delete in a container that indexes a number of terms.
 func write(terms float64) cost { return one(writeUnits + termUnits*terms) }
 
-// prices are what the operations of a ledger cost in a kind of store.
+// prices are those of the operations of a ledger in a kind of store.
 type prices struct {
 	now, tail, append, get, delete cost
 	// trim is without the records that it deletes; listed is the read of the id of one.
@@ -55,7 +55,7 @@ func pricesOf(kind string, reads float64) prices {
 	return p
 }
 
-// of is what operations cost.
+// of is the cost of operations.
 func (p prices) of(o operations) cost {
 	return p.now.times(o.Now).
 		plus(p.tail.times(o.Tail)).

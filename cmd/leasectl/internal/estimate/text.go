@@ -107,7 +107,7 @@ func (e Estimate) verdict() []string {
 		fmt.Sprintf("Every %d %s the winner trims, at once: %s RU within about a second.", e.Timing.TrimEvery, e.trimsBy(), units(e.trim.Units)),
 	}
 	if e.parts.several() {
-		lines = append(lines, fmt.Sprintf("A slot has %s parts: the winner appends for each, and the others look as often.", grouped(e.parts.n)))
+		lines = append(lines, fmt.Sprintf("A slot has %s parts: the winner appends for each, and the others read as often.", grouped(e.parts.n)))
 	}
 	peak := e.days[0].peak
 	if peak <= leastThroughput {
@@ -119,7 +119,7 @@ func (e Estimate) verdict() []string {
 		"or a longer --lead and --step. A worker that is throttled waits and asks again, if the lead leaves time.")
 }
 
-// trimsBy is what is counted between two trims.
+// trimsBy names the unit of the distance between two trims.
 func (e Estimate) trimsBy() string {
 	if e.parts.several() {
 		return "records"

@@ -25,9 +25,9 @@ var heading = []table.Cell{
 	table.Left(table.Faint, "NOTE"),
 }
 
-// tableLines are the table with its heading. What all rows have in common with
-// the title is left out, so that it fits a terminal of 80 columns: the date, and
-// the columns of groups, attempts and notes if there are none, or no second ones.
+// tableLines are the table with its heading. To fit a terminal of 80 columns it leaves out
+// the date if all rows are of today, and the columns of groups and notes without any, and
+// of attempts without a second one.
 func (s snapshot) tableLines(colours bool) []string {
 	times := s.timeStyle()
 	rows := [][]table.Cell{slices.Clone(heading)}
@@ -52,9 +52,9 @@ func (s snapshot) tableLines(colours bool) []string {
 	return table.Lines(rows, nil, colours)
 }
 
-// timeStyle is how the times of a table are shown.
+// timeStyle is the form of the times of a table.
 type timeStyle struct {
-	today time.Time // times of this day are shown without it, unless it is zero
+	today time.Time // times of this day are shown without a date; zero: all have one
 	whole bool      // all are whole seconds
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// drawing is the table with its title, and with what it cost, if anything.
+// drawing is the table with its title, and with its cost, if it had one.
 func (s snapshot) drawing(colours bool) string {
 	table := "no records yet\n"
 	if len(s.rows) > 0 {

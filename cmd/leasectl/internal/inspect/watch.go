@@ -35,7 +35,7 @@ func watch(ctx context.Context, o Options, to Screen, look func() (snapshot, err
 			if first {
 				to.printf("\x1b[2J")
 			}
-			// Home, draw, and clear what is left of the picture before.
+			// Home, draw, and clear the rest of the last picture.
 			to.printf("\x1b[H%s", strings.ReplaceAll(s.drawing(to.Colours), "\n", "\x1b[K\n")+"\x1b[J")
 		default:
 			failed = ""
@@ -67,8 +67,8 @@ func rowText(e history.Entry, output string) (string, error) {
 	return b.String(), nil
 }
 
-// print prints the rows that are new or changed; in JSON, the whole
-// snapshot if any did.
+// print prints the rows that are new or have changed; in JSON, the whole snapshot if any
+// has.
 func (last printed) print(s snapshot, o Options, to Screen) error {
 	var changed []history.Entry
 	for _, e := range s.rows {
@@ -88,7 +88,7 @@ func (last printed) print(s snapshot, o Options, to Screen) error {
 	case o.Output == JSON:
 		return s.writeJSON(to, false)
 	}
-	// Lines that are printed at different times are in the same columns.
+	// Rows that are printed at different times must have the same columns.
 	s.dated = true
 	if len(last) == len(changed) {
 		to.printf("%s", s.drawing(to.Colours))

@@ -45,7 +45,7 @@ func TestWatchPrintsOnlyWhatChanged(t *testing.T) {
 			t.Errorf("watch() = %v, want nil", err)
 		}
 		if got := stderr.String(); got != "leasectl: store is down\ntry: check that the server runs and that host and port are right\n" {
-			t.Errorf("watch() told of an outage that lasted: %q", got)
+			t.Errorf("watch() reported an outage that lasted: %q", got)
 		}
 		golden.Compare(t, "watch."+output, stdout.String())
 	}
