@@ -145,7 +145,7 @@ const stopGrace = 10 * time.Second
 
 // interval contains store time now, for a reader settled up to an epoch.
 func (c *Client) interval(settled int) timeline.Interval {
-	// Under the mutex, so that Earliest never falls behind what another saw.
+	// Under the mutex, so that Earliest never decreases from one caller to the next.
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.line.At(c.local(), settled)
@@ -194,7 +194,7 @@ func (c *Client) sample(by *WorkerLease, s store.Stamp, sent, received time.Dura
 	return outcome, now
 }
 
-// after calls f on a goroutine of its own after d of the client's clock, unless
+// after calls f on its own goroutine after d of the client's clock, unless
 // stop was called before.
 func (c *Client) after(d time.Duration, f func()) (stop func()) {
 	t := c.clock.AfterFunc(d, f)

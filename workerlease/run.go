@@ -76,8 +76,8 @@ func (c *Client) Run(ctx context.Context, o Options, task Task) error {
 
 // unanswered is why Run gives up the release.
 func (w *WorkerLease) unanswered() error {
-	if err := w.Status().LastError; err != nil {
-		return fmt.Errorf("the store did not answer within %v: %w", stopGrace, err)
+	if s := w.Status(); s.Failures > 0 {
+		return fmt.Errorf("the store did not answer within %v: %w", stopGrace, s.LastError)
 	}
 	return fmt.Errorf("the store did not answer within %v", stopGrace)
 }

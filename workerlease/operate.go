@@ -1,0 +1,73 @@
+package workerlease
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
+)
+
+// operates reports whether an action is a ledger operation.
+func operates(a machine.Action) bool {
+	switch a.(type) {
+	case machine.Sample, machine.ReadHead, machine.ReadRecord, machine.Append, machine.Trim:
+		return true
+	}
+	return false
+}
+
+// operate runs one ledger operation on its own goroutine, with a time-out
+// by the client's clock, and looks at its receipt.
+func (w *WorkerLease) operate(op machine.Op, f func(context.Context) arrival) {
+	c, timeout := w.client, w.machine.Timeout(w.state)
+	c.activity.add(w, 1)
+	go func() {
+		ctx, cancel := c.clock.WithTimeout(w.ops, timeout)
+		defer cancel()
+		ctx, receipt := store.WithReceipt(ctx)
+		sent := c.local()
+		a := f(ctx)
+		if stamp := receipt.Stamp(); !stamp.IsZero() {
+			observed, odd := w.sampled(stamp, sent)
+			a.observed, a.err = append(a.observed, observed...), cmp.Or(a.err, odd)
+		}
+		if units := receipt.Units(); units > 0 {
+			a.observed = append(a.observed, Charged{Worker: w.label(), Operation: op.String(), Units: units})
+		}
+		w.deliver(a)
+	}()
+}
+
+// sample asks the store for its time.
+func (w *WorkerLease) sample(ctx context.Context) ([]Event, error) {
+	sent := w.client.local()
+	stamp, err := w.client.ledger.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return w.sampled(stamp, sent)
+}
+
+// sampled puts a stamp on the time line.
+func (w *WorkerLease) sampled(stamp store.Stamp, sent time.Duration) ([]Event, error) {
+	received := w.client.local()
+	outcome, now := w.client.sample(w, stamp, sent, received)
+	switch outcome {
+	case timeline.Rejected:
+		return nil, fmt.Errorf("store time %s from %q is not plausible", store.Format(stamp.Time), stamp.Server)
+	case timeline.Jumped, timeline.ServerChanged:
+		return []Event{ClockJump{
+			Worker: w.label(), Server: stamp.Server, Contradiction: outcome == timeline.Jumped,
+			StoreTime: now.Mid(), Uncertainty: now.Uncertainty(),
+		}}, nil
+	default:
+		return []Event{ClockSample{
+			Worker: w.label(), Server: stamp.Server, RoundTrip: received - sent,
+			StoreTime: now.Mid(), Uncertainty: now.Uncertainty(),
+		}}, nil
+	}
+}

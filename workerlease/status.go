@@ -1,0 +1,147 @@
+package workerlease
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
+)
+
+// Status is what a worker is doing, as of its last step.
+type Status struct {
+	WorkerType string
+	InstanceID string
+	// Holding says that a lease is held, and Lease which.
+	Holding bool
+	Lease   Lease `json:",omitzero"`
+	// Running says that a callback has not returned. Overrunning says that its lease is
+	// over nevertheless, so that the worker claims nothing.
+	Running, Overrunning bool
+	// Won is a slot that was won and has not begun; zero if there is none.
+	Won slots.Slot `json:",omitzero"`
+	// Contending is the slot that the worker tries to win, or whose claims it waits for;
+	// zero until the store has answered.
+	Contending slots.Slot `json:",omitzero"`
+	// Stopped says that the worker has ended.
+	Stopped bool
+
+	// StoreTime is the best guess of store time when Status was called, and Uncertainty
+	// how far it may be off; zero until the store has answered.
+	StoreTime   time.Time `json:",omitzero"`
+	Uncertainty time.Duration
+	// SampleAge is how old the newest sample of store time is.
+	SampleAge time.Duration
+
+	// Failures counts ledger operations that failed in a row. LastError is the newest
+	// error, nil if there was none.
+	Failures  int
+	LastError error `json:",omitzero"`
+	// Allocated, Lost and Missed count slots: those with a lease, those that another won,
+	// and those that passed without a holder that this worker knows of.
+	Allocated, Lost, Missed int
+
+	// Charges is what the store has billed for this worker's operations; nil if it bills
+	// nothing.
+	Charges Charges `json:",omitzero"`
+}
+
+// MarshalJSON leaves out slots, leases and times that are not known, and LastError if there
+// is none; else LastError is its text. Durations are in nanoseconds.
+func (s Status) MarshalJSON() ([]byte, error) {
+	type plain Status // without this method
+	text := ""
+	if s.LastError != nil {
+		text = s.LastError.Error()
+	}
+	return json.Marshal(struct {
+		plain
+		LastError string `json:",omitzero"`
+	}{plain(s), text})
+}
+
+// Charges are sums by operation (append, tail, get, now, trim), in the unit of the store:
+// request units for Cosmos DB.
+type Charges map[string]float64
+
+// Total is the sum over all operations.
+func (c Charges) Total() float64 {
+	sum := 0.0
+	for _, op := range slices.Sorted(maps.Keys(c)) {
+		sum += c[op]
+	}
+	return sum
+}
+
+func (c *Charges) add(op string, units float64) {
+	if *c == nil {
+		*c = Charges{}
+	}
+	(*c)[op] += units
+}
+
+// Healthy reports that the store has answered at least once, and not failed three times in
+// a row just now, that the worker is not stopped, and that its user code doesn't overrun.
+// Holding no lease is healthy. Use it for alerts and readiness. For a liveness probe use
+// Overrunning alone, because a restart doesn't fix a store.
+func (s Status) Healthy() bool {
+	return !s.Stopped && !s.Overrunning && s.Failures < 3 && !s.StoreTime.IsZero()
+}
+
+// String is one line for a person.
+func (s Status) String() string {
+	parts := []string{s.WorkerType, s.InstanceID}
+	switch {
+	case s.Stopped:
+		parts = append(parts, "stopped")
+	case s.Holding:
+		parts = append(parts, "holding "+s.Lease.Slot.String())
+	case s.Overrunning:
+		parts = append(parts, "overrunning")
+	case s.Contending.IsZero():
+		parts = append(parts, "waiting for the store")
+	default:
+		parts = append(parts, "waiting for "+s.Contending.String())
+	}
+	if s.Failures > 0 {
+		parts = append(parts, fmt.Sprintf("%d failures: %v", s.Failures, s.LastError))
+	}
+	return strings.Join(parts, ": ")
+}
+
+// Status returns what the worker is doing. It asks nobody, and never blocks for long.
+func (w *WorkerLease) Status() Status {
+	w.mu.Lock()
+	s := w.status
+	s.Charges = maps.Clone(s.Charges)
+	w.mu.Unlock()
+	if now := w.now(); now.Known() {
+		s.StoreTime, s.Uncertainty = now.Mid(), now.Uncertainty()
+		w.client.mu.Lock()
+		s.SampleAge = w.client.line.Age(w.client.local())
+		w.client.mu.Unlock()
+	}
+	return s
+}
+
+// publish makes the state visible to Status.
+func (w *WorkerLease) publish() {
+	s := w.state
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := &w.status
+	h := w.active.Load()
+	t.Holding, t.Lease = h != nil && !s.Hold.Held.IsZero() && h.term.Load().Claim == s.Hold.Held.Claim, Lease{}
+	if t.Holding {
+		t.Lease = h.lease()
+	}
+	t.Running, t.Overrunning = s.Hold.Running, s.Hold.Running && s.Hold.Held.IsZero() && s.Hold.Overran
+	t.Won, t.Contending = s.Hold.Next.Slot, s.Bid.Slot
+	t.Failures = s.Retries.Failures
+	w.holders = s.View.Holders
+	t.Stopped = s.Bid.Stage == machine.Halted
+}
