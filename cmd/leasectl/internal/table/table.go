@@ -14,8 +14,10 @@ type Cell struct {
 	Right  bool // aligned to the right
 }
 
-// Left and Right are cells that are aligned to that side.
-func Left(c Colour, text string) Cell  { return Cell{Text: text, Colour: c} }
+// Left is a cell that is aligned to the left.
+func Left(c Colour, text string) Cell { return Cell{Text: text, Colour: c} }
+
+// Right is a cell that is aligned to the right.
 func Right(c Colour, text string) Cell { return Cell{Text: text, Colour: c, Right: true} }
 
 // None is the text of a cell that has nothing to show.
