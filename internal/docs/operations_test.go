@@ -120,10 +120,42 @@ func declaredEvents(t *testing.T) (names []string) {
 	return names
 }
 
-// The log lines that docs/operations.md explains are in the code, piece by piece.
+// The log lines that docs/operations.md explains are in the code, piece by piece, and so
+// are leasectl's own messages.
 func TestLogLinesThatAreExplainedExist(t *testing.T) {
+	code := source(t, "cmd/leasectl", "workerlease")
+	page := read(t, "docs/operations.md").text
+	_, text, _ := strings.Cut(page, "### Why doesn't my worker have it?")
+	text, _, _ = strings.Cut(text, "\n## ")
+	lines := regexp.MustCompile("(?m)^\\| .*?`([^`]+)`.* \\| .* \\|$").FindAllStringSubmatch(text, -1)
+	if len(lines) < 6 {
+		t.Errorf("docs/operations.md explains %d log lines, want more", len(lines))
+	}
+	for _, line := range lines {
+		for _, piece := range regexp.MustCompile(`…|"[^"]*"|: |\d+`).Split(line[1], -1) {
+			if piece = strings.Trim(piece, " ,"); len(piece) > 4 && !strings.Contains(code, piece) {
+				t.Errorf("%q is no part of the code, but of the log line %q", piece, line[1])
+			}
+		}
+	}
+	_, own, _ := strings.Cut(page, "next to its own: ")
+	own, _, _ = strings.Cut(own, ".\n")
+	quoted := strings.Split(own, "`") // every second one is
+	if len(quoted) < 2*8 {
+		t.Errorf("docs/operations.md lists %q as messages of leasectl run, want more", quoted)
+	}
+	for i, message := range quoted {
+		if i%2 == 1 && !strings.Contains(code, `"`+message+`"`) {
+			t.Errorf("%q is no message of leasectl run", message)
+		}
+	}
+}
+
+// source is the text of all Go files below some folders, without tests.
+func source(t *testing.T, dirs ...string) string {
+	t.Helper()
 	var code strings.Builder
-	for _, dir := range []string{"cmd/leasectl", "workerlease"} {
+	for _, dir := range dirs {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
@@ -136,17 +168,5 @@ func TestLogLinesThatAreExplainedExist(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, text, _ := strings.Cut(read(t, "docs/operations.md").text, "### Why doesn't my worker have it?")
-	text, _, _ = strings.Cut(text, "\n## ")
-	lines := regexp.MustCompile("(?m)^\\| .*?`([^`]+)`.* \\| .* \\|$").FindAllStringSubmatch(text, -1)
-	if len(lines) < 6 {
-		t.Errorf("docs/operations.md explains %d log lines, want more", len(lines))
-	}
-	for _, line := range lines {
-		for _, piece := range regexp.MustCompile(`…|"[^"]*"|: |\d+`).Split(line[1], -1) {
-			if piece = strings.Trim(piece, " ,"); len(piece) > 4 && !strings.Contains(code.String(), piece) {
-				t.Errorf("%q is no part of the code, but of the log line %q", piece, line[1])
-			}
-		}
-	}
+	return code.String()
 }
