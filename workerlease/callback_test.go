@@ -10,8 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/benbjohnson/clock"
-
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
 )
@@ -163,7 +161,7 @@ func TestCodeThatPanicsWhenItsLeaseHasEndedIsNotWhyItEnded(t *testing.T) {
 				time.Sleep(5*time.Minute + time.Second)
 			}
 		})
-		client := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{Clock: clock.New(), Observer: observer})
+		client := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{Observer: observer})
 		w := start(t, setup{client: client, work: func(ctx context.Context, _ workerlease.Lease) {
 			<-ctx.Done()
 			panic("late")

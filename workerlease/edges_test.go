@@ -101,7 +101,7 @@ func TestTheContextEndsInTimeAlsoWhileAnObserverBlocksAndTheTimeGetsUncertain(t 
 				<-blocked
 			}
 		})
-		c := workerlease.NewClient(l, workerlease.ClientOptions{Clock: clock.New(), Observer: observer})
+		c := workerlease.NewClient(l, workerlease.ClientOptions{Observer: observer})
 		w := start(t, setup{client: c, ledger: l, Options: workerlease.Options{LeaseInterval: 10 * time.Second}})
 		at(18 * time.Second)
 		l.another(func(s store.Stamp) store.Stamp {
@@ -184,7 +184,7 @@ func TestStopLeasingKeepsItsDeadlineAlsoWhileAnObserverBlocks(t *testing.T) {
 		blocked := make(chan struct{})
 		observer := workerlease.ObserverFunc(func(workerlease.Event) { <-blocked })
 		l := memory.New(memory.Options{})
-		w := start(t, setup{ledger: l, client: workerlease.NewClient(l, workerlease.ClientOptions{Clock: clock.New(), Observer: observer})})
+		w := start(t, setup{ledger: l, client: workerlease.NewClient(l, workerlease.ClientOptions{Observer: observer})})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := w.StopLeasing(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(t0) > time.Second {
@@ -208,7 +208,7 @@ func TestALateExpiryGivesTheCodeAMomentBeforeItOverruns(t *testing.T) {
 			}
 		})
 		l := memory.New(memory.Options{})
-		w := start(t, setup{ledger: l, client: workerlease.NewClient(l, workerlease.ClientOptions{Clock: clock.New(), Observer: observer})})
+		w := start(t, setup{ledger: l, client: workerlease.NewClient(l, workerlease.ClientOptions{Observer: observer})})
 		at(9*time.Minute + 45*time.Second)
 		block.Store(true)
 		at(9*time.Minute + 55*time.Second)

@@ -8,8 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/benbjohnson/clock"
-
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
 )
@@ -18,7 +16,7 @@ import (
 // LeaseExtended is f.
 func extending(t *testing.T, w *worker, f func(l workerlease.Lease)) *workerlease.WorkerLease {
 	t.Helper()
-	client := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{Clock: clock.New(), Observer: w})
+	client := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{Observer: w})
 	o := parted("w", 0, 20*time.Second)
 	o.WorkerType = "job"
 	l, err := client.StartLeasing(t.Context(), o, workerlease.Callbacks{

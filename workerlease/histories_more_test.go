@@ -281,7 +281,7 @@ func TestTellingWhatIsDoneBehindTheSlotDoesNotSpin(t *testing.T) {
 			return faultstore.Fault{}
 		}})
 		count := &counting{}
-		client := workerlease.NewClient(link, workerlease.ClientOptions{Clock: clock.New(), Rand: count})
+		client := workerlease.NewClient(link, workerlease.ClientOptions{Rand: count})
 		o := perSlot("a", 0)
 		o.WorkerType = "job"
 		w, err := client.StartTask(t.Context(), o, func(context.Context, workerlease.Lease) error {

@@ -10,8 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/benbjohnson/clock"
-
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
@@ -26,7 +24,7 @@ import (
 func attempt(t *testing.T, l store.Ledger, o workerlease.Options) (*workerlease.Claim, error) {
 	t.Helper()
 	o.WorkerType = "job"
-	return workerlease.NewClient(l, workerlease.ClientOptions{Clock: clock.New()}).TryClaim(t.Context(), o)
+	return workerlease.NewClient(l, workerlease.ClientOptions{}).TryClaim(t.Context(), o)
 }
 
 // hooked lets a test do things around the operations of a ledger.
@@ -185,7 +183,7 @@ func TestStoppingEndsWithTheSlotAlsoIfThereIsADoneRecordToTell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := memory.New(memory.Options{})
 		link := cut(inner)
-		client := workerlease.NewClient(link, workerlease.ClientOptions{Clock: clock.New()})
+		client := workerlease.NewClient(link, workerlease.ClientOptions{})
 		o := perSlot("a", 0)
 		o.WorkerType = "job"
 		w, err := client.StartTask(t.Context(), o, func(context.Context, workerlease.Lease) error {

@@ -10,8 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/benbjohnson/clock"
-
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
@@ -76,7 +74,7 @@ func runs(t *testing.T, ledger store.Ledger, o workerlease.Options, task workerl
 	if o.WorkerType == "" {
 		o.WorkerType = "job"
 	}
-	client := workerlease.NewClient(ledger, workerlease.ClientOptions{Clock: clock.New(), Observer: r.worker})
+	client := workerlease.NewClient(ledger, workerlease.ClientOptions{Observer: r.worker})
 	ctx, cancel := context.WithCancel(t.Context())
 	r.cancel = cancel
 	go func() { r.ended <- client.Run(ctx, o, task) }()

@@ -5,8 +5,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/benbjohnson/clock"
-
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
@@ -25,7 +23,7 @@ func TestASlowObserverDoesNotDelayWhatWasDecided(t *testing.T) {
 				time.Sleep(3 * time.Second)
 			}
 		})
-		client := workerlease.NewClient(ledger, workerlease.ClientOptions{Clock: clock.New(), Observer: observer})
+		client := workerlease.NewClient(ledger, workerlease.ClientOptions{Observer: observer})
 		start(t, setup{ledger: ledger, client: client})
 		at(6 * time.Minute)
 		var read, sent time.Time

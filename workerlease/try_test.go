@@ -10,8 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/benbjohnson/clock"
-
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
@@ -86,7 +84,7 @@ func TestAClaimThatIsDoneCannotBeHadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
 		try := func(name string) (*workerlease.Claim, error) {
-			client := workerlease.NewClient(ledger.Handle(), workerlease.ClientOptions{Clock: clock.New()})
+			client := workerlease.NewClient(ledger.Handle(), workerlease.ClientOptions{})
 			o := perSlot(name, 0)
 			o.WorkerType, o.Job.MaxAttempts = "job", 2
 			return client.TryClaim(t.Context(), o)
@@ -129,7 +127,7 @@ func TestTryClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
 		try := func(name string) (*workerlease.Claim, error) {
-			client := workerlease.NewClient(ledger.Handle(), workerlease.ClientOptions{Clock: clock.New()})
+			client := workerlease.NewClient(ledger.Handle(), workerlease.ClientOptions{})
 			return client.TryClaim(t.Context(), workerlease.Options{WorkerType: "job", InstanceID: name})
 		}
 		at(6 * time.Minute)
@@ -167,7 +165,7 @@ func TestTryClaim(t *testing.T) {
 		defer cancel()
 		down := faultstore.New(memory.New(memory.Options{}), faultstore.Options{})
 		down.Break(faultstore.Down())
-		client := workerlease.NewClient(down, workerlease.ClientOptions{Clock: clock.New()})
+		client := workerlease.NewClient(down, workerlease.ClientOptions{})
 		if _, err := client.TryClaim(ctx, workerlease.Options{WorkerType: "job"}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("TryClaim of a store that is down = %v, want the context's end", err)
 		}
@@ -197,7 +195,7 @@ func TestTryClaimInTheLastLeadOfASlot(t *testing.T) {
 						start(t, setup{ledger: ledger.Handle(), Options: named("other", 0)})
 					}
 					at(test.when)
-					client := workerlease.NewClient(ledger.Handle(), workerlease.ClientOptions{Clock: clock.New()})
+					client := workerlease.NewClient(ledger.Handle(), workerlease.ClientOptions{})
 					claim, err := client.TryClaim(t.Context(), workerlease.Options{WorkerType: "job", InstanceID: "me", Continuous: continuous})
 					if test.want != "" {
 						if !errors.Is(err, workerlease.ErrNotClaimed) || !strings.Contains(err.Error(), test.want) {

@@ -23,7 +23,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/benbjohnson/clock"
 	"github.com/robfig/cron/v3"
 
 	"github.com/slotlease/slotlease/store"
@@ -34,22 +33,21 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Stdout, nil); err != nil {
+	if err := run(ctx, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "cronjob:", err)
 		os.Exit(1)
 	}
 }
 
-// run shows two nodes, whose job is due each second. The clock is for its test; nil
-// is the real one.
-func run(ctx context.Context, w io.Writer, c clock.Clock) error {
+// run shows two nodes, whose job is due each second.
+func run(ctx context.Context, w io.Writer) error {
 	out := log.New(w, "", 0)
-	ledger := memory.New(memory.Options{Clock: c})
+	ledger := memory.New(memory.Options{})
 	defer func() { _ = ledger.Close(context.WithoutCancel(ctx)) }()
 
 	nodes := map[string]*node{}
 	for rank, name := range []string{"anna", "ben"} {
-		n, err := start(ctx, ledger, c, name, rank, out)
+		n, err := start(ctx, ledger, name, rank, out)
 		if err != nil {
 			return err
 		}
@@ -76,8 +74,8 @@ type node struct {
 	cron   *cron.Cron
 }
 
-func start(ctx context.Context, ledger store.Ledger, c clock.Clock, name string, rank int, out *log.Logger) (*node, error) {
-	worker, err := workerlease.NewClient(ledger, workerlease.ClientOptions{Clock: c}).StartLeasing(ctx,
+func start(ctx context.Context, ledger store.Ledger, name string, rank int, out *log.Logger) (*node, error) {
+	worker, err := workerlease.NewClient(ledger, workerlease.ClientOptions{}).StartLeasing(ctx,
 		workerlease.Options{
 			WorkerType: "cron", InstanceID: name, Priority: rank,
 			LeaseInterval: 4 * time.Second, FailoverWithin: time.Second, Continuous: true,

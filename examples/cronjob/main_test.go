@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/benbjohnson/clock"
 	"github.com/robfig/cron/v3"
 
 	"github.com/slotlease/slotlease/store/memory"
@@ -19,7 +18,7 @@ func TestOnlyTheHolderRunsTheJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
 		time.Sleep(500 * time.Millisecond) // between two boundaries
-		if err := run(t.Context(), &out, clock.New()); err != nil {
+		if err := run(t.Context(), &out); err != nil {
 			t.Fatal(err)
 		}
 		const anna, ben = "anna runs the job\n", "ben runs the job\n"
@@ -33,7 +32,7 @@ func TestOnlyTheHolderRunsTheJob(t *testing.T) {
 
 func TestAJobEndsWithTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{Clock: clock.New()})
+		client := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{})
 		w, err := client.StartLeasing(t.Context(), workerlease.Options{WorkerType: "job", LeaseInterval: time.Minute},
 			workerlease.Callbacks{LeaseAllocated: func(context.Context, workerlease.Lease) {}})
 		if err != nil {

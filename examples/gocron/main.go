@@ -20,7 +20,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/benbjohnson/clock"
 	"github.com/go-co-op/gocron/v2"
 	"github.com/jonboulle/clockwork"
 
@@ -31,22 +30,22 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Stdout, nil); err != nil {
+	if err := run(ctx, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "gocron:", err)
 		os.Exit(1)
 	}
 }
 
-// run shows two nodes. The clock is for its test; nil is the real one.
-func run(ctx context.Context, w io.Writer, c clock.Clock) (err error) {
+// run shows two nodes.
+func run(ctx context.Context, w io.Writer) (err error) {
 	out := log.New(w, "", 0)
-	ledger := memory.New(memory.Options{Clock: c})
+	ledger := memory.New(memory.Options{})
 	defer func() { err = errors.Join(err, ledger.Close(context.WithoutCancel(ctx))) }()
 
 	ran := make(chan string, 10)
 	for name, ahead := range map[string]time.Duration{"anna": 0, "ben": 300 * time.Millisecond} {
 		locker := &Locker{
-			Client:  workerlease.NewClient(ledger, workerlease.ClientOptions{Clock: c}),
+			Client:  workerlease.NewClient(ledger, workerlease.ClientOptions{}),
 			Options: workerlease.Options{InstanceID: name, LeaseInterval: 2 * time.Second},
 		}
 		defer locker.Wait()

@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/benbjohnson/clock"
 	"github.com/go-co-op/gocron/v2"
 	"github.com/jonboulle/clockwork"
 
@@ -153,7 +152,7 @@ func TestTheExampleRunsThreeTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
 		began := time.Now()
-		if err := run(t.Context(), &out, clock.New()); err != nil {
+		if err := run(t.Context(), &out); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(began); took < 5*time.Second || took > 6*time.Second || strings.Count(out.String(), "run ") != 3 {
@@ -163,7 +162,7 @@ func TestTheExampleRunsThreeTimes(t *testing.T) {
 }
 
 func newClient(ledger *memory.Ledger) *workerlease.Client {
-	return workerlease.NewClient(ledger.Handle(), workerlease.ClientOptions{Clock: clock.New()})
+	return workerlease.NewClient(ledger.Handle(), workerlease.ClientOptions{})
 }
 
 // schedule starts a scheduler whose clock is ahead, with a job every 5 minutes.

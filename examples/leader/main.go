@@ -19,8 +19,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/benbjohnson/clock"
-
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
 )
@@ -28,7 +26,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Stdout, nil); err != nil {
+	if err := run(ctx, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "leader:", err)
 		os.Exit(1)
 	}
@@ -66,10 +64,10 @@ func (w *witness) Observe(e workerlease.Event) {
 	}
 }
 
-// run shows three nodes. The clock is for its test; nil is the real one.
-func run(ctx context.Context, w io.Writer, c clock.Clock) error {
+// run shows three nodes.
+func run(ctx context.Context, w io.Writer) error {
 	out := log.New(w, "", 0)
-	ledger := memory.New(memory.Options{Clock: c})
+	ledger := memory.New(memory.Options{})
 	defer func() { _ = ledger.Close(context.WithoutCancel(ctx)) }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -79,7 +77,7 @@ func run(ctx context.Context, w io.Writer, c clock.Clock) error {
 	for rank, node := range []string{"anna", "ben", "cleo"} {
 		ctx, leave := context.WithCancel(ctx)
 		defer leave()
-		client := workerlease.NewClient(ledger, workerlease.ClientOptions{Clock: c, Observer: &witness{node, out, 0}})
+		client := workerlease.NewClient(ledger, workerlease.ClientOptions{Observer: &witness{node, out, 0}})
 		nodes.Go(func() {
 			err := elect(ctx, client, node, rank, func(ctx context.Context, _ workerlease.Lease) error {
 				out.Printf("%s leads", node)

@@ -5,14 +5,12 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-
-	"github.com/benbjohnson/clock"
 )
 
 func TestAnotherLeadsWhenTheLeaderHasGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
-		if err := run(t.Context(), &out, clock.New()); err != nil {
+		if err := run(t.Context(), &out); err != nil {
 			t.Fatal(err)
 		}
 		var leaders, events []string

@@ -20,8 +20,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/benbjohnson/clock"
-
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
 )
@@ -29,7 +27,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Stdout, nil); err != nil {
+	if err := run(ctx, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "outbox:", err)
 		os.Exit(1)
 	}
@@ -56,10 +54,10 @@ func drain(ctx context.Context, l workerlease.Lease, from *outbox, to *topic) er
 	return nil
 }
 
-// run shows two workers. The clock is for its test; nil is the real one.
-func run(ctx context.Context, w io.Writer, c clock.Clock) error {
+// run shows two workers.
+func run(ctx context.Context, w io.Writer) error {
 	out := log.New(w, "", 0)
-	ledger := memory.New(memory.Options{Clock: c})
+	ledger := memory.New(memory.Options{})
 	defer func() { _ = ledger.Close(context.WithoutCancel(ctx)) }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -75,7 +73,7 @@ func run(ctx context.Context, w io.Writer, c clock.Clock) error {
 			cancel()
 			<-ended
 		}
-		client := workerlease.NewClient(ledger, workerlease.ClientOptions{Clock: c})
+		client := workerlease.NewClient(ledger, workerlease.ClientOptions{})
 		o := workerlease.Options{
 			WorkerType: "orders", InstanceID: name, Priority: rank,
 			LeaseInterval: 2 * time.Second, Continuous: true, FailoverWithin: time.Second,

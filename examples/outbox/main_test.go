@@ -4,14 +4,12 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-
-	"github.com/benbjohnson/clock"
 )
 
 func TestEachOrderIsPublishedAndAnOldTokenIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
-		if err := run(t.Context(), &out, clock.New()); err != nil {
+		if err := run(t.Context(), &out); err != nil {
 			t.Fatal(err)
 		}
 		const want = `anna publishes order 1

@@ -9,8 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/benbjohnson/clock"
-
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
@@ -20,7 +18,7 @@ func TestProbesTellAStoreThatIsDownFromAJobThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := faultstore.New(memory.New(memory.Options{}), faultstore.Options{})
 		end := make(chan struct{})
-		worker, err := workerlease.NewClient(ledger, workerlease.ClientOptions{Clock: clock.New()}).StartLeasing(t.Context(),
+		worker, err := workerlease.NewClient(ledger, workerlease.ClientOptions{}).StartLeasing(t.Context(),
 			workerlease.Options{WorkerType: "sitemap", InstanceID: "<anna>", LeaseInterval: time.Minute},
 			workerlease.Callbacks{LeaseAllocated: func(ctx context.Context, l workerlease.Lease) {
 				<-ctx.Done()
