@@ -36,7 +36,7 @@ func (a *app) demoCommand() *cobra.Command {
 			return demo.Run(c.Context(), o, demo.Host{Out: a.stdout, Colours: a.colour(), Env: a.env, Urgent: a.signals.Urgent})
 		},
 	}
-	option(a, c.Flags(), &o.Slots, "slots", "N", "how many slots to show (default 9)", number(6, 1000, ""))
+	option(a, c.Flags(), &o.Slots, "slots", "N", "how many slots to show (default 9)", number(6, 1000))
 	option(a, c.Flags(), &o.Interval, "interval", "DURATION", "length of the slots (default 3s)", duration(time.Second, time.Hour))
 	c.Flags().BoolVar(&o.Keep, "keep", false, "keep the ledger and the logs")
 	return c

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/audit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/store"

@@ -97,7 +97,7 @@ func (a *app) inspectSlotsCommand() *cobra.Command {
 	}
 	flags := c.Flags()
 	option(a, flags, &o.WorkerType, "worker-type", "TYPE", "worker type (default: the only one in the ledger)", workerType)
-	option(a, flags, &o.Last, "last", "N", "how many slots to show (default 10)", number(1, 1000, ""))
+	option(a, flags, &o.Last, "last", "N", "how many slots to show (default 10)", number(1, 1000))
 	option(a, flags, &o.Output, "output", "table|json", "how to show them (default table)", oneOf("table", "json"))
 	flags.BoolVar(&o.Watch, "watch", false, "show them again and again, until Ctrl-C")
 	option(a, flags, &o.Interval, "interval", "DURATION", "how often to look, with --watch (default 1s)", duration(100*time.Millisecond, time.Hour))

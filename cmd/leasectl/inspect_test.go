@@ -10,13 +10,14 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/workerlease/history"
 )
 
 func TestInspectSlotsReadsASQLiteFile(t *testing.T) {
 	l, storeArg := newLedger(t)
 	for i := range 3 {
-		if err := l.Append(t.Context(), grant(int64(i+1), i, "worker-a")); err != nil {
+		if err := l.Append(t.Context(), recordtest.Grant(int64(i+1), i, "worker-a")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -33,7 +34,7 @@ func TestInspectSlotsReadsASQLiteFile(t *testing.T) {
 func TestWorkerTypesAreCompletedFromTheStore(t *testing.T) {
 	l, storeArg := newLedger(t)
 	for _, name := range []string{"export", "mail", "exchange"} {
-		r := grant(1, 0, "a")
+		r := recordtest.Grant(1, 0, "a")
 		r.WorkerType = name
 		if err := l.Append(t.Context(), r); err != nil {
 			t.Fatal(err)

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
-	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/sqlite"
 )
@@ -89,10 +88,3 @@ func newLedger(t *testing.T) (store.Ledger, string) {
 	}
 	return l, "sqlite:" + path
 }
-
-// Records of a ledger whose schedule is "every 5m".
-var (
-	noon      = recordtest.Noon
-	grant     = recordtest.Grant
-	releaseOf = recordtest.Release
-)

@@ -13,11 +13,11 @@ import (
 )
 
 // number reads a whole number within bounds.
-func number(least, most int, rule string) func(string) (int, error) {
+func number(least, most int) func(string) (int, error) {
 	return func(s string) (int, error) {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < least || n > most {
-			return 0, fmt.Errorf("must be a whole number from %d to %d%s", least, most, rule)
+			return 0, fmt.Errorf("must be a whole number from %d to %d", least, most)
 		}
 		return n, nil
 	}

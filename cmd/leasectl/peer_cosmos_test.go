@@ -12,6 +12,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store/cosmos"
 	"github.com/slotlease/slotlease/testutil/cosmospeer"
 )
@@ -44,7 +45,7 @@ func TestInitAndInspectWorkOnCosmosDB(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(l.Append(t.Context(), grant(1, 0, "worker-a")), l.Close(t.Context())); err != nil {
+	if err := errors.Join(l.Append(t.Context(), recordtest.Grant(1, 0, "worker-a")), l.Close(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	// The same, by a connection string.

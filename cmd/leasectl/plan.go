@@ -113,7 +113,7 @@ func (a *app) planFlags(c *cobra.Command, f *planFlags) {
 		}
 		return pflag.NormalizedName(name)
 	})
-	option(a, flags, &f.workers, "workers", "N", "how many workers contend (default 3)", number(1, 100_000, ""))
+	option(a, flags, &f.workers, "workers", "N", "how many workers contend (default 3)", number(1, 100_000))
 	option(a, flags, &f.every, "every", "DURATION", "length of the slots, aligned to the clock; --interval is the same", anyDuration)
 	flags.StringVar(&f.cron, "cron", "", "cron `SPEC` (five fields): a slot lasts from one firing to the next")
 	flags.StringVar(&f.zone, "zone", "", "`ZONE` of the cron spec, such as Europe/Berlin (default UTC)")

@@ -41,7 +41,7 @@ func (a *app) runFlags(c *cobra.Command, f *runFlags) {
 	flags.StringVar(&f.cron, "cron", "", "cron `SPEC` (five fields): a slot lasts from one firing to the next")
 	flags.StringVar(&f.zone, "zone", "", "`ZONE` of the cron spec, such as Europe/Berlin (default UTC)")
 	flags.BoolVar(&f.once, "once-per-slot", false, "the command is a job of each slot: exit code 0 means done, and any other that workers try it again")
-	option(a, flags, &f.maxAttempts, "max-attempts", "N", "with --once-per-slot: tries of a slot by all workers together (default no bound)", number(1, store.MaxAttempt, ""))
+	option(a, flags, &f.maxAttempts, "max-attempts", "N", "with --once-per-slot: tries of a slot by all workers together (default no bound)", number(1, store.MaxAttempt))
 	flags.BoolVar(&f.runMissed, "run-missed", false, "with --once-per-slot: make up for the slot before, if no worker did it")
 	option(a, flags, &f.failover, "failover-within", "DURATION", "how soon another worker takes over a slot whose worker dies: 80ms to half a slot (default never, or with --once-per-slot a quarter of the slot, at most 1m)", anyDuration)
 	flags.BoolVar(&f.continuous, "continuous", false, "go on from slot to slot while this worker wins them, without stopping the command")

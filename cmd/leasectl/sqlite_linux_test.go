@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store/sqlite"
 )
 
@@ -41,7 +42,7 @@ func TestInspectNeedsNoRightToWrite(t *testing.T) {
 		t.Skip("the owner of the file may write it: run as root")
 	}
 	l, storeArg := newLedger(t)
-	if err := l.Append(t.Context(), grant(1, 0, "a")); err != nil {
+	if err := l.Append(t.Context(), recordtest.Grant(1, 0, "a")); err != nil {
 		t.Fatal(err)
 	}
 	path := strings.TrimPrefix(storeArg, "sqlite:")

@@ -14,6 +14,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -236,7 +237,7 @@ func TestAFileThatIsNoLedgerIsRefusedAndLeftAsItIs(t *testing.T) {
 
 func TestACorruptLedgerIsRefusedWithSoundAdvice(t *testing.T) {
 	l, storeArg := newLedger(t)
-	if err := errors.Join(l.Append(t.Context(), grant(1, 0, "a")), l.Close(t.Context())); err != nil {
+	if err := errors.Join(l.Append(t.Context(), recordtest.Grant(1, 0, "a")), l.Close(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	path := strings.TrimPrefix(storeArg, "sqlite:")
@@ -318,7 +319,7 @@ func TestInitSaysWhatItDid(t *testing.T) {
 		}
 	}
 	l, storeArg := newLedger(t)
-	if err := l.Append(t.Context(), grant(1, 0, "a")); err != nil {
+	if err := l.Append(t.Context(), recordtest.Grant(1, 0, "a")); err != nil {
 		t.Fatal(err)
 	}
 	want := output{stdout: "the ledger " + storeArg + " was there already, with the worker types export\n"}
