@@ -40,9 +40,7 @@ func TestReadmeShowsTheCodeThatCompilesHere(t *testing.T) {
 }
 
 func TestReadmeExampleRuns(t *testing.T) {
-	before := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(t.Output(), nil)))
-	defer slog.SetDefault(before)
+	slog.SetDefault(slog.New(slog.DiscardHandler))
 	t.Setenv("MONGODB_URI", "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=50")
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
