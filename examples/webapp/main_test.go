@@ -17,6 +17,7 @@ import (
 func TestProbesTellAStoreThatIsDownFromAJobThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := faultstore.New(memory.New(memory.Options{}), faultstore.Options{})
+		ledger.Break(faultstore.Down())
 		end := make(chan struct{})
 		worker, err := workerlease.NewClient(ledger, workerlease.ClientOptions{}).StartLeasing(t.Context(),
 			workerlease.Options{WorkerType: "sitemap", InstanceID: "<anna>", LeaseInterval: time.Minute},
@@ -44,8 +45,10 @@ func TestProbesTellAStoreThatIsDownFromAJobThatHangs(t *testing.T) {
 			}
 		}
 		const ok, bad = http.StatusOK, http.StatusServiceUnavailable
-		expect("at the start", bad, ok)
 		synctest.Wait()
+		expect("at the start", bad, ok) // The store has not answered yet.
+		ledger.Mend()
+		time.Sleep(time.Second)
 		expect("when the store has answered", ok, ok)
 		time.Sleep(90 * time.Second)
 		expect("holding", ok, ok)
