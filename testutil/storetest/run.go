@@ -48,7 +48,11 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 					if !g.serial {
 						t.Parallel()
 					}
-					c.run(t, &bench{Harness: open(t)})
+					h := open(t)
+					if h.Open == nil || h.Plant == nil {
+						t.Fatal("the harness has no Open or no Plant: both are required")
+					}
+					c.run(t, &bench{Harness: h})
 				})
 			}
 		})
