@@ -8,19 +8,19 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// answer is what the store told a process. Durations are true time.
+// answer is an answer of the store to a process. Durations are true time.
 type answer struct {
-	sent time.Duration // when it was asked for
-	left time.Duration // when the store gave it
+	sent time.Duration // when the process asked
+	left time.Duration // when the store answered
 	at   time.Duration // when it arrived
-	// Of what it told: the time, unless that is zero, and what is in the ledger.
+	// The content: a time, unless it is zero, and records of the ledger.
 	stamp store.Stamp
 	read  bool
 	shown []store.Record // newest first
 }
 
-// answers are those that a process had, what it asked for, and when its observer
-// kept it from minding them. They are kept beyond the assumptions only.
+// answers are the answers that a process got, the claims that it sent, and when its observer
+// kept it from acting on them. They are kept only beyond the assumptions.
 type answers struct {
 	mu   sync.Mutex
 	had  []answer
@@ -62,8 +62,8 @@ func (p *Process) keeps(from, to time.Duration) {
 	p.answers.kept = append(p.answers.kept, Span{from, to})
 }
 
-// minded is by when a process that got an answer has told what follows from it:
-// two seconds later, in which it runs and its observer doesn't keep it.
+// minded is by when a process that got an answer has reported what follows from it: after two
+// seconds in which it runs and its observer doesn't keep it.
 func (p *Process) minded(at time.Duration) time.Duration {
 	const processing = 2 * time.Second
 	p.answers.mu.Lock()
@@ -77,9 +77,8 @@ func (p *Process) minded(at time.Duration) time.Duration {
 	return by
 }
 
-// times are the answers after the witness had worked that told it the time, up to the
-// first from another server, which the engine goes by from then on, or up to what else
-// went wrong later.
+// times are the answers with a time that came after the witness had worked, up to the first
+// from another server, by which the engine goes from then on, or up to a later fault.
 func (x witness) times() (out []answer) {
 	server := ""
 	for _, a := range x.p.answers.had {
@@ -98,14 +97,14 @@ func (x witness) times() (out []answer) {
 	return out
 }
 
-// wrongAgain reports that the store's clock jumped or the host froze between the
-// witness's work and an answer.
+// wrongAgain reports whether the store's clock jumped or the host froze between the witness's
+// work and an answer.
 func (x witness) wrongAgain(a answer) bool {
 	again := func(s outage) bool { return (s.kind == Jump || s.kind == Freeze) && s.from > x.at && s.from <= a.at }
 	return slices.ContainsFunc(x.p.world.server.jumps, again) || slices.ContainsFunc(x.p.host.stalls, again)
 }
 
-// reads are the answers after the witness had worked that told it of the ledger.
+// reads are the answers with records that came after the witness had worked.
 func (x witness) reads() (out []answer) {
 	for _, a := range x.p.answers.had {
 		if a.read && a.at > x.at {
@@ -115,12 +114,12 @@ func (x witness) reads() (out []answer) {
 	return out
 }
 
-// perDrift is the part by which the engine expects its clock to be off, at most.
+// perDrift is the inverse of the largest drift that the engine expects of its clock.
 const perDrift = 1000
 
-// refuted reports that by an answer, the witness can't have been inside of its window
-// when it worked, if its own clock has gone right since: the window was over, or had
-// not begun.
+// refuted reports whether an answer shows that the witness was not inside its window when it
+// worked, because the window was over or had not begun. It assumes that the witness's clock
+// has been right since.
 func (x witness) refuted(a answer) bool {
 	w, local, s := x.p.world, x.p.host.reading, a.stamp
 	since := local(a.at) - local(x.at)
@@ -130,8 +129,8 @@ func (x witness) refuted(a answer) bool {
 	return told-s.Skew-off > x.window.To || latest < x.window.From
 }
 
-// missed reports that an answer shows what can't be if the witness's record is there:
-// another in its place, a grant above it that begins before it ends, or none so new.
+// missed reports whether an answer contradicts the witness's record: another record stands in
+// its place, a grant above it begins before it ends, or no record is as new.
 func (x witness) missed(a answer) bool {
 	r := x.record
 	if r == nil {

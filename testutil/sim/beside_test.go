@@ -14,7 +14,7 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// deed is work that somebody did under a lease, at an instant of true time.
+// deed is work that a process did under a lease, at an instant of true time.
 type deed struct {
 	at    time.Duration
 	token int64
@@ -37,7 +37,7 @@ type beside struct {
 // now is true time, as a simulation's bubble has it.
 func (b *beside) now() time.Duration { return time.Since(b.origin) }
 
-// lives reports whether code of a process is to go on.
+// lives reports whether code of a process may go on.
 func (b *beside) lives(p *sim.Process) bool {
 	if b.now() > b.length-3*time.Minute || p.Dead() {
 		return false
@@ -55,7 +55,7 @@ func sleep(p *sim.Process, d time.Duration) {
 	<-p.Clock().Timer(d).C
 }
 
-// tries claims now and then what is left of a slot, works, and frees it or doesn't.
+// tries claims the rest of a slot now and then, works, and frees it or not.
 func (b *beside) tries(p *sim.Process) {
 	every := time.Duration(7+2*p.Worker) * time.Second
 	for sleep(p, every); b.lives(p); sleep(p, every) {
@@ -89,8 +89,8 @@ func (b *beside) tries(p *sim.Process) {
 	}
 }
 
-// guest asks now and then whether its worker holds the lease, and works under it; it
-// tidies up when that is stopped, as it may before it returns.
+// guest calls RunIfHeld now and then and works under the lease. When leasing is stopped it
+// tidies up, as it may before it returns.
 func (b *beside) guest(p *sim.Process) {
 	every := time.Duration(2+p.Worker) * time.Second
 	for sleep(p, every); b.lives(p); sleep(p, every) {
@@ -104,7 +104,7 @@ func (b *beside) guest(p *sim.Process) {
 			}
 			stopped := errors.Is(context.Cause(ctx), workerlease.ErrStopped)
 			if stopped && !p.Dead() && b.now()+5*time.Second < l.Expiry.Sub(b.origin) {
-				// What is left of the slot isn't released before this has returned.
+				// The rest of the slot is not released before this has returned.
 				sleep(p, 3*time.Second)
 				p.Work(l)
 				b.mu.Lock()
@@ -123,9 +123,9 @@ func (b *beside) guest(p *sim.Process) {
 	}
 }
 
-// Code that claims once, and code that works beside the callbacks, keep to the same
-// rules as those: nobody works at once, tokens grow, and nothing is released before
-// all has returned.
+// Code that claims once, and code that runs beside the callbacks, follow the same rules as
+// callbacks: no two holders work at once, tokens grow, and nothing is released before all code
+// has returned.
 func TestCodeThatTriesToClaimOrAsksWhetherItHoldsIsExclusive(t *testing.T) {
 	claims, refused, guests, tidied := 0, 0, 0, 0
 	for seed := range fewer(6) {
@@ -135,7 +135,7 @@ func TestCodeThatTriesToClaimOrAsksWhetherItHoldsIsExclusive(t *testing.T) {
 		o.Worker = func(n int) workerlease.Options {
 			w := inner(n)
 			if n > 2 {
-				// These take part only by what they try.
+				// These workers compete only by TryClaim.
 				w.WorkerType, w.LeaseInterval = fmt.Sprint("aside", n), 7*24*time.Hour
 			}
 			return w

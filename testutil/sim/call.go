@@ -8,12 +8,12 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// call is how one call goes.
+// call is the course of one call.
 type call struct {
 	before, after time.Duration
 	kind          Fault         // what goes wrong at the store, if anything
 	lost          bool          // it has no effect
-	late          time.Duration // it has its effect so much later
+	late          time.Duration // it has its effect this much later
 	silent        bool          // no reply comes
 	err           error         // the reply in place of the true one
 	hidden        int           // how many of the newest records a read lacks
@@ -21,7 +21,7 @@ type call struct {
 	rand          rand
 }
 
-// plan draws how a call goes.
+// plan draws the course of a call.
 func (k *link) plan(appends bool) call {
 	w := k.p.world
 	f := &w.o.Faults
@@ -60,12 +60,12 @@ func (k *link) plan(appends bool) call {
 	return c
 }
 
-// wrong reports that a call doesn't go as it should.
+// wrong reports whether a fault strikes a call.
 func (c *call) wrong(f *Faults) bool {
 	return c.kind != "" || c.lost || c.silent || c.err != nil || c.late > 0 || c.hidden > 0 || c.rollback || max(c.before, c.after) > f.Latency
 }
 
-// longer is how much longer its caller is asked to wait.
+// longer is the time that a throttled caller is asked to wait.
 func (c *call) longer() time.Duration {
 	if t, ok := errors.AsType[*store.ThrottledError](c.err); ok {
 		return t.RetryAfter

@@ -9,8 +9,8 @@ import (
 	"github.com/benbjohnson/clock"
 )
 
-// lane tells apart what can happen to one process, so that no two events share
-// an instant: every wake-up comes at a nanosecond that is its lane's.
+// lane separates the kinds of events of one process, so that no two share an instant: every
+// wake-up comes at a nanosecond of its lane.
 type lane int64
 
 const (
@@ -23,7 +23,7 @@ const (
 	userLane
 	lifeLane
 	observerLane
-	userWakeLane // and the two after it, as wakeLane and those after it
+	userWakeLane // this and the next two correspond to the first three
 	_
 	_
 	writeLane
@@ -32,8 +32,7 @@ const (
 	lanes = 16
 )
 
-// round is how many nanoseconds it takes until all lanes of all processes had
-// their turn.
+// round is the number of nanoseconds in which all lanes of all processes have their turn.
 const round = 1024 * lanes
 
 // slot is the next instant of a lane, at or after a true time.
@@ -45,9 +44,8 @@ func (p *Process) slot(at time.Duration, l lane) time.Duration {
 	return at + wait
 }
 
-// hostClock is the clock of one process: it drifts, its time of day is wrong,
-// and it stands still when its host does. What it embeds is the bubble's clock,
-// which is true time.
+// hostClock is the clock of one process. It drifts, its time of day is wrong, and it stands
+// still when its host does. It embeds the bubble's clock, which is true time.
 type hostClock struct {
 	clock.Clock
 	p     *Process
@@ -56,7 +54,7 @@ type hostClock struct {
 	off   [lanes]atomic.Int64 // when a timer of a lane was last off
 }
 
-// plainClock is a clock that doesn't tell boot time.
+// plainClock is a clock without boot time.
 type plainClock struct{ clock.Clock }
 
 // Boottime drifts.
@@ -65,8 +63,7 @@ func (c *hostClock) Boottime() time.Duration {
 	return h.boot + h.reading(c.p.world.now())
 }
 
-// Monotonic is a reading that doesn't go on while the host is suspended, as Go's
-// own doesn't.
+// Monotonic is a reading that stands still while the host is suspended, as Go's own does.
 func (c *hostClock) Monotonic() time.Duration {
 	h, at := c.p.host, c.p.world.now()
 	return h.boot + h.reading(at-h.stood(Suspend, at))
@@ -88,7 +85,7 @@ func (c *hostClock) Now() time.Time {
 	return c.p.world.origin.Add(c.p.host.reading(at) + c.wrong(at))
 }
 
-// Since is as steady as Go's is: it doesn't see the time of day being stepped.
+// Since is as steady as Go's: it ignores steps of the time of day.
 func (c *hostClock) Since(t time.Time) time.Duration {
 	return c.p.world.origin.Add(c.p.host.reading(c.p.world.now()) + c.wall).Sub(t)
 }
@@ -103,7 +100,7 @@ func (c *hostClock) wait(d time.Duration, l lane) time.Duration {
 	if w.o.Faults.TimerOff > 0 {
 		r := newRand(w.o.Seed, forTimer, c.p.number, int64(at)<<4|int64(l))
 		if r.chance(w.o.Faults.TimerOff) {
-			// A timer that is set again at once is the same one.
+			// A timer that is set again at once counts once.
 			if c.off[l].Swap(int64(at)) != int64(at) && !c.p.dead.Load() {
 				w.tally.strike(TimerOff)
 			}
@@ -140,8 +137,8 @@ func (c *hostClock) WithTimeout(ctx context.Context, d time.Duration) (context.C
 	return x, x.stop
 }
 
-// bounded is a context with a deadline. It sets a timer only if somebody waits
-// for it, since that is rare and a timer costs.
+// bounded is a context with a deadline. It sets a timer only if some code waits for it, which
+// is rare, because a timer costs time.
 type bounded struct {
 	context.Context
 	end time.Time

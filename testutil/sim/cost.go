@@ -9,23 +9,23 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// spent counts the calls that a process has made since it was looked at, and how long its
+// spent counts the calls of a process since the last check, and averages the time that its
 // appends take.
 type spent struct {
 	asks, reads, gets, appends, trims atomic.Int64
 
 	mu       sync.Mutex
-	since    time.Duration    // when it was looked at
-	averages [4]time.Duration // of what appends took, the newest first
+	since    time.Duration    // the time of the last check
+	averages [4]time.Duration // of the times that appends took, the newest first
 }
 
-// calls are how often the store was called for what.
+// calls counts the calls to the store by kind.
 type calls struct {
 	asks, reads, gets, appends, trims int64
 	since                             time.Duration
 }
 
-// reset returns what was spent since it was called before.
+// reset returns the calls since the last reset.
 func (s *spent) reset(now time.Duration) calls {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,7 +34,7 @@ func (s *spent) reset(now time.Duration) calls {
 	return c
 }
 
-// took notes how long an append took, as its sender has seen it.
+// took notes how long an append took for its sender.
 func (s *spent) took(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,9 +43,9 @@ func (s *spent) took(d time.Duration) {
 	s.averages[0] = last + (d-last)/4
 }
 
-// average is how long appends take, at least, on the average that counts the newest for a
-// quarter. (At least, since a process that claims has known for a while when its turn is,
-// and may have appended something since.)
+// average is a lower bound of the average time of an append; the newest counts for a quarter.
+// It is only a bound because a process knows its turn for a while before it claims, and may
+// have appended in between.
 func (s *spent) average() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,9 +56,9 @@ func (s *spent) average() time.Duration {
 	return least * 99 / 100
 }
 
-// spread is how far apart a process takes two workers' acts to be, at least: by what is
-// uncertain of the time, and by how long its appends took. Stamps of one clock are all
-// widened by the same on both sides.
+// spread is a lower bound of the distance that a process keeps between the acts of two
+// workers: the uncertainty of the time, and the time that its appends took. Stamps of one
+// clock are all widened equally on both sides.
 func (w *world) spread(p *Process) (spread time.Duration) {
 	if len(w.server.steps) == 0 {
 		spread = w.o.Faults.Skew
@@ -69,29 +69,29 @@ func (w *world) spread(p *Process) (spread time.Duration) {
 	return spread
 }
 
-// lookSpent looks what each process has called since it was looked at, a slot ago. One
-// slot is one look, at the time and at the ledger, and an append for whoever finds it
-// free; and between the boundaries there is nothing to do.
+// lookSpent checks the calls of each process since the last check, one slot ago. A slot costs
+// one read of the time and one of the ledger, and an append if the worker finds it free.
+// Between boundaries no worker calls the store.
 func (w *world) lookSpent(h *host, start, d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now, l := w.now(), w.ledger(h.options.WorkerType)
 	since := start - 2*d
-	told := !w.beyond && !w.mixed() && w.up(since, now) && w.unstrayed(l, since)
+	known := !w.beyond && !w.mixed() && w.up(since, now) && w.undisturbed(l, since)
 	for _, p := range w.peers(h) {
 		c, o := p.spent.reset(now), p.options
-		if !told || c.since < start-d || o.Job != nil || o.FailoverWithin > 0 || p.shared.Load() ||
+		if !known || c.since < start-d || o.Job != nil || o.FailoverWithin > 0 || p.shared.Load() ||
 			!w.single(l, since, c.since) || !w.settled(p, l, now-unsettled*d) || !p.fit(since, now) || !p.free(since, now) {
 			continue
 		}
 		lead, step := p.host.lead(h.schedule.At(w.origin.Add(start)))
 		off := p.health.uncertainty(now) + widened(d)
 		if time.Duration(o.Priority+1)*step+2*off+w.claiming() > lead {
-			continue // The slot may have begun at its turn, and that before it not be over.
+			continue // At its turn the slot may have begun while the one before is not over.
 		}
 		asks := int64(1)
 		if off > lead/4 {
-			asks = 3 // It begins to look early, since its turn may have come.
+			asks = 3 // It looks early, because its turn may have come.
 		}
 		gets, trims := c.appends, int64(0)
 		if r := l.head(); o.Continuous || p.claimed == r.Claim {
@@ -105,8 +105,8 @@ func (w *world) lookSpent(h *host, start, d time.Duration) {
 	}
 }
 
-// single reports that nothing but grants has landed since a true time, and no more than
-// one since another. The caller holds world.mu.
+// single reports whether only grants have landed since a true time, and at most one since
+// another. The caller holds world.mu.
 func (w *world) single(l *ledger, since, last time.Duration) bool {
 	n := 0
 	for _, r := range slices.Backward(l.list) {
@@ -127,8 +127,8 @@ func (w *world) single(l *ledger, since, last time.Duration) bool {
 	return n <= 1
 }
 
-// spins is how many waits of less than a millisecond one after the other are too many:
-// whoever rounds them down to nothing waits again and again.
+// spins is the number of successive waits of less than a millisecond that is too many. An
+// engine that rounds such waits down to zero spins.
 const spins = 5
 
 // waits notes that the engine sets a timer.

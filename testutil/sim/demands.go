@@ -5,25 +5,25 @@ import (
 	"strings"
 )
 
-// Demands counts how often the world could tell who was to get a slot, since nothing had
-// kept it from that: had it been otherwise, that would be a violation.
+// Demands counts how often the world knew which worker had to get a slot, because nothing
+// had kept that worker from it. Any other outcome would have been a violation.
 type Demands struct {
-	// Turns are claims, none of which may come before the turn of its priority; Passed
-	// are those beside which a higher priority was there and had not claimed, whose turn,
-	// with the time that it takes to claim, may not have been over.
+	// Turns are claims, none of which may come before the turn of its priority. Passed are
+	// claims made while a worker of a higher priority was there and had not claimed: its turn,
+	// and the time that a claim takes, may not have been over.
 	Turns, Passed int
 	// Entries are leases, none of which may be of the slot in which its process started.
 	Entries int
-	// Boundaries, looked at twice, are of slots that somebody must have had by then, and Outages those
-	// after which somebody must have had the slot within a lead.
+	// Boundaries are slots that some worker must have had by their start; each is checked
+	// twice. Outages are those after which some worker must have had the slot within a lead.
 	Boundaries, Outages int
-	// Succeeded are deaths of holders, with FailoverWithin, from whom somebody must have
-	// taken over.
+	// Succeeded are deaths of holders, with FailoverWithin, after which another worker must
+	// have taken over.
 	Succeeded int
-	// Joined are members of a group that must have had its lease.
+	// Joined are members of a group that must have joined its lease.
 	Joined int
-	// Costs are slots of one process, for which it may have called the store no more often
-	// than a slot takes.
+	// Costs are slots of one process, for which it may have made no more calls than a slot
+	// needs.
 	Costs int
 	// Cleared is poison that must have been superseded.
 	Cleared int
@@ -42,12 +42,12 @@ func (d *Demands) Add(o Demands) {
 	d.Cleared += o.Cleared
 }
 
-// All is how many there were.
+// All is the sum.
 func (d Demands) All() int {
 	return d.Turns + d.Passed + d.Entries + d.Boundaries + d.Outages + d.Succeeded + d.Joined + d.Costs + d.Cleared
 }
 
-// String is a table, a line for each kind.
+// String returns a table with one line for each kind.
 func (d Demands) String() string {
 	var b strings.Builder
 	for _, x := range []struct {

@@ -26,7 +26,7 @@ func (e early) Next(t time.Time) slots.Slot { return e.At(e.At(t).End) }
 
 func (early) String() string { return "early" }
 
-// outlasting is code of the first worker that outlasts its lease, and others' that doesn't.
+// outlasting is code that outlasts its lease in the first worker, and doesn't in the others.
 func outlasting(long time.Duration) func(*sim.Process) workerlease.Callbacks {
 	return func(p *sim.Process) workerlease.Callbacks {
 		return workerlease.Callbacks{LeaseAllocated: func(ctx context.Context, l workerlease.Lease) {
@@ -39,8 +39,8 @@ func outlasting(long time.Duration) func(*sim.Process) workerlease.Callbacks {
 	}
 }
 
-// Users have options, and code, that keep a worker from its slot. The world knows of
-// them, and demands nothing that can't be.
+// Some options and code of users keep a worker from its slot. The world knows them, and
+// demands nothing impossible.
 func TestTheWorldDemandsNothingThatUsersHaveGivenUp(t *testing.T) {
 	const soon = 20 * time.Millisecond
 	of := func(interval time.Duration, change func(n int, w *workerlease.Options)) func(int) workerlease.Options {

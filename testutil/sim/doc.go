@@ -1,12 +1,12 @@
-// Package sim simulates a world of workers that run the real engine over a
-// simulated store, while everything goes wrong that can, in simulated time: a
-// day takes a second or so. Only the world knows true time, and checks after
-// every event that what package workerlease promises is true.
+// Package sim simulates workers that run the real engine over a simulated store, while
+// every fault that can happen does. Time is simulated, so a day takes about a second. Only
+// the simulated world knows true time. After every event it checks the promises of package
+// workerlease.
 //
-// Use it to test your own code against crashes, pauses, outages and wrong clocks
-// that hardly ever happen on your desk:
+// Use it to test your own code against crashes, pauses, outages and wrong clocks, which
+// hardly ever happen on a developer's machine:
 //
-//	for seed := range int64(50) { // One seed is one story.
+//	for seed := range int64(50) { // Each seed is a different run.
 //		r := sim.Run(t, sim.Options{
 //			Seed: seed, Workers: 5, Length: 24 * time.Hour,
 //			Callbacks: func(p *sim.Process) workerlease.Callbacks { return yours(p) },
@@ -15,99 +15,100 @@
 //		r.Check(t)
 //	}
 //
-// The example of [Run] is a whole one, and [Random] draws faults of all kinds, on
-// which Callbacks can be set; [Options.Task] is for code that uses workerlease.Run.
-// Three rules:
+// The example of [Run] is complete. [Random] draws faults of all kinds; set Callbacks on
+// its result. [Options.Task] is for code that uses workerlease.Run. Your code must follow
+// three rules:
 //
-//   - Wait by the context that LeaseAllocated got, or by [Process.Clock], and by
-//     nothing else: then your code is paused, suspended and hurried as a process
-//     would be. time.Sleep is true time: code that uses it works on through a
-//     suspend, unnoticed. Channels and connections to the outside of the simulation
-//     stop it for ever.
-//   - Call [Process.Work] wherever you do what you need the lease for. The world
-//     then checks that nobody else is at it, by true time. Without it, nothing is
-//     checked of your code.
-//   - Return when your context ends. A process that crashes can't be killed in a
-//     simulation: its calls have no effect any more, its context ends, and
-//     [Process.Dead] says so. What never returns ends the test, with its lease.
+//   - Wait only by the context that LeaseAllocated got, or by [Process.Clock]. Then your
+//     code is paused, suspended and delayed as a real process would be. time.Sleep is true
+//     time: code that uses it works on through a suspend. Code that waits for a channel or
+//     a connection from outside the simulation stops it for ever.
+//   - Call [Process.Work] wherever you do the work that needs the lease. The world then
+//     checks, by true time, that no other worker is at work. Without that call it checks
+//     nothing of your code.
+//   - Return when your context ends. A simulation can't kill a process that crashes: its
+//     calls have no effect any more, its context ends, and [Process.Dead] reports it. Code
+//     that never returns ends the test with a panic that names its lease.
 //
-// A failure names its seed. The same options and seed make the same run, on any
-// number of processors: each draw is a hash of the seed and of what is drawn for,
-// and no two processes, of up to a thousand at once, wake at the same instant.
-// Give the workers an InstanceID each, as names by default are not repeatable.
-// [Options.Trace] tells the story.
+// A failure names its seed. The same options and seed make the same run on any number of
+// processors: each draw is a hash of the seed and its purpose, and no two of up to a
+// thousand processes wake at the same instant. Give each worker an InstanceID, because
+// default names differ from run to run. [Options.Trace] records each call, callback and
+// event.
 //
 // # What is simulated
 //
-// Each worker has a host with clocks of its own: they drift, start anywhere, and
-// the time of day is wrong and stepped. Processes on it crash, are stopped in
-// order and start again, stand still, and are suspended. Each call to the store
-// travels there and back; it can be slow, refused, throttled, cut off by a
-// partition, answered by a lie about its outcome, or not at all, and land
-// minutes or hours later, up to the end of the run. The store has members whose
-// clocks differ, one of which is in charge; it goes down, and reads can be stale.
-// [Within] lists all of it.
+// Each worker has a host with its own clocks. They drift and start anywhere, and the time of
+// day is wrong and is stepped. Processes on the host crash, are stopped in order and start
+// again, are paused, and are suspended. Each call to the store travels there and back. It
+// can be slow, refused, throttled or cut off by a partition. Its outcome can be misreported
+// or never reported, and an append can land minutes or hours later, up to the end of the
+// run. The store has members with different clocks, one of which is in charge. It has
+// outages, and reads can be stale. [Within] lists all of these faults.
 //
-// What the protocol can't bear, [Beyond] lists: a store whose time jumps by more
-// than it admits, a host whose clocks all stand still, a write that was read and
-// then rolled back, a clock that is off by percents. Holders may overlap then, and an
-// overlap that nothing of it explains is a violation; [Overlap] says when one counts as
-// reported. The world has a resource that remembers the highest fencing token, and checks
-// that it accepts nothing stale.
+// [Beyond] lists the faults that the protocol doesn't tolerate: the store's time jumps by
+// more than it admits, all clocks of a host stand still, a write is rolled back after it was
+// read, a clock is off by percents. Holders may then overlap. An overlap that no such fault
+// explains is a violation; [Overlap] defines when one counts as reported. The world also has
+// a resource that remembers the highest fencing token, and checks that it accepts no stale
+// write.
 //
 // # What is checked
 //
-// Two holders never work at the same true time, unless they are of one group. A
-// lease is worked under only in its window, less its margin, and only if its
-// record was the first at its key. Tokens grow from term to term. Callbacks
-// come in pairs and in order, once each, and a context ends before the window does: by
-// up to half a second later where timers are late, and by 1.6 s after the process runs
-// again, if it was paused or suspended. No release is sent before the code has
-// returned, and no work follows it. In the ledger, no grant starts before the window
-// of the record before it has ended, a release frees the term in the head and nothing
-// else, other records change no term, and records are deleted only when a later one
-// proves them old. An extension has the claim, the token and the holder of the term
-// in the head, begins where that ends, and is never sent for a lease that has ended or
-// was released. What is done is repeated by every record, no slot that is done is
-// claimed again, and no slot more often than it may be; and each call of a task is
-// checked against that again, unless intervals differ.
+// Exclusion: two holders never work at the same true time, unless they are of one group. Work
+// happens only in the window of its lease, less the margin, and only if the lease's record
+// was the first at its key. Tokens grow from term to term.
 //
-// And who gets a slot, when: wherever the world can tell that nothing has kept a
-// process from it, by its calls, its timers, its stalls and its code. Nobody claims a
-// slot before the turn of its priority, in steps as wide as its appends are slow and
-// the time is uncertain. Where a higher priority had its turn, and the time to claim,
-// no lower one has the slot: a priority is passed over only if its claim took longer.
-// A process leaves the slot in which it starts to others, unless it may join it. By
-// its boundary somebody has a slot, and after an outage within a lead, and a backoff,
-// of its end; with FailoverWithin somebody takes over from a holder that has died. The
-// members of a group work under what it has, those as well that start in the middle of
-// a slot. Poison is superseded when it was watched for long enough. And a slot costs
-// each worker one look at the time and one at the ledger, and an append if it finds
-// the slot free; between the boundaries nobody calls the store, and no wait is so
-// short that it spins. (Not where slots have parts, or work that is done once; and not
-// for a process whose code has asked for [Process.Leasing], with which it may call the
-// store itself.) [Result.Demands] counts how often each of these could be told. It
-// can't be with a Schedule, hardly where intervals differ, and not in all of it with
-// Job. Where it can't be, there is still what TestNoTwoHoldersWorkAtOnce
-// checks, with one interval and up to the first poison: that no more than three slots
-// and a minute pass, outages apart, that nobody has.
+// Callbacks: they come in pairs, in order, once each. A context ends before its window does:
+// up to half a second later where timers are late, and up to 1.6 s after the process runs
+// again if it was paused or suspended. No release is sent before the code has returned, and
+// no work follows it.
 //
-// That a leader goes on is tested in worlds with few faults, and so is all of the above,
-// to the bounds that are promised:
+// The ledger: no grant starts before the window of the record before it ends. A release frees
+// the term in the head and nothing else; other records change no term. A record is deleted
+// only if a later one proves that it is old. An extension has the claim, token and holder of
+// the term in the head, begins where that term ends, and is never sent for a lease that has
+// ended or was released. Every record repeats which slots are done. A done slot is never
+// claimed again, and no slot is claimed more often than MaxAttempts. Each call of a task is
+// checked against that, unless intervals differ.
+//
+// Liveness: the world knows from a process's calls, timers, stalls and code whether anything
+// has kept it from a slot. Where nothing has, the world demands:
+//
+//   - No worker claims a slot before the turn of its priority. Steps between turns are as
+//     wide as appends are slow and the time is uncertain.
+//   - A lower priority gets a slot only if the claim of a higher one took too long.
+//   - A process leaves the slot in which it starts to others, unless it may join it.
+//   - Some worker has each slot by its boundary, and within a lead and a backoff after an
+//     outage. With FailoverWithin a worker takes over from a dead holder.
+//   - The members of a group work under the group's lease, also those that start in the
+//     middle of a slot.
+//   - Poison is superseded once it was watched for long enough.
+//   - A slot costs each worker one read of the time and one of the ledger, and an append if
+//     it finds the slot free. Between boundaries no worker calls the store, and no wait is so
+//     short that it spins. This is not checked where slots have parts or jobs, or for a
+//     process whose code has called [Process.Leasing], with which it may call the store.
+//
+// [Result.Demands] counts how often each demand applied. None applies with a Schedule, few
+// where intervals differ, and not all of them with a Job. There, TestNoTwoHoldersWorkAtOnce
+// still checks, for one interval and up to the first poison, that outside of outages no
+// lease goes unheld for longer than three slots plus a minute.
+//
+// The following tests check liveness to its promised bounds, in worlds with few faults:
 // TestWithAHealthyStoreEachSlotIsTakenByItsBoundaryByTheHighestPriority,
 // TestAfterAnOutageTheSlotIsTakenWithinOneLead, TestPoisonClearsWithinItsBound,
 // TestOneFaultAtATimeKeepsTheSlots, TestAfterACrashAStandbyTakesOverWithinTheBound,
 // TestAHigherPriorityThatReturnsTakesOverAtABoundary and
-// TestWithNoFailbackTheHolderGoesOnForAsLongAsItLives. Work under what TryClaim gets is
-// not checked by the world, but by TestCodeThatTriesToClaimOrAsksWhetherItHoldsIsExclusive.
+// TestWithNoFailbackTheHolderGoesOnForAsLongAsItLives. The world doesn't check work under
+// leases from TryClaim; TestCodeThatTriesToClaimOrAsksWhetherItHoldsIsExclusive does.
 //
 // # The attacks
 //
-// What has broken systems of this kind, by number, and the tests that attack ours
-// with it. Simulated means TestNoTwoHoldersWorkAtOnce of this package, with the
-// faults in brackets, and with the same, but for groups,
-// TestNoTwoHoldersWorkAtOnceWhereLeasesAreExtended; variants are engines that are broken
-// on purpose, which it must catch (TestSimulationCatchesEveryBrokenVariant of package workerlease).
+// This list numbers the faults that have broken systems of this kind, and names the tests
+// that attack ours with them. "Simulated" means TestNoTwoHoldersWorkAtOnce of this package
+// with the faults in brackets, and TestNoTwoHoldersWorkAtOnceWhereLeasesAreExtended with the
+// same, except for groups. "Variants" are engines that are broken on purpose, which the
+// simulation must catch (TestSimulationCatchesEveryBrokenVariant of package workerlease).
 //
 // Store:
 //

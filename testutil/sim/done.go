@@ -8,7 +8,7 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// auditWork checks what a record says of the work of slots against the one before.
+// auditWork checks the work of slots in a record against the record before it.
 func (w *world) auditWork(p *Process, r, before store.Record) {
 	if r.DoneUntil.Before(before.DoneUntil) {
 		w.violate("seq %d of %v, a %s, forgets that slots are done until %v", r.Seq, p, r.Kind, w.time(before.DoneUntil))
@@ -28,30 +28,29 @@ func (w *world) auditWork(p *Process, r, before store.Record) {
 	}
 }
 
-// jobs is what is known of the once-per-slot work of a worker type.
+// jobs is the history of the once-per-slot work of a worker type.
 type jobs struct {
-	told  []doneBy            // what the ledger says is done, by the order in which it came to say so
-	calls map[time.Time]int   // of a task for its own slot, by the slot's start
+	done  []doneBy            // what is done by the ledger, in the order of its records
+	calls map[time.Time]int   // of a task in its own slot, by the slot's start
 	late  map[time.Time]int64 // the token under which a missed slot was made up for
 }
 
-// doneBy is up to when slots are done, and which record said so first.
+// doneBy is until when slots are done, and the first record that says so.
 type doneBy struct {
 	until time.Time
 	order int
 }
 
-// tellDone notes what a record that has just landed says is done.
-func (l *ledger) tellDone(r store.Record) {
-	if n := len(l.jobs.told); n == 0 || r.DoneUntil.After(l.jobs.told[n-1].until) {
-		l.jobs.told = append(l.jobs.told, doneBy{r.DoneUntil, l.order})
+// noteDone notes the done slots of a record that has just landed.
+func (l *ledger) noteDone(r store.Record) {
+	if n := len(l.jobs.done); n == 0 || r.DoneUntil.After(l.jobs.done[n-1].until) {
+		l.jobs.done = append(l.jobs.done, doneBy{r.DoneUntil, l.order})
 	}
 }
 
-// auditCall checks a call of a task that is to be run once per slot. That another
-// worker says behind this one's grant that the slot is done is no fault: it has done
-// the same slot before, and was late to say so. Where intervals differ, slots have nothing
-// in common that could be counted.
+// auditCall checks a call of a task that runs once per slot. It is no fault if another worker
+// says after this one's grant that the slot is done: that worker did the slot earlier, and
+// reported it late. Where intervals differ, slots can't be compared.
 func (w *world) auditCall(p *Process, l workerlease.Lease, grant *landed) {
 	if p.options.Job == nil || w.beyond || w.mixed() || grant == nil {
 		return
@@ -68,8 +67,8 @@ func (w *world) auditCall(p *Process, l workerlease.Lease, grant *landed) {
 	} else if jobs.calls[l.Slot.Start]++; p.options.Job.MaxAttempts > 0 && jobs.calls[l.Slot.Start] > p.options.Job.MaxAttempts {
 		w.violate("%v calls the task for the slot from %v the %d. time, and MaxAttempts is %d", p, w.time(l.Slot.Start), jobs.calls[l.Slot.Start], p.options.Job.MaxAttempts)
 	}
-	for _, d := range jobs.told {
-		// The grant of the next slot says that a missed one is not to be done again.
+	for _, d := range jobs.done {
+		// The grant of the next slot says that a missed slot is not to be done again.
 		if !d.until.Before(l.Slot.End) && grant.order != unordered && d.order < grant.order {
 			w.violate("%v calls the task for the slot from %v, under token %d, and it was done", p, w.time(l.Slot.Start), l.Token)
 			return
@@ -77,7 +76,7 @@ func (w *world) auditCall(p *Process, l workerlease.Lease, grant *landed) {
 	}
 }
 
-// mixed reports whether the slots of the workers differ, or may.
+// mixed reports whether the slots of the workers differ, or may differ.
 func (w *world) mixed() bool {
 	first := w.hosts[0]
 	return slices.ContainsFunc(w.hosts[1:], func(h *host) bool { return !first.plain || !h.plain || h.interval != first.interval })

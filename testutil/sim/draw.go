@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// topic says what a draw is for, so that draws for different things are
-// independent of each other.
+// topic is the purpose of a draw. Draws for different topics are independent.
 type topic uint64
 
 const (
@@ -25,14 +24,14 @@ const (
 	forTimer
 	forRand
 	forWork
-	forStray
+	forPlant
 )
 
-// roll is a stream of draws. It depends on nothing but what it was cast from:
-// no order in which goroutines run can change what a seed means.
+// rand is a stream of draws. It depends only on how newRand made it, so that the order in
+// which goroutines run never changes a seed's meaning.
 type rand uint64
 
-// cast begins the stream of a topic, told apart by two numbers.
+// newRand begins one of the streams of a topic, identified by two numbers.
 func newRand(seed int64, t topic, a, b int64) rand {
 	h := scramble(uint64(seed) + 0x9e3779b97f4a7c15*uint64(t))
 	h = scramble(h ^ uint64(a)*0xd1342543de82ef95)

@@ -38,9 +38,8 @@ func (e exporter) wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// A handler is run by five workers for a day, whose store goes down, whose
-// processes crash and are suspended, and whose clocks are wrong: that once for
-// each of some seeds, since one seed is one story.
+// Five workers run a handler for a day. The store has outages, processes crash and are
+// suspended, and clocks are wrong. Each seed is a different run.
 func ExampleRun() {
 	var results []*sim.Result
 	var exports atomic.Int64
@@ -72,7 +71,7 @@ func ExampleRun() {
 	// many exports: true
 }
 
-// inTest calls f as a test, without a word.
+// inTest calls f as a test, without output.
 func inTest(f func(*testing.T)) {
 	stdout := os.Stdout
 	defer func() { os.Stdout = stdout }()

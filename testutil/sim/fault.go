@@ -9,57 +9,56 @@ import (
 	"time"
 )
 
-// Fault is a kind of thing that went wrong. Result.Struck counts how often each
-// really did.
+// Fault is a kind of fault. Result.Struck counts how often each one struck.
 type Fault string
 
-// The faults within what the protocol assumes: whatever they do, no two holders
-// work at once.
+// The faults within the assumptions of the protocol. In spite of them, no two holders work
+// at once.
 const (
-	Delayed      Fault = "call delayed"              // Up to a minute, on either way.
+	Delayed      Fault = "call delayed"              // By up to a minute, on either way.
 	Failed       Fault = "call failed"               // Had no effect.
-	LostReply    Fault = "reply lost"                // It failed, and had an effect.
+	LostReply    Fault = "reply lost"                // It had its effect, and its caller got an error.
 	BlackHole    Fault = "call unanswered"           // With or without an effect.
 	LandedLate   Fault = "append landed late"        // After its caller had given up: up to LateBy later, within the run.
 	OwnConflict  Fault = "conflict against own"      // A driver's retry met the first try.
 	StaleRead    Fault = "stale read"                // The newest records were missing.
 	Throttled    Fault = "throttled"                 // With a time to wait.
 	Partition    Fault = "partition"                 // A call got lost, both ways.
-	OneWay       Fault = "one-way partition"         // A call had its effect, its reply got lost.
-	Outage       Fault = "outage"                    // A call was refused: so was everybody's.
+	OneWay       Fault = "one-way partition"         // A call had its effect, and its reply was lost.
+	Outage       Fault = "outage"                    // The store refused all calls.
 	Failover     Fault = "failover"                  // Another member, with another clock, took over.
 	ClockStep    Fault = "server clock step"         // Of the member in charge, within Skew.
 	CachedStamp  Fault = "old stamp"                 // Up to StampAge old when it was sent.
-	Crash        Fault = "crash"                     // The process ended, what it had sent may land.
-	Stop         Fault = "orderly stop"              // The process was stopped, and released.
+	Crash        Fault = "crash"                     // The process ended; an append that it had sent may land.
+	Stop         Fault = "orderly stop"              // The process was stopped, and released its lease.
 	Pause        Fault = "pause"                     // The process did not run; clocks did.
 	Suspend      Fault = "suspend"                   // Timers stood still, too; boot time did not.
 	WallStep     Fault = "wall clock step"           // Of a worker's host, up to an hour.
-	Drift        Fault = "drifting clock"            // A process ran by it.
+	Drift        Fault = "drifting clock"            // A process ran on a host with one.
 	TimerOff     Fault = "timer late or early"       // By up to half a second.
 	Trim         Fault = "trim"                      // Records were deleted.
 	LandedOnTrim Fault = "landed on a trimmed key"   // A late append found its key open again.
-	Poison       Fault = "poison"                    // A record that can't be obeyed was planted.
-	Hole         Fault = "poison above a free key"   // The same, where an append in doubt can land below it.
+	Poison       Fault = "poison"                    // A record that workers can't obey was planted.
+	Hole         Fault = "poison above a free key"   // The same, where an append of unknown outcome can land below it.
 	NewerVersion Fault = "record of a newer version" // A record of an unknown kind was planted.
-	HugeSeq      Fault = "huge seq"                  // A record was planted that can't be followed.
+	HugeSeq      Fault = "huge seq"                  // A record was planted whose Seq has no successor.
 	Blocked      Fault = "callback past its end"     // LeaseAllocated outlasted the lease.
 	Panicked     Fault = "callback panicked"         // LeaseAllocated panicked.
-	SlowObserver Fault = "observer blocked"          // The worker's goroutine was kept.
+	SlowObserver Fault = "observer blocked"          // It kept the worker's goroutine.
 	LongWindow   Fault = "lease of another interval" // Intervals of the workers differ.
-	SharedName   Fault = "instance id used twice"    // A process had the name of another.
-	InGroup      Fault = "lease of a group"          // Several work at once, by intent.
+	SharedName   Fault = "instance id used twice"    // Two processes had one name.
+	InGroup      Fault = "lease of a group"          // Several members work at once, by intent.
 )
 
-// The faults beyond what the protocol assumes. Holders may overlap then: that is
-// noticed, and a resource that checks tokens refuses what is stale.
+// The faults beyond the assumptions of the protocol. Holders may then overlap. Workers
+// report that, and a resource that checks tokens refuses stale writes.
 const (
 	Jump     Fault = "server clock jump"   // More than Skew.
 	Rollback Fault = "rolled back record"  // A record that was read vanished.
-	Freeze   Fault = "frozen host"         // Both clocks stood still.
-	Racing   Fault = "clock out of bounds" // A process ran by a clock that drifts too fast.
+	Freeze   Fault = "frozen host"         // All clocks of it stood still.
+	Racing   Fault = "clock out of bounds" // A process ran on a host whose clock drifts too fast.
 
-	// Expiry is no fault that happens, but a store that breaks the contract.
+	// Expiry is not a fault that happens: it is a store that breaks the contract.
 	Expiry Fault = "record expired by the store"
 )
 
@@ -74,7 +73,7 @@ var (
 	beyond = []Fault{Jump, Rollback, Freeze, Racing}
 )
 
-// Within lists the faults that the protocol bears.
+// Within lists the faults that the protocol tolerates.
 func Within() []Fault { return slices.Clone(within) }
 
 // Beyond lists the faults that no lease can bear without a fencing token.
@@ -93,7 +92,7 @@ func newTally() tally {
 
 func (t tally) strike(f Fault) { t.counts[f].Add(1) }
 
-// passed counts the spells that were lived through in a stretch of time.
+// passed counts the outages that were lived through in a stretch of time.
 func (t tally) passed(s outages, from, to time.Duration) {
 	for _, x := range s[s.after(from):] {
 		if x.from >= to {
@@ -123,7 +122,7 @@ func (s Struck) Add(o Struck) {
 	}
 }
 
-// String is a table, a line for each kind that struck.
+// String returns a table with one line for each kind that struck.
 func (s Struck) String() string {
 	var b strings.Builder
 	for _, f := range slices.Concat(within, beyond) {
@@ -139,52 +138,50 @@ func (s Struck) String() string {
 	return b.String()
 }
 
-// Faults say what goes wrong, and how often. The zero value is a perfect world.
-// A float64 is the probability that a call, a lease or a timer is struck; a
-// time.Duration named after an event is about how long passes between two of
-// them, 0 for never.
+// Faults say which faults strike, and how often. The zero value is a perfect world. A float64
+// is the probability that a call, a lease or a timer is struck. A time.Duration that is named
+// after an event is the average time between two of them; 0 means never.
 type Faults struct {
-	// Latency bounds each way of a call: drawn evenly below it.
+	// Latency bounds each way of a call, which is drawn evenly below it.
 	Latency time.Duration
-	// Delayed calls take up to a minute longer. The others are probabilities of what
-	// one call can meet one of, so they may add up to 1 at most: it fails without an
-	// effect (Failed) or with it (LostReply), gets no answer (BlackHole), or is asked
-	// to come again later (Throttled);
+	// Delayed calls take up to a minute longer. A call meets at most one of the other faults, so
+	// their probabilities may add up to at most 1. A call fails without an effect (Failed) or
+	// with it (LostReply), gets no answer (BlackHole), or is throttled (Throttled).
 	Delayed, Failed, LostReply, BlackHole, Throttled float64
-	// a read lacks the newest records (Stale);
+	// Stale: a read lacks the newest records.
 	Stale float64
-	// an append is told of a conflict with itself (OwnConflict), or fails, and lands a
-	// millisecond to LateBy later (Late), evenly by the logarithm. LateBy defaults to
-	// 24 h; what would land after the end of the run never does, so that one a day late
-	// takes a run of more than a day. Some hang until their key was trimmed.
+	// OwnConflict: an append is answered with a conflict with itself. Late: it fails, and lands
+	// between a millisecond and LateBy later, evenly on a logarithmic scale; some hang until
+	// their key was trimmed. LateBy defaults to 24 h. An append that would land after the end of
+	// the run never does, so landing a day late takes a run of more than a day.
 	OwnConflict, Late float64
 	LateBy            time.Duration
 
-	// Of a worker's connection: a partition lasts a second to half of this; in some,
-	// calls still arrive and only replies don't.
+	// Of a worker's connection: a partition lasts from a second to half of this. In some, calls
+	// still arrive and only replies are lost.
 	Partitions time.Duration
-	// Of the store: an outage refuses all calls for a second to five minutes; in a
-	// failover it does so for up to 12 s, and another member is in charge then.
+	// Of the store: an outage refuses all calls for a second to five minutes. A failover does so
+	// for up to 12 s, and then another member is in charge.
 	Outages, Failovers time.Duration
-	// Skew bounds how far the clock of each member is from true time; stamps say
-	// so. A member's clock is stepped within it every ClockSteps.
+	// Skew bounds how far the clock of each member is from true time. Stamps report it. Every
+	// ClockSteps a member's clock is stepped within it.
 	Skew       time.Duration
 	ClockSteps time.Duration
-	// StampAge: stamps are up to so old when they are sent, and say so.
+	// StampAge: stamps are up to this old when they are sent, and report it.
 	StampAge time.Duration
-	// NoFreeStamp: Tail comes without a stamp.
+	// NoFreeStamp: Tail returns no stamp.
 	NoFreeStamp bool
 
-	// Of processes. Restarts: each lives about so long, and is then stopped or
-	// crashes. Stalls last from a millisecond to ten minutes: pauses and, on a host
-	// that tells boot time, suspends.
+	// Of processes. Restarts: the average life of a process, after which it is stopped or
+	// crashes. Stalls last from a millisecond to ten minutes: pauses and, on a host that reports
+	// boot time, suspends.
 	Restarts, Stalls time.Duration
-	// NoBoottime: the hosts' clocks don't tell boot time.
+	// NoBoottime: the hosts' clocks don't report boot time.
 	NoBoottime bool
-	// WallSteps: hosts' times of day are wrong by up to an hour, and stepped.
+	// WallSteps: the hosts' times of day are wrong by up to an hour, and are stepped.
 	WallSteps time.Duration
-	// Drift bounds how much faster or slower the hosts' clocks run than true time.
-	// More than 0.001, which is 1000 ppm, is beyond the assumptions.
+	// Drift bounds how much faster or slower the hosts' clocks run than true time. More than
+	// 0.001 (1000 ppm) is beyond the assumptions.
 	Drift float64
 	// Of timers.
 	TimerOff float64
@@ -194,19 +191,19 @@ type Faults struct {
 	// Holes is the part of the poison that is planted above a free key.
 	Holes float64
 
-	// Of the user's code, if it is this package's own: leases whose callback
-	// blocks, or panics.
+	// Of the user's code, if it is DefaultCallbacks or DefaultTask: leases whose callback blocks
+	// or panics.
 	Blocked, Panicked float64
 	// Of the observer's calls.
 	SlowObserver float64
 
-	// Beyond the assumptions. Jumps step the store's clock by up to JumpBy (default
-	// 10 min), Freezes keep a host and its clocks for up to 10 min, and a Rollback
-	// takes back an append that others may have read.
+	// Beyond the assumptions. Jumps step the store's clock by up to JumpBy (default: 10 min).
+	// Freezes stop a host and its clocks for up to 10 min. A Rollback takes back an append that
+	// others may have read.
 	Jumps, Freezes time.Duration
 	JumpBy         time.Duration
 	Rollback       float64
-	// TTL: the store deletes records so long after their window has ended, the
-	// newest as well. No store may; this shows why.
+	// TTL: the store deletes each record this long after its window has ended, also the newest.
+	// No store may do that; this shows why.
 	TTL time.Duration
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// recorder is a test whose failures are looked at.
+// recorder is a test whose failures are recorded.
 type recorder struct {
 	testing.TB
 	text string
@@ -21,8 +21,8 @@ func (r *recorder) Helper()                        {}
 func (r *recorder) Errorf(f string, a ...any)      { r.text += fmt.Sprintf(f, a...) + "\n" }
 func (r *recorder) Logf(format string, arg ...any) { r.Errorf(format, arg...) }
 
-// A simulation is of use if it finds what is wrong with the code under test, and
-// says so.
+// A simulation is useful only if it finds and reports what is wrong with the code under
+// test.
 func TestCodeThatIsWrongIsTold(t *testing.T) {
 	type allocated func(p *sim.Process, ctx context.Context, l workerlease.Lease)
 	wait := func(p *sim.Process, ctx context.Context, d time.Duration) bool {

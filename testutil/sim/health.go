@@ -8,22 +8,22 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// health is what the world knows of how a process fares: whether anything kept it
-// from doing what it should, and how well it can know the time.
+// health is the world's knowledge of a process: whether a fault kept it from acting, and how
+// well it can know the time.
 type health struct {
 	mu      sync.Mutex
 	ailing  int           // calls under way that go wrong
 	ailed   time.Duration // until when something was wrong
 	samples [2]sample     // of store time, the newest first
-	server  string        // which member told the newest
-	changed time.Duration // when another did for the first time, 0 if none did
-	width   time.Duration // how wide what it knew of the time was then, at most
-	called  time.Duration // when it last called the store
-	revived time.Duration // when it did so for the first time after a suspend
+	server  string        // the member that sent the newest
+	changed time.Duration // when the member changed, 0 if it never did
+	width   time.Duration // a bound of the width of its interval then
+	called  time.Duration // its last call to the store
+	revived time.Duration // its first call after a suspend
 }
 
-// calls notes that the process calls the store. Up to its first call after a suspend it
-// may wait for a timer, which stood still as long.
+// calls notes a call of the process to the store. Until its first call after a suspend, the
+// process may wait for a timer that stood still as long.
 func (h *health) calls(at time.Duration, s outages) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -35,12 +35,12 @@ func (h *health) calls(at time.Duration, s outages) {
 	h.called = at
 }
 
-// sample is what an answer of the store tells of the time: half of what is uncertain
-// of it, at a true time.
+// sample is the uncertainty of an answer's time: half the width of its interval, at a true
+// time.
 type sample struct{ at, half time.Duration }
 
-// ails notes that a call under way goes wrong; the result is to be called at its end,
-// with how much longer its caller is to wait.
+// ails notes a call under way that a fault strikes. Call the result at the end of the call,
+// with the extra time that its caller must wait.
 func (h *health) ails() func(at, longer time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -53,7 +53,7 @@ func (h *health) ails() func(at, longer time.Duration) {
 	}
 }
 
-// ail notes that something is wrong until a true time.
+// ail notes a fault that lasts until a true time.
 func (h *health) ail(until time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -81,12 +81,12 @@ func (p *Process) heard(s store.Stamp, asked, came time.Duration) {
 	h.samples[0] = fresh
 }
 
-// widened is by how much what is known of the time widens each way, at most.
+// widened bounds how much an interval of store time widens each way.
 func widened(d time.Duration) time.Duration { return d * 11 / 10000 }
 
-// lag bounds how far the ends of what the process knows are from true time, as long as
-// it bears in mind what members before the newest said: a stamp that came late, as the
-// process did not run, may say little.
+// lag bounds how far the ends of the process's interval are from true time while it still
+// counts what earlier members said. A stamp that came late, because the process did not run,
+// says little.
 func (h *health) lag(at time.Duration) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -96,11 +96,11 @@ func (h *health) lag(at time.Duration) time.Duration {
 	return h.width + 2*widened(at-h.changed) + 2*time.Millisecond
 }
 
-// uncertainty bounds how far the middle of what a process takes for store time is from
-// true time. What it knows contains the truth, and is no wider than what either of the
-// last two answers alone tells of it, which grows by a thousandth each way. (Two, since
-// an answer may have come since the process acted by the one before.) After another
-// member has taken over it may know less: see settled.
+// uncertainty bounds the distance from true time of the middle of a process's interval of
+// store time. The interval contains the truth. It is no wider than that of either of the last
+// two answers alone, which grows by a thousandth each way. (Two, because an answer may have
+// come since the process acted by the one before.) After a failover the process may know less:
+// see settled.
 func (h *health) uncertainty(at time.Duration) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -111,8 +111,8 @@ func (h *health) uncertainty(at time.Duration) time.Duration {
 	return most + 2*time.Millisecond
 }
 
-// awake reports that the process has called the store between two true times, the first
-// of which is the end of a suspend.
+// awake reports whether the process has called the store between two true times. The first is
+// the end of a suspend.
 func (h *health) awake(from, to time.Duration) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -125,9 +125,9 @@ func (h *health) well(since time.Duration) bool {
 	return h.ailing == 0 && h.ailed < since && h.samples[0].at > 0
 }
 
-// fit reports that nothing has kept a process from doing what it should, from one true
-// time to another: it ran, wasn't told to stop, all its calls came back soon and with
-// the truth, but for those that met an outage, and its timers came in time.
+// fit reports whether nothing kept a process from acting between two true times. It ran, was
+// not being stopped, its timers came in time, and all its calls came back soon and truthfully,
+// except for calls in an outage.
 func (p *Process) fit(from, to time.Duration) bool {
 	if p.dead.Load() || p.leaving.Load() || p.overruns.Load() || p.began > from || !p.health.well(from) {
 		return false
@@ -142,8 +142,8 @@ func (p *Process) fit(from, to time.Duration) bool {
 	return i < 0 || stalls[i].to < p.began || p.health.awake(stalls[i].to, from)
 }
 
-// free reports that a process was not kept from claiming, from one true time to
-// another, by code that outlasts its lease. The caller holds world.mu.
+// free reports whether no code that outlasts its lease kept a process from claiming between
+// two true times. The caller holds world.mu.
 func (p *Process) free(from, to time.Duration) bool {
 	l := p.lease
 	if l == nil || l.over() && l.overAt < from {
@@ -153,7 +153,7 @@ func (p *Process) free(from, to time.Duration) bool {
 	return l.Began < from && (held || l.over() && l.overAt <= l.Ended)
 }
 
-// up reports that the store served all, between two true times.
+// up reports whether the store had no outage between two true times.
 func (w *world) up(from, to time.Duration) bool {
 	for _, down := range []outages{w.server.outages, w.server.elections} {
 		if i := down.after(from); i < len(down) && down[i].from <= to {
@@ -163,13 +163,12 @@ func (w *world) up(from, to time.Duration) bool {
 	return true
 }
 
-// unstrayed reports that nothing was planted since a true time, and no poison stood in
-// the way, nor what superseded it, which ends where surely nobody has a claim any more:
-// minutes later, if it is of a process that knows little of the time. The caller holds
-// world.mu.
-func (w *world) unstrayed(l *ledger, since time.Duration) bool {
-	n := len(w.strays)
-	if n > 0 && w.strays[n-1].At >= since || l.resetAt > 0 && l.resetAt >= since || w.planted[l.head().Claim] {
+// undisturbed reports whether nothing was planted since a true time, and neither poison nor the
+// reset that superseded it stood in the way. A reset ends when surely no worker has a claim
+// any more: minutes later, if its writer knows the time badly. The caller holds world.mu.
+func (w *world) undisturbed(l *ledger, since time.Duration) bool {
+	n := len(w.plantings)
+	if n > 0 && w.plantings[n-1].At >= since || l.resetAt > 0 && l.resetAt >= since || w.planted[l.head().Claim] {
 		return false
 	}
 	for _, r := range slices.Backward(l.list) {
@@ -185,25 +184,25 @@ func (w *world) unstrayed(l *ledger, since time.Duration) bool {
 	return true
 }
 
-// unsettled is for how many slots after a failover a process may know less of the time
-// than its last answers tell: it bears in mind what the member before said, until the
-// slots are over that others may have taken by that. Poison keeps it from knowing which.
+// unsettled is the number of slots after a failover in which a process may know the time worse
+// than by its last answers. It counts what the member before said until the slots are over
+// that others may have taken by that. Poison hides which slots those are.
 const unsettled = 3
 
-// settled reports that what a process knows of the time is what it heard last: the same
-// member has told it since a true time, or nothing kept it from settling since then, nor
-// for as long before as it may take it to know that a time has come. The caller holds
-// world.mu.
+// settled reports whether a process knows the time as well as its last answers. Either the
+// same member has sent them since a true time, or nothing has kept the process from settling
+// since then, nor for as long before as it may need to know that a time has come. The caller
+// holds world.mu.
 func (w *world) settled(p *Process, l *ledger, since time.Duration) bool {
 	now := w.now()
 	p.health.mu.Lock()
 	changed := p.health.changed
 	p.health.mu.Unlock()
 	since -= p.health.lag(now)
-	return changed == 0 || changed < since && p.fit(since, now) && w.unstrayed(l, since)
+	return changed == 0 || changed < since && p.fit(since, now) && w.undisturbed(l, since)
 }
 
-// isSettled reports that a process is settled at a true time, now.
+// isSettled reports whether a process is settled now, at a true time.
 func (w *world) isSettled(p *Process, at time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

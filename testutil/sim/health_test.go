@@ -11,8 +11,7 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// unsteady is a connection that fails for half of each ten minutes, which the world
-// doesn't know of.
+// unsteady is a connection that fails for half of each ten minutes, unknown to the world.
 type unsteady struct{ store.Ledger }
 
 var errUnsteady = errors.New("unsteady")
@@ -33,8 +32,8 @@ func (u unsteady) Tail(ctx context.Context, workerType string, limit int) ([]sto
 	return u.Ledger.Tail(ctx, workerType, limit)
 }
 
-// What is put around a ledger by a test of one's own may fail. That keeps a worker from
-// claiming, and is no fault of the engine.
+// A user's wrapper of a ledger may fail. That keeps a worker from claiming, and is no fault of
+// the engine.
 func TestNothingIsDemandedOfAProcessWhoseCallsFail(t *testing.T) {
 	failing := 0
 	for seed := range int64(4) {
@@ -54,8 +53,7 @@ func TestNothingIsDemandedOfAProcessWhoseCallsFail(t *testing.T) {
 	}
 }
 
-// In a world in which nothing goes wrong, all can be told, of each boundary but the first
-// ones.
+// In a world without faults, every demand applies at each boundary but the first ones.
 func TestInAQuietWorldEachBoundaryIsLookedAt(t *testing.T) {
 	o := quiet(1, time.Minute)
 	r := sim.Run(t, o)

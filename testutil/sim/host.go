@@ -7,26 +7,26 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// host is the machine of one worker: its clocks and its connection. Processes
-// come and go on it.
+// host is the machine of one worker, with its clocks and its connection. Processes come and
+// go on it.
 type host struct {
-	worker  int64
-	options workerlease.Options
-	rate    float64       // of its clocks, by true time
-	boot    time.Duration // its boot time when the run began
-	wall    time.Duration // how wrong its time of day is, at most
-	told    bool          // it tells boot time
-	steps   outages       // of its time of day
-	stalls  outages       // Pause, Suspend or Freeze
-	cuts    outages       // Partition or OneWay
+	worker   int64
+	options  workerlease.Options
+	rate     float64       // of its clocks, by true time
+	boot     time.Duration // its boot time when the run began
+	wall     time.Duration // how wrong its time of day is, at most
+	boottime bool          // its clocks report boot time
+	steps    outages       // of its time of day
+	stalls   outages       // Pause, Suspend or Freeze
+	cuts     outages       // Partition or OneWay
 
-	// The length of the worker's slots, and how that cuts time; plain says that it does,
-	// and not a Schedule of the worker's own.
+	// interval is the length of the worker's slots, and schedule cuts time by it. plain says that
+	// the worker has no other Schedule.
 	interval time.Duration
 	schedule slots.Schedule
 	plain    bool
 
-	living *Process // that runs on it now; guarded by world.mu
+	running *Process // that runs on it now; guarded by world.mu
 }
 
 func (w *world) newHost(worker int64) *host {
@@ -36,9 +36,9 @@ func (w *world) newHost(worker int64) *host {
 		worker: worker, options: w.o.Worker(int(worker)),
 		// Rates are bounded as the time line bounds them: the difference as a part of
 		// the local reading.
-		rate: 1 / (1 + f.Drift*(2*r.float()-1)),
-		boot: r.span(time.Second, 10000*time.Hour),
-		told: !f.NoBoottime,
+		rate:     1 / (1 + f.Drift*(2*r.float()-1)),
+		boot:     r.span(time.Second, 10000*time.Hour),
+		boottime: !f.NoBoottime,
 	}
 	h.interval = h.options.LeaseInterval
 	if h.interval == 0 {
@@ -49,7 +49,7 @@ func (w *world) newHost(worker int64) *host {
 	}
 	h.stalls = drawOutages(w.o.Seed, forStalls, worker, f.Stalls, end, func(r *rand) (Fault, time.Duration) {
 		kind := Pause
-		if r.chance(0.4) && h.told {
+		if r.chance(0.4) && h.boottime {
 			kind = Suspend
 		}
 		return kind, r.span(time.Millisecond, 10*time.Minute)
@@ -75,7 +75,7 @@ func (w *world) newHost(worker int64) *host {
 	return h
 }
 
-// stood is how long a kind of stall has lasted by a true time, all told.
+// stood is how long the host had stalls of a kind by a true time, in all.
 func (h *host) stood(kind Fault, at time.Duration) (sum time.Duration) {
 	for _, s := range h.stalls {
 		if s.kind == kind && s.from < at {
@@ -93,8 +93,8 @@ func (h *host) reading(at time.Duration) time.Duration {
 	return time.Duration(float64(at) * h.rate)
 }
 
-// fires is when a timer of a local duration, set at a true time, is due, and the
-// process runs.
+// fires is when a timer of a local duration, set at a true time, is due and the process
+// runs.
 func (h *host) fires(at, d time.Duration) time.Duration {
 	due := at + time.Duration(float64(d)/h.rate)
 	for i := h.stalls.after(at); i < len(h.stalls) && h.stalls[i].from < due; i++ {

@@ -10,8 +10,8 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// Lease is one lease as the world saw it. Durations are true time, from the
-// beginning of the run.
+// Lease is one lease as the world saw it. Durations are true time from the beginning of the
+// run.
 type Lease struct {
 	Worker, Life int
 	WorkerType   string
@@ -32,20 +32,20 @@ type Lease struct {
 	returned bool
 	finished bool          // LeaseExpired has returned
 	left     bool          // the engine has ended the lease
-	told     time.Duration // the end that the user's code knows of
+	told     time.Duration // the end that the user's code knows
 	overAt   time.Duration // when all of it had returned
 	grant    *landed
 	order    int // of its grant in the ledger
 }
 
-// extend takes notice of what extends the lease in the ledger.
+// extend takes notice of a record that extends the lease.
 func (l *Lease) extend() {
 	if l.grant != nil {
 		l.End = max(l.End, l.p.world.time(l.grant.end))
 	}
 }
 
-// String is a line for a person.
+// String describes the lease in one line.
 func (l *Lease) String() string {
 	text := fmt.Sprintf("w%d.%d%s (token %d, window %v…%v, began %v, last worked %v",
 		l.Worker, l.Life, l.Group, l.Token, l.Start, l.End, shown(l.Began), shown(l.Worked))
@@ -73,14 +73,14 @@ func (p *Process) guarded(cb workerlease.Callbacks) workerlease.Callbacks {
 		if p.dead.Load() {
 			return
 		}
-		// The run ends after this, even if a broken engine doesn't wait for it.
+		// The run waits for this code, even if a broken engine doesn't.
 		p.world.lives.Add(1)
 		defer p.world.lives.Done()
 		x := p.begins(ctx, l)
 		context.AfterFunc(ctx, func() {
 			p.world.mu.Lock()
 			defer p.world.mu.Unlock()
-			p.world.told(x)
+			p.world.ended(x)
 		})
 		defer func() {
 			p.world.mu.Lock()
@@ -122,8 +122,8 @@ func (p *Process) guarded(cb workerlease.Callbacks) workerlease.Callbacks {
 // onPurpose is what this package's own code panics with.
 const onPurpose = "sim: a callback panics, as Faults.Panicked says"
 
-// panicked is deferred around user code. The engine bears a panic, so that only
-// this tells a test of it.
+// panicked is deferred around user code. The engine recovers from a panic, so only this
+// shows it to a test.
 func (p *Process) panicked(callback string, token int64) {
 	v := recover()
 	if v == nil {
@@ -234,9 +234,9 @@ func (p *Process) expires(l workerlease.Lease, why workerlease.Reason) *Lease {
 	return x
 }
 
-// told notes that the code under a lease was told to stop: in time, unless the
+// ended notes that the context of the code under a lease has ended: in time, unless the
 // process did not run. After a suspend it takes a second to notice.
-func (w *world) told(x *Lease) {
+func (w *world) ended(x *Lease) {
 	if x.p.dead.Load() {
 		return
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// landed is what the world remembers of a grant, for ever.
+// landed is the world's lasting memory of a grant.
 type landed struct {
 	instance, group string
 	claim           string
@@ -29,11 +29,11 @@ func (l *ledger) land(r store.Record, order int) {
 	l.byToken[r.Token] = append(l.byToken[r.Token], &landed{r.InstanceID, r.Group, r.Claim, order, r.WindowEnd, r.Seq})
 }
 
-// unordered is the order of what landed below the head, where a rollback had
-// left a hole: it is neither earlier nor later than what stands above it.
+// unordered is the order of a record that landed below the head, where a rollback had left a
+// hole. It is neither earlier nor later than the records above it.
 const unordered = -1
 
-// ledger is one worker type's, with what is known of its past.
+// ledger is that of one worker type, with its past.
 type ledger struct {
 	records
 	first    map[int64]string        // the claim that came first to a key, for ever
@@ -59,8 +59,8 @@ func (w *world) ledger(workerType string) *ledger {
 	return l
 }
 
-// hung is an append on its way to a key, which arrives at the worst moment: when
-// trimming has opened the key again.
+// hung is an append on its way to a key. It arrives at the worst moment: when trimming has
+// freed the key.
 type hung struct {
 	seq  int64
 	land func(after time.Duration)
@@ -74,7 +74,7 @@ func (w *world) hang(k *link, effect func(time.Duration, *call) error, seq int64
 	l.hung = append(l.hung, hung{seq, func(d time.Duration) { k.land(d, effect) }})
 }
 
-// append lets a record land.
+// append inserts a record and checks it.
 func (w *world) append(p *Process, r store.Record, at time.Duration, c *call) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -89,7 +89,7 @@ func (w *world) append(p *Process, r store.Record, at time.Duration, c *call) er
 	return nil
 }
 
-// rollBack takes a record back, if nothing was appended behind it.
+// rollBack takes a record back, if none was appended after it.
 func (w *world) rollBack(r store.Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -132,8 +132,8 @@ func (w *world) workerTypes() []string {
 	return slices.Sorted(maps.Keys(w.ledgers))
 }
 
-// trim deletes old records, and checks that a later one justifies it: one whose
-// writer read the ledger a retention ago.
+// trim deletes old records. It checks that a later record justifies it, because its writer
+// read the ledger a retention ago.
 func (w *world) trim(p *Process, workerType string, before int64, at time.Duration) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -163,14 +163,14 @@ func (w *world) trim(p *Process, workerType string, before int64, at time.Durati
 	return n
 }
 
-// keep is how many keys stay, whatever their age.
+// keep is the number of keys that must stay, of any age.
 const keep = 100
 
 // audit checks a record that has just landed against the one before it.
 func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 	l.order++
 	if _, again := l.first[r.Seq]; again {
-		// The key was trimmed meanwhile. The record came too late to be worked under.
+		// The key was trimmed meanwhile, and no worker works under this late record.
 		w.tally.strike(LandedOnTrim)
 		return
 	}
@@ -193,7 +193,7 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 	}
 	before, ok := l.below(r.Seq)
 	for ; ok && w.planted[before.Claim]; before, ok = l.below(before.Seq) {
-		// Poison ends no term: that below it is in force.
+		// Poison ends no term: the record below it is in force.
 		if r.Kind != store.KindReset {
 			w.violate("seq %d of %v, a %s, obeys the poison in seq %d", r.Seq, p, r.Kind, before.Seq)
 		}
@@ -208,14 +208,14 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 	if r.Kind == store.KindGrant {
 		w.auditPassed(p, l, r, before, at)
 	}
-	l.tellDone(r)
+	l.noteDone(r)
 	switch r.Kind {
 	case store.KindGrant:
 		if r.WindowStart.Before(before.WindowEnd) {
 			w.violate("seq %d of %v starts at %v, before seq %d ends at %v", r.Seq, p, w.time(r.WindowStart), before.Seq, w.time(before.WindowEnd))
 		}
 		if r.WindowStart.After(before.WindowEnd) && at < w.time(before.WindowEnd) && !w.beyond {
-			w.violate("seq %d of %v leaves a gap behind seq %d, which lives until %v", r.Seq, p, before.Seq, w.time(before.WindowEnd))
+			w.violate("seq %d of %v leaves a gap after seq %d, whose window ends at %v only", r.Seq, p, before.Seq, w.time(before.WindowEnd))
 		}
 		if r.Claim == before.Claim && before.Kind != store.KindRelease {
 			if r.Token != before.Token || !r.WindowStart.Equal(before.WindowEnd) || r.InstanceID != before.InstanceID || r.Group != before.Group {
@@ -229,7 +229,7 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 	case store.KindRelease:
 		if r.Claim != before.Claim || r.Group != before.Group || r.Token != before.Token || !r.WindowStart.Equal(r.WindowEnd) || r.WindowEnd.After(before.WindowEnd) ||
 			r.Group != "" || before.Kind == store.KindRelease || r.WindowStart.UnixMilli() <= before.Token {
-			w.violate("seq %d of %v releases what is not in seq %d", r.Seq, p, before.Seq)
+			w.violate("seq %d of %v releases a term that is not in seq %d", r.Seq, p, before.Seq)
 		}
 	default:
 		if r.Kind == store.KindDone && (r.Claim != before.Claim || r.Token != before.Token || r.Group != before.Group || r.InstanceID != before.InstanceID) {

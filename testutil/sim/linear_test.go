@@ -13,9 +13,8 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// What workers see of the simulated ledger could have been seen of one that does
-// one thing at a time: the world lies about outcomes only where a store may.
-// (Stale reads are no part of this: they are what linearizable means to exclude.)
+// The simulated ledger is linearizable for its workers: the world lies about outcomes only
+// where a store may. Stale reads are left out, since linearizability excludes them.
 func TestTheSimulatedLedgerIsLinearizable(t *testing.T) {
 	sum := linear.Result{}
 	for seed := range fewer(20) {

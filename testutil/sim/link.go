@@ -23,8 +23,8 @@ type link struct {
 	calls atomic.Int64
 }
 
-// do runs a call: the append of a Seq, or another if that is 0. Its effect comes
-// at one instant of true time.
+// do runs a call. seq is that of an append, 0 for other calls. The call has its effect at one
+// instant of true time.
 func (k *link) do(ctx context.Context, seq int64, effect func(at time.Duration, c *call) error) error {
 	p := k.p
 	w := p.world
@@ -40,7 +40,7 @@ func (k *link) do(ctx context.Context, seq int64, effect func(at time.Duration, 
 	}
 	if err := k.travel(ctx, c.before, requestLane); err != nil {
 		if appends && !c.lost {
-			// It is on its way all the same.
+			// It is on its way nevertheless.
 			k.land(max(c.late, c.before), effect)
 		}
 		p.health.ail(w.now())
@@ -63,7 +63,7 @@ func (k *link) do(ctx context.Context, seq int64, effect func(at time.Duration, 
 	var err error
 	switch {
 	case c.late > 0 && c.rand.chance(0.3):
-		// It hangs until its key is free again, if that ever happens.
+		// It hangs until trimming frees its key, if that happens.
 		w.hang(k, effect, seq)
 	case c.late > 0:
 		k.land(c.late, effect)
@@ -90,7 +90,7 @@ func (k *link) do(ctx context.Context, seq int64, effect func(at time.Duration, 
 	return k.arrive(err)
 }
 
-// travel lets a message be on its way, but no longer than its caller waits.
+// travel waits while a message travels, but no longer than its caller does.
 func (k *link) travel(ctx context.Context, d time.Duration, l lane) error {
 	if d == 0 && l == replyLane {
 		return nil // It has taken a moment already.
@@ -118,8 +118,7 @@ func (k *link) silence(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// arrive lets a reply arrive: not before the process runs, and never at one that
-// is dead.
+// arrive lets a reply arrive: only when the process runs, and never if it is dead.
 func (k *link) arrive(err error) error {
 	p := k.p
 	at := p.world.now()
@@ -132,7 +131,7 @@ func (k *link) arrive(err error) error {
 	return err
 }
 
-// land lets a call have its effect later, when nobody waits for it any more.
+// land gives a call its effect later, when its caller has stopped waiting.
 func (k *link) land(d time.Duration, effect func(time.Duration, *call) error) {
 	w := k.p.world
 	if w.now()+d >= w.o.Length+24*time.Hour {
@@ -140,7 +139,7 @@ func (k *link) land(d time.Duration, effect func(time.Duration, *call) error) {
 	}
 	w.later(k.p, landLane, d+1, func() {
 		c := call{}
-		if effect(w.now(), &c) == nil { // Nobody is told.
+		if effect(w.now(), &c) == nil { // No caller gets the answer.
 			w.tally.strike(LandedLate)
 		}
 	})
@@ -225,14 +224,14 @@ func (k *link) Trim(ctx context.Context, workerType string, before int64) (int, 
 	return n, err
 }
 
-// Now tells the store's time.
+// Now returns the store's time.
 func (k *link) Now(ctx context.Context) (store.Stamp, error) {
 	var stamp store.Stamp
-	var told time.Duration
+	var answered time.Duration
 	k.p.spent.asks.Add(1)
 	sent := k.p.world.now()
 	err := k.do(ctx, 0, func(at time.Duration, c *call) error {
-		stamp, told = k.p.world.stamp(at, &c.rand), at
+		stamp, answered = k.p.world.stamp(at, &c.rand), at
 		return nil
 	})
 	if k.p.world.o.Trace {
@@ -243,7 +242,7 @@ func (k *link) Now(ctx context.Context) (store.Stamp, error) {
 	}
 	k.p.askedAt.Store(int64(k.p.world.now()))
 	k.p.heard(stamp, sent, k.p.world.now())
-	k.p.hears(answer{sent: sent, left: told, stamp: stamp})
+	k.p.hears(answer{sent: sent, left: answered, stamp: stamp})
 	return stamp, nil
 }
 

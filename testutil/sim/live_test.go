@@ -76,7 +76,7 @@ func TestWithAHealthyStoreEachSlotIsTakenByItsBoundaryByTheHighestPriority(t *te
 	})
 }
 
-// A lower priority wins from a higher one that is alive only if that one's claim
+// A lower priority wins over a higher one that is alive only if the claim of the higher one
 // took longer than a step.
 func TestOnlyASlowClaimLosesToALowerPriority(t *testing.T) {
 	each(t, fewer(4), func(t *testing.T, seed int64, interval time.Duration) {
@@ -111,8 +111,8 @@ func TestAfterAnOutageTheSlotIsTakenWithinOneLead(t *testing.T) {
 		for _, down := range r.Down {
 			// Workers try again after at most this, and then go by their turns.
 			by := down.To + min(5*time.Second, interval/8) + lead(interval) + late(o, interval)
-			// Where claims for the next slot are open by then, that is what counts; and if it
-			// has just begun, the time when it surely has.
+			// If claims for the next slot are open by then, that slot counts; and if it has just begun,
+			// the time when it surely has.
 			if left := interval - by%interval; left < lead(interval)+late(o, interval) {
 				by += left
 			}
@@ -126,7 +126,7 @@ func TestAfterAnOutageTheSlotIsTakenWithinOneLead(t *testing.T) {
 	})
 }
 
-// held reports whether somebody held a lease at a time.
+// held reports whether a process held a lease at a time.
 func held(r *sim.Result, at time.Duration) bool {
 	for _, l := range r.Leases {
 		if l.Began <= at && at <= l.Ended {
@@ -147,9 +147,9 @@ func TestPoisonClearsWithinItsBound(t *testing.T) {
 		r.Check(t)
 		cleared += r.Demands.Cleared
 		for i, p := range r.Planted {
-			// The longest of a slot and of what the windows say of all that lies on top of
-			// each other, but a day at most, and 5 min; seen at the first lead after, and
-			// superseded at the first one when it is old enough.
+			// The bound is the longest of a slot and of the windows of all records that lie on top of
+			// each other, up to a day, plus 5 min. Poison is seen in the first lead, and superseded in
+			// the first lead in which it is old enough.
 			bound := interval
 			for j := i; j >= 0 && r.Planted[j].Record.Seq == p.Record.Seq-int64(i-j); j-- {
 				if x := r.Planted[j].Record; x.CheckEnvelope() == nil {
@@ -174,30 +174,30 @@ func TestPoisonClearsWithinItsBound(t *testing.T) {
 	}
 }
 
-// Each fault alone costs almost no slot: the claim is tried again before the
-// boundary, or right after. Only a crash loses what its process held.
+// Each fault alone costs almost no slot: workers claim again before the boundary, or right
+// after. Only a crash loses the lease that its process held.
 func TestOneFaultAtATimeKeepsTheSlots(t *testing.T) {
 	for name, set := range map[string]func(*sim.Faults){
-		"high latency":    func(f *sim.Faults) { f.Latency = 300 * time.Millisecond },
-		"slow calls":      func(f *sim.Faults) { f.Delayed = 0.1 },
-		"failures":        func(f *sim.Faults) { f.Failed = 0.1 },
-		"lost replies":    func(f *sim.Faults) { f.LostReply = 0.2 },
-		"black holes":     func(f *sim.Faults) { f.BlackHole = 0.1 },
-		"throttling":      func(f *sim.Faults) { f.Throttled = 0.1 },
-		"own conflicts":   func(f *sim.Faults) { f.OwnConflict = 0.2 },
-		"late appends":    func(f *sim.Faults) { f.Late, f.LateBy = 0.2, 90*time.Minute },
-		"stale reads":     func(f *sim.Faults) { f.Stale = 0.2 },
-		"old stamps":      func(f *sim.Faults) { f.StampAge = time.Second },
-		"failovers":       func(f *sim.Faults) { f.Failovers = 20 * time.Minute },
-		"partitions":      func(f *sim.Faults) { f.Partitions = 30 * time.Minute },
-		"stalls":          func(f *sim.Faults) { f.Stalls, f.NoBoottime = 20*time.Minute, false },
-		"crashes":         func(f *sim.Faults) { f.Restarts = 40 * time.Minute },
-		"odd timers":      func(f *sim.Faults) { f.TimerOff = 0.2 },
-		"slow observers":  func(f *sim.Faults) { f.SlowObserver = 0.02 },
-		"panics":          func(f *sim.Faults) { f.Panicked = 0.2 },
-		"overruns":        func(f *sim.Faults) { f.Blocked = 0.2 },
-		"newer versions":  func(f *sim.Faults) { f.NewerVersions = 10 * time.Minute },
-		"strays far away": func(f *sim.Faults) { f.HugeSeqs = time.Hour },
+		"high latency":         func(f *sim.Faults) { f.Latency = 300 * time.Millisecond },
+		"slow calls":           func(f *sim.Faults) { f.Delayed = 0.1 },
+		"failures":             func(f *sim.Faults) { f.Failed = 0.1 },
+		"lost replies":         func(f *sim.Faults) { f.LostReply = 0.2 },
+		"black holes":          func(f *sim.Faults) { f.BlackHole = 0.1 },
+		"throttling":           func(f *sim.Faults) { f.Throttled = 0.1 },
+		"own conflicts":        func(f *sim.Faults) { f.OwnConflict = 0.2 },
+		"late appends":         func(f *sim.Faults) { f.Late, f.LateBy = 0.2, 90*time.Minute },
+		"stale reads":          func(f *sim.Faults) { f.Stale = 0.2 },
+		"old stamps":           func(f *sim.Faults) { f.StampAge = time.Second },
+		"failovers":            func(f *sim.Faults) { f.Failovers = 20 * time.Minute },
+		"partitions":           func(f *sim.Faults) { f.Partitions = 30 * time.Minute },
+		"stalls":               func(f *sim.Faults) { f.Stalls, f.NoBoottime = 20*time.Minute, false },
+		"crashes":              func(f *sim.Faults) { f.Restarts = 40 * time.Minute },
+		"odd timers":           func(f *sim.Faults) { f.TimerOff = 0.2 },
+		"slow observers":       func(f *sim.Faults) { f.SlowObserver = 0.02 },
+		"panics":               func(f *sim.Faults) { f.Panicked = 0.2 },
+		"overruns":             func(f *sim.Faults) { f.Blocked = 0.2 },
+		"newer versions":       func(f *sim.Faults) { f.NewerVersions = 10 * time.Minute },
+		"records out of reach": func(f *sim.Faults) { f.HugeSeqs = time.Hour },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -224,9 +224,9 @@ func TestOneFaultAtATimeKeepsTheSlots(t *testing.T) {
 	}
 }
 
-// idle is the longest time for which nobody had a slot, outages apart, and when it
-// ended; and for how long that was looked at: up to the first poison, which is watched
-// before it is superseded, and only if the intervals of the workers don't differ.
+// idle is the longest time outside of outages for which no worker had a slot, when it ended, and
+// the time that was checked: up to the first poison, which is watched before it is superseded,
+// and only if the intervals of the workers don't differ.
 func idle(o sim.Options, r *sim.Result) (longest, at, looked time.Duration) {
 	until := o.Length
 	for i := range o.Workers {
@@ -258,7 +258,7 @@ func idle(o sim.Options, r *sim.Result) (longest, at, looked time.Duration) {
 	return longest, at, until
 }
 
-// mostIdle is for how long nobody has a slot at most, in a world of many faults: one
-// slot is lost if whoever has claimed it dies, and that can happen again; and after an
-// outage or a pause it takes a while until all are back.
+// mostIdle bounds the time for which no worker has a slot in a world of many faults. A slot is
+// lost if the worker that claimed it dies, and that can happen again. After an outage or a
+// pause it takes a while until all workers are back.
 func mostIdle(o sim.Options) time.Duration { return 3*o.Worker(0).LeaseInterval + time.Minute }

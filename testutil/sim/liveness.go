@@ -7,17 +7,16 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// guards is the number of the first of the lanes in which the world itself looks, none
-// of which is a process's, and mostGuards how many there are.
+// guards is the first lane in which the world itself looks, which no process uses. mostGuards
+// is the number of such lanes.
 const guards, mostGuards = 1000, 20
 
-// guard looks, for one worker's slots, whether all goes on that should: at each
-// boundary, a little behind it, and after each outage. (Workers with the same slots have
-// one guard.)
+// guard checks liveness for the slots of one worker: at each boundary, a little after it, and
+// after each outage. Workers with the same slots share one guard.
 func (w *world) guard(h *host, n int) {
 	p := &Process{world: w, lanes: time.Duration(guards+n) * lanes}
 	slot, outages := h.schedule.Next(w.origin), w.server.outages
-	var after time.Duration // the first of outages
+	var after time.Duration // the check for the first of outages
 	for began, known := false, false; ; {
 		start, late := w.time(slot.Start), w.late(slot.Length())
 		at := start
@@ -40,7 +39,7 @@ func (w *world) guard(h *host, n int) {
 		}
 		switch {
 		case outage:
-			if at >= now { // Else it was another slot's turn, and this comes too late.
+			if at >= now { // Otherwise it is too late: another slot's check came first.
 				w.lookAfter(h, outages[0])
 			}
 			outages, known = outages[1:], false
@@ -58,20 +57,19 @@ func (w *world) guard(h *host, n int) {
 	}
 }
 
-// peers are the processes that run now of workers with the same slots. The caller
-// holds world.mu.
+// peers are the running processes of workers with the same slots. The caller holds world.mu.
 func (w *world) peers(h *host) (out []*Process) {
 	for _, o := range w.hosts {
-		if o.plain && o.interval == h.interval && o.options.WorkerType == h.options.WorkerType && o.living != nil {
-			out = append(out, o.living)
+		if o.plain && o.interval == h.interval && o.options.WorkerType == h.options.WorkerType && o.running != nil {
+			out = append(out, o.running)
 		}
 	}
 	return out
 }
 
-// after is when somebody must have the slot after an outage: workers try again after
-// their backoff, and go by their turns then. Where claims for the next slot are open by
-// then, that is what counts.
+// after is by when some worker must have the slot after an outage. Workers try again after
+// their backoff and then go by their turns. If claims for the next slot are open by then, that
+// slot counts.
 func (w *world) after(h *host, down outage) time.Duration {
 	d := h.interval
 	backoff, lead := time.Duration(0), w.leadOf(down.to)
@@ -90,7 +88,7 @@ func (w *world) after(h *host, down outage) time.Duration {
 	return by + late
 }
 
-// leadOf is the longest lead of the slots behind a true time.
+// leadOf is the longest lead of the slots after a true time.
 func (w *world) leadOf(at time.Duration) (longest time.Duration) {
 	for _, h := range w.hosts {
 		if h.plain {
@@ -101,18 +99,17 @@ func (w *world) leadOf(at time.Duration) (longest time.Duration) {
 	return longest
 }
 
-// late is how long it takes at most until all that goes well know that a time has come
-// and have acted, if they have not asked for the time for so long.
+// late bounds the time until every healthy process knows that a time has come and has acted,
+// if it last asked for the time this long ago.
 func (w *world) late(age time.Duration) time.Duration {
 	f := w.o.Faults
 	half := f.Skew + f.Latency + f.StampAge/2 + age*11/10000 + 3*time.Millisecond
 	return 2*half + w.claiming()
 }
 
-// has reports whether the window of some grant that has landed was in force at any moment
-// of a stretch of true time; those of one token don't count, unless that is 0. (The grant
-// may be released by now: a slot that is released is not claimed again.) The caller holds
-// world.mu.
+// has reports whether some landed grant was in force at any moment of a stretch of true time.
+// Grants of the given token don't count, unless it is 0. The grant may be released by now: a
+// released slot is not claimed again. The caller holds world.mu.
 func (w *world) has(l *ledger, from, to time.Duration, but int64) bool {
 	for i := len(l.list) - 1; i >= 0 && i >= len(l.list)-1000; i-- {
 		r := l.list[i]
@@ -126,7 +123,7 @@ func (w *world) has(l *ledger, from, to time.Duration, but int64) bool {
 	return false
 }
 
-// lookAfter looks whether a slot is had, so long after an outage that it must be.
+// lookAfter checks that a slot is taken by the time by which it must be after an outage.
 func (w *world) lookAfter(h *host, down outage) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -136,7 +133,7 @@ func (w *world) lookAfter(h *host, down outage) {
 	if i := w.server.elections.after(since); w.beyond || w.mixed() || i < len(w.server.elections) && w.server.elections[i].from <= now {
 		return
 	}
-	if !w.up(down.to, now) || !w.up(since, down.from-1) || !w.unstrayed(l, since) {
+	if !w.up(down.to, now) || !w.up(since, down.from-1) || !w.undisturbed(l, since) {
 		return
 	}
 	if slices.ContainsFunc(w.hosts, func(h *host) bool { return h.options.FailoverWithin > 0 || h.options.Job != nil }) {
@@ -154,35 +151,35 @@ func (w *world) lookAfter(h *host, down outage) {
 	}
 }
 
-// lookAt looks whether the slot that begins at a true time is had: now, by those whose
-// turns are over by then, and by all as soon as they can know that it has begun.
+// lookAt checks that the slot that begins at a true time is taken. It demands that now of the
+// processes whose turns are over, and of all once they can know that the slot has begun.
 func (w *world) lookAt(h *host, start, d time.Duration, all bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.now()
 	l := w.ledger(h.options.WorkerType)
-	told, looked := start-unsettled*d, false
+	heard, looked := start-unsettled*d, false
 	if w.mixed() {
-		told = 0 // Others' slots may be longer, and may end within the lead.
+		heard = 0 // The slots of others may be longer and end within the lead.
 	}
 	for _, p := range w.peers(h) {
 		o, off := p.options, p.health.uncertainty(start)
 		lead, step := p.host.lead(h.schedule.At(w.origin.Add(start)))
 		since := start - lead - d
 		due := start - lead + time.Duration(o.Priority+1)*step + off + w.claiming()
-		if w.beyond || !w.up(since, now) || !w.unstrayed(l, since) ||
+		if w.beyond || !w.up(since, now) || !w.undisturbed(l, since) ||
 			o.Job != nil && (o.Job.RunMissed || o.FailoverWithin == 0) || o.FailoverWithin > 0 && o.FailoverWithin < 8*off+4*p.margin ||
 			!all && (w.mixed() || due > now) ||
 			o.Job != nil && l.head().DoneUntil.After(w.origin.Add(start)) || // by a longer slot
-			!w.settled(p, l, told) || !p.fit(since, now) || !p.free(start-lead-off, start-2*off-p.margin) {
+			!w.settled(p, l, heard) || !p.fit(since, now) || !p.free(start-lead-off, start-2*off-p.margin) {
 			continue
 		}
 		if !looked {
 			w.demands.Boundaries++
 			looked = true
 		}
-		// It is had, too, if a part of it has ended by now that was not extended: what
-		// follows that is another matter.
+		// The slot also counts as taken if a part of it has ended by now that was not extended. What
+		// follows that part is checked elsewhere.
 		if !w.has(l, start, now, 0) {
 			w.violate("nobody has the slot from %v, and nothing kept %v from claiming it", start, p)
 			return
@@ -193,19 +190,19 @@ func (w *world) lookAt(h *host, start, d time.Duration, all bool) {
 	}
 }
 
-// lookJoined looks whether a process works under the lease that its group has for the
-// slot that begins at a true time. The caller holds world.mu.
+// lookJoined checks that a process works under the lease that its group has for the slot that
+// begins at a true time. The caller holds world.mu.
 func (w *world) lookJoined(p *Process, l *ledger, start time.Duration) {
 	r := l.head()
 	if p.options.Group == "" || r.Group != p.options.Group || r.Kind != store.KindGrant || w.time(r.WindowStart) != start ||
 		l.landedAt[r.Seq] > start || w.now() > w.time(r.WindowEnd)-p.margin-w.late(time.Minute) || !p.free(start, w.now()) {
 		return
 	}
-	// A lease that follows one of longer slots is joined long before it begins.
+	// A lease that follows one of a longer slot is joined long before it begins.
 	if w.now() < start+2*p.health.uncertainty(w.now()) {
 		return
 	}
-	// Whoever finds that another has the slot doesn't look again whether it was released.
+	// A worker that finds the slot taken doesn't look again whether it was released.
 	if before, ok := l.below(r.Seq); ok && before.Kind == store.KindRelease && time.Duration(p.readAt.Load()) < l.landedAt[before.Seq] {
 		return
 	}
@@ -215,8 +212,8 @@ func (w *world) lookJoined(p *Process, l *ledger, start time.Duration) {
 	}
 }
 
-// lookBorn looks later whether a process that has just started has joined its group, if
-// that has a lease now.
+// lookBorn checks later that a process that has just started has joined its group, if that has
+// a lease now.
 func (w *world) lookBorn(p *Process) {
 	if p.options.Group == "" || w.beyond {
 		return
@@ -244,16 +241,16 @@ func (w *world) lookBorn(p *Process) {
 	})
 }
 
-// lookCleared looks whether poison still stands in the way, although some process has
-// watched it for long enough.
+// lookCleared checks that poison is superseded once some process has watched it for long
+// enough.
 func (w *world) lookCleared(h *host) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n := len(w.strays)
-	if w.beyond || n == w.judged || w.strays[n-1].Kind != Poison || w.strays[n-1].Record.WorkerType != h.options.WorkerType {
+	n := len(w.plantings)
+	if w.beyond || n == w.judged || w.plantings[n-1].Kind != Poison || w.plantings[n-1].Record.WorkerType != h.options.WorkerType {
 		return
 	}
-	x, now, l := w.strays[n-1], w.now(), w.ledger(h.options.WorkerType)
+	x, now, l := w.plantings[n-1], w.now(), w.ledger(h.options.WorkerType)
 	d := h.interval
 	bound, since := d, x.At
 	for i := len(l.list) - 1; i >= 0; i-- {
@@ -265,22 +262,22 @@ func (w *world) lookCleared(h *host) {
 			bound = max(bound, min(r.WindowEnd.Sub(r.WindowStart), 24*time.Hour))
 		}
 		since = max(since, l.landedAt[r.Seq])
-		// What it lies on counts, too: somebody may not be able to obey that.
+		// The record below counts, too: some worker may be unable to obey it.
 		if r.Seq == 1 || !w.planted[r.Claim] {
 			break
 		}
-		// It is not followed before the ledger has come to it, or to the poison below it.
+		// It is ignored until the ledger has reached it, or the poison below it.
 		if l.landedAt[r.Seq-1] == 0 {
 			return
 		}
 	}
-	// It is seen in the first lead, and superseded in one.
+	// A worker sees it in the first lead, and supersedes it in a later one.
 	by := since + bound + 5*time.Minute + bound/500 + 3*d + w.late(d)
 	if now < by {
 		return
 	}
 	for _, p := range w.peers(h) {
-		// Who has a longer slot, or its group, doesn't look.
+		// A worker that has a longer slot, or whose group has, doesn't look.
 		has := p.lease != nil && p.lease.End > since+d
 		if !has && now >= by+2*p.health.lag(now) && p.fit(since-d, now) && p.free(since-d, now) && w.up(since-d, now) {
 			w.demands.Cleared++

@@ -9,7 +9,7 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// sent notes an append on its way.
+// sent checks and notes an append on its way.
 func (p *Process) sent(r store.Record) {
 	w := p.world
 	w.mu.Lock()
@@ -39,7 +39,7 @@ func (p *Process) sent(r store.Record) {
 			}
 		}
 		if old := p.lease; old != nil && old.Expiries > 0 && old.Ended < w.now() && !old.over() {
-			w.violate("%v claims in seq %d, and its code runs on behind the end of %v", p, r.Seq, old)
+			w.violate("%v claims in seq %d, and its code runs on after the end of %v", p, r.Seq, old)
 		}
 		if age := w.now() - time.Duration(p.askedAt.Load()); age > fresh && !w.beyond {
 			w.violate("%v claims in seq %d, and has not heard of the time for %v", p, r.Seq, age)
@@ -48,7 +48,7 @@ func (p *Process) sent(r store.Record) {
 	}
 }
 
-// observe notes what the engine tells, and is slow at times.
+// observe notes an event of the engine, and is slow at times.
 func (p *Process) observe(e workerlease.Event) {
 	w := p.world
 	if p.dead.Load() {
@@ -69,7 +69,7 @@ func (p *Process) observe(e workerlease.Event) {
 		if e.Why == workerlease.Stopped {
 			p.leaving.Store(true)
 		}
-	case workerlease.Overrun: // Also in a LeaseExtended, or what RunIfHeld runs.
+	case workerlease.Overrun: // The code may also be LeaseExtended, or run by RunIfHeld.
 		p.overruns.Store(true)
 	case workerlease.Claimed, workerlease.Allocated:
 		p.overruns.Store(false)
@@ -87,7 +87,7 @@ func (p *Process) observe(e workerlease.Event) {
 		r := newRand(w.o.Seed, forTimer, p.number, int64(at)<<4|int64(observerLane))
 		if r.chance(f) {
 			w.tally.strike(SlowObserver)
-			// Not in a pause of the process: it would go on in the middle of it.
+			// Not in a pause of the process, in the middle of which it would go on.
 			due := p.host.fires(at, r.span(time.Millisecond, 10*time.Second))
 			p.keeps(at, due)
 			p.health.ail(due + time.Millisecond)
@@ -99,16 +99,16 @@ func (p *Process) observe(e workerlease.Event) {
 	}
 }
 
-// fails notes that a call has failed that was not sent in an outage: the world may not
-// know, since something that was put around the ledger may fail, too.
+// fails notes a failed call, except in an outage. The world may not know of the failure, because
+// a wrapper of the ledger may fail, too.
 func (p *Process) fails(err error) {
 	if !errors.Is(err, errRefused) {
 		p.health.ail(p.world.now())
 	}
 }
 
-// fresh is how old the newest sample of store time may be when something is
-// claimed, with a little for the drift of the clock that measures it.
+// fresh bounds the age of the newest sample of store time when a worker claims, with a little
+// more for the drift of the clock that measures it.
 const fresh = 2*time.Minute + time.Second
 
 func (w *world) count(n *int) {

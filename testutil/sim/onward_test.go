@@ -25,11 +25,11 @@ type onward struct {
 	o        sim.Options
 	interval time.Duration
 	lives    []*life
-	changes  int // the most that one process was told of
-	probes   int // how often all were asked who holds the lease
+	changes  int // the most that one process heard of
+	probes   int // how often all were asked for the holder
 }
 
-// goOn runs a seed. In the middle of each slot, all are asked who holds the lease.
+// goOn runs a seed. In the middle of each slot it asks all processes for the holder.
 func goOn(t *testing.T, seed int64, interval time.Duration, set func(*sim.Faults), worker func(*workerlease.Options)) *onward {
 	t.Helper()
 	x := &onward{o: quiet(seed, interval), interval: interval}
@@ -109,7 +109,7 @@ func (x *onward) probe(t *testing.T, mu *sync.Mutex, origin time.Time) {
 		}
 		if now := time.Since(origin); now%x.interval == middle && len(told) > 0 {
 			x.probes++
-			// Only one that came in this slot may be unknown to those who had looked before.
+			// Only a holder that came in this slot may be unknown to processes that looked before.
 			newest := slices.Sorted(maps.Keys(told))[len(told)-1]
 			if len(told) > 1 && newest < origin.Add(now-middle).UnixMilli() {
 				t.Errorf("seed %d: at %v, %v are told to have the lease", x.o.Seed, now, told)
@@ -119,25 +119,25 @@ func (x *onward) probe(t *testing.T, mu *sync.Mutex, origin time.Time) {
 	}
 }
 
-// uncertainty is half the width of what a worker knows of store time, at most: the
-// bounds of the members' clocks, the way there and back, a millisecond of the stamp,
-// and a thousandth, each way, of the age that a sample has by a boundary: a lead, the
-// second to the next look, and the reading's own drift.
+// uncertainty bounds half the width of a worker's interval of store time: the bounds of the
+// members' clocks, the way there and back, a millisecond of the stamp, and a thousandth, each
+// way, of the age that a sample has by a boundary (a lead, the second to the next look, and
+// the reading's own drift).
 func (x *onward) uncertainty() time.Duration {
 	f := x.o.Faults
 	return f.Skew + f.Latency + time.Millisecond + 2*(lead(x.interval)+time.Second)/1000
 }
 
-// gap is the longest for which nobody works when one holder follows another at a
-// boundary: the old one stops when the end may have come, a margin before, and the new
-// one begins when the start must have. Each of the two may know the time to two half
-// widths, and timers go by a millisecond.
+// gap bounds the time in which no holder works when one follows another at a boundary. The old
+// one stops when the end may have come, a margin before; the new one begins when the start
+// must have come. Each of the two may know the time to two half widths, and timers go by a
+// millisecond.
 func (x *onward) gap() time.Duration {
 	margin := max(min(x.interval/100, 250*time.Millisecond), 10*time.Millisecond)
 	return margin + 4*x.uncertainty() + 2*time.Millisecond
 }
 
-// handovers calls f for each two holders of which one follows the other at a boundary.
+// handovers calls f for each two holders that follow each other at a boundary.
 func (x *onward) handovers(t *testing.T, f func(old, next *sim.Lease)) {
 	t.Helper()
 	for i, next := range x.Leases {
@@ -161,7 +161,7 @@ func (x *onward) handovers(t *testing.T, f func(old, next *sim.Lease)) {
 func TestTheWinnerOfSuccessiveSlotsGoesOnWithoutAnEnd(t *testing.T) {
 	each(t, fewer(2), func(t *testing.T, seed int64, interval time.Duration) {
 		x := goOn(t, seed, interval, func(*sim.Faults) {}, func(*workerlease.Options) {})
-		// All start within a minute: the first may be of any priority.
+		// All start within a minute, so the first holder may be of any priority.
 		x.handovers(t, func(old, next *sim.Lease) {
 			if next.Worker >= old.Worker {
 				t.Errorf("%v gives way to %v, of no higher priority", old, next)
@@ -177,7 +177,7 @@ func TestTheWinnerOfSuccessiveSlotsGoesOnWithoutAnEnd(t *testing.T) {
 		if last.Why != workerlease.Stopped {
 			t.Errorf("%v ends, want it to go on to the end of the run", last)
 		}
-		// That of the last lease's own release comes at the end.
+		// The change by the release of the last lease comes at the end.
 		if x.changes > len(x.Leases)+1 {
 			t.Errorf("a process was told %d times that the holder had changed, and it had %d times", x.changes, len(x.Leases))
 		}
@@ -220,8 +220,8 @@ func TestAHigherPriorityThatReturnsTakesOverAtABoundary(t *testing.T) {
 	}
 }
 
-// higher finds a process of a higher priority than a holder's that was surely there
-// for the whole time in which the slot from a boundary on could be claimed.
+// higher finds a process of a higher priority than a holder's that was surely there for the
+// whole time in which the slot from a boundary on could be claimed.
 func (x *onward) higher(l *sim.Lease, at time.Duration) int {
 	return slices.IndexFunc(x.lives, func(y *life) bool {
 		return y.p.Worker < l.Worker && y.born < at-lead(x.interval)-5*time.Second && y.died > at+2*time.Second

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// spell is a stretch of true time in which something is wrong, counted from the
-// beginning of the run.
+// outage is a stretch of true time, from the beginning of the run, in which something is
+// wrong.
 type outage struct {
 	from, to time.Duration
 	kind     Fault
 }
 
-// spells are in order and apart from each other.
+// outages are in order, and no two overlap.
 type outages []outage
 
-// drawSpells draws spells for a whole run. Between two of them every passes, on
-// average; what kind each is and how long it lasts, draw says.
+// drawOutages draws the outages of a whole run. The average time between two of them is
+// every. The given function draws the kind and the length of each.
 func drawOutages(seed int64, t topic, of int64, every, end time.Duration, draw func(*rand) (Fault, time.Duration)) outages {
 	if every <= 0 {
 		return nil
@@ -31,12 +31,12 @@ func drawOutages(seed int64, t topic, of int64, every, end time.Duration, draw f
 	return out
 }
 
-// after is the index of the first spell that ends after a time.
+// after is the index of the first outage that ends after a time.
 func (s outages) after(at time.Duration) int {
 	return sort.Search(len(s), func(i int) bool { return s[i].to > at })
 }
 
-// at is the spell that a time falls into.
+// at is the outage at a time.
 func (s outages) at(at time.Duration) (outage, bool) {
 	if i := s.after(at); i < len(s) && s[i].from <= at {
 		return s[i], true
@@ -44,7 +44,7 @@ func (s outages) at(at time.Duration) (outage, bool) {
 	return outage{}, false
 }
 
-// resume is when something that would happen at a time really can.
+// resume is the first time, from a given one on, that is in no outage.
 func (s outages) resume(at time.Duration) time.Duration {
 	if x, ok := s.at(at); ok {
 		return x.to
@@ -52,12 +52,12 @@ func (s outages) resume(at time.Duration) time.Duration {
 	return at
 }
 
-// begun counts the spells that have begun by a time.
+// begun counts the outages that have begun by a time.
 func (s outages) begun(at time.Duration) int64 {
 	return int64(sort.Search(len(s), func(i int) bool { return s[i].from > at }))
 }
 
-// justEnded reports that a spell ended shortly before a time.
+// justEnded reports whether an outage ended shortly before a time.
 func (s outages) justEnded(at, within time.Duration) bool {
 	i := s.after(at)
 	return i > 0 && at-s[i-1].to <= within

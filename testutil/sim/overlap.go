@@ -8,21 +8,22 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// Overlap is two holders at work at once. It can only happen beyond what the
-// protocol assumes.
+// Overlap is two holders at work at once. It can only happen beyond the assumptions of the
+// protocol.
 type Overlap struct {
 	At           time.Duration
 	Older, Newer string
-	// Reported says that one of the two told of it, in time: if a clock was wrong, that
-	// the store's time contradicts its own (ClockJump), and if a record was rolled back,
-	// that its own has vanished (Vanished). It counts from when that went wrong until two
-	// seconds after the first answer of the store that shows it, in which the process
-	// runs and no observer keeps it. The time shows it to whom it says, by its own clock,
-	// that its window was not there when it worked; the ledger, if another record is
-	// where its own was or begins in its window, or if its own would be the newest.
+	// Reported says that one of the two reported it in time. If a clock was wrong, the report is
+	// that the store's time contradicts the worker's own (ClockJump); if a record was rolled
+	// back, that the worker's record has vanished (Vanished). The report counts from the fault
+	// until two seconds after the first answer of the store that shows it; time in which the
+	// process doesn't run, or an observer keeps it, is added. An answer with the time shows the
+	// fault if, by the process's own clock, its window was not in force when it worked. An
+	// answer with records shows it if another record stands in the place of its own or begins
+	// in its window, or if its own would be the newest.
 	Reported bool
-	// Deaf says that neither told, and that neither could know: no answer that shows it
-	// reached who had lived through what went wrong.
+	// Deaf says that neither reported it and that neither could know: no answer that shows the
+	// fault reached a process that had lived through it.
 	Deaf bool
 
 	older, newer *Lease
@@ -35,7 +36,7 @@ type undone struct {
 	record store.Record
 }
 
-// overlap notes that two work at once.
+// overlap notes two holders at work at once.
 func (w *world) overlap(older, newer *Lease) {
 	if !w.beyond {
 		w.violate("two holders at work: %v, and before it %v", newer, older)
@@ -55,7 +56,7 @@ type witness struct {
 	record *landed // that it worked by
 }
 
-// judge looks, when all is over, which overlaps were reported. One that no broken
+// judge decides at the end of the run which overlaps were reported. An overlap that no broken
 // assumption explains is a violation.
 func (w *world) judge() {
 	for _, o := range w.overlaps {
@@ -64,10 +65,10 @@ func (w *world) judge() {
 			// It may have worked last before the other did again.
 			{o.newer, o.newer.Began, o.windows[1], w.workedBy(o.newer)},
 		}
-		strayed, wrong := time.Duration(0), false
+		onset, wrong := time.Duration(0), false
 		for _, x := range two {
-			if at, ok := x.strayed(); ok {
-				strayed, wrong = max(strayed, at), true
+			if at, ok := x.wrongSince(); ok {
+				onset, wrong = max(onset, at), true
 			}
 		}
 		tookBack, gone := w.tookBack(two)
@@ -77,9 +78,9 @@ func (w *world) judge() {
 		}
 		o.Deaf = true
 		for _, x := range two {
-			if _, ok := x.strayed(); ok {
+			if _, ok := x.wrongSince(); ok {
 				by, knew := x.learns(x.times(), x.refuted)
-				o.Reported = o.Reported || w.alarmed(x.p, Jump, strayed, by)
+				o.Reported = o.Reported || w.alarmed(x.p, Jump, onset, by)
 				o.Deaf = o.Deaf && !knew
 			}
 			if gone {
@@ -92,8 +93,7 @@ func (w *world) judge() {
 	}
 }
 
-// workedBy is the record behind a lease, also if a worker of the same name had the
-// same token.
+// workedBy is the record of a lease, even if a worker of the same name had the same token.
 func (w *world) workedBy(l *Lease) *landed {
 	for _, g := range slices.Backward(w.ledgers[l.WorkerType].byToken[l.Token]) {
 		if g.group == l.Group && (l.Group != "" || l.p.answers.own[g.claim]) {
@@ -103,9 +103,9 @@ func (w *world) workedBy(l *Lease) *landed {
 	return nil
 }
 
-// learns is by when a witness tells: when it has minded the first of the answers
-// that shows its process that something is wrong, or the first at all if none does.
-// It reports whether one does.
+// learns is by when a witness reports the fault: when it has acted on the first answer that
+// shows the fault to its process, or on the first answer at all if none does. knew reports
+// whether one does.
 func (x witness) learns(from []answer, shows func(answer) bool) (by time.Duration, knew bool) {
 	i := slices.IndexFunc(from, shows)
 	switch {
@@ -119,17 +119,17 @@ func (x witness) learns(from []answer, shows func(answer) bool) (by time.Duratio
 	return x.p.minded(by), i >= 0
 }
 
-// alarmed reports that a process told of something in a stretch of time.
+// alarmed reports whether a process raised an alarm in a stretch of time.
 func (w *world) alarmed(p *Process, kind Fault, from, to time.Duration) bool {
 	return slices.ContainsFunc(w.alarms, func(a alarm) bool {
 		return a.by == p && a.kind == kind && from <= a.at && a.at <= to
 	})
 }
 
-// strayed is since when the time was wrong that a witness went by: the latest jump of
-// the store's clock, or freeze of its own, since it first heard of the time. If clocks
-// go wrong all the time, it is a slot before it began.
-func (x witness) strayed() (onset time.Duration, ok bool) {
+// wrongSince is since when the witness's time was wrong: since the latest jump of the store's
+// clock, or freeze of its host, after its first answer with a time. If clocks are wrong all the
+// time, it is a slot before the lease began.
+func (x witness) wrongSince() (onset time.Duration, ok bool) {
 	w := x.p.world
 	if w.o.Faults.Drift > 0.001 {
 		return max(0, x.Began-(x.End-x.Start)), true
@@ -145,7 +145,7 @@ func (x witness) strayed() (onset time.Duration, ok bool) {
 		}
 	}
 	for _, s := range x.p.host.stalls {
-		// Also one in which that answer was on its way.
+		// Also a freeze while that answer was on its way.
 		if s.kind == Freeze && first.sent < s.to && s.from <= x.at {
 			onset, ok = max(onset, s.from), true
 		}
@@ -153,9 +153,9 @@ func (x witness) strayed() (onset time.Duration, ok bool) {
 	return onset, ok
 }
 
-// tookBack is when the store first took back the record of one of the two, or one in
-// whose place that is: then the other may have worked by what was there before. A
-// store with a TTL takes records back all the time.
+// tookBack is when the store first took back the record of one of the two, or another record in
+// the same place: then the other may have worked by the record that was there before. A store
+// with a TTL takes records back all the time.
 func (w *world) tookBack(two [2]witness) (onset time.Duration, ok bool) {
 	if w.o.Faults.TTL > 0 {
 		return 0, true

@@ -49,7 +49,7 @@ func (s *stage) grants(l *Lease, seq int64) {
 	s.ledgers["sim"].byToken[l.Token] = []*landed{{claim: claim, seq: seq, end: s.origin.Add(l.End)}}
 }
 
-// hears lets a process be told the time: what was true then, and so much more.
+// hears gives a process an answer with the true time of then plus an error.
 func (s *stage) hears(p *Process, at, more float64) *answer {
 	p.answers.had = append(p.answers.had, answer{
 		sent: minutes(at), left: minutes(at), at: minutes(at),
@@ -58,8 +58,8 @@ func (s *stage) hears(p *Process, at, more float64) *answer {
 	return &p.answers.had[len(p.answers.had)-1]
 }
 
-// reads lets a process be told of the ledger: newest first, where a claim is named
-// after its key unless it is another's.
+// reads gives a process an answer with records, newest first. A claim is named after its key,
+// unless it is another's.
 func (s *stage) reads(p *Process, at float64, shown ...store.Record) {
 	p.answers.had = append(p.answers.had, answer{sent: minutes(at), left: minutes(at), at: minutes(at), read: true, shown: shown})
 }
@@ -68,8 +68,8 @@ func (s *stage) alarms(p *Process, at float64, kind Fault) {
 	s.world.alarms = append(s.world.alarms, alarm{minutes(at), p, kind})
 }
 
-// jumped is a stage on which the store's clock leaps by ten minutes in minute 10,
-// which the older holder has not heard of, and the newer knows only.
+// jumped is a stage on which the store's clock jumps by ten minutes in minute 10. The older
+// holder has not heard of it, and the newer knows only the time after it.
 func jumped() *stage {
 	s := newStage(Faults{Jumps: time.Hour})
 	s.server.jumps = outages{{minutes(10), minutes(10) + 1, Jump}}
@@ -78,8 +78,8 @@ func jumped() *stage {
 	return s
 }
 
-// rolledBack is one on which the record of the older was rolled back in minute 10,
-// and the newer's is at its key.
+// rolledBack is a stage on which the older's record was rolled back in minute 10, and the newer's
+// stands at its key.
 func rolledBack() *stage {
 	s := newStage(Faults{Rollback: 0.1})
 	s.grants(s.overlaps[0].newer, 7)

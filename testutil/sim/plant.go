@@ -7,7 +7,7 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// plants reports whether anybody plants records.
+// plants reports whether the world plants records.
 func (w *world) plants() bool {
 	f := w.o.Faults
 	return f.Poisons > 0 || f.NewerVersions > 0 || f.HugeSeqs > 0
@@ -17,7 +17,7 @@ func (w *world) plants() bool {
 func (w *world) plant() {
 	p := &Process{world: w, lanes: 1023 * lanes}
 	f := w.o.Faults
-	r := newRand(w.o.Seed, forStray, 0, 0)
+	r := newRand(w.o.Seed, forPlant, 0, 0)
 	type sort struct {
 		every time.Duration
 		kind  Fault
@@ -50,9 +50,9 @@ func (w *world) plantOne(kind Fault, r *rand) {
 	l := w.ledger(w.hosts[0].options.WorkerType)
 	head := l.head()
 	now := w.origin.Add(w.now()).Truncate(time.Millisecond)
-	stray := store.Record{
+	x := store.Record{
 		WorkerType: w.hosts[0].options.WorkerType, Seq: head.Seq + 1, Kind: store.KindGrant,
-		Claim: fmt.Sprintf("stray-%x", r.next()), InstanceID: "stray", Token: max(now.UnixMilli(), head.Token+1),
+		Claim: fmt.Sprintf("planted-%x", r.next()), InstanceID: "planted", Token: max(now.UnixMilli(), head.Token+1),
 		WindowStart: now, WindowEnd: now.Add(time.Minute),
 	}
 	hole := false
@@ -61,40 +61,40 @@ func (w *world) plantOne(kind Fault, r *rand) {
 		if head.Seq == 0 || head.CheckEnvelope() != nil || w.planted[head.Claim] {
 			return
 		}
-		stray = head
-		stray.Seq++
-		stray.Kind, stray.Metadata, stray.ReadAt = "note", "from a later version", time.Time{}
-		stray.WindowStart = stray.WindowEnd
+		x = head
+		x.Seq++
+		x.Kind, x.Metadata, x.ReadAt = "note", "from a later version", time.Time{}
+		x.WindowStart = x.WindowEnd
 	case HugeSeq:
-		stray.Seq = store.MaxSeq + 1 + int64(r.next()>>24)
+		x.Seq = store.MaxSeq + 1 + int64(r.next()>>24)
 	default:
 		switch r.below(4) {
 		case 0:
-			stray.WindowStart = now.AddDate(99, 0, 0)
-			stray.WindowEnd = stray.WindowStart.Add(time.Minute)
+			x.WindowStart = now.AddDate(99, 0, 0)
+			x.WindowEnd = x.WindowStart.Add(time.Minute)
 		case 1:
-			stray.Defect = "not a record"
+			x.Defect = "not a record"
 		case 2:
-			stray.Token = now.AddDate(1, 0, 0).UnixMilli()
+			x.Token = now.AddDate(1, 0, 0).UnixMilli()
 		case 3:
-			stray.WindowEnd = stray.WindowStart.AddDate(2, 0, 0)
+			x.WindowEnd = x.WindowStart.AddDate(2, 0, 0)
 		}
-		w.planted[stray.Claim] = true
-		above := newRand(w.o.Seed, forStray, 1, head.Seq)
+		w.planted[x.Claim] = true
+		above := newRand(w.o.Seed, forPlant, 1, head.Seq)
 		if f := w.o.Faults.Holes; f > 0 && head.Seq > 0 && above.chance(f) {
-			stray.Seq++
+			x.Seq++
 			hole = true
 		}
 	}
-	if l.insert(stray) {
+	if l.insert(x) {
 		w.tally.strike(kind)
 		if hole {
 			w.tally.strike(Hole)
 		}
-		w.strays = append(w.strays, Planted{w.now(), kind, stray})
+		w.plantings = append(w.plantings, Planted{w.now(), kind, x})
 		if kind != HugeSeq {
-			l.landedAt[stray.Seq] = w.now()
-			l.first[stray.Seq] = stray.Claim
+			l.landedAt[x.Seq] = w.now()
+			l.first[x.Seq] = x.Claim
 		}
 	}
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// Process is one life of a worker: a process that runs the real engine until it
-// crashes, is stopped, or the run ends.
+// Process is one life of a worker. It runs the real engine until it crashes, is stopped,
+// or the run ends.
 type Process struct {
-	// Worker is the number of the worker, from 0; Life counts its processes, from 0.
+	// Worker is the number of the worker, and Life that of its process, both from 0.
 	Worker, Life int
 
 	world    *world
@@ -28,16 +28,16 @@ type Process struct {
 	margin   time.Duration
 	dead     atomic.Bool
 	readAt   atomic.Int64 // when it last read the ledger
-	askedAt  atomic.Int64 // when the store last told it the time
+	askedAt  atomic.Int64 // when it last got the store's time
 	leasing  atomic.Pointer[workerlease.WorkerLease]
-	leaving  atomic.Bool // it was told to stop
-	overruns atomic.Bool // its code kept it from claiming, and may do so yet
+	leaving  atomic.Bool // it is being stopped
+	overruns atomic.Bool // its code kept it from claiming, and may still do so
 	began    time.Duration
 	health   health
 	answers  answers
 	spent    spent
-	shared   atomic.Bool  // its user code has what may call the store, too
-	short    atomic.Int64 // waits of the engine in a row that are less than one is
+	shared   atomic.Bool  // its user code may call the store, too
+	short    atomic.Int64 // waits of the engine in a row that are too short
 
 	// Guarded by world.mu.
 	lease   *Lease           // the newest
@@ -63,7 +63,7 @@ func (w *world) newProcess(h *host, life int) *Process {
 	}
 	p.margin = p.options.Margin
 	if p.margin == 0 {
-		// For a Schedule, or the interval by default, it is this at least.
+		// With a Schedule, or the default interval, this is a lower bound.
 		p.margin = min(p.options.LeaseInterval/100, 250*time.Millisecond)
 		if d := p.options.FailoverWithin; d > 0 {
 			p.margin = min(p.margin, d/20)
@@ -76,28 +76,28 @@ func (w *world) newProcess(h *host, life int) *Process {
 // String names the process, such as "w3.1".
 func (p *Process) String() string { return fmt.Sprintf("w%d.%d", p.Worker, p.Life) }
 
-// Clock is the process's own clock: use it for all waiting in simulated code. Its
-// Ticker and Tick, and a Timer that is Reset, go by true time instead, through
-// pauses and suspends: make a new Timer for each wait.
+// Clock is the process's own clock. Simulated code must use it for all waits. Its Ticker and
+// Tick, and a Timer after Reset, go by true time instead, through pauses and suspends: make
+// a new Timer for each wait.
 func (p *Process) Clock() clock.Clock { return p.user }
 
-// Leasing is the worker that the process runs, for code that asks it for the
-// Holder or calls RunIfHeld: nil with Options.Task, and before the first callback.
-// Its Client is that of the process. What TryClaim gets there, Work doesn't know.
+// Leasing is the worker that the process runs, for code that calls Holder or RunIfHeld. It
+// is nil with Options.Task and before the first callback. Its Client is that of the process.
+// Work doesn't know a lease that TryClaim gets there.
 func (p *Process) Leasing() *workerlease.WorkerLease {
 	p.shared.Store(true)
 	return p.leasing.Load()
 }
 
-// Dead reports that the process has crashed: what its code does then has no
-// effect, and it should return.
+// Dead reports whether the process has crashed. Its code then has no effect any more, and
+// should return.
 func (p *Process) Dead() bool { return p.dead.Load() }
 
-// run runs the process for as long as it lives.
+// run runs the process until it ends.
 func (p *Process) run(age time.Duration, crashes bool) {
 	w := p.world
 	var local clock.Clock = p.clock
-	if !p.host.told {
+	if !p.host.boottime {
 		local = plainClock{p.clock}
 	}
 	born := w.now()
@@ -112,11 +112,11 @@ func (p *Process) run(age time.Duration, crashes bool) {
 	}
 	p.tracef("starts")
 	w.lives.Go(func() {
-		<-engine.done // Its own code may stop it, too.
+		<-engine.done // Its own code may also stop it.
 		p.leaving.Store(true)
 	})
 	at := w.now()
-	// A process that doesn't run doesn't notice a signal.
+	// A process that is paused notices no signal.
 	time.Sleep(p.slot(p.host.stalls.resume(min(at+age, w.o.Length))+1, lifeLane) - at)
 	w.tally.passed(p.host.stalls, born, w.now())
 	w.tally.passed(p.host.steps, born, w.now())
@@ -125,7 +125,7 @@ func (p *Process) run(age time.Duration, crashes bool) {
 	case w.now() >= w.o.Length:
 		p.leaving.Store(true)
 	case crashes:
-		// Nothing that this process does counts any more, but what it sent may land.
+		// What this process does now has no effect, but an append that it sent may land.
 		w.tally.strike(Crash)
 		p.die()
 		cancel()
@@ -182,26 +182,26 @@ func (p *Process) start(client *workerlease.Client) (engine, error) {
 	case err := <-refused:
 		cancel()
 		return engine{}, err
-	case <-time.After(1): // Options are checked at once.
+	case <-time.After(1): // Run checks its options at once.
 	}
 	return engine{func(context.Context) { cancel() }, done}, nil
 }
 
-// live notes which process runs on its host now, if any does.
+// live notes the process that runs on its host now; nil if none does.
 func (p *Process) live(now *Process) {
 	w := p.world
 	w.mu.Lock()
 	if p.began == 0 {
 		p.began = w.now()
 	}
-	p.host.living = now
+	p.host.running = now
 	w.mu.Unlock()
 	if now != nil {
 		w.lookBorn(p)
 	}
 }
 
-// born counts what this process is for.
+// born counts the faults that this process has from its birth.
 func (p *Process) born() {
 	w := p.world
 	switch drift := w.o.Faults.Drift; {

@@ -13,12 +13,12 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// enough is how many seeds it takes for each kind of fault to strike often.
+// enough is the number of seeds in which each kind of fault strikes often.
 const enough = 2000
 
-// The claim that all rests on. Whatever goes wrong within the assumptions, at
-// most one holder works at any moment of true time, tokens only grow, callbacks
-// come in pairs, and the ledger obeys its rules.
+// This is the main promise. Whatever goes wrong within the assumptions, at most one holder
+// works at any moment of true time, tokens only grow, callbacks come in pairs, and the ledger
+// obeys its rules.
 func TestNoTwoHoldersWorkAtOnce(t *testing.T) {
 	if *seed >= 0 {
 		o := stretched(sim.Random(*seed))
@@ -65,8 +65,8 @@ func TestNoTwoHoldersWorkAtOnce(t *testing.T) {
 	t.Logf("%d seeds, %.1f simulated years of 8 workers, %d leases, %d of them longer than a day, %d violations; faults that struck:\n%vwhat had to happen:\n%v",
 		sum.Seeds, years, sum.Leases, sum.Long, len(sum.Violations), sum.Struck, sum.Demands)
 	demanded(t, sum)
-	// Of a few seeds, most may be of long slots or of an unlucky store; of many it is
-	// about 300 leases each.
+	// Most of a few seeds may have long slots or an unlucky store; over many seeds there are about
+	// 300 leases each.
 	least := 10
 	if sum.Seeds >= 100 {
 		least = 200
@@ -98,7 +98,7 @@ func TestNoTwoHoldersWorkAtOnce(t *testing.T) {
 	})
 }
 
-// demanded checks that the world could tell often enough who was to get slots.
+// demanded checks that demands on who gets slots applied often enough.
 func demanded(t *testing.T, sum tally) {
 	t.Helper()
 	if sum.Seeds < 100 {
@@ -107,7 +107,7 @@ func demanded(t *testing.T, sum tally) {
 	d := sum.Demands
 	for _, x := range []struct {
 		what    string
-		got, of int // at least one in so many seeds
+		got, of int // at least one in this number of seeds
 	}{
 		{"claims at their turn", d.Turns / 50, 1},
 		{"leases, none of the first slot", d.Entries / 50, 1},
@@ -116,8 +116,8 @@ func demanded(t *testing.T, sum tally) {
 		{"outages after which one was had", d.Outages, 4},
 		{"members that have joined", d.Joined, 4},
 		{"claims beside a higher priority", d.Passed, 20},
-		// Where a window of years lies in it, poison stands for a day: seldom does nothing go
-		// wrong for so long. TestPoisonClearsWithinItsBound has quiet worlds for it.
+		// Where a record claims a window of years, poison stands for a day, in which something
+		// nearly always goes wrong. TestPoisonClearsWithinItsBound has quiet worlds for it.
 		{"poisons that were cleared", d.Cleared, 400},
 	} {
 		if x.got < sum.Seeds/x.of {
@@ -126,7 +126,7 @@ func demanded(t *testing.T, sum tally) {
 	}
 }
 
-// slotLengths is how long the slots of most runs are, as text.
+// slotLengths lists the lengths of the slots of most runs.
 func slotLengths() string {
 	seen := map[time.Duration]bool{}
 	for seed := range int64(1000) {
@@ -139,9 +139,8 @@ func slotLengths() string {
 	return strings.Join(out, ", ")
 }
 
-// stretched is a run of as many hours as were asked for, with slots that are as
-// much longer than usual: a day has as many of them as six hours have otherwise,
-// and more time for what lands late.
+// stretched is a run of the asked number of hours. Slots are longer by the same factor, so a day
+// has as many of them as six hours otherwise, and more time for appends that land late.
 func stretched(o sim.Options) sim.Options { return stretchedTo(*hours, o) }
 
 func stretchedTo(hours int, o sim.Options) sim.Options {
@@ -166,8 +165,8 @@ func save(t *testing.T, p figures.Proof) {
 	}
 }
 
-// Beyond the assumptions holders may overlap. That doesn't go unnoticed, and a
-// resource that checks tokens accepts nothing stale.
+// Beyond the assumptions, holders may overlap. Workers report that, and a resource that checks
+// tokens accepts no stale write.
 func TestBeyondTheAssumptionsOverlapsAreReportedAndFenced(t *testing.T) {
 	if *seed >= 0 {
 		o := sim.RandomBeyond(*seed)

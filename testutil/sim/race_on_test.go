@@ -2,6 +2,5 @@
 
 package sim_test
 
-// raceEnabled: the race detector makes simulations ten times slower. Fewer are run
-// then, but for the main proof.
+// raceEnabled: the race detector makes simulations ten times slower, so a tenth is run.
 const raceEnabled = true

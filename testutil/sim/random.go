@@ -8,10 +8,10 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// Random draws a run from a seed: eight workers for six hours, slots of 10 s, a
-// minute or five, and all kinds of faults within the assumptions, each at a rate
-// of the seed's own, often not at all. It is what slotlease itself is tested with;
-// set Callbacks on it to test your own code so.
+// Random draws a run from a seed: eight workers for six hours, slots of 10 s, one minute or
+// five, and all kinds of faults within the assumptions. Each fault has a rate of its own,
+// which often is zero. slotlease itself is tested with it. Set Callbacks on the result to
+// test your own code in the same way.
 func Random(seed int64) Options {
 	r := newRand(seed, forMix, 0, 0)
 	rate := func(most float64) float64 { return most * max(0, r.float()*1.5-0.5) }
@@ -45,7 +45,7 @@ func Random(seed int64) Options {
 		NoBoottime: r.chance(0.4), NoFreeStamp: r.chance(0.5),
 	}
 	if f.Stalls == 0 && !f.NoBoottime {
-		f.NoBoottime = r.chance(0.8) // It makes a difference in a suspend only.
+		f.NoBoottime = r.chance(0.8) // It only matters in a suspend.
 	}
 	switch r.below(4) {
 	case 0: // one server with the right time
@@ -92,15 +92,15 @@ func Random(seed int64) Options {
 	}
 }
 
-// aWeek is one, but for a few minutes: like that, one of its boundaries falls 3 h 12 min
-// into a run, for a run begins where the year 2000 does. Who has the slot
-// behind it leaves nothing to others unless it is stopped in order, so not all of its
-// worker's processes take what is left of the slot in which they start.
+// aWeek is a week, less a few minutes, so that one of its boundaries falls 3 h 12 min into a
+// run: a run begins at the start of the year 2000. The worker that has the slot after that
+// boundary leaves nothing to others unless it is stopped in order. So only some of its
+// processes take the rest of the slot in which they start.
 const aWeek = 7*24*time.Hour - 21*time.Minute
 
-// RandomExtended draws a run like Random does, in which leases are extended: by
-// FailoverWithin, by Continuous, or by both, and some workers may differ from the
-// others; or in which DefaultTask is run once per slot.
+// RandomExtended draws a run as Random does, in which leases are extended, by
+// FailoverWithin, by Continuous or by both, or in which DefaultTask runs once per slot. Some
+// workers may have other options than the rest.
 func RandomExtended(seed int64) Options {
 	o := Random(seed)
 	r := newRand(seed, forMix, 2, 0)
@@ -131,10 +131,9 @@ func RandomExtended(seed int64) Options {
 	return o
 }
 
-// RandomBeyond draws a run like Random does, and breaks the assumptions: the
-// store's clock jumps, or hosts freeze, or records are rolled back that others
-// have read, or clocks drift 25 times faster than is assumed. Two holders may
-// then work at once.
+// RandomBeyond draws a run as Random does, and breaks one assumption: the store's clock
+// jumps, or hosts freeze, or records that others have read are rolled back, or clocks drift
+// 25 times faster than assumed. Two holders may then work at once.
 func RandomBeyond(seed int64) Options {
 	o := Random(seed)
 	r := newRand(seed, forMix, 1, 0)

@@ -7,8 +7,8 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// records of one worker type: what the store really has, by Seq. The caller
-// guards them.
+// records are the true contents of the store for one worker type, by Seq. The caller guards
+// them.
 type records struct{ list []store.Record }
 
 func (s *records) find(seq int64) (int, bool) {
@@ -49,8 +49,8 @@ func (s *records) get(seq int64) (store.Record, bool) {
 	return store.Record{}, false
 }
 
-// below is the newest record below a key: its neighbour, unless poison was planted
-// above a key that is free.
+// below is the newest record below a key. That is its neighbour, unless poison was planted
+// above a free key.
 func (s *records) below(seq int64) (store.Record, bool) {
 	i, _ := s.find(seq)
 	if i == 0 {
@@ -59,9 +59,8 @@ func (s *records) below(seq int64) (store.Record, bool) {
 	return s.list[i-1], true
 }
 
-// tail is the newest records that can be followed, newest first, but for the
-// very newest that a stale read lacks. A stray above them comes first, with a
-// Defect.
+// tail is the newest records that can be followed, newest first, without the newest ones
+// that a stale read lacks. An unreachable record above them comes first, with a Defect.
 func (s *records) tail(limit, hidden int) []store.Record {
 	n := s.followed()
 	out := make([]store.Record, 0, min(max(limit, 0), n)+1)

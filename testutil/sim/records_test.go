@@ -13,7 +13,7 @@ import (
 	"github.com/slotlease/slotlease/store/memory"
 )
 
-// What the world keeps records in does what a real store does.
+// The world's records behave as those of a real store.
 func TestRecordsDoWhatTheMemoryStoreDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ledger, ctx := memory.New(memory.Options{}), context.Background()

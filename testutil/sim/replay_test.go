@@ -13,7 +13,7 @@ import (
 	"github.com/slotlease/slotlease/testutil/sim"
 )
 
-// story is all that can be told of a run.
+// story is the whole observable course of a run.
 func story(r *sim.Result) []string {
 	out := slices.Concat(strings.Split(r.Trace, "\n"), strings.Split(r.Struck.String(), "\n"), strings.Split(r.Demands.String(), "\n"))
 	for _, x := range r.Overlaps {
@@ -22,8 +22,8 @@ func story(r *sim.Result) []string {
 	return out
 }
 
-// replayed runs a seed on one processor and on two, so many times, and compares
-// all stories with the first.
+// replayed runs a seed the given number of times, in turn on one processor and on two, and
+// compares all stories with the first.
 func replayed(t *testing.T, o sim.Options, times int) {
 	t.Helper()
 	o.Trace = true
@@ -69,9 +69,9 @@ func TestASeedReplaysExactly(t *testing.T) {
 	}
 }
 
-// In these, two held the lease once: poison was planted above a free key, and superseded,
-// and a stale read showed what was below it; in the last one, all that was read was poison,
-// and what was in force stood below.
+// In these seeds two once held the lease. Poison was planted above a free key and superseded, and
+// a stale read showed the record below it. In the last one a read returned only poison, and the
+// record in force stood below.
 func TestSeedsThatOnceHadTwoHolders(t *testing.T) {
 	for _, seed := range []int64{210, 464, 1251, 8183, 417} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -81,11 +81,10 @@ func TestSeedsThatOnceHadTwoHolders(t *testing.T) {
 	}
 }
 
-// In these, the world once demanded too much. In the first three nobody had a slot, it
-// said: somebody had, up to the end of a part that he could not extend, or of a slot of
-// other workers, which came between the boundary and the world's look. In the last one it
-// took a ledger that goes on below poison for one on which nothing lands, and a second look
-// for one too many.
+// In these seeds the world once demanded too much. In the first three it said that no worker had a
+// slot. One had: up to the end of a part that it could not extend, or of a slot of other workers,
+// between the boundary and the world's check. In the last one, the world took a ledger that grows
+// below poison for one on which nothing lands, and counted a second look as one too many.
 func TestSeedsInWhichTheWorldOnceDemandedTooMuch(t *testing.T) {
 	for seed, at := range map[int64]time.Duration{358: 17 * time.Minute, 429: 5 * time.Minute, 916: 875 * time.Second, 1458: 59 * time.Minute} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -97,9 +96,8 @@ func TestSeedsInWhichTheWorldOnceDemandedTooMuch(t *testing.T) {
 	}
 }
 
-// These took one of two courses once, each time anew: where something had
-// arrived and a wake-up as well while an observer was slow, chance decided which
-// came first.
+// These seeds once took one of two courses at random. When an event and a wake-up had both
+// arrived while an observer was slow, chance decided which came first.
 func TestSeedsThatOnceTookTwoCoursesReplay(t *testing.T) {
 	for _, seed := range []int64{150} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { replayed(t, sim.Random(seed), max(2, int(fewer(6)))) })

@@ -7,8 +7,8 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// resource is what the leases of a worker type protect: it knows who works now,
-// and is fenced.
+// resource is the thing that the leases of a worker type protect. It knows who works now, and
+// is fenced.
 type resource struct {
 	live   []*Lease // whose code has not been told to stop, or has not returned
 	newest *Lease   // the newest term that has worked
@@ -28,7 +28,7 @@ func (w *world) resource(workerType string) *resource {
 	return r
 }
 
-// grantOf finds the record behind a lease.
+// grantOf finds the record of a lease.
 func (w *world) grantOf(l workerlease.Lease) *landed {
 	// The newest, should an earlier one with the same token have been rolled back.
 	for _, g := range slices.Backward(w.ledger(l.WorkerType).byToken[l.Token]) {
@@ -39,10 +39,10 @@ func (w *world) grantOf(l workerlease.Lease) *landed {
 	return nil
 }
 
-// Work notes that simulated code does, at this very instant, what only the
-// holder of a lease may do: it must have asked Lease.Valid right before, or know
-// by its context. The world checks that nobody with a newer lease has worked,
-// and writes to a fenced resource in its name.
+// Work notes that simulated code does, at this instant, work that only the holder of a lease
+// may do. The code must have called Lease.Valid right before, or know by its context. The
+// world checks that no holder of a newer lease has worked, and writes to a fenced resource
+// in its name.
 func (p *Process) Work(l workerlease.Lease) {
 	w := p.world
 	w.mu.Lock()
@@ -109,9 +109,8 @@ func (w *world) violateWithin(format string, args ...any) {
 	}
 }
 
-// earlier reports whether a term came before another: by its window or, if both
-// windows begin at once, by what landed first. (After a rollback, what landed first
-// may be for a later slot.)
+// earlier reports whether a term came before another: by its window or, if both windows begin at
+// once, by the order of landing. (After a rollback, the first to land may be for a later slot.)
 func (l *Lease) earlier(o *Lease) bool {
 	switch {
 	case l.shares(o):
@@ -122,8 +121,8 @@ func (l *Lease) earlier(o *Lease) bool {
 	return l.order != unordered && o.order != unordered && l.order < o.order
 }
 
-// write is a write to the fenced resource: it refuses a token below the highest,
-// and the highest from anybody else.
+// write is a write to the fenced resource. It refuses a token below the highest, and the highest
+// from another owner.
 func (r *resource) write(w *world, x *Lease) {
 	owner := x.Group
 	if owner == "" {
@@ -143,7 +142,7 @@ func (r *resource) write(w *world, x *Lease) {
 	}
 }
 
-// leave notes that code under a lease works no more.
+// leave notes that the code under a lease has stopped working.
 func (w *world) leave(x *Lease) {
 	r := w.resource(x.WorkerType)
 	r.live = slices.DeleteFunc(r.live, func(l *Lease) bool { return l == x })

@@ -45,7 +45,7 @@ func (s *server) down(at time.Duration) Fault {
 	return ""
 }
 
-// off is how wrong the clock of the member in charge is, and its name.
+// off is the error of the clock of the member in charge, and the member's name.
 func (s *server) off(at time.Duration) (time.Duration, string) {
 	member, step := s.elections.begun(at)%members, s.steps.begun(at)
 	r := newRand(s.seed, forMember, member, step)
@@ -61,7 +61,7 @@ func (s *server) off(at time.Duration) (time.Duration, string) {
 	return off, fmt.Sprint("member", member)
 }
 
-// stamp is the store's time at a true time, as the member in charge tells it.
+// stamp is the store's time at a true time, by the clock of the member in charge.
 func (w *world) stamp(at time.Duration, r *rand) store.Stamp {
 	f := w.o.Faults
 	off, name := w.server.off(at)

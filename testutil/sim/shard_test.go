@@ -22,8 +22,8 @@ var (
 	hours = flag.Int("sim.hours", 6, "simulated hours of each seed")
 )
 
-// TestMain lets the heap, which is small, grow before it is collected: that saves a
-// seventh of the time.
+// TestMain lets the heap, which is small, grow before it is collected. That saves a seventh of
+// the time.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(800)
 	os.Exit(m.Run())
@@ -45,8 +45,7 @@ func number(t *testing.T) int64 {
 	return fewer(100)
 }
 
-// eighth is number, and an eighth of it where that is more than 800: for runs that take
-// longer.
+// eighth is number, or an eighth of it if that is more than 800, for runs that take longer.
 func eighth(t *testing.T) int64 {
 	t.Helper()
 	n := number(t)
@@ -56,7 +55,7 @@ func eighth(t *testing.T) int64 {
 	return n
 }
 
-// fewer is a number of runs that has no need to be large under the race detector.
+// fewer is a number of runs that may be smaller under the race detector.
 func fewer(n int64) int64 {
 	if raceEnabled {
 		return max(n/10, 1)
@@ -64,7 +63,7 @@ func fewer(n int64) int64 {
 	return n
 }
 
-// tally is what came of many seeds.
+// tally is the outcome of many seeds.
 type tally struct {
 	Seeds, Leases, Refused, Stale int
 	Extensions                    int
@@ -106,8 +105,8 @@ func (a *tally) add(b tally) {
 	}
 }
 
-// sharded runs seeds in as many processes as there are processors: goroutines of
-// one simulation that are spread over processors mostly wait for each other.
+// sharded runs seeds in one process per processor: goroutines of one simulation that are spread
+// over processors mostly wait for each other.
 func sharded(t *testing.T, seeds int64, each func(t *testing.T, seed int64) tally) tally {
 	t.Helper()
 	if s := os.Getenv(shardOf); s != "" {
@@ -156,7 +155,7 @@ const (
 	marker  = "slotlease shard: "   // before what came of them
 )
 
-// shard runs every n-th seed from i in a process of its own.
+// shard runs every n-th seed from i in a separate process.
 func shard(t *testing.T, i, n, seeds int64) (tally, error) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.timeout", "12h", "-sim.hours", strconv.Itoa(*hours))
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d/%d", shardOf, i, n), fmt.Sprintf("SLOTLEASE_SIM_SEEDS=%d", seeds),
@@ -177,7 +176,7 @@ func shard(t *testing.T, i, n, seeds int64) (tally, error) {
 	return sum, nil
 }
 
-// repeat says how to run a seed again.
+// repeat is the command that runs a seed again.
 func repeat(t *testing.T, seed int64) string {
 	return fmt.Sprintf("go test ./testutil/sim -run '^%s$' -sim.seed=%d -sim.hours=%d -v", t.Name(), seed, *hours)
 }

@@ -15,70 +15,70 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// Options of Run. The zero value is three workers of one type, priorities 0, 1
-// and 2, that compete for an hour in a perfect world, for slots of a minute.
+// Options of Run. The zero value is three workers of one type, with priorities 0, 1 and 2,
+// that compete for one hour in a perfect world for slots of one minute.
 type Options struct {
-	// Seed decides everything that is drawn. The same Options and Seed make the
-	// same run, to the nanosecond.
+	// Seed decides all draws. The same Options and Seed make the same run, to the
+	// nanosecond.
 	Seed int64
-	// Workers is how many there are. Default: 3.
+	// Workers is the number of workers. Default: 3.
 	Workers int
-	// Length is how much time passes. Default: 1 h.
+	// Length is the simulated time. Default: 1 h.
 	Length time.Duration
-	// Worker gives the options of a worker, from 0. It must always give the same.
-	// Default: type "sim", instance "w0" …, priority as the number, up to 7, and an
-	// interval of a minute.
+	// Worker returns the options of a worker, counted from 0. It must return the same each
+	// time. Default: type "sim", instances "w0", "w1" …, the number as the priority (7 at
+	// most), and an interval of one minute.
 	Worker func(worker int) workerlease.Options
-	// Callbacks are the user's code in a process. It must wait by p.Clock or by its
-	// context alone, and should call p.Work when it does what it needs the lease
-	// for. Default: DefaultCallbacks.
+	// Callbacks returns the user's code of a process. The code must wait only by p.Clock or
+	// by its context, and should call p.Work when it does the work that needs the lease.
+	// Default: DefaultCallbacks.
 	Callbacks func(p *Process) workerlease.Callbacks
-	// Task, in place of Callbacks, is the user's code in a process that uses
-	// workerlease.Run. It must wait and tell of its work as Callbacks must. Default:
-	// none. DefaultTask is one.
+	// Task, in place of Callbacks, returns the user's code of a process that uses
+	// workerlease.Run. It must wait and report its work as Callbacks must. DefaultTask is
+	// one. Default: none.
 	Task func(p *Process) workerlease.Task
-	// Faults go wrong. Default: none.
+	// Faults say what goes wrong. Default: nothing.
 	Faults Faults
-	// Client makes the client of a process. Default: workerlease.NewClient. Use it
-	// to add a Logger, or something around the ledger or the clock; if that makes calls
-	// of its own, or slows them down, or lies, the world doesn't know, and may demand what
-	// can't be. An Observer of yours must hand on to that of the options what it is told.
+	// Client makes the client of a process. Default: workerlease.NewClient. Use it to add a
+	// Logger, or to wrap the ledger or the clock. The world doesn't know if your wrapper makes
+	// calls, slows them down or changes answers, and may then demand the impossible. An
+	// Observer of yours must pass each event on to the Observer of the given options.
 	Client func(store.Ledger, workerlease.ClientOptions) *workerlease.Client
-	// Trace keeps a trace of all that happens.
+	// Trace keeps a trace of all calls, callbacks and events.
 	Trace bool
 }
 
-// Result is what came of a run.
+// Result is the outcome of a run.
 type Result struct {
 	Seed int64
-	// Violations are what must never happen, each with when and to whom: two
-	// holders at work at once, work outside of a window, a panic, a token that didn't
-	// grow, a callback out of order, a record that breaks a rule of the ledger. The
-	// first 20 are kept. Empty, unless your code is wrong, or the engine.
+	// Violations are broken promises, each with its time and its process: two holders at work
+	// at once, work outside of a window, a panic, a token that didn't grow, a callback out of
+	// order, a record that breaks a rule of the ledger. The first 20 are kept. There are none
+	// unless your code, or the engine, is wrong.
 	Violations []string
-	// Overlaps are two holders at work beyond the assumptions. Within them, it is a
-	// violation.
+	// Overlaps are pairs of holders at work at once beyond the assumptions. Within the
+	// assumptions, an overlap is a violation.
 	Overlaps []*Overlap
-	// Refused is how many writes the world's fenced resource refused: some writes of
-	// Process.Work are delayed on their way, so this is normal. Stale is how many it
-	// accepted that it should have refused.
+	// Refused counts the writes that the world's fenced resource refused. That is normal: the
+	// world delays some writes of Process.Work. Stale counts the writes that it accepted and
+	// should have refused.
 	Stale, Refused int
 	// Leases in the order in which they began.
 	Leases []*Lease
-	// Missed counts slots that workers told to be missed, Inversions those that they
-	// told to be lost to a lower priority.
+	// Missed counts slots that workers reported as missed, Inversions those that they
+	// reported as lost to a lower priority.
 	Missed, Inversions int
-	// Demands counts what the world could tell of who should have got slots.
+	// Demands counts how often the world knew which worker had to get a slot.
 	Demands Demands
-	// Down is when the store served nobody.
+	// Down is when the store refused all calls.
 	Down []Span
-	// Planted are the records that the world put into the ledger, and when.
+	// Planted are the records that the world added to the ledger itself.
 	Planted []Planted
 	// Struck counts the faults.
 	Struck Struck
-	// Trace is one line for each call, callback and event, if it was asked for.
+	// Trace has one line for each call, callback and event, if Options.Trace is set.
 	Trace string
-	// Records are the ledger at the end, by worker type, oldest first.
+	// Records is the ledger at the end, by worker type, oldest first.
 	Records map[string][]store.Record
 
 	length time.Duration
@@ -96,8 +96,8 @@ type Planted struct {
 	Record store.Record
 }
 
-// Check fails the test for each violation. It also does if nothing was tested: if
-// no worker ever got a lease, or none called Process.Work.
+// Check fails the test for each violation. It also fails if nothing was tested: no worker
+// ever got a lease, or no code called Process.Work.
 func (r *Result) Check(t testing.TB) {
 	t.Helper()
 	for _, v := range r.Violations {
@@ -116,8 +116,8 @@ func (r *Result) Check(t testing.TB) {
 	}
 }
 
-// Run simulates. It runs in a testing/synctest bubble of its own, so it takes
-// hardly any real time, and must not be called inside of one.
+// Run simulates. It runs in its own testing/synctest bubble, so it takes hardly any real
+// time, and must not be called inside a bubble.
 func Run(t *testing.T, o Options) *Result {
 	t.Helper()
 	if err := o.check(); err != nil {
@@ -135,7 +135,7 @@ func Run(t *testing.T, o Options) *Result {
 	return w.result()
 }
 
-// check says all that is wrong with the options.
+// check returns one error for each wrong option.
 func (o Options) check() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -213,7 +213,7 @@ func (w *world) result() *Result {
 	w.judge()
 	r := &Result{
 		Seed: w.o.Seed, Violations: w.violations, Overlaps: w.overlaps, Leases: w.leases, Missed: w.missed,
-		Inversions: w.inversions, Demands: w.demands, Planted: w.strays,
+		Inversions: w.inversions, Demands: w.demands, Planted: w.plantings,
 		length: w.o.Length, works: w.works, more: w.more,
 		Struck: w.tally.struck(), Records: map[string][]store.Record{},
 	}
@@ -222,14 +222,14 @@ func (w *world) result() *Result {
 		r.Stale += x.stale
 		r.Refused += x.refused
 	}
-	w.tell()
+	w.traceOutages()
 	for _, s := range slices.Concat(w.server.outages, w.server.elections) {
 		r.Down = append(r.Down, Span{s.from, s.to})
 	}
 	for workerType, l := range w.ledgers {
 		r.Records[workerType] = l.list
 	}
-	// What happens to one process at one instant may come in any order.
+	// Events of one process at one instant may come in any order.
 	slices.SortStableFunc(w.lines, func(a, b line) int {
 		if a.at != b.at {
 			return cmp.Compare(a.at, b.at)
@@ -245,7 +245,7 @@ func (w *world) result() *Result {
 	return r
 }
 
-// beyond reports whether the faults go beyond what the protocol assumes.
+// beyond reports whether the faults go beyond the assumptions of the protocol.
 func (f Faults) beyond() bool {
 	return f.Jumps > 0 || f.Freezes > 0 || f.Rollback > 0 || f.Drift > 0.001 || f.TTL > 0
 }

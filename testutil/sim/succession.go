@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// lookSucceeded looks, when a process has died that held a lease, whether somebody has
-// taken over within FailoverWithin, the turn of the lowest priority, and what is
-// uncertain of the time. Towards the end of a slot, what is left of it may be lost. The
-// caller holds world.mu.
+// lookSucceeded checks, after a holder has died, that a worker takes over within
+// FailoverWithin, the turn of the lowest priority and the uncertainty of the time. Towards the
+// end of a slot the rest may be lost. The caller holds world.mu.
 func (w *world) lookSucceeded(p *Process) {
 	o, died, token := p.options, w.now(), p.lease.Token
 	d := o.FailoverWithin
@@ -35,18 +34,18 @@ func (w *world) lookSucceeded(p *Process) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		l, now, since := w.ledger(o.WorkerType), w.now(), died-2*d
-		if !w.up(since, now) || !w.unstrayed(l, since) {
+		if !w.up(since, now) || !w.undisturbed(l, since) {
 			return
 		}
 		for _, q := range w.peers(p.host) {
-			// Whoever has had a part of the slot may be through with it.
+			// A worker that had a part of the slot may be through with it.
 			had := q.lease != nil && q.lease.End > w.time(slot.Start)
 			if had || q.began > w.time(slot.Start)-lead-late || !w.settled(q, l, now-unsettled*slot.Length()) || !q.fit(since, now) {
 				continue
 			}
 			w.demands.Succeeded++
-			// The last append of the dead may have landed late, and whoever has taken over
-			// may have lost it again by now.
+			// The last append of the dead holder may have landed late, and its successor may have lost the
+			// lease again by now.
 			if !w.has(l, now, now, 0) && !w.has(l, died, now, token) {
 				w.violate("nobody has taken over from %v, %v after it died, and nothing kept %v from it", p.lease, now-died, q)
 			}

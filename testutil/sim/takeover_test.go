@@ -9,9 +9,8 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// When the process that holds a lease crashes, another works within FailoverWithin,
-// its own turn and what is uncertain of the time; towards the end of a slot within a
-// lead more.
+// If the holder crashes, another worker works within FailoverWithin, plus its own turn and the
+// uncertainty of the time; towards the end of a slot, plus a lead.
 func TestAfterACrashAStandbyTakesOverWithinTheBound(t *testing.T) {
 	crashes := 0
 	var parts []float64 // of FailoverWithin, until somebody took over
@@ -38,8 +37,8 @@ func TestAfterACrashAStandbyTakesOverWithinTheBound(t *testing.T) {
 					continue
 				}
 				bound := l.Ended + d + turn
-				// What is left of its window may reach into the lead of the next slot, which is
-				// not begun before its boundary; or it may have claimed that already.
+				// The rest of its window may reach into the lead of the next slot, which doesn't begin before
+				// its boundary; or it may have claimed that slot already.
 				ending := l.Ended%interval > interval-lead-d-turn
 				if ending {
 					bound += lead

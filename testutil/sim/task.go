@@ -11,9 +11,8 @@ import (
 // errTask is what this package's own task fails with.
 var errTask = errors.New("sim: the task fails")
 
-// DefaultTask is a task as users write it: it works in pieces, and is done after
-// some; or fails, panics, goes on up to the end of its context, or returns late. It
-// is what Options.Task can be.
+// DefaultTask is a task as users write it. It works in pieces, and then is done, fails,
+// panics, goes on until its context ends, or returns late. Use it as Options.Task.
 func DefaultTask(p *Process) workerlease.Task {
 	return func(ctx context.Context, l workerlease.Lease) error {
 		w := p.world
@@ -62,7 +61,7 @@ func (p *Process) guardedTask(task workerlease.Task) workerlease.Task {
 		context.AfterFunc(ctx, func() {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.told(x)
+			w.ended(x)
 			p.endTask(x)
 			x.left = true
 		})
@@ -86,8 +85,8 @@ func (w *world) called(p *Process, l workerlease.Lease, x *Lease) {
 	w.auditCall(p, l, x.grant)
 }
 
-// resumes finds the lease under which the task has just returned for the slot
-// before, which had been missed.
+// resumes finds the lease under which the task has just returned for the slot before, which had
+// been missed.
 func (p *Process) resumes(l workerlease.Lease) *Lease {
 	w := p.world
 	w.mu.Lock()
@@ -103,7 +102,7 @@ func (p *Process) resumes(l workerlease.Lease) *Lease {
 	return x
 }
 
-// endTask notes that a task has returned, or was told to stop. The caller holds the
+// endTask notes that a task has returned, or that its context has ended. The caller holds the
 // mutex.
 func (p *Process) endTask(x *Lease) {
 	if x.Expiries > 0 || p.dead.Load() {

@@ -9,9 +9,8 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// lead is how long before the start of a slot a worker may claim it, and the step
-// between the turns of two priorities at most: it is widened where the time is uncertain
-// or the store slow.
+// lead is how long before the start of a slot a worker may claim it. step bounds the distance
+// between the turns of two priorities: it widens where the time is uncertain or the store slow.
 func (h *host) lead(slot slots.Slot) (lead, step time.Duration) {
 	o := h.options
 	lead = priority.Lead(h.schedule.At(slot.Start.Add(-1)).Length(), o.Lead)
@@ -21,8 +20,8 @@ func (h *host) lead(slot slots.Slot) (lead, step time.Duration) {
 	return lead, priority.NewTurns(lead, o.Step, lead).Step
 }
 
-// earliest is where in the lead a worker's turn begins at the earliest, by its priority
-// and by whether it had the slot before, surely or maybe.
+// earliest is where in the lead a worker's turn begins at the earliest, by its priority and by
+// whether it had the slot before, surely or maybe.
 func (h *host) earliest(step time.Duration, surely, maybe bool) time.Duration {
 	turn := time.Duration(h.options.Priority) * step
 	switch tie := h.options.TieBreak; {
@@ -34,12 +33,12 @@ func (h *host) earliest(step time.Duration, surely, maybe bool) time.Duration {
 	return turn - time.Millisecond // Steps are rounded.
 }
 
-// ordered reports whether the world knows what a worker's turn is: with an interval,
-// and not where a slot is for a job, whose failure lets others go first.
+// ordered reports whether the world knows a worker's turn: with an interval, and without a Job,
+// whose failure lets others go first.
 func (h *host) ordered() bool { return h.plain && h.options.Job == nil }
 
-// auditTurn checks, when a claim for a slot that has not begun is sent, that the turn of
-// the worker's priority has come. The caller holds world.mu.
+// auditTurn checks, when a claim for a slot that has not begun is sent, that the turn of the
+// worker's priority has come. The caller holds world.mu.
 func (w *world) auditTurn(p *Process, r store.Record) {
 	at, start := w.now(), w.time(r.SlotStart)
 	if !p.host.ordered() || w.beyond || w.mixed() || at >= start || p.claimed == r.Claim || r.WorkerType != p.options.WorkerType {
@@ -56,7 +55,7 @@ func (w *world) auditTurn(p *Process, r store.Record) {
 		return // or wanted to, and was told that it has nothing,
 	case !w.settled(p, l, at-unsettled*slot.Length()):
 		return // or can't know the time as well as others,
-	case !w.unstrayed(l, at-slot.Length()):
+	case !w.undisturbed(l, at-slot.Length()):
 		return // or has read, and heard of the time, more than once since its turn came.
 	}
 	surely := p.lease != nil && p.lease.told == start
@@ -71,8 +70,8 @@ func (w *world) auditTurn(p *Process, r store.Record) {
 	}
 }
 
-// auditEntry checks, when a process gets a lease, that it is not of the slot in which it
-// started, unless it may be. The caller holds world.mu.
+// auditEntry checks that a process doesn't get a lease of the slot in which it started, unless
+// it may. The caller holds world.mu.
 func (w *world) auditEntry(p *Process, l workerlease.Lease) {
 	o := p.options
 	if !p.host.plain || o.JoinMidSlot || o.Group != "" || l.Missed || w.beyond {
@@ -85,9 +84,9 @@ func (w *world) auditEntry(p *Process, l workerlease.Lease) {
 	}
 }
 
-// auditPassed checks, when a claim has landed before its slot begins, that no higher
-// priority was passed over which had its turn, and the time to claim, and nothing that
-// kept it. The caller holds world.mu.
+// auditPassed checks, when a claim has landed before its slot begins, that no higher priority
+// was passed over that had its turn and the time to claim, and that nothing kept from it. The
+// caller holds world.mu.
 func (w *world) auditPassed(p *Process, l *ledger, r, before store.Record, at time.Duration) {
 	start := w.time(r.SlotStart)
 	if !p.host.ordered() || w.beyond || w.mixed() || at >= start || r.WindowStart != r.SlotStart || r.Claim == before.Claim {
@@ -95,16 +94,16 @@ func (w *world) auditPassed(p *Process, l *ledger, r, before store.Record, at ti
 	}
 	slot := slots.Slot{Start: r.SlotStart, End: r.SlotEnd}
 	for _, h := range w.hosts {
-		b := h.living
+		b := h.running
 		if b == nil || b == p || h.options.Priority >= r.Priority || h.options.WorkerType != r.WorkerType || !h.ordered() {
 			continue
 		}
 		lead, step := h.lead(slot)
 		open := start - lead
 		since, off := open-slot.Length(), b.health.uncertainty(at)
-		if l.landedAt[before.Seq] > open-off-w.claiming() || !w.unstrayed(l, since) || !w.up(since, at) ||
+		if l.landedAt[before.Seq] > open-off-w.claiming() || !w.undisturbed(l, since) || !w.up(since, at) ||
 			!w.settled(b, l, at-unsettled*slot.Length()) || !b.fit(since, at) || !b.free(open-lead, at) {
-			continue // There is a reason, or may be.
+			continue // There is a reason, or there may be one.
 		}
 		w.demands.Passed++
 		due := open + time.Duration(h.options.Priority+1)*step + off + w.claiming()
@@ -115,9 +114,8 @@ func (w *world) auditPassed(p *Process, l *ledger, r, before store.Record, at ti
 	}
 }
 
-// claiming is how long it takes at most to claim, from when it is time on, if nothing
-// goes wrong: to ask for the time, to read the head, to append, and once more to read
-// what came first and to append.
+// claiming bounds the time of a claim from its turn on if nothing goes wrong: asking for the time,
+// reading the head, appending, and once more reading the record that came first and appending.
 func (w *world) claiming() time.Duration {
 	return 5*(2*w.o.Faults.Latency+4*round) + 10*time.Millisecond
 }

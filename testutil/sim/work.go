@@ -9,19 +9,19 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// manner is how simulated code goes about its work.
+// manner is the way in which simulated code works.
 type manner int
 
 const (
 	blocks  manner = iota // works in LeaseAllocated until its context ends
 	starts                // starts the work and returns, and stops it in LeaseExpired
-	hurries               // does its work and returns early
-	panics                // in the middle of it
+	hurries               // returns early
+	panics                // panics in the middle of its work
 	ignores               // stays in LeaseAllocated past the end, though without working
 )
 
-// DefaultCallbacks are the code of a worker as users write it, in all manners: what
-// Options.Callbacks is by default.
+// DefaultCallbacks is the code of a worker as users write it, in all manners. It is the
+// default of Options.Callbacks.
 func DefaultCallbacks(p *Process) workerlease.Callbacks {
 	c := &coder{p: p}
 	return workerlease.Callbacks{LeaseAllocated: c.allocated, LeaseExpired: c.expired}
@@ -34,7 +34,7 @@ type coder struct {
 	done chan struct{} // closed when the work that was started has stopped
 }
 
-// turn sets what LeaseExpired waits for, and returns what it was.
+// turn sets what LeaseExpired waits for, and returns the previous one.
 func (c *coder) turn(done chan struct{}) chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,8 +89,8 @@ func (c *coder) expired(workerlease.Lease, workerlease.Reason) {
 	}
 }
 
-// work works in small pieces, and asks before each whether it still may: so
-// many, or until the context ends.
+// work works in small pieces, and asks before each whether it still may. It does the given
+// number of pieces, or goes on until the context ends.
 func (c *coder) work(ctx context.Context, l workerlease.Lease, r *rand, pieces int) {
 	p := c.p
 	long := l.Expiry.Sub(l.Start)
@@ -100,7 +100,7 @@ func (c *coder) work(ctx context.Context, l workerlease.Lease, r *rand, pieces i
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			c.told(ctx, l, r)
+			c.ends(ctx, l, r)
 			return
 		}
 		if l.Valid() {
@@ -109,8 +109,8 @@ func (c *coder) work(ctx context.Context, l workerlease.Lease, r *rand, pieces i
 	}
 }
 
-// told ends the work: at once, unless there is time to tidy up.
-func (c *coder) told(ctx context.Context, l workerlease.Lease, r *rand) {
+// ends ends the work when the context has ended: at once, unless there is time to tidy up.
+func (c *coder) ends(ctx context.Context, l workerlease.Lease, r *rand) {
 	p := c.p
 	w := p.world
 	long := r.span(time.Millisecond, 20*time.Second)

@@ -9,12 +9,12 @@ import (
 	"github.com/slotlease/slotlease/slots"
 )
 
-// world runs the engine in simulated processes, and alone knows true time. It
-// lives inside a synctest bubble.
+// world runs the engine in simulated processes, and alone knows true time. It lives inside a
+// synctest bubble.
 type world struct {
 	o      Options
 	origin time.Time
-	beyond bool // something beyond the assumptions goes on
+	beyond bool // a fault beyond the assumptions is set
 	hosts  []*host
 	server *server
 	tally  tally
@@ -30,8 +30,8 @@ type world struct {
 	inversions int
 	demands    Demands
 	works      int
-	strays     []Planted
-	judged     int // how many strays it is too late, or no use, to look for
+	plantings  []Planted
+	judged     int // how many plantings need no more checks
 
 	books  sync.Mutex // guards what follows
 	booked map[time.Duration]bool
@@ -63,8 +63,8 @@ func (w *world) now() time.Duration { return time.Since(w.origin) }
 // time is a store time as a true time.
 func (w *world) time(t time.Time) time.Duration { return t.Sub(w.origin) }
 
-// later calls f on a goroutine of its own, at an instant of a process's lane that
-// nothing else was booked for.
+// later calls f on its own goroutine, at an instant of a process's lane that nothing else is
+// booked for.
 func (w *world) later(p *Process, l lane, d time.Duration, f func()) {
 	at := w.now()
 	due := p.slot(at+d, l)
@@ -109,11 +109,11 @@ func (w *world) run() {
 	synctest.Wait()
 }
 
-// patience is how long after the run's end code under test may still run. It is
+// patience is how long after the end of the run the code under test may still run, in
 // simulated time, which is cheap.
 const patience = 60 * 24 * time.Hour
 
-// await waits for all that runs to end, and names the code that doesn't.
+// await waits until everything has ended, and names the code that never ends.
 func (w *world) await() {
 	done := make(chan struct{})
 	go func() {
@@ -139,7 +139,7 @@ func (w *world) await() {
 // live is the life of one worker: process after process.
 func (w *world) live(h *host) {
 	r := newRand(w.o.Seed, forLife, h.worker, 0)
-	// Not all start at once.
+	// The processes don't all start at once.
 	time.Sleep(r.upTo(time.Minute) + time.Duration(h.worker*lanes) + 1)
 	for life := 0; w.now() < w.o.Length && !w.stopped(); life++ {
 		age := w.o.Length

@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// line is one of a trace.
+// line is one line of a trace.
 type line struct {
 	at   time.Duration
 	text string
 }
 
-// alarm is when a worker told that the store can't be trusted: its clock (Jump), or
-// what it keeps (Rollback).
+// alarm is a worker's report that the store's clock (Jump) or its records (Rollback) can't be
+// trusted.
 type alarm struct {
 	at   time.Duration
 	by   *Process
 	kind Fault
 }
 
-// fail ends the simulation: it can't go on.
+// fail ends the simulation with an error.
 func (w *world) fail(err error) {
 	w.notes.Lock()
 	defer w.notes.Unlock()
@@ -37,7 +37,7 @@ func (w *world) stopped() bool {
 // kept is how many violations are kept.
 const kept = 20
 
-// violate notes what must not have happened.
+// violate notes a violation.
 func (w *world) violate(format string, args ...any) {
 	at := w.now()
 	w.notes.Lock()
@@ -45,7 +45,7 @@ func (w *world) violate(format string, args ...any) {
 	w.wrong(at, fmt.Sprintf(format, args...))
 }
 
-// wrong keeps a violation, while there are few. The caller holds the mutex of notes.
+// wrong keeps a violation while there are few. The caller holds the mutex notes.
 func (w *world) wrong(at time.Duration, what string) {
 	if len(w.violations) == kept {
 		w.more++
@@ -58,11 +58,11 @@ func (w *world) wrong(at time.Duration, what string) {
 	}
 }
 
-// shown is a time as it is shown to people.
+// shown is a time rounded for display.
 func shown(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
 
-// tell adds to the trace what happened to hosts and to the store.
-func (w *world) tell() {
+// traceOutages adds the outages of hosts and of the store to the trace.
+func (w *world) traceOutages() {
 	if !w.o.Trace {
 		return
 	}
@@ -83,7 +83,7 @@ func (w *world) tell() {
 	}
 }
 
-// alarm notes that a worker told of a store that can't be trusted.
+// alarm notes a worker's report that the store can't be trusted.
 func (w *world) alarm(p *Process, kind Fault) {
 	at := w.now()
 	w.notes.Lock()
@@ -94,8 +94,7 @@ func (w *world) alarm(p *Process, kind Fault) {
 	}
 }
 
-// tracef adds a line to the trace, if one is kept. What a dead process does
-// doesn't count.
+// tracef adds a line to the trace, if there is one, unless the process is dead.
 func (p *Process) tracef(format string, args ...any) {
 	w := p.world
 	if !w.o.Trace || p.dead.Load() {
