@@ -58,7 +58,7 @@ func TestLeaseExpiredComesAfterTheContextEndedAndOnTimeEvenIfLeaseAllocatedRuns(
 			t.Errorf("LeaseAllocated returned at %v, LeaseExpired was called at %v; want it 100 ms earlier", u.returned, u.expiredAt)
 		}
 		equal(t, "slots", w.starts(), minutes(5, 10)...)
-		if n := len(told[workerlease.Overrun](w)); n != 0 {
+		if n := len(observed[workerlease.Overrun](w)); n != 0 {
 			t.Errorf("%d overruns reported of code that kept within the margin", n)
 		}
 		if err := w.StopLeasing(t.Context()); err != nil {
@@ -101,7 +101,7 @@ func TestCodeThatOverrunsKeepsTheWorkerFromClaiming(t *testing.T) {
 				if !st.Overrunning || st.Healthy() || st.Holding || !strings.Contains(st.String(), "overrunning") {
 					t.Errorf("while overrunning: %v, healthy %v", st, st.Healthy())
 				}
-				if e := told[workerlease.Overrun](w); len(e) != 1 || since(e[0].Slot.Start) != 5*time.Minute {
+				if e := observed[workerlease.Overrun](w); len(e) != 1 || since(e[0].Slot.Start) != 5*time.Minute {
 					t.Errorf("Overrun events = %+v, want one", e)
 				}
 				at(26 * time.Minute)
@@ -113,7 +113,7 @@ func TestCodeThatOverrunsKeepsTheWorkerFromClaiming(t *testing.T) {
 				if st = w.Status(); st.Overrunning || !st.Healthy() {
 					t.Errorf("afterwards: %v", st)
 				}
-				for _, m := range told[workerlease.Missed](w) {
+				for _, m := range observed[workerlease.Missed](w) {
 					if m.Why != workerlease.Overrunning {
 						t.Errorf("missed %v because of %q, want %q", m.Slot, m.Why, workerlease.Overrunning)
 					}
@@ -146,7 +146,7 @@ func TestAPanicInLeaseAllocatedEndsTheLease(t *testing.T) {
 		checkPanic(t, w, "LeaseAllocated", "boom")
 		at(16 * time.Minute)
 		equal(t, "slots", w.starts(), minutes(5, 10, 15)...)
-		if n := len(told[workerlease.Released](w)); n != 0 {
+		if n := len(observed[workerlease.Released](w)); n != 0 {
 			t.Errorf("%d releases, want none: another worker might panic just so", n)
 		}
 	})
@@ -192,9 +192,9 @@ func TestAPanicInLeaseExpiredChangesNothing(t *testing.T) {
 func checkPanic(t *testing.T, w *worker, callback, value string) {
 	t.Helper()
 	if !w.reported(workerlease.ErrPanicked) {
-		t.Errorf("Error was told %v, want a panic", w.errs)
+		t.Errorf("Error got %v, want a panic", w.errs)
 	}
-	e := told[workerlease.Panic](w)
+	e := observed[workerlease.Panic](w)
 	if len(e) == 0 {
 		t.Fatal("no Panic event")
 	}
@@ -225,7 +225,7 @@ func TestLeaseExpiredAndErrorMayBeNil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, setup{plain: true, work: func(ctx context.Context, _ workerlease.Lease) {
 			<-ctx.Done()
-			panic("nobody is told")
+			panic("nobody gets to know")
 		}})
 		at(16 * time.Minute)
 		equal(t, "slots", w.starts(), minutes(5, 10, 15)...)
@@ -250,9 +250,9 @@ func TestRemainingCountsDownToTheLastSafeMoment(t *testing.T) {
 		}
 		at(9*time.Minute + 55*time.Second)
 		endsAt(t, time.Since(t0)+l.Remaining(), 10*time.Minute)
-		at(10*time.Minute - margin/2) // behind the last safe moment, and before the end
+		at(10*time.Minute - margin/2) // after the last safe moment, and before the end
 		if l.Valid() || l.Remaining() != 0 {
-			t.Errorf("behind the last safe moment: valid %v, remaining %v, want false, 0", l.Valid(), l.Remaining())
+			t.Errorf("after the last safe moment: valid %v, remaining %v, want false, 0", l.Valid(), l.Remaining())
 		}
 	})
 }

@@ -109,7 +109,7 @@ func TestASuspendWhileWaitingIsNoticedWithinHalfAMinute(t *testing.T) {
 		c.suspend(10 * time.Minute) // It is 11m now.
 		at(time.Minute + 31*time.Second + lead)
 		equal(t, "slots", w.starts(), 10*time.Minute)
-		if m := told[workerlease.Missed](w); len(m) != 1 || m[0].Why != workerlease.TooLate || since(m[0].Until) != 10*time.Minute {
+		if m := observed[workerlease.Missed](w); len(m) != 1 || m[0].Why != workerlease.TooLate || since(m[0].Until) != 10*time.Minute {
 			t.Errorf("Missed events = %+v, want that of 5m", m)
 		}
 	})
@@ -129,9 +129,9 @@ func TestAJumpOfTheStoresClockEndsTheLeaseAndLeasingGoesOn(t *testing.T) {
 				if u.ended < 10*time.Minute-lead-time.Microsecond || u.cause != workerlease.ErrClockJumped || u.why != workerlease.ClockJumped || u.expiries != 1 {
 					t.Errorf("turn = %+v, want its end by the jump", u)
 				}
-				e := told[workerlease.ClockJump](w)
+				e := observed[workerlease.ClockJump](w)
 				if len(e) != 1 || !e[0].Contradiction || e[0].Server != "memory" || !w.reported(workerlease.ErrClockJumped) {
-					t.Errorf("ClockJump events = %+v, want one, and Error told", e)
+					t.Errorf("ClockJump events = %+v, want one, and an error reported", e)
 				}
 				// Slots are those of the new store time. What a head that was made by
 				// the other time covers stays covered.
@@ -175,7 +175,7 @@ func TestAnotherServerWithTheSameTimeChangesNothing(t *testing.T) {
 		ledger.Shift(0, "other")
 		at(26 * time.Minute)
 		equal(t, "slots", w.starts(), minutes(5, 10, 15, 20, 25)...)
-		e := told[workerlease.ClockJump](w)
+		e := observed[workerlease.ClockJump](w)
 		if len(e) != 1 || e[0].Contradiction || e[0].Server != "other" || w.reported(workerlease.ErrClockJumped) {
 			t.Errorf("ClockJump events = %+v, want one of another server, and no error", e)
 		}

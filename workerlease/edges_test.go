@@ -22,7 +22,7 @@ type bootTime struct{ clock.Clock }
 func (b bootTime) Boottime() time.Duration { return b.Since(t0) }
 
 // moody is a ledger whose tail has another server's stamp, if there is one, and
-// which fails from the first release on, if it is told to.
+// which fails from the first release on, if asked to.
 type moody struct {
 	*memory.Ledger
 	stamp        atomic.Pointer[func(store.Stamp) store.Stamp]

@@ -57,13 +57,13 @@ func TestASlowLeaseExtendedIsToldOnlyTheNewest(t *testing.T) {
 		at(7 * time.Minute)
 		mu.Lock()
 		defer mu.Unlock()
-		// Extended at about 10.5 s, 24 s, 39 s, 54 s …; told at 10.5 s, 50.5 s …
+		// Extended at about 10.5 s, 24 s, 39 s, 54 s …; reported at 10.5 s, 50.5 s …
 		if len(expiries) != 3 {
-			t.Fatalf("told of %v in 2 min, want three calls of 40 s", expiries)
+			t.Fatalf("observed %v in 2 min, want three calls of 40 s", expiries)
 		}
 		for i, e := range expiries {
 			if want := 5*time.Minute + 10*time.Second + time.Duration(i)*40*time.Second; e < want || e > want+35*time.Second {
-				t.Errorf("call %d was told of %v, want the newest window", i, e)
+				t.Errorf("call %d got %v, want the newest window", i, e)
 			}
 		}
 	})
@@ -90,8 +90,8 @@ func TestTheNextLeaseWaitsForLeaseExtended(t *testing.T) {
 		if u := h[1]; u.allocated < 12*time.Minute || u.allocated > 13*time.Minute {
 			t.Errorf("allocated again at %v, want soon after LeaseExtended returned at about 12m9s", u.allocated)
 		}
-		if n := len(told[workerlease.Overrun](w)); n != 1 {
-			t.Errorf("told of %d overruns, want one", n)
+		if n := len(observed[workerlease.Overrun](w)); n != 1 {
+			t.Errorf("observed %d overruns, want one", n)
 		}
 	})
 }

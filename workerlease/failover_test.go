@@ -73,8 +73,8 @@ func TestAStandbyTakesOverWithinFailoverWithin(t *testing.T) {
 			if n := len(first.history()); n != 1 && dies < 10*time.Minute-10*time.Second {
 				t.Errorf("dead at %v: the dead worker had %d leases, want one", dies, n)
 			}
-			if len(told[workerlease.Lost](second)) != 1 && u.allocated < 10*time.Minute {
-				t.Errorf("dead at %v: told of %d lost slots, want one", dies, len(told[workerlease.Lost](second)))
+			if len(observed[workerlease.Lost](second)) != 1 && u.allocated < 10*time.Minute {
+				t.Errorf("dead at %v: observed %d lost slots, want one", dies, len(observed[workerlease.Lost](second)))
 			}
 			if err := link.Close(t.Context()); err != nil {
 				t.Error(err)
@@ -133,11 +133,11 @@ func TestAHealthySlotCostsAnAppendForEachWindowAndAReadForEachStandby(t *testing
 		if n := len(second.history()); n != 0 {
 			t.Errorf("the standby had %d leases", n)
 		}
-		if n := len(told[workerlease.Missed](second)) + len(told[workerlease.Missed](first)); n != 0 {
+		if n := len(observed[workerlease.Missed](second)) + len(observed[workerlease.Missed](first)); n != 0 {
 			t.Errorf("%d slots missed", n)
 		}
-		if n := len(told[workerlease.Lost](second)); n != 2*slots+1 {
-			t.Errorf("the standby was told of %d lost slots, want one for each of %d", n, 2*slots+1)
+		if n := len(observed[workerlease.Lost](second)); n != 2*slots+1 {
+			t.Errorf("the standby observed %d lost slots, want one for each of %d", n, 2*slots+1)
 		}
 		apart(t, first, second)
 	})
@@ -204,7 +204,7 @@ func TestAWorkerThatLeadsOnKeepsItsLease(t *testing.T) {
 					t.Errorf("the lower priority: %d leases, ended at %v: %q, with %+v", len(low.history()), u.ended, u.why, u.last)
 				}
 				if gap := v.allocated - u.ended; v.allocated < 35*time.Minute || gap <= 0 || gap > 275*time.Millisecond {
-					t.Errorf("the higher priority took over at %v, %v behind the end, want at the boundary, within a margin", v.allocated, gap)
+					t.Errorf("the higher priority took over at %v, %v after the end, want at the boundary, within a margin", v.allocated, gap)
 				}
 				apart(t, low, high)
 				for _, r := range records(t, inner) {

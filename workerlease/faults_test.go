@@ -40,9 +40,9 @@ func TestAStoreThatIsDownAtTheStartIsRetriedUntilItIsBack(t *testing.T) {
 			t.Errorf("after 7 min: %d failures, healthy %v, %q", s.Failures, s.Healthy(), s)
 		}
 		if !w.reported(faultstore.ErrDown) {
-			t.Error("Error was not told")
+			t.Error("nothing was reported to Error")
 		}
-		e := told[workerlease.StoreFailed](w)
+		e := observed[workerlease.StoreFailed](w)
 		if len(e) != s.Failures || e[0].Operation != "now" || !errors.Is(e[0].Err, faultstore.ErrDown) {
 			t.Errorf("%d StoreFailed events for %d failures, the first %+v", len(e), s.Failures, e[0])
 		}
@@ -143,7 +143,7 @@ func TestASlotThatPassesInAnOutageIsMissed(t *testing.T) {
 		if s := w.Status(); s.Missed != 2 || s.Allocated != 3 {
 			t.Errorf("Missed %d, Allocated %d; want 2 and 3", s.Missed, s.Allocated)
 		}
-		for _, m := range told[workerlease.Missed](w) {
+		for _, m := range observed[workerlease.Missed](w) {
 			if m.Why != workerlease.Unreachable {
 				t.Errorf("missed %v because of %q, want %q", m.Slot, m.Why, workerlease.Unreachable)
 			}
@@ -177,13 +177,13 @@ func TestAnAppendWhoseReplyGoesAstrayIsFoundAndHasOneHolder(t *testing.T) {
 				if ledger.Struck()[test.kind] == 0 {
 					t.Errorf("the fault never struck: %v", ledger.Struck())
 				}
-				if n := len(told[workerlease.Conflict](a)); (n > 0) != test.conflict {
+				if n := len(observed[workerlease.Conflict](a)); (n > 0) != test.conflict {
 					t.Errorf("%d Conflict events, want any: %v", n, test.conflict)
 				}
-				if e := told[workerlease.Unknown](a); (len(e) > 0) == test.conflict {
+				if e := observed[workerlease.Unknown](a); (len(e) > 0) == test.conflict {
 					t.Errorf("%d Unknown events, want any: %v", len(e), !test.conflict)
 				} else if len(e) > 0 && !a.reported(e[0].Err) {
-					t.Error("Error was not told of the unknown outcome")
+					t.Error("the unknown outcome was not reported to Error")
 				}
 				a.stop(t)
 				b.stop(t)
@@ -223,11 +223,11 @@ func TestAStoreThatThrottlesGetsTheTimeItAsksFor(t *testing.T) {
 			if got := log[i+1].Began.Sub(log[i].Ended); got < wait || got > wait+100*time.Millisecond {
 				t.Errorf("%s: the next operation, %s, came %v later, want %v", op, log[i+1].Op, got, wait)
 			}
-			e := told[workerlease.Throttled](w)
+			e := observed[workerlease.Throttled](w)
 			if len(e) != 1 || e[0].RetryAfter != wait || e[0].Operation != string(op) || !w.reported(store.ErrThrottled) {
-				t.Errorf("%s: Throttled events = %+v, want one of %v, and Error told", op, e, wait)
+				t.Errorf("%s: Throttled events = %+v, want one of %v, and an error reported", op, e, wait)
 			}
-			if n := len(told[workerlease.StoreFailed](w)) + len(told[workerlease.Unknown](w)); n != 0 {
+			if n := len(observed[workerlease.StoreFailed](w)) + len(observed[workerlease.Unknown](w)); n != 0 {
 				t.Errorf("%s: %d other events for the same error", op, n)
 			}
 			if n := len(w.starts()); n != 2 {

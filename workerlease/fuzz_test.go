@@ -105,7 +105,7 @@ func FuzzOptions(f *testing.F) {
 			"Margin": margin != 0 && (margin < int64(10*time.Millisecond) || (whole || schedule != "") && time.Duration(margin) >= slot/2),
 		}
 		for name, bad := range want {
-			if _, told := got[name]; told != bad {
+			if _, reported := got[name]; reported != bad {
 				t.Errorf("StartLeasing(%+v) = %v, want a problem with %s: %v", o, err, name, bad)
 			}
 			delete(got, name)

@@ -35,7 +35,7 @@ func TestAllOfAGroupAreAllocatedWithOneToken(t *testing.T) {
 					t.Errorf("allocated %v after the boundary", late)
 				}
 			}
-			for _, e := range told[workerlease.Claimed](w) {
+			for _, e := range observed[workerlease.Claimed](w) {
 				if e.Joined {
 					joined++
 				}

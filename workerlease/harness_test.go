@@ -24,7 +24,7 @@ var t0 = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 // since is a time as it is given in these tests: since the bubble began.
 func since(t time.Time) time.Duration { return t.Sub(t0) }
 
-// at sleeps until so long after the bubble began, and until everything that
+// at sleeps until a time after the bubble began, and until everything that
 // happens then has happened.
 func at(d time.Duration) {
 	time.Sleep(d - time.Since(t0))
@@ -32,7 +32,7 @@ func at(d time.Duration) {
 }
 
 // setup is a worker to be started. The zero value is a worker of type "job"
-// with default options on a ledger of its own, whose LeaseAllocated blocks until
+// with default options on its own ledger, whose LeaseAllocated blocks until
 // its context ends.
 type setup struct {
 	workerlease.Options
@@ -217,8 +217,8 @@ func (w *worker) turn(t *testing.T, n int) turn {
 	return h[n]
 }
 
-// told are the events of one type so far.
-func told[E workerlease.Event](w *worker) []E {
+// observed are the events of one type so far.
+func observed[E workerlease.Event](w *worker) []E {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []E
@@ -230,7 +230,7 @@ func told[E workerlease.Event](w *worker) []E {
 	return out
 }
 
-// reported tells whether Error was given an error like target.
+// reported says whether Error was given an error like target.
 func (w *worker) reported(target error) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -22,7 +22,7 @@ import (
 )
 
 // Whatever keeps the done record out of the ledger, Done must not return nil. Here the newest record is poison, so that
-// surrender drops what was to be told.
+// surrender drops what was to be recorded.
 func TestDoneSaysIfNothingWasTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
@@ -34,13 +34,13 @@ func TestDoneSaysIfNothingWasTold(t *testing.T) {
 		time.Sleep(time.Second)
 		ledger.Put(store.Record{WorkerType: "job", Seq: newest(t, ledger).Seq + 1, Defect: "not a record"})
 		if err := claim.Complete(t.Context()); err == nil {
-			t.Error("Done = nil, and the head of the ledger is poison: nothing was told")
+			t.Error("Done = nil, and the head of the ledger is poison: nothing was recorded")
 		}
 	})
 }
 
 // The first slot of a ledger is done; the read before the done record is stale, and makes the ledger look empty. So
-// closeSlot takes the ledger for lost, and forgets what is to be told for good.
+// closeSlot takes the ledger for lost, and forgets for good what is to be recorded.
 func TestADoneSlotIsToldBehindAStaleRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := memory.New(memory.Options{})
@@ -96,7 +96,7 @@ func TestASlotThatIsMadeUpForIsNotBegunMoreOftenThanMaxAttempts(t *testing.T) {
 }
 
 // A record with a valid envelope says that all is done until 2099. No worker can have written that: slots last 366 days
-// at most. It is not taken for poison, nobody is told, all records repeat it, and nobody works any more.
+// at most. It is not taken for poison, nothing is reported, all records repeat it, and nobody works any more.
 func TestADoneUntilThatNobodyCanHaveWrittenStopsNobodyForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
@@ -108,8 +108,8 @@ func TestADoneUntilThatNobodyCanHaveWrittenStopsNobodyForEver(t *testing.T) {
 		r.DoneUntil = t0.AddDate(99, 0, 0)
 		ledger.Put(r)
 		at(3 * time.Hour)
-		if len(j.of(3*time.Hour-5*time.Minute)) == 0 && len(told[workerlease.Poison](a.worker)) == 0 {
-			t.Error("nobody works 3 h later, nor was anybody told of poison")
+		if len(j.of(3*time.Hour-5*time.Minute)) == 0 && len(observed[workerlease.Poison](a.worker)) == 0 {
+			t.Error("nobody works 3 h later, nor was poison reported")
 		}
 	})
 }
@@ -177,8 +177,8 @@ func TestATaskOfALeaderThatFailsInTheLastLeadGoesOnWithTheNextSlot(t *testing.T)
 // for a minute, returned nil although the store was away and nothing was in the ledger.
 func TestTheEndOfAClaimWaitsAsLongAsItsContextSays(t *testing.T) {
 	for name, c := range map[string]struct {
-		end  func(*workerlease.Claim, context.Context) error
-		told func(store.Record) bool
+		end      func(*workerlease.Claim, context.Context) error
+		recorded func(store.Record) bool
 	}{
 		"Complete": {(*workerlease.Claim).Complete, func(r store.Record) bool { return !r.DoneUntil.IsZero() }},
 		"Release":  {(*workerlease.Claim).Release, func(r store.Record) bool { return r.Kind == store.KindRelease }},
@@ -197,7 +197,7 @@ func TestTheEndOfAClaimWaitsAsLongAsItsContextSays(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				err = c.end(claim, ctx)
-				if r := newest(t, inner); err != nil || !c.told(r) {
+				if r := newest(t, inner); err != nil || !c.recorded(r) {
 					t.Errorf("%s = %v after %v, and the newest record is %+v", name, err, time.Since(t0)-5*time.Minute-time.Second, r)
 				}
 				_ = link.Close(t.Context())
@@ -268,7 +268,7 @@ func (c *counting) Read(b []byte) (int, error) {
 	return rand.Read(b)
 }
 
-// A task returns nil behind the end of its slot, while its worker stops, and the done record can't be appended for 20 s.
+// A task returns nil after the end of its slot, while its worker stops, and the done record can't be appended for 20 s.
 // The worker has to wait for the backoff; but it waits for the end of the slot, too, which has passed: it wakes up each
 // millisecond.
 func TestTellingWhatIsDoneBehindTheSlotDoesNotSpin(t *testing.T) {
@@ -307,7 +307,7 @@ func TestTellingWhatIsDoneBehindTheSlotDoesNotSpin(t *testing.T) {
 }
 
 // The store's clock goes back by almost 5 min right after a slot has begun. The lease ends; the task does its work all the same,
-// and returns nil. By the middle of what store time may be then, the slot has not begun: it must be told that this slot
+// and returns nil. By the middle of what store time may be then, the slot has not begun: it must be recorded that this slot
 // is done, and not the one before, or else it is run again when the clock gets there.
 func TestWhatIsDoneWhenTheClockHasJumpedBackIsTheSlotThatWasRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -333,7 +333,7 @@ func TestWhatIsDoneWhenTheClockHasJumpedBackIsTheSlotThatWasRun(t *testing.T) {
 	})
 }
 
-// Somebody planted a done record until 2099. That is not obeyed; but the record that a slot is done, appended behind it,
+// Somebody planted a done record until 2099. That is not obeyed; but the record that a slot is done, appended after it,
 // repeats 2099 in place of the end of the slot (Rules.Done takes the later of the two), so that it isn't obeyed either,
 // and the slot is run again.
 func TestASlotIsDoneAlsoBehindADoneUntilThatIsNotObeyed(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// a has a slot of a day. Somebody appends twenty documents of its own to the ledger. b, with slots of 5 min, reads the
+// a has a slot of a day. Somebody appends twenty its own documents to the ledger. b, with slots of 5 min, reads the
 // newest sixteen, finds none that it can obey, and supersedes the last of them, as if nobody had anything. Both work.
 func TestMorePoisonThanIsReadAtOnceDoesNotEndWhatIsBelow(t *testing.T) {
 	for name, gap := range map[string]int64{"in a row": 0, "above a free key": 1} {
@@ -35,16 +35,16 @@ func TestMorePoisonThanIsReadAtOnceDoesNotEndWhatIsBelow(t *testing.T) {
 						t.Fatalf("at %v, a works: %v, b works: %v", time.Since(t0), a.IsHolder(), b.IsHolder())
 					}
 				}
-				if len(told[workerlease.Poison](b)) == 0 {
-					t.Error("nobody was told of the poison")
+				if len(observed[workerlease.Poison](b)) == 0 {
+					t.Error("the poison was not reported")
 				}
 			})
 		})
 	}
 }
 
-// Poison stands five keys above the head. Once it was superseded: then the ledger went on above it for whoever saw it,
-// and below it for whoever was shown an older state, and two worked. Now slots go on as if it were not there, on the free
+// Poison stands five keys above the head. Once it was superseded: then the ledger went on above it for a worker that saw it,
+// and below it for one that was shown an older state, and two worked. Now slots go on as if it were not there, on the free
 // keys; when they are used up, it is watched, and superseded.
 func TestPoisonAboveAFreeKeyStopsNobodyBeforeTheLedgerReachesIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -60,12 +60,12 @@ func TestPoisonAboveAFreeKeyStopsNobodyBeforeTheLedgerReachesIt(t *testing.T) {
 		if n := len(w.history()); n != 5 {
 			t.Errorf("%d slots of 5 were worked in, with free keys for all of them", n)
 		}
-		if e := told[workerlease.Poison](w); len(e) != 1 || e[0].Seq != poison.Seq || !strings.Contains(e[0].Err.Error(), "free") {
-			t.Errorf("told %v, want that seq %d is not followed, once", e, poison.Seq)
+		if e := observed[workerlease.Poison](w); len(e) != 1 || e[0].Seq != poison.Seq || !strings.Contains(e[0].Err.Error(), "free") {
+			t.Errorf("observed %v, want that seq %d is not followed, once", e, poison.Seq)
 		}
 		at(59 * time.Minute)
-		if e := told[workerlease.PoisonReset](w); len(e) != 1 || e[0].Seq != poison.Seq+1 {
-			t.Errorf("told of resets %v, want one in seq %d", e, poison.Seq+1)
+		if e := observed[workerlease.PoisonReset](w); len(e) != 1 || e[0].Seq != poison.Seq+1 {
+			t.Errorf("observed resets %v, want one in seq %d", e, poison.Seq+1)
 		}
 		if last := w.turn(t, len(w.history())-1); !last.lease.Valid() {
 			t.Errorf("half an hour after the ledger has reached the poison, nobody works: the last was %+v", last.lease)
@@ -73,7 +73,7 @@ func TestPoisonAboveAFreeKeyStopsNobodyBeforeTheLedgerReachesIt(t *testing.T) {
 	})
 }
 
-// Poison above a hole again; now it is a claim in doubt that lands below it. a, with slots of an hour, sends its claim and
+// Poison above a hole again; now it is a claim of unknown outcome that lands below it. a, with slots of an hour, sends its claim and
 // is cut off, and poison gets to a key some way above. b, with slots of 5 min, watches it for 10 min, supersedes it, and
 // works. a comes back: its claim is younger than an hour, so it is sent again, lands on its free key, and is worked under.
 func TestAClaimInDoubtBelowAHoleDoesNotLetTwoWork(t *testing.T) {
@@ -111,7 +111,7 @@ func TestAClaimInDoubtBelowAHoleDoesNotLetTwoWork(t *testing.T) {
 
 // Workers of different intervals, as in a rolling deployment: a has slots of an hour, in parts of 2 min, b of 5 min.
 // Somebody plants poison at a key some way above the head. b watches it for 10 min, and supersedes it behind the end
-// of a's window as it is then. But a appends the next parts of its slot right behind its own last record, without
+// of a's window as it is then. But a appends the next parts of its slot right after its own last record, without
 // looking at the head, for as long as the slot lasts: those keys are free. Both work.
 func TestPoisonAboveAHoleDoesNotLetTwoWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestPoisonAboveAHoleDoesNotLetTwoWork(t *testing.T) {
 }
 
 // a has a slot of ten hours, by a grant that b, of another version, sees and can't obey. Somebody appends a document of its
-// own. b watched that for ten minutes, since it tells of no window, and superseded it, and with it a's grant. Both worked.
+// own. b watched that for ten minutes, because it names no window, and superseded it, and with it a's grant. Both worked.
 func TestPoisonOnTopOfAGrantThatOnlyOthersObeyDoesNotEndIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
@@ -160,7 +160,7 @@ func TestPoisonOnTopOfAGrantThatOnlyOthersObeyDoesNotEndIt(t *testing.T) {
 			t.Fatalf("the slot of a, up to %v, was over at %v", end, time.Since(t0))
 		}
 		at(23 * time.Hour)
-		if len(told[workerlease.PoisonReset](b)) == 0 {
+		if len(observed[workerlease.PoisonReset](b)) == 0 {
 			t.Error("the poison was never superseded")
 		}
 	})

@@ -18,7 +18,7 @@ import (
 )
 
 // The histories here and in histories_more_test.go went wrong once. The comment on each
-// tells how; the test tells how it goes now.
+// says how; the test shows how it goes now.
 
 // attempt claims what is left of the slot as a job that is done once.
 func attempt(t *testing.T, l store.Ledger, o workerlease.Options) (*workerlease.Claim, error) {
@@ -48,7 +48,7 @@ func (h *hooked) Append(ctx context.Context, r store.Record) error {
 // RunMissed. Claims for the slot of 15 min open at 14:50; it is won while the task for the slot of 10 min is at work, by
 // the same worker or by another, and "the slot before is not done" is decided then (confirm sets Next.Missed). The task
 // returns nil at 14:55, and its done record gets into the ledger. At 15 min the task is begun for the slot of 10 min
-// again, behind its done record.
+// again, after its done record.
 func TestASlotDoneInTheLastLeadIsNotRunAgainAsMissed(t *testing.T) {
 	for _, names := range [][]string{{"a"}, {"a", "b"}} {
 		t.Run(fmt.Sprint(names), func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestASlotDoneInTheLastLeadIsNotRunAgainAsMissed(t *testing.T) {
 
 // The slot of 10 min is missed. In the next, the task is called for it first; its done record is on its way (200 ms to
 // the store and back) when the quick task for the slot itself returns nil, too. The reply for the first record clears
-// Closing, into which the second had been noted: the slot of 15 min is never closed. Whoever stands by runs it again, or
+// Closing, into which the second had been noted: the slot of 15 min is never closed. A standby runs it again, or
 // the next slot does.
 func TestADoneSlotIsToldAlthoughAnotherDoneRecordIsOnItsWay(t *testing.T) {
 	for _, names := range [][]string{{"a"}, {"a", "b"}} {
@@ -151,7 +151,7 @@ func TestDoneOfAClaimThatHasEndedDoesNotPretend(t *testing.T) {
 	})
 }
 
-// Run is told to end; the task takes beyond the end of its slot, and returns nil, with the store in perfect health. The
+// The context of Run ends; the task takes beyond the end of its slot, and returns nil, with the store in perfect health. The
 // machine drops the done record, since the slot of the head is over. So with RunMissed the work is done again.
 func TestATaskThatIsDoneLateWhileStoppingIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -209,9 +209,9 @@ func TestStoppingEndsWithTheSlotAlsoIfThereIsADoneRecordToTell(t *testing.T) {
 	})
 }
 
-// A leader goes on into the next slot (Continuous, NoFailback) and its append takes until behind the boundary, as if
+// A leader goes on into the next slot (Continuous, NoFailback) and its append takes until after the boundary, as if
 // the process or the store had been suspended. The lease has ended, so it must not be worked under; but the machine
-// then turns to the slot after (fall: WonEnd lies behind Slot.Start, and there is nobody to stand by for), so nobody
+// then turns to the slot after (fall: WonEnd lies after Slot.Start, and there is nobody to stand by for), so nobody
 // works for a whole slot, though the one who has it lives, and could release and claim it. Without NoFailback it does.
 func TestALeaderWhoseExtensionIsKnownTooLateComesBackSoon(t *testing.T) {
 	for _, stay := range []bool{false, true} {
@@ -303,7 +303,7 @@ func TestAJobFillsInWhatItAccepts(t *testing.T) {
 
 // The same without RunMissed. The task for the slot of 10 min ends in the last lead, when the next slot is won; so its
 // done record is held back to 15 min (see the next test), and takes 200 ms. The quick task of the slot of 15 min is done
-// meanwhile, and the reply for the first record clears what was to be told: b runs the slot again.
+// meanwhile, and the reply for the first record clears what was to be recorded: b runs the slot again.
 func TestADoneSlotIsToldAlthoughThatBeforeIsBeingTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := memory.New(memory.Options{})
@@ -326,7 +326,7 @@ func TestADoneSlotIsToldAlthoughThatBeforeIsBeingTold(t *testing.T) {
 }
 
 // The task for the slot of 10 min returns nil at 14:55. The worker has won the next slot at 14:50, and while a slot is
-// won (blocked) nothing is sent; so the done record waits for 15 min, and who dies in these 5 s leaves it untold.
+// won (blocked) nothing is sent; so the done record waits for 15 min, and a worker that dies in these 5 s leaves it unrecorded.
 func TestADoneRecordIsNotHeldBackByTheNextSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})

@@ -14,10 +14,10 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// changes are the holders that a worker was told of, a release with a minus.
+// changes are the holders that a worker observed, a release with a minus.
 func changes(w *worker) []string {
 	var out []string
-	for _, e := range told[workerlease.HolderChanged](w) {
+	for _, e := range observed[workerlease.HolderChanged](w) {
 		name := e.Holder.InstanceID
 		if e.Released {
 			name = "-" + name
@@ -52,7 +52,7 @@ func TestEverybodyKnowsWhoHoldsTheLease(t *testing.T) {
 		check(4*time.Minute+55*time.Second, "", high, low, third) // It is claimed, but has not begun.
 		check(5*time.Minute+time.Second, "high", high, low, third)
 		for when := 5*time.Minute + 2*time.Second; when < 7*time.Minute; when += 900 * time.Millisecond {
-			check(when, "high", high, low, third) // also right behind the end of a part, before they look
+			check(when, "high", high, low, third) // also right after the end of a part, before they look
 		}
 		check(7*time.Minute, "high", high, low, third)
 		h, _ := third.Holder()
@@ -69,10 +69,10 @@ func TestEverybodyKnowsWhoHoldsTheLease(t *testing.T) {
 		check(9*time.Minute, "third", third)
 		link.Mend()
 		// The second one's claim stands above the release when the third looks.
-		equal(t, "holders that the third was told of", changes(third), "high", "low", "third")
-		equal(t, "holders that the first was told of", changes(high), "high", "-high")
+		equal(t, "holders that the third observed", changes(third), "high", "low", "third")
+		equal(t, "holders that the first observed", changes(high), "high", "-high")
 		at(9*time.Minute + 30*time.Second)
-		equal(t, "holders that the second was told of", changes(low), "high", "-high", "low", "third")
+		equal(t, "holders that the second observed", changes(low), "high", "-high", "low", "third")
 		if err := link.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -90,8 +90,8 @@ func TestAHolderThatGoesOnIsNoNews(t *testing.T) {
 				o.InstanceID, o.Priority = "b", 1
 				b := start(t, setup{ledger: ledger.Handle(), Options: o})
 				at(22 * time.Minute)
-				equal(t, "holders that a was told of", changes(a), "a")
-				equal(t, "holders that b was told of", changes(b), "a")
+				equal(t, "holders that a observed", changes(a), "a")
+				equal(t, "holders that b observed", changes(b), "a")
 			})
 		})
 	}
@@ -111,11 +111,11 @@ func TestAChangeBetweenTwoOfOneNameIsTold(t *testing.T) {
 		at(11 * time.Minute)
 		equal(t, "slots", w.starts(), 10*time.Minute)
 		for name, each := range map[string]*worker{"the worker": w, "a third": third} {
-			equal(t, "holders that "+name+" was told of", changes(each), "same", "same")
+			equal(t, "holders that "+name+" observed", changes(each), "same", "same")
 		}
 		at(16 * time.Minute)
 		if n := len(changes(third)); n != 2 {
-			t.Errorf("%d changes were told, want none when it goes on", n)
+			t.Errorf("%d changes were observed, want none when it goes on", n)
 		}
 	})
 }
@@ -129,7 +129,7 @@ func TestAHolderOfLongAgoIsNoNews(t *testing.T) {
 		ledger.Put(old)
 		w := start(t, setup{ledger: ledger, Options: named("new", 0)})
 		at(66 * time.Minute)
-		equal(t, "holders that were told", changes(w), "new")
+		equal(t, "holders that were observed", changes(w), "new")
 	})
 }
 
@@ -159,16 +159,16 @@ func TestADoneRecordTellsANewcomerWhoHoldsTheSlot(t *testing.T) {
 			}
 		}()
 		at(5*time.Minute + 31*time.Second)
-		e := told[workerlease.HolderChanged](b)
+		e := observed[workerlease.HolderChanged](b)
 		if len(e) != 1 {
-			t.Fatalf("told of %+v, want one holder", e)
+			t.Fatalf("observed %+v, want one holder", e)
 		}
 		h := e[0].Holder
 		if h.InstanceID != "a" || h.Token != head.Token || since(h.From) != 5*time.Minute || !h.Until.Equal(head.WindowEnd) || !h.Claimed.IsZero() {
-			t.Errorf("told of %+v, want a, with token %d, from 5m until %v", h, head.Token, since(head.WindowEnd))
+			t.Errorf("observed %+v, want a, with token %d, from 5m until %v", h, head.Token, since(head.WindowEnd))
 		}
 		if now, ok := w.Holder(); !ok || now != h {
-			t.Errorf("Holder() = %+v, %v, want what was told", now, ok)
+			t.Errorf("Holder() = %+v, %v, want what was observed", now, ok)
 		}
 		at(9 * time.Minute)
 		if now, ok := w.Holder(); ok {
@@ -176,7 +176,7 @@ func TestADoneRecordTellsANewcomerWhoHoldsTheSlot(t *testing.T) {
 		}
 		equal(t, "the slot", j.of(5*time.Minute), "a")
 		if all := changes(b); slices.Contains(all, "b") {
-			t.Errorf("told of %v", all)
+			t.Errorf("observed %v", all)
 		}
 	})
 }

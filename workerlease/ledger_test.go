@@ -44,8 +44,8 @@ func TestPoisonIsReportedWatchedAndReset(t *testing.T) {
 				ledger.Put(test.head)
 				w := start(t, setup{ledger: ledger})
 				at(6 * time.Minute)
-				if e := told[workerlease.Poison](w); len(e) != 1 || e[0].Seq != 7 || !w.reported(e[0].Err) {
-					t.Fatalf("Poison events = %+v, want one of seq 7, and Error told", e)
+				if e := observed[workerlease.Poison](w); len(e) != 1 || e[0].Seq != 7 || !w.reported(e[0].Err) {
+					t.Fatalf("Poison events = %+v, want one of seq 7, and an error reported", e)
 				}
 				seen := 5*time.Minute - lead // at the first turn or soon after
 				at(seen + test.patience - time.Second)
@@ -60,16 +60,16 @@ func TestPoisonIsReportedWatchedAndReset(t *testing.T) {
 				if r := all[2]; r.Seq != 8 || r.Token <= below.Token || !strings.Contains(r.Metadata, "seq 7") || r.Check() != nil {
 					t.Errorf("reset = %+v, want seq 8, a token above %d, and why", r, below.Token)
 				}
-				if e := told[workerlease.PoisonReset](w); len(e) != 1 || e[0].Seq != 8 || e[0].Reason != all[2].Metadata {
+				if e := observed[workerlease.PoisonReset](w); len(e) != 1 || e[0].Seq != 8 || e[0].Reason != all[2].Metadata {
 					t.Errorf("PoisonReset events = %+v, want one", e)
 				}
-				if len(told[workerlease.Poison](w)) != 1 {
+				if len(observed[workerlease.Poison](w)) != 1 {
 					t.Error("the same poison was reported again")
 				}
 				if u := w.turn(t, 0); u.lease.Token <= all[2].Token || !u.lease.Valid() && u.expiries == 0 {
 					t.Errorf("the first lease after the reset is %+v", u.lease)
 				}
-				for _, m := range told[workerlease.Missed](w) {
+				for _, m := range observed[workerlease.Missed](w) {
 					if m.Why != workerlease.Poisoned {
 						t.Errorf("missed %v because of %q, want %q", m.Slot, m.Why, workerlease.Poisoned)
 					}
@@ -82,12 +82,12 @@ func TestPoisonIsReportedWatchedAndReset(t *testing.T) {
 func TestAKeyThatCantBeFollowedIsReportedAndPassedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
-		stray := planted(store.MaxSeq+1, 0, time.Hour)
-		ledger.Put(stray)
+		unreachable := planted(store.MaxSeq+1, 0, time.Hour)
+		ledger.Put(unreachable)
 		w := start(t, setup{ledger: ledger})
 		at(11 * time.Minute)
 		equal(t, "slots", w.starts(), minutes(5, 10)...)
-		if e := told[workerlease.Poison](w); len(e) == 0 || e[0].Seq != 0 || e[0].Err == nil {
+		if e := observed[workerlease.Poison](w); len(e) == 0 || e[0].Seq != 0 || e[0].Err == nil {
 			t.Errorf("Poison events = %+v, want seq 0", e)
 		}
 	})
@@ -112,7 +112,7 @@ func TestHonestRecordsThatLookOddAreObeyed(t *testing.T) {
 				ledger.Put(head)
 				w := start(t, setup{ledger: ledger})
 				at(21 * time.Minute)
-				if n := len(told[workerlease.Poison](w)); n != 0 {
+				if n := len(observed[workerlease.Poison](w)); n != 0 {
 					t.Errorf("%d Poison events of an honest record", n)
 				}
 				for _, u := range w.history() {
@@ -145,7 +145,7 @@ func TestWorkersWithDifferentIntervalsStayExclusiveAndSaySoOnce(t *testing.T) {
 			t.Errorf("%d and %d leases, want both to have some", len(a.history()), len(b.history()))
 		}
 		for _, w := range []*worker{a, b} {
-			e := told[workerlease.ScheduleMismatch](w)
+			e := observed[workerlease.ScheduleMismatch](w)
 			if len(e) != 1 || e[0].Ours == e[0].Theirs || e[0].Holder == w.Status().InstanceID {
 				t.Errorf("%s: ScheduleMismatch events = %+v, want one", w.Status().InstanceID, e)
 			}
@@ -174,11 +174,11 @@ func TestOldRecordsAreTrimmedAfterTheRetentionAndTheHeadNever(t *testing.T) {
 			}
 		}
 		trimmed := 0
-		for _, e := range told[workerlease.Trimmed](w) {
+		for _, e := range observed[workerlease.Trimmed](w) {
 			trimmed += e.Count
 		}
 		if want := int(all[0].Seq) - 1; trimmed != want {
-			t.Errorf("Trimmed events tell of %d records, want %d", trimmed, want)
+			t.Errorf("Trimmed events report %d records, want %d", trimmed, want)
 		}
 		// Idle for a year, the head is still there, and tokens go on from it.
 		head := all[len(all)-1]

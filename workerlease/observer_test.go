@@ -27,7 +27,7 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// names are the types of the events that a worker's observer was told since d.
+// names are the types of the events that a worker's observer got since d.
 func (w *worker) names(d time.Duration) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -52,26 +52,26 @@ func TestTheEventsOfASlotComeInOrder(t *testing.T) {
 		winner.stop(t)
 		equal(t, "events of stopping", winner.names(11*time.Minute), "Expired", "ClockSample", "HolderChanged", "Released")
 
-		c := told[workerlease.Claimed](winner)[1]
+		c := observed[workerlease.Claimed](winner)[1]
 		if c.Seq != 2 || c.Joined || since(c.Slot.Start) != 10*time.Minute || c.Token != t0.Add(10*time.Minute).UnixMilli() {
 			t.Errorf("Claimed = %+v", c)
 		}
 		if c.Early > lead+time.Microsecond || c.Early < lead-1100*time.Microsecond {
 			t.Errorf("claimed %v early, want %v less 1 ms at most", c.Early, lead)
 		}
-		a := told[workerlease.Allocated](winner)[1]
+		a := observed[workerlease.Allocated](winner)[1]
 		near(t, "allocated late", a.Late, begin(10*time.Minute)-10*time.Minute)
 		if u := winner.turn(t, 1); a.Lease != u.lease {
 			t.Errorf("Allocated has %+v, want %+v", a.Lease, u.lease)
 		}
-		l := told[workerlease.Lost](loser)[1]
+		l := observed[workerlease.Lost](loser)[1]
 		if l.Holder.InstanceID != "winner" || l.Inversion || since(l.Slot.Start) != 10*time.Minute {
 			t.Errorf("Lost = %+v", l)
 		}
-		if e := told[workerlease.Expired](winner); len(e) != 2 || e[0].Why != workerlease.WindowEnded || e[1].Why != workerlease.Stopped {
+		if e := observed[workerlease.Expired](winner); len(e) != 2 || e[0].Why != workerlease.WindowEnded || e[1].Why != workerlease.Stopped {
 			t.Errorf("Expired = %+v", e)
 		}
-		s := told[workerlease.ClockSample](winner)[0]
+		s := observed[workerlease.ClockSample](winner)[0]
 		if s.Server != "memory" || s.Uncertainty > time.Microsecond || s.RoundTrip != 0 || s.StoreTime.Sub(t0).Abs() > time.Microsecond {
 			t.Errorf("ClockSample = %+v", s)
 		}
@@ -88,7 +88,7 @@ func TestALowerPriorityThatWonIsAnInversion(t *testing.T) {
 		at(4*time.Minute + 58*time.Second)
 		high := start(t, setup{ledger: ledger, Options: named("high", 0)})
 		at(6 * time.Minute)
-		if e := told[workerlease.Lost](high); len(e) != 1 || !e[0].Inversion {
+		if e := observed[workerlease.Lost](high); len(e) != 1 || !e[0].Inversion {
 			t.Errorf("Lost = %+v, want one inversion", e)
 		}
 	})
@@ -275,8 +275,8 @@ func TestAClientTellsItsLoggerAndItsObserver(t *testing.T) {
 			lines = append(lines, fmt.Sprintf("%s %s", l.Level, l.Message))
 		}
 		equal(t, "lines", lines[:4], "info lease allocated", "info lease expired", "warn callback overruns its lease", "info lease allocated")
-		if len(told[workerlease.Overrun](w)) != 1 {
-			t.Error("the observer was not told")
+		if len(observed[workerlease.Overrun](w)) != 1 {
+			t.Error("the observer got nothing")
 		}
 	})
 }
@@ -294,9 +294,9 @@ func TestATroubleOfTheStoreReachesErrorTheObserverAndTheLogger(t *testing.T) {
 		ledger.Break(faultstore.Fault{Effect: faultstore.Dropped, Err: down})
 		at(11 * time.Minute)
 		if !w.reported(down) || !errors.Is(w.Status().LastError, down) {
-			t.Errorf("Callbacks.Error was told %v, LastError is %v, want %v", w.errs, w.Status().LastError, down)
+			t.Errorf("Callbacks.Error got %v, LastError is %v, want %v", w.errs, w.Status().LastError, down)
 		}
-		if e := told[workerlease.StoreFailed](w); len(e) == 0 || !errors.Is(e[0].Err, down) {
+		if e := observed[workerlease.StoreFailed](w); len(e) == 0 || !errors.Is(e[0].Err, down) {
 			t.Errorf("StoreFailed = %v, want one of %v", e, down)
 		}
 		if n := logs.FilterMessage("store failed").Len(); n == 0 {

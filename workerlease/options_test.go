@@ -92,7 +92,7 @@ func TestEveryBadOptionIsNamedWithItsValueAndTheRule(t *testing.T) {
 	}
 }
 
-// With a Job, FailoverWithin has a default. What doesn't fit that is told of the
+// With a Job, FailoverWithin has a default. What doesn't fit that is reported of the
 // option that was set.
 func TestAJobBlamesTheOptionThatWasSet(t *testing.T) {
 	tight := slots.Must(slots.Every(100 * time.Millisecond))

@@ -15,7 +15,7 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// billed is a ledger that bills every request and, with an append, tells its clock.
+// billed is a ledger that bills every request and, with an append, shows its clock.
 type billed struct {
 	store.Ledger
 	fails error
@@ -49,14 +49,14 @@ func TestWhatTheStoreChargesIsSummedByOperation(t *testing.T) {
 		w := start(t, setup{ledger: billed{Ledger: memory.New(memory.Options{})}, Options: named("w", 0)})
 		at(11 * time.Minute)
 		want := workerlease.Charges{}
-		for _, e := range told[workerlease.Charged](w) {
+		for _, e := range observed[workerlease.Charged](w) {
 			want[e.Operation] += e.Units
 		}
 		got := w.Status().Charges
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("Status().Charges differ from the sums of the events (-events +status):\n%s", diff)
 		}
-		appends := len(told[workerlease.Claimed](w))
+		appends := len(observed[workerlease.Claimed](w))
 		if appends == 0 || got["append"] != 5.5*float64(appends) || got["tail"] < 1 || got["now"] < 0.5 {
 			t.Errorf("Status().Charges = %v after %d appends at 5.5", got, appends)
 		}
@@ -84,7 +84,7 @@ func TestAStoreThatBillsNothingHasNoCharges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, setup{ledger: memory.New(memory.Options{}), Options: named("w", 0)})
 		at(6 * time.Minute)
-		if got := w.Status().Charges; got != nil || len(told[workerlease.Charged](w)) > 0 {
+		if got := w.Status().Charges; got != nil || len(observed[workerlease.Charged](w)) > 0 {
 			t.Errorf("Status().Charges = %v, want none", got)
 		}
 	})

@@ -109,7 +109,7 @@ var (
 	overruns = varied(func(f *sim.Faults) { f.Blocked = 0.2 }, nil)
 	// wallSteps: the machines' times of day are set all the time.
 	wallSteps = varied(func(f *sim.Faults) { f.WallSteps = 5 * time.Minute }, nil)
-	// oldStamps: the store tells the time of up to a second ago.
+	// oldStamps: the store shows the time of up to a second ago.
 	oldStamps = varied(func(f *sim.Faults) { f.StampAge, f.Skew, f.Latency = time.Second, 0, time.Millisecond }, nil)
 	// edgeOfTrimming: when a slot is won, the oldest record of the newest hundred is
 	// just old enough to justify trimming, and the one after it is not.
@@ -167,7 +167,7 @@ func cutOffFor(long time.Duration, seed int64) sim.Options {
 }
 
 // cable is a connection that breaks when the claim of a long slot is about to be
-// appended, for so long.
+// appended, for that time.
 type cable struct {
 	store.Ledger
 	long time.Duration

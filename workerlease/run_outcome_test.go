@@ -38,11 +38,11 @@ func TestATaskThatRunsWhileHeld(t *testing.T) {
 		} {
 			equal(t, fmt.Sprint("slot ", slot), j.of(slot), want...)
 		}
-		if f := told[workerlease.TaskFailed](a.worker); len(f) != 1 || !errors.Is(f[0].Err, errWork) {
-			t.Errorf("failures that were told: %+v, want one of %v", f, errWork)
+		if f := observed[workerlease.TaskFailed](a.worker); len(f) != 1 || !errors.Is(f[0].Err, errWork) {
+			t.Errorf("failures observed: %+v, want one of %v", f, errWork)
 		}
 		var ends []workerlease.Reason
-		for _, e := range told[workerlease.Expired](a.worker) {
+		for _, e := range observed[workerlease.Expired](a.worker) {
 			ends = append(ends, e.Why)
 		}
 		equal(t, "reasons", ends, workerlease.WindowEnded, workerlease.WindowEnded, workerlease.Failed)
@@ -99,15 +99,15 @@ func TestATaskThatPanicsOrEndsItsGoroutineHasFailed(t *testing.T) {
 					for slot, want := range calls {
 						equal(t, fmt.Sprint("slot ", slot), j.of(slot), want...)
 					}
-					failed, panics := told[workerlease.TaskFailed](a.worker), told[workerlease.Panic](a.worker)
+					failed, panics := observed[workerlease.TaskFailed](a.worker), observed[workerlease.Panic](a.worker)
 					switch {
 					case name == "panic" && (len(panics) != 1 || len(failed) != 0 || !errors.Is(panics[0].Err, workerlease.ErrPanicked)):
-						t.Errorf("told of %v and %v, want one panic", panics, failed)
+						t.Errorf("observed %v and %v, want one panic", panics, failed)
 					case name == "goexit" && (len(failed) != 1 || len(panics) != 0 || !strings.Contains(failed[0].Err.Error(), "ended its goroutine")):
-						t.Errorf("told of %v and %v, want one failure", panics, failed)
+						t.Errorf("observed %v and %v, want one failure", panics, failed)
 					}
 					var failures int
-					for _, e := range told[workerlease.Expired](a.worker) {
+					for _, e := range observed[workerlease.Expired](a.worker) {
 						if e.Why == workerlease.Failed {
 							failures++
 						}

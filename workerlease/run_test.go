@@ -118,10 +118,10 @@ func TestATaskIsDoneOncePerSlot(t *testing.T) {
 				t.Errorf("slot %v: %v, want one of the others, once", slot, who)
 			}
 		}
-		if n := len(told[workerlease.SlotDone](a.worker)); n != 3 {
-			t.Errorf("a was told of %d slots that are done, want 3", n)
+		if n := len(observed[workerlease.SlotDone](a.worker)); n != 3 {
+			t.Errorf("a observed %d slots that are done, want 3", n)
 		}
-		if n := len(told[workerlease.Missed](b.worker)) + len(told[workerlease.Missed](c.worker)); n != 0 {
+		if n := len(observed[workerlease.Missed](b.worker)) + len(observed[workerlease.Missed](c.worker)); n != 0 {
 			t.Errorf("%d slots missed", n)
 		}
 		done := time.Time{}
@@ -165,16 +165,16 @@ func TestAFailedTaskIsTriedByOthersAndSoOftenInAll(t *testing.T) {
 				}
 				exhausted := 0
 				for _, r := range all {
-					exhausted += len(told[workerlease.Exhausted](r.worker))
+					exhausted += len(observed[workerlease.Exhausted](r.worker))
 				}
 				if (most > 0) != (exhausted > 0) {
-					t.Errorf("%d workers were told that it was tried often enough", exhausted)
+					t.Errorf("%d workers observed that it was tried often enough", exhausted)
 				}
-				if n := len(told[workerlease.TaskFailed](all[0].worker)); n == 0 {
-					t.Error("the observer was not told of the error")
+				if n := len(observed[workerlease.TaskFailed](all[0].worker)); n == 0 {
+					t.Error("the observer did not get the error")
 				}
-				if most != 1 && len(told[workerlease.Panic](all[1].worker)) == 0 {
-					t.Error("the observer was not told of the panic")
+				if most != 1 && len(observed[workerlease.Panic](all[1].worker)) == 0 {
+					t.Error("the observer did not get the panic")
 				}
 			})
 		})
@@ -207,8 +207,8 @@ func TestATaskWhoseWorkerDiesIsRunByAnother(t *testing.T) {
 			t.Errorf("taken over at %v, want within 22 s", began)
 		}
 		j.mu.Unlock()
-		if n := len(told[workerlease.TaskFailed](a.worker)); n != 0 {
-			t.Errorf("%d failures, want none: the task stopped when it was told to", n)
+		if n := len(observed[workerlease.TaskFailed](a.worker)); n != 0 {
+			t.Errorf("%d failures, want none: the task stopped when its context ended", n)
 		}
 		a.cancel()
 		synctest.Wait()
@@ -250,8 +250,8 @@ func TestAMissedSlotIsSkippedOrMadeUpForOnce(t *testing.T) {
 				for _, slot := range minutes(5, 20, 25, 30) {
 					equal(t, fmt.Sprint("slot ", slot), j.of(slot), "a")
 				}
-				if n := len(told[workerlease.TaskFailed](a.worker)); (n == 1) != late {
-					t.Errorf("%d failures were told", n)
+				if n := len(observed[workerlease.TaskFailed](a.worker)); (n == 1) != late {
+					t.Errorf("%d failures were observed", n)
 				}
 				a.cancel()
 				synctest.Wait()

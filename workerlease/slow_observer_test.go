@@ -15,7 +15,7 @@ func TestASlowObserverDoesNotDelayWhatWasDecided(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := memory.New(memory.Options{})
 		other := planted(1, 0, 5*time.Minute)
-		other.Schedule = "every 1m" // It is told of in the same step as the claim is made.
+		other.Schedule = "every 1m" // It is reported in the step in which the claim is made.
 		inner.Put(other)
 		ledger := faultstore.NewCounter(inner)
 		observer := workerlease.ObserverFunc(func(e workerlease.Event) {

@@ -89,7 +89,7 @@ func TestStopLeasingReleasesAfterTheCodeHasReturned(t *testing.T) {
 		if got := since(r.WindowEnd); got < expired || got > expired+2*time.Millisecond || !r.WindowStart.Equal(r.WindowEnd) {
 			t.Errorf("released at %v, want right after both callbacks returned at %v", got, expired)
 		}
-		if e := told[workerlease.Released](w); len(e) != 1 || e[0].Seq != r.Seq || !e[0].At.Equal(r.WindowEnd) {
+		if e := observed[workerlease.Released](w); len(e) != 1 || e[0].Seq != r.Seq || !e[0].At.Equal(r.WindowEnd) {
 			t.Errorf("Released events = %+v, want one of seq %d", e, r.Seq)
 		}
 
@@ -277,7 +277,7 @@ func TestTheEndOfTheContextOfStartLeasingStops(t *testing.T) {
 			}
 			at(6*time.Minute + 10*time.Second)
 			if !w.reported(context.DeadlineExceeded) {
-				t.Errorf("Error was told %v, want that stopping took too long", w.errs)
+				t.Errorf("Error got %v, want that stopping took too long", w.errs)
 			}
 			close(let)
 			<-w.Done()

@@ -52,7 +52,7 @@ func TestRunIfHeldRunsOnlyUnderTheLease(t *testing.T) {
 		}
 		stopped = time.Since(t0)
 		if ended != 7*time.Minute || stopped != 7*time.Minute+5*time.Second {
-			t.Errorf("told to stop at %v, and leasing stopped at %v, want it to wait for the code", ended, stopped)
+			t.Errorf("the context ended at %v, and leasing stopped at %v, want it to wait for the code", ended, stopped)
 		}
 		if r := newest(t, ledger); r.Kind != store.KindRelease || since(r.WindowEnd) < stopped {
 			t.Errorf("head is a %s at %v, want a release after the code has returned", r.Kind, since(r.WindowEnd))
@@ -74,7 +74,7 @@ func TestATaskThatEndsWhileItLeadsOnIsCalledAgainInTheNextSlot(t *testing.T) {
 		for _, slot := range minutes(5, 10, 15, 20, 25, 30) {
 			equal(t, fmt.Sprint("slot ", slot), j.of(slot), "a")
 		}
-		if n := len(told[workerlease.Allocated](a.worker)); n != 1 {
+		if n := len(observed[workerlease.Allocated](a.worker)); n != 1 {
 			t.Errorf("%d leases, want one", n)
 		}
 	})

@@ -40,7 +40,7 @@ func TestWindowsThatAreTooShortForWhatIsUncertainOfTheTimeAreToldOnce(t *testing
 	for name, test := range map[string]struct {
 		slot, d, skew time.Duration
 		works         bool
-		text          []string // nil: nothing is told
+		text          []string // nil: nothing is reported
 	}{
 		"parts of the least length":   {time.Second, 80 * ms, 100 * ms, false, []string{"FailoverWithin is 80ms", "uncertain by ±100ms", "8 × that and 4 × Margin (848ms)"}},
 		"parts of the uncertainty":    {time.Second, 200 * ms, 100 * ms, false, []string{"FailoverWithin is 200ms", "uncertain by ±100ms", "8 × that and 4 × Margin (848ms)"}},
@@ -58,15 +58,15 @@ func TestWindowsThatAreTooShortForWhatIsUncertainOfTheTimeAreToldOnce(t *testing
 				if n := len(w.history()); (n > 0) != test.works {
 					t.Errorf("%d leases, want some: %v", n, test.works)
 				}
-				e := told[workerlease.TooUncertain](w)
+				e := observed[workerlease.TooUncertain](w)
 				if test.text == nil {
 					if len(e) != 0 || w.Status().LastError != nil {
-						t.Errorf("told of %v, LastError %v, want nothing", e, w.Status().LastError)
+						t.Errorf("observed %v, LastError %v, want nothing", e, w.Status().LastError)
 					}
 					return
 				}
 				if len(e) != 1 || len(w.errs) != 1 || w.errs[0] != e[0].Err || w.Status().LastError != e[0].Err {
-					t.Fatalf("told of %v, Callbacks.Error of %v, LastError %v, want the same once", e, w.errs, w.Status().LastError)
+					t.Fatalf("observed %v, Callbacks.Error of %v, LastError %v, want the same once", e, w.errs, w.Status().LastError)
 				}
 				if d := e[0].Uncertainty - test.skew; d < 0 || d > 5*ms {
 					t.Errorf("Uncertainty = %v, want %v", e[0].Uncertainty, test.skew)
@@ -91,16 +91,16 @@ func TestOneAnswerThatComesLateIsNoUncertainty(t *testing.T) {
 		})
 		w := start(t, setup{ledger: ledger, Options: parted("me", 0, 10*time.Second)})
 		at(11 * time.Minute)
-		if s := told[workerlease.ClockSample](w)[0]; s.Uncertainty < 2*time.Second {
+		if s := observed[workerlease.ClockSample](w)[0]; s.Uncertainty < 2*time.Second {
 			t.Fatalf("the first sample's uncertainty is %v, want 2 s", s.Uncertainty)
 		}
-		if e := told[workerlease.TooUncertain](w); len(e) != 0 {
-			t.Errorf("told of %v", e[0].Err)
+		if e := observed[workerlease.TooUncertain](w); len(e) != 0 {
+			t.Errorf("observed %v", e[0].Err)
 		}
 	})
 }
 
-// The rule that TooUncertain tells is enough.
+// The rule that TooUncertain reports is enough.
 func TestAStandbyTakesOverWithTheLeastFailoverWithinForTheUncertainty(t *testing.T) {
 	const d, skew, slot = 900 * time.Millisecond, 100 * time.Millisecond, 10 * time.Second
 	for dies := slot + 100*time.Millisecond; dies < 2*slot-3*d; dies += 470 * time.Millisecond {
@@ -119,8 +119,8 @@ func TestAStandbyTakesOverWithTheLeastFailoverWithinForTheUncertainty(t *testing
 			if u := second.turn(t, 0); u.allocated > dies+d+4*skew+turn {
 				t.Errorf("dead at %v: allocated at %v, want by %v", dies, u.allocated, dies+d+4*skew+turn)
 			}
-			if e := told[workerlease.TooUncertain](second); len(e) != 0 {
-				t.Errorf("told of %v", e[0].Err)
+			if e := observed[workerlease.TooUncertain](second); len(e) != 0 {
+				t.Errorf("observed %v", e[0].Err)
 			}
 			apart(t, first, second)
 			if err := link.Close(t.Context()); err != nil {

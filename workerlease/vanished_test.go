@@ -23,8 +23,8 @@ func TestALeaseWhoseRecordIsAnothersByNowEndsAndIsReported(t *testing.T) {
 		if !errors.Is(u.cause, workerlease.ErrRecordVanished) || u.why != workerlease.RecordVanished || u.expiries != 1 {
 			t.Errorf("cause %v, why %q, %d expiries; want an end because of the record", u.cause, u.why, u.expiries)
 		}
-		if e := told[workerlease.Vanished](w); len(e) != 1 || e[0].Seq != 1 || !w.reported(workerlease.ErrRecordVanished) {
-			t.Errorf("Vanished events = %+v, want one of seq 1, and Error told", e)
+		if e := observed[workerlease.Vanished](w); len(e) != 1 || e[0].Seq != 1 || !w.reported(workerlease.ErrRecordVanished) {
+			t.Errorf("Vanished events = %+v, want one of seq 1, and an error reported", e)
 		}
 		at(11 * time.Minute)
 		if l := w.turn(t, 1).lease; !l.Valid() || l.Slot.Start != t0.Add(10*time.Minute) {
@@ -44,11 +44,11 @@ func TestALeaseWhoseRecordIsNotSeenIsReportedAndGoesOn(t *testing.T) {
 		})
 		w := start(t, setup{ledger: ledger})
 		at(16 * time.Minute)
-		if e := told[workerlease.Vanished](w); len(e) != 0 {
+		if e := observed[workerlease.Vanished](w); len(e) != 0 {
 			t.Fatalf("Vanished events = %+v while all is well", e)
 		}
 		at(20*time.Minute - lead + time.Second)
-		if e := told[workerlease.Vanished](w); len(e) != 1 || !w.reported(workerlease.ErrRecordVanished) {
+		if e := observed[workerlease.Vanished](w); len(e) != 1 || !w.reported(workerlease.ErrRecordVanished) {
 			t.Errorf("Vanished events = %+v, want one", e)
 		}
 		if u := w.turn(t, 2); u.expiries != 0 || !u.lease.Valid() {

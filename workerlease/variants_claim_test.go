@@ -12,7 +12,7 @@ import (
 
 // claimVariants are careless about what may be claimed, and what was.
 var claimVariants = []variant{
-	// w1, in mid-slot, claims from the next boundary on behind w0's slot of 7 min, which
+	// w1, in mid-slot, claims from the next boundary on after w0's slot of 7 min, which
 	// w0 could still have extended.
 	{
 		name: "a gap behind a living term is left", rule: "Gap", regime: mixedIntervals,

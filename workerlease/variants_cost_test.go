@@ -16,7 +16,7 @@ import (
 // look at the clock. No two holders work at once for that: what shows is who claims when,
 // and what it costs.
 var costVariants = []variant{
-	// An append takes a second. w7 claims 20 ms behind the turn of w6, whose claim is on its way.
+	// An append takes a second. w7 claims 20 ms after the turn of w6, whose claim is on its way.
 	{
 		name: "the steps do not mind how slow the store is", rule: "Spread",
 		regime: last(sim.Faults{Latency: 500 * time.Millisecond}),
@@ -26,7 +26,7 @@ var costVariants = []variant{
 		as: "before its turn",
 	},
 	// The members of the store differ by half a second. w7 asks another than w6, claims
-	// 20 ms behind its turn, and has the slot before w6 knows that claims are open.
+	// 20 ms after its turn, and has the slot before w6 knows that claims are open.
 	{
 		name: "the steps do not mind what is uncertain of the time", rule: "Spread",
 		regime: last(sim.Faults{Latency: 20 * time.Millisecond, Skew: 250 * time.Millisecond}),

@@ -37,7 +37,7 @@ var doneVariants = []variant{
 			}
 		},
 	},
-	// w0 is done. w1 wins the next slot, and releases it: whoever reads the head learns
+	// w0 is done. w1 wins the next slot, and releases it: a worker that reads the head learns
 	// nothing of what is done.
 	{
 		name: "what is done is told by its own record only", rule: "Carry", regime: jobs,
@@ -61,7 +61,7 @@ var doneVariants = []variant{
 		},
 	},
 	// w0 is done with a long slot, others hold what is left of it, and trim. w1 looks for
-	// the record which tells that w0 is done, doesn't find it, and does it again.
+	// the record which says that w0 is done, doesn't find it, and does it again.
 	{
 		name: "what is done is looked up in the record that told it", rule: "the head tells all", regime: longJobs,
 		around: func(l store.Ledger, o workerlease.ClientOptions) (store.Ledger, workerlease.ClientOptions) {
@@ -112,7 +112,7 @@ func longJobs(seed int64) sim.Options {
 	}
 }
 
-// linked is a ledger whose records tell what is done by the Seq of the record that told
+// linked is a ledger whose records show what is done by the Seq of the record that said
 // it first, in place of the metadata.
 type linked struct {
 	store.Ledger

@@ -33,7 +33,7 @@ func twinParts(seed int64) sim.Options {
 	return o
 }
 
-// endless is a run in which whoever leads goes on from slot to slot, over a store that
+// endless is a run in which the leader goes on from slot to slot, over a store that
 // often fails.
 func endless(seed int64) sim.Options {
 	o := sim.Random(seed)
@@ -64,7 +64,7 @@ func mortal(seed int64) sim.Options {
 // start in the middle of slots.
 func parts(seed int64) sim.Options {
 	o := twinParts(seed)
-	o.Faults.Poisons = 0 // What is planted takes the place of whoever lives.
+	o.Faults.Poisons = 0 // What is planted takes the place of the living.
 	inner := o.Worker
 	o.Worker = func(n int) workerlease.Options {
 		w := inner(n)
@@ -97,7 +97,7 @@ func supplanted(r *sim.Result) (wrong []string) {
 // extendVariants are careless about going on with a term.
 var extendVariants = []variant{
 	// w0's window ends before the reply to its extension comes. w1, whose clock is ahead,
-	// was about to take over; w0 begins again under a lease that it has told its user
+	// was about to take over; w0 begins again under a lease that it has reported to its user
 	// is over.
 	{
 		name: "work resumes when a late extension is known", rule: "TakeUp", regime: extended,

@@ -17,7 +17,7 @@ var loopVariants = []variant{
 		broken: func(r *machine.Rules) { r.Looks &^= machine.AtStart },
 	},
 	// w0's machine is suspended for longer than its lease lasts. When it wakes, the
-	// timer goes on from where it was, and the code isn't told to stop.
+	// timer goes on from where it was, and the code's context doesn't end.
 	{
 		name: "a timer comes in time", rule: "Looks: AtTimer", regime: standstills,
 		broken: func(r *machine.Rules) { r.Looks &^= machine.AtTimer },

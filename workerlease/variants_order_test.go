@@ -93,7 +93,7 @@ var orderVariants = []variant{
 		},
 		as: "does not work under",
 	},
-	// Something that isn't a record comes into the ledger. Everybody waits for whoever
+	// Something that isn't a record comes into the ledger. All wait for the worker that
 	// understands it.
 	{
 		name: "poison is watched for ever", rule: "Patience", regime: strayed,

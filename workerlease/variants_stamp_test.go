@@ -24,7 +24,7 @@ var stampVariants = []variant{
 		name: "a stamp is made when it is asked for", rule: "Stamp.MaxAge", regime: oldStamps,
 		around: restamped(func(s *store.Stamp) { s.MaxAge = 0 }),
 	},
-	// The store tells whole seconds. It is nearly a second later when it does.
+	// The store shows whole seconds. It is nearly a second later when it does.
 	{
 		name: "a stamp is exact", rule: "Stamp.Granularity", regime: coarse,
 		around: restamped(func(s *store.Stamp) { s.Granularity = 0 }),
@@ -47,7 +47,7 @@ var stampVariants = []variant{
 	},
 }
 
-// coarse: the store tells the time in whole seconds.
+// coarse: the store shows the time in whole seconds.
 func coarse(seed int64) sim.Options {
 	o := sim.Random(seed)
 	o.Client = func(l store.Ledger, c workerlease.ClientOptions) *workerlease.Client {

@@ -21,8 +21,8 @@ const (
 	margin = 250 * time.Millisecond
 )
 
-// truncated is how much earlier a lease may end than by a store that tells the time to
-// the nanosecond: memory tells it to the microsecond, and what is known of it is rounded
+// truncated is how much earlier a lease may end than by a store that shows the time to
+// the nanosecond: memory shows it to the microsecond, and what is known of it is rounded
 // outwards a few times.
 const truncated = time.Microsecond + 10*time.Nanosecond
 
