@@ -62,12 +62,21 @@ func FuzzOf(f *testing.F) {
 	f.Add(int64(100*time.Millisecond), uint32(100_000), int64(5*time.Minute), int64(5*time.Minute), int64(0), byte(1))
 	f.Add(int64(8784*time.Hour), uint32(3), int64(time.Millisecond), int64(1), int64(80*time.Millisecond), byte(2))
 	f.Add(int64(time.Second), uint32(1), int64(1), int64(1), int64(time.Second/2), byte(3))
+	f.Add(int64(0), uint32(3), int64(0), int64(0), int64(0), byte(4))
+	f.Add(int64(0), uint32(9), int64(time.Second), int64(1), int64(time.Minute), byte(8+1))
+	f.Add(int64(0), uint32(70), int64(0), int64(0), int64(30*time.Minute), byte(12+2))
+	crons := []string{"", "0 2 * * *", "*/5 * * * *", "0 9-17 * * 1-5"} // "" is every length
 	f.Fuzz(func(t *testing.T, slot int64, workers uint32, lead, step, failover int64, how byte) {
 		length := min(max(time.Duration(slot), slots.MinInterval), slots.MaxInterval).Truncate(time.Millisecond)
 		within := func(n int64, most time.Duration) time.Duration { return min(max(time.Duration(n), 0), most) }
 		options := workerlease.Options{
 			WorkerType: "export", LeaseInterval: length, FailoverWithin: within(failover, length/2),
 			Lead: within(lead, 5*time.Minute), Step: within(step, 5*time.Minute),
+		}
+		if spec := crons[how>>2&3]; spec != "" {
+			options.LeaseInterval, options.Schedule = 0, slots.Must(slots.Cron(spec, "Europe/Berlin"))
+			options.FailoverWithin = within(failover, time.Hour)
+			length = 0
 		}
 		timing, err := options.Timing()
 		if err != nil {
