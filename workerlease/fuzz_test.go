@@ -117,7 +117,15 @@ func FuzzOptions(f *testing.F) {
 			t.Errorf("stores say %v of %q, want the same as of options", err, workerType)
 		}
 		if want["WorkerType"] {
-			if named := store.CheckWorkerType(workerType); !slices.ContainsFunc(problems(err), func(p error) bool { return p.Error() == fmt.Sprintf("WorkerType: %v", named) }) {
+			named, text := store.CheckWorkerType(workerType), fmt.Sprintf("is %.70q: ", workerType)
+			if workerType == "" {
+				text = "is empty: "
+			}
+			says := func(e *workerlease.OptionError) bool {
+				return e.Field == "WorkerType" && e.Unwrap().Error() == named.Error() && e.Error() == "WorkerType: "+text+e.Rule &&
+					len(e.Rule) > 40 && strings.HasSuffix(named.Error(), ": "+e.Rule)
+			}
+			if !slices.ContainsFunc(workerlease.OptionErrors(err), says) {
 				t.Errorf("StartLeasing() = %v, want what the store says of it: %v", err, named)
 			}
 		}

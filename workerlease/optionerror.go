@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/slotlease/slotlease/store"
 )
 
 // ErrOptions is wrapped by every error about Options and by each [OptionError].
@@ -77,11 +79,21 @@ func (all *optionErrors) missing(field, rule string) {
 	all.add(OptionError{Field: field, found: "is nil", Rule: rule})
 }
 
-// wrap adds what another package says of a value, if that is an error.
-func (all *optionErrors) wrap(field, value string, err error) {
-	if err != nil {
-		all.add(OptionError{Field: field, Value: value, Rule: err.Error(), err: err})
+// workerType adds what package store says of a worker type, if that is an error, without
+// the words that the field and the value have already.
+func (all *optionErrors) workerType(t string) {
+	err := store.CheckWorkerType(t)
+	if err == nil {
+		return
 	}
+	e := OptionError{Field: "WorkerType", Value: t, Rule: err.Error(), found: fmt.Sprintf("is %.70q", t), err: err}
+	if t == "" {
+		e.found = "is empty"
+	}
+	for _, known := range []string{store.ErrInvalid.Error() + ": ", "worker type ", fmt.Sprintf("%.70q", t), "is empty", "…", ": "} {
+		e.Rule = strings.TrimPrefix(e.Rule, known)
+	}
+	all.add(e)
 }
 
 // text adds what keeps a text from being stored.

@@ -147,7 +147,7 @@ type Job struct {
 const (
 	// DefaultRetention is the default of Options.Retention.
 	DefaultRetention = 24 * time.Hour
-	// MinRetention is the least Options.Retention.
+	// MinRetention is the least Options.Retention: 2 h.
 	MinRetention = machine.MinRetention
 	// MinMargin is the least Options.Margin.
 	MinMargin = 10 * time.Millisecond

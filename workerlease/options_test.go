@@ -34,9 +34,9 @@ func TestEveryBadOptionIsNamedWithItsValueAndTheRule(t *testing.T) {
 		bad  o
 		want []string
 	}{
-		{"no worker type", o{}, []string{"WorkerType: ", "empty", "use 1 to 63"}},
-		{"worker type with a slash", o{WorkerType: "a/b"}, []string{"WorkerType: ", `"a/b"`, `'/'`, "use 1 to 63"}},
-		{"worker type too long", o{WorkerType: strings.Repeat("x", 64)}, []string{"WorkerType: ", "64 bytes", "use 1 to 63"}},
+		{"no worker type", o{}, []string{"WorkerType: is empty: use 1 to 63"}},
+		{"worker type with a slash", o{WorkerType: "a/b"}, []string{`WorkerType: is "a/b": character '/' at byte 1: use 1 to 63`}},
+		{"worker type too long", o{WorkerType: strings.Repeat("x", 64)}, []string{`x": 64 bytes: use 1 to 63`}},
 		{"instance id too long", o{WorkerType: "job", InstanceID: strings.Repeat("x", 257)}, []string{"InstanceID: ", "257", "at most 256"}},
 		{"instance id with NUL", o{WorkerType: "job", InstanceID: "a\x00b"}, []string{"InstanceID: ", "NUL at byte 1", "not allowed"}},
 		{"group too long", o{WorkerType: "job", Group: strings.Repeat("x", 257)}, []string{"Group: ", "257", "at most 256"}},
@@ -45,10 +45,10 @@ func TestEveryBadOptionIsNamedWithItsValueAndTheRule(t *testing.T) {
 		{"priority negative", o{WorkerType: "job", Priority: -1}, []string{"Priority: ", "-1", "0 (highest) … 7"}},
 		{"priority above 7", o{WorkerType: "job", Priority: 8}, []string{"Priority: ", "8", "0 (highest) … 7"}},
 		{"tie-break unknown", o{WorkerType: "job", TieBreak: 3}, []string{"TieBreak: ", "3", "Sticky, Rotate or Random"}},
-		{"interval too short", o{WorkerType: "job", LeaseInterval: 99 * time.Millisecond}, []string{"LeaseInterval: ", "99ms", "at least 100ms"}},
+		{"interval too short", o{WorkerType: "job", LeaseInterval: 99 * time.Millisecond}, []string{"LeaseInterval: is 99ms: must be at least 100ms"}},
 		{"interval negative", o{WorkerType: "job", LeaseInterval: -time.Second}, []string{"LeaseInterval: ", "-1s", "at least 100ms"}},
 		{"interval too long", o{WorkerType: "job", LeaseInterval: 367 * 24 * time.Hour}, []string{"LeaseInterval: ", "8808h", "at most"}},
-		{"interval not whole ms", o{WorkerType: "job", LeaseInterval: time.Second + 1}, []string{"LeaseInterval: ", "1.000000001s", "whole milliseconds"}},
+		{"interval not whole ms", o{WorkerType: "job", LeaseInterval: time.Second + 1}, []string{"LeaseInterval: is 1.000000001s: must be whole milliseconds"}},
 		{"both", o{WorkerType: "job", LeaseInterval: time.Minute, Schedule: five}, []string{"LeaseInterval: ", "1m0s", "every 5m", "only one"}},
 		{"schedule text too long", o{WorkerType: "job", Schedule: wordy{five, strings.Repeat("x", 513)}}, []string{"Schedule: ", "513", "at most 512"}},
 		{"lead negative", o{WorkerType: "job", Lead: -1}, []string{"Lead: ", "-1ns", "0 (default) … 5m0s"}},

@@ -2,6 +2,7 @@ package workerlease
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/slotlease/slotlease/priority"
@@ -42,7 +43,7 @@ func (o Options) Resolved() (Options, error) {
 // resolve fills in the defaults, and collects all problems.
 func (o Options) resolve() (Options, optionErrors) {
 	var errs optionErrors
-	errs.wrap("WorkerType", o.WorkerType, store.CheckWorkerType(o.WorkerType))
+	errs.workerType(o.WorkerType)
 	errs.text("InstanceID", o.InstanceID, maxLabel)
 	errs.text("Group", o.Group, maxLabel)
 	errs.text("Metadata", o.Metadata, store.MaxMetadata)
@@ -104,7 +105,8 @@ func (o *Options) resolveSchedule(errs *optionErrors) (slotted string) {
 	}
 	s, err := slots.Every(interval)
 	if err != nil {
-		errs.wrap("LeaseInterval", o.LeaseInterval.String(), err)
+		_, rule, _ := strings.Cut(err.Error(), "the interval ")
+		errs.is("LeaseInterval", o.LeaseInterval, "%s", rule)
 		return "LeaseInterval"
 	}
 	o.Schedule, o.LeaseInterval = s, 0

@@ -14,8 +14,8 @@ import (
 // taken to differ at most: 1 ms per second.
 const MaxClockDrift = machine.MaxDrift
 
-// HeadMaxAge is how long ago a worker has read its ledger, at most, when it extends a
-// part of a slot. It reads the ledger again before that.
+// HeadMaxAge is how long ago a worker has read its ledger, at most, when it extends a part
+// of a slot: 2 min. After that it reads the ledger again first.
 const HeadMaxAge = machine.HeadAge
 
 // Timing is what follows from a worker's options: when claims open, when leases are
