@@ -36,7 +36,7 @@ func (u unsteady) Tail(ctx context.Context, workerType string, limit int) ([]sto
 // the engine.
 func TestNothingIsDemandedOfAProcessWhoseCallsFail(t *testing.T) {
 	failing := 0
-	for seed := range int64(4) {
+	for seed := range fewer(4) {
 		o := quiet(seed, time.Minute)
 		o.Client = func(l store.Ledger, c workerlease.ClientOptions) *workerlease.Client {
 			return workerlease.NewClient(unsteady{l}, c)

@@ -99,7 +99,10 @@ func TestSeedsInWhichTheWorldOnceDemandedTooMuch(t *testing.T) {
 // These seeds once took one of two courses at random. When an event and a wake-up had both
 // arrived while an observer was slow, chance decided which came first.
 func TestSeedsThatOnceTookTwoCoursesReplay(t *testing.T) {
+	if raceEnabled {
+		t.Skip("takes a minute under the race detector, and shows nothing more")
+	}
 	for _, seed := range []int64{150} {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { replayed(t, sim.Random(seed), max(2, int(fewer(6)))) })
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { replayed(t, sim.Random(seed), 6) })
 	}
 }
