@@ -21,15 +21,15 @@ type outage struct {
 	reported time.Time
 }
 
-// failure is the line about an operation that failed. what says which.
-func (l *Log) failure(what string, err error) (zapcore.Level, string) {
-	o, now := &l.outage, l.now()
+// failure is the line about an operation that failed at a time. what says which, and
+// stopping that leasing is to end.
+func (o *outage) failure(now time.Time, stopping bool, what string, err error) (zapcore.Level, string) {
 	first := !o.failing
 	if o.failing = true; first {
 		o.reported = now
 	}
 	switch {
-	case l.stopping:
+	case stopping:
 	case first && !o.ready && advice.Lasting(err):
 		return zap.WarnLevel, fmt.Sprintf("store not reached yet: %v", advice.Brief(err))
 	case first && !o.ready:

@@ -2,8 +2,6 @@ package runlog
 
 import (
 	"fmt"
-	"io"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -12,7 +10,6 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/flagname"
-	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
 )
@@ -22,11 +19,11 @@ import (
 func (l *Log) line(e workerlease.Event) (zapcore.Level, string) {
 	switch e := e.(type) {
 	case workerlease.Unknown:
-		return l.failure(fmt.Sprintf("store: append of record %d: outcome unknown: %v", e.Seq, advice.Brief(e.Err)), e.Err)
+		return l.outage.failure(l.now(), l.stopping, fmt.Sprintf("store: append of record %d: outcome unknown: %v", e.Seq, advice.Brief(e.Err)), e.Err)
 	case workerlease.Throttled:
-		return l.failure(fmt.Sprintf("store: %s: throttled, again after %v", e.Operation, e.RetryAfter), e.Err)
+		return l.outage.failure(l.now(), l.stopping, fmt.Sprintf("store: %s: throttled, again after %v", e.Operation, e.RetryAfter), e.Err)
 	case workerlease.StoreFailed:
-		return l.failure(fmt.Sprintf("store: %s failed: %v", e.Operation, advice.Brief(e.Err)), e.Err)
+		return l.outage.failure(l.now(), l.stopping, fmt.Sprintf("store: %s failed: %v", e.Operation, advice.Brief(e.Err)), e.Err)
 	case workerlease.ClockSample, workerlease.Claimed, workerlease.Lost:
 		if l.outage.failing {
 			l.outage.failing = false
@@ -114,38 +111,4 @@ func inversion(yes bool) string {
 		return ", although our priority is higher: our claim came too late"
 	}
 	return ""
-}
-
-// slotsText is a run of slots from one to the time until, or the one.
-func slotsText(first slots.Slot, until time.Time) string {
-	switch {
-	case !until.After(first.End):
-		return slotText(first)
-	case until.UTC().YearDay() == first.Start.UTC().YearDay() && until.Sub(first.Start) < 24*time.Hour:
-		return "slots " + display.Clock(first.Start) + " to " + display.Clock(until)
-	}
-	return "slots " + store.Format(first.Start) + " to " + store.Format(until)
-}
-
-func slotText(slot slots.Slot) string { return "slot " + display.Clock(slot.Start) }
-
-// textCore is a zap core that writes text: time, level, message.
-type textCore struct {
-	zapcore.LevelEnabler
-	to io.Writer
-}
-
-func (c *textCore) With([]zapcore.Field) zapcore.Core { return c }
-func (c *textCore) Sync() error                       { return nil }
-
-func (c *textCore) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
-	if c.Enabled(e.Level) {
-		return checked.AddCore(e, c)
-	}
-	return checked
-}
-
-func (c *textCore) Write(e zapcore.Entry, _ []zapcore.Field) error {
-	_, err := fmt.Fprintf(c.to, "%s %-5s %s\n", store.Format(e.Time), e.Level.CapitalString(), strings.Join(strings.Fields(display.Printable(e.Message)), " "))
-	return err
 }

@@ -16,13 +16,6 @@ import (
 	"github.com/slotlease/slotlease/store/cosmos"
 )
 
-// The environment variables that hold the key of a Cosmos DB account. At most one
-// may be set; with neither, azidentity's default credential is used.
-const (
-	KeyVariable        = "COSMOS_KEY"
-	ConnectionVariable = "COSMOS_CONNECTION_STRING"
-)
-
 // cosmosTarget completes a target in Cosmos DB from the environment. Its errors
 // quote nothing that could be secret; Open reports those of the URI.
 func cosmosTarget(t Target, getenv func(string) string) (Target, error) {
@@ -48,17 +41,6 @@ func cosmosTarget(t Target, getenv func(string) string) (Target, error) {
 		}
 	}
 	return t, nil
-}
-
-// KeyFrom is the variable that the key of a Cosmos DB account came from, or empty.
-func (t Target) KeyFrom() string {
-	switch {
-	case t.connection != "":
-		return ConnectionVariable
-	case t.key != "":
-		return KeyVariable
-	}
-	return ""
 }
 
 // openCosmos makes a ledger in Cosmos DB.

@@ -10,8 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -21,31 +19,6 @@ import (
 	"github.com/slotlease/slotlease/store/mongo"
 	"github.com/slotlease/slotlease/store/sqlite"
 )
-
-// Variable is the environment variable that names the store.
-const Variable = "LEASECTL_STORE"
-
-// Forms are the forms in which a store is named.
-const Forms = "sqlite:PATH, mongodb://…/DATABASE?collection=NAME, mongodb+srv://…, or cosmos://ACCOUNT/DATABASE/CONTAINER"
-
-// The schemes of the stores. A Target's is one of these, or mongodb+srv.
-const (
-	SQLite  = "sqlite"
-	MongoDB = "mongodb"
-	Cosmos  = "cosmos"
-)
-
-// Target is a store that was named, and perhaps isn't open.
-type Target struct {
-	Scheme string
-	// Shown is the store as it may be shown: without secrets.
-	Shown string
-	// path of a SQLite file.
-	path string
-	uri  string
-	// key or connection string of a Cosmos DB account, if there is one.
-	key, connection string
-}
 
 // Parse reads the text that names a store, and from the environment what else it
 // takes to open it. Its errors quote nothing that could be secret.
@@ -155,36 +128,6 @@ func badURI(err error) error {
 		return err
 	}
 	return exit.BadUsage("", err)
-}
-
-// Path is the absolute path of a SQLite file.
-func (t Target) Path() string {
-	if path, err := filepath.Abs(t.path); err == nil {
-		return path
-	}
-	return t.path
-}
-
-// Place is the store as it may be shown, whatever the directory of the reader.
-func (t Target) Place() string {
-	if t.Scheme == SQLite {
-		return "sqlite:" + t.Path()
-	}
-	return t.Shown
-}
-
-// Environ is an environment for a command whose lease is in the store: without what
-// opens the store. The URI may hold a password, and a key gives all rights to the
-// account.
-func (t Target) Environ(env []string) []string {
-	hidden := []string{Variable}
-	if t.Scheme == Cosmos {
-		hidden = append(hidden, KeyVariable, ConnectionVariable)
-	}
-	return slices.DeleteFunc(slices.Clone(env), func(pair string) bool {
-		name, _, _ := strings.Cut(pair, "=")
-		return slices.Contains(hidden, name)
-	})
 }
 
 // Close closes a ledger also when the context has ended.

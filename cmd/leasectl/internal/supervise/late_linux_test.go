@@ -81,7 +81,7 @@ func TestACommandWhoseLeaseIsExtendedLateIsStartedAgain(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	log := runlog.New(runlog.Options{To: io.Discard, Level: zapcore.DebugLevel})
-	command := Command{Name: "/bin/sh", Args: []string{"-c", `trap ': >> "$1"; exit 0' TERM; echo up >> "$0"; while :; do sleep 0.02; done`, up, told}, Env: os.Environ(), Stdout: io.Discard, Stderr: io.Discard, Log: log}
+	command := Command{Name: "/bin/sh", Args: []string{"-c", `trap ': >> "$1"; exit 0' TERM; echo up >> "$0"; while :; do sleep 0.02; done`, up, told}, Env: os.Environ(), Stdout: io.Discard, Stderr: io.Discard, Grace: o.FailoverWithin / 4, Log: log}
 	done := make(chan error, 1)
 	go func() { done <- run(ctx, link, timing(t, o), command) }()
 	lines := func() int {
@@ -125,7 +125,7 @@ func TestAJobWhoseLeaseIsExtendedLateIsTriedAgain(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	log := runlog.New(runlog.Options{To: logged, Level: zapcore.DebugLevel})
-	command := Command{Name: "/bin/sh", Args: []string{"-c", `trap ': >> "$1"; exit 1' TERM; echo "$LEASE_TOKEN" >> "$0"; while :; do sleep 0.02; done`, up, told}, Env: os.Environ(), Stdout: io.Discard, Stderr: io.Discard, Log: log}
+	command := Command{Name: "/bin/sh", Args: []string{"-c", `trap ': >> "$1"; exit 1' TERM; echo "$LEASE_TOKEN" >> "$0"; while :; do sleep 0.02; done`, up, told}, Env: os.Environ(), Stdout: io.Discard, Stderr: io.Discard, Grace: o.FailoverWithin / 4, Log: log}
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx, link, timing(t, o), command) }()
 	eventually(t, "the command", func() bool { return len(linesOf(up)) == 1 })

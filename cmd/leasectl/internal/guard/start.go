@@ -1,0 +1,90 @@
+//go:build unix && !aix
+
+package guard
+
+import (
+	"cmp"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// Start runs a command under a guard and returns when it runs. The error names
+// the command and the cause: [ErrTooLate], several invalid fields at once, or
+// why the system can't execute it. It is also an error if less than Grace, or
+// Notice, is left: the command would be told to end while it starts.
+//
+// Wait need not be called: the end is noticed, and the guard reaped, without it.
+func Start(c Command) (*Process, error) {
+	p, err := start(c)
+	if err != nil {
+		return nil, fmt.Errorf("start %q: %w", c.Path, err)
+	}
+	return p, nil
+}
+
+func start(c Command) (*Process, error) {
+	first, err := c.order()
+	if err != nil {
+		return nil, err
+	}
+	w := watch{deadline: first.Deadline, notice: first.Notice, grace: first.Grace}
+	if now := Boottime(); w.at(now) != letRun {
+		return nil, fmt.Errorf("%v left, grace %v: %w", max(0, c.Deadline-now).Round(time.Millisecond), first.Notice, ErrTooLate)
+	}
+	due, err := newAlarm()
+	if err != nil {
+		return nil, err
+	}
+	g, pipe, reports, err := startGuard(c.Stdin, c.Stdout, c.Stderr)
+	if err != nil {
+		due.stop()
+		return nil, err
+	}
+	p := &Process{
+		name: c.Path, guard: g, orders: newOrders(pipe), reports: reports, due: due, done: make(chan struct{}), watch: w,
+	}
+	// A guard that is stopped, or starved, must not hold the program for ever.
+	limit := time.Now().Add(c.Deadline - Boottime())
+	_ = reports.SetReadDeadline(limit)
+	decoder := gob.NewDecoder(reports)
+	sendErr := p.orders.send(first, limit)
+	var r report
+	if err := decoder.Decode(&r); err != nil {
+		return nil, p.abandon(cmp.Or(sendErr, err))
+	}
+	if err := r.failure(); err != nil {
+		_ = p.abandon(nil)
+		return nil, err
+	}
+	if r.Ended {
+		_ = p.abandon(nil)
+		return nil, fmt.Errorf("%v before it ran: %w", r.Status.Reason, ErrTooLate)
+	}
+	_ = reports.SetReadDeadline(time.Time{})
+	p.pid = r.PID
+	due.set(w.deadline)
+	go p.attend(decoder)
+	return p, nil
+}
+
+// abandon ends a guard that has not started a command, or doesn't say so.
+func (p *Process) abandon(cause error) error {
+	if errors.Is(cause, os.ErrDeadlineExceeded) {
+		cause = ErrTooLate
+	}
+	p.orders.close()
+	backUp(p.guard.pid(), 0)
+	p.guard.kill()
+	awaitDeath(p.guard.pid())
+	rescue(p.guard.pid(), 0)
+	said := p.guard.reap()
+	_ = p.reports.Close()
+	p.due.stop()
+	if cause == nil || errors.Is(cause, ErrTooLate) {
+		return cause
+	}
+	return fmt.Errorf("%w: %s: %w", ErrGuardDied, said, cause)
+}
