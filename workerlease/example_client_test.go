@@ -32,7 +32,7 @@ func ExampleClient_StartTask() {
 			if err != nil {
 				log.Fatal(err)
 			}
-			defer worker.StopLeasing(context.Background())
+			defer func() { _ = worker.StopLeasing(context.Background()) }()
 		}
 	}
 	clock.Advance(exampleT{}, 6*time.Minute)
@@ -115,7 +115,7 @@ func ExampleWorkerLease_RunIfHeld() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer worker.StopLeasing(context.Background())
+	defer func() { _ = worker.StopLeasing(context.Background()) }()
 	onMessage := func() {
 		held, err := worker.RunIfHeld(context.Background(), func(context.Context, workerlease.Lease) error {
 			fmt.Println("mail sent")
@@ -177,7 +177,7 @@ func ExampleLogToSlog() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer worker.StopLeasing(context.Background())
+	defer func() { _ = worker.StopLeasing(context.Background()) }()
 	clock.Advance(exampleT{}, 5*time.Minute+time.Second)
 	// Output:
 	// level=INFO msg="lease allocated" slot="[2026-01-01T12:05:00Z, 2026-01-01T12:10:00Z)" token=1767269100000 workerType=mailer instanceId=pod-1

@@ -43,7 +43,7 @@ func ExampleOptions_turns() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		defer worker.StopLeasing(context.Background())
+		defer func() { _ = worker.StopLeasing(context.Background()) }()
 		clock.Advance(exampleT{}, 5*time.Minute+time.Second)
 	}
 	clock.Advance(exampleT{}, 10*time.Minute)
@@ -71,7 +71,7 @@ func ExampleOptions_failoverWithin() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		defer worker.StopLeasing(context.Background())
+		defer func() { _ = worker.StopLeasing(context.Background()) }()
 	}
 	clock.AdvanceTo(exampleT{}, noon.Add(5*time.Minute+20*time.Second))
 	// Output:
@@ -99,7 +99,7 @@ func ExampleOptions_continuous() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		defer worker.StopLeasing(context.Background())
+		defer func() { _ = worker.StopLeasing(context.Background()) }()
 		workers = append(workers, worker)
 	}
 	clock.AdvanceTo(exampleT{}, noon.Add(32*time.Minute)) // This passes six boundaries.
@@ -135,14 +135,14 @@ func ExampleOptions_noFailback() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer low.StopLeasing(context.Background())
+	defer func() { _ = low.StopLeasing(context.Background()) }()
 	clock.AdvanceTo(exampleT{}, noon.Add(6*time.Minute))
 	o.InstanceID, o.Priority = "high", 0
 	high, err := client.StartTask(context.Background(), o, lead)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer high.StopLeasing(context.Background())
+	defer func() { _ = high.StopLeasing(context.Background()) }()
 	clock.Advance(exampleT{}, time.Hour)
 	fmt.Println("an hour later, low leads:", low.IsHolder())
 	// Output:
@@ -169,7 +169,7 @@ func ExampleJob() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		defer worker.StopLeasing(context.Background())
+		defer func() { _ = worker.StopLeasing(context.Background()) }()
 	}
 	clock.Advance(exampleT{}, 10*time.Minute-time.Second)
 	// Output:
@@ -285,7 +285,7 @@ func ExampleOptions_group() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		defer worker.StopLeasing(context.Background())
+		defer func() { _ = worker.StopLeasing(context.Background()) }()
 	}
 	clock.Advance(exampleT{}, 6*time.Minute)
 	for range len(leases) {

@@ -32,13 +32,18 @@ func lineOf(e Event) line {
 	switch e := e.(type) {
 	case Claimed:
 		return line{slog.LevelDebug, "slot claimed", attrs{
-			{"slot", e.Slot}, {"seq", e.Seq}, {"token", e.Token},
-			{"joined", e.Joined}, {"early", e.Early},
+			{"slot", e.Slot},
+			{"seq", e.Seq},
+			{"token", e.Token},
+			{"joined", e.Joined},
+			{"early", e.Early},
 		}}
 	case Lost:
 		return line{slog.LevelDebug, "slot lost", attrs{
-			{"slot", e.Slot}, {"holder", e.Holder.InstanceID},
-			{"holderPriority", e.Holder.Priority}, {"inversion", e.Inversion},
+			{"slot", e.Slot},
+			{"holder", e.Holder.InstanceID},
+			{"holderPriority", e.Holder.Priority},
+			{"inversion", e.Inversion},
 		}}
 	case Allocated:
 		return line{slog.LevelInfo, "lease allocated", attrs{
@@ -52,13 +57,17 @@ func lineOf(e Event) line {
 		return line{slog.LevelError, "slot not done", attrs{{"slot", e.Slot}, {"attempts", e.Attempts}}}
 	case HolderChanged:
 		return line{slog.LevelDebug, "holder changed", attrs{
-			{"holder", e.Holder.InstanceID}, {"token", e.Holder.Token},
-			{"from", store.Format(e.Holder.From)}, {"until", store.Format(e.Holder.Until)},
+			{"holder", e.Holder.InstanceID},
+			{"token", e.Holder.Token},
+			{"from", store.Format(e.Holder.From)},
+			{"until", store.Format(e.Holder.Until)},
 			{"released", e.Released},
 		}}
 	case Extended:
 		return line{slog.LevelDebug, "lease extended", attrs{
-			{"slot", e.Lease.Slot}, {"token", e.Lease.Token}, {"seq", e.Seq},
+			{"slot", e.Lease.Slot},
+			{"token", e.Lease.Token},
+			{"seq", e.Seq},
 			{"expiry", store.Format(e.Lease.Expiry)},
 		}}
 	case Expired:
@@ -95,8 +104,10 @@ func lineOf(e Event) line {
 		}}
 	case ClockJump:
 		return line{slog.LevelWarn, "clock jump", attrs{
-			{"server", e.Server}, {"contradiction", e.Contradiction},
-			{"storeTime", store.Format(e.StoreTime)}, {"uncertainty", e.Uncertainty},
+			{"server", e.Server},
+			{"contradiction", e.Contradiction},
+			{"storeTime", store.Format(e.StoreTime)},
+			{"uncertainty", e.Uncertainty},
 		}}
 	case TooUncertain:
 		return line{slog.LevelError, "time too uncertain", attrs{{"uncertainty", e.Uncertainty}, {"error", e.Err}}}

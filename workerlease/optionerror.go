@@ -50,7 +50,7 @@ func (e *OptionError) Unwrap() error { return e.err }
 // text has them; none if the error is about something else.
 func OptionErrors(err error) []*OptionError {
 	var found []*OptionError
-	switch e := err.(type) {
+	switch e := err.(type) { //nolint:errorlint // It walks through all that is wrapped.
 	case *OptionError:
 		found = append(found, e)
 	case interface{ Unwrap() error }:
