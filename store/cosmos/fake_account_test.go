@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -68,6 +69,15 @@ func newFake() *fakeAccount {
 		},
 		container: map[string]any{"id": DefaultContainer, "partitionKey": map[string]any{"paths": []string{"/workerType"}, "kind": "Hash", "version": 2}},
 		items:     map[string]map[string]json.RawMessage{},
+	}
+}
+
+// inBubble is a test in a bubble, where waiting takes no time and a goroutine that is
+// left over is noticed.
+func inBubble(test func(t *testing.T)) func(t *testing.T) {
+	return func(t *testing.T) {
+		t.Helper()
+		synctest.Test(t, test)
 	}
 }
 

@@ -78,7 +78,7 @@ func TestOneOf32ConcurrentAppendsWinsInEachRound(t *testing.T) {
 
 func TestHandleOutlivesARestartOfTheServer(t *testing.T) {
 	t.Parallel()
-	peer := cosmospeer.Start(t, cosmospeer.Options{})
+	peer := cosmospeer.Start(t)
 	l := ready(t, cosmos.Options{URI: peer.URI()})
 	first, second := storetest.Grant("job", 1), storetest.Grant("job", 2)
 	if err := l.Append(lasting(t, patience), first); err != nil {
@@ -107,7 +107,7 @@ func TestHandleOutlivesARestartOfTheServer(t *testing.T) {
 
 func TestHandleThatWasOpenedBeforeTheServerWasThereWorksOnceItIs(t *testing.T) {
 	t.Parallel()
-	peer := cosmospeer.Start(t, cosmospeer.Options{})
+	peer := cosmospeer.Start(t)
 	ready(t, cosmos.Options{URI: peer.URI()})
 	peer.Kill()
 	l := opened(t, cosmos.Options{URI: peer.URI()})
@@ -130,7 +130,7 @@ func TestHandleThatWasOpenedBeforeTheServerWasThereWorksOnceItIs(t *testing.T) {
 
 func TestServerThatLostItsDataHasNoLedger(t *testing.T) {
 	t.Parallel()
-	peer := cosmospeer.Start(t, cosmospeer.Options{})
+	peer := cosmospeer.Start(t)
 	l := ready(t, cosmos.Options{URI: peer.URI()})
 	if err := l.Append(lasting(t, patience), storetest.Grant("job", 1)); err != nil {
 		t.Fatalf("Append() = %v, want nil", err)
@@ -155,7 +155,7 @@ func TestServerThatLostItsDataHasNoLedger(t *testing.T) {
 
 func TestAppendToASilentServerIsUnknownAndMayLandLater(t *testing.T) {
 	t.Parallel()
-	peer := cosmospeer.Start(t, cosmospeer.Options{})
+	peer := cosmospeer.Start(t)
 	l := ready(t, cosmos.Options{URI: peer.URI()})
 	if err := l.Append(lasting(t, patience), storetest.Grant("job", 1)); err != nil {
 		t.Fatalf("Append() = %v, want nil", err)
@@ -222,7 +222,7 @@ func TestURINamesDatabaseAndContainer(t *testing.T) {
 // What an operation costs is its requests times what Microsoft charges for each.
 func TestEachOperationIsOneRequest(t *testing.T) {
 	t.Parallel()
-	peer := cosmospeer.Start(t, cosmospeer.Options{})
+	peer := cosmospeer.Start(t)
 	requests := &counter{}
 	l := ready(t, cosmos.Options{URI: peer.URI(), Transport: requests})
 	ctx := lasting(t, 10*patience)
@@ -275,7 +275,7 @@ func TestEachOperationIsOneRequest(t *testing.T) {
 // The peer has no GetCurrentTimestamp, so its time is the Date header's.
 func TestStampsOfAServerThatOnlyHasTheDateHeader(t *testing.T) {
 	t.Parallel()
-	peer := cosmospeer.Start(t, cosmospeer.Options{})
+	peer := cosmospeer.Start(t)
 	l := ready(t, cosmos.Options{URI: peer.URI()})
 	if err := l.Append(lasting(t, patience), storetest.Grant("job", 1)); err != nil {
 		t.Fatalf("Append() = %v, want nil", err)
