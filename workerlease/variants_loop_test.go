@@ -12,22 +12,14 @@ import (
 var loopVariants = []variant{
 	// w0 has won the rest of a slot. An observer keeps it for some seconds between that
 	// and LeaseAllocated, and w1's slot has begun by then.
-	{
-		name: "it was time a moment ago", rule: "Looks: AtStart", regime: busy,
-		broken: func(r *machine.Rules) { r.Looks &^= machine.AtStart },
-	},
+	{name: "it was time a moment ago", rule: "Looks: AtStart", regime: busy, broken: func(r *machine.Rules) { r.Looks &^= machine.AtStart }},
 	// w0's machine is suspended for longer than its lease lasts. When it wakes, the
 	// timer goes on from where it was, and the code's context doesn't end.
-	{
-		name: "a timer comes in time", rule: "Looks: AtTimer", regime: standstills,
-		broken: func(r *machine.Rules) { r.Looks &^= machine.AtTimer },
-	},
+	{name: "a timer comes in time", rule: "Looks: AtTimer", regime: standstills, broken: func(r *machine.Rules) { r.Looks &^= machine.AtTimer }},
 	// w0 stands still until w1 works, goes on, asks whether it may work, and hears that
 	// no timer has said otherwise.
-	{
-		name: "a lease is valid until a timer ends it", rule: "Looks: AtQuestion", regime: standstills,
-		broken: func(r *machine.Rules) { r.Looks &^= machine.AtQuestion },
-	},
+	{name: "a lease is valid until a timer ends it", rule: "Looks: AtQuestion", regime: standstills,
+		broken: func(r *machine.Rules) { r.Looks &^= machine.AtQuestion }},
 }
 
 var (

@@ -15,36 +15,23 @@ import (
 var stampVariants = []variant{
 	// w0 has its time from a member whose clock is behind, and w1 from one whose clock
 	// is ahead, each of them within what is allowed.
-	{
-		name: "all servers of a store agree about the time", rule: "Stamp.Skew", regime: uncertain,
-		around: restamped(func(s *store.Stamp) { s.Skew = 0 }),
-	},
+	{name: "all servers of a store agree about the time", rule: "Stamp.Skew", regime: uncertain, around: restamped(func(s *store.Stamp) { s.Skew = 0 })},
 	// w0 gets a stamp that was made a second before it was sent.
-	{
-		name: "a stamp is made when it is asked for", rule: "Stamp.MaxAge", regime: oldStamps,
-		around: restamped(func(s *store.Stamp) { s.MaxAge = 0 }),
-	},
+	{name: "a stamp is made when it is asked for", rule: "Stamp.MaxAge", regime: oldStamps, around: restamped(func(s *store.Stamp) { s.MaxAge = 0 })},
 	// The store shows whole seconds. It is nearly a second later when it does.
-	{
-		name: "a stamp is exact", rule: "Stamp.Granularity", regime: coarse,
-		around: restamped(func(s *store.Stamp) { s.Granularity = 0 }),
-	},
+	{name: "a stamp is exact", rule: "Stamp.Granularity", regime: coarse, around: restamped(func(s *store.Stamp) { s.Granularity = 0 })},
 	// The store's answer takes a while. What w0 takes for now was then.
-	{
-		name: "a stamp tells the time at which it arrives", rule: "round trip", regime: slow,
+	{name: "a stamp tells the time at which it arrives", rule: "round trip", regime: slow,
 		around: func(l store.Ledger, o workerlease.ClientOptions) (store.Ledger, workerlease.ClientOptions) {
 			return instant{l}, o
-		},
-	},
+		}},
 	// w0's clock is slow by as much as is assumed, and w0 hasn't heard of the time for
 	// most of its slot.
-	{
-		name: "a clock that was right stays right", rule: "MaxDrift", regime: drifting,
+	{name: "a clock that was right stays right", rule: "MaxDrift", regime: drifting,
 		around: func(l store.Ledger, o workerlease.ClientOptions) (store.Ledger, workerlease.ClientOptions) {
 			o.Clock = trustedClock{o.Clock}
 			return l, o
-		},
-	},
+		}},
 }
 
 // coarse: the store shows the time in whole seconds.

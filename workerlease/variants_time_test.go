@@ -18,69 +18,45 @@ import (
 var timeVariants = []variant{
 	// w0 claims by what it heard of the time long ago. (Windows stay disjoint, since
 	// what it knows grows ever more uncertain.)
-	{
-		name: "an old sample of the time is as good as a new one", rule: "Fresh", regime: cutShort,
-		broken: func(r *machine.Rules) { r.Fresh = 24 * time.Hour },
-	},
+	{name: "an old sample of the time is as good as a new one", rule: "Fresh", regime: cutShort,
+		broken: func(r *machine.Rules) { r.Fresh = 24 * time.Hour }},
 	// w0's machine is suspended while it works. Its clock stood still as well, and it
 	// works on when w1 has begun.
-	{
-		name: "time is counted by a clock that a suspend stops", rule: "local clock", regime: standstills,
+	{name: "time is counted by a clock that a suspend stops", rule: "local clock", regime: standstills,
 		around: func(l store.Ledger, o workerlease.ClientOptions) (store.Ledger, workerlease.ClientOptions) {
 			o.Clock = sleepyClock{o.Clock}
 			return l, o
-		},
-	},
+		}},
 	// The store's answers take long to come. The middle of what w1 knows is ahead of
 	// store time by more than w0's margin, and w1 begins while w0 still works.
-	{
-		name: "a lease begins by the best guess of the time", rule: "BeginBy", regime: uncertain,
-		broken: func(r *machine.Rules) { r.BeginBy = timeline.Mid },
-	},
+	{name: "a lease begins by the best guess of the time", rule: "BeginBy", regime: uncertain,
+		broken: func(r *machine.Rules) { r.BeginBy = timeline.Mid }},
 	// The same, the other way round: w0's guess is behind, and it works on when w1
 	// has begun.
-	{
-		name: "a lease ends by the best guess of the time", rule: "EndBy", regime: uncertain,
-		broken: func(r *machine.Rules) { r.EndBy = timeline.Mid },
-	},
+	{name: "a lease ends by the best guess of the time", rule: "EndBy", regime: uncertain, broken: func(r *machine.Rules) { r.EndBy = timeline.Mid }},
 	// Store time is near the end of what w0 knows. It has another uncertainty to go
 	// when w1 begins.
-	{
-		name: "a lease ends when it has surely ended", rule: "EndBy", regime: uncertain,
-		broken: func(r *machine.Rules) { r.EndBy = timeline.Earliest },
-	},
+	{name: "a lease ends when it has surely ended", rule: "EndBy", regime: uncertain, broken: func(r *machine.Rules) { r.EndBy = timeline.Earliest }},
 	// w0 works on for a margin when w1 has begun.
-	{
-		name: "the margin is a time to finish in", rule: "Last", regime: anything,
-		broken: func(r *machine.Rules) {
-			r.Last = func(end time.Time, margin time.Duration) time.Time { return end.Add(margin) }
-		},
-	},
+	{name: "the margin is a time to finish in", rule: "Last", regime: anything, broken: func(r *machine.Rules) {
+		r.Last = func(end time.Time, margin time.Duration) time.Time { return end.Add(margin) }
+	}},
 	// w1 hears from a member whose clock is ahead of that by which w0 works, which
 	// hasn't asked since. w1 begins by it, and w0 works on.
-	{
-		name: "another clock of the store is believed at once", rule: "Settled", regime: jumps,
-		broken: func(r *machine.Rules) {
-			r.Settled = func(timeline.Interval, time.Time) bool { return true }
-		},
-	},
+	{name: "another clock of the store is believed at once", rule: "Settled", regime: jumps, broken: func(r *machine.Rules) {
+		r.Settled = func(timeline.Interval, time.Time) bool { return true }
+	}},
 	// w0 holds a lease, and the store contradicts what it said of the time before. w0 goes
 	// on.
-	{
-		name: "a contradiction is nothing to worry about", rule: "Jumped", regime: jumps,
-		broken: func(r *machine.Rules) {
-			r.Jumped = func(int, int) bool { return false }
-		},
-		audit: unmoved,
-	},
+	{name: "a contradiction is nothing to worry about", rule: "Jumped", regime: jumps, broken: func(r *machine.Rules) {
+		r.Jumped = func(int, int) bool { return false }
+	}, audit: unmoved},
 	// The time of day of w0's machine is set back while it works.
-	{
-		name: "time is counted by the time of day", rule: "local clock", regime: wallSteps,
+	{name: "time is counted by the time of day", rule: "local clock", regime: wallSteps,
 		around: func(l store.Ledger, o workerlease.ClientOptions) (store.Ledger, workerlease.ClientOptions) {
 			o.Clock = wallClock{o.Clock}
 			return l, o
-		},
-	},
+		}},
 }
 
 // unmoved finds that the store's clock has jumped, and that no lease was ended for it.
