@@ -1,7 +1,6 @@
 package machine_test
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"time"
@@ -10,17 +9,19 @@ import (
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
-// show writes what the machine did, and the state if it changed.
-func (s *script) show(out *bytes.Buffer, command, before string) {
+// show is what the machine did, and the state if it changed.
+func (s *script) show(command, before string) string {
+	var out strings.Builder
 	if command == "next" {
-		fmt.Fprintf(out, "  %s\n", at(s.time()))
+		fmt.Fprintf(&out, "  %s\n", at(s.time()))
 	}
 	for _, a := range s.log {
-		fmt.Fprintf(out, "  %s\n", s.action(a))
+		fmt.Fprintf(&out, "  %s\n", s.action(a))
 	}
 	if state := s.state(); state != before {
-		fmt.Fprintf(out, "    %s\n", state)
+		fmt.Fprintf(&out, "    %s\n", state)
 	}
+	return out.String()
 }
 
 // at is a time of the first day, or of another with its date.

@@ -78,19 +78,46 @@ func replay(t *testing.T, text string) []byte {
 		if s == nil {
 			t.Fatalf("line %d: a trace begins with a worker", n+1)
 		}
-		s.log = nil
-		state := s.state()
-		if err := s.run(fields[0], fields[1:]); err != nil {
+		answer, err := s.do(fields[0], fields[1:])
+		if err != nil {
 			t.Fatalf("line %d: %s: %v; so far:\n%s", n+1, command, err, out.String())
 		}
-		if err := s.idle(s.moment()); err != nil {
-			if err := errors.Join(s.event(machine.Wake{}), s.idle(s.moment())); err != nil {
-				t.Fatalf("line %d: %s: %v", n+1, command, err)
-			}
-		}
-		s.show(&out, fields[0], state)
+		out.WriteString(answer)
 	}
 	return out.Bytes()
+}
+
+// do runs a command, and returns the machine's answer.
+func (s *script) do(command string, args []string) (string, error) {
+	if command == "until" {
+		return s.until(strings.Join(args, " "))
+	}
+	s.log = nil
+	state := s.state()
+	if err := s.run(command, args); err != nil {
+		return "", err
+	}
+	if err := s.idle(s.moment()); err != nil {
+		if err := errors.Join(s.event(machine.Wake{}), s.idle(s.moment())); err != nil {
+			return "", err
+		}
+	}
+	return s.show(command, state), nil
+}
+
+// until lets the store answer honestly, and time go on, up to an answer of the machine
+// with this word, which alone is shown.
+func (s *script) until(word string) (string, error) {
+	for range 100 {
+		command := "next"
+		if s.op != nil {
+			command = "ok"
+		}
+		if answer, err := s.do(command, nil); err != nil || strings.Contains(answer, word) {
+			return answer, err
+		}
+	}
+	return "", fmt.Errorf("%q is not answered", word)
 }
 
 // config reads the line that sets up the worker.
