@@ -75,53 +75,51 @@ func TestLeaseExpiredComesAfterTheContextEndedAndOnTimeEvenIfLeaseAllocatedRuns(
 
 func TestCodeThatOverrunsKeepsTheWorkerFromClaiming(t *testing.T) {
 	for name, inExpired := range map[string]bool{"LeaseAllocated": false, "LeaseExpired": true} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				slow := func() {
-					if time.Since(t0) < 10*time.Minute {
-						time.Sleep(17*time.Minute - time.Since(t0))
-					}
+		bubble(t, name, func(t *testing.T) {
+			slow := func() {
+				if time.Since(t0) < 10*time.Minute {
+					time.Sleep(17*time.Minute - time.Since(t0))
 				}
-				s := setup{work: func(ctx context.Context, _ workerlease.Lease) {
-					<-ctx.Done()
-					if !inExpired {
-						slow()
-					}
-				}}
-				if inExpired {
-					s.expired = func(workerlease.Lease, workerlease.Reason) { slow() }
+			}
+			s := setup{work: func(ctx context.Context, _ workerlease.Lease) {
+				<-ctx.Done()
+				if !inExpired {
+					slow()
 				}
-				w := start(t, s)
-				at(10*time.Minute - time.Millisecond*100)
-				if st := w.Status(); !st.Running || st.Overrunning || !st.Healthy() {
-					t.Errorf("within the margin: %v, overrunning %v", st, st.Overrunning)
+			}}
+			if inExpired {
+				s.expired = func(workerlease.Lease, workerlease.Reason) { slow() }
+			}
+			w := start(t, s)
+			at(10*time.Minute - time.Millisecond*100)
+			if st := w.Status(); !st.Running || st.Overrunning || !st.Healthy() {
+				t.Errorf("within the margin: %v, overrunning %v", st, st.Overrunning)
+			}
+			at(12 * time.Minute)
+			st := w.Status()
+			if !st.Overrunning || st.Healthy() || st.Holding || !strings.Contains(st.String(), "overrunning") {
+				t.Errorf("while overrunning: %v, healthy %v", st, st.Healthy())
+			}
+			if e := observed[workerlease.Overrun](w); len(e) != 1 || since(e[0].Slot.Start) != 5*time.Minute {
+				t.Errorf("Overrun events = %+v, want one", e)
+			}
+			at(26 * time.Minute)
+			// What is left of the slot in which it returned is nobody's.
+			equal(t, "slots", w.starts(), minutes(5, 15, 20, 25)...)
+			if u := w.turn(t, 1); u.allocated < 17*time.Minute || u.allocated > 17*time.Minute+5*time.Second {
+				t.Errorf("allocated again at %v, want soon after the code returned at 17m", u.allocated)
+			}
+			if st = w.Status(); st.Overrunning || !st.Healthy() {
+				t.Errorf("afterwards: %v", st)
+			}
+			for _, m := range observed[workerlease.Missed](w) {
+				if m.Why != workerlease.Overrunning {
+					t.Errorf("missed %v because of %q, want %q", m.Slot, m.Why, workerlease.Overrunning)
 				}
-				at(12 * time.Minute)
-				st := w.Status()
-				if !st.Overrunning || st.Healthy() || st.Holding || !strings.Contains(st.String(), "overrunning") {
-					t.Errorf("while overrunning: %v, healthy %v", st, st.Healthy())
-				}
-				if e := observed[workerlease.Overrun](w); len(e) != 1 || since(e[0].Slot.Start) != 5*time.Minute {
-					t.Errorf("Overrun events = %+v, want one", e)
-				}
-				at(26 * time.Minute)
-				// What is left of the slot in which it returned is nobody's.
-				equal(t, "slots", w.starts(), minutes(5, 15, 20, 25)...)
-				if u := w.turn(t, 1); u.allocated < 17*time.Minute || u.allocated > 17*time.Minute+5*time.Second {
-					t.Errorf("allocated again at %v, want soon after the code returned at 17m", u.allocated)
-				}
-				if st = w.Status(); st.Overrunning || !st.Healthy() {
-					t.Errorf("afterwards: %v", st)
-				}
-				for _, m := range observed[workerlease.Missed](w) {
-					if m.Why != workerlease.Overrunning {
-						t.Errorf("missed %v because of %q, want %q", m.Slot, m.Why, workerlease.Overrunning)
-					}
-				}
-				if st.Missed != 1 {
-					t.Errorf("Missed = %d, want 1: it was won before the overrun began", st.Missed)
-				}
-			})
+			}
+			if st.Missed != 1 {
+				t.Errorf("Missed = %d, want 1: it was won before the overrun began", st.Missed)
+			}
 		})
 	}
 }

@@ -50,25 +50,23 @@ func (c *suspended) suspend(d time.Duration) { c.slept.Add(int64(d)) }
 
 func TestAWrongTimeOfDayHasNoEffect(t *testing.T) {
 	for _, off := range []time.Duration{0, time.Hour, -time.Hour, -25 * 365 * 24 * time.Hour} {
-		t.Run(fmt.Sprint(off), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := newWrong(off)
-				w := start(t, setup{clock: c})
-				at(11 * time.Minute)
-				c.off.Store(int64(-off)) // Stepped while a lease is held,
-				at(14*time.Minute + 55*time.Second)
-				c.off.Store(int64(off + time.Minute)) // and while the next slot is won.
-				at(21 * time.Minute)
-				equal(t, "slots", w.starts(), minutes(5, 10, 15, 20)...)
-				for i := 1; i <= 2; i++ {
-					boundary := time.Duration(i+1) * 5 * time.Minute
-					near(t, "allocated", w.turn(t, i).allocated, begin(boundary))
-					endsAt(t, w.turn(t, i).expiredAt, boundary+5*time.Minute)
-				}
-				if now := w.Status().StoreTime; now.Sub(time.Now()).Abs() > w.Status().Uncertainty {
-					t.Errorf("store time is taken for %v at %v, uncertainty %v", now, time.Now(), w.Status().Uncertainty)
-				}
-			})
+		bubble(t, fmt.Sprint(off), func(t *testing.T) {
+			c := newWrong(off)
+			w := start(t, setup{clock: c})
+			at(11 * time.Minute)
+			c.off.Store(int64(-off)) // Stepped while a lease is held,
+			at(14*time.Minute + 55*time.Second)
+			c.off.Store(int64(off + time.Minute)) // and while the next slot is won.
+			at(21 * time.Minute)
+			equal(t, "slots", w.starts(), minutes(5, 10, 15, 20)...)
+			for i := 1; i <= 2; i++ {
+				boundary := time.Duration(i+1) * 5 * time.Minute
+				near(t, "allocated", w.turn(t, i).allocated, begin(boundary))
+				endsAt(t, w.turn(t, i).expiredAt, boundary+5*time.Minute)
+			}
+			if now := w.Status().StoreTime; now.Sub(time.Now()).Abs() > w.Status().Uncertainty {
+				t.Errorf("store time is taken for %v at %v, uncertainty %v", now, time.Now(), w.Status().Uncertainty)
+			}
 		})
 	}
 }
@@ -117,37 +115,35 @@ func TestASuspendWhileWaitingIsNoticedWithinHalfAMinute(t *testing.T) {
 
 func TestAJumpOfTheStoresClockEndsTheLeaseAndLeasingGoesOn(t *testing.T) {
 	for _, jump := range []time.Duration{time.Minute, -time.Minute, 40 * time.Minute, -40 * time.Minute, time.Hour, -time.Hour, 2 * time.Hour} {
-		t.Run(fmt.Sprint(jump), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ledger := faulty(t, nil)
-				w := start(t, setup{ledger: ledger})
-				at(6 * time.Minute)
-				ledger.Shift(jump, "")
-				at(finish(10*time.Minute) - time.Second)
-				u := w.turn(t, 0)
-				// It is noticed when claims for the next slot open.
-				if u.ended < 10*time.Minute-lead-time.Microsecond || u.cause != workerlease.ErrClockJumped || u.why != workerlease.ClockJumped || u.expiries != 1 {
-					t.Errorf("turn = %+v, want its end by the jump", u)
+		bubble(t, fmt.Sprint(jump), func(t *testing.T) {
+			ledger := faulty(t, nil)
+			w := start(t, setup{ledger: ledger})
+			at(6 * time.Minute)
+			ledger.Shift(jump, "")
+			at(finish(10*time.Minute) - time.Second)
+			u := w.turn(t, 0)
+			// It is noticed when claims for the next slot open.
+			if u.ended < 10*time.Minute-lead-time.Microsecond || u.cause != workerlease.ErrClockJumped || u.why != workerlease.ClockJumped || u.expiries != 1 {
+				t.Errorf("turn = %+v, want its end by the jump", u)
+			}
+			e := observed[workerlease.ClockJump](w)
+			if len(e) != 1 || !e[0].Contradiction || e[0].Server != "memory" || !w.reported(workerlease.ErrClockJumped) {
+				t.Errorf("ClockJump events = %+v, want one, and an error reported", e)
+			}
+			// Slots are those of the new store time. What a head that was made by
+			// the other time covers stays covered.
+			at(2*time.Hour + 32*time.Minute)
+			h := w.history()
+			last := h[len(h)-1]
+			if now := time.Since(t0) + jump; !last.lease.Slot.Contains(t0.Add(now)) {
+				t.Errorf("the last lease is of slot %v at %v, want the present one", last.lease.Slot, now)
+			}
+			for i := 1; i < len(h); i++ {
+				if h[i].lease.Token <= h[i-1].lease.Token || h[i].lease.Start.Before(h[i-1].lease.Start) {
+					t.Errorf("lease %d: %+v after %+v", i, h[i].lease, h[i-1].lease)
 				}
-				e := observed[workerlease.ClockJump](w)
-				if len(e) != 1 || !e[0].Contradiction || e[0].Server != "memory" || !w.reported(workerlease.ErrClockJumped) {
-					t.Errorf("ClockJump events = %+v, want one, and an error reported", e)
-				}
-				// Slots are those of the new store time. What a head that was made by
-				// the other time covers stays covered.
-				at(2*time.Hour + 32*time.Minute)
-				h := w.history()
-				last := h[len(h)-1]
-				if now := time.Since(t0) + jump; !last.lease.Slot.Contains(t0.Add(now)) {
-					t.Errorf("the last lease is of slot %v at %v, want the present one", last.lease.Slot, now)
-				}
-				for i := 1; i < len(h); i++ {
-					if h[i].lease.Token <= h[i-1].lease.Token || h[i].lease.Start.Before(h[i-1].lease.Start) {
-						t.Errorf("lease %d: %+v after %+v", i, h[i].lease, h[i-1].lease)
-					}
-				}
-				near(t, "allocated", last.allocated+jump, begin(since(last.lease.Slot.Start)))
-			})
+			}
+			near(t, "allocated", last.allocated+jump, begin(since(last.lease.Slot.Start)))
 		})
 	}
 }

@@ -69,23 +69,21 @@ func goroutines(before, want int) int {
 
 func TestAnIdleWorkerIsOneGoroutine(t *testing.T) {
 	for _, n := range []int{1, 100} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ledger := memory.New(memory.Options{})
-				client := newClient(&worker{}, setup{ledger: ledger})
-				before := runtime.NumGoroutine()
-				for i := range n {
-					start(t, setup{client: client, Options: workerlease.Options{WorkerType: fmt.Sprint("type", i)}})
-				}
-				at(time.Minute)
-				if got := goroutines(before, n); got > n {
-					t.Errorf("%d workers wait with %d goroutines, want one each", n, got)
-				}
-				at(6 * time.Minute)
-				if got := goroutines(before, 2*n); got > 2*n {
-					t.Errorf("%d workers hold leases with %d goroutines, want two each, one of them the user's", n, got)
-				}
-			})
+		bubble(t, fmt.Sprint(n), func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			client := newClient(&worker{}, setup{ledger: ledger})
+			before := runtime.NumGoroutine()
+			for i := range n {
+				start(t, setup{client: client, Options: workerlease.Options{WorkerType: fmt.Sprint("type", i)}})
+			}
+			at(time.Minute)
+			if got := goroutines(before, n); got > n {
+				t.Errorf("%d workers wait with %d goroutines, want one each", n, got)
+			}
+			at(6 * time.Minute)
+			if got := goroutines(before, 2*n); got > 2*n {
+				t.Errorf("%d workers hold leases with %d goroutines, want two each, one of them the user's", n, got)
+			}
 		})
 	}
 }

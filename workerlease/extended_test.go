@@ -98,23 +98,21 @@ func TestTheNextLeaseWaitsForLeaseExtended(t *testing.T) {
 
 func TestALeaseExtendedThatPanicsOrEndsItsGoroutineEndsNothing(t *testing.T) {
 	for name, end := range map[string]func(){"panic": func() { panic("boom") }, "goexit": runtime.Goexit} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := &worker{}
-				calls := 0
-				extending(t, w, func(workerlease.Lease) {
-					calls++
-					end()
-				})
-				at(11 * time.Minute)
-				h := w.history()
-				if len(h) != 2 || h[0].why != workerlease.WindowEnded || calls < 20 {
-					t.Errorf("%d leases, the first ended by %q, %d calls; want it to go on", len(h), h[0].why, calls)
-				}
-				if got := w.reported(workerlease.ErrPanicked); got != (name == "panic") {
-					t.Errorf("a panic was reported: %v", got)
-				}
+		bubble(t, name, func(t *testing.T) {
+			w := &worker{}
+			calls := 0
+			extending(t, w, func(workerlease.Lease) {
+				calls++
+				end()
 			})
+			at(11 * time.Minute)
+			h := w.history()
+			if len(h) != 2 || h[0].why != workerlease.WindowEnded || calls < 20 {
+				t.Errorf("%d leases, the first ended by %q, %d calls; want it to go on", len(h), h[0].why, calls)
+			}
+			if got := w.reported(workerlease.ErrPanicked); got != (name == "panic") {
+				t.Errorf("a panic was reported: %v", got)
+			}
 		})
 	}
 }

@@ -20,11 +20,6 @@ func parted(name string, priority int, d time.Duration) workerlease.Options {
 	return o
 }
 
-// cut is a ledger whose connection can be cut.
-func cut(inner *memory.Ledger) *faultstore.Ledger {
-	return faultstore.New(inner.Handle(), faultstore.Options{})
-}
-
 // apart checks that no two leases were worked under at one time, and that tokens
 // grow.
 func apart(t *testing.T, workers ...*worker) {
@@ -51,7 +46,7 @@ func TestAStandbyTakesOverWithinFailoverWithin(t *testing.T) {
 	for dies := 5 * time.Minute; dies < 10*time.Minute; dies += 3700 * time.Millisecond {
 		synctest.Test(t, func(t *testing.T) {
 			inner := memory.New(memory.Options{})
-			link := cut(inner)
+			link := cut(t, inner)
 			first := start(t, setup{ledger: link, Options: parted("first", 0, d)})
 			second := start(t, setup{ledger: inner.Handle(), Options: parted("second", 1, d)})
 			third := start(t, setup{ledger: inner.Handle(), Options: parted("third", 2, d)})
@@ -76,9 +71,6 @@ func TestAStandbyTakesOverWithinFailoverWithin(t *testing.T) {
 			if len(observed[workerlease.Lost](second)) != 1 && u.allocated < 10*time.Minute {
 				t.Errorf("dead at %v: observed %d lost slots, want one", dies, len(observed[workerlease.Lost](second)))
 			}
-			if err := link.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
 		})
 	}
 }
@@ -86,7 +78,7 @@ func TestAStandbyTakesOverWithinFailoverWithin(t *testing.T) {
 func TestWithoutFailoverWithinADeadHoldersSlotIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := memory.New(memory.Options{})
-		link := cut(inner)
+		link := cut(t, inner)
 		first := start(t, setup{ledger: link, Options: named("first", 0)})
 		second := start(t, setup{ledger: inner.Handle(), Options: named("second", 1)})
 		at(5*time.Minute + time.Second)
@@ -96,9 +88,6 @@ func TestWithoutFailoverWithinADeadHoldersSlotIsLost(t *testing.T) {
 		equal(t, "slots of the other", second.starts(), minutes(10)...)
 		if u := second.turn(t, 0); u.allocated < 10*time.Minute {
 			t.Errorf("allocated at %v, want nobody to take over the slot of 5m", u.allocated)
-		}
-		if err := link.Close(t.Context()); err != nil {
-			t.Error(err)
 		}
 	})
 }
@@ -183,69 +172,65 @@ func TestWorkersWithoutFailoverLeaveTheSlotToItsHolder(t *testing.T) {
 
 func TestAWorkerThatLeadsOnKeepsItsLease(t *testing.T) {
 	for _, d := range []time.Duration{0, 20 * time.Second} {
-		t.Run(fmt.Sprint(d), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				inner := memory.New(memory.Options{})
-				on := func(name string, priority int) workerlease.Options {
-					o := parted(name, priority, d)
-					o.Continuous = true
-					return o
+		bubble(t, fmt.Sprint(d), func(t *testing.T) {
+			inner := memory.New(memory.Options{})
+			on := func(name string, priority int) workerlease.Options {
+				o := parted(name, priority, d)
+				o.Continuous = true
+				return o
+			}
+			low := start(t, setup{ledger: inner.Handle(), Options: on("low", 3)})
+			at(32 * time.Minute)
+			u := low.turn(t, 0)
+			if len(low.history()) != 1 || u.expiries != 0 || len(u.extended) < 5 {
+				t.Fatalf("after 27 min of leading: %d leases, %d expiries, extended %v", len(low.history()), u.expiries, u.extended)
+			}
+			high := start(t, setup{ledger: inner.Handle(), Options: on("high", 1)})
+			at(40 * time.Minute)
+			u, v := low.turn(t, 0), high.turn(t, 0)
+			if len(low.history()) != 1 || u.why != workerlease.WindowEnded || u.last.Token != u.lease.Token || since(u.last.Expiry) != 35*time.Minute {
+				t.Errorf("the lower priority: %d leases, ended at %v: %q, with %+v", len(low.history()), u.ended, u.why, u.last)
+			}
+			if gap := v.allocated - u.ended; v.allocated < 35*time.Minute || gap <= 0 || gap > 275*time.Millisecond {
+				t.Errorf("the higher priority took over at %v, %v after the end, want at the boundary, within a margin", v.allocated, gap)
+			}
+			apart(t, low, high)
+			for _, r := range records(t, inner) {
+				if r.Kind == store.KindGrant && r.InstanceID == "low" && r.Token != u.lease.Token {
+					t.Errorf("seq %d has token %d, want that of the term, %d", r.Seq, r.Token, u.lease.Token)
 				}
-				low := start(t, setup{ledger: inner.Handle(), Options: on("low", 3)})
-				at(32 * time.Minute)
-				u := low.turn(t, 0)
-				if len(low.history()) != 1 || u.expiries != 0 || len(u.extended) < 5 {
-					t.Fatalf("after 27 min of leading: %d leases, %d expiries, extended %v", len(low.history()), u.expiries, u.extended)
-				}
-				high := start(t, setup{ledger: inner.Handle(), Options: on("high", 1)})
-				at(40 * time.Minute)
-				u, v := low.turn(t, 0), high.turn(t, 0)
-				if len(low.history()) != 1 || u.why != workerlease.WindowEnded || u.last.Token != u.lease.Token || since(u.last.Expiry) != 35*time.Minute {
-					t.Errorf("the lower priority: %d leases, ended at %v: %q, with %+v", len(low.history()), u.ended, u.why, u.last)
-				}
-				if gap := v.allocated - u.ended; v.allocated < 35*time.Minute || gap <= 0 || gap > 275*time.Millisecond {
-					t.Errorf("the higher priority took over at %v, %v after the end, want at the boundary, within a margin", v.allocated, gap)
-				}
-				apart(t, low, high)
-				for _, r := range records(t, inner) {
-					if r.Kind == store.KindGrant && r.InstanceID == "low" && r.Token != u.lease.Token {
-						t.Errorf("seq %d has token %d, want that of the term, %d", r.Seq, r.Token, u.lease.Token)
-					}
-				}
-				high.stop(t)
-				at(52 * time.Minute)
-				if n := len(low.history()); n != 2 {
-					t.Errorf("the lower priority had %d leases, want a second one after the higher had left", n)
-				}
-			})
+			}
+			high.stop(t)
+			at(52 * time.Minute)
+			if n := len(low.history()); n != 2 {
+				t.Errorf("the lower priority had %d leases, want a second one after the higher had left", n)
+			}
 		})
 	}
 }
 
 func TestWithoutFailbackTheLeaseStaysWhereItIs(t *testing.T) {
 	for _, d := range []time.Duration{0, 20 * time.Second} {
-		t.Run(fmt.Sprint(d), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				inner := memory.New(memory.Options{})
-				stay := func(name string, priority int) workerlease.Options {
-					o := parted(name, priority, d)
-					o.Continuous, o.NoFailback = true, true
-					return o
-				}
-				low := start(t, setup{ledger: inner.Handle(), Options: stay("low", 7)})
-				at(7 * time.Minute)
-				high := start(t, setup{ledger: inner.Handle(), Options: stay("high", 0)})
-				at(61 * time.Minute)
-				if l, h := len(low.history()), len(high.history()); l != 1 || h != 0 {
-					t.Fatalf("%d and %d leases, want the first worker to lead on", l, h)
-				}
-				low.stop(t)
-				at(66 * time.Minute)
-				if n := len(high.history()); n != 1 {
-					t.Errorf("the other had %d leases, want one, after the first had left", n)
-				}
-				apart(t, low, high)
-			})
+		bubble(t, fmt.Sprint(d), func(t *testing.T) {
+			inner := memory.New(memory.Options{})
+			stay := func(name string, priority int) workerlease.Options {
+				o := parted(name, priority, d)
+				o.Continuous, o.NoFailback = true, true
+				return o
+			}
+			low := start(t, setup{ledger: inner.Handle(), Options: stay("low", 7)})
+			at(7 * time.Minute)
+			high := start(t, setup{ledger: inner.Handle(), Options: stay("high", 0)})
+			at(61 * time.Minute)
+			if l, h := len(low.history()), len(high.history()); l != 1 || h != 0 {
+				t.Fatalf("%d and %d leases, want the first worker to lead on", l, h)
+			}
+			low.stop(t)
+			at(66 * time.Minute)
+			if n := len(high.history()); n != 1 {
+				t.Errorf("the other had %d leases, want one, after the first had left", n)
+			}
+			apart(t, low, high)
 		})
 	}
 }

@@ -79,19 +79,17 @@ func TestNoSingleFaultEndsLeasingOrCostsASlot(t *testing.T) {
 			if name == "stale" && op != faultstore.OpTail || name == "lands late" && op != faultstore.OpAppend {
 				continue
 			}
-			t.Run(string(op)+"/"+name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					ledger := faulty(t, once(op, 3, fault))
-					w := start(t, setup{ledger: ledger})
-					at(26 * time.Minute)
-					equal(t, "slots", w.starts(), minutes(5, 10, 15, 20, 25)...)
-					if len(ledger.Struck()) == 0 {
-						t.Error("the fault never struck")
-					}
-					if tokens := w.history(); !slices.IsSortedFunc(tokens, func(a, b turn) int { return int(a.lease.Token - b.lease.Token) }) {
-						t.Error("tokens don't grow")
-					}
-				})
+			bubble(t, string(op)+"/"+name, func(t *testing.T) {
+				ledger := faulty(t, once(op, 3, fault))
+				w := start(t, setup{ledger: ledger})
+				at(26 * time.Minute)
+				equal(t, "slots", w.starts(), minutes(5, 10, 15, 20, 25)...)
+				if len(ledger.Struck()) == 0 {
+					t.Error("the fault never struck")
+				}
+				if tokens := w.history(); !slices.IsSortedFunc(tokens, func(a, b turn) int { return int(a.lease.Token - b.lease.Token) }) {
+					t.Error("tokens don't grow")
+				}
 			})
 		}
 	}
@@ -163,31 +161,29 @@ func TestAnAppendWhoseReplyGoesAstrayIsFoundAndHasOneHolder(t *testing.T) {
 		"lands late":   {faultstore.LandsLate(time.Second), faultstore.KindLate, false},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				inner := memory.New(memory.Options{})
-				ledger := faultstore.New(inner, faultstore.Options{Plan: once(faultstore.OpAppend, 2, test.fault)})
-				defer func() { _ = ledger.Close(context.Background()) }()
-				a := start(t, setup{ledger: ledger, Options: named("a", 0)})
-				b := start(t, setup{ledger: inner.Handle(), Options: named("b", 1)})
-				at(16 * time.Minute)
-				equal(t, "slots of a", a.starts(), minutes(5, 10, 15)...)
-				equal(t, "slots of b", b.starts())
-				equal(t, "holders", holders(t, inner), "a", "a", "a")
-				if ledger.Struck()[test.kind] == 0 {
-					t.Errorf("the fault never struck: %v", ledger.Struck())
-				}
-				if n := len(observed[workerlease.Conflict](a)); (n > 0) != test.conflict {
-					t.Errorf("%d Conflict events, want any: %v", n, test.conflict)
-				}
-				if e := observed[workerlease.Unknown](a); (len(e) > 0) == test.conflict {
-					t.Errorf("%d Unknown events, want any: %v", len(e), !test.conflict)
-				} else if len(e) > 0 && !a.reported(e[0].Err) {
-					t.Error("the unknown outcome was not reported to Error")
-				}
-				a.stop(t)
-				b.stop(t)
-			})
+		bubble(t, name, func(t *testing.T) {
+			inner := memory.New(memory.Options{})
+			ledger := faultstore.New(inner, faultstore.Options{Plan: once(faultstore.OpAppend, 2, test.fault)})
+			defer func() { _ = ledger.Close(context.Background()) }()
+			a := start(t, setup{ledger: ledger, Options: named("a", 0)})
+			b := start(t, setup{ledger: inner.Handle(), Options: named("b", 1)})
+			at(16 * time.Minute)
+			equal(t, "slots of a", a.starts(), minutes(5, 10, 15)...)
+			equal(t, "slots of b", b.starts())
+			equal(t, "holders", holders(t, inner), "a", "a", "a")
+			if ledger.Struck()[test.kind] == 0 {
+				t.Errorf("the fault never struck: %v", ledger.Struck())
+			}
+			if n := len(observed[workerlease.Conflict](a)); (n > 0) != test.conflict {
+				t.Errorf("%d Conflict events, want any: %v", n, test.conflict)
+			}
+			if e := observed[workerlease.Unknown](a); (len(e) > 0) == test.conflict {
+				t.Errorf("%d Unknown events, want any: %v", len(e), !test.conflict)
+			} else if len(e) > 0 && !a.reported(e[0].Err) {
+				t.Error("the unknown outcome was not reported to Error")
+			}
+			a.stop(t)
+			b.stop(t)
 		})
 	}
 }

@@ -82,7 +82,7 @@ func TestMetadataIsStoredWithEachClaim(t *testing.T) {
 func TestThereIsNoGraceAfterTheLastSafeMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := memory.New(memory.Options{})
-		link := cut(inner)
+		link := cut(t, inner)
 		o := parted("me", 0, 20*time.Second)
 		o.Continuous = true
 		w := start(t, setup{ledger: link, Options: o})
@@ -106,9 +106,6 @@ func TestThereIsNoGraceAfterTheLastSafeMoment(t *testing.T) {
 			t.Errorf("the other began at %v in a window from %v, want it after the end of the window, %v", v.allocated, since(v.lease.Start), end)
 		}
 		apart(t, w, other)
-		if err := link.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
 	})
 }
 
@@ -121,7 +118,6 @@ func TestAShortTaskIsDoneOnceAlsoByWorkersWhoseClocksAreApart(t *testing.T) {
 		for name, off := range map[string]time.Duration{"slow": -4 * time.Minute, "right": 0, "fast": time.Hour} {
 			client := workerlease.NewClient(ledger.Handle(), workerlease.ClientOptions{Clock: clocks.Skewed(clock.New(), off)})
 			o := perSlot(name, 0)
-			o.WorkerType = "job"
 			go func() { ended <- client.Run(ctx, o, j.run) }()
 		}
 		at(31 * time.Minute)
@@ -142,7 +138,7 @@ func TestAShortTaskIsDoneOnceAlsoByWorkersWhoseClocksAreApart(t *testing.T) {
 func TestAProbeTellsAStoreThatIsDownFromCodeThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := memory.New(memory.Options{})
-		link := cut(inner)
+		link := cut(t, inner)
 		hang := make(chan struct{})
 		w := start(t, setup{ledger: link, work: func(ctx context.Context, l workerlease.Lease) {
 			<-ctx.Done()
@@ -171,9 +167,6 @@ func TestAProbeTellsAStoreThatIsDownFromCodeThatHangs(t *testing.T) {
 		check(17*time.Minute, false, false)
 		if !w.Status().Stopped {
 			t.Error("Status doesn't say that it has stopped")
-		}
-		if err := link.Close(t.Context()); err != nil {
-			t.Error(err)
 		}
 	})
 }

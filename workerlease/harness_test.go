@@ -31,6 +31,12 @@ func at(d time.Duration) {
 	synctest.Wait()
 }
 
+// bubble is a subtest in a bubble.
+func bubble(t *testing.T, name string, test func(*testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+}
+
 // setup is a worker to be started. The zero value is a worker of type "job"
 // with default options on its own ledger, whose LeaseAllocated blocks until
 // its context ends.
@@ -287,10 +293,10 @@ func equal[S ~[]E, E comparable](t *testing.T, what string, got S, want ...E) {
 	}
 }
 
-// faulty is a ledger in memory with a script of faults.
-func faulty(t *testing.T, plan func(faultstore.Call) faultstore.Fault) *faultstore.Ledger {
+// struck is a ledger with a script of faults.
+func struck(t *testing.T, inner store.Ledger, plan func(faultstore.Call) faultstore.Fault) *faultstore.Ledger {
 	t.Helper()
-	l := faultstore.New(memory.New(memory.Options{}), faultstore.Options{Plan: plan})
+	l := faultstore.New(inner, faultstore.Options{Plan: plan})
 	t.Cleanup(func() {
 		if err := l.Close(context.Background()); err != nil {
 			t.Errorf("Close: %v", err)
@@ -299,9 +305,21 @@ func faulty(t *testing.T, plan func(faultstore.Call) faultstore.Fault) *faultsto
 	return l
 }
 
+// faulty is a ledger in memory with a script of faults.
+func faulty(t *testing.T, plan func(faultstore.Call) faultstore.Fault) *faultstore.Ledger {
+	t.Helper()
+	return struck(t, memory.New(memory.Options{}), plan)
+}
+
+// cut is a ledger whose connection can be cut.
+func cut(t *testing.T, inner *memory.Ledger) *faultstore.Ledger {
+	t.Helper()
+	return struck(t, inner.Handle(), nil)
+}
+
 // named are the options of a worker with a name and a priority.
 func named(name string, priority int) workerlease.Options {
-	return workerlease.Options{InstanceID: name, Priority: priority}
+	return workerlease.Options{WorkerType: "job", InstanceID: name, Priority: priority}
 }
 
 // minutes are whole minutes since the bubble began.

@@ -45,12 +45,12 @@ func TestADoneSlotIsToldBehindAStaleRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := memory.New(memory.Options{})
 		var stale atomic.Bool
-		link := faultstore.New(inner.Handle(), faultstore.Options{Plan: func(c faultstore.Call) faultstore.Fault {
+		link := struck(t, inner.Handle(), func(c faultstore.Call) faultstore.Fault {
 			if c.Op == faultstore.OpTail && stale.CompareAndSwap(true, false) {
 				return faultstore.StaleRead(1)
 			}
 			return faultstore.Fault{}
-		}})
+		})
 		runs(t, link, perSlot("a", 0), func(context.Context, workerlease.Lease) error {
 			time.Sleep(time.Second)
 			stale.Store(true)
@@ -60,7 +60,6 @@ func TestADoneSlotIsToldBehindAStaleRead(t *testing.T) {
 		if done := newest(t, inner).DoneUntil; done.IsZero() {
 			t.Error("4 min after the task has returned, no done record is in the ledger")
 		}
-		t.Cleanup(func() { _ = link.Close(context.Background()) })
 	})
 }
 
@@ -70,7 +69,7 @@ func TestADoneSlotIsToldBehindAStaleRead(t *testing.T) {
 func TestASlotThatIsMadeUpForIsNotBegunMoreOftenThanMaxAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := memory.New(memory.Options{})
-		link := cut(inner)
+		link := cut(t, inner)
 		j := &job{do: func(ctx context.Context, l workerlease.Lease, _ int) error {
 			if since(l.Slot.Start) == 10*time.Minute {
 				<-ctx.Done()
@@ -91,7 +90,6 @@ func TestASlotThatIsMadeUpForIsNotBegunMoreOftenThanMaxAttempts(t *testing.T) {
 		if who := j.of(10 * time.Minute); len(who) > 2 {
 			t.Errorf("the slot of 10m was begun by %v, want twice at most", who)
 		}
-		t.Cleanup(func() { _ = link.Close(context.Background()) })
 	})
 }
 
@@ -119,31 +117,29 @@ func TestADoneUntilThatNobodyCanHaveWrittenStopsNobodyForEver(t *testing.T) {
 // done early ends before. So for Rotate.
 func TestTieBreakAppliesToTasksThatAreDoneEarly(t *testing.T) {
 	for _, tie := range []priority.TieBreak{priority.Sticky, priority.Rotate} {
-		t.Run(fmt.Sprint(tie), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ledger := memory.New(memory.Options{})
-				j := &job{do: func(context.Context, workerlease.Lease, int) error {
-					time.Sleep(time.Second)
-					return nil
-				}}
-				for _, name := range []string{"a", "b"} {
-					o := perSlot(name, 0)
-					o.TieBreak = tie
-					runs(t, ledger.Handle(), o, j.run)
+		bubble(t, fmt.Sprint(tie), func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			j := &job{do: func(context.Context, workerlease.Lease, int) error {
+				time.Sleep(time.Second)
+				return nil
+			}}
+			for _, name := range []string{"a", "b"} {
+				o := perSlot(name, 0)
+				o.TieBreak = tie
+				runs(t, ledger.Handle(), o, j.run)
+			}
+			at(104 * time.Minute)
+			var who []string
+			same := 0
+			for m := 5; m < 100; m += 5 {
+				who = append(who, j.of(time.Duration(m)*time.Minute)...)
+				if n := len(who); n > 1 && who[n-1] == who[n-2] {
+					same++
 				}
-				at(104 * time.Minute)
-				var who []string
-				same := 0
-				for m := 5; m < 100; m += 5 {
-					who = append(who, j.of(time.Duration(m)*time.Minute)...)
-					if n := len(who); n > 1 && who[n-1] == who[n-2] {
-						same++
-					}
-				}
-				if tie == priority.Sticky && same != len(who)-1 || tie == priority.Rotate && same != 0 {
-					t.Errorf("%v: %v", tie, who)
-				}
-			})
+			}
+			if tie == priority.Sticky && same != len(who)-1 || tie == priority.Rotate && same != 0 {
+				t.Errorf("%v: %v", tie, who)
+			}
 		})
 	}
 }
@@ -183,25 +179,22 @@ func TestTheEndOfAClaimWaitsAsLongAsItsContextSays(t *testing.T) {
 		"Complete": {(*workerlease.Claim).Complete, func(r store.Record) bool { return !r.DoneUntil.IsZero() }},
 		"Release":  {(*workerlease.Claim).Release, func(r store.Record) bool { return r.Kind == store.KindRelease }},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				inner := memory.New(memory.Options{})
-				link := cut(inner)
-				at(5*time.Minute + time.Second)
-				claim, err := attempt(t, link, perSlot("a", 0))
-				if err != nil {
-					t.Fatal(err)
-				}
-				link.Break(faultstore.Down())
-				time.AfterFunc(12*time.Second, link.Mend)
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				defer cancel()
-				err = c.end(claim, ctx)
-				if r := newest(t, inner); err != nil || !c.recorded(r) {
-					t.Errorf("%s = %v after %v, and the newest record is %+v", name, err, time.Since(t0)-5*time.Minute-time.Second, r)
-				}
-				_ = link.Close(t.Context())
-			})
+		bubble(t, name, func(t *testing.T) {
+			inner := memory.New(memory.Options{})
+			link := cut(t, inner)
+			at(5*time.Minute + time.Second)
+			claim, err := attempt(t, link, perSlot("a", 0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			link.Break(faultstore.Down())
+			time.AfterFunc(12*time.Second, link.Mend)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			err = c.end(claim, ctx)
+			if r := newest(t, inner); err != nil || !c.recorded(r) {
+				t.Errorf("%s = %v after %v, and the newest record is %+v", name, err, time.Since(t0)-5*time.Minute-time.Second, r)
+			}
 		})
 	}
 }
@@ -216,7 +209,7 @@ func TestTheNextSlotOfALeadersTaskBeginsInTimeAfterASuspend(t *testing.T) {
 		j := &job{do: func(context.Context, workerlease.Lease, int) error { return nil }}
 		client := workerlease.NewClient(ledger, workerlease.ClientOptions{Clock: machine})
 		o := named("a", 0)
-		o.WorkerType, o.Continuous = "job", true
+		o.Continuous = true
 		w, err := client.StartTask(t.Context(), o, j.run)
 		if err != nil {
 			t.Fatal(err)
@@ -238,7 +231,7 @@ func TestTheNextSlotOfALeadersTaskBeginsInTimeAfterASuspend(t *testing.T) {
 func TestALateCallThatEndsItsGoroutineDoesNotCostTheNextSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := memory.New(memory.Options{})
-		link := cut(inner)
+		link := cut(t, inner)
 		j := &job{do: func(_ context.Context, l workerlease.Lease, _ int) error {
 			if since(l.Slot.Start) == 10*time.Minute {
 				runtime.Goexit()
@@ -256,7 +249,6 @@ func TestALateCallThatEndsItsGoroutineDoesNotCostTheNextSlot(t *testing.T) {
 		if late, who := j.of(10*time.Minute), j.of(15*time.Minute); len(late) == 1 && len(who) == 0 {
 			t.Errorf("4 min into the slot of 15m nobody was called for it; the lease ends %v", since(newest(t, inner).WindowEnd))
 		}
-		t.Cleanup(func() { _ = link.Close(context.Background()) })
 	})
 }
 
@@ -274,16 +266,15 @@ func (c *counting) Read(b []byte) (int, error) {
 func TestTellingWhatIsDoneBehindTheSlotDoesNotSpin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var down atomic.Bool
-		link := faultstore.New(memory.New(memory.Options{}), faultstore.Options{Plan: func(c faultstore.Call) faultstore.Fault {
+		link := struck(t, memory.New(memory.Options{}), func(c faultstore.Call) faultstore.Fault {
 			if down.Load() && c.Op == faultstore.OpAppend {
 				return faultstore.Failure()
 			}
 			return faultstore.Fault{}
-		}})
+		})
 		count := &counting{}
 		client := workerlease.NewClient(link, workerlease.ClientOptions{Rand: count})
 		o := perSlot("a", 0)
-		o.WorkerType = "job"
 		w, err := client.StartTask(t.Context(), o, func(context.Context, workerlease.Lease) error {
 			time.Sleep(6 * time.Minute)
 			return nil
@@ -302,7 +293,6 @@ func TestTellingWhatIsDoneBehindTheSlotDoesNotSpin(t *testing.T) {
 		}
 		down.Store(false)
 		<-w.Done()
-		_ = link.Close(t.Context())
 	})
 }
 
@@ -312,7 +302,7 @@ func TestTellingWhatIsDoneBehindTheSlotDoesNotSpin(t *testing.T) {
 func TestWhatIsDoneWhenTheClockHasJumpedBackIsTheSlotThatWasRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := memory.New(memory.Options{})
-		link := cut(inner)
+		link := cut(t, inner)
 		j := &job{do: func(ctx context.Context, l workerlease.Lease, attempt int) error {
 			if since(l.Slot.Start) == 10*time.Minute && attempt == 1 {
 				link.Shift(-290*time.Second, "")
@@ -329,7 +319,6 @@ func TestWhatIsDoneWhenTheClockHasJumpedBackIsTheSlotThatWasRun(t *testing.T) {
 		if who := j.of(10 * time.Minute); len(who) != 1 {
 			t.Errorf("the slot of 10m was run by %v, want once: its task had returned nil", who)
 		}
-		t.Cleanup(func() { _ = link.Close(context.Background()) })
 	})
 }
 

@@ -1,7 +1,6 @@
 package workerlease_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,28 +16,26 @@ import (
 // newest sixteen, finds none that it can obey, and supersedes the last of them, as if nobody had anything. Both work.
 func TestMorePoisonThanIsReadAtOnceDoesNotEndWhatIsBelow(t *testing.T) {
 	for name, gap := range map[string]int64{"in a row": 0, "above a free key": 1} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ledger := memory.New(memory.Options{})
-				long := named("a", 0)
-				long.LeaseInterval, long.JoinMidSlot = 24*time.Hour, true
-				a := start(t, setup{Options: long, ledger: ledger.Handle()})
-				at(2 * time.Minute)
-				head := newest(t, ledger)
-				for n := range int64(20) {
-					ledger.Put(store.Record{WorkerType: head.WorkerType, Seq: head.Seq + 1 + gap + n, Defect: "not a record"})
+		bubble(t, name, func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			long := named("a", 0)
+			long.LeaseInterval, long.JoinMidSlot = 24*time.Hour, true
+			a := start(t, setup{Options: long, ledger: ledger.Handle()})
+			at(2 * time.Minute)
+			head := newest(t, ledger)
+			for n := range int64(20) {
+				ledger.Put(store.Record{WorkerType: head.WorkerType, Seq: head.Seq + 1 + gap + n, Defect: "not a record"})
+			}
+			b := start(t, setup{Options: named("b", 0), ledger: ledger.Handle()})
+			for m := 3; m < 180; m++ {
+				at(time.Duration(m)*time.Minute + 30*time.Second)
+				if !a.IsHolder() || b.IsHolder() {
+					t.Fatalf("at %v, a works: %v, b works: %v", time.Since(t0), a.IsHolder(), b.IsHolder())
 				}
-				b := start(t, setup{Options: named("b", 0), ledger: ledger.Handle()})
-				for m := 3; m < 180; m++ {
-					at(time.Duration(m)*time.Minute + 30*time.Second)
-					if !a.IsHolder() || b.IsHolder() {
-						t.Fatalf("at %v, a works: %v, b works: %v", time.Since(t0), a.IsHolder(), b.IsHolder())
-					}
-				}
-				if len(observed[workerlease.Poison](b)) == 0 {
-					t.Error("the poison was not reported")
-				}
-			})
+			}
+			if len(observed[workerlease.Poison](b)) == 0 {
+				t.Error("the poison was not reported")
+			}
 		})
 	}
 }
@@ -79,7 +76,7 @@ func TestPoisonAboveAFreeKeyStopsNobodyBeforeTheLedgerReachesIt(t *testing.T) {
 func TestAClaimInDoubtBelowAHoleDoesNotLetTwoWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
-		link := cut(ledger)
+		link := cut(t, ledger)
 		poisoned := false
 		hook := &hooked{Ledger: link, beforeAppend: func(r store.Record) {
 			if poisoned || r.Kind != store.KindGrant {
@@ -105,7 +102,6 @@ func TestAClaimInDoubtBelowAHoleDoesNotLetTwoWork(t *testing.T) {
 				t.Fatalf("both work at %v: tokens %d and %d", time.Since(t0), a.turn(t, 0).lease.Token, b.Status().Lease.Token)
 			}
 		}
-		t.Cleanup(func() { _ = link.Close(context.Background()) })
 	})
 }
 

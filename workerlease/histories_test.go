@@ -23,7 +23,6 @@ import (
 // attempt claims what is left of the slot as a job that is done once.
 func attempt(t *testing.T, l store.Ledger, o workerlease.Options) (*workerlease.Claim, error) {
 	t.Helper()
-	o.WorkerType = "job"
 	return workerlease.NewClient(l, workerlease.ClientOptions{}).TryClaim(t.Context(), o)
 }
 
@@ -51,29 +50,27 @@ func (h *hooked) Append(ctx context.Context, r store.Record) error {
 // again, after its done record.
 func TestASlotDoneInTheLastLeadIsNotRunAgainAsMissed(t *testing.T) {
 	for _, names := range [][]string{{"a"}, {"a", "b"}} {
-		t.Run(fmt.Sprint(names), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ledger := memory.New(memory.Options{})
-				j := &job{do: func(_ context.Context, l workerlease.Lease, _ int) error {
-					if since(l.Slot.Start) == 10*time.Minute {
-						time.Sleep(4*time.Minute + 55*time.Second)
-					} else {
-						time.Sleep(time.Second)
-					}
-					return nil
-				}}
-				for _, name := range names {
-					o := perSlot(name, 0)
-					o.Job.RunMissed, o.TieBreak = true, priority.Rotate // The other one wins the next slot.
-					runs(t, ledger.Handle(), o, j.run)
+		bubble(t, fmt.Sprint(names), func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			j := &job{do: func(_ context.Context, l workerlease.Lease, _ int) error {
+				if since(l.Slot.Start) == 10*time.Minute {
+					time.Sleep(4*time.Minute + 55*time.Second)
+				} else {
+					time.Sleep(time.Second)
 				}
-				at(15*time.Minute - time.Millisecond)
-				done := newest(t, ledger).DoneUntil
-				at(16 * time.Minute)
-				if who := j.of(10 * time.Minute); len(who) != 1 {
-					t.Errorf("the slot of 10m was run by %v, want once: right before 15m, the ledger said: done until %v", who, since(done))
-				}
-			})
+				return nil
+			}}
+			for _, name := range names {
+				o := perSlot(name, 0)
+				o.Job.RunMissed, o.TieBreak = true, priority.Rotate // The other one wins the next slot.
+				runs(t, ledger.Handle(), o, j.run)
+			}
+			at(15*time.Minute - time.Millisecond)
+			done := newest(t, ledger).DoneUntil
+			at(16 * time.Minute)
+			if who := j.of(10 * time.Minute); len(who) != 1 {
+				t.Errorf("the slot of 10m was run by %v, want once: right before 15m, the ledger said: done until %v", who, since(done))
+			}
 		})
 	}
 }
@@ -84,39 +81,37 @@ func TestASlotDoneInTheLastLeadIsNotRunAgainAsMissed(t *testing.T) {
 // the next slot does.
 func TestADoneSlotIsToldAlthoughAnotherDoneRecordIsOnItsWay(t *testing.T) {
 	for _, names := range [][]string{{"a"}, {"a", "b"}} {
-		t.Run(fmt.Sprint(names), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				inner := memory.New(memory.Options{})
-				j := &job{do: func(context.Context, workerlease.Lease, int) error {
-					time.Sleep(50 * time.Millisecond)
-					return nil
-				}}
-				var links []*faultstore.Ledger
-				for i, name := range names {
-					link := faultstore.New(inner.Handle(), faultstore.Options{Plan: func(c faultstore.Call) faultstore.Fault {
-						if c.Op == faultstore.OpAppend {
-							return faultstore.Fault{After: 200 * time.Millisecond}
-						}
-						return faultstore.Fault{}
-					}})
-					links = append(links, link)
-					o := perSlot(name, i)
-					o.Job.RunMissed = true
-					runs(t, link, o, j.run)
-				}
-				at(9 * time.Minute) // The slot of 5m is done.
-				for _, l := range links {
-					l.Break(faultstore.Down())
-				}
-				at(14*time.Minute + 58*time.Second)
-				for _, l := range links {
-					l.Mend()
-				}
-				at(21 * time.Minute)
-				if who := j.of(15 * time.Minute); len(who) != 1 {
-					t.Errorf("the slot of 15m was run by %v, want once", who)
-				}
-			})
+		bubble(t, fmt.Sprint(names), func(t *testing.T) {
+			inner := memory.New(memory.Options{})
+			j := &job{do: func(context.Context, workerlease.Lease, int) error {
+				time.Sleep(50 * time.Millisecond)
+				return nil
+			}}
+			var links []*faultstore.Ledger
+			for i, name := range names {
+				link := struck(t, inner.Handle(), func(c faultstore.Call) faultstore.Fault {
+					if c.Op == faultstore.OpAppend {
+						return faultstore.Fault{After: 200 * time.Millisecond}
+					}
+					return faultstore.Fault{}
+				})
+				links = append(links, link)
+				o := perSlot(name, i)
+				o.Job.RunMissed = true
+				runs(t, link, o, j.run)
+			}
+			at(9 * time.Minute) // The slot of 5m is done.
+			for _, l := range links {
+				l.Break(faultstore.Down())
+			}
+			at(14*time.Minute + 58*time.Second)
+			for _, l := range links {
+				l.Mend()
+			}
+			at(21 * time.Minute)
+			if who := j.of(15 * time.Minute); len(who) != 1 {
+				t.Errorf("the slot of 15m was run by %v, want once", who)
+			}
 		})
 	}
 }
@@ -127,7 +122,7 @@ func TestADoneSlotIsToldAlthoughAnotherDoneRecordIsOnItsWay(t *testing.T) {
 func TestDoneOfAClaimThatHasEndedDoesNotPretend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := memory.New(memory.Options{})
-		link := cut(inner)
+		link := cut(t, inner)
 		at(5*time.Minute + time.Second)
 		claim, err := attempt(t, link, perSlot("a", 0))
 		if err != nil {
@@ -147,7 +142,6 @@ func TestDoneOfAClaimThatHasEndedDoesNotPretend(t *testing.T) {
 			}
 			_ = again.Release(t.Context())
 		}
-		_ = link.Close(t.Context())
 	})
 }
 
@@ -182,10 +176,9 @@ func TestATaskThatIsDoneLateWhileStoppingIsTold(t *testing.T) {
 func TestStoppingEndsWithTheSlotAlsoIfThereIsADoneRecordToTell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := memory.New(memory.Options{})
-		link := cut(inner)
+		link := cut(t, inner)
 		client := workerlease.NewClient(link, workerlease.ClientOptions{})
 		o := perSlot("a", 0)
-		o.WorkerType = "job"
 		w, err := client.StartTask(t.Context(), o, func(context.Context, workerlease.Lease) error {
 			time.Sleep(time.Minute)
 			return nil
@@ -205,7 +198,6 @@ func TestStoppingEndsWithTheSlotAlsoIfThereIsADoneRecordToTell(t *testing.T) {
 		}
 		cancel()
 		<-w.Done()
-		_ = link.Close(t.Context())
 	})
 }
 
@@ -215,23 +207,21 @@ func TestStoppingEndsWithTheSlotAlsoIfThereIsADoneRecordToTell(t *testing.T) {
 // works for a whole slot, though the one who has it lives, and could release and claim it. Without NoFailback it does.
 func TestALeaderWhoseExtensionIsKnownTooLateComesBackSoon(t *testing.T) {
 	for _, stay := range []bool{false, true} {
-		t.Run(fmt.Sprint("NoFailback ", stay), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				inner := memory.New(memory.Options{})
-				slow := &hooked{Ledger: inner.Handle(), afterAppend: func(r store.Record) {
-					if since(r.WindowStart) == 10*time.Minute && r.Kind == store.KindGrant {
-						time.Sleep(10*time.Minute + 2*time.Second - time.Since(t0)) // heeds no context
-					}
-				}}
-				o := named("a", 0)
-				o.Continuous, o.NoFailback = true, stay
-				w := start(t, setup{Options: o, ledger: slow})
-				at(12 * time.Minute)
-				if !w.IsHolder() {
-					t.Errorf("nobody works at %v; records: %d, leases of %v", time.Since(t0), len(records(t, inner)), w.starts())
+		bubble(t, fmt.Sprint("NoFailback ", stay), func(t *testing.T) {
+			inner := memory.New(memory.Options{})
+			slow := &hooked{Ledger: inner.Handle(), afterAppend: func(r store.Record) {
+				if since(r.WindowStart) == 10*time.Minute && r.Kind == store.KindGrant {
+					time.Sleep(10*time.Minute + 2*time.Second - time.Since(t0)) // heeds no context
 				}
-				at(16 * time.Minute)
-			})
+			}}
+			o := named("a", 0)
+			o.Continuous, o.NoFailback = true, stay
+			w := start(t, setup{Options: o, ledger: slow})
+			at(12 * time.Minute)
+			if !w.IsHolder() {
+				t.Errorf("nobody works at %v; records: %d, leases of %v", time.Since(t0), len(records(t, inner)), w.starts())
+			}
+			at(16 * time.Minute)
 		})
 	}
 }

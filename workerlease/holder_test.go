@@ -30,7 +30,7 @@ func changes(w *worker) []string {
 func TestEverybodyKnowsWhoHoldsTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := memory.New(memory.Options{})
-		link := cut(inner)
+		link := cut(t, inner)
 		high := start(t, setup{ledger: inner.Handle(), Options: parted("high", 0, 20*time.Second)})
 		low := start(t, setup{ledger: link, Options: parted("low", 1, 20*time.Second)})
 		third := start(t, setup{ledger: inner.Handle(), Options: parted("third", 2, 20*time.Second)})
@@ -73,26 +73,21 @@ func TestEverybodyKnowsWhoHoldsTheLease(t *testing.T) {
 		equal(t, "holders that the first observed", changes(high), "high", "-high")
 		at(9*time.Minute + 30*time.Second)
 		equal(t, "holders that the second observed", changes(low), "high", "-high", "low", "third")
-		if err := link.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
 	})
 }
 
 func TestAHolderThatGoesOnIsNoNews(t *testing.T) {
 	for _, continuous := range []bool{false, true} {
-		t.Run(fmt.Sprint(continuous), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ledger := memory.New(memory.Options{})
-				o := parted("a", 0, 20*time.Second)
-				o.Continuous = continuous
-				a := start(t, setup{ledger: ledger.Handle(), Options: o})
-				o.InstanceID, o.Priority = "b", 1
-				b := start(t, setup{ledger: ledger.Handle(), Options: o})
-				at(22 * time.Minute)
-				equal(t, "holders that a observed", changes(a), "a")
-				equal(t, "holders that b observed", changes(b), "a")
-			})
+		bubble(t, fmt.Sprint(continuous), func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			o := parted("a", 0, 20*time.Second)
+			o.Continuous = continuous
+			a := start(t, setup{ledger: ledger.Handle(), Options: o})
+			o.InstanceID, o.Priority = "b", 1
+			b := start(t, setup{ledger: ledger.Handle(), Options: o})
+			at(22 * time.Minute)
+			equal(t, "holders that a observed", changes(a), "a")
+			equal(t, "holders that b observed", changes(b), "a")
 		})
 	}
 }
@@ -146,7 +141,6 @@ func TestADoneRecordTellsANewcomerWhoHoldsTheSlot(t *testing.T) {
 			t.Fatalf("the head is a %s, want a done record", head.Kind)
 		}
 		o.InstanceID, o.Priority, o.JoinMidSlot = "b", 1, true
-		o.WorkerType = "job"
 		b := &worker{}
 		client := newClient(b, setup{ledger: ledger.Handle()})
 		w, err := client.StartTask(t.Context(), o, j.run)

@@ -36,45 +36,43 @@ func TestPoisonIsReportedWatchedAndReset(t *testing.T) {
 		"far too long":      {long, 24*time.Hour + 5*time.Minute},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ledger := memory.New(memory.Options{})
-				below := planted(6, -10*time.Minute, -5*time.Minute)
-				ledger.Put(below)
-				ledger.Put(test.head)
-				w := start(t, setup{ledger: ledger})
-				at(6 * time.Minute)
-				if e := observed[workerlease.Poison](w); len(e) != 1 || e[0].Seq != 7 || !w.reported(e[0].Err) {
-					t.Fatalf("Poison events = %+v, want one of seq 7, and an error reported", e)
+		bubble(t, name, func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			below := planted(6, -10*time.Minute, -5*time.Minute)
+			ledger.Put(below)
+			ledger.Put(test.head)
+			w := start(t, setup{ledger: ledger})
+			at(6 * time.Minute)
+			if e := observed[workerlease.Poison](w); len(e) != 1 || e[0].Seq != 7 || !w.reported(e[0].Err) {
+				t.Fatalf("Poison events = %+v, want one of seq 7, and an error reported", e)
+			}
+			seen := 5*time.Minute - lead // at the first turn or soon after
+			at(seen + test.patience - time.Second)
+			if n := len(records(t, ledger)); n != 2 {
+				t.Fatalf("%d records before the poison was watched for long enough, want 2", n)
+			}
+			at(seen + test.patience + 11*time.Minute)
+			all := records(t, ledger)
+			if len(all) < 4 || all[2].Kind != store.KindReset {
+				t.Fatalf("records = %+v, want a reset and grants", all)
+			}
+			if r := all[2]; r.Seq != 8 || r.Token <= below.Token || !strings.Contains(r.Metadata, "seq 7") || r.Check() != nil {
+				t.Errorf("reset = %+v, want seq 8, a token above %d, and why", r, below.Token)
+			}
+			if e := observed[workerlease.PoisonReset](w); len(e) != 1 || e[0].Seq != 8 || e[0].Reason != all[2].Metadata {
+				t.Errorf("PoisonReset events = %+v, want one", e)
+			}
+			if len(observed[workerlease.Poison](w)) != 1 {
+				t.Error("the same poison was reported again")
+			}
+			if u := w.turn(t, 0); u.lease.Token <= all[2].Token || !u.lease.Valid() && u.expiries == 0 {
+				t.Errorf("the first lease after the reset is %+v", u.lease)
+			}
+			for _, m := range observed[workerlease.Missed](w) {
+				if m.Why != workerlease.Poisoned {
+					t.Errorf("missed %v because of %q, want %q", m.Slot, m.Why, workerlease.Poisoned)
 				}
-				seen := 5*time.Minute - lead // at the first turn or soon after
-				at(seen + test.patience - time.Second)
-				if n := len(records(t, ledger)); n != 2 {
-					t.Fatalf("%d records before the poison was watched for long enough, want 2", n)
-				}
-				at(seen + test.patience + 11*time.Minute)
-				all := records(t, ledger)
-				if len(all) < 4 || all[2].Kind != store.KindReset {
-					t.Fatalf("records = %+v, want a reset and grants", all)
-				}
-				if r := all[2]; r.Seq != 8 || r.Token <= below.Token || !strings.Contains(r.Metadata, "seq 7") || r.Check() != nil {
-					t.Errorf("reset = %+v, want seq 8, a token above %d, and why", r, below.Token)
-				}
-				if e := observed[workerlease.PoisonReset](w); len(e) != 1 || e[0].Seq != 8 || e[0].Reason != all[2].Metadata {
-					t.Errorf("PoisonReset events = %+v, want one", e)
-				}
-				if len(observed[workerlease.Poison](w)) != 1 {
-					t.Error("the same poison was reported again")
-				}
-				if u := w.turn(t, 0); u.lease.Token <= all[2].Token || !u.lease.Valid() && u.expiries == 0 {
-					t.Errorf("the first lease after the reset is %+v", u.lease)
-				}
-				for _, m := range observed[workerlease.Missed](w) {
-					if m.Why != workerlease.Poisoned {
-						t.Errorf("missed %v because of %q, want %q", m.Slot, m.Why, workerlease.Poisoned)
-					}
-				}
-			})
+			}
 		})
 	}
 }
@@ -106,24 +104,22 @@ func TestHonestRecordsThatLookOddAreObeyed(t *testing.T) {
 		"a seq after a gap of others": planted(1<<40, 0, 12*time.Minute),
 	}
 	for name, head := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ledger := memory.New(memory.Options{})
-				ledger.Put(head)
-				w := start(t, setup{ledger: ledger})
-				at(21 * time.Minute)
-				if n := len(observed[workerlease.Poison](w)); n != 0 {
-					t.Errorf("%d Poison events of an honest record", n)
+		bubble(t, name, func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			ledger.Put(head)
+			w := start(t, setup{ledger: ledger})
+			at(21 * time.Minute)
+			if n := len(observed[workerlease.Poison](w)); n != 0 {
+				t.Errorf("%d Poison events of an honest record", n)
+			}
+			for _, u := range w.history() {
+				if u.allocated < 12*time.Minute || u.lease.Start.Before(head.WindowEnd) {
+					t.Errorf("allocated at %v a window from %v, want none before 12m", u.allocated, since(u.lease.Start))
 				}
-				for _, u := range w.history() {
-					if u.allocated < 12*time.Minute || u.lease.Start.Before(head.WindowEnd) {
-						t.Errorf("allocated at %v a window from %v, want none before 12m", u.allocated, since(u.lease.Start))
-					}
-				}
-				if s := w.starts(); len(s) == 0 || s[len(s)-1] != 20*time.Minute {
-					t.Errorf("slots = %v, want that of 20m in the end", s)
-				}
-			})
+			}
+			if s := w.starts(); len(s) == 0 || s[len(s)-1] != 20*time.Minute {
+				t.Errorf("slots = %v, want that of 20m in the end", s)
+			}
 		})
 	}
 }

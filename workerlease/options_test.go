@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/slotlease/slotlease/priority"
@@ -156,18 +155,16 @@ func TestTheLimitsThemselvesAreAllowed(t *testing.T) {
 		"shortest": {WorkerType: "x", LeaseInterval: 100 * time.Millisecond, Margin: 10 * time.Millisecond, Lead: 1, Step: 1, Retention: 2 * time.Hour},
 		"schedule": {WorkerType: "x", Schedule: wordy{five, strings.Repeat("x", 512)}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := start(t, setup{Options: o})
-				wait := 11 * time.Minute
-				if o.LeaseInterval != 0 {
-					wait = 3 * o.LeaseInterval
-				}
-				at(wait)
-				if len(w.history()) == 0 {
-					t.Errorf("never allocated: %v", w.Status().LastError)
-				}
-			})
+		bubble(t, name, func(t *testing.T) {
+			w := start(t, setup{Options: o})
+			wait := 11 * time.Minute
+			if o.LeaseInterval != 0 {
+				wait = 3 * o.LeaseInterval
+			}
+			at(wait)
+			if len(w.history()) == 0 {
+				t.Errorf("never allocated: %v", w.Status().LastError)
+			}
 		})
 	}
 }
@@ -180,33 +177,29 @@ func TestDefaultsDependOnTheInterval(t *testing.T) {
 		time.Second:            10 * time.Millisecond,
 		100 * time.Millisecond: 10 * time.Millisecond,
 	} {
-		t.Run(interval.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := start(t, setup{Options: workerlease.Options{LeaseInterval: interval}})
-				length := interval
-				if length == 0 {
-					length = 5 * time.Minute
-				}
-				at(3*length + length/2)
-				u := w.turn(t, 1)
-				if got := u.lease.Slot.Length(); got != length {
-					t.Errorf("the slot is %v long, want %v", got, length)
-				}
-				lead := min(length/4, 10*time.Second)
-				want := u.lease.Expiry.Sub(t0) - lead + drifted(lead-margin-time.Millisecond, 1e-3)
-				if u.ended < want-2*time.Microsecond || u.ended > want+1100*time.Microsecond {
-					t.Errorf("the lease ended at %v, want %v for a margin of %v", u.ended, want, margin)
-				}
-			})
-		})
-	}
-	t.Run("instance id", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			a, b := start(t, setup{}), start(t, setup{})
-			if x, y := a.Status().InstanceID, b.Status().InstanceID; x == y || x == "" || strings.Count(x, "-") < 2 {
-				t.Errorf("InstanceID %q and %q, want two of the form host-pid-xxxx", x, y)
+		bubble(t, interval.String(), func(t *testing.T) {
+			w := start(t, setup{Options: workerlease.Options{LeaseInterval: interval}})
+			length := interval
+			if length == 0 {
+				length = 5 * time.Minute
+			}
+			at(3*length + length/2)
+			u := w.turn(t, 1)
+			if got := u.lease.Slot.Length(); got != length {
+				t.Errorf("the slot is %v long, want %v", got, length)
+			}
+			lead := min(length/4, 10*time.Second)
+			want := u.lease.Expiry.Sub(t0) - lead + drifted(lead-margin-time.Millisecond, 1e-3)
+			if u.ended < want-2*time.Microsecond || u.ended > want+1100*time.Microsecond {
+				t.Errorf("the lease ended at %v, want %v for a margin of %v", u.ended, want, margin)
 			}
 		})
+	}
+	bubble(t, "instance id", func(t *testing.T) {
+		a, b := start(t, setup{}), start(t, setup{})
+		if x, y := a.Status().InstanceID, b.Status().InstanceID; x == y || x == "" || strings.Count(x, "-") < 2 {
+			t.Errorf("InstanceID %q and %q, want two of the form host-pid-xxxx", x, y)
+		}
 	})
 	t.Run("retention", func(t *testing.T) {
 		if workerlease.DefaultRetention != 24*time.Hour {

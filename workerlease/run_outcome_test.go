@@ -61,61 +61,59 @@ func TestATaskThatPanicsOrEndsItsGoroutineHasFailed(t *testing.T) {
 			},
 			"once": perSlot,
 		} {
-			t.Run(name+" "+mode, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					ledger := memory.New(memory.Options{})
-					j := &job{do: func(ctx context.Context, l workerlease.Lease, _ int) error {
-						leads := mode == "while it leads on" && since(l.Slot.Start) == 5*time.Minute
-						if l.InstanceID == "a" && (leads || since(l.Slot.Start) == 10*time.Minute) {
-							time.Sleep(10*time.Minute + 30*time.Second - time.Since(t0))
-							end()
-						}
-						<-ctx.Done()
-						return context.Cause(ctx)
-					}}
-					if mode == "once" {
-						do := j.do
-						j.do = func(ctx context.Context, l workerlease.Lease, n int) error {
-							work, cancel := context.WithTimeout(ctx, time.Minute)
-							defer cancel()
-							_ = do(work, l, n)
-							return nil
-						}
+			bubble(t, name+" "+mode, func(t *testing.T) {
+				ledger := memory.New(memory.Options{})
+				j := &job{do: func(ctx context.Context, l workerlease.Lease, _ int) error {
+					leads := mode == "while it leads on" && since(l.Slot.Start) == 5*time.Minute
+					if l.InstanceID == "a" && (leads || since(l.Slot.Start) == 10*time.Minute) {
+						time.Sleep(10*time.Minute + 30*time.Second - time.Since(t0))
+						end()
 					}
-					a := runs(t, ledger.Handle(), o("a", 0), j.run)
-					runs(t, ledger.Handle(), o("b", 2), j.run)
-					at(10*time.Minute + 31*time.Second)
-					released := slices.ContainsFunc(records(t, ledger), func(r store.Record) bool {
-						return r.Kind == store.KindRelease && r.InstanceID == "a"
-					})
-					if !released {
-						t.Error("what was left of the slot was not released")
+					<-ctx.Done()
+					return context.Cause(ctx)
+				}}
+				if mode == "once" {
+					do := j.do
+					j.do = func(ctx context.Context, l workerlease.Lease, n int) error {
+						work, cancel := context.WithTimeout(ctx, time.Minute)
+						defer cancel()
+						_ = do(work, l, n)
+						return nil
 					}
-					at(19 * time.Minute)
-					calls := map[time.Duration][]string{10 * time.Minute: {"a", "b"}, 15 * time.Minute: {"a"}}
-					if mode == "while it leads on" {
-						calls = map[time.Duration][]string{5 * time.Minute: {"a"}, 10 * time.Minute: {"b"}, 15 * time.Minute: {"a"}}
-					}
-					for slot, want := range calls {
-						equal(t, fmt.Sprint("slot ", slot), j.of(slot), want...)
-					}
-					failed, panics := observed[workerlease.TaskFailed](a.worker), observed[workerlease.Panic](a.worker)
-					switch {
-					case name == "panic" && (len(panics) != 1 || len(failed) != 0 || !errors.Is(panics[0].Err, workerlease.ErrPanicked)):
-						t.Errorf("observed %v and %v, want one panic", panics, failed)
-					case name == "goexit" && (len(failed) != 1 || len(panics) != 0 || !strings.Contains(failed[0].Err.Error(), "ended its goroutine")):
-						t.Errorf("observed %v and %v, want one failure", panics, failed)
-					}
-					var failures int
-					for _, e := range observed[workerlease.Expired](a.worker) {
-						if e.Why == workerlease.Failed {
-							failures++
-						}
-					}
-					if failures != 1 {
-						t.Errorf("%d leases ended with %q, want one", failures, workerlease.Failed)
-					}
+				}
+				a := runs(t, ledger.Handle(), o("a", 0), j.run)
+				runs(t, ledger.Handle(), o("b", 2), j.run)
+				at(10*time.Minute + 31*time.Second)
+				released := slices.ContainsFunc(records(t, ledger), func(r store.Record) bool {
+					return r.Kind == store.KindRelease && r.InstanceID == "a"
 				})
+				if !released {
+					t.Error("what was left of the slot was not released")
+				}
+				at(19 * time.Minute)
+				calls := map[time.Duration][]string{10 * time.Minute: {"a", "b"}, 15 * time.Minute: {"a"}}
+				if mode == "while it leads on" {
+					calls = map[time.Duration][]string{5 * time.Minute: {"a"}, 10 * time.Minute: {"b"}, 15 * time.Minute: {"a"}}
+				}
+				for slot, want := range calls {
+					equal(t, fmt.Sprint("slot ", slot), j.of(slot), want...)
+				}
+				failed, panics := observed[workerlease.TaskFailed](a.worker), observed[workerlease.Panic](a.worker)
+				switch {
+				case name == "panic" && (len(panics) != 1 || len(failed) != 0 || !errors.Is(panics[0].Err, workerlease.ErrPanicked)):
+					t.Errorf("observed %v and %v, want one panic", panics, failed)
+				case name == "goexit" && (len(failed) != 1 || len(panics) != 0 || !strings.Contains(failed[0].Err.Error(), "ended its goroutine")):
+					t.Errorf("observed %v and %v, want one failure", panics, failed)
+				}
+				var failures int
+				for _, e := range observed[workerlease.Expired](a.worker) {
+					if e.Why == workerlease.Failed {
+						failures++
+					}
+				}
+				if failures != 1 {
+					t.Errorf("%d leases ended with %q, want one", failures, workerlease.Failed)
+				}
 			})
 		}
 	}

@@ -139,44 +139,42 @@ func TestATaskIsDoneOncePerSlot(t *testing.T) {
 
 func TestAFailedTaskIsTriedByOthersAndSoOftenInAll(t *testing.T) {
 	for _, most := range []int{0, 1, 3} {
-		t.Run(fmt.Sprint(most), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ledger := memory.New(memory.Options{})
-				j := &job{do: func(_ context.Context, _ workerlease.Lease, attempt int) error {
-					time.Sleep(time.Second)
-					if attempt == 2 {
-						panic("jam")
-					}
-					return errWork
-				}}
-				var all []*running
-				for i, name := range []string{"a", "b", "c"} {
-					o := perSlot(name, i)
-					o.Job.MaxAttempts = most
-					all = append(all, runs(t, ledger.Handle(), o, j.run))
+		bubble(t, fmt.Sprint(most), func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			j := &job{do: func(_ context.Context, _ workerlease.Lease, attempt int) error {
+				time.Sleep(time.Second)
+				if attempt == 2 {
+					panic("jam")
 				}
-				at(10 * time.Minute)
-				who := j.of(5 * time.Minute)
-				if most > 0 && len(who) != most || most == 0 && len(who) < 8 {
-					t.Fatalf("tried by %v, want %d times", who, most)
-				}
-				if most != 1 && (who[0] != "a" || who[1] != "b") {
-					t.Errorf("tried by %v, want a first, then the next priority", who)
-				}
-				exhausted := 0
-				for _, r := range all {
-					exhausted += len(observed[workerlease.Exhausted](r.worker))
-				}
-				if (most > 0) != (exhausted > 0) {
-					t.Errorf("%d workers observed that it was tried often enough", exhausted)
-				}
-				if n := len(observed[workerlease.TaskFailed](all[0].worker)); n == 0 {
-					t.Error("the observer did not get the error")
-				}
-				if most != 1 && len(observed[workerlease.Panic](all[1].worker)) == 0 {
-					t.Error("the observer did not get the panic")
-				}
-			})
+				return errWork
+			}}
+			var all []*running
+			for i, name := range []string{"a", "b", "c"} {
+				o := perSlot(name, i)
+				o.Job.MaxAttempts = most
+				all = append(all, runs(t, ledger.Handle(), o, j.run))
+			}
+			at(10 * time.Minute)
+			who := j.of(5 * time.Minute)
+			if most > 0 && len(who) != most || most == 0 && len(who) < 8 {
+				t.Fatalf("tried by %v, want %d times", who, most)
+			}
+			if most != 1 && (who[0] != "a" || who[1] != "b") {
+				t.Errorf("tried by %v, want a first, then the next priority", who)
+			}
+			exhausted := 0
+			for _, r := range all {
+				exhausted += len(observed[workerlease.Exhausted](r.worker))
+			}
+			if (most > 0) != (exhausted > 0) {
+				t.Errorf("%d workers observed that it was tried often enough", exhausted)
+			}
+			if n := len(observed[workerlease.TaskFailed](all[0].worker)); n == 0 {
+				t.Error("the observer did not get the error")
+			}
+			if most != 1 && len(observed[workerlease.Panic](all[1].worker)) == 0 {
+				t.Error("the observer did not get the panic")
+			}
 		})
 	}
 }
@@ -184,7 +182,7 @@ func TestAFailedTaskIsTriedByOthersAndSoOftenInAll(t *testing.T) {
 func TestATaskWhoseWorkerDiesIsRunByAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := memory.New(memory.Options{})
-		link := cut(inner)
+		link := cut(t, inner)
 		j := &job{do: func(ctx context.Context, l workerlease.Lease, attempt int) error {
 			if attempt == 1 && since(l.Slot.Start) == 5*time.Minute {
 				<-ctx.Done() // It hangs.
@@ -212,53 +210,45 @@ func TestATaskWhoseWorkerDiesIsRunByAnother(t *testing.T) {
 		}
 		a.cancel()
 		synctest.Wait()
-		if err := link.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
 	})
 }
 
 func TestAMissedSlotIsSkippedOrMadeUpForOnce(t *testing.T) {
 	for _, late := range []bool{false, true} {
-		t.Run(fmt.Sprint(late), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				inner := memory.New(memory.Options{})
-				link := cut(inner)
-				fails := false
-				j := &job{do: func(_ context.Context, l workerlease.Lease, _ int) error {
-					time.Sleep(2 * time.Second)
-					if fails && since(l.Slot.Start) == 15*time.Minute {
-						return errWork
-					}
-					return nil
-				}}
-				o := perSlot("a", 0)
-				o.Job.RunMissed = late
-				a := runs(t, link, o, j.run)
-				at(6 * time.Minute)
-				link.Break(faultstore.Down())
-				at(21 * time.Minute) // 10m and 15m are missed.
-				fails = true
-				link.Mend()
-				at(34 * time.Minute)
-				if late {
-					equal(t, "the slot before", j.of(15*time.Minute), "a")
-				} else {
-					equal(t, "the slot before", j.of(15*time.Minute))
+		bubble(t, fmt.Sprint(late), func(t *testing.T) {
+			inner := memory.New(memory.Options{})
+			link := cut(t, inner)
+			fails := false
+			j := &job{do: func(_ context.Context, l workerlease.Lease, _ int) error {
+				time.Sleep(2 * time.Second)
+				if fails && since(l.Slot.Start) == 15*time.Minute {
+					return errWork
 				}
-				equal(t, "an earlier one", j.of(10*time.Minute))
-				for _, slot := range minutes(5, 20, 25, 30) {
-					equal(t, fmt.Sprint("slot ", slot), j.of(slot), "a")
-				}
-				if n := len(observed[workerlease.TaskFailed](a.worker)); (n == 1) != late {
-					t.Errorf("%d failures were observed", n)
-				}
-				a.cancel()
-				synctest.Wait()
-				if err := link.Close(t.Context()); err != nil {
-					t.Error(err)
-				}
-			})
+				return nil
+			}}
+			o := perSlot("a", 0)
+			o.Job.RunMissed = late
+			a := runs(t, link, o, j.run)
+			at(6 * time.Minute)
+			link.Break(faultstore.Down())
+			at(21 * time.Minute) // 10m and 15m are missed.
+			fails = true
+			link.Mend()
+			at(34 * time.Minute)
+			if late {
+				equal(t, "the slot before", j.of(15*time.Minute), "a")
+			} else {
+				equal(t, "the slot before", j.of(15*time.Minute))
+			}
+			equal(t, "an earlier one", j.of(10*time.Minute))
+			for _, slot := range minutes(5, 20, 25, 30) {
+				equal(t, fmt.Sprint("slot ", slot), j.of(slot), "a")
+			}
+			if n := len(observed[workerlease.TaskFailed](a.worker)); (n == 1) != late {
+				t.Errorf("%d failures were observed", n)
+			}
+			a.cancel()
+			synctest.Wait()
 		})
 	}
 }

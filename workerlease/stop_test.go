@@ -159,23 +159,21 @@ func TestStopLeasingUnderADeadlineSaysWhatItWaitedFor(t *testing.T) {
 
 func TestStopLeasingUnderADeadlineGivesUpOnAStoreThatIsDown(t *testing.T) {
 	for name, fault := range map[string]faultstore.Fault{"down": faultstore.Down(), "black hole": faultstore.BlackHole(faultstore.Dropped)} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ledger := faulty(t, nil)
-				w := start(t, setup{ledger: ledger})
-				at(6 * time.Minute)
-				ledger.Break(fault)
-				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-				defer cancel()
-				err := w.StopLeasing(ctx)
-				if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "may not have been released") {
-					t.Errorf("StopLeasing = %v, want a deadline exceeded and an unreleased lease", err)
-				}
-				<-w.Done()
-				if got := time.Since(t0); got != 6*time.Minute+20*time.Second {
-					t.Errorf("the worker ended at %v, want at the deadline", got)
-				}
-			})
+		bubble(t, name, func(t *testing.T) {
+			ledger := faulty(t, nil)
+			w := start(t, setup{ledger: ledger})
+			at(6 * time.Minute)
+			ledger.Break(fault)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			err := w.StopLeasing(ctx)
+			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "may not have been released") {
+				t.Errorf("StopLeasing = %v, want a deadline exceeded and an unreleased lease", err)
+			}
+			<-w.Done()
+			if got := time.Since(t0); got != 6*time.Minute+20*time.Second {
+				t.Errorf("the worker ended at %v, want at the deadline", got)
+			}
 		})
 	}
 }
@@ -246,52 +244,46 @@ func TestStopLeasingMayBeCalledTwiceAndConcurrently(t *testing.T) {
 }
 
 func TestTheEndOfTheContextOfStartLeasingStops(t *testing.T) {
-	t.Run("and releases", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			ledger := memory.New(memory.Options{})
-			ctx, cancel := context.WithCancel(t.Context())
-			w := start(t, setup{ledger: ledger, ctx: ctx})
-			at(6 * time.Minute)
-			cancel()
-			<-w.Done()
-			synctest.Wait()
-			if r := newest(t, ledger); r.Kind != store.KindRelease || time.Since(t0) != 6*time.Minute {
-				t.Errorf("head is a %s at %v, want a release at once", r.Kind, time.Since(t0))
-			}
-			if u := w.turn(t, 0); u.cause != workerlease.ErrStopped || u.expiries != 1 {
-				t.Errorf("cause %v, %d expiries; want %v, 1", u.cause, u.expiries, workerlease.ErrStopped)
-			}
-		})
+	bubble(t, "and releases", func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		w := start(t, setup{ledger: ledger, ctx: ctx})
+		at(6 * time.Minute)
+		cancel()
+		<-w.Done()
+		synctest.Wait()
+		if r := newest(t, ledger); r.Kind != store.KindRelease || time.Since(t0) != 6*time.Minute {
+			t.Errorf("head is a %s at %v, want a release at once", r.Kind, time.Since(t0))
+		}
+		if u := w.turn(t, 0); u.cause != workerlease.ErrStopped || u.expiries != 1 {
+			t.Errorf("cause %v, %d expiries; want %v, 1", u.cause, u.expiries, workerlease.ErrStopped)
+		}
 	})
-	t.Run("with 10 s for the code", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			ledger := memory.New(memory.Options{})
-			ctx, cancel := context.WithCancel(t.Context())
-			let := make(chan struct{})
-			w := start(t, setup{ledger: ledger, ctx: ctx, work: func(context.Context, workerlease.Lease) { <-let }})
-			at(6 * time.Minute)
-			cancel()
-			at(6*time.Minute + 10*time.Second - time.Nanosecond)
-			if w.Status().LastError != nil {
-				t.Errorf("gave up before 10 s: %v", w.Status().LastError)
-			}
-			at(6*time.Minute + 10*time.Second)
-			if !w.reported(context.DeadlineExceeded) {
-				t.Errorf("Error got %v, want that stopping took too long", w.errs)
-			}
-			close(let)
-			<-w.Done()
-			if r := newest(t, ledger); r.Kind != store.KindGrant {
-				t.Errorf("head is a %s, want no operation after giving up", r.Kind)
-			}
-		})
+	bubble(t, "with 10 s for the code", func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		let := make(chan struct{})
+		w := start(t, setup{ledger: ledger, ctx: ctx, work: func(context.Context, workerlease.Lease) { <-let }})
+		at(6 * time.Minute)
+		cancel()
+		at(6*time.Minute + 10*time.Second - time.Nanosecond)
+		if w.Status().LastError != nil {
+			t.Errorf("gave up before 10 s: %v", w.Status().LastError)
+		}
+		at(6*time.Minute + 10*time.Second)
+		if !w.reported(context.DeadlineExceeded) {
+			t.Errorf("Error got %v, want that stopping took too long", w.errs)
+		}
+		close(let)
+		<-w.Done()
+		if r := newest(t, ledger); r.Kind != store.KindGrant {
+			t.Errorf("head is a %s, want no operation after giving up", r.Kind)
+		}
 	})
-	t.Run("even if it had ended before", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithCancel(t.Context())
-			cancel()
-			w := start(t, setup{ctx: ctx})
-			<-w.Done()
-		})
+	bubble(t, "even if it had ended before", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		w := start(t, setup{ctx: ctx})
+		<-w.Done()
 	})
 }

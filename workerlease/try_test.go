@@ -86,7 +86,7 @@ func TestAClaimThatIsDoneCannotBeHadAgain(t *testing.T) {
 		try := func(name string) (*workerlease.Claim, error) {
 			client := workerlease.NewClient(ledger.Handle(), workerlease.ClientOptions{})
 			o := perSlot(name, 0)
-			o.WorkerType, o.Job.MaxAttempts = "job", 2
+			o.Job.MaxAttempts = 2
 			return client.TryClaim(t.Context(), o)
 		}
 		at(6 * time.Minute)
@@ -187,45 +187,43 @@ func TestTryClaimInTheLastLeadOfASlot(t *testing.T) {
 		"the next slot is claimed": {9*time.Minute + 55*time.Second, true, "other has claimed the slot after"},
 	} {
 		for _, continuous := range []bool{false, true} {
-			t.Run(fmt.Sprint(name, " ", continuous), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					ledger := memory.New(memory.Options{})
-					at(6 * time.Minute)
-					if test.contender {
-						start(t, setup{ledger: ledger.Handle(), Options: named("other", 0)})
+			bubble(t, fmt.Sprint(name, " ", continuous), func(t *testing.T) {
+				ledger := memory.New(memory.Options{})
+				at(6 * time.Minute)
+				if test.contender {
+					start(t, setup{ledger: ledger.Handle(), Options: named("other", 0)})
+				}
+				at(test.when)
+				client := workerlease.NewClient(ledger.Handle(), workerlease.ClientOptions{})
+				claim, err := client.TryClaim(t.Context(), workerlease.Options{WorkerType: "job", InstanceID: "me", Continuous: continuous})
+				if test.want != "" {
+					if !errors.Is(err, workerlease.ErrNotClaimed) || !strings.Contains(err.Error(), test.want) {
+						t.Errorf("TryClaim = %v, want ErrNotClaimed, with %q", err, test.want)
 					}
-					at(test.when)
-					client := workerlease.NewClient(ledger.Handle(), workerlease.ClientOptions{})
-					claim, err := client.TryClaim(t.Context(), workerlease.Options{WorkerType: "job", InstanceID: "me", Continuous: continuous})
-					if test.want != "" {
-						if !errors.Is(err, workerlease.ErrNotClaimed) || !strings.Contains(err.Error(), test.want) {
-							t.Errorf("TryClaim = %v, want ErrNotClaimed, with %q", err, test.want)
-						}
-						if took := time.Since(t0) - test.when; took > 300*time.Millisecond {
-							t.Errorf("it took %v", took)
-						}
-						return
+					if took := time.Since(t0) - test.when; took > 300*time.Millisecond {
+						t.Errorf("it took %v", took)
 					}
-					if err != nil {
-						t.Fatal(err)
-					}
-					// One that goes on may have been extended by now: claims for the next slot are open.
-					l := claim.Lease
-					ahead := continuous && since(l.Slot.Start) == 10*time.Minute && since(l.Expiry) == 15*time.Minute
-					if rest := since(l.Slot.Start) == 5*time.Minute && since(l.Expiry) == 10*time.Minute; !l.Valid() || since(l.Start) >= 10*time.Minute || !rest && !ahead {
-						t.Errorf("claimed %+v, want the rest of the slot", l)
-					}
-					at(10*time.Minute + time.Second)
-					if lives := claim.Context().Err() == nil; lives != continuous {
-						t.Errorf("in the next slot, the claim lives: %v, want %v", lives, continuous)
-					}
-					if got := len(holders(t, ledger)); (got > 1) != continuous {
-						t.Errorf("%d grants, want a claim of a later slot: %v", got, continuous)
-					}
-					if err := claim.Release(t.Context()); err != nil {
-						t.Error(err)
-					}
-				})
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				// One that goes on may have been extended by now: claims for the next slot are open.
+				l := claim.Lease
+				ahead := continuous && since(l.Slot.Start) == 10*time.Minute && since(l.Expiry) == 15*time.Minute
+				if rest := since(l.Slot.Start) == 5*time.Minute && since(l.Expiry) == 10*time.Minute; !l.Valid() || since(l.Start) >= 10*time.Minute || !rest && !ahead {
+					t.Errorf("claimed %+v, want the rest of the slot", l)
+				}
+				at(10*time.Minute + time.Second)
+				if lives := claim.Context().Err() == nil; lives != continuous {
+					t.Errorf("in the next slot, the claim lives: %v, want %v", lives, continuous)
+				}
+				if got := len(holders(t, ledger)); (got > 1) != continuous {
+					t.Errorf("%d grants, want a claim of a later slot: %v", got, continuous)
+				}
+				if err := claim.Release(t.Context()); err != nil {
+					t.Error(err)
+				}
 			})
 		}
 	}

@@ -49,34 +49,32 @@ func TestWindowsThatAreTooShortForWhatIsUncertainOfTheTimeAreToldOnce(t *testing
 		"slots":                       {time.Second, 0, 600 * ms, false, []string{"the shortest slot is 1s", "uncertain by ±600ms", "2 × that and Margin (1.212s)"}},
 		"slots that do":               {time.Second, 0, 400 * ms, true, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				o := parted("me", 0, test.d)
-				o.LeaseInterval = test.slot
-				w := start(t, setup{ledger: vague{memory.New(memory.Options{}), test.skew, 0}, Options: o})
-				at(time.Minute)
-				if n := len(w.history()); (n > 0) != test.works {
-					t.Errorf("%d leases, want some: %v", n, test.works)
+		bubble(t, name, func(t *testing.T) {
+			o := parted("me", 0, test.d)
+			o.LeaseInterval = test.slot
+			w := start(t, setup{ledger: vague{memory.New(memory.Options{}), test.skew, 0}, Options: o})
+			at(time.Minute)
+			if n := len(w.history()); (n > 0) != test.works {
+				t.Errorf("%d leases, want some: %v", n, test.works)
+			}
+			e := observed[workerlease.TooUncertain](w)
+			if test.text == nil {
+				if len(e) != 0 || w.Status().LastError != nil {
+					t.Errorf("observed %v, LastError %v, want nothing", e, w.Status().LastError)
 				}
-				e := observed[workerlease.TooUncertain](w)
-				if test.text == nil {
-					if len(e) != 0 || w.Status().LastError != nil {
-						t.Errorf("observed %v, LastError %v, want nothing", e, w.Status().LastError)
-					}
-					return
+				return
+			}
+			if len(e) != 1 || len(w.errs) != 1 || w.errs[0] != e[0].Err || w.Status().LastError != e[0].Err {
+				t.Fatalf("observed %v, Callbacks.Error of %v, LastError %v, want the same once", e, w.errs, w.Status().LastError)
+			}
+			if d := e[0].Uncertainty - test.skew; d < 0 || d > 5*ms {
+				t.Errorf("Uncertainty = %v, want %v", e[0].Uncertainty, test.skew)
+			}
+			for _, want := range test.text {
+				if text := e[0].Err.Error(); !strings.Contains(text, want) || strings.Contains(text, "\n") {
+					t.Errorf("the error has no %q: %s", want, text)
 				}
-				if len(e) != 1 || len(w.errs) != 1 || w.errs[0] != e[0].Err || w.Status().LastError != e[0].Err {
-					t.Fatalf("observed %v, Callbacks.Error of %v, LastError %v, want the same once", e, w.errs, w.Status().LastError)
-				}
-				if d := e[0].Uncertainty - test.skew; d < 0 || d > 5*ms {
-					t.Errorf("Uncertainty = %v, want %v", e[0].Uncertainty, test.skew)
-				}
-				for _, want := range test.text {
-					if text := e[0].Err.Error(); !strings.Contains(text, want) || strings.Contains(text, "\n") {
-						t.Errorf("the error has no %q: %s", want, text)
-					}
-				}
-			})
+			}
 		})
 	}
 }
@@ -106,7 +104,7 @@ func TestAStandbyTakesOverWithTheLeastFailoverWithinForTheUncertainty(t *testing
 	for dies := slot + 100*time.Millisecond; dies < 2*slot-3*d; dies += 470 * time.Millisecond {
 		synctest.Test(t, func(t *testing.T) {
 			inner := memory.New(memory.Options{})
-			link := cut(inner)
+			link := cut(t, inner)
 			o := parted("first", 0, d)
 			o.LeaseInterval, o.Margin = slot, 10*time.Millisecond
 			first := start(t, setup{ledger: vague{link, skew, 0}, Options: o})
@@ -123,9 +121,6 @@ func TestAStandbyTakesOverWithTheLeastFailoverWithinForTheUncertainty(t *testing
 				t.Errorf("observed %v", e[0].Err)
 			}
 			apart(t, first, second)
-			if err := link.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
 		})
 	}
 }

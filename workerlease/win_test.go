@@ -147,16 +147,14 @@ func TestALowerPriorityTakesTheNextSlotWhenTheHigherDies(t *testing.T) {
 
 func TestHigherPriorityWinsInEveryOrderOfStarting(t *testing.T) {
 	for _, order := range [][]int{{0, 4, 7}, {7, 4, 0}, {4, 0, 7}} {
-		t.Run(fmt.Sprint(order), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ledger := memory.New(memory.Options{})
-				for _, p := range order {
-					start(t, setup{ledger: ledger, Options: named(fmt.Sprint(p), p)})
-					time.Sleep(time.Second)
-				}
-				at(16 * time.Minute)
-				equal(t, "holders", holders(t, ledger), "0", "0", "0")
-			})
+		bubble(t, fmt.Sprint(order), func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			for _, p := range order {
+				start(t, setup{ledger: ledger, Options: named(fmt.Sprint(p), p)})
+				time.Sleep(time.Second)
+			}
+			at(16 * time.Minute)
+			equal(t, "holders", holders(t, ledger), "0", "0", "0")
 		})
 	}
 }
