@@ -3,7 +3,7 @@
 //
 //	leasectl demo                  three workers, a crash and a return, in 35 s
 //	leasectl init                  create what a store needs
-//	leasectl inspect slots         who held, holds and will hold each slot
+//	leasectl inspect slots         the past, present and next holder of each slot
 //	leasectl plan                  what workers will cost: operations, request units
 //	leasectl run … -- COMMAND      run a command in each slot that is held
 //	leasectl version
@@ -15,18 +15,18 @@
 //	mongodb+srv://…
 //	cosmos://ACCOUNT/DATABASE/CONTAINER
 //
-// A URI with a password belongs in the environment: the arguments of a process
-// can be read by everybody on the machine. leasectl never shows a password, and
-// takes LEASECTL_STORE out of the environment of the commands that it runs.
+// A URI with a password belongs in the environment: everybody on the machine can read
+// the arguments of a process. leasectl never shows a password, and removes
+// LEASECTL_STORE from the environment of the commands that it runs.
 //
 // An account of Azure Cosmos DB for NoSQL is ACCOUNT.documents.azure.com, unless
-// ACCOUNT has a dot or a port and so is the host itself. Its key comes from the
-// environment variable COSMOS_KEY; or its connection string, with the account, from
-// COSMOS_CONNECTION_STRING, and the store is cosmos:///DATABASE/CONTAINER then; or
-// there is neither, and Azure's default credential is used (environment, workload
-// or managed identity, Azure CLI). Commands that run under a lease in Cosmos DB get
-// neither variable. What init provisions is said by parameters: ?throughput=400,
-// ?autoscale=1000 or ?serverless=true.
+// ACCOUNT has a dot or a port: then it is the host. The environment variable COSMOS_KEY
+// has the account's key. Or COSMOS_CONNECTION_STRING has its connection string, which
+// names the account, and the store is cosmos:///DATABASE/CONTAINER. With neither,
+// leasectl uses Azure's default credential (environment, workload or managed identity,
+// Azure CLI). Commands that run under a lease in Cosmos DB get neither variable. The
+// parameters ?throughput=400, ?autoscale=1000 and ?serverless=true of the URI say what
+// init provisions.
 //
 // # Exit codes
 //

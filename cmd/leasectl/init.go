@@ -23,11 +23,11 @@ func (a *app) initCommand() *cobra.Command {
 		Use:   "init",
 		Short: "Create what the store needs; safe to repeat",
 		Long: `Create what the store needs: the file and its tables (sqlite), the collection
-(mongodb), or the database and the container (cosmos). What is there is left as
-it is, so it may be repeated at will.
+(mongodb), or the database and the container (cosmos). It changes nothing that exists,
+so it is safe to repeat.
 
-A container in Cosmos DB gets 400 RU/s by default. Parameters of the URI say
-otherwise: ?throughput=1000, ?autoscale=1000 (at most) or ?serverless=true.`,
+A container in Cosmos DB gets 400 RU/s by default. Parameters of the URI change that:
+?throughput=1000, ?autoscale=1000 (at most) or ?serverless=true.`,
 		Example: "  leasectl init --store sqlite:leases.db",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -44,7 +44,7 @@ otherwise: ?throughput=1000, ?autoscale=1000 (at most) or ?serverless=true.`,
 	return c
 }
 
-// init looks what is there, and creates what isn't.
+// init creates the parts of the ledger that are missing.
 func (a *app) init(ctx context.Context, t storeuri.Target) (err error) {
 	before, err := t.Open(ctx, true)
 	missing := errors.Is(err, store.ErrMissing)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -28,8 +29,8 @@ func execute(ctx context.Context, args, env []string, stdin io.Reader, stdout, s
 	return a.report(root.ExecuteContext(ctx))
 }
 
-// readable is args for cobra. What cannot be completed it writes to the process's
-// own stderr as it is, so it gets no secrets to complete.
+// readable is args for cobra, without secrets where they are to be completed: cobra
+// writes arguments that it can't complete to the process's own stderr.
 func (a *app) readable(args []string) []string {
 	args = append([]string{}, args...) // for nil, cobra would take the process's own
 	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
@@ -81,6 +82,7 @@ Exit codes:
 	// Not cobra's own, which would take -v.
 	root.Flags().Bool("version", false, "show version, Go release and platform")
 	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 100"))
 	root.SetHelpCommand(a.helpCommand())
 	tidyHelp(root)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {

@@ -44,8 +44,8 @@ func (a *app) runCommand() *cobra.Command {
 	return c
 }
 
-// run checks everything that can be checked before the first slot, and then
-// leases until it is told to end.
+// run checks everything that can be checked before the first slot, and then leases
+// until a signal ends it.
 func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 	t := a.target(c)
 	timing := a.runTiming(f, c.Flags())

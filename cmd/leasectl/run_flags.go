@@ -71,8 +71,7 @@ func logLevel(s string) (zapcore.Level, error) {
 	return zapcore.ParseLevel(word)
 }
 
-// runTiming makes the worker's options of the flags, and notes what is wrong with
-// them.
+// runTiming makes the worker's options of the flags, and notes their problems.
 func (a *app) runTiming(f *runFlags, flags *pflag.FlagSet) workerlease.Timing {
 	o := workerlease.Options{
 		// If it is missing, or bad, that is noted already.
@@ -82,7 +81,7 @@ func (a *app) runTiming(f *runFlags, flags *pflag.FlagSet) workerlease.Timing {
 		Lead: f.lead, Step: f.step, Margin: f.margin,
 	}
 	if !flags.Changed("worker-type") {
-		a.bad("--worker-type is missing: name what is competed for")
+		a.bad("--worker-type is missing: give the name that workers compete for")
 	}
 	if f.once {
 		o.Job = &workerlease.Job{MaxAttempts: f.maxAttempts, RunMissed: f.runMissed}
@@ -98,7 +97,7 @@ func (a *app) runTiming(f *runFlags, flags *pflag.FlagSet) workerlease.Timing {
 	return t
 }
 
-// timing resolves options, and notes what is wrong with them.
+// timing resolves options, and notes their problems.
 func (a *app) timing(o workerlease.Options) (t workerlease.Timing, ok bool) {
 	t, err := o.Timing()
 	for _, problem := range workerlease.OptionErrors(err) {

@@ -17,8 +17,8 @@ type scheduleFlags struct {
 	cron, zone string
 }
 
-// schedule makes the schedule of the flags, or notes all that is wrong with them. Then
-// the schedule is one by which the other options can still be checked.
+// schedule makes the schedule of the flags, or notes all their problems. Then it returns
+// a schedule by which the other options can still be checked.
 func (a *app) schedule(f scheduleFlags, flags *pflag.FlagSet) slots.Schedule {
 	every, cron := flags.Changed("every"), flags.Changed("cron")
 	if every && cron {
@@ -42,7 +42,7 @@ func (a *app) schedule(f scheduleFlags, flags *pflag.FlagSet) slots.Schedule {
 	return s
 }
 
-// everySchedule makes the schedule of --every, or notes what is wrong with it, and
+// everySchedule makes the schedule of --every. If that is impossible it notes why, and
 // makes the nearest.
 func (a *app) everySchedule(interval time.Duration, text string) slots.Schedule {
 	s, err := slots.Every(interval)
@@ -55,8 +55,7 @@ func (a *app) everySchedule(interval time.Duration, text string) slots.Schedule 
 	return s
 }
 
-// cronSchedule makes the schedule of --cron and --zone, or notes what is wrong
-// with each.
+// cronSchedule makes the schedule of --cron and --zone, or notes the problems of each.
 func (a *app) cronSchedule(f scheduleFlags) slots.Schedule {
 	_, specErr := slots.Cron(f.cron, "")
 	if specErr != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 )
 
-// target reads --store, or the environment variable, and notes what is wrong.
+// target reads --store, or the environment variable, and notes its problems.
 func (a *app) target(c *cobra.Command) storeuri.Target {
 	from, text := "--store", a.store
 	if !c.Flags().Changed("store") {

@@ -161,7 +161,7 @@ func TestWhatIsWrongIsToldInOneLineEachWithAHint(t *testing.T) {
 		"nothing that is needed": {args: []string{"run"}, want: []string{
 			"no store: name one with --store or LEASECTL_STORE",
 			"no schedule: give --every (such as 5m) or --cron (such as '0 * * * *')",
-			"--worker-type is missing: name what is competed for",
+			"--worker-type is missing: give the name that workers compete for",
 			"no command: put it after --",
 			"--store sqlite:leases.db, or export LEASECTL_STORE=mongodb://…",
 		}},

@@ -1,5 +1,4 @@
-// Package display has how leasectl writes what it was given: texts of others, and
-// times of a store.
+// Package display formats texts from outside, and times of a store, for a terminal.
 package display
 
 import (

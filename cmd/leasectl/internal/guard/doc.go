@@ -12,8 +12,8 @@
 //     end of the orders pipe;
 //   - when the program asks for it ([Process.Kill]), or sends an order that the
 //     guard can't read;
-//   - when the command itself ends. The end of the command ends the job: what
-//     it left behind, in the background or detached, is killed too.
+//   - when the command itself ends. The end of the command ends the job: the
+//     processes that it left, in the background or detached, are killed too.
 //
 // The command's process group gets SIGTERM first when there is time: Grace
 // before the deadline, or when the program asks ([Process.Stop]) or the guard
@@ -32,10 +32,10 @@
 // (more for a command with thousands of processes), so a caller that needs
 // silence at an instant passes an earlier one. A deadline moves closer with
 // Stop, and later only with [Process.Extend], which names it as an instant: an
-// order that is delivered late, or twice, or behind a newer one, can't lengthen
+// order that is delivered late, or twice, or after a newer one, can't lengthen
 // anything. Once SIGTERM is sent nothing extends the deadline. A deadline that is
-// to be moved has a Notice shorter than the Grace, so that a command isn't told to
-// end while the program yet tries to move it.
+// to be moved has a Notice shorter than the Grace, so that SIGTERM isn't sent while the
+// program still tries to move it.
 //
 // # Finding everything
 //

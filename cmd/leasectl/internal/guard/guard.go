@@ -53,7 +53,7 @@ type Command struct {
 	Notice time.Duration
 }
 
-// Reason tells why a command ended.
+// Reason is why a command ended.
 type Reason int
 
 // The reasons, in no order.
@@ -66,8 +66,8 @@ const (
 	DeadlineReached
 	// Killed: Kill was asked for.
 	Killed
-	// ParentGone: the program that started it died. Nobody is left to see it
-	// but the one who reads the guard's exit status.
+	// ParentGone: the program that started it died. Only the guard's exit status still
+	// shows it.
 	ParentGone
 	// GuardDied: the guard was killed.
 	GuardDied

@@ -26,7 +26,7 @@ var guards = struct {
 // guardProcess is the guard as its parent sees it.
 type guardProcess struct {
 	cmd *exec.Cmd
-	// said is the beginning of what it wrote to its standard error: nothing,
+	// said is the beginning of its standard error: nothing,
 	// unless the runtime crashed.
 	said prefix
 }

@@ -23,9 +23,9 @@ const (
 )
 
 // marker is the whole argument list of a guard process, so that it shows in a
-// process listing and nothing need be taken out of the command's environment. It
-// isn't named for the program: who kills all of that by name leaves the guard to
-// kill the command.
+// process listing, and nothing need be removed from the command's environment. It
+// doesn't have the program's name: killing all processes of that name leaves the guard,
+// which kills the command.
 const marker = "lease guard"
 
 // verb is what an order asks of the guard.

@@ -34,5 +34,5 @@ func (o *orders) send(x order, until time.Time) error {
 	return err
 }
 
-// close tells the guard, too: it kills at once.
+// close is an order, too: the guard kills at once.
 func (o *orders) close() { _ = o.pipe.Close() }

@@ -70,7 +70,7 @@ func (p *Process) Kill() error {
 // before it SIGTERM comes; a notice of zero is Grace. It is an error, and nothing
 // changes, if the instant isn't later, the notice is negative or more than Grace, or
 // SIGTERM is due. Without an error the guard has been asked; should SIGTERM have
-// been due when it read that, the command ends at the deadline before, as Wait tells.
+// been due when it read that, the command ends at the earlier deadline, as Wait reports.
 func (p *Process) Extend(deadline, notice time.Duration) error {
 	notice = cmp.Or(notice, p.watch.grace)
 	return p.send("extend", order{Verb: extendVerb, Deadline: deadline, Notice: notice}, func(now time.Duration) error {
@@ -87,8 +87,8 @@ func (p *Process) Extend(deadline, notice time.Duration) error {
 	})
 }
 
-// send applies an order to our own view of what is due, which the backup acts
-// on, and gives it to the guard. It applies even if the guard can't be told.
+// send applies an order to the program's own watch, by which its backup acts, and sends
+// it to the guard. It applies even if the guard can't be reached.
 func (p *Process) send(what string, o order, apply func(now time.Duration) error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,7 +106,7 @@ func (p *Process) send(what string, o order, apply func(now time.Duration) error
 	case errors.Is(err, syscall.EPIPE):
 		return fmt.Errorf("%s %q: %w", what, p.name, os.ErrProcessDone)
 	case err != nil:
-		return fmt.Errorf("%s %q: tell the guard: %w", what, p.name, err)
+		return fmt.Errorf("%s %q: order to the guard: %w", what, p.name, err)
 	}
 	return nil
 }

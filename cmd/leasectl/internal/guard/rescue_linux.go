@@ -42,7 +42,7 @@ func backUp(guard, _ int) (alive int) {
 	return alive
 }
 
-// rescue kills what a dead guard left behind, until nothing is found any more,
+// rescue kills the processes that a dead guard left, until none is found any more,
 // and returns those that the system refused to kill. The guard must not be
 // reaped yet: as long as it isn't, its number can't name another session.
 func rescue(guard, _ int) []int {

@@ -32,7 +32,7 @@ func serve() int {
 	asked := notifyEnd()
 	reports := gob.NewEncoder(os.NewFile(fdReports, "reports"))
 	fail := func(r report) int {
-		// Nobody to tell is no reason to act otherwise, here and below.
+		// A report that no program reads changes nothing, here and below.
 		_ = reports.Encode(r)
 		return noCommand
 	}

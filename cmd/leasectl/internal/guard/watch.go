@@ -2,7 +2,7 @@ package guard
 
 import "time"
 
-// verdict is what is to be done to the command now.
+// verdict is the action that is due for the command now.
 type verdict int
 
 const (
@@ -11,7 +11,7 @@ const (
 	kill
 )
 
-// watch decides when a command must be told to end and when it is killed. It is
+// watch decides when a command gets SIGTERM and when it is killed. It is
 // pure; all instants are of [Boottime].
 type watch struct {
 	deadline time.Duration

@@ -143,7 +143,7 @@ func (l *Log) Began(o workerlease.Options) {
 	l.say(zap.InfoLevel, slots.Slot{}, fmt.Sprintf("worker %q of worker type %q, priority %d, %s", o.InstanceID, o.WorkerType, o.Priority, strings.Join(also, ", ")), "worker began", fields...)
 }
 
-// Warn logs what is wrong with the account of the store.
+// Warn logs a shortcoming of the store's account.
 func (l *Log) Warn(text string) {
 	l.say(zap.WarnLevel, slots.Slot{}, text, "store warning", zap.String("warning", text))
 }

@@ -98,7 +98,8 @@ func (t Target) Provision() string {
 	return " (" + cmp.Or(q.Get("throughput"), strconv.Itoa(cosmos.DefaultThroughput)) + " RU/s)"
 }
 
-// Warning says what is wrong with the account of a ledger that was used, or nothing.
+// Warning describes a shortcoming of the account of a ledger that was used; empty if
+// there is none.
 func Warning(l store.Ledger) string {
 	if c, ok := l.(interface{ Account() cosmos.Account }); ok {
 		return c.Account().Warning()

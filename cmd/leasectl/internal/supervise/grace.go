@@ -20,8 +20,8 @@ type pacing struct {
 func (p pacing) extends() bool { return p.Options.Continuous || p.Options.FailoverWithin > 0 }
 
 // graceOf is how long the command has between SIGTERM and SIGKILL, if that much is
-// left of the lease. By default it is a twentieth of the lease: of what is left of it,
-// or, if it is extended, of what it is extended by.
+// left of the lease. By default it is a twentieth of the rest of the lease, or, if leases
+// are extended, of FailoverWithin or of the slot.
 func (p pacing) graceOf(l workerlease.Lease, left time.Duration) time.Duration {
 	switch {
 	case p.grace > 0:
