@@ -35,7 +35,7 @@ func extending(t *testing.T, w *worker, f func(l workerlease.Lease)) *workerleas
 	return l
 }
 
-func TestASlowLeaseExtendedIsToldOnlyTheNewest(t *testing.T) {
+func TestASlowLeaseExtendedGetsOnlyTheNewest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var expiries []time.Duration

@@ -234,7 +234,7 @@ func TestAStoreThatThrottlesGetsTheTimeItAsksFor(t *testing.T) {
 	})
 }
 
-func TestStopLeasingSettlesAnAppendInDoubtAndReleasesWhatItFinds(t *testing.T) {
+func TestStopLeasingSettlesAnUnknownOutcomeAndReleasesWhatItFinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := faulty(t, once(faultstore.OpAppend, 2, faultstore.BlackHole(faultstore.Applied)))
 		w := start(t, setup{ledger: ledger})

@@ -135,7 +135,7 @@ func TestAShortTaskIsDoneOnceAlsoByWorkersWhoseClocksAreApart(t *testing.T) {
 	})
 }
 
-func TestAProbeTellsAStoreThatIsDownFromCodeThatHangs(t *testing.T) {
+func TestAProbeDistinguishesAStoreThatIsDownFromCodeThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := memory.New(memory.Options{})
 		link := cut(t, inner)

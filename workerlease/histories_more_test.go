@@ -23,7 +23,7 @@ import (
 
 // Whatever keeps the done record out of the ledger, Done must not return nil. Here the newest record is poison, so that
 // surrender drops what was to be recorded.
-func TestDoneSaysIfNothingWasTold(t *testing.T) {
+func TestCompleteSaysIfNothingWasRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
 		at(5*time.Minute + time.Second)
@@ -41,7 +41,7 @@ func TestDoneSaysIfNothingWasTold(t *testing.T) {
 
 // The first slot of a ledger is done; the read before the done record is stale, and makes the ledger look empty. So
 // closeSlot takes the ledger for lost, and forgets for good what is to be recorded.
-func TestADoneSlotIsToldBehindAStaleRead(t *testing.T) {
+func TestADoneSlotIsRecordedAfterAStaleRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := memory.New(memory.Options{})
 		var stale atomic.Bool
@@ -263,7 +263,7 @@ func (c *counting) Read(b []byte) (int, error) {
 // A task returns nil after the end of its slot, while its worker stops, and the done record can't be appended for 20 s.
 // The worker has to wait for the backoff; but it waits for the end of the slot, too, which has passed: it wakes up each
 // millisecond.
-func TestTellingWhatIsDoneBehindTheSlotDoesNotSpin(t *testing.T) {
+func TestRecordingADoneSlotAfterItsEndDoesNotSpin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var down atomic.Bool
 		link := struck(t, memory.New(memory.Options{}), func(c faultstore.Call) faultstore.Fault {
@@ -325,7 +325,7 @@ func TestWhatIsDoneWhenTheClockHasJumpedBackIsTheSlotThatWasRun(t *testing.T) {
 // Somebody planted a done record until 2099. That is not obeyed; but the record that a slot is done, appended after it,
 // repeats 2099 in place of the end of the slot (Rules.Done takes the later of the two), so that it isn't obeyed either,
 // and the slot is run again.
-func TestASlotIsDoneAlsoBehindADoneUntilThatIsNotObeyed(t *testing.T) {
+func TestASlotIsDoneAlsoAfterADoneUntilThatIsNotObeyed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
 		j := &job{do: func(_ context.Context, l workerlease.Lease, _ int) error {

@@ -73,7 +73,7 @@ func TestPoisonAboveAFreeKeyStopsNobodyBeforeTheLedgerReachesIt(t *testing.T) {
 // Poison above a hole again; now it is a claim of unknown outcome that lands below it. a, with slots of an hour, sends its claim and
 // is cut off, and poison gets to a key some way above. b, with slots of 5 min, watches it for 10 min, supersedes it, and
 // works. a comes back: its claim is younger than an hour, so it is sent again, lands on its free key, and is worked under.
-func TestAClaimInDoubtBelowAHoleDoesNotLetTwoWork(t *testing.T) {
+func TestAClaimOfUnknownOutcomeBelowAHoleDoesNotLetTwoWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
 		link := cut(t, ledger)

@@ -79,7 +79,7 @@ func TestASlotDoneInTheLastLeadIsNotRunAgainAsMissed(t *testing.T) {
 // the store and back) when the quick task for the slot itself returns nil, too. The reply for the first record clears
 // Closing, into which the second had been noted: the slot of 15 min is never closed. A standby runs it again, or
 // the next slot does.
-func TestADoneSlotIsToldAlthoughAnotherDoneRecordIsOnItsWay(t *testing.T) {
+func TestADoneSlotIsRecordedAlthoughAnotherDoneRecordIsOnItsWay(t *testing.T) {
 	for _, names := range [][]string{{"a"}, {"a", "b"}} {
 		bubble(t, fmt.Sprint(names), func(t *testing.T) {
 			inner := memory.New(memory.Options{})
@@ -147,7 +147,7 @@ func TestDoneOfAClaimThatHasEndedDoesNotPretend(t *testing.T) {
 
 // The context of Run ends; the task takes beyond the end of its slot, and returns nil, with the store in perfect health. The
 // machine drops the done record, since the slot of the head is over. So with RunMissed the work is done again.
-func TestATaskThatIsDoneLateWhileStoppingIsTold(t *testing.T) {
+func TestATaskThatIsDoneLateWhileStoppingIsRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
 		o := perSlot("a", 0)
@@ -173,7 +173,7 @@ func TestATaskThatIsDoneLateWhileStoppingIsTold(t *testing.T) {
 
 // A task was done, and the store can't be read any more. StopLeasing with a context without end goes on for ever,
 // where its doc says: at most to the end of the slot.
-func TestStoppingEndsWithTheSlotAlsoIfThereIsADoneRecordToTell(t *testing.T) {
+func TestStoppingEndsWithTheSlotAlsoIfThereIsADoneRecordToAppend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := memory.New(memory.Options{})
 		link := cut(t, inner)
@@ -229,7 +229,7 @@ func TestALeaderWhoseExtensionIsKnownTooLateComesBackSoon(t *testing.T) {
 // While a stops, and is about to release, another worker's done record (for the slot before, come late) gets in between
 // its look at the ledger and its release. It repeats a's claim, so the term is still a's to release; but a has
 // forgotten what it was to release, and leaves the rest of the slot to nobody. StopLeasing returns nil.
-func TestAReleaseIsTriedAgainBehindADoneRecord(t *testing.T) {
+func TestAReleaseIsTriedAgainAfterADoneRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := memory.New(memory.Options{})
 		once := true
@@ -294,7 +294,7 @@ func TestAJobFillsInWhatItAccepts(t *testing.T) {
 // The same without RunMissed. The task for the slot of 10 min ends in the last lead, when the next slot is won; so its
 // done record is held back to 15 min (see the next test), and takes 200 ms. The quick task of the slot of 15 min is done
 // meanwhile, and the reply for the first record clears what was to be recorded: b runs the slot again.
-func TestADoneSlotIsToldAlthoughThatBeforeIsBeingTold(t *testing.T) {
+func TestADoneSlotIsRecordedWhileTheOneBeforeIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := memory.New(memory.Options{})
 		slow := &hooked{Ledger: inner.Handle(), afterAppend: func(store.Record) { time.Sleep(200 * time.Millisecond) }}

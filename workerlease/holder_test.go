@@ -92,7 +92,7 @@ func TestAHolderThatGoesOnIsNoNews(t *testing.T) {
 	}
 }
 
-func TestAChangeBetweenTwoOfOneNameIsTold(t *testing.T) {
+func TestAChangeBetweenTwoOfOneNameIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
 		o := named("same", 0)
@@ -128,7 +128,7 @@ func TestAHolderOfLongAgoIsNoNews(t *testing.T) {
 	})
 }
 
-func TestADoneRecordTellsANewcomerWhoHoldsTheSlot(t *testing.T) {
+func TestADoneRecordShowsANewcomerWhichWorkerHoldsTheSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
 		j := &job{do: func(context.Context, workerlease.Lease, int) error { time.Sleep(time.Second); return nil }}

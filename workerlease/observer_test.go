@@ -94,7 +94,7 @@ func TestALowerPriorityThatWonIsAnInversion(t *testing.T) {
 	})
 }
 
-func TestStatusTellsThePhase(t *testing.T) {
+func TestStatusShowsThePhase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, setup{Options: named("me", 0)})
 		phase := func(d time.Duration, holding bool, lease, won, contending time.Duration, text string) {
@@ -262,7 +262,7 @@ func eventTypes(t *testing.T) (names []string) {
 	return names
 }
 
-func TestAClientTellsItsLoggerAndItsObserver(t *testing.T) {
+func TestEventsReachTheLoggerAndTheObserver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zap.InfoLevel)
 		w := start(t, setup{logger: zap.New(core), work: func(ctx context.Context, _ workerlease.Lease) {

@@ -90,7 +90,7 @@ func TestAStoreThatBillsNothingHasNoCharges(t *testing.T) {
 	})
 }
 
-func TestTheClockThatAnAppendTellsIsASample(t *testing.T) {
+func TestTheClockThatAnAppendShowsIsASample(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, setup{ledger: billed{Ledger: memory.New(memory.Options{})}, Options: named("w", 0)})
 		at(11 * time.Minute)

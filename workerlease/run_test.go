@@ -137,7 +137,7 @@ func TestATaskIsDoneOncePerSlot(t *testing.T) {
 	})
 }
 
-func TestAFailedTaskIsTriedByOthersAndSoOftenInAll(t *testing.T) {
+func TestAFailedTaskIsTriedByOthersUpToMaxAttempts(t *testing.T) {
 	for _, most := range []int{0, 1, 3} {
 		bubble(t, fmt.Sprint(most), func(t *testing.T) {
 			ledger := memory.New(memory.Options{})

@@ -36,7 +36,7 @@ func (d *diary) take() []string {
 	return slices.Clone(d.lines)
 }
 
-func TestWithAFakeClockSettleTellsWhenAllHasHappened(t *testing.T) {
+func TestWithAFakeClockSettleReturnsWhenAllHasHappened(t *testing.T) {
 	mock := clock.NewMock()
 	mock.Set(t0)
 	ledger := memory.New(memory.Options{Clock: mock})

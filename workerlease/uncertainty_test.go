@@ -35,7 +35,7 @@ func (l vague) Now(ctx context.Context) (store.Stamp, error) {
 	return l.blur(s), err
 }
 
-func TestWindowsThatAreTooShortForWhatIsUncertainOfTheTimeAreToldOnce(t *testing.T) {
+func TestWindowsTooShortForTheUncertaintyAreReportedOnce(t *testing.T) {
 	const ms = time.Millisecond
 	for name, test := range map[string]struct {
 		slot, d, skew time.Duration
