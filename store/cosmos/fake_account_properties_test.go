@@ -11,37 +11,39 @@ import (
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
-func TestReadsAskForStrongConsistencyWhereTheAccountHasIt(t *testing.T) {
+// A dedicated gateway has a cache, from which it answers what it was asked before,
+// for up to five minutes, unless the request says otherwise.
+func TestReadsAskForStrongConsistencyWhereTheAccountHasItAndForNothingOld(t *testing.T) {
 	t.Parallel()
 	for level, want := range map[string]string{"Strong": "Strong", "BoundedStaleness": "", "Session": "", "ConsistentPrefix": "", "Eventual": "", "": ""} {
-		t.Run("default "+level, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake()
-				f.properties["userConsistencyPolicy"] = map[string]any{"defaultConsistencyLevel": level}
-				l := f.open(t, Options{})
-				_, _ = l.Get(within(t, time.Second), "job", 1)
-				_, _, _ = l.Tail(within(t, time.Second), "job", 1)
-				asked := 0
-				for _, r := range f.log {
-					if r.op != "read" && r.op != "query" {
-						continue
-					}
-					asked++
-					if got := r.Header.Get("X-Ms-Consistency-Level"); got != want {
-						t.Errorf("a %s asked for %q, want %q", r.op, got, want)
-					}
+		t.Run("default "+level, inBubble(func(t *testing.T) {
+			f := newFake()
+			f.properties["userConsistencyPolicy"] = map[string]any{"defaultConsistencyLevel": level}
+			l := f.open(t, Options{})
+			_, _ = l.Get(within(t, time.Second), "job", 1)
+			_, _, _ = l.Tail(within(t, time.Second), "job", 1)
+			_, _ = l.Now(within(t, time.Second))
+			asked := 0
+			for _, r := range f.log {
+				if r.op != "read" && r.op != "query" {
+					continue
 				}
-				if got := l.Account().Consistency; asked != 2 || got != level {
-					t.Errorf("%d reads, Account().Consistency = %q, want 2 and %q", asked, got, level)
+				asked++
+				if got := r.Header.Get("X-Ms-Consistency-Level"); got != want {
+					t.Errorf("a %s asked for %q, want %q", r.op, got, want)
 				}
-			})
-		})
+				if got := r.Header.Get("X-Ms-Dedicatedgateway-Bypass-Cache"); got != "true" {
+					t.Errorf("a %s asked to bypass the cache: %q, want true", r.op, got)
+				}
+			}
+			if got := l.Account().Consistency; asked != 3 || got != level {
+				t.Errorf("%d reads, Account().Consistency = %q, want 3 and %q", asked, got, level)
+			}
+		}))
 	}
 }
 
 func TestConsistencyThatIsLoweredIsNoticedAtOnce(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.hook = func(r *fakeRequest) *http.Response {
@@ -72,7 +74,6 @@ func TestConsistencyThatIsLoweredIsNoticedAtOnce(t *testing.T) {
 }
 
 func TestReadsGoWhereWritesGo(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.properties["writableLocations"] = regions("West Europe")
@@ -129,33 +130,23 @@ func TestMachineWithAWrongClockCanLease(t *testing.T) {
 	t.Parallel()
 	for _, ahead := range []time.Duration{-time.Hour, 0, 48 * time.Hour} {
 		for _, status := range []int{401, 403} {
-			t.Run(ahead.String(), func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					f := newFake()
-					f.ahead = ahead
-					f.hook = func(r *fakeRequest) *http.Response {
-						date, err := http.ParseTime(r.Header.Get("X-Ms-Date"))
-						if err != nil || f.now().Sub(date).Abs() > 15*time.Minute {
-							return refusal(status, "The authorization token is not valid at the current time")
-						}
-						return nil
+			t.Run(ahead.String(), inBubble(func(t *testing.T) {
+				f := newFake()
+				f.ahead = ahead
+				f.hook = f.signedInTime(status)
+				l := f.open(t, Options{})
+				for seq := range int64(3) {
+					if err := l.Append(within(t, time.Second), storetest.Grant("job", seq+1)); err != nil {
+						t.Errorf("Append() with a clock that is off by %v = %v, want nil", ahead, err)
 					}
-					l := f.open(t, Options{})
-					for seq := range int64(3) {
-						if err := l.Append(within(t, time.Second), storetest.Grant("job", seq+1)); err != nil {
-							t.Errorf("Append() with a clock that is off by %v = %v, want nil", ahead, err)
-						}
-						time.Sleep(11 * time.Minute)
-					}
-				})
-			})
+					time.Sleep(11 * time.Minute)
+				}
+			}))
 		}
 	}
 }
 
 func TestWrongKeyIsTriedOnce(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.hook = func(*fakeRequest) *http.Response { return refusal(401, "wrong key") }

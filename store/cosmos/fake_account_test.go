@@ -2,6 +2,7 @@ package cosmos
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -38,6 +39,8 @@ type fakeAccount struct {
 	log []*fakeRequest
 	// ahead is how far the account's clock is.
 	ahead time.Duration
+	// skew is that of the ledger which was opened last.
+	skew time.Duration
 }
 
 // fakeRequest is a request as it came.
@@ -94,6 +97,7 @@ func (f *fakeAccount) open(t testing.TB, o Options) *Ledger {
 		o.Key = fakeKey
 	}
 	o.Transport = f
+	f.skew = cmp.Or(o.ServerSkew, defaultSkew)
 	l, err := Open(t.Context(), o)
 	if err != nil {
 		t.Fatalf("Open() = %v, want a ledger", err)

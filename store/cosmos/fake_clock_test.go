@@ -1,7 +1,6 @@
 package cosmos
 
 import (
-	"context"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -17,8 +16,8 @@ const fakeHost = "acct-westeurope.documents.azure.com:443"
 // during an operation: the account's time is in what it claims.
 func wantStamp(t *testing.T, what string, f *fakeAccount, got store.Stamp, granularity, maxAge time.Duration) {
 	t.Helper()
-	if got.Granularity != granularity || got.MaxAge != maxAge || got.Server != fakeHost || got.Skew != defaultSkew {
-		t.Errorf("%s: stamp %+v, want granularity %v, max age %v, skew %v, server %s", what, got, granularity, maxAge, defaultSkew, fakeHost)
+	if got.Granularity != granularity || got.MaxAge != maxAge || got.Server != fakeHost || got.Skew != f.skew {
+		t.Errorf("%s: stamp %+v, want granularity %v, max age %v, skew %v, server %s", what, got, granularity, maxAge, f.skew, fakeHost)
 	}
 	now := f.now()
 	if got.Time.After(now) || !now.Before(got.Time.Add(granularity+maxAge)) || !got.Time.Equal(got.Time.Truncate(granularity)) || got.Time.Location() != time.UTC {
@@ -27,7 +26,6 @@ func wantStamp(t *testing.T, what string, f *fakeAccount, got store.Stamp, granu
 }
 
 func TestTimeIsSelectedAlongInMilliseconds(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.ahead = -90 * time.Second
@@ -65,12 +63,11 @@ func TestTimeIsSelectedAlongInMilliseconds(t *testing.T) {
 }
 
 func TestServerThatDoesNotKnowTheTimeFunctionIsAskedOnce(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.timeless = true
 		f.plant(t, "job", store.Key("job", 1), nil)
-		l := f.open(t, Options{})
+		l := f.open(t, Options{ServerSkew: 7 * time.Millisecond})
 		for range 4 {
 			time.Sleep(1234567 * time.Microsecond)
 			records, got, err := l.Tail(within(t, time.Second), "job", 3)
@@ -127,23 +124,6 @@ func TestOddItemStampIsNotTold(t *testing.T) {
 		}
 		if got := receipt.Stamp(); !got.IsZero() {
 			t.Errorf("Append() answered with %v told %+v, want nothing", content, got)
-		}
-	}
-}
-
-func TestServerSkewIsThatOfTheOptions(t *testing.T) {
-	t.Parallel()
-	f := newFake()
-	l := f.open(t, Options{ServerSkew: 7 * time.Millisecond})
-	for what, call := range map[string]func(ctx context.Context) (store.Stamp, error){
-		"Now": l.Now,
-		"Tail": func(ctx context.Context) (store.Stamp, error) {
-			_, s, err := l.Tail(ctx, "job", 1)
-			return s, err
-		},
-	} {
-		if got, err := call(within(t, time.Minute)); err != nil || got.Skew != 7*time.Millisecond {
-			t.Errorf("%s() = %+v, %v, want a skew of 7ms", what, got, err)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -62,24 +61,21 @@ func TestTokensThatCanNotBeHad(t *testing.T) {
 		"an authority without a reply": {fakeCredential{err: &azidentity.AuthenticationFailedError{}}, nil},
 		"an authority that hangs":      {fakeCredential{hangs: true}, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake()
-				l := f.open(t, Options{Credential: c.credential})
-				for range 2 {
-					began := time.Now()
-					err := l.Append(within(t, 5*time.Second), storetest.Grant("job", 1))
-					wantSentinel(t, "Append()", err, c.want)
-					if took := time.Since(began); took > 5*time.Second {
-						t.Errorf("Append() took %v, want it to end with its context", took)
-					}
+		t.Run(name, inBubble(func(t *testing.T) {
+			f := newFake()
+			l := f.open(t, Options{Credential: c.credential})
+			for range 2 {
+				began := time.Now()
+				err := l.Append(within(t, 5*time.Second), storetest.Grant("job", 1))
+				wantSentinel(t, "Append()", err, c.want)
+				if took := time.Since(began); took > 5*time.Second {
+					t.Errorf("Append() took %v, want it to end with its context", took)
 				}
-				if n := f.ops("create"); n > 0 {
-					t.Errorf("creates sent without a token = %d, want none", n)
-				}
-				_ = l.Close(t.Context())
-			})
-		})
+			}
+			if n := f.ops("create"); n > 0 {
+				t.Errorf("creates sent without a token = %d, want none", n)
+			}
+			_ = l.Close(t.Context())
+		}))
 	}
 }

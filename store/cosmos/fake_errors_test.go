@@ -86,31 +86,29 @@ func TestAppendErrorsByTheReply(t *testing.T) {
 		{"503", func() *http.Response { return refusal(503, "busy") }, nil, ""},
 		{"a redirection", func() *http.Response { return reply(307, nil, "Location", "https://elsewhere.example/") }, nil, "307"},
 		{"HTML of a proxy", func() *http.Response { return reply(502, "<html>"+many) }, nil, "502 Bad Gateway"},
+		{"200 of a proxy: only 201 means stored", func() *http.Response { return reply(200, "<html>blocked") }, nil, "200"},
 		{"a connection that breaks", func() *http.Response { return hangUp }, nil, "unexpected EOF"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake()
-				f.hook = once("create", true, func(*fakeRequest) *http.Response { return c.reply() })
-				l := f.open(t, Options{})
-				began := time.Now()
-				err := l.Append(within(t, time.Minute), storetest.Grant("job", 7))
-				wantSentinel(t, "Append()", err, c.want)
-				if took := time.Since(began); took > 0 {
-					t.Errorf("Append() took %v, want it to fail at once", took)
-				}
-				if n := f.ops("create"); n != 1 {
-					t.Errorf("creates sent = %d, want 1: only the caller knows whether to try again", n)
-				}
-				if err == nil {
-					return
-				}
-				if want := "cosmos: append job:00000000000000000007: "; !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), c.text) {
-					t.Errorf("Append() = %v, want it to begin with %q and to hold %q", err, want, c.text)
-				}
-			})
-		})
+		t.Run(c.name, inBubble(func(t *testing.T) {
+			f := newFake()
+			f.hook = once("create", true, func(*fakeRequest) *http.Response { return c.reply() })
+			l := f.open(t, Options{})
+			began := time.Now()
+			err := l.Append(within(t, time.Minute), storetest.Grant("job", 7))
+			wantSentinel(t, "Append()", err, c.want)
+			if took := time.Since(began); took > 0 {
+				t.Errorf("Append() took %v, want it to fail at once", took)
+			}
+			if n := f.ops("create"); n != 1 {
+				t.Errorf("creates sent = %d, want 1: only the caller knows whether to try again", n)
+			}
+			if err == nil {
+				return
+			}
+			if want := "cosmos: append job:00000000000000000007: "; !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("Append() = %v, want it to begin with %q and to hold %q", err, want, c.text)
+			}
+		}))
 	}
 }
 
@@ -122,30 +120,26 @@ func TestAppendThatTimedOutAtTheServerMayHaveHappened(t *testing.T) {
 		"a connection that breaks": func() *http.Response { return hangUp },
 		"a reply that never comes": func() *http.Response { return silence },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake()
-				f.hook = once("create", false, func(r *fakeRequest) *http.Response {
-					f.mu.Lock()
-					defer f.mu.Unlock()
-					f.answer(r)
-					return answer()
-				})
-				l := f.open(t, Options{})
-				r := storetest.Grant("job", 7)
-				wantSentinel(t, "Append()", l.Append(within(t, time.Second), r), nil)
-				if got, err := l.Get(within(t, time.Second), "job", 7); err != nil || got != r {
-					t.Errorf("Get() = %+v, %v, want the record that was stored all the same", got, err)
-				}
-				wantSentinel(t, "Append() again", l.Append(within(t, time.Second), r), store.ErrConflict)
+		t.Run(name, inBubble(func(t *testing.T) {
+			f := newFake()
+			f.hook = once("create", false, func(r *fakeRequest) *http.Response {
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				f.answer(r)
+				return answer()
 			})
-		})
+			l := f.open(t, Options{})
+			r := storetest.Grant("job", 7)
+			wantSentinel(t, "Append()", l.Append(within(t, time.Second), r), nil)
+			if got, err := l.Get(within(t, time.Second), "job", 7); err != nil || got != r {
+				t.Errorf("Get() = %+v, %v, want the record that was stored all the same", got, err)
+			}
+			wantSentinel(t, "Append() again", l.Append(within(t, time.Second), r), store.ErrConflict)
+		}))
 	}
 }
 
 func TestLostConnectionsAreLeftToTheCaller(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		l := f.open(t, Options{})
@@ -172,7 +166,6 @@ func TestLostConnectionsAreLeftToTheCaller(t *testing.T) {
 }
 
 func TestRegionThatTakesNoWritesIsTriedUntilItDoes(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.properties["writableLocations"], f.properties["readableLocations"] = regions("West Europe"), regions("West Europe", "North Europe")
@@ -223,83 +216,54 @@ func TestGetTellsAMissingItemFromAMissingContainer(t *testing.T) {
 		"none but an internal error":  {func() *http.Response { return refusal(500, "oops") }, nil},
 		"none but a denied request":   {func() *http.Response { return refusal(403, "no") }, store.ErrDenied},
 		"none but an odd, empty body": {func() *http.Response { return reply(404, nil) }, store.ErrNotFound},
+		"none but more than is read":  {func() *http.Response { return reply(200, strings.Repeat("x", maxBody+1)) }, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake()
-				f.hook = once("read", true, func(*fakeRequest) *http.Response { return c.reply() })
-				_, err := f.open(t, Options{}).Get(within(t, time.Minute), "job", 1)
-				wantSentinel(t, "Get()", err, c.want)
-			})
-		})
+		t.Run(name, inBubble(func(t *testing.T) {
+			f := newFake()
+			f.hook = once("read", true, func(*fakeRequest) *http.Response { return c.reply() })
+			_, err := f.open(t, Options{}).Get(within(t, time.Minute), "job", 1)
+			wantSentinel(t, "Get()", err, c.want)
+		}))
 	}
-}
-
-func TestReplyThatIsTooLargeIsNotRead(t *testing.T) {
-	t.Parallel()
-	f := newFake()
-	f.hook = once("read", true, func(*fakeRequest) *http.Response {
-		return reply(200, strings.Repeat("x", maxBody+1))
-	})
-	_, err := f.open(t, Options{}).Get(within(t, time.Minute), "job", 1)
-	wantSentinel(t, "Get()", err, nil)
 }
 
 func TestOperationsEndWithTheContextWhateverTheServerDoes(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{"account", "container", "create", "read", "query", "delete"} {
-		t.Run("silence to "+op, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake()
-				f.plant(t, "job", store.Key("job", 1), nil)
-				f.plant(t, "job", store.Key("job", 2), nil)
-				f.hook = once(op, true, func(*fakeRequest) *http.Response { return silence })
-				l := f.open(t, Options{})
-				hung := 0
-				for name, call := range map[string]func(ctx context.Context) error{
-					"Append":      func(ctx context.Context) error { return l.Append(ctx, storetest.Grant("job", 3)) },
-					"Get":         func(ctx context.Context) error { _, err := l.Get(ctx, "job", 1); return err },
-					"Tail":        func(ctx context.Context) error { _, _, err := l.Tail(ctx, "job", 1); return err },
-					"Trim":        func(ctx context.Context) error { _, err := l.Trim(ctx, "job", 2); return err },
-					"WorkerTypes": func(ctx context.Context) error { _, err := l.WorkerTypes(ctx); return err },
-					"Now":         func(ctx context.Context) error { _, err := l.Now(ctx); return err },
-					"Init":        l.Init,
-				} {
-					began := time.Now()
-					err := call(within(t, 200*time.Millisecond))
-					switch took := time.Since(began); {
-					case took == 0:
-						continue // It had nothing to do with this kind of request.
-					case took != 200*time.Millisecond || !errors.Is(err, context.DeadlineExceeded):
-						t.Errorf("%s() = %v after %v, want context.DeadlineExceeded after 200ms", name, err, took)
-					}
-					hung++
-					wantSentinel(t, name+"()", err, nil)
+		t.Run("silence to "+op, inBubble(func(t *testing.T) {
+			f := newFake()
+			f.plant(t, "job", store.Key("job", 1), nil)
+			f.plant(t, "job", store.Key("job", 2), nil)
+			f.hook = once(op, true, func(*fakeRequest) *http.Response { return silence })
+			l := f.open(t, Options{})
+			hung := 0
+			for name, call := range map[string]func(ctx context.Context) error{
+				"Append":      func(ctx context.Context) error { return l.Append(ctx, storetest.Grant("job", 3)) },
+				"Get":         func(ctx context.Context) error { _, err := l.Get(ctx, "job", 1); return err },
+				"Tail":        func(ctx context.Context) error { _, _, err := l.Tail(ctx, "job", 1); return err },
+				"Trim":        func(ctx context.Context) error { _, err := l.Trim(ctx, "job", 2); return err },
+				"WorkerTypes": func(ctx context.Context) error { _, err := l.WorkerTypes(ctx); return err },
+				"Now":         func(ctx context.Context) error { _, err := l.Now(ctx); return err },
+				"Init":        l.Init,
+			} {
+				began := time.Now()
+				err := call(within(t, 200*time.Millisecond))
+				switch took := time.Since(began); {
+				case took == 0:
+					continue // It had nothing to do with this kind of request.
+				case took != 200*time.Millisecond || !errors.Is(err, context.DeadlineExceeded):
+					t.Errorf("%s() = %v after %v, want context.DeadlineExceeded after 200ms", name, err, took)
 				}
-				if hung == 0 {
-					t.Error("no operation met the silence")
-				}
-				if err := l.Close(t.Context()); err != nil {
-					t.Error(err)
-				}
-				// The bubble waits for all goroutines: none may outlive Close.
-			})
-		})
+				hung++
+				wantSentinel(t, name+"()", err, nil)
+			}
+			if hung == 0 {
+				t.Error("no operation met the silence")
+			}
+			if err := l.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+			// The bubble waits for all goroutines: none may outlive Close.
+		}))
 	}
-}
-
-func TestCloseEndsWhatIsUnderWay(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
-		f.hook = once("create", true, func(*fakeRequest) *http.Response { return silence })
-		l := f.open(t, Options{})
-		ended := make(chan error)
-		go func() { ended <- l.Append(t.Context(), storetest.Grant("job", 1)) }()
-		synctest.Wait()
-		_ = l.Close(t.Context())
-		wantSentinel(t, "Append() during Close", <-ended, store.ErrClosed)
-	})
 }

@@ -32,42 +32,38 @@ func TestAccountsThatAreRefused(t *testing.T) {
 		{"properties of another form", func(p map[string]any) { p["enableMultipleWriteLocations"] = "no" }, store.ErrRefused, nil},
 		{"an account without properties", func(p map[string]any) { clear(p) }, store.ErrRefused, nil},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				for _, unsafe := range []bool{false, true} {
-					f := newFake()
-					c.change(f.properties)
-					l := f.open(t, Options{UnsafeUnverifiedAccount: unsafe})
-					want := c.want
-					if unsafe {
-						want = c.unsafe
-					}
-					for name, call := range map[string]func(ctx context.Context) error{
-						"Append": func(ctx context.Context) error { return l.Append(ctx, storetest.Grant("job", 1)) },
-						"Tail":   func(ctx context.Context) error { _, _, err := l.Tail(ctx, "job", 1); return err },
-						"Now":    func(ctx context.Context) error { _, err := l.Now(ctx); return err },
-						"Init":   l.Init,
-					} {
-						err := call(within(t, time.Second))
-						switch {
-						case want == nil && err != nil:
-							t.Errorf("unsafe %v: %s() = %v, want nil", unsafe, name, err)
-						case want != nil:
-							wantSentinel(t, name+"()", err, want)
-						}
-					}
-					if want != nil && f.ops("create") > 0 {
-						t.Errorf("unsafe %v: an append was sent to an account that is refused", unsafe)
+		t.Run(c.name, inBubble(func(t *testing.T) {
+			for _, unsafe := range []bool{false, true} {
+				f := newFake()
+				c.change(f.properties)
+				l := f.open(t, Options{UnsafeUnverifiedAccount: unsafe})
+				want := c.want
+				if unsafe {
+					want = c.unsafe
+				}
+				for name, call := range map[string]func(ctx context.Context) error{
+					"Append": func(ctx context.Context) error { return l.Append(ctx, storetest.Grant("job", 1)) },
+					"Tail":   func(ctx context.Context) error { _, _, err := l.Tail(ctx, "job", 1); return err },
+					"Now":    func(ctx context.Context) error { _, err := l.Now(ctx); return err },
+					"Init":   l.Init,
+				} {
+					err := call(within(t, time.Second))
+					switch {
+					case want == nil && err != nil:
+						t.Errorf("unsafe %v: %s() = %v, want nil", unsafe, name, err)
+					case want != nil:
+						wantSentinel(t, name+"()", err, want)
 					}
 				}
-			})
-		})
+				if want != nil && f.ops("create") > 0 {
+					t.Errorf("unsafe %v: an append was sent to an account that is refused", unsafe)
+				}
+			}
+		}))
 	}
 }
 
 func TestAccountWhoseReadingIsDenied(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.hook = func(r *fakeRequest) *http.Response {
@@ -102,33 +98,30 @@ func TestContainersThatAreRefused(t *testing.T) {
 		{"a partition key of several", map[string]any{"partitionKey": map[string]any{"paths": []string{"/workerType", "/id"}, "kind": "MultiHash"}}, store.ErrRefused, "/workerType"},
 		{"no partition key", map[string]any{"partitionKey": nil}, store.ErrRefused, "/workerType"},
 		{"unique keys", map[string]any{"uniqueKeyPolicy": map[string]any{"uniqueKeys": []any{map[string]any{"paths": []string{"/token"}}}}}, store.ErrRefused, "unique"},
+		{"a lazy index", map[string]any{"indexingPolicy": map[string]any{"indexingMode": "lazy", "automatic": true}}, store.ErrRefused, ""},
 		{"no unique keys, in many words", map[string]any{"uniqueKeyPolicy": map[string]any{"uniqueKeys": []any{}}}, nil, ""},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake()
-				for k, v := range c.change {
-					f.container[k] = v
+		t.Run(c.name, inBubble(func(t *testing.T) {
+			f := newFake()
+			for k, v := range c.change {
+				f.container[k] = v
+			}
+			err := f.open(t, Options{}).Append(within(t, time.Second), storetest.Grant("job", 1))
+			if c.want == nil {
+				if err != nil {
+					t.Errorf("Append() = %v, want nil", err)
 				}
-				err := f.open(t, Options{}).Append(within(t, time.Second), storetest.Grant("job", 1))
-				if c.want == nil {
-					if err != nil {
-						t.Errorf("Append() = %v, want nil", err)
-					}
-					return
-				}
-				wantSentinel(t, "Append()", err, c.want)
-				if err != nil && !strings.Contains(err.Error(), c.text) {
-					t.Errorf("Append() = %v, want it to say %q", err, c.text)
-				}
-			})
-		})
+				return
+			}
+			wantSentinel(t, "Append()", err, c.want)
+			if err != nil && !strings.Contains(err.Error(), c.text) {
+				t.Errorf("Append() = %v, want it to say %q", err, c.text)
+			}
+		}))
 	}
 }
 
 func TestAccountIsLookedAtEveryTenMinutes(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		l := f.open(t, Options{})
@@ -163,22 +156,24 @@ func TestAccountIsLookedAtEveryTenMinutes(t *testing.T) {
 }
 
 func TestContainerThatIsDeletedIsMissing(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		l := f.open(t, Options{})
 		if err := l.Append(within(t, time.Second), storetest.Grant("job", 1)); err != nil {
 			t.Fatal(err)
 		}
-		kept := f.container
 		f.set(func() { f.container = nil })
 		for range 3 {
 			wantSentinel(t, "Append()", l.Append(within(t, time.Second), storetest.Grant("job", 2)), store.ErrMissing)
 			_, err := l.Get(within(t, time.Second), "job", 1)
 			wantSentinel(t, "Get()", err, store.ErrMissing)
+			_, _, err = l.Tail(within(t, time.Second), "job", 1)
+			wantSentinel(t, "Tail()", err, store.ErrMissing)
 			time.Sleep(time.Minute)
 		}
-		f.set(func() { f.container = kept })
+		if err := l.Init(within(t, time.Second)); err != nil {
+			t.Errorf("Init() = %v, want nil", err)
+		}
 		if _, err := l.Get(within(t, time.Second), "job", 1); err != nil {
 			t.Errorf("Get() when it is back = %v, want nil", err)
 		}
@@ -192,24 +187,20 @@ func TestFirstReadingOfTheAccountThatFailsDoesNotStick(t *testing.T) {
 		"503":                 func(*fakeRequest) *http.Response { return refusal(503, "unavailable") },
 		"silence":             func(*fakeRequest) *http.Response { return silence },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake()
-				f.hook = once("account", false, answer)
-				l := f.open(t, Options{})
-				wantSentinel(t, "Append()", l.Append(within(t, time.Second), storetest.Grant("job", 1)), nil)
-				synctest.Wait() // Until what is left of it has noticed.
-				if err := l.Append(within(t, time.Second), storetest.Grant("job", 1)); err != nil {
-					t.Errorf("Append() right after = %v, want nil", err)
-				}
-			})
-		})
+		t.Run(name, inBubble(func(t *testing.T) {
+			f := newFake()
+			f.hook = once("account", false, answer)
+			l := f.open(t, Options{})
+			wantSentinel(t, "Append()", l.Append(within(t, time.Second), storetest.Grant("job", 1)), nil)
+			synctest.Wait() // Until what is left of it has noticed.
+			if err := l.Append(within(t, time.Second), storetest.Grant("job", 1)); err != nil {
+				t.Errorf("Append() right after = %v, want nil", err)
+			}
+		}))
 	}
 }
 
 func TestManyOperationsShareOneLook(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		open := make(chan struct{})
@@ -241,7 +232,6 @@ func TestManyOperationsShareOneLook(t *testing.T) {
 }
 
 func TestLookThatHangsIsGivenUpThoughSomebodyAlwaysWaits(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.hook = once("account", false, func(*fakeRequest) *http.Response { return silence })
@@ -258,7 +248,6 @@ func TestLookThatHangsIsGivenUpThoughSomebodyAlwaysWaits(t *testing.T) {
 }
 
 func TestFailuresHaveTheAccountLookedAtSoon(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		l := f.open(t, Options{})

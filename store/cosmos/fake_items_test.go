@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,11 +21,11 @@ func TestAppendSendsTheItemInItsPartition(t *testing.T) {
 	f := newFake()
 	r := storetest.Grant("job", 7)
 	r.Group = "eu"
-	if err := f.open(t, Options{}).Append(within(t, time.Minute), r); err != nil {
+	if err := f.open(t, Options{URI: "cosmos://acct/jobs/my-leases"}).Append(within(t, time.Minute), r); err != nil {
 		t.Fatal(err)
 	}
 	sent := f.log[len(f.log)-1]
-	if got, want := sent.URL.Path, "/dbs/WorkerProcess/colls/WorkerLeases/docs"; got != want {
+	if got, want := sent.URL.Path, "/dbs/jobs/colls/my-leases/docs"; got != want {
 		t.Errorf("POST %s, want %s", got, want)
 	}
 	if got, want := sent.Header.Get("X-Ms-Documentdb-Partitionkey"), `["job"]`; got != want {
@@ -107,38 +106,30 @@ func TestTailPassesOverBoundedlyManyUnreachableIDs(t *testing.T) {
 	}
 }
 
-func TestTrimIsBoundedAndSparesTheHead(t *testing.T) {
+func TestTrimCountsWhatItDeletedAndStopsAtTheFirstError(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	for name, c := range map[string]struct {
+		status  int
+		always  bool
+		deleted int
+		sent    int
+		want    error
+	}{
+		"somebody else trims, too": {404, false, 198, 199, nil},
+		"no right to delete":       {403, true, 0, trimmers, store.ErrDenied},
+	} {
 		f := newFake()
-		for seq := range int64(store.TrimBatch + 40) {
+		for seq := range int64(200) {
 			f.plant(t, "job", store.Key("job", seq+1), nil)
 		}
-		// Somebody else trims, too.
-		f.hook = once("delete", false, func(*fakeRequest) *http.Response { return refusal(404, "gone") })
-		l := f.open(t, Options{})
-		for _, want := range []int{store.TrimBatch - 1, 40, 0} {
-			if got, err := l.Trim(within(t, time.Minute), "job", store.MaxSeq); got != want || err != nil {
-				t.Errorf("Trim() = %d, %v, want %d", got, err, want)
-			}
+		f.hook = once("delete", c.always, func(*fakeRequest) *http.Response { return refusal(c.status, name) })
+		n, err := f.open(t, Options{}).Trim(within(t, time.Minute), "job", store.MaxSeq)
+		if sent := f.ops("delete"); n != c.deleted || sent > c.sent || (err == nil) != (c.want == nil) {
+			t.Errorf("Trim() = %d, %v by %d requests, want %d, %v by at most %d", n, err, sent, c.deleted, c.want, c.sent)
 		}
-		if _, err := l.Get(within(t, time.Second), "job", store.TrimBatch+40); err != nil {
-			t.Errorf("Get() of the head = %v, want it spared", err)
+		if c.want != nil {
+			wantSentinel(t, "Trim()", err, c.want)
 		}
-	})
-}
-
-func TestTrimStopsAtTheFirstError(t *testing.T) {
-	t.Parallel()
-	f := newFake()
-	for seq := range int64(200) {
-		f.plant(t, "job", store.Key("job", seq+1), nil)
-	}
-	f.hook = once("delete", true, func(*fakeRequest) *http.Response { return refusal(403, "no right to delete") })
-	n, err := f.open(t, Options{}).Trim(within(t, time.Minute), "job", 200)
-	wantSentinel(t, "Trim()", err, store.ErrDenied)
-	if sent := f.ops("delete"); n != 0 || sent > trimmers {
-		t.Errorf("Trim() = %d by %d requests, want none by at most %d", n, sent, trimmers)
 	}
 }
 

@@ -18,13 +18,9 @@ func TestConformanceOfTheFakeAccount(t *testing.T) {
 		t.Helper()
 		f := newFake()
 		f.container = nil
-		rounds := 200 // make soak runs 1,000
-		if RaceEnabled {
-			rounds = 50
-		}
 		return storetest.Harness{
 			FreeStamp: true,
-			Rounds:    rounds,
+			Rounds:    100, // make soak runs 1,000
 			Open: func(t testing.TB) store.Ledger {
 				t.Helper()
 				return f.open(t, Options{})

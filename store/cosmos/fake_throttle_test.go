@@ -63,25 +63,21 @@ func TestThrottledAppendWaitsAsLongAsItIsTold(t *testing.T) {
 		{"nonsense", []*http.Response{throttled("NaN"), throttled("-5")}, 300 * time.Millisecond},
 		{"449", several(3, func() *http.Response { return refusal(449, "retry with") }), 70 * time.Millisecond},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake()
-				f.hook = answering("create", c.answers...)
-				began := time.Now()
-				if err := f.open(t, Options{}).Append(within(t, 5*time.Second), storetest.Grant("job", 1)); err != nil {
-					t.Errorf("Append() = %v, want nil after a while", err)
-				}
-				if took := time.Since(began); took != c.want {
-					t.Errorf("Append() took %v, want %v", took, c.want)
-				}
-			})
-		})
+		t.Run(c.name, inBubble(func(t *testing.T) {
+			f := newFake()
+			f.hook = answering("create", c.answers...)
+			began := time.Now()
+			if err := f.open(t, Options{}).Append(within(t, 5*time.Second), storetest.Grant("job", 1)); err != nil {
+				t.Errorf("Append() = %v, want nil after a while", err)
+			}
+			if took := time.Since(began); took != c.want {
+				t.Errorf("Append() took %v, want %v", took, c.want)
+			}
+		}))
 	}
 }
 
 func TestThrottlingBeyondTheDeadlineIsToldAtOnce(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.hook = answering("create", throttled("34"), throttled("60000"))
@@ -106,23 +102,19 @@ func TestEndlessThrottlingEnds(t *testing.T) {
 		"429": {func() *http.Response { return throttled("10") }, store.ErrThrottled},
 		"449": {func() *http.Response { return refusal(449, "retry with") }, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake()
-				f.hook = once("create", true, func(*fakeRequest) *http.Response { return c.reply() })
-				err := f.open(t, Options{}).Append(t.Context(), storetest.Grant("job", 1))
-				wantSentinel(t, "Append() without a deadline", err, c.want)
-				if n := f.ops("create"); n != maxTries {
-					t.Errorf("creates sent = %d, want %d", n, maxTries)
-				}
-			})
-		})
+		t.Run(name, inBubble(func(t *testing.T) {
+			f := newFake()
+			f.hook = once("create", true, func(*fakeRequest) *http.Response { return c.reply() })
+			err := f.open(t, Options{}).Append(t.Context(), storetest.Grant("job", 1))
+			wantSentinel(t, "Append() without a deadline", err, c.want)
+			if n := f.ops("create"); n != maxTries {
+				t.Errorf("creates sent = %d, want %d", n, maxTries)
+			}
+		}))
 	}
 }
 
 func TestWaitOfAThrottledOperationEndsWithTheContext(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.hook = once("query", true, func(*fakeRequest) *http.Response { return throttled("60000") })
@@ -140,29 +132,25 @@ func TestWaitOfAThrottledOperationEndsWithTheContext(t *testing.T) {
 func TestThrottlingOfAnyRequestIsWaitedOut(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{"account", "container", "query", "delete"} {
-		t.Run(op, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake()
-				for seq := range int64(40) {
-					f.plant(t, "job", store.Key("job", seq+1), nil)
-				}
-				f.hook = answering(op, throttled("500"))
-				began := time.Now()
-				n, err := f.open(t, Options{}).Trim(within(t, time.Minute), "job", store.MaxSeq)
-				if err != nil || n != 39 {
-					t.Errorf("Trim() = %d, %v, want 39: also what was deleted before it was throttled", n, err)
-				}
-				if took := time.Since(began); took != 500*time.Millisecond {
-					t.Errorf("Trim() took %v, want 500ms", took)
-				}
-			})
-		})
+		t.Run(op, inBubble(func(t *testing.T) {
+			f := newFake()
+			for seq := range int64(40) {
+				f.plant(t, "job", store.Key("job", seq+1), nil)
+			}
+			f.hook = answering(op, throttled("500"))
+			began := time.Now()
+			n, err := f.open(t, Options{}).Trim(within(t, time.Minute), "job", store.MaxSeq)
+			if err != nil || n != 39 {
+				t.Errorf("Trim() = %d, %v, want 39: also what was deleted before it was throttled", n, err)
+			}
+			if took := time.Since(began); took != 500*time.Millisecond {
+				t.Errorf("Trim() took %v, want 500ms", took)
+			}
+		}))
 	}
 }
 
-func TestChargesOfAllRequestsAreOnTheReceipt(t *testing.T) {
-	t.Parallel()
+func TestEachOperationIsOneRequestAndItsChargeIsOnTheReceipt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.hook = answering("create", refusal(429, "", headerRetryAfter, "10", headerCharge, "0.38"), refusal(429, "", headerRetryAfter, "10", headerCharge, "nonsense"))
@@ -171,20 +159,26 @@ func TestChargesOfAllRequestsAreOnTheReceipt(t *testing.T) {
 			name string
 			call func(ctx context.Context) error
 			want float64
+			sent int
 		}{
 			// The first operation pays for the look at the container.
-			{"Append", func(ctx context.Context) error { return l.Append(ctx, storetest.Grant("job", 1)) }, 1 + 0.38 + 5.52},
-			{"Append of a taken key", func(ctx context.Context) error { _ = l.Append(ctx, storetest.Grant("job", 1)); return nil }, 5.52},
-			{"Get", func(ctx context.Context) error { _, err := l.Get(ctx, "job", 1); return err }, 1},
-			{"Tail", func(ctx context.Context) error { _, _, err := l.Tail(ctx, "job", 3); return err }, 2.85},
-			{"Now", func(ctx context.Context) error { _, err := l.Now(ctx); return err }, 2.85},
-			{"Append", func(ctx context.Context) error { return l.Append(ctx, storetest.Grant("job", 2)) }, 5.52},
-			{"Trim", func(ctx context.Context) error { _, err := l.Trim(ctx, "job", 2); return err }, 2*2.85 + 5.52},
-			{"WorkerTypes", func(ctx context.Context) error { _, err := l.WorkerTypes(ctx); return err }, 2 * 2.85},
+			{"Append", func(ctx context.Context) error { return l.Append(ctx, storetest.Grant("job", 1)) }, 1 + 0.38 + 5.52, 5},
+			{"Append of a taken key", func(ctx context.Context) error { _ = l.Append(ctx, storetest.Grant("job", 1)); return nil }, 5.52, 1},
+			{"Get", func(ctx context.Context) error { _, err := l.Get(ctx, "job", 1); return err }, 1, 1},
+			{"Tail", func(ctx context.Context) error { _, _, err := l.Tail(ctx, "job", 3); return err }, 2.85, 1},
+			{"Tail of nothing", func(ctx context.Context) error { _, _, err := l.Tail(ctx, "nobody", 3); return err }, 2.85, 1},
+			{"Now", func(ctx context.Context) error { _, err := l.Now(ctx); return err }, 2.85, 1},
+			{"Append", func(ctx context.Context) error { return l.Append(ctx, storetest.Grant("job", 2)) }, 5.52, 1},
+			{"Trim", func(ctx context.Context) error { _, err := l.Trim(ctx, "job", 2); return err }, 2*2.85 + 5.52, 3},
+			{"WorkerTypes", func(ctx context.Context) error { _, err := l.WorkerTypes(ctx); return err }, 2 * 2.85, 2},
 		} {
 			ctx, receipt := store.WithReceipt(within(t, time.Minute))
+			before := len(f.log)
 			if err := c.call(ctx); err != nil {
 				t.Errorf("%s = %v, want nil", c.name, err)
+			}
+			if sent := len(f.log) - before; sent != c.sent {
+				t.Errorf("%s sent %d requests, want %d", c.name, sent, c.sent)
 			}
 			if got := receipt.Units(); got < c.want-1e-9 || got > c.want+1e-9 {
 				t.Errorf("%s was charged %v request units, want %v", c.name, got, c.want)

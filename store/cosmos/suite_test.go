@@ -4,19 +4,17 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"maps"
-	"net/http"
 	"net/url"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/cosmos"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/cosmospeer"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
@@ -102,43 +100,17 @@ func ready(t testing.TB, o cosmos.Options) *cosmos.Ledger {
 	return l
 }
 
-// counter is a transport that counts requests by method and kind.
-type counter struct {
-	mu    sync.Mutex
-	count map[string]int
+// onAPeer calls a test with a separate peer, and handles on it.
+func onAPeer(t *testing.T, test func(t *testing.T, p documenttest.Peer, open func() store.Ledger)) {
+	t.Helper()
+	t.Parallel()
+	peer := cosmospeer.Start(t)
+	test(t, peer, func() store.Ledger { return opened(t, cosmos.Options{URI: peer.URI()}) })
 }
 
-func (c *counter) Do(req *http.Request) (*http.Response, error) {
-	what := req.Method
-	switch {
-	case strings.Trim(req.URL.Path, "/") == "":
-		what += " account"
-	case req.Header.Get("Content-Type") == "application/query+json":
-		what += " query"
-	case strings.Contains(req.URL.Path, "/docs"):
-		what += " item"
-	default:
-		what += " container"
-	}
-	c.mu.Lock()
-	if c.count == nil {
-		c.count = map[string]int{}
-	}
-	c.count[what]++
-	c.mu.Unlock()
-	return http.DefaultClient.Do(req)
-}
+func TestHandleOutlivesARestartOfTheServer(t *testing.T) { onAPeer(t, documenttest.OutlivesARestart) }
 
-// taken are the requests since the last call.
-func (c *counter) taken() map[string]int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	out := maps.Clone(c.count)
-	clear(c.count)
-	return out
-}
-
-var _ policy.Transporter = (*counter)(nil)
+func TestAppendToASilentServerIsUnknown(t *testing.T) { onAPeer(t, documenttest.SilentAppendIsUnknown) }
 
 func TestConformance(t *testing.T) {
 	uri := cosmospeer.URI(t)
@@ -147,10 +119,6 @@ func TestConformance(t *testing.T) {
 		t.Helper()
 		name := newDatabase(t, client)
 		var made sync.Once // the container, if a document is planted before Init
-		rounds := 100      // Each append is a request over HTTP to one thread. make soak runs 1,000.
-		if cosmos.RaceEnabled {
-			rounds = 50
-		}
 		return storetest.Harness{
 			Open: func(t testing.TB) store.Ledger {
 				t.Helper()
@@ -162,7 +130,7 @@ func TestConformance(t *testing.T) {
 				plant(t, client, name, workerType, seq, fields)
 			},
 			FreeStamp: true,
-			Rounds:    rounds,
+			Rounds:    100, // Each append is a request over HTTP to one thread. make soak runs 1,000.
 		}
 	})
 }

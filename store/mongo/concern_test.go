@@ -45,7 +45,9 @@ func TestConcernsAreOursWhateverTheURIOrTheClientSays(t *testing.T) {
 	listing := func(name string, _ bson.Raw) bson.D {
 		switch name {
 		case "listCollections":
-			return cursorOf(collectionEntry("collection", bson.D{}))
+			entry := collectionEntry("collection", bson.D{})
+			entry[0].Value = "leases"
+			return cursorOf(entry)
 		case "find":
 			return cursorOf(bson.D{{Key: "_id", Value: store.Key("job", 3)}})
 		}
@@ -53,7 +55,7 @@ func TestConcernsAreOursWhateverTheURIOrTheClientSays(t *testing.T) {
 	}
 	open := map[string]func(t *testing.T, f *fakeServer) *Ledger{
 		"weak URI": func(_ *testing.T, f *fakeServer) *Ledger {
-			return f.open(Options{URI: "mongodb://" + f.addr + "/?w=0&journal=false&readConcernLevel=local&readPreference=secondary&wtimeoutMS=1"})
+			return f.open(Options{URI: "mongodb://" + f.addr + "/jobs?collection=leases&w=0&journal=false&readConcernLevel=local&readPreference=secondary&wtimeoutMS=1"})
 		},
 		"weak client": func(t *testing.T, f *fakeServer) *Ledger {
 			t.Helper()
@@ -66,7 +68,7 @@ func TestConcernsAreOursWhateverTheURIOrTheClientSays(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = client.Disconnect(t.Context()) })
-			return f.open(Options{Client: client})
+			return f.open(Options{Client: client, Database: "jobs", Collection: "leases"})
 		},
 	}
 	for name, open := range open {
@@ -76,6 +78,9 @@ func TestConcernsAreOursWhateverTheURIOrTheClientSays(t *testing.T) {
 			exercise(t, f, open(t, f))
 			for _, name := range []string{"insert", "delete"} {
 				for _, c := range f.sent(name) {
+					if c.Lookup(name).StringValue() != "leases" || c.Lookup("$db").StringValue() != "jobs" {
+						t.Errorf("%s sent to %v of %v, want leases of jobs", name, c.Lookup(name), c.Lookup("$db"))
+					}
 					w, _ := c.Lookup("writeConcern", "w").StringValueOK()
 					j, _ := c.Lookup("writeConcern", "j").BooleanOK()
 					if _, err := c.LookupErr("writeConcern", "wtimeout"); w != "majority" || !j || err == nil {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"net/url"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/document"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/mongopeer"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
@@ -40,20 +41,6 @@ func database(t testing.TB, client *mongo.Client) string {
 		_ = client.Database(name).Drop(ctx)
 	})
 	return name
-}
-
-// withPath adds a database and a collection to a server's URI.
-func withPath(t testing.TB, uri, database, collection string) string {
-	t.Helper()
-	u, err := url.Parse(uri)
-	if err != nil {
-		t.Skipf("the URI of this server has a form that the test can't change: %s", Redact(uri))
-	}
-	u.Path = "/" + database
-	q := u.Query()
-	q.Set("collection", collection)
-	u.RawQuery = q.Encode()
-	return u.String()
 }
 
 // dial is a client of the test's own.
@@ -106,4 +93,36 @@ func TestConformance(t *testing.T) {
 			},
 		}
 	})
+}
+
+// onAPeer calls a test with a separate peer, and handles on it.
+func onAPeer(t *testing.T, test func(t *testing.T, p documenttest.Peer, open func() store.Ledger)) {
+	t.Helper()
+	t.Parallel()
+	peer := mongopeer.Start(t)
+	test(t, peer, func() store.Ledger { return open(t, Options{URI: peer.URI()}) })
+}
+
+func TestHandleOutlivesARestartOfTheServer(t *testing.T) { onAPeer(t, documenttest.OutlivesARestart) }
+
+func TestAppendToASilentServerIsUnknown(t *testing.T) { onAPeer(t, documenttest.SilentAppendIsUnknown) }
+
+func TestCallersClientStaysOpen(t *testing.T) {
+	t.Parallel()
+	client := dial(t, mongopeer.URI(t))
+	name := database(t, client)
+	l := open(t, Options{Client: client, Database: name})
+	if err := l.Append(within(t, patience), storetest.Grant("job", 1)); err != nil {
+		t.Fatalf("Append() = %v, want nil", err)
+	}
+	if err := l.Close(within(t, patience)); err != nil {
+		t.Errorf("Close() = %v, want nil", err)
+	}
+	if err := l.Append(within(t, patience), storetest.Grant("job", 2)); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("Append() after Close() = %v, want ErrClosed", err)
+	}
+	other := open(t, Options{Client: client, Database: name})
+	if got, err := other.Get(within(t, patience), "job", 1); err != nil || got != storetest.Grant("job", 1) {
+		t.Errorf("Get() by another ledger on the same client = %+v, %v, want the record", got, err)
+	}
 }
