@@ -11,6 +11,7 @@ import (
 )
 
 func TestEveryDescendantDiesAtTheDeadline(t *testing.T) {
+	t.Parallel()
 	mark := newMark(t)
 	p := runFamily(t, mark, 4*time.Second, 100*time.Millisecond)
 	late := gone(t, mark) - p.watch.deadline

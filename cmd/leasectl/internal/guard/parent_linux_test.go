@@ -50,6 +50,7 @@ func TestKillingTheParentAtAnyMomentLeavesNothing(t *testing.T) {
 }
 
 func TestAStoppedParentDoesNotDelayTheDeadline(t *testing.T) {
+	t.Parallel()
 	mark := newMark(t)
 	p := startFamilyUnderParent(t, mark, 4*time.Second, 100*time.Millisecond)
 	signalTo(t, p.cmd.Process.Pid, syscall.SIGSTOP)
