@@ -34,8 +34,8 @@ func TestASlotCostsOneAppendAndOneLookForEachWorkerAndNothingBetween(t *testing.
 		for i, c := range counters {
 			got := c.Counts()
 			appends += got[faultstore.OpAppend]
-			if got[faultstore.OpNow] > slots || got[faultstore.OpTail] > slots {
-				t.Errorf("worker %d: %v in %d slots, want at most one now and one tail each", i, got, slots)
+			if got[faultstore.OpNow] != slots || got[faultstore.OpTail] != slots {
+				t.Errorf("worker %d: %v in %d slots, want one now and one tail each", i, got, slots)
 			}
 			if got[faultstore.OpGet]+got[faultstore.OpTrim]+got[faultstore.OpInit]+got[faultstore.OpWorkerTypes] != 0 {
 				t.Errorf("worker %d: %v, want now, tail and append only", i, got)

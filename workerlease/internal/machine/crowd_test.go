@@ -48,7 +48,7 @@ func live(t *rapid.T) int {
 		if !c.strange {
 			config.Schedule, config.Margin = same.Schedule, same.Margin
 		}
-		w := newWorld(machine.Machine{Config: config})
+		w := newWorld(config)
 		w.spread = rapid.SampledFrom([]time.Duration{1, time.Millisecond, 50 * time.Millisecond, 2 * time.Second}).Draw(t, "spread")
 		w.clocks[0] = eve.Add(time.Duration(rapid.Int64Range(-int64(w.spread), int64(w.spread)).Draw(t, "error")))
 		w.ledger = c.ledger
@@ -146,7 +146,7 @@ func (c *crowd) proceed() {
 	case what == 32 && !w.s.Stopping:
 		c.happen(i, machine.Stop{})
 	case what == 33 && w.halted: // restarted: another worker with the same settings
-		again := newWorld(w.m)
+		again := newWorld(w.m.Config)
 		again.spread, again.clocks, again.ledger = w.spread, w.clocks, c.ledger
 		again.local, again.draws, again.adrift = w.local, w.draws, w.adrift
 		c.peers[i], c.mail[i] = again, nil
@@ -198,26 +198,13 @@ func (c *crowd) foreign() {
 
 // Millions of slots may pass between two looks.
 func TestASuspendOverAMillionSlotsIsOverAtOnce(t *testing.T) {
-	c := machine.Config{
-		Rules: machine.Standard, WorkerType: "mail", InstanceID: "w1", Margin: 10 * time.Millisecond,
-		Schedule: slots.Must(slots.Every(100 * time.Millisecond)), Retention: 24 * time.Hour,
-		MinBackoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second,
-	}
-	w := newWorld(machine.Machine{Config: c})
+	c := plain()
+	c.Schedule, c.Margin = slots.Must(slots.Every(100*time.Millisecond)), 10*time.Millisecond
+	w := newWorld(c)
 	steps := func(n int) {
 		t.Helper()
 		for range n {
-			var err error
-			if w.op != nil {
-				err = w.event(w.reply(nil, false, 0))
-			} else if w.running && !w.live {
-				err = w.event(machine.Returned{})
-			} else {
-				_, err = w.wait()
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, w.goOn())
 		}
 	}
 	steps(50)
@@ -225,9 +212,7 @@ func TestASuspendOverAMillionSlotsIsOverAtOnce(t *testing.T) {
 		began := w.notes[machine.Allocated]
 		w.local += d
 		w.log = nil
-		if err := w.event(machine.Wake{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.event(machine.Wake{}))
 		if len(w.log) > 10 {
 			t.Errorf("after %v: %d actions, want a few", d, len(w.log))
 		}

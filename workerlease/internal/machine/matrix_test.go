@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
@@ -26,22 +25,14 @@ type situation struct {
 // lease.
 func situations(t testing.TB) []situation {
 	t.Helper()
-	plain := func() *world {
-		rules := machine.Standard
-		rules.Keep, rules.TrimEvery = 1, 2
-		w := newWorld(machine.Machine{Config: machine.Config{
-			Rules: rules, WorkerType: "mail", InstanceID: "w1",
-			Schedule: slots.Must(slots.Every(5 * time.Minute)), Margin: 250 * time.Millisecond, Retention: 2 * time.Hour,
-			MinBackoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second,
-		}})
-		w.local = 24*time.Hour + 2*time.Minute
-		must(t, w.event(machine.Wake{}))
-		return w
-	}
 	var all []situation
 	// reach adds what a world is like after some steps: ok answers, next waits.
 	reach := func(name string, prepare func(*world), steps ...string) {
-		w := plain()
+		c := plain()
+		c.Rules.Keep, c.Rules.TrimEvery, c.Retention = 1, 2, 2*time.Hour
+		w := newWorld(c)
+		w.local = 24*time.Hour + 2*time.Minute
+		must(t, w.event(machine.Wake{}))
 		if prepare != nil {
 			prepare(w)
 		}

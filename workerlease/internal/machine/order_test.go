@@ -16,13 +16,9 @@ import (
 // starting is a worker that starts a minute after a boundary. Its slots are 5 min long,
 // and claims for each open 10 s before.
 func starting(with func(*machine.Config)) *world {
-	c := machine.Config{
-		Rules: machine.Standard, WorkerType: "mail", InstanceID: "w1",
-		Schedule: slots.Must(slots.Every(5 * time.Minute)), Margin: 250 * time.Millisecond, Retention: 24 * time.Hour,
-		MinBackoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second,
-	}
+	c := plain()
 	with(&c)
-	w := newWorld(machine.Machine{Config: c})
+	w := newWorld(c)
 	w.local = time.Minute
 	return w
 }
@@ -53,45 +49,14 @@ func (w *world) tell(t *testing.T, until, broken time.Duration) (s story) {
 			}
 		}
 		w.log = nil
-		_, appends := w.op.(machine.Append)
-		switch {
-		case appends && w.local < broken:
+		if _, appends := w.op.(machine.Append); appends && w.local < broken {
 			w.op = nil
 			must(t, w.event(machine.Appended{Err: errTimeout, Took: 2 * time.Millisecond}))
-		case w.op != nil:
-			must(t, w.event(w.reply(nil, false, 0)))
-		case w.running && !w.live:
-			must(t, w.event(machine.Returned{}))
-		default:
-			_, err := w.wait()
-			must(t, err)
+		} else {
+			must(t, w.goOn())
 		}
 	}
 	return s
-}
-
-func TestPlaceCountsFromTheFootOfTheLadder(t *testing.T) {
-	const ms = time.Millisecond
-	turns := priority.NewTurns(10*time.Second, time.Second, 0)
-	for _, c := range []struct {
-		p         int
-		tie       priority.TieBreak
-		held      bool
-		low, high time.Duration // at the least draw, and at the greatest
-	}{
-		{0, priority.Sticky, true, 0, 0},
-		{0, priority.Sticky, false, 250 * ms, 1000*ms - 1},
-		{3, priority.Sticky, true, 3000 * ms, 3000 * ms},
-		{7, priority.Rotate, true, 7875 * ms, 7875 * ms},
-		{7, priority.Rotate, false, 7000 * ms, 7750*ms - 1},
-		{1, priority.Random, true, 1000 * ms, 2000*ms - 1},
-	} {
-		low := machine.Standard.Turn(turns, c.p, c.tie, c.held, 0)
-		high := machine.Standard.Turn(turns, c.p, c.tie, c.held, 1<<64-1)
-		if low != c.low || high != c.high {
-			t.Errorf("Place(%d, %v, %v) = %v … %v, want %v … %v", c.p, c.tie, c.held, low, high, c.low, c.high)
-		}
-	}
 }
 
 // The worker is alone, so it has each slot but the one in which it starts.
@@ -106,7 +71,7 @@ func TestAWorkerReadsTheHeadAtItsPlaceOnTheLadder(t *testing.T) {
 				var want []time.Duration
 				for n := range 3 {
 					opens := time.Duration(n+1)*5*time.Minute - 10*time.Second
-					turn := machine.Standard.Turn(turns, p, tie, n > 0, draw)
+					turn := turns.Offset(p, tie, n > 0, draw)
 					want = append(want, (opens + turn).Round(10*time.Millisecond))
 				}
 				if got := w.tell(t, 16*time.Minute, 0).reads; !slices.Equal(got, want) {

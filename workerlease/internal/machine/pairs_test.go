@@ -14,11 +14,7 @@ import (
 func TestAJumpRightBehindAllocateLeavesTheCallbacksPaired(t *testing.T) {
 	start := time.Date(2025, 1, 1, 0, 5, 0, 0, time.UTC)
 	slot := slots.Slot{Start: start, End: start.Add(5 * time.Minute)}
-	m := machine.Machine{Config: machine.Config{
-		Rules: machine.Standard, WorkerType: "mail", InstanceID: "w1",
-		Schedule: slots.Must(slots.Every(5 * time.Minute)), Margin: 250 * time.Millisecond, Retention: 24 * time.Hour,
-		MinBackoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second,
-	}}
+	m := machine.Machine{Config: plain()}
 	s := machine.State{
 		Bid:  machine.Bid{Slot: m.Schedule.Next(start), Turn: slot.End.Add(-10 * time.Second)},
 		Hold: machine.Hold{Next: machine.Term{Seq: 1, Slot: slot, Start: slot.Start, End: slot.End, Token: 1, Claim: "c", Own: true}},

@@ -134,7 +134,7 @@ func anything(t *rapid.T) { befall(t, drawnConfig(t)) }
 
 // befall lets anything happen to a worker.
 func befall(t *rapid.T, c machine.Config) {
-	w := newWorld(machine.Machine{Config: c})
+	w := newWorld(c)
 	happen := func(e machine.Event) {
 		t.Helper()
 		err := w.event(e)

@@ -5,24 +5,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
-// goOn lets a worker of its own go on until a time, with code that returns as soon as its
-// lease has ended, and returns when it was called again.
-func (w *world) goOn(t *testing.T, until time.Duration) (calls []time.Duration) {
+// recalled lets a worker go on until a time, with code that returns as soon as its lease has
+// ended, and returns when that was called again.
+func (w *world) recalled(t *testing.T, until time.Duration) (calls []time.Duration) {
 	t.Helper()
 	for w.local < until {
-		switch {
-		case w.op != nil:
-			must(t, w.event(w.reply(nil, false, 0)))
-		case w.running && !w.live:
-			must(t, w.event(machine.Returned{}))
-		default:
-			_, err := w.wait()
-			must(t, err)
-		}
+		must(t, w.goOn())
 		if slices.Contains(w.log, machine.Action(machine.CallAgain{})) {
 			calls = append(calls, w.local)
 		}
@@ -34,13 +25,10 @@ func (w *world) goOn(t *testing.T, until time.Duration) (calls []time.Duration) 
 // resting is a worker that has held the lease since a minute, and will go on with it.
 func resting(t *testing.T) *world {
 	t.Helper()
-	w := newWorld(machine.Machine{Config: machine.Config{
-		Rules: machine.Standard, WorkerType: "mail", InstanceID: "w1", Continuous: true,
-		Schedule: slots.Must(slots.Every(5 * time.Minute)), Margin: 250 * time.Millisecond, Retention: 24 * time.Hour,
-		MinBackoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second,
-	}})
+	w := newWorld(plain())
+	w.m.Continuous = true
 	must(t, w.event(machine.Wake{}))
-	if calls := w.goOn(t, 6*time.Minute); len(calls) > 0 || !w.live {
+	if calls := w.recalled(t, 6*time.Minute); len(calls) > 0 || !w.live {
 		t.Fatalf("before its code has rested: called again at %v, live %v", calls, w.live)
 	}
 	return w
@@ -50,7 +38,7 @@ func TestCodeThatRestsIsCalledAgainOnceWhenTheNextSlotBegins(t *testing.T) {
 	w := resting(t)
 	slot := w.local.Truncate(5 * time.Minute)
 	must(t, w.event(machine.Rested{}))
-	calls := w.goOn(t, slot+12*time.Minute)
+	calls := w.recalled(t, slot+12*time.Minute)
 	if len(calls) != 1 || calls[0] < slot+5*time.Minute || calls[0] > slot+5*time.Minute+10*time.Millisecond {
 		t.Errorf("called again at %v, want once, at %v", calls, slot+5*time.Minute)
 	}
@@ -66,7 +54,7 @@ func TestCodeThatRestsWhenItsLeaseHasEndedIsNotCalledAgain(t *testing.T) {
 		t.Fatal("the lease is held after its end")
 	}
 	must(t, w.event(machine.Rested{}))
-	if calls := w.goOn(t, w.local+20*time.Minute); len(calls) > 0 || !w.live {
+	if calls := w.recalled(t, w.local+20*time.Minute); len(calls) > 0 || !w.live {
 		t.Errorf("called again at %v, want never; live %v, want a new lease", calls, w.live)
 	}
 }

@@ -84,10 +84,8 @@ func TestBackoffGrowsWithinBoundsAndHonoursTheStore(t *testing.T) {
 		{"the store is confused", 5 * time.Minute, 0, throttled(-1 << 63), 50 * time.Millisecond, 100 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := machine.Machine{Config: machine.Config{
-				Rules: machine.Standard, Schedule: slots.Must(slots.Every(c.every)),
-				MinBackoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second,
-			}}
+			m := machine.Machine{Config: plain()}
+			m.Schedule = slots.Must(slots.Every(c.every))
 			for _, draw := range []byte{0, 127, 255} {
 				at := machine.Moment{Local: time.Hour}
 				for i := range at.Draw {
@@ -124,21 +122,11 @@ func TestAResetIsValidWhateverThePoisonSays(t *testing.T) {
 		"cut in the rune": strings.Repeat("é", 1000),
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(machine.Machine{Config: machine.Config{
-				Rules: machine.Standard, WorkerType: "mail", InstanceID: "w1",
-				Schedule: slots.Must(slots.Every(5 * time.Minute)), Margin: 250 * time.Millisecond, Retention: 24 * time.Hour,
-				MinBackoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second,
-			}})
+			w := newWorld(plain())
 			w.ledger[1] = store.Record{WorkerType: "mail", Seq: 1, Defect: defect}
 			must(t, w.event(machine.Wake{}))
 			for range 100 {
-				var err error
-				if w.op != nil {
-					err = w.event(w.reply(nil, false, 0))
-				} else {
-					_, err = w.wait()
-				}
-				must(t, err)
+				must(t, w.goOn())
 				if r, ok := w.ledger[2]; ok {
 					if r.Kind != store.KindReset || strings.ToValidUTF8(r.Metadata, "") != r.Metadata || len(r.Metadata) > 512 {
 						t.Errorf("record 2 = %+v, want a reset with short and valid metadata", r)
@@ -163,59 +151,5 @@ func TestNamesOfOpsStagesReasonsAndNotes(t *testing.T) {
 		if got != want {
 			t.Errorf("String() = %q, want %q", got, want)
 		}
-	}
-}
-
-// One Now and one Tail for each contender in each slot, and one Append by the
-// winner: that is all, and nothing between a slot's start and the next lead.
-func TestTheSteadyStateCostsOneAppendAndOneLookByEach(t *testing.T) {
-	ledger := map[int64]store.Record{}
-	var peers []*world
-	for p := range 3 {
-		w := newWorld(machine.Machine{Config: machine.Config{
-			Rules: machine.Standard, WorkerType: "mail", InstanceID: "w", Priority: p,
-			Schedule: slots.Must(slots.Every(5 * time.Minute)), Margin: 250 * time.Millisecond, Retention: 24 * time.Hour,
-			MinBackoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second,
-		}})
-		w.ledger = ledger
-		w.draw[0] = byte(p)
-		must(t, w.event(machine.Wake{}))
-		peers = append(peers, w)
-	}
-	count := map[string]int{}
-	const hours = 2
-	for now := time.Duration(0); now < hours*time.Hour; now += 10 * time.Millisecond {
-		boundary := now % (5 * time.Minute)
-		for _, w := range peers {
-			w.local = now
-			for {
-				if w.op != nil {
-					if boundary > time.Second && boundary < 289*time.Second && now > time.Minute {
-						t.Fatalf("at %v: %T", now, w.op)
-					}
-					switch w.op.(type) {
-					case machine.Sample:
-						count["now"]++
-					case machine.ReadHead:
-						count["tail"]++
-					case machine.Append:
-						count["append"]++
-					default:
-						count["other"]++
-					}
-					must(t, w.event(w.reply(nil, false, 0)))
-				} else if w.running && !w.live {
-					must(t, w.event(machine.Returned{}))
-				} else if w.idle(w.moment()) != nil {
-					must(t, w.event(machine.Wake{}))
-				} else {
-					break
-				}
-			}
-		}
-	}
-	const n = hours * 12
-	if count["append"] != n || count["tail"] != 3*n || count["now"] != 3*n+3 || count["other"] > n/4 {
-		t.Errorf("%d slots cost %v, want %d appends, %d tails, %d nows (3 of them at the start)", n, count, n, 3*n, 3*n+3)
 	}
 }

@@ -72,7 +72,7 @@ func replay(t *testing.T, text string) []byte {
 		}
 		if fields[0] == "worker" {
 			s = &script{names: map[string]string{}}
-			s.world = newWorld(machine.Machine{Config: config(t, fields[1:])})
+			s.world = newWorld(config(t, fields[1:]))
 			continue
 		}
 		if s == nil {
@@ -124,11 +124,8 @@ func (s *script) until(word string) (string, error) {
 func config(t *testing.T, fields []string) machine.Config {
 	t.Helper()
 	o := options(t, fields)
-	c := machine.Config{
-		Rules: machine.Standard, WorkerType: "mail", InstanceID: "w1", Group: o["group"],
-		Schedule: slots.Must(slots.Every(5 * time.Minute)), Margin: 250 * time.Millisecond, Retention: 24 * time.Hour,
-		MinBackoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second,
-	}
+	c := plain()
+	c.Group = o["group"]
 	for key, value := range o {
 		switch key {
 		case "every":

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
@@ -38,9 +39,18 @@ type world struct {
 	late   bool // right before the user's code it turns out to be too late
 }
 
-func newWorld(m machine.Machine) *world {
+// plain is the configuration of a worker with slots of 5 min and all defaults.
+func plain() machine.Config {
+	return machine.Config{
+		Rules: machine.Standard, WorkerType: "mail", InstanceID: "w1",
+		Schedule: slots.Must(slots.Every(5 * time.Minute)), Margin: 250 * time.Millisecond, Retention: 24 * time.Hour,
+		MinBackoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second,
+	}
+}
+
+func newWorld(c machine.Config) *world {
 	return &world{
-		watcher: newWatcher(m, machine.Start(0, 0, 0)), clocks: []time.Time{eve}, spread: time.Millisecond,
+		watcher: newWatcher(machine.Machine{Config: c}, machine.Start(0, 0, 0)), clocks: []time.Time{eve}, spread: time.Millisecond,
 		ledger: map[int64]store.Record{},
 	}
 }
@@ -127,6 +137,18 @@ func (w *world) wait() (bool, error) {
 	}
 	w.local += max(least, time.Millisecond)
 	return true, w.event(machine.Wake{})
+}
+
+// goOn lets the store answer, code return whose lease has ended, or time pass.
+func (w *world) goOn() error {
+	switch {
+	case w.op != nil:
+		return w.event(w.reply(nil, false, 0))
+	case w.running && !w.live:
+		return w.event(machine.Returned{})
+	}
+	_, err := w.wait()
+	return err
 }
 
 // tail is the ledger without its newest records, newest first.
