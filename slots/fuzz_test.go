@@ -2,6 +2,8 @@ package slots_test
 
 import (
 	"math/bits"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +19,7 @@ func maskField(mask uint64, low, high int) string {
 	var words []string
 	for v := low; v <= high; v++ {
 		if mask&(1<<(v-low)) != 0 {
-			words = append(words, itoa(v))
+			words = append(words, strconv.Itoa(v))
 		}
 	}
 	if len(words) == 0 {
@@ -187,11 +189,9 @@ func FuzzCron(f *testing.F) {
 // indexOf is the place of a zone among all.
 func indexOf(t testing.TB, zones []string, name string) uint16 {
 	t.Helper()
-	for i, z := range zones {
-		if z == name {
-			return uint16(i)
-		}
+	i := slices.Index(zones, name)
+	if i < 0 {
+		t.Fatalf("testdata/zones.txt has no %s", name)
 	}
-	t.Fatalf("testdata/zones.txt has no %s", name)
-	return 0
+	return uint16(i)
 }

@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -154,7 +154,7 @@ type strange struct{ workerlease.Worker }
 
 func TestEveryEventIsLogged(t *testing.T) {
 	me := workerlease.Worker{WorkerType: "job", InstanceID: "me"}
-	err := errors.New("why")
+	why := errors.New("why")
 	tests := []struct {
 		event   workerlease.Event
 		level   zapcore.Level
@@ -167,28 +167,37 @@ func TestEveryEventIsLogged(t *testing.T) {
 		{workerlease.Expired{Worker: me}, zap.InfoLevel, "lease expired", []string{"slot", "token", "why"}},
 		{workerlease.Extended{Worker: me}, zap.DebugLevel, "lease extended", []string{"slot", "token", "seq", "expiry"}},
 		{workerlease.HolderChanged{Worker: me}, zap.DebugLevel, "holder changed", []string{"holder", "token", "from", "until", "released"}},
-		{workerlease.TaskFailed{Worker: me, Err: err}, zap.ErrorLevel, "task failed", []string{"slot", "token", "error"}},
+		{workerlease.TaskFailed{Worker: me, Err: why}, zap.ErrorLevel, "task failed", []string{"slot", "token", "error"}},
 		{workerlease.SlotDone{Worker: me}, zap.InfoLevel, "slot done", []string{"slot", "seq"}},
 		{workerlease.Exhausted{Worker: me}, zap.ErrorLevel, "slot not done", []string{"slot", "attempts"}},
 		{workerlease.Missed{Worker: me}, zap.WarnLevel, "slot missed", []string{"slot", "until", "why"}},
 		{workerlease.Released{Worker: me}, zap.InfoLevel, "lease released", []string{"slot", "seq", "at"}},
 		{workerlease.Overrun{Worker: me}, zap.WarnLevel, "callback overruns its lease", []string{"slot"}},
-		{workerlease.Panic{Worker: me, Err: err}, zap.ErrorLevel, "callback panicked", []string{"slot", "error"}},
-		{workerlease.StopFailed{Worker: me, Err: err}, zap.WarnLevel, "stopping failed", []string{"error"}},
+		{workerlease.Panic{Worker: me, Err: why}, zap.ErrorLevel, "callback panicked", []string{"slot", "error"}},
+		{workerlease.StopFailed{Worker: me, Err: why}, zap.WarnLevel, "stopping failed", []string{"error"}},
 		{workerlease.Conflict{Worker: me}, zap.DebugLevel, "append conflict", []string{"seq"}},
-		{workerlease.Unknown{Worker: me, Err: err}, zap.WarnLevel, "append outcome unknown", []string{"seq", "error"}},
-		{workerlease.Throttled{Worker: me, Err: err}, zap.WarnLevel, "store throttles", []string{"operation", "retryAfter", "error"}},
-		{workerlease.StoreFailed{Worker: me, Err: err}, zap.WarnLevel, "store failed", []string{"operation", "error"}},
+		{workerlease.Unknown{Worker: me, Err: why}, zap.WarnLevel, "append outcome unknown", []string{"seq", "error"}},
+		{workerlease.Throttled{Worker: me, Err: why}, zap.WarnLevel, "store throttles", []string{"operation", "retryAfter", "error"}},
+		{workerlease.StoreFailed{Worker: me, Err: why}, zap.WarnLevel, "store failed", []string{"operation", "error"}},
 		{workerlease.ClockSample{Worker: me}, zap.DebugLevel, "clock sample", []string{"server", "roundTrip", "uncertainty"}},
 		{workerlease.ClockJump{Worker: me}, zap.WarnLevel, "clock jump", []string{"server", "contradiction", "storeTime", "uncertainty"}},
-		{workerlease.TooUncertain{Worker: me, Err: err}, zap.ErrorLevel, "time too uncertain", []string{"uncertainty", "error"}},
+		{workerlease.TooUncertain{Worker: me, Err: why}, zap.ErrorLevel, "time too uncertain", []string{"uncertainty", "error"}},
 		{workerlease.Charged{Worker: me}, zap.DebugLevel, "operation charged", []string{"operation", "units"}},
 		{workerlease.Trimmed{Worker: me}, zap.DebugLevel, "ledger trimmed", []string{"count"}},
-		{workerlease.Poison{Worker: me, Err: err}, zap.WarnLevel, "ledger poisoned", []string{"seq", "error"}},
+		{workerlease.Poison{Worker: me, Err: why}, zap.WarnLevel, "ledger poisoned", []string{"seq", "error"}},
 		{workerlease.PoisonReset{Worker: me}, zap.WarnLevel, "ledger reset", []string{"seq", "reason"}},
-		{workerlease.Vanished{Worker: me, Err: err}, zap.ErrorLevel, "record vanished", []string{"seq", "error"}},
+		{workerlease.Vanished{Worker: me, Err: why}, zap.ErrorLevel, "record vanished", []string{"seq", "error"}},
 		{workerlease.ScheduleMismatch{Worker: me}, zap.WarnLevel, "schedule mismatch", []string{"ours", "theirs", "holder"}},
 		{strange{me}, zap.DebugLevel, "event", nil},
+	}
+	operations, err := os.ReadFile(filepath.Join("..", "docs", "operations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(operations), "| Event | Message | Level | Meaning |\n|---|---|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	if listed := strings.Count("\n"+table, "\n| "); listed != len(tests)-1 {
+		t.Errorf("docs/operations.md lists %d events, want the %d that there are", listed, len(tests)-1)
 	}
 	covered := map[string]bool{}
 	for _, test := range tests {
@@ -212,6 +221,9 @@ func TestEveryEventIsLogged(t *testing.T) {
 			if m := line.ContextMap(); m["workerType"] != "job" || m["instanceId"] != "me" {
 				t.Errorf("logged of %v/%v", m["workerType"], m["instanceId"])
 			}
+			if row := fmt.Sprintf("| `%s` | %s | %v |", name, test.message, test.level); name != "strange" && !strings.Contains(table, row) {
+				t.Errorf("docs/operations.md doesn't list it as %s", row)
+			}
 			var text bytes.Buffer
 			workerlease.LogToSlog(slog.New(slog.NewJSONHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))).Observe(test.event)
 			var said map[string]any
@@ -234,30 +246,33 @@ func TestEveryEventIsLogged(t *testing.T) {
 			}
 		})
 	}
-	for _, name := range eventTypes(t) {
+	names := eventTypes(t)
+	for _, name := range names {
 		if !covered[name] {
 			t.Errorf("no test for the log line of %s", name)
 		}
 	}
+	if len(names) != len(tests)-1 {
+		t.Errorf("found the events %v, want those of the table", names)
+	}
 }
 
-// eventTypes are the structs in observer.go that embed Worker.
+// eventTypes are the exported structs of the package that embed Worker.
 func eventTypes(t *testing.T) (names []string) {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "observer.go", nil, 0)
+	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	ast.Inspect(file, func(n ast.Node) bool {
-		if spec, ok := n.(*ast.TypeSpec); ok {
-			if s, ok := spec.Type.(*ast.StructType); ok && len(s.Fields.List) > 0 && len(s.Fields.List[0].Names) == 0 {
-				names = append(names, spec.Name.Name)
-			}
+	declared := regexp.MustCompile(`(?m)^(?:type |\t)([A-Z]\w*) struct \{\n\t+Worker\b`)
+	for _, path := range files {
+		source, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
 		}
-		return true
-	})
-	if len(names) < 18 {
-		t.Fatalf("found only %d events in observer.go: %v", len(names), names)
+		for _, m := range declared.FindAllStringSubmatch(string(source), -1) {
+			names = append(names, m[1])
+		}
 	}
 	return names
 }
