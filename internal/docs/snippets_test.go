@@ -66,7 +66,8 @@ func (handler) callbacks() (c workerlease.Callbacks)    { return c }
 `
 
 // Every Go block of the documentation compiles: a whole file, declarations, or
-// statements, which may return an error. Tests among them pass.
+// statements, which may return an error. Tests among them pass, and the options are valid
+// that the README recommends.
 func TestGoBlocksCompileAndTestsPass(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the compiler")
@@ -80,7 +81,8 @@ func TestGoBlocksCompileAndTestsPass(t *testing.T) {
 			}
 		}
 	}
-	if len(sources) < 10 {
+	sources["wanted"] = wrap(t, page{path: "README.md"}, block{line: 1, text: wanted(t)})
+	if len(sources) < 11 {
 		t.Errorf("found %d snippets, want more", len(sources))
 	}
 
@@ -113,58 +115,23 @@ func TestGoBlocksCompileAndTestsPass(t *testing.T) {
 	}
 }
 
-// The options of the table "You want" are valid, and all that a worker needs next to a
-// worker type.
-func TestOptionsThatTheReadmeRecommendsAreValid(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs the compiler")
-	}
-	source := `package main
-
-import (
-	"fmt"
-	"os"
-	"time"
-
-	"github.com/slotlease/slotlease/slots"
-	"github.com/slotlease/slotlease/workerlease"
-)
-
-var (
-	_ time.Duration
-	_ = slots.Must
-)
-
-func main() {
-	failed := false
-	for _, o := range []workerlease.Options{
-`
-	n := 0
+// wanted is a test that the options of the table "You want" of the README are valid, and all
+// that a worker needs next to a worker type.
+func wanted(t *testing.T) string {
+	t.Helper()
+	var options []string
 	for _, row := range read(t, "README.md").table(t, "| You want | Options |") {
 		for i, text := range strings.Split(row[1], "`") {
 			if i%2 == 1 && strings.Contains(text, ":") {
-				source += fmt.Sprintf("{WorkerType: %q, %s},\n", fmt.Sprint("row-", n), text)
-				n++
+				options = append(options, fmt.Sprintf("{WorkerType: %q, %s},\n", fmt.Sprint("row-", len(options)), text))
 			}
 		}
 	}
-	source += `} {
-		if _, err := o.Resolved(); err != nil {
-			fmt.Println(err)
-			failed = true
-		}
+	if len(options) < 6 {
+		t.Errorf("the table has options in %d cells, want more", len(options))
 	}
-	if failed {
-		os.Exit(1)
-	}
-}
-`
-	if n < 6 {
-		t.Errorf("the table has options in %d cells, want more", n)
-	}
-	if out, err := goWith(t, map[string]string{"wants/main.go": source}, "run", "./internal/docs/wants"); err != nil {
-		t.Errorf("the options are refused: %v\n%s", err, out)
-	}
+	return "func TestWanted(t *testing.T) {\nfor _, o := range []workerlease.Options{\n" + strings.Join(options, "") +
+		"} {\nif _, err := o.Resolved(); err != nil {\nt.Error(err)\n}\n}\n}\n"
 }
 
 // goWith runs a go command on files that are only as if they were below this folder.
