@@ -3,7 +3,6 @@ package memory_test
 import (
 	"context"
 	"errors"
-	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
-	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
 func TestStoreTimeIsTheBubblesTime(t *testing.T) {
@@ -46,23 +44,6 @@ func TestStoreTimeIsTheInjectedClocks(t *testing.T) {
 	}
 }
 
-func TestAHandleOutlivesTheOthers(t *testing.T) {
-	first := memory.New(memory.Options{})
-	if err := first.Append(t.Context(), storetest.Grant("job", 1)); err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	second := first.Handle()
-	if r, err := second.Get(t.Context(), "job", 1); err != nil || r != storetest.Grant("job", 1) {
-		t.Errorf("Get(job, 1) by another handle = %+v, %v, want the record", r, err)
-	}
-	if _, err := first.Get(t.Context(), "job", 1); !errors.Is(err, store.ErrClosed) {
-		t.Errorf("Get(job, 1) by a closed handle = %v, want ErrClosed", err)
-	}
-}
-
 func TestErrorsTellTheCauseOfAnEndedContext(t *testing.T) {
 	cause := errors.New("lease expired")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -70,29 +51,5 @@ func TestErrorsTellTheCauseOfAnEndedContext(t *testing.T) {
 	_, err := memory.New(memory.Options{}).Now(ctx)
 	if !errors.Is(err, cause) || !errors.Is(err, context.Canceled) {
 		t.Errorf("Now() with a cancelled context = %v, want Canceled and its cause", err)
-	}
-}
-
-func TestKeysBelowOneAreReported(t *testing.T) {
-	l := memory.New(memory.Options{})
-	if err := l.Append(t.Context(), storetest.Grant("job", 1)); err != nil {
-		t.Fatal(err)
-	}
-	l.Put(storetest.Grant("job", -5))
-	got, _, err := l.Tail(t.Context(), "job", 1)
-	if err != nil || len(got) != 2 || got[0].Defect == "" || got[0].Seq != 0 || got[1].Seq != 1 {
-		t.Errorf("Tail(job, 1) with a key -5 = %+v, %v, want a Defect with Seq 0, then Seq 1", got, err)
-	}
-}
-
-func TestTailWithoutALimitIsEmpty(t *testing.T) {
-	l := memory.New(memory.Options{})
-	if err := l.Append(t.Context(), storetest.Grant("job", 1)); err != nil {
-		t.Fatal(err)
-	}
-	for _, limit := range []int{0, -1, math.MinInt} {
-		if got, _, err := l.Tail(t.Context(), "job", limit); err != nil || len(got) != 0 {
-			t.Errorf("Tail(job, %d) = %+v, %v, want none", limit, got, err)
-		}
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
@@ -67,24 +65,6 @@ func TestWhatCannotBeDecodedIsADefect(t *testing.T) {
 	}
 }
 
-func TestInformationThatIsMissingOrUnreadableIsZero(t *testing.T) {
-	want := storetest.Grant("job", 7)
-	row := rowOf(t, want)
-	for _, name := range []string{"group", "priority", "slotStart", "slotEnd", "schedule", "fixedAt", "readAt", "metadata", "doneUntil", "attempt"} {
-		row[column(name)] = nil
-	}
-	want.Group, want.Priority, want.Schedule, want.Metadata = "", 0, "", ""
-	want.SlotStart, want.SlotEnd, want.FixedAt, want.ReadAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
-	want.DoneUntil, want.Attempt = time.Time{}, 0
-	want.Worker = store.Worker{}
-	for _, worker := range []any{nil, "", "me", "[1]", `{"pid": "x"}`, `{"host":`, int64(-9000)} {
-		row[column("worker")] = worker
-		if got := decode(row); got != want {
-			t.Errorf("decode() with worker %v = %+v, want %+v", worker, got, want)
-		}
-	}
-}
-
 func TestUnfitInformationCostsNoRecord(t *testing.T) {
 	for name, unfit := range map[string]map[string]any{
 		"of wrong types": {
@@ -121,36 +101,4 @@ func TestUnfitInformationCostsNoRecord(t *testing.T) {
 			t.Errorf("decode() of information that is %s = %.400s, want the envelope alone, %+v", name, fmt.Sprintf("%+v", got), want)
 		}
 	}
-}
-
-func TestEncodeAndDecodeAreInverse(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		at := func(name string) time.Time {
-			if rapid.Bool().Draw(t, name+" is zero") {
-				return time.Time{}
-			}
-			return store.FromMillis(rapid.Int64Range(-1<<45, 1<<45).Draw(t, name))
-		}
-		text := func(name string) string {
-			return strings.ReplaceAll(rapid.StringN(0, 40, -1).Draw(t, name), "\x00", "")
-		}
-		want := store.Record{
-			WorkerType: text("type"), Seq: rapid.Int64().Draw(t, "seq"), Kind: store.Kind(text("kind")),
-			InstanceID: text("instance"), Group: text("group"), Claim: text("claim"), Priority: rapid.Int().Draw(t, "priority"),
-			SlotStart: at("slot start"), SlotEnd: at("slot end"),
-			WindowStart: store.FromMillis(rapid.Int64Range(0, 1<<45).Draw(t, "start")),
-			WindowEnd:   store.FromMillis(rapid.Int64Range(0, 1<<45).Draw(t, "end")),
-			Token:       rapid.Int64().Draw(t, "token"), Schedule: text("schedule"), FixedAt: at("fixed"), ReadAt: at("read"),
-			Worker:   store.Worker{Host: text("host"), PID: rapid.Int().Draw(t, "pid"), Version: text("version")},
-			Metadata: text("metadata"), DoneUntil: at("done"), Attempt: rapid.IntRange(0, store.MaxAttempt).Draw(t, "attempt"),
-		}
-		row, err := encode(want)
-		if err != nil {
-			t.Fatalf("encode() = %v", err)
-		}
-		row[column("priority")] = int64(want.Priority)
-		if got := decode(row); got != want {
-			t.Errorf("decode(encode(r)) = %+v, want %+v", got, want)
-		}
-	})
 }

@@ -1,16 +1,15 @@
 package sqlite
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -55,18 +54,6 @@ func play(role, path string) error {
 		return err
 	}
 	switch role {
-	case "contend":
-		rounds, err := strconv.Atoi(os.Getenv(sizeVar))
-		if err != nil {
-			return err
-		}
-		won, err := storetest.Contend(ctx, l, "race", rounds, 16, os.Getenv(nameVar))
-		if err != nil {
-			return err
-		}
-		if err := json.NewEncoder(os.Stdout).Encode(won); err != nil {
-			return err
-		}
 	case "crash":
 		seq, err := strconv.ParseInt(os.Getenv(sizeVar), 10, 64)
 		if err != nil {
@@ -83,13 +70,6 @@ func play(role, path string) error {
 			return err
 		}
 		select {}
-	case "append":
-		for seq := int64(1); ; seq++ {
-			if err := l.Append(ctx, storetest.Grant("job", seq)); err != nil {
-				return err
-			}
-			fmt.Println(seq)
-		}
 	case "follow":
 		last, err := strconv.ParseInt(os.Getenv(sizeVar), 10, 64)
 		if err != nil {
@@ -141,9 +121,7 @@ func spawn(t *testing.T, role, path, name string, rounds int) *child {
 	c := &child{cmd: exec.CommandContext(t.Context(), self)}
 	c.cmd.Env = append(os.Environ(), roleVar+"="+role, pathVar+"="+path, nameVar+"="+name, sizeVar+"="+strconv.Itoa(rounds))
 	c.cmd.Stderr = &c.errors
-	if role != "append" {
-		c.cmd.Stdout = &c.out
-	}
+	c.cmd.Stdout = &c.out
 	if c.start, err = c.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
@@ -168,92 +146,38 @@ func race(t *testing.T, children []*child) {
 	}
 }
 
-func TestProcessesThatRaceForAKeyHaveOneWinner(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "ledger.db")
-	rounds := 1000
-	if testing.Short() {
-		rounds = 100
-	}
-	var children []*child
-	for i := range 4 {
-		children = append(children, spawn(t, "contend", path, fmt.Sprint("process-", i), rounds))
-	}
-	race(t, children)
-	wins := make([][]int64, len(children))
-	for i, c := range children {
-		if err := json.Unmarshal(c.out.Bytes(), &wins[i]); err != nil {
-			t.Fatalf("child %d said %q: %v", i, c.out.String(), err)
-		}
-		t.Logf("process %d won %d of %d", i, len(wins[i]), rounds)
-	}
-	storetest.CheckWins(t, rounds, wins...)
-}
-
-func TestProcessesThatCreateTheFileAtOnceShareIt(t *testing.T) {
-	for round := range 5 {
-		path := filepath.Join(t.TempDir(), "ledger.db")
-		var children []*child
-		var want []string
-		for i := range 4 {
-			name := fmt.Sprint("job-", i)
-			want = append(want, name)
-			children = append(children, spawn(t, "create", path, name, 0))
-		}
-		race(t, children)
-		l := open(t, Options{Path: path})
-		got, err := l.WorkerTypes(t.Context())
-		if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("round %d: WorkerTypes() = %v, %v, want %v", round, got, err, want)
-		}
-		var offsets int
-		if err := raw(t, path).QueryRowContext(t.Context(), "SELECT count(*) FROM Boot").Scan(&offsets); err != nil || offsets > 1 {
-			t.Errorf("round %d: Boot has %d rows (%v), want at most 1", round, offsets, err)
-		}
-	}
-}
-
-func TestAKilledProcessLeavesALedgerWithAllItWasToldIsStored(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "ledger.db")
-	c := spawn(t, "append", path, "", 0)
-	out, err := c.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	_ = c.start.Close()
-	var acked int64
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if acked, err = strconv.ParseInt(lines.Text(), 10, 64); err != nil {
-			t.Fatal(err)
-		}
-		if acked == 50 {
-			if err := c.cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
+func TestProcessesThatCreateOrUpgradeTheFileAtOnceShareIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		path  func(t *testing.T) string
+		types []string // that are there before
+	}{
+		"a missing file":               {path: func(t *testing.T) string { return filepath.Join(t.TempDir(), "ledger.db") }},
+		"a file of an earlier version": {old, []string{"job"}},
+	} {
+		for round := range 5 {
+			path, want := c.path(t), c.types
+			var children []*child
+			for i := range 4 {
+				worker := fmt.Sprint("job-", i)
+				want = append(want, worker)
+				children = append(children, spawn(t, "create", path, worker, 0))
 			}
-		}
-	}
-	if err := c.cmd.Wait(); err == nil || acked < 50 {
-		t.Fatalf("child: %v after %d appends, want killed after 50: %s", err, acked, c.errors.String())
-	}
-	for _, o := range []Options{{Path: path, ReadOnly: true}, {Path: path}} {
-		l := open(t, o)
-		head, _, err := l.Tail(t.Context(), "job", 1)
-		if err != nil || len(head) != 1 || head[0].Seq < acked {
-			t.Fatalf("Tail() after a kill = %v, %v, want Seq %d or later", head, err, acked)
-		}
-		for seq := int64(1); seq <= acked; seq++ {
-			if r, err := l.Get(t.Context(), "job", seq); err != nil || r != storetest.Grant("job", seq) {
-				t.Errorf("Get(job, %d) after a kill = %+v, %v, want what was appended", seq, r, err)
+			race(t, children)
+			l := open(t, Options{Path: path})
+			if got, err := l.WorkerTypes(t.Context()); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s, round %d: WorkerTypes() = %v, %v, want %v", name, round, got, err, want)
 			}
-		}
-		if !o.ReadOnly {
-			if err := l.Append(t.Context(), storetest.Grant("job", head[0].Seq+1)); err != nil {
-				t.Errorf("Append() after a kill = %v, want nil", err)
+			for _, worker := range want[len(c.types):] {
+				if r, err := l.Get(t.Context(), worker, 1); err != nil || r != storetest.Grant(worker, 1) {
+					t.Errorf("%s, round %d: Get(%s, 1) = %+v, %v, want what was appended", name, round, worker, r, err)
+				}
 			}
-			if err := l.Append(t.Context(), storetest.Grant("job", acked)); !errors.Is(err, store.ErrConflict) {
-				t.Errorf("Append(job, %d) after a kill = %v, want ErrConflict", acked, err)
+			var offsets int
+			if err := raw(t, path).QueryRowContext(t.Context(), "SELECT count(*) FROM Boot").Scan(&offsets); err != nil || offsets > 1 {
+				t.Errorf("%s, round %d: Boot has %d rows (%v), want at most 1", name, round, offsets, err)
+			}
+			if c.types != nil {
+				wantThree(t, l)
 			}
 		}
 	}

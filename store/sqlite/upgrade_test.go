@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -187,31 +186,6 @@ func TestHandlesThatUpgradeAFileAtOnceShareIt(t *testing.T) {
 		}
 		wg.Wait()
 		wantThree(t, open(t, Options{Path: path}), later...)
-	}
-}
-
-func TestProcessesThatUpgradeAFileAtOnceShareIt(t *testing.T) {
-	for round := range 5 {
-		path := old(t)
-		var children []*child
-		var want []string
-		for i := range 4 {
-			name := fmt.Sprint("job-", i)
-			want = append(want, name)
-			children = append(children, spawn(t, "create", path, name, 0))
-		}
-		race(t, children)
-		l := open(t, Options{Path: path})
-		got, err := l.WorkerTypes(t.Context())
-		if err != nil || !slices.Equal(got, append([]string{"job"}, want...)) {
-			t.Errorf("round %d: WorkerTypes() = %v, %v, want job and %v", round, got, err, want)
-		}
-		for _, name := range want {
-			if r, err := l.Get(t.Context(), name, 1); err != nil || r != storetest.Grant(name, 1) {
-				t.Errorf("round %d: Get(%s, 1) = %+v, %v, want what was appended", round, name, r, err)
-			}
-		}
-		wantThree(t, l)
 	}
 }
 
