@@ -132,9 +132,7 @@ func (c *Client) launch(ctx context.Context, o Options, cb Callbacks, l launch) 
 	w.unhook = context.AfterFunc(ctx, func() {
 		limited, cancel := c.clock.WithTimeout(context.Background(), stopGrace)
 		defer cancel()
-		if err := w.StopLeasing(limited); err != nil {
-			w.post(arrival{event: machine.Wake{}, err: err, observed: []Event{StopFailed{Worker: w.label(), Err: err}}})
-		}
+		_ = w.stop(limited, func(err error) { w.stopFailed.Store(&StopFailed{Worker: w.label(), Err: err}) })
 	})
 	go w.run()
 	return w, nil

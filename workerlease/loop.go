@@ -30,6 +30,10 @@ func (w *WorkerLease) run() {
 			w.step(machine.GiveUp{})
 		}
 		w.step(a.event)
+		if failed := w.stopFailed.Swap(nil); failed != nil {
+			w.emit(*failed)
+			w.report(failed.Err)
+		}
 		if w.state.Bid.Stage == machine.Halted {
 			return
 		}

@@ -140,7 +140,7 @@ type Job struct {
 	// whatever its outcome, and not at all if the worker that has claimed the next slot
 	// dies. Slots before the missed one are skipped, and so are slots before the first
 	// that was ever done. While the work of a slot goes on, the next slot is not claimed
-	// before its boundary. Default: false, missed slots are skipped.
+	// before its boundary. Not with TryClaim. Default: false, missed slots are skipped.
 	RunMissed bool
 }
 

@@ -9,8 +9,14 @@ import (
 )
 
 // LogToSlog returns an observer that writes every event to a slog logger: the same lines
-// at the same levels as [LogTo], with the same attributes.
-func LogToSlog(l *slog.Logger) Observer { return slogObserver{func() *slog.Logger { return l }} }
+// at the same levels as [LogTo], with the same attributes. Nil is slog.Default(), as it is
+// at each event.
+func LogToSlog(l *slog.Logger) Observer {
+	if l == nil {
+		return slogObserver{slog.Default}
+	}
+	return slogObserver{func() *slog.Logger { return l }}
+}
 
 type slogObserver struct{ log func() *slog.Logger }
 

@@ -130,9 +130,10 @@ func (w *WorkerLease) Status() Status {
 
 // publish makes the state visible to Status.
 func (w *WorkerLease) publish() {
-	s := w.state
+	s, latest := w.state, w.now().Latest
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.unreleased = s.Unreleased(latest)
 	t := &w.status
 	h := w.active.Load()
 	t.Holding, t.Lease = h != nil && !s.Hold.Held.IsZero() && h.term.Load().Claim == s.Hold.Held.Claim, Lease{}

@@ -72,7 +72,7 @@ func TryClaim(ctx context.Context, ledger store.Ledger, o Options) (*Claim, erro
 //
 // The claim ends with the slot, independently of ctx. With Options.Continuous it goes on
 // until Release. To keep others out up to the end of the slot, don't release it. With
-// Options.Job, call Claim.Complete when the work is done.
+// Options.Job, call Claim.Complete when the work is done; Job.RunMissed is refused.
 func (c *Client) TryClaim(ctx context.Context, o Options) (*Claim, error) {
 	t := &try{got: make(chan *Claim, 1), lost: make(chan error, 1)}
 	o.JoinMidSlot = true
@@ -80,6 +80,9 @@ func (c *Client) TryClaim(ctx context.Context, o Options) (*Claim, error) {
 		t.w, w.listen = w, t.observe
 		w.machine.Single = true
 	}}
+	if o.job().RunMissed {
+		l.wrong.add(OptionError{Field: "Job.RunMissed", found: "is set", Rule: "a claim is for one slot, and can't make up for another: use Run"})
+	}
 	w, err := c.launch(context.WithoutCancel(ctx), o, Callbacks{LeaseAllocated: t.allocated}, l)
 	if err != nil {
 		return nil, err

@@ -38,11 +38,14 @@ type WorkerLease struct {
 	state            machine.State
 	uncertainSamples int // how often in a row store time was too uncertain
 
+	stopFailed atomic.Pointer[StopFailed] // not reported yet
+
 	active atomic.Pointer[activeLease] // the newest; set by the worker's goroutine
 
-	mu      sync.Mutex
-	status  Status
-	holders machine.Holders
+	mu         sync.Mutex
+	unreleased bool // there is a lease to release, or there may be
+	status     Status
+	holders    machine.Holders
 }
 
 func (c *Client) newWorker(ctx context.Context, o Options, cb Callbacks) *WorkerLease {
@@ -80,9 +83,14 @@ func (w *WorkerLease) now() timeline.Interval {
 // longer.
 //
 // If ctx ends first, the error wraps its cause, and ErrNotReleased if all callbacks have
-// returned. The worker then begins no more ledger operations, and ends when the callbacks
-// have returned. An unreleased lease ends with its window.
-func (w *WorkerLease) StopLeasing(ctx context.Context) error {
+// returned and there is, or may be, a lease to release. The worker then begins no more
+// ledger operations, and ends when the callbacks have returned. An unreleased lease ends
+// with its window.
+func (w *WorkerLease) StopLeasing(ctx context.Context) error { return w.stop(ctx, nil) }
+
+// stop is StopLeasing. failed gets the error before the worker is told to give up, which
+// may end it at once.
+func (w *WorkerLease) stop(ctx context.Context, failed func(error)) error {
 	w.stopping.Do(func() { w.order(machine.Stop{}) })
 	select {
 	case <-w.done:
@@ -94,12 +102,22 @@ func (w *WorkerLease) StopLeasing(ctx context.Context) error {
 		return nil
 	default:
 	}
+	err := fmt.Errorf("stop leasing %q: %w: an operation on the ledger has not ended", w.options.WorkerType, context.Cause(ctx))
+	w.mu.Lock()
+	running, unreleased := w.status.Running, w.unreleased
+	w.mu.Unlock()
+	switch {
+	case running:
+		err = fmt.Errorf("stop leasing %q: %w: the callbacks have not returned", w.options.WorkerType, context.Cause(ctx))
+	case unreleased:
+		err = fmt.Errorf("stop leasing %q: %w: %w", w.options.WorkerType, ErrNotReleased, context.Cause(ctx))
+	}
+	if failed != nil {
+		failed(err)
+	}
 	w.givingUp.Do(func() {
 		w.cancelOps()
 		w.order(machine.GiveUp{})
 	})
-	if w.Status().Running {
-		return fmt.Errorf("stop leasing %q: %w: the callbacks have not returned", w.options.WorkerType, context.Cause(ctx))
-	}
-	return fmt.Errorf("stop leasing %q: %w: %w", w.options.WorkerType, ErrNotReleased, context.Cause(ctx))
+	return err
 }

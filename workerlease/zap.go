@@ -11,8 +11,13 @@ import (
 // constant message and the attributes workerType and instanceId. A failure or a panic of
 // user code is an error, with its stack; a condition that needs attention (missed slots,
 // overruns, a failing store, clock jumps, poison, mismatches) is a warning; the course of
-// leases is information; the rest is for debugging.
-func LogTo(l *zap.Logger) Observer { return zapObserver{l} }
+// leases is information; the rest is for debugging. Nil logs nothing.
+func LogTo(l *zap.Logger) Observer {
+	if l == nil {
+		l = zap.NewNop()
+	}
+	return zapObserver{l}
+}
 
 type zapObserver struct{ log *zap.Logger }
 

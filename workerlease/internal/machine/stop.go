@@ -1,6 +1,10 @@
 package machine
 
-import "github.com/slotlease/slotlease/store"
+import (
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+)
 
 // beginStop takes in that leasing is to end: the user's code first.
 func (x *step) beginStop() {
@@ -67,6 +71,13 @@ func (x *step) halt() {
 func (f facts) left() bool {
 	t := f.s.Hold.unreleased(f.at.Now.Latest)
 	return !t.IsZero() && f.m.Rules.Releasable(store.Record{Claim: t.Claim}, f.m.identity(t.Claim))
+}
+
+// Unreleased reports that there is a term to release, or that an append of unknown outcome
+// may have made or released one; latest is Latest(now).
+func (s *State) Unreleased(latest time.Time) bool {
+	appending := s.Pending == Appending || s.Bid.Stage == Checking
+	return s.Hold.holding() || !s.Hold.unreleased(latest).IsZero() || s.Bid.VoidClaim != "" || appending
 }
 
 // surrender releases the term in the head, if it is one's own.
