@@ -185,8 +185,14 @@ func TestEveryEventInEveryState(t *testing.T) {
 	var out bytes.Buffer
 	fmt.Fprintln(&out, "# Every event in every state")
 	fmt.Fprintln(&out, "\nWhat the machine does, and the stage and operation that it is in then. What is not listed does nothing.")
+	row := func(names, answer string) { // of events in a row with one answer
+		if names != "" {
+			fmt.Fprintf(&out, "- %s: %s\n", names, answer)
+		}
+	}
 	for _, s := range situations(t) {
 		fmt.Fprintf(&out, "\n## %s\n\n", s.name)
+		names, answer := "", ""
 		for _, h := range happenings(s.w) {
 			m := s.w.m
 			at := s.w.moment()
@@ -194,13 +200,19 @@ func TestEveryEventInEveryState(t *testing.T) {
 			if after == s.w.s && len(actions) == 0 {
 				continue
 			}
-			fmt.Fprintf(&out, "- %s: %s\n", h.name, sketch(after, actions))
+			if next := sketch(after, actions); next == answer {
+				names += " / " + h.name
+			} else {
+				row(names, answer)
+				names, answer = h.name, next
+			}
 			for _, wait := range m.Waits(after) {
 				if wait.Time.IsZero() && wait.Local <= at.Local {
 					t.Errorf("%s, %s: waits for %v, which is past", s.name, h.name, wait)
 				}
 			}
 		}
+		row(names, answer)
 	}
 	want, err := os.ReadFile(file)
 	if *update {
