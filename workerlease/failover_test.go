@@ -251,10 +251,10 @@ func TestTheGapOfAFailbackIsTheMarginAndTwiceTheUncertaintyOfEachWorker(t *testi
 			inner := memory.New(memory.Options{})
 			o := parted("low", 3, 20*time.Second)
 			o.Continuous = true
-			low := start(t, setup{ledger: vague{inner, skew, test.low}, Options: o})
+			low := start(t, setup{ledger: vague(inner, skew, test.low), Options: o})
 			at(11 * time.Minute)
 			o.InstanceID, o.Priority = "high", 0
-			high := start(t, setup{ledger: vague{inner.Handle(), skew, test.high}, Options: o})
+			high := start(t, setup{ledger: vague(inner.Handle(), skew, test.high), Options: o})
 			boundary := 15 * time.Minute
 			at(boundary - 2*time.Second)
 			// They grow more uncertain up to the boundary.

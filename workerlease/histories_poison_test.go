@@ -142,9 +142,7 @@ func TestPoisonOnTopOfAGrantThatOnlyOthersObeyDoesNotEndIt(t *testing.T) {
 		at(2 * time.Minute)
 		head := newest(t, ledger)
 		ledger.Put(store.Record{WorkerType: head.WorkerType, Seq: head.Seq + 1, Defect: "not a record"})
-		foreign := &stranger{Ledger: ledger.Handle(), own: map[string]bool{}, every: 1, show: func(r *store.Record) {
-			r.Token += (365 * 24 * time.Hour).Milliseconds()
-		}}
+		foreign := stranger(ledger.Handle(), 1, func(r *store.Record) { r.Token += (365 * 24 * time.Hour).Milliseconds() })
 		b := start(t, setup{Options: named("b", 0), ledger: foreign})
 		for m := 3; a.IsHolder(); m++ {
 			if b.IsHolder() {

@@ -26,24 +26,6 @@ func attempt(t *testing.T, l store.Ledger, o workerlease.Options) (*workerlease.
 	return workerlease.NewClient(l, workerlease.ClientOptions{}).TryClaim(t.Context(), o)
 }
 
-// hooked lets a test do things around the operations of a ledger.
-type hooked struct {
-	store.Ledger
-	beforeAppend func(store.Record)
-	afterAppend  func(store.Record)
-}
-
-func (h *hooked) Append(ctx context.Context, r store.Record) error {
-	if h.beforeAppend != nil {
-		h.beforeAppend(r)
-	}
-	err := h.Ledger.Append(ctx, r)
-	if h.afterAppend != nil {
-		h.afterAppend(r)
-	}
-	return err
-}
-
 // RunMissed. Claims for the slot of 15 min open at 14:50; it is won while the task for the slot of 10 min is at work, by
 // the same worker or by another, and "the slot before is not done" is decided then (confirm sets Next.Missed). The task
 // returns nil at 14:55, and its done record gets into the ledger. At 15 min the task is begun for the slot of 10 min

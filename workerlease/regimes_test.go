@@ -1,7 +1,6 @@
 package workerlease_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -19,6 +18,16 @@ type regime func(seed int64) sim.Options
 // anything is a run of any kind.
 func anything(seed int64) sim.Options { return sim.Random(seed) }
 
+// change changes the options of a run's workers.
+func change(o *sim.Options, worker func(int, *workerlease.Options)) {
+	inner := o.Worker
+	o.Worker = func(n int) workerlease.Options {
+		w := inner(n)
+		worker(n, &w)
+		return w
+	}
+}
+
 // varied is a run of any kind but for some of its faults, and of its workers'
 // options.
 func varied(faults func(*sim.Faults), worker func(int, *workerlease.Options)) regime {
@@ -27,12 +36,8 @@ func varied(faults func(*sim.Faults), worker func(int, *workerlease.Options)) re
 		if faults != nil {
 			faults(&o.Faults)
 		}
-		if inner := o.Worker; worker != nil {
-			o.Worker = func(n int) workerlease.Options {
-				w := inner(n)
-				worker(n, &w)
-				return w
-			}
+		if worker != nil {
+			change(&o, worker)
 		}
 		return o
 	}
@@ -161,63 +166,36 @@ func cutOffFor(long time.Duration, seed int64) sim.Options {
 		return w
 	}
 	o.Client = func(l store.Ledger, c workerlease.ClientOptions) *workerlease.Client {
-		return workerlease.NewClient(&cable{Ledger: l, long: long}, c)
+		return workerlease.NewClient(cable(l, long), c)
 	}
 	return o
 }
 
-// cable is a connection that breaks when the claim of a long slot is about to be
-// appended, for that time.
-type cable struct {
-	store.Ledger
-	long time.Duration
-
-	mu     sync.Mutex
-	broken time.Time
-}
-
 var errCut = errors.New("connection reset")
 
-func (c *cable) check() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.broken.IsZero() && time.Since(c.broken) < c.long {
-		return errCut
+// cable is a connection that breaks when the claim of a long slot is about to be
+// appended, for that time.
+func cable(l store.Ledger, long time.Duration) store.Ledger {
+	var mu sync.Mutex
+	var broken time.Time
+	return &hooked{
+		Ledger: l,
+		beforeAppend: func(r store.Record) {
+			mu.Lock()
+			defer mu.Unlock()
+			if broken.IsZero() && r.SlotEnd.Sub(r.SlotStart) > time.Hour {
+				broken = time.Now()
+			}
+		},
+		before: func() error {
+			mu.Lock()
+			defer mu.Unlock()
+			if !broken.IsZero() && time.Since(broken) < long {
+				return errCut
+			}
+			return nil
+		},
 	}
-	return nil
-}
-
-func (c *cable) Append(ctx context.Context, r store.Record) error {
-	c.mu.Lock()
-	if c.broken.IsZero() && r.SlotEnd.Sub(r.SlotStart) > time.Hour {
-		c.broken = time.Now()
-	}
-	c.mu.Unlock()
-	if err := c.check(); err != nil {
-		return err
-	}
-	return c.Ledger.Append(ctx, r)
-}
-
-func (c *cable) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
-	if err := c.check(); err != nil {
-		return store.Record{}, err
-	}
-	return c.Ledger.Get(ctx, workerType, seq)
-}
-
-func (c *cable) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
-	if err := c.check(); err != nil {
-		return nil, store.Stamp{}, err
-	}
-	return c.Ledger.Tail(ctx, workerType, limit)
-}
-
-func (c *cable) Now(ctx context.Context) (store.Stamp, error) {
-	if err := c.check(); err != nil {
-		return store.Stamp{}, err
-	}
-	return c.Ledger.Now(ctx)
 }
 
 // ranked is a calm run of six workers of four priorities.

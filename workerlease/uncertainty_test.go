@@ -1,7 +1,6 @@
 package workerlease_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,24 +14,8 @@ import (
 
 // vague is a ledger whose servers' clocks may be apart by so much, for all that is known;
 // and that which answers is, by off.
-type vague struct {
-	store.Ledger
-	skew, off time.Duration
-}
-
-func (l vague) blur(s store.Stamp) store.Stamp {
-	s.Time, s.Skew = s.Time.Add(l.off), l.skew
-	return s
-}
-
-func (l vague) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
-	r, s, err := l.Ledger.Tail(ctx, workerType, limit)
-	return r, l.blur(s), err
-}
-
-func (l vague) Now(ctx context.Context) (store.Stamp, error) {
-	s, err := l.Ledger.Now(ctx)
-	return l.blur(s), err
+func vague(l store.Ledger, skew, off time.Duration) store.Ledger {
+	return &hooked{Ledger: l, stamp: func(s *store.Stamp, _ time.Time) { s.Time, s.Skew = s.Time.Add(off), skew }}
 }
 
 func TestWindowsTooShortForTheUncertaintyAreReportedOnce(t *testing.T) {
@@ -52,7 +35,7 @@ func TestWindowsTooShortForTheUncertaintyAreReportedOnce(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			o := parted("me", 0, test.d)
 			o.LeaseInterval = test.slot
-			w := start(t, setup{ledger: vague{memory.New(memory.Options{}), test.skew, 0}, Options: o})
+			w := start(t, setup{ledger: vague(memory.New(memory.Options{}), test.skew, 0), Options: o})
 			at(time.Minute)
 			if n := len(w.history()); (n > 0) != test.works {
 				t.Errorf("%d leases, want some: %v", n, test.works)
@@ -107,9 +90,9 @@ func TestAStandbyTakesOverWithTheLeastFailoverWithinForTheUncertainty(t *testing
 			link := cut(t, inner)
 			o := parted("first", 0, d)
 			o.LeaseInterval, o.Margin = slot, 10*time.Millisecond
-			first := start(t, setup{ledger: vague{link, skew, 0}, Options: o})
+			first := start(t, setup{ledger: vague(link, skew, 0), Options: o})
 			o.InstanceID, o.Priority = "second", 1
-			second := start(t, setup{ledger: vague{inner.Handle(), skew, 0}, Options: o})
+			second := start(t, setup{ledger: vague(inner.Handle(), skew, 0), Options: o})
 			at(dies)
 			link.Break(faultstore.Down())
 			at(2*slot + slot/2)

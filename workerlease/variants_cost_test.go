@@ -90,12 +90,9 @@ func last(f sim.Faults) regime {
 	return func(seed int64) sim.Options {
 		o := shortOutages(seed)
 		o.Length, o.Faults = 3*time.Hour, f
-		inner := o.Worker
-		o.Worker = func(n int) workerlease.Options {
-			w := inner(n)
+		change(&o, func(_ int, w *workerlease.Options) {
 			w.Priority, w.Step, w.LeaseInterval = priority.Lowest, 20*time.Millisecond, time.Minute
-			return w
-		}
+		})
 		return o
 	}
 }
@@ -104,11 +101,8 @@ func last(f sim.Faults) regime {
 func succeeded(seed int64) sim.Options {
 	o := shortOutages(seed)
 	o.Faults = sim.Faults{Latency: 30 * time.Millisecond, Restarts: 30 * time.Minute}
-	inner := o.Worker
-	o.Worker = func(n int) workerlease.Options {
-		w := inner(n)
+	change(&o, func(_ int, w *workerlease.Options) {
 		w.FailoverWithin = 30 * time.Second
-		return w
-	}
+	})
 	return o
 }

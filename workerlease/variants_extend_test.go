@@ -39,24 +39,18 @@ func endless(seed int64) sim.Options {
 	o := sim.Random(seed)
 	o.Length = time.Hour
 	o.Faults.Outages, o.Faults.Partitions = 5*time.Minute, 5*time.Minute
-	inner := o.Worker
-	o.Worker = func(n int) workerlease.Options {
-		w := inner(n)
+	change(&o, func(_ int, w *workerlease.Options) {
 		w.LeaseInterval, w.Group, w.Continuous = time.Minute, "", true
-		return w
-	}
+	})
 	return o
 }
 
 // mortal is a calm run in which leases are taken for a part of a slot at a time.
 func mortal(seed int64) sim.Options {
 	o := ranked(seed)
-	inner := o.Worker
-	o.Worker = func(n int) workerlease.Options {
-		w := inner(n)
+	change(&o, func(_ int, w *workerlease.Options) {
 		w.LeaseInterval, w.FailoverWithin = 10*time.Minute, time.Minute
-		return w
-	}
+	})
 	return o
 }
 
@@ -65,12 +59,9 @@ func mortal(seed int64) sim.Options {
 func parts(seed int64) sim.Options {
 	o := twinParts(seed)
 	o.Faults.Poisons = 0 // What is planted takes the place of the living.
-	inner := o.Worker
-	o.Worker = func(n int) workerlease.Options {
-		w := inner(n)
+	change(&o, func(n int, w *workerlease.Options) {
 		w.InstanceID = fmt.Sprint("w", n)
-		return w
-	}
+	})
 	return o
 }
 

@@ -1,7 +1,6 @@
 package workerlease_test
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -82,46 +81,29 @@ func foreign(seed int64, show func(*store.Record), intervals ...time.Duration) s
 	})(seed)
 	o.Length = 2 * time.Hour
 	o.Client = func(l store.Ledger, c workerlease.ClientOptions) *workerlease.Client {
-		return workerlease.NewClient(&stranger{Ledger: l, show: show, every: 8, own: map[string]bool{}}, c)
+		return workerlease.NewClient(stranger(l, 8, show), c)
 	}
 	return o
 }
 
-// stranger shows some of the grants that others wrote as its user sees them.
-type stranger struct {
-	store.Ledger
-	show  func(*store.Record)
-	every int64 // grants that are shown so: whose Seq is one less than a multiple
-
-	mu  sync.Mutex
-	own map[string]bool // claims
-}
-
-func (s *stranger) see(r *store.Record) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r.Seq%s.every == s.every-1 && r.Kind == store.KindGrant && !s.own[r.Claim] {
-		s.show(r)
+// stranger shows its user some of the grants that others wrote in another way: those whose
+// Seq is one less than a multiple of every.
+func stranger(l store.Ledger, every int64, show func(*store.Record)) store.Ledger {
+	var mu sync.Mutex
+	own := map[string]bool{} // claims
+	return &hooked{
+		Ledger: l,
+		beforeAppend: func(r store.Record) {
+			mu.Lock()
+			defer mu.Unlock()
+			own[r.Claim] = true
+		},
+		record: func(r *store.Record) {
+			mu.Lock()
+			defer mu.Unlock()
+			if r.Seq%every == every-1 && r.Kind == store.KindGrant && !own[r.Claim] {
+				show(r)
+			}
+		},
 	}
-}
-
-func (s *stranger) Append(ctx context.Context, r store.Record) error {
-	s.mu.Lock()
-	s.own[r.Claim] = true
-	s.mu.Unlock()
-	return s.Ledger.Append(ctx, r)
-}
-
-func (s *stranger) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
-	r, err := s.Ledger.Get(ctx, workerType, seq)
-	s.see(&r)
-	return r, err
-}
-
-func (s *stranger) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
-	records, stamp, err := s.Ledger.Tail(ctx, workerType, limit)
-	for i := range records {
-		s.see(&records[i])
-	}
-	return records, stamp, err
 }

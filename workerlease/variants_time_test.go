@@ -7,7 +7,6 @@ import (
 
 	"github.com/benbjohnson/clock"
 
-	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/sim"
 	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
@@ -23,10 +22,7 @@ var timeVariants = []variant{
 	// w0's machine is suspended while it works. Its clock stood still as well, and it
 	// works on when w1 has begun.
 	{name: "time is counted by a clock that a suspend stops", rule: "local clock", regime: standstills,
-		around: func(l store.Ledger, o workerlease.ClientOptions) (store.Ledger, workerlease.ClientOptions) {
-			o.Clock = sleepyClock{o.Clock}
-			return l, o
-		}},
+		around: clocked(func(c clock.Clock) clock.Clock { return sleepyClock{c} })},
 	// The store's answers take long to come. The middle of what w1 knows is ahead of
 	// store time by more than w0's margin, and w1 begins while w0 still works.
 	{name: "a lease begins by the best guess of the time", rule: "BeginBy", regime: uncertain,
@@ -53,10 +49,7 @@ var timeVariants = []variant{
 	}, audit: unmoved},
 	// The time of day of w0's machine is set back while it works.
 	{name: "time is counted by the time of day", rule: "local clock", regime: wallSteps,
-		around: func(l store.Ledger, o workerlease.ClientOptions) (store.Ledger, workerlease.ClientOptions) {
-			o.Clock = wallClock{o.Clock}
-			return l, o
-		}},
+		around: clocked(func(c clock.Clock) clock.Clock { return wallClock{c} })},
 }
 
 // unmoved finds that the store's clock has jumped, and that no lease was ended for it.
