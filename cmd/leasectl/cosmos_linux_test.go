@@ -23,7 +23,7 @@ import (
 // comes back
 // with its data: the slots go on, one holder each.
 func TestLifeOnCosmosDB(t *testing.T) {
-	peer := cosmospeer.Start(t)
+	peer := cosmospeer.Start(t, cosmospeer.Options{})
 	t.Setenv(storeuri.KeyVariable, cosmospeer.Key())
 	uri := strings.Replace(peer.URI(), "/?", "/leasectl/leases?", 1)
 	l, err := cosmos.Open(t.Context(), cosmos.Options{URI: uri, Key: cosmospeer.Key()})

@@ -104,7 +104,7 @@ func ready(t testing.TB, o cosmos.Options) *cosmos.Ledger {
 func onAPeer(t *testing.T, test func(t *testing.T, p documenttest.Peer, open func() store.Ledger)) {
 	t.Helper()
 	t.Parallel()
-	peer := cosmospeer.Start(t)
+	peer := cosmospeer.Start(t, cosmospeer.Options{})
 	test(t, peer, func() store.Ledger { return opened(t, cosmos.Options{URI: peer.URI()}) })
 }
 

@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -70,7 +72,7 @@ func item(id string) string { return fmt.Sprintf(`{"id":%q,"workerType":"job"}`,
 
 func TestRestartKeepsPortDataAndTimes(t *testing.T) {
 	t.Parallel()
-	s := Start(t)
+	s := Start(t, Options{})
 	uri := s.URI()
 	populate(t, s.Addr())
 	for _, id := range []string{"job:1", "job:2", "job:3"} {
@@ -88,9 +90,17 @@ func TestRestartKeepsPortDataAndTimes(t *testing.T) {
 	before := read("job:1")
 
 	for range 2 { // The second restart replays what the first one has replayed.
+		s.Kill()
+		if conn, err := net.DialTimeout("tcp", s.Addr(), time.Second); err == nil {
+			_ = conn.Close()
+			t.Errorf("%s answers after Kill, want it refused", s.Addr())
+		}
 		// In another second, by _ts.
 		time.Sleep(time.Second)
-		peertest.RestartsAtItsAddress(t, s.Server)
+		s.Restart()
+		if got := s.URI(); got != uri {
+			t.Errorf("URI() after Restart = %q, want %q", got, uri)
+		}
 		if after := read("job:1"); after["id"] != before["id"] || after["_ts"] != before["_ts"] || after["_rid"] != before["_rid"] {
 			t.Errorf("item after Restart = %v, want %v", after, before)
 		}
@@ -108,17 +118,78 @@ func TestRestartKeepsPortDataAndTimes(t *testing.T) {
 
 func TestPausedPeerIsSilentUntilResumed(t *testing.T) {
 	t.Parallel()
-	s := Start(t)
-	peertest.IsSilentWhilePaused(t, s.Server, func(ctx context.Context) error {
-		_, _, _, err := try(ctx, s.Addr(), "GET", "/", "")
-		return err
-	})
+	s := Start(t, Options{})
+	want(t, s.Addr(), 200, "GET", "/", "")
+	s.Pause()
+	if status, _, _, err := try(within(t, 300*time.Millisecond), s.Addr(), "GET", "/", ""); err == nil {
+		t.Errorf("GET / of a paused peer = %d, want a timeout", status)
+	}
+	s.Resume()
+	want(t, s.Addr(), 200, "GET", "/", "")
+}
+
+func TestClockIsOffByTheOffset(t *testing.T) {
+	t.Parallel()
+	for _, offset := range []time.Duration{-90 * time.Second, 90 * time.Second} {
+		t.Run(offset.String(), func(t *testing.T) {
+			t.Parallel()
+			s := Start(t, Options{ClockOffset: offset})
+			populate(t, s.Addr())
+			for range 2 {
+				sent := time.Now()
+				_, _, header, err := try(within(t, time.Minute), s.Addr(), "GET", "/", "")
+				received := time.Now()
+				at, dateErr := http.ParseTime(header.Get("Date"))
+				// The header is truncated, and may have been made a second before.
+				if err != nil || dateErr != nil || at.Before(sent.Add(offset-2*time.Second)) || at.After(received.Add(offset)) {
+					t.Errorf("Date = %q, %v, %v, want that of %v with %v", header.Get("Date"), err, dateErr, sent, offset)
+				}
+				s.Restart()
+			}
+			var stored struct {
+				TS int64 `json:"_ts"`
+			}
+			sent := time.Now()
+			reply := want(t, s.Addr(), 201, "POST", docs, item("job:1"), partition, `["job"]`)
+			if err := json.Unmarshal([]byte(reply), &stored); err != nil || stored.TS < sent.Add(offset).Unix() || stored.TS > time.Now().Add(offset).Unix() {
+				t.Errorf("_ts = %d, %v, want that of %v with %v", stored.TS, err, sent, offset)
+			}
+			s.Pause()
+			if status, _, _, err := try(within(t, 300*time.Millisecond), s.Addr(), "GET", "/", ""); err == nil {
+				t.Errorf("GET / of a paused peer = %d, want a timeout: the signal must reach it", status)
+			}
+			s.Resume()
+		})
+	}
+}
+
+func TestOneOfManyCreatesWins(t *testing.T) {
+	t.Parallel()
+	s := Start(t, Options{})
+	populate(t, s.Addr())
+	for round := range 20 {
+		statuses := make([]int, 32)
+		var wg sync.WaitGroup
+		for i := range statuses {
+			wg.Go(func() {
+				statuses[i], _, _, _ = try(within(t, time.Minute), s.Addr(), "POST", docs, item(fmt.Sprint("job:", round)), partition, `["job"]`)
+			})
+		}
+		wg.Wait()
+		count := map[int]int{}
+		for _, status := range statuses {
+			count[status]++
+		}
+		if count[201] != 1 || count[409] != 31 {
+			t.Fatalf("32 creates of one id = %v, want one 201 and 31 409", count)
+		}
+	}
 }
 
 // What package documentation says of the peer, which the tests of others build on.
 func TestPeerIsAsDocumented(t *testing.T) {
 	t.Parallel()
-	s := Start(t)
+	s := Start(t, Options{})
 	if root := want(t, s.Addr(), 200, "GET", "/", ""); !strings.Contains(root, `"databaseAccountEndpoint":"http://`+s.Addr()+`/"`) || strings.Contains(root, "https:") {
 		t.Errorf("GET / = %s, want its own addresses with http", root)
 	}
@@ -162,7 +233,7 @@ func TestPeerIsAsDocumented(t *testing.T) {
 		t.Run(c.name, func(*testing.T) { c.test() })
 	}
 	// A query is no write, so it isn't in the journal.
-	b, err := os.ReadFile(filepath.Join(s.Data(), "journal"))
+	b, err := os.ReadFile(filepath.Join(s.peer.Data(), "journal"))
 	if n := bytes.Count(b, []byte("\n")); err != nil || n != 3 {
 		t.Errorf("journal has %d lines, %v, want 3", n, err)
 	}
@@ -197,7 +268,7 @@ func TestURIAndKeyPreferTheEnvironment(t *testing.T) {
 
 func TestPeerEndsWithItsTestBinary(t *testing.T) {
 	if _, err := program(); err != nil {
-		kind.Unavailable(t, err)
+		kindWith(nil).Unavailable(t, err)
 	}
 	peertest.EndsWithItsTestBinary(t)
 }

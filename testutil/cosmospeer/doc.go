@@ -38,5 +38,6 @@
 //     are no offers, so throughput can't be checked. A time to live never deletes
 //     anything. Indexing policies are stored and do nothing.
 //   - Error bodies differ, so tests may check only the status.
-//   - The clock is this machine's. The speed says nothing about Cosmos DB.
+//   - The clock is this machine's, or off by a fixed offset. The speed says nothing
+//     about Cosmos DB.
 package cosmospeer

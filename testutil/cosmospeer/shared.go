@@ -21,9 +21,9 @@ func URI(t testing.TB) string {
 	}
 	s, err := shared()
 	if err != nil {
-		kind.Unavailable(t, err)
+		kindWith(nil).Unavailable(t, err)
 	}
-	return (&Server{s}).URI()
+	return uriOf(s)
 }
 
 // Key is the key of the account at URI: that of the environment variable
@@ -36,4 +36,4 @@ func Key() string {
 }
 
 // shared is the peer that all tests share.
-var shared = sync.OnceValues(kind.StartShared)
+var shared = sync.OnceValues(kindWith(nil).StartShared)

@@ -2,6 +2,7 @@ package mongopeer
 
 import (
 	"context"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -35,11 +36,20 @@ func within(t *testing.T, d time.Duration) context.Context {
 
 func TestRestartKeepsPortAndData(t *testing.T) {
 	s := Start(t)
-	c := dial(t, s.URI())
+	uri := s.URI()
+	c := dial(t, uri)
 	if _, err := c.InsertOne(within(t, time.Minute), bson.D{{Key: "_id", Value: "a"}}); err != nil {
 		t.Fatalf("insert = %v, want nil", err)
 	}
-	peertest.RestartsAtItsAddress(t, s.Server)
+	s.Kill()
+	if conn, err := net.DialTimeout("tcp", s.Addr(), time.Second); err == nil {
+		_ = conn.Close()
+		t.Errorf("%s answers after Kill, want it refused", s.Addr())
+	}
+	s.Restart()
+	if got := s.URI(); got != uri {
+		t.Errorf("URI() after Restart = %q, want %q", got, uri)
+	}
 	if n, err := c.CountDocuments(within(t, time.Minute), bson.D{}); err != nil || n != 1 {
 		t.Errorf("documents after Restart = %d, %v, want 1", n, err)
 	}
@@ -48,7 +58,17 @@ func TestRestartKeepsPortAndData(t *testing.T) {
 func TestPausedPeerIsSilentUntilResumed(t *testing.T) {
 	s := Start(t)
 	c := dial(t, s.URI())
-	peertest.IsSilentWhilePaused(t, s.Server, func(ctx context.Context) error { return c.Database().Client().Ping(ctx, nil) })
+	if err := c.Database().Client().Ping(within(t, time.Minute), nil); err != nil {
+		t.Fatalf("ping = %v, want nil", err)
+	}
+	s.Pause()
+	if err := c.Database().Client().Ping(within(t, 300*time.Millisecond), nil); err == nil {
+		t.Error("ping of a paused peer = nil, want a timeout")
+	}
+	s.Resume()
+	if err := c.Database().Client().Ping(within(t, time.Minute), nil); err != nil {
+		t.Errorf("ping after Resume = %v, want nil", err)
+	}
 }
 
 func TestSharedPeerIsStartedOnce(t *testing.T) {

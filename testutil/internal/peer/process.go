@@ -73,6 +73,9 @@ func (p *Process) Kill() {
 	<-p.done
 }
 
+// PID is the process id, which the system may give to another process after Kill.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
 // Pause stops the server (SIGSTOP): its connections stay open, but it doesn't answer.
 // The error is errors.ErrUnsupported unless CanPause.
 func (p *Process) Pause() error { return pause(p.cmd.Process) }

@@ -17,6 +17,8 @@ type Kind struct {
 	// that of an earlier run, with its data in a folder. If temporary, the server
 	// removes the folder at the end of its standard input.
 	Command func(addr, data string, temporary bool) (*exec.Cmd, error)
+	// Killed removes what a process leaves behind when it is killed. Optional.
+	Killed func(pid int)
 }
 
 // Unavailable ends a test that can't have its peer: it skips the test, or fails it
@@ -37,6 +39,7 @@ type Server struct {
 	addr    string
 	data    string
 	process *Process
+	pid     int // of the process; 0 if it was killed
 	log     Log
 }
 
@@ -48,7 +51,7 @@ func (k Kind) Start(t testing.TB) *Server {
 		k.Unavailable(t, err)
 	}
 	t.Cleanup(func() {
-		s.process.Kill()
+		s.end()
 		if text := s.log.String(); t.Failed() && text != "" {
 			t.Logf("log of the peer at %s:\n%s", s.addr, text)
 		}
@@ -82,7 +85,7 @@ func (s *Server) run(temporary bool) error {
 	if err != nil {
 		return err
 	}
-	s.process, s.addr = p, addr
+	s.process, s.pid, s.addr = p, p.PID(), addr
 	return nil
 }
 
@@ -100,14 +103,23 @@ func (s *Server) Process() *Process { return s.process }
 // paused or dead may be killed, too.
 func (s *Server) Kill() {
 	s.t.Helper()
+	s.end()
+}
+
+// end kills the process, and removes what it left behind.
+func (s *Server) end() {
 	s.process.Kill()
+	if s.kind.Killed != nil && s.pid != 0 {
+		s.kind.Killed(s.pid)
+	}
+	s.pid = 0 // the system may give it to another
 }
 
 // Restart starts the server again on the same port and data; it kills it first if
 // it runs.
 func (s *Server) Restart() {
 	s.t.Helper()
-	s.process.Kill()
+	s.end()
 	if err := s.run(false); err != nil {
 		s.t.Fatalf("restart the peer at %s: %v", s.addr, err)
 	}
@@ -116,7 +128,7 @@ func (s *Server) Restart() {
 // RestartEmpty is Restart with all data lost.
 func (s *Server) RestartEmpty() {
 	s.t.Helper()
-	s.process.Kill()
+	s.end()
 	s.data = s.t.TempDir()
 	s.Restart()
 }
