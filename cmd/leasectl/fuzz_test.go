@@ -72,7 +72,7 @@ func FuzzArguments(f *testing.F) {
 		"run\n--worker-type\nt\n--every\n5m\n--\ntrue", "run\n--worker-type\nt\n--cron\n0 2 * * *\n--zone\nEurope/Berlin\n--\nsh\n-c\ntrue",
 		"run\n--every\nsoon\n--priority\n8\n--tie-break\ncoin\ntrue", "run\n-v\n--tether\n--\n--store", "run\n--worker-type\nt\n--every\n5m\n--once-per-slot\n--max-attempts\n3\n--run-missed\n--\ntrue", "run\n--once-per-slot=maybe\n--max-attempts\n0", "demo\n--slots\n6\n--interval\n1s\n--keep",
 		"demo-work\nx", "version\n--output\njson", "--version", "completion\nbash", "__complete\nrun\n--tie-break\n", "__completeNoDesc\ninspect\n",
-		"plan\n--workers\n3\n--every\n5m\n--consistency\nsession", "plan\n--cron\n@yearly\n--lead\n1m\n--output\njson", "run\n--worker-type", "run\n--cron", "run\n--instance-id", "exit-codes", "innit", "--stor\nx", "-x", "---", "--=", "-vv", "run\n--group=\n--instance-id=\xff\n--log-level\nloud",
+		"plan\n--workers\n3\n--every\n5m\n--consistency\nsession", "plan\n--cron\n@yearly\n--lead\n1m\n--output\njson", "plan\n--interval\n8784h\n--failover-within\n80ms\n--step\n1ns\n--workers\n100000", "run\n--worker-type", "run\n--cron", "run\n--instance-id", "exit-codes", "innit", "--stor\nx", "-x", "---", "--=", "-vv", "run\n--group=\n--instance-id=\xff\n--log-level\nloud",
 	} {
 		f.Add(line, "", byte(i))
 		f.Add(line, "p@ss/w:rd", byte(i+64))

@@ -60,7 +60,7 @@ type planFlags struct {
 }
 
 func (a *app) planCommand() *cobra.Command {
-	f := defaultPlan()
+	f := &planFlags{workers: 3, consistency: estimate.Strong, output: "table"}
 	c := &cobra.Command{
 		Use:     "plan --store cosmos|mongo (--every DURATION | --cron SPEC [--zone ZONE])",
 		Short:   "Estimate what workers will cost: operations and request units",
@@ -79,10 +79,6 @@ func (a *app) planCommand() *cobra.Command {
 	}
 	a.planFlags(c, f)
 	return c
-}
-
-func defaultPlan() *planFlags {
-	return &planFlags{workers: 3, consistency: estimate.Strong, output: "table"}
 }
 
 // planOptions are the options of the estimate, but for the store. What is wrong is noted.

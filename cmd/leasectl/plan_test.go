@@ -2,14 +2,9 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
-	"math"
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/cobra"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/estimate"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
@@ -69,57 +64,4 @@ func TestAPlanOfManyWorkersSaysThatThePeakIsTooHigh(t *testing.T) {
 			t.Errorf("leasectl plan %s = %s, want %q in it", args, got, want)
 		}
 	}
-}
-
-// FuzzPlan gives plan arbitrary options, one to a line: what it accepts it can
-// show, and all figures are sound.
-func FuzzPlan(f *testing.F) {
-	for _, line := range []string{
-		"--every\n5m", "--every\n100ms\n--workers\n100000\n--lead\n5m\n--step\n5m", "--every\n8784h\n--consistency\nsession", "--cron\n@yearly\n--zone\nPacific/Apia",
-		"--cron\n0,1 2 * * 1-5\n--step\n1ns\n--lead\n1ns", "--every\n1s\n--workers\n0", "--every\n1ms", "--cron\n* *",
-		"--every\n5m\n--failover-within\n20s", "--every\n8784h\n--failover-within\n80ms\n--lead\n1ms", "--cron\n@daily\n--failover-within\n12h\n--workers\n7", "--every\n1s\n--failover-within\n1s",
-	} {
-		f.Add(line, true)
-		f.Add(line, false)
-	}
-	f.Fuzz(func(t *testing.T, lines string, mongo bool) {
-		a, flags, c := &app{}, defaultPlan(), &cobra.Command{Use: "plan"}
-		a.planFlags(c, flags)
-		if err := c.ParseFlags(strings.Split(lines, "\n")); err != nil {
-			return
-		}
-		o := a.planOptions(flags, c.Flags())
-		if len(a.problems) > 0 {
-			return
-		}
-		o.Store = estimate.Cosmos
-		if mongo {
-			o.Store = estimate.Mongo
-		}
-		e := estimate.Of(o)
-		out := e.Report()
-		var back estimate.Report
-		encoded, err := json.Marshal(out)
-		if err == nil {
-			err = json.Unmarshal(encoded, &back)
-		}
-		if diff := cmp.Diff(out, back); err != nil || diff != "" {
-			t.Fatalf("plan %q in JSON: %v\n%s", lines, err, diff)
-		}
-		for _, d := range out.PerDay {
-			for what, n := range map[string]float64{"requests": d.Requests, "units": d.Units, "peak": d.Peak} {
-				if !(n >= 0) || math.IsInf(n, 0) || what == "peak" && n == 0 {
-					t.Errorf("plan %q: %s of %s is %v", lines, what, d.Protocol, n)
-				}
-			}
-		}
-		// A slot is never cheaper than a claim, and workers never make it so.
-		all, one := out.PerSlot[len(out.PerSlot)-1], out.PerSlot[0]
-		if all.Units < one.Units || all.Operations["append"] < 1 || max(1, out.Parts) != all.Operations["append"] {
-			t.Errorf("plan %q: all %+v, the winner %+v", lines, all, one)
-		}
-		if text := e.Text(false); strings.Contains(text, "NaN") || strings.Contains(text, "Inf") || !strings.Contains(text, fmt.Sprint(o.Timing.Options.Schedule)) {
-			t.Errorf("plan %q shows\n%s", lines, text)
-		}
-	})
 }

@@ -1,10 +1,13 @@
 package estimate
 
 import (
+	"encoding/json"
 	"math"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/workerlease"
@@ -56,7 +59,7 @@ func TestNumbersAreGrouped(t *testing.T) {
 	}
 }
 
-// FuzzOf estimates for arbitrary options: all figures are sound.
+// FuzzOf estimates for arbitrary options: all figures are sound, as text and as JSON.
 func FuzzOf(f *testing.F) {
 	f.Add(int64(5*time.Minute), uint32(3), int64(0), int64(0), int64(0), byte(0))
 	f.Add(int64(100*time.Millisecond), uint32(100_000), int64(5*time.Minute), int64(5*time.Minute), int64(0), byte(1))
@@ -65,7 +68,8 @@ func FuzzOf(f *testing.F) {
 	f.Add(int64(0), uint32(3), int64(0), int64(0), int64(0), byte(4))
 	f.Add(int64(0), uint32(9), int64(time.Second), int64(1), int64(time.Minute), byte(8+1))
 	f.Add(int64(0), uint32(70), int64(0), int64(0), int64(30*time.Minute), byte(12+2))
-	crons := []string{"", "0 2 * * *", "*/5 * * * *", "0 9-17 * * 1-5"} // "" is every length
+	f.Add(int64(0), uint32(7), int64(0), int64(0), int64(12*time.Hour), byte(16))
+	crons := []string{"", "0 2 * * *", "*/5 * * * *", "0 9-17 * * 1-5", "@yearly"} // "" is every length
 	f.Fuzz(func(t *testing.T, slot int64, workers uint32, lead, step, failover int64, how byte) {
 		length := min(max(time.Duration(slot), slots.MinInterval), slots.MaxInterval).Truncate(time.Millisecond)
 		within := func(n int64, most time.Duration) time.Duration { return min(max(time.Duration(n), 0), most) }
@@ -73,7 +77,7 @@ func FuzzOf(f *testing.F) {
 			WorkerType: "export", LeaseInterval: length, FailoverWithin: within(failover, length/2),
 			Lead: within(lead, 5*time.Minute), Step: within(step, 5*time.Minute),
 		}
-		if spec := crons[how>>2&3]; spec != "" {
+		if spec := crons[how>>2%5]; spec != "" {
 			options.LeaseInterval, options.Schedule = 0, slots.Must(slots.Cron(spec, "Europe/Berlin"))
 			options.FailoverWithin = within(failover, time.Hour)
 			length = 0
@@ -101,6 +105,14 @@ func FuzzOf(f *testing.F) {
 		}
 		if text := e.Text(false); strings.Contains(text, "NaN") || strings.Contains(text, "Inf") || !strings.Contains(text, timing.Options.Schedule.String()) {
 			t.Errorf("%+v shows\n%s", options, text)
+		}
+		var back Report
+		encoded, err := json.Marshal(e.Report())
+		if err == nil {
+			err = json.Unmarshal(encoded, &back)
+		}
+		if diff := cmp.Diff(e.Report(), back); err != nil || diff != "" {
+			t.Errorf("%+v in JSON: %v\n%s", options, err, diff)
 		}
 	})
 }

@@ -95,7 +95,7 @@ func wantInJSON(t *testing.T, encoded []byte, rows []history.Entry) {
 	for i, e := range rows {
 		got, r := decoded.Slots[i], e.Record
 		if got.Seq != r.Seq || got.Token != r.Token || string(got.State) != plain(string(e.State)) || got.Kind != plain(string(r.Kind)) ||
-			got.InstanceID != plain(r.InstanceID) || got.Group != plain(r.Group) || got.Note != plain(e.Note()) || max(1, got.MissedSlots) != e.Count || got.Attempt != e.Attempt {
+			got.InstanceID != plain(r.InstanceID) || got.Group != plain(r.Group) || got.Note != plain(e.Note()) || max(1, got.MissedSlots) != e.Count || got.Attempt != e.Attempt || got.Extended != e.Extensions || got.NewestSeq != e.NewestSeq {
 			t.Errorf("%s: slot %d is not %+v", encoded, i, e)
 		}
 		if (got.ClaimedMs != nil) != e.ClaimKnown || e.ClaimKnown && *got.ClaimedMs != e.Claimed.Milliseconds() {
