@@ -1,10 +1,12 @@
 package cosmos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,24 +18,28 @@ import (
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
-// fakeCredential gives a token, or an error, or nothing before its context ends.
+// fakeCredential gives a token of an hour, unless answer fails, which gets the context
+// and the number of requests so far.
 type fakeCredential struct {
-	err   error
-	hangs bool
+	asked  atomic.Int64
+	answer func(ctx context.Context, asked int64) error
+	lasts  time.Duration
 }
 
-func (c fakeCredential) GetToken(ctx context.Context, _ policy.TokenRequestOptions) (azcore.AccessToken, error) {
-	if c.hangs {
-		<-ctx.Done()
-		return azcore.AccessToken{}, ctx.Err()
+func (c *fakeCredential) GetToken(ctx context.Context, _ policy.TokenRequestOptions) (azcore.AccessToken, error) {
+	asked := c.asked.Add(1)
+	if c.answer != nil {
+		if err := c.answer(ctx, asked); err != nil {
+			return azcore.AccessToken{}, err
+		}
 	}
-	return azcore.AccessToken{Token: "hunter2-token", ExpiresOn: time.Now().Add(time.Hour)}, c.err
+	return azcore.AccessToken{Token: "hunter2-token", ExpiresOn: time.Now().Add(cmp.Or(c.lasts, time.Hour))}, nil
 }
 
 func TestTokensAreSent(t *testing.T) {
 	t.Parallel()
 	f := newFake()
-	if err := f.open(t, Options{Credential: fakeCredential{}}).Append(within(t, time.Minute), storetest.Grant("job", 1)); err != nil {
+	if err := f.open(t, Options{Credential: &fakeCredential{}}).Append(within(t, time.Minute), storetest.Grant("job", 1)); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range f.log {
@@ -49,21 +55,27 @@ func TestTokensThatCanNotBeHad(t *testing.T) {
 		return &azidentity.AuthenticationFailedError{RawResponse: refusal(status, "AADSTS700016: no such application\r\nTrace: 5")}
 	}
 	for name, c := range map[string]struct {
-		credential fakeCredential
-		want       error
+		err  error
+		want error
 	}{
-		"no credential at all":         {fakeCredential{err: errors.New("DefaultAzureCredential: no source\nhas one")}, store.ErrDenied},
-		"a wrong secret":               {fakeCredential{err: refused(401)}, store.ErrDenied},
-		"an unknown application":       {fakeCredential{err: refused(400)}, store.ErrDenied},
-		"an authority that is busy":    {fakeCredential{err: refused(429)}, nil},
-		"an authority that is down":    {fakeCredential{err: refused(503)}, nil},
-		"an authority out of reach":    {fakeCredential{err: &net.OpError{Op: "dial", Err: errors.New("no route")}}, nil},
-		"an authority without a reply": {fakeCredential{err: &azidentity.AuthenticationFailedError{}}, nil},
-		"an authority that hangs":      {fakeCredential{hangs: true}, nil},
+		"no credential at all":         {errors.New("DefaultAzureCredential: no source\nhas one"), store.ErrDenied},
+		"a wrong secret":               {refused(401), store.ErrDenied},
+		"an unknown application":       {refused(400), store.ErrDenied},
+		"an authority that is busy":    {refused(429), nil},
+		"an authority that is down":    {refused(503), nil},
+		"an authority out of reach":    {&net.OpError{Op: "dial", Err: errors.New("no route")}, nil},
+		"an authority without a reply": {&azidentity.AuthenticationFailedError{}, nil},
+		"an authority that hangs":      {nil, nil},
 	} {
 		t.Run(name, inBubble(func(t *testing.T) {
 			f := newFake()
-			l := f.open(t, Options{Credential: c.credential})
+			l := f.open(t, Options{Credential: &fakeCredential{answer: func(ctx context.Context, _ int64) error {
+				if c.err == nil {
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				return c.err
+			}}})
 			for range 2 {
 				began := time.Now()
 				err := l.Append(within(t, 5*time.Second), storetest.Grant("job", 1))

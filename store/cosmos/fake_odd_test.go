@@ -14,8 +14,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/benbjohnson/clock"
 
 	"github.com/slotlease/slotlease/store"
@@ -107,24 +105,16 @@ func TestALookThatHangsCostsNobodyWhoHasAConnection(t *testing.T) {
 	})
 }
 
-// deaf is a credential that hangs the first time, whatever its context says.
-type deaf struct {
-	asked atomic.Int64
-	free  chan struct{}
-}
-
-func (d *deaf) GetToken(context.Context, policy.TokenRequestOptions) (azcore.AccessToken, error) {
-	if d.asked.Add(1) == 1 {
-		<-d.free
-	}
-	return azcore.AccessToken{Token: "x", ExpiresOn: time.Now().Add(time.Hour)}, nil
-}
-
 func TestACredentialThatIsDeafIsAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
-		d := &deaf{free: make(chan struct{})}
-		l := f.open(t, Options{Credential: d})
+		free := make(chan struct{})
+		l := f.open(t, Options{Credential: &fakeCredential{answer: func(_ context.Context, asked int64) error {
+			if asked == 1 {
+				<-free // whatever its context says
+			}
+			return nil
+		}}})
 		var operations sync.WaitGroup
 		var succeeded atomic.Int64
 		for range 120 {
@@ -136,31 +126,22 @@ func TestACredentialThatIsDeafIsAskedAgain(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		operations.Wait()
-		close(d.free)
+		close(free)
 		if n := succeeded.Load(); n < 100 {
 			t.Errorf("%d of 120 operations in 2 min succeeded, want all but those of the first %v", n, lookPatience)
 		}
 	})
 }
 
-// cutOff is a credential whose authority is out of reach after some tokens.
-type cutOff struct {
-	asked atomic.Int64
-	good  int64
-}
-
-func (c *cutOff) GetToken(context.Context, policy.TokenRequestOptions) (azcore.AccessToken, error) {
-	if c.asked.Add(1) > c.good {
-		return azcore.AccessToken{}, &net.OpError{Op: "dial", Err: errors.New("no route")}
-	}
-	return azcore.AccessToken{Token: "x", ExpiresOn: time.Now().Add(10 * time.Minute)}, nil
-}
-
 func TestTokensThatRunOutAreNotWaitedForByTheSDK(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
-		c := &cutOff{good: 2}
-		l := f.used(t, Options{Credential: c})
+		l := f.used(t, Options{Credential: &fakeCredential{lasts: 10 * time.Minute, answer: func(_ context.Context, asked int64) error {
+			if asked > 2 {
+				return &net.OpError{Op: "dial", Err: errors.New("no route")}
+			}
+			return nil
+		}}})
 		time.Sleep(9*time.Minute + 59*time.Second)
 		for seq := range int64(3) {
 			time.Sleep(time.Second)

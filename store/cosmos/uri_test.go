@@ -1,13 +1,9 @@
 package cosmos
 
 import (
-	"context"
 	"math"
 	"strings"
 	"testing"
-
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
 func TestParseURI(t *testing.T) {
@@ -133,13 +129,6 @@ func TestParseConnectionString(t *testing.T) {
 	}
 }
 
-// noCredential is a credential that is never asked.
-type noCredential struct{}
-
-func (noCredential) GetToken(context.Context, policy.TokenRequestOptions) (azcore.AccessToken, error) {
-	return azcore.AccessToken{}, nil
-}
-
 func TestOpenTellsAllThatIsWrong(t *testing.T) {
 	t.Parallel()
 	const connection = "AccountEndpoint=https://acct.documents.azure.com:443/;AccountKey=" + fakeKey
@@ -155,9 +144,9 @@ func TestOpenTellsAllThatIsWrong(t *testing.T) {
 			Options{URI: "cosmos://acct?x=y", Key: "not base64 " + fakeKey, Database: "a/b", Container: "c#d", ServerSkew: -1, Throughput: 400, Serverless: true},
 			[]string{"parameter x is unknown", "base64", `database "a/b"`, `container "c#d"`, "ServerSkew -1ns", "one of throughput"},
 		},
-		{"two credentials", Options{URI: "cosmos://acct", Key: fakeKey, Credential: noCredential{}}, []string{"either Key or Credential"}},
+		{"two credentials", Options{URI: "cosmos://acct", Key: fakeKey, Credential: &fakeCredential{}}, []string{"either Key or Credential"}},
 		{"a key beside a connection string", Options{ConnectionString: connection, Key: fakeKey}, []string{"key of its own"}},
-		{"a token without TLS", Options{URI: "cosmos://localhost:1?insecureHTTP=true", Credential: noCredential{}}, []string{"tokens are sent to nobody but Azure"}},
+		{"a token without TLS", Options{URI: "cosmos://localhost:1?insecureHTTP=true", Credential: &fakeCredential{}}, []string{"tokens are sent to nobody but Azure"}},
 		{"the default credential without TLS", Options{URI: "cosmos://localhost:1?insecureHTTP=true"}, []string{"need a Key"}},
 		{"two databases", Options{URI: "cosmos://acct/a", Key: fakeKey, Database: "b"}, []string{`"b" in Options and "a" in the URI`}},
 		{"two throughputs", Options{URI: "cosmos://acct?throughput=400", Key: fakeKey, Throughput: 500}, []string{"400 RU/s in the URI and 500 in Options"}},

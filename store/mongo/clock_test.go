@@ -52,9 +52,7 @@ func TestStampNamesServerAndSkew(t *testing.T) {
 				return nil
 			}})
 			if c.greeting != nil {
-				f.mu.Lock()
-				f.greeting = c.greeting(f.addr)
-				f.mu.Unlock()
+				f.greet(c.greeting(f.addr))
 			}
 			o := Options{ServerSkew: c.skew}
 			if c.foreign {

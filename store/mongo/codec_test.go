@@ -135,19 +135,10 @@ func TestDecodeLeavesOutUnfitInformation(t *testing.T) {
 	want.DoneUntil, want.Attempt = time.Time{}, 0
 	huge := strings.Repeat("x", 1<<20)
 	for name, unfit := range map[string]bson.M{
-		"wrong types": {
-			"priority": "high", "slotStart": "monday", "slotEnd": int64(5), "fixedAt": true,
-			"doneUntil": int64(1_700_000_000_000), "attempt": "third",
-			"schedule": int32(5), "metadata": bson.A{"x"}, "worker": "me",
-		},
 		"nulls": {
 			"priority": bson.Null{}, "slotStart": bson.Null{}, "slotEnd": bson.Null{}, "fixedAt": bson.Null{},
 			"doneUntil": bson.Null{}, "attempt": bson.Null{},
 			"schedule": bson.Null{}, "metadata": bson.Null{}, "worker": bson.Null{},
-		},
-		"nothing": {
-			"priority": nil, "slotStart": nil, "slotEnd": nil, "fixedAt": nil, "schedule": nil, "metadata": nil, "worker": nil,
-			"doneUntil": nil, "attempt": nil,
 		},
 		"excess": {
 			"priority": 1e300, "slotStart": bson.DateTime(math.MinInt64), "slotEnd": bson.DateTime(math.MaxInt64), "fixedAt": bson.DateTime(1 << 60),

@@ -22,6 +22,7 @@ func TestAppendErrorsByTheServersReply(t *testing.T) {
 		name  string
 		reply bson.D
 		want  error
+		also  error
 		after time.Duration
 	}{
 		{name: "duplicate key", reply: writeError(codeDuplicate, dup), want: store.ErrConflict},
@@ -50,6 +51,7 @@ func TestAppendErrorsByTheServersReply(t *testing.T) {
 			reply: append(writeError(codeDuplicate, dup), bson.E{Key: "writeConcernError", Value: bson.D{{Key: "code", Value: int32(64)}, {Key: "errmsg", Value: "timed out"}}}),
 			want:  store.ErrConflict,
 		},
+		{name: "a time-out of the server, whose limit is that of the context", reply: commandError(50, "MaxTimeMSExpired", "operation exceeded time limit"), also: context.DeadlineExceeded},
 		{name: "an election", reply: commandError(10107, "NotWritablePrimary", "not primary")},
 		{name: "a shutdown", reply: commandError(91, "ShutdownInProgress", "shutting down")},
 		{name: "an internal error with a long text of many lines", reply: commandError(8, "UnknownError", strings.Repeat("broken\r\nand long ", 1000))},
@@ -66,6 +68,9 @@ func TestAppendErrorsByTheServersReply(t *testing.T) {
 			documenttest.Sentinel(t, "Append()", err, c.want)
 			if err == nil {
 				return
+			}
+			if c.also != nil && !errors.Is(err, c.also) {
+				t.Errorf("Append() = %v, want %v in it", err, c.also)
 			}
 			if want := "mongo: append job:00000000000000000007: "; !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("Append() = %v, want it to begin with %q", err, want)
@@ -89,21 +94,6 @@ func TestDriverErrorsStayInReach(t *testing.T) {
 		t.Errorf("classify() after the context ended = %v, want context.Canceled in it", err)
 	}
 	documenttest.Sentinel(t, "a closed client", classify(t.Context(), mongo.ErrClientDisconnected, nil), store.ErrClosed)
-}
-
-func TestServerTimeoutIsADeadline(t *testing.T) {
-	t.Parallel()
-	f := serve(t, &fakeServer{reply: func(name string, _ bson.Raw) bson.D {
-		if name == "insert" {
-			return commandError(50, "MaxTimeMSExpired", "operation exceeded time limit")
-		}
-		return nil
-	}})
-	err := f.open(Options{}).Append(within(t, patience), storetest.Grant("job", 7))
-	documenttest.Sentinel(t, "Append()", err, nil)
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Append() = %v, want context.DeadlineExceeded in it: the limit is that of the context", err)
-	}
 }
 
 func TestWrongPasswordIsDenied(t *testing.T) {

@@ -248,6 +248,13 @@ func member(me string) bson.D {
 // router is what mongos says of itself.
 func router() bson.D { return bson.D{{Key: "msg", Value: "isdbgrid"}} }
 
+// greet adds to the reply to hello, whatever listens already.
+func (f *fakeServer) greet(d bson.D) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.greeting = d
+}
+
 // open opens a ledger on the fake server.
 func (f *fakeServer) open(o Options) *Ledger {
 	f.t.Helper()

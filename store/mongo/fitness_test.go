@@ -20,109 +20,64 @@ func collectionEntry(kind string, options bson.D) bson.D {
 
 func TestUnfitCollectionsAreRefused(t *testing.T) {
 	t.Parallel()
-	plain := collectionEntry("collection", bson.D{})
-	idIndex := bson.D{{Key: "name", Value: "_id_"}, {Key: "key", Value: bson.D{{Key: "_id", Value: int32(1)}}}}
+	// What the server says of the collection, if it may be looked at.
+	is := func(kind string, options ...bson.E) map[string]bson.D {
+		return map[string]bson.D{"listCollections": cursorOf(collectionEntry(kind, options))}
+	}
+	collation := func(locale string) bson.E {
+		return bson.E{Key: "collation", Value: bson.D{{Key: "locale", Value: locale}}}
+	}
+	indexed := func(also ...bson.D) map[string]bson.D {
+		replies := is("collection")
+		replies["listIndexes"] = cursorOf(append(also, bson.D{{Key: "name", Value: "_id_"}, {Key: "key", Value: bson.D{{Key: "_id", Value: int32(1)}}}})...)
+		return replies
+	}
+	// What a router says of it, and what the config database has.
 	denied := commandError(codeUnauthorized, "Unauthorized", "not authorized on WorkerProcess to execute command")
+	stats := func(reply bson.D, found ...bson.D) map[string]bson.D {
+		return map[string]bson.D{"collStats": reply, "find": cursorOf(found...)}
+	}
 	sharded := func(v bool) bson.D {
 		return bson.D{{Key: "ok", Value: 1.0}, {Key: "ns", Value: "WorkerProcess.WorkerLeases"}, {Key: "sharded", Value: v}}
 	}
+	tracked := func(also ...bson.E) bson.D {
+		return append(bson.D{{Key: "_id", Value: "WorkerProcess.WorkerLeases"}}, also...)
+	}
+	absent := commandError(codeNamespaceNotFound, "NamespaceNotFound", "no such collection")
+	nothing := map[string]bson.D{"collStats": denied, "find": denied}
 	for _, c := range []struct {
-		name     string
-		greeting bson.D
-		replies  map[string]bson.D
-		unsafe   bool
-		refusal  string // part of the message, or empty if the collection is fit
+		name    string
+		routed  bool // by mongos
+		replies map[string]bson.D
+		unsafe  bool
+		refusal string // part of the message, or empty if the collection is fit
 	}{
-		{name: "a plain collection", replies: map[string]bson.D{"listCollections": cursorOf(plain), "listIndexes": cursorOf(idIndex)}},
+		{name: "a plain collection", replies: indexed()},
 		{name: "no collection yet"},
-		{
-			name:    "a view",
-			replies: map[string]bson.D{"listCollections": cursorOf(collectionEntry("view", bson.D{}))},
-			refusal: "a view",
-		},
-		{
-			name:    "a time series",
-			replies: map[string]bson.D{"listCollections": cursorOf(collectionEntry("timeseries", bson.D{}))},
-			refusal: "a timeseries",
-		},
-		{
-			name:    "a capped collection",
-			replies: map[string]bson.D{"listCollections": cursorOf(collectionEntry("collection", bson.D{{Key: "capped", Value: true}}))},
-			refusal: "capped",
-		},
-		{
-			name:    "a clustered collection that expires",
-			replies: map[string]bson.D{"listCollections": cursorOf(collectionEntry("collection", bson.D{{Key: "expireAfterSeconds", Value: int64(60)}}))},
-			refusal: "expireAfterSeconds",
-		},
-		{
-			name:    "a collation that folds case",
-			replies: map[string]bson.D{"listCollections": cursorOf(collectionEntry("collection", bson.D{{Key: "collation", Value: bson.D{{Key: "locale", Value: "en"}}}}))},
-			refusal: "collation en",
-		},
-		{
-			name:    "the simple collation",
-			replies: map[string]bson.D{"listCollections": cursorOf(collectionEntry("collection", bson.D{{Key: "collation", Value: bson.D{{Key: "locale", Value: "simple"}}}}))},
-		},
-		{
-			name: "a TTL index",
-			replies: map[string]bson.D{
-				"listCollections": cursorOf(plain),
-				"listIndexes":     cursorOf(idIndex, bson.D{{Key: "name", Value: "old"}, {Key: "expireAfterSeconds", Value: int32(3600)}}),
-			},
-			refusal: `TTL index "old"`,
-		},
-		{
-			name:    "no right to look at collection and indexes",
-			replies: map[string]bson.D{"listCollections": denied, "listIndexes": denied},
-		},
-		{name: "with a router, not sharded", greeting: router(), replies: map[string]bson.D{"collStats": sharded(false)}},
-		{name: "with a router, not there", greeting: router(), replies: map[string]bson.D{"collStats": commandError(codeNamespaceNotFound, "NamespaceNotFound", "no such collection")}},
-		{
-			name:     "with a router, sharded",
-			greeting: router(),
-			replies:  map[string]bson.D{"collStats": sharded(true)},
-			refusal:  "is sharded",
-		},
-		{
-			name:     "sharded, though unverified ones are accepted",
-			greeting: router(),
-			replies:  map[string]bson.D{"collStats": sharded(true)},
-			unsafe:   true,
-			refusal:  "is sharded",
-		},
-		{
-			name:     "no right to the statistics, sharded by the config database",
-			greeting: router(),
-			replies:  map[string]bson.D{"collStats": denied, "find": cursorOf(bson.D{{Key: "_id", Value: "WorkerProcess.WorkerLeases"}})},
-			refusal:  "is sharded",
-		},
-		{
-			name:     "no right to the statistics, only tracked by the config database",
-			greeting: router(),
-			replies:  map[string]bson.D{"collStats": denied, "find": cursorOf(bson.D{{Key: "_id", Value: "WorkerProcess.WorkerLeases"}, {Key: "unsplittable", Value: true}})},
-		},
-		{
-			name:     "no right to the statistics, unknown to the config database",
-			greeting: router(),
-			replies:  map[string]bson.D{"collStats": denied},
-		},
-		{
-			name:     "no rights at all with a router",
-			greeting: router(),
-			replies:  map[string]bson.D{"collStats": denied, "find": denied},
-			refusal:  "grant the action collStats",
-		},
-		{
-			name:     "no rights at all with a router, accepted",
-			greeting: router(),
-			replies:  map[string]bson.D{"collStats": denied, "find": denied},
-			unsafe:   true,
-		},
+		{name: "a view", replies: is("view"), refusal: "a view"},
+		{name: "a time series", replies: is("timeseries"), refusal: "a timeseries"},
+		{name: "a capped collection", replies: is("collection", bson.E{Key: "capped", Value: true}), refusal: "capped"},
+		{name: "a clustered collection that expires", replies: is("collection", bson.E{Key: "expireAfterSeconds", Value: int64(60)}), refusal: "expireAfterSeconds"},
+		{name: "a collation that folds case", replies: is("collection", collation("en")), refusal: "collation en"},
+		{name: "the simple collation", replies: is("collection", collation("simple"))},
+		{name: "a TTL index", replies: indexed(bson.D{{Key: "name", Value: "old"}, {Key: "expireAfterSeconds", Value: int32(3600)}}), refusal: `TTL index "old"`},
+		{name: "no right to look at collection and indexes", replies: map[string]bson.D{"listCollections": denied, "listIndexes": denied}},
+		{name: "not sharded", routed: true, replies: stats(sharded(false))},
+		{name: "not there", routed: true, replies: stats(absent)},
+		{name: "sharded", routed: true, replies: stats(sharded(true)), refusal: "is sharded"},
+		{name: "sharded, though unverified ones are accepted", routed: true, replies: stats(sharded(true)), unsafe: true, refusal: "is sharded"},
+		{name: "no right to the statistics, sharded by the config database", routed: true, replies: stats(denied, tracked()), refusal: "is sharded"},
+		{name: "no right to the statistics, only tracked by the config database", routed: true, replies: stats(denied, tracked(bson.E{Key: "unsplittable", Value: true}))},
+		{name: "no right to the statistics, unknown to the config database", routed: true, replies: stats(denied)},
+		{name: "no rights at all", routed: true, replies: nothing, refusal: "grant the action collStats"},
+		{name: "no rights at all, accepted", routed: true, replies: nothing, unsafe: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			f := serve(t, &fakeServer{greeting: c.greeting, reply: func(name string, _ bson.Raw) bson.D { return c.replies[name] }})
+			f := serve(t, &fakeServer{reply: func(name string, _ bson.Raw) bson.D { return c.replies[name] }})
+			if c.routed {
+				f.greet(router())
+			}
 			l := f.open(Options{UnsafeUnverified: c.unsafe})
 			err := l.Append(within(t, patience), storetest.Grant("job", 1))
 			if c.refusal == "" {

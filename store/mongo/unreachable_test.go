@@ -2,7 +2,6 @@ package mongo
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
-	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/mongopeer"
 )
@@ -53,27 +51,8 @@ func TestIDsThatAreNoKeysHideNoRecord(t *testing.T) {
 func TestWorkerTypesAmongManyOddIDs(t *testing.T) {
 	t.Parallel()
 	l, c := onPeer(t)
-	var docs []any
-	want := []string{}
-	for i := range 12 {
-		name := fmt.Sprintf("%c-%d", 'a'+i, i)
-		want = append(want, name)
-		for seq := range int64(25) {
-			docs = append(docs, bson.D{{Key: "_id", Value: store.Key(name, seq+1)}})
-		}
-		for j := range 15 {
-			docs = append(docs, bson.D{{Key: "_id", Value: fmt.Sprintf("%c-odd%d:1", 'a'+i, j)}})
-		}
-	}
-	for _, id := range []string{"", ":", "-x:00000000000000000001", "\x00", "é:00000000000000000001", "~", strings.Repeat("w", 64) + ":00000000000000000001"} {
-		docs = append(docs, bson.D{{Key: "_id", Value: id}})
-	}
-	if _, err := c.InsertMany(within(t, patience), docs); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := l.WorkerTypes(within(t, patience)); err != nil || !slices.Equal(got, want) {
-		t.Errorf("WorkerTypes() = %q, %v, want %q", got, err, want)
-	}
+	insertIDs(t, c, "", ":")
+	documenttest.TypesAmongOddIDs(within(t, 2*time.Minute), t, l, func(_, id string) { insertIDs(t, c, id) })
 }
 
 func TestTailPassesOverBoundedlyManyUnreachableIDs(t *testing.T) {

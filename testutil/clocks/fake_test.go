@@ -286,21 +286,4 @@ func TestANewFakeShowsItsStart(t *testing.T) {
 	}
 }
 
-// The time of a slot should be a few milliseconds: tests of users have many.
-func BenchmarkASlotOfThreeWorkers(b *testing.B) {
-	f := clocks.NewFake(t0)
-	ledger := memory.New(memory.Options{Clock: f})
-	for i := range 3 {
-		c := f.NewClient(ledger, workerlease.ClientOptions{})
-		w, err := c.StartLeasing(b.Context(), workerlease.Options{WorkerType: "job", Priority: i}, (&diary{now: f.Now}).blocking())
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer func() { _ = w.StopLeasing(context.Background()) }()
-	}
-	for b.Loop() {
-		f.Advance(b, 5*time.Minute)
-	}
-}
-
 var _ clock.Clock = (*clocks.Fake)(nil)

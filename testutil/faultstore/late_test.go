@@ -31,6 +31,11 @@ func TestALateAppendLandsADayAfterItTimedOut(t *testing.T) {
 		if stored(t, inner, 1) || l.Pending() != 1 {
 			t.Errorf("after 23 h: stored, or Pending() = %d, want 1", l.Pending())
 		}
+		short, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := l.Settle(short); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Settle() with a short deadline = %v, want DeadlineExceeded", err)
+		}
 		if err := l.Settle(t.Context()); err != nil {
 			t.Errorf("Settle() = %v, want nil", err)
 		}
@@ -40,7 +45,7 @@ func TestALateAppendLandsADayAfterItTimedOut(t *testing.T) {
 		if !stored(t, inner, 1) || l.Pending() != 0 {
 			t.Errorf("after Settle: not stored, or Pending() = %d, want 0", l.Pending())
 		}
-		wantStruck(t, l, map[faultstore.FaultKind]int{faultstore.KindBlackHole: 1, faultstore.KindLate: 1, faultstore.KindLanded: 1})
+		wantStruck(t, l, kinds{faultstore.KindBlackHole: 1, faultstore.KindLate: 1, faultstore.KindLanded: 1})
 	})
 }
 
@@ -61,7 +66,7 @@ func TestALateAppendMissesWhenItsKeyIsTaken(t *testing.T) {
 		if r, err := inner.Get(t.Context(), "job", 1); err != nil || r.Claim != "other" {
 			t.Errorf("Get(job, 1) = %+v, %v, want the record that was there first", r, err)
 		}
-		wantStruck(t, l, map[faultstore.FaultKind]int{faultstore.KindLate: 1, faultstore.KindMissed: 1})
+		wantStruck(t, l, kinds{faultstore.KindLate: 1, faultstore.KindMissed: 1})
 	})
 }
 
@@ -121,20 +126,6 @@ func TestCloseEndsWaitersAndCancelsLateLandings(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		if stored(t, inner, 2) || l.Pending() != 0 {
 			t.Errorf("a landing cancelled by Close: stored, or Pending() = %d, want 0", l.Pending())
-		}
-	})
-}
-
-func TestSettleEndsWithItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		_, l := pair(t, 0, faultstore.Options{Plan: script(faultstore.LandsLate(time.Hour))})
-		if err := l.Append(t.Context(), storetest.Grant("job", 1)); err == nil {
-			t.Errorf("Append() = nil, want an error")
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		if err := l.Settle(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Settle() with a short deadline = %v, want DeadlineExceeded", err)
 		}
 	})
 }

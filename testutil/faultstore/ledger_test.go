@@ -83,7 +83,10 @@ func stored(t *testing.T, l store.Ledger, seq int64) bool {
 	return err == nil
 }
 
-func wantStruck(t *testing.T, l *faultstore.Ledger, want map[faultstore.FaultKind]int) {
+// kinds counts faults by kind.
+type kinds = map[faultstore.FaultKind]int
+
+func wantStruck(t *testing.T, l *faultstore.Ledger, want kinds) {
 	t.Helper()
 	if got := l.Struck(); !maps.Equal(got, want) {
 		t.Errorf("Struck() = %v, want %v", got, want)
@@ -97,59 +100,31 @@ func TestAppendMeetsItsFault(t *testing.T) {
 		want   error
 		took   time.Duration
 		stored bool // As soon as Append has returned.
-		struck map[faultstore.FaultKind]int
+		struck kinds
 	}{
-		"no fault": {want: nil, stored: true},
-		"latency on both sides": {
-			fault: faultstore.Fault{Before: time.Second, After: 2 * time.Second}, took: 3 * time.Second, stored: true,
-			struck: map[faultstore.FaultKind]int{faultstore.KindLatency: 2},
-		},
+		"no fault":              {stored: true},
+		"latency on both sides": {fault: faultstore.Fault{Before: time.Second, After: 2 * time.Second}, took: 3 * time.Second, stored: true, struck: kinds{faultstore.KindLatency: 2}},
 		"the deadline passes before the effect": {
-			fault: faultstore.Fault{Before: time.Minute}, want: context.DeadlineExceeded, took: 10 * time.Second,
-			struck: map[faultstore.FaultKind]int{faultstore.KindLatency: 1},
+			fault: faultstore.Fault{Before: time.Minute}, want: context.DeadlineExceeded, took: 10 * time.Second, struck: kinds{faultstore.KindLatency: 1},
 		},
 		"the deadline passes after the effect": {
-			fault: faultstore.Fault{Before: time.Second, After: time.Minute}, want: context.DeadlineExceeded, took: 10 * time.Second, stored: true,
-			struck: map[faultstore.FaultKind]int{faultstore.KindLatency: 2},
+			fault: faultstore.Fault{Before: time.Second, After: time.Minute}, want: context.DeadlineExceeded, took: 10 * time.Second, stored: true, struck: kinds{faultstore.KindLatency: 2},
 		},
-		"failure": {
-			fault: faultstore.Failure(), want: faultstore.ErrInjected,
-			struck: map[faultstore.FaultKind]int{faultstore.KindFailure: 1},
-		},
-		"failure with an error of one's own": {
-			fault: faultstore.Fault{Effect: faultstore.Dropped, Err: own}, want: own,
-			struck: map[faultstore.FaultKind]int{faultstore.KindFailure: 1},
-		},
-		"lost reply": {
-			fault: faultstore.LostReply(), want: faultstore.ErrInjected, stored: true,
-			struck: map[faultstore.FaultKind]int{faultstore.KindLostReply: 1},
-		},
-		"conflict with one's own append": {
-			fault: faultstore.OwnConflict(), want: store.ErrConflict, stored: true,
-			struck: map[faultstore.FaultKind]int{faultstore.KindOwnConflict: 1},
-		},
+		"failure":                            {fault: faultstore.Failure(), want: faultstore.ErrInjected, struck: kinds{faultstore.KindFailure: 1}},
+		"failure with an error of one's own": {fault: faultstore.Fault{Effect: faultstore.Dropped, Err: own}, want: own, struck: kinds{faultstore.KindFailure: 1}},
+		"lost reply":                         {fault: faultstore.LostReply(), want: faultstore.ErrInjected, stored: true, struck: kinds{faultstore.KindLostReply: 1}},
+		"conflict with one's own append":     {fault: faultstore.OwnConflict(), want: store.ErrConflict, stored: true, struck: kinds{faultstore.KindOwnConflict: 1}},
 		"black hole after the effect": {
-			fault: faultstore.BlackHole(faultstore.Applied), want: context.DeadlineExceeded, took: 10 * time.Second, stored: true,
-			struck: map[faultstore.FaultKind]int{faultstore.KindBlackHole: 1},
+			fault: faultstore.BlackHole(faultstore.Applied), want: context.DeadlineExceeded, took: 10 * time.Second, stored: true, struck: kinds{faultstore.KindBlackHole: 1},
 		},
 		"black hole before the effect": {
-			fault: faultstore.BlackHole(faultstore.Dropped), want: context.DeadlineExceeded, took: 10 * time.Second,
-			struck: map[faultstore.FaultKind]int{faultstore.KindBlackHole: 1},
+			fault: faultstore.BlackHole(faultstore.Dropped), want: context.DeadlineExceeded, took: 10 * time.Second, struck: kinds{faultstore.KindBlackHole: 1},
 		},
-		"throttling": {
-			fault: faultstore.Throttled(time.Second), want: store.ErrThrottled,
-			struck: map[faultstore.FaultKind]int{faultstore.KindThrottled: 1, faultstore.KindFailure: 1},
-		},
-		"put off": {
-			fault: faultstore.LandsLate(time.Hour), want: faultstore.ErrInjected,
-			struck: map[faultstore.FaultKind]int{faultstore.KindLate: 1},
-		},
+		"throttling": {fault: faultstore.Throttled(3 * time.Second), want: store.ErrThrottled, struck: kinds{faultstore.KindThrottled: 1, faultstore.KindFailure: 1}},
+		"put off":    {fault: faultstore.LandsLate(time.Hour), want: faultstore.ErrInjected, struck: kinds{faultstore.KindLate: 1}},
 		"put off, and landed while the caller still waits": {
-			fault:  faultstore.Fault{Effect: faultstore.Late, LateBy: time.Second, After: 2 * time.Second},
-			want:   faultstore.ErrInjected,
-			took:   2 * time.Second,
-			stored: true,
-			struck: map[faultstore.FaultKind]int{faultstore.KindLatency: 1, faultstore.KindLate: 1, faultstore.KindLanded: 1},
+			fault: faultstore.Fault{Effect: faultstore.Late, LateBy: time.Second, After: 2 * time.Second}, want: faultstore.ErrInjected, took: 2 * time.Second, stored: true,
+			struck: kinds{faultstore.KindLatency: 1, faultstore.KindLate: 1, faultstore.KindLanded: 1},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -158,8 +133,12 @@ func TestAppendMeetsItsFault(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()
 				began := time.Now()
-				if err := l.Append(ctx, storetest.Grant("job", 1)); !errors.Is(err, c.want) {
+				err := l.Append(ctx, storetest.Grant("job", 1))
+				if !errors.Is(err, c.want) {
 					t.Errorf("Append() = %v, want %v", err, c.want)
+				}
+				if e, ok := errors.AsType[*store.ThrottledError](err); ok && e.RetryAfter != 3*time.Second {
+					t.Errorf("Append() = %v, want a ThrottledError with RetryAfter 3s", err)
 				}
 				if took := time.Since(began); took != c.took {
 					t.Errorf("Append() took %v, want %v", took, c.took)
@@ -173,15 +152,6 @@ func TestAppendMeetsItsFault(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-func TestThrottlingTellsWhenToComeAgain(t *testing.T) {
-	_, l := pair(t, 0, faultstore.Options{Plan: script(faultstore.Throttled(3 * time.Second))})
-	_, err := l.Now(t.Context())
-	throttled, ok := errors.AsType[*store.ThrottledError](err)
-	if !ok || throttled.RetryAfter != 3*time.Second {
-		t.Errorf("Now() = %v, want a ThrottledError with RetryAfter 3s", err)
 	}
 }
 
@@ -259,7 +229,7 @@ func TestAnOutageLastsUntilItIsMended(t *testing.T) {
 	if !stored(t, l, 2) || asked != 1 {
 		t.Errorf("after Mend: not stored, or Plan asked %d times, want 1", asked)
 	}
-	wantStruck(t, l, map[faultstore.FaultKind]int{faultstore.KindOutage: 4, faultstore.KindFailure: 3, faultstore.KindLostReply: 1})
+	wantStruck(t, l, kinds{faultstore.KindOutage: 4, faultstore.KindFailure: 3, faultstore.KindLostReply: 1})
 }
 
 func TestStampsShift(t *testing.T) {
@@ -290,6 +260,6 @@ func TestStampsShift(t *testing.T) {
 		want("after a jump, truncated", now(), 90*time.Second, "c")
 		l.Shift(0, "")
 		want("after the jump back", now(), 0, "memory")
-		wantStruck(t, l, map[faultstore.FaultKind]int{faultstore.KindStamp: 3})
+		wantStruck(t, l, kinds{faultstore.KindStamp: 3})
 	})
 }

@@ -127,7 +127,7 @@ func TestContendersCountEachWinOnceWhateverTheyAreTold(t *testing.T) {
 	const rounds, callers = 200, 3
 	wins := make([][]int64, callers)
 	draw := faultstore.Random(3, faultstore.Rates{Failure: 0.1, LostReply: 0.2, OwnConflict: 0.2})
-	struck := make([]map[faultstore.FaultKind]int, callers)
+	struck := make([]kinds, callers)
 	var wg sync.WaitGroup
 	for i := range callers {
 		l := faultstore.New(m.Handle(), faultstore.Options{
@@ -152,7 +152,7 @@ func TestContendersCountEachWinOnceWhateverTheyAreTold(t *testing.T) {
 	}
 	wg.Wait()
 	storetest.CheckWins(t, rounds, wins...)
-	total := map[faultstore.FaultKind]int{}
+	total := kinds{}
 	for _, s := range struck {
 		for k, n := range s {
 			total[k] += n

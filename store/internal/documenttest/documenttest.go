@@ -5,6 +5,7 @@ package documenttest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -115,5 +116,28 @@ func OddIDs(ctx context.Context, t *testing.T, l store.Ledger, plant func(), lef
 	}
 	if got, err := l.WorkerTypes(ctx); err != nil || !slices.Equal(got, []string{"job"}) {
 		t.Errorf("WorkerTypes() = %q, %v, want job", got, err)
+	}
+}
+
+// TypesAmongOddIDs checks that worker types are listed, whatever else there is. plant
+// adds a document for a worker type.
+func TypesAmongOddIDs(ctx context.Context, t *testing.T, l store.Ledger, plant func(workerType, id string)) {
+	t.Helper()
+	var want []string
+	for i := range 12 {
+		name := fmt.Sprintf("%c-%d", 'a'+i, i)
+		want = append(want, name)
+		for seq := range int64(25) {
+			plant(name, store.Key(name, seq+1))
+		}
+		for j := range 20 {
+			plant(fmt.Sprintf("%c-odd%d", 'a'+i, j), fmt.Sprintf("%c-odd%d:1", 'a'+i, j))
+		}
+	}
+	for _, name := range []string{"", ":", "-x", "\x00", "é", "~", strings.Repeat("w", 64)} {
+		plant(name, store.Key(name, 1))
+	}
+	if got, err := l.WorkerTypes(ctx); err != nil || !slices.Equal(got, want) {
+		t.Errorf("WorkerTypes() = %q, %v, want %q", got, err, want)
 	}
 }
