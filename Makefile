@@ -25,10 +25,6 @@ test: ## Run all tests; they start their own servers (Cosmos DB needs Node)
 race: ## Run the tests of code with goroutines with the race detector; fail without the MongoDB server
 	REQUIRE_STORES=$${REQUIRE_STORES:-mongo} $(GO) test -race -shuffle=on -timeout 1h $(LONGEST) $$($(GO) list ./... | grep -vE '$(SINGLE)')
 
-.PHONY: norace
-norace: ## Run the tests that make race leaves out, and those that it shortens
-	$(GO) test ./testutil/sim $$($(GO) list ./... | grep -E '$(SINGLE)|/(workerlease|internal/linear)$$')
-
 .PHONY: sim
 sim: ## Simulate workers for long: make sim SEEDS=2000 HOURS=6
 	SLOTLEASE_SIM_SEEDS=$(or $(SEEDS),2000) $(GO) test -run 'NoTwoHoldersWorkAtOnce|BeyondTheAssumptions' -timeout 12h -v ./testutil/sim -sim.hours $(or $(HOURS),6)

@@ -26,8 +26,10 @@ func wantShown(t *testing.T, what, text string) {
 }
 
 func FuzzWorkerType(f *testing.F) {
-	for _, s := range []string{"", "a", "Invoice-Export_2.eu", ".a", "-a", "a/b", "a:1", "$where", `{"$gt":""}`, "a\x00", "a\xff", "jоb", strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a", 63) + "\n",
-		"7", "my job", `a\b`, "a?b", "a#b", "jｏb", "cafe\u0301", "a\u200bb", "a\u202eb", "a\n", "a\x1b[31m", strings.Repeat("a", 10_000), strings.Repeat("a", 10_000) + "/", strings.Repeat("\u202e", 5_000)} {
+	for _, s := range []string{
+		"", "a", "Invoice-Export_2.eu", ".a", "-a", "a/b", "a:1", "$where", `{"$gt":""}`, "a\x00", "a\xff", "jоb", strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a", 63) + "\n",
+		"7", "my job", `a\b`, "a?b", "a#b", "jｏb", "cafe\u0301", "a\u200bb", "a\u202eb", "a\n", "a\x1b[31m", strings.Repeat("a", 10_000), strings.Repeat("a", 10_000) + "/", strings.Repeat("\u202e", 5_000),
+	} {
 		f.Add(s, "job", uint64(7))
 	}
 	f.Fuzz(func(t *testing.T, name, other string, n uint64) {

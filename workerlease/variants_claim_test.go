@@ -122,8 +122,10 @@ var claimVariants = []variant{
 var returnVariants = []variant{
 	// w0's code outlasts its lease. w0 claims a slot that it can't work in, and nobody
 	// else gets it.
-	{name: "slots are claimed although code still runs", rule: "Await: Claiming", regime: overruns,
-		broken: func(r *machine.Rules) { r.Await &^= machine.Claiming }},
+	{
+		name: "slots are claimed although code still runs", rule: "Await: Claiming", regime: overruns,
+		broken: func(r *machine.Rules) { r.Await &^= machine.Claiming },
+	},
 	// w0's slot is not over, and w1 has claimed the next. w0 is stopped and releases
 	// w1's claim, w2 takes the slot, and w1 begins all the same.
 	{name: "whoever stops releases the head", rule: "Releasable", regime: restarts, broken: func(r *machine.Rules) {
@@ -165,6 +167,8 @@ var returnVariants = []variant{
 	{name: "a release is sent at once", rule: "Await: Releasing", regime: restarts, broken: func(r *machine.Rules) { r.Await &^= machine.Releasing }},
 	// w0's code outlasts its lease by some seconds. w0 has won the next slot, too, and
 	// calls LeaseAllocated again.
-	{name: "the next lease begins although code still runs", rule: "Await: Beginning", regime: overruns,
-		broken: func(r *machine.Rules) { r.Await &^= machine.Beginning }},
+	{
+		name: "the next lease begins although code still runs", rule: "Await: Beginning", regime: overruns,
+		broken: func(r *machine.Rules) { r.Await &^= machine.Beginning },
+	},
 }

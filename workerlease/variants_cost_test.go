@@ -17,16 +17,20 @@ import (
 // and what it costs.
 var costVariants = []variant{
 	// An append takes a second. w7 claims 20 ms after the turn of w6, whose claim is on its way.
-	{name: "the steps do not mind how slow the store is", rule: "Spread", regime: last(sim.Faults{Latency: 500 * time.Millisecond}),
+	{
+		name: "the steps do not mind how slow the store is", rule: "Spread", regime: last(sim.Faults{Latency: 500 * time.Millisecond}),
 		broken: func(r *machine.Rules) {
 			r.Spread = func(uncertainty, _ time.Duration) time.Duration { return standard.Spread(uncertainty, 0) }
-		}, as: "before its turn"},
+		}, as: "before its turn",
+	},
 	// The members of the store differ by half a second. w7 asks another than w6, claims
 	// 20 ms after its turn, and has the slot before w6 knows that claims are open.
-	{name: "the steps do not mind what is uncertain of the time", rule: "Spread", regime: last(sim.Faults{Latency: 20 * time.Millisecond, Skew: 250 * time.Millisecond}),
+	{
+		name: "the steps do not mind what is uncertain of the time", rule: "Spread", regime: last(sim.Faults{Latency: 20 * time.Millisecond, Skew: 250 * time.Millisecond}),
 		broken: func(r *machine.Rules) {
 			r.Spread = func(_, latency time.Duration) time.Duration { return standard.Spread(0, latency) }
-		}, as: "before its turn"},
+		}, as: "before its turn",
+	},
 	// The turn schedule is as high as it may be twice. With a lead of 5 min in slots of 10, w0
 	// claims what has not begun when its holder does, and is paused for all of it.
 	{name: "claims open two leads before the boundary", rule: "Turn", regime: ranked, broken: func(r *machine.Rules) {

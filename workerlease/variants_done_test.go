@@ -50,10 +50,12 @@ var doneVariants = []variant{
 	}},
 	// w0 is done with a long slot, others hold what is left of it, and trim. w1 looks for
 	// the record which says that w0 is done, doesn't find it, and does it again.
-	{name: "what is done is looked up in the record that told it", rule: "the head tells all", regime: longJobs,
+	{
+		name: "what is done is looked up in the record that told it", rule: "the head tells all", regime: longJobs,
 		around: func(l store.Ledger, o workerlease.ClientOptions) (store.Ledger, workerlease.ClientOptions) {
 			return &linked{Ledger: l}, o
-		}, as: "and it was done"},
+		}, as: "and it was done",
+	},
 }
 
 // jobs is a run of the kind in which a task is run once per slot.

@@ -68,8 +68,10 @@ var orderVariants = []variant{
 	}, as: "does not work under"},
 	// Something that isn't a record comes into the ledger. All wait for the worker that
 	// understands it.
-	{name: "poison is watched for ever", rule: "Patience", regime: strayed,
-		broken: func(r *machine.Rules) { r.Patience = 1000 * time.Hour }, as: "still stands"},
+	{
+		name: "poison is watched for ever", rule: "Patience", regime: strayed,
+		broken: func(r *machine.Rules) { r.Patience = 1000 * time.Hour }, as: "still stands",
+	},
 	// The store is restarted at the full hour, and answers again a second later. All
 	// workers are there, and the slot passes unused.
 	{name: "what nobody has at its boundary is missed", rule: "Abandon", regime: shortOutages, broken: func(r *machine.Rules) {

@@ -26,8 +26,10 @@ var stampVariants = []variant{
 	})},
 	// w0's clock is slow by as much as is assumed, and w0 hasn't heard of the time for
 	// most of its slot.
-	{name: "a clock that was right stays right", rule: "MaxDrift", regime: drifting,
-		around: clocked(func(c clock.Clock) clock.Clock { return trustedClock{c} })},
+	{
+		name: "a clock that was right stays right", rule: "MaxDrift", regime: drifting,
+		around: clocked(func(c clock.Clock) clock.Clock { return trustedClock{c} }),
+	},
 }
 
 // coarse: the store shows the time in whole seconds.

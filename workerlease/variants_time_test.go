@@ -17,16 +17,22 @@ import (
 var timeVariants = []variant{
 	// w0 claims by what it heard of the time long ago. (Windows stay disjoint, since
 	// what it knows grows ever more uncertain.)
-	{name: "an old sample of the time is as good as a new one", rule: "Fresh", regime: cutShort,
-		broken: func(r *machine.Rules) { r.Fresh = 24 * time.Hour }},
+	{
+		name: "an old sample of the time is as good as a new one", rule: "Fresh", regime: cutShort,
+		broken: func(r *machine.Rules) { r.Fresh = 24 * time.Hour },
+	},
 	// w0's machine is suspended while it works. Its clock stood still as well, and it
 	// works on when w1 has begun.
-	{name: "time is counted by a clock that a suspend stops", rule: "local clock", regime: standstills,
-		around: clocked(func(c clock.Clock) clock.Clock { return sleepyClock{c} })},
+	{
+		name: "time is counted by a clock that a suspend stops", rule: "local clock", regime: standstills,
+		around: clocked(func(c clock.Clock) clock.Clock { return sleepyClock{c} }),
+	},
 	// The store's answers take long to come. The middle of what w1 knows is ahead of
 	// store time by more than w0's margin, and w1 begins while w0 still works.
-	{name: "a lease begins by the best guess of the time", rule: "BeginBy", regime: uncertain,
-		broken: func(r *machine.Rules) { r.BeginBy = timeline.Mid }},
+	{
+		name: "a lease begins by the best guess of the time", rule: "BeginBy", regime: uncertain,
+		broken: func(r *machine.Rules) { r.BeginBy = timeline.Mid },
+	},
 	// The same, the other way round: w0's guess is behind, and it works on when w1
 	// has begun.
 	{name: "a lease ends by the best guess of the time", rule: "EndBy", regime: uncertain, broken: func(r *machine.Rules) { r.EndBy = timeline.Mid }},
@@ -48,8 +54,10 @@ var timeVariants = []variant{
 		r.Jumped = func(int, int) bool { return false }
 	}, audit: unmoved},
 	// The time of day of w0's machine is set back while it works.
-	{name: "time is counted by the time of day", rule: "local clock", regime: wallSteps,
-		around: clocked(func(c clock.Clock) clock.Clock { return wallClock{c} })},
+	{
+		name: "time is counted by the time of day", rule: "local clock", regime: wallSteps,
+		around: clocked(func(c clock.Clock) clock.Clock { return wallClock{c} }),
+	},
 }
 
 // unmoved finds that the store's clock has jumped, and that no lease was ended for it.
@@ -83,8 +91,10 @@ var loopVariants = []variant{
 	{name: "a timer comes in time", rule: "Looks: AtTimer", regime: standstills, broken: func(r *machine.Rules) { r.Looks &^= machine.AtTimer }},
 	// w0 stands still until w1 works, goes on, asks whether it may work, and hears that
 	// no timer has said otherwise.
-	{name: "a lease is valid until a timer ends it", rule: "Looks: AtQuestion", regime: standstills,
-		broken: func(r *machine.Rules) { r.Looks &^= machine.AtQuestion }},
+	{
+		name: "a lease is valid until a timer ends it", rule: "Looks: AtQuestion", regime: standstills,
+		broken: func(r *machine.Rules) { r.Looks &^= machine.AtQuestion },
+	},
 }
 
 var (

@@ -79,8 +79,10 @@ var upkeepVariants = []variant{
 	}},
 	// w0 works. A record comes into the ledger whose token is that of next year, and
 	// whose window ends in a minute. w1 obeys it, and works when that is over.
-	{name: "whatever has a window is obeyed", rule: "Ahead, Longest", regime: poisoned,
-		broken: func(r *machine.Rules) { r.Ahead, r.Longest = 1e6*time.Hour, 1e6*time.Hour }},
+	{
+		name: "whatever has a window is obeyed", rule: "Ahead, Longest", regime: poisoned,
+		broken: func(r *machine.Rules) { r.Ahead, r.Longest = 1e6*time.Hour, 1e6*time.Hour },
+	},
 	// w0 has a slot of 35 min. Something that isn't a record comes into the ledger.
 	// w1, with slots of a minute, watches it for a while, and starts anew.
 	{name: "poison ends the term below it", rule: "Reset", regime: mixedPoison, broken: func(r *machine.Rules) {

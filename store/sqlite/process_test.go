@@ -89,7 +89,7 @@ func play(role, path string) error {
 			}
 		}
 		if err := l.Append(ctx, storetest.Grant("job", last+1)); !errors.Is(err, store.ErrDenied) {
-			return fmt.Errorf("Append() = %v, want ErrDenied", err)
+			return fmt.Errorf("Append() = %w, want ErrDenied", err)
 		}
 	case "create":
 		stamp, err := l.Now(ctx)

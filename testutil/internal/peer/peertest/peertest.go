@@ -23,14 +23,13 @@ const parentEnv = "PEER_TEST_PARENT"
 // Main runs the tests, or plays the parent of the shared peer.
 func Main(m *testing.M, shared func() (*peer.Server, error)) {
 	if mode := os.Getenv(parentEnv); mode != "" {
-		if err := parent(mode, shared); err != nil {
-			fmt.Println("error:", err)
-			os.Exit(1)
-		}
+		fmt.Println("error:", parent(mode, shared))
+		os.Exit(1)
 	}
 	os.Exit(m.Run())
 }
 
+// parent returns only if it fails.
 func parent(mode string, shared func() (*peer.Server, error)) error {
 	s, err := shared()
 	if err != nil {
