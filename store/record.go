@@ -236,22 +236,40 @@ func Format(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000
 // colon, and the Seq in 20 digits, so that keys sort by Seq.
 func Key(workerType string, seq int64) string { return fmt.Sprintf("%s:%020d", workerType, seq) }
 
+// WorkerTypeError is why a worker type is invalid. errors.Is(e, ErrInvalid) holds.
+type WorkerTypeError struct {
+	WorkerType string
+	// Rule is the problem, such as the offending character, and what to use instead.
+	Rule string
+}
+
+// Error is one line: the worker type and the rule.
+func (e *WorkerTypeError) Error() string {
+	if e.WorkerType == "" {
+		return fmt.Sprintf("%v: worker type is empty: %s", ErrInvalid, e.Rule)
+	}
+	return fmt.Sprintf("%v: worker type %.70q: %s", ErrInvalid, e.WorkerType, e.Rule)
+}
+
+// Is reports that a WorkerTypeError is an ErrInvalid.
+func (e *WorkerTypeError) Is(target error) bool { return target == ErrInvalid }
+
 // CheckWorkerType returns nil for a valid worker type: 1 to 63 characters of
-// A-Z a-z 0-9 . _ - of which the first is a letter or a digit. Otherwise the error
-// names the offending character and wraps ErrInvalid.
+// A-Z a-z 0-9 . _ - of which the first is a letter or a digit. Otherwise it returns a
+// [WorkerTypeError].
 func CheckWorkerType(t string) error {
 	const rule = "use 1 to 63 of A-Z a-z 0-9 . _ - and begin with a letter or digit"
 	if t == "" {
-		return fmt.Errorf("%w: worker type is empty: %s", ErrInvalid, rule)
+		return &WorkerTypeError{t, rule}
 	}
 	for i, c := range t {
 		letter := 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9'
 		if !letter && (i == 0 || c != '.' && c != '_' && c != '-') {
-			return fmt.Errorf("%w: worker type %.70q: character %q at byte %d: %s", ErrInvalid, t, c, i, rule)
+			return &WorkerTypeError{t, fmt.Sprintf("character %q at byte %d: %s", c, i, rule)}
 		}
 	}
 	if len(t) > 63 {
-		return fmt.Errorf("%w: worker type %.70q…: %d bytes: %s", ErrInvalid, t, len(t), rule)
+		return &WorkerTypeError{t, fmt.Sprintf("%d bytes: %s", len(t), rule)}
 	}
 	return nil
 }

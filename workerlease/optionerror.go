@@ -79,19 +79,16 @@ func (all *optionErrors) missing(field, rule string) {
 	all.add(OptionError{Field: field, found: "is nil", Rule: rule})
 }
 
-// workerType adds what package store says of a worker type, if that is an error, without
-// the words that the field and the value have already.
+// workerType adds the problem with a worker type, if package store finds one.
 func (all *optionErrors) workerType(t string) {
 	err := store.CheckWorkerType(t)
-	if err == nil {
+	invalid, ok := errors.AsType[*store.WorkerTypeError](err)
+	if !ok {
 		return
 	}
-	e := OptionError{Field: "WorkerType", Value: t, Rule: err.Error(), found: fmt.Sprintf("is %.70q", t), err: err}
+	e := OptionError{Field: "WorkerType", Value: t, Rule: invalid.Rule, found: fmt.Sprintf("is %.70q", t), err: err}
 	if t == "" {
 		e.found = "is empty"
-	}
-	for _, known := range []string{store.ErrInvalid.Error() + ": ", "worker type ", fmt.Sprintf("%.70q", t), "is empty", "…", ": "} {
-		e.Rule = strings.TrimPrefix(e.Rule, known)
 	}
 	all.add(e)
 }
