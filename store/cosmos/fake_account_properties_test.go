@@ -54,10 +54,7 @@ func TestConsistencyThatIsLoweredIsNoticedAtOnce(t *testing.T) {
 			}
 			return nil
 		}
-		l := f.open(t, Options{})
-		if err := l.Append(within(t, time.Second), storetest.Grant("job", 1)); err != nil {
-			t.Fatal(err)
-		}
+		l := f.used(t, Options{})
 		f.set(func() {
 			f.properties["userConsistencyPolicy"] = map[string]any{"defaultConsistencyLevel": "Session"}
 		})

@@ -158,10 +158,7 @@ func TestAccountIsLookedAtEveryTenMinutes(t *testing.T) {
 func TestContainerThatIsDeletedIsMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
-		l := f.open(t, Options{})
-		if err := l.Append(within(t, time.Second), storetest.Grant("job", 1)); err != nil {
-			t.Fatal(err)
-		}
+		l := f.used(t, Options{})
 		f.set(func() { f.container = nil })
 		for range 3 {
 			wantSentinel(t, "Append()", l.Append(within(t, time.Second), storetest.Grant("job", 2)), store.ErrMissing)

@@ -11,15 +11,8 @@ import (
 	"github.com/benbjohnson/clock"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/clocks"
 )
-
-// wrong is a real clock whose wall time is off.
-type wrong struct {
-	clock.Clock
-	by time.Duration
-}
-
-func (w *wrong) Now() time.Time { return w.Clock.Now().Add(w.by) }
 
 // booted is a clock with its own boot clock.
 type booted struct {
@@ -54,10 +47,8 @@ func TestAWrongWallClockChangesNothingOnceTheOffsetIsStored(t *testing.T) {
 	if first.Granularity != time.Microsecond || first.MaxAge != 0 || first.Skew != 0 || !strings.HasPrefix(first.Server, "boot ") {
 		t.Errorf("Now() = %+v, want 1 µs, no age, no skew, and a boot", first)
 	}
-	stepped := &wrong{Clock: wall, by: time.Hour}
-	late := open(t, Options{Path: path, Clock: stepped})
 	for _, by := range []time.Duration{time.Hour, -time.Hour, 50 * 365 * 24 * time.Hour} {
-		stepped.by = by
+		late := open(t, Options{Path: path, Clock: clocks.Skewed(wall, by)})
 		a, b, c := now(t, right), now(t, late), now(t, right)
 		if b.Time.Before(a.Time) || b.Time.After(c.Time) || b.Server != a.Server {
 			t.Errorf("Now() by a clock that is %v off = %v, want between %v and %v", by, b, a.Time, c.Time)

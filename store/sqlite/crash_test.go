@@ -168,10 +168,7 @@ func TestAProcessKilledWhileItCreatesLeavesWhatCanBeUsed(t *testing.T) {
 	for range rounds {
 		path := filepath.Join(t.TempDir(), "ledger.db")
 		c := spawn(t, "create", path, "job", 0)
-		if err := c.cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		_ = c.start.Close()
+		c.begin(t)
 		// The pages are there, the journal is most likely not deleted yet.
 		for t.Context().Err() == nil {
 			if info, err := os.Stat(path); err == nil && info.Size() > 0 {

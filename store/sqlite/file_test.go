@@ -84,6 +84,12 @@ func content(b []byte) func(t *testing.T, path string) {
 	}
 }
 
+// copied is a ledger with records.
+func copied(t *testing.T, path string) {
+	t.Helper()
+	spoilt(func(b []byte) []byte { return b })(t, path)
+}
+
 // spoilt makes a ledger and changes its bytes.
 func spoilt(change func(b []byte) []byte) func(t *testing.T, path string) {
 	return func(t *testing.T, path string) {
@@ -100,7 +106,7 @@ func spoilt(change func(b []byte) []byte) func(t *testing.T, path string) {
 func altered(statements ...string) func(t *testing.T, path string) {
 	return func(t *testing.T, path string) {
 		t.Helper()
-		spoilt(func(b []byte) []byte { return b })(t, path)
+		copied(t, path)
 		foreign(statements...)(t, path)
 	}
 }

@@ -128,6 +128,15 @@ func spawn(t *testing.T, role, path, name string, rounds int) *child {
 	return c
 }
 
+// begin starts a child at once.
+func (c *child) begin(t *testing.T) {
+	t.Helper()
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.start.Close()
+}
+
 // race runs children at once and waits for them.
 func race(t *testing.T, children []*child) {
 	t.Helper()

@@ -38,11 +38,7 @@ func TestMissingRightsAreSaidPlainly(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.file != 0 {
-				b, err := os.ReadFile(grown(t))
-				if err != nil {
-					t.Fatal(err)
-				}
-				content(b)(t, path)
+				copied(t, path)
 				chmod(t, path, c.file)
 			}
 			chmod(t, dir, c.dir)
@@ -73,10 +69,7 @@ func TestALedgerIsReadWithoutTheRightToWrite(t *testing.T) {
 			"left by a process that was killed": func(t *testing.T, path string) {
 				t.Helper()
 				c := spawn(t, "crash", path, "job", 31)
-				if err := c.cmd.Start(); err != nil {
-					t.Fatal(err)
-				}
-				_ = c.start.Close()
+				c.begin(t)
 				if err := c.cmd.Wait(); err == nil {
 					t.Fatal("the child ended well, want it killed")
 				}
@@ -89,11 +82,7 @@ func TestALedgerIsReadWithoutTheRightToWrite(t *testing.T) {
 				if err := os.Mkdir(dir, 0o700); err != nil {
 					t.Fatal(err)
 				}
-				b, err := os.ReadFile(grown(t))
-				if err != nil {
-					t.Fatal(err)
-				}
-				content(b)(t, path)
+				copied(t, path)
 				prepare(t, path)
 				t.Cleanup(func() { _ = os.Chmod(dir, 0o700) }) // before what prepare opened is closed
 				last := 30
@@ -160,13 +149,8 @@ func TestAReaderWithoutTheRightToWriteSeesWhatIsAppended(t *testing.T) {
 	top := t.TempDir()
 	chmod(t, top, 0o755)
 	path := filepath.Join(top, "ledger.db")
-	b, err := os.ReadFile(grown(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	copied(t, path)
+	chmod(t, path, 0o644)
 	if os.Getuid() != 0 {
 		t.Skip("the owner of the file may write it: run as root")
 	}
@@ -202,10 +186,7 @@ func (c *child) startAsNobody(t *testing.T, top string) {
 		c.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 		c.cmd.Path = reachable(t, top, c.cmd.Path)
 	}
-	if err := c.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	_ = c.start.Close()
+	c.begin(t)
 }
 
 func chmod(t *testing.T, path string, mode os.FileMode) {

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -167,26 +166,6 @@ func TestAProcessOfTheEarlierVersionCarriesOnDuringAnUpgrade(t *testing.T) {
 		t.Errorf("an append of the earlier version after the upgrade = %v, want nil", err)
 	}
 	wantThree(t, l, recordSchema1(4))
-}
-
-func TestHandlesThatUpgradeAFileAtOnceShareIt(t *testing.T) {
-	for range 20 {
-		path := old(t)
-		var wg sync.WaitGroup
-		var later []store.Record
-		for i := range int64(4) {
-			r := storetest.Grant("job", 4+i)
-			later = append([]store.Record{r}, later...)
-			l := open(t, Options{Path: path})
-			wg.Go(func() {
-				if err := l.Append(t.Context(), r); err != nil {
-					t.Errorf("Append() = %v, want nil", err)
-				}
-			})
-		}
-		wg.Wait()
-		wantThree(t, open(t, Options{Path: path}), later...)
-	}
 }
 
 func TestAnUpgradeThatCanNotBeDoneChangesNothing(t *testing.T) {

@@ -12,10 +12,6 @@ import (
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
-func TestCounterKeepsTheContract(t *testing.T) {
-	storetest.Run(t, harness(func(l store.Ledger) store.Ledger { return faultstore.NewCounter(l) }))
-}
-
 func TestCounterCountsAndLogs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, slow := pair(t, 1, faultstore.Options{Plan: func(c faultstore.Call) faultstore.Fault {

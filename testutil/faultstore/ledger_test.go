@@ -15,35 +15,30 @@ import (
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
-// harness wraps each handle of one memory ledger.
-func harness(wrap func(store.Ledger) store.Ledger) func(t *testing.T) storetest.Harness {
-	return func(*testing.T) storetest.Harness {
-		m := memory.New(memory.Options{})
-		return storetest.Harness{
-			FreeStamp: true,
-			Open:      func(testing.TB) store.Ledger { return wrap(m.Handle()) },
-			Plant: func(_ testing.TB, workerType string, seq int64, fields map[string]any) {
-				m.Put(storetest.Decode(workerType, seq, fields))
-			},
-		}
+func TestTheContractIsKept(t *testing.T) {
+	slow := faultstore.Random(1, faultstore.Rates{Latency: 50 * time.Microsecond})
+	for name, c := range map[string]struct {
+		wrap   func(l store.Ledger) store.Ledger
+		rounds int
+	}{
+		"without faults": {func(l store.Ledger) store.Ledger { return faultstore.New(l, faultstore.Options{}) }, 0},
+		"with latency":   {func(l store.Ledger) store.Ledger { return faultstore.New(l, faultstore.Options{Plan: slow}) }, 20},
+		"by a counter":   {func(l store.Ledger) store.Ledger { return faultstore.NewCounter(l) }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Run(t, func(*testing.T) storetest.Harness {
+				m := memory.New(memory.Options{})
+				return storetest.Harness{
+					FreeStamp: true,
+					Rounds:    c.rounds,
+					Open:      func(testing.TB) store.Ledger { return c.wrap(m.Handle()) },
+					Plant: func(_ testing.TB, workerType string, seq int64, fields map[string]any) {
+						m.Put(storetest.Decode(workerType, seq, fields))
+					},
+				}
+			})
+		})
 	}
-}
-
-func TestWithoutFaultsTheContractIsKept(t *testing.T) {
-	storetest.Run(t, harness(func(l store.Ledger) store.Ledger { return faultstore.New(l, faultstore.Options{}) }))
-}
-
-func TestLatencyLeavesTheContractIntact(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a second of real time")
-	}
-	plan := faultstore.Random(1, faultstore.Rates{Latency: 50 * time.Microsecond})
-	open := harness(func(l store.Ledger) store.Ledger { return faultstore.New(l, faultstore.Options{Plan: plan}) })
-	storetest.Run(t, func(t *testing.T) storetest.Harness {
-		h := open(t)
-		h.Rounds = 20
-		return h
-	})
 }
 
 // script meets the first calls with the faults given, the rest with none.

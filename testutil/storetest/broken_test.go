@@ -44,27 +44,29 @@ func (b *broken) WorkerTypes(ctx context.Context) ([]string, error) { return b.t
 func (b *broken) Now(ctx context.Context) (store.Stamp, error)      { return b.now(ctx) }
 func (b *broken) Close(ctx context.Context) error                   { return b.close(ctx) }
 
-// edit changes the records that a broken ledger reads.
-func (b *broken) edit(f func(r *store.Record)) {
-	b.get = func(ctx context.Context, workerType string, seq int64) (store.Record, error) {
-		r, err := b.Ledger.Get(ctx, workerType, seq)
-		f(&r)
-		return r, err
-	}
-	b.tail = func(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
-		records, s, err := b.Ledger.Tail(ctx, workerType, limit)
-		for i := range records {
-			f(&records[i])
-		}
-		return records, s, err
-	}
-}
-
 // defect breaks a ledger in one way, and names a case that must notice.
 type defect struct {
 	name string
 	in   func(b *broken)
 	seen string
+}
+
+// edited is a ledger that changes the records which it reads.
+func edited(name, seen string, f func(r *store.Record)) defect {
+	return defect{name, func(b *broken) {
+		b.get = func(ctx context.Context, workerType string, seq int64) (store.Record, error) {
+			r, err := b.Ledger.Get(ctx, workerType, seq)
+			f(&r)
+			return r, err
+		}
+		b.tail = func(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+			records, s, err := b.Ledger.Tail(ctx, workerType, limit)
+			for i := range records {
+				f(&records[i])
+			}
+			return records, s, err
+		}
+	}, seen}
 }
 
 var defects = []defect{
@@ -105,35 +107,21 @@ var defects = []defect{
 			return b.Ledger.Append(ctx, r)
 		}
 	}, "round_trip/times_are_cut_to_milliseconds"},
-	{"times that come back local", func(b *broken) {
-		b.edit(func(r *store.Record) { r.WindowEnd = r.WindowEnd.In(time.FixedZone("x", 3600)) })
-	}, "round_trip/every_field_comes_back"},
-	{"a zero ReadAt that comes back as 1970", func(b *broken) {
-		b.edit(func(r *store.Record) {
-			if r.ReadAt.IsZero() {
-				r.ReadAt = store.FromMillis(0)
-			}
-		})
-	}, "round_trip/a_zero_ReadAt_comes_back_zero"},
-	{"a DoneUntil that is forgotten", func(b *broken) {
-		b.edit(func(r *store.Record) { r.DoneUntil = time.Time{} })
-	}, "round_trip/a_done_with_an_empty_window_comes_back"},
-	{"a DoneUntil of 1970 that is taken for none", func(b *broken) {
-		b.edit(func(r *store.Record) {
-			if r.DoneUntil.UnixMilli() == 0 {
-				r.DoneUntil = time.Time{}
-			}
-		})
-	}, "round_trip/a_DoneUntil_of_1970_is_not_none"},
-	{"an Attempt that is forgotten", func(b *broken) {
-		b.edit(func(r *store.Record) { r.Attempt = 0 })
-	}, "round_trip/the_largest_Attempt_comes_back"},
-	{"an Attempt that is kept in 16 bits", func(b *broken) {
-		b.edit(func(r *store.Record) { r.Attempt = int(int16(r.Attempt)) })
-	}, "round_trip/the_largest_Attempt_comes_back"},
-	{"metadata that is cut off", func(b *broken) {
-		b.edit(func(r *store.Record) { r.Metadata = r.Metadata[:min(len(r.Metadata), 4<<10)] })
-	}, "round_trip/metadata_of_8_KiB"},
+	edited("times that come back local", "round_trip/every_field_comes_back", func(r *store.Record) { r.WindowEnd = r.WindowEnd.In(time.FixedZone("x", 3600)) }),
+	edited("a zero ReadAt that comes back as 1970", "round_trip/a_zero_ReadAt_comes_back_zero", func(r *store.Record) {
+		if r.ReadAt.IsZero() {
+			r.ReadAt = store.FromMillis(0)
+		}
+	}),
+	edited("a DoneUntil that is forgotten", "round_trip/a_done_with_an_empty_window_comes_back", func(r *store.Record) { r.DoneUntil = time.Time{} }),
+	edited("a DoneUntil of 1970 that is taken for none", "round_trip/a_DoneUntil_of_1970_is_not_none", func(r *store.Record) {
+		if r.DoneUntil.UnixMilli() == 0 {
+			r.DoneUntil = time.Time{}
+		}
+	}),
+	edited("an Attempt that is forgotten", "round_trip/the_largest_Attempt_comes_back", func(r *store.Record) { r.Attempt = 0 }),
+	edited("an Attempt that is kept in 16 bits", "round_trip/the_largest_Attempt_comes_back", func(r *store.Record) { r.Attempt = int(int16(r.Attempt)) }),
+	edited("metadata that is cut off", "round_trip/metadata_of_8_KiB", func(r *store.Record) { r.Metadata = r.Metadata[:min(len(r.Metadata), 4<<10)] }),
 	{"a tail that is one short", func(b *broken) {
 		b.tail = func(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
 			return b.Ledger.Tail(ctx, workerType, limit-1)
@@ -153,33 +141,23 @@ var defects = []defect{
 			return records[:min(limit, len(records))], s, err
 		}
 	}, "planted_documents/a_document_without_a_field_of_the_envelope"},
-	{"a defect that isn't reported", func(b *broken) {
-		b.edit(func(r *store.Record) { r.Defect = "" })
-	}, "planted_documents/a_document_without_a_field_of_the_envelope"},
-	{"a defect that isn't reported, beside excessive information", func(b *broken) {
-		b.edit(func(r *store.Record) { r.Defect = "" })
-	}, "planted_documents/a_fault_of_the_envelope_is_a_Defect_beside"},
-	{"information that is demanded", func(b *broken) {
-		b.edit(func(r *store.Record) {
-			if r.Kind != "" && r.Metadata == "" {
-				*r = store.Record{WorkerType: r.WorkerType, Seq: r.Seq, Defect: "metadata: unfit"}
-			}
-		})
-	}, "planted_documents/information_beyond_the_limits"},
-	{"information of a wrong type that is taken for a defect", func(b *broken) {
-		b.edit(func(r *store.Record) {
-			if r.Kind != "" && r.Schedule == "" {
-				*r = store.Record{WorkerType: r.WorkerType, Seq: r.Seq, Defect: "schedule: must be a string"}
-			}
-		})
-	}, "planted_documents/information_of_a_wrong_type"},
-	{"excessive information that is passed on", func(b *broken) {
-		b.edit(func(r *store.Record) {
-			if r.Kind != "" && r.Metadata == "" {
-				r.Metadata = strings.Repeat("m", 9<<10)
-			}
-		})
-	}, "planted_documents/information_beyond_the_limits"},
+	edited("a defect that isn't reported", "planted_documents/a_document_without_a_field_of_the_envelope", func(r *store.Record) { r.Defect = "" }),
+	edited("a defect that isn't reported, beside excessive information", "planted_documents/a_fault_of_the_envelope_is_a_Defect_beside", func(r *store.Record) { r.Defect = "" }),
+	edited("information that is demanded", "planted_documents/information_beyond_the_limits", func(r *store.Record) {
+		if r.Kind != "" && r.Metadata == "" {
+			*r = store.Record{WorkerType: r.WorkerType, Seq: r.Seq, Defect: "metadata: unfit"}
+		}
+	}),
+	edited("information of a wrong type that is taken for a defect", "planted_documents/information_of_a_wrong_type", func(r *store.Record) {
+		if r.Kind != "" && r.Schedule == "" {
+			*r = store.Record{WorkerType: r.WorkerType, Seq: r.Seq, Defect: "schedule: must be a string"}
+		}
+	}),
+	edited("excessive information that is passed on", "planted_documents/information_beyond_the_limits", func(r *store.Record) {
+		if r.Kind != "" && r.Metadata == "" {
+			r.Metadata = strings.Repeat("m", 9<<10)
+		}
+	}),
 	{"a tail that is cached", func(b *broken) {
 		var mu sync.Mutex
 		last := map[string][]store.Record{}
