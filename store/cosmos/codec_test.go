@@ -3,6 +3,7 @@ package cosmos
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -110,7 +111,7 @@ func TestDecodeReadsWhatOtherWritersMean(t *testing.T) {
 		{"token": "1.2e3"},
 		{"token": "1200.0", "seq": "7.0"},
 		{"windowStart": `"` + want.WindowStart.In(time.FixedZone("", 3600)).Format(time.RFC3339) + `"`},
-		{"claim": `"` + strings.ReplaceAll(want.Claim, want.Claim[:1], `\u00`+hexOf(want.Claim[0])) + `"`},
+		{"claim": `"` + strings.ReplaceAll(want.Claim, want.Claim[:1], fmt.Sprintf(`\u%04x`, want.Claim[0])) + `"`},
 		{"readAt": `"` + want.ReadAt.Format("2006-01-02T15:04:05.000000000Z07:00") + `"`},
 	} {
 		if change["token"] == "" {
@@ -120,11 +121,6 @@ func TestDecodeReadsWhatOtherWritersMean(t *testing.T) {
 			t.Errorf("decode() with %v = %+v, want %+v", change, got, want)
 		}
 	}
-}
-
-func hexOf(b byte) string {
-	const digits = "0123456789abcdef"
-	return string([]byte{digits[b>>4], digits[b&15]})
 }
 
 func TestDecodeRefusesWhatTwoReadersMayReadInTwoWays(t *testing.T) {

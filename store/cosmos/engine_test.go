@@ -1,4 +1,4 @@
-package cosmos_test
+package cosmos
 
 import (
 	"cmp"
@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/store/cosmos"
 	"github.com/slotlease/slotlease/testutil/cosmospeer"
 	"github.com/slotlease/slotlease/workerlease"
 )
@@ -45,7 +44,7 @@ func (c *crew) stop(t *testing.T, w *workerlease.WorkerLease) {
 	}
 	c.stopped[w.Status().InstanceID] = true
 	c.mu.Unlock()
-	if err := w.StopLeasing(lasting(t, patience)); err != nil {
+	if err := w.StopLeasing(within(t, patience)); err != nil {
 		t.Errorf("StopLeasing() = %v, want nil", err)
 	}
 }
@@ -79,7 +78,7 @@ func (c *crew) hire(t *testing.T, l store.Ledger, priority int) *workerlease.Wor
 // await waits for the next shift that a condition holds for.
 func (c *crew) await(t *testing.T, what string, ok func(shift) bool) shift {
 	t.Helper()
-	ctx := lasting(t, 2*patience)
+	ctx := within(t, 2*patience)
 	for {
 		select {
 		case s := <-c.came:
@@ -151,11 +150,11 @@ func TestThreeWorkersLeadOneAtATimeInTheSlotsOfStoreTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			peer := cosmospeer.Start(t, cosmospeer.Options{ClockOffset: offset})
-			ready(t, cosmos.Options{URI: peer.URI()})
+			ready(t, Options{URI: peer.URI()})
 			c := &crew{came: make(chan shift, 100)}
 			workers := make([]*workerlease.WorkerLease, 3)
 			for i := range workers {
-				workers[i] = c.hire(t, opened(t, cosmos.Options{URI: peer.URI()}), i)
+				workers[i] = c.hire(t, opened(t, Options{URI: peer.URI()}), i)
 			}
 			// Priority doesn't decide which one leads: slots this short have a lead of
 			// 1.25 s, within which the turns are closer than the time is known.
@@ -189,11 +188,11 @@ func TestWorkersOutliveARestartOfTheServerAndTokensALossOfItsData(t *testing.T) 
 	}
 	t.Parallel()
 	peer := cosmospeer.Start(t, cosmospeer.Options{})
-	l := ready(t, cosmos.Options{URI: peer.URI()})
+	l := ready(t, Options{URI: peer.URI()})
 	c := &crew{came: make(chan shift, 100)}
 	var workers []*workerlease.WorkerLease
 	for i := range 2 {
-		workers = append(workers, c.hire(t, opened(t, cosmos.Options{URI: peer.URI()}), i))
+		workers = append(workers, c.hire(t, opened(t, Options{URI: peer.URI()}), i))
 	}
 	working := c.await(t, "a slot", nil)
 	peer.Kill()
@@ -210,15 +209,15 @@ func TestWorkersOutliveARestartOfTheServerAndTokensALossOfItsData(t *testing.T) 
 		c.stop(t, w)
 	}
 	peer.RestartEmpty()
-	if err := l.Init(lasting(t, patience)); err != nil {
+	if err := l.Init(within(t, patience)); err != nil {
 		t.Fatalf("Init() = %v, want nil", err)
 	}
-	w := c.hire(t, opened(t, cosmos.Options{URI: peer.URI()}), 2)
+	w := c.hire(t, opened(t, Options{URI: peer.URI()}), 2)
 	c.await(t, "a slot of the new ledger", func(s shift) bool { return s.worker == "worker-2" })
-	if err := w.StopLeasing(lasting(t, patience)); err != nil {
+	if err := w.StopLeasing(within(t, patience)); err != nil {
 		t.Errorf("StopLeasing() = %v, want nil", err)
 	}
-	if first, err := l.Get(lasting(t, patience), "job", 1); err != nil || first.InstanceID != "worker-2" {
+	if first, err := l.Get(within(t, patience), "job", 1); err != nil || first.InstanceID != "worker-2" {
 		t.Errorf("Get(job, 1) of the new ledger = %+v, %v, want the first record of worker-2", first, err)
 	}
 	c.check(t, 0)

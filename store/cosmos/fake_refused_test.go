@@ -13,13 +13,6 @@ import (
 
 // What follows is how an account that must be refused might be taken all the same.
 
-func wantRefused(t *testing.T, what string, err error) {
-	t.Helper()
-	if !errors.Is(err, store.ErrRefused) {
-		t.Errorf("%s = %v, want ErrRefused", what, err)
-	}
-}
-
 // used is a ledger whose account was found fit, with one record of job.
 func (f *fakeAccount) used(t *testing.T, o Options) *Ledger {
 	t.Helper()
@@ -46,7 +39,7 @@ func TestEveryStatusThatTheSDKTakesForSuccessIsJudged(t *testing.T) {
 		f := newFake()
 		f.properties["enableMultipleWriteLocations"] = true
 		f.hook = once("account", true, func(*fakeRequest) *http.Response { return reply(203, f.properties) })
-		wantRefused(t, "Append()", f.open(t, Options{}).Append(within(t, time.Second), storetest.Grant("job", 1)))
+		wantSentinel(t, "Append()", f.open(t, Options{}).Append(within(t, time.Second), storetest.Grant("job", 1)), store.ErrRefused)
 	})
 }
 
@@ -64,7 +57,7 @@ func TestOneFailureMakesNoAccountUnverifiable(t *testing.T) {
 			if err := l.Append(within(t, time.Second), storetest.Grant("job", 1)); err == nil {
 				t.Error("Append() = nil, want an error")
 			}
-			wantRefused(t, "Append() later", l.Append(within(t, time.Second), storetest.Grant("job", 1)))
+			wantSentinel(t, "Append() later", l.Append(within(t, time.Second), storetest.Grant("job", 1)), store.ErrRefused)
 		}))
 	}
 }
@@ -76,7 +69,7 @@ func TestAWrongDateMakesNoAccountUnverifiable(t *testing.T) {
 		f.properties["enableMultipleWriteLocations"] = true
 		f.hook = f.signedInTime(403)
 		l := f.open(t, Options{UnsafeUnverifiedAccount: true})
-		wantRefused(t, "Append()", l.Append(within(t, time.Second), storetest.Grant("job", 1)))
+		wantSentinel(t, "Append()", l.Append(within(t, time.Second), storetest.Grant("job", 1)), store.ErrRefused)
 	})
 }
 
@@ -91,7 +84,7 @@ func TestAnAppendUnderWayIsNotSentToASecondWriteRegion(t *testing.T) {
 				return refusal(403, "writes are forbidden", headerSubstatus, substatusWriteForbidden)
 			})
 		})
-		wantRefused(t, "Append()", l.Append(within(t, 10*time.Second), storetest.Grant("job", 2)))
+		wantSentinel(t, "Append()", l.Append(within(t, 10*time.Second), storetest.Grant("job", 2)), store.ErrRefused)
 		if n := len(f.items["job"]); n != 1 {
 			t.Errorf("the account has %d items, want 1", n)
 		}
@@ -120,8 +113,8 @@ func TestALookThatBeganEarlierDoesNotOverruleWhatWasToldSince(t *testing.T) {
 		if !l.Account().MultipleWrites {
 			t.Error("the refresh showed nothing: the test is void")
 		}
-		wantRefused(t, "Append() that looked", <-done)
-		wantRefused(t, "Append() later", l.Append(within(t, 5*time.Second), storetest.Grant("job", 3)))
+		wantSentinel(t, "Append() that looked", <-done, store.ErrRefused)
+		wantSentinel(t, "Append() later", l.Append(within(t, 5*time.Second), storetest.Grant("job", 3)), store.ErrRefused)
 	})
 }
 
@@ -152,6 +145,6 @@ func TestAnAccountThatTalksNonsenseIsRefusedAtOnce(t *testing.T) {
 			f.hook = once("account", true, func(*fakeRequest) *http.Response { return reply(200, "garbage") })
 		})
 		time.Sleep(lookAgain)
-		wantRefused(t, "Append()", l.Append(within(t, time.Second), storetest.Grant("job", 2)))
+		wantSentinel(t, "Append()", l.Append(within(t, time.Second), storetest.Grant("job", 2)), store.ErrRefused)
 	})
 }

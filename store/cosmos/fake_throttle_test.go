@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,20 +16,13 @@ import (
 // answering is a hook that gives some answers to a kind of request, in turn, and
 // then none.
 func answering(op string, answers ...*http.Response) func(*fakeRequest) *http.Response {
-	next := make(chan *http.Response, len(answers))
-	for _, a := range answers {
-		next <- a
-	}
-	return func(r *fakeRequest) *http.Response {
-		if r.op == op {
-			select {
-			case a := <-next:
-				return a
-			default:
-			}
+	var met atomic.Int64
+	return once(op, true, func(*fakeRequest) *http.Response {
+		if n := int(met.Add(1)); n <= len(answers) {
+			return answers[n-1]
 		}
 		return nil
-	}
+	})
 }
 
 // with several, each is one reply.

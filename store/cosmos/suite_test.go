@@ -1,11 +1,10 @@
-package cosmos_test
+package cosmos
 
 import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"net/url"
-	"strings"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/store/cosmos"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/cosmospeer"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -22,29 +20,12 @@ import (
 // patience bounds operations that must succeed, on a machine that is busy.
 const patience = time.Minute
 
-// lasting is the context of some operations.
-func lasting(t testing.TB, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 // past is a client that reaches an account past store/cosmos.
 func past(t testing.TB, uri string) *azcosmos.Client {
 	t.Helper()
-	u, err := url.Parse(uri)
+	a, err := parseURI(uri)
 	if err != nil {
-		t.Fatalf("the URI of the account: %s", cosmos.Redact(uri))
-	}
-	endpoint := "https://" + u.Host + ":443/"
-	switch {
-	case u.Query().Get("insecureHTTP") == "true":
-		endpoint = "http://" + u.Host + "/"
-	case u.Port() != "":
-		endpoint = "https://" + u.Host + "/"
-	case !strings.Contains(u.Host, "."):
-		endpoint = "https://" + u.Host + ".documents.azure.com:443/"
+		t.Fatalf("the URI of the account: %s", Redact(uri))
 	}
 	if cosmospeer.Key() == "" {
 		t.Skip("COSMOS_URI is set without COSMOS_KEY, which this test needs")
@@ -55,7 +36,7 @@ func past(t testing.TB, uri string) *azcosmos.Client {
 	}
 	o := &azcosmos.ClientOptions{}
 	o.InsecureAllowCredentialWithHTTP = true
-	client, err := azcosmos.NewClientWithKey(endpoint, credential, o)
+	client, err := azcosmos.NewClientWithKey(a.endpoint, credential, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,22 +60,22 @@ func newDatabase(t testing.TB, client *azcosmos.Client) string {
 }
 
 // opened opens a ledger that is closed with the test.
-func opened(t testing.TB, o cosmos.Options) *cosmos.Ledger {
+func opened(t testing.TB, o Options) *Ledger {
 	t.Helper()
 	o.Key = cosmospeer.Key()
-	l, err := cosmos.Open(t.Context(), o)
+	l, err := Open(t.Context(), o)
 	if err != nil {
-		t.Fatalf("Open(%s) = %v, want a ledger", cosmos.Redact(o.URI), err)
+		t.Fatalf("Open(%s) = %v, want a ledger", Redact(o.URI), err)
 	}
 	t.Cleanup(func() { _ = l.Close(context.WithoutCancel(t.Context())) })
 	return l
 }
 
 // ready is an opened ledger that is initialised.
-func ready(t testing.TB, o cosmos.Options) *cosmos.Ledger {
+func ready(t testing.TB, o Options) *Ledger {
 	t.Helper()
 	l := opened(t, o)
-	if err := l.Init(lasting(t, patience)); err != nil {
+	if err := l.Init(within(t, patience)); err != nil {
 		t.Fatalf("Init() = %v, want nil", err)
 	}
 	return l
@@ -105,12 +86,92 @@ func onAPeer(t *testing.T, test func(t *testing.T, p documenttest.Peer, open fun
 	t.Helper()
 	t.Parallel()
 	peer := cosmospeer.Start(t, cosmospeer.Options{})
-	test(t, peer, func() store.Ledger { return opened(t, cosmos.Options{URI: peer.URI()}) })
+	test(t, peer, func() store.Ledger { return opened(t, Options{URI: peer.URI()}) })
 }
 
 func TestHandleOutlivesARestartOfTheServer(t *testing.T) { onAPeer(t, documenttest.OutlivesARestart) }
 
 func TestAppendToASilentServerIsUnknown(t *testing.T) { onAPeer(t, documenttest.SilentAppendIsUnknown) }
+
+func TestServerThatLostItsDataHasNoLedger(t *testing.T) {
+	t.Parallel()
+	peer := cosmospeer.Start(t, cosmospeer.Options{})
+	l := ready(t, Options{URI: peer.URI()})
+	if err := l.Append(within(t, patience), storetest.Grant("job", 1)); err != nil {
+		t.Fatalf("Append() = %v, want nil", err)
+	}
+	peer.RestartEmpty()
+	_, _, err := l.Tail(within(t, patience), "job", 1)
+	wantSentinel(t, "Tail() of a lost ledger", err, store.ErrMissing)
+	_, err = l.Get(within(t, patience), "job", 1)
+	wantSentinel(t, "Get() of a lost ledger", err, store.ErrMissing)
+	wantSentinel(t, "Append() to a lost ledger", l.Append(within(t, patience), storetest.Grant("job", 1)), store.ErrMissing)
+	if err := errors.Join(l.Init(within(t, patience)), l.Append(within(t, patience), storetest.Grant("job", 1))); err != nil {
+		t.Errorf("Init() and Append() = %v, want nil", err)
+	}
+}
+
+// The peer charges 1 for each request. It has no GetCurrentTimestamp, so its time is the
+// Date header's, or the item's.
+func TestEachOperationOnAPeerIsOneRequestAndBracketsTheTime(t *testing.T) {
+	t.Parallel()
+	peer := cosmospeer.Start(t, cosmospeer.Options{})
+	l := ready(t, Options{URI: peer.URI()})
+	if err := l.Append(within(t, patience), storetest.Grant("job", 1)); err != nil {
+		t.Fatalf("Append() = %v, want nil", err)
+	}
+	tail := func(workerType string) func(ctx context.Context) (store.Stamp, error) {
+		return func(ctx context.Context) (s store.Stamp, err error) {
+			_, s, err = l.Tail(ctx, workerType, 3)
+			return s, err
+		}
+	}
+	add := func(ctx context.Context) (s store.Stamp, err error) {
+		return s, l.Append(ctx, storetest.Grant("job", 2))
+	}
+	get := func(ctx context.Context) (s store.Stamp, err error) { _, err = l.Get(ctx, "job", 2); return s, err }
+	// The first queries find out that the peer doesn't know the function.
+	_, tailErr := tail("job")(within(t, patience))
+	_, nowErr := l.Now(within(t, patience))
+	if err := errors.Join(tailErr, nowErr); err != nil {
+		t.Fatalf("Tail() and Now() = %v, want nil", err)
+	}
+	for _, c := range []struct {
+		name    string
+		call    func(ctx context.Context) (store.Stamp, error)
+		stamped bool
+		want    error
+	}{
+		{"Tail of nothing", tail("nobody"), true, nil},
+		{"Append", add, true, nil},
+		{"Append that loses", add, false, store.ErrConflict},
+		{"Get", get, false, nil},
+		{"Tail", tail("job"), true, nil},
+		{"Tail, again", tail("job"), true, nil},
+		{"Now", l.Now, true, nil},
+	} {
+		ctx, receipt := store.WithReceipt(within(t, patience))
+		sent := time.Now()
+		s, err := c.call(ctx)
+		received := time.Now()
+		if !errors.Is(err, c.want) || receipt.Units() != 1 {
+			t.Errorf("%s = %v, charged %v, want %v, charged 1", c.name, err, receipt.Units(), c.want)
+		}
+		if !c.stamped {
+			continue
+		}
+		if s.IsZero() {
+			s = receipt.Stamp()
+		}
+		if s.Granularity != time.Second || s.MaxAge != time.Second || s.Skew != 250*time.Millisecond {
+			t.Errorf("%s: stamp %+v, want a granularity and a MaxAge of 1 s, and a skew of 250 ms", c.name, s)
+		}
+		// The peer's clock is that of this machine.
+		if s.Time.After(received) || s.Time.Add(s.Granularity+s.MaxAge).Before(sent) {
+			t.Errorf("%s: stamp %+v of a request at %v … %v, want it to bracket them", c.name, s, sent, received)
+		}
+	}
+}
 
 func TestConformance(t *testing.T) {
 	uri := cosmospeer.URI(t)
@@ -122,11 +183,11 @@ func TestConformance(t *testing.T) {
 		return storetest.Harness{
 			Open: func(t testing.TB) store.Ledger {
 				t.Helper()
-				return opened(t, cosmos.Options{URI: uri, Database: name})
+				return opened(t, Options{URI: uri, Database: name})
 			},
 			Plant: func(t testing.TB, workerType string, seq int64, fields map[string]any) {
 				t.Helper()
-				made.Do(func() { ready(t, cosmos.Options{URI: uri, Database: name}) })
+				made.Do(func() { ready(t, Options{URI: uri, Database: name}) })
 				plant(t, client, name, workerType, seq, fields)
 			},
 			FreeStamp: true,
@@ -152,11 +213,11 @@ func plant(t testing.TB, client *azcosmos.Client, database, workerType string, s
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.NewContainer(database, cosmos.DefaultContainer)
+	c, err := client.NewContainer(database, DefaultContainer)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.CreateItem(lasting(t, patience), azcosmos.NewPartitionKeyString(workerType), text, nil); err != nil {
+	if _, err := c.CreateItem(within(t, patience), azcosmos.NewPartitionKeyString(workerType), text, nil); err != nil {
 		t.Fatalf("plant %s: %v", store.Key(workerType, seq), err)
 	}
 }
