@@ -2,7 +2,6 @@ package workerlease
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/slotlease/slotlease/priority"
@@ -105,8 +104,7 @@ func (o *Options) resolveSchedule(errs *optionErrors) (slotted string) {
 	}
 	s, err := slots.Every(interval)
 	if err != nil {
-		_, rule, _ := strings.Cut(err.Error(), "the interval ")
-		errs.is("LeaseInterval", o.LeaseInterval, "%s", rule)
+		errs.is("LeaseInterval", o.LeaseInterval, "must be 0 (default), or whole milliseconds from %v to 366 days", slots.MinInterval)
 		return "LeaseInterval"
 	}
 	o.Schedule, o.LeaseInterval = s, 0
