@@ -62,6 +62,10 @@ func TestCheckJudgesSmallHistories(t *testing.T) {
 		"a conflict with what isn't there":    {[]operation{appends(1, "a", conflict).at(1, 2), appends(1, "b", done).at(3, 4)}, false},
 		"a conflict with what comes meantime": {[]operation{appends(1, "a", conflict).at(1, 4), appends(1, "b", done).at(2, 5), gets(1, "b").at(6, 7)}, true},
 
+		"a conflict that overwrote":            {[]operation{appends(1, "a", done).at(1, 2), appends(1, "b", conflict).at(3, 4), gets(1, "b").at(5, 6)}, false},
+		"an acknowledged record that vanishes": {[]operation{appends(1, "a", done).at(1, 2), gets(1, "a").at(3, 4), gets(1, "").at(5, 6)}, false},
+		"a get of another's record":            {[]operation{appends(1, "a", done).at(1, 2), appends(2, "b", done).at(3, 4), gets(2, "a").at(5, 6)}, false},
+
 		"an unknown append that never landed": {[]operation{appends(1, "a", unknown).at(1, late), gets(1, "").at(3, 4)}, true},
 		"one that landed":                     {[]operation{appends(1, "a", unknown).at(1, late), gets(1, "a").at(3, 4)}, true},
 		"one that landed late":                {[]operation{appends(1, "a", unknown).at(1, late), gets(1, "").at(3, 4), gets(1, "a").at(5, 6)}, true},
@@ -114,6 +118,13 @@ func TestCheckJudgesSmallHistories(t *testing.T) {
 				t.Errorf("explained() = %v, want %v", got, c.legal)
 			}
 		})
+	}
+}
+
+func TestALedgerShowsAllThatAKeyMayHold(t *testing.T) {
+	l := ledger{head: (*entry)(nil).set(1, id(1, "a"), id(1, "b"))}
+	if got, want := l.String(), "[1·a or 1·b]"; got != want {
+		t.Errorf("String() = %s, want %s", got, want)
 	}
 }
 
