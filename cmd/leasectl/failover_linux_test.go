@@ -12,6 +12,7 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/audit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -31,7 +32,7 @@ func runExtended(t *testing.T, storeArg string, command ...string) *process {
 func settled(t *testing.T, p *process, l store.Ledger) (newest, before store.Record) {
 	t.Helper()
 	n := strings.Count(p.output(), ": extended, ")
-	eventually(t, "an extension", func() bool { return strings.Count(p.output(), ": extended, ") > n })
+	procs.Eventually(t, "an extension", func() bool { return strings.Count(p.output(), ": extended, ") > n })
 	time.Sleep(200 * time.Millisecond)
 	all := records(t, l)
 	return all[len(all)-1], all[len(all)-2]
@@ -43,7 +44,7 @@ func TestACommandLivesOnWhileItsLeaseIsExtended(t *testing.T) {
 	p := runExtended(t, storeArg, "sh", "-c", `trap 'echo told' TERM; echo up; while :; do sleep 0.1; done`)
 	p.await("up\n")
 	pids := p.descendants()
-	eventually(t, "the third slot", func() bool {
+	procs.Eventually(t, "the third slot", func() bool {
 		r := records(t, l)
 		return !r[len(r)-1].SlotStart.Before(r[0].SlotEnd.Add(8 * time.Second))
 	})
@@ -145,7 +146,7 @@ func TestACommandThatEndsIsStartedAgainInTheNextSlotOfItsLease(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "runs")
 	p := start(t, "run", "--store", storeArg, "--worker-type", "t", "--every", "2s", "--continuous", "--", "sh", "-c", `echo $LEASE_TOKEN $LEASE_SLOT_START $(date +%s%N) >> "$0"`, file)
 	var runs [][]string
-	eventually(t, "three runs under one lease", func() bool {
+	procs.Eventually(t, "three runs under one lease", func() bool {
 		b, _ := os.ReadFile(file)
 		runs = nil
 		tokens := map[string]int{}

@@ -5,14 +5,12 @@ import (
 	"context"
 	"flag"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/sqlite"
 )
@@ -25,22 +23,12 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asLeasectl) != "" {
 		main()
 	}
-	heedSignals()
+	procs.HeedSignals()
 	flag.Parse()
 	if p := flag.Lookup("test.parallel"); p.Value.String() == p.DefValue {
 		_ = p.Value.Set("8") // Most of the tests wait for processes.
 	}
 	os.Exit(m.Run())
-}
-
-// heedSignals undoes that whoever started the tests ignores signals, as nohup and
-// scripts do: every process that the tests start, and signal, would inherit that.
-func heedSignals() {
-	for _, s := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
-		if signal.Ignored(s) {
-			signal.Notify(make(chan os.Signal, 1), s)
-		}
-	}
 }
 
 // output is what leasectl did.
@@ -55,19 +43,6 @@ func leasectl(t *testing.T, env []string, args ...string) output {
 	var stdout, stderr bytes.Buffer
 	code := execute(t.Context(), args, env, strings.NewReader(""), &stdout, &stderr)
 	return output{code, stdout.String(), stderr.String()}
-}
-
-// patience is how long tests wait for what must come, on a machine that is busy.
-const patience = 30 * time.Second
-
-// eventually waits until ok, and fails the test if that doesn't come.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within %v", what, patience)
-		}
-	}
 }
 
 // newLedger makes an initialised SQLite ledger and returns it with its --store.

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/audit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/history"
 )
@@ -32,7 +32,7 @@ func ends(t *testing.T, ps ...*process) {
 	t.Helper()
 	for _, p := range ps {
 		// From then on it heeds signals.
-		eventually(t, "the worker begins", func() bool {
+		procs.Eventually(t, "the worker begins", func() bool {
 			return strings.Contains(p.output(), " of worker type ") || strings.Contains(p.output(), `"worker began"`)
 		})
 		p.signal(syscall.SIGTERM)
@@ -45,17 +45,6 @@ func ends(t *testing.T, ps ...*process) {
 			t.Errorf("left behind: %v", left)
 		}
 	}
-}
-
-// linesOf are the lines of a file that are complete.
-func linesOf(path string) (lines []string) {
-	b, _ := os.ReadFile(path)
-	for line := range strings.Lines(string(b)) {
-		if whole, ok := strings.CutSuffix(line, "\n"); ok {
-			lines = append(lines, whole)
-		}
-	}
-	return lines
 }
 
 // rowsOf are the rows that inspect slots shows.
@@ -80,7 +69,7 @@ func TestAJobIsDoneOnceInEachSlotByThreeWorkers(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		ps = append(ps, startOnce(t, storeArg, name, "6s", "3s", []string{"--tie-break", "rotate"}, "sh", "-c", `echo "$LEASE_SLOT_START" >> "$0"`, file))
 	}
-	eventually(t, "three runs", func() bool { return len(linesOf(file)) >= 3 })
+	procs.Eventually(t, "three runs", func() bool { return len(procs.Lines(file)) >= 3 })
 	ends(t, ps...)
 	finished := map[string]int{}
 	for _, row := range rowsOf(t, storeArg) {
@@ -89,7 +78,7 @@ func TestAJobIsDoneOnceInEachSlotByThreeWorkers(t *testing.T) {
 		}
 	}
 	runs := map[string]int{}
-	for _, slot := range linesOf(file) {
+	for _, slot := range procs.Lines(file) {
 		runs[slot]++
 		if runs[slot] > 1 || finished[slot] != 1 {
 			t.Errorf("slot %s: run %d times, and shown as done %d times, want once", slot, runs[slot], finished[slot])
@@ -103,13 +92,13 @@ func TestAJobThatIsDoneIsNotRunAgainWhenAllAreRestarted(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "runs")
 	job := []string{"sh", "-c", `echo "$LEASE_INSTANCE_ID" >> "$0"`, file}
 	a, b := startOnce(t, storeArg, "a", oneSlot, "4s", nil, job...), startOnce(t, storeArg, "b", oneSlot, "4s", nil, job...)
-	eventually(t, "it is done", func() bool { return strings.Contains(a.output()+b.output(), ": done\n") })
+	procs.Eventually(t, "it is done", func() bool { return strings.Contains(a.output()+b.output(), ": done\n") })
 	ends(t, a, b)
 	a, b = startOnce(t, storeArg, "a", oneSlot, "4s", nil, job...), startOnce(t, storeArg, "b", oneSlot, "4s", nil, job...)
 	a.await("is done already")
 	b.await("is done already")
 	ends(t, a, b)
-	if runs := linesOf(file); len(runs) != 1 {
+	if runs := procs.Lines(file); len(runs) != 1 {
 		t.Errorf("the command was run by %q, want one run", runs)
 	}
 }
@@ -128,7 +117,12 @@ func TestAJobThatFailsIsTriedByOthersAndSoOftenInAll(t *testing.T) {
 	ps[1].await(`"slot not done"`)
 	ps[2].await("not done after 3 attempts, and not tried again")
 	ends(t, ps...)
-	runs, rows := linesOf(file), rowsOf(t, storeArg)
+	for line := range strings.Lines(ps[1].output()) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("line %q is no JSON", line)
+		}
+	}
+	runs, rows := procs.Lines(file), rowsOf(t, storeArg)
 	var tried []string
 	for i, row := range rows {
 		if row.Attempt != i+1 || i > 0 && rows[i-1].InstanceID == row.InstanceID {
@@ -163,7 +157,7 @@ func TestAJobWhoseLeasectlIsKilledIsRunAgainByAnother(t *testing.T) {
 	job := []string{"sh", "-c", `[ -e "$0" ] && exit 0; : > "$0"; ` + family, file}
 	a := startOnce(t, storeArg, "a", oneSlot, "8s", nil, job...)
 	a.await("family up")
-	eventually(t, "the family is complete", func() bool { return len(a.descendants()) >= familySize })
+	procs.Eventually(t, "the family is complete", func() bool { return len(a.descendants()) >= familySize })
 	b := startOnce(t, storeArg, "b", oneSlot, "8s", nil, job...)
 	b.await("holder: \"a\"")
 	a.signal(syscall.SIGKILL)
@@ -212,25 +206,6 @@ func TestAJobThatIsStoppedIsDoneOrLeftToOthers(t *testing.T) {
 	}
 }
 
-func TestASecondSignalKillsAJob(t *testing.T) {
-	t.Parallel()
-	l, storeArg := newLedger(t)
-	p := start(t, "run", "--store", storeArg, "--worker-type", "t", "--every", oneSlot, "--once-per-slot", "--failover-within", "1h", "--join-mid-slot", "--stop-grace", "5m",
-		"--", "sh", "-c", family)
-	p.await("family up")
-	p.signal(syscall.SIGTERM)
-	p.await("stopping: terminated\n")
-	if len(p.descendants()) == 0 {
-		t.Error("the first signal left the command no grace")
-	}
-	time.Sleep(apart)
-	ends(t, p)
-	all := records(t, l)
-	if head := all[len(all)-1]; head.Kind != store.KindRelease || !head.DoneUntil.IsZero() || strings.Contains(p.output(), ": failed: ") {
-		t.Errorf("the head is %+v, want a release of what isn't done, and no failure", head)
-	}
-}
-
 func TestAMissedSlotIsMadeUpForInTheNext(t *testing.T) {
 	t.Parallel()
 	l, storeArg := newLedger(t)
@@ -239,14 +214,14 @@ func TestAMissedSlotIsMadeUpForInTheNext(t *testing.T) {
 	p := startOnce(t, storeArg, "a", "6s", "3s", nil, job...)
 	p.await(": done\n")
 	ends(t, p)
-	before := linesOf(file)
+	before := procs.Lines(file)
 	all := records(t, l)
 	missedEnd := all[len(all)-1].DoneUntil.Add(12 * time.Second)
-	eventually(t, "two slots are missed", func() bool { return storeTime(t, l).After(missedEnd) })
+	procs.Eventually(t, "two slots are missed", func() bool { return storeTime(t, l).After(missedEnd) })
 	p = startOnce(t, storeArg, "a", "6s", "3s", []string{"--run-missed"}, job...)
-	eventually(t, "two more runs", func() bool { return len(linesOf(file)) >= len(before)+2 })
+	procs.Eventually(t, "two more runs", func() bool { return len(procs.Lines(file)) >= len(before)+2 })
 	ends(t, p)
-	runs := linesOf(file)[len(before):]
+	runs := procs.Lines(file)[len(before):]
 	late, err := time.Parse(time.RFC3339, runs[0])
 	if err != nil {
 		t.Fatal(err)
@@ -264,12 +239,12 @@ func TestACommandThatIsToldToEndWithItsSlotIsNotStartedAgainInIt(t *testing.T) {
 	_, storeArg := newLedger(t)
 	file := filepath.Join(t.TempDir(), "runs")
 	p := start(t, "run", "--store", storeArg, "--worker-type", "t", "--every", "4s", "--failover-within", "2s", "--", "sh", "-c", `trap 'exit 0' TERM; echo "$LEASE_SLOT_START" >> "$0"; while :; do sleep 0.02; done`, file)
-	eventually(t, "the third slot", func() bool {
-		runs := linesOf(file)
+	procs.Eventually(t, "the third slot", func() bool {
+		runs := procs.Lines(file)
 		return len(runs) > 0 && len(slices.Compact(runs)) >= 3
 	})
 	ends(t, p)
-	if runs := linesOf(file); len(slices.Compact(slices.Clone(runs))) != len(runs) {
+	if runs := procs.Lines(file); len(slices.Compact(slices.Clone(runs))) != len(runs) {
 		t.Errorf("the command was started in the slots %q, want once in each", runs)
 	}
 }

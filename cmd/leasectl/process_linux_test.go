@@ -7,15 +7,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -110,7 +109,7 @@ func (p *process) output() string {
 // await waits for a text in the output.
 func (p *process) await(text string) {
 	p.t.Helper()
-	eventually(p.t, fmt.Sprintf("%q in the output", text), func() bool { return strings.Contains(p.output(), text) })
+	procs.Eventually(p.t, fmt.Sprintf("%q in the output", text), func() bool { return strings.Contains(p.output(), text) })
 }
 
 // unread closes the reading end of the output.
@@ -135,7 +134,7 @@ func (p *process) wait() int {
 	for _, end := range []chan struct{}{p.done, p.read} {
 		select {
 		case <-end:
-		case <-time.After(patience):
+		case <-time.After(procs.Patience):
 			p.t.Fatalf("leasectl, or its output, doesn't end")
 		}
 	}
@@ -144,36 +143,15 @@ func (p *process) wait() int {
 
 // descendants are the living processes that carry the mark, but for leasectl
 // itself; guards don't carry it.
-func (p *process) descendants() (found []int) {
-	environs, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, name := range environs {
-		b, err := os.ReadFile(name)
-		pid, numErr := strconv.Atoi(strings.Split(name, "/")[2])
-		if err == nil && numErr == nil && pid != p.cmd.Process.Pid && bytes.Contains(b, []byte(markName+"="+p.mark)) {
-			found = append(found, pid)
-		}
-	}
-	return found
+func (p *process) descendants() []int {
+	return slices.DeleteFunc(procs.Carrying(markName+"="+p.mark), func(pid int) bool { return pid == p.cmd.Process.Pid })
 }
 
 // gone waits until no descendant is left, and returns when one was last seen, and
-// when none was first. A busy machine may put much between the two.
+// when none was first.
 func (p *process) gone() (alive, dead time.Time) {
 	p.t.Helper()
-	looks := 0
-	eventually(p.t, "all descendants are gone", func() bool {
-		before := time.Now()
-		if len(p.descendants()) > 0 {
-			looks, alive = 0, before
-			return false
-		}
-		if looks++; looks == 1 {
-			dead = time.Now()
-		}
-		// A process has no environment for an instant while it executes a program.
-		return looks == 4
-	})
-	return alive, dead
+	return procs.Gone(p.t, p.descendants)
 }
 
 // records reads a ledger, the oldest record first.
@@ -205,7 +183,7 @@ func storeTime(t *testing.T, l store.Ledger) time.Time {
 func holding(t *testing.T, ps []*process, after string) int {
 	t.Helper()
 	found := -1
-	eventually(t, "a holder", func() bool {
+	procs.Eventually(t, "a holder", func() bool {
 		for i, p := range ps {
 			if _, out, ok := strings.Cut(p.output(), after); ok && strings.Contains(out, "command started") {
 				found = i

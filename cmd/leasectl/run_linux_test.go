@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/audit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/demo"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -33,7 +31,7 @@ func runFamily(t *testing.T, storeArg string, flags ...string) *process {
 	t.Helper()
 	p := startRun(t, storeArg, "a", flags, "sh", "-c", family)
 	p.await("family up")
-	eventually(t, "the family is complete", func() bool { return len(p.descendants()) >= familySize })
+	procs.Eventually(t, "the family is complete", func() bool { return len(p.descendants()) >= familySize })
 	return p
 }
 
@@ -68,7 +66,7 @@ func TestNoDescendantOutlivesTheWindow(t *testing.T) {
 			window := lastWindow(t, l, storeTime(t, l))
 			disturb(t, p, strings.TrimPrefix(storeArg, "sqlite:"))
 			var seen time.Time // alive, at the latest: a busy machine may show that it is gone much later
-			eventually(t, "the family of the first slot is gone", func() bool {
+			procs.Eventually(t, "the family of the first slot is gone", func() bool {
 				before, alive := time.Now(), p.descendants()
 				if !slices.ContainsFunc(pids, func(pid int) bool { return slices.Contains(alive, pid) }) {
 					return true
@@ -84,51 +82,6 @@ func TestNoDescendantOutlivesTheWindow(t *testing.T) {
 	}
 }
 
-func TestNoDescendantIsLeftWhenLeasectlIsKilled(t *testing.T) {
-	t.Parallel()
-	_, storeArg := newLedger(t)
-	p := runFamily(t, storeArg)
-	p.signal(syscall.SIGKILL)
-	killed := time.Now()
-	p.wait()
-	if alive, _ := p.gone(); alive.Sub(killed) > time.Second {
-		t.Errorf("some of the family lived %v after SIGKILL of leasectl", alive.Sub(killed))
-	}
-}
-
-func TestAHolderThatIsKilledIsFollowedByAnotherInTheNextSlot(t *testing.T) {
-	t.Parallel()
-	l, storeArg := newLedger(t)
-	ps := []*process{
-		startRun(t, storeArg, "a", nil, "sleep", "1000"),
-		startRun(t, storeArg, "b", []string{"--priority", "1"}, "sleep", "1000"),
-	}
-	for _, p := range ps {
-		p.await("ready")
-	}
-	i := holding(t, ps, "ready")
-	ps[i].signal(syscall.SIGKILL)
-	ps[i].wait()
-	died := storeTime(t, l)
-	other := []string{"b", "a"}[i]
-	eventually(t, "the other holds a slot", func() bool {
-		return slices.ContainsFunc(records(t, l), func(r store.Record) bool { return r.InstanceID == other && r.WindowStart.After(died) })
-	})
-	// It is the one that begins next, or the one after that if the holder had
-	// claimed the next already.
-	for _, r := range records(t, l) {
-		if r.InstanceID == other && r.WindowStart.After(died) {
-			if late := r.WindowStart.Sub(died); late > 2*time.Second {
-				t.Errorf("the next holder began %v after the death of the holder, want at most two slots", late)
-			}
-			break
-		}
-	}
-	if problems := audit.Ledger(records(t, l)); len(problems) > 0 {
-		t.Errorf("the ledger: %q", problems)
-	}
-}
-
 func TestTheCommandKnowsItsLeaseAndNotTheStore(t *testing.T) {
 	l, storeArg := newLedger(t)
 	file := filepath.Join(t.TempDir(), "env")
@@ -138,7 +91,7 @@ func TestTheCommandKnowsItsLeaseAndNotTheStore(t *testing.T) {
 	p := start(t, "run", "--worker-type", "t", "--instance-id", "a b", "--group", "north", "--cron", "* * * * *", "--join-mid-slot",
 		"--", "sh", "-c", `env > "$0.new"; mv "$0.new" "$0"`, file)
 	var b []byte
-	eventually(t, "the command's environment", func() bool {
+	procs.Eventually(t, "the command's environment", func() bool {
 		var err error
 		b, err = os.ReadFile(file)
 		return err == nil
@@ -174,7 +127,7 @@ func TestACommandThatEndsIsNotStartedAgainInItsSlot(t *testing.T) {
 	l, storeArg := newLedger(t)
 	file := filepath.Join(t.TempDir(), "runs")
 	p := startRun(t, storeArg, "a", nil, "sh", "-c", `echo $LEASE_SLOT_START $LEASE_TOKEN >> "$0"; exit 3`, file)
-	eventually(t, "three runs", func() bool {
+	procs.Eventually(t, "three runs", func() bool {
 		b, _ := os.ReadFile(file)
 		return strings.Count(string(b), "\n") >= 3
 	})
@@ -213,7 +166,7 @@ func TestSIGTERMStopsTheCommandThenReleases(t *testing.T) {
 	log := &demo.WorkLog{Path: filepath.Join(t.TempDir(), "work.log")}
 	p := start(t, "run", "--store", storeArg, "--worker-type", "t", "--instance-id", "a", "--every", "10s", "--join-mid-slot", "--stop-grace", "2s",
 		"--", "/proc/self/exe", demo.WorkCommand, log.Path)
-	eventually(t, "work", func() bool {
+	procs.Eventually(t, "work", func() bool {
 		lines, err := log.Read()
 		return err == nil && len(lines) > 0
 	})
@@ -223,6 +176,13 @@ func TestSIGTERMStopsTheCommandThenReleases(t *testing.T) {
 	}
 	if left := p.descendants(); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+	rest := p.output()
+	for _, want := range []string{"stopping: terminated", "stopping the command", "expired: stopped", "command: exit code 0", "released at", "stopped\n"} {
+		var found bool
+		if _, rest, found = strings.Cut(rest, want); !found {
+			t.Fatalf("leasectl run: no %q, or not in this order", want)
+		}
 	}
 	ended := storeTime(t, l)
 	boot := guard.Boottime()
@@ -244,36 +204,39 @@ func TestSIGTERMStopsTheCommandThenReleases(t *testing.T) {
 	}
 }
 
-// apart is how far apart signals are two wishes.
-const apart = 1100 * time.Millisecond
-
 func TestASecondSignalKillsACommandThatWillNotStop(t *testing.T) {
-	t.Parallel()
-	l, storeArg := newLedger(t)
-	p := start(t, "run", "--store", storeArg, "--worker-type", "t", "--instance-id", "a", "--every", "2400h", "--join-mid-slot", "--stop-grace", "20m",
-		"--", "sh", "-c", family)
-	p.await("family up")
-	p.signal(syscall.SIGINT)
-	p.await("stopping: interrupt\n")
-	if len(p.descendants()) == 0 {
-		t.Error("the first signal left the command no grace")
-	}
-	// timeout and process groups send two at once: that is one wish.
-	p.signal(syscall.SIGTERM)
-	time.Sleep(apart)
-	if len(p.descendants()) == 0 {
-		t.Error("two signals at once left the command no grace")
-	}
-	p.signal(syscall.SIGINT)
-	if code := p.wait(); code != exit.OK {
-		t.Errorf("leasectl run = %d, want 0", code)
-	}
-	if left := p.descendants(); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
-	all := records(t, l)
-	if head := all[len(all)-1]; head.Kind != store.KindRelease {
-		t.Errorf("the head is %+v, want a release", head)
+	for name, flags := range map[string][]string{
+		"a command":          {"--stop-grace", "20m"},
+		"a job of each slot": {"--once-per-slot", "--failover-within", "1h", "--stop-grace", "5m"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, storeArg := newLedger(t)
+			p := startRun(t, storeArg, "a", append([]string{"--every", oneSlot, "--join-mid-slot"}, flags...), "sh", "-c", family)
+			p.await("family up")
+			p.signal(syscall.SIGINT)
+			p.await("stopping: interrupt\n")
+			if len(p.descendants()) == 0 {
+				t.Error("the first signal left the command no grace")
+			}
+			// timeout and process groups send two at once: that is one wish.
+			p.signal(syscall.SIGTERM)
+			time.Sleep(1100 * time.Millisecond)
+			if len(p.descendants()) == 0 {
+				t.Error("two signals at once left the command no grace")
+			}
+			p.signal(syscall.SIGINT)
+			if code := p.wait(); code != exit.OK {
+				t.Errorf("leasectl run = %d, want 0", code)
+			}
+			if left := p.descendants(); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+			all := records(t, l)
+			if head := all[len(all)-1]; head.Kind != store.KindRelease || !head.DoneUntil.IsZero() || strings.Contains(p.output(), ": failed: ") {
+				t.Errorf("the head is %+v, want a release of what isn't done, and no failure", head)
+			}
+		})
 	}
 }
 
@@ -287,7 +250,7 @@ func TestAStoreThatIsLockedIsToldAndTriedAgain(t *testing.T) {
 	p.gone()
 	unlock()
 	before := strings.Count(p.output(), "command started")
-	eventually(t, "it works again", func() bool { return strings.Count(p.output(), "command started") > before })
+	procs.Eventually(t, "it works again", func() bool { return strings.Count(p.output(), "command started") > before })
 }
 
 func TestAStoreThatIsDownIsToldAtOnceAndKeepsNobodyFromStopping(t *testing.T) {
@@ -324,48 +287,5 @@ func TestASignalThatWasIgnoredAtTheStartStaysIgnored(t *testing.T) {
 	p.signal(syscall.SIGTERM)
 	if code := p.wait(); code != exit.OK || !strings.Contains(p.output(), "stopping: terminated\n") {
 		t.Errorf("leasectl run = %d, want 0 and that it stopped for SIGTERM", code)
-	}
-}
-
-func TestStoppingIsToldBeforeTheEndOfTheLease(t *testing.T) {
-	t.Parallel()
-	_, storeArg := newLedger(t)
-	p := start(t, "run", "--store", storeArg, "--worker-type", "t", "--every", "2400h", "--join-mid-slot", "--", "sleep", "1000")
-	p.await("command started")
-	p.signal(syscall.SIGTERM)
-	p.wait()
-	out := p.output()
-	at := 0
-	for _, want := range []string{"stopping: terminated", "stopping the command", "expired: stopped", "command: signal 15 (terminated)", "released at", "stopped\n"} {
-		i := strings.Index(out[at:], want)
-		if i < 0 {
-			t.Fatalf("leasectl run: no %q behind byte %d", want, at)
-		}
-		at += i
-	}
-}
-
-func TestLogsAsJSON(t *testing.T) {
-	t.Parallel()
-	_, storeArg := newLedger(t)
-	p := startRun(t, storeArg, "a", []string{"--log-format", "json"}, "true")
-	p.await("ended by itself")
-	p.signal(syscall.SIGTERM)
-	p.wait()
-	seen := map[string]bool{}
-	for line := range strings.Lines(p.output()) {
-		var e struct{ Level, Time, Message string }
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatalf("line %q: %v", line, err)
-		}
-		if _, err := time.Parse("2006-01-02T15:04:05.000Z", e.Time); err != nil || e.Level == "" {
-			t.Errorf("line %q: %v", line, err)
-		}
-		seen[e.Message] = true
-	}
-	for _, want := range []string{"lease allocated", "lease expired", "stopped"} {
-		if !seen[want] {
-			t.Errorf("no line %q among %q", want, slices.Sorted(maps.Keys(seen)))
-		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
 )
@@ -279,7 +280,7 @@ func TestAServerThatRefusesConnectionsIsUnreachable(t *testing.T) {
 	for _, args := range [][]string{{"init", "--timeout", "300ms"}, {"inspect", "slots", "--timeout", "300ms"}} {
 		var got output
 		// On a busy machine the time may pass before the driver has dialled once.
-		eventually(t, "a connection is refused", func() bool {
+		procs.Eventually(t, "a connection is refused", func() bool {
 			got = leasectl(t, []string{"LEASECTL_STORE=mongodb://" + address + "/jobs"}, args...)
 			return strings.Contains(got.stderr, "refused")
 		})

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 )
 
 func isError(err, target error) bool { return errors.Is(err, target) }
@@ -32,7 +34,7 @@ func runTidy(t *testing.T, mark string, left, grace time.Duration) (p *Process, 
 	ready := filepath.Join(dir, "ready")
 	p = run(t, mark, left, grace, "/bin/sh", "-c",
 		`trap 'echo tidied > "$0"; exit 3' TERM; : > "$1"; while :; do sleep 0.02; done`, file, ready)
-	eventually(t, "the command is ready", func() bool {
+	procs.Eventually(t, "the command is ready", func() bool {
 		_, err := os.Stat(ready)
 		return err == nil
 	})
@@ -192,7 +194,7 @@ func TestTheGroupHasTheGraceWhenItsLeaderEndsFirst(t *testing.T) {
 	file, ready := filepath.Join(dir, "tidied"), filepath.Join(dir, "ready")
 	p := run(t, newMark(t), time.Hour, time.Minute, "/bin/sh", "-c",
 		`/bin/sh -c 'trap "sleep 0.3; : > \"$0\"; exit" TERM; : > "$1"; while :; do sleep 0.02; done' "$0" "$1" & wait`, file, ready)
-	eventually(t, "the command is ready", func() bool {
+	procs.Eventually(t, "the command is ready", func() bool {
 		_, err := os.Stat(ready)
 		return err == nil
 	})
@@ -294,7 +296,7 @@ func TestNothingLeaks(t *testing.T) {
 	for range 50 {
 		once()
 	}
-	eventually(t, "goroutines end", func() bool { _, n, _ := count(); return n <= goroutines })
+	procs.Eventually(t, "goroutines end", func() bool { _, n, _ := count(); return n <= goroutines })
 	if n, _, zombies := count(); n > fds || zombies > 0 {
 		t.Errorf("after 50 commands: %d files, want %d; %d zombies, want 0", n, fds, zombies)
 	}

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 )
 
 func TestEveryDescendantDiesAtTheDeadline(t *testing.T) {
@@ -62,7 +64,7 @@ func TestCommandsThatForkWithoutEndAreKilled(t *testing.T) {
 			mark := newMark(t)
 			p := run(t, mark, time.Hour, 0, tt.command...)
 			most := 0
-			eventually(t, "there are many processes", func() bool {
+			procs.Eventually(t, "there are many processes", func() bool {
 				most = max(most, len(carriers(mark)))
 				return most >= tt.least
 			})

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 )
 
 // stranger is a user that has no processes.
@@ -53,7 +55,7 @@ func TestExhaustingTheProcessLimitDoesNotStopTheGuard(t *testing.T) {
 	self := copyForAll(t, 0o755)
 	mark := newMark(t)
 	p := startParentAs(t, self, stranger, mark, 6*time.Second, 0, self, helperArg, "bomb")
-	eventually(t, "the limit is reached", func() bool { return len(carriers(mark)) >= 50 })
+	procs.Eventually(t, "the limit is reached", func() bool { return len(carriers(mark)) >= 50 })
 	time.Sleep(200 * time.Millisecond)
 	if s, ok := stat(p.guard); !ok || s.dead() {
 		t.Fatalf("stat(guard) = %+v, %v, want it alive at the limit", s, ok)

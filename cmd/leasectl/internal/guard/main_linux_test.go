@@ -9,11 +9,12 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strconv"
-	"strings"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 )
 
 // helperArg as the first argument makes the test binary one of the programs
@@ -38,13 +39,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("GORACE") == "" {
 		_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
 	}
-	// Whoever started the tests may ignore signals, as nohup and scripts do. The
-	// guards and commands would inherit that, and the tests signal them.
-	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGHUP} {
-		if signal.Ignored(s) {
-			signal.Notify(make(chan os.Signal, 1), s)
-		}
-	}
+	procs.HeedSignals()
 	os.Exit(m.Run())
 }
 
@@ -201,61 +196,22 @@ func marked(mark string) []string {
 // carriers returns the living processes whose environment has the mark, apart
 // from parents.
 func carriers(mark string) []int {
-	var found []int
-	environs, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, name := range environs {
-		b, err := os.ReadFile(name)
-		if err != nil || !bytes.Contains(b, []byte(markName+"="+mark)) {
-			continue
-		}
-		pid, err := strconv.Atoi(strings.Split(name, "/")[2])
-		if err != nil {
-			continue
-		}
-		if argv, err := os.ReadFile(filepath.Dir(name) + "/cmdline"); err == nil && !bytes.Contains(argv, []byte(helperArg+"\x00parent\x00")) {
-			found = append(found, pid)
-		}
-	}
-	return found
+	return slices.DeleteFunc(procs.Carrying(markName+"="+mark), func(pid int) bool {
+		argv, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		return err != nil || bytes.Contains(argv, []byte(helperArg+"\x00parent\x00"))
+	})
 }
-
-// patience is how long tests wait for what must come, on a machine that is busy.
-const patience = 20 * time.Second
 
 // deadlineSlack is how late after the deadline the last process may be seen. A
 // few milliseconds are the guard's; the rest is for a machine so busy that the
 // looking takes long.
 const deadlineSlack = 500 * time.Millisecond
 
-// eventually waits until ok, and fails the test if that doesn't come.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within %v", what, patience)
-		}
-	}
-}
-
-// gone waits until no process carries the mark and returns when that was. A
-// process has no environment for an instant while it executes a program, so one
-// look isn't enough.
+// gone waits until no process carries the mark and returns when that was.
 func gone(t *testing.T, mark string) (at time.Duration) {
 	t.Helper()
-	looks := 0
-	eventually(t, "all descendants are gone", func() bool {
-		switch {
-		case len(carriers(mark)) > 0:
-			looks = 0
-		case looks == 0:
-			at = Boottime()
-			fallthrough
-		default:
-			looks++
-		}
-		return looks == 5
-	})
-	return at
+	_, dead := procs.Gone(t, func() []int { return carriers(mark) })
+	return Boottime() - time.Since(dead)
 }
 
 // within fails the test if a measured time is over the limit, and logs it.
@@ -298,7 +254,7 @@ func runFamily(t *testing.T, mark string, left, grace time.Duration) *Process {
 
 func awaitFamily(t *testing.T, mark, ready string) {
 	t.Helper()
-	eventually(t, "the family is complete", func() bool {
+	procs.Eventually(t, "the family is complete", func() bool {
 		_, err := os.Stat(ready)
 		return err == nil && len(carriers(mark)) == familySize
 	})

@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 )
 
 // startFamilyUnderParent runs the family under a guard under another process.
@@ -30,7 +32,7 @@ func TestKillingTheParentKillsEveryDescendant(t *testing.T) {
 	start := Boottime()
 	signalTo(t, p.cmd.Process.Pid, syscall.SIGKILL)
 	within(t, "from SIGKILL of the parent to the last descendant's end", gone(t, mark)-start, time.Second)
-	eventually(t, "the guard is gone", func() bool {
+	procs.Eventually(t, "the guard is gone", func() bool {
 		s, ok := stat(p.guard)
 		return !ok || s.dead()
 	})
@@ -95,7 +97,7 @@ func TestKillingTheGuardLeavesNothingToASubreaper(t *testing.T) {
 func TestKillingTheGuardKillsItsSessionWithoutASubreaper(t *testing.T) {
 	mark := newMark(t)
 	p := startParent(t, mark, time.Hour, 0, "/bin/sh", "-c", "(sleep 1000 & sleep 1000) & sleep 1000")
-	eventually(t, "the command has its children", func() bool { return len(carriers(mark)) >= 4 })
+	procs.Eventually(t, "the command has its children", func() bool { return len(carriers(mark)) >= 4 })
 	start := Boottime()
 	signalTo(t, p.guard, syscall.SIGKILL)
 	within(t, "from SIGKILL of the guard to the last descendant's end", gone(t, mark)-start, time.Second)
@@ -108,7 +110,7 @@ func TestAStoppedGuardIsBackedUp(t *testing.T) {
 	mark := newMark(t)
 	p := runFamily(t, mark, time.Hour, 0)
 	signalTo(t, p.guard.pid(), syscall.SIGSTOP)
-	eventually(t, "the guard is stopped", func() bool {
+	procs.Eventually(t, "the guard is stopped", func() bool {
 		s, ok := stat(p.guard.pid())
 		return ok && s.state == 'T'
 	})

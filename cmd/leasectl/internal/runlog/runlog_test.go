@@ -190,9 +190,12 @@ func TestAnOutageIsLoggedWhenItBeginsAndEveryMinute(t *testing.T) {
 func TestEveryLineInJSONHasItsWorkerAndItsSlot(t *testing.T) {
 	slotted, begun := 0, false
 	for line := range strings.Lines(logOf("json", zapcore.DebugLevel)) {
-		var e struct{ Message, WorkerType, InstanceID, Slot, SlotStart, SlotEnd string }
+		var e struct{ Level, Time, Message, WorkerType, InstanceID, Slot, SlotStart, SlotEnd string }
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatal(err)
+		}
+		if _, err := time.Parse("2006-01-02T15:04:05.000Z", e.Time); err != nil || e.Level == "" {
+			t.Errorf("line %q: %v, want a time and a level", line, err)
 		}
 		if begun = begun || e.Message == "lease allocated"; begun && e.Slot == "" {
 			t.Errorf("line %q: no slot, although a lease has begun", line)
@@ -233,7 +236,7 @@ func TestMessagesInJSONAreConstant(t *testing.T) {
 	}
 	for _, want := range []string{
 		"worker began", "ready", "command started", "command not started", "command ended", "extended late", "order to the guard failed",
-		"stopping", "stopping command", "stopped", "lease allocated", "lease extended", "slot lost",
+		"stopping", "stopping command", "stopped", "lease allocated", "lease extended", "lease expired", "slot lost",
 	} {
 		if !got[want] {
 			t.Errorf("no line with the message %q", want)
