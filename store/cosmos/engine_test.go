@@ -35,13 +35,12 @@ type crew struct {
 	came    chan shift
 }
 
+func newCrew() *crew { return &crew{stopped: map[string]bool{}, came: make(chan shift, 100)} }
+
 // stop stops a worker, after which another may have what is left of its slot.
 func (c *crew) stop(t *testing.T, w *workerlease.WorkerLease) {
 	t.Helper()
 	c.mu.Lock()
-	if c.stopped == nil {
-		c.stopped = map[string]bool{}
-	}
 	c.stopped[w.Status().InstanceID] = true
 	c.mu.Unlock()
 	if err := w.StopLeasing(within(t, patience)); err != nil {
@@ -151,7 +150,7 @@ func TestThreeWorkersLeadOneAtATimeInTheSlotsOfStoreTime(t *testing.T) {
 			t.Parallel()
 			peer := cosmospeer.Start(t, cosmospeer.Options{ClockOffset: offset})
 			ready(t, Options{URI: peer.URI()})
-			c := &crew{came: make(chan shift, 100)}
+			c := newCrew()
 			workers := make([]*workerlease.WorkerLease, 3)
 			for i := range workers {
 				workers[i] = c.hire(t, opened(t, Options{URI: peer.URI()}), i)
@@ -189,7 +188,7 @@ func TestWorkersOutliveARestartOfTheServerAndTokensALossOfItsData(t *testing.T) 
 	t.Parallel()
 	peer := cosmospeer.Start(t, cosmospeer.Options{})
 	l := ready(t, Options{URI: peer.URI()})
-	c := &crew{came: make(chan shift, 100)}
+	c := newCrew()
 	var workers []*workerlease.WorkerLease
 	for i := range 2 {
 		workers = append(workers, c.hire(t, opened(t, Options{URI: peer.URI()}), i))

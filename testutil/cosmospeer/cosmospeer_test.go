@@ -6,13 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -90,17 +88,9 @@ func TestRestartKeepsPortDataAndTimes(t *testing.T) {
 	before := read("job:1")
 
 	for range 2 { // The second restart replays what the first one has replayed.
-		s.Kill()
-		if conn, err := net.DialTimeout("tcp", s.Addr(), time.Second); err == nil {
-			_ = conn.Close()
-			t.Errorf("%s answers after Kill, want it refused", s.Addr())
-		}
 		// In another second, by _ts.
 		time.Sleep(time.Second)
-		s.Restart()
-		if got := s.URI(); got != uri {
-			t.Errorf("URI() after Restart = %q, want %q", got, uri)
-		}
+		peertest.RestartsAtItsAddress(t, s.Server)
 		if after := read("job:1"); after["id"] != before["id"] || after["_ts"] != before["_ts"] || after["_rid"] != before["_rid"] {
 			t.Errorf("item after Restart = %v, want %v", after, before)
 		}
@@ -118,14 +108,15 @@ func TestRestartKeepsPortDataAndTimes(t *testing.T) {
 
 func TestPausedPeerIsSilentUntilResumed(t *testing.T) {
 	t.Parallel()
-	s := Start(t, Options{})
-	want(t, s.Addr(), 200, "GET", "/", "")
-	s.Pause()
-	if status, _, _, err := try(within(t, 300*time.Millisecond), s.Addr(), "GET", "/", ""); err == nil {
-		t.Errorf("GET / of a paused peer = %d, want a timeout", status)
-	}
-	s.Resume()
-	want(t, s.Addr(), 200, "GET", "/", "")
+	isSilentWhilePaused(t, Start(t, Options{}))
+}
+
+func isSilentWhilePaused(t *testing.T, s *Server) {
+	t.Helper()
+	peertest.IsSilentWhilePaused(t, s.Server, func(ctx context.Context) error {
+		_, _, _, err := try(ctx, s.Addr(), "GET", "/", "")
+		return err
+	})
 }
 
 func TestClockIsOffByTheOffset(t *testing.T) {
@@ -154,35 +145,8 @@ func TestClockIsOffByTheOffset(t *testing.T) {
 			if err := json.Unmarshal([]byte(reply), &stored); err != nil || stored.TS < sent.Add(offset).Unix() || stored.TS > time.Now().Add(offset).Unix() {
 				t.Errorf("_ts = %d, %v, want that of %v with %v", stored.TS, err, sent, offset)
 			}
-			s.Pause()
-			if status, _, _, err := try(within(t, 300*time.Millisecond), s.Addr(), "GET", "/", ""); err == nil {
-				t.Errorf("GET / of a paused peer = %d, want a timeout: the signal must reach it", status)
-			}
-			s.Resume()
+			isSilentWhilePaused(t, s)
 		})
-	}
-}
-
-func TestOneOfManyCreatesWins(t *testing.T) {
-	t.Parallel()
-	s := Start(t, Options{})
-	populate(t, s.Addr())
-	for round := range 20 {
-		statuses := make([]int, 32)
-		var wg sync.WaitGroup
-		for i := range statuses {
-			wg.Go(func() {
-				statuses[i], _, _, _ = try(within(t, time.Minute), s.Addr(), "POST", docs, item(fmt.Sprint("job:", round)), partition, `["job"]`)
-			})
-		}
-		wg.Wait()
-		count := map[int]int{}
-		for _, status := range statuses {
-			count[status]++
-		}
-		if count[201] != 1 || count[409] != 31 {
-			t.Fatalf("32 creates of one id = %v, want one 201 and 31 409", count)
-		}
 	}
 }
 
@@ -233,7 +197,7 @@ func TestPeerIsAsDocumented(t *testing.T) {
 		t.Run(c.name, func(*testing.T) { c.test() })
 	}
 	// A query is no write, so it isn't in the journal.
-	b, err := os.ReadFile(filepath.Join(s.peer.Data(), "journal"))
+	b, err := os.ReadFile(filepath.Join(s.Data(), "journal"))
 	if n := bytes.Count(b, []byte("\n")); err != nil || n != 3 {
 		t.Errorf("journal has %d lines, %v, want 3", n, err)
 	}

@@ -46,9 +46,9 @@ func kindWith(clock []string) peer.Kind {
 	return k
 }
 
-// Server is a separate peer for one test: a process that can be killed, paused and
-// restarted. Its methods must not be called at once.
-type Server struct{ peer *peer.Server }
+// Server is a separate peer for one test: a process with the methods Addr, Kill,
+// Restart, RestartEmpty, Pause and Resume. They must not be called at once.
+type Server struct{ *peer.Server }
 
 // Start starts a peer with empty data, which ends with the test. It skips the
 // test if no peer can be had, or fails it if REQUIRE_STORES contains "cosmos".
@@ -64,27 +64,4 @@ func Start(t testing.TB, o Options) *Server {
 
 // URI is where the peer listens, in the form that store/cosmos takes, without
 // database and container. It stays the same when the peer is restarted.
-func (s *Server) URI() string { return uriOf(s.peer) }
-
-func uriOf(s *peer.Server) string { return "cosmos://" + s.Addr() + "/?insecureHTTP=true" }
-
-// Addr is the peer's host and port.
-func (s *Server) Addr() string { return s.peer.Addr() }
-
-// Kill ends the peer with SIGKILL and waits until it is gone. A peer that is
-// paused or dead may be killed, too.
-func (s *Server) Kill() { s.peer.Kill() }
-
-// Restart starts the peer again on the same port and data; it kills it first if
-// it runs.
-func (s *Server) Restart() { s.peer.Restart() }
-
-// RestartEmpty is Restart with everything lost: databases, containers and items.
-func (s *Server) RestartEmpty() { s.peer.RestartEmpty() }
-
-// Pause stops the peer (SIGSTOP): its connections stay open, but it doesn't answer. It
-// skips the test on systems that can't.
-func (s *Server) Pause() { s.peer.Pause() }
-
-// Resume lets a paused peer go on (SIGCONT).
-func (s *Server) Resume() { s.peer.Resume() }
+func (s *Server) URI() string { return "cosmos://" + s.Addr() + "/?insecureHTTP=true" }

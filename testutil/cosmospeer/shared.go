@@ -23,7 +23,7 @@ func URI(t testing.TB) string {
 	if err != nil {
 		kindWith(nil).Unavailable(t, err)
 	}
-	return uriOf(s)
+	return (&Server{s}).URI()
 }
 
 // Key is the key of the account at URI: that of the environment variable

@@ -2,7 +2,6 @@ package mongopeer
 
 import (
 	"context"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -36,20 +35,11 @@ func within(t *testing.T, d time.Duration) context.Context {
 
 func TestRestartKeepsPortAndData(t *testing.T) {
 	s := Start(t)
-	uri := s.URI()
-	c := dial(t, uri)
+	c := dial(t, s.URI())
 	if _, err := c.InsertOne(within(t, time.Minute), bson.D{{Key: "_id", Value: "a"}}); err != nil {
 		t.Fatalf("insert = %v, want nil", err)
 	}
-	s.Kill()
-	if conn, err := net.DialTimeout("tcp", s.Addr(), time.Second); err == nil {
-		_ = conn.Close()
-		t.Errorf("%s answers after Kill, want it refused", s.Addr())
-	}
-	s.Restart()
-	if got := s.URI(); got != uri {
-		t.Errorf("URI() after Restart = %q, want %q", got, uri)
-	}
+	peertest.RestartsAtItsAddress(t, s.Server)
 	if n, err := c.CountDocuments(within(t, time.Minute), bson.D{}); err != nil || n != 1 {
 		t.Errorf("documents after Restart = %d, %v, want 1", n, err)
 	}
@@ -58,17 +48,7 @@ func TestRestartKeepsPortAndData(t *testing.T) {
 func TestPausedPeerIsSilentUntilResumed(t *testing.T) {
 	s := Start(t)
 	c := dial(t, s.URI())
-	if err := c.Database().Client().Ping(within(t, time.Minute), nil); err != nil {
-		t.Fatalf("ping = %v, want nil", err)
-	}
-	s.Pause()
-	if err := c.Database().Client().Ping(within(t, 300*time.Millisecond), nil); err == nil {
-		t.Error("ping of a paused peer = nil, want a timeout")
-	}
-	s.Resume()
-	if err := c.Database().Client().Ping(within(t, time.Minute), nil); err != nil {
-		t.Errorf("ping after Resume = %v, want nil", err)
-	}
+	peertest.IsSilentWhilePaused(t, s.Server, func(ctx context.Context) error { return c.Database().Client().Ping(ctx, nil) })
 }
 
 func TestSharedPeerIsStartedOnce(t *testing.T) {

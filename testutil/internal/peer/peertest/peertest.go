@@ -103,3 +103,39 @@ func IsShared(t *testing.T, uri func(testing.TB) string) string {
 	wg.Wait()
 	return first
 }
+
+// RestartsAtItsAddress kills a peer, and restarts it.
+func RestartsAtItsAddress(t *testing.T, s *peer.Server) {
+	t.Helper()
+	addr := s.Addr()
+	s.Kill()
+	if conn, err := net.DialTimeout("tcp", addr, time.Second); err == nil {
+		_ = conn.Close()
+		t.Errorf("%s answers after Kill, want it refused", addr)
+	}
+	s.Restart()
+	if got := s.Addr(); got != addr {
+		t.Errorf("Addr() after Restart = %q, want %q", got, addr)
+	}
+}
+
+// IsSilentWhilePaused pauses a peer, and resumes it. ping asks it for anything.
+func IsSilentWhilePaused(t *testing.T, s *peer.Server, ping func(ctx context.Context) error) {
+	t.Helper()
+	within := func(d time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), d)
+		defer cancel()
+		return ping(ctx)
+	}
+	if err := within(time.Minute); err != nil {
+		t.Fatalf("ping = %v, want nil", err)
+	}
+	s.Pause()
+	if err := within(300 * time.Millisecond); err == nil {
+		t.Error("ping of a paused peer = nil, want a timeout: the signal must reach it")
+	}
+	s.Resume()
+	if err := within(time.Minute); err != nil {
+		t.Errorf("ping after Resume = %v, want nil", err)
+	}
+}
