@@ -177,15 +177,6 @@ func TestCodeThatPanicsWhenItsLeaseHasEndedIsNotWhyItEnded(t *testing.T) {
 	})
 }
 
-func TestAPanicInLeaseExpiredChangesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{expired: func(workerlease.Lease, workerlease.Reason) { panic("bang") }})
-		at(16 * time.Minute)
-		equal(t, "slots", w.starts(), minutes(5, 10, 15)...)
-		checkPanic(t, w, "LeaseExpired", "bang")
-	})
-}
-
 // checkPanic checks that a panic was reported to Error, the observer and Status.
 func checkPanic(t *testing.T, w *worker, callback, value string) {
 	t.Helper()
@@ -206,29 +197,31 @@ func checkPanic(t *testing.T, w *worker, callback, value string) {
 	}
 }
 
-func TestACallbackThatEndsItsGoroutineHasReturned(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{
+func TestCallbacksThatPanicOrEndTheirGoroutineHaveReturned(t *testing.T) {
+	for name, s := range map[string]setup{
+		"LeaseExpired panics": {expired: func(workerlease.Lease, workerlease.Reason) { panic("bang") }},
+		"both end their goroutines": {
 			work:    func(context.Context, workerlease.Lease) { runtime.Goexit() },
 			expired: func(workerlease.Lease, workerlease.Reason) { runtime.Goexit() },
-		})
-		at(16 * time.Minute)
-		equal(t, "slots", w.starts(), minutes(5, 10, 15)...)
-		endsAt(t, w.turn(t, 0).expiredAt, 10*time.Minute)
-		w.stop(t)
-	})
-}
-
-func TestLeaseExpiredAndErrorMayBeNil(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{plain: true, work: func(ctx context.Context, _ workerlease.Lease) {
+		},
+		"a panic, with no LeaseExpired and no Error": {plain: true, work: func(ctx context.Context, _ workerlease.Lease) {
 			<-ctx.Done()
 			panic("nobody gets to know")
-		}})
-		at(16 * time.Minute)
-		equal(t, "slots", w.starts(), minutes(5, 10, 15)...)
-		w.stop(t)
-	})
+		}},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			w := start(t, s)
+			at(16 * time.Minute)
+			equal(t, "slots", w.starts(), minutes(5, 10, 15)...)
+			if name == "LeaseExpired panics" {
+				checkPanic(t, w, "LeaseExpired", "bang")
+			}
+			if !s.plain {
+				endsAt(t, w.turn(t, 0).expiredAt, 10*time.Minute)
+			}
+			w.stop(t)
+		})
+	}
 }
 
 func TestTheZeroLeaseIsNotValid(t *testing.T) {

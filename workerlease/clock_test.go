@@ -11,6 +11,7 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/clocks"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
@@ -32,21 +33,6 @@ func newWrong(off time.Duration) *wrong {
 func (c *wrong) Now() time.Time { return c.Clock.Now().Add(time.Duration(c.off.Load())) }
 
 func (c *wrong) Since(t time.Time) time.Duration { return c.Clock.Since(t.Add(-c.first)) }
-
-// suspended is the clock of a machine that can be suspended, and of a store that
-// isn't: while it sleeps, timers stand still, and Now and Boottime go on.
-type suspended struct {
-	clock.Clock
-	slept atomic.Int64
-}
-
-func (c *suspended) Now() time.Time { return c.Clock.Now().Add(time.Duration(c.slept.Load())) }
-
-func (c *suspended) Boottime() time.Duration {
-	return c.Clock.Since(t0) + time.Duration(c.slept.Load())
-}
-
-func (c *suspended) suspend(d time.Duration) { c.slept.Add(int64(d)) }
 
 func TestAWrongTimeOfDayHasNoEffect(t *testing.T) {
 	for _, off := range []time.Duration{0, time.Hour, -time.Hour, -25 * 365 * 24 * time.Hour} {
@@ -73,14 +59,14 @@ func TestAWrongTimeOfDayHasNoEffect(t *testing.T) {
 
 func TestALeaseIsOverWithinASecondOfWakingFromASuspend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &suspended{Clock: clock.New()}
-		w := start(t, setup{ledger: memory.New(memory.Options{Clock: c}), clock: c})
+		c := clocks.NewSuspendable(clock.New())
+		w := start(t, setup{ledger: memory.New(memory.Options{Clock: c.Outside()}), clock: c})
 		at(6 * time.Minute)
 		u := w.turn(t, 0)
 		if !u.lease.Valid() {
 			t.Fatal("the lease isn't valid before the suspend")
 		}
-		c.suspend(10 * time.Minute) // It is 16m now.
+		c.Suspend(10 * time.Minute) // It is 16m now.
 		if u.lease.Valid() || u.lease.Remaining() != 0 {
 			t.Error("the lease is valid right after waking")
 		}
@@ -101,10 +87,10 @@ func TestALeaseIsOverWithinASecondOfWakingFromASuspend(t *testing.T) {
 
 func TestASuspendWhileWaitingIsNoticedWithinHalfAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &suspended{Clock: clock.New()}
-		w := start(t, setup{ledger: memory.New(memory.Options{Clock: c}), clock: c})
+		c := clocks.NewSuspendable(clock.New())
+		w := start(t, setup{ledger: memory.New(memory.Options{Clock: c.Outside()}), clock: c})
 		at(time.Minute)
-		c.suspend(10 * time.Minute) // It is 11m now.
+		c.Suspend(10 * time.Minute) // It is 11m now.
 		at(time.Minute + 31*time.Second + lead)
 		equal(t, "slots", w.starts(), 10*time.Minute)
 		if m := observed[workerlease.Missed](w); len(m) != 1 || m[0].Why != workerlease.TooLate || since(m[0].Until) != 10*time.Minute {

@@ -221,18 +221,6 @@ func TestALateExpiryGivesTheCodeAMomentBeforeItOverruns(t *testing.T) {
 	})
 }
 
-func TestTextThatNoRecordCanHoldIsRefusedAtTheStart(t *testing.T) {
-	for name, o := range map[string]workerlease.Options{
-		"InstanceID": {InstanceID: "caf\xe9"}, "Group": {Group: "caf\xe9"}, "Metadata": {Metadata: "caf\xe9"},
-	} {
-		o.WorkerType = "job"
-		_, err := workerlease.StartLeasing(t.Context(), memory.New(memory.Options{}), o, workerlease.Callbacks{LeaseAllocated: nothing})
-		if !errors.Is(err, workerlease.ErrOptions) || !strings.Contains(err.Error(), name+": ") {
-			t.Errorf("StartLeasing with a %s that is not UTF-8 = %v, want an error that names it", name, err)
-		}
-	}
-}
-
 // Found by the simulation: claims were sent that had been decided on long before.
 func TestASlowObserverDoesNotDelayWhatWasDecided(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

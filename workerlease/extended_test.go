@@ -1,38 +1,20 @@
 package workerlease_test
 
 import (
-	"context"
 	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
 // extending starts a worker whose lease is extended every 14.5 s, and whose
 // LeaseExtended is f.
-func extending(t *testing.T, w *worker, f func(l workerlease.Lease)) *workerlease.WorkerLease {
+func extending(t *testing.T, f func(l workerlease.Lease)) *worker {
 	t.Helper()
-	client := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{Observer: w})
-	o := parted("w", 0, 20*time.Second)
-	o.WorkerType = "job"
-	l, err := client.StartLeasing(t.Context(), o, workerlease.Callbacks{
-		LeaseAllocated: func(ctx context.Context, l workerlease.Lease) { w.allocated(ctx, l, nil) },
-		LeaseExtended:  f,
-		LeaseExpired:   func(l workerlease.Lease, why workerlease.Reason) { w.expired(l, why, nil) },
-		Error:          w.failed,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = l.StopLeasing(context.Background())
-		<-l.Done()
-	})
-	return l
+	return start(t, setup{Options: parted("w", 0, 20*time.Second), extended: f})
 }
 
 func TestASlowLeaseExtendedGetsOnlyTheNewest(t *testing.T) {
@@ -40,8 +22,7 @@ func TestASlowLeaseExtendedGetsOnlyTheNewest(t *testing.T) {
 		var mu sync.Mutex
 		var expiries []time.Duration
 		running := 0
-		w := &worker{}
-		extending(t, w, func(l workerlease.Lease) {
+		extending(t, func(l workerlease.Lease) {
 			mu.Lock()
 			running++
 			if running > 1 {
@@ -71,9 +52,8 @@ func TestASlowLeaseExtendedGetsOnlyTheNewest(t *testing.T) {
 
 func TestTheNextLeaseWaitsForLeaseExtended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &worker{}
 		block := true
-		extending(t, w, func(workerlease.Lease) {
+		w := extending(t, func(workerlease.Lease) {
 			if block {
 				block = false
 				time.Sleep(7 * time.Minute)
@@ -99,9 +79,8 @@ func TestTheNextLeaseWaitsForLeaseExtended(t *testing.T) {
 func TestALeaseExtendedThatPanicsOrEndsItsGoroutineEndsNothing(t *testing.T) {
 	for name, end := range map[string]func(){"panic": func() { panic("boom") }, "goexit": runtime.Goexit} {
 		bubble(t, name, func(t *testing.T) {
-			w := &worker{}
 			calls := 0
-			extending(t, w, func(workerlease.Lease) {
+			w := extending(t, func(workerlease.Lease) {
 				calls++
 				end()
 			})

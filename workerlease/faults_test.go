@@ -233,17 +233,3 @@ func TestAStoreThatThrottlesGetsTheTimeItAsksFor(t *testing.T) {
 		}
 	})
 }
-
-func TestStopLeasingSettlesAnUnknownOutcomeAndReleasesWhatItFinds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ledger := faulty(t, once(faultstore.OpAppend, 2, faultstore.BlackHole(faultstore.Applied)))
-		w := start(t, setup{ledger: ledger})
-		at(9*time.Minute + 51*time.Second)
-		if err := w.StopLeasing(t.Context()); err != nil {
-			t.Errorf("StopLeasing: %v", err)
-		}
-		if r := newest(t, ledger); r.Kind != store.KindRelease || since(r.SlotStart) != 10*time.Minute {
-			t.Errorf("head = %s of slot %v, want a release of the slot that was claimed", r.Kind, since(r.SlotStart))
-		}
-	})
-}

@@ -53,23 +53,6 @@ func TestAllOfAGroupAreAllocatedWithOneToken(t *testing.T) {
 	})
 }
 
-func TestAGroupMemberThatStartsInMidSlotJoinsAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ledger := memory.New(memory.Options{})
-		start(t, setup{ledger: ledger, Options: inGroup("first", "east", 0)})
-		at(6 * time.Minute)
-		second := start(t, setup{ledger: ledger, Options: inGroup("second", "east", 0)})
-		stranger := start(t, setup{ledger: ledger, Options: inGroup("stranger", "west", 0)})
-		at(7 * time.Minute)
-		if u := second.turn(t, 0); u.allocated > 6*time.Minute+5*time.Millisecond || since(u.lease.Start) != 5*time.Minute {
-			t.Errorf("allocated at %v with a window from %v, want at once and the group's", u.allocated, since(u.lease.Start))
-		}
-		equal(t, "slots of another group", stranger.starts())
-		at(11 * time.Minute)
-		equal(t, "slots of the second", second.starts(), minutes(5, 10)...)
-	})
-}
-
 func TestAGroupMemberThatFindsNoLeaseOfItsGroupWaitsForTheBoundary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})

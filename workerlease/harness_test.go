@@ -42,13 +42,14 @@ func bubble(t *testing.T, name string, test func(*testing.T)) {
 // its context ends.
 type setup struct {
 	workerlease.Options
-	ledger  store.Ledger
-	client  *workerlease.Client
-	clock   clock.Clock
-	logger  *zap.Logger
-	ctx     context.Context
-	work    func(context.Context, workerlease.Lease)
-	expired func(workerlease.Lease, workerlease.Reason)
+	ledger   store.Ledger
+	client   *workerlease.Client
+	clock    clock.Clock
+	logger   *zap.Logger
+	ctx      context.Context
+	work     func(context.Context, workerlease.Lease)
+	expired  func(workerlease.Lease, workerlease.Reason)
+	extended func(workerlease.Lease)
 	// plain leaves LeaseExpired and Error nil.
 	plain bool
 }
@@ -110,7 +111,7 @@ func start(t *testing.T, s setup) *worker {
 	cb := workerlease.Callbacks{LeaseAllocated: func(ctx context.Context, l workerlease.Lease) { w.allocated(ctx, l, s.work) }}
 	if !s.plain {
 		cb.LeaseExpired = func(l workerlease.Lease, why workerlease.Reason) { w.expired(l, why, s.expired) }
-		cb.LeaseExtended = w.extended
+		cb.LeaseExtended = func(l workerlease.Lease) { w.extended(l, s.extended) }
 		cb.Error = w.failed
 	}
 	var err error
@@ -169,13 +170,16 @@ func (w *worker) expired(l workerlease.Lease, why workerlease.Reason, then func(
 }
 
 // extended is LeaseExtended.
-func (w *worker) extended(l workerlease.Lease) {
+func (w *worker) extended(l workerlease.Lease, then func(workerlease.Lease)) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	for _, u := range w.turns {
 		if u.lease.Token == l.Token {
 			u.extended = append(u.extended, extension{time.Since(t0), since(l.Expiry)})
 		}
+	}
+	w.mu.Unlock()
+	if then != nil {
+		then(l)
 	}
 }
 

@@ -79,20 +79,6 @@ func TestPoisonIsReportedWatchedAndReset(t *testing.T) {
 	}
 }
 
-func TestAKeyThatCantBeFollowedIsReportedAndPassedOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ledger := memory.New(memory.Options{})
-		unreachable := planted(store.MaxSeq+1, 0, time.Hour)
-		ledger.Put(unreachable)
-		w := start(t, setup{ledger: ledger})
-		at(11 * time.Minute)
-		equal(t, "slots", w.starts(), minutes(5, 10)...)
-		if e := observed[workerlease.Poison](w); len(e) == 0 || e[0].Seq != 0 || e[0].Err == nil {
-			t.Errorf("Poison events = %+v, want seq 0", e)
-		}
-	})
-}
-
 func TestHonestRecordsThatLookOddAreObeyed(t *testing.T) {
 	newer := planted(3, 0, 12*time.Minute)
 	newer.Kind = "pause"

@@ -39,6 +39,9 @@ func TestEveryBadOptionIsNamedWithItsValueAndTheRule(t *testing.T) {
 		{"worker type too long", o{WorkerType: strings.Repeat("x", 64)}, []string{`x": 64 bytes: use 1 to 63`}},
 		{"instance id too long", o{WorkerType: "job", InstanceID: strings.Repeat("x", 257)}, []string{"InstanceID: ", "257", "at most 256"}},
 		{"instance id with NUL", o{WorkerType: "job", InstanceID: "a\x00b"}, []string{"InstanceID: ", "NUL at byte 1", "not allowed"}},
+		{"instance id not UTF-8", o{WorkerType: "job", InstanceID: "caf\xe9"}, []string{"InstanceID: "}},
+		{"group not UTF-8", o{WorkerType: "job", Group: "caf\xe9"}, []string{"Group: "}},
+		{"metadata not UTF-8", o{WorkerType: "job", Metadata: "caf\xe9"}, []string{"Metadata: "}},
 		{"group too long", o{WorkerType: "job", Group: strings.Repeat("x", 257)}, []string{"Group: ", "257", "at most 256"}},
 		{"group with NUL", o{WorkerType: "job", Group: "\x00"}, []string{"Group: ", "NUL at byte 0"}},
 		{"metadata too long", o{WorkerType: "job", Metadata: strings.Repeat("x", 8193)}, []string{"Metadata: ", "8193", "at most 8192"}},
@@ -130,22 +133,6 @@ func TestAJobBlamesTheOptionThatWasSet(t *testing.T) {
 				t.Errorf("Run = %v, want one problem, %q, and no %q", err, test.want, test.not)
 			}
 		})
-	}
-}
-
-func TestAllBadOptionsAreReportedAtOnce(t *testing.T) {
-	_, err := workerlease.StartLeasing(t.Context(), nil, workerlease.Options{
-		WorkerType: "no spaces", Priority: 9, LeaseInterval: 1, Lead: -1, Step: -1, Retention: 1,
-	}, workerlease.Callbacks{})
-	for _, want := range []error{workerlease.ErrOptions, store.ErrInvalid} {
-		if !errors.Is(err, want) {
-			t.Errorf("StartLeasing = %v, want %v in it", err, want)
-		}
-	}
-	for _, field := range []string{"WorkerType:", "Priority:", "LeaseInterval:", "Lead:", "Step:", "Retention:", "ledger:", "LeaseAllocated:"} {
-		if err == nil || !strings.Contains(err.Error(), field) {
-			t.Errorf("the error has no %q: %v", field, err)
-		}
 	}
 }
 

@@ -203,22 +203,6 @@ func TestNoOperationIsBegunAfterGivingUp(t *testing.T) {
 	}
 }
 
-func TestStopLeasingRetriesTheReleaseUntilTheDeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ledger := faulty(t, nil)
-		w := start(t, setup{ledger: ledger})
-		at(6 * time.Minute)
-		ledger.Break(faultstore.Down())
-		time.AfterFunc(5*time.Second, ledger.Mend)
-		if err := w.StopLeasing(t.Context()); err != nil {
-			t.Errorf("StopLeasing: %v", err)
-		}
-		if r := newest(t, ledger); r.Kind != store.KindRelease {
-			t.Errorf("head is a %s, want a release", r.Kind)
-		}
-	})
-}
-
 func TestStopLeasingMayBeCalledTwiceAndConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})

@@ -16,8 +16,11 @@ import (
 func TestEachBadOptionIsAnOptionErrorWithItsField(t *testing.T) {
 	_, err := workerlease.StartLeasing(t.Context(), nil, workerlease.Options{
 		WorkerType: "no spaces", Priority: 9, Group: "g", Continuous: true, Margin: time.Millisecond,
-		Job: &workerlease.Job{MaxAttempts: -1}, MaxBackoff: 2 * time.Hour,
+		Job: &workerlease.Job{MaxAttempts: -1}, MaxBackoff: 2 * time.Hour, LeaseInterval: 1, Lead: -1, Step: -1, Retention: 1,
 	}, workerlease.Callbacks{})
+	if !errors.Is(err, workerlease.ErrOptions) || !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("StartLeasing = %v, want ErrOptions and ErrInvalid in it", err)
+	}
 	var fields []string
 	for _, e := range workerlease.OptionErrors(err) {
 		fields = append(fields, e.Field)
@@ -25,7 +28,10 @@ func TestEachBadOptionIsAnOptionErrorWithItsField(t *testing.T) {
 			t.Errorf("%q: want one line of %v, and an ErrOptions", e, err)
 		}
 	}
-	want := []string{"WorkerType", "Priority", "Margin", "Job", "Job", "Job.MaxAttempts", "MaxBackoff", "ledger", "Job", "LeaseAllocated"}
+	want := []string{
+		"WorkerType", "Priority", "LeaseInterval", "Margin", "Lead", "Step", "Job", "Job", "Job.MaxAttempts", "MaxBackoff", "Retention",
+		"ledger", "Job", "LeaseAllocated",
+	}
 	if !slices.Equal(fields, want) {
 		t.Errorf("fields = %q, want %q, of %v", fields, want, err)
 	}

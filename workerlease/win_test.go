@@ -10,7 +10,6 @@ import (
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store/memory"
-	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
@@ -101,47 +100,6 @@ func TestAWorkerStartedInMidSlotWaitsForTheBoundary(t *testing.T) {
 		w = start(t, setup{ledger: ledger, Options: workerlease.Options{LeaseInterval: 10 * time.Minute}})
 		at(21 * time.Minute)
 		equal(t, "slots after the restart", w.starts(), 20*time.Minute)
-	})
-}
-
-func TestJoinMidSlotJoinsAtOnceIfTheSlotIsFree(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ledger := memory.New(memory.Options{})
-		at(61 * time.Second)
-		first := start(t, setup{ledger: ledger, Options: workerlease.Options{JoinMidSlot: true, InstanceID: "first"}})
-		at(62 * time.Second)
-		if u := first.turn(t, 0); u.allocated > 61*time.Second+5*time.Millisecond || since(u.lease.Slot.Start) != 0 {
-			t.Errorf("allocated at %v in slot %v, want at once", u.allocated, u.lease.Slot)
-		} else if from := since(u.lease.Start); from < 61*time.Second || from > 61*time.Second+2*time.Millisecond {
-			t.Errorf("window starts at %v, want now", from)
-		}
-		second := start(t, setup{ledger: ledger, Options: workerlease.Options{JoinMidSlot: true, InstanceID: "second"}})
-		at(4 * time.Minute)
-		if got := second.starts(); len(got) != 0 {
-			t.Errorf("a second worker was allocated %v of a slot that is held", got)
-		}
-	})
-}
-
-func TestALowerPriorityTakesTheNextSlotWhenTheHigherDies(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ledger := memory.New(memory.Options{})
-		// A process that died does no more operations.
-		mortal := faultstore.New(ledger, faultstore.Options{})
-		high := start(t, setup{ledger: mortal, Options: named("high", 0)})
-		low := start(t, setup{ledger: ledger, Options: named("low", 3)})
-		at(12 * time.Minute)
-		equal(t, "slots of the higher", high.starts(), minutes(5, 10)...)
-		equal(t, "slots of the lower", low.starts())
-		mortal.Break(faultstore.Down())
-		at(21 * time.Minute)
-		equal(t, "slots of the lower after the death", low.starts(), minutes(15, 20)...)
-		if u := low.turn(t, 0); u.allocated-15*time.Minute > 11*time.Millisecond {
-			t.Errorf("allocated %v after the boundary, want no time lost", u.allocated-15*time.Minute)
-		}
-		mortal.Mend()
-		at(26 * time.Minute)
-		equal(t, "slots of the higher", high.starts(), minutes(5, 10, 25)...)
 	})
 }
 
