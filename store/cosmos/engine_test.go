@@ -121,19 +121,6 @@ func (c *crew) check(t *testing.T, offset time.Duration) {
 	}
 }
 
-// log shows who worked when, and what the workers know and cost.
-func (c *crew) log(t *testing.T, workers ...workerlease.Status) {
-	t.Helper()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, s := range c.done {
-		t.Logf("slot %s: %s, token %d, worked %v", store.Format(s.lease.Slot.Start), s.worker, s.lease.Token, max(s.to.Sub(s.from), 0).Round(time.Millisecond))
-	}
-	for _, w := range workers {
-		t.Logf("%s: %d slots with the lease, %d without; store time known to ±%v; charged %v", w.InstanceID, w.Allocated, w.Lost, w.Uncertainty.Round(time.Millisecond), w.Charges)
-	}
-}
-
 // Three workers share the slots, whatever the peer's clock says: slots are those
 // of its time, and work is inside them. The one that leads stops, and another
 // follows it.
@@ -159,12 +146,10 @@ func TestThreeWorkersLeadOneAtATimeInTheSlotsOfStoreTime(t *testing.T) {
 			// 1.25 s, within which the turns are closer than the time is known.
 			c.await(t, "a slot", nil)
 			leader := c.await(t, "another slot", nil).worker
-			var last []workerlease.Status
 			for _, w := range workers {
-				if last = append(last, w.Status()); w.Status().InstanceID != leader {
-					continue
+				if w.Status().InstanceID == leader {
+					c.stop(t, w)
 				}
-				c.stop(t, w)
 			}
 			for range 2 {
 				c.await(t, "a slot of another", func(s shift) bool { return s.worker != leader })
@@ -173,7 +158,6 @@ func TestThreeWorkersLeadOneAtATimeInTheSlotsOfStoreTime(t *testing.T) {
 				c.stop(t, w)
 			}
 			c.check(t, offset)
-			c.log(t, last...)
 		})
 	}
 }
@@ -220,5 +204,4 @@ func TestWorkersOutliveARestartOfTheServerAndTokensALossOfItsData(t *testing.T) 
 		t.Errorf("Get(job, 1) of the new ledger = %+v, %v, want the first record of worker-2", first, err)
 	}
 	c.check(t, 0)
-	c.log(t, w.Status())
 }

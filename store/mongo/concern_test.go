@@ -1,6 +1,7 @@
 package mongo
 
 import (
+	"errors"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -18,22 +19,11 @@ import (
 func exercise(t *testing.T, f *fakeServer, l *Ledger) {
 	t.Helper()
 	ctx := within(t, patience)
-	for op, err := range map[string]error{
-		"Init":   l.Init(ctx),
-		"Append": l.Append(ctx, storetest.Grant("job", 4)),
-	} {
-		if err != nil {
-			t.Errorf("%s() = %v, want nil", op, err)
-		}
-	}
-	if _, err := l.Get(ctx, "job", 3); err != nil {
-		t.Errorf("Get() = %v, want nil", err)
-	}
-	if _, _, err := l.Tail(ctx, "job", 2); err != nil {
-		t.Errorf("Tail() = %v, want nil", err)
-	}
-	if n, err := l.Trim(ctx, "job", 3); n != 1 || err != nil {
-		t.Errorf("Trim() = %d, %v, want 1", n, err)
+	_, get := l.Get(ctx, "job", 3)
+	_, _, tail := l.Tail(ctx, "job", 2)
+	n, trim := l.Trim(ctx, "job", 3)
+	if err := errors.Join(l.Init(ctx), l.Append(ctx, storetest.Grant("job", 4)), get, tail, trim); err != nil || n != 1 {
+		t.Errorf("the operations = %v, and Trim() = %d, want nil and 1", err, n)
 	}
 	if len(f.sent("insert")) == 0 || len(f.sent("delete")) == 0 || len(f.sent("find")) < 4 {
 		t.Error("the fake server saw no insert, no delete or too few finds")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/wiremessage"
 )
 
 // fakeServer speaks as much of MongoDB's wire protocol as the driver needs, and
@@ -135,29 +136,22 @@ func parse(code uint32, body []byte) (bson.Raw, error) {
 		return nil, errors.New("unknown op code")
 	}
 	var d bson.D
-	sequences := map[string]bson.A{}
-	for rest := body[4:]; len(rest) > 0; {
-		kind := rest[0]
-		n := int(binary.LittleEndian.Uint32(rest[1:]))
-		section := rest[1 : 1+n]
-		rest = rest[1+n:]
-		if kind == 0 {
-			if err := bson.Unmarshal(section, &d); err != nil {
+	for _, rest, _ := wiremessage.ReadMsgFlags(body); len(rest) > 0; {
+		var kind wiremessage.SectionType
+		kind, rest, _ = wiremessage.ReadMsgSectionType(rest)
+		if kind == wiremessage.SingleDocument {
+			var doc []byte
+			doc, rest, _ = wiremessage.ReadMsgSectionSingleDocument(rest)
+			if err := bson.Unmarshal(doc, &d); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		section = section[4:]
-		end := slices.Index(section, 0)
-		name := string(section[:end])
-		for section = section[end+1:]; len(section) > 0; {
-			n := binary.LittleEndian.Uint32(section)
-			sequences[name] = append(sequences[name], bson.Raw(section[:n]))
-			section = section[n:]
+		name, docs, after, ok := wiremessage.ReadMsgSectionDocumentSequence(rest)
+		if !ok {
+			return nil, errors.New("broken sequence of documents")
 		}
-	}
-	for name, docs := range sequences {
-		d = append(d, bson.E{Key: name, Value: docs})
+		d, rest = append(d, bson.E{Key: name, Value: docs}), after
 	}
 	return bson.Marshal(d)
 }

@@ -11,16 +11,6 @@ import (
 )
 
 var appendCases = []testCase{
-	{"an appended record can be read at its key", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
-		add(t, l, Grant("job", 1))
-		wantRecord(t, "Get(job, 1)", get(t, l, "job", 1), Grant("job", 1))
-	}},
-	{"a taken key is refused with ErrConflict", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
-		add(t, l, claimed("job", 1, "first"))
-		wantConflict(t, l, claimed("job", 1, "second"))
-	}},
 	{"a retry of the very same record is refused with ErrConflict", func(t *testing.T, b *bench) {
 		l := b.ledger(t)
 		r := claimed("job", 1, "first")
@@ -67,13 +57,6 @@ var appendCases = []testCase{
 		absent(t, l, "job", 3)
 		absent(t, l, "other", 1)
 		absent(t, l, "job", store.MaxSeq)
-	}},
-	{"an older record stays readable when others follow", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
-		addRange(t, l, "job", 1, 12)
-		for seq := int64(1); seq <= 12; seq++ {
-			wantRecord(t, fmt.Sprintf("Get(job, %d)", seq), get(t, l, "job", seq), Grant("job", seq))
-		}
 	}},
 	{"a Seq is free in every worker type", func(t *testing.T, b *bench) {
 		l := b.ledger(t)

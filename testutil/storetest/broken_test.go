@@ -108,7 +108,7 @@ var defects = []defect{
 		}
 	}, "round_trip/times_are_cut_to_milliseconds"},
 	edited("times that come back local", "round_trip/every_field_comes_back", func(r *store.Record) { r.WindowEnd = r.WindowEnd.In(time.FixedZone("x", 3600)) }),
-	edited("a zero ReadAt that comes back as 1970", "round_trip/a_zero_ReadAt_comes_back_zero", func(r *store.Record) {
+	edited("a zero ReadAt that comes back as 1970", "round_trip/optional_fields_come_back_empty", func(r *store.Record) {
 		if r.ReadAt.IsZero() {
 			r.ReadAt = store.FromMillis(0)
 		}

@@ -33,11 +33,6 @@ var tailCases = []testCase{
 			wantRecord(t, fmt.Sprintf("Tail(job, 12), Seq %d", r.Seq), r, Grant("job", r.Seq))
 		}
 	}},
-	{"a limit beyond the ledger gives the whole ledger", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
-		addRange(t, l, "job", 1, 3)
-		wantSeqs(t, "Tail(job, 1000)", tail(t, l, "job", 1000), 3, 2, 1)
-	}},
 	{"the order is that of Seq, not of arrival", func(t *testing.T, b *bench) {
 		l := b.ledger(t)
 		for _, seq := range []int64{10, 2, 100, 9, 1} {
