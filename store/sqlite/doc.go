@@ -57,10 +57,10 @@
 //
 // The last case also serves a read-only file system, and the copy of a ledger that
 // was closed. A copy with its -wal but without its -shm file can't be read this way.
-// Don't let a reader write the directory alone: if it opens the ledger just when the
-// last worker closes it, SQLite may create a -wal file that the workers can't write.
-// A handle for reading repairs nothing: if a crash interrupted the creation or an
-// upgrade of the file, it reports [store.ErrMissing].
+// On systems other than Linux, don't let a reader write the directory alone: if it
+// opens the ledger just when the last worker closes it, SQLite may create a -wal file
+// that the workers can't write. A handle for reading repairs nothing: if a crash
+// interrupted the creation or an upgrade of the file, it reports [store.ErrMissing].
 //
 // # Store time
 //

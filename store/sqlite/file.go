@@ -118,6 +118,11 @@ func openFile(ctx context.Context, path string, readOnly bool) (f *file, err err
 		query = how.mode
 	}
 	f = &file{readOnly: readOnly, reading: how}
+	defer func() {
+		if err != nil {
+			how.release()
+		}
+	}()
 	if f.info, err = stat(path); err != nil {
 		return nil, err
 	}
@@ -164,6 +169,7 @@ func (f *file) close() error {
 	if f == nil {
 		return nil
 	}
+	defer f.reading.release()
 	return f.db.Close()
 }
 

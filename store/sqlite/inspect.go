@@ -54,6 +54,7 @@ func inspect(ctx context.Context, path string, readOnly bool) (found state, err 
 		if how, err = readingOf(path); err != nil {
 			return isMissing, err
 		}
+		defer how.release()
 	}
 	if how.mode == lookForWriting && logged(target) {
 		how.mode = "mode=ro"

@@ -45,7 +45,7 @@ func play(role, path string) error {
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
 	}
-	o := Options{Path: path, BusyTimeout: time.Minute, ReadOnly: role == "follow" || role == "glance"}
+	o := Options{Path: path, BusyTimeout: time.Minute, ReadOnly: role == "follow" || role == "glance" || role == "visit"}
 	if role == "glance" {
 		o.BusyTimeout = 100 * time.Millisecond
 	}
@@ -90,6 +90,27 @@ func play(role, path string) error {
 		}
 		if err := l.Append(ctx, storetest.Grant("job", last+1)); !errors.Is(err, store.ErrDenied) {
 			return fmt.Errorf("Append() = %w, want ErrDenied", err)
+		}
+	case "visit":
+		last, err := strconv.ParseInt(os.Getenv(sizeVar), 10, 64)
+		if err != nil {
+			return err
+		}
+		for visits := 1; ; visits++ {
+			head, _, err := l.Tail(ctx, os.Getenv(nameVar), 1)
+			if err != nil {
+				return fmt.Errorf("visit %d: %w", visits, err)
+			}
+			if head[0].Seq >= last {
+				fmt.Println(visits)
+				return l.Close(ctx)
+			}
+			if err := l.Close(ctx); err != nil {
+				return err
+			}
+			if l, err = Open(ctx, o); err != nil {
+				return fmt.Errorf("visit %d: %w", visits, err)
+			}
 		}
 	case "create":
 		stamp, err := l.Now(ctx)

@@ -29,6 +29,7 @@ type reading struct {
 	mode   string
 	target string      // the file, with symbolic links followed
 	before os.FileInfo // with lookAlone, the file before it was read
+	kept   *os.File    // with lookBeside, keeps the log where SQLite could create another; or nil
 }
 
 // readingOf chooses how to read the file. Without the right to write the file and its
@@ -38,18 +39,39 @@ func readingOf(path string) (r reading, err error) {
 	if r.target, err = filepath.EvalSymlinks(path); err != nil {
 		return reading{}, err
 	}
-	if mayWrite(r.target) == nil && mayWrite(filepath.Dir(r.target)) == nil {
+	file, dir := mayWrite(r.target) == nil, mayWrite(filepath.Dir(r.target)) == nil
+	if file && dir {
 		r.mode = lookForWriting
 		return r, nil
 	}
 	if r.before, err = stat(r.target); err != nil {
 		return reading{}, err
 	}
-	r.mode = lookAlone
-	if logged(r.target) {
-		r.mode = lookBeside
+	if !logged(r.target) {
+		r.mode = lookAlone
+		return r, nil
+	}
+	r.mode = lookBeside
+	if !dir {
+		return r, nil
+	}
+	// Where SQLite may create files, it would create the log again if the last worker
+	// removed it just now.
+	if r.kept, err = keepLog(r.target); err != nil {
+		return reading{}, err
+	}
+	if !logged(r.target) {
+		r.release()
+		return reading{}, errChanged
 	}
 	return r, nil
+}
+
+// release ends a reading, after its database was closed.
+func (r reading) release() {
+	if r.kept != nil {
+		_ = r.kept.Close()
+	}
 }
 
 // alone reports whether the file is read without locks.
@@ -69,10 +91,10 @@ func (r reading) check(err error) error {
 			return errChanged
 		}
 	case lookBeside:
-		// If a file beside it is missing rather than forbidden, another process is just
-		// opening or closing the ledger.
+		// If a file beside it is missing or unfinished rather than forbidden, another
+		// process is just opening or closing the ledger.
 		c := resultCode(err)
-		if c == code.SQLITE_READONLY_DIRECTORY || c&0xff == code.SQLITE_CANTOPEN && !r.forbidden() {
+		if c == code.SQLITE_READONLY_DIRECTORY || c == code.SQLITE_READONLY_CANTINIT || c&0xff == code.SQLITE_CANTOPEN && !r.forbidden() {
 			return fmt.Errorf("%w: %w", errChanged, err)
 		}
 	}
