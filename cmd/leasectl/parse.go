@@ -52,6 +52,15 @@ func oneOf(words ...string) func(string) (string, error) {
 // anyDuration reads a duration; its bounds are checked with the other options.
 func anyDuration(s string) (time.Duration, error) { return duration(math.MinInt64, math.MaxInt64)(s) }
 
+// nonZero is anyDuration where zero isn't a value, but stands for the default.
+func nonZero(s string) (time.Duration, error) {
+	d, err := anyDuration(s)
+	if err == nil && d == 0 {
+		return 0, errors.New("must not be 0; leave the option out for the default")
+	}
+	return d, err
+}
+
 // wholeNumber reads a number; its bounds are checked with the other options.
 func wholeNumber(s string) (int, error) {
 	n, err := strconv.Atoi(s)

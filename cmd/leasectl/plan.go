@@ -115,7 +115,7 @@ func (a *app) planFlags(c *cobra.Command, f *planFlags) {
 	flags.StringVar(&f.zone, "zone", "", "`ZONE` of the cron spec, such as Europe/Berlin (default UTC)")
 	option(a, flags, &f.lead, "lead", "DURATION", "how long before a boundary claims open (default a quarter of the slot, at most 10s and half of --failover-within)", anyDuration)
 	option(a, flags, &f.step, "step", "DURATION", "distance between the turns of two priorities (default lead/10)", anyDuration)
-	option(a, flags, &f.failover, "failover-within", "DURATION", "how soon others take over a slot whose worker dies: 80ms to half a slot (default: they don't)", anyDuration)
+	option(a, flags, &f.failover, "failover-within", "DURATION", "how soon others take over a slot whose worker dies: 80ms to half a slot (default: they don't)", nonZero)
 	levels := []string{estimate.Strong, estimate.BoundedStaleness, estimate.Session, estimate.ConsistentPrefix, estimate.Eventual}
 	option(a, flags, &f.consistency, "consistency", strings.Join(levels, "|"), "consistency at which the account is read (default strong)", oneOf(levels...))
 	option(a, flags, &f.output, "output", "table|json", "how to show it (default table)", oneOf("table", "json"))

@@ -11,7 +11,7 @@ import (
 
 func TestProblemsNameTheFlagTheValueAndWhatToDo(t *testing.T) {
 	for want, o := range map[string]workerlease.Options{
-		"--margin is 3m0s: must be 0 (default), or at least 10ms and less than half of the shortest slot (5m0s)":                          {WorkerType: "t", Margin: 3 * time.Minute},
+		"--margin is 3m0s: must be at least 10ms and less than half of the shortest slot (5m0s)":                                          {WorkerType: "t", Margin: 3 * time.Minute},
 		"--no-failback is set without --continuous: set both":                                                                             {WorkerType: "t", NoFailback: true},
 		`--continuous is set, and --group is "Margin": a group's lease can't be extended: set only one of them`:                           {WorkerType: "t", Continuous: true, Group: "Margin"},
 		"--once-per-slot is set, and --continuous too: a job of each slot doesn't go on into the next: set only one of them":              {WorkerType: "t", Continuous: true, Job: &workerlease.Job{}},
