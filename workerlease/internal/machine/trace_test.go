@@ -105,9 +105,14 @@ func (s *script) do(command string, args []string) (string, error) {
 	return s.show(command, state), nil
 }
 
-// until lets the store answer honestly, and time go on, up to an answer of the machine
-// with this word, which alone is shown.
+// until lets the worker start, the store answer honestly, and time go on, up to an answer of
+// the machine with this word, which alone is shown.
 func (s *script) until(word string) (string, error) {
+	if s.op == nil && !s.known {
+		if _, err := s.do("at", []string{"00:02:00"}); err != nil {
+			return "", err
+		}
+	}
 	for range 100 {
 		command := "next"
 		if s.op != nil {
