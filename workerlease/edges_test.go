@@ -22,42 +22,6 @@ type bootTime struct{ clock.Clock }
 
 func (b bootTime) Boottime() time.Duration { return b.Since(t0) }
 
-// moody is a ledger whose tail has another server's stamp, if there is one, and
-// which fails from the first release on, if asked to.
-type moody struct {
-	*memory.Ledger
-	stamp        atomic.Pointer[func(store.Stamp) store.Stamp]
-	dieOnRelease bool
-	dead         atomic.Bool
-}
-
-func (l *moody) another(f func(store.Stamp) store.Stamp) { l.stamp.Store(&f) }
-
-func (l *moody) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
-	r, s, err := l.Ledger.Tail(ctx, workerType, limit)
-	if f := l.stamp.Load(); f != nil {
-		s = (*f)(s)
-	}
-	return r, s, err
-}
-
-func (l *moody) Append(ctx context.Context, r store.Record) error {
-	if l.dieOnRelease && r.Kind == store.KindRelease {
-		l.dead.Store(true)
-	}
-	if l.dead.Load() {
-		return errors.New("dead")
-	}
-	return l.Ledger.Append(ctx, r)
-}
-
-func (l *moody) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
-	if l.dead.Load() {
-		return store.Record{}, errors.New("dead")
-	}
-	return l.Ledger.Get(ctx, workerType, seq)
-}
-
 func TestAGrantOfANewerVersionIsObeyedByItsEnvelope(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := memory.New(memory.Options{})
@@ -76,14 +40,13 @@ func TestAGrantOfANewerVersionIsObeyedByItsEnvelope(t *testing.T) {
 
 func TestALeaseEndsAsAWholeWhenAnotherServersClockSaysThatItHasNotBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &moody{Ledger: memory.New(memory.Options{})}
+		l := &hooked{Ledger: memory.New(memory.Options{})}
 		c := newClient(&worker{}, setup{ledger: l, clock: bootTime{clock.New()}})
 		w := start(t, setup{client: c, ledger: l})
 		at(5*time.Minute + 500*time.Millisecond)
-		l.another(func(s store.Stamp) store.Stamp {
+		l.stamp = func(s *store.Stamp, _ time.Time) {
 			s.Time, s.MaxAge, s.Server = s.Time.Add(-2*time.Second), 4*time.Second, "other"
-			return s
-		})
+		}
 		start(t, setup{client: c, ledger: l, Options: workerlease.Options{WorkerType: "other", JoinMidSlot: true}})
 		at(5*time.Minute + 600*time.Millisecond)
 		u := w.turn(t, 0)
@@ -95,7 +58,7 @@ func TestALeaseEndsAsAWholeWhenAnotherServersClockSaysThatItHasNotBegun(t *testi
 
 func TestTheContextEndsInTimeAlsoWhileAnObserverBlocksAndTheTimeGetsUncertain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &moody{Ledger: memory.New(memory.Options{})}
+		l := &hooked{Ledger: memory.New(memory.Options{})}
 		blocked := make(chan struct{})
 		observer := workerlease.ObserverFunc(func(e workerlease.Event) {
 			if _, ok := e.(workerlease.Allocated); ok && e.Of().WorkerType == "job" {
@@ -105,10 +68,9 @@ func TestTheContextEndsInTimeAlsoWhileAnObserverBlocksAndTheTimeGetsUncertain(t 
 		c := workerlease.NewClient(l, workerlease.ClientOptions{Observer: observer})
 		w := start(t, setup{client: c, ledger: l, Options: workerlease.Options{LeaseInterval: 10 * time.Second}})
 		at(18 * time.Second)
-		l.another(func(s store.Stamp) store.Stamp {
+		l.stamp = func(s *store.Stamp, _ time.Time) {
 			s.MaxAge, s.Server = 3*time.Second, "other"
-			return s
-		})
+		}
 		start(t, setup{client: c, ledger: l, Options: workerlease.Options{WorkerType: "other", JoinMidSlot: true}})
 		at(18*time.Second + 20*time.Millisecond)
 		if u := w.turn(t, 0); u.lease.Valid() || u.ctx.Err() == nil {
@@ -120,14 +82,13 @@ func TestTheContextEndsInTimeAlsoWhileAnObserverBlocksAndTheTimeGetsUncertain(t 
 
 func TestAWorkerThatStartsRightAfterAJumpMindsTheOldTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &moody{Ledger: memory.New(memory.Options{})}
+		l := &hooked{Ledger: memory.New(memory.Options{})}
 		c := newClient(&worker{}, setup{ledger: l})
 		start(t, setup{client: c, ledger: l})
 		at(time.Minute)
-		l.another(func(s store.Stamp) store.Stamp {
+		l.stamp = func(s *store.Stamp, _ time.Time) {
 			s.Time, s.Server = s.Time.Add(time.Minute), "other"
-			return s
-		})
+		}
 		start(t, setup{client: c, ledger: l, Options: workerlease.Options{WorkerType: "b", JoinMidSlot: true}})
 		at(time.Minute + time.Second)
 		late := start(t, setup{client: c, ledger: l, Options: workerlease.Options{WorkerType: "c"}})
@@ -161,8 +122,13 @@ func TestRecordsAreTrimmedAlsoWhenGrantsAndReleasesAlternate(t *testing.T) {
 
 func TestStopLeasingWithoutADeadlineEndsWithTheSlotIfTheStoreIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &moody{Ledger: memory.New(memory.Options{}), dieOnRelease: true}
-		w := start(t, setup{ledger: l, Options: workerlease.Options{LeaseInterval: 10 * time.Second}})
+		l := faulty(t, nil)
+		dying := &hooked{Ledger: l, beforeAppend: func(r store.Record) {
+			if r.Kind == store.KindRelease {
+				l.Break(faultstore.Down())
+			}
+		}}
+		w := start(t, setup{ledger: dying, Options: workerlease.Options{LeaseInterval: 10 * time.Second}})
 		at(12 * time.Second)
 		go func() { _ = w.StopLeasing(context.Background()) }()
 		at(19 * time.Second)

@@ -101,10 +101,7 @@ func TestADoneUntilThatNobodyCanHaveWrittenStopsNobodyForEver(t *testing.T) {
 		j := &job{do: func(context.Context, workerlease.Lease, int) error { return nil }}
 		a := runs(t, ledger.Handle(), perSlot("a", 0), j.run)
 		at(6 * time.Minute)
-		r := newest(t, ledger)
-		r.Seq, r.Kind, r.WindowStart, r.ReadAt = r.Seq+1, store.KindDone, r.WindowEnd, time.Time{}
-		r.DoneUntil = t0.AddDate(99, 0, 0)
-		ledger.Put(r)
+		ledger.Put(doneBy(newest(t, ledger), t0.AddDate(99, 0, 0)))
 		at(3 * time.Hour)
 		if len(j.of(3*time.Hour-5*time.Minute)) == 0 && len(observed[workerlease.Poison](a.worker)) == 0 {
 			t.Error("nobody works 3 h later, nor was poison reported")
@@ -330,10 +327,7 @@ func TestASlotIsDoneAlsoAfterADoneUntilThatIsNotObeyed(t *testing.T) {
 		ledger := memory.New(memory.Options{})
 		j := &job{do: func(_ context.Context, l workerlease.Lease, _ int) error {
 			if since(l.Slot.Start) == 10*time.Minute {
-				r := newest(t, ledger)
-				r.Seq, r.Kind, r.WindowStart, r.ReadAt = r.Seq+1, store.KindDone, r.WindowEnd, time.Time{}
-				r.DoneUntil = t0.AddDate(99, 0, 0)
-				ledger.Put(r)
+				ledger.Put(doneBy(newest(t, ledger), t0.AddDate(99, 0, 0)))
 			}
 			return nil
 		}}

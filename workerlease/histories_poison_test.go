@@ -40,6 +40,14 @@ func TestMorePoisonThanIsReadAtOnceDoesNotEndWhatIsBelow(t *testing.T) {
 	}
 }
 
+// farAhead is a record some keys above another, whose window begins in fifty years.
+func farAhead(r store.Record, keys int64) store.Record {
+	r.Seq, r.Claim, r.InstanceID = r.Seq+keys, "stray", "stray"
+	r.WindowStart = t0.AddDate(50, 0, 0)
+	r.WindowEnd = r.WindowStart.Add(time.Minute)
+	return r
+}
+
 // Poison stands five keys above the head. Once it was superseded: then the ledger went on above it for a worker that saw it,
 // and below it for one that was shown an older state, and two worked. Now slots go on as if it were not there, on the free
 // keys; when they are used up, it is watched, and superseded.
@@ -48,10 +56,7 @@ func TestPoisonAboveAFreeKeyStopsNobodyBeforeTheLedgerReachesIt(t *testing.T) {
 		ledger := memory.New(memory.Options{})
 		w := start(t, setup{Options: named("a", 0), ledger: ledger.Handle()})
 		at(6 * time.Minute)
-		poison := newest(t, ledger)
-		poison.Seq, poison.Claim, poison.InstanceID = poison.Seq+5, "stray", "stray"
-		poison.WindowStart = t0.AddDate(50, 0, 0)
-		poison.WindowEnd = poison.WindowStart.Add(time.Minute)
+		poison := farAhead(newest(t, ledger), 5)
 		ledger.Put(poison)
 		at(29 * time.Minute)
 		if n := len(w.history()); n != 5 {
@@ -84,10 +89,7 @@ func TestAClaimOfUnknownOutcomeBelowAHoleDoesNotLetTwoWork(t *testing.T) {
 			}
 			poisoned = true
 			link.Break(faultstore.Down())
-			r.Seq, r.Claim, r.InstanceID = r.Seq+1000, "stray", "stray"
-			r.WindowStart = t0.AddDate(50, 0, 0)
-			r.WindowEnd = r.WindowStart.Add(time.Minute)
-			ledger.Put(r)
+			ledger.Put(farAhead(r, 1000))
 		}}
 		long := named("a", 0)
 		long.LeaseInterval, long.JoinMidSlot = time.Hour, true
@@ -116,11 +118,7 @@ func TestPoisonAboveAHoleDoesNotLetTwoWork(t *testing.T) {
 		long.LeaseInterval, long.JoinMidSlot = time.Hour, true
 		a := start(t, setup{Options: long, ledger: ledger.Handle()})
 		at(2 * time.Minute)
-		poison := newest(t, ledger)
-		poison.Seq, poison.Claim, poison.InstanceID = poison.Seq+1000, "stray", "stray"
-		poison.WindowStart = t0.AddDate(50, 0, 0)
-		poison.WindowEnd = poison.WindowStart.Add(time.Minute)
-		ledger.Put(poison)
+		ledger.Put(farAhead(newest(t, ledger), 1000))
 		b := start(t, setup{Options: named("b", 0), ledger: ledger.Handle()})
 		for m := 3; m < 50; m++ {
 			at(time.Duration(m)*time.Minute + 30*time.Second)

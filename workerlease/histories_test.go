@@ -26,6 +26,13 @@ func attempt(t *testing.T, l store.Ledger, o workerlease.Options) (*workerlease.
 	return workerlease.NewClient(l, workerlease.ClientOptions{}).TryClaim(t.Context(), o)
 }
 
+// doneBy is a done record after head.
+func doneBy(head store.Record, until time.Time) store.Record {
+	head.Seq, head.Kind, head.WindowStart, head.ReadAt = head.Seq+1, store.KindDone, head.WindowEnd, time.Time{}
+	head.DoneUntil = until
+	return head
+}
+
 // RunMissed. Claims for the slot of 15 min open at 14:50; it is won while the task for the slot of 10 min is at work, by
 // the same worker or by another, and "the slot before is not done" is decided then (confirm sets Next.Missed). The task
 // returns nil at 14:55, and its done record gets into the ledger. At 15 min the task is begun for the slot of 10 min
@@ -221,9 +228,7 @@ func TestAReleaseIsTriedAgainAfterADoneRecord(t *testing.T) {
 			}
 			once = false
 			head := newest(t, inner)
-			head.Seq, head.Kind, head.WindowStart, head.ReadAt = head.Seq+1, store.KindDone, head.WindowEnd, time.Time{}
-			head.DoneUntil = head.SlotStart
-			inner.Put(head)
+			inner.Put(doneBy(head, head.SlotStart))
 		}}
 		w := start(t, setup{Options: named("a", 0), ledger: link})
 		at(6 * time.Minute)
