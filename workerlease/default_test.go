@@ -106,7 +106,7 @@ func logged(t *testing.T) *lines {
 func TestThePackageLevelFunctionsLogTroublesToSlog(t *testing.T) {
 	log := logged(t)
 	synctest.Test(t, func(t *testing.T) {
-		down := faultstore.New(memory.New(memory.Options{}), faultstore.Options{})
+		down := faulty(t, nil)
 		down.Break(faultstore.Down())
 		ctx, cancel := context.WithCancel(t.Context())
 		calls := 0
@@ -128,9 +128,6 @@ func TestThePackageLevelFunctionsLogTroublesToSlog(t *testing.T) {
 		cancel()
 		<-worker.Done()
 		<-lost.Done()
-		if err := down.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
 	})
 	for _, want := range []string{
 		`level=ERROR msg="task failed"`, "no paper", `level=ERROR msg="callback panicked"`, "out of ink", "default_test.go:",
@@ -167,7 +164,7 @@ func TestAClientLogsNothingUnlessAsked(t *testing.T) {
 func TestRunSaysThatTheReleaseFailed(t *testing.T) {
 	logged(t)
 	synctest.Test(t, func(t *testing.T) {
-		ledger := faultstore.New(memory.New(memory.Options{}), faultstore.Options{})
+		ledger := faulty(t, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
@@ -184,9 +181,6 @@ func TestRunSaysThatTheReleaseFailed(t *testing.T) {
 		}
 		if got := time.Since(t0); got != 6*time.Minute+10*time.Second {
 			t.Errorf("Run returned at %v, want 10 s after its context ended", got)
-		}
-		if err := ledger.Close(context.Background()); err != nil {
-			t.Error(err)
 		}
 	})
 }

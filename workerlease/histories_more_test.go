@@ -27,10 +27,7 @@ func TestCompleteSaysIfNothingWasRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
 		at(5*time.Minute + time.Second)
-		claim, err := attempt(t, ledger.Handle(), perSlot("a", 0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		claim := claimed(t, ledger.Handle(), perSlot("a", 0))
 		time.Sleep(time.Second)
 		ledger.Put(store.Record{WorkerType: "job", Seq: newest(t, ledger).Seq + 1, Defect: "not a record"})
 		if err := claim.Complete(t.Context()); err == nil {
@@ -180,15 +177,12 @@ func TestTheEndOfAClaimWaitsAsLongAsItsContextSays(t *testing.T) {
 			inner := memory.New(memory.Options{})
 			link := cut(t, inner)
 			at(5*time.Minute + time.Second)
-			claim, err := attempt(t, link, perSlot("a", 0))
-			if err != nil {
-				t.Fatal(err)
-			}
+			claim := claimed(t, link, perSlot("a", 0))
 			link.Break(faultstore.Down())
 			time.AfterFunc(12*time.Second, link.Mend)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			err = c.end(claim, ctx)
+			err := c.end(claim, ctx)
 			if r := newest(t, inner); err != nil || !c.recorded(r) {
 				t.Errorf("%s = %v after %v, and the newest record is %+v", name, err, time.Since(t0)-5*time.Minute-time.Second, r)
 			}

@@ -20,10 +20,20 @@ import (
 // The histories here and in histories_more_test.go went wrong once. The comment on each
 // says how; the test shows how it goes now.
 
-// attempt claims what is left of the slot as a job that is done once.
+// attempt claims what is left of the slot.
 func attempt(t *testing.T, l store.Ledger, o workerlease.Options) (*workerlease.Claim, error) {
 	t.Helper()
 	return workerlease.NewClient(l, workerlease.ClientOptions{}).TryClaim(t.Context(), o)
+}
+
+// claimed is attempt where nothing is in the way.
+func claimed(t *testing.T, l store.Ledger, o workerlease.Options) *workerlease.Claim {
+	t.Helper()
+	claim, err := attempt(t, l, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return claim
 }
 
 // doneBy is a done record after head.
@@ -113,10 +123,7 @@ func TestDoneOfAClaimThatHasEndedDoesNotPretend(t *testing.T) {
 		inner := memory.New(memory.Options{})
 		link := cut(t, inner)
 		at(5*time.Minute + time.Second)
-		claim, err := attempt(t, link, perSlot("a", 0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		claim := claimed(t, link, perSlot("a", 0))
 		link.Break(faultstore.Down())
 		<-claim.Context().Done()
 		time.Sleep(11 * time.Second)
@@ -247,15 +254,12 @@ func TestTryClaimOfASlotThatIsDoneSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
 		at(6 * time.Minute)
-		first, err := attempt(t, ledger.Handle(), perSlot("a", 0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := claimed(t, ledger.Handle(), perSlot("a", 0))
 		if err := first.Complete(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		at(7 * time.Minute)
-		_, err = attempt(t, ledger.Handle(), perSlot("b", 0))
+		_, err := attempt(t, ledger.Handle(), perSlot("b", 0))
 		if !errors.Is(err, workerlease.ErrNotClaimed) || !strings.Contains(err.Error(), "done") {
 			t.Errorf("TryClaim = %v, want it to say that the slot is done", err)
 		}

@@ -84,10 +84,9 @@ func TestAClaimThatIsDoneCannotBeHadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
 		try := func(name string) (*workerlease.Claim, error) {
-			client := workerlease.NewClient(ledger.Handle(), workerlease.ClientOptions{})
 			o := perSlot(name, 0)
 			o.Job.MaxAttempts = 2
-			return client.TryClaim(t.Context(), o)
+			return attempt(t, ledger.Handle(), o)
 		}
 		at(6 * time.Minute)
 		first, err := try("first")
@@ -127,8 +126,7 @@ func TestTryClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
 		try := func(name string) (*workerlease.Claim, error) {
-			client := workerlease.NewClient(ledger.Handle(), workerlease.ClientOptions{})
-			return client.TryClaim(t.Context(), workerlease.Options{WorkerType: "job", InstanceID: name})
+			return attempt(t, ledger.Handle(), named(name, 0))
 		}
 		at(6 * time.Minute)
 		first, err := try("first")
@@ -163,14 +161,11 @@ func TestTryClaim(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		down := faultstore.New(memory.New(memory.Options{}), faultstore.Options{})
+		down := faulty(t, nil)
 		down.Break(faultstore.Down())
 		client := workerlease.NewClient(down, workerlease.ClientOptions{})
 		if _, err := client.TryClaim(ctx, workerlease.Options{WorkerType: "job"}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("TryClaim of a store that is down = %v, want the context's end", err)
-		}
-		if err := down.Close(t.Context()); err != nil {
-			t.Error(err)
 		}
 	})
 }
@@ -194,8 +189,9 @@ func TestTryClaimInTheLastLeadOfASlot(t *testing.T) {
 					start(t, setup{ledger: ledger.Handle(), Options: named("other", 0)})
 				}
 				at(test.when)
-				client := workerlease.NewClient(ledger.Handle(), workerlease.ClientOptions{})
-				claim, err := client.TryClaim(t.Context(), workerlease.Options{WorkerType: "job", InstanceID: "me", Continuous: continuous})
+				o := named("me", 0)
+				o.Continuous = continuous
+				claim, err := attempt(t, ledger.Handle(), o)
 				if test.want != "" {
 					if !errors.Is(err, workerlease.ErrNotClaimed) || !strings.Contains(err.Error(), test.want) {
 						t.Errorf("TryClaim = %v, want ErrNotClaimed, with %q", err, test.want)
