@@ -94,7 +94,7 @@ func StartLeasing(ctx context.Context, ledger store.Ledger, o Options, cb Callba
 func (c *Client) StartLeasing(ctx context.Context, o Options, cb Callbacks) (*WorkerLease, error) {
 	l := launch{what: "start leasing"}
 	if o.Job != nil {
-		l.wrong.add(OptionError{Field: "Job", found: "is set", Rule: "callbacks can't report that the work is done: use Run"})
+		l.wrong.add(OptionError{Field: "Job", found: "is set", Rule: "callbacks can't report that the work is done: use Run or StartTask"})
 	}
 	if cb.LeaseAllocated == nil {
 		l.wrong.missing("LeaseAllocated", "it is required")
@@ -113,7 +113,7 @@ type launch struct {
 func (c *Client) launch(ctx context.Context, o Options, cb Callbacks, l launch) (*WorkerLease, error) {
 	resolved, errs := o.resolve()
 	if c.ledger == nil {
-		errs.missing("ledger", "open one with store/mongo, store/sqlite or store/memory")
+		errs.missing("ledger", "open one with store/mongo, store/cosmos, store/sqlite or store/memory")
 	}
 	errs = append(errs, l.wrong...)
 	if _, err := io.ReadFull(c.rand, make([]byte, 16)); err != nil {

@@ -25,10 +25,11 @@ code 8 if it finds a problem.`
 func (a *app) demoCommand() *cobra.Command {
 	o := demo.Options{Slots: 9, Interval: 3 * time.Second}
 	c := &cobra.Command{
-		Use:   "demo",
-		Short: "Show leasing at work: three workers, a crash and a return",
-		Long:  demoHelp,
-		Args:  noArgs,
+		Use:     "demo",
+		Short:   "Show leasing at work: three workers, a crash and a return",
+		Long:    demoHelp,
+		Example: "  leasectl demo\n  leasectl demo --slots 20 --interval 1s",
+		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := a.usage(c); err != nil {
 				return err

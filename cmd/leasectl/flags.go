@@ -28,6 +28,7 @@ type flagValue[T any] struct {
 	to         *T
 	text       string
 	name, kind string
+	choices    []string // the values that there are, unless kind has them
 	parse      func(string) (T, error)
 }
 
@@ -35,7 +36,12 @@ func (v *flagValue[T]) String() string { return v.text }
 func (v *flagValue[T]) Type() string   { return v.kind }
 
 // words are the values that there are, if these are few.
-func (v *flagValue[T]) words() []string { return strings.Split(v.kind, "|") }
+func (v *flagValue[T]) words() []string {
+	if v.choices != nil {
+		return v.choices
+	}
+	return strings.Split(v.kind, "|")
+}
 
 func (v *flagValue[T]) Set(text string) error {
 	parsed, err := v.parse(text)

@@ -8,6 +8,28 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 )
 
+// helpTemplate begins with what most people look for, and fits a terminal of 100 columns.
+const helpTemplate = `{{if .IsAdditionalHelpTopicCommand}}{{.Long}}
+{{else}}Usage:
+  {{if .HasAvailableSubCommands}}{{.CommandPath}} COMMAND{{else}}{{.UseLine}}{{end}}
+{{if .HasExample}}
+Examples:
+{{.Example}}
+{{end}}{{if .HasAvailableSubCommands}}
+Commands:{{range .Commands}}{{if or .IsAvailableCommand .IsAdditionalHelpTopicCommand (eq .Name "help")}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
+{{end}}{{if .HasAvailableLocalFlags}}
+Flags:
+{{.LocalFlags.FlagUsagesWrapped 100 | trimTrailingWhitespaces}}
+{{end}}{{if .HasAvailableInheritedFlags}}
+Global Flags:
+{{.InheritedFlags.FlagUsagesWrapped 100 | trimTrailingWhitespaces}}
+{{end}}
+{{with or .Long .Short}}{{. | trimTrailingWhitespaces}}{{end}}
+{{if .HasAvailableSubCommands}}
+Use "{{.CommandPath}} COMMAND --help" for more about a command.
+{{end}}{{end}}`
+
 // usesStore marks the commands that --store means something to.
 const usesStore = "uses the store"
 

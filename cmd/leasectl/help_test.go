@@ -45,7 +45,24 @@ func TestHelpVersionAndCompletionWork(t *testing.T) {
 	}
 }
 
-// The help of run begins with what most people look for, and fits a terminal.
+// The help of a command begins with what most people look for, and fits a terminal.
+func TestHelpBeginsWithUsageAndFitsATerminal(t *testing.T) {
+	for _, args := range []string{"", "run", "inspect", "inspect slots", "plan", "demo", "init", "version", "completion", "completion bash", "exit-codes"} {
+		got := leasectl(t, nil, append(strings.Fields(args), "--help")...).stdout
+		if args != "exit-codes" && !strings.HasPrefix(got, "Usage:\n  "+strings.TrimSpace("leasectl "+args)) {
+			t.Errorf("leasectl %s --help begins %.60q, want the usage", args, got)
+		}
+		if strings.Contains(got, "\n\n\n") || strings.Contains(got, " \n") {
+			t.Errorf("leasectl %s --help has empty lines or spaces too many:\n%s", args, got)
+		}
+		for line := range strings.Lines(got) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 100 {
+				t.Errorf("leasectl %s --help has a line of %d characters: %q", args, n, line)
+			}
+		}
+	}
+}
+
 func TestTheHelpOfRunBeginsWithUsageExamplesAndFlags(t *testing.T) {
 	got := leasectl(t, nil, "run", "--help").stdout
 	usage, rest, _ := strings.Cut(got, "\nExamples:\n")
@@ -59,11 +76,6 @@ func TestTheHelpOfRunBeginsWithUsageExamplesAndFlags(t *testing.T) {
 	}
 	if !strings.HasPrefix(strings.TrimSpace(flags), "--worker-type") || !strings.Contains(flags, "--log-format") {
 		t.Errorf("leasectl run --help has the flags %q", flags)
-	}
-	for line := range strings.Lines(got) {
-		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 100 {
-			t.Errorf("leasectl run --help has a line of %d characters: %q", n, line)
-		}
 	}
 }
 

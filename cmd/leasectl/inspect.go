@@ -38,9 +38,9 @@ begun by then, this row included (--once-per-slot); the column is left out if no
 was begun again. The states:
 
   upcoming  claimed; the lease has not begun
-  held      the lease is in force
+  held      the lease is in force; its holder may have died or stopped since
   expired   the lease ran to the end of its window
-  released  the holder gave back the rest of the lease
+  released  the holder gave back the rest of the lease: it stopped, or its job failed
   missed    the slot has passed, and nobody claimed it
   free      the slot has begun, and nobody has claimed it
   done      the slot's work is done (--once-per-slot), or was made up for (--run-missed),
@@ -79,11 +79,13 @@ Times are RFC 3339 in UTC with milliseconds.`
 func (a *app) inspectSlotsCommand() *cobra.Command {
 	o := inspect.Options{Last: 10, Output: inspect.Table, Interval: time.Second, Timeout: defaultTimeout}
 	c := &cobra.Command{
-		Use:     "slots [--worker-type TYPE]",
-		Short:   "Show who held, holds and will hold the newest slots",
-		Long:    inspectSlotsHelp,
-		Example: "  leasectl inspect slots --worker-type invoice-export --last 20 --watch",
-		Args:    noArgs,
+		Use:   "slots [--worker-type TYPE]",
+		Short: "Show who held, holds and will hold the newest slots",
+		Long:  inspectSlotsHelp,
+		Example: `  leasectl inspect slots --worker-type invoice-export --last 20
+  leasectl inspect slots --worker-type invoice-export --watch
+  leasectl inspect slots --worker-type invoice-export --output json | jq '.slots[-1].instanceId'`,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			t := a.target(c)
 			if text, ok := given(c.Flags(), "interval"); ok && !o.Watch {

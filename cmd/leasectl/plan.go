@@ -62,11 +62,12 @@ type planFlags struct {
 func (a *app) planCommand() *cobra.Command {
 	f := &planFlags{workers: 3, consistency: estimate.Strong, output: "table"}
 	c := &cobra.Command{
-		Use:     "plan --store cosmos|mongo (--every DURATION | --cron SPEC [--zone ZONE])",
-		Short:   "Estimate what workers will cost: operations and request units",
-		Long:    planHelp,
-		Example: "  leasectl plan --store cosmos --workers 10 --every 5m",
-		Args:    noArgs,
+		Use:   "plan --store cosmos|mongo (--every DURATION | --cron SPEC [--zone ZONE])",
+		Short: "Estimate what workers will cost: operations and request units",
+		Long:  planHelp,
+		Example: `  leasectl plan --store cosmos --workers 10 --every 5m
+  leasectl plan --store mongo --cron '0 2 * * *' --failover-within 1m`,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			kind := a.planKind(c)
 			o := a.planOptions(f, c.Flags())
@@ -117,7 +118,8 @@ func (a *app) planFlags(c *cobra.Command, f *planFlags) {
 	option(a, flags, &f.step, "step", "DURATION", "distance between the turns of two priorities (default lead/10)", anyDuration)
 	option(a, flags, &f.failover, "failover-within", "DURATION", "how soon others take over a slot whose worker dies: 80ms to half a slot (default: they don't)", nonZero)
 	levels := []string{estimate.Strong, estimate.BoundedStaleness, estimate.Session, estimate.ConsistentPrefix, estimate.Eventual}
-	option(a, flags, &f.consistency, "consistency", strings.Join(levels, "|"), "consistency at which the account is read (default strong)", oneOf(levels...))
+	option(a, flags, &f.consistency, "consistency", "LEVEL", "consistency at which the account is read: "+strings.Join(levels, ", ")+" (default strong)", oneOf(levels...))
+	flags.Lookup("consistency").Value.(*flagValue[string]).choices = levels
 	option(a, flags, &f.output, "output", "table|json", "how to show it (default table)", oneOf("table", "json"))
 }
 
@@ -147,7 +149,7 @@ func kindOf(text string) (string, error) {
 	case "mongo", "mongodb", "mongodb+srv":
 		return estimate.Mongo, nil
 	case "sqlite":
-		return "", errors.New("a SQLite file costs nothing: use cosmos or mongo")
+		return "", errors.New("a SQLite file costs nothing: give --store cosmos or --store mongo")
 	}
-	return "", errors.New("has no known kind: use cosmos or mongo")
+	return "", errors.New("has no known kind: give --store cosmos or --store mongo")
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -46,12 +45,11 @@ func (a *app) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "leasectl",
 		Short: "Time-slotted worker leases: run commands under them, and look at their ledgers",
+		Example: `  leasectl demo   # see it work, with nothing to set up
+  leasectl run --store sqlite:leases.db --worker-type report --every 5m -- ./report.sh
+  leasectl inspect slots --store sqlite:leases.db`,
 		Long: `leasectl runs commands under time-slotted worker leases, and looks at their
-ledgers. For each slot exactly one worker of a worker type holds the lease.
-
-See it work, with nothing to set up:
-
-  leasectl demo
+ledgers. For each slot at most one worker of a worker type holds the lease.
 
 The store is named by --store, or by LEASECTL_STORE:
 
@@ -60,8 +58,9 @@ The store is named by --store, or by LEASECTL_STORE:
   cosmos://ACCOUNT/DATABASE/CONTAINER   with the account's key in COSMOS_KEY
   cosmos:///DATABASE/CONTAINER          with COSMOS_CONNECTION_STRING
 
-With neither variable, Azure's default credential is used: a managed identity, az
-login, and so on. DATABASE and CONTAINER default to WorkerProcess and WorkerLeases.
+With neither COSMOS_KEY nor COSMOS_CONNECTION_STRING, Azure's default credential is
+used: a managed identity, az login, and so on. DATABASE and CONTAINER default to
+WorkerProcess and WorkerLeases.
 
 Exit codes:
 ` + exit.Codes,
@@ -82,7 +81,7 @@ Exit codes:
 	// Not cobra's own, which would take -v.
 	root.Flags().Bool("version", false, "show version, Go release and platform")
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 100"))
+	root.SetHelpTemplate(helpTemplate)
 	root.SetHelpCommand(a.helpCommand())
 	tidyHelp(root)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {

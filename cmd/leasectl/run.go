@@ -39,7 +39,6 @@ func (a *app) runCommand() *cobra.Command {
 		},
 	}
 	c.Flags().SetInterspersed(false)
-	c.SetHelpTemplate(runHelpTemplate)
 	a.runFlags(c, f)
 	return c
 }

@@ -4,22 +4,6 @@ const runExamples = `  leasectl run --worker-type invoices --every 5m -- ./expor
   leasectl run --worker-type report --cron '0 2 * * *' --once-per-slot -- ./report.sh
   leasectl run --worker-type poller --every 1m --continuous --failover-within 15s -- ./poller`
 
-// runHelpTemplate begins with what most people look for.
-const runHelpTemplate = `Usage:
-  {{.UseLine}}
-
-Examples:
-{{.Example}}
-
-Flags:
-{{.LocalFlags.FlagUsagesWrapped 100 | trimTrailingWhitespaces}}
-{{if .HasAvailableInheritedFlags}}
-Global Flags:
-{{.InheritedFlags.FlagUsagesWrapped 100 | trimTrailingWhitespaces}}
-{{end}}
-{{.Long}}
-`
-
 const runHelp = `Run a command in each slot that this worker holds.
 
 The command runs under a guard, which ends it and all its descendants before the lease

@@ -40,15 +40,15 @@ func TestWhatIsWrongIsToldInOneLineEachWithAHint(t *testing.T) {
 		"cosmos with two accounts":  {args: []string{"init", "--store", "cosmos://a/db/c"}, env: []string{connection}, want: []string{"--store: cosmos: COSMOS_CONNECTION_STRING names the account: write cosmos:///DATABASE/CONTAINER, or set COSMOS_KEY instead", "leasectl init --help"}},
 		"cosmos with two keys":      {args: []string{"init", "--store", "cosmos:///db/c"}, env: []string{key, connection}, want: []string{"--store: cosmos: COSMOS_KEY and COSMOS_CONNECTION_STRING are set: set only one", "leasectl init --help"}},
 		"no kind to plan for":       {args: []string{"plan", "--every", "5m"}, want: []string{"no store: name its kind with --store cosmos or --store mongo", "--store cosmos"}},
-		"a kind without a price":    {args: []string{"plan", "--every", "5m", "--store", "sqlite:x.db"}, want: []string{"--store: a SQLite file costs nothing: use cosmos or mongo", "leasectl plan --help"}},
-		"a kind nobody knows":       {args: []string{"plan", "--every", "5m"}, env: []string{"LEASECTL_STORE=redis"}, want: []string{"LEASECTL_STORE: has no known kind: use cosmos or mongo", "leasectl plan --help"}},
+		"a kind without a price":    {args: []string{"plan", "--every", "5m", "--store", "sqlite:x.db"}, want: []string{"--store: a SQLite file costs nothing: give --store cosmos or --store mongo", "leasectl plan --help"}},
+		"a kind nobody knows":       {args: []string{"plan", "--every", "5m"}, env: []string{"LEASECTL_STORE=redis"}, want: []string{"LEASECTL_STORE: has no known kind: give --store cosmos or --store mongo", "leasectl plan --help"}},
 		"everything in a plan": {
 			args: []string{"plan", "--store", "redis", "--workers", "0", "--consistency", "weak", "--lead", "6m", "--step", "-1s", "--output", "xml", "--zone", "UTC"},
 			want: []string{
 				`--workers "0": must be a whole number from 1 to 100000`,
 				`--consistency "weak": must be one of ["strong" "bounded-staleness" "session" "consistent-prefix" "eventual"]`,
 				`--output "xml": must be one of ["table" "json"]`,
-				"--store: has no known kind: use cosmos or mongo",
+				"--store: has no known kind: give --store cosmos or --store mongo",
 				"no schedule: give --every (such as 5m) or --cron (such as '0 * * * *')",
 				`--zone "UTC": goes with --cron only; slots of --every are the same in all zones`,
 				"--lead is 6m0s: must be 0 (default) … 5m0s",
