@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/audit"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 )
@@ -31,8 +32,8 @@ func TestTheArchiveHasWhatItTookOut(t *testing.T) {
 	if len(all) != n || all[0].Seq != 1 || all[n-1].Seq != n || len(a.wrong) > 0 {
 		t.Errorf("all() = %d records, want all %d; wrong: %q", len(all), n, a.wrong)
 	}
-	if wrong := checkLedger(all); len(wrong) > 0 {
-		t.Errorf("checkLedger(all()) = %q", wrong)
+	if wrong := audit.Ledger(all); len(wrong) > 0 {
+		t.Errorf("audit.Ledger(all()) = %q", wrong)
 	}
 
 	other := all[3]

@@ -22,7 +22,7 @@
 //     the file, or is older in the file and later by the boot clock;
 //   - a command worked outside of its window (250 ms late at most: a guard that gets no
 //     processor kills late), or tokens did not grow;
-//   - windows overlap in the ledger, or it breaks another rule (see checkLedger);
+//   - windows overlap in the ledger, or it breaks another rule (see internal/audit);
 //   - a leasectl ended by itself, or not in order, panicked, or left a process.
 //
 // # Faults of all sorts

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/audit"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -27,8 +28,8 @@ type evidence struct {
 // judge applies the rules of every scenario: the ledger is valid, and commands stay
 // within their windows. It returns what was outside of them and is excused by a fault.
 func (v *verdict) judge(e evidence) (expected []outside) {
-	for _, text := range checkLedger(e.records) {
-		v.bad("ledger: %s", text)
+	for _, text := range audit.Ledger(e.records) {
+		v.bad("ledger: %s: %s", e.of.name, text)
 	}
 	expected, late, bugs := judgeOutside(checkWorks(e.works, windows(e.records), e.zero, e.tolerance), e.strikes)
 	for _, o := range late {

@@ -105,49 +105,6 @@ func grant(seq, n int64, instance string) store.Record {
 	}
 }
 
-func TestTheLedgerIsChecked(t *testing.T) {
-	release := grant(2, 1, "alpha-0")
-	release.Kind, release.WindowStart, release.WindowEnd = store.KindRelease, store.FromMillis(1400), store.FromMillis(1400)
-	extension := func(seq, n int64, from, to int64) store.Record {
-		r := grant(seq, n, "a")
-		r.WindowStart, r.WindowEnd = store.FromMillis(from), store.FromMillis(to)
-		return r
-	}
-	doneBehind := grant(2, 1, "b")
-	doneBehind.Kind, doneBehind.WindowStart, doneBehind.DoneUntil = store.KindDone, doneBehind.WindowEnd, doneBehind.SlotEnd
-	held := doneBehind
-	held.WindowStart, held.WindowEnd = held.WindowStart.Add(-time.Millisecond), held.WindowEnd.Add(time.Second)
-	undone := grant(3, 2, "a")
-	for name, test := range map[string]struct {
-		records []store.Record
-		want    string
-	}{
-		"an extension":               {[]store.Record{grant(1, 1, "a"), extension(2, 1, 2000, 3000)}, ""},
-		"an extension behind a gap":  {[]store.Record{grant(1, 1, "a"), extension(2, 1, 2100, 3000)}, "doesn't go on"},
-		"an extension too early":     {[]store.Record{grant(1, 1, "a"), extension(2, 1, 1900, 3000)}, "doesn't go on"},
-		"an extension of a release":  {[]store.Record{grant(1, 1, "a"), release, extension(3, 1, 1400, 2000)}, "doesn't go on"},
-		"extended with a new token":  {[]store.Record{grant(1, 1, "a"), func() store.Record { r := extension(2, 1, 2000, 3000); r.Token = 2; return r }()}, "doesn't go on"},
-		"an older term goes on":      {[]store.Record{grant(1, 1, "a"), grant(2, 2, "b"), extension(3, 1, 3000, 4000)}, "token 1 is not higher than 2"},
-		"done":                       {[]store.Record{grant(1, 1, "a"), doneBehind}, ""},
-		"done, and the window moved": {[]store.Record{grant(1, 1, "a"), held}, "changes the term"},
-		"done is forgotten":          {[]store.Record{grant(1, 1, "a"), doneBehind, undone}, "is done until"},
-		"in order":                   {[]store.Record{grant(1, 1, "a"), grant(2, 2, "b"), grant(3, 9, "a")}, ""},
-		"with a release":             {[]store.Record{grant(1, 1, "alpha-0"), release, grant(3, 2, "b")}, ""},
-		"a foreign release":          {[]store.Record{grant(1, 0, "a"), release}, "token"},
-		"windows overlap":            {[]store.Record{grant(1, 1, "a"), func() store.Record { r := grant(2, 1, "b"); r.Token, r.Claim = 5, "z"; return r }()}, "overlaps"},
-		"a token that falls":         {[]store.Record{grant(1, 5, "a"), grant(2, 2, "b")}, "token 2 is not higher than 5"},
-		"a gap":                      {[]store.Record{grant(1, 1, "a"), grant(3, 2, "b")}, "comes after 1"},
-		"a reset":                    {[]store.Record{func() store.Record { r := grant(1, 1, "a"); r.Kind = store.KindReset; return r }()}, "reset"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := strings.Join(checkLedger(test.records), "\n")
-			if (test.want == "") != (got == "") || !strings.Contains(got, test.want) {
-				t.Errorf("checkLedger() = %q, want %q", got, test.want)
-			}
-		})
-	}
-}
-
 func TestWorkMustBeInsideItsWindow(t *testing.T) {
 	zero := store.FromMillis(0)
 	granted := windows([]store.Record{grant(1, 1, "alpha-0")})

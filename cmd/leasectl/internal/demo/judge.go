@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/audit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
+	"github.com/slotlease/slotlease/internal/audit"
 	"github.com/slotlease/slotlease/store"
 )
 

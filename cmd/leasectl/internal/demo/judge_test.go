@@ -133,7 +133,7 @@ func TestWhateverIsWrongIsFound(t *testing.T) {
 		},
 		"a reset": {
 			spoil: func(p *play) { p.tail[0].Kind, p.lines = store.KindReset, p.lines[:10] },
-			want:  []string{`1 slots were missed: ["12:00:15.000Z"]`, "ledger: record 6: is a reset, which a worker without jobs never writes"},
+			want:  []string{`1 slots were missed: ["12:00:15.000Z"]`, "ledger: record 6: is a reset, which no worker had a reason to write"},
 		},
 		"a release of somebody else's": {
 			spoil: func(p *play) {
