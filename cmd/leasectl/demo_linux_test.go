@@ -96,11 +96,10 @@ func TestADemoThatIsKilledLeavesNoProcesses(t *testing.T) {
 }
 
 func TestAKeptDemoCanBeInspected(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes 10 s")
-	}
 	t.Setenv("TMPDIR", t.TempDir())
-	p := start(t, "demo", "--slots", "6", "--interval", "1s", "--keep")
+	p := start(t, "demo", "--interval", "1s", "--keep")
+	p.await("   1  ")
+	p.signal(syscall.SIGINT)
 	p.wait()
 	kept := regexp.MustCompile(`Kept: (\S+)\n`).FindStringSubmatch(p.output())
 	if kept == nil {

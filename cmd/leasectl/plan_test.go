@@ -15,9 +15,8 @@ import (
 func TestPlanShowsTablesAndJSON(t *testing.T) {
 	for name, args := range map[string][]string{
 		"plan.cosmos":   {"--store", "cosmos", "--every", "5m"},
-		"plan.mongo":    {"--store", "mongo", "--every", "5m", "--workers", "40"},
-		"plan.cron":     {"--store", "cosmos://acct/db/c", "--cron", "0 2 * * *", "--zone", "Europe/Berlin", "--workers", "1", "--consistency", "session"},
-		"plan.failover": {"--store", "cosmos", "--every", "5m", "--failover-within", "20s"},
+		"plan.mongo":    {"--store", "mongo", "--cron", "0 2 * * *", "--zone", "Europe/Berlin", "--workers", "40"},
+		"plan.failover": {"--store", "cosmos://acct/db/c", "--every", "5m", "--failover-within", "20s", "--consistency", "session"},
 		"plan.json":     {"--store", "mongodb://u:hunter2@h/d", "--every", "5m", "--output", "json"},
 	} {
 		got := leasectl(t, nil, append([]string{"plan"}, args...)...)
@@ -58,7 +57,7 @@ func TestAPlanOfManyWorkersSaysThatThePeakIsTooHigh(t *testing.T) {
 	}
 	const fits, high = "\n400 RU/s carry the peak", "\n400 RU/s don't carry the peak: have 1,300,"
 	for args, want := range map[string]string{
-		"--workers 30": fits, "--workers 100": high, "--workers 100 --consistency session": "have 700,", "--workers 100 --step 30s --lead 5m": fits,
+		"--workers 1": "1 worker of one type · every 5m · ", "--workers 30": fits, "--workers 100": high, "--workers 100 --consistency session": "have 700,", "--workers 100 --step 30s --lead 5m": fits,
 	} {
 		if got := verdict(strings.Fields(args)...); !strings.Contains(got, want) {
 			t.Errorf("leasectl plan %s = %s, want %q in it", args, got, want)

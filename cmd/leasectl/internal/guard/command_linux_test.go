@@ -168,19 +168,6 @@ func TestTheCommandGetsExactlyWhatItIsGiven(t *testing.T) {
 	}
 }
 
-func TestStopGivesTheGrace(t *testing.T) {
-	mark := newMark(t)
-	p, file := runTidy(t, mark, time.Hour, time.Minute)
-	if err := p.Stop(); err != nil {
-		t.Fatalf("Stop() = %v", err)
-	}
-	wantStatus(t, p, Status{Code: 3, Reason: Stopped})
-	if b, err := os.ReadFile(file); string(b) != "tidied\n" {
-		t.Errorf("the command wrote %q, %v, want %q", b, err, "tidied\n")
-	}
-	gone(t, mark)
-}
-
 func TestTheGraceBeforeTheDeadline(t *testing.T) {
 	p, file := runTidy(t, newMark(t), 3*time.Second, 2*time.Second)
 	wantStatus(t, p, Status{Code: 3, Reason: DeadlineReached})
@@ -208,32 +195,32 @@ func TestTheGroupHasTheGraceWhenItsLeaderEndsFirst(t *testing.T) {
 }
 
 func TestIgnoringSIGTERMEndsWithTheGrace(t *testing.T) {
-	mark := newMark(t)
-	p := runFamily(t, mark, time.Hour, 200*time.Millisecond)
-	start := Boottime()
-	if err := p.Stop(); err != nil {
-		t.Fatalf("Stop() = %v", err)
+	for name, c := range map[string]struct {
+		grace, lasts time.Duration
+		stop         func(p *Process) error
+	}{
+		"the whole":             {200 * time.Millisecond, 200 * time.Millisecond, (*Process).Stop},
+		"an earlier deadline's": {time.Minute, 150 * time.Millisecond, func(p *Process) error { return p.StopBy(Boottime() + 150*time.Millisecond) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mark := newMark(t)
+			p := runFamily(t, mark, time.Hour, c.grace)
+			start := Boottime()
+			if err := c.stop(p); err != nil {
+				t.Fatalf("Stop() or StopBy() = %v", err)
+			}
+			wantStatus(t, p, killedBy9.because(Stopped))
+			took := Boottime() - start
+			within(t, "from the stop to the end", took, c.lasts+deadlineSlack)
+			t.Logf("the guard began to kill %v after the stop, and took %v", p.from-start, p.gone-p.from)
+			if took < c.lasts {
+				t.Errorf("ended %v after the stop, before the grace was over", took)
+			}
+			if left := carriers(mark); len(left) > 0 {
+				t.Errorf("Wait returned before all were gone: %v", left)
+			}
+		})
 	}
-	wantStatus(t, p, killedBy9.because(Stopped))
-	took := Boottime() - start
-	within(t, "from Stop with a grace of 200ms to the end", took, 200*time.Millisecond+deadlineSlack)
-	if took < 200*time.Millisecond {
-		t.Errorf("ended %v after Stop, before the grace was over", took)
-	}
-	if left := carriers(mark); len(left) > 0 {
-		t.Errorf("Wait returned before all were gone: %v", left)
-	}
-}
-
-func TestStopByShortensTheDeadline(t *testing.T) {
-	p := runFamily(t, newMark(t), time.Hour, time.Minute)
-	start := Boottime()
-	if err := p.StopBy(start + 150*time.Millisecond); err != nil {
-		t.Fatalf("StopBy() = %v", err)
-	}
-	wantStatus(t, p, killedBy9.because(Stopped))
-	within(t, "from StopBy in 150ms to the end", Boottime()-start, 150*time.Millisecond+deadlineSlack)
-	t.Logf("the guard began to kill %v after StopBy, and took %v", p.from-start, p.gone-p.from)
 }
 
 func TestExtendMovesTheDeadline(t *testing.T) {

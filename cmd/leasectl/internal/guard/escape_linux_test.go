@@ -12,19 +12,6 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 )
 
-func TestEveryDescendantDiesAtTheDeadline(t *testing.T) {
-	t.Parallel()
-	mark := newMark(t)
-	p := runFamily(t, mark, 4*time.Second, 100*time.Millisecond)
-	late := gone(t, mark) - p.watch.deadline
-	within(t, "from the deadline to the last descendant's end", late, deadlineSlack)
-	if late < 0 {
-		t.Errorf("killed %v before the deadline, though SIGTERM was ignored", -late)
-	}
-	wantStatus(t, p, killedBy9.because(DeadlineReached))
-	t.Logf("the guard began to kill %v after the deadline, and took %v", p.from-p.watch.deadline, p.gone-p.from)
-}
-
 func TestTheEndOfTheCommandKillsWhatItLeft(t *testing.T) {
 	mark := newMark(t)
 	self, err := os.Executable()

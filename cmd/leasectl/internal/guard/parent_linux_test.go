@@ -2,6 +2,7 @@ package guard
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -51,22 +52,28 @@ func TestKillingTheParentAtAnyMomentLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestAStoppedParentDoesNotDelayTheDeadline(t *testing.T) {
-	t.Parallel()
-	mark := newMark(t)
-	p := startFamilyUnderParent(t, mark, 4*time.Second, 100*time.Millisecond)
-	signalTo(t, p.cmd.Process.Pid, syscall.SIGSTOP)
-	if now := Boottime(); now >= p.deadline-100*time.Millisecond {
-		t.Skipf("this machine took longer than 4s to start the family; %v past the deadline", now-p.deadline)
-	}
-	late := gone(t, mark) - p.deadline
-	within(t, "from the deadline to the last descendant's end", late, deadlineSlack)
-	if late < 0 {
-		t.Errorf("killed %v before the deadline, though SIGTERM was ignored", -late)
-	}
-	signalTo(t, p.cmd.Process.Pid, syscall.SIGCONT)
-	if !p.out.Scan() || !strings.Contains(p.out.Text(), "stopped at the deadline; <nil>") {
-		t.Errorf("the parent, continued, says %q, want: stopped at the deadline", p.out.Text())
+func TestEveryDescendantDiesAtTheDeadline(t *testing.T) {
+	for name, stopped := range map[string]bool{"the parent runs": false, "the parent is stopped": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			mark := newMark(t)
+			p := startFamilyUnderParent(t, mark, 4*time.Second, 100*time.Millisecond)
+			if stopped {
+				signalTo(t, p.cmd.Process.Pid, syscall.SIGSTOP)
+			}
+			if now := Boottime(); now >= p.deadline-100*time.Millisecond {
+				t.Skipf("this machine took longer than 4s to start the family; %v past the deadline", now-p.deadline)
+			}
+			late := gone(t, mark) - p.deadline
+			within(t, "from the deadline to the last descendant's end", late, deadlineSlack)
+			if late < 0 {
+				t.Errorf("killed %v before the deadline, though SIGTERM was ignored", -late)
+			}
+			signalTo(t, p.cmd.Process.Pid, syscall.SIGCONT)
+			if want := killedBy9.because(DeadlineReached).String() + "; <nil>"; !p.out.Scan() || p.out.Text() != want {
+				t.Errorf("the parent says %q, want %q", p.out.Text(), want)
+			}
+		})
 	}
 }
 
@@ -149,14 +156,31 @@ func TestTheProgramKillsIfTheGuardCanNot(t *testing.T) {
 	}
 }
 
-func TestSignalsToTheGuardStopTheCommandInOrder(t *testing.T) {
+func TestStopAndSignalsToTheGuardGiveTheGrace(t *testing.T) {
+	ways := map[string]func(t *testing.T, p *Process){
+		"Stop": func(t *testing.T, p *Process) {
+			t.Helper()
+			if err := p.Stop(); err != nil {
+				t.Fatalf("Stop() = %v", err)
+			}
+		},
+	}
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP} {
-		t.Run(s.String(), func(t *testing.T) {
+		ways[s.String()] = func(t *testing.T, p *Process) {
+			t.Helper()
+			signalTo(t, p.guard.pid(), s)
+		}
+	}
+	for name, stop := range ways {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			mark := newMark(t)
-			p, _ := runTidy(t, mark, time.Hour, time.Minute)
-			signalTo(t, p.guard.pid(), s)
+			p, file := runTidy(t, mark, time.Hour, time.Minute)
+			stop(t, p)
 			wantStatus(t, p, Status{Code: 3, Reason: Stopped})
+			if lines := procs.Lines(file); !slices.Equal(lines, []string{"tidied"}) {
+				t.Errorf("the command wrote %q, want that it tidied up", lines)
+			}
 			gone(t, mark)
 		})
 	}

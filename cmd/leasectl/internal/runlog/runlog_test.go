@@ -187,26 +187,44 @@ func TestAnOutageIsLoggedWhenItBeginsAndEveryMinute(t *testing.T) {
 	}
 }
 
-func TestEveryLineInJSONHasItsWorkerAndItsSlot(t *testing.T) {
-	slotted, begun := 0, false
-	for line := range strings.Lines(logOf("json", zapcore.DebugLevel)) {
-		var e struct{ Level, Time, Message, WorkerType, InstanceID, Slot, SlotStart, SlotEnd string }
+// entry is a line in JSON.
+type entry struct {
+	Level, Time, Message, WorkerType, InstanceID, Slot, SlotStart, SlotEnd, Error string
+
+	ExitCode *int
+	Attempts int
+	line     string
+}
+
+// entries are the lines in JSON of all that can happen.
+func entries(t *testing.T, level zapcore.Level) (found []entry) {
+	t.Helper()
+	for line := range strings.Lines(logOf("json", level)) {
+		e := entry{line: line}
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatal(err)
 		}
+		found = append(found, e)
+	}
+	return found
+}
+
+func TestEveryLineInJSONHasItsWorkerAndItsSlot(t *testing.T) {
+	slotted, begun := 0, false
+	for _, e := range entries(t, zapcore.DebugLevel) {
 		if _, err := time.Parse("2006-01-02T15:04:05.000Z", e.Time); err != nil || e.Level == "" {
-			t.Errorf("line %q: %v, want a time and a level", line, err)
+			t.Errorf("line %q: %v, want a time and a level", e.line, err)
 		}
 		if begun = begun || e.Message == "lease allocated"; begun && e.Slot == "" {
-			t.Errorf("line %q: no slot, although a lease has begun", line)
+			t.Errorf("line %q: no slot, although a lease has begun", e.line)
 		}
 		for _, field := range []string{"message", "workerType", "instanceId", "slot", "slotStart", "slotEnd", "token", "error"} {
-			if n := strings.Count(line, `"`+field+`":`); n > 1 {
-				t.Errorf("line %q has %s %d times", line, field, n)
+			if n := strings.Count(e.line, `"`+field+`":`); n > 1 {
+				t.Errorf("line %q has %s %d times", e.line, field, n)
 			}
 		}
 		if e.WorkerType != "t" || e.InstanceID != "a" {
-			t.Errorf("line %q: not of the worker", line)
+			t.Errorf("line %q: not of the worker", e.line)
 		}
 		if e.SlotStart == "" {
 			continue
@@ -214,7 +232,7 @@ func TestEveryLineInJSONHasItsWorkerAndItsSlot(t *testing.T) {
 		slotted++
 		start, err := time.Parse(time.RFC3339, e.SlotStart)
 		if err != nil || e.SlotEnd != store.Format(start.Add(5*time.Minute)) || e.Slot == "" {
-			t.Errorf("line %q: no slot, slotStart and slotEnd", line)
+			t.Errorf("line %q: no slot, slotStart and slotEnd", e.line)
 		}
 	}
 	if slotted < 15 {
@@ -224,11 +242,7 @@ func TestEveryLineInJSONHasItsWorkerAndItsSlot(t *testing.T) {
 
 func TestMessagesInJSONAreConstant(t *testing.T) {
 	got := map[string]bool{}
-	for line := range strings.Lines(logOf("json", zapcore.DebugLevel)) {
-		var e struct{ Message string }
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatal(err)
-		}
+	for _, e := range entries(t, zapcore.DebugLevel) {
 		if strings.ContainsAny(e.Message, "0123456789:\"") {
 			t.Errorf("the message %q holds what belongs in fields", e.Message)
 		}
@@ -246,15 +260,7 @@ func TestMessagesInJSONAreConstant(t *testing.T) {
 
 func TestAFailedCommandInJSONHasItsExitCode(t *testing.T) {
 	var failed []string
-	for line := range strings.Lines(logOf("json", zapcore.ErrorLevel)) {
-		var e struct {
-			Message, Error string
-			ExitCode       *int
-			Attempts       int
-		}
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatal(err)
-		}
+	for _, e := range entries(t, zapcore.ErrorLevel) {
 		switch {
 		case e.Message == "task failed" && e.ExitCode != nil:
 			failed = append(failed, fmt.Sprintf("%d: %s", *e.ExitCode, e.Error))
