@@ -15,6 +15,9 @@
 //		return exportInvoices(ctx, l.Token) // stops when ctx ends
 //	})
 //
+// [StartTask] does the same in the background, and returns the worker: its Status is for
+// health checks, and its RunIfHeld runs something only under the lease.
+//
 // [StartLeasing] calls back when a lease begins and when it ends:
 //
 //	w, err := workerlease.StartLeasing(ctx, ledger, o, workerlease.Callbacks{
@@ -27,8 +30,8 @@
 //	claim, err := workerlease.TryClaim(ctx, ledger, o)
 //
 // A ledger is opened by store/mongo, store/cosmos, store/sqlite or store/memory. These
-// functions, and [StartTask], log warnings and errors to slog.Default(). Their namesakes of
-// a [Client] log as its options say, and share one measurement of time among many workers.
+// functions log warnings and errors to slog.Default(). Their namesakes of a [Client] log as
+// its options say, and share one measurement of time among many workers.
 //
 // [Options] decide what happens when a worker dies: another takes over within
 // FailoverWithin. With Continuous, a leader works on from slot to slot. A Job is done once

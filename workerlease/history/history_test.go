@@ -128,7 +128,7 @@ func TestRead(t *testing.T) {
 			records: []store.Record{part(1, a, 0, 1), part(2, changed(b, func(r *store.Record) {
 				r.SlotStart, r.SlotEnd, r.Token, r.FixedAt = a.SlotStart, a.SlotEnd, minutes(1.1).UnixMilli(), minutes(1.1)
 			}), 1.1, 5), releaseOf(b, 3, minutes(3))}, now: minutes(4.5),
-			want: []string{"12:00 expired a -9.2s (to +1m0s)", "12:00 released b +1m6s released 12:03:00 (from +1m6s at +3m0s)"},
+			want: []string{"12:00 expired a -9.2s (to +1m0s)", "12:00 released b +1m6s released 12:03:00 (from +1m6s, at +3m0s)"},
 		},
 		"an extension is all that was read": {
 			records: []store.Record{part(8, a, 2, 3), part(9, a, 3, 4)}, now: minutes(4.5),
@@ -158,7 +158,7 @@ func TestRead(t *testing.T) {
 			records: []store.Record{part(1, a, 0, 1), part(2, changed(b, func(r *store.Record) {
 				r.SlotStart, r.SlotEnd, r.Token, r.FixedAt = a.SlotStart, a.SlotEnd, minutes(1.1).UnixMilli(), minutes(1.1)
 			}), 1.1, 2), doneBy(changed(b, func(r *store.Record) { r.SlotStart, r.SlotEnd = a.SlotStart, a.SlotEnd }), 3, a.SlotEnd, minutes(1.5))}, now: minutes(4),
-			want: []string{"12:00 expired a -9.2s (to +1m0s)", "12:00 done b +1m6s (from +1m6s at +1m30s)"},
+			want: []string{"12:00 expired a -9.2s (to +1m0s)", "12:00 done b +1m6s (from +1m6s, at +1m30s)"},
 		},
 		"done, and released on the way out": {
 			records: []store.Record{a, doneBy(a, 2, a.SlotEnd, minutes(1)), changed(releaseOf(a, 3, minutes(1.1)), func(r *store.Record) { r.DoneUntil = a.SlotEnd })}, now: minutes(4),

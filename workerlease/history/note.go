@@ -45,10 +45,14 @@ func (e Entry) part(at time.Time) string {
 	if e.State == Expired && e.Window.End.Before(e.Slot.End) {
 		words = append(words, "to "+Relative(e.Window.End.Sub(e.Slot.Start)))
 	}
-	if !at.IsZero() && !e.Slot.Start.IsZero() {
-		words = append(words, "at "+Relative(at.Sub(e.Slot.Start)))
+	text := strings.Join(words, " ")
+	if at.IsZero() || e.Slot.Start.IsZero() {
+		return text
 	}
-	return strings.Join(words, " ")
+	if text != "" {
+		text += ", "
+	}
+	return text + "at " + Relative(at.Sub(e.Slot.Start))
 }
 
 // Relative is a time relative to a boundary as text, always with its sign: -743ms, -9.2s,
