@@ -232,6 +232,11 @@ func TestAReadOnlyLedgerReadsAndChangesNothing(t *testing.T) {
 
 func TestBadPathsAreRefusedWithAReason(t *testing.T) {
 	dir := t.TempDir()
+	link := filepath.Join(dir, "link.db")
+	if err := os.Symlink(filepath.Join("no", "ledger.db"), link); err != nil {
+		t.Logf("no symbolic links: %v", err)
+		link = filepath.Join(dir, "no", "link.db")
+	}
 	for path, want := range map[string]string{
 		"":                                    "path is empty",
 		":memory:":                            "store/memory",
@@ -240,6 +245,7 @@ func TestBadPathsAreRefusedWithAReason(t *testing.T) {
 		"a\x00b":                              "NUL",
 		dir:                                   "not a regular file",
 		filepath.Join(dir, "no", "ledger.db"): "directory of the file",
+		link:                                  "directory of the file",
 	} {
 		if _, err := Open(t.Context(), Options{Path: path}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Open(%q) = %v, want an error with %q", path, err, want)

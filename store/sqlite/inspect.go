@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	code "modernc.org/sqlite/lib"
@@ -36,7 +37,7 @@ func inspect(ctx context.Context, path string, readOnly bool) (found state, err 
 	info, err := stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if _, err := stat(filepath.Dir(path)); err != nil {
+		if _, err := stat(filepath.Dir(named(path))); err != nil {
 			return isMissing, fmt.Errorf("directory of the file: %w", err)
 		}
 		return isMissing, nil
@@ -85,6 +86,18 @@ func inspect(ctx context.Context, path string, readOnly bool) (found state, err 
 		return isMissing, errUnfinished
 	}
 	return look(ctx, path, lookForWriting)
+}
+
+// named is the path of a file that is missing, with a symbolic link to it followed.
+func named(path string) string {
+	to, err := os.Readlink(path)
+	switch {
+	case err != nil:
+		return path
+	case filepath.IsAbs(to):
+		return to
+	}
+	return filepath.Join(filepath.Dir(path), to)
 }
 
 // look identifies the file through a handle in the given mode.
