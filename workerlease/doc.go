@@ -43,7 +43,7 @@
 //   - worker: one participant, started by one call. Its InstanceID is only a label.
 //   - group: workers that share a lease on purpose.
 //   - lease: the right to work for one window. Its holder is a worker or a group.
-//   - standby: a worker that waits to take over what is left of a slot.
+//   - standby: a worker that waits to take over the rest of a slot.
 //   - slot, boundary: an interval of the schedule, and the time at which it starts.
 //   - window, part: the interval that a record grants; with FailoverWithin, part of a slot.
 //   - term: one claim's window and all its extensions, under one token.

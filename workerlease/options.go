@@ -48,7 +48,7 @@ type Options struct {
 	// once. The lease of a group is never released. At most 256 bytes. Default: no group.
 	Group string
 
-	// FailoverWithin is how soon another worker takes over what is left of a slot when its
+	// FailoverWithin is how soon another worker takes over the rest of a slot when its
 	// holder dies. Default: 0, the rest of the slot is lost. At least 8 × Margin, at most
 	// half of a slot. Not with Group.
 	//
@@ -83,9 +83,9 @@ type Options struct {
 	// TryClaim; not with Group, nor with Continuous.
 	Job *Job
 
-	// JoinMidSlot lets a worker claim what is left of the slot in which it starts, if
+	// JoinMidSlot lets a worker claim the rest of the slot in which it starts, if
 	// nobody has it. Default: it waits for the next boundary. A worker that was there
-	// before the boundary, but couldn't reach the store, always claims what is left.
+	// before the boundary, but couldn't reach the store, always claims the rest.
 	JoinMidSlot bool
 
 	// Metadata is stored with each claim, for people to read: at most 8 KiB.

@@ -29,7 +29,7 @@ type Claim struct {
 // with a cause as in Callbacks.LeaseAllocated. The work must have stopped by then.
 func (c *Claim) Context() context.Context { return c.ctx }
 
-// Release frees what is left of the slot, so that another worker can have it. Call it when
+// Release frees the rest of the slot, so that another worker can have it. Call it when
 // the work has ended; it may be called more than once. Errors are those of StopLeasing.
 func (c *Claim) Release(ctx context.Context) error {
 	c.taken.Store(true)
@@ -62,13 +62,13 @@ func TryClaim(ctx context.Context, ledger store.Ledger, o Options) (*Claim, erro
 	return newDefaultClient(ledger).TryClaim(ctx, o)
 }
 
-// TryClaim claims what is left of the current slot, at once, whatever the priority. It
+// TryClaim claims the rest of the current slot, at once, whatever the priority. It
 // returns when the slot is claimed and work may begin. The error wraps ErrNotClaimed if
 // another worker has the slot, if it is done, or if too little of it is left; the cause of
 // ctx if that ends first; or ErrOptions. While the store doesn't answer, TryClaim retries.
 //
 // Less than Options.Lead before the next boundary, a claim for the next slot may have been
-// made already. That keeps others from what is left of the current slot.
+// made already. That keeps others from the rest of the current slot.
 //
 // The claim ends with the slot, independently of ctx. With Options.Continuous it goes on
 // until Release. To keep others out up to the end of the slot, don't release it. With

@@ -75,7 +75,7 @@ func (w *WorkerLease) now() timeline.Interval {
 }
 
 // StopLeasing stops the worker: it ends the lease's context, calls LeaseExpired, waits for
-// all callbacks, and releases what is left of the lease. It may be called more than once and
+// all callbacks, and releases the rest of the lease. It may be called more than once and
 // from several goroutines, but not from a callback, which it would wait for.
 //
 // While the store can't be reached, it retries: the release up to the end of the slot, and

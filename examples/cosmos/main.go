@@ -83,7 +83,6 @@ func run(ctx context.Context, connection, database string) (err error) {
 					cancel()
 				}
 			},
-			Error: func(err error) { fmt.Fprintln(os.Stderr, err) },
 		})
 	if err != nil {
 		return err

@@ -76,7 +76,6 @@ func run(ctx context.Context, uri, database string) (err error) {
 					cancel()
 				}
 			},
-			Error: func(err error) { fmt.Fprintln(os.Stderr, err) },
 		})
 	if err != nil {
 		return err

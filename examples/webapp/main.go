@@ -6,8 +6,8 @@
 //
 // /healthz says whether the worker does what it should: alert on it, or let a
 // readiness probe ask it, if the server is of no use without its job. /livez is for a
-// liveness probe: it fails when the job hangs after the end of its lease, which a
-// restart mends, but not when the store is down, which none does.
+// liveness probe. It fails when the job hangs after the end of its lease, because a
+// restart fixes that. It doesn't fail when the store is down.
 //
 // It shuts down gracefully on a signal, or after the duration given with -for.
 package main
@@ -62,7 +62,7 @@ func run(ctx context.Context) error {
 	defer func() { _ = ledger.Close(context.WithoutCancel(ctx)) }()
 	worker, err := workerlease.StartLeasing(ctx, ledger,
 		workerlease.Options{WorkerType: "sitemap", LeaseInterval: 2 * time.Second},
-		workerlease.Callbacks{LeaseAllocated: buildSitemap, Error: func(err error) { log.Print(err) }})
+		workerlease.Callbacks{LeaseAllocated: buildSitemap})
 	if err != nil {
 		return err
 	}

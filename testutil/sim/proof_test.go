@@ -213,7 +213,7 @@ func TestBeyondTheAssumptionsOverlapsAreReportedAndFenced(t *testing.T) {
 		overlaps += n
 		unreported += sum.Unreported[k]
 		deaf += sum.Deaf[k]
-		t.Logf("%-22s struck %6d times: %5d overlaps, %d of them unreported, and %d that no answer showed to who could know",
+		t.Logf("%-22s struck %6d times: %5d overlaps, %d of them unreported, and %d that no worker could have known of",
 			f, sum.Struck[f], n, sum.Unreported[k], sum.Deaf[k])
 		if sum.Seeds < 100 {
 			continue
@@ -242,7 +242,7 @@ func TestBeyondTheAssumptionsOverlapsAreReportedAndFenced(t *testing.T) {
 			{What: "seeds", Value: fmt.Sprint(sum.Seeds)},
 			{What: "overlaps, as the assumptions were broken", Value: fmt.Sprint(overlaps)},
 			{What: "unreported", Value: fmt.Sprint(unreported)},
-			{What: "that no answer showed to who could know", Value: fmt.Sprint(deaf)},
+			{What: "that no worker could have known of", Value: fmt.Sprint(deaf)},
 			{What: "stale writes refused", Value: fmt.Sprint(sum.Refused)},
 			{What: "accepted", Value: fmt.Sprint(sum.Stale)},
 		},
