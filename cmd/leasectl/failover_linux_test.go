@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -147,14 +146,12 @@ func TestACommandThatEndsIsStartedAgainInTheNextSlotOfItsLease(t *testing.T) {
 	p := start(t, "run", "--store", storeArg, "--worker-type", "t", "--every", "2s", "--continuous", "--", "sh", "-c", `echo $LEASE_TOKEN $LEASE_SLOT_START $(date +%s%N) >> "$0"`, file)
 	var runs [][]string
 	procs.Eventually(t, "three runs under one lease", func() bool {
-		b, _ := os.ReadFile(file)
 		runs = nil
 		tokens := map[string]int{}
-		for line := range strings.Lines(string(b)) {
-			if fields := strings.Fields(line); strings.HasSuffix(line, "\n") {
-				runs = append(runs, fields)
-				tokens[fields[0]]++
-			}
+		for _, line := range procs.Lines(file) {
+			fields := strings.Fields(line)
+			runs = append(runs, fields)
+			tokens[fields[0]]++
 		}
 		return slices.ContainsFunc(runs, func(r []string) bool { return tokens[r[0]] >= 3 })
 	})

@@ -127,36 +127,18 @@ func TestACommandThatEndsIsNotStartedAgainInItsSlot(t *testing.T) {
 	l, storeArg := newLedger(t)
 	file := filepath.Join(t.TempDir(), "runs")
 	p := startRun(t, storeArg, "a", nil, "sh", "-c", `echo $LEASE_SLOT_START $LEASE_TOKEN >> "$0"; exit 3`, file)
-	procs.Eventually(t, "three runs", func() bool {
-		b, _ := os.ReadFile(file)
-		return strings.Count(string(b), "\n") >= 3
-	})
+	procs.Eventually(t, "three runs", func() bool { return len(procs.Lines(file)) >= 3 })
 	p.await("exit code 3, ended by itself")
 	p.signal(syscall.SIGTERM)
 	if code := p.wait(); code != exit.OK {
 		t.Errorf("leasectl run = %d, want 0", code)
 	}
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
+	if runs := procs.Lines(file); len(slices.Compact(slices.Sorted(slices.Values(runs)))) != len(runs) {
+		t.Errorf("the command was run in the slots %q, want once in each", runs)
 	}
-	runs := map[string]int{}
-	for line := range strings.Lines(string(b)) {
-		runs[line]++
-	}
-	for line, n := range runs {
-		if n != 1 {
-			t.Errorf("the command was run %d times in slot %s", n, line)
-		}
-	}
-	var releases int
-	for _, r := range records(t, l) {
-		if r.Kind == store.KindRelease {
-			releases++
-		}
-	}
-	if releases > 1 {
-		t.Errorf("%d releases, want at most that of the end", releases)
+	releases := slices.DeleteFunc(records(t, l), func(r store.Record) bool { return r.Kind != store.KindRelease })
+	if len(releases) > 1 {
+		t.Errorf("%d releases, want at most that of the end", len(releases))
 	}
 }
 

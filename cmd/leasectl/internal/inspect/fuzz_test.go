@@ -101,6 +101,9 @@ func wantInJSON(t *testing.T, encoded []byte, rows []history.Entry) {
 		if (got.ClaimedMs != nil) != e.ClaimKnown || e.ClaimKnown && *got.ClaimedMs != e.Claimed.Milliseconds() {
 			t.Errorf("%s: slot %d was claimed at %v", encoded, i, e.Claimed)
 		}
+		if (got.Priority != nil) != (r.Seq != 0 && r.Defect == "") || got.Priority != nil && *got.Priority != r.Priority {
+			t.Errorf("%s: slot %d has not the priority of %+v", encoded, i, e)
+		}
 		for _, at := range []struct {
 			got  string
 			want time.Time
