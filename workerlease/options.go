@@ -20,7 +20,8 @@ import (
 type Options struct {
 	// WorkerType is what workers compete for: 1 to 63 of A-Z a-z 0-9 . _ - that begin with
 	// a letter or a digit. All workers of a type should have the same schedule. If they
-	// differ, they still exclude each other, and each reports a ScheduleMismatch.
+	// differ, they still exclude each other, and a worker that reads another schedule in
+	// the ledger reports a ScheduleMismatch.
 	WorkerType string
 
 	// LeaseInterval is the length of the slots, which are aligned to the clock: whole

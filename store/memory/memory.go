@@ -16,7 +16,8 @@ import (
 
 // Options of New. The zero value is ready for use.
 type Options struct {
-	// Clock gives the store's time. Default: the real clock.
+	// Clock gives the store's time. Default: the real clock, or the bubble's inside a
+	// testing/synctest bubble.
 	Clock clock.Clock
 }
 

@@ -92,7 +92,7 @@ func (l *Log) line(e workerlease.Event) (zapcore.Level, string) {
 	case workerlease.PoisonReset:
 		return zap.WarnLevel, fmt.Sprintf("record %d: reset: %s", e.Seq, e.Reason)
 	case workerlease.ScheduleMismatch:
-		return zap.WarnLevel, fmt.Sprintf("schedules differ: ours is %q, that of %q is %q", e.Ours, e.Holder, e.Theirs)
+		return zap.WarnLevel, fmt.Sprintf("schedules differ: ours is %q, that of %q is %q; give all workers of the type the same", e.Ours, e.Holder, e.Theirs)
 	}
 	return zap.DebugLevel, ""
 }
