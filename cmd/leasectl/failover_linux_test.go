@@ -115,27 +115,44 @@ func TestNoDescendantOutlivesTheLastDeadlineTold(t *testing.T) {
 	}
 }
 
-func TestAnotherTakesOverWhatIsLeftOfASlot(t *testing.T) {
-	t.Parallel()
-	l, storeArg := newLedger(t)
-	var ps []*process
-	for _, name := range []string{"a", "b"} {
-		ps = append(ps, start(t, "run", "--store", storeArg, "--worker-type", "t", "--instance-id", name, "--every", "1h", "--join-mid-slot",
-			"--failover-within", "2s", "--", "sleep", "1000"))
-		ps[0].await("command started")
-	}
-	ps[1].await("ready")
-	ps[0].signal(syscall.SIGKILL)
-	died := storeTime(t, l)
-	ps[0].wait()
-	ps[1].await("command started")
-	all := records(t, l)
-	i := slices.IndexFunc(all, func(r store.Record) bool { return r.InstanceID == "b" })
-	if late := all[i].WindowStart.Sub(died); late > 4*time.Second {
-		t.Errorf("taken over %v after the death, want within 2 s, and some", late)
-	}
-	if problems := audit.Ledger(all); len(problems) > 0 {
-		t.Errorf("the ledger: %q", problems)
+func TestAnotherTakesOverWhenLeasectlIsKilled(t *testing.T) {
+	for name, test := range map[string]struct {
+		flags   []string
+		says    string
+		within  time.Duration // and some
+		attempt int
+	}{
+		"a command":          {[]string{"--failover-within", "2s"}, "command started", 4 * time.Second, 0},
+		"a job of each slot": {[]string{"--failover-within", "8s", "--once-per-slot"}, ": done\n", 10 * time.Second, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, storeArg := newLedger(t)
+			begin := func(name string, command ...string) *process {
+				return startRun(t, storeArg, name, append([]string{"--every", oneSlot, "--join-mid-slot"}, test.flags...), command...)
+			}
+			a := begin("a", "sh", "-c", family)
+			a.await("family up")
+			procs.Eventually(t, "the family is complete", func() bool { return len(a.descendants()) >= familySize })
+			b := begin("b", "true")
+			b.await("holder: \"a\"")
+			a.signal(syscall.SIGKILL)
+			killed, died := time.Now(), storeTime(t, l)
+			a.wait()
+			if alive, _ := a.gone(); alive.Sub(killed) > time.Second {
+				t.Errorf("some of the family lived %v after SIGKILL of leasectl", alive.Sub(killed))
+			}
+			b.await(test.says)
+			all := records(t, l)
+			i := slices.IndexFunc(all, func(r store.Record) bool { return r.InstanceID == "b" })
+			if late := all[i].WindowStart.Sub(died); late > test.within || all[i].Attempt != test.attempt {
+				t.Errorf("attempt %d began %v after the death, want attempt %d within %v", all[i].Attempt, late, test.attempt, test.within)
+			}
+			ends(t, b)
+			if problems := audit.Ledger(records(t, l)); len(problems) > 0 {
+				t.Errorf("the ledger: %q", problems)
+			}
+		})
 	}
 }
 

@@ -78,6 +78,14 @@ func FuzzArguments(f *testing.F) {
 		f.Add(line, "p@ss/w:rd", byte(i+64))
 		f.Add(line, strings.Repeat("long", 30), byte(2+128))
 	}
+	// Inputs that the fuzzer found, of which each reaches something else.
+	f.Add("run\n--worker-type\nt\n--cron\n0 * * * *", "ά}8\xa2\xa9\x11\x10", byte('9'))
+	f.Add("--", "\b", byte('ë'))
+	f.Add("version\n--output", "p@ss/w:rd", byte('M'))
+	f.Add("init", "\x9a\xfe\r㽊\x91\x0er\xbdAv\n\x16=\xd8\n\xfaV\x81\x97\x8b\xcc\xe6\x80\xc7\xcc%\xd1\x01rj", byte('N'))
+	f.Add("run\n--worker-type\nt\n--cron\n0 2 d\xe9P\x87.f_\fF * *", "p@ss/w:rd", byte('¥'))
+	f.Add("run\n--worker-type\nt\n--cron\n0 2 * * r\n--zone\nEu", "", byte('E'))
+	f.Add("run\n--worker-type\nt\x06\x06\n--cron", " /\"\x1e\xb6\x8c{\xab", byte('L'))
 	f.Fuzz(func(t *testing.T, lines, password string, how byte) {
 		const canary = "c4n4ryc4n4ry"
 		uri := "mongodb://user:" + canary + password + "@127.0.0.1:1/jobs"
@@ -118,6 +126,11 @@ func FuzzStore(f *testing.F) {
 		f.Add(s, "p/:?#@ \"\\\xff", byte(i+128))
 		f.Add(s, ":abc@", byte(i+64+128))
 	}
+	// Inputs that the fuzzer found, of which each reaches something else.
+	f.Add("0", "&\x00\x00\x00=", byte('\x1b'))
+	f.Add("0", "%", byte(':'))
+	f.Add("mongodb+srv://h\x00@", "", byte('7'))
+	f.Add("0", ":?\xd8\xd8@ؘ_@\x98@", byte('\u008b'))
 	f.Fuzz(func(t *testing.T, text, password string, how byte) {
 		// With a key, or a connection string where the URI names no account.
 		environ := func(name string) string {
@@ -203,6 +216,14 @@ func FuzzRunOptions(f *testing.F) {
 	} {
 		f.Add(line)
 	}
+	// Inputs that the fuzzer found, of which each reaches something else.
+	f.Add("--worker-type\nt\n--every\n8786h")
+	f.Add("--cron\n0,1 * * * 5\n--margin\n29* 5\n--margin\n")
+	f.Add("--worker-type\nt\n--every\n8784h\n--lead\n5m\n--step\n5m\n--priority\n")
+	f.Add("--worker-type\ntRCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCC")
+	f.Add("oork-tyne\nt\n--cron\n")
+	f.Add("--worker-type\nt\n--cron\n@yeariy\n--zone\nPaciflc/Api")
+	f.Add("--worker-type=\x86\n--cron=* * * * *\xc9--eve\x80\xff=1m\n--zone=U")
 	f.Fuzz(func(t *testing.T, lines string) {
 		a := &app{}
 		flags := &runFlags{}

@@ -150,34 +150,6 @@ func TestAJobThatFailsIsTriedByOthersAndSoOftenInAll(t *testing.T) {
 	}
 }
 
-func TestAJobWhoseLeasectlIsKilledIsRunAgainByAnother(t *testing.T) {
-	t.Parallel()
-	l, storeArg := newLedger(t)
-	file := filepath.Join(t.TempDir(), "begun")
-	job := []string{"sh", "-c", `[ -e "$0" ] && exit 0; : > "$0"; ` + family, file}
-	a := startOnce(t, storeArg, "a", oneSlot, "8s", nil, job...)
-	a.await("family up")
-	procs.Eventually(t, "the family is complete", func() bool { return len(a.descendants()) >= familySize })
-	b := startOnce(t, storeArg, "b", oneSlot, "8s", nil, job...)
-	b.await("holder: \"a\"")
-	a.signal(syscall.SIGKILL)
-	killed, died := time.Now(), storeTime(t, l)
-	a.wait()
-	if alive, _ := a.gone(); alive.Sub(killed) > time.Second {
-		t.Errorf("some of the family lived %v after SIGKILL of leasectl", alive.Sub(killed))
-	}
-	b.await(": done\n")
-	all := records(t, l)
-	i := slices.IndexFunc(all, func(r store.Record) bool { return r.InstanceID == "b" })
-	if late := all[i].WindowStart.Sub(died); late > 10*time.Second || all[i].Attempt != 2 {
-		t.Errorf("attempt %d began %v after the death, want the second within 8 s, and some", all[i].Attempt, late)
-	}
-	ends(t, b)
-	if problems := audit.Ledger(all); len(problems) > 0 {
-		t.Errorf("the ledger: %q", problems)
-	}
-}
-
 func TestAJobThatIsStoppedIsDoneOrLeftToOthers(t *testing.T) {
 	for code, finished := range map[int]bool{0: true, 7: false} {
 		t.Run(fmt.Sprintf("with exit code %d", code), func(t *testing.T) {

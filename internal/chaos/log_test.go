@@ -61,7 +61,12 @@ func TestALineIsReadAsItWasWritten(t *testing.T) {
 }
 
 func TestWorksInTurnDoNotOverlap(t *testing.T) {
-	c := read(t, byTime(beats(0, 900*ms, 10, 1), beats(1000*ms, 1900*ms, 20, 2))...)
+	first, second := beats(0, 900*ms, 10, 1), beats(1000*ms, 1900*ms, 20, 2)
+	other := beats(0, 2000*ms, 30, 3)
+	for i := range other {
+		other[i].workerType = "beta"
+	}
+	c := read(t, byTime(other, first, second)...)
 	if len(c.overlaps) != 0 {
 		t.Errorf("overlaps = %v, want none", c.overlaps)
 	}
@@ -106,16 +111,6 @@ func TestAnOverlapIsFound(t *testing.T) {
 				t.Errorf("overlap = %v, want of token 1, %d lines from %v to %v", o, test.count, test.first, test.last)
 			}
 		})
-	}
-}
-
-func TestWorkerTypesAreApart(t *testing.T) {
-	other := beats(0, 2000*ms, 10, 1)
-	for i := range other {
-		other[i].workerType = "beta"
-	}
-	if c := read(t, byTime(other, beats(1000*ms, 1900*ms, 20, 2))...); len(c.overlaps) != 0 {
-		t.Errorf("overlaps = %v, want none", c.overlaps)
 	}
 }
 

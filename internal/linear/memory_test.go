@@ -2,7 +2,6 @@ package linear_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -173,38 +172,4 @@ func TestALongHistoryOfOneWorkerTypeIsDecided(t *testing.T) {
 		t.Errorf("Check() = %+v, want many operations on one worker type", result)
 	}
 	t.Logf("%d operations, %d of unknown outcome, in %v", result.Operations, result.Unknown, time.Since(began))
-}
-
-func TestStaleReadsAreFoundIllegal(t *testing.T) {
-	for name, rates := range map[string]faultstore.Rates{
-		"the newest records are hidden": {Latency: 5 * time.Millisecond, Stale: 0.05},
-		"the youngest are hidden":       {Latency: 5 * time.Millisecond, Stale: 0.1, HideYounger: 50 * time.Millisecond},
-		"among other faults": func() faultstore.Rates {
-			r := faults
-			r.Stale = 0.05
-			return r
-		}(),
-	} {
-		t.Run(name, func(t *testing.T) {
-			// A stale read may have an explanation, if what it lacks is young enough.
-			const rounds = 8
-			illegal := 0
-			for i := range rounds {
-				struck := map[faultstore.FaultKind]int{}
-				_, err := harsh(t, workload.Round(i, 50, 80), uint64(i), rates, struck).Check(patience)
-				switch {
-				case errors.Is(err, linear.ErrIllegal) && struck[faultstore.KindStale] == 0:
-					t.Errorf("round %d: Check() without a stale read = %v", i, err)
-				case errors.Is(err, linear.ErrIllegal):
-					illegal++
-				case err != nil:
-					t.Errorf("round %d: Check() = %v, want ErrIllegal or nil", i, err)
-				}
-			}
-			t.Logf("%d of %d rounds were illegal", illegal, rounds)
-			if illegal < rounds/2 {
-				t.Errorf("%d of %d rounds were illegal, want most", illegal, rounds)
-			}
-		})
-	}
 }

@@ -123,24 +123,6 @@ func TestWhateverIsWrongIsFound(t *testing.T) {
 			spoil: func(p *play) { p.tail[1].WindowEnd = p.tail[1].WindowEnd.Add(time.Millisecond) },
 			want:  []string{"ledger: record 6: window from 2026-03-02T12:00:15.000Z overlaps one to 2026-03-02T12:00:15.001Z"},
 		},
-		"a record that is gone": {
-			spoil: func(p *play) { p.tail[0].Seq = 7 },
-			want:  []string{"ledger: record 7: comes after 5"},
-		},
-		"a record that can't be obeyed": {
-			spoil: func(p *play) { p.tail = append([]store.Record{{Seq: 7, Defect: "no token"}}, p.tail...) },
-			want:  []string{"ledger: record 7: invalid record: no token"},
-		},
-		"a reset": {
-			spoil: func(p *play) { p.tail[0].Kind, p.lines = store.KindReset, p.lines[:10] },
-			want:  []string{`1 slots were missed: ["12:00:15.000Z"]`, "ledger: record 6: is a reset, which no worker had a reason to write"},
-		},
-		"a release of somebody else's": {
-			spoil: func(p *play) {
-				p.tail = append([]store.Record{recordtest.Release(p.tail[1], 7, p.tail[0].WindowEnd)}, p.tail...)
-			},
-			want: []string{"ledger: record 7: releases a term that isn't the newest"},
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := goodPlay()

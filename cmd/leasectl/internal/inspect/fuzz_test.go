@@ -24,6 +24,11 @@ func FuzzSnapshot(f *testing.F) {
 	f.Add("grant\nevery 5m\ni\n\n", int64(1), int64(1_772_452_800_000), int64(300_000), int64(1_772_452_800_000), int64(60_000), byte(8))
 	f.Add("grant\nevery 5m\ni\n\n", int64(1), int64(1_772_452_800_000), int64(300_000), int64(1_772_452_800_000), int64(60_000), byte(2+32))
 	f.Add("grant\nevery 100ms\ni\n\n", int64(1), int64(1_772_452_800_000), int64(100), int64(1_772_452_800_000), int64(64_000), byte(4+32))
+	// Inputs that the fuzzer found, of which each reaches something else.
+	f.Add("grant\ncron */5 * * * * Eu5 * * * rope/Berlin\na", int64(1), int64(1772452799909), int64(300000), int64(9), int64(3000000), byte('\u0082'))
+	f.Add("grant\nevery 5m\ni", int64(1), int64(99), int64(300000), int64(1), int64(59928), byte('\x00'))
+	f.Add("grant\ncron */5 5 * 6 * Europe/Berlin\na", int64(1), int64(1772452799963), int64(300036), int64(30), int64(3000009), byte('W'))
+	f.Add("vX\xf2G\xc18", int64(-65), int64(-89), int64(-1), int64(57), int64(-14), byte('*'))
 	f.Fuzz(func(t *testing.T, words string, seq, start, length, token, later int64, how byte) {
 		text := strings.SplitN(words, "\n", 5)
 		for len(text) < 5 {
