@@ -205,18 +205,3 @@ func TestAMissedSlotIsMadeUpForInTheNext(t *testing.T) {
 		t.Errorf("slot %s is not shown as done: %+v", runs[0], rowsOf(t, storeArg))
 	}
 }
-
-func TestACommandThatIsToldToEndWithItsSlotIsNotStartedAgainInIt(t *testing.T) {
-	t.Parallel()
-	_, storeArg := newLedger(t)
-	file := filepath.Join(t.TempDir(), "runs")
-	p := start(t, "run", "--store", storeArg, "--worker-type", "t", "--every", "4s", "--failover-within", "2s", "--", "sh", "-c", `trap 'exit 0' TERM; echo "$LEASE_SLOT_START" >> "$0"; while :; do sleep 0.02; done`, file)
-	procs.Eventually(t, "the third slot", func() bool {
-		runs := procs.Lines(file)
-		return len(runs) > 0 && len(slices.Compact(runs)) >= 3
-	})
-	ends(t, p)
-	if runs := procs.Lines(file); len(slices.Compact(slices.Clone(runs))) != len(runs) {
-		t.Errorf("the command was started in the slots %q, want once in each", runs)
-	}
-}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"database/sql"
 	"net"
 	"os"
 	"path/filepath"
@@ -123,22 +125,29 @@ func TestTheCommandKnowsItsLeaseAndNotTheStore(t *testing.T) {
 }
 
 func TestACommandThatEndsIsNotStartedAgainInItsSlot(t *testing.T) {
-	t.Parallel()
-	l, storeArg := newLedger(t)
-	file := filepath.Join(t.TempDir(), "runs")
-	p := startRun(t, storeArg, "a", nil, "sh", "-c", `echo $LEASE_SLOT_START $LEASE_TOKEN >> "$0"; exit 3`, file)
-	procs.Eventually(t, "three runs", func() bool { return len(procs.Lines(file)) >= 3 })
-	p.await("exit code 3, ended by itself")
-	p.signal(syscall.SIGTERM)
-	if code := p.wait(); code != exit.OK {
-		t.Errorf("leasectl run = %d, want 0", code)
-	}
-	if runs := procs.Lines(file); len(slices.Compact(slices.Sorted(slices.Values(runs)))) != len(runs) {
-		t.Errorf("the command was run in the slots %q, want once in each", runs)
-	}
-	releases := slices.DeleteFunc(records(t, l), func(r store.Record) bool { return r.Kind != store.KindRelease })
-	if len(releases) > 1 {
-		t.Errorf("%d releases, want at most that of the end", len(releases))
+	for name, test := range map[string]struct {
+		flags        []string
+		script, says string
+	}{
+		"by itself":     {nil, `echo "$LEASE_SLOT_START" >> "$0"; exit 3`, "exit code 3, ended by itself"},
+		"with its slot": {[]string{"--every", "4s", "--failover-within", "2s"}, `trap 'exit 0' TERM; echo "$LEASE_SLOT_START" >> "$0"; while :; do sleep 0.02; done`, "stopped at the deadline"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, storeArg := newLedger(t)
+			file := filepath.Join(t.TempDir(), "runs")
+			p := startRun(t, storeArg, "a", test.flags, "sh", "-c", test.script, file)
+			procs.Eventually(t, "the third slot", func() bool { return len(slices.Compact(procs.Lines(file))) >= 3 })
+			p.await(test.says)
+			ends(t, p)
+			if runs := procs.Lines(file); len(slices.Compact(slices.Clone(runs))) != len(runs) {
+				t.Errorf("the command was run in the slots %q, want once in each", runs)
+			}
+			releases := slices.DeleteFunc(records(t, l), func(r store.Record) bool { return r.Kind != store.KindRelease })
+			if len(releases) > 1 {
+				t.Errorf("%d releases, want at most that of the end", len(releases))
+			}
+		})
 	}
 }
 
@@ -270,4 +279,23 @@ func TestASignalThatWasIgnoredAtTheStartStaysIgnored(t *testing.T) {
 	if code := p.wait(); code != exit.OK || !strings.Contains(p.output(), "stopping: terminated\n") {
 		t.Errorf("leasectl run = %d, want 0 and that it stopped for SIGTERM", code)
 	}
+}
+
+// lockFile takes the write lock of a SQLite file until it is called back.
+func lockFile(t *testing.T, path string) (unlock func()) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	db.SetMaxOpenConns(1)
+	exec := func(statements string) {
+		t.Helper()
+		if _, err := db.ExecContext(context.WithoutCancel(t.Context()), statements); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec("PRAGMA busy_timeout = 5000; BEGIN IMMEDIATE")
+	return func() { exec("ROLLBACK") }
 }
