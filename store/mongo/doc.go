@@ -91,7 +91,7 @@
 // The conformance suite runs against FerretDB over TCP, or against the server named
 // in MONGODB_URI. FerretDB is a single server, so elections, rollbacks and the
 // meaning of majority are MongoDB's promises, not shown by our tests. Replica sets,
-// mongos, throttling and refusals are tested with a fake server written after the
+// mongos, throttling and refusals are tested with a fake server written to match the
 // documentation.
 //
 // Reads don't send their deadline along as maxTimeMS: at the end of that time,
