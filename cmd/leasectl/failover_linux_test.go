@@ -116,6 +116,7 @@ func TestNoDescendantOutlivesTheLastDeadlineTold(t *testing.T) {
 }
 
 func TestAnotherTakesOverWhenLeasectlIsKilled(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		flags   []string
 		says    string

@@ -125,6 +125,7 @@ func TestTheCommandKnowsItsLeaseAndNotTheStore(t *testing.T) {
 }
 
 func TestACommandThatEndsIsNotStartedAgainInItsSlot(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		flags        []string
 		script, says string
@@ -196,6 +197,7 @@ func TestSIGTERMStopsTheCommandThenReleases(t *testing.T) {
 }
 
 func TestASecondSignalKillsACommandThatWillNotStop(t *testing.T) {
+	t.Parallel()
 	for name, flags := range map[string][]string{
 		"a command":          {"--stop-grace", "20m"},
 		"a job of each slot": {"--once-per-slot", "--failover-within", "1h", "--stop-grace", "5m"},

@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 // A store that doesn't answer until the command was told to end, and then does: the
 // command is started again, which for a job is one more attempt.
 func TestACommandWhoseLeaseIsExtendedLateIsStartedAgain(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		job      *workerlease.Job
 		failover time.Duration
