@@ -1,16 +1,13 @@
 package examples
 
 import (
-	"flag"
 	"os"
 	"testing"
+
+	"github.com/slotlease/slotlease/internal/parallel"
 )
 
-// TestMain runs more examples at once than there are processors: they wait for slots.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if p := flag.Lookup("test.parallel"); p.Value.String() == p.DefValue {
-		_ = p.Value.Set("8")
-	}
+	parallel.Waiting() // for slots
 	os.Exit(m.Run())
 }

@@ -102,7 +102,7 @@ func ExampleOptions_continuous() {
 		defer func() { _ = worker.StopLeasing(context.Background()) }()
 		workers = append(workers, worker)
 	}
-	clock.AdvanceTo(exampleT{}, noon.Add(32*time.Minute)) // This passes six boundaries.
+	clock.AdvanceTo(exampleT{}, noon.Add(12*time.Minute)) // This passes two boundaries.
 	if err := workers[0].StopLeasing(context.Background()); err != nil {
 		log.Print(err)
 	}

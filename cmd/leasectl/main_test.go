@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
+	"github.com/slotlease/slotlease/internal/parallel"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/sqlite"
 )
@@ -24,10 +24,7 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	procs.HeedSignals()
-	flag.Parse()
-	if p := flag.Lookup("test.parallel"); p.Value.String() == p.DefValue {
-		_ = p.Value.Set("8") // Most of the tests wait for processes.
-	}
+	parallel.Waiting() // for processes
 	os.Exit(m.Run())
 }
 

@@ -128,6 +128,7 @@ func TestThreeWorkersLeadOneAtATimeInTheSlotsOfStoreTime(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for seconds of real time")
 	}
+	t.Parallel()
 	for name, offset := range map[string]time.Duration{
 		"with the right clock": 0,
 		"90 s late":            -90 * time.Second,

@@ -17,6 +17,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/runlog"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
+	"github.com/slotlease/slotlease/internal/parallel"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
@@ -25,6 +26,7 @@ import (
 
 func TestMain(m *testing.M) {
 	guard.Main()
+	parallel.Waiting() // for slots
 	os.Exit(m.Run())
 }
 
