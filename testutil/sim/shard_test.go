@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// number is the number of seeds to run: 100, or as many as SLOTLEASE_SIM_SEEDS asks for.
+// number is the number of seeds to run: 60, or as many as SLOTLEASE_SIM_SEEDS asks for.
 func number(t *testing.T) int64 {
 	t.Helper()
 	if s := os.Getenv("SLOTLEASE_SIM_SEEDS"); s != "" {
@@ -42,7 +42,7 @@ func number(t *testing.T) int64 {
 	if testing.Short() {
 		return 10
 	}
-	return fewer(100)
+	return fewer(60)
 }
 
 // eighth is number, or an eighth of it if that is more than 800, for runs that take longer.
