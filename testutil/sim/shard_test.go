@@ -42,7 +42,7 @@ func number(t *testing.T) int64 {
 	if testing.Short() {
 		return 10
 	}
-	return fewer(60)
+	return max(fewer(60), 10)
 }
 
 // eighth is number, or an eighth of it if that is more than 800, for runs that take longer.
