@@ -105,14 +105,13 @@ func TestMemoryIsLinearizable(t *testing.T) {
 func harsh(t *testing.T, p workload.Plan, seed uint64, rates faultstore.Rates, struck map[faultstore.FaultKind]int) (h *linear.History) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		history := faultstore.NewHistory()
 		inner := memory.New(memory.Options{})
 		var ledgers []*faultstore.Ledger
 		h = compete(t, p, seed, func(name string) store.Ledger {
 			if name == last {
 				return inner
 			}
-			f := faultstore.New(inner.Handle(), faultstore.Options{Caller: name, Plan: faultstore.Random(seed, rates), History: history})
+			f := faultstore.New(inner.Handle(), faultstore.Options{Caller: name, Plan: faultstore.Random(seed, rates)})
 			ledgers = append(ledgers, f)
 			return f
 		}, func() {

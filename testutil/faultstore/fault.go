@@ -73,9 +73,6 @@ type Fault struct {
 	// HideNewest makes a get or a tail stale: it is the number of newest records of
 	// the worker type that are missing.
 	HideNewest int
-	// HideYounger makes a get or a tail stale: records are missing that landed
-	// through this Ledger, or one with the same History, less than this long ago.
-	HideYounger time.Duration
 
 	// Shift is added to the stamp of a now or a tail.
 	Shift time.Duration

@@ -2,7 +2,6 @@ package faultstore
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
@@ -32,7 +31,6 @@ func (l *Ledger) landLater(r store.Record, d time.Duration) error {
 			l.strike(KindMissed)
 			return
 		}
-		l.history.landed(r.WorkerType, r.Seq, l.clock.Now())
 		l.strike(KindLanded)
 	})
 	return nil
@@ -69,41 +67,4 @@ func (l *Ledger) Settle(ctx context.Context) error {
 			return ended(ctx)
 		}
 	}
-}
-
-// History remembers when records landed. Ledgers of one store may share it if they
-// share a clock. It is safe for concurrent use.
-type History struct {
-	mu    sync.Mutex
-	types map[string][]landing
-}
-
-type landing struct {
-	seq int64
-	at  time.Time
-}
-
-// NewHistory returns an empty history.
-func NewHistory() *History { return &History{types: map[string][]landing{}} }
-
-func (h *History) landed(workerType string, seq int64, at time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.types[workerType] = append(h.types[workerType], landing{seq, at})
-}
-
-// younger is the set of Seqs that landed less than d before now.
-func (h *History) younger(workerType string, now time.Time, d time.Duration) map[int64]bool {
-	if d <= 0 {
-		return nil
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	young := map[int64]bool{}
-	for _, l := range h.types[workerType] {
-		if now.Sub(l.at) < d {
-			young[l.seq] = true
-		}
-	}
-	return young
 }

@@ -170,41 +170,6 @@ func TestStaleReadsHideTheNewest(t *testing.T) {
 	}
 }
 
-func TestStaleReadsHideTheYoungForAllWhoShareAHistory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		o := faultstore.Options{
-			History: faultstore.NewHistory(),
-			Plan:    func(faultstore.Call) faultstore.Fault { return faultstore.Fault{HideYounger: 10 * time.Second} },
-		}
-		inner, l := pair(t, 2, o)
-		other := faultstore.New(inner.Handle(), o)
-		defer func() { _ = other.Close(t.Context()) }()
-		want := func(what string, want ...int64) {
-			t.Helper()
-			for _, by := range []*faultstore.Ledger{l, other} {
-				records, _, err := by.Tail(t.Context(), "job", 2)
-				if err != nil || !slices.Equal(seqs(records), want) {
-					t.Errorf("%s: Tail(job, 2) = %d, %v, want %d", what, seqs(records), err, want)
-				}
-				if got := stored(t, by, 4); got != (want[0] == 4) {
-					t.Errorf("%s: Get(job, 4): there = %v", what, got)
-				}
-			}
-		}
-		for seq := int64(3); seq <= 4; seq++ {
-			if err := l.Append(t.Context(), storetest.Grant("job", seq)); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(5 * time.Second)
-		}
-		want("after 10 s and 5 s", 3, 2)
-		time.Sleep(5*time.Second - 1)
-		want("a moment before 10 s", 3, 2)
-		time.Sleep(1)
-		want("after 10 s", 4, 3)
-	})
-}
-
 func TestStaleTailsKeepKeysThatCannotBeFollowed(t *testing.T) {
 	inner, l := pair(t, 3, faultstore.Options{Plan: func(faultstore.Call) faultstore.Fault { return faultstore.StaleRead(1) }})
 	inner.Put(storetest.Grant("job", store.MaxSeq+1))

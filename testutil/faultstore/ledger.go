@@ -24,18 +24,14 @@ type Options struct {
 	Plan func(Call) Fault
 	// Caller names the user of this ledger, for Plan. Default: empty.
 	Caller string
-	// History is for HideYounger. Give all ledgers of one store the same. Default: a
-	// new one.
-	History *History
 }
 
 // Ledger is a store.Ledger with faults. It is safe for concurrent use.
 type Ledger struct {
-	inner   store.Ledger
-	clock   clock.Clock
-	plan    func(Call) Fault
-	caller  string
-	history *History
+	inner  store.Ledger
+	clock  clock.Clock
+	plan   func(Call) Fault
+	caller string
 
 	ctx    context.Context // Ends with Close.
 	cancel context.CancelFunc
@@ -68,12 +64,9 @@ func New(inner store.Ledger, o Options) *Ledger {
 	if o.Plan == nil {
 		o.Plan = func(Call) Fault { return Fault{} }
 	}
-	if o.History == nil {
-		o.History = NewHistory()
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Ledger{
-		inner: inner, clock: o.Clock, plan: o.Plan, caller: o.Caller, history: o.History,
+		inner: inner, clock: o.Clock, plan: o.Plan, caller: o.Caller,
 		ctx: ctx, cancel: cancel,
 		counts: map[counted]int64{}, struck: map[FaultKind]int{}, settled: make(chan struct{}),
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/slotlease/slotlease/store"
 )
@@ -23,11 +24,7 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 		return l.inner.Append(ctx, r)
 	}
 	_, err := do(ctx, l, Call{Op: OpAppend, WorkerType: r.WorkerType, Seq: r.Seq, Record: r}, func(Fault) (struct{}, error) {
-		err := l.inner.Append(ctx, r)
-		if err == nil {
-			l.history.landed(r.WorkerType, r.Seq, l.clock.Now())
-		}
-		return struct{}{}, err
+		return struct{}{}, l.inner.Append(ctx, r)
 	})
 	return err
 }
@@ -36,20 +33,14 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
 	return do(ctx, l, Call{Op: OpGet, WorkerType: workerType, Seq: seq}, func(f Fault) (store.Record, error) {
 		r, err := l.inner.Get(ctx, workerType, seq)
-		if err != nil {
+		if err != nil || f.HideNewest <= 0 {
 			return r, err
 		}
-		hidden := l.history.younger(workerType, l.clock.Now(), f.HideYounger)[seq]
-		if f.HideNewest > 0 && !hidden {
-			newest, _, err := l.inner.Tail(ctx, workerType, f.HideNewest)
-			if err != nil {
-				return store.Record{}, err
-			}
-			for _, n := range newest {
-				hidden = hidden || n.Seq == seq
-			}
+		newest, _, err := l.inner.Tail(ctx, workerType, f.HideNewest)
+		if err != nil {
+			return store.Record{}, err
 		}
-		if hidden {
+		if slices.ContainsFunc(newest, func(n store.Record) bool { return n.Seq == seq }) {
 			l.strike(KindStale)
 			return store.Record{}, fmt.Errorf("faultstore: get %s: %w", store.Key(workerType, seq), store.ErrNotFound)
 		}
@@ -67,29 +58,20 @@ type tailed struct {
 // has older ones in their place; records that were trimmed don't come back.
 func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
 	got, err := do(ctx, l, Call{Op: OpTail, WorkerType: workerType}, func(f Fault) (tailed, error) {
-		young := l.history.younger(workerType, l.clock.Now(), f.HideYounger)
-		more := max(f.HideNewest, 0) + len(young)
-		records, stamp, err := l.inner.Tail(ctx, workerType, min(limit, math.MaxInt-more)+more)
-		if err != nil || more == 0 {
-			return tailed{records, l.shifted(stamp, f)}, err
-		}
-		var kept []store.Record
-		skip, hidden := f.HideNewest, false
-		for _, r := range records {
-			switch {
-			case r.Seq == 0: // It stands for keys that can't be followed.
-				kept = append(kept, r)
-				limit++
-			case skip > 0 || young[r.Seq]:
-				skip, hidden = skip-1, true
-			case len(kept) < limit:
-				kept = append(kept, r)
+		hide := max(f.HideNewest, 0)
+		records, stamp, err := l.inner.Tail(ctx, workerType, min(limit, math.MaxInt-hide)+hide)
+		all := len(records)
+		records = slices.DeleteFunc(records, func(r store.Record) bool {
+			if r.Seq == 0 { // It stands for keys that can't be followed.
+				return false
 			}
-		}
-		if hidden {
+			hide--
+			return hide >= 0
+		})
+		if len(records) < all {
 			l.strike(KindStale)
 		}
-		return tailed{kept, l.shifted(stamp, f)}, nil
+		return tailed{records, l.shifted(stamp, f)}, err
 	})
 	return got.records, got.stamp, err
 }

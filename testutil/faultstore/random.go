@@ -33,11 +33,9 @@ type Rates struct {
 	Late   float64
 	LateBy time.Duration
 
-	// Stale gets and tails lack one to HideNewest of the newest records, default 1,
-	// or, if HideYounger is set, evenly, those younger than up to HideYounger.
-	Stale       float64
-	HideNewest  int
-	HideYounger time.Duration
+	// Stale gets and tails lack one to HideNewest of the newest records, default 1.
+	Stale      float64
+	HideNewest int
 
 	// Stamp gives a now or a tail the stamp of another server, whose clock is wrong by
 	// up to StampBy in either direction. StampBy defaults to 1 min.
@@ -103,9 +101,6 @@ func (r Rates) draw(d draws) Fault {
 		f.Block = half
 		return f
 	case hit(r.Stale, OpGet, OpTail):
-		if r.HideYounger > 0 && half {
-			return Fault{HideYounger: d.below("hide younger", r.HideYounger)}
-		}
 		return StaleRead(1 + int(d.unit("hide newest")*float64(r.HideNewest)))
 	case hit(r.Stamp, OpNow, OpTail):
 		return OtherServer("other", d.below("stamp", 2*r.StampBy)-r.StampBy)

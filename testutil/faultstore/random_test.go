@@ -15,7 +15,7 @@ import (
 
 var rates = faultstore.Rates{
 	Latency: time.Second, Slow: 0.1, Failure: 0.1, LostReply: 0.1, BlackHole: 0.1, Throttled: 0.1,
-	OwnConflict: 0.1, Late: 0.1, Stale: 0.1, HideNewest: 3, HideYounger: time.Minute, Stamp: 0.1,
+	OwnConflict: 0.1, Late: 0.1, Stale: 0.1, HideNewest: 3, Stamp: 0.1,
 }
 
 func TestRandomIsAFunctionOfSeedAndCall(t *testing.T) {
@@ -100,7 +100,7 @@ func classify(f faultstore.Fault) string {
 		return "throttled"
 	case f.Effect == faultstore.Dropped:
 		return "failure"
-	case f.HideNewest > 0 && f.HideNewest <= 3, f.HideYounger > 0 && f.HideYounger < time.Minute:
+	case f.HideNewest > 0 && f.HideNewest <= 3:
 		return "stale"
 	case f.Shift != 0:
 		return "stamp"
