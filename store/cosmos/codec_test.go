@@ -21,13 +21,9 @@ import (
 func item(t testing.TB, r store.Record, change map[string]string) []byte {
 	t.Helper()
 	raw, err := encode(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "encode()", err)
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &fields); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Unmarshal()", json.Unmarshal(raw, &fields))
 	parts := []string{}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		v := fields[name]
@@ -73,13 +69,9 @@ func TestTokensThatADoubleDoesNotHoldComeBackExactly(t *testing.T) {
 		}
 		// As a server does that reads all numbers as doubles.
 		var through map[string]any
-		if err := json.Unmarshal(raw, &through); err != nil {
-			t.Fatal(err)
-		}
+		must(t, "Unmarshal()", json.Unmarshal(raw, &through))
 		raw, err := json.Marshal(through)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, "Marshal()", err)
 		if got := decode("job", 7, raw); got != r {
 			t.Errorf("decode() of token %d after a server with doubles = %+v, want it back", token, got)
 		}

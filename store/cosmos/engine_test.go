@@ -43,9 +43,7 @@ func (c *crew) stop(t *testing.T, w *workerlease.WorkerLease) {
 	c.mu.Lock()
 	c.stopped[w.Status().InstanceID] = true
 	c.mu.Unlock()
-	if err := w.StopLeasing(within(t, patience)); err != nil {
-		t.Errorf("StopLeasing() = %v, want nil", err)
-	}
+	wantErr(t, "StopLeasing()", w.StopLeasing(within(t, patience)), nil)
 }
 
 // hire starts a worker with its own handle.
@@ -67,9 +65,7 @@ func (c *crew) hire(t *testing.T, l store.Ledger, priority int) *workerlease.Wor
 			c.done = append(c.done, s)
 			c.mu.Unlock()
 		}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "StartLeasing()", err)
 	t.Cleanup(func() { _ = w.StopLeasing(context.WithoutCancel(t.Context())) })
 	return w
 }
@@ -193,14 +189,10 @@ func TestWorkersOutliveARestartOfTheServerAndTokensALossOfItsData(t *testing.T) 
 		c.stop(t, w)
 	}
 	peer.RestartEmpty()
-	if err := l.Init(within(t, patience)); err != nil {
-		t.Fatalf("Init() = %v, want nil", err)
-	}
+	must(t, "Init()", l.Init(within(t, patience)))
 	w := c.hire(t, opened(t, Options{URI: peer.URI()}), 2)
 	c.await(t, "a slot of the new ledger", func(s shift) bool { return s.worker == "worker-2" })
-	if err := w.StopLeasing(within(t, patience)); err != nil {
-		t.Errorf("StopLeasing() = %v, want nil", err)
-	}
+	wantErr(t, "StopLeasing()", w.StopLeasing(within(t, patience)), nil)
 	if first, err := l.Get(within(t, patience), "job", 1); err != nil || first.InstanceID != "worker-2" {
 		t.Errorf("Get(job, 1) of the new ledger = %+v, %v, want the first record of worker-2", first, err)
 	}

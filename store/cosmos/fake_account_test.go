@@ -99,9 +99,7 @@ func (f *fakeAccount) open(t testing.TB, o Options) *Ledger {
 	o.Transport = f
 	f.skew = cmp.Or(o.ServerSkew, defaultSkew)
 	l, err := Open(t.Context(), o)
-	if err != nil {
-		t.Fatalf("Open() = %v, want a ledger", err)
-	}
+	must(t, "Open()", err)
 	t.Cleanup(func() { _ = l.Close(t.Context()) })
 	return l
 }

@@ -51,9 +51,7 @@ func TestTimeIsSelectedAlongInMilliseconds(t *testing.T) {
 
 			time.Sleep(200 * time.Millisecond)
 			ctx, receipt := store.WithReceipt(within(t, time.Second))
-			if err := l.Append(ctx, storetest.Grant("job", int64(i+1))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, "Append()", l.Append(ctx, storetest.Grant("job", int64(i+1))))
 			wantStamp(t, "Append()", f, receipt.Stamp(), time.Second, time.Second)
 		}
 		if n := f.ops("query"); n != 10 {

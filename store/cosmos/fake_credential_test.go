@@ -39,9 +39,7 @@ func (c *fakeCredential) GetToken(ctx context.Context, _ policy.TokenRequestOpti
 func TestTokensAreSent(t *testing.T) {
 	t.Parallel()
 	f := newFake()
-	if err := f.open(t, Options{Credential: &fakeCredential{}}).Append(within(t, time.Minute), storetest.Grant("job", 1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Append()", f.open(t, Options{Credential: &fakeCredential{}}).Append(within(t, time.Minute), storetest.Grant("job", 1)))
 	for _, r := range f.log {
 		if got := r.Header.Get("Authorization"); !strings.HasSuffix(got, "sig=hunter2-token") {
 			t.Errorf("a %s was authorized by %q, want the token", r.op, got)

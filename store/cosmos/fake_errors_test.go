@@ -16,13 +16,7 @@ import (
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
-// within is the context of one operation.
-func within(t testing.TB, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
+var within, must, wantErr = documenttest.Within, documenttest.Must, documenttest.Is
 
 // wantSentinel demands that an error matches one sentinel and no other, in one
 // short line without a secret; nil is for an error that means "unknown".
@@ -231,15 +225,7 @@ func TestOperationsEndWithTheContextWhateverTheServerDoes(t *testing.T) {
 			f.hook = once(op, true, func(*fakeRequest) *http.Response { return silence })
 			l := f.open(t, Options{})
 			hung := 0
-			for name, call := range map[string]func(ctx context.Context) error{
-				"Append":      func(ctx context.Context) error { return l.Append(ctx, storetest.Grant("job", 3)) },
-				"Get":         func(ctx context.Context) error { _, err := l.Get(ctx, "job", 1); return err },
-				"Tail":        func(ctx context.Context) error { _, _, err := l.Tail(ctx, "job", 1); return err },
-				"Trim":        func(ctx context.Context) error { _, err := l.Trim(ctx, "job", 2); return err },
-				"WorkerTypes": func(ctx context.Context) error { _, err := l.WorkerTypes(ctx); return err },
-				"Now":         func(ctx context.Context) error { _, err := l.Now(ctx); return err },
-				"Init":        l.Init,
-			} {
+			for name, call := range documenttest.Operations(l, storetest.Grant("job", 3)) {
 				began := time.Now()
 				err := call(within(t, 200*time.Millisecond))
 				switch took := time.Since(began); {
@@ -254,9 +240,7 @@ func TestOperationsEndWithTheContextWhateverTheServerDoes(t *testing.T) {
 			if hung == 0 {
 				t.Error("no operation met the silence")
 			}
-			if err := l.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
+			wantErr(t, "Close()", l.Close(t.Context()), nil)
 			// The bubble waits for all goroutines: none may outlive Close.
 		}))
 	}

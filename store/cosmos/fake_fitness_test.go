@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
@@ -36,17 +37,13 @@ func TestAccountsThatAreRefused(t *testing.T) {
 			for _, unsafe := range []bool{false, true} {
 				f := newFake()
 				c.change(f.properties)
+				f.plant(t, "job", store.Key("job", 1), nil)
 				l := f.open(t, Options{UnsafeUnverifiedAccount: unsafe})
 				want := c.want
 				if unsafe {
 					want = c.unsafe
 				}
-				for name, call := range map[string]func(ctx context.Context) error{
-					"Append": func(ctx context.Context) error { return l.Append(ctx, storetest.Grant("job", 1)) },
-					"Tail":   func(ctx context.Context) error { _, _, err := l.Tail(ctx, "job", 1); return err },
-					"Now":    func(ctx context.Context) error { _, err := l.Now(ctx); return err },
-					"Init":   l.Init,
-				} {
+				for name, call := range documenttest.Operations(l, storetest.Grant("other", 2)) {
 					err := call(within(t, time.Second))
 					switch {
 					case want == nil && err != nil:
@@ -75,9 +72,7 @@ func TestAccountWhoseReadingIsDenied(t *testing.T) {
 		_, _, err := f.open(t, Options{}).Tail(within(t, time.Second), "job", 1)
 		wantSentinel(t, "Tail()", err, store.ErrDenied)
 		l := f.open(t, Options{UnsafeUnverifiedAccount: true})
-		if err := l.Append(within(t, time.Second), storetest.Grant("job", 1)); err != nil {
-			t.Errorf("Append() with UnsafeUnverifiedAccount = %v, want nil", err)
-		}
+		wantErr(t, "Append() with UnsafeUnverifiedAccount", l.Append(within(t, time.Second), storetest.Grant("job", 1)), nil)
 		if a := l.Account(); a.Verified || !strings.Contains(a.Warning(), "doesn't say") {
 			t.Errorf("Account() = %+v, %q, want one that isn't verified, and that said", a, a.Warning())
 		}
@@ -168,9 +163,7 @@ func TestContainerThatIsDeletedIsMissing(t *testing.T) {
 			wantSentinel(t, "Tail()", err, store.ErrMissing)
 			time.Sleep(time.Minute)
 		}
-		if err := l.Init(within(t, time.Second)); err != nil {
-			t.Errorf("Init() = %v, want nil", err)
-		}
+		wantErr(t, "Init()", l.Init(within(t, time.Second)), nil)
 		if _, err := l.Get(within(t, time.Second), "job", 1); err != nil {
 			t.Errorf("Get() when it is back = %v, want nil", err)
 		}
@@ -190,9 +183,7 @@ func TestFirstReadingOfTheAccountThatFailsDoesNotStick(t *testing.T) {
 			l := f.open(t, Options{})
 			wantSentinel(t, "Append()", l.Append(within(t, time.Second), storetest.Grant("job", 1)), nil)
 			synctest.Wait() // Until what is left of it has noticed.
-			if err := l.Append(within(t, time.Second), storetest.Grant("job", 1)); err != nil {
-				t.Errorf("Append() right after = %v, want nil", err)
-			}
+			wantErr(t, "Append() right after", l.Append(within(t, time.Second), storetest.Grant("job", 1)), nil)
 		}))
 	}
 }

@@ -34,9 +34,7 @@ func TestInitCreatesWhatIsMissing(t *testing.T) {
 			f.container = nil
 			l := f.open(t, c.o)
 			for range 2 {
-				if err := l.Init(within(t, time.Minute)); err != nil {
-					t.Errorf("Init() = %v, want nil", err)
-				}
+				wantErr(t, "Init()", l.Init(within(t, time.Minute)), nil)
 			}
 			if n := f.ops("create container"); n != 1 {
 				t.Fatalf("containers created = %d, want 1: what is there isn't touched", n)
@@ -61,9 +59,7 @@ func TestInitCreatesWhatIsMissing(t *testing.T) {
 					}
 				}
 			}
-			if err := l.Append(within(t, time.Minute), storetest.Grant("job", 1)); err != nil {
-				t.Errorf("Append() after Init = %v, want nil", err)
-			}
+			wantErr(t, "Append() after Init", l.Append(within(t, time.Minute), storetest.Grant("job", 1)), nil)
 		})
 	}
 }

@@ -20,9 +20,7 @@ func TestAppendSendsTheItemInItsPartition(t *testing.T) {
 	f := newFake()
 	r := storetest.Grant("job", 7)
 	r.Group = "eu"
-	if err := f.open(t, Options{URI: "cosmos://acct/jobs/my-leases"}).Append(within(t, time.Minute), r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Append()", f.open(t, Options{URI: "cosmos://acct/jobs/my-leases"}).Append(within(t, time.Minute), r))
 	sent := f.log[len(f.log)-1]
 	if got, want := sent.URL.Path, "/dbs/jobs/colls/my-leases/docs"; got != want {
 		t.Errorf("POST %s, want %s", got, want)
@@ -34,9 +32,7 @@ func TestAppendSendsTheItemInItsPartition(t *testing.T) {
 		t.Errorf("upsert %s, want a create-only write", got)
 	}
 	var got map[string]any
-	if err := json.Unmarshal([]byte(sent.text), &got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Unmarshal()", json.Unmarshal([]byte(sent.text), &got))
 	want := map[string]any{"id": "job:00000000000000000007", "workerType": "job", "seq": 7.0}
 	for name, v := range storetest.Fields(r) {
 		switch v := v.(type) {

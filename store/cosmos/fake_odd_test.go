@@ -82,9 +82,7 @@ func TestRequestsAreDatedRightlyAfterASuspend(t *testing.T) {
 		c.woke, c.sleep = time.Now(), 9*time.Hour
 		f.set(func() { f.ahead = 9 * time.Hour })
 		time.Sleep(time.Second)
-		if err := l.Append(within(t, time.Second), storetest.Grant("job", 2)); err != nil {
-			t.Errorf("Append() after a suspend of 9h = %v, want nil", err)
-		}
+		wantErr(t, "Append() after a suspend of 9h", l.Append(within(t, time.Second), storetest.Grant("job", 2)), nil)
 	})
 }
 
@@ -197,18 +195,12 @@ func TestCloseLeavesNoConnectionOpen(t *testing.T) {
 			defer s.CloseClientConnections()
 			defer close(hang)
 			l, err := Open(t.Context(), Options{URI: "cosmos://" + s.Listener.Addr().String() + "/?insecureSkipVerify=true", Key: fakeKey})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, "Open()", err)
 			done := make(chan error)
 			go func() { done <- l.Append(context.Background(), storetest.Grant("job", 1)) }()
 			<-asked
-			if err := l.Close(t.Context()); err != nil {
-				t.Errorf("Close() = %v", err)
-			}
-			if err := <-done; !errors.Is(err, store.ErrClosed) {
-				t.Errorf("Append() under way = %v, want ErrClosed", err)
-			}
+			wantErr(t, "Close()", l.Close(t.Context()), nil)
+			wantErr(t, "Append() under way", <-done, store.ErrClosed)
 			for range 500 {
 				if open.Load() == 0 {
 					return

@@ -17,9 +17,7 @@ import (
 func (f *fakeAccount) used(t *testing.T, o Options) *Ledger {
 	t.Helper()
 	l := f.open(t, o)
-	if err := l.Append(within(t, time.Second), storetest.Grant("job", 1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Append()", l.Append(within(t, time.Second), storetest.Grant("job", 1)))
 	return l
 }
 
@@ -123,9 +121,7 @@ func TestAnAccountThatCanNotBeReadIsNotBelievedForEver(t *testing.T) {
 		})
 		time.Sleep(24 * time.Hour)
 		for range 3 { // The second finds that another has just checked.
-			if err := l.Append(within(t, time.Second), storetest.Grant("job", 2)); !errors.Is(err, store.ErrDenied) {
-				t.Errorf("Append() a day after the account was read last = %v, want ErrDenied", err)
-			}
+			wantErr(t, "Append() a day after the account was read last", l.Append(within(t, time.Second), storetest.Grant("job", 2)), store.ErrDenied)
 		}
 	})
 }

@@ -16,9 +16,7 @@ import (
 func again(t *testing.T) func(r store.Record) store.Record {
 	return func(r store.Record) store.Record {
 		raw, err := encode(r)
-		if err != nil {
-			t.Fatalf("encode() = %v, want nil", err)
-		}
+		must(t, "encode()", err)
 		return decode("job", 7, raw)
 	}
 }

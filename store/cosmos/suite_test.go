@@ -31,15 +31,11 @@ func past(t testing.TB, uri string) *azcosmos.Client {
 		t.Skip("COSMOS_URI is set without COSMOS_KEY, which this test needs")
 	}
 	credential, err := azcosmos.NewKeyCredential(cosmospeer.Key())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "NewKeyCredential()", err)
 	o := &azcosmos.ClientOptions{}
 	o.InsecureAllowCredentialWithHTTP = true
 	client, err := azcosmos.NewClientWithKey(a.endpoint, credential, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "NewClientWithKey()", err)
 	t.Cleanup(client.Close)
 	return client
 }
@@ -75,9 +71,7 @@ func opened(t testing.TB, o Options) *Ledger {
 func ready(t testing.TB, o Options) *Ledger {
 	t.Helper()
 	l := opened(t, o)
-	if err := l.Init(within(t, patience)); err != nil {
-		t.Fatalf("Init() = %v, want nil", err)
-	}
+	must(t, "Init()", l.Init(within(t, patience)))
 	return l
 }
 
@@ -97,18 +91,14 @@ func TestServerThatLostItsDataHasNoLedger(t *testing.T) {
 	t.Parallel()
 	peer := cosmospeer.Start(t, cosmospeer.Options{})
 	l := ready(t, Options{URI: peer.URI()})
-	if err := l.Append(within(t, patience), storetest.Grant("job", 1)); err != nil {
-		t.Fatalf("Append() = %v, want nil", err)
-	}
+	must(t, "Append()", l.Append(within(t, patience), storetest.Grant("job", 1)))
 	peer.RestartEmpty()
 	_, _, err := l.Tail(within(t, patience), "job", 1)
 	wantSentinel(t, "Tail() of a lost ledger", err, store.ErrMissing)
 	_, err = l.Get(within(t, patience), "job", 1)
 	wantSentinel(t, "Get() of a lost ledger", err, store.ErrMissing)
 	wantSentinel(t, "Append() to a lost ledger", l.Append(within(t, patience), storetest.Grant("job", 1)), store.ErrMissing)
-	if err := errors.Join(l.Init(within(t, patience)), l.Append(within(t, patience), storetest.Grant("job", 1))); err != nil {
-		t.Errorf("Init() and Append() = %v, want nil", err)
-	}
+	wantErr(t, "Init() and Append()", errors.Join(l.Init(within(t, patience)), l.Append(within(t, patience), storetest.Grant("job", 1))), nil)
 }
 
 // The peer charges 1 for each request. It has no GetCurrentTimestamp, so its time is the
@@ -117,9 +107,7 @@ func TestEachOperationOnAPeerIsOneRequestAndBracketsTheTime(t *testing.T) {
 	t.Parallel()
 	peer := cosmospeer.Start(t, cosmospeer.Options{})
 	l := ready(t, Options{URI: peer.URI()})
-	if err := l.Append(within(t, patience), storetest.Grant("job", 1)); err != nil {
-		t.Fatalf("Append() = %v, want nil", err)
-	}
+	must(t, "Append()", l.Append(within(t, patience), storetest.Grant("job", 1)))
 	tail := func(workerType string) func(ctx context.Context) (store.Stamp, error) {
 		return func(ctx context.Context) (s store.Stamp, err error) {
 			_, s, err = l.Tail(ctx, workerType, 3)
@@ -133,9 +121,7 @@ func TestEachOperationOnAPeerIsOneRequestAndBracketsTheTime(t *testing.T) {
 	// The first queries find out that the peer doesn't know the function.
 	_, tailErr := tail("job")(within(t, patience))
 	_, nowErr := l.Now(within(t, patience))
-	if err := errors.Join(tailErr, nowErr); err != nil {
-		t.Fatalf("Tail() and Now() = %v, want nil", err)
-	}
+	must(t, "Tail() and Now()", errors.Join(tailErr, nowErr))
 	for _, c := range []struct {
 		name    string
 		call    func(ctx context.Context) (store.Stamp, error)
@@ -210,13 +196,9 @@ func plant(t testing.TB, client *azcosmos.Client, database, workerType string, s
 		doc[k] = v
 	}
 	text, err := json.Marshal(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Marshal()", err)
 	c, err := client.NewContainer(database, DefaultContainer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "NewContainer()", err)
 	if _, err := c.CreateItem(within(t, patience), azcosmos.NewPartitionKeyString(workerType), text, nil); err != nil {
 		t.Fatalf("plant %s: %v", store.Key(workerType, seq), err)
 	}

@@ -8,7 +8,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/store/internal/documenttest"
 )
 
 func TestStampNamesServerAndSkew(t *testing.T) {
@@ -104,7 +103,7 @@ func TestNowThroughARouterAsksTheShard(t *testing.T) {
 				}
 				return
 			}
-			documenttest.Sentinel(t, "Now()", err, c.want)
+			wantSentinel(t, "Now()", err, c.want)
 		})
 	}
 }
@@ -130,9 +129,7 @@ func TestHelloWithoutATimeIsAnError(t *testing.T) {
 		"text":    {{Key: "localTime", Value: "noon"}},
 	} {
 		raw, err := bson.Marshal(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, "Marshal()", err)
 		if g, err := greet("db1:27017", raw); err == nil {
 			t.Errorf("greet() with localTime %s = %+v, want an error", name, g)
 		}

@@ -30,9 +30,7 @@ func marshalled(t testing.TB, r store.Record, change bson.M) bson.Raw {
 		}
 	}
 	raw, err := bson.Marshal(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Marshal()", err)
 	return raw
 }
 
@@ -177,9 +175,7 @@ func TestFieldsThatOccurTwiceDontCount(t *testing.T) {
 			}
 		}
 		raw, err := bson.Marshal(fields)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, "Marshal()", err)
 		got := decode("job", 7, raw)
 		if got.Defect != want || want == "" && got.CheckEnvelope() != nil {
 			t.Errorf("decode() with %s twice = %+v, want Defect %q", name, got, want)

@@ -54,9 +54,7 @@ func TestConcernsAreOursWhateverTheURIOrTheClientSays(t *testing.T) {
 				SetWriteConcern(&writeconcern.WriteConcern{W: 1, Journal: &off}).
 				SetReadConcern(readconcern.Available()).SetReadPreference(readpref.Nearest()).
 				SetBSONOptions(&options.BSONOptions{OmitEmpty: true}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, "Connect()", err)
 			t.Cleanup(func() { _ = client.Disconnect(t.Context()) })
 			return f.open(Options{Client: client, Database: "jobs", Collection: "leases"})
 		},

@@ -65,7 +65,7 @@ func TestAppendErrorsByTheServersReply(t *testing.T) {
 				return nil
 			}})
 			err := f.open(Options{}).Append(within(t, patience), storetest.Grant("job", 7))
-			documenttest.Sentinel(t, "Append()", err, c.want)
+			wantSentinel(t, "Append()", err, c.want)
 			if err == nil {
 				return
 			}
@@ -93,7 +93,7 @@ func TestDriverErrorsStayInReach(t *testing.T) {
 	if err := classify(ctx, errors.New("connection lost"), nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("classify() after the context ended = %v, want context.Canceled in it", err)
 	}
-	documenttest.Sentinel(t, "a closed client", classify(t.Context(), mongo.ErrClientDisconnected, nil), store.ErrClosed)
+	wantSentinel(t, "a closed client", classify(t.Context(), mongo.ErrClientDisconnected, nil), store.ErrClosed)
 }
 
 func TestWrongPasswordIsDenied(t *testing.T) {
@@ -106,7 +106,7 @@ func TestWrongPasswordIsDenied(t *testing.T) {
 	}})
 	l := f.open(Options{URI: "mongodb://jane:hunter2hunter2@" + f.addr + "/"})
 	_, err := l.Now(within(t, patience))
-	documenttest.Sentinel(t, "Now()", err, store.ErrDenied)
+	wantSentinel(t, "Now()", err, store.ErrDenied)
 	wantNoSecret(t, "Now()", err.Error(), "hunter2hunter2")
 }
 
@@ -126,19 +126,13 @@ func TestRefusedConnectionEndsWithTheContext(t *testing.T) {
 			t.Fatalf("Now() = %v for %v, want that the connection was refused", err, patience)
 		}
 	}
-	for name, call := range map[string]func(ctx context.Context) error{
-		"Append": func(ctx context.Context) error { return l.Append(ctx, storetest.Grant("job", 1)) },
-		"Get":    func(ctx context.Context) error { _, err := l.Get(ctx, "job", 1); return err },
-		"Tail":   func(ctx context.Context) error { _, _, err := l.Tail(ctx, "job", 1); return err },
-		"Now":    func(ctx context.Context) error { _, err := l.Now(ctx); return err },
-		"Init":   l.Init,
-	} {
+	for name, call := range documenttest.Operations(l, storetest.Grant("job", 1)) {
 		began := time.Now()
 		err := call(within(t, 200*time.Millisecond))
 		if took := time.Since(began); took > patience/2 {
 			t.Errorf("%s() of a closed port took %v, want it to end with its context", name, took)
 		}
-		documenttest.Sentinel(t, name+"()", err, nil)
+		wantSentinel(t, name+"()", err, nil)
 		if err != nil && (!errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "refused")) {
 			t.Errorf("%s() = %v, want context.DeadlineExceeded, and that the connection was refused", name, err)
 		}

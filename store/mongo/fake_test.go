@@ -38,9 +38,7 @@ type fakeServer struct {
 func serve(t testing.TB, f *fakeServer) *fakeServer {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Listen()", err)
 	f.t, f.addr = t, listener.Addr().String()
 	var wg sync.WaitGroup
 	var mu sync.Mutex

@@ -92,9 +92,7 @@ func TestUnfitCollectionsAreRefused(t *testing.T) {
 			if got := f.sent("insert"); len(got) > 0 {
 				t.Errorf("inserts sent to a collection that is refused = %v, want none", got)
 			}
-			if err := l.Init(within(t, patience)); !errors.Is(err, store.ErrRefused) {
-				t.Errorf("Init() = %v, want ErrRefused", err)
-			}
+			wantErr(t, "Init()", l.Init(within(t, patience)), store.ErrRefused)
 		})
 	}
 }
@@ -118,9 +116,7 @@ func TestFitnessCostsNoOperationPerAppend(t *testing.T) {
 	l := f.open(Options{Clock: mock})
 	appendOne := func(seq int64) error { return l.Append(within(t, patience), storetest.Grant("job", seq)) }
 	for seq := range int64(5) {
-		if err := appendOne(seq + 1); err != nil {
-			t.Fatalf("Append() = %v, want nil", err)
-		}
+		must(t, "Append()", appendOne(seq+1))
 	}
 	if got := len(f.sent("listCollections")); got != 1 {
 		t.Errorf("looks at the collection for 5 appends = %d, want 1", got)

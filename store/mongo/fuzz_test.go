@@ -63,9 +63,7 @@ func FuzzField(f *testing.F) {
 			}
 		}
 		whole, err := bson.Marshal(fields)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, "Marshal()", err)
 		// The element goes in front of the closing zero.
 		raw := append(append(append([]byte{}, whole[:len(whole)-1]...), kind), grant[at].Key+"\x00"...)
 		raw = append(append(raw, data...), 0)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -20,13 +19,7 @@ import (
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
-// within is the context of one operation.
-func within(t testing.TB, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
+var within, must, wantErr, wantSentinel = documenttest.Within, documenttest.Must, documenttest.Is, documenttest.Sentinel
 
 // database is the name of an empty database of the test's own, which goes with
 // the test.
@@ -47,9 +40,7 @@ func database(t testing.TB, client *mongo.Client) string {
 func dial(t testing.TB, uri string) *mongo.Client {
 	t.Helper()
 	client, err := mongo.Connect(options.Client().ApplyURI(uri))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Connect()", err)
 	t.Cleanup(func() { _ = client.Disconnect(context.Background()) })
 	return client
 }
@@ -112,15 +103,9 @@ func TestCallersClientStaysOpen(t *testing.T) {
 	client := dial(t, mongopeer.URI(t))
 	name := database(t, client)
 	l := open(t, Options{Client: client, Database: name})
-	if err := l.Append(within(t, patience), storetest.Grant("job", 1)); err != nil {
-		t.Fatalf("Append() = %v, want nil", err)
-	}
-	if err := l.Close(within(t, patience)); err != nil {
-		t.Errorf("Close() = %v, want nil", err)
-	}
-	if err := l.Append(within(t, patience), storetest.Grant("job", 2)); !errors.Is(err, store.ErrClosed) {
-		t.Errorf("Append() after Close() = %v, want ErrClosed", err)
-	}
+	must(t, "Append()", l.Append(within(t, patience), storetest.Grant("job", 1)))
+	wantErr(t, "Close()", l.Close(within(t, patience)), nil)
+	wantErr(t, "Append() after Close()", l.Append(within(t, patience), storetest.Grant("job", 2)), store.ErrClosed)
 	other := open(t, Options{Client: client, Database: name})
 	if got, err := other.Get(within(t, patience), "job", 1); err != nil || got != storetest.Grant("job", 1) {
 		t.Errorf("Get() by another ledger on the same client = %+v, %v, want the record", got, err)

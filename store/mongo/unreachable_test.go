@@ -41,9 +41,7 @@ func TestIDsThatAreNoKeysHideNoRecord(t *testing.T) {
 		insertIDs(t, c, "job:zzz", "job:00000000000000000005\n", "job:00000000000000000004x", "job:0000000000000000000", "job:", "job;", "job", int64(7), bson.NewObjectID())
 	}, func() int {
 		n, err := c.CountDocuments(ctx, bson.D{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, "CountDocuments()", err)
 		return int(n)
 	})
 }

@@ -9,8 +9,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// wantNoSecret demands that a text holds no canary, in no encoding and in no part
-// of eight bytes.
+// wantNoSecret demands that a text holds no secret, in no encoding and in no part of eight
+// bytes.
 func wantNoSecret(t *testing.T, what, text string, secrets ...string) {
 	t.Helper()
 	for _, s := range secrets {
@@ -77,9 +77,7 @@ func TestBadOptionsAreReportedAllAtOnceWithoutSecrets(t *testing.T) {
 	const canary = "c4naryS3cret"
 	const awkward = "c4nary/S3cret:w@t?h#%everything"
 	client, err := mongo.Connect(options.Client().ApplyURI("mongodb://127.0.0.1:1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Connect()", err)
 	t.Cleanup(func() { _ = client.Disconnect(t.Context()) })
 	for _, c := range []struct {
 		name string

@@ -25,9 +25,7 @@ func (b *booted) Boottime() time.Duration { return b.since }
 func now(t *testing.T, l *Ledger) store.Stamp {
 	t.Helper()
 	s, err := l.Now(t.Context())
-	if err != nil {
-		t.Fatalf("Now() = %v", err)
-	}
+	must(t, "Now()", err)
 	return s
 }
 
@@ -135,18 +133,14 @@ func TestABubblesClockIsStoreTimeUnderABootIDOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clock.New()
 		l, err := Open(t.Context(), Options{Path: path, Clock: c, BootID: "bubble"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, "Open()", err)
 		for range 3 {
 			if got := now(t, l).Time; !got.Equal(c.Now()) {
 				t.Errorf("Now() = %v, want the bubble's %v", got, c.Now())
 			}
 			time.Sleep(5 * time.Minute)
 		}
-		if err := l.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		wantErr(t, "Close()", l.Close(t.Context()), nil)
 	})
 }
 

@@ -24,9 +24,7 @@ func column(name string) int {
 func rowOf(t testing.TB, r store.Record) []any {
 	t.Helper()
 	row, err := encode(r)
-	if err != nil {
-		t.Fatalf("encode() = %v", err)
-	}
+	must(t, "encode()", err)
 	row[column("priority")] = int64(r.Priority)
 	return row
 }

@@ -21,15 +21,11 @@ func interrupted(t *testing.T, base string, change ...string) (file, journal []b
 	path := filepath.Join(t.TempDir(), "victim.db")
 	if base != "" {
 		b, err := os.ReadFile(base)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, "ReadFile()", err)
 		content(b)(t, path)
 	}
 	conn, err := raw(t, path).Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Conn()", err)
 	defer func() { _ = conn.Close() }()
 	exec := func(statement string) {
 		t.Helper()
@@ -96,12 +92,8 @@ func TestACreationThatACrashInterruptedIsDoneAgain(t *testing.T) {
 			sameListing(t, "Open(ReadOnly)", listing(t, filepath.Dir(path)), before)
 
 			l := open(t, Options{Path: path})
-			if err := l.Init(t.Context()); err != nil {
-				t.Fatalf("Init() = %v, want nil", err)
-			}
-			if err := l.Append(t.Context(), storetest.Grant("job", 1)); err != nil {
-				t.Errorf("Append() = %v, want nil", err)
-			}
+			must(t, "Init()", l.Init(t.Context()))
+			wantErr(t, "Append()", l.Append(t.Context(), storetest.Grant("job", 1)), nil)
 			if got, _, err := open(t, Options{Path: path, ReadOnly: true}).Tail(t.Context(), "job", 9); err != nil || len(got) != 1 {
 				t.Errorf("Tail() by another handle = %v, %v, want 1 record", got, err)
 			}
@@ -120,9 +112,7 @@ func TestAChangeOfALedgerThatACrashInterruptedIsUndone(t *testing.T) {
 	if got, _, err := l.Tail(t.Context(), "job", 99); err != nil || len(got) != 30 {
 		t.Errorf("Tail() = %d records, %v, want all 30", len(got), err)
 	}
-	if err := l.Append(t.Context(), storetest.Grant("job", 31)); err != nil {
-		t.Errorf("Append() = %v, want nil", err)
-	}
+	wantErr(t, "Append()", l.Append(t.Context(), storetest.Grant("job", 31)), nil)
 }
 
 func TestAnInterruptedChangeOfSomethingElseIsLeftUntouched(t *testing.T) {
@@ -181,9 +171,7 @@ func TestAProcessKilledWhileItCreatesLeavesWhatCanBeUsed(t *testing.T) {
 			hot++
 		}
 		l := open(t, Options{Path: path})
-		if err := l.Append(t.Context(), storetest.Grant("other", 1)); err != nil {
-			t.Errorf("Append() after a kill = %v, want nil", err)
-		}
+		wantErr(t, "Append() after a kill", l.Append(t.Context(), storetest.Grant("other", 1)), nil)
 	}
 	t.Logf("%d of %d were killed before the journal was deleted", hot, rounds)
 }

@@ -21,13 +21,9 @@ func grown(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	l := open(t, Options{Path: path})
 	for seq := int64(1); seq <= 30; seq++ {
-		if err := l.Append(t.Context(), storetest.Grant("job", seq)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, "Append()", l.Append(t.Context(), storetest.Grant("job", seq)))
 	}
-	if err := l.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Close()", l.Close(t.Context()))
 	return path
 }
 
@@ -36,14 +32,10 @@ func listing(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "ReadDir()", err)
 	for _, e := range entries {
 		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, "ReadFile()", err)
 		all[e.Name()] = string(b)
 	}
 	return all
@@ -68,19 +60,15 @@ func foreign(statements ...string) func(t *testing.T, path string) {
 	return func(t *testing.T, path string) {
 		t.Helper()
 		db := raw(t, path)
-		must(t, db, statements...)
-		if err := db.Close(); err != nil {
-			t.Fatal(err)
-		}
+		execute(t, db, statements...)
+		must(t, "Close()", db.Close())
 	}
 }
 
 func content(b []byte) func(t *testing.T, path string) {
 	return func(t *testing.T, path string) {
 		t.Helper()
-		if err := os.WriteFile(path, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, "WriteFile()", os.WriteFile(path, b, 0o600))
 	}
 }
 
@@ -95,9 +83,7 @@ func spoilt(change func(b []byte) []byte) func(t *testing.T, path string) {
 	return func(t *testing.T, path string) {
 		t.Helper()
 		b, err := os.ReadFile(grown(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, "ReadFile()", err)
 		content(change(b))(t, path)
 	}
 }
@@ -158,7 +144,7 @@ func TestADatabaseInUseByAnotherApplicationIsLeftUntouched(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "some.db")
 	foreign("PRAGMA journal_mode = WAL", "CREATE TABLE users (name)", "PRAGMA wal_checkpoint")(t, path)
 	db := raw(t, path)
-	must(t, db, "INSERT INTO users VALUES ('root')")
+	execute(t, db, "INSERT INTO users VALUES ('root')")
 	before, err := os.Stat(path + "-wal")
 	if err != nil || before.Size() == 0 {
 		t.Fatalf("log of the other application: %v, %v", before, err)
@@ -169,7 +155,7 @@ func TestADatabaseInUseByAnotherApplicationIsLeftUntouched(t *testing.T) {
 	if after, err := os.Stat(path + "-wal"); err != nil || after.Size() != before.Size() {
 		t.Errorf("log of the other application after Open() = %v, %v, want %d bytes", after, err, before.Size())
 	}
-	must(t, db, "INSERT INTO users VALUES ('toor')")
+	execute(t, db, "INSERT INTO users VALUES ('toor')")
 }
 
 func TestAMissingFileIsNotCreatedByLooking(t *testing.T) {
@@ -180,12 +166,8 @@ func TestAMissingFileIsNotCreatedByLooking(t *testing.T) {
 	}
 	l := open(t, Options{Path: path})
 	sameListing(t, "Open()", listing(t, dir), nil)
-	if err := l.Close(t.Context()); err != nil {
-		t.Errorf("Close() = %v", err)
-	}
-	if err := l.Init(context.WithoutCancel(t.Context())); !errors.Is(err, store.ErrClosed) {
-		t.Errorf("Init() after Close = %v, want ErrClosed", err)
-	}
+	wantErr(t, "Close()", l.Close(t.Context()), nil)
+	wantErr(t, "Init() after Close", l.Init(context.WithoutCancel(t.Context())), store.ErrClosed)
 	sameListing(t, "Close()", listing(t, dir), nil)
 
 	content(nil)(t, path)
@@ -202,9 +184,7 @@ func TestAWorkerCanStartOnAnEmptyFile(t *testing.T) {
 	if got, stamp, err := l.Tail(t.Context(), "job", 1); err != nil || len(got) != 0 || stamp.IsZero() {
 		t.Errorf("Tail() = %v, %v, %v, want no record, a stamp and no error", got, stamp, err)
 	}
-	if err := l.Append(t.Context(), storetest.Grant("job", 1)); err != nil {
-		t.Errorf("Append() = %v, want nil", err)
-	}
+	wantErr(t, "Append()", l.Append(t.Context(), storetest.Grant("job", 1)), nil)
 }
 
 func TestAReadOnlyLedgerReadsAndChangesNothing(t *testing.T) {
@@ -224,9 +204,7 @@ func TestAReadOnlyLedgerReadsAndChangesNothing(t *testing.T) {
 			t.Errorf("%s() of a read-only ledger = %v, want ErrDenied", what, err)
 		}
 	}
-	if err := l.Close(t.Context()); err != nil {
-		t.Errorf("Close() = %v", err)
-	}
+	wantErr(t, "Close()", l.Close(t.Context()), nil)
 	sameListing(t, "a read-only ledger", listing(t, filepath.Dir(path)), before)
 }
 
@@ -269,9 +247,7 @@ func TestAnyFileNameWorks(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, name)
 			l := open(t, Options{Path: path})
-			if err := l.Append(t.Context(), storetest.Grant("job", 1)); err != nil {
-				t.Fatalf("Append() = %v", err)
-			}
+			must(t, "Append()", l.Append(t.Context(), storetest.Grant("job", 1)))
 			if _, err := os.Stat(path); err != nil {
 				t.Errorf("the file is not at its path: %v: %v", err, listing(t, dir))
 			}
@@ -287,9 +263,7 @@ func TestARelativePathStaysWhenTheProcessMoves(t *testing.T) {
 	t.Chdir(dir)
 	l := open(t, Options{Path: "ledger.db"})
 	t.Chdir(t.TempDir())
-	if err := l.Init(t.Context()); err != nil {
-		t.Errorf("Init() = %v", err)
-	}
+	wantErr(t, "Init()", l.Init(t.Context()), nil)
 	if _, err := os.Stat(filepath.Join(dir, "ledger.db")); err != nil {
 		t.Error(err)
 	}
@@ -302,14 +276,10 @@ func TestHandlesThatCloseLeaveOneFile(t *testing.T) {
 		handles = append(handles, open(t, Options{Path: path}))
 	}
 	for i, l := range handles {
-		if err := l.Append(t.Context(), storetest.Grant("job", int64(i+1))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, "Append()", l.Append(t.Context(), storetest.Grant("job", int64(i+1))))
 	}
 	for _, l := range handles {
-		if err := l.Close(t.Context()); err != nil {
-			t.Errorf("Close() = %v", err)
-		}
+		wantErr(t, "Close()", l.Close(t.Context()), nil)
 	}
 	if got := listing(t, filepath.Dir(path)); len(got) != 1 {
 		t.Errorf("after all handles were closed there are %d files, want 1", len(got))
@@ -322,13 +292,9 @@ func TestAFileThatWasRemovedOrReplacedIsNoLongerUsed(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	l := open(t, Options{Path: path})
-	if err := l.Append(t.Context(), storetest.Grant("old", 1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Append()", l.Append(t.Context(), storetest.Grant("old", 1)))
 	for _, suffix := range []string{"", "-wal", "-shm"} {
-		if err := os.Remove(path + suffix); err != nil {
-			t.Fatal(err)
-		}
+		must(t, "Remove()", os.Remove(path+suffix))
 	}
 	for what, err := range map[string]error{
 		"Append": l.Append(t.Context(), storetest.Grant("old", 2)),
@@ -339,12 +305,8 @@ func TestAFileThatWasRemovedOrReplacedIsNoLongerUsed(t *testing.T) {
 		}
 	}
 	other := open(t, Options{Path: path})
-	if err := other.Append(t.Context(), storetest.Grant("new", 1)); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Append(t.Context(), storetest.Grant("new", 1)); !errors.Is(err, store.ErrConflict) {
-		t.Errorf("Append() to the file of that name = %v, want ErrConflict", err)
-	}
+	must(t, "Append()", other.Append(t.Context(), storetest.Grant("new", 1)))
+	wantErr(t, "Append() to the file of that name", l.Append(t.Context(), storetest.Grant("new", 1)), store.ErrConflict)
 	if got, err := l.WorkerTypes(t.Context()); err != nil || len(got) != 1 || got[0] != "new" {
 		t.Errorf("WorkerTypes() = %v, %v, want those of the file of that name", got, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
@@ -75,9 +76,7 @@ func TestOneOperationThatHangsHoldsUpNoOther(t *testing.T) {
 			path := c.path()
 			l := open(t, Options{Path: path})
 			if c.warm {
-				if err := l.Init(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must(t, "Init()", l.Init(t.Context()))
 			}
 			stuck, release := hang(t)
 			// The first has no deadline: it is stuck for as long as the disk is.
@@ -87,30 +86,17 @@ func TestOneOperationThatHangsHoldsUpNoOther(t *testing.T) {
 
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
-			for what, act := range map[string]func() error{
-				"Init":        func() error { return l.Init(ctx) },
-				"Append":      func() error { return l.Append(ctx, storetest.Grant("job", 32)) },
-				"Get":         func() error { _, err := l.Get(ctx, "job", 1); return err },
-				"Tail":        func() error { _, _, err := l.Tail(ctx, "job", 1); return err },
-				"Trim":        func() error { _, err := l.Trim(ctx, "job", 1); return err },
-				"WorkerTypes": func() error { _, err := l.WorkerTypes(ctx); return err },
-				"Now":         func() error { _, err := l.Now(ctx); return err },
-				"Open":        func() error { _, err := Open(ctx, Options{Path: path}); return err },
-			} {
-				if err := in(t, what, act); !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("%s() while the disk hangs = %v, want DeadlineExceeded", what, err)
-				}
+			acts := documenttest.Operations(l, storetest.Grant("job", 32))
+			acts["Open"] = func(ctx context.Context) error { _, err := Open(ctx, Options{Path: path}); return err }
+			for what, act := range acts {
+				wantErr(t, what+"() while the disk hangs", in(t, what, func() error { return act(ctx) }), context.DeadlineExceeded)
 			}
 			release()
-			if err := <-first; err != nil {
-				t.Errorf("Append() on a disk that hung for a while = %v, want nil", err)
-			}
+			wantErr(t, "Append() on a disk that hung for a while", <-first, nil)
 			if got, _, err := l.Tail(t.Context(), "job", 1); err != nil || len(got) != 1 || got[0].Seq != 31 {
 				t.Errorf("Tail() when the disk is back = %v, %v, want Seq 31", got, err)
 			}
-			if err := l.Close(t.Context()); err != nil {
-				t.Errorf("Close() = %v, want nil", err)
-			}
+			wantErr(t, "Close()", l.Close(t.Context()), nil)
 		})
 	}
 }
@@ -130,17 +116,13 @@ func TestADiskThatHangsKeepsOneGoroutinePerHandle(t *testing.T) {
 		t.Errorf("%d operations run into a disk that hangs, want 1", n+1)
 	}
 	release()
-	if err := l.Close(t.Context()); err != nil {
-		t.Errorf("Close() = %v, want nil", err)
-	}
+	wantErr(t, "Close()", l.Close(t.Context()), nil)
 }
 
 func TestCloseEndsWithItsContextAndFinishesInTheBackground(t *testing.T) {
 	path := grown(t)
 	l := open(t, Options{Path: path})
-	if err := l.Init(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Init()", l.Init(t.Context()))
 	stuck, release := hang(t)
 	first := make(chan error, 1)
 	go func() { first <- l.Init(t.Context()) }()
@@ -148,19 +130,11 @@ func TestCloseEndsWithItsContextAndFinishesInTheBackground(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := in(t, "Close", func() error { return l.Close(ctx) }); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Close() while the disk hangs = %v, want DeadlineExceeded", err)
-	}
-	if err := in(t, "Close", func() error { return l.Close(t.Context()) }); err != nil {
-		t.Errorf("second Close() while the disk hangs = %v, want nil", err)
-	}
-	if err := in(t, "Init", func() error { return l.Init(t.Context()) }); !errors.Is(err, store.ErrClosed) {
-		t.Errorf("Init() after Close = %v, want ErrClosed", err)
-	}
+	wantErr(t, "Close() while the disk hangs", in(t, "Close", func() error { return l.Close(ctx) }), context.DeadlineExceeded)
+	wantErr(t, "second Close() while the disk hangs", in(t, "Close", func() error { return l.Close(t.Context()) }), nil)
+	wantErr(t, "Init() after Close", in(t, "Init", func() error { return l.Init(t.Context()) }), store.ErrClosed)
 	release()
-	if err := <-first; err != nil {
-		t.Errorf("Init() under way when the ledger was closed = %v, want nil", err)
-	}
+	wantErr(t, "Init() under way when the ledger was closed", <-first, nil)
 	// The log goes with the last handle.
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		if _, err := os.Stat(path + "-wal"); errors.Is(err, os.ErrNotExist) {

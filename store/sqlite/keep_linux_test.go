@@ -20,13 +20,9 @@ func TestAReaderThatMayWriteTheDirectoryAloneCreatesNoFile(t *testing.T) {
 	top := t.TempDir()
 	dir := filepath.Join(top, "in")
 	path := filepath.Join(dir, "ledger.db")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Mkdir()", os.Mkdir(dir, 0o700))
 	b, err := os.ReadFile(grown(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "ReadFile()", err)
 	content(b)(t, path)
 	chmod(t, path, 0o644)
 	chmod(t, dir, 0o777)
@@ -34,24 +30,18 @@ func TestAReaderThatMayWriteTheDirectoryAloneCreatesNoFile(t *testing.T) {
 	reader.startAsNobody(t, top)
 	for seq := int64(31); seq <= 30+rounds; seq++ {
 		l, err := Open(t.Context(), Options{Path: path})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, "Open()", err)
 		if err := l.Append(t.Context(), storetest.Grant("job", seq)); err != nil {
 			t.Fatalf("Append(%d) = %v", seq, err)
 		}
-		if err := l.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, "Close()", l.Close(t.Context()))
 		time.Sleep(time.Millisecond)
 		for _, suffix := range []string{"-wal", "-shm"} {
 			info, err := os.Stat(path + suffix)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, "Stat()", err)
 			if owner := info.Sys().(*syscall.Stat_t).Uid; owner == nobody {
 				t.Fatalf("the reader created a %s file, want none: workers of another user couldn't write it", suffix)
 			}

@@ -14,9 +14,7 @@ import (
 func TestAnOpenThatFailsLeavesNothingBehind(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	l := open(t, Options{Path: path})
-	if err := l.Append(t.Context(), storetest.Grant("job", 1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Append()", l.Append(t.Context(), storetest.Grant("job", 1)))
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	before := runtime.NumGoroutine()

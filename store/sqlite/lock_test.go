@@ -18,9 +18,7 @@ import (
 func hold(t *testing.T, path string) (release func()) {
 	t.Helper()
 	conn, err := raw(t, path).Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Conn()", err)
 	if _, err := conn.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
 		t.Fatal(err)
 	}
@@ -46,9 +44,7 @@ func TestWaitingForTheLockEndsWithTheContext(t *testing.T) {
 
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 			defer cancel()
-			if err := l.Append(ctx, storetest.Grant("job", 31)); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("Append() with a deadline while the file is locked = %v, want DeadlineExceeded", err)
-			}
+			wantErr(t, "Append() with a deadline while the file is locked", l.Append(ctx, storetest.Grant("job", 31)), context.DeadlineExceeded)
 			cause := errors.New("slot is over")
 			causal, stop := context.WithCancelCause(t.Context())
 			time.AfterFunc(30*time.Millisecond, func() { stop(cause) })
@@ -74,9 +70,7 @@ func TestAnAppendWaitsForTheLockAndReadersDoNot(t *testing.T) {
 	case <-time.After(50 * time.Millisecond):
 	}
 	release()
-	if err := <-appended; err != nil {
-		t.Errorf("Append() after the lock was released = %v, want nil", err)
-	}
+	wantErr(t, "Append() after the lock was released", <-appended, nil)
 }
 
 func TestALockHeldTooLongIsAnUnknownOutcome(t *testing.T) {
@@ -93,9 +87,7 @@ func TestALockHeldTooLongIsAnUnknownOutcome(t *testing.T) {
 		}
 	}
 	release()
-	if err := l.Append(t.Context(), storetest.Grant("job", 31)); err != nil {
-		t.Errorf("Append() after the lock was released = %v, want nil", err)
-	}
+	wantErr(t, "Append() after the lock was released", l.Append(t.Context(), storetest.Grant("job", 31)), nil)
 }
 
 func TestCloseWaitsForWhatWasAbandoned(t *testing.T) {
@@ -112,19 +104,15 @@ func TestCloseWaitsForWhatWasAbandoned(t *testing.T) {
 		}()
 	}
 	for range cap(errs) {
-		if err := <-errs; !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Append() = %v, want DeadlineExceeded", err)
-		}
+		wantErr(t, "Append()", <-errs, context.DeadlineExceeded)
 	}
-	if err := l.Close(t.Context()); err != nil {
-		t.Errorf("Close() = %v, want nil", err)
-	}
+	wantErr(t, "Close()", l.Close(t.Context()), nil)
 }
 
 func TestAnAppendThatStoresNothingIsNoSuccess(t *testing.T) {
 	path := grown(t)
 	db := raw(t, path)
-	must(t, db, `CREATE TRIGGER thief BEFORE INSERT ON WorkerLeases BEGIN SELECT RAISE(IGNORE); END`)
+	execute(t, db, `CREATE TRIGGER thief BEFORE INSERT ON WorkerLeases BEGIN SELECT RAISE(IGNORE); END`)
 	l := open(t, Options{Path: path})
 	if err := l.Append(t.Context(), storetest.Grant("job", 31)); err == nil {
 		t.Error("Append() with a trigger that drops the row = nil, want an error")
@@ -137,9 +125,7 @@ func TestAnAppendThatStoresNothingIsNoSuccess(t *testing.T) {
 func TestDamageFoundLaterIsRefused(t *testing.T) {
 	path := grown(t)
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "ReadFile()", err)
 	// The pages after the schema hold the records.
 	for i := 4096; i < len(b); i++ {
 		b[i] = 0xa5
@@ -154,9 +140,7 @@ func TestDamageFoundLaterIsRefused(t *testing.T) {
 func TestAppendsAreSyncedAndLogged(t *testing.T) {
 	path := grown(t)
 	l := open(t, Options{Path: path})
-	if err := l.Init(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Init()", l.Init(t.Context()))
 	var mode string
 	var synchronous int
 	row := l.file.db.QueryRowContext(t.Context(), "SELECT journal_mode, synchronous FROM pragma_journal_mode, pragma_synchronous")

@@ -136,9 +136,7 @@ type child struct {
 func spawn(t *testing.T, role, path, name string, rounds int) *child {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Executable()", err)
 	c := &child{cmd: exec.CommandContext(t.Context(), self)}
 	c.cmd.Env = append(os.Environ(), roleVar+"="+role, pathVar+"="+path, nameVar+"="+name, sizeVar+"="+strconv.Itoa(rounds))
 	c.cmd.Stderr = &c.errors
@@ -152,9 +150,7 @@ func spawn(t *testing.T, role, path, name string, rounds int) *child {
 // begin starts a child at once.
 func (c *child) begin(t *testing.T) {
 	t.Helper()
-	if err := c.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Start()", c.cmd.Start())
 	_ = c.start.Close()
 }
 
@@ -162,9 +158,7 @@ func (c *child) begin(t *testing.T) {
 func race(t *testing.T, children []*child) {
 	t.Helper()
 	for _, c := range children {
-		if err := c.cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, "Start()", c.cmd.Start())
 	}
 	for _, c := range children {
 		_ = c.start.Close()

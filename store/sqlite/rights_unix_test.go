@@ -34,9 +34,7 @@ func TestMissingRightsAreSaidPlainly(t *testing.T) {
 			dir := filepath.Join(top, "in")
 			path := filepath.Join(dir, "ledger.db")
 			t.Cleanup(func() { _ = os.Chmod(dir, 0o700) }) // or a user other than root can't remove it
-			if err := os.Mkdir(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must(t, "Mkdir()", os.Mkdir(dir, 0o700))
 			if c.file != 0 {
 				copied(t, path)
 				chmod(t, path, c.file)
@@ -62,9 +60,7 @@ func TestALedgerIsReadWithoutTheRightToWrite(t *testing.T) {
 			"at rest": func(*testing.T, string) {},
 			"in use": func(t *testing.T, path string) {
 				t.Helper()
-				if err := open(t, Options{Path: path}).Append(t.Context(), storetest.Grant("job", 31)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, "Append()", open(t, Options{Path: path}).Append(t.Context(), storetest.Grant("job", 31)))
 			},
 			"left by a process that was killed": func(t *testing.T, path string) {
 				t.Helper()
@@ -79,9 +75,7 @@ func TestALedgerIsReadWithoutTheRightToWrite(t *testing.T) {
 				top := t.TempDir()
 				dir := filepath.Join(top, "in")
 				path := filepath.Join(dir, "ledger.db")
-				if err := os.Mkdir(dir, 0o700); err != nil {
-					t.Fatal(err)
-				}
+				must(t, "Mkdir()", os.Mkdir(dir, 0o700))
 				copied(t, path)
 				prepare(t, path)
 				t.Cleanup(func() { _ = os.Chmod(dir, 0o700) }) // before what prepare opened is closed
@@ -120,18 +114,12 @@ func TestALogWithoutItsOtherFileIsNotReadWithoutTheRightToWrite(t *testing.T) {
 	top := t.TempDir()
 	path := filepath.Join(top, "ledger.db")
 	l := open(t, Options{Path: path})
-	if err := l.Append(t.Context(), storetest.Grant("job", 1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Append()", l.Append(t.Context(), storetest.Grant("job", 1)))
 	copied := filepath.Join(top, "copy.db")
 	for _, suffix := range []string{"", "-wal"} {
 		b, err := os.ReadFile(path + suffix)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(copied+suffix, b, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, "ReadFile()", err)
+		must(t, "WriteFile()", os.WriteFile(copied+suffix, b, 0o644))
 	}
 	reader := spawn(t, "glance", copied, "job", 1)
 	reader.startAsNobody(t, top)
@@ -159,15 +147,11 @@ func TestAReaderWithoutTheRightToWriteSeesWhatIsAppended(t *testing.T) {
 	for seq := int64(31); seq <= 30+rounds; seq++ {
 		// Every other time as the last that has it open, so that the log goes.
 		l, err := Open(t.Context(), Options{Path: path})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, "Open()", err)
 		if err := l.Append(t.Context(), storetest.Grant("job", seq)); err != nil {
 			t.Fatalf("Append(%d) = %v", seq, err)
 		}
-		if err := l.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, "Close()", l.Close(t.Context()))
 		time.Sleep(5 * time.Millisecond)
 	}
 	if err := reader.cmd.Wait(); err != nil {
@@ -191,21 +175,15 @@ func (c *child) startAsNobody(t *testing.T, top string) {
 
 func chmod(t *testing.T, path string, mode os.FileMode) {
 	t.Helper()
-	if err := os.Chmod(path, mode); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Chmod()", os.Chmod(path, mode))
 }
 
 // reachable links the test binary to where another user can run it.
 func reachable(t *testing.T, dir, binary string) string {
 	t.Helper()
 	b, err := os.ReadFile(binary)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "ReadFile()", err)
 	name := filepath.Join(dir, "worker")
-	if err := os.WriteFile(name, b, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "WriteFile()", os.WriteFile(name, b, 0o755))
 	return name
 }

@@ -12,8 +12,11 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
+
+var must, wantErr = documenttest.Must, documenttest.Is
 
 func TestTheLedgerKeepsTheContractOfAStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Harness {
@@ -63,8 +66,8 @@ func raw(t testing.TB, path string) *sql.DB {
 	return db
 }
 
-// must runs statements on a raw connection.
-func must(t testing.TB, db *sql.DB, statements ...string) {
+// execute runs statements on a raw connection.
+func execute(t testing.TB, db *sql.DB, statements ...string) {
 	t.Helper()
 	for _, s := range statements {
 		if _, err := db.ExecContext(t.Context(), s); err != nil {
@@ -75,9 +78,7 @@ func must(t testing.TB, db *sql.DB, statements ...string) {
 
 func plant(t testing.TB, path, workerType string, seq int64, fields map[string]any) {
 	t.Helper()
-	if err := open(t, Options{Path: path}).Init(t.Context()); err != nil {
-		t.Fatalf("Init() = %v", err)
-	}
+	must(t, "Init()", open(t, Options{Path: path}).Init(t.Context()))
 	db := raw(t, path)
 	row := map[string]any{"workerType": workerType, "seq": seq}
 	maps.Copy(row, fields)

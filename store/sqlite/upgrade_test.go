@@ -1,8 +1,6 @@
 package sqlite
 
 import (
-	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +9,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
@@ -44,15 +43,13 @@ func old(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	db := raw(t, path)
-	must(t, db, schema1...)
+	execute(t, db, schema1...)
 	for seq := int64(1); seq <= 3; seq++ {
 		if _, err := db.ExecContext(t.Context(), insertSchema1, rowOf(t, recordSchema1(seq))[:17]...); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Close()", db.Close())
 	return path
 }
 
@@ -60,12 +57,8 @@ func old(t *testing.T) string {
 func version(t *testing.T, path string) (v int) {
 	t.Helper()
 	db := raw(t, path)
-	if err := db.QueryRowContext(t.Context(), "PRAGMA user_version").Scan(&v); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "PRAGMA user_version", db.QueryRowContext(t.Context(), "PRAGMA user_version").Scan(&v))
+	must(t, "Close()", db.Close())
 	return v
 }
 
@@ -74,9 +67,7 @@ func layout(t *testing.T, path string) (text string) {
 	t.Helper()
 	err := raw(t, path).QueryRowContext(t.Context(),
 		`SELECT group_concat(cid || ' ' || name || ' ' || type || ' ' || "notnull" || ' ' || pk, '; ') FROM pragma_table_info('WorkerLeases')`).Scan(&text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "the layout", err)
 	return text
 }
 
@@ -94,30 +85,17 @@ func wantThree(t *testing.T, l *Ledger, later ...store.Record) {
 }
 
 func TestAFileOfAnEarlierVersionIsUpgradedByWhateverIsDoneFirst(t *testing.T) {
-	for name, first := range map[string]func(ctx context.Context, l *Ledger) error{
-		"init":   func(ctx context.Context, l *Ledger) error { return l.Init(ctx) },
-		"append": func(ctx context.Context, l *Ledger) error { return l.Append(ctx, storetest.Grant("other", 1)) },
-		"get":    func(ctx context.Context, l *Ledger) error { _, err := l.Get(ctx, "job", 1); return err },
-		"tail":   func(ctx context.Context, l *Ledger) error { _, _, err := l.Tail(ctx, "job", 1); return err },
-		"trim":   func(ctx context.Context, l *Ledger) error { _, err := l.Trim(ctx, "job", 1); return err },
-		"now":    func(ctx context.Context, l *Ledger) error { _, err := l.Now(ctx); return err },
-	} {
+	for name := range documenttest.Operations(nil, store.Record{}) {
 		t.Run(name, func(t *testing.T) {
 			path := old(t)
 			before := listing(t, filepath.Dir(path))
 			l := open(t, Options{Path: path})
 			sameListing(t, "Open()", listing(t, filepath.Dir(path)), before)
-			if err := first(t.Context(), l); err != nil {
-				t.Fatalf("%s = %v, want nil", name, err)
-			}
+			must(t, name+"()", documenttest.Operations(l, storetest.Grant("other", 1))[name](t.Context()))
 			wantThree(t, l)
 			fourth := storetest.Grant("job", 4)
-			if err := l.Append(t.Context(), fourth); err != nil {
-				t.Errorf("Append() = %v, want nil", err)
-			}
-			if err := l.Append(t.Context(), storetest.Grant("job", 3)); !errors.Is(err, store.ErrConflict) {
-				t.Errorf("Append() at a key of the earlier version = %v, want ErrConflict", err)
-			}
+			wantErr(t, "Append()", l.Append(t.Context(), fourth), nil)
+			wantErr(t, "Append() at a key of the earlier version", l.Append(t.Context(), storetest.Grant("job", 3)), store.ErrConflict)
 			wantThree(t, l, fourth)
 			wantThree(t, open(t, Options{Path: path}), fourth)
 			wantThree(t, open(t, Options{Path: path, ReadOnly: true}), fourth)
@@ -133,20 +111,14 @@ func TestAFileOfAnEarlierVersionIsReadAsItIsByAReadOnlyHandle(t *testing.T) {
 	before := listing(t, filepath.Dir(path))
 	l := open(t, Options{Path: path, ReadOnly: true})
 	wantThree(t, l)
-	if err := l.Append(t.Context(), storetest.Grant("job", 4)); !errors.Is(err, store.ErrDenied) {
-		t.Errorf("Append() of a read-only ledger = %v, want ErrDenied", err)
-	}
-	if err := l.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	wantErr(t, "Append() of a read-only ledger", l.Append(t.Context(), storetest.Grant("job", 4)), store.ErrDenied)
+	must(t, "Close()", l.Close(t.Context()))
 	sameListing(t, "a read-only ledger", listing(t, filepath.Dir(path)), before)
 
 	l = open(t, Options{Path: path, ReadOnly: true})
 	wantThree(t, l)
 	fourth := storetest.Grant("job", 4)
-	if err := open(t, Options{Path: path}).Append(t.Context(), fourth); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Append()", open(t, Options{Path: path}).Append(t.Context(), fourth))
 	// The handle was there before the upgrade.
 	wantThree(t, l, fourth)
 }
@@ -159,9 +131,7 @@ func TestAProcessOfTheEarlierVersionCarriesOnDuringAnUpgrade(t *testing.T) {
 		t.Fatalf("head = %d, %v, want 3", seq, err)
 	}
 	l := open(t, Options{Path: path})
-	if err := l.Init(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Init()", l.Init(t.Context()))
 	if _, err := before.ExecContext(t.Context(), insertSchema1, rowOf(t, recordSchema1(4))[:17]...); err != nil {
 		t.Errorf("an append of the earlier version after the upgrade = %v, want nil", err)
 	}
@@ -192,9 +162,7 @@ func TestAnUpgradeThatACrashInterruptedIsDoneAgain(t *testing.T) {
 	path := crashed(t, file, journal)
 	l := open(t, Options{Path: path})
 	wantThree(t, l)
-	if err := l.Append(t.Context(), storetest.Grant("job", 4)); err != nil {
-		t.Errorf("Append() = %v, want nil", err)
-	}
+	wantErr(t, "Append()", l.Append(t.Context(), storetest.Grant("job", 4)), nil)
 	wantThree(t, l, storetest.Grant("job", 4))
 }
 
@@ -204,9 +172,7 @@ func TestAnUpgradeMakesNoLedgerOfAFileThatTookThePlace(t *testing.T) {
 		t.Error("establish() of a missing file that may not be made anew = nil, want an error")
 	}
 	content(nil)(t, path)
-	if err := establish(t.Context(), path, false); !errors.Is(err, store.ErrMissing) {
-		t.Errorf("establish() of an empty file that may not be made anew = %v, want ErrMissing", err)
-	}
+	wantErr(t, "establish() of an empty file that may not be made anew", establish(t.Context(), path, false), store.ErrMissing)
 	if b, err := os.ReadFile(path); err != nil || len(b) != 0 {
 		t.Errorf("the file has %d bytes, %v, want it left empty", len(b), err)
 	}

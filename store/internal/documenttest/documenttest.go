@@ -1,5 +1,5 @@
-// Package documenttest checks, for tests, what a ledger in a document database
-// promises beyond the contract that testutil/storetest checks.
+// Package documenttest checks, for tests, what errors say, and what a ledger in a
+// document database promises beyond the contract that testutil/storetest checks.
 package documenttest
 
 import (
@@ -9,12 +9,51 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/document"
 	"github.com/slotlease/slotlease/store/internal/fault"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
+
+// Within is the context of one operation.
+func Within(t testing.TB, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// Must ends the test unless an error is nil.
+func Must(t testing.TB, what string, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%s = %v, want nil", what, err)
+	}
+}
+
+// Is demands that an error is the wanted one, or nil.
+func Is(t testing.TB, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s = %v, want %v", what, err, want)
+	}
+}
+
+// Operations are those of a ledger by name: of an append of r, a trim below it, and
+// reads of the worker type "job".
+func Operations(l store.Ledger, r store.Record) map[string]func(ctx context.Context) error {
+	return map[string]func(ctx context.Context) error{
+		"Init":        func(ctx context.Context) error { return l.Init(ctx) },
+		"Append":      func(ctx context.Context) error { return l.Append(ctx, r) },
+		"Get":         func(ctx context.Context) error { _, err := l.Get(ctx, "job", 1); return err },
+		"Tail":        func(ctx context.Context) error { _, _, err := l.Tail(ctx, "job", 1); return err },
+		"Trim":        func(ctx context.Context) error { _, err := l.Trim(ctx, r.WorkerType, r.Seq); return err },
+		"WorkerTypes": func(ctx context.Context) error { _, err := l.WorkerTypes(ctx); return err },
+		"Now":         func(ctx context.Context) error { _, err := l.Now(ctx); return err },
+	}
+}
 
 // Sentinel demands that an error matches one sentinel and no other, in one short
 // line. A nil sentinel stands for an error that means "unknown".

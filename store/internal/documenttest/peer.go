@@ -21,18 +21,11 @@ type Peer interface {
 // patience bounds operations that must succeed, on a machine that is busy.
 const patience = time.Minute
 
-func within(t *testing.T, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 // endsInTime gives an operation 300 ms, with which it must end.
 func endsInTime(t *testing.T, what string, call func(ctx context.Context) error) error {
 	t.Helper()
 	began := time.Now()
-	err := call(within(t, 300*time.Millisecond))
+	err := call(Within(t, 300*time.Millisecond))
 	if took := time.Since(began); took > 3*time.Second {
 		t.Errorf("%s took %v, want it to end with its context", what, took)
 	}
@@ -45,7 +38,7 @@ func OutlivesARestart(t *testing.T, p Peer, open func() store.Ledger) {
 	t.Helper()
 	l := open()
 	first, second := storetest.Grant("job", 1), storetest.Grant("job", 2)
-	if err := errors.Join(l.Init(within(t, patience)), l.Append(within(t, patience), first)); err != nil {
+	if err := errors.Join(l.Init(Within(t, patience)), l.Append(Within(t, patience), first)); err != nil {
 		t.Fatalf("Init() and Append() = %v, want nil", err)
 	}
 	p.Kill()
@@ -57,16 +50,16 @@ func OutlivesARestart(t *testing.T, p Peer, open func() store.Ledger) {
 		Sentinel(t, "Tail() of a dead server", err, nil)
 	}
 	p.Restart()
-	if got, _, err := late.Tail(within(t, patience), "job", 9); err != nil || len(got) != 1 {
+	if got, _, err := late.Tail(Within(t, patience), "job", 9); err != nil || len(got) != 1 {
 		t.Errorf("Tail() by a handle that was opened before the server was there = %+v, %v, want 1 record", got, err)
 	}
-	if got, err := l.Get(within(t, patience), "job", 1); err != nil || got != first {
+	if got, err := l.Get(Within(t, patience), "job", 1); err != nil || got != first {
 		t.Errorf("Get(job, 1) after a restart = %+v, %v, want what was acknowledged", got, err)
 	}
-	if err := l.Append(within(t, patience), second); err != nil {
+	if err := l.Append(Within(t, patience), second); err != nil {
 		t.Errorf("Append() after a restart = %v, want nil", err)
 	}
-	if s, err := l.Now(within(t, patience)); err != nil || s.IsZero() || s.Server == "" {
+	if s, err := l.Now(Within(t, patience)); err != nil || s.IsZero() || s.Server == "" {
 		t.Errorf("Now() after a restart = %+v, %v, want a stamp of the server", s, err)
 	}
 }
@@ -76,7 +69,7 @@ func OutlivesARestart(t *testing.T, p Peer, open func() store.Ledger) {
 func SilentAppendIsUnknown(t *testing.T, p Peer, open func() store.Ledger) {
 	t.Helper()
 	l := open()
-	if err := errors.Join(l.Init(within(t, patience)), l.Append(within(t, patience), storetest.Grant("job", 1))); err != nil {
+	if err := errors.Join(l.Init(Within(t, patience)), l.Append(Within(t, patience), storetest.Grant("job", 1))); err != nil {
 		t.Fatalf("Init() and Append() = %v, want nil", err)
 	}
 	p.Pause()
@@ -96,8 +89,8 @@ func SilentAppendIsUnknown(t *testing.T, p Peer, open func() store.Ledger) {
 	l = open()
 	rival := late
 	rival.Claim = "rival"
-	err = l.Append(within(t, patience), rival)
-	got, getErr := l.Get(within(t, patience), "job", 2)
+	err = l.Append(Within(t, patience), rival)
+	got, getErr := l.Get(Within(t, patience), "job", 2)
 	switch {
 	case getErr != nil:
 		t.Errorf("Get(job, 2) = %v, want one of the two records", getErr)
