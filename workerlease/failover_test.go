@@ -45,8 +45,7 @@ func TestAStandbyTakesOverWithinFailoverWithin(t *testing.T) {
 	const turn = time.Second // the lead is 10 s
 	for dies := 5 * time.Minute; dies < 10*time.Minute; dies += 3700 * time.Millisecond {
 		synctest.Test(t, func(t *testing.T) {
-			inner := memory.New(memory.Options{})
-			link := cut(t, inner)
+			inner, link := cut(t)
 			first := start(t, setup{ledger: link, Options: parted("first", 0, d)})
 			second := start(t, setup{ledger: inner.Handle(), Options: parted("second", 1, d)})
 			third := start(t, setup{ledger: inner.Handle(), Options: parted("third", 2, d)})
@@ -77,8 +76,7 @@ func TestAStandbyTakesOverWithinFailoverWithin(t *testing.T) {
 
 func TestWithoutFailoverWithinADeadHoldersSlotIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inner := memory.New(memory.Options{})
-		link := cut(t, inner)
+		inner, link := cut(t)
 		first := start(t, setup{ledger: link, Options: named("first", 0)})
 		second := start(t, setup{ledger: inner.Handle(), Options: named("second", 1)})
 		at(5*time.Minute + time.Second)

@@ -81,8 +81,7 @@ func TestMetadataIsStoredWithEachClaim(t *testing.T) {
 
 func TestThereIsNoGraceAfterTheLastSafeMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inner := memory.New(memory.Options{})
-		link := cut(t, inner)
+		inner, link := cut(t)
 		o := parted("me", 0, 20*time.Second)
 		o.Continuous = true
 		w := start(t, setup{ledger: link, Options: o})
@@ -112,33 +111,20 @@ func TestThereIsNoGraceAfterTheLastSafeMoment(t *testing.T) {
 func TestAShortTaskIsDoneOnceAlsoByWorkersWhoseClocksAreApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
-		j := &job{do: func(context.Context, workerlease.Lease, int) error { return nil }}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 3)
+		j := &job{}
 		for name, off := range map[string]time.Duration{"slow": -4 * time.Minute, "right": 0, "fast": time.Hour} {
-			client := workerlease.NewClient(ledger.Handle(), workerlease.ClientOptions{Clock: clocks.Skewed(clock.New(), off)})
-			o := perSlot(name, 0)
-			go func() { ended <- client.Run(ctx, o, j.run) }()
+			start(t, setup{ledger: ledger.Handle(), clock: clocks.Skewed(clock.New(), off), Options: perSlot(name, 0), task: j.run})
 		}
 		at(31 * time.Minute)
-		cancel()
-		for range 3 {
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
-		}
 		for _, slot := range minutes(5, 10, 15, 20, 25, 30) {
-			if who := j.of(slot); len(who) != 1 {
-				t.Errorf("slot %v was done by %v, want one of them, once", slot, who)
-			}
+			j.once(t, slot)
 		}
 	})
 }
 
 func TestAProbeDistinguishesAStoreThatIsDownFromCodeThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inner := memory.New(memory.Options{})
-		link := cut(t, inner)
+		_, link := cut(t)
 		hang := make(chan struct{})
 		w := start(t, setup{ledger: link, work: func(ctx context.Context, l workerlease.Lease) {
 			<-ctx.Done()

@@ -48,6 +48,7 @@ type setup struct {
 	logger   *zap.Logger
 	ctx      context.Context
 	work     func(context.Context, workerlease.Lease)
+	task     workerlease.Task // in place of callbacks
 	expired  func(workerlease.Lease, workerlease.Reason)
 	extended func(workerlease.Lease)
 	// plain leaves LeaseExpired and Error nil.
@@ -115,8 +116,13 @@ func start(t *testing.T, s setup) *worker {
 		cb.Error = w.failed
 	}
 	var err error
-	if w.WorkerLease, err = s.client.StartLeasing(s.ctx, s.Options, cb); err != nil {
-		t.Fatalf("StartLeasing: %v", err)
+	if s.task != nil {
+		w.WorkerLease, err = s.client.StartTask(s.ctx, s.Options, s.task)
+	} else {
+		w.WorkerLease, err = s.client.StartLeasing(s.ctx, s.Options, cb)
+	}
+	if err != nil {
+		t.Fatalf("the worker was not started: %v", err)
 	}
 	t.Cleanup(func() {
 		// Time stands still in a bubble whose test function has returned.
@@ -315,10 +321,11 @@ func faulty(t *testing.T, plan func(faultstore.Call) faultstore.Fault) *faultsto
 	return struck(t, memory.New(memory.Options{}), plan)
 }
 
-// cut is a ledger whose connection can be cut.
-func cut(t *testing.T, inner *memory.Ledger) *faultstore.Ledger {
+// cut is a ledger in memory, and a connection to it that can be cut.
+func cut(t *testing.T) (inner *memory.Ledger, link *faultstore.Ledger) {
 	t.Helper()
-	return struck(t, inner.Handle(), nil)
+	inner = memory.New(memory.Options{})
+	return inner, struck(t, inner.Handle(), nil)
 }
 
 // named are the options of a worker with a name and a priority.

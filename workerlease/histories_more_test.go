@@ -65,8 +65,7 @@ func TestADoneSlotIsRecordedAfterAStaleRead(t *testing.T) {
 // min for a third time: the record only counts attempts for the slot of 15 min by now, and a late call counts nowhere.
 func TestASlotThatIsMadeUpForIsNotBegunMoreOftenThanMaxAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inner := memory.New(memory.Options{})
-		link := cut(t, inner)
+		inner, link := cut(t)
 		j := &job{do: func(ctx context.Context, l workerlease.Lease, _ int) error {
 			if since(l.Slot.Start) == 10*time.Minute {
 				<-ctx.Done()
@@ -74,8 +73,8 @@ func TestASlotThatIsMadeUpForIsNotBegunMoreOftenThanMaxAttempts(t *testing.T) {
 			}
 			return nil
 		}}
-		for name, l := range map[string]store.Ledger{"a": link, "b": inner.Handle()} {
-			o := perSlot(name, map[string]int{"a": 0, "b": 1}[name])
+		for i, l := range []store.Ledger{link, inner.Handle()} {
+			o := perSlot(fmt.Sprint(i), i)
 			o.Job.RunMissed, o.Job.MaxAttempts = true, 2
 			runs(t, l, o, j.run)
 		}
@@ -95,7 +94,7 @@ func TestASlotThatIsMadeUpForIsNotBegunMoreOftenThanMaxAttempts(t *testing.T) {
 func TestADoneUntilThatNobodyCanHaveWrittenStopsNobodyForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
-		j := &job{do: func(context.Context, workerlease.Lease, int) error { return nil }}
+		j := &job{}
 		a := runs(t, ledger.Handle(), perSlot("a", 0), j.run)
 		at(6 * time.Minute)
 		ledger.Put(doneBy(newest(t, ledger), t0.AddDate(99, 0, 0)))
@@ -113,10 +112,7 @@ func TestTieBreakAppliesToTasksThatAreDoneEarly(t *testing.T) {
 	for _, tie := range []priority.TieBreak{priority.Sticky, priority.Rotate} {
 		bubble(t, fmt.Sprint(tie), func(t *testing.T) {
 			ledger := memory.New(memory.Options{})
-			j := &job{do: func(context.Context, workerlease.Lease, int) error {
-				time.Sleep(time.Second)
-				return nil
-			}}
+			j := &job{each: time.Second}
 			for _, name := range []string{"a", "b"} {
 				o := perSlot(name, 0)
 				o.TieBreak = tie
@@ -174,8 +170,7 @@ func TestTheEndOfAClaimWaitsAsLongAsItsContextSays(t *testing.T) {
 		"Release":  {(*workerlease.Claim).Release, func(r store.Record) bool { return r.Kind == store.KindRelease }},
 	} {
 		bubble(t, name, func(t *testing.T) {
-			inner := memory.New(memory.Options{})
-			link := cut(t, inner)
+			inner, link := cut(t)
 			at(5*time.Minute + time.Second)
 			claim := claimed(t, link, perSlot("a", 0))
 			link.Break(faultstore.Down())
@@ -197,15 +192,10 @@ func TestTheNextSlotOfALeadersTaskBeginsInTimeAfterASuspend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := clocks.NewSuspendable(clock.New())
 		ledger := memory.New(memory.Options{Clock: machine.Outside()})
-		j := &job{do: func(context.Context, workerlease.Lease, int) error { return nil }}
-		client := workerlease.NewClient(ledger, workerlease.ClientOptions{Clock: machine})
+		j := &job{}
 		o := named("a", 0)
 		o.Continuous = true
-		w, err := client.StartTask(t.Context(), o, j.run)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = w.StopLeasing(context.Background()) })
+		w := start(t, setup{ledger: ledger, clock: machine, Options: o, task: j.run})
 		at(6 * time.Minute)
 		machine.Suspend(time.Minute) // The store says 7m.
 		at(9*time.Minute + 5*time.Second)
@@ -221,8 +211,7 @@ func TestTheNextSlotOfALeadersTaskBeginsInTimeAfterASuspend(t *testing.T) {
 // slot, with nobody at work, and nobody else tries.
 func TestALateCallThatEndsItsGoroutineDoesNotCostTheNextSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inner := memory.New(memory.Options{})
-		link := cut(t, inner)
+		inner, link := cut(t)
 		j := &job{do: func(_ context.Context, l workerlease.Lease, _ int) error {
 			if since(l.Slot.Start) == 10*time.Minute {
 				runtime.Goexit()
@@ -265,14 +254,7 @@ func TestRecordingADoneSlotAfterItsEndDoesNotSpin(t *testing.T) {
 		})
 		count := &counting{}
 		client := workerlease.NewClient(link, workerlease.ClientOptions{Rand: count})
-		o := perSlot("a", 0)
-		w, err := client.StartTask(t.Context(), o, func(context.Context, workerlease.Lease) error {
-			time.Sleep(6 * time.Minute)
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := start(t, setup{client: client, Options: perSlot("a", 0), task: (&job{each: 6 * time.Minute}).run})
 		at(9 * time.Minute)
 		go func() { _ = w.StopLeasing(context.Background()) }()
 		at(10*time.Minute + 30*time.Second)
@@ -292,8 +274,7 @@ func TestRecordingADoneSlotAfterItsEndDoesNotSpin(t *testing.T) {
 // is done, and not the one before, or else it is run again when the clock gets there.
 func TestWhatIsDoneWhenTheClockHasJumpedBackIsTheSlotThatWasRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inner := memory.New(memory.Options{})
-		link := cut(t, inner)
+		_, link := cut(t)
 		j := &job{do: func(ctx context.Context, l workerlease.Lease, attempt int) error {
 			if since(l.Slot.Start) == 10*time.Minute && attempt == 1 {
 				link.Shift(-290*time.Second, "")
@@ -307,9 +288,7 @@ func TestWhatIsDoneWhenTheClockHasJumpedBackIsTheSlotThatWasRun(t *testing.T) {
 		}}
 		runs(t, link, perSlot("a", 0), j.run)
 		at(25 * time.Minute)
-		if who := j.of(10 * time.Minute); len(who) != 1 {
-			t.Errorf("the slot of 10m was run by %v, want once: its task had returned nil", who)
-		}
+		j.once(t, 10*time.Minute)
 	})
 }
 
@@ -328,8 +307,6 @@ func TestASlotIsDoneAlsoAfterADoneUntilThatIsNotObeyed(t *testing.T) {
 		runs(t, ledger.Handle(), perSlot("a", 0), j.run)
 		runs(t, ledger.Handle(), perSlot("b", 1), j.run)
 		at(14 * time.Minute)
-		if who := j.of(10 * time.Minute); len(who) != 1 {
-			t.Errorf("the slot of 10m was run by %v, want once", who)
-		}
+		j.once(t, 10*time.Minute)
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,25 +50,14 @@ func TestASlotDoneInTheLastLeadIsNotRunAgainAsMissed(t *testing.T) {
 	for _, names := range [][]string{{"a"}, {"a", "b"}} {
 		bubble(t, fmt.Sprint(names), func(t *testing.T) {
 			ledger := memory.New(memory.Options{})
-			j := &job{do: func(_ context.Context, l workerlease.Lease, _ int) error {
-				if since(l.Slot.Start) == 10*time.Minute {
-					time.Sleep(4*time.Minute + 55*time.Second)
-				} else {
-					time.Sleep(time.Second)
-				}
-				return nil
-			}}
+			j := &job{each: time.Second, ten: 4*time.Minute + 55*time.Second}
 			for _, name := range names {
 				o := perSlot(name, 0)
 				o.Job.RunMissed, o.TieBreak = true, priority.Rotate // The other one wins the next slot.
 				runs(t, ledger.Handle(), o, j.run)
 			}
-			at(15*time.Minute - time.Millisecond)
-			done := newest(t, ledger).DoneUntil
 			at(16 * time.Minute)
-			if who := j.of(10 * time.Minute); len(who) != 1 {
-				t.Errorf("the slot of 10m was run by %v, want once: right before 15m, the ledger said: done until %v", who, since(done))
-			}
+			j.once(t, 10*time.Minute)
 		})
 	}
 }
@@ -82,10 +70,7 @@ func TestADoneSlotIsRecordedAlthoughAnotherDoneRecordIsOnItsWay(t *testing.T) {
 	for _, names := range [][]string{{"a"}, {"a", "b"}} {
 		bubble(t, fmt.Sprint(names), func(t *testing.T) {
 			inner := memory.New(memory.Options{})
-			j := &job{do: func(context.Context, workerlease.Lease, int) error {
-				time.Sleep(50 * time.Millisecond)
-				return nil
-			}}
+			j := &job{each: 50 * time.Millisecond}
 			var links []*faultstore.Ledger
 			for i, name := range names {
 				link := struck(t, inner.Handle(), func(c faultstore.Call) faultstore.Fault {
@@ -108,9 +93,7 @@ func TestADoneSlotIsRecordedAlthoughAnotherDoneRecordIsOnItsWay(t *testing.T) {
 				l.Mend()
 			}
 			at(21 * time.Minute)
-			if who := j.of(15 * time.Minute); len(who) != 1 {
-				t.Errorf("the slot of 15m was run by %v, want once", who)
-			}
+			j.once(t, 15*time.Minute)
 		})
 	}
 }
@@ -120,8 +103,7 @@ func TestADoneSlotIsRecordedAlthoughAnotherDoneRecordIsOnItsWay(t *testing.T) {
 // but nothing is in the ledger. The next who tries gets the slot, and does the work again.
 func TestDoneOfAClaimThatHasEndedDoesNotPretend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inner := memory.New(memory.Options{})
-		link := cut(t, inner)
+		inner, link := cut(t)
 		at(5*time.Minute + time.Second)
 		claim := claimed(t, link, perSlot("a", 0))
 		link.Break(faultstore.Down())
@@ -148,12 +130,7 @@ func TestATaskThatIsDoneLateWhileStoppingIsRecorded(t *testing.T) {
 		ledger := memory.New(memory.Options{})
 		o := perSlot("a", 0)
 		o.Job.RunMissed = true
-		r := runs(t, ledger, o, func(_ context.Context, l workerlease.Lease) error {
-			if since(l.Slot.Start) == 10*time.Minute {
-				time.Sleep(6 * time.Minute)
-			}
-			return nil
-		})
+		r := runs(t, ledger, o, (&job{ten: 6 * time.Minute}).run)
 		at(14 * time.Minute)
 		r.cancel()
 		at(17 * time.Minute)
@@ -171,29 +148,19 @@ func TestATaskThatIsDoneLateWhileStoppingIsRecorded(t *testing.T) {
 // where its doc says: at most to the end of the slot.
 func TestStoppingEndsWithTheSlotAlsoIfThereIsADoneRecordToAppend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inner := memory.New(memory.Options{})
-		link := cut(t, inner)
-		client := workerlease.NewClient(link, workerlease.ClientOptions{})
-		o := perSlot("a", 0)
-		w, err := client.StartTask(t.Context(), o, func(context.Context, workerlease.Lease) error {
-			time.Sleep(time.Minute)
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, link := cut(t)
+		w := start(t, setup{ledger: link, Options: perSlot("a", 0), task: (&job{each: time.Minute}).run})
 		at(5*time.Minute + 30*time.Second)
 		link.Break(faultstore.Down())
 		at(7 * time.Minute)
-		var ended atomic.Bool
 		ctx, cancel := context.WithCancel(context.Background())
-		go func() { _ = w.StopLeasing(ctx); ended.Store(true) }()
+		defer cancel()
+		ended := make(chan struct{})
+		go func() { _ = w.StopLeasing(ctx); close(ended) }()
 		at(2 * time.Hour)
-		if !ended.Load() {
+		if !closed(ended) {
 			t.Errorf("StopLeasing has not returned at %v, for a slot that ended at 10m", time.Since(t0))
 		}
-		cancel()
-		<-w.Done()
 	})
 }
 
@@ -289,20 +256,11 @@ func TestADoneSlotIsRecordedWhileTheOneBeforeIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := memory.New(memory.Options{})
 		slow := &hooked{Ledger: inner.Handle(), afterAppend: func(store.Record) { time.Sleep(200 * time.Millisecond) }}
-		j := &job{do: func(_ context.Context, l workerlease.Lease, _ int) error {
-			if since(l.Slot.Start) == 10*time.Minute {
-				time.Sleep(4*time.Minute + 55*time.Second)
-			} else {
-				time.Sleep(50 * time.Millisecond)
-			}
-			return nil
-		}}
+		j := &job{each: 50 * time.Millisecond, ten: 4*time.Minute + 55*time.Second}
 		runs(t, slow, perSlot("a", 0), j.run)
 		runs(t, inner.Handle(), perSlot("b", 1), j.run)
 		at(19 * time.Minute)
-		if who := j.of(15 * time.Minute); len(who) != 1 {
-			t.Errorf("the slot of 15m was run by %v, want once", who)
-		}
+		j.once(t, 15*time.Minute)
 	})
 }
 
@@ -311,10 +269,7 @@ func TestADoneSlotIsRecordedWhileTheOneBeforeIs(t *testing.T) {
 func TestADoneRecordIsNotHeldBackByTheNextSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
-		runs(t, ledger.Handle(), perSlot("a", 0), func(_ context.Context, l workerlease.Lease) error {
-			time.Sleep(4*time.Minute + 55*time.Second)
-			return nil
-		})
+		runs(t, ledger.Handle(), perSlot("a", 0), (&job{each: 4*time.Minute + 55*time.Second}).run)
 		at(15*time.Minute - time.Second)
 		if done := since(newest(t, ledger).DoneUntil); done != 15*time.Minute {
 			t.Errorf("4 s after the task has returned: done until %v, want 15m", done)

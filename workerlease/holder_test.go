@@ -1,7 +1,6 @@
 package workerlease_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -29,8 +28,7 @@ func changes(w *worker) []string {
 
 func TestEverybodyKnowsWhoHoldsTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inner := memory.New(memory.Options{})
-		link := cut(t, inner)
+		inner, link := cut(t)
 		high := start(t, setup{ledger: inner.Handle(), Options: parted("high", 0, 20*time.Second)})
 		low := start(t, setup{ledger: link, Options: parted("low", 1, 20*time.Second)})
 		third := start(t, setup{ledger: inner.Handle(), Options: parted("third", 2, 20*time.Second)})
@@ -131,7 +129,7 @@ func TestAHolderOfLongAgoIsNoNews(t *testing.T) {
 func TestADoneRecordShowsANewcomerWhichWorkerHoldsTheSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
-		j := &job{do: func(context.Context, workerlease.Lease, int) error { time.Sleep(time.Second); return nil }}
+		j := &job{each: time.Second}
 		o := perSlot("a", 0)
 		o.FailoverWithin = 2 * time.Minute
 		runs(t, ledger.Handle(), o, j.run)
@@ -141,17 +139,7 @@ func TestADoneRecordShowsANewcomerWhichWorkerHoldsTheSlot(t *testing.T) {
 			t.Fatalf("the head is a %s, want a done record", head.Kind)
 		}
 		o.InstanceID, o.Priority, o.JoinMidSlot = "b", 1, true
-		b := &worker{}
-		client := newClient(b, setup{ledger: ledger.Handle()})
-		w, err := client.StartTask(t.Context(), o, j.run)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() {
-			if err := w.StopLeasing(t.Context()); err != nil {
-				t.Error(err)
-			}
-		}()
+		b := start(t, setup{ledger: ledger.Handle(), Options: o, task: j.run})
 		at(5*time.Minute + 31*time.Second)
 		e := observed[workerlease.HolderChanged](b)
 		if len(e) != 1 {
@@ -161,11 +149,11 @@ func TestADoneRecordShowsANewcomerWhichWorkerHoldsTheSlot(t *testing.T) {
 		if h.InstanceID != "a" || h.Token != head.Token || since(h.From) != 5*time.Minute || !h.Until.Equal(head.WindowEnd) || !h.Claimed.IsZero() {
 			t.Errorf("observed %+v, want a, with token %d, from 5m until %v", h, head.Token, since(head.WindowEnd))
 		}
-		if now, ok := w.Holder(); !ok || now != h {
+		if now, ok := b.Holder(); !ok || now != h {
 			t.Errorf("Holder() = %+v, %v, want what was observed", now, ok)
 		}
 		at(9 * time.Minute)
-		if now, ok := w.Holder(); ok {
+		if now, ok := b.Holder(); ok {
 			t.Errorf("Holder() = %+v, want nobody: what is done is not extended", now)
 		}
 		equal(t, "the slot", j.of(5*time.Minute), "a")

@@ -21,6 +21,9 @@ type job struct {
 	mu    sync.Mutex
 	calls []call
 	do    func(ctx context.Context, l workerlease.Lease, attempt int) error
+	// Without do, each call is done when it has taken that long, and that for the slot of
+	// 10 min when it has taken ten.
+	each, ten time.Duration
 }
 
 type call struct {
@@ -40,11 +43,31 @@ func (j *job) run(ctx context.Context, l workerlease.Lease) error {
 	i := len(j.calls)
 	j.calls = append(j.calls, call{slot: since(l.Slot.Start), began: time.Since(t0), who: l.InstanceID})
 	j.mu.Unlock()
-	err := j.do(ctx, l, attempt)
+	err := j.work(ctx, l, attempt)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.calls[i].ended, j.calls[i].err = time.Since(t0), err
 	return err
+}
+
+func (j *job) work(ctx context.Context, l workerlease.Lease, attempt int) error {
+	if j.do != nil {
+		return j.do(ctx, l, attempt)
+	}
+	if j.ten > 0 && since(l.Slot.Start) == 10*time.Minute {
+		time.Sleep(j.ten)
+	} else {
+		time.Sleep(j.each)
+	}
+	return nil
+}
+
+// once checks that a slot was run once.
+func (j *job) once(t *testing.T, slot time.Duration) {
+	t.Helper()
+	if who := j.of(slot); len(who) != 1 {
+		t.Errorf("the slot of %v was run by %v, want once", slot, who)
+	}
 }
 
 // of are the workers that were called for a slot, in order.
@@ -100,10 +123,7 @@ var errWork = errors.New("no paper")
 func TestATaskIsDoneOncePerSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
-		j := &job{do: func(context.Context, workerlease.Lease, int) error {
-			time.Sleep(70 * time.Second)
-			return nil
-		}}
+		j := &job{each: 70 * time.Second}
 		a := runs(t, ledger.Handle(), perSlot("a", 0), j.run)
 		b := runs(t, ledger.Handle(), perSlot("b", 1), j.run)
 		c := runs(t, ledger.Handle(), perSlot("c", 1), j.run)
@@ -181,8 +201,7 @@ func TestAFailedTaskIsTriedByOthersUpToMaxAttempts(t *testing.T) {
 
 func TestATaskWhoseWorkerDiesIsRunByAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inner := memory.New(memory.Options{})
-		link := cut(t, inner)
+		inner, link := cut(t)
 		j := &job{do: func(ctx context.Context, l workerlease.Lease, attempt int) error {
 			if attempt == 1 && since(l.Slot.Start) == 5*time.Minute {
 				<-ctx.Done() // It hangs.
@@ -216,8 +235,7 @@ func TestATaskWhoseWorkerDiesIsRunByAnother(t *testing.T) {
 func TestAMissedSlotIsSkippedOrMadeUpForOnce(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		bubble(t, fmt.Sprint(late), func(t *testing.T) {
-			inner := memory.New(memory.Options{})
-			link := cut(t, inner)
+			_, link := cut(t)
 			fails := false
 			j := &job{do: func(_ context.Context, l workerlease.Lease, _ int) error {
 				time.Sleep(2 * time.Second)
@@ -291,21 +309,12 @@ func TestRunEndsWithItsContextWhenTheTaskHasReturned(t *testing.T) {
 	}
 }
 
-func TestRunRefusesWhatItCannotDo(t *testing.T) {
-	ledger := memory.New(memory.Options{})
-	task := func(context.Context, workerlease.Lease) error { return nil }
-	group := perSlot("a", 0)
-	group.Group = "g"
+// The other tests of options show what else is refused.
+func TestRunRefusesToRunNothingOrNowhere(t *testing.T) {
+	o := workerlease.Options{WorkerType: "job"}
 	for name, err := range map[string]error{
-		"no task":   workerlease.Run(t.Context(), ledger, workerlease.Options{WorkerType: "job"}, nil),
-		"no type":   workerlease.Run(t.Context(), ledger, workerlease.Options{}, task),
-		"a group":   workerlease.Run(t.Context(), ledger, group, task),
-		"attempts":  workerlease.Run(t.Context(), ledger, workerlease.Options{WorkerType: "job", Job: &workerlease.Job{MaxAttempts: -3}}, task),
-		"no ledger": workerlease.Run(t.Context(), nil, workerlease.Options{WorkerType: "job"}, task),
-		"lease once": func() error {
-			_, err := workerlease.StartLeasing(t.Context(), ledger, perSlot("a", 0), workerlease.Callbacks{})
-			return err
-		}(),
+		"no task":   workerlease.Run(t.Context(), memory.New(memory.Options{}), o, nil),
+		"no ledger": workerlease.Run(t.Context(), nil, o, func(context.Context, workerlease.Lease) error { return nil }),
 	} {
 		if !errors.Is(err, workerlease.ErrOptions) {
 			t.Errorf("%s: %v, want ErrOptions", name, err)

@@ -63,10 +63,7 @@ func TestRunIfHeldRunsOnlyUnderTheLease(t *testing.T) {
 func TestATaskThatEndsWhileItLeadsOnIsCalledAgainInTheNextSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
-		j := &job{do: func(context.Context, workerlease.Lease, int) error {
-			time.Sleep(time.Minute)
-			return nil
-		}}
+		j := &job{each: time.Minute}
 		o := named("a", 0)
 		o.Continuous = true
 		a := runs(t, ledger, o, j.run)

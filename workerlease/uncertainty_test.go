@@ -86,8 +86,7 @@ func TestAStandbyTakesOverWithTheLeastFailoverWithinForTheUncertainty(t *testing
 	const d, skew, slot = 900 * time.Millisecond, 100 * time.Millisecond, 10 * time.Second
 	for dies := slot + 100*time.Millisecond; dies < 2*slot-3*d; dies += 470 * time.Millisecond {
 		synctest.Test(t, func(t *testing.T) {
-			inner := memory.New(memory.Options{})
-			link := cut(t, inner)
+			inner, link := cut(t)
 			o := parted("first", 0, d)
 			o.LeaseInterval, o.Margin = slot, 10*time.Millisecond
 			first := start(t, setup{ledger: vague(link, skew, 0), Options: o})
