@@ -18,35 +18,6 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// In a bubble the default clock is the bubble's. If it were not, store time, which is the
-// bubble's, would leave what boot time says is possible, and the lease would end.
-func TestTheDefaultClockWorksInABubble(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{})
-		var allocated []time.Duration
-		var ended error
-		w, err := client.StartLeasing(t.Context(), workerlease.Options{WorkerType: "job"}, workerlease.Callbacks{
-			LeaseAllocated: func(ctx context.Context, l workerlease.Lease) {
-				allocated = append(allocated, since(l.Slot.Start))
-				<-ctx.Done()
-				ended = context.Cause(ctx)
-			},
-			Error: func(err error) { t.Error(err) },
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		at(16*time.Minute + time.Second)
-		equal(t, "slots", allocated, minutes(5, 10, 15)...)
-		if !errors.Is(ended, workerlease.ErrLeaseExpired) {
-			t.Errorf("a lease ended with %v, want %v", ended, workerlease.ErrLeaseExpired)
-		}
-		if err := w.StopLeasing(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // Outside of a bubble the clock must keep boot time, however busy the machine is.
 func TestTheSystemClockIsNeverTakenForABubbles(t *testing.T) {
 	if runtime.GOOS != "linux" {
@@ -146,14 +117,11 @@ func TestAClientLogsNothingUnlessAsked(t *testing.T) {
 	log := logged(t)
 	synctest.Test(t, func(t *testing.T) {
 		client := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{})
-		w, err := client.StartTask(t.Context(), workerlease.Options{WorkerType: "job"},
-			func(context.Context, workerlease.Lease) error { return errWork })
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := start(t, setup{client: client, task: func(context.Context, workerlease.Lease) error { return errWork }})
 		at(6 * time.Minute)
-		if err := w.StopLeasing(t.Context()); err != nil || !errors.Is(w.Status().LastError, errWork) {
-			t.Errorf("StopLeasing: %v, last error %v", err, w.Status().LastError)
+		w.stop(t)
+		if err := w.Status().LastError; !errors.Is(err, errWork) {
+			t.Errorf("LastError = %v, want %v", err, errWork)
 		}
 	})
 	if log.String() != "" {

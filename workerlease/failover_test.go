@@ -133,25 +133,6 @@ func TestAHealthySlotCostsAnAppendForEachWindowAndAReadForEachStandby(t *testing
 	})
 }
 
-func TestAReleasedSlotIsTakenAtTheNextEndOfAWindow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		inner := memory.New(memory.Options{})
-		first := start(t, setup{ledger: inner.Handle(), Options: parted("first", 0, 20*time.Second)})
-		second := start(t, setup{ledger: inner.Handle(), Options: parted("second", 1, 20*time.Second)})
-		at(6 * time.Minute)
-		first.stop(t)
-		at(7 * time.Minute)
-		u := second.turn(t, 0)
-		if u.allocated < 6*time.Minute || u.allocated > 6*time.Minute+22*time.Second {
-			t.Errorf("taken at %v, want within 22 s of the release", u.allocated)
-		}
-		if r := records(t, inner); r[len(r)-1].WindowEnd.After(t0.Add(8 * time.Minute)) {
-			t.Errorf("the newest window ends at %v", since(r[len(r)-1].WindowEnd))
-		}
-		apart(t, first, second)
-	})
-}
-
 // As while a setting is rolled out.
 func TestWorkersWithoutFailoverLeaveTheSlotToItsHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

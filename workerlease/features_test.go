@@ -170,9 +170,12 @@ func TestAWorkerThatIsUnwellStepsAsideAndComesBack(t *testing.T) {
 		other := start(t, setup{ledger: inner.Handle(), Options: o("b", 1)})
 		at(6 * time.Minute)
 		well.stop(t) // It is unwell.
-		at(7 * time.Minute)
+		at(6*time.Minute + 22*time.Second)
 		if !other.IsHolder() {
-			t.Error("the other doesn't hold the lease a minute after the first has stepped aside")
+			t.Error("the other doesn't hold the lease 22 s after the first has stepped aside")
+		}
+		if end := since(newest(t, inner).WindowEnd); end > 8*time.Minute {
+			t.Errorf("the newest window ends at %v", end)
 		}
 		at(12 * time.Minute)
 		again := start(t, setup{client: well.Client(), Options: o("a", 0)})

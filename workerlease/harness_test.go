@@ -247,10 +247,18 @@ func observed[E workerlease.Event](w *worker) []E {
 }
 
 // reported says whether Error was given an error like target.
-func (w *worker) reported(target error) bool {
+func (w *worker) reported(target error) bool { return w.count(target) > 0 }
+
+// count is how many errors like target Error was given.
+func (w *worker) count(target error) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.ContainsFunc(w.errs, func(err error) bool { return errors.Is(err, target) })
+	for _, err := range w.errs {
+		if errors.Is(err, target) {
+			n++
+		}
+	}
+	return n
 }
 
 // stop stops the worker, which must do so in no time at all.

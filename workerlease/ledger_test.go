@@ -84,8 +84,11 @@ func TestHonestRecordsThatLookOddAreObeyed(t *testing.T) {
 	newer.Kind = "pause"
 	done := planted(3, 12*time.Minute, 12*time.Minute)
 	done.Kind = "done"
+	wordy := planted(3, 0, 12*time.Minute)
+	wordy.Metadata = strings.Repeat("x", store.MaxMetadata+1)
 	tests := map[string]store.Record{
 		"a kind of a newer version":   newer,
+		"metadata of a newer version": wordy,
 		"without a window":            done,
 		"a window of another length":  planted(3, -7*24*time.Hour, 12*time.Minute),
 		"a claim made long before":    planted(3, 4*time.Minute, 12*time.Minute),
@@ -118,13 +121,7 @@ func TestWorkersWithDifferentIntervalsStayExclusiveAndSaySoOnce(t *testing.T) {
 		a := start(t, setup{ledger: ledger, Options: workerlease.Options{InstanceID: "a", LeaseInterval: 5 * time.Minute, Priority: 1}})
 		b := start(t, setup{ledger: ledger, Options: workerlease.Options{InstanceID: "b", LeaseInterval: 7 * time.Minute}})
 		at(5 * time.Hour)
-		for _, u := range a.history() {
-			for _, v := range b.history() {
-				if v.allocated < u.ended && u.allocated < v.ended {
-					t.Errorf("two at work: a %v…%v, b %v…%v", u.allocated, u.ended, v.allocated, v.ended)
-				}
-			}
-		}
+		apart(t, a, b)
 		if len(a.history()) == 0 || len(b.history()) == 0 {
 			t.Errorf("%d and %d leases, want both to have some", len(a.history()), len(b.history()))
 		}

@@ -277,25 +277,6 @@ func eventTypes(t *testing.T) (names []string) {
 	return names
 }
 
-func TestEventsReachTheLoggerAndTheObserver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		core, logs := observer.New(zap.InfoLevel)
-		w := start(t, setup{logger: zap.New(core), work: func(ctx context.Context, _ workerlease.Lease) {
-			<-ctx.Done()
-			time.Sleep(time.Minute)
-		}})
-		at(12 * time.Minute)
-		var lines []string
-		for _, l := range logs.All() {
-			lines = append(lines, fmt.Sprintf("%s %s", l.Level, l.Message))
-		}
-		equal(t, "lines", lines[:4], "info lease allocated", "info lease expired", "warn callback overruns its lease", "info lease allocated")
-		if len(observed[workerlease.Overrun](w)) != 1 {
-			t.Error("the observer got nothing")
-		}
-	})
-}
-
 func TestATroubleOfTheStoreReachesErrorTheObserverAndTheLogger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zap.WarnLevel)

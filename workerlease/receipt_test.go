@@ -60,6 +60,10 @@ func TestWhatTheStoreChargesIsSummedByOperation(t *testing.T) {
 		if appends == 0 || got["append"] != 5.5*float64(appends) || got["tail"] < 1 || got["now"] < 0.5 {
 			t.Errorf("Status().Charges = %v after %d appends at 5.5", got, appends)
 		}
+		names := w.names(6 * time.Minute)
+		if i := slices.Index(names, "Claimed"); i < 2 || !slices.Equal(names[i-2:i], []string{"ClockSample", "Charged"}) {
+			t.Errorf("events = %q, want a sample of the clock that the append showed, and its charge, before Claimed", names)
+		}
 		if sum := got["append"] + got["tail"] + got["now"]; got.Total() != sum {
 			t.Errorf("Total() = %v, want %v", got.Total(), sum)
 		}
@@ -86,18 +90,6 @@ func TestAStoreThatBillsNothingHasNoCharges(t *testing.T) {
 		at(6 * time.Minute)
 		if got := w.Status().Charges; got != nil || len(observed[workerlease.Charged](w)) > 0 {
 			t.Errorf("Status().Charges = %v, want none", got)
-		}
-	})
-}
-
-func TestTheClockThatAnAppendShowsIsASample(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{ledger: billed{Ledger: memory.New(memory.Options{})}, Options: named("w", 0)})
-		at(11 * time.Minute)
-		names := w.names(6 * time.Minute)
-		i := slices.Index(names, "Claimed")
-		if i < 2 || !slices.Equal(names[i-2:i], []string{"ClockSample", "Charged"}) {
-			t.Errorf("events = %q, want a sample and a charge of the append before Claimed", names)
 		}
 	})
 }

@@ -90,7 +90,8 @@ type running struct {
 	ended  chan error
 }
 
-// runs runs a worker until the test, or cancel, ends it.
+// runs runs a worker until the test, or cancel, ends it. Its client has the default clock,
+// which in a bubble is the bubble's: by any other, leases would end as soon as they begin.
 func runs(t *testing.T, ledger store.Ledger, o workerlease.Options, task workerlease.Task) *running {
 	t.Helper()
 	r := &running{worker: &worker{}, ended: make(chan error, 1)}

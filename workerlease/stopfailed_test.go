@@ -19,34 +19,15 @@ import (
 func TestAStopThatFailedIsAlwaysReported(t *testing.T) {
 	for range 60 {
 		synctest.Test(t, func(t *testing.T) {
-			ledger := faultstore.New(memory.New(memory.Options{}), faultstore.Options{})
-			var observed, reported int // on the worker's goroutine
-			c := workerlease.NewClient(ledger, workerlease.ClientOptions{Observer: workerlease.ObserverFunc(func(e workerlease.Event) {
-				if _, ok := e.(workerlease.StopFailed); ok {
-					observed++
-				}
-			})})
+			ledger := faulty(t, nil)
 			ctx, cancel := context.WithCancel(t.Context())
-			w, err := c.StartLeasing(ctx, workerlease.Options{WorkerType: "job"}, workerlease.Callbacks{
-				LeaseAllocated: func(ctx context.Context, _ workerlease.Lease) { <-ctx.Done() },
-				Error: func(err error) {
-					if errors.Is(err, workerlease.ErrNotReleased) {
-						reported++
-					}
-				},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := start(t, setup{ledger: ledger, ctx: ctx})
 			at(6 * time.Minute)
 			ledger.Break(faultstore.Down())
 			cancel()
 			<-w.Done()
-			if observed != 1 || reported != 1 {
-				t.Errorf("%d events and %d errors of a stop that failed, want one each", observed, reported)
-			}
-			if err := ledger.Close(context.Background()); err != nil {
-				t.Error(err)
+			if n, reported := len(observed[workerlease.StopFailed](w)), w.count(workerlease.ErrNotReleased); n != 1 || reported != 1 {
+				t.Errorf("%d events and %d errors of a stop that failed, want one each", n, reported)
 			}
 		})
 	}
@@ -54,23 +35,15 @@ func TestAStopThatFailedIsAlwaysReported(t *testing.T) {
 
 func TestAStopBeforeAnyLeaseSpeaksOfNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ledger := faultstore.New(memory.New(memory.Options{}), faultstore.Options{})
+		ledger := faulty(t, nil)
 		ledger.Break(faultstore.BlackHole(faultstore.Dropped))
-		w, err := workerlease.NewClient(ledger, workerlease.ClientOptions{}).StartLeasing(t.Context(),
-			workerlease.Options{WorkerType: "job"}, workerlease.Callbacks{LeaseAllocated: func(context.Context, workerlease.Lease) {}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := start(t, setup{ledger: ledger})
 		time.Sleep(time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		err = w.StopLeasing(ctx)
+		err := w.StopLeasing(ctx)
 		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, workerlease.ErrNotReleased) || !strings.Contains(err.Error(), "has not ended") {
 			t.Errorf("StopLeasing() = %v, want the deadline, and no lease", err)
-		}
-		<-w.Done()
-		if err := ledger.Close(context.Background()); err != nil {
-			t.Error(err)
 		}
 	})
 }
