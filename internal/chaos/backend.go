@@ -13,17 +13,11 @@ import (
 type backend interface {
 	// address is --store for a worker.
 	address(t workerType, index int) string
-	// admin is --store for init: past the faults.
-	admin(t workerType) string
-	// fence is the address of the fence.
-	fence() string
 	// strike causes a fault of the store or the network. It reports whether it struck,
 	// and returns the function that ends the fault.
 	strike(ctx context.Context, f fault, t workerType, index int) (undo func() error, struck bool, err error)
 	// open opens the ledger of a worker type, past the faults.
 	open(ctx context.Context, t workerType) (store.Ledger, error)
-	// foreign lists data in the store that was never committed.
-	foreign(ctx context.Context) ([]string, error)
 	close()
 }
 

@@ -20,13 +20,12 @@ import (
 	"github.com/slotlease/slotlease/store/mongo"
 )
 
-// mongoBackend is a server with a proxy for each worker, and a second server for the
-// fence. Each worker type has its own collection, which keeps them small: the test
+// mongoBackend is a server with a proxy for each worker. Each worker type has its own collection, which keeps them small: the test
 // server reads a whole collection to find its newest record.
 type mongoBackend struct {
-	server, apart *server
-	proxies       map[string]*proxy
-	busy          sync.Mutex // held while the server itself is struck
+	server  *server
+	proxies map[string]*proxy
+	busy    sync.Mutex // held while the server itself is struck
 }
 
 // proxy is one worker's way to the server.
@@ -42,9 +41,6 @@ func newMongoBackend(dir string, s *spawner, workerTypes []workerType) (backend,
 	if m.server, err = startServer(s, filepath.Join(dir, "server")); err != nil {
 		return nil, err
 	}
-	if m.apart, err = startServer(s, filepath.Join(dir, "fence")); err != nil {
-		return nil, err
-	}
 	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
 	for _, t := range workerTypes {
 		for i := range perType {
@@ -58,25 +54,20 @@ func newMongoBackend(dir string, s *spawner, workerTypes []workerType) (backend,
 	return m, nil
 }
 
-func uri(addr string, t workerType) string {
-	return fmt.Sprintf("mongodb://%s/chaos?collection=leases-%s", addr, t.name)
-}
-
 func (m *mongoBackend) address(t workerType, index int) string {
 	if p := m.proxies[t.instance(index)]; p != nil {
 		return uri(p.Listen, t)
 	}
-	return m.admin(t)
+	return uri(m.server.addr, t)
 }
 
-func (m *mongoBackend) admin(t workerType) string { return uri(m.server.addr, t) }
-func (m *mongoBackend) fence() string             { return "mongodb://" + m.apart.addr + "/" }
+func uri(addr string, t workerType) string {
+	return fmt.Sprintf("mongodb://%s/chaos?collection=leases-%s", addr, t.name)
+}
 
 func (m *mongoBackend) open(ctx context.Context, t workerType) (store.Ledger, error) {
-	return mongo.Open(ctx, mongo.Options{URI: m.admin(t)})
+	return mongo.Open(ctx, mongo.Options{URI: uri(m.server.addr, t)})
 }
-
-func (m *mongoBackend) foreign(context.Context) ([]string, error) { return nil, nil }
 
 func (m *mongoBackend) close() {
 	for _, p := range m.proxies {

@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -41,8 +40,6 @@ func newSQLiteBackend(dir, self string, s *spawner) backend {
 
 func (s *sqliteBackend) path() string                   { return filepath.Join(s.dir, "leases.db") }
 func (s *sqliteBackend) address(workerType, int) string { return "sqlite:" + s.path() }
-func (s *sqliteBackend) admin(workerType) string        { return "sqlite:" + s.path() }
-func (s *sqliteBackend) fence() string                  { return filepath.Join(s.dir, "fence.db") }
 func (s *sqliteBackend) close()                         {}
 func (s *sqliteBackend) strike(_ context.Context, f fault, _ workerType, _ int) (func() error, bool, error) {
 	if !s.busy.TryLock() {
@@ -87,19 +84,6 @@ func (s *sqliteBackend) strike(_ context.Context, f fault, _ workerType, _ int) 
 
 func (s *sqliteBackend) open(ctx context.Context, _ workerType) (store.Ledger, error) {
 	return sqlite.Open(ctx, sqlite.Options{Path: s.path()})
-}
-
-func (s *sqliteBackend) foreign(ctx context.Context) ([]string, error) {
-	l, err := s.open(ctx, workerType{})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = l.Close(ctx) }()
-	types, err := l.WorkerTypes(ctx)
-	if err == nil && slices.Contains(types, uncommitted) {
-		return []string{"the ledger has records of a transaction that was never committed"}, nil
-	}
-	return nil, err
 }
 
 // holdLock is the process that holds the lock.

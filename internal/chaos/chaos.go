@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,7 +17,7 @@ import (
 type chaosRun struct {
 	striker
 
-	fence fence
+	fence *fence
 
 	start, end            time.Duration // of the faults, by the boot clock
 	fresh, before, beyond usage         // of a leasectl that was just started; of the control worker, before and after the faults
@@ -28,15 +27,12 @@ type chaosRun struct {
 func runChaos(ctx context.Context, h *harness) (*report, error) {
 	c := &chaosRun{striker: striker{harness: h, vain: map[kind]int{}}}
 	var err error
-	if c.fence, err = openFence(ctx, h.backend.fence()); err != nil {
+	if c.fence, err = openFence(ctx, h.fencePath()); err != nil {
 		return nil, err
 	}
-	defer c.fence.close(context.WithoutCancel(ctx))
+	defer c.fence.close()
 	for _, of := range workerTypes {
-		if err := h.init(of); err != nil {
-			return nil, err
-		}
-		t, err := h.newTeam(ctx, of, perType, c.log())
+		t, err := h.newTeam(ctx, of, perType)
 		if err != nil {
 			return nil, err
 		}
@@ -65,9 +61,6 @@ func runChaos(ctx context.Context, h *harness) (*report, error) {
 	return v.report(), c.writeStrikes()
 }
 
-// log is shared by the commands of all worker types.
-func (c *chaosRun) log() string { return c.workLog("all") }
-
 func (c *chaosRun) all() (all []*worker) {
 	for _, t := range c.teams {
 		all = append(all, t.workers...)
@@ -83,7 +76,7 @@ func (c *chaosRun) control() *worker {
 
 // sacrifice measures a leasectl of its own worker type, which then dies of it.
 func (c *chaosRun) sacrifice(ctx context.Context) (u usage, err error) {
-	w := c.newWorker(workerType{name: "sacrifice", interval: time.Hour, tieBreak: "sticky", control: -1}, 0, c.log())
+	w := c.newWorker(workerType{name: "sacrifice", interval: time.Hour, tieBreak: "sticky", control: -1}, 0)
 	if err := c.harness.start(ctx, w); err != nil {
 		return u, err
 	}
@@ -139,25 +132,19 @@ func (c *chaosRun) settle(ctx context.Context) (err error) {
 	if err := c.await(ctx, "all workers are ready again", func() bool { return ready(c.all()) }); err != nil {
 		c.bad("%v", err)
 	}
-	log, err := os.Open(c.log())
-	if err != nil {
-		return err
-	}
-	defer func() { _ = log.Close() }()
-	if _, err := log.Seek(0, io.SeekEnd); err != nil {
-		return err
-	}
 	// Two commands of each: the first may be of a lease that was held before.
-	since, tail := newChronicle(), follower{file: log}
+	since := map[*team]map[int64]bool{}
+	for _, t := range c.teams {
+		since[t] = map[int64]bool{}
+		if _, err := t.log.next(); err != nil {
+			return err
+		}
+	}
 	worksAgain := func() bool {
-		lines, err := tail.next()
-		if err != nil {
-			c.fail(err)
-		}
-		for _, l := range lines {
-			since.add(l)
-		}
-		return !slices.ContainsFunc(workerTypes, func(t workerType) bool { return len(since.works[t.name]) < 2 })
+		return !slices.ContainsFunc(c.teams, func(t *team) bool {
+			t.wrote(func(l line) bool { since[t][l.token] = true; return false })()
+			return len(since[t]) < 2
+		})
 	}
 	if err := c.await(ctx, "every worker type works again", worksAgain); err != nil {
 		c.bad("%v", err)

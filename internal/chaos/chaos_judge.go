@@ -3,11 +3,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"time"
 
@@ -22,15 +20,14 @@ type chaosVerdict struct {
 	crowds int
 	struck map[kind]int
 	vain   map[kind]int
-	log    *chronicle
-	fence  fenceReport
 
-	expected        []*overlap
-	expectedOutside []outside
+	lines, found              int // of the commands; overlaps
+	accepted, refused, unsure int // writes to the fence
+	staleWrites               int // that the fence accepted
 
 	fresh, before, after usage
 	restarts             int
-	starts, handovers    []time.Duration // sorted
+	starts               []time.Duration // sorted
 }
 
 // typeVerdict is that of one worker type.
@@ -38,7 +35,7 @@ type typeVerdict struct {
 	workerType
 	slots, worked int
 	records       int
-	missed, cut   map[string]int
+	missed        map[string]int
 }
 
 // judge reads everything that a run has left behind.
@@ -50,37 +47,18 @@ func (c *chaosRun) judge(ctx context.Context) (*chaosVerdict, error) {
 	for _, k := range c.strikes {
 		v.struck[k.Kind]++
 	}
-	f, err := os.Open(c.log())
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	if v.log, err = readLog(f); err != nil {
-		return nil, err
-	}
-	v.judgeOrder(c.strikes)
-	if v.fence, err = checkFence(ctx, c.fence, workerTypes); err != nil {
-		return nil, err
-	}
-	for _, text := range v.fence.wrong {
-		v.bad("fence: %s", text)
-	}
-	if unfenced(v.log, v.expected) {
-		v.bad("fence: commands overlapped for long, and none of their writes was refused")
-	}
 	for _, t := range c.teams {
-		e := evidence{of: t.of, works: v.log.works[t.of.name], tolerance: 2 * ms, histories: t.histories(), strikes: c.strikes, stalls: c.gauge.all()}
-		if c.store == "mongo" {
-			e.tolerance = 5 * ms // stamps of whole milliseconds, and a wall clock that may be slewed
+		e, err := t.evidence(ctx)
+		if err != nil {
+			return nil, err
+		}
+		e.strikes, e.stalls = c.strikes, c.gauge.all()
+		if c.store == "sqlite" {
+			e.tolerance = 2 * ms // stamps of microseconds
 		}
 		if e.zero, err = offsetOf(ctx, t.ledger); err != nil {
 			return nil, err
 		}
-		now, err := t.records(ctx, allRecords)
-		if err != nil {
-			return nil, err
-		}
-		e.records = t.archive.all(now)
 		for _, text := range t.archive.wrong {
 			v.bad("ledger: %s", text)
 		}
@@ -89,64 +67,71 @@ func (c *chaosRun) judge(ctx context.Context) (*chaosVerdict, error) {
 		for _, h := range e.histories {
 			v.restarts += len(h.lives) - 1
 		}
+		tokens, err := c.fence.writes(ctx, t.of.name)
+		if err != nil {
+			return nil, err
+		}
+		v.accepted += len(tokens)
+		for _, text := range staleWrites(t.of.name, tokens) {
+			v.staleWrites++
+			v.bad("fence: %s", text)
+		}
+		types, err := t.ledger.WorkerTypes(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(types, uncommitted) {
+			v.bad("the ledger has records of a transaction that was never committed")
+		}
 	}
-	foreign, err := c.backend.foreign(ctx)
-	v.wrong = append(v.wrong, foreign...)
+	if unfenced(v.overlaps, v.refused) {
+		v.bad("fence: commands overlapped for long, and none of their writes was refused")
+	}
 	v.judgeExtent()
 	v.judgeLeaks()
-	return v, err
-}
-
-// judgeOrder looks for commands that overlap, or begin out of order.
-func (v *chaosVerdict) judgeOrder(strikes []*strike) {
-	var bugs []*overlap
-	v.expected, bugs = judgeOverlaps(v.log.overlaps, strikes)
-	for _, o := range bugs {
-		v.bad("overlap: %v", o)
-	}
-	for _, text := range judgeOrder(v.log, v.expected) {
-		v.bad("order: %s", text)
-	}
+	return v, nil
 }
 
 // judgeType judges one worker type, and classifies its slots.
 func (v *chaosVerdict) judgeType(e evidence, slots []slot) {
-	v.expectedOutside = append(v.expectedOutside, v.judge(e)...)
-	result := typeVerdict{workerType: e.of, slots: len(slots), records: len(e.records), missed: map[string]int{}, cut: map[string]int{}}
-	note := func(s slot, what, why string) {
-		v.notes = append(v.notes, fmt.Sprintf("%s: slot %s (boot clock %v) was %s: %s", e.of.name, store.Format(s.start), s.begin, what, why))
+	v.judge(e)
+	v.judgeTokens(e)
+	v.lines += len(e.lines)
+	v.found += len(e.overlaps)
+	v.refused += e.count(stale)
+	v.unsure += e.count(unsure)
+	result := typeVerdict{workerType: e.of, slots: len(slots), records: len(e.records), missed: map[string]int{}}
+	first := map[int64]*turn{}
+	for _, t := range slices.Backward(e.turns) {
+		first[t.start] = t
 	}
-	bySlot := map[int64][]*work{}
-	for _, w := range e.works {
-		bySlot[w.start] = append(bySlot[w.start], w)
-	}
-	var before *work
 	for _, slot := range slots {
-		in := bySlot[slot.start.UnixMilli()]
-		if len(in) == 0 {
-			class, detail := e.missed(slot)
-			result.missed[class]++
-			if class == unexplained || v.verbose {
-				note(slot, "missed", class+": "+detail)
-			}
-			before = nil
+		if t := first[slot.start.UnixMilli()]; t != nil {
+			result.worked++
+			v.starts = append(v.starts, t.first-slot.begin)
 			continue
 		}
-		result.worked++
-		last := slices.MaxFunc(in, func(a, b *work) int { return cmp.Compare(a.last, b.last) })
-		if class, detail := e.cut(last, slot); class != "" {
-			result.cut[class]++
-			if class == unexplained {
-				note(slot, "cut short", detail)
-			}
+		class, detail := e.missed(slot)
+		result.missed[class]++
+		if class == unexplained {
+			v.notes = append(v.notes, fmt.Sprintf("%s: slot %s (boot clock %v) was missed: %s", e.of.name, store.Format(slot.start), slot.begin, detail))
 		}
-		v.starts = append(v.starts, in[0].first-slot.begin)
-		if before != nil && in[0].first > before.last && !before.quit {
-			v.handovers = append(v.handovers, in[0].first-before.last)
-		}
-		before = last
 	}
 	v.types = append(v.types, result)
+}
+
+// judgeTokens finds tokens with which several commands began: here no lease is extended.
+func (v *chaosVerdict) judgeTokens(e evidence) {
+	commands := map[int64]*turn{}
+	for _, t := range e.turns {
+		if t.role != asCommand {
+			continue
+		}
+		if before := commands[t.token]; before != nil {
+			v.bad("order: %s: %v began with the token of %v", t.workerType, t, before)
+		}
+		commands[t.token] = t
+	}
 }
 
 // judgeExtent fails a run that shows too little: without any fault, or with work in
@@ -210,14 +195,11 @@ func total[K comparable](m map[K]int) (n int) {
 
 // all adds up the worker types.
 func (v *chaosVerdict) all() typeVerdict {
-	sum := typeVerdict{workerType: workerType{name: "all"}, missed: map[string]int{}, cut: map[string]int{}}
+	sum := typeVerdict{workerType: workerType{name: "all"}, missed: map[string]int{}}
 	for _, t := range v.types {
 		sum.slots, sum.worked, sum.records = sum.slots+t.slots, sum.worked+t.worked, sum.records+t.records
 		for class, n := range t.missed {
 			sum.missed[class] += n
-		}
-		for class, n := range t.cut {
-			sum.cut[class] += n
 		}
 	}
 	return sum
@@ -227,20 +209,16 @@ func (v *chaosVerdict) report() *report {
 	r := v.newReport("Slots")
 	r.Command = fmt.Sprintf("make chaos STORE=%s DURATION=%v", v.store, v.duration)
 	all := v.all()
-	r.row("type", "length", "elapsed", "worked", "missed", "cut short", "records")
+	r.row("type", "length", "elapsed", "worked", "missed", "records")
 	for _, t := range append(v.types, all) {
-		r.row(t.name, t.interval, t.slots, t.worked, t.slots-t.worked, total(t.cut), t.records)
+		r.row(t.name, t.interval, t.slots, t.worked, t.slots-t.worked, t.records)
 	}
-	counts := func(what string, m map[string]int) {
-		if len(m) > 0 {
-			r.title("%s", what)
-		}
-		for _, class := range slices.Sorted(maps.Keys(m)) {
-			r.row(class, m[class])
-		}
+	if len(all.missed) > 0 {
+		r.title("Why slots were missed")
 	}
-	counts("Why slots were missed", all.missed)
-	counts("Why work was cut short", all.cut)
+	for _, class := range slices.Sorted(maps.Keys(all.missed)) {
+		r.row(class, all.missed[class])
+	}
 	r.title("Faults")
 	for _, k := range slices.Sorted(maps.Keys(v.struck)) {
 		r.row(k, v.struck[k])
@@ -255,20 +233,19 @@ func (v *chaosVerdict) report() *report {
 	r.figure("faults", total(v.struck))
 	r.figure("kinds of faults", len(v.struck))
 	r.figure("leasectl processes started again", v.restarts)
-	r.figure("lines that commands wrote", v.log.lines)
+	r.figure("lines that commands wrote", v.lines)
 	longest := time.Duration(0)
-	for _, o := range v.expected {
+	for _, o := range v.overlaps {
 		longest = max(longest, o.last-o.first)
 	}
-	r.figure("overlaps", len(v.log.overlaps)-len(v.expected))
-	r.figure("overlaps while leasectl and its guard were both stopped", len(v.expected), "longest "+longest.Round(ms).String())
-	r.row("works outside of their window then", len(v.expectedOutside))
-	r.row("fenced writes accepted", v.fence.accepted)
-	r.row("fenced writes of unknown outcome", v.log.unsure)
-	r.figure("stale writes refused by their token", v.log.refused)
-	r.figure("stale writes accepted", len(v.fence.wrong))
+	r.figure("overlaps", v.found-len(v.overlaps))
+	r.figure("overlaps while leasectl and its guard were both stopped", len(v.overlaps), "longest "+longest.Round(ms).String())
+	r.row("works outside of their window then", v.outside)
+	r.row("fenced writes accepted", v.accepted)
+	r.row("fenced writes of unknown outcome", v.unsure)
+	r.figure("stale writes refused by their token", v.refused)
+	r.figure("stale writes accepted", v.staleWrites)
 	r.row("first line after the start of the slot", "median "+quantile(sorted(v.starts), 50), "p99 "+quantile(v.starts, 99))
-	r.row("from one's last line to the next one's first", "least "+quantile(sorted(v.handovers), 0), "median "+quantile(v.handovers, 50))
 
 	r.title("The worker that was never killed")
 	mb := func(bytes int64) string { return fmt.Sprintf("%.1f MB", float64(bytes)/(1<<20)) }

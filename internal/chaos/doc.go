@@ -39,15 +39,14 @@
 // An overlap is excused only while leasectl and the guard that should have ended the
 // work were both stopped (or the one killed and the other stopped): no process was left
 // to end it, which is the limit of leasectl's promise. Then the fence must have held:
-// each command also writes, with its token, to a resource that refuses stale tokens
+// each command also writes, with its token, to a SQLite file that refuses stale tokens
 // (see fence.go), and the tokens of the accepted writes must never go down.
 //
 // The run also fails if descriptors, goroutines or memory only grow in a worker that is
 // never killed, if a worker type doesn't work again after the faults, and if it shows
 // too little: no fault struck, or work in less than half of the slots. Slots without
-// work, or not to their end, are explained from the faults, the ledger and the logs of
-// leasectl; unexplained ones are listed, and too many of them fail the run (see
-// judgeExtent).
+// work are explained from the faults, the ledger and the logs of leasectl; unexplained
+// ones are listed, and too many of them fail the run (see judgeExtent).
 //
 // # Takeovers
 //

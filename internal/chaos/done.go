@@ -52,7 +52,7 @@ func runDone(ctx context.Context, h *harness) (*report, error) {
 	var all []*job
 	var workers []*worker
 	for i := range jobs {
-		t, err := h.newTeam(ctx, jobType(i), perType, h.workLog(jobType(i).name))
+		t, err := h.newTeam(ctx, jobType(i), perType)
 		if err != nil {
 			return nil, err
 		}
@@ -91,7 +91,7 @@ func runDone(ctx context.Context, h *harness) (*report, error) {
 		}
 		v.kills += j.struck
 		v.aimed += j.aimed
-		v.judgeTurns(e)
+		v.judge(e)
 		v.judgeLives(e.histories, over)
 		v.judgeSlots(e.lines, e.records, slotsOf(j.of, begun, over, j.zero), &h.gauge)
 	}

@@ -29,7 +29,6 @@ type settings struct {
 	duration time.Duration
 	seed     uint64
 	keep     bool
-	verbose  bool
 	root     string
 }
 
@@ -172,11 +171,11 @@ func (h *harness) verdict() verdict {
 	return verdict{settings: h.settings, wrong: slices.Clone(h.wrong), stalls: h.lates()}
 }
 
-// newWorker makes a worker, not yet started, whose commands write to a log.
-func (h *harness) newWorker(of workerType, i int, log string) *worker {
+// newWorker makes a worker, not yet started.
+func (h *harness) newWorker(of workerType, i int) *worker {
 	w := &worker{
 		of: of, index: i, program: h.program, args: of.arguments(i, h.backend.address(of, i), h.self), spawner: h.spawner,
-		env: append(os.Environ(), "GOTRACEBACK=all", logVariable+"="+log, fenceVariable+"="+h.backend.fence(), behaviorVariable+"="+of.behavior),
+		env: append(os.Environ(), "GOTRACEBACK=all", logVariable+"="+h.workLog(of), fenceVariable+"="+h.fencePath(), behaviorVariable+"="+of.behavior),
 		log: filepath.Join(h.dir, of.instance(i)+".log"),
 		deaths: func(w *worker, l life) {
 			h.bad("leasectl of %s (pid %d) ended by itself: %s", w.name(), l.pid, l.result)
@@ -203,8 +202,10 @@ func (h *harness) openNew(ctx context.Context, of workerType) (store.Ledger, err
 	return l, nil
 }
 
-// workLog is the log of the commands of one worker type, or of all.
-func (h *harness) workLog(name string) string { return filepath.Join(h.dir, name+".work.log") }
+// workLog is the log of the commands of a worker type.
+func (h *harness) workLog(of workerType) string { return filepath.Join(h.dir, of.name+".work.log") }
+
+func (h *harness) fencePath() string { return filepath.Join(h.dir, "fence.db") }
 
 // await waits until a condition holds, for 30 s at most.
 func (h *harness) await(ctx context.Context, what string, ok func() bool) error {

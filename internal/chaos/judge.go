@@ -14,40 +14,36 @@ import (
 
 // evidence is what a run has left behind of one worker type.
 type evidence struct {
+	chronicle
+
 	of        workerType
 	zero      time.Time     // store time at 0 of the boot clock,
 	tolerance time.Duration // known to within this
-	lines     []line        // of its commands, in the order in which they were written
-	works     []*work       // the same by token
 	records   []store.Record
 	histories []history
 	strikes   []*strike
 	stalls    []stall
 }
 
-// judge applies the rules of every scenario: the ledger is valid, and commands stay
-// within their windows. It returns what was outside of them and is excused by a fault.
-func (v *verdict) judge(e evidence) (expected []outside) {
+// judge applies the rules of every scenario: the ledger is valid, one command works at a
+// time, and stays within its window. What the faults excuse is kept.
+func (v *verdict) judge(e evidence) {
 	for _, text := range audit.Ledger(e.records) {
 		v.bad("ledger: %s: %s", e.of.name, text)
 	}
-	expected, late, bugs := judgeOutside(checkWorks(e.works, windows(e.records), e.zero, e.tolerance), e.strikes)
+	expected, overlaps := judgeOverlaps(e.overlaps, e.strikes)
+	v.overlaps = append(v.overlaps, expected...)
+	for _, o := range overlaps {
+		v.bad("overlap: %v", o)
+	}
+	excused, late, bugs := judgeOutside(checkTurns(e.turns, windows(e.records), e.zero, e.tolerance), e.strikes)
+	v.outside += len(excused)
 	for _, o := range late {
 		v.notes = append(v.notes, fmt.Sprintf("killed late: %v", o))
 	}
 	for _, o := range bugs {
 		v.bad("outside its window: %v", o)
 	}
-	return expected
-}
-
-// judgeTurns applies the rules of the scenarios in which leasectl always can end its
-// command: one command at a time.
-func (v *verdict) judgeTurns(e evidence) []*turn {
-	v.judge(e)
-	turns, wrong := turnsOf(e.lines)
-	v.wrong = append(v.wrong, wrong...)
-	return turns
 }
 
 // judgeLives checks the logs and the ends of the leasectl processes. One that was told

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -70,140 +69,103 @@ func parseLine(text string) (l line, err error) {
 	}, nil
 }
 
-// work is what was written with one token of one worker type.
-type work struct {
-	workerType, instance string
-	token                int64
-	start                int64 // of the slot
-	guards               []int
-	commands             int // that began; more than one is a bug
-	first, last          time.Duration
-	quit                 bool
-}
-
-// overlap are the lines of one process that were written with a token when a higher
-// one had begun, in the file or by the clock.
-type overlap struct {
+// turn is what one process wrote with one token. (A token may have several commands in a
+// row: one that was stopped, and whose lease was extended after all, is started again.)
+type turn struct {
 	line // the first
 
-	older, newer int64
-	first, last  time.Duration
-	lines        int
-	began        bool // it even began after the newer one
+	first, last time.Duration
+	late        *overlap
 }
 
-// chronicle is the log by tokens.
+func (t *turn) String() string {
+	return fmt.Sprintf("%s of %s (pid %d, guard %d, token %d, from %v to %v of the boot clock)", t.role, t.instance, t.pid, t.guard, t.token, t.first, t.last)
+}
+
+// follows reports whether a turn that began later must not begin before another has
+// ended. Only a command and its own grandchildren may work at once.
+func (t *turn) follows(o *turn) bool {
+	return t.token > o.token || t.token == o.token && t != o && t.role == asCommand && o.role == asCommand
+}
+
+// overlap are the lines of a turn that were written when a newer one had begun, in the
+// file or by the clock.
+type overlap struct {
+	*turn
+
+	newer       *turn
+	first, last time.Duration
+	lines       int
+}
+
+// chronicle is the log of one worker type by turns.
 type chronicle struct {
-	works    map[string][]*work // by worker type, in the order of their first line
+	lines    []line
+	turns    []*turn // in the order of their first line
 	overlaps []*overlap
-	lines    int
-	unsure   int // writes that the fence didn't answer
-	refused  int // writes that the fence refused
-	readings map[string]*reading
 }
 
-// reading is the state of one worker type while its lines are read.
-type reading struct {
-	byToken  map[int64]*work
-	highest  *work
-	overlaps map[[2]int64]*overlap // by pid and token
-	lastOf   map[int]line          // by pid, of the highest token
-}
-
-func newChronicle() *chronicle {
-	return &chronicle{works: map[string][]*work{}, readings: map[string]*reading{}}
-}
-
-// readLog reads the log in the order in which it was written.
-func readLog(r io.Reader) (*chronicle, error) {
-	c := newChronicle()
-	return c, scanLog(r, c.add)
-}
-
-func chronicleOf(lines []line) *chronicle {
-	c := newChronicle()
+// chronicleOf reads lines in the order in which they were written.
+func chronicleOf(lines []line) chronicle {
+	c := chronicle{lines: lines}
+	type process struct {
+		pid   int
+		token int64
+	}
+	known := map[process]*turn{}
+	var newest *turn
+	var rivals []*turn // of the newest token
 	for _, l := range lines {
-		c.add(l)
+		if l.role == asHarness {
+			continue
+		}
+		me := process{l.pid, l.token}
+		t := known[me]
+		if t == nil {
+			t = &turn{line: l, first: l.boot}
+			known[me] = t
+			c.turns = append(c.turns, t)
+			if newest == nil || t.follows(newest) {
+				for _, earlier := range rivals {
+					// Written before, at a later time: both worked.
+					if t.follows(earlier) && earlier.last >= l.boot {
+						c.overlapped(earlier, earlier.last, t)
+					}
+				}
+				if newest != nil && t.token > newest.token {
+					rivals = nil
+				}
+				newest = t
+			}
+			if t.token == newest.token {
+				rivals = append(rivals, t)
+			}
+		}
+		t.last = max(t.last, l.boot)
+		if newest.follows(t) {
+			c.overlapped(t, l.boot, newest)
+		}
 	}
 	return c
 }
 
-func scanLog(r io.Reader, take func(line)) error {
-	scan := bufio.NewScanner(r)
-	for scan.Scan() {
-		l, err := parseLine(scan.Text())
-		if err != nil {
-			return err
+func (c *chronicle) overlapped(t *turn, at time.Duration, newer *turn) {
+	if t.late == nil {
+		t.late = &overlap{turn: t, newer: newer, first: at, last: at}
+		c.overlaps = append(c.overlaps, t.late)
+	}
+	o := t.late
+	o.first, o.last, o.lines = min(o.first, at), max(o.last, at), o.lines+1
+}
+
+// count counts lines of an event.
+func (c chronicle) count(event string) (n int) {
+	for _, l := range c.lines {
+		if l.event == event {
+			n++
 		}
-		take(l)
 	}
-	return scan.Err()
-}
-
-func (c *chronicle) add(l line) {
-	if l.role == asHarness {
-		return
-	}
-	c.lines++
-	switch l.event {
-	case unsure:
-		c.unsure++
-	case stale:
-		c.refused++
-	}
-	t := c.readings[l.workerType]
-	if t == nil {
-		t = &reading{byToken: map[int64]*work{}, overlaps: map[[2]int64]*overlap{}, lastOf: map[int]line{}}
-		c.readings[l.workerType] = t
-	}
-	w := t.byToken[l.token]
-	if w == nil {
-		w = &work{workerType: l.workerType, instance: l.instance, token: l.token, start: l.start, first: l.boot}
-		t.byToken[l.token] = w
-		c.works[l.workerType] = append(c.works[l.workerType], w)
-	}
-	w.add(l)
-	switch {
-	case t.highest == nil:
-		t.highest = w
-	case l.token < t.highest.token:
-		c.overlapped(t, l, t.highest.token)
-		return
-	case l.token > t.highest.token:
-		// Written before, at a later time: both worked.
-		for _, earlier := range t.lastOf {
-			if earlier.boot >= l.boot {
-				c.overlapped(t, earlier, l.token)
-			}
-		}
-		clear(t.lastOf)
-		t.highest = w
-	}
-	t.lastOf[l.pid] = l
-}
-
-func (w *work) add(l line) {
-	w.first, w.last = min(w.first, l.boot), max(w.last, l.boot)
-	if n := len(w.guards); n == 0 || w.guards[n-1] != l.guard {
-		w.guards = append(w.guards, l.guard)
-	}
-	if l.event == began && l.role == asCommand {
-		w.commands++
-	}
-	w.quit = w.quit || l.event == quit
-}
-
-func (c *chronicle) overlapped(t *reading, l line, newer int64) {
-	key := [2]int64{int64(l.pid), l.token}
-	o := t.overlaps[key]
-	if o == nil {
-		o = &overlap{line: l, older: l.token, newer: newer, first: l.boot, last: l.boot}
-		t.overlaps[key] = o
-		c.overlaps = append(c.overlaps, o)
-	}
-	o.first, o.last = min(o.first, l.boot), max(o.last, l.boot)
-	o.lines++
-	o.began = o.began || l.event == began
+	return n
 }
 
 // follower reads a log while it is written.
@@ -231,8 +193,14 @@ func (f *follower) next() (lines []line, err error) {
 	text = append(f.rest, text...)
 	whole := bytes.LastIndexByte(text, '\n') + 1
 	f.rest = bytes.Clone(text[whole:])
-	err = scanLog(bytes.NewReader(text[:whole]), func(l line) { lines = append(lines, l) })
-	return lines, err
+	for each := range bytes.Lines(text[:whole]) {
+		l, err := parseLine(string(each))
+		if err != nil {
+			return lines, err
+		}
+		lines = append(lines, l)
+	}
+	return lines, nil
 }
 
 func (f *follower) close() {

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -26,17 +28,12 @@ func beats(from, to time.Duration, pid int, token int64) (lines []line) {
 	return lines
 }
 
-func read(t *testing.T, lines ...line) *chronicle {
-	t.Helper()
-	var text []byte
-	for _, l := range lines {
-		text = l.append(text)
+// by changes who writes.
+func by(instance string, lines []line) []line {
+	for i := range lines {
+		lines[i].instance = instance
 	}
-	c, err := readLog(strings.NewReader(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return lines
 }
 
 // byTime puts lines in the order of their time.
@@ -60,62 +57,101 @@ func TestALineIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-func TestWorksInTurnDoNotOverlap(t *testing.T) {
+func TestOverlapsAreFound(t *testing.T) {
 	first, second := beats(0, 900*ms, 10, 1), beats(1000*ms, 1900*ms, 20, 2)
-	other := beats(0, 2000*ms, 30, 3)
-	for i := range other {
-		other[i].workerType = "beta"
-	}
-	c := read(t, byTime(other, first, second)...)
-	if len(c.overlaps) != 0 {
-		t.Errorf("overlaps = %v, want none", c.overlaps)
-	}
-	works := c.works["alpha"]
-	if len(works) != 2 || works[0].last != 900*ms || works[1].first != 1000*ms || works[0].commands != 1 {
-		t.Errorf("works = %+v", works)
-	}
-}
-
-func TestAnOverlapIsFound(t *testing.T) {
 	grandchild := beats(500*ms, 1050*ms, 12, 1)
 	for i := range grandchild {
 		grandchild[i].role = asGrandchild
 	}
 	for name, test := range map[string]struct {
 		lines       []line
-		first, last time.Duration
+		turns       int
+		first, last time.Duration // of an overlap with token 1, if count is above 0
 		count       int
 	}{
+		"none of one after the other": {byTime(first, second), 2, 0, 0, 0},
+		"none of a command that is started again under its token": {
+			byTime(first, beats(1000*ms, 1900*ms, 20, 1)), 2, 0, 0, 0,
+		},
+		"none with the harness between them": {
+			byTime(first, []line{{event: marked, boot: 950 * ms, pid: 1, token: 9, workerType: "alpha", role: asHarness}}, second), 2, 0, 0, 0,
+		},
 		"of beats": {
-			byTime(beats(0, 1030*ms, 10, 1), beats(1005*ms, 1900*ms, 20, 2)), 1010 * ms, 1030 * ms, 3,
+			byTime(beats(0, 1030*ms, 10, 1), beats(1005*ms, 1900*ms, 20, 2)), 2, 1010 * ms, 1030 * ms, 3,
+		},
+		"of beats under one token": {
+			byTime(beats(0, 1050*ms, 10, 1), beats(1001*ms, 1900*ms, 20, 1)), 2, 1010 * ms, 1050 * ms, 5,
 		},
 		"of a grandchild whose command is gone": {
-			byTime(beats(0, 900*ms, 10, 1), grandchild, beats(1005*ms, 1900*ms, 20, 2)), 1010 * ms, 1050 * ms, 5,
+			byTime(first, grandchild, beats(1005*ms, 1900*ms, 20, 2)), 3, 1010 * ms, 1050 * ms, 5,
 		},
 		"of a line that was written late, although its time was taken before": {
-			slices.Concat(beats(0, 900*ms, 10, 1), beats(1000*ms, 1100*ms, 20, 2), []line{say(beat, 950*ms, 10, 1)}), 950 * ms, 950 * ms, 1,
+			slices.Concat(first, second, []line{say(beat, 950*ms, 10, 1)}), 2, 950 * ms, 950 * ms, 1,
 		},
 		"of times, although the lines are in order": {
-			slices.Concat(beats(0, 1000*ms, 10, 1), beats(1000*ms, 1100*ms, 20, 2)), 1000 * ms, 1000 * ms, 1,
+			slices.Concat(beats(0, 1000*ms, 10, 1), second), 2, 1000 * ms, 1000 * ms, 1,
 		},
 		"of one that was stopped through two others": {
-			byTime(beats(0, 900*ms, 10, 1), beats(1000*ms, 1900*ms, 20, 2), beats(2000*ms, 2900*ms, 30, 3), []line{say(beat, 2500*ms, 10, 1)}), 2500 * ms, 2500 * ms, 1,
+			byTime(first, second, beats(2000*ms, 2900*ms, 30, 3), []line{say(beat, 2500*ms, 10, 1)}), 3, 2500 * ms, 2500 * ms, 1,
+		},
+		"of one that begins with a lower token": {
+			byTime(beats(0, 900*ms, 10, 3), beats(1000*ms, 1900*ms, 20, 1)), 2, 1000 * ms, 1900 * ms, 91,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := read(t, test.lines...)
-			if len(c.overlaps) != 1 {
-				t.Fatalf("overlaps = %v, want one", c.overlaps)
+			c := chronicleOf(test.lines)
+			if len(c.turns) != test.turns || len(c.overlaps) != min(test.count, 1) {
+				t.Fatalf("turns = %v, overlaps = %v, want %d turns, and %d lines that overlap", c.turns, c.overlaps, test.turns, test.count)
 			}
-			if o := c.overlaps[0]; o.older != 1 || o.first != test.first || o.last != test.last || o.lines != test.count {
-				t.Errorf("overlap = %v, want of token 1, %d lines from %v to %v", o, test.count, test.first, test.last)
+			for _, o := range c.overlaps {
+				if o.token != 1 || o.first != test.first || o.last != test.last || o.lines != test.count {
+					t.Errorf("overlap = %v, want of token 1, %d lines from %v to %v", o, test.count, test.first, test.last)
+				}
 			}
 		})
 	}
+	if c := chronicleOf(byTime(first, second)); c.turns[0].first != 0 || c.turns[0].last != 900*ms || c.turns[1].first != 1000*ms {
+		t.Errorf("turns = %v, want from 0 to 900 ms, and from 1 s on", c.turns)
+	}
 }
 
-func TestATornLogIsAnError(t *testing.T) {
-	if _, err := readLog(strings.NewReader("beat 1 2 3\n")); err == nil {
-		t.Error("readLog of half a line succeeded")
+func TestAFollowerTakesWholeLines(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	f := &follower{path: path}
+	defer f.close()
+	var text []byte
+	for _, l := range beats(0, 100*ms, 10, 1) {
+		text = l.append(text)
+	}
+	next := func(want int) {
+		t.Helper()
+		if lines, err := f.next(); err != nil || len(lines) != want {
+			t.Fatalf("next() = %v, %v, want %d lines", lines, err, want)
+		}
+	}
+	next(0) // nobody has written yet
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	half := len(text) - 5
+	for _, part := range []struct {
+		text  []byte
+		lines int
+	}{{text[:half], 10}, {nil, 0}, {text[half:], 1}} {
+		if _, err := file.Write(part.text); err != nil {
+			t.Fatal(err)
+		}
+		next(part.lines)
+	}
+	if lines, err := linesOf(path); err != nil || len(lines) != 11 {
+		t.Errorf("linesOf() = %v, %v, want 11 lines", lines, err)
+	}
+	if _, err := file.WriteString("beat 1 2 3\n"); err != nil {
+		t.Fatal(err)
+	}
+	if lines, err := f.next(); err == nil {
+		t.Errorf("next() over half a line = %v, want an error", lines)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// Why nobody worked in a slot, or not to its end.
+// Why nobody worked in a slot.
 const (
 	noWorker      = "no live worker"
 	noneRunning   = "all workers stopped or dead"
@@ -26,12 +26,6 @@ const (
 	commandKilled = "command or guard killed or stopped before the first line"
 	tooBusy       = "machine busy: the harness itself got no processor for long"
 	unexplained   = "unexplained"
-
-	cutKilled  = "leasectl killed"
-	cutEnded   = "leasectl ended in order"
-	cutBelow   = "command or guard killed"
-	cutStopped = "command stopped"
-	cutUnsure  = "store time uncertain after slow replies"
 )
 
 // The reasons by the kind of the fault that struck a worker. While its guard is
@@ -46,7 +40,6 @@ var (
 		stopLeasectl: claimedStop, stopBoth: claimedStop, stopTree: claimedStop, stopGuard: claimedBusy,
 		killGuard: commandKilled, killCommand: commandKilled, stopCommand: commandKilled,
 	}
-	noEnd = map[kind]string{killGuard: cutBelow, killCommand: cutBelow, stopCommand: cutStopped, stopTree: cutStopped}
 )
 
 // slot is one slot of a worker type.
@@ -219,44 +212,3 @@ func (e evidence) granted(s slot, r store.Record) (class, detail string) {
 	}
 	return unexplained, fmt.Sprintf("granted to %s (pid %d, token %d), which logged: %q", r.InstanceID, r.Worker.PID, r.Token, text)
 }
-
-// cut explains why work ended before its time; empty if it didn't. A command may end at
-// SIGTERM, and is killed a little before the window ends.
-func (e evidence) cut(w *work, s slot) (class, detail string) {
-	short := s.finish - w.last
-	allowed := grace + margin + killTime(s.of.interval) + 60*ms
-	if w.quit || short < allowed {
-		return "", ""
-	}
-	uncertainty := time.Duration(0) // of store time, as the worker knew it last
-	for _, h := range e.histories {
-		if h.name != w.instance {
-			continue
-		}
-		for _, l := range h.lives {
-			if l.struck > 0 && l.struck >= w.first-wakeUp && l.struck <= s.finish {
-				if l.how == endLeasectl {
-					return cutEnded, ""
-				}
-				return cutKilled, ""
-			}
-			for _, line := range l.said {
-				if d, err := time.ParseDuration(line.Uncertainty); err == nil && line.boot <= w.last {
-					uncertainty = d
-				}
-			}
-		}
-	}
-	switch class = e.struck(w.instance, w.first, s.finish, noEnd); {
-	case class != "":
-		return class, ""
-	case short < allowed+2*uncertainty:
-		return cutUnsure, ""
-	case e.starved(s):
-		return tooBusy, ""
-	}
-	return unexplained, fmt.Sprintf("%s (token %d) wrote its last line %v before the end", w.instance, w.token, short.Round(ms))
-}
-
-// killTime is how long before the margin leasectl begins to kill.
-func killTime(interval time.Duration) time.Duration { return min(interval/50, 100*ms) }

@@ -70,32 +70,6 @@ func TestEachMissedSlotHasItsReason(t *testing.T) {
 	}
 }
 
-func TestWorkThatIsCutShortHasItsReason(t *testing.T) {
-	s := slotsOf(second, 5*time.Second, 6*time.Second, store.FromMillis(0))[0]
-	for name, test := range map[string]struct {
-		e    evidence
-		last time.Duration
-		quit bool
-		want string
-	}{
-		"it wasn't":         {evidence{histories: []history{always("alpha-0")}}, 5850 * ms, false, ""},
-		"it ended itself":   {evidence{histories: []history{always("alpha-0")}}, 5400 * ms, true, ""},
-		"leasectl killed":   {evidence{histories: []history{until("alpha-0", killLeasectl, 5400*ms, 7000*ms)}}, 5400 * ms, false, cutKilled},
-		"leasectl ended":    {evidence{histories: []history{until("alpha-0", endLeasectl, 5400*ms, 7000*ms)}}, 5400 * ms, false, cutEnded},
-		"killed later":      {evidence{histories: []history{until("alpha-0", killLeasectl, 6400*ms, 7000*ms)}}, 5400 * ms, false, unexplained},
-		"the guard killed":  {evidence{histories: []history{always("alpha-0")}, strikes: []*strike{on("alpha-0", killGuard, 5400*ms, 5400*ms)}}, 5400 * ms, false, cutBelow},
-		"the child stopped": {evidence{histories: []history{always("alpha-0")}, strikes: []*strike{on("alpha-0", stopCommand, 5400*ms, 9000*ms)}}, 5400 * ms, false, cutStopped},
-		"another's":         {evidence{histories: []history{always("alpha-0")}, strikes: []*strike{on("alpha-1", stopCommand, 5400*ms, 9000*ms)}}, 5400 * ms, false, unexplained},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := &work{instance: "alpha-0", token: 5, first: 5000 * ms, last: test.last, quit: test.quit}
-			if got, detail := test.e.cut(w, s); got != test.want {
-				t.Errorf("cut() = %q (%s), want %q", got, detail, test.want)
-			}
-		})
-	}
-}
-
 func TestSlotsAreThoseThatLieWithin(t *testing.T) {
 	zero := store.FromMillis(500)
 	var got []int64

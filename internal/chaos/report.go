@@ -19,6 +19,10 @@ type verdict struct {
 	wrong  []string        // fails the run
 	notes  []string        // is listed, and fails nothing
 	stalls []time.Duration // how late this process was woken; sorted
+
+	// What faults excuse: work when another had begun, and outside of its window.
+	overlaps []*overlap
+	outside  int
 }
 
 func (v *verdict) bad(format string, args ...any) {

@@ -35,7 +35,7 @@ func rollingLimit() time.Duration {
 
 // runRolling restarts all workers as often as asked.
 func runRolling(ctx context.Context, h *harness) (*report, error) {
-	t, err := h.newTeam(ctx, rollingType, perType, h.workLog(rollingType.name))
+	t, err := h.newTeam(ctx, rollingType, perType)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,9 @@ func runRolling(ctx context.Context, h *harness) (*report, error) {
 		return nil, err
 	}
 	v := &rollingVerdict{verdict: h.verdict(), restarts: h.tries * perType}
-	v.judge(e, slotsOf(t.of, begun, over+ms, t.zero), &h.gauge)
+	v.judge(e)
+	v.judgeLives(e.histories, 0)
+	v.judgeGaps(e.turns, slotsOf(t.of, begun, over+ms, t.zero), &h.gauge)
 	return v.report(), nil
 }
 
@@ -125,10 +127,8 @@ func sharesOf(turns []*turn, slots []slot) (found []float64) {
 	return found
 }
 
-// judge demands work in every slot, and no gap over the limit.
-func (v *rollingVerdict) judge(e evidence, slots []slot, g *gauge) {
-	turns := v.judgeTurns(e)
-	v.judgeLives(e.histories, 0)
+// judgeGaps demands work in every slot, and no gap over the limit.
+func (v *rollingVerdict) judgeGaps(turns []*turn, slots []slot, g *gauge) {
 	tokens := map[int64]bool{}
 	for _, t := range turns {
 		tokens[t.token] = true

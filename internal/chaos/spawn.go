@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"os/exec"
 	"runtime"
@@ -69,17 +68,6 @@ func (s *spawner) wait(c *exec.Cmd) error {
 	defer s.mu.Unlock()
 	delete(s.own, c.Process.Pid)
 	return err
-}
-
-// output runs a command to its end.
-func (s *spawner) output(c *exec.Cmd) (string, error) {
-	var out bytes.Buffer
-	c.Stdout, c.Stderr = &out, &out
-	if err := s.start(c); err != nil {
-		return "", err
-	}
-	err := s.wait(c)
-	return out.String(), err
 }
 
 // orphans are the children that this process adopted: mostly guards whose leasectl was

@@ -133,7 +133,7 @@ func (h *harness) try(ctx context.Context, a attempt) (takeover, error) {
 		name: fmt.Sprintf("try-%03d", a.n), interval: takeoverSlot, tieBreak: "sticky", priorities: [perType]int{0, 1}, control: -1,
 		flags: []string{"--failover-within", takeoverFailover.String(), "--join-mid-slot"}, behavior: plainCommand,
 	}
-	t, err := h.newTeam(ctx, of, 2, h.workLog(of.name))
+	t, err := h.newTeam(ctx, of, 2)
 	if err != nil {
 		return got, err
 	}

@@ -20,8 +20,8 @@ func (t *takeover) read(e evidence) {
 	t.struck = holder.lives[0].struck
 	t.phase = e.zero.Add(t.struck).Sub(e.zero.Add(t.struck).Truncate(takeoverSlot))
 	v.judgeLives(e.histories, 0)
-	turns := v.judgeTurns(e)
-	for _, each := range turns {
+	v.judge(e)
+	for _, each := range e.turns {
 		switch {
 		case each.instance == holder.name && each.first <= t.struck:
 			t.last = max(t.last, each.last)
@@ -40,7 +40,7 @@ func (t *takeover) read(e evidence) {
 	case t.first == 0:
 		v.bad("nobody took over")
 	}
-	t.starts = startsOf(turns, holder, t.struck)
+	t.starts = startsOf(e.turns, holder, t.struck)
 	for _, h := range e.histories {
 		for _, s := range h.lives[0].said {
 			if d, err := time.ParseDuration(s.Uncertainty); err == nil && s.boot > t.struck-takeoverSlot {

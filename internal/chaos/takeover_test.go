@@ -48,7 +48,7 @@ func goodTry() tryOf {
 func (g tryOf) read(how kind) takeover {
 	t := takeover{attempt: attempt{how: how}}
 	t.read(evidence{
-		lines: g.lines, works: chronicleOf(g.lines).works["alpha"], records: g.records, zero: store.FromMillis(0), tolerance: 5 * ms, histories: g.of,
+		chronicle: chronicleOf(g.lines), records: g.records, zero: store.FromMillis(0), tolerance: 5 * ms, histories: g.of,
 	})
 	return t
 }

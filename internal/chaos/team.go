@@ -5,9 +5,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"os/exec"
 	"slices"
 	"time"
 
@@ -30,8 +28,8 @@ type team struct {
 
 // newTeam opens the ledger of a worker type that was never used, and makes its
 // workers, not yet started.
-func (h *harness) newTeam(ctx context.Context, of workerType, workers int, log string) (*team, error) {
-	t := &team{harness: h, of: of, log: follower{path: log}, random: drawer(h.seed, of.name)}
+func (h *harness) newTeam(ctx context.Context, of workerType, workers int) (*team, error) {
+	t := &team{harness: h, of: of, log: follower{path: h.workLog(of)}, random: drawer(h.seed, of.name)}
 	var err error
 	if t.ledger, err = h.openNew(ctx, of); err != nil {
 		return nil, err
@@ -40,7 +38,7 @@ func (h *harness) newTeam(ctx context.Context, of workerType, workers int, log s
 		return nil, errors.Join(err, t.ledger.Close(ctx))
 	}
 	for i := range workers {
-		t.workers = append(t.workers, h.newWorker(of, i, log))
+		t.workers = append(t.workers, h.newWorker(of, i))
 	}
 	return t, nil
 }
@@ -48,14 +46,6 @@ func (h *harness) newTeam(ctx context.Context, of workerType, workers int, log s
 func (t *team) close(ctx context.Context) {
 	t.log.close()
 	_ = t.ledger.Close(context.WithoutCancel(ctx))
-}
-
-// init runs leasectl init over the ledger.
-func (h *harness) init(of workerType) error {
-	if out, err := h.spawner.output(exec.Command(h.program, "init", "--store", h.backend.admin(of))); err != nil {
-		return fmt.Errorf("leasectl init: %w\n%s", err, out)
-	}
-	return nil
 }
 
 // start starts workers, and waits until they are ready.
@@ -115,12 +105,13 @@ func (t *team) histories() (all []history) {
 // evidence reads the team's log, its ledger, and the logs of its leasectl processes.
 func (t *team) evidence(ctx context.Context) (evidence, error) {
 	e := evidence{of: t.of, zero: t.zero, tolerance: 5 * ms, histories: t.histories()}
-	var err error
-	if e.lines, err = linesOf(t.log.path); err != nil {
+	lines, err := linesOf(t.log.path)
+	if err != nil {
 		return e, err
 	}
-	e.works = slices.Concat(chronicleOf(e.lines).works[t.of.name])
-	e.records, err = t.records(ctx, allRecords)
+	e.chronicle = chronicleOf(lines)
+	now, err := t.records(ctx, allRecords)
+	e.records = t.archive.all(now)
 	return e, err
 }
 

@@ -17,7 +17,7 @@ func strikeOf(k kind, guard int, begin, end time.Duration) *strike {
 func TestAnOverlapIsExcusedOnlyByAGuardThatCouldNotBeHelped(t *testing.T) {
 	// The guard of pid 10 is 9. It should have killed at 900 ms; the next began at
 	// 1000 ms; 10 wrote on until 1500 ms.
-	c := read(t, byTime(beats(0, 1500*ms, 10, 1), beats(1000*ms, 1900*ms, 20, 2))...)
+	c := chronicleOf(byTime(beats(0, 1500*ms, 10, 1), beats(1000*ms, 1900*ms, 20, 2)))
 	for name, test := range map[string]struct {
 		strikes  []*strike
 		expected bool
@@ -52,23 +52,27 @@ func TestTokensMustGrowWithEachBegin(t *testing.T) {
 		problems []string
 	}{
 		"they do":         {lines: byTime(beats(0, 900*ms, 10, 1), beats(1000*ms, 1900*ms, 20, 2))},
-		"twice one token": {lines: byTime(beats(0, 900*ms, 10, 1), beats(950*ms, 990*ms, 20, 1)), problems: []string{"2 commands began with token 1"}},
-		"a lower one":     {lines: byTime(beats(1000*ms, 1900*ms, 20, 2), []line{late}), problems: []string{"began with token 1 after one with 2"}},
+		"twice one token": {lines: byTime(beats(0, 900*ms, 10, 1), beats(950*ms, 990*ms, 20, 1)), problems: []string{"began with the token of"}},
+		"a lower one":     {lines: byTime(beats(1000*ms, 1900*ms, 20, 2), []line{late}), problems: []string{"when command of alpha-0 (pid 20"}},
 		"a lower one, stopped before its first line": {
 			lines:   byTime(beats(1000*ms, 1900*ms, 20, 2), []line{late}),
 			strikes: []*strike{strikeOf(stopTree, 9, 500*ms, 2490*ms)},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := read(t, test.lines...)
-			expected, _ := judgeOverlaps(c.overlaps, test.strikes)
-			got := judgeOrder(c, expected)
+			v, c := &chaosVerdict{}, chronicleOf(test.lines)
+			v.judgeTokens(evidence{chronicle: c})
+			_, bugs := judgeOverlaps(c.overlaps, test.strikes)
+			got := v.wrong
+			for _, o := range bugs {
+				got = append(got, o.String())
+			}
 			if len(got) != len(test.problems) {
-				t.Fatalf("judgeOrder() = %q, want %q", got, test.problems)
+				t.Fatalf("judged: %q, want %q", got, test.problems)
 			}
 			for i, want := range test.problems {
 				if !strings.Contains(got[i], want) {
-					t.Errorf("judgeOrder() = %q, want %q", got[i], want)
+					t.Errorf("judged: %q, want %q", got[i], want)
 				}
 			}
 		})
@@ -87,9 +91,9 @@ func TestAFenceThatWasNeverAskedProvesNothing(t *testing.T) {
 		"no overlap":  {beats(0, 900*ms, 10, 1), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := read(t, test.lines...)
+			c := chronicleOf(test.lines)
 			expected, _ := judgeOverlaps(c.overlaps, strikes)
-			if got := unfenced(c, expected); got != test.want {
+			if got := unfenced(expected, c.count(stale)); got != test.want {
 				t.Errorf("unfenced() = %v, want %v", got, test.want)
 			}
 		})
@@ -121,9 +125,10 @@ func TestWorkMustBeInsideItsWindow(t *testing.T) {
 		"late, with the guard stopped":  {beats(1000*ms, 2300*ms, 10, 1), []*strike{strikeOf(stopBoth, 9, 1500*ms, 2300*ms)}, 0},
 		"late, the guard stopped later": {beats(1000*ms, 2300*ms, 10, 1), []*strike{strikeOf(stopBoth, 9, 2050*ms, 2300*ms)}, 1},
 		"never granted":                 {beats(1000*ms, 1100*ms, 10, 2), nil, 1},
+		"granted to another":            {by("alpha-1", beats(1000*ms, 1100*ms, 10, 1)), nil, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, bugs := judgeOutside(checkWorks(read(t, test.lines...).works["alpha"], granted, zero, ms), test.strikes)
+			_, _, bugs := judgeOutside(checkTurns(chronicleOf(test.lines).turns, granted, zero, ms), test.strikes)
 			if len(bugs) != test.bugs {
 				t.Errorf("judgeOutside() = %v, want %d", bugs, test.bugs)
 			}
