@@ -1,10 +1,8 @@
 package cosmos
 
 import (
-	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
@@ -16,8 +14,7 @@ import (
 func TestReadsAskForStrongConsistencyWhereTheAccountHasItAndForNothingOld(t *testing.T) {
 	t.Parallel()
 	for level, want := range map[string]string{"Strong": "Strong", "BoundedStaleness": "", "Session": "", "ConsistentPrefix": "", "Eventual": "", "": ""} {
-		t.Run("default "+level, inBubble(func(t *testing.T) {
-			f := newFake()
+		t.Run("default "+level, bubbled(func(t *testing.T, f *fakeAccount) {
 			f.properties["userConsistencyPolicy"] = map[string]any{"defaultConsistencyLevel": level}
 			l := f.open(t, Options{})
 			_, _ = l.Get(within(t, time.Second), "job", 1)
@@ -44,9 +41,8 @@ func TestReadsAskForStrongConsistencyWhereTheAccountHasItAndForNothingOld(t *tes
 }
 
 func TestConsistencyThatIsLoweredIsNoticedAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
-		f.hook = func(r *fakeRequest) *http.Response {
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
+		f.hook = func(r *fakeRequest) *fakeReply {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			if policy, _ := f.properties["userConsistencyPolicy"].(map[string]any); r.Header.Get("X-Ms-Consistency-Level") == "Strong" && policy["defaultConsistencyLevel"] != "Strong" {
@@ -71,8 +67,7 @@ func TestConsistencyThatIsLoweredIsNoticedAtOnce(t *testing.T) {
 }
 
 func TestReadsGoWhereWritesGo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
 		f.properties["writableLocations"] = regions("West Europe")
 		f.properties["readableLocations"] = regions("North Europe", "West Europe", "East US")
 		l := f.open(t, Options{})
@@ -127,8 +122,7 @@ func TestMachineWithAWrongClockCanLease(t *testing.T) {
 	t.Parallel()
 	for _, ahead := range []time.Duration{-time.Hour, 0, 48 * time.Hour} {
 		for _, status := range []int{401, 403} {
-			t.Run(ahead.String(), inBubble(func(t *testing.T) {
-				f := newFake()
+			t.Run(ahead.String(), bubbled(func(t *testing.T, f *fakeAccount) {
 				f.ahead = ahead
 				f.hook = f.signedInTime(status)
 				l := f.open(t, Options{})
@@ -144,9 +138,8 @@ func TestMachineWithAWrongClockCanLease(t *testing.T) {
 }
 
 func TestWrongKeyIsTriedOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
-		f.hook = func(*fakeRequest) *http.Response { return refusal(401, "wrong key") }
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
+		f.hook = func(*fakeRequest) *fakeReply { return refusal(401, "wrong key") }
 		wantSentinel(t, "Append()", f.open(t, Options{}).Append(within(t, time.Minute), storetest.Grant("job", 1)), store.ErrDenied)
 		if len(f.log) != 1 {
 			t.Errorf("requests sent = %d, want 1", len(f.log))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -34,7 +35,7 @@ type fakeAccount struct {
 	// timeless servers don't know GetCurrentTimestamp.
 	timeless bool
 	// hook may answer in place of the account, or do something and return nil.
-	hook func(r *fakeRequest) *http.Response
+	hook func(r *fakeRequest) *fakeReply
 	// log are the requests so far.
 	log []*fakeRequest
 	// ahead is how far the account's clock is.
@@ -75,13 +76,16 @@ func newFake() *fakeAccount {
 	}
 }
 
-// inBubble is a test in a bubble, where waiting takes no time and a goroutine that is
-// left over is noticed.
-func inBubble(test func(t *testing.T)) func(t *testing.T) {
-	return func(t *testing.T) {
-		t.Helper()
-		synctest.Test(t, test)
-	}
+// inBubble runs a test with an account in a bubble, where waiting takes no time and a
+// goroutine that is left over is noticed.
+func inBubble(t *testing.T, test func(t *testing.T, f *fakeAccount)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, newFake()) })
+}
+
+// bubbled is a subtest that runs so.
+func bubbled(test func(t *testing.T, f *fakeAccount)) func(t *testing.T) {
+	return func(t *testing.T) { inBubble(t, test) }
 }
 
 // fakeKey is an account key that must never be shown.
@@ -142,22 +146,24 @@ func (f *fakeAccount) Do(req *http.Request) (*http.Response, error) {
 	hook := f.hook
 	f.mu.Unlock()
 	if hook != nil {
-		if reply := hook(r); reply == hangUp {
+		switch reply := hook(r); reply {
+		case hangUp:
 			return nil, io.ErrUnexpectedEOF
-		} else if reply == silence {
+		case silence:
 			<-req.Context().Done()
 			return nil, req.Context().Err()
-		} else if reply != nil {
-			return f.dated(r, reply), nil
+		case nil:
+		default:
+			return f.response(r, reply), nil
 		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.dated(r, f.answer(r)), nil
+	return f.response(r, f.answer(r)), nil
 }
 
 // hangUp and silence are replies that never come.
-var hangUp, silence = &http.Response{}, &http.Response{}
+var hangUp, silence = &fakeReply{}, &fakeReply{}
 
 func fakeOp(req *http.Request) string {
 	segments := strings.Split(strings.Trim(req.URL.Path, "/"), "/")
@@ -181,46 +187,49 @@ func fakeOp(req *http.Request) string {
 	return "read"
 }
 
-// reply is one of the account's, with a status, an optional body and headers in
-// pairs.
-func reply(status int, body any, headers ...string) *http.Response {
-	b := []byte{}
-	if body != nil {
-		b, _ = json.Marshal(body)
-	}
-	h := http.Header{"Content-Type": {"application/json"}}
-	for i := 0; i+1 < len(headers); i += 2 {
-		h.Set(headers[i], headers[i+1])
-	}
-	return &http.Response{
-		StatusCode: status, Status: fmt.Sprintf("%d %s", status, http.StatusText(status)),
-		Header: h, Body: io.NopCloser(bytes.NewReader(b)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}
+// fakeReply is one of the account's, with a status, an optional body and headers in
+// pairs. It may be given more than once.
+type fakeReply struct {
+	status  int
+	body    any
+	headers []string
+}
+
+func reply(status int, body any, headers ...string) *fakeReply {
+	return &fakeReply{status, body, headers}
 }
 
 // refusal is a reply with a code and a message.
-func refusal(status int, message string, headers ...string) *http.Response {
+func refusal(status int, message string, headers ...string) *fakeReply {
 	return reply(status, map[string]string{"code": http.StatusText(status), "message": message}, headers...)
 }
 
 // charges are Microsoft's examples for items of 1 KB, or near them.
 var charges = map[string]string{"create": "5.52", "read": "1", "query": "2.85", "delete": "5.52", "container": "1"}
 
-// dated puts the headers on a reply that all have.
-func (f *fakeAccount) dated(r *fakeRequest, reply *http.Response) *http.Response {
-	reply.Request = r.Request
-	if reply.Header.Get("Date") == "" {
-		reply.Header.Set("Date", f.now().UTC().Format(http.TimeFormat))
+// response is a reply with the headers that all have.
+func (f *fakeAccount) response(r *fakeRequest, reply *fakeReply) *http.Response {
+	b := []byte{}
+	if reply.body != nil {
+		b, _ = json.Marshal(reply.body)
 	}
-	if units := charges[r.op]; units != "" && reply.Header.Get(headerCharge) == "" {
-		reply.Header.Set(headerCharge, units)
+	h := http.Header{"Content-Type": {"application/json"}, "Date": {f.now().UTC().Format(http.TimeFormat)}}
+	if units := charges[r.op]; units != "" {
+		h.Set(headerCharge, units)
 	}
-	return reply
+	for pair := range slices.Chunk(reply.headers, 2) {
+		h.Set(pair[0], pair[1])
+	}
+	return &http.Response{
+		StatusCode: reply.status, Status: fmt.Sprintf("%d %s", reply.status, http.StatusText(reply.status)),
+		Header: h, Body: io.NopCloser(bytes.NewReader(b)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Request: r.Request,
+	}
 }
 
 func (f *fakeAccount) now() time.Time { return time.Now().Add(f.ahead) }
 
-func (f *fakeAccount) answer(r *fakeRequest) *http.Response {
+func (f *fakeAccount) answer(r *fakeRequest) *fakeReply {
 	switch r.op {
 	case "account":
 		return reply(http.StatusOK, f.properties)
@@ -269,7 +278,7 @@ func (f *fakeAccount) answer(r *fakeRequest) *http.Response {
 	return reply(http.StatusOK, items[id])
 }
 
-func (f *fakeAccount) create(partition string, item map[string]any) *http.Response {
+func (f *fakeAccount) create(partition string, item map[string]any) *fakeReply {
 	id := fmt.Sprint(item["id"])
 	if f.items[partition] == nil {
 		f.items[partition] = map[string]json.RawMessage{}
@@ -294,8 +303,8 @@ func (f *fakeAccount) plant(t testing.TB, partition, id string, fields map[strin
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if got := f.create(partition, item); got.StatusCode != http.StatusCreated {
-		t.Fatalf("plant %s: %s", id, got.Status)
+	if got := f.create(partition, item); got.status != http.StatusCreated {
+		t.Fatalf("plant %s: %d", id, got.status)
 	}
 }
 

@@ -1,9 +1,7 @@
 package cosmos
 
 import (
-	"net/http"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
@@ -26,8 +24,7 @@ func wantStamp(t *testing.T, what string, f *fakeAccount, got store.Stamp, granu
 }
 
 func TestTimeIsSelectedAlongInMilliseconds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
 		f.ahead = -90 * time.Second
 		l := f.open(t, Options{})
 		for i := range 5 {
@@ -61,8 +58,7 @@ func TestTimeIsSelectedAlongInMilliseconds(t *testing.T) {
 }
 
 func TestServerThatDoesNotKnowTheTimeFunctionIsAskedOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
 		f.timeless = true
 		f.plant(t, "job", store.Key("job", 1), nil)
 		l := f.open(t, Options{ServerSkew: 7 * time.Millisecond})
@@ -90,7 +86,7 @@ func TestServerThatDoesNotKnowTheTimeFunctionIsAskedOnce(t *testing.T) {
 
 func TestNoTimeIsBetterThanAWrongOne(t *testing.T) {
 	t.Parallel()
-	for name, answer := range map[string]*http.Response{
+	for name, answer := range map[string]*fakeReply{
 		"no date and a text":       reply(200, map[string]any{"Documents": []any{"soon"}}, "Date", "soon"),
 		"no date and a fraction":   reply(200, map[string]any{"Documents": []any{1.5}}, "Date", "soon"),
 		"no date and a negative":   reply(200, map[string]any{"Documents": []any{-5}}, "Date", "soon"),
@@ -101,7 +97,7 @@ func TestNoTimeIsBetterThanAWrongOne(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFake()
-			f.hook = once("query", true, func(*fakeRequest) *http.Response { return answer })
+			f.hook = always("query", answer)
 			got, err := f.open(t, Options{}).Now(within(t, time.Minute))
 			wantSentinel(t, "Now()", err, nil)
 			if !got.IsZero() {
@@ -115,7 +111,7 @@ func TestOddItemStampIsNotTold(t *testing.T) {
 	t.Parallel()
 	for _, content := range []any{nil, map[string]any{}, map[string]any{"_ts": "5"}, map[string]any{"_ts": 0}, map[string]any{"_ts": -5}, map[string]any{"_ts": 1e15}, map[string]any{"_ts": 5.5}} {
 		f := newFake()
-		f.hook = once("create", true, func(*fakeRequest) *http.Response { return reply(201, content) })
+		f.hook = always("create", reply(201, content))
 		ctx, receipt := store.WithReceipt(within(t, time.Minute))
 		if err := f.open(t, Options{}).Append(ctx, storetest.Grant("job", 1)); err != nil {
 			t.Errorf("Append() answered with %v = %v, want nil: it was stored", content, err)

@@ -50,7 +50,7 @@ func TestTokensAreSent(t *testing.T) {
 func TestTokensThatCanNotBeHad(t *testing.T) {
 	t.Parallel()
 	refused := func(status int) error {
-		return &azidentity.AuthenticationFailedError{RawResponse: refusal(status, "AADSTS700016: no such application\r\nTrace: 5")}
+		return &azidentity.AuthenticationFailedError{RawResponse: newFake().response(&fakeRequest{}, refusal(status, "AADSTS700016: no such application\r\nTrace: 5"))}
 	}
 	for name, c := range map[string]struct {
 		err  error
@@ -65,8 +65,7 @@ func TestTokensThatCanNotBeHad(t *testing.T) {
 		"an authority without a reply": {&azidentity.AuthenticationFailedError{}, nil},
 		"an authority that hangs":      {nil, nil},
 	} {
-		t.Run(name, inBubble(func(t *testing.T) {
-			f := newFake()
+		t.Run(name, bubbled(func(t *testing.T, f *fakeAccount) {
 			l := f.open(t, Options{Credential: &fakeCredential{answer: func(ctx context.Context, _ int64) error {
 				if c.err == nil {
 					<-ctx.Done()

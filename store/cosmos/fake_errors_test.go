@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
@@ -38,15 +36,31 @@ func wantNoSecret(t *testing.T, what, text string) {
 	}
 }
 
-// once is a hook that answers the first request of a kind, or all if always.
-func once(op string, always bool, answer func(r *fakeRequest) *http.Response) func(*fakeRequest) *http.Response {
-	var met atomic.Int64
-	return func(r *fakeRequest) *http.Response {
-		if r.op != op || met.Add(1) > 1 && !always {
+// on is a hook that has each request of a kind answered by a function.
+func on(op string, answer func(r *fakeRequest) *fakeReply) func(*fakeRequest) *fakeReply {
+	return func(r *fakeRequest) *fakeReply {
+		if r.op != op {
 			return nil
 		}
 		return answer(r)
 	}
+}
+
+// always is a hook that answers all requests of a kind.
+func always(op string, answer *fakeReply) func(*fakeRequest) *fakeReply {
+	return on(op, func(*fakeRequest) *fakeReply { return answer })
+}
+
+// answering is a hook that gives some answers to a kind of request, in turn, and then
+// none.
+func answering(op string, answers ...*fakeReply) func(*fakeRequest) *fakeReply {
+	var met atomic.Int64
+	return on(op, func(*fakeRequest) *fakeReply {
+		if n := int(met.Add(1)); n <= len(answers) {
+			return answers[n-1]
+		}
+		return nil
+	})
 }
 
 func TestAppendErrorsByTheReply(t *testing.T) {
@@ -54,32 +68,29 @@ func TestAppendErrorsByTheReply(t *testing.T) {
 	many := strings.Repeat("broken\r\nand long ", 1000)
 	for _, c := range []struct {
 		name  string
-		reply func() *http.Response
+		reply *fakeReply
 		want  error
 		text  string
 	}{
-		{"400", func() *http.Response { return refusal(400, "bad") }, nil, "400 Bad Request: bad"},
-		{"401 with a wrong key", func() *http.Response { return refusal(401, "The input authorization token can't serve the request") }, store.ErrDenied, "401"},
-		{"403 of a firewall or a missing right", func() *http.Response { return refusal(403, "Request blocked by Auth", headerSubstatus, "5302") }, store.ErrDenied, "substatus 5302"},
-		{"403 of a full partition", func() *http.Response {
-			return refusal(403, "Partition key reached maximum size of 20 GB", headerSubstatus, "1014")
-		}, nil, "20 GB"},
-		{"404 of a missing container", func() *http.Response { return refusal(404, "Owner resource does not exist", headerSubstatus, "1003") }, store.ErrMissing, ""},
-		{"408", func() *http.Response { return refusal(408, "timed out") }, nil, "408 Request Timeout"},
-		{"409", func() *http.Response { return refusal(409, "exists") }, store.ErrConflict, ""},
-		{"410", func() *http.Response { return refusal(410, "gone") }, nil, ""},
-		{"412", func() *http.Response { return refusal(412, "precondition") }, nil, ""},
-		{"413", func() *http.Response { return refusal(413, "too large") }, nil, ""},
-		{"500 with a long text of many lines", func() *http.Response { return refusal(500, many) }, nil, "500"},
-		{"503", func() *http.Response { return refusal(503, "busy") }, nil, ""},
-		{"a redirection", func() *http.Response { return reply(307, nil, "Location", "https://elsewhere.example/") }, nil, "307"},
-		{"HTML of a proxy", func() *http.Response { return reply(502, "<html>"+many) }, nil, "502 Bad Gateway"},
-		{"200 of a proxy: only 201 means stored", func() *http.Response { return reply(200, "<html>blocked") }, nil, "200"},
-		{"a connection that breaks", func() *http.Response { return hangUp }, nil, "unexpected EOF"},
+		{"400", refusal(400, "bad"), nil, "400 Bad Request: bad"},
+		{"401 with a wrong key", refusal(401, "The input authorization token can't serve the request"), store.ErrDenied, "401"},
+		{"403 of a firewall or a missing right", refusal(403, "Request blocked by Auth", headerSubstatus, "5302"), store.ErrDenied, "substatus 5302"},
+		{"403 of a full partition", refusal(403, "Partition key reached maximum size of 20 GB", headerSubstatus, "1014"), nil, "20 GB"},
+		{"404 of a missing container", refusal(404, "Owner resource does not exist", headerSubstatus, "1003"), store.ErrMissing, ""},
+		{"408", refusal(408, "timed out"), nil, "408 Request Timeout"},
+		{"409", refusal(409, "exists"), store.ErrConflict, ""},
+		{"410", refusal(410, "gone"), nil, ""},
+		{"412", refusal(412, "precondition"), nil, ""},
+		{"413", refusal(413, "too large"), nil, ""},
+		{"500 with a long text of many lines", refusal(500, many), nil, "500"},
+		{"503", refusal(503, "busy"), nil, ""},
+		{"a redirection", reply(307, nil, "Location", "https://elsewhere.example/"), nil, "307"},
+		{"HTML of a proxy", reply(502, "<html>"+many), nil, "502 Bad Gateway"},
+		{"200 of a proxy: only 201 means stored", reply(200, "<html>blocked"), nil, "200"},
+		{"a connection that breaks", hangUp, nil, "unexpected EOF"},
 	} {
-		t.Run(c.name, inBubble(func(t *testing.T) {
-			f := newFake()
-			f.hook = once("create", true, func(*fakeRequest) *http.Response { return c.reply() })
+		t.Run(c.name, bubbled(func(t *testing.T, f *fakeAccount) {
+			f.hook = always("create", c.reply)
 			l := f.open(t, Options{})
 			began := time.Now()
 			err := l.Append(within(t, time.Minute), storetest.Grant("job", 7))
@@ -102,19 +113,16 @@ func TestAppendErrorsByTheReply(t *testing.T) {
 
 func TestAppendThatTimedOutAtTheServerMayHaveHappened(t *testing.T) {
 	t.Parallel()
-	for name, answer := range map[string]func() *http.Response{
-		"408":                      func() *http.Response { return refusal(408, "timed out") },
-		"503":                      func() *http.Response { return refusal(503, "unavailable") },
-		"a connection that breaks": func() *http.Response { return hangUp },
-		"a reply that never comes": func() *http.Response { return silence },
+	for name, answer := range map[string]*fakeReply{
+		"408":                      refusal(408, "timed out"),
+		"503":                      refusal(503, "unavailable"),
+		"a connection that breaks": hangUp,
+		"a reply that never comes": silence,
 	} {
-		t.Run(name, inBubble(func(t *testing.T) {
-			f := newFake()
-			f.hook = once("create", false, func(r *fakeRequest) *http.Response {
-				f.mu.Lock()
-				defer f.mu.Unlock()
-				f.answer(r)
-				return answer()
+		t.Run(name, bubbled(func(t *testing.T, f *fakeAccount) {
+			f.hook = on("create", func(r *fakeRequest) *fakeReply {
+				f.set(func() { f.answer(r); f.hook = nil })
+				return answer
 			})
 			l := f.open(t, Options{})
 			r := storetest.Grant("job", 7)
@@ -128,13 +136,12 @@ func TestAppendThatTimedOutAtTheServerMayHaveHappened(t *testing.T) {
 }
 
 func TestLostConnectionsAreLeftToTheCaller(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
 		l := f.open(t, Options{})
 		if _, err := l.Now(within(t, time.Minute)); err != nil {
 			t.Fatal(err)
 		}
-		f.set(func() { f.hook, f.log = func(*fakeRequest) *http.Response { return hangUp }, nil })
+		f.set(func() { f.hook, f.log = func(*fakeRequest) *fakeReply { return hangUp }, nil })
 		for name, call := range map[string]func(ctx context.Context) error{
 			"Get":  func(ctx context.Context) error { _, err := l.Get(ctx, "job", 1); return err },
 			"Tail": func(ctx context.Context) error { _, _, err := l.Tail(ctx, "job", 1); return err },
@@ -154,11 +161,10 @@ func TestLostConnectionsAreLeftToTheCaller(t *testing.T) {
 }
 
 func TestRegionThatTakesNoWritesIsTriedUntilItDoes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
 		f.properties["writableLocations"], f.properties["readableLocations"] = regions("West Europe"), regions("West Europe", "North Europe")
 		refused := 0
-		f.hook = once("create", true, func(r *fakeRequest) *http.Response {
+		f.hook = on("create", func(r *fakeRequest) *fakeReply {
 			if strings.HasPrefix(r.URL.Host, "acct-westeurope.") {
 				if refused++; refused == 2 {
 					// The failover is over.
@@ -180,9 +186,7 @@ func TestRegionThatTakesNoWritesIsTriedUntilItDoes(t *testing.T) {
 			t.Errorf("Account().WriteRegions = %q, want that after the failover", got)
 		}
 
-		f.hook = once("create", true, func(*fakeRequest) *http.Response {
-			return refusal(403, "not here", headerSubstatus, "3")
-		})
+		f.hook = always("create", refusal(403, "not here", headerSubstatus, "3"))
 		err = l.Append(within(t, 3500*time.Millisecond), storetest.Grant("job", 2))
 		wantSentinel(t, "Append() while no region takes writes", err, nil)
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "substatus 3") {
@@ -194,21 +198,20 @@ func TestRegionThatTakesNoWritesIsTriedUntilItDoes(t *testing.T) {
 func TestGetTellsAMissingItemFromAMissingContainer(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		reply func() *http.Response
+		reply *fakeReply
 		want  error
 	}{
-		"no substatus":                {func() *http.Response { return refusal(404, "Resource Not Found") }, store.ErrNotFound},
-		"substatus 0":                 {func() *http.Response { return refusal(404, "Resource Not Found", headerSubstatus, "0") }, store.ErrNotFound},
-		"of the container":            {func() *http.Response { return refusal(404, "Owner resource does not exist", headerSubstatus, "1003") }, store.ErrMissing},
-		"of a region that lags":       {func() *http.Response { return refusal(404, "read session not available", headerSubstatus, "1002") }, nil},
-		"none but an internal error":  {func() *http.Response { return refusal(500, "oops") }, nil},
-		"none but a denied request":   {func() *http.Response { return refusal(403, "no") }, store.ErrDenied},
-		"none but an odd, empty body": {func() *http.Response { return reply(404, nil) }, store.ErrNotFound},
-		"none but more than is read":  {func() *http.Response { return reply(200, strings.Repeat("x", maxBody+1)) }, nil},
+		"no substatus":                {refusal(404, "Resource Not Found"), store.ErrNotFound},
+		"substatus 0":                 {refusal(404, "Resource Not Found", headerSubstatus, "0"), store.ErrNotFound},
+		"of the container":            {refusal(404, "Owner resource does not exist", headerSubstatus, "1003"), store.ErrMissing},
+		"of a region that lags":       {refusal(404, "read session not available", headerSubstatus, "1002"), nil},
+		"none but an internal error":  {refusal(500, "oops"), nil},
+		"none but a denied request":   {refusal(403, "no"), store.ErrDenied},
+		"none but an odd, empty body": {reply(404, nil), store.ErrNotFound},
+		"none but more than is read":  {reply(200, strings.Repeat("x", maxBody+1)), nil},
 	} {
-		t.Run(name, inBubble(func(t *testing.T) {
-			f := newFake()
-			f.hook = once("read", true, func(*fakeRequest) *http.Response { return c.reply() })
+		t.Run(name, bubbled(func(t *testing.T, f *fakeAccount) {
+			f.hook = always("read", c.reply)
 			_, err := f.open(t, Options{}).Get(within(t, time.Minute), "job", 1)
 			wantSentinel(t, "Get()", err, c.want)
 		}))
@@ -218,11 +221,10 @@ func TestGetTellsAMissingItemFromAMissingContainer(t *testing.T) {
 func TestOperationsEndWithTheContextWhateverTheServerDoes(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{"account", "container", "create", "read", "query", "delete"} {
-		t.Run("silence to "+op, inBubble(func(t *testing.T) {
-			f := newFake()
+		t.Run("silence to "+op, bubbled(func(t *testing.T, f *fakeAccount) {
 			f.plant(t, "job", store.Key("job", 1), nil)
 			f.plant(t, "job", store.Key("job", 2), nil)
-			f.hook = once(op, true, func(*fakeRequest) *http.Response { return silence })
+			f.hook = always(op, silence)
 			l := f.open(t, Options{})
 			hung := 0
 			for name, call := range documenttest.Operations(l, storetest.Grant("job", 3)) {

@@ -3,7 +3,7 @@ package cosmos
 import (
 	"context"
 	"errors"
-	"net/http"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -33,9 +33,8 @@ func TestAccountsThatAreRefused(t *testing.T) {
 		{"properties of another form", func(p map[string]any) { p["enableMultipleWriteLocations"] = "no" }, store.ErrRefused, nil},
 		{"an account without properties", func(p map[string]any) { clear(p) }, store.ErrRefused, nil},
 	} {
-		t.Run(c.name, inBubble(func(t *testing.T) {
-			for _, unsafe := range []bool{false, true} {
-				f := newFake()
+		for _, unsafe := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, unsafe %v", c.name, unsafe), bubbled(func(t *testing.T, f *fakeAccount) {
 				c.change(f.properties)
 				f.plant(t, "job", store.Key("job", 1), nil)
 				l := f.open(t, Options{UnsafeUnverifiedAccount: unsafe})
@@ -47,23 +46,22 @@ func TestAccountsThatAreRefused(t *testing.T) {
 					err := call(within(t, time.Second))
 					switch {
 					case want == nil && err != nil:
-						t.Errorf("unsafe %v: %s() = %v, want nil", unsafe, name, err)
+						t.Errorf("%s() = %v, want nil", name, err)
 					case want != nil:
 						wantSentinel(t, name+"()", err, want)
 					}
 				}
 				if want != nil && f.ops("create") > 0 {
-					t.Errorf("unsafe %v: an append was sent to an account that is refused", unsafe)
+					t.Error("an append was sent to an account that is refused")
 				}
-			}
-		}))
+			}))
+		}
 	}
 }
 
 func TestAccountWhoseReadingIsDenied(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
-		f.hook = func(r *fakeRequest) *http.Response {
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
+		f.hook = func(r *fakeRequest) *fakeReply {
 			if r.op == "account" || r.op == "container" {
 				return refusal(403, "no right to readMetadata", headerSubstatus, "5302")
 			}
@@ -96,8 +94,7 @@ func TestContainersThatAreRefused(t *testing.T) {
 		{"a lazy index", map[string]any{"indexingPolicy": map[string]any{"indexingMode": "lazy", "automatic": true}}, store.ErrRefused, ""},
 		{"no unique keys, in many words", map[string]any{"uniqueKeyPolicy": map[string]any{"uniqueKeys": []any{}}}, nil, ""},
 	} {
-		t.Run(c.name, inBubble(func(t *testing.T) {
-			f := newFake()
+		t.Run(c.name, bubbled(func(t *testing.T, f *fakeAccount) {
 			for k, v := range c.change {
 				f.container[k] = v
 			}
@@ -117,8 +114,7 @@ func TestContainersThatAreRefused(t *testing.T) {
 }
 
 func TestAccountIsLookedAtEveryTenMinutes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
 		l := f.open(t, Options{})
 		read := func() error { _, err := l.Get(within(t, time.Second), "job", 1); return err }
 		for range 9 {
@@ -137,7 +133,7 @@ func TestAccountIsLookedAtEveryTenMinutes(t *testing.T) {
 
 		// What can't be looked at just now was fit a while ago.
 		f.set(func() {
-			f.hook = once("account", true, func(*fakeRequest) *http.Response { return hangUp })
+			f.hook = always("account", hangUp)
 			f.log = nil
 		})
 		time.Sleep(time.Hour)
@@ -151,8 +147,7 @@ func TestAccountIsLookedAtEveryTenMinutes(t *testing.T) {
 }
 
 func TestContainerThatIsDeletedIsMissing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
 		l := f.used(t, Options{})
 		f.set(func() { f.container = nil })
 		for range 3 {
@@ -172,14 +167,13 @@ func TestContainerThatIsDeletedIsMissing(t *testing.T) {
 
 func TestFirstReadingOfTheAccountThatFailsDoesNotStick(t *testing.T) {
 	t.Parallel()
-	for name, answer := range map[string]func(*fakeRequest) *http.Response{
-		"a broken connection": func(*fakeRequest) *http.Response { return hangUp },
-		"503":                 func(*fakeRequest) *http.Response { return refusal(503, "unavailable") },
-		"silence":             func(*fakeRequest) *http.Response { return silence },
+	for name, answer := range map[string]*fakeReply{
+		"a broken connection": hangUp,
+		"503":                 refusal(503, "unavailable"),
+		"silence":             silence,
 	} {
-		t.Run(name, inBubble(func(t *testing.T) {
-			f := newFake()
-			f.hook = once("account", false, answer)
+		t.Run(name, bubbled(func(t *testing.T, f *fakeAccount) {
+			f.hook = answering("account", answer)
 			l := f.open(t, Options{})
 			wantSentinel(t, "Append()", l.Append(within(t, time.Second), storetest.Grant("job", 1)), nil)
 			synctest.Wait() // Until what is left of it has noticed.
@@ -189,10 +183,9 @@ func TestFirstReadingOfTheAccountThatFailsDoesNotStick(t *testing.T) {
 }
 
 func TestManyOperationsShareOneLook(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
 		open := make(chan struct{})
-		f.hook = once("account", true, func(*fakeRequest) *http.Response { <-open; return nil })
+		f.hook = on("account", func(*fakeRequest) *fakeReply { <-open; return nil })
 		l := f.open(t, Options{})
 		var wg sync.WaitGroup
 		for i := range 20 {
@@ -220,9 +213,8 @@ func TestManyOperationsShareOneLook(t *testing.T) {
 }
 
 func TestLookThatHangsIsGivenUpThoughSomebodyAlwaysWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
-		f.hook = once("account", false, func(*fakeRequest) *http.Response { return silence })
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
+		f.hook = answering("account", silence)
 		l := f.open(t, Options{})
 		var wg sync.WaitGroup
 		for range 20 {
@@ -236,13 +228,12 @@ func TestLookThatHangsIsGivenUpThoughSomebodyAlwaysWaits(t *testing.T) {
 }
 
 func TestFailuresHaveTheAccountLookedAtSoon(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
 		l := f.open(t, Options{})
 		read := func() error { _, err := l.Get(within(t, time.Second), "job", 1); return err }
 		wantSentinel(t, "Get()", read(), store.ErrNotFound)
 		time.Sleep(time.Minute)
-		f.set(func() { f.hook = once("read", false, func(*fakeRequest) *http.Response { return hangUp }) })
+		f.set(func() { f.hook = answering("read", hangUp) })
 		wantSentinel(t, "Get() of a broken connection", read(), nil)
 		f.set(func() { f.properties["enableMultipleWriteLocations"] = true })
 		wantSentinel(t, "Get() right after", read(), store.ErrRefused)

@@ -1,7 +1,6 @@
 package cosmos
 
 import (
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -68,9 +67,7 @@ func TestInitWithoutTheRightSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	f.container = nil
-	f.hook = once("create database", true, func(*fakeRequest) *http.Response {
-		return refusal(403, "operations of management can't be authorised by tokens", headerSubstatus, "5300")
-	})
+	f.hook = always("create database", refusal(403, "operations of management can't be authorised by tokens", headerSubstatus, "5300"))
 	err := f.open(t, Options{}).Init(within(t, time.Minute))
 	wantSentinel(t, "Init()", err, store.ErrDenied)
 	if err != nil && !strings.Contains(err.Error(), "az cosmosdb sql") {
@@ -84,7 +81,7 @@ func TestInitOfAContainerThatSomebodyElseJustMadeOtherwise(t *testing.T) {
 	other := f.container
 	other["defaultTtl"] = 60
 	f.container = nil
-	f.hook = once("create container", true, func(*fakeRequest) *http.Response {
+	f.hook = on("create container", func(*fakeRequest) *fakeReply {
 		f.set(func() { f.container = other })
 		return nil
 	})

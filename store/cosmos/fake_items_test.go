@@ -3,7 +3,6 @@ package cosmos
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -92,9 +91,7 @@ func TestTailPassesOverBoundedlyManyUnreachableIDs(t *testing.T) {
 		items = append(items, map[string]any{"id": fmt.Sprintf("job:0000000000000000000%dx", i)})
 	}
 	f := newFake()
-	f.hook = once("query", true, func(*fakeRequest) *http.Response {
-		return reply(200, map[string]any{"Documents": items}, "X-Ms-Continuation", "more")
-	})
+	f.hook = always("query", reply(200, map[string]any{"Documents": items}, "X-Ms-Continuation", "more"))
 	got, _, err := f.open(t, Options{}).Tail(within(t, time.Minute), "job", 1)
 	if err == nil || !strings.Contains(err.Error(), "remove them") {
 		t.Errorf("Tail() = %d records, %v, want an error that says what to do", len(got), err)
@@ -104,23 +101,22 @@ func TestTailPassesOverBoundedlyManyUnreachableIDs(t *testing.T) {
 func TestTrimCountsWhatItDeletedAndStopsAtTheFirstError(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		status  int
-		always  bool
+		hook    func(*fakeRequest) *fakeReply
 		deleted int
 		sent    int
 		want    error
 	}{
-		"somebody else trims, too": {404, false, 198, 199, nil},
-		"no right to delete":       {403, true, 0, trimmers, store.ErrDenied},
+		"somebody else trims, too": {answering("delete", refusal(404, "gone")), 198, 199, nil},
+		"no right to delete":       {always("delete", refusal(403, "no right")), 0, trimmers, store.ErrDenied},
 	} {
 		f := newFake()
 		for seq := range int64(200) {
 			f.plant(t, "job", store.Key("job", seq+1), nil)
 		}
-		f.hook = once("delete", c.always, func(*fakeRequest) *http.Response { return refusal(c.status, name) })
+		f.hook = c.hook
 		n, err := f.open(t, Options{}).Trim(within(t, time.Minute), "job", store.MaxSeq)
 		if sent := f.ops("delete"); n != c.deleted || sent > c.sent || (err == nil) != (c.want == nil) {
-			t.Errorf("Trim() = %d, %v by %d requests, want %d, %v by at most %d", n, err, sent, c.deleted, c.want, c.sent)
+			t.Errorf("%s: Trim() = %d, %v by %d requests, want %d, %v by at most %d", name, n, err, sent, c.deleted, c.want, c.sent)
 		}
 		if c.want != nil {
 			wantSentinel(t, "Trim()", err, c.want)

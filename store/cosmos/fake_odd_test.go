@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -34,12 +33,11 @@ func TestATimeThatContradictsTheDateIsNoStamp(t *testing.T) {
 }
 
 func TestAQueryThatIsRefusedHalfwayGivesNoRecordTwice(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
 		for seq := range int64(250) {
 			f.plant(t, "job", store.Key("job", seq+1), nil)
 		}
-		f.hook = func(r *fakeRequest) *http.Response {
+		f.hook = func(r *fakeRequest) *fakeReply {
 			if r.op == "query" && r.Header.Get("X-Ms-Continuation") == "100" {
 				return refusal(400, "Invalid Continuation Token")
 			}
@@ -73,8 +71,7 @@ func (s *slept) Since(t time.Time) time.Duration {
 }
 
 func TestRequestsAreDatedRightlyAfterASuspend(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
 		f.hook = f.signedInTime(403)
 		c := &slept{Clock: clock.New()}
 		l := f.used(t, Options{Clock: c})
@@ -87,10 +84,9 @@ func TestRequestsAreDatedRightlyAfterASuspend(t *testing.T) {
 }
 
 func TestALookThatHangsCostsNobodyWhoHasAConnection(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
 		l := f.used(t, Options{})
-		f.set(func() { f.hook = once("account", true, func(*fakeRequest) *http.Response { return silence }) })
+		f.set(func() { f.hook = always("account", silence) })
 		time.Sleep(lookAgain)
 		for i := range 60 {
 			began := time.Now()
@@ -104,8 +100,7 @@ func TestALookThatHangsCostsNobodyWhoHasAConnection(t *testing.T) {
 }
 
 func TestACredentialThatIsDeafIsAskedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
 		free := make(chan struct{})
 		l := f.open(t, Options{Credential: &fakeCredential{answer: func(_ context.Context, asked int64) error {
 			if asked == 1 {
@@ -132,8 +127,7 @@ func TestACredentialThatIsDeafIsAskedAgain(t *testing.T) {
 }
 
 func TestTokensThatRunOutAreNotWaitedForByTheSDK(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
 		l := f.used(t, Options{Credential: &fakeCredential{lasts: 10 * time.Minute, answer: func(_ context.Context, asked int64) error {
 			if asked > 2 {
 				return &net.OpError{Op: "dial", Err: errors.New("no route")}

@@ -11,7 +11,7 @@ import (
 )
 
 // query answers the queries that this package sends.
-func (f *fakeAccount) query(r *fakeRequest, partition []string) *http.Response {
+func (f *fakeAccount) query(r *fakeRequest, partition []string) *fakeReply {
 	var q struct {
 		Query      string
 		Parameters []struct {
@@ -69,7 +69,7 @@ func (f *fakeAccount) query(r *fakeRequest, partition []string) *http.Response {
 }
 
 // page is what TOP and the page's size leave of a query's items.
-func (f *fakeAccount) page(r *fakeRequest, query string, all []map[string]json.RawMessage) *http.Response {
+func (f *fakeAccount) page(r *fakeRequest, query string, all []map[string]json.RawMessage) *fakeReply {
 	limit, size, from := math.MaxInt, 100, 0
 	_, _ = fmt.Sscanf(query, "SELECT TOP %d ", &limit)
 	_, _ = fmt.Sscan(r.Header.Get("X-Ms-Max-Item-Count"), &size)
@@ -78,7 +78,7 @@ func (f *fakeAccount) page(r *fakeRequest, query string, all []map[string]json.R
 	end := min(from+size, len(all))
 	out := reply(http.StatusOK, map[string]any{"Documents": all[min(from, end):end]})
 	if end < len(all) {
-		out.Header.Set("X-Ms-Continuation", fmt.Sprint(end))
+		out.headers = []string{"X-Ms-Continuation", fmt.Sprint(end)}
 	}
 	return out
 }

@@ -22,8 +22,8 @@ func (f *fakeAccount) used(t *testing.T, o Options) *Ledger {
 }
 
 // signedInTime refuses what is dated wrongly, as Azure does.
-func (f *fakeAccount) signedInTime(status int) func(*fakeRequest) *http.Response {
-	return func(r *fakeRequest) *http.Response {
+func (f *fakeAccount) signedInTime(status int) func(*fakeRequest) *fakeReply {
+	return func(r *fakeRequest) *fakeReply {
 		at, _ := http.ParseTime(r.Header.Get(headerRequestDate))
 		if at.Sub(f.now()).Abs() > 15*time.Minute {
 			return refusal(status, "The authorization token is not valid at the current time")
@@ -34,23 +34,17 @@ func (f *fakeAccount) signedInTime(status int) func(*fakeRequest) *http.Response
 
 // An account with several write regions, which UnsafeUnverifiedAccount doesn't accept.
 func TestNoReplyMakesAnAccountUnverifiable(t *testing.T) {
-	account := func(always bool, reply func() *http.Response) func(*fakeAccount) {
-		return func(f *fakeAccount) {
-			f.hook = once("account", always, func(*fakeRequest) *http.Response { return reply() })
-		}
-	}
 	for name, c := range map[string]struct {
 		prepare func(f *fakeAccount)
 		at      int // the first append that is refused; those before fail
 	}{
-		"408":          {account(false, func() *http.Response { return refusal(408, "timeout") }), 2},
-		"410":          {account(false, func() *http.Response { return refusal(410, "gone") }), 2},
-		"449":          {account(false, func() *http.Response { return refusal(449, "retry with") }), 2},
-		"203":          {func(f *fakeAccount) { account(true, func() *http.Response { return reply(203, f.properties) })(f) }, 1},
+		"408":          {func(f *fakeAccount) { f.hook = answering("account", refusal(408, "timeout")) }, 2},
+		"410":          {func(f *fakeAccount) { f.hook = answering("account", refusal(410, "gone")) }, 2},
+		"449":          {func(f *fakeAccount) { f.hook = answering("account", refusal(449, "retry with")) }, 2},
+		"203":          {func(f *fakeAccount) { f.hook = always("account", reply(203, f.properties)) }, 1},
 		"a wrong date": {func(f *fakeAccount) { f.ahead, f.hook = time.Hour, f.signedInTime(403) }, 1},
 	} {
-		t.Run(name, inBubble(func(t *testing.T) {
-			f := newFake()
+		t.Run(name, bubbled(func(t *testing.T, f *fakeAccount) {
 			f.properties["enableMultipleWriteLocations"] = true
 			c.prepare(f)
 			l := f.open(t, Options{UnsafeUnverifiedAccount: true})
@@ -65,15 +59,12 @@ func TestNoReplyMakesAnAccountUnverifiable(t *testing.T) {
 }
 
 func TestAnAppendUnderWayIsNotSentToASecondWriteRegion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
 		l := f.used(t, Options{})
 		f.set(func() {
 			f.properties["enableMultipleWriteLocations"] = true
 			f.properties["writableLocations"] = regions("North Europe", "West Europe")
-			f.hook = once("create", false, func(*fakeRequest) *http.Response {
-				return refusal(403, "writes are forbidden", headerSubstatus, substatusWriteForbidden)
-			})
+			f.hook = answering("create", refusal(403, "writes are forbidden", headerSubstatus, substatusWriteForbidden))
 		})
 		wantSentinel(t, "Append()", l.Append(within(t, 10*time.Second), storetest.Grant("job", 2)), store.ErrRefused)
 		if n := len(f.items["job"]); n != 1 {
@@ -83,15 +74,14 @@ func TestAnAppendUnderWayIsNotSentToASecondWriteRegion(t *testing.T) {
 }
 
 func TestALookThatBeganEarlierDoesNotOverruleWhatWasToldSince(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
 		l := f.used(t, Options{})
 		time.Sleep(11 * time.Minute)
 		// Between the look's two readings the account is changed, and the SDK's own
 		// refresh, by the old connection, tells so.
 		f.set(func() {
-			f.hook = once("container", false, func(*fakeRequest) *http.Response {
-				f.set(func() { f.properties["enableMultipleWriteLocations"] = true })
+			f.hook = on("container", func(*fakeRequest) *fakeReply {
+				f.set(func() { f.properties["enableMultipleWriteLocations"], f.hook = true, nil })
 				time.Sleep(900 * time.Millisecond)
 				return nil
 			})
@@ -110,14 +100,11 @@ func TestALookThatBeganEarlierDoesNotOverruleWhatWasToldSince(t *testing.T) {
 }
 
 func TestAnAccountThatCanNotBeReadIsNotBelievedForEver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
 		l := f.used(t, Options{})
 		f.set(func() {
 			f.properties["enableMultipleWriteLocations"] = true
-			f.hook = once("account", true, func(*fakeRequest) *http.Response {
-				return refusal(403, "no right to readMetadata", headerSubstatus, "5302")
-			})
+			f.hook = always("account", refusal(403, "no right to readMetadata", headerSubstatus, "5302"))
 		})
 		time.Sleep(24 * time.Hour)
 		for range 3 { // The second finds that another has just checked.
@@ -127,11 +114,10 @@ func TestAnAccountThatCanNotBeReadIsNotBelievedForEver(t *testing.T) {
 }
 
 func TestAnAccountThatTalksNonsenseIsRefusedAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
 		l := f.used(t, Options{})
 		f.set(func() {
-			f.hook = once("account", true, func(*fakeRequest) *http.Response { return reply(200, "garbage") })
+			f.hook = always("account", reply(200, "garbage"))
 		})
 		time.Sleep(lookAgain)
 		wantSentinel(t, "Append()", l.Append(within(t, time.Second), storetest.Grant("job", 2)), store.ErrRefused)

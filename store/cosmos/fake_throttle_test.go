@@ -4,37 +4,15 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync/atomic"
+	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
-// answering is a hook that gives some answers to a kind of request, in turn, and
-// then none.
-func answering(op string, answers ...*http.Response) func(*fakeRequest) *http.Response {
-	var met atomic.Int64
-	return once(op, true, func(*fakeRequest) *http.Response {
-		if n := int(met.Add(1)); n <= len(answers) {
-			return answers[n-1]
-		}
-		return nil
-	})
-}
-
-// with several, each is one reply.
-func several(n int, reply func() *http.Response) []*http.Response {
-	out := make([]*http.Response, n)
-	for i := range out {
-		out[i] = reply()
-	}
-	return out
-}
-
-func throttled(ms string) *http.Response {
+func throttled(ms string) *fakeReply {
 	headers := []string{headerSubstatus, "3200"}
 	if ms != "" {
 		headers = append(headers, headerRetryAfter, ms)
@@ -46,19 +24,18 @@ func TestThrottledAppendWaitsAsLongAsItIsTold(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
-		answers []*http.Response
+		answers []*fakeReply
 		want    time.Duration
 	}{
-		{"once", []*http.Response{throttled("34")}, 34 * time.Millisecond},
-		{"twice", []*http.Response{throttled("34"), throttled("1200")}, 1234 * time.Millisecond},
-		{"in parts of a millisecond", []*http.Response{throttled("0.5")}, 500 * time.Microsecond},
-		{"in seconds, as other servers say it", []*http.Response{refusal(429, "", "Retry-After", "2")}, 2 * time.Second},
-		{"unnamed", []*http.Response{throttled(""), throttled("")}, 300 * time.Millisecond},
-		{"nonsense", []*http.Response{throttled("NaN"), throttled("-5")}, 300 * time.Millisecond},
-		{"449", several(3, func() *http.Response { return refusal(449, "retry with") }), 70 * time.Millisecond},
+		{"once", []*fakeReply{throttled("34")}, 34 * time.Millisecond},
+		{"twice", []*fakeReply{throttled("34"), throttled("1200")}, 1234 * time.Millisecond},
+		{"in parts of a millisecond", []*fakeReply{throttled("0.5")}, 500 * time.Microsecond},
+		{"in seconds, as other servers say it", []*fakeReply{refusal(429, "", "Retry-After", "2")}, 2 * time.Second},
+		{"unnamed", []*fakeReply{throttled(""), throttled("")}, 300 * time.Millisecond},
+		{"nonsense", []*fakeReply{throttled("NaN"), throttled("-5")}, 300 * time.Millisecond},
+		{"449", slices.Repeat([]*fakeReply{refusal(449, "retry with")}, 3), 70 * time.Millisecond},
 	} {
-		t.Run(c.name, inBubble(func(t *testing.T) {
-			f := newFake()
+		t.Run(c.name, bubbled(func(t *testing.T, f *fakeAccount) {
 			f.hook = answering("create", c.answers...)
 			began := time.Now()
 			if err := f.open(t, Options{}).Append(within(t, 5*time.Second), storetest.Grant("job", 1)); err != nil {
@@ -72,8 +49,7 @@ func TestThrottledAppendWaitsAsLongAsItIsTold(t *testing.T) {
 }
 
 func TestThrottlingBeyondTheDeadlineIsToldAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
 		f.hook = answering("create", throttled("34"), throttled("60000"))
 		began := time.Now()
 		err := f.open(t, Options{}).Append(within(t, 5*time.Second), storetest.Grant("job", 1))
@@ -90,15 +66,14 @@ func TestThrottlingBeyondTheDeadlineIsToldAtOnce(t *testing.T) {
 func TestEndlessThrottlingEnds(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		reply func() *http.Response
+		reply *fakeReply
 		want  error
 	}{
-		"429": {func() *http.Response { return throttled("10") }, store.ErrThrottled},
-		"449": {func() *http.Response { return refusal(449, "retry with") }, nil},
+		"429": {throttled("10"), store.ErrThrottled},
+		"449": {refusal(449, "retry with"), nil},
 	} {
-		t.Run(name, inBubble(func(t *testing.T) {
-			f := newFake()
-			f.hook = once("create", true, func(*fakeRequest) *http.Response { return c.reply() })
+		t.Run(name, bubbled(func(t *testing.T, f *fakeAccount) {
+			f.hook = always("create", c.reply)
 			err := f.open(t, Options{}).Append(t.Context(), storetest.Grant("job", 1))
 			wantSentinel(t, "Append() without a deadline", err, c.want)
 			if n := f.ops("create"); n != maxTries {
@@ -109,9 +84,8 @@ func TestEndlessThrottlingEnds(t *testing.T) {
 }
 
 func TestWaitOfAThrottledOperationEndsWithTheContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
-		f.hook = once("query", true, func(*fakeRequest) *http.Response { return throttled("60000") })
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
+		f.hook = always("query", throttled("60000"))
 		l := f.open(t, Options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
@@ -126,8 +100,7 @@ func TestWaitOfAThrottledOperationEndsWithTheContext(t *testing.T) {
 func TestThrottlingOfAnyRequestIsWaitedOut(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{"account", "container", "query", "delete"} {
-		t.Run(op, inBubble(func(t *testing.T) {
-			f := newFake()
+		t.Run(op, bubbled(func(t *testing.T, f *fakeAccount) {
 			for seq := range int64(40) {
 				f.plant(t, "job", store.Key("job", seq+1), nil)
 			}
@@ -145,8 +118,7 @@ func TestThrottlingOfAnyRequestIsWaitedOut(t *testing.T) {
 }
 
 func TestEachOperationIsOneRequestAndItsChargeIsOnTheReceipt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
 		f.hook = answering("create", refusal(429, "", headerRetryAfter, "10", headerCharge, "0.38"), refusal(429, "", headerRetryAfter, "10", headerCharge, "nonsense"))
 		l := f.open(t, Options{})
 		for _, c := range []struct {
