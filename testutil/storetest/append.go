@@ -12,34 +12,31 @@ import (
 
 var appendCases = []testCase{
 	{"a retry of the very same record is refused with ErrConflict", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
 		r := claimed("job", 1, "first")
-		add(t, l, r)
-		wantConflict(t, l, r)
-		wantConflict(t, b.ledger(t), r)
-		wantRecord(t, "Get(job, 1) after the retries", get(t, l, "job", 1), r)
+		add(t, b, r)
+		wantConflict(t, b, r)
+		wantConflict(t, b.handle(t), r)
+		wantRecord(t, "Get(job, 1) after the retries", get(t, b, "job", 1), r)
 	}},
 	{"a conflict leaves the first record unchanged", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
 		first := claimed("job", 1, "first")
-		add(t, l, first)
+		add(t, b, first)
 		second := claimed("job", 1, "second")
 		second.Token++
 		second.Group = "other"
 		second.Metadata = "other"
 		second.WindowEnd = second.WindowEnd.Add(time.Hour)
-		wantConflict(t, l, second)
-		wantRecord(t, "Get(job, 1) after a conflict", get(t, l, "job", 1), first)
-		wantSeqs(t, "Tail(job) after a conflict", tail(t, l, "job", 9), 1)
+		wantConflict(t, b, second)
+		wantRecord(t, "Get(job, 1) after a conflict", get(t, b, "job", 1), first)
+		wantSeqs(t, "Tail(job) after a conflict", tail(t, b, "job", 9), 1)
 	}},
 	{"a conflict below the head is one, too", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
-		addRange(t, l, "job", 1, 3)
-		wantConflict(t, l, claimed("job", 2, "late"))
-		wantRecord(t, "Get(job, 2)", get(t, l, "job", 2), Grant("job", 2))
+		addRange(t, b, "job", 1, 3)
+		wantConflict(t, b, claimed("job", 2, "late"))
+		wantRecord(t, "Get(job, 2)", get(t, b, "job", 2), Grant("job", 2))
 	}},
 	{"handles see each other's appends at once", func(t *testing.T, b *bench) {
-		handles := []store.Ledger{b.ledger(t), b.ledger(t), b.ledger(t)}
+		handles := []store.Ledger{b, b.handle(t), b.handle(t)}
 		for seq := int64(1); seq <= 6; seq++ {
 			writer := handles[seq%3]
 			add(t, writer, Grant("job", seq))
@@ -51,32 +48,29 @@ var appendCases = []testCase{
 		}
 	}},
 	{"an absent key is ErrNotFound", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
-		absent(t, l, "job", 1)
-		addRange(t, l, "job", 1, 2)
-		absent(t, l, "job", 3)
-		absent(t, l, "other", 1)
-		absent(t, l, "job", store.MaxSeq)
+		absent(t, b, "job", 1)
+		addRange(t, b, "job", 1, 2)
+		absent(t, b, "job", 3)
+		absent(t, b, "other", 1)
+		absent(t, b, "job", store.MaxSeq)
 	}},
 	{"a Seq is free in every worker type", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
-		add(t, l, Grant("job", 1), Grant("job2", 1), Grant("JOB", 1))
-		wantRecord(t, "Get(job2, 1)", get(t, l, "job2", 1), Grant("job2", 1))
-		wantRecord(t, "Get(JOB, 1)", get(t, l, "JOB", 1), Grant("JOB", 1))
+		add(t, b, Grant("job", 1), Grant("job2", 1), Grant("JOB", 1))
+		wantRecord(t, "Get(job2, 1)", get(t, b, "job2", 1), Grant("job2", 1))
+		wantRecord(t, "Get(JOB, 1)", get(t, b, "JOB", 1), Grant("JOB", 1))
 	}},
 	{"a Seq may skip others and reach MaxSeq", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
 		seqs := []int64{1, 2, 9, 10, 1_000_000, 1 << 40, store.MaxSeq - 1, store.MaxSeq}
 		for _, seq := range seqs {
-			add(t, l, Grant("job", seq))
-			wantSeqs(t, "Tail(job, 1)", tail(t, l, "job", 1), seq)
+			add(t, b, Grant("job", seq))
+			wantSeqs(t, "Tail(job, 1)", tail(t, b, "job", 1), seq)
 		}
 		for _, seq := range seqs {
-			wantRecord(t, fmt.Sprintf("Get(job, %d)", seq), get(t, l, "job", seq), Grant("job", seq))
+			wantRecord(t, fmt.Sprintf("Get(job, %d)", seq), get(t, b, "job", seq), Grant("job", seq))
 		}
-		absent(t, l, "job", 3)
-		wantConflict(t, l, claimed("job", store.MaxSeq, "late"))
-		wantSeqs(t, "Tail(job)", tail(t, l, "job", 99), store.MaxSeq, store.MaxSeq-1, 1<<40, 1_000_000, 10, 9, 2, 1)
+		absent(t, b, "job", 3)
+		wantConflict(t, b, claimed("job", store.MaxSeq, "late"))
+		wantSeqs(t, "Tail(job)", tail(t, b, "job", 99), store.MaxSeq, store.MaxSeq-1, 1<<40, 1_000_000, 10, 9, 2, 1)
 	}},
 	{"a record that breaks a rule is refused with ErrInvalid and not stored", appendInvalid},
 }
@@ -90,7 +84,6 @@ func wantConflict(t *testing.T, l store.Ledger, r store.Record) {
 }
 
 func appendInvalid(t *testing.T, b *bench) {
-	l := b.ledger(t)
 	for name, spoil := range map[string]func(r *store.Record){
 		"seq 0":            func(r *store.Record) { r.Seq = 0 },
 		"seq below 0":      func(r *store.Record) { r.Seq = -1 },
@@ -112,12 +105,12 @@ func appendInvalid(t *testing.T, b *bench) {
 	} {
 		r := Grant("job", 1)
 		spoil(&r)
-		if err := l.Append(within(t), r); !errors.Is(err, store.ErrInvalid) {
+		if err := b.Append(within(t), r); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("Append(%s) = %v, want ErrInvalid", name, err)
 		}
 	}
-	if got := tail(t, l, "job", 9); len(got) != 0 {
+	if got := tail(t, b, "job", 9); len(got) != 0 {
 		t.Errorf("Tail(job) after refused appends = %+v, want none", got)
 	}
-	add(t, l, Grant("job", 1))
+	add(t, b, Grant("job", 1))
 }

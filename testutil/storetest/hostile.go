@@ -23,59 +23,55 @@ var hostileNames = []string{
 
 var nameCases = []testCase{
 	{"an append under a hostile name is refused with ErrInvalid and stores nothing", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
 		for _, name := range hostileNames {
-			err := l.Append(within(t), Grant(name, 1))
+			err := b.Append(within(t), Grant(name, 1))
 			if !errors.Is(err, store.ErrInvalid) {
 				t.Errorf("Append under %.60q = %v, want ErrInvalid", name, err)
 			} else if len(err.Error()) > 2<<10 {
 				t.Errorf("Append under %.60q: the error has %d bytes, want a name of %d bytes not to be echoed whole", name, len(err.Error()), len(name))
 			}
 		}
-		wantTypes(t, l)
+		wantTypes(t, b)
 	}},
 	{"reading or trimming under a hostile name matches nothing and breaks nothing", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
-		addRange(t, l, "job", 1, 3)
-		addRange(t, l, "j", 1, 3)
+		addRange(t, b, "job", 1, 3)
+		addRange(t, b, "j", 1, 3)
 		for _, name := range hostileNames {
-			r, err := l.Get(within(t), name, 1)
+			r, err := b.Get(within(t), name, 1)
 			if !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrInvalid) {
 				t.Errorf("Get(%.60q, 1) = %+v, %v, want ErrNotFound or ErrInvalid", name, r, err)
 			}
-			records, _, err := l.Tail(within(t), name, 9)
+			records, _, err := b.Tail(within(t), name, 9)
 			if len(records) > 0 || err != nil && !errors.Is(err, store.ErrInvalid) {
 				t.Errorf("Tail(%.60q, 9) = %d records, %v, want none, and no error but ErrInvalid", name, len(records), err)
 			}
-			n, err := l.Trim(within(t), name, store.MaxSeq)
+			n, err := b.Trim(within(t), name, store.MaxSeq)
 			if n != 0 || err != nil && !errors.Is(err, store.ErrInvalid) {
 				t.Errorf("Trim(%.60q, MaxSeq) = %d, %v, want 0, and no error but ErrInvalid", name, n, err)
 			}
 		}
-		wantSeqs(t, "Tail(job) afterwards", tail(t, l, "job", 9), 3, 2, 1)
-		wantSeqs(t, "Tail(j) afterwards", tail(t, l, "j", 9), 3, 2, 1)
-		wantTypes(t, l, "j", "job")
-		add(t, l, Grant("job", 4))
+		wantSeqs(t, "Tail(job) afterwards", tail(t, b, "job", 9), 3, 2, 1)
+		wantSeqs(t, "Tail(j) afterwards", tail(t, b, "j", 9), 3, 2, 1)
+		wantTypes(t, b, "j", "job")
+		add(t, b, Grant("job", 4))
 	}},
 	{"reading a Seq that can't be is ErrNotFound or ErrInvalid", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
-		addRange(t, l, "job", 1, 2)
+		addRange(t, b, "job", 1, 2)
 		for _, seq := range []int64{0, -1, -1 << 63, store.MaxSeq + 1, 1<<63 - 1} {
-			r, err := l.Get(within(t), "job", seq)
+			r, err := b.Get(within(t), "job", seq)
 			if !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrInvalid) {
 				t.Errorf("Get(job, %d) = %+v, %v, want ErrNotFound or ErrInvalid", seq, r, err)
 			}
 		}
 	}},
 	{"the values of a record are data, whatever they look like", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
 		for i, text := range []string{`{"$gt":""}`, "$where", "$$NOW", "' OR 1=1 --", "{{.}}", "%s%n", "undefined", "NaN", "-0"} {
 			r := Grant("job", int64(i+1))
 			r.InstanceID, r.Group, r.Claim, r.Metadata, r.Schedule = text, text, text, text, text
 			r.Kind = store.Kind(text)
 			r.Worker.Host, r.Worker.Version = text, text
-			add(t, l, r)
-			wantRecord(t, fmt.Sprintf("Get of a record full of %q", text), get(t, l, "job", r.Seq), r)
+			add(t, b, r)
+			wantRecord(t, fmt.Sprintf("Get of a record full of %q", text), get(t, b, "job", r.Seq), r)
 		}
 	}},
 }

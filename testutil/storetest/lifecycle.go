@@ -25,24 +25,12 @@ var operations = []struct {
 	{"Now", func(ctx context.Context, l store.Ledger) error { _, err := l.Now(ctx); return err }},
 }
 
-var lifecycleCases = []testCase{
-	{"Init may be repeated and changes nothing that is there", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
-		addRange(t, l, "job", 1, 3)
-		for range 2 {
-			for _, h := range []store.Ledger{l, b.ledger(t)} {
-				if err := h.Init(within(t)); err != nil {
-					t.Errorf("Init(), repeated = %v, want nil", err)
-				}
-			}
-		}
-		wantSeqs(t, "Tail(job) after Init", tail(t, l, "job", 9), 3, 2, 1)
-		wantConflict(t, l, claimed("job", 2, "second"))
-	}},
+// emptyCases begin before Init.
+var emptyCases = []testCase{
 	{"Init by many at once works", func(t *testing.T, b *bench) {
 		var wg sync.WaitGroup
 		for range 8 {
-			l := b.raw(t)
+			l := b.handle(t)
 			ctx := within(t)
 			wg.Go(func() {
 				if err := l.Init(ctx); err != nil {
@@ -51,22 +39,23 @@ var lifecycleCases = []testCase{
 			})
 		}
 		wg.Wait()
-		add(t, b.raw(t), Grant("job", 1))
+		add(t, b, Grant("job", 1))
 	}},
 	{"a ledger that was never initialised works, or says ErrMissing", func(t *testing.T, b *bench) {
 		for _, op := range operations[1:] {
-			l := b.raw(t)
-			if err := op.call(within(t), l); err != nil && !errors.Is(err, store.ErrMissing) && !(op.name == "Get" && errors.Is(err, store.ErrNotFound)) {
+			if err := op.call(within(t), b.handle(t)); err != nil && !errors.Is(err, store.ErrMissing) && !(op.name == "Get" && errors.Is(err, store.ErrNotFound)) {
 				t.Errorf("%s without Init = %v, want it to work or ErrMissing", op.name, err)
 			}
 		}
-		l := b.ledger(t)
-		add(t, l, Grant("job", 7))
-		wantSeqs(t, "Tail(job, 1) after Init", tail(t, l, "job", 1), 7)
+		if err := b.Init(within(t)); err != nil {
+			t.Fatalf("Init() = %v, want nil", err)
+		}
+		add(t, b, Grant("job", 7))
+		wantSeqs(t, "Tail(job, 1) after Init", tail(t, b, "job", 1), 7)
 	}},
 	{"the key is unique even if Init was never called", func(t *testing.T, b *bench) {
-		first, second := b.raw(t), b.raw(t)
-		err := first.Append(within(t), claimed("job", 1, "first"))
+		second := b.handle(t)
+		err := b.Append(within(t), claimed("job", 1, "first"))
 		if errors.Is(err, store.ErrMissing) {
 			return
 		}
@@ -76,26 +65,39 @@ var lifecycleCases = []testCase{
 		wantConflict(t, second, claimed("job", 1, "second"))
 		wantRecord(t, "Get(job, 1)", get(t, second, "job", 1), claimed("job", 1, "first"))
 	}},
+}
+
+var lifecycleCases = []testCase{
+	{"Init may be repeated and changes nothing that is there", func(t *testing.T, b *bench) {
+		addRange(t, b, "job", 1, 3)
+		for range 2 {
+			for _, h := range []store.Ledger{b, b.handle(t)} {
+				if err := h.Init(within(t)); err != nil {
+					t.Errorf("Init(), repeated = %v, want nil", err)
+				}
+			}
+		}
+		wantSeqs(t, "Tail(job) after Init", tail(t, b, "job", 9), 3, 2, 1)
+		wantConflict(t, b, claimed("job", 2, "second"))
+	}},
 	{"every operation of a closed ledger is ErrClosed", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
-		add(t, l, Grant("job", 1))
-		if err := l.Close(within(t)); err != nil {
+		add(t, b, Grant("job", 1))
+		if err := b.Close(within(t)); err != nil {
 			t.Errorf("Close() = %v, want nil", err)
 		}
 		for _, op := range operations {
-			if err := op.call(within(t), l); !errors.Is(err, store.ErrClosed) {
+			if err := op.call(within(t), b); !errors.Is(err, store.ErrClosed) {
 				t.Errorf("%s after Close = %v, want ErrClosed", op.name, err)
 			}
 		}
 	}},
 	{"Close may be called twice, and by many at once", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
 		ctx := within(t)
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
 				for range 2 {
-					if err := l.Close(ctx); err != nil && !errors.Is(err, store.ErrClosed) {
+					if err := b.Close(ctx); err != nil && !errors.Is(err, store.ErrClosed) {
 						t.Errorf("Close(), repeated = %v, want nil or ErrClosed", err)
 					}
 				}
@@ -104,17 +106,17 @@ var lifecycleCases = []testCase{
 		wg.Wait()
 	}},
 	{"closing one handle leaves the data and the other handles alone", func(t *testing.T, b *bench) {
-		one, other := b.ledger(t), b.ledger(t)
-		add(t, one, Grant("job", 1))
-		if err := one.Close(within(t)); err != nil {
+		other := b.handle(t)
+		add(t, b, Grant("job", 1))
+		if err := b.Close(within(t)); err != nil {
 			t.Errorf("Close() = %v, want nil", err)
 		}
 		add(t, other, Grant("job", 2))
 		wantSeqs(t, "Tail(job) by another handle", tail(t, other, "job", 9), 2, 1)
-		wantSeqs(t, "Tail(job) by a new handle", tail(t, b.ledger(t), "job", 9), 2, 1)
+		wantSeqs(t, "Tail(job) by a new handle", tail(t, b.handle(t), "job", 9), 2, 1)
 	}},
 	{"Close during operations ends them and harms no record", func(t *testing.T, b *bench) {
-		l, other := b.ledger(t), b.ledger(t)
+		other := b.handle(t)
 		ctx := within(t)
 		var mu sync.Mutex
 		var acknowledged []store.Record
@@ -126,7 +128,7 @@ var lifecycleCases = []testCase{
 				for seq := int64(1); ; seq++ {
 					r := Grant([]string{"a", "b", "c", "d"}[g], seq)
 					late := closed.Load()
-					if l.Append(ctx, r) != nil {
+					if b.Append(ctx, r) != nil {
 						return
 					}
 					if late {
@@ -149,7 +151,7 @@ var lifecycleCases = []testCase{
 				t.Fatal("the appends failed before Close")
 			}
 		}
-		if err := l.Close(ctx); err != nil {
+		if err := b.Close(ctx); err != nil {
 			t.Errorf("Close() during appends = %v, want nil", err)
 		}
 		closed.Store(true)
@@ -164,33 +166,24 @@ var lifecycleCases = []testCase{
 const soon = 5 * time.Second
 
 var contextCases = []testCase{
-	{"a cancelled context ends every operation at once with its error", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
-		add(t, l, Grant("job", 1))
-		ctx, cancel := context.WithCancel(t.Context())
+	ended("a cancelled context ends every operation at once with its error", context.Canceled, func(ctx context.Context) (context.Context, context.CancelFunc) {
+		ctx, cancel := context.WithCancel(ctx)
 		cancel()
-		wantEnded(t, l, ctx, context.Canceled)
-	}},
-	{"a deadline in the past ends every operation at once with its error", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
-		add(t, l, Grant("job", 1))
-		ctx, cancel := context.WithDeadline(t.Context(), wall.Now().Add(-time.Hour))
-		defer cancel()
-		wantEnded(t, l, ctx, context.DeadlineExceeded)
-	}},
-	{"a context cancelled with a cause of its own still shows as cancelled", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
-		add(t, l, Grant("job", 1))
-		ctx, cancel := context.WithCancelCause(t.Context())
+		return ctx, cancel
+	}),
+	ended("a deadline in the past ends every operation at once with its error", context.DeadlineExceeded, func(ctx context.Context) (context.Context, context.CancelFunc) {
+		return context.WithDeadline(ctx, wall.Now().Add(-time.Hour))
+	}),
+	ended("a context cancelled with a cause of its own still shows as cancelled", context.Canceled, func(ctx context.Context) (context.Context, context.CancelFunc) {
+		ctx, cancel := context.WithCancelCause(ctx)
 		cancel(errors.New("lease expired"))
-		wantEnded(t, l, ctx, context.Canceled)
-	}},
+		return ctx, func() {}
+	}),
 	{"a context that ends in the middle of an append leaves it done or undone", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
 		for seq := int64(1); seq <= 60; seq++ {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(seq*seq)*time.Microsecond)
 			began := wall.Now()
-			err := l.Append(ctx, Grant("job", seq))
+			err := b.Append(ctx, Grant("job", seq))
 			took := wall.Since(began)
 			cancel()
 			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
@@ -202,29 +195,33 @@ var contextCases = []testCase{
 			if err != nil {
 				continue
 			}
-			wantRecord(t, "an acknowledged append", get(t, l, "job", seq), Grant("job", seq))
+			wantRecord(t, "an acknowledged append", get(t, b, "job", seq), Grant("job", seq))
 		}
-		for _, r := range tail(t, l, "job", 99) {
+		for _, r := range tail(t, b, "job", 99) {
 			wantRecord(t, "an append that was cut off", r, Grant("job", r.Seq))
 		}
-		add(t, l, Grant("job", 99))
+		add(t, b, Grant("job", 99))
 	}},
 }
 
-// wantEnded demands that every operation fails with the context's error, and that the
-// ledger works afterwards.
-func wantEnded(t *testing.T, l store.Ledger, ctx context.Context, want error) {
-	t.Helper()
-	for _, op := range operations {
-		began := wall.Now()
-		err := op.call(ctx, l)
-		if took := wall.Since(began); took > soon {
-			t.Errorf("%s with an ended context took %v, want it to return at once", op.name, took)
+// ended is a case in which every operation must fail with the error of its context, and the
+// ledger must work afterwards.
+func ended(name string, want error, end func(context.Context) (context.Context, context.CancelFunc)) testCase {
+	return testCase{name, func(t *testing.T, b *bench) {
+		add(t, b, Grant("job", 1))
+		ctx, cancel := end(t.Context())
+		defer cancel()
+		for _, op := range operations {
+			began := wall.Now()
+			err := op.call(ctx, b)
+			if took := wall.Since(began); took > soon {
+				t.Errorf("%s with an ended context took %v, want it to return at once", op.name, took)
+			}
+			if !errors.Is(err, want) {
+				t.Errorf("%s with an ended context = %v, want an error that matches %v", op.name, err, want)
+			}
 		}
-		if !errors.Is(err, want) {
-			t.Errorf("%s with an ended context = %v, want an error that matches %v", op.name, err, want)
-		}
-	}
-	wantRecord(t, "Get(job, 1) afterwards", get(t, l, "job", 1), Grant("job", 1))
-	add(t, l, Grant("job", 9))
+		wantRecord(t, "Get(job, 1) afterwards", get(t, b, "job", 1), Grant("job", 1))
+		add(t, b, Grant("job", 9))
+	}}
 }

@@ -13,13 +13,12 @@ import (
 
 var documentCases = []testCase{
 	{"a planted record comes back like an appended one", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
 		want := Grant("job", 1)
 		want.Group = "eu"
 		b.Plant(t, "job", 1, Fields(want))
-		wantRecord(t, "Get", get(t, l, "job", 1), want)
-		wantRecord(t, "Tail", tail(t, l, "job", 1)[0], want)
-		wantConflict(t, l, claimed("job", 1, "second"))
+		wantRecord(t, "Get", get(t, b, "job", 1), want)
+		wantRecord(t, "Tail", tail(t, b, "job", 1)[0], want)
+		wantConflict(t, b, claimed("job", 1, "second"))
 	}},
 	{"a record of an unknown kind comes back by its envelope", func(t *testing.T, b *bench) {
 		r := Grant("job", 1)
@@ -46,80 +45,29 @@ var documentCases = []testCase{
 			}
 		}
 	}},
-	{"a document without a field of the envelope has a Defect", func(t *testing.T, b *bench) {
-		for i, name := range required {
-			t.Run(name, func(t *testing.T) {
-				workerType := fmt.Sprint("job", i)
-				f := Fields(Grant(workerType, 2))
-				delete(f, name)
-				b.wantDefect(t, workerType, f)
-			})
-		}
-	}},
-	{"a document with a field of a wrong type has a Defect", func(t *testing.T, b *bench) {
-		for i, name := range append(required, "group", "readAt") {
-			for j, wrong := range wrongValues(name) {
-				t.Run(fmt.Sprintf("%s is %T %.20v", name, wrong, wrong), func(t *testing.T) {
-					workerType := fmt.Sprint("job", i, "-", j)
-					f := Fields(Grant(workerType, 2))
-					f[name] = wrong
-					b.wantDefect(t, workerType, f)
-				})
+	documents("a document without a field of the envelope has a Defect", set(gone{}, required...), (*bench).wantDefect),
+	documents("a document with a field of a wrong type has a Defect", wrongTypes(), (*bench).wantDefect),
+	documents("a document whose seq contradicts its key has a Defect and stays at its key",
+		values("seq", int64(1), int64(9_999), int64(math.MaxInt64), int64(-1), "2", nil, 2.5), (*bench).wantDefect),
+	documents("a document whose workerType contradicts its key has a Defect and stays at its key",
+		values("workerType", "other", "", int64(7), nil), func(b *bench, t *testing.T, workerType string, f map[string]any) {
+			b.wantDefect(t, workerType, f)
+			if got := tail(t, b, "other", 9); len(got) != 0 {
+				t.Errorf("Tail(other) = %+v, want none: the key is that of %s", got, workerType)
+			}
+		}),
+	documents("a document with huge text in its envelope has a short Defect",
+		set(strings.Repeat("🦫", 256<<10), "kind", "claim", "instanceId", "group"), (*bench).wantDefect),
+	documents("a record that can be decoded but breaks a rule of the envelope fails its check", slices.Concat(
+		values("token", int64(0), int64(-5)), values("windowEnd", Grant("job", 2).WindowStart, Grant("job", 2).WindowStart.AddDate(-1, 0, 0)), set("", "kind", "claim"),
+	), func(b *bench, t *testing.T, workerType string, f map[string]any) {
+		b.Plant(t, workerType, 2, f)
+		for what, got := range b.both(t, workerType, 2) {
+			if got.CheckEnvelope() == nil || got.Seq != 2 {
+				t.Errorf("%s = %+v, want Seq 2, with a Defect or a CheckEnvelope that fails", what, got)
 			}
 		}
-	}},
-	{"a document whose seq contradicts its key has a Defect and stays at its key", func(t *testing.T, b *bench) {
-		for i, seq := range []any{int64(1), int64(9_999), int64(math.MaxInt64), int64(-1), "2", nil, 2.5} {
-			t.Run(fmt.Sprint(seq), func(t *testing.T) {
-				workerType := fmt.Sprint("job", i)
-				f := Fields(Grant(workerType, 2))
-				f["seq"] = seq
-				b.wantDefect(t, workerType, f)
-			})
-		}
-	}},
-	{"a document whose workerType contradicts its key has a Defect and stays at its key", func(t *testing.T, b *bench) {
-		for i, other := range []any{"other", "", int64(7), nil} {
-			t.Run(fmt.Sprint(other), func(t *testing.T) {
-				workerType := fmt.Sprint("job", i)
-				f := Fields(Grant(workerType, 2))
-				f["workerType"] = other
-				b.wantDefect(t, workerType, f)
-				if got := tail(t, b.ledger(t), "other", 9); len(got) != 0 {
-					t.Errorf("Tail(other) = %+v, want none: the key is that of %s", got, workerType)
-				}
-			})
-		}
-	}},
-	{"a document with huge text in its envelope has a short Defect", func(t *testing.T, b *bench) {
-		for i, name := range []string{"kind", "claim", "instanceId", "group"} {
-			t.Run(name, func(t *testing.T) {
-				workerType := fmt.Sprint("job", i)
-				f := Fields(Grant(workerType, 2))
-				f[name] = strings.Repeat("🦫", 256<<10)
-				b.wantDefect(t, workerType, f)
-			})
-		}
-	}},
-	{"a record that can be decoded but breaks a rule of the envelope fails its check", func(t *testing.T, b *bench) {
-		start := Grant("job", 2).WindowStart
-		for i, c := range []struct {
-			name  string
-			value any
-		}{{"token", int64(0)}, {"token", int64(-5)}, {"windowEnd", start}, {"windowEnd", start.AddDate(-1, 0, 0)}, {"kind", ""}, {"claim", ""}} {
-			t.Run(fmt.Sprintf("%s %v", c.name, c.value), func(t *testing.T) {
-				workerType := fmt.Sprint("job", i)
-				f := Fields(Grant(workerType, 2))
-				f[c.name] = c.value
-				b.Plant(t, workerType, 2, f)
-				for what, got := range b.both(t, workerType, 2) {
-					if got.CheckEnvelope() == nil || got.Seq != 2 {
-						t.Errorf("%s = %+v, want Seq 2, with a Defect or a CheckEnvelope that fails", what, got)
-					}
-				}
-			})
-		}
-	}},
+	}),
 	{"information of a wrong type is left out, and the record is obeyed", func(t *testing.T, b *bench) {
 		wantObeyed(t, b, []unfit{
 			{"priority", "high", func(r *store.Record) { r.Priority = 0 }},
@@ -160,17 +108,11 @@ var documentCases = []testCase{
 			{"worker", worker(huge, "v"), nil},
 		})
 	}},
-	{"a fault of the envelope is a Defect beside information beyond the limits, too", func(t *testing.T, b *bench) {
-		for i, name := range required {
-			t.Run(name, func(t *testing.T) {
-				workerType := fmt.Sprint("job", i)
-				f := Fields(Grant(workerType, 2))
-				f["metadata"] = strings.Repeat("m", 9<<10)
-				delete(f, name)
-				b.wantDefect(t, workerType, f)
-			})
-		}
-	}},
+	documents("a fault of the envelope is a Defect beside information beyond the limits, too", set(gone{}, required...),
+		func(b *bench, t *testing.T, workerType string, f map[string]any) {
+			f["metadata"] = strings.Repeat("m", 9<<10)
+			b.wantDefect(t, workerType, f)
+		}),
 	{"an empty document has a Defect", func(t *testing.T, b *bench) { b.wantDefect(t, "job", map[string]any{}) }},
 	{"a document that can't be decoded takes part in everything but decoding", plantedTakesPart},
 	{"keys beyond MaxSeq are passed over and reported first, in addition to the limit", unreachableAbove},
@@ -180,21 +122,57 @@ var documentCases = []testCase{
 // required are the fields of the envelope that every record has.
 var required = []string{"kind", "instanceId", "claim", "token", "windowStart", "windowEnd"}
 
-// wrongValues of a field's type.
-func wrongValues(name string) []any {
-	wrong := []any{true, map[string]any{"$gt": ""}}
-	switch name {
-	case "token":
-		return append(wrong, nil, "many", 1.5, 1e300)
-	case "windowStart", "windowEnd":
-		return append(wrong, nil, "tomorrow")
-	case "readAt":
-		return append(wrong, "tomorrow")
-	case "group":
-		return append(wrong, int64(7))
-	default:
-		return append(wrong, nil, int64(7), 0.5)
+// field is a value that a document has in place of a good one. gone deletes the field.
+type field struct {
+	name  string
+	value any
+}
+
+type gone struct{}
+
+// set gives several fields one value.
+func set(value any, names ...string) (all []field) {
+	for _, name := range names {
+		all = append(all, field{name, value})
 	}
+	return all
+}
+
+// values gives one field several values, in turn.
+func values(name string, values ...any) (all []field) {
+	for _, v := range values {
+		all = append(all, field{name, v})
+	}
+	return all
+}
+
+// wrongTypes are values that the fields of the envelope can't have.
+func wrongTypes() []field {
+	all := append(set(true, required...), set(map[string]any{"$gt": ""}, required...)...)
+	all = append(all, set(nil, required...)...)
+	for _, name := range []string{"kind", "instanceId", "claim"} {
+		all = append(all, values(name, int64(7), 0.5)...)
+	}
+	return slices.Concat(all, values("token", "many", 1.5, 1e300), set("tomorrow", "windowStart", "windowEnd"),
+		values("group", true, map[string]any{"$gt": ""}, int64(7)), values("readAt", true, map[string]any{"$gt": ""}, "tomorrow"))
+}
+
+// documents is a case of grants as Seq 2, each of its own worker type and with one field
+// changed.
+func documents(name string, changes []field, want func(b *bench, t *testing.T, workerType string, fields map[string]any)) testCase {
+	return testCase{name, func(t *testing.T, b *bench) {
+		for i, c := range changes {
+			t.Run(fmt.Sprintf("%s is %T %.20v", c.name, c.value, c.value), func(t *testing.T) {
+				workerType := fmt.Sprint("job", i)
+				f := Fields(Grant(workerType, 2))
+				f[c.name] = c.value
+				if c.value == any(gone{}) {
+					delete(f, c.name)
+				}
+				want(b, t, workerType, f)
+			})
+		}
+	}}
 }
 
 // unfit is an invalid value of a field of a grant, and the expected record. It is nil for
@@ -220,7 +198,7 @@ func wantObeyed(t *testing.T, b *bench, cases []unfit) {
 			r.Group = "eu"
 			f := Fields(r)
 			f[c.name] = c.value
-			add(t, b.ledger(t), Grant(r.WorkerType, 1))
+			add(t, b, Grant(r.WorkerType, 1))
 			b.Plant(t, r.WorkerType, 2, f)
 			for what, got := range b.both(t, r.WorkerType, 2) {
 				want := r
@@ -234,7 +212,7 @@ func wantObeyed(t *testing.T, b *bench, cases []unfit) {
 					t.Errorf("%s: CheckEnvelope() = %v, want nil: the lease is in force", what, err)
 				}
 			}
-			wantConflict(t, b.ledger(t), claimed(r.WorkerType, 2, "second"))
+			wantConflict(t, b, claimed(r.WorkerType, 2, "second"))
 		})
 	}
 }
@@ -242,20 +220,18 @@ func wantObeyed(t *testing.T, b *bench, cases []unfit) {
 // both reads a record by Get and by Tail; it must be the newest.
 func (b *bench) both(t *testing.T, workerType string, seq int64) map[string]store.Record {
 	t.Helper()
-	l := b.ledger(t)
-	newest := tail(t, l, workerType, 1)
+	newest := tail(t, b, workerType, 1)
 	if len(newest) != 1 {
 		t.Fatalf("Tail(%q, 1) = %+v, want the document at Seq %d: none may be hidden", workerType, newest, seq)
 	}
-	return map[string]store.Record{"Get": get(t, l, workerType, seq), "Tail": newest[0]}
+	return map[string]store.Record{"Get": get(t, b, workerType, seq), "Tail": newest[0]}
 }
 
 // wantDefect plants a document as Seq 2, above a good record, and demands that
 // it is shown at its key, with a Defect.
 func (b *bench) wantDefect(t *testing.T, workerType string, fields map[string]any) {
 	t.Helper()
-	l := b.ledger(t)
-	add(t, l, Grant(workerType, 1))
+	add(t, b, Grant(workerType, 1))
 	b.Plant(t, workerType, 2, fields)
 	for what, got := range b.both(t, workerType, 2) {
 		if got.Defect == "" || got.WorkerType != workerType || got.Seq != 2 {
@@ -265,11 +241,11 @@ func (b *bench) wantDefect(t *testing.T, workerType string, fields map[string]an
 			t.Errorf("%s: Defect has %d bytes, want it bounded: %.100q…", what, len(got.Defect), got.Defect)
 		}
 	}
-	wantSeqs(t, "Tail", tail(t, l, workerType, 9), 2, 1)
-	wantConflict(t, l, claimed(workerType, 2, "second"))
-	add(t, l, Grant(workerType, 3))
-	wantSeqs(t, "Tail", tail(t, l, workerType, 9), 3, 2, 1)
-	wantRecord(t, "the record above a defect", tail(t, l, workerType, 1)[0], Grant(workerType, 3))
+	wantSeqs(t, "Tail", tail(t, b, workerType, 9), 2, 1)
+	wantConflict(t, b, claimed(workerType, 2, "second"))
+	add(t, b, Grant(workerType, 3))
+	wantSeqs(t, "Tail", tail(t, b, workerType, 9), 3, 2, 1)
+	wantRecord(t, "the record above a defect", tail(t, b, workerType, 1)[0], Grant(workerType, 3))
 }
 
 func wantEnvelope(t *testing.T, b *bench, r store.Record, fields map[string]any) {
@@ -284,31 +260,25 @@ func wantEnvelope(t *testing.T, b *bench, r store.Record, fields map[string]any)
 }
 
 func plantedTakesPart(t *testing.T, b *bench) {
-	l := b.ledger(t)
-	addRange(t, l, "job", 1, 3)
+	addRange(t, b, "job", 1, 3)
 	bad := Fields(Grant("job", 4))
 	delete(bad, "windowEnd")
 	b.Plant(t, "job", 4, bad)
-	wantTypes(t, l, "job")
-	wantSeqs(t, "Tail(job)", tail(t, l, "job", 9), 4, 3, 2, 1)
-	if got := trim(t, l, "job", store.MaxSeq); got != 3 {
-		t.Errorf("Trim(job, MaxSeq) under a head with a Defect = %d, want 3: the head stays", got)
-	}
-	wantSeqs(t, "Tail(job) after a trim", tail(t, l, "job", 9), 4)
-	addRange(t, l, "job", 5, 6)
-	if got := trim(t, l, "job", 6); got != 2 {
-		t.Errorf("Trim(job, 6) with a Defect at Seq 4 = %d, want 2", got)
-	}
-	wantSeqs(t, "Tail(job) after another trim", tail(t, l, "job", 9), 6)
+	wantTypes(t, b, "job")
+	wantSeqs(t, "Tail(job)", tail(t, b, "job", 9), 4, 3, 2, 1)
+	wantTrim(t, b, "job", store.MaxSeq, 3)
+	wantSeqs(t, "Tail(job) after a trim", tail(t, b, "job", 9), 4)
+	addRange(t, b, "job", 5, 6)
+	wantTrim(t, b, "job", 6, 2)
+	wantSeqs(t, "Tail(job) after another trim", tail(t, b, "job", 9), 6)
 }
 
 func unreachableAbove(t *testing.T, b *bench) {
-	l := b.ledger(t)
-	addRange(t, l, "job", 1, 3)
+	addRange(t, b, "job", 1, 3)
 	for _, seq := range []int64{store.MaxSeq + 1, store.MaxSeq + 2, 1 << 60, math.MaxInt64} {
 		b.Plant(t, "job", seq, Fields(Grant("job", seq)))
 		for limit, want := range map[int][]int64{1: {0, 3}, 2: {0, 3, 2}, 3: {0, 3, 2, 1}, 99: {0, 3, 2, 1}} {
-			got := tail(t, l, "job", limit)
+			got := tail(t, b, "job", limit)
 			wantSeqs(t, fmt.Sprintf("Tail(job, %d) with an unreachable key %d", limit, seq), got, want...)
 			if len(got) > 0 && got[0].Defect == "" {
 				t.Errorf("Tail(job, %d) with an unreachable key %d: the first has no Defect", limit, seq)
@@ -318,33 +288,30 @@ func unreachableAbove(t *testing.T, b *bench) {
 			}
 		}
 	}
-	if got := trim(t, l, "job", store.MaxSeq); got != 2 {
-		t.Errorf("Trim(job, MaxSeq) with unreachable keys = %d, want 2: the head is the newest that can be followed", got)
-	}
-	wantSeqs(t, "Tail(job) after a trim", tail(t, l, "job", 9), 0, 3)
-	add(t, l, Grant("job", 4))
-	wantSeqs(t, "Tail(job) after an append", tail(t, l, "job", 1), 0, 4)
+	wantTrim(t, b, "job", store.MaxSeq, 2)
+	wantSeqs(t, "Tail(job) after a trim", tail(t, b, "job", 9), 0, 3)
+	add(t, b, Grant("job", 4))
+	wantSeqs(t, "Tail(job) after an append", tail(t, b, "job", 1), 0, 4)
 }
 
 func unreachableBelow(t *testing.T, b *bench) {
-	l := b.ledger(t)
 	for _, seq := range []int64{0, -1, -7} {
 		b.Plant(t, "job", seq, Fields(Grant("job", seq)))
 	}
 	followed := func(what string, want ...int64) {
 		t.Helper()
-		got := slices.DeleteFunc(tail(t, l, "job", 9), func(r store.Record) bool { return r.Seq == 0 && r.Defect != "" })
+		got := slices.DeleteFunc(tail(t, b, "job", 9), func(r store.Record) bool { return r.Seq == 0 && r.Defect != "" })
 		wantSeqs(t, what, got, want...)
 	}
 	followed("Tail(job) of unreachable keys alone")
-	addRange(t, l, "job", 1, 3)
+	addRange(t, b, "job", 1, 3)
 	followed("Tail(job) above unreachable keys", 3, 2, 1)
 	for _, limit := range []int{1, 2} {
-		got := tail(t, l, "job", limit)
+		got := tail(t, b, "job", limit)
 		if n := len(got); n == 0 || n > limit+1 || got[n-1].Seq != int64(4-limit) {
 			t.Errorf("Tail(job, %d) above unreachable keys = %+v, want the newest %d", limit, got, limit)
 		}
 	}
-	trim(t, l, "job", store.MaxSeq)
+	trim(t, b, "job", store.MaxSeq)
 	followed("Tail(job) after a trim", 3)
 }

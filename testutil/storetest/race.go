@@ -29,9 +29,8 @@ var raceCases = []testCase{
 		wins := make([][]int64, raceHandles)
 		var wg sync.WaitGroup
 		for i := range wins {
-			l := b.ledger(t)
 			wg.Go(func() {
-				won, err := Contend(ctx, l, "job", n, racers/raceHandles, fmt.Sprintf("process-%d", i))
+				won, err := Contend(ctx, b, "job", n, racers/raceHandles, fmt.Sprintf("process-%d", i))
 				if err != nil {
 					t.Errorf("Contend() = %v, want nil", err)
 				}
@@ -44,7 +43,7 @@ var raceCases = []testCase{
 	{"appends to different worker types don't disturb one another", func(t *testing.T, b *bench) {
 		ctx := lasting(t, 10*patience)
 		const types, each = 8, 25
-		handles := []store.Ledger{b.ledger(t), b.ledger(t)}
+		handles := []store.Ledger{b, b.handle(t)}
 		var wg sync.WaitGroup
 		for i := range types {
 			wg.Go(func() {
@@ -89,44 +88,37 @@ func appendRace(t *testing.T, b *bench) {
 	const workerType = "job"
 	handles := make([]store.Ledger, raceHandles)
 	for i := range handles {
-		handles[i] = b.ledger(t)
+		handles[i] = b.handle(t)
 	}
 	n := b.rounds()
 	ctx := lasting(t, 10*patience)
 	// unsure[seq] counts the replies that were neither nil nor ErrConflict.
 	wins, unsure := make([][]string, n+1), make([]int, n+1)
 	var mu sync.Mutex
-	start := make([]chan struct{}, n+1)
-	for i := range start {
-		start[i] = make(chan struct{})
-	}
-	var arrived atomic.Int64
-	var wg sync.WaitGroup
-	for g := range racers {
-		wg.Go(func() {
-			l := handles[g%raceHandles]
-			for seq := int64(1); seq <= int64(n); seq++ {
-				r := claimed(workerType, seq, fmt.Sprintf("racer-%d-%d", g, seq))
-				if arrived.Add(1) == racers*seq {
-					close(start[seq])
-				}
-				<-start[seq]
-				err := l.Append(ctx, r)
+	for seq := 1; seq <= n; seq++ {
+		start := make(chan struct{})
+		var wg sync.WaitGroup
+		for g := range racers {
+			r := claimed(workerType, int64(seq), fmt.Sprintf("racer-%d-%d", g, seq))
+			wg.Go(func() {
+				<-start
+				err := handles[g%raceHandles].Append(ctx, r)
 				if errors.Is(err, store.ErrConflict) {
-					continue
+					return
 				}
 				mu.Lock()
+				defer mu.Unlock()
 				if err == nil {
 					wins[seq] = append(wins[seq], r.Claim)
 				} else {
 					unsure[seq]++
 					t.Logf("Append(%s, %d) by racer %d = %v: unknown", workerType, seq, g, err)
 				}
-				mu.Unlock()
-			}
-		})
+			})
+		}
+		close(start)
+		wg.Wait()
 	}
-	wg.Wait()
 	records := tail(t, handles[0], workerType, n+racers)
 	if len(records) != n {
 		t.Errorf("Tail after %d rounds = %d records, want as many", n, len(records))
@@ -150,7 +142,7 @@ func appendRace(t *testing.T, b *bench) {
 // tailRace appends, reads and trims at once.
 func tailRace(t *testing.T, b *bench) {
 	const last = 150
-	writer, reader, trimmer := b.ledger(t), b.ledger(t), b.ledger(t)
+	reader, trimmer := b.handle(t), b.handle(t)
 	ctx, cancel := context.WithCancel(lasting(t, 10*patience))
 	defer cancel()
 	var acknowledged atomic.Int64
@@ -184,7 +176,7 @@ func tailRace(t *testing.T, b *bench) {
 		}
 	})
 	for seq := int64(1); seq <= last; seq++ {
-		if err := writer.Append(ctx, Grant("job", seq)); err != nil {
+		if err := b.Append(ctx, Grant("job", seq)); err != nil {
 			t.Errorf("Append(job, %d) = %v, want nil: nobody else appends", seq, err)
 			break
 		}
@@ -194,5 +186,5 @@ func tailRace(t *testing.T, b *bench) {
 		cancel()
 	}
 	wg.Wait()
-	wantSeqs(t, "Tail(job, 1) after the race", tail(t, writer, "job", 1), last)
+	wantSeqs(t, "Tail(job, 1) after the race", tail(t, b, "job", 1), last)
 }

@@ -20,8 +20,8 @@ func change(f func(r *store.Record)) store.Record {
 // roundTrip appends a record and reads it by another handle in both ways.
 func roundTrip(t *testing.T, b *bench, r store.Record) store.Record {
 	t.Helper()
-	add(t, b.ledger(t), r)
-	other := b.ledger(t)
+	add(t, b, r)
+	other := b.handle(t)
 	got := get(t, other, r.WorkerType, r.Seq)
 	wantRecord(t, "Get", got, r)
 	newest := tail(t, other, r.WorkerType, 1)
@@ -95,14 +95,13 @@ var roundTripCases = []testCase{
 	same("a DoneUntil of 1970 is not none", func(r *store.Record) { r.DoneUntil = store.FromMillis(0) }),
 	same("the largest Attempt comes back", func(r *store.Record) { r.Attempt = store.MaxAttempt }),
 	{"an Attempt that no record may have is refused, and nothing is stored", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
 		for _, attempt := range []int{-1, math.MinInt32, store.MaxAttempt + 1, math.MaxInt32} {
 			r := change(func(r *store.Record) { r.Attempt = attempt })
-			if err := l.Append(t.Context(), r); !errors.Is(err, store.ErrInvalid) {
+			if err := b.Append(t.Context(), r); !errors.Is(err, store.ErrInvalid) {
 				t.Errorf("Append() with an Attempt of %d = %v, want ErrInvalid", attempt, err)
 			}
 		}
-		wantSeqs(t, "Tail", tail(t, l, "job", 9))
+		wantSeqs(t, "Tail", tail(t, b, "job", 9))
 	}},
 	{"times are cut to milliseconds and come back in UTC", func(t *testing.T, b *bench) {
 		zone := time.FixedZone("far east", 13*3600+45*60)

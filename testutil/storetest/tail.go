@@ -14,40 +14,36 @@ var kindred = []string{"0", "A", "A-B", "a", "a-b", "a-b-c", "a.b", "a0", "a_b",
 
 var tailCases = []testCase{
 	{"an empty ledger has an empty tail", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
-		if got := tail(t, l, "job", 5); len(got) != 0 {
+		if got := tail(t, b, "job", 5); len(got) != 0 {
 			t.Errorf("Tail(job, 5) of an empty ledger = %+v, want none and no error", got)
 		}
-		add(t, l, Grant("other", 1))
-		if got := tail(t, l, "job", 5); len(got) != 0 {
+		add(t, b, Grant("other", 1))
+		if got := tail(t, b, "job", 5); len(got) != 0 {
 			t.Errorf("Tail(job, 5) = %+v, want none: only another type has records", got)
 		}
 	}},
 	{"the tail is newest first and as long as asked", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
-		addRange(t, l, "job", 1, 12)
-		wantSeqs(t, "Tail(job, 1)", tail(t, l, "job", 1), 12)
-		wantSeqs(t, "Tail(job, 2)", tail(t, l, "job", 2), 12, 11)
-		wantSeqs(t, "Tail(job, 11)", tail(t, l, "job", 11), 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2)
-		for _, r := range tail(t, l, "job", 12) {
+		addRange(t, b, "job", 1, 12)
+		wantSeqs(t, "Tail(job, 1)", tail(t, b, "job", 1), 12)
+		wantSeqs(t, "Tail(job, 2)", tail(t, b, "job", 2), 12, 11)
+		wantSeqs(t, "Tail(job, 11)", tail(t, b, "job", 11), 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2)
+		for _, r := range tail(t, b, "job", 12) {
 			wantRecord(t, fmt.Sprintf("Tail(job, 12), Seq %d", r.Seq), r, Grant("job", r.Seq))
 		}
 	}},
 	{"the order is that of Seq, not of arrival", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
 		for _, seq := range []int64{10, 2, 100, 9, 1} {
-			add(t, l, Grant("job", seq))
+			add(t, b, Grant("job", seq))
 		}
-		wantSeqs(t, "Tail(job, 9)", tail(t, l, "job", 9), 100, 10, 9, 2, 1)
-		wantSeqs(t, "Tail(job, 1)", tail(t, l, "job", 1), 100)
+		wantSeqs(t, "Tail(job, 9)", tail(t, b, "job", 9), 100, 10, 9, 2, 1)
+		wantSeqs(t, "Tail(job, 1)", tail(t, b, "job", 1), 100)
 	}},
 	{"worker types with kindred names are kept apart", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
 		for i, name := range kindred {
-			addRange(t, l, name, 1, int64(i+1))
+			addRange(t, b, name, 1, int64(i+1))
 		}
 		for i, name := range kindred {
-			got := tail(t, l, name, 99)
+			got := tail(t, b, name, 99)
 			if len(got) != i+1 {
 				t.Errorf("Tail(%q, 99) = %d records, want %d", name, len(got), i+1)
 			}
@@ -57,7 +53,7 @@ var tailCases = []testCase{
 		}
 		for i, name := range kindred {
 			if i%2 == 0 {
-				trim(t, l, name, store.MaxSeq)
+				trim(t, b, name, store.MaxSeq)
 			}
 		}
 		for i, name := range kindred {
@@ -65,22 +61,21 @@ var tailCases = []testCase{
 			if i%2 == 0 {
 				want = 1
 			}
-			if got := tail(t, l, name, 99); len(got) != want || got[0].Seq != int64(i+1) {
+			if got := tail(t, b, name, 99); len(got) != want || got[0].Seq != int64(i+1) {
 				t.Errorf("Tail(%q, 99) after trims of other types = %d records, want %d", name, len(got), want)
 			}
 		}
 	}},
 	{"worker types are listed in byte order and complete", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
-		wantTypes(t, l)
+		wantTypes(t, b)
 		for _, name := range slices.Backward(kindred) {
-			addRange(t, l, name, 1, 2)
+			addRange(t, b, name, 1, 2)
 		}
-		wantTypes(t, l, kindred...)
+		wantTypes(t, b, kindred...)
 		for _, name := range kindred {
-			trim(t, l, name, store.MaxSeq)
+			trim(t, b, name, store.MaxSeq)
 		}
-		wantTypes(t, b.ledger(t), kindred...)
+		wantTypes(t, b.handle(t), kindred...)
 	}},
 }
 

@@ -9,16 +9,14 @@ import (
 
 var timeCases = []testCase{
 	{"a stamp is in UTC, truncated to its granularity, and names its server", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
 		for range 20 {
-			wantStamp(t, "Now()", now(t, l))
+			wantStamp(t, "Now()", now(t, b))
 		}
 	}},
 	{"the store's clock never goes back", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
-		last := now(t, l)
+		last := now(t, b)
 		for range 100 {
-			s := now(t, l)
+			s := now(t, b)
 			if s.Server == last.Server && s.Time.Before(last.Time.Add(-s.MaxAge)) {
 				t.Fatalf("Now() = %v after %v by the same server, want no step back", s.Time, last.Time)
 			}
@@ -26,10 +24,9 @@ var timeCases = []testCase{
 		}
 	}},
 	{"the store's clock advances", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
-		first := now(t, l)
+		first := now(t, b)
 		began := wall.Now()
-		for !now(t, l).Time.After(first.Time) {
+		for !now(t, b).Time.After(first.Time) {
 			if took := wall.Since(began); took > first.Granularity+first.MaxAge+5*time.Second {
 				t.Fatalf("Now() = %v for %v, want it to advance by its granularity, %v", first.Time, took, first.Granularity)
 			}
@@ -37,20 +34,19 @@ var timeCases = []testCase{
 		}
 	}},
 	{"Now brackets the store's time", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
 		var o offset
 		began := wall.Now()
 		for range 30 {
 			sent := wall.Since(began)
-			s := now(t, l)
+			s := now(t, b)
 			o.narrow(t, s, sent, wall.Since(began))
 			wall.Sleep(time.Millisecond)
 		}
 	}},
 	{"handles agree on the time", func(t *testing.T, b *bench) {
-		one, other := b.ledger(t), b.ledger(t)
+		other := b.handle(t)
 		for range 20 {
-			before, s, after := now(t, one), now(t, other), now(t, one)
+			before, s, after := now(t, b), now(t, other), now(t, b)
 			slack := s.Granularity + s.MaxAge + s.Skew
 			if s.Time.Before(before.Time.Add(-slack)) || s.Time.After(after.Time.Add(after.Granularity+after.MaxAge+slack)) {
 				t.Errorf("Now() of another handle = %v, want it in %v … %v, give or take %v", s.Time, before.Time, after.Time, slack)
@@ -58,15 +54,14 @@ var timeCases = []testCase{
 		}
 	}},
 	{"Tail gives a stamp if and only if the store says so", func(t *testing.T, b *bench) {
-		l := b.ledger(t)
-		addRange(t, l, "job", 1, 2)
+		addRange(t, b, "job", 1, 2)
 		var o offset
 		began := wall.Now()
 		for _, workerType := range []string{"job", "unknown", "job", "job"} {
 			sent := wall.Since(began)
-			o.narrow(t, now(t, l), sent, wall.Since(began))
+			o.narrow(t, now(t, b), sent, wall.Since(began))
 			sent = wall.Since(began)
-			_, s, err := l.Tail(within(t), workerType, 1)
+			_, s, err := b.Tail(within(t), workerType, 1)
 			received := wall.Since(began)
 			switch {
 			case err != nil:
