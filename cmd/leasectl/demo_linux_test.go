@@ -7,26 +7,42 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 )
+
+// firstSlot is the line of the first slot that has a holder: on a busy machine that may be
+// any slot, and any worker.
+const firstSlot = `\n +\d+  \d\d:\d\d:\d\d\.\d{3}Z +(north|east|south) `
 
 func TestDemo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes 20 s")
 	}
 	t.Parallel()
+	begun := time.Now()
 	p := start(t, "demo", "--slots", "6", "--interval", "2s")
-	if code := p.wait(); code != exit.OK {
-		t.Errorf("leasectl demo = %d, want 0", code)
+	code, out := p.wait(), p.output()
+	wants := []string{
+		`SLOT  START \(UTC\) +HOLDER  PRIO  TOKEN +GAP\n`, `✓  slots +6 `, `✓  overlaps +0 `, `✓  records +\d+  tokens`,
+		`(?s)killed (north|east|south) halfway through its slot \(SIGKILL, pid \d+\).*started .* again`,
 	}
-	out := p.output()
-	for _, want := range []string{
-		`SLOT  START \(UTC\) +HOLDER  PRIO  TOKEN +GAP\n`,
-		`(?s)killed (north|east|south) halfway through its slot \(SIGKILL, pid \d+\).*took over on time.*started .* again.*is back, by priority`,
-		`✓  slots +6 `, `✓  cut short +1 `, `✓  missed +0\n`, `✓  overlaps +0 `, `boundaries +4  median \d`, `✓  records +\d+  tokens`, "All as it should be",
-	} {
+	if code != exit.OK && code != exit.Demo {
+		t.Errorf("leasectl demo = %d", code)
+	}
+	if tooLate := regexp.MustCompile(`was too late|✗  (cut short|missed)`).FindString(out); tooLate != "" && procs.Busy(begun) {
+		t.Logf("this machine was busy, and the demo shows %q", tooLate)
+	} else {
+		if code != exit.OK {
+			t.Errorf("leasectl demo = %d, want 0", code)
+		}
+		wants = append(wants, `(?s)took over on time.*started .* again.*is back, by priority`,
+			`✓  cut short +1 `, `✓  missed +0\n`, `boundaries +4  median \d`, "All as it should be")
+	}
+	for _, want := range wants {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("leasectl demo: nothing matches %q", want)
 		}
@@ -57,9 +73,9 @@ func wantNothingLeft(t *testing.T, p *process) {
 
 func TestAnInterruptedDemoLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
-	for _, moment := range []string{"slotlease demo", "All three are ready", "   1  "} {
+	for _, moment := range []string{"slotlease demo", "All three are ready", firstSlot} {
 		p := start(t, "demo", "--interval", "1s")
-		p.await(moment)
+		p.awaitMatch(moment)
 		p.signal(syscall.SIGINT)
 		if code := p.wait(); code != exit.Interrupted {
 			t.Errorf("leasectl demo, interrupted after %q = %d, want %d", moment, code, exit.Interrupted)
@@ -89,7 +105,7 @@ func TestADemoThatNobodyReadsLeavesNothingBehind(t *testing.T) {
 func TestADemoThatIsKilledLeavesNoProcesses(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	p := start(t, "demo", "--interval", "1s")
-	p.await("   1  ")
+	p.awaitMatch(firstSlot)
 	p.signal(syscall.SIGKILL)
 	p.wait()
 	p.gone()
@@ -98,7 +114,7 @@ func TestADemoThatIsKilledLeavesNoProcesses(t *testing.T) {
 func TestAKeptDemoCanBeInspected(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	p := start(t, "demo", "--interval", "1s", "--keep")
-	p.await("   1  ")
+	holder := p.awaitMatch(firstSlot)[1]
 	p.signal(syscall.SIGINT)
 	p.wait()
 	kept := regexp.MustCompile(`Kept: (\S+)\n`).FindStringSubmatch(p.output())
@@ -106,7 +122,7 @@ func TestAKeptDemoCanBeInspected(t *testing.T) {
 		t.Fatal("the demo doesn't say what it kept")
 	}
 	got := leasectl(t, nil, "inspect", "slots", "--store", "sqlite:"+filepath.Join(kept[1], "leases.db"))
-	if got.code != exit.OK || !strings.Contains(got.stdout, "north") {
-		t.Errorf("leasectl inspect slots = %+v", got)
+	if got.code != exit.OK || !strings.Contains(got.stdout, holder) {
+		t.Errorf("leasectl inspect slots = %+v, want a slot of %s", got, holder)
 	}
 }

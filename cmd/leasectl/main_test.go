@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	procs.HeedSignals()
+	procs.Feel()
 	parallel.Waiting() // for processes
 	os.Exit(m.Run())
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -112,6 +113,16 @@ func (p *process) await(text string) {
 	procs.Eventually(p.t, fmt.Sprintf("%q in the output", text), func() bool { return strings.Contains(p.output(), text) })
 }
 
+// awaitMatch waits for a match of a pattern in the output, and returns it with its groups.
+func (p *process) awaitMatch(pattern string) (match []string) {
+	p.t.Helper()
+	procs.Eventually(p.t, fmt.Sprintf("a match of %q in the output", pattern), func() bool {
+		match = regexp.MustCompile(pattern).FindStringSubmatch(p.output())
+		return match != nil
+	})
+	return match
+}
+
 // unread closes the reading end of the output.
 func (p *process) unread() {
 	p.t.Helper()
@@ -152,6 +163,14 @@ func (p *process) descendants() []int {
 func (p *process) gone() (alive, dead time.Time) {
 	p.t.Helper()
 	return procs.Gone(p.t, p.descendants)
+}
+
+// goneAfterKill waits until no descendant is left of a leasectl that was killed at a time.
+func (p *process) goneAfterKill(killed time.Time) {
+	p.t.Helper()
+	if alive, _ := p.gone(); !alive.IsZero() {
+		procs.Within(p.t, "from SIGKILL of leasectl to when some of the family was seen last", alive.Sub(killed), time.Second)
+	}
 }
 
 // records reads a ledger, the oldest record first.

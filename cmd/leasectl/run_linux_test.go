@@ -77,9 +77,7 @@ func TestNoDescendantOutlivesTheWindow(t *testing.T) {
 				return false
 			})
 			// The ledger and this process share the wall clock.
-			if late := seen.Sub(window.WindowEnd); late > 500*time.Millisecond {
-				t.Errorf("some of the family lived %v after the end of its window", late)
-			}
+			procs.Within(t, "from the end of the window to when some of the family was seen last", seen.Sub(window.WindowEnd), 500*time.Millisecond)
 		})
 	}
 }
@@ -136,12 +134,15 @@ func TestACommandThatEndsIsNotStartedAgainInItsSlot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l, storeArg := newLedger(t)
-			file := filepath.Join(t.TempDir(), "runs")
+			file, begun := filepath.Join(t.TempDir(), "runs"), time.Now()
 			p := startRun(t, storeArg, "a", test.flags, "sh", "-c", test.script, file)
 			procs.Eventually(t, "the third slot", func() bool { return len(slices.Compact(procs.Lines(file))) >= 3 })
 			p.await(test.says)
 			ends(t, p)
-			if runs := procs.Lines(file); len(slices.Compact(slices.Clone(runs))) != len(runs) {
+			runs := procs.Lines(file)
+			again := len(runs) - len(slices.Compact(slices.Clone(runs)))
+			// A busy machine may extend a lease when its command was told to end already.
+			if again > 0 && (again > extendedLate(p.output()) || !procs.Busy(begun)) {
 				t.Errorf("the command was run in the slots %q, want once in each", runs)
 			}
 			releases := slices.DeleteFunc(records(t, l), func(r store.Record) bool { return r.Kind != store.KindRelease })
@@ -150,6 +151,27 @@ func TestACommandThatEndsIsNotStartedAgainInItsSlot(t *testing.T) {
 			}
 		})
 	}
+}
+
+// extendedLate is how often a log shows that a command was told to end, and its lease was
+// extended all the same.
+func extendedLate(log string) (n int) {
+	cut := map[string]int{} // by slot, and not extended since
+	for line := range strings.Lines(log) {
+		_, about, _ := strings.Cut(line, " slot ")
+		slot, event, _ := strings.Cut(about, ": ")
+		switch {
+		case strings.HasPrefix(event, "extended late"):
+			n++
+			cut[slot]--
+		case strings.Contains(event, "stopped at the deadline"):
+			cut[slot]++
+		case strings.HasPrefix(event, "extended") && cut[slot] > 0:
+			n++
+			cut[slot] = 0
+		}
+	}
+	return n
 }
 
 func TestSIGTERMStopsTheCommandThenReleases(t *testing.T) {
@@ -207,6 +229,7 @@ func TestASecondSignalKillsACommandThatWillNotStop(t *testing.T) {
 			l, storeArg := newLedger(t)
 			p := startRun(t, storeArg, "a", append([]string{"--every", oneSlot, "--join-mid-slot"}, flags...), "sh", "-c", family)
 			p.await("family up")
+			begun := time.Now()
 			p.signal(syscall.SIGINT)
 			p.await("stopping: interrupt\n")
 			if len(p.descendants()) == 0 {
@@ -214,6 +237,9 @@ func TestASecondSignalKillsACommandThatWillNotStop(t *testing.T) {
 			}
 			// timeout and process groups send two at once: that is one wish.
 			p.signal(syscall.SIGTERM)
+			if apart := time.Since(begun); apart > 900*time.Millisecond {
+				t.Skipf("this machine took %v between two signals: too long for one wish", apart)
+			}
 			time.Sleep(1100 * time.Millisecond)
 			if len(p.descendants()) == 0 {
 				t.Error("two signals at once left the command no grace")
@@ -263,9 +289,7 @@ func TestAStoreThatIsDownIsToldAtOnceAndKeepsNobodyFromStopping(t *testing.T) {
 	if code := p.wait(); code != exit.OK {
 		t.Errorf("leasectl run = %d, want 0", code)
 	}
-	if took := time.Since(told); took > 2*time.Second {
-		t.Errorf("stopping took %v with a store that is down", took)
-	}
+	procs.Within(t, "stopping with a store that is down", time.Since(told), 2*time.Second)
 	if out := p.output(); !strings.Contains(out, "stopping: terminated\n") || strings.Count(out, "WARN") != 1 {
 		t.Errorf("leasectl run wrote %q, want one warning and the name of the signal", out)
 	}

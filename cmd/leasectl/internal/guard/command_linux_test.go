@@ -169,7 +169,7 @@ func TestTheCommandGetsExactlyWhatItIsGiven(t *testing.T) {
 }
 
 func TestTheGraceBeforeTheDeadline(t *testing.T) {
-	p, file := runTidy(t, newMark(t), 3*time.Second, 2*time.Second)
+	p, file := runTidy(t, newMark(t), 2500*time.Millisecond+20*started(t), 2*time.Second)
 	wantStatus(t, p, Status{Code: 3, Reason: DeadlineReached})
 	if _, err := os.Stat(file); err != nil {
 		t.Errorf("the command didn't see SIGTERM: %v", err)
@@ -211,7 +211,7 @@ func TestIgnoringSIGTERMEndsWithTheGrace(t *testing.T) {
 			}
 			wantStatus(t, p, killedBy9.because(Stopped))
 			took := Boottime() - start
-			within(t, "from the stop to the end", took, c.lasts+deadlineSlack)
+			procs.Within(t, "from the stop to the end", took, c.lasts+deadlineSlack)
 			t.Logf("the guard began to kill %v after the stop, and took %v", p.from-start, p.gone-p.from)
 			if took < c.lasts {
 				t.Errorf("ended %v after the stop, before the grace was over", took)
@@ -225,7 +225,7 @@ func TestIgnoringSIGTERMEndsWithTheGrace(t *testing.T) {
 
 func TestExtendMovesTheDeadline(t *testing.T) {
 	mark := newMark(t)
-	p := run(t, mark, time.Second, 0, "sleep", "1000")
+	p := run(t, mark, 800*time.Millisecond+20*started(t), 0, "sleep", "1000")
 	old := p.watch.deadline
 	if err := p.Extend(old-1, 0); err == nil || errors.Is(err, ErrTooLate) {
 		t.Errorf("Extend to an earlier instant = %v, want an error about that", err)
@@ -237,12 +237,12 @@ func TestExtendMovesTheDeadline(t *testing.T) {
 	for Boottime() < old+300*time.Millisecond {
 		time.Sleep(10 * time.Millisecond)
 	}
-	if len(carriers(mark)) != 1 {
+	if alive := len(carriers(mark)); alive != 1 && Boottime() < later {
 		t.Error("killed at the old deadline")
 	}
 	wantStatus(t, p, killedBy9.because(DeadlineReached))
 	late := Boottime() - later
-	within(t, "from the extended deadline to the end", late, deadlineSlack)
+	procs.Within(t, "from the extended deadline to the end", late, deadlineSlack)
 	t.Logf("the guard began to kill %v after the deadline, and took %v", p.from-later, p.gone-p.from)
 	if late < 0 {
 		t.Errorf("ended %v before the extended deadline", -late)
@@ -250,12 +250,13 @@ func TestExtendMovesTheDeadline(t *testing.T) {
 }
 
 func TestExtendAfterStopIsTooLate(t *testing.T) {
-	p := runFamily(t, newMark(t), time.Hour, 300*time.Millisecond)
+	p := runFamily(t, newMark(t), time.Hour, time.Minute)
 	_ = p.Stop()
 	if err := p.Extend(Boottime()+2*time.Hour, 0); !errors.Is(err, ErrTooLate) {
 		t.Errorf("Extend after Stop = %v, want %v", err, ErrTooLate)
 	}
-	wantStatus(t, p, killedBy9.because(Stopped))
+	_ = p.Kill()
+	wantStatus(t, p, killedBy9.because(Killed))
 }
 
 func TestNothingLeaks(t *testing.T) {
@@ -283,8 +284,9 @@ func TestNothingLeaks(t *testing.T) {
 	for range 50 {
 		once()
 	}
-	procs.Eventually(t, "goroutines end", func() bool { _, n, _ := count(); return n <= goroutines })
-	if n, _, zombies := count(); n > fds || zombies > 0 {
-		t.Errorf("after 50 commands: %d files, want %d; %d zombies, want 0", n, fds, zombies)
-	}
+	// What measures the machine has a file open now and then.
+	procs.Eventually(t, "files are closed, and goroutines and zombies end", func() bool {
+		n, routines, zombies := count()
+		return n <= fds && routines <= goroutines && zombies == 0
+	})
 }

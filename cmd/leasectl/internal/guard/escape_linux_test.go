@@ -64,7 +64,7 @@ func TestCommandsThatForkWithoutEndAreKilled(t *testing.T) {
 			if left := carriers(mark); len(left) > 0 {
 				t.Errorf("%d processes are left when Wait returns", len(left))
 			}
-			within(t, "from Kill to the end of all", took, 5*time.Second)
+			procs.Within(t, "from Kill to the end of all", took, 5*time.Second)
 		})
 	}
 }

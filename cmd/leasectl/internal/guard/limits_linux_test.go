@@ -54,27 +54,25 @@ func copyForAll(t *testing.T, mode os.FileMode) string {
 func TestExhaustingTheProcessLimitDoesNotStopTheGuard(t *testing.T) {
 	self := copyForAll(t, 0o755)
 	mark := newMark(t)
-	p := startParentAs(t, self, stranger, mark, 6*time.Second, 0, self, helperArg, "bomb")
+	p := startParentAs(t, self, stranger, mark, 5*time.Second+20*started(t), 0, self, helperArg, "bomb")
 	procs.Eventually(t, "the limit is reached", func() bool { return len(carriers(mark)) >= 50 })
 	time.Sleep(200 * time.Millisecond)
 	if s, ok := stat(p.guard); !ok || s.dead() {
 		t.Fatalf("stat(guard) = %+v, %v, want it alive at the limit", s, ok)
 	}
-	late := gone(t, mark) - p.deadline
-	within(t, "from the deadline to the end of all", late, time.Second)
-	if late < 0 {
+	if late := wantGone(t, mark, "the deadline", p.deadline, time.Second); late < 0 {
 		t.Errorf("killed %v before the deadline: the guard or the parent died", -late)
 	}
 }
 
 func TestProcessesThatCanNotBeKilledAreReported(t *testing.T) {
 	mark := newMark(t)
-	p := startParentAs(t, copyForAll(t, 0o755), stranger, mark, 3*time.Second, 0,
+	p := startParentAs(t, copyForAll(t, 0o755), stranger, mark, 2*time.Second+20*started(t), 0,
 		copyForAll(t, 0o755|os.ModeSetuid), helperArg, "root")
 	if !p.out.Scan() || !strings.Contains(p.out.Text(), ErrSurvivors.Error()) {
 		t.Errorf("the parent says %q, want %q", p.out.Text(), ErrSurvivors)
 	}
-	within(t, "from the deadline to the report of survivors", Boottime()-p.deadline, refusedFor+5*time.Second)
+	procs.Within(t, "from the deadline to the report of survivors", Boottime()-p.deadline, refusedFor+5*time.Second)
 	if len(carriers(mark)) == 0 {
 		t.Error("nothing survived")
 	}

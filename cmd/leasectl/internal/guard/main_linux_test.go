@@ -40,6 +40,7 @@ func TestMain(m *testing.M) {
 		_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
 	}
 	procs.HeedSignals()
+	procs.Feel()
 	os.Exit(m.Run())
 }
 
@@ -202,25 +203,31 @@ func carriers(mark string) []int {
 	})
 }
 
-// deadlineSlack is how late after the deadline the last process may be seen. A
-// few milliseconds are the guard's; the rest is for a machine so busy that the
-// looking takes long.
+// deadlineSlack is how late after the deadline a process may be seen. A few
+// milliseconds are the guard's; the rest is for the looking.
 const deadlineSlack = 500 * time.Millisecond
 
-// gone waits until no process carries the mark and returns when that was.
-func gone(t *testing.T, mark string) (at time.Duration) {
+// wantGone waits until no process carries the mark, fails the test if one was seen
+// later than the limit after since, and returns how long after it none was.
+func wantGone(t *testing.T, mark, since string, at, limit time.Duration) time.Duration {
 	t.Helper()
-	_, dead := procs.Gone(t, func() []int { return carriers(mark) })
-	return Boottime() - time.Since(dead)
+	alive, dead := procs.Gone(t, func() []int { return carriers(mark) })
+	now, boot := time.Now(), Boottime()
+	if alive.IsZero() {
+		alive = dead
+	}
+	procs.Within(t, "from "+since+" to when a descendant was seen last", boot-now.Sub(alive)-at, limit)
+	return boot - now.Sub(dead) - at
 }
 
-// within fails the test if a measured time is over the limit, and logs it.
-func within(t *testing.T, what string, got, limit time.Duration) {
+// started is how long this machine takes, now, to start a command that is ready.
+func started(t *testing.T) time.Duration {
 	t.Helper()
-	t.Logf("%s: %v", what, got.Round(10*time.Microsecond))
-	if got > limit {
-		t.Errorf("%s took %v, want at most %v", what, got, limit)
-	}
+	begun := time.Now()
+	p, _ := runTidy(t, newMark(t), time.Hour, time.Minute)
+	took := time.Since(begun)
+	_ = p.Kill()
+	return took
 }
 
 // run starts a command whose descendants carry the mark.
@@ -263,11 +270,10 @@ func awaitFamily(t *testing.T, mark, ready string) {
 // wantStatus waits for the end of a command and checks how it ended.
 func wantStatus(t *testing.T, p *Process, want Status) {
 	t.Helper()
-	const limit = 10 * time.Second
 	select {
 	case <-p.done:
-	case <-time.After(limit):
-		t.Fatalf("the command, wanted %v, hasn't ended within %v", want, limit)
+	case <-time.After(procs.Patience):
+		t.Fatalf("the command, wanted %v, hasn't ended within %v", want, procs.Patience)
 	}
 	if got, err := p.Wait(); got != want || err != nil {
 		t.Errorf("Wait() = %v, %v, want %v, <nil>", got, err, want)

@@ -26,6 +26,7 @@ import (
 
 func TestMain(m *testing.M) {
 	guard.Main()
+	procs.Feel()
 	parallel.Waiting() // for slots
 	os.Exit(m.Run())
 }
@@ -44,6 +45,7 @@ func TestACommandWhoseLeaseIsExtendedLateIsStartedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			begun := time.Now()
 			inner := memory.New(memory.Options{})
 			if err := inner.Init(t.Context()); err != nil {
 				t.Fatal(err)
@@ -85,6 +87,9 @@ func TestACommandWhoseLeaseIsExtendedLateIsStartedAgain(t *testing.T) {
 			stop()
 			if err := errors.Join(err, <-ended); err != nil {
 				t.Errorf("Run() = %v", err)
+			}
+			if strings.Contains(logged.String(), "expired: "+string(workerlease.WindowEnded)) && procs.Busy(begun) {
+				t.Skip("this machine was too busy to extend the lease before its end")
 			}
 			tokens := procs.Lines(up)
 			if c.job == nil {
