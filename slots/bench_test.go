@@ -23,29 +23,18 @@ var cronCases = []string{
 	"cron 30 2 1 7 * Africa/Casablanca",
 }
 
-func BenchmarkCronAt(b *testing.B) {
+func BenchmarkCronSlots(b *testing.B) {
 	for _, text := range cronCases {
-		b.Run(text, func(b *testing.B) {
-			s := schedule(b, text)
-			at := instant(b, "2025-06-15T12:34:56Z")
-			b.ReportAllocs()
-			for b.Loop() {
-				s.At(at)
-			}
-		})
-	}
-}
-
-func BenchmarkCronNext(b *testing.B) {
-	for _, text := range cronCases {
-		b.Run(text, func(b *testing.B) {
-			s := schedule(b, text)
-			at := instant(b, "2025-06-15T12:34:56Z")
-			b.ReportAllocs()
-			for b.Loop() {
-				s.Next(at)
-			}
-		})
+		s := schedule(b, text)
+		for name, find := range map[string]func(time.Time) slots.Slot{"At": s.At, "Next": s.Next} {
+			b.Run(name+" "+text, func(b *testing.B) {
+				at := instant(b, "2025-06-15T12:34:56Z")
+				b.ReportAllocs()
+				for b.Loop() {
+					find(at)
+				}
+			})
+		}
 	}
 }
 

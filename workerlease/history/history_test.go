@@ -41,10 +41,17 @@ func TestRead(t *testing.T) {
 	minutes, part, grant, releaseOf, doneBy, noon := recordtest.Minutes, recordtest.Part, recordtest.Grant, recordtest.Release, recordtest.Done, recordtest.Noon
 	changed := func(r store.Record, f func(*store.Record)) store.Record { f(&r); return r }
 	a, b, c := grant(1, 0, "a"), grant(2, 1, "b"), grant(3, 2, "c")
+	// over is a part of a's slot that b has taken over.
+	over := func(seq int64, token, fixed, from, to float64) store.Record {
+		return part(seq, changed(b, func(r *store.Record) {
+			r.SlotStart, r.SlotEnd, r.Token, r.FixedAt = a.SlotStart, a.SlotEnd, minutes(token).UnixMilli(), minutes(fixed)
+		}), from, to)
+	}
 	for name, test := range map[string]struct {
-		records []store.Record // oldest first
-		now     time.Time
-		want    []string
+		records  []store.Record // oldest first
+		now      time.Time
+		schedule slots.Schedule
+		want     []string
 	}{
 		"an empty ledger": {now: noon},
 		"expired, held, upcoming": {
@@ -98,22 +105,20 @@ func TestRead(t *testing.T) {
 			records: []store.Record{changed(a, func(r *store.Record) { r.Schedule = "moon full" })}, now: minutes(60),
 			want: []string{"12:00 expired a -9.2s"},
 		},
+		"a schedule that is given finds the missed slots": {
+			records: []store.Record{changed(a, func(r *store.Record) { r.Schedule = "own" })}, now: minutes(16), schedule: slots.Must(slots.Every(5 * time.Minute)),
+			want: []string{"12:00 expired a -9.2s", "12:05 missed", "12:10 missed", "12:15 free"},
+		},
 		"extensions within a slot are one row": {
 			records: []store.Record{part(1, a, 0, 1), part(2, a, 1, 2), part(3, a, 2, 3)}, now: minutes(2.5),
 			want: []string{"12:00 held a -9.2s ×2 to 12:03:00"},
 		},
 		"a slot that was taken over in its middle": {
-			records: []store.Record{part(1, a, 0, 1), part(2, a, 1, 2), part(3, changed(b, func(r *store.Record) {
-				r.SlotStart, r.SlotEnd, r.Token, r.FixedAt = a.SlotStart, a.SlotEnd, minutes(2.1).UnixMilli(), minutes(2.0625)
-			}), 2.1, 3)}, now: minutes(2.5),
+			records: []store.Record{part(1, a, 0, 1), part(2, a, 1, 2), over(3, 2.1, 2.0625, 2.1, 3)}, now: minutes(2.5),
 			want: []string{"12:00 expired a -9.2s ×1 to 12:02:00 (to +2m0s)", "12:00 held b +2m3s (from +2m6s)"},
 		},
 		"taken over, and over": {
-			records: []store.Record{part(1, a, 0, 1), part(2, changed(b, func(r *store.Record) {
-				r.SlotStart, r.SlotEnd, r.Token, r.FixedAt = a.SlotStart, a.SlotEnd, minutes(1.1).UnixMilli(), minutes(1.1)
-			}), 1.1, 2), part(3, changed(b, func(r *store.Record) {
-				r.SlotStart, r.SlotEnd, r.Token, r.FixedAt = a.SlotStart, a.SlotEnd, minutes(1.1).UnixMilli(), minutes(1.9)
-			}), 2, 3)}, now: minutes(4.5),
+			records: []store.Record{part(1, a, 0, 1), over(2, 1.1, 1.1, 1.1, 2), over(3, 1.1, 1.9, 2, 3)}, now: minutes(4.5),
 			want: []string{"12:00 expired a -9.2s (to +1m0s)", "12:00 expired b +1m6s ×1 to 12:03:00 (from +1m6s to +3m0s)"},
 		},
 		"a term that goes on has a row for each slot": {
@@ -125,9 +130,7 @@ func TestRead(t *testing.T) {
 			want: []string{"12:00 released a -9.2s released 12:04:54 (at +4m54s)", "12:05 released a -9.2s released 12:04:54 (before it began)"},
 		},
 		"taken over, and released": {
-			records: []store.Record{part(1, a, 0, 1), part(2, changed(b, func(r *store.Record) {
-				r.SlotStart, r.SlotEnd, r.Token, r.FixedAt = a.SlotStart, a.SlotEnd, minutes(1.1).UnixMilli(), minutes(1.1)
-			}), 1.1, 5), releaseOf(b, 3, minutes(3))}, now: minutes(4.5),
+			records: []store.Record{part(1, a, 0, 1), over(2, 1.1, 1.1, 1.1, 5), releaseOf(b, 3, minutes(3))}, now: minutes(4.5),
 			want: []string{"12:00 expired a -9.2s (to +1m0s)", "12:00 released b +1m6s released 12:03:00 (from +1m6s, at +3m0s)"},
 		},
 		"an extension is all that was read": {
@@ -155,9 +158,7 @@ func TestRead(t *testing.T) {
 			want: []string{"12:00 done a -9.2s (at +1m0s)"},
 		},
 		"done by the worker that took over": {
-			records: []store.Record{part(1, a, 0, 1), part(2, changed(b, func(r *store.Record) {
-				r.SlotStart, r.SlotEnd, r.Token, r.FixedAt = a.SlotStart, a.SlotEnd, minutes(1.1).UnixMilli(), minutes(1.1)
-			}), 1.1, 2), doneBy(changed(b, func(r *store.Record) { r.SlotStart, r.SlotEnd = a.SlotStart, a.SlotEnd }), 3, a.SlotEnd, minutes(1.5))}, now: minutes(4),
+			records: []store.Record{part(1, a, 0, 1), over(2, 1.1, 1.1, 1.1, 2), doneBy(changed(b, func(r *store.Record) { r.SlotStart, r.SlotEnd = a.SlotStart, a.SlotEnd }), 3, a.SlotEnd, minutes(1.5))}, now: minutes(4),
 			want: []string{"12:00 expired a -9.2s (to +1m0s)", "12:00 done b +1m6s (from +1m6s, at +1m30s)"},
 		},
 		"done, and released on the way out": {
@@ -237,7 +238,7 @@ func TestRead(t *testing.T) {
 				}
 				before := slices.Clone(records)
 				var got []string
-				for _, e := range history.Read(records, test.now, nil) {
+				for _, e := range history.Read(records, test.now, test.schedule) {
 					got = append(got, rowText(e))
 				}
 				if diff := cmp.Diff(test.want, got); diff != "" {
@@ -285,20 +286,6 @@ func TestTheStructuredFieldsSayWhatTheNoteDoes(t *testing.T) {
 	}
 	if late := got[1].Late(); late != 90*time.Second {
 		t.Errorf("Late() = %v, want 1m30s", late)
-	}
-}
-
-func TestAScheduleThatIsGivenFindsTheMissedSlots(t *testing.T) {
-	a := recordtest.Grant(1, 0, "a")
-	a.Schedule = "own"
-	entries := history.Read([]store.Record{a}, recordtest.Minutes(16), slots.Must(slots.Every(5*time.Minute)))
-	var got []string
-	for _, e := range entries {
-		got = append(got, rowText(e))
-	}
-	want := []string{"12:00 expired a -9.2s", "12:05 missed", "12:10 missed", "12:15 free"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("Read() (-want +got):\n%s", diff)
 	}
 }
 
