@@ -72,8 +72,8 @@ func TestBrokenLedgersAreFoundIllegal(t *testing.T) {
 		t.Run(operation, func(t *testing.T) {
 			// Not every round meets the fault where it shows.
 			for round := range 50 {
-				l := jostled{broken{memory.New(memory.Options{}), operation, &atomic.Int64{}}}
-				h := compete(t, plan, uint64(round), func(string) store.Ledger { return l }, func() {})
+				l := jostled(broken{memory.New(memory.Options{}), operation, &atomic.Int64{}})
+				h := compete(t, plan, uint64(round), func(string) store.Ledger { return l })
 				result, err := h.Check(patience)
 				if err == nil {
 					continue
@@ -85,7 +85,9 @@ func TestBrokenLedgersAreFoundIllegal(t *testing.T) {
 					t.Errorf("Check() = %v, want it to say what has no explanation", err)
 				}
 				t.Logf("round %d: %v", round, err)
-				draw(t, result.Violations[0], filepath.Join(t.ArtifactDir(), "violation.html"))
+				if err := result.Violations[0].Visualize(filepath.Join(t.ArtifactDir(), "violation.html")); err != nil {
+					t.Error(err)
+				}
 				return
 			}
 			t.Error("50 rounds are linearizable, want ErrIllegal")

@@ -88,21 +88,12 @@ func check(t *testing.T, h *linear.History) linear.Result {
 	}
 	for i, v := range result.Violations {
 		path := filepath.Join(t.ArtifactDir(), fmt.Sprintf("violation-%d.html", i))
-		draw(t, v, path)
+		if err := v.Visualize(path); err != nil {
+			t.Error(err)
+		}
 		t.Logf("%v\nchart in %s, kept with -artifacts", v, path)
 	}
 	return result
-}
-
-func draw(t *testing.T, v linear.Violation, path string) {
-	t.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(v.Visualize(f), f.Close()); err != nil {
-		t.Error(err)
-	}
 }
 
 // tally adds up what was checked, by store.

@@ -1,10 +1,6 @@
 package linear_test
 
 import (
-	"context"
-	"fmt"
-	"runtime"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,53 +29,22 @@ var faults = faultstore.Rates{
 	Late:        0.06, LateBy: 2 * time.Second,
 }
 
-// last is the client that reads all there is when the others are done.
-const last = "last"
-
-// compete lets clients work on ledgers of one store as a plan says, and settles
-// it when all is calm.
-func compete(t *testing.T, p workload.Plan, seed uint64, open func(name string) store.Ledger, calm func()) *linear.History {
+// compete lets clients work on ledgers of one store as a plan says.
+func compete(t *testing.T, p workload.Plan, seed uint64, open func(name string) store.Ledger) *linear.History {
 	t.Helper()
 	h := linear.NewHistory()
-	clk := clock.New()
-	var wg sync.WaitGroup
-	for i := range clients {
-		name := fmt.Sprint("client-", i)
-		c := workload.New(h.Client(name, open(name)), clk, time.Second, name, seed)
-		wg.Go(func() { c.Work(t.Context(), p) })
-	}
-	wg.Wait()
-	calm()
-	workload.New(h.Client(last, open(last)), clk, time.Second, last, seed).Settle(t.Context(), p)
+	workload.Compete(t.Context(), p, clients, func(name string, _ int) *workload.Client {
+		return workload.New(h.Client(name, open(name)), clock.New(), time.Second, name, seed)
+	}, func() {})
 	return h
 }
 
 // jostled lets others run before and after each operation, or they would hardly
 // overlap: memory is quick.
-type jostled struct{ store.Ledger }
-
-func (j jostled) Append(ctx context.Context, r store.Record) error {
-	runtime.Gosched()
-	defer runtime.Gosched()
-	return j.Ledger.Append(ctx, r)
-}
-
-func (j jostled) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
-	runtime.Gosched()
-	defer runtime.Gosched()
-	return j.Ledger.Get(ctx, workerType, seq)
-}
-
-func (j jostled) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
-	runtime.Gosched()
-	defer runtime.Gosched()
-	return j.Ledger.Tail(ctx, workerType, limit)
-}
-
-func (j jostled) Trim(ctx context.Context, workerType string, before int64) (int, error) {
-	runtime.Gosched()
-	defer runtime.Gosched()
-	return j.Ledger.Trim(ctx, workerType, before)
+func jostled(l store.Ledger) store.Ledger {
+	return faultstore.New(l, faultstore.Options{Plan: func(faultstore.Call) faultstore.Fault {
+		return faultstore.Fault{Before: 1, After: 1}
+	}})
 }
 
 func TestMemoryIsLinearizable(t *testing.T) {
@@ -87,8 +52,8 @@ func TestMemoryIsLinearizable(t *testing.T) {
 	var sum linear.Result
 	for i := 0; sum.Searched < share(t, 3); i++ {
 		p := workload.Round(i, 60, 80)
-		l := jostled{memory.New(memory.Options{})}
-		h := compete(t, p, uint64(i), func(string) store.Ledger { return l }, func() {})
+		l := jostled(memory.New(memory.Options{}))
+		h := compete(t, p, uint64(i), func(string) store.Ledger { return l })
 		sum.Add(check(t, h))
 		if t.Failed() {
 			t.Fatalf("round %d is not linearizable", i)
@@ -108,18 +73,17 @@ func harsh(t *testing.T, p workload.Plan, seed uint64, rates faultstore.Rates, s
 		inner := memory.New(memory.Options{})
 		var ledgers []*faultstore.Ledger
 		h = compete(t, p, seed, func(name string) store.Ledger {
-			if name == last {
+			if name == workload.Last {
+				for _, f := range ledgers {
+					if err := f.Settle(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
 				return inner
 			}
 			f := faultstore.New(inner.Handle(), faultstore.Options{Caller: name, Plan: faultstore.Random(seed, rates)})
 			ledgers = append(ledgers, f)
 			return f
-		}, func() {
-			for _, f := range ledgers {
-				if err := f.Settle(t.Context()); err != nil {
-					t.Error(err)
-				}
-			}
 		})
 		for _, f := range ledgers {
 			_ = f.Close(t.Context())

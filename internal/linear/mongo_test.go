@@ -1,8 +1,6 @@
 package linear_test
 
 import (
-	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -36,23 +34,21 @@ func TestMongoIsLinearizableWhileThePeerIsKilledAndPaused(t *testing.T) {
 		// kill and by a pause.
 		p := workload.Round(i, keys, calls)
 		h := linear.NewHistory()
-		ledger := func(name string, n int) *workload.Client {
+		disturbed := i%3 == 2
+		workload.Compete(t.Context(), p, clients, func(name string, n int) *workload.Client {
 			l, err := mongo.Open(t.Context(), mongo.Options{Client: connections[n], Database: "linear", Collection: p.WorkerType})
 			if err != nil {
 				t.Fatal(err)
 			}
 			patience := 5 * time.Second
-			if name != last && i%3 == 2 {
+			if disturbed && name != workload.Last {
 				patience = 200 * time.Millisecond
 			}
 			return workload.New(h.Client(name, l), clock.New(), patience, name, uint64(i))
-		}
-		var wg sync.WaitGroup
-		for n := range connections {
-			c := ledger(fmt.Sprint("client-", n), n)
-			wg.Go(func() { c.Work(t.Context(), p) })
-		}
-		if i%3 == 2 {
+		}, func() {
+			if !disturbed {
+				return
+			}
 			for h.Len() < 100 && t.Context().Err() == nil {
 				time.Sleep(time.Millisecond)
 			}
@@ -63,9 +59,7 @@ func TestMongoIsLinearizableWhileThePeerIsKilledAndPaused(t *testing.T) {
 				time.Sleep(250 * time.Millisecond)
 				peer.Resume()
 			}
-		}
-		wg.Wait()
-		ledger(last, 0).Settle(t.Context(), p)
+		})
 		result := check(t, h)
 		if t.Failed() {
 			t.Fatalf("round %d is not linearizable", i)

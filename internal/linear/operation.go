@@ -3,9 +3,9 @@ package linear
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/slotlease/slotlease/store"
 )
@@ -40,45 +40,12 @@ type identity struct {
 	Sum   uint64 `json:"sum"`
 }
 
-// identify digests a record as it was read, or as it is to be read back.
+// identify digests a record as it was read, or as it is to be read back: all its fields,
+// and alike in every process.
 func identify(r store.Record) identity {
-	d := digest(offset)
-	for _, s := range []string{
-		r.WorkerType, string(r.Kind), r.InstanceID, r.Group, r.Claim, r.Schedule,
-		r.Worker.Host, r.Worker.Version, r.Metadata, r.Defect,
-	} {
-		d.text(s)
-	}
-	for _, n := range []int64{r.Seq, int64(r.Priority), r.Token, int64(r.Worker.PID), int64(r.Attempt)} {
-		d.number(n)
-	}
-	for _, t := range []time.Time{r.SlotStart, r.SlotEnd, r.WindowStart, r.WindowEnd, r.FixedAt, r.ReadAt, r.DoneUntil} {
-		d.number(t.Unix())
-		d.number(int64(t.Nanosecond()))
-	}
-	return identity{Seq: r.Seq, Claim: r.Claim, Sum: uint64(d)}
-}
-
-// digest is a running FNV-1a hash. It is the same in every process.
-type digest uint64
-
-const (
-	offset = 14695981039346656037
-	prime  = 1099511628211
-)
-
-func (d *digest) number(n int64) {
-	for range 8 {
-		*d = (*d ^ digest(n&0xff)) * prime
-		n >>= 8
-	}
-}
-
-func (d *digest) text(s string) {
-	d.number(int64(len(s)))
-	for i := range len(s) {
-		*d = (*d ^ digest(s[i])) * prime
-	}
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, "%#v", r) // It never fails.
+	return identity{Seq: r.Seq, Claim: r.Claim, Sum: h.Sum64()}
 }
 
 func (i identity) String() string { return fmt.Sprintf("%d·%.6s", i.Seq, i.Claim) }

@@ -214,7 +214,7 @@ func TestSQLiteIsLinearizableWhileProcessesAreKilled(t *testing.T) {
 
 	var own bytes.Buffer
 	j := linear.NewHistoryFile(&own, now)
-	reader := workload.New(j.Client(last, l), clock.New(), 10*time.Second, last, 1)
+	reader := workload.New(j.Client(workload.Last, l), clock.New(), 10*time.Second, workload.Last, 1)
 	for i := range rounds {
 		reader.Settle(t.Context(), workload.Round(i, keys, calls))
 	}

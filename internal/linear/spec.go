@@ -2,6 +2,7 @@ package linear
 
 import (
 	"fmt"
+	"hash/maphash"
 	"math/bits"
 	"slices"
 	"strings"
@@ -38,22 +39,23 @@ type entry struct {
 	hash    uint64 // of it and all older ones
 }
 
+var seed = maphash.MakeSeed()
+
 // push puts an entry on top of older ones.
 func (e *entry) push(seq int64, records []identity, gone bool) *entry {
-	d := digest(offset)
-	d.number(seq)
-	for _, r := range records {
-		d.number(int64(r.Sum))
-	}
 	top := &entry{seq: seq, records: records, gone: gone, older: e, allGone: gone}
-	if gone {
-		d.number(1)
-	}
 	if e != nil {
-		d.number(int64(e.hash))
 		top.allGone = gone && e.allGone
+		top.hash = e.hash
 	}
-	top.hash = uint64(d)
+	for _, r := range records {
+		top.hash = maphash.Comparable(seed, [2]uint64{top.hash, r.Sum})
+	}
+	top.hash = maphash.Comparable(seed, struct {
+		older uint64
+		seq   int64
+		gone  bool
+	}{top.hash, seq, gone})
 	return top
 }
 

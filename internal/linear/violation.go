@@ -2,7 +2,6 @@ package linear
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"sort"
 	"strings"
@@ -93,11 +92,11 @@ func (v Violation) show(o *operation) string {
 	return fmt.Sprintf("%d–%s %s: %v", o.call.At, end, o.Client, o)
 }
 
-// Visualize writes a page of HTML that shows the part of the history as a chart,
+// Visualize writes a page of HTML to a file. It shows the part of the history as a chart,
 // with the longest explanations of its beginning.
-func (v Violation) Visualize(w io.Writer) error {
+func (v Violation) Visualize(path string) error {
 	_, info := porcupine.CheckOperationsVerbose(model, history(v.part.ops, v.part.clients()), v.timeout)
-	if err := porcupine.Visualize(model, info, w); err != nil {
+	if err := porcupine.VisualizePath(model, info, path); err != nil {
 		return fmt.Errorf("linear: visualize %v: %w", v.part, err)
 	}
 	return nil

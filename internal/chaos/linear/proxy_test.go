@@ -109,37 +109,39 @@ func TestMongoIsLinearizableBehindANetworkThatMisbehaves(t *testing.T) {
 		p := workload.Round(i/len(faults)+i, keys, calls)
 		p.WorkerType = fmt.Sprint("round-", i)
 		h := linear.NewHistory()
-		client := func(name string, c *driver.Client, patience time.Duration) *workload.Client {
+		fault := faults[i%len(faults)]
+		workload.Compete(t.Context(), p, clients, func(name string, n int) *workload.Client {
+			c, patience := connections[n], patience
+			if name == workload.Last {
+				c, patience = direct, 10*time.Second
+			}
 			// A collection for each round: the peer scans it for each tail.
 			l, err := mongo.Open(t.Context(), mongo.Options{Client: c, Database: "linear", Collection: p.WorkerType})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return workload.New(h.Client(name, l), clock.New(), patience, name, uint64(i))
-		}
-		var wg sync.WaitGroup
-		for n, c := range connections {
-			worker := client(fmt.Sprint("client-", n), c, patience)
-			wg.Go(func() { worker.Work(t.Context(), p) })
-		}
-		for h.Len() < 60 && t.Context().Err() == nil {
-			time.Sleep(time.Millisecond)
-		}
-		fault := faults[i%len(faults)]
-		for _, n := range random.Perm(clients)[:1+random.IntN(clients-1)] {
-			wg.Go(func() {
-				if err := strike(proxies[n], fault.name, fault.toxic); err != nil {
-					t.Errorf("%s at proxy %d: %v", fault.name, n, err)
-				}
-			})
-		}
-		wg.Wait()
-		client("last", direct, 10*time.Second).Settle(t.Context(), p)
+		}, func() {
+			for h.Len() < 60 && t.Context().Err() == nil {
+				time.Sleep(time.Millisecond)
+			}
+			var wg sync.WaitGroup
+			for _, n := range random.Perm(clients)[:1+random.IntN(clients-1)] {
+				wg.Go(func() {
+					if err := strike(proxies[n], fault.name, fault.toxic); err != nil {
+						t.Errorf("%s at proxy %d: %v", fault.name, n, err)
+					}
+				})
+			}
+			wg.Wait()
+		})
 		result, err := h.Check(time.Minute)
 		if err != nil {
 			path := filepath.Join(t.ArtifactDir(), "violation.html")
 			for _, v := range result.Violations[:min(1, len(result.Violations))] {
-				draw(t, v, path)
+				if err := v.Visualize(path); err != nil {
+					t.Error(err)
+				}
 			}
 			t.Fatalf("round %d, %s: Check() = %v\nchart in %s, kept with -artifacts", i, fault.name, err, path)
 		}
@@ -152,19 +154,6 @@ func TestMongoIsLinearizableBehindANetworkThatMisbehaves(t *testing.T) {
 		t.Errorf("%d unknown outcomes, %d conflicts, want some of each", sum.Unknown, sum.Conflicts)
 	}
 	if err := save(sum); err != nil {
-		t.Error(err)
-	}
-}
-
-func draw(t *testing.T, v linear.Violation, path string) {
-	t.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	defer func() { _ = f.Close() }()
-	if err := v.Visualize(f); err != nil {
 		t.Error(err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -178,6 +179,22 @@ func (c *Client) record(seq int64) store.Record {
 		DoneUntil:   millis(),
 		Attempt:     c.random.IntN(9),
 	}
+}
+
+// Last is the name of the client that Compete lets read everything at the end.
+const Last = "last"
+
+// Compete lets n clients carry out a plan at once, and something happen meanwhile. Then the
+// client Last settles it. client makes each of them, when it begins; Last has the number 0.
+func Compete(ctx context.Context, p Plan, n int, client func(name string, i int) *Client, meanwhile func()) {
+	var wg sync.WaitGroup
+	for i := range n {
+		c := client(fmt.Sprint("client-", i), i)
+		wg.Go(func() { c.Work(ctx, p) })
+	}
+	meanwhile()
+	wg.Wait()
+	client(Last, 0).Settle(ctx, p)
 }
 
 // settled is the largest number of keys that Settle reads although they may be unused.
