@@ -14,6 +14,7 @@ import (
 	"github.com/benbjohnson/clock"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/document"
 	"github.com/slotlease/slotlease/store/internal/fault"
 )
 
@@ -187,10 +188,7 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 			return tailed{}, err
 		}
 		if found.unreachable != "" {
-			found.records = slices.Insert(found.records, 0, store.Record{
-				WorkerType: workerType,
-				Defect:     fmt.Sprintf("key %.120q: can't be followed", found.unreachable),
-			})
+			found.records = slices.Insert(found.records, 0, document.Unreachable(workerType, found.unreachable))
 		}
 		return tailed{records: found.records, stamp: l.stamp(found.time, exchangeOf(ctx))}, nil
 	})

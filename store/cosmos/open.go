@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/store/internal/document"
 )
 
 // defaultSkew is how far the servers' clocks are assumed to be apart.
@@ -52,9 +54,9 @@ func Open(_ context.Context, o Options) (*Ledger, error) {
 		a, key, err = parseConnectionString(o.ConnectionString)
 		bad(err)
 	}
-	a.database, err = pick("database", o.Database, a.database, DefaultDatabase)
+	a.database, err = document.Pick("database", o.Database, a.database, DefaultDatabase, checkName("database"))
 	bad(err)
-	a.container, err = pick("container", o.Container, a.container, DefaultContainer)
+	a.container, err = document.Pick("container", o.Container, a.container, DefaultContainer, checkName("container"))
 	bad(err)
 	l.offer, err = properties(a.offer, offer{manual: o.Throughput, autoscale: o.Autoscale, serverless: o.Serverless})
 	bad(err)

@@ -20,8 +20,6 @@ import (
 )
 
 const (
-	// maxUnreachable bounds the number of unreachable ids that are passed over.
-	maxUnreachable = 10_000
 	// listPage is how many items are read at a time if there is no limit, and
 	// mostPage if there is.
 	listPage, mostPage = 100, 1000
@@ -92,44 +90,24 @@ type walked struct {
 	time time.Time
 }
 
-// walk reads the items at valid keys, up to the limit, and reports an unreachable id
-// if it meets one. It doesn't search for those that sort below the wanted records.
-func (c *conn) walk(ctx context.Context, w walk) (walked, error) {
-	var found walked
-	visit := func(id string, raw []byte) {
-		switch seq, ok := document.SeqOf(w.workerType, id); {
-		case !ok && found.unreachable == "":
-			found.unreachable = id
-		case !ok:
-		case w.keys:
-			found.records = append(found.records, store.Record{WorkerType: w.workerType, Seq: seq})
-		default:
-			found.records = append(found.records, decode(w.workerType, seq, raw))
+// walk reads the records of a walk, and reports an unreachable id if it meets one.
+func (c *conn) walk(ctx context.Context, w walk) (found walked, err error) {
+	find := func(betweenKeys bool, limit int, visit func(id string, raw []byte) bool) error {
+		if betweenKeys && w.below == "" {
+			w.from, w.below = store.Key(w.workerType, 1), store.Key(w.workerType, store.MaxSeq+1)
 		}
-	}
-	at, err := c.find(ctx, w, w.limit, func(id string, raw []byte) bool { visit(id, raw); return true })
-	found.time = at
-	if err != nil || found.unreachable == "" {
-		return found, err
-	}
-
-	// Unreachable ids used up the limit. Read again without a limit until there are
-	// enough records, and without the ids that sort outside all keys.
-	found.records = nil
-	passed := 0
-	if w.below == "" {
-		w.from, w.below = store.Key(w.workerType, 1), store.Key(w.workerType, store.MaxSeq+1)
-	}
-	_, err = c.find(ctx, w, 0, func(id string, raw []byte) bool {
-		before := len(found.records)
-		if visit(id, raw); len(found.records) == before {
-			passed++
+		at, err := c.find(ctx, w, limit, visit)
+		if !betweenKeys {
+			found.time = at
 		}
-		return (w.limit == 0 || len(found.records) < w.limit) && passed <= maxUnreachable
+		return err
+	}
+	found.records, found.unreachable, err = document.Walk(w.workerType, w.limit, find, func(seq int64, raw []byte) store.Record {
+		if w.keys {
+			return store.Record{WorkerType: w.workerType, Seq: seq}
+		}
+		return decode(w.workerType, seq, raw)
 	})
-	if err == nil && passed > maxUnreachable {
-		err = fmt.Errorf("more than %d ids such as %.120q that are no keys: remove them", maxUnreachable, found.unreachable)
-	}
 	return found, err
 }
 

@@ -221,31 +221,19 @@ func Redact(uri string) string {
 	return "***"
 }
 
-// pick chooses between the names in the options and in the URI.
-func pick(what, option, uri, fallback string) (string, error) {
-	name := option
-	switch {
-	case option != "" && uri != "" && option != uri:
-		return "", fmt.Errorf("options: %s %.70q in Options and %.70q in the URI: give one", what, option, uri)
-	case option == "" && uri != "":
-		name = uri
-	case option == "":
-		name = fallback
-	}
-	return name, checkName(what, name)
-}
-
-// checkName returns the fault of the name of a database or container, or nil. It is
+// checkName returns a check for the fault of a database's or container's name. It is
 // stricter than Azure, which allows any letter, because these names go into paths,
 // signatures and JSON.
-func checkName(what, name string) error {
-	if len(name) > 255 {
-		return fmt.Errorf("%s %.70q…: must have at most 255 bytes", what, name)
-	}
-	for i, c := range name {
-		if c <= ' ' || c >= 0x7f || strings.ContainsRune(`/\#?"%<>`, c) {
-			return fmt.Errorf("%s %.70q: character %q at byte %d is not allowed", what, name, c, i)
+func checkName(what string) func(name string) error {
+	return func(name string) error {
+		if len(name) > 255 {
+			return fmt.Errorf("%s %.70q…: must have at most 255 bytes", what, name)
 		}
+		for i, c := range name {
+			if c <= ' ' || c >= 0x7f || strings.ContainsRune(`/\#?"%<>`, c) {
+				return fmt.Errorf("%s %.70q: character %q at byte %d is not allowed", what, name, c, i)
+			}
+		}
+		return nil
 	}
-	return nil
 }

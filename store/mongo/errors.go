@@ -109,12 +109,6 @@ func errorCodes(err error) (codes []int, confirmed bool) {
 		}
 		return codes, we.WriteConcernError == nil
 	}
-	if be, ok := errors.AsType[mongo.BulkWriteException](err); ok {
-		for _, e := range be.WriteErrors {
-			codes = append(codes, e.Code)
-		}
-		return codes, be.WriteConcernError == nil
-	}
 	if ce, ok := errors.AsType[mongo.CommandError](err); ok {
 		codes = append(codes, int(ce.Code))
 	}

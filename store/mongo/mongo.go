@@ -106,11 +106,11 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 		}
 		l.secrets = a.secrets
 	}
-	database, err := pick("database", o.Database, a.database, DefaultDatabase, checkDatabase)
+	database, err := document.Pick("database", o.Database, a.database, DefaultDatabase, checkDatabase)
 	if err != nil {
 		bad(err)
 	}
-	collection, err := pick("collection", o.Collection, a.collection, DefaultCollection, checkCollection)
+	collection, err := document.Pick("collection", o.Collection, a.collection, DefaultCollection, checkCollection)
 	if err != nil {
 		bad(err)
 	}
@@ -130,20 +130,6 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	}
 	l.bind(database, collection)
 	return l, nil
-}
-
-// pick chooses between the value in the options and that in the URI.
-func pick(what, option, uri, fallback string, check func(string) error) (string, error) {
-	name := option
-	switch {
-	case option != "" && uri != "" && option != uri:
-		return "", fmt.Errorf("options: %s %q in Options and %q in the URI: give one", what, option, uri)
-	case option == "" && uri != "":
-		name = uri
-	case option == "":
-		name = fallback
-	}
-	return name, check(name)
 }
 
 // connect makes a client, which connects in the background.
@@ -238,23 +224,28 @@ func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.R
 		return store.Record{}, fmt.Errorf("mongo: get: %w", err)
 	}
 	key := store.Key(workerType, seq)
-	read, cancel := withoutDate(ctx)
-	defer cancel()
-	return l.get(read, workerType, seq, key)
+	return read(ctx, l, "get", key, func(ctx context.Context) (store.Record, error) {
+		raw, err := l.coll.FindOne(ctx, bson.D{{Key: fieldID, Value: key}}, options.FindOne().SetProjection(projection)).Raw()
+		switch {
+		case errors.Is(err, mongo.ErrNoDocuments):
+			return store.Record{}, store.ErrNotFound
+		case err != nil:
+			return store.Record{}, err
+		}
+		return decode(workerType, seq, raw), nil
+	})
 }
 
-func (l *Ledger) get(ctx context.Context, workerType string, seq int64, key string) (store.Record, error) {
-	if err := l.enter(ctx, "get", key); err != nil {
-		return store.Record{}, err
+// read runs an operation without the deadline of its context.
+func read[T any](ctx context.Context, l *Ledger, op, key string, do func(ctx context.Context) (T, error)) (T, error) {
+	ctx, cancel := withoutDate(ctx)
+	defer cancel()
+	if err := l.enter(ctx, op, key); err != nil {
+		var none T
+		return none, err
 	}
-	raw, err := l.coll.FindOne(ctx, bson.D{{Key: fieldID, Value: key}}, options.FindOne().SetProjection(projection)).Raw()
-	if errors.Is(err, mongo.ErrNoDocuments) {
-		return store.Record{}, fmt.Errorf("mongo: get %s: %w", key, store.ErrNotFound)
-	}
-	if err != nil {
-		return store.Record{}, l.failed(ctx, "get", key, err)
-	}
-	return decode(workerType, seq, raw), nil
+	value, err := do(ctx)
+	return value, l.failed(ctx, op, key, err)
 }
 
 // Tail returns the newest records, newest first. It gives no stamp. It costs one
@@ -263,30 +254,20 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 	if err := store.CheckWorkerType(workerType); err != nil {
 		return nil, store.Stamp{}, fmt.Errorf("mongo: tail: %w", err)
 	}
-	read, cancel := withoutDate(ctx)
-	defer cancel()
-	out, err := l.tail(read, workerType, limit)
+	out, err := read(ctx, l, "tail", workerType, func(ctx context.Context) ([]store.Record, error) {
+		if limit < 1 {
+			return nil, nil
+		}
+		out, unreachable, err := l.walk(ctx, walk{workerType: workerType, order: newestFirst, limit: limit})
+		switch {
+		case err != nil:
+			return nil, err
+		case unreachable != "":
+			out = slices.Insert(out, 0, document.Unreachable(workerType, unreachable))
+		}
+		return out, nil
+	})
 	return out, store.Stamp{}, err
-}
-
-func (l *Ledger) tail(ctx context.Context, workerType string, limit int) ([]store.Record, error) {
-	if err := l.enter(ctx, "tail", workerType); err != nil {
-		return nil, err
-	}
-	if limit < 1 {
-		return nil, nil
-	}
-	out, unreachable, err := l.walk(ctx, walk{workerType: workerType, order: newestFirst, limit: limit})
-	if err != nil {
-		return nil, l.failed(ctx, "tail", workerType, err)
-	}
-	if unreachable != "" {
-		out = slices.Insert(out, 0, store.Record{
-			WorkerType: workerType,
-			Defect:     fmt.Sprintf("key %.120q: can't be followed", unreachable),
-		})
-	}
-	return out, nil
 }
 
 // Trim deletes the oldest records below a Seq, but never the head: the newest
@@ -295,13 +276,7 @@ func (l *Ledger) Trim(ctx context.Context, workerType string, before int64) (int
 	if err := store.CheckWorkerType(workerType); err != nil {
 		return 0, fmt.Errorf("mongo: trim: %w", err)
 	}
-	read, cancel := withoutDate(ctx)
-	defer cancel()
-	if err := l.enter(read, "trim", workerType); err != nil {
-		return 0, err
-	}
-	n, err := l.trim(read, workerType, before)
-	return n, l.failed(read, "trim", workerType, err)
+	return read(ctx, l, "trim", workerType, func(ctx context.Context) (int, error) { return l.trim(ctx, workerType, before) })
 }
 
 func (l *Ledger) trim(ctx context.Context, workerType string, before int64) (int, error) {
@@ -331,20 +306,15 @@ func (l *Ledger) trim(ctx context.Context, workerType string, before int64) (int
 // WorkerTypes lists the worker types that have records. It goes by the keys
 // alone and needs about one find for each type.
 func (l *Ledger) WorkerTypes(ctx context.Context) ([]string, error) {
-	read, cancel := withoutDate(ctx)
-	defer cancel()
-	return l.list(read)
+	return read(ctx, l, "list", "", l.list)
 }
 
 func (l *Ledger) list(ctx context.Context) ([]string, error) {
-	if err := l.enter(ctx, "list", ""); err != nil {
-		return nil, err
-	}
 	var types []string
 	for from := ""; ; {
 		ids, err := l.idsFrom(ctx, from)
 		if err != nil {
-			return nil, l.failed(ctx, "list", "", err)
+			return nil, err
 		}
 		if len(ids) == 0 {
 			slices.Sort(types)

@@ -9,6 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/slotlease/slotlease/store/internal/document"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/mongopeer"
 )
@@ -55,7 +56,7 @@ func TestWorkerTypesAmongManyOddIDs(t *testing.T) {
 
 func TestTailPassesOverBoundedlyManyUnreachableIDs(t *testing.T) {
 	t.Parallel()
-	batch := make([]bson.D, maxUnreachable+2)
+	batch := make([]bson.D, document.MaxUnreachable+2)
 	for i := range batch {
 		batch[i] = bson.D{{Key: "_id", Value: fmt.Sprintf("job:0000000000000000000%dx", i)}}
 	}

@@ -15,8 +15,6 @@ const (
 	newestFirst = -1
 	oldestFirst = 1
 
-	// maxUnreachable bounds the number of unreachable ids that are passed over.
-	maxUnreachable = 10_000
 	// listPage is how many ids are read at a time to find the worker types.
 	listPage = 100
 )
@@ -50,53 +48,27 @@ func between(from, below string) bson.D {
 	return bson.D{{Key: "$gte", Value: from}, {Key: "$lt", Value: below}}
 }
 
-func (w walk) record(seq int64, raw bson.Raw) store.Record {
+func (w walk) record(seq int64, raw []byte) store.Record {
 	if w.keys {
 		return store.Record{WorkerType: w.workerType, Seq: seq}
 	}
 	return decode(w.workerType, seq, raw)
 }
 
-// walk reads the documents at valid keys, up to the limit, and reports an unreachable id
-// if it meets one. It doesn't search for those that sort below the wanted records.
+// walk reads the records of a walk, and reports an unreachable id if it meets one.
 func (l *Ledger) walk(ctx context.Context, w walk) (records []store.Record, unreachable string, err error) {
-	err = l.find(ctx, w.ids(), w, w.limit, func(id string, raw bson.Raw) bool {
-		if seq, ok := document.SeqOf(w.workerType, id); ok {
-			records = append(records, w.record(seq, raw))
-		} else if unreachable == "" {
-			unreachable = id
+	return document.Walk(w.workerType, w.limit, func(betweenKeys bool, limit int, visit func(id string, raw []byte) bool) error {
+		ids := w.ids()
+		if betweenKeys && w.below == 0 {
+			ids = between(store.Key(w.workerType, 1), store.Key(w.workerType, store.MaxSeq+1))
 		}
-		return true
-	})
-	if err != nil || unreachable == "" {
-		return records, "", err
-	}
-
-	// Unreachable ids used up the limit. Read again without a limit until there are
-	// enough records, and without the ids that sort outside all keys.
-	records = records[:0]
-	passed := 0
-	ids := w.ids()
-	if w.below == 0 {
-		ids = between(store.Key(w.workerType, 1), store.Key(w.workerType, store.MaxSeq+1))
-	}
-	err = l.find(ctx, ids, w, 0, func(id string, raw bson.Raw) bool {
-		if seq, ok := document.SeqOf(w.workerType, id); ok {
-			records = append(records, w.record(seq, raw))
-		} else {
-			passed++
-		}
-		return len(records) < w.limit && passed <= maxUnreachable
-	})
-	if err == nil && passed > maxUnreachable {
-		err = fmt.Errorf("more than %d ids such as %.120q that are no keys: remove them", maxUnreachable, unreachable)
-	}
-	return records, unreachable, err
+		return l.find(ctx, ids, w, limit, visit)
+	}, w.record)
 }
 
 // find visits the documents with an id in a range until visit returns false. The
 // raw document is valid only during the visit.
-func (l *Ledger) find(ctx context.Context, ids bson.D, w walk, limit int, visit func(id string, raw bson.Raw) bool) error {
+func (l *Ledger) find(ctx context.Context, ids bson.D, w walk, limit int, visit func(id string, raw []byte) bool) error {
 	fields := projection
 	if w.keys {
 		fields = idOnly
@@ -127,7 +99,7 @@ func (l *Ledger) find(ctx context.Context, ids bson.D, w walk, limit int, visit 
 // idsFrom are the first ids, of any worker type, that are not below a given one.
 func (l *Ledger) idsFrom(ctx context.Context, from string) (ids []string, err error) {
 	r := bson.D{{Key: "$gte", Value: from}}
-	err = l.find(ctx, r, walk{order: oldestFirst, keys: true}, listPage, func(id string, _ bson.Raw) bool {
+	err = l.find(ctx, r, walk{order: oldestFirst, keys: true}, listPage, func(id string, _ []byte) bool {
 		ids = append(ids, id)
 		return true
 	})

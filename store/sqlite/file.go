@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -82,30 +83,35 @@ func (l *Ledger) put(f *file) {
 	l.used = l.used || f != nil
 }
 
-// write runs act on the open file, unless the ledger is for reading only.
-func (l *Ledger) write(ctx context.Context, act func(f *file) error) error {
-	if l.o.ReadOnly {
-		return errReadOnly
-	}
-	f, err := l.use(ctx)
-	if err != nil {
-		return err
-	}
-	return act(f)
+// writes runs one operation on the open file, unless the ledger is for reading only.
+func writes[T any](ctx context.Context, l *Ledger, op, key string, act func(ctx context.Context, f *file) (T, error)) (T, error) {
+	return do(ctx, l, op, key, func(ctx context.Context) (none T, err error) {
+		if l.o.ReadOnly {
+			return none, errReadOnly
+		}
+		f, err := l.use(ctx)
+		if err != nil {
+			return none, err
+		}
+		return act(ctx, f)
+	})
 }
 
-// read runs act on the open file. A file that is read alone is opened for this
-// reading only, because SQLite wouldn't notice a change.
-func (l *Ledger) read(ctx context.Context, act func(f *file) error) error {
-	f, err := l.use(ctx)
-	if err != nil {
-		return err
-	}
-	err = f.reading.check(act(f))
-	if f.reading.alone() {
-		_ = f.close()
-	}
-	return err
+// reads runs one operation on the open file. A file that is read alone is opened for
+// this reading only, because SQLite wouldn't notice a change.
+func reads[T any](ctx context.Context, l *Ledger, op, key string, act func(ctx context.Context, f *file) (T, error)) (T, error) {
+	return do(ctx, l, op, key, func(ctx context.Context) (value T, err error) {
+		f, err := l.use(ctx)
+		if err != nil {
+			return value, err
+		}
+		value, err = act(ctx, f)
+		err = f.reading.check(err)
+		if f.reading.alone() {
+			_ = f.close()
+		}
+		return value, err
+	})
 }
 
 // openFile opens a ledger that is there.
@@ -187,47 +193,33 @@ func (f *file) records(ctx context.Context, q query, args ...any) (records []sto
 			text = q.textSchema1
 		}
 	}
-	rows, err := f.db.QueryContext(ctx, text, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if e := rows.Close(); err == nil {
-			err = e
-		}
-	}()
-	for rows.Next() {
+	return rows(ctx, f.db, func(r *sql.Rows) (store.Record, error) {
 		row, to := make([]any, len(columns)), make([]any, len(columns))
 		for i := range row {
 			to[i] = &row[i]
 		}
-		if err := rows.Scan(to...); err != nil {
-			return nil, err
+		if err := r.Scan(to...); err != nil {
+			return store.Record{}, err
 		}
-		records = append(records, decode(row))
-	}
-	return records, rows.Err()
+		return decode(row), nil
+	}, text, args...)
 }
 
-// strings runs a query that returns one column of text.
-func (f *file) strings(ctx context.Context, query string) (all []string, err error) {
-	rows, err := f.db.QueryContext(ctx, query)
+// rows runs a query, and scans each row.
+func rows[T any](ctx context.Context, db *sql.DB, scan func(r *sql.Rows) (T, error), query string, args ...any) (all []T, err error) {
+	r, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if e := rows.Close(); err == nil {
-			err = e
-		}
-	}()
-	for rows.Next() {
-		var s string
-		if err := rows.Scan(&s); err != nil {
+	defer func() { err = cmp.Or(err, r.Close()) }()
+	for r.Next() {
+		one, err := scan(r)
+		if err != nil {
 			return nil, err
 		}
-		all = append(all, s)
+		all = append(all, one)
 	}
-	return all, rows.Err()
+	return all, r.Err()
 }
 
 // connect prepares a handle that can't damage the file. SQLite opens the file at the

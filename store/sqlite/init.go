@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -115,9 +116,7 @@ func readColumns(have int) string {
 // Init creates the file and its tables, or upgrades those of an earlier version
 // of this package. It changes no record that is there.
 func (l *Ledger) Init(ctx context.Context) error {
-	_, err := do(ctx, l, "init", l.o.Path, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, l.write(ctx, func(*file) error { return nil })
-	})
+	_, err := writes(ctx, l, "init", l.o.Path, func(context.Context, *file) (struct{}, error) { return struct{}{}, nil })
 	return err
 }
 
@@ -134,11 +133,7 @@ func establish(ctx context.Context, path string, anew bool) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if e := db.Close(); err == nil {
-			err = e
-		}
-	}()
+	defer func() { err = cmp.Or(err, db.Close()) }()
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -106,11 +107,7 @@ func look(ctx context.Context, path, mode string) (found state, err error) {
 	if err != nil {
 		return isMissing, err
 	}
-	defer func() {
-		if e := db.Close(); err == nil {
-			err = e
-		}
-	}()
+	defer func() { err = cmp.Or(err, db.Close()) }()
 	return identify(ctx, db)
 }
 
@@ -125,11 +122,7 @@ func claim(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if e := db.Close(); err == nil {
-			err = e
-		}
-	}()
+	defer func() { err = cmp.Or(err, db.Close()) }()
 	var application int64
 	err = db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&application)
 	if c := resultCode(err) & 0xff; c == code.SQLITE_NOTADB || c == code.SQLITE_CORRUPT {

@@ -192,30 +192,24 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 	if err != nil {
 		return fmt.Errorf("sqlite: append: %w", err)
 	}
-	_, err = do(ctx, l, "append", store.Key(r.WorkerType, r.Seq), func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, l.write(ctx, func(f *file) error {
-			res, err := f.db.ExecContext(ctx, insertRecord, values...)
-			if err != nil {
-				return err
-			}
-			// A foreign trigger could drop the row silently.
-			if n, err := res.RowsAffected(); err != nil || n != 1 {
-				return fmt.Errorf("%d rows inserted, want 1: %w", n, err)
-			}
-			return f.here(l.o.Path)
-		})
+	_, err = writes(ctx, l, "append", store.Key(r.WorkerType, r.Seq), func(ctx context.Context, f *file) (struct{}, error) {
+		res, err := f.db.ExecContext(ctx, insertRecord, values...)
+		if err != nil {
+			return struct{}{}, err
+		}
+		// A foreign trigger could drop the row silently.
+		if n, err := res.RowsAffected(); err != nil || n != 1 {
+			return struct{}{}, fmt.Errorf("%d rows inserted, want 1: %w", n, err)
+		}
+		return struct{}{}, f.here(l.o.Path)
 	})
 	return err
 }
 
 // Get returns the record at a key.
 func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
-	return do(ctx, l, "get", store.Key(workerType, seq), func(ctx context.Context) (store.Record, error) {
-		var records []store.Record
-		err := l.read(ctx, func(f *file) (err error) {
-			records, err = f.records(ctx, selectOne, workerType, seq)
-			return err
-		})
+	return reads(ctx, l, "get", store.Key(workerType, seq), func(ctx context.Context, f *file) (store.Record, error) {
+		records, err := f.records(ctx, selectOne, workerType, seq)
 		if err == nil && len(records) == 0 {
 			err = store.ErrNotFound
 		}
@@ -232,23 +226,20 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 		records []store.Record
 		stamp   store.Stamp
 	}
-	t, err := do(ctx, l, "tail", workerType, func(ctx context.Context) (t tail, err error) {
-		err = l.read(ctx, func(f *file) error {
-			var unreachable sql.NullInt64
-			if err := f.db.QueryRowContext(ctx, selectUnreachable, workerType, int64(store.MaxSeq)).Scan(&unreachable); err != nil {
-				return err
-			}
-			if unreachable.Valid {
-				t.records = append(t.records, store.Record{WorkerType: workerType, Defect: fmt.Sprintf("seq %d can't be followed", unreachable.Int64)})
-			}
-			newest, err := f.records(ctx, selectTail, workerType, int64(store.MaxSeq), max(limit, 0))
-			if err != nil {
-				return err
-			}
-			t.records = append(t.records, newest...)
-			t.stamp, err = l.stamp(ctx, f)
-			return err
-		})
+	t, err := reads(ctx, l, "tail", workerType, func(ctx context.Context, f *file) (t tail, err error) {
+		var unreachable sql.NullInt64
+		if err := f.db.QueryRowContext(ctx, selectUnreachable, workerType, int64(store.MaxSeq)).Scan(&unreachable); err != nil {
+			return tail{}, err
+		}
+		if unreachable.Valid {
+			t.records = append(t.records, store.Record{WorkerType: workerType, Defect: fmt.Sprintf("seq %d can't be followed", unreachable.Int64)})
+		}
+		newest, err := f.records(ctx, selectTail, workerType, int64(store.MaxSeq), max(limit, 0))
+		if err != nil {
+			return tail{}, err
+		}
+		t.records = append(t.records, newest...)
+		t.stamp, err = l.stamp(ctx, f)
 		return t, err
 	})
 	return t.records, t.stamp, err
@@ -256,40 +247,26 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 
 // Trim deletes the oldest records below a Seq, but never the head.
 func (l *Ledger) Trim(ctx context.Context, workerType string, before int64) (int, error) {
-	return do(ctx, l, "trim", workerType, func(ctx context.Context) (n int, err error) {
-		err = l.write(ctx, func(f *file) error {
-			res, err := f.db.ExecContext(ctx, deleteOldest, workerType, int64(store.MaxSeq), before, store.TrimBatch)
-			if err != nil {
-				return err
-			}
-			deleted, err := res.RowsAffected()
-			n = int(deleted)
-			return err
-		})
-		return n, err
+	return writes(ctx, l, "trim", workerType, func(ctx context.Context, f *file) (int, error) {
+		res, err := f.db.ExecContext(ctx, deleteOldest, workerType, int64(store.MaxSeq), before, store.TrimBatch)
+		if err != nil {
+			return 0, err
+		}
+		n, err := res.RowsAffected()
+		return int(n), err
 	})
 }
 
 // WorkerTypes lists the worker types that have records, in byte order.
 func (l *Ledger) WorkerTypes(ctx context.Context) ([]string, error) {
-	return do(ctx, l, "list", l.o.Path, func(ctx context.Context) (types []string, err error) {
-		err = l.read(ctx, func(f *file) (err error) {
-			types, err = f.strings(ctx, selectTypes)
-			return err
-		})
-		return types, err
+	return reads(ctx, l, "list", l.o.Path, func(ctx context.Context, f *file) ([]string, error) {
+		return rows(ctx, f.db, func(r *sql.Rows) (name string, err error) { err = r.Scan(&name); return name, err }, selectTypes)
 	})
 }
 
 // Now reads the machine's boot clock and adds the wall offset in the file.
 func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
-	return do(ctx, l, "now", l.o.Path, func(ctx context.Context) (stamp store.Stamp, err error) {
-		err = l.read(ctx, func(f *file) (err error) {
-			stamp, err = l.stamp(ctx, f)
-			return err
-		})
-		return stamp, err
-	})
+	return reads(ctx, l, "now", l.o.Path, l.stamp)
 }
 
 // Close waits for the operations in progress, at most until its context ends, and
