@@ -23,17 +23,7 @@ const (
 
 // attend waits for the end of the guard, and makes sure of it.
 func (p *Process) attend(decoder *gob.Decoder) {
-	received := make(chan report)
-	go func() {
-		defer close(received)
-		for {
-			var r report
-			if decoder.Decode(&r) != nil {
-				return
-			}
-			received <- r
-		}
-	}()
+	received := receive[report](decoder)
 	var final *report
 	forced := false
 	for open := true; open; {

@@ -37,15 +37,6 @@ func commandAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// family is the command and all its descendants, as seen from the guard.
-type family struct {
-	// main is the command, which leads its process group; 0 until it runs. As
-	// long as it isn't reaped its number can't mean another group.
-	main   int
-	reaped bool
-	status syscall.WaitStatus
-}
-
 // exited reports whether the command has ended, and leaves it to be reaped.
 func (f *family) exited() bool {
 	if f.reaped {
@@ -70,12 +61,6 @@ func (f *family) reap() {
 	}
 }
 
-// terminate asks the process group to end. A stopped one must run to hear it.
-func (f *family) terminate() {
-	_ = syscall.Kill(-f.main, syscall.SIGTERM)
-	_ = syscall.Kill(-f.main, syscall.SIGCONT)
-}
-
 // groupAlive reports whether the process group has members that still run.
 func (f *family) groupAlive() bool {
 	alive := false
@@ -92,14 +77,12 @@ func (f *family) killAll() []int {
 		// One step for the whole group, which no fork can slip through.
 		_ = syscall.Kill(-f.main, syscall.SIGKILL)
 	}
-	var refusedSince time.Duration
-	pause := 100 * time.Microsecond
-	for {
+	return untilNone(func() (found, alive int, refused []int) {
 		for {
 			var ws syscall.WaitStatus
 			pid, err := syscall.Wait4(-1, &ws, syscall.WNOHANG, nil)
 			if errors.Is(err, syscall.ECHILD) {
-				return nil
+				return 0, 0, nil
 			}
 			if pid != 0 && pid == f.main {
 				f.reaped, f.status = true, ws
@@ -108,9 +91,22 @@ func (f *family) killAll() []int {
 				break
 			}
 		}
-		alive, refused := killTree(os.Getpid())
+		alive, refused = killTree(os.Getpid())
+		return 1, alive, refused // at least a child that isn't reaped
+	})
+}
+
+// untilNone repeats a look, which kills what it finds, until there is nothing to find,
+// and returns those that the system refused to kill. A look returns how many it found,
+// how many of these were alive, and which of the living it wasn't allowed to kill.
+func untilNone(look func() (found, alive int, refused []int)) []int {
+	var refusedSince time.Duration
+	for pause := 100 * time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {
+		found, alive, refused := look()
 		now := Boottime()
 		switch {
+		case found == 0:
+			return nil
 		case len(refused) == 0 || alive > len(refused):
 			refusedSince = 0
 		case refusedSince == 0:
@@ -119,6 +115,5 @@ func (f *family) killAll() []int {
 			return refused
 		}
 		time.Sleep(pause)
-		pause = min(2*pause, 5*time.Millisecond)
 	}
 }

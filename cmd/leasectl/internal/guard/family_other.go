@@ -21,13 +21,6 @@ func commandAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
 
-// family is the command and its process group.
-type family struct {
-	main   int
-	reaped bool
-	status syscall.WaitStatus
-}
-
 // exited reports whether the command has ended.
 func (f *family) exited() bool {
 	if !f.reaped {
@@ -39,12 +32,6 @@ func (f *family) exited() bool {
 
 // reap has nothing to do: orphans are init's.
 func (f *family) reap() {}
-
-// terminate asks the process group to end. A stopped one must run to hear it.
-func (f *family) terminate() {
-	_ = syscall.Kill(-f.main, syscall.SIGTERM)
-	_ = syscall.Kill(-f.main, syscall.SIGCONT)
-}
 
 // groupAlive reports whether the process group has members.
 func (f *family) groupAlive() bool { return syscall.Kill(-f.main, 0) == nil }

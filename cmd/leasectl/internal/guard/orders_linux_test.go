@@ -25,7 +25,7 @@ func TestAnOrderThatIsWrittenInPartIsCompletedByTheNext(t *testing.T) {
 	if err := o.send(order{Verb: extendVerb, Deadline: 2}, time.Now().Add(time.Millisecond)); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("send() to a full pipe = %v, want %v", err, os.ErrDeadlineExceeded)
 	}
-	got := receive(gob.NewDecoder(r))
+	got := receive[order](gob.NewDecoder(r))
 	if err := o.send(order{Verb: extendVerb, Deadline: 3}, time.Now().Add(time.Minute)); err != nil {
 		t.Fatalf("send() to a pipe that is read = %v", err)
 	}
@@ -55,7 +55,7 @@ func TestAPartOfAnOrderIsNoneAndEndsWithThePipe(t *testing.T) {
 	if _, err := w.Write(whole[:len(whole)-1]); err != nil {
 		t.Fatal(err)
 	}
-	got := receive(gob.NewDecoder(r))
+	got := receive[order](gob.NewDecoder(r))
 	select {
 	case x := <-got:
 		t.Errorf("a part of an order was read as %+v", x)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -46,33 +45,13 @@ func backUp(guard, _ int) (alive int) {
 // and returns those that the system refused to kill. The guard must not be
 // reaped yet: as long as it isn't, its number can't name another session.
 func rescue(guard, _ int) []int {
-	var refusedSince time.Duration
-	pause := 100 * time.Microsecond
-	for {
-		alive, dead, refused := rescueOnce(guard)
-		now := Boottime()
-		switch {
-		// What died during the look may have had children that became ours
-		// after it.
-		case alive+dead == 0:
-			return nil
-		case len(refused) == 0 || alive > len(refused):
-			refusedSince = 0
-		case refusedSince == 0:
-			refusedSince = now
-		case now-refusedSince > refusedFor:
-			return refused
-		}
-		time.Sleep(pause)
-		pause = min(2*pause, 5*time.Millisecond)
-	}
+	return untilNone(func() (found, alive int, refused []int) { return rescueOnce(guard) })
 }
 
 // rescueOnce kills and reaps what it finds in one look: the members of the
-// guard's session, orphans that left it, and the descendants of both. It returns
-// how many it found alive, how many dead ones it reaped, and which of the living
-// it wasn't allowed to kill.
-func rescueOnce(guard int) (alive, dead int, refused []int) {
+// guard's session, orphans that left it, and the descendants of both. The dead ones
+// that it reaped count as found: their children may have become ours after the look.
+func rescueOnce(guard int) (found, alive int, refused []int) {
 	// No guard may be born in between and be taken for an orphan.
 	guards.Lock()
 	defer guards.Unlock()
@@ -94,7 +73,7 @@ func rescueOnce(guard int) (alive, dead int, refused []int) {
 		if p.dead() {
 			if p.parent == self {
 				_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
-				dead++
+				found++
 			}
 			continue
 		}
@@ -106,5 +85,5 @@ func rescueOnce(guard int) (alive, dead int, refused []int) {
 		alive += more
 		refused = append(refused, left...)
 	}
-	return alive, dead, refused
+	return found + alive, alive, refused
 }

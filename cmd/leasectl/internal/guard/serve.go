@@ -53,7 +53,7 @@ func serve() int {
 		return fail(report{TooLate: true})
 	}
 	reserveThreads()
-	incoming := receive(orders)
+	incoming := receive[order](orders)
 	spawned := spawn(first)
 	var job family
 	told := false
@@ -133,20 +133,35 @@ func notifyEnd() <-chan os.Signal {
 	return c
 }
 
-// receive reads orders until the pipe ends or breaks, then closes the channel.
-func receive(d *gob.Decoder) <-chan order {
-	c := make(chan order)
+// receive reads orders, or reports, until the pipe ends or breaks, then closes the channel.
+func receive[T order | report](d *gob.Decoder) <-chan T {
+	c := make(chan T)
 	go func() {
 		defer close(c)
 		for {
-			var o order
-			if d.Decode(&o) != nil {
+			var x T
+			if d.Decode(&x) != nil {
 				return
 			}
-			c <- o
+			c <- x
 		}
 	}()
 	return c
+}
+
+// family is the command and its descendants, as seen from the guard.
+type family struct {
+	// main is the command, which leads its process group; 0 until it runs. As
+	// long as it isn't reaped its number can't mean another group.
+	main   int
+	reaped bool
+	status syscall.WaitStatus
+}
+
+// terminate asks the process group to end. A stopped one must run to hear it.
+func (f *family) terminate() {
+	_ = syscall.Kill(-f.main, syscall.SIGTERM)
+	_ = syscall.Kill(-f.main, syscall.SIGCONT)
 }
 
 // finish kills all that is left of the command, reports and returns the exit

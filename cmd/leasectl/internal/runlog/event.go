@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"go.uber.org/zap"
@@ -55,33 +56,15 @@ func eventFields(e workerlease.Event, begun slots.Slot) []zap.Field {
 	return fields
 }
 
-// slotOf is the slot that an event is about, if it is about one.
-func slotOf(e workerlease.Event) slots.Slot {
-	switch e := e.(type) {
-	case workerlease.Claimed:
-		return e.Slot
-	case workerlease.Lost:
-		return e.Slot
-	case workerlease.Allocated:
-		return e.Lease.Slot
-	case workerlease.Extended:
-		return e.Lease.Slot
-	case workerlease.Expired:
-		return e.Lease.Slot
-	case workerlease.Missed:
-		return e.Slot
-	case workerlease.Released:
-		return e.Slot
-	case workerlease.Overrun:
-		return e.Slot
-	case workerlease.Panic:
-		return e.Slot
-	case workerlease.SlotDone:
-		return e.Slot
-	case workerlease.Exhausted:
-		return e.Slot
-	case workerlease.TaskFailed:
-		return e.Lease.Slot
+// slotOf is the slot that an event is about, if it is about one: its own, or that of its
+// lease.
+func slotOf(e workerlease.Event) (about slots.Slot) {
+	fields := reflect.ValueOf(e)
+	if lease := fields.FieldByName("Lease"); lease.IsValid() {
+		fields = lease
 	}
-	return slots.Slot{}
+	if slot := fields.FieldByName("Slot"); slot.IsValid() {
+		about, _ = slot.Interface().(slots.Slot)
+	}
+	return about
 }
