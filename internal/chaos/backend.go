@@ -13,12 +13,11 @@ import (
 type backend interface {
 	// address is --store for a worker.
 	address(t workerType, index int) string
-	// strike causes a fault of the store or the network. It reports whether it struck,
-	// and returns the function that ends the fault.
-	strike(ctx context.Context, f fault, t workerType, index int) (undo func() error, struck bool, err error)
+	// strike causes a fault of the store or the network. It returns the function that
+	// ends the fault, or nil if it found nothing to strike.
+	strike(f fault, t workerType, index int) (undo func() error, err error)
 	// open opens the ledger of a worker type, past the faults.
 	open(ctx context.Context, t workerType) (store.Ledger, error)
-	close()
 }
 
 // offsetOf is store time at 0 of the boot clock, by the quickest of some readings.

@@ -3,29 +3,38 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"net/url"
 	"os"
-	"path/filepath"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
+	"golang.org/x/sys/unix"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/mongo"
+	"github.com/slotlease/slotlease/testutil/mongopeer"
 )
 
-// mongoBackend is a server with a proxy for each worker. Each worker type has its own collection, which keeps them small: the test
-// server reads a whole collection to find its newest record.
+// mongoBackend is a MongoDB-compatible server as a process, with a proxy for each worker.
+// Each worker type has its own collection, which keeps them small: the test server reads
+// a whole collection to find its newest record.
 type mongoBackend struct {
-	server  *server
+	data    string     // its folder
+	busy    sync.Mutex // held while the server is struck
+	addr    string
+	cmd     *exec.Cmd
+	pipe    io.Closer // its end ends the server
 	proxies map[string]*proxy
-	busy    sync.Mutex // held while the server itself is struck
 }
 
 // proxy is one worker's way to the server.
@@ -35,16 +44,18 @@ type proxy struct {
 	busy sync.Mutex // held while it is struck
 }
 
-func newMongoBackend(dir string, s *spawner, workerTypes []workerType) (backend, error) {
-	m := &mongoBackend{proxies: map[string]*proxy{}}
-	var err error
-	if m.server, err = startServer(s, filepath.Join(dir, "server")); err != nil {
+func newMongoBackend(data string, workerTypes []workerType) (backend, error) {
+	m := &mongoBackend{data: data, addr: "127.0.0.1:0", proxies: map[string]*proxy{}}
+	if err := os.Mkdir(data, 0o700); err != nil {
+		return nil, err
+	}
+	if err := m.run(); err != nil {
 		return nil, err
 	}
 	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
 	for _, t := range workerTypes {
 		for i := range perType {
-			p := toxiproxy.NewProxy(api, t.instance(i), "127.0.0.1:0", m.server.addr)
+			p := toxiproxy.NewProxy(api, t.instance(i), "127.0.0.1:0", m.addr)
 			if err := p.Start(); err != nil {
 				return nil, fmt.Errorf("start proxy: %w", err)
 			}
@@ -54,11 +65,37 @@ func newMongoBackend(dir string, s *spawner, workerTypes []workerType) (backend,
 	return m, nil
 }
 
+// run starts the server: on the same port and data if it ran before.
+func (m *mongoBackend) run() error {
+	path, err := mongopeer.Program()
+	if err != nil {
+		return err
+	}
+	m.cmd = exec.Command(path, "-addr", m.addr, "-data", m.data)
+	if m.pipe, err = m.cmd.StdinPipe(); err != nil {
+		return err
+	}
+	out, err := m.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := start(m.cmd); err != nil {
+		return err
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	u, parseErr := url.Parse(strings.TrimSpace(line))
+	if err = errors.Join(err, parseErr); err != nil {
+		return fmt.Errorf("start the server in %s: first line %.100q: %w", m.data, line, err)
+	}
+	m.addr = u.Host
+	return nil
+}
+
 func (m *mongoBackend) address(t workerType, index int) string {
 	if p := m.proxies[t.instance(index)]; p != nil {
 		return uri(p.Listen, t)
 	}
-	return uri(m.server.addr, t)
+	return uri(m.addr, t)
 }
 
 func uri(addr string, t workerType) string {
@@ -66,31 +103,25 @@ func uri(addr string, t workerType) string {
 }
 
 func (m *mongoBackend) open(ctx context.Context, t workerType) (store.Ledger, error) {
-	return mongo.Open(ctx, mongo.Options{URI: uri(m.server.addr, t)})
+	return mongo.Open(ctx, mongo.Options{URI: uri(m.addr, t)})
 }
 
-func (m *mongoBackend) close() {
-	for _, p := range m.proxies {
-		p.Stop()
-	}
-}
-
-func (m *mongoBackend) strike(_ context.Context, f fault, t workerType, index int) (undo func() error, struck bool, err error) {
-	if f.Kind == killServer || f.Kind == stopServer {
-		undo, struck = m.strikeServer(f.Kind)
-		return undo, struck, nil
+func (m *mongoBackend) strike(f fault, t workerType, index int) (undo func() error, err error) {
+	switch f.Kind {
+	case killServer, stopServer:
+		return m.strikeServer(f.Kind), nil
+	default:
 	}
 	chosen := []*proxy{m.proxies[t.instance(index)]}
 	if f.Crowd {
 		chosen = slices.Collect(maps.Values(m.proxies))
 	}
 	var undos []func() error
-	undo = func() error {
-		var errs []error
+	undo = func() (err error) {
 		for _, each := range undos {
-			errs = append(errs, each())
+			err = errors.Join(err, each())
 		}
-		return errors.Join(errs...)
+		return err
 	}
 	for _, p := range chosen {
 		if !p.busy.TryLock() {
@@ -99,32 +130,46 @@ func (m *mongoBackend) strike(_ context.Context, f fault, t workerType, index in
 		heal, err := p.strike(f)
 		if err != nil {
 			p.busy.Unlock()
-			return nil, false, errors.Join(err, undo())
+			return nil, errors.Join(err, undo())
 		}
 		undos = append(undos, func() error {
 			defer p.busy.Unlock()
 			return heal()
 		})
 	}
-	return undo, len(undos) > 0, nil
+	if len(undos) == 0 {
+		return nil, nil
+	}
+	return undo, nil
 }
 
 // strikeServer kills or pauses the server itself.
-func (m *mongoBackend) strikeServer(k kind) (undo func() error, struck bool) {
+func (m *mongoBackend) strikeServer(k kind) (undo func() error) {
 	if !m.busy.TryLock() {
-		return nil, false
+		return nil
 	}
-	heal := m.server.run
 	if k == killServer {
-		m.server.kill()
-	} else if heal, struck = m.server.pause(); !struck {
+		_ = m.cmd.Process.Kill()
+		_ = m.pipe.Close()
+		_ = m.cmd.Wait()
+		return func() error {
+			defer m.busy.Unlock()
+			return m.run()
+		}
+	}
+	h, ok := holdStopped(m.cmd.Process.Pid, 0)
+	if !ok {
 		m.busy.Unlock()
-		return nil, false
+		return nil
 	}
 	return func() error {
 		defer m.busy.Unlock()
-		return heal()
-	}, true
+		defer h.close()
+		if !h.send(unix.SIGCONT) {
+			return errors.New("the paused server is gone")
+		}
+		return nil
+	}
 }
 
 // strike disturbs the connections of one worker.
@@ -152,6 +197,3 @@ func (p *proxy) strike(f fault) (undo func() error, err error) {
 	}
 	return func() error { return p.Toxics.RemoveToxic(context.Background(), "fault") }, nil
 }
-
-// makeFolder makes an empty folder for a server.
-func makeFolder(path string) error { return os.MkdirAll(path, 0o700) }

@@ -28,22 +28,17 @@ const uncommitted = "never"
 
 // sqliteBackend is one file, shared by all workers.
 type sqliteBackend struct {
-	dir     string
-	self    string
-	spawner *spawner
-	busy    sync.Mutex // held while the file is struck
-}
-
-func newSQLiteBackend(dir, self string, s *spawner) backend {
-	return &sqliteBackend{dir: dir, self: self, spawner: s}
+	dir  string
+	self string
+	busy sync.Mutex // held while the file is struck
 }
 
 func (s *sqliteBackend) path() string                   { return filepath.Join(s.dir, "leases.db") }
 func (s *sqliteBackend) address(workerType, int) string { return "sqlite:" + s.path() }
-func (s *sqliteBackend) close()                         {}
-func (s *sqliteBackend) strike(_ context.Context, f fault, _ workerType, _ int) (func() error, bool, error) {
+
+func (s *sqliteBackend) strike(f fault, _ workerType, _ int) (func() error, error) {
 	if !s.busy.TryLock() {
-		return nil, false, nil
+		return nil, nil
 	}
 	args := []string{lockCommand, s.path()}
 	if f.Kind == killWriter {
@@ -53,14 +48,14 @@ func (s *sqliteBackend) strike(_ context.Context, f fault, _ workerType, _ int) 
 	c.Stderr = os.Stderr
 	in, err := c.StdinPipe()
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	out, err := c.StdoutPipe()
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	if err := s.spawner.start(c); err != nil {
-		return nil, false, err
+	if err := start(c); err != nil {
+		return nil, err
 	}
 	undo := func() error {
 		defer s.busy.Unlock()
@@ -68,7 +63,7 @@ func (s *sqliteBackend) strike(_ context.Context, f fault, _ workerType, _ int) 
 			_ = c.Process.Kill()
 		}
 		_ = in.Close()
-		err := s.spawner.wait(c)
+		err := c.Wait()
 		if f.Kind == killWriter {
 			return nil
 		}
@@ -77,9 +72,9 @@ func (s *sqliteBackend) strike(_ context.Context, f fault, _ workerType, _ int) 
 	// Another process may hold the lock, such as a leasectl that is stopped just then.
 	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		_ = undo()
-		return nil, false, nil
+		return nil, nil
 	}
-	return undo, true, nil
+	return undo, nil
 }
 
 func (s *sqliteBackend) open(ctx context.Context, _ workerType) (store.Ledger, error) {

@@ -10,22 +10,29 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // chaosRun is a run of the first scenario: faults of all sorts.
 type chaosRun struct {
-	striker
+	*harness
 
+	teams []*team
 	fence *fence
 
-	start, end            time.Duration // of the faults, by the boot clock
-	fresh, before, beyond usage         // of a leasectl that was just started; of the control worker, before and after the faults
+	mu      sync.Mutex
+	strikes []*strike
+	crowds  atomic.Int64 // strikes at a whole worker type; each of its workers counts
+	vain    atomic.Int64 // strikes that were planned, but found no target
+
+	start, end           time.Duration // of the faults, by the boot clock
+	fresh, before, after usage         // of a leasectl that was just started; of the control worker, before and after the faults
 }
 
 // runChaos strikes, and judges the outcome.
 func runChaos(ctx context.Context, h *harness) (*report, error) {
-	c := &chaosRun{striker: striker{harness: h, vain: map[kind]int{}}}
+	c := &chaosRun{harness: h}
 	var err error
 	if c.fence, err = openFence(ctx, h.fencePath()); err != nil {
 		return nil, err
@@ -86,7 +93,7 @@ func (c *chaosRun) sacrifice(ctx context.Context) (u usage, err error) {
 	if u, err = usageOf(w.pid()); err != nil {
 		return u, err
 	}
-	u.goroutines, err = w.dump()
+	u[goroutines], err = w.dump()
 	return u, err
 }
 
@@ -153,10 +160,10 @@ func (c *chaosRun) settle(ctx context.Context) (err error) {
 	if err := c.await(ctx, "the control worker has no command", func() bool { return familyOf(control.pid()).guard == 0 }); err != nil {
 		return err
 	}
-	if c.beyond, err = usageOf(control.pid()); err != nil {
+	if c.after, err = usageOf(control.pid()); err != nil {
 		return err
 	}
-	if c.beyond.goroutines, err = control.dump(); err != nil {
+	if c.after[goroutines], err = control.dump(); err != nil {
 		return err
 	}
 	c.leave(ctx, c.all())

@@ -16,34 +16,29 @@ import (
 type chaosVerdict struct {
 	verdict
 
+	run    *chaosRun
 	types  []typeVerdict
-	crowds int
+	missed map[string]int // slots, by why
 	struck map[kind]int
-	vain   map[kind]int
 
 	lines, found              int // of the commands; overlaps
 	accepted, refused, unsure int // writes to the fence
 	staleWrites               int // that the fence accepted
 
-	fresh, before, after usage
-	restarts             int
-	starts               []time.Duration // sorted
+	restarts int
+	starts   []time.Duration // sorted
 }
 
 // typeVerdict is that of one worker type.
 type typeVerdict struct {
 	workerType
-	slots, worked int
-	records       int
-	missed        map[string]int
+
+	slots, worked, records int
 }
 
 // judge reads everything that a run has left behind.
 func (c *chaosRun) judge(ctx context.Context) (*chaosVerdict, error) {
-	v := &chaosVerdict{
-		verdict: c.verdict(), struck: map[kind]int{}, vain: c.vain, crowds: c.crowds,
-		fresh: c.fresh, before: c.before, after: c.beyond,
-	}
+	v := &chaosVerdict{verdict: c.verdict(), run: c, missed: map[string]int{}, struck: map[kind]int{}}
 	for _, k := range c.strikes {
 		v.struck[k.Kind]++
 	}
@@ -100,7 +95,7 @@ func (v *chaosVerdict) judgeType(e evidence, slots []slot) {
 	v.found += len(e.overlaps)
 	v.refused += e.count(stale)
 	v.unsure += e.count(unsure)
-	result := typeVerdict{workerType: e.of, slots: len(slots), records: len(e.records), missed: map[string]int{}}
+	result := typeVerdict{workerType: e.of, slots: len(slots), records: len(e.records)}
 	first := map[int64]*turn{}
 	for _, t := range slices.Backward(e.turns) {
 		first[t.start] = t
@@ -112,7 +107,7 @@ func (v *chaosVerdict) judgeType(e evidence, slots []slot) {
 			continue
 		}
 		class, detail := e.missed(slot)
-		result.missed[class]++
+		v.missed[class]++
 		if class == unexplained {
 			v.notes = append(v.notes, fmt.Sprintf("%s: slot %s (boot clock %v) was missed: %s", e.of.name, store.Format(slot.start), slot.begin, detail))
 		}
@@ -157,30 +152,28 @@ func (v *chaosVerdict) judgeExtent() {
 	if 2*all.worked < possible {
 		v.bad("somebody worked in %d slots, of the %d that %v have: that shows too little", all.worked, possible, v.duration)
 	}
-	if n := all.missed[unexplained]; n > max(2, possible/200) {
+	if n := v.missed[unexplained]; n > max(2, possible/200) {
 		v.bad("%d of %d slots were missed, and why is not known: see the notes", n, possible)
 	}
 }
 
-// What a worker may take more after the faults than a fresh one: a few connections
-// and the goroutines that serve them, and a heap that has grown to its working size.
-const (
-	moreGoroutines = 25
-	moreFiles      = 25
-	moreMemory     = 64 << 20
-)
+// mayGrow is what a worker may take more after the faults than before them: a few
+// connections and the goroutines that serve them, and a heap that has grown to its
+// working size.
+var mayGrow = map[string]int64{goroutines: 25, descriptors: 25, resident: 64 << 10}
+
+// before is what the control worker took before the faults, or another fresh one.
+func (v *chaosVerdict) before(what string) int64 {
+	if n, known := v.run.before[what]; known {
+		return n
+	}
+	return v.run.fresh[what]
+}
 
 func (v *chaosVerdict) judgeLeaks() {
-	for _, leak := range []struct {
-		what           string
-		from, to, most int64
-	}{
-		{"goroutines", int64(v.fresh.goroutines), int64(v.after.goroutines), moreGoroutines},
-		{"descriptors", int64(v.before.files), int64(v.after.files), moreFiles},
-		{"bytes of memory", v.before.rss, v.after.rss, moreMemory},
-	} {
-		if leak.to > leak.from+leak.most {
-			v.bad("leak: the control worker has %d %s, a fresh one %d", leak.to, leak.what, leak.from)
+	for what, most := range mayGrow {
+		if from, to := v.before(what), v.run.after[what]; to > from+most {
+			v.bad("leak: the control worker has %d %s, a fresh one %d", to, what, from)
 		}
 	}
 }
@@ -195,12 +188,9 @@ func total[K comparable](m map[K]int) (n int) {
 
 // all adds up the worker types.
 func (v *chaosVerdict) all() typeVerdict {
-	sum := typeVerdict{workerType: workerType{name: "all"}, missed: map[string]int{}}
+	sum := typeVerdict{workerType: workerType{name: "all"}}
 	for _, t := range v.types {
 		sum.slots, sum.worked, sum.records = sum.slots+t.slots, sum.worked+t.worked, sum.records+t.records
-		for class, n := range t.missed {
-			sum.missed[class] += n
-		}
 	}
 	return sum
 }
@@ -213,23 +203,17 @@ func (v *chaosVerdict) report() *report {
 	for _, t := range append(v.types, all) {
 		r.row(t.name, t.interval, t.slots, t.worked, t.slots-t.worked, t.records)
 	}
-	if len(all.missed) > 0 {
-		r.title("Why slots were missed")
-	}
-	for _, class := range slices.Sorted(maps.Keys(all.missed)) {
-		r.row(class, all.missed[class])
-	}
+	r.title("Why slots were missed")
+	counts(r, "%s", v.missed)
 	r.title("Faults")
-	for _, k := range slices.Sorted(maps.Keys(v.struck)) {
-		r.row(k, v.struck[k])
-	}
-	r.row("of a whole worker type", v.crowds)
-	r.row("planned, but found no target", total(v.vain))
+	counts(r, "%s", v.struck)
+	r.row("of a whole worker type", v.run.crowds.Load())
+	r.row("planned, but found no target", v.run.vain.Load())
 
 	r.title("Figures")
 	r.figure("slots", all.slots)
 	r.figure("slots in which somebody worked", all.worked)
-	r.figure("slots missed, and why is not known", all.missed[unexplained])
+	r.figure("slots missed, and why is not known", v.missed[unexplained])
 	r.figure("faults", total(v.struck))
 	r.figure("kinds of faults", len(v.struck))
 	r.figure("leasectl processes started again", v.restarts)
@@ -248,12 +232,10 @@ func (v *chaosVerdict) report() *report {
 	r.row("first line after the start of the slot", "median "+quantile(sorted(v.starts), 50), "p99 "+quantile(v.starts, 99))
 
 	r.title("The worker that was never killed")
-	mb := func(bytes int64) string { return fmt.Sprintf("%.1f MB", float64(bytes)/(1<<20)) }
-	r.row("", "fresh", "before", "after")
-	r.row("memory", mb(v.fresh.rss), mb(v.before.rss), mb(v.after.rss))
-	r.row("goroutines", v.fresh.goroutines, "", v.after.goroutines)
-	r.row("threads", v.fresh.threads, v.before.threads, v.after.threads)
-	r.row("descriptors", v.fresh.files, v.before.files, v.after.files)
+	r.row("", "before", "after")
+	for _, what := range slices.Sorted(maps.Keys(mayGrow)) {
+		r.row(what, v.before(what), v.run.after[what])
+	}
 	r.title("The run")
 	return v.end(r, "Never two at once, tokens only grew, and the fence held.")
 }

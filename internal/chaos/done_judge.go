@@ -173,20 +173,14 @@ func (v *doneVerdict) report() *report {
 	r.figure("leasectl processes killed", v.kills, fmt.Sprintf("(%d near the end of a command)", v.aimed))
 	r.figure("slots", v.slots)
 	r.figure("slots that were done", v.done)
-	for _, why := range slices.Sorted(maps.Keys(v.undone)) {
-		r.row("not done: "+why, v.undone[why])
-	}
-	most := 0
-	for _, n := range slices.Sorted(maps.Keys(v.attempts)) {
-		r.row(fmt.Sprintf("slots that were begun %d times", n), v.attempts[n])
-		most = n
-	}
+	counts(r, "not done: %s", v.undone)
+	counts(r, "slots that were begun %d times", v.attempts)
 	r.figure("commands begun", v.begun)
 	r.row("commands that ended well", v.ended)
 	r.figure("begun after the slot's done record", v.after)
 	r.figure("begun after it by a lease that was granted before it", v.crossed, "(the record was late: its append and the takeover crossed)")
 	r.figure("begun again since the kill came before the record", v.repeated)
-	r.figure("most attempts at a slot", most)
+	r.figure("most attempts at a slot", slices.Max(append(slices.Collect(maps.Keys(v.attempts)), 0)))
 	r.figure("attempts allowed", maxAttempts)
 	return v.end(r, "No slot was begun after its done record, or too often; never two at once.")
 }

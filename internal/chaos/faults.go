@@ -4,12 +4,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -27,21 +27,9 @@ type strike struct {
 // endless is the end of a strike that is under way.
 const endless = time.Duration(1<<63 - 1)
 
-// striker strikes workers and the store by a plan.
-type striker struct {
-	*harness
-
-	teams []*team
-
-	mu      sync.Mutex
-	strikes []*strike
-	crowds  int          // strikes at a whole worker type; each of its workers counts
-	vain    map[kind]int // planned, but found no target
-}
-
 // carryOut strikes until the plan is done or ctx ends, and returns when every fault is over.
 // start is the boot time from which the plan counts.
-func (c *striker) carryOut(ctx context.Context, plan []fault, start time.Duration) {
+func (c *chaosRun) carryOut(ctx context.Context, plan []fault, start time.Duration) {
 	var under sync.WaitGroup
 	defer under.Wait()
 	for _, f := range plan {
@@ -54,9 +42,7 @@ func (c *striker) carryOut(ctx context.Context, plan []fault, start time.Duratio
 				c.fail(fmt.Errorf("%s: %w", f.Kind, err))
 			}
 			if !struck {
-				c.mu.Lock()
-				c.vain[f.Kind]++
-				c.mu.Unlock()
+				c.vain.Add(1)
 			}
 		})
 	}
@@ -73,7 +59,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 }
 
 // note writes down that a strike begins.
-func (c *striker) note(s strike) *strike {
+func (c *chaosRun) note(s strike) *strike {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s.End = endless
@@ -82,16 +68,16 @@ func (c *striker) note(s strike) *strike {
 }
 
 // over writes down that it has ended.
-func (c *striker) over(s *strike) {
+func (c *chaosRun) over(s *strike) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s.End = boottime()
 }
 
-func (c *striker) strike(ctx context.Context, f fault) (struck bool, err error) {
+func (c *chaosRun) strike(ctx context.Context, f fault) (struck bool, err error) {
 	switch f.Kind {
 	case killCrowd, stopCrowd:
-		return c.crowd(ctx, f)
+		return c.crowd(ctx, f), nil
 	case netLatency, netBlackhole, netReset, netDown, killServer, stopServer, lockFile, killWriter:
 		return c.strikeStore(ctx, f)
 	default:
@@ -105,7 +91,7 @@ func (c *striker) strike(ctx context.Context, f fault) (struck bool, err error) 
 }
 
 // target is the worker to strike, with its fault lock held; nil if there is none.
-func (c *striker) target(f fault) (*worker, family) {
+func (c *chaosRun) target(f fault) (*worker, family) {
 	below := f.Kind != killLeasectl && f.Kind != endLeasectl && f.Kind != stopLeasectl
 	deadly := f.Kind == killLeasectl || f.Kind == endLeasectl || f.Kind == killAbove
 	workers := c.teams[f.Type].workers
@@ -132,14 +118,14 @@ func (c *striker) target(f fault) (*worker, family) {
 }
 
 // strikeStore strikes the store or the network.
-func (c *striker) strikeStore(ctx context.Context, f fault) (bool, error) {
+func (c *chaosRun) strikeStore(ctx context.Context, f fault) (bool, error) {
 	of := c.teams[f.Type].of
 	s := strike{Kind: f.Kind, Begin: boottime()}
 	if !f.Crowd && slices.Contains([]kind{netLatency, netBlackhole, netReset, netDown}, f.Kind) {
 		s.Type, s.Worker = of.name, of.instance(f.Worker)
 	}
-	undo, struck, err := c.backend.strike(ctx, f, of, f.Worker)
-	if err != nil || !struck {
+	undo, err := c.backend.strike(f, of, f.Worker)
+	if err != nil || undo == nil {
 		return false, err
 	}
 	noted := c.note(s)
@@ -151,41 +137,38 @@ func (c *striker) strikeStore(ctx context.Context, f fault) (bool, error) {
 
 // crowd strikes all leasectl of a worker type at once, but never kills one that
 // must live.
-func (c *striker) crowd(ctx context.Context, f fault) (bool, error) {
-	var chosen []*worker
-	for _, w := range c.teams[f.Type].workers {
-		if (f.Kind == stopCrowd || !w.control()) && w.fault.TryLock() {
-			chosen = append(chosen, w)
-		}
-	}
+func (c *chaosRun) crowd(ctx context.Context, f fault) bool {
 	one := f
 	one.Kind = stopLeasectl
 	if f.Kind == killCrowd {
 		one.Kind = killLeasectl
 	}
 	var all sync.WaitGroup
-	results := make([]bool, len(chosen))
-	errs := make([]error, len(chosen))
-	for i, w := range chosen {
+	var some atomic.Bool
+	for _, w := range c.teams[f.Type].workers {
+		if f.Kind == killCrowd && w.control() || !w.fault.TryLock() {
+			continue
+		}
 		all.Go(func() {
 			defer w.fault.Unlock()
 			if pid := w.pid(); pid != 0 {
-				results[i], errs[i] = c.process(ctx, one, w, familyOf(pid))
+				struck, err := c.process(ctx, one, w, familyOf(pid))
+				c.fail(err)
+				if struck {
+					some.Store(true)
+				}
 			}
 		})
 	}
 	all.Wait()
-	struck := slices.Contains(results, true)
-	if struck {
-		c.mu.Lock()
-		c.crowds++
-		c.mu.Unlock()
+	if some.Load() {
+		c.crowds.Add(1)
 	}
-	return struck, errors.Join(errs...)
+	return some.Load()
 }
 
 // process strikes one worker, whose fault lock is held.
-func (c *striker) process(ctx context.Context, f fault, w *worker, fam family) (bool, error) {
+func (c *chaosRun) process(ctx context.Context, f fault, w *worker, fam family) (bool, error) {
 	s := strike{Kind: f.Kind, Type: w.of.name, Worker: w.name(), family: fam, Begin: boottime()}
 	leasectl, guard, command := member{fam.leasectl, os.Getpid()}, member{fam.guard, fam.leasectl}, member{fam.command, fam.guard}
 	switch f.Kind {
@@ -212,14 +195,11 @@ func (c *striker) process(ctx context.Context, f fault, w *worker, fam family) (
 		}
 		return c.stop(ctx, f, s, all...), nil
 	case killAbove:
-		h, ok := hold(fam.guard, fam.leasectl)
+		h, ok := holdStopped(fam.guard, fam.leasectl)
 		if !ok {
 			return false, nil
 		}
 		defer h.close()
-		if !h.stop() {
-			return false, nil
-		}
 		noted := c.note(s)
 		gone := w.end(unix.SIGKILL, f.Kind)
 		pause(ctx, f.For)
@@ -236,7 +216,7 @@ func (c *striker) process(ctx context.Context, f fault, w *worker, fam family) (
 
 // endAndRestart ends a leasectl and starts it again when it is gone, and the time
 // has come.
-func (c *striker) endAndRestart(ctx context.Context, f fault, w *worker, s strike, signal unix.Signal) (bool, error) {
+func (c *chaosRun) endAndRestart(ctx context.Context, f fault, w *worker, s strike, signal unix.Signal) (bool, error) {
 	gone := w.end(signal, f.Kind)
 	if gone == nil {
 		return false, nil
@@ -250,7 +230,7 @@ func (c *striker) endAndRestart(ctx context.Context, f fault, w *worker, s strik
 	return true, w.start()
 }
 
-func (c *striker) kill(s strike, m member) bool {
+func (c *chaosRun) kill(s strike, m member) bool {
 	h, ok := hold(m.pid, m.parent)
 	if !ok {
 		return false
@@ -268,16 +248,13 @@ type member struct{ pid, parent int }
 
 // stop stops processes, the first of them without fail, and lets them go on in any
 // order.
-func (c *striker) stop(ctx context.Context, f fault, s strike, members ...member) bool {
+func (c *chaosRun) stop(ctx context.Context, f fault, s strike, members ...member) bool {
 	noted := c.note(s)
 	defer c.over(noted)
 	var stopped []handle
 	for _, m := range members {
-		h, ok := hold(m.pid, m.parent)
-		if ok && h.stop() {
+		if h, ok := holdStopped(m.pid, m.parent); ok {
 			stopped = append(stopped, h)
-		} else if ok {
-			h.close()
 		}
 		if len(stopped) == 0 {
 			break

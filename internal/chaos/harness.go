@@ -58,7 +58,6 @@ type harness struct {
 	dir     string
 	program string // leasectl
 	self    string // this program
-	spawner *spawner
 	backend backend
 
 	mu      sync.Mutex
@@ -96,20 +95,15 @@ func run(ctx context.Context, o settings) (err error) {
 	if err := h.build(ctx); err != nil {
 		return err
 	}
-	if h.spawner, err = newSpawner(); err != nil {
-		return err
-	}
-	defer h.spawner.close()
 	defer func() { err = errors.Join(err, h.clear()) }()
 	if o.store == "mongo" {
-		h.backend, err = newMongoBackend(dir, h.spawner, chosen.proxied)
+		h.backend, err = newMongoBackend(filepath.Join(dir, "server"), chosen.proxied)
 	} else {
-		h.backend = newSQLiteBackend(dir, h.self, h.spawner)
+		h.backend = &sqliteBackend{dir: dir, self: h.self}
 	}
 	if err != nil {
 		return err
 	}
-	defer h.backend.close()
 	go h.feel(ctx)
 	r, err := chosen.run(ctx, h)
 	if err != nil {
@@ -148,7 +142,7 @@ func (h *harness) clear() error {
 	for _, w := range h.workers {
 		w.dismiss()
 	}
-	return h.spawner.killAll()
+	return killAll()
 }
 
 func (h *harness) bad(format string, args ...any) {
@@ -174,7 +168,7 @@ func (h *harness) verdict() verdict {
 // newWorker makes a worker, not yet started.
 func (h *harness) newWorker(of workerType, i int) *worker {
 	w := &worker{
-		of: of, index: i, program: h.program, args: of.arguments(i, h.backend.address(of, i), h.self), spawner: h.spawner,
+		of: of, index: i, program: h.program, args: of.arguments(i, h.backend.address(of, i), h.self),
 		env: append(os.Environ(), "GOTRACEBACK=all", logVariable+"="+h.workLog(of), fenceVariable+"="+h.fencePath(), behaviorVariable+"="+of.behavior),
 		log: filepath.Join(h.dir, of.instance(i)+".log"),
 		deaths: func(w *worker, l life) {
@@ -242,7 +236,7 @@ func (h *harness) leave(ctx context.Context, all []*worker) {
 // leftBehind lists the processes that still run below this one, and should not.
 func (h *harness) leftBehind() string {
 	var found []string
-	for _, pid := range h.spawner.left() {
+	for _, pid := range left() {
 		if text := commandLine(pid); strings.Contains(text, guardName) || strings.Contains(text, h.program) || strings.HasSuffix(text, "\x00"+workCommand+"\x00") {
 			found = append(found, fmt.Sprintf("pid %d (%s)", pid, strings.ReplaceAll(strings.TrimRight(text, "\x00"), "\x00", " ")))
 		}

@@ -48,8 +48,11 @@ type line struct {
 	role       string
 }
 
+// append writes a line of 128 bytes. That divides a page of memory: a process that is
+// killed can leave half a line only where its write goes from one page to the next.
 func (l line) append(b []byte) []byte {
-	return fmt.Appendf(b, "%s %d %d %d %d %d %d %s %s %s\n", l.event, int64(l.boot), l.pid, l.guard, l.token, l.start, l.end, l.instance, l.workerType, l.role)
+	text := fmt.Sprintf("%s %d %d %d %d %d %d %s %s %s", l.event, int64(l.boot), l.pid, l.guard, l.token, l.start, l.end, l.instance, l.workerType, l.role)
+	return fmt.Appendf(b, "%-127s\n", text)
 }
 
 func parseLine(text string) (l line, err error) {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 )
@@ -46,9 +45,9 @@ func byTime(lines ...[]line) []line {
 func TestALineIsReadAsItWasWritten(t *testing.T) {
 	want := say(beat, 12345*time.Microsecond, 42, 7)
 	want.role = asGrandchild
-	got, err := parseLine(strings.TrimSuffix(string(want.append(nil)), "\n"))
-	if err != nil || got != want {
-		t.Errorf("parseLine(append(%+v)) = %+v, %v", want, got, err)
+	text := string(want.append(nil))
+	if got, err := parseLine(text); err != nil || got != want || len(text) != 128 {
+		t.Errorf("parseLine(append(%+v)) = %+v, %v, of %d bytes, want 128", want, got, err, len(text))
 	}
 	for _, text := range []string{"", "beat 1 2", "beat x 2 3 4 5 6 a b c", "beat 1 2 3 4 5 6 a b c d"} {
 		if _, err := parseLine(text); err == nil {

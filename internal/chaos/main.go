@@ -58,6 +58,9 @@ func dispatch(args []string) error {
 	if o.tries == 0 {
 		o.tries = scenarios[o.scenario].tries
 	}
+	if err := adopt(); err != nil {
+		return err
+	}
 	if os.Getenv(supervised) == "" {
 		return supervise(args)
 	}
@@ -79,11 +82,6 @@ const supervised = "CHAOS_SUPERVISED"
 // supervise runs the harness as a separate process and, however that ends, kills the
 // processes that it has left: nothing else ends a stopped guard.
 func supervise(args []string) error {
-	s, err := newSpawner()
-	if err != nil {
-		return err
-	}
-	defer s.close()
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -91,7 +89,7 @@ func supervise(args []string) error {
 	c := exec.Command(self, args...)
 	c.Env = append(os.Environ(), supervised+"=1")
 	c.Stdout, c.Stderr = os.Stdout, os.Stderr
-	if err := s.start(c); err != nil {
+	if err := start(c); err != nil {
 		return err
 	}
 	signals := make(chan os.Signal, 4)
@@ -101,11 +99,13 @@ func supervise(args []string) error {
 			_ = c.Process.Signal(caught)
 		}
 	}()
-	err = s.wait(c)
+	err = c.Wait()
 	if e, failed := errors.AsType[*exec.ExitError](err); failed && e.ExitCode() == 1 {
 		err = errReported
 	}
-	return errors.Join(err, s.killAll())
+	err = errors.Join(err, killAll())
+	reapAll()
+	return err
 }
 
 // dispatch returns these when the report, or the supervised harness, has printed why.

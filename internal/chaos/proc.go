@@ -38,21 +38,27 @@ func (h handle) send(s unix.Signal) bool { return unix.PidfdSendSignal(h.fd, s, 
 
 func (h handle) close() { _ = unix.Close(h.fd) }
 
-// stop stops a process and returns when it runs no more.
-func (h handle) stop() bool {
+// holdStopped opens a process as hold does, stops it, and returns when it runs no more.
+func holdStopped(pid, parent int) (handle, bool) {
+	h, ok := hold(pid, parent)
+	if !ok {
+		return h, false
+	}
 	if !h.send(unix.SIGSTOP) {
-		return false
+		h.close()
+		return h, false
 	}
 	for range 200 {
 		switch _, state, ok := status(h.pid); {
 		case !ok || state == 'Z' || state == 'X':
-			return false
+			h.close()
+			return h, false
 		case state == 'T':
-			return true
+			return h, true
 		}
 		time.Sleep(500 * time.Microsecond)
 	}
-	return true // in a slow system call, and stopped right after it
+	return h, true // in a slow system call, and stopped right after it
 }
 
 // status is the parent and the state of a process.
@@ -117,40 +123,28 @@ func commandLine(pid int) string {
 	return string(b)
 }
 
-// usage is the resources of a process.
-type usage struct {
-	rss            int64 // bytes
-	threads, files int
-	goroutines     int // by a dump, which ends it
-}
+// usage is the resources of a process, by name.
+type usage map[string]int64
 
-// usageOf reads the resources of a process.
-func usageOf(pid int) (u usage, err error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+const (
+	goroutines  = "goroutines" // by a dump, which ends the process
+	descriptors = "descriptors"
+	resident    = "KB of memory"
+)
+
+// usageOf reads the resources of a process, except its goroutines.
+func usageOf(pid int) (usage, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {
-		return u, err
+		return nil, err
 	}
-	for text := range strings.Lines(string(b)) {
-		f := strings.Fields(text)
-		if len(f) < 2 {
-			continue
-		}
-		n, _ := strconv.ParseInt(f[1], 10, 64)
-		switch f[0] {
-		case "VmRSS:":
-			u.rss = n << 10
-		case "Threads:":
-			u.threads = int(n)
-		}
+	var size, pages int64 // in pages
+	if _, err := fmt.Sscan(string(text), &size, &pages); err != nil {
+		return nil, fmt.Errorf("read /proc/%d/statm: %w", pid, err)
 	}
 	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
-	u.files = len(files)
-	return u, err
+	return usage{descriptors: int64(len(files)), resident: pages * int64(os.Getpagesize()) >> 10}, err
 }
-
-// adopt makes this process the parent of orphans below it, so that no process that a
-// fault leaves can get lost.
-func adopt() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 // boottime is CLOCK_BOOTTIME, which all processes of the machine share.
 func boottime() time.Duration {

@@ -3,7 +3,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -63,6 +65,13 @@ func (r *report) row(cells ...any) {
 		text = append(text, fmt.Sprint(c))
 	}
 	_, _ = fmt.Fprintln(r.cells, "  "+strings.Join(text, "\t"))
+}
+
+// counts prints a row for each count, with its key in a format.
+func counts[K cmp.Ordered](r *report, format string, m map[K]int) {
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		r.row(fmt.Sprintf(format, k), m[k])
+	}
 }
 
 // figure prints a row and saves it.

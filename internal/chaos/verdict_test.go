@@ -153,13 +153,9 @@ func TestARunThatShowsTooLittleFails(t *testing.T) {
 		"three of them":                  {extent{40, 54, 27, 18, 3}, "3 of 110 slots were missed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := &chaosVerdict{verdict: verdict{settings: settings{duration: time.Minute}}, struck: map[kind]int{killLeasectl: test.faults}}
+			v := &chaosVerdict{verdict: verdict{settings: settings{duration: time.Minute}}, missed: map[string]int{unexplained: test.unknown, noWorker: 4}, struck: map[kind]int{killLeasectl: test.faults}}
 			for i, worked := range []int{test.alpha, test.beta, test.gamma} {
-				of := typeVerdict{workerType: workerTypes[i], slots: int(time.Minute / workerTypes[i].interval), worked: worked}
-				if i == 0 {
-					of.missed = map[string]int{unexplained: test.unknown, noWorker: 4}
-				}
-				v.types = append(v.types, of)
+				v.types = append(v.types, typeVerdict{workerType: workerTypes[i], slots: int(time.Minute / workerTypes[i].interval), worked: worked})
 			}
 			v.judgeExtent()
 			text := strings.Join(v.wrong, "\n")

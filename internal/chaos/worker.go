@@ -37,8 +37,7 @@ type worker struct {
 	program  string
 	args     []string
 	env      []string
-	log      string // the file of its standard error
-	spawner  *spawner
+	log      string                  // the file of its standard error
 	deaths   func(w *worker, l life) // is called when it ends without a signal from us
 	fault    sync.Mutex              // held by the one process fault that is under way
 	mu       sync.Mutex
@@ -78,7 +77,7 @@ func (w *worker) start() error {
 	c := exec.Command(w.program, w.args...)
 	c.Env, c.Stdin, c.Stdout, c.Stderr = w.env, r, log, log
 	now := life{started: boottime(), offset: info.Size()}
-	if err := w.spawner.start(c); err != nil {
+	if err := start(c); err != nil {
 		_ = tether.Close()
 		return fmt.Errorf("start %s: %w", w.name(), err)
 	}
@@ -91,7 +90,7 @@ func (w *worker) start() error {
 
 func (w *worker) attend(c *exec.Cmd, gone chan struct{}) {
 	defer close(gone)
-	_ = w.spawner.wait(c)
+	_ = c.Wait()
 	w.mu.Lock()
 	last := &w.lives[len(w.lives)-1]
 	last.ended, last.result, last.cleanly, last.own = boottime(), c.ProcessState.String(), c.ProcessState.Success(), last.struck == 0
@@ -183,7 +182,7 @@ func (w *worker) said(offset int64) []byte {
 
 // dump makes the leasectl write the stacks of its goroutines and die, and counts
 // them.
-func (w *worker) dump() (goroutines int, err error) {
+func (w *worker) dump() (count int64, err error) {
 	gone := w.retire(unix.SIGQUIT, dumpStacks)
 	if gone == nil {
 		return 0, fmt.Errorf("dump %s: it doesn't run", w.name())
@@ -195,5 +194,5 @@ func (w *worker) dump() (goroutines int, err error) {
 	if n == 0 {
 		return 0, fmt.Errorf("dump %s: no goroutines in %s", w.name(), w.log)
 	}
-	return n, nil
+	return int64(n), nil
 }
