@@ -30,30 +30,18 @@ func longOrShort(seed int64) sim.Options {
 // The same as TestNoTwoHoldersWorkAtOnce, where leases are extended: to take over
 // within a slot, or to go on from slot to slot.
 func TestNoTwoHoldersWorkAtOnceWhereLeasesAreExtended(t *testing.T) {
-	if *seed >= 0 {
-		o := longOrShort(*seed)
-		o.Trace = true
-		r := sim.Run(t, o)
-		t.Logf("%+v\n%s", o.Faults, r.Trace)
-		r.Check(t)
-		return
-	}
 	// A slot has many windows, so a run takes longer.
-	sum := sharded(t, eighth(t), func(t *testing.T, seed int64) tally {
-		o := longOrShort(seed)
-		r := sim.Run(t, o)
-		sum := tally{Seeds: 1, Leases: len(r.Leases), Simulated: o.Length, Struck: r.Struck, Demands: r.Demands}
+	sum, all := sharded(t, eighth(t), longOrShort, func(_ sim.Options, r *sim.Result, sum *tally) {
 		for _, l := range r.Leases {
 			sum.Extensions += l.Extensions
 		}
 		if sum.Extensions > 0 {
 			sum.Trims, sum.LandedOnTrims = r.Struck[sim.Trim], r.Struck[sim.LandedOnTrim]
 		}
-		for _, v := range r.Violations {
-			sum.Violations = append(sum.Violations, fmt.Sprintf("%s\nrepeat with: %s", v, repeat(t, seed)))
-		}
-		return sum
 	})
+	if !all {
+		return
+	}
 	t.Logf("%d seeds, %v of 8 workers, %d leases, extended %d times, %d violations; trimmed %d times, and %d appends landed on a trimmed key; what had to happen:\n%v",
 		sum.Seeds, sum.Simulated, sum.Leases, sum.Extensions, len(sum.Violations), sum.Trims, sum.LandedOnTrims, sum.Demands)
 	save(t, figures.Proof{

@@ -25,16 +25,6 @@ func (r *recorder) Logf(format string, arg ...any) { r.Errorf(format, arg...) }
 // test.
 func TestCodeThatIsWrongIsTold(t *testing.T) {
 	type allocated func(p *sim.Process, ctx context.Context, l workerlease.Lease)
-	wait := func(p *sim.Process, ctx context.Context, d time.Duration) bool {
-		timer := p.Clock().Timer(d)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			return true
-		case <-ctx.Done():
-			return false
-		}
-	}
 	tests := map[string]struct {
 		allocated allocated
 		expired   func()
@@ -43,7 +33,7 @@ func TestCodeThatIsWrongIsTold(t *testing.T) {
 	}{
 		"it is right": {
 			allocated: func(p *sim.Process, ctx context.Context, l workerlease.Lease) {
-				for wait(p, ctx, time.Second) && l.Valid() {
+				for (exporter{process: p}).wait(ctx, time.Second) && l.Valid() {
 					p.Work(l)
 				}
 			},
@@ -60,7 +50,7 @@ func TestCodeThatIsWrongIsTold(t *testing.T) {
 		},
 		"it works after a pause without asking": {
 			allocated: func(p *sim.Process, ctx context.Context, l workerlease.Lease) {
-				for wait(p, ctx, time.Second) {
+				for (exporter{process: p}).wait(ctx, time.Second) {
 					p.Clock().Sleep(10 * time.Millisecond)
 					p.Work(l)
 				}

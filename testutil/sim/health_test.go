@@ -1,45 +1,29 @@
 package sim_test
 
 import (
-	"context"
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/testutil/sim"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// unsteady is a connection that fails for half of each ten minutes, unknown to the world.
-type unsteady struct{ store.Ledger }
-
-var errUnsteady = errors.New("unsteady")
-
-func (u unsteady) fails() bool { return time.Now().Minute()%10 < 5 }
-
-func (u unsteady) Append(ctx context.Context, r store.Record) error {
-	if u.fails() {
-		return errUnsteady
-	}
-	return u.Ledger.Append(ctx, r)
-}
-
-func (u unsteady) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
-	if u.fails() {
-		return nil, store.Stamp{}, errUnsteady
-	}
-	return u.Ledger.Tail(ctx, workerType, limit)
-}
-
-// A user's wrapper of a ledger may fail. That keeps a worker from claiming, and is no fault of
-// the engine.
+// A user's wrapper of a ledger may fail, here for half of each ten minutes, unknown to the world.
+// That keeps a worker from claiming, and is no fault of the engine.
 func TestNothingIsDemandedOfAProcessWhoseCallsFail(t *testing.T) {
 	failing := 0
+	unsteady := func(c faultstore.Call) (f faultstore.Fault) {
+		if (c.Op == faultstore.OpAppend || c.Op == faultstore.OpTail) && time.Now().Minute()%10 < 5 {
+			f = faultstore.Failure()
+		}
+		return f
+	}
 	for seed := range fewer(4) {
 		o := quiet(seed, time.Minute)
 		o.Client = func(l store.Ledger, c workerlease.ClientOptions) *workerlease.Client {
-			return workerlease.NewClient(unsteady{l}, c)
+			return workerlease.NewClient(faultstore.New(l, faultstore.Options{Plan: unsteady}), c)
 		}
 		r := sim.Run(t, o)
 		r.Check(t)

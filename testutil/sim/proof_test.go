@@ -20,18 +20,8 @@ const enough = 2000
 // works at any moment of true time, tokens only grow, callbacks come in pairs, and the ledger
 // obeys its rules.
 func TestNoTwoHoldersWorkAtOnce(t *testing.T) {
-	if *seed >= 0 {
-		o := stretched(sim.Random(*seed))
-		o.Trace = true
-		r := sim.Run(t, o)
-		t.Logf("%+v\n%s", o.Faults, r.Trace)
-		r.Check(t)
-		return
-	}
-	sum := sharded(t, number(t), func(t *testing.T, seed int64) tally {
-		o := stretched(sim.Random(seed))
-		r := sim.Run(t, o)
-		sum := tally{Seeds: 1, Leases: len(r.Leases), Simulated: o.Length, Struck: r.Struck, Demands: r.Demands}
+	random := func(seed int64) sim.Options { return stretched(sim.Random(seed)) }
+	sum, all := sharded(t, number(t), random, func(o sim.Options, r *sim.Result, sum *tally) {
 		for _, l := range r.Leases {
 			if l.End-l.Start > 24*time.Hour {
 				sum.Long++
@@ -40,13 +30,12 @@ func TestNoTwoHoldersWorkAtOnce(t *testing.T) {
 		longest, at, looked := idle(o, r)
 		sum.Looked = looked
 		if longest > mostIdle(o) {
-			r.Violations = append(r.Violations, fmt.Sprintf("seed %d: at %v, nobody had a slot for %v while the store was up, want %v at most", seed, at, longest, mostIdle(o)))
+			r.Violations = append(r.Violations, fmt.Sprintf("seed %d: at %v, nobody had a slot for %v while the store was up, want %v at most", o.Seed, at, longest, mostIdle(o)))
 		}
-		for _, v := range r.Violations {
-			sum.Violations = append(sum.Violations, fmt.Sprintf("%s\nrepeat with: %s", v, repeat(t, seed)))
-		}
-		return sum
 	})
+	if !all {
+		return
+	}
 	faults := 0
 	for _, f := range sim.Within() {
 		faults += sum.Struck[f]
@@ -168,53 +157,34 @@ func save(t *testing.T, p figures.Proof) {
 // Beyond the assumptions, holders may overlap. Workers report that, and a resource that checks
 // tokens accepts no stale write.
 func TestBeyondTheAssumptionsOverlapsAreReportedAndFenced(t *testing.T) {
-	if *seed >= 0 {
-		o := sim.RandomBeyond(*seed)
-		o.Trace = true
-		r := sim.Run(t, o)
-		t.Logf("%+v\n%s", o.Faults, r.Trace)
-		for _, x := range r.Overlaps {
-			t.Logf("at %v, reported %v, deaf %v: %s, %s", x.At, x.Reported, x.Deaf, x.Older, x.Newer)
-		}
-		r.Check(t)
-		return
-	}
-	sum := sharded(t, eighth(t), func(t *testing.T, seed int64) tally {
-		o := sim.RandomBeyond(seed)
-		r := sim.Run(t, o)
-		sum := tally{
-			Seeds: 1, Leases: len(r.Leases), Struck: r.Struck, Refused: r.Refused, Stale: r.Stale,
-			Overlaps: map[string]int{}, Unreported: map[string]int{}, Deaf: map[string]int{},
-		}
-		for _, v := range r.Violations {
-			sum.Violations = append(sum.Violations, fmt.Sprintf("%s\nrepeat with: %s", v, repeat(t, seed)))
-		}
+	sum, all := sharded(t, eighth(t), sim.RandomBeyond, func(o sim.Options, r *sim.Result, sum *tally) {
 		for _, f := range sim.Beyond() {
 			if r.Struck[f] == 0 {
 				continue
 			}
 			for _, x := range r.Overlaps {
-				sum.Overlaps[string(f)]++
+				sum.Overlaps[f]++
 				switch {
 				case x.Deaf:
-					sum.Deaf[string(f)]++
+					sum.Deaf[f]++
 				case !x.Reported:
-					sum.Unreported[string(f)]++
-					sum.Violations = append(sum.Violations, fmt.Sprintf("seed %d: at %v, an overlap went unreported: %s, %s\nrepeat with: %s", seed, x.At, x.Older, x.Newer, repeat(t, seed)))
+					sum.Unreported[f]++
+					r.Violations = append(r.Violations, fmt.Sprintf("seed %d: at %v, an overlap went unreported: %s, %s", o.Seed, x.At, x.Older, x.Newer))
 				}
 			}
 		}
-		return sum
 	})
+	if !all {
+		return
+	}
 	overlaps, unreported, deaf := 0, 0, 0
 	for _, f := range sim.Beyond() {
-		k := string(f)
-		n := sum.Overlaps[k]
+		n := sum.Overlaps[f]
 		overlaps += n
-		unreported += sum.Unreported[k]
-		deaf += sum.Deaf[k]
+		unreported += sum.Unreported[f]
+		deaf += sum.Deaf[f]
 		t.Logf("%-22s struck %6d times: %5d overlaps, %d of them unreported, and %d that no worker could have known of",
-			f, sum.Struck[f], n, sum.Unreported[k], sum.Deaf[k])
+			f, sum.Struck[f], n, sum.Unreported[f], sum.Deaf[f])
 		if sum.Seeds < 100 {
 			continue
 		}
@@ -225,8 +195,8 @@ func TestBeyondTheAssumptionsOverlapsAreReportedAndFenced(t *testing.T) {
 		if sum.Struck[f] < least || n < sum.Seeds/5 {
 			t.Errorf("%s struck %d times and made %d overlaps, want %d and %d: the world hardly breaks the assumptions", f, sum.Struck[f], n, least, sum.Seeds/5)
 		}
-		if sum.Deaf[k] > n/4 {
-			t.Errorf("%s: of %d overlaps, nobody could know in %d: too little is left to be reported", f, n, sum.Deaf[k])
+		if sum.Deaf[f] > n/4 {
+			t.Errorf("%s: of %d overlaps, nobody could know in %d: too little is left to be reported", f, n, sum.Deaf[f])
 		}
 	}
 	t.Logf("%d writes refused as stale, %d stale ones accepted", sum.Refused, sum.Stale)

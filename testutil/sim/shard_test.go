@@ -74,7 +74,7 @@ type tally struct {
 	Demands                       sim.Demands
 	Struck                        sim.Struck
 	Violations                    []string
-	Overlaps, Unreported, Deaf    map[string]int
+	Overlaps, Unreported, Deaf    sim.Struck // holders at work at once, by the fault that struck
 }
 
 func (a *tally) add(b tally) {
@@ -91,24 +91,30 @@ func (a *tally) add(b tally) {
 	a.Demands.Add(b.Demands)
 	a.Violations = append(a.Violations, b.Violations...)
 	if a.Struck == nil {
-		a.Struck, a.Overlaps, a.Unreported, a.Deaf = sim.Struck{}, map[string]int{}, map[string]int{}, map[string]int{}
+		a.Struck, a.Overlaps, a.Unreported, a.Deaf = sim.Struck{}, sim.Struck{}, sim.Struck{}, sim.Struck{}
 	}
 	a.Struck.Add(b.Struck)
-	for k, n := range b.Overlaps {
-		a.Overlaps[k] += n
-	}
-	for k, n := range b.Unreported {
-		a.Unreported[k] += n
-	}
-	for k, n := range b.Deaf {
-		a.Deaf[k] += n
-	}
+	a.Overlaps.Add(b.Overlaps)
+	a.Unreported.Add(b.Unreported)
+	a.Deaf.Add(b.Deaf)
 }
 
 // sharded runs seeds in one process per processor: goroutines of one simulation that are spread
-// over processors mostly wait for each other.
-func sharded(t *testing.T, seeds int64, each func(t *testing.T, seed int64) tally) tally {
+// over processors mostly wait for each other. more adds to the tally of one seed what only the
+// test that calls looks at. If only one seed is asked for, it runs here, and the result is false.
+func sharded(t *testing.T, seeds int64, options func(seed int64) sim.Options, more func(o sim.Options, r *sim.Result, sum *tally)) (tally, bool) {
 	t.Helper()
+	if *seed >= 0 {
+		o := options(*seed)
+		o.Trace = true
+		r := sim.Run(t, o)
+		t.Logf("%+v\n%s", o.Faults, r.Trace)
+		for _, x := range r.Overlaps {
+			t.Logf("at %v, reported %v, deaf %v: %s, %s", x.At, x.Reported, x.Deaf, x.Older, x.Newer)
+		}
+		r.Check(t)
+		return tally{}, false
+	}
 	if s := os.Getenv(shardOf); s != "" {
 		var first, step int64
 		if _, err := fmt.Sscanf(s, "%d/%d", &first, &step); err != nil {
@@ -116,7 +122,17 @@ func sharded(t *testing.T, seeds int64, each func(t *testing.T, seed int64) tall
 		}
 		var sum tally
 		for seed := first; seed < seeds; seed += step {
-			sum.add(each(t, seed))
+			o := options(seed)
+			r := sim.Run(t, o)
+			one := tally{
+				Seeds: 1, Leases: len(r.Leases), Simulated: o.Length, Struck: r.Struck, Demands: r.Demands,
+				Refused: r.Refused, Stale: r.Stale, Overlaps: sim.Struck{}, Unreported: sim.Struck{}, Deaf: sim.Struck{},
+			}
+			more(o, r, &one)
+			for _, v := range r.Violations {
+				one.Violations = append(one.Violations, fmt.Sprintf("%s\nrepeat with: %s", v, repeat(t, seed)))
+			}
+			sum.add(one)
 		}
 		out, err := json.Marshal(sum)
 		if err != nil {
@@ -147,7 +163,7 @@ func sharded(t *testing.T, seeds int64, each func(t *testing.T, seed int64) tall
 	if sum.Seeds != int(seeds) || seeds < 1 {
 		t.Errorf("%d of %d seeds were run", sum.Seeds, seeds)
 	}
-	return sum
+	return sum, true
 }
 
 const (
