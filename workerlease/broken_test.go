@@ -19,13 +19,14 @@ import (
 // variant is the protocol with one rule broken, in a way that somebody might
 // think is good enough.
 type variant struct {
-	name   string
-	rule   string // which fields of machine.Rules are broken, or what else is
-	regime regime // a kind of run in which it shows
-	broken func(r *machine.Rules)
-	around around
-	as     string                     // what the world says of it, if it may say more
-	audit  func(*sim.Result) []string // what else is wrong in the end, if the world doesn't mind
+	name    string
+	rule    string                 // which fields of machine.Rules are broken, or what else is
+	regime  regime                 // a kind of run in which it shows
+	instead any                    // the rule as it is broken, if it is one alone
+	broken  func(r *machine.Rules) // breaks what else is broken
+	around  around
+	as      string                     // what the world says of it, if it may say more
+	audit   func(*sim.Result) []string // what else is wrong in the end, if the world doesn't mind
 }
 
 // around changes what an engine works with.
@@ -38,14 +39,30 @@ var variants = slices.Concat(timeVariants, stampVariants, loopVariants, claimVar
 
 var standard = machine.Standard
 
-// run runs a simulation in which all workers follow the variant, and returns what
-// was wrong. A length of 0 is that of the regime.
-func (v variant) run(t *testing.T, seed int64, length time.Duration) []string {
-	t.Helper()
+// trimming shows soon what is trimmed.
+func trimming(r *machine.Rules) { r.TrimEvery = 1 }
+
+// whole says that the variant breaks no rule of the machine.
+func (v variant) whole() bool { return v.broken == nil && v.instead == nil }
+
+// rules are the machine's, broken.
+func (v variant) rules() machine.Rules {
 	rules := machine.Standard
 	if v.broken != nil {
 		v.broken(&rules)
 	}
+	if v.instead != nil {
+		name, _, _ := strings.Cut(v.rule, ":")
+		reflect.ValueOf(&rules).Elem().FieldByName(name).Set(reflect.ValueOf(v.instead))
+	}
+	return rules
+}
+
+// run runs a simulation in which all workers follow the variant, and returns what
+// was wrong. A length of 0 is that of the regime.
+func (v variant) run(t *testing.T, seed int64, length time.Duration) []string {
+	t.Helper()
+	rules := v.rules()
 	o := v.regime(seed)
 	if length > 0 {
 		o.Length = length
@@ -128,9 +145,7 @@ var unbroken = map[string]string{
 
 // fields are the fields of machine.Rules that the variant changes.
 func (v variant) fields() (changed []string) {
-	rules := machine.Standard
-	v.broken(&rules)
-	whole, broken := reflect.ValueOf(machine.Standard), reflect.ValueOf(rules)
+	whole, broken := reflect.ValueOf(machine.Standard), reflect.ValueOf(v.rules())
 	for i := range whole.NumField() {
 		a, b := whole.Field(i), broken.Field(i)
 		if a.Kind() == reflect.Func && a.Pointer() != b.Pointer() || a.Kind() != reflect.Func && !a.Equal(b) {
@@ -143,7 +158,7 @@ func (v variant) fields() (changed []string) {
 func TestEveryRuleIsBrokenByAVariantThatIsNamedForIt(t *testing.T) {
 	broken := map[string]bool{}
 	for _, v := range variants {
-		if v.broken == nil {
+		if v.whole() {
 			continue
 		}
 		changed := v.fields()

@@ -35,7 +35,7 @@ func (v variant) caught(t *testing.T, c *catch) bool {
 		return false
 	}
 	c.wrong = wrong[i]
-	if v.broken != nil || v.around != nil {
+	if !v.whole() || v.around != nil {
 		whole := variant{regime: v.regime, audit: v.audit}
 		for _, wrong := range whole.run(t, c.seed, c.length) {
 			t.Errorf("seed %d, with no rule broken: %s", c.seed, wrong)

@@ -14,161 +14,115 @@ import (
 var claimVariants = []variant{
 	// w1, in mid-slot, claims from the next boundary on after w0's slot of 7 min, which
 	// w0 could still have extended.
-	{name: "a gap behind a living term is left", rule: "Gap", regime: mixedIntervals, broken: func(r *machine.Rules) {
-		r.Gap = func(time.Time, store.Record, timeline.Interval) bool { return false }
-	}},
+	{name: "a gap behind a living term is left", rule: "Gap", regime: mixedIntervals, instead: func(time.Time, store.Record, timeline.Interval) bool { return false }},
 	// w0 takes the slot, w1 reads w0's grant, and takes the slot, too.
-	{name: "a grant starts with its slot, whatever the head says", rule: "Start", regime: anything, broken: func(r *machine.Rules) {
-		r.Start = func(c machine.Claim, _ store.Record) time.Time { return c.Start }
-	}},
+	{name: "a grant starts with its slot, whatever the head says", rule: "Start", regime: anything, instead: func(c machine.Claim, _ store.Record) time.Time { return c.Start }},
 	// w0, with slots of 7 min, holds the lease. w1, with slots of 1 min, takes its grant
 	// for one of 1 min, and claims the next minute.
-	{name: "a head ends when one's own interval is over", rule: "Start", regime: mixedIntervals, broken: func(r *machine.Rules) {
-		r.Start = func(c machine.Claim, head store.Record) time.Time {
-			if length := c.End.Sub(c.Start); head.WindowEnd.Sub(head.WindowStart) > length {
-				head.WindowEnd = head.WindowStart.Add(length)
-			}
-			return standard.Start(c, head)
+	{name: "a head ends when one's own interval is over", rule: "Start", regime: mixedIntervals, instead: func(c machine.Claim, head store.Record) time.Time {
+		if length := c.End.Sub(c.Start); head.WindowEnd.Sub(head.WindowStart) > length {
+			head.WindowEnd = head.WindowStart.Add(length)
 		}
+		return standard.Start(c, head)
 	}},
 	// A version to come adds a note to the ledger, at the end of w0's window. w1 knows
 	// no such kind, and takes the slot.
-	{name: "only grants and releases have a window", rule: "Start", regime: newerVersions, broken: func(r *machine.Rules) {
-		r.Start = func(c machine.Claim, head store.Record) time.Time {
-			if head.Kind != store.KindGrant && head.Kind != store.KindRelease {
-				return c.Start
-			}
-			return standard.Start(c, head)
+	{name: "only grants and releases have a window", rule: "Start", regime: newerVersions, instead: func(c machine.Claim, head store.Record) time.Time {
+		if head.Kind != store.KindGrant && head.Kind != store.KindRelease {
+			return c.Start
 		}
+		return standard.Start(c, head)
 	}},
 	// w0's slot of 7 min has begun, but w1 works until the end of its slot of 1 min. w0
 	// claims what follows, and begins with its slot.
-	{name: "a term begins with its slot", rule: "Term", regime: mixedIntervals, broken: func(r *machine.Rules) {
-		r.Term = func(g store.Record, own bool, slot slots.Slot) machine.Term {
-			t := standard.Term(g, own, slot)
-			t.Start = slot.Start
-			return t
-		}
+	{name: "a term begins with its slot", rule: "Term", regime: mixedIntervals, instead: func(g store.Record, own bool, slot slots.Slot) machine.Term {
+		t := standard.Term(g, own, slot)
+		t.Start = slot.Start
+		return t
 	}},
 	// w0 and w1 are of one group. w0 takes its slot of 10 s. w1 joins it, and works to
 	// the end of its own slot of 70 s.
-	{name: "a term ends with one's own slot", rule: "Term", regime: mixedGroups, broken: func(r *machine.Rules) {
-		r.Term = func(g store.Record, own bool, slot slots.Slot) machine.Term {
-			t := standard.Term(g, own, slot)
-			t.End = slot.End
-			return t
-		}
+	{name: "a term ends with one's own slot", rule: "Term", regime: mixedGroups, instead: func(g store.Record, own bool, slot slots.Slot) machine.Term {
+		t := standard.Term(g, own, slot)
+		t.End = slot.End
+		return t
 	}},
 	// w0's append gets lost, and w0 works. w1 claims the same slot.
-	{name: "an append without an answer has landed", rule: "Outcome", regime: anything, broken: func(r *machine.Rules) {
-		r.Outcome = func(err error) machine.Outcome {
-			if o := standard.Outcome(err); o != machine.OutcomeUnknown {
-				return o
-			}
-			return machine.Landed
+	{name: "an append without an answer has landed", rule: "Outcome", regime: anything, instead: func(err error) machine.Outcome {
+		if o := standard.Outcome(err); o != machine.OutcomeUnknown {
+			return o
 		}
+		return machine.Landed
 	}},
 	// Drivers retry, so w0 takes each conflict for one with its own record. It was
 	// w1's, which works.
-	{name: "a conflict is one with oneself", rule: "Outcome", regime: anything, broken: func(r *machine.Rules) {
-		r.Outcome = func(err error) machine.Outcome {
-			if errors.Is(err, store.ErrConflict) {
-				return machine.Landed
-			}
-			return standard.Outcome(err)
+	{name: "a conflict is one with oneself", rule: "Outcome", regime: anything, instead: func(err error) machine.Outcome {
+		if errors.Is(err, store.ErrConflict) {
+			return machine.Landed
 		}
+		return standard.Outcome(err)
 	}},
 	// w1 was started with a copy of w0's settings. It finds w0's record, with its own
 	// InstanceID, and works under it.
-	{name: "a record with one's own InstanceID is one's own", rule: "Mine", regime: twins, broken: func(r *machine.Rules) {
-		r.Mine = func(g store.Record, id machine.Identity) bool { return g.InstanceID == id.InstanceID }
-	}},
+	{name: "a record with one's own InstanceID is one's own", rule: "Mine", regime: twins, instead: func(g store.Record, id machine.Identity) bool { return g.InstanceID == id.InstanceID }},
 	// w0's append is unanswered. It reads back what stands there, which is w1's.
-	{name: "what stands where one has written is one's own", rule: "Mine", regime: anything, broken: func(r *machine.Rules) {
-		r.Mine = func(store.Record, machine.Identity) bool { return true }
-	}},
+	{name: "what stands where one has written is one's own", rule: "Mine", regime: anything, instead: func(store.Record, machine.Identity) bool { return true }},
 	// w0 has no group, and w1 has none, so that it joins w0's lease.
-	{name: "workers without a group are a group", rule: "Kin", regime: anything, broken: func(r *machine.Rules) {
-		r.Kin = func(g store.Record, id machine.Identity) bool { return g.Group == id.Group }
-	}},
+	{name: "workers without a group are a group", rule: "Kin", regime: anything, instead: func(g store.Record, id machine.Identity) bool { return g.Group == id.Group }},
 	// w0 claims the rest of a day with seq 1, and is cut off before that lands. Others
 	// go on with slots of 10 s, and trim. After hours w0 is back, sends seq 1 again,
 	// which lands, and works beside the others.
-	{name: "a claim never ages", rule: "ClaimAge", regime: cutOff, broken: func(r *machine.Rules) { r.ClaimAge = 1000 * time.Hour }},
+	{name: "a claim never ages", rule: "ClaimAge", regime: cutOff, instead: 1000 * time.Hour},
 	// The same, since w0 counts the age anew when it finds that nothing has landed.
-	{name: "a claim is as old as its last try", rule: "Resend", regime: cutOff, broken: func(r *machine.Rules) {
-		r.Resend = func(c machine.Claim, sent store.Record, at machine.Moment) (machine.Claim, store.Record) {
-			c.Local = at.Local
-			return c, sent
-		}
+	{name: "a claim is as old as its last try", rule: "Resend", regime: cutOff, instead: func(c machine.Claim, sent store.Record, at machine.Moment) (machine.Claim, store.Record) {
+		c.Local = at.Local
+		return c, sent
 	}},
 	// w0 takes a slot, is stopped, and releases it. w1 takes what is left, and gets the
 	// same token.
-	{name: "the token is the start of the slot", rule: "Token", regime: restarts, broken: func(r *machine.Rules) {
-		r.Token = func(start time.Time, _ store.Record) int64 { return start.Truncate(10 * time.Second).UnixMilli() }
-	}},
+	{name: "the token is the start of the slot", rule: "Token", regime: restarts, instead: func(start time.Time, _ store.Record) int64 { return start.Truncate(10 * time.Second).UnixMilli() }},
 	// A reset of now supersedes poison. Who claims from then on gets its token.
-	{name: "the token is the start of the window", rule: "Token", regime: poisoned, broken: func(r *machine.Rules) {
-		r.Token = func(start time.Time, _ store.Record) int64 { return start.UnixMilli() }
-	}},
+	{name: "the token is the start of the window", rule: "Token", regime: poisoned, instead: func(start time.Time, _ store.Record) int64 { return start.UnixMilli() }},
 	// Tokens begin with 1. When the ledger is dropped, they begin again, and the
 	// resource takes what is old for new.
-	{name: "the token counts terms", rule: "Token", regime: anything, broken: func(r *machine.Rules) {
-		r.Token = func(_ time.Time, head store.Record) int64 { return head.Token + 1 }
-	}},
+	{name: "the token counts terms", rule: "Token", regime: anything, instead: func(_ time.Time, head store.Record) int64 { return head.Token + 1 }},
 }
 
 // returnVariants are careless about giving a lease back.
 var returnVariants = []variant{
 	// w0's code outlasts its lease. w0 claims a slot that it can't work in, and nobody
 	// else gets it.
-	{
-		name: "slots are claimed although code still runs", rule: "Await: Claiming", regime: overruns,
-		broken: func(r *machine.Rules) { r.Await &^= machine.Claiming },
-	},
+	{name: "slots are claimed although code still runs", rule: "Await: Claiming", regime: overruns, instead: standard.Await &^ machine.Claiming},
 	// w0's slot is not over, and w1 has claimed the next. w0 is stopped and releases
 	// w1's claim, w2 takes the slot, and w1 begins all the same.
-	{name: "whoever stops releases the head", rule: "Releasable", regime: restarts, broken: func(r *machine.Rules) {
-		r.Releasable = func(head store.Record, id machine.Identity) bool {
-			return id.Group == "" && head.Kind != store.KindRelease
-		}
+	{name: "whoever stops releases the head", rule: "Releasable", regime: restarts, instead: func(head store.Record, id machine.Identity) bool {
+		return id.Group == "" && head.Kind != store.KindRelease
 	}},
 	// w1 was started with a copy of w0's settings. w0 is stopped, and releases what w1
 	// has claimed.
-	{name: "a release goes by the InstanceID", rule: "Releasable", regime: twins, broken: func(r *machine.Rules) {
-		r.Releasable = func(head store.Record, id machine.Identity) bool {
-			return id.Group == "" && head.InstanceID == id.InstanceID && head.Kind != store.KindRelease
-		}
+	{name: "a release goes by the InstanceID", rule: "Releasable", regime: twins, instead: func(head store.Record, id machine.Identity) bool {
+		return id.Group == "" && head.InstanceID == id.InstanceID && head.Kind != store.KindRelease
 	}},
 	// w0 and w1 are of one group and work under w0's claim. w0 is stopped and releases
 	// it, w2 takes the rest of the slot, and w1 works on.
-	{name: "a member releases its group's term", rule: "Releasable", regime: groups, broken: func(r *machine.Rules) {
-		r.Releasable = func(head store.Record, id machine.Identity) bool {
-			id.Group = ""
-			return standard.Releasable(head, id)
-		}
+	{name: "a member releases its group's term", rule: "Releasable", regime: groups, instead: func(head store.Record, id machine.Identity) bool {
+		id.Group = ""
+		return standard.Releasable(head, id)
 	}},
 	// w0 works, and w1 has claimed the next slot. w1 is stopped, and releases from now
 	// on. For w2, which starts then, claims for the next slot are not open yet: it
 	// takes what is left of the slot in which w0 works.
-	{name: "a release frees all from now on", rule: "ReleaseAt", regime: mixedLeads, broken: func(r *machine.Rules) {
-		r.ReleaseAt = func(_ store.Record, now timeline.Interval) time.Time {
-			return now.Latest.Truncate(time.Millisecond).Add(time.Millisecond)
-		}
+	{name: "a release frees all from now on", rule: "ReleaseAt", regime: mixedLeads, instead: func(_ store.Record, now timeline.Interval) time.Time {
+		return now.Latest.Truncate(time.Millisecond).Add(time.Millisecond)
 	}},
 	// w0's task fails, and w0 gives the rest of the slot away. Its release is unanswered,
 	// and not to be found. w0 takes its own lease up again; the release lands, and w1
 	// works.
-	{name: "a release that is not found has failed", rule: "Resume", regime: failures, broken: func(r *machine.Rules) {
-		r.Resume = func(machine.Term, store.Record) bool { return true }
-	}, as: "works after its release was sent"},
+	{name: "a release that is not found has failed", rule: "Resume", regime: failures, instead: func(machine.Term, store.Record) bool { return true }, as: "works after its release was sent"},
 	// w0 is stopped, and its code takes some seconds to tidy up. w1 starts, finds the
 	// release, and works.
-	{name: "a release is sent at once", rule: "Await: Releasing", regime: restarts, broken: func(r *machine.Rules) { r.Await &^= machine.Releasing }},
+	{name: "a release is sent at once", rule: "Await: Releasing", regime: restarts, instead: standard.Await &^ machine.Releasing},
 	// w0's code outlasts its lease by some seconds. w0 has won the next slot, too, and
 	// calls LeaseAllocated again.
-	{
-		name: "the next lease begins although code still runs", rule: "Await: Beginning", regime: overruns,
-		broken: func(r *machine.Rules) { r.Await &^= machine.Beginning },
-	},
+	{name: "the next lease begins although code still runs", rule: "Await: Beginning", regime: overruns, instead: standard.Await &^ machine.Beginning},
 }

@@ -18,35 +18,27 @@ import (
 // doneVariants are careless about what is done.
 var doneVariants = []variant{
 	// w0 is done, and dies. w1 does it again.
-	{name: "a done slot is claimed", rule: "IsDone", regime: jobs, broken: func(r *machine.Rules) {
-		r.IsDone = func(machine.Carried, slots.Slot) bool { return false }
-	}},
+	{name: "a done slot is claimed", rule: "IsDone", regime: jobs, instead: func(machine.Carried, slots.Slot) bool { return false }},
 	// w0 is done with its slot after w1 has won the next. w0's record stands in w1's
 	// way: w1 finds that the head is not its own any more.
-	{name: "a done record takes the term", rule: "Done", regime: jobs, broken: func(r *machine.Rules) {
-		r.Done = func(r, head store.Record, until time.Time) store.Record {
-			claim, name := "0123456789abcdef", r.InstanceID
-			r = standard.Done(r, head, until)
-			r.Claim, r.InstanceID = claim, name
-			return r
-		}
+	{name: "a done record takes the term", rule: "Done", regime: jobs, instead: func(r, head store.Record, until time.Time) store.Record {
+		claim, name := "0123456789abcdef", r.InstanceID
+		r = standard.Done(r, head, until)
+		r.Claim, r.InstanceID = claim, name
+		return r
 	}},
 	// w0 is done. w1 wins the next slot, and releases it: a worker that reads the head learns
 	// nothing of what is done.
-	{name: "what is done is told by its own record only", rule: "Carry", regime: jobs, broken: func(r *machine.Rules) {
-		r.Carry = func(head store.Record) machine.Carried {
-			c := standard.Carry(head)
-			c.DoneUntil = time.Time{}
-			return c
-		}
+	{name: "what is done is told by its own record only", rule: "Carry", regime: jobs, instead: func(head store.Record) machine.Carried {
+		c := standard.Carry(head)
+		c.DoneUntil = time.Time{}
+		return c
 	}},
 	// Each worker counts its own attempts: together they try for ever.
-	{name: "attempts are not counted in the ledger", rule: "Carry", regime: jobs, broken: func(r *machine.Rules) {
-		r.Carry = func(head store.Record) machine.Carried {
-			c := standard.Carry(head)
-			c.Attempt = 0
-			return c
-		}
+	{name: "attempts are not counted in the ledger", rule: "Carry", regime: jobs, instead: func(head store.Record) machine.Carried {
+		c := standard.Carry(head)
+		c.Attempt = 0
+		return c
 	}},
 	// w0 is done with a long slot, others hold what is left of it, and trim. w1 looks for
 	// the record which says that w0 is done, doesn't find it, and does it again.

@@ -90,24 +90,19 @@ var extendVariants = []variant{
 	// w0's window ends before the reply to its extension comes. w1, whose clock is ahead,
 	// was about to take over; w0 begins again under a lease that it has reported to its user
 	// is over.
-	{name: "work resumes when a late extension is known", rule: "TakeUp", regime: extended, broken: func(r *machine.Rules) {
-		r.TakeUp = func(machine.Term, store.Record) bool { return true }
-	}},
+	{name: "work resumes when a late extension is known", rule: "TakeUp", regime: extended, instead: func(machine.Term, store.Record) bool { return true }},
 	// w0's extension fails, and its window ends, or its code has. When the store answers
 	// again, w0 sends it once more: it holds a window that nobody works in.
-	{name: "a term that was left is extended", rule: "Prolong", regime: endless, broken: func(r *machine.Rules) {
-		r.Prolong = func(machine.Term, store.Record) bool { return true }
-	}, as: "what has ended"},
+	{name: "a term that was left is extended", rule: "Prolong", regime: endless, instead: func(machine.Term, store.Record) bool { return true }, as: "what has ended"},
 	// w1 starts in the middle of w0's slot, and claims what is left of it from the end of
 	// w0's window on: w0 can't extend that, although it lives.
-	{name: "what is left of a slot is claimed over the living", rule: "MayExtend", regime: parts, broken: func(r *machine.Rules) {
-		r.MayExtend = func(store.Record, timeline.Interval) bool { return false }
-	}, audit: supplanted},
+	{name: "what is left of a slot is claimed over the living", rule: "MayExtend", regime: parts, instead: func(store.Record, timeline.Interval) bool { return false }, audit: supplanted},
 	// w0 dies. Its slot has been given to it, and w1, which was to take over, leaves it that
 	// to its end.
-	{name: "a slot is its first holder's, also when that is dead", rule: "MayExtend", regime: mortal, broken: func(r *machine.Rules) {
-		r.MayExtend = func(head store.Record, now timeline.Interval) bool { return now.Earliest.Before(head.SlotEnd) }
-	}, as: "nobody has taken over"},
+	{
+		name: "a slot is its first holder's, also when that is dead", rule: "MayExtend", regime: mortal,
+		instead: func(head store.Record, now timeline.Interval) bool { return now.Earliest.Before(head.SlotEnd) }, as: "nobody has taken over",
+	},
 	// w0 was restarted, or copied with its settings. It takes its twin's lease for its
 	// own and works on under it.
 	{name: "a term is told by the InstanceID", rule: "Extend", regime: twinParts, broken: func(r *machine.Rules) {
@@ -118,11 +113,7 @@ var extendVariants = []variant{
 	}},
 	// w1 finds a gap between w0's window and the slot that it claims, and takes it: w0
 	// can't extend its lease, although it lives.
-	{name: "the next slot is claimed over the living", rule: "Gap", regime: extended, broken: func(r *machine.Rules) {
-		r.Gap = func(time.Time, store.Record, timeline.Interval) bool { return false }
-	}},
+	{name: "the next slot is claimed over the living", rule: "Gap", regime: extended, instead: func(time.Time, store.Record, timeline.Interval) bool { return false }},
 	// w1 takes over from where it stands, and not from the end of the window: w0 lives.
-	{name: "a standby takes over before the end", rule: "Start", regime: extended, broken: func(r *machine.Rules) {
-		r.Start = func(c machine.Claim, _ store.Record) time.Time { return c.Start }
-	}},
+	{name: "a standby takes over before the end", rule: "Start", regime: extended, instead: func(c machine.Claim, _ store.Record) time.Time { return c.Start }},
 }

@@ -8,30 +8,26 @@ import (
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/sim"
 	"github.com/slotlease/slotlease/workerlease"
-	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
 // poisonVariants are hasty with what can't be obeyed.
 var poisonVariants = []variant{
 	// w0 has a slot of a minute, by a grant that w1 can't read. w1, with slots of 10 s,
 	// watches it for as long, and starts anew.
-	{name: "poison is watched for a slot", rule: "Patience", regime: unreadable, broken: func(r *machine.Rules) { r.Patience = 0 }},
+	{name: "poison is watched for a slot", rule: "Patience", regime: unreadable, instead: time.Duration(0)},
 	// w0 has a slot of ten minutes, by a grant that w1 can read, but not obey. w1 watches
 	// it for five minutes, and starts anew.
-	{name: "the window of poison doesn't count", rule: "Span", regime: unobeyed, broken: func(r *machine.Rules) {
-		r.Span = func([]store.Record) time.Duration { return 0 }
-	}},
+	{name: "the window of poison doesn't count", rule: "Span", regime: unobeyed, instead: func([]store.Record) time.Duration { return 0 }},
 	// w0 has a slot of half an hour, by a grant that w1 can't obey, and something lands on
 	// top of it that nobody can read. w1 watches that for five minutes, and starts anew.
-	{name: "the window of poison under poison doesn't count", rule: "Span", regime: buried, broken: func(r *machine.Rules) {
-		r.Span = func(poison []store.Record) time.Duration { return standard.Span(poison[:1]) }
-	}, as: "changes the term"},
+	{
+		name: "the window of poison under poison doesn't count", rule: "Span", regime: buried,
+		instead: func(poison []store.Record) time.Duration { return standard.Span(poison[:1]) }, as: "changes the term",
+	},
 	// Poison comes into the ledger above a free key. w0 supersedes it, and w1 claims the
 	// next slot above that. w2's read is stale and shows what is below: it claims the same
 	// slot, on the free key.
-	{name: "poison above a free key is superseded, too", rule: "Leads", regime: holed, broken: func(r *machine.Rules) {
-		r.Leads = func(store.Record, store.Record) bool { return true }
-	}},
+	{name: "poison above a free key is superseded, too", rule: "Leads", regime: holed, instead: func(store.Record, store.Record) bool { return true }},
 }
 
 // holed is a run in which poison is planted above free keys, and some reads are stale: most

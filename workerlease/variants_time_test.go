@@ -17,10 +17,7 @@ import (
 var timeVariants = []variant{
 	// w0 claims by what it heard of the time long ago. (Windows stay disjoint, since
 	// what it knows grows ever more uncertain.)
-	{
-		name: "an old sample of the time is as good as a new one", rule: "Fresh", regime: cutShort,
-		broken: func(r *machine.Rules) { r.Fresh = 24 * time.Hour },
-	},
+	{name: "an old sample of the time is as good as a new one", rule: "Fresh", regime: cutShort, instead: 24 * time.Hour},
 	// w0's machine is suspended while it works. Its clock stood still as well, and it
 	// works on when w1 has begun.
 	{
@@ -29,30 +26,21 @@ var timeVariants = []variant{
 	},
 	// The store's answers take long to come. The middle of what w1 knows is ahead of
 	// store time by more than w0's margin, and w1 begins while w0 still works.
-	{
-		name: "a lease begins by the best guess of the time", rule: "BeginBy", regime: uncertain,
-		broken: func(r *machine.Rules) { r.BeginBy = timeline.Mid },
-	},
+	{name: "a lease begins by the best guess of the time", rule: "BeginBy", regime: uncertain, instead: timeline.Mid},
 	// The same, the other way round: w0's guess is behind, and it works on when w1
 	// has begun.
-	{name: "a lease ends by the best guess of the time", rule: "EndBy", regime: uncertain, broken: func(r *machine.Rules) { r.EndBy = timeline.Mid }},
+	{name: "a lease ends by the best guess of the time", rule: "EndBy", regime: uncertain, instead: timeline.Mid},
 	// Store time is near the end of what w0 knows. It has another uncertainty to go
 	// when w1 begins.
-	{name: "a lease ends when it has surely ended", rule: "EndBy", regime: uncertain, broken: func(r *machine.Rules) { r.EndBy = timeline.Earliest }},
+	{name: "a lease ends when it has surely ended", rule: "EndBy", regime: uncertain, instead: timeline.Earliest},
 	// w0 works on for a margin when w1 has begun.
-	{name: "the margin is a time to finish in", rule: "Last", regime: anything, broken: func(r *machine.Rules) {
-		r.Last = func(end time.Time, margin time.Duration) time.Time { return end.Add(margin) }
-	}},
+	{name: "the margin is a time to finish in", rule: "Last", regime: anything, instead: func(end time.Time, margin time.Duration) time.Time { return end.Add(margin) }},
 	// w1 hears from a member whose clock is ahead of that by which w0 works, which
 	// hasn't asked since. w1 begins by it, and w0 works on.
-	{name: "another clock of the store is believed at once", rule: "Settled", regime: jumps, broken: func(r *machine.Rules) {
-		r.Settled = func(timeline.Interval, time.Time) bool { return true }
-	}},
+	{name: "another clock of the store is believed at once", rule: "Settled", regime: jumps, instead: func(timeline.Interval, time.Time) bool { return true }},
 	// w0 holds a lease, and the store contradicts what it said of the time before. w0 goes
 	// on.
-	{name: "a contradiction is nothing to worry about", rule: "Jumped", regime: jumps, broken: func(r *machine.Rules) {
-		r.Jumped = func(int, int) bool { return false }
-	}, audit: unmoved},
+	{name: "a contradiction is nothing to worry about", rule: "Jumped", regime: jumps, instead: func(int, int) bool { return false }, audit: unmoved},
 	// The time of day of w0's machine is set back while it works.
 	{
 		name: "time is counted by the time of day", rule: "local clock", regime: wallSteps,
@@ -85,16 +73,13 @@ func (c wallClock) Boottime() time.Duration { return c.Now().Sub(time.Unix(0, 0)
 var loopVariants = []variant{
 	// w0 has won the rest of a slot. An observer keeps it for some seconds between that
 	// and LeaseAllocated, and w1's slot has begun by then.
-	{name: "it was time a moment ago", rule: "Looks: AtStart", regime: busy, broken: func(r *machine.Rules) { r.Looks &^= machine.AtStart }},
+	{name: "it was time a moment ago", rule: "Looks: AtStart", regime: busy, instead: standard.Looks &^ machine.AtStart},
 	// w0's machine is suspended for longer than its lease lasts. When it wakes, the
 	// timer goes on from where it was, and the code's context doesn't end.
-	{name: "a timer comes in time", rule: "Looks: AtTimer", regime: standstills, broken: func(r *machine.Rules) { r.Looks &^= machine.AtTimer }},
+	{name: "a timer comes in time", rule: "Looks: AtTimer", regime: standstills, instead: standard.Looks &^ machine.AtTimer},
 	// w0 stands still until w1 works, goes on, asks whether it may work, and hears that
 	// no timer has said otherwise.
-	{
-		name: "a lease is valid until a timer ends it", rule: "Looks: AtQuestion", regime: standstills,
-		broken: func(r *machine.Rules) { r.Looks &^= machine.AtQuestion },
-	},
+	{name: "a lease is valid until a timer ends it", rule: "Looks: AtQuestion", regime: standstills, instead: standard.Looks &^ machine.AtQuestion},
 }
 
 var (
