@@ -47,11 +47,3 @@ func TestPropertyWindowsCutASlot(t *testing.T) {
 		}
 	})
 }
-
-func TestWithoutFailoverAWindowIsTheSlot(t *testing.T) {
-	c := Config{Schedule: slots.Must(slots.Every(5 * time.Minute))}
-	slot := c.Schedule.At(time.Unix(1e9, 0))
-	if end := c.windowEnd(slot, slot.Start.Add(time.Minute)); !end.Equal(slot.End) {
-		t.Errorf("windowEnd = %v, want the end of %v", end, slot)
-	}
-}

@@ -36,32 +36,11 @@ func situations(t testing.TB) []situation {
 		if prepare != nil {
 			prepare(w)
 		}
+		s := &script{world: w}
 		for _, step := range steps {
-			switch step {
-			case "ok":
-				must(t, w.event(w.reply(nil, false, 0)))
-			case "timeout":
-				must(t, w.event(w.reply(errTimeout, false, 0)))
-			case "next":
-				_, err := w.wait()
-				must(t, err)
-			case "asleep":
-				w.local += 11 * time.Second
-			case "late":
-				w.local += 5 * time.Minute
-				must(t, w.event(machine.Wake{}))
-			case "returned":
-				must(t, w.event(machine.Returned{}))
-			case "done":
-				must(t, w.event(machine.Finished{Done: true}))
-			case "failed":
-				must(t, w.event(machine.Finished{}))
-			case "rested":
-				must(t, w.event(machine.Rested{}))
-			case "stop":
-				must(t, w.event(machine.Stop{}))
-			case "giveup":
-				must(t, w.event(machine.GiveUp{}))
+			words := strings.Fields(step)
+			if err := s.run(words[0], words[1:]); err != nil {
+				t.Errorf("%s: %s: %v", name, step, err)
 			}
 		}
 		all = append(all, situation{name, w})
@@ -99,17 +78,17 @@ func situations(t testing.TB) []situation {
 	reach("won, trimming", old, append(claim[:4:4], "ok", "ok")...)
 	reach("holding", nil, hold...)
 	reach("holding, sending", nil, append(hold[:6:6], "next", "ok", "ok")...)
-	reach("overrunning", nil, append(hold[:6:6], "late", "ok", "ok")...)
+	reach("overrunning", nil, append(hold[:6:6], "passes 5m", "wake")...)
 	extend := append(hold[:6:6], "next") // up to the append
 	reach("extending", parts, hold...)
 	reach("extending, sending", parts, extend...)
 	reach("extending, checking", parts, append(extend[:7:7], "timeout")...)
 	reach("extended, probing", parts, append(extend[:7:7], "ok")...)
-	reach("extending, too late", parts, append(extend[:7:7], "timeout", "late")...)
+	reach("extending, too late", parts, append(extend[:7:7], "timeout", "passes 5m", "wake")...)
 	reach("going on, sending", endless, append(hold[:6:6], "next", "ok", "ok")...)
 	reach("gone on, probing", endless, append(hold[:6:6], "next", "ok", "ok", "ok")...)
 	reach("resting", endless, append(hold[:6:6], "rested")...)
-	reach("resting, next slot begun", endless, append(hold[:6:6], "rested", "next", "ok", "ok", "ok", "asleep")...)
+	reach("resting, next slot begun", endless, append(hold[:6:6], "rested", "next", "ok", "ok", "ok", "passes 11s")...)
 	reach("standing by", behind, "ok", "ok")
 	reach("standing by, reading", behind, "ok", "ok", "next", "ok")
 	reach("done, code runs", once, append(hold[:6:6], "done")...)

@@ -25,8 +25,8 @@ func starting(with func(*machine.Config)) *world {
 
 // story is when a worker did what.
 type story struct {
-	reads, allocated []time.Duration // rounded to 10 ms
-	missed           []time.Duration // starts of slots
+	reads, allocated, again []time.Duration // when its code was called again, too; rounded to 10 ms
+	missed                  []time.Duration // starts of slots
 }
 
 // tell lets a worker go on until a time, with code that returns as soon as its lease has
@@ -34,13 +34,16 @@ type story struct {
 func (w *world) tell(t *testing.T, until, broken time.Duration) (s story) {
 	t.Helper()
 	must(t, w.event(machine.Wake{}))
-	for w.local < until {
+	for {
+		now := w.local.Round(10 * time.Millisecond)
 		for _, a := range w.log {
 			switch a := a.(type) {
 			case machine.ReadHead:
-				s.reads = append(s.reads, w.local.Round(10*time.Millisecond))
+				s.reads = append(s.reads, now)
 			case machine.Allocate:
-				s.allocated = append(s.allocated, w.local.Round(10*time.Millisecond))
+				s.allocated = append(s.allocated, now)
+			case machine.CallAgain:
+				s.again = append(s.again, now)
 			case machine.Tell:
 				if a.Note.What == machine.Missed {
 					s.missed = append(s.missed, a.Note.Slot.Start.Sub(eve))
@@ -49,6 +52,9 @@ func (w *world) tell(t *testing.T, until, broken time.Duration) (s story) {
 			}
 		}
 		w.log = nil
+		if w.local >= until {
+			return s
+		}
 		if _, appends := w.op.(machine.Append); appends && w.local < broken {
 			w.op = nil
 			must(t, w.event(machine.Appended{Err: errTimeout, Took: 2 * time.Millisecond}))
@@ -56,7 +62,6 @@ func (w *world) tell(t *testing.T, until, broken time.Duration) (s story) {
 			must(t, w.goOn())
 		}
 	}
-	return s
 }
 
 // The worker is alone, so it has each slot but the one in which it starts.

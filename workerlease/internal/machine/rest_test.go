@@ -1,34 +1,18 @@
 package machine_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
-// recalled lets a worker go on until a time, with code that returns as soon as its lease has
-// ended, and returns when that was called again.
-func (w *world) recalled(t *testing.T, until time.Duration) (calls []time.Duration) {
-	t.Helper()
-	for w.local < until {
-		must(t, w.goOn())
-		if slices.Contains(w.log, machine.Action(machine.CallAgain{})) {
-			calls = append(calls, w.local)
-		}
-		w.log = nil
-	}
-	return calls
-}
-
 // resting is a worker that has held the lease since a minute, and will go on with it.
 func resting(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(plain())
 	w.m.Continuous = true
-	must(t, w.event(machine.Wake{}))
-	if calls := w.recalled(t, 6*time.Minute); len(calls) > 0 || !w.live {
+	if calls := w.tell(t, 6*time.Minute, 0).again; len(calls) > 0 || !w.live {
 		t.Fatalf("before its code has rested: called again at %v, live %v", calls, w.live)
 	}
 	return w
@@ -38,7 +22,7 @@ func TestCodeThatRestsIsCalledAgainOnceWhenTheNextSlotBegins(t *testing.T) {
 	w := resting(t)
 	slot := w.local.Truncate(5 * time.Minute)
 	must(t, w.event(machine.Rested{}))
-	calls := w.recalled(t, slot+12*time.Minute)
+	calls := w.tell(t, slot+12*time.Minute, 0).again
 	if len(calls) != 1 || calls[0] < slot+5*time.Minute || calls[0] > slot+5*time.Minute+10*time.Millisecond {
 		t.Errorf("called again at %v, want once, at %v", calls, slot+5*time.Minute)
 	}
@@ -54,7 +38,7 @@ func TestCodeThatRestsWhenItsLeaseHasEndedIsNotCalledAgain(t *testing.T) {
 		t.Fatal("the lease is held after its end")
 	}
 	must(t, w.event(machine.Rested{}))
-	if calls := w.recalled(t, w.local+20*time.Minute); len(calls) > 0 || !w.live {
+	if calls := w.tell(t, w.local+20*time.Minute, 0).again; len(calls) > 0 || !w.live {
 		t.Errorf("called again at %v, want never; live %v, want a new lease", calls, w.live)
 	}
 }

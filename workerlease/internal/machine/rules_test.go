@@ -101,8 +101,6 @@ func TestBackoffGrowsWithinBoundsAndHonoursTheStore(t *testing.T) {
 	}
 }
 
-// What is wrong with a hostile document must not get into the way of the record
-// that supersedes it.
 func TestNothingLeadsOverAFreeKey(t *testing.T) {
 	for _, c := range []struct {
 		lower, upper int64
@@ -114,6 +112,8 @@ func TestNothingLeadsOverAFreeKey(t *testing.T) {
 	}
 }
 
+// What is wrong with a hostile document must not get into the way of the record
+// that supersedes it.
 func TestAResetIsValidWhateverThePoisonSays(t *testing.T) {
 	for name, defect := range map[string]string{
 		"NUL":             "window\x00Start",

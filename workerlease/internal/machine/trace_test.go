@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -72,7 +73,7 @@ func replay(t *testing.T, text string) []byte {
 		}
 		if fields[0] == "worker" {
 			s = &script{names: map[string]string{}}
-			s.world = newWorld(config(t, fields[1:]))
+			s.world = newWorld(config(fields[1:]))
 			continue
 		}
 		if s == nil {
@@ -126,15 +127,14 @@ func (s *script) until(word string) (string, error) {
 }
 
 // config reads the line that sets up the worker.
-func config(t *testing.T, fields []string) machine.Config {
-	t.Helper()
-	o := options(t, fields)
+func config(fields []string) machine.Config {
 	c := plain()
-	c.Group = o["group"]
-	for key, value := range o {
-		switch key {
+	for _, f := range fields {
+		switch key, value, _ := strings.Cut(f, "="); key {
 		case "every":
-			c.Schedule = slots.Must(slots.Every(duration(t, value)))
+			c.Schedule = slots.Must(slots.Parse("every " + value))
+		case "group":
+			c.Group = value
 		case "priority":
 			c.Priority = int(value[0] - '0')
 		case "join":
@@ -146,31 +146,23 @@ func config(t *testing.T, fields []string) machine.Config {
 	return c
 }
 
-// options splits key=value fields; a lone key has the value "yes".
-func options(t *testing.T, fields []string) map[string]string {
-	t.Helper()
-	o := map[string]string{}
-	for _, f := range fields {
-		key, value, ok := strings.Cut(f, "=")
-		if !ok {
-			value = "yes"
-		}
-		o[key] = value
-	}
-	return o
-}
-
-func duration(t *testing.T, text string) time.Duration {
-	t.Helper()
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+// events are commands that give the machine an event.
+var events = map[string]machine.Event{
+	"wake":     machine.Wake{},
+	"returned": machine.Returned{},
+	"panicked": machine.Panicked{},
+	"done":     machine.Finished{Done: true},
+	"failed":   machine.Finished{},
+	"rested":   machine.Rested{},
+	"stop":     machine.Stop{},
+	"giveup":   machine.GiveUp{},
 }
 
 // run runs one command.
 func (s *script) run(command string, args []string) error {
+	if e, ok := events[command]; ok {
+		return s.event(e)
+	}
 	switch command {
 	case "at": // TIME: store time goes on to then, and the worker looks
 		at, err := s.clock(args[0])
@@ -198,11 +190,7 @@ func (s *script) run(command string, args []string) error {
 		return s.other(args)
 	case "trimmed": // somebody else trimmed all records below a seq
 		before, err := strconv.ParseInt(args[0], 10, 64)
-		for seq := range s.ledger {
-			if seq < before {
-				delete(s.ledger, seq)
-			}
-		}
+		maps.DeleteFunc(s.ledger, func(seq int64, _ store.Record) bool { return seq < before })
 		return err
 	case "steps", "changes": // the store's clock; the server that tells the time
 		by, err := time.ParseDuration(args[0])
@@ -211,6 +199,10 @@ func (s *script) run(command string, args []string) error {
 			return err // it shows in the answer
 		}
 		return errors.Join(err, s.event(machine.Wake{}))
+	case "passes": // DURATION: time goes on, and the worker doesn't look
+		d, err := time.ParseDuration(args[0])
+		s.local += d
+		return err
 	case "spread": // half the width of the interval
 		var err error
 		s.spread, err = time.ParseDuration(args[0])
@@ -218,14 +210,6 @@ func (s *script) run(command string, args []string) error {
 	case "late": // the next LeaseAllocated will come too late
 		s.late = true
 		return nil
-	case "returned":
-		return s.event(machine.Returned{})
-	case "panicked":
-		return s.event(machine.Panicked{})
-	case "stop":
-		return s.event(machine.Stop{})
-	case "giveup":
-		return s.event(machine.GiveUp{})
 	}
 	return fmt.Errorf("unknown command %q", command)
 }
