@@ -14,13 +14,37 @@ import (
 	"github.com/slotlease/slotlease/testutil/clocks"
 )
 
-// booted is a clock with its own boot clock.
+// booted is a clock with its own boot clock, on which some time passes before each
+// reading.
 type booted struct {
 	*clock.Mock
-	since time.Duration
+	since, step time.Duration
 }
 
-func (b *booted) Boottime() time.Duration { return b.since }
+// bootedAt is such a clock.
+func bootedAt(wall time.Time, since, step time.Duration) *booted {
+	b := &booted{Mock: clock.NewMock(), since: since, step: step}
+	b.Set(wall)
+	return b
+}
+
+func (b *booted) pass() {
+	b.Mock.Add(b.step)
+	b.since += b.step
+}
+
+func (b *booted) Now() time.Time {
+	b.pass()
+	return b.Mock.Now()
+}
+
+func (b *booted) Boottime() time.Duration {
+	b.pass()
+	return b.since
+}
+
+// noon is some time with parts of a millisecond.
+var noon = time.Date(2026, time.March, 2, 12, 0, 0, 123_456_789, time.UTC)
 
 func now(t *testing.T, l *Ledger) store.Stamp {
 	t.Helper()
@@ -58,30 +82,8 @@ func TestAWrongWallClockChangesNothingOnceTheOffsetIsStored(t *testing.T) {
 	}
 }
 
-// halting is a clock on which 5 ms pass before each reading.
-type halting struct {
-	*clock.Mock
-	since time.Duration
-}
-
-func (h *halting) pass() {
-	h.Mock.Add(5 * time.Millisecond)
-	h.since += 5 * time.Millisecond
-}
-
-func (h *halting) Now() time.Time {
-	h.pass()
-	return h.Mock.Now()
-}
-
-func (h *halting) Boottime() time.Duration {
-	h.pass()
-	return h.since
-}
-
 func TestStoreTimeIsNeverAheadOfTheWallClockThatItWasTakenFrom(t *testing.T) {
-	c := &halting{Mock: clock.NewMock(), since: time.Hour}
-	c.Set(time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC))
+	c := bootedAt(noon, time.Hour, 5*time.Millisecond)
 	l := open(t, Options{Path: filepath.Join(t.TempDir(), "ledger.db"), Clock: c, BootID: "halting"})
 	before := c.Mock.Now()
 	got := now(t, l).Time
@@ -92,9 +94,7 @@ func TestStoreTimeIsNeverAheadOfTheWallClockThatItWasTakenFrom(t *testing.T) {
 
 func TestTheOffsetIsTakenAnewAfterABoot(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
-	c := &booted{Mock: clock.NewMock(), since: 10 * time.Second}
-	noon := time.Date(2026, time.March, 2, 12, 0, 0, 123_456_789, time.UTC)
-	c.Set(noon)
+	c := bootedAt(noon, 10*time.Second, 0)
 	l := open(t, Options{Path: path, Clock: c, BootID: "one"})
 	if got, want := now(t, l), noon.Truncate(time.Microsecond); !got.Time.Equal(want) || got.Server != "boot one" {
 		t.Errorf("Now() = %v, want %v by boot one", got, want)
@@ -114,14 +114,12 @@ func TestTheOffsetIsTakenAnewAfterABoot(t *testing.T) {
 
 func TestALookerStoresNoOffset(t *testing.T) {
 	path := grown(t)
-	c := &booted{Mock: clock.NewMock(), since: time.Hour}
-	c.Set(time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC))
+	c := bootedAt(noon.Truncate(time.Microsecond), time.Hour, 0)
 	looker := open(t, Options{Path: path, Clock: c, BootID: "b", ReadOnly: true})
 	if got := now(t, looker); !got.Time.Equal(c.Now()) || got.Server != "boot b, not in use yet" {
 		t.Errorf("Now() before anybody leased = %v, want the wall clock under another name", got)
 	}
-	worker := &booted{Mock: clock.NewMock(), since: time.Hour}
-	worker.Set(c.Now().Add(time.Minute))
+	worker := bootedAt(c.Now().Add(time.Minute), time.Hour, 0)
 	want := now(t, open(t, Options{Path: path, Clock: worker, BootID: "b"}))
 	if got := now(t, looker); got != want {
 		t.Errorf("Now() after a worker came = %v, want the worker's %v", got, want)

@@ -20,9 +20,7 @@ func interrupted(t *testing.T, base string, change ...string) (file, journal []b
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "victim.db")
 	if base != "" {
-		b, err := os.ReadFile(base)
-		must(t, "ReadFile()", err)
-		content(b)(t, path)
+		content(contentOf(t, base))(t, path)
 	}
 	conn, err := raw(t, path).Conn(t.Context())
 	must(t, "Conn()", err)
@@ -134,18 +132,7 @@ func TestAnInterruptedChangeOfSomethingElseIsLeftUntouched(t *testing.T) {
 		"a journal beside half a one": {created[:50], creating, "interrupted change"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := crashed(t, c.file, c.journal)
-			before := listing(t, filepath.Dir(path))
-			for _, readOnly := range []bool{true, false} {
-				l, err := Open(t.Context(), Options{Path: path, ReadOnly: readOnly})
-				if err == nil {
-					_ = l.Close(t.Context())
-				}
-				if !errors.Is(err, store.ErrRefused) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
-					t.Errorf("Open(ReadOnly: %v) = %v, want ErrRefused in one line with %q", readOnly, err, c.says)
-				}
-			}
-			sameListing(t, "Open()", listing(t, filepath.Dir(path)), before)
+			wantRefused(t, crashed(t, c.file, c.journal), c.says)
 		})
 	}
 }

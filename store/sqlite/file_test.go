@@ -34,9 +34,7 @@ func listing(t *testing.T, dir string) map[string]string {
 	entries, err := os.ReadDir(dir)
 	must(t, "ReadDir()", err)
 	for _, e := range entries {
-		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		must(t, "ReadFile()", err)
-		all[e.Name()] = string(b)
+		all[e.Name()] = string(contentOf(t, filepath.Join(dir, e.Name())))
 	}
 	return all
 }
@@ -65,6 +63,13 @@ func foreign(statements ...string) func(t *testing.T, path string) {
 	}
 }
 
+func contentOf(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	must(t, "ReadFile()", err)
+	return b
+}
+
 func content(b []byte) func(t *testing.T, path string) {
 	return func(t *testing.T, path string) {
 		t.Helper()
@@ -82,9 +87,7 @@ func copied(t *testing.T, path string) {
 func spoilt(change func(b []byte) []byte) func(t *testing.T, path string) {
 	return func(t *testing.T, path string) {
 		t.Helper()
-		b, err := os.ReadFile(grown(t))
-		must(t, "ReadFile()", err)
-		content(change(b))(t, path)
+		content(change(contentOf(t, grown(t))))(t, path)
 	}
 }
 
@@ -119,25 +122,32 @@ func TestAFileThatIsNoLedgerIsRefusedAndLeftUntouched(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "some.db")
 			c.prepare(t, path)
-			before := listing(t, filepath.Dir(path))
-			if len(before) != 1 {
-				t.Fatalf("the test itself left %d files", len(before))
+			if left := listing(t, filepath.Dir(path)); len(left) != 1 {
+				t.Fatalf("the test itself left %d files", len(left))
 			}
-			for _, readOnly := range []bool{false, true} {
-				l, err := Open(t.Context(), Options{Path: path, ReadOnly: readOnly})
-				if err == nil {
-					_ = l.Close(t.Context())
-				}
-				if !errors.Is(err, store.ErrRefused) || !strings.Contains(err.Error(), c.says) {
-					t.Errorf("Open(ReadOnly: %v) = %v, want ErrRefused with %q", readOnly, err, c.says)
-				}
-				if err != nil && (strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), path)) {
-					t.Errorf("Open() = %q, want one line that names the file", err)
-				}
-			}
-			sameListing(t, "Open()", listing(t, filepath.Dir(path)), before)
+			wantRefused(t, path, c.says)
 		})
 	}
+}
+
+// wantRefused demands that a file isn't opened, for a reason that is said, and that
+// nothing is changed.
+func wantRefused(t *testing.T, path, says string) {
+	t.Helper()
+	before := listing(t, filepath.Dir(path))
+	for _, readOnly := range []bool{false, true} {
+		l, err := Open(t.Context(), Options{Path: path, ReadOnly: readOnly})
+		if err == nil {
+			_ = l.Close(t.Context())
+		}
+		if !errors.Is(err, store.ErrRefused) || !strings.Contains(err.Error(), says) {
+			t.Errorf("Open(ReadOnly: %v) = %v, want ErrRefused with %q", readOnly, err, says)
+		}
+		if err != nil && (strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), path)) {
+			t.Errorf("Open() = %q, want one line that names the file", err)
+		}
+	}
+	sameListing(t, "Open()", listing(t, filepath.Dir(path)), before)
 }
 
 func TestADatabaseInUseByAnotherApplicationIsLeftUntouched(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -124,8 +123,7 @@ func TestAnAppendThatStoresNothingIsNoSuccess(t *testing.T) {
 
 func TestDamageFoundLaterIsRefused(t *testing.T) {
 	path := grown(t)
-	b, err := os.ReadFile(path)
-	must(t, "ReadFile()", err)
+	b := contentOf(t, path)
 	// The pages after the schema hold the records.
 	for i := 4096; i < len(b); i++ {
 		b[i] = 0xa5

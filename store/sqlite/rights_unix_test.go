@@ -30,18 +30,14 @@ func TestMissingRightsAreSaidPlainly(t *testing.T) {
 		"no right to write the directory": {0o555, 0o666, "able to write the file and its directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			top := t.TempDir()
-			dir := filepath.Join(top, "in")
-			path := filepath.Join(dir, "ledger.db")
+			top, dir, path := place(t)
 			t.Cleanup(func() { _ = os.Chmod(dir, 0o700) }) // or a user other than root can't remove it
-			must(t, "Mkdir()", os.Mkdir(dir, 0o700))
 			if c.file != 0 {
 				copied(t, path)
 				chmod(t, path, c.file)
 			}
 			chmod(t, dir, c.dir)
-			worker := spawn(t, "create", path, "job", 0)
-			worker.startAsNobody(t, top)
+			worker := asNobody(t, top, "create", path, 0)
 			said := func() string { _ = worker.cmd.Wait(); return worker.errors.String() }()
 			if !strings.Contains(said, store.ErrDenied.Error()) || !strings.Contains(said, c.says) || strings.Count(said, "\n") != 1 {
 				t.Errorf("a worker without rights said %q, want one line with %q and %q", said, store.ErrDenied, c.says)
@@ -72,10 +68,7 @@ func TestALedgerIsReadWithoutTheRightToWrite(t *testing.T) {
 			},
 		} {
 			t.Run(name+", "+state, func(t *testing.T) {
-				top := t.TempDir()
-				dir := filepath.Join(top, "in")
-				path := filepath.Join(dir, "ledger.db")
-				must(t, "Mkdir()", os.Mkdir(dir, 0o700))
+				top, dir, path := place(t)
 				copied(t, path)
 				prepare(t, path)
 				t.Cleanup(func() { _ = os.Chmod(dir, 0o700) }) // before what prepare opened is closed
@@ -88,11 +81,8 @@ func TestALedgerIsReadWithoutTheRightToWrite(t *testing.T) {
 				}
 				chmod(t, dir, c.dir)
 				before := listing(t, dir)
-				reader := spawn(t, "follow", path, "job", last)
-				reader.startAsNobody(t, top)
-				if err := reader.cmd.Wait(); err != nil {
-					t.Fatalf("the reader: %v: %s", err, reader.errors.String())
-				}
+				reader := asNobody(t, top, "follow", path, last)
+				reader.end(t)
 				if got := reader.out.String(); got != fmt.Sprintln(last) {
 					t.Errorf("the reader read the heads %q, want %d", got, last)
 				}
@@ -117,12 +107,10 @@ func TestALogWithoutItsOtherFileIsNotReadWithoutTheRightToWrite(t *testing.T) {
 	must(t, "Append()", l.Append(t.Context(), storetest.Grant("job", 1)))
 	copied := filepath.Join(top, "copy.db")
 	for _, suffix := range []string{"", "-wal"} {
-		b, err := os.ReadFile(path + suffix)
-		must(t, "ReadFile()", err)
-		must(t, "WriteFile()", os.WriteFile(copied+suffix, b, 0o644))
+		content(contentOf(t, path+suffix))(t, copied+suffix)
+		chmod(t, copied+suffix, 0o644)
 	}
-	reader := spawn(t, "glance", copied, "job", 1)
-	reader.startAsNobody(t, top)
+	reader := asNobody(t, top, "glance", copied, 1)
 	err := reader.cmd.Wait()
 	if said := reader.errors.String(); err == nil || !strings.Contains(said, store.ErrDenied.Error()) || !strings.Contains(said, "-shm file can't be read") {
 		t.Errorf("a reader of a copy without its -shm file said %q, %v, want %q", said, err, store.ErrDenied)
@@ -142,48 +130,54 @@ func TestAReaderWithoutTheRightToWriteSeesWhatIsAppended(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("the owner of the file may write it: run as root")
 	}
-	reader := spawn(t, "follow", path, "job", 30+rounds)
-	reader.startAsNobody(t, top)
-	for seq := int64(31); seq <= 30+rounds; seq++ {
-		// Every other time as the last that has it open, so that the log goes.
-		l, err := Open(t.Context(), Options{Path: path})
-		must(t, "Open()", err)
-		if err := l.Append(t.Context(), storetest.Grant("job", seq)); err != nil {
-			t.Fatalf("Append(%d) = %v", seq, err)
-		}
-		must(t, "Close()", l.Close(t.Context()))
-		time.Sleep(5 * time.Millisecond)
-	}
-	if err := reader.cmd.Wait(); err != nil {
-		t.Fatalf("the reader: %v: %s", err, reader.errors.String())
-	}
+	reader := asNobody(t, top, "follow", path, 30+rounds)
+	oneByOne(t, path, 30+rounds, 5*time.Millisecond, func() {})
+	reader.end(t)
 	t.Logf("the reader saw %s", strings.Fields(reader.out.String()))
 }
 
-// startAsNobody starts the process as a user that has the rights of others. A user
-// other than root has no more than its own.
-func (c *child) startAsNobody(t *testing.T, top string) {
+// place makes a folder for a ledger in one that others may enter.
+func place(t *testing.T) (top, dir, path string) {
+	t.Helper()
+	top = t.TempDir()
+	dir = filepath.Join(top, "in")
+	must(t, "Mkdir()", os.Mkdir(dir, 0o700))
+	return top, dir, filepath.Join(dir, "ledger.db")
+}
+
+// asNobody starts a process as a user that has the rights of others. A user other than
+// root has no more than its own.
+func asNobody(t *testing.T, top, role, path string, rounds int) *child {
 	t.Helper()
 	chmod(t, top, 0o755)
 	chmod(t, filepath.Dir(top), 0o755)
+	c := spawn(t, role, path, "job", rounds)
 	if os.Getuid() == 0 {
 		c.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-		c.cmd.Path = reachable(t, top, c.cmd.Path)
+		// The test binary, where another user can run it.
+		b := contentOf(t, c.cmd.Path)
+		c.cmd.Path = filepath.Join(top, "worker")
+		must(t, "WriteFile()", os.WriteFile(c.cmd.Path, b, 0o755))
 	}
 	c.begin(t)
+	return c
+}
+
+// oneByOne appends the records above 30. Each time the handle is the last that has the
+// file open, so that the log goes.
+func oneByOne(t *testing.T, path string, last int64, pause time.Duration, check func()) {
+	t.Helper()
+	for seq := int64(31); seq <= last; seq++ {
+		l, err := Open(t.Context(), Options{Path: path})
+		must(t, "Open()", err)
+		must(t, "Append()", l.Append(t.Context(), storetest.Grant("job", seq)))
+		must(t, "Close()", l.Close(t.Context()))
+		time.Sleep(pause)
+		check()
+	}
 }
 
 func chmod(t *testing.T, path string, mode os.FileMode) {
 	t.Helper()
 	must(t, "Chmod()", os.Chmod(path, mode))
-}
-
-// reachable links the test binary to where another user can run it.
-func reachable(t *testing.T, dir, binary string) string {
-	t.Helper()
-	b, err := os.ReadFile(binary)
-	must(t, "ReadFile()", err)
-	name := filepath.Join(dir, "worker")
-	must(t, "WriteFile()", os.WriteFile(name, b, 0o755))
-	return name
 }

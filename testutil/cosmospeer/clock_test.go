@@ -26,7 +26,7 @@ func TestAPeerWithAWrongClockLeavesNothingBehind(t *testing.T) {
 		return n
 	}
 	for _, end := range []func(){s.Restart, s.Kill} {
-		pid := s.Process().PID()
+		pid := s.PID()
 		before := left(pid)
 		if before == 0 {
 			t.Skip("this faketime shares no memory under names that are known here")

@@ -1,12 +1,18 @@
 package peer
 
 import (
+	"bufio"
+	"context"
 	"errors"
+	"fmt"
+	"io"
+	"net/url"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Kind is one kind of server.
@@ -34,14 +40,21 @@ func (k Kind) Unavailable(t testing.TB, err error) {
 // Server is a server that runs as a separate process. Its methods must not be called
 // at once.
 type Server struct {
-	kind    Kind
-	t       testing.TB // nil if the server outlives the tests
-	addr    string
-	data    string
-	process *Process
-	pid     int // of the process; 0 if it was killed
-	log     Log
+	kind Kind
+	t    testing.TB // nil if the server outlives the tests
+	addr string
+	data string
+	log  Log
+
+	// The newest process, its standard input, and its end.
+	cmd   *exec.Cmd
+	stdin io.Closer
+	done  chan struct{}
+	ended bool
 }
+
+// startTime bounds how long a server may take from its start to its first line.
+const startTime = time.Minute
 
 // Start starts a server with empty data, which ends with the test.
 func (k Kind) Start(t testing.TB) *Server {
@@ -61,7 +74,7 @@ func (k Kind) Start(t testing.TB) *Server {
 
 // StartShared starts a server for all tests of a test binary. It has no cleanup:
 // the server outlives every single test, sees the end of the test binary by its
-// pipe, and then removes its data. Only Addr, Data and Process may be used.
+// pipe, and then removes its data. Only Addr, Data, PID and Freeze may be used.
 func (k Kind) StartShared() (*Server, error) {
 	data, err := os.MkdirTemp("", k.Name+"peer-")
 	if err != nil {
@@ -75,18 +88,50 @@ func (k Kind) StartShared() (*Server, error) {
 	return s, nil
 }
 
-// run starts the process on the server's port and data.
+// run starts the process on the server's port and data, and waits for its first line, a
+// URI, with its address. A process that ends, is silent for a minute, or writes
+// something else is killed, and the error quotes its log.
 func (s *Server) run(temporary bool) error {
 	cmd, err := s.kind.Command(s.addr, s.data, temporary)
 	if err != nil {
 		return err
 	}
-	p, addr, err := Start(cmd, &s.log)
+	cmd.Stderr = &s.log
+	isolate(cmd)
+	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return err
 	}
-	s.process, s.pid, s.addr = p, p.PID(), addr
-	return nil
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start the test peer: %w", err)
+	}
+	lines, done := make(chan string, 1), make(chan struct{})
+	s.cmd, s.stdin, s.done, s.ended = cmd, stdin, done, false
+	go func() {
+		defer close(done)
+		line, _ := bufio.NewReader(stdout).ReadString('\n')
+		lines <- line
+		_ = cmd.Wait()
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	defer cancel()
+	select {
+	case line := <-lines:
+		u, err := url.Parse(strings.TrimSpace(line))
+		if err != nil || u.Host == "" {
+			s.end()
+			return fmt.Errorf("start the test peer: first line %.100q is no URI: %s", line, &s.log)
+		}
+		s.addr = u.Host
+		return nil
+	case <-ctx.Done():
+		s.end()
+		return fmt.Errorf("start the test peer: silent for %v: %s", startTime, &s.log)
+	}
 }
 
 // Addr is the server's host and port. It stays the same when the server is
@@ -96,8 +141,8 @@ func (s *Server) Addr() string { return s.addr }
 // Data is the folder with the server's data.
 func (s *Server) Data() string { return s.data }
 
-// Process is the newest process of the server. It may have been killed.
-func (s *Server) Process() *Process { return s.process }
+// PID is the id of the newest process, which the system may give to another after Kill.
+func (s *Server) PID() int { return s.cmd.Process.Pid }
 
 // Kill ends the server with SIGKILL and waits until it is gone. A server that is
 // paused or dead may be killed, too.
@@ -108,11 +153,13 @@ func (s *Server) Kill() {
 
 // end kills the process, and removes what it left behind.
 func (s *Server) end() {
-	s.process.Kill()
-	if s.kind.Killed != nil && s.pid != 0 {
-		s.kind.Killed(s.pid)
+	_ = s.cmd.Process.Kill()
+	_ = s.stdin.Close()
+	<-s.done
+	if s.kind.Killed != nil && !s.ended {
+		s.kind.Killed(s.PID())
 	}
-	s.pid = 0 // the system may give it to another
+	s.ended = true // The system may give its id to another.
 }
 
 // Restart starts the server again on the same port and data; it kills it first if
@@ -133,6 +180,9 @@ func (s *Server) RestartEmpty() {
 	s.Restart()
 }
 
+// Freeze is Pause for a shared server. The error is errors.ErrUnsupported unless CanPause.
+func (s *Server) Freeze() error { return pause(s.cmd.Process) }
+
 // Pause stops the server (SIGSTOP): its connections stay open, but it doesn't answer. It
 // skips the test on systems that can't.
 func (s *Server) Pause() {
@@ -140,7 +190,7 @@ func (s *Server) Pause() {
 	if !CanPause {
 		s.t.Skip("this system can't pause a process")
 	}
-	if err := s.process.Pause(); err != nil {
+	if err := s.Freeze(); err != nil {
 		s.t.Fatalf("pause the peer at %s: %v", s.addr, err)
 	}
 }
@@ -148,7 +198,7 @@ func (s *Server) Pause() {
 // Resume lets a paused server go on (SIGCONT).
 func (s *Server) Resume() {
 	s.t.Helper()
-	if err := s.process.Resume(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	if err := resume(s.cmd.Process); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		s.t.Fatalf("resume the peer at %s: %v", s.addr, err)
 	}
 }

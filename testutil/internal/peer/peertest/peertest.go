@@ -36,7 +36,7 @@ func parent(mode string, shared func() (*peer.Server, error)) error {
 		return err
 	}
 	if mode == "paused" {
-		if err := s.Process().Pause(); err != nil {
+		if err := s.Freeze(); err != nil {
 			return err
 		}
 	}
