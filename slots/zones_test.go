@@ -11,12 +11,13 @@ import (
 	"github.com/robfig/cron/v3"
 	"pgregory.net/rapid"
 
+	"github.com/slotlease/slotlease/internal/race"
 	"github.com/slotlease/slotlease/slots"
 )
 
 // sampled reports that a sample of the zones of the tz database is enough: all of
 // them take 15 s of a processor, and the race detector makes that some minutes.
-func sampled() bool { return raceEnabled || testing.Short() }
+func sampled() bool { return race.Enabled || testing.Short() }
 
 // odd are the zones with changes that few others have.
 var odd = []string{

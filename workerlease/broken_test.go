@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/internal/figures"
+	"github.com/slotlease/slotlease/internal/race"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/sim"
 	"github.com/slotlease/slotlease/workerlease"
@@ -93,7 +94,7 @@ func (v variant) run(t *testing.T, seed int64, length time.Duration) []string {
 // A simulation that finds nothing proves something only if it finds what is
 // there. So each rule is broken in turn: all must be noticed, and soon.
 func TestSimulationCatchesEveryBrokenVariant(t *testing.T) {
-	if testing.Short() || raceEnabled {
+	if testing.Short() || race.Enabled {
 		t.Skip("takes a minute under the race detector")
 	}
 	known := readCatches(t)

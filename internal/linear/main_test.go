@@ -14,6 +14,7 @@ import (
 
 	"github.com/slotlease/slotlease/internal/figures"
 	"github.com/slotlease/slotlease/internal/linear"
+	"github.com/slotlease/slotlease/internal/race"
 )
 
 // opsVar sets the number of operations to check in all: 7 in 10 in memory, 2 on
@@ -41,7 +42,7 @@ func asked() (int, error) {
 }
 
 // shortened reports whether the runs check a tenth, and need not come to a number.
-func shortened() bool { return raceEnabled || testing.Short() }
+func shortened() bool { return race.Enabled || testing.Short() }
 
 // patience bounds the search for an explanation of one part of a history.
 const patience = time.Minute

@@ -9,6 +9,7 @@ import (
 
 	"github.com/slotlease/slotlease/internal/linear"
 	"github.com/slotlease/slotlease/internal/linear/workload"
+	"github.com/slotlease/slotlease/internal/race"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
@@ -124,7 +125,7 @@ func TestALongHistoryOfOneWorkerTypeIsDecided(t *testing.T) {
 	rates := faults
 	rates.LateBy = 24 * time.Hour
 	calls := 800
-	if raceEnabled || testing.Short() {
+	if race.Enabled || testing.Short() {
 		calls = 200
 	}
 	p := workload.Plan{WorkerType: "job", Keys: 10_000, Calls: calls, Keep: 100}

@@ -12,9 +12,9 @@ import (
 
 	"github.com/benbjohnson/clock"
 
-	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/clocks"
+	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
@@ -135,24 +135,14 @@ func TestNoTickIsLost(t *testing.T) {
 	}
 }
 
-// unhurried is a ledger that takes some real time, as one on a disk does.
-type unhurried struct{ store.Ledger }
-
-func (l unhurried) Append(ctx context.Context, r store.Record) error {
-	time.Sleep(5 * time.Millisecond)
-	return l.Ledger.Append(ctx, r)
-}
-
-func (l unhurried) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
-	time.Sleep(5 * time.Millisecond)
-	return l.Ledger.Tail(ctx, workerType, limit)
-}
-
 func TestTheClockStandsStillWhileALedgerWorks(t *testing.T) {
 	alsoInABubble(t, TestTheClockStandsStillWhileALedgerWorks)
 	f := clocks.NewFake(t0)
 	d := &diary{now: f.Now}
-	ledger := unhurried{memory.New(memory.Options{Clock: f})}
+	// It takes some real time, as one on a disk does.
+	ledger := faultstore.New(memory.New(memory.Options{Clock: f}), faultstore.Options{
+		Plan: func(faultstore.Call) faultstore.Fault { return faultstore.Fault{Before: 5 * time.Millisecond} },
+	})
 	for _, name := range []string{"a", "b"} {
 		start(t, f.NewClient(ledger, workerlease.ClientOptions{}), workerlease.Options{InstanceID: name}, d.starting())
 	}

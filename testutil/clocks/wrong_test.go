@@ -10,22 +10,18 @@ import (
 
 	"github.com/benbjohnson/clock"
 
-	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/clocks"
-	"github.com/slotlease/slotlease/workerlease"
 )
 
-// wrongClocks are clocks over a base, with how long of base's time they take to
-// show a minute.
-func wrongClocks(base clock.Clock) map[string]struct {
+// wrongClock has the length of its base's time in which it shows a minute.
+type wrongClock struct {
 	clock.Clock
 	minute time.Duration
-} {
-	type entry = struct {
-		clock.Clock
-		minute time.Duration
-	}
-	return map[string]entry{
+}
+
+// wrongClocks are clocks over a base.
+func wrongClocks(base clock.Clock) map[string]wrongClock {
+	return map[string]wrongClock{
 		"an hour ahead":   {clocks.Skewed(base, time.Hour), time.Minute},
 		"an hour late":    {clocks.Skewed(base, -time.Hour), time.Minute},
 		"half as fast":    {clocks.Drifting(base, -500_000), 2 * time.Minute},
@@ -263,25 +259,4 @@ func ended(ctx context.Context) bool {
 	default:
 		return false
 	}
-}
-
-// A laptop is closed while a lease is held, and opened when it is long over.
-func TestALeaseIsOverRightAfterASuspend(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := clocks.NewSuspendable(clock.New())
-		d := &diary{now: func() time.Time { return s.Outside().Now().Truncate(10 * time.Second) }}
-		ledger := memory.New(memory.Options{Clock: s.Outside()})
-		start(t, workerlease.NewClient(ledger, workerlease.ClientOptions{Clock: s}), workerlease.Options{}, d.blocking())
-		time.Sleep(6 * time.Minute)
-		d.check(t, "allocated 5:00")
-		s.Suspend(10 * time.Minute)
-		time.Sleep(time.Second)
-		synctest.Wait()
-		// Soon it takes what is left of the slot of 15:00, which nobody has.
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if want := []string{"cancelled 16:00", "expired 16:00"}; len(d.entries) < 2 || !slices.Equal(d.entries[:2], want) {
-			t.Errorf("the callbacks wrote %q within 1 s of the suspend, want %q first", d.entries, want)
-		}
-	})
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/race"
 	"github.com/slotlease/slotlease/testutil/sim"
 	"github.com/slotlease/slotlease/workerlease"
 )
@@ -169,7 +170,7 @@ func TestCodeThatTriesToClaimOrAsksWhetherItHoldsIsExclusive(t *testing.T) {
 		claims, refused, guests, tidied = claims+b.claims, refused+b.refused, guests+b.guests, tidied+b.tidied
 	}
 	t.Logf("%d claims that were tried came to a lease, %d to none; %d calls beside callbacks, %d of them tidied up", claims, refused, guests, tidied)
-	if least := int(fewer(10)); claims < least || refused < least || guests < least || tidied < 1 && !raceEnabled {
+	if least := int(fewer(10)); claims < least || refused < least || guests < least || tidied < 1 && !race.Enabled {
 		t.Error("too little went on")
 	}
 }

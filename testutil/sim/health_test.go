@@ -36,14 +36,3 @@ func TestNothingIsDemandedOfAProcessWhoseCallsFail(t *testing.T) {
 		t.Error("no slot was missed: nothing failed")
 	}
 }
-
-// In a world without faults, every demand applies at each boundary but the first ones.
-func TestInAQuietWorldEachBoundaryIsLookedAt(t *testing.T) {
-	o := quiet(1, time.Minute)
-	r := sim.Run(t, o)
-	r.Check(t)
-	slots := int(o.Length/time.Minute) - 5
-	if d := r.Demands; d.Boundaries < 2*slots || d.Turns < slots || d.Entries < slots {
-		t.Errorf("in %d slots of %d workers, this was looked at:\n%v", slots, o.Workers, d)
-	}
-}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/race"
 	"github.com/slotlease/slotlease/testutil/sim"
 	"github.com/slotlease/slotlease/workerlease"
 )
@@ -57,6 +58,11 @@ func TestWithAHealthyStoreEachSlotIsTakenByItsBoundaryByTheHighestPriority(t *te
 		r.Check(t)
 		if len(r.Leases) == 0 {
 			t.Fatal("no leases")
+		}
+		// Every demand applies at each boundary but the first ones.
+		slots := int((o.Length-time.Minute)/interval) - 4
+		if d := r.Demands; d.Boundaries < 2*slots || d.Turns < slots || d.Entries < slots {
+			t.Errorf("in %d slots of %d workers, this was looked at:\n%v", slots, o.Workers, d)
 		}
 		// All start within a minute, and wait for the next boundary.
 		if first, most := r.Leases[0].Start, max(time.Minute, interval); first > most {
@@ -166,7 +172,7 @@ func TestPoisonClearsWithinItsBound(t *testing.T) {
 			}
 		}
 	}
-	if poisoned < 12 && !raceEnabled {
+	if poisoned < 12 && !race.Enabled {
 		t.Errorf("only %d records were planted with time to clear", poisoned)
 	}
 	if cleared < poisoned*3/4 {

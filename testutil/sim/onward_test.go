@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/race"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/sim"
 	"github.com/slotlease/slotlease/workerlease"
@@ -215,7 +216,7 @@ func TestAHigherPriorityThatReturnsTakesOverAtABoundary(t *testing.T) {
 		})
 	})
 	t.Logf("a higher priority returned %d times; nobody worked for %.2f × the bound, at most", returns, longest)
-	if returns < 15 && !raceEnabled {
+	if returns < 15 && !race.Enabled {
 		t.Errorf("a higher priority returned %d times, want at least 15", returns)
 	}
 }
@@ -253,7 +254,7 @@ func TestWithNoFailbackTheHolderGoesOnForAsLongAsItLives(t *testing.T) {
 			})
 		})
 	})
-	if (deaths < 20 || passed < 20) && !raceEnabled {
+	if (deaths < 20 || passed < 20) && !race.Enabled {
 		t.Errorf("%d holders died, and at %d boundaries one went on beside a higher priority: want 20 of both", deaths, passed)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slotlease/slotlease/internal/race"
 	"github.com/slotlease/slotlease/testutil/sim"
 )
 
@@ -99,7 +100,7 @@ func TestSeedsInWhichTheWorldOnceDemandedTooMuch(t *testing.T) {
 // These seeds once took one of two courses at random. When an event and a wake-up had both
 // arrived while an observer was slow, chance decided which came first.
 func TestSeedsThatOnceTookTwoCoursesReplay(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("takes a minute under the race detector, and shows nothing more")
 	}
 	for _, seed := range []int64{150} {

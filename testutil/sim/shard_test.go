@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/race"
 	"github.com/slotlease/slotlease/testutil/sim"
 )
 
@@ -57,7 +58,7 @@ func eighth(t *testing.T) int64 {
 
 // fewer is a number of runs that may be smaller under the race detector.
 func fewer(n int64) int64 {
-	if raceEnabled {
+	if race.Enabled {
 		return max(n/10, 1)
 	}
 	return n

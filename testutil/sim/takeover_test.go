@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/race"
 	"github.com/slotlease/slotlease/testutil/sim"
 	"github.com/slotlease/slotlease/workerlease"
 )
@@ -61,7 +62,7 @@ func TestAfterACrashAStandbyTakesOverWithinTheBound(t *testing.T) {
 	slices.Sort(parts)
 	t.Logf("%d holders crashed; of %d that did so inside a slot, the median was followed in %.2f × FailoverWithin, 99 %% in %.2f ×, all in %.2f ×",
 		crashes, len(parts), parts[len(parts)/2], parts[len(parts)*99/100], parts[len(parts)-1])
-	if crashes < 50 && !raceEnabled {
+	if crashes < 50 && !race.Enabled {
 		t.Errorf("%d holders crashed, want at least 50", crashes)
 	}
 }

@@ -1,5 +1,0 @@
-//go:build !race
-
-package linear_test
-
-const raceEnabled = false

@@ -1,5 +1,0 @@
-//go:build !race
-
-package slots_test
-
-const raceEnabled = false

@@ -1,5 +1,0 @@
-//go:build !race
-
-package workerlease_test
-
-const raceEnabled = false
