@@ -101,11 +101,11 @@ func meaning(err error) error {
 	if t, ok := errors.AsType[*tokenError](err); ok {
 		return t.meaning()
 	}
-	r, ok := errors.AsType[*azcore.ResponseError](err)
-	if !ok || r.RawResponse == nil {
+	r := replyOf(err)
+	if r == nil {
 		return nil
 	}
-	switch substatus := r.RawResponse.Header.Get(headerSubstatus); r.StatusCode {
+	switch substatus := r.Header.Get(headerSubstatus); r.StatusCode {
 	case http.StatusConflict:
 		return store.ErrConflict
 	case http.StatusUnauthorized:
@@ -151,15 +151,19 @@ func isStatus(err error, status int) bool {
 	return ok && r.StatusCode == status
 }
 
+// replyOf is the reply that an error comes from, or nil.
+func replyOf(err error) *http.Response {
+	if r, ok := errors.AsType[*azcore.ResponseError](err); ok {
+		return r.RawResponse
+	}
+	return nil
+}
+
 // ownerMissing reports whether a 404 means the container rather than the item, or a
 // region that lags.
 func ownerMissing(err error) bool {
-	r, ok := errors.AsType[*azcore.ResponseError](err)
-	if !ok || r.RawResponse == nil {
-		return false
-	}
-	substatus := r.RawResponse.Header.Get(headerSubstatus)
-	return substatus == substatusOwnerMissing || substatus == substatusSessionNotAvailable
+	r := replyOf(err)
+	return r != nil && slices.Contains([]string{substatusOwnerMissing, substatusSessionNotAvailable}, r.Header.Get(headerSubstatus))
 }
 
 // describe is a reply in a line: its status and the message in its content, which

@@ -63,49 +63,58 @@ func answering(op string, answers ...*fakeReply) func(*fakeRequest) *fakeReply {
 	})
 }
 
-func TestAppendErrorsByTheReply(t *testing.T) {
+func TestErrorsByTheReply(t *testing.T) {
 	t.Parallel()
 	many := strings.Repeat("broken\r\nand long ", 1000)
 	for _, c := range []struct {
-		name  string
-		reply *fakeReply
-		want  error
-		text  string
+		op, name string
+		reply    *fakeReply
+		want     error
+		text     string
 	}{
-		{"400", refusal(400, "bad"), nil, "400 Bad Request: bad"},
-		{"401 with a wrong key", refusal(401, "The input authorization token can't serve the request"), store.ErrDenied, "401"},
-		{"403 of a firewall or a missing right", refusal(403, "Request blocked by Auth", headerSubstatus, "5302"), store.ErrDenied, "substatus 5302"},
-		{"403 of a full partition", refusal(403, "Partition key reached maximum size of 20 GB", headerSubstatus, "1014"), nil, "20 GB"},
-		{"404 of a missing container", refusal(404, "Owner resource does not exist", headerSubstatus, "1003"), store.ErrMissing, ""},
-		{"408", refusal(408, "timed out"), nil, "408 Request Timeout"},
-		{"409", refusal(409, "exists"), store.ErrConflict, ""},
-		{"410", refusal(410, "gone"), nil, ""},
-		{"412", refusal(412, "precondition"), nil, ""},
-		{"413", refusal(413, "too large"), nil, ""},
-		{"500 with a long text of many lines", refusal(500, many), nil, "500"},
-		{"503", refusal(503, "busy"), nil, ""},
-		{"a redirection", reply(307, nil, "Location", "https://elsewhere.example/"), nil, "307"},
-		{"HTML of a proxy", reply(502, "<html>"+many), nil, "502 Bad Gateway"},
-		{"200 of a proxy: only 201 means stored", reply(200, "<html>blocked"), nil, "200"},
-		{"a connection that breaks", hangUp, nil, "unexpected EOF"},
+		{"create", "400", refusal(400, "bad"), nil, "400 Bad Request: bad"},
+		{"create", "401 with a wrong key", refusal(401, "The input authorization token can't serve the request"), store.ErrDenied, "401"},
+		{"create", "403 of a firewall or a missing right", refusal(403, "Request blocked by Auth", headerSubstatus, "5302"), store.ErrDenied, "substatus 5302"},
+		{"create", "403 of a full partition", refusal(403, "Partition key reached maximum size of 20 GB", headerSubstatus, "1014"), nil, "20 GB"},
+		{"create", "404 of a missing container", refusal(404, "Owner resource does not exist", headerSubstatus, "1003"), store.ErrMissing, ""},
+		{"create", "408", refusal(408, "timed out"), nil, "408 Request Timeout"},
+		{"create", "409", refusal(409, "exists"), store.ErrConflict, ""},
+		{"create", "410", refusal(410, "gone"), nil, ""},
+		{"create", "412", refusal(412, "precondition"), nil, ""},
+		{"create", "413", refusal(413, "too large"), nil, ""},
+		{"create", "500 with a long text of many lines", refusal(500, many), nil, "500"},
+		{"create", "503", refusal(503, "busy"), nil, ""},
+		{"create", "a redirection", reply(307, nil, "Location", "https://elsewhere.example/"), nil, "307"},
+		{"create", "HTML of a proxy", reply(502, "<html>"+many), nil, "502 Bad Gateway"},
+		{"create", "200 of a proxy: only 201 means stored", reply(200, "<html>blocked"), nil, "200"},
+		{"create", "a connection that breaks", hangUp, nil, "unexpected EOF"},
+		{"read", "404 without a substatus", refusal(404, "Resource Not Found"), store.ErrNotFound, ""},
+		{"read", "404 with substatus 0", refusal(404, "Resource Not Found", headerSubstatus, "0"), store.ErrNotFound, ""},
+		{"read", "404 of the container", refusal(404, "Owner resource does not exist", headerSubstatus, "1003"), store.ErrMissing, ""},
+		{"read", "404 of a region that lags", refusal(404, "read session not available", headerSubstatus, "1002"), nil, ""},
+		{"read", "500", refusal(500, "oops"), nil, ""},
+		{"read", "403", refusal(403, "no"), store.ErrDenied, ""},
+		{"read", "404 with an odd, empty body", reply(404, nil), store.ErrNotFound, ""},
+		{"read", "200 with more than is read", reply(200, strings.Repeat("x", maxBody+1)), nil, ""},
 	} {
-		t.Run(c.name, bubbled(func(t *testing.T, f *fakeAccount) {
-			f.hook = always("create", c.reply)
+		t.Run(c.op+" "+c.name, bubbled(func(t *testing.T, f *fakeAccount) {
+			f.hook = always(c.op, c.reply)
 			l := f.open(t, Options{})
 			began := time.Now()
-			err := l.Append(within(t, time.Minute), storetest.Grant("job", 7))
-			wantSentinel(t, "Append()", err, c.want)
-			if took := time.Since(began); took > 0 {
-				t.Errorf("Append() took %v, want it to fail at once", took)
+			call, begins := "Append", "cosmos: append job:00000000000000000007: "
+			if c.op == "read" {
+				call, begins = "Get", "cosmos: get job:00000000000000000001: "
 			}
-			if n := f.ops("create"); n != 1 {
+			err := documenttest.Operations(l, storetest.Grant("job", 7))[call](within(t, time.Minute))
+			wantSentinel(t, c.op, err, c.want)
+			if took := time.Since(began); took > 0 {
+				t.Errorf("a %s took %v, want it to fail at once", c.op, took)
+			}
+			if n := f.ops("create"); c.op == "create" && n != 1 {
 				t.Errorf("creates sent = %d, want 1: only the caller knows whether to try again", n)
 			}
-			if err == nil {
-				return
-			}
-			if want := "cosmos: append job:00000000000000000007: "; !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), c.text) {
-				t.Errorf("Append() = %v, want it to begin with %q and to hold %q", err, want, c.text)
+			if err != nil && (!strings.HasPrefix(err.Error(), begins) || !strings.Contains(err.Error(), c.text)) {
+				t.Errorf("a %s = %v, want it to begin with %q and to hold %q", c.op, err, begins, c.text)
 			}
 		}))
 	}
@@ -138,9 +147,7 @@ func TestAppendThatTimedOutAtTheServerMayHaveHappened(t *testing.T) {
 func TestLostConnectionsAreLeftToTheCaller(t *testing.T) {
 	inBubble(t, func(t *testing.T, f *fakeAccount) {
 		l := f.open(t, Options{})
-		if _, err := l.Now(within(t, time.Minute)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, "Now()", documenttest.ErrorOf(l.Now(within(t, time.Minute))))
 		f.set(func() { f.hook, f.log = func(*fakeRequest) *fakeReply { return hangUp }, nil })
 		for name, call := range map[string]func(ctx context.Context) error{
 			"Get":  func(ctx context.Context) error { _, err := l.Get(ctx, "job", 1); return err },
@@ -193,29 +200,6 @@ func TestRegionThatTakesNoWritesIsTriedUntilItDoes(t *testing.T) {
 			t.Errorf("Append() = %v, want context.DeadlineExceeded, and what the server said", err)
 		}
 	})
-}
-
-func TestGetTellsAMissingItemFromAMissingContainer(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		reply *fakeReply
-		want  error
-	}{
-		"no substatus":                {refusal(404, "Resource Not Found"), store.ErrNotFound},
-		"substatus 0":                 {refusal(404, "Resource Not Found", headerSubstatus, "0"), store.ErrNotFound},
-		"of the container":            {refusal(404, "Owner resource does not exist", headerSubstatus, "1003"), store.ErrMissing},
-		"of a region that lags":       {refusal(404, "read session not available", headerSubstatus, "1002"), nil},
-		"none but an internal error":  {refusal(500, "oops"), nil},
-		"none but a denied request":   {refusal(403, "no"), store.ErrDenied},
-		"none but an odd, empty body": {reply(404, nil), store.ErrNotFound},
-		"none but more than is read":  {reply(200, strings.Repeat("x", maxBody+1)), nil},
-	} {
-		t.Run(name, bubbled(func(t *testing.T, f *fakeAccount) {
-			f.hook = always("read", c.reply)
-			_, err := f.open(t, Options{}).Get(within(t, time.Minute), "job", 1)
-			wantSentinel(t, "Get()", err, c.want)
-		}))
-	}
 }
 
 func TestOperationsEndWithTheContextWhateverTheServerDoes(t *testing.T) {

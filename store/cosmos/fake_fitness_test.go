@@ -159,9 +159,7 @@ func TestContainerThatIsDeletedIsMissing(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		wantErr(t, "Init()", l.Init(within(t, time.Second)), nil)
-		if _, err := l.Get(within(t, time.Second), "job", 1); err != nil {
-			t.Errorf("Get() when it is back = %v, want nil", err)
-		}
+		wantErr(t, "Get() when it is back", documenttest.ErrorOf(l.Get(within(t, time.Second), "job", 1)), nil)
 	})
 }
 

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -127,8 +125,7 @@ func comeAgain(err error, try int) (time.Duration, bool) {
 	case isStatus(err, statusRetryWith):
 		return growing(retryPause), true
 	case isStatus(err, http.StatusUnauthorized), isStatus(err, http.StatusForbidden):
-		r, _ := errors.AsType[*azcore.ResponseError](err)
-		return 0, try == 1 && misdated(r.RawResponse)
+		return 0, try == 1 && misdated(replyOf(err))
 	}
 	return 0, false
 }
@@ -155,15 +152,14 @@ func (l *Ledger) wait(ctx, caller context.Context, d time.Duration) bool {
 // retryAfter is the wait that a throttling reply names, in whole or decimal
 // milliseconds, or zero.
 func retryAfter(err error) time.Duration {
-	r, ok := errors.AsType[*azcore.ResponseError](err)
-	if !ok || r.RawResponse == nil {
+	r := replyOf(err)
+	if r == nil {
 		return 0
 	}
-	header := r.RawResponse.Header
-	if ms, err := strconv.ParseFloat(header.Get(headerRetryAfter), 64); err == nil && ms > 0 && ms < 1e9 {
+	if ms, err := strconv.ParseFloat(r.Header.Get(headerRetryAfter), 64); err == nil && ms > 0 && ms < 1e9 {
 		return time.Duration(ms * float64(time.Millisecond))
 	}
-	if s, err := strconv.Atoi(header.Get("Retry-After")); err == nil && s > 0 && s < 1e6 {
+	if s, err := strconv.Atoi(r.Header.Get("Retry-After")); err == nil && s > 0 && s < 1e6 {
 		return time.Duration(s) * time.Second
 	}
 	return 0

@@ -3,6 +3,7 @@ package mongo
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,49 +27,45 @@ var projection = func() (d bson.D) {
 // encode is the document of a record that passed its Check.
 func encode(r store.Record) bson.D {
 	r = r.Truncated()
-	d := bson.D{
-		{Key: fieldID, Value: store.Key(r.WorkerType, r.Seq)},
-		{Key: document.WorkerType, Value: r.WorkerType},
-		{Key: document.Seq, Value: r.Seq},
-		{Key: document.Kind, Value: string(r.Kind)},
-		{Key: document.InstanceID, Value: r.InstanceID},
-		{Key: document.Group, Value: r.Group},
-		{Key: document.Claim, Value: r.Claim},
-		{Key: document.Priority, Value: int64(r.Priority)},
-	}
-	for _, t := range []struct {
-		name  string
-		value time.Time
-	}{
-		{document.SlotStart, r.SlotStart},
-		{document.SlotEnd, r.SlotEnd},
-		{document.WindowStart, r.WindowStart},
-		{document.WindowEnd, r.WindowEnd},
-		{document.FixedAt, r.FixedAt},
-		{document.ReadAt, r.ReadAt},
-	} {
-		if !t.value.IsZero() {
-			d = append(d, bson.E{Key: t.name, Value: bson.NewDateTimeFromTime(t.value)})
-		}
-	}
-	d = append(d,
-		bson.E{Key: document.Token, Value: r.Token},
-		bson.E{Key: document.Schedule, Value: r.Schedule},
-		bson.E{Key: document.Worker, Value: bson.D{
-			// Check doesn't look at these; BSON holds nothing but UTF-8.
-			{Key: "host", Value: strings.ToValidUTF8(r.Worker.Host, "\uFFFD")},
-			{Key: "pid", Value: int64(r.Worker.PID)},
-			{Key: "version", Value: strings.ToValidUTF8(r.Worker.Version, "\uFFFD")},
-		}},
-		bson.E{Key: document.Metadata, Value: r.Metadata},
-	)
-	if !r.DoneUntil.IsZero() {
-		d = append(d, bson.E{Key: document.DoneUntil, Value: bson.NewDateTimeFromTime(r.DoneUntil)})
-	}
+	var attempt bson.D
 	if r.Attempt != 0 {
-		d = append(d, bson.E{Key: document.Attempt, Value: int64(r.Attempt)})
+		attempt = bson.D{{Key: document.Attempt, Value: int64(r.Attempt)}}
 	}
-	return d
+	return slices.Concat(
+		bson.D{
+			{Key: fieldID, Value: store.Key(r.WorkerType, r.Seq)},
+			{Key: document.WorkerType, Value: r.WorkerType},
+			{Key: document.Seq, Value: r.Seq},
+			{Key: document.Kind, Value: string(r.Kind)},
+			{Key: document.InstanceID, Value: r.InstanceID},
+			{Key: document.Group, Value: r.Group},
+			{Key: document.Claim, Value: r.Claim},
+			{Key: document.Priority, Value: int64(r.Priority)},
+		},
+		date(document.SlotStart, r.SlotStart), date(document.SlotEnd, r.SlotEnd),
+		date(document.WindowStart, r.WindowStart), date(document.WindowEnd, r.WindowEnd),
+		date(document.FixedAt, r.FixedAt), date(document.ReadAt, r.ReadAt),
+		bson.D{
+			{Key: document.Token, Value: r.Token},
+			{Key: document.Schedule, Value: r.Schedule},
+			{Key: document.Worker, Value: bson.D{
+				// Check doesn't look at these; BSON holds nothing but UTF-8.
+				{Key: "host", Value: strings.ToValidUTF8(r.Worker.Host, "\uFFFD")},
+				{Key: "pid", Value: int64(r.Worker.PID)},
+				{Key: "version", Value: strings.ToValidUTF8(r.Worker.Version, "\uFFFD")},
+			}},
+			{Key: document.Metadata, Value: r.Metadata},
+		},
+		date(document.DoneUntil, r.DoneUntil), attempt,
+	)
+}
+
+// date is a field with a time, or none for the zero time.
+func date(name string, t time.Time) bson.D {
+	if t.IsZero() {
+		return nil
+	}
+	return bson.D{{Key: name, Value: bson.NewDateTimeFromTime(t)}}
 }
 
 // decode reads the document at a key. Numbers may be of any type that holds them

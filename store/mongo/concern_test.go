@@ -22,23 +22,27 @@ func exercise(t *testing.T, f *fakeServer, l *Ledger) {
 	_, get := l.Get(ctx, "job", 3)
 	_, _, tail := l.Tail(ctx, "job", 2)
 	n, trim := l.Trim(ctx, "job", 3)
-	if err := errors.Join(l.Init(ctx), l.Append(ctx, storetest.Grant("job", 4)), get, tail, trim); err != nil || n != 1 {
+	_, list := l.WorkerTypes(ctx)
+	if err := errors.Join(l.Init(ctx), l.Append(ctx, storetest.Grant("job", 4)), get, tail, trim, list); err != nil || n != 1 {
 		t.Errorf("the operations = %v, and Trim() = %d, want nil and 1", err, n)
 	}
-	if len(f.sent("insert")) == 0 || len(f.sent("delete")) == 0 || len(f.sent("find")) < 4 {
+	if len(f.sent("insert")) == 0 || len(f.sent("delete")) == 0 || len(f.sent("find")) < 5 {
 		t.Error("the fake server saw no insert, no delete or too few finds")
 	}
 }
 
 func TestConcernsAreOursWhateverTheURIOrTheClientSays(t *testing.T) {
 	t.Parallel()
-	listing := func(name string, _ bson.Raw) bson.D {
+	listing := func(name string, command bson.Raw) bson.D {
 		switch name {
 		case "listCollections":
 			entry := collectionEntry("collection", bson.D{})
 			entry[0].Value = "leases"
 			return cursorOf(entry)
 		case "find":
+			if from, _ := command.Lookup("filter", fieldID, "$gte").StringValueOK(); from > store.Key("job", 3) {
+				return cursorOf()
+			}
 			return cursorOf(bson.D{{Key: "_id", Value: store.Key("job", 3)}})
 		}
 		return nil
@@ -77,6 +81,11 @@ func TestConcernsAreOursWhateverTheURIOrTheClientSays(t *testing.T) {
 				}
 			}
 			for _, c := range f.sent("find") {
+				// A server that gives up a find at its maxTimeMS, and says so in no error,
+				// would make of a record that is there one that isn't.
+				if _, err := c.LookupErr("maxTimeMS"); err == nil {
+					t.Errorf("sent %s, want no maxTimeMS", c)
+				}
 				if level, _ := c.Lookup("readConcern", "level").StringValueOK(); level != "majority" {
 					t.Errorf("find has read concern %v, want majority", c.Lookup("readConcern"))
 				}

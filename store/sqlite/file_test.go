@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
@@ -159,9 +160,7 @@ func TestADatabaseInUseByAnotherApplicationIsLeftUntouched(t *testing.T) {
 	if err != nil || before.Size() == 0 {
 		t.Fatalf("log of the other application: %v, %v", before, err)
 	}
-	if _, err := Open(t.Context(), Options{Path: path}); !errors.Is(err, store.ErrRefused) {
-		t.Errorf("Open() = %v, want ErrRefused", err)
-	}
+	wantErr(t, "Open()", documenttest.ErrorOf(Open(t.Context(), Options{Path: path})), store.ErrRefused)
 	if after, err := os.Stat(path + "-wal"); err != nil || after.Size() != before.Size() {
 		t.Errorf("log of the other application after Open() = %v, %v, want %d bytes", after, err, before.Size())
 	}
@@ -171,9 +170,7 @@ func TestADatabaseInUseByAnotherApplicationIsLeftUntouched(t *testing.T) {
 func TestAMissingFileIsNotCreatedByLooking(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "ledger.db")
-	if _, err := Open(t.Context(), Options{Path: path, ReadOnly: true}); !errors.Is(err, store.ErrMissing) {
-		t.Errorf("Open(ReadOnly) of a missing file = %v, want ErrMissing", err)
-	}
+	wantErr(t, "Open(ReadOnly) of a missing file", documenttest.ErrorOf(Open(t.Context(), Options{Path: path, ReadOnly: true})), store.ErrMissing)
 	l := open(t, Options{Path: path})
 	sameListing(t, "Open()", listing(t, dir), nil)
 	wantErr(t, "Close()", l.Close(t.Context()), nil)
@@ -181,9 +178,7 @@ func TestAMissingFileIsNotCreatedByLooking(t *testing.T) {
 	sameListing(t, "Close()", listing(t, dir), nil)
 
 	content(nil)(t, path)
-	if _, err := Open(t.Context(), Options{Path: path, ReadOnly: true}); !errors.Is(err, store.ErrMissing) {
-		t.Errorf("Open(ReadOnly) of an empty file = %v, want ErrMissing", err)
-	}
+	wantErr(t, "Open(ReadOnly) of an empty file", documenttest.ErrorOf(Open(t.Context(), Options{Path: path, ReadOnly: true})), store.ErrMissing)
 	sameListing(t, "Open(ReadOnly)", listing(t, dir), map[string]string{"ledger.db": ""})
 }
 
@@ -239,9 +234,7 @@ func TestBadPathsAreRefusedWithAReason(t *testing.T) {
 			t.Errorf("Open(%q) = %v, want an error with %q", path, err, want)
 		}
 	}
-	if _, err := Open(t.Context(), Options{Path: filepath.Join(dir, "no", "ledger.db")}); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("Open() in a missing directory = %v, want fs.ErrNotExist", err)
-	}
+	wantErr(t, "Open() in a missing directory", documenttest.ErrorOf(Open(t.Context(), Options{Path: filepath.Join(dir, "no", "ledger.db")})), fs.ErrNotExist)
 	_, err := Open(t.Context(), Options{BusyTimeout: -1})
 	if err == nil || !strings.Contains(err.Error(), "path is empty") || !strings.Contains(err.Error(), "busy timeout -1ns") {
 		t.Errorf("Open() with two bad options = %v, want both named", err)
@@ -274,9 +267,7 @@ func TestARelativePathStaysWhenTheProcessMoves(t *testing.T) {
 	l := open(t, Options{Path: "ledger.db"})
 	t.Chdir(t.TempDir())
 	wantErr(t, "Init()", l.Init(t.Context()), nil)
-	if _, err := os.Stat(filepath.Join(dir, "ledger.db")); err != nil {
-		t.Error(err)
-	}
+	wantErr(t, "Stat()", documenttest.ErrorOf(os.Stat(filepath.Join(dir, "ledger.db"))), nil)
 }
 
 func TestHandlesThatCloseLeaveOneFile(t *testing.T) {

@@ -106,9 +106,7 @@ func TestADiskThatHangsKeepsOneGoroutinePerHandle(t *testing.T) {
 	stuck, release := hang(t)
 	for range 20 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		if _, err := l.Now(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Now() while the disk hangs = %v, want DeadlineExceeded", err)
-		}
+		wantErr(t, "Now() while the disk hangs", documenttest.ErrorOf(l.Now(ctx)), context.DeadlineExceeded)
 		cancel()
 	}
 	<-stuck

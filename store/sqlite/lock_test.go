@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
@@ -18,13 +19,9 @@ func hold(t *testing.T, path string) (release func()) {
 	t.Helper()
 	conn, err := raw(t, path).Conn(t.Context())
 	must(t, "Conn()", err)
-	if _, err := conn.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, "ExecContext()", documenttest.ErrorOf(conn.ExecContext(t.Context(), "BEGIN IMMEDIATE")))
 	return func() {
-		if _, err := conn.ExecContext(t.Context(), "ROLLBACK"); err != nil {
-			t.Error(err)
-		}
+		wantErr(t, "ExecContext()", documenttest.ErrorOf(conn.ExecContext(t.Context(), "ROLLBACK")), nil)
 		_ = conn.Close()
 	}
 }
@@ -116,9 +113,7 @@ func TestAnAppendThatStoresNothingIsNoSuccess(t *testing.T) {
 	if err := l.Append(t.Context(), storetest.Grant("job", 31)); err == nil {
 		t.Error("Append() with a trigger that drops the row = nil, want an error")
 	}
-	if _, err := l.Get(t.Context(), "job", 31); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("Get() = %v, want ErrNotFound", err)
-	}
+	wantErr(t, "Get()", documenttest.ErrorOf(l.Get(t.Context(), "job", 31)), store.ErrNotFound)
 }
 
 func TestDamageFoundLaterIsRefused(t *testing.T) {

@@ -45,9 +45,7 @@ func old(t *testing.T) string {
 	db := raw(t, path)
 	execute(t, db, schema1...)
 	for seq := int64(1); seq <= 3; seq++ {
-		if _, err := db.ExecContext(t.Context(), insertSchema1, rowOf(t, recordSchema1(seq))[:17]...); err != nil {
-			t.Fatal(err)
-		}
+		must(t, "ExecContext()", documenttest.ErrorOf(db.ExecContext(t.Context(), insertSchema1, rowOf(t, recordSchema1(seq))[:17]...)))
 	}
 	must(t, "Close()", db.Close())
 	return path
@@ -132,9 +130,7 @@ func TestAProcessOfTheEarlierVersionCarriesOnDuringAnUpgrade(t *testing.T) {
 	}
 	l := open(t, Options{Path: path})
 	must(t, "Init()", l.Init(t.Context()))
-	if _, err := before.ExecContext(t.Context(), insertSchema1, rowOf(t, recordSchema1(4))[:17]...); err != nil {
-		t.Errorf("an append of the earlier version after the upgrade = %v, want nil", err)
-	}
+	wantErr(t, "an append of the earlier version after the upgrade", documenttest.ErrorOf(before.ExecContext(t.Context(), insertSchema1, rowOf(t, recordSchema1(4))[:17]...)), nil)
 	wantThree(t, l, recordSchema1(4))
 }
 

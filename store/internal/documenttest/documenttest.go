@@ -41,6 +41,9 @@ func Is(t testing.TB, what string, err, want error) {
 	}
 }
 
+// ErrorOf is the error of a call with a result.
+func ErrorOf[T any](_ T, err error) error { return err }
+
 // Operations are those of a ledger by name: of an append of r, a trim below it, and
 // reads of the worker type "job".
 func Operations(l store.Ledger, r store.Record) map[string]func(ctx context.Context) error {
