@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
@@ -154,16 +153,17 @@ func TestAPanicInLeaseAllocatedEndsTheLease(t *testing.T) {
 // observer was slow at the end of the lease.
 func TestCodeThatPanicsWhenItsLeaseHasEndedIsNotWhyItEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		observer := workerlease.ObserverFunc(func(e workerlease.Event) {
-			if _, ok := e.(workerlease.Allocated); ok {
-				time.Sleep(5*time.Minute + time.Second)
-			}
+		w := start(t, setup{
+			work: func(ctx context.Context, _ workerlease.Lease) {
+				<-ctx.Done()
+				panic("late")
+			},
+			observe: func(e workerlease.Event) {
+				if _, ok := e.(workerlease.Allocated); ok {
+					time.Sleep(5*time.Minute + time.Second)
+				}
+			},
 		})
-		client := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{Observer: observer})
-		w := start(t, setup{client: client, work: func(ctx context.Context, _ workerlease.Lease) {
-			<-ctx.Done()
-			panic("late")
-		}})
 		at(3 * time.Hour)
 		ends := slices.DeleteFunc(w.history(), func(u turn) bool { return u.expiries == 0 })
 		for _, u := range ends {

@@ -24,13 +24,12 @@ func (b bootTime) Boottime() time.Duration { return b.Since(t0) }
 func TestALeaseEndsAsAWholeWhenAnotherServersClockSaysThatItHasNotBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &hooked{Ledger: memory.New(memory.Options{})}
-		c := newClient(&worker{}, setup{ledger: l, clock: bootTime{clock.New()}})
-		w := start(t, setup{client: c, ledger: l})
+		w := start(t, setup{ledger: l, clock: bootTime{clock.New()}})
 		at(5*time.Minute + 500*time.Millisecond)
 		l.stamp = func(s *store.Stamp, _ time.Time) {
 			s.Time, s.MaxAge, s.Server = s.Time.Add(-2*time.Second), 4*time.Second, "other"
 		}
-		start(t, setup{client: c, ledger: l, Options: workerlease.Options{WorkerType: "other", JoinMidSlot: true}})
+		start(t, setup{client: w.Client(), Options: workerlease.Options{WorkerType: "other", JoinMidSlot: true}})
 		at(5*time.Minute + 600*time.Millisecond)
 		u := w.turn(t, 0)
 		if u.expiries != 1 || u.why != workerlease.ClockJumped || !errors.Is(u.cause, workerlease.ErrClockJumped) || w.Status().Holding {
@@ -43,18 +42,16 @@ func TestTheContextEndsInTimeAlsoWhileAnObserverBlocksAndTheTimeGetsUncertain(t 
 	synctest.Test(t, func(t *testing.T) {
 		l := &hooked{Ledger: memory.New(memory.Options{})}
 		blocked := make(chan struct{})
-		observer := workerlease.ObserverFunc(func(e workerlease.Event) {
+		w := start(t, setup{ledger: l, Options: workerlease.Options{LeaseInterval: 10 * time.Second}, observe: func(e workerlease.Event) {
 			if _, ok := e.(workerlease.Allocated); ok && e.Of().WorkerType == "job" {
 				<-blocked
 			}
-		})
-		c := workerlease.NewClient(l, workerlease.ClientOptions{Observer: observer})
-		w := start(t, setup{client: c, ledger: l, Options: workerlease.Options{LeaseInterval: 10 * time.Second}})
+		}})
 		at(18 * time.Second)
 		l.stamp = func(s *store.Stamp, _ time.Time) {
 			s.MaxAge, s.Server = 3*time.Second, "other"
 		}
-		start(t, setup{client: c, ledger: l, Options: workerlease.Options{WorkerType: "other", JoinMidSlot: true}})
+		start(t, setup{client: w.Client(), Options: workerlease.Options{WorkerType: "other", JoinMidSlot: true}})
 		at(18*time.Second + 20*time.Millisecond)
 		if u := w.turn(t, 0); u.lease.Valid() || u.ctx.Err() == nil {
 			t.Errorf("valid %v, context's error %v, want both to say that it is over", u.lease.Valid(), u.ctx.Err())
@@ -66,15 +63,14 @@ func TestTheContextEndsInTimeAlsoWhileAnObserverBlocksAndTheTimeGetsUncertain(t 
 func TestAWorkerThatStartsRightAfterAJumpMindsTheOldTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &hooked{Ledger: memory.New(memory.Options{})}
-		c := newClient(&worker{}, setup{ledger: l})
-		start(t, setup{client: c, ledger: l})
+		c := start(t, setup{ledger: l}).Client()
 		at(time.Minute)
 		l.stamp = func(s *store.Stamp, _ time.Time) {
 			s.Time, s.Server = s.Time.Add(time.Minute), "other"
 		}
-		start(t, setup{client: c, ledger: l, Options: workerlease.Options{WorkerType: "b", JoinMidSlot: true}})
+		start(t, setup{client: c, Options: workerlease.Options{WorkerType: "b", JoinMidSlot: true}})
 		at(time.Minute + time.Second)
-		late := start(t, setup{client: c, ledger: l, Options: workerlease.Options{WorkerType: "c"}})
+		late := start(t, setup{client: c, Options: workerlease.Options{WorkerType: "c"}})
 		synctest.Wait()
 		if got := late.Status().Uncertainty; got < 20*time.Second {
 			t.Errorf("uncertainty = %v, want the hull of both servers' times", got)
@@ -124,9 +120,7 @@ func TestStopLeasingWithoutADeadlineEndsWithTheSlotIfTheStoreIsGone(t *testing.T
 func TestStopLeasingKeepsItsDeadlineAlsoWhileAnObserverBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		blocked := make(chan struct{})
-		observer := workerlease.ObserverFunc(func(workerlease.Event) { <-blocked })
-		l := memory.New(memory.Options{})
-		w := start(t, setup{ledger: l, client: workerlease.NewClient(l, workerlease.ClientOptions{Observer: observer})})
+		w := start(t, setup{observe: func(workerlease.Event) { <-blocked }})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := w.StopLeasing(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(t0) > time.Second {
@@ -140,24 +134,18 @@ func TestALateExpiryGivesTheCodeAMomentBeforeItOverruns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// The worker's goroutine is held up over the end of the window.
 		var block atomic.Bool
-		var overruns atomic.Int32
-		observer := workerlease.ObserverFunc(func(e workerlease.Event) {
-			if _, ok := e.(workerlease.Overrun); ok {
-				overruns.Add(1)
-			}
+		w := start(t, setup{observe: func(e workerlease.Event) {
 			if _, ok := e.(workerlease.ClockSample); ok && block.Load() {
 				time.Sleep(30 * time.Second)
 			}
-		})
-		l := memory.New(memory.Options{})
-		w := start(t, setup{ledger: l, client: workerlease.NewClient(l, workerlease.ClientOptions{Observer: observer})})
+		}})
 		at(9*time.Minute + 45*time.Second)
 		block.Store(true)
 		at(9*time.Minute + 55*time.Second)
 		block.Store(false)
 		at(11 * time.Minute)
-		if u := w.turn(t, 0); u.expiries != 1 || overruns.Load() != 0 {
-			t.Errorf("turn = %+v, %d overruns, want none of code that returned at once", u, overruns.Load())
+		if u, overruns := w.turn(t, 0), observed[workerlease.Overrun](w); u.expiries != 1 || len(overruns) != 0 {
+			t.Errorf("turn = %+v, %d overruns, want none of code that returned at once", u, len(overruns))
 		}
 	})
 }
@@ -170,13 +158,11 @@ func TestASlowObserverDoesNotDelayWhatWasDecided(t *testing.T) {
 		other.Schedule = "every 1m" // It is reported in the step in which the claim is made.
 		inner.Put(other)
 		ledger := faultstore.NewCounter(inner)
-		observer := workerlease.ObserverFunc(func(e workerlease.Event) {
+		start(t, setup{ledger: ledger, observe: func(e workerlease.Event) {
 			if _, ok := e.(workerlease.ScheduleMismatch); ok {
 				time.Sleep(3 * time.Second)
 			}
-		})
-		client := workerlease.NewClient(ledger, workerlease.ClientOptions{Observer: observer})
-		start(t, setup{ledger: ledger, client: client})
+		}})
 		at(6 * time.Minute)
 		var read, sent time.Time
 		for _, e := range ledger.Log() {

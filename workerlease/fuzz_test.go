@@ -22,21 +22,6 @@ import (
 // workerTypes is the rule for worker types in the plainest form.
 var workerTypes = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
-// problems are the single errors that an error is joined of.
-func problems(err error) []error {
-	switch e := err.(type) { //nolint:errorlint // The tree itself is looked at.
-	case nil:
-		return nil
-	case interface{ Unwrap() []error }:
-		var all []error
-		for _, one := range e.Unwrap() {
-			all = append(all, problems(one)...)
-		}
-		return all
-	}
-	return []error{err}
-}
-
 // FuzzOptions gives StartLeasing no ledger, so that nothing is ever started: what
 // it says of the options must be what they deserve, and it must accept of texts
 // just what stores accept.
@@ -64,7 +49,9 @@ func FuzzOptions(f *testing.F) {
 			t.Fatalf("StartLeasing() = %v, %v, want nil, ErrOptions", w, err)
 		}
 		got := map[string]string{}
-		for _, p := range problems(err) {
+		var lines []string
+		for _, p := range workerlease.OptionErrors(err) {
+			lines = append(lines, p.Error())
 			name, why, _ := strings.Cut(p.Error(), ": ")
 			if _, twice := got[name]; twice {
 				t.Errorf("StartLeasing() = %v, want one problem with %s", err, name)
@@ -74,7 +61,9 @@ func FuzzOptions(f *testing.F) {
 				t.Errorf("StartLeasing() = %q, want a short line that can be shown", p)
 			}
 		}
-		delete(got, workerlease.ErrOptions.Error())
+		if list := strings.Join(lines, "\n"); !strings.HasSuffix(err.Error(), workerlease.ErrOptions.Error()+": "+list) {
+			t.Errorf("StartLeasing() = %q, want it to end with the list of its problems, %q", err, list)
+		}
 
 		// What stores say of a record with these texts.
 		stored := func(change func(r *store.Record)) error {

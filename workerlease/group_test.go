@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
 )
@@ -62,28 +61,6 @@ func TestAGroupMemberThatFindsNoLeaseOfItsGroupWaitsForTheBoundary(t *testing.T)
 		equal(t, "slots", w.starts(), 5*time.Minute)
 		if s := w.Status(); s.Missed != 0 || s.Lost != 0 {
 			t.Errorf("Missed %d, Lost %d of a slot that it could only have joined", s.Missed, s.Lost)
-		}
-	})
-}
-
-func TestAGroupNeverReleases(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ledger := memory.New(memory.Options{})
-		a := start(t, setup{ledger: ledger, Options: inGroup("a", "east", 0)})
-		b := start(t, setup{ledger: ledger, Options: inGroup("b", "east", 0)})
-		at(6 * time.Minute)
-		a.stop(t)
-		at(7 * time.Minute)
-		if u := b.turn(t, 0); u.ended != 0 || !u.lease.Valid() {
-			t.Errorf("the lease of the other member ended at %v", u.ended)
-		}
-		// Neither while it holds a slot nor when it has claimed the next.
-		at(9*time.Minute + 59*time.Second)
-		b.stop(t)
-		for _, r := range records(t, ledger) {
-			if r.Kind != store.KindGrant {
-				t.Errorf("record %d is a %s, want grants only", r.Seq, r.Kind)
-			}
 		}
 	})
 }

@@ -51,6 +51,7 @@ type setup struct {
 	task     workerlease.Task // in place of callbacks
 	expired  func(workerlease.Lease, workerlease.Reason)
 	extended func(workerlease.Lease)
+	observe  func(workerlease.Event) // on the worker's goroutine
 	// plain leaves LeaseExpired and Error nil.
 	plain bool
 }
@@ -58,10 +59,11 @@ type setup struct {
 // worker is a worker that writes down what happens to it.
 type worker struct {
 	*workerlease.WorkerLease
-	mu     sync.Mutex
-	turns  []*turn
-	events []seen
-	errs   []error
+	observe func(workerlease.Event)
+	mu      sync.Mutex
+	turns   []*turn
+	events  []seen
+	errs    []error
 }
 
 // turn is one lease, with times since the bubble began; 0 is "not yet".
@@ -96,7 +98,7 @@ func newClient(w *worker, s setup) *workerlease.Client {
 // start starts a worker. It is stopped, in the bubble, when the test ends.
 func start(t *testing.T, s setup) *worker {
 	t.Helper()
-	w := &worker{}
+	w := &worker{observe: s.observe}
 	if s.ledger == nil {
 		s.ledger = memory.New(memory.Options{})
 	}
@@ -199,8 +201,11 @@ func (w *worker) failed(err error) {
 // Observe makes the worker an observer of its client.
 func (w *worker) Observe(e workerlease.Event) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.events = append(w.events, seen{time.Since(t0), e})
+	w.mu.Unlock()
+	if w.observe != nil {
+		w.observe(e)
+	}
 }
 
 // history is a copy of the turns so far.

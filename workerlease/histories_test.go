@@ -249,21 +249,6 @@ func TestAJobFillsInWhatItAccepts(t *testing.T) {
 	}
 }
 
-// The same without RunMissed. The task for the slot of 10 min ends in the last lead, when the next slot is won; so its
-// done record is held back to 15 min (see the next test), and takes 200 ms. The quick task of the slot of 15 min is done
-// meanwhile, and the reply for the first record clears what was to be recorded: b runs the slot again.
-func TestADoneSlotIsRecordedWhileTheOneBeforeIs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		inner := memory.New(memory.Options{})
-		slow := &hooked{Ledger: inner.Handle(), afterAppend: func(store.Record) { time.Sleep(200 * time.Millisecond) }}
-		j := &job{each: 50 * time.Millisecond, ten: 4*time.Minute + 55*time.Second}
-		runs(t, slow, perSlot("a", 0), j.run)
-		runs(t, inner.Handle(), perSlot("b", 1), j.run)
-		at(19 * time.Minute)
-		j.once(t, 15*time.Minute)
-	})
-}
-
 // The task for the slot of 10 min returns nil at 14:55. The worker has won the next slot at 14:50, and while a slot is
 // won (blocked) nothing is sent; so the done record waits for 15 min, and a worker that dies in these 5 s leaves it unrecorded.
 func TestADoneRecordIsNotHeldBackByTheNextSlot(t *testing.T) {
