@@ -93,7 +93,7 @@ var errTask = errors.New("the task is not done")
 
 // doWork is the command of a lease.
 func doWork() error {
-	l, err := lineOf(os.Getenv)
+	l, err := ownLine()
 	if err != nil {
 		return err
 	}
@@ -111,17 +111,17 @@ func doWork() error {
 	return log.work(l, b)
 }
 
-// lineOf is the part that all lines of this process share.
-func lineOf(env func(string) string) (l line, err error) {
+// ownLine is the part that all lines of this process share.
+func ownLine() (l line, err error) {
 	l = line{
 		pid: os.Getpid(), guard: os.Getppid(), role: asCommand,
-		instance: env("LEASE_INSTANCE_ID"), workerType: env("LEASE_WORKER_TYPE"),
+		instance: os.Getenv("LEASE_INSTANCE_ID"), workerType: os.Getenv("LEASE_WORKER_TYPE"),
 	}
-	if l.token, err = strconv.ParseInt(env("LEASE_TOKEN"), 10, 64); err != nil {
+	if l.token, err = strconv.ParseInt(os.Getenv("LEASE_TOKEN"), 10, 64); err != nil {
 		return l, err
 	}
 	for name, to := range map[string]*int64{"LEASE_SLOT_START": &l.start, "LEASE_SLOT_END": &l.end} {
-		t, err := time.Parse(time.RFC3339, env(name))
+		t, err := time.Parse(time.RFC3339, os.Getenv(name))
 		if err != nil {
 			return l, err
 		}
@@ -222,8 +222,6 @@ func (s *sharedLog) write(l line, event string) error {
 // keepWriting writes to the fenced resource again and again, whatever the answer: a
 // command that doesn't know that its lease is over does just that.
 func (s *sharedLog) keepWriting(ctx context.Context, l line, where string) {
-	ticker := time.NewTicker(writeEvery)
-	defer ticker.Stop()
 	f, err := openFence(ctx, where)
 	for {
 		accepted := false
@@ -232,26 +230,18 @@ func (s *sharedLog) keepWriting(ctx context.Context, l line, where string) {
 			accepted, err = f.write(limited, l.workerType, l.token)
 			cancel()
 		}
-		if ctx.Err() != nil {
-			return
-		}
 		event := stale
 		switch {
+		case ctx.Err() != nil:
+			return
 		case err != nil:
-			event = unsure
+			fmt.Fprintf(os.Stderr, "chaos: fence: %v\n", err)
+			event, err = unsure, nil
 		case accepted:
 			event = written
 		}
-		if s.write(l, event) != nil {
+		if s.write(l, event) != nil || f == nil || !pause(ctx, writeEvery) {
 			return
 		}
-		if err != nil {
-			fmt.Fprintf(os.Stderr, "chaos: fence: %v\n", err)
-			if f == nil {
-				return
-			}
-			err = nil
-		}
-		<-ticker.C
 	}
 }

@@ -79,6 +79,6 @@
 //
 // However a run ends, it leaves no process: the harness is the child of a second
 // process of this program, which adopts and kills its orphans. A run that fails keeps
-// its folder, with the logs of the commands (*.work.log) and of each leasectl (*.log)
+// its folder, with the logs of the commands (*.work.log) and of each leasectl (*.N.log)
 // and the faults (faults.log), and prints its path and the seed.
 package main

@@ -74,6 +74,13 @@ func (c *chaosRun) over(s *strike) {
 	s.End = boottime()
 }
 
+// withdraw forgets a strike that failed.
+func (c *chaosRun) withdraw(s *strike) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.strikes = slices.DeleteFunc(c.strikes, func(other *strike) bool { return other == s })
+}
+
 func (c *chaosRun) strike(ctx context.Context, f fault) (struck bool, err error) {
 	switch f.Kind {
 	case killCrowd, stopCrowd:
@@ -167,92 +174,46 @@ func (c *chaosRun) crowd(ctx context.Context, f fault) bool {
 	return some.Load()
 }
 
-// process strikes one worker, whose fault lock is held.
+// member is a process, and its parent if that is known.
+type member struct{ pid, parent int }
+
+// process strikes one worker, whose fault lock is held: it stops processes, kills one of
+// them or ends leasectl, waits, lets them go on in any order, and starts leasectl again.
 func (c *chaosRun) process(ctx context.Context, f fault, w *worker, fam family) (bool, error) {
-	s := strike{Kind: f.Kind, Type: w.of.name, Worker: w.name(), family: fam, Begin: boottime()}
 	leasectl, guard, command := member{fam.leasectl, os.Getpid()}, member{fam.guard, fam.leasectl}, member{fam.command, fam.guard}
+	var stop []member // the first of them without fail
+	var kill member
+	var end unix.Signal
 	switch f.Kind {
 	case killLeasectl:
-		return c.endAndRestart(ctx, f, w, s, unix.SIGKILL)
+		end = unix.SIGKILL
 	case endLeasectl:
-		return c.endAndRestart(ctx, f, w, s, unix.SIGTERM)
-	case killGuard:
-		return c.kill(s, guard), nil
-	case killCommand:
-		return c.kill(s, command), nil
-	case stopLeasectl:
-		return c.stop(ctx, f, s, leasectl), nil
-	case stopGuard:
-		return c.stop(ctx, f, s, guard), nil
-	case stopCommand:
-		return c.stop(ctx, f, s, command), nil
-	case stopBoth:
-		return c.stop(ctx, f, s, guard, leasectl), nil
-	case stopTree:
-		all := []member{guard, leasectl}
-		for _, pid := range descendants(fam.guard) {
-			all = append(all, member{pid, 0})
-		}
-		return c.stop(ctx, f, s, all...), nil
+		end = unix.SIGTERM
 	case killAbove:
-		h, ok := holdStopped(fam.guard, fam.leasectl)
-		if !ok {
-			return false, nil
+		stop, end = []member{guard}, unix.SIGKILL
+	case killGuard:
+		kill = guard
+	case killCommand:
+		kill = command
+	case stopLeasectl:
+		stop = []member{leasectl}
+	case stopGuard:
+		stop = []member{guard}
+	case stopCommand:
+		stop = []member{command}
+	case stopBoth:
+		stop = []member{guard, leasectl}
+	case stopTree:
+		stop = []member{guard, leasectl}
+		for _, pid := range descendants(fam.guard) {
+			stop = append(stop, member{pid, 0})
 		}
-		defer h.close()
-		noted := c.note(s)
-		gone := w.end(unix.SIGKILL, f.Kind)
-		pause(ctx, f.For)
-		h.send(unix.SIGCONT)
-		c.over(noted)
-		if gone != nil {
-			<-gone
-		}
-		return true, w.start()
 	default:
 		return false, fmt.Errorf("%s is no fault of a process", f.Kind)
 	}
-}
-
-// endAndRestart ends a leasectl and starts it again when it is gone, and the time
-// has come.
-func (c *chaosRun) endAndRestart(ctx context.Context, f fault, w *worker, s strike, signal unix.Signal) (bool, error) {
-	gone := w.end(signal, f.Kind)
-	if gone == nil {
-		return false, nil
-	}
-	noted := c.note(s)
-	if err := w.wait(gone); err != nil {
-		return true, err
-	}
-	pause(ctx, f.For)
-	c.over(noted)
-	return true, w.start()
-}
-
-func (c *chaosRun) kill(s strike, m member) bool {
-	h, ok := hold(m.pid, m.parent)
-	if !ok {
-		return false
-	}
-	defer h.close()
-	if !h.send(unix.SIGKILL) {
-		return false
-	}
-	c.over(c.note(s))
-	return true
-}
-
-// member is a process to be stopped, and its parent if that is known.
-type member struct{ pid, parent int }
-
-// stop stops processes, the first of them without fail, and lets them go on in any
-// order.
-func (c *chaosRun) stop(ctx context.Context, f fault, s strike, members ...member) bool {
-	noted := c.note(s)
-	defer c.over(noted)
+	noted := c.note(strike{Kind: f.Kind, Type: w.of.name, Worker: w.name(), family: fam, Begin: boottime()})
 	var stopped []handle
-	for _, m := range members {
+	for _, m := range stop {
 		if h, ok := holdStopped(m.pid, m.parent); ok {
 			stopped = append(stopped, h)
 		}
@@ -260,12 +221,19 @@ func (c *chaosRun) stop(ctx context.Context, f fault, s strike, members ...membe
 			break
 		}
 	}
-	failed := len(stopped) == 0 || len(stopped) < len(members) && f.Kind == stopBoth
-	if failed {
-		c.mu.Lock()
-		c.strikes = slices.DeleteFunc(c.strikes, func(s *strike) bool { return s == noted })
-		c.mu.Unlock()
-	} else {
+	struck := len(stop) == 0 || len(stopped) > 0 && (len(stopped) == len(stop) || f.Kind != stopBoth)
+	if kill.pid != 0 {
+		h, ok := hold(kill.pid, kill.parent)
+		if struck = ok && h.send(unix.SIGKILL); ok {
+			h.close()
+		}
+	}
+	var gone <-chan struct{}
+	if struck && end != 0 {
+		gone = w.end(end, f.Kind)
+		struck = gone != nil
+	}
+	if struck {
 		pause(ctx, f.For)
 	}
 	rand.Shuffle(len(stopped), func(i, j int) { stopped[i], stopped[j] = stopped[j], stopped[i] })
@@ -273,5 +241,16 @@ func (c *chaosRun) stop(ctx context.Context, f fault, s strike, members ...membe
 		h.send(unix.SIGCONT)
 		h.close()
 	}
-	return !failed
+	if !struck {
+		c.withdraw(noted)
+		return false, nil
+	}
+	c.over(noted)
+	if gone == nil {
+		return true, nil
+	}
+	if err := w.wait(gone); err != nil {
+		return true, err
+	}
+	return true, w.start()
 }

@@ -65,6 +65,17 @@ type harness struct {
 	wrong   []string // what went wrong during the run
 }
 
+// backend is a store that can be struck.
+type backend interface {
+	// address is --store for a worker.
+	address(t workerType, index int) string
+	// strike causes a fault of the store or the network. It returns the function that
+	// ends the fault, or nil if it found nothing to strike.
+	strike(f fault, t workerType, index int) (undo func() error, err error)
+	// open opens the ledger of a worker type, past the faults.
+	open(ctx context.Context, t workerType) (store.Ledger, error)
+}
+
 // run is a whole run, from the building of leasectl to the verdict.
 func run(ctx context.Context, o settings) (err error) {
 	dir, err := os.MkdirTemp("", "slotlease-chaos-"+o.store+"-")
@@ -167,17 +178,7 @@ func (h *harness) verdict() verdict {
 
 // newWorker makes a worker, not yet started.
 func (h *harness) newWorker(of workerType, i int) *worker {
-	w := &worker{
-		of: of, index: i, program: h.program, args: of.arguments(i, h.backend.address(of, i), h.self),
-		env: append(os.Environ(), "GOTRACEBACK=all", logVariable+"="+h.workLog(of), fenceVariable+"="+h.fencePath(), behaviorVariable+"="+of.behavior),
-		log: filepath.Join(h.dir, of.instance(i)+".log"),
-		deaths: func(w *worker, l life) {
-			h.bad("leasectl of %s (pid %d) ended by itself: %s", w.name(), l.pid, l.result)
-			if l.ended-l.started >= time.Second { // else it would do so again and again
-				h.fail(w.start())
-			}
-		},
-	}
+	w := &worker{h: h, of: of, index: i}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.workers = append(h.workers, w)

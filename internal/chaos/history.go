@@ -54,16 +54,13 @@ func (l life) until() time.Duration {
 	return endless
 }
 
-// readHistory splits a worker's log by its processes. zero is the wall time at 0 of the
+// readHistory reads the logs of a worker's processes. zero is the wall time at 0 of the
 // boot clock.
-func readHistory(name string, lives []life, log []byte, zero time.Time) history {
-	h := history{name: name}
-	for i, l := range lives {
-		to := int64(len(log))
-		if i+1 < len(lives) {
-			to = min(to, lives[i+1].offset)
-		}
-		for text := range bytes.Lines(log[min(l.offset, to):to]) {
+func readHistory(w *worker, zero time.Time) history {
+	h := history{name: w.name()}
+	for _, each := range w.lives {
+		l := *each
+		for text := range bytes.Lines(l.text()) {
 			var s said
 			if json.Unmarshal(text, &s) != nil || s.Message == "" {
 				continue // of the command, or of a dump

@@ -45,7 +45,7 @@ type takeover struct {
 	attempt
 
 	struck      time.Duration // when the holder was killed, or sent SIGTERM
-	last        time.Duration // the holder's last line
+	worked      bool          // the holder did
 	first       time.Duration // the standby's first line; 0 if it didn't come
 	uncertainty time.Duration // of store time, the larger of the two workers'
 	stalled     time.Duration // how long the harness got no processor in between

@@ -24,7 +24,7 @@ func (t *takeover) read(e evidence) {
 	for _, each := range e.turns {
 		switch {
 		case each.instance == holder.name && each.first <= t.struck:
-			t.last = max(t.last, each.last)
+			t.worked = true
 		case each.instance == holder.name && each.first > t.struck+busy:
 			v.bad("the holder began to work %v after its end", each.first-t.struck)
 		case each.instance == standby.name && each.first <= t.struck:
@@ -35,7 +35,7 @@ func (t *takeover) read(e evidence) {
 	}
 	switch {
 	case t.void != "":
-	case t.last == 0:
+	case !t.worked:
 		v.bad("the holder never worked")
 	case t.first == 0:
 		v.bad("nobody took over")
@@ -168,55 +168,46 @@ func usual(sorted []time.Duration) time.Duration {
 	return min(sorted[(len(sorted)-1)*99/100], busy)
 }
 
-// summary is what the tries of one kind have shown.
-type summary struct {
-	tries, within      int
-	took, idle, bounds []time.Duration // from the death, and from the holder's last line, to the standby's first; sorted
-	least              time.Duration   // what was left to the bound
-}
-
-func (v *takeoverVerdict) summary(how kind) summary {
-	s := summary{least: time.Hour}
-	for _, t := range v.tries {
-		got := v.verdictOf(t)
-		if t.how != how || t.first == 0 || got == tooBusyToTell {
-			continue
-		}
-		s.tries++
-		if got == inBound {
-			s.within++
-		}
-		b := v.bound.of(t)
-		s.took, s.idle, s.bounds, s.least = append(s.took, t.took()), append(s.idle, t.first-t.last), append(s.bounds, b), min(s.least, b-t.took())
-	}
-	sorted(s.took)
-	sorted(s.idle)
-	sorted(s.bounds)
-	return s
-}
-
 func (v *takeoverVerdict) report() *report {
 	r := v.newReport("Takeovers: slots of %v, failover within %v, lead %v, a standby of the next priority", takeoverSlot, takeoverFailover, takeoverLead)
-	spread := func(sorted []time.Duration) string {
-		return "p50 " + quantile(sorted, 50) + ", p99 " + quantile(sorted, 99) + ", most " + quantile(sorted, 100)
+	for _, the := range []struct {
+		how                                         kind
+		tries, within, bounds, median, p99, longest string
+	}{
+		{
+			killLeasectl, "leasectl processes killed while they held a lease", "of them succeeded within the bound", "the bound, by the moment of the death",
+			"from the death to the next one's first line, median", "p99 of that", "longest of that",
+		},
+		{
+			endLeasectl, "leasectl processes ended in order", "of these succeeded within the bound", "their bound",
+			"from the signal to the next one's first line, median", "p99 from the signal", "longest from the signal",
+		},
+	} {
+		within, least := 0, time.Hour // what was left to the bound
+		var took, bounds []time.Duration
+		for _, t := range v.tries {
+			got := v.verdictOf(t)
+			if t.how != the.how || t.first == 0 || got == tooBusyToTell {
+				continue
+			}
+			if got == inBound {
+				within++
+			}
+			b := v.bound.of(t)
+			took, bounds, least = append(took, t.took()), append(bounds, b), min(least, b-t.took())
+		}
+		sorted(took)
+		sorted(bounds)
+		r.figure(the.tries, len(took))
+		r.figure(the.within, within)
+		r.figure(the.bounds, quantile(bounds, 0)+" to "+quantile(bounds, 100), "least left to it "+least.Round(ms).String())
+		if the.how == killLeasectl {
+			r.figure("which is", v.bound)
+		}
+		r.figure(the.median, quantile(took, 50))
+		r.figure(the.p99, quantile(took, 99))
+		r.figure(the.longest, quantile(took, 100))
 	}
-	bounds := func(s summary, tries, within, bound string) {
-		r.figure(tries, s.tries)
-		r.figure(within, s.within)
-		r.figure(bound, quantile(s.bounds, 0)+" to "+quantile(s.bounds, 100), "least left to it "+s.least.Round(ms).String())
-	}
-	times := func(s summary, median, p99, longest string) {
-		r.figure(median, quantile(s.took, 50))
-		r.figure(p99, quantile(s.took, 99))
-		r.figure(longest, quantile(s.took, 100))
-		r.row("time without a line", spread(s.idle))
-	}
-	killed, ended := v.summary(killLeasectl), v.summary(endLeasectl)
-	bounds(killed, "leasectl processes killed while they held a lease", "of them succeeded within the bound", "the bound, by the moment of the death")
-	r.figure("which is", v.bound)
-	times(killed, "from the death to the next one's first line, median", "p99 of that", "longest of that")
-	bounds(ended, "leasectl processes ended in order", "of these succeeded within the bound", "their bound")
-	times(ended, "from the signal to the next one's first line, median", "p99 from the signal", "longest from the signal")
 	busyTries, uncertain := 0, time.Duration(0)
 	for _, t := range v.tries {
 		uncertain = max(uncertain, t.uncertainty)
@@ -224,9 +215,12 @@ func (v *takeoverVerdict) report() *report {
 			busyTries++
 		}
 	}
+	spread := func(what string, sorted []time.Duration) {
+		r.row(what, "p50 "+quantile(sorted, 50)+", p99 "+quantile(sorted, 99)+", most "+quantile(sorted, 100))
+	}
 	r.row("uncertainty of store time", "at most "+uncertain.Round(ms/10).String())
-	r.row("two requests", spread(v.requests))
-	r.row("starting a command", spread(v.starts))
+	spread("two requests", v.requests)
+	spread("starting a command", v.starts)
 	r.figure("tries that the machine was too busy for", busyTries)
 	return v.end(r, "Somebody worked again within the bound, never two at once, and tokens only grew.")
 }

@@ -93,11 +93,30 @@ func nextPhase(interval time.Duration, zero time.Time, from, phase time.Duration
 	return at.Sub(zero)
 }
 
+// offsetOf is store time at 0 of the boot clock, by the quickest of some readings.
+func offsetOf(ctx context.Context, l store.Ledger) (time.Time, error) {
+	var at time.Time
+	quickest := time.Hour
+	for range 10 {
+		before := boottime()
+		s, err := l.Now(ctx)
+		took := boottime() - before
+		if err != nil {
+			return at, err
+		}
+		if took < quickest {
+			quickest = took
+			at = s.Time.Add(s.Granularity/2 - before - took/2)
+		}
+	}
+	return at, nil
+}
+
 // histories are those of all workers.
 func (t *team) histories() (all []history) {
 	wall := time.Now().Add(-boottime())
 	for _, w := range t.workers {
-		all = append(all, readHistory(w.name(), w.lives, w.said(0), wall))
+		all = append(all, readHistory(w, wall))
 	}
 	return all
 }

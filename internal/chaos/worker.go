@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,14 +16,16 @@ import (
 
 // life is one leasectl process of a worker, by the boot clock.
 type life struct {
-	pid          int
-	started      time.Duration
-	offset       int64         // of its log in that of the worker
-	struck       time.Duration // when it was killed or sent SIGTERM; 0 if it wasn't
-	ended        time.Duration // 0 while it runs
-	how          kind          // the fault that ended it; empty if it ended by itself
-	result       string        // as the system reports it
-	cleanly, own bool          // exit code 0; it ended without a signal from us
+	pid     int
+	started time.Duration
+	log     string // the file of its standard error
+	cmd     *exec.Cmd
+	gone    chan struct{} // closed when it has ended
+	struck  time.Duration // when it was killed or sent SIGTERM; 0 if it wasn't
+	how     kind          // the fault that ended it; empty if it ended by itself
+	ended   time.Duration // 0 while it runs
+	result  string        // as the system reports it
+	cleanly bool          // exit code 0
 
 	// From its log, by readHistory.
 	ready time.Duration // when it could claim first; 0: never
@@ -32,19 +34,12 @@ type life struct {
 
 // worker is one worker of a worker type: a leasectl, and after its end the next.
 type worker struct {
+	h        *harness
 	of       workerType
 	index    int
-	program  string
-	args     []string
-	env      []string
-	log      string                  // the file of its standard error
-	deaths   func(w *worker, l life) // is called when it ends without a signal from us
-	fault    sync.Mutex              // held by the one process fault that is under way
+	fault    sync.Mutex // held by the one process fault that is under way
 	mu       sync.Mutex
-	now      *exec.Cmd
-	tether   *os.File
-	gone     chan struct{}
-	lives    []life
+	lives    []*life
 	finished bool // isn't started again
 }
 
@@ -53,80 +48,89 @@ func (w *worker) name() string { return w.of.instance(w.index) }
 // control reports whether the worker must never be killed.
 func (w *worker) control() bool { return w.of.control == w.index }
 
+// now is the leasectl that runs, or nil.
+func (w *worker) now() *life {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.running()
+}
+
+// running is now, with the lock held.
+func (w *worker) running() *life {
+	if n := len(w.lives); n > 0 && w.lives[n-1].ended == 0 {
+		return w.lives[n-1]
+	}
+	return nil
+}
+
 // start starts a leasectl, unless one runs.
 func (w *worker) start() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.now != nil || w.finished {
+	if w.running() != nil || w.finished {
 		return nil
 	}
-	log, err := os.OpenFile(w.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	l := &life{log: filepath.Join(w.h.dir, fmt.Sprintf("%s.%d.log", w.name(), len(w.lives))), gone: make(chan struct{})}
+	log, err := os.Create(l.log)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	info, err := log.Stat()
-	if err != nil {
+	l.cmd = exec.Command(w.h.program, w.of.arguments(w.index, w.h.backend.address(w.of, w.index), w.h.self)...)
+	l.cmd.Env = append(os.Environ(), "GOTRACEBACK=all", logVariable+"="+w.h.workLog(w.of), fenceVariable+"="+w.h.fencePath(), behaviorVariable+"="+w.of.behavior)
+	l.cmd.Stdout, l.cmd.Stderr = log, log
+	if _, err := l.cmd.StdinPipe(); err != nil { // the tether, open until the end
 		return err
 	}
-	r, tether, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = r.Close() }()
-	c := exec.Command(w.program, w.args...)
-	c.Env, c.Stdin, c.Stdout, c.Stderr = w.env, r, log, log
-	now := life{started: boottime(), offset: info.Size()}
-	if err := start(c); err != nil {
-		_ = tether.Close()
+	l.started = boottime()
+	if err := start(l.cmd); err != nil {
 		return fmt.Errorf("start %s: %w", w.name(), err)
 	}
-	now.pid = c.Process.Pid
-	w.now, w.tether, w.gone = c, tether, make(chan struct{})
-	w.lives = append(w.lives, now)
-	go w.attend(c, w.gone)
+	l.pid = l.cmd.Process.Pid
+	w.lives = append(w.lives, l)
+	go w.attend(l)
 	return nil
 }
 
-func (w *worker) attend(c *exec.Cmd, gone chan struct{}) {
-	defer close(gone)
-	_ = c.Wait()
+// attend waits for the end of a leasectl, and starts the next if none was to come.
+func (w *worker) attend(l *life) {
+	defer close(l.gone)
+	_ = l.cmd.Wait()
 	w.mu.Lock()
-	last := &w.lives[len(w.lives)-1]
-	last.ended, last.result, last.cleanly, last.own = boottime(), c.ProcessState.String(), c.ProcessState.Success(), last.struck == 0
-	_ = w.tether.Close()
-	w.now = nil
-	copied, finished := *last, w.finished
+	l.ended, l.result, l.cleanly = boottime(), l.cmd.ProcessState.String(), l.cmd.ProcessState.Success()
+	expected := l.struck != 0 || w.finished
 	w.mu.Unlock()
-	if copied.own && !finished {
-		w.deaths(w, copied)
+	if expected {
+		return
+	}
+	w.h.bad("leasectl of %s (pid %d) ended by itself: %s", w.name(), l.pid, l.result)
+	if l.ended-l.started >= time.Second { // else it would do so again and again
+		w.h.fail(w.start())
 	}
 }
 
 // pid is that of the leasectl that runs, or 0.
 func (w *worker) pid() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.now == nil {
-		return 0
+	if l := w.now(); l != nil {
+		return l.pid
 	}
-	return w.now.Process.Pid
+	return 0
 }
 
 // end sends a signal that ends the leasectl, and returns what to wait for; nil if
 // none runs.
-func (w *worker) end(s syscall.Signal, how kind) <-chan struct{} {
+func (w *worker) end(s unix.Signal, how kind) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.now == nil {
+	l := w.running()
+	if l == nil {
 		return nil
 	}
-	last := &w.lives[len(w.lives)-1]
-	if last.struck == 0 {
-		last.struck, last.how = boottime(), how
+	if l.struck == 0 {
+		l.struck, l.how = boottime(), how
 	}
-	_ = w.now.Process.Signal(s)
-	return w.gone
+	_ = l.cmd.Process.Signal(s)
+	return l.gone
 }
 
 // patience is how long an orderly end may take: the command's grace, and the time that
@@ -151,7 +155,7 @@ func (w *worker) dismiss() {
 }
 
 // retire ends the worker for good.
-func (w *worker) retire(s syscall.Signal, how kind) <-chan struct{} {
+func (w *worker) retire(s unix.Signal, how kind) <-chan struct{} {
 	w.dismiss()
 	return w.end(s, how)
 }
@@ -161,38 +165,30 @@ func (w *worker) ready() bool { return w.logged(readyMessage) }
 
 // logged reports whether the leasectl that runs has logged a message that begins so.
 func (w *worker) logged(message string) bool {
-	w.mu.Lock()
-	if w.now == nil {
-		w.mu.Unlock()
-		return false
-	}
-	offset := w.lives[len(w.lives)-1].offset
-	w.mu.Unlock()
-	return bytes.Contains(w.said(offset), []byte(`"message":"`+message))
+	l := w.now()
+	return l != nil && bytes.Contains(l.text(), []byte(`"message":"`+message))
 }
 
-// said is what the worker logged from an offset on.
-func (w *worker) said(offset int64) []byte {
-	b, err := os.ReadFile(w.log)
-	if err != nil || int64(len(b)) < offset {
-		return nil
-	}
-	return b[offset:]
+// text is what a leasectl has logged.
+func (l *life) text() []byte {
+	text, _ := os.ReadFile(l.log)
+	return text
 }
 
 // dump makes the leasectl write the stacks of its goroutines and die, and counts
 // them.
 func (w *worker) dump() (count int64, err error) {
-	gone := w.retire(unix.SIGQUIT, dumpStacks)
-	if gone == nil {
+	l := w.now()
+	if l == nil {
 		return 0, fmt.Errorf("dump %s: it doesn't run", w.name())
 	}
-	if err := w.wait(gone); err != nil {
+	w.retire(unix.SIGQUIT, dumpStacks)
+	if err := w.wait(l.gone); err != nil {
 		return 0, err
 	}
-	n := bytes.Count(w.said(w.lives[len(w.lives)-1].offset), []byte("\ngoroutine "))
+	n := bytes.Count(l.text(), []byte("\ngoroutine "))
 	if n == 0 {
-		return 0, fmt.Errorf("dump %s: no goroutines in %s", w.name(), w.log)
+		return 0, fmt.Errorf("dump %s: no goroutines in %s", w.name(), l.log)
 	}
 	return int64(n), nil
 }

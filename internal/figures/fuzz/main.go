@@ -25,7 +25,6 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
-	"runtime"
 	"strconv"
 	"time"
 
@@ -44,7 +43,6 @@ func main() {
 // options are those of one run.
 type options struct {
 	n        string // for -fuzztime
-	parallel int
 	only     *regexp.Regexp
 	packages []string
 }
@@ -57,7 +55,6 @@ func parseOptions(args []string) (options, error) {
 	flags := flag.NewFlagSet("fuzz", flag.ContinueOnError)
 	n := flags.String("n", "30s", "`number` of executions of each target, or a duration")
 	only := flags.String("run", "", "only the targets that match this `pattern`, as PACKAGE.FuzzName")
-	flags.IntVar(&o.parallel, "parallel", runtime.GOMAXPROCS(0), "`number` of processes at once")
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
 	}
@@ -67,9 +64,6 @@ func parseOptions(args []string) (options, error) {
 	var err error
 	if o.only, err = regexp.Compile(*only); err != nil {
 		return options{}, fmt.Errorf("-run: %w", err)
-	}
-	if o.parallel < 1 {
-		return options{}, fmt.Errorf("-parallel %d: must be at least 1", o.parallel)
 	}
 	o.n, err = fuzzTime(*n)
 	return o, err
@@ -113,7 +107,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		}
 	}
 	var results []result
-	row(out, "target", "executions", "interesting", "corpus", "time", "per CPU second", "")
+	row(out, "target", "executions", "time", "")
 	for _, t := range targets {
 		r, err := t.fuzz(ctx, dir, o)
 		if err != nil {
@@ -126,7 +120,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err := figures.Save(s.proof(o)); err != nil {
 		return err
 	}
-	row(out, fmt.Sprintf("%d targets", s.targets), grouped(s.execs), grouped(s.interesting), "", s.elapsed.String(), "", "")
+	row(out, fmt.Sprintf("%d targets", s.targets), grouped(s.execs), s.elapsed.String(), "")
 	if s.failed > 0 {
 		return fmt.Errorf("%d of %d targets failed", s.failed, s.targets)
 	}

@@ -14,12 +14,9 @@ import (
 
 // result is the outcome of one target.
 type result struct {
-	target      target
-	execs       int64
-	interesting int64 // inputs that reached something new
-	corpus      int64
-	elapsed     time.Duration
-	cpu         time.Duration
+	target  target
+	execs   int64
+	elapsed time.Duration
 	// ranOut says that the time ended while an input was being minimized, which the
 	// fuzzer reports as a failure of the target, though it found none.
 	ranOut bool
@@ -28,7 +25,7 @@ type result struct {
 }
 
 // progress is a line of the fuzzer. The last one counts.
-var progress = regexp.MustCompile(`(?m)^fuzz: elapsed: (\S+), execs: (\d+) \(\d+/sec\)(?:, new interesting: (\d+) \(total: (\d+)\))?`)
+var progress = regexp.MustCompile(`(?m)^fuzz: elapsed: (\S+), execs: (\d+) `)
 
 // read parses the output of the fuzzer.
 func read(t target, out string) result {
@@ -36,28 +33,23 @@ func read(t target, out string) result {
 	if lines := progress.FindAllStringSubmatch(out, -1); len(lines) > 0 {
 		last := lines[len(lines)-1]
 		r.elapsed, _ = time.ParseDuration(last[1])
-		for i, n := range []*int64{&r.execs, &r.interesting, &r.corpus} {
-			*n, _ = strconv.ParseInt(last[2+i], 10, 64) // nothing matched: 0
-		}
+		r.execs, _ = strconv.ParseInt(last[2], 10, 64)
 	}
 	r.ranOut = strings.Contains(out, "context deadline exceeded") && !strings.Contains(out, "Failing input written") && !strings.Contains(out, "panic:")
 	return r
 }
 
 // row writes a row of the table.
-func row(out io.Writer, cells ...string) {
-	_, _ = fmt.Fprintf(out, "%-48s %14s %12s %8s %10s %15s  %s\n", cells[0], cells[1], cells[2], cells[3], cells[4], cells[5], cells[6])
+func row(out io.Writer, target, execs, elapsed, state string) {
+	_, _ = fmt.Fprintf(out, "%-48s %14s %10s  %s\n", target, execs, elapsed, state)
 }
 
 func (r result) print(out io.Writer) {
-	state, rate := "ok", "-"
+	state := "ok"
 	if r.failure != "" {
 		state = "FAIL"
 	}
-	if r.cpu > 0 {
-		rate = grouped(int64(float64(r.execs) / r.cpu.Seconds()))
-	}
-	row(out, r.target.String(), grouped(r.execs), grouped(r.interesting), grouped(r.corpus), r.elapsed.String(), rate, state)
+	row(out, r.target.String(), grouped(r.execs), r.elapsed.String(), state)
 	if r.failure != "" {
 		_, _ = fmt.Fprintf(out, "%s\n", strings.TrimSpace(r.failure))
 	}
@@ -74,10 +66,10 @@ func grouped(n int64) string {
 
 // summary is the outcome of all targets.
 type summary struct {
-	targets, failed    int
-	execs, interesting int64
-	least              int64 // executions of the target that had the fewest
-	elapsed            time.Duration
+	targets, failed int
+	execs           int64
+	least           int64 // executions of the target that had the fewest
+	elapsed         time.Duration
 }
 
 func sum(results []result) summary {
@@ -87,7 +79,6 @@ func sum(results []result) summary {
 			s.least = r.execs
 		}
 		s.execs += r.execs
-		s.interesting += r.interesting
 		s.elapsed += r.elapsed
 		if r.failure != "" {
 			s.failed++

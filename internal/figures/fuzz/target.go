@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -109,7 +110,7 @@ func (t target) fuzz(ctx context.Context, dir string, o options) (result, error)
 		return result{}, err
 	}
 	c := exec.CommandContext(ctx, t.binary(dir), "-test.run=^$", "-test.fuzz=^"+t.name+"$", "-test.fuzztime="+o.n, "-test.timeout=0",
-		"-test.fuzzcachedir="+corpus, "-test.fuzzminimizetime=10x", "-test.parallel="+strconv.Itoa(o.parallel))
+		"-test.fuzzcachedir="+corpus, "-test.fuzzminimizetime=10x", "-test.parallel="+strconv.Itoa(runtime.GOMAXPROCS(0)))
 	c.Dir = t.pkg.Dir
 	// Each execution switches between goroutines. Between processors that costs a third
 	// of the time, and the other processes need them anyway.
@@ -126,7 +127,6 @@ func (t target) fuzz(ctx context.Context, dir string, o options) (result, error)
 		return result{}, fmt.Errorf("%v: %w", t, err)
 	}
 	r := read(t, string(out))
-	r.cpu = c.ProcessState.UserTime() + c.ProcessState.SystemTime()
 	if failed && !r.ranOut {
 		r.failure = fmt.Sprintf("%v\n%s", exit, out)
 	}
