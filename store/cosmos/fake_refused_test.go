@@ -58,19 +58,36 @@ func TestNoReplyMakesAnAccountUnverifiable(t *testing.T) {
 	}
 }
 
-func TestAnAppendUnderWayIsNotSentToASecondWriteRegion(t *testing.T) {
-	inBubble(t, func(t *testing.T, f *fakeAccount) {
-		l := f.used(t, Options{})
-		f.set(func() {
+func TestAnAccountThatWasFitIsRefusedWhenItNoLongerIs(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(f *fakeAccount)
+		wait   time.Duration
+		want   error
+	}{
+		"an append under way, sent to a second write region": {func(f *fakeAccount) {
 			f.properties["enableMultipleWriteLocations"] = true
 			f.properties["writableLocations"] = regions("North Europe", "West Europe")
 			f.hook = answering("create", refusal(403, "writes are forbidden", headerSubstatus, substatusWriteForbidden))
-		})
-		wantSentinel(t, "Append()", l.Append(within(t, 10*time.Second), storetest.Grant("job", 2)), store.ErrRefused)
-		if n := len(f.items["job"]); n != 1 {
-			t.Errorf("the account has %d items, want 1", n)
-		}
-	})
+		}, 0, store.ErrRefused},
+		"it can't be read for a day": {func(f *fakeAccount) {
+			f.properties["enableMultipleWriteLocations"] = true
+			f.hook = always("account", refusal(403, "no right to readMetadata", headerSubstatus, "5302"))
+		}, 24 * time.Hour, store.ErrDenied},
+		"it talks nonsense": {func(f *fakeAccount) { f.hook = always("account", reply(200, "garbage")) }, lookAgain, store.ErrRefused},
+	} {
+		t.Run(name, bubbled(func(t *testing.T, f *fakeAccount) {
+			l := f.used(t, Options{})
+			f.set(func() { c.change(f) })
+			time.Sleep(c.wait)
+			for range 3 { // The second finds that another has just checked.
+				wantSentinel(t, "Append()", l.Append(within(t, 10*time.Second), storetest.Grant("job", 2)), c.want)
+			}
+			if n := len(f.items["job"]); n != 1 {
+				t.Errorf("the account has %d items, want 1", n)
+			}
+		}))
+	}
 }
 
 func TestALookThatBeganEarlierDoesNotOverruleWhatWasToldSince(t *testing.T) {
@@ -96,30 +113,5 @@ func TestALookThatBeganEarlierDoesNotOverruleWhatWasToldSince(t *testing.T) {
 		}
 		wantSentinel(t, "Append() that looked", <-done, store.ErrRefused)
 		wantSentinel(t, "Append() later", l.Append(within(t, 5*time.Second), storetest.Grant("job", 3)), store.ErrRefused)
-	})
-}
-
-func TestAnAccountThatCanNotBeReadIsNotBelievedForEver(t *testing.T) {
-	inBubble(t, func(t *testing.T, f *fakeAccount) {
-		l := f.used(t, Options{})
-		f.set(func() {
-			f.properties["enableMultipleWriteLocations"] = true
-			f.hook = always("account", refusal(403, "no right to readMetadata", headerSubstatus, "5302"))
-		})
-		time.Sleep(24 * time.Hour)
-		for range 3 { // The second finds that another has just checked.
-			wantErr(t, "Append() a day after the account was read last", l.Append(within(t, time.Second), storetest.Grant("job", 2)), store.ErrDenied)
-		}
-	})
-}
-
-func TestAnAccountThatTalksNonsenseIsRefusedAtOnce(t *testing.T) {
-	inBubble(t, func(t *testing.T, f *fakeAccount) {
-		l := f.used(t, Options{})
-		f.set(func() {
-			f.hook = always("account", reply(200, "garbage"))
-		})
-		time.Sleep(lookAgain)
-		wantSentinel(t, "Append()", l.Append(within(t, time.Second), storetest.Grant("job", 2)), store.ErrRefused)
 	})
 }

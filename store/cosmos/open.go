@@ -29,11 +29,7 @@ func Open(_ context.Context, o Options) (*Ledger, error) {
 		l.clock = clock.New()
 	}
 	var errs []error
-	bad := func(err error) {
-		if err != nil {
-			errs = append(errs, err)
-		}
-	}
+	bad := func(err error) { errs = append(errs, err) }
 	if (o.URI == "") == (o.ConnectionString == "") {
 		bad(errors.New("options: set either URI or ConnectionString"))
 	}
@@ -64,8 +60,8 @@ func Open(_ context.Context, o Options) (*Ledger, error) {
 	if a.skipVerify && o.Transport != nil {
 		bad(errors.New("options: insecureSkipVerify has no effect on a Transport of your own"))
 	}
-	if len(errs) > 0 {
-		return nil, fmt.Errorf("cosmos: open: %w", errors.Join(errs...))
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("cosmos: open: %w", err)
 	}
 	l.address = a
 	hide(&l.secrets, key)

@@ -9,29 +9,24 @@ import (
 func TestParseURI(t *testing.T) {
 	t.Parallel()
 	for uri, want := range map[string]address{
-		"cosmos://acct":                         {endpoint: "https://acct.documents.azure.com:443/", host: "acct.documents.azure.com:443"},
-		"cosmos://acct/":                        {endpoint: "https://acct.documents.azure.com:443/", host: "acct.documents.azure.com:443"},
-		"cosmos://My-Acct-1/jobs":               {endpoint: "https://My-Acct-1.documents.azure.com:443/", host: "My-Acct-1.documents.azure.com:443", database: "jobs"},
-		"cosmos://acct/jobs/leases":             {endpoint: "https://acct.documents.azure.com:443/", host: "acct.documents.azure.com:443", database: "jobs", container: "leases"},
-		"cosmos://acct/jobs/leases/":            {endpoint: "https://acct.documents.azure.com:443/", host: "acct.documents.azure.com:443", database: "jobs", container: "leases"},
-		"cosmos://acct//leases":                 {endpoint: "https://acct.documents.azure.com:443/", host: "acct.documents.azure.com:443", container: "leases"},
-		"cosmos://acct/a%2Fb":                   {endpoint: "https://acct.documents.azure.com:443/", host: "acct.documents.azure.com:443", database: "a/b"},
-		"cosmos://acct.documents.azure.cn/jobs": {endpoint: "https://acct.documents.azure.cn:443/", host: "acct.documents.azure.cn:443", database: "jobs"},
-		"cosmos://db.example.net:8443":          {endpoint: "https://db.example.net:8443/", host: "db.example.net:8443"},
-		"cosmos://gateway:8443":                 {endpoint: "https://gateway:8443/", host: "gateway:8443"},
-		"cosmos://[::1]:8081/?insecureHTTP=true": {
-			endpoint: "http://[::1]:8081/", host: "[::1]:8081", plain: true,
-		},
-		"cosmos://127.0.0.1:8081/?insecureHTTP=true": {
-			endpoint: "http://127.0.0.1:8081/", host: "127.0.0.1:8081", plain: true,
-		},
-		"cosmos://localhost:8081?insecureSkipVerify=true&insecureHTTP=false": {
-			endpoint: "https://localhost:8081/", host: "localhost:8081", skipVerify: true,
-		},
-		"cosmos://acct/?throughput=1000": {endpoint: "https://acct.documents.azure.com:443/", host: "acct.documents.azure.com:443", offer: offer{manual: 1000}},
-		"cosmos://acct?autoscale=4000&":  {endpoint: "https://acct.documents.azure.com:443/", host: "acct.documents.azure.com:443", offer: offer{autoscale: 4000}},
-		"cosmos://acct?serverless=true":  {endpoint: "https://acct.documents.azure.com:443/", host: "acct.documents.azure.com:443", offer: offer{serverless: true}},
+		"cosmos://acct":                              {host: "acct.documents.azure.com:443"},
+		"cosmos://acct/":                             {host: "acct.documents.azure.com:443"},
+		"cosmos://My-Acct-1/jobs":                    {host: "My-Acct-1.documents.azure.com:443", database: "jobs"},
+		"cosmos://acct/jobs/leases":                  {host: "acct.documents.azure.com:443", database: "jobs", container: "leases"},
+		"cosmos://acct/jobs/leases/":                 {host: "acct.documents.azure.com:443", database: "jobs", container: "leases"},
+		"cosmos://acct//leases":                      {host: "acct.documents.azure.com:443", container: "leases"},
+		"cosmos://acct/a%2Fb":                        {host: "acct.documents.azure.com:443", database: "a/b"},
+		"cosmos://acct.documents.azure.cn/jobs":      {host: "acct.documents.azure.cn:443", database: "jobs"},
+		"cosmos://db.example.net:8443":               {host: "db.example.net:8443"},
+		"cosmos://gateway:8443":                      {host: "gateway:8443"},
+		"cosmos://[::1]:8081/?insecureHTTP=true":     {host: "[::1]:8081", plain: true},
+		"cosmos://127.0.0.1:8081/?insecureHTTP=true": {host: "127.0.0.1:8081", plain: true},
+		"cosmos://localhost:8081?insecureSkipVerify=true&insecureHTTP=false": {host: "localhost:8081", skipVerify: true},
+		"cosmos://acct/?throughput=1000":                                     {host: "acct.documents.azure.com:443", offer: offer{manual: 1000}},
+		"cosmos://acct?autoscale=4000&":                                      {host: "acct.documents.azure.com:443", offer: offer{autoscale: 4000}},
+		"cosmos://acct?serverless=true":                                      {host: "acct.documents.azure.com:443", offer: offer{serverless: true}},
 	} {
+		want.endpoint = map[bool]string{true: "http://", false: "https://"}[want.plain] + want.host + "/"
 		if got, err := parseURI(uri); err != nil || got != want {
 			t.Errorf("parseURI(%q) = %+v, %v, want %+v", uri, got, err, want)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -118,14 +119,7 @@ func errorCodes(err error) (codes []int, confirmed bool) {
 // hasCode reports whether the server answered with one of some codes.
 func hasCode(err error, any ...int) bool {
 	codes, _ := errorCodes(err)
-	for _, c := range codes {
-		for _, a := range any {
-			if c == a {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(codes, func(c int) bool { return slices.Contains(any, c) })
 }
 
 var retryAfterMs = regexp.MustCompile(`RetryAfterMs=(\d{1,7})\b`)

@@ -1,7 +1,6 @@
 package mongo
 
 import (
-	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/wiremessage"
 )
 
@@ -74,11 +74,8 @@ func (f *fakeServer) sent(name string) []bson.Raw {
 	return slices.DeleteFunc(slices.Clone(f.commands), func(c bson.Raw) bool { return c.Index(0).Key() != name })
 }
 
-const (
-	opReply = 1
-	opQuery = 2004
-	opMsg   = 2013
-)
+// opQuery is what the driver greets with. Newer messages have another.
+const opQuery wiremessage.OpCode = 2004
 
 func (f *fakeServer) talk(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
@@ -87,11 +84,11 @@ func (f *fakeServer) talk(conn net.Conn) {
 		if _, err := io.ReadFull(conn, head); err != nil {
 			return
 		}
-		body := make([]byte, int(binary.LittleEndian.Uint32(head))-16)
+		length, id, _, code, _, _ := wiremessage.ReadHeader(head)
+		body := make([]byte, length-16)
 		if _, err := io.ReadFull(conn, body); err != nil {
 			return
 		}
-		code := binary.LittleEndian.Uint32(head[12:])
 		command, err := parse(code, body)
 		if err != nil {
 			f.t.Errorf("fake server: %v", err)
@@ -103,18 +100,15 @@ func (f *fakeServer) talk(conn net.Conn) {
 			f.t.Errorf("fake server: %v", err)
 			return
 		}
-		prefix := []byte{0, 0, 0, 0, 0}
-		replyCode := uint32(opMsg)
+		at, out := wiremessage.AppendHeaderStart(nil, 0, id, wiremessage.OpMsg)
+		out = wiremessage.AppendMsgSectionType(wiremessage.AppendMsgFlags(out, 0), wiremessage.SingleDocument)
 		if code == opQuery {
-			// Flags, cursor id, starting from, number returned.
-			replyCode = opReply
-			prefix = append(make([]byte, 16), 1, 0, 0, 0)
+			at, out = wiremessage.AppendHeaderStart(nil, 0, id, wiremessage.OpReply)
+			out = wiremessage.AppendReplyCursorID(wiremessage.AppendReplyFlags(out, 0), 0)
+			out = wiremessage.AppendReplyNumberReturned(wiremessage.AppendReplyStartingFrom(out, 0), 1)
 		}
-		out := make([]byte, 16, 16+len(prefix)+len(answer))
-		binary.LittleEndian.PutUint32(out, uint32(16+len(prefix)+len(answer)))
-		copy(out[8:12], head[4:8])
-		binary.LittleEndian.PutUint32(out[12:], replyCode)
-		if _, err := conn.Write(append(append(out, prefix...), answer...)); err != nil {
+		out = append(out, answer...)
+		if _, err := conn.Write(bsoncore.UpdateLength(out, at, int32(len(out)))); err != nil {
 			return
 		}
 	}
@@ -122,14 +116,14 @@ func (f *fakeServer) talk(conn net.Conn) {
 
 // parse returns the command of a message. Documents that an OP_MSG carries in a
 // section of their own (of an insert, say) are put in as an array.
-func parse(code uint32, body []byte) (bson.Raw, error) {
+func parse(code wiremessage.OpCode, body []byte) (bson.Raw, error) {
 	switch code {
 	case opQuery:
 		// Flags, full collection name, skip, return, document.
 		rest := body[4:]
 		rest = rest[slices.Index(rest, 0)+1+8:]
 		return bson.Raw(rest), nil
-	case opMsg:
+	case wiremessage.OpMsg:
 	default:
 		return nil, errors.New("unknown op code")
 	}

@@ -101,21 +101,16 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	var a address
 	if o.URI != "" {
 		var err error
-		if a, err = parseURI(o.URI); err != nil {
-			bad(err)
-		}
+		a, err = parseURI(o.URI)
+		bad(err)
 		l.secrets = a.secrets
 	}
 	database, err := document.Pick("database", o.Database, a.database, DefaultDatabase, checkDatabase)
-	if err != nil {
-		bad(err)
-	}
+	bad(err)
 	collection, err := document.Pick("collection", o.Collection, a.collection, DefaultCollection, checkCollection)
-	if err != nil {
-		bad(err)
-	}
-	if len(errs) > 0 {
-		return nil, fmt.Errorf("mongo: open: %w", errors.Join(errs...))
+	bad(err)
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("mongo: open: %w", err)
 	}
 	if o.Clock == nil {
 		o.Clock = clock.New()

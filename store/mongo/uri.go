@@ -172,12 +172,8 @@ func (a *address) cutParameters(query string) (string, error) {
 
 // isSecret reports whether a parameter's value may be one.
 func isSecret(name string) bool {
-	for _, part := range []string{"password", "properties", "proxyusername", "token", "secret", "credential"} {
-		if strings.Contains(name, part) {
-			return true
-		}
-	}
-	return false
+	parts := []string{"password", "properties", "proxyusername", "token", "secret", "credential"}
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(name, part) })
 }
 
 // Redact returns a URI that may be shown: user, password and the values of

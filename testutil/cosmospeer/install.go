@@ -36,7 +36,9 @@ var source embed.FS
 var sourceNames = []string{"package.json", "package-lock.json", "server.js"}
 
 // program is the path of the peer's script, with its packages installed beside
-// it. It is found once in each test binary.
+// it. It is found once in each test binary. It wants the flags --port and --data, an
+// existing folder; it prints its URI, with the scheme http, as its first line, and ends
+// when its standard input does.
 var program = sync.OnceValues(func() (string, error) {
 	if err := checkNode(); err != nil {
 		return "", err
@@ -48,18 +50,6 @@ var program = sync.OnceValues(func() (string, error) {
 	}
 	return filepath.Join(dir, "server.js"), peer.Keep(dir, install)
 })
-
-// Command is a command that runs the peer, installed if it has to be, for
-// harnesses that aren't tests and run it as they like. It wants the flags --port
-// and --data, an existing folder; it prints its URI, with the scheme http, as its
-// first line, and ends when its standard input does.
-func Command(flags ...string) (*exec.Cmd, error) {
-	path, err := program()
-	if err != nil {
-		return nil, err
-	}
-	return exec.Command("node", append([]string{path}, flags...)...), nil
-}
 
 func checkNode() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -28,14 +28,15 @@ func kindWith(clock []string) peer.Kind {
 			if err != nil {
 				return nil, err
 			}
-			flags := []string{"--host=" + host, "--port=" + port, "--data=" + data}
-			if temporary {
-				flags = append(flags, "--remove")
-			}
-			cmd, err := Command(flags...)
+			path, err := program()
 			if err != nil {
 				return nil, err
 			}
+			flags := []string{path, "--host=" + host, "--port=" + port, "--data=" + data}
+			if temporary {
+				flags = append(flags, "--remove")
+			}
+			cmd := exec.Command("node", flags...)
 			cmd.Env = append(os.Environ(), clock...)
 			return cmd, nil
 		},
