@@ -13,31 +13,6 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-func TestALeaseIsHeldUpToTheLastSafeMomentAlsoIfLeaseAllocatedReturnsEarly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{work: nothing})
-		at(9 * time.Minute)
-		u := w.turn(t, 0)
-		kept := u.ctx
-		if kept.Err() != nil || !u.lease.Valid() || !w.Status().Holding || !w.Status().Running || u.expiries != 0 {
-			t.Errorf("4 min after LeaseAllocated returned: context %v, valid %v, status %v", kept.Err(), u.lease.Valid(), w.Status())
-		}
-		at(finish(10*time.Minute) - truncated)
-		if kept.Err() != nil || !u.lease.Valid() || u.lease.Remaining() <= 0 {
-			t.Errorf("right before the last safe moment: context %v, remaining %v", kept.Err(), u.lease.Remaining())
-		}
-		at(finish(10*time.Minute) + time.Millisecond + 10*time.Microsecond)
-		if kept.Err() == nil || u.lease.Valid() || u.lease.Remaining() != 0 {
-			t.Errorf("right after it: context %v, remaining %v", kept.Err(), u.lease.Remaining())
-		}
-		at(11 * time.Minute)
-		equal(t, "slots", w.starts(), minutes(5, 10)...)
-		if u = w.turn(t, 0); u.expiries != 1 || !errors.Is(u.cause, workerlease.ErrLeaseExpired) {
-			t.Errorf("%d expiries, cause %v; want one, %v", u.expiries, u.cause, workerlease.ErrLeaseExpired)
-		}
-	})
-}
-
 func TestLeaseExpiredComesAfterTheContextEndedAndOnTimeEvenIfLeaseAllocatedRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, setup{work: func(ctx context.Context, _ workerlease.Lease) {
@@ -224,22 +199,39 @@ func TestCallbacksThatPanicOrEndTheirGoroutineHaveReturned(t *testing.T) {
 	}
 }
 
+// LeaseAllocated returns at once. The lease is held all the same, up to the last safe moment.
 func TestRemainingCountsDownToTheLastSafeMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l workerlease.Lease
 		if l.Valid() || l.Remaining() != 0 {
 			t.Errorf("zero lease: valid %v, remaining %v; want false, 0", l.Valid(), l.Remaining())
 		}
-		start(t, setup{work: func(_ context.Context, given workerlease.Lease) { l = given }})
+		w := start(t, setup{work: nothing})
 		at(6 * time.Minute)
+		u := w.turn(t, 0)
+		l = u.lease
 		if r := l.Remaining(); !l.Valid() || r < 3*time.Minute+59*time.Second || r > 4*time.Minute {
 			t.Errorf("a minute into the slot: valid %v, remaining %v, want almost 4 min", l.Valid(), r)
 		}
 		at(9*time.Minute + 55*time.Second)
 		endsAt(t, time.Since(t0)+l.Remaining(), 10*time.Minute)
-		at(10*time.Minute - margin/2) // after the last safe moment, and before the end
-		if l.Valid() || l.Remaining() != 0 {
-			t.Errorf("after the last safe moment: valid %v, remaining %v, want false, 0", l.Valid(), l.Remaining())
+		if s := w.Status(); !s.Holding || !s.Running || w.turn(t, 0).expiries != 0 {
+			t.Errorf("long after LeaseAllocated has returned: %v", s)
+		}
+		at(finish(10*time.Minute) - truncated)
+		if u.ctx.Err() != nil || !l.Valid() || l.Remaining() <= 0 {
+			t.Errorf("right before the last safe moment: context %v, remaining %v", u.ctx.Err(), l.Remaining())
+		}
+		for _, over := range []time.Duration{finish(10*time.Minute) + time.Millisecond + 10*time.Microsecond, 10*time.Minute - margin/2} {
+			at(over)
+			if u.ctx.Err() == nil || l.Valid() || l.Remaining() != 0 {
+				t.Errorf("at %v, after it: context %v, valid %v, remaining %v", over, u.ctx.Err(), l.Valid(), l.Remaining())
+			}
+		}
+		at(11 * time.Minute)
+		equal(t, "slots", w.starts(), minutes(5, 10)...)
+		if u = w.turn(t, 0); u.expiries != 1 || !errors.Is(u.cause, workerlease.ErrLeaseExpired) {
+			t.Errorf("%d expiries, cause %v; want one, %v", u.expiries, u.cause, workerlease.ErrLeaseExpired)
 		}
 	})
 }

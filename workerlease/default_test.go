@@ -206,3 +206,13 @@ func TestStatusShowsNoZeroTimes(t *testing.T) {
 		}
 	})
 }
+
+func TestNoLoggerIsNoPanic(t *testing.T) {
+	log := logged(t)
+	for _, o := range []workerlease.Observer{workerlease.LogTo(nil), workerlease.LogToSlog(nil)} {
+		o.Observe(workerlease.Missed{})
+	}
+	if n := strings.Count(log.String(), "\n"); n != 1 {
+		t.Errorf("%d lines by the default logger, want that of LogToSlog(nil):\n%s", n, log)
+	}
+}

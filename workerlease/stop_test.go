@@ -258,3 +258,37 @@ func TestTheEndOfTheContextOfStartLeasingStops(t *testing.T) {
 		<-w.Done()
 	})
 }
+
+// When ctx ends and the release fails, the error is handed over before the worker may end:
+// otherwise 1 of 30 was lost.
+func TestAStopThatFailedIsAlwaysReported(t *testing.T) {
+	for range 60 {
+		synctest.Test(t, func(t *testing.T) {
+			ledger := faulty(t, nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			w := start(t, setup{ledger: ledger, ctx: ctx})
+			at(6 * time.Minute)
+			ledger.Break(faultstore.Down())
+			cancel()
+			<-w.Done()
+			if n, reported := len(observed[workerlease.StopFailed](w)), w.count(workerlease.ErrNotReleased); n != 1 || reported != 1 {
+				t.Errorf("%d events and %d errors of a stop that failed, want one each", n, reported)
+			}
+		})
+	}
+}
+
+func TestAStopBeforeAnyLeaseSpeaksOfNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := faulty(t, nil)
+		ledger.Break(faultstore.BlackHole(faultstore.Dropped))
+		w := start(t, setup{ledger: ledger})
+		time.Sleep(time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		err := w.StopLeasing(ctx)
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, workerlease.ErrNotReleased) || !strings.Contains(err.Error(), "has not ended") {
+			t.Errorf("StopLeasing() = %v, want the deadline, and no lease", err)
+		}
+	})
+}

@@ -221,3 +221,13 @@ func TestTryClaimInTheLastLeadOfASlot(t *testing.T) {
 		}
 	}
 }
+
+// A claim is for one slot: with RunMissed it would record the slot before as done, and
+// nobody would run it.
+func TestAClaimDoesNotMakeUpForAMissedSlot(t *testing.T) {
+	_, err := workerlease.TryClaim(t.Context(), memory.New(memory.Options{}),
+		workerlease.Options{WorkerType: "job", Job: &workerlease.Job{RunMissed: true}})
+	if problems := workerlease.OptionErrors(err); len(problems) != 1 || problems[0].Field != "Job.RunMissed" {
+		t.Errorf("TryClaim() = %v, want that Job.RunMissed is refused", err)
+	}
+}
