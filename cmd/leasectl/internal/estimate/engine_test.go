@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,23 +30,22 @@ func (u untimed) Tail(ctx context.Context, workerType string, limit int) ([]stor
 type deletions struct {
 	store.Ledger
 
-	n *atomic.Int64
+	n *int
 }
 
 func (d deletions) Trim(ctx context.Context, workerType string, before int64) (int, error) {
 	n, err := d.Ledger.Trim(ctx, workerType, before)
-	d.n.Add(int64(n))
+	*d.n += n
 	return n, err
 }
 
-// crew runs workers of one type and one priority, in a bubble, and returns a
-// counter for each of them, and the number of records that trims deleted.
-func crew(t *testing.T, o workerlease.Options, n int, with func(store.Ledger) store.Ledger) (counters []*faultstore.Counter, deleted *atomic.Int64) {
+// crew runs workers of one type and one priority, in a bubble, and returns a counter for
+// each of them.
+func crew(t *testing.T, o workerlease.Options, n int, with func(store.Ledger) store.Ledger) (counters []*faultstore.Counter) {
 	t.Helper()
 	inner := memory.New(memory.Options{})
-	deleted = &atomic.Int64{}
 	for i := range n {
-		counter := faultstore.NewCounter(deletions{with(inner.Handle()), deleted})
+		counter := faultstore.NewCounter(with(inner.Handle()))
 		counters = append(counters, counter)
 		o.WorkerType, o.InstanceID = "export", fmt.Sprint(i)
 		// The default clock goes on with the machine's, not with the bubble's.
@@ -64,19 +62,27 @@ func crew(t *testing.T, o workerlease.Options, n int, with func(store.Ledger) st
 			<-w.Done()
 		})
 	}
-	return counters, deleted
+	return counters
 }
 
-// observed forgets what workers did, to the middle of a slot, and lets them go on for n
-// more. It returns the calls of each.
-func observed(counters []*faultstore.Counter, slot time.Duration, warmUp, n int) (logs [][]faultstore.Entry) {
-	time.Sleep(time.Duration(warmUp)*slot + slot/2)
-	synctest.Wait()
+// timed and silent are ledgers that report the time along with a tail, and that don't.
+func timed(l store.Ledger) store.Ledger  { return l }
+func silent(l store.Ledger) store.Ledger { return untimed{l} }
+
+// observed runs a crew to the middle of a slot, forgets what it did, and lets it go on
+// for n more slots. It returns the calls of each worker.
+func observed(t *testing.T, o workerlease.Options, workers int, with func(store.Ledger) store.Ledger, warmUp, n int) (logs [][]faultstore.Entry) {
+	t.Helper()
+	counters := crew(t, o, workers, with)
+	pass := func(d time.Duration) {
+		time.Sleep(d)
+		synctest.Wait()
+	}
+	pass(time.Duration(warmUp)*o.LeaseInterval + o.LeaseInterval/2)
 	for _, c := range counters {
 		c.Reset()
 	}
-	time.Sleep(time.Duration(n) * slot)
-	synctest.Wait()
+	pass(time.Duration(n) * o.LeaseInterval)
 	for _, c := range counters {
 		logs = append(logs, c.Log())
 	}
@@ -95,34 +101,66 @@ func timingOf(t testing.TB, o workerlease.Options) workerlease.Timing {
 }
 
 func TestThePlanCountsWhatTheEngineDoes(t *testing.T) {
-	timed := func(l store.Ledger) store.Ledger { return l }
-	silent := func(l store.Ledger) store.Ledger { return untimed{l} }
+	const workers = 3
 	for name, with := range map[string]func(store.Ledger) store.Ledger{"time along with a tail": timed, "no time along with a tail": silent} {
-		for _, slot := range []time.Duration{2 * time.Second, 3 * time.Second, time.Minute, 5 * time.Minute, time.Hour, 4 * time.Hour, 24 * time.Hour, 30 * 24 * time.Hour} {
-			t.Run(fmt.Sprint(name, ", ", slot), func(t *testing.T) {
+		for _, c := range []struct{ slot, failover, lead time.Duration }{
+			{2 * time.Second, 0, 0},
+			{3 * time.Second, 0, 0},
+			{time.Minute, 0, 0},
+			{5 * time.Minute, 0, 0},
+			{time.Hour, 0, 0},
+			{4 * time.Hour, 0, 0},
+			{24 * time.Hour, 0, 0},
+			{30 * 24 * time.Hour, 0, 0},
+			{6 * time.Second, 2 * time.Second, 0},
+			{time.Minute, 2 * time.Second, 0},
+			{time.Minute, 500 * time.Millisecond, 0},
+			{5 * time.Minute, 20 * time.Second, 0},
+			{5 * time.Minute, 150 * time.Second, 0},
+			{time.Hour, time.Minute, 30 * time.Second},
+			{time.Hour, 2 * time.Minute, 0},
+			{time.Hour, 10 * time.Minute, 100 * time.Millisecond},
+			{24 * time.Hour, time.Hour, 0},
+			{24 * time.Hour, 8 * time.Hour, 0},
+		} {
+			t.Run(fmt.Sprint(name, ", ", c), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					const workers, warmUp, n = 3, 5, 40
-					schedule := slots.Must(slots.Every(slot))
-					planned := Of(Options{Store: Cosmos, Consistency: Strong, Workers: workers, Slot: slot, Timing: timingOf(t, workerlease.Options{LeaseInterval: slot})})
-					counters, _ := crew(t, workerlease.Options{LeaseInterval: slot}, workers, with)
-					logs := observed(counters, slot, warmUp, n)
-					for i, c := range counters {
-						got := c.Counts()
-						want := planned.loser.times(n)
-						if appends := got[faultstore.OpAppend]; appends > 0 {
-							// The one that won, and goes first ever since.
-							want = planned.winner.times(n)
+					warmUp, n := 5, 40
+					if c.failover > 0 {
+						warmUp, n = 3, 4 // of many parts
+					}
+					schedule := slots.Must(slots.Every(c.slot))
+					options := workerlease.Options{LeaseInterval: c.slot, FailoverWithin: c.failover, Lead: c.lead}
+					planned := Of(Options{Store: Cosmos, Consistency: Strong, Workers: workers, Slot: c.slot, Timing: timingOf(t, options)})
+					winners := 0
+					for i, log := range observed(t, options, workers, with, warmUp, n) {
+						got, want := asked(log), planned.rows[1].each.times(float64(n))
+						won := got.Append > 0
+						if won {
+							winners++
+							want = planned.rows[0].each.times(float64(n))
 						}
-						if g := asked(got); g != want {
-							t.Errorf("worker %d in %d slots: %+v, planned %+v", i, n, g, want)
+						if c.failover == 0 {
+							checkClaims(t, log, schedule, planned.turns.Lead)
+						} else {
+							got.Get, got.Trim = 0, 0
+							if won {
+								checkCuts(t, log, schedule, planned.parts, c.failover)
+							}
+							// Where a part is shorter than a look at the time lasts, one lasts for
+							// several, or for ever if the tail reports the time, which saves the
+							// winner a sample, too.
+							short := planned.parts.length <= max(planned.turns.Lead, time.Second)
+							if (!won && short || won && name == "time along with a tail") && got.Now <= want.Now {
+								got.Now = want.Now
+							}
+						}
+						if got != want {
+							t.Errorf("worker %d in %d slots: %+v, planned %+v", i, n, got, want)
 						}
 					}
-					for _, e := range slices.Concat(logs...) {
-						// Uncertainty may widen the step.
-						lead, step := planned.turns.Lead, planned.turns.Lead/9
-						if before := schedule.Next(e.Began).Start.Sub(e.Began); e.Op != faultstore.OpNow && (before > lead+lead/100 || before < lead-step) {
-							t.Errorf("a %s %v before the boundary, planned from %v on, within %v", e.Op, before, lead, step)
-						}
+					if winners != 1 {
+						t.Errorf("%d workers won slots, want the one that goes first ever since", winners)
 					}
 				})
 			})
@@ -130,26 +168,56 @@ func TestThePlanCountsWhatTheEngineDoes(t *testing.T) {
 	}
 }
 
-// asked are the counts of a counter, without what was deleted.
-func asked(counts map[faultstore.Op]int) operations {
-	n := func(op faultstore.Op) float64 { return float64(counts[op]) }
-	return operations{
-		Now: n(faultstore.OpNow), Tail: n(faultstore.OpTail), Append: n(faultstore.OpAppend),
-		Get: n(faultstore.OpGet), Trim: n(faultstore.OpTrim),
+// checkClaims checks when a worker asked for more than the time: about a lead before a
+// boundary.
+func checkClaims(t *testing.T, log []faultstore.Entry, schedule slots.Schedule, lead time.Duration) {
+	t.Helper()
+	for _, e := range log {
+		step := lead / 9 // Uncertainty may widen it.
+		if before := schedule.Next(e.Began).Start.Sub(e.Began); e.Op != faultstore.OpNow && (before > lead+lead/100 || before < lead-step) {
+			t.Errorf("a %s %v before the boundary, planned from %v on, within %v", e.Op, before, lead, step)
+		}
 	}
+}
+
+// checkCuts checks when a winner appended: once before the boundary, and then before
+// the end of each part.
+func checkCuts(t *testing.T, log []faultstore.Entry, schedule slots.Schedule, c parts, failover time.Duration) {
+	t.Helper()
+	early := c.timing.ExtendEarly
+	log = slices.DeleteFunc(log, func(e faultstore.Entry) bool { return e.Op != faultstore.OpAppend })
+	for _, e := range log {
+		at := e.Began.Sub(schedule.At(e.Began).Start)
+		k := (at + early + c.length/2) / c.length
+		// It is early by how uncertain the time may be.
+		if due := k*c.length - early; at < due-min(early/4, 150*time.Millisecond+c.length/500) || at > due+10*time.Millisecond {
+			if before := schedule.Next(e.Began).Start.Sub(e.Began); before > failover/2 {
+				t.Errorf("an append %v into the slot, planned %v", at, due)
+			}
+		}
+	}
+	if n := len(log); n%int(c.n) != 0 || n == 0 {
+		t.Errorf("%d appends in whole slots of %v parts", n, c.n)
+	}
+}
+
+// asked are the operations of a log, without what was deleted.
+func asked(log []faultstore.Entry) operations {
+	n := map[faultstore.Op]float64{}
+	for _, e := range log {
+		n[e.Op]++
+	}
+	return operations{Now: n[faultstore.OpNow], Tail: n[faultstore.OpTail], Append: n[faultstore.OpAppend], Get: n[faultstore.OpGet], Trim: n[faultstore.OpTrim]}
 }
 
 func TestAShortSlotCostsNoMoreThanPlanned(t *testing.T) {
 	for _, slot := range []time.Duration{100 * time.Millisecond, 500 * time.Millisecond, time.Second, 1500 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			const workers, n = 3, 200
-			timing := timingOf(t, workerlease.Options{LeaseInterval: slot})
-			counters, _ := crew(t, workerlease.Options{LeaseInterval: slot}, workers, func(l store.Ledger) store.Ledger { return l })
-			sum := map[faultstore.Op]int{}
-			for _, e := range slices.Concat(observed(counters, slot, 10, n)...) {
-				sum[e.Op]++
-			}
-			got, most := asked(sum), winner(timing, slot, slot/4).plus(loser(timing, slot, slot/4).times(workers-1)).times(n)
+			options := workerlease.Options{LeaseInterval: slot}
+			timing := timingOf(t, options)
+			got := asked(slices.Concat(observed(t, options, workers, timed, 10, n)...))
+			most := winner(timing, slot, slot/4).plus(loser(timing, slot, slot/4).times(workers - 1)).times(n)
 			if got.Now > most.Now || got.Tail > most.Tail || got.Append > most.Append || got.Append < n {
 				t.Errorf("%d slots of %v: %+v, planned at most %+v", n, slot, got, most)
 			}
@@ -162,20 +230,21 @@ func TestThePlanCountsWhatTrimmingTakes(t *testing.T) {
 		t.Run(slot.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				timing := timingOf(t, workerlease.Options{LeaseInterval: slot})
-				counters, deleted := crew(t, workerlease.Options{LeaseInterval: slot}, 1, func(l store.Ledger) store.Ledger { return l })
+				deleted := 0
+				counter := crew(t, workerlease.Options{LeaseInterval: slot}, 1, func(l store.Ledger) store.Ledger { return deletions{l, &deleted} })[0]
 				// Half of the time is for the records to gather that are kept.
 				half := time.Duration(days) * 12 * time.Hour
 				time.Sleep(half)
 				synctest.Wait()
-				counters[0].Reset()
-				deleted.Store(0)
+				counter.Reset()
+				deleted = 0
 				time.Sleep(half)
 				synctest.Wait()
-				got := asked(counters[0].Counts())
-				got.Deleted = float64(deleted.Load())
-				want := trimming(timing, slot).times(got.Append / float64(timing.TrimEvery))
+				got := asked(counter.Log())
+				got.Deleted = float64(deleted)
 				// One trim more or less falls into the time that was looked at.
 				once := trimming(timing, slot)
+				want := once.times(got.Append / float64(timing.TrimEvery))
 				for _, c := range []struct {
 					what           string
 					got, want, tol float64
@@ -211,12 +280,11 @@ func TestNoSecondCostsMoreThanThePlannedPeak(t *testing.T) {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				options := workerlease.Options{LeaseInterval: c.slot, Lead: c.lead, Step: c.step, FailoverWithin: c.failover}
-				counters, _ := crew(t, options, c.workers, func(l store.Ledger) store.Ledger { return l })
 				n := 20
 				if c.failover > 0 {
 					n = 5 // of many parts
 				}
-				logs := observed(counters, c.slot, 3, n)
+				logs := observed(t, options, c.workers, timed, 3, n)
 				e := Of(Options{Store: Cosmos, Consistency: Session, Workers: c.workers, Slot: c.slot, Timing: timingOf(t, options)})
 				worst := worstSecond(slices.Concat(logs...), e.prices)
 				planned := e.peak()
@@ -246,4 +314,11 @@ func worstSecond(log []faultstore.Entry, p prices) float64 {
 		worst = max(worst, sum)
 	}
 	return worst
+}
+
+func TestTheHelpCountsThePartsOfItsExample(t *testing.T) {
+	timing := timingOf(t, workerlease.Options{LeaseInterval: 5 * time.Minute, FailoverWithin: 30 * time.Second})
+	if got := cut(timing, 5*time.Minute, timing.LeadAfter(5*time.Minute)).n; got != 14 {
+		t.Errorf("slots of 5m with a failover within 30s have %v parts, the help says 14", got)
+	}
 }
