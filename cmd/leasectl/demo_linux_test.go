@@ -62,48 +62,40 @@ func TestDemo(t *testing.T) {
 func wantNothingLeft(t *testing.T, p *process) {
 	t.Helper()
 	p.gone()
-	dir := regexp.MustCompile(`(/\S+/leasectl-demo-\d+)/leases\.db`).FindStringSubmatch(p.output())
-	if dir == nil {
-		t.Fatal("the demo doesn't say where its ledger is")
-	}
-	if _, err := os.Stat(dir[1]); !os.IsNotExist(err) {
-		t.Errorf("%s is left: %v", dir[1], err)
-	}
-}
-
-func TestAnInterruptedDemoLeavesNothingBehind(t *testing.T) {
-	t.Parallel()
-	for _, moment := range []string{"slotlease demo", "All three are ready", firstSlot} {
-		p := start(t, "demo", "--interval", "1s")
-		p.awaitMatch(moment)
-		p.signal(syscall.SIGINT)
-		if code := p.wait(); code != exit.Interrupted {
-			t.Errorf("leasectl demo, interrupted after %q = %d, want %d", moment, code, exit.Interrupted)
-		}
-		if !strings.HasSuffix(p.output(), "leasectl: demo: interrupted; everything is stopped\n") {
-			t.Errorf("leasectl demo, interrupted after %q: %s", moment, p.output())
-		}
-		wantNothingLeft(t, p)
-	}
-}
-
-func TestADemoThatNobodyReadsLeavesNothingBehind(t *testing.T) {
-	tmp := t.TempDir()
-	t.Setenv("TMPDIR", tmp)
-	p := start(t, "demo", "--interval", "1s")
-	p.await("All three are ready")
-	p.unread()
-	if code := p.wait(); code != exit.Interrupted {
-		t.Errorf("leasectl demo that nobody reads = %d, want %d", code, exit.Interrupted)
-	}
-	p.gone()
-	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
+	if left, err := os.ReadDir(p.tmp); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 
+func TestADemoThatIsEndedLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	interrupt := func(p *process) { p.signal(syscall.SIGINT) }
+	const interrupted = "leasectl: demo: interrupted; everything is stopped\n"
+	for name, test := range map[string]struct {
+		moment string
+		end    func(*process)
+		says   string
+	}{
+		"interrupted at the beginning":   {"slotlease demo", interrupt, interrupted},
+		"interrupted when all are ready": {"All three are ready", interrupt, interrupted},
+		"interrupted in a slot":          {firstSlot, interrupt, interrupted},
+		"by nobody's reading its output": {"All three are ready", (*process).unread, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := start(t, "demo", "--interval", "1s")
+			p.awaitMatch(test.moment)
+			test.end(p)
+			if code := p.wait(); code != exit.Interrupted || !strings.HasSuffix(p.output(), test.says) {
+				t.Errorf("leasectl demo = %d, want %d and %q", code, exit.Interrupted, test.says)
+			}
+			wantNothingLeft(t, p)
+		})
+	}
+}
+
 func TestADemoThatIsKilledLeavesNoProcesses(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Parallel()
 	p := start(t, "demo", "--interval", "1s")
 	p.awaitMatch(firstSlot)
 	p.signal(syscall.SIGKILL)
@@ -112,16 +104,13 @@ func TestADemoThatIsKilledLeavesNoProcesses(t *testing.T) {
 }
 
 func TestAKeptDemoCanBeInspected(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Parallel()
 	p := start(t, "demo", "--interval", "1s", "--keep")
 	holder := p.awaitMatch(firstSlot)[1]
 	p.signal(syscall.SIGINT)
 	p.wait()
-	kept := regexp.MustCompile(`Kept: (\S+)\n`).FindStringSubmatch(p.output())
-	if kept == nil {
-		t.Fatal("the demo doesn't say what it kept")
-	}
-	got := leasectl(t, nil, "inspect", "slots", "--store", "sqlite:"+filepath.Join(kept[1], "leases.db"))
+	kept := p.awaitMatch(`Kept: (\S+)\n`)[1]
+	got := leasectl(t, nil, "inspect", "slots", "--store", "sqlite:"+filepath.Join(kept, "leases.db"))
 	if got.code != exit.OK || !strings.Contains(got.stdout, holder) {
 		t.Errorf("leasectl inspect slots = %+v, want a slot of %s", got, holder)
 	}

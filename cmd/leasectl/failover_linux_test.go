@@ -1,15 +1,12 @@
 package main
 
 import (
-	"errors"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/internal/audit"
 	"github.com/slotlease/slotlease/store"
@@ -19,11 +16,7 @@ import (
 // the end, and goes on from slot to slot.
 func runExtended(t *testing.T, storeArg string, command ...string) *process {
 	t.Helper()
-	args := []string{
-		"run", "--store", storeArg, "--worker-type", "t", "--instance-id", "a", "--every", "8s", "--join-mid-slot",
-		"--failover-within", "4s", "--continuous", "-v", "--",
-	}
-	return start(t, append(args, command...)...)
+	return startRun(t, storeArg, "a", []string{"--every", "8s", "--join-mid-slot", "--failover-within", "4s", "--continuous"}, command...)
 }
 
 // settled waits until the guard has been told of an extension for sure, and no other
@@ -63,14 +56,10 @@ func TestACommandLivesOnWhileItsLeaseIsExtended(t *testing.T) {
 	if now := p.descendants(); !slices.Contains(now, pids[0]) {
 		t.Errorf("the processes are %v, were %v", now, pids)
 	}
-	p.signal(syscall.SIGTERM)
-	p.await("told\n")
-	if code := p.wait(); code != exit.OK {
-		t.Errorf("leasectl run = %d, want 0", code)
-	}
+	ends(t, p)
 	all = records(t, l)
-	if head := all[len(all)-1]; head.Kind != store.KindRelease {
-		t.Errorf("the head is %+v, want a release", head)
+	if head := all[len(all)-1]; head.Kind != store.KindRelease || !strings.Contains(p.output(), "told\n") {
+		t.Errorf("the head is %+v, want that the command was told to end, and a release", head)
 	}
 }
 
@@ -149,39 +138,5 @@ func TestAnotherTakesOverWhenLeasectlIsKilled(t *testing.T) {
 				t.Errorf("the ledger: %q", problems)
 			}
 		})
-	}
-}
-
-func TestACommandThatEndsIsStartedAgainInTheNextSlotOfItsLease(t *testing.T) {
-	t.Parallel()
-	_, storeArg := newLedger(t)
-	file := filepath.Join(t.TempDir(), "runs")
-	p := start(t, "run", "--store", storeArg, "--worker-type", "t", "--every", "2s", "--continuous", "--", "sh", "-c", `echo $LEASE_TOKEN $LEASE_SLOT_START $(date +%s%N) >> "$0"`, file)
-	var runs [][]string
-	procs.Eventually(t, "three runs under one lease", func() bool {
-		runs = nil
-		tokens := map[string]int{}
-		for _, line := range procs.Lines(file) {
-			fields := strings.Fields(line)
-			runs = append(runs, fields)
-			tokens[fields[0]]++
-		}
-		return slices.ContainsFunc(runs, func(r []string) bool { return tokens[r[0]] >= 3 })
-	})
-	p.signal(syscall.SIGTERM)
-	if code := p.wait(); code != exit.OK {
-		t.Errorf("leasectl run = %d, want 0", code)
-	}
-	seen := map[string]bool{}
-	for _, r := range runs {
-		if seen[r[1]] {
-			t.Errorf("started twice in slot %s", r[1])
-		}
-		seen[r[1]] = true
-		slot, err := time.Parse(time.RFC3339, r[1])
-		ns, durErr := time.ParseDuration(r[2] + "ns")
-		if at := time.Unix(0, int64(ns)); errors.Join(err, durErr) != nil || at.Before(slot) || at.After(slot.Add(2*time.Second)) {
-			t.Errorf("the run in slot %s was at %v: %v", r[1], at, errors.Join(err, durErr))
-		}
 	}
 }

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/workerlease/history"
@@ -21,11 +19,7 @@ func TestInspectSlotsReadsASQLiteFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := leasectl(t, nil, "inspect", "slots", "--store", storeArg, "--last", "1000", "--output", "json")
-	var s inspect.Snapshot
-	if err := json.Unmarshal([]byte(got.stdout), &s); err != nil || got.code != exit.OK {
-		t.Fatalf("inspect slots = %+v, %v", got, err)
-	}
+	s := inspected(t, nil, "--store", storeArg, "--last", "1000")
 	if s.Store != storeArg || s.WorkerType != "export" || len(s.Slots) < 4 || s.Slots[2].State != history.Expired || s.Slots[2].SlotStart != "2026-03-02T12:10:00.000Z" {
 		t.Errorf("inspect slots = %+v", s)
 	}

@@ -3,12 +3,15 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/internal/parallel"
 	"github.com/slotlease/slotlease/store"
@@ -41,6 +44,16 @@ func leasectl(t *testing.T, env []string, args ...string) output {
 	var stdout, stderr bytes.Buffer
 	code := execute(t.Context(), args, env, strings.NewReader(""), &stdout, &stderr)
 	return output{code, stdout.String(), stderr.String()}
+}
+
+// inspected is what inspect slots shows as JSON.
+func inspected(t *testing.T, env []string, args ...string) (s inspect.Snapshot) {
+	t.Helper()
+	got := leasectl(t, env, append([]string{"inspect", "slots", "--output", "json"}, args...)...)
+	if err := json.Unmarshal([]byte(got.stdout), &s); err != nil || got.code != exit.OK || len(s.Slots) == 0 {
+		t.Fatalf("leasectl inspect slots %q = %+v, %v, want slots", args, got, err)
+	}
+	return s
 }
 
 // newLedger makes an initialised SQLite ledger and returns it with its --store.

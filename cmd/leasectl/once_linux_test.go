@@ -21,10 +21,8 @@ import (
 // startOnce starts a worker whose command is a job of each slot.
 func startOnce(t *testing.T, storeArg, name, every, failover string, flags []string, command ...string) *process {
 	t.Helper()
-	args := []string{
-		"run", "--store", storeArg, "--worker-type", "t", "--instance-id", name, "--every", every, "--once-per-slot", "--failover-within", failover, "--join-mid-slot", "-v",
-	}
-	return start(t, append(append(append(args, flags...), "--"), command...)...)
+	flags = append([]string{"--every", every, "--once-per-slot", "--failover-within", failover, "--join-mid-slot"}, flags...)
+	return startRun(t, storeArg, name, flags, command...)
 }
 
 // ends sends SIGTERM to workers, and demands that they end as they should.
@@ -50,12 +48,7 @@ func ends(t *testing.T, ps ...*process) {
 // rowsOf are the rows that inspect slots shows.
 func rowsOf(t *testing.T, storeArg string) []inspect.Slot {
 	t.Helper()
-	got := leasectl(t, nil, "inspect", "slots", "--store", storeArg, "--output", "json", "--last", "100")
-	var s inspect.Snapshot
-	if err := json.Unmarshal([]byte(got.stdout), &s); err != nil || got.code != exit.OK {
-		t.Fatalf("inspect slots = %+v, %v", got, err)
-	}
-	return s.Slots
+	return inspected(t, nil, "--store", storeArg, "--last", "100").Slots
 }
 
 // oneSlot is longer than any test.

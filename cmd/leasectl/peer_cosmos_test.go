@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store/cosmos"
@@ -55,10 +53,9 @@ func TestInitAndInspectWorkOnCosmosDB(t *testing.T) {
 		storeuri.ConnectionVariable + "=AccountEndpoint=http://" + host + "/;AccountKey=" + cosmospeer.Key(),
 	}
 	for _, env := range [][]string{env, named} {
-		got := leasectl(t, env, "inspect", "slots", "--output", "json")
-		var s inspect.Snapshot
-		if err := json.Unmarshal([]byte(got.stdout), &s); err != nil || got.code != exit.OK || len(s.Slots) == 0 || s.Slots[0].InstanceID != "worker-a" {
-			t.Fatalf("leasectl inspect slots = %+v, %v", got, err)
+		s := inspected(t, env)
+		if s.Slots[0].InstanceID != "worker-a" {
+			t.Fatalf("leasectl inspect slots = %+v", s)
 		}
 		if s.Units == nil || s.Units.Total < 2 || s.Units.ByOperation["tail"] == 0 || s.Units.ByOperation["workerTypes"] == 0 {
 			t.Errorf("requestUnits = %+v, want those of a tail and of the list of types", s.Units)

@@ -28,6 +28,7 @@ type process struct {
 	t    *testing.T
 	cmd  *exec.Cmd
 	mark string
+	tmp  string // its folder for temporary files
 	done chan struct{}
 	read chan struct{} // closed when the output has ended
 
@@ -47,14 +48,14 @@ func start(t *testing.T, args ...string) *process {
 // startUnder is start under another program, which becomes leasectl.
 func startUnder(t *testing.T, under []string, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, mark: rand.Text(), done: make(chan struct{}), read: make(chan struct{})}
+	p := &process{t: t, mark: rand.Text(), tmp: t.TempDir(), done: make(chan struct{}), read: make(chan struct{})}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	argv := append(append(slices.Clone(under), self), args...)
 	p.cmd = exec.Command(argv[0], argv[1:]...)
-	p.cmd.Env = append(os.Environ(), asLeasectl+"=1", markName+"="+p.mark)
+	p.cmd.Env = append(os.Environ(), asLeasectl+"=1", markName+"="+p.mark, "TMPDIR="+p.tmp)
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	r, w, err := os.Pipe()
 	if err != nil {

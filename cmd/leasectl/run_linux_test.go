@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -96,8 +98,7 @@ func TestTheCommandKnowsItsLeaseAndNotTheStore(t *testing.T) {
 		b, err = os.ReadFile(file)
 		return err == nil
 	})
-	p.signal(syscall.SIGTERM)
-	p.wait()
+	ends(t, p)
 	got := map[string]string{}
 	for line := range strings.Lines(string(b)) {
 		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
@@ -122,28 +123,71 @@ func TestTheCommandKnowsItsLeaseAndNotTheStore(t *testing.T) {
 	}
 }
 
-func TestACommandThatEndsIsNotStartedAgainInItsSlot(t *testing.T) {
+// runsOf are the runs that commands noted in a file: their slots, tokens and times.
+func runsOf(t *testing.T, file string) (runs []commandRun) {
+	t.Helper()
+	for _, line := range procs.Lines(file) {
+		var at int64
+		var r commandRun
+		if _, err := fmt.Sscan(line, &r.slot, &r.token, &at); err != nil {
+			t.Fatalf("line %q: %v", line, err)
+		}
+		r.at = time.Unix(0, at)
+		runs = append(runs, r)
+	}
+	return runs
+}
+
+type commandRun struct {
+	slot, token string
+	at          time.Time
+}
+
+func TestACommandThatEndsIsStartedOnceInEachSlot(t *testing.T) {
 	t.Parallel()
+	const note = `echo "$LEASE_SLOT_START" "$LEASE_TOKEN" $(date +%s%N) >> "$0"; `
+	const untilTold = `while :; do sleep 0.02; done`
 	for name, test := range map[string]struct {
-		flags        []string
+		every        time.Duration
+		flag         string
+		goesOn       bool
 		script, says string
 	}{
-		"by itself":     {nil, `echo "$LEASE_SLOT_START" >> "$0"; exit 3`, "exit code 3, ended by itself"},
-		"with its slot": {[]string{"--every", "4s", "--failover-within", "2s"}, `trap 'exit 0' TERM; echo "$LEASE_SLOT_START" >> "$0"; while :; do sleep 0.02; done`, "stopped at the deadline"},
+		"by itself":               {time.Second, "-v", false, note + "exit 3", "exit code 3, ended by itself"},
+		"by itself, in one lease": {2 * time.Second, "--continuous", true, note, "exit code 0, ended by itself"},
+		"with its slot":           {4 * time.Second, "--failover-within=2s", false, "trap 'exit 0' TERM; " + note + untilTold, "stopped at the deadline"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l, storeArg := newLedger(t)
 			file, begun := filepath.Join(t.TempDir(), "runs"), time.Now()
-			p := startRun(t, storeArg, "a", test.flags, "sh", "-c", test.script, file)
-			procs.Eventually(t, "the third slot", func() bool { return len(slices.Compact(procs.Lines(file))) >= 3 })
+			p := startRun(t, storeArg, "a", []string{test.flag, "--every", test.every.String()}, "sh", "-c", test.script, file)
+			procs.Eventually(t, "the third slot, under one lease if it goes on", func() bool {
+				token := "" // the newest
+				slots := map[string]bool{}
+				for _, r := range slices.Backward(runsOf(t, file)) {
+					if token = cmp.Or(token, r.token); r.token == token || !test.goesOn {
+						slots[r.slot] = true
+					}
+				}
+				return len(slots) >= 3
+			})
 			p.await(test.says)
 			ends(t, p)
-			runs := procs.Lines(file)
-			again := len(runs) - len(slices.Compact(slices.Clone(runs)))
+			seen, again := map[string]bool{}, 0
+			for _, r := range runsOf(t, file) {
+				if seen[r.slot] {
+					again++
+				}
+				seen[r.slot] = true
+				slot, err := time.Parse(time.RFC3339, r.slot)
+				if err != nil || r.at.Before(slot) || r.at.After(slot.Add(test.every)) {
+					t.Errorf("the run in slot %s was at %v: %v", r.slot, r.at, err)
+				}
+			}
 			// A busy machine may extend a lease when its command was told to end already.
 			if again > 0 && (again > extendedLate(p.output()) || !procs.Busy(begun)) {
-				t.Errorf("the command was run in the slots %q, want once in each", runs)
+				t.Errorf("the command was run %d times more than once in a slot", again)
 			}
 			releases := slices.DeleteFunc(records(t, l), func(r store.Record) bool { return r.Kind != store.KindRelease })
 			if len(releases) > 1 {
@@ -184,13 +228,7 @@ func TestSIGTERMStopsTheCommandThenReleases(t *testing.T) {
 		lines, err := log.Read()
 		return err == nil && len(lines) > 0
 	})
-	p.signal(syscall.SIGTERM)
-	if code := p.wait(); code != exit.OK {
-		t.Errorf("leasectl run = %d, want 0", code)
-	}
-	if left := p.descendants(); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	ends(t, p)
 	rest := p.output()
 	for _, want := range []string{"stopping: terminated", "stopping the command", "expired: stopped", "command: exit code 0", "released at", "stopped\n"} {
 		var found bool
@@ -284,11 +322,8 @@ func TestAStoreThatIsDownIsToldAtOnceAndKeepsNobodyFromStopping(t *testing.T) {
 	p.await(`worker "a" of worker type "t", priority 0, every 1s`)
 	p.await("store not reached yet: ")
 	p.await("; trying on\n")
-	p.signal(syscall.SIGTERM)
 	told := time.Now()
-	if code := p.wait(); code != exit.OK {
-		t.Errorf("leasectl run = %d, want 0", code)
-	}
+	ends(t, p)
 	procs.Within(t, "stopping with a store that is down", time.Since(told), 2*time.Second)
 	if out := p.output(); !strings.Contains(out, "stopping: terminated\n") || strings.Count(out, "WARN") != 1 {
 		t.Errorf("leasectl run wrote %q, want one warning and the name of the signal", out)
@@ -301,9 +336,9 @@ func TestASignalThatWasIgnoredAtTheStartStaysIgnored(t *testing.T) {
 	p := startUnder(t, []string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`}, "run", "--store", storeArg, "--worker-type", "t", "--every", "1s", "--", "sleep", "1000")
 	p.await("command started")
 	p.signal(syscall.SIGHUP)
-	p.signal(syscall.SIGTERM)
-	if code := p.wait(); code != exit.OK || !strings.Contains(p.output(), "stopping: terminated\n") {
-		t.Errorf("leasectl run = %d, want 0 and that it stopped for SIGTERM", code)
+	ends(t, p)
+	if !strings.Contains(p.output(), "stopping: terminated\n") {
+		t.Error("leasectl run didn't stop for SIGTERM")
 	}
 }
 

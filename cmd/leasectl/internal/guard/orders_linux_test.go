@@ -69,8 +69,8 @@ func TestAPartOfAnOrderIsNoneAndEndsWithThePipe(t *testing.T) {
 
 func TestAnExtendedCommandIsToldToEndByItsNotice(t *testing.T) {
 	t.Parallel()
-	const grace, notice = 3 * time.Second, time.Second
-	p, file := runTidy(t, newMark(t), grace+time.Second+20*started(t), grace)
+	const left, grace, notice = 5 * time.Second, 3 * time.Second, time.Second
+	p, file := runTidy(t, newMark(t), left, grace)
 	old := p.watch.deadline
 	for _, notice := range []time.Duration{-1, grace + 1} {
 		if err := p.Extend(old+time.Second, notice); err == nil || errors.Is(err, ErrTooLate) {

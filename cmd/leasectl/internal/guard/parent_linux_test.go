@@ -40,13 +40,13 @@ func TestKillingTheParentKillsEveryDescendant(t *testing.T) {
 }
 
 func TestKillingTheParentAtAnyMomentLeavesNothing(t *testing.T) {
-	window := 600*time.Millisecond + 5*started(t)
+	const window = 600 * time.Millisecond
 	for i := range 8 {
 		mark := newMark(t)
 		p := startParent(t, mark, window, 100*time.Millisecond, "/bin/sh", "-c",
 			`trap "" TERM; setsid sh -c 'trap "" TERM; sleep 1000 & wait' & sh -c 'sleep 1000 & wait' & wait; sleep 1000`)
 		// Before, within and after the grace, at the deadline and in the backup.
-		time.Sleep(time.Duration(i) * window / 6)
+		time.Sleep(time.Duration(i) * (p.deadline - Boottime()) / 6)
 		signalTo(t, p.cmd.Process.Pid, syscall.SIGKILL)
 		procs.Gone(t, func() []int { return carriers(mark) })
 	}
@@ -57,7 +57,7 @@ func TestEveryDescendantDiesAtTheDeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			mark := newMark(t)
-			p := startFamilyUnderParent(t, mark, 2*time.Second+20*started(t), 100*time.Millisecond)
+			p := startFamilyUnderParent(t, mark, 4*time.Second, 100*time.Millisecond)
 			if stopped {
 				signalTo(t, p.cmd.Process.Pid, syscall.SIGSTOP)
 			}
