@@ -2,7 +2,6 @@ package workerlease_test
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -57,32 +56,21 @@ func TestASlotCostsOneAppendAndOneLookForEachWorkerAndNothingBetween(t *testing.
 	})
 }
 
-// goroutines is how many there are more than before, when those that have just ended
-// are gone, which they needn't be when the bubble stands still.
-func goroutines(before, want int) int {
-	got := runtime.NumGoroutine() - before
-	for i := 0; got > want && i < 1000; i++ {
-		runtime.Gosched()
-		got = runtime.NumGoroutine() - before
-	}
-	return got
-}
-
 func TestAnIdleWorkerIsOneGoroutine(t *testing.T) {
 	for _, n := range []int{1, 100} {
 		bubble(t, fmt.Sprint(n), func(t *testing.T) {
 			ledger := memory.New(memory.Options{})
 			client := newClient(&worker{}, setup{ledger: ledger})
-			before := runtime.NumGoroutine()
+			before := bubbled()
 			for i := range n {
 				start(t, setup{client: client, Options: workerlease.Options{WorkerType: fmt.Sprint("type", i)}})
 			}
 			at(time.Minute)
-			if got := goroutines(before, n); got > n {
+			if got := bubbled() - before; got > n {
 				t.Errorf("%d workers wait with %d goroutines, want one each", n, got)
 			}
 			at(6 * time.Minute)
-			if got := goroutines(before, 2*n); got > 2*n {
+			if got := bubbled() - before; got > 2*n {
 				t.Errorf("%d workers hold leases with %d goroutines, want two each, one of them the user's", n, got)
 			}
 		})

@@ -2,7 +2,6 @@ package workerlease_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -211,24 +210,6 @@ func TestAReleaseIsTriedAgainAfterADoneRecord(t *testing.T) {
 		}
 		if r := newest(t, inner); r.Kind != store.KindRelease {
 			t.Errorf("head is a %s with a window to %v, want that the rest of the slot was released", r.Kind, since(r.WindowEnd))
-		}
-	})
-}
-
-// The slot is done, and free: nobody has it. The error says that somebody has it until a moment that has passed, and
-// not that it is done.
-func TestTryClaimOfASlotThatIsDoneSaysSo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ledger := memory.New(memory.Options{})
-		at(6 * time.Minute)
-		first := claimed(t, ledger.Handle(), perSlot("a", 0))
-		if err := first.Complete(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		at(7 * time.Minute)
-		_, err := attempt(t, ledger.Handle(), perSlot("b", 0))
-		if !errors.Is(err, workerlease.ErrNotClaimed) || !strings.Contains(err.Error(), "done") {
-			t.Errorf("TryClaim = %v, want it to say that the slot is done", err)
 		}
 	})
 }

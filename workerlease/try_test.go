@@ -80,42 +80,34 @@ func TestATaskThatEndsWhileItLeadsOnIsCalledAgainInTheNextSlot(t *testing.T) {
 func TestAClaimThatIsDoneCannotBeHadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := memory.New(memory.Options{})
-		try := func(name string) (*workerlease.Claim, error) {
-			o := perSlot(name, 0)
-			o.Job.MaxAttempts = 2
-			return attempt(t, ledger.Handle(), o)
-		}
-		at(6 * time.Minute)
-		first, err := try("first")
-		if err != nil || first.Lease.Attempt != 1 {
-			t.Fatalf("TryClaim = %+v, %v", first, err)
-		}
-		if err := first.Release(t.Context()); err != nil { // It came to nothing.
-			t.Fatal(err)
-		}
-		second, err := try("second")
-		if err != nil || second.Lease.Attempt != 2 {
-			t.Fatalf("TryClaim = %+v, %v, want the second attempt", second, err)
-		}
-		if err := second.Complete(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := try("third"); !errors.Is(err, workerlease.ErrNotClaimed) {
-			t.Errorf("TryClaim of a slot that is done: %v, want ErrNotClaimed", err)
-		}
-		at(11 * time.Minute)
-		for _, name := range []string{"a", "b"} {
-			next, err := try(name)
-			if err != nil {
-				t.Fatalf("in the next slot: %v", err)
+		o := perSlot("a", 0)
+		o.Job.MaxAttempts = 2
+		refused := func(why string) {
+			t.Helper()
+			if _, err := attempt(t, ledger.Handle(), o); !errors.Is(err, workerlease.ErrNotClaimed) || !strings.Contains(err.Error(), why) {
+				t.Errorf("TryClaim = %v, want ErrNotClaimed, with %q", err, why)
 			}
-			if err := next.Release(t.Context()); err != nil {
+		}
+		tried := func(n int, end func(*workerlease.Claim, context.Context) error) {
+			t.Helper()
+			claim := claimed(t, ledger.Handle(), o)
+			if claim.Lease.Attempt != n {
+				t.Errorf("claimed %+v, want attempt %d", claim.Lease, n)
+			}
+			if err := end(claim, t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := try("c"); !errors.Is(err, workerlease.ErrNotClaimed) {
-			t.Errorf("TryClaim after two attempts: %v, want ErrNotClaimed", err)
-		}
+		at(6 * time.Minute)
+		tried(1, (*workerlease.Claim).Release) // It came to nothing.
+		tried(2, (*workerlease.Claim).Complete)
+		refused("done")
+		at(7 * time.Minute)
+		refused("done") // It is free: nobody has it.
+		at(11 * time.Minute)
+		tried(1, (*workerlease.Claim).Release)
+		tried(2, (*workerlease.Claim).Release)
+		refused("")
 	})
 }
 

@@ -64,12 +64,7 @@ func TestWindowsTooShortForTheUncertaintyAreReportedOnce(t *testing.T) {
 
 func TestOneAnswerThatComesLateIsNoUncertainty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ledger := faulty(t, func(c faultstore.Call) faultstore.Fault {
-			if c.Op == faultstore.OpNow && c.N == 1 {
-				return faultstore.Fault{After: 4 * time.Second}
-			}
-			return faultstore.Fault{}
-		})
+		ledger := faulty(t, once(faultstore.OpNow, 1, faultstore.Fault{After: 4 * time.Second}))
 		w := start(t, setup{ledger: ledger, Options: parted("me", 0, 10*time.Second)})
 		at(11 * time.Minute)
 		if s := observed[workerlease.ClockSample](w)[0]; s.Uncertainty < 2*time.Second {
