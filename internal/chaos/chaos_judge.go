@@ -109,7 +109,7 @@ func (v *chaosVerdict) judgeType(e evidence, slots []slot) {
 		class, detail := e.missed(slot)
 		v.missed[class]++
 		if class == unexplained {
-			v.notes = append(v.notes, fmt.Sprintf("%s: slot %s (boot clock %v) was missed: %s", e.of.name, store.Format(slot.start), slot.begin, detail))
+			v.note("%s: slot %s (boot clock %v) was missed: %s", e.of.name, store.Format(slot.start), slot.begin, detail)
 		}
 	}
 	v.types = append(v.types, result)

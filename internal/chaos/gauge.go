@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -51,7 +52,7 @@ func (g *gauge) ask(ctx context.Context, l store.Ledger) error {
 		before := boottime()
 		_, _, err := l.Tail(ctx, gaugeType.name, 1)
 		if err == nil {
-			err = l.Append(ctx, probeRecord(n))
+			err = l.Append(ctx, recordtest.Grant(n, int(n), "gauge"))
 		}
 		took := boottime() - before
 		if err == nil {
@@ -89,14 +90,5 @@ func (g *gauge) lates() (found []time.Duration) {
 	return sorted(found)
 }
 
-// gaugeType is the worker type whose ledger is measured.
-var gaugeType = workerType{name: "gauge", interval: time.Second, control: -1}
-
-// probeRecord is a grant for the measurement alone.
-func probeRecord(n int64) store.Record {
-	start := store.FromMillis(1000 * n)
-	return store.Record{
-		WorkerType: gaugeType.name, Seq: n, Kind: store.KindGrant, InstanceID: "gauge", Claim: fmt.Sprintf("%032x", n), Token: 1000 * n,
-		SlotStart: start, SlotEnd: start.Add(time.Second), WindowStart: start, WindowEnd: start.Add(time.Second), Schedule: "every 1s",
-	}
-}
+// gaugeType is the worker type whose ledger is measured: that of recordtest's records.
+var gaugeType = workerType{name: "export", interval: 5 * time.Minute, control: -1}

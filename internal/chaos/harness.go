@@ -18,7 +18,6 @@ import (
 
 	"github.com/slotlease/slotlease/internal/figures"
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/testutil/mongopeer"
 )
 
 // settings are the options of a run.
@@ -29,7 +28,6 @@ type settings struct {
 	duration time.Duration
 	seed     uint64
 	keep     bool
-	root     string
 }
 
 // scenario is one kind of run.
@@ -130,18 +128,12 @@ func run(ctx context.Context, o settings) (err error) {
 	return nil
 }
 
-// build builds leasectl and what else is run.
+// build builds leasectl.
 func (h *harness) build(ctx context.Context) error {
 	c := exec.CommandContext(ctx, "go", "build", "-o", h.program, "./cmd/leasectl")
-	c.Dir = h.root
+	c.Dir = "../.." // the module
 	if out, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("build leasectl: %w\n%s", err, out)
-	}
-	if h.store == "mongo" {
-		// It may have to be built, too.
-		if _, err := mongopeer.Program(); err != nil {
-			return err
-		}
 	}
 	return nil
 }

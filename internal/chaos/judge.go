@@ -39,7 +39,7 @@ func (v *verdict) judge(e evidence) {
 	excused, late, bugs := judgeOutside(checkTurns(e.turns, windows(e.records), e.zero, e.tolerance), e.strikes)
 	v.outside += len(excused)
 	for _, o := range late {
-		v.notes = append(v.notes, fmt.Sprintf("killed late: %v", o))
+		v.note("killed late: %v", o)
 	}
 	for _, o := range bugs {
 		v.bad("outside its window: %v", o)
@@ -52,12 +52,11 @@ func (v *verdict) judgeLives(histories []history, lastFault time.Duration) {
 	for _, h := range histories {
 		for _, l := range h.lives {
 			if l.how == endLeasectl && !l.cleanly {
-				text := fmt.Sprintf("leasectl of %s (pid %d), told to end at %v of the boot clock: %s", h.name, l.pid, l.struck, l.result)
+				say := v.note
 				if l.struck > lastFault {
-					v.wrong = append(v.wrong, text)
-				} else {
-					v.notes = append(v.notes, text)
+					say = v.bad
 				}
+				say("leasectl of %s (pid %d), told to end at %v of the boot clock: %s", h.name, l.pid, l.struck, l.result)
 			}
 			for _, s := range l.said {
 				text := s.Message

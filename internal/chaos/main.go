@@ -41,7 +41,6 @@ func dispatch(args []string) error {
 	flags.DurationVar(&o.duration, "duration", time.Minute, "of chaos: how long to strike; the run takes some 30 s more")
 	flags.Uint64Var(&o.seed, "seed", 0, "of what is drawn; 0 draws one")
 	flags.BoolVar(&o.keep, "keep", false, "keep the folder with the logs and the store")
-	flags.StringVar(&o.root, "root", "../..", "`folder` of the slotlease module")
 	_ = flags.Parse(args)
 	switch {
 	case flags.NArg() > 0:

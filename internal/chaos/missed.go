@@ -72,7 +72,7 @@ func (s slot) claims() time.Duration { return s.begin - s.of.interval/4 }
 // slot then.
 const recovery = time.Second
 
-// missed explains why nobody worked in a slot.
+// missed explains why nobody worked in a slot, with a detail if that is not known.
 func (e evidence) missed(s slot) (class, detail string) {
 	for _, r := range e.records {
 		if r.Kind == store.KindGrant && r.SlotStart.Equal(s.start) {
@@ -85,31 +85,25 @@ func (e evidence) missed(s slot) (class, detail string) {
 		return class, detail
 	}
 	count := map[string]int{}
-	var fit, why []string
+	var fit []string
 	for _, h := range e.histories {
-		excuse, until := e.excuse(h, s)
+		excuse := e.excuse(h, s)
 		count[excuse]++
 		if excuse == "" {
 			fit = append(fit, h.name)
 		}
-		text := h.name + ": " + excuse
-		if until != endless {
-			text += fmt.Sprintf(", until %v after the start", (until - s.begin).Round(ms))
-		}
-		why = append(why, text)
 	}
-	class, detail = storeDown, strings.Join(why, "; ")
 	switch n := len(e.histories); {
 	case len(fit) > 0 && e.starved(s):
-		class = tooBusy
+		return tooBusy, ""
 	case len(fit) > 0:
 		return unexplained, "could have claimed: " + strings.Join(fit, ", ")
 	case count[noWorker] == n:
-		class = noWorker
+		return noWorker, ""
 	case count[noWorker]+count[noneRunning] == n:
-		class = noneRunning
+		return noneRunning, ""
 	}
-	return class, detail
+	return storeDown, ""
 }
 
 // starved reports that this process was woken so late around a slot that others must
@@ -118,13 +112,13 @@ func (e evidence) starved(s slot) bool {
 	return slices.ContainsFunc(e.stalls, func(t stall) bool { return t.late > 60*ms && t.at > s.claims() && t.at-t.late < s.finish })
 }
 
-// excuse is why a worker didn't claim a slot, and until when that held; empty without a
-// reason. A hindrance that ended early in the slot is none: half of a slot is worth
+// excuse is why a worker didn't claim a slot; empty without a reason. A hindrance that ended early in the slot is none: half of a slot is worth
 // claiming.
-func (e evidence) excuse(h history, s slot) (why string, until time.Duration) {
+func (e evidence) excuse(h history, s slot) (why string) {
 	if !slices.ContainsFunc(h.lives, func(l life) bool { return l.from() < s.claims() && l.until() > s.begin }) {
-		return noWorker, endless
+		return noWorker
 	}
+	var until time.Duration
 	hinder := func(by string, to time.Duration) {
 		if after(to, recovery) > s.begin+s.of.interval/2 && (why == "" || to > until) {
 			why, until = by, to
@@ -139,7 +133,7 @@ func (e evidence) excuse(h history, s slot) (why string, until time.Duration) {
 	if at := e.complained(h, s); at != 0 {
 		hinder(storeDown, at)
 	}
-	return why, until
+	return why
 }
 
 func after(t, d time.Duration) time.Duration {

@@ -31,6 +31,10 @@ func (v *verdict) bad(format string, args ...any) {
 	v.wrong = append(v.wrong, fmt.Sprintf(format, args...))
 }
 
+func (v *verdict) note(format string, args ...any) {
+	v.notes = append(v.notes, fmt.Sprintf(format, args...))
+}
+
 func (v *verdict) failed() bool { return len(v.wrong) > 0 }
 
 // report is a verdict as text for people and as figures to save.

@@ -142,7 +142,7 @@ func (v *takeoverVerdict) judge(g *gauge) {
 			v.bad("try %d: %s", t.n, text)
 		}
 		for _, text := range t.verdict.notes {
-			v.notes = append(v.notes, fmt.Sprintf("try %d: %s", t.n, text))
+			v.note("try %d: %s", t.n, text)
 		}
 		switch got := v.verdictOf(t); {
 		case got == inBound:
