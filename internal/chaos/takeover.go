@@ -5,12 +5,12 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"github.com/slotlease/slotlease/priority"
@@ -101,29 +101,22 @@ func runTakeover(ctx context.Context, h *harness) (*report, error) {
 	return v.report(), nil
 }
 
-// tryAll makes tries side by side.
+// tryAll makes tries side by side, until one can't be made.
 func (h *harness) tryAll(ctx context.Context, plan []attempt) ([]takeover, error) {
-	var all sync.WaitGroup
 	var made atomic.Int64
-	var failed atomic.Bool
-	done, errs := make([]takeover, len(plan)), make([]error, len(plan))
-	lane := make(chan struct{}, lanes)
+	done := make([]takeover, len(plan))
+	all, ctx := errgroup.WithContext(ctx)
+	all.SetLimit(lanes)
 	for i, a := range plan {
-		if lane <- struct{}{}; failed.Load() {
-			break
-		}
-		all.Go(func() {
-			defer func() { <-lane }()
-			if done[i], errs[i] = h.try(ctx, a); errs[i] != nil {
-				failed.Store(true)
-			}
+		all.Go(func() (err error) {
+			done[i], err = h.try(ctx, a)
 			if n := made.Add(1); n%50 == 0 {
 				fmt.Printf("%d of %d tries\n", n, len(plan))
 			}
+			return err
 		})
 	}
-	all.Wait()
-	return done, errors.Join(errs...)
+	return done, all.Wait()
 }
 
 // try is one try, with its own worker type.
