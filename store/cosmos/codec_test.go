@@ -64,17 +64,13 @@ func TestTokensThatADoubleDoesNotHoldComeBackExactly(t *testing.T) {
 		r := storetest.Grant("job", 7)
 		r.Token = token
 		raw := item(t, r, nil)
-		if got := decode("job", 7, raw); got != r {
-			t.Errorf("decode(encode(token %d)) = %+v, want it back", token, got)
-		}
+		documenttest.Equal(t, fmt.Sprintf("decode(encode(token %d))", token), decode("job", 7, raw), r)
 		// As a server does that reads all numbers as doubles.
 		var through map[string]any
 		must(t, "Unmarshal()", json.Unmarshal(raw, &through))
 		raw, err := json.Marshal(through)
 		must(t, "Marshal()", err)
-		if got := decode("job", 7, raw); got != r {
-			t.Errorf("decode() of token %d after a server with doubles = %+v, want it back", token, got)
-		}
+		documenttest.Equal(t, fmt.Sprintf("decode() of token %d after a server with doubles", token), decode("job", 7, raw), r)
 	}
 }
 
@@ -109,9 +105,7 @@ func TestDecodeReadsWhatOtherWritersMean(t *testing.T) {
 		if change["token"] == "" {
 			change["token"] = "1200"
 		}
-		if got := decode("job", 7, item(t, want, change)); got != want {
-			t.Errorf("decode() with %v = %+v, want %+v", change, got, want)
-		}
+		documenttest.Equal(t, fmt.Sprintf("decode() with %v", change), decode("job", 7, item(t, want, change)), want)
 	}
 }
 
@@ -162,9 +156,7 @@ func TestDecodeRefusesFieldsGivenTwice(t *testing.T) {
 	}
 	want := r
 	want.Metadata = ""
-	if got := decode("job", 7, twice(`"metadata":"other"`)); got != want {
-		t.Errorf("decode() with two metadata = %+v, want the record without", got)
-	}
+	documenttest.Equal(t, "decode() with two metadata", decode("job", 7, twice(`"metadata":"other"`)), want)
 }
 
 func TestDecodeOfBrokenJSON(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
@@ -26,12 +27,8 @@ func TestReadsAskForStrongConsistencyWhereTheAccountHasItAndForNothingOld(t *tes
 					continue
 				}
 				asked++
-				if got := r.Header.Get("X-Ms-Consistency-Level"); got != want {
-					t.Errorf("a %s asked for %q, want %q", r.op, got, want)
-				}
-				if got := r.Header.Get("X-Ms-Dedicatedgateway-Bypass-Cache"); got != "true" {
-					t.Errorf("a %s asked to bypass the cache: %q, want true", r.op, got)
-				}
+				documenttest.Equal(t, "the consistency asked for by a "+r.op, r.Header.Get("X-Ms-Consistency-Level"), want)
+				documenttest.Equal(t, "whether the cache is bypassed by a "+r.op, r.Header.Get("X-Ms-Dedicatedgateway-Bypass-Cache"), "true")
 			}
 			if got := l.Account().Consistency; asked != 3 || got != level {
 				t.Errorf("%d reads, Account().Consistency = %q, want 3 and %q", asked, got, level)

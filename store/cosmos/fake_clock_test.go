@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
@@ -51,9 +52,7 @@ func TestTimeIsSelectedAlongInMilliseconds(t *testing.T) {
 			must(t, "Append()", l.Append(ctx, storetest.Grant("job", int64(i+1))))
 			wantStamp(t, "Append()", f, receipt.Stamp(), time.Second, time.Second)
 		}
-		if n := f.ops("query"); n != 10 {
-			t.Errorf("queries = %d, want 10: the time costs no request of its own", n)
-		}
+		documenttest.Equal(t, "queries (the time costs no request of its own)", f.ops("query"), 10)
 	})
 }
 
@@ -70,9 +69,7 @@ func TestServerThatDoesNotKnowTheTimeFunctionIsAskedOnce(t *testing.T) {
 			}
 			wantStamp(t, "Tail()", f, got, time.Second, time.Second)
 		}
-		if n := f.ops("query"); n != 5 {
-			t.Errorf("queries for 4 tails = %d, want 5: one was refused", n)
-		}
+		documenttest.Equal(t, "queries for 4 tails (one was refused)", f.ops("query"), 5)
 		got, err := l.Now(within(t, time.Second))
 		if err != nil {
 			t.Errorf("Now() = %v, want nil", err)

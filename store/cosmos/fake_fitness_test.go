@@ -121,9 +121,7 @@ func TestAccountIsLookedAtEveryTenMinutes(t *testing.T) {
 			wantSentinel(t, "Get()", read(), store.ErrNotFound)
 			time.Sleep(time.Minute)
 		}
-		if n := f.ops("container"); n != 1 {
-			t.Errorf("looks in the first 9 min = %d, want 1", n)
-		}
+		documenttest.Equal(t, "looks in the first 9 min", f.ops("container"), 1)
 		f.set(func() { f.properties["enableMultipleWriteLocations"] = true })
 		time.Sleep(time.Minute)
 		wantSentinel(t, "Get() 10 min after the first look", read(), store.ErrRefused)
@@ -204,9 +202,7 @@ func TestManyOperationsShareOneLook(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		close(open)
 		wg.Wait()
-		if n := f.ops("account"); n != 1 {
-			t.Errorf("readings of the account = %d, want 1", n)
-		}
+		documenttest.Equal(t, "readings of the account", f.ops("account"), 1)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
@@ -50,12 +51,8 @@ func TestInitCreatesWhatIsMissing(t *testing.T) {
 					if r.text != want {
 						t.Errorf("container created as %s\nwant %s", r.text, want)
 					}
-					if got := r.Header.Get(manual); got != c.manual {
-						t.Errorf("throughput %q, want %q", got, c.manual)
-					}
-					if got := r.Header.Get(automatic); got != c.automatic {
-						t.Errorf("autoscale %q, want %q", got, c.automatic)
-					}
+					documenttest.Equal(t, "throughput", r.Header.Get(manual), c.manual)
+					documenttest.Equal(t, "autoscale", r.Header.Get(automatic), c.automatic)
 				}
 			}
 			wantErr(t, "Append() after Init", l.Append(within(t, time.Minute), storetest.Grant("job", 1)), nil)

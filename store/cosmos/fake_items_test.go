@@ -21,15 +21,9 @@ func TestAppendSendsTheItemInItsPartition(t *testing.T) {
 	r.Group = "eu"
 	must(t, "Append()", f.open(t, Options{URI: "cosmos://acct/jobs/my-leases"}).Append(within(t, time.Minute), r))
 	sent := f.log[len(f.log)-1]
-	if got, want := sent.URL.Path, "/dbs/jobs/colls/my-leases/docs"; got != want {
-		t.Errorf("POST %s, want %s", got, want)
-	}
-	if got, want := sent.Header.Get("X-Ms-Documentdb-Partitionkey"), `["job"]`; got != want {
-		t.Errorf("partition key %s, want %s", got, want)
-	}
-	if got := sent.Header.Get("X-Ms-Documentdb-Is-Upsert"); got != "" {
-		t.Errorf("upsert %s, want a create-only write", got)
-	}
+	documenttest.Equal(t, "the path of the POST", sent.URL.Path, "/dbs/jobs/colls/my-leases/docs")
+	documenttest.Equal(t, "partition key", sent.Header.Get("X-Ms-Documentdb-Partitionkey"), `["job"]`)
+	documenttest.Equal(t, "upsert", sent.Header.Get("X-Ms-Documentdb-Is-Upsert"), "")
 	var got map[string]any
 	must(t, "Unmarshal()", json.Unmarshal([]byte(sent.text), &got))
 	want := map[string]any{"id": "job:00000000000000000007", "workerType": "job", "seq": 7.0}
@@ -56,16 +50,10 @@ func TestTailIsOneParameterisedQueryInOnePartition(t *testing.T) {
 	if _, _, err := f.open(t, Options{}).Tail(within(t, time.Minute), "job", 3); err != nil {
 		t.Fatal(err)
 	}
-	if n := f.ops("query"); n != 1 {
-		t.Errorf("queries = %d, want 1", n)
-	}
+	documenttest.Equal(t, "queries", f.ops("query"), 1)
 	sent := f.log[len(f.log)-1]
-	if got, want := sent.Header.Get("X-Ms-Documentdb-Partitionkey"), `["job"]`; got != want {
-		t.Errorf("partition key %s, want %s", got, want)
-	}
-	if got := sent.Header.Get("X-Ms-Documentdb-Query-Enablecrosspartition"); got != "" {
-		t.Errorf("cross partition %s, want none", got)
-	}
+	documenttest.Equal(t, "partition key", sent.Header.Get("X-Ms-Documentdb-Partitionkey"), `["job"]`)
+	documenttest.Equal(t, "cross partition", sent.Header.Get("X-Ms-Documentdb-Query-Enablecrosspartition"), "")
 	want := `{"query":"SELECT TOP 3 ` + strings.ReplaceAll(projection, `"`, `\"`) + `, GetCurrentTimestamp() AS storeTime FROM c WHERE c.workerType = @type ORDER BY c.id DESC","parameters":[{"name":"@type","value":"job"}]}`
 	if sent.text != want {
 		t.Errorf("query %s\nwant %s", sent.text, want)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
@@ -83,9 +84,7 @@ func TestAnAccountThatWasFitIsRefusedWhenItNoLongerIs(t *testing.T) {
 			for range 3 { // The second finds that another has just checked.
 				wantSentinel(t, "Append()", l.Append(within(t, 10*time.Second), storetest.Grant("job", 2)), c.want)
 			}
-			if n := len(f.items["job"]); n != 1 {
-				t.Errorf("the account has %d items, want 1", n)
-			}
+			documenttest.Equal(t, "items of the account", len(f.items["job"]), 1)
 		}))
 	}
 }

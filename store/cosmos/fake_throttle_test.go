@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
@@ -41,9 +42,7 @@ func TestThrottledAppendWaitsAsLongAsItIsTold(t *testing.T) {
 			if err := f.open(t, Options{}).Append(within(t, 5*time.Second), storetest.Grant("job", 1)); err != nil {
 				t.Errorf("Append() = %v, want nil after a while", err)
 			}
-			if took := time.Since(began); took != c.want {
-				t.Errorf("Append() took %v, want %v", took, c.want)
-			}
+			documenttest.Equal(t, "the time of Append()", time.Since(began), c.want)
 		}))
 	}
 }
@@ -57,9 +56,7 @@ func TestThrottlingBeyondTheDeadlineIsToldAtOnce(t *testing.T) {
 		if e, ok := errors.AsType[*store.ThrottledError](err); !ok || e.RetryAfter != time.Minute {
 			t.Errorf("Append() = %v, want a ThrottledError with a wait of 1m0s", err)
 		}
-		if took := time.Since(began); took != 34*time.Millisecond {
-			t.Errorf("Append() took %v, want it to end when it is clear that the wait is too long", took)
-		}
+		documenttest.Equal(t, "the time of Append()", time.Since(began), 34*time.Millisecond)
 	})
 }
 
@@ -76,9 +73,7 @@ func TestEndlessThrottlingEnds(t *testing.T) {
 			f.hook = always("create", c.reply)
 			err := f.open(t, Options{}).Append(t.Context(), storetest.Grant("job", 1))
 			wantSentinel(t, "Append() without a deadline", err, c.want)
-			if n := f.ops("create"); n != maxTries {
-				t.Errorf("creates sent = %d, want %d", n, maxTries)
-			}
+			documenttest.Equal(t, "creates sent", f.ops("create"), maxTries)
 		}))
 	}
 }
@@ -110,9 +105,7 @@ func TestThrottlingOfAnyRequestIsWaitedOut(t *testing.T) {
 			if err != nil || n != 39 {
 				t.Errorf("Trim() = %d, %v, want 39: also what was deleted before it was throttled", n, err)
 			}
-			if took := time.Since(began); took != 500*time.Millisecond {
-				t.Errorf("Trim() took %v, want 500ms", took)
-			}
+			documenttest.Equal(t, "the time of Trim()", time.Since(began), 500*time.Millisecond)
 		}))
 	}
 }
@@ -143,9 +136,7 @@ func TestEachOperationIsOneRequestAndItsChargeIsOnTheReceipt(t *testing.T) {
 			if err := c.call(ctx); err != nil {
 				t.Errorf("%s = %v, want nil", c.name, err)
 			}
-			if sent := len(f.log) - before; sent != c.sent {
-				t.Errorf("%s sent %d requests, want %d", c.name, sent, c.sent)
-			}
+			documenttest.Equal(t, "requests sent by "+c.name, len(f.log)-before, c.sent)
 			if got := receipt.Units(); got < c.want-1e-9 || got > c.want+1e-9 {
 				t.Errorf("%s was charged %v request units, want %v", c.name, got, c.want)
 			}

@@ -1,9 +1,12 @@
 package cosmos
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 )
 
 func TestParseURI(t *testing.T) {
@@ -30,9 +33,7 @@ func TestParseURI(t *testing.T) {
 		if got, err := parseURI(uri); err != nil || got != want {
 			t.Errorf("parseURI(%q) = %+v, %v, want %+v", uri, got, err, want)
 		}
-		if got := Redact(uri); got != uri {
-			t.Errorf("Redact(%q) = %q, want it as it is", uri, got)
-		}
+		documenttest.Equal(t, fmt.Sprintf("Redact(%q)", uri), Redact(uri), uri)
 	}
 }
 
@@ -175,8 +176,6 @@ func TestLedgerNamesItsPlaceAndNoKey(t *testing.T) {
 		"cosmos jobs/leases at acct.documents.azure.com:443":                {URI: "cosmos://acct/jobs/leases"},
 		"cosmos a/b at acct.documents.azure.com:443":                        {ConnectionString: "AccountEndpoint=https://acct.documents.azure.com/;AccountKey=" + fakeKey, Database: "a", Container: "b"},
 	} {
-		if got := f.open(t, o).String(); got != want {
-			t.Errorf("String() = %q, want %q", got, want)
-		}
+		documenttest.Equal(t, "String()", f.open(t, o).String(), want)
 	}
 }

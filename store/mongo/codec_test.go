@@ -81,9 +81,7 @@ func TestDecodeAcceptsNumbersOfOtherWriters(t *testing.T) {
 		{"seq": int32(7), "token": int32(1234), "priority": int32(want.Priority), "attempt": int32(want.Attempt)},
 		{"seq": 7.0, "token": 1234.0, "priority": float64(want.Priority), "attempt": float64(want.Attempt)},
 	} {
-		if got := decode("job", 7, marshalled(t, want, c)); got != want {
-			t.Errorf("decode() with %v = %+v, want %+v", c, got, want)
-		}
+		documenttest.Equal(t, fmt.Sprintf("decode() with %v", c), decode("job", 7, marshalled(t, want, c)), want)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
@@ -118,9 +119,7 @@ func TestFitnessCostsNoOperationPerAppend(t *testing.T) {
 	for seq := range int64(5) {
 		must(t, "Append()", appendOne(seq+1))
 	}
-	if got := len(f.sent("listCollections")); got != 1 {
-		t.Errorf("looks at the collection for 5 appends = %d, want 1", got)
-	}
+	documenttest.Equal(t, "looks at the collection for 5 appends", len(f.sent("listCollections")), 1)
 	f.mu.Lock()
 	sharded = true
 	f.mu.Unlock()
@@ -132,9 +131,7 @@ func TestFitnessCostsNoOperationPerAppend(t *testing.T) {
 	if err := appendOne(7); !errors.Is(err, store.ErrRefused) {
 		t.Errorf("Append() 1 h later = %v, want ErrRefused: it was sharded meanwhile", err)
 	}
-	if got := len(f.sent("insert")); got != 6 {
-		t.Errorf("inserts sent = %d, want 6", got)
-	}
+	documenttest.Equal(t, "inserts sent", len(f.sent("insert")), 6)
 }
 
 func TestInitCreatesOnlyWhatIsMissing(t *testing.T) {
@@ -165,9 +162,7 @@ func TestInitCreatesOnlyWhatIsMissing(t *testing.T) {
 			if err := f.open(Options{}).Init(within(t, patience)); !errors.Is(err, c.want) {
 				t.Errorf("Init() = %v, want %v", err, c.want)
 			}
-			if got := len(f.sent("create")); got != c.creates {
-				t.Errorf("create commands = %d, want %d", got, c.creates)
-			}
+			documenttest.Equal(t, "create commands", len(f.sent("create")), c.creates)
 		})
 	}
 }

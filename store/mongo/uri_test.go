@@ -1,12 +1,15 @@
 package mongo
 
 import (
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 )
 
 // wantNoSecret demands that a text holds no secret, in no encoding and in no part of eight
@@ -152,16 +155,12 @@ func TestRedactShowsNoSecret(t *testing.T) {
 		"postgres://jane:c4naryS3cret@db": "***",
 		"":                                "***",
 	} {
-		if got := Redact(uri); got != want {
-			t.Errorf("Redact(%q) = %q, want %q", uri, got, want)
-		}
+		documenttest.Equal(t, fmt.Sprintf("Redact(%q)", uri), Redact(uri), want)
 	}
 }
 
 func TestLedgerShowsNoSecret(t *testing.T) {
 	t.Parallel()
 	l := open(t, Options{URI: "mongodb://jane:c4naryS3cret@127.0.0.1:1/jobs?collection=leases"})
-	if got, want := l.String(), "mongo jobs.leases at 127.0.0.1:1"; got != want {
-		t.Errorf("String() = %q, want %q", got, want)
-	}
+	documenttest.Equal(t, "String()", l.String(), "mongo jobs.leases at 127.0.0.1:1")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/benbjohnson/clock"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/clocks"
 )
 
@@ -121,9 +122,7 @@ func TestALookerStoresNoOffset(t *testing.T) {
 	}
 	worker := bootedAt(c.Now().Add(time.Minute), time.Hour, 0)
 	want := now(t, open(t, Options{Path: path, Clock: worker, BootID: "b"}))
-	if got := now(t, looker); got != want {
-		t.Errorf("Now() after a worker came = %v, want the worker's %v", got, want)
-	}
+	documenttest.Equal(t, "Now() after a worker came", now(t, looker), want)
 }
 
 func TestABubblesClockIsStoreTimeUnderABootIDOfItsOwn(t *testing.T) {

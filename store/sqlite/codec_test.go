@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
@@ -51,16 +52,12 @@ func TestWhatCannotBeDecodedIsADefect(t *testing.T) {
 			row := rowOf(t, storetest.Grant("job", 7))
 			row[column(c.column)] = c.value
 			want := store.Record{WorkerType: "job", Seq: 7, Defect: c.want}
-			if got := decode(row); got != want {
-				t.Errorf("decode() = %+v, want %+v", got, want)
-			}
+			documenttest.Equal(t, "decode()", decode(row), want)
 		})
 	}
 	row := rowOf(t, storetest.Grant("job", 7))
 	row[column("claim")], row[column("token")] = nil, nil
-	if got := decode(row).Defect; got != "claim is missing; token is missing" {
-		t.Errorf("decode() of two defects = %q, want both in one line", got)
-	}
+	documenttest.Equal(t, "decode() of two defects", decode(row).Defect, "claim is missing; token is missing")
 }
 
 func TestUnfitInformationCostsNoRecord(t *testing.T) {

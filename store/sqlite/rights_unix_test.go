@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
@@ -83,9 +84,7 @@ func TestALedgerIsReadWithoutTheRightToWrite(t *testing.T) {
 				before := listing(t, dir)
 				reader := asNobody(t, top, "follow", path, last)
 				reader.end(t)
-				if got := reader.out.String(); got != fmt.Sprintln(last) {
-					t.Errorf("the reader read the heads %q, want %d", got, last)
-				}
+				documenttest.Equal(t, "the heads that the reader read", reader.out.String(), fmt.Sprintln(last))
 				after := listing(t, dir)
 				if state != "at rest" { // the file of locks notes who reads
 					delete(before, "ledger.db-shm")

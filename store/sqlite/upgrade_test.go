@@ -144,9 +144,7 @@ func TestAnUpgradeThatCanNotBeDoneChangesNothing(t *testing.T) {
 	}
 	wantThree(t, open(t, Options{Path: path, ReadOnly: true}))
 	release()
-	if got := version(t, path); got != before {
-		t.Errorf("user_version after an upgrade that was held up = %d, want %d", got, before)
-	}
+	documenttest.Equal(t, "user_version after an upgrade that was held up", version(t, path), before)
 	if err := l.Init(t.Context()); err != nil || version(t, path) != schemaVersion {
 		t.Errorf("Init() after the lock was released = %v, user_version %d, want %d", err, version(t, path), schemaVersion)
 	}

@@ -41,6 +41,18 @@ func Is(t testing.TB, what string, err, want error) {
 	}
 }
 
+// Equal demands that a value is the wanted one.
+func Equal[T comparable](t testing.TB, what string, got, want T) {
+	t.Helper()
+	verb := "%+v"
+	if _, ok := any(want).(string); ok {
+		verb = "%q"
+	}
+	if got != want {
+		t.Errorf("%s = "+verb+", want "+verb, what, got, want)
+	}
+}
+
 // ErrorOf is the error of a call with a result.
 func ErrorOf[T any](_ T, err error) error { return err }
 
