@@ -24,11 +24,7 @@ func partitions(ops []*operation) []partition {
 	var parts []partition
 	for _, t := range slices.Sorted(maps.Keys(types)) {
 		p := partition{workerType: t, ops: types[t]}
-		spanned := false
-		for _, o := range p.ops {
-			spanned = spanned || o.Act == actTrim || o.Act == actTail
-		}
-		if spanned {
+		if slices.ContainsFunc(p.ops, func(o *operation) bool { return o.Act == actTrim || o.Act == actTail }) {
 			parts = append(parts, p)
 			continue
 		}

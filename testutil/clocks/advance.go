@@ -43,7 +43,10 @@ func (f *Fake) AdvanceTo(t T, to time.Time) {
 		if !found || next.After(to) {
 			break
 		}
-		f.mock.Set(later(next, f.Now()))
+		if now := f.Now(); next.Before(now) {
+			next = now
+		}
+		f.mock.Set(next)
 		f.settle(t)
 	}
 	if f.Now().Before(to) {
@@ -90,13 +93,6 @@ func settled(all []watched) bool {
 		}
 	}
 	return true
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 func show(t time.Time) string { return t.Format(time.RFC3339Nano) }

@@ -97,18 +97,6 @@ func TestEveryWaitTakesItsTimeByTheClock(t *testing.T) {
 	}
 }
 
-func TestSkewedShowsAnotherTimeOfDay(t *testing.T) {
-	for _, offset := range []time.Duration{-time.Hour, 0, time.Nanosecond, 10 * 365 * 24 * time.Hour} {
-		c := clocks.Skewed(clocks.NewFake(t0), offset)
-		if got, want := c.Now(), t0.Add(offset); !got.Equal(want) {
-			t.Errorf("Skewed(%v).Now() = %v, want %v", offset, got, want)
-		}
-		if got := c.Until(c.Now().Add(time.Minute)); got != time.Minute {
-			t.Errorf("Skewed(%v).Until(a minute on) = %v", offset, got)
-		}
-	}
-}
-
 func TestDriftingShowsAnotherLengthOfTime(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	for _, c := range []struct {

@@ -163,7 +163,7 @@ func do[T any](ctx context.Context, l *Ledger, c Call, effect func(f Fault) (T, 
 	}
 	if f.Block {
 		l.strike(KindBlackHole)
-		return fail(l.block(ctx))
+		return fail(l.block(ctx, nil))
 	}
 	if err := l.wait(ctx, f.After); err != nil {
 		return fail(err)
@@ -203,19 +203,15 @@ func (l *Ledger) wait(ctx context.Context, d time.Duration) error {
 	l.strike(KindLatency)
 	timer := l.clock.Timer(d)
 	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ended(ctx)
-	case <-l.ctx.Done():
-		return store.ErrClosed
-	}
+	return l.block(ctx, timer.C)
 }
 
-// block waits until the context or the ledger ends, and returns the error of that.
-func (l *Ledger) block(ctx context.Context) error {
+// block waits until the context or the ledger ends, and returns the error of that, or nil if
+// wake comes first.
+func (l *Ledger) block(ctx context.Context, wake <-chan time.Time) error {
 	select {
+	case <-wake:
+		return nil
 	case <-ctx.Done():
 		return ended(ctx)
 	case <-l.ctx.Done():

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -134,12 +135,7 @@ func TestAfterAnOutageTheSlotIsTakenWithinOneLead(t *testing.T) {
 
 // held reports whether a process held a lease at a time.
 func held(r *sim.Result, at time.Duration) bool {
-	for _, l := range r.Leases {
-		if l.Began <= at && at <= l.Ended {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Leases, func(l *sim.Lease) bool { return l.Began <= at && at <= l.Ended })
 }
 
 func TestPoisonClearsWithinItsBound(t *testing.T) {

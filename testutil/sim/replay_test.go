@@ -50,23 +50,21 @@ func replayed(t *testing.T, o sim.Options, times int) {
 // Nothing but the seed decides: not the number of processors, nor the order in
 // which goroutines happen to run.
 func TestASeedReplaysExactly(t *testing.T) {
-	for seed := range fewer(50) {
-		o := sim.Random(seed)
-		o.Length = time.Hour
-		replayed(t, o, 2)
-	}
-	for seed := range fewer(20) {
-		o := sim.RandomBeyond(seed)
-		o.Length = time.Hour
-		replayed(t, o, 2)
-	}
-	for seed := range fewer(4) {
-		replayed(t, sim.Random(seed), 2) // Six hours.
-	}
-	for seed := range fewer(20) {
-		o := sim.RandomExtended(seed)
-		o.Length = 20 * time.Minute
-		replayed(t, o, 2)
+	for _, c := range []struct {
+		seeds   int64
+		options func(seed int64) sim.Options
+		length  time.Duration
+	}{
+		{50, sim.Random, time.Hour},
+		{20, sim.RandomBeyond, time.Hour},
+		{4, sim.Random, 6 * time.Hour},
+		{20, sim.RandomExtended, 20 * time.Minute},
+	} {
+		for seed := range fewer(c.seeds) {
+			o := c.options(seed)
+			o.Length = c.length
+			replayed(t, o, 2)
+		}
 	}
 }
 
@@ -97,13 +95,11 @@ func TestSeedsInWhichTheWorldOnceDemandedTooMuch(t *testing.T) {
 	}
 }
 
-// These seeds once took one of two courses at random. When an event and a wake-up had both
+// This seed once took one of two courses at random. When an event and a wake-up had both
 // arrived while an observer was slow, chance decided which came first.
-func TestSeedsThatOnceTookTwoCoursesReplay(t *testing.T) {
+func TestASeedThatOnceTookTwoCoursesReplays(t *testing.T) {
 	if race.Enabled {
 		t.Skip("takes a minute under the race detector, and shows nothing more")
 	}
-	for _, seed := range []int64{150} {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { replayed(t, sim.Random(seed), 6) })
-	}
+	replayed(t, sim.Random(150), 6)
 }

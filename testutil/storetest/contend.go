@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -35,7 +34,7 @@ func Contend(ctx context.Context, l store.Ledger, workerType string, rounds, gor
 			for seq := int64(1); seq <= int64(rounds); seq++ {
 				r := Grant(workerType, seq)
 				r.InstanceID = ident
-				r.Claim = claim()
+				r.Claim = rand.Text()
 				ok, err := appendOrSettle(ctx, l, r)
 				mu.Lock()
 				switch {
@@ -90,13 +89,6 @@ func appendOrSettle(ctx context.Context, l store.Ledger, r store.Record) (won bo
 		wall.Sleep(10 * time.Millisecond)
 	}
 	return false, fmt.Errorf("contend: key %s: %w", store.Key(r.WorkerType, r.Seq), err)
-}
-
-// claim returns a new claim id.
-func claim() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // It never fails.
-	return hex.EncodeToString(b[:])
 }
 
 // CheckWins demands that each Seq from 1 to rounds was won exactly once among

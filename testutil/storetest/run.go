@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -151,13 +152,11 @@ func tail(t *testing.T, l store.Ledger, workerType string, limit int) []store.Re
 // wantSeqs compares the Seqs of records.
 func wantSeqs(t *testing.T, what string, records []store.Record, want ...int64) {
 	t.Helper()
-	got := make([]int64, len(records))
-	same := len(records) == len(want)
-	for i, r := range records {
-		got[i] = r.Seq
-		same = same && got[i] == want[i]
+	var got []int64
+	for _, r := range records {
+		got = append(got, r.Seq)
 	}
-	if !same {
+	if !slices.Equal(got, want) {
 		t.Errorf("%s = Seqs %d, want %d", what, got, want)
 	}
 }
