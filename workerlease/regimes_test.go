@@ -28,6 +28,15 @@ func change(o *sim.Options, worker func(int, *workerlease.Options)) {
 	}
 }
 
+// workers are workers with a name each, and with what else is theirs.
+func workers(each func(int, *workerlease.Options)) func(int) workerlease.Options {
+	return func(n int) workerlease.Options {
+		w := workerlease.Options{WorkerType: "sim", InstanceID: fmt.Sprint("w", n)}
+		each(n, &w)
+		return w
+	}
+}
+
 // varied is a run of any kind but for some of its faults, and of its workers'
 // options.
 func varied(faults func(*sim.Faults), worker func(int, *workerlease.Options)) regime {
@@ -50,11 +59,7 @@ func calm(worker func(int, *workerlease.Options)) regime {
 		return sim.Options{
 			Seed: seed, Workers: 4, Length: 6 * time.Hour,
 			Faults: sim.Faults{Restarts: time.Minute, Latency: 30 * time.Millisecond},
-			Worker: func(n int) workerlease.Options {
-				w := workerlease.Options{WorkerType: "sim", InstanceID: fmt.Sprint("w", n)}
-				worker(n, &w)
-				return w
-			},
+			Worker: workers(worker),
 		}
 	}
 }
@@ -155,16 +160,12 @@ func brieflyCutOff(seed int64) sim.Options {
 func cutOffFor(long time.Duration, seed int64) sim.Options {
 	o := sim.Random(seed)
 	o.Faults = sim.Faults{Latency: o.Faults.Latency, LostReply: o.Faults.LostReply, Delayed: o.Faults.Delayed}
-	o.Worker = func(n int) workerlease.Options {
-		w := workerlease.Options{
-			WorkerType: "sim", InstanceID: fmt.Sprint("w", n), LeaseInterval: 10 * time.Second,
-			Retention: 2 * time.Hour, Priority: 1,
-		}
+	o.Worker = workers(func(n int, w *workerlease.Options) {
+		w.LeaseInterval, w.Retention, w.Priority = 10*time.Second, 2*time.Hour, 1
 		if n == 0 {
 			w.LeaseInterval, w.JoinMidSlot = 24*time.Hour, true
 		}
-		return w
-	}
+	})
 	o.Client = func(l store.Ledger, c workerlease.ClientOptions) *workerlease.Client {
 		return workerlease.NewClient(cable(l, long), c)
 	}
@@ -243,10 +244,6 @@ func shortOutages(seed int64) sim.Options {
 	return sim.Options{
 		Seed: seed, Workers: 4, Length: 12 * time.Hour,
 		Faults: sim.Faults{Latency: 30 * time.Millisecond, Outages: 15 * time.Minute},
-		Worker: func(n int) workerlease.Options {
-			return workerlease.Options{
-				WorkerType: "sim", InstanceID: fmt.Sprint("w", n), Priority: n, LeaseInterval: 10 * time.Minute,
-			}
-		},
+		Worker: workers(func(n int, w *workerlease.Options) { w.Priority, w.LeaseInterval = n, 10*time.Minute }),
 	}
 }

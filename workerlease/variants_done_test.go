@@ -3,7 +3,6 @@ package workerlease_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"sync"
 	"time"
@@ -56,12 +55,9 @@ func jobs(seed int64) sim.Options {
 	o.Length = time.Hour
 	o.Faults.Restarts = 5 * time.Minute
 	o.Task = sim.DefaultTask
-	o.Worker = func(n int) workerlease.Options {
-		return workerlease.Options{
-			WorkerType: "sim", InstanceID: fmt.Sprint("w", n), Priority: n / 2, LeaseInterval: time.Minute,
-			Job: &workerlease.Job{MaxAttempts: 3},
-		}
-	}
+	o.Worker = workers(func(n int, w *workerlease.Options) {
+		w.Priority, w.LeaseInterval, w.Job = n/2, time.Minute, &workerlease.Job{MaxAttempts: 3}
+	})
 	return o
 }
 
@@ -78,16 +74,13 @@ func longJobs(seed int64) sim.Options {
 	return sim.Options{
 		Seed: seed, Workers: 6, Length: 6 * time.Hour, Task: sim.DefaultTask,
 		Faults: sim.Faults{Latency: 30 * time.Millisecond, Restarts: 20 * time.Minute},
-		Worker: func(n int) workerlease.Options {
-			var once *workerlease.Job
+		Worker: workers(func(n int, w *workerlease.Options) {
+			w.Priority, w.LeaseInterval, w.FailoverWithin = n/2, 6*time.Hour, 30*time.Second
+			w.JoinMidSlot, w.Retention = true, 2*time.Hour
 			if n < 2 {
-				once = &workerlease.Job{}
+				w.Job = &workerlease.Job{}
 			}
-			return workerlease.Options{
-				WorkerType: "sim", InstanceID: fmt.Sprint("w", n), Priority: n / 2, LeaseInterval: 6 * time.Hour,
-				FailoverWithin: 30 * time.Second, JoinMidSlot: true, Job: once, Retention: 2 * time.Hour,
-			}
-		},
+		}),
 	}
 }
 

@@ -24,12 +24,9 @@ func twinParts(seed int64) sim.Options {
 	o := sim.Random(seed)
 	o.Length = time.Hour
 	o.Faults.Restarts, o.Faults.Stalls = 3*time.Minute, 0
-	o.Worker = func(n int) workerlease.Options {
-		return workerlease.Options{
-			WorkerType: "sim", InstanceID: fmt.Sprint("w", n/2), LeaseInterval: time.Minute, FailoverWithin: 10 * time.Second,
-			JoinMidSlot: true,
-		}
-	}
+	o.Worker = workers(func(n int, w *workerlease.Options) {
+		w.InstanceID, w.LeaseInterval, w.FailoverWithin, w.JoinMidSlot = fmt.Sprint("w", n/2), time.Minute, 10*time.Second, true
+	})
 	return o
 }
 

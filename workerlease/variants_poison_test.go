@@ -36,11 +36,7 @@ func holed(seed int64) sim.Options {
 	o := sim.Random(seed)
 	o.Length = 12 * time.Hour
 	o.Faults = sim.Faults{Latency: o.Faults.Latency, Poisons: 90 * time.Minute, Holes: 1, Stale: 0.04}
-	o.Worker = func(n int) workerlease.Options {
-		return workerlease.Options{
-			WorkerType: "sim", InstanceID: fmt.Sprint("w", n), LeaseInterval: 5 * time.Minute, Priority: n % 2,
-		}
-	}
+	o.Worker = workers(func(n int, w *workerlease.Options) { w.LeaseInterval, w.Priority = 5*time.Minute, n%2 })
 	return o
 }
 
