@@ -15,7 +15,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log"
 	"os"
@@ -34,8 +33,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "cronjob:", err)
-		os.Exit(1)
+		log.Fatal("cronjob: ", err)
 	}
 }
 

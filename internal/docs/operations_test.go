@@ -12,15 +12,9 @@ import (
 )
 
 func TestExitCodesAreThoseOfLeasectl(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds leasectl")
-	}
-	help, err := exec.CommandContext(t.Context(), filepath.Join(build(t), "leasectl"), "help", "exit-codes").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	help := helpOf(t, "exit-codes")
 	var want, got []string
-	for _, line := range strings.Split(strings.TrimSpace(string(help)), "\n")[1:] {
+	for _, line := range strings.Split(strings.TrimSpace(help), "\n")[1:] {
 		want = append(want, strings.Join(strings.Fields(line), " "))
 	}
 	for _, row := range read(t, "docs/operations.md").table(t, "| Code | Meaning |") {
@@ -34,7 +28,7 @@ func TestExitCodesAreThoseOfLeasectl(t *testing.T) {
 // The log lines that docs/operations.md explains are in the code, piece by piece, and so
 // are leasectl's own messages.
 func TestLogLinesThatAreExplainedExist(t *testing.T) {
-	code := source(t, "cmd/leasectl", "workerlease")
+	code := source(t, false, "cmd/leasectl", "workerlease")
 	page := read(t, "docs/operations.md").text
 	_, text, _ := strings.Cut(page, "### Why doesn't my worker have it?")
 	text, _, _ = strings.Cut(text, "\n## ")
@@ -62,13 +56,13 @@ func TestLogLinesThatAreExplainedExist(t *testing.T) {
 	}
 }
 
-// source is the text of all Go files below some folders, without tests.
-func source(t *testing.T, dirs ...string) string {
+// source is the text of all Go files below some folders: of the tests, or of all else.
+func source(t *testing.T, tests bool, dirs ...string) string {
 	t.Helper()
 	var code strings.Builder
 	for _, dir := range dirs {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") != tests {
 				return err
 			}
 			source, err := os.ReadFile(path)
@@ -80,4 +74,17 @@ func source(t *testing.T, dirs ...string) string {
 		}
 	}
 	return code.String()
+}
+
+// helpOf is what leasectl help writes about a topic.
+func helpOf(t *testing.T, topic string) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds leasectl")
+	}
+	help, err := exec.CommandContext(t.Context(), filepath.Join(build(t), "leasectl"), "help", topic).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(help)
 }

@@ -2,8 +2,6 @@ package docs
 
 import (
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -57,19 +55,12 @@ func fields(of reflect.Type, prefix string) (names []string) {
 
 // Each flag of leasectl run that isn't about the process alone belongs to an option.
 func TestFlagsOfRunAreListed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds leasectl")
-	}
-	help, err := exec.CommandContext(t.Context(), filepath.Join(build(t), "leasectl"), "run", "--help").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
 	flag := regexp.MustCompile(`--[a-z][a-z-]+`)
 	var listed []string
 	for _, row := range read(t, "docs/options.md").table(t, "| Option | leasectl run | Default | Meaning and bounds |") {
 		listed = append(listed, flag.FindAllString(row[1], -1)...)
 	}
-	_, flags, _ := strings.Cut(string(help), "\nFlags:\n")
+	_, flags, _ := strings.Cut(helpOf(t, "run"), "\nFlags:\n")
 	flags, _, _ = strings.Cut(flags, "\nGlobal Flags:\n")
 	process := []string{"--help", "--verbose", "--log-format", "--log-level", "--stop-grace"}
 	var offered []string

@@ -16,65 +16,48 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-func TestWhatToTryDependsOnWhetherAServerAnswered(t *testing.T) {
+func TestWhatToTryDependsOnTheAnswerAndOnTheStore(t *testing.T) {
 	const unreached = "check that the server runs and "
 	const wrongAccount = "check the name of the account, "
+	const noKey = "set COSMOS_KEY or COSMOS_CONNECTION_STRING, or sign in (az login); "
+	key, connection := storeuri.KeyVariable+"=a2V5", storeuri.ConnectionVariable+"=AccountEndpoint=https://h.invalid:443/;AccountKey=a2V5;"
 	status := func(code int) error { return &azcore.ResponseError{StatusCode: code} }
 	labelled := func(labels ...string) error {
 		return mongodriver.CommandError{Code: 10107, Message: "not primary", Labels: labels}
 	}
 	for _, c := range []struct {
-		name, scheme string
-		err          error
-		want         string // how the hint begins; none if empty
+		name, uri, env string
+		err            error
+		code           int
+		want           string // how the hint begins; none if empty
 	}{
-		{"nobody answered", "mongodb", errors.New("connection refused"), unreached},
-		{"the connection broke", "mongodb", labelled("NetworkError"), unreached},
-		{"the time was up", "mongodb", mongodriver.CommandError{Wrapped: context.DeadlineExceeded}, unreached},
-		{"the server said no", "mongodb", labelled(), ""},
-		{"the server throttles", "mongodb+srv", &store.ThrottledError{Err: labelled()}, "again in a moment; if it lasts, the server has too much"},
-		{"nobody answered", "cosmos", errors.New("no such host"), wrongAccount},
-		{"the service is down", "cosmos", status(http.StatusServiceUnavailable), "again in a moment: the server answers"},
-		{"the service gave up", "cosmos", status(http.StatusRequestTimeout), "again in a moment: the server answers"},
-		{"the service said no", "cosmos", status(http.StatusBadRequest), ""},
-		{"the service throttles", "cosmos", &store.ThrottledError{Err: status(http.StatusTooManyRequests)}, "again in a moment; if it lasts, the container needs more throughput"},
-		{"a file is locked", "sqlite", errors.New("database is locked"), ""},
+		{"nobody answered", "mongodb://h/d", "", errors.New("connection refused"), exit.Unreachable, unreached},
+		{"the connection broke", "mongodb://h/d", "", labelled("NetworkError"), exit.Unreachable, unreached},
+		{"the time was up", "mongodb://h/d", "", mongodriver.CommandError{Wrapped: context.DeadlineExceeded}, exit.Unreachable, unreached},
+		{"the server said no", "mongodb://h/d", "", labelled(), exit.Unreachable, ""},
+		{"the server throttles", "mongodb+srv://h.invalid/d", "", &store.ThrottledError{Err: labelled()}, exit.Unreachable, "again in a moment; if it lasts, the server has too much"},
+		{"nobody answered", "cosmos://acct", "", errors.New("no such host"), exit.Unreachable, wrongAccount},
+		{"nobody answered with a key", "cosmos://acct", key, errors.New("no such host"), exit.Unreachable, wrongAccount},
+		{"nobody answered at an endpoint", "cosmos:///", connection, errors.New("no such host"), exit.Unreachable, wrongAccount},
+		{"the service is down", "cosmos://acct", "", status(http.StatusServiceUnavailable), exit.Unreachable, "again in a moment: the server answers"},
+		{"the service gave up", "cosmos://acct", "", status(http.StatusRequestTimeout), exit.Unreachable, "again in a moment: the server answers"},
+		{"the service said no", "cosmos://acct", "", status(http.StatusBadRequest), exit.Unreachable, ""},
+		{"the service throttles", "cosmos://acct", "", &store.ThrottledError{Err: status(http.StatusTooManyRequests)}, exit.Unreachable, "again in a moment; if it lasts, the container needs more throughput"},
+		{"an identity is denied", "cosmos://acct", "", store.ErrDenied, exit.Denied, noKey},
+		{"a key is denied", "cosmos://acct", key, store.ErrDenied, exit.Denied, "check the key in COSMOS_KEY, "},
+		{"a connection is denied", "cosmos:///", connection, store.ErrDenied, exit.Denied, "check the key in COSMOS_CONNECTION_STRING, "},
+		{"a container is missing", "cosmos://acct", key, store.ErrMissing, exit.Missing, "leasectl init --store cosmos://acct"},
+		{"a container is missing at an endpoint", "cosmos:///", connection, store.ErrMissing, exit.Missing, "leasectl init --store cosmos:///"},
+		{"a file is locked", "sqlite:x.db", "", errors.New("database is locked"), exit.Unreachable, ""},
 	} {
-		f, ok := errors.AsType[*exit.Error](ForStore(storeuri.Target{Scheme: c.scheme}, fmt.Errorf("now: %w", c.err)))
-		if !ok || f.Code != exit.Unreachable || !strings.HasPrefix(f.Try, c.want) || (c.want == "") != (f.Try == "") {
-			t.Errorf("%s, %s: %+v, want code %d, and to try %q", c.scheme, c.name, f, exit.Unreachable, c.want)
-		}
-	}
-}
-
-func TestAUserThatCosmosDBDeniesLearnsWhatToCheck(t *testing.T) {
-	for env, want := range map[string]string{
-		"":                                  "set COSMOS_KEY or COSMOS_CONNECTION_STRING, or sign in (az login); ",
-		storeuri.KeyVariable + "=" + "a2V5": "check the key in COSMOS_KEY, ",
-		storeuri.ConnectionVariable + "=" + "AccountEndpoint=https://h.invalid:443/;AccountKey=a2V5;": "check the key in COSMOS_CONNECTION_STRING, ",
-	} {
-		uri := "cosmos://acct"
-		if strings.HasPrefix(env, storeuri.ConnectionVariable) {
-			uri = "cosmos:///"
-		}
-		target, err := storeuri.Parse(uri, func(name string) string {
-			key, value, _ := strings.Cut(env, "=")
-			return map[string]string{key: value}[name]
-		})
+		set, value, _ := strings.Cut(c.env, "=")
+		target, err := storeuri.Parse(c.uri, func(name string) string { return map[string]string{set: value}[name] })
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, ok := errors.AsType[*exit.Error](ForStore(target, store.ErrDenied))
-		if !ok || f.Code != exit.Denied || !strings.HasPrefix(f.Try, want) {
-			t.Errorf("ForStore(denied) with %q = %+v, want to try: %s", env, f, want)
-		}
-		for err, want := range map[error]string{
-			store.ErrMissing:   "leasectl init --store " + uri,
-			errors.New("down"): "check the name of the account, ",
-		} {
-			if f, ok := errors.AsType[*exit.Error](ForStore(target, err)); !ok || !strings.HasPrefix(f.Try, want) {
-				t.Errorf("ForStore(%v) = %+v, want to try: %s", err, f, want)
-			}
+		f, ok := errors.AsType[*exit.Error](ForStore(target, fmt.Errorf("now: %w", c.err)))
+		if !ok || f.Code != c.code || !strings.HasPrefix(f.Try, c.want) || (c.want == "") != (f.Try == "") {
+			t.Errorf("%s, %s: %+v, want code %d, and to try %q", c.uri, c.name, f, c.code, c.want)
 		}
 	}
 }

@@ -69,18 +69,24 @@ func TestCommandsThatForkWithoutEndAreKilled(t *testing.T) {
 	}
 }
 
+// startSleep starts a child that sleeps, without a guard.
+func startSleep(t *testing.T) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command("sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return cmd
+}
+
 func TestChildrenAreFoundWithAndWithoutTheKernelsList(t *testing.T) {
 	var want []int
 	for range 3 {
-		cmd := exec.Command("sleep", "1000")
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		})
-		want = append(want, cmd.Process.Pid)
+		want = append(want, startSleep(t).Process.Pid)
 	}
 	for name, find := range map[string]func(int) []int{"listed": listedChildren, "scanned": scannedChildren} {
 		if name == "listed" && !listsChildren() {
@@ -96,14 +102,7 @@ func TestChildrenAreFoundWithAndWithoutTheKernelsList(t *testing.T) {
 }
 
 func TestAStrangerIsNotKilled(t *testing.T) {
-	cmd := exec.Command("sleep", "1000")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}()
+	cmd := startSleep(t)
 	// As if the number had been used anew since it was found below process 1.
 	if err := killIf(cmd.Process.Pid, func(p process) bool { return p.parent == 1 }); err != syscall.ESRCH {
 		t.Errorf("killIf(stranger) = %v, want %v", err, syscall.ESRCH)

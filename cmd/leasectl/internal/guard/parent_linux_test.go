@@ -112,46 +112,38 @@ func TestKillingTheGuardKillsItsSessionWithoutASubreaper(t *testing.T) {
 	}
 }
 
-func TestAStoppedGuardIsBackedUp(t *testing.T) {
-	mark := newMark(t)
-	p := runFamily(t, mark, time.Hour, 0)
-	signalTo(t, p.guard.pid(), syscall.SIGSTOP)
-	procs.Eventually(t, "the guard is stopped", func() bool {
-		s, ok := stat(p.guard.pid())
-		return ok && s.state == 'T'
-	})
-	start := Boottime()
-	if err := p.Kill(); err != nil {
-		t.Errorf("Kill() = %v", err)
-	}
-	wantGone(t, mark, "Kill with a stopped guard", start, time.Second)
-	wantStatus(t, p, killedBy9.because(Killed))
-}
-
-func TestTheProgramKillsIfTheGuardCanNot(t *testing.T) {
+// A guard that is stopped is continued; one that is stopped again and again, as a debugger
+// may, is backed up.
+func TestAGuardThatIsStoppedKeepsNothingAlive(t *testing.T) {
 	becomeSubreaper(t)
-	mark := newMark(t)
-	p := runFamily(t, mark, time.Hour, 0)
-	// Stopped again and again, as a debugger may: SIGCONT doesn't help.
-	halt := make(chan struct{})
-	defer close(halt)
-	go func() {
-		for {
-			select {
-			case <-halt:
-				return
-			case <-time.After(200 * time.Microsecond):
-				_ = p.guard.cmd.Process.Signal(syscall.SIGSTOP)
+	for name, again := range map[string]bool{"once": false, "again and again": true} {
+		t.Run(name, func(t *testing.T) {
+			mark := newMark(t)
+			p := runFamily(t, mark, time.Hour, 0)
+			signalTo(t, p.guard.pid(), syscall.SIGSTOP)
+			procs.Eventually(t, "the guard is stopped", func() bool {
+				s, ok := stat(p.guard.pid())
+				return ok && s.state == 'T'
+			})
+			halt := make(chan struct{})
+			defer close(halt)
+			go func() {
+				for again {
+					select {
+					case <-halt:
+						return
+					case <-time.After(200 * time.Microsecond):
+						_ = p.guard.cmd.Process.Signal(syscall.SIGSTOP)
+					}
+				}
+			}()
+			start := Boottime()
+			if err := p.Kill(); err != nil {
+				t.Errorf("Kill() = %v", err)
 			}
-		}
-	}()
-	time.Sleep(10 * time.Millisecond)
-	start := Boottime()
-	_ = p.Kill()
-	wantGone(t, mark, "Kill", start, time.Second)
-	s, err := p.Wait()
-	if want := killedBy9.because(Killed); s != want || err != nil {
-		t.Errorf("Wait() = %v, %v, want %v, <nil>", s, err, want)
+			wantGone(t, mark, "Kill", start, time.Second)
+			wantStatus(t, p, killedBy9.because(Killed))
+		})
 	}
 }
 

@@ -2,8 +2,6 @@ package inspect
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -37,23 +35,15 @@ func (p priced) WorkerTypes(ctx context.Context) ([]string, error) {
 }
 
 func TestInspectSlotsTellsWhatItCost(t *testing.T) {
-	f := Options{Last: 20, Timeout: time.Minute}
-	f.Output = "json"
-	got, err := shown(t, priced{Ledger: planted()}, f)
-	var s Snapshot
-	if err := errors.Join(err, json.Unmarshal([]byte(got), &s)); err != nil {
-		t.Fatal(err)
-	}
+	s := decoded(t, priced{Ledger: planted()}, 20)
 	want := &charges.JSON{Total: 6.1, ByOperation: map[string]float64{"now": 1, "tail": 2.2, "workerTypes": 2.9}}
 	if diff := cmp.Diff(want, s.Units); diff != "" {
 		t.Errorf("requestUnits (-want +got):\n%s", diff)
 	}
 
-	f.Output = "table"
 	const line = "\n\nlooking at it cost 6.10 request units: now 1.00, tail 2.20, workerTypes 2.90\n"
 	for name, l := range map[string]store.Ledger{"planted": planted(), "empty": memory.New(memory.Options{})} {
-		f.WorkerType = "export"
-		got, err := shown(t, priced{Ledger: l}, f)
+		got, err := shown(t, priced{Ledger: l}, Options{WorkerType: "export", Last: 20, Output: Table, Timeout: time.Minute})
 		want := strings.ReplaceAll(line, ", workerTypes 2.90", "")
 		want = strings.ReplaceAll(want, "6.10", "3.20")
 		if name == "empty" {

@@ -53,6 +53,16 @@ func shown(t *testing.T, l store.Ledger, o Options) (string, error) {
 	return stdout.String(), err
 }
 
+// decoded is what inspect slots shows of a ledger as JSON.
+func decoded(t *testing.T, l store.Ledger, last int) (s Snapshot) {
+	t.Helper()
+	got, err := shown(t, l, Options{Last: last, Output: JSON, Timeout: time.Minute})
+	if err := errors.Join(err, json.Unmarshal([]byte(got), &s)); err != nil {
+		t.Fatalf("inspect slots = %s, %v", got, err)
+	}
+	return s
+}
+
 // The first rows as JSON show the names of the fields. All of them are checked against
 // what was read, from which the table is made as well.
 func TestInspectSlotsShowsWhatIsInALedger(t *testing.T) {
@@ -85,20 +95,18 @@ func TestInspectSlotsShowsWhatIsInALedger(t *testing.T) {
 
 func TestTheWorkerTypeMayBeLeftOutIfThereIsOne(t *testing.T) {
 	l := planted()
-	got, err := shown(t, l, Options{Last: 1, Output: "json", Timeout: time.Minute})
-	var s Snapshot
-	if err := errors.Join(err, json.Unmarshal([]byte(got), &s)); err != nil || s.WorkerType != "export" || len(s.Slots) != 1 {
-		t.Errorf("inspect slots = %s, %v, want one slot of export", got, err)
+	if s := decoded(t, l, 1); s.WorkerType != "export" || len(s.Slots) != 1 {
+		t.Errorf("inspect slots = %+v, want one slot of export", s)
 	}
 	other := recordtest.Grant(1, 0, "a")
 	other.WorkerType = "mail"
 	l.Put(other)
-	_, err = shown(t, l, Options{Last: 1, Output: "json", Timeout: time.Minute})
+	_, err := shown(t, l, Options{Last: 1, Output: "json", Timeout: time.Minute})
 	const want = "the ledger has 2 worker types, name one with --worker-type: export, mail"
 	if err == nil || err.Error() != want {
 		t.Errorf("inspect slots = %v, want %q", err, want)
 	}
-	got, err = shown(t, memory.New(memory.Options{}), Options{Last: 1, Output: "table", Timeout: time.Minute})
+	got, err := shown(t, memory.New(memory.Options{}), Options{Last: 1, Output: "table", Timeout: time.Minute})
 	if err != nil || !strings.HasPrefix(got, "no worker types · sqlite:leases.db · ") || !strings.HasSuffix(got, "\n\nno records yet\n") {
 		t.Errorf("inspect slots of an empty ledger = %q, %v", got, err)
 	}
@@ -214,11 +222,7 @@ func extending() *memory.Ledger {
 
 func TestALeaseThatIsExtendedIsOneRow(t *testing.T) {
 	// What is shown of the first row is all of it, or what can be known.
-	got, err := shown(t, extending(), Options{Last: 1000, Output: "json", Timeout: time.Minute})
-	var s Snapshot
-	if err := errors.Join(err, json.Unmarshal([]byte(got), &s)); err != nil {
-		t.Fatal(err)
-	}
+	s := decoded(t, extending(), 1000)
 	for i, row := range s.Slots {
 		if row.ClaimedMs == nil || i < 20 && (*row.ClaimedMs != -9234 || row.Extended != 99 || row.NewestSeq != row.Seq+99) {
 			t.Errorf("row %d is %+v, want all of it", i, row)
