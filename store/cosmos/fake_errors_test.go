@@ -196,9 +196,7 @@ func TestRegionThatTakesNoWritesIsTriedUntilItDoes(t *testing.T) {
 		f.hook = always("create", refusal(403, "not here", headerSubstatus, "3"))
 		err = l.Append(within(t, 3500*time.Millisecond), storetest.Grant("job", 2))
 		wantSentinel(t, "Append() while no region takes writes", err, nil)
-		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "substatus 3") {
-			t.Errorf("Append() = %v, want context.DeadlineExceeded, and what the server said", err)
-		}
+		documenttest.Says(t, "Append()", err, context.DeadlineExceeded, "substatus 3")
 	})
 }
 

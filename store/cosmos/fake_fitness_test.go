@@ -106,9 +106,7 @@ func TestContainersThatAreRefused(t *testing.T) {
 				return
 			}
 			wantSentinel(t, "Append()", err, c.want)
-			if err != nil && !strings.Contains(err.Error(), c.text) {
-				t.Errorf("Append() = %v, want it to say %q", err, c.text)
-			}
+			documenttest.Says(t, "Append()", err, nil, c.text)
 		}))
 	}
 }

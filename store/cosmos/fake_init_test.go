@@ -1,7 +1,6 @@
 package cosmos
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -67,9 +66,7 @@ func TestInitWithoutTheRightSaysWhatToDo(t *testing.T) {
 	f.hook = always("create database", refusal(403, "operations of management can't be authorised by tokens", headerSubstatus, "5300"))
 	err := f.open(t, Options{}).Init(within(t, time.Minute))
 	wantSentinel(t, "Init()", err, store.ErrDenied)
-	if err != nil && !strings.Contains(err.Error(), "az cosmosdb sql") {
-		t.Errorf("Init() = %v, want it to say what to do", err)
-	}
+	documenttest.Says(t, "Init()", err, nil, "az cosmosdb sql")
 }
 
 func TestInitOfAContainerThatSomebodyElseJustMadeOtherwise(t *testing.T) {

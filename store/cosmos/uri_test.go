@@ -160,11 +160,7 @@ func TestOpenTellsAllThatIsWrong(t *testing.T) {
 			continue
 		}
 		wantNoSecret(t, "Open", err.Error())
-		for _, part := range c.want {
-			if !strings.Contains(err.Error(), part) {
-				t.Errorf("%s: Open() = %v, want %q in it", c.name, err, part)
-			}
-		}
+		documenttest.Says(t, c.name+": Open()", err, nil, c.want...)
 	}
 }
 

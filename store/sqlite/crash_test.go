@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
@@ -103,9 +104,7 @@ func TestAChangeOfALedgerThatACrashInterruptedIsUndone(t *testing.T) {
 	// Such as VACUUM or DELETE by an administrator who left WAL mode for it.
 	file, journal := interrupted(t, grown(t), "DELETE FROM WorkerLeases WHERE seq > 10")
 	path := crashed(t, file, journal)
-	if _, err := Open(t.Context(), Options{Path: path, ReadOnly: true}); !errors.Is(err, store.ErrMissing) || !strings.Contains(err.Error(), "can't undo it") {
-		t.Errorf("Open(ReadOnly) = %v, want ErrMissing and what to do", err)
-	}
+	documenttest.Says(t, "Open(ReadOnly)", documenttest.ErrorOf(Open(t.Context(), Options{Path: path, ReadOnly: true})), store.ErrMissing, "can't undo it")
 	l := open(t, Options{Path: path})
 	if got, _, err := l.Tail(t.Context(), "job", 99); err != nil || len(got) != 30 {
 		t.Errorf("Tail() = %d records, %v, want all 30", len(got), err)

@@ -41,6 +41,21 @@ func Is(t testing.TB, what string, err, want error) {
 	}
 }
 
+// Says demands an error that is the wanted one, unless that is nil, and that its text
+// has some parts.
+func Says(t testing.TB, what string, err, want error, parts ...string) {
+	t.Helper()
+	if err == nil || want != nil && !errors.Is(err, want) {
+		t.Errorf("%s = %v, want an error that is %v and says %q", what, err, want, parts)
+		return
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%s = %v, want %q in it", what, err, part)
+		}
+	}
+}
+
 // Equal demands that a value is the wanted one.
 func Equal[T comparable](t testing.TB, what string, got, want T) {
 	t.Helper()
