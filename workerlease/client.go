@@ -167,7 +167,8 @@ func (c *Client) moment(settled int) machine.Moment {
 	m.Local = c.local()
 	m.Now = c.line.At(m.Local, settled)
 	m.Age = c.line.Age(m.Local)
-	m.Epoch, m.Jumps = c.line.Epoch(), c.line.Jumps()
+	m.Epoch, m.Jumps, m.Began = c.line.Epoch(), c.line.Jumps(), c.line.Began()
+	m.Newest = c.line.At(m.Local, m.Epoch)
 	return m
 }
 
@@ -175,7 +176,7 @@ func (c *Client) moment(settled int) machine.Moment {
 func (c *Client) start() machine.State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return machine.Start(c.line.Epoch(), c.line.Settled(c.local()), c.line.Jumps())
+	return machine.Start(c.line.Epoch(), c.line.Settled(c.local()), c.line.Jumps(), c.line.InQuestion())
 }
 
 // sample adds a stamp that a worker got to the time line, and says what it did. If
@@ -186,7 +187,7 @@ func (c *Client) sample(by *WorkerLease, s store.Stamp, sent, received time.Dura
 	outcome := c.line.Add(s, sent, received)
 	now := c.line.At(received, c.line.Epoch())
 	c.mu.Unlock()
-	if outcome == timeline.Jumped || outcome == timeline.ServerChanged {
+	if outcome == timeline.Contradicted || outcome == timeline.Jumped {
 		c.activity.review(by)
 	}
 	return outcome, now

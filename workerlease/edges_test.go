@@ -27,7 +27,7 @@ func TestALeaseEndsAsAWholeWhenAnotherServersClockSaysThatItHasNotBegun(t *testi
 		w := start(t, setup{ledger: l, clock: bootTime{clock.New()}})
 		at(5*time.Minute + 500*time.Millisecond)
 		l.stamp = func(s *store.Stamp, _ time.Time) {
-			s.Time, s.MaxAge, s.Server = s.Time.Add(-2*time.Second), 4*time.Second, "other"
+			s.Time, s.Server = s.Time.Add(-2*time.Second), "other"
 		}
 		start(t, setup{client: w.Client(), Options: workerlease.Options{WorkerType: "other", JoinMidSlot: true}})
 		at(5*time.Minute + 600*time.Millisecond)
@@ -49,7 +49,7 @@ func TestTheContextEndsInTimeAlsoWhileAnObserverBlocksAndTheTimeGetsUncertain(t 
 		}})
 		at(18 * time.Second)
 		l.stamp = func(s *store.Stamp, _ time.Time) {
-			s.MaxAge, s.Server = 3*time.Second, "other"
+			s.Time, s.Server = s.Time.Add(3*time.Second), "other"
 		}
 		start(t, setup{client: w.Client(), Options: workerlease.Options{WorkerType: "other", JoinMidSlot: true}})
 		at(18*time.Second + 20*time.Millisecond)
@@ -64,12 +64,12 @@ func TestAWorkerThatStartsRightAfterAJumpMindsTheOldTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &hooked{Ledger: memory.New(memory.Options{})}
 		c := start(t, setup{ledger: l}).Client()
-		at(time.Minute)
+		at(16 * time.Minute)
 		l.stamp = func(s *store.Stamp, _ time.Time) {
 			s.Time, s.Server = s.Time.Add(time.Minute), "other"
 		}
 		start(t, setup{client: c, Options: workerlease.Options{WorkerType: "b", JoinMidSlot: true}})
-		at(time.Minute + time.Second)
+		at(16*time.Minute + time.Second)
 		late := start(t, setup{client: c, Options: workerlease.Options{WorkerType: "c"}})
 		synctest.Wait()
 		if got := late.Status().Uncertainty; got < 20*time.Second {

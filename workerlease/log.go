@@ -105,7 +105,7 @@ func lineOf(e Event) line {
 	case ClockJump:
 		return line{slog.LevelWarn, "clock jump", attrs{
 			{"server", e.Server},
-			{"contradiction", e.Contradiction},
+			{"verdict", string(e.Verdict)},
 			{"storeTime", store.Format(e.StoreTime)},
 			{"uncertainty", e.Uncertainty},
 		}}

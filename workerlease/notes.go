@@ -18,7 +18,7 @@ func (w *WorkerLease) label() Worker {
 func (w *WorkerLease) emit(e Event) {
 	switch e := e.(type) {
 	case ClockJump:
-		if e.Contradiction {
+		if e.Verdict == ClockInQuestion {
 			w.report(fmt.Errorf("%s: %w: server %s now says %s",
 				w.options.WorkerType, ErrClockJumped, e.Server, store.Format(e.StoreTime)))
 		}

@@ -183,14 +183,14 @@ type (
 		StoreTime   time.Time
 		Uncertainty time.Duration
 	}
-	// ClockJump: the store's time contradicts earlier samples (Contradiction), so a lease
-	// that is held ends at once; or another server answered.
+	// ClockJump: the store's time contradicts earlier samples, or further samples have
+	// decided between them.
 	ClockJump struct {
 		Worker
-		Server        string
-		Contradiction bool
-		StoreTime     time.Time
-		Uncertainty   time.Duration
+		Server      string
+		Verdict     ClockVerdict
+		StoreTime   time.Time
+		Uncertainty time.Duration
 	}
 	// TooUncertain: slots, or the parts that FailoverWithin makes of them, are too short
 	// for an uncertainty of store time of ±Uncertainty, so slots are lost in part or

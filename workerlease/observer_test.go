@@ -180,7 +180,7 @@ func TestEveryEventIsLogged(t *testing.T) {
 		{workerlease.Throttled{Worker: me, Err: why}, zap.WarnLevel, "store throttles", []string{"operation", "retryAfter", "error"}},
 		{workerlease.StoreFailed{Worker: me, Err: why}, zap.WarnLevel, "store failed", []string{"operation", "error"}},
 		{workerlease.ClockSample{Worker: me}, zap.DebugLevel, "clock sample", []string{"server", "roundTrip", "uncertainty"}},
-		{workerlease.ClockJump{Worker: me}, zap.WarnLevel, "clock jump", []string{"server", "contradiction", "storeTime", "uncertainty"}},
+		{workerlease.ClockJump{Worker: me}, zap.WarnLevel, "clock jump", []string{"server", "verdict", "storeTime", "uncertainty"}},
 		{workerlease.TooUncertain{Worker: me, Err: why}, zap.ErrorLevel, "time too uncertain", []string{"uncertainty", "error"}},
 		{workerlease.Charged{Worker: me}, zap.DebugLevel, "operation charged", []string{"operation", "units"}},
 		{workerlease.Trimmed{Worker: me}, zap.DebugLevel, "ledger trimmed", []string{"count"}},

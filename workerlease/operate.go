@@ -52,6 +52,12 @@ func (w *WorkerLease) sample(ctx context.Context) ([]Event, error) {
 	return w.sampled(stamp, sent)
 }
 
+var verdicts = map[timeline.Outcome]ClockVerdict{
+	timeline.Contradicted: ClockInQuestion,
+	timeline.Dropped:      AnswerDropped,
+	timeline.Jumped:       JumpConfirmed,
+}
+
 // sampled puts a stamp on the time line.
 func (w *WorkerLease) sampled(stamp store.Stamp, sent time.Duration) ([]Event, error) {
 	received := w.client.local()
@@ -59,9 +65,9 @@ func (w *WorkerLease) sampled(stamp store.Stamp, sent time.Duration) ([]Event, e
 	switch outcome {
 	case timeline.Rejected:
 		return nil, fmt.Errorf("store time %s from %q is not plausible", store.Format(stamp.Time), stamp.Server)
-	case timeline.Jumped, timeline.ServerChanged:
+	case timeline.Contradicted, timeline.Dropped, timeline.Jumped:
 		return []Event{ClockJump{
-			Worker: w.label(), Server: stamp.Server, Contradiction: outcome == timeline.Jumped,
+			Worker: w.label(), Server: stamp.Server, Verdict: verdicts[outcome],
 			StoreTime: now.Mid(), Uncertainty: now.Uncertainty(),
 		}}, nil
 	default:

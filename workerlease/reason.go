@@ -47,3 +47,22 @@ var causes = map[machine.Reason]error{
 }
 
 func reason(r machine.Reason) Reason { return Reason(r.String()) }
+
+// ClockVerdict says what became of samples of the store's time that contradict one
+// another.
+type ClockVerdict string
+
+// The verdicts.
+const (
+	// ClockInQuestion: a sample contradicts the earlier ones. A lease that is held ends at
+	// once, and the time is as uncertain as the samples are apart, until further ones have
+	// decided.
+	ClockInQuestion ClockVerdict = "contradicts earlier answers"
+	// AnswerDropped: three samples in a row speak against a clock that fewer had ever
+	// shown. It was a wrong answer, and is forgotten.
+	AnswerDropped ClockVerdict = "an earlier answer was wrong"
+	// JumpConfirmed: three samples in a row speak against the clock that was in force.
+	// Nothing begins until all that was granted by it is over: at most the longest window
+	// in the ledger, or one's own slot, and five minutes.
+	JumpConfirmed ClockVerdict = "the clock has jumped"
+)

@@ -37,7 +37,7 @@ var timeVariants = []variant{
 	{name: "the margin is a time to finish in", rule: "Last", regime: anything, instead: func(end time.Time, margin time.Duration) time.Time { return end.Add(margin) }},
 	// w1 hears from a member whose clock is ahead of that by which w0 works, which
 	// hasn't asked since. w1 begins by it, and w0 works on.
-	{name: "another clock of the store is believed at once", rule: "Settled", regime: jumps, instead: func(timeline.Interval, time.Time) bool { return true }},
+	{name: "another clock of the store is believed at once", rule: "Settled", regime: jumps, instead: func(machine.Moment, machine.Clock) bool { return true }},
 	// w0 holds a lease, and the store contradicts what it said of the time before. w0 goes
 	// on.
 	{name: "a contradiction is nothing to worry about", rule: "Jumped", regime: jumps, instead: func(int, int) bool { return false }, audit: unmoved},

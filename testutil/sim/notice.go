@@ -62,7 +62,7 @@ func (p *Process) observe(e workerlease.Event) {
 			w.count(&w.inversions)
 		}
 	case workerlease.ClockJump:
-		if e.Contradiction { // A change of server alone proves nothing.
+		if e.Verdict == workerlease.ClockInQuestion { // A change of server alone proves nothing.
 			w.alarm(p, Jump)
 		}
 	case workerlease.Expired:

@@ -56,6 +56,7 @@ type Claim struct {
 	End   time.Time
 	Fixed time.Time // Earliest(now) at fixing
 	Local time.Duration
+	Epoch int // of the time line
 }
 
 // Bid is the contention for one slot.

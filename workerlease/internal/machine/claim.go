@@ -17,7 +17,7 @@ func (x *step) contend() {
 	if s.Pending != Nothing || x.backingOff() {
 		return
 	}
-	if !x.at.Now.Known() || s.Clock.Resample || s.Retries.SampleFirst {
+	if !x.at.Now.Known() || s.Clock.Resample > 0 || s.Retries.SampleFirst {
 		x.ask(Sampling, Sample{})
 		return
 	}
@@ -27,7 +27,7 @@ func (x *step) contend() {
 	if x.trim() {
 		return
 	}
-	if x.closing() && s.View.Watch.Seq == 0 && (s.Bid.Stage == Aiming || s.Bid.Stage == Reading && s.Bid.Claim.ID == "") {
+	if x.due() && (s.Bid.Stage == Aiming || s.Bid.Stage == Reading && s.Bid.Claim.ID == "") {
 		x.readHead()
 		return
 	}
@@ -189,6 +189,7 @@ func (x *step) claim() {
 		End:   x.m.windowEnd(s.Bid.Slot, start),
 		Fixed: now.Earliest,
 		Local: x.at.Local,
+		Epoch: x.at.Epoch,
 	}
 	x.readHead()
 }
@@ -200,8 +201,10 @@ func (f facts) id() string { return hex.EncodeToString(f.at.Draw[:]) }
 func (x *step) readHead() {
 	s := x.s
 	limit := max(1, s.View.Depth)
-	if s.View.Watch.Seq != 0 || s.View.LastGrant.Seq != 0 {
-		limit = max(limit, lookBack) // to find what is below the poison, or the worker's own record
+	if s.View.Watch.Seq != 0 || s.View.LastGrant.Seq != 0 || s.Clock.unsettled() {
+		// to find what is below the poison, the worker's own record, or what others may hold
+		// by another clock
+		limit = max(limit, lookBack)
 	}
 	s.View.Asked = limit
 	s.Bid.Stage, s.Bid.ReadEpoch = Reading, s.Clock.Epoch

@@ -1,32 +1,70 @@
 package machine
 
-import "time"
+import (
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
+)
 
 // Clock is what a worker has noticed of the time line.
 type Clock struct {
 	Epoch, Settled, Jumps int
-	SettleAt              time.Time // when Epoch is settled; zero: a head must be read first
-	Resample              bool      // the time must be sampled before anything is begun
+	SettleAt              time.Time     // when Epoch is settled; zero: a head must be read first
+	SettleBy              time.Duration // the local reading at which it is settled at the latest
+	Resample              int           // how often the time must be sampled before anything is begun
 }
+
+// unsettled reports that a clock was in force by which other workers may still act.
+func (c *Clock) unsettled() bool { return c.Settled < c.Epoch }
 
 // clock takes notice of what happened to the time line.
 func (x *step) clock() {
 	c := &x.s.Clock
 	if x.at.Epoch > c.Epoch {
-		c.Epoch, c.SettleAt = x.at.Epoch, time.Time{}
+		c.Epoch, c.SettleAt, c.SettleBy = x.at.Epoch, time.Time{}, 0
+		x.forgo()
 	}
 	if x.m.Rules.Jumped(c.Jumps, x.at.Jumps) {
-		c.Resample, x.jumped = true, true
+		c.Resample, x.jumped = timeline.Confirm, true
 		if x.s.Hold.holding() {
 			x.expire(ClockJumped)
 		}
 	}
 	c.Jumps = x.at.Jumps
-	if c.Settled < c.Epoch && x.m.Rules.Settled(x.at.Now, c.SettleAt) {
+	if c.unsettled() && x.m.Rules.Settled(x.at, *c) {
 		c.Settled = c.Epoch
 		x.s.Bid.Recheck = x.at.Local + time.Millisecond // x.at.Now was measured before it settled.
 	}
 	x.s.Retries.pass(x.at.Local)
+}
+
+// forgo gives up a slot that was won by a clock that is not in force any more. By the
+// time of another it may come once more, when other workers have taken it for over.
+func (x *step) forgo() {
+	h := &x.s.Hold
+	if t := h.Next; !t.IsZero() {
+		x.note(Note{What: Missed, Slot: t.Slot, Until: t.Slot.End, Why: ClockJumped})
+		if t.Own {
+			x.s.Bid.VoidClaim = t.Claim
+		}
+		h.Next = Term{}
+	}
+}
+
+// settle decides when the epoch is settled, by the head that was read since it began.
+func (x *step) settle(head store.Record, below []store.Record) {
+	c := &x.s.Clock
+	if !c.unsettled() || x.s.Bid.ReadEpoch != x.at.Epoch || !c.SettleAt.IsZero() {
+		return
+	}
+	c.SettleAt, c.SettleBy = head.WindowEnd, x.at.Began+x.outlasting(append([]store.Record{head}, below...))
+	switch {
+	case head.Seq == 0:
+		c.SettleAt = x.at.Now.Earliest
+	case head.CheckEnvelope() != nil:
+		c.SettleAt = x.at.Now.Latest.Add(x.m.Rules.Longest) // Only SettleBy counts.
+	}
 }
 
 // sampled takes in a sample of store time, or the failure to get one.
@@ -37,14 +75,11 @@ func (x *step) sampled(e Sampled) {
 		x.regroup()
 		return
 	}
-	if x.jumped {
-		// Sample again, but not at once: servers that contradict each other would be
-		// asked without end.
+	if s.Clock.Resample = max(s.Clock.Resample-1, 0); s.Clock.Resample > 0 {
 		x.backOff(nil)
 		return
 	}
 	s.Retries.over()
-	s.Clock.Resample = false
 	if s.Retries.SampleFirst {
 		s.Retries.SampleFirst = false
 		if s.Bid.Stage == Reading || s.Bid.Stage == Aiming {

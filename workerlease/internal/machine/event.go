@@ -14,10 +14,16 @@ type Moment struct {
 	Now timeline.Interval
 	// Local is the local reading, for waits that must not depend on the store.
 	Local time.Duration
+	// Newest contains store time for a reader that has settled all epochs. Records are
+	// judged by it: one from a time that was never in force must not pass for good until
+	// that has come by all clocks.
+	Newest timeline.Interval
 	// Age of the newest sample of store time.
 	Age time.Duration
-	// Epoch and Jumps count what happened to the time line.
+	// Epoch and Jumps count what happened to the time line, and Began is the local reading
+	// at which the epoch began.
 	Epoch, Jumps int
+	Began        time.Duration
 	// Lapsed is the reason why the context of the lease that is held has already ended,
 	// if it has.
 	Lapsed Reason

@@ -25,7 +25,7 @@ func (f facts) leads(slot slots.Slot) bool {
 func (x *step) extendNow() {
 	s, now := x.s, x.at.Now
 	t, known := s.Hold.Held, s.View.HeadReadAt
-	s.Bid.Claim = Claim{ID: x.id(), Start: t.End, End: x.m.windowEnd(s.Bid.Slot, t.End), Fixed: known.Fixed, Local: known.Local}
+	s.Bid.Claim = Claim{ID: x.id(), Start: t.End, End: x.m.windowEnd(s.Bid.Slot, t.End), Fixed: known.Fixed, Local: known.Local, Epoch: x.at.Epoch}
 	if t.Seq >= store.MaxSeq || known.Fixed.IsZero() || x.at.Local-known.Local > lookAge/2 {
 		s.Bid.Claim.Fixed, s.Bid.Claim.Local = now.Earliest, x.at.Local
 		x.readHead()

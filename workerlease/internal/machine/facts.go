@@ -16,8 +16,9 @@ type facts struct {
 	at Moment
 }
 
-// aged reports that the claim is too old to be worked under. Its age is what the
-// local clock says, at the most: that is known however uncertain store time is.
+// aged reports that the claim is too old to be worked under, or was made by a clock that
+// is not in force any more. Its age is what the local clock says, at the most: that is
+// known however uncertain store time is.
 func (f facts) aged() bool {
 	b, most := &f.s.Bid, f.m.Rules.ClaimAge
 	if b.extends() {
@@ -25,7 +26,17 @@ func (f facts) aged() bool {
 	}
 	age := f.at.Local - b.Claim.Local
 	age += time.Duration(float64(age) * timeline.MaxDrift)
-	return b.Claim.ID != "" && age > most
+	return b.Claim.ID != "" && (age > most || b.Claim.Epoch != f.at.Epoch)
+}
+
+// due reports that the head is to be read although no claim is: to record what came of a
+// slot, to learn how long other workers may act by another clock, or to supersede poison
+// that has stood for long enough.
+func (f facts) due() bool {
+	if w := &f.s.View.Watch; w.Seq != 0 {
+		return f.at.Local >= w.Over
+	}
+	return f.closing() || f.s.Clock.unsettled() && f.s.Clock.SettleAt.IsZero()
 }
 
 // goesOn reports that the head is of the term that is held, and that this may be

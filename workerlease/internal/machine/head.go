@@ -44,13 +44,8 @@ func (x *step) headRead(e HeadRead) {
 		}
 		return
 	}
+	x.settle(head, records)
 	x.judge(head, records)
-	if obeyed && s.Bid.ReadEpoch == x.at.Epoch && s.Clock.SettleAt.IsZero() {
-		s.Clock.SettleAt = head.WindowEnd
-		if head.WindowEnd.IsZero() {
-			s.Clock.SettleAt = x.at.Now.Earliest
-		}
-	}
 }
 
 // judge decides what the head means for the bid; below are older records, if they
@@ -74,6 +69,8 @@ func (x *step) judge(head store.Record, below []store.Record) {
 	held := s.Hold.Held
 	granted := head.Kind == store.KindGrant
 	switch {
+	case s.Bid.Claim.ID == "" && s.Bid.MissReason == Poisoned:
+		x.again() // The poison is gone.
 	case s.Bid.Claim.ID == "":
 		s.Bid.Stage = Aiming // The head was read to close a slot, and there is nothing to record.
 
@@ -160,18 +157,20 @@ func (x *step) compareSchedule(head store.Record) {
 // watch reports poison, and supersedes it when it has stood for so long that no worker
 // can still have a claim to it. It is never treated as free.
 func (x *step) watch(head store.Record, below []store.Record, why error) {
-	s, now := x.s, x.at.Now
-	if s.View.Watch.Seq != head.Seq {
-		s.View.Watch = Watch{Seq: head.Seq, Since: now.Latest}
+	s := x.s
+	w := &s.View.Watch
+	if w.Seq != head.Seq {
+		*w = Watch{Seq: head.Seq, Since: x.at.Newest.Latest, From: x.at.Local}
 		x.note(Note{What: Poison, Slot: s.Bid.Slot, Record: head, Err: why})
 	}
-	patience := x.patience(head, below)
+	w.Over = max(w.Over, w.From+x.patience(head, below))
 	// If no record that can be obeyed is left below it, nobody knows which term is in force.
 	alone := below != nil && head.Seq > 1 && !x.hasValidBase(below)
-	if now.Earliest.Before(s.View.Watch.Since.Add(patience)) || head.Seq >= store.MaxSeq || s.Bid.Role == Joiner || alone {
-		s.Bid.MissReason = Poisoned
-		x.miss(s.Bid.Slot.End)
-		x.next()
+	if stays := head.Seq >= store.MaxSeq || s.Bid.Role == Joiner || alone || s.Clock.unsettled(); stays && x.at.Local >= w.Over {
+		w.Over = x.at.Local + x.m.Rules.Patience
+	}
+	if x.at.Local < w.Over {
+		x.standStill()
 		return
 	}
 	if below == nil && head.Seq > 1 {
@@ -180,6 +179,24 @@ func (x *step) watch(head store.Record, below []store.Record, why error) {
 		return
 	}
 	s.Bid.send(x.reset(head, below, why))
+}
+
+// standStill claims nothing before the watch is over, and perhaps the rest of the slot then.
+func (x *step) standStill() {
+	s := x.s
+	over := x.at.Now.Mid().Add(s.View.Watch.Over - x.at.Local)
+	switch {
+	case s.Bid.Claim.ID == "":
+		s.Bid.Stage = Aiming // The head was read for another reason.
+		return
+	case s.Bid.Role == Claimant && !x.m.Single && over.Before(x.m.abandoned(s.Bid.Slot)):
+		s.Bid.wait(later(over, s.Bid.Slot.Start).Add(x.turn(s.Hold.had(s.Bid.Slot, x.m.Once))), timeline.Mid)
+		s.Bid.MissReason = Poisoned // should the slot be missed yet
+		return
+	}
+	s.Bid.MissReason = Poisoned
+	x.miss(s.Bid.Slot.End)
+	x.next()
 }
 
 // confirm takes a grant that is known to be one's own, or one's group's.

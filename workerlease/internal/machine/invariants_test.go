@@ -274,8 +274,8 @@ func (w *watcher) append(before machine.State, at machine.Moment, r store.Record
 	case store.KindReset:
 		wait := max(w.m.Rules.Patience, slotLength(before.Bid.Slot))
 		switch {
-		case !before.View.Watch.Since.IsZero() && at.Now.Earliest.Before(before.View.Watch.Since.Add(wait)), before.View.Watch.Seq != head.Seq:
-			return fmt.Errorf("reset of what was not watched long enough: %v at %v", before.View.Watch, at.Now)
+		case at.Local-before.View.Watch.From < wait, before.View.Watch.Seq != head.Seq:
+			return fmt.Errorf("reset of what was not watched long enough: %v at %v", before.View.Watch, at.Local)
 		case r.WindowStart.Before(w.shownIn.Now.Latest):
 			return fmt.Errorf("reset in the past: %v at %v", r, at.Now)
 		}

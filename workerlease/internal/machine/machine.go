@@ -9,9 +9,14 @@ import (
 )
 
 // Start is the state of a new worker on a time line with a history. The worker need
-// not mind what came before the epoch that is settled.
-func Start(epoch, settled, jumps int) State {
-	return State{Clock: Clock{Epoch: epoch, Settled: settled, Jumps: jumps}}
+// not mind what came before the epoch that is settled. inQuestion reports that samples
+// contradict one another of late.
+func Start(epoch, settled, jumps int, inQuestion bool) State {
+	s := State{Clock: Clock{Epoch: epoch, Settled: settled, Jumps: jumps}}
+	if inQuestion {
+		s.Clock.Resample = timeline.Confirm
+	}
+	return s
 }
 
 // Machine decides for one worker.
@@ -136,7 +141,7 @@ func (m *Machine) awaits(s *State, a Acts) bool { return s.Hold.Running && m.Rul
 
 // mayBegin reports that the slot that was won may begin as soon as its time has come.
 func (m *Machine) mayBegin(s *State) bool {
-	return !s.Hold.holding() && !m.awaits(s, Beginning) && !s.Clock.Resample && !s.Stopping
+	return !s.Hold.holding() && !m.awaits(s, Beginning) && s.Clock.Resample == 0 && !s.Stopping
 }
 
 // blocked reports that the worker may claim nothing: user code overruns, or a
@@ -187,8 +192,9 @@ func (m *Machine) Waits(s State) []Wait {
 			until(h.Next.Start, m.Rules.BeginBy)
 		}
 	}
-	if s.Clock.Settled < s.Clock.Epoch && !s.Clock.SettleAt.IsZero() {
+	if s.Clock.unsettled() && !s.Clock.SettleAt.IsZero() {
 		until(s.Clock.SettleAt, timeline.Earliest)
+		w = append(w, Wait{Local: s.Clock.SettleBy})
 	}
 	if s.Stopping && !s.GivenUp && s.Pending == Nothing && (s.Bid.Stage == Checking || s.Bid.Stage == Sending) {
 		if s.Bid.Record.Kind == store.KindDone {
@@ -208,6 +214,9 @@ func (m *Machine) Waits(s State) []Wait {
 		until(m.leaves(&s), timeline.Mid)
 	case s.Bid.Stage == Aiming:
 		until(s.Bid.Turn, s.Bid.TurnEdge)
+	}
+	if s.View.Watch.Seq != 0 && s.Pending == Nothing && s.Retries.Until == 0 && !s.Stopping && s.Bid.Stage == Aiming {
+		w = append(w, Wait{Local: s.View.Watch.Over})
 	}
 	return w
 }

@@ -43,7 +43,7 @@ func resetAt(below store.Record, now timeline.Interval) (time.Time, int64) {
 }
 
 func (f facts) poison(head store.Record) error {
-	return f.m.Rules.Poison(head, f.at.Now, f.m.Rules.Ahead, f.m.Rules.Longest)
+	return f.m.Rules.Poison(head, f.at.Newest, f.m.Rules.Ahead, f.m.Rules.Longest)
 }
 
 // longestSpan bounds what a window of poison counts for. Without it, poison could stand
@@ -125,8 +125,8 @@ func (f facts) hasValidBase(records []store.Record) bool {
 	return slices.ContainsFunc(records, func(r store.Record) bool { return r.Seq == 1 || f.poison(r) == nil })
 }
 
-// patience is how long poison is watched: head, and the records right below it that are
-// poison, too.
+// patience is how long poison is watched, by the local clock: head, and the records right
+// below it that are poison, too.
 func (f facts) patience(head store.Record, below []store.Record) time.Duration {
 	poison := []store.Record{head}
 	for _, r := range below {
@@ -135,5 +135,12 @@ func (f facts) patience(head store.Record, below []store.Record) time.Duration {
 		}
 		poison = append(poison, r)
 	}
-	return max(f.s.Bid.Slot.Length(), f.m.Rules.Span(poison)) + f.m.Rules.Patience
+	return f.outlasting(poison)
+}
+
+// outlasting is how long it takes, by the local clock, until no worker can still act on
+// records: until the longest of their windows, or of one's own slots, would be over.
+func (f facts) outlasting(records []store.Record) time.Duration {
+	d := max(f.s.Bid.Slot.Length(), f.m.Rules.Span(records)) + f.m.Rules.Patience
+	return d + time.Duration(float64(d)*timeline.MaxDrift)
 }

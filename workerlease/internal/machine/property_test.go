@@ -179,7 +179,7 @@ func befall(t *rapid.T, c machine.Config) {
 			if rapid.Bool().Draw(t, "back") {
 				by = -by
 			}
-			w.turn(by, rapid.Bool().Draw(t, "contradiction"))
+			w.turn(by)
 			if w.op == nil || rapid.Bool().Draw(t, "seen") {
 				happen(machine.Wake{})
 			}

@@ -34,9 +34,8 @@ type Rules struct {
 	// Settled: until then the interval contains both times. Breaking it shows as leases
 	// that go on, not as an overlap.
 	Jumped func(seen, now int) bool
-	// Settled reports that a jump, or a change of server, is past. until is the end
-	// of the head that was read first after it, zero if none was read.
-	Settled func(now timeline.Interval, until time.Time) bool
+	// Settled reports that a jump is past.
+	Settled func(at Moment, c Clock) bool
 	// Fresh: nothing is claimed when the newest sample of store time is older.
 	Fresh time.Duration
 
@@ -191,7 +190,7 @@ var Standard = Rules{
 	TrimEvery: 53,
 
 	Poison:   poison,
-	Ahead:    time.Hour,
+	Ahead:    2 * priority.MaxLead,
 	Longest:  366 * 24 * time.Hour,
 	Leads:    leads,
 	Patience: 5 * time.Minute,

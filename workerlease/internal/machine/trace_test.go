@@ -192,9 +192,9 @@ func (s *script) run(command string, args []string) error {
 		before, err := strconv.ParseInt(args[0], 10, 64)
 		maps.DeleteFunc(s.ledger, func(seq int64, _ store.Record) bool { return seq < before })
 		return err
-	case "steps", "changes": // the store's clock; the server that tells the time
+	case "steps": // the store's clock
 		by, err := time.ParseDuration(args[0])
-		s.turn(by, command == "steps")
+		s.turn(by)
 		if s.op != nil {
 			return err // it shows in the answer
 		}

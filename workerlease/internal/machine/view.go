@@ -33,7 +33,9 @@ type ReadTime struct {
 // Watch is poison that is being watched.
 type Watch struct {
 	Seq   int64
-	Since time.Time // Latest(now) when it was first seen
+	Since time.Time     // Latest(now) when it was first seen
+	From  time.Duration // the local reading then
+	Over  time.Duration // the local reading at which it may be superseded
 }
 
 // Carried is what each record repeats from the head that it is appended to, so that

@@ -44,10 +44,12 @@ func last(end time.Time, margin time.Duration) time.Time {
 func jumped(seen, now int) bool { return now > seen }
 
 // settled keeps the interval from before a jump until every worker that began by the old
-// clock has come to the new one: such a worker holds nothing that ends after the head
-// that was read since.
-func settled(now timeline.Interval, until time.Time) bool {
-	return !until.IsZero() && !now.Earliest.Before(until)
+// clock has come to the new one. Such a worker holds nothing that ends after the head
+// that was read since; so it is enough that this has ended by all clocks. If the old
+// clock is far behind, or the head was granted by a clock far ahead, that would take long:
+// it is also enough that so much time has passed as the longest window takes.
+func settled(at Moment, c Clock) bool {
+	return !c.SettleAt.IsZero() && (!at.Now.Earliest.Before(c.SettleAt) || at.Local >= c.SettleBy)
 }
 
 // ceil rounds up to a whole millisecond, as windows are.

@@ -29,6 +29,7 @@ type world struct {
 	known   bool
 	sampled time.Duration
 	jumps   int
+	began   time.Duration // the local reading at which the newest clock began
 	draw    [12]byte // the first bytes of each draw; the rest is a counter
 	draws   uint32
 
@@ -50,7 +51,7 @@ func plain() machine.Config {
 
 func newWorld(c machine.Config) *world {
 	return &world{
-		watcher: newWatcher(machine.Machine{Config: c}, machine.Start(0, 0, 0)), clocks: []time.Time{eve}, spread: time.Millisecond,
+		watcher: newWatcher(machine.Machine{Config: c}, machine.Start(0, 0, 0, false)), clocks: []time.Time{eve}, spread: time.Millisecond,
 		ledger: map[int64]store.Record{},
 	}
 }
@@ -79,8 +80,8 @@ func (w *world) now(settled int) timeline.Interval {
 
 func (w *world) moment() machine.Moment {
 	m := machine.Moment{
-		Now: w.now(w.s.Clock.Settled), Local: w.local, Age: w.local - w.sampled,
-		Epoch: len(w.clocks) - 1, Jumps: w.jumps,
+		Now: w.now(w.s.Clock.Settled), Newest: w.now(len(w.clocks) - 1), Local: w.local, Age: w.local - w.sampled,
+		Epoch: len(w.clocks) - 1, Jumps: w.jumps, Began: w.began,
 	}
 	w.draws++
 	copy(m.Draw[:], w.draw[:])
@@ -89,11 +90,9 @@ func (w *world) moment() machine.Moment {
 }
 
 // turn lets another clock tell the time from here on.
-func (w *world) turn(by time.Duration, contradiction bool) {
-	w.clocks = append(w.clocks, w.clocks[len(w.clocks)-1].Add(by))
-	if contradiction {
-		w.jumps++
-	}
+func (w *world) turn(by time.Duration) {
+	w.clocks, w.began = append(w.clocks, w.clocks[len(w.clocks)-1].Add(by)), w.local
+	w.jumps++
 }
 
 // event gives the machine an event, and what follows at once.

@@ -26,9 +26,16 @@
 //
 // # Jumps
 //
-// If the intersection is empty, one of the clocks jumped ([Jumped]); if another
-// server answered, its clock may differ ([ServerChanged]). In both cases the old
-// bound is kept beside the new one, under a growing epoch. A reader says up to
-// which epoch it has settled, and gets the hull of all that came later, so that
-// it is right whichever clock was. When to settle is the reader's decision.
+// If the intersection is empty, one of the clocks jumped, the answer was wrong, or
+// another server answered whose clock is further off than it claims. That is not known
+// yet, so the new bound stands beside the old one as another clock in question, and
+// every reader gets the hull of both ([Contradicted]). Servers that answer in turn may
+// leave it at that: what is uncertain is then how far they are apart.
+//
+// When [Confirm] samples in a row agree with one clock and contradict another, that one
+// goes. If fewer samples than that ever agreed with it, it was a wrong answer
+// ([Dropped]). Else it was in force, and workers may still act by it ([Jumped]): its
+// bound is kept, under a growing epoch. A reader says up to which epoch it has settled,
+// and gets the hull of all that came later, so that it is right whichever clock was.
+// When to settle is the reader's decision.
 package timeline

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"slices"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
@@ -17,31 +18,51 @@ const (
 	First
 	// Narrowed: the sample agrees with what was known.
 	Narrowed
-	// ServerChanged: another server answered. Its bound is kept beside the old.
-	ServerChanged
-	// Jumped: the sample contradicts what was known.
+	// Contradicted: the sample agrees with nothing that was known. It is one more clock
+	// in question.
+	Contradicted
+	// Dropped: the sample confirms one clock, so that another is out of question, which
+	// too few samples have shown.
+	Dropped
+	// Jumped: the sample confirms one clock, so that another is out of question, which
+	// was in force before.
 	Jumped
 )
 
 // String names the outcome.
 func (o Outcome) String() string {
-	return [...]string{"rejected", "first", "narrowed", "server changed", "jumped"}[o]
+	return [...]string{"rejected", "first", "narrowed", "contradicted", "dropped", "jumped"}[o]
 }
 
-// maxPast is how many bounds from before a jump are kept apart. More are merged:
-// that only widens what unsettled readers get.
-const maxPast = 4
+// Confirm is how many samples in a row decide between clocks: they agree with one and
+// contradict another. A clock that fewer samples have ever agreed with was never in
+// force.
+const Confirm = 3
+
+const (
+	// maxClocks is how many clocks are in question at once.
+	maxClocks = 4
+	// maxPast is how many bounds from before a jump are kept apart. More are merged:
+	// that only widens what unsettled readers get.
+	maxPast = 4
+)
 
 // Line is what is known of store time. The zero Line knows nothing. It is not
 // safe for concurrent use.
 type Line struct {
-	known  bool
-	now    bound
-	server string
+	clocks []clock       // those in question, at least one as soon as anything is known
 	fresh  time.Duration // local reading of the newest sample
 	epoch  int
+	began  time.Duration // local reading at which the epoch began
 	jumps  int
 	past   []past
+}
+
+// clock is what store time may be, by the samples that agree with one another.
+type clock struct {
+	bound
+	samples int // that agreed with it
+	run     int // how many of late agreed with it in a row or, if negative, contradicted it
 }
 
 // bound says that store time minus the local clock was within [lo, hi]
@@ -69,6 +90,15 @@ func (b bound) shifted(at time.Duration) bound {
 	return bound{b.lo - w, b.hi + w, at}
 }
 
+// both is the bound that two bounds give together, and whether they agree.
+func both(a, b bound) (_ bound, agree bool) {
+	at := max(a.at, b.at)
+	a, b = a.shifted(at), b.shifted(at)
+	c := bound{max(a.lo, b.lo), min(a.hi, b.hi), at}
+	return c, c.lo <= c.hi
+}
+
+// hull is the bound that contains two bounds.
 func hull(a, b bound) bound {
 	at := max(a.at, b.at)
 	a, b = a.shifted(at), b.shifted(at)
@@ -102,50 +132,98 @@ func (l *Line) Add(s store.Stamp, sent, received time.Duration) Outcome {
 		hi: at + int64(s.Granularity+s.MaxAge+trip+s.Skew) + drift(trip),
 		at: received,
 	}
-	if !l.known {
-		l.known, l.now, l.server, l.fresh = true, b, s.Server, received
+	if len(l.clocks) == 0 {
+		l.clocks, l.fresh = []clock{{b, 1, 1}}, received
 		return First
 	}
-	ref := max(b.at, l.now.at)
-	old, b := l.now.shifted(ref), b.shifted(ref)
 	l.fresh = max(l.fresh, received)
-	both := bound{max(old.lo, b.lo), min(old.hi, b.hi), ref}
-	switch {
-	case both.lo > both.hi:
-		l.jumps++
-		l.begin(old, b, s.Server)
-		return Jumped
-	case s.Server != l.server:
-		l.begin(old, b, s.Server)
-		return ServerChanged
+	agreeing := 0
+	for _, c := range l.clocks {
+		if _, agrees := both(c.bound, b); agrees {
+			agreeing++
+		}
 	}
-	l.now = both
-	return Narrowed
+	if agreeing > 1 {
+		return Narrowed // It says too little to decide, or to narrow one of them.
+	}
+	for i := range l.clocks {
+		l.clocks[i].add(b)
+	}
+	if agreeing == 0 {
+		l.jumps++
+		l.question(clock{b, 1, 1})
+		return Contradicted
+	}
+	return l.decide()
 }
 
-// begin starts a new epoch.
-func (l *Line) begin(old, b bound, server string) {
+// add takes in a sample.
+func (c *clock) add(b bound) {
+	if narrowed, agrees := both(c.bound, b); agrees {
+		c.bound, c.samples, c.run = narrowed, c.samples+1, max(c.run, 0)+1
+	} else {
+		c.run = min(c.run, 0) - 1
+	}
+}
+
+// question adds a clock to those in question.
+func (l *Line) question(c clock) {
+	l.clocks = append(slices.Clip(l.clocks), c)
+	if len(l.clocks) > maxClocks {
+		a, b := l.clocks[0], l.clocks[1]
+		l.clocks[1] = clock{hull(a.bound, b.bound), a.samples + b.samples, max(a.run, b.run)}
+		l.clocks = l.clocks[1:]
+	}
+}
+
+// decide puts out of question the clocks that were contradicted by all of the samples
+// that confirm another. One of those that had been in force ends its epoch.
+func (l *Line) decide() Outcome {
+	confirmed := func(c clock) bool { return c.run >= Confirm }
+	if len(l.clocks) == 1 || !slices.ContainsFunc(l.clocks, confirmed) {
+		return Narrowed
+	}
+	outcome := Narrowed
+	l.clocks = slices.DeleteFunc(slices.Clone(l.clocks), func(c clock) bool {
+		switch {
+		case c.run > -Confirm:
+			return false
+		case c.samples < Confirm:
+			outcome = max(outcome, Dropped)
+		default:
+			outcome = Jumped
+			l.begin(c.bound)
+		}
+		return true
+	})
+	return outcome
+}
+
+// begin starts a new epoch, after a clock was in force.
+func (l *Line) begin(b bound) {
 	l.epoch++
-	l.past = append(l.past, past{old, l.epoch})
+	l.began = l.fresh
+	l.past = append(slices.Clip(l.past), past{b, l.epoch})
 	if len(l.past) > maxPast {
 		l.past[1] = past{hull(l.past[0].bound, l.past[1].bound), l.past[1].before}
-		l.past = append([]past(nil), l.past[1:]...)
+		l.past = l.past[1:]
 	}
-	l.now, l.server = b, server
 }
 
 // At returns an interval that contains store time at a local reading, for a
 // reader that has settled all epochs up to settled. It is the zero Interval
 // while nothing is known.
 func (l *Line) At(local time.Duration, settled int) Interval {
-	if !l.known {
+	if len(l.clocks) == 0 {
 		return Interval{}
 	}
-	b := l.now.shifted(local)
+	b := l.clocks[0].shifted(local)
+	for _, c := range l.clocks[1:] {
+		b = hull(b, c.shifted(local))
+	}
 	for _, p := range l.past {
 		if p.before > settled {
-			q := p.shifted(local)
-			b.lo, b.hi = min(b.lo, q.lo), max(b.hi, q.hi)
+			b = hull(b, p.shifted(local))
 		}
 	}
 	return Interval{
@@ -172,8 +250,16 @@ func (l *Line) Settled(local time.Duration) int {
 	return l.epoch
 }
 
-// Epoch counts the jumps and changes of server.
+// Epoch counts the jumps: how often a clock was put out of question that had been in
+// force.
 func (l *Line) Epoch() int { return l.epoch }
 
-// Jumps counts the contradictions alone.
+// Began is the local reading at which the epoch began.
+func (l *Line) Began() time.Duration { return l.began }
+
+// InQuestion reports that samples contradict one another, and further ones haven't
+// decided yet.
+func (l *Line) InQuestion() bool { return len(l.clocks) > 1 }
+
+// Jumps counts the contradictions, those included that turned out to be nothing.
 func (l *Line) Jumps() int { return l.jumps }

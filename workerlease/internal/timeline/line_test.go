@@ -33,8 +33,8 @@ func TestZeroLineKnowsNothing(t *testing.T) {
 	if i := l.At(time.Hour, 0); i.Known() || i != (Interval{}) {
 		t.Errorf("At = %v, want the zero Interval", i)
 	}
-	if l.Epoch() != 0 || l.Jumps() != 0 || l.server != "" {
-		t.Errorf("Epoch, Jumps, Server = %d, %d, %q, want none", l.Epoch(), l.Jumps(), l.server)
+	if l.Epoch() != 0 || l.Jumps() != 0 {
+		t.Errorf("Epoch, Jumps = %d, %d, want none", l.Epoch(), l.Jumps())
 	}
 }
 
@@ -136,70 +136,106 @@ func TestImplausibleSamplesAreRejectedAndIgnored(t *testing.T) {
 			if unknown.At(0, 0).Known() {
 				t.Error("a rejected sample made the line known")
 			}
-			if got := known.At(time.Second, 0); got != want || known.server != "a" || known.Epoch() != 0 {
-				t.Errorf("a rejected sample changed the line to %v, server %q, epoch %d", got, known.server, known.Epoch())
+			if got := known.At(time.Second, 0); got != want || len(known.clocks) != 1 || known.Epoch() != 0 {
+				t.Errorf("a rejected sample changed the line to %v, %d clocks, epoch %d", got, len(known.clocks), known.Epoch())
 			}
 		})
 	}
 }
 
-func TestAnotherServerGivesTheHullUntilSettled(t *testing.T) {
+func TestAnotherServerThatAgreesNarrowsTheIntervalLikeTheSame(t *testing.T) {
 	var l Line
 	sample(t, &l, store.Stamp{Time: noon, Server: "a"}, 0, 10*ms, First)
-	sample(t, &l, store.Stamp{Time: noon.Add(15 * ms), Server: "b"}, 10*ms, 20*ms, ServerChanged)
-	if l.Epoch() != 1 || l.Jumps() != 0 || l.server != "b" {
-		t.Fatalf("Epoch, Jumps, Server = %d, %d, %q, want 1, 0, b", l.Epoch(), l.Jumps(), l.server)
+	sample(t, &l, store.Stamp{Time: noon.Add(15 * ms), Server: "b"}, 10*ms, 20*ms, Narrowed)
+	expect(t, &l, 20*ms, 0, 15*ms, 20*ms+20*time.Microsecond+2)
+	if l.Epoch() != 0 || l.Jumps() != 0 {
+		t.Errorf("Epoch, Jumps = %d, %d, want none", l.Epoch(), l.Jumps())
 	}
-	// Settled: b alone, not intersected with a. Unsettled: both.
-	expect(t, &l, 20*ms, 1, 15*ms, 25*ms+10*time.Microsecond+1)
-	expect(t, &l, 20*ms, 0, 10*ms-10*time.Microsecond-1, 25*ms+10*time.Microsecond+1)
-	// More of b narrows b alone.
-	sample(t, &l, store.Stamp{Time: noon.Add(18 * ms), Server: "b"}, 20*ms, 20*ms, Narrowed)
-	expect(t, &l, 20*ms, 1, 18*ms, 18*ms+1)
-	expect(t, &l, 20*ms, 0, 10*ms-10*time.Microsecond-1, 20*ms+10*time.Microsecond+1+10*time.Microsecond+1)
 }
 
-func TestContradictionIsAJumpWithTheHullUntilSettled(t *testing.T) {
-	for name, c := range map[string]struct {
-		server string
-		by     time.Duration
+// clocksAt adds samples, 10 ms apart and exact, of clocks that are off by given times,
+// and returns the outcomes.
+func clocksAt(l *Line, off ...time.Duration) (outcomes []Outcome) {
+	for i, off := range off {
+		at := time.Duration(i) * 10 * ms
+		outcomes = append(outcomes, l.Add(store.Stamp{Time: noon.Add(at + off)}, at, at))
+	}
+	return outcomes
+}
+
+func TestAContradictionIsDecidedByAsManySamplesInARowAsConfirmAClock(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		off         []time.Duration
+		last        Outcome
+		clocks      int
+		epoch, jump int
 	}{
-		"forward":             {"a", time.Hour},
-		"back":                {"a", -time.Hour},
-		"with another server": {"b", time.Hour},
-		"by a little":         {"a", 100 * time.Microsecond},
+		{"one wrong answer", []time.Duration{0, 0, 0, -time.Hour}, Contradicted, 2, 0, 1},
+		{"and two good ones", []time.Duration{0, 0, 0, -time.Hour, 0, 0}, Narrowed, 2, 0, 1},
+		{"and three", []time.Duration{0, 0, 0, -time.Hour, 0, 0, 0}, Dropped, 1, 0, 1},
+		{"years ago", []time.Duration{0, 0, 0, -300000 * time.Hour, 0, 0, 0}, Dropped, 1, 0, 1},
+		{"a wrong first answer", []time.Duration{time.Hour, 0, 0, 0}, Dropped, 1, 0, 1},
+		{"two wrong answers, apart", []time.Duration{0, 0, 0, time.Hour, -time.Hour, 0, 0, 0}, Dropped, 1, 0, 2},
+		{"a jump", []time.Duration{0, 0, 0, time.Hour, time.Hour}, Narrowed, 2, 0, 1},
+		{"a jump, confirmed", []time.Duration{0, 0, 0, time.Hour, time.Hour, time.Hour}, Jumped, 1, 1, 1},
+		{"a jump, by a little", []time.Duration{0, 0, 0, 1100 * time.Microsecond, 1100 * time.Microsecond, 1100 * time.Microsecond}, Jumped, 1, 1, 1},
+		{"and back", []time.Duration{0, 0, 0, time.Hour, time.Hour, time.Hour, 0, 0, 0}, Jumped, 1, 2, 2},
+		{"in turn", []time.Duration{0, 0, 0, time.Hour, 0, time.Hour, 0, time.Hour, 0, time.Hour, 0, time.Hour}, Narrowed, 2, 0, 1},
+		{"in turn, and then one alone", []time.Duration{0, time.Hour, 0, time.Hour, 0, time.Hour, time.Hour, time.Hour}, Jumped, 1, 1, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			var l Line
-			sample(t, &l, store.Stamp{Time: noon, Server: "a"}, 0, 0, First)
-			sample(t, &l, store.Stamp{Time: noon.Add(10*ms + c.by), Server: c.server}, 10*ms, 10*ms, Jumped)
-			if l.Epoch() != 1 || l.Jumps() != 1 || l.server != c.server {
-				t.Fatalf("Epoch, Jumps, Server = %d, %d, %q, want 1, 1, %q", l.Epoch(), l.Jumps(), l.server, c.server)
+			outcomes := clocksAt(&l, c.off...)
+			if last := outcomes[len(outcomes)-1]; last != c.last || len(l.clocks) != c.clocks || l.Epoch() != c.epoch || l.Jumps() != c.jump {
+				t.Fatalf("outcomes %v, %d clocks in question, epoch %d, jumps %d; want %v last, %d, %d, %d",
+					outcomes, len(l.clocks), l.Epoch(), l.Jumps(), c.last, c.clocks, c.epoch, c.jump)
 			}
-			expect(t, &l, 10*ms, 1, 10*ms+c.by, 10*ms+c.by+1)
-			hull := l.At(10*ms, 0)
-			for _, old := range []time.Duration{10 * ms, 10*ms + c.by} {
-				if at := noon.Add(old); hull.Earliest.After(at) || hull.Latest.Before(at) {
-					t.Errorf("the hull %v misses %v", hull, at)
+			// Unsettled readers get all clocks that were confirmed, or are in question.
+			at := time.Duration(len(c.off)-1) * 10 * ms
+			all, newest := l.At(at, 0), c.off[len(c.off)-1]
+			if on := noon.Add(at + newest); all.Earliest.After(on) || all.Latest.Before(on) {
+				t.Errorf("the hull %v misses %v", all, on)
+			}
+			if c.epoch > 0 {
+				if on := noon.Add(at + c.off[0]); all.Earliest.After(on) || all.Latest.Before(on) {
+					t.Errorf("the hull %v misses %v, the clock from before", all, on)
 				}
 			}
+			if settled := l.At(at, l.Epoch()); c.clocks == 1 && settled.Latest.Sub(settled.Earliest) > ms {
+				t.Errorf("settled: %v, %v wide", settled, settled.Latest.Sub(settled.Earliest))
+			}
 		})
+	}
+}
+
+func TestServersThatAnswerInTurnKeepBothBoundsFresh(t *testing.T) {
+	var l Line
+	for n := range time.Duration(3600) {
+		l.Add(store.Stamp{Time: noon.Add(n*time.Second + n%2*300*ms)}, n*time.Second, n*time.Second+ms)
+	}
+	if i := l.At(3600*time.Second, 0); i.Latest.Sub(i.Earliest) > 310*ms {
+		t.Errorf("after an hour: %v wide, want little more than the 300ms that they are apart", i.Latest.Sub(i.Earliest))
 	}
 }
 
 func TestManyJumpsMergeButStayConservative(t *testing.T) {
 	var l Line
-	clocks := []time.Duration{0}
-	sample(t, &l, store.Stamp{Time: noon}, 0, 0, First)
-	for n := 1; n <= 3*maxPast; n++ {
-		at := time.Duration(n) * time.Second
+	clocks := []time.Duration{}
+	for n := range 3 * maxPast {
 		// Each clock is farther off than the one before, to both sides in turn.
 		off := time.Duration(n*n) * time.Minute
 		if n%2 == 0 {
 			off = -off
 		}
 		clocks = append(clocks, off)
-		sample(t, &l, store.Stamp{Time: noon.Add(at + off)}, at, at, Jumped)
+		at := time.Duration(n) * time.Second
+		for range Confirm {
+			l.Add(store.Stamp{Time: noon.Add(at + off)}, at, at)
+		}
+		if l.Epoch() != n {
+			t.Fatalf("Epoch() = %d after %d jumps", l.Epoch(), n)
+		}
 		for settled := 0; settled <= n; settled++ {
 			i := l.At(at, settled)
 			for _, off := range clocks[settled:] {
@@ -215,11 +251,23 @@ func TestManyJumpsMergeButStayConservative(t *testing.T) {
 	}
 }
 
+// Answers that contradict one another without end leave few clocks in question, and
+// none of them is lost.
+func TestManyClocksInQuestionMergeButStayConservative(t *testing.T) {
+	var l Line
+	for n := range time.Duration(3 * maxClocks) {
+		l.Add(store.Stamp{Time: noon.Add(n * time.Hour)}, 0, 0)
+		if i := l.At(0, 0); i.Earliest.After(noon) || i.Latest.Before(noon.Add(n*time.Hour)) || len(l.clocks) > maxClocks {
+			t.Fatalf("after %d contradictions: %v, %d clocks", n, i, len(l.clocks))
+		}
+	}
+}
+
 func TestNamesOfEdgesAndOutcomes(t *testing.T) {
 	for got, want := range map[string]string{
 		Earliest.String(): "earliest", Latest.String(): "latest", Mid.String(): "mid",
 		Rejected.String(): "rejected", First.String(): "first", Narrowed.String(): "narrowed",
-		ServerChanged.String(): "server changed", Jumped.String(): "jumped",
+		Contradicted.String(): "contradicted", Dropped.String(): "dropped", Jumped.String(): "jumped",
 	} {
 		if got != want {
 			t.Errorf("String() = %q, want %q", got, want)

@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"testing"
 	"time"
 
 	"pgregory.net/rapid"
@@ -60,66 +59,3 @@ func drawnLine(t *rapid.T) *Line {
 	}
 	return &l
 }
-
-// contains: the interval contains store time whenever its assumptions hold: for
-// settled readers if no clock jumped, and for unsettled ones even if it did.
-func contains(t *rapid.T) {
-	var l Line
-	var u universe
-	ppm := rapid.Int64Range(-1000, 1000)
-	offsets := []int64{0} // of each clock that there was, to the true one
-	right := func(settled int, off int64) {
-		t.Helper()
-		i := l.At(u.local, settled)
-		if at := noon.Add(time.Duration(u.store + off)); i.Earliest.After(at) || i.Latest.Before(at) {
-			t.Fatalf("At(%v, %d) = %v misses %v", u.local, settled, i, at)
-		}
-		if i.Latest.Before(i.Earliest) {
-			t.Fatalf("At(%v, %d) = %v is turned around", u.local, settled, i)
-		}
-	}
-	for range rapid.IntRange(1, 40).Draw(t, "steps") {
-		switch rapid.IntRange(0, 9).Draw(t, "what") {
-		case 0, 1, 2, 3:
-			u.pass(passing(100*time.Hour).Draw(t, "pause"), ppm.Draw(t, "ppm"))
-		case 4:
-			if !l.known {
-				continue
-			}
-			// Readers on the clock from before are right, too.
-			by := rapid.Int64Range(-int64(time.Hour), int64(time.Hour)).Draw(t, "by")
-			u.store += by
-			for i := range offsets {
-				offsets[i] -= by
-			}
-			offsets = append(offsets, 0)
-			sent := u.local
-			s := u.stampNow(t)
-			s.Server = string(rune('a' + len(offsets)))
-			if got := l.Add(s, sent, u.local); got != ServerChanged && got != Jumped {
-				t.Fatalf("Add = %v for another server", got)
-			}
-		default:
-			sent := u.local
-			u.pass(passing(10*time.Second).Draw(t, "before"), ppm.Draw(t, "ppm"))
-			s := u.stampNow(t)
-			if len(offsets) > 1 {
-				s.Server = string(rune('a' + len(offsets)))
-			}
-			u.pass(passing(10*time.Second).Draw(t, "after"), ppm.Draw(t, "ppm"))
-			if got := l.Add(s, sent, u.local); got == Jumped || got == Rejected {
-				t.Fatalf("Add = %v though nothing jumped", got)
-			}
-		}
-		if !l.known {
-			continue
-		}
-		for settled := range l.Epoch() + 1 {
-			for _, off := range offsets[settled:] {
-				right(settled, off)
-			}
-		}
-	}
-}
-
-func TestPropertyTheIntervalContainsStoreTime(t *testing.T) { rapid.Check(t, contains) }

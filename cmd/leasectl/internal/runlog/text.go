@@ -78,7 +78,7 @@ func (l *Log) line(e workerlease.Event) (zapcore.Level, string) {
 	case workerlease.ClockSample:
 		return zap.DebugLevel, fmt.Sprintf("store time %s ± %v, round trip %v", store.Format(e.StoreTime), e.Uncertainty.Round(time.Microsecond), e.RoundTrip.Round(time.Microsecond))
 	case workerlease.ClockJump:
-		return zap.WarnLevel, fmt.Sprintf("store time jumped, or comes from another server (%s): now %s ± %v", e.Server, store.Format(e.StoreTime), e.Uncertainty.Round(time.Millisecond))
+		return zap.WarnLevel, fmt.Sprintf("store time by server %s: %s; now %s ± %v", e.Server, e.Verdict, store.Format(e.StoreTime), e.Uncertainty.Round(time.Millisecond))
 	case workerlease.TooUncertain:
 		return zap.ErrorLevel, flagname.In(e.Err.Error())
 	case workerlease.Vanished:
