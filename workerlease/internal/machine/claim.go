@@ -68,7 +68,10 @@ func (x *step) aim() {
 	if s.Bid.Recheck > 0 && x.at.Local >= s.Bid.Recheck {
 		// A jump that was taken back may have turned the bid to a slot far ahead.
 		s.Bid.Recheck = 0
-		next := x.m.Schedule.Next(mid)
+		next := x.m.Schedule.At(mid)
+		if next.Start.Before(s.Hold.WonEnd) || !mid.Before(x.m.abandoned(next)) {
+			next = x.m.Schedule.Next(mid)
+		}
 		if s.Bid.Stage == Aiming && next.Start.Before(s.Bid.Slot.Start) && !next.Start.Before(s.Hold.WonEnd) {
 			x.target(next)
 		}

@@ -26,7 +26,7 @@ func (x *step) clock() {
 		x.forgo()
 	}
 	if x.m.Rules.Jumped(c.Jumps, x.at.Jumps) {
-		c.Resample, x.jumped = timeline.Confirm, true
+		c.Resample, x.jumped = timeline.Confirm+1, true // One is under way, or has just come.
 		if x.s.Hold.holding() {
 			x.expire(ClockJumped)
 		}
@@ -75,7 +75,8 @@ func (x *step) sampled(e Sampled) {
 		x.regroup()
 		return
 	}
-	if s.Clock.Resample = max(s.Clock.Resample-1, 0); s.Clock.Resample > 0 {
+	if s.Clock.Resample = max(s.Clock.Resample-1, 0); s.Clock.Resample > 0 || x.undecidable() {
+		s.Clock.Resample = max(s.Clock.Resample, 1)
 		x.backOff(nil)
 		return
 	}
@@ -87,6 +88,12 @@ func (x *step) sampled(e Sampled) {
 		}
 		s.Bid.MissReason = Unreachable // should the slot be missed yet
 	}
+}
+
+// undecidable reports that samples contradict one another by so much that nothing can be
+// begun. Only more of them help.
+func (f facts) undecidable() bool {
+	return f.at.InQuestion && MinWindow(f.at.Now.Uncertainty(), f.m.Margin) > f.s.Bid.Slot.Length()/2
 }
 
 // regroup makes the turns count again from the end of an outage that outlasted the

@@ -24,6 +24,8 @@ type Moment struct {
 	// at which the epoch began.
 	Epoch, Jumps int
 	Began        time.Duration
+	// InQuestion reports that samples contradict one another, which further ones decide.
+	InQuestion bool
 	// Lapsed is the reason why the context of the lease that is held has already ended,
 	// if it has.
 	Lapsed Reason

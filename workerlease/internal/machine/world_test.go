@@ -30,7 +30,7 @@ type world struct {
 	sampled time.Duration
 	jumps   int
 	began   time.Duration // the local reading at which the newest clock began
-	draw    [12]byte // the first bytes of each draw; the rest is a counter
+	draw    [12]byte      // the first bytes of each draw; the rest is a counter
 	draws   uint32
 
 	ledger map[int64]store.Record

@@ -137,19 +137,14 @@ func (l *Line) Add(s store.Stamp, sent, received time.Duration) Outcome {
 		return First
 	}
 	l.fresh = max(l.fresh, received)
-	agreeing := 0
-	for _, c := range l.clocks {
-		if _, agrees := both(c.bound, b); agrees {
-			agreeing++
-		}
+	if len(l.clocks) > 1 && l.reconcile(b) {
+		return Narrowed
 	}
-	if agreeing > 1 {
-		return Narrowed // It says too little to decide, or to narrow one of them.
-	}
+	agreed := false
 	for i := range l.clocks {
-		l.clocks[i].add(b)
+		agreed = l.clocks[i].add(b) || agreed
 	}
-	if agreeing == 0 {
+	if !agreed {
 		l.jumps++
 		l.question(clock{b, 1, 1})
 		return Contradicted
@@ -157,21 +152,51 @@ func (l *Line) Add(s store.Stamp, sent, received time.Duration) Outcome {
 	return l.decide()
 }
 
-// add takes in a sample.
-func (c *clock) add(b bound) {
-	if narrowed, agrees := both(c.bound, b); agrees {
-		c.bound, c.samples, c.run = narrowed, c.samples+1, max(c.run, 0)+1
-	} else {
-		c.run = min(c.run, 0) - 1
+// reconcile makes one of all clocks that a sample agrees with, if there are several. By
+// now they are too uncertain, or the sample is, to contradict one another. It reports
+// whether it did so: then the sample says too little to narrow the clock.
+func (l *Line) reconcile(b bound) bool {
+	agreeing, others := clock{}, make([]clock, 0, len(l.clocks))
+	n := 0
+	for _, c := range l.clocks {
+		switch _, agrees := both(c.bound, b); {
+		case !agrees:
+			others = append(others, c)
+			continue
+		case n == 0:
+			agreeing = c
+		default:
+			agreeing = merge(agreeing, c)
+		}
+		n++
 	}
+	if n > 1 {
+		l.clocks = append(others, agreeing)
+	}
+	return n > 1
+}
+
+// merge is the clock that is either of two.
+func merge(a, b clock) clock {
+	return clock{hull(a.bound, b.bound), a.samples + b.samples, max(a.run, b.run)}
+}
+
+// add takes in a sample, and reports whether it agrees.
+func (c *clock) add(b bound) bool {
+	narrowed, agrees := both(c.bound, b)
+	if !agrees {
+		c.run = min(c.run, 0) - 1
+		return false
+	}
+	c.bound, c.samples, c.run = narrowed, c.samples+1, max(c.run, 0)+1
+	return true
 }
 
 // question adds a clock to those in question.
 func (l *Line) question(c clock) {
 	l.clocks = append(slices.Clip(l.clocks), c)
 	if len(l.clocks) > maxClocks {
-		a, b := l.clocks[0], l.clocks[1]
-		l.clocks[1] = clock{hull(a.bound, b.bound), a.samples + b.samples, max(a.run, b.run)}
+		l.clocks[1] = merge(l.clocks[0], l.clocks[1])
 		l.clocks = l.clocks[1:]
 	}
 }
