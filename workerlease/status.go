@@ -34,6 +34,9 @@ type Status struct {
 	// how far it may be off; zero until the store has answered.
 	StoreTime   time.Time `json:",omitzero"`
 	Uncertainty time.Duration
+	// Blocked says why nothing can begin although the store answers: its time is in
+	// question, or the newest record of the ledger can't be obeyed. It is empty otherwise.
+	Blocked string `json:",omitzero"`
 	// SampleAge is how old the newest sample of store time is.
 	SampleAge time.Duration
 
@@ -85,11 +88,12 @@ func (c *Charges) add(op string, units float64) {
 }
 
 // Healthy reports that the store has answered at least once, and not failed three times in
-// a row just now, that the worker is not stopped, and that its user code doesn't overrun.
+// a row just now, that the worker is not stopped or blocked, and that its user code doesn't
+// overrun.
 // Holding no lease is healthy. Use it for alerts and readiness. For a liveness probe use
 // Overrunning alone, because a restart doesn't fix a store.
 func (s Status) Healthy() bool {
-	return !s.Stopped && !s.Overrunning && s.Failures < 3 && !s.StoreTime.IsZero()
+	return !s.Stopped && !s.Overrunning && s.Blocked == "" && s.Failures < 3 && !s.StoreTime.IsZero()
 }
 
 // String is one line for a person.
@@ -107,6 +111,9 @@ func (s Status) String() string {
 	default:
 		parts = append(parts, "waiting for "+s.Contending.String())
 	}
+	if s.Blocked != "" {
+		parts = append(parts, s.Blocked)
+	}
 	if s.Failures > 0 {
 		parts = append(parts, fmt.Sprintf("%d failures: %v", s.Failures, s.LastError))
 	}
@@ -118,12 +125,19 @@ func (w *WorkerLease) Status() Status {
 	w.mu.Lock()
 	s := w.status
 	s.Charges = maps.Clone(s.Charges)
+	timeUnknown, poison := w.timeUnknown, w.poison
 	w.mu.Unlock()
 	if now := w.now(); now.Known() {
 		s.StoreTime, s.Uncertainty = now.Mid(), now.Uncertainty()
 		w.client.mu.Lock()
 		s.SampleAge = w.client.line.Age(w.client.local())
 		w.client.mu.Unlock()
+	}
+	switch {
+	case timeUnknown:
+		s.Blocked = fmt.Sprintf("store time is unknown by ±%v, because its clock has jumped", round(s.Uncertainty))
+	case poison != 0:
+		s.Blocked = fmt.Sprintf("record %d can't be obeyed", poison)
 	}
 	return s
 }
@@ -143,6 +157,7 @@ func (w *WorkerLease) publish() {
 	t.Running, t.Overrunning = s.Hold.Running, s.Hold.Running && s.Hold.Held.IsZero() && s.Hold.Overran
 	t.Won, t.Contending = s.Hold.Next.Slot, s.Bid.Slot
 	t.Failures = s.Retries.Failures
+	w.timeUnknown, w.poison = s.Clock.Unknown(), s.View.Watch.Seq
 	w.holders = s.View.Holders
 	t.Stopped = s.Bid.Stage == machine.Halted
 }

@@ -44,8 +44,11 @@ type WorkerLease struct {
 
 	mu         sync.Mutex
 	unreleased bool // there is a lease to release, or there may be
-	status     Status
-	holders    machine.Holders
+	// timeUnknown and poison (its seq) are why nothing can begin.
+	timeUnknown bool
+	poison      int64
+	status      Status
+	holders     machine.Holders
 }
 
 func (c *Client) newWorker(ctx context.Context, o Options, cb Callbacks) *WorkerLease {

@@ -91,7 +91,14 @@ func TestAFleetLeadsAgainWithinASlotAndFiveMinutesOfAWrongClock(t *testing.T) {
 			if c.lasts == 0 {
 				end += 4 * time.Minute // Claims for 35m open: it is noticed.
 			}
+			at(end + time.Minute)
+			if s := fleet[0].Status(); c.lasts == 0 && c.off < 0 && (s.Healthy() || s.Blocked == "") {
+				t.Errorf("status %v, want it blocked", s)
+			}
 			at(end + 15*time.Minute)
+			if s := fleet[0].Status(); !s.Healthy() {
+				t.Errorf("status %v, want it healthy again", s)
+			}
 			newest := time.Duration(0)
 			for _, w := range fleet {
 				for _, u := range w.history() {

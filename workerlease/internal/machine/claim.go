@@ -69,7 +69,7 @@ func (x *step) aim() {
 		// A jump that was taken back may have turned the bid to a slot far ahead.
 		s.Bid.Recheck = 0
 		next := x.m.Schedule.At(mid)
-		if next.Start.Before(s.Hold.WonEnd) || !mid.Before(x.m.abandoned(next)) {
+		if s.Hold.WonEnd.IsZero() || next.Start.Before(s.Hold.WonEnd) || !mid.Before(x.m.abandoned(next)) {
 			next = x.m.Schedule.Next(mid)
 		}
 		if s.Bid.Stage == Aiming && next.Start.Before(s.Bid.Slot.Start) && !next.Start.Before(s.Hold.WonEnd) {

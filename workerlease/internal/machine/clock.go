@@ -15,6 +15,10 @@ type Clock struct {
 	Resample              int           // how often the time must be sampled before anything is begun
 }
 
+// Unknown reports that nothing can begin, because samples contradict one another, or
+// because other workers may still act by a clock that has jumped.
+func (c *Clock) Unknown() bool { return c.Resample > 0 || c.unsettled() }
+
 // unsettled reports that a clock was in force by which other workers may still act.
 func (c *Clock) unsettled() bool { return c.Settled < c.Epoch }
 

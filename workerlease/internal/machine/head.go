@@ -33,7 +33,7 @@ func (x *step) headRead(e HeadRead) {
 		head, records = records[0], records[1:]
 	}
 	obeyed := x.poison(head) == nil
-	if s.View.HeadReadAt = (ReadTime{}); obeyed {
+	if s.View.HeadReadAt = (ReadTime{}); obeyed && head.Seq >= s.Hold.Held.Seq { // else the read is stale
 		s.View.HeadReadAt = ReadTime{Fixed: x.at.Now.Earliest, Local: x.at.Local}
 	}
 	if s.Stopping {
