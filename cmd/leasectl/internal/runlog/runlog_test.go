@@ -76,7 +76,7 @@ func happen(j *Log) {
 		workerlease.Conflict{Worker: worker, Seq: 3},
 		workerlease.Overrun{Worker: worker, Slot: slot}, // its command has ended
 		workerlease.Overrun{Worker: worker, Slot: slots.Slot{Start: slot.End, End: slot.End.Add(5 * time.Minute)}},
-		workerlease.ClockJump{Worker: worker, Server: "s2", StoreTime: noon, Uncertainty: time.Second},
+		workerlease.ClockJump{Worker: worker, Server: "s2", Verdict: workerlease.JumpConfirmed, StoreTime: noon, Uncertainty: time.Second},
 		workerlease.TooUncertain{Worker: worker, Uncertainty: time.Second, Err: errors.New("t: FailoverWithin is 1s: it should be at least 8 × that and 4 × Margin")},
 		workerlease.Vanished{Worker: worker, Seq: 3, Err: errors.New("t: seq 3: lease record vanished")},
 		workerlease.Charged{Worker: worker, Operation: "tail", Units: 2.894},
