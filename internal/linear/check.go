@@ -74,13 +74,12 @@ func (h *History) Check(timeout time.Duration) (Result, error) {
 	result.Partitions = len(parts)
 
 	rulings := make([]ruling, len(parts))
-	violations := make([]Violation, len(parts))
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(parts)) {
 		wg.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(parts); i = int(next.Add(1)) - 1 {
-				rulings[i], violations[i] = parts[i].judge(timeout)
+				rulings[i] = parts[i].judge(timeout)
 			}
 		})
 	}
@@ -90,7 +89,7 @@ func (h *History) Check(timeout time.Duration) (Result, error) {
 		result.Searched += r.searched
 		switch r.verdict {
 		case porcupine.Illegal:
-			result.Violations = append(result.Violations, violations[i])
+			result.Violations = append(result.Violations, r.violation)
 		case porcupine.Unknown:
 			late = append(late, parts[i])
 		case porcupine.Ok:
@@ -111,8 +110,9 @@ func summary[T fmt.Stringer](err error, of []T) error {
 // ruling is what came of the last search in a part, and for how many operations it
 // looked for an order.
 type ruling struct {
-	verdict  porcupine.CheckResult
-	searched int
+	verdict   porcupine.CheckResult
+	searched  int
+	violation Violation // of judge only
 }
 
 // check decides on a part; the package's documentation says why it may leave
@@ -141,7 +141,7 @@ func (p partition) plain(timeout time.Duration) ruling {
 }
 
 func decide(ops []*operation, timeout time.Duration) ruling {
-	return ruling{porcupine.CheckOperationsTimeout(model, history(ops, nil), timeout), len(ops)}
+	return ruling{verdict: porcupine.CheckOperationsTimeout(model, history(ops, nil), timeout), searched: len(ops)}
 }
 
 // history is what the checker wants.

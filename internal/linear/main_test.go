@@ -14,32 +14,18 @@ import (
 
 	"github.com/slotlease/slotlease/internal/figures"
 	"github.com/slotlease/slotlease/internal/linear"
+	"github.com/slotlease/slotlease/internal/linear/workload"
 	"github.com/slotlease/slotlease/internal/race"
 )
 
-// opsVar sets the number of operations to check in all: 7 in 10 in memory, 2 on
-// SQLite, 1 on the MongoDB peer. The number of operations that the processes on SQLite
-// come to is not known before, so a run fails only if it checked fewer than five sixths.
-const (
-	opsVar      = "SLOTLEASE_LINEAR_OPS"
-	standardOps = 36_000 // make linear checks 120,000.
-)
+// standardOps is the number of operations to check in all: 7 in 10 in memory, 2 on
+// SQLite, 1 on the MongoDB peer. make linear checks 120,000. The number of operations that
+// the processes on SQLite come to is not known before, so a run fails only if it checked
+// fewer than five sixths.
+const standardOps = 36_000
 
 // least is the number of operations that must be checked if the given number is asked for.
 func least(all int) int { return all * 5 / 6 }
-
-// asked is the number of operations to check in all.
-func asked() (int, error) {
-	text := os.Getenv(opsVar)
-	if text == "" {
-		return standardOps, nil
-	}
-	all, err := strconv.Atoi(text)
-	if err != nil || all < 1 {
-		return 0, fmt.Errorf("%s=%s: must be a positive number", opsVar, text)
-	}
-	return all, nil
-}
 
 // shortened reports whether the runs check a tenth, and need not come to a number.
 func shortened() bool { return race.Enabled || testing.Short() }
@@ -57,7 +43,7 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	err := table.report()
-	if all, wrong := asked(); !shortened() && wrong == nil {
+	if all, wrong := workload.Operations(standardOps); !shortened() && wrong == nil {
 		err = errors.Join(err, table.short(least(all)))
 	}
 	if err != nil {
@@ -70,7 +56,7 @@ func TestMain(m *testing.M) {
 // share is how many operations a run is to check, given its share in ten.
 func share(t *testing.T, tenths int) int {
 	t.Helper()
-	all, err := asked()
+	all, err := workload.Operations(standardOps)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,11 +28,12 @@ const shown = 12
 // judge decides on a part. If it isn't linearizable, judge cuts it off at the earliest
 // time that shows it: a history with an explanation had one at all times before. That
 // may also decide an undecided part, because a shorter one is easier.
-func (p partition) judge(timeout time.Duration) (ruling, Violation) {
+func (p partition) judge(timeout time.Duration) ruling {
 	r := p.check(timeout)
 	if r.verdict == porcupine.Ok {
-		return r, Violation{}
+		return r
 	}
+	r.violation = Violation{part: p, timeout: timeout}
 	for _, quick := range []bool{true, false} {
 		check := partition.check
 		if quick {
@@ -46,11 +47,11 @@ func (p partition) judge(timeout time.Duration) (ruling, Violation) {
 			continue
 		}
 		if cut := p.until(ends[i]); cut.check(timeout).verdict == porcupine.Illegal {
-			r.verdict = porcupine.Illegal
-			return r, cut.violation(ends[i], timeout)
+			r.verdict, r.violation = porcupine.Illegal, cut.violation(ends[i], timeout)
+			return r
 		}
 	}
-	return r, Violation{part: p, timeout: timeout}
+	return r
 }
 
 // violation describes a part that can't be explained from an instant on.

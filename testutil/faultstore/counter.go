@@ -68,66 +68,59 @@ func (c *Counter) Reset() {
 	c.log = nil
 }
 
-// begin counts an operation; the result logs its end.
-func (c *Counter) begin(op Op, workerType string, seq int64) func(error) {
+// begin counts an operation; the result logs its end and its error.
+func (c *Counter) begin(op Op, workerType string, seq int64) func(*error) {
 	began := c.Clock.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.counts[op]++
-	return func(err error) {
+	return func(err *error) {
 		ended := c.Clock.Now()
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.log = append(c.log, Entry{op, workerType, seq, began, ended, err})
+		c.log = append(c.log, Entry{op, workerType, seq, began, ended, *err})
 	}
 }
 
 // Init passes on to the inner ledger.
 func (c *Counter) Init(ctx context.Context) (err error) {
-	end := c.begin(OpInit, "", 0)
-	defer func() { end(err) }()
+	defer c.begin(OpInit, "", 0)(&err)
 	return c.inner.Init(ctx)
 }
 
 // Append passes on to the inner ledger.
 func (c *Counter) Append(ctx context.Context, r store.Record) (err error) {
-	end := c.begin(OpAppend, r.WorkerType, r.Seq)
-	defer func() { end(err) }()
+	defer c.begin(OpAppend, r.WorkerType, r.Seq)(&err)
 	return c.inner.Append(ctx, r)
 }
 
 // Get passes on to the inner ledger.
 func (c *Counter) Get(ctx context.Context, workerType string, seq int64) (r store.Record, err error) {
-	end := c.begin(OpGet, workerType, seq)
-	defer func() { end(err) }()
+	defer c.begin(OpGet, workerType, seq)(&err)
 	return c.inner.Get(ctx, workerType, seq)
 }
 
 // Tail passes on to the inner ledger.
 func (c *Counter) Tail(ctx context.Context, workerType string, limit int) (records []store.Record, s store.Stamp, err error) {
-	end := c.begin(OpTail, workerType, int64(limit))
-	defer func() { end(err) }()
+	defer c.begin(OpTail, workerType, int64(limit))(&err)
 	return c.inner.Tail(ctx, workerType, limit)
 }
 
 // Trim passes on to the inner ledger.
 func (c *Counter) Trim(ctx context.Context, workerType string, before int64) (n int, err error) {
-	end := c.begin(OpTrim, workerType, before)
-	defer func() { end(err) }()
+	defer c.begin(OpTrim, workerType, before)(&err)
 	return c.inner.Trim(ctx, workerType, before)
 }
 
 // WorkerTypes passes on to the inner ledger.
 func (c *Counter) WorkerTypes(ctx context.Context) (types []string, err error) {
-	end := c.begin(OpWorkerTypes, "", 0)
-	defer func() { end(err) }()
+	defer c.begin(OpWorkerTypes, "", 0)(&err)
 	return c.inner.WorkerTypes(ctx)
 }
 
 // Now passes on to the inner ledger.
 func (c *Counter) Now(ctx context.Context) (s store.Stamp, err error) {
-	end := c.begin(OpNow, "", 0)
-	defer func() { end(err) }()
+	defer c.begin(OpNow, "", 0)(&err)
 	return c.inner.Now(ctx)
 }
 

@@ -40,14 +40,19 @@ func (b *beside) now() time.Duration { return time.Since(b.origin) }
 
 // lives reports whether code of a process may go on.
 func (b *beside) lives(p *sim.Process) bool {
-	if b.now() > b.length-3*time.Minute || p.Dead() {
-		return false
+	return b.now() <= b.length-3*time.Minute && !gone(p)
+}
+
+// gone reports whether a process is dead or has stopped leasing.
+func gone(p *sim.Process) bool {
+	if p.Dead() {
+		return true
 	}
 	select {
 	case <-p.Leasing().Done():
-		return false
-	default:
 		return true
+	default:
+		return false
 	}
 }
 
@@ -97,12 +102,7 @@ func (b *beside) guest(p *sim.Process) {
 	for sleep(p, every); b.lives(p); sleep(p, every) {
 		held, _ := p.Leasing().RunIfHeld(context.Background(), func(ctx context.Context, l workerlease.Lease) error {
 			p.Work(l)
-			timer := p.Clock().Timer(15 * time.Second)
-			defer timer.Stop()
-			select {
-			case <-timer.C:
-			case <-ctx.Done():
-			}
+			exporter{process: p}.wait(ctx, 15*time.Second)
 			stopped := errors.Is(context.Cause(ctx), workerlease.ErrStopped)
 			if stopped && !p.Dead() && b.now()+5*time.Second < l.Expiry.Sub(b.origin) {
 				// The rest of the slot is not released before this has returned.

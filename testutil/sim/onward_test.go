@@ -88,13 +88,7 @@ func (x *onward) probe(t *testing.T, mu *sync.Mutex, origin time.Time) {
 			if w == nil || l.died < x.o.Length {
 				continue
 			}
-			select {
-			case <-w.Done():
-				l.died = time.Since(origin)
-				continue
-			default:
-			}
-			if l.p.Dead() {
+			if gone(l.p) {
 				l.died = time.Since(origin)
 				continue
 			}

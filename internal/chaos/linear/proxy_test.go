@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -26,8 +25,7 @@ import (
 )
 
 const (
-	// opsVar scales the run: about a tenth of that number of operations is checked.
-	opsVar      = "SLOTLEASE_LINEAR_OPS"
+	// standardOps scales the run: about a tenth of that number of operations is checked.
 	standardOps = 60_000
 
 	clients = 6
@@ -70,16 +68,15 @@ func strike(p *toxiproxy.Proxy, name, toxic string) error {
 }
 
 func TestMongoIsLinearizableBehindANetworkThatMisbehaves(t *testing.T) {
-	want := standardOps / 10
-	if text := os.Getenv(opsVar); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			t.Fatalf("%s=%s: must be a positive number", opsVar, text)
-		}
-		want = n / 10
-	} else if testing.Short() {
-		want = 1
+	standard := standardOps
+	if testing.Short() {
+		standard = 10
 	}
+	all, err := workload.Operations(standard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := all / 10
 	peer := mongopeer.Start(t)
 	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
 	connect := func(addr string) *driver.Client {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"sync"
 	"time"
 
@@ -25,6 +27,23 @@ type Plan struct {
 	Race bool
 	// Keep is the approximate number of records that trims leave; 0 means no trims.
 	Keep int64
+}
+
+// opsVar names the environment variable that sets the number of operations to check.
+const opsVar = "SLOTLEASE_LINEAR_OPS"
+
+// Operations is the number of operations to check in all: the standard, unless
+// SLOTLEASE_LINEAR_OPS is set in the environment.
+func Operations(standard int) (int, error) {
+	text := os.Getenv(opsVar)
+	if text == "" {
+		return standard, nil
+	}
+	all, err := strconv.Atoi(text)
+	if err != nil || all < 1 {
+		return 0, fmt.Errorf("%s=%s: must be a positive number", opsVar, text)
+	}
+	return all, nil
 }
 
 // Round is the plan for the i-th worker type of a run: one in four is a race, two
