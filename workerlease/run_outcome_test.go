@@ -52,37 +52,29 @@ func TestATaskThatRunsWhileHeld(t *testing.T) {
 func TestATaskThatPanicsOrEndsItsGoroutineHasFailed(t *testing.T) {
 	ends := map[string]func(){"panic": func() { panic("jam") }, "goexit": runtime.Goexit}
 	for name, end := range ends {
-		for mode, o := range map[string]func(string, int) workerlease.Options{
-			"while held": func(name string, priority int) workerlease.Options { return parted(name, priority, 20*time.Second) },
-			"while it leads on": func(name string, priority int) workerlease.Options {
-				o := parted(name, priority, 20*time.Second)
-				o.Continuous = true
-				return o
-			},
-			"once": perSlot,
-		} {
+		for _, mode := range []string{"while held", "while it leads on", "once"} {
 			bubble(t, name+" "+mode, func(t *testing.T) {
 				ledger := memory.New(memory.Options{})
+				o := parted("a", 0, 20*time.Second)
+				o.Continuous = mode == "while it leads on"
+				if mode == "once" {
+					o.Job = &workerlease.Job{}
+				}
 				j := &job{do: func(ctx context.Context, l workerlease.Lease, _ int) error {
 					leads := mode == "while it leads on" && since(l.Slot.Start) == 5*time.Minute
 					if l.InstanceID == "a" && (leads || since(l.Slot.Start) == 10*time.Minute) {
 						time.Sleep(10*time.Minute + 30*time.Second - time.Since(t0))
 						end()
 					}
+					if mode == "once" {
+						return nil
+					}
 					<-ctx.Done()
 					return context.Cause(ctx)
 				}}
-				if mode == "once" {
-					do := j.do
-					j.do = func(ctx context.Context, l workerlease.Lease, n int) error {
-						work, cancel := context.WithTimeout(ctx, time.Minute)
-						defer cancel()
-						_ = do(work, l, n)
-						return nil
-					}
-				}
-				a := runs(t, ledger.Handle(), o("a", 0), j.run)
-				runs(t, ledger.Handle(), o("b", 2), j.run)
+				a := runs(t, ledger.Handle(), o, j.run)
+				o.InstanceID, o.Priority = "b", 2
+				runs(t, ledger.Handle(), o, j.run)
 				at(10*time.Minute + 31*time.Second)
 				released := slices.ContainsFunc(records(t, ledger), func(r store.Record) bool {
 					return r.Kind == store.KindRelease && r.InstanceID == "a"

@@ -102,10 +102,8 @@ func (w *watcher) see(s machine.State, at machine.Moment, e machine.Event) {
 				records = records[1:]
 			}
 			w.head, w.shown, w.shownIn = store.Record{}, true, at
-			if len(records) > 0 {
-				if records = w.reached(records, at); len(records) > 0 {
-					w.head = records[0]
-				}
+			if records = w.reached(records, at); len(records) > 0 {
+				w.head = records[0]
 			}
 		}
 	case machine.RecordRead:

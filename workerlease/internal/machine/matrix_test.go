@@ -111,11 +111,14 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// happenings are one event of each kind, good and bad.
-func happenings(w *world) []struct {
+// happening is an event with a name.
+type happening struct {
 	name  string
 	event machine.Event
-} {
+}
+
+// happenings are one event of each kind, good and bad.
+func happenings(w *world) []happening {
 	taken := store.Record{
 		WorkerType: "mail", Seq: w.s.Bid.Record.Seq, Kind: store.KindGrant, InstanceID: "w2", Claim: "theirs",
 		WindowStart: w.s.Bid.Slot.Start, WindowEnd: w.s.Bid.Slot.End, Token: w.time().UnixMilli() + 1000, Schedule: w.m.Schedule.String(),
@@ -124,10 +127,7 @@ func happenings(w *world) []struct {
 		taken.Seq = w.top() + 1
 	}
 	down := errors.New("down")
-	return []struct {
-		name  string
-		event machine.Event
-	}{
+	return []happening{
 		{"Wake", machine.Wake{}},
 		{"Sampled", machine.Sampled{}},
 		{"Sampled, error", machine.Sampled{Err: down}},
