@@ -44,12 +44,7 @@ func TestStampNamesServerAndSkew(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			f := serve(t, &fakeServer{reply: func(name string, _ bson.Raw) bson.D {
-				if name == "aggregate" {
-					return shard
-				}
-				return nil
-			}})
+			f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"aggregate": shard})})
 			if c.greeting != nil {
 				f.greet(c.greeting(f.addr))
 			}
@@ -87,12 +82,7 @@ func TestNowThroughARouterAsksTheShard(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			f := serve(t, &fakeServer{greeting: router(), reply: func(name string, _ bson.Raw) bson.D {
-				if name == "aggregate" {
-					return c.reply
-				}
-				return nil
-			}})
+			f := serve(t, &fakeServer{greeting: router(), reply: answers(map[string]bson.D{"aggregate": c.reply})})
 			s, err := f.open(Options{}).Now(within(t, patience))
 			if c.ok {
 				if err != nil || s.Server != "shard1:27018" {

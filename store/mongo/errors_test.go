@@ -58,12 +58,7 @@ func TestAppendErrorsByTheServersReply(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			f := serve(t, &fakeServer{reply: func(name string, _ bson.Raw) bson.D {
-				if name == "insert" {
-					return c.reply
-				}
-				return nil
-			}})
+			f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"insert": c.reply})})
 			err := f.open(Options{}).Append(within(t, patience), storetest.Grant("job", 7))
 			wantSentinel(t, "Append()", err, c.want)
 			if err == nil {
@@ -98,12 +93,7 @@ func TestDriverErrorsStayInReach(t *testing.T) {
 
 func TestWrongPasswordIsDenied(t *testing.T) {
 	t.Parallel()
-	f := serve(t, &fakeServer{reply: func(name string, _ bson.Raw) bson.D {
-		if name == "saslStart" {
-			return commandError(codeAuthenticationFailed, "AuthenticationFailed", "Authentication failed: hunter2hunter2 is wrong")
-		}
-		return nil
-	}})
+	f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"saslStart": commandError(codeAuthenticationFailed, "AuthenticationFailed", "Authentication failed: hunter2hunter2 is wrong")})})
 	l := f.open(Options{URI: "mongodb://jane:hunter2hunter2@" + f.addr + "/"})
 	_, err := l.Now(within(t, patience))
 	wantSentinel(t, "Now()", err, store.ErrDenied)

@@ -184,6 +184,11 @@ func (f *fakeServer) answer(command bson.Raw) bson.D {
 	return bson.D{{Key: "ok", Value: 1.0}, {Key: "n", Value: int32(1)}}
 }
 
+// answers are replies to commands by name.
+func answers(replies map[string]bson.D) func(name string, command bson.Raw) bson.D {
+	return func(name string, _ bson.Raw) bson.D { return replies[name] }
+}
+
 // cursorOf is a reply with all its documents in one batch.
 func cursorOf(docs ...bson.D) bson.D {
 	batch := bson.A{}

@@ -74,7 +74,7 @@ func TestUnfitCollectionsAreRefused(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			f := serve(t, &fakeServer{reply: func(name string, _ bson.Raw) bson.D { return c.replies[name] }})
+			f := serve(t, &fakeServer{reply: answers(c.replies)})
 			if c.routed {
 				f.greet(router())
 			}
@@ -146,15 +146,11 @@ func TestInitCreatesOnlyWhatIsMissing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := serve(t, &fakeServer{reply: func(name string, _ bson.Raw) bson.D {
-				switch {
-				case name == "listCollections" && c.listed:
-					return cursorOf(collectionEntry("collection", bson.D{}))
-				case name == "create":
-					return c.create
-				}
-				return nil
-			}})
+			replies := map[string]bson.D{"create": c.create}
+			if c.listed {
+				replies["listCollections"] = cursorOf(collectionEntry("collection", bson.D{}))
+			}
+			f := serve(t, &fakeServer{reply: answers(replies)})
 			// The fake never lists what was created, so Init says that it isn't there.
 			if err := f.open(Options{}).Init(within(t, patience)); !errors.Is(err, c.want) {
 				t.Errorf("Init() = %v, want %v", err, c.want)

@@ -59,12 +59,7 @@ func TestTailPassesOverBoundedlyManyUnreachableIDs(t *testing.T) {
 	for i := range batch {
 		batch[i] = bson.D{{Key: "_id", Value: fmt.Sprintf("job:0000000000000000000%dx", i)}}
 	}
-	f := serve(t, &fakeServer{reply: func(name string, _ bson.Raw) bson.D {
-		if name == "find" {
-			return cursorOf(batch...)
-		}
-		return nil
-	}})
+	f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"find": cursorOf(batch...)})})
 	_, _, err := f.open(Options{}).Tail(within(t, patience), "job", 1)
 	documenttest.Says(t, "Tail()", err, nil, "remove them")
 }

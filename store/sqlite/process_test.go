@@ -188,9 +188,8 @@ func TestProcessesThatCreateOrUpgradeTheFileAtOnceShareIt(t *testing.T) {
 					t.Errorf("%s, round %d: Get(%s, 1) = %+v, %v, want what was appended", name, round, worker, r, err)
 				}
 			}
-			var offsets int
-			if err := raw(t, path).QueryRowContext(t.Context(), "SELECT count(*) FROM Boot").Scan(&offsets); err != nil || offsets > 1 {
-				t.Errorf("%s, round %d: Boot has %d rows (%v), want at most 1", name, round, offsets, err)
+			if offsets := asked[int](t, path, "SELECT count(*) FROM Boot"); offsets > 1 {
+				t.Errorf("%s, round %d: Boot has %d rows, want at most 1", name, round, offsets)
 			}
 			if c.types != nil {
 				wantThree(t, l)

@@ -66,6 +66,15 @@ func raw(t testing.TB, path string) *sql.DB {
 	return db
 }
 
+// asked is the one value that a query gives on a raw connection.
+func asked[T any](t testing.TB, path, query string) (v T) {
+	t.Helper()
+	db := raw(t, path)
+	must(t, query, db.QueryRowContext(t.Context(), query).Scan(&v))
+	must(t, "Close()", db.Close())
+	return v
+}
+
 // execute runs statements on a raw connection.
 func execute(t testing.TB, db *sql.DB, statements ...string) {
 	t.Helper()

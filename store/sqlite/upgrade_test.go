@@ -51,21 +51,15 @@ func old(t *testing.T) string {
 }
 
 // version is the user_version of a file.
-func version(t *testing.T, path string) (v int) {
+func version(t *testing.T, path string) int {
 	t.Helper()
-	db := raw(t, path)
-	must(t, "PRAGMA user_version", db.QueryRowContext(t.Context(), "PRAGMA user_version").Scan(&v))
-	must(t, "Close()", db.Close())
-	return v
+	return asked[int](t, path, "PRAGMA user_version")
 }
 
 // layout are the columns of WorkerLeases in a file.
-func layout(t *testing.T, path string) (text string) {
+func layout(t *testing.T, path string) string {
 	t.Helper()
-	err := raw(t, path).QueryRowContext(t.Context(),
-		`SELECT group_concat(cid || ' ' || name || ' ' || type || ' ' || "notnull" || ' ' || pk, '; ') FROM pragma_table_info('WorkerLeases')`).Scan(&text)
-	must(t, "the layout", err)
-	return text
+	return asked[string](t, path, `SELECT group_concat(cid || ' ' || name || ' ' || type || ' ' || "notnull" || ' ' || pk, '; ') FROM pragma_table_info('WorkerLeases')`)
 }
 
 // wantThree demands the records of old, below those that came later.
@@ -124,9 +118,8 @@ func TestAProcessOfTheEarlierVersionCarriesOnDuringAnUpgrade(t *testing.T) {
 	path := old(t)
 	before := raw(t, path)
 	var seq int64
-	if err := before.QueryRowContext(t.Context(), `SELECT max("seq") FROM WorkerLeases`).Scan(&seq); err != nil || seq != 3 {
-		t.Fatalf("head = %d, %v, want 3", seq, err)
-	}
+	must(t, "the head", before.QueryRowContext(t.Context(), `SELECT max("seq") FROM WorkerLeases`).Scan(&seq))
+	documenttest.Equal(t, "the head", seq, 3)
 	l := open(t, Options{Path: path})
 	must(t, "Init()", l.Init(t.Context()))
 	wantErr(t, "an append of the earlier version after the upgrade", documenttest.ErrorOf(before.ExecContext(t.Context(), insertSchema1, rowOf(t, recordSchema1(4))[:17]...)), nil)
