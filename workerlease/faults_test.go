@@ -15,16 +15,6 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// once strikes the n-th call of an operation.
-func once(op faultstore.Op, n int64, f faultstore.Fault) func(faultstore.Call) faultstore.Fault {
-	return func(c faultstore.Call) faultstore.Fault {
-		if c.Op == op && c.N == n {
-			return f
-		}
-		return faultstore.Fault{}
-	}
-}
-
 func TestAStoreThatIsDownAtTheStartIsRetriedUntilItIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := faulty(t, nil)

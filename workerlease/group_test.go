@@ -51,16 +51,3 @@ func TestAllOfAGroupAreAllocatedWithOneToken(t *testing.T) {
 		}
 	})
 }
-
-func TestAGroupMemberThatFindsNoLeaseOfItsGroupWaitsForTheBoundary(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ledger := memory.New(memory.Options{})
-		at(time.Minute)
-		w := start(t, setup{ledger: ledger, Options: inGroup("only", "east", 0)})
-		at(6 * time.Minute)
-		equal(t, "slots", w.starts(), 5*time.Minute)
-		if s := w.Status(); s.Missed != 0 || s.Lost != 0 {
-			t.Errorf("Missed %d, Lost %d of a slot that it could only have joined", s.Missed, s.Lost)
-		}
-	})
-}

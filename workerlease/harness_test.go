@@ -14,7 +14,6 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
-	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
@@ -314,31 +313,6 @@ func equal[S ~[]E, E comparable](t *testing.T, what string, got S, want ...E) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%s = %v, want %v", what, got, want)
 	}
-}
-
-// struck is a ledger with a script of faults.
-func struck(t *testing.T, inner store.Ledger, plan func(faultstore.Call) faultstore.Fault) *faultstore.Ledger {
-	t.Helper()
-	l := faultstore.New(inner, faultstore.Options{Plan: plan})
-	t.Cleanup(func() {
-		if err := l.Close(context.Background()); err != nil {
-			t.Errorf("Close: %v", err)
-		}
-	})
-	return l
-}
-
-// faulty is a ledger in memory with a script of faults.
-func faulty(t *testing.T, plan func(faultstore.Call) faultstore.Fault) *faultstore.Ledger {
-	t.Helper()
-	return struck(t, memory.New(memory.Options{}), plan)
-}
-
-// cut is a ledger in memory, and a connection to it that can be cut.
-func cut(t *testing.T) (inner *memory.Ledger, link *faultstore.Ledger) {
-	t.Helper()
-	inner = memory.New(memory.Options{})
-	return inner, struck(t, inner.Handle(), nil)
 }
 
 // named are the options of a worker with a name and a priority.

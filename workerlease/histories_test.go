@@ -133,10 +133,9 @@ func TestATaskThatIsDoneLateWhileStoppingIsRecorded(t *testing.T) {
 		at(14 * time.Minute)
 		r.cancel()
 		at(17 * time.Minute)
-		if err := <-r.ended; err != nil {
-			t.Errorf("Run = %v", err)
+		if len(r.ended) == 0 {
+			t.Error("Run has not returned")
 		}
-		r.ended <- nil
 		if done := since(newest(t, ledger).DoneUntil); done < 15*time.Minute {
 			t.Errorf("done until %v, want 15m: the task returned nil, and Run said that nothing was left behind", done)
 		}

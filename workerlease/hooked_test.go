@@ -2,9 +2,12 @@ package workerlease_test
 
 import (
 	"context"
+	"testing"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/faultstore"
 )
 
 // hooked is a ledger around whose operations a test does things. What is nil does nothing.
@@ -76,4 +79,39 @@ func (h *hooked) Now(ctx context.Context) (store.Stamp, error) {
 		h.stamp(&s, sent)
 	}
 	return s, err
+}
+
+// struck is a ledger with a script of faults.
+func struck(t *testing.T, inner store.Ledger, plan func(faultstore.Call) faultstore.Fault) *faultstore.Ledger {
+	t.Helper()
+	l := faultstore.New(inner, faultstore.Options{Plan: plan})
+	t.Cleanup(func() {
+		if err := l.Close(context.Background()); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return l
+}
+
+// faulty is a ledger in memory with a script of faults.
+func faulty(t *testing.T, plan func(faultstore.Call) faultstore.Fault) *faultstore.Ledger {
+	t.Helper()
+	return struck(t, memory.New(memory.Options{}), plan)
+}
+
+// cut is a ledger in memory, and a connection to it that can be cut.
+func cut(t *testing.T) (inner *memory.Ledger, link *faultstore.Ledger) {
+	t.Helper()
+	inner = memory.New(memory.Options{})
+	return inner, struck(t, inner.Handle(), nil)
+}
+
+// once strikes the n-th call of an operation.
+func once(op faultstore.Op, n int64, f faultstore.Fault) func(faultstore.Call) faultstore.Fault {
+	return func(c faultstore.Call) faultstore.Fault {
+		if c.Op == op && c.N == n {
+			return f
+		}
+		return faultstore.Fault{}
+	}
 }

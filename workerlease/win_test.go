@@ -84,26 +84,6 @@ func TestTheWinnerIsAllocatedRightAfterTheBoundaryAndExpiredRightBeforeTheEnd(t 
 	})
 }
 
-func TestAWorkerStartedInMidSlotWaitsForTheBoundary(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ledger := memory.New(memory.Options{})
-		at(61 * time.Second)
-		w := start(t, setup{ledger: ledger, Options: workerlease.Options{LeaseInterval: 10 * time.Minute}})
-		at(10*time.Minute - lead - time.Nanosecond)
-		if n := len(records(t, ledger)); n != 0 {
-			t.Errorf("%d records before claims open, want none", n)
-		}
-		at(12 * time.Minute)
-		equal(t, "slots", w.starts(), 10*time.Minute)
-
-		// The same after a restart, although nobody holds the slot.
-		w.stop(t)
-		w = start(t, setup{ledger: ledger, Options: workerlease.Options{LeaseInterval: 10 * time.Minute}})
-		at(21 * time.Minute)
-		equal(t, "slots after the restart", w.starts(), 20*time.Minute)
-	})
-}
-
 func TestHigherPriorityWinsInEveryOrderOfStarting(t *testing.T) {
 	for _, order := range [][]int{{0, 4, 7}, {7, 4, 0}, {4, 0, 7}} {
 		bubble(t, fmt.Sprint(order), func(t *testing.T) {
