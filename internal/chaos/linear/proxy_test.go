@@ -150,24 +150,17 @@ func TestMongoIsLinearizableBehindANetworkThatMisbehaves(t *testing.T) {
 	if sum.Unknown == 0 || sum.Conflicts == 0 {
 		t.Errorf("%d unknown outcomes, %d conflicts, want some of each", sum.Unknown, sum.Conflicts)
 	}
-	if err := save(sum); err != nil {
-		t.Error(err)
-	}
-}
-
-func save(r linear.Result) error {
-	figure := func(what string, n int) figures.Figure {
-		return figures.Figure{What: what, Value: strconv.Itoa(n)}
-	}
-	return figures.Save(figures.Proof{
+	if err := figures.Save(figures.Proof{
 		Name:    "linearizability-network",
 		Command: "cd internal/chaos && go test -v ./linear",
 		Figures: []figures.Figure{
-			figure("operations checked on the MongoDB peer behind faulty proxies", r.Operations),
-			figure("of unknown outcome", r.Unknown),
-			figure("answered with a conflict", r.Conflicts),
-			figure("illegal histories", r.Illegal),
-			figure("undecided histories", r.Undecided),
+			{What: "operations checked on the MongoDB peer behind faulty proxies", Value: strconv.Itoa(sum.Operations)},
+			{What: "of unknown outcome", Value: strconv.Itoa(sum.Unknown)},
+			{What: "answered with a conflict", Value: strconv.Itoa(sum.Conflicts)},
+			{What: "illegal histories", Value: strconv.Itoa(sum.Illegal)},
+			{What: "undecided histories", Value: strconv.Itoa(sum.Undecided)},
 		},
-	})
+	}); err != nil {
+		t.Error(err)
+	}
 }
