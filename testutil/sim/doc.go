@@ -121,7 +121,7 @@
 //	 7 multi-region writes                  TestAccountsThatAreRefused; TestAccountIsLookedAtEveryTenMinutes
 //	 8 another shard key                    TestUnfitCollectionsAreRefused
 //	 9 no init, no index, a restored dump   storetest "lifecycle"; TestInitCreatesOnlyWhatIsMissing; TestWorkersOutliveARestartOfTheServerAndTokensALossOfItsData
-//	10 a lost race under another error      TestAppendErrorsByTheServersReply (MongoDB); TestAppendErrorsByTheReply (Cosmos DB)
+//	10 a lost race under another error      TestAppendErrorsByTheServersReply (MongoDB); TestErrorsByTheReply (Cosmos DB)
 //	11 throttling                           simulated [throttled]; TestAStoreThatThrottlesGetsTheTimeItAsksFor; TestThrottledAppendWaitsAsLongAsItIsTold
 //	12 an election                          simulated [failover]; TestOneFaultAtATimeKeepsTheSlots
 //	13 any error at any moment              TestNoSingleFaultEndsLeasingOrCostsASlot
