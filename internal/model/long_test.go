@@ -50,10 +50,5 @@ func TestTheModelHoldsInTheLongRun(t *testing.T) {
 	if os.Getenv("SLOTLEASE_MODEL") != "long" {
 		t.Skip("takes minutes and up to 5 GB for each processor: set SLOTLEASE_MODEL=long")
 	}
-	needSpin(t)
-	var s, b tally
-	s.check(t, long, large)
-	b.refute(t, longVariants, long)
-	s.refuted = b.refuted
-	s.save(t, "model-long", "make model")
+	prove(t, "model-long", "make model", long, longVariants, large)
 }
