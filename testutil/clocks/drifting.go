@@ -1,7 +1,6 @@
 package clocks
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/bits"
@@ -22,12 +21,14 @@ func Drifting(base clock.Clock, ppm int) clock.Clock {
 	if ppm <= -million || ppm > 1000*million {
 		panic(fmt.Sprintf("clocks: drift of %d ppm: must be more than -1000000 and at most 1000000000", ppm))
 	}
-	d := drifting{base: base, origin: base.Now(), rate: uint64(million + ppm)}
-	return withBoottime(d, base, d.shown)
+	d := drifting{Clock: base, origin: base.Now(), rate: uint64(million + ppm)}
+	now := func() time.Time { return d.origin.Add(d.shown(base.Since(d.origin))) }
+	return withBoottime(skewed{d, now}, base, d.shown)
 }
 
+// drifting is a clock whose timers drift from those of the clock that it wraps.
 type drifting struct {
-	base   clock.Clock
+	clock.Clock
 	origin time.Time // when both showed the same
 	rate   uint64    // what the clock shows of a second, in microseconds
 }
@@ -46,7 +47,7 @@ func (d drifting) wait(dt time.Duration) time.Duration {
 	if dt <= 0 {
 		return dt
 	}
-	now := d.base.Since(d.origin)
+	now := d.Clock.Since(d.origin)
 	shown := d.shown(now)
 	if shown > math.MaxInt64-dt {
 		return math.MaxInt64
@@ -74,30 +75,16 @@ func scaled(t time.Duration, by, of, round uint64) time.Duration {
 	return time.Duration(min(q, math.MaxInt64))
 }
 
-func (d drifting) Now() time.Time { return d.origin.Add(d.shown(d.base.Since(d.origin))) }
-
-func (d drifting) Since(t time.Time) time.Duration { return d.Now().Sub(t) }
-
-func (d drifting) Until(t time.Time) time.Duration { return t.Sub(d.Now()) }
-
-func (d drifting) After(dt time.Duration) <-chan time.Time { return d.base.After(d.wait(dt)) }
+func (d drifting) After(dt time.Duration) <-chan time.Time { return d.Clock.After(d.wait(dt)) }
 
 func (d drifting) AfterFunc(dt time.Duration, f func()) *clock.Timer {
-	return d.base.AfterFunc(d.wait(dt), f)
+	return d.Clock.AfterFunc(d.wait(dt), f)
 }
 
-func (d drifting) Sleep(dt time.Duration) { d.base.Sleep(d.wait(dt)) }
+func (d drifting) Sleep(dt time.Duration) { d.Clock.Sleep(d.wait(dt)) }
 
-func (d drifting) Tick(dt time.Duration) <-chan time.Time { return d.base.Tick(d.period(dt)) }
+func (d drifting) Tick(dt time.Duration) <-chan time.Time { return d.Clock.Tick(d.period(dt)) }
 
-func (d drifting) Ticker(dt time.Duration) *clock.Ticker { return d.base.Ticker(d.period(dt)) }
+func (d drifting) Ticker(dt time.Duration) *clock.Ticker { return d.Clock.Ticker(d.period(dt)) }
 
-func (d drifting) Timer(dt time.Duration) *clock.Timer { return d.base.Timer(d.wait(dt)) }
-
-func (d drifting) WithDeadline(parent context.Context, t time.Time) (context.Context, context.CancelFunc) {
-	return withDeadline(parent, d, t)
-}
-
-func (d drifting) WithTimeout(parent context.Context, dt time.Duration) (context.Context, context.CancelFunc) {
-	return withDeadline(parent, d, d.Now().Add(dt))
-}
+func (d drifting) Timer(dt time.Duration) *clock.Timer { return d.Clock.Timer(d.wait(dt)) }

@@ -11,15 +11,16 @@ import (
 // Its rate is right: durations and timers are those of base, and so is boot time, if
 // base has it.
 func Skewed(base clock.Clock, offset time.Duration) clock.Clock {
-	return withBoottime(skewed{base, func() time.Duration { return offset }}, base, nil)
+	return withBoottime(skewed{base, func() time.Time { return base.Now().Add(offset) }}, base, nil)
 }
 
+// skewed is a clock with another time of day.
 type skewed struct {
 	clock.Clock
-	offset func() time.Duration
+	now func() time.Time
 }
 
-func (s skewed) Now() time.Time { return s.Clock.Now().Add(s.offset()) }
+func (s skewed) Now() time.Time { return s.now() }
 
 func (s skewed) Since(t time.Time) time.Duration { return s.Now().Sub(t) }
 

@@ -43,4 +43,6 @@ func (s *Suspendable) suspended() time.Duration { return time.Duration(s.slept.L
 
 // Outside returns the clock of the rest of the world, where time continued during
 // suspends. Use it for the store; otherwise the store would seem suspended, too.
-func (s *Suspendable) Outside() clock.Clock { return skewed{s.Clock, s.suspended} }
+func (s *Suspendable) Outside() clock.Clock {
+	return skewed{s.Clock, func() time.Time { return s.Now().Add(s.suspended()) }}
+}
