@@ -7,9 +7,9 @@ import (
 	"io"
 	"os"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
+	"go.uber.org/zap/zapcore"
 	"golang.org/x/term"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
@@ -106,18 +106,7 @@ func shared(w io.Writer) io.Writer {
 	if f, ok := w.(*os.File); ok {
 		return f
 	}
-	return &sharedWriter{w: w}
-}
-
-type sharedWriter struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (s *sharedWriter) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.w.Write(p)
+	return zapcore.Lock(zapcore.AddSync(w))
 }
 
 // isTerminal reports whether a stream is a terminal.

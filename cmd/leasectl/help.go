@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -63,15 +64,7 @@ func tidyHelp(root *cobra.Command) {
 }
 
 func leadsToStore(c *cobra.Command) bool {
-	if c.Annotations[usesStore] != "" {
-		return true
-	}
-	for _, below := range c.Commands() {
-		if leadsToStore(below) {
-			return true
-		}
-	}
-	return false
+	return c.Annotations[usesStore] != "" || slices.ContainsFunc(c.Commands(), leadsToStore)
 }
 
 // helpCommand is cobra's, but that a topic which doesn't exist is an error.

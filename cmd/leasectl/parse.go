@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,12 +41,10 @@ func duration(least, most time.Duration) func(string) (time.Duration, error) {
 // oneOf reads one of some words.
 func oneOf(words ...string) func(string) (string, error) {
 	return func(s string) (string, error) {
-		for _, w := range words {
-			if s == w {
-				return s, nil
-			}
+		if !slices.Contains(words, s) {
+			return "", fmt.Errorf("must be one of %q", words)
 		}
-		return "", fmt.Errorf("must be one of %q", words)
+		return s, nil
 	}
 }
 

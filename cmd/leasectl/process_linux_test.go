@@ -1,10 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/rand"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"regexp"
@@ -68,15 +68,7 @@ func startUnder(t *testing.T, under []string, args ...string) *process {
 	_ = w.Close()
 	go func() {
 		defer close(p.read)
-		for lines := bufio.NewReader(r); ; {
-			line, err := lines.ReadString('\n')
-			p.mu.Lock()
-			p.out.WriteString(line)
-			p.mu.Unlock()
-			if err != nil {
-				return
-			}
-		}
+		_, _ = io.Copy(p, r)
 	}()
 	go func() {
 		_ = p.cmd.Wait()
@@ -102,6 +94,13 @@ func startRun(t *testing.T, storeArg, name string, flags []string, command ...st
 	return start(t, append(append(append(args, flags...), "--"), command...)...)
 }
 
+// Write takes the output.
+func (p *process) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.Write(b)
+}
+
 func (p *process) output() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -111,7 +110,7 @@ func (p *process) output() string {
 // await waits for a text in the output.
 func (p *process) await(text string) {
 	p.t.Helper()
-	procs.Eventually(p.t, fmt.Sprintf("%q in the output", text), func() bool { return strings.Contains(p.output(), text) })
+	p.awaitMatch(regexp.QuoteMeta(text))
 }
 
 // awaitMatch waits for a match of a pattern in the output, and returns it with its groups.
@@ -181,11 +180,8 @@ func records(t *testing.T, l store.Ledger) []store.Record {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out []store.Record
-	for i := range tail {
-		out = append(out, tail[len(tail)-1-i])
-	}
-	return out
+	slices.Reverse(tail)
+	return tail
 }
 
 // storeTime is the time of the ledger's clock.

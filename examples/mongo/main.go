@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -60,28 +59,18 @@ func run(ctx context.Context, uri, database string) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	reports := client.Database(database).Collection("Reports")
-	var slots atomic.Int32
-	worker, err := workerlease.StartLeasing(ctx, ledger,
-		workerlease.Options{WorkerType: "report", LeaseInterval: time.Second},
-		workerlease.Callbacks{
-			LeaseAllocated: func(ctx context.Context, l workerlease.Lease) {
-				if err := publish(ctx, reports, l); err != nil {
-					fmt.Fprintln(os.Stderr, "mongo: publish:", err)
-					return
-				}
-				fmt.Printf("%s  published under token %d\n", l.Slot.Start.Format(time.TimeOnly), l.Token)
-			},
-			LeaseExpired: func(workerlease.Lease, workerlease.Reason) {
-				if slots.Add(1) == 3 {
-					cancel()
-				}
-			},
+	held := 0
+	return workerlease.Run(ctx, ledger, workerlease.Options{WorkerType: "report", LeaseInterval: time.Second},
+		func(ctx context.Context, l workerlease.Lease) error {
+			if held++; held == 3 {
+				defer cancel()
+			}
+			if err := publish(ctx, reports, l); err != nil {
+				return fmt.Errorf("publish: %w", err) // which is logged
+			}
+			fmt.Printf("%s  published under token %d\n", l.Slot.Start.Format(time.TimeOnly), l.Token)
+			return nil
 		})
-	if err != nil {
-		return err
-	}
-	<-worker.Done() // the end of ctx stops it
-	return nil
 }
 
 // publish writes the report unless a higher token has. If one has, no document

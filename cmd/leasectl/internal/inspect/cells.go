@@ -11,18 +11,21 @@ import (
 	"github.com/slotlease/slotlease/workerlease/history"
 )
 
-// heading are the columns of the table.
-var heading = []table.Cell{
-	table.Left(table.Faint, "SLOT START"),
-	table.Left(table.Faint, "SLOT END"),
-	table.Left(table.Faint, "HOLDER"),
-	table.Left(table.Faint, "GROUP"),
-	table.Right(table.Faint, "PRIO"),
-	table.Right(table.Faint, "TOKEN"),
-	table.Right(table.Faint, "CLAIMED"),
-	table.Right(table.Faint, "ATTEMPT"),
-	table.Left(table.Faint, "STATE"),
-	table.Left(table.Faint, "NOTE"),
+// columns are those of the table, and which of them are aligned to the right.
+var columns = []struct {
+	name  string
+	right bool
+}{
+	{"SLOT START", false},
+	{"SLOT END", false},
+	{"HOLDER", false},
+	{"GROUP", false},
+	{"PRIO", true},
+	{"TOKEN", true},
+	{"CLAIMED", true},
+	{"ATTEMPT", true},
+	{"STATE", false},
+	{"NOTE", false},
 }
 
 // tableLines are the table with its heading. To fit a terminal of 80 columns it leaves out
@@ -30,15 +33,18 @@ var heading = []table.Cell{
 // of attempts without a second one.
 func (s snapshot) tableLines(colours bool) []string {
 	times := s.timeStyle()
-	rows := [][]table.Cell{slices.Clone(heading)}
+	rows := [][]table.Cell{make([]table.Cell, len(columns))}
+	for i, c := range columns {
+		rows[0][i] = table.Cell{Text: c.name, Colour: table.Faint, Right: c.right}
+	}
 	for _, e := range s.rows {
 		rows = append(rows, cells(e, times))
 	}
 	if s.dated {
 		return table.Lines(rows, nil, colours)
 	}
-	for i := len(heading) - 1; i >= 0; i-- {
-		name := heading[i].Text
+	for i, c := range slices.Backward(columns) {
+		name := c.name
 		empty := !slices.ContainsFunc(rows[1:], func(row []table.Cell) bool { return row[i].Text != table.None && row[i].Text != "" })
 		if name == "ATTEMPT" {
 			empty = !slices.ContainsFunc(s.rows, func(e history.Entry) bool { return e.Attempt > 1 })
@@ -112,20 +118,14 @@ func cells(e history.Entry, times timeStyle) []table.Cell {
 	if e.State == history.Poison {
 		note = strings.TrimSpace("record " + strconv.FormatInt(e.Record.Seq, 10) + ": " + note)
 	}
-	row := []table.Cell{
-		table.Left(table.Plain, times.text(e.Slot.Start, times.today)),
-		table.Left(table.Plain, times.text(e.Slot.End, e.Slot.Start)),
-		table.Left(table.Plain, holder),
-		table.Left(table.Plain, group),
-		table.Right(table.Plain, priority),
-		table.Right(table.Plain, token),
-		table.Right(table.Plain, claimed),
-		table.Right(table.Plain, attempt),
-		table.Left(stateColours[e.State], string(e.State)),
-		table.Left(table.Faint, note),
+	texts := []string{
+		times.text(e.Slot.Start, times.today), times.text(e.Slot.End, e.Slot.Start), holder, group, priority,
+		token, claimed, attempt, string(e.State), note,
 	}
-	for i := range row {
-		row[i].Text = clip(display.Printable(strings.ReplaceAll(row[i].Text, "\n", " ")))
+	colours := map[string]table.Colour{"STATE": stateColours[e.State], "NOTE": table.Faint}
+	row := make([]table.Cell, len(columns))
+	for i, c := range columns {
+		row[i] = table.Cell{Text: clip(display.Printable(strings.ReplaceAll(texts[i], "\n", " "))), Colour: colours[c.name], Right: c.right}
 	}
 	return row
 }
