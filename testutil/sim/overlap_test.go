@@ -94,34 +94,29 @@ const second = 1. / 60
 func TestAnOverlapIsReportedOnlyByWhoTellsOfItInTime(t *testing.T) {
 	const reported, unreported, deaf, unexplained = "reported", "unreported", "deaf", "unexplained"
 	others := store.Record{Seq: 7, Claim: "other", Kind: store.KindGrant}
+	// alarmed lets the older hear of the jump in minute 12, and report it at some time.
+	alarmed := func(at float64) func(s *stage) {
+		return func(s *stage) {
+			s.hears(s.older, 12, 10)
+			s.alarms(s.older, at, Jump)
+		}
+	}
 	tests := []struct {
 		name  string
 		stage *stage
 		acts  func(s *stage)
 		want  string
 	}{
-		{"an alarm at the first answer counts", jumped(), func(s *stage) {
-			s.hears(s.older, 12, 10)
-			s.alarms(s.older, 12, Jump)
-		}, reported},
+		{"an alarm at the first answer counts", jumped(), alarmed(12), reported},
 		{"no alarm is unreported", jumped(), func(s *stage) { s.hears(s.older, 12, 10) }, unreported},
-		{"an alarm from before the jump doesn't count", jumped(), func(s *stage) {
-			s.alarms(s.older, 10-second, Jump)
-			s.hears(s.older, 12, 10)
-		}, unreported},
-		{"an alarm between the jump and the overlap counts", jumped(), func(s *stage) {
-			s.alarms(s.older, 10.5, Jump)
-			s.hears(s.older, 12, 10)
-		}, reported},
+		{"an alarm from before the jump doesn't count", jumped(), alarmed(10 - second), unreported},
+		{"an alarm between the jump and the overlap counts", jumped(), alarmed(10.5), reported},
 		{"an alarm that comes after the next answer only is too late", jumped(), func(s *stage) {
 			s.hears(s.older, 12, 10)
 			s.hears(s.older, 13, 10)
 			s.alarms(s.older, 13, Jump)
 		}, unreported},
-		{"an alarm three seconds after the answer is too late", jumped(), func(s *stage) {
-			s.hears(s.older, 12, 10)
-			s.alarms(s.older, 12+3*second, Jump)
-		}, unreported},
+		{"an alarm three seconds after the answer is too late", jumped(), alarmed(12 + 3*second), unreported},
 		{"an alarm may wait until an observer is done", jumped(), func(s *stage) {
 			s.hears(s.older, 12, 10)
 			s.older.answers.kept = []Span{{minutes(11.9), minutes(12.1)}}
