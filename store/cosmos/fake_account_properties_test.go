@@ -1,6 +1,7 @@
 package cosmos
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -124,9 +125,7 @@ func TestMachineWithAWrongClockCanLease(t *testing.T) {
 				f.hook = f.signedInTime(status)
 				l := f.open(t, Options{})
 				for seq := range int64(3) {
-					if err := l.Append(within(t, time.Second), storetest.Grant("job", seq+1)); err != nil {
-						t.Errorf("Append() with a clock that is off by %v = %v, want nil", ahead, err)
-					}
+					wantErr(t, fmt.Sprintf("Append() with a clock that is off by %v", ahead), l.Append(within(t, time.Second), storetest.Grant("job", seq+1)), nil)
 					time.Sleep(11 * time.Minute)
 				}
 			}))
@@ -138,8 +137,6 @@ func TestWrongKeyIsTriedOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, f *fakeAccount) {
 		f.hook = func(*fakeRequest) *fakeReply { return refusal(401, "wrong key") }
 		wantSentinel(t, "Append()", f.open(t, Options{}).Append(within(t, time.Minute), storetest.Grant("job", 1)), store.ErrDenied)
-		if len(f.log) != 1 {
-			t.Errorf("requests sent = %d, want 1", len(f.log))
-		}
+		documenttest.Equal(t, "requests sent", len(f.log), 1)
 	})
 }

@@ -1,6 +1,7 @@
 package cosmos
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -37,14 +38,10 @@ func TestTimeIsSelectedAlongInMilliseconds(t *testing.T) {
 			} else {
 				wantStamp(t, "Tail()", f, got, time.Millisecond, 0)
 			}
-			if err != nil {
-				t.Errorf("Tail() = %v, want nil", err)
-			}
+			wantErr(t, "Tail()", err, nil)
 			time.Sleep(777 * time.Millisecond)
 			now, err := l.Now(within(t, time.Second))
-			if err != nil {
-				t.Errorf("Now() = %v, want nil", err)
-			}
+			wantErr(t, "Now()", err, nil)
 			wantStamp(t, "Now()", f, now, time.Millisecond, 0)
 
 			time.Sleep(200 * time.Millisecond)
@@ -71,9 +68,7 @@ func TestServerThatDoesNotKnowTheTimeFunctionIsAskedOnce(t *testing.T) {
 		}
 		documenttest.Equal(t, "queries for 4 tails (one was refused)", f.ops("query"), 5)
 		got, err := l.Now(within(t, time.Second))
-		if err != nil {
-			t.Errorf("Now() = %v, want nil", err)
-		}
+		wantErr(t, "Now()", err, nil)
 		wantStamp(t, "Now()", f, got, time.Second, time.Second)
 		if n := f.ops("query"); n != 6 {
 			t.Errorf("queries for one Now = %d, want 1: its refusal tells the time", n-5)
@@ -110,9 +105,7 @@ func TestOddItemStampIsNotTold(t *testing.T) {
 		f := newFake()
 		f.hook = always("create", reply(201, content))
 		ctx, receipt := store.WithReceipt(within(t, time.Minute))
-		if err := f.open(t, Options{}).Append(ctx, storetest.Grant("job", 1)); err != nil {
-			t.Errorf("Append() answered with %v = %v, want nil: it was stored", content, err)
-		}
+		wantErr(t, fmt.Sprintf("Append() answered with %v", content), f.open(t, Options{}).Append(ctx, storetest.Grant("job", 1)), nil)
 		if got := receipt.Stamp(); !got.IsZero() {
 			t.Errorf("Append() answered with %v told %+v, want nothing", content, got)
 		}

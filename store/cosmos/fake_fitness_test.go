@@ -100,9 +100,7 @@ func TestContainersThatAreRefused(t *testing.T) {
 			}
 			err := f.open(t, Options{}).Append(within(t, time.Second), storetest.Grant("job", 1))
 			if c.want == nil {
-				if err != nil {
-					t.Errorf("Append() = %v, want nil", err)
-				}
+				wantErr(t, "Append()", err, nil)
 				return
 			}
 			wantSentinel(t, "Append()", err, c.want)

@@ -39,9 +39,7 @@ func TestThrottledAppendWaitsAsLongAsItIsTold(t *testing.T) {
 		t.Run(c.name, bubbled(func(t *testing.T, f *fakeAccount) {
 			f.hook = answering("create", c.answers...)
 			began := time.Now()
-			if err := f.open(t, Options{}).Append(within(t, 5*time.Second), storetest.Grant("job", 1)); err != nil {
-				t.Errorf("Append() = %v, want nil after a while", err)
-			}
+			wantErr(t, "Append()", f.open(t, Options{}).Append(within(t, 5*time.Second), storetest.Grant("job", 1)), nil)
 			documenttest.Equal(t, "the time of Append()", time.Since(began), c.want)
 		}))
 	}
@@ -133,9 +131,7 @@ func TestEachOperationIsOneRequestAndItsChargeIsOnTheReceipt(t *testing.T) {
 		} {
 			ctx, receipt := store.WithReceipt(within(t, time.Minute))
 			before := len(f.log)
-			if err := c.call(ctx); err != nil {
-				t.Errorf("%s = %v, want nil", c.name, err)
-			}
+			wantErr(t, c.name, c.call(ctx), nil)
 			documenttest.Equal(t, "requests sent by "+c.name, len(f.log)-before, c.sent)
 			if got := receipt.Units(); got < c.want-1e-9 || got > c.want+1e-9 {
 				t.Errorf("%s was charged %v request units, want %v", c.name, got, c.want)

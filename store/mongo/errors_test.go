@@ -85,9 +85,7 @@ func TestDriverErrorsStayInReach(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := classify(ctx, errors.New("connection lost"), nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("classify() after the context ended = %v, want context.Canceled in it", err)
-	}
+	wantErr(t, "classify() after the context ended", classify(ctx, errors.New("connection lost"), nil), context.Canceled)
 	wantSentinel(t, "a closed client", classify(t.Context(), mongo.ErrClientDisconnected, nil), store.ErrClosed)
 }
 

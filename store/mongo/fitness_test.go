@@ -1,7 +1,6 @@
 package mongo
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -81,9 +80,7 @@ func TestUnfitCollectionsAreRefused(t *testing.T) {
 			l := f.open(Options{UnsafeUnverified: c.unsafe})
 			err := l.Append(within(t, patience), storetest.Grant("job", 1))
 			if c.refusal == "" {
-				if err != nil {
-					t.Errorf("Append() = %v, want nil: the collection is fit", err)
-				}
+				wantErr(t, "Append() to a collection that is fit", err, nil)
 				return
 			}
 			documenttest.Says(t, "Append()", err, store.ErrRefused, c.refusal)
@@ -121,13 +118,9 @@ func TestFitnessCostsNoOperationPerAppend(t *testing.T) {
 	sharded = true
 	f.mu.Unlock()
 	mock.Add(59 * time.Minute)
-	if err := appendOne(6); err != nil {
-		t.Errorf("Append() 59 min later = %v, want nil: not yet looked at again", err)
-	}
+	wantErr(t, "Append() 59 min later, not yet looked at again", appendOne(6), nil)
 	mock.Add(time.Minute)
-	if err := appendOne(7); !errors.Is(err, store.ErrRefused) {
-		t.Errorf("Append() 1 h later = %v, want ErrRefused: it was sharded meanwhile", err)
-	}
+	wantErr(t, "Append() 1 h later, when it was sharded meanwhile", appendOne(7), store.ErrRefused)
 	documenttest.Equal(t, "inserts sent", len(f.sent("insert")), 6)
 }
 
@@ -152,9 +145,7 @@ func TestInitCreatesOnlyWhatIsMissing(t *testing.T) {
 			}
 			f := serve(t, &fakeServer{reply: answers(replies)})
 			// The fake never lists what was created, so Init says that it isn't there.
-			if err := f.open(Options{}).Init(within(t, patience)); !errors.Is(err, c.want) {
-				t.Errorf("Init() = %v, want %v", err, c.want)
-			}
+			wantErr(t, "Init()", f.open(Options{}).Init(within(t, patience)), c.want)
 			documenttest.Equal(t, "create commands", len(f.sent("create")), c.creates)
 		})
 	}
