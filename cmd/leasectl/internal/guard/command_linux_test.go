@@ -29,19 +29,23 @@ func becomeSubreaper(t *testing.T) {
 // returns when the command is ready for that.
 func runTidy(t *testing.T, mark string, left, grace time.Duration) (p *Process, file string) {
 	t.Helper()
+	return runReady(t, mark, left, grace, `trap 'echo tidied > "$0"; exit 3' TERM; : > "$1"; while :; do sleep 0.02; done`)
+}
+
+// runReady runs a script that may write the file $0, and returns when it has written $1.
+func runReady(t *testing.T, mark string, left, grace time.Duration, script string) (p *Process, file string) {
+	t.Helper()
 	dir := t.TempDir()
-	file = filepath.Join(dir, "tidied")
-	ready := filepath.Join(dir, "ready")
+	file, ready := filepath.Join(dir, "tidied"), filepath.Join(dir, "ready")
 	begun := time.Now()
-	p = run(t, mark, left, grace, "/bin/sh", "-c",
-		`trap 'echo tidied > "$0"; exit 3' TERM; : > "$1"; while :; do sleep 0.02; done`, file, ready)
+	p = run(t, mark, left, grace, "/bin/sh", "-c", script, file, ready)
 	procs.Eventually(t, "the command is ready", func() bool {
 		_, err := os.Stat(ready)
 		return err == nil || time.Since(begun) > left-grace
 	})
 	if time.Since(begun) > left-grace && tooSlow(t, left) {
 		end(p)
-		return runTidy(t, mark, 2*left, grace)
+		return runReady(t, mark, 2*left, grace, script)
 	}
 	return p, file
 }
@@ -182,14 +186,8 @@ func TestTheGraceBeforeTheDeadline(t *testing.T) {
 }
 
 func TestTheGroupHasTheGraceWhenItsLeaderEndsFirst(t *testing.T) {
-	dir := t.TempDir()
-	file, ready := filepath.Join(dir, "tidied"), filepath.Join(dir, "ready")
-	p := run(t, newMark(t), time.Hour, time.Minute, "/bin/sh", "-c",
-		`/bin/sh -c 'trap "sleep 0.3; : > \"$0\"; exit" TERM; : > "$1"; while :; do sleep 0.02; done' "$0" "$1" & wait`, file, ready)
-	procs.Eventually(t, "the command is ready", func() bool {
-		_, err := os.Stat(ready)
-		return err == nil
-	})
+	p, file := runReady(t, newMark(t), time.Hour, time.Minute,
+		`/bin/sh -c 'trap "sleep 0.3; : > \"$0\"; exit" TERM; : > "$1"; while :; do sleep 0.02; done' "$0" "$1" & wait`)
 	if err := p.Stop(); err != nil {
 		t.Fatalf("Stop() = %v", err)
 	}

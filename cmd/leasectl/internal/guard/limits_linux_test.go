@@ -1,7 +1,7 @@
 package guard
 
 import (
-	"io"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,32 +21,20 @@ func copyForAll(t *testing.T, mode os.FileMode) string {
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to start processes of another user")
 	}
-	from, err := os.Open("/proc/self/exe")
+	binary, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer from.Close()
 	dir, err := os.MkdirTemp("", "guard") //nolint:usetesting // Another user must be able to look into it.
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	path := filepath.Join(dir, "guard.test")
-	to, err := os.Create(path)
-	if err != nil {
+	err = os.WriteFile(path, binary, 0o755)
+	// Neither the umask nor who wrote the file may change these.
+	if err := errors.Join(err, os.Chmod(dir, 0o755), os.Chmod(path, mode)); err != nil {
 		t.Fatal(err)
-	}
-	_, err = io.Copy(to, from)
-	if err := to.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, mode := range map[string]os.FileMode{dir: 0o755, path: mode} {
-		if err := os.Chmod(name, mode); err != nil {
-			t.Fatal(err)
-		}
 	}
 	return path
 }

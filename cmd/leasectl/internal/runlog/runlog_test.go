@@ -209,8 +209,8 @@ func entries(t *testing.T, level zapcore.Level) (found []entry) {
 	return found
 }
 
-func TestEveryLineInJSONHasItsWorkerAndItsSlot(t *testing.T) {
-	slotted, begun := 0, false
+func TestEveryLineInJSONHasItsWorkerItsSlotAndAConstantMessage(t *testing.T) {
+	slotted, begun, messages := 0, false, map[string]bool{}
 	for _, e := range entries(t, zapcore.DebugLevel) {
 		if _, err := time.Parse("2006-01-02T15:04:05.000Z", e.Time); err != nil || e.Level == "" {
 			t.Errorf("line %q: %v, want a time and a level", e.line, err)
@@ -218,6 +218,10 @@ func TestEveryLineInJSONHasItsWorkerAndItsSlot(t *testing.T) {
 		if begun = begun || e.Message == "lease allocated"; begun && e.Slot == "" {
 			t.Errorf("line %q: no slot, although a lease has begun", e.line)
 		}
+		if strings.ContainsAny(e.Message, "0123456789:\"") {
+			t.Errorf("the message %q holds what belongs in fields", e.Message)
+		}
+		messages[e.Message] = true
 		for _, field := range []string{"message", "workerType", "instanceId", "slot", "slotStart", "slotEnd", "token", "error"} {
 			if n := strings.Count(e.line, `"`+field+`":`); n > 1 {
 				t.Errorf("line %q has %s %d times", e.line, field, n)
@@ -238,21 +242,11 @@ func TestEveryLineInJSONHasItsWorkerAndItsSlot(t *testing.T) {
 	if slotted < 15 {
 		t.Errorf("%d lines are about a slot, want at least 15", slotted)
 	}
-}
-
-func TestMessagesInJSONAreConstant(t *testing.T) {
-	got := map[string]bool{}
-	for _, e := range entries(t, zapcore.DebugLevel) {
-		if strings.ContainsAny(e.Message, "0123456789:\"") {
-			t.Errorf("the message %q holds what belongs in fields", e.Message)
-		}
-		got[e.Message] = true
-	}
 	for _, want := range []string{
 		"worker began", "ready", "command started", "command not started", "command ended", "extended late", "order to the guard failed",
 		"stopping", "stopping command", "stopped", "lease allocated", "lease extended", "lease expired", "slot lost",
 	} {
-		if !got[want] {
+		if !messages[want] {
 			t.Errorf("no line with the message %q", want)
 		}
 	}
