@@ -2,6 +2,8 @@ package workerlease_test
 
 import (
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,14 +14,17 @@ import (
 
 // stamps is a ledger whose stamps are changed on the way, each by the number that it has
 // among all stamps; and that counts its reads.
-func stamps(change func(n int, s *store.Stamp)) (_ *hooked, reads *int) {
-	n, reads := 0, new(int)
+func stamps(change func(n int, s *store.Stamp)) (_ *hooked, reads *atomic.Int64) {
+	n, reads := 0, new(atomic.Int64)
+	var mu sync.Mutex // Several workers may call at once.
 	h := &hooked{Ledger: memory.New(memory.Options{})}
 	h.stamp = func(s *store.Stamp, _ time.Time) {
+		mu.Lock()
+		defer mu.Unlock()
 		change(n, s)
 		n++
 	}
-	h.before = func() error { *reads++; return nil }
+	h.before = func() error { reads.Add(1); return nil }
 	return h, reads
 }
 
@@ -87,7 +92,7 @@ func TestAFleetLeadsAgainWithinASlotAndFiveMinutesOfAWrongClock(t *testing.T) {
 			fleet := []*worker{start(t, setup{ledger: h}), start(t, setup{ledger: h})}
 			end := from + c.lasts
 			at(from)
-			*reads = 0
+			reads.Store(0)
 			if c.lasts == 0 {
 				end += 4 * time.Minute // Claims for 35m open: it is noticed.
 			}
@@ -108,8 +113,8 @@ func TestAFleetLeadsAgainWithinASlotAndFiveMinutesOfAWrongClock(t *testing.T) {
 			if newest < end {
 				t.Errorf("the newest lease began at %v; want one after %v", newest, end)
 			}
-			if most := int(2*(end+15*time.Minute-from).Seconds()) * len(fleet); *reads > most {
-				t.Errorf("%d operations, want %d at most", *reads, most)
+			if most := int(2*(end+15*time.Minute-from).Seconds()) * len(fleet); int(reads.Load()) > most {
+				t.Errorf("%d operations, want %d at most", reads.Load(), most)
 			}
 		})
 	}
@@ -129,8 +134,8 @@ func TestServersThatAnswerInTurnCostNoSlot(t *testing.T) {
 			if starts := w.starts(); len(starts) != 12 {
 				t.Errorf("slots %v, want all 12 of an hour", starts)
 			}
-			if *reads > 100 {
-				t.Errorf("%d operations in an hour, want no more than usual", *reads)
+			if reads.Load() > 100 {
+				t.Errorf("%d operations in an hour, want no more than usual", reads.Load())
 			}
 			if got, most := w.Status().Uncertainty, 150*time.Millisecond+apart.Abs(); got > most {
 				t.Errorf("uncertainty = %v, want at most %v", got, most)
