@@ -33,17 +33,17 @@ func stamps(change func(n int, s *store.Stamp)) (_ *hooked, reads *atomic.Int64)
 func TestALoneWrongStampCostsOneSlotAtMost(t *testing.T) {
 	for _, off := range []time.Duration{-time.Second, -time.Hour, -24 * time.Hour, -25 * 365 * 24 * time.Hour, time.Second, time.Hour, 24 * time.Hour} {
 		bubble(t, fmt.Sprint(off), func(t *testing.T) {
-			wrong := false
+			var wrong atomic.Bool
 			h, _ := stamps(func(_ int, s *store.Stamp) {
-				if wrong {
-					s.Time, wrong = s.Time.Add(off), false
+				if wrong.CompareAndSwap(true, false) {
+					s.Time = s.Time.Add(off)
 				}
 			})
 			all := &worker{}
 			client := newClient(all, setup{ledger: h})
 			w := start(t, setup{client: client, ledger: h})
 			at(31 * time.Minute)
-			wrong = true // It comes when claims for 35m open.
+			wrong.Store(true) // It comes when claims for 35m open.
 			at(36 * time.Minute)
 			late := start(t, setup{client: client, ledger: h, Options: workerlease.Options{WorkerType: "late"}})
 			at(51 * time.Minute)
