@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,12 +31,12 @@ func (u untimed) Tail(ctx context.Context, workerType string, limit int) ([]stor
 type deletions struct {
 	store.Ledger
 
-	n *int
+	n *atomic.Int64
 }
 
 func (d deletions) Trim(ctx context.Context, workerType string, before int64) (int, error) {
 	n, err := d.Ledger.Trim(ctx, workerType, before)
-	*d.n += n
+	d.n.Add(int64(n))
 	return n, err
 }
 
@@ -230,18 +231,18 @@ func TestThePlanCountsWhatTrimmingTakes(t *testing.T) {
 		t.Run(slot.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				timing := timingOf(t, workerlease.Options{LeaseInterval: slot})
-				deleted := 0
+				var deleted atomic.Int64
 				counter := crew(t, workerlease.Options{LeaseInterval: slot}, 1, func(l store.Ledger) store.Ledger { return deletions{l, &deleted} })[0]
 				// Half of the time is for the records to gather that are kept.
 				half := time.Duration(days) * 12 * time.Hour
 				time.Sleep(half)
 				synctest.Wait()
 				counter.Reset()
-				deleted = 0
+				deleted.Store(0)
 				time.Sleep(half)
 				synctest.Wait()
 				got := asked(counter.Log())
-				got.Deleted = float64(deleted)
+				got.Deleted = float64(deleted.Load())
 				// One trim more or less falls into the time that was looked at.
 				once := trimming(timing, slot)
 				want := once.times(got.Append / float64(timing.TrimEvery))
