@@ -136,6 +136,11 @@ type Job struct {
 	// 1,000,000. The ledger counts an attempt when a slot is claimed. Default: 0, no limit.
 	MaxAttempts int
 
+	// MinRetry is the least time from a failed attempt to the next one. It doubles with each
+	// attempt at the slot, up to an eighth of the slot. The second attempt comes at once if
+	// another worker is there to make it. 10 ms to 1 h. Default: 1 s.
+	MinRetry time.Duration
+
 	// RunMissed makes up for the newest slot that nobody did. In the next slot, the task
 	// is called for the missed slot first, and then for its own. It is called once,
 	// whatever its outcome, and not at all if the worker that has claimed the next slot
@@ -150,6 +155,8 @@ const (
 	DefaultRetention = 24 * time.Hour
 	// MinRetention is the least Options.Retention: 2 h.
 	MinRetention = machine.MinRetention
+	// DefaultMinRetry is the default of Job.MinRetry.
+	DefaultMinRetry = time.Second
 	// MinMargin is the least Options.Margin.
 	MinMargin = 10 * time.Millisecond
 )
@@ -168,7 +175,7 @@ func (o Options) machine(rules machine.Rules) machine.Machine {
 		WorkerType: o.WorkerType, InstanceID: o.InstanceID, Group: o.Group,
 		Priority: o.Priority, TieBreak: o.TieBreak, Schedule: o.Schedule,
 		Lead: o.Lead, Step: o.Step, Margin: o.Margin, JoinMidSlot: o.JoinMidSlot,
-		Once: o.Job != nil, MaxAttempts: o.job().MaxAttempts, RunMissed: o.job().RunMissed, MinBackoff: o.MinBackoff, MaxBackoff: o.MaxBackoff,
+		Once: o.Job != nil, MaxAttempts: o.job().MaxAttempts, RunMissed: o.job().RunMissed, MinRetry: o.job().MinRetry, MinBackoff: o.MinBackoff, MaxBackoff: o.MaxBackoff,
 		Failover: o.FailoverWithin, Continuous: o.Continuous, NoFailback: o.NoFailback,
 		Retention: o.Retention, Metadata: o.Metadata,
 		Worker: store.Worker{Host: host(), PID: os.Getpid(), Version: Version()},

@@ -22,11 +22,14 @@ const (
 	// is what a record has room for.
 	maxLabel    = 256
 	maxSchedule = 512
+
+	// leastRetry bounds Job.MinRetry.
+	leastRetry = 10 * time.Millisecond
 )
 
 // Resolved returns the options with every default filled in that doesn't depend on the
 // slot, as a worker runs with them: Schedule in place of LeaseInterval, InstanceID,
-// FailoverWithin of a Job, Margin, MinBackoff, MaxBackoff and Retention. A Lead or Step
+// FailoverWithin and MinRetry of a Job, Margin, MinBackoff, MaxBackoff and Retention. A Lead or Step
 // of 0 stays, as its default follows from the length of each slot: see [Timing]. Job is
 // a copy. Resolved options resolve to themselves.
 //
@@ -71,6 +74,12 @@ func (o Options) resolve() (Options, optionErrors) {
 		o.Job = &job
 		if job.MaxAttempts < 0 || job.MaxAttempts > store.MaxAttempt {
 			errs.is("Job.MaxAttempts", job.MaxAttempts, "must be 0 (default) … %d", store.MaxAttempt)
+		}
+		switch {
+		case job.MinRetry == 0:
+			o.Job.MinRetry = DefaultMinRetry
+		case job.MinRetry < leastRetry || job.MinRetry > time.Hour:
+			errs.is("Job.MinRetry", job.MinRetry, "must be 0 (default) or %v … 1h", leastRetry)
 		}
 	}
 	o.resolveBackoff(&errs)

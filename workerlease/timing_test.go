@@ -46,7 +46,7 @@ func TestEachBadOptionIsAnOptionErrorWithItsField(t *testing.T) {
 }
 
 func TestResolvedOptionsHaveAllDefaultsAndResolveToThemselves(t *testing.T) {
-	job := &workerlease.Job{MaxAttempts: 3}
+	job := &workerlease.Job{MaxAttempts: 3, MinRetry: time.Minute}
 	o := workerlease.Options{WorkerType: "job", LeaseInterval: 10 * time.Minute, Job: job}
 	r, err := o.Resolved()
 	if err != nil {

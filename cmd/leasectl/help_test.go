@@ -100,6 +100,7 @@ func TestShellsCompleteValuesAndNoNamesOfFiles(t *testing.T) {
 		"plan --failover-within": ":4\n",
 		"run --cron":             ":4\n",
 		"run --max-attempts":     ":4\n",
+		"run --min-retry":        ":4\n",
 		"init --store":           ":4\n",
 		"init":                   ":4\n",
 		"help inspect":           "slots\tShow who held, holds and will hold the newest slots\n:4\n",

@@ -27,6 +27,7 @@ type runFlags struct {
 	continuous, noFailback        bool
 	once, runMissed               bool
 	maxAttempts                   int
+	minRetry                      time.Duration
 	level                         zapcore.Level
 	verbose                       bool
 	format                        string
@@ -42,6 +43,7 @@ func (a *app) runFlags(c *cobra.Command, f *runFlags) {
 	flags.StringVar(&f.zone, "zone", "", "`ZONE` of the cron spec, such as Europe/Berlin (default UTC)")
 	flags.BoolVar(&f.once, "once-per-slot", false, "the command is a job of each slot: exit code 0 means done, and any other that workers try it again")
 	option(a, flags, &f.maxAttempts, "max-attempts", "N", "with --once-per-slot: tries of a slot by all workers together (default no bound)", number(1, store.MaxAttempt))
+	option(a, flags, &f.minRetry, "min-retry", "DURATION", "with --once-per-slot: least time from a failed attempt to the next, doubled by each attempt up to an eighth of the slot (default 1s)", duration(10*time.Millisecond, time.Hour))
 	flags.BoolVar(&f.runMissed, "run-missed", false, "with --once-per-slot: make up for the slot before, if no worker did it")
 	option(a, flags, &f.failover, "failover-within", "DURATION", "how soon another worker takes over a slot whose worker dies: 80ms to half a slot (default never, or with --once-per-slot a quarter of the slot, at most 1m)", nonZero)
 	flags.BoolVar(&f.continuous, "continuous", false, "go on from slot to slot while this worker wins them, without stopping the command")
@@ -84,7 +86,7 @@ func (a *app) runTiming(f *runFlags, flags *pflag.FlagSet) workerlease.Timing {
 		a.bad("--worker-type is missing: give the name that workers compete for")
 	}
 	if f.once {
-		o.Job = &workerlease.Job{MaxAttempts: f.maxAttempts, RunMissed: f.runMissed}
+		o.Job = &workerlease.Job{MaxAttempts: f.maxAttempts, MinRetry: f.minRetry, RunMissed: f.runMissed}
 	} else {
 		a.checkWithoutJob(f, flags)
 	}
@@ -108,8 +110,10 @@ func (a *app) timing(o workerlease.Options) (t workerlease.Timing, ok bool) {
 
 // checkWithoutJob notes the flags that need --once-per-slot.
 func (a *app) checkWithoutJob(f *runFlags, flags *pflag.FlagSet) {
-	if text, ok := given(flags, "max-attempts"); ok {
-		a.bad("--max-attempts %q: goes with --once-per-slot only", text)
+	for _, name := range []string{"max-attempts", "min-retry"} {
+		if text, ok := given(flags, name); ok {
+			a.bad("--%s %q: goes with --once-per-slot only", name, text)
+		}
 	}
 	if f.runMissed {
 		a.bad("--run-missed: goes with --once-per-slot only")

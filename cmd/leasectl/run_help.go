@@ -49,6 +49,7 @@ Jobs: --once-per-slot
     the command for that slot again, even after a restart of all of them.
   - Any other exit code, or a signal, means that it failed. The rest of the slot is
     released, and the command is tried again: by another worker first, if there is one.
+    From the second failure on, --min-retry lies between them, doubled by each.
   - If leasectl or its machine dies, another worker begins within --failover-within, which
     defaults to a quarter of the shortest slot here, at most 1m and at least 8 × --margin.
     The cost is that of --failover-within.

@@ -77,7 +77,7 @@ func TestWhatIsWrongIsToldInOneLineEachWithAHint(t *testing.T) {
 				"leasectl run --help",
 			},
 		},
-		"attempts of what isn't tried again": {args: with("--max-attempts", "3", "--run-missed", "--", "true"), want: []string{`--max-attempts "3": goes with --once-per-slot only`, "--run-missed: goes with --once-per-slot only", "leasectl run --help"}},
+		"attempts of what isn't tried again": {args: with("--max-attempts", "3", "--min-retry", "5s", "--run-missed", "--", "true"), want: []string{`--max-attempts "3": goes with --once-per-slot only`, `--min-retry "5s": goes with --once-per-slot only`, "--run-missed: goes with --once-per-slot only", "leasectl run --help"}},
 		"no attempts":                        {args: with("--once-per-slot", "--max-attempts", "0", "--", "true"), want: []string{`--max-attempts "0": must be a whole number from 1 to 1000000`, "leasectl run --help"}},
 		"once in too short a slot": {
 			args: []string{"run", "--store", "sqlite:x.db", "--worker-type", "t", "--every", "150ms", "--once-per-slot", "--", "true"},

@@ -114,7 +114,8 @@ func (c *coder) ends(ctx context.Context, l workerlease.Lease, r *rand) {
 	p := c.p
 	w := p.world
 	long := r.span(time.Millisecond, 20*time.Second)
-	if !errors.Is(context.Cause(ctx), workerlease.ErrStopped) || len(p.host.stalls) > 0 || w.now()+long+time.Second+p.margin >= w.time(l.Expiry) {
+	unknown := len(p.host.stalls) > 0 || w.o.Faults.Jumps > 0 // how much time is left
+	if !errors.Is(context.Cause(ctx), workerlease.ErrStopped) || unknown || w.now()+long+time.Second+p.margin >= w.time(l.Expiry) {
 		return
 	}
 	// Leasing was stopped: nothing may be released before this returns.

@@ -109,7 +109,9 @@ func (x *step) stored(r store.Record) {
 	case store.KindRelease:
 		x.observeRecord(r)
 		x.note(Note{What: Released, Slot: slots.Slot{Start: r.SlotStart, End: r.SlotEnd}, Record: r})
-		x.reread()
+		if !x.tryAgain(r) {
+			x.reread()
+		}
 	case store.KindDone:
 		x.doneStored(r)
 	default:

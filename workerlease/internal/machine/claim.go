@@ -119,6 +119,7 @@ func (x *step) target(slot slots.Slot) {
 	default:
 		s.Bid.Role = Claimant
 	}
+	s.Bid.Outage = s.Bid.Outage && s.Bid.Slot == slot
 	s.Bid.Slot, s.Bid.TurnEdge = slot, timeline.Mid
 	mid, turns, turn := now.Mid(), x.turns(), x.turn(s.Hold.had(slot, x.m.Once))
 	if s.Bid.Role == Extender {

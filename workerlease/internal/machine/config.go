@@ -25,6 +25,7 @@ type Config struct {
 	NoFailback  bool          // and claims each next slot before all others
 	Once        bool          // the work of each slot is done once
 	MaxAttempts int           // at a slot, by all workers together; 0: no limit
+	MinRetry    time.Duration // from a failed attempt to the next one; it doubles with each
 	RunMissed   bool          // a slot that nobody did is done in the next one
 	Single      bool          // the worker contends only for the slot in which it starts
 	MinBackoff  time.Duration

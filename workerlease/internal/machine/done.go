@@ -103,6 +103,26 @@ func (x *step) closeSlot(head store.Record) bool {
 	return true
 }
 
+// tryAgain turns back to a slot whose work has failed, and whose rest was released, if
+// enough of that is left and no standby looks at it any more. It reports whether that is
+// so. Standbys look at the ends of parts, up to the opening of claims for the next slot.
+func (x *step) tryAgain(released store.Record) bool {
+	s, left := x.s, x.s.Hold.Left
+	opens := x.m.opens(x.m.Schedule.Next(left.Slot.Start))
+	failed := x.m.Once && released.Claim == left.Claim && s.Bid.YieldSlot.Equal(left.Slot.Start)
+	if !failed || s.Stopping || s.Hold.WonEnd.Before(opens) {
+		return false
+	}
+	s.Hold.WonEnd = released.WindowEnd
+	turned := s.Bid.Slot
+	s.Bid.Slot = left.Slot
+	s.Bid.drop()
+	if !x.standBy(released.WindowEnd) {
+		x.target(turned)
+	}
+	return true
+}
+
 // doneStored takes in that a slot is known to be done. Another may have been done
 // meanwhile.
 func (x *step) doneStored(r store.Record) {

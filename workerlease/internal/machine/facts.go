@@ -80,6 +80,26 @@ func (f facts) exhausted(slot slots.Slot) bool {
 	return f.m.MaxAttempts > 0 && f.s.View.Carried.attempt(slot) > f.m.MaxAttempts
 }
 
+// mayBeDone reports that the work of the slot was tried, and that the store could not be
+// reached lately: a worker that has done it may not have been able to record that yet.
+func (f facts) mayBeDone(head store.Record) bool {
+	tried := f.s.View.Carried.attempt(f.s.Bid.Slot) > 1
+	return f.s.Bid.Outage && tried && head.Kind != store.KindRelease
+}
+
+// retryAt is the time before which a slot is not tried again after a head that gave it
+// back: the wait doubles with each attempt, up to an eighth of the slot. The first attempt
+// may have been given back because its worker was stopped; so the second one, by another
+// worker, comes at once.
+func (f facts) retryAt(head store.Record) time.Time {
+	slot := f.s.Bid.Slot
+	failed := f.s.View.Carried.attempt(slot) - 1
+	if !f.m.Once || head.Kind != store.KindRelease || failed < 1 || failed == 1 && !f.s.Bid.yields() {
+		return time.Time{}
+	}
+	return head.WindowEnd.Add(min(f.m.MinRetry<<min(failed-1, 20), slot.Length()/8))
+}
+
 // missed is the slot before one, if nobody has done its work and it is to be done
 // late.
 func (f facts) missed(slot slots.Slot) slots.Slot {

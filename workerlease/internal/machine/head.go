@@ -16,10 +16,12 @@ import (
 func (x *step) headRead(e HeadRead) {
 	s := x.s
 	if e.Err != nil {
+		s.Hold.Looking = false
 		x.failed(ReadingHead, e.Err)
 		x.regroup()
 		return
 	}
+	s.Bid.Outage = s.Bid.Outage || s.Retries.Failures > 0
 	s.Retries.over()
 	s.View.ReadAt = x.m.Rules.ReadAt(x.at.Now)
 	records, enough := x.reachable(x.readable(e.Records))
@@ -35,6 +37,10 @@ func (x *step) headRead(e HeadRead) {
 	obeyed := x.poison(head) == nil
 	if s.View.HeadReadAt = (ReadTime{}); obeyed && head.Seq >= s.Hold.Held.Seq { // else the read is stale
 		s.View.HeadReadAt = ReadTime{Fixed: x.at.Now.Earliest, Local: x.at.Local}
+	}
+	if s.Hold.Looking {
+		x.looked(head)
+		return
 	}
 	if s.Stopping {
 		// A read from before the stop may come while the user's code still runs.
@@ -99,6 +105,11 @@ func (x *step) judge(head store.Record, below []store.Record) {
 	case x.m.Once && x.exhausted(s.Bid.Slot):
 		x.note(Note{What: Exhausted, Slot: s.Bid.Slot, Count: s.View.Carried.Attempt})
 		x.next()
+	case x.m.Once && x.mayBeDone(head):
+		s.Bid.wait(x.at.Now.Earliest.Add(x.m.early()+x.turn(false)), timeline.Earliest)
+		s.Bid.Outage = false
+	case x.at.Now.Earliest.Before(x.retryAt(head)):
+		s.Bid.wait(x.retryAt(head).Add(x.turn(false)), timeline.Earliest)
 	case x.undecided():
 		s.Bid.wait(s.Bid.Slot.Start.Add(x.turn(s.Hold.had(s.Bid.Slot, x.m.Once))), timeline.Earliest)
 
@@ -289,10 +300,11 @@ func (x *step) standBy(end time.Time) bool {
 		return false
 	}
 	turn := x.turn(s.Hold.WonEnd.Equal(end))
-	if s.Bid.yields() {
-		turn += x.m.lead(s.Bid.Slot) // A worker that has not failed goes first.
+	from = later(from, now.Earliest).Add(turn)
+	if yield := from.Add(x.m.lead(s.Bid.Slot)); s.Bid.yields() && yield.Before(opens) {
+		from = yield // A worker that has not failed goes first.
 	}
 	s.Bid.Role = Standby
-	s.Bid.wait(later(from, now.Earliest).Add(turn), timeline.Earliest)
+	s.Bid.wait(from, timeline.Earliest)
 	return true
 }

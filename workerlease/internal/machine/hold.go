@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
 )
 
 // Term is a window that is known to be one's own, or one's group's, with all that
@@ -31,6 +32,8 @@ type Hold struct {
 
 	WonEnd  time.Time // end of the newest window that was won or joined
 	WonSlot time.Time // end of the newest slot of which a part was won
+
+	Looking, Looked bool // whether Next may begin: the head is being read for it, or was
 
 	Running bool          // the user's code has not returned
 	Overdue time.Duration // the local reading from which on code that has not returned overruns
@@ -112,10 +115,42 @@ func (x *step) begin() {
 		h.Next = Term{}
 		return
 	}
-	if x.m.mayBegin(x.s) && x.m.Rules.Inside(now, h.Next.Start, h.Next.End, x.m.Margin) {
-		h.Held, h.Next = h.Next, Term{}
-		h.Running, h.Overran = true, false
-		x.do(Allocate{h.Held})
+	if !x.m.mayBegin(x.s) || !x.m.Rules.Inside(now, h.Next.Start, h.Next.End, x.m.Margin) {
+		return
+	}
+	if x.m.mustLook(h) {
+		if x.s.Pending == Nothing && !x.backingOff() {
+			h.Looking = true
+			x.ask(ReadingHead, ReadHead{1})
+		}
+		return
+	}
+	h.Held, h.Next = h.Next, Term{}
+	h.Running, h.Overran, h.Looked = true, false, false
+	x.do(Allocate{h.Held})
+}
+
+// mustLook reports that the head is to be read right before the work begins: it was tried
+// before, and may have been recorded as done since the grant.
+func (m *Machine) mustLook(h *Hold) bool {
+	return m.Rules.Look(AtRetry) && m.Once && h.Next.Attempt > 1 && !h.Looked
+}
+
+// looked takes in the head that was read right before the work of a slot was to begin. A
+// head older than the grant is a stale read.
+func (x *step) looked(head store.Record) {
+	h := &x.s.Hold
+	h.Looking = false
+	switch {
+	case h.Next.IsZero():
+	case head.Seq < h.Next.Seq:
+		x.backOff(nil)
+	case x.poison(head) == nil && x.m.Rules.IsDone(x.m.Rules.Carry(head), h.Next.Slot):
+		x.noteDone(head, h.Next.Slot.End)
+		x.s.Bid.VoidClaim, h.Next = h.Next.Claim, Term{}
+		x.next()
+	default:
+		h.Looked = true
 	}
 }
 

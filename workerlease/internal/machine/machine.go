@@ -188,7 +188,7 @@ func (m *Machine) Waits(s State) []Wait {
 	}
 	if !h.Next.IsZero() {
 		until(m.Rules.Last(h.Next.End, m.Margin), m.Rules.EndBy)
-		if m.mayBegin(&s) {
+		if m.mayBegin(&s) && !h.Looking && (s.Pending == Nothing && s.Retries.Until == 0 || !m.mustLook(h)) {
 			until(h.Next.Start, m.Rules.BeginBy)
 		}
 	}

@@ -46,6 +46,9 @@ func (x *step) backOff(err error) {
 	if s.Bid.Role == Extender && x.m.Failover > 0 {
 		most = min(most, max(x.m.early()/8, 10*time.Millisecond))
 	}
+	if x.closing() {
+		most = min(most, closeSoon) // Others may run the work again until it is recorded.
+	}
 	d := min(x.m.MinBackoff<<min(s.Retries.Tries, 10), most)
 	d -= time.Duration(float64(d) / 2 * x.fraction())
 	if t, ok := errors.AsType[*store.ThrottledError](err); ok {
@@ -54,6 +57,9 @@ func (x *step) backOff(err error) {
 	s.Retries.Tries++
 	s.Retries.Until = x.at.Local + max(d, time.Millisecond)
 }
+
+// closeSoon bounds the wait between attempts to record what came of a slot.
+const closeSoon = 500 * time.Millisecond
 
 // fraction is a draw in [0, 1).
 func (f facts) fraction() float64 {

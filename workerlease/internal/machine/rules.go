@@ -149,7 +149,7 @@ var Standard = Rules{
 	EndBy:   timeline.Latest,
 	Last:    last,
 	Await:   Beginning | Claiming | Releasing,
-	Looks:   AtStart | AtTimer | AtQuestion,
+	Looks:   AtStart | AtTimer | AtQuestion | AtRetry,
 
 	Jumped:  jumped,
 	Settled: settled,
@@ -228,4 +228,7 @@ const (
 	AtTimer
 	// AtQuestion: when user code asks whether its lease is valid.
 	AtQuestion
+	// AtRetry: at the head, right before work begins that was tried before. It may have been
+	// recorded as done since the grant. Breaking it shows as work that is done twice.
+	AtRetry
 )

@@ -20,6 +20,7 @@ var flags = map[string]string{
 	"NoFailback":      "--no-failback",
 	"Job":             "--once-per-slot",
 	"Job.MaxAttempts": "--max-attempts",
+	"Job.MinRetry":    "--min-retry",
 	"Job.RunMissed":   "--run-missed",
 	"JoinMidSlot":     "--join-mid-slot",
 	"Lead":            "--lead",
