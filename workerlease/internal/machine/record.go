@@ -77,7 +77,10 @@ func (x *step) reset(head store.Record, below []store.Record, why error) store.R
 	r := x.stamped(store.KindReset, head.Seq+1)
 	r.Claim = x.id()
 	var inForce store.Record
-	if i := slices.IndexFunc(below, func(b store.Record) bool { return x.poison(b) == nil }); i >= 0 {
+	// A window below it that hasn't begun by now was granted by a clock which has jumped:
+	// claims are made less ahead than poison is watched. By that clock it is over.
+	begun := func(r store.Record) bool { return x.poison(r) == nil && !r.WindowStart.After(x.at.Now.Latest) }
+	if i := slices.IndexFunc(below, begun); i >= 0 {
 		inForce = below[i]
 	}
 	v := &x.s.View
