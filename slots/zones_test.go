@@ -81,6 +81,16 @@ func changes(loc *time.Location, from, to time.Time) []time.Time {
 	return found
 }
 
+// clockOf tells zones apart whose clocks ever differ: by their offsets, first and after each
+// change.
+func clockOf(loc *time.Location, first time.Time, changes []time.Time) string {
+	var b strings.Builder
+	for _, at := range append([]time.Time{first}, changes...) {
+		b.WriteString(at.In(loc).Format(time.RFC3339))
+	}
+	return b.String()
+}
+
 // TestSlotsPartitionTimeInEveryZone looks at the days around the changes of the
 // clocks from 1970 to 2100: all of them, or a third if zones are sampled.
 func TestSlotsPartitionTimeInEveryZone(t *testing.T) {
@@ -98,9 +108,15 @@ func TestSlotsPartitionTimeInEveryZone(t *testing.T) {
 		{"59 * 31 12 *", time.Hour},
 	}
 	first, last := instant(t, "1970-01-01T00:00:00Z"), instant(t, "2100-01-01T00:00:00Z")
+	looked := map[string]bool{}
 	for _, name := range zonesUnderTest(t) {
 		loc := zone(t, name)
 		interesting := changes(loc, first, last)
+		clock := clockOf(loc, first, interesting)
+		if looked[clock] {
+			continue // Nearly half of the names are others' aliases.
+		}
+		looked[clock] = true
 		if sampled() {
 			// An odd step, so that both changes of a year take their turn.
 			n := 0

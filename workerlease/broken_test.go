@@ -97,6 +97,7 @@ func TestSimulationCatchesEveryBrokenVariant(t *testing.T) {
 	if testing.Short() || race.Enabled {
 		t.Skip("takes a minute under the race detector")
 	}
+	t.Parallel()
 	known := readCatches(t)
 	var mu sync.Mutex
 	caught := map[string]catch{}

@@ -71,6 +71,7 @@ func TestAProcessWhoseTimeOfDayIsWrongLeadsInTheRightSlots(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for seconds of real time")
 	}
+	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "leases.db")
 		ledger, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})

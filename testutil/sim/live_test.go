@@ -139,6 +139,7 @@ func held(r *sim.Result, at time.Duration) bool {
 }
 
 func TestPoisonClearsWithinItsBound(t *testing.T) {
+	t.Parallel()
 	poisoned, cleared := 0, 0
 	for seed := range fewer(12) {
 		interval := intervals[1+seed%2]

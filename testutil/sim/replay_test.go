@@ -50,6 +50,7 @@ func replayed(t *testing.T, o sim.Options, times int) {
 // Nothing but the seed decides: not the number of processors, nor the order in
 // which goroutines happen to run.
 func TestASeedReplaysExactly(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		seeds   int64
 		options func(seed int64) sim.Options
@@ -101,5 +102,6 @@ func TestASeedThatOnceTookTwoCoursesReplays(t *testing.T) {
 	if race.Enabled {
 		t.Skip("takes a minute under the race detector, and shows nothing more")
 	}
+	t.Parallel()
 	replayed(t, sim.Random(150), 6)
 }

@@ -13,6 +13,7 @@ import (
 // If the holder crashes, another worker works within FailoverWithin, plus its own turn and the
 // uncertainty of the time; towards the end of a slot, plus a lead.
 func TestAfterACrashAStandbyTakesOverWithinTheBound(t *testing.T) {
+	t.Parallel()
 	crashes := 0
 	var parts []float64 // of FailoverWithin, until somebody took over
 	for _, interval := range intervals {
