@@ -28,7 +28,7 @@ func (s Slot) IsZero() bool { return s.Start.IsZero() && s.End.IsZero() }
 
 // String is the slot as "[START, END)", in RFC 3339.
 func (s Slot) String() string {
-	return "[" + s.Start.Format(time.RFC3339Nano) + ", " + s.End.Format(time.RFC3339Nano) + ")"
+	return "[" + instant(s.Start) + ", " + instant(s.End) + ")"
 }
 
 // Schedule partitions time into slots. Make one with [Every], [Cron] or
@@ -37,7 +37,7 @@ func (s Slot) String() string {
 // Implementations are immutable, safe for concurrent use and read no clock. For
 // all t: At(t).Start <= t < At(t).End; Next(t).Start == At(t).End; and At(s.Start) == s
 // for every slot s that they return. Outside the years 1 to 9999 they return the zero
-// Slot.
+// Slot. [Check] finds implementations that break these promises, and workers refuse them.
 type Schedule interface {
 	// At is the slot that contains t.
 	At(t time.Time) Slot

@@ -116,6 +116,9 @@ func (c *Client) launch(ctx context.Context, o Options, cb Callbacks, l launch) 
 		errs.missing("ledger", "open one with store/mongo, store/cosmos, store/sqlite or store/memory")
 	}
 	errs = append(errs, l.wrong...)
+	if len(errs) == 0 {
+		errs.schedule(resolved.Schedule, c.clock.Now()) // So far it was looked at elsewhere.
+	}
 	if _, err := io.ReadFull(c.rand, make([]byte, 16)); err != nil {
 		errs.add(OptionError{
 			Field: "ClientOptions.Rand", found: fmt.Sprintf("fails: %v", err), Rule: "leave it nil for crypto/rand", err: err,

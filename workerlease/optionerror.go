@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
+	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -91,6 +93,21 @@ func (all *optionErrors) workerType(t string) {
 		e.found = "is empty"
 	}
 	all.add(e)
+}
+
+// schedule adds how a schedule breaks the promises of slots.Schedule near a time, and
+// reports whether it keeps them.
+func (all *optionErrors) schedule(s slots.Schedule, near time.Time) bool {
+	err := slots.Check(s, near)
+	if err == nil {
+		return true
+	}
+	text := s.String()
+	all.add(OptionError{
+		Field: "Schedule", Value: text, found: fmt.Sprintf("is %.70q: %v", text, err), err: err,
+		Rule: "every instant must lie in one slot, and a slot must end where the next one starts: fix its At and Next, and check them with slots.Check",
+	})
+	return false
 }
 
 // text adds what keeps a text from being stored.

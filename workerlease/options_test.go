@@ -25,6 +25,40 @@ type wordy struct {
 
 func (w wordy) String() string { return w.text }
 
+// shifted is a schedule whose next slot starts that much later than it should.
+type shifted struct {
+	slots.Schedule
+	by time.Duration
+}
+
+func (s shifted) Next(t time.Time) slots.Slot {
+	n := s.Schedule.Next(t)
+	return slots.Slot{Start: n.Start.Add(s.by), End: n.End.Add(s.by)}
+}
+
+// wrongFrom is a shifted schedule that is right up to a time.
+type wrongFrom struct {
+	shifted
+	from time.Time
+}
+
+func (s wrongFrom) Next(t time.Time) slots.Slot {
+	if t.Before(s.from) {
+		return s.Schedule.Next(t)
+	}
+	return s.shifted.Next(t)
+}
+
+// fine is a schedule whose slots start half a millisecond late.
+type fine struct{ slots.Schedule }
+
+func (f fine) At(t time.Time) slots.Slot {
+	s := f.Schedule.At(t.Add(-500 * time.Microsecond))
+	return slots.Slot{Start: s.Start.Add(500 * time.Microsecond), End: s.End.Add(500 * time.Microsecond)}
+}
+
+func (f fine) Next(t time.Time) slots.Slot { return f.At(f.At(t).End) }
+
 func TestEveryBadOptionIsNamedWithItsValueAndTheRule(t *testing.T) {
 	const interval = ": must be 0 (default), or whole milliseconds from 100ms to 366 days"
 	five := slots.Must(slots.Every(5 * time.Minute))
@@ -54,6 +88,11 @@ func TestEveryBadOptionIsNamedWithItsValueAndTheRule(t *testing.T) {
 		{"interval not whole ms", o{WorkerType: "job", LeaseInterval: time.Second + 1}, []string{"LeaseInterval: is 1.000000001s" + interval}},
 		{"both", o{WorkerType: "job", LeaseInterval: time.Minute, Schedule: five}, []string{"LeaseInterval: ", "1m0s", "every 5m", "only one"}},
 		{"schedule text too long", o{WorkerType: "job", Schedule: wordy{five, strings.Repeat("x", 513)}}, []string{"Schedule: ", "513", "at most 512"}},
+		{"schedule with gaps", o{WorkerType: "job", Schedule: shifted{five, time.Second}}, []string{"Schedule: ", `"every 5m": Next(2023-12-`, "slot must end where the next one starts", "slots.Check"}},
+		{"schedule with overlaps", o{WorkerType: "job", Schedule: shifted{five, -time.Second}}, []string{"Schedule: ", "doesn't end there"}},
+		{"schedule that doesn't advance", o{WorkerType: "job", Schedule: shifted{five, -5 * time.Minute}}, []string{"Schedule: ", "doesn't end there"}},
+		{"schedule of microseconds", o{WorkerType: "job", Schedule: fine{five}}, []string{"Schedule: ", "not in UTC and whole milliseconds"}},
+		{"schedule that goes wrong this year", o{WorkerType: "job", Schedule: wrongFrom{shifted{five, time.Second}, time.Now().AddDate(0, 6, 0)}}, []string{"Schedule: ", "slots.Check"}},
 		{"lead negative", o{WorkerType: "job", Lead: -1}, []string{"Lead: ", "-1ns", "0 (default) … 5m0s"}},
 		{"lead above 5 min", o{WorkerType: "job", Lead: 301 * time.Second}, []string{"Lead: ", "5m1s", "0 (default) … 5m0s"}},
 		{"step negative", o{WorkerType: "job", Step: -1}, []string{"Step: ", "-1ns", "0 (default) … 5m0s"}},

@@ -58,6 +58,8 @@ func (o Options) resolve() (Options, optionErrors) {
 	slotted := o.resolveSchedule(&errs)
 	if o.Schedule != nil {
 		errs.text("Schedule", o.Schedule.String(), maxSchedule)
+	}
+	if o.Schedule != nil && errs.schedule(o.Schedule, typicalYear) {
 		o.resolveTimes(slotted, &errs)
 	} else if o.Margin != 0 && o.Margin < MinMargin {
 		errs.is("Margin", o.Margin, "must be 0 (default) or at least %v", MinMargin)

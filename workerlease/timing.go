@@ -123,12 +123,15 @@ func (t Timing) ExtendsBefore(slot slots.Slot, end time.Time) time.Duration {
 // store time; nil if they would. Workers never follow such a record: see [Poison].
 func CheckHead(r store.Record, storeTime time.Time) error { return machine.Unfit(r, storeTime) }
 
+// typicalYear is where slots are looked at to check options: the same for every worker.
+var typicalYear = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+
 // shortestSlot looks at slots of one typical stretch of time, the same for every
 // worker: enough for all of a week of any cron schedule that fires hourly.
 func shortestSlot(s slots.Schedule) time.Duration {
 	shortest := time.Duration(1<<63 - 1)
 	n := 0
-	for slot := range slots.Upcoming(s, time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)) {
+	for slot := range slots.Upcoming(s, typicalYear) {
 		shortest = min(shortest, slot.Length())
 		if n++; n == 200 {
 			break
