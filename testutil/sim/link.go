@@ -167,6 +167,7 @@ func (k *link) Append(ctx context.Context, r store.Record) error {
 func (k *link) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
 	var out store.Record
 	k.p.spent.gets.Add(1)
+	k.p.counts()
 	err := k.do(ctx, 0, func(_ time.Duration, c *call) (err error) {
 		out, err = k.p.world.get(workerType, seq, c)
 		return err
@@ -186,6 +187,7 @@ func (k *link) Tail(ctx context.Context, workerType string, limit int) ([]store.
 	var stamp store.Stamp
 	var read time.Duration
 	k.p.spent.reads.Add(1)
+	k.p.counts()
 	sent := k.p.world.now()
 	err := k.do(ctx, 0, func(at time.Duration, c *call) error {
 		out = k.p.world.tail(workerType, limit, c)
@@ -229,6 +231,7 @@ func (k *link) Now(ctx context.Context) (store.Stamp, error) {
 	var stamp store.Stamp
 	var answered time.Duration
 	k.p.spent.asks.Add(1)
+	k.p.counts()
 	sent := k.p.world.now()
 	err := k.do(ctx, 0, func(at time.Duration, c *call) error {
 		stamp, answered = k.p.world.stamp(at, &c.rand), at

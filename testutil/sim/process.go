@@ -36,6 +36,7 @@ type Process struct {
 	health   health
 	answers  answers
 	spent    spent
+	rate     rate
 	shared   atomic.Bool  // its user code may call the store, too
 	short    atomic.Int64 // waits of the engine in a row that are too short
 
