@@ -55,6 +55,14 @@ func lineOf(e Event) line {
 		return line{slog.LevelInfo, "slot done", attrs{{"slot", e.Slot}, {"seq", e.Seq}}}
 	case Exhausted:
 		return line{slog.LevelError, "slot not done", attrs{{"slot", e.Slot}, {"attempts", e.Attempts}}}
+	case Postponed:
+		return line{slog.LevelInfo, "next attempt postponed", attrs{
+			{"slot", e.Slot}, {"attempts", e.Attempts}, {"after", store.Format(e.After)},
+		}}
+	case Rested:
+		return line{slog.LevelInfo, "task rests", attrs{
+			{"slot", e.Lease.Slot}, {"token", e.Lease.Token}, {"until", store.Format(e.Until)},
+		}}
 	case HolderChanged:
 		return line{slog.LevelDebug, "holder changed", attrs{
 			{"holder", e.Holder.InstanceID},

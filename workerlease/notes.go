@@ -61,6 +61,10 @@ func (w *WorkerLease) note(n machine.Note) {
 	case machine.Exhausted:
 		w.report(fmt.Errorf("%s: slot %v: was tried %d times, and is not done: MaxAttempts is %d", w.options.WorkerType, n.Slot, n.Count, w.options.job().MaxAttempts))
 		w.emit(Exhausted{Worker: me, Slot: n.Slot, Attempts: n.Count})
+	case machine.Postponed:
+		w.emit(Postponed{Worker: me, Slot: n.Slot, Attempts: n.Count, After: n.Until})
+	case machine.Resting:
+		w.emit(Rested{Worker: me, Lease: w.active.Load().lease(), Until: n.Until})
 	case machine.HolderChanged:
 		w.emit(HolderChanged{
 			Worker: me, Holder: holder(w.state.View.Holders.Newest), Released: n.Record.Kind == store.KindRelease,

@@ -93,6 +93,23 @@ type (
 		Slot     slots.Slot
 		Attempts int
 	}
+	// Postponed: a slot has been tried Attempts times, the last try has failed, and the next
+	// one comes no sooner than After: see Job.MinRetry. Each worker that waits for that
+	// reports it.
+	Postponed struct {
+		Worker
+		Slot     slots.Slot
+		Attempts int
+		After    time.Time
+	}
+	// Rested: with Options.Continuous, the task has returned before its slot was over. The
+	// lease goes on. If it does at Until, the start of the next slot, the task is called
+	// again then.
+	Rested struct {
+		Worker
+		Lease Lease
+		Until time.Time
+	}
 	// HolderChanged: another worker holds the lease from Holder.From on, which may be in
 	// the future; or there is a holder again; or the holder has released the lease as of
 	// Holder.Until. It is reported when this worker reads it (see WorkerLease.Holder). It

@@ -117,8 +117,17 @@ func TestAFailedJobIsTriedAgainLessAndLessOften(t *testing.T) {
 		}}
 		o := perSlot("a", 0)
 		o.LeaseInterval = 24 * time.Hour
-		runs(t, ledger.Handle(), o, j.run)
+		a := runs(t, ledger.Handle(), o, j.run)
 		at(48 * time.Hour)
+		postponed := observed[workerlease.Postponed](a.worker)
+		if len(postponed) < 10 {
+			t.Errorf("%d Postponed events for %d attempts, want one whenever MinRetry makes the worker wait", len(postponed), len(began))
+		}
+		for _, e := range postponed {
+			if next := began[e.Attempts]; next < since(e.After) || next > since(e.After)+30*time.Second {
+				t.Errorf("Postponed = %+v, and the next attempt began at %v, want it soon after that", e, next)
+			}
+		}
 		if n := len(began); n < 10 || n > 30 {
 			t.Errorf("%d attempts in a slot of a day, want 10 … 30", n)
 		}

@@ -71,6 +71,15 @@ func TestATaskThatEndsWhileItLeadsOnIsCalledAgainInTheNextSlot(t *testing.T) {
 		for _, slot := range minutes(5, 10, 15, 20, 25, 30) {
 			equal(t, fmt.Sprint("slot ", slot), j.of(slot), "a")
 		}
+		rested := observed[workerlease.Rested](a.worker)
+		if len(rested) != 5 {
+			t.Errorf("%d Rested events, want one in each of the 5 slots whose task has returned", len(rested))
+		}
+		for i, e := range rested {
+			if want := minutes(10, 15, 20, 25, 30)[i]; since(e.Until) != want || e.Lease.Token == 0 {
+				t.Errorf("Rested = %+v, want it up to %v", e, want)
+			}
+		}
 		if n := len(observed[workerlease.Allocated](a.worker)); n != 1 {
 			t.Errorf("%d leases, want one", n)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
 // Closing is what is to be recorded of a slot whose work has ended by itself.
@@ -121,6 +122,15 @@ func (x *step) tryAgain(released store.Record) bool {
 		x.target(turned)
 	}
 	return true
+}
+
+// postpone waits for the next attempt at a slot.
+func (x *step) postpone(until time.Time) {
+	b := &x.s.Bid
+	if until.Before(b.Slot.End) {
+		x.note(Note{What: Postponed, Slot: b.Slot, Until: until, Count: x.s.View.Carried.Attempt})
+	}
+	b.wait(until.Add(x.turn(false)), timeline.Earliest)
 }
 
 // doneStored takes in that a slot is known to be done. Another may have been done

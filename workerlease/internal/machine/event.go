@@ -207,17 +207,19 @@ const (
 	HolderChanged
 	SlotDone
 	Exhausted
+	Postponed
+	Resting
 )
 
 // String names the kind.
 func (w What) String() string {
-	if w < Claimed || w > Exhausted {
+	if w < Claimed || w > Resting {
 		return "unknown"
 	}
 	return [...]string{
 		"claimed", "joined", "lost", "allocated", "expired", "missed", "released", "overrun",
 		"conflict", "unknown", "failed", "trimmed", "poison", "reset", "mismatch", "vanished", "extended",
-		"holder changed", "done", "exhausted",
+		"holder changed", "done", "exhausted", "postponed", "resting",
 	}[w-1]
 }
 
@@ -225,7 +227,7 @@ func (w What) String() string {
 type Note struct {
 	What   What
 	Slot   slots.Slot
-	Until  time.Time // Missed: the end of the last slot that was missed
+	Until  time.Time // Missed: the end of the last slot that was missed; Postponed, Resting: when it goes on
 	Record store.Record
 	Why    Reason
 	Err    error

@@ -109,7 +109,7 @@ func (x *step) judge(head store.Record, below []store.Record) {
 		s.Bid.wait(x.at.Now.Earliest.Add(x.m.early()+x.turn(false)), timeline.Earliest)
 		s.Bid.Outage = false
 	case x.at.Now.Earliest.Before(x.retryAt(head)):
-		s.Bid.wait(x.retryAt(head).Add(x.turn(false)), timeline.Earliest)
+		x.postpone(x.retryAt(head))
 	case x.undecided():
 		s.Bid.wait(s.Bid.Slot.Start.Add(x.turn(s.Hold.had(s.Bid.Slot, x.m.Once))), timeline.Earliest)
 

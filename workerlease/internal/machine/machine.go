@@ -124,6 +124,7 @@ func (x *step) take(e Event) {
 	case Rested:
 		if s.Hold.holding() { // If the lease has ended meanwhile, the next one begins with a call.
 			s.Hold.Resume = x.m.Schedule.Next(x.m.Schedule.At(x.at.Now.Mid()).Start).Start
+			x.note(Note{What: Resting, Slot: s.Hold.Held.Slot, Until: s.Hold.Resume})
 		}
 	case Returned:
 		// While the lease is held nothing has returned: the event is a stray one.

@@ -56,6 +56,8 @@ func happen(j *Log) {
 		workerlease.TaskFailed{Worker: worker, Lease: lease, Err: failed{guard.Status{Code: 3, Reason: guard.Exited}}},
 		workerlease.TaskFailed{Worker: worker, Lease: lease, Err: errLate},
 		workerlease.Exhausted{Worker: worker, Slot: slot, Attempts: 3},
+		workerlease.Postponed{Worker: worker, Slot: slot, Attempts: 2, After: slot.Start.Add(2 * time.Second)},
+		workerlease.Rested{Worker: worker, Lease: lease, Until: slot.End},
 		workerlease.SlotDone{Worker: worker, Slot: slot, Seq: 3},
 		workerlease.Lost{Worker: worker, Slot: slot, Holder: store.Record{InstanceID: "b", DoneUntil: slot.End}},
 		workerlease.Panic{Worker: worker, Slot: slot, Err: errors.New("task: panicked: jam")},

@@ -50,6 +50,10 @@ func (l *Log) line(e workerlease.Event) (zapcore.Level, string) {
 		return zap.InfoLevel, slotText(e.Slot) + ": done"
 	case workerlease.Exhausted:
 		return zap.ErrorLevel, fmt.Sprintf("%s: not done after %d attempts, and not tried again", slotText(e.Slot), e.Attempts)
+	case workerlease.Postponed:
+		return zap.InfoLevel, fmt.Sprintf("%s: attempt %d has failed, and the next one comes after %s", slotText(e.Slot), e.Attempts, display.Clock(e.After))
+	case workerlease.Rested:
+		return zap.InfoLevel, fmt.Sprintf("%s: the command has ended, and is started again at %s if the lease goes on", slotText(e.Lease.Slot), display.Clock(e.Until))
 	case workerlease.Panic:
 		return zap.ErrorLevel, fmt.Sprintf("%s: internal error: %v", slotText(e.Slot), e.Err)
 	case workerlease.Extended:
