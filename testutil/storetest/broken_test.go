@@ -99,6 +99,21 @@ var defects = []defect{
 			return nil
 		}
 	}, "race/of_64_appends_to_one_key_exactly_one_wins"},
+	{"a key that is unique within each handle alone", func(b *broken) {
+		var mu sync.Mutex
+		taken := map[string]bool{}
+		b.append = func(ctx context.Context, r store.Record) error {
+			mu.Lock()
+			defer mu.Unlock()
+			key := store.Key(r.WorkerType, r.Seq)
+			if r.Check() != nil || taken[key] {
+				return b.Ledger.Append(ctx, r)
+			}
+			taken[key] = true
+			b.Put(r.Truncated())
+			return nil
+		}
+	}, "race/contenders_that_run_freely_win_each_key_once"},
 	{"times that are rounded", func(b *broken) {
 		b.append = func(ctx context.Context, r store.Record) error {
 			for _, at := range []*time.Time{&r.WindowStart, &r.WindowEnd} {

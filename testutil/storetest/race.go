@@ -29,8 +29,9 @@ var raceCases = []testCase{
 		wins := make([][]int64, raceHandles)
 		var wg sync.WaitGroup
 		for i := range wins {
+			l := b.handle(t)
 			wg.Go(func() {
-				won, err := Contend(ctx, b, "job", n, racers/raceHandles, fmt.Sprintf("process-%d", i))
+				won, err := Contend(ctx, l, "job", n, racers/raceHandles, fmt.Sprintf("process-%d", i))
 				if err != nil {
 					t.Errorf("Contend() = %v, want nil", err)
 				}
