@@ -32,18 +32,24 @@ func settled(t *testing.T, p *process, l store.Ledger) (newest, before store.Rec
 
 func TestACommandLivesOnWhileItsLeaseIsExtended(t *testing.T) {
 	t.Parallel()
-	l, storeArg := newLedger(t)
-	begun := time.Now()
-	p := runExtended(t, storeArg, "sh", "-c", `trap 'echo told' TERM; echo up; while :; do sleep 0.1; done`)
-	p.await("up\n")
-	pids := p.descendants()
-	procs.Eventually(t, "the third slot", func() bool {
-		r := records(t, l)
-		return !r[len(r)-1].SlotStart.Before(r[0].SlotEnd.Add(8 * time.Second))
+	var l store.Ledger
+	var p *process
+	var pids []int
+	procs.Again(t, func() bool {
+		if p != nil {
+			p.signal(syscall.SIGKILL)
+		}
+		var storeArg string
+		l, storeArg = newLedger(t)
+		p = runExtended(t, storeArg, "sh", "-c", `trap 'echo told' TERM; echo up; while :; do sleep 0.1; done`)
+		p.await("up\n")
+		pids = p.descendants()
+		procs.Eventually(t, "the third slot", func() bool {
+			r := records(t, l)
+			return !r[len(r)-1].SlotStart.Before(r[0].SlotEnd.Add(8 * time.Second))
+		})
+		return extendedLate(p.output()) > 0 || strings.Contains(p.output(), "expired")
 	})
-	if (extendedLate(p.output()) > 0 || strings.Contains(p.output(), "expired")) && procs.Busy(begun) {
-		t.Skip("this machine was too busy to extend the lease in time")
-	}
 	all := records(t, l)
 	for _, r := range all[1:] {
 		if r.Claim != all[0].Claim || r.Token != all[0].Token {
