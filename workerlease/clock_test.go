@@ -61,16 +61,16 @@ func TestALeaseIsOverWithinASecondOfWakingFromASuspend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clocks.NewSuspendable(clock.New())
 		w := start(t, setup{ledger: memory.New(memory.Options{Clock: c.Outside()}), clock: c})
-		at(6 * time.Minute)
+		at(6*time.Minute + 10*time.Second)
 		u := w.turn(t, 0)
 		if !u.lease.Valid() {
 			t.Fatal("the lease isn't valid before the suspend")
 		}
-		c.Suspend(10 * time.Minute) // It is 16m now.
+		c.Suspend(10 * time.Minute) // It is 16m10s now.
 		if u.lease.Valid() || u.lease.Remaining() != 0 {
 			t.Error("the lease is valid right after waking")
 		}
-		at(6*time.Minute + time.Second)
+		at(6*time.Minute + 11*time.Second)
 		u = w.turn(t, 0)
 		if u.cause != workerlease.ErrLeaseExpired || u.why != workerlease.WindowEnded || u.expiries != 1 {
 			t.Errorf("within 1 s: cause %v, why %q, %d expiries", u.cause, u.why, u.expiries)
