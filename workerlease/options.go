@@ -111,8 +111,8 @@ type Options struct {
 	// MinBackoff is how long a worker waits before it repeats a ledger operation that
 	// failed. Each further failure in a row doubles the wait, up to MaxBackoff or an eighth
 	// of the slot. Up to half of the wait is taken off at random. A store that asks for a
-	// longer wait gets it. 1 ms to 1 h, and at most MaxBackoff. Default: 100 ms, or
-	// MaxBackoff if that is shorter.
+	// longer wait gets it, but no more than one slot or 1 h. 1 ms to 1 h, and at most
+	// MaxBackoff. Default: 100 ms, or MaxBackoff if that is shorter.
 	MinBackoff time.Duration
 
 	// MaxBackoff is the longest wait between two tries. 1 ms to 1 h. Default: 5 s, or

@@ -61,6 +61,7 @@ func (c *Client) newWorker(ctx context.Context, o Options, cb Callbacks) *Worker
 	w.state = c.start()
 	w.settled.Store(int64(w.state.Clock.Settled))
 	w.shortest = shortestSlot(o.Schedule)
+	w.machine.Shortest = w.shortest
 	w.status = Status{WorkerType: o.WorkerType, InstanceID: o.InstanceID}
 	return w
 }
@@ -81,7 +82,7 @@ func (w *WorkerLease) now() timeline.Interval {
 // all callbacks, and releases the rest of the lease. It may be called more than once and
 // from several goroutines, but not from a callback, which it would wait for.
 //
-// While the store can't be reached, it retries: the release up to the end of the slot, and
+// While the store can't be reached, or throttles, it retries: the release up to the end of the slot, and
 // the record that a slot is done up to the end of that slot, or for a minute if that is
 // longer.
 //

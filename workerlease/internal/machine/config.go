@@ -18,6 +18,7 @@ type Config struct {
 	Priority    int
 	TieBreak    priority.TieBreak
 	Schedule    slots.Schedule
+	Shortest    time.Duration // of the slots, as far as is known; 0: not at all
 	Lead, Step  time.Duration // 0: by the length of the slot
 	Margin      time.Duration
 	Failover    time.Duration // how soon after its holder's death a slot is taken over; 0: never

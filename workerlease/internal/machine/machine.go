@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/slots"
-	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
@@ -197,12 +196,8 @@ func (m *Machine) Waits(s State) []Wait {
 		until(s.Clock.SettleAt, timeline.Earliest)
 		w = append(w, Wait{Local: s.Clock.SettleBy})
 	}
-	if s.Stopping && !s.GivenUp && s.Pending == Nothing && (s.Bid.Stage == Checking || s.Bid.Stage == Sending) {
-		if s.Bid.Record.Kind == store.KindDone {
-			w = append(w, Wait{Local: s.Closing.Until})
-		} else {
-			until(s.Bid.Record.SlotEnd, timeline.Latest)
-		}
+	if s.Stopping && !s.GivenUp && s.Pending == Nothing {
+		w = append(w, m.stopsBy(&s)...)
 	}
 	switch {
 	case s.Pending != Nothing:

@@ -35,13 +35,13 @@ func (x *step) failed(op Op, err error) {
 
 // backOff doubles the wait with each try in a row that came to nothing, up to
 // MaxBackoff or an eighth of the slot (for an extension, of the time left for it),
-// less up to half of it at random. A store that asks for more gets it, up to the
-// age of a claim.
+// less up to half of it at random. A store that asks for more gets it, but no more than
+// one slot.
 func (x *step) backOff(err error) {
 	s := x.s
 	most := x.m.MaxBackoff
-	if !s.Bid.Slot.IsZero() {
-		most = min(most, max(s.Bid.Slot.Length()/8, 10*time.Millisecond))
+	if length := x.slotLength(); length > 0 {
+		most = min(most, max(length/8, 10*time.Millisecond))
 	}
 	if s.Bid.Role == Extender && x.m.Failover > 0 {
 		most = min(most, max(x.m.early()/8, 10*time.Millisecond))
@@ -52,10 +52,39 @@ func (x *step) backOff(err error) {
 	d := min(x.m.MinBackoff<<min(s.Retries.Tries, 10), most)
 	d -= time.Duration(float64(d) / 2 * x.fraction())
 	if t, ok := errors.AsType[*store.ThrottledError](err); ok {
-		d = max(d, min(t.RetryAfter, x.m.Rules.ClaimAge))
+		d = max(d, min(t.RetryAfter, x.longestPause()))
 	}
 	s.Retries.Tries++
 	s.Retries.Until = x.at.Local + max(d, time.Millisecond)
+}
+
+// slotLength is the length of the bid's slot or, while the time is not known, of the
+// shortest one; 0 if that isn't known either.
+func (f facts) slotLength() time.Duration {
+	if f.s.Bid.Slot.IsZero() {
+		return f.m.Shortest
+	}
+	return f.s.Bid.Slot.Length()
+}
+
+// longestPause bounds what a store may ask for: a worker comes again when claims for
+// another slot open, with up to a step at random, since all come then; and before any
+// claim is void.
+func (f facts) longestPause() time.Duration {
+	most := f.m.Rules.ClaimAge
+	if f.s.Bid.Slot.IsZero() {
+		if f.m.Shortest > 0 {
+			most = min(most, f.m.Shortest)
+		}
+		return most
+	}
+	mid := f.at.Now.Mid()
+	next := f.m.Schedule.Next(mid)
+	if !mid.Before(f.m.opens(next)) {
+		next = f.m.Schedule.Next(next.Start)
+	}
+	spread := time.Duration(float64(f.turns().Step) * f.fraction())
+	return min(most, f.m.opens(next).Sub(mid)+spread)
 }
 
 // closeSoon bounds the wait between attempts to record what came of a slot.

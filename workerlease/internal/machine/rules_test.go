@@ -80,7 +80,8 @@ func TestBackoffGrowsWithinBoundsAndHonoursTheStore(t *testing.T) {
 		{"shortest slots", 100 * time.Millisecond, 100, errTimeout, 6 * time.Millisecond, 12500 * time.Microsecond},
 		{"the store asks for more", 5 * time.Minute, 0, throttled(20 * time.Second), 20 * time.Second, 20 * time.Second},
 		{"the store asks for less", 5 * time.Minute, 3, throttled(time.Millisecond), 400 * time.Millisecond, 800 * time.Millisecond},
-		{"the store asks for ever", 5 * time.Minute, 0, throttled(1<<63 - 1), time.Hour, time.Hour},
+		{"the store asks for ever", 24 * time.Hour, 0, throttled(1<<63 - 1), time.Hour, time.Hour},
+		{"the store asks for more than a slot", 5 * time.Minute, 0, throttled(time.Hour), 290 * time.Second, 291 * time.Second},
 		{"the store is confused", 5 * time.Minute, 0, throttled(-1 << 63), 50 * time.Millisecond, 100 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {

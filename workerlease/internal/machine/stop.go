@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
 // beginStop takes in that leasing is to end: the user's code first.
@@ -27,6 +28,9 @@ func (x *step) beginStop() {
 func (x *step) stop() {
 	s := x.s
 	appending := s.Bid.Stage == Checking || s.Bid.Stage == Sending
+	if x.at.Local >= s.Closing.Until {
+		s.Closing = Closing{}
+	}
 	switch {
 	case s.Pending != Nothing:
 	case s.GivenUp:
@@ -34,14 +38,14 @@ func (x *step) stop() {
 	case appending && x.nothingToFree():
 		s.Bid.drop()
 		x.stop()
+	case !appending && !x.m.awaits(s, Releasing) && !x.left() && !x.closing():
+		x.halt()
 	case x.backingOff():
 	case s.Bid.Stage == Checking:
 		x.ask(ReadingRecord, ReadRecord{s.Bid.Record.Seq})
 	case s.Bid.Stage == Sending && (s.Bid.Record.Kind == store.KindRelease || s.Bid.Record.Kind == store.KindDone):
 		x.ask(Appending, Append{s.Bid.Record})
 	case x.m.awaits(s, Releasing):
-	case !x.left() && !x.closing():
-		x.halt()
 	default:
 		x.readHead()
 	}
@@ -55,6 +59,22 @@ func (f facts) nothingToFree() bool {
 		return !f.closing()
 	}
 	return !f.at.Now.Latest.Before(r.SlotEnd)
+}
+
+// stopsBy is when a worker that stops gives up what it is about. It doesn't give up user
+// code.
+func (m *Machine) stopsBy(s *State) []Wait {
+	appending := s.Bid.Stage == Checking || s.Bid.Stage == Sending
+	switch left := s.Hold.unreleased(time.Time{}); {
+	case appending && s.Bid.Record.Kind != store.KindDone:
+		return []Wait{{Time: s.Bid.Record.SlotEnd, Edge: timeline.Latest}}
+	case appending, !m.awaits(s, Releasing) && s.Closing.Claim != "":
+		return []Wait{{Local: s.Closing.Until}}
+	case !m.awaits(s, Releasing) && !left.IsZero():
+		return []Wait{{Time: left.End, Edge: timeline.Latest}}
+	default:
+		return nil
+	}
 }
 
 // halt ends the worker, once the user's code has returned.
