@@ -26,7 +26,7 @@ func (x *step) extendNow() {
 	s, now := x.s, x.at.Now
 	t, known := s.Hold.Held, s.View.HeadReadAt
 	s.Bid.Claim = Claim{ID: x.id(), Start: t.End, End: x.m.windowEnd(s.Bid.Slot, t.End), Fixed: known.Fixed, Local: known.Local, Epoch: x.at.Epoch}
-	if t.Seq >= store.MaxSeq || known.Fixed.IsZero() || x.at.Local-known.Local > lookAge/2 {
+	if t.Seq >= store.MaxSeq || known.Fixed.IsZero() || known.Seq > t.Seq || x.at.Local-known.Local > lookAge/2 {
 		s.Bid.Claim.Fixed, s.Bid.Claim.Local = now.Earliest, x.at.Local
 		x.readHead()
 		return

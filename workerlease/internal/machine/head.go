@@ -36,7 +36,7 @@ func (x *step) headRead(e HeadRead) {
 	}
 	obeyed := x.poison(head) == nil
 	if s.View.HeadReadAt = (ReadTime{}); obeyed && head.Seq >= s.Hold.Held.Seq { // else the read is stale
-		s.View.HeadReadAt = ReadTime{Fixed: x.at.Now.Earliest, Local: x.at.Local}
+		s.View.HeadReadAt = ReadTime{Fixed: x.at.Now.Earliest, Local: x.at.Local, Seq: head.Seq}
 	}
 	if s.Hold.Looking {
 		x.looked(head)

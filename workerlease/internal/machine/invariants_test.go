@@ -149,6 +149,8 @@ func (w *watcher) act(before machine.State, at machine.Moment, a machine.Action)
 			return fmt.Errorf("allocated %v outside, at %v", t, at.Now)
 		case at.Jumps > before.Clock.Jumps:
 			return fmt.Errorf("allocated %v in a jump", t)
+		case t.Own && w.claims[t.Claim].ID != "" && w.claims[t.Claim].Epoch != at.Epoch:
+			return fmt.Errorf("allocated %v, which was claimed by a clock that has jumped since", t)
 		case t.Own && w.claims[t.Claim].ID == "":
 			return fmt.Errorf("allocated %v, which is no claim of this worker", t)
 		case !t.Own && w.m.Group == "":

@@ -28,6 +28,7 @@ type View struct {
 type ReadTime struct {
 	Fixed time.Time // Earliest(now)
 	Local time.Duration
+	Seq   int64 // of the head
 }
 
 // Watch is poison that is being watched.
