@@ -25,6 +25,10 @@ const (
 	forRand
 	forWork
 	forPlant
+	forWrong
+	forFirst
+	forClock
+	forElections
 )
 
 // rand is a stream of draws. It depends only on how newRand made it, so that the order in
@@ -67,6 +71,14 @@ func (r *rand) upTo(d time.Duration) time.Duration {
 // either is even in (-d, d).
 func (r *rand) either(d time.Duration) time.Duration {
 	return time.Duration((2*r.float() - 1) * float64(d))
+}
+
+// sign is d or -d.
+func (r *rand) sign(d time.Duration) time.Duration {
+	if r.chance(0.5) {
+		return -d
+	}
+	return d
 }
 
 // span is between two bounds, evenly on a logarithmic scale.

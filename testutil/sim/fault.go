@@ -50,6 +50,16 @@ const (
 	InGroup      Fault = "lease of a group"          // Several members work at once, by intent.
 )
 
+// These are within the assumptions, too. [Random] leaves them out.
+const (
+	WrongStamp Fault = "wrong stamp"        // One answer to a client that knew the time.
+	InTurn     Fault = "another one's turn" // To answer: another member's than the last stamp's.
+	Election   Fault = "election"           // No primary; or one that a minority has.
+	HungAppend Fault = "append hung"        // In an election, with or without an effect at its end.
+	Vanished   Fault = "conflict vanished"  // With a record that a minority had.
+	Undone     Fault = "append undone"      // That a minority had, and had not acknowledged.
+)
+
 // The faults beyond the assumptions of the protocol. Holders may then overlap. Workers
 // report that, and a resource that checks tokens refuses stale writes.
 const (
@@ -57,6 +67,10 @@ const (
 	Rollback Fault = "rolled back record"  // A record that was read vanished.
 	Freeze   Fault = "frozen host"         // All clocks of it stood still.
 	Racing   Fault = "clock out of bounds" // A process ran on a host whose clock drifts too fast.
+
+	// These are left out by [RandomBeyond].
+	FirstStamp Fault = "wrong first stamp" // A client's, which knew no time yet.
+	Apart      Fault = "clocks apart"      // Members that answer in turn are further apart than they claim.
 
 	// Expiry is not a fault that happens: it is a store that breaks the contract.
 	Expiry Fault = "record expired by the store"
@@ -71,6 +85,7 @@ var (
 		LandedOnTrim, Poison, Hole, NewerVersion, HugeSeq, Blocked, Panicked, SlowObserver, LongWindow, SharedName, InGroup,
 	}
 	beyond = []Fault{Jump, Rollback, Freeze, Racing}
+	asked  = []Fault{WrongStamp, InTurn, Election, HungAppend, Vanished, Undone, FirstStamp, Apart, Expiry}
 )
 
 // Within lists the faults that the protocol tolerates.
@@ -84,7 +99,7 @@ type tally struct{ counts map[Fault]*atomic.Int64 }
 
 func newTally() tally {
 	t := tally{map[Fault]*atomic.Int64{}}
-	for _, f := range append(slices.Concat(within, beyond), Expiry) {
+	for _, f := range slices.Concat(within, beyond, asked) {
 		t.counts[f] = new(atomic.Int64)
 	}
 	return t
@@ -167,10 +182,22 @@ type Faults struct {
 	// ClockSteps a member's clock is stepped within it.
 	Skew       time.Duration
 	ClockSteps time.Duration
+	// WrongStamps: each client's next stamp is wrong, by a second up to WrongBy (default: 30
+	// years). A client's first stamp is right.
+	WrongStamps, WrongBy time.Duration
+	// InTurn: the members answer in turn.
+	InTurn bool
 	// StampAge: stamps are up to this old when they are sent, and report it.
 	StampAge time.Duration
 	// NoFreeStamp: Tail returns no stamp.
 	NoFreeStamp bool
+
+	// Elections last from 2 s to 12 s. In some, appends are refused; in some they hang, and land
+	// at the end or not. In some, a member goes on that a minority follows: an append there has
+	// no answer and is undone at the end, or the member wins and it stays. Another append to the
+	// same key conflicts with it meanwhile. Reads are answered in half of them, and show only
+	// what stays.
+	Elections time.Duration
 
 	// Of processes. Restarts: the average life of a process, after which it is stopped or
 	// crashes. Stalls last from a millisecond to ten minutes: pauses and, on a host that reports
@@ -203,6 +230,13 @@ type Faults struct {
 	Jumps, Freezes time.Duration
 	JumpBy         time.Duration
 	Rollback       float64
+	// WrongClocks: the store's clock is wrong, by a second up to WrongClockBy (default: 24 h), for
+	// a minute to an hour, or in a third of them until the next.
+	WrongClocks, WrongClockBy time.Duration
+	// FirstStamps is the part of the clients whose first stamp is wrong, as WrongStamps are.
+	FirstStamps float64
+	// Apart is how far the clocks of members that answer in turn are apart, in addition to Skew.
+	Apart time.Duration
 	// TTL: the store deletes each record this long after its window has ended, also the newest.
 	// No store may do that; this shows why.
 	TTL time.Duration

@@ -155,7 +155,7 @@ func (p *Process) free(from, to time.Duration) bool {
 
 // up reports whether the store had no outage between two true times.
 func (w *world) up(from, to time.Duration) bool {
-	for _, down := range []outages{w.server.outages, w.server.elections} {
+	for _, down := range []outages{w.server.outages, w.server.elections, w.server.votes} {
 		if i := down.after(from); i < len(down) && down[i].from <= to {
 			return false
 		}

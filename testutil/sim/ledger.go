@@ -42,6 +42,7 @@ type ledger struct {
 	landedAt map[int64]time.Duration // when a key was taken first
 	resetAt  time.Duration           // when poison was superseded last
 	hung     []hung
+	minority map[int64]time.Duration // keys that a minority had, and since which election
 	undone   []undone
 	order    int
 	jobs     jobs
@@ -50,7 +51,7 @@ type ledger struct {
 func (w *world) ledger(workerType string) *ledger {
 	l := w.ledgers[workerType]
 	if l == nil {
-		l = &ledger{first: map[int64]string{}, byToken: map[int64][]*landed{}, landedAt: map[int64]time.Duration{}}
+		l = &ledger{first: map[int64]string{}, byToken: map[int64][]*landed{}, landedAt: map[int64]time.Duration{}, minority: map[int64]time.Duration{}}
 		w.ledgers[workerType] = l
 	}
 	for ttl := w.o.Faults.TTL; ttl > 0 && len(l.list) > 0 && w.time(l.list[0].WindowEnd)+ttl < w.now(); {
@@ -68,11 +69,11 @@ type hung struct {
 }
 
 // hang keeps an append on its way.
-func (w *world) hang(k *link, effect func(time.Duration, *call) error, seq int64) {
+func (w *world) hang(k *link, effect func(time.Duration, *call) error, o op) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	l := w.ledger(k.p.options.WorkerType)
-	l.hung = append(l.hung, hung{seq, func(d time.Duration) { k.land(d, effect) }})
+	l := w.ledger(o.workerType)
+	l.hung = append(l.hung, hung{o.seq, func(d time.Duration) { k.land(d, effect) }})
 }
 
 // append inserts a record and checks it.
@@ -237,7 +238,7 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 			w.violate("seq %d of %v, a %s, takes the term in seq %d", r.Seq, p, r.Kind, before.Seq)
 		}
 		// When the store's clock was set back, what is far ahead is poison.
-		ahead := w.o.Faults.Jumps > 0 && r.Kind == store.KindReset && !before.WindowStart.Before(r.WindowStart.Add(2*priority.MaxLead))
+		ahead := (len(w.server.jumps) > 0 || w.o.Faults.FirstStamps > 0) && r.Kind == store.KindReset && !before.WindowStart.Before(r.WindowStart.Add(2*priority.MaxLead))
 		if !r.WindowStart.Equal(r.WindowEnd) || !ahead && (r.WindowEnd.Before(before.WindowEnd) || r.Token < before.Token) {
 			w.violate("seq %d of %v, a %s, changes the term in seq %d", r.Seq, p, r.Kind, before.Seq)
 		}

@@ -23,15 +23,21 @@ type link struct {
 	calls atomic.Int64
 }
 
-// do runs a call. seq is that of an append, 0 for other calls. The call has its effect at one
-// instant of true time.
-func (k *link) do(ctx context.Context, seq int64, effect func(at time.Duration, c *call) error) error {
+// op is what a call does.
+type op struct {
+	workerType string // "" if it asks for the time
+	seq        int64  // of an append, else 0
+	writes     bool
+}
+
+// do runs a call. It has its effect at one instant of true time.
+func (k *link) do(ctx context.Context, o op, effect func(at time.Duration, c *call) error) error {
 	p := k.p
 	w := p.world
 	if p.dead.Load() {
 		return errDead
 	}
-	appends := seq > 0
+	appends := o.seq > 0
 	p.health.calls(w.now(), p.host.stalls)
 	c := k.plan(appends)
 	if c.wrong(&w.o.Faults) {
@@ -60,11 +66,17 @@ func (k *link) do(ctx context.Context, seq int64, effect func(at time.Duration, 
 		}
 		return k.arrive(fmt.Errorf("%w: %s", errRefused, down))
 	}
+	if v, voting := w.server.vote(at); voting {
+		if err, done := k.elect(ctx, v, o, &c, effect); done {
+			p.health.ail(w.now())
+			return k.arrive(err)
+		}
+	}
 	var err error
 	switch {
 	case c.late > 0 && c.rand.chance(0.3):
 		// It hangs until trimming frees its key, if that happens.
-		w.hang(k, effect, seq)
+		w.hang(k, effect, o)
 	case c.late > 0:
 		k.land(c.late, effect)
 	case !c.lost:
@@ -155,7 +167,7 @@ func (k *link) Append(ctx context.Context, r store.Record) error {
 	k.p.claims(r.Claim)
 	k.p.spent.appends.Add(1)
 	sent := k.p.world.now()
-	err := k.do(ctx, r.Seq, func(at time.Duration, c *call) error { return k.p.world.append(k.p, r, at, c) })
+	err := k.do(ctx, op{r.WorkerType, r.Seq, true}, func(at time.Duration, c *call) error { return k.p.world.append(k.p, r, at, c) })
 	k.p.spent.took(k.p.world.now() - sent)
 	if k.p.world.o.Trace {
 		k.p.tracef("append %d %s %.8s: %v", r.Seq, r.Kind, r.Claim, err)
@@ -168,7 +180,7 @@ func (k *link) Get(ctx context.Context, workerType string, seq int64) (store.Rec
 	var out store.Record
 	k.p.spent.gets.Add(1)
 	k.p.counts()
-	err := k.do(ctx, 0, func(_ time.Duration, c *call) (err error) {
+	err := k.do(ctx, op{workerType: workerType}, func(_ time.Duration, c *call) (err error) {
 		out, err = k.p.world.get(workerType, seq, c)
 		return err
 	})
@@ -189,10 +201,10 @@ func (k *link) Tail(ctx context.Context, workerType string, limit int) ([]store.
 	k.p.spent.reads.Add(1)
 	k.p.counts()
 	sent := k.p.world.now()
-	err := k.do(ctx, 0, func(at time.Duration, c *call) error {
+	err := k.do(ctx, op{workerType: workerType}, func(at time.Duration, c *call) error {
 		out = k.p.world.tail(workerType, limit, c)
 		if !k.p.world.o.Faults.NoFreeStamp {
-			stamp = k.p.world.stamp(at, &c.rand)
+			stamp = k.p.world.stamp(k.p, at, &c.rand)
 		}
 		read = at
 		return nil
@@ -216,7 +228,7 @@ func (k *link) Tail(ctx context.Context, workerType string, limit int) ([]store.
 func (k *link) Trim(ctx context.Context, workerType string, before int64) (int, error) {
 	n := 0
 	k.p.spent.trims.Add(1)
-	err := k.do(ctx, 0, func(at time.Duration, _ *call) error {
+	err := k.do(ctx, op{workerType: workerType, writes: true}, func(at time.Duration, _ *call) error {
 		n = k.p.world.trim(k.p, workerType, before, at)
 		return nil
 	})
@@ -233,8 +245,8 @@ func (k *link) Now(ctx context.Context) (store.Stamp, error) {
 	k.p.spent.asks.Add(1)
 	k.p.counts()
 	sent := k.p.world.now()
-	err := k.do(ctx, 0, func(at time.Duration, c *call) error {
-		stamp, answered = k.p.world.stamp(at, &c.rand), at
+	err := k.do(ctx, op{}, func(at time.Duration, c *call) error {
+		stamp, answered = k.p.world.stamp(k.p, at, &c.rand), at
 		return nil
 	})
 	if k.p.world.o.Trace {

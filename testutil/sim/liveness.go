@@ -130,8 +130,10 @@ func (w *world) lookAfter(h *host, down outage) {
 	d := h.interval
 	now, since := w.now(), down.from-d
 	l := w.ledger(h.options.WorkerType)
-	if i := w.server.elections.after(since); w.beyond || w.mixed() || i < len(w.server.elections) && w.server.elections[i].from <= now {
-		return
+	for _, e := range []outages{w.server.elections, w.server.votes} {
+		if i := e.after(since); w.beyond || w.mixed() || i < len(e) && e[i].from <= now {
+			return
+		}
 	}
 	if !w.up(down.to, now) || !w.up(since, down.from-1) || !w.undisturbed(l, since) {
 		return

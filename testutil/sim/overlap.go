@@ -127,12 +127,15 @@ func (w *world) alarmed(p *Process, kind Fault, from, to time.Duration) bool {
 }
 
 // wrongSince is since when the witness's time was wrong: since the latest jump of the store's
-// clock, or freeze of its host, after its first answer with a time. If clocks are wrong all the
-// time, it is a slot before the lease began.
+// clock, or freeze of its host, after its first answer with a time, or since it began, if that
+// answer was wrong. If clocks are wrong all the time, it is a slot before the lease began.
 func (x witness) wrongSince() (onset time.Duration, ok bool) {
 	w := x.p.world
-	if w.o.Faults.Drift > 0.001 {
+	if w.o.Faults.Drift > 0.001 || w.o.Faults.Apart > 0 {
 		return max(0, x.Began-(x.End-x.Start)), true
+	}
+	if x.p.lied {
+		return x.p.trusted, true
 	}
 	i := slices.IndexFunc(x.p.answers.had, func(a answer) bool { return !a.stamp.IsZero() })
 	if i < 0 {

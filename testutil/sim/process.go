@@ -46,6 +46,8 @@ type Process struct {
 	freed   map[int64]bool   // tokens of terms whose release was sent
 	asked   string           // the claim of its newest append
 	claimed string           // the newest claim whose turn was looked at
+	lied    bool             // its first stamp was wrong
+	trusted time.Duration    // when it got its newest stamp that was wrong, or began
 	reach   time.Time        // the end of the newest window that it claimed
 }
 
@@ -56,6 +58,7 @@ func (w *world) newProcess(h *host, life int) *Process {
 		lanes:   time.Duration(number%1000) * lanes,
 		options: h.options, leases: map[int64]*Lease{}, freed: map[int64]bool{},
 	}
+	p.trusted = w.now()
 	p.clock = &hostClock{Clock: clock.New(), p: p}
 	p.clock.wall = p.clock.wrong(w.now())
 	p.user = &hostClock{Clock: p.clock.Clock, p: p, first: userWakeLane, wall: p.clock.wall}

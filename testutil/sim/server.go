@@ -18,6 +18,10 @@ type server struct {
 	elections outages
 	steps     outages
 	jumps     outages
+	wrong     outages // when the clock is wrong; each of its changes is one of jumps
+	lies      outages // after each of these, the next stamp of each client is wrong
+	votes     outages // elections, in which some appends may be undone
+	turn      int64   // whose it is to answer, if members answer in turn; guarded by world.mu
 }
 
 func newServer(o Options) *server {
@@ -31,6 +35,11 @@ func newServer(o Options) *server {
 	})
 	s.steps = drawOutages(o.Seed, forSteps, 0, f.ClockSteps, end, func(*rand) (Fault, time.Duration) { return ClockStep, 1 })
 	s.jumps = drawOutages(o.Seed, forJumps, 0, f.Jumps, end, func(*rand) (Fault, time.Duration) { return Jump, 1 })
+	s.votes = drawOutages(o.Seed, forElections, 0, f.Elections, end, func(r *rand) (Fault, time.Duration) {
+		return Election, r.span(2*time.Second, 12*time.Second)
+	})
+	s.lies = drawOutages(o.Seed, forWrong, 0, f.WrongStamps, end, func(*rand) (Fault, time.Duration) { return WrongStamp, 1 })
+	s.drawWrong(o.Seed, end)
 	return s
 }
 
@@ -47,24 +56,55 @@ func (s *server) down(at time.Duration) Fault {
 
 // off is the error of the clock of the member in charge, and the member's name.
 func (s *server) off(at time.Duration) (time.Duration, string) {
-	member, step := s.elections.begun(at)%members, s.steps.begun(at)
+	member, step := (s.elections.begun(at)+s.votes.begun(at))%members, s.steps.begun(at)
+	if s.f.InTurn {
+		s.turn++
+		member = s.turn % members
+	}
 	r := newRand(s.seed, forMember, member, step)
 	off := r.either(s.f.Skew)
-	if n := s.jumps.begun(at); n > 0 {
+	if s.f.Apart > 0 {
+		off += time.Duration(member-1) * s.f.Apart
+	}
+	if x, ok := s.wrong.at(at); ok {
+		r := newRand(s.seed, forClock, 1, int64(x.from))
+		off += r.sign(r.span(time.Second, s.f.WrongClockBy))
+	}
+	if n := s.jumps.begun(at); n > 0 && s.f.Jumps > 0 {
 		r := newRand(s.seed, forMember, -1, n)
-		by := r.span(s.f.JumpBy/1000, s.f.JumpBy)
-		if r.chance(0.5) {
-			by = -by
-		}
-		off += by
+		off += r.sign(r.span(s.f.JumpBy/1000, s.f.JumpBy))
 	}
 	return off, fmt.Sprint("member", member)
 }
 
-// stamp is the store's time at a true time, by the clock of the member in charge.
-func (w *world) stamp(at time.Duration, r *rand) store.Stamp {
+// drawWrong draws when the store's clock is wrong.
+func (s *server) drawWrong(seed int64, end time.Duration) {
+	s.wrong = drawOutages(seed, forClock, 0, s.f.WrongClocks, end, func(r *rand) (Fault, time.Duration) {
+		long := r.span(time.Minute, time.Hour)
+		if r.chance(1. / 3) {
+			long = s.f.WrongClocks
+		}
+		return Jump, long
+	})
+	for _, x := range s.wrong {
+		s.jumps = append(s.jumps, outage{x.from, x.from + 1, Jump}, outage{x.to, x.to + 1, Jump})
+	}
+}
+
+// stamp is the store's time at a true time for a process, by the clock of the member that
+// answers.
+func (w *world) stamp(p *Process, at time.Duration, r *rand) store.Stamp {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	f := w.o.Faults
 	off, name := w.server.off(at)
+	if f.InTurn && name != p.health.member() {
+		w.tally.strike(InTurn)
+		if f.Apart > 0 {
+			w.tally.strike(Apart)
+		}
+	}
+	off += p.lie(at)
 	if f.StampAge > 0 {
 		w.tally.strike(CachedStamp)
 		off -= r.upTo(f.StampAge)

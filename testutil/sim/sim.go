@@ -72,6 +72,9 @@ type Result struct {
 	Demands Demands
 	// Down is when the store refused all calls.
 	Down []Span
+	// Wrong are the stretches in which the store's clock was wrong. A stretch of a nanosecond
+	// stands for one wrong stamp for each client.
+	Wrong []Span
 	// Planted are the records that the world added to the ledger itself.
 	Planted []Planted
 	// Struck counts the faults.
@@ -199,6 +202,12 @@ func (o Options) filled() Options {
 	if f.LateBy == 0 {
 		f.LateBy = 24 * time.Hour
 	}
+	if f.WrongBy == 0 {
+		f.WrongBy = 30 * 365 * 24 * time.Hour
+	}
+	if f.WrongClockBy == 0 {
+		f.WrongClockBy = 24 * time.Hour
+	}
 	if f.JumpBy == 0 {
 		f.JumpBy = 10 * time.Minute
 	}
@@ -223,8 +232,11 @@ func (w *world) result() *Result {
 		r.Refused += x.refused
 	}
 	w.traceOutages()
-	for _, s := range slices.Concat(w.server.outages, w.server.elections) {
+	for _, s := range slices.Concat(w.server.outages, w.server.elections, w.server.votes) {
 		r.Down = append(r.Down, Span{s.from, s.to})
+	}
+	for _, s := range slices.Concat(w.server.lies, w.server.wrong) {
+		r.Wrong = append(r.Wrong, Span{s.from, s.to})
 	}
 	for workerType, l := range w.ledgers {
 		r.Records[workerType] = l.list
@@ -247,5 +259,6 @@ func (w *world) result() *Result {
 
 // beyond reports whether the faults go beyond the assumptions of the protocol.
 func (f Faults) beyond() bool {
-	return f.Jumps > 0 || f.Freezes > 0 || f.Rollback > 0 || f.Drift > 0.001 || f.TTL > 0
+	return f.Jumps > 0 || f.Freezes > 0 || f.Rollback > 0 || f.Drift > 0.001 || f.TTL > 0 ||
+		f.WrongClocks > 0 || f.FirstStamps > 0 || f.Apart > 0
 }

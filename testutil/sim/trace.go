@@ -78,7 +78,7 @@ func (w *world) traceOutages() {
 		add(who, h.stalls)
 		add(who, h.cuts)
 	}
-	for _, s := range []outages{w.server.outages, w.server.elections, w.server.steps, w.server.jumps} {
+	for _, s := range []outages{w.server.outages, w.server.elections, w.server.steps, w.server.jumps, w.server.votes, w.server.lies} {
 		add("store:", s)
 	}
 }

@@ -103,7 +103,7 @@ func (w *world) run() {
 		}
 	}
 	w.await()
-	for _, s := range []outages{w.server.elections, w.server.steps, w.server.jumps} {
+	for _, s := range []outages{w.server.elections, w.server.steps, w.server.jumps, w.server.votes} {
 		w.tally.passed(s, 0, w.o.Length)
 	}
 	synctest.Wait()

@@ -13,7 +13,14 @@ type Clock struct {
 	SettleAt              time.Time     // when Epoch is settled; zero: a head must be read first
 	SettleBy              time.Duration // the local reading at which it is settled at the latest
 	Resample              int           // how often the time must be sampled before anything is begun
+	Jumped                time.Duration // the local reading at the newest contradiction
+	Contested             bool          // it came soon after another one
 }
+
+// Samples that contradict one another again and again, as those of servers that answer in turn
+// may, are asked for less often: after two contradictions within contested, the wait between
+// samples begins at MinBackoff, doubled that often.
+const contested, contestedTries = 20 * time.Second, 3
 
 // Unknown reports that nothing can begin, because samples contradict one another, or
 // because other workers may still act by a clock that has jumped.
@@ -31,6 +38,8 @@ func (x *step) clock() {
 	}
 	if x.m.Rules.Jumped(c.Jumps, x.at.Jumps) {
 		c.Resample, x.jumped = timeline.Confirm+1, true // One is under way, or has just come.
+		c.Contested = c.Jumped > 0 && x.at.Local-c.Jumped < contested
+		c.Jumped = x.at.Local
 		if x.s.Hold.holding() {
 			x.expire(ClockJumped)
 		}
@@ -81,6 +90,9 @@ func (x *step) sampled(e Sampled) {
 	}
 	if s.Clock.Resample = max(s.Clock.Resample-1, 0); s.Clock.Resample > 0 || x.undecidable() {
 		s.Clock.Resample = max(s.Clock.Resample, 1)
+		if s.Clock.Contested {
+			s.Retries.Tries = max(s.Retries.Tries, contestedTries)
+		}
 		x.backOff(nil)
 		return
 	}

@@ -1,0 +1,138 @@
+package sim_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/sim"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// regime is a kind of world, and what must come of it beyond what each world demands.
+type regime struct {
+	name  string
+	draw  func(o *sim.Options, r *rand.Rand)
+	judge func(o sim.Options, r *sim.Result, sum *tally) []string
+	// spoil breaks the workers, or what they see, so that what is named must be noticed.
+	spoil func(o *sim.Options)
+	named string
+}
+
+// regimes are the kinds of worlds that sim.Random leaves out. A seed is of the kind that has its
+// number, modulo the length of this.
+func regimes() []regime {
+	return slices.Concat(stampRegimes)
+}
+
+func regimeOf(seed int64) regime {
+	all := regimes()
+	return all[seed%int64(len(all))]
+}
+
+// inRegime draws the run of a seed: of eight workers in a quiet world, with what its regime adds.
+func inRegime(seed int64) sim.Options {
+	r := rand.New(rand.NewPCG(uint64(seed), 16))
+	o := quiet(seed, pick(r, 10*time.Second, time.Minute, time.Minute, 5*time.Minute, 5*time.Minute, 5*time.Minute))
+	o.Workers, o.Length = 8, 6*time.Hour
+	o.Faults.Latency = pick(r, 5*time.Millisecond, 50*time.Millisecond, 100*time.Millisecond)
+	regimeOf(seed).draw(&o, r)
+	return o
+}
+
+// pick is one of several, drawn evenly.
+func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
+
+// each changes the options of every worker.
+func eachWorker(o *sim.Options, change func(n int, w *workerlease.Options)) {
+	inner := o.Worker
+	o.Worker = func(n int) workerlease.Options {
+		w := inner(n)
+		change(n, &w)
+		return w
+	}
+}
+
+// TestNoTwoHoldersWorkAtOnceInAnyRegime: the same as TestNoTwoHoldersWorkAtOnce, in worlds whose
+// clocks, elections, schedules, options and crowds are of another kind; and that somebody
+// leads again in time.
+func TestNoTwoHoldersWorkAtOnceInAnyRegime(t *testing.T) {
+	sum, all := sharded(t, number(t), inRegime, func(o sim.Options, r *sim.Result, sum *tally) {
+		g := regimeOf(o.Seed)
+		for _, wrong := range g.judge(o, r, sum) {
+			r.Violations = append(r.Violations, fmt.Sprintf("seed %d, %s: %s", o.Seed, g.name, wrong))
+		}
+		if r.Stale > 0 {
+			r.Violations = append(r.Violations, fmt.Sprintf("seed %d, %s: %d stale writes were accepted", o.Seed, g.name, r.Stale))
+		}
+	})
+	if !all {
+		return
+	}
+	t.Logf("%d seeds, %v of 8 workers, %d leases, %d violations; faults that struck:\n%v%v",
+		sum.Seeds, sum.Simulated, sum.Leases, len(sum.Violations), sum.Struck, sum.Demands)
+}
+
+// A regime in which nothing can go wrong proves nothing: each notices what is spoiled.
+func TestEachRegimeNoticesWhatIsSpoiled(t *testing.T) {
+	for i, g := range regimes() {
+		t.Run(g.name, func(t *testing.T) {
+			t.Parallel()
+			var wrong []string
+			for n := range int64(8) {
+				o := inRegime(int64(i) + n*int64(len(regimes())))
+				g.spoil(&o)
+				r := sim.Run(t, o)
+				wrong = append(r.Violations, g.judge(o, r, &tally{})...)
+				if slices.ContainsFunc(wrong, func(s string) bool { return strings.Contains(s, g.named) }) {
+					return
+				}
+			}
+			t.Errorf("not noticed: %q; of the last seed: %q", g.named, wrong)
+		})
+	}
+}
+
+// through gives workers another ledger, or one that is changed on the way.
+func through(change func(store.Ledger) store.Ledger) func(*sim.Options) {
+	return func(o *sim.Options) {
+		o.Client = func(l store.Ledger, c workerlease.ClientOptions) *workerlease.Client {
+			return workerlease.NewClient(change(l), c)
+		}
+	}
+}
+
+// covered are the stretches in which some process had a lease, from the first on.
+func covered(r *sim.Result) (out []sim.Span) {
+	for _, l := range r.Leases {
+		s := sim.Span{From: l.Began, To: max(l.Ended, l.Began)}
+		if n := len(out); n > 0 && s.From <= out[n-1].To {
+			out[n-1].To = max(out[n-1].To, s.To)
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// without are the stretches in which nobody had a lease, from the first lease up to a time.
+func without(r *sim.Result, end time.Duration) (out []sim.Span) {
+	spans := covered(r)
+	for i, s := range spans {
+		to := end
+		if i+1 < len(spans) {
+			to = spans[i+1].From
+		}
+		if s.To < min(to, end) {
+			out = append(out, sim.Span{From: s.To, To: min(to, end)})
+		}
+	}
+	return out
+}
+
+// within is the part of a stretch within another.
+func within(s, of sim.Span) time.Duration { return max(0, min(s.To, of.To)-max(s.From, of.From)) }
