@@ -24,11 +24,19 @@ var poisonVariants = []variant{
 		name: "the window of poison under poison doesn't count", rule: "Span", regime: buried,
 		instead: func(poison []store.Record) time.Duration { return standard.Span(poison[:1]) }, as: "changes the term",
 	},
+	// Something valid lands on w0's grant, and ends before it. w1 claims what follows on that.
+	{name: "what is valid alone is obeyed", rule: "Contradicts", regime: contradicted, instead: obeyed},
 	// Poison comes into the ledger above a free key. w0 supersedes it, and w1 claims the
 	// next slot above that. w2's read is stale and shows what is below: it claims the same
 	// slot, on the free key.
 	{name: "poison above a free key is superseded, too", rule: "Leads", regime: holed, instead: func(store.Record, store.Record) bool { return true }},
 }
+
+// obeyed is every record that is valid alone.
+func obeyed(store.Record, store.Record) error { return nil }
+
+// contradicted is a run in which valid records are planted that no worker can have appended.
+var contradicted = varied(func(f *sim.Faults) { f.Poisons, f.Foreign = 0, time.Hour }, nil)
 
 // holed is a run in which poison is planted above free keys, and some reads are stale: most
 // aren't, as somebody would have taken the free key before the poison is superseded.

@@ -136,7 +136,7 @@
 //	16 a failover to another clock          simulated [failover]; TestBeyondTheAssumptionsOverlapsAreReportedAndFenced
 //	17 a server clock that steps            simulated [server clock step]; TestAJumpOfTheStoresClockEndsTheLeaseAndLeasingGoesOn
 //	18 a cached time                        simulated [old stamp]; TestServerThatDoesNotKnowTheTimeFunctionIsAskedOnce
-//	19 poison, and honest oddities          simulated [poison, also above a free key, newer version, huge seq]; TestPoisonClearsWithinItsBound; TestPoisonAboveAFreeKeyStopsNobodyBeforeTheLedgerReachesIt; TestHonestRecordsThatLookOddAreObeyed
+//	19 poison, and honest oddities          simulated [poison, also above a free key, newer version, valid record of no worker, huge seq]; TestAForeignRecordMakesNoTwoWorkAndStopsNobodyForGood; TestPoisonClearsWithinItsBound; TestPoisonAboveAFreeKeyStopsNobodyBeforeTheLedgerReachesIt; TestHonestRecordsThatLookOddAreObeyed
 //	20 different intervals                  simulated [lease of another interval]; TestWorkersWithDifferentIntervalsStayExclusiveAndSaySoOnce
 //	21 changes of local time                TestPropertyCronSlotsPartitionTimeInAllZones (samples of zones and times); TestCronWhenTheClocksChange
 //	22 intervals that divide no day         TestEveryCutsOneGridForAllObservers

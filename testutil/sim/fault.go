@@ -41,6 +41,7 @@ const (
 	Poison       Fault = "poison"                    // A record that workers can't obey was planted.
 	Hole         Fault = "poison above a free key"   // The same, where an append of unknown outcome can land below it.
 	NewerVersion Fault = "record of a newer version" // A record of an unknown kind was planted.
+	Foreign      Fault = "valid record of no worker" // A record was planted that contradicts the one below it.
 	HugeSeq      Fault = "huge seq"                  // A record was planted whose Seq has no successor.
 	Blocked      Fault = "callback past its end"     // LeaseAllocated outlasted the lease.
 	Panicked     Fault = "callback panicked"         // LeaseAllocated panicked.
@@ -82,7 +83,7 @@ var (
 	within = []Fault{
 		Delayed, Failed, LostReply, BlackHole, LandedLate, OwnConflict, StaleRead, Throttled, Partition, OneWay,
 		Outage, Failover, ClockStep, CachedStamp, Crash, Stop, Pause, Suspend, WallStep, Drift, TimerOff, Trim,
-		LandedOnTrim, Poison, Hole, NewerVersion, HugeSeq, Blocked, Panicked, SlowObserver, LongWindow, SharedName, InGroup,
+		LandedOnTrim, Poison, Hole, NewerVersion, Foreign, HugeSeq, Blocked, Panicked, SlowObserver, LongWindow, SharedName, InGroup,
 	}
 	beyond = []Fault{Jump, Rollback, Freeze, Racing}
 	asked  = []Fault{WrongStamp, InTurn, Election, HungAppend, Vanished, Undone, FirstStamp, Apart, Expiry}
@@ -215,6 +216,9 @@ type Faults struct {
 
 	// Of the ledger: planted records.
 	Poisons, NewerVersions, HugeSeqs time.Duration
+	// Foreign: records that are valid alone, and contradict the one below them or stand above
+	// a free key.
+	Foreign time.Duration
 	// Holes is the part of the poison that is planted above a free key.
 	Holes float64
 

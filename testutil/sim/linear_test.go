@@ -21,7 +21,7 @@ func TestTheSimulatedLedgerIsLinearizable(t *testing.T) {
 		o := sim.Random(seed)
 		o.Length = 2 * time.Hour
 		f := &o.Faults
-		f.Stale, f.Poisons, f.NewerVersions, f.HugeSeqs = 0, 0, 0, 0
+		f.Stale, f.Poisons, f.NewerVersions, f.HugeSeqs, f.Foreign = 0, 0, 0, 0, 0
 		h := linear.NewHistory()
 		var clients atomic.Int64
 		o.Client = func(l store.Ledger, c workerlease.ClientOptions) *workerlease.Client {

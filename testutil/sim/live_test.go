@@ -238,7 +238,7 @@ func idle(o sim.Options, r *sim.Result) (longest, at, looked time.Duration) {
 		}
 	}
 	for _, p := range r.Planted {
-		if p.Kind == sim.Poison {
+		if p.Kind == sim.Poison || p.Kind == sim.Foreign {
 			until = min(until, p.At)
 		}
 	}

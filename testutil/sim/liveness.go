@@ -249,7 +249,7 @@ func (w *world) lookCleared(h *host) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := len(w.plantings)
-	if w.beyond || n == w.judged || w.plantings[n-1].Kind != Poison || w.plantings[n-1].Record.WorkerType != h.options.WorkerType {
+	if w.beyond || n == w.judged || w.plantings[n-1].Kind != Poison && w.plantings[n-1].Kind != Foreign || w.plantings[n-1].Record.WorkerType != h.options.WorkerType {
 		return
 	}
 	x, now, l := w.plantings[n-1], w.now(), w.ledger(h.options.WorkerType)

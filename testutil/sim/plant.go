@@ -10,7 +10,7 @@ import (
 // plants reports whether the world plants records.
 func (w *world) plants() bool {
 	f := w.o.Faults
-	return f.Poisons > 0 || f.NewerVersions > 0 || f.HugeSeqs > 0
+	return f.Poisons > 0 || f.NewerVersions > 0 || f.HugeSeqs > 0 || f.Foreign > 0
 }
 
 // plant puts records into the ledger that no worker of this version wrote.
@@ -21,11 +21,13 @@ func (w *world) plant() {
 	type sort struct {
 		every time.Duration
 		kind  Fault
+		r     *rand
 		next  time.Duration
 	}
-	sorts := []*sort{{f.Poisons, Poison, 0}, {f.NewerVersions, NewerVersion, 0}, {f.HugeSeqs, HugeSeq, 0}}
+	foreign := newRand(w.o.Seed, forPlant, 2, 0)
+	sorts := []*sort{{f.Poisons, Poison, &r, 0}, {f.NewerVersions, NewerVersion, &r, 0}, {f.HugeSeqs, HugeSeq, &r, 0}, {f.Foreign, Foreign, &foreign, 0}}
 	for _, s := range sorts {
-		s.next = r.upTo(2*s.every + 1)
+		s.next = s.r.upTo(2*s.every + 1)
 	}
 	for {
 		var first *sort
@@ -39,8 +41,8 @@ func (w *world) plant() {
 		}
 		at := w.now()
 		time.Sleep(p.slot(max(first.next, at)+1, lifeLane) - at)
-		first.next += r.span(first.every/4, 2*first.every)
-		w.plantOne(first.kind, &r)
+		first.next += first.r.span(first.every/4, 2*first.every)
+		w.plantOne(first.kind, first.r)
 	}
 }
 
@@ -65,6 +67,13 @@ func (w *world) plantOne(kind Fault, r *rand) {
 		x.Seq++
 		x.Kind, x.Metadata, x.ReadAt = "note", "from a later version", time.Time{}
 		x.WindowStart = x.WindowEnd
+	case Foreign:
+		if head.Seq == 0 || head.CheckEnvelope() != nil || w.planted[head.Claim] {
+			return
+		}
+		w.contradict(&x, head, r.below(5))
+		w.planted[x.Claim] = true
+		hole = x.Seq > head.Seq+1
 	case HugeSeq:
 		x.Seq = store.MaxSeq + 1 + int64(r.next()>>24)
 	default:
@@ -96,5 +105,26 @@ func (w *world) plantOne(kind Fault, r *rand) {
 			l.landedAt[x.Seq] = w.now()
 			l.first[x.Seq] = x.Claim
 		}
+	}
+}
+
+// contradict makes a valid record one that no worker can have appended after the head.
+func (w *world) contradict(x *store.Record, head store.Record, how int) {
+	switch how {
+	case 0: // It begins in the window below it, or has no token above that.
+		if !x.WindowStart.Before(head.WindowEnd) {
+			x.Token = head.Token
+		}
+	case 1:
+		x.Token = max(1, head.Token-int64(how))
+	case 2: // It ends a term that it isn't of.
+		x.Kind, x.WindowEnd = "note", x.WindowStart
+	case 3: // It supersedes what can be obeyed.
+		x.Kind, x.WindowEnd, x.ReadAt = store.KindReset, x.WindowStart, x.WindowStart
+		if !x.WindowStart.Before(head.WindowEnd) {
+			x.Token = head.Token
+		}
+	default: // It stands above a free key.
+		x.Seq, x.Token = head.Seq+2, 1
 	}
 }

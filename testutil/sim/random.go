@@ -68,6 +68,9 @@ func Random(seed int64) Options {
 		second = 5 * time.Second
 	}
 	joins := r.chance(0.3)
+	if foreign := newRand(seed, forPlant, 3, 0); foreign.chance(0.3) {
+		f.Foreign = foreign.span(time.Hour, 4*time.Hour)
+	}
 	return Options{
 		Seed: seed, Workers: 8, Length: 6 * time.Hour, Faults: f,
 		Worker: func(worker int) workerlease.Options {
@@ -138,7 +141,7 @@ func RandomBeyond(seed int64) Options {
 	o := Random(seed)
 	r := newRand(seed, forMix, 1, 0)
 	f := &o.Faults
-	f.Poisons, f.HugeSeqs = 0, 0 // The fence alone is of interest.
+	f.Poisons, f.HugeSeqs, f.Foreign = 0, 0, 0 // The fence alone is of interest.
 	switch r.below(4) {
 	case 0:
 		f.Jumps = r.span(10*time.Minute, 2*time.Hour)

@@ -125,6 +125,8 @@ func (x *step) refused(r store.Record) {
 	s := x.s
 	sent := s.Bid.Record
 	switch {
+	case x.foreign(r) && (!s.Stopping || !s.Bid.grants()):
+		x.reread() // It is judged by more than its neighbor.
 	case s.Stopping && sent.Kind == store.KindRelease && r.Kind != store.KindRelease && r.Claim == sent.Claim && x.poison(r) == nil:
 		// Another worker's done record, which changes nothing of the term.
 		x.observeRecord(r)
@@ -145,7 +147,7 @@ func (x *step) refused(r store.Record) {
 // reread turns back to the head, if it was read for a claim or is to be read again.
 func (x *step) reread() {
 	s := x.s
-	s.Bid.Stage, s.Bid.Record = Reading, store.Record{}
+	s.Bid.Stage, s.Bid.Record, s.Bid.Below = Reading, store.Record{}, store.Record{}
 	if s.Bid.Claim.ID == "" && !x.closing() && !s.Stopping {
 		s.Bid.Stage = Aiming
 	}

@@ -74,6 +74,7 @@ type Bid struct {
 	Claim          Claim
 	ReadEpoch      int          // Clock.Epoch when the head was asked for
 	Record         store.Record // the record being appended
+	Below          store.Record // the record that it is appended to
 	Missed         slots.Slot   // the slot before, if Record says that its work is to be done late
 	OutcomeUnknown bool         // Record may have been stored, or may yet be
 	MissReason     Reason       // why Slot is being missed, if it is
@@ -93,7 +94,8 @@ func (b *Bid) drop() {
 	if b.OutcomeUnknown && b.grants() {
 		b.VoidClaim = b.Record.Claim
 	}
-	b.Stage, b.Claim, b.Record, b.OutcomeUnknown, b.MissReason = Aiming, Claim{}, store.Record{}, false, 0
+	b.Stage, b.Claim, b.OutcomeUnknown, b.MissReason = Aiming, Claim{}, false, 0
+	b.Record, b.Below = store.Record{}, store.Record{}
 }
 
 // void gives up a claim that got too old.
@@ -110,8 +112,8 @@ func (b *Bid) wait(until time.Time, edge timeline.Edge) {
 	b.Turn, b.TurnEdge = until, edge
 }
 
-// send makes a record the next to be appended.
-func (b *Bid) send(r store.Record) { b.Record, b.Stage = r, Sending }
+// send makes a record the next to be appended, right after another.
+func (b *Bid) send(r, below store.Record) { b.Record, b.Below, b.Stage = r, below, Sending }
 
 // grants reports that the record being appended is a grant.
 func (b *Bid) grants() bool { return b.Record.Kind == store.KindGrant }

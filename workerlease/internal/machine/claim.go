@@ -201,10 +201,11 @@ func (x *step) claim() {
 // id is a draw of 128 bits.
 func (f facts) id() string { return hex.EncodeToString(f.at.Draw[:]) }
 
-// readHead reads the newest record, and as many before it as are needed.
+// readHead reads the newest record, the one below it, which shows whether a worker can have
+// appended it, and as many before that as are needed.
 func (x *step) readHead() {
 	s := x.s
-	limit := max(1, s.View.Depth)
+	limit := max(2, s.View.Depth)
 	if s.View.Watch.Seq != 0 || s.View.LastGrant.Seq != 0 || s.Clock.unsettled() {
 		// to find what is below the poison, the worker's own record, or what others may hold
 		// by another clock

@@ -37,7 +37,7 @@ func (x *step) extendNow() {
 		return
 	}
 	s.View.ReadAt, s.Bid.ReadEpoch = x.m.Rules.ReadAt(now), s.Clock.Epoch
-	s.Bid.send(x.extension(t, t.Seq))
+	s.Bid.send(x.extension(t, t.Seq), t.record())
 	x.send()
 }
 

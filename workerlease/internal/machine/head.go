@@ -30,23 +30,25 @@ func (x *step) headRead(e HeadRead) {
 		return
 	}
 	x.checkLastGrant(records)
+	obeyed := x.defect(records) == nil
 	var head store.Record // The zero Record is an empty ledger.
 	if len(records) > 0 {
 		head, records = records[0], records[1:]
 	}
-	obeyed := x.poison(head) == nil
 	if s.View.HeadReadAt = (ReadTime{}); obeyed && head.Seq >= s.Hold.Held.Seq { // else the read is stale
 		s.View.HeadReadAt = ReadTime{Fixed: x.at.Now.Earliest, Local: x.at.Local, Seq: head.Seq}
 	}
 	if s.Hold.Looking {
-		x.looked(head)
+		x.looked(head, obeyed)
 		return
 	}
 	if s.Stopping {
 		// A read from before the stop may come while the user's code still runs.
 		if !x.m.awaits(s, Releasing) {
-			x.observeRecord(head)
-			x.surrender(head)
+			if obeyed {
+				x.observeRecord(head)
+			}
+			x.surrender(head, obeyed)
 		}
 		return
 	}
@@ -62,7 +64,7 @@ func (x *step) judge(head store.Record, below []store.Record) {
 		x.renewClaim()
 		return
 	}
-	if why := x.poison(head); why != nil {
+	if why := x.defect(append([]store.Record{head}, below...)); why != nil {
 		x.watch(head, below, why)
 		return
 	}
@@ -84,7 +86,7 @@ func (x *step) judge(head store.Record, below []store.Record) {
 	case x.goesOn(head) && granted && head.WindowEnd.After(held.End):
 		x.confirm(head, true) // The outcome of the extension was unknown until now.
 	case x.goesOn(head) && x.extendable(head):
-		s.Bid.send(x.extension(held, head.Seq))
+		s.Bid.send(x.extension(held, head.Seq), head)
 	case granted && x.m.Rules.Mine(head, x.m.identity(s.Bid.Claim.ID)):
 		x.confirm(head, true)
 	case granted && x.joinable(head):
@@ -143,7 +145,7 @@ func (x *step) claimAfter(head store.Record) {
 		// far ahead could be poison to others. Come again nearer to it.
 		s.Bid.wait(soon, timeline.Earliest)
 	default:
-		s.Bid.send(x.grant(head, start))
+		s.Bid.send(x.grant(head, start), head)
 	}
 }
 
@@ -189,7 +191,7 @@ func (x *step) watch(head store.Record, below []store.Record, why error) {
 		x.readHead()
 		return
 	}
-	s.Bid.send(x.reset(head, below, why))
+	s.Bid.send(x.reset(head, below, why), head)
 }
 
 // standStill claims nothing before the watch is over, and perhaps the rest of the slot then.

@@ -23,6 +23,11 @@ type Term struct {
 // IsZero reports whether there is no term.
 func (t Term) IsZero() bool { return t.Seq == 0 }
 
+// record is the newest record of a term of one's own, as far as it is remembered.
+func (t Term) record() store.Record {
+	return store.Record{Seq: t.Seq, Kind: store.KindGrant, Claim: t.Claim, Token: t.Token, WindowStart: t.Start, WindowEnd: t.End}
+}
+
 // Hold is what a worker has won: the term it works under, the one that comes next,
 // and the one that came before.
 type Hold struct {
@@ -121,7 +126,7 @@ func (x *step) begin() {
 	if x.m.mustLook(h) {
 		if x.s.Pending == Nothing && !x.backingOff() {
 			h.Looking = true
-			x.ask(ReadingHead, ReadHead{1})
+			x.ask(ReadingHead, ReadHead{2})
 		}
 		return
 	}
@@ -138,14 +143,14 @@ func (m *Machine) mustLook(h *Hold) bool {
 
 // looked takes in the head that was read right before the work of a slot was to begin. A
 // head older than the grant is a stale read.
-func (x *step) looked(head store.Record) {
+func (x *step) looked(head store.Record, obeyed bool) {
 	h := &x.s.Hold
 	h.Looking = false
 	switch {
 	case h.Next.IsZero():
 	case head.Seq < h.Next.Seq:
 		x.backOff(nil)
-	case x.poison(head) == nil && x.m.Rules.IsDone(x.m.Rules.Carry(head), h.Next.Slot):
+	case obeyed && x.m.Rules.IsDone(x.m.Rules.Carry(head), h.Next.Slot):
 		x.noteDone(head, h.Next.Slot.End)
 		x.s.Bid.VoidClaim, h.Next = h.Next.Claim, Term{}
 		x.next()

@@ -22,6 +22,7 @@ type watcher struct {
 	halted  bool
 
 	head     store.Record // the newest thing that the machine was shown
+	foreign  bool         // it contradicts what the machine was shown below it
 	shown    bool
 	shownIn  machine.Moment
 	sent     map[store.Record]bool
@@ -101,13 +102,17 @@ func (w *watcher) see(s machine.State, at machine.Moment, e machine.Event) {
 			if len(records) > 0 && records[0].Seq == 0 {
 				records = records[1:]
 			}
-			w.head, w.shown, w.shownIn = store.Record{}, true, at
+			w.head, w.foreign, w.shown, w.shownIn = store.Record{}, false, true, at
 			if records = w.reached(records, at); len(records) > 0 {
 				w.head = records[0]
+			}
+			if len(records) > 1 {
+				w.foreign = w.contradicts(records[1], records[0], at)
 			}
 		}
 	case machine.RecordRead:
 		if e.Err == nil && s.Pending == machine.ReadingRecord {
+			w.foreign = w.shown && w.contradicts(w.head, e.Record, at)
 			w.head, w.shown, w.shownIn = e.Record, true, at
 		}
 		if e.Err == nil && s.Pending == machine.Probing {
@@ -115,7 +120,7 @@ func (w *watcher) see(s machine.State, at machine.Moment, e machine.Event) {
 		}
 	case machine.Appended:
 		if e.Err == nil && s.Pending == machine.Appending {
-			w.head, w.shown, w.shownIn = s.Bid.Record, true, at
+			w.head, w.foreign, w.shown, w.shownIn = s.Bid.Record, false, true, at
 		}
 	case machine.Returned:
 		w.running = w.running && w.live
@@ -213,7 +218,7 @@ func (w *watcher) append(before machine.State, at machine.Moment, r store.Record
 	}
 	w.sent[r] = true
 	head := w.head
-	poison := w.poison(head, at)
+	poison := w.poison(head, at) || w.foreign
 	switch {
 	case !w.shown || r.Seq != head.Seq+1:
 		return fmt.Errorf("append: seq %d on head %d", r.Seq, head.Seq)

@@ -3,7 +3,6 @@ package machine
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
@@ -35,8 +34,13 @@ func (x *step) checkLastGrant(records []store.Record) {
 		return
 	}
 	s.View.LastGrant = Grant{}
-	bad := func(r store.Record) bool { return r.Seq != last.Seq && x.poison(r) != nil }
-	why, proven := last.missing(slices.DeleteFunc(slices.Clone(records), bad))
+	var obeyed []store.Record
+	for i, r := range records {
+		if r.Seq == last.Seq || !x.impossible(records[i:]) {
+			obeyed = append(obeyed, r)
+		}
+	}
+	why, proven := last.missing(obeyed)
 	if why == nil {
 		return
 	}

@@ -123,6 +123,9 @@ func happenings(w *world) []happening {
 		WorkerType: "mail", Seq: w.s.Bid.Record.Seq, Kind: store.KindGrant, InstanceID: "w2", Claim: "theirs",
 		WindowStart: w.s.Bid.Slot.Start, WindowEnd: w.s.Bid.Slot.End, Token: w.time().UnixMilli() + 1000, Schedule: w.m.Schedule.String(),
 	}
+	if below := w.s.Bid.Below; below.WindowEnd.After(taken.WindowStart) {
+		taken.WindowStart = below.WindowEnd
+	}
 	if taken.Seq == 0 {
 		taken.Seq = w.top() + 1
 	}

@@ -3,7 +3,6 @@ package machine
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
@@ -68,22 +67,28 @@ func span(poison []store.Record) (longest time.Duration) {
 // append is still under way: the free key takes that append, and both would work.
 func leads(lower, upper store.Record) bool { return upper.Seq == lower.Seq+1 }
 
-// unreachable is how many of the newest records are poison above a gap: the ledger goes on
+// farthest is more records than workers append in centuries.
+const farthest = 1 << 40
+
+// unreachable is how many of the newest records stand above a gap: the ledger goes on
 // below them, on the free keys, up to the keys where they stand.
 func (f facts) unreachable(records []store.Record) (n int) {
 	for i, r := range records {
-		if f.poison(r) == nil {
-			break
-		}
+		valid := f.poison(r) == nil
 		var lower store.Record
 		switch {
 		case i+1 < len(records):
 			lower = records[i+1]
-		case len(records) >= f.s.View.Asked || r.Seq > f.m.Rules.Keep:
-			return n // There is more below, or was: at least Keep records are kept.
+		case len(records) >= f.s.View.Asked:
+			return n // There is more below.
+		case (r.Seq <= farthest || i > 0) && (valid || r.Seq > f.m.Rules.Keep):
+			return n // There was: at least Keep records are kept.
 		}
-		if !f.m.Rules.Leads(lower, r) {
+		switch {
+		case !f.m.Rules.Leads(lower, r):
 			n = i + 1
+		case valid && f.poison(lower) == nil:
+			return n
 		}
 	}
 	return n
@@ -97,23 +102,32 @@ const deepest = 1 << 12
 // can be obeyed.
 func (x *step) reachable(records []store.Record) (_ []store.Record, enough bool) {
 	v := &x.s.View
-	if v.Depth = 0; len(records) == 0 || x.poison(records[0]) == nil {
+	n := x.unreachable(records)
+	deeper := len(records) >= v.Asked && v.Asked < deepest && x.needsMore(records[n:])
+	if v.Depth = 0; n == 0 && x.defect(records) == nil && !deeper {
+		if len(records) > 2 && x.needsMore(records[:2]) {
+			v.Depth = lookBack
+		}
 		v.Unreachable = 0
 		return records, true
 	}
 	v.Depth = max(v.Asked, lookBack)
-	if len(records) >= v.Asked && v.Asked < deepest && !x.hasValidBase(records) {
-		v.Depth = max(16*v.Asked, lookBack)
+	if deeper {
+		if v.Asked >= lookBack {
+			v.Depth = 16 * v.Asked
+		}
 		return nil, false
 	}
-	n := x.unreachable(records)
 	if n == 0 {
 		v.Unreachable = 0
 		return records, true
 	}
 	if v.Unreachable != records[0].Seq {
 		v.Unreachable = records[0].Seq
-		err := fmt.Errorf("%w; a key below it is free, so it is not followed", x.poison(records[0]))
+		err := errors.New("a key below it is free, so it is not followed")
+		if why := x.poison(records[0]); why != nil {
+			err = fmt.Errorf("%w; %w", why, err)
+		}
 		x.note(Note{What: Poison, Slot: x.s.Bid.Slot, Record: records[0], Err: err})
 	}
 	return records[n:], true
@@ -122,15 +136,20 @@ func (x *step) reachable(records []store.Record) (_ []store.Record, enough bool)
 // hasValidBase reports that some of the newest records can be obeyed, or that there are
 // none below them: so it is known which term is in force.
 func (f facts) hasValidBase(records []store.Record) bool {
-	return slices.ContainsFunc(records, func(r store.Record) bool { return r.Seq == 1 || f.poison(r) == nil })
+	for i, r := range records {
+		if r.Seq == 1 || !f.impossible(records[i:]) {
+			return true
+		}
+	}
+	return false
 }
 
 // patience is how long poison is watched, by the local clock: head, and the records right
 // below it that are poison, too.
 func (f facts) patience(head store.Record, below []store.Record) time.Duration {
 	poison := []store.Record{head}
-	for _, r := range below {
-		if f.poison(r) == nil {
+	for i, r := range below {
+		if !f.impossible(below[i:]) {
 			break
 		}
 		poison = append(poison, r)

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -69,7 +68,7 @@ func (x *step) release(head store.Record) {
 		r.SlotStart, r.SlotEnd = head.WindowStart, head.WindowEnd
 	}
 	r.WindowStart, r.WindowEnd = at, at
-	x.s.Bid.send(r)
+	x.s.Bid.send(r, head)
 }
 
 // reset makes the record that supersedes poison.
@@ -79,9 +78,11 @@ func (x *step) reset(head store.Record, below []store.Record, why error) store.R
 	var inForce store.Record
 	// A window below it that hasn't begun by now was granted by a clock which has jumped:
 	// claims are made less ahead than poison is watched. By that clock it is over.
-	begun := func(r store.Record) bool { return x.poison(r) == nil && !r.WindowStart.After(x.at.Now.Latest) }
-	if i := slices.IndexFunc(below, begun); i >= 0 {
-		inForce = below[i]
+	for i, r := range below {
+		if !x.impossible(below[i:]) && !r.WindowStart.After(x.at.Now.Latest) {
+			inForce = r
+			break
+		}
 	}
 	v := &x.s.View
 	v.Carried = x.m.Rules.Carry(inForce)

@@ -130,8 +130,11 @@ type Rules struct {
 	// Longest: how far from now a window may start, and how long it may be.
 	Poison         func(head store.Record, now timeline.Interval, ahead, longest time.Duration) error
 	Ahead, Longest time.Duration
+	// Contradicts reports why a record can't follow the one below it, which can be obeyed,
+	// nil if it can. Then it is poison, although it can be read.
+	Contradicts func(below, r store.Record) error
 	// Leads reports that no key is free between two records, the lower of which is the
-	// zero Record if nothing is below. Poison above a free key is not followed.
+	// zero Record if nothing is below. A record above a free key is not followed.
 	Leads func(lower, upper store.Record) bool
 	// Patience is how long poison is watched, on top of the longer of one's own slot and
 	// Span. Span is how long windows of poison may be in force, newest first: one may be
@@ -189,13 +192,14 @@ var Standard = Rules{
 	Keep:      100,
 	TrimEvery: 53,
 
-	Poison:   poison,
-	Ahead:    2 * priority.MaxLead,
-	Longest:  366 * 24 * time.Hour,
-	Leads:    leads,
-	Patience: 5 * time.Minute,
-	Span:     span,
-	Reset:    resetAt,
+	Poison:      poison,
+	Ahead:       2 * priority.MaxLead,
+	Longest:     366 * 24 * time.Hour,
+	Contradicts: contradicts,
+	Leads:       leads,
+	Patience:    5 * time.Minute,
+	Span:        span,
+	Reset:       resetAt,
 }
 
 // MinRetention is the least time that records are kept: twice the age of a

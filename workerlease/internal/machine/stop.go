@@ -101,10 +101,9 @@ func (s *State) Unreleased(latest time.Time) bool {
 }
 
 // surrender releases the term in the head, if it is one's own.
-func (x *step) surrender(head store.Record) {
+func (x *step) surrender(head store.Record, obeyed bool) {
 	s := x.s
 	s.Closing.Release = false // Whatever is left is released now.
-	obeyed := x.poison(head) == nil
 	if obeyed && x.closeSlot(head) {
 		return
 	}

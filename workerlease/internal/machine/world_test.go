@@ -238,21 +238,46 @@ func (w *watcher) poison(head store.Record, at machine.Moment) bool {
 		(head.WindowStart.Before(head.WindowEnd) || head.WindowStart.After(at.Now.Latest.Add(w.m.Rules.Ahead+w.m.Rules.Longest))))
 }
 
-// reached leaves out poison above free keys.
+// contradicts reports that two records that can be obeyed can't both have been appended by
+// workers, as far as they alone show: a reset may have ended more.
+func (w *watcher) contradicts(below, r store.Record, at machine.Moment) bool {
+	valid := func(r store.Record) bool {
+		return w.m.Rules.Poison(r, at.Newest, w.m.Rules.Ahead, w.m.Rules.Longest) == nil
+	}
+	if below.Seq == 0 || below.Seq+1 != r.Seq || r.Kind == store.KindReset || !valid(below) || !valid(r) {
+		return false
+	}
+	moves := r.WindowStart.Before(below.WindowEnd)
+	switch same := r.Claim == below.Claim && r.Group == below.Group && r.Token == below.Token; {
+	case r.Kind == store.KindGrant && r.Claim == below.Claim:
+		return !same || below.Kind == store.KindRelease || !r.WindowStart.Equal(below.WindowEnd)
+	case r.Kind == store.KindGrant:
+		return moves || r.Token <= below.Token
+	case r.Kind == store.KindRelease:
+		return !same || below.Kind == store.KindRelease || !r.WindowStart.Equal(r.WindowEnd) ||
+			r.WindowStart.UnixMilli() <= r.Token || r.WindowEnd.After(below.WindowEnd)
+	default:
+		return !same || moves || !r.WindowEnd.Equal(below.WindowEnd)
+	}
+}
+
+// reached leaves out records above free keys.
 func (w *watcher) reached(records []store.Record, at machine.Moment) []store.Record {
-	for i := len(records) - 1; i >= 0; i-- {
-		if slices.ContainsFunc(records[:i+1], func(r store.Record) bool {
-			return w.m.Rules.Poison(r, at.Now, w.m.Rules.Ahead, w.m.Rules.Longest) == nil
-		}) {
-			continue
-		}
-		below := int64(0)
+	valid := func(r store.Record) bool {
+		return w.m.Rules.Poison(r, at.Now, w.m.Rules.Ahead, w.m.Rules.Longest) == nil
+	}
+	from := 0
+	for i, r := range records {
+		below := store.Record{}
 		if i+1 < len(records) {
-			below = records[i+1].Seq
+			below = records[i+1]
 		}
-		if records[i].Seq != below+1 && (below > 0 || records[i].Seq <= w.m.Rules.Keep) {
-			return records[i+1:]
+		alone := below.Seq == 0 && (valid(r) || r.Seq > w.m.Rules.Keep) && (r.Seq <= 1<<40 || i > 0)
+		if r.Seq != below.Seq+1 && !alone {
+			from = i + 1
+		} else if valid(r) && valid(below) {
+			break
 		}
 	}
-	return records
+	return records[from:]
 }

@@ -1,0 +1,96 @@
+package machine_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
+)
+
+// What workers append after a grant, and what they can't have appended there.
+func TestContradicts(t *testing.T) {
+	grant := store.Record{
+		WorkerType: "mail", Seq: 5, Kind: store.KindGrant, InstanceID: "w1", Claim: "c1", Token: eve.UnixMilli(),
+		WindowStart: eve, WindowEnd: eve.Add(5 * time.Minute),
+	}
+	after := func(change func(*store.Record)) store.Record {
+		r := grant
+		r.Seq++
+		r.WindowStart = grant.WindowEnd
+		change(&r)
+		return r
+	}
+	empty := func(kind store.Kind, at time.Time) func(*store.Record) {
+		return func(r *store.Record) { r.Kind, r.WindowStart, r.WindowEnd = kind, at, at }
+	}
+	another := func(from, to time.Duration) func(*store.Record) {
+		return func(r *store.Record) {
+			r.Claim, r.Token = "c2", r.Token+1
+			r.WindowStart, r.WindowEnd = eve.Add(from), eve.Add(to)
+		}
+	}
+	both := func(changes ...func(*store.Record)) func(*store.Record) {
+		return func(r *store.Record) {
+			for _, change := range changes {
+				change(r)
+			}
+		}
+	}
+	token := func(by int64) func(*store.Record) { return func(r *store.Record) { r.Token += by } }
+	claim := func(r *store.Record) { r.Claim = "c2" }
+	group := func(r *store.Record) { r.Group = "eu" }
+	higher := func(r *store.Record) { r.Seq++ }
+	released := after(empty(store.KindRelease, eve.Add(time.Minute)))
+	done := after(empty(store.KindDone, grant.WindowEnd))
+	longer := func(r *store.Record) { r.WindowEnd = eve.Add(10 * time.Minute) }
+	for _, c := range []struct {
+		name   string
+		below  store.Record
+		change func(*store.Record)
+		wrong  bool
+	}{
+		{"the first record", store.Record{}, another(0, 1), false},
+		{"a grant", grant, another(5*time.Minute, 6*time.Minute), false},
+		{"a grant after a gap", grant, another(7*time.Minute, 8*time.Minute), false},
+		{"a grant that begins too early", grant, another(4*time.Minute, 8*time.Minute), true},
+		{"a grant whose token doesn't grow", grant, both(another(5*time.Minute, 6*time.Minute), token(-1)), true},
+		{"a grant whose token falls", grant, both(another(5*time.Minute, 6*time.Minute), token(-9)), true},
+		{"a grant after a release", released, another(time.Minute, 6*time.Minute), false},
+		{"an extension", grant, longer, false},
+		{"an extension after a done record", done, longer, false},
+		{"an extension after a release", released, both(longer, func(r *store.Record) { r.WindowStart = released.WindowEnd }), true},
+		{"an extension with another token", grant, both(longer, token(1)), true},
+		{"an extension for a group", grant, both(longer, group), true},
+		{"an extension after a gap", grant, both(longer, func(r *store.Record) { r.WindowStart = eve.Add(6 * time.Minute) }), true},
+		{"an extension above poison", grant, both(longer, higher, func(r *store.Record) { r.WindowStart = eve.Add(6 * time.Minute) }), false},
+		{"a release", grant, empty(store.KindRelease, eve.Add(time.Minute)), false},
+		{"a release at the end", grant, empty(store.KindRelease, grant.WindowEnd), false},
+		{"a release after the end", grant, empty(store.KindRelease, eve.Add(6*time.Minute)), true},
+		{"a release before the token", grant, empty(store.KindRelease, eve), true},
+		{"a release of another claim", grant, both(empty(store.KindRelease, eve.Add(time.Minute)), claim), true},
+		{"a release of another token", grant, both(empty(store.KindRelease, eve.Add(time.Minute)), token(1)), true},
+		{"a second release", released, empty(store.KindRelease, eve.Add(time.Minute)), true},
+		{"a release with a window", grant, both(empty(store.KindRelease, eve.Add(time.Minute)), longer), true},
+		{"a release above poison", grant, both(empty(store.KindRelease, eve.Add(6*time.Minute)), claim, higher), false},
+		{"a release above poison of what is below it", grant, both(empty(store.KindRelease, eve.Add(time.Minute)), claim, higher), true},
+		{"a done record", grant, empty(store.KindDone, grant.WindowEnd), false},
+		{"a done record of another token", grant, both(empty(store.KindDone, grant.WindowEnd), token(1)), true},
+		{"a note", grant, empty("note", grant.WindowEnd), false},
+		{"a note of another claim", grant, both(empty("note", grant.WindowEnd), claim), true},
+		{"a note that ends the term", grant, empty("note", eve.Add(time.Minute)), true},
+		{"a note that goes on with the term", grant, empty("note", eve.Add(6*time.Minute)), true},
+		{"a note that has a window", grant, both(empty("note", grant.WindowEnd), longer), true},
+		{"a reset", grant, both(another(0, 0), empty(store.KindReset, grant.WindowEnd)), false},
+		{"a reset of what is in force", grant, both(another(0, 0), empty(store.KindReset, eve.Add(time.Minute))), true},
+		{"a reset whose token doesn't grow", grant, both(claim, empty(store.KindReset, grant.WindowEnd)), true},
+	} {
+		r := after(c.change)
+		if c.below.Seq == grant.Seq+1 {
+			r.Seq++
+		}
+		if why := machine.Standard.Contradicts(c.below, r); (why != nil) != c.wrong {
+			t.Errorf("%s: %v, want a contradiction: %v", c.name, why, c.wrong)
+		}
+	}
+}
