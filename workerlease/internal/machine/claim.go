@@ -21,6 +21,10 @@ func (x *step) contend() {
 		x.ask(Sampling, Sample{})
 		return
 	}
+	if x.drifted() {
+		x.ask(Sampling, Sample{})
+		return
+	}
 	if !x.m.through(s) {
 		x.aim()
 	}
@@ -89,6 +93,12 @@ func (x *step) aim() {
 	}
 	x.miss(next.Start)
 	x.target(next)
+}
+
+// drifted reports that the slot in which the worker starts is not known well enough to
+// aim: its client has had no worker for a while.
+func (f facts) drifted() bool {
+	return f.s.Bid.Slot.IsZero() && f.at.Age > freshToClaim(f.m.lead(f.m.Schedule.Next(f.at.Now.Mid())))
 }
 
 // enter begins with the slot in which the worker starts, or with the one after it.
