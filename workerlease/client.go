@@ -171,7 +171,7 @@ func (c *Client) moment(settled int) machine.Moment {
 	m.Now = c.line.At(m.Local, settled)
 	m.Age = c.line.Age(m.Local)
 	m.Epoch, m.Jumps, m.Began = c.line.Epoch(), c.line.Jumps(), c.line.Began()
-	m.InQuestion = c.line.InQuestion()
+	m.InQuestion, m.Single = c.line.InQuestion(), c.line.Single()
 	m.Newest = c.line.At(m.Local, m.Epoch)
 	return m
 }

@@ -17,7 +17,7 @@ func (x *step) contend() {
 	if s.Pending != Nothing || x.backingOff() {
 		return
 	}
-	if !x.at.Now.Known() || s.Clock.Resample > 0 || s.Retries.SampleFirst {
+	if !x.at.Now.Known() || x.at.Single || s.Clock.Resample > 0 || s.Retries.SampleFirst {
 		x.ask(Sampling, Sample{})
 		return
 	}

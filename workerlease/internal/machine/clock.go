@@ -109,7 +109,11 @@ func (x *step) sampled(e Sampled) {
 // undecidable reports that samples contradict one another by so much that nothing can be
 // begun. Only more of them help.
 func (f facts) undecidable() bool {
-	return f.at.InQuestion && MinWindow(f.at.Now.Uncertainty(), f.m.Margin) > f.s.Bid.Slot.Length()/2
+	slot := f.s.Bid.Slot
+	if slot.IsZero() {
+		slot = f.m.Schedule.At(f.at.Now.Mid())
+	}
+	return f.at.InQuestion && MinWindow(f.at.Now.Uncertainty(), f.m.Margin) > slot.Length()/2
 }
 
 // regroup makes the turns count again from the end of an outage that outlasted the

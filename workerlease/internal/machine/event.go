@@ -24,6 +24,8 @@ type Moment struct {
 	// at which the epoch began.
 	Epoch, Jumps int
 	Began        time.Duration
+	// Single reports that Now comes from a single sample.
+	Single bool
 	// InQuestion reports that samples contradict one another, which further ones decide.
 	InQuestion bool
 	// Lapsed is the reason why the context of the lease that is held has already ended,

@@ -286,5 +286,9 @@ func (l *Line) Began() time.Duration { return l.began }
 // decided yet.
 func (l *Line) InQuestion() bool { return len(l.clocks) > 1 }
 
+// Single reports that all that is known comes from a single sample, which may be a wrong
+// answer.
+func (l *Line) Single() bool { return len(l.clocks) == 1 && l.clocks[0].samples == 1 && l.epoch == 0 }
+
 // Jumps counts the contradictions, those included that turned out to be nothing.
 func (l *Line) Jumps() int { return l.jumps }
