@@ -109,6 +109,11 @@ var (
 	// poisoned: the ledger has records that can't be obeyed.
 	poisoned = varied(func(f *sim.Faults) { f.Poisons = 20 * time.Minute },
 		func(_ int, w *workerlease.Options) { w.JoinMidSlot = true })
+	// slowPoison: the same, in a store so slow that a reset comes while others claim.
+	slowPoison = varied(func(f *sim.Faults) { f.Poisons, f.Latency, f.Restarts = 8*time.Minute, 400*time.Millisecond, 5*time.Minute },
+		func(n int, w *workerlease.Options) {
+			w.LeaseInterval, w.Priority, w.JoinMidSlot = time.Minute, n%2, true
+		})
 	// mixedPoison: the same, and one worker's patience is shorter than another's slot.
 	mixedPoison = varied(func(f *sim.Faults) { f.Poisons = 30 * time.Minute }, every(time.Minute, 35*time.Minute))
 	// cutShort: workers are often cut off from the store in the middle of a claim.
