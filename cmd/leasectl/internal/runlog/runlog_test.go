@@ -38,6 +38,7 @@ func happen(j *Log) {
 	for _, e := range []workerlease.Event{
 		sample, sample,
 		workerlease.Claimed{Worker: worker, Slot: slot, Seq: 1, Token: 7, Early: 9 * time.Second},
+		workerlease.Claimed{Worker: worker, Slot: slot, Seq: 1, Token: 7, Early: -2 * time.Second},
 		workerlease.Claimed{Worker: worker, Slot: slot, Joined: true},
 		workerlease.Lost{Worker: worker, Slot: slot, Holder: store.Record{InstanceID: "b", Priority: 1}, Inversion: true},
 		workerlease.Allocated{Worker: worker, Lease: lease},

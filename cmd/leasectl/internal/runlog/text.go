@@ -35,7 +35,11 @@ func (l *Log) line(e workerlease.Event) (zapcore.Level, string) {
 		if e.Joined {
 			return zap.DebugLevel, slotText(e.Slot) + ": joined the group's lease"
 		}
-		return zap.DebugLevel, fmt.Sprintf("%s: claimed %v before the boundary", slotText(e.Slot), e.Early.Round(time.Millisecond))
+		early := e.Early.Round(time.Millisecond)
+		if early < 0 {
+			return zap.DebugLevel, fmt.Sprintf("%s: claimed %v after the boundary", slotText(e.Slot), -early)
+		}
+		return zap.DebugLevel, fmt.Sprintf("%s: claimed %v before the boundary", slotText(e.Slot), early)
 	case workerlease.Lost:
 		if !e.Holder.DoneUntil.Before(e.Slot.End) {
 			return zap.DebugLevel, slotText(e.Slot) + ": is done already"
