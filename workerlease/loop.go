@@ -154,23 +154,26 @@ func (w *WorkerLease) perform(a machine.Action) machine.Event {
 	switch a := a.(type) {
 	case machine.Sample:
 		w.operate(machine.Sampling, func(ctx context.Context) arrival {
+			sent := w.client.local()
 			observed, err := w.sample(ctx)
-			return arrival{event: machine.Sampled{Err: err}, observed: observed}
+			return arrival{event: machine.Sampled{Took: w.client.local() - sent, Err: err}, observed: observed}
 		})
 	case machine.ReadHead:
 		w.operate(machine.ReadingHead, func(ctx context.Context) arrival {
 			sent := w.client.local()
 			records, stamp, err := ledger.Tail(ctx, workerType, a.Limit)
+			read := machine.HeadRead{Records: records, Took: w.client.local() - sent, Err: err}
 			if err != nil || stamp.IsZero() {
-				return arrival{event: machine.HeadRead{Records: records, Err: err}}
+				return arrival{event: read}
 			}
 			observed, odd := w.sampled(stamp, sent)
-			return arrival{event: machine.HeadRead{Records: records}, observed: observed, err: odd}
+			return arrival{event: read, observed: observed, err: odd}
 		})
 	case machine.ReadRecord:
 		w.operate(machine.ReadingRecord, func(ctx context.Context) arrival {
+			sent := w.client.local()
 			r, err := ledger.Get(ctx, workerType, a.Seq)
-			return arrival{event: machine.RecordRead{Seq: a.Seq, Record: r, Err: err}}
+			return arrival{event: machine.RecordRead{Seq: a.Seq, Record: r, Took: w.client.local() - sent, Err: err}}
 		})
 	case machine.Append:
 		began := w.client.local()

@@ -98,8 +98,8 @@ type Options struct {
 	Lead time.Duration
 
 	// Step is the time between the turns of two priorities: at most 5 min. It is widened
-	// if the store is slow or its time uncertain, and narrowed so that the last turn comes
-	// before the boundary. Default: a tenth of Lead.
+	// if the store's time is uncertain or its latency varies, and narrowed so that the last
+	// turn comes before the boundary. Default: a tenth of Lead.
 	Step time.Duration
 
 	// Margin is how long before the end of a window work stops, on top of the uncertainty

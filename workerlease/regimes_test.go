@@ -110,7 +110,9 @@ var (
 	poisoned = varied(func(f *sim.Faults) { f.Poisons = 20 * time.Minute },
 		func(_ int, w *workerlease.Options) { w.JoinMidSlot = true })
 	// slowPoison: the same, in a store so slow that a reset comes while others claim.
-	slowPoison = varied(func(f *sim.Faults) { f.Poisons, f.Latency, f.Restarts = 8*time.Minute, 400*time.Millisecond, 5*time.Minute },
+	slowPoison = varied(func(f *sim.Faults) {
+		f.Poisons, f.Latency, f.Restarts = 8*time.Minute, 400*time.Millisecond, 5*time.Minute
+	},
 		func(n int, w *workerlease.Options) {
 			w.LeaseInterval, w.Priority, w.JoinMidSlot = time.Minute, n%2, true
 		})

@@ -8,6 +8,7 @@ import (
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/testutil/sim"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
@@ -25,6 +26,18 @@ var costVariants = []variant{
 	{
 		name: "the steps do not mind what is uncertain of the time", rule: "Spread", regime: last(sim.Faults{Latency: 20 * time.Millisecond, Skew: 250 * time.Millisecond}),
 		instead: func(_, latency time.Duration) time.Duration { return standard.Spread(0, latency) }, as: "before its turn",
+	},
+	// w0 is across an ocean. It reads the ledger when its turn comes, and w5, which is next to the
+	// store, has claimed the slot before w0's claim arrives.
+	{
+		name: "a claim is begun when its turn comes", rule: "Landing", regime: farAway,
+		instead: func(machine.Trips, bool) time.Duration { return 0 }, as: "lower priority", audit: overtaken,
+	},
+	// The store is busy, and takes six seconds for what it did in a moment. Each operation is
+	// given up after three.
+	{
+		name: "an operation gets the time that it always got", rule: "Timeout", regime: slowStore,
+		instead: func(usual, _, _ time.Duration) time.Duration { return usual }, as: "nobody had", audit: unheld,
 	},
 	// The turn schedule is as high as it may be twice. With a lead of 5 min in slots of 10, w0
 	// claims what has not begun when its holder does, and is paused for all of it.
@@ -53,6 +66,42 @@ var costVariants = []variant{
 	// The store is asked again in 0.4 ms, which is no whole millisecond. Up to then a
 	// processor is busy with waiting, and for ever by a clock of whole milliseconds.
 	{name: "a wait is rounded down, to none at all", rule: "Wait", regime: shortOutages, instead: func(d time.Duration) time.Duration { return d.Truncate(time.Millisecond) }, as: "spins"},
+}
+
+// farAway: workers are up to a quarter of a lead away from the store, each with another
+// priority.
+func farAway(seed int64) sim.Options {
+	return sim.Options{
+		Seed: seed, Workers: 6, Length: 2 * time.Hour,
+		Faults: sim.Faults{Latency: 20 * time.Millisecond, Distance: 2500 * time.Millisecond},
+		Worker: workers(func(n int, w *workerlease.Options) { w.LeaseInterval, w.Priority = time.Minute, n }),
+	}
+}
+
+// overtaken reports slots that were lost to a lower priority, if they are more than one in a
+// hundred.
+func overtaken(r *sim.Result) []string {
+	if n := r.Inversions; n*100 > len(r.Leases) {
+		return []string{fmt.Sprintf("%d of %d slots were lost to a lower priority", n, len(r.Leases))}
+	}
+	return nil
+}
+
+// slowStore: a call takes up to a lead.
+func slowStore(seed int64) sim.Options {
+	o := farAway(seed)
+	o.Faults = sim.Faults{Latency: time.Second, Distance: 9 * time.Second}
+	return o
+}
+
+// unheld reports slots that nobody had, if they are more than one in twenty.
+func unheld(r *sim.Result) []string {
+	// All have started after a minute, and contend for the slot after that.
+	const slots = 118 - 2
+	if n := len(r.Leases); n < slots*95/100 {
+		return []string{fmt.Sprintf("nobody had %d of %d slots", slots-n, slots)}
+	}
+	return nil
 }
 
 // traced is a run of which a trace is kept.

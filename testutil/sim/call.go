@@ -10,6 +10,7 @@ import (
 
 // call is the course of one call.
 type call struct {
+	far           time.Duration // the part of before and after that every call takes
 	before, after time.Duration
 	kind          Fault         // what goes wrong at the store, if anything
 	lost          bool          // it has no effect
@@ -26,7 +27,7 @@ func (k *link) plan(appends bool) call {
 	w := k.p.world
 	f := &w.o.Faults
 	r := newRand(w.o.Seed, forCall, k.p.number, k.calls.Add(1))
-	c := call{before: r.upTo(f.Latency)}
+	c := call{far: k.p.host.far, before: r.upTo(f.Latency)}
 	if r.chance(0.5) {
 		c.after = r.upTo(f.Latency)
 	}
@@ -37,6 +38,8 @@ func (k *link) plan(appends bool) call {
 			c.before, c.after = c.after, c.before
 		}
 	}
+	c.before += c.far
+	c.after += c.far
 	switch u := r.float(); {
 	case less(&u, f.Failed):
 		c.kind, c.lost, c.err = Failed, true, errReset
@@ -62,7 +65,7 @@ func (k *link) plan(appends bool) call {
 
 // wrong reports whether a fault strikes a call.
 func (c *call) wrong(f *Faults) bool {
-	return c.kind != "" || c.lost || c.silent || c.err != nil || c.late > 0 || c.hidden > 0 || c.rollback || max(c.before, c.after) > f.Latency
+	return c.kind != "" || c.lost || c.silent || c.err != nil || c.late > 0 || c.hidden > 0 || c.rollback || max(c.before, c.after)-c.far > f.Latency
 }
 
 // longer is the time that a throttled caller is asked to wait.

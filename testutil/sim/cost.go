@@ -14,6 +14,8 @@ import (
 type spent struct {
 	asks, reads, gets, appends, trims atomic.Int64
 
+	readTrips, appendTrips trips
+
 	mu       sync.Mutex
 	since    time.Duration    // the time of the last check
 	averages [4]time.Duration // of the times that appends took, the newest first
@@ -56,15 +58,21 @@ func (s *spent) average() time.Duration {
 	return least * 99 / 100
 }
 
-// spread is a lower bound of the distance that a process keeps between the acts of two
-// workers: the uncertainty of the time, and the time that its appends took. Stamps of one
-// clock are all widened equally on both sides.
+// spread is a lower bound of the distance that a process keeps between the claims of two
+// workers: the uncertainty of the time, and how much longer its appends took than it allows for.
+// Stamps of one clock are all widened equally on both sides. What the shortest round trip makes
+// uncertain doesn't count.
 func (w *world) spread(p *Process) (spread time.Duration) {
+	reads, _ := p.spent.readTrips.most()
+	appends, _ := p.spent.appendTrips.most()
+	if p.shared.Load() {
+		reads = w.trip()
+	}
 	if len(w.server.steps) == 0 {
-		spread = w.o.Faults.Skew
+		spread = max(0, w.o.Faults.Skew-reads/2)
 	}
 	if !p.shared.Load() {
-		spread += p.spent.average()
+		spread += max(0, p.spent.average()-appends)
 	}
 	return spread
 }

@@ -75,8 +75,9 @@
 // Liveness: the world knows from a process's calls, timers, stalls and code whether anything
 // has kept it from a slot. Where nothing has, the world demands:
 //
-//   - No worker claims a slot before the turn of its priority. Steps between turns are as
-//     wide as appends are slow and the time is uncertain.
+//   - No worker claims a slot before the turn of its priority, except by as much as its claim
+//     takes to land. Steps between turns are as wide as the time is uncertain and as appends
+//     differ in length.
 //   - A lower priority gets a slot only if the claim of a higher one took too long.
 //   - A process leaves the slot in which it starts to others, unless it may join it.
 //   - Some worker has each slot by its boundary, and within a lead and a backoff after an

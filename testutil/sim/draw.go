@@ -29,6 +29,7 @@ const (
 	forFirst
 	forClock
 	forElections
+	forDistance
 )
 
 // rand is a stream of draws. It depends only on how newRand made it, so that the order in

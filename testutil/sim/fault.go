@@ -160,6 +160,9 @@ func (s Struck) String() string {
 type Faults struct {
 	// Latency bounds each way of a call, which is drawn evenly below it.
 	Latency time.Duration
+	// Distance bounds the round trip that each host's calls take in any case, on top of Latency:
+	// it is drawn for each host.
+	Distance time.Duration
 	// Delayed calls take up to a minute longer. A call meets at most one of the other faults, so
 	// their probabilities may add up to at most 1. A call fails without an effect (Failed) or
 	// with it (LostReply), gets no answer (BlackHole), or is throttled (Throttled).

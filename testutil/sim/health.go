@@ -15,6 +15,7 @@ type health struct {
 	ailing  int           // calls under way that go wrong
 	ailed   time.Duration // until when something was wrong
 	samples [2]sample     // of store time, the newest first
+	first   time.Duration // the uncertainty of the first of all
 	server  string        // the member that sent the newest
 	changed time.Duration // when the member changed, 0 if it never did
 	width   time.Duration // a bound of the width of its interval then
@@ -76,9 +77,18 @@ func (p *Process) heard(s store.Stamp, asked, came time.Duration) {
 		h.width = max(width, 2*(h.samples[0].half+widened(came-h.samples[0].at)), 2*fresh.half)
 		h.changed = came
 	}
-	h.server = s.Server
+	if h.server = s.Server; h.samples[0].at == 0 {
+		h.first = fresh.half
+	}
 	h.samples[1] = h.samples[0]
 	h.samples[0] = fresh
+}
+
+// firstHalf is the uncertainty of the time by the first answer.
+func (h *health) firstHalf() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.first
 }
 
 // widened bounds how much an interval of store time widens each way.

@@ -16,6 +16,7 @@ type host struct {
 	boot     time.Duration // its boot time when the run began
 	wall     time.Duration // how wrong its time of day is, at most
 	boottime bool          // its clocks report boot time
+	far      time.Duration // what the distance adds to each way of a call
 	steps    outages       // of its time of day
 	stalls   outages       // Pause, Suspend or Freeze
 	cuts     outages       // Partition or OneWay
@@ -39,6 +40,10 @@ func (w *world) newHost(worker int64) *host {
 		rate:     1 / (1 + f.Drift*(2*r.float()-1)),
 		boot:     r.span(time.Second, 10000*time.Hour),
 		boottime: !f.NoBoottime,
+	}
+	if f.Distance > 0 {
+		r := newRand(w.o.Seed, forDistance, worker, 0)
+		h.far = r.upTo(f.Distance / 2)
 	}
 	h.interval = h.options.LeaseInterval
 	if h.interval == 0 {

@@ -31,9 +31,18 @@ type op struct {
 }
 
 // do runs a call. It has its effect at one instant of true time.
-func (k *link) do(ctx context.Context, o op, effect func(at time.Duration, c *call) error) error {
+func (k *link) do(ctx context.Context, o op, effect func(at time.Duration, c *call) error) (err error) {
 	p := k.p
 	w := p.world
+	sent := w.now()
+	defer func() {
+		switch took := w.now() - sent; {
+		case o.seq > 0:
+			p.spent.appendTrips.took(took, err)
+		case !o.writes:
+			p.spent.readTrips.took(took, err)
+		}
+	}()
 	if p.dead.Load() {
 		return errDead
 	}
@@ -72,7 +81,6 @@ func (k *link) do(ctx context.Context, o op, effect func(at time.Duration, c *ca
 			return k.arrive(err)
 		}
 	}
-	var err error
 	switch {
 	case c.late > 0 && c.rand.chance(0.3):
 		// It hangs until trimming frees its key, if that happens.

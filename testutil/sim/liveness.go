@@ -103,8 +103,8 @@ func (w *world) leadOf(at time.Duration) (longest time.Duration) {
 // if it last asked for the time this long ago.
 func (w *world) late(age time.Duration) time.Duration {
 	f := w.o.Faults
-	half := f.Skew + f.Latency + f.StampAge/2 + age*11/10000 + 3*time.Millisecond
-	return 2*half + w.claiming()
+	half := f.Skew + f.Latency + f.Distance/2 + f.StampAge/2 + age*11/10000 + 3*time.Millisecond
+	return 2*half + w.claiming() + 3*f.Distance // which a claim that isn't planned takes
 }
 
 // has reports whether some landed grant was in force at any moment of a stretch of true time.

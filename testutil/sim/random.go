@@ -134,6 +134,26 @@ func RandomExtended(seed int64) Options {
 	return o
 }
 
+// RandomSlow draws a run as Random or RandomExtended does, on a store that is slow, or far from
+// some of the hosts: a call takes up to as long as claims are open before their slot.
+func RandomSlow(seed int64) Options {
+	o := Random(seed)
+	r := newRand(seed, forMix, 3, 0)
+	if r.chance(0.5) {
+		o = RandomExtended(seed)
+	}
+	lead := priority.Lead(o.Worker(0).LeaseInterval, 0)
+	switch r.below(3) {
+	case 0:
+		o.Faults.Latency = r.span(lead/20, lead/2)
+	case 1:
+		o.Faults.Distance = r.span(lead/10, lead)
+	case 2:
+		o.Faults.Latency, o.Faults.Distance = r.span(lead/50, lead/10), r.span(lead/10, lead/2)
+	}
+	return o
+}
+
 // RandomBeyond draws a run as Random does, and breaks one assumption: the store's clock
 // jumps, or hosts freeze, or records that others have read are rolled back, or clocks drift
 // 25 times faster than assumed. Two holders may then work at once.

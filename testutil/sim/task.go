@@ -85,14 +85,14 @@ func (w *world) called(p *Process, l workerlease.Lease, x *Lease) {
 	w.auditCall(p, l, x.grant)
 }
 
-// resumes finds the lease under which the task has just returned for the slot before, which had
-// been missed.
+// resumes finds the lease under which the task has returned for an earlier slot: it had been
+// missed, or the lease goes on.
 func (p *Process) resumes(l workerlease.Lease) *Lease {
 	w := p.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	x := p.leases[l.Token]
-	if x == nil || !x.over() || x.left || !x.Slot.End.Equal(l.Slot.Start) {
+	if x == nil || !x.over() || x.left || x.Slot.End.After(l.Slot.Start) {
 		return nil
 	}
 	p.tracef("the task of %d goes on, for its own slot", l.Token)

@@ -37,8 +37,9 @@ func (h *host) earliest(step time.Duration, surely, maybe bool) time.Duration {
 // whose failure lets others go first.
 func (h *host) ordered() bool { return h.plain && h.options.Job == nil }
 
-// auditTurn checks, when a claim for a slot that has not begun is sent, that the turn of the
-// worker's priority has come. The caller holds world.mu.
+// auditTurn checks, when a claim for a slot that has not begun is sent, that it will land when
+// the turn of the worker's priority has come, as far as the worker can know. The caller holds
+// world.mu.
 func (w *world) auditTurn(p *Process, r store.Record) {
 	at, start := w.now(), w.time(r.SlotStart)
 	if !p.host.ordered() || w.beyond || w.mixed() || at >= start || p.claimed == r.Claim || r.WorkerType != p.options.WorkerType {
@@ -62,7 +63,7 @@ func (w *world) auditTurn(p *Process, r store.Record) {
 	maybe := o.Group != "" || p.lease != nil && p.lease.End == start || p.reach.Equal(r.SlotStart)
 	lead, _ := p.host.lead(slot)
 	step := priority.NewTurns(lead, o.Step, w.spread(p)).Step
-	turn := start - lead + p.host.earliest(step, surely, maybe)
+	turn := start - lead + p.host.earliest(step, surely, maybe) - w.ahead(p)
 	w.demands.Turns++
 	if early, off := turn-at, p.health.uncertainty(at); early > off {
 		w.violate("%v, of priority %d, claims the slot from %v in seq %d, %v before its turn, and knows the time to %v",
@@ -78,8 +79,8 @@ func (w *world) auditEntry(p *Process, l workerlease.Lease) {
 		return
 	}
 	w.demands.Entries++
-	// It has asked for the time once, and a call takes 5 s at most.
-	if start, late := w.time(l.Slot.Start), 3*time.Second+w.o.Faults.Skew+w.o.Faults.StampAge; start < p.began-late {
+	// It has asked for the time once.
+	if start, late := w.time(l.Slot.Start), p.health.firstHalf()+500*time.Millisecond; start < p.began-late {
 		w.violate("%v started at %v, and has the slot from %v, which it is to leave to others", p, p.began, start)
 	}
 }

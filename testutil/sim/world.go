@@ -103,11 +103,16 @@ func (w *world) run() {
 		}
 	}
 	w.await()
+	time.Sleep(lingers)
 	for _, s := range []outages{w.server.elections, w.server.steps, w.server.jumps, w.server.votes} {
 		w.tally.passed(s, 0, w.o.Length)
 	}
 	synctest.Wait()
 }
+
+// lingers is more than a call takes whose caller doesn't wait for it, on a host that is
+// paused.
+const lingers = 20 * time.Minute
 
 // patience is how long after the end of the run the code under test may still run, in
 // simulated time, which is cheap.

@@ -65,8 +65,10 @@ type Bid struct {
 	Slot     slots.Slot
 	First    slots.Slot // the first slot that the worker contended for
 	Role     Role
-	Turn     time.Time     // when the head may be read
+	Turn     time.Time     // when the head may be read, unless Lands
 	TurnEdge timeline.Edge // which edge of now must have reached Turn
+	Lands    bool          // Turn is when the claim is to land, and the head is read before
+	Timed    bool          // and the time was sampled for it
 	// Recheck is the local reading, right after a jump has settled, at which to check
 	// that Slot is not one far ahead; 0: there is nothing to check.
 	Recheck time.Duration
@@ -109,7 +111,7 @@ func (b *Bid) void() {
 // wait drops the claim, and reads the head again at a time.
 func (b *Bid) wait(until time.Time, edge timeline.Edge) {
 	b.drop()
-	b.Turn, b.TurnEdge = until, edge
+	b.Turn, b.TurnEdge, b.Lands = until, edge, false
 }
 
 // send makes a record the next to be appended, right after another.

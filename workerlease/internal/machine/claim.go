@@ -114,7 +114,7 @@ func (x *step) enter() {
 	if entry == AsMember {
 		b.Role = Joiner
 	}
-	b.Turn, b.TurnEdge = mid, timeline.Mid
+	b.Turn, b.TurnEdge, b.Lands = mid, timeline.Mid, false
 }
 
 // target turns to a slot. The worker's turn counts from the opening of claims or, if
@@ -131,6 +131,7 @@ func (x *step) target(slot slots.Slot) {
 	}
 	s.Bid.Outage = s.Bid.Outage && s.Bid.Slot == slot
 	s.Bid.Slot, s.Bid.TurnEdge = slot, timeline.Mid
+	s.Bid.Lands, s.Bid.Timed = now.Mid().Before(slot.Start), false
 	mid, turns, turn := now.Mid(), x.turns(), x.turn(s.Hold.had(slot, x.m.Once))
 	if s.Bid.Role == Extender {
 		s.Bid.Turn = slot.Start.Add(-turns.Lead - turns.Step)
@@ -162,9 +163,12 @@ func (x *step) renewClaim() {
 }
 
 // turns is the turn schedule of the bid's slot. Its steps are wider if the time is
-// uncertain or the store slow.
+// uncertain, or if appends take now longer, now shorter. What each round trip takes doesn't
+// count: claims are sent as much earlier. Nor does it count that nobody knows when, in its
+// round trip, a sample was taken: a claim lands as much later as the time is taken for early.
 func (f facts) turns() priority.Turns {
-	spread := f.m.Rules.Spread(f.at.Now.Uncertainty(), f.s.Bid.Latency)
+	uncertainty := f.at.Now.Uncertainty() - f.s.Trips.Reads.Least()/2
+	spread := f.m.Rules.Spread(max(uncertainty, 0), max(f.s.Bid.Latency-f.s.Trips.Appends.Least(), 0))
 	return priority.NewTurns(f.m.lead(f.s.Bid.Slot), f.m.Config.Step, spread)
 }
 
@@ -176,10 +180,10 @@ func (f facts) turn(held bool) time.Duration {
 }
 
 // claim fixes the claim and reads the head once the turn has come, by a fresh
-// estimate of the time.
+// estimate of the time, or as long before as it takes for the claim to land at the turn.
 func (x *step) claim() {
 	s, now := x.s, x.at.Now
-	if now.At(s.Bid.TurnEdge).Before(s.Bid.Turn) {
+	if now.At(s.Bid.TurnEdge).Before(x.m.begins(s)) {
 		return
 	}
 	if s.Bid.Role == Extender && s.Hold.Held.End.After(s.Bid.Slot.Start) {
@@ -190,9 +194,9 @@ func (x *step) claim() {
 		x.ask(Sampling, Sample{})
 		return
 	}
-	if s.Bid.TurnEdge == timeline.Latest {
-		s.Bid.TurnEdge = timeline.Mid
-		if now.Mid().Before(s.Bid.Turn) {
+	if s.Bid.TurnEdge == timeline.Latest || s.Bid.Lands {
+		s.Bid.TurnEdge, s.Bid.Timed = timeline.Mid, true
+		if now.Mid().Before(x.m.begins(s)) {
 			return
 		}
 	}

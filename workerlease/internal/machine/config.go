@@ -58,17 +58,3 @@ func (c *Config) opens(slot slots.Slot) time.Time { return slot.Start.Add(-c.lea
 func (c *Config) identity(claim string) Identity {
 	return Identity{Claim: claim, InstanceID: c.InstanceID, Group: c.Group}
 }
-
-// Timeout is how long one ledger operation may take: long enough for a slow
-// store, short enough to try again before the boundary, or before the end of the
-// window that is to be extended.
-func (m *Machine) Timeout(s State) time.Duration {
-	if s.Bid.Slot.IsZero() {
-		return 5 * time.Second
-	}
-	least := 250 * time.Millisecond
-	if s.Bid.Role == Extender && m.Failover > 0 {
-		return min(max(m.early()/3, least/4), 5*time.Second)
-	}
-	return min(max(m.lead(s.Bid.Slot)/3, least), 5*time.Second)
-}

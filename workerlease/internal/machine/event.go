@@ -38,21 +38,27 @@ type Moment struct {
 // Event is something that happened.
 type Event interface{ event() }
 
-// The events. Those with Err report a ledger operation that was asked for.
+// The events. Those with Err report a ledger operation that was asked for, and how long it
+// took by the local clock.
 type (
 	// Wake: a timer fired, or nothing special happened.
 	Wake struct{}
 	// Sampled: the store was asked for its time.
-	Sampled struct{ Err error }
+	Sampled struct {
+		Took time.Duration
+		Err  error
+	}
 	// HeadRead: the tail of the ledger was read, newest first.
 	HeadRead struct {
 		Records []store.Record
+		Took    time.Duration
 		Err     error
 	}
 	// RecordRead: one key was read.
 	RecordRead struct {
 		Seq    int64
 		Record store.Record
+		Took   time.Duration
 		Err    error
 	}
 	// Appended: an append came back.

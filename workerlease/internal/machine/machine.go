@@ -78,6 +78,7 @@ func (f facts) backingOff() bool { return f.s.Retries.Until > f.at.Local }
 // take takes in the event itself.
 func (x *step) take(e Event) {
 	s := x.s
+	x.measure(e)
 	switch e := e.(type) {
 	case Wake:
 	case Sampled:
@@ -209,7 +210,7 @@ func (m *Machine) Waits(s State) []Wait {
 	case m.blocked(&s):
 		until(m.leaves(&s), timeline.Mid)
 	case s.Bid.Stage == Aiming:
-		until(s.Bid.Turn, s.Bid.TurnEdge)
+		until(m.begins(&s), s.Bid.TurnEdge)
 	}
 	if s.View.Watch.Seq != 0 && s.Pending == Nothing && s.Retries.Until == 0 && !s.Stopping && s.Bid.Stage == Aiming {
 		w = append(w, Wait{Local: s.View.Watch.Over})

@@ -28,8 +28,8 @@ func turn(l priority.Turns, p int, tie priority.TieBreak, held bool, draw uint64
 	return l.Offset(p, tie, held, draw)
 }
 
-// spread is the difference between two workers' clocks, and between the moment of a claim
-// and the moment at which others see it.
+// spread is the difference between two workers' clocks, and between the moment at which a claim
+// was to land and the moment at which others see it.
 func spread(uncertainty, latency time.Duration) time.Duration { return uncertainty + latency }
 
 // entry claims nothing of a slot that has begun, unless it is asked to. A part of a slot

@@ -50,7 +50,12 @@ func (x *step) backOff(err error) {
 		most = min(most, closeSoon) // Others may run the work again until it is recorded.
 	}
 	d := min(x.m.MinBackoff<<min(s.Retries.Tries, 10), most)
-	d -= time.Duration(float64(d) / 2 * x.fraction())
+	spread := d / 2
+	if d == most {
+		// An outage goes on: it is looked at hardly more often than twice a second.
+		spread = min(spread, d-min(d*4/5, time.Second/2))
+	}
+	d -= time.Duration(float64(spread) * x.fraction())
 	if t, ok := errors.AsType[*store.ThrottledError](err); ok {
 		d = max(d, min(t.RetryAfter, x.longestPause()))
 	}

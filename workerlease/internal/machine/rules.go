@@ -43,11 +43,20 @@ type Rules struct {
 	// its priority, held reports that it had what comes before, and draw is drawn anew
 	// for each turn. Breaking it shows as claims before their turn, not as an overlap.
 	Turn func(l priority.Turns, p int, tie priority.TieBreak, held bool, draw uint64) time.Duration
-	// Spread bounds how far apart two workers can act at one instant of store time, given
-	// the uncertainty of store time and the latency of appends: the steps of the turn
-	// schedule are twice that, if the lead allows it. Breaking it shows as claims before
-	// their turn.
+	// Spread bounds how far apart two workers' claims can land that are meant for one instant
+	// of store time, given the uncertainty of store time, and how much longer appends take
+	// than is allowed for: the steps of the turn schedule are twice that, if the lead allows
+	// it. Breaking it shows as claims before their turn.
 	Spread func(uncertainty, latency time.Duration) time.Duration
+	// Landing is how long a claim takes until others see it: reading the head, the append's
+	// way there and, unless it is timed, sampling the time first. The claim of a slot that has
+	// not begun is begun as much before its turn. Breaking it shows as slots that a lower
+	// priority has, because it is nearer to the store.
+	Landing func(t Trips, timed bool) time.Duration
+	// Timeout is how long an operation may take, given how long it usually may, and at
+	// most, and the longest that one of its kind took of late. Breaking it shows as slots
+	// that nobody has, because the store is slow.
+	Timeout func(usual, most, longest time.Duration) time.Duration
 	// Entry is how a worker takes part in the slot in which it starts: join reports that
 	// it was asked to claim the rest, and group is its group, if it has one.
 	Entry func(join bool, group string) Entry
@@ -160,6 +169,8 @@ var Standard = Rules{
 
 	Turn:    turn,
 	Spread:  spread,
+	Landing: landing,
+	Timeout: timeout,
 	Entry:   entry,
 	Abandon: abandon,
 	StandBy: standBy,

@@ -41,24 +41,72 @@ func TestInsideNeedsTheWholeIntervalWithinTheWindowLessMargin(t *testing.T) {
 	}
 }
 
-func TestTimeoutIsAThirdOfTheLeadWithinBounds(t *testing.T) {
-	for every, want := range map[time.Duration]time.Duration{
-		100 * time.Millisecond: 250 * time.Millisecond,
-		3 * time.Second:        250 * time.Millisecond,
-		6 * time.Second:        500 * time.Millisecond,
-		5 * time.Minute:        10 * time.Second / 3,
+func TestTimeoutIsAThirdOfTheLeadOrTwiceWhatOperationsTake(t *testing.T) {
+	const s = time.Second
+	reads := func(recent ...time.Duration) (all machine.Trips) {
+		copy(all.Reads.Recent[:], recent)
+		return all
+	}
+	cut := func(d time.Duration) machine.Trips { return machine.Trips{Reads: machine.Trip{Cut: d}} }
+	for _, c := range []struct {
+		every, lead time.Duration
+		trips       machine.Trips
+		want        time.Duration
+	}{
+		{every: s / 10, want: s / 4},
+		{every: 3 * s, want: s / 4},
+		{every: 6 * s, want: s / 2},
+		{every: 300 * s, want: 10 * s / 3},
+		{every: time.Hour, lead: 300 * s, want: 5 * s},
+		{want: 5 * s},
+
+		{every: 300 * s, trips: reads(s, s), want: 10 * s / 3},
+		{every: 300 * s, trips: reads(s, 3*s, s), want: 6 * s},
+		{every: 300 * s, trips: reads(10 * s), want: 15 * s}, // one and a half leads
+		{every: 300 * s, trips: cut(5 * s), want: 10 * s},
+		{every: 300 * s, trips: machine.Trips{Appends: machine.Trip{Cut: 5 * s}}, want: 10 * s / 3},
+		{every: s, trips: reads(17 * s / 100), want: 34 * s / 100},
+		{every: s, trips: reads(s / 3), want: 3 * s / 8},
+		{every: time.Hour, lead: 300 * s, trips: reads(20 * s), want: 30 * s},
+		{trips: cut(5 * s), want: 10 * s},
+		{trips: cut(20 * s), want: 30 * s},
 	} {
-		m := machine.Machine{Config: machine.Config{Schedule: slots.Must(slots.Every(every))}}
-		if got := m.Timeout(machine.State{Bid: machine.Bid{Slot: m.Schedule.At(eve)}}); got != want {
-			t.Errorf("Timeout(every %v) = %v, want %v", every, got, want)
+		m := machine.Machine{Config: machine.Config{Rules: machine.Standard, Lead: c.lead}}
+		state := machine.State{Pending: machine.ReadingHead, Trips: c.trips}
+		if c.every > 0 {
+			m.Schedule = slots.Must(slots.Every(c.every))
+			state.Bid.Slot = m.Schedule.At(eve)
+		}
+		if got := m.Timeout(state); got != c.want {
+			t.Errorf("Timeout(every %v, lead %v, %v) = %v, want %v", c.every, c.lead, c.trips, got, c.want)
 		}
 	}
-	m := machine.Machine{Config: machine.Config{Lead: 5 * time.Minute, Schedule: slots.Must(slots.Every(time.Hour))}}
-	if got := m.Timeout(machine.State{Bid: machine.Bid{Slot: m.Schedule.At(eve)}}); got != 5*time.Second {
-		t.Errorf("Timeout(lead 5m) = %v, want 5s", got)
+}
+
+func TestAClaimLandsAfterARoundTripAndHalfOfAnotherAndASample(t *testing.T) {
+	const ms = time.Millisecond
+	trip := func(recent ...time.Duration) (t machine.Trip) {
+		copy(t.Recent[:], recent)
+		return t
 	}
-	if got := m.Timeout(machine.State{}); got != 5*time.Second {
-		t.Errorf("Timeout without a slot = %v, want 5s", got)
+	for _, c := range []struct {
+		reads, appends machine.Trip
+		timed          time.Duration
+		want           time.Duration
+	}{
+		{},
+		{reads: trip(100 * ms), timed: 150 * ms, want: 250 * ms},
+		{reads: trip(100*ms, 80*ms, 120*ms), timed: 120 * ms, want: 200 * ms},
+		{reads: trip(100 * ms), appends: trip(100 * ms), timed: 150 * ms, want: 250 * ms},
+		// The store takes 150 ms for an append.
+		{reads: trip(100 * ms), appends: trip(300*ms, 250*ms), timed: 300 * ms, want: 400 * ms},
+		{reads: trip(100 * ms), appends: trip(10 * ms), timed: 100 * ms, want: 200 * ms},
+		{appends: trip(2 * ms), timed: 2 * ms, want: 2 * ms},
+	} {
+		trips := machine.Trips{Reads: c.reads, Appends: c.appends}
+		if timed, got := machine.Standard.Landing(trips, true), machine.Standard.Landing(trips, false); timed != c.timed || got != c.want {
+			t.Errorf("Landing(%v) = %v, and with a sample %v, want %v and %v", trips, timed, got, c.timed, c.want)
+		}
 	}
 }
 

@@ -16,6 +16,7 @@ type State struct {
 	View    View    // what it knows of the ledger
 	Clock   Clock   // what it has noticed of the time line
 	Retries Retries // of ledger operations
+	Trips   Trips   // how long ledger operations take
 	Closing Closing // what is to be recorded of a slot whose work has ended
 	Upkeep  Upkeep  // trimming
 

@@ -1,0 +1,176 @@
+package workerlease_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/internal/race"
+	"github.com/slotlease/slotlease/priority"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/faultstore"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// nearby is the round trip of a worker that is next to the store.
+const nearby = time.Millisecond
+
+// away starts a worker that is a round trip away from the store: there is the way there, and
+// the rest the way back.
+func away(t *testing.T, inner *memory.Ledger, trip, there time.Duration, o workerlease.Options) *worker {
+	t.Helper()
+	l := struck(t, inner.Handle(), func(faultstore.Call) faultstore.Fault {
+		return faultstore.Fault{Before: there, After: trip - there}
+	})
+	var seed [32]byte
+	copy(seed[:], o.InstanceID)
+	o.Retention = 1000 * time.Hour // The ledger is counted in the end.
+	client := workerlease.NewClient(l, workerlease.ClientOptions{Clock: clock.New(), Rand: rand.NewChaCha8(seed)})
+	return start(t, setup{Options: o, ledger: l, client: client, plain: true})
+}
+
+// shares are the parts of the slots of a length that workers had, by their names: of all slots up
+// to the n-th, from the fourth on.
+func shares(t *testing.T, l store.Ledger, slot time.Duration, n int) map[string]float64 {
+	t.Helper()
+	at(time.Duration(n) * slot)
+	had, all := map[string]float64{}, float64(n-3)
+	for _, r := range records(t, l) {
+		if from := since(r.WindowStart); r.Kind == store.KindGrant && from >= 3*slot && from < time.Duration(n)*slot {
+			had[r.InstanceID] += 1 / all
+		}
+	}
+	return had
+}
+
+// slots of these lengths have leads of 250 ms, 2.5 s and 10 s.
+var slotLengths = []time.Duration{time.Second, 10 * time.Second, time.Minute}
+
+// The worker of the highest priority has the slots up to a round trip of a quarter of a lead,
+// although all others are next to the store.
+func TestTheHighestPriorityWinsHoweverFarTheStoreIs(t *testing.T) {
+	for _, slot := range slotLengths {
+		lead := priority.Lead(slot, 0)
+		for _, trip := range []time.Duration{lead / 50, lead / 20, lead / 10, lead / 4} {
+			for name, there := range map[string]time.Duration{"both ways alike": trip / 2, "all on the way there": trip, "all on the way back": 0} {
+				bubble(t, fmt.Sprint(slot, "/", trip, "/", name), func(t *testing.T) {
+					inner := memory.New(memory.Options{})
+					away(t, inner, trip, there, workerlease.Options{InstanceID: "far", LeaseInterval: slot})
+					for _, name := range []string{"near", "nearer"} {
+						away(t, inner, nearby, nearby/2, workerlease.Options{InstanceID: name, LeaseInterval: slot, Priority: 1})
+					}
+					if had := shares(t, inner, slot, 203); had["far"] < 0.99 {
+						t.Errorf("slots had = %v, want 0.99 of them at least by the one of the highest priority", had)
+					}
+				})
+			}
+		}
+	}
+}
+
+// Workers of one priority take turns, each with its part.
+func TestRotateIsFairHoweverFarTheStoreIs(t *testing.T) {
+	slots, off := 2003, 0.1/3
+	if testing.Short() || race.Enabled {
+		slots, off = 203, 0.1
+	}
+	for _, slot := range slotLengths {
+		lead := priority.Lead(slot, 0)
+		for _, trip := range []time.Duration{lead / 20, lead / 4} {
+			for _, p := range []int{0, 3} {
+				bubble(t, fmt.Sprint(slot, "/", trip, "/priority ", p), func(t *testing.T) {
+					inner := memory.New(memory.Options{})
+					o := workerlease.Options{InstanceID: "far", LeaseInterval: slot, TieBreak: priority.Rotate, Priority: p}
+					away(t, inner, trip, trip/2, o)
+					for _, o.InstanceID = range []string{"near", "nearer"} {
+						away(t, inner, nearby, nearby/2, o)
+					}
+					had := shares(t, inner, slot, slots)
+					for _, name := range []string{"far", "near", "nearer"} {
+						if d := had[name] - 1.0/3; d < -off || d > off {
+							t.Errorf("slots had = %v, want a third each", had)
+							break
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// A store that takes a lead for each answer costs no slot.
+func TestSlotsAreWonUpToARoundTripOfALead(t *testing.T) {
+	for _, slot := range slotLengths {
+		lead := priority.Lead(slot, 0)
+		for _, trip := range []time.Duration{lead / 3, lead / 2, lead} {
+			bubble(t, fmt.Sprint(slot, "/", trip), func(t *testing.T) {
+				inner := memory.New(memory.Options{})
+				w := away(t, inner, trip, trip/2, workerlease.Options{InstanceID: "far", LeaseInterval: slot})
+				if had := shares(t, inner, slot, 103); had["far"] < 0.99 {
+					t.Fatalf("slots had = %v, want all", had)
+				}
+				at(103*slot + slot/2)
+				for _, u := range w.history()[3:] {
+					if late := u.allocated - since(u.lease.Slot.Start); late > trip+slot/200 {
+						t.Errorf("the slot from %v begins %v after it, want %v at most", since(u.lease.Slot.Start), late, trip)
+						break
+					}
+				}
+			})
+		}
+	}
+}
+
+// A store becomes slow while workers run, and is well again later. It costs a few slots.
+func TestAStoreThatBecomesSlowCostsFewSlots(t *testing.T) {
+	for _, slot := range slotLengths {
+		bubble(t, slot.String(), func(t *testing.T) {
+			slow := func() bool { n := time.Since(t0) / slot; return n >= 50 && n < 100 }
+			inner := memory.New(memory.Options{})
+			trip := priority.Lead(slot, 0) * 4 / 5
+			for _, name := range []string{"a", "b", "c"} {
+				l := struck(t, inner.Handle(), func(faultstore.Call) faultstore.Fault {
+					if slow() {
+						return faultstore.Fault{Before: trip / 2, After: trip / 2}
+					}
+					return faultstore.Fault{Before: nearby}
+				})
+				start(t, setup{ledger: l, Options: workerlease.Options{InstanceID: name, LeaseInterval: slot}})
+			}
+			all := 0.0
+			for _, share := range shares(t, inner, slot, 153) {
+				all += share
+			}
+			if all < 0.98 {
+				t.Errorf("%.3f of the slots were had, want 0.98", all)
+			}
+		})
+	}
+}
+
+// An operation that never ends is given up, and costs no slot.
+func TestAnOperationThatHangsIsGivenUp(t *testing.T) {
+	for _, slot := range slotLengths {
+		lead := priority.Lead(slot, 0)
+		for _, trip := range []time.Duration{nearby, lead / 10} {
+			bubble(t, fmt.Sprint(slot, "/", trip), func(t *testing.T) {
+				l := faulty(t, func(c faultstore.Call) faultstore.Fault {
+					f := faultstore.Fault{Before: trip}
+					if c.N%7 == 6 {
+						f.Block, f.Effect = true, faultstore.Dropped
+					}
+					return f
+				})
+				start(t, setup{ledger: l, Options: workerlease.Options{InstanceID: "a", LeaseInterval: slot}})
+				had := shares(t, l, slot, 103)
+				if n := l.Struck()[faultstore.KindBlackHole]; had["a"] < 0.99 || n < 20 {
+					t.Errorf("slots had = %v, and %d operations hung; want all, and 20", had, n)
+				}
+			})
+		}
+	}
+}
