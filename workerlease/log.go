@@ -125,6 +125,8 @@ func lineOf(e Event) line {
 		return line{slog.LevelDebug, "ledger trimmed", attrs{{"count", e.Count}}}
 	case Poison:
 		return line{slog.LevelWarn, "ledger poisoned", attrs{{"seq", e.Seq}, {"error", e.Err}}}
+	case Blocked:
+		return line{slog.LevelWarn, "ledger blocked", attrs{{"seq", e.Seq}, {"until", store.Format(e.Until)}, {"done", e.Done}}}
 	case PoisonReset:
 		return line{slog.LevelWarn, "ledger reset", attrs{{"seq", e.Seq}, {"reason", e.Reason}}}
 	case Vanished:

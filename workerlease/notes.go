@@ -98,6 +98,10 @@ func (w *WorkerLease) note(n machine.Note) {
 	case machine.Poison:
 		w.report(fmt.Errorf("%s: seq %d can't be obeyed: %w", w.options.WorkerType, n.Record.Seq, n.Err))
 		w.emit(Poison{Worker: me, Seq: n.Record.Seq, Err: n.Err})
+	case machine.Blocked:
+		done := n.Record.WindowEnd.Before(n.Until)
+		w.report(fmt.Errorf("%s: seq %d leaves nothing to claim until %s", w.options.WorkerType, n.Record.Seq, store.Format(n.Until)))
+		w.emit(Blocked{Worker: me, Seq: n.Record.Seq, Until: n.Until, Done: done})
 	case machine.Reset:
 		w.emit(PoisonReset{Worker: me, Seq: n.Record.Seq, Reason: n.Record.Metadata})
 	case machine.Vanished:

@@ -239,6 +239,15 @@ type (
 		Seq int64
 		Err error
 	}
+	// Blocked: the newest record of the ledger can be obeyed, and leaves nothing to claim up
+	// to Until, more than a day after the slot: its window lasts that long or, if Done is set,
+	// it says that all slots up to then are done. It is reported once.
+	Blocked struct {
+		Worker
+		Seq   int64
+		Until time.Time
+		Done  bool
+	}
 	// PoisonReset: poison was superseded.
 	PoisonReset struct {
 		Worker

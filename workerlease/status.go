@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
@@ -35,7 +36,8 @@ type Status struct {
 	StoreTime   time.Time `json:",omitzero"`
 	Uncertainty time.Duration
 	// Blocked says why nothing can begin although the store answers: its time is in
-	// question, or the newest record of the ledger can't be obeyed. It is empty otherwise.
+	// question, the newest record of the ledger can't be obeyed, or it leaves nothing to claim
+	// for more than a day after the slot. It is empty otherwise.
 	Blocked string `json:",omitzero"`
 	// SampleAge is how old the newest sample of store time is.
 	SampleAge time.Duration
@@ -125,7 +127,7 @@ func (w *WorkerLease) Status() Status {
 	w.mu.Lock()
 	s := w.status
 	s.Charges = maps.Clone(s.Charges)
-	timeUnknown, poison := w.timeUnknown, w.poison
+	timeUnknown, poison, block := w.timeUnknown, w.poison, w.block
 	w.mu.Unlock()
 	if now := w.now(); now.Known() {
 		s.StoreTime, s.Uncertainty = now.Mid(), now.Uncertainty()
@@ -138,6 +140,10 @@ func (w *WorkerLease) Status() Status {
 		s.Blocked = fmt.Sprintf("store time is unknown by ±%v, because its clock has jumped", round(s.Uncertainty))
 	case poison != 0:
 		s.Blocked = fmt.Sprintf("record %d can't be obeyed", poison)
+	case block.Seq != 0 && s.StoreTime.Before(block.Until) && block.Done:
+		s.Blocked = fmt.Sprintf("record %d says that all slots up to %s are done", block.Seq, store.Format(block.Until))
+	case block.Seq != 0 && s.StoreTime.Before(block.Until):
+		s.Blocked = fmt.Sprintf("blocked until %s by record %d, whose window lasts until then", store.Format(block.Until), block.Seq)
 	}
 	return s
 }
@@ -157,7 +163,7 @@ func (w *WorkerLease) publish() {
 	t.Running, t.Overrunning = s.Hold.Running, s.Hold.Running && s.Hold.Held.IsZero() && s.Hold.Overran
 	t.Won, t.Contending = s.Hold.Next.Slot, s.Bid.Slot
 	t.Failures = s.Retries.Failures
-	w.timeUnknown, w.poison = s.Clock.Unknown(), s.View.Watch.Seq
+	w.timeUnknown, w.poison, w.block = s.Clock.Unknown(), s.View.Watch.Seq, s.View.Block
 	w.holders = s.View.Holders
 	t.Stopped = s.Bid.Stage == machine.Halted
 }

@@ -46,6 +46,7 @@ type WorkerLease struct {
 	unreleased bool // there is a lease to release, or there may be
 	// timeUnknown and poison (its seq) are why nothing can begin.
 	timeUnknown bool
+	block       machine.Block
 	poison      int64
 	status      Status
 	holders     machine.Holders

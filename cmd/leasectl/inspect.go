@@ -47,6 +47,9 @@ was begun again. The states:
             with any result; nobody runs it again. The note says when
   poison    workers can't obey the record; the note says why
 
+If the newest record leaves nothing to claim for more than a slot and a day, the note
+of the last row says until when.
+
 A record of a kind that this version doesn't know is shown with its kind. All
 times are store time, in UTC.
 

@@ -76,6 +76,9 @@ type Entry struct {
 	// DoneAt is when the work was recorded as done. It is zero if it wasn't, and if the
 	// record that said so was not read.
 	DoneAt time.Time
+	// BlocksUntil is set if the record is the newest, and leaves nothing to claim for more
+	// than a slot and a day: its window lasts until then, or it says that all slots up to then are done.
+	BlocksUntil time.Time
 	// Defect is why workers can't obey Record, in one line; empty unless State is Poison.
 	Defect string
 }

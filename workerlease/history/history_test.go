@@ -77,6 +77,18 @@ func TestRead(t *testing.T) {
 			now:  minutes(3),
 			want: []string{"12:00 released a -9.2s released 12:02:00 (at +2m0s)", "12:00 held z +2m30s (from +2m30s)"},
 		},
+		"a window that leaves nothing to claim for long": {
+			records: []store.Record{a, changed(b, func(r *store.Record) { r.WindowEnd = r.WindowEnd.AddDate(0, 0, 30) })}, now: minutes(6),
+			want: []string{"12:00 expired a -9.2s", "12:05 held b -9.2s (nothing to claim until 2026-04-01T12:10:00.000Z)"},
+		},
+		"slots that are done long before": {
+			records: []store.Record{a, changed(b, func(r *store.Record) { r.DoneUntil = r.WindowEnd.AddDate(0, 0, 30) })}, now: minutes(6),
+			want: []string{"12:00 expired a -9.2s", "12:05 held b -9.2s (nothing to claim until 2026-04-01T12:10:00.000Z)"},
+		},
+		"a long slot that is like all others": {
+			records: []store.Record{changed(a, func(r *store.Record) { r.WindowEnd, r.Schedule = r.WindowEnd.AddDate(0, 0, 6), "every 168h" })}, now: minutes(6),
+			want: []string{"12:00 held a -9.2s"},
+		},
 		"a release of something else changes nothing": {
 			records: []store.Record{a, b, releaseOf(a, 3, minutes(6))}, now: minutes(6),
 			want: []string{"12:00 expired a -9.2s", "12:05 held b -9.2s"},

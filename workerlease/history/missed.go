@@ -5,6 +5,7 @@ import (
 
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
 const (
@@ -58,6 +59,22 @@ func (h *reader) gap(by store.Record, until time.Time) {
 		slot = schedule.Next(slot.Start)
 	}
 	h.entries = append(h.entries, missed...)
+}
+
+// block marks the newest entry if the newest record that can be obeyed leaves nothing to
+// claim for long.
+func (h *reader) block() {
+	until := h.below.WindowEnd
+	if h.below.DoneUntil.After(until) {
+		until = h.below.DoneUntil
+	}
+	most := h.now.Add(machine.LongBlock)
+	if schedule := h.scheduleOf(h.below); schedule != nil {
+		most = most.Add(schedule.At(h.now).Length())
+	}
+	if n := len(h.entries); n > 0 && until.After(most) {
+		h.entries[n-1].BlocksUntil = until
+	}
 }
 
 // current adds the slot that is under way, if nobody has claimed it.

@@ -10,8 +10,20 @@ import (
 
 // Note is a short remark for people, in English, or "": which part of the slot the lease
 // had if not all of it, when it was released or done, how many slots were missed, why the
-// record is poison. Its wording may change; programs read the fields.
+// record is poison, or until when nothing can be claimed. Its wording may change; programs read the fields.
 func (e Entry) Note() string {
+	text := e.note()
+	if e.BlocksUntil.IsZero() {
+		return text
+	}
+	blocked := "nothing to claim until " + store.Format(e.BlocksUntil)
+	if text != "" {
+		text += ", "
+	}
+	return text + blocked
+}
+
+func (e Entry) note() string {
 	switch {
 	case e.State == Poison:
 		return e.Defect

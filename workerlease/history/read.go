@@ -34,6 +34,7 @@ func Read(records []store.Record, now time.Time, schedule slots.Schedule) []Entr
 		h.gap(h.newest, now)
 		h.current()
 	}
+	h.block()
 	return h.entries
 }
 
@@ -64,6 +65,7 @@ func (h *reader) take(r store.Record) {
 		h.entries = append(h.entries, e)
 		return
 	}
+	h.below = r
 	switch r.Kind {
 	case store.KindGrant:
 		h.gap(r, r.SlotStart)

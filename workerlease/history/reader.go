@@ -15,6 +15,7 @@ type reader struct {
 	entries  []Entry
 	// newest is the newest grant so far, and doneUntil that of the newest record.
 	newest    store.Record
+	below     store.Record // the newest record that can be obeyed
 	doneUntil time.Time
 	// parsed is the schedule that was read last.
 	parsed struct {

@@ -71,7 +71,7 @@ func (x *step) settle(head store.Record, below []store.Record) {
 	if !c.unsettled() || x.s.Bid.ReadEpoch != x.at.Epoch || !c.SettleAt.IsZero() {
 		return
 	}
-	c.SettleAt, c.SettleBy = head.WindowEnd, x.at.Began+x.outlasting(append([]store.Record{head}, below...))
+	c.SettleAt, c.SettleBy = head.WindowEnd, x.at.Began+x.outlasting(append([]store.Record{head}, below...), x.m.Rules.Longest)
 	switch {
 	case head.Seq == 0:
 		c.SettleAt = x.at.Now.Earliest

@@ -217,17 +217,18 @@ const (
 	Exhausted
 	Postponed
 	Resting
+	Blocked
 )
 
 // String names the kind.
 func (w What) String() string {
-	if w < Claimed || w > Resting {
+	if w < Claimed || w > Blocked {
 		return "unknown"
 	}
 	return [...]string{
 		"claimed", "joined", "lost", "allocated", "expired", "missed", "released", "overrun",
 		"conflict", "unknown", "failed", "trimmed", "poison", "reset", "mismatch", "vanished", "extended",
-		"holder changed", "done", "exhausted", "postponed", "resting",
+		"holder changed", "done", "exhausted", "postponed", "resting", "blocked",
 	}[w-1]
 }
 
@@ -235,7 +236,7 @@ func (w What) String() string {
 type Note struct {
 	What   What
 	Slot   slots.Slot
-	Until  time.Time // Missed: the end of the last slot that was missed; Postponed, Resting: when it goes on
+	Until  time.Time // Missed: the end of the last slot that was missed; Postponed, Resting, Blocked: when it goes on
 	Record store.Record
 	Why    Reason
 	Err    error

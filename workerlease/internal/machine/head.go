@@ -71,6 +71,7 @@ func (x *step) judge(head store.Record, below []store.Record) {
 	s.View.Watch = Watch{}
 	x.observeRecord(head)
 	x.compareSchedule(head)
+	x.lookBlocked(head)
 	if x.closeSlot(head) {
 		return // What has ended is recorded before anything else.
 	}
@@ -156,6 +157,30 @@ func (x *step) readable(records []store.Record) []store.Record {
 	}
 	x.note(Note{What: Poison, Slot: x.s.Bid.Slot, Record: records[0], Err: errors.New(records[0].Defect)})
 	return records[1:]
+}
+
+// longBlock is how long after the end of the bid's slot a record may still leave nothing to
+// claim before that is reported: slots of another schedule may be longer.
+const longBlock = 24 * time.Hour
+
+// lookBlocked reports a head by which there is nothing to claim for long, once. The worker
+// obeys it: only an operator can know that nobody works by it.
+func (x *step) lookBlocked(head store.Record) {
+	s, v := x.s, &x.s.View
+	most, block := s.Bid.Slot.End.Add(longBlock), Block{}
+	own := x.m.Rules.Mine(head, x.m.identity(s.Bid.Claim.ID)) || s.Hold.knows(head.Claim) ||
+		head.Claim == s.Hold.Next.Claim || x.m.Rules.Kin(head, x.m.identity(""))
+	switch done := v.Carried.DoneUntil; {
+	case s.Bid.Slot.IsZero():
+	case !own && head.WindowEnd.After(most):
+		block = Block{Seq: head.Seq, Until: head.WindowEnd}
+	case x.m.Once && done.After(most):
+		block = Block{Seq: head.Seq, Until: done, Done: true}
+	}
+	if block.Seq != 0 && !block.Until.Equal(v.Block.Until) {
+		x.note(Note{What: Blocked, Slot: s.Bid.Slot, Until: block.Until, Record: head})
+	}
+	v.Block = block
 }
 
 // compareSchedule reports a head that was written under another schedule, once.

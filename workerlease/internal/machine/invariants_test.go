@@ -277,7 +277,7 @@ func (w *watcher) append(before machine.State, at machine.Moment, r store.Record
 		}
 		w.released[r.Claim] = true
 	case store.KindReset:
-		wait := max(w.m.Rules.Patience, slotLength(before.Bid.Slot))
+		wait := max(w.m.Rules.Patience, min(slotLength(before.Bid.Slot), 24*time.Hour))
 		switch {
 		case at.Local-before.View.Watch.From < wait, before.View.Watch.Seq != head.Seq:
 			return fmt.Errorf("reset of what was not watched long enough: %v at %v", before.View.Watch, at.Local)

@@ -154,12 +154,13 @@ func (f facts) patience(head store.Record, below []store.Record) time.Duration {
 		}
 		poison = append(poison, r)
 	}
-	return f.outlasting(poison)
+	return f.outlasting(poison, longestSpan)
 }
 
 // outlasting is how long it takes, by the local clock, until no worker can still act on
-// records: until the longest of their windows, or of one's own slots, would be over.
-func (f facts) outlasting(records []store.Record) time.Duration {
-	d := max(f.s.Bid.Slot.Length(), f.m.Rules.Span(records)) + f.m.Rules.Patience
+// records: until the longest of their windows, or of one's own slots, would be over. Slots
+// count for longestSlot at most.
+func (f facts) outlasting(records []store.Record, longestSlot time.Duration) time.Duration {
+	d := max(min(f.s.Bid.Slot.Length(), longestSlot), f.m.Rules.Span(records)) + f.m.Rules.Patience
 	return d + time.Duration(float64(d)*timeline.MaxDrift)
 }

@@ -145,8 +145,8 @@ type Rules struct {
 	// Leads reports that no key is free between two records, the lower of which is the
 	// zero Record if nothing is below. A record above a free key is not followed.
 	Leads func(lower, upper store.Record) bool
-	// Patience is how long poison is watched, on top of the longer of one's own slot and
-	// Span. Span is how long windows of poison may be in force, newest first: one may be
+	// Patience is how long poison is watched, on top of the longer of one's own slot, up to
+	// a day, and Span. Span is how long windows of poison may be in force, newest first: one may be
 	// a grant that only this worker can't read or obey.
 	Patience time.Duration
 	Span     func(poison []store.Record) time.Duration

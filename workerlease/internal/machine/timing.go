@@ -44,9 +44,12 @@ const HeadAge = lookAge / 2
 // MaxDrift is the greatest rate by which a local clock and the store's may differ.
 const MaxDrift = timeline.MaxDrift
 
-// Unfit is the reason why a record can't be obeyed as the head at a store time; nil if it
-// can.
+// Unfit is the reason why a record can't be obeyed as the head at a store time, whatever is
+// below it; nil if there is none.
 func Unfit(head store.Record, now time.Time) error {
 	at := timeline.Interval{Earliest: now, Latest: now}
 	return Standard.Poison(head, at, Standard.Ahead, Standard.Longest)
 }
+
+// LongBlock is how long a record may leave nothing to claim before that is reported.
+const LongBlock = longBlock

@@ -20,6 +20,7 @@ type View struct {
 	Mismatch  string // the newest foreign schedule that was reported
 
 	Watch       Watch
+	Block       Block
 	Unreachable int64 // seq of the newest unreachable record, 0 if there is none
 }
 
@@ -29,6 +30,13 @@ type ReadTime struct {
 	Fixed time.Time // Earliest(now)
 	Local time.Duration
 	Seq   int64 // of the head
+}
+
+// Block is a record that can be obeyed, and leaves nothing to claim for long.
+type Block struct {
+	Seq   int64 // 0: there is none
+	Until time.Time
+	Done  bool // slots up to then are recorded as done; else a window lasts until then
 }
 
 // Watch is poison that is being watched.

@@ -85,6 +85,8 @@ func happen(j *Log) {
 		workerlease.Charged{Worker: worker, Operation: "tail", Units: 2.894},
 		workerlease.Trimmed{Worker: worker, Count: 5},
 		workerlease.Poison{Worker: worker, Seq: 4, Err: errors.New("no token")},
+		workerlease.Blocked{Worker: worker, Seq: 6, Until: noon.AddDate(1, 0, 0)},
+		workerlease.Blocked{Worker: worker, Seq: 7, Until: noon.AddDate(1, 0, 0), Done: true},
 		workerlease.PoisonReset{Worker: worker, Seq: 5, Reason: "supersedes seq 4"},
 		workerlease.ScheduleMismatch{Worker: worker, Ours: "every 5m", Theirs: "every 10m", Holder: "b"},
 		workerlease.Released{Worker: worker, Slot: slot, At: noon.Add(time.Minute)},

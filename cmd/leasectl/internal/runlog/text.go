@@ -97,6 +97,11 @@ func (l *Log) line(e workerlease.Event) (zapcore.Level, string) {
 		return zap.DebugLevel, fmt.Sprintf("trimmed %d old records", e.Count)
 	case workerlease.Poison:
 		return zap.WarnLevel, fmt.Sprintf("record %d can't be obeyed: %v", e.Seq, e.Err)
+	case workerlease.Blocked:
+		if e.Done {
+			return zap.WarnLevel, fmt.Sprintf("record %d says that all slots up to %s are done", e.Seq, store.Format(e.Until))
+		}
+		return zap.WarnLevel, fmt.Sprintf("record %d leaves nothing to claim until %s", e.Seq, store.Format(e.Until))
 	case workerlease.PoisonReset:
 		return zap.WarnLevel, fmt.Sprintf("record %d: reset: %s", e.Seq, e.Reason)
 	case workerlease.ScheduleMismatch:
