@@ -39,12 +39,13 @@ type jobs struct {
 type doneBy struct {
 	until time.Time
 	order int
+	at    time.Duration
 }
 
 // noteDone notes the done slots of a record that has just landed.
-func (l *ledger) noteDone(r store.Record) {
+func (l *ledger) noteDone(r store.Record, at time.Duration) {
 	if n := len(l.jobs.done); n == 0 || r.DoneUntil.After(l.jobs.done[n-1].until) {
-		l.jobs.done = append(l.jobs.done, doneBy{r.DoneUntil, l.order})
+		l.jobs.done = append(l.jobs.done, doneBy{r.DoneUntil, l.order, at})
 	}
 }
 
@@ -68,6 +69,11 @@ func (w *world) auditCall(p *Process, l workerlease.Lease, grant *landed) {
 		w.violate("%v calls the task for the slot from %v the %d. time, and MaxAttempts is %d", p, w.time(l.Slot.Start), jobs.calls[l.Slot.Start], p.options.Job.MaxAttempts)
 	}
 	for _, d := range jobs.done {
+		// It reads the head once more right before it begins what was tried before.
+		if read := time.Duration(p.readAt.Load()); !d.until.Before(l.Slot.End) && !l.Missed && d.at < read && w.o.Faults.Stale == 0 {
+			w.violate("%v calls the task for the slot from %v, under token %d, read the ledger at %v, and it was done by %v", p, w.time(l.Slot.Start), l.Token, read, d.at)
+			return
+		}
 		// The grant of the next slot says that a missed slot is not to be done again.
 		if !d.until.Before(l.Slot.End) && grant.order != unordered && d.order < grant.order {
 			w.violate("%v calls the task for the slot from %v, under token %d, and it was done", p, w.time(l.Slot.Start), l.Token)

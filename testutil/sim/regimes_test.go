@@ -26,7 +26,7 @@ type regime struct {
 // regimes are the kinds of worlds that sim.Random leaves out. A seed is of the kind that has its
 // number, modulo the length of this.
 func regimes() []regime {
-	return slices.Concat(stampRegimes)
+	return slices.Concat(stampRegimes, electionRegimes)
 }
 
 func regimeOf(seed int64) regime {
@@ -73,6 +73,10 @@ func TestNoTwoHoldersWorkAtOnceInAnyRegime(t *testing.T) {
 	if !all {
 		return
 	}
+	if sum.Slots >= 1000 && sum.Again > sum.Slots/1000 {
+		t.Errorf("of %d slots whose work is done once, %d were done again after a living worker's success, want one in 1000 at most", sum.Slots, sum.Again)
+	}
+	t.Logf("of %d slots whose work is done once, %d were done again", sum.Slots, sum.Again)
 	t.Logf("%d seeds, %v of 8 workers, %d leases, %d violations; faults that struck:\n%v%v",
 		sum.Seeds, sum.Simulated, sum.Leases, len(sum.Violations), sum.Struck, sum.Demands)
 }

@@ -72,6 +72,7 @@ type tally struct {
 	Trims, LandedOnTrims          int // in runs in which leases were extended
 	Simulated                     time.Duration
 	Looked                        time.Duration // for slots that nobody has
+	Slots, Again                  int           // whose work is done once, and those in which it was done again
 	Demands                       sim.Demands
 	Struck                        sim.Struck
 	Violations                    []string
@@ -89,6 +90,8 @@ func (a *tally) add(b tally) {
 	a.Stale += b.Stale
 	a.Simulated += b.Simulated
 	a.Looked += b.Looked
+	a.Slots += b.Slots
+	a.Again += b.Again
 	a.Demands.Add(b.Demands)
 	a.Violations = append(a.Violations, b.Violations...)
 	if a.Struck == nil {
@@ -114,6 +117,7 @@ func sharded(t *testing.T, seeds int64, options func(seed int64) sim.Options, mo
 			t.Logf("at %v, reported %v, deaf %v: %s, %s", x.At, x.Reported, x.Deaf, x.Older, x.Newer)
 		}
 		r.Check(t)
+		more(o, r, &tally{Overlaps: sim.Struck{}, Unreported: sim.Struck{}, Deaf: sim.Struck{}})
 		return tally{}, false
 	}
 	if s := os.Getenv(shardOf); s != "" {

@@ -70,7 +70,7 @@ type Result struct {
 	Missed, Inversions int
 	// Demands counts how often the world knew which worker had to get a slot.
 	Demands Demands
-	// Down is when the store refused all calls.
+	// Down is when the store refused all calls, or elected a primary.
 	Down []Span
 	// Wrong are the stretches in which the store's clock was wrong. A stretch of a nanosecond
 	// stands for one wrong stamp for each client.

@@ -31,6 +31,7 @@ func (x *step) appended(e Appended) {
 	switch x.m.Rules.Outcome(e.Err) {
 	case Landed:
 		s.Retries.over()
+		s.Retries.Gone = 0
 		x.stored(s.Bid.Record)
 	case Taken:
 		x.note(Note{What: Conflict, Slot: s.Bid.Slot, Record: s.Bid.Record, Err: e.Err})
@@ -58,17 +59,23 @@ func (x *step) recordRead(e RecordRead) {
 	case errors.Is(e.Err, store.ErrNotFound) && s.Bid.OutcomeUnknown:
 		x.absent()
 	case errors.Is(e.Err, store.ErrNotFound):
-		// Taken a moment ago, and gone: a stale read, or trimmed since.
+		// Taken a moment ago, and gone: a stale read, or trimmed since; or only a minority of the
+		// store's servers has it, and no read shows it until they have elected a primary.
 		s.Bid.Stage = Reading
+		s.Retries.Tries = max(s.Retries.Tries, s.Retries.Gone)
+		s.Retries.Gone++
+		s.Bid.Outage = true
 		x.backOff(nil)
 	case e.Err != nil:
 		x.failed(ReadingRecord, e.Err)
 	case x.isSent(e.Record):
 		s.Retries.over()
+		s.Retries.Gone = 0
 		x.stored(e.Record)
 	default:
 		// It is another worker's: one's own can never be stored there now.
 		s.Retries.over()
+		s.Retries.Gone = 0
 		s.Bid.OutcomeUnknown = false
 		s.View.ReadAt = x.m.Rules.ReadAt(x.at.Now)
 		x.refused(e.Record)
@@ -102,10 +109,15 @@ func (x *step) absent() {
 // stored goes on after one's own record is known to be in the ledger.
 func (x *step) stored(r store.Record) {
 	s := x.s
+	unknown := s.Bid.OutcomeUnknown
 	s.Bid.OutcomeUnknown = false
 	switch r.Kind {
 	case store.KindGrant:
 		x.confirm(r, true)
+		if unknown && x.m.mustLook(&s.Hold) {
+			// A worker that has done the work may not have been able to record that, either.
+			s.Retries.Until = x.at.Local + x.m.early()
+		}
 	case store.KindRelease:
 		x.observeRecord(r)
 		x.note(Note{What: Released, Slot: slots.Slot{Start: r.SlotStart, End: r.SlotEnd}, Record: r})

@@ -96,6 +96,7 @@ func (x *step) sampled(e Sampled) {
 		x.backOff(nil)
 		return
 	}
+	s.Bid.Outage = s.Bid.Outage || s.Retries.Failures > 0
 	s.Retries.over()
 	if s.Retries.SampleFirst {
 		s.Retries.SampleFirst = false

@@ -13,6 +13,7 @@ type Retries struct {
 	Failures    int           // operations that failed in a row
 	Tries       int           // operations in a row that came to nothing, failed or not
 	Until       time.Duration // the local reading up to which the worker backs off; 0: it doesn't
+	Gone        int           // conflicts in a row with records that were not found
 	SampleFirst bool          // after a failure: sample the time before anything else
 }
 
