@@ -68,6 +68,7 @@
 //	          keep to their slots
 //	GROUP     workers 0 and 1 are of one group
 //	ROGUE     poison and resets
+//	VALID     the poison may be valid alone, and contradict what is below it
 //	AHEAD=n   the ledger begins with a token that is n ticks ahead of its time
 //	TRIM      trimming, with RETENTION and the claim's AGE
 //	BATCHES   it stops anywhere

@@ -25,6 +25,9 @@
 #define POISON	4
 #define OLD	5	/* of any kind: never read again */
 #define DONE	6	/* bookkeeping: the work of a slot is done */
+#define FOREIGN	7	/* a grant that no worker has written */
+/* No worker has written these. */
+#define is_strange(k)	((k) == POISON || (k) == FOREIGN)
 
 #ifdef ONCE
 /* The knowledge about slots, in records, messages and windows. A slot is identified by
@@ -197,7 +200,7 @@ inline land(m) {
 		:: else
 		fi;
 #endif
-		no_gap = m.kind != GRANT || led[m.key - 1].kind == 0 || led[m.key - 1].kind == POISON ||
+		no_gap = m.kind != GRANT || led[m.key - 1].kind == 0 || is_strange(led[m.key - 1].kind) ||
 			m.start <= led[m.key - 1].end || T >= led[m.key - 1].end;
 		frees_nobody = m.kind != RELEASE || m.key < h || all_out_of(m.start);
 		printf("T=%d: kind %d of worker %d lands at key %d: [%d, %d), token %d\n", T, m.kind, i, m.key, m.start, m.end, m.token);
@@ -289,7 +292,7 @@ inline bury() {
 #ifndef STALE
 	y = KEYS;
 	do
-	:: y > 0 && (led[y].kind == 0 || led[y].kind == POISON) -> y--
+	:: y > 0 && (led[y].kind == 0 || is_strange(led[y].kind)) -> y--
 	:: else -> break
 	od;
 	x = 0;

@@ -119,16 +119,28 @@ proctype Trimmer() {
 #endif
 
 #ifdef ROGUE
-/* Something that is no worker appends one record that can't be obeyed. */
+/* Something that is no worker appends one record that can't be obeyed. With VALID, it
+   may be one that is valid alone, and contradicts the record below it. */
 proctype Rogue() {
 	if
 	:: atomic {
 		T < LAST -> find_head();
 		if
 		:: h < KEYS ->
-			led[h + 1].kind = POISON;
-			printf("T=%d: poison lands at key %d\n", T, h + 1);
-			reached("poison")
+			if
+			:: led[h + 1].kind = POISON;
+			   printf("T=%d: poison lands at key %d\n", T, h + 1);
+			   reached("poison")
+#ifdef VALID
+			:: h > 0 && T < led[h].end ->
+			   led[h + 1].kind = FOREIGN;
+			   led[h + 1].start = T;
+			   led[h + 1].end = T + 1;
+			   led[h + 1].token = led[h].token + 1;
+			   printf("T=%d: a valid record that no worker has written lands at key %d\n", T, h + 1);
+			   reached("foreign record")
+#endif
+			fi
 		:: else
 		fi
 	}

@@ -30,6 +30,7 @@ var (
 	crashes   = []string{"crash", "zombie landed"}
 	poisoned  = []string{"poison", "reset landed"}
 	resets    = slices.Concat(poisoned, raised)
+	foreign   = []string{"foreign record"}
 	groups    = []string{"joined", "a group at work"}
 	trims     = []string{"trimmed", "landed on a trimmed key", "own claim was too old"}
 	extends   = []string{"extended", "extension without a read", "extension with the head read", "confirmed too late"}
@@ -49,6 +50,8 @@ var configs = []config{
 	{"releases, uncertain clocks", "RELEASES EXTREMES LAST=8 KEYS=3", slices.Concat(releases, midSlot)},
 	{"crashes", "CRASHES ZOMBIE E=0 LEN=3 LAST=7 KEYS=4", slices.Concat(works, crashes)},
 	{"poison", "ROGUE E=0 LEN=2 LAST=6 KEYS=4", slices.Concat(works, resets)},
+	{"a foreign record", "ROGUE VALID E=0 LEN=2 LAST=6 KEYS=4", slices.Concat(works, resets, foreign)},
+	{"a foreign record, uncertain clocks", "ROGUE VALID EXTREMES LEN=3 LAST=8 KEYS=3", slices.Concat(resets, foreign)},
 	{"a token ahead", "AHEAD=2 LAST=10 KEYS=4", works},
 	{"a token ahead and poison", "AHEAD=2 ROGUE E=0 LEN=2 LAST=6 KEYS=4", slices.Concat(works, resets)},
 	{"three workers", "N=3 E=0 LEN=2 LAST=5 KEYS=3", works},
@@ -65,6 +68,7 @@ var configs = []config{
 	{"extensions and releases", "EXTENDS RELEASES E=0 LEN=2 LAST=5 KEYS=4", slices.Concat(works, extends, releases)},
 	{"extensions and crashes", "EXTENDS CRASHES ZOMBIE E=0 LEN=2 LAST=5 KEYS=4", slices.Concat(works, extends, refused, crashes)},
 	{"extensions and poison", "EXTENDS ROGUE E=0 LEN=2 LAST=6 KEYS=4", slices.Concat(works, extends, refused, resets)},
+	{"extensions and a foreign record", "EXTENDS ROGUE VALID E=0 LEN=2 LAST=6 KEYS=4", slices.Concat(works, extends, refused, resets, foreign)},
 	{"extensions and trimming", "EXTENDS TRIM E=0 AGE=1 RETENTION=2 LEN=2 LAST=5 KEYS=4", slices.Concat(works, extends, refused, trims)},
 	{"windows in slots", "EXTENDS WINDOW=2 E=0 LEN=4 LAST=10 KEYS=4", slices.Concat(works, extends, refused, takeOver)},
 	{"windows in slots, uncertain clocks", "EXTENDS WINDOW=3 LEN=6 LAST=12 KEYS=3", slices.Concat(midSlot, extends, refused, takeOver)},
@@ -103,6 +107,7 @@ var variants = []broken{
 	{"a member releases its group's term", "a group that stops", "BREAK_GROUP_RELEASE", "FREES", "frees_nobody"},
 	{"poison is free", "poison", "BREAK_POISON", "OVERLAP", "overlap"},
 	{"a reset frees the term below the poison", "poison", "BREAK_RESET_END", "OVERLAP", "overlap"},
+	{"what is valid alone is obeyed", "a foreign record", "BREAK_CONTRADICTS", "OVERLAP", "overlap"},
 	{"a reset's token is the time alone", "a token ahead and poison", "BREAK_RESET_TOKEN", "TOKENS", "token_grows"},
 	{"work under a claim of any age", "trimming", "BREAK_AGE", "OVERLAP", "overlap"},
 	{"a retry fixes the claim anew", "trimming", "BREAK_FIXED", "OVERLAP", "overlap"},

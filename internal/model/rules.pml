@@ -131,7 +131,15 @@
 #ifdef BREAK_POISON
 #define is_poison(n)	false
 #else
-#define is_poison(n)	(led[n].kind == POISON)
+#define is_poison(n)	(led[n].kind == POISON || contradicts(n))
+#endif
+/* A grant that is valid alone is poison, too, if it begins before the end of the record
+   below it and is not of its claim. */
+#if defined(ROGUE) && !defined(BREAK_CONTRADICTS)
+#define contradicts(n)	((n) > 0 && (led[n].kind == GRANT || led[n].kind == FOREIGN) && \
+			 led[(n) - 1].kind != 0 && led[(n) - 1].kind != OLD && led[n].start < led[(n) - 1].end)
+#else
+#define contradicts(n)	false
 #endif
 #ifdef BREAK_RESET_END
 #define reset_at(i, b)	latest(i)

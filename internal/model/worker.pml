@@ -60,7 +60,7 @@ inline judge() {
 			/* The time for which it is watched doesn't matter. */
 			k = h - 1;
 			do
-			:: k > 0 && (led[k].kind == 0 || led[k].kind == POISON) -> k--
+			:: k > 0 && (led[k].kind == 0 || is_strange(led[k].kind)) -> k--
 			:: else -> break
 			od;
 			start = reset_at(i, k);
