@@ -2,6 +2,7 @@ package machine
 
 import (
 	"errors"
+	"time"
 
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
@@ -120,9 +121,13 @@ func (x *step) stored(r store.Record) {
 		}
 	case store.KindRelease:
 		x.observeRecord(r)
+		s.Clock.SettleAt = time.Time{} // Another head may be over sooner.
 		x.note(Note{What: Released, Slot: slots.Slot{Start: r.SlotStart, End: r.SlotEnd}, Record: r})
 		if !x.tryAgain(r) {
 			x.reread()
+		}
+		if s.Hold.WonEnd.After(r.WindowEnd) {
+			s.Hold.WonEnd = r.WindowEnd
 		}
 	case store.KindDone:
 		x.doneStored(r)

@@ -69,6 +69,9 @@ func (x *step) aim() {
 		x.enter()
 		return
 	}
+	if x.reclaim() {
+		return
+	}
 	if s.Bid.Recheck > 0 && x.at.Local >= s.Bid.Recheck {
 		// A jump that was taken back may have turned the bid to a slot far ahead.
 		s.Bid.Recheck = 0

@@ -13,6 +13,7 @@ type Closing struct {
 	Claim     string        // of the term under which the work was done
 	DoneUntil time.Time     // the end of the slot that is done; zero: none is
 	Release   bool          // others may try
+	Unbegun   bool          // and no code ran under the term
 	Until     time.Duration // the local reading up to which a worker that stops tries to record it
 	Empty     int           // how often the ledger has looked empty
 }
@@ -47,6 +48,7 @@ func (x *step) finished(e Finished) {
 	} else {
 		c.Release = true
 	}
+	c.Unbegun = false
 	if e.Done || !x.m.Once {
 		s.Bid.SkipSlot = slot.Start
 	} else {
@@ -67,7 +69,7 @@ func (f facts) closing() bool {
 	if f.s.Stopping && f.at.Local >= c.Until {
 		return false
 	}
-	return !c.DoneUntil.IsZero() || c.Release && !f.m.awaits(f.s, Releasing)
+	return !c.DoneUntil.IsZero() || c.Release && (c.Unbegun || !f.m.awaits(f.s, Releasing))
 }
 
 // closeSlot prepares the record that closes a slot, and reports whether there is one.
@@ -92,15 +94,19 @@ func (x *step) closeSlot(head store.Record) bool {
 		x.noteDone(head, c.DoneUntil) // Recorded by an append of unknown outcome, or by another worker.
 		c.DoneUntil = time.Time{}
 	}
-	if !c.Release || x.m.awaits(s, Releasing) {
+	if !c.Release || !c.Unbegun && x.m.awaits(s, Releasing) {
 		return false
 	}
-	claim := c.Claim
+	claim, unbegun := c.Claim, c.Unbegun
 	*c = Closing{}
 	if !x.releasable(head, claim) {
+		s.Hold.Freed = slots.Slot{} // It isn't free by this worker's doing.
 		return false
 	}
 	x.release(head)
+	if unbegun {
+		s.Bid.Record.Attempt = max(0, s.Bid.Record.Attempt-1)
+	}
 	return true
 }
 

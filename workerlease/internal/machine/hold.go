@@ -35,6 +35,8 @@ type Hold struct {
 	Held Term // the user's code works under it
 	Left Term // ended, perhaps before its window did
 
+	Freed slots.Slot // whose rest is given back, to be claimed again; zero: none
+
 	WonEnd  time.Time // end of the newest window that was won or joined
 	WonSlot time.Time // end of the newest slot of which a part was won
 
@@ -102,6 +104,8 @@ func (x *step) hold() {
 		h.Overran = true
 		x.note(Note{What: Overrun, Slot: h.Left.Slot})
 	}
+	x.giveBackNext()
+	x.forgetFreed()
 	if !h.Next.IsZero() {
 		x.begin()
 	}
@@ -166,6 +170,9 @@ func (x *step) expire(why Reason) {
 	// The code gets a margin to return in, even if this comes late.
 	h.Overdue = x.at.Local + max(h.Held.End.Sub(x.at.Now.Latest), x.m.Margin)
 	x.note(Note{What: Expired, Slot: h.Held.Slot, Why: why})
+	if why == ClockJumped {
+		x.giveBack(h.Held, false)
+	}
 	if why == CodePanicked {
 		x.s.Bid.SkipSlot = h.Held.Slot.Start // Others may try.
 	}

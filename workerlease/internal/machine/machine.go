@@ -187,8 +187,14 @@ func (m *Machine) Waits(s State) []Wait {
 	if h.overrunning() && !h.Overran {
 		w = append(w, Wait{Local: h.Overdue})
 	}
+	if h.overrunning() && !h.Freed.IsZero() {
+		until(m.abandoned(h.Freed), timeline.Mid)
+	}
 	if !h.Next.IsZero() {
 		until(m.Rules.Last(h.Next.End, m.Margin), m.Rules.EndBy)
+		if h.keepsNext() && m.Group == "" && s.Closing.DoneUntil.IsZero() && !s.Stopping {
+			until(m.keeps(h.Next), timeline.Earliest)
+		}
 		if m.mayBegin(&s) && !h.Looking && (s.Pending == Nothing && s.Retries.Until == 0 || !m.mustLook(h)) {
 			until(h.Next.Start, m.Rules.BeginBy)
 		}

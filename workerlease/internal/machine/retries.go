@@ -47,7 +47,7 @@ func (x *step) backOff(err error) {
 	if s.Bid.Role == Extender && x.m.Failover > 0 {
 		most = min(most, max(x.m.early()/8, 10*time.Millisecond))
 	}
-	if x.closing() {
+	if x.closing() && !s.Closing.DoneUntil.IsZero() {
 		most = min(most, closeSoon) // Others may run the work again until it is recorded.
 	}
 	d := min(x.m.MinBackoff<<min(s.Retries.Tries, 10), most)

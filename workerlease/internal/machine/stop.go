@@ -103,7 +103,7 @@ func (s *State) Unreleased(latest time.Time) bool {
 // surrender releases the term in the head, if it is one's own.
 func (x *step) surrender(head store.Record, obeyed bool) {
 	s := x.s
-	s.Closing.Release = false // Whatever is left is released now.
+	s.Closing.Release = s.Closing.Release && s.Closing.Unbegun // Whatever is left is released now.
 	if obeyed && x.closeSlot(head) {
 		return
 	}

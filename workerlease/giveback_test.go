@@ -1,0 +1,144 @@
+package workerlease_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// A jump of the store's clock ends the lease of a long slot. The worker gives the rest back,
+// and claims it again, instead of leaving it to nobody.
+func TestTheRestOfASlotThatAClockJumpEndedIsUsed(t *testing.T) {
+	for _, by := range []time.Duration{300 * time.Millisecond, -300 * time.Millisecond, 10 * time.Second, -10 * time.Second} {
+		for _, within := range []time.Duration{0, 10 * time.Minute} {
+			bubble(t, fmt.Sprint(by, " ", within), func(t *testing.T) {
+				h := &hooked{Ledger: memory.New(memory.Options{})}
+				h.stamp = func(s *store.Stamp, _ time.Time) {
+					if time.Since(t0) > 26*time.Hour {
+						s.Time = s.Time.Add(by)
+					}
+				}
+				o := named("a", 0)
+				o.LeaseInterval, o.FailoverWithin = 24*time.Hour, within
+				code := 3 * time.Second
+				w := start(t, setup{ledger: h, Options: o, work: func(ctx context.Context, _ workerlease.Lease) {
+					<-ctx.Done()
+					time.Sleep(code)
+				}})
+				// Another worker of the process notices the jump.
+				start(t, setup{ledger: h, client: w.Client(), Options: workerlease.Options{WorkerType: "other", LeaseInterval: time.Minute}})
+				at(47 * time.Hour)
+				u := w.history()
+				if len(u) != 2 {
+					t.Fatalf("%d leases, want that of the slot, and that of its rest", len(u))
+				}
+				ended, again := u[0], u[1]
+				if ended.why != workerlease.ClockJumped || ended.ended > 26*time.Hour+5*time.Minute {
+					t.Errorf("the first ended at %v: %s", ended.ended, ended.why)
+				}
+				if again.allocated < ended.ended+code || again.allocated > ended.ended+time.Minute || again.lease.Token <= ended.lease.Token {
+					t.Errorf("the second began at %v, want it within a minute of %v", again.allocated, ended.ended)
+				}
+				if again.ended != 0 || w.Status().Missed != 0 {
+					t.Errorf("status %v, want the lease to last", w.Status())
+				}
+				if s := w.Status(); !s.Healthy() {
+					t.Errorf("status %v, want it healthy", s)
+				}
+			})
+		}
+	}
+}
+
+// The members of a group may still be at work: none gives back what all hold.
+func TestNoMemberGivesBackTheLeaseOfItsGroup(t *testing.T) {
+	bubble(t, "", func(t *testing.T) {
+		h := &hooked{Ledger: memory.New(memory.Options{})}
+		h.stamp = func(s *store.Stamp, _ time.Time) {
+			if time.Since(t0) > 90*time.Minute {
+				s.Time = s.Time.Add(300 * time.Millisecond)
+			}
+		}
+		o := named("a", 0)
+		o.LeaseInterval, o.Group = time.Hour, "g"
+		w := start(t, setup{ledger: h, Options: o})
+		start(t, setup{ledger: h, client: w.Client(), Options: workerlease.Options{WorkerType: "other", LeaseInterval: time.Minute}})
+		at(110 * time.Minute)
+		if why := w.turn(t, 0).why; why != workerlease.ClockJumped {
+			t.Errorf("the lease ended: %q, want by the jump", why)
+		}
+		for _, r := range records(t, h.Ledger) {
+			if r.Kind != store.KindGrant {
+				t.Errorf("a %s in the ledger, want none", r.Kind)
+			}
+		}
+	})
+}
+
+// A worker whose code overruns gives back the next slot, which it has won, when it can't
+// begin that in time.
+func TestACallbackThatOverrunsDoesNotKeepTheNextSlotFromOthers(t *testing.T) {
+	for _, long := range []time.Duration{time.Hour + time.Minute, 90 * time.Minute} {
+		bubble(t, long.String(), func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			o := named("a", 0)
+			o.LeaseInterval = time.Hour
+			first := true
+			a := start(t, setup{ledger: ledger.Handle(), Options: o, work: func(ctx context.Context, _ workerlease.Lease) {
+				if first {
+					first = false
+					time.Sleep(long)
+					return
+				}
+				<-ctx.Done()
+			}})
+			at(2*time.Hour + 10*time.Minute)
+			b := named("b", 1)
+			b.LeaseInterval, b.JoinMidSlot = time.Hour, true
+			other := start(t, setup{ledger: ledger.Handle(), Options: b})
+			at(2*time.Hour + 50*time.Minute)
+			if long < 70*time.Minute {
+				if began := a.turn(t, 1).allocated; began > 2*time.Hour+time.Minute+100*time.Millisecond {
+					t.Errorf("a, which was little late, began at %v, want it at 2h1m", began)
+				}
+				return
+			}
+			if len(other.history()) != 0 {
+				return
+			}
+			t.Errorf("b had no lease while a overran: %v", holders(t, ledger))
+		})
+	}
+}
+
+// If nobody else wants it, the worker has the rest itself once its code has returned.
+func TestAWorkerWhoseCodeHasReturnedClaimsTheRestThatItGaveBack(t *testing.T) {
+	for _, within := range []time.Duration{0, 4 * time.Minute} {
+		bubble(t, within.String(), func(t *testing.T) {
+			o := named("a", 0)
+			o.LeaseInterval, o.FailoverWithin = time.Hour, within
+			first := true
+			a := start(t, setup{Options: o, work: func(ctx context.Context, _ workerlease.Lease) {
+				if first {
+					first = false
+					time.Sleep(90 * time.Minute)
+					return
+				}
+				<-ctx.Done()
+			}})
+			at(2*time.Hour + 50*time.Minute)
+			if u := a.turn(t, 1); u.allocated < 2*time.Hour+30*time.Minute || u.allocated > 2*time.Hour+31*time.Minute {
+				t.Errorf("began again at %v, want it right after the code returned at 2h30m", u.allocated)
+			}
+			at(3*time.Hour + time.Minute)
+			if s := a.Status(); !s.Holding || since(s.Lease.Slot.Start) != 3*time.Hour {
+				t.Errorf("status %v, want it holding the slot of 3h", s)
+			}
+		})
+	}
+}

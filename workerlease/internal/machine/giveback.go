@@ -1,0 +1,83 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/slotlease/slotlease/slots"
+)
+
+// This file gives back what a worker has won and doesn't use: the rest of a term that a
+// clock jump has ended, and the next slot while the user's code overruns. The worker claims
+// it again, as a new term, once its code has returned.
+
+// giveBack has the rest of a term released: at once if no code ran under it (unbegun), else
+// when that has returned. What a group holds is never released, and a record of work that
+// is done goes first.
+func (x *step) giveBack(t Term, unbegun bool) (ok bool) {
+	s := x.s
+	if !t.Own || x.m.Group != "" || s.Stopping || !s.Closing.DoneUntil.IsZero() {
+		return false
+	}
+	rest := t.End.Sub(x.at.Now.Mid())
+	s.Closing = Closing{Claim: t.Claim, Release: true, Unbegun: unbegun, Until: x.at.Local + max(rest, closeLate)}
+	if !x.m.Single {
+		s.Hold.Freed = t.Slot
+	}
+	return true
+}
+
+// giveBackNext gives back the slot that is won, when the code of the one before it has
+// overrun into it for too long.
+func (x *step) giveBackNext() {
+	h := &x.s.Hold
+	next := h.Next
+	if !h.keepsNext() || x.at.Now.Earliest.Before(x.m.keeps(next)) || !x.giveBack(next, true) {
+		return
+	}
+	x.s.Bid.VoidClaim, h.Next = next.Claim, Term{}
+}
+
+// keepsNext reports that the user's code overruns, and so keeps a slot from others.
+func (h *Hold) keepsNext() bool { return h.overrunning() && h.Overran && h.Next.Own }
+
+// keeps is up to when a slot that is won is kept for code that overruns: for an eighth of
+// it or, if another worker is to take over from one that has died, as long before as an
+// extension would come.
+func (c *Config) keeps(next Term) time.Time {
+	wait := next.Slot.Length() / 8
+	if c.Failover > 0 {
+		wait = min(wait, c.early())
+	}
+	return next.Start.Add(wait)
+}
+
+// forgetFreed gives up a slot whose rest was given back, when it is too late for that.
+func (x *step) forgetFreed() {
+	h := &x.s.Hold
+	slot := h.Freed
+	if slot.IsZero() || x.at.Now.Mid().Before(x.m.abandoned(slot)) {
+		return
+	}
+	h.Freed = slots.Slot{}
+	if h.overrunning() && h.Overran {
+		x.note(Note{What: Missed, Slot: slot, Until: slot.End, Why: Overrunning})
+	}
+}
+
+// reclaim turns to the slot whose rest was given back, and reports whether it did so.
+func (x *step) reclaim() bool {
+	s, mid := x.s, x.at.Now.Mid()
+	slot := s.Hold.Freed
+	if slot.IsZero() || s.Closing.Release || s.Hold.Running || s.Bid.Stage != Aiming {
+		return false
+	}
+	s.Hold.Freed = slots.Slot{}
+	if slot.Start.After(mid) {
+		slot = x.m.Schedule.At(mid) // The lease went on into the next slot.
+	}
+	if s.Bid.SkipSlot.Equal(slot.Start) || !s.Hold.Next.IsZero() {
+		return false
+	}
+	x.target(slot)
+	return true
+}
