@@ -174,3 +174,36 @@ func TestAnOperationThatHangsIsGivenUp(t *testing.T) {
 		}
 	}
 }
+
+// A holder goes on over boundaries, and from part to part of a slot, however far the store is.
+func TestAHolderExtendsItsLeaseHoweverFarTheStoreIs(t *testing.T) {
+	const slot = time.Minute
+	for _, trip := range []time.Duration{1500 * time.Millisecond, 2500 * time.Millisecond} {
+		bubble(t, fmt.Sprint("NoFailback/", trip), func(t *testing.T) {
+			inner := memory.New(memory.Options{})
+			o := workerlease.Options{InstanceID: "far", LeaseInterval: slot, Continuous: true, NoFailback: true, Priority: 1}
+			far := away(t, inner, trip, trip/2, o)
+			at(5 * slot)
+			o.InstanceID, o.Priority = "near", 0
+			away(t, inner, nearby, nearby/2, o)
+			at(50 * slot)
+			if h := far.history(); len(h) != 1 || h[0].ended != 0 {
+				t.Errorf("leases = %+v, want one that goes on", h)
+			}
+		})
+		bubble(t, fmt.Sprint("FailoverWithin/", trip), func(t *testing.T) {
+			inner := memory.New(memory.Options{})
+			w := away(t, inner, trip, trip/2, workerlease.Options{InstanceID: "far", LeaseInterval: slot, FailoverWithin: slot / 4})
+			at(50 * slot)
+			h := w.history()
+			if len(h) != 49 {
+				t.Fatalf("%d leases, want 49", len(h))
+			}
+			for _, u := range h[:48] {
+				if held := u.ended - u.allocated; held < slot-3*trip {
+					t.Errorf("the slot from %v was held for %v", since(u.lease.Slot.Start), held)
+				}
+			}
+		})
+	}
+}
