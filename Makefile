@@ -29,6 +29,10 @@ race: ## Run the tests of code with goroutines with the race detector; fail with
 sim: ## Simulate workers for long: make sim SEEDS=2000 HOURS=6
 	SLOTLEASE_SIM_SEEDS=$(or $(SEEDS),2000) $(GO) test -run 'NoTwoHoldersWorkAtOnce|BeyondTheAssumptions' -timeout 12h -v ./testutil/sim -sim.hours $(or $(HOURS),6)
 
+.PHONY: regimes
+regimes: ## Simulate other worlds for long: wrong clocks, elections, schedules, crowds: make regimes SEEDS=20000 HOURS=720
+	SLOTLEASE_SIM_SEEDS=$(or $(SEEDS),2000) $(GO) test -run NoTwoHoldersInAnyRegime -timeout 12h -v ./testutil/sim -sim.hours $(or $(HOURS),720)
+
 .PHONY: variants
 variants: ## Break the engine on purpose and search for the seeds that catch each break
 	$(GO) test -run TestSimulationCatchesEveryBrokenVariant -timeout 1h -v ./workerlease -variants.search
@@ -62,6 +66,7 @@ fuzz: ## Run each fuzz target: make fuzz FUZZ=30s, or a count such as FUZZ=10000
 .PHONY: soak
 soak: ## Run the long proofs in sequence, for hours: sim, variants, races, model, chaos, takeover, rolling, done, linear, fuzz
 	$(MAKE) sim SEEDS=$(or $(SEEDS),10000) HOURS=$(or $(HOURS),24)
+	$(MAKE) regimes SEEDS=$(or $(SEEDS),20000)
 	$(MAKE) variants
 	SLOTLEASE_SIM_SEEDS=100 $(MAKE) race
 	SLOTLEASE_RACE_ROUNDS=1000 $(GO) test -count=1 -timeout 1h ./store/...

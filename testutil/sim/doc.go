@@ -98,6 +98,12 @@
 // still checks, for one interval and up to the first poison, that outside of outages no
 // lease goes unheld for longer than three slots plus a minute.
 //
+// TestNoTwoHoldersInAnyRegime draws worlds that [Random] leaves out: wrong stamps, members that
+// answer in turn, wrong clocks, elections, cron schedules while clocks change, mixed options,
+// sixty workers, slots of a tenth of a second, and clients of twenty types. Each has a demand of
+// its own on who leads again, and by when. TestEachRegimeNoticesWhatIsSpoiled shows that each can
+// fail.
+//
 // The following tests check liveness to its promised bounds, in worlds with few faults:
 // TestWithAHealthyStoreEachSlotIsTakenByItsBoundaryByTheHighestPriority,
 // TestAfterAnOutageTheSlotIsTakenWithinOneLead, TestPoisonClearsWithinItsBound,

@@ -25,7 +25,7 @@ var electionRegimes = []regime{
 				w.FailoverWithin, w.Continuous = w.LeaseInterval/parts, kind == 2
 			}
 		})
-	}, afterElections, through(unforgiving), "nobody had a slot"},
+	}, afterElections, through(unforgiving), "nobody had a slot", false},
 	{"elections, once per slot", func(o *sim.Options, r *rand.Rand) {
 		o.Faults.Elections, o.Faults.Restarts = pick(r, 10*time.Minute, 30*time.Minute), pick(r, 0, 20*time.Minute)
 		interval := pick(r, 10*time.Second, time.Minute)
@@ -36,7 +36,7 @@ var electionRegimes = []regime{
 		runs := &runs{by: map[time.Time][]run{}}
 		o.Task = runs.task
 		onceBySeed.Store(o.Seed, runs)
-	}, oncePerSlot, through(func(l store.Ledger) store.Ledger { return forgetful{l} }), "done"},
+	}, oncePerSlot, through(func(l store.Ledger) store.Ledger { return forgetful{l} }), "done", false},
 }
 
 // afterElections: the slot that an election struck may be lost, and no more.

@@ -186,8 +186,8 @@ type Faults struct {
 	// ClockSteps a member's clock is stepped within it.
 	Skew       time.Duration
 	ClockSteps time.Duration
-	// WrongStamps: each client's next stamp is wrong, by a second up to WrongBy (default: 30
-	// years). A client's first stamp is right.
+	// WrongStamps: each client's next stamp is wrong, by up to WrongBy (default: 30 years), and by
+	// at least a second and a 250th of a slot. A client's first stamp is right.
 	WrongStamps, WrongBy time.Duration
 	// InTurn: the members answer in turn.
 	InTurn bool

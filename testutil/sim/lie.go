@@ -23,12 +23,14 @@ func (p *Process) lie(at time.Duration) time.Duration {
 	return p.lies(WrongStamp, &r)
 }
 
-// lies draws how wrong a stamp is.
+// lies draws how wrong a stamp is. It is more than the process's clock may have drifted in a slot:
+// what is wrong by less agrees with all that the process knows, and is believed.
 func (p *Process) lies(kind Fault, r *rand) time.Duration {
 	w := p.world
 	w.tally.strike(kind)
 	p.health.ail(w.now() + p.host.interval)
-	return r.sign(r.span(time.Second, w.o.Faults.WrongBy))
+	least := time.Second + p.host.interval/250
+	return r.sign(r.span(least, max(2*least, w.o.Faults.WrongBy)))
 }
 
 // hasHeard reports whether the process has got a stamp.

@@ -223,7 +223,9 @@ func (k *link) Tail(ctx context.Context, workerType string, limit int) ([]store.
 	if err != nil {
 		return nil, store.Stamp{}, err
 	}
-	k.p.readAt.Store(int64(read))
+	if workerType == k.p.options.WorkerType {
+		k.p.readAt.Store(int64(read))
+	}
 	k.p.hears(answer{sent: sent, left: read, stamp: stamp, read: true, shown: out})
 	if !stamp.IsZero() {
 		k.p.askedAt.Store(int64(k.p.world.now()))

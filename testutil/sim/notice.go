@@ -12,6 +12,9 @@ import (
 // sent checks and notes an append on its way.
 func (p *Process) sent(r store.Record) {
 	w := p.world
+	if r.WorkerType != p.options.WorkerType {
+		return // User code leases other types as well.
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := fmt.Sprint(r.Seq, r.Kind, r.Claim)

@@ -133,9 +133,13 @@ func slotLengths() string {
 func stretched(o sim.Options) sim.Options { return stretchedTo(*hours, o) }
 
 func stretchedTo(hours int, o sim.Options) sim.Options {
-	inner, by := o.Worker, time.Duration(hours)*time.Hour/time.Minute
-	usual := o.Length / time.Minute
-	o.Length = time.Duration(hours) * time.Hour
+	return stretchedBy(time.Duration(hours)*time.Hour/time.Minute, o.Length/time.Minute, o)
+}
+
+// stretchedBy makes a run and its slots longer by a factor, which is a fraction.
+func stretchedBy(by, usual time.Duration, o sim.Options) sim.Options {
+	inner := o.Worker
+	o.Length = o.Length * by / usual
 	o.Worker = func(worker int) workerlease.Options {
 		w := inner(worker)
 		if w.LeaseInterval < 24*time.Hour {

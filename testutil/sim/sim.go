@@ -25,6 +25,9 @@ type Options struct {
 	Workers int
 	// Length is the simulated time. Default: 1 h.
 	Length time.Duration
+	// Begin is the true time at which the run begins, in 2000 or later. Default: the beginning of
+	// the year 2000, in UTC.
+	Begin time.Time
 	// Worker returns the options of a worker, counted from 0. It must return the same each
 	// time. Default: type "sim", instances "w0", "w1" …, the number as the priority (7 at
 	// most), and an interval of one minute.
@@ -129,6 +132,9 @@ func Run(t *testing.T, o Options) *Result {
 	o = o.filled()
 	var w *world
 	synctest.Test(t, func(*testing.T) {
+		if wait := time.Until(o.Begin); wait > 0 {
+			time.Sleep(wait) // Time in a bubble begins in 2000.
+		}
 		w = newWorld(o)
 		w.run()
 	})

@@ -19,25 +19,25 @@ var stampRegimes = []regime{
 	{"lone wrong stamps", func(o *sim.Options, r *rand.Rand) {
 		o.Faults.WrongStamps = pick(r, 20*time.Minute, time.Hour)
 		o.Faults.WrongBy = pick(r, time.Minute, 2*time.Hour, 30*365*24*time.Hour)
-	}, afterWrongStamps, through(stubborn), "nobody had a slot"},
+	}, afterWrongStamps, through(stubborn), "nobody had a slot", false},
 	{"wrong first stamps", func(o *sim.Options, r *rand.Rand) {
 		o.Faults.FirstStamps, o.Faults.Restarts = 0.3, time.Hour
 		o.Faults.WrongBy = pick(r, time.Minute, 2*time.Hour, 30*365*24*time.Hour)
 		join := r.IntN(2) == 0
 		eachWorker(o, func(n int, w *workerlease.Options) { w.JoinMidSlot = join && n%2 == 0 })
-	}, idleFor(8), through(stubborn), "nobody had a slot"},
+	}, idleFor(8), through(stubborn), "nobody had a slot", false},
 	{"members that answer in turn", func(o *sim.Options, r *rand.Rand) {
 		o.Faults.InTurn = true
 	}, idleFor(0), through(func(l store.Ledger) store.Ledger {
 		return &restamped{Ledger: l, change: func(s *store.Stamp) { s.Skew = 0 }}
-	}), "works before its window"},
+	}), "works before its window", false},
 	{"members that answer in turn and contradict each other", func(o *sim.Options, r *rand.Rand) {
 		o.Faults.InTurn, o.Faults.Apart = true, pick(r, 300*time.Millisecond, time.Second)
-	}, idleFor(1), through(farther), "nobody had a slot"},
+	}, idleFor(1), through(farther), "nobody had a slot", false},
 	{"wrong clocks", func(o *sim.Options, r *rand.Rand) {
 		o.Faults.WrongClocks = pick(r, time.Hour, 3*time.Hour)
 		o.Faults.WrongClockBy = pick(r, time.Minute, 10*time.Minute, 2*time.Hour, 26*time.Hour)
-	}, afterWrongClocks, through(func(l store.Ledger) store.Ledger { return resetless{l} }), "nobody had a slot"},
+	}, afterWrongClocks, through(func(l store.Ledger) store.Ledger { return resetless{l} }), "nobody had a slot", false},
 }
 
 // afterWrongStamps: each of them costs at most one slot.
