@@ -97,9 +97,11 @@ func (x *step) sampled(e Sampled) {
 		return
 	}
 	s.Bid.Outage = s.Bid.Outage || s.Retries.Failures > 0
-	s.Retries.over()
-	if s.Retries.SampleFirst {
-		s.Retries.SampleFirst = false
+	if !s.Retries.SampleFirst {
+		s.Retries.over()
+	} else {
+		// What has failed before may fail again, although the time could be sampled.
+		s.Retries.Until, s.Retries.SampleFirst = 0, false
 		if s.Bid.Stage == Reading || s.Bid.Stage == Aiming {
 			x.again()
 		}
