@@ -2,6 +2,8 @@ package workerlease_test
 
 import (
 	"context"
+	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,26 +13,33 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
+// doneAfterGrant is a ledger in which a slot is recorded as done right after the grant of its
+// second attempt.
+func doneAfterGrant(t *testing.T) *hooked {
+	ledger := memory.New(memory.Options{})
+	h := &hooked{Ledger: ledger.Handle()}
+	// The store's time is uncertain: between the grant and the beginning lies a second.
+	h.stamp = func(s *store.Stamp, _ time.Time) { s.Skew = 500 * time.Millisecond }
+	h.afterAppend = func(r store.Record) {
+		if r.Attempt != 2 || r.Kind != store.KindGrant {
+			return
+		}
+		done := r
+		done.Seq, done.Kind = r.Seq+1, store.KindDone
+		done.WindowStart, done.DoneUntil = r.WindowEnd, r.SlotEnd
+		time.Sleep(100 * time.Millisecond)
+		if err := ledger.Append(t.Context(), done); err != nil {
+			t.Error(err)
+		}
+	}
+	return h
+}
+
 // A done record may come after the grant of the worker that takes over, which has to wait
 // until its window has surely begun. It looks once more before it begins.
 func TestNobodyBeginsAgainOnceDoneIsRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ledger := memory.New(memory.Options{})
-		h := &hooked{Ledger: ledger.Handle()}
-		// The store's time is uncertain: between the grant and the beginning lies a second.
-		h.stamp = func(s *store.Stamp, _ time.Time) { s.Skew = 500 * time.Millisecond }
-		h.afterAppend = func(r store.Record) {
-			if r.Attempt != 2 || r.Kind != store.KindGrant {
-				return
-			}
-			done := r
-			done.Seq, done.Kind = r.Seq+1, store.KindDone
-			done.WindowStart, done.DoneUntil = r.WindowEnd, r.SlotEnd
-			time.Sleep(100 * time.Millisecond)
-			if err := ledger.Append(t.Context(), done); err != nil {
-				t.Error(err)
-			}
-		}
+		h := doneAfterGrant(t)
 		j := &job{do: func(ctx context.Context, l workerlease.Lease, attempt int) error {
 			if since(l.Slot.Start) == 5*time.Minute && attempt == 1 {
 				return errWork
@@ -76,6 +85,92 @@ func TestWorkThatIsDoneInAnOutageIsRecordedBeforeAnotherRunsItAgain(t *testing.T
 			}
 		})
 	}
+}
+
+// The same, where the store fails in mid-slot, and each operation hangs for a while: whoever
+// finds it back first samples the time before it reads the head.
+func TestWorkThatIsDoneWhileTheStoreHangsIsRecordedBeforeAnotherRunsItAgain(t *testing.T) {
+	for seed := range 60 {
+		bubble(t, "", func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			from, to := 5*time.Minute+20*time.Second, 5*time.Minute+50*time.Second+time.Duration(seed)*1311*time.Millisecond
+			down := func() error {
+				if now := time.Since(t0); now >= from && now < to {
+					time.Sleep(3 * time.Second)
+					return context.DeadlineExceeded
+				}
+				return nil
+			}
+			j := &job{each: 25 * time.Second}
+			for _, name := range []string{"a", "b", "c"} {
+				runs(t, &hooked{Ledger: ledger.Handle(), before: down}, perSlot(name, 0), j.run)
+			}
+			at(16 * time.Minute)
+			for _, slot := range minutes(5, 10) {
+				if who := j.of(slot); len(who) != 1 {
+					t.Errorf("the store hangs from %v to %v: slot %v was done by %v, want it done once", from, to, slot, who)
+				}
+			}
+		})
+	}
+}
+
+// A store that fails at the first operation after each pause, as connections do that a
+// firewall cuts, keeps nobody from the work of one that has died.
+func TestAConnectionThatBreaksInEachPauseKeepsNobodyFromTryingAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		var dead atomic.Bool
+		j := &job{do: func(ctx context.Context, l workerlease.Lease, _ int) error {
+			if l.InstanceID == "a" && since(l.Slot.Start) == 5*time.Minute {
+				dead.Store(true)
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		}}
+		dies := func() error {
+			if dead.Load() {
+				return context.DeadlineExceeded
+			}
+			return nil
+		}
+		var newest time.Time
+		breaks := func() error {
+			idle := time.Since(newest)
+			newest = time.Now()
+			if idle > 3*time.Second {
+				return context.DeadlineExceeded
+			}
+			return nil
+		}
+		runs(t, &hooked{Ledger: ledger.Handle(), before: dies}, perSlot("a", 0), j.run)
+		runs(t, &hooked{Ledger: ledger.Handle(), before: breaks}, perSlot("b", 1), j.run)
+		at(6 * time.Minute)
+		equal(t, "the slot", j.of(5*time.Minute), "a", "b")
+		dead.Store(false)
+	})
+}
+
+// TryClaim is refused at once if the slot is recorded as done between grant and beginning.
+func TestTryClaimIsRefusedASlotThatIsDoneAfterItsGrant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := doneAfterGrant(t)
+		j := &job{do: func(context.Context, workerlease.Lease, int) error { return errWork }}
+		a := runs(t, h, perSlot("a", 0), j.run)
+		at(5*time.Minute + 2*time.Second)
+		a.cancel()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		began := time.Now()
+		claim, err := workerlease.NewClient(h, workerlease.ClientOptions{}).TryClaim(ctx, perSlot("b", 0))
+		if !errors.Is(err, workerlease.ErrNotClaimed) || claim != nil {
+			t.Errorf("TryClaim = %v, %v; want ErrNotClaimed", claim, err)
+		}
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("TryClaim took %v, want it at once", took)
+		}
+	})
 }
 
 // A job that fails late in its slot is tried again if as much is left as the standby needs.

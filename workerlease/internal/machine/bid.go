@@ -80,7 +80,8 @@ type Bid struct {
 	Missed         slots.Slot   // the slot before, if Record says that its work is to be done late
 	OutcomeUnknown bool         // Record may have been stored, or may yet be
 	MissReason     Reason       // why Slot is being missed, if it is
-	Outage         bool         // the head could be read again after the store had failed, or showed less than it had
+	Outage         bool         // the store answers again after it had failed, or showed less than it had
+	Awaited        int          // the attempt that waited, after an outage, for a record that the slot is done
 
 	// The rest outlasts the slot.
 

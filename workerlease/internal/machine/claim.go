@@ -132,7 +132,9 @@ func (x *step) target(slot slots.Slot) {
 	default:
 		s.Bid.Role = Claimant
 	}
-	s.Bid.Outage = s.Bid.Outage && s.Bid.Slot == slot
+	if s.Bid.Slot != slot {
+		s.Bid.Outage, s.Bid.Awaited = false, 0
+	}
 	s.Bid.Slot, s.Bid.TurnEdge = slot, timeline.Mid
 	s.Bid.Lands, s.Bid.Timed = now.Mid().Before(slot.Start), false
 	mid, turns, turn := now.Mid(), x.turns(), x.turn(s.Hold.had(slot, x.m.Once))

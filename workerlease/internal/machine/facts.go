@@ -81,10 +81,11 @@ func (f facts) exhausted(slot slots.Slot) bool {
 }
 
 // mayBeDone reports that the work of the slot was tried, and that the store could not be
-// reached lately: a worker that has done it may not have been able to record that yet.
+// reached lately: a worker that has done it may not have been able to record that yet. It
+// gets the time once, or a connection that breaks in each wait would make that endless.
 func (f facts) mayBeDone(head store.Record) bool {
-	tried := f.s.View.Carried.attempt(f.s.Bid.Slot) > 1
-	return f.s.Bid.Outage && tried && head.Kind != store.KindRelease
+	attempt := f.s.View.Carried.attempt(f.s.Bid.Slot)
+	return f.s.Bid.Outage && attempt > 1 && attempt != f.s.Bid.Awaited && head.Kind != store.KindRelease
 }
 
 // retryAt is the time before which a slot is not tried again after a head that gave it

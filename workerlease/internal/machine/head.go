@@ -110,7 +110,7 @@ func (x *step) judge(head store.Record, below []store.Record) {
 		x.next()
 	case x.m.Once && x.mayBeDone(head):
 		s.Bid.wait(x.at.Now.Earliest.Add(x.m.early()+x.turn(false)), timeline.Earliest)
-		s.Bid.Outage = false
+		s.Bid.Outage, s.Bid.Awaited = false, s.View.Carried.attempt(s.Bid.Slot)
 	case x.at.Now.Earliest.Before(x.retryAt(head)):
 		x.postpone(x.retryAt(head))
 	case x.undecided():
@@ -254,6 +254,7 @@ func (x *step) confirm(r store.Record, own bool) {
 		t.Missed = s.Bid.Missed
 	}
 	s.Hold.Next, s.Hold.WonEnd, s.Hold.WonSlot = t, t.End, s.Bid.Slot.End
+	s.Hold.Looked = false
 	what := Claimed
 	if !own {
 		what = Joined

@@ -155,6 +155,7 @@ func (x *step) looked(head store.Record, obeyed bool) {
 	case head.Seq < h.Next.Seq:
 		x.backOff(nil)
 	case obeyed && x.m.Rules.IsDone(x.m.Rules.Carry(head), h.Next.Slot):
+		x.note(Note{What: Lost, Slot: h.Next.Slot, Record: head})
 		x.noteDone(head, h.Next.Slot.End)
 		x.s.Bid.VoidClaim, h.Next = h.Next.Claim, Term{}
 		x.next()
