@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
@@ -84,6 +85,10 @@ func (p *Process) observe(e workerlease.Event) {
 		p.health.ail(w.now() + e.RetryAfter)
 	case workerlease.Vanished:
 		w.alarm(p, Rollback)
+	case workerlease.Poison:
+		if strings.Contains(e.Err.Error(), "is free") { // The record below it is gone.
+			w.alarm(p, Rollback)
+		}
 	}
 	at := w.now()
 	if f := w.o.Faults.SlowObserver; f > 0 {

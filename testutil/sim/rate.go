@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// The stretch of time over which a process's reads are counted. It is longer than most retries
-// in a row, which begin a tenth of a second apart and soon come seconds apart, and shorter than
+// The stretch of time over which a process's reads are counted. It is longer than a few rows of
+// retries, which begin a tenth of a second apart and soon come seconds apart, and shorter than
 // any outage that matters to a store's bill.
-const rateWindow = 20 * time.Second
+const rateWindow = time.Minute
 
 // readsPerSecond is how often a process may read, on average over rateWindow, whatever the
 // store answers.

@@ -32,7 +32,7 @@ func TestAWorkerThatReadsMoreThanTwiceASecondIsNoticed(t *testing.T) {
 				return workerlease.NewClient(hasty{l, times}, o)
 			},
 		})
-		if got := strings.Contains(strings.Join(r.Violations, "\n"), "reads more than 40 times in 20s"); got != want {
+		if got := strings.Contains(strings.Join(r.Violations, "\n"), "reads more than 120 times in 1m0s"); got != want {
 			t.Errorf("%d reads in place of one: noticed is %v, want %v: %v", times, got, want, r.Violations)
 		}
 	}

@@ -100,6 +100,9 @@ func (w *world) auditPassed(p *Process, l *ledger, r, before store.Record, at ti
 			continue
 		}
 		lead, step := h.lead(slot)
+		if 4*2*(w.o.Faults.Latency+w.o.Faults.Distance) > lead {
+			continue // The order is sure for round trips of up to a quarter of the lead.
+		}
 		open := start - lead
 		since, off := open-slot.Length(), b.health.uncertainty(at)
 		if l.landedAt[before.Seq] > open-off-w.claiming() || !w.undisturbed(l, since) || !w.up(since, at) ||
