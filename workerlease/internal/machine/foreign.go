@@ -77,7 +77,7 @@ func (f facts) base(head store.Record, below []store.Record) store.Record {
 	for i, r := range below {
 		switch {
 		case f.poison(r) != nil:
-		case resets && (f.impossible(below[i:]) || i > 0 && r.WindowStart.After(at.Latest)):
+		case resets && (f.impossible(below[i:]) || i > 0 && unbegun(r, at.Latest)):
 		default:
 			return r
 		}

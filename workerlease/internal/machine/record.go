@@ -71,15 +71,26 @@ func (x *step) release(head store.Record) {
 	x.s.Bid.send(r, head)
 }
 
+// unbegun reports that a window below poison hasn't begun at a time. It was granted by a
+// clock which has jumped: claims are made less ahead than poison is watched. By that clock
+// it is over. (What grants nothing stands at the end of a window, which may be far ahead.)
+func unbegun(r store.Record, at time.Time) bool {
+	return r.WindowEnd.After(r.WindowStart) && r.WindowStart.After(at)
+}
+
 // reset makes the record that supersedes poison.
 func (x *step) reset(head store.Record, below []store.Record, why error) store.Record {
 	r := x.stamped(store.KindReset, head.Seq+1)
 	r.Claim = x.id()
-	var inForce store.Record
-	// A window below it that hasn't begun by now was granted by a clock which has jumped:
-	// claims are made less ahead than poison is watched. By that clock it is over.
+	var inForce, held store.Record
 	for i, r := range below {
-		if !x.impossible(below[i:]) && !r.WindowStart.After(x.at.Now.Latest) {
+		if x.poison(r) != nil || unbegun(r, x.at.Now.Latest) {
+			continue
+		}
+		// Of two records that contradict one another, the lower one may be the foreign one. So
+		// neither is cut short.
+		held.WindowEnd, held.Token = later(held.WindowEnd, r.WindowEnd), max(held.Token, r.Token)
+		if !x.impossible(below[i:]) {
 			inForce = r
 			break
 		}
@@ -87,7 +98,7 @@ func (x *step) reset(head store.Record, below []store.Record, why error) store.R
 	v := &x.s.View
 	v.Carried = x.m.Rules.Carry(inForce)
 	r.DoneUntil, r.Attempt = inForce.DoneUntil, v.Carried.attempt(x.s.Bid.Slot)-1
-	at, token := x.m.Rules.Reset(inForce, x.at.Now)
+	at, token := x.m.Rules.Reset(held, x.at.Now)
 	r.WindowStart, r.WindowEnd, r.Token = at, at, token
 	text := fmt.Sprintf("supersedes seq %d, unchanged since %s: %v", head.Seq, store.Format(v.Watch.Since), why)
 	text = strings.ReplaceAll(text[:min(len(text), 512)], "\x00", "")
