@@ -25,7 +25,7 @@ func (h hasty) Tail(ctx context.Context, workerType string, limit int) ([]store.
 }
 
 func TestAWorkerThatReadsMoreThanTwiceASecondIsNoticed(t *testing.T) {
-	for times, want := range map[int]bool{1: false, 50: true} {
+	for times, want := range map[int]bool{1: false, 200: true} {
 		r := sim.Run(t, sim.Options{
 			Seed: 1, Faults: sim.Faults{Latency: 10 * time.Millisecond, Outages: 10 * time.Minute},
 			Client: func(l store.Ledger, o workerlease.ClientOptions) *workerlease.Client {
