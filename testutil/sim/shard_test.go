@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// number is the number of seeds to run: 60, or as many as SLOTLEASE_SIM_SEEDS asks for.
+// number is the number of seeds to run: 40, or as many as SLOTLEASE_SIM_SEEDS asks for.
 func number(t *testing.T) int64 {
 	t.Helper()
 	if s := os.Getenv("SLOTLEASE_SIM_SEEDS"); s != "" {
@@ -43,7 +43,7 @@ func number(t *testing.T) int64 {
 	if testing.Short() {
 		return 10
 	}
-	return max(fewer(60), 10)
+	return max(fewer(40), 10)
 }
 
 // eighth is number, or an eighth of it if that is more than 800, for runs that take longer.
