@@ -86,7 +86,8 @@ func (p *Process) observe(e workerlease.Event) {
 	case workerlease.Vanished:
 		w.alarm(p, Rollback)
 	case workerlease.Poison:
-		if strings.Contains(e.Err.Error(), "is free") { // The record below it is gone.
+		// The record below it is gone, or isn't the one that its writer has read.
+		if why := e.Err.Error(); strings.Contains(why, "is free") || strings.Contains(why, " seq ") {
 			w.alarm(p, Rollback)
 		}
 	}
