@@ -15,8 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/cosmospeer"
 )
 
 // markName is the environment variable by which the descendants of a test's
@@ -55,7 +57,7 @@ func startUnder(t *testing.T, under []string, args ...string) *process {
 	}
 	argv := append(append(slices.Clone(under), self), args...)
 	p.cmd = exec.Command(argv[0], argv[1:]...)
-	p.cmd.Env = append(os.Environ(), asLeasectl+"=1", markName+"="+p.mark, "TMPDIR="+p.tmp)
+	p.cmd.Env = append(os.Environ(), asLeasectl+"=1", markName+"="+p.mark, "TMPDIR="+p.tmp, storeuri.KeyVariable+"="+cosmospeer.Key())
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -43,7 +43,6 @@ func mongoLedger(t *testing.T) (store.Ledger, string) {
 // cosmosLedger is a ledger on a Cosmos DB peer of the test's own, with its --store.
 func cosmosLedger(t *testing.T, peer *cosmospeer.Server) (store.Ledger, string) {
 	t.Helper()
-	t.Setenv(storeuri.KeyVariable, cosmospeer.Key())
 	uri := strings.Replace(peer.URI(), "/?", "/leasectl/leases?", 1)
 	l, err := cosmos.Open(t.Context(), cosmos.Options{URI: uri, Key: cosmospeer.Key()})
 	if err != nil {
@@ -70,6 +69,7 @@ func TestAnotherHoldsTheSlotsWhenTheHolderIsKilled(t *testing.T) {
 // The server is then killed, and comes back with its data. It is away for a slot's
 // length, so for a boundary, and for the lead before it.
 func TestAnotherHoldsTheSlotsOnCosmosDBAlsoAfterAnOutage(t *testing.T) {
+	t.Parallel()
 	peer := cosmospeer.Start(t, cosmospeer.Options{})
 	l, uri := cosmosLedger(t, peer)
 	// By the Date header the peer's time is known within some 2.5 s.

@@ -141,7 +141,7 @@ func held(r *sim.Result, at time.Duration) bool {
 func TestPoisonClearsWithinItsBound(t *testing.T) {
 	t.Parallel()
 	poisoned, cleared := 0, 0
-	for seed := range fewer(12) {
+	for seed := range fewer(8) {
 		interval := intervals[1+seed%2]
 		o := quiet(seed, interval)
 		o.Length = 60 * time.Hour

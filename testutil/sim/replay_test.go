@@ -56,10 +56,10 @@ func TestASeedReplaysExactly(t *testing.T) {
 		options func(seed int64) sim.Options
 		length  time.Duration
 	}{
-		{50, sim.Random, time.Hour},
-		{20, sim.RandomBeyond, time.Hour},
-		{4, sim.Random, 6 * time.Hour},
-		{20, sim.RandomExtended, 20 * time.Minute},
+		{25, sim.Random, time.Hour},
+		{10, sim.RandomBeyond, time.Hour},
+		{2, sim.Random, 6 * time.Hour},
+		{10, sim.RandomExtended, 20 * time.Minute},
 	} {
 		for seed := range fewer(c.seeds) {
 			o := c.options(seed)
@@ -104,5 +104,5 @@ func TestASeedThatOnceTookTwoCoursesReplays(t *testing.T) {
 		t.Skip("takes a minute under the race detector, and shows nothing more")
 	}
 	t.Parallel()
-	replayed(t, sim.Random(150), 6)
+	replayed(t, sim.Random(150), 3)
 }

@@ -42,7 +42,7 @@ func copyForAll(t *testing.T, mode os.FileMode) string {
 func TestExhaustingTheProcessLimitDoesNotStopTheGuard(t *testing.T) {
 	self := copyForAll(t, 0o755)
 	mark := newMark(t)
-	p := startParentAs(t, self, stranger, mark, 6*time.Second, 0, self, helperArg, "bomb")
+	p := startParentAs(t, self, stranger, mark, 4*time.Second, 0, self, helperArg, "bomb")
 	procs.Eventually(t, "the limit is reached", func() bool { return len(carriers(mark)) >= 50 })
 	time.Sleep(200 * time.Millisecond)
 	if s, ok := stat(p.guard); !ok || s.dead() {
@@ -54,6 +54,7 @@ func TestExhaustingTheProcessLimitDoesNotStopTheGuard(t *testing.T) {
 }
 
 func TestProcessesThatCanNotBeKilledAreReported(t *testing.T) {
+	t.Parallel()
 	mark := newMark(t)
 	p := startParentAs(t, copyForAll(t, 0o755), stranger, mark, 3*time.Second, 0,
 		copyForAll(t, 0o755|os.ModeSetuid), helperArg, "root")

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
+	"github.com/slotlease/slotlease/internal/parallel"
 )
 
 // helperArg as the first argument makes the test binary one of the programs
@@ -42,6 +43,7 @@ func TestMain(m *testing.M) {
 	}
 	procs.HeedSignals()
 	procs.Feel()
+	parallel.Waiting() // for processes
 	os.Exit(m.Run())
 }
 

@@ -40,6 +40,7 @@ func TestKillingTheParentKillsEveryDescendant(t *testing.T) {
 }
 
 func TestKillingTheParentAtAnyMomentLeavesNothing(t *testing.T) {
+	t.Parallel()
 	const window = 600 * time.Millisecond
 	for i := range 8 {
 		mark := newMark(t)
@@ -53,6 +54,7 @@ func TestKillingTheParentAtAnyMomentLeavesNothing(t *testing.T) {
 }
 
 func TestEveryDescendantDiesAtTheDeadline(t *testing.T) {
+	t.Parallel()
 	for name, stopped := range map[string]bool{"the parent runs": false, "the parent is stopped": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -40,8 +40,8 @@ func TestACommandWhoseLeaseIsExtendedLateIsStartedAgain(t *testing.T) {
 		failover time.Duration
 		code     int // of the command that is told to end
 	}{
-		"a command":          {nil, 8 * time.Second, 0},
-		"a job of each slot": {&workerlease.Job{}, 12 * time.Second, 1},
+		"a command":          {nil, 6 * time.Second, 0},
+		"a job of each slot": {&workerlease.Job{}, 6 * time.Second, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
