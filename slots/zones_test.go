@@ -81,8 +81,8 @@ func changes(loc *time.Location, from, to time.Time) []time.Time {
 	return found
 }
 
-// clockOf tells zones apart whose clocks ever differ: by their offsets, first and after each
-// change.
+// clockOf is the same for two zones whose clocks never differ: their offsets, first and after
+// each change.
 func clockOf(loc *time.Location, first time.Time, changes []time.Time) string {
 	var b strings.Builder
 	for _, at := range append([]time.Time{first}, changes...) {

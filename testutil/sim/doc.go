@@ -89,7 +89,7 @@
 //     it finds the slot free. Between boundaries no worker calls the store, and no wait is so
 //     short that it spins. This is not checked where slots have parts or jobs, or for a
 //     process whose code has called [Process.Leasing], with which it may call the store.
-//   - Whatever the store answers, a worker reads at most twice a second, on average over 20 s:
+//   - Whatever the store answers, a worker reads at most twice a second, on average over a minute:
 //     more often only if slots are shorter than two seconds, if FailoverWithin makes parts that
 //     have to be extended, or if the end of a Job has to be recorded.
 //

@@ -3,7 +3,6 @@ package sim
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
@@ -66,7 +65,7 @@ func (p *Process) observe(e workerlease.Event) {
 			w.count(&w.inversions)
 		}
 	case workerlease.ClockJump:
-		if e.Verdict == workerlease.ClockInQuestion { // A change of server alone proves nothing.
+		if e.Verdict == workerlease.ClockInQuestion {
 			w.alarm(p, Jump)
 		}
 	case workerlease.Expired:
@@ -83,13 +82,10 @@ func (p *Process) observe(e workerlease.Event) {
 		p.fails(e.Err)
 	case workerlease.Throttled:
 		p.health.ail(w.now() + e.RetryAfter)
-	case workerlease.Vanished:
+	case workerlease.Vanished, workerlease.Poison:
+		// Where the world plants no poison, the record below it is gone, or isn't the one that
+		// its writer has read.
 		w.alarm(p, Rollback)
-	case workerlease.Poison:
-		// The record below it is gone, or isn't the one that its writer has read.
-		if why := e.Err.Error(); strings.Contains(why, "is free") || strings.Contains(why, " seq ") {
-			w.alarm(p, Rollback)
-		}
 	}
 	at := w.now()
 	if f := w.o.Faults.SlowObserver; f > 0 {

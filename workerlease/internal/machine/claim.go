@@ -17,11 +17,7 @@ func (x *step) contend() {
 	if s.Pending != Nothing || x.backingOff() {
 		return
 	}
-	if !x.at.Now.Known() || x.at.Single || s.Clock.Resample > 0 || s.Retries.SampleFirst {
-		x.ask(Sampling, Sample{})
-		return
-	}
-	if x.drifted() {
+	if !x.at.Now.Known() || x.at.Single || s.Clock.Resample > 0 || s.Retries.SampleFirst || x.drifted() {
 		x.ask(Sampling, Sample{})
 		return
 	}

@@ -37,7 +37,7 @@ func (x *step) clock() {
 		x.forgo()
 	}
 	if x.m.Rules.Jumped(c.Jumps, x.at.Jumps) {
-		c.Resample, x.jumped = timeline.Confirm+1, true // One is under way, or has just come.
+		c.Resample = timeline.Confirm + 1 // One is under way, or has just come.
 		c.Contested = c.Jumped > 0 && x.at.Local-c.Jumped < contested
 		c.Jumped = x.at.Local
 		if x.s.Hold.holding() {

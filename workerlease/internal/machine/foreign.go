@@ -68,16 +68,14 @@ func (f facts) defect(records []store.Record) error {
 // poison. A reset ends all that was poison to its writer, which may have been so by the
 // time of that: windows too far ahead, and above poison those that had not begun.
 func (f facts) base(head store.Record, below []store.Record) store.Record {
-	at := f.at.Newest
 	resets := head.Kind == store.KindReset
-	if resets && !head.ReadAt.IsZero() {
+	if at := &f.at.Newest; resets && !head.ReadAt.IsZero() {
 		at.Earliest, at.Latest = head.ReadAt, head.ReadAt
 	}
-	f.at.Newest = at
 	for i, r := range below {
 		switch {
 		case f.poison(r) != nil:
-		case resets && (f.impossible(below[i:]) || i > 0 && unbegun(r, at.Latest)):
+		case resets && (f.impossible(below[i:]) || i > 0 && unbegun(r, f.at.Newest.Latest)):
 		default:
 			return r
 		}

@@ -75,7 +75,7 @@ func (x *step) judge(head store.Record, below []store.Record) {
 	if x.closeSlot(head) {
 		return // What has ended is recorded before anything else.
 	}
-	held := s.Hold.Held
+	held, retryAt := s.Hold.Held, x.retryAt(head)
 	granted := head.Kind == store.KindGrant
 	switch {
 	case s.Bid.Claim.ID == "" && s.Bid.MissReason == Poisoned:
@@ -111,8 +111,8 @@ func (x *step) judge(head store.Record, below []store.Record) {
 	case x.m.Once && x.mayBeDone(head):
 		s.Bid.wait(x.at.Now.Earliest.Add(x.m.early()+x.turn(false)), timeline.Earliest)
 		s.Bid.Outage, s.Bid.Awaited = false, s.View.Carried.attempt(s.Bid.Slot)
-	case x.at.Now.Earliest.Before(x.retryAt(head)):
-		x.postpone(x.retryAt(head))
+	case x.at.Now.Earliest.Before(retryAt):
+		x.postpone(retryAt)
 	case x.undecided():
 		s.Bid.wait(s.Bid.Slot.Start.Add(x.turn(s.Hold.had(s.Bid.Slot, x.m.Once))), timeline.Earliest)
 

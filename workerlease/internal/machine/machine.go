@@ -49,8 +49,7 @@ func (m *Machine) Step(s State, at Moment, e Event) (State, []Action) {
 // step is one call of Step. Its methods decide: they change the state, and add actions.
 type step struct {
 	facts
-	jumped bool // in this very step
-	out    []Action
+	out []Action
 }
 
 func (x *step) do(a Action) { x.out = append(x.out, a) }
