@@ -14,6 +14,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/internal/parallel"
+	"github.com/slotlease/slotlease/internal/tmpfs"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/sqlite"
 )
@@ -28,6 +29,7 @@ func TestMain(m *testing.M) {
 	}
 	procs.HeedSignals()
 	procs.Feel()
+	tmpfs.Use()
 	parallel.Waiting() // for processes
 	os.Exit(m.Run())
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/tmpfs"
 	"github.com/slotlease/slotlease/testutil/cosmospeer"
 	"github.com/slotlease/slotlease/testutil/mongopeer"
 )
@@ -78,6 +79,7 @@ var built = sync.OnceValues(func() (string, error) {
 var builtDir string
 
 func TestMain(m *testing.M) {
+	tmpfs.Use()
 	code := m.Run()
 	if builtDir != "" {
 		_ = os.RemoveAll(builtDir)

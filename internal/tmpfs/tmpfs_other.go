@@ -1,0 +1,6 @@
+//go:build !linux
+
+package tmpfs
+
+// Use does nothing here.
+func Use() {}
