@@ -42,6 +42,7 @@ func outlasting(long time.Duration) func(*sim.Process) workerlease.Callbacks {
 // Some options and code of users keep a worker from its slot. The world knows them, and
 // demands nothing impossible.
 func TestTheWorldDemandsNothingThatUsersHaveGivenUp(t *testing.T) {
+	skipUnderRace(t)
 	const soon = 20 * time.Millisecond
 	of := func(interval time.Duration, change func(n int, w *workerlease.Options)) func(int) workerlease.Options {
 		return func(n int) workerlease.Options {

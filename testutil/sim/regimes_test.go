@@ -114,6 +114,7 @@ func TestNoTwoHoldersInAnyRegime(t *testing.T) {
 
 // A regime in which nothing can go wrong proves nothing: each notices what is spoiled.
 func TestEachRegimeNoticesWhatIsSpoiled(t *testing.T) {
+	skipUnderRace(t)
 	for i, g := range regimes() {
 		t.Run(g.name, func(t *testing.T) {
 			t.Parallel()

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/slotlease/slotlease/internal/race"
 	"github.com/slotlease/slotlease/testutil/sim"
 )
 
@@ -74,6 +73,7 @@ func TestASeedReplaysExactly(t *testing.T) {
 // record in force stood below. In 1409 a reset, at the end of a window far ahead, was taken for a
 // window that had not begun.
 func TestSeedsThatOnceHadTwoHolders(t *testing.T) {
+	skipUnderRace(t)
 	for _, seed := range []int64{210, 464, 1251, 8183, 417, 1409} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
@@ -100,9 +100,7 @@ func TestSeedsInWhichTheWorldOnceDemandedTooMuch(t *testing.T) {
 // This seed once took one of two courses at random. When an event and a wake-up had both
 // arrived while an observer was slow, chance decided which came first.
 func TestASeedThatOnceTookTwoCoursesReplays(t *testing.T) {
-	if race.Enabled {
-		t.Skip("takes a minute under the race detector, and shows nothing more")
-	}
+	skipUnderRace(t)
 	t.Parallel()
 	replayed(t, sim.Random(150), 3)
 }

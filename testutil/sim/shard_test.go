@@ -30,6 +30,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// skipUnderRace skips a test that judges the simulator, or one run of it: it takes long under
+// the race detector, which sees the same code in the other tests.
+func skipUnderRace(t *testing.T) {
+	t.Helper()
+	if race.Enabled {
+		t.Skip("takes long under the race detector, and shows nothing more")
+	}
+}
+
 // number is the number of seeds to run: 40, or as many as SLOTLEASE_SIM_SEEDS asks for.
 func number(t *testing.T) int64 {
 	t.Helper()
