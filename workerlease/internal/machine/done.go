@@ -88,7 +88,7 @@ func (x *step) closeSlot(head store.Record) bool {
 	}
 	if !c.DoneUntil.IsZero() {
 		if s.View.Carried.DoneUntil.Before(c.DoneUntil) {
-			s.Bid.send(x.m.Rules.Done(x.stamped(store.KindDone, head.Seq+1), head, c.DoneUntil), head)
+			s.Bid.send(x.m.Rules.Done(x.stamped(store.KindDone, x.after(head.Seq)), head, c.DoneUntil), head)
 			return true
 		}
 		x.noteDone(head, c.DoneUntil) // Recorded by an append of unknown outcome, or by another worker.
@@ -154,8 +154,10 @@ func (x *step) doneStored(r store.Record) {
 	if !r.DoneUntil.Before(s.Closing.DoneUntil) {
 		s.Closing.DoneUntil = time.Time{}
 	}
-	if r.Claim == s.Hold.Held.Claim && r.WindowEnd.Equal(s.Hold.Held.End) {
-		s.Hold.Held.Seq = r.Seq // It is the head that the next extension is appended to.
+	for _, t := range []*Term{&s.Hold.Held, &s.Hold.Next} {
+		if r.Claim == t.Claim && r.WindowEnd.Equal(t.End) {
+			t.Seq = r.Seq // It is the head that the next extension is appended to.
+		}
 	}
 	x.reread()
 }
