@@ -128,7 +128,7 @@ func lineOf(e Event) line {
 	case Blocked:
 		return line{slog.LevelWarn, "ledger blocked", attrs{{"seq", e.Seq}, {"until", store.Format(e.Until)}, {"done", e.Done}}}
 	case PoisonReset:
-		return line{slog.LevelWarn, "ledger reset", attrs{{"seq", e.Seq}, {"asOf", store.Format(e.AsOf)}, {"reason", e.Reason}}}
+		return line{slog.LevelWarn, "ledger reset", attrs{{"seq", e.Seq}, {"reason", e.Reason}}}
 	case Vanished:
 		return line{slog.LevelError, "record vanished", attrs{{"seq", e.Seq}, {"error", e.Err}}}
 	case ScheduleMismatch:

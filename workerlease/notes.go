@@ -103,7 +103,7 @@ func (w *WorkerLease) note(n machine.Note) {
 		w.report(fmt.Errorf("%s: seq %d leaves nothing to claim until %s", w.options.WorkerType, n.Record.Seq, store.Format(n.Until)))
 		w.emit(Blocked{Worker: me, Seq: n.Record.Seq, Until: n.Until, Done: done})
 	case machine.Reset:
-		w.emit(PoisonReset{Worker: me, Seq: n.Record.Seq, AsOf: n.Record.WindowEnd, Reason: n.Record.Metadata})
+		w.emit(PoisonReset{Worker: me, Seq: n.Record.Seq, Reason: n.Record.Metadata})
 	case machine.Vanished:
 		err := fmt.Errorf("%s: seq %d: %w: %w", w.options.WorkerType, n.Record.Seq, ErrRecordVanished, n.Err)
 		w.report(err)

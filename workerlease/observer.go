@@ -231,9 +231,9 @@ type (
 	}
 	// Poison: the newest record can't be obeyed, or (Seq 0) a key can't be read. If a key
 	// below it is free, the ledger goes on below it, and no slot is lost until it has come
-	// there. Otherwise slots are lost until 5 min and a slot later or, if that is longer, its
-	// longest window, up to 24 h: see PoisonReset. If no record below it can be obeyed, it is
-	// never superseded: remove it by hand.
+	// there. Otherwise slots are lost until the poison is superseded: after 5 min and a
+	// slot or, if that is longer, its longest window, up to 24 h. If no record below it
+	// can be obeyed, it is never superseded: remove it by hand.
 	Poison struct {
 		Worker
 		Seq int64
@@ -248,12 +248,10 @@ type (
 		Until time.Time
 		Done  bool
 	}
-	// PoisonReset: poison was superseded by record Seq, as of a time: nothing can be claimed
-	// up to then.
+	// PoisonReset: poison was superseded.
 	PoisonReset struct {
 		Worker
 		Seq    int64
-		AsOf   time.Time
 		Reason string
 	}
 	// Vanished: a grant to this worker is no longer in the ledger. The read was stale, or

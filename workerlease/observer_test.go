@@ -188,7 +188,7 @@ func TestEveryEventIsLogged(t *testing.T) {
 		{workerlease.Trimmed{Worker: me}, zap.DebugLevel, "ledger trimmed", []string{"count"}},
 		{workerlease.Poison{Worker: me, Err: why}, zap.WarnLevel, "ledger poisoned", []string{"seq", "error"}},
 		{workerlease.Blocked{Worker: me}, zap.WarnLevel, "ledger blocked", []string{"seq", "until", "done"}},
-		{workerlease.PoisonReset{Worker: me}, zap.WarnLevel, "ledger reset", []string{"seq", "asOf", "reason"}},
+		{workerlease.PoisonReset{Worker: me}, zap.WarnLevel, "ledger reset", []string{"seq", "reason"}},
 		{workerlease.Vanished{Worker: me, Err: why}, zap.ErrorLevel, "record vanished", []string{"seq", "error"}},
 		{workerlease.ScheduleMismatch{Worker: me}, zap.WarnLevel, "schedule mismatch", []string{"ours", "theirs", "holder"}},
 		{strange{me}, zap.DebugLevel, "event", nil},

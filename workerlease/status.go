@@ -140,10 +140,8 @@ func (w *WorkerLease) Status() Status {
 		s.Blocked = fmt.Sprintf("store time is unknown by ±%v, because its clock has jumped", round(s.Uncertainty))
 	case poison != 0:
 		s.Blocked = fmt.Sprintf("record %d can't be obeyed", poison)
-	case block.Seq != 0 && s.StoreTime.Before(block.Until) && block.Why == machine.ByDone:
+	case block.Seq != 0 && s.StoreTime.Before(block.Until) && block.Done:
 		s.Blocked = fmt.Sprintf("record %d says that all slots up to %s are done", block.Seq, store.Format(block.Until))
-	case block.Seq != 0 && s.StoreTime.Before(block.Until) && block.Why == machine.ByReset:
-		s.Blocked = fmt.Sprintf("record %d resets the ledger, which could not be obeyed, as of %s", block.Seq, store.Format(block.Until))
 	case block.Seq != 0 && s.StoreTime.Before(block.Until):
 		s.Blocked = fmt.Sprintf("blocked until %s by record %d, whose window lasts until then", store.Format(block.Until), block.Seq)
 	}

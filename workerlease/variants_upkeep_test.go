@@ -69,7 +69,7 @@ var upkeepVariants = []variant{
 	},
 	// w0 has a slot of 35 min. Something that isn't a record comes into the ledger.
 	// w1, with slots of a minute, watches it for a while, and starts anew.
-	{name: "poison ends the term below it", rule: "Reset", regime: mixedPoison, instead: func(_ store.Record, now timeline.Interval, patience time.Duration) (time.Time, int64) {
-		return standard.Reset(store.Record{}, now, patience)
+	{name: "poison ends the term below it", rule: "Reset", regime: mixedPoison, instead: func(_ store.Record, now timeline.Interval) (time.Time, int64) {
+		return standard.Reset(store.Record{}, now)
 	}},
 }

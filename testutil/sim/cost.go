@@ -118,7 +118,7 @@ func (w *world) lookSpent(h *host, start, d time.Duration) {
 func (w *world) single(l *ledger, since, last time.Duration) bool {
 	n := 0
 	for _, r := range slices.Backward(l.list) {
-		if w.passedOver(r) {
+		if w.planted[r.Claim] || r.Seq > store.MaxSeq {
 			continue // It may lie above a free key, and have landed long before what is below.
 		}
 		landed := l.landedAt[r.Seq]

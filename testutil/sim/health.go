@@ -184,9 +184,7 @@ func (w *world) undisturbed(l *ledger, since time.Duration) bool {
 	for _, r := range slices.Backward(l.list) {
 		end := w.time(r.WindowEnd)
 		switch {
-		case w.void[r.Claim] && (l.landedAt[r.Seq] >= since || end >= since):
-			return false // It is not void for workers that can't obey what is below it.
-		case w.passedOver(r):
+		case w.planted[r.Claim] || r.Seq > store.MaxSeq:
 		case r.Kind == store.KindReset:
 			return l.landedAt[r.Seq] < since && end < since
 		case end < since:

@@ -165,26 +165,6 @@ func (w *world) trim(p *Process, workerType string, before int64, at time.Durati
 	return n
 }
 
-// isVoid reports that a record is a reset of what can be obeyed, which workers pass over. The
-// caller holds world.mu.
-func (w *world) isVoid(l *ledger, r store.Record) bool {
-	below, ok := l.below(r.Seq)
-	for ; ok && w.void[below.Claim]; below, ok = l.below(below.Seq) {
-	}
-	return ok && r.Kind == store.KindReset && !w.planted[below.Claim] && !w.farAhead(below, r)
-}
-
-// farAhead reports that a record is far ahead for the writer of the reset above it, because a clock
-// was set back. The caller holds world.mu.
-func (w *world) farAhead(r, reset store.Record) bool {
-	return (len(w.server.jumps) > 0 || w.o.Faults.FirstStamps > 0) && r.WindowStart.After(reset.ReadAt.Add(2*priority.MaxLead))
-}
-
-// passedOver reports that a record is none that workers obey. The caller holds world.mu.
-func (w *world) passedOver(r store.Record) bool {
-	return w.planted[r.Claim] || w.void[r.Claim] || r.Seq > store.MaxSeq
-}
-
 // keep is the number of keys that must stay, of any age.
 const keep = 100
 
@@ -213,17 +193,10 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 	if _, ever := l.first[r.Seq-1]; r.Seq > 1 && !ever {
 		w.violate("seq %d of %v leaves out a key", r.Seq, p)
 	}
-	if w.isVoid(l, r) {
-		w.void[r.Claim] = true
-		if w.o.Client == nil && len(w.server.jumps) == 0 && w.o.Faults.FirstStamps == 0 {
-			w.violate("seq %d of %v resets what can be obeyed", r.Seq, p)
-		}
-		return
-	}
 	before, ok := l.below(r.Seq)
-	for ; ok && w.passedOver(before); before, ok = l.below(before.Seq) {
+	for ; ok && w.planted[before.Claim]; before, ok = l.below(before.Seq) {
 		// Poison ends no term: the record below it is in force.
-		if r.Kind != store.KindReset && !w.void[before.Claim] {
+		if r.Kind != store.KindReset {
 			w.violate("seq %d of %v, a %s, obeys the poison in seq %d", r.Seq, p, r.Kind, before.Seq)
 		}
 	}
@@ -264,7 +237,8 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 		if r.Kind == store.KindDone && (r.Claim != before.Claim || r.Token != before.Token || r.Group != before.Group || r.InstanceID != before.InstanceID) {
 			w.violate("seq %d of %v, a %s, takes the term in seq %d", r.Seq, p, r.Kind, before.Seq)
 		}
-		ahead := r.Kind == store.KindReset && w.farAhead(before, r)
+		// When the store's clock was set back, what is far ahead is poison.
+		ahead := (len(w.server.jumps) > 0 || w.o.Faults.FirstStamps > 0) && r.Kind == store.KindReset && !before.WindowStart.Before(r.WindowStart.Add(2*priority.MaxLead))
 		if !r.WindowStart.Equal(r.WindowEnd) || !ahead && (r.WindowEnd.Before(before.WindowEnd) || r.Token < before.Token) {
 			w.violate("seq %d of %v, a %s, changes the term in seq %d", r.Seq, p, r.Kind, before.Seq)
 		}

@@ -149,19 +149,17 @@ func TestPoisonClearsWithinItsBound(t *testing.T) {
 		r := sim.Run(t, o)
 		r.Check(t)
 		cleared += r.Demands.Cleared
-		var by time.Duration
 		for i, p := range r.Planted {
 			// The bound is the longest of a slot and of the windows of all records that lie on top of
-			// each other, up to a day, plus 5 min, and never before that of poison below a reset. Poison
-			// is seen in the first lead, and superseded then, or in the first lead in which it is old
-			// enough.
+			// each other, up to a day, plus 5 min. Poison is seen in the first lead, and superseded in
+			// the first lead in which it is old enough.
 			bound := interval
 			for j := i; j >= 0 && r.Planted[j].Record.Seq == p.Record.Seq-int64(i-j); j-- {
 				if x := r.Planted[j].Record; x.CheckEnvelope() == nil {
 					bound = max(bound, min(x.WindowEnd.Sub(x.WindowStart), 24*time.Hour))
 				}
 			}
-			by = max(by, p.At+bound+5*time.Minute+3*interval)
+			by := p.At + bound + 5*time.Minute + 3*interval
 			if by > o.Length || i+1 < len(r.Planted) && r.Planted[i+1].At < by {
 				continue
 			}

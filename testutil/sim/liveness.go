@@ -113,7 +113,7 @@ func (w *world) late(age time.Duration) time.Duration {
 func (w *world) has(l *ledger, from, to time.Duration, but int64) bool {
 	for i := len(l.list) - 1; i >= 0 && i >= len(l.list)-1000; i-- {
 		r := l.list[i]
-		if w.passedOver(r) || r.Token == but {
+		if w.planted[r.Claim] || r.Seq > store.MaxSeq || r.Token == but {
 			continue
 		}
 		if r.Kind == store.KindGrant && w.time(r.WindowStart) <= to && w.time(r.WindowEnd) > from {
@@ -265,7 +265,7 @@ func (w *world) lookCleared(h *host) {
 		}
 		since = max(since, l.landedAt[r.Seq])
 		// The record below counts, too: some worker may be unable to obey it.
-		if r.Seq == 1 || !w.passedOver(r) {
+		if r.Seq == 1 || !w.planted[r.Claim] {
 			break
 		}
 		// It is ignored until the ledger has reached it, or the poison below it.

@@ -96,7 +96,6 @@ func (w *world) plantOne(kind Fault, r *rand) {
 		}
 	}
 	if l.insert(x) {
-		w.void[x.Claim] = w.isVoid(l, x)
 		w.tally.strike(kind)
 		if hole {
 			w.tally.strike(Hole)

@@ -23,7 +23,6 @@ type world struct {
 	mu         sync.Mutex // guards what follows; taken before any lock of the engine
 	ledgers    map[string]*ledger
 	planted    map[string]bool // claims of records that no worker wrote
-	void       map[string]bool // claims of resets of what can be obeyed
 	resources  map[string]*resource
 	leases     []*Lease
 	overlaps   []*Overlap
@@ -49,7 +48,7 @@ func newWorld(o Options) *world {
 	f := o.Faults
 	w := &world{
 		o: o, origin: time.Now(), beyond: f.beyond(), server: newServer(o), tally: newTally(),
-		ledgers: map[string]*ledger{}, planted: map[string]bool{}, void: map[string]bool{}, resources: map[string]*resource{},
+		ledgers: map[string]*ledger{}, planted: map[string]bool{}, resources: map[string]*resource{},
 		booked: map[time.Duration]bool{},
 	}
 	for i := range o.Workers {

@@ -81,16 +81,6 @@ func TestRead(t *testing.T) {
 			records: []store.Record{a, changed(b, func(r *store.Record) { r.WindowEnd = r.WindowEnd.AddDate(0, 0, 30) })}, now: minutes(6),
 			want: []string{"12:00 expired a -9.2s", "12:05 held b -9.2s (nothing to claim until 2026-04-01T12:10:00.000Z)"},
 		},
-		"a reset as of a time to come": {
-			records: []store.Record{a, {WorkerType: "job", Seq: 2, Defect: "?"}, {
-				WorkerType: "job", Seq: 3, Kind: store.KindReset, Claim: "r", InstanceID: "b", Token: a.Token + 1,
-				SlotStart: b.SlotStart, SlotEnd: b.SlotEnd, WindowStart: minutes(12), WindowEnd: minutes(12), Metadata: "supersedes seq 2",
-			}}, now: minutes(6),
-			want: []string{
-				"12:00 expired a -9.2s", "00:00 poison (?)", "12:05 reset b (supersedes seq 2)",
-				"12:05 free (nothing to claim until 2026-03-02T12:12:00.000Z)",
-			},
-		},
 		"slots that are done long before": {
 			records: []store.Record{a, changed(b, func(r *store.Record) { r.DoneUntil = r.WindowEnd.AddDate(0, 0, 30) })}, now: minutes(6),
 			want: []string{"12:00 expired a -9.2s", "12:05 held b -9.2s (nothing to claim until 2026-04-01T12:10:00.000Z)"},

@@ -62,7 +62,7 @@ func (h *reader) gap(by store.Record, until time.Time) {
 }
 
 // block marks the newest entry if the newest record that can be obeyed leaves nothing to
-// claim for long, or resets the ledger as of a time to come.
+// claim for long.
 func (h *reader) block() {
 	until := h.below.WindowEnd
 	if h.below.DoneUntil.After(until) {
@@ -71,9 +71,6 @@ func (h *reader) block() {
 	most := h.now.Add(machine.LongBlock)
 	if schedule := h.scheduleOf(h.below); schedule != nil {
 		most = most.Add(schedule.At(h.now).Length())
-	}
-	if h.below.Kind == store.KindReset {
-		most = h.now
 	}
 	if n := len(h.entries); n > 0 && until.After(most) {
 		h.entries[n-1].BlocksUntil = until

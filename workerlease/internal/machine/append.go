@@ -132,7 +132,6 @@ func (x *step) stored(r store.Record) {
 	case store.KindDone:
 		x.doneStored(r)
 	default:
-		s.View.Reset = r.Seq
 		x.note(Note{What: Reset, Slot: s.Bid.Slot, Record: r})
 		x.reread()
 	}
@@ -143,7 +142,7 @@ func (x *step) refused(r store.Record) {
 	s := x.s
 	sent := s.Bid.Record
 	switch {
-	case (x.foreign(r) || r.Kind == store.KindReset) && (!s.Stopping || !s.Bid.grants()):
+	case x.foreign(r) && (!s.Stopping || !s.Bid.grants()):
 		x.reread() // It is judged by more than its neighbor.
 	case s.Stopping && sent.Kind == store.KindRelease && r.Kind != store.KindRelease && r.Claim == sent.Claim && x.poison(r) == nil:
 		// Another worker's done record, which changes nothing of the term.

@@ -66,27 +66,21 @@ func (f facts) defect(records []store.Record) error {
 
 // base is the record below the head that the head has to agree with: the newest that is not
 // poison. A reset ends all that was poison to its writer, which may have been so by the
-// time of that: windows too far ahead.
+// time of that: windows too far ahead, and above poison those that had not begun.
 func (f facts) base(head store.Record, below []store.Record) store.Record {
 	resets := head.Kind == store.KindReset
-	f = f.asOf(head)
+	if at := &f.at.Newest; resets && !head.ReadAt.IsZero() {
+		at.Earliest, at.Latest = head.ReadAt, head.ReadAt
+	}
 	for i, r := range below {
 		switch {
 		case f.poison(r) != nil:
-		case resets && f.impossible(below[i:]):
+		case resets && (f.impossible(below[i:]) || i > 0 && unbegun(r, f.at.Newest.Latest)):
 		default:
 			return r
 		}
 	}
 	return store.Record{}
-}
-
-// asOf are the facts as the writer of a reset knew them.
-func (f facts) asOf(reset store.Record) facts {
-	if reset.Kind == store.KindReset && !reset.ReadAt.IsZero() {
-		f.at.Newest.Earliest, f.at.Newest.Latest = reset.ReadAt, reset.ReadAt
-	}
-	return f
 }
 
 // impossible reports that the first of some records is poison, as far as that and the
@@ -113,12 +107,10 @@ func (f facts) needsMore(records []store.Record) bool {
 	switch {
 	case len(records) == 0 || records[len(records)-1].Seq == 1:
 		return len(records) == 0
-	}
-	records = f.withoutVoid(records)
-	if len(records) == 1 {
+	case len(records) == 1:
 		return true
 	}
 	head, below := records[0], records[1:]
-	resets := len(below) == 1 && (head.Kind == store.KindReset || below[0].Kind == store.KindReset)
+	resets := head.Kind == store.KindReset && len(below) == 1 && f.m.Rules.Contradicts(below[0], head) != nil
 	return resets || (f.poison(head) != nil || f.poison(below[0]) != nil) && !f.hasValidBase(below)
 }

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
@@ -30,7 +29,6 @@ func (x *step) headRead(e HeadRead) {
 		x.readHead()
 		return
 	}
-	records = x.skipVoid(records)
 	x.checkLastGrant(records)
 	obeyed := x.defect(records) == nil
 	var head store.Record // The zero Record is an empty ledger.
@@ -71,7 +69,6 @@ func (x *step) judge(head store.Record, below []store.Record) {
 		return
 	}
 	s.View.Watch = Watch{}
-	x.lookReset(head, below)
 	x.observeRecord(head)
 	x.compareSchedule(head)
 	x.lookBlocked(head)
@@ -130,10 +127,7 @@ func (x *step) claimAfter(head store.Record) {
 	s, now := x.s, x.at.Now
 	start := x.m.Rules.Start(s.Bid.Claim, head)
 	soon := start.Add(-x.m.Rules.Ahead / 2)
-	reset := head.Kind == store.KindReset && now.Earliest.Before(head.WindowEnd)
 	switch {
-	case reset && (x.m.Single || !x.worth(start, s.Bid.Claim.End)):
-		x.missPoisoned()
 	case !x.worth(start, s.Bid.Claim.End) && head.WindowEnd.After(s.Bid.Slot.Start):
 		x.lose(head)
 	case !x.worth(start, s.Bid.Claim.End):
@@ -150,10 +144,6 @@ func (x *step) claimAfter(head store.Record) {
 	case now.Earliest.Before(soon):
 		// The head ends late in the slot, or the time is quite uncertain: a claim that
 		// far ahead could be poison to others. Come again nearer to it.
-		if reset {
-			soon = soon.Add(x.turn(false)) // All come at once.
-			s.Bid.MissReason = Poisoned
-		}
 		s.Bid.wait(soon, timeline.Earliest)
 	default:
 		s.Bid.send(x.grant(head, start), head)
@@ -169,18 +159,6 @@ func (x *step) readable(records []store.Record) []store.Record {
 	return records[1:]
 }
 
-// lookReset reports the poison below a reset of another worker, once: this worker's record
-// may have been among it, or below.
-func (x *step) lookReset(head store.Record, below []store.Record) {
-	v := &x.s.View
-	if head.Kind != store.KindReset || head.Seq == v.Reset || len(below) == 0 {
-		return
-	}
-	v.Reset = head.Seq
-	err := fmt.Errorf("%q has reset it in seq %d: %q", head.InstanceID, head.Seq, head.Metadata)
-	x.note(Note{What: Poison, Slot: x.s.Bid.Slot, Record: below[0], Err: err})
-}
-
 // longBlock is how long after the end of the bid's slot a record may still leave nothing to
 // claim before that is reported: slots of another schedule may be longer.
 const longBlock = 24 * time.Hour
@@ -194,15 +172,10 @@ func (x *step) lookBlocked(head store.Record) {
 		head.Claim == s.Hold.Next.Claim || x.m.Rules.Kin(head, x.m.identity(""))
 	switch done := v.Carried.DoneUntil; {
 	case s.Bid.Slot.IsZero():
-	case head.Kind == store.KindReset:
-		if x.at.Now.Earliest.Before(head.WindowEnd) {
-			v.Block = Block{Seq: head.Seq, Until: head.WindowEnd, Why: ByReset}
-			return
-		}
 	case !own && head.WindowEnd.After(most):
 		block = Block{Seq: head.Seq, Until: head.WindowEnd}
 	case x.m.Once && done.After(most):
-		block = Block{Seq: head.Seq, Until: done, Why: ByDone}
+		block = Block{Seq: head.Seq, Until: done, Done: true}
 	}
 	if block.Seq != 0 && !block.Until.Equal(v.Block.Until) {
 		x.note(Note{What: Blocked, Slot: s.Bid.Slot, Until: block.Until, Record: head})
@@ -219,10 +192,8 @@ func (x *step) compareSchedule(head store.Record) {
 	}
 }
 
-// watch reports poison, and supersedes it by a reset, which stands at a time when no worker can
-// still act on the poison. Poison that is so whatever the time is superseded at once, so that
-// all workers know of that time, also those that live for less long. Other poison must have
-// stood for as long first: it may be one's own time that is wrong. It is never treated as free.
+// watch reports poison, and supersedes it when it has stood for so long that no worker
+// can still have a claim to it. It is never treated as free.
 func (x *step) watch(head store.Record, below []store.Record, why error) {
 	s := x.s
 	w := &s.View.Watch
@@ -230,9 +201,7 @@ func (x *step) watch(head store.Record, below []store.Record, why error) {
 		*w = Watch{Seq: head.Seq, Since: x.at.Newest.Latest, From: x.at.Local}
 		x.note(Note{What: Poison, Slot: s.Bid.Slot, Record: head, Err: why})
 	}
-	if !x.timeless(head, below) {
-		w.Over = max(w.Over, w.From+x.patience(head, below))
-	}
+	w.Over = max(w.Over, w.From+x.patience(head, below))
 	// If no record that can be obeyed is left below it, nobody knows which term is in force.
 	alone := below != nil && head.Seq > 1 && !x.hasValidBase(below)
 	if stays := head.Seq >= store.MaxSeq || s.Bid.Role == Joiner || alone || s.Clock.unsettled(); stays && x.at.Local >= w.Over {
@@ -242,9 +211,9 @@ func (x *step) watch(head store.Record, below []store.Record, why error) {
 		x.standStill()
 		return
 	}
-	all := len(below) > 0 && below[len(below)-1].Seq == 1
-	if below == nil || head.Seq > 1 && !all && s.View.Asked < lookBack {
-		x.readHead() // with what is below it, down to what shows whether that can be obeyed
+	if below == nil && head.Seq > 1 {
+		// The head came from a read-back. Read it with what is below it.
+		x.readHead()
 		return
 	}
 	s.Bid.send(x.reset(head, below, why), head)
@@ -263,13 +232,8 @@ func (x *step) standStill() {
 		s.Bid.MissReason = Poisoned // should the slot be missed yet
 		return
 	}
-	x.missPoisoned()
-}
-
-// missPoisoned turns to the next slot, because poison leaves nothing of this one.
-func (x *step) missPoisoned() {
-	x.s.Bid.MissReason = Poisoned
-	x.miss(x.s.Bid.Slot.End)
+	s.Bid.MissReason = Poisoned
+	x.miss(s.Bid.Slot.End)
 	x.next()
 }
 

@@ -278,11 +278,10 @@ func (w *watcher) append(before machine.State, at machine.Moment, r store.Record
 		w.released[r.Claim] = true
 	case store.KindReset:
 		wait := max(w.m.Rules.Patience, min(slotLength(before.Bid.Slot), 24*time.Hour))
-		ahead := r.WindowStart.Sub(w.shownIn.Now.Latest)
 		switch {
-		case ahead < wait && (at.Local-before.View.Watch.From < wait || before.View.Watch.Seq != head.Seq):
-			return fmt.Errorf("reset of what others may act on: %v, after %v at %v", r, before.View.Watch, at.Local)
-		case ahead < 0:
+		case at.Local-before.View.Watch.From < wait, before.View.Watch.Seq != head.Seq:
+			return fmt.Errorf("reset of what was not watched long enough: %v at %v", before.View.Watch, at.Local)
+		case r.WindowStart.Before(w.shownIn.Now.Latest):
 			return fmt.Errorf("reset in the past: %v at %v", r, at.Now)
 		}
 	case store.KindDone:

@@ -36,9 +36,9 @@ func poison(head store.Record, now timeline.Interval, ahead, longest time.Durati
 
 // resetAt lets poison end no term: the term below it, which may be longer than one's own
 // slots, stays in force to its end.
-func resetAt(below store.Record, now timeline.Interval, patience time.Duration) (time.Time, int64) {
-	at := ceil(now.Latest.Add(patience))
-	return later(at, below.WindowEnd), max(ceil(now.Latest).UnixMilli(), below.Token+1)
+func resetAt(below store.Record, now timeline.Interval) (time.Time, int64) {
+	at := ceil(now.Latest)
+	return later(at, below.WindowEnd), max(at.UnixMilli(), below.Token+1)
 }
 
 func (f facts) poison(head store.Record) error {
@@ -144,26 +144,8 @@ func (f facts) hasValidBase(records []store.Record) bool {
 	return false
 }
 
-// timeless reports that poison, head and what is poison right below it, is so whatever the
-// time is. Other poison is said to be far ahead of store time, which this worker may know
-// wrongly.
-func (f facts) timeless(head store.Record, below []store.Record) bool {
-	records := append([]store.Record{head}, below...)
-	ever := f
-	ever.at.Newest.Latest = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
-	for i := range records {
-		switch {
-		case i > 0 && !f.impossible(records[i:]):
-			return true
-		case ever.defect(records[i:]) == nil:
-			return false
-		}
-	}
-	return true
-}
-
-// patience is how long others may act on poison: on head, and the records right below it that
-// are poison, too.
+// patience is how long poison is watched, by the local clock: head, and the records right
+// below it that are poison, too.
 func (f facts) patience(head store.Record, below []store.Record) time.Duration {
 	poison := []store.Record{head}
 	for i, r := range below {

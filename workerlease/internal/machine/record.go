@@ -25,7 +25,7 @@ func (f facts) stamped(k store.Kind, seq int64) store.Record {
 // grant makes the record that claims the window from start to the claim's end.
 func (x *step) grant(head store.Record, start time.Time) store.Record {
 	b := &x.s.Bid
-	r := x.stamped(store.KindGrant, x.after(head.Seq))
+	r := x.stamped(store.KindGrant, head.Seq+1)
 	r.Claim = b.Claim.ID
 	r.Group = x.m.Group
 	r.WindowStart, r.WindowEnd = start, b.Claim.End
@@ -44,7 +44,7 @@ func (x *step) grant(head store.Record, start time.Time) store.Record {
 // extension makes the record that extends a term to the claim's end, after the head
 // with a Seq.
 func (f facts) extension(t Term, head int64) store.Record {
-	r := f.stamped(store.KindGrant, f.after(head))
+	r := f.stamped(store.KindGrant, head+1)
 	r.Claim, r.Token = t.Claim, t.Token
 	r.WindowStart, r.WindowEnd = t.End, f.s.Bid.Claim.End
 	r.Metadata = f.m.Metadata
@@ -61,7 +61,7 @@ func (f facts) releasable(head store.Record, claim string) bool {
 // term, and nothing else.
 func (x *step) release(head store.Record) {
 	at := x.m.Rules.ReleaseAt(head, x.at.Now)
-	r := x.stamped(store.KindRelease, x.after(head.Seq))
+	r := x.stamped(store.KindRelease, head.Seq+1)
 	r.Claim, r.Token = head.Claim, head.Token
 	r.SlotStart, r.SlotEnd = head.SlotStart, head.SlotEnd
 	if !at.Before(head.SlotEnd) { // The slot is for information, and makes no sense here.
@@ -71,13 +71,20 @@ func (x *step) release(head store.Record) {
 	x.s.Bid.send(r, head)
 }
 
+// unbegun reports that a window below poison hasn't begun at a time. It was granted by a
+// clock which has jumped: claims are made less ahead than poison is watched. By that clock
+// it is over. (What grants nothing stands at the end of a window, which may be far ahead.)
+func unbegun(r store.Record, at time.Time) bool {
+	return r.WindowEnd.After(r.WindowStart) && r.WindowStart.After(at)
+}
+
 // reset makes the record that supersedes poison.
 func (x *step) reset(head store.Record, below []store.Record, why error) store.Record {
-	r := x.stamped(store.KindReset, x.after(head.Seq))
+	r := x.stamped(store.KindReset, head.Seq+1)
 	r.Claim = x.id()
 	var inForce, held store.Record
 	for i, r := range below {
-		if x.poison(r) != nil {
+		if x.poison(r) != nil || unbegun(r, x.at.Now.Latest) {
 			continue
 		}
 		// Of two records that contradict one another, the lower one may be the foreign one. So
@@ -91,13 +98,9 @@ func (x *step) reset(head store.Record, below []store.Record, why error) store.R
 	v := &x.s.View
 	v.Carried = x.m.Rules.Carry(inForce)
 	r.DoneUntil, r.Attempt = inForce.DoneUntil, v.Carried.attempt(x.s.Bid.Slot)-1
-	var patience time.Duration
-	if x.timeless(head, below) {
-		patience = x.patience(head, below)
-	}
-	at, token := x.m.Rules.Reset(held, x.at.Now, patience)
+	at, token := x.m.Rules.Reset(held, x.at.Now)
 	r.WindowStart, r.WindowEnd, r.Token = at, at, token
-	text := fmt.Sprintf("supersedes seq %d, seen at %s: %v", head.Seq, store.Format(v.Watch.Since), why)
+	text := fmt.Sprintf("supersedes seq %d, unchanged since %s: %v", head.Seq, store.Format(v.Watch.Since), why)
 	text = strings.ReplaceAll(text[:min(len(text), 512)], "\x00", "")
 	r.Metadata = strings.ToValidUTF8(text, "")
 	return r

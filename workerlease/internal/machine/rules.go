@@ -145,15 +145,14 @@ type Rules struct {
 	// Leads reports that no key is free between two records, the lower of which is the
 	// zero Record if nothing is below. A record above a free key is not followed.
 	Leads func(lower, upper store.Record) bool
-	// Patience is how long poison is left to who may act on it, on top of the longer of one's own slot, up to
+	// Patience is how long poison is watched, on top of the longer of one's own slot, up to
 	// a day, and Span. Span is how long windows of poison may be in force, newest first: one may be
 	// a grant that only this worker can't read or obey.
 	Patience time.Duration
 	Span     func(poison []store.Record) time.Duration
 	// Reset is the time of the record that supersedes poison, and its token, given the
-	// record that was in force below the poison (the zero Record if there is none), and how
-	// long others may yet act on the poison.
-	Reset func(below store.Record, now timeline.Interval, patience time.Duration) (at time.Time, token int64)
+	// record that was in force below the poison (the zero Record if there is none).
+	Reset func(below store.Record, now timeline.Interval) (at time.Time, token int64)
 }
 
 // Standard are the rules that workers run under.

@@ -20,8 +20,6 @@ type View struct {
 	Mismatch  string // the newest foreign schedule that was reported
 
 	Watch       Watch
-	Reset       int64 // seq of the newest reset that was sent, or told of
-	Void        Void
 	Block       Block
 	Unreachable int64 // seq of the newest unreachable record, 0 if there is none
 }
@@ -38,23 +36,7 @@ type ReadTime struct {
 type Block struct {
 	Seq   int64 // 0: there is none
 	Until time.Time
-	Why   BlockedBy
-}
-
-// BlockedBy is what keeps workers from claiming.
-type BlockedBy int
-
-// What does.
-const (
-	ByWindow BlockedBy = iota // a window lasts until then
-	ByDone                    // slots up to then are recorded as done
-	ByReset                   // poison is superseded as of then
-)
-
-// Void are the newest records, if they are resets of a head that can be obeyed.
-type Void struct {
-	Head int64 // seq of the head; 0: there are none
-	Top  int64 // seq of the newest
+	Done  bool // slots up to then are recorded as done; else a window lasts until then
 }
 
 // Watch is poison that is being watched.

@@ -103,7 +103,7 @@ func (l *Log) line(e workerlease.Event) (zapcore.Level, string) {
 		}
 		return zap.WarnLevel, fmt.Sprintf("record %d leaves nothing to claim until %s", e.Seq, store.Format(e.Until))
 	case workerlease.PoisonReset:
-		return zap.WarnLevel, fmt.Sprintf("record %d: reset as of %s: %s", e.Seq, store.Format(e.AsOf), e.Reason)
+		return zap.WarnLevel, fmt.Sprintf("record %d: reset: %s", e.Seq, e.Reason)
 	case workerlease.ScheduleMismatch:
 		return zap.WarnLevel, fmt.Sprintf("schedules differ: ours is %q, that of %q is %q; give all workers of the type the same", e.Ours, e.Holder, e.Theirs)
 	}
