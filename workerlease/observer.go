@@ -233,7 +233,7 @@ type (
 	// below it is free, the ledger goes on below it, and no slot is lost until it has come
 	// there. Otherwise slots are lost until the poison is superseded: after 5 min and a
 	// slot or, if that is longer, its longest window, up to 24 h. If no record below it
-	// can be obeyed, it is never superseded: remove it by hand.
+	// can be obeyed, and record 1 has been trimmed, it is never superseded: remove it by hand.
 	Poison struct {
 		Worker
 		Seq int64

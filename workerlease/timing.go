@@ -122,7 +122,7 @@ func (t Timing) ExtendsBefore(slot slots.Slot, end time.Time) time.Duration {
 // CheckHead reports why workers would not obey a record as the newest of its ledger at a
 // store time; nil if they would. Workers never follow such a record: see [Poison].
 func CheckHead(r store.Record, storeTime time.Time) error {
-	return machine.Unfit(r, storeTime)
+	return machine.Unfit(store.Record{}, r, storeTime)
 }
 
 // typicalYear is where slots are looked at to check options: the same for every worker.

@@ -91,7 +91,19 @@ func TestRead(t *testing.T) {
 		},
 		"a release of something else changes nothing": {
 			records: []store.Record{a, b, releaseOf(a, 3, minutes(6))}, now: minutes(6),
-			want: []string{"12:00 expired a -9.2s", "12:05 held b -9.2s"},
+			want: []string{
+				"12:00 expired a -9.2s", "12:05 held b -9.2s",
+				"12:00 poison a (it is not of the term in seq 2, and is no grant)",
+			},
+		},
+		"what has the claim of a term, and is no extension of it": {
+			records: []store.Record{a, changed(a, func(r *store.Record) {
+				r.Seq, r.InstanceID, r.WindowEnd, r.Token = 2, "evil", r.WindowEnd.AddDate(0, 0, 30), r.Token+1
+			})}, now: minutes(6),
+			want: []string{
+				"12:00 expired a -9.2s", "12:00 poison evil (it is no extension of the term in seq 1, and has its claim)",
+				"12:05 free",
+			},
 		},
 		"missed slots between two": {
 			records: []store.Record{a, grant(2, 3, "b")}, now: minutes(16),
@@ -142,7 +154,7 @@ func TestRead(t *testing.T) {
 			want: []string{"12:00 released a -9.2s released 12:04:54 (at +4m54s)", "12:05 released a -9.2s released 12:04:54 (before it began)"},
 		},
 		"taken over, and released": {
-			records: []store.Record{part(1, a, 0, 1), over(2, 1.1, 1.1, 1.1, 5), releaseOf(b, 3, minutes(3))}, now: minutes(4.5),
+			records: []store.Record{part(1, a, 0, 1), over(2, 1.1, 1.1, 1.1, 5), releaseOf(over(2, 1.1, 1.1, 1.1, 5), 3, minutes(3))}, now: minutes(4.5),
 			want: []string{"12:00 expired a -9.2s (to +1m0s)", "12:00 released b +1m6s released 12:03:00 (from +1m6s, at +3m0s)"},
 		},
 		"an extension is all that was read": {
@@ -170,7 +182,7 @@ func TestRead(t *testing.T) {
 			want: []string{"12:00 done a -9.2s (at +1m0s)"},
 		},
 		"done by the worker that took over": {
-			records: []store.Record{part(1, a, 0, 1), over(2, 1.1, 1.1, 1.1, 2), doneBy(changed(b, func(r *store.Record) { r.SlotStart, r.SlotEnd = a.SlotStart, a.SlotEnd }), 3, a.SlotEnd, minutes(1.5))}, now: minutes(4),
+			records: []store.Record{part(1, a, 0, 1), over(2, 1.1, 1.1, 1.1, 2), doneBy(over(2, 1.1, 1.1, 1.1, 2), 3, a.SlotEnd, minutes(1.5))}, now: minutes(4),
 			want: []string{"12:00 expired a -9.2s (to +1m0s)", "12:00 done b +1m6s (from +1m6s, at +1m30s)"},
 		},
 		"done, and released on the way out": {

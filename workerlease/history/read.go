@@ -59,7 +59,7 @@ func oldestFirst(records []store.Record) func(yield func(store.Record) bool) {
 }
 
 func (h *reader) take(r store.Record) {
-	if why := defect(r, h.now); why != "" {
+	if why := defect(h.below, r, h.now); why != "" {
 		e := ofRecord(r, Poison)
 		e.Defect = why
 		h.entries = append(h.entries, e)
@@ -86,12 +86,12 @@ func (h *reader) take(r store.Record) {
 	}
 }
 
-// defect is why workers don't obey a record, or "": the engine decides that.
-func defect(r store.Record, now time.Time) string {
+// defect is why workers don't obey a record above another, or "": the engine decides that.
+func defect(below, r store.Record, now time.Time) string {
 	if r.Seq == 0 {
 		return cmp.Or(r.Defect, "no key")
 	}
-	err := machine.Unfit(r, now)
+	err := machine.Unfit(below, r, now)
 	if err == nil {
 		return ""
 	}

@@ -44,11 +44,20 @@ const HeadAge = lookAge / 2
 // MaxDrift is the greatest rate by which a local clock and the store's may differ.
 const MaxDrift = timeline.MaxDrift
 
-// Unfit is the reason why a record can't be obeyed as the head at a store time, whatever is
-// below it; nil if there is none.
-func Unfit(head store.Record, now time.Time) error {
-	at := timeline.Interval{Earliest: now, Latest: now}
-	return Standard.Poison(head, at, Standard.Ahead, Standard.Longest)
+// Unfit is the reason why a record can't be obeyed as the head at a store time, given the
+// record in force below it (the zero Record if none is known); nil if there is none.
+func Unfit(below, head store.Record, now time.Time) error {
+	alone := func(r store.Record, now time.Time) error {
+		at := timeline.Interval{Earliest: now, Latest: now}
+		return Standard.Poison(r, at, Standard.Ahead, Standard.Longest)
+	}
+	if err := alone(head, now); err != nil {
+		return err
+	}
+	if head.Kind == store.KindReset && !head.ReadAt.IsZero() && alone(below, head.ReadAt) != nil {
+		return nil // It was poison then.
+	}
+	return Standard.Contradicts(below, head)
 }
 
 // LongBlock is how long a record may leave nothing to claim before that is reported.

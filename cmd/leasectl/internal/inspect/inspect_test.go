@@ -27,7 +27,9 @@ func planted() *memory.Ledger {
 	second := recordtest.Grant(2, 1, "worker-b")
 	second.Group, second.Priority = "north", 1
 	unknown := second
-	unknown.Seq, unknown.Kind, unknown.WindowStart, unknown.Metadata = 4, "audit", second.WindowEnd, "42 rows"
+	unknown.Seq, unknown.Kind, unknown.Metadata = 4, "audit", "42 rows"
+	unknown.WindowStart = second.WindowStart.Add(90 * time.Second)
+	unknown.WindowEnd = unknown.WindowStart
 	hostile := recordtest.Grant(5, 2, "evil\x1b[2J\x1b]0;owned\a")
 	hostile.Metadata = "x"
 	late := recordtest.Grant(8, 8, "worker-a")
