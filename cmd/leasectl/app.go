@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap/zapcore"
@@ -24,6 +25,7 @@ type app struct {
 	env            []string
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	shown          *screen // stdout, for what the command itself writes
 	signals        interrupt.Signals
 
 	store    string // --store
@@ -98,8 +100,41 @@ func (a *app) scrub(text string) string { return a.secrets.Scrub(text) }
 
 // printf and errorf write to the standard output and error. Nothing could report that a
 // write to these failed.
-func (a *app) printf(format string, args ...any) { _, _ = fmt.Fprintf(a.stdout, format, args...) }
+func (a *app) printf(format string, args ...any) { _, _ = fmt.Fprintf(a.shown, format, args...) }
 func (a *app) errorf(format string, args ...any) { _, _ = fmt.Fprintf(a.stderr, format, args...) }
+
+// screen is the standard output as commands write to it. If that fails, as on a full disk,
+// the command is stopped, and fails.
+type screen struct {
+	io.Writer
+	stop func()
+
+	mu  sync.Mutex
+	err error
+}
+
+func (s *screen) Write(b []byte) (int, error) {
+	n, err := s.Writer.Write(b)
+	if err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.err == nil {
+			s.err = err
+		}
+		s.stop()
+	}
+	return n, err
+}
+
+// failed is the first error of writing, nil if there was none.
+func (s *screen) failed() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		return nil
+	}
+	return fmt.Errorf("the output can't be written: %w", s.err)
+}
 
 // shared makes a writer safe for several goroutines; files are.
 func shared(w io.Writer) io.Writer {

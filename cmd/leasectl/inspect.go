@@ -113,7 +113,7 @@ func (a *app) inspectSlotsCommand() *cobra.Command {
 // screen is the standard output for inspect.
 func (a *app) screen() inspect.Screen {
 	return inspect.Screen{
-		Writer: a.stdout, Terminal: isTerminal(a.stdout), Colours: a.colour(),
+		Writer: a.shown, Terminal: isTerminal(a.stdout), Colours: a.colour(),
 		Report: func(err error) { a.report(err) },
 	}
 }

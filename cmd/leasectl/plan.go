@@ -93,7 +93,7 @@ func (a *app) planOptions(f *planFlags, flags *pflag.FlagSet) estimate.Options {
 
 func (a *app) showPlan(e estimate.Estimate, output string) error {
 	if output == "json" {
-		encoder := json.NewEncoder(a.stdout)
+		encoder := json.NewEncoder(a.shown)
 		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(e.Report())

@@ -19,13 +19,20 @@ func execute(ctx context.Context, args, env []string, stdin io.Reader, stdout, s
 	a.secrets = a.secretsIn(args)
 	ctx, a.signals = interrupt.Catch(ctx)
 	defer a.signals.Stop()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	a.shown = &screen{Writer: a.stdout, stop: stop}
 	root := a.command()
 	a.completeOptions(root)
 	root.SetArgs(a.readable(args))
 	root.SetIn(stdin)
-	root.SetOut(a.stdout)
+	root.SetOut(a.shown)
 	root.SetErr(a.stderr)
-	return a.report(root.ExecuteContext(ctx))
+	err := root.ExecuteContext(ctx)
+	if failed := a.shown.failed(); failed != nil {
+		err = failed
+	}
+	return a.report(err)
 }
 
 // readable is args for cobra, without secrets where they are to be completed: cobra

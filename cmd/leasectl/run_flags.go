@@ -127,7 +127,7 @@ func (a *app) checkGrace(f *runFlags, flags *pflag.FlagSet, t workerlease.Timing
 		return
 	}
 	if shortest := t.ShortestSlot; shortest > 0 && f.stopGrace >= shortest/2 {
-		a.bad("--stop-grace %q: must be less than half of the shortest slot (%v)", text, shortest)
+		a.bad("--stop-grace %q: must be less than %v, half of the shortest slot", text, shortest/2)
 	}
 	if most := t.ExtendEarly; most > 0 && f.stopGrace > most {
 		a.bad("--stop-grace %q: must be at most a quarter of --failover-within, and 5m (%v): no more is ever sure to be left", text, most)

@@ -67,7 +67,7 @@ func TestWhatIsWrongIsToldInOneLineEachWithAHint(t *testing.T) {
 		"an argument before --":  {args: with("x", "--", "true"), want: []string{`unexpected argument "x": put the command after --`, "leasectl run --help"}},
 		"both schedules":         {args: with("--cron", "0 * * * *", "--", "true"), want: []string{"--every and --cron: give only one of them", "leasectl run --help"}},
 		"a zone without cron":    {args: with("--zone", "Europe/Berlin", "--", "true"), want: []string{`--zone "Europe/Berlin": goes with --cron only; slots of --every are the same in all zones`, "leasectl run --help"}},
-		"too long a grace":       {args: with("--stop-grace", "150s", "--", "true"), want: []string{`--stop-grace "150s": must be less than half of the shortest slot (5m0s)`, "leasectl run --help"}},
+		"too long a grace":       {args: with("--stop-grace", "150s", "--", "true"), want: []string{`--stop-grace "150s": must be less than 2m30s, half of the shortest slot`, "leasectl run --help"}},
 		"no margin and failover": {args: with("--margin", "0s", "--failover-within", "0", "--", "true"), want: []string{`--margin "0s": must not be 0; leave the option out for the default`, `--failover-within "0": must not be 0; leave the option out for the default`, "leasectl run --help"}},
 		"a group that works once": {
 			args: with("--once-per-slot", "--group", "g", "--continuous", "--", "true"),
@@ -333,5 +333,34 @@ func TestInitSaysWhatItDid(t *testing.T) {
 	want = output{stdout: "created the ledger sqlite:" + filepath.Join(here, "x.db") + "\n"}
 	if got := leasectl(t, nil, "init", "--store", "sqlite:x.db"); got != want {
 		t.Errorf("leasectl init of a relative path = %+v, want %+v", got, want)
+	}
+}
+
+// full is an output to which nothing can be written.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+func TestOutputThatCanNotBeWrittenIsAFailure(t *testing.T) {
+	l, storeArg := newLedger(t)
+	if err := l.Append(t.Context(), recordtest.Grant(1, 0, "a")); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"version"},
+		{"version", "--output", "json"},
+		{"--help"},
+		{"help", "exit-codes"},
+		{"init", "--store", storeArg},
+		{"plan", "--store", "mongo", "--every", "5m"},
+		{"inspect", "slots", "--store", storeArg, "--output", "json"},
+		{"inspect", "slots", "--store", storeArg, "--watch"},
+	} {
+		var stderr bytes.Buffer
+		code := execute(t.Context(), args, nil, strings.NewReader(""), full{}, &stderr)
+		const want = "leasectl: the output can't be written: no space left on device\n"
+		if code != exit.Failure || !strings.HasSuffix(stderr.String(), want) { // (cobra repeats the reason after help)
+			t.Errorf("leasectl %q = %d, %q, want %d, %q", args, code, stderr.String(), exit.Failure, want)
+		}
 	}
 }

@@ -38,7 +38,7 @@ func (a *app) versionCommand() *cobra.Command {
 				return err
 			}
 			if output == "json" {
-				return json.NewEncoder(a.stdout).Encode(version())
+				return json.NewEncoder(a.shown).Encode(version())
 			}
 			a.printf("%s\n", versionText())
 			return nil
