@@ -87,8 +87,8 @@ func TestWorkThatIsDoneInAnOutageIsRecordedBeforeAnotherRunsItAgain(t *testing.T
 	}
 }
 
-// The same, where the store fails in mid-slot, and each operation hangs for a while: whoever
-// finds it back first samples the time before it reads the head.
+// The same, but the store fails in mid-slot, and each operation hangs for a while. The worker
+// that reaches it again first samples the time before it reads the head.
 func TestWorkThatIsDoneWhileTheStoreHangsIsRecordedBeforeAnotherRunsItAgain(t *testing.T) {
 	for seed := range 60 {
 		bubble(t, "", func(t *testing.T) {

@@ -120,7 +120,8 @@ func (t Timing) ExtendsBefore(slot slots.Slot, end time.Time) time.Duration {
 }
 
 // CheckHead reports why workers would not obey a record as the newest of its ledger at a
-// store time; nil if they would. Workers never follow such a record: see [Poison].
+// store time; nil if they would, as far as the record alone shows: they also compare it with
+// the one below. Workers never follow such a record: see [Poison].
 func CheckHead(r store.Record, storeTime time.Time) error {
 	return machine.Unfit(store.Record{}, r, storeTime)
 }

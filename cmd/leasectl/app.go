@@ -25,7 +25,7 @@ type app struct {
 	env            []string
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	shown          *screen // stdout, for what the command itself writes
+	shown          *sink // stdout, for what the command itself writes
 	signals        interrupt.Signals
 
 	store    string // --store
@@ -98,14 +98,14 @@ func (a *app) secretsIn(args []string) secret.List {
 
 func (a *app) scrub(text string) string { return a.secrets.Scrub(text) }
 
-// printf and errorf write to the standard output and error. Nothing could report that a
-// write to these failed.
+// printf and errorf write to the standard output and error. The sink keeps the error of the
+// first; nothing could report that of the second.
 func (a *app) printf(format string, args ...any) { _, _ = fmt.Fprintf(a.shown, format, args...) }
 func (a *app) errorf(format string, args ...any) { _, _ = fmt.Fprintf(a.stderr, format, args...) }
 
-// screen is the standard output as commands write to it. If that fails, as on a full disk,
-// the command is stopped, and fails.
-type screen struct {
+// sink is the standard output as commands write to it. If that fails, as on a full disk, the
+// command is stopped, and fails.
+type sink struct {
 	io.Writer
 	stop func()
 
@@ -113,7 +113,7 @@ type screen struct {
 	err error
 }
 
-func (s *screen) Write(b []byte) (int, error) {
+func (s *sink) Write(b []byte) (int, error) {
 	n, err := s.Writer.Write(b)
 	if err != nil {
 		s.mu.Lock()
@@ -127,7 +127,7 @@ func (s *screen) Write(b []byte) (int, error) {
 }
 
 // failed is the first error of writing, nil if there was none.
-func (s *screen) failed() error {
+func (s *sink) failed() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err == nil {

@@ -21,7 +21,7 @@ func execute(ctx context.Context, args, env []string, stdin io.Reader, stdout, s
 	defer a.signals.Stop()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	a.shown = &screen{Writer: a.stdout, stop: stop}
+	a.shown = &sink{Writer: a.stdout, stop: stop}
 	root := a.command()
 	a.completeOptions(root)
 	root.SetArgs(a.readable(args))

@@ -43,7 +43,7 @@ func TestTheFenceRefusesStaleTokens(t *testing.T) {
 		t.Errorf("write of another worker type = %v, %v, want accepted", got, err)
 	}
 
-	// Many writers, each with growing tokens of its own.
+	// Many writers: the tokens of each one grow.
 	var all sync.WaitGroup
 	for n := range 8 {
 		f := open()

@@ -54,8 +54,10 @@ func Unfit(below, head store.Record, now time.Time) error {
 	if err := alone(head, now); err != nil {
 		return err
 	}
-	if head.Kind == store.KindReset && !head.ReadAt.IsZero() && alone(below, head.ReadAt) != nil {
-		return nil // It was poison then.
+	then := head.ReadAt
+	if head.Kind == store.KindReset && !then.IsZero() &&
+		(alone(below, then) != nil || head.Seq > below.Seq+1 && unbegun(below, then)) {
+		return nil // It was over for the writer, as in base.
 	}
 	return Standard.Contradicts(below, head)
 }
