@@ -232,6 +232,7 @@ func TestSIGTERMStopsTheCommandThenReleases(t *testing.T) {
 		lines, err := log.Read()
 		return err == nil && len(lines) > 0
 	})
+	p.await("command started") // The command may work before leasectl has heard of it.
 	ends(t, p)
 	rest := p.output()
 	for _, want := range []string{"stopping: terminated", "stopping the command", "expired: stopped", "command: exit code 0", "released at", "stopped\n"} {
