@@ -13,10 +13,10 @@ import (
 )
 
 // runExtended starts a worker whose lease is extended every 3 s at most, 1 s before
-// the end, and goes on from slot to slot.
+// the end, and goes on from slot to slot. Its command has time enough to end by itself.
 func runExtended(t *testing.T, storeArg string, command ...string) *process {
 	t.Helper()
-	return startRun(t, storeArg, "a", []string{"--every", "8s", "--join-mid-slot", "--failover-within", "4s", "--continuous"}, command...)
+	return startRun(t, storeArg, "a", []string{"--every", "8s", "--join-mid-slot", "--failover-within", "4s", "--continuous", "--stop-grace", "1s"}, command...)
 }
 
 // settled waits until the guard has been told of an extension for sure, and no other
