@@ -24,7 +24,15 @@ const (
 	// KindDone says that the work of a slot is done: DoneUntil names the slot. It
 	// changes no term: its window is empty and lies at the end of the head's window.
 	KindDone Kind = "done"
+	// KindSighting says since when (its empty window) a record can't be obeyed, or rather was
+	// seen not to be: Token is its Seq, Claim a digest of it, and Metadata says why. It stands
+	// in the ledger of Sightings.
+	KindSighting Kind = "sighting"
 )
+
+// Sightings is a worker type that workers can't have. Under it they record since when the
+// ledger of a type can't be obeyed, so that this is known to those that start later.
+const Sightings = "slotlease.sightings"
 
 const (
 	// MaxSeq is the largest valid Seq; larger ones are unreachable records. It

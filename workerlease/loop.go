@@ -186,6 +186,11 @@ func (w *WorkerLease) perform(a machine.Action) machine.Event {
 			n, err := ledger.Trim(ctx, workerType, a.Before)
 			return arrival{event: machine.Trimmed{Count: n, Err: err}}
 		})
+	case machine.Sight:
+		w.operate(machine.Sighting, func(ctx context.Context) arrival {
+			since, err := w.sight(ctx, a)
+			return arrival{event: machine.Sighted{Since: since, Err: err}}
+		})
 	case machine.Allocate:
 		return w.allocate(a.Term)
 	case machine.Extend:

@@ -231,8 +231,9 @@ type (
 	}
 	// Poison: the newest record can't be obeyed, or (Seq 0) a key can't be read. If a key
 	// below it is free, the ledger goes on below it, and no slot is lost until it has come
-	// there. Otherwise slots are lost until the poison is superseded: after 5 min and a
-	// slot or, if that is longer, its longest window, up to 24 h. If no record below it
+	// there. Otherwise slots are lost until the poison is superseded: 5 min and a
+	// slot or, if that is longer, its longest window, up to 24 h, after some worker has seen it
+	// (this worker, if it is only too far ahead of store time). If no record below it
 	// can be obeyed, and record 1 has been trimmed, it is never superseded: remove it by hand.
 	Poison struct {
 		Worker

@@ -14,7 +14,7 @@ import (
 // operates reports whether an action is a ledger operation.
 func operates(a machine.Action) bool {
 	switch a.(type) {
-	case machine.Sample, machine.ReadHead, machine.ReadRecord, machine.Append, machine.Trim:
+	case machine.Sample, machine.ReadHead, machine.ReadRecord, machine.Append, machine.Trim, machine.Sight:
 		return true
 	}
 	return false

@@ -83,6 +83,10 @@ func (all *optionErrors) missing(field, rule string) {
 
 // workerType adds the problem with a worker type, if package store finds one.
 func (all *optionErrors) workerType(t string) {
+	if t == store.Sightings {
+		all.is("WorkerType", t, "workers record poison under this name: use another")
+		return
+	}
 	err := store.CheckWorkerType(t)
 	invalid, ok := errors.AsType[*store.WorkerTypeError](err)
 	if !ok {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store"
 )
@@ -53,7 +54,7 @@ func (a *app) init(ctx context.Context, t storeuri.Target) (err error) {
 	}
 	var types []string
 	if before != nil {
-		types, err = before.WorkerTypes(ctx)
+		types, err = inspect.TypesIn(ctx, before)
 		missing = errors.Is(err, store.ErrMissing)
 		closeErr := before.Close(ctx)
 		if err != nil && !missing || closeErr != nil {

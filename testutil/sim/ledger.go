@@ -84,6 +84,9 @@ func (w *world) append(p *Process, r store.Record, at time.Duration, c *call) er
 	if !l.insert(r) {
 		return fmt.Errorf("sim: append %s: %w", store.Key(r.WorkerType, r.Seq), store.ErrConflict)
 	}
+	if r.WorkerType == store.Sightings {
+		return nil
+	}
 	w.audit(p, l, r, at)
 	if c.rollback {
 		w.later(p, rollbackLane, c.rand.span(100*time.Millisecond, time.Minute), func() { w.rollBack(r) })
@@ -140,6 +143,9 @@ func (w *world) trim(p *Process, workerType string, before int64, at time.Durati
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l := w.ledger(workerType)
+	if workerType == store.Sightings {
+		return l.trim(before)
+	}
 	oldest := at - p.options.Retention
 	justified := false
 	for i, _ := l.find(before); i < len(l.list) && !justified; i++ {

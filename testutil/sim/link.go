@@ -171,8 +171,10 @@ func (k *link) Append(ctx context.Context, r store.Record) error {
 		return err
 	}
 	r = r.Truncated()
-	k.p.sent(r)
-	k.p.claims(r.Claim)
+	if r.WorkerType != store.Sightings {
+		k.p.sent(r)
+		k.p.claims(r.Claim)
+	}
 	k.p.spent.appends.Add(1)
 	sent := k.p.world.now()
 	err := k.do(ctx, op{r.WorkerType, r.Seq, true}, func(at time.Duration, c *call) error { return k.p.world.append(k.p, r, at, c) })
@@ -223,10 +225,12 @@ func (k *link) Tail(ctx context.Context, workerType string, limit int) ([]store.
 	if err != nil {
 		return nil, store.Stamp{}, err
 	}
+	heard := answer{sent: sent, left: read, stamp: stamp}
 	if workerType == k.p.options.WorkerType {
 		k.p.readAt.Store(int64(read))
+		heard.read, heard.shown = true, out
 	}
-	k.p.hears(answer{sent: sent, left: read, stamp: stamp, read: true, shown: out})
+	k.p.hears(heard)
 	if !stamp.IsZero() {
 		k.p.askedAt.Store(int64(k.p.world.now()))
 		k.p.heard(stamp, sent, k.p.world.now())

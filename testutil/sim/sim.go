@@ -245,7 +245,9 @@ func (w *world) result() *Result {
 		r.Wrong = append(r.Wrong, Span{s.from, s.to})
 	}
 	for workerType, l := range w.ledgers {
-		r.Records[workerType] = l.list
+		if workerType != store.Sightings {
+			r.Records[workerType] = l.list
+		}
 	}
 	// Events of one process at one instant may come in any order.
 	slices.SortStableFunc(w.lines, func(a, b line) int {

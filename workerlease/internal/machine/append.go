@@ -142,7 +142,7 @@ func (x *step) refused(r store.Record) {
 	s := x.s
 	sent := s.Bid.Record
 	switch {
-	case x.foreign(r) && (!s.Stopping || !s.Bid.grants()):
+	case (x.foreign(r) || r.Kind == store.KindReset) && (!s.Stopping || !s.Bid.grants()):
 		x.reread() // It is judged by more than its neighbor.
 	case s.Stopping && sent.Kind == store.KindRelease && r.Kind != store.KindRelease && r.Claim == sent.Claim && x.poison(r) == nil:
 		// Another worker's done record, which changes nothing of the term.

@@ -72,6 +72,11 @@ type (
 		Count int
 		Err   error
 	}
+	// Sighted: since when some worker has seen poison, by the store's time, is recorded.
+	Sighted struct {
+		Since time.Time
+		Err   error
+	}
 	// Began: LeaseAllocated is about to run, and store time is inside the window.
 	Began struct{}
 	// Skipped: the user's code was not started, because right before it store
@@ -99,6 +104,7 @@ func (HeadRead) event()   {}
 func (RecordRead) event() {}
 func (Appended) event()   {}
 func (Trimmed) event()    {}
+func (Sighted) event()    {}
 func (Began) event()      {}
 func (Skipped) event()    {}
 func (Panicked) event()   {}
@@ -109,7 +115,7 @@ func (Stop) event()       {}
 func (GiveUp) event()     {}
 
 // Action is something to do. At most one ledger operation (Sample, ReadHead,
-// ReadRecord, Append, Trim) is asked for at a time.
+// ReadRecord, Append, Trim, Sight) is asked for at a time.
 type Action interface{ action() }
 
 // The actions.
@@ -124,6 +130,12 @@ type (
 	Append struct{ Record store.Record }
 	// Trim: delete records below a Seq.
 	Trim struct{ Before int64 }
+	// Sight: record that poison was seen since a time, unless a sighting of it is recorded.
+	Sight struct {
+		Poison store.Record
+		Since  time.Time
+		Why    string
+	}
 	// Allocate: call LeaseAllocated, unless it is too late right before.
 	Allocate struct{ Term Term }
 	// Extend: the term that is held ends later.
@@ -143,6 +155,7 @@ func (ReadHead) action()   {}
 func (ReadRecord) action() {}
 func (Append) action()     {}
 func (Trim) action()       {}
+func (Sight) action()      {}
 func (Allocate) action()   {}
 func (Extend) action()     {}
 func (CallAgain) action()  {}

@@ -58,36 +58,96 @@ func (f facts) defect(records []store.Record) error {
 	if len(records) == 0 {
 		return nil
 	}
-	if why := f.poison(records[0]); why != nil {
+	head, below := records[0], records[1:]
+	if why := f.poison(head); why != nil {
 		return why
 	}
-	return f.m.Rules.Contradicts(f.base(records[0], records[1:]), records[0])
+	if late, _ := f.tooLate(records); late {
+		return fmt.Errorf("it resets the ledger as of %s, and nothing below it lasts until then", store.Format(head.WindowStart))
+	}
+	return f.m.Rules.Contradicts(f.base(head, below), head)
+}
+
+// tooLate reports that the first of some records is a reset which stands later than anything
+// below it lasts, by which nothing could be claimed for as long; known is false if no record
+// below shows that.
+func (f facts) tooLate(records []store.Record) (late, known bool) {
+	r := records[0]
+	if r.Kind != store.KindReset || !r.WindowStart.After(f.at.Newest.Latest.Add(f.m.Rules.Ahead)) {
+		return false, true
+	}
+	for _, below := range records[1:] {
+		if below.Kind == store.KindReset || f.poison(below) != nil {
+			continue
+		}
+		if known = true; !below.WindowEnd.Before(r.WindowStart) {
+			return false, true
+		}
+	}
+	return known, known
 }
 
 // base is the record below the head that the head has to agree with: the newest that is not
-// poison. A reset ends all that was poison to its writer, which may have been so by the
-// time of that: windows too far ahead, and above poison those that had not begun.
+// poison. A reset ends all that was poison to its writer, too.
 func (f facts) base(head store.Record, below []store.Record) store.Record {
-	resets := head.Kind == store.KindReset
-	if at := &f.at.Newest; resets && !head.ReadAt.IsZero() {
-		at.Earliest, at.Latest = head.ReadAt, head.ReadAt
+	if head.Kind == store.KindReset {
+		return f.ended(head, below)
 	}
-	for i, r := range below {
-		switch {
-		case f.poison(r) != nil:
-		case resets && (f.impossible(below[i:]) || i > 0 && unbegun(r, f.at.Newest.Latest)):
-		default:
+	for _, r := range below {
+		if f.poison(r) == nil {
 			return r
 		}
 	}
 	return store.Record{}
 }
 
+// ended is what was in force below a reset, which may be the newest record there.
+func (f facts) ended(reset store.Record, below []store.Record) store.Record {
+	if len(below) == 0 {
+		return store.Record{}
+	}
+	if !f.asOf(reset, below[0]).impossible(below) {
+		return below[0]
+	}
+	base, _ := f.inForce(reset, below[1:])
+	return base
+}
+
+// inForce is the newest of the records below poison that was in force when a reset superseded
+// that, and how long those down to it last that can be obeyed alone. Of two records that
+// contradict one another, the lower one may be the foreign one, so neither is cut short.
+//
+// What is poison by the time is judged by the time of the reset's writer: windows too far ahead,
+// and those that had not begun.
+func (f facts) inForce(reset store.Record, below []store.Record) (base, held store.Record) {
+	for i, r := range below {
+		then := f.asOf(reset, r)
+		if then.poison(r) != nil || unbegun(r, then.at.Newest.Latest) {
+			continue
+		}
+		held.WindowEnd, held.Token = later(held.WindowEnd, r.WindowEnd), max(held.Token, r.Token)
+		if !then.impossible(below[i:]) {
+			return r, held
+		}
+	}
+	return store.Record{}, held
+}
+
+// asOf are the facts as the writer of a reset knew them when it judged a record below it. They
+// are those of now where the reset says that it is older than that record, as one does that
+// was copied from elsewhere: else it could end whatever it likes.
+func (f facts) asOf(reset, r store.Record) facts {
+	if at := &f.at.Newest; !reset.ReadAt.IsZero() && !r.ReadAt.After(reset.ReadAt) {
+		at.Earliest, at.Latest = reset.ReadAt, reset.ReadAt
+	}
+	return f
+}
+
 // impossible reports that the first of some records is poison, as far as that and the
 // record right below it show. What a reset may end is asked of the head alone: see base.
 func (f facts) impossible(records []store.Record) bool {
 	r := records[0]
-	if f.poison(r) != nil {
+	if late, _ := f.tooLate(records); late || f.poison(r) != nil {
 		return true
 	}
 	return len(records) > 1 && r.Kind != store.KindReset && f.poison(records[1]) == nil &&
@@ -111,6 +171,7 @@ func (f facts) needsMore(records []store.Record) bool {
 		return true
 	}
 	head, below := records[0], records[1:]
-	resets := head.Kind == store.KindReset && len(below) == 1 && f.m.Rules.Contradicts(below[0], head) != nil
-	return resets || (f.poison(head) != nil || f.poison(below[0]) != nil) && !f.hasValidBase(below)
+	_, known := f.tooLate(records)
+	resets := head.Kind == store.KindReset && len(below) == 1 && f.defect(records) != nil
+	return resets || !known || (f.poison(head) != nil || f.poison(below[0]) != nil) && !f.hasValidBase(below)
 }

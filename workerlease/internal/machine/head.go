@@ -193,7 +193,8 @@ func (x *step) compareSchedule(head store.Record) {
 }
 
 // watch reports poison, and supersedes it when it has stood for so long that no worker
-// can still have a claim to it. It is never treated as free.
+// can still have a claim to it. It is never treated as free. Since when it has stood is
+// recorded, because the worker may end before that.
 func (x *step) watch(head store.Record, below []store.Record, why error) {
 	s := x.s
 	w := &s.View.Watch
@@ -201,10 +202,16 @@ func (x *step) watch(head store.Record, below []store.Record, why error) {
 		*w = Watch{Seq: head.Seq, Since: x.at.Newest.Latest, From: x.at.Local}
 		x.note(Note{What: Poison, Slot: s.Bid.Slot, Record: head, Err: why})
 	}
-	w.Over = max(w.Over, w.From+x.patience(head, below))
 	// If no record that can be obeyed is left below it, nobody knows which term is in force.
 	alone := below != nil && head.Seq > 1 && !x.hasValidBase(below)
-	if stays := head.Seq >= store.MaxSeq || s.Bid.Role == Joiner || alone || s.Clock.unsettled(); stays && x.at.Local >= w.Over {
+	stays := head.Seq >= store.MaxSeq || s.Bid.Role == Joiner || alone || s.Clock.unsettled()
+	if !stays && !w.Noted && below != nil && x.timeless(head, below) {
+		w.Noted = true
+		x.ask(Sighting, Sight{Poison: head, Since: w.Since, Why: why.Error()})
+		return
+	}
+	w.Over = max(w.Over, w.From+x.patience(head, below))
+	if stays && x.at.Local >= w.Over {
 		w.Over = x.at.Local + x.m.Rules.Patience
 	}
 	if x.at.Local < w.Over {
@@ -217,6 +224,18 @@ func (x *step) watch(head store.Record, below []store.Record, why error) {
 		return
 	}
 	s.Bid.send(x.reset(head, below, why), head)
+}
+
+// sighted takes in since when some worker has seen the poison that is watched. The head is read
+// again, to go on from there.
+func (x *step) sighted(e Sighted) {
+	s := x.s
+	if e.Err != nil {
+		x.failed(Sighting, e.Err) // It is watched for as long as this worker lives.
+	} else if age := x.at.Now.Earliest.Sub(e.Since); !s.Clock.unsettled() {
+		s.View.Watch.From, s.View.Watch.Over = min(s.View.Watch.From, x.at.Local-age), 0
+	}
+	x.reread()
 }
 
 // standStill claims nothing before the watch is over, and perhaps the rest of the slot then.

@@ -362,6 +362,8 @@ func opOf(a machine.Action, after machine.State) machine.Op {
 		return machine.Appending
 	case machine.Trim:
 		return machine.Trimming
+	case machine.Sight:
+		return machine.Sighting
 	}
 	return machine.Nothing
 }
@@ -379,6 +381,8 @@ func answers(e machine.Event, op machine.Op) bool {
 		return op == machine.Appending
 	case machine.Trimmed:
 		return op == machine.Trimming
+	case machine.Sighted:
+		return op == machine.Sighting
 	}
 	return false
 }

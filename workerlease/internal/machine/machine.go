@@ -102,6 +102,10 @@ func (x *step) take(e Event) {
 		if x.answered(Trimming) {
 			x.trimmed(e)
 		}
+	case Sighted:
+		if x.answered(Sighting) {
+			x.sighted(e)
+		}
 	case Began:
 		if s.Hold.holding() {
 			x.note(Note{What: Allocated, Slot: s.Hold.Held.Slot})

@@ -144,6 +144,20 @@ func (f facts) hasValidBase(records []store.Record) bool {
 	return false
 }
 
+// timeless reports that poison, head and what is poison right below it, is so whatever the
+// time is. Other poison is too far ahead of store time, which this worker may know wrongly, and
+// the next one, too: so its sightings count for nothing.
+func (f facts) timeless(head store.Record, below []store.Record) bool {
+	f.at.Newest.Latest = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+	records := append([]store.Record{head}, below...)
+	for i := range records {
+		if !f.impossible(records[i:]) {
+			return i > 0
+		}
+	}
+	return true
+}
+
 // patience is how long poison is watched, by the local clock: head, and the records right
 // below it that are poison, too.
 func (f facts) patience(head store.Record, below []store.Record) time.Duration {

@@ -116,7 +116,7 @@ func hostile(t *rapid.T, w *world) store.Record {
 // stray is an event that nothing was done for.
 func stray(t *rapid.T, w *world) machine.Event {
 	var events []machine.Event
-	for _, e := range []machine.Event{machine.Sampled{}, machine.HeadRead{}, machine.RecordRead{}, machine.Appended{}, machine.Trimmed{}} {
+	for _, e := range []machine.Event{machine.Sampled{}, machine.HeadRead{}, machine.RecordRead{}, machine.Appended{}, machine.Trimmed{}, machine.Sighted{}} {
 		if !answers(e, w.s.Pending) {
 			events = append(events, e)
 		}

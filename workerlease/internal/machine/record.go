@@ -82,19 +82,7 @@ func unbegun(r store.Record, at time.Time) bool {
 func (x *step) reset(head store.Record, below []store.Record, why error) store.Record {
 	r := x.stamped(store.KindReset, head.Seq+1)
 	r.Claim = x.id()
-	var inForce, held store.Record
-	for i, r := range below {
-		if x.poison(r) != nil || unbegun(r, x.at.Now.Latest) {
-			continue
-		}
-		// Of two records that contradict one another, the lower one may be the foreign one. So
-		// neither is cut short.
-		held.WindowEnd, held.Token = later(held.WindowEnd, r.WindowEnd), max(held.Token, r.Token)
-		if !x.impossible(below[i:]) {
-			inForce = r
-			break
-		}
-	}
+	inForce, held := x.inForce(r, below)
 	v := &x.s.View
 	v.Carried = x.m.Rules.Carry(inForce)
 	r.DoneUntil, r.Attempt = inForce.DoneUntil, v.Carried.attempt(x.s.Bid.Slot)-1

@@ -74,6 +74,8 @@ func (s *script) action(a machine.Action) string {
 		return "→ append " + s.record(a.Record)
 	case machine.Trim:
 		return fmt.Sprintf("→ trim below %d", a.Before)
+	case machine.Sight:
+		return fmt.Sprintf("→ note poison at seq %d, seen at %s", a.Poison.Seq, at(a.Since))
 	case machine.Allocate:
 		return fmt.Sprintf("ALLOCATED %s token %s", window(a.Term.Start, a.Term.End), at(store.FromMillis(a.Term.Token)))
 	case machine.Expire:

@@ -34,12 +34,13 @@ const (
 	ReadingRecord
 	Appending
 	Trimming
-	Probing // reading a record to see whether it justifies trimming
+	Probing  // reading a record to see whether it justifies trimming
+	Sighting // recording since when poison is seen
 )
 
 // String names the operation.
 func (o Op) String() string {
-	return [...]string{"nothing", "now", "tail", "get", "append", "trim", "get for trim"}[o]
+	return [...]string{"nothing", "now", "tail", "get", "append", "trim", "get for trim", "sighting"}[o]
 }
 
 // Wait is what to wait for: a time on the time line, or a local reading.

@@ -47,19 +47,16 @@ const MaxDrift = timeline.MaxDrift
 // Unfit is the reason why a record can't be obeyed as the head at a store time, given the
 // record in force below it (the zero Record if none is known); nil if there is none.
 func Unfit(below, head store.Record, now time.Time) error {
-	alone := func(r store.Record, now time.Time) error {
-		at := timeline.Interval{Earliest: now, Latest: now}
-		return Standard.Poison(r, at, Standard.Ahead, Standard.Longest)
+	f := facts{m: &Machine{Config{Rules: Standard}}, s: &State{}}
+	f.at.Newest = timeline.Interval{Earliest: now, Latest: now}
+	records := []store.Record{head}
+	if head.Seq > below.Seq+1 {
+		records = append(records, store.Record{Seq: head.Seq - 1, Defect: "it was passed over"})
 	}
-	if err := alone(head, now); err != nil {
-		return err
+	if below.Seq > 0 {
+		records = append(records, below)
 	}
-	then := head.ReadAt
-	if head.Kind == store.KindReset && !then.IsZero() &&
-		(alone(below, then) != nil || head.Seq > below.Seq+1 && unbegun(below, then)) {
-		return nil // It was over for the writer, as in base.
-	}
-	return Standard.Contradicts(below, head)
+	return f.defect(records)
 }
 
 // LongBlock is how long a record may leave nothing to claim before that is reported.

@@ -44,7 +44,7 @@ func (t *Trips) of(op Op) *Trip {
 		return &t.Reads
 	case Appending:
 		return &t.Appends
-	case Nothing, Trimming:
+	case Nothing, Trimming, Sighting:
 	}
 	return nil
 }

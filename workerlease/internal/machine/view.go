@@ -43,8 +43,9 @@ type Block struct {
 type Watch struct {
 	Seq   int64
 	Since time.Time     // Latest(now) when it was first seen
-	From  time.Duration // the local reading then
+	From  time.Duration // the local reading then, or when another worker has recorded a sighting
 	Over  time.Duration // the local reading at which it may be superseded
+	Noted bool          // a sighting was asked for
 }
 
 // Carried is what each record repeats from the head that it is appended to, so that

@@ -33,11 +33,12 @@ type world struct {
 	draw    [12]byte      // the first bytes of each draw; the rest is a counter
 	draws   uint32
 
-	ledger map[int64]store.Record
-	op     machine.Action // under way
-	adrift []store.Record // appends that were not applied yet
-	log    []machine.Action
-	late   bool // right before the user's code it turns out to be too late
+	ledger  map[int64]store.Record
+	sighted map[int64]time.Time
+	op      machine.Action // under way
+	adrift  []store.Record // appends that were not applied yet
+	log     []machine.Action
+	late    bool // right before the user's code it turns out to be too late
 }
 
 // plain is the configuration of a worker with slots of 5 min and all defaults.
@@ -52,7 +53,7 @@ func plain() machine.Config {
 func newWorld(c machine.Config) *world {
 	return &world{
 		watcher: newWatcher(machine.Machine{Config: c}, machine.Start(0, 0, 0, false)), clocks: []time.Time{eve}, spread: time.Millisecond,
-		ledger: map[int64]store.Record{},
+		ledger: map[int64]store.Record{}, sighted: map[int64]time.Time{},
 	}
 }
 
@@ -103,7 +104,7 @@ func (w *world) event(e machine.Event) error {
 		e = nil
 		for _, a := range actions {
 			switch a.(type) {
-			case machine.Sample, machine.ReadHead, machine.ReadRecord, machine.Append, machine.Trim:
+			case machine.Sample, machine.ReadHead, machine.ReadRecord, machine.Append, machine.Trim, machine.Sight:
 				w.op = a
 			case machine.Allocate:
 				e = machine.Began{}
@@ -228,6 +229,12 @@ func (w *world) reply(err error, done bool, stale int) machine.Event {
 			}
 		}
 		return machine.Trimmed{Count: n, Err: err}
+	case machine.Sight:
+		since, known := w.sighted[a.Poison.Seq]
+		if !known && (err == nil || done) {
+			w.sighted[a.Poison.Seq], since = a.Since, a.Since
+		}
+		return machine.Sighted{Since: since, Err: err}
 	}
 	return machine.Wake{}
 }

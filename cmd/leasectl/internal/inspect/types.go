@@ -18,12 +18,18 @@ func WorkerTypes(ctx context.Context, t storeuri.Target) ([]string, error) {
 		return nil, err
 	}
 	defer func() { _ = storeuri.Close(ctx, l) }() // it was only read
-	return l.WorkerTypes(ctx)
+	return TypesIn(ctx, l)
+}
+
+// TypesIn lists the worker types of a ledger, sorted, without that of sightings: it is no worker's.
+func TypesIn(ctx context.Context, l store.Ledger) ([]string, error) {
+	types, err := l.WorkerTypes(ctx)
+	return slices.DeleteFunc(types, func(t string) bool { return t == store.Sightings }), err
 }
 
 // onlyType is the worker type of a ledger that has just one, or "" if it has none.
 func onlyType(ctx context.Context, l store.Ledger) (string, error) {
-	types, err := l.WorkerTypes(ctx)
+	types, err := TypesIn(ctx, l)
 	if err != nil {
 		return "", err
 	}
@@ -36,7 +42,7 @@ func onlyType(ctx context.Context, l store.Ledger) (string, error) {
 // checkType is an error if a ledger has other worker types, but not this one. A ledger
 // without any is new.
 func checkType(ctx context.Context, l store.Ledger, name string) error {
-	types, err := l.WorkerTypes(ctx)
+	types, err := TypesIn(ctx, l)
 	if err != nil || len(types) == 0 || slices.Contains(types, name) {
 		return err
 	}
