@@ -79,6 +79,7 @@ func (x *step) recordRead(e RecordRead) {
 		s.Retries.Gone = 0
 		s.Bid.OutcomeUnknown = false
 		s.View.ReadAt = x.m.Rules.ReadAt(x.at.Now)
+		s.View.HeadReadAt.Fixed = time.Time{} // What was read then is not the head any more.
 		x.refused(e.Record)
 	}
 }

@@ -103,7 +103,7 @@ func (w *watcher) see(s machine.State, at machine.Moment, e machine.Event) {
 				records = records[1:]
 			}
 			w.head, w.foreign, w.shown, w.shownIn = store.Record{}, false, true, at
-			if records = w.reached(records, at); len(records) > 0 {
+			if records = w.reached(records, s.View.Asked, at); len(records) > 0 {
 				w.head = records[0]
 			}
 			if len(records) > 1 {

@@ -71,10 +71,10 @@ func fate(t *rapid.T, w *world) machine.Event {
 // hostile is any record that can be found in a ledger.
 func hostile(t *rapid.T, w *world) store.Record {
 	head := w.ledger[w.top()]
-	seq := w.top() + 1
+	seq := min(w.top()+1, store.MaxSeq) // No store shows a higher one.
 	if rapid.IntRange(0, 30).Draw(t, "high") == 0 {
 		seq = rapid.SampledFrom([]int64{seq + 1000, store.MaxSeq - 1, store.MaxSeq}).Draw(t, "seq")
-		seq = max(seq, w.top()+1)
+		seq = min(max(seq, w.top()+1), store.MaxSeq)
 	}
 	if rapid.IntRange(0, 30).Draw(t, "stray") == 0 {
 		return store.Record{WorkerType: "mail", Seq: 0, Defect: "a stray key"}

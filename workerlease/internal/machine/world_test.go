@@ -268,16 +268,19 @@ func (w *watcher) contradicts(below, r store.Record, at machine.Moment) bool {
 	}
 }
 
-// reached leaves out records above free keys.
-func (w *watcher) reached(records []store.Record, at machine.Moment) []store.Record {
+// reached leaves out records above free keys, as far as the newest records that were asked for
+// show them.
+func (w *watcher) reached(records []store.Record, asked int, at machine.Moment) []store.Record {
 	valid := func(r store.Record) bool {
-		return w.m.Rules.Poison(r, at.Now, w.m.Rules.Ahead, w.m.Rules.Longest) == nil
+		return w.m.Rules.Poison(r, at.Newest, w.m.Rules.Ahead, w.m.Rules.Longest) == nil
 	}
 	from := 0
 	for i, r := range records {
 		below := store.Record{}
 		if i+1 < len(records) {
 			below = records[i+1]
+		} else if len(records) >= asked {
+			break // There is more below.
 		}
 		alone := below.Seq == 0 && (valid(r) || r.Seq > w.m.Rules.Keep) && (r.Seq <= 1<<40 || i > 0)
 		if r.Seq != below.Seq+1 && !alone {
