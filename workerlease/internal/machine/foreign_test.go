@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
@@ -91,6 +92,46 @@ func TestContradicts(t *testing.T) {
 		}
 		if why := machine.Standard.Contradicts(c.below, r); (why != nil) != c.wrong {
 			t.Errorf("%s: %v, want a contradiction: %v", c.name, why, c.wrong)
+		}
+	}
+}
+
+// A foreign release of one's own term stands where its extension was to go, and the outcome of that
+// was not known. The head is read before anything is sent again: what was known of it is out of date.
+func TestAnExtensionIsNotSentAgainWhereAnotherRecordStands(t *testing.T) {
+	c := plain()
+	c.Schedule, c.Failover, c.JoinMidSlot = slots.Must(slots.Every(24*time.Hour)), 8*time.Hour, true
+	w := newWorld(c)
+	goOn := func() {
+		if err := w.goOn(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.event(machine.Wake{}); err != nil {
+		t.Fatal(err)
+	}
+	extends := func() bool { a, ok := w.op.(machine.Append); return ok && a.Record.Seq > 1 }
+	for n := 0; !extends(); n++ {
+		if goOn(); n > 1000 {
+			t.Fatal("no extension")
+		}
+	}
+	release := w.ledger[w.top()]
+	release.Seq, release.Kind, release.InstanceID, release.WindowStart = release.Seq+1, store.KindRelease, "w2", release.WindowEnd
+	if err := w.insert(release); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.event(w.reply(errTimeout, false, 0)); err != nil {
+		t.Fatal(err)
+	}
+	appends := 0
+	for end := w.local + 10*time.Minute; w.local < end; goOn() {
+		if a, ok := w.op.(machine.Append); ok {
+			t.Logf("seq %d is appended again", a.Record.Seq)
+			appends++
+		}
+		if appends > 3 {
+			t.Fatalf("%d appends", appends)
 		}
 	}
 }
