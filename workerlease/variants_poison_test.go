@@ -26,6 +26,8 @@ var poisonVariants = []variant{
 	},
 	// Something valid lands on w0's grant, and ends before it. w1 claims what follows on that.
 	{name: "what is valid alone is obeyed", rule: "Contradicts", regime: contradicted, instead: obeyed},
+	// A reset lands on w0's grant, and says that it was written a day ago, when that was far ahead.
+	{name: "a reset is as old as it says", rule: "Dated", regime: contradicted, instead: func(reset, _ store.Record) bool { return !reset.ReadAt.IsZero() }},
 	// Poison comes into the ledger above a free key. w0 supersedes it, and w1 claims the
 	// next slot above that. w2's read is stale and shows what is below: it claims the same
 	// slot, on the free key.

@@ -121,6 +121,9 @@ func (w *world) contradict(x *store.Record, head store.Record, how int) {
 		x.Kind, x.WindowEnd = "note", x.WindowStart
 	case 3: // It supersedes what can be obeyed.
 		x.Kind, x.WindowEnd, x.ReadAt = store.KindReset, x.WindowStart, x.WindowStart
+		if x.Token%2 == 0 {
+			x.ReadAt = x.ReadAt.AddDate(0, 0, -1) // It was copied from elsewhere.
+		}
 		if !x.WindowStart.Before(head.WindowEnd) {
 			x.Token = head.Token
 		}

@@ -134,13 +134,18 @@ func (f facts) inForce(reset store.Record, below []store.Record) (base, held sto
 }
 
 // asOf are the facts as the writer of a reset knew them when it judged a record below it. They
-// are those of now where the reset says that it is older than that record, as one does that
-// was copied from elsewhere: else it could end whatever it likes.
+// are those of now if the reset can't have been written then.
 func (f facts) asOf(reset, r store.Record) facts {
-	if at := &f.at.Newest; !reset.ReadAt.IsZero() && !r.ReadAt.After(reset.ReadAt) {
-		at.Earliest, at.Latest = reset.ReadAt, reset.ReadAt
+	if f.m.Rules.Dated(reset, r) {
+		f.at.Newest.Earliest, f.at.Newest.Latest = reset.ReadAt, reset.ReadAt
 	}
 	return f
+}
+
+// dated takes no reset's word for being older than a record below it, as one is that was copied
+// from elsewhere: by the time of long ago everything is too far ahead, and nothing in force.
+func dated(reset, below store.Record) bool {
+	return !reset.ReadAt.IsZero() && !below.ReadAt.After(reset.ReadAt)
 }
 
 // impossible reports that the first of some records is poison, as far as that and the

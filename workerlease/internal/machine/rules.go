@@ -142,6 +142,8 @@ type Rules struct {
 	// Contradicts reports why a record can't follow the one below it, which can be obeyed,
 	// nil if it can. Then it is poison, although it can be read.
 	Contradicts func(below, r store.Record) error
+	// Dated reports that a reset was written at its ReadAt, as far as a record below it shows.
+	Dated func(reset, below store.Record) bool
 	// Leads reports that no key is free between two records, the lower of which is the
 	// zero Record if nothing is below. A record above a free key is not followed.
 	Leads func(lower, upper store.Record) bool
@@ -207,6 +209,7 @@ var Standard = Rules{
 	Ahead:       2 * priority.MaxLead,
 	Longest:     366 * 24 * time.Hour,
 	Contradicts: contradicts,
+	Dated:       dated,
 	Leads:       leads,
 	Patience:    5 * time.Minute,
 	Span:        span,
