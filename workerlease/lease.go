@@ -56,6 +56,7 @@ type activeLease struct {
 	w      *WorkerLease
 	term   atomic.Pointer[machine.Term] // set anew by extensions
 	jumps  int
+	done   atomic.Bool // the ledger is known to say that the slot's work is done
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 

@@ -116,7 +116,13 @@ func (r *runner) run(ctx context.Context, l Lease) {
 		}()
 		<-returned
 	}
-	if ctx.Err() != nil && !l.missed.IsZero() {
+	switch {
+	case l.missed.IsZero():
+	case ctx.Err() != nil:
+		return
+	case l.active.done.Load():
+		// Another worker had done it, and could record that only now.
+		r.w.post(arrival{event: machine.Finished{Done: true}})
 		return
 	}
 	for {

@@ -159,6 +159,7 @@ func (w *WorkerLease) publish() {
 	t.Holding, t.Lease = h != nil && !s.Hold.Held.IsZero() && h.term.Load().Claim == s.Hold.Held.Claim, Lease{}
 	if t.Holding {
 		t.Lease = h.lease()
+		h.done.Store(w.machine.Once && w.machine.Rules.IsDone(s.View.Carried, h.term.Load().Slot))
 	}
 	t.Running, t.Overrunning = s.Hold.Running, s.Hold.Running && s.Hold.Held.IsZero() && s.Hold.Overran
 	t.Won, t.Contending = s.Hold.Next.Slot, s.Bid.Slot

@@ -205,8 +205,10 @@ func (x *step) watch(head store.Record, below []store.Record, why error) {
 	// If no record that can be obeyed is left below it, nobody knows which term is in force.
 	alone := below != nil && head.Seq > 1 && !x.hasValidBase(below)
 	stays := head.Seq >= store.MaxSeq || s.Bid.Role == Joiner || alone || s.Clock.unsettled()
-	if !stays && !w.Noted && below != nil && x.timeless(head, below) {
-		w.Noted = true
+	if seen := &s.View.Seen; seen.Seq == head.Seq {
+		w.From = min(w.From, seen.From)
+	} else if !stays && below != nil && x.timeless(head, below) {
+		*seen = Seen{head.Seq, w.From}
 		x.ask(Sighting, Sight{Poison: head, Since: w.Since, Why: why.Error()})
 		return
 	}
@@ -233,8 +235,9 @@ func (x *step) sighted(e Sighted) {
 	if e.Err != nil {
 		x.failed(Sighting, e.Err) // It is watched for as long as this worker lives.
 	} else if age := x.at.Now.Earliest.Sub(e.Since); !s.Clock.unsettled() {
-		s.View.Watch.From, s.View.Watch.Over = min(s.View.Watch.From, x.at.Local-age), 0
+		s.View.Seen.From = min(s.View.Seen.From, x.at.Local-age)
 	}
+	s.View.Watch.Over = 0
 	x.reread()
 }
 

@@ -279,8 +279,8 @@ func (w *watcher) append(before machine.State, at machine.Moment, r store.Record
 	case store.KindReset:
 		wait := max(w.m.Rules.Patience, min(slotLength(before.Bid.Slot), 24*time.Hour))
 		switch {
-		case at.Local-before.View.Watch.From < wait, before.View.Watch.Seq != head.Seq:
-			return fmt.Errorf("reset of what was not watched long enough: %v at %v", before.View.Watch, at.Local)
+		case at.Local-w.s.View.Watch.From < wait, w.s.View.Watch.Seq != head.Seq:
+			return fmt.Errorf("reset of what was not watched long enough: %v at %v", w.s.View.Watch, at.Local)
 		case r.WindowStart.Before(w.shownIn.Now.Latest):
 			return fmt.Errorf("reset in the past: %v at %v", r, at.Now)
 		}

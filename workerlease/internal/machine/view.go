@@ -20,6 +20,7 @@ type View struct {
 	Mismatch  string // the newest foreign schedule that was reported
 
 	Watch       Watch
+	Seen        Seen
 	Block       Block
 	Unreachable int64 // seq of the newest unreachable record, 0 if there is none
 }
@@ -45,7 +46,12 @@ type Watch struct {
 	Since time.Time     // Latest(now) when it was first seen
 	From  time.Duration // the local reading then, or when another worker has recorded a sighting
 	Over  time.Duration // the local reading at which it may be superseded
-	Noted bool          // a sighting was asked for
+}
+
+// Seen is the poison of which a sighting was asked for last. Stale reads hide it now and then.
+type Seen struct {
+	Seq  int64
+	From time.Duration // the local reading since when it was seen
 }
 
 // Carried is what each record repeats from the head that it is appended to, so that
