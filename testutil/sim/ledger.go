@@ -244,7 +244,7 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 			w.violate("seq %d of %v, a %s, takes the term in seq %d", r.Seq, p, r.Kind, before.Seq)
 		}
 		// When the store's clock was set back, what is far ahead is poison.
-		ahead := (len(w.server.jumps) > 0 || w.o.Faults.FirstStamps > 0) && r.Kind == store.KindReset && !before.WindowStart.Before(r.WindowStart.Add(2*priority.MaxLead))
+		ahead := (len(w.server.jumps) > 0 || w.o.Faults.FirstStamps > 0) && r.Kind == store.KindReset && !before.WindowStart.Before(r.ReadAt.Add(2*priority.MaxLead))
 		if !r.WindowStart.Equal(r.WindowEnd) || !ahead && (r.WindowEnd.Before(before.WindowEnd) || r.Token < before.Token) {
 			w.violate("seq %d of %v, a %s, changes the term in seq %d", r.Seq, p, r.Kind, before.Seq)
 		}
