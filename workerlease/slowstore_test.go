@@ -1,6 +1,7 @@
 package workerlease_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -206,4 +207,43 @@ func TestAHolderExtendsItsLeaseHoweverFarTheStoreIs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The first samples of the time that a worker takes are answered late, and the next slot is near. The
+// time is sampled once more before the slot is begun late because of that, or given up.
+func TestASlowSampleOfTheTimeCostsNoSlot(t *testing.T) {
+	for name, slow := range map[string]time.Duration{"a part of the slot": 3 * time.Second, "half the slot": 9 * time.Second} {
+		bubble(t, name, func(t *testing.T) {
+			samples := 0
+			l := faulty(t, func(c faultstore.Call) faultstore.Fault {
+				if c.Op != faultstore.OpNow {
+					return faultstore.Fault{}
+				}
+				if samples++; samples <= 2 {
+					return faultstore.Fault{After: slow}
+				}
+				return faultstore.Fault{}
+			})
+			o := named("a", 0)
+			o.LeaseInterval, o.Lead = 20*time.Second, 10*time.Second
+			at(40*time.Second - 2*slow - time.Second)
+			client := workerlease.NewClient(stampless{l}, workerlease.ClientOptions{Clock: clock.New()})
+			w := start(t, setup{Options: o, ledger: l, client: client, plain: true})
+			at(70 * time.Second)
+			if u := w.turn(t, 0); u.allocated < 40*time.Second || u.allocated > 40*time.Second+100*time.Millisecond {
+				t.Errorf("the first slot was begun at %v, want 40s", u.allocated)
+			}
+			if samples > 5 {
+				t.Errorf("%d samples, want two, another, and those of the next slot", samples)
+			}
+		})
+	}
+}
+
+// stampless is a store that gives its time only to those who ask for it.
+type stampless struct{ store.Ledger }
+
+func (l stampless) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+	records, _, err := l.Ledger.Tail(ctx, workerType, limit)
+	return records, store.Stamp{}, err
 }

@@ -81,6 +81,7 @@ type Bid struct {
 	OutcomeUnknown bool         // Record may have been stored, or may yet be
 	MissReason     Reason       // why Slot is being missed, if it is
 	Outage         bool         // the store answers again after it had failed, or showed less than it had
+	Narrowed       bool         // the time was sampled because it is too uncertain to claim
 	Awaited        int          // the attempt that waited, after an outage, for a record that the slot is done
 
 	// The rest outlasts the slot.

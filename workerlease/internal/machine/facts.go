@@ -124,6 +124,12 @@ func (f facts) worth(start, end time.Time) bool {
 	return start.Add(MinWindow(f.at.Now.Uncertainty(), f.m.Margin)).Before(end)
 }
 
+// worthIfKnown reports the same if the time were known well.
+func (f facts) worthIfKnown(start, end time.Time) bool {
+	start = later(start, f.at.Now.Mid())
+	return start.Add(MinWindow(0, f.m.Margin)).Before(end)
+}
+
 // mayExtend reports that a claim would begin, within a slot, after a term that its
 // holder may yet extend: its record shows that it is a part of a slot. A worker that
 // takes over itself comes again when that has ended.

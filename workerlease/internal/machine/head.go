@@ -128,6 +128,9 @@ func (x *step) claimAfter(head store.Record) {
 	start := x.m.Rules.Start(s.Bid.Claim, head)
 	soon := start.Add(-x.m.Rules.Ahead / 2)
 	switch {
+	case !s.Bid.Narrowed && !x.worth(start, s.Bid.Claim.End) && x.worthIfKnown(start, s.Bid.Claim.End):
+		s.Bid.Narrowed = true
+		x.ask(Sampling, Sample{}) // The newest sample may have been slow.
 	case !x.worth(start, s.Bid.Claim.End) && head.WindowEnd.After(s.Bid.Slot.Start):
 		x.lose(head)
 	case !x.worth(start, s.Bid.Claim.End):
@@ -276,7 +279,7 @@ func (x *step) confirm(r store.Record, own bool) {
 		t.Missed = s.Bid.Missed
 	}
 	s.Hold.Next, s.Hold.WonEnd, s.Hold.WonSlot = t, t.End, s.Bid.Slot.End
-	s.Hold.Looked = false
+	s.Hold.Looked, s.Hold.Narrowed = false, false
 	what := Claimed
 	if !own {
 		what = Joined

@@ -40,6 +40,7 @@ type Hold struct {
 	WonEnd  time.Time // end of the newest window that was won or joined
 	WonSlot time.Time // end of the newest slot of which a part was won
 
+	Narrowed        bool // the time was sampled because it is too uncertain to begin Next
 	Looking, Looked bool // whether Next may begin: the head is being read for it, or was
 
 	Running bool          // the user's code has not returned
@@ -124,6 +125,11 @@ func (x *step) begin() {
 		h.Next = Term{}
 		return
 	}
+	if x.narrows() && x.s.Pending == Nothing && !x.backingOff() {
+		h.Narrowed = true
+		x.ask(Sampling, Sample{})
+		return
+	}
 	if !x.m.mayBegin(x.s) || !x.m.Rules.Inside(now, h.Next.Start, h.Next.End, x.m.Margin) {
 		return
 	}
@@ -137,6 +143,14 @@ func (x *step) begin() {
 	h.Held, h.Next = h.Next, Term{}
 	h.Running, h.Overran, h.Looked = true, false, false
 	x.do(Allocate{h.Held})
+}
+
+// narrows reports that so much of the slot that was won would be lost to the uncertainty of the
+// time that this is sampled once more: the newest sample may have been slow.
+func (f facts) narrows() bool {
+	h := &f.s.Hold
+	return !h.Narrowed && f.m.mayBegin(f.s) && !f.m.Rules.begun(f.at.Now, h.Next.Start) &&
+		f.at.Now.Uncertainty() > h.Next.Slot.Length()/16
 }
 
 // mustLook reports that the head is to be read right before the work begins: it was tried
