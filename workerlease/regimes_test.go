@@ -145,6 +145,14 @@ func jumps(seed int64) sim.Options {
 	}
 }
 
+// jumpsUnderParts: the same, and leases are extended part by part.
+func jumpsUnderParts(seed int64) sim.Options {
+	o := jumps(seed)
+	o.Faults.JumpBy = 10 * time.Minute
+	o.Worker = workers(func(_ int, w *workerlease.Options) { w.FailoverWithin, w.Continuous = 20*time.Second, true })
+	return o
+}
+
 // cutOff: a worker claims a slot of a day, and right then is cut off from the
 // store for hours, in which others take slots of 10 s, each its key. When it is
 // back, its own may be free.

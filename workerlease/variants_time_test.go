@@ -38,6 +38,9 @@ var timeVariants = []variant{
 	// w1 hears from a member whose clock is ahead of that by which w0 works, which
 	// hasn't asked since. w1 begins by it, and w0 works on.
 	{name: "another clock of the store is believed at once", rule: "Settled", regime: jumps, instead: func(machine.Moment, machine.Clock) bool { return true }},
+	// The store's clock steps. w0 hasn't asked since, and extends its lease. w1 has, and begins when
+	// the window has ended that it read then.
+	{name: "what ends is what was read when the clock jumped", rule: "Unchanged", regime: jumpsUnderParts, instead: false},
 	// w0 holds a lease, and the store contradicts what it said of the time before. w0 goes
 	// on.
 	{name: "a contradiction is nothing to worry about", rule: "Jumped", regime: jumps, instead: func(int, int) bool { return false }, audit: unmoved},

@@ -1,7 +1,9 @@
 package workerlease_test
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -159,6 +161,40 @@ func TestServersThatAnswerInTurnCostNoSlot(t *testing.T) {
 			}
 			if got, most := w.Status().Uncertainty, 150*time.Millisecond+apart.Abs(); got > most {
 				t.Errorf("uncertainty = %v, want at most %v", got, most)
+			}
+		})
+	}
+}
+
+// The store's clock steps. A holder that doesn't know it yet goes on by the old clock, and
+// extends its lease by that. A standby that knows works only when that is over.
+func TestNobodyWorksBesideAHolderThatHasNotNoticedAStepOfTheStoresClock(t *testing.T) {
+	for from := 6 * time.Minute; from < 7*time.Minute+30*time.Second; from += 3 * time.Second {
+		bubble(t, fmt.Sprint(from), func(t *testing.T) {
+			h, _ := stamps(func(_ int, s *store.Stamp) {
+				if time.Since(t0) > from {
+					s.Time = s.Time.Add(13*time.Minute + 30*time.Second)
+				}
+			})
+			var fleet []*worker
+			for i, name := range []string{"a", "b", "c"} {
+				o := named(name, i)
+				o.FailoverWithin, o.Continuous = 20*time.Second, true
+				fleet = append(fleet, start(t, setup{ledger: h, Options: o}))
+			}
+			at(20 * time.Minute)
+			var all []turn
+			for _, w := range fleet {
+				all = append(all, w.history()...)
+			}
+			slices.SortFunc(all, func(a, b turn) int { return cmp.Compare(a.allocated, b.allocated) })
+			for i := 1; i < len(all); i++ {
+				if a, b := all[i-1], all[i]; a.ended == 0 || b.allocated < a.ended {
+					t.Errorf("%s works from %v on, and %s up to %v", b.lease.InstanceID, b.allocated, a.lease.InstanceID, a.ended)
+				}
+			}
+			if len(all) < 2 {
+				t.Errorf("%d leases, want one after the step", len(all))
 			}
 		})
 	}

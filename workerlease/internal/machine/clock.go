@@ -12,6 +12,8 @@ type Clock struct {
 	Epoch, Settled, Jumps int
 	SettleAt              time.Time     // when Epoch is settled; zero: a head must be read first
 	SettleBy              time.Duration // the local reading at which it is settled at the latest
+	SettleSeq             int64         // of the head that was read then
+	Reread                bool          // the head is read again, because SettleAt has come
 	Resample              int           // how often the time must be sampled before anything is begun
 	Jumped                time.Duration // the local reading at the newest contradiction
 	Contested             bool          // it came soon after another one
@@ -33,7 +35,7 @@ func (c *Clock) unsettled() bool { return c.Settled < c.Epoch }
 func (x *step) clock() {
 	c := &x.s.Clock
 	if x.at.Epoch > c.Epoch {
-		c.Epoch, c.SettleAt, c.SettleBy = x.at.Epoch, time.Time{}, 0
+		c.Epoch, c.SettleAt, c.SettleBy, c.SettleSeq, c.Reread = x.at.Epoch, time.Time{}, 0, 0, false
 		x.forgo()
 	}
 	if x.m.Rules.Jumped(c.Jumps, x.at.Jumps) {
@@ -45,7 +47,11 @@ func (x *step) clock() {
 		}
 	}
 	c.Jumps = x.at.Jumps
-	if c.unsettled() && x.m.Rules.Settled(x.at, *c) {
+	switch {
+	case !c.unsettled() || !x.m.Rules.Settled(x.at, *c):
+	case x.m.Rules.Unchanged && !c.Reread && x.at.Local < c.SettleBy:
+		c.Reread, c.SettleAt = true, time.Time{}
+	default:
 		c.Settled = c.Epoch
 		x.s.Bid.Recheck = x.at.Local + time.Millisecond // x.at.Now was measured before it settled.
 	}
@@ -65,11 +71,16 @@ func (x *step) forgo() {
 	}
 }
 
-// settle decides when the epoch is settled, by the head that was read since it began.
+// settle decides when the epoch is settled, by the head that was read since it began. When that
+// has ended, it must still be the head: a holder that didn't know of the epoch may have extended its
+// lease, by a sample from before.
 func (x *step) settle(head store.Record, below []store.Record) {
 	c := &x.s.Clock
 	if !c.unsettled() || x.s.Bid.ReadEpoch != x.at.Epoch || !c.SettleAt.IsZero() {
 		return
+	}
+	if c.SettleSeq != head.Seq {
+		c.SettleSeq, c.Reread = head.Seq, false
 	}
 	c.SettleAt, c.SettleBy = head.WindowEnd, x.at.Began+x.outlasting(append([]store.Record{head}, below...), x.m.Rules.Longest)
 	switch {

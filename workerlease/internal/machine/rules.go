@@ -36,6 +36,9 @@ type Rules struct {
 	Jumped func(seen, now int) bool
 	// Settled reports that a jump is past.
 	Settled func(at Moment, c Clock) bool
+	// Unchanged says that it must be the head that was read before that has ended then, and not
+	// another one.
+	Unchanged bool
 	// Fresh: nothing is claimed when the newest sample of store time is older.
 	Fresh time.Duration
 
@@ -167,7 +170,9 @@ var Standard = Rules{
 
 	Jumped:  jumped,
 	Settled: settled,
-	Fresh:   2 * time.Minute,
+
+	Unchanged: true,
+	Fresh:     2 * time.Minute,
 
 	Turn:    turn,
 	Spread:  spread,

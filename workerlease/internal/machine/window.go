@@ -45,7 +45,8 @@ func jumped(seen, now int) bool { return now > seen }
 
 // settled keeps the interval from before a jump until every worker that began by the old
 // clock has come to the new one. Such a worker holds nothing that ends after the head
-// that was read since; so it is enough that this has ended by all clocks. If the old
+// that was read since; so it is enough that this has ended by all clocks, and is the head then.
+// If the old
 // clock is far behind, or the head was granted by a clock far ahead, that would take long:
 // it is also enough that so much time has passed as the longest window takes.
 func settled(at Moment, c Clock) bool {
