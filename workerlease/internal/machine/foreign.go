@@ -20,6 +20,8 @@ func contradicts(below, r store.Record) error {
 	switch {
 	case below.Seq == 0:
 		return nil
+	case r.Kind == store.KindOverride:
+		return overrides(below, r)
 	case r.Kind == store.KindGrant && r.Claim == below.Claim:
 		// An extension. Others of the term may be among the poison.
 		if !same || early || below.Kind == store.KindRelease || adjacent && r.WindowStart.After(below.WindowEnd) {
@@ -66,9 +68,10 @@ func (f facts) defect(records []store.Record) error {
 
 // base is the record below the head that the head has to agree with: the newest that is not
 // poison. A reset ends all that was poison to its writer, which may have been so by the
-// time of that: windows too far ahead, and above poison those that had not begun.
+// time of that: windows too far ahead, and above poison those that had not begun. So does
+// an override.
 func (f facts) base(head store.Record, below []store.Record) store.Record {
-	resets := head.Kind == store.KindReset
+	resets := supersedes(head)
 	if at := &f.at.Newest; resets && !head.ReadAt.IsZero() {
 		at.Earliest, at.Latest = head.ReadAt, head.ReadAt
 	}
@@ -111,6 +114,6 @@ func (f facts) needsMore(records []store.Record) bool {
 		return true
 	}
 	head, below := records[0], records[1:]
-	resets := head.Kind == store.KindReset && len(below) == 1 && f.m.Rules.Contradicts(below[0], head) != nil
+	resets := supersedes(head) && len(below) == 1 && f.m.Rules.Contradicts(below[0], head) != nil
 	return resets || (f.poison(head) != nil || f.poison(below[0]) != nil) && !f.hasValidBase(below)
 }

@@ -55,7 +55,7 @@ func Unfit(below, head store.Record, now time.Time) error {
 		return err
 	}
 	then := head.ReadAt
-	if head.Kind == store.KindReset && !then.IsZero() &&
+	if supersedes(head) && !then.IsZero() &&
 		(alone(below, then) != nil || head.Seq > below.Seq+1 && unbegun(below, then)) {
 		return nil // It was over for the writer, as in base.
 	}
