@@ -21,6 +21,10 @@ const (
 	KindRelease Kind = "release"
 	// KindReset supersedes a head that can't be obeyed; Metadata says why.
 	KindReset Kind = "reset"
+	// KindOverride ends whatever is in force below it, at its (zero-length) window. Only
+	// operators write it, never a worker. Its Claim is new, and its Token is above those of
+	// all records below it that can be obeyed; Metadata says why.
+	KindOverride Kind = "override"
 	// KindDone says that the work of a slot is done: DoneUntil names the slot. It
 	// changes no term: its window is empty and lies at the end of the head's window.
 	KindDone Kind = "done"

@@ -60,6 +60,7 @@
 //   - outcome unknown: said of an append whose reply leaves open whether it was stored.
 //   - poison: a head that no correct worker can have written, or that can't be read. It is
 //     reported, never obeyed, and never taken for a free slot.
+//   - override: a record by which an operator ends whatever is in force.
 //   - unreachable record: poison above a free key. The ledger goes on below it.
 //
 // # Guarantees
@@ -81,9 +82,10 @@
 //
 // Not guaranteed: a process that pauses after its last check may write late, so a resource
 // should refuse a token lower than the highest it has seen. If the store's own clock jumps
-// further than Margin and its ServerSkew, if a backup is restored, or if a virtual machine
-// is frozen, two leases may overlap; their tokens differ, except after a restored backup. A
-// job may run again if its worker dies before the job is recorded as done.
+// further than Margin and its ServerSkew, if a backup is restored, if a virtual machine is
+// frozen, or if an operator overrides the lease of a holder that lives (see [Override]), two
+// leases may overlap; their tokens differ, except after a restored backup. A job may run
+// again if its worker dies before the job is recorded as done.
 //
 // docs/guarantees.md says more, and docs/protocol.md explains how it works.
 package workerlease

@@ -12,7 +12,7 @@ var (
 	// Callbacks.Error wraps it, too.
 	ErrClockJumped = errors.New("store clock jumped")
 	// ErrRecordVanished: the lease's record was replaced by another's, as by a rollback
-	// or a restored backup. An error of Callbacks.Error wraps it, too.
+	// or a restored backup, or overridden by an operator. An error of Callbacks.Error wraps it, too.
 	ErrRecordVanished = errors.New("lease record vanished")
 	// ErrPanicked: LeaseAllocated panicked. The error of Callbacks.Error for a panic of
 	// any callback wraps it, too, and has the stack.

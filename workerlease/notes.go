@@ -67,7 +67,7 @@ func (w *WorkerLease) note(n machine.Note) {
 		w.emit(Rested{Worker: me, Lease: w.active.Load().lease(), Until: n.Until})
 	case machine.HolderChanged:
 		w.emit(HolderChanged{
-			Worker: me, Holder: holder(w.state.View.Holders.Newest), Released: n.Record.Kind == store.KindRelease,
+			Worker: me, Holder: holder(w.state.View.Holders.Newest), Released: n.Record.Kind == store.KindRelease || n.Record.Kind == store.KindOverride,
 		})
 	case machine.Extended:
 		w.emit(Extended{Worker: me, Lease: w.active.Load().lease(), Seq: n.Record.Seq})

@@ -119,7 +119,8 @@ type (
 	HolderChanged struct {
 		Worker
 		Holder Holder
-		// Released says that Holder has released the lease, as of Holder.Until.
+		// Released says that Holder has released the lease, as of Holder.Until, or that an
+		// operator has overridden it.
 		Released bool
 	}
 	// Extended: the lease goes on, up to Lease.Expiry.
@@ -234,7 +235,7 @@ type (
 	// there. Otherwise slots are lost until the poison is superseded: 5 min and a
 	// slot or, if that is longer, its longest window, up to 24 h, after some worker has seen it
 	// (this worker, if it is only too far ahead of store time). If no record below it
-	// can be obeyed, and record 1 has been trimmed, it is never superseded: remove it by hand.
+	// can be obeyed, and record 1 has been trimmed, no worker supersedes it: see Override.
 	Poison struct {
 		Worker
 		Seq int64
@@ -242,7 +243,8 @@ type (
 	}
 	// Blocked: the newest record of the ledger can be obeyed, and leaves nothing to claim up
 	// to Until, more than a day after the slot: its window lasts that long or, if Done is set,
-	// it says that all slots up to then are done. It is reported once.
+	// it says that all slots up to then are done. It is reported once. An operator can end it:
+	// see Override.
 	Blocked struct {
 		Worker
 		Seq   int64
@@ -258,8 +260,9 @@ type (
 	// Vanished: a grant to this worker is no longer in the ledger. The read was stale, or
 	// the store took back what it had confirmed; then another worker may have been granted
 	// the same window. Check the store's write and read concern, and whether a backup was
-	// restored. A worker notices when it reads the ledger in the next slot, unless more
-	// than 16 records have come after its own.
+	// restored. Or an operator has overridden the grant: Err says who. A worker notices when
+	// it reads the ledger in the next slot, unless more than 16 records have come after its
+	// own.
 	Vanished struct {
 		Worker
 		Seq int64

@@ -13,7 +13,8 @@ const (
 	Stopped Reason = "stopped"
 	// ClockJumped: the store's clock, or the local one, jumped.
 	ClockJumped Reason = "clock jumped"
-	// RecordVanished: the lease's record was replaced by another's.
+	// RecordVanished: the lease's record was replaced by another's, or overridden by an
+	// operator.
 	RecordVanished Reason = "record vanished"
 	// Done: the task of Run returned nil, and its Job is done.
 	Done Reason = "done"

@@ -4,6 +4,7 @@
 //	leasectl demo                  three workers, a crash and a return, in 35 s
 //	leasectl init                  create what a store needs
 //	leasectl inspect slots         the past, present and next holder of each slot
+//	leasectl override              end what leaves nothing to claim for long
 //	leasectl plan                  what workers will cost: operations, request units
 //	leasectl run … -- COMMAND      run a command in each slot that is held
 //	leasectl version

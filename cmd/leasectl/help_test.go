@@ -25,6 +25,7 @@ func TestHelpVersionAndCompletionWork(t *testing.T) {
 		{[]string{"run", "--help"}, "LEASE_TOKEN"},
 		{[]string{"run", "--help"}, "--failover-within"},
 		{[]string{"run", "--help"}, "at least once in a slot"},
+		{[]string{"override", "--help"}, "two may\nwork"},
 		{[]string{"plan", "--help"}, "peakRequestUnitsPerSecond"},
 		{[]string{"version"}, versionText() + "\n"},
 		{[]string{"--version"}, versionText() + "\n"},
@@ -49,7 +50,7 @@ func TestHelpVersionAndCompletionWork(t *testing.T) {
 // means something, and fits a terminal.
 func TestHelpBeginsWithUsageAndFitsATerminal(t *testing.T) {
 	for args, usesStore := range map[string]bool{
-		"": true, "init": true, "run": true, "plan": true, "inspect": true, "inspect slots": true,
+		"": true, "init": true, "run": true, "plan": true, "inspect": true, "inspect slots": true, "override": true,
 		"demo": false, "version": false, "completion": false, "completion bash": false, "exit-codes": false,
 	} {
 		done := leasectl(t, nil, append(strings.Fields(args), "--help")...)
@@ -95,6 +96,8 @@ func TestShellsCompleteValuesAndNoNamesOfFiles(t *testing.T) {
 		"inspect slots --output": "table\njson\n:4\n",
 		"plan --consistency":     "strong\nbounded-staleness\nsession\nconsistent-prefix\neventual\n:4\n",
 		"version --output":       "text\njson\n:4\n",
+		"override --seq":         ":4\n",
+		"override --done-until":  ":4\n",
 		"run --every":            ":4\n",
 		"run --failover-within":  ":4\n",
 		"plan --failover-within": ":4\n",

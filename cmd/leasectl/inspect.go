@@ -37,18 +37,22 @@ for each slot, all with the same token. ATTEMPT is how many times the slot had b
 begun by then, this row included (--once-per-slot); the column is left out if no slot
 was begun again. The states:
 
-  upcoming  claimed; the lease has not begun
-  held      the lease is in force; its holder may have died or stopped since
-  expired   the lease ran to the end of its window
-  released  the holder gave back the rest of the lease: it stopped, or its job failed
-  missed    the slot has passed, and nobody claimed it
-  free      the slot has begun, and nobody has claimed it
-  done      the slot's work is done (--once-per-slot), or was made up for (--run-missed),
-            with any result; nobody runs it again. The note says when
-  poison    workers can't obey the record; the note says why
+  upcoming    claimed; the lease has not begun
+  held        the lease is in force; its holder may have died or stopped since
+  expired     the lease ran to the end of its window
+  released    the holder gave back the rest of the lease: it stopped, or its job failed
+  overridden  an operator ended the lease; the note says when
+  missed      the slot has passed, and nobody claimed it
+  free        the slot has begun, and nobody has claimed it
+  done        the slot's work is done (--once-per-slot), or was made up for
+              (--run-missed), with any result; nobody runs it again. The note says when
+  poison      workers can't obey the record; the note says why
+  override    no slot, but the record by which an operator ended what was in force: who
+              is in the column HOLDER, and when and why in the note (leasectl override)
 
 If the newest record leaves nothing to claim for more than a slot and a day, the note
-of the last row says until when.
+of the last row says until when, and the command that ends that is shown below the
+table.
 
 A record of a kind that this version doesn't know is shown with its kind. All
 times are store time, in UTC.
@@ -72,8 +76,11 @@ something has changed:
     claimedMs               when it was claimed, in ms after slotStart
     windowStart, windowEnd  the window of the record and its extensions
     releasedAt              when the rest was given back
+    overriddenAt            when an operator ended the lease
     missedSlots             the number of slots in the row, if there are several
     note                    for people
+  try          the command that ends what leaves nothing to claim for long; left out if
+               nothing does
   requestUnits the store's charges for the command so far: total, and byOperation;
                left out if it charges nothing
 

@@ -43,6 +43,7 @@ func TestWorkerTypesAreCompletedFromTheStore(t *testing.T) {
 		{nil, []string{"inspect", "slots", "--store", storeArg, "--worker-type", ""}, "exchange\nexport\nmail\n:4\n"},
 		{nil, []string{"inspect", "slots", "--store", storeArg, "--worker-type", "ex"}, "exchange\nexport\n:4\n"},
 		{[]string{storeuri.Variable + "=" + storeArg}, []string{"run", "--worker-type", "m"}, "mail\n:4\n"},
+		{nil, []string{"override", "--store", storeArg, "--worker-type", "e"}, "exchange\nexport\n:4\n"},
 		{nil, []string{"run", "--worker-type", "m"}, ":4\n"},
 		{nil, []string{"run", "--store", "ftp://x", "--worker-type", "m"}, ":4\n"},
 		{nil, []string{"run", "--store", missing, "--worker-type", "m"}, ":4\n"},

@@ -100,8 +100,16 @@ func TestWhatIsWrongIsToldInOneLineEachWithAHint(t *testing.T) {
 				"leasectl run --help",
 			},
 		},
-		"a failover in a plan":        {args: []string{"plan", "--store", "cosmos", "--every", "1m", "--failover-within", "31s", "--lead", "16s"}, want: []string{"--failover-within is 31s: must be at least 8 × --margin (2s), so that a part of the slot can be extended in time, and at most half of the shortest slot (30s)", "--lead is 16s: must be at most half of --failover-within (15.5s), which is lost when a worker dies that has claimed the next slot", "leasectl plan --help"}},
-		"too short an interval":       {args: []string{"run", "--store", "sqlite:x.db", "--worker-type", "t", "--every", "1ms", "--", "true"}, want: []string{`--every "1ms": the interval must be at least 100ms`, "leasectl run --help"}},
+		"a failover in a plan":  {args: []string{"plan", "--store", "cosmos", "--every", "1m", "--failover-within", "31s", "--lead", "16s"}, want: []string{"--failover-within is 31s: must be at least 8 × --margin (2s), so that a part of the slot can be extended in time, and at most half of the shortest slot (30s)", "--lead is 16s: must be at most half of --failover-within (15.5s), which is lost when a worker dies that has claimed the next slot", "leasectl plan --help"}},
+		"too short an interval": {args: []string{"run", "--store", "sqlite:x.db", "--worker-type", "t", "--every", "1ms", "--", "true"}, want: []string{`--every "1ms": the interval must be at least 100ms`, "leasectl run --help"}},
+		"an override of nothing": {args: []string{"override", "--store", "sqlite:x.db"}, want: []string{
+			"--worker-type is missing: name the one whose record is to be overridden",
+			"--seq is missing: give the number of the newest record, as leasectl inspect slots shows it", "leasectl override --help",
+		}},
+		"an override of bad values": {args: []string{"override", "--store", "sqlite:x.db", "--worker-type", "t", "--seq", "0", "--done-until", "noon", "--reason", ""}, want: []string{
+			`--seq "0": must be a whole number from 1 to 9007199254740990`, `--done-until "noon": must be a time such as 2026-03-02T12:00:00Z`,
+			`--reason "": must not be empty; leave the option out for the default`, "leasectl override --help",
+		}},
 		"an interval of watching":     {args: []string{"inspect", "slots", "--store", "sqlite:x.db", "--interval", "2s"}, want: []string{`--interval "2s": goes with --watch only`, "leasectl inspect slots --help"}},
 		"a bad interval of watching":  {args: []string{"inspect", "slots", "--store", "sqlite:x.db", "--interval", "0s"}, want: []string{`--interval "0s": must be from 100ms to 1h0m0s`, "leasectl inspect slots --help"}},
 		"a URL of a relative path":    {args: []string{"init", "--store", "sqlite://x.db"}, want: []string{"--store: write sqlite:x.db for a relative path, sqlite:/x.db for an absolute one", "leasectl init --help"}},

@@ -56,7 +56,7 @@ func Ledger(records []store.Record) (problems []string) {
 				bad("is done, but no job of a slot")
 			}
 		default:
-			bad("is a %s, which no worker had a reason to write", r.Kind)
+			bad("of kind %s, which no worker had a reason to write", r.Kind)
 		}
 		head = r
 	}

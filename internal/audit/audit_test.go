@@ -41,7 +41,8 @@ func TestEachRuleIsChecked(t *testing.T) {
 		"done, with a moved end":   {[]store.Record{with(done, func(r *store.Record) { r.WindowEnd = minute(2) })}, "record 2: is done, and changes the term of 1"},
 		"done, which is forgotten": {[]store.Record{done, recordtest.Grant(3, 1, "b")}, "record 3: is done until 0001-01-01T00:00:00.000Z, and the one before until 2026-03-02T12:05:00.000Z"},
 		"done without a job":       {[]store.Record{with(done, func(r *store.Record) { r.Attempt = 0 })}, "record 2: is done, but no job of a slot"},
-		"a reset":                  {[]store.Record{with(later, func(r *store.Record) { r.Kind = store.KindReset })}, "record 2: is a reset, which no worker had a reason to write"},
+		"a reset":                  {[]store.Record{with(later, func(r *store.Record) { r.Kind = store.KindReset })}, "record 2: of kind reset, which no worker had a reason to write"},
+		"an override":              {[]store.Record{with(later, func(r *store.Record) { r.Kind, r.WindowEnd = store.KindOverride, r.WindowStart })}, "record 2: of kind override, which no worker had a reason to write"},
 		"a defect":                 {[]store.Record{{Seq: 2, Defect: "no token"}}, "record 2: invalid record: no token"},
 	} {
 		if got := strings.Join(Ledger(append([]store.Record{first}, test.then...)), "\n"); got != test.want {

@@ -218,6 +218,8 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 	}
 	l.noteDone(r, at)
 	switch r.Kind {
+	case store.KindOverride:
+		w.violate("seq %d of %v overrides, as only an operator may", r.Seq, p)
 	case store.KindGrant:
 		if r.WindowStart.Before(before.WindowEnd) {
 			w.violate("seq %d of %v starts at %v, before seq %d ends at %v", r.Seq, p, w.time(r.WindowStart), before.Seq, w.time(before.WindowEnd))

@@ -29,6 +29,8 @@
 //   - A worker that takes over the rest of a slot has its own entry, with Takeover set.
 //   - A slot that nobody claimed has an entry without a record. Four or more of these in
 //     a row become one entry, which counts them.
+//   - An override has its own entry, whose State is its kind, "override". The terms that it
+//     ended are [Overridden].
 //   - A record that workers refuse to obey (poison), and a record of a kind that this
 //     version doesn't know, has its own entry.
 //

@@ -22,6 +22,8 @@ const (
 	Expired State = "expired"
 	// Released: the holder gave back the rest of the lease.
 	Released State = "released"
+	// Overridden: an operator ended the lease by an override. Its holder may have worked on.
+	Overridden State = "overridden"
 	// Missed: the slot has passed, and nobody claimed it.
 	Missed State = "missed"
 	// Free: the slot has begun, and nobody has claimed it.
@@ -73,12 +75,16 @@ type Entry struct {
 	ClaimKnown bool
 	// ReleasedAt is when the rest of the lease was given back; zero if it wasn't.
 	ReleasedAt time.Time
+	// OverriddenAt is when an operator ended the lease; zero if none did.
+	OverriddenAt time.Time
 	// DoneAt is when the work was recorded as done. It is zero if it wasn't, and if the
 	// record that said so was not read.
 	DoneAt time.Time
 	// BlocksUntil is set if the record is the newest, and leaves nothing to claim for more
 	// than a slot and a day: its window lasts until then, or it says that all slots up to then are done.
+	// BlockedBy is its Seq.
 	BlocksUntil time.Time
+	BlockedBy   int64
 	// Defect is why workers can't obey Record, in one line; empty unless State is Poison.
 	Defect string
 }

@@ -47,6 +47,12 @@ func TestRead(t *testing.T) {
 			r.SlotStart, r.SlotEnd, r.Token, r.FixedAt = a.SlotStart, a.SlotEnd, minutes(token).UnixMilli(), minutes(fixed)
 		}), from, to)
 	}
+	// overridden is an operator's record, as of a minute of a's slot.
+	overridden := func(seq int64, at float64, why string) store.Record {
+		return changed(part(seq, a, at, at), func(r *store.Record) {
+			r.Kind, r.Claim, r.InstanceID, r.Metadata, r.Token, r.ReadAt = store.KindOverride, "override", "op", why, b.Token+1, minutes(at)
+		})
+	}
 	for name, test := range map[string]struct {
 		records  []store.Record // oldest first
 		now      time.Time
@@ -212,6 +218,42 @@ func TestRead(t *testing.T) {
 		"a done record of a schedule that this version can't read": {
 			records: []store.Record{changed(doneBy(a, 9, minutes(4), minutes(1)), func(r *store.Record) { r.Schedule = "moon full" })}, now: minutes(2),
 			want: []string{"00:00 done a"},
+		},
+		"an override of a lease, and of the next one": {
+			records: []store.Record{a, b, overridden(3, 4.9, "its host is gone"), changed(c, func(r *store.Record) { r.Seq = 4 })}, now: minutes(11),
+			want: []string{
+				"12:00 overridden a -9.2s (at +4m54s)", "12:05 overridden b -9.2s (at -6.0s)",
+				"12:00 override op (as of 2026-03-02T12:04:54.000Z: its host is gone)", "12:05 missed", "12:10 held c -9.2s",
+			},
+		},
+		"an override of what left nothing to claim": {
+			records: []store.Record{changed(a, func(r *store.Record) { r.WindowEnd = r.WindowEnd.AddDate(0, 0, 30) }), overridden(2, 7, "")}, now: minutes(16),
+			want: []string{
+				"12:00 overridden a -9.2s (at +7m0s)", "12:00 override op (as of 2026-03-02T12:07:00.000Z)",
+				"12:10 missed", "12:15 free",
+			},
+		},
+		"an override of what is over": {
+			records: []store.Record{a, overridden(2, 7, "")}, now: minutes(8),
+			want: []string{"12:00 expired a -9.2s", "12:00 override op (as of 2026-03-02T12:07:00.000Z)", "12:05 free"},
+		},
+		"what an override had opened is done, and was released": {
+			records: []store.Record{
+				a, doneBy(a, 2, a.SlotEnd, minutes(1)), changed(releaseOf(a, 3, minutes(1.1)), func(r *store.Record) { r.DoneUntil = a.SlotEnd }),
+				changed(overridden(4, 2, ""), func(r *store.Record) { r.DoneUntil = a.SlotEnd }),
+			}, now: minutes(4),
+			want: []string{"12:00 done a -9.2s released 12:01:06 (at +1m0s)", "12:00 override op (as of 2026-03-02T12:02:00.000Z)"},
+		},
+		"an override that nobody obeys": {
+			records: []store.Record{a, changed(overridden(2, 2, ""), func(r *store.Record) { r.Token = a.Token })}, now: minutes(4),
+			want: []string{"12:00 held a -9.2s", "12:00 poison op (its token 1772452800000 is not above that of seq 1, 1772452800000)"},
+		},
+		"an override above poison whose token was too far ahead": {
+			records: []store.Record{
+				changed(a, func(r *store.Record) { r.Token = minutes(20).UnixMilli() }), changed(overridden(2, 2, ""), func(r *store.Record) { r.Token = minutes(2).UnixMilli() }),
+				changed(c, func(r *store.Record) { r.Token = r.WindowStart.UnixMilli() }),
+			}, now: minutes(11),
+			want: []string{"12:00 overridden a -9.2s (at +2m0s)", "12:00 override op (as of 2026-03-02T12:02:00.000Z)", "12:05 missed", "12:10 held c -9.2s"},
 		},
 		"a reset": {
 			records: []store.Record{changed(a, func(r *store.Record) {

@@ -73,7 +73,7 @@ func (h *reader) block() {
 		most = most.Add(schedule.At(h.now).Length())
 	}
 	if n := len(h.entries); n > 0 && until.After(most) {
-		h.entries[n-1].BlocksUntil = until
+		h.entries[n-1].BlocksUntil, h.entries[n-1].BlockedBy = until, h.below.Seq
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // Note is a short remark for people, in English, or "": which part of the slot the lease
-// had if not all of it, when it was released or done, how many slots were missed, why the
+// had if not all of it, when it was released, overridden or done, how many slots were missed, why the
 // record is poison, or until when nothing can be claimed. Its wording may change; programs read the fields.
 func (e Entry) Note() string {
 	text := e.note()
@@ -37,14 +37,20 @@ func (e Entry) note() string {
 		return "before it began"
 	case e.State == Released:
 		return e.part(e.ReleasedAt)
+	case e.State == Overridden:
+		return e.part(e.OverriddenAt)
 	case e.Record.Kind == store.KindGrant:
 		return e.part(time.Time{})
+	case e.Record.Kind == store.KindOverride && e.Record.Metadata == "":
+		return "as of " + store.Format(e.Window.Start)
+	case e.Record.Kind == store.KindOverride:
+		return "as of " + store.Format(e.Window.Start) + ": " + e.Record.Metadata
 	}
 	return e.Record.Metadata
 }
 
-// part notes from when the lease had the slot, up to when, and when it was released or
-// done.
+// part notes from when the lease had the slot, up to when, and when it was released,
+// overridden or done.
 func (e Entry) part(at time.Time) string {
 	var words []string
 	if late := e.Late(); late > 0 {

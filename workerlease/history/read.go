@@ -76,6 +76,9 @@ func (h *reader) take(r store.Record) {
 	case store.KindRelease:
 		h.release(r)
 	default:
+		if r.Kind == store.KindOverride {
+			h.override(r)
+		}
 		if r.Kind != store.KindDone || r.DoneUntil.IsZero() {
 			h.entries = append(h.entries, ofRecord(r, State(r.Kind)))
 		}

@@ -58,7 +58,7 @@ func (h *reader) term() *Entry {
 // extend adds a grant to the newest entry if it extends that term within its slot.
 func (h *reader) extend(r store.Record) bool {
 	e := h.term()
-	if e == nil || r.Claim == "" || e.Record.Claim != r.Claim || !e.Record.SlotStart.Equal(r.SlotStart) || e.State == Released {
+	if e == nil || r.Claim == "" || e.Record.Claim != r.Claim || !e.Record.SlotStart.Equal(r.SlotStart) || e.State == Released || e.State == Overridden {
 		return false
 	}
 	e.Window.End, e.NewestSeq = r.WindowEnd, r.Seq
@@ -83,6 +83,23 @@ func (h *reader) release(r store.Record) {
 		e.ReleasedAt = r.WindowStart
 		if e.State != Done { // Nobody waits for the rest of a lease whose work is done.
 			e.State = Released
+		}
+	}
+}
+
+// override marks the entries of all terms that a record overrides: whatever was not over.
+func (h *reader) override(r store.Record) {
+	if h.newest.WindowEnd.After(r.WindowStart) {
+		h.newest.WindowEnd = r.WindowStart // From there on, slots were free.
+	}
+	for i := range slices.Backward(h.entries) {
+		e := &h.entries[i]
+		if !e.granted() || !r.WindowStart.Before(e.Window.End) || !e.ReleasedAt.IsZero() || !e.OverriddenAt.IsZero() {
+			continue
+		}
+		e.OverriddenAt = r.WindowStart
+		if e.State != Done {
+			e.State = Overridden
 		}
 	}
 }

@@ -154,6 +154,11 @@ func (x *step) refused(r store.Record) {
 		}
 		x.release(r)
 	case s.Bid.grants() && !s.Stopping:
+		if x.overridden([]store.Record{r}) && s.Bid.Role == Extender {
+			x.observeRecord(r)
+			x.again()
+			return
+		}
 		x.judge(r, nil)
 	case s.Bid.grants():
 		s.Bid.drop()

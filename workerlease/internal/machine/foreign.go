@@ -20,6 +20,8 @@ func contradicts(below, r store.Record) error {
 	switch {
 	case below.Seq == 0:
 		return nil
+	case r.Kind == store.KindOverride:
+		return overrides(below, r)
 	case r.Kind == store.KindGrant && r.Claim == below.Claim:
 		// An extension. Others of the term may be among the poison.
 		if !same || early || below.Kind == store.KindRelease || adjacent && r.WindowStart.After(below.WindowEnd) {
@@ -88,9 +90,9 @@ func (f facts) tooLate(records []store.Record) (late, known bool) {
 }
 
 // base is the record below the head that the head has to agree with: the newest that is not
-// poison. A reset ends all that was poison to its writer, too.
+// poison. A reset ends all that was poison to its writer, too, and so does an override.
 func (f facts) base(head store.Record, below []store.Record) store.Record {
-	if head.Kind == store.KindReset {
+	if supersedes(head) {
 		return f.ended(head, below)
 	}
 	for _, r := range below {
@@ -143,9 +145,10 @@ func (f facts) asOf(reset, r store.Record) facts {
 }
 
 // dated takes no reset's word for being older than a record below it, as one is that was copied
-// from elsewhere: by the time of long ago everything is too far ahead, and nothing in force.
+// from elsewhere: by the time of long ago everything is too far ahead, and nothing in force. An
+// override may end that anyhow.
 func dated(reset, below store.Record) bool {
-	return !reset.ReadAt.IsZero() && !below.ReadAt.After(reset.ReadAt)
+	return !reset.ReadAt.IsZero() && (reset.Kind == store.KindOverride || !below.ReadAt.After(reset.ReadAt))
 }
 
 // impossible reports that the first of some records is poison, as far as that and the
@@ -177,6 +180,6 @@ func (f facts) needsMore(records []store.Record) bool {
 	}
 	head, below := records[0], records[1:]
 	_, known := f.tooLate(records)
-	resets := head.Kind == store.KindReset && len(below) == 1 && f.defect(records) != nil
+	resets := supersedes(head) && len(below) == 1 && (f.ended(head, below).Seq == 0 || f.defect(records) != nil)
 	return resets || !known || (f.poison(head) != nil || f.poison(below[0]) != nil) && !f.hasValidBase(below)
 }

@@ -44,6 +44,7 @@ func TestContradicts(t *testing.T) {
 	higher := func(r *store.Record) { r.Seq++ }
 	released := after(empty(store.KindRelease, eve.Add(time.Minute)))
 	done := after(empty(store.KindDone, grant.WindowEnd))
+	overridden := after(both(another(0, 0), func(r *store.Record) { r.Claim = "op" }, empty(store.KindOverride, eve.Add(time.Minute))))
 	longer := func(r *store.Record) { r.WindowEnd = eve.Add(10 * time.Minute) }
 	for _, c := range []struct {
 		name   string
@@ -82,6 +83,18 @@ func TestContradicts(t *testing.T) {
 		{"a note that ends the term", grant, empty("note", eve.Add(time.Minute)), true},
 		{"a note that goes on with the term", grant, empty("note", eve.Add(6*time.Minute)), true},
 		{"a note that has a window", grant, both(empty("note", grant.WindowEnd), longer), true},
+		{"an override", grant, both(another(time.Minute, time.Minute), empty(store.KindOverride, eve.Add(time.Minute))), false},
+		{"an override of what is over", grant, both(another(0, 0), empty(store.KindOverride, eve.Add(time.Hour))), false},
+		{"an override above poison", grant, both(another(0, 0), empty(store.KindOverride, eve.Add(time.Minute)), higher), false},
+		{"an override of a released term", released, both(another(0, 0), empty(store.KindOverride, eve.Add(time.Second))), false},
+		{"an override whose token doesn't grow", grant, both(claim, empty(store.KindOverride, eve.Add(time.Minute))), true},
+		{"an override with the claim below", grant, both(token(1), empty(store.KindOverride, eve.Add(time.Minute))), true},
+		{"a grant after an override", overridden, another(2*time.Minute, 6*time.Minute), true},
+		{"a grant after an override, with a higher token", overridden, both(another(2*time.Minute, 6*time.Minute), token(1)), false},
+		{"a grant within an override's past", overridden, both(another(30*time.Second, 6*time.Minute), token(1)), true},
+		{"a release of an overridden term", overridden, empty(store.KindRelease, eve.Add(2*time.Minute)), true},
+		{"an extension of an overridden term", overridden, longer, true},
+		{"a done record above an override", overridden, both(another(0, 0), func(r *store.Record) { r.Claim = "op" }, empty(store.KindDone, overridden.WindowEnd)), false},
 		{"a reset", grant, both(another(0, 0), empty(store.KindReset, grant.WindowEnd)), false},
 		{"a reset of what is in force", grant, both(another(0, 0), empty(store.KindReset, eve.Add(time.Minute))), true},
 		{"a reset whose token doesn't grow", grant, both(claim, empty(store.KindReset, grant.WindowEnd)), true},

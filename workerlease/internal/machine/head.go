@@ -29,6 +29,10 @@ func (x *step) headRead(e HeadRead) {
 		x.readHead()
 		return
 	}
+	if x.overridden(records) && s.Bid.Role == Extender && !s.Hold.Looking && !s.Stopping {
+		x.again()
+		return
+	}
 	x.checkLastGrant(records)
 	obeyed := x.defect(records) == nil
 	var head store.Record // The zero Record is an empty ledger.

@@ -76,19 +76,34 @@ func (h *Holders) observe(r store.Record, own bool, now timeline.Interval) (chan
 	case r.Kind == store.KindRelease && same && r.WindowEnd.Before(newest.End):
 		newest.End, newest.SlotEnd = r.WindowEnd, r.WindowEnd
 		return true
+	case r.Kind == store.KindOverride:
+		return h.override(r.WindowStart)
 	}
 	return false
+}
+
+// override takes in that all that was in force has ended at a time, and reports whether
+// that was more than is known to be over.
+func (h *Holders) override(at time.Time) (changed bool) {
+	for _, each := range []*Holder{&h.Before, &h.Newest} {
+		changed = at.Before(each.End)
+		each.End, each.SlotEnd = earlier(each.End, at), earlier(each.SlotEnd, at)
+	}
+	return changed
 }
 
 // succeed takes in another term.
 func (h *Holders) succeed(r store.Record, next Holder, now timeline.Interval) (changed bool) {
 	next.Claim, next.InstanceID, next.Group = r.Claim, r.InstanceID, r.Group
 	next.Priority, next.Token, next.End, next.SlotEnd = r.Priority, r.Token, r.WindowEnd, r.SlotEnd
-	if r.Kind == store.KindDone && !r.DoneUntil.Before(r.SlotEnd) {
+	// The second: a done record of a reset or an override, which nobody holds anything by.
+	if r.Kind == store.KindDone && (!r.DoneUntil.Before(r.SlotEnd) || !next.Start.Before(next.End)) {
 		next.SlotEnd = next.End
 	}
 	changed = !h.Newest.goesOn(next) && now.Earliest.Before(next.End)
-	*h = Holders{Before: h.Newest, Newest: next}
+	before := h.Newest
+	before.End = earlier(before.End, next.Start) // It was released or overridden, unseen.
+	*h = Holders{Before: before, Newest: next}
 	return changed
 }
 

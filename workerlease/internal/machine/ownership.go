@@ -65,9 +65,9 @@ func gap(start time.Time, head store.Record, now timeline.Interval) bool {
 }
 
 // mayExtend is true of a holder that has neither released its term, nor lost it to a
-// reset, nor surely come to its end.
+// reset or an override, nor surely come to its end.
 func mayExtend(head store.Record, now timeline.Interval) bool {
-	return head.Kind != store.KindRelease && head.Kind != store.KindReset && now.Earliest.Before(head.WindowEnd)
+	return head.Kind != store.KindRelease && !supersedes(head) && now.Earliest.Before(head.WindowEnd)
 }
 
 // token grows from term to term. It is a time, so it does not start again in a ledger

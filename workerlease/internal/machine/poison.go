@@ -22,8 +22,10 @@ func poison(head store.Record, now timeline.Interval, ahead, longest time.Durati
 	switch length := head.WindowEnd.Sub(head.WindowStart); {
 	case head.Seq >= store.MaxSeq:
 		return errors.New("the ledger is full: no seq is left")
-	case head.WindowStart.After(limit) && (length > 0 || head.WindowStart.After(limit.Add(longest))):
-		// A record that grants nothing stands at the end of the term in force.
+	case head.Kind == store.KindOverride && length > 0:
+		return errors.New("it is an override, and has a window")
+	case head.WindowStart.After(limit) && (length > 0 || head.Kind == store.KindOverride || head.WindowStart.After(limit.Add(longest))):
+		// A record that grants nothing stands at the end of the term in force, but for an override.
 		return fmt.Errorf("window starts at %s, more than %v ahead of store time",
 			store.Format(head.WindowStart), ahead)
 	case length > longest:

@@ -104,10 +104,15 @@ func hostile(t *rapid.T, w *world) store.Record {
 	case 1:
 		r.ReadAt = time.Time{}
 	case 2, 3, 4:
-		r.Kind = rapid.SampledFrom([]store.Kind{store.KindRelease, store.KindReset, "done", "pause"}).Draw(t, "kind")
+		r.Kind = rapid.SampledFrom([]store.Kind{store.KindRelease, store.KindReset, "done", "pause", store.KindOverride}).Draw(t, "kind")
 		if head.Check() == nil { // it copies what is in force
 			r.Claim, r.Group, r.Token = head.Claim, head.Group, head.Token
 			r.WindowStart, r.WindowEnd = head.WindowEnd, head.WindowEnd
+		}
+		if r.Kind == store.KindOverride && rapid.IntRange(0, 3).Draw(t, "operator") > 0 {
+			r.Claim, r.Token = fmt.Sprintf("operator-%d", seq), max(w.time().UnixMilli(), head.Token+1, 1)
+			r.WindowStart = w.time().Add(span(time.Second).Draw(t, "since")).Truncate(time.Millisecond)
+			r.WindowEnd = r.WindowStart
 		}
 	}
 	return r

@@ -241,17 +241,17 @@ func (w *world) reply(err error, done bool, stale int) machine.Event {
 
 // poison reports that a head can't be obeyed.
 func (w *watcher) poison(head store.Record, at machine.Moment) bool {
-	return head.Seq != 0 && (head.Check() != nil || head.WindowStart.After(at.Now.Latest.Add(w.m.Rules.Ahead)) &&
-		(head.WindowStart.Before(head.WindowEnd) || head.WindowStart.After(at.Now.Latest.Add(w.m.Rules.Ahead+w.m.Rules.Longest))))
+	return head.Seq != 0 && (head.Check() != nil || head.Kind == store.KindOverride && head.WindowStart.Before(head.WindowEnd) ||
+		head.WindowStart.After(at.Now.Latest.Add(w.m.Rules.Ahead)) && (head.WindowStart.Before(head.WindowEnd) || head.Kind == store.KindOverride || head.WindowStart.After(at.Now.Latest.Add(w.m.Rules.Ahead+w.m.Rules.Longest))))
 }
 
 // contradicts reports that two records that can be obeyed can't both have been appended by
-// workers, as far as they alone show: a reset may have ended more.
+// workers, as far as they alone show: a reset or an override may have ended more.
 func (w *watcher) contradicts(below, r store.Record, at machine.Moment) bool {
 	valid := func(r store.Record) bool {
 		return w.m.Rules.Poison(r, at.Newest, w.m.Rules.Ahead, w.m.Rules.Longest) == nil
 	}
-	if below.Seq == 0 || below.Seq+1 != r.Seq || r.Kind == store.KindReset || !valid(below) || !valid(r) {
+	if below.Seq == 0 || below.Seq+1 != r.Seq || r.Kind == store.KindReset || r.Kind == store.KindOverride || !valid(below) || !valid(r) {
 		return false
 	}
 	moves := r.WindowStart.Before(below.WindowEnd)

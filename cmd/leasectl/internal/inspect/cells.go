@@ -132,7 +132,7 @@ func cells(e history.Entry, times timeStyle) []table.Cell {
 
 // stateColours draw the eye to what matters.
 var stateColours = map[history.State]table.Colour{
-	history.Upcoming: table.Cyan, history.Held: table.Green, history.Released: table.Yellow, history.Missed: table.Red, history.Free: table.Yellow,
+	history.Upcoming: table.Cyan, history.Held: table.Green, history.Released: table.Yellow, history.Overridden: table.Yellow, history.Missed: table.Red, history.Free: table.Yellow,
 	history.Poison: table.Red, history.Expired: table.Plain, history.Done: table.Plain,
 }
 

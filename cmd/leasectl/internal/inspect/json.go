@@ -26,6 +26,7 @@ type Slot struct {
 	WindowStart string        `json:"windowStart,omitempty"`
 	WindowEnd   string        `json:"windowEnd,omitempty"`
 	ReleasedAt  string        `json:"releasedAt,omitempty"`
+	Overridden  string        `json:"overriddenAt,omitempty"`
 	MissedSlots int           `json:"missedSlots,omitempty"`
 	Extended    int           `json:"extended,omitempty"`
 	NewestSeq   int64         `json:"newestSeq,omitempty"`
@@ -38,6 +39,7 @@ type Snapshot struct {
 	Store      string        `json:"store"`
 	WorkerType string        `json:"workerType"`
 	Slots      []Slot        `json:"slots"`
+	Try        string        `json:"try,omitempty"`
 	Units      *charges.JSON `json:"requestUnits,omitempty"`
 }
 
@@ -51,14 +53,14 @@ func jsonTime(t time.Time) string {
 }
 
 func (s snapshot) writeJSON(w io.Writer, indent bool) error {
-	out := Snapshot{StoreTime: store.Format(s.at), Store: s.store, WorkerType: s.workerType, Slots: []Slot{}, Units: charges.ToJSON(s.charges)}
+	out := Snapshot{StoreTime: store.Format(s.at), Store: s.store, WorkerType: s.workerType, Slots: []Slot{}, Try: s.try, Units: charges.ToJSON(s.charges)}
 	for _, e := range s.rows {
 		r := e.Record
 		row := Slot{
 			SlotStart: jsonTime(e.Slot.Start), SlotEnd: jsonTime(e.Slot.End), State: e.State,
 			Seq: r.Seq, Kind: string(r.Kind), InstanceID: r.InstanceID, Group: r.Group, Token: r.Token,
 			WindowStart: jsonTime(e.Window.Start), WindowEnd: jsonTime(e.Window.End),
-			ReleasedAt: jsonTime(e.ReleasedAt), Note: e.Note(),
+			ReleasedAt: jsonTime(e.ReleasedAt), Overridden: jsonTime(e.OverriddenAt), Note: e.Note(),
 			Extended: e.Extensions, NewestSeq: e.NewestSeq, Attempt: e.Attempt,
 		}
 		if r.Seq != 0 && r.Defect == "" {

@@ -2,6 +2,8 @@ package inspect
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
@@ -18,10 +20,32 @@ type snapshot struct {
 	dated      bool // the table is read later: its times need their dates
 	limit      int  // the number of records that was read, at most
 	charges    workerlease.Charges
+	try        string // what an operator may do if no slot can be claimed for long; else empty
 }
 
 // mostRecords bounds how much is read of a ledger in which leases are extended.
 const mostRecords = 10_000
+
+// tryOverride is the command that ends what leaves nothing to claim for long, or poison that no
+// worker supersedes, because none of all the records that are left can be obeyed.
+func tryOverride(workerType string, records []store.Record, rows []history.Entry, all bool) string {
+	if len(rows) == 0 {
+		return ""
+	}
+	seq := rows[len(rows)-1].BlockedBy
+	oldest, newest := records[len(records)-1], records[0]
+	if newest.Seq == 0 && len(records) > 1 {
+		newest = records[1] // The first is no key.
+	}
+	poison := !slices.ContainsFunc(rows, func(e history.Entry) bool { return e.State != history.Poison })
+	if poison && all && oldest.Seq > 1 {
+		seq = newest.Seq
+	}
+	if seq == 0 {
+		return ""
+	}
+	return fmt.Sprintf("leasectl override --worker-type %s --seq %d", workerType, seq)
+}
 
 // take reads enough of a ledger for the last slots: a slot has a grant, and perhaps a
 // release or a done record. If leases are extended it reads more, as often as needed.
@@ -38,6 +62,7 @@ func take(ctx context.Context, l store.Ledger, o Options, limit int) (snapshot, 
 			return snapshot{}, err
 		}
 		stamp, found.rows = newest, history.Read(records, newest.Time, nil)
+		found.try = tryOverride(o.WorkerType, records, found.rows, len(records) < found.limit)
 		// One row more, because the first may have begun before.
 		if len(found.rows) > o.Last || len(records) < found.limit || found.limit >= mostRecords {
 			break

@@ -14,6 +14,9 @@ func (s snapshot) drawing(colours bool) string {
 	if len(s.rows) > 0 {
 		table = strings.Join(s.tableLines(colours), "\n") + "\n"
 	}
+	if s.try != "" {
+		table += "\ntry: " + s.try + "\n"
+	}
 	if cost := charges.Text(s.charges); cost != "" {
 		table += "\nlooking at it cost " + cost + "\n"
 	}

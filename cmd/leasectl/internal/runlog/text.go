@@ -65,7 +65,7 @@ func (l *Log) line(e workerlease.Event) (zapcore.Level, string) {
 	case workerlease.HolderChanged:
 		h := e.Holder
 		if e.Released {
-			return zap.DebugLevel, fmt.Sprintf("holder: none: %q, token %d, released it as of %s", h.InstanceID, h.Token, display.Clock(h.Until))
+			return zap.DebugLevel, fmt.Sprintf("holder: none: the lease of %q, token %d, has ended as of %s", h.InstanceID, h.Token, display.Clock(h.Until))
 		}
 		return zap.DebugLevel, fmt.Sprintf("holder: %q, priority %d, token %d, from %s until %s", h.InstanceID, h.Priority, h.Token, display.Clock(h.From), display.Clock(h.Until))
 	case workerlease.Expired:
@@ -98,10 +98,11 @@ func (l *Log) line(e workerlease.Event) (zapcore.Level, string) {
 	case workerlease.Poison:
 		return zap.WarnLevel, fmt.Sprintf("record %d can't be obeyed: %v", e.Seq, e.Err)
 	case workerlease.Blocked:
+		try := fmt.Sprintf("try: leasectl override --worker-type %s --seq %d", e.WorkerType, e.Seq)
 		if e.Done {
-			return zap.WarnLevel, fmt.Sprintf("record %d says that all slots up to %s are done", e.Seq, store.Format(e.Until))
+			return zap.WarnLevel, fmt.Sprintf("record %d says that all slots up to %s are done; %s", e.Seq, store.Format(e.Until), try)
 		}
-		return zap.WarnLevel, fmt.Sprintf("record %d leaves nothing to claim until %s", e.Seq, store.Format(e.Until))
+		return zap.WarnLevel, fmt.Sprintf("record %d leaves nothing to claim until %s; %s", e.Seq, store.Format(e.Until), try)
 	case workerlease.PoisonReset:
 		return zap.WarnLevel, fmt.Sprintf("record %d: reset: %s", e.Seq, e.Reason)
 	case workerlease.ScheduleMismatch:

@@ -1,0 +1,71 @@
+package inspect
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/internal/recordtest"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+)
+
+// blockedBy is a ledger of which the newest record leaves nothing to claim for long.
+func blockedBy(records ...store.Record) *memory.Ledger {
+	c := clock.NewMock()
+	c.Set(recordtest.Minutes(6))
+	l := memory.New(memory.Options{Clock: c})
+	for _, r := range records {
+		l.Put(r)
+	}
+	return l
+}
+
+// Where nothing can be claimed for long, the command that ends it is shown.
+func TestInspectSlotsNamesTheCommandThatEndsABlock(t *testing.T) {
+	grant := recordtest.Grant(1, 0, "a")
+	long, far := recordtest.Grant(2, 1, "b"), recordtest.Grant(2, 1, "b")
+	long.WindowEnd, far.DoneUntil = long.WindowEnd.AddDate(1, 0, 0), long.WindowEnd.AddDate(1, 0, 0)
+	poison := func(seq int64) store.Record {
+		return store.Record{WorkerType: "export", Seq: seq, Defect: "not a record"}
+	}
+	ended := recordtest.Grant(3, 1, "op@host")
+	ended.Kind, ended.Claim, ended.Token, ended.Metadata = store.KindOverride, "override", long.Token+1, "gone"
+	ended.WindowStart, ended.WindowEnd = recordtest.Minutes(5.5), recordtest.Minutes(5.5)
+	for name, test := range map[string]struct {
+		ledger *memory.Ledger
+		last   int
+		want   string // of the command; empty: none is named
+	}{
+		"a long window":          {blockedBy(grant, long), 20, "leasectl override --worker-type export --seq 2"},
+		"slots done":             {blockedBy(grant, far), 20, "leasectl override --worker-type export --seq 2"},
+		"nothing but poison":     {blockedBy(poison(205), poison(206), poison(207)), 1, "leasectl override --worker-type export --seq 207"},
+		"poison, and no key":     {blockedBy(poison(205), store.Record{WorkerType: "export", Seq: store.MaxSeq + 1}), 20, "leasectl override --worker-type export --seq 205"},
+		"poison above a record":  {blockedBy(grant, poison(2)), 1, ""},
+		"poison from the start":  {blockedBy(poison(1), poison(2)), 20, ""},
+		"a slot that is held":    {blockedBy(grant, recordtest.Grant(2, 1, "b")), 20, ""},
+		"what was overridden":    {blockedBy(grant, long, ended), 20, ""},
+		"a ledger without slots": {blockedBy(), 20, ""},
+	} {
+		o := Options{WorkerType: "export", Last: test.last, Output: Table, Timeout: time.Minute}
+		got, err := shown(t, test.ledger, o)
+		if _, try, _ := strings.Cut(got, "\ntry: "); err != nil || strings.TrimSpace(try) != test.want {
+			t.Errorf("%s: inspect slots = %s, %v, want it to end with %q", name, got, err, test.want)
+		}
+		if s, err := take(t.Context(), test.ledger, o, 0); err != nil || s.try != test.want {
+			t.Errorf("%s: try %q, %v, want %q", name, s.try, err, test.want)
+		}
+	}
+	s := decoded(t, blockedBy(grant, long, ended), 20)
+	if len(s.Slots) != 3 || s.Try != "" || s.Slots[1].State != "overridden" || s.Slots[1].Overridden != "2026-03-02T12:05:30.000Z" || s.Slots[1].Note != "at +30.0s" {
+		t.Fatalf("inspect slots = %+v, want that the second is overridden", s)
+	}
+	if o := s.Slots[2]; o.State != "override" || o.InstanceID != "op@host" || o.WindowStart != "2026-03-02T12:05:30.000Z" || o.Note != "as of 2026-03-02T12:05:30.000Z: gone" {
+		t.Errorf("the override is shown as %+v", o)
+	}
+	if s := decoded(t, blockedBy(grant, long), 20); s.Try != "leasectl override --worker-type export --seq 2" {
+		t.Errorf("try is %q, want the command", s.Try)
+	}
+}

@@ -1,0 +1,59 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// This file is how workers take an override: a record by which an operator ends whatever is
+// in force below it. No worker writes one.
+
+// supersedes reports that a record ends what is poison below it. An override ends what can
+// be obeyed as well.
+func supersedes(r store.Record) bool {
+	return r.Kind == store.KindReset || r.Kind == store.KindOverride
+}
+
+// overrides reports why a record, an override, can't follow the one below it. It may begin
+// before the end of that: this is what it is for. If it had the claim of that, the holder
+// would go on with its term above it.
+func overrides(below, r store.Record) error {
+	switch {
+	case r.Claim == below.Claim:
+		return fmt.Errorf("it is an override, and has the claim of seq %d", below.Seq)
+	case r.Token <= below.Token:
+		return fmt.Errorf("its token %d is not above that of seq %d, %d", r.Token, below.Seq, below.Token)
+	}
+	return nil
+}
+
+// overridden ends what this worker has by a term that an operator has overridden, and
+// reports whether there is one. The records are the newest, or the one that was found where
+// one's own was to go. Until it reads one of these, the worker goes on: that is the risk that
+// the operator takes.
+func (x *step) overridden(records []store.Record) (was bool) {
+	h, last := &x.s.Hold, &x.s.View.LastGrant
+	for i, r := range records {
+		if r.Kind != store.KindOverride || x.impossible(records[i:]) {
+			continue
+		}
+		ends := func(t Term) bool { return !t.IsZero() && t.Seq < r.Seq && r.WindowStart.Before(t.End) }
+		why := fmt.Errorf("%s has overridden it by seq %d", r.InstanceID, r.Seq)
+		if ends(h.Held) {
+			was = true
+			x.note(Note{What: Vanished, Slot: h.Held.Slot, Err: why, Record: h.Held.record()})
+			x.expire(RecordVanished)
+		}
+		if ends(h.Next) {
+			was = true
+			x.note(Note{What: Vanished, Slot: h.Next.Slot, Err: why, Record: h.Next.record()})
+			x.note(Note{What: Missed, Slot: h.Next.Slot, Until: h.Next.Slot.End, Why: RecordVanished})
+			x.s.Bid.VoidClaim, h.Next = h.Next.Claim, Term{}
+		}
+		if last.Seq < r.Seq && r.WindowStart.Before(last.End) {
+			*last = Grant{} // What is granted since may begin within it.
+		}
+	}
+	return was
+}
