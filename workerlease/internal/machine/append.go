@@ -32,7 +32,7 @@ func (x *step) appended(e Appended) {
 	switch x.m.Rules.Outcome(e.Err) {
 	case Landed:
 		s.Retries.over()
-		s.Retries.Gone = 0
+		s.Retries.Rereads = 0
 		x.stored(s.Bid.Record)
 	case Taken:
 		x.note(Note{What: Conflict, Slot: s.Bid.Slot, Record: s.Bid.Record, Err: e.Err})
@@ -62,21 +62,17 @@ func (x *step) recordRead(e RecordRead) {
 	case errors.Is(e.Err, store.ErrNotFound):
 		// Taken a moment ago, and gone: a stale read, or trimmed since; or only a minority of the
 		// store's servers has it, and no read shows it until they have elected a primary.
-		s.Bid.Stage = Reading
-		s.Retries.Tries = max(s.Retries.Tries, s.Retries.Gone)
-		s.Retries.Gone++
-		s.Bid.Outage = true
-		x.backOff(nil)
+		s.Bid.Stage, s.Bid.Outage = Reading, true
+		x.lookAgain()
 	case e.Err != nil:
 		x.failed(ReadingRecord, e.Err)
 	case x.isSent(e.Record):
 		s.Retries.over()
-		s.Retries.Gone = 0
+		s.Retries.Rereads = 0
 		x.stored(e.Record)
 	default:
 		// It is another worker's: one's own can never be stored there now.
 		s.Retries.over()
-		s.Retries.Gone = 0
 		s.Bid.OutcomeUnknown = false
 		s.View.ReadAt = x.m.Rules.ReadAt(x.at.Now)
 		s.View.HeadReadAt.Fixed = time.Time{} // What was read then is not the head any more.
@@ -153,6 +149,10 @@ func (x *step) refused(r store.Record) {
 			return
 		}
 		x.release(r)
+	case s.Bid.grants() && !s.Stopping && r.Seq > max(s.View.HeadReadAt.Seq, s.Hold.Held.Seq)+1:
+		// It isn't the first record after the newest one known. It may be one of many.
+		x.reread()
+		x.lookAgain()
 	case s.Bid.grants() && !s.Stopping:
 		if x.overridden([]store.Record{r}) && s.Bid.Role == Extender {
 			x.observeRecord(r)

@@ -129,7 +129,7 @@ func (x *step) target(slot slots.Slot) {
 		s.Bid.Role = Claimant
 	}
 	if s.Bid.Slot != slot {
-		s.Bid.Outage, s.Bid.Awaited, s.Bid.Narrowed = false, 0, false
+		s.Bid.Outage, s.Bid.Awaited, s.Bid.Narrowed, s.Retries.Rereads = false, 0, false, 0
 	}
 	s.Bid.Slot, s.Bid.TurnEdge = slot, timeline.Mid
 	s.Bid.Lands, s.Bid.Timed = now.Mid().Before(slot.Start), false

@@ -13,7 +13,7 @@ type Retries struct {
 	Failures    int           // operations that failed in a row
 	Tries       int           // operations in a row that came to nothing, failed or not
 	Until       time.Duration // the local reading up to which the worker backs off; 0: it doesn't
-	Gone        int           // conflicts in a row with records that were not found
+	Rereads     int           // how often the head was read again because of a conflict, in one slot
 	SampleFirst bool          // after a failure: sample the time before anything else
 }
 
@@ -25,6 +25,15 @@ func (r *Retries) pass(local time.Duration) {
 	if r.Until <= local {
 		r.Until = 0
 	}
+}
+
+// lookAgain backs off before the head is read again because of a conflict. If the reads are
+// stale, the next append meets a conflict, too: each wait is longer.
+func (x *step) lookAgain() {
+	r := &x.s.Retries
+	r.Tries = max(r.Tries, r.Rereads)
+	r.Rereads++
+	x.backOff(nil)
 }
 
 // failed counts an operation that failed, and backs off.
