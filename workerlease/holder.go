@@ -3,7 +3,8 @@ package workerlease
 import (
 	"time"
 
-	"github.com/slotlease/slotlease/workerlease/internal/machine"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
 // Holder is the worker that holds a lease or, if Group is set, its whole group. All times
@@ -21,13 +22,6 @@ type Holder struct {
 	Claimed time.Time
 }
 
-func holder(h machine.Holder) Holder {
-	return Holder{
-		InstanceID: h.InstanceID, Group: h.Group, Priority: h.Priority, Token: h.Token,
-		From: h.Start, Until: h.End, Claimed: h.Fixed,
-	}
-}
-
 // Holder returns the current holder, by the best guess of store time, as far as this worker
 // has seen. It asks nobody: a worker reads the ledger once for each slot, shortly before its
 // boundary, and with FailoverWithin when a part of the slot ends. So a holder that has died
@@ -39,9 +33,9 @@ func (w *WorkerLease) Holder() (Holder, bool) {
 		return Holder{}, false
 	}
 	w.mu.Lock()
-	h := w.holders.At(now.Mid())
+	t := w.terms.at(now.Mid())
 	w.mu.Unlock()
-	return holder(h), h.Claim != ""
+	return t.Holder, t.claim != ""
 }
 
 // IsHolder reports that this worker has a lease that is valid now. Without
@@ -49,4 +43,118 @@ func (w *WorkerLease) Holder() (Holder, bool) {
 func (w *WorkerLease) IsHolder() bool {
 	h := w.active.Load()
 	return h != nil && h.valid()
+}
+
+// term is what one claim began, as far as its records show. The zero term is nobody's.
+type term struct {
+	Holder
+	claim   string
+	worker  store.Worker // zero: not known
+	own     bool
+	slotEnd time.Time // up to where its holder may extend it, unseen
+}
+
+// goesOn reports that the holder of t goes on with next: the windows meet, or would if it
+// has extended its own to the end of the slot, and it is the same worker as far as is known.
+// Several workers may have one name, and a claim is new for each slot; but a worker knows its
+// own.
+func (t term) goesOn(next term) bool {
+	known := t.worker != store.Worker{} && next.worker != store.Worker{}
+	return t.InstanceID == next.InstanceID && t.Group == next.Group && t.own == next.own &&
+		(!known || t.worker.Host == next.worker.Host && t.worker.PID == next.worker.PID) &&
+		(next.From.Equal(t.Until) || next.From.Equal(t.slotEnd))
+}
+
+// terms are the two newest that a worker knows of: claims are made ahead, so the newest may
+// not have begun.
+type terms struct{ before, newest term }
+
+// at is the term in force at a time, as far as is known: another worker that has a part of
+// its slot is taken to extend that until the ledger is read again.
+func (t terms) at(now time.Time) term {
+	for _, each := range []term{t.newest, t.before} {
+		until := each.Until
+		if succeeded := each == t.before && t.newest.From.Before(each.slotEnd); !each.own && !succeeded && each.slotEnd.After(until) {
+			until = each.slotEnd
+		}
+		if !now.Before(each.From) && now.Before(until) {
+			return each
+		}
+	}
+	return term{}
+}
+
+// observe takes in a record that can be obeyed, and reports whether another worker has
+// the lease by it, or nobody: not if the same one goes on, nor if the record is surely
+// over. own says that the record's claim is the worker's own.
+func (t *terms) observe(r store.Record, own bool, now timeline.Interval) (changed bool) {
+	newest := &t.newest
+	same := r.Claim == newest.claim
+	switch {
+	case r.Kind == store.KindGrant && same:
+		newest.Until, newest.slotEnd, newest.Claimed = r.WindowEnd, r.SlotEnd, r.FixedAt
+		if !now.Earliest.Before(r.WindowEnd) {
+			newest.slotEnd = r.WindowEnd // It was not extended.
+		}
+	case r.Kind == store.KindGrant:
+		return t.succeed(r, term{Holder: Holder{From: r.WindowStart, Claimed: r.FixedAt}, worker: r.Worker, own: own}, now)
+	case r.Kind == store.KindDone && same:
+		if !r.DoneUntil.Before(r.SlotEnd) {
+			newest.slotEnd = newest.Until // Nobody extends a slot that is done.
+		}
+	case r.Kind == store.KindDone && r.Claim != "":
+		// It repeats the term in the head, except for its beginning, which the token shows
+		// well enough, and for where its holder runs.
+		return t.succeed(r, term{Holder: Holder{From: store.FromMillis(r.Token)}, own: own}, now)
+	case r.Kind == store.KindRelease && same && r.WindowEnd.Before(newest.Until):
+		newest.Until, newest.slotEnd = r.WindowEnd, r.WindowEnd
+		return true
+	case r.Kind == store.KindOverride:
+		return t.override(r.WindowStart)
+	}
+	return false
+}
+
+// override takes in that all that was in force has ended at a time, and reports whether
+// that was more than is known to be over.
+func (t *terms) override(at time.Time) (changed bool) {
+	for _, each := range []*term{&t.before, &t.newest} {
+		changed = at.Before(each.Until)
+		each.Until, each.slotEnd = earlier(each.Until, at), earlier(each.slotEnd, at)
+	}
+	return changed
+}
+
+// succeed takes in another term.
+func (t *terms) succeed(r store.Record, next term, now timeline.Interval) (changed bool) {
+	next.claim, next.InstanceID, next.Group = r.Claim, r.InstanceID, r.Group
+	next.Priority, next.Token, next.Until, next.slotEnd = r.Priority, r.Token, r.WindowEnd, r.SlotEnd
+	// The second: a done record of a reset or an override, which nobody holds anything by.
+	if r.Kind == store.KindDone && (!r.DoneUntil.Before(r.SlotEnd) || !next.From.Before(next.Until)) {
+		next.slotEnd = next.Until
+	}
+	changed = !t.newest.goesOn(next) && now.Earliest.Before(next.Until)
+	before := t.newest
+	before.Until = earlier(before.Until, next.From) // It was released or overridden, unseen.
+	*t = terms{before: before, newest: next}
+	return changed
+}
+
+// earlier returns the earlier of two times.
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// observe takes in a record that can be obeyed, and emits HolderChanged if it says so.
+func (w *WorkerLease) observe(r store.Record, own bool) {
+	now := w.now()
+	w.mu.Lock()
+	changed, h := w.terms.observe(r, own, now), w.terms.newest.Holder
+	w.mu.Unlock()
+	if changed {
+		w.emit(HolderChanged{Worker: w.label(), Holder: h, Released: r.Kind == store.KindRelease || r.Kind == store.KindOverride})
+	}
 }

@@ -200,6 +200,8 @@ func (w *WorkerLease) perform(a machine.Action) machine.Event {
 		w.active.Load().again <- struct{}{}
 	case machine.Expire:
 		w.expire(a.Why)
+	case machine.Observe:
+		w.observe(a.Record, a.Own)
 	case machine.Tell:
 		w.note(a.Note)
 	case machine.Halt:

@@ -65,10 +65,6 @@ func (w *WorkerLease) note(n machine.Note) {
 		w.emit(Postponed{Worker: me, Slot: n.Slot, Attempts: n.Count, After: n.Until})
 	case machine.Resting:
 		w.emit(Rested{Worker: me, Lease: w.active.Load().lease(), Until: n.Until})
-	case machine.HolderChanged:
-		w.emit(HolderChanged{
-			Worker: me, Holder: holder(w.state.View.Holders.Newest), Released: n.Record.Kind == store.KindRelease || n.Record.Kind == store.KindOverride,
-		})
 	case machine.Extended:
 		w.emit(Extended{Worker: me, Lease: w.active.Load().lease(), Seq: n.Record.Seq})
 	case machine.Expired:

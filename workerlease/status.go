@@ -165,6 +165,5 @@ func (w *WorkerLease) publish() {
 	t.Won, t.Contending = s.Hold.Next.Slot, s.Bid.Slot
 	t.Failures = s.Retries.Failures
 	w.timeUnknown, w.poison, w.block = s.Clock.Unknown(), s.View.Watch.Seq, s.View.Block
-	w.holders = s.View.Holders
 	t.Stopped = s.Bid.Stage == machine.Halted
 }

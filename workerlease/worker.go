@@ -49,7 +49,7 @@ type WorkerLease struct {
 	block       machine.Block
 	poison      int64
 	status      Status
-	holders     machine.Holders
+	terms       terms
 }
 
 func (c *Client) newWorker(ctx context.Context, o Options, cb Callbacks) *WorkerLease {

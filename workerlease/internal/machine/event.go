@@ -144,6 +144,12 @@ type (
 	CallAgain struct{}
 	// Expire: end the context and call LeaseExpired.
 	Expire struct{ Why Reason }
+	// Observe: a record that can be obeyed was read or appended; Own reports that its claim is
+	// the worker's. It is for information: nothing follows from it here.
+	Observe struct {
+		Record store.Record
+		Own    bool
+	}
 	// Tell: report a note to observers.
 	Tell struct{ Note Note }
 	// Halt: the worker is done.
@@ -160,6 +166,7 @@ func (Allocate) action()   {}
 func (Extend) action()     {}
 func (CallAgain) action()  {}
 func (Expire) action()     {}
+func (Observe) action()    {}
 func (Tell) action()       {}
 func (Halt) action()       {}
 
@@ -225,7 +232,6 @@ const (
 	Mismatch
 	Vanished
 	Extended
-	HolderChanged
 	SlotDone
 	Exhausted
 	Postponed
@@ -241,7 +247,7 @@ func (w What) String() string {
 	return [...]string{
 		"claimed", "joined", "lost", "allocated", "expired", "missed", "released", "overrun",
 		"conflict", "unknown", "failed", "trimmed", "poison", "reset", "mismatch", "vanished", "extended",
-		"holder changed", "done", "exhausted", "postponed", "resting", "blocked",
+		"done", "exhausted", "postponed", "resting", "blocked",
 	}[w-1]
 }
 

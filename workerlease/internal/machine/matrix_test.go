@@ -220,6 +220,8 @@ func sketch(s machine.State, actions []machine.Action) string {
 				word += " (" + a.Note.Why.String() + ")"
 			}
 			words = append(words, "told "+word)
+		case machine.Observe:
+			words = append(words, fmt.Sprint("observed ", a.Record.Seq))
 		case machine.Append:
 			words = append(words, fmt.Sprintf("append %s %d", a.Record.Kind, a.Record.Seq))
 		case machine.Expire:

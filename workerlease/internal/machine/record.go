@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,19 @@ func (f facts) stamped(k store.Kind, seq int64) store.Record {
 		FixedAt:  f.at.Now.Earliest.Truncate(time.Millisecond), ReadAt: v.ReadAt,
 		DoneUntil: v.Carried.DoneUntil, Attempt: v.Carried.Attempt,
 		Worker: f.m.Worker,
+	}
+}
+
+// observeRecord takes notice of a record that can be obeyed, and of what it carries.
+func (x *step) observeRecord(r store.Record) {
+	s := x.s
+	s.View.Carried = x.m.Rules.Carry(r)
+	if most := x.at.Now.Latest.Add(x.m.Rules.Longest); s.View.Carried.DoneUntil.After(most) {
+		s.View.Carried.DoneUntil = time.Time{} // No worker that keeps the rules can have written it.
+	}
+	if r.Seq != 0 {
+		own := []string{s.Bid.Claim.ID, s.Bid.VoidClaim, s.Hold.Next.Claim, s.Hold.Held.Claim, s.Hold.Left.Claim}
+		x.do(Observe{Record: r, Own: slices.Contains(own, r.Claim)})
 	}
 }
 

@@ -82,6 +82,8 @@ func (s *script) action(a machine.Action) string {
 		return fmt.Sprintf("EXPIRED: %v", a.Why)
 	case machine.Halt:
 		return "HALTED"
+	case machine.Observe:
+		return fmt.Sprintf("observed %d", a.Record.Seq)
 	case machine.Tell:
 		return "told: " + s.note(a.Note)
 	}

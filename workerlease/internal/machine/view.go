@@ -15,7 +15,6 @@ type View struct {
 	Depth      int       // the least number that the next read asks for
 
 	Carried   Carried
-	Holders   Holders
 	LastGrant Grant  // the newest grant that was won or joined, until a read has shown it
 	Mismatch  string // the newest foreign schedule that was reported
 

@@ -61,14 +61,6 @@ func ceil(t time.Time) time.Time {
 	return t
 }
 
-// earlier returns the earlier of two times.
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
-
 // later returns the later of two times.
 func later(a, b time.Time) time.Time {
 	if a.Before(b) {
