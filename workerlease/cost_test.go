@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/slotlease/slotlease/priority"
+	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
@@ -55,6 +57,32 @@ func TestASlotCostsOneAppendAndOneLookForEachWorkerAndNothingBetween(t *testing.
 			t.Errorf("%d grants in %d slots", got, slots)
 		}
 	})
+}
+
+// Whoever wins slot after slot, reads no more of the ledger than who loses.
+func TestASlotCostsTwoRecordsReadForEachWorker(t *testing.T) {
+	for name, set := range map[string]func(*workerlease.Options){
+		"slots":    func(*workerlease.Options) {},
+		"rotation": func(o *workerlease.Options) { o.Priority, o.TieBreak = 0, priority.Rotate },
+	} {
+		bubble(t, name, func(t *testing.T) {
+			const n, slots, length = 3, 20, 5 * time.Minute
+			inner := memory.New(memory.Options{})
+			read := make([]int, n)
+			for i := range n {
+				o := named(fmt.Sprint(i), i)
+				set(&o)
+				start(t, setup{ledger: &hooked{Ledger: inner.Handle(), record: func(*store.Record) { read[i]++ }}, Options: o})
+			}
+			at(slots*length + length/2)
+			won := holders(t, inner)
+			for i, got := range read {
+				if most := 2 * slots; got > most || got < most-3 {
+					t.Errorf("worker %d, which won some of %v, read %d records in %d slots, want two each", i, won, got, slots)
+				}
+			}
+		})
+	}
 }
 
 func TestAnIdleWorkerIsOneGoroutine(t *testing.T) {

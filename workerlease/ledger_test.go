@@ -2,6 +2,7 @@ package workerlease_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -196,6 +197,56 @@ func TestALeaseWhoseRecordIsAnothersByNowEndsAndIsReported(t *testing.T) {
 			t.Errorf("the next lease is %+v, want that of the next slot", l)
 		}
 	})
+}
+
+// Others have gone on since, so that the newest two records show nothing of the key.
+func TestALeaseWhoseRecordIsLookedUpBelowWhatOthersAppended(t *testing.T) {
+	other := func(seq int64, start, end time.Duration) store.Record {
+		r := planted(seq, start, end)
+		r.Claim = fmt.Sprint("theirs", seq)
+		return r
+	}
+	// more is what others appended after the lease's record, or after theirs in its place.
+	more := func(ledger *memory.Ledger, n int64) {
+		for i := range time.Duration(n) {
+			ledger.Put(other(int64(i)+2, 10*time.Minute+i*time.Second, 10*time.Minute+(i+1)*time.Second))
+		}
+	}
+	for _, c := range []struct {
+		name     string
+		changes  func(t *testing.T, ledger *memory.Ledger)
+		vanished int // events
+		why      workerlease.Reason
+	}{
+		{"another's, with two more", func(_ *testing.T, l *memory.Ledger) { l.Put(other(1, 5*time.Minute, 10*time.Minute)); more(l, 2) }, 1, workerlease.RecordVanished},
+		{"another's, with ten more", func(_ *testing.T, l *memory.Ledger) { l.Put(other(1, 5*time.Minute, 10*time.Minute)); more(l, 10) }, 1, workerlease.RecordVanished},
+		{"still there", func(_ *testing.T, l *memory.Ledger) { more(l, 2) }, 0, workerlease.WindowEnded},
+		{"trimmed", func(t *testing.T, l *memory.Ledger) {
+			more(l, 2)
+			if n, err := l.Trim(t.Context(), "job", 2); n != 1 || err != nil {
+				t.Fatalf("Trim() = %d, %v", n, err)
+			}
+		}, 0, workerlease.WindowEnded},
+	} {
+		bubble(t, c.name, func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			counter := faultstore.NewCounter(ledger.Handle())
+			w := start(t, setup{ledger: counter})
+			at(6 * time.Minute)
+			c.changes(t, ledger)
+			counter.Reset()
+			at(10*time.Minute + time.Second)
+			if u := w.turn(t, 0); u.why != c.why || u.expiries != 1 {
+				t.Errorf("the lease ended as %q, %d times, want once as %q", u.why, u.expiries, c.why)
+			}
+			if e := observed[workerlease.Vanished](w); len(e) != c.vanished {
+				t.Errorf("Vanished events = %+v, want %d", e, c.vanished)
+			}
+			if got := counter.Counts(); got[faultstore.OpTail] != 2 || got[faultstore.OpGet] > 0 {
+				t.Errorf("%v, want two tails, of which the second reads more", got)
+			}
+		})
+	}
 }
 
 func TestALeaseWhoseRecordIsNotSeenIsReportedAndGoesOn(t *testing.T) {

@@ -221,9 +221,8 @@ func (f facts) id() string { return hex.EncodeToString(f.at.Draw[:]) }
 func (x *step) readHead() {
 	s := x.s
 	limit := max(2, s.View.Depth)
-	if s.View.Watch.Seq != 0 || s.View.LastGrant.Seq != 0 || s.Clock.unsettled() {
-		// to find what is below the poison, the worker's own record, or what others may hold
-		// by another clock
+	if s.View.Watch.Seq != 0 || s.Clock.unsettled() {
+		// to find what is below the poison, or what others may hold by another clock
 		limit = max(limit, lookBack)
 	}
 	s.View.Asked = limit

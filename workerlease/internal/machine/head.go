@@ -25,7 +25,7 @@ func (x *step) headRead(e HeadRead) {
 	s.Retries.over()
 	s.View.ReadAt = x.m.Rules.ReadAt(x.at.Now)
 	records, enough := x.reachable(x.readable(e.Records))
-	if !enough {
+	if !enough || x.hidesGrant(records) {
 		x.readHead()
 		return
 	}

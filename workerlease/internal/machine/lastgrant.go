@@ -21,6 +21,18 @@ type Grant struct {
 // enough for all that others appended within a slot.
 const lookBack = 16
 
+// hidesGrant has more records read if the newest don't reach down to the last grant. Of the
+// next slot, one record is above it at most, so two are enough unless others went on without
+// this worker.
+func (x *step) hidesGrant(records []store.Record) bool {
+	v := &x.s.View
+	if x.s.Hold.Looking || v.LastGrant.Seq == 0 || v.Asked >= lookBack || len(records) == 0 || records[len(records)-1].Seq <= v.LastGrant.Seq {
+		return false
+	}
+	v.Depth = lookBack
+	return true
+}
+
 // checkLastGrant checks, at the first read of the ledger after a grant was confirmed,
 // that the grant still stands. A store keeps whatever it has confirmed or let be read.
 // If it doesn't (a rollback of what had not reached a majority, a restored backup),
