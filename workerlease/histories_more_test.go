@@ -279,7 +279,7 @@ func TestWhatIsDoneWhenTheClockHasJumpedBackIsTheSlotThatWasRun(t *testing.T) {
 // Somebody planted a done record until 2099, with a valid envelope. No worker can have written that: slots last 366 days
 // at most. It was taken for no poison, nothing was reported, all records repeated it, and nobody worked any more. Once
 // that was not obeyed, the record that a slot is done, appended after it,
-// repeats 2099 in place of the end of the slot (Rules.Done takes the later of the two), so that it isn't obeyed either,
+// repeats 2099 in place of the end of the slot (done takes the later of the two), so that it isn't obeyed either,
 // and the slot is run again.
 func TestASlotIsDoneAlsoAfterADoneUntilThatIsNotObeyed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

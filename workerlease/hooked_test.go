@@ -8,6 +8,7 @@ import (
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
+	"github.com/slotlease/slotlease/workerlease"
 )
 
 // hooked is a ledger around whose operations a test does things. What is nil does nothing.
@@ -16,6 +17,7 @@ type hooked struct {
 	before       func() error // before each operation, which fails with its error
 	beforeAppend func(store.Record)
 	afterAppend  func(store.Record)
+	sent         func(*store.Record)                  // changes what is appended
 	stamp        func(s *store.Stamp, sent time.Time) // changes what is read
 	record       func(*store.Record)                  // changes what is read
 }
@@ -32,6 +34,9 @@ func (h *hooked) Append(ctx context.Context, r store.Record) error {
 		h.beforeAppend(r)
 	}
 	err := h.begin()
+	if h.sent != nil {
+		h.sent(&r)
+	}
 	if err == nil {
 		err = h.Ledger.Append(ctx, r)
 	}
@@ -79,6 +84,13 @@ func (h *hooked) Now(ctx context.Context) (store.Stamp, error) {
 		h.stamp(&s, sent)
 	}
 	return s, err
+}
+
+// sending lets a ledger get records that were changed on their way.
+func sending(change func(*store.Record)) around {
+	return func(l store.Ledger, o workerlease.ClientOptions) (store.Ledger, workerlease.ClientOptions) {
+		return &hooked{Ledger: l, sent: change}, o
+	}
 }
 
 // struck is a ledger with a script of faults.

@@ -154,7 +154,7 @@ func (c *Client) planOverride(ctx context.Context, o OverrideOptions) (OverrideP
 	r, err := below.Override(store.Record{
 		WorkerType: o.WorkerType, InstanceID: cmp.Or(o.InstanceID, defaultInstanceID()), Claim: hex.EncodeToString(id[:]),
 		DoneUntil: o.DoneUntil, Metadata: o.Reason, Worker: store.Worker{Host: host(), PID: os.Getpid(), Version: Version()},
-	}, machine.Standard.ReadAt(now), now)
+	}, machine.ReadAt(now), now)
 	if err != nil {
 		return OverridePlan{}, err
 	}

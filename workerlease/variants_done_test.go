@@ -20,12 +20,11 @@ var doneVariants = []variant{
 	{name: "a done slot is claimed", rule: "IsDone", regime: jobs, instead: func(machine.Carried, slots.Slot) bool { return false }},
 	// w0 is done with its slot after w1 has won the next. w0's record stands in w1's
 	// way: w1 finds that the head is not its own any more.
-	{name: "a done record takes the term", rule: "Done", regime: jobs, instead: func(r, head store.Record, until time.Time) store.Record {
-		claim, name := "0123456789abcdef", r.InstanceID
-		r = standard.Done(r, head, until)
-		r.Claim, r.InstanceID = claim, name
-		return r
-	}},
+	{name: "a done record takes the term", rule: "Record.Claim", regime: jobs, around: sending(func(r *store.Record) {
+		if r.Kind == store.KindDone {
+			r.Claim = "0123456789abcdef"
+		}
+	})},
 	// w0 is done. w1 wins the next slot, and releases it: a worker that reads the head learns
 	// nothing of what is done.
 	{name: "what is done is told by its own record only", rule: "Carry", regime: jobs, instead: func(head store.Record) machine.Carried {

@@ -87,7 +87,7 @@ var extendVariants = []variant{
 	// w0's window ends before the reply to its extension comes. w1, whose clock is ahead,
 	// was about to take over; w0 begins again under a lease that it has reported to its user
 	// is over.
-	{name: "work resumes when a late extension is known", rule: "TakeUp", regime: extended, instead: func(machine.Term, store.Record) bool { return true }},
+	{name: "work resumes when a late extension is known", rule: "Resume", regime: extended, instead: func(_ machine.Term, r store.Record) bool { return r.Kind == store.KindGrant }},
 	// w0's extension fails, and its window ends, or its code has. When the store answers
 	// again, w0 sends it once more: it holds a window that nobody works in.
 	{name: "a term that was left is extended", rule: "Prolong", regime: endless, instead: func(machine.Term, store.Record) bool { return true }, as: "what has ended"},

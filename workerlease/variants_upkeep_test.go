@@ -48,9 +48,9 @@ var upkeepVariants = []variant{
 	}},
 	// w1 reads the head, and says that it did so a minute ago. So what landed in that
 	// minute counts as older than it is.
-	{name: "a head was read when the claim was made", rule: "ReadAt", regime: anything, instead: func(now timeline.Interval) time.Time {
-		return now.Earliest.Add(-time.Minute).Truncate(time.Millisecond)
-	}},
+	{name: "a head was read when the claim was made", rule: "Record.ReadAt", regime: anything, around: sending(func(r *store.Record) {
+		r.ReadAt = r.ReadAt.Add(-time.Minute)
+	})},
 	// Somebody looks what happened an hour ago, and finds ten records.
 	{name: "ten records are enough to look back on", rule: "Keep", regime: anything, broken: func(r *machine.Rules) { r.Keep, r.TrimEvery = 10, 1 }},
 	// w0 works. Something that isn't a record comes into the ledger. w1 sees no window

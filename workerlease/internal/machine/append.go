@@ -74,7 +74,7 @@ func (x *step) recordRead(e RecordRead) {
 		// It is another worker's: one's own can never be stored there now.
 		s.Retries.over()
 		s.Bid.OutcomeUnknown = false
-		s.View.ReadAt = x.m.Rules.ReadAt(x.at.Now)
+		s.View.ReadAt = ReadAt(x.at.Now)
 		s.View.HeadReadAt.Fixed = time.Time{} // What was read then is not the head any more.
 		x.refused(e.Record)
 	}

@@ -88,7 +88,7 @@ func (x *step) closeSlot(head store.Record) bool {
 	}
 	if !c.DoneUntil.IsZero() {
 		if s.View.Carried.DoneUntil.Before(c.DoneUntil) {
-			s.Bid.send(x.m.Rules.Done(x.stamped(store.KindDone, head.Seq+1), head, c.DoneUntil), head)
+			s.Bid.send(done(x.stamped(store.KindDone, head.Seq+1), head, c.DoneUntil), head)
 			return true
 		}
 		x.noteDone(head, c.DoneUntil) // Recorded by an append of unknown outcome, or by another worker.

@@ -36,7 +36,7 @@ func (x *step) extendNow() {
 		x.ask(Sampling, Sample{})
 		return
 	}
-	s.View.ReadAt, s.Bid.ReadEpoch = x.m.Rules.ReadAt(now), s.Clock.Epoch
+	s.View.ReadAt, s.Bid.ReadEpoch = ReadAt(now), s.Clock.Epoch
 	s.Bid.send(x.extension(t, t.Seq), t.record())
 	x.send()
 }

@@ -23,7 +23,7 @@ func (x *step) headRead(e HeadRead) {
 	}
 	s.Bid.Outage = s.Bid.Outage || s.Retries.Failures > 0
 	s.Retries.over()
-	s.View.ReadAt = x.m.Rules.ReadAt(x.at.Now)
+	s.View.ReadAt = ReadAt(x.at.Now)
 	records, enough := x.reachable(x.readable(e.Records))
 	if !enough || x.hidesGrant(records) {
 		x.readHead()
@@ -307,7 +307,7 @@ func (x *step) extended(r store.Record) {
 		s.Bid.VoidClaim = r.Claim
 		if r.Claim == s.Hold.Left.Claim {
 			s.Hold.Left.End = r.WindowEnd
-			if x.m.Rules.TakeUp(s.Hold.Left, r) {
+			if x.m.Rules.Resume(s.Hold.Left, r) {
 				s.Hold.Next = s.Hold.Left
 			}
 		}

@@ -103,10 +103,6 @@ func extend(t Term, head store.Record, _ Identity) bool {
 // the worker's clock, or its code has ended, and others go by its record.
 func prolong(held Term, extension store.Record) bool { return extension.Claim == held.Claim }
 
-// takeUp never does: when the term was left, its window had ended by the worker's clock,
-// or that had jumped, and others go by it.
-func takeUp(Term, store.Record) bool { return false }
-
 // releasable is only the term of one's own claim, and only once. A group's never is:
 // other members may work under it.
 func releasable(head store.Record, id Identity) bool {
@@ -120,13 +116,14 @@ func releaseAt(head store.Record, now timeline.Interval) time.Time {
 	return later(ceil(now.Latest), store.FromMillis(head.Token+1))
 }
 
-// resume never does: absent is not failed. A release that was sent may be stored at any
-// time, and a worker that reads it begins at once.
+// resume never does. When the term was left, its window had ended by the worker's clock, or
+// that had jumped, and others go by it. And absent is not failed: a release that was sent may
+// be stored at any time, and a worker that reads it begins at once.
 func resume(Term, store.Record) bool { return false }
 
-// readAt is the latest moment at which the head can have been read: all records before it
+// ReadAt is the latest moment at which the head can have been read: all records before it
 // were in the ledger by then.
-func readAt(now timeline.Interval) time.Time { return ceil(now.Latest) }
+func ReadAt(now timeline.Interval) time.Time { return ceil(now.Latest) }
 
 // trimBelow opens no key that a worker may still be about to append to. A worker that
 // appends to a key has read the record before it, when its own was not there yet.

@@ -12,7 +12,8 @@ import (
 // Rules are the protocol as a value. Each decision that "at most one holder works at any
 // moment, and tokens only grow" rests on is a field here, and so is each decision about
 // whose turn it is to claim, and for how long: a number, or a small pure function. The
-// rest of the machine asks the rules, and makes no such decision by itself.
+// rest of the machine asks the rules, and makes no such decision by itself. What tests can
+// break from outside, in records on their way to the ledger, is no field.
 //
 // All workers run under [Standard]; its functions give the reasons. Only tests use others,
 // with one rule broken, and check that this is noticed.
@@ -109,27 +110,20 @@ type Rules struct {
 	// Prolong reports that an extension, made under the term that was held then, may be
 	// sent now, or sent again; held is the term that is held now, zero if none is.
 	Prolong func(held Term, extension store.Record) bool
-	// TakeUp reports that a term which was left may be worked under again, because an
-	// extension of it is known now.
-	TakeUp func(left Term, r store.Record) bool
 	// Releasable reports that an identity may release the term in the head, and
 	// ReleaseAt is the time from which on it is free then.
 	Releasable func(head store.Record, id Identity) bool
 	ReleaseAt  func(head store.Record, now timeline.Interval) time.Time
-	// Resume reports that a term which was left may be worked under again although its
-	// release was sent, because that has failed and is not in the ledger.
-	Resume func(left Term, release store.Record) bool
+	// Resume reports that a term which was left may be worked under again, because of its
+	// newest record: an extension that is known now, or a release that was sent and is not in
+	// the ledger.
+	Resume func(left Term, r store.Record) bool
 
-	// Done completes the record that says that slots are done until a time, after a
-	// head; IsDone reports that a slot is done, by what the head carries.
-	Done   func(r, head store.Record, until time.Time) store.Record
+	// IsDone reports that a slot is done, by what the head carries.
 	IsDone func(head Carried, slot slots.Slot) bool
 	// Carry is what a record repeats of the head that it is appended to.
 	Carry func(head store.Record) Carried
 
-	// ReadAt is the time that a record gives for the reading of its head, asked right
-	// after that.
-	ReadAt func(now timeline.Interval) time.Time
 	// TrimBelow is the Seq below which a record justifies trimming, 0 if it does
 	// not.
 	TrimBelow func(r store.Record, now timeline.Interval, retention time.Duration) int64
@@ -196,16 +190,13 @@ var Standard = Rules{
 
 	Extend:     extend,
 	Prolong:    prolong,
-	TakeUp:     takeUp,
 	Releasable: releasable,
 	ReleaseAt:  releaseAt,
 	Resume:     resume,
 
-	Done:   done,
 	IsDone: isDone,
 	Carry:  carry,
 
-	ReadAt:    readAt,
 	TrimBelow: trimBelow,
 	Keep:      100,
 	TrimEvery: 53,
