@@ -29,8 +29,21 @@ func (x *step) hidesGrant(records []store.Record) bool {
 	if x.s.Hold.Looking || v.LastGrant.Seq == 0 || v.Asked >= lookBack || len(records) == 0 || records[len(records)-1].Seq <= v.LastGrant.Seq {
 		return false
 	}
+	if _, proven := v.LastGrant.missing(x.beside(records)); proven {
+		return false // It is reported at once.
+	}
 	v.Depth = lookBack
 	return true
+}
+
+// beside are the records that can be obeyed, and the one at the key of the last grant.
+func (x *step) beside(records []store.Record) (obeyed []store.Record) {
+	for i, r := range records {
+		if r.Seq == x.s.View.LastGrant.Seq || !x.impossible(records[i:]) {
+			obeyed = append(obeyed, r)
+		}
+	}
+	return obeyed
 }
 
 // checkLastGrant checks, at the first read of the ledger after a grant was confirmed,
@@ -45,14 +58,8 @@ func (x *step) checkLastGrant(records []store.Record) {
 	if last.Seq == 0 {
 		return
 	}
+	why, proven := last.missing(x.beside(records))
 	s.View.LastGrant = Grant{}
-	var obeyed []store.Record
-	for i, r := range records {
-		if r.Seq == last.Seq || !x.impossible(records[i:]) {
-			obeyed = append(obeyed, r)
-		}
-	}
-	why, proven := last.missing(obeyed)
 	if why == nil {
 		return
 	}
