@@ -145,38 +145,3 @@ func (f facts) hasValidBase(records []store.Record) bool {
 	}
 	return false
 }
-
-// timeless reports that poison, head and what is poison right below it, is so whatever the
-// time is. Other poison is too far ahead of store time, which this worker may know wrongly, and
-// the next one, too: so its sightings count for nothing.
-func (f facts) timeless(head store.Record, below []store.Record) bool {
-	f.at.Newest.Latest = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
-	records := append([]store.Record{head}, below...)
-	for i := range records {
-		if !f.impossible(records[i:]) {
-			return i > 0
-		}
-	}
-	return true
-}
-
-// patience is how long poison is watched, by the local clock: head, and the records right
-// below it that are poison, too.
-func (f facts) patience(head store.Record, below []store.Record) time.Duration {
-	poison := []store.Record{head}
-	for i, r := range below {
-		if !f.impossible(below[i:]) {
-			break
-		}
-		poison = append(poison, r)
-	}
-	return f.outlasting(poison, longestSpan)
-}
-
-// outlasting is how long it takes, by the local clock, until no worker can still act on
-// records: until the longest of their windows, or of one's own slots, would be over. Slots
-// count for longestSlot at most.
-func (f facts) outlasting(records []store.Record, longestSlot time.Duration) time.Duration {
-	d := max(min(f.s.Bid.Slot.Length(), longestSlot), f.m.Rules.Span(records)) + f.m.Rules.Patience
-	return d + time.Duration(float64(d)*timeline.MaxDrift)
-}
