@@ -120,7 +120,8 @@ proctype Trimmer() {
 
 #ifdef ROGUE
 /* Something that is no worker appends one record that can't be obeyed. With VALID, it
-   may be one that is valid alone, and contradicts the record below it. */
+   may be one that is valid alone, and contradicts the record below it: a grant, or a reset,
+   as of a restored backup. */
 proctype Rogue() {
 	if
 	:: atomic {
@@ -139,11 +140,29 @@ proctype Rogue() {
 			   led[h + 1].token = led[h].token + 1;
 			   printf("T=%d: a valid record that no worker has written lands at key %d\n", T, h + 1);
 			   reached("foreign record")
+			:: h > 0 && T < led[h].end ->
+			   led[h + 1].kind = REPLAY;
+			   led[h + 1].start = T;
+			   led[h + 1].end = T;
+			   led[h + 1].token = led[h].token + 1;
+			   printf("T=%d: a reset that no worker has written lands at key %d\n", T, h + 1);
+			   reached("foreign reset")
 #endif
 			fi
 		:: else
 		fi
 	}
+	:: T >= LAST
+	fi
+}
+#endif
+
+#ifdef JUMP
+/* The store's clock jumps, once. */
+proctype Jump() {
+	if
+	:: d_step { T < LAST -> by = JUMP; jumped_at = T }
+	:: d_step { T < LAST -> by = -JUMP; jumped_at = T }
 	:: T >= LAST
 	fi
 }
@@ -191,6 +210,9 @@ init {
 #endif
 #ifdef ROGUE
 		run Rogue();
+#endif
+#ifdef JUMP
+		run Jump();
 #endif
 	}
 }
