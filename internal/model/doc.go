@@ -74,7 +74,9 @@
 //	          (VOTES); while samples contradict one another, nothing goes on
 //	JUMP=n    the store's clock jumps once, by n ticks, and each worker learns of it later:
 //	          then it acts by both clocks, until that is settled
-//	LATE_NEWS a worker learns what came of an append before it learns of the jump
+//	LATE_NEWS a worker may learn what came of an append before it learns of the jump, if the
+//	          append has landed before anybody has settled that
+//	ANY_NEWS  the same, whenever the append lands
 //	AHEAD=n   the ledger begins with a token that is n ticks ahead of its time
 //	TRIM      trimming, with RETENTION and the claim's AGE
 //	BATCHES   it stops anywhere
@@ -92,10 +94,10 @@
 //   - Loss of samples: that estimates are right within E is the assumption, but for wrong
 //     stamps, and for one jump of the store's clock. The simulator has those. A worker that
 //     doesn't know of a jump yet may begin what it has won, and works on; it claims nothing,
-//     since it samples the time before. It also learns of the jump before it learns that an
-//     append has landed. In truth that takes up to a lead longer: then two may work at
-//     once, as LATE_NEWS shows. So a jump is beyond the assumptions, and this is how far it
-//     is borne. By which clock a grant leaves a gap is not asserted after a jump.
+//     since it samples the time before. An append of its own that is under way lands before
+//     others have settled the jump, or comes to nothing. If one lands later, two may work
+//     at once, as ANY_NEWS shows. So a jump is beyond the assumptions, and this is how far
+//     it is borne. By which clock a grant leaves a gap is not asserted after a jump.
 //   - Replies. A worker looks at the key of its append instead, whenever it
 //     likes: an acknowledgement, a conflict with somebody's record or with one's own
 //     (drivers retry), and a read-back after a time-out all report what is there. A reply

@@ -131,6 +131,7 @@ short by;			/* the jump of the store's clock; 0: it has not jumped */
 byte jumped_at;			/* by the clock that was in force before, T */
 bit told[N], settled[N];	/* whether each worker knows of it; and acts by the new clock alone */
 byte settle_at[N];		/* the end of the head that was read since, by both clocks; 0: none was */
+byte settle_key[N];		/* and its key */
 #else
 #define HAS_JUMP	false
 #endif

@@ -22,7 +22,7 @@ var long = []config{
 	{"two wrong stamps in a row", "WRONG=2 VOTES=3 WRONG_BY=3 E=0 LEN=3 LAST=8 KEYS=4", slices.Concat(works, midSlot, lies)},
 	{"a wrong stamp, uncertain clocks", "WRONG=1 WRONG_BY=3 EXTREMES LEN=3 LAST=9 KEYS=3", slices.Concat(works, midSlot, lies)},
 	{"wrong stamps and foreign records", "WRONG=1 WRONG_BY=2 ROGUE VALID E=0 LEN=2 LAST=6 KEYS=3", slices.Concat(works, resets, foreign, lies)},
-	{"a jump that is settled by patience", "JUMP=2 E=0 LEN=2 LAST=7 KEYS=3", slices.Concat(works, jumps, []string{"settled by patience"})},
+	{"a jump that is settled by patience", "JUMP=2 LATE_NEWS E=0 LEN=2 LAST=7 KEYS=3", slices.Concat(works, jumps, []string{"settled by patience"})},
 	{"three workers", "N=3 E=0 LEN=2 LAST=7 KEYS=5", works},
 	{"three workers, uncertain clocks", "N=3 LAST=9 KEYS=4", slices.Concat(works, midSlot)},
 	{"three workers and releases", "N=3 RELEASES E=0 LEN=2 LAST=4 KEYS=3", slices.Concat(works, releases)},

@@ -32,7 +32,16 @@ proctype Clock() {
 	od
 }
 
-/* Messages arrive in any order, at any time, or never. */
+/* Messages arrive in any order, at any time, or never: but not when a jump is settled that their
+   sender doesn't know of, if it is to learn their outcome. */
+#if defined(LATE_NEWS) && !defined(ANY_NEWS)
+#if N != 2
+#error "who has settled?"
+#endif
+#define in_time(i)	(told[i] || !(settled[0] || settled[1]))
+#else
+#define in_time(i)	true
+#endif
 proctype Network() {
 	byte i;
 	do
@@ -44,7 +53,7 @@ proctype Network() {
 		:: break
 		od;
 		if
-		:: w[i].sent.out ->
+		:: w[i].sent.out && in_time(i) ->
 			land(w[i].sent)
 #ifdef TRIM
 			;

@@ -33,12 +33,19 @@
 #define in_question(i)	false
 #endif
 #endif
-/* A jump is settled when all that others may hold by the clock before is over by both, or
-   when so much time has passed as the longest of it takes. */
+/* A jump is settled when all that others may hold by the clock before is over by both: when the
+   head has ended that was read since, and is still the head. Or when so much time has
+   passed as the longest of it takes. */
 #ifdef BREAK_SETTLED
 #define settles(i)	true
 #else
-#define settles(i)	((settle_at[i] > 0 && earliest(i) >= settle_at[i]) || T >= jumped_at + PATIENCE)
+#define settles(i)	((settle_at[i] > 0 && earliest(i) >= settle_at[i]) || outlasted)
+#endif
+#define outlasted	(T >= jumped_at + PATIENCE)
+#ifdef BREAK_UNCHANGED
+#define unchanged(i, n)	true
+#else
+#define unchanged(i, n)	((n) == settle_key[i])
 #endif
 #ifndef PATIENCE
 #define PATIENCE	(2 * LEN)

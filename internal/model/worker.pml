@@ -346,14 +346,27 @@ inline learn() {
 	:: else
 	fi
 }
+/* It reads the head, to learn what others may hold. */
+inline look_around() {
+	read_head();
+	settle_at[i] = max(led[h].end, 1);
+	settle_key[i] = h
+}
 inline settle() {
-	reached("settled");
+	read_head();
 	if
-	:: T < jumped_at + PATIENCE -> reached("settled by the head")
-	:: else -> reached("settled by patience")
-	fi;
-	settled[i] = 1;
-	settle_at[i] = 0
+	:: outlasted || unchanged(i, h) ->
+		if
+		:: !outlasted -> reached("settled by the head")
+		:: else -> reached("settled by patience")
+		fi;
+		settled[i] = 1;
+		settle_at[i] = 0;
+		settle_key[i] = 0
+	:: else ->
+		reached("another head");
+		look_around()
+	fi
 }
 #else
 #define knows(i)	true
@@ -375,9 +388,7 @@ proctype Worker(byte i) {
 #ifdef JUMP
 		:: T < LAST && by != 0 && !told[i] -> todo = NOTHING; learn()
 		:: T < LAST && told[i] && !settled[i] && settle_at[i] == 0 && me.stage == IDLE ->
-			todo = NOTHING;
-			read_head();
-			settle_at[i] = max(led[h].end, 1)
+			todo = NOTHING; look_around()
 		:: T < LAST && told[i] && !settled[i] && settles(i) -> todo = NOTHING; settle()
 #endif
 		:: T < LAST && knows(i) && me.stage == IDLE && me.next.end == 0 -> todo = NOTHING; fix()
