@@ -33,6 +33,10 @@ sim: ## Simulate workers for long: make sim SEEDS=2000 HOURS=6
 regimes: ## Simulate other worlds for long: wrong clocks, elections, schedules, crowds: make regimes SEEDS=20000 HOURS=720
 	SLOTLEASE_SIM_SEEDS=$(or $(SEEDS),2000) $(GO) test -run NoTwoHoldersInAnyRegime -timeout 12h -v ./testutil/sim -sim.hours $(or $(HOURS),720)
 
+.PHONY: millennium
+millennium: ## Simulate 1,000 years of 8 workers, spread over all of those worlds: two hours on two cores
+	$(MAKE) regimes SEEDS=44000 HOURS=360
+
 .PHONY: variants
 variants: ## Break the engine on purpose and search for the seeds that catch each break
 	$(GO) test -run TestSimulationCatchesEveryBrokenVariant -timeout 1h -v ./workerlease -variants.search

@@ -68,7 +68,15 @@
 //	          keep to their slots
 //	GROUP     workers 0 and 1 are of one group
 //	ROGUE     poison and resets
-//	VALID     the poison may be valid alone, and contradict what is below it
+//	VALID     the poison may be valid alone, and contradict what is below it: a grant, or
+//	          a reset that was stored before, as of a restored backup
+//	WRONG=n   up to n stamps are wrong, by WRONG_BY ticks, and fewer in a row than decide
+//	          (VOTES); while samples contradict one another, nothing goes on
+//	JUMP=n    the store's clock jumps once, by n ticks, and each worker learns of it later:
+//	          then it acts by both clocks, until that is settled
+//	LATE_NEWS a worker may learn what came of an append before it learns of the jump, if the
+//	          append has landed before anybody has settled that
+//	ANY_NEWS  the same, whenever the append lands
 //	AHEAD=n   the ledger begins with a token that is n ticks ahead of its time
 //	TRIM      trimming, with RETENTION and the claim's AGE
 //	BATCHES   it stops anywhere
@@ -83,8 +91,13 @@
 //   - The moment of the last safe check. Store time doesn't pass it while user code
 //     is at work, as the context ends there. A process that is paused after its last
 //     check is beyond what the protocol can prevent, and outside the model.
-//   - Jumps of the store's clock and loss of samples: that estimates are right within
-//     E is the assumption. The simulator has those.
+//   - Loss of samples: that estimates are right within E is the assumption, but for wrong
+//     stamps, and for one jump of the store's clock. The simulator has those. A worker that
+//     doesn't know of a jump yet may begin what it has won, and works on; it claims nothing,
+//     since it samples the time before. An append of its own that is under way lands before
+//     others have settled the jump, or comes to nothing. If one lands later, two may work
+//     at once, as ANY_NEWS shows. So a jump is beyond the assumptions, and this is how far
+//     it is borne. By which clock a grant leaves a gap is not asserted after a jump.
 //   - Replies. A worker looks at the key of its append instead, whenever it
 //     likes: an acknowledgement, a conflict with somebody's record or with one's own
 //     (drivers retry), and a read-back after a time-out all report what is there. A reply
@@ -115,6 +128,8 @@
 //     over an active lease (BREAK_GAP) breaks neither exclusion nor the order of
 //     tokens, and no work is done twice. It takes time from a holder, which a separate
 //     assertion, no_gap, forbids.
+//   - That nothing may be begun while samples contradict one another: by an interval that
+//     contains both times nothing overlaps. It is caution.
 //   - That exclusion needs the rule against working again under a term that was left:
 //     without it nothing overlaps. But the user has been told that the lease is over,
 //     and work would begin with its token again, so token_grows fails.

@@ -26,8 +26,9 @@
 #define OLD	5	/* of any kind: never read again */
 #define DONE	6	/* bookkeeping: the work of a slot is done */
 #define FOREIGN	7	/* a grant that no worker has written */
+#define REPLAY	8	/* a reset that no worker has written */
 /* No worker has written these. */
-#define is_strange(k)	((k) == POISON || (k) == FOREIGN)
+#define is_strange(k)	((k) == POISON || (k) == FOREIGN || (k) == REPLAY)
 
 #ifdef ONCE
 /* The knowledge about slots, in records, messages and windows. A slot is identified by
@@ -116,6 +117,24 @@ typedef Candidate {
 
 byte T = LEN;			/* store time */
 short off[N];			/* estimate minus store time, of each worker */
+#ifdef WRONG
+#ifndef VOTES
+#define VOTES	2	/* samples in a row that decide */
+#endif
+short lie[N];			/* a clock in question, as it differs from that of each worker; 0: none */
+byte votes[N];			/* how many samples in a row have yet to confirm the worker's own */
+byte lies;			/* stamps that were wrong */
+#endif
+#ifdef JUMP
+#define HAS_JUMP	(by != 0)
+short by;			/* the jump of the store's clock; 0: it has not jumped */
+byte jumped_at;			/* by the clock that was in force before, T */
+bit told[N], settled[N];	/* whether each worker knows of it; and acts by the new clock alone */
+byte settle_at[N];		/* the end of the head that was read since, by both clocks; 0: none was */
+byte settle_key[N];		/* and its key */
+#else
+#define HAS_JUMP	false
+#endif
 Record led[KEYS + 1];		/* led[0] stands for the empty ledger's head */
 Candidate w[N];
 byte last_token;
@@ -200,7 +219,8 @@ inline land(m) {
 		:: else
 		fi;
 #endif
-		no_gap = m.kind != GRANT || led[m.key - 1].kind == 0 || is_strange(led[m.key - 1].kind) ||
+		/* (By which clock, if that has jumped?) */
+		no_gap = HAS_JUMP || m.kind != GRANT || led[m.key - 1].kind == 0 || is_strange(led[m.key - 1].kind) ||
 			m.start <= led[m.key - 1].end || T >= led[m.key - 1].end;
 		frees_nobody = m.kind != RELEASE || m.key < h || all_out_of(m.start);
 		printf("T=%d: kind %d of worker %d lands at key %d: [%d, %d), token %d\n", T, m.kind, i, m.key, m.start, m.end, m.token);

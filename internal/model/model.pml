@@ -32,7 +32,16 @@ proctype Clock() {
 	od
 }
 
-/* Messages arrive in any order, at any time, or never. */
+/* Messages arrive in any order, at any time, or never: but not when a jump is settled that their
+   sender doesn't know of, if it is to learn their outcome. */
+#if defined(LATE_NEWS) && !defined(ANY_NEWS)
+#if N != 2
+#error "who has settled?"
+#endif
+#define in_time(i)	(told[i] || !(settled[0] || settled[1]))
+#else
+#define in_time(i)	true
+#endif
 proctype Network() {
 	byte i;
 	do
@@ -44,7 +53,7 @@ proctype Network() {
 		:: break
 		od;
 		if
-		:: w[i].sent.out ->
+		:: w[i].sent.out && in_time(i) ->
 			land(w[i].sent)
 #ifdef TRIM
 			;
@@ -120,7 +129,8 @@ proctype Trimmer() {
 
 #ifdef ROGUE
 /* Something that is no worker appends one record that can't be obeyed. With VALID, it
-   may be one that is valid alone, and contradicts the record below it. */
+   may be one that is valid alone, and contradicts the record below it: a grant, or a reset,
+   as of a restored backup. */
 proctype Rogue() {
 	if
 	:: atomic {
@@ -139,11 +149,29 @@ proctype Rogue() {
 			   led[h + 1].token = led[h].token + 1;
 			   printf("T=%d: a valid record that no worker has written lands at key %d\n", T, h + 1);
 			   reached("foreign record")
+			:: h > 0 && T < led[h].end ->
+			   led[h + 1].kind = REPLAY;
+			   led[h + 1].start = T;
+			   led[h + 1].end = T;
+			   led[h + 1].token = led[h].token + 1;
+			   printf("T=%d: a reset that no worker has written lands at key %d\n", T, h + 1);
+			   reached("foreign reset")
 #endif
 			fi
 		:: else
 		fi
 	}
+	:: T >= LAST
+	fi
+}
+#endif
+
+#ifdef JUMP
+/* The store's clock jumps, once. */
+proctype Jump() {
+	if
+	:: d_step { T < LAST -> by = JUMP; jumped_at = T }
+	:: d_step { T < LAST -> by = -JUMP; jumped_at = T }
 	:: T >= LAST
 	fi
 }
@@ -191,6 +219,9 @@ init {
 #endif
 #ifdef ROGUE
 		run Rogue();
+#endif
+#ifdef JUMP
+		run Jump();
 #endif
 	}
 }

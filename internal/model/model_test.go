@@ -30,7 +30,9 @@ var (
 	crashes   = []string{"crash", "zombie landed"}
 	poisoned  = []string{"poison", "reset landed"}
 	resets    = slices.Concat(poisoned, raised)
-	foreign   = []string{"foreign record"}
+	foreign   = []string{"foreign record", "foreign reset"}
+	lies      = []string{"wrong stamp", "dropped"}
+	jumps     = []string{"jump", "jump ends work", "settled by the head", "another head"}
 	groups    = []string{"joined", "a group at work"}
 	trims     = []string{"trimmed", "landed on a trimmed key", "own claim was too old"}
 	extends   = []string{"extended", "extension without a read", "extension with the head read", "confirmed too late"}
@@ -52,6 +54,8 @@ var configs = []config{
 	{"poison", "ROGUE E=0 LEN=2 LAST=6 KEYS=4", slices.Concat(works, resets)},
 	{"a foreign record", "ROGUE VALID E=0 LEN=2 LAST=6 KEYS=4", slices.Concat(works, resets, foreign)},
 	{"a foreign record, uncertain clocks", "ROGUE VALID EXTREMES LEN=3 LAST=8 KEYS=3", slices.Concat(resets, foreign)},
+	{"a wrong stamp", "WRONG=1 WRONG_BY=2 E=0 LEN=2 LAST=6 KEYS=4", slices.Concat(works, midSlot, lies)},
+	{"a jump of the store's clock", "JUMP=2 LATE_NEWS E=0 LEN=2 LAST=5 KEYS=3", slices.Concat(works, midSlot, jumps)},
 	{"a token ahead", "AHEAD=2 LAST=10 KEYS=4", works},
 	{"a token ahead and poison", "AHEAD=2 ROGUE E=0 LEN=2 LAST=6 KEYS=4", slices.Concat(works, resets)},
 	{"three workers", "N=3 E=0 LEN=2 LAST=5 KEYS=3", works},
@@ -108,6 +112,12 @@ var variants = []broken{
 	{"poison is free", "poison", "BREAK_POISON", "OVERLAP", "overlap"},
 	{"a reset frees the term below the poison", "poison", "BREAK_RESET_END", "OVERLAP", "overlap"},
 	{"what is valid alone is obeyed", "a foreign record", "BREAK_CONTRADICTS", "OVERLAP", "overlap"},
+	{"a reset above what can be obeyed is obeyed", "a foreign record", "BREAK_REPLAY", "OVERLAP", "overlap"},
+	{"one wrong stamp is believed", "a wrong stamp", "BREAK_CONFIRM", "OVERLAP", "overlap"},
+	{"another clock is believed at once", "a jump of the store's clock", "BREAK_SETTLED", "OVERLAP", "overlap"},
+	{"a jump is settled after a tick", "a jump of the store's clock", "PATIENCE=1", "OVERLAP", "overlap"},
+	{"a jump is settled although the head is another", "a jump of the store's clock", "BREAK_UNCHANGED", "OVERLAP", "overlap"},
+	{"an append lands when a jump is settled that its worker doesn't know of", "a jump of the store's clock", "ANY_NEWS", "OVERLAP", "overlap"},
 	{"a reset's token is the time alone", "a token ahead and poison", "BREAK_RESET_TOKEN", "TOKENS", "token_grows"},
 	{"work under a claim of any age", "trimming", "BREAK_AGE", "OVERLAP", "overlap"},
 	{"a retry fixes the claim anew", "trimming", "BREAK_FIXED", "OVERLAP", "overlap"},

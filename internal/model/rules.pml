@@ -2,7 +2,54 @@
    one of them; what is not broken stays. A worker i knows store time T only as
    estimate(i), which is at most E away from it. */
 
-#define estimate(i)	(T + off[i])
+#define estimate(i)	(T + off[i] + moved(i))
+
+/* Samples may contradict one another: a stamp was wrong, or the store's clock has jumped. Until
+   that is decided, the interval contains both times: it reaches further down, or up. */
+#if defined(WRONG)
+#define moved(i)	believed(i)
+#define down(i)		doubted(i, <)
+#define up(i)		doubted(i, >)
+#elif defined(JUMP)
+#define moved(i)	(settled[i] -> by : 0)
+#define down(i)		(told[i] && !settled[i] && by < 0 -> by : 0)
+#define up(i)		(told[i] && !settled[i] && by > 0 -> by : 0)
+#else
+#define moved(i)	0
+#define down(i)		0
+#define up(i)		0
+#endif
+/* A stamp that contradicts others counts once it is confirmed; one that is wrong never is. */
+#ifdef BREAK_CONFIRM
+#define believed(i)	lie[i]
+#define doubted(i, side)	0
+#define in_question(i)	false
+#else
+#define believed(i)	0
+#define doubted(i, side)	(lie[i] side 0 -> lie[i] : 0)
+#ifdef WRONG
+#define in_question(i)	(lie[i] != 0)
+#else
+#define in_question(i)	false
+#endif
+#endif
+/* A jump is settled when all that others may hold by the clock before is over by both: when the
+   head has ended that was read since, and is still the head. Or when so much time has
+   passed as the longest of it takes. */
+#ifdef BREAK_SETTLED
+#define settles(i)	true
+#else
+#define settles(i)	((settle_at[i] > 0 && earliest(i) >= settle_at[i]) || outlasted)
+#endif
+#define outlasted	(T >= jumped_at + PATIENCE)
+#ifdef BREAK_UNCHANGED
+#define unchanged(i, n)	true
+#else
+#define unchanged(i, n)	((n) == settle_key[i])
+#endif
+#ifndef PATIENCE
+#define PATIENCE	(2 * LEN)
+#endif
 
 /* What is checked: all of it, or ONLY one. */
 #define OVERLAP	1	/* two that don't share a group are at work */
@@ -24,8 +71,8 @@
 #define latest(i)	estimate(i)
 #define earliest(i)	estimate(i)
 #else
-#define latest(i)	(estimate(i) + E)
-#define earliest(i)	(estimate(i) - E)
+#define latest(i)	(estimate(i) + up(i) + E)
+#define earliest(i)	(estimate(i) + down(i) - E)
 #endif
 
 /* Work begins only when its window has surely begun ... */
@@ -133,10 +180,15 @@
 #else
 #define is_poison(n)	(led[n].kind == POISON || contradicts(n))
 #endif
-/* A grant that is valid alone is poison, too, if it begins before the end of the record
-   below it and is not of its claim. */
+/* A grant or a reset that is valid alone is poison, too, if it begins before the end of the
+   record below it and is not of its claim. (Broken: a grant alone is.) */
+#ifdef BREAK_REPLAY
+#define may_contradict(k)	((k) == GRANT || (k) == FOREIGN)
+#else
+#define may_contradict(k)	((k) == GRANT || (k) == FOREIGN || (k) == REPLAY)
+#endif
 #if defined(ROGUE) && !defined(BREAK_CONTRADICTS)
-#define contradicts(n)	((n) > 0 && (led[n].kind == GRANT || led[n].kind == FOREIGN) && \
+#define contradicts(n)	((n) > 0 && may_contradict(led[n].kind) && \
 			 led[(n) - 1].kind != 0 && led[(n) - 1].kind != OLD && led[n].start < led[(n) - 1].end)
 #else
 #define contradicts(n)	false

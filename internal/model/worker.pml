@@ -299,14 +299,101 @@ inline give_up(which) {
 	fi
 }
 
+#ifdef WRONG
+#define knows(i)	(!in_question(i))
+/* A stamp comes: a wrong one, or one that confirms what the worker knows. Fewer wrong ones come
+   in a row than decide. Nothing else goes on before that. */
+inline sample() {
+	if
+	:: lies < WRONG && lie[i] == 0 ->
+		lies++;
+		if
+		:: lie[i] = WRONG_BY
+		:: lie[i] = -WRONG_BY
+		fi;
+		votes[i] = VOTES;
+		printf("T=%d: worker %d gets a stamp that is wrong by %d\n", T, i, lie[i]);
+		reached("wrong stamp");
+		if :: in_question(i) -> me.works = 0 :: else fi
+	:: lies < WRONG && lie[i] != 0 -> lies++; votes[i] = VOTES
+	:: lie[i] != 0 ->
+		votes[i]--;
+		if
+		:: votes[i] == 0 -> lie[i] = 0; reached("dropped")
+		:: else
+		fi
+	fi
+}
+#elif defined(JUMP)
+/* A worker that doesn't know of a jump goes on with what it has won, and with nothing else. */
+#define knows(i)	(by == 0 || told[i])
+/* It learns of the jump: nothing that was won or claimed by the clock before is of use. */
+inline learn() {
+	reached("jump");
+	printf("T=%d: worker %d learns that the clock has jumped by %d\n", T, i, by);
+	if
+	:: me.works -> reached("jump ends work")
+	:: else
+	fi;
+	told[i] = 1;
+	me.works = 0;
+	if
+	:: me.next.end > 0 -> me.given_up = me.next.claim; me.next.end = 0
+	:: else
+	fi;
+	if
+	:: me.stage != IDLE -> todo = VOID
+	:: else
+	fi
+}
+/* It reads the head, to learn what others may hold. */
+inline look_around() {
+	read_head();
+	settle_at[i] = max(led[h].end, 1);
+	settle_key[i] = h
+}
+inline settle() {
+	read_head();
+	if
+	:: outlasted || unchanged(i, h) ->
+		if
+		:: !outlasted -> reached("settled by the head")
+		:: else -> reached("settled by patience")
+		fi;
+		settled[i] = 1;
+		settle_at[i] = 0;
+		settle_key[i] = 0
+	:: else ->
+		reached("another head");
+		look_around()
+	fi
+}
+#else
+#define knows(i)	true
+#endif
+#ifdef LATE_NEWS
+#define may_look(i)	true
+#else
+#define may_look(i)	knows(i)
+#endif
+
 proctype Worker(byte i) {
 	do
 	:: T >= LAST -> break
 	:: atomic {
 		if
-		:: T < LAST && me.stage == IDLE && me.next.end == 0 -> todo = NOTHING; fix()
-		:: T < LAST && me.stage == FIXED -> todo = READ
-		:: T < LAST && me.stage == SENT && (led[me.sent.key].kind != 0 || !me.sent.out || ANY_TIME) ->
+#ifdef WRONG
+		:: T < LAST && (lie[i] != 0 || lies < WRONG) -> todo = NOTHING; sample()
+#endif
+#ifdef JUMP
+		:: T < LAST && by != 0 && !told[i] -> todo = NOTHING; learn()
+		:: T < LAST && told[i] && !settled[i] && settle_at[i] == 0 && me.stage == IDLE ->
+			todo = NOTHING; look_around()
+		:: T < LAST && told[i] && !settled[i] && settles(i) -> todo = NOTHING; settle()
+#endif
+		:: T < LAST && knows(i) && me.stage == IDLE && me.next.end == 0 -> todo = NOTHING; fix()
+		:: T < LAST && knows(i) && me.stage == FIXED -> todo = READ
+		:: T < LAST && may_look(i) && me.stage == SENT && (led[me.sent.key].kind != 0 || !me.sent.out || ANY_TIME) ->
 			todo = NOTHING;
 			h = me.sent.key;
 #ifdef ONCE
@@ -317,22 +404,22 @@ proctype Worker(byte i) {
 #else
 			look()
 #endif
-		:: T < LAST && me.stage != IDLE -> todo = DROP
-		:: T < LAST && !me.works && me.next.end > 0 && begun(i, me.next.start) && !over(i, me.next.end) ->
+		:: T < LAST && knows(i) && me.stage != IDLE -> todo = DROP
+		:: T < LAST && !in_question(i) && !me.works && me.next.end > 0 && begun(i, me.next.start) && !over(i, me.next.end) ->
 			todo = NOTHING; begin()
 		:: me.works && over_in(i, 1, me.held.end) ->
 			/* The last safe moment: till then, the user's code may be at work. */
 			printf("T=%d: worker %d's window is over\n", T, i);
 			me.works = 0
 #ifdef EXTENDS
-		:: T < LAST && me.stage == IDLE && may_extend(i) -> todo = NOTHING; prolong()
+		:: T < LAST && knows(i) && me.stage == IDLE && may_extend(i) -> todo = NOTHING; prolong()
 #endif
 #ifdef ONCE
 		:: T < LAST && me.works -> todo = NOTHING; finish()
-		:: T < LAST && me.stage == IDLE && me.job > 0 -> todo = NOTHING; note_done()
+		:: T < LAST && knows(i) && me.stage == IDLE && me.job > 0 -> todo = NOTHING; note_done()
 #endif
 #ifdef RELEASES
-		:: T < LAST && me.stage == IDLE && (me.next.claim > 0 || me.held.claim > 0) ->
+		:: T < LAST && knows(i) && me.stage == IDLE && (me.next.claim > 0 || me.held.claim > 0) ->
 			todo = NOTHING; stop()
 #endif
 #ifdef CRASHES

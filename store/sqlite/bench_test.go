@@ -45,3 +45,7 @@ func BenchmarkTail(b *testing.B) {
 		})
 	}
 }
+
+func BenchmarkTailByLimit(b *testing.B) {
+	storetest.BenchmarkTail(b, open(b, Options{Path: filepath.Join(b.TempDir(), "ledger.db")}), nil)
+}

@@ -42,6 +42,10 @@ func inRegime(seed int64) sim.Options {
 	r := rand.New(rand.NewPCG(uint64(seed), 16))
 	o := quiet(seed, pick(r, 10*time.Second, time.Minute, time.Minute, 5*time.Minute, 5*time.Minute, 5*time.Minute))
 	o.Workers, o.Length = 8, 6*time.Hour
+	// A clock with boot time is looked at each second, and matters in a suspend only. (The number of
+	// the seed is that of the regime.)
+	x := rand.New(rand.NewPCG(uint64(seed), 17))
+	o.Faults.NoBoottime, o.Faults.NoFreeStamp = x.IntN(10) > 0, x.IntN(3) == 0
 	o.Faults.Latency = pick(r, 5*time.Millisecond, 50*time.Millisecond, 100*time.Millisecond)
 	g := regimeOf(seed)
 	if g.draw(&o, r); !g.fixed {

@@ -28,7 +28,8 @@ const (
 
 // order is that of the table. Proofs of other names come after, sorted.
 var order = []string{
-	"simulation", "simulation-long", "simulation-extended", "simulation-beyond", "variants", "model", "model-long",
+	"simulation", "simulation-long", "simulation-regimes", "simulation-extended", "simulation-beyond",
+	"variants", "model", "model-long",
 	"linearizability", "linearizability-simulator", "linearizability-network",
 	"chaos-sqlite", "chaos-mongo", "takeover-sqlite", "takeover-mongo", "rolling-sqlite", "rolling-mongo", "done-sqlite", "done-mongo", "fuzzing",
 }

@@ -112,7 +112,7 @@ func (x *step) stored(r store.Record) {
 	switch r.Kind {
 	case store.KindGrant:
 		x.confirm(r, true)
-		if unknown && x.m.mustLook(&s.Hold) {
+		if unknown && x.m.Rules.Defers && x.m.mustLook(&s.Hold) {
 			// A worker that has done the work may not have been able to record that, either.
 			s.Retries.Until = x.at.Local + x.m.early()
 		}

@@ -17,7 +17,7 @@ func (x *step) contend() {
 	if s.Pending != Nothing || x.backingOff() {
 		return
 	}
-	if !x.at.Now.Known() || x.at.Single || s.Clock.Resample > 0 || s.Retries.SampleFirst || x.drifted() {
+	if !x.at.Now.Known() || x.at.Single && x.m.Rules.Samples&IfSingle != 0 || s.Clock.Resample > 0 || s.Retries.SampleFirst || x.drifted() {
 		x.ask(Sampling, Sample{})
 		return
 	}
@@ -97,7 +97,7 @@ func (x *step) aim() {
 // drifted reports that the slot in which the worker starts is not known well enough to
 // aim: its client has had no worker for a while.
 func (f facts) drifted() bool {
-	return f.s.Bid.Slot.IsZero() && f.at.Age > freshToClaim(f.m.lead(f.m.Schedule.Next(f.at.Now.Mid())))
+	return f.m.Rules.Samples&IfIdle != 0 && f.s.Bid.Slot.IsZero() && f.at.Age > freshToClaim(f.m.lead(f.m.Schedule.Next(f.at.Now.Mid())))
 }
 
 // enter begins with the slot in which the worker starts, or with the one after it.

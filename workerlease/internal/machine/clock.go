@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
 // Clock is what a worker has noticed of the time line.
@@ -39,7 +38,7 @@ func (x *step) clock() {
 		x.forgo()
 	}
 	if x.m.Rules.Jumped(c.Jumps, x.at.Jumps) {
-		c.Resample = timeline.Confirm + 1 // One is under way, or has just come.
+		c.Resample = x.m.Rules.Confirm + 1 // One is under way, or has just come.
 		c.Contested = c.Jumped > 0 && x.at.Local-c.Jumped < contested
 		c.Jumped = x.at.Local
 		if x.s.Hold.holding() {

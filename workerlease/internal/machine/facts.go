@@ -85,7 +85,7 @@ func (f facts) exhausted(slot slots.Slot) bool {
 // gets the time once, or a connection that breaks in each wait would make that endless.
 func (f facts) mayBeDone(head store.Record) bool {
 	attempt := f.s.View.Carried.attempt(f.s.Bid.Slot)
-	return f.s.Bid.Outage && attempt > 1 && attempt != f.s.Bid.Awaited && head.Kind != store.KindRelease
+	return f.m.Rules.Defers && f.s.Bid.Outage && attempt > 1 && attempt != f.s.Bid.Awaited && head.Kind != store.KindRelease
 }
 
 // retryAt is the time before which a slot is not tried again after a head that gave it
@@ -98,7 +98,12 @@ func (f facts) retryAt(head store.Record) time.Time {
 	if !f.m.Once || head.Kind != store.KindRelease || failed < 1 || failed == 1 && !f.s.Bid.yields() {
 		return time.Time{}
 	}
-	return head.WindowEnd.Add(min(f.m.MinRetry<<min(failed-1, 20), slot.Length()/8))
+	return head.WindowEnd.Add(f.m.Rules.Retry(f.m.MinRetry, failed, slot.Length()))
+}
+
+// retry doubles the wait with each attempt, up to an eighth of the slot.
+func retry(least time.Duration, failed int, slot time.Duration) time.Duration {
+	return min(least<<min(failed-1, 20), slot/8)
 }
 
 // missed is the slot before one, if nobody has done its work and it is to be done

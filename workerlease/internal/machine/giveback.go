@@ -31,7 +31,7 @@ func (x *step) giveBack(t Term, unbegun bool) (ok bool) {
 func (x *step) giveBackNext() {
 	h := &x.s.Hold
 	next := h.Next
-	if !h.keepsNext() || x.at.Now.Earliest.Before(x.m.keeps(next)) || !x.giveBack(next, true) {
+	if x.m.Rules.GivesBack&WhileOverrun == 0 || !h.keepsNext() || x.at.Now.Earliest.Before(x.m.keeps(next)) || !x.giveBack(next, true) {
 		return
 	}
 	x.s.Bid.VoidClaim, h.Next = next.Claim, Term{}

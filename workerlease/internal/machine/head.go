@@ -132,7 +132,7 @@ func (x *step) claimAfter(head store.Record) {
 	start := x.m.Rules.Start(s.Bid.Claim, head)
 	soon := start.Add(-x.m.Rules.Ahead / 2)
 	switch {
-	case !s.Bid.Narrowed && !x.worth(start, s.Bid.Claim.End) && x.worthIfKnown(start, s.Bid.Claim.End):
+	case !s.Bid.Narrowed && x.m.Rules.Samples&IfWide != 0 && !x.worth(start, s.Bid.Claim.End) && x.worthIfKnown(start, s.Bid.Claim.End):
 		s.Bid.Narrowed = true
 		x.ask(Sampling, Sample{}) // The newest sample may have been slow.
 	case !x.worth(start, s.Bid.Claim.End) && head.WindowEnd.After(s.Bid.Slot.Start):

@@ -149,7 +149,7 @@ func (x *step) begin() {
 // time that this is sampled once more: the newest sample may have been slow.
 func (f facts) narrows() bool {
 	h := &f.s.Hold
-	return !h.Narrowed && f.m.mayBegin(f.s) && !f.m.Rules.begun(f.at.Now, h.Next.Start) &&
+	return !h.Narrowed && f.m.Rules.Samples&IfWide != 0 && f.m.mayBegin(f.s) && !f.m.Rules.begun(f.at.Now, h.Next.Start) &&
 		f.at.Now.Uncertainty() > h.Next.Slot.Length()/16
 }
 
@@ -185,7 +185,7 @@ func (x *step) expire(why Reason) {
 	// The code gets a margin to return in, even if this comes late.
 	h.Overdue = x.at.Local + max(h.Held.End.Sub(x.at.Now.Latest), x.m.Margin)
 	x.note(Note{What: Expired, Slot: h.Held.Slot, Why: why})
-	if why == ClockJumped {
+	if why == ClockJumped && x.m.Rules.GivesBack&AfterJump != 0 {
 		x.giveBack(h.Held, false)
 	}
 	if why == CodePanicked {

@@ -195,7 +195,7 @@ func (m *Machine) Waits(s State) []Wait {
 	}
 	if !h.Next.IsZero() {
 		until(m.Rules.Last(h.Next.End, m.Margin), m.Rules.EndBy)
-		if h.keepsNext() && m.Group == "" && s.Closing.DoneUntil.IsZero() && !s.Stopping {
+		if m.Rules.GivesBack&WhileOverrun != 0 && h.keepsNext() && m.Group == "" && s.Closing.DoneUntil.IsZero() && !s.Stopping {
 			until(m.keeps(h.Next), timeline.Earliest)
 		}
 		if m.mayBegin(&s) && !h.Looking && (s.Pending == Nothing && s.Retries.Until == 0 || !m.mustLook(h)) {

@@ -57,7 +57,7 @@ func (x *step) backOff(err error) {
 		most = min(most, max(x.m.early()/8, 10*time.Millisecond))
 	}
 	if x.closing() && !s.Closing.DoneUntil.IsZero() {
-		most = min(most, closeSoon) // Others may run the work again until it is recorded.
+		most = min(most, x.m.Rules.CloseSoon) // Others may run the work again until it is recorded.
 	}
 	d := min(x.m.MinBackoff<<min(s.Retries.Tries, 10), most)
 	spread := d / 2
@@ -67,7 +67,7 @@ func (x *step) backOff(err error) {
 	}
 	d -= time.Duration(float64(spread) * x.fraction())
 	if t, ok := errors.AsType[*store.ThrottledError](err); ok {
-		d = max(d, min(t.RetryAfter, x.longestPause()))
+		d = max(d, x.m.Rules.Pause(t.RetryAfter, x.longestPause()))
 	}
 	s.Retries.Tries++
 	s.Retries.Until = x.at.Local + max(d, time.Millisecond)
@@ -102,8 +102,8 @@ func (f facts) longestPause() time.Duration {
 	return min(most, f.m.opens(next).Sub(mid)+spread)
 }
 
-// closeSoon bounds the wait between attempts to record what came of a slot.
-const closeSoon = 500 * time.Millisecond
+// pause waits as long as the store asks for, if that costs one slot at most.
+func pause(asked, most time.Duration) time.Duration { return min(asked, most) }
 
 // fraction is a draw in [0, 1).
 func (f facts) fraction() float64 {

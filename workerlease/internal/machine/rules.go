@@ -40,8 +40,14 @@ type Rules struct {
 	// Unchanged says that it must be the head that was read before that has ended then, and not
 	// another one.
 	Unchanged bool
-	// Fresh: nothing is claimed when the newest sample of store time is older.
-	Fresh time.Duration
+	// Confirm is how many samples in a row decide between clocks that contradict each other.
+	// Breaking it shows as slots that nobody has for one wrong answer.
+	Confirm int
+	// Fresh: nothing is claimed when the newest sample of store time is older. Samples are the
+	// occasions on which the time is sampled before anything else. Breaking them shows as slots
+	// that are claimed too late, or by a wrong time.
+	Fresh   time.Duration
+	Samples Samples
 
 	// Turn is how long after the opening of claims for a slot a worker may claim: p is
 	// its priority, held reports that it had what comes before, and draw is drawn anew
@@ -118,11 +124,25 @@ type Rules struct {
 	// newest record: an extension that is known now, or a release that was sent and is not in
 	// the ledger.
 	Resume func(left Term, r store.Record) bool
+	// GivesBack is what a worker releases of what it has won and doesn't use. Breaking it shows
+	// as slots that nobody has, although somebody could.
+	GivesBack Unused
 
 	// IsDone reports that a slot is done, by what the head carries.
 	IsDone func(head Carried, slot slots.Slot) bool
 	// Carry is what a record repeats of the head that it is appended to.
 	Carry func(head store.Record) Carried
+	// CloseSoon bounds the wait between attempts to record that work is done, and Defers says
+	// that whoever takes over after an outage waits for such a record. Breaking them shows as
+	// work that is done twice.
+	CloseSoon time.Duration
+	Defers    bool
+	// Retry is how long after an attempt that failed the next one comes, given Job.MinRetry, how
+	// many have failed, and how long the slot is. Breaking it shows as attempts without end.
+	Retry func(least time.Duration, failed int, slot time.Duration) time.Duration
+	// Pause is how long a worker waits if the store asks for it, given the longest that costs one
+	// slot. Breaking it shows as slots that nobody has.
+	Pause func(asked, most time.Duration) time.Duration
 
 	// TrimBelow is the Seq below which a record justifies trimming, 0 if it does
 	// not.
@@ -166,7 +186,9 @@ var Standard = Rules{
 	Settled: settled,
 
 	Unchanged: true,
+	Confirm:   timeline.Confirm,
 	Fresh:     2 * time.Minute,
+	Samples:   IfSingle | IfIdle | IfWide,
 
 	Turn:    turn,
 	Spread:  spread,
@@ -193,9 +215,15 @@ var Standard = Rules{
 	Releasable: releasable,
 	ReleaseAt:  releaseAt,
 	Resume:     resume,
+	GivesBack:  AfterJump | WhileOverrun,
 
 	IsDone: isDone,
 	Carry:  carry,
+
+	CloseSoon: 500 * time.Millisecond,
+	Defers:    true,
+	Retry:     retry,
+	Pause:     pause,
 
 	TrimBelow: trimBelow,
 	Keep:      100,
@@ -245,4 +273,28 @@ const (
 	// AtRetry: at the head, right before work begins that was tried before. It may have been
 	// recorded as done since the grant. Breaking it shows as work that is done twice.
 	AtRetry
+)
+
+// Samples are occasions to sample the time before anything else.
+type Samples int
+
+// The occasions that Rules.Samples is about.
+const (
+	// IfSingle: what is known comes from one answer, which may be wrong.
+	IfSingle Samples = 1 << iota
+	// IfIdle: the client has had no worker for a while, and a new one is to aim.
+	IfIdle
+	// IfWide: what is known is so uncertain that a slot is lost, or begins late.
+	IfWide
+)
+
+// Unused is what a worker has won and doesn't use.
+type Unused int
+
+// What Rules.GivesBack is about.
+const (
+	// AfterJump: the rest of a term that a jump of the clock has ended.
+	AfterJump Unused = 1 << iota
+	// WhileOverrun: the next slot, while the code of the one before it runs on.
+	WhileOverrun
 )

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -50,6 +51,9 @@ const (
 // Line is what is known of store time. The zero Line knows nothing. It is not
 // safe for concurrent use.
 type Line struct {
+	// Confirm, if not 0, takes the place of the constant.
+	Confirm int
+
 	clocks []clock       // those in question, at least one as soon as anything is known
 	fresh  time.Duration // local reading of the newest sample
 	epoch  int
@@ -204,16 +208,17 @@ func (l *Line) question(c clock) {
 // decide puts out of question the clocks that were contradicted by all of the samples
 // that confirm another. One of those that had been in force ends its epoch.
 func (l *Line) decide() Outcome {
-	confirmed := func(c clock) bool { return c.run >= Confirm }
+	enough := cmp.Or(l.Confirm, Confirm)
+	confirmed := func(c clock) bool { return c.run >= enough }
 	if len(l.clocks) == 1 || !slices.ContainsFunc(l.clocks, confirmed) {
 		return Narrowed
 	}
 	outcome := Narrowed
 	l.clocks = slices.DeleteFunc(slices.Clone(l.clocks), func(c clock) bool {
 		switch {
-		case c.run > -Confirm:
+		case c.run > -enough:
 			return false
-		case c.samples < Confirm:
+		case c.samples < enough:
 			outcome = max(outcome, Dropped)
 		default:
 			outcome = Jumped
