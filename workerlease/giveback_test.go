@@ -2,8 +2,10 @@ package workerlease_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
@@ -141,4 +143,31 @@ func TestAWorkerWhoseCodeHasReturnedClaimsTheRestThatItGaveBack(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The code of a job overruns into the slot that its worker has won, which it gives back. Meanwhile the
+// store is down, and the code returns: done. The slot is given back all the same, and run.
+func TestASlotIsGivenBackAlsoIfWorkIsDoneMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := memory.New(memory.Options{})
+		l := &hooked{Ledger: inner.Handle(), before: func() error {
+			if from := since(time.Now()) - 10*time.Minute; from > 12*time.Second && from < 35*time.Second {
+				return errors.New("down")
+			}
+			return nil
+		}}
+		var ran []time.Duration
+		o := workerlease.Options{WorkerType: "job", Job: &workerlease.Job{MaxAttempts: 1}}
+		w := start(t, setup{ledger: l, Options: o, task: func(_ context.Context, l workerlease.Lease) error {
+			if ran = append(ran, since(l.Slot.Start)); len(ran) == 1 {
+				time.Sleep(5*time.Minute + 30*time.Second) // beyond its lease
+			}
+			return nil
+		}})
+		at(21 * time.Minute)
+		equal(t, "slots that were run", ran, minutes(5, 10, 15, 20)...)
+		if e := observed[workerlease.Exhausted](w); len(e) > 0 {
+			t.Errorf("Exhausted events = %+v, and no slot was begun in vain", e)
+		}
+	})
 }

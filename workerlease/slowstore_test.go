@@ -247,3 +247,23 @@ func (l stampless) Tail(ctx context.Context, workerType string, limit int) ([]st
 	records, _, err := l.Ledger.Tail(ctx, workerType, limit)
 	return records, store.Stamp{}, err
 }
+
+// A store answers its clock fast, and queries so slowly that their first time-out cuts them. The fast
+// answers don't make the worker forget how long the slow ones take.
+func TestAStoreWithAFastClockAndSlowQueriesIsFoundOut(t *testing.T) {
+	for _, slow := range []time.Duration{4 * time.Second, 8 * time.Second} {
+		bubble(t, fmt.Sprint(slow), func(t *testing.T) {
+			l := faulty(t, func(c faultstore.Call) faultstore.Fault {
+				if c.Op != faultstore.OpTail {
+					return faultstore.Fault{Before: 10 * time.Millisecond}
+				}
+				return faultstore.Fault{Before: slow}
+			})
+			w := start(t, setup{Options: named("a", 0), ledger: stampless{l}, plain: true})
+			at(61 * time.Minute)
+			if n := len(w.history()); n < 11 {
+				t.Errorf("%d slots of 12, at %v", n, w.starts())
+			}
+		})
+	}
+}

@@ -42,13 +42,13 @@ func (x *step) finished(e Finished) {
 		s.Hold.WonEnd, s.Bid.Recheck = t.Slot.Start, x.at.Local
 	}
 	c := &s.Closing
-	c.Claim, c.Until = t.Claim, x.at.Local+max(slot.End.Sub(mid), closeLate)
+	c.Until = x.at.Local + max(slot.End.Sub(mid), closeLate)
+	if !c.Release || !c.Unbegun { // else a newer term is to be released, and this one is over
+		c.Claim, c.Release, c.Unbegun = t.Claim, c.Release || !e.Done, false
+	}
 	if e.Done {
 		c.DoneUntil = slot.End
-	} else {
-		c.Release = true
 	}
-	c.Unbegun = false
 	if e.Done || !x.m.Once {
 		s.Bid.SkipSlot = slot.Start
 	} else {

@@ -8,7 +8,12 @@ import (
 )
 
 // Trips are how long ledger operations took of late, as this worker has measured it.
-type Trips struct{ Reads, Appends Trip }
+type Trips struct {
+	// Samples are of the store's time. They count as reads as well; but a store may answer them
+	// fast, and queries so slowly that they are given up.
+	Samples        Trip
+	Reads, Appends Trip
+}
 
 // Trip is how long operations of one kind took.
 type Trip struct {
@@ -26,9 +31,9 @@ func (t Trip) Least() (least time.Duration) {
 	return least
 }
 
-// longest is the longest of late, answered or given up.
-func (t Trip) longest() time.Duration {
-	return max(t.Recent[0], t.Recent[1], t.Recent[2], t.Recent[3], t.Cut)
+// took is the longest of late.
+func (t Trip) took() time.Duration {
+	return max(t.Recent[0], t.Recent[1], t.Recent[2], t.Recent[3])
 }
 
 // answered takes in how long an operation took.
@@ -40,7 +45,9 @@ func (t *Trip) answered(took time.Duration) {
 // of are the trips of an operation's kind, nil of one that isn't measured.
 func (t *Trips) of(op Op) *Trip {
 	switch op {
-	case Sampling, ReadingHead, ReadingRecord, Probing:
+	case Sampling:
+		return &t.Samples
+	case ReadingHead, ReadingRecord, Probing:
 		return &t.Reads
 	case Appending:
 		return &t.Appends
@@ -61,6 +68,12 @@ func (x *step) measure(e Event) {
 	case took <= 0:
 	case err == nil, errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrConflict):
 		t.answered(took)
+		if t == &x.s.Trips.Samples {
+			reads := &x.s.Trips.Reads
+			cut := reads.Cut
+			reads.answered(took)
+			reads.Cut = cut
+		}
 	case timedOut(err):
 		// A driver may give up early, if it thinks the time too short.
 		t.Cut = max(t.Cut, took, x.m.Timeout(*x.s))
@@ -113,9 +126,21 @@ func (m *Machine) Timeout(s State) time.Duration {
 		lead := m.lead(s.Bid.Slot)
 		usual, most = min(max(lead/3, least), usual), lead*3/2
 	}
-	longest := time.Duration(0)
-	if t := s.Trips.of(s.Pending); t != nil {
-		longest = t.longest()
+	var t Trip
+	switch of := s.Trips.of(s.Pending); {
+	case of != nil:
+		t = *of
+	case s.Pending == Sighting:
+		// It takes two reads and an append.
+		t.Recent[0] = 2*s.Trips.Reads.took() + s.Trips.Appends.took()
+		usual, most = 3*usual, 3*most
+	}
+	longest := max(t.took(), t.Cut)
+	if !s.Closing.DoneUntil.IsZero() {
+		// Others run the work again if this isn't recorded right after an outage. So an operation that
+		// hangs in one is given up soon, and the next ones only by and by later.
+		soon := m.Rules.CloseSoon * time.Duration(1+s.Retries.Failures/2)
+		usual, longest = min(usual, soon), min(longest, max(t.took(), soon/2))
 	}
 	return m.Rules.Timeout(usual, min(most, bound), longest)
 }
