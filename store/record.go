@@ -30,7 +30,7 @@ const (
 	KindDone Kind = "done"
 	// KindSighting says since when (its empty window) a record can't be obeyed, or rather was
 	// seen not to be: Token is its Seq, Claim a digest of it, and Metadata says why. It stands
-	// in the ledger of Sightings.
+	// under the worker type Sightings, and its Seq follows from what it is of.
 	KindSighting Kind = "sighting"
 )
 

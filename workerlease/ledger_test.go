@@ -19,7 +19,7 @@ func planted(seq int64, start, end time.Duration) store.Record {
 	return store.Record{
 		WorkerType: "job", Seq: seq, Kind: store.KindGrant, InstanceID: "stranger", Claim: "0123",
 		WindowStart: t0.Add(start), WindowEnd: t0.Add(end), SlotStart: t0.Add(start), SlotEnd: t0.Add(end),
-		Token: max(t0.Add(start).UnixMilli(), 1), Schedule: "every 5m",
+		Token: max(t0.Add(start).UnixMilli(), 1), Schedule: "every 5m", ReadAt: t0.Add(min(start, 0)),
 	}
 }
 

@@ -234,7 +234,7 @@ type (
 	// below it is free, the ledger goes on below it, and no slot is lost until it has come
 	// there. Otherwise slots are lost until the poison is superseded: 5 min and a
 	// slot or, if that is longer, its longest window, up to 24 h, after some worker has seen it
-	// (this worker, if it is only too far ahead of store time). If no record below it
+	// (this worker, if it is only too far ahead of store time, or the first record). If no record below it
 	// can be obeyed, and record 1 has been trimmed, no worker supersedes it: see Override.
 	Poison struct {
 		Worker

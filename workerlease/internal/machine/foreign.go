@@ -79,8 +79,8 @@ func (f facts) tooLate(records []store.Record) (late, known bool) {
 		return false, true
 	}
 	for _, below := range records[1:] {
-		if below.Kind == store.KindReset || f.poison(below) != nil {
-			continue
+		if f.poison(below) != nil || !below.WindowStart.Before(below.WindowEnd) {
+			continue // It lasts no longer than what is below it.
 		}
 		if known = true; !below.WindowEnd.Before(r.WindowStart) {
 			return false, true
@@ -119,16 +119,17 @@ func (f facts) ended(reset store.Record, below []store.Record) store.Record {
 // that, and how long those down to it last that can be obeyed alone. Of two records that
 // contradict one another, the lower one may be the foreign one, so neither is cut short.
 //
-// What is poison by the time is judged by the time of the reset's writer: windows too far ahead,
-// and those that had not begun.
+// What is poison by the time, because it is too far ahead, is judged by the time of the reset's
+// writer.
 func (f facts) inForce(reset store.Record, below []store.Record) (base, held store.Record) {
 	for i, r := range below {
 		then := f.asOf(reset, r)
-		if then.poison(r) != nil || unbegun(r, then.at.Newest.Latest) {
-			continue
+		impossible := then.impossible(below[i:])
+		if late, known := then.tooLate(below[i:]); late || !known || then.poison(r) != nil || impossible && r.WindowStart.Equal(r.WindowEnd) {
+			continue // It holds nothing.
 		}
 		held.WindowEnd, held.Token = later(held.WindowEnd, r.WindowEnd), max(held.Token, r.Token)
-		if !then.impossible(below[i:]) {
+		if !impossible {
 			return r, held
 		}
 	}
@@ -148,7 +149,8 @@ func (f facts) asOf(reset, r store.Record) facts {
 // from elsewhere: by the time of long ago everything is too far ahead, and nothing in force. An
 // override may end that anyhow.
 func dated(reset, below store.Record) bool {
-	return !reset.ReadAt.IsZero() && (reset.Kind == store.KindOverride || !below.ReadAt.After(reset.ReadAt))
+	known := !below.ReadAt.IsZero() && !below.ReadAt.After(reset.ReadAt)
+	return !reset.ReadAt.IsZero() && (known || reset.Kind == store.KindOverride)
 }
 
 // impossible reports that the first of some records is poison, as far as that and the

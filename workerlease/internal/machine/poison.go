@@ -139,7 +139,7 @@ func (x *step) reachable(records []store.Record) (_ []store.Record, enough bool)
 // none below them: so it is known which term is in force.
 func (f facts) hasValidBase(records []store.Record) bool {
 	for i, r := range records {
-		if r.Seq == 1 || !f.impossible(records[i:]) {
+		if _, known := f.tooLate(records[i:]); r.Seq == 1 || known && !f.impossible(records[i:]) {
 			return true
 		}
 	}

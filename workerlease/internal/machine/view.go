@@ -49,8 +49,10 @@ type Watch struct {
 
 // Seen is the poison of which a sighting was asked for last. Stale reads hide it now and then.
 type Seen struct {
-	Seq  int64
-	From time.Duration // the local reading since when it was seen
+	Seq   int64
+	Asked time.Duration // the local reading then
+	From  time.Duration // the local reading since when it was seen
+	After time.Time     // the reading of the head for the record below it: it is younger than that
 }
 
 // Carried is what each record repeats from the head that it is appended to, so that

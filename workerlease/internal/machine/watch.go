@@ -24,8 +24,8 @@ func (x *step) watch(head store.Record, below []store.Record, why error) {
 	stays := head.Seq >= store.MaxSeq || s.Bid.Role == Joiner || alone || s.Clock.unsettled()
 	if seen := &s.View.Seen; seen.Seq == head.Seq {
 		w.From = min(w.From, seen.From)
-	} else if !stays && below != nil && x.timeless(head, below) {
-		*seen = Seen{head.Seq, w.From}
+	} else if after := x.youngerThan(below); !stays && !after.IsZero() && x.timeless(head, below) && x.maySight() {
+		*seen = Seen{Seq: head.Seq, Asked: x.at.Local, From: w.From, After: after}
 		x.ask(Sighting, Sight{Poison: head, Since: w.Since, Why: why.Error()})
 		return
 	}
@@ -51,11 +51,31 @@ func (x *step) sighted(e Sighted) {
 	s := x.s
 	if e.Err != nil {
 		x.failed(Sighting, e.Err) // It is watched for as long as this worker lives.
-	} else if age := x.at.Now.Earliest.Sub(e.Since); !s.Clock.unsettled() {
-		s.View.Seen.From = min(s.View.Seen.From, x.at.Local-age)
+	} else if seen := &s.View.Seen; !s.Clock.unsettled() {
+		age := x.at.Now.Earliest.Sub(later(e.Since, seen.After))
+		seen.From = min(seen.From, x.at.Local-age)
 	}
 	s.View.Watch.Over = 0
 	x.reread()
+}
+
+// maySight bounds the sightings of a worker that can't obey what others append, and can't know that:
+// what it sees goes away by itself, again and again.
+func (f facts) maySight() bool {
+	seen := &f.s.View.Seen
+	return seen.Seq == 0 || f.at.Local-seen.Asked >= f.m.Rules.Patience
+}
+
+// youngerThan is the reading of the head for the newest record below poison that can be obeyed. The
+// poison was appended later, whatever a sighting says. Zero: it isn't known; then a sighting could
+// be of a ledger that was deleted since.
+func (f facts) youngerThan(below []store.Record) time.Time {
+	for i, r := range below {
+		if !f.impossible(below[i:]) {
+			return r.ReadAt
+		}
+	}
+	return time.Time{}
 }
 
 // standStill claims nothing before the watch is over, and perhaps the rest of the slot then.
