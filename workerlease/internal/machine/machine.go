@@ -49,6 +49,7 @@ func (m *Machine) Step(s State, at Moment, e Event) (State, []Action) {
 // step is one call of Step. Its methods decide: they change the state, and add actions.
 type step struct {
 	facts
+	took time.Duration // by the operation whose reply this is
 	out []Action
 }
 

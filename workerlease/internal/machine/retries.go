@@ -66,6 +66,9 @@ func (x *step) backOff(err error) {
 		spread = min(spread, d-min(d*4/5, time.Second/2))
 	}
 	d -= time.Duration(float64(spread) * x.fraction())
+	if x.closing() && !s.Closing.DoneUntil.IsZero() {
+		d -= min(x.took, d) // What hangs is tried as often as what fails at once.
+	}
 	if t, ok := errors.AsType[*store.ThrottledError](err); ok {
 		d = max(d, x.m.Rules.Pause(t.RetryAfter, x.longestPause()))
 	}

@@ -64,6 +64,7 @@ func (x *step) measure(e Event) {
 		return
 	}
 	took, err := reply(e)
+	x.took = took
 	switch {
 	case took <= 0:
 	case err == nil, errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrConflict):
@@ -139,7 +140,7 @@ func (m *Machine) Timeout(s State) time.Duration {
 	if !s.Closing.DoneUntil.IsZero() {
 		// Others run the work again if this isn't recorded right after an outage. So an operation that
 		// hangs in one is given up soon, and the next ones only by and by later.
-		soon := m.Rules.CloseSoon * time.Duration(1+s.Retries.Failures/2)
+		soon := m.Rules.CloseSoon / 2 * time.Duration(1+s.Retries.Failures/4)
 		usual, longest = min(usual, soon), min(longest, max(t.took(), soon/2))
 	}
 	return m.Rules.Timeout(usual, min(most, bound), longest)
