@@ -37,6 +37,7 @@ func (k *link) do(ctx context.Context, o op, effect func(at time.Duration, c *ca
 	sent := w.now()
 	defer func() {
 		switch took := w.now() - sent; {
+		case o.workerType == store.Sightings: // Workers don't go by how long these take.
 		case o.seq > 0:
 			p.spent.appendTrips.took(took, err)
 		case !o.writes:
@@ -178,7 +179,9 @@ func (k *link) Append(ctx context.Context, r store.Record) error {
 	k.p.spent.appends.Add(1)
 	sent := k.p.world.now()
 	err := k.do(ctx, op{r.WorkerType, r.Seq, true}, func(at time.Duration, c *call) error { return k.p.world.append(k.p, r, at, c) })
-	k.p.spent.took(k.p.world.now() - sent)
+	if r.WorkerType != store.Sightings {
+		k.p.spent.took(k.p.world.now() - sent)
+	}
 	if k.p.world.o.Trace {
 		k.p.tracef("append %d %s %.8s: %v", r.Seq, r.Kind, r.Claim, err)
 	}

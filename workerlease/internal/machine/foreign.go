@@ -119,13 +119,13 @@ func (f facts) ended(reset store.Record, below []store.Record) store.Record {
 // that, and how long those down to it last that can be obeyed alone. Of two records that
 // contradict one another, the lower one may be the foreign one, so neither is cut short.
 //
-// What is poison by the time, because it is too far ahead, is judged by the time of the reset's
-// writer.
+// What is poison by the time is judged by the time of the reset's writer: windows too far ahead,
+// and those that had not begun.
 func (f facts) inForce(reset store.Record, below []store.Record) (base, held store.Record) {
 	for i, r := range below {
 		then := f.asOf(reset, r)
 		impossible := then.impossible(below[i:])
-		if late, known := then.tooLate(below[i:]); late || !known || then.poison(r) != nil || impossible && r.WindowStart.Equal(r.WindowEnd) {
+		if late, known := then.tooLate(below[i:]); late || !known || then.poison(r) != nil || unbegun(r, then.at.Newest.Latest) || impossible && r.WindowStart.Equal(r.WindowEnd) {
 			continue // It holds nothing.
 		}
 		held.WindowEnd, held.Token = later(held.WindowEnd, r.WindowEnd), max(held.Token, r.Token)

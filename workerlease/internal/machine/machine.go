@@ -50,7 +50,7 @@ func (m *Machine) Step(s State, at Moment, e Event) (State, []Action) {
 type step struct {
 	facts
 	took time.Duration // by the operation whose reply this is
-	out []Action
+	out  []Action
 }
 
 func (x *step) do(a Action) { x.out = append(x.out, a) }

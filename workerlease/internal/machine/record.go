@@ -85,6 +85,14 @@ func (x *step) release(head store.Record) {
 	x.s.Bid.send(r, head)
 }
 
+// unbegun reports that a window below poison hasn't begun at a time. It was granted by a
+// clock which has jumped: claims are made less ahead than poison is watched, and no poison is taken
+// for older than what is below it. By that clock it is over. (What grants nothing stands at the end
+// of a window, which may be far ahead.)
+func unbegun(r store.Record, at time.Time) bool {
+	return r.WindowEnd.After(r.WindowStart) && r.WindowStart.After(at)
+}
+
 // reset makes the record that supersedes poison.
 func (x *step) reset(head store.Record, below []store.Record, why error) store.Record {
 	r := x.stamped(store.KindReset, head.Seq+1)
