@@ -54,9 +54,9 @@ type OverridePlan struct {
 	// they do.
 	Head       store.Record
 	HeadDefect error
-	// Terms have the newest record of each term that may not be over, newest first: its
-	// holder may work up to WindowEnd, and does so beside another after an override. Those
-	// below LastOverride, the newest override that workers obey (0: there is none), have been
+	// Terms have the newest record of each term that may not be over, newest first, and those
+	// of poison last: its holder may work up to WindowEnd, and does so beside another after an
+	// override. Those below LastOverride, the newest override that workers obey (0: there is none), have been
 	// ended already, which their holders may not have noticed.
 	Terms        []store.Record
 	LastOverride int64

@@ -16,9 +16,9 @@ type Below struct {
 	// Record if there is none. Why is why they don't obey it, nil if they do.
 	Head store.Record
 	Why  error
-	// Terms have the newest record of each term that may not be over, newest first. Those
-	// below LastOverride, the newest override that is obeyed, have been ended by it, which
-	// their holders may not have noticed.
+	// Terms have the newest record of each term that may not be over, newest first, and those
+	// of poison last. Those below LastOverride, the newest override that is obeyed, have been
+	// ended by it, which their holders may not have noticed.
 	Terms        []store.Record
 	LastOverride int64
 	// Unreachable are the records above a free key, newest first.
@@ -104,22 +104,26 @@ func (b Below) After(r store.Record, now timeline.Interval) (head store.Record, 
 // unfinished are the newest records of the terms whose windows may not be over: others may
 // work by them, whatever has been appended since.
 func (f facts) unfinished(records []store.Record) (terms []store.Record) {
-	var over []string // claims
+	var over []string         // claims
+	var poison []store.Record // which may be many, and hide no other
 	for i, r := range records {
 		switch {
 		case r.CheckEnvelope() != nil || slices.Contains(over, r.Claim):
 		case r.WindowStart.Before(r.WindowEnd):
-			if !f.impossible(records[i:]) { // Anyone may have written another's claim.
+			of := &terms
+			if f.impossible(records[i:]) {
+				of = &poison // Anyone may have written another's claim: that one's term may go on below.
+			} else {
 				over = append(over, r.Claim) // What comes below ends before it.
 			}
 			if f.at.Now.Earliest.Before(r.WindowEnd) {
-				terms = append(terms, r)
+				*of = append(*of, r)
 			}
 		case r.Kind == store.KindRelease && !f.impossible(records[i:]):
 			over = append(over, r.Claim)
 		}
 	}
-	return terms
+	return append(terms, poison...)
 }
 
 // BlocksAfter is the time up to which a record may leave nothing to claim before that is

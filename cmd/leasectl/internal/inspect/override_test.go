@@ -52,6 +52,7 @@ func TestInspectSlotsNamesTheCommandThatEndsABlock(t *testing.T) {
 		"above a free key":        {blockedBy(grant, above), 20, ""},
 		"more poison than shown":  {blockedBy(much...), 10, "leasectl override --worker-type export --seq 319"},
 		"below much poison":       {blockedBy(append([]store.Record{recordtest.Grant(199, 0, "a")}, much...)...), 10, ""},
+		"a full ledger":           {blockedBy(poison(store.MaxSeq-2), poison(store.MaxSeq-1)), 20, ""},
 		"slots done":              {blockedBy(grant, far), 20, "leasectl override --worker-type export --seq 2"},
 		"nothing but poison":      {blockedBy(poison(205), poison(206), poison(207)), 1, "leasectl override --worker-type export --seq 207"},
 		"poison, and no key":      {blockedBy(poison(205), store.Record{WorkerType: "export", Seq: store.MaxSeq + 1}), 20, "leasectl override --worker-type export --seq 205"},

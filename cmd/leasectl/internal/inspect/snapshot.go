@@ -29,7 +29,8 @@ const mostRecords = 10_000
 // worker supersedes.
 func tryOverride(workerType string, head history.Head, rows []history.Entry) string {
 	blocked := len(rows) > 0 && !rows[len(rows)-1].BlocksUntil.IsZero()
-	if !blocked && !head.Stuck || head.Record.Seq == 0 {
+	full := head.Record.Seq >= store.MaxSeq-1
+	if !blocked && !head.Stuck || head.Record.Seq == 0 || full {
 		return ""
 	}
 	return fmt.Sprintf("leasectl override --worker-type %s --seq %d", workerType, head.Record.Seq)
@@ -66,7 +67,7 @@ func take(ctx context.Context, l store.Ledger, o Options, limit int) (snapshot, 
 	}
 	found.at, found.rows = stamp.Time, found.rows[max(0, len(found.rows)-o.Last):]
 	if o.WorkerType != "" && len(found.rows) == 0 {
-		return found, checkType(ctx, l, o.WorkerType)
+		return found, CheckType(ctx, l, o.WorkerType)
 	}
 	return found, nil
 }
