@@ -19,6 +19,9 @@ var (
 	// ErrHeadMoved is wrapped by the error of Override and PlanOverride if workers go by
 	// another record than OverrideOptions.Seq. Nothing was written.
 	ErrHeadMoved = errors.New("the newest record is another")
+	// ErrLedgerFull is wrapped by the error of Override and PlanOverride if no number is left
+	// for the override: the worker type can't be used any more. Nothing was written.
+	ErrLedgerFull = errors.New("the ledger is full")
 	// ErrOverrideUnknown is wrapped by the error of Override if it is not known whether the
 	// override is stored. It may be stored later, too, unless another record is by then.
 	ErrOverrideUnknown = errors.New("it is not known whether the override is stored")
@@ -51,11 +54,20 @@ type OverridePlan struct {
 	// they do.
 	Head       store.Record
 	HeadDefect error
-	// Terms have the newest record of each term that may not be over, newest first: its
-	// holder may work up to WindowEnd, and does so beside another after an override.
-	Terms []store.Record
+	// Terms have the newest record of each term that may not be over, newest first, and those
+	// of poison last: its holder may work up to WindowEnd, and does so beside another after an
+	// override. Those below LastOverride, the newest override that workers obey (0: there is none), have been
+	// ended already, which their holders may not have noticed.
+	Terms        []store.Record
+	LastOverride int64
+	// Unreachable are the records above a free key, newest first: workers don't follow them.
+	Unreachable []store.Record
 	// Record is the override, as of now.
 	Record store.Record
+	// Next is the record that workers go by then, and NextDefect why they can't obey it, nil
+	// if they do. It is Record, unless that takes the free key below Unreachable.
+	Next       store.Record
+	NextDefect error
 }
 
 // Override ends what is in force on its own client: see Client.Override.
@@ -70,20 +82,25 @@ func PlanOverride(ctx context.Context, ledger store.Ledger, o OverrideOptions) (
 
 // Override appends a record that ends whatever is in force in the ledger of a worker type,
 // and returns it: a window, what is said to be done far ahead, or poison. From its
-// WindowStart on, slots are free, and workers claim them when they look next: for their next
-// slot. It is for operators, and for records that leave nothing to claim for long (see
-// [Blocked]): no worker overrides anything.
+// WindowStart on, slots are free, also what is left of the slot that was overridden, and
+// workers claim them when they look next: at the latest for their next slot. Workers run no
+// job of a slot before its DoneUntil. It is for operators, and for records that leave nothing
+// to claim for long (see [Blocked]): no worker overrides anything.
 //
 // It breaks the promise that one holder works at a time. A holder that lives works on until
 // it reads the override: when it extends its lease, or shortly before its next slot, and at
-// the latest until its window ends. PlanOverride shows which holders that may be. Their
-// tokens are lower than those of all leases after the override, so a resource that refuses
-// lower tokens is safe.
+// the latest until its window ends. PlanOverride shows which holders that may be. The tokens
+// of those whose records can be obeyed are lower than those of all leases after the override,
+// so a resource that refuses lower tokens is safe from them. Poison has any token, and so
+// has a holder that works by it.
 //
-// An error wraps ErrOptions, ErrHeadMoved, ErrTimeUnknown or what the store answered: then
-// nothing was written. Or it wraps ErrOverrideUnknown. After a reply that leaves the outcome
-// open, Override reads the key back, for 10 s at most even if ctx has ended. It may be
-// repeated: at most one record is stored after Seq.
+// An override that takes a free key lets workers go on to what stands above it: see
+// OverridePlan.Next.
+//
+// An error wraps ErrOptions, ErrHeadMoved, ErrTimeUnknown, ErrLedgerFull or what the store
+// answered: then nothing was written. Or it wraps ErrOverrideUnknown. After a reply that
+// leaves the outcome open, Override reads the key back, for 10 s at most even if ctx has
+// ended. It may be repeated: at most one record is stored after Seq.
 func (c *Client) Override(ctx context.Context, o OverrideOptions) (store.Record, error) {
 	p, err := c.PlanOverride(ctx, o)
 	if err != nil {
@@ -96,14 +113,14 @@ func (c *Client) Override(ctx context.Context, o OverrideOptions) (store.Record,
 }
 
 // PlanOverride shows what Override would do with the same options, and writes nothing. Errors
-// are those of Override.
+// are those of Override. With ErrHeadMoved, Head and HeadDefect are those of the plan, too.
 func (c *Client) PlanOverride(ctx context.Context, o OverrideOptions) (OverridePlan, error) {
 	if err := c.checkOverride(o); err != nil {
 		return OverridePlan{}, fmt.Errorf("override %.70q: %w: %w", o.WorkerType, ErrOptions, err)
 	}
 	p, err := c.planOverride(ctx, o)
 	if err != nil {
-		return OverridePlan{}, fmt.Errorf("override %q: %w", o.WorkerType, err)
+		return p, fmt.Errorf("override %q: %w", o.WorkerType, err)
 	}
 	return p, nil
 }
@@ -141,11 +158,14 @@ func (c *Client) planOverride(ctx context.Context, o OverrideOptions) (OverrideP
 		now = c.known()
 		below, enough = machine.LookBelow(records, limit, now)
 	}
+	p := OverridePlan{Head: below.Head, HeadDefect: below.Why}
 	switch {
 	case below.Head.Seq == 0:
-		return OverridePlan{}, fmt.Errorf("%w: there is no record that workers go by", ErrHeadMoved)
+		return p, fmt.Errorf("%w: there is no record that workers go by", ErrHeadMoved)
 	case below.Head.Seq != o.Seq:
-		return OverridePlan{}, fmt.Errorf("%w: workers go by record %d, not %d", ErrHeadMoved, below.Head.Seq, o.Seq)
+		return p, fmt.Errorf("%w: workers go by record %d, not %d", ErrHeadMoved, below.Head.Seq, o.Seq)
+	case o.Seq >= store.MaxSeq-1:
+		return OverridePlan{}, fmt.Errorf("%w: no number is left above record %d: use another worker type", ErrLedgerFull, o.Seq)
 	}
 	var id [16]byte
 	if _, err := io.ReadFull(c.rand, id[:]); err != nil {
@@ -158,7 +178,9 @@ func (c *Client) planOverride(ctx context.Context, o OverrideOptions) (OverrideP
 	if err != nil {
 		return OverridePlan{}, err
 	}
-	return OverridePlan{Head: below.Head, HeadDefect: below.Why, Terms: below.Terms, Record: r}, nil
+	p.Terms, p.LastOverride, p.Unreachable, p.Record = below.Terms, below.LastOverride, below.Unreachable, r
+	p.Next, p.NextDefect = below.After(r, now)
+	return p, nil
 }
 
 // appendOverride appends an override. If the reply leaves its outcome open, it reads the key
@@ -175,6 +197,8 @@ func (c *Client) appendOverride(ctx context.Context, r store.Record) error {
 		return nil
 	case readErr == nil:
 		return fmt.Errorf("%w: record %d was appended meanwhile", ErrHeadMoved, r.Seq)
+	case errors.Is(err, store.ErrDenied):
+		return err // It won't come yet.
 	case errors.Is(readErr, store.ErrNotFound):
 		return fmt.Errorf("%w: record %d is not there, and may come yet: look again before you repeat it: %w", ErrOverrideUnknown, r.Seq, err)
 	default:

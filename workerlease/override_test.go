@@ -281,6 +281,7 @@ func TestOverrideSaysWhetherItIsStored(t *testing.T) {
 		"the reply is lost":                 {appending: faultstore.LostReply(), stored: true},
 		"the driver has sent it twice":      {appending: faultstore.OwnConflict(), stored: true},
 		"it isn't stored":                   {appending: faultstore.Failure(), want: workerlease.ErrOverrideUnknown},
+		"it isn't allowed":                  {appending: faultstore.Fault{Effect: faultstore.Dropped, Err: store.ErrDenied}, want: store.ErrDenied},
 		"it can't be read back":             {appending: faultstore.LostReply(), reading: faultstore.Failure(), want: workerlease.ErrOverrideUnknown, stored: true},
 		"another was faster":                {meanwhile: true, want: workerlease.ErrHeadMoved},
 		"another was faster, and no answer": {meanwhile: true, appending: faultstore.Failure(), want: workerlease.ErrHeadMoved},
@@ -302,7 +303,7 @@ func TestOverrideSaysWhetherItIsStored(t *testing.T) {
 				}
 			}})
 			r, err := workerlease.Override(t.Context(), l, workerlease.OverrideOptions{WorkerType: "job", Seq: 1})
-			if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) || err != nil && strings.Contains(err.Error(), "\n") {
+			if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) || errors.Is(err, workerlease.ErrOverrideUnknown) != (test.want == workerlease.ErrOverrideUnknown) || err != nil && strings.Contains(err.Error(), "\n") {
 				t.Errorf("Override() = %v, want %v", err, test.want)
 			}
 			head := newest(t, inner)
@@ -346,34 +347,6 @@ func TestAnOverrideNeedsTheTimeAndSoundOptions(t *testing.T) {
 		}
 		if r := override(t, inner, workerlease.OverrideOptions{DoneUntil: t0.Add(time.Hour)}); !r.DoneUntil.Equal(t0.Add(time.Hour)) {
 			t.Errorf("slots are done up to %v, want what was said", r.DoneUntil)
-		}
-	})
-}
-
-// A plan shows each holder that may still work, and writes nothing.
-func TestAPlanShowsWhoMayStillWork(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ledger := memory.New(memory.Options{})
-		over, given, long, next := planted(1, -time.Hour, -time.Minute), planted(2, -time.Minute, time.Hour), planted(4, 0, 48*time.Hour), planted(5, 48*time.Hour, 49*time.Hour)
-		for i, r := range []*store.Record{&over, &given, &long, &next} {
-			r.Claim = string(rune('a' + i))
-		}
-		released := given
-		released.Seq, released.Kind, released.WindowStart, released.WindowEnd = 3, store.KindRelease, t0.Add(-time.Second), t0.Add(-time.Second)
-		long.WindowStart, long.Token, next.Token = t0.Add(-time.Second), t0.UnixMilli(), t0.UnixMilli()+1
-		for _, r := range []store.Record{over, given, released, long, next} {
-			ledger.Put(r)
-		}
-		p, err := workerlease.PlanOverride(t.Context(), ledger, workerlease.OverrideOptions{WorkerType: "job", Seq: 5})
-		if err != nil || len(p.Terms) != 2 || p.Terms[0] != next || p.Terms[1] != long || p.Head != next || p.Record.Seq != 6 {
-			t.Errorf("PlanOverride() = %+v, %v, want the terms of 5 and 4", p, err)
-		}
-		if n := len(records(t, ledger)); n != 5 {
-			t.Errorf("%d records, want those there were", n)
-		}
-		override(t, ledger, workerlease.OverrideOptions{})
-		if p, err = workerlease.PlanOverride(t.Context(), ledger, workerlease.OverrideOptions{WorkerType: "job", Seq: 6}); err != nil || len(p.Terms) != 2 || p.HeadDefect != nil {
-			t.Errorf("PlanOverride() of an override = %+v, %v, want what may still be worked under", p, err)
 		}
 	})
 }

@@ -136,6 +136,14 @@ func (s *sink) failed() error {
 	return fmt.Errorf("the output can't be written: %w", s.err)
 }
 
+// toldBy reports that a command's own error says that writing failed, and what it did before.
+func (s *sink) toldBy(err error) bool {
+	_, own := errors.AsType[*exit.Error](err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return own && errors.Is(err, s.err)
+}
+
 // shared makes a writer safe for several goroutines; files are.
 func shared(w io.Writer) io.Writer {
 	if f, ok := w.(*os.File); ok {

@@ -46,13 +46,14 @@ was begun again. The states:
   free        the slot has begun, and nobody has claimed it
   done        the slot's work is done (--once-per-slot), or was made up for
               (--run-missed), with any result; nobody runs it again. The note says when
-  poison      workers can't obey the record; the note says why
+  poison      workers can't obey the record, or don't follow it, because a key below it
+              is free; the note says why
   override    no slot, but the record by which an operator ended what was in force: who
               is in the column HOLDER, and when and why in the note (leasectl override)
 
 If the newest record leaves nothing to claim for more than a slot and a day, the note
 of the last row says until when, and the command that ends that is shown below the
-table.
+table. So it is if nothing but poison is left, which no worker supersedes.
 
 A record of a kind that this version doesn't know is shown with its kind. All
 times are store time, in UTC.

@@ -25,18 +25,22 @@ the log of workers name the command with its options.
 It shows what is in force, and what ending that risks, and asks before it writes. A
 holder that lives doesn't notice at once: it works on until it extends its lease, or until
 shortly before its next slot, and at the latest until its window ends. Until then two may
-work. What checks fencing tokens is safe: those of the holder are lower. Stop the holder
-first if you can.
+work. What checks fencing tokens is safe from a holder whose token is lower than those of
+the leases that follow; it is shown if one isn't. Stop the holder first if you can.
 
-From then on slots are free. Workers claim them when they look next, for their next slot.
+From then on slots are free, also what is left of the slot that was overridden. Workers
+claim them when they look next, at the latest for their next slot.
 
 The record is the one after --seq. If another record has come meanwhile, nothing is
 written, and the exit code is 1. If it isn't known whether it was written, the exit code
-is 3; look before you repeat it.
+is 3; look before you repeat it. If the number after --seq was the free one below other
+records, workers go by those then, which is shown before and after.
 
 What is done stays done, unless it is what leaves nothing to claim: then slots are done
 up to the latest time that older records say. --done-until says another. Slots before it
-aren't run; later ones are, even if they were.`
+aren't run; later ones are, even if they were.
+
+What is asked is written to the standard error, and what came of it to the output.`
 
 func (a *app) overrideCommand() *cobra.Command {
 	o := override.Options{Timeout: defaultTimeout}
@@ -62,7 +66,7 @@ func (a *app) overrideCommand() *cobra.Command {
 				o.Ask = nil
 			}
 			o.InstanceID = operator()
-			return override.Run(c.Context(), t, o, a.shown)
+			return override.Run(c.Context(), t, o, override.Screen{Plan: a.stderr, Result: a.shown})
 		},
 	}
 	o.Ask = func(question string) (string, error) { return a.ask(c.Context(), question) }
@@ -72,7 +76,7 @@ func (a *app) overrideCommand() *cobra.Command {
 	option(a, flags, &o.Seq, "seq", "N", "the newest record, which is to be overridden (required)", seq)
 	option(a, flags, &o.DoneUntil, "done-until", "TIME", "up to when slots are done from then on, such as 2026-03-02T12:00:00Z", instant)
 	option(a, flags, &o.Reason, "reason", "TEXT", "why, for people who look at the ledger later", nonEmpty)
-	flags.BoolVar(&o.Yes, "yes", false, "don't ask")
+	flags.BoolVar(&o.Yes, "yes", false, "show what it risks, but don't ask")
 	option(a, flags, &o.Timeout, "timeout", "DURATION", "how long to wait for the store, before the question and after it (default 10s)", duration(time.Millisecond, time.Hour))
 	return c
 }

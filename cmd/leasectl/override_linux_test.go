@@ -80,12 +80,12 @@ func TestOverrideShowsTheRiskAndAsks(t *testing.T) {
 			"\nin force: record 1, \"stranger\", token ",
 			"\nrisk: if \"stranger\" still works, two work until " + until + "\n",
 		} {
-			if !strings.Contains(stdout.String(), want) {
-				t.Errorf("%q: leasectl override wrote %q, want %q in it", typed, stdout.String(), want)
+			if !strings.Contains(stderr.String(), want) {
+				t.Errorf("%q: leasectl override wrote %q, want %q in it", typed, stderr.String(), want)
 			}
 		}
 		head := headOf(t, l)
-		if !strings.HasPrefix(stderr.String(), "override record 1? [y/N] ") {
+		if !strings.Contains(stderr.String(), "\noverride record 1? [y/N] ") {
 			t.Errorf("%q: leasectl override asked %q", typed, stderr.String())
 		}
 		if !yes {
@@ -95,7 +95,7 @@ func TestOverrideShowsTheRiskAndAsks(t *testing.T) {
 			continue
 		}
 		wrote := fmt.Sprintf("wrote record 2: %q has overridden record 1; slots are free from %s on\n", operator(), store.Format(head.WindowStart))
-		if code != exit.OK || head.Kind != store.KindOverride || head.Metadata != "its host is gone" || head.InstanceID != operator() || !strings.HasSuffix(stdout.String(), wrote) {
+		if code != exit.OK || head.Kind != store.KindOverride || head.Metadata != "its host is gone" || head.InstanceID != operator() || stdout.String() != wrote {
 			t.Errorf("%q: leasectl override = %d, %q, want %q; the head is %+v", typed, code, stdout.String(), wrote, head)
 		}
 	}
@@ -131,8 +131,8 @@ func TestOverrideWithoutATerminal(t *testing.T) {
 		return leasectl(t, nil, append([]string{"override", "--store", storeArg, "--worker-type", "export"}, args...)...)
 	}
 	asked := override("--seq", "1")
-	if asked.code != exit.Usage || !strings.Contains(asked.stdout, "\nrisk: if \"stranger\" still works, ") ||
-		asked.stderr != "leasectl: the input is no terminal, so that nobody can be asked; nothing was written\ntry: --yes\n" {
+	if asked.code != exit.Usage || asked.stdout != "" || !strings.Contains(asked.stderr, "\nrisk: if \"stranger\" still works, ") ||
+		!strings.HasSuffix(asked.stderr, "\nleasectl: the input is no terminal, so that nobody can be asked; nothing was written\ntry: --yes\n") {
 		t.Errorf("leasectl override without --yes = %+v", asked)
 	}
 	const moved = "leasectl: override \"export\": the newest record is another: workers go by record 1, not 2; nothing was written\ntry: leasectl inspect slots --worker-type export\n"
@@ -145,12 +145,17 @@ func TestOverrideWithoutATerminal(t *testing.T) {
 	done := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
 	got := override("--seq", "1", "--yes", "--done-until", done.Format(time.RFC3339))
 	head := headOf(t, l)
-	if got.code != exit.OK || got.stderr != "" || !head.DoneUntil.Equal(done) || !strings.HasSuffix(got.stdout, " on, and done up to "+store.Format(done)+"\n") || strings.Count(got.stdout, "\n") != 1 {
+	if got.code != exit.OK || !strings.Contains(got.stderr, "\nrisk: if \"stranger\" still works, ") || !head.DoneUntil.Equal(done) || !strings.HasSuffix(got.stdout, " on, but no job runs before "+store.Format(done)+": slots up to then count as done\n") || strings.Count(got.stdout, "\n") != 1 {
 		t.Errorf("leasectl override --yes = %+v, and the head is %+v", got, head)
 	}
 	rows := inspected(t, nil, "--store", storeArg, "--worker-type", "export").Slots
 	if len(rows) < 2 || rows[0].State != "overridden" || rows[1].State != "override" || rows[1].InstanceID != operator() {
 		t.Errorf("inspect slots = %+v, want what was overridden, and by whom", rows)
+	}
+	var stderr bytes.Buffer
+	code := execute(t.Context(), []string{"override", "--store", storeArg, "--worker-type", "export", "--seq", "2", "--yes"}, nil, strings.NewReader(""), full{}, &stderr)
+	if code != exit.Failure || !strings.Contains(stderr.String(), "\nleasectl: wrote record 3: ") || !strings.HasSuffix(stderr.String(), "; but the output can't be written: no space left on device\n") {
+		t.Errorf("leasectl override with a full disk = %d, %q, want it to name the record that it wrote", code, stderr.String())
 	}
 	missing := "sqlite:" + t.TempDir() + "/none.db"
 	if got := leasectl(t, nil, "override", "--store", missing, "--worker-type", "export", "--seq", "1", "--yes"); got.code != exit.Missing {

@@ -29,7 +29,7 @@ func execute(ctx context.Context, args, env []string, stdin io.Reader, stdout, s
 	root.SetOut(a.shown)
 	root.SetErr(a.stderr)
 	err := root.ExecuteContext(ctx)
-	if failed := a.shown.failed(); failed != nil {
+	if failed := a.shown.failed(); failed != nil && !a.shown.toldBy(err) {
 		err = failed
 	}
 	return a.report(err)

@@ -31,7 +31,7 @@
 //     a row become one entry, which counts them.
 //   - An override has its own entry, whose State is its kind, "override". The terms that it
 //     ended are [Overridden].
-//   - A record that workers refuse to obey (poison), and a record of a kind that this
+//   - A record that workers refuse to obey or to follow (poison), and a record of a kind that this
 //     version doesn't know, has its own entry.
 //
 // # What a part of a ledger can't show

@@ -31,7 +31,8 @@ const (
 	// Done: the work of the slot is recorded as done, by the holder or by a worker that
 	// made up for a missed slot. No worker runs it again.
 	Done State = "done"
-	// Poison: workers can't obey the record. Defect says why.
+	// Poison: workers can't obey the record, or don't follow it, because a key below it is
+	// free. Defect says why.
 	Poison State = "poison"
 )
 
@@ -80,9 +81,10 @@ type Entry struct {
 	// DoneAt is when the work was recorded as done. It is zero if it wasn't, and if the
 	// record that said so was not read.
 	DoneAt time.Time
-	// BlocksUntil is set if the record is the newest, and leaves nothing to claim for more
-	// than a slot and a day: its window lasts until then, or it says that all slots up to then are done.
-	// BlockedBy is its Seq.
+	// BlocksUntil is set for the newest entry if a record leaves nothing to claim for more
+	// than a slot and a day: its window lasts until then, or it says that the jobs of all
+	// slots up to then are done. BlockedBy is the Seq of that record. (To override it an
+	// operator names the record that [FindHead] returns.)
 	BlocksUntil time.Time
 	BlockedBy   int64
 	// Defect is why workers can't obey Record, in one line; empty unless State is Poison.

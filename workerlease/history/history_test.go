@@ -88,8 +88,41 @@ func TestRead(t *testing.T) {
 			want: []string{"12:00 expired a -9.2s", "12:05 held b -9.2s (nothing to claim until 2026-04-01T12:10:00.000Z)"},
 		},
 		"slots that are done long before": {
-			records: []store.Record{a, changed(b, func(r *store.Record) { r.DoneUntil = r.WindowEnd.AddDate(0, 0, 30) })}, now: minutes(6),
+			records: []store.Record{a, changed(b, func(r *store.Record) { r.Attempt, r.DoneUntil = 1, r.WindowEnd.AddDate(0, 0, 30) })}, now: minutes(6),
 			want: []string{"12:00 expired a -9.2s", "12:05 held b -9.2s (nothing to claim until 2026-04-01T12:10:00.000Z)"},
+		},
+		"slots of jobs that a stranger says are done": {
+			records: []store.Record{changed(a, func(r *store.Record) { r.Attempt = 1 }), changed(b, func(r *store.Record) { r.DoneUntil = r.WindowEnd.AddDate(0, 0, 30) })}, now: minutes(6),
+			want: []string{"12:00 expired a -9.2s", "12:05 held b -9.2s (nothing to claim until 2026-04-01T12:10:00.000Z)"},
+		},
+		"slots that are done long before, of workers without jobs": {
+			records: []store.Record{
+				changed(a, func(r *store.Record) { r.Attempt, r.DoneUntil = 1, minutes(0).AddDate(0, 0, 30) }),
+				changed(b, func(r *store.Record) { r.DoneUntil = minutes(0).AddDate(0, 0, 30) }),
+			}, now: minutes(6),
+			want: []string{"12:00 expired a -9.2s", "12:05 held b -9.2s"},
+		},
+		"a long slot of a schedule that this version can't read": {
+			records: []store.Record{changed(a, func(r *store.Record) {
+				r.WindowEnd, r.SlotEnd, r.Schedule = r.WindowEnd.AddDate(0, 0, 6), r.WindowEnd.AddDate(0, 0, 6), "each week"
+			})}, now: minutes(6),
+			want: []string{"12:00 held a -9.2s"},
+		},
+		"more than a long slot of such a schedule": {
+			records: []store.Record{changed(a, func(r *store.Record) {
+				r.WindowEnd, r.SlotEnd, r.Schedule = r.WindowEnd.AddDate(0, 0, 30), r.WindowEnd.AddDate(0, 0, 6), "each week"
+			})}, now: minutes(6),
+			want: []string{"12:00 held a -9.2s (nothing to claim until 2026-04-01T12:05:00.000Z)"},
+		},
+		"a window of a year above a free key": {
+			records: []store.Record{a, changed(b, func(r *store.Record) { r.Seq, r.WindowEnd = 5, r.WindowEnd.AddDate(1, 0, 0) })}, now: minutes(6),
+			want: []string{"12:00 expired a -9.2s", "12:05 poison b (a key below it is free, so that workers go on there)", "12:05 free"},
+		},
+		"poison above a free key": {
+			records: []store.Record{a, {WorkerType: "export", Seq: 5, Defect: "no token"}, {WorkerType: "export", Defect: "no number"}}, now: minutes(1),
+			want: []string{
+				"12:00 held a -9.2s", "00:00 poison (a key below it is free, so that workers go on there: no token)", "00:00 poison (no number)",
+			},
 		},
 		"a long slot that is like all others": {
 			records: []store.Record{changed(a, func(r *store.Record) { r.WindowEnd, r.Schedule = r.WindowEnd.AddDate(0, 0, 6), "every 168h" })}, now: minutes(6),
@@ -288,6 +321,10 @@ func TestRead(t *testing.T) {
 		},
 		"the last seq that a store follows, which the engine refuses": {
 			records: []store.Record{a, changed(b, func(r *store.Record) { r.Seq = store.MaxSeq })}, now: minutes(6),
+			want: []string{"12:00 expired a -9.2s", "12:05 poison b (a key below it is free, so that workers go on there)", "12:05 free"},
+		},
+		"the last seq of a full ledger": {
+			records: []store.Record{changed(a, func(r *store.Record) { r.Seq = store.MaxSeq - 1 }), changed(b, func(r *store.Record) { r.Seq = store.MaxSeq })}, now: minutes(6),
 			want: []string{"12:00 expired a -9.2s", "12:05 poison b (the ledger is full: no seq is left)", "12:05 free"},
 		},
 		"a grant without its slot is shown by its window": {

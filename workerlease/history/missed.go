@@ -62,17 +62,14 @@ func (h *reader) gap(by store.Record, until time.Time) {
 }
 
 // block marks the newest entry if the newest record that can be obeyed leaves nothing to
-// claim for long.
+// claim for long. What is done keeps only jobs from their slots: other workers repeat it,
+// and lead on.
 func (h *reader) block() {
 	until := h.below.WindowEnd
-	if h.below.DoneUntil.After(until) {
+	if h.jobs && h.below.DoneUntil.After(until) {
 		until = h.below.DoneUntil
 	}
-	most := h.now.Add(machine.LongBlock)
-	if schedule := h.scheduleOf(h.below); schedule != nil {
-		most = most.Add(schedule.At(h.now).Length())
-	}
-	if n := len(h.entries); n > 0 && until.After(most) {
+	if n := len(h.entries); n > 0 && until.After(machine.BlocksAfter(h.below, h.schedule, h.now)) {
 		h.entries[n-1].BlocksUntil, h.entries[n-1].BlockedBy = until, h.below.Seq
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
 // Read returns what the newest records of one worker type say of its slots at a store
@@ -27,8 +28,13 @@ import (
 // that [slots.Parse] doesn't know are not shown as missed.
 func Read(records []store.Record, now time.Time, schedule slots.Schedule) []Entry {
 	h := reader{now: now, schedule: schedule}
-	for r := range oldestFirst(records) {
+	ordered := slices.Collect(oldestFirst(records))
+	reached := len(ordered) - unreachable(ordered, now)
+	for _, r := range ordered[:reached] {
 		h.take(r)
+	}
+	for _, r := range ordered[reached:] {
+		h.passOver(r)
 	}
 	if h.newest.Seq != 0 {
 		h.gap(h.newest, now)
@@ -68,6 +74,7 @@ func (h *reader) take(r store.Record) {
 	h.below = r
 	switch r.Kind {
 	case store.KindGrant:
+		h.countJobs(r)
 		h.gap(r, r.SlotStart)
 		if !h.extend(r) {
 			h.grant(r)
@@ -88,6 +95,36 @@ func (h *reader) take(r store.Record) {
 		h.doneUntil = r.DoneUntil
 	}
 }
+
+// passOver adds the entry of a record above a free key, which workers don't follow.
+func (h *reader) passOver(r store.Record) {
+	e := ofRecord(r, Poison)
+	e.Defect = defect(store.Record{}, r, h.now)
+	if r.Seq > 0 {
+		why := e.Defect
+		e.Defect = "a key below it is free, so that workers go on there"
+		if why != "" && r.Seq < store.MaxSeq {
+			e.Defect += ": " + why
+		}
+	}
+	h.entries = append(h.entries, e)
+}
+
+// unreachable is how many of the newest records, which come last, stand above a free key, and
+// those without a key among them.
+func unreachable(ordered []store.Record, now time.Time) (n int) {
+	newest := slices.Clone(ordered)
+	slices.Reverse(newest)
+	for len(newest) > 0 && newest[0].Seq == 0 {
+		n, newest = n+1, newest[1:]
+	}
+	if above := machine.AboveFreeKey(newest, exactly(now)); above > 0 {
+		return n + above
+	}
+	return 0
+}
+
+func exactly(t time.Time) timeline.Interval { return timeline.Interval{Earliest: t, Latest: t} }
 
 // defect is why workers don't obey a record above another, or "": the engine decides that.
 func defect(below, r store.Record, now time.Time) string {

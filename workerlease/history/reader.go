@@ -17,6 +17,8 @@ type reader struct {
 	newest    store.Record
 	below     store.Record // the newest record that can be obeyed
 	doneUntil time.Time
+	// jobs says that the workers run jobs, as far as their grants show it.
+	jobs bool
 	// parsed is the schedule that was read last.
 	parsed struct {
 		text     string
@@ -43,6 +45,17 @@ func (h *reader) grant(r store.Record) {
 	}
 	e.judge(h.now)
 	h.entries = append(h.entries, e)
+}
+
+// countJobs takes in whether a grant is for a job. If it isn't, and repeats what is done, no
+// jobs are run. One that says something new of that is no worker's, and shows nothing.
+func (h *reader) countJobs(r store.Record) {
+	switch {
+	case r.Attempt > 0:
+		h.jobs = true
+	case r.DoneUntil.Equal(h.doneUntil):
+		h.jobs = false
+	}
 }
 
 // term is the newest entry of a term, nil if there is none.

@@ -16,9 +16,19 @@ type Below struct {
 	// Record if there is none. Why is why they don't obey it, nil if they do.
 	Head store.Record
 	Why  error
-	// Terms have the newest record of each term that may not be over, newest first.
-	Terms []store.Record
+	// Terms have the newest record of each term that may not be over, newest first, and those
+	// of poison last. Those below LastOverride, the newest override that is obeyed, have been
+	// ended by it, which their holders may not have noticed.
+	Terms        []store.Record
+	LastOverride int64
+	// Unreachable are the records above a free key, newest first.
+	Unreachable []store.Record
+	// Stuck says that no worker supersedes the head, which is poison: nothing below it shows
+	// what is in force.
+	Stuck bool
 
+	records   []store.Record // the head, and those below it
+	asked     int
 	inForce   store.Record // what the override repeats of it: the newest that can be obeyed
 	token     int64        // the highest of those that can be obeyed
 	doneUntil time.Time
@@ -28,21 +38,20 @@ type Below struct {
 // more are needed to know which record workers go by, and what can be obeyed.
 func LookBelow(records []store.Record, asked int, now timeline.Interval) (b Below, enough bool) {
 	if len(records) > 0 && records[0].Seq == 0 {
-		records = records[1:] // a key that can't be read
+		records, asked = records[1:], asked-1 // a key that can't be read
 	}
-	f := facts{
-		m:  &Machine{Config{Rules: Standard}},
-		s:  &State{View: View{Asked: asked}},
-		at: Moment{Now: now, Newest: now},
-	}
-	records = records[f.unreachable(records):]
-	if len(records) >= asked && asked < deepest && f.needsMore(records) {
+	f := operators(asked, now)
+	n := f.unreachable(records)
+	b = Below{Unreachable: records[:n], records: records[n:], asked: asked}
+	records = b.records
+	if len(b.Unreachable)+len(records) >= asked && asked < deepest && f.needsMore(records) {
 		return Below{}, false
 	}
 	if len(records) == 0 {
-		return Below{}, true
+		return b, true
 	}
-	b = Below{Head: records[0], Why: f.defect(records), Terms: f.unfinished(records)}
+	b.Head, b.Why, b.Terms = records[0], f.defect(records), f.unfinished(records)
+	b.Stuck = b.Why != nil && b.Head.Seq > 1 && !f.hasValidBase(records[1:])
 	overridden := false
 	for i, r := range records {
 		if f.poison(r) != nil {
@@ -55,41 +64,83 @@ func LookBelow(records []store.Record, asked int, now timeline.Interval) (b Belo
 		if b.inForce.Seq == 0 {
 			b.inForce = r
 		}
-		if !overridden && !blocks(r, now) {
-			b.doneUntil = later(b.doneUntil, r.DoneUntil)
+		if r.Kind == store.KindOverride {
+			b.LastOverride = max(b.LastOverride, r.Seq)
 		}
-		overridden = overridden || r.Kind == store.KindOverride // It may have opened slots again.
+		if overridden || r.DoneUntil.After(BlocksAfter(r, nil, now.Latest)) {
+			continue // An override that blocks is a mistake: what it says is not repeated.
+		}
+		b.doneUntil = later(b.doneUntil, r.DoneUntil)
+		overridden = r.Kind == store.KindOverride // It may have opened slots again.
 	}
 	return b, true
+}
+
+// operators are the facts of who isn't a worker, and has asked for so many records.
+func operators(asked int, now timeline.Interval) facts {
+	return facts{
+		m:  &Machine{Config{Rules: Standard}},
+		s:  &State{View: View{Asked: asked}},
+		at: Moment{Now: now, Newest: now},
+	}
+}
+
+// AboveFreeKey is how many of the newest records are unreachable, as far as these records
+// show it.
+func AboveFreeKey(records []store.Record, now timeline.Interval) int {
+	return operators(len(records), now).unreachable(records)
+}
+
+// After is what workers go by when a record is appended to the head. That may be one of the
+// records above it: the key below which was free is not free then.
+func (b Below) After(r store.Record, now timeline.Interval) (head store.Record, why error) {
+	next, _ := LookBelow(slices.Concat(b.Unreachable, []store.Record{r}, b.records), b.asked+1, now)
+	if next.Head.Seq == 0 {
+		return r, nil // Nothing that was read shows another one.
+	}
+	return next.Head, next.Why
 }
 
 // unfinished are the newest records of the terms whose windows may not be over: others may
 // work by them, whatever has been appended since.
 func (f facts) unfinished(records []store.Record) (terms []store.Record) {
-	var over []string // claims
+	var over []string         // claims
+	var poison []store.Record // which may be many, and hide no other
 	for i, r := range records {
 		switch {
 		case r.CheckEnvelope() != nil || slices.Contains(over, r.Claim):
 		case r.WindowStart.Before(r.WindowEnd):
-			over = append(over, r.Claim) // What comes below ends before it.
+			of := &terms
+			if f.impossible(records[i:]) {
+				of = &poison // Anyone may have written another's claim: that one's term may go on below.
+			} else {
+				over = append(over, r.Claim) // What comes below ends before it.
+			}
 			if f.at.Now.Earliest.Before(r.WindowEnd) {
-				terms = append(terms, r)
+				*of = append(*of, r)
 			}
 		case r.Kind == store.KindRelease && !f.impossible(records[i:]):
 			over = append(over, r.Claim)
 		}
 	}
-	return terms
+	return append(terms, poison...)
 }
 
-// blocks reports that a record says that slots are done up to more than a slot of its
-// schedule and a day ahead.
-func blocks(r store.Record, now timeline.Interval) bool {
-	most := now.Latest.Add(longBlock)
-	if schedule, err := slots.Parse(r.Schedule); err == nil {
-		most = most.Add(schedule.At(now.Latest).Length())
+// BlocksAfter is the time up to which a record may leave nothing to claim before that is
+// reported: a slot and a day ahead. The slot is that of a schedule or, if it is nil, of the
+// record's; that of the record itself, if this version can't read its schedule.
+func BlocksAfter(r store.Record, schedule slots.Schedule, now time.Time) time.Time {
+	if schedule == nil {
+		schedule, _ = slots.Parse(r.Schedule)
 	}
-	return r.DoneUntil.After(most)
+	most := now.Add(longBlock)
+	switch {
+	case schedule != nil:
+		return most.Add(schedule.At(now).Length())
+	case r.Schedule != "" && r.SlotStart.Before(r.SlotEnd):
+		return most.Add(r.SlotEnd.Sub(r.SlotStart))
+	}
+	return most
 }
 
 // Override completes the record of an operator, which has the fields that the ledger

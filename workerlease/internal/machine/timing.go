@@ -58,6 +58,3 @@ func Unfit(below, head store.Record, now time.Time) error {
 	}
 	return f.defect(records)
 }
-
-// LongBlock is how long a record may leave nothing to claim before that is reported.
-const LongBlock = longBlock

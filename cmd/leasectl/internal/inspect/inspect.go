@@ -5,9 +5,11 @@ package inspect
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store"
 )
@@ -27,6 +29,9 @@ func Show(ctx context.Context, t storeuri.Target, o Options, s Screen) (err erro
 
 // showLedger shows the slots of a ledger.
 func showLedger(ctx context.Context, t storeuri.Target, l store.Ledger, o Options, s Screen) error {
+	if o.WorkerType == store.Sightings {
+		return exit.BadUsage("", fmt.Errorf("%s has no slots: under this name workers record since when a record of a worker type can't be obeyed", o.WorkerType))
+	}
 	ledger := &charges.Ledger{Ledger: l}
 	limit := 0 // of records, as it sufficed the last time
 	look := func() (snapshot, error) {

@@ -27,27 +27,40 @@ func blockedBy(records ...store.Record) *memory.Ledger {
 func TestInspectSlotsNamesTheCommandThatEndsABlock(t *testing.T) {
 	grant := recordtest.Grant(1, 0, "a")
 	long, far := recordtest.Grant(2, 1, "b"), recordtest.Grant(2, 1, "b")
-	long.WindowEnd, far.DoneUntil = long.WindowEnd.AddDate(1, 0, 0), long.WindowEnd.AddDate(1, 0, 0)
+	long.WindowEnd, far.DoneUntil, far.Attempt = long.WindowEnd.AddDate(1, 0, 0), long.WindowEnd.AddDate(1, 0, 0), 1
+	led, above := far, long
+	led.Seq, led.Attempt, above.Seq = 3, 0, 5
+	led.Claim, led.WindowStart, led.WindowEnd, led.Token = "c", recordtest.Minutes(10), recordtest.Minutes(15), led.Token+1
 	poison := func(seq int64) store.Record {
 		return store.Record{WorkerType: "export", Seq: seq, Defect: "not a record"}
 	}
 	ended := recordtest.Grant(3, 1, "op@host")
 	ended.Kind, ended.Claim, ended.Token, ended.Metadata = store.KindOverride, "override", long.Token+1, "gone"
 	ended.WindowStart, ended.WindowEnd = recordtest.Minutes(5.5), recordtest.Minutes(5.5)
+	var much []store.Record
+	for seq := range int64(120) {
+		much = append(much, poison(200+seq))
+	}
 	for name, test := range map[string]struct {
 		ledger *memory.Ledger
 		last   int
 		want   string // of the command; empty: none is named
 	}{
-		"a long window":          {blockedBy(grant, long), 20, "leasectl override --worker-type export --seq 2"},
-		"slots done":             {blockedBy(grant, far), 20, "leasectl override --worker-type export --seq 2"},
-		"nothing but poison":     {blockedBy(poison(205), poison(206), poison(207)), 1, "leasectl override --worker-type export --seq 207"},
-		"poison, and no key":     {blockedBy(poison(205), store.Record{WorkerType: "export", Seq: store.MaxSeq + 1}), 20, "leasectl override --worker-type export --seq 205"},
-		"poison above a record":  {blockedBy(grant, poison(2)), 1, ""},
-		"poison from the start":  {blockedBy(poison(1), poison(2)), 20, ""},
-		"a slot that is held":    {blockedBy(grant, recordtest.Grant(2, 1, "b")), 20, ""},
-		"what was overridden":    {blockedBy(grant, long, ended), 20, ""},
-		"a ledger without slots": {blockedBy(), 20, ""},
+		"a long window":           {blockedBy(grant, long), 20, "leasectl override --worker-type export --seq 2"},
+		"slots done, and no jobs": {blockedBy(grant, far, led), 20, ""},
+		"a long window, poison":   {blockedBy(grant, long, poison(3)), 20, "leasectl override --worker-type export --seq 3"},
+		"above a free key":        {blockedBy(grant, above), 20, ""},
+		"more poison than shown":  {blockedBy(much...), 10, "leasectl override --worker-type export --seq 319"},
+		"below much poison":       {blockedBy(append([]store.Record{recordtest.Grant(199, 0, "a")}, much...)...), 10, ""},
+		"a full ledger":           {blockedBy(poison(store.MaxSeq-2), poison(store.MaxSeq-1)), 20, ""},
+		"slots done":              {blockedBy(grant, far), 20, "leasectl override --worker-type export --seq 2"},
+		"nothing but poison":      {blockedBy(poison(205), poison(206), poison(207)), 1, "leasectl override --worker-type export --seq 207"},
+		"poison, and no key":      {blockedBy(poison(205), store.Record{WorkerType: "export", Seq: store.MaxSeq + 1}), 20, "leasectl override --worker-type export --seq 205"},
+		"poison above a record":   {blockedBy(grant, poison(2)), 1, ""},
+		"poison from the start":   {blockedBy(poison(1), poison(2)), 20, ""},
+		"a slot that is held":     {blockedBy(grant, recordtest.Grant(2, 1, "b")), 20, ""},
+		"what was overridden":     {blockedBy(grant, long, ended), 20, ""},
+		"a ledger without slots":  {blockedBy(), 20, ""},
 	} {
 		o := Options{WorkerType: "export", Last: test.last, Output: Table, Timeout: time.Minute}
 		got, err := shown(t, test.ledger, o)

@@ -3,7 +3,6 @@ package inspect
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
@@ -27,29 +26,20 @@ type snapshot struct {
 const mostRecords = 10_000
 
 // tryOverride is the command that ends what leaves nothing to claim for long, or poison that no
-// worker supersedes, because none of all the records that are left can be obeyed.
-func tryOverride(workerType string, records []store.Record, rows []history.Entry, all bool) string {
-	if len(rows) == 0 {
+// worker supersedes.
+func tryOverride(workerType string, head history.Head, rows []history.Entry) string {
+	blocked := len(rows) > 0 && !rows[len(rows)-1].BlocksUntil.IsZero()
+	full := head.Record.Seq >= store.MaxSeq-1
+	if !blocked && !head.Stuck || head.Record.Seq == 0 || full {
 		return ""
 	}
-	seq := rows[len(rows)-1].BlockedBy
-	oldest, newest := records[len(records)-1], records[0]
-	if newest.Seq == 0 && len(records) > 1 {
-		newest = records[1] // The first is no key.
-	}
-	poison := !slices.ContainsFunc(rows, func(e history.Entry) bool { return e.State != history.Poison })
-	if poison && all && oldest.Seq > 1 {
-		seq = newest.Seq
-	}
-	if seq == 0 {
-		return ""
-	}
-	return fmt.Sprintf("leasectl override --worker-type %s --seq %d", workerType, seq)
+	return fmt.Sprintf("leasectl override --worker-type %s --seq %d", workerType, head.Record.Seq)
 }
 
 // take reads enough of a ledger for the last slots: a slot has a grant, and perhaps a
 // release or a done record. If leases are extended it reads more, as often as needed.
-// limit is the number of records to begin with.
+// It does so, too, where nothing but poison is read. limit is the number of records to begin
+// with.
 func take(ctx context.Context, l store.Ledger, o Options, limit int) (snapshot, error) {
 	found := snapshot{workerType: o.WorkerType}
 	var stamp store.Stamp
@@ -62,9 +52,10 @@ func take(ctx context.Context, l store.Ledger, o Options, limit int) (snapshot, 
 			return snapshot{}, err
 		}
 		stamp, found.rows = newest, history.Read(records, newest.Time, nil)
-		found.try = tryOverride(o.WorkerType, records, found.rows, len(records) < found.limit)
+		head, known := history.FindHead(records, found.limit, newest.Time)
+		found.try = tryOverride(o.WorkerType, head, found.rows)
 		// One row more, because the first may have begun before.
-		if len(found.rows) > o.Last || len(records) < found.limit || found.limit >= mostRecords {
+		if known && len(found.rows) > o.Last || len(records) < found.limit || found.limit >= mostRecords {
 			break
 		}
 	}
@@ -76,7 +67,7 @@ func take(ctx context.Context, l store.Ledger, o Options, limit int) (snapshot, 
 	}
 	found.at, found.rows = stamp.Time, found.rows[max(0, len(found.rows)-o.Last):]
 	if o.WorkerType != "" && len(found.rows) == 0 {
-		return found, checkType(ctx, l, o.WorkerType)
+		return found, CheckType(ctx, l, o.WorkerType)
 	}
 	return found, nil
 }

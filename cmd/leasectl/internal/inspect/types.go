@@ -39,9 +39,9 @@ func onlyType(ctx context.Context, l store.Ledger) (string, error) {
 	return "", exit.BadUsage("--worker-type "+types[0], fmt.Errorf("the ledger has %d worker types, name one with --worker-type: %s", len(types), listed(types)))
 }
 
-// checkType is an error if a ledger has other worker types, but not this one. A ledger
+// CheckType is an error if a ledger has other worker types, but not this one. A ledger
 // without any is new.
-func checkType(ctx context.Context, l store.Ledger, name string) error {
+func CheckType(ctx context.Context, l store.Ledger, name string) error {
 	types, err := TypesIn(ctx, l)
 	if err != nil || len(types) == 0 || slices.Contains(types, name) {
 		return err

@@ -44,3 +44,12 @@ func TestAnUnknownWorkerTypeFailsWithThoseThereAre(t *testing.T) {
 		}
 	}
 }
+
+func TestSightingsHaveNoSlots(t *testing.T) {
+	_, err := shown(t, planted(), Options{WorkerType: store.Sightings, Last: 1, Output: Table, Timeout: time.Minute})
+	e, ok := errors.AsType[*exit.Error](err)
+	const want = "slotlease.sightings has no slots: under this name workers record since when a record of a worker type can't be obeyed"
+	if !ok || e.Code != exit.Usage || e.Error() != want {
+		t.Errorf("inspect slots --worker-type %s = %v, want %q", store.Sightings, err, want)
+	}
+}

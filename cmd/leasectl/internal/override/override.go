@@ -3,6 +3,7 @@
 package override
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
@@ -24,14 +26,18 @@ type Options struct {
 	WorkerType, InstanceID, Reason string
 	Seq                            int64
 	DoneUntil                      time.Time // zero: as package workerlease decides
-	Yes                            bool      // don't show anything, and don't ask
+	Yes                            bool      // don't ask
 	// Ask asks the operator a question; nil if there is nobody to ask.
 	Ask     func(question string) (string, error)
 	Timeout time.Duration // of what comes before the question, and of what comes after it
 }
 
-// Run shows what an override would end, asks, and writes it. What it shows goes to w.
-func Run(ctx context.Context, t storeuri.Target, o Options, w io.Writer) (err error) {
+// Screen is where is shown what an override would end (Plan, next to the question), and what
+// came of it (Result).
+type Screen struct{ Plan, Result io.Writer }
+
+// Run shows what an override would end, asks, and writes it.
+func Run(ctx context.Context, t storeuri.Target, o Options, s Screen) (err error) {
 	opening, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	ledger, isNew, err := t.OpenToLease(opening)
@@ -42,24 +48,27 @@ func Run(ctx context.Context, t storeuri.Target, o Options, w io.Writer) (err er
 	if isNew {
 		return advice.ForStore(t, fmt.Errorf("%s: %w", t.Place(), store.ErrMissing))
 	}
-	return inLedger(ctx, t, ledger, o, w)
+	return inLedger(ctx, t, ledger, o, s)
 }
 
-func inLedger(ctx context.Context, t storeuri.Target, l store.Ledger, o Options, w io.Writer) error {
+func inLedger(ctx context.Context, t storeuri.Target, l store.Ledger, o Options, s Screen) error {
 	what := workerlease.OverrideOptions{
 		WorkerType: o.WorkerType, Seq: o.Seq, InstanceID: o.InstanceID, Reason: o.Reason, DoneUntil: o.DoneUntil,
 	}
 	limited := func() (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, o.Timeout) }
+	looking, cancel := limited()
+	defer cancel()
+	plan, err := workerlease.PlanOverride(looking, l, what)
+	if err != nil {
+		if errors.Is(err, workerlease.ErrHeadMoved) && plan.Head.Seq == 0 {
+			err = cmp.Or(advice.ForStore(t, inspect.CheckType(looking, l, o.WorkerType)), err)
+		}
+		return failure(t, o, err)
+	}
+	if _, err := io.WriteString(s.Plan, display.Printable(text(plan))); err != nil && !o.Yes {
+		return exit.With(exit.Failure, fmt.Errorf("what would be overridden can't be shown, so nothing was written: %w", err))
+	}
 	if !o.Yes {
-		looking, cancel := limited()
-		defer cancel()
-		plan, err := workerlease.PlanOverride(looking, l, what)
-		if err != nil {
-			return failure(t, o, err)
-		}
-		if _, err := io.WriteString(w, display.Printable(text(plan))); err != nil {
-			return err
-		}
 		if err := confirm(o); err != nil {
 			return err
 		}
@@ -70,9 +79,32 @@ func inLedger(ctx context.Context, t storeuri.Target, l store.Ledger, o Options,
 	if err != nil {
 		return failure(t, o, err)
 	}
-	_, err = fmt.Fprintf(w, "wrote record %d: %q has overridden record %d; slots are free from %s on%s\n",
+	wrote := fmt.Sprintf("wrote record %d: %q has overridden record %d; slots are free from %s on%s",
 		r.Seq, display.Printable(r.InstanceID), o.Seq, store.Format(r.WindowStart), done(r))
-	return err
+	if _, err = fmt.Fprintln(s.Result, wrote); err != nil {
+		return exit.With(exit.Failure, fmt.Errorf("%s; but the output can't be written: %w", wrote, err))
+	}
+	again, cancel := limited()
+	defer cancel()
+	return lookAgain(again, l, plan, r, s)
+}
+
+// lookAgain shows what workers go by now, if that isn't the override: what stood above a free
+// key, or what has been appended meanwhile.
+func lookAgain(ctx context.Context, l store.Ledger, before workerlease.OverridePlan, r store.Record, s Screen) error {
+	p, err := workerlease.PlanOverride(ctx, l, workerlease.OverrideOptions{WorkerType: r.WorkerType, Seq: r.Seq})
+	if !errors.Is(err, workerlease.ErrHeadMoved) || p.Head.Seq <= r.Seq {
+		return nil // It is written, whatever keeps it from being looked at.
+	}
+	woken := slices.ContainsFunc(before.Unreachable, func(u store.Record) bool { return u.Seq == p.Head.Seq })
+	line := fmt.Sprintf("workers go by record %d now: %s\n", p.Head.Seq, described(p.Head, p.HeadDefect))
+	if woken && p.HeadDefect == nil { // Workers supersede poison by themselves.
+		line += fmt.Sprintf("try: leasectl override --worker-type %s --seq %d\n", r.WorkerType, p.Head.Seq)
+	}
+	if _, err = io.WriteString(s.Result, display.Printable(line)); err != nil {
+		return exit.With(exit.Failure, fmt.Errorf("record %d is written, but the output can't be: %w", r.Seq, err))
+	}
+	return nil
 }
 
 // confirm asks whether to go on.
@@ -92,7 +124,12 @@ func confirm(o Options) error {
 
 // failure is an error of package workerlease with its exit code, and what to try.
 func failure(t storeuri.Target, o Options, err error) error {
+	_, known := errors.AsType[*exit.Error](err)
 	switch {
+	case known:
+		return err
+	case errors.Is(err, workerlease.ErrLedgerFull):
+		return exit.With(exit.Failure, fmt.Errorf("%w; nothing was written", err))
 	case errors.Is(err, workerlease.ErrHeadMoved):
 		e := exit.With(exit.Failure, fmt.Errorf("%w; nothing was written", err))
 		e.Try = "leasectl inspect slots --worker-type " + o.WorkerType
@@ -107,65 +144,4 @@ func failure(t storeuri.Target, o Options, err error) error {
 		return exit.BadUsage("leasectl override --help", err)
 	}
 	return advice.ForStore(t, err)
-}
-
-// mostTerms is how many terms are shown: more may be among poison.
-const mostTerms = 10
-
-// text is what a plan ends, and risks.
-func text(p workerlease.OverridePlan) string {
-	var b strings.Builder
-	head := p.Head
-	fmt.Fprintf(&b, "worker type %s, record %d: ", head.WorkerType, head.Seq)
-	switch {
-	case p.HeadDefect != nil:
-		fmt.Fprintf(&b, "poison: %s\n", strings.Join(strings.Fields(p.HeadDefect.Error()), " "))
-	default:
-		fmt.Fprintf(&b, "a %s by %q, until %s\n", head.Kind, head.InstanceID, store.Format(head.WindowEnd))
-	}
-	terms := p.Terms[:min(len(p.Terms), mostTerms)]
-	for _, r := range terms {
-		fmt.Fprintf(&b, "in force: record %d, %q%s, token %d, until %s\n", r.Seq, r.InstanceID, group(r), r.Token, store.Format(r.WindowEnd))
-	}
-	switch more := len(p.Terms) - len(terms); {
-	case more > 0:
-		fmt.Fprintf(&b, "in force: %d more, of older records\n", more)
-	case len(terms) == 0:
-		fmt.Fprintf(&b, "in force: nothing that can be read\n")
-	}
-	if !p.Record.DoneUntil.Equal(head.DoneUntil) && head.Defect == "" {
-		fmt.Fprintf(&b, "done: slots up to %s, from then on up to %s\n", moment(head.DoneUntil), moment(p.Record.DoneUntil))
-	}
-	for _, r := range terms {
-		fmt.Fprintf(&b, "risk: if %q still works, two work until %s\n", r.InstanceID, store.Format(r.WindowEnd))
-	}
-	if p.HeadDefect != nil {
-		fmt.Fprintf(&b, "risk: if a worker obeys what others can't, two work until it looks again\n")
-	}
-	if p.Record.DoneUntil.Before(head.DoneUntil) && head.Defect == "" {
-		fmt.Fprintf(&b, "risk: jobs of slots after %s run again, even if they were done\n", moment(p.Record.DoneUntil))
-	}
-	return b.String()
-}
-
-func group(r store.Record) string {
-	if r.Group == "" {
-		return ""
-	}
-	return fmt.Sprintf(" (group %q)", r.Group)
-}
-
-func moment(t time.Time) string {
-	if t.IsZero() {
-		return "none"
-	}
-	return store.Format(t)
-}
-
-// done is what an override says of slots that are done.
-func done(r store.Record) string {
-	if r.DoneUntil.IsZero() {
-		return ""
-	}
-	return ", and done up to " + store.Format(r.DoneUntil)
 }
