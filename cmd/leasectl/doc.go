@@ -16,6 +16,9 @@
 //	mongodb+srv://…
 //	cosmos://ACCOUNT/DATABASE/CONTAINER
 //
+// A SQLite file must be on a local disk. sqlite:PATH?unsafeFileSystem=true accepts
+// others, for those who know that one machine alone uses the file, by one mount.
+//
 // A URI with a password belongs in the environment: everybody on the machine can read
 // the arguments of a process. leasectl never shows a password, and removes
 // LEASECTL_STORE from the environment of the commands that it runs.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/internal/recordtest"
@@ -75,5 +76,37 @@ func TestInspectNeedsNoRightToWrite(t *testing.T) {
 		if err := l.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+func TestALedgerThatWorkersMayNotShareIsRefused(t *testing.T) {
+	_, storeArg := newLedger(t)
+	path := strings.TrimPrefix(storeArg, "sqlite:")
+	if err := os.Link(path, path+".link"); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"init"}, {"inspect", "slots"}, {"run", "--worker-type", "t", "--every", "1s", "--", "true"},
+	} {
+		got := leasectl(t, []string{"LEASECTL_STORE=" + storeArg + "?unsafeFileSystem=true"}, args...)
+		if got.code != exit.Refused || !strings.Contains(got.stderr, path+" has 2 hard links") || strings.Count(got.stderr, "\n") != 1 {
+			t.Errorf("leasectl %v of a file with two links = %d, %q, want %d and one line that says so", args, got.code, got.stderr, exit.Refused)
+		}
+	}
+}
+
+func TestRunLeasesNoMoreWhenItsLedgerMayNotBeShared(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "leases.db")
+	p := startRun(t, "sqlite:"+path, "a", nil, "sh", "-c", "echo works; sleep 1000")
+	p.await("works")
+	if err := os.Remove(path + "-wal"); err != nil {
+		t.Fatal(err)
+	}
+	p.await("leases.db-wal was removed while in use")
+	before := strings.Count(p.output(), ": allocated")
+	time.Sleep(2500 * time.Millisecond)
+	if after := strings.Count(p.output(), ": allocated"); after != before {
+		t.Errorf("leasectl run was granted %d slots after it had found out: %s", after-before, p.output())
 	}
 }

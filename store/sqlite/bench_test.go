@@ -17,6 +17,19 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
+// BenchmarkLook is the share of an append that looks at the files. It is done twice.
+func BenchmarkLook(b *testing.B) {
+	l := open(b, Options{Path: filepath.Join(b.TempDir(), "ledger.db")})
+	if err := l.Init(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if err := l.file.check(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func BenchmarkTail(b *testing.B) {
 	for _, size := range []int64{1_000, 100_000} {
 		b.Run(fmt.Sprintf("of %d records", size), func(b *testing.B) {

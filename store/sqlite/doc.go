@@ -25,20 +25,49 @@
 //
 // The first operation creates a missing file, with the rights 0644 less the
 // process's umask, because a ledger holds no secrets. For other rights, first
-// create an empty file that has them; an empty file becomes a ledger.
-//
-// If the file is replaced, the next operation uses the new file, and the outcome of
-// an append in progress is unknown. If it is removed, operations fail with
-// [store.ErrMissing] until it exists again: a handle that has used a ledger doesn't
-// create a new one.
-//
-// The file must be on a local file system. WAL mode relies on memory shared between
-// processes, so a network file system mounted by two machines doesn't work.
+// create an empty file that has them; an empty file becomes a ledger. If the file is
+// removed, operations fail with [store.ErrMissing]: a handle that has used a ledger
+// doesn't create a new one.
 //
 // POSIX drops all locks of a process on a file when the process closes any
 // descriptor of it. So a program that leases must open the ledger only through this
-// module's SQLite library; don't back it up with os.ReadFile, for example. Other
-// processes may open it as they like.
+// package; don't back it up with os.ReadFile, for example. Other processes may open it
+// as they like.
+//
+// # One file, one path
+//
+// SQLite names the -wal file, its log, after the path. Two processes that use one file
+// by two paths have two logs, don't see each other's records, and would both store the
+// same key. So operations fail with [store.ErrRefused] and [ErrUnshared] if
+//
+//   - the file has more than one hard link;
+//   - the file is itself a mount point (Linux): mount its directory into a container,
+//     not the file;
+//   - the file is on NFS, SMB, FUSE, 9p, Ceph or another file system that two machines or
+//     two mounts can use at once (Linux). [Options.UnsafeFileSystem] accepts it;
+//   - a handle of any process has the file open with another log (Linux).
+//
+// Symbolic links are followed, and do no harm. Containers may mount the directory at
+// different places, if the name of the file in it is the same.
+//
+// Before and after each append, a handle looks whether the file, its -wal and its -shm
+// are those that it opened, and whether the file has one link. If not, an append that has
+// been sent has an unknown outcome, and from then on the handle fails every operation
+// with [ErrUnshared], with [store.ErrRefused] too (with [store.ErrMissing] if the file
+// was removed). It also closes the file: the last handle to close one writes its log into
+// it. Stop all workers of such a ledger, and start them again. A handle with
+// [Options.ReadOnly] uses the file that is there now.
+//
+// The last rule of the list needs no look at paths. While a handle is open, it holds a
+// lock on one byte of the file, far above those that SQLite uses. The identities of its
+// -wal and -shm choose the byte, and the other bytes of that range must be free. These are
+// OFD locks, so only Linux has them. Two cases remain everywhere. Records in the log of a
+// process that was killed stay there until a worker opens the ledger by the same path, so
+// don't rename a ledger that wasn't closed. And two mounts of a network file system see
+// each other's locks only if it passes them on.
+//
+// On macOS and the BSDs, hard links and replaced files are noticed, on Windows replaced
+// files. There, nothing notices a file that was mounted by itself.
 //
 // # Reading without the right to write
 //

@@ -19,8 +19,6 @@ var (
 	errReadOnly = fmt.Errorf("%w: the ledger was opened for reading only", store.ErrDenied)
 	// errUnfinished: undoing an interrupted change needs writing, so Init does it.
 	errUnfinished = fmt.Errorf("%w: a crash interrupted the creation or a change of the file, and a handle for reading can't undo it: init the ledger", store.ErrMissing)
-	// errReplaced: the path names another file than the one in use, or none.
-	errReplaced = errors.New("the file was removed or replaced")
 )
 
 // ended is the error of a context that has ended, with its cause.
@@ -43,7 +41,7 @@ func resultCode(err error) int {
 // isBusy reports whether the operation did nothing and should be repeated, because
 // another connection held a lock or changed the file.
 func isBusy(err error) bool {
-	if errors.Is(err, errChanged) {
+	if errors.Is(err, errChanged) || errors.Is(err, errSpent) || errors.Is(err, errOtherLog) || isClosed(err) {
 		return true
 	}
 	switch c := resultCode(err); c {
@@ -52,6 +50,12 @@ func isBusy(err error) bool {
 	default:
 		return c&0xff == code.SQLITE_BUSY || c&0xff == code.SQLITE_LOCKED || c&0xff == code.SQLITE_PROTOCOL
 	}
+}
+
+// isClosed reports whether the operation did nothing, because another one closed the
+// file meanwhile.
+func isClosed(err error) bool {
+	return errors.Is(err, sql.ErrConnDone) || err != nil && err.Error() == "sql: database is closed"
 }
 
 // explain adds the sentinel that fits an error.
@@ -65,7 +69,7 @@ func (l *Ledger) explain(ctx context.Context, err error) error {
 	case c&0xff == code.SQLITE_CORRUPT:
 		return fmt.Errorf("%w: the file is corrupt: stop all its workers, then remove it: %w", store.ErrRefused, err)
 	case c == code.SQLITE_READONLY_DBMOVED:
-		return fmt.Errorf("%w: %w", errReplaced, err)
+		return fmt.Errorf("%w: the file was removed or replaced: %w", ErrUnshared, err)
 	case c&0xff == code.SQLITE_READONLY || c&0xff == code.SQLITE_PERM:
 		return fmt.Errorf("%w: the process must be able to write the file and its directory: %w", store.ErrDenied, err)
 	case c&0xff == code.SQLITE_CANTOPEN:
@@ -74,8 +78,6 @@ func (l *Ledger) explain(ctx context.Context, err error) error {
 		return ended(ctx)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w: %w", store.ErrDenied, err)
-	case errors.Is(err, sql.ErrConnDone) || err.Error() == "sql: database is closed":
-		return l.whyClosed(err)
 	}
 	return err
 }
@@ -115,15 +117,4 @@ func (l *Ledger) whyUnread() error {
 		}
 	}
 	return errors.New("SQLite can't open it")
-}
-
-// whyClosed distinguishes a ledger that was closed from a file that was replaced during
-// an operation.
-func (l *Ledger) whyClosed(err error) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return store.ErrClosed
-	}
-	return fmt.Errorf("%w: %w", errReplaced, err)
 }

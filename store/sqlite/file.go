@@ -4,13 +4,10 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
-	"net/url"
+	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
-
-	driver "modernc.org/sqlite"
 
 	"github.com/slotlease/slotlease/store"
 )
@@ -19,7 +16,8 @@ import (
 // writer at a time, and queueing in the process is better than waiting for the lock.
 type file struct {
 	db       *sql.DB
-	info     os.FileInfo
+	one      *connector // of db
+	files    files
 	readOnly bool
 	reading  reading // zero unless readOnly
 }
@@ -39,24 +37,36 @@ func (l *Ledger) use(ctx context.Context) (*file, error) {
 		return nil, ended(ctx)
 	}
 	l.mu.Lock()
-	f, used, closed := l.file, l.used, l.closed
+	f, used, closed, unshared := l.file, l.used, l.closed, l.unshared
 	l.mu.Unlock()
 	switch {
 	case closed:
 		return nil, store.ErrClosed
-	case f != nil && f.here(l.o.Path) == nil:
-		return f, nil
+	case unshared != nil:
+		return nil, before(unshared)
 	case f != nil:
+		err := f.check()
+		if err == nil && !f.one.spent() {
+			return f, nil
+		}
+		if err != nil && !l.o.ReadOnly {
+			return nil, before(l.found(err))
+		}
 		l.put(nil)
 		_ = f.close()
 	}
-	found, err := inspect(ctx, l.o.Path, l.o.ReadOnly)
+	if used.path != "" && !l.o.ReadOnly {
+		if err := used.check(false); err != nil {
+			return nil, before(l.found(err))
+		}
+	}
+	found, err := l.inspect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	// A ledger that existed and was removed is not created again: workers may still
 	// work under its leases, and an empty file would grant them a second time.
-	if found < isOutdated && (l.o.ReadOnly || used) {
+	if found < isOutdated && (l.o.ReadOnly || used.path != "") {
 		return nil, errMissing
 	}
 	if found != isLedger && !l.o.ReadOnly {
@@ -68,10 +78,46 @@ func (l *Ledger) use(ctx context.Context) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
+	if used.path != "" && !l.o.ReadOnly {
+		if err := used.check(false); err != nil {
+			_ = f.close()
+			return nil, before(l.found(err))
+		}
+	}
 	if !f.reading.alone() {
 		l.put(f)
 	}
 	return f, nil
+}
+
+// found returns an error of files.check. A handle that may be unshared stays so, and lets
+// go of the file, so that what it has stored goes from its log to the ledger.
+func (l *Ledger) found(err error) error {
+	if !errors.Is(err, ErrUnshared) {
+		return err
+	}
+	l.mu.Lock()
+	f := l.file
+	l.file = nil
+	if l.unshared == nil {
+		l.unshared = err
+	}
+	l.mu.Unlock()
+	_ = f.close()
+	return err
+}
+
+// inspect is inspect of a path that all workers can share.
+func (l *Ledger) inspect(ctx context.Context) (state, error) {
+	if err := fit(l.o.Path, l.o.UnsafeFileSystem); err != nil {
+		return isMissing, err
+	}
+	if !l.o.ReadOnly {
+		if err := claimed(l.o.Path); err != nil {
+			return isMissing, err
+		}
+	}
+	return inspect(ctx, l.o.Path, l.o.ReadOnly)
 }
 
 // put sets the open file. If the ledger was closed meanwhile, Close is waiting
@@ -80,7 +126,9 @@ func (l *Ledger) put(f *file) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.file = f
-	l.used = l.used || f != nil
+	if f != nil {
+		l.used = f.files
+	}
 }
 
 // writes runs one operation on the open file, unless the ledger is for reading only.
@@ -129,13 +177,14 @@ func openFile(ctx context.Context, path string, readOnly bool) (f *file, err err
 			how.release()
 		}
 	}()
-	if f.info, err = stat(path); err != nil {
+	if f.files, err = filesAt(path, false); err != nil {
 		return nil, err
 	}
-	db, err := connect(path, query)
-	if err != nil {
+	if f.one, err = connectorTo(path, query+defensive); err != nil {
 		return nil, err
 	}
+	f.one.single = true
+	db := sql.OpenDB(f.one)
 	defer func() {
 		if err != nil {
 			err = how.check(err)
@@ -155,19 +204,39 @@ func openFile(ctx context.Context, path string, readOnly bool) (f *file, err err
 	if mode != "wal" && !readOnly {
 		return nil, fmt.Errorf("%w: the file system doesn't support WAL mode (it stays %s): use a local disk", store.ErrRefused, mode)
 	}
-	if err := f.here(path); err != nil {
+	if err := f.files.check(false); err != nil {
+		return nil, before(err)
+	}
+	if readOnly {
+		return f, nil
+	}
+	// Only reading opens the log.
+	if err := db.QueryRowContext(ctx, "SELECT 1 FROM WorkerLeases LIMIT 1").Scan(new(int)); err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return nil, err
+	}
+	log, err := filesAt(path, true)
+	switch {
+	case f.one.spent():
+		return nil, errSpent
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, otherLog(f.files)
+	case err != nil:
+		return nil, err
+	}
+	f.files = log
+	if err := share(log); err != nil {
 		return nil, err
 	}
 	return f, nil
 }
 
-// here reports whether the path still names the file. It doesn't open it.
-func (f *file) here(path string) error {
-	info, err := stat(path)
-	if err != nil || !os.SameFile(info, f.info) {
-		return errReplaced
+// check is files.check. The log of a connection that was closed may be gone.
+func (f *file) check() error {
+	err := f.files.check(true)
+	if err != nil && f.one.spent() {
+		return f.files.check(false)
 	}
-	return nil
+	return err
 }
 
 // close is a no-op for a file that was never opened.
@@ -220,28 +289,4 @@ func rows[T any](ctx context.Context, db *sql.DB, scan func(r *sql.Rows) (T, err
 		all = append(all, one)
 	}
 	return all, r.Err()
-}
-
-// connect prepares a handle that can't damage the file. SQLite opens the file at the
-// first use.
-func connect(path, query string) (*sql.DB, error) {
-	return dial(path, query+"&_defensive=1")
-}
-
-// dial is connect without the defence. SQLite's busy wait is off, see patiently.
-func dial(path, query string) (*sql.DB, error) {
-	slashed := filepath.ToSlash(path)
-	if !strings.HasPrefix(slashed, "/") {
-		slashed = "/" + slashed // a drive letter
-	}
-	dsn := url.URL{
-		Scheme:   "file",
-		Path:     slashed,
-		RawQuery: query + "&_busy_timeout=0&_error_rc=1&_dqs=0&_pragma=trusted_schema(0)",
-	}
-	c, err := driver.NewConnector(dsn.String())
-	if err != nil {
-		return nil, err
-	}
-	return sql.OpenDB(c), nil
 }

@@ -17,14 +17,18 @@ import (
 // disk is what all tests of the package stand on; it can be made to hang.
 var disk struct {
 	mu         sync.Mutex
-	met, freed chan struct{} // nil unless it hangs
+	met, freed chan struct{}     // nil unless it hangs
+	looked     func(path string) // called before each look, or nil
 }
 
 func init() {
 	stat = func(path string) (os.FileInfo, error) {
 		disk.mu.Lock()
-		met, freed := disk.met, disk.freed
+		met, freed, looked := disk.met, disk.freed, disk.looked
 		disk.mu.Unlock()
+		if looked != nil {
+			looked(path)
+		}
 		if freed != nil {
 			met <- struct{}{}
 			<-freed

@@ -40,6 +40,9 @@ func TestMain(m *testing.M) {
 // play is what a child process does. It begins when its standard input ends, so
 // that all children begin together.
 func play(role, path string) error {
+	if role == "clerk" {
+		return serve(path)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
@@ -96,6 +99,18 @@ func play(role, path string) error {
 			}
 			if l, err = Open(ctx, o); err != nil {
 				return fmt.Errorf("visit %d: %w", visits, err)
+			}
+		}
+	case "turns":
+		for seq := int64(1); seq <= last; seq++ {
+			if err := l.Append(ctx, storetest.Grant(name, seq)); err != nil {
+				return err
+			}
+			if err := l.Close(ctx); err != nil {
+				return err
+			}
+			if l, err = Open(ctx, o); err != nil {
+				return err
 			}
 		}
 	case "create":

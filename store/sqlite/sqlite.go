@@ -33,6 +33,11 @@ type Options struct {
 	// the two files beside it; see "Reading without the right to write" in the
 	// package documentation.
 	ReadOnly bool
+	// UnsafeFileSystem accepts a network file system, FUSE and the like (Linux only;
+	// other systems accept them all). There, nothing keeps two machines, or two mounts,
+	// from storing the same key. It is for those who know that one machine uses the
+	// file, by one mount which has shared memory and locks.
+	UnsafeFileSystem bool
 	// Clock gives the wall offset once per boot of the machine (on systems other than
 	// Linux, each stamp), and times the waits for locks. Default: the real clock.
 	Clock clock.Clock
@@ -52,9 +57,11 @@ type Ledger struct {
 
 	mu     sync.Mutex // for the fields below; never held while using the disk
 	file   *file      // nil until first used
-	used   bool       // there was a file once
+	used   files      // the last that were open
 	closed bool
-	calls  sync.WaitGroup // calls under way; grows only under mu while not closed
+	// unshared is ErrUnshared and what was found, once it was, or nil.
+	unshared error
+	calls    sync.WaitGroup // calls under way; grows only under mu while not closed
 }
 
 var _ store.Ledger = (*Ledger)(nil)
@@ -98,7 +105,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	}
 	l := &Ledger{o: o, boot: boot, opening: make(chan struct{}, 1)}
 	_, err = do(ctx, l, "open", o.Path, func(ctx context.Context) (struct{}, error) {
-		found, err := inspect(ctx, l.o.Path, l.o.ReadOnly)
+		found, err := l.inspect(ctx)
 		if err == nil && found < isOutdated && o.ReadOnly {
 			err = errMissing
 		}
@@ -108,79 +115,6 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 		return nil, err
 	}
 	return l, nil
-}
-
-// do runs one operation in a separate goroutine, and repeats it while the file is
-// locked. So it returns as soon as its context ends, even if the disk hangs. An
-// abandoned operation ends by itself; Close waits for it.
-func do[T any](ctx context.Context, l *Ledger, op, key string, act func(ctx context.Context) (T, error)) (T, error) {
-	var none T
-	fail := func(err error) (T, error) { return none, fmt.Errorf("sqlite: %s %s: %w", op, key, err) }
-	if ctx.Err() != nil {
-		return fail(ended(ctx))
-	}
-	l.mu.Lock()
-	if l.closed {
-		l.mu.Unlock()
-		return fail(store.ErrClosed)
-	}
-	l.calls.Add(1)
-	l.mu.Unlock()
-
-	type outcome struct {
-		value T
-		err   error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		defer l.calls.Done()
-		var o outcome
-		o.err = l.patiently(ctx, func() (err error) {
-			o.value, err = act(ctx)
-			return err
-		})
-		if o.err != nil {
-			o.err = l.explain(ctx, o.err)
-		}
-		done <- o
-	}()
-	select {
-	case o := <-done:
-		if o.err != nil {
-			return fail(o.err)
-		}
-		return o.value, nil
-	case <-ctx.Done():
-		return fail(ended(ctx))
-	}
-}
-
-// patiently repeats act while it finds the file locked. SQLite's own busy wait is off,
-// because a context can't end it. The waited time is counted, not read from the clock,
-// so that stepping the clock can't prolong it.
-func (l *Ledger) patiently(ctx context.Context, act func() error) error {
-	var waited time.Duration
-	for pause := 500 * time.Microsecond; ; pause = min(2*pause, 16*time.Millisecond) {
-		err := act()
-		if err == nil || !isBusy(err) {
-			return err
-		}
-		switch {
-		case waited < l.o.BusyTimeout:
-		case errors.Is(err, errChanged):
-			return err
-		default:
-			return fmt.Errorf("busy: locked by another process for %v: %w", l.o.BusyTimeout, err)
-		}
-		timer := l.o.Clock.Timer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return ended(ctx)
-		case <-timer.C:
-			waited += pause
-		}
-	}
 }
 
 // Append inserts r unless its key exists, and syncs it to the disk.
@@ -201,7 +135,11 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 		if n, err := res.RowsAffected(); err != nil || n != 1 {
 			return struct{}{}, fmt.Errorf("%d rows inserted, want 1: %w", n, err)
 		}
-		return struct{}{}, f.here(l.o.Path)
+		// What lies in a log that others don't use isn't stored.
+		if err := f.check(); err != nil {
+			return struct{}{}, l.found(err)
+		}
+		return struct{}{}, nil
 	})
 	return err
 }

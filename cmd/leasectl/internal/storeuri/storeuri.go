@@ -54,7 +54,11 @@ func parse(text string) (Target, error) {
 }
 
 // sqliteTarget reads what follows sqlite:.
-func sqliteTarget(path string) (Target, error) {
+func sqliteTarget(text string) (Target, error) {
+	path, options, err := sqliteOptions(text)
+	if err != nil {
+		return Target{}, err
+	}
 	if name, ok := strings.CutPrefix(path, "//"); ok {
 		name = cmp.Or(strings.TrimLeft(name, "/"), "x.db")
 		return Target{}, fmt.Errorf("write sqlite:%s for a relative path, sqlite:/%s for an absolute one", name, name)
@@ -65,7 +69,23 @@ func sqliteTarget(path string) (Target, error) {
 	case strings.Contains(path, ":memory:"):
 		return Target{}, errors.New("a ledger in memory can't be shared by processes: name a file")
 	}
-	return Target{Scheme: SQLite, Shown: "sqlite:" + path, path: path}, nil
+	return Target{Scheme: SQLite, Shown: "sqlite:" + text, path: path, unsafeFileSystem: options != ""}, nil
+}
+
+// unsafeFileSystem is the one option of a SQLite file.
+const unsafeFileSystem = "?unsafeFileSystem=true"
+
+// sqliteOptions cuts the option off a path. A question mark without an equals sign
+// after it is part of the path.
+func sqliteOptions(text string) (path, options string, err error) {
+	i := strings.LastIndex(text, "?")
+	if i < 0 || !strings.Contains(text[i:], "=") {
+		return text, "", nil
+	}
+	if text[i:] != unsafeFileSystem {
+		return "", "", fmt.Errorf("sqlite: %q is unknown: the only option is %s", text[i:], unsafeFileSystem)
+	}
+	return text[:i], text[i:], nil
 }
 
 // plainScheme reports whether a text can only be meant as a scheme, so that it
@@ -84,7 +104,7 @@ func plainScheme(s string) bool {
 func (t Target) Open(ctx context.Context, readOnly bool) (store.Ledger, error) {
 	switch t.Scheme {
 	case SQLite:
-		l, err := sqlite.Open(ctx, sqlite.Options{Path: t.path, ReadOnly: readOnly})
+		l, err := sqlite.Open(ctx, sqlite.Options{Path: t.path, ReadOnly: readOnly, UnsafeFileSystem: t.unsafeFileSystem})
 		if err != nil {
 			return nil, err
 		}

@@ -24,9 +24,10 @@ type Target struct {
 	Scheme string
 	// Shown is the store as it may be shown: without secrets.
 	Shown string
-	// path of a SQLite file.
-	path string
-	uri  string
+	// path of a SQLite file, and whether it may be on any file system.
+	path             string
+	unsafeFileSystem bool
+	uri              string
 	// key or connection string of a Cosmos DB account, if there is one.
 	key, connection string
 }
@@ -49,7 +50,11 @@ func (t Target) Path() string {
 // Place is the store as it may be shown, whatever the directory of the reader.
 func (t Target) Place() string {
 	if t.Scheme == SQLite {
-		return "sqlite:" + t.Path()
+		place := "sqlite:" + t.Path()
+		if t.unsafeFileSystem {
+			place += unsafeFileSystem
+		}
+		return place
 	}
 	return t.Shown
 }

@@ -1,0 +1,38 @@
+package storeuri
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestTheOptionOfASQLiteFileIsNoPartOfItsPath(t *testing.T) {
+	for text, want := range map[string]struct {
+		path   string
+		unsafe bool
+	}{
+		"/srv/x.db":                           {"/srv/x.db", false},
+		"/srv/x.db?unsafeFileSystem=true":     {"/srv/x.db", true},
+		"/srv/what?.db":                       {"/srv/what?.db", false},
+		"/srv/what?.db?unsafeFileSystem=true": {"/srv/what?.db", true},
+		"/srv/a=b.db":                         {"/srv/a=b.db", false},
+	} {
+		got, err := parse("sqlite:" + text)
+		if err != nil || got.path != want.path || got.unsafeFileSystem != want.unsafe || got.Shown != "sqlite:"+text {
+			t.Errorf("parse(%q) = %+v, %v, want %+v", text, got, err, want)
+		}
+		if place := "sqlite:" + text; filepath.IsAbs(want.path) && got.Place() != place {
+			t.Errorf("parse(%q).Place() = %q, want %q", text, got.Place(), place)
+		}
+	}
+	for text, says := range map[string]string{
+		"sqlite:x.db?unsafeFileSystem=false": "the only option is ?unsafeFileSystem=true",
+		"sqlite:x.db?unsafefilesystem=true":  "the only option is",
+		"sqlite:x.db?mode=ro":                `"?mode=ro" is unknown`,
+		"sqlite:?unsafeFileSystem=true":      "has no path",
+	} {
+		if _, err := parse(text); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("parse(%q) = %v, want %q", text, err, says)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// otherLogTimeout is how long an operation waits for a handle that has the file open
+// with another log. The last to close a ledger removes its log, and just after that it
+// may still seem to be in use.
+const otherLogTimeout = 250 * time.Millisecond
+
+// do runs one operation in a separate goroutine, and repeats it while the file is
+// locked. So it returns as soon as its context ends, even if the disk hangs. An
+// abandoned operation ends by itself; Close waits for it.
+func do[T any](ctx context.Context, l *Ledger, op, key string, act func(ctx context.Context) (T, error)) (T, error) {
+	var none T
+	fail := func(err error) (T, error) { return none, fmt.Errorf("sqlite: %s %s: %w", op, key, err) }
+	if ctx.Err() != nil {
+		return fail(ended(ctx))
+	}
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return fail(store.ErrClosed)
+	}
+	l.calls.Add(1)
+	l.mu.Unlock()
+
+	type outcome struct {
+		value T
+		err   error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		defer l.calls.Done()
+		var o outcome
+		o.err = l.patiently(ctx, func() (err error) {
+			o.value, err = act(ctx)
+			return err
+		})
+		if o.err != nil {
+			o.err = l.explain(ctx, o.err)
+		}
+		done <- o
+	}()
+	select {
+	case o := <-done:
+		if o.err != nil {
+			return fail(o.err)
+		}
+		return o.value, nil
+	case <-ctx.Done():
+		return fail(ended(ctx))
+	}
+}
+
+// patiently repeats act while it finds the file locked. SQLite's own busy wait is off,
+// because a context can't end it. The waited time is counted, not read from the clock,
+// so that stepping the clock can't prolong it.
+func (l *Ledger) patiently(ctx context.Context, act func() error) error {
+	var waited time.Duration
+	for pause := 500 * time.Microsecond; ; pause = min(2*pause, 16*time.Millisecond) {
+		err := act()
+		if err == nil || !isBusy(err) {
+			return err
+		}
+		switch {
+		case errors.Is(err, errOtherLog) && waited >= otherLogTimeout:
+			return err
+		case waited < l.o.BusyTimeout:
+		case errors.Is(err, errChanged), errors.Is(err, errOtherLog):
+			return err
+		default:
+			return fmt.Errorf("busy: locked by another process for %v: %w", l.o.BusyTimeout, err)
+		}
+		timer := l.o.Clock.Timer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return ended(ctx)
+		case <-timer.C:
+			waited += pause
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+// beforeLook does something before the nth look at a path, once.
+func beforeLook(t *testing.T, n int, path string, act func()) {
+	t.Helper()
+	disk.mu.Lock()
+	defer disk.mu.Unlock()
+	looks := 0
+	disk.looked = func(at string) {
+		if at != path {
+			return
+		}
+		if looks++; looks == n {
+			act()
+		}
+	}
+	t.Cleanup(func() {
+		disk.mu.Lock()
+		defer disk.mu.Unlock()
+		disk.looked = nil
+	})
+}
+
+func TestWhatIsFoundAfterAnAppendLeavesItsOutcomeUnknown(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows removes no file that is in use")
+	}
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	l := open(t, Options{Path: path})
+	must(t, "Append()", l.Append(t.Context(), storetest.Grant("job", 1)))
+	beforeLook(t, 2, path+"-wal", func() { must(t, "Remove()", os.Remove(path+"-wal")) })
+	err := l.Append(t.Context(), storetest.Grant("job", 2))
+	documenttest.Says(t, "Append() whose log goes meanwhile", err, ErrUnshared, "ledger.db-wal was removed")
+	for _, known := range []error{store.ErrConflict, store.ErrInvalid, store.ErrRefused, store.ErrDenied, store.ErrMissing} {
+		if errors.Is(err, known) {
+			t.Errorf("Append() = %v, which is %v: want an unknown outcome", err, known)
+		}
+	}
+	err = l.Append(t.Context(), storetest.Grant("job", 3))
+	documenttest.Says(t, "later Append()", err, ErrUnshared, "ledger.db-wal was removed")
+	wantErr(t, "later Append()", err, store.ErrRefused)
+
+	// The handle let go of the file, so what was in the log that is gone isn't lost.
+	got, _, err := open(t, Options{Path: path}).Tail(t.Context(), "job", 1)
+	if err != nil || len(got) != 1 || got[0].Seq != 2 {
+		t.Errorf("Tail() by a new handle = %v, %v, want the last record that was written", got, err)
+	}
+}
+
+func TestAHandleIsRefusedForGoodAlsoWhenTheCauseGoes(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links aren't counted on Windows")
+	}
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	l := open(t, Options{Path: path})
+	must(t, "Append()", l.Append(t.Context(), storetest.Grant("job", 1)))
+	must(t, "Link()", os.Link(path, path+".link"))
+	documenttest.Says(t, "Append() with a link", l.Append(t.Context(), storetest.Grant("job", 2)), ErrUnshared, "2 hard links")
+	must(t, "Remove()", os.Remove(path+".link"))
+	for what, act := range documenttest.Operations(l, storetest.Grant("job", 2)) {
+		err := act(t.Context())
+		documenttest.Says(t, what+"() when the link is gone", err, ErrUnshared, "2 hard links")
+		wantErr(t, what+"() when the link is gone", err, store.ErrRefused)
+	}
+	wantErr(t, "Append() by a new handle", open(t, Options{Path: path}).Append(t.Context(), storetest.Grant("job", 2)), nil)
+}
+
+// endless is a query that only an interruption ends.
+const endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT count(*) FROM n"
+
+// database/sql closes a connection that was interrupted. If it was the last one, SQLite
+// removes the log, and others begin a new one.
+func TestAnInterruptedHandleGoesOnWithTheLogThatIsThere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	l := open(t, Options{Path: path})
+	for seq := range 10 {
+		must(t, "Append()", l.Append(t.Context(), storetest.Grant("job", int64(2*seq+1))))
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		if err := l.file.db.QueryRowContext(ctx, endless).Scan(new(int)); err == nil {
+			t.Fatal("an endless query ended well")
+		}
+		cancel()
+		if !l.file.one.spent() {
+			t.Fatal("the connection is still open, want it closed by the interruption")
+		}
+		other := hire(t, path)
+		wantStored(t, "Append() by another process", other.appends(t, 2*seq+2))
+		if seq%2 == 0 {
+			other.end()
+		}
+	}
+	wantErr(t, "Append()", l.Append(t.Context(), storetest.Grant("job", 21)), nil)
+}
