@@ -71,6 +71,10 @@ func helper(name string, args []string) error {
 		}
 	case "parent":
 		return parentHelper(args)
+	case "init":
+		return initHelper()
+	case "world":
+		return enterWorld(args)
 	default:
 		return fmt.Errorf("no helper %q", name)
 	}
@@ -124,6 +128,11 @@ func parentHelper(args []string) error {
 			return err
 		}
 	}
+	if os.Getenv("GUARD_TEST_SUBREAPER") == "true" {
+		if err := BecomeSubreaper(); err != nil {
+			return err
+		}
+	}
 	deadline := Boottime() + left
 	p, err := Start(Command{Path: args[2], Args: args[3:], Deadline: deadline, Grace: grace, Stderr: os.Stderr})
 	if err != nil {
@@ -157,6 +166,18 @@ func startParentAs(t *testing.T, self string, uid int, mark string, left, grace 
 	}
 	p.cmd.Env = marked(mark)
 	p.cmd.Stderr = os.Stderr
+	if !p.begin(t) {
+		if tooSlow(t, left) {
+			return startParentAs(t, self, uid, mark, 2*left, grace, command...)
+		}
+		t.Fatal("the parent started nothing")
+	}
+	return p
+}
+
+// begin starts the parent, and reports whether it started its command.
+func (p *parent) begin(t *testing.T) bool {
+	t.Helper()
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -171,16 +192,13 @@ func startParentAs(t *testing.T, self string, uid int, mark string, left, grace 
 	p.out = bufio.NewScanner(out)
 	var deadline int64
 	if !p.out.Scan() {
-		if tooSlow(t, left) {
-			return startParentAs(t, self, uid, mark, 2*left, grace, command...)
-		}
-		t.Fatal("the parent started nothing")
+		return false
 	}
 	if _, err := fmt.Sscan(p.out.Text(), &p.command, &p.guard, &deadline); err != nil {
 		t.Fatalf("the parent printed %q: %v", p.out.Text(), err)
 	}
 	p.deadline = time.Duration(deadline)
-	return p
+	return true
 }
 
 // newMark returns a value of markName that only this test uses, and makes sure
