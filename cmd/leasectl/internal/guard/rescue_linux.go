@@ -44,9 +44,9 @@ func reapOrphans() {
 	go func() {
 		for range ended {
 			guards.Lock()
-			for _, p := range offspring(process{pid: os.Getpid()}) {
-				if p.dead() && !guards.alive[p.pid] {
-					_, _ = unix.Wait4(p.pid, nil, unix.WNOHANG, nil)
+			for _, pid := range children(os.Getpid()) {
+				if !guards.alive[pid] {
+					_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
 				}
 			}
 			guards.Unlock()
@@ -76,7 +76,8 @@ func (r remains) backUp() (alive int) {
 func (r remains) rescue() survivors {
 	// Orphans are ours, and the kernel lists them, or a cgroup has them. Otherwise
 	// nothing proves that what /proc hides is gone.
-	blind := r.cgroup == "" && !(subreaper.Load() && listsChildren()) && hides()
+	listed := subreaper.Load() && listsChildren()
+	blind := !listed && r.cgroup == "" && hides()
 	left := until(func() look {
 		l := r.cgroup.kill()
 		l.join(r.rescueOnce())
@@ -114,11 +115,12 @@ func (r remains) rescueOnce() (found look) {
 			continue
 		}
 		found.add(p, killIf(p, ours))
-		if p.dead() {
-			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
-			continue
+		if !p.dead() {
+			found.join(killTree(pid))
 		}
-		found.join(killTree(pid))
+		if p.parent == self { // last, since its number is free from then on
+			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
+		}
 	}
 	return found
 }
