@@ -60,10 +60,17 @@ func (w world) start(t *testing.T, self, left string, command ...string) *parent
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 	p.cmd.Stderr = os.Stderr
 	if !p.begin(t) {
+		if _ = p.cmd.Wait(); p.cmd.ProcessState.ExitCode() == noWorld {
+			unavailable(t, "this world can't be made here: "+w.String()+"; see the error above")
+		}
 		t.Fatal("the parent started nothing")
 	}
 	return p
 }
+
+// noWorld is the exit code of a process that couldn't make its world, as in a container that
+// may not mount anything.
+const noWorld = 98
 
 // enterWorld makes the world around this process, and goes on as parentHelper.
 func enterWorld(args []string) error {
@@ -82,7 +89,8 @@ func enterWorld(args []string) error {
 		err = errors.Join(err, syscall.Setgroups(nil), syscall.Setresgid(uid, uid, uid), syscall.Setresuid(uid, uid, uid))
 	}
 	if err != nil {
-		return err
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(noWorld)
 	}
 	if _, err := os.Stat("/proc/1"); uid != 0 && hidden != (err != nil) {
 		return fmt.Errorf("stat /proc/1: %w, with /proc hidden: %v", err, hidden)
