@@ -43,5 +43,6 @@
 //	6    the ledger is not initialised, or its directory is missing
 //	7    the command can't be run
 //	8    the demo found something that is not as it should be
+//	9    processes of the command could not be killed: the lease was not released
 //	130  interrupted
 package main

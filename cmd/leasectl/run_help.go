@@ -18,6 +18,8 @@ or stopped.
     --stop-grace), release the lease, and end leasectl with code 0. A second signal, more
     than a second after the first, kills the command at once. A signal that was ignored
     when leasectl started (SIGHUP by nohup, SIGINT by a script's &) stays ignored.
+  - If a descendant can't be killed, such as one of sudo, the lease is not released, its
+    slot is not recorded as done, and no other begins: leasectl ends with code 9.
   - While the store can't be reached, leasectl keeps trying.
   - The command's standard output and error are those of leasectl. So is its standard
     input, unless that is a terminal: then it has none.

@@ -15,6 +15,7 @@ const (
 	Missing     = 6
 	Command     = 7
 	Demo        = 8
+	Survivors   = 9
 	Interrupted = 130
 )
 
@@ -28,6 +29,7 @@ const Codes = `  0    success; for run: stopped cleanly
   6    the ledger is not initialised, or its directory is missing
   7    the command can't be run
   8    the demo found something that is not as it should be
+  9    processes of the command could not be killed: the lease was not released
   130  interrupted
 `
 

@@ -3,8 +3,8 @@
 package guard
 
 import (
+	"cmp"
 	"encoding/gob"
-	"errors"
 	"fmt"
 	"syscall"
 	"time"
@@ -41,12 +41,12 @@ func (p *Process) attend(decoder *gob.Decoder) {
 	}
 	awaitDeath(p.guard.pid())
 	status, err := Status{Code: -1, Signal: syscall.SIGKILL, Reason: GuardDied}, error(nil)
-	var survivors []int
+	var left survivors
 	if final != nil {
-		status, survivors = final.Status, final.Survivors
+		status, left = final.Status, final.Survivors
 		p.from, p.gone = final.From, final.Gone
 	} else {
-		survivors = rescue(p.guard.pid(), p.pid)
+		left = p.remains().rescue()
 	}
 	said := p.guard.reap()
 	p.mu.Lock()
@@ -58,14 +58,22 @@ func (p *Process) attend(decoder *gob.Decoder) {
 	case final == nil:
 		err = fmt.Errorf("run %q: %w: %s", p.name, ErrGuardDied, said)
 	}
-	if len(survivors) > 0 {
-		err = errors.Join(err, fmt.Errorf("run %q: %w: pid %v: not permitted", p.name, ErrSurvivors, survivors))
+	if survived := left.error(); survived != nil {
+		err = both(err, fmt.Errorf("run %q: %w", p.name, survived))
 	}
 	p.orders.close()
 	_ = p.reports.Close()
 	p.due.stop()
 	p.status, p.err = status, err
 	close(p.done)
+}
+
+// both is two errors in one line; either may be nil.
+func both(a, b error) error {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	return fmt.Errorf("%w; %w", a, b)
 }
 
 // force acts for a guard that is overdue, and reports whether it killed it.
@@ -88,7 +96,7 @@ func (p *Process) force(ended bool) bool {
 		p.due.set(p.end() + backUpAfter)
 		return false
 	}
-	alive := backUp(p.guard.pid(), p.pid)
+	alive := p.remains().backUp()
 	p.backedUp = p.backedUp || alive > 0
 	p.guard.resume()
 	p.due.set(now + backUpEvery)

@@ -44,12 +44,26 @@
 // below it become its children instead of init's, so every descendant stays
 // reachable from it, and "the guard has no children" (ECHILD) proves that none
 // is left. It kills the group in one atomic step, then walks the tree and kills
-// until that proof. Processes aren't frozen with SIGSTOP first: fork fails in a
+// until that proof: whatever isn't reaped, since a process whose main thread has
+// exited looks dead in /proc while its other threads work. Processes aren't frozen with SIGSTOP first: fork fails in a
 // process with a SIGKILL pending, so freezing would gain nothing over killing.
+//
+// An ordinary user's /proc may hide processes (hidepid=2, systemd's
+// ProtectProc=invisible). The kernel's list of children has them by number, so they
+// are killed as well, and so are their children, which become the guard's own.
+//
+// Where the guard may make a cgroup (version 2, with cgroup.kill: Linux 5.14), the
+// command runs in one, below the guard's own: as root, or where the service manager has
+// delegated it (Delegate=yes). It is killed in one step, also what /proc hides and
+// what runs as another user. The tree is walked all the same. [Process.Means] shows
+// which means is in use.
 //
 // When the guard dies, Pdeathsig kills the command; the rest falls to the
 // program if it called [BecomeSubreaper]. When the guard is stopped, the program
-// continues it at the deadline and does its work if that doesn't help.
+// continues it at the deadline and does its work if that doesn't help. Either way
+// the program reports the end only with proof: it is the subreaper and finds no orphan
+// among its children, or the cgroup is empty, or /proc hides nothing. Otherwise
+// the error is [ErrSurvivors].
 //
 // # What isn't guaranteed
 //
@@ -61,8 +75,10 @@
 //     SIGKILL of the guard. With it, a program that starts children in sessions
 //     of their own by other means must not be surprised when these are killed
 //     as the dead guard's.
-//   - A set-user-ID program (sudo, su) can't be killed by an ordinary user, nor
-//     does Pdeathsig work on it. See [ErrSurvivors].
+//   - A set-user-ID program (sudo, su) can't be killed by an ordinary user without
+//     a cgroup, nor does Pdeathsig work on it. See [ErrSurvivors].
+//   - When guard and program are killed at one instant, the empty directory
+//     leasectl-PID-… of the cgroup may stay.
 //   - A process in an uninterruptible system call runs no more of its program
 //     once SIGKILL is sent, but goes away, and lets Wait return, only when that
 //     call is over.

@@ -104,13 +104,13 @@ func TestChildrenAreFoundWithAndWithoutTheKernelsList(t *testing.T) {
 func TestAStrangerIsNotKilled(t *testing.T) {
 	cmd := startSleep(t)
 	// As if the number had been used anew since it was found below process 1.
-	if err := killIf(cmd.Process.Pid, func(p process) bool { return p.parent == 1 }); err != syscall.ESRCH {
+	if err := killIf(process{pid: cmd.Process.Pid}, func(p process) bool { return p.parent == 1 }); err != syscall.ESRCH {
 		t.Errorf("killIf(stranger) = %v, want %v", err, syscall.ESRCH)
 	}
 	if p, ok := stat(cmd.Process.Pid); !ok || p.dead() {
 		t.Errorf("stat(stranger) = %+v, %v, want it alive", p, ok)
 	}
-	if err := killIf(cmd.Process.Pid, func(p process) bool { return p.parent == os.Getpid() }); err != nil {
+	if err := killIf(process{pid: cmd.Process.Pid}, func(p process) bool { return p.parent == os.Getpid() }); err != nil {
 		t.Errorf("killIf(child) = %v", err)
 	}
 	err := cmd.Wait()

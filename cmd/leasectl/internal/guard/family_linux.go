@@ -5,14 +5,9 @@ import (
 	"fmt"
 	"os"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-// refusedFor is how long the guard goes on trying when all that is left are
-// processes that it isn't allowed to kill.
-const refusedFor = 2 * time.Second
 
 // prepare makes this process the one that orphaned descendants fall to.
 func prepare() error {
@@ -70,19 +65,19 @@ func (f *family) groupAlive() bool {
 	return alive
 }
 
-// killAll kills until no descendant is left, and returns those that the system
-// refused to kill.
-func (f *family) killAll() []int {
+// killAll kills until no descendant is left, which the kernel confirms: a process
+// without children gets ECHILD. It returns those that can't be killed.
+func (f *family) killAll() survivors {
 	if f.main != 0 && !f.reaped {
 		// One step for the whole group, which no fork can slip through.
 		_ = syscall.Kill(-f.main, syscall.SIGKILL)
 	}
-	return untilNone(func() (found, alive int, refused []int) {
+	left := until(func() look {
 		for {
 			var ws syscall.WaitStatus
 			pid, err := syscall.Wait4(-1, &ws, syscall.WNOHANG, nil)
 			if errors.Is(err, syscall.ECHILD) {
-				return 0, 0, nil
+				return f.cgroup.kill()
 			}
 			if pid != 0 && pid == f.main {
 				f.reaped, f.status = true, ws
@@ -91,29 +86,11 @@ func (f *family) killAll() []int {
 				break
 			}
 		}
-		alive, refused = killTree(os.Getpid())
-		return 1, alive, refused // at least a child that isn't reaped
+		l := f.cgroup.kill()
+		l.join(killTree(os.Getpid()))
+		l.unseen = l.unseen || l.found == 0 // There is a child that isn't reaped.
+		return l
 	})
-}
-
-// untilNone repeats a look, which kills what it finds, until there is nothing to find,
-// and returns those that the system refused to kill. A look returns how many it found,
-// how many of these were alive, and which of the living it wasn't allowed to kill.
-func untilNone(look func() (found, alive int, refused []int)) []int {
-	var refusedSince time.Duration
-	for pause := 100 * time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {
-		found, alive, refused := look()
-		now := Boottime()
-		switch {
-		case found == 0:
-			return nil
-		case len(refused) == 0 || alive > len(refused):
-			refusedSince = 0
-		case refusedSince == 0:
-			refusedSince = now
-		case now-refusedSince > refusedFor:
-			return refused
-		}
-		time.Sleep(pause)
-	}
+	f.cgroup.remove()
+	return left
 }

@@ -37,9 +37,9 @@ func (f *family) reap() {}
 func (f *family) groupAlive() bool { return syscall.Kill(-f.main, 0) == nil }
 
 // killAll kills the process group and waits for the command.
-func (f *family) killAll() []int {
+func (f *family) killAll() survivors {
 	if f.main == 0 {
-		return nil
+		return survivors{}
 	}
 	_ = syscall.Kill(-f.main, syscall.SIGKILL)
 	for !f.reaped {
@@ -49,7 +49,7 @@ func (f *family) killAll() []int {
 		}
 		f.reaped = pid == f.main
 	}
-	return nil
+	return survivors{}
 }
 
 // awaitDeath, backUp and rescue are what the program does for a guard that was
@@ -57,16 +57,25 @@ func (f *family) killAll() []int {
 
 func awaitDeath(int) {}
 
-func backUp(_, command int) (alive int) {
-	if command != 0 && syscall.Kill(-command, syscall.SIGKILL) == nil {
+func (r remains) backUp() (alive int) {
+	if r.command != 0 && syscall.Kill(-r.command, syscall.SIGKILL) == nil {
 		return 1
 	}
 	return 0
 }
 
-func rescue(_, command int) []int {
-	for backUp(0, command) != 0 {
+func (r remains) rescue() survivors {
+	for r.backUp() != 0 {
 		time.Sleep(time.Millisecond)
 	}
-	return nil
+	return survivors{}
 }
+
+// cgroup is never made: only Linux has cgroups.
+type cgroup string
+
+func makeCgroup() cgroup { return "" }
+
+func (c cgroup) enter(*syscall.SysProcAttr) (started func(), err error) { return func() {}, nil }
+
+func (c cgroup) remove() {}

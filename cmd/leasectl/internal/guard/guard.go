@@ -20,7 +20,8 @@ var (
 	// of the command is unknown. Whatever could be found was killed.
 	ErrGuardDied = errors.New("guard died")
 	// ErrSurvivors: the system refused to let us kill some descendants, for
-	// instance of sudo. They are still running.
+	// instance of sudo, and they are still running; or nothing proves that those which
+	// /proc hides are gone.
 	ErrSurvivors = errors.New("processes could not be killed")
 	// ErrUnsupported: this operating system can't keep the promise.
 	ErrUnsupported = errors.New("running a command under a lease needs Linux or another Unix")

@@ -31,12 +31,20 @@ func copyForAll(t *testing.T, mode os.FileMode) string {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	path := filepath.Join(dir, "guard.test")
-	err = os.WriteFile(path, binary, 0o755)
+	err = writeProgram(path, binary)
 	// Neither the umask nor who wrote the file may change these.
 	if err := errors.Join(err, os.Chmod(dir, 0o755), os.Chmod(path, mode)); err != nil {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// writeProgram writes a file that is to be executed: no process that starts meanwhile
+// inherits it, since one that is open for writing can't be.
+func writeProgram(path string, binary []byte) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, binary, 0o755)
 }
 
 func TestExhaustingTheProcessLimitDoesNotStopTheGuard(t *testing.T) {

@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/rand"
 	"errors"
@@ -71,6 +70,10 @@ func helper(name string, args []string) error {
 		}
 	case "parent":
 		return parentHelper(args)
+	case "init":
+		return initHelper()
+	case "world":
+		return enterWorld(args)
 	default:
 		return fmt.Errorf("no helper %q", name)
 	}
@@ -124,6 +127,11 @@ func parentHelper(args []string) error {
 			return err
 		}
 	}
+	if os.Getenv("GUARD_TEST_SUBREAPER") == "true" {
+		if err := BecomeSubreaper(); err != nil {
+			return err
+		}
+	}
 	deadline := Boottime() + left
 	p, err := Start(Command{Path: args[2], Args: args[3:], Deadline: deadline, Grace: grace, Stderr: os.Stderr})
 	if err != nil {
@@ -133,54 +141,6 @@ func parentHelper(args []string) error {
 	s, err := p.Wait()
 	fmt.Printf("%v; %v\n", s, err)
 	return nil
-}
-
-// parent is a running parentHelper.
-type parent struct {
-	cmd            *exec.Cmd
-	out            *bufio.Scanner
-	command, guard int
-	deadline       time.Duration
-}
-
-func startParent(t *testing.T, mark string, left, grace time.Duration, command ...string) *parent {
-	t.Helper()
-	return startParentAs(t, "/proc/self/exe", os.Getuid(), mark, left, grace, command...)
-}
-
-// startParentAs starts parentHelper from a copy of the test binary, as a user.
-func startParentAs(t *testing.T, self string, uid int, mark string, left, grace time.Duration, command ...string) *parent {
-	t.Helper()
-	p := &parent{cmd: exec.Command(self, append([]string{helperArg, "parent", left.String(), grace.String()}, command...)...)}
-	if uid != os.Getuid() {
-		p.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
-	}
-	p.cmd.Env = marked(mark)
-	p.cmd.Stderr = os.Stderr
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill()
-		_ = p.cmd.Wait()
-	})
-	p.out = bufio.NewScanner(out)
-	var deadline int64
-	if !p.out.Scan() {
-		if tooSlow(t, left) {
-			return startParentAs(t, self, uid, mark, 2*left, grace, command...)
-		}
-		t.Fatal("the parent started nothing")
-	}
-	if _, err := fmt.Sscan(p.out.Text(), &p.command, &p.guard, &deadline); err != nil {
-		t.Fatalf("the parent printed %q: %v", p.out.Text(), err)
-	}
-	p.deadline = time.Duration(deadline)
-	return p
 }
 
 // newMark returns a value of markName that only this test uses, and makes sure

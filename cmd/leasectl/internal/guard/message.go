@@ -56,7 +56,9 @@ type order struct {
 // report goes from the guard to the program: PID once the command runs, then
 // Ended; or only Failure, or only TooLate.
 type report struct {
-	PID     int
+	PID int
+	// Cgroup is the directory of the command's cgroup, or empty. It belongs to PID.
+	Cgroup  cgroup
 	TooLate bool
 	Failure string
 	Errno   syscall.Errno
@@ -65,7 +67,27 @@ type report struct {
 	// From and Gone are the instants of Boottime at which the guard began to
 	// kill and saw that nothing was left.
 	From, Gone time.Duration
-	Survivors  []int
+	Survivors  survivors
+}
+
+// survivors are processes that may still run although all should be gone.
+type survivors struct {
+	PIDs []int
+	// Unseen is set when there are, or may be, some without a number: /proc hides them.
+	Unseen bool
+}
+
+// error is nil if there are none, and wraps [ErrSurvivors] otherwise.
+func (s survivors) error() error {
+	switch {
+	case len(s.PIDs) > 0 && s.Unseen:
+		return fmt.Errorf("%w: pid %v: not permitted, and others that /proc hides", ErrSurvivors, s.PIDs)
+	case len(s.PIDs) > 0:
+		return fmt.Errorf("%w: pid %v: not permitted", ErrSurvivors, s.PIDs)
+	case s.Unseen:
+		return fmt.Errorf("%w: /proc hides them, or whether there are any", ErrSurvivors)
+	}
+	return nil
 }
 
 // startError is a failure to start a command. It shows its text alone, and

@@ -1,6 +1,10 @@
 package guard
 
 import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +14,63 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 )
+
+// parent is a running parentHelper.
+type parent struct {
+	cmd            *exec.Cmd
+	out            *bufio.Scanner
+	command, guard int
+	deadline       time.Duration
+}
+
+func startParent(t *testing.T, mark string, left, grace time.Duration, command ...string) *parent {
+	t.Helper()
+	return startParentAs(t, "/proc/self/exe", os.Getuid(), mark, left, grace, command...)
+}
+
+// startParentAs starts parentHelper from a copy of the test binary, as a user.
+func startParentAs(t *testing.T, self string, uid int, mark string, left, grace time.Duration, command ...string) *parent {
+	t.Helper()
+	p := &parent{cmd: exec.Command(self, append([]string{helperArg, "parent", left.String(), grace.String()}, command...)...)}
+	if uid != os.Getuid() {
+		p.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
+	}
+	p.cmd.Env = marked(mark)
+	p.cmd.Stderr = os.Stderr
+	if !p.begin(t) {
+		if tooSlow(t, left) {
+			return startParentAs(t, self, uid, mark, 2*left, grace, command...)
+		}
+		t.Fatal("the parent started nothing")
+	}
+	return p
+}
+
+// begin starts the parent, and reports whether it started its command.
+func (p *parent) begin(t *testing.T) bool {
+	t.Helper()
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		_ = p.cmd.Wait()
+	})
+	p.out = bufio.NewScanner(out)
+	var deadline int64
+	if !p.out.Scan() {
+		return false
+	}
+	if _, err := fmt.Sscan(p.out.Text(), &p.command, &p.guard, &deadline); err != nil {
+		t.Fatalf("the parent printed %q: %v", p.out.Text(), err)
+	}
+	p.deadline = time.Duration(deadline)
+	return true
+}
 
 // startFamilyUnderParent runs the family under a guard under another process.
 func startFamilyUnderParent(t *testing.T, mark string, left, grace time.Duration) *parent {

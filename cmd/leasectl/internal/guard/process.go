@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -25,6 +26,7 @@ type Process struct {
 	orders *orders
 	watch  watch
 	pid    int
+	cgroup cgroup
 	// backedUp is set when the program itself killed descendants.
 	backedUp bool
 
@@ -38,6 +40,26 @@ type Process struct {
 // PID returns the number of the command's process, which is also that of its
 // process group.
 func (p *Process) PID() int { return p.pid }
+
+// Means returns what the guard kills by: "cgroup", which only Linux has, next to
+// "process tree", or the latter alone. Other systems have but a "process group".
+func (p *Process) Means() string {
+	switch {
+	case p.cgroup != "":
+		return "cgroup and process tree"
+	case runtime.GOOS == "linux":
+		return "process tree"
+	}
+	return "process group"
+}
+
+// remains are what a guard that is stopped or dead leaves to the program.
+type remains struct {
+	guard, command int
+	cgroup         cgroup
+}
+
+func (p *Process) remains() remains { return remains{p.guard.pid(), p.pid, p.cgroup} }
 
 // Stop asks for SIGTERM now and SIGKILL when the grace is over or the deadline
 // has come. It doesn't wait. The error wraps [os.ErrProcessDone] if the command

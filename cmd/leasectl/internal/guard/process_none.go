@@ -24,6 +24,9 @@ func Start(c Command) (*Process, error) {
 // PID returns 0.
 func (p *Process) PID() int { return 0 }
 
+// Means returns nothing.
+func (p *Process) Means() string { return "" }
+
 // Stop returns [ErrUnsupported].
 func (p *Process) Stop() error { return ErrUnsupported }
 

@@ -54,8 +54,8 @@ func serve() int {
 	}
 	reserveThreads()
 	incoming := receive[order](orders)
-	spawned := spawn(first)
-	var job family
+	job := family{cgroup: makeCgroup()}
+	spawned := spawn(first, job.cgroup)
 	told := false
 	for {
 		due.set(w.next())
@@ -83,8 +83,8 @@ func serve() int {
 			if s.err != nil {
 				return fail(describe(first, s.err))
 			}
-			job.main = s.pid
-			_ = reports.Encode(report{PID: s.pid})
+			job.main, job.cgroup = s.pid, s.cgroup
+			_ = reports.Encode(report{PID: s.pid, Cgroup: s.cgroup})
 		}
 		v := w.at(Boottime())
 		// Asked once: it may change between two cases.
@@ -156,6 +156,7 @@ type family struct {
 	main   int
 	reaped bool
 	status syscall.WaitStatus
+	cgroup cgroup
 }
 
 // terminate asks the process group to end. A stopped one must run to hear it.

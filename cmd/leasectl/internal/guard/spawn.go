@@ -14,32 +14,48 @@ import (
 // spawnResult is the outcome of starting the command.
 type spawnResult struct {
 	pid int
-	err error
+	// cgroup is the command's, or empty.
+	cgroup cgroup
+	err    error
 }
 
-// spawn starts the command in a process group of its own. It is done beside the
+// spawn starts the command in a process group and a cgroup of its own. It is done beside the
 // loop, since an exec from a file server that hangs must not keep the guard from
 // its orders and its deadline.
-func spawn(o order) <-chan spawnResult {
+func spawn(o order, in cgroup) <-chan spawnResult {
 	c := make(chan spawnResult, 1)
 	go func() {
 		// Pdeathsig goes off when the thread that forked ends: this goroutine
 		// keeps its thread, and never returns.
 		runtime.LockOSThread()
-		pid, err := syscall.ForkExec(o.Path, o.Argv, &syscall.ProcAttr{
-			Dir:   o.Dir,
-			Env:   o.Env,
-			Files: []uintptr{fdStdin, fdStdout, fdStderr},
-			Sys:   commandAttr(),
-		})
+		r := spawnIn(in, o)
 		// Held open here, a pipe that the command closes would never end.
 		for fd := fdStdin; fd <= fdStderr; fd++ {
 			_ = syscall.Close(fd)
 		}
-		c <- spawnResult{pid, err}
+		c <- r
 		select {}
 	}()
 	return c
+}
+
+// spawnIn starts the command in a cgroup, or without one where that fails: a kernel
+// or a sandbox may refuse it only now.
+func spawnIn(c cgroup, o order) spawnResult {
+	attr := &syscall.ProcAttr{Dir: o.Dir, Env: o.Env, Files: []uintptr{fdStdin, fdStdout, fdStderr}, Sys: commandAttr()}
+	if c != "" {
+		if started, err := c.enter(attr.Sys); err == nil {
+			pid, err := syscall.ForkExec(o.Path, o.Argv, attr)
+			started()
+			if err == nil {
+				return spawnResult{pid: pid, cgroup: c}
+			}
+		}
+		c.remove()
+		attr.Sys = commandAttr()
+	}
+	pid, err := syscall.ForkExec(o.Path, o.Argv, attr)
+	return spawnResult{pid: pid, err: err}
 }
 
 // describe reports why a command could not be started, and what to do about it.

@@ -56,35 +56,35 @@ func start(c Command) (*Process, error) {
 		return nil, p.abandon(cmp.Or(sendErr, err))
 	}
 	if err := r.failure(); err != nil {
-		_ = p.abandon(nil)
-		return nil, err
+		return nil, both(err, p.abandon(nil))
 	}
 	if r.Ended {
-		_ = p.abandon(nil)
-		return nil, fmt.Errorf("%v before it ran: %w", r.Status.Reason, ErrTooLate)
+		err := both(r.Survivors.error(), p.abandon(nil))
+		return nil, both(fmt.Errorf("%v before it ran: %w", r.Status.Reason, ErrTooLate), err)
 	}
 	_ = reports.SetReadDeadline(time.Time{})
-	p.pid = r.PID
+	p.pid, p.cgroup = r.PID, r.Cgroup
 	due.set(w.deadline)
 	go p.attend(decoder)
 	return p, nil
 }
 
-// abandon ends a guard that has not started a command, or doesn't say so.
+// abandon ends a guard that has not started a command, or doesn't say so. The error
+// is the cause, and [ErrSurvivors] if the command may run after all.
 func (p *Process) abandon(cause error) error {
 	if errors.Is(cause, os.ErrDeadlineExceeded) {
 		cause = ErrTooLate
 	}
 	p.orders.close()
-	backUp(p.guard.pid(), 0)
+	p.remains().backUp()
 	p.guard.kill()
 	awaitDeath(p.guard.pid())
-	rescue(p.guard.pid(), 0)
+	survived := p.remains().rescue().error()
 	said := p.guard.reap()
 	_ = p.reports.Close()
 	p.due.stop()
-	if cause == nil || errors.Is(cause, ErrTooLate) {
-		return cause
+	if cause != nil && !errors.Is(cause, ErrTooLate) {
+		cause = fmt.Errorf("%w: %s: %w", ErrGuardDied, said, cause)
 	}
-	return fmt.Errorf("%w: %s: %w", ErrGuardDied, said, cause)
+	return both(cause, survived)
 }

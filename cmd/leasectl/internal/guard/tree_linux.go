@@ -11,14 +11,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process is a line of /proc/PID/stat.
+// process is what is known of a process that isn't reaped, mostly by /proc/PID/stat.
 type process struct {
 	pid, parent, group, session int
-	state                       byte
+	// state and threads are those of /proc. When the main thread has exited, the state
+	// is Z while others work on.
+	state   byte
+	threads int
+	// hidden is set when /proc doesn't show the process.
+	hidden bool
 }
 
 // dead reports whether it runs no more code and waits to be reaped.
-func (p process) dead() bool { return p.state == 'Z' || p.state == 'X' }
+func (p process) dead() bool {
+	return (p.state == 'Z' || p.state == 'X') && p.threads <= 1
+}
 
 // stat reads a process; false if there is none.
 func stat(pid int) (process, bool) {
@@ -29,12 +36,13 @@ func stat(pid int) (process, bool) {
 	// The name, in parentheses, may itself hold blanks and parentheses.
 	end := bytes.LastIndexByte(b, ')')
 	f := bytes.Fields(b[end+1:])
-	if end < 0 || len(f) < 4 || len(f[0]) != 1 {
+	const threads = 17 // fields after the state
+	if end < 0 || len(f) <= threads || len(f[0]) != 1 {
 		return process{}, false
 	}
 	p := process{pid: pid, state: f[0][0]}
-	for i, to := range []*int{&p.parent, &p.group, &p.session} {
-		if *to, err = strconv.Atoi(string(f[i+1])); err != nil {
+	for i, to := range map[int]*int{1: &p.parent, 2: &p.group, 3: &p.session, threads: &p.threads} {
+		if *to, err = strconv.Atoi(string(f[i])); err != nil {
 			return process{}, false
 		}
 	}
@@ -101,13 +109,11 @@ func listedChildren(pid int) []int {
 	return found
 }
 
-// scannedChildren finds the children among all processes.
+// scannedChildren finds the children among all processes that /proc shows.
 func scannedChildren(pid int) []int {
 	var found []int
-	for _, p := range processes() {
-		if p.parent == pid {
-			found = append(found, p.pid)
-		}
+	for _, p := range shownChildren(pid) {
+		found = append(found, p.pid)
 	}
 	return found
 }
@@ -115,48 +121,38 @@ func scannedChildren(pid int) []int {
 // walk visits the descendants of root, parents before their children: a
 // supervisor must be killed before what it would start anew.
 func walk(root int, visit func(process)) {
-	todo := []int{root}
+	todo := []process{{pid: root}}
 	seen := map[int]bool{root: true}
 	for len(todo) > 0 {
 		parent := todo[0]
 		todo = todo[1:]
-		for _, pid := range children(parent) {
-			if seen[pid] {
-				continue
-			}
-			seen[pid] = true
-			p, ok := stat(pid)
+		for _, p := range offspring(parent) {
 			// A child of another is a number used anew, or an orphan that the
 			// next walk finds at the root.
-			if ok && (p.parent == parent || p.parent == root) {
-				todo = append(todo, pid)
+			if !seen[p.pid] && (p.parent == parent.pid || p.parent == root) {
+				seen[p.pid] = true
+				todo = append(todo, p)
 				visit(p)
 			}
 		}
 	}
 }
 
-// killTree kills the descendants of root that it finds in one walk. It returns
-// how many of them were alive and which of these it wasn't allowed to kill.
-func killTree(root int) (alive int, refused []int) {
+// killTree kills the descendants of root that it finds in one walk, whatever
+// their state.
+func killTree(root int) look {
+	var l look
 	walk(root, func(p process) {
-		if p.dead() {
-			return
-		}
-		alive++
-		same := func(now process) bool { return now.parent == p.parent || now.parent == root }
-		if errors.Is(killIf(p.pid, same), unix.EPERM) {
-			refused = append(refused, p.pid)
-		}
+		l.add(p, killIf(p, func(now process) bool { return now.parent == p.parent || now.parent == root }))
 	})
-	return alive, refused
+	return l
 }
 
 // killIf kills a process if it is still one of ours. The number may have been
 // freed and used anew since it was found; a pidfd opened before the check pins
 // the process that is checked.
-func killIf(pid int, ours func(process) bool) error {
-	fd, err := unix.PidfdOpen(pid, 0)
+func killIf(p process, ours func(process) bool) error {
+	fd, err := unix.PidfdOpen(p.pid, 0)
 	if errors.Is(err, unix.ESRCH) {
 		return err
 	}
@@ -164,12 +160,12 @@ func killIf(pid int, ours func(process) bool) error {
 	if pinned {
 		defer func() { _ = unix.Close(fd) }()
 	}
-	if p, ok := stat(pid); !ok || !ours(p) {
+	if now, ok := again(p); !ok || !ours(now) {
 		return unix.ESRCH
 	}
 	if pinned {
 		return unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
 	}
 	// Kernels before 5.3, and sandboxes, have no pidfd.
-	return unix.Kill(pid, unix.SIGKILL)
+	return unix.Kill(p.pid, unix.SIGKILL)
 }

@@ -32,10 +32,13 @@ func (l *Log) end(of workerlease.Lease) {
 	}
 }
 
-// Started logs that the command was started.
-func (l *Log) Started(of workerlease.Lease, pid int) {
+// Started logs that the command was started, and the means by which its guard kills.
+func (l *Log) Started(of workerlease.Lease, pid int, means string) {
 	l.begin(of)
-	l.command(zap.InfoLevel, of, fmt.Sprintf("command started, pid %d", pid), "command started", zap.Int("pid", pid))
+	l.command(zap.InfoLevel, of, fmt.Sprintf("command started, pid %d", pid), "command started", zap.Int("pid", pid), zap.String("guardedBy", means))
+	if !l.json {
+		l.command(zap.DebugLevel, of, "guarded by "+means, "")
+	}
 }
 
 // NotStarted logs why the command wasn't started.
@@ -57,6 +60,11 @@ func (l *Log) Ended(of workerlease.Lease, s guard.Status, err error) {
 		fields = append(fields, zap.Error(err))
 	}
 	l.command(level, of, fmt.Sprintf("command: %v%s", s, trouble), "command ended", fields...)
+}
+
+// Kept logs that a lease isn't released, because processes of its command could not be killed.
+func (l *Log) Kept(of workerlease.Lease) {
+	l.command(zap.ErrorLevel, of, "the lease is not released, since the command may still work; no slot follows", "lease kept")
 }
 
 // ExtendedLate logs why the command ends although its lease goes on.

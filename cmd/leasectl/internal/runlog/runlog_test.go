@@ -48,11 +48,12 @@ func happen(j *Log) {
 	} {
 		j.Observe(e)
 	}
-	j.Started(lease, 42)
+	j.Started(lease, 42, "process tree")
 	j.NotStarted(lease, guard.ErrTooLate)
 	j.Ended(lease, guard.Status{Code: 0, Reason: guard.Exited}, nil)
 	j.Ended(lease, guard.Status{Code: 3, Reason: guard.Exited}, nil)
 	j.Ended(lease, guard.Status{Code: -1, Signal: 9, Reason: guard.DeadlineReached}, guard.ErrSurvivors)
+	j.Kept(lease)
 	for _, e := range []workerlease.Event{
 		workerlease.TaskFailed{Worker: worker, Lease: lease, Err: failed{guard.Status{Code: 3, Reason: guard.Exited}}},
 		workerlease.TaskFailed{Worker: worker, Lease: lease, Err: errLate},
@@ -95,7 +96,7 @@ func happen(j *Log) {
 	} {
 		j.Observe(e)
 	}
-	j.Started(lease, 43)
+	j.Started(lease, 43, "cgroup and process tree")
 	onward := lease
 	onward.Slot = slots.Slot{Start: slot.End, End: slot.End.Add(5 * time.Minute)}
 	onward.Expiry = onward.Slot.End
@@ -248,7 +249,7 @@ func TestEveryLineInJSONHasItsWorkerItsSlotAndAConstantMessage(t *testing.T) {
 		t.Errorf("%d lines are about a slot, want at least 15", slotted)
 	}
 	for _, want := range []string{
-		"worker began", "ready", "command started", "command not started", "command ended", "extended late", "order to the guard failed",
+		"worker began", "ready", "command started", "command not started", "command ended", "lease kept", "extended late", "order to the guard failed",
 		"stopping", "stopping command", "stopped", "lease allocated", "lease extended", "lease expired", "slot lost",
 	} {
 		if !messages[want] {

@@ -22,15 +22,16 @@ type job struct {
 	news chan workerlease.Lease
 	// storeTime is a lower bound of store time.
 	storeTime func() time.Time
+	kept      kept
 }
 
 // run runs the command for one lease, and for each slot of it if it goes on from one
 // to the next. When it returns, the whole process tree is gone: only then is the
-// lease released, if leasing is stopped.
+// lease released, if leasing is stopped. See [job.hold] for processes that can't be killed.
 func (j *job) run(ctx context.Context, l workerlease.Lease) {
 	for {
 		j.look(&l)
-		if e := j.under(ctx, &l, l.Slot); !j.again(ctx, &l, e) {
+		if e := j.under(ctx, &l, l.Slot); e.held || !j.again(ctx, &l, e) {
 			return
 		}
 	}
@@ -69,6 +70,8 @@ type ending struct {
 	err error
 	// told is the newest end of the lease that the guard knew.
 	told time.Time
+	// held is set when processes of the command could not be killed.
+	held bool
 }
 
 // cut reports whether the end of the lease cut the command short.
@@ -92,10 +95,10 @@ func (j *job) under(ctx context.Context, l *workerlease.Lease, slot slots.Slot) 
 	})
 	if err != nil {
 		j.Log.NotStarted(began, err)
-		return ending{err: err, told: l.Expiry}
+		return ending{err: err, told: l.Expiry, held: j.hold(began, err)}
 	}
 	r.Process = p
-	j.Log.Started(began, p.PID())
+	j.Log.Started(began, p.PID(), p.Means())
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
@@ -105,7 +108,7 @@ func (j *job) under(ctx context.Context, l *workerlease.Lease, slot slots.Slot) 
 	close(r.ended)
 	<-told
 	j.Log.Ended(began, status, err)
-	return ending{status, err, r.until}
+	return ending{status, err, r.until, j.hold(began, err)}
 }
 
 // running is the command while it runs.

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"context"
 	"io"
 	"os"
 )
@@ -29,10 +30,15 @@ func pipeTo(w io.Writer) (pipe, error) {
 	return p, nil
 }
 
-// close waits until everything is written.
-func (p pipe) close() {
-	if p.done != nil {
-		_ = p.file.Close()
-		<-p.done
+// close waits until everything is written, or for nothing if processes that could not be
+// killed may write on.
+func (p pipe) close(survivors context.Context) {
+	if p.done == nil {
+		return
+	}
+	_ = p.file.Close()
+	select {
+	case <-p.done:
+	case <-survivors.Done():
 	}
 }

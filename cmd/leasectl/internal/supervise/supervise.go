@@ -6,6 +6,7 @@
 package supervise
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -21,19 +22,22 @@ import (
 const stopTime = 10 * time.Second
 
 // Run takes part in leasing until ctx ends, or the store turns out to be unfit for it:
-// to be refused, to deny access, or not to be there.
+// to be refused, to deny access, or not to be there. It also ends, without releasing the
+// lease, if processes of the command can't be killed: that error has the code [exit.Survivors].
 func Run(ctx context.Context, ledger store.Ledger, t workerlease.Timing, c Command) (unfit, err error) {
+	kept := newKept()
+	defer close(kept.over)
 	out, err := pipeTo(c.Stdout)
 	if err != nil {
 		return nil, err
 	}
-	defer out.close()
+	defer out.close(kept.known)
 	errs, err := pipeTo(c.Stderr)
 	if err != nil {
 		return nil, err
 	}
-	defer errs.close()
-	work := &job{pacing: pacing{t, c.Grace}, Command: c, stdin: c.Stdin, stdout: out.file, stderr: errs.file, news: make(chan workerlease.Lease, 1)}
+	defer errs.close(kept.known)
+	work := &job{pacing: pacing{t, c.Grace}, Command: c, stdin: c.Stdin, stdout: out.file, stderr: errs.file, news: make(chan workerlease.Lease, 1), kept: kept}
 
 	stopping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -48,6 +52,7 @@ func Run(ctx context.Context, ledger store.Ledger, t workerlease.Timing, c Comma
 	case <-ctx.Done():
 	case <-c.Urgent:
 	case unfit = <-checked:
+	case <-kept.known.Done():
 	}
 	return unfit, work.end(ctx, worker, unfit, stop)
 }
@@ -71,14 +76,20 @@ func (j *job) check(ctx context.Context, ledger store.Ledger) <-chan error {
 // end stops leasing, and so the command. stop breaks off the reads that are under way.
 func (j *job) end(ctx context.Context, worker *workerlease.WorkerLease, unfit error, stop func()) error {
 	if unfit == nil {
-		j.Log.Stopping(context.Cause(ctx))
+		j.Log.Stopping(cmp.Or(context.Cause(j.kept.known), context.Cause(ctx)))
 	}
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.longestGrace()+stopTime)
 	defer cancel()
+	// A kept lease is not waited for, since its callback doesn't return.
+	defer context.AfterFunc(j.kept.known, cancel)()
 	if !j.Log.Reached() {
 		stop()
 	}
-	if err := worker.StopLeasing(limit); err != nil {
+	err := worker.StopLeasing(limit)
+	if kept := j.kept.error(); kept != nil {
+		return kept
+	}
+	if err != nil {
 		if j.Options.Job != nil {
 			err = fmt.Errorf("%w, and what was done may not be recorded", err)
 		}

@@ -30,6 +30,8 @@ func (j *job) task(ctx context.Context, l workerlease.Lease) error {
 		e := j.under(ctx, &l, slot)
 		started := e.Reason != 0
 		switch {
+		case e.held:
+			return context.Cause(ctx) // Leasing has ended.
 		case started && e.ExitCode() == 0:
 			return nil
 		case e.cut() && !j.timeAgain(ctx, &l, e), started && ctx.Err() != nil && e.Reason == guard.Stopped:
