@@ -29,6 +29,7 @@ type variant struct {
 	around  around
 	as      string                     // what the world says of it, if it may say more
 	audit   func(*sim.Result) []string // what else is wrong in the end, if the world doesn't mind
+	seldom  bool                       // that happens with no rule broken, too, if much more seldom
 }
 
 // around changes what an engine works with.
