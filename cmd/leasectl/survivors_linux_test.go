@@ -92,10 +92,20 @@ func TestALeaseIsKeptForWhatCanNotBeKilled(t *testing.T) {
 			t.Parallel()
 			l, storeArg := newLedger(t)
 			path := strings.TrimPrefix(storeArg, "sqlite:")
-			for dir := path; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
-				if err := os.Chmod(dir, 0o777); err != nil {
-					t.Fatal(err)
+			open, err := filepath.Glob(path + "*") // with its log
+			for _, name := range append(open, filepath.Dir(path)) {
+				err = errors.Join(err, os.Chmod(name, 0o777))
+			}
+			// What is above it must be passed, up to a folder that anybody may pass.
+			for dir := filepath.Dir(filepath.Dir(path)); err == nil; dir = filepath.Dir(dir) {
+				var info os.FileInfo
+				if info, err = os.Stat(dir); err != nil || info.Mode().Perm()&1 != 0 {
+					break
 				}
+				err = os.Chmod(dir, info.Mode().Perm()|1)
+			}
+			if err != nil {
+				t.Fatal(err)
 			}
 			notes := filepath.Join(t.TempDir(), "notes")
 			if err := errors.Join(os.WriteFile(notes, nil, 0o666), os.Chmod(notes, 0o666)); err != nil {
