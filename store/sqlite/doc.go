@@ -54,7 +54,7 @@
 // are those that it opened, and whether the file has one link. If not, an append that has
 // been sent has an unknown outcome, and from then on the handle fails every operation
 // with [ErrUnshared], with [store.ErrRefused] too (with [store.ErrMissing] if the file
-// was removed). It also closes the file: the last handle to close one writes its log into
+// was removed). On Linux it goes on when the second link is gone. Else it also closes the file: the last handle to close one writes its log into
 // it. Stop all workers of such a ledger, and start them again. A handle with
 // [Options.ReadOnly] uses the file that is there now.
 //

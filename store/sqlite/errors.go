@@ -71,6 +71,11 @@ func (l *Ledger) explain(ctx context.Context, err error) error {
 	case c == code.SQLITE_READONLY_DBMOVED:
 		return fmt.Errorf("%w: the file was removed or replaced: %w", ErrUnshared, err)
 	case c&0xff == code.SQLITE_READONLY || c&0xff == code.SQLITE_PERM:
+		for _, suffix := range suffixes[1:] {
+			if name := l.o.Path + suffix; errors.Is(mayWrite(name), fs.ErrPermission) {
+				return fmt.Errorf("%w: no right to write %s, which another user has made: start the workers as one user: %w", store.ErrDenied, name, err)
+			}
+		}
 		return fmt.Errorf("%w: the process must be able to write the file and its directory: %w", store.ErrDenied, err)
 	case c&0xff == code.SQLITE_CANTOPEN:
 		return fmt.Errorf("%w: %w", l.whyShut(), err)

@@ -93,8 +93,8 @@ func (l *Ledger) use(ctx context.Context) (*file, error) {
 // found returns an error of files.check. A handle that may be unshared stays so, and lets
 // go of the file, so that what it has stored goes from its log to the ledger.
 func (l *Ledger) found(err error) error {
-	if !errors.Is(err, ErrUnshared) {
-		return err
+	if !errors.Is(err, ErrUnshared) || errors.Is(err, errLinked) && seesOtherLogs {
+		return err // A backup may make a link, and remove it.
 	}
 	l.mu.Lock()
 	f := l.file
@@ -115,6 +115,10 @@ func (l *Ledger) inspect(ctx context.Context) (state, error) {
 	if !l.o.ReadOnly {
 		if err := claimed(l.o.Path); err != nil {
 			return isMissing, err
+		}
+		// SQLite would open it for reading, and leave a log that its owner can't write.
+		if err := mayWrite(l.o.Path); errors.Is(err, fs.ErrPermission) {
+			return isMissing, fmt.Errorf("%w: the process must be able to write the file and its directory: no right to read and write the file: %s", store.ErrDenied, err.Error())
 		}
 	}
 	return inspect(ctx, l.o.Path, l.o.ReadOnly)

@@ -16,6 +16,9 @@ import (
 // that has found it out while it used the file refuses every operation from then on.
 var ErrUnshared = errors.New("workers may not share the ledger")
 
+// errLinked: the ledger has another name, by which nobody may have opened it.
+var errLinked = fmt.Errorf("%w", ErrUnshared)
+
 // errOtherLog: a handle that uses other files beside the ledger has it open.
 var errOtherLog = fmt.Errorf("%w: %w", store.ErrRefused, ErrUnshared)
 
@@ -72,7 +75,7 @@ func (f files) check(log bool) error {
 		case !os.SameFile(now, opened):
 			return fmt.Errorf("%w: %s was replaced while in use: stop all workers of the ledger, then start them again", ErrUnshared, f.name(i))
 		case i == 0 && links(now) > 1:
-			return fmt.Errorf("%w: %s has %d hard links: stop all workers of the ledger, remove all links but one, then start them again", ErrUnshared, f.name(i), links(now))
+			return fmt.Errorf("%w: %s has %d hard links: stop all workers of the ledger, remove all links but one, then start them again", errLinked, f.name(i), links(now))
 		}
 	}
 	return nil

@@ -20,6 +20,9 @@ const (
 	logsCount = 1 << 61
 )
 
+// seesOtherLogs reports that a handle finds out whether another log of the file is in use.
+const seesOtherLogs = true
+
 // identity is that of a file while it is open.
 type identity struct{ device, inode int64 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -14,8 +15,12 @@ func prepare() error {
 	if err := setSubreaper(); err != nil {
 		return err
 	}
-	if _, ok := stat(os.Getpid()); !ok {
+	self, err := os.Readlink("/proc/self")
+	if _, ok := stat(os.Getpid()); err != nil || !ok {
 		return errors.New("the guard can't read /proc/self/stat; /proc must be mounted")
+	}
+	if self != strconv.Itoa(os.Getpid()) {
+		return fmt.Errorf("/proc/self is %s, and this process is %d: mount a /proc of the own PID namespace", self, os.Getpid())
 	}
 	return nil
 }
