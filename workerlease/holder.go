@@ -118,8 +118,8 @@ func (t *terms) observe(r store.Record, own bool, now timeline.Interval) (change
 // override takes in that all that was in force has ended at a time, and reports whether
 // that was more than is known to be over.
 func (t *terms) override(at time.Time) (changed bool) {
+	changed = at.Before(t.newest.Until)
 	for _, each := range []*term{&t.before, &t.newest} {
-		changed = at.Before(each.Until)
 		each.Until, each.slotEnd = earlier(each.Until, at), earlier(each.slotEnd, at)
 	}
 	return changed

@@ -94,7 +94,7 @@
 //   - Loss of samples: that estimates are right within E is the assumption, but for wrong
 //     stamps, and for one jump of the store's clock. The simulator has those. A worker that
 //     doesn't know of a jump yet may begin what it has won, and works on; it claims nothing,
-//     since it samples the time before. An append of its own that is under way lands before
+//     since it samples the time before. An append that it has under way lands before
 //     others have settled the jump, or comes to nothing. If one lands later, two may work
 //     at once, as ANY_NEWS shows. So a jump is beyond the assumptions, and this is how far
 //     it is borne. By which clock a grant leaves a gap is not asserted after a jump.

@@ -56,7 +56,8 @@ func (x *step) backOff(err error) {
 	if s.Bid.Role == Extender && x.m.Failover > 0 {
 		most = min(most, max(x.m.early()/8, 10*time.Millisecond))
 	}
-	if x.closing() && !s.Closing.DoneUntil.IsZero() {
+	recording := x.closing() && !s.Closing.DoneUntil.IsZero()
+	if recording {
 		most = min(most, x.m.Rules.CloseSoon) // Others may run the work again until it is recorded.
 	}
 	d := min(x.m.MinBackoff<<min(s.Retries.Tries, 10), most)
@@ -66,7 +67,7 @@ func (x *step) backOff(err error) {
 		spread = min(spread, d-min(d*4/5, time.Second/2))
 	}
 	d -= time.Duration(float64(spread) * x.fraction())
-	if x.closing() && !s.Closing.DoneUntil.IsZero() {
+	if recording {
 		d -= min(x.took, d) // What hangs is tried as often as what fails at once.
 	}
 	if t, ok := errors.AsType[*store.ThrottledError](err); ok {

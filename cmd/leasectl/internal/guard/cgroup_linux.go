@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A command has a cgroup (version 2) of its own where the guard may make one below its own:
-// as root, or where systemd or a container engine has delegated it. Whatever the command starts is in
-// it, and cgroup.kill (Linux 5.14) kills all of it in one step, without /proc and also what
-// runs as another user. It doesn't replace the walk of the tree: who may write to cgroups may
+// Each command gets a separate cgroup (version 2) where the guard may make one below the one that
+// it runs in: as root, or where systemd or a container engine has delegated that. Whatever the
+// command starts is in it, and cgroup.kill (Linux 5.14) kills all of it in one step, without /proc
+// and also what runs as another user. It doesn't replace the walk of the tree: who may write to cgroups may
 // leave one.
 
 // cgroup is the directory of the command's cgroup; empty if it has none.

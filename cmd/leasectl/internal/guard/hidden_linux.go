@@ -9,9 +9,9 @@ import (
 )
 
 // A /proc that is mounted with hidepid=2, as by systemd's ProtectProc=invisible,
-// shows an ordinary user no process that isn't wholly its own: none of another
-// user, and none of its own that isn't dumpable. The kernel's list of children
-// has their numbers all the same, and system calls take numbers.
+// hides from an ordinary user the processes of other users, and those of the same user that
+// aren't dumpable. The kernel's list of children has their numbers all the same, and system
+// calls take numbers.
 
 // offspring returns the children of a process, also those that /proc hides. Of one
 // that is hidden itself, /proc shows no list: these are the children that it doesn't hide.

@@ -176,8 +176,8 @@ func TestNothingEscapesTheDeadlineInAnyWorld(t *testing.T) {
 	}
 }
 
-// What runs as root is killed by root, and by whoever has its cgroup. All others say that it
-// runs on, also where they can't see it.
+// A process of root can be killed by root, or with its cgroup. A guard that can do neither reports
+// that it runs on, also where /proc hides it.
 func TestWhatCanNotBeKilledIsNeverReportedGone(t *testing.T) {
 	t.Parallel()
 	e := buildEscape(t)

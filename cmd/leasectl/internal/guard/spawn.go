@@ -19,7 +19,7 @@ type spawnResult struct {
 	err    error
 }
 
-// spawn starts the command in a process group and a cgroup of its own. It is done beside the
+// spawn starts the command in a new process group, and in its cgroup. It is done beside the
 // loop, since an exec from a file server that hangs must not keep the guard from
 // its orders and its deadline.
 func spawn(o order, in cgroup) <-chan spawnResult {

@@ -82,7 +82,7 @@ func enterWorld(args []string) error {
 		err = errors.Join(err, os.WriteFile(filepath.Join(cgroup, "cgroup.procs"), []byte("0"), 0))
 	}
 	if hidden {
-		// A mount of its own: to remount the one that is there would change it for all.
+		// This is a new mount: to remount the one that is there would change it for everybody.
 		err = errors.Join(err, unix.Mount("proc", "/proc", "proc", 0, "hidepid=2"))
 	}
 	if uid != 0 {
