@@ -40,7 +40,7 @@ func (w *WorkerLease) sight(ctx context.Context, a machine.Sight) (time.Time, er
 		if since, r.Seq, err = known(ctx, ledger, r, now); err != nil || !since.IsZero() {
 			return since, err
 		}
-		if err = ledger.Append(ctx, r); err == nil && r.Seq%8 == 0 {
+		if err = ledger.Append(ctx, r); err == nil && r.Seq%8 == 1 {
 			_, _ = ledger.Trim(ctx, store.Sightings, (now-1)<<seasonBits) // The next one tries again.
 		}
 		if !errors.Is(err, store.ErrConflict) {

@@ -267,3 +267,27 @@ func TestAStoreWithAFastClockAndSlowQueriesIsFoundOut(t *testing.T) {
 		})
 	}
 }
+
+// A store that was fast becomes slow when work ends. That the work is done is recorded all the same:
+// what is given up soon, since an outage may be over soon, gets more time the next time.
+func TestWorkIsRecordedAsDoneOnAStoreThatHasBecomeSlow(t *testing.T) {
+	for _, slow := range []time.Duration{time.Second, 4 * time.Second} {
+		bubble(t, fmt.Sprint(slow), func(t *testing.T) {
+			l := faulty(t, func(faultstore.Call) faultstore.Fault {
+				if since(time.Now()) >= 9*time.Minute {
+					return faultstore.Fault{Before: slow}
+				}
+				return faultstore.Fault{}
+			})
+			o := workerlease.Options{WorkerType: "job", Job: &workerlease.Job{}}
+			w := start(t, setup{Options: o, ledger: l, plain: true, task: func(context.Context, workerlease.Lease) error {
+				time.Sleep(4*time.Minute + 15*time.Second)
+				return nil
+			}})
+			at(10 * time.Minute)
+			if done := observed[workerlease.SlotDone](w); len(done) == 0 {
+				t.Error("45 s after its end the work is not recorded as done")
+			}
+		})
+	}
+}

@@ -139,9 +139,8 @@ func (m *Machine) Timeout(s State) time.Duration {
 	longest := max(t.took(), t.Cut)
 	if !s.Closing.DoneUntil.IsZero() {
 		// Others run the work again if this isn't recorded right after an outage. So an operation that
-		// hangs in one is given up soon, and the next ones only by and by later.
-		soon := m.Rules.CloseSoon / 2 * time.Duration(1+s.Retries.Failures/4)
-		usual, longest = min(usual, soon), min(longest, max(t.took(), soon/2))
+		// hangs in one is given up soon. If the store has become slow, the next ones get more time.
+		usual = min(usual, m.Rules.CloseSoon/2)
 	}
 	return m.Rules.Timeout(usual, min(most, bound), longest)
 }
