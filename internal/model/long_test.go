@@ -38,6 +38,7 @@ var long = []config{
 	{"three workers, windows in slots", "EXTENDS N=3 WINDOW=2 E=0 LEN=4 LAST=8 KEYS=3", slices.Concat(midSlot, extends, refused, takeOver)},
 	{"extensions, releases and trimming", "EXTENDS TRIM RELEASES E=0 AGE=1 RETENTION=2 LEN=4 LAST=8 KEYS=3", slices.Concat(works, extends, releases, trims)},
 	{"extensions, poison and trimming", "EXTENDS TRIM ROGUE E=0 AGE=0 RETENTION=1 LEN=2 LAST=5 KEYS=4", slices.Concat(works, extends, poisoned, trims)},
+	{"extensions and a foreign record", "EXTENDS ROGUE VALID E=0 LEN=2 LAST=6 KEYS=4", slices.Concat(works, extends, refused, resets, foreign)},
 	{"three workers, once per slot", "ONCE N=3 E=0 LEN=2 LAST=5 KEYS=3", slices.Concat(works, jobs, afterNext)},
 	{"once per slot and releases, longer", "ONCE RELEASES E=0 LEN=2 LAST=6 KEYS=5", slices.Concat(works, jobs, afterNext, retries, releases)},
 	{"once per slot, extensions and releases", "ONCE EXTENDS RELEASES WINDOW=2 E=0 LEN=4 LAST=8 KEYS=4", slices.Concat(works, jobs, extends, retries, releases)},

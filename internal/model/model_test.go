@@ -72,7 +72,6 @@ var configs = []config{
 	{"extensions and releases", "EXTENDS RELEASES E=0 LEN=2 LAST=5 KEYS=4", slices.Concat(works, extends, releases)},
 	{"extensions and crashes", "EXTENDS CRASHES ZOMBIE E=0 LEN=2 LAST=5 KEYS=4", slices.Concat(works, extends, refused, crashes)},
 	{"extensions and poison", "EXTENDS ROGUE E=0 LEN=2 LAST=6 KEYS=4", slices.Concat(works, extends, refused, resets)},
-	{"extensions and a foreign record", "EXTENDS ROGUE VALID E=0 LEN=2 LAST=6 KEYS=4", slices.Concat(works, extends, refused, resets, foreign)},
 	{"extensions and trimming", "EXTENDS TRIM E=0 AGE=1 RETENTION=2 LEN=2 LAST=5 KEYS=4", slices.Concat(works, extends, refused, trims)},
 	{"windows in slots", "EXTENDS WINDOW=2 E=0 LEN=4 LAST=10 KEYS=4", slices.Concat(works, extends, refused, takeOver)},
 	{"windows in slots, uncertain clocks", "EXTENDS WINDOW=3 LEN=6 LAST=12 KEYS=3", slices.Concat(midSlot, extends, refused, takeOver)},
