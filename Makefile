@@ -21,7 +21,9 @@ test: ## Run all tests; they start their own servers (Cosmos DB needs Node)
 	$(GO) test ./...
 	cd examples/gocron && $(GO) test ./...
 
+# A program with the race detector sleeps for a second before it exits, each process of a test too.
 .PHONY: race
+race: export GORACE ?= atexit_sleep_ms=10
 race: ## Run the tests of code with goroutines with the race detector; fail without the MongoDB server
 	REQUIRE_STORES=$${REQUIRE_STORES:-mongo} $(GO) test -race -shuffle=on -timeout 1h $(LONGEST) $$($(GO) list ./... | grep -vE '$(SINGLE)')
 
