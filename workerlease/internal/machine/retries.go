@@ -17,6 +17,10 @@ type Retries struct {
 	SampleFirst bool          // after a failure: sample the time before anything else
 }
 
+// closeTries is how often, before the waits double, it is tried to record that work is done: for
+// the 6 s to 12 s that an election takes.
+const closeTries = 24
+
 // over forgets what came to nothing, since an operation has succeeded.
 func (r *Retries) over() { r.Failures, r.Tries, r.Until = 0, 0, 0 }
 
@@ -58,7 +62,9 @@ func (x *step) backOff(err error) {
 	}
 	recording := x.closing() && !s.Closing.DoneUntil.IsZero()
 	if recording {
-		most = min(most, x.m.Rules.CloseSoon) // Others may run the work again until it is recorded.
+		// Others may run the work again until it is recorded. In an outage that lasts longer than an
+		// election these waits double, too.
+		most = min(most, x.m.Rules.CloseSoon<<min(s.Retries.Tries/closeTries, 10))
 	}
 	d := min(x.m.MinBackoff<<min(s.Retries.Tries, 10), most)
 	spread := d / 2

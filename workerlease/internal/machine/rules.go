@@ -132,8 +132,8 @@ type Rules struct {
 	IsDone func(head Carried, slot slots.Slot) bool
 	// Carry is what a record repeats of the head that it is appended to.
 	Carry func(head store.Record) Carried
-	// CloseSoon bounds the wait between attempts to record that work is done, of which the first
-	// are given up after half of it on a store that was fast. Defers says that a worker that
+	// CloseSoon bounds the wait between attempts to record that work is done, until there have been
+	// many. Most are given up after half of it on a store that was fast. Defers says that a worker that
 	// takes over after an outage waits for such a record. Breaking them shows as work that is
 	// done twice.
 	CloseSoon time.Duration
@@ -221,7 +221,7 @@ var Standard = Rules{
 	IsDone: isDone,
 	Carry:  carry,
 
-	CloseSoon: 500 * time.Millisecond,
+	CloseSoon: 250 * time.Millisecond,
 	Defers:    true,
 	Retry:     retry,
 	Pause:     pause,
