@@ -36,8 +36,8 @@ regimes: ## Simulate other worlds for long: wrong clocks, elections, schedules, 
 	SLOTLEASE_SIM_SEEDS=$(or $(SEEDS),2000) $(GO) test -run NoTwoHoldersInAnyRegime -timeout 12h -v ./testutil/sim -sim.hours $(or $(HOURS),720)
 
 .PHONY: millennium
-millennium: ## Simulate 1,000 years of 8 workers, spread over all of those worlds: two hours on two cores
-	$(MAKE) regimes SEEDS=44000 HOURS=360
+millennium: ## Simulate 1,000 years of 8 workers in all of those worlds, for hours: make millennium KEEP=/tmp/parts goes on where it was
+	SLOTLEASE_SIM_KEEP=$(KEEP) $(MAKE) regimes SEEDS=44000 HOURS=360
 
 .PHONY: variants
 variants: ## Break the engine on purpose and search for the seeds that catch each break

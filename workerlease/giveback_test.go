@@ -57,6 +57,44 @@ func TestTheRestOfASlotThatAClockJumpEndedIsUsed(t *testing.T) {
 	}
 }
 
+// A slot is won, and before it begins the store's clock jumps. The worker doesn't begin by the old
+// claim; but it gives the slot back and claims it anew, instead of leaving it to nobody.
+func TestASlotThatWasWonByAnotherClockIsClaimedAnew(t *testing.T) {
+	for _, by := range []time.Duration{300 * time.Millisecond, -300 * time.Millisecond} {
+		bubble(t, fmt.Sprint(by), func(t *testing.T) {
+			h := &hooked{Ledger: memory.New(memory.Options{})}
+			h.stamp = func(s *store.Stamp, _ time.Time) {
+				if time.Since(t0) > 2*time.Hour-5*time.Second {
+					s.Time = s.Time.Add(by)
+				}
+			}
+			o := named("a", 0)
+			o.LeaseInterval = time.Hour
+			w := start(t, setup{ledger: h, Options: o})
+			// Another worker of the process notices the jump.
+			start(t, setup{ledger: h, client: w.Client(), Options: workerlease.Options{WorkerType: "other", LeaseInterval: 3 * time.Second}})
+			at(2*time.Hour + 30*time.Minute)
+			grants, begun := 0, time.Duration(0)
+			for _, r := range records(t, h) {
+				if r.Kind == store.KindGrant && since(r.SlotStart) == 2*time.Hour {
+					grants++
+				}
+			}
+			for _, u := range w.history() {
+				if since(u.lease.Slot.Start) == 2*time.Hour {
+					begun = u.allocated
+				}
+			}
+			if grants != 2 {
+				t.Errorf("%d grants of the slot, want the one that was given back and another", grants)
+			}
+			if begun == 0 || begun > 2*time.Hour+time.Minute || w.Status().Missed != 0 {
+				t.Errorf("the slot began at %v, and %d were missed; want it within a minute of its boundary", begun, w.Status().Missed)
+			}
+		})
+	}
+}
+
 // The members of a group may still be at work: none gives back what all hold.
 func TestNoMemberGivesBackTheLeaseOfItsGroup(t *testing.T) {
 	bubble(t, "", func(t *testing.T) {

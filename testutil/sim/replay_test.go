@@ -104,3 +104,20 @@ func TestASeedThatOnceTookTwoCoursesReplays(t *testing.T) {
 	t.Parallel()
 	replayed(t, sim.Random(150), 3)
 }
+
+// In these seeds servers that answer in turn contradict each other, and slot after slot was once
+// lost: each answer of the same clock in a row began an epoch; and a slot that was won by the clock
+// from before was left to nobody.
+func TestSeedsThatOnceLostSlotsToContradictingServers(t *testing.T) {
+	skipUnderRace(t)
+	for _, seed := range []int64{63, 87, 363} {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			o := inRegime(seed)
+			r := sim.Run(t, o)
+			for _, wrong := range append(r.Violations, regimeOf(seed).judge(o, r, &tally{})...) {
+				t.Error(wrong)
+			}
+		})
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -125,8 +126,8 @@ func sharded(t *testing.T, seeds int64, options func(seed int64) sim.Options, mo
 		for _, x := range r.Overlaps {
 			t.Logf("at %v, reported %v, deaf %v: %s, %s", x.At, x.Reported, x.Deaf, x.Older, x.Newer)
 		}
-		r.Check(t)
 		more(o, r, &tally{Overlaps: sim.Struck{}, Unreported: sim.Struck{}, Deaf: sim.Struck{}})
+		r.Check(t)
 		return tally{}, false
 	}
 	if s := os.Getenv(shardOf); s != "" {
@@ -159,15 +160,20 @@ func sharded(t *testing.T, seeds int64, options func(seed int64) sim.Options, mo
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	n := int64(runtime.NumCPU())
-	for i := range n {
+	keep := newKept(t, seeds)
+	parts := keep.parts(n)
+	var next atomic.Int64
+	for range n {
 		wg.Go(func() {
-			part, err := shard(t, i, n, seeds)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				t.Errorf("shard %d: %v", i, err)
+			for i := next.Add(1) - 1; i < parts; i = next.Add(1) - 1 {
+				part, err := keep.shard(t, i, parts, seeds)
+				mu.Lock()
+				if err != nil {
+					t.Errorf("shard %d: %v", i, err)
+				}
+				sum.add(part)
+				mu.Unlock()
 			}
-			sum.add(part)
 		})
 	}
 	wg.Wait()

@@ -58,15 +58,20 @@ func (x *step) clock() {
 }
 
 // forgo gives up a slot that was won by a clock that is not in force any more. By the
-// time of another it may come once more, when other workers have taken it for over.
+// time of another it may come once more, when other workers have taken it for over. Its rest
+// is released, for another worker or, under another claim, for this one.
 func (x *step) forgo() {
 	h := &x.s.Hold
-	if t := h.Next; !t.IsZero() {
+	t := h.Next
+	if t.IsZero() {
+		return
+	}
+	h.Next = Term{}
+	if t.Own {
+		x.s.Bid.VoidClaim = t.Claim
+	}
+	if x.m.Rules.GivesBack&AfterJump == 0 || !x.giveBack(t, true) {
 		x.note(Note{What: Missed, Slot: t.Slot, Until: t.Slot.End, Why: ClockJumped})
-		if t.Own {
-			x.s.Bid.VoidClaim = t.Claim
-		}
-		h.Next = Term{}
 	}
 }
 

@@ -7,7 +7,8 @@ import (
 )
 
 // This file gives back what a worker has won and doesn't use: the rest of a term that a
-// clock jump has ended, and the next slot while the user's code overruns. The worker claims
+// clock jump has ended, the next slot that was won by a clock which is not in force any more,
+// and the next slot while the user's code overruns. The worker claims
 // it again, as a new term, once its code has returned.
 
 // giveBack has the rest of a term released: at once if no code ran under it (unbegun), else
@@ -59,9 +60,15 @@ func (x *step) forgetFreed() {
 		return
 	}
 	h.Freed = slots.Slot{}
-	if h.overrunning() && h.Overran {
-		x.note(Note{What: Missed, Slot: slot, Until: slot.End, Why: Overrunning})
+	overran := h.overrunning() && h.Overran
+	if begun := h.Left.Slot == slot; begun && !overran {
+		return
 	}
+	why := ClockJumped
+	if h.Overran {
+		why = Overrunning
+	}
+	x.note(Note{What: Missed, Slot: slot, Until: slot.End, Why: why})
 }
 
 // reclaim turns to the slot whose rest was given back, and reports whether it did so.
@@ -72,7 +79,7 @@ func (x *step) reclaim() bool {
 		return false
 	}
 	s.Hold.Freed = slots.Slot{}
-	if slot.Start.After(mid) {
+	if slot.Start.After(mid) && slot == s.Hold.Left.Slot {
 		slot = x.m.Schedule.At(mid) // The lease went on into the next slot.
 	}
 	if s.Bid.SkipSlot.Equal(slot.Start) || !s.Hold.Next.IsZero() {

@@ -149,7 +149,7 @@ func (x *step) begin() {
 // time that this is sampled once more: the newest sample may have been slow.
 func (f facts) narrows() bool {
 	h := &f.s.Hold
-	return !h.Narrowed && f.m.Rules.Samples&IfWide != 0 && f.m.mayBegin(f.s) && !f.m.Rules.begun(f.at.Now, h.Next.Start) &&
+	return !h.Narrowed && !f.at.InQuestion && !f.s.Clock.unsettled() && f.m.Rules.Samples&IfWide != 0 && f.m.mayBegin(f.s) && !f.m.Rules.begun(f.at.Now, h.Next.Start) &&
 		f.at.Now.Uncertainty() > h.Next.Slot.Length()/16
 }
 

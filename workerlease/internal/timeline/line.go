@@ -46,6 +46,12 @@ const (
 	// maxPast is how many bounds from before a jump are kept apart. More are merged:
 	// that only widens what unsettled readers get.
 	maxPast = 4
+	// maxReturns bounds how often the number of samples that decide doubles, each time that a clock
+	// which had been in force comes back within recur. So servers whose clocks contradict each
+	// other, and which answer in turn, end no epoch each time that one of them happens to answer
+	// several times in a row: their clocks stay in question together.
+	maxReturns = 2
+	recur      = 5 * time.Minute
 )
 
 // Line is what is known of store time. The zero Line knows nothing. It is not
@@ -60,6 +66,9 @@ type Line struct {
 	began  time.Duration // local reading at which the epoch began
 	jumps  int
 	past   []past
+
+	gone    []bound // of the clocks that were in force and put out of question of late
+	returns int     // how often one of them has come back
 }
 
 // clock is what store time may be, by the samples that agree with one another.
@@ -198,6 +207,14 @@ func (c *clock) add(b bound) bool {
 
 // question adds a clock to those in question.
 func (l *Line) question(c clock) {
+	l.gone = slices.DeleteFunc(slices.Clone(l.gone), func(b bound) bool { return c.at-b.at > recur })
+	back := func(b bound) bool { _, agrees := both(b, c.bound); return agrees }
+	switch {
+	case len(l.gone) == 0:
+		l.returns = 0
+	case slices.ContainsFunc(l.gone, back):
+		l.returns = min(l.returns+1, maxReturns)
+	}
 	l.clocks = append(slices.Clip(l.clocks), c)
 	if len(l.clocks) > maxClocks {
 		l.clocks[1] = merge(l.clocks[0], l.clocks[1])
@@ -208,7 +225,8 @@ func (l *Line) question(c clock) {
 // decide puts out of question the clocks that were contradicted by all of the samples
 // that confirm another. One of those that had been in force ends its epoch.
 func (l *Line) decide() Outcome {
-	enough := cmp.Or(l.Confirm, Confirm)
+	confirm := cmp.Or(l.Confirm, Confirm)
+	enough := confirm << l.returns
 	confirmed := func(c clock) bool { return c.run >= enough }
 	if len(l.clocks) == 1 || !slices.ContainsFunc(l.clocks, confirmed) {
 		return Narrowed
@@ -218,11 +236,13 @@ func (l *Line) decide() Outcome {
 		switch {
 		case c.run > -enough:
 			return false
-		case c.samples < enough:
+		case c.samples < confirm:
 			outcome = max(outcome, Dropped)
 		default:
 			outcome = Jumped
 			l.begin(c.bound)
+			l.gone = append(slices.Clip(l.gone), c.shifted(l.fresh))
+			l.gone = l.gone[max(0, len(l.gone)-maxClocks):]
 		}
 		return true
 	})

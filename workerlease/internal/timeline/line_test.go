@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -180,7 +181,9 @@ func TestAContradictionIsDecidedByAsManySamplesInARowAsConfirmAClock(t *testing.
 		{"a jump", []time.Duration{0, 0, 0, time.Hour, time.Hour}, Narrowed, 2, 0, 1},
 		{"a jump, confirmed", []time.Duration{0, 0, 0, time.Hour, time.Hour, time.Hour}, Jumped, 1, 1, 1},
 		{"a jump, by a little", []time.Duration{0, 0, 0, 1100 * time.Microsecond, 1100 * time.Microsecond, 1100 * time.Microsecond}, Jumped, 1, 1, 1},
-		{"and back", []time.Duration{0, 0, 0, time.Hour, time.Hour, time.Hour, 0, 0, 0}, Jumped, 1, 2, 2},
+		{"and back, by as many", []time.Duration{0, 0, 0, time.Hour, time.Hour, time.Hour, 0, 0, 0}, Narrowed, 2, 1, 2},
+		{"and back, by twice as many", []time.Duration{0, 0, 0, time.Hour, time.Hour, time.Hour, 0, 0, 0, 0, 0, 0}, Jumped, 1, 2, 2},
+		{"and on", []time.Duration{0, 0, 0, time.Hour, time.Hour, time.Hour, 3 * time.Hour, 3 * time.Hour, 3 * time.Hour}, Jumped, 1, 2, 2},
 		{"in turn", []time.Duration{0, 0, 0, time.Hour, 0, time.Hour, 0, time.Hour, 0, time.Hour, 0, time.Hour}, Narrowed, 2, 0, 1},
 		{"in turn, and then one alone", []time.Duration{0, time.Hour, 0, time.Hour, 0, time.Hour, time.Hour, time.Hour}, Jumped, 1, 1, 1},
 	} {
@@ -216,6 +219,43 @@ func TestServersThatAnswerInTurnKeepBothBoundsFresh(t *testing.T) {
 	}
 	if i := l.At(3600*time.Second, 0); i.Latest.Sub(i.Earliest) > 310*ms {
 		t.Errorf("after an hour: %v wide, want little more than the 300ms that they are apart", i.Latest.Sub(i.Earliest))
+	}
+}
+
+// Servers that contradict each other now and then answer several times in a row. That ends
+// no epoch each time; but a store that goes on with one of them is believed soon.
+func TestServersThatAnswerInTurnStayInQuestionTogether(t *testing.T) {
+	var l Line
+	r := rand.New(rand.NewPCG(1, 2))
+	at := time.Duration(0)
+	add := func(server int) {
+		at += time.Second
+		l.Add(store.Stamp{Time: noon.Add(at + time.Duration(server)*300*ms)}, at, at+ms)
+	}
+	for range 3600 {
+		add(r.IntN(3))
+	}
+	if l.Epoch() > 10 || l.Jumps() > 20 {
+		t.Errorf("in an hour: %d epochs, %d contradictions, want 10 and 20 at most", l.Epoch(), l.Jumps())
+	}
+	for range Confirm << maxReturns {
+		add(2)
+	}
+	if i := l.At(at, l.Epoch()); i.Latest.Sub(i.Earliest) > 2*ms {
+		t.Errorf("after %d answers of one server: %v wide, want 2ms at most", Confirm<<maxReturns, i.Latest.Sub(i.Earliest))
+	}
+}
+
+// A clock that comes back after long is as new as any.
+func TestAClockThatComesBackAfterLongIsDecidedAsSoon(t *testing.T) {
+	var l Line
+	clocksAt(&l, 0, 0, 0, time.Hour, time.Hour, time.Hour)
+	for n := range time.Duration(Confirm) {
+		at := recur + time.Second + n*ms
+		l.Add(store.Stamp{Time: noon.Add(at)}, at, at)
+	}
+	if l.Epoch() != 2 {
+		t.Errorf("Epoch() = %d, want 2", l.Epoch())
 	}
 }
 
