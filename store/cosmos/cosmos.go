@@ -13,9 +13,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"github.com/benbjohnson/clock"
 
+	"github.com/slotlease/slotlease/internal/scrub"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/document"
-	"github.com/slotlease/slotlease/store/internal/fault"
 )
 
 // Where ledgers are kept, and what Init gives a container that it makes, unless
@@ -96,7 +96,7 @@ type Ledger struct {
 	skew      time.Duration
 	unsafe    bool
 	clock     clock.Clock
-	secrets   fault.Secrets
+	secrets   scrub.Secrets
 	sign      signer
 	transport policy.Transporter
 	own       *http.Client

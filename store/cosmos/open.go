@@ -64,7 +64,8 @@ func Open(_ context.Context, o Options) (*Ledger, error) {
 		return nil, fmt.Errorf("cosmos: open: %w", err)
 	}
 	l.address = a
-	hide(&l.secrets, key)
+	l.secrets.Hide(key)
+	l.secrets.Publish(a.host, a.database, a.container)
 	if l.transport == nil {
 		l.own = newHTTPClient(a.skipVerify)
 		l.transport = l.own

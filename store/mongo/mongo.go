@@ -18,6 +18,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
+	"github.com/slotlease/slotlease/internal/scrub"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/document"
 	"github.com/slotlease/slotlease/store/internal/fault"
@@ -77,7 +78,7 @@ type Ledger struct {
 	label   string
 	skew    time.Duration
 	unsafe  bool
-	secrets fault.Secrets
+	secrets scrub.Secrets
 	fitness fitness
 	closed  atomic.Bool
 }
@@ -124,6 +125,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 		}
 	}
 	l.bind(database, collection)
+	l.secrets.Publish(l.namespace())
 	return l, nil
 }
 
@@ -182,15 +184,9 @@ func (l *Ledger) enter(ctx context.Context, op, key string) error {
 
 // open fails if the ledger is closed or the context is over.
 func (l *Ledger) open(ctx context.Context, op, key string) error {
-	caller := callers(ctx)
-	err := caller.Err()
-	switch cause := context.Cause(caller); {
-	case l.closed.Load():
+	err := fault.Ended(callers(ctx))
+	if l.closed.Load() {
 		err = store.ErrClosed
-	case err == nil:
-		return nil
-	case !errors.Is(cause, err):
-		err = fmt.Errorf("%w: %w", err, cause)
 	}
 	return l.failed(ctx, op, key, err)
 }

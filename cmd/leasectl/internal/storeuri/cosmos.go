@@ -12,6 +12,7 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
+	"github.com/slotlease/slotlease/internal/scrub"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/cosmos"
 )
@@ -109,10 +110,10 @@ func Warning(l store.Ledger) string {
 
 // Secrets finds what may be secret in the environment: in the store's URI, and in
 // the variables that hold the keys of Azure.
-func Secrets(getenv func(string) string) secret.List {
+func Secrets(getenv func(string) string) scrub.Secrets {
 	found := secret.InURI(getenv(Variable))
 	for _, name := range []string{KeyVariable, "AZURE_CLIENT_SECRET", "AZURE_CLIENT_CERTIFICATE_PASSWORD", "AZURE_PASSWORD"} {
-		found.Add(strings.TrimSpace(getenv(name)))
+		found.Hide(strings.TrimSpace(getenv(name)))
 	}
 	// Of a connection string, all that isn't known to be harmless.
 	for part := range strings.SplitSeq(getenv(ConnectionVariable), ";") {
@@ -120,10 +121,10 @@ func Secrets(getenv func(string) string) secret.List {
 		switch strings.ToLower(strings.TrimSpace(name)) {
 		case "accountendpoint", "disableservercertificatevalidation":
 		case "accountkey":
-			found.Add(strings.TrimSpace(value))
+			found.Hide(strings.TrimSpace(value))
 		default:
-			found.Add(part)
-			found.Add(value)
+			found.Hide(part)
+			found.Hide(value)
 		}
 	}
 	return found
