@@ -183,7 +183,7 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 		if limit < 1 {
 			return tailed{}, nil
 		}
-		found, err := c.walk(ctx, walk{workerType: workerType, newestFirst: true, limit: limit})
+		found, err := c.walk(ctx, document.Query{WorkerType: workerType, NewestFirst: true, Limit: limit})
 		if err != nil {
 			return tailed{}, err
 		}

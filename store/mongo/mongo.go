@@ -249,7 +249,7 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 		if limit < 1 {
 			return nil, nil
 		}
-		out, unreachable, err := l.walk(ctx, walk{workerType: workerType, order: newestFirst, limit: limit})
+		out, unreachable, err := l.walk(ctx, document.Query{WorkerType: workerType, NewestFirst: true, Limit: limit})
 		switch {
 		case err != nil:
 			return nil, err
@@ -271,15 +271,10 @@ func (l *Ledger) Trim(ctx context.Context, workerType string, before int64) (int
 }
 
 func (l *Ledger) trim(ctx context.Context, workerType string, before int64) (int, error) {
-	head, _, err := l.walk(ctx, walk{workerType: workerType, order: newestFirst, limit: 1, keys: true})
-	if err != nil || len(head) == 0 {
-		return 0, err
-	}
-	before = min(before, head[0].Seq)
-	if before <= 1 {
-		return 0, nil
-	}
-	old, _, err := l.walk(ctx, walk{workerType: workerType, below: before, order: oldestFirst, limit: store.TrimBatch, keys: true})
+	old, err := document.Trimmable(workerType, before, store.TrimBatch, func(q document.Query) ([]store.Record, error) {
+		records, _, err := l.walk(ctx, q)
+		return records, err
+	})
 	if err != nil || len(old) == 0 {
 		return 0, err
 	}
