@@ -71,8 +71,8 @@ type Stamp struct {
 	// assumption about the store, not a measurement. It is zero if there is only one
 	// clock.
 	Skew time.Duration
-	// Server names the server that made the stamp. A change is treated as a jump
-	// of the clock.
+	// Server names the server that made the stamp, for logs and events. A change of
+	// server means nothing by itself: what counts is whether the times agree.
 	Server string
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/interrupt"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/internal/scrub"
 )
 
 // app is one invocation of leasectl: its environment, streams and options.
@@ -29,7 +30,7 @@ type app struct {
 	signals        interrupt.Signals
 
 	store    string // --store
-	secrets  secret.List
+	secrets  scrub.Secrets
 	problems []error // bad option values, reported all together
 	try      string  // what to try about them, if not --help
 }
@@ -88,10 +89,10 @@ func (a *app) getenv(name string) string {
 }
 
 // secretsIn finds what may be secret in the arguments and the environment.
-func (a *app) secretsIn(args []string) secret.List {
+func (a *app) secretsIn(args []string) scrub.Secrets {
 	found := storeuri.Secrets(a.getenv)
 	for _, arg := range args {
-		found = append(found, secret.InURI(strings.TrimPrefix(arg, "--store="))...)
+		secret.AddURI(&found, strings.TrimPrefix(arg, "--store="))
 	}
 	return found
 }

@@ -30,7 +30,9 @@
 // leasectl uses Azure's default credential (environment, workload or managed identity,
 // Azure CLI). Commands that run under a lease in Cosmos DB get neither variable. The
 // parameters ?throughput=400, ?autoscale=1000 and ?serverless=true of the URI say what
-// init provisions.
+// init provisions. ?serverSkew=500ms says how far the clocks of the account's servers may
+// differ (250ms). ?unsafeUnverifiedAccount=true accepts an account that doesn't say whether
+// it takes writes in several regions: if it does, two workers may hold one lease.
 //
 // # Exit codes
 //

@@ -67,7 +67,9 @@ The store is named by --store, or by LEASECTL_STORE:
 
 With neither COSMOS_KEY nor COSMOS_CONNECTION_STRING, Azure's default credential is
 used: a managed identity, az login, and so on. DATABASE and CONTAINER default to
-WorkerProcess and WorkerLeases.
+WorkerProcess and WorkerLeases. Parameters of the URI are serverSkew=500ms, how far the
+clocks of Azure's servers may differ (250ms), and unsafeUnverifiedAccount=true, which
+accepts an account that doesn't say whether it takes writes in several regions.
 
 Exit codes:
 ` + exit.Codes,

@@ -15,10 +15,10 @@ import (
 )
 
 func TestAnErrorOfTheServersIsShownWithoutThePassword(t *testing.T) {
-	const uri = "mongodb://user:p%40ss%22w%2Ford@host/jobs?proxyPassword=pr0xy"
+	const uri = "mongodb://user:p%40ss%22w%2Ford@host/jobs?proxyPassword=pr0xy-w0rd"
 	var stderr bytes.Buffer
 	a := &app{stderr: &stderr, secrets: secret.InURI(uri)}
-	err := fmt.Errorf("auth error: %s, %q, %s, %s: %w", uri, `p@ss"w/ord`, `p@ss"w/ord`, "pr0xy", store.ErrDenied)
+	err := fmt.Errorf("auth error: %s, %q, %s, %s: %w", uri, `p@ss"w/ord`, `p@ss"w/ord`, "pr0xy-w0rd", store.ErrDenied)
 	if got := a.report(advice.ForStore(storeuri.Target{Scheme: "mongodb"}, err)); got != exit.Denied {
 		t.Errorf("report() = %d, want %d", got, exit.Denied)
 	}
@@ -129,6 +129,22 @@ func TestAnEmulatorWithoutAKeyIsToldWhichVariable(t *testing.T) {
 		got := leasectl(t, []string{storeuri.Variable + "=" + uri}, "init")
 		if got.code != exit.Usage || !strings.Contains(got.stderr, "set COSMOS_KEY") {
 			t.Errorf("leasectl init of %s without a key = %+v, want to be told of COSMOS_KEY", uri, got)
+		}
+	}
+}
+
+func TestAPasswordLikeOtherTextsGarblesNothing(t *testing.T) {
+	for _, password := range []string{"e", "for", "leasectl", "db1", "jobs", "store", "db1.example:27017", "mongodb"} {
+		uri := "mongodb://user:" + password + "@db1.example:27017/jobs?proxyPassword=" + password
+		got := leasectl(t, []string{storeuri.Variable + "=" + uri}, "run", "--every", "5m", "--no-such-flag")
+		want := leasectl(t, nil, "run", "--every", "5m", "--no-such-flag")
+		if got != want {
+			t.Errorf("the password %q: %+v, want %+v", password, got, want)
+		}
+		a := &app{secrets: secret.InURI(uri)}
+		const said = "leasectl: store mongodb://***:***@db1.example:27017/jobs: dial db1.example:27017: refused"
+		if got := a.scrub(strings.Replace(said, "***:***", "user:"+password, 1)); got != said {
+			t.Errorf("the password %q: scrub() = %q, want %q", password, got, said)
 		}
 	}
 }

@@ -28,6 +28,9 @@ type Account struct {
 	// MultipleWrites is true for an account that takes writes in several regions.
 	// Such an account is refused.
 	MultipleWrites bool
+	// PartitionFailover is true if single partitions may fail over to another region by
+	// themselves (per-partition automatic failover).
+	PartitionFailover bool
 	// Verified is false if the account doesn't say whether it takes writes in several
 	// regions.
 	Verified bool
@@ -60,14 +63,19 @@ func (a Account) Warning() string {
 	if n := len(a.ReadRegions); n > 1 && !strong {
 		all = append(all, fmt.Sprintf("the account has %d regions and not Strong consistency: an unplanned failover may lose acknowledged leases, and then two workers may hold one slot", n))
 	}
+	if a.PartitionFailover {
+		all = append(all, "single partitions fail over by themselves, which Azure's SDK for Go doesn't follow: meanwhile appends of their worker types fail: turn per-partition automatic failover off, or expect that")
+	}
 	return strings.Join(all, "; ")
 }
 
 // accountJSON has the properties of the account that are used.
 type accountJSON struct {
-	Multiple    *bool    `json:"enableMultipleWriteLocations"`
-	Writable    []region `json:"writableLocations"`
-	Readable    []region `json:"readableLocations"`
+	Multiple *bool    `json:"enableMultipleWriteLocations"`
+	Writable []region `json:"writableLocations"`
+	Readable []region `json:"readableLocations"`
+	// Partitions is for information, so it may be of any type.
+	Partitions  json.RawMessage `json:"enablePerPartitionFailoverBehavior,omitempty"`
 	Consistency struct {
 		Default string `json:"defaultConsistencyLevel"`
 	} `json:"userConsistencyPolicy"`
@@ -103,7 +111,8 @@ func (c *conn) judgeAccount(reply *http.Response) (*http.Response, error) {
 		Consistency: p.Consistency.Default,
 		Verified:    p.Multiple != nil,
 		// More than one writable region is as bad, whatever the flag says.
-		MultipleWrites: p.Multiple != nil && *p.Multiple || len(p.Writable) > 1,
+		MultipleWrites:    p.Multiple != nil && *p.Multiple || len(p.Writable) > 1,
+		PartitionFailover: string(p.Partitions) == "true",
 	}
 	for _, r := range p.Writable {
 		a.WriteRegions = append(a.WriteRegions, r.Name)
@@ -131,7 +140,7 @@ func (l *Ledger) judge(a Account) error {
 	case a.MultipleWrites:
 		return fmt.Errorf("%w: account %s takes writes in several regions, each of which accepts the same key: turn multi-region writes off", store.ErrRefused, l.address.host)
 	case !a.Verified && !l.unsafe:
-		return fmt.Errorf("%w: account %s doesn't say whether it takes writes in several regions: accept the danger with UnsafeUnverifiedAccount, or use another", store.ErrRefused, l.address.host)
+		return fmt.Errorf("%w: account %s doesn't say whether it takes writes in several regions: accept the danger with UnsafeUnverifiedAccount (unsafeUnverifiedAccount=true in the URI), or use another", store.ErrRefused, l.address.host)
 	}
 	return nil
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"github.com/benbjohnson/clock"
 
+	"github.com/slotlease/slotlease/internal/scrub"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/document"
-	"github.com/slotlease/slotlease/store/internal/fault"
 )
 
 // Where ledgers are kept, and what Init gives a container that it makes, unless
@@ -35,10 +35,11 @@ type Options struct {
 	// An account without a dot and a port is one of the public cloud,
 	// https://myaccount.documents.azure.com:443/; with a dot or a port it is the
 	// host itself, over https. Parts of the path may be left out. Parameters:
-	// throughput, autoscale and serverless=true are the fields of the same names,
-	// and for emulators on a loopback address there are insecureHTTP=true (no TLS)
-	// and insecureSkipVerify=true (certificates aren't checked). A URI that holds a
-	// key is refused.
+	// throughput, autoscale, serverless=true, serverSkew=500ms and
+	// unsafeUnverifiedAccount=true are the fields of the same names, and for emulators
+	// on a loopback address there are insecureHTTP=true (no TLS) and
+	// insecureSkipVerify=true (certificates aren't checked). A URI that holds a key is
+	// refused.
 	URI string
 	// ConnectionString is that of the portal, with endpoint and key:
 	//
@@ -71,7 +72,8 @@ type Options struct {
 
 	// ServerSkew is how far the clocks of the account's servers may differ; front-ends
 	// and replicas can't be identified. It is an assumption that can't be checked, and
-	// part of each stamp. Default: 250 ms. At least a nanosecond; it can't be negative.
+	// part of each stamp. Default: that of the URI, else 250 ms. At least a nanosecond; it
+	// can't be negative.
 	ServerSkew time.Duration
 
 	// UnsafeUnverifiedAccount accepts an account that doesn't say whether it takes
@@ -96,7 +98,7 @@ type Ledger struct {
 	skew      time.Duration
 	unsafe    bool
 	clock     clock.Clock
-	secrets   fault.Secrets
+	secrets   scrub.Secrets
 	sign      signer
 	transport policy.Transporter
 	own       *http.Client
@@ -183,7 +185,7 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 		if limit < 1 {
 			return tailed{}, nil
 		}
-		found, err := c.walk(ctx, walk{workerType: workerType, newestFirst: true, limit: limit})
+		found, err := c.walk(ctx, document.Query{WorkerType: workerType, NewestFirst: true, Limit: limit})
 		if err != nil {
 			return tailed{}, err
 		}

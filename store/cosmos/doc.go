@@ -72,7 +72,8 @@
 //     key, and of two workers that both got a lease one loses its record later,
 //     silently;
 //   - if the account doesn't say whether it does, unless
-//     Options.UnsafeUnverifiedAccount is set;
+//     Options.UnsafeUnverifiedAccount is set, or the URI has
+//     unsafeUnverifiedAccount=true;
 //   - if the container's partition key isn't /workerType, if it has a default time to
 //     live, if it has its own unique keys, or if its index isn't consistent.
 //
@@ -109,6 +110,32 @@
 // When a write is refused, the SDK at once asks for the current write region, and
 // reads follow. A process that only reads may use the former write region for five
 // more minutes; without Strong consistency its answers may be old.
+//
+// # Per-partition automatic failover
+//
+// With this option of an account, Azure moves the writes of single partitions to
+// another region when theirs fails, and back later. The account's write region stays
+// what it is. All records of a worker type are in one partition.
+//
+// Azure's SDK for Go doesn't follow a partition ([Microsoft's list] names .NET, Java,
+// Python and Node.js). So while the partition of a worker type has failed over, the
+// account's write region refuses its appends (403, substatus 3), and their outcome is
+// unknown. Leases in force go on, no new ones are granted, and work resumes with the
+// first append after the partition has come back. Worker types in other partitions
+// don't notice.
+//
+//   - A single write region is still required, and still enough: at any time, one region
+//     takes the writes of a partition, and keys are unique there.
+//   - With Strong consistency nothing is lost. With the weaker levels, a partition may
+//     lose its last moments on the way, as an account does in a failover, and then two
+//     workers may hold one slot. (Azure doesn't support BoundedStaleness with it yet.)
+//   - Reads go to the account's write region, too. Without Strong consistency they may be
+//     older than what programs with another SDK have written meanwhile. An append after
+//     such a read is refused, or finds its key taken.
+//   - The clock is that of whichever region replies, as in any failover: see Time.
+//
+// [Account.PartitionFailover] and [Account.Warning] report the option. Turn it off,
+// unless other programs on the account need it.
 //
 // # Rights
 //
@@ -157,13 +184,16 @@
 //	Date                  ± (skew + round trip / 2 + 1 s)
 //	_ts                   ± (skew + round trip / 2 + 1 s)
 //
-// The skew, Options.ServerSkew, is 250 ms by default. Front-ends and replicas have
-// their own clocks and can't be identified, so that much is allowed between any two
-// of them. It is an assumption, because no figure is published. A stamp's server is
-// the host of the region that replied, so a failover shows as a change of clocks
-// (unless the account's properties may not be read). Requests bypass the cache of a
-// dedicated gateway. A reply with two times that contradict each other gives no
-// stamp.
+// The skew, Options.ServerSkew or serverSkew in the URI, is 250 ms by default.
+// Front-ends and replicas have their own clocks and can't be identified, so that much
+// is allowed between any two of them, in one region or in several. It is an
+// assumption, because no figure is published. A stamp's server is the host of the
+// region that replied, for logs only: reads may be answered by one region and appends
+// by another, or each by both in turn. As long as their clocks differ by no more than
+// the skew, that neither makes the time less certain nor costs a request. If they
+// differ by more than twice the skew and the round trip, it is taken for a clock that
+// jumps. Requests bypass the cache of a dedicated gateway. A reply with two times that
+// contradict each other gives no stamp.
 //
 // A machine's own clock doesn't matter, however wrong it is: from the second request
 // on, signatures are dated by the account's time. Tokens of Microsoft Entra ID are an
@@ -180,17 +210,21 @@
 // The conformance suite runs against @vercel/cosmosdb-server, a stand-in with a
 // single process, over HTTP, or against the account named in COSMOS_URI. The rest is
 // tested with a fake transport written after Microsoft's documentation of the REST
-// API: throttling, 449, 408, failover, the account's properties, GetCurrentTimestamp,
-// charges, and the status codes above.
+// API: throttling, 449, 408, failover of the account and of single partitions, regions
+// whose clocks differ, the account's properties, GetCurrentTimestamp, charges, and the
+// status codes above.
 //
 // Neither a real account nor Microsoft's emulator was tested. So the following rests
 // on documentation alone:
 //
 //   - creates of one id are decided by one replica set;
 //   - the consistency levels, and the losses of a failover;
+//   - how a partition that has failed over refuses appends;
 //   - charges, and the substatus of a missing container;
 //   - the Date header is at most a second old, and the skew of the servers' clocks;
 //   - GetCurrentTimestamp may be combined with ORDER BY in a query of one partition;
 //   - NOT ARRAY_CONTAINS works across partitions;
 //   - the role above suffices.
+//
+// [Microsoft's list]: https://learn.microsoft.com/azure/cosmos-db/how-to-configure-per-partition-automatic-failover
 package cosmos

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,17 +42,15 @@ func (l *Ledger) failed(ctx context.Context, op, key string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if key != "" {
-		op += " " + key
-	}
-	return fmt.Errorf("cosmos: %s: %w", op, l.classify(ctx, err))
+	return fault.Of("cosmos", op, key, l.classify(ctx, err, key))
 }
 
 // classify gives an error its meaning for a ledger. After an error without a sentinel
 // the outcome is unknown, above all for an append: time-outs (408 among them), lost
-// connections, 5xx, and a region that doesn't take writes at the moment.
-func (l *Ledger) classify(ctx context.Context, err error) error {
-	e := l.explain(err)
+// connections, 5xx, and a region that doesn't take writes at the moment. shown may be in
+// its text.
+func (l *Ledger) classify(ctx context.Context, err error, shown ...string) error {
+	e := l.explain(err, shown...)
 	if errors.Is(e, context.Canceled) || errors.Is(e, context.DeadlineExceeded) {
 		// Of a request's context, which says no more than the caller's own.
 		e.HideCancellation()
@@ -75,7 +72,7 @@ func replied(err error) bool {
 
 // explain is an error as it may be shown. A request that got no reply shows its
 // cause, which was hidden from the SDK.
-func (l *Ledger) explain(err error) *fault.Shown {
+func (l *Ledger) explain(err error, shown ...string) *fault.Shown {
 	text := err.Error()
 	causes := []error{err}
 	if r, ok := errors.AsType[*azcore.ResponseError](err); ok && r.RawResponse != nil {
@@ -88,7 +85,7 @@ func (l *Ledger) explain(err error) *fault.Shown {
 	if t, ok := errors.AsType[*tokenError](err); ok {
 		causes = append(causes, t.cause)
 	}
-	return fault.Show(l.secrets.Scrub(text), causes...)
+	return fault.Show(l.secrets.Scrub(text, shown...), causes...)
 }
 
 // meaning is the sentinel that fits an error, or nil.
@@ -185,9 +182,4 @@ func describe(reply *http.Response) string {
 		text += ": " + fault.Cut(fault.OneLine(content.Message), maxMessage)
 	}
 	return text
-}
-
-// hide takes in a secret, in all the forms in which a message may hold it.
-func hide(secrets *fault.Secrets, secret string) {
-	secrets.Add(secret, url.QueryEscape(secret), url.PathEscape(secret), strings.TrimRight(secret, "="))
 }

@@ -102,6 +102,7 @@ func TestWarningsOfAccounts(t *testing.T) {
 		{"bounded, two regions", Account{ReadAt: read, Verified: true, Consistency: "BoundedStaleness", ReadRegions: two}, []string{"2 regions", "failover"}},
 		{"session, one region", Account{ReadAt: read, Verified: true, Consistency: "Session", ReadRegions: one}, []string{"Session", "stale"}},
 		{"eventual, two regions", Account{ReadAt: read, Verified: true, Consistency: "Eventual", ReadRegions: two}, []string{"Eventual", "stale", "; ", "failover"}},
+		{"partitions that fail over", Account{ReadAt: read, Verified: true, Consistency: "Strong", ReadRegions: two, PartitionFailover: true}, []string{"single partitions fail over", "appends of their worker types fail"}},
 		{"it says nothing", Account{ReadAt: read}, []string{"several regions", "unknown"}},
 	} {
 		got := c.a.Warning()

@@ -38,8 +38,10 @@ type fakeAccount struct {
 	hook func(r *fakeRequest) *fakeReply
 	// log are the requests so far.
 	log []*fakeRequest
-	// ahead is how far the account's clock is.
+	// ahead is how far the account's clock is, and apart how far that of a region is from
+	// it, by its host.
 	ahead time.Duration
+	apart map[string]time.Duration
 	// skew is that of the ledger which was opened last.
 	skew time.Duration
 }
@@ -213,7 +215,7 @@ func (f *fakeAccount) response(r *fakeRequest, reply *fakeReply) *http.Response 
 	if reply.body != nil {
 		b, _ = json.Marshal(reply.body)
 	}
-	h := http.Header{"Content-Type": {"application/json"}, "Date": {f.now().UTC().Format(http.TimeFormat)}}
+	h := http.Header{"Content-Type": {"application/json"}, "Date": {f.at(r).UTC().Format(http.TimeFormat)}}
 	if units := charges[r.op]; units != "" {
 		h.Set(headerCharge, units)
 	}
@@ -228,6 +230,14 @@ func (f *fakeAccount) response(r *fakeRequest, reply *fakeReply) *http.Response 
 }
 
 func (f *fakeAccount) now() time.Time { return time.Now().Add(f.ahead) }
+
+// at is the time by the clock of the region that a request was sent to, if it was sent.
+func (f *fakeAccount) at(r *fakeRequest) time.Time {
+	if r.Request == nil {
+		return f.now()
+	}
+	return f.now().Add(f.apart[r.URL.Host])
+}
 
 func (f *fakeAccount) answer(r *fakeRequest) *fakeReply {
 	switch r.op {
@@ -264,7 +274,7 @@ func (f *fakeAccount) answer(r *fakeRequest) *fakeReply {
 		if err := json.Unmarshal([]byte(r.text), &item); err != nil || item["workerType"] != partition[0] {
 			return refusal(http.StatusBadRequest, "the partition key isn't that of the item")
 		}
-		return f.create(partition[0], item)
+		return f.create(partition[0], item, f.at(r))
 	case "delete":
 		if items[id] == nil {
 			return refusal(http.StatusNotFound, "no such item")
@@ -278,7 +288,7 @@ func (f *fakeAccount) answer(r *fakeRequest) *fakeReply {
 	return reply(http.StatusOK, items[id])
 }
 
-func (f *fakeAccount) create(partition string, item map[string]any) *fakeReply {
+func (f *fakeAccount) create(partition string, item map[string]any, at time.Time) *fakeReply {
 	id := fmt.Sprint(item["id"])
 	if f.items[partition] == nil {
 		f.items[partition] = map[string]json.RawMessage{}
@@ -286,7 +296,7 @@ func (f *fakeAccount) create(partition string, item map[string]any) *fakeReply {
 	if f.items[partition][id] != nil {
 		return refusal(http.StatusConflict, "an item with this id exists")
 	}
-	item["_ts"] = f.now().Unix()
+	item["_ts"] = at.Unix()
 	f.items[partition][id], _ = json.Marshal(item)
 	return reply(http.StatusCreated, f.items[partition][id])
 }
@@ -303,7 +313,7 @@ func (f *fakeAccount) plant(t testing.TB, partition, id string, fields map[strin
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if got := f.create(partition, item); got.status != http.StatusCreated {
+	if got := f.create(partition, item, f.now()); got.status != http.StatusCreated {
 		t.Fatalf("plant %s: %d", id, got.status)
 	}
 }

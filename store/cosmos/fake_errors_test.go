@@ -3,7 +3,9 @@ package cosmos
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -226,4 +228,25 @@ func TestOperationsEndWithTheContextWhateverTheServerDoes(t *testing.T) {
 			// The bubble waits for all goroutines: none may outlive Close.
 		}))
 	}
+}
+
+// Azure's keys have 88 characters. A shorter one could be in other texts by chance, and
+// would be betrayed by what its removal garbles.
+func TestAnErrorShowsNoKeyAndIsNotGarbled(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{"YQ==", "jobs", "leases==", "acct", "document", "append==", fakeKey} {
+		t.Run(key, bubbled(func(t *testing.T, f *fakeAccount) {
+			const said = "append to jobs/leases of https://acct.documents.azure.com/?sv=1&sig=%s and AccountKey=%s; is bad (job:00000000000000000007)"
+			f.hook = always("create", refusal(401, fmt.Sprintf(said, url.QueryEscape(key), key)))
+			l := f.open(t, Options{URI: "cosmos://acct/jobs/leases", Key: key})
+			err := l.Append(within(t, time.Minute), storetest.Grant("job", 7))
+			wantSentinel(t, "Append()", err, store.ErrDenied)
+			documenttest.Equal(t, "Append()", fmt.Sprint(err), "cosmos: append job:00000000000000000007: access denied: 401 Unauthorized: "+fmt.Sprintf(said, "***", "***"))
+		}))
+	}
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
+		f.hook = always("create", refusal(401, strings.Repeat("x", maxMessage-20)+" "+fakeKey))
+		err := f.open(t, Options{}).Append(within(t, time.Minute), storetest.Grant("job", 7))
+		wantSentinel(t, "Append() with a key that was cut off", err, store.ErrDenied)
+	})
 }

@@ -25,6 +25,7 @@ func TestAccountsThatAreRefused(t *testing.T) {
 		unsafe error
 	}{
 		{"an account with one region", func(map[string]any) {}, nil, nil},
+		{"an account with an odd property that doesn't matter", func(p map[string]any) { p["enablePerPartitionFailoverBehavior"] = "no" }, nil, nil},
 		{"multi-region writes", func(p map[string]any) { p["enableMultipleWriteLocations"] = true }, store.ErrRefused, store.ErrRefused},
 		{"two regions that take writes, whatever else it says", func(p map[string]any) {
 			p["writableLocations"] = regions("West Europe", "North Europe")

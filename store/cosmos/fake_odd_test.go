@@ -96,6 +96,35 @@ func TestALookThatHangsCostsNobodyWhoHasAConnection(t *testing.T) {
 			}
 			time.Sleep(10 * time.Second)
 		}
+		if n := f.ops("account"); n < 15 || n > 25 {
+			t.Errorf("readings of a silent account in 10 min = %d, want one each %v", n, lookPause)
+		}
+	})
+}
+
+func TestACredentialThatTurnsDeafIsAskedAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
+		free := make(chan struct{})
+		var turned atomic.Bool
+		var deaf atomic.Int64
+		l := f.used(t, Options{Credential: &fakeCredential{answer: func(context.Context, int64) error {
+			if turned.Load() {
+				deaf.Add(1)
+				<-free // whatever its context says
+			}
+			return nil
+		}}})
+		turned.Store(true)
+		time.Sleep(lookAgain)
+		for seq := range int64(60) {
+			wantErr(t, "Append()", l.Append(within(t, 5*time.Second), storetest.Grant("job", seq+2)), nil)
+			time.Sleep(10 * time.Second)
+		}
+		turned.Store(false)
+		close(free)
+		if n := deaf.Load(); n < 12 || n > 25 {
+			t.Errorf("a deaf credential was asked %d times in 10 min, want about once each %v", n, lookPause)
+		}
 	})
 }
 

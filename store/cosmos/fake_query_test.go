@@ -27,7 +27,7 @@ func (f *fakeAccount) query(r *fakeRequest, partition []string) *fakeReply {
 		return refusal(http.StatusBadRequest, "unknown function")
 	}
 	if q.Query == "SELECT VALUE GetCurrentTimestamp()" {
-		return reply(http.StatusOK, map[string]any{"Documents": []any{f.now().UnixMilli()}})
+		return reply(http.StatusOK, map[string]any{"Documents": []any{f.at(r).UnixMilli()}})
 	}
 	values := map[string]string{}
 	var seen []string
@@ -53,7 +53,7 @@ func (f *fakeAccount) query(r *fakeRequest, partition []string) *fakeReply {
 			_ = json.Unmarshal(raw, &item)
 			delete(item, "_ts")
 			if timed {
-				item[fieldTime], _ = json.Marshal(f.now().UnixMilli())
+				item[fieldTime], _ = json.Marshal(f.at(r).UnixMilli())
 			}
 			all = append(all, item)
 		}

@@ -59,19 +59,22 @@ func (c *conn) consistency() *azcosmos.ConsistencyLevel {
 type link struct {
 	mu      sync.Mutex
 	current *conn
-	// since is when current was found fit, and tried when it was last checked. It is
-	// doubted if requests failed, and weakened if reads may be refused because the
-	// account is less consistent than before.
-	since, tried      time.Time
-	doubted, weakened bool
-	looking           *look
-	account           Account
-	closed            bool
+	// since is when current was found fit.
+	since time.Time
+	// Another check is due when pause has passed since tried, when the last one began or
+	// succeeded: lookAgain after it succeeded, lookPause after it or a request failed, and
+	// at once if the account may refuse all reads.
+	tried time.Time
+	pause time.Duration
+
+	looking *look
+	account Account
+	closed  bool
 }
 
 // due reports whether it is time for another check.
 func (k *link) due(c clock.Clock) bool {
-	return (k.doubted || c.Since(k.since) >= lookAgain) && c.Since(k.tried) >= lookPause && k.looking == nil
+	return c.Since(k.tried) >= k.pause && k.looking == nil
 }
 
 // look is a check of account and container in progress. Operations stop waiting for
@@ -104,10 +107,10 @@ func (k *link) doubt(c *conn, err error) {
 	if k.current != c {
 		return
 	}
-	k.doubted = true
+	k.pause = min(k.pause, lookPause)
 	if isStatus(err, http.StatusBadRequest) && c.consistency() != nil {
-		// The account may no longer be strongly consistent, and refuse all reads.
-		k.tried, k.weakened = time.Time{}, true
+		// The account may no longer be strongly consistent.
+		k.pause = 0
 	}
 }
 
@@ -142,7 +145,7 @@ func (l *Ledger) connected(ctx context.Context) (*conn, error) {
 	}
 	w.waiting++
 	var enough <-chan time.Time
-	if k.believed(l.clock) && !k.weakened {
+	if k.believed(l.clock) && k.pause > 0 {
 		t := l.clock.Timer(lookWait)
 		defer t.Stop()
 		enough = t.C
@@ -162,9 +165,8 @@ func (l *Ledger) connected(ctx context.Context) (*conn, error) {
 		// The check continues, because this operation still counts as waiting.
 		return k.current, nil
 	}
-	if w.waiting--; w.waiting == 0 && k.looking == w {
-		k.looking = nil
-		w.cancel()
+	if w.waiting--; w.waiting == 0 {
+		k.abandon(w)
 	}
 	select {
 	case <-w.done:
@@ -197,10 +199,7 @@ func (l *Ledger) startLook(ctx context.Context) *look {
 		l.link.mu.Lock()
 		defer l.link.mu.Unlock()
 		// Don't wait longer for code that ignores the context, such as a credential.
-		if l.link.looking == w {
-			l.link.looking = nil
-		}
-		cancel()
+		l.link.abandon(w)
 	})
 	go func() {
 		defer cancel()
@@ -218,6 +217,14 @@ func (l *Ledger) startLook(ctx context.Context) *look {
 	return w
 }
 
+// abandon ends a check, unless it is over.
+func (k *link) abandon(w *look) {
+	if k.looking == w {
+		k.looking, k.pause = nil, lookPause
+	}
+	w.cancel()
+}
+
 // settle records the result of a check and returns the connection to use.
 func (k *link) settle(l *Ledger, c *conn, err error) (*conn, error) {
 	if err == nil {
@@ -227,13 +234,15 @@ func (k *link) settle(l *Ledger, c *conn, err error) (*conn, error) {
 			c, err = nil, unfit
 		}
 	}
+	k.pause = lookPause
 	if err != nil && !isHidden(err, store.ErrRefused) && !errors.Is(err, store.ErrMissing) {
 		return c, err
 	}
 	if k.current != nil {
 		k.drop()
 	}
-	k.current, k.since, k.doubted, k.weakened = c, l.clock.Now(), false, false
+	k.current, k.since = c, l.clock.Now()
+	k.tried, k.pause = k.since, lookAgain
 	if k.closed && c != nil {
 		k.drop()
 	}

@@ -1,6 +1,7 @@
 package cosmos
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -21,10 +22,7 @@ const defaultSkew = 250 * time.Millisecond
 // is wrong with them at once. It waits for no connection: an account that can't
 // be reached shows in the operations, and they work once it can.
 func Open(_ context.Context, o Options) (*Ledger, error) {
-	l := &Ledger{skew: o.ServerSkew, unsafe: o.UnsafeUnverifiedAccount, clock: o.Clock, transport: o.Transport}
-	if l.skew == 0 {
-		l.skew = defaultSkew
-	}
+	l := &Ledger{clock: o.Clock, transport: o.Transport}
 	if l.clock == nil {
 		l.clock = clock.New()
 	}
@@ -50,6 +48,9 @@ func Open(_ context.Context, o Options) (*Ledger, error) {
 		a, key, err = parseConnectionString(o.ConnectionString)
 		bad(err)
 	}
+	if o.ServerSkew != 0 && a.skew != 0 && o.ServerSkew != a.skew {
+		bad(fmt.Errorf("options: serverSkew %v in the URI and %v in Options: give one", a.skew, o.ServerSkew))
+	}
 	a.database, err = document.Pick("database", o.Database, a.database, DefaultDatabase, checkName("database"))
 	bad(err)
 	a.container, err = document.Pick("container", o.Container, a.container, DefaultContainer, checkName("container"))
@@ -64,7 +65,9 @@ func Open(_ context.Context, o Options) (*Ledger, error) {
 		return nil, fmt.Errorf("cosmos: open: %w", err)
 	}
 	l.address = a
-	hide(&l.secrets, key)
+	l.skew, l.unsafe = cmp.Or(o.ServerSkew, a.skew, defaultSkew), o.UnsafeUnverifiedAccount || a.unsafe
+	l.secrets.Hide(key)
+	l.secrets.Publish(a.host, a.database, a.container)
 	if l.transport == nil {
 		l.own = newHTTPClient(a.skipVerify)
 		l.transport = l.own

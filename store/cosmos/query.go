@@ -47,35 +47,22 @@ func uncached() *azcosmos.DedicatedGatewayRequestOptions {
 	return &azcosmos.DedicatedGatewayRequestOptions{BypassIntegratedCache: true}
 }
 
-// walk says which items of a worker type to read, in the order of their ids,
-// which for keys is that of Seq.
-type walk struct {
-	workerType string
-	// from and below bound the ids, if they aren't empty.
-	from, below string
-	newestFirst bool
-	// limit is the number of wanted records, 0 for all.
-	limit int
-	// keys asks for records that have only their key.
-	keys bool
-}
-
 // text is the query. Its values are parameters. It also names the partition, because
 // some servers ignore the header.
-func (w walk) text(fields string, limit int) (string, []azcosmos.QueryParameter) {
+func text(q document.Query, ids document.IDs, fields string, limit int) (string, []azcosmos.QueryParameter) {
 	var b strings.Builder
 	b.WriteString("SELECT ")
 	if limit > 0 {
 		fmt.Fprintf(&b, "TOP %d ", min(limit, math.MaxInt32))
 	}
 	b.WriteString(fields + " FROM c WHERE c." + document.WorkerType + " = @type")
-	parameters := []azcosmos.QueryParameter{{Name: "@type", Value: w.workerType}}
-	if w.below != "" {
+	parameters := []azcosmos.QueryParameter{{Name: "@type", Value: q.WorkerType}}
+	if ids.Below != "" {
 		b.WriteString(" AND c.id >= @from AND c.id < @below")
-		parameters = append(parameters, azcosmos.QueryParameter{Name: "@from", Value: w.from}, azcosmos.QueryParameter{Name: "@below", Value: w.below})
+		parameters = append(parameters, azcosmos.QueryParameter{Name: "@from", Value: ids.From}, azcosmos.QueryParameter{Name: "@below", Value: ids.Below})
 	}
 	b.WriteString(" ORDER BY c.id")
-	if w.newestFirst {
+	if q.NewestFirst {
 		b.WriteString(" DESC")
 	}
 	return b.String(), parameters
@@ -90,38 +77,30 @@ type walked struct {
 	time time.Time
 }
 
-// walk reads the records of a walk, and reports an unreachable id if it meets one.
-func (c *conn) walk(ctx context.Context, w walk) (found walked, err error) {
-	find := func(betweenKeys bool, limit int, visit func(id string, raw []byte) bool) error {
-		if betweenKeys && w.below == "" {
-			w.from, w.below = store.Key(w.workerType, 1), store.Key(w.workerType, store.MaxSeq+1)
-		}
-		at, err := c.find(ctx, w, limit, visit)
-		if !betweenKeys {
+// walk reads the records of a query, and reports an unreachable id if it meets one.
+func (c *conn) walk(ctx context.Context, q document.Query) (found walked, err error) {
+	find := func(ids document.IDs, limit int, visit func(id string, raw []byte) bool) error {
+		at, err := c.find(ctx, q, ids, limit, visit)
+		if found.time.IsZero() {
 			found.time = at
 		}
 		return err
 	}
-	found.records, found.unreachable, err = document.Walk(w.workerType, w.limit, find, func(seq int64, raw []byte) store.Record {
-		if w.keys {
-			return store.Record{WorkerType: w.workerType, Seq: seq}
-		}
-		return decode(w.workerType, seq, raw)
-	})
+	found.records, found.unreachable, err = document.Walk(q, find, decode)
 	return found, err
 }
 
-// find visits the items of a walk until visit returns false, and returns the
+// find visits the items of a query until visit returns false, and returns the
 // account's time, if there is one. A server that doesn't know the function for it is
 // asked again without it, and from then on without it on this connection.
-func (c *conn) find(ctx context.Context, w walk, limit int, visit func(id string, raw []byte) bool) (time.Time, error) {
+func (c *conn) find(ctx context.Context, q document.Query, ids document.IDs, limit int, visit func(id string, raw []byte) bool) (time.Time, error) {
 	fields := projection
-	if w.keys {
+	if q.Keys {
 		fields = "c.id"
 	}
-	if !c.timeless.Load() && !w.keys {
+	if !c.timeless.Load() && !q.Keys {
 		visited := false
-		at, err := c.pages(ctx, w, fields+", GetCurrentTimestamp() AS "+fieldTime, limit, func(id string, raw []byte) bool {
+		at, err := c.pages(ctx, q, ids, fields+", GetCurrentTimestamp() AS "+fieldTime, limit, func(id string, raw []byte) bool {
 			visited = true
 			return visit(id, raw)
 		})
@@ -131,15 +110,15 @@ func (c *conn) find(ctx context.Context, w walk, limit int, visit func(id string
 		}
 		c.timeless.Store(true)
 	}
-	return c.pages(ctx, w, fields, limit, visit)
+	return c.pages(ctx, q, ids, fields, limit, visit)
 }
 
 // pages reads the pages of one query.
-func (c *conn) pages(ctx context.Context, w walk, fields string, limit int, visit func(id string, raw []byte) bool) (at time.Time, err error) {
-	text, parameters := w.text(fields, limit)
+func (c *conn) pages(ctx context.Context, q document.Query, ids document.IDs, fields string, limit int, visit func(id string, raw []byte) bool) (at time.Time, err error) {
+	text, parameters := text(q, ids, fields, limit)
 	o := c.query(parameters...)
 	o.PageSizeHint = int32(max(listPage, min(limit, mostPage)))
-	pager := c.container.NewQueryItemsPager(text, azcosmos.NewPartitionKeyString(w.workerType), o)
+	pager := c.container.NewQueryItemsPager(text, azcosmos.NewPartitionKeyString(q.WorkerType), o)
 	for visited := 0; pager.More() && (limit == 0 || visited < limit); {
 		page, err := pager.NextPage(ctx)
 		if err != nil {
@@ -167,23 +146,14 @@ func (c *conn) pages(ctx context.Context, w walk, fields string, limit int, visi
 
 // trim deletes the oldest records below a Seq, and counts them.
 func (c *conn) trim(ctx context.Context, workerType string, before int64, deleted *atomic.Int64) error {
-	head, err := c.walk(ctx, walk{workerType: workerType, newestFirst: true, limit: 1, keys: true})
-	if err != nil || len(head.records) == 0 {
-		return err
-	}
-	before = min(before, head.records[0].Seq)
-	most := store.TrimBatch - int(deleted.Load())
-	if before <= 1 || most < 1 {
-		return nil
-	}
-	old, err := c.walk(ctx, walk{
-		workerType: workerType, from: store.Key(workerType, 1), below: store.Key(workerType, before),
-		limit: most, keys: true,
+	old, err := document.Trimmable(workerType, before, store.TrimBatch-int(deleted.Load()), func(q document.Query) ([]store.Record, error) {
+		found, err := c.walk(ctx, q)
+		return found.records, err
 	})
 	if err != nil {
 		return err
 	}
-	return c.remove(ctx, old.records, deleted)
+	return c.remove(ctx, old, deleted)
 }
 
 // remove deletes records, several at a time. After the first error it starts no more,

@@ -2,13 +2,13 @@ package cosmos
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/fault"
 )
 
 const (
@@ -80,14 +80,10 @@ func runOn[T any](ctx context.Context, l *Ledger, op, key string, connect func(c
 
 // open fails if the ledger is closed or the context is over.
 func (l *Ledger) open(ctx context.Context) error {
-	err := ctx.Err()
-	switch cause := context.Cause(ctx); {
-	case l.closed.Load():
+	if l.closed.Load() {
 		return store.ErrClosed
-	case err != nil && !errors.Is(cause, err):
-		return fmt.Errorf("%w: %w", err, cause)
 	}
-	return err
+	return fault.Ended(ctx)
 }
 
 // patiently retries throttled and 449 requests while the wait fits in the caller's

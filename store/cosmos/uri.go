@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // address is a parsed URI or connection string, without the key.
@@ -19,6 +20,9 @@ type address struct {
 	plain, skipVerify   bool
 	database, container string
 	offer               offer
+	// skew is Options.ServerSkew, or zero, and unsafe Options.UnsafeUnverifiedAccount.
+	skew   time.Duration
+	unsafe bool
 }
 
 // emulated says whether the address is that of an emulator.
@@ -130,8 +134,14 @@ func (a *address) parameters(query string) error {
 			a.plain, err = strconv.ParseBool(value)
 		case "insecureSkipVerify":
 			a.skipVerify, err = strconv.ParseBool(value)
+		case "serverSkew":
+			if a.skew, err = time.ParseDuration(value); err != nil || a.skew <= 0 || a.skew > mostSkew {
+				return fmt.Errorf("uri: parameter serverSkew must be a duration above 0, at most %v, such as 500ms", mostSkew)
+			}
+		case "unsafeUnverifiedAccount":
+			a.unsafe, err = strconv.ParseBool(value)
 		default:
-			return fmt.Errorf("uri: parameter %s is unknown: use throughput, autoscale, serverless, insecureHTTP or insecureSkipVerify", name)
+			return fmt.Errorf("uri: parameter %s is unknown: use throughput, autoscale, serverless, serverSkew, unsafeUnverifiedAccount, insecureHTTP or insecureSkipVerify", name)
 		}
 		if err != nil || !ok {
 			return fmt.Errorf("uri: parameter %s has an invalid value", name)
@@ -139,6 +149,9 @@ func (a *address) parameters(query string) error {
 	}
 	return nil
 }
+
+// mostSkew bounds serverSkew in a URI: with more, no slot could be worked in.
+const mostSkew = time.Hour
 
 // someUnits reads a number of RU/s, which can't be zero.
 func someUnits(value string) (int, error) {

@@ -5,7 +5,9 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 )
 
@@ -27,6 +29,8 @@ func TestParseURI(t *testing.T) {
 		"cosmos://localhost:8081?insecureSkipVerify=true&insecureHTTP=false": {host: "localhost:8081", skipVerify: true},
 		"cosmos://acct/?throughput=1000":                                     {host: "acct.documents.azure.com:443", offer: offer{manual: 1000}},
 		"cosmos://acct?autoscale=4000&":                                      {host: "acct.documents.azure.com:443", offer: offer{autoscale: 4000}},
+		"cosmos://acct?serverSkew=1.5s&unsafeUnverifiedAccount=true":         {host: "acct.documents.azure.com:443", skew: 1500 * time.Millisecond, unsafe: true},
+		"cosmos://acct?serverSkew=1h&unsafeUnverifiedAccount=0":              {host: "acct.documents.azure.com:443", skew: time.Hour},
 		"cosmos://acct?serverless=true":                                      {host: "acct.documents.azure.com:443", offer: offer{serverless: true}},
 	} {
 		want.endpoint = map[bool]string{true: "http://", false: "https://"}[want.plain] + want.host + "/"
@@ -70,6 +74,15 @@ func TestURIsThatAreRefused(t *testing.T) {
 		"cosmos://acct?throughput=" + fakeKey:          "parameter throughput has an invalid value",
 		"cosmos://acct?throughput=400&throughput=500":  "twice",
 		"cosmos://acct?serverless=maybe":               "parameter serverless",
+		"cosmos://acct?serverSkew=soon":                "serverSkew must be a duration above 0, at most 1h0m0s, such as 500ms",
+		"cosmos://acct?serverSkew=500":                 "serverSkew must be a duration",
+		"cosmos://acct?serverSkew=0s":                  "serverSkew must be a duration",
+		"cosmos://acct?serverSkew=-1s":                 "serverSkew must be a duration",
+		"cosmos://acct?serverSkew=61m":                 "serverSkew must be a duration",
+		"cosmos://acct?serverSkew":                     "serverSkew must be a duration",
+		"cosmos://acct?unsafeUnverifiedAccount":        "parameter unsafeUnverifiedAccount has an invalid value",
+		"cosmos://acct?unsafeUnverifiedAccount=yes":    "parameter unsafeUnverifiedAccount has an invalid value",
+		"cosmos://acct?unsafeunverifiedaccount=true":   "parameter unsafeunverifiedaccount is unknown",
 		"cosmos://acct?insecureHTTP=true":              "loopback",
 		"cosmos://10.0.0.1:80?insecureHTTP=true":       "loopback",
 		"cosmos://localhost.evil:80?insecureHTTP=true": "loopback",
@@ -146,6 +159,7 @@ func TestOpenTellsAllThatIsWrong(t *testing.T) {
 		{"the default credential without TLS", Options{URI: "cosmos://localhost:1?insecureHTTP=true"}, []string{"need a Key"}},
 		{"two databases", Options{URI: "cosmos://acct/a", Key: fakeKey, Database: "b"}, []string{`"b" in Options and "a" in the URI`}},
 		{"two throughputs", Options{URI: "cosmos://acct?throughput=400", Key: fakeKey, Throughput: 500}, []string{"400 RU/s in the URI and 500 in Options"}},
+		{"two skews", Options{URI: "cosmos://acct?serverSkew=1s", Key: fakeKey, ServerSkew: time.Minute}, []string{"serverSkew 1s in the URI and 1m0s in Options: give one"}},
 		{"too little", Options{URI: "cosmos://acct", Key: fakeKey, Throughput: 300}, []string{"throughput 300 RU/s"}},
 		{"an odd autoscale", Options{URI: "cosmos://acct", Key: fakeKey, Autoscale: 1500}, []string{"autoscale 1500 RU/s"}},
 		{"too much", Options{URI: "cosmos://acct", Key: fakeKey, Throughput: math.MaxInt32}, []string{"throughput"}},
@@ -174,4 +188,25 @@ func TestLedgerNamesItsPlaceAndNoKey(t *testing.T) {
 	} {
 		documenttest.Equal(t, "String()", f.open(t, o).String(), want)
 	}
+}
+
+func TestTheURIMayAssumeMoreOfAnAccount(t *testing.T) {
+	t.Parallel()
+	const uri = "cosmos://acct?serverSkew=700ms&unsafeUnverifiedAccount=true"
+	for name, o := range map[string]Options{
+		"the URI":             {URI: uri},
+		"the URI and Options": {URI: uri, ServerSkew: 700 * time.Millisecond},
+		"Options":             {ServerSkew: 700 * time.Millisecond, UnsafeUnverifiedAccount: true},
+	} {
+		f := newFake()
+		delete(f.properties, "enableMultipleWriteLocations")
+		s, err := f.open(t, o).Now(within(t, time.Minute))
+		if err != nil || s.Skew != 700*time.Millisecond {
+			t.Errorf("Now() with %s = %+v, %v, want a stamp with a skew of 700 ms", name, s, err)
+		}
+	}
+	f := newFake()
+	delete(f.properties, "enableMultipleWriteLocations")
+	_, err := f.open(t, Options{}).Now(within(t, time.Minute))
+	documenttest.Says(t, "Now() of an unverified account", err, store.ErrRefused, "unsafeUnverifiedAccount=true in the URI")
 }

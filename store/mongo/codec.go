@@ -70,7 +70,7 @@ func date(name string, t time.Time) bson.D {
 
 // decode reads the document at a key. Numbers may be of any type that holds them
 // exactly, since other programs write 32-bit integers and doubles.
-func decode(workerType string, seq int64, raw bson.Raw) store.Record {
+func decode(workerType string, seq int64, raw []byte) store.Record {
 	values, err := elements(raw)
 	if err != nil {
 		return document.Defective(workerType, seq, err)

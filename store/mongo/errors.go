@@ -3,7 +3,6 @@ package mongo
 import (
 	"context"
 	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/slotlease/slotlease/internal/scrub"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/fault"
 )
@@ -43,19 +43,15 @@ func (l *Ledger) failed(ctx context.Context, op, key string, err error) error {
 	if err == nil {
 		return nil
 	}
-	what := op
-	if key != "" {
-		what += " " + key
-	}
-	return fmt.Errorf("mongo: %s: %w", what, classify(ctx, err, l.secrets))
+	return fault.Of("mongo", op, key, classify(ctx, err, l.secrets, key))
 }
 
 // classify gives a driver's error its meaning for a ledger. After an error without a
 // sentinel the outcome is unknown, above all for an append: every time-out, every lost
 // connection, every election, and every write that was made but not confirmed by a
-// majority (a write-concern error).
-func classify(ctx context.Context, err error, secrets fault.Secrets) error {
-	e := fault.Show(secrets.Scrub(err.Error()), err)
+// majority (a write-concern error). shown may be in its text.
+func classify(ctx context.Context, err error, secrets scrub.Secrets, shown ...string) error {
+	e := fault.Show(secrets.Scrub(err.Error(), shown...), err)
 	ctx = callers(ctx)
 	switch ended := ctx.Err(); {
 	case ended != nil && !errors.Is(err, ended):

@@ -3,6 +3,7 @@ package mongo
 import (
 	"context"
 	"errors"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/slotlease/slotlease/internal/scrub"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -79,14 +81,14 @@ func TestAppendErrorsByTheServersReply(t *testing.T) {
 
 func TestDriverErrorsStayInReach(t *testing.T) {
 	t.Parallel()
-	err := classify(t.Context(), mongo.CommandError{Code: 10107, Name: "NotWritablePrimary"}, nil)
+	err := classify(t.Context(), mongo.CommandError{Code: 10107, Name: "NotWritablePrimary"}, scrub.Secrets{})
 	if ce, ok := errors.AsType[mongo.CommandError](err); !ok || ce.Code != 10107 {
 		t.Errorf("classify() = %v, want the driver's error in its chain", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	wantErr(t, "classify() after the context ended", classify(ctx, errors.New("connection lost"), nil), context.Canceled)
-	wantSentinel(t, "a closed client", classify(t.Context(), mongo.ErrClientDisconnected, nil), store.ErrClosed)
+	wantErr(t, "classify() after the context ended", classify(ctx, errors.New("connection lost"), scrub.Secrets{}), context.Canceled)
+	wantSentinel(t, "a closed client", classify(t.Context(), mongo.ErrClientDisconnected, scrub.Secrets{}), store.ErrClosed)
 }
 
 func TestWrongPasswordIsDenied(t *testing.T) {
@@ -125,5 +127,33 @@ func TestRefusedConnectionEndsWithTheContext(t *testing.T) {
 		if err != nil {
 			wantNoSecret(t, name, err.Error(), "hunter2hunter2")
 		}
+	}
+}
+
+// A password that is in other texts by chance would be betrayed by what its removal
+// garbles.
+func TestADriversErrorShowsNoPasswordAndIsNotGarbled(t *testing.T) {
+	t.Parallel()
+	for _, password := range []string{"e", "%3A", "127.0.0.1", "jobs", "jobs.WorkerLeases", "WorkerLeases", "SCRAM-SHA-256", "connection", "now", "%65", "p%40ss", "hunter2%2Fhunter2"} {
+		t.Run(password, func(t *testing.T) {
+			t.Parallel()
+			plain, err := url.PathUnescape(password)
+			must(t, "PathUnescape()", err)
+			said := func(login, parameter string) string {
+				return "Authentication failed: no connection from mongodb://" + login + "@127.0.0.1/jobs?proxyPassword=" + parameter + "&w=1 to jobs.WorkerLeases"
+			}
+			for _, form := range []string{password, plain} {
+				answer := commandError(codeAuthenticationFailed, "AuthenticationFailed", said("jane:"+form, form))
+				f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"saslStart": answer})})
+				l := f.open(Options{URI: "mongodb://jane:" + password + "@" + f.addr + "/jobs?authMechanism=SCRAM-SHA-256"})
+				_, err := l.Now(within(t, patience))
+				wantSentinel(t, "Now()", err, store.ErrDenied)
+				masked := said("***:***", "***")
+				if strings.Contains(form, "@") { // What stands before the last @ may all be a password.
+					masked = "mongodb://***:***&w=1 to jobs.WorkerLeases"
+				}
+				documenttest.Says(t, "Now()", err, nil, "mongo: now: access denied: connection() error occurred during connection handshake: auth error: sasl conversation error: unable to authenticate using mechanism \"SCRAM-SHA-256\"", masked)
+			}
+		})
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
+	"github.com/slotlease/slotlease/internal/scrub"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/document"
 	"github.com/slotlease/slotlease/store/internal/fault"
@@ -77,7 +78,7 @@ type Ledger struct {
 	label   string
 	skew    time.Duration
 	unsafe  bool
-	secrets fault.Secrets
+	secrets scrub.Secrets
 	fitness fitness
 	closed  atomic.Bool
 }
@@ -124,6 +125,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 		}
 	}
 	l.bind(database, collection)
+	l.secrets.Publish(l.namespace())
 	return l, nil
 }
 
@@ -182,15 +184,9 @@ func (l *Ledger) enter(ctx context.Context, op, key string) error {
 
 // open fails if the ledger is closed or the context is over.
 func (l *Ledger) open(ctx context.Context, op, key string) error {
-	caller := callers(ctx)
-	err := caller.Err()
-	switch cause := context.Cause(caller); {
-	case l.closed.Load():
+	err := fault.Ended(callers(ctx))
+	if l.closed.Load() {
 		err = store.ErrClosed
-	case err == nil:
-		return nil
-	case !errors.Is(cause, err):
-		err = fmt.Errorf("%w: %w", err, cause)
 	}
 	return l.failed(ctx, op, key, err)
 }
@@ -253,7 +249,7 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 		if limit < 1 {
 			return nil, nil
 		}
-		out, unreachable, err := l.walk(ctx, walk{workerType: workerType, order: newestFirst, limit: limit})
+		out, unreachable, err := l.walk(ctx, document.Query{WorkerType: workerType, NewestFirst: true, Limit: limit})
 		switch {
 		case err != nil:
 			return nil, err
@@ -275,15 +271,10 @@ func (l *Ledger) Trim(ctx context.Context, workerType string, before int64) (int
 }
 
 func (l *Ledger) trim(ctx context.Context, workerType string, before int64) (int, error) {
-	head, _, err := l.walk(ctx, walk{workerType: workerType, order: newestFirst, limit: 1, keys: true})
-	if err != nil || len(head) == 0 {
-		return 0, err
-	}
-	before = min(before, head[0].Seq)
-	if before <= 1 {
-		return 0, nil
-	}
-	old, _, err := l.walk(ctx, walk{workerType: workerType, below: before, order: oldestFirst, limit: store.TrimBatch, keys: true})
+	old, err := document.Trimmable(workerType, before, store.TrimBatch, func(q document.Query) ([]store.Record, error) {
+		records, _, err := l.walk(ctx, q)
+		return records, err
+	})
 	if err != nil || len(old) == 0 {
 		return 0, err
 	}

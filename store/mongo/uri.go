@@ -1,6 +1,7 @@
 package mongo
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -9,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/slotlease/slotlease/store/internal/fault"
+	"github.com/slotlease/slotlease/internal/scrub"
 )
 
 // address is a parsed URI. The driver gets it without our own parts.
@@ -23,8 +24,8 @@ type address struct {
 	database   string
 	collection string
 	appName    bool
-	// secrets are the texts that must never be shown.
-	secrets fault.Secrets
+	// secrets are user, password and the values of some parameters.
+	secrets scrub.Secrets
 }
 
 const (
@@ -65,11 +66,12 @@ func parseURI(uri string) (address, error) {
 	if query != "" {
 		a.driver += "?" + query
 	}
+	a.secrets.Publish(a.hosts, a.database, a.collection)
 	return a, nil
 }
 
 // cutUser takes user and password, with their @, off the front.
-func cutUser(uri string, secrets *fault.Secrets) (rest, user string, err error) {
+func cutUser(uri string, secrets *scrub.Secrets) (rest, user string, err error) {
 	before, after, found := strings.Cut(uri, "@")
 	if !found {
 		return uri, "", nil
@@ -84,8 +86,8 @@ func cutUser(uri string, secrets *fault.Secrets) (rest, user string, err error) 
 		if _, err := url.PathUnescape(s); err != nil {
 			return "", "", errors.New("uri: user or password is not percent-encoded correctly: a % must be written %25")
 		}
-		hide(secrets, s)
 	}
+	secrets.HideUser(before)
 	return after, before + "@", nil
 }
 
@@ -155,25 +157,18 @@ func (a *address) cutParameters(query string) (string, error) {
 		case lower == "appname":
 			a.appName = true
 		}
-		if isSecret(lower) {
-			hide(&a.secrets, rawValue)
-			for _, property := range slices.Concat(strings.Split(rawValue, ","), strings.Split(value, ",")) {
-				if _, v, ok := strings.Cut(property, ":"); ok {
-					hide(&a.secrets, v)
-				} else if len(property) >= 3 { // less would only spoil other text
-					hide(&a.secrets, property)
-				}
-			}
-		}
 		kept = append(kept, pair)
+		if !scrub.IsSecret(name) {
+			a.secrets.Publish(pair, value)
+			continue
+		}
+		a.secrets.Hide(rawValue)
+		for _, property := range slices.Concat(strings.Split(rawValue, ","), strings.Split(value, ",")) {
+			_, v, _ := strings.Cut(property, ":")
+			a.secrets.Hide(cmp.Or(v, property))
+		}
 	}
 	return strings.Join(kept, "&"), nil
-}
-
-// isSecret reports whether a parameter's value may be one.
-func isSecret(name string) bool {
-	parts := []string{"password", "properties", "proxyusername", "token", "secret", "credential"}
-	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(name, part) })
 }
 
 // Redact returns a URI that may be shown: user, password and the values of
@@ -200,23 +195,11 @@ func Redact(uri string) string {
 	pairs := strings.FieldsFunc(query, func(r rune) bool { return r == '&' || r == ';' })
 	for i, pair := range pairs {
 		name, _, _ := strings.Cut(pair, "=")
-		if plain, err := url.QueryUnescape(name); err != nil || isSecret(strings.ToLower(plain)) {
-			pairs[i] = name + "=***"
+		if plain, err := url.QueryUnescape(name); err != nil || scrub.IsSecret(plain) {
+			pairs[i] = name + "=" + scrub.Mask
 		}
 	}
 	return head + "?" + strings.Join(pairs, "&")
-}
-
-// hide takes in a percent-encoded secret, in all the forms in which a message may
-// hold it.
-func hide(secrets *fault.Secrets, raw string) {
-	forms := []string{raw}
-	for _, decode := range []func(string) (string, error){url.PathUnescape, url.QueryUnescape} {
-		if plain, err := decode(raw); err == nil {
-			forms = append(forms, plain, url.QueryEscape(plain), url.PathEscape(plain))
-		}
-	}
-	secrets.Add(forms...)
 }
 
 // checkDatabase returns the fault of a database name, or nil.

@@ -1,6 +1,7 @@
 package mongo
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -11,69 +12,35 @@ import (
 	"github.com/slotlease/slotlease/store/internal/document"
 )
 
-const (
-	newestFirst = -1
-	oldestFirst = 1
-
-	// listPage is how many ids are read at a time to find the worker types.
-	listPage = 100
-)
+// listPage is how many ids are read at a time to find the worker types.
+const listPage = 100
 
 var idOnly = bson.D{{Key: fieldID, Value: 1}}
 
-// walk says which documents of a worker type to read, in the order of their ids,
-// which for keys is that of Seq.
-type walk struct {
-	workerType string
-	// below bounds the Seq, if not 0.
-	below int64
-	order int
-	limit int
-	// keys asks for records that have only their key.
-	keys bool
-}
-
-// ids is the range of _id that holds the worker type. Its ids are those that
-// begin with its name and a colon; names contain neither a colon nor a
-// semicolon, the character after it. So neither a wrong field nor a missing index
-// can hide a document.
-func (w walk) ids() bson.D {
-	if w.below != 0 {
-		return between(store.Key(w.workerType, 1), store.Key(w.workerType, w.below))
-	}
-	return between(w.workerType+":", w.workerType+";")
-}
-
-func between(from, below string) bson.D {
-	return bson.D{{Key: "$gte", Value: from}, {Key: "$lt", Value: below}}
-}
-
-func (w walk) record(seq int64, raw []byte) store.Record {
-	if w.keys {
-		return store.Record{WorkerType: w.workerType, Seq: seq}
-	}
-	return decode(w.workerType, seq, raw)
-}
-
-// walk reads the records of a walk, and reports an unreachable id if it meets one.
-func (l *Ledger) walk(ctx context.Context, w walk) (records []store.Record, unreachable string, err error) {
-	return document.Walk(w.workerType, w.limit, func(betweenKeys bool, limit int, visit func(id string, raw []byte) bool) error {
-		ids := w.ids()
-		if betweenKeys && w.below == 0 {
-			ids = between(store.Key(w.workerType, 1), store.Key(w.workerType, store.MaxSeq+1))
-		}
-		return l.find(ctx, ids, w, limit, visit)
-	}, w.record)
+// walk reads the records of a query, and reports an unreachable id if it meets one.
+//
+// The ids of a worker type are those that begin with its name and a colon; names contain
+// neither a colon nor a semicolon, the character after it. So neither a wrong field nor a
+// missing index can hide a document.
+func (l *Ledger) walk(ctx context.Context, q document.Query) (records []store.Record, unreachable string, err error) {
+	all := document.IDs{From: q.WorkerType + ":", Below: q.WorkerType + ";"}
+	return document.Walk(q, func(ids document.IDs, limit int, visit func(id string, raw []byte) bool) error {
+		ids = cmp.Or(ids, all)
+		return l.find(ctx, bson.D{{Key: "$gte", Value: ids.From}, {Key: "$lt", Value: ids.Below}}, q, limit, visit)
+	}, decode)
 }
 
 // find visits the documents with an id in a range until visit returns false. The
 // raw document is valid only during the visit.
-func (l *Ledger) find(ctx context.Context, ids bson.D, w walk, limit int, visit func(id string, raw []byte) bool) error {
-	fields := projection
-	if w.keys {
+func (l *Ledger) find(ctx context.Context, ids bson.D, q document.Query, limit int, visit func(id string, raw []byte) bool) error {
+	fields, order := projection, 1
+	if q.Keys {
 		fields = idOnly
 	}
-	o := options.Find().SetSort(bson.D{{Key: fieldID, Value: w.order}}).SetProjection(fields)
+	if q.NewestFirst {
+		order = -1
+	}
+	o := options.Find().SetSort(bson.D{{Key: fieldID, Value: order}}).SetProjection(fields)
 	if limit > 0 {
 		o.SetLimit(int64(limit))
 	}
@@ -99,7 +66,7 @@ func (l *Ledger) find(ctx context.Context, ids bson.D, w walk, limit int, visit 
 // idsFrom are the first ids, of any worker type, that are not below a given one.
 func (l *Ledger) idsFrom(ctx context.Context, from string) (ids []string, err error) {
 	r := bson.D{{Key: "$gte", Value: from}}
-	err = l.find(ctx, r, walk{order: oldestFirst, keys: true}, listPage, func(id string, _ []byte) bool {
+	err = l.find(ctx, r, document.Query{Keys: true}, listPage, func(id string, _ []byte) bool {
 		ids = append(ids, id)
 		return true
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/fault"
 )
 
 // otherLogTimeout is how long an operation waits for a handle that has the file open
@@ -21,7 +22,7 @@ func do[T any](ctx context.Context, l *Ledger, op, key string, act func(ctx cont
 	var none T
 	fail := func(err error) (T, error) { return none, fmt.Errorf("sqlite: %s %s: %w", op, key, err) }
 	if ctx.Err() != nil {
-		return fail(ended(ctx))
+		return fail(fault.Ended(ctx))
 	}
 	l.mu.Lock()
 	if l.closed {
@@ -55,7 +56,7 @@ func do[T any](ctx context.Context, l *Ledger, op, key string, act func(ctx cont
 		}
 		return o.value, nil
 	case <-ctx.Done():
-		return fail(ended(ctx))
+		return fail(fault.Ended(ctx))
 	}
 }
 
@@ -82,7 +83,7 @@ func (l *Ledger) patiently(ctx context.Context, act func() error) error {
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return ended(ctx)
+			return fault.Ended(ctx)
 		case <-timer.C:
 			waited += pause
 		}

@@ -12,6 +12,7 @@ import (
 	code "modernc.org/sqlite/lib"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/fault"
 )
 
 var (
@@ -20,15 +21,6 @@ var (
 	// errUnfinished: undoing an interrupted change needs writing, so Init does it.
 	errUnfinished = fmt.Errorf("%w: a crash interrupted the creation or a change of the file, and a handle for reading can't undo it: init the ledger", store.ErrMissing)
 )
-
-// ended is the error of a context that has ended, with its cause.
-func ended(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if errors.Is(cause, err) {
-		return cause
-	}
-	return fmt.Errorf("%w: %w", err, cause)
-}
 
 // resultCode returns SQLite's extended result code, or 0.
 func resultCode(err error) int {
@@ -80,7 +72,7 @@ func (l *Ledger) explain(ctx context.Context, err error) error {
 	case c&0xff == code.SQLITE_CANTOPEN:
 		return fmt.Errorf("%w: %w", l.whyShut(), err)
 	case c&0xff == code.SQLITE_INTERRUPT && ctx.Err() != nil:
-		return ended(ctx)
+		return fault.Ended(ctx)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w: %w", store.ErrDenied, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/fault"
 )
 
 // file is the open file. Its handle has one connection, because SQLite allows only one
@@ -34,7 +35,7 @@ func (l *Ledger) use(ctx context.Context) (*file, error) {
 	case l.opening <- struct{}{}:
 		defer func() { <-l.opening }()
 	case <-ctx.Done():
-		return nil, ended(ctx)
+		return nil, fault.Ended(ctx)
 	}
 	l.mu.Lock()
 	f, used, closed, unshared := l.file, l.used, l.closed, l.unshared

@@ -13,6 +13,7 @@ import (
 	"github.com/benbjohnson/clock"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/fault"
 )
 
 // DefaultBusyTimeout is how long an operation waits for other processes.
@@ -239,6 +240,6 @@ func (l *Ledger) Close(ctx context.Context) error {
 		}
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("sqlite: close %s: %w", l.o.Path, ended(ctx))
+		return fmt.Errorf("sqlite: close %s: %w", l.o.Path, fault.Ended(ctx))
 	}
 }

@@ -3,7 +3,9 @@
 package fault
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -51,6 +53,26 @@ func (e *Shown) Meaning(sentinel error, retryAfter time.Duration) error {
 		e.Name(sentinel)
 	}
 	return e
+}
+
+// Of is the error of an operation of a store on a key, which may be empty.
+func Of(store, op, key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if key != "" {
+		op += " " + key
+	}
+	return fmt.Errorf("%s: %s: %w", store, op, err)
+}
+
+// Ended is the error of a context that has ended, with its cause, or nil if it hasn't.
+func Ended(ctx context.Context) error {
+	err := ctx.Err()
+	if cause := context.Cause(ctx); err != nil && !errors.Is(cause, err) {
+		return fmt.Errorf("%w: %w", err, cause)
+	}
+	return err
 }
 
 // cancelled has no Unwrap, so that errors.Is stops here.

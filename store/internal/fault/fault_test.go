@@ -3,6 +3,7 @@ package fault
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -64,18 +65,49 @@ func TestAHiddenCancellationIsFoundByItsTypeOnly(t *testing.T) {
 	}
 }
 
-func TestSecretsAreScrubbedInAllTheirForms(t *testing.T) {
-	var s Secrets
-	s.Add("pa\"ss", "", "pa%22ss", "pa\"ss-longer")
-	for text, want := range map[string]string{
-		`user:pa"ss@host`:       "user:***@host",
-		`"user:pa\"ss@host"`:    `"user:***@host"`,
-		"pa%22ss":               "***",
-		`pa"ss-longer and more`: "*** and more",
-		"plain":                 "plain",
+func TestAContextEndsWithItsCause(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	if err := Ended(ctx); err != nil {
+		t.Errorf("Ended() of a context that goes on = %v, want nil", err)
+	}
+	cancel(io.EOF)
+	if err := Ended(ctx); fmt.Sprint(err) != "context canceled: EOF" || !errors.Is(err, context.Canceled) || !errors.Is(err, io.EOF) {
+		t.Errorf("Ended() = %v, want the context's error and its cause", err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := Ended(ctx); !errors.Is(err, context.Canceled) || fmt.Sprint(err) != "context canceled" {
+		t.Errorf("Ended() without a cause = %v, want context.Canceled alone", err)
+	}
+}
+
+// wavering has ended between two looks at it.
+type wavering struct {
+	context.Context
+	looks int
+}
+
+func (w *wavering) Err() error {
+	if w.looks++; w.looks == 1 {
+		return nil
+	}
+	return context.Canceled
+}
+
+func TestAContextThatEndsMeanwhileGivesNoHalfAnError(t *testing.T) {
+	if err := Ended(&wavering{Context: t.Context()}); err != nil {
+		t.Errorf("Ended() of a context that had not ended at the first look = %v, want nil", err)
+	}
+}
+
+func TestOfNamesStoreOperationAndKey(t *testing.T) {
+	for want, err := range map[string]error{
+		"<nil>":                 Of("mongo", "get", "job:1", nil),
+		"mongo: get job:1: EOF": Of("mongo", "get", "job:1", io.EOF),
+		"mongo: now: EOF":       Of("mongo", "now", "", io.EOF),
 	} {
-		if got := s.Scrub(text); got != want {
-			t.Errorf("Scrub(%q) = %q, want %q", text, got, want)
+		if got := fmt.Sprint(err); got != want {
+			t.Errorf("Of() = %q, want %q", got, want)
 		}
 	}
 }

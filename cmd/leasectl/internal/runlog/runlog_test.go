@@ -120,7 +120,7 @@ var errLate = errors.New("told to end, because the lease was extended late")
 // logOf is what a log writes of all that can happen.
 func logOf(format string, level zapcore.Level) string {
 	var written bytes.Buffer
-	happen(New(Options{To: secret.Writer{To: &written, Secrets: secret.List{"c4n4ry"}}, JSON: format == "json", Level: level, Worker: worker}))
+	happen(New(Options{To: secret.Writer{To: &written, Secrets: secret.InURI("mongodb://user:c4n4ry@host")}, JSON: format == "json", Level: level, Worker: worker}))
 	return written.String()
 }
 

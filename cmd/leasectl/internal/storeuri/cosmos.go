@@ -9,9 +9,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
+	"github.com/slotlease/slotlease/internal/scrub"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/cosmos"
 )
@@ -34,13 +36,28 @@ func cosmosTarget(t Target, getenv func(string) string) (Target, error) {
 		return Target{}, fmt.Errorf("cosmos: has no account: write cosmos://ACCOUNT/DATABASE/CONTAINER, or set %s", ConnectionVariable)
 	}
 	if t.connection != "" {
-		// Whether the rest is well-formed can be seen with any account.
 		t.Shown = "cosmos://***"
-		if with := strings.Replace(t.uri, "cosmos://", "cosmos://127.0.0.1:443", 1); cosmos.Redact(with) == with {
+		if with := withAccount(t.uri); cosmos.Redact(with) == with {
 			t.Shown = t.uri
 		}
 	}
 	return t, nil
+}
+
+// withAccount is a URI that names no account with any one: whether the rest is well-formed
+// can then be seen.
+func withAccount(uri string) string {
+	return strings.Replace(uri, "cosmos://", "cosmos://127.0.0.1:443", 1)
+}
+
+// whyUnfit says what is wrong with a URI that names no account.
+func whyUnfit(uri string) string {
+	l, err := cosmos.Open(context.Background(), cosmos.Options{URI: withAccount(uri), Key: "YQ=="})
+	if err != nil {
+		return ": " + err.Error()
+	}
+	_ = l.Close(context.Background())
+	return ""
 }
 
 // openCosmos makes a ledger in Cosmos DB.
@@ -64,11 +81,11 @@ func (t Target) openCosmos(ctx context.Context) (store.Ledger, error) {
 func (t Target) connectionOptions() (cosmos.Options, error) {
 	u, err := url.Parse(t.Shown)
 	if err != nil || t.Shown != t.uri {
-		return cosmos.Options{}, errors.New("cosmos: the URI must be of the form cosmos:///DATABASE/CONTAINER?throughput=400")
+		return cosmos.Options{}, errors.New("cosmos: the URI must be of the form cosmos:///DATABASE/CONTAINER?throughput=400" + whyUnfit(t.uri))
 	}
 	q := u.Query()
 	for name := range q {
-		if !slices.Contains([]string{"throughput", "autoscale", "serverless"}, name) {
+		if !slices.Contains([]string{"throughput", "autoscale", "serverless", "serverSkew", "unsafeUnverifiedAccount"}, name) {
 			return cosmos.Options{}, fmt.Errorf("cosmos: parameter %s goes with an account in the URI only", name)
 		}
 	}
@@ -78,6 +95,8 @@ func (t Target) connectionOptions() (cosmos.Options, error) {
 	o.Throughput, _ = strconv.Atoi(q.Get("throughput"))
 	o.Autoscale, _ = strconv.Atoi(q.Get("autoscale"))
 	o.Serverless, _ = strconv.ParseBool(q.Get("serverless"))
+	o.ServerSkew, _ = time.ParseDuration(q.Get("serverSkew"))
+	o.UnsafeUnverifiedAccount, _ = strconv.ParseBool(q.Get("unsafeUnverifiedAccount"))
 	return o, nil
 }
 
@@ -109,10 +128,10 @@ func Warning(l store.Ledger) string {
 
 // Secrets finds what may be secret in the environment: in the store's URI, and in
 // the variables that hold the keys of Azure.
-func Secrets(getenv func(string) string) secret.List {
+func Secrets(getenv func(string) string) scrub.Secrets {
 	found := secret.InURI(getenv(Variable))
 	for _, name := range []string{KeyVariable, "AZURE_CLIENT_SECRET", "AZURE_CLIENT_CERTIFICATE_PASSWORD", "AZURE_PASSWORD"} {
-		found.Add(strings.TrimSpace(getenv(name)))
+		found.Hide(strings.TrimSpace(getenv(name)))
 	}
 	// Of a connection string, all that isn't known to be harmless.
 	for part := range strings.SplitSeq(getenv(ConnectionVariable), ";") {
@@ -120,10 +139,10 @@ func Secrets(getenv func(string) string) secret.List {
 		switch strings.ToLower(strings.TrimSpace(name)) {
 		case "accountendpoint", "disableservercertificatevalidation":
 		case "accountkey":
-			found.Add(strings.TrimSpace(value))
+			found.Hide(strings.TrimSpace(value))
 		default:
-			found.Add(part)
-			found.Add(value)
+			found.Hide(part)
+			found.Hide(value)
 		}
 	}
 	return found

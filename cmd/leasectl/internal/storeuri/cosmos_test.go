@@ -34,6 +34,8 @@ func TestACosmosStoreIsOpenedByWhatTheEnvironmentHolds(t *testing.T) {
 		{"cosmos://acct/jobs", "", "cosmos jobs/WorkerLeases at acct.documents.azure.com:443", " (400 RU/s)"},
 		{"cosmos://acct/jobs/leases?throughput=1000", storeuri.KeyVariable + "=" + anyKey, "cosmos jobs/leases at acct.documents.azure.com:443", " (1000 RU/s)"},
 		{"cosmos://127.0.0.1:8081/jobs/leases?insecureHTTP=true&serverless=true", storeuri.KeyVariable + "=" + anyKey, "cosmos jobs/leases at 127.0.0.1:8081", " (serverless)"},
+		{"cosmos://acct/jobs?serverSkew=500ms&unsafeUnverifiedAccount=true", storeuri.KeyVariable + "=" + anyKey, "cosmos jobs/WorkerLeases at acct.documents.azure.com:443", " (400 RU/s)"},
+		{"cosmos:///jobs/leases?serverSkew=500ms&unsafeUnverifiedAccount=true", storeuri.ConnectionVariable + "=" + anyConnection, "cosmos jobs/leases at h.invalid:443", " (400 RU/s)"},
 		{"cosmos:///", storeuri.ConnectionVariable + "=" + anyConnection, "cosmos WorkerProcess/WorkerLeases at h.invalid:443", " (400 RU/s)"},
 		{"cosmos:///jobs/leases?autoscale=2000", storeuri.ConnectionVariable + "=" + anyConnection, "cosmos jobs/leases at h.invalid:443", " (autoscale, at most 2000 RU/s)"},
 	} {
@@ -66,6 +68,9 @@ func TestABadCosmosStoreIsAMistakeInTheUsage(t *testing.T) {
 		{"cosmos://acct?throughput=50", storeuri.KeyVariable + "=" + anyKey, "throughput 50 RU/s: must be a multiple of 100"},
 		{"cosmos://acct", storeuri.KeyVariable + "=!", "the key is not base64"},
 		{"cosmos://example.com?insecureHTTP=true", storeuri.KeyVariable + "=" + anyKey, "for loopback addresses only"},
+		{"cosmos://acct?serverSkew=soon", storeuri.KeyVariable + "=" + anyKey, "parameter serverSkew must be a duration above 0, at most 1h0m0s, such as 500ms"},
+		{"cosmos://acct?unsafeUnverifiedAccount=yes", storeuri.KeyVariable + "=" + anyKey, "parameter unsafeUnverifiedAccount has an invalid value"},
+		{"cosmos:///a?serverSkew=-1s", storeuri.ConnectionVariable + "=" + anyConnection, "DATABASE/CONTAINER?throughput=400: cosmos: open: uri: parameter serverSkew must be a duration above 0"},
 		{"cosmos:///a/b/c", storeuri.ConnectionVariable + "=" + anyConnection, "the URI must be of the form cosmos:///DATABASE/CONTAINER"},
 		{"cosmos:///a?insecureHTTP=true", storeuri.ConnectionVariable + "=" + anyConnection, "parameter insecureHTTP goes with an account in the URI only"},
 		{"cosmos:///a", storeuri.ConnectionVariable + "=AccountKey=" + anyKey, "must have an AccountEndpoint and an AccountKey"},

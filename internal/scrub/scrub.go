@@ -1,0 +1,212 @@
+// Package scrub takes secrets out of texts that are to be shown, such as a driver's
+// error.
+//
+// A secret is taken out where secrets stand: as the password of a URI, the value of a
+// parameter like AccountKey, or a token. Besides, a known secret is searched for, if it
+// can't stand in a text by chance. A short or ordinary password can: to replace "e" or
+// "localhost" everywhere would garble the text, and betray the password.
+package scrub
+
+import (
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Mask stands in place of a secret.
+const Mask = "***"
+
+// Secrets are those of one store. The zero Secrets knows none, and takes out what stands
+// where secrets stand. It may be copied, and used at once by many, when it is complete.
+type Secrets struct {
+	logins []login
+	known  []string
+	public []string
+}
+
+// login is a user, with the colon after it, and the password.
+type login struct{ user, password string }
+
+// Hide takes in a secret as it stands in a URI, percent-encoded or not.
+func (s *Secrets) Hide(secret string) {
+	for _, form := range forms(secret) {
+		if telling(form) && !slices.Contains(s.known, form) {
+			s.known = append(s.known, form)
+		}
+	}
+}
+
+// HideUser takes in what stands before the @ in a URI: a user, and perhaps a colon and a
+// password.
+func (s *Secrets) HideUser(info string) {
+	user, password, found := strings.Cut(info, ":")
+	s.Hide(user)
+	s.Hide(password)
+	if !found || password == "" {
+		return
+	}
+	for _, name := range forms(user) {
+		for _, form := range forms(password) {
+			s.logins = append(s.logins, login{name + ":", form})
+		}
+	}
+}
+
+// Publish takes in texts that may be shown, such as hosts and databases. A secret, or as
+// much of it as was found, may be shown if it is part of one.
+func (s *Secrets) Publish(texts ...string) { s.public = append(s.public, texts...) }
+
+// forms are those in which a message may hold a secret: as it is, decoded or encoded, and
+// each as it looks inside a quoted string.
+func forms(secret string) []string {
+	all := []string{secret, strings.TrimRight(secret, "=")}
+	for _, decode := range []func(string) (string, error){url.PathUnescape, url.QueryUnescape} {
+		if plain, err := decode(secret); err == nil {
+			all = append(all, plain, url.QueryEscape(plain), url.PathEscape(plain))
+		}
+	}
+	for _, form := range all {
+		quoted := strconv.Quote(form)
+		all = append(all, quoted[1:len(quoted)-1])
+	}
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(form string) bool { return form == "" })
+}
+
+// telling reports whether a text is hardly in another by chance: it has eight bytes of
+// two kinds (letters, digits, others), or sixteen.
+func telling(s string) bool {
+	kinds := map[string]bool{}
+	for _, r := range s {
+		switch {
+		case unicode.IsLetter(r):
+			kinds["letter"] = true
+		case unicode.IsDigit(r):
+			kinds["digit"] = true
+		default:
+			kinds["other"] = true
+		}
+	}
+	return len(s) >= 16 || len(s) >= 8 && len(kinds) > 1
+}
+
+// head is the shortest part of a secret that is telling: a message may have cut the rest
+// off.
+func head(secret string) string {
+	for i := 8; i < len(secret); i++ {
+		if telling(secret[:i]) {
+			return secret[:i]
+		}
+	}
+	return secret
+}
+
+// parameter matches the names of parameters whose values are secret: MongoDB's and
+// Azure's. A lease's own token is none.
+const parameter = `[\w%.-]*(?:password|secret|credential|authmechanismproperties|proxyusername|authorization|(?:account|access|master|shared)[_-]?key|(?:access|auth|id|refresh|sas|session)[_-]?token)[\w%.-]*|sig`
+
+var secretName = regexp.MustCompile(`(?i)password|secret|credential|properties|proxyusername|authorization|token|^sig$`)
+
+// IsSecret reports whether the value of a URI's parameter may be secret, by its name.
+func IsSecret(name string) bool { return secretName.MatchString(name) }
+
+// places are where secrets stand, and what to show there. The secret is the first group.
+var places = []struct {
+	pattern *regexp.Regexp
+	mask    string
+}{
+	// The user and password of a URI.
+	{regexp.MustCompile(`://([^\s"]*)@`), Mask + ":" + Mask},
+	// The value of a parameter in a query, a connection string or a signature.
+	{regexp.MustCompile(`(?i)(?:\b|%26)(?:` + parameter + `)(?:=|%3d)([^\s&;"']*?),?(?:[\s&;"']|$)`), Mask},
+	// The same, quoted.
+	{regexp.MustCompile(`(?i)"(?:` + parameter + `)" ?[:=] ?"((?:[^"\\]|\\.)*)"`), Mask},
+	// A token of Microsoft Entra ID.
+	{regexp.MustCompile(`\b(eyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?)`), Mask},
+}
+
+// span is a part of a text, and what to show in its place.
+type span struct {
+	from, to int
+	mask     string
+	// exact is what was found, if not by its place. It may be public.
+	exact string
+}
+
+// Scrub returns a text without secrets. shown are texts that may be shown, besides those
+// that were published. All secrets are found before any is taken out: of two that
+// overlap, one would hide only a part of the other.
+func (s Secrets) Scrub(text string, shown ...string) string {
+	var spans []span
+	for _, place := range places {
+		for _, at := range place.pattern.FindAllStringSubmatchIndex(text, -1) {
+			spans = append(spans, span{from: at[2], to: at[3], mask: place.mask})
+		}
+	}
+	for _, l := range s.logins {
+		spans = append(spans, l.passwords(text)...)
+	}
+	for _, secret := range s.known {
+		spans = append(spans, find(text, secret, head(secret))...)
+	}
+	return cut(text, slices.DeleteFunc(spans, func(at span) bool {
+		if at.exact == "" {
+			return false
+		}
+		holds := func(public string) bool { return strings.Contains(public, at.exact) }
+		return slices.ContainsFunc(s.public, holds) || slices.ContainsFunc(shown, holds)
+	}))
+}
+
+// passwords returns the spans in which a text has the password after its user, or the
+// password's beginning. They are whole words: "u:p" isn't in "menu:port".
+func (l login) passwords(text string) (spans []span) {
+	for _, at := range find(text, l.user+l.password, l.user+l.password[:1]) {
+		before, _ := utf8.DecodeLastRuneInString(text[:at.from])
+		after, _ := utf8.DecodeRuneInString(text[at.to:])
+		if !inWord(before) && !inWord(after) {
+			at.from += len(l.user)
+			spans = append(spans, at)
+		}
+	}
+	return spans
+}
+
+func inWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// find returns the spans in which a text has a secret, or as much of it as follows its
+// head.
+func find(text, secret, head string) (spans []span) {
+	for from := 0; ; from++ {
+		i := strings.Index(text[from:], head)
+		if i < 0 {
+			return spans
+		}
+		from += i
+		to := from + len(head)
+		for to < len(text) && to-from < len(secret) && text[to] == secret[to-from] {
+			to++
+		}
+		spans = append(spans, span{from, to, Mask, text[from:to]})
+	}
+}
+
+// cut replaces the spans. Of spans that overlap, the first says by what.
+func cut(text string, spans []span) string {
+	slices.SortStableFunc(spans, func(a, b span) int { return a.from - b.from })
+	var shown strings.Builder
+	done := 0
+	for i := 0; i < len(spans); {
+		hidden := spans[i]
+		for i++; i < len(spans) && spans[i].from < hidden.to; i++ {
+			hidden.to = max(hidden.to, spans[i].to)
+		}
+		shown.WriteString(text[done:hidden.from] + hidden.mask)
+		done = hidden.to
+	}
+	return shown.String() + text[done:]
+}
