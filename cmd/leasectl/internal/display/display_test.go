@@ -133,8 +133,14 @@ func TestClip(t *testing.T) {
 		most int
 		want string
 	}{
-		{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"工人", 4, "工人"}, {"工人们", 4, "工…"}, {"工人们", 5, "工人…"}, {"", 3, ""},
-		{"a" + strings.Repeat("\u0301", 99), 4, "a" + strings.Repeat("\u0301", 6) + "…"}, {"ab\u0301", 2, "ab\u0301"},
+		{"abc", 3, "abc"},
+		{"abcd", 3, "ab…"},
+		{"工人", 4, "工人"},
+		{"工人们", 4, "工…"},
+		{"工人们", 5, "工人…"},
+		{"", 3, ""},
+		{"a" + strings.Repeat("\u0301", 99), 4, "a" + strings.Repeat("\u0301", 6) + "…"},
+		{"ab\u0301", 2, "ab\u0301"},
 	} {
 		if got := Clip(c.s, c.most); got != c.want {
 			t.Errorf("Clip(%q, %d) = %q, want %q", c.s, c.most, got, c.want)
