@@ -38,7 +38,10 @@ func TestRecordCheck(t *testing.T) {
 		{"the first time of all", func(r *store.Record) {
 			r.ReadAt, r.WindowStart = time.Time{}.Add(time.Millisecond), time.Time{}.Add(time.Millisecond)
 		}, ""},
-		{"the last time of all", func(r *store.Record) { r.WindowEnd = time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC); r.ReadAt = r.WindowEnd }, ""},
+		{"the last time of all", func(r *store.Record) {
+			r.WindowEnd = time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC)
+			r.ReadAt = r.WindowEnd
+		}, ""},
 		{"a read in the year 10000", func(r *store.Record) { r.ReadAt = time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC) }, "readAt 10000-01-01T00:00:00.000Z: must be in the years 1 to 9999"},
 		{"a read before the year 1", func(r *store.Record) { r.ReadAt = time.Time{}.Add(-1) }, "readAt 0000-12-31T23:59:59.999Z: must be"},
 		{"a read in the year 10000 of UTC", func(r *store.Record) {

@@ -15,6 +15,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/history"
 )
 
 // evil has what must reach no terminal: a title, a hyperlink, C0, C1, DEL, bidirectional and
@@ -60,6 +61,15 @@ func hostileLedger(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
+	// Times that no record may have, in the envelope and elsewhere.
+	for seq, ms := range []int64{253402300800000, -62135596800001, 1<<63 - 1, -1 << 63} {
+		_, err := db.ExecContext(t.Context(), `INSERT INTO WorkerLeases (workerType, seq, kind, instanceId, "group", claim, windowStart, windowEnd, token, readAt, slotStart, slotEnd, fixedAt, doneUntil)
+			VALUES ('late', ?, 'grant', 'a', '', 'c', 1, 2, 1, ?, ?, ?, ?, ?), ('late', ?, 'grant', 'a', '', 'c', 1, ?, 1, NULL, ?, ?, ?, ?), ('soon', ?, 'grant', 'a', '', 'c', 1, ?, ?, 1, ?, ?, ?, ?)`,
+			2*seq+1, ms, ms, ms, ms, ms, 2*seq+2, ms, ms, ms, ms, ms, seq+1, 2+seq, 1+seq, ms, ms, ms, ms)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	return storeArg
 }
 
@@ -96,15 +106,15 @@ func TestWhatStandsInALedgerDoesNothingToATerminal(t *testing.T) {
 		{[]string{"inspect", "slots", "--worker-type", "export"}, exit.OK, "try: leasectl override --worker-type export --seq 3\n"},
 		{[]string{"inspect", "slots", "--worker-type", "export", "--output", "json"}, exit.OK, `"instanceId": "evil\u001b]0;owned\u0007`},
 		{[]string{"inspect", "slots", "--worker-type", "exprot"}, exit.Usage, "try: --worker-type export\n"},
-		{[]string{"inspect", "slots", "--worker-type", "exprot"}, exit.Usage, `the ledger has export, t, and invalid ones: "", "$(touch owned)", `},
-		{[]string{"inspect", "slots"}, exit.Usage, "the ledger has 2 worker types, name one with --worker-type: export, t, and invalid ones"},
+		{[]string{"inspect", "slots", "--worker-type", "exprot"}, exit.Usage, `the ledger has export, late, soon, t, and invalid ones: "", "$(touch owned)", `},
+		{[]string{"inspect", "slots"}, exit.Usage, "the ledger has 4 worker types, name one with --worker-type: export, late, soon, t, and invalid ones"},
 		{[]string{"inspect", "slots"}, exit.Usage, `"exp\u202etro"`},
 		{[]string{"inspect", "slots", "--worker-type", "$(touch owned)"}, exit.Usage, ""},
 		{[]string{"override", "--worker-type", "export", "--seq", "2", "--yes"}, exit.Failure, "try: leasectl inspect slots --worker-type export\n"},
 		{[]string{"override", "--worker-type", "exprot", "--seq", "2", "--yes"}, exit.Usage, `and invalid ones`},
 		{[]string{"override", "--worker-type", "export", "--seq", "3", "--yes"}, exit.OK, "wrote record 4"},
-		{[]string{"init"}, exit.OK, "with the worker types export, t, and invalid ones: "},
-		{[]string{"__complete", "inspect", "slots", "--worker-type", ""}, exit.OK, "export\nt\n:4\n"},
+		{[]string{"init"}, exit.OK, "with the worker types export, late, soon, t, and invalid ones: "},
+		{[]string{"__complete", "inspect", "slots", "--worker-type", ""}, exit.OK, "export\nlate\nsoon\nt\n:4\n"},
 		{[]string{"__completeNoDesc", "override", "--worker-type", "e"}, exit.OK, "export\n:4\n"},
 		{[]string{"__completeNoDesc", "override", "--worker-type", "$"}, exit.OK, ":4\n"},
 	} {
@@ -115,6 +125,12 @@ func TestWhatStandsInALedgerDoesNothingToATerminal(t *testing.T) {
 		wantClean(t, "leasectl "+strings.Join(c.args, " "), got.stdout+got.stderr)
 		if strings.HasPrefix(c.args[0], "__complete") && got.stdout != c.want {
 			t.Errorf("leasectl %q completes %q, want %q", c.args, got.stdout, c.want)
+		}
+	}
+	for _, workerType := range []string{"late", "soon"} {
+		s := inspected(t, nil, "--store", storeArg, "--worker-type", workerType)
+		if poison := s.Slots[0].State == history.Poison && strings.Contains(s.Slots[0].Note, "must be in the years 1 to 9999"); poison != (workerType == "late") || len(s.Slots) < 4 {
+			t.Errorf("inspect slots --worker-type %s = %+v", workerType, s)
 		}
 	}
 	var s inspect.Snapshot
