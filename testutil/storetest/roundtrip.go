@@ -28,9 +28,12 @@ var times = []struct {
 	name string
 	of   func(r *store.Record) *time.Time
 }{
-	{"slotStart", func(r *store.Record) *time.Time { return &r.SlotStart }}, {"slotEnd", func(r *store.Record) *time.Time { return &r.SlotEnd }},
-	{"windowStart", func(r *store.Record) *time.Time { return &r.WindowStart }}, {"windowEnd", func(r *store.Record) *time.Time { return &r.WindowEnd }},
-	{"fixedAt", func(r *store.Record) *time.Time { return &r.FixedAt }}, {"readAt", func(r *store.Record) *time.Time { return &r.ReadAt }},
+	{"slotStart", func(r *store.Record) *time.Time { return &r.SlotStart }},
+	{"slotEnd", func(r *store.Record) *time.Time { return &r.SlotEnd }},
+	{"windowStart", func(r *store.Record) *time.Time { return &r.WindowStart }},
+	{"windowEnd", func(r *store.Record) *time.Time { return &r.WindowEnd }},
+	{"fixedAt", func(r *store.Record) *time.Time { return &r.FixedAt }},
+	{"readAt", func(r *store.Record) *time.Time { return &r.ReadAt }},
 	{"doneUntil", func(r *store.Record) *time.Time { return &r.DoneUntil }},
 }
 

@@ -112,7 +112,7 @@ func tryDenied(t storeuri.Target) string {
 		}
 		return "check the key in " + t.KeyFrom() + ", and the account's firewall"
 	}
-	return "check user, password and authSource in the URI, and the user's role (readWrite)"
+	return "check user, password and authSource in the URI, and the user's role (readWrite; to inspect: read)"
 }
 
 func tryMissing(t storeuri.Target) string {
