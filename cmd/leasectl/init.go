@@ -71,15 +71,16 @@ func (a *app) init(ctx context.Context, t storeuri.Target) (err error) {
 	if text := storeuri.Warning(ledger); text != "" {
 		a.errorf("leasectl: warning: %s\n", display.Line(a.scrub(text)))
 	}
+	place := display.Flat(t.Place())
 	switch {
 	case missing:
-		a.printf("created the ledger %s%s\n", t.Place(), t.Provision())
+		a.printf("created the ledger %s%s\n", place, t.Provision())
 	case !types.None():
-		a.printf("the ledger %s was there already, with the worker types %s\n", t.Place(), types)
+		a.printf("the ledger %s was there already, with the worker types %s\n", place, types)
 	case t.Scheme == "sqlite", t.Scheme == "cosmos":
-		a.printf("the ledger %s was there already, without records\n", t.Place())
+		a.printf("the ledger %s was there already, without records\n", place)
 	default:
-		a.printf("the ledger %s is ready, without records\n", t.Place())
+		a.printf("the ledger %s is ready, without records\n", place)
 	}
 	return nil
 }
