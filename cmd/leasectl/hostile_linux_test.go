@@ -156,8 +156,18 @@ func TestWhatStandsInALedgerDoesNothingToALog(t *testing.T) {
 				t.Errorf("leasectl run on a hostile ledger ended with %d, want 0", code)
 			}
 			wantClean(t, "leasectl run", p.output())
-			if !strings.Contains(p.output(), "evil") {
-				t.Errorf("leasectl run wrote %s, want the holder's name", p.output())
+			if format == "text" {
+				if !strings.Contains(p.output(), "schedules differ: ours is \"every 1s\", that of \"evil\\x1b]0;owned") {
+					t.Errorf("leasectl run wrote %s, want the holder's name", p.output())
+				}
+				return
+			}
+			for line := range strings.Lines(p.output()) {
+				var mismatch struct{ Message, Holder, Theirs string }
+				_ = json.Unmarshal([]byte(line), &mismatch) // or the command's
+				if mismatch.Message == "schedule mismatch" && (mismatch.Holder != evil || mismatch.Theirs != "every 5m"+evil) {
+					t.Errorf("leasectl run logs %q, want the holder and the schedule as they are", line)
+				}
 			}
 		})
 	}

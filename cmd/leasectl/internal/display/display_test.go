@@ -57,6 +57,24 @@ func TestNothingHostileIsShown(t *testing.T) {
 	}
 }
 
+func TestEachHostileCharacterIsHidden(t *testing.T) {
+	for name, s := range hostile {
+		if strings.HasPrefix(name, "a ") || !utf8.ValidString(s) {
+			continue // They have ordinary characters, too, or none.
+		}
+		for _, r := range s {
+			if !Hidden(r) {
+				t.Errorf("%s: Hidden(%U) = false, want true", name, r)
+			}
+		}
+	}
+	for r := rune(0); r < 0xa0; r++ {
+		if want := r < ' ' || r >= 0x7f; Hidden(r) != want {
+			t.Errorf("Hidden(%U) = %v, want %v", r, Hidden(r), want)
+		}
+	}
+}
+
 func TestWhatIsMeantToBeReadStays(t *testing.T) {
 	const text = "Zürich 工人 عامل работник 🦫 é e\u0301 ✓ · ± … 'a' \"b\" \\"
 	for name, got := range map[string]string{"Text": Text(text), "Flat": Flat(text), "Line": Line(text)} {
