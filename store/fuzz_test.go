@@ -84,8 +84,23 @@ func fits(s string, least, most int) bool {
 	return len(s) >= least && len(s) <= most && utf8.ValidString(s) && !strings.Contains(s, "\x00")
 }
 
+// dated reports whether all times have a form everywhere.
+func dated(times ...time.Time) bool {
+	first, end := time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, t := range times {
+		if t.Before(first) || !t.Before(end) {
+			return false
+		}
+	}
+	return true
+}
+
 // obeyed is the rule for envelopes, said once more.
 func obeyed(r store.Record) bool {
+	if !dated(r.WindowStart, r.WindowEnd, r.ReadAt) {
+		return false
+	}
+	r = r.Truncated()
 	return r.Defect == "" && workerTypes.MatchString(r.WorkerType) && r.Seq > 0 && r.Seq < 1<<53-1 && r.Token > 0 &&
 		fits(string(r.Kind), 1, 32) && fits(r.Claim, 1, 64) && fits(r.InstanceID, 1, 256) && fits(r.Group, 0, 256) &&
 		!r.WindowStart.IsZero() && !r.WindowEnd.IsZero() && !r.WindowEnd.Before(r.WindowStart) &&
@@ -141,7 +156,7 @@ func FuzzRecord(f *testing.F) {
 			t.Fatalf("CheckEnvelope() of %+v = %v, want it valid: %v", r, obey, obeyed(r))
 		}
 		counted := r.Attempt >= 0 && r.Attempt <= 1_000_000
-		if want := obey == nil && counted && fits(r.Schedule, 0, 512) && fits(r.Metadata, 0, store.MaxMetadata); (check == nil) != want {
+		if want := obey == nil && counted && dated(r.SlotStart, r.SlotEnd, r.FixedAt, r.DoneUntil) && fits(r.Schedule, 0, 512) && fits(r.Metadata, 0, store.MaxMetadata); (check == nil) != want {
 			t.Fatalf("Check() of %+v = %v, want it valid: %v", r, check, want)
 		}
 

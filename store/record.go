@@ -56,7 +56,7 @@ const (
 // Record is one write-once entry of a ledger. Readers obey a record by its envelope
 // alone: WorkerType, Seq, Kind, Claim, InstanceID, Group, Token, WindowStart,
 // WindowEnd and ReadAt. The envelope never changes its meaning between versions.
-// The other fields are for information.
+// The other fields are for information. All times are in the years 1 to 9999, or zero.
 type Record struct {
 	WorkerType string
 	Seq        int64
@@ -120,15 +120,21 @@ func (r Record) CheckEnvelope() error { return invalid(r.envelopeFaults()) }
 
 // Check returns nil if r may be written, or else all reasons against it at once:
 // those of CheckEnvelope, a Schedule or Metadata that is too long, contains NUL, or
-// isn't UTF-8, and an Attempt that is negative or above MaxAttempt. The error wraps
-// ErrInvalid. Readers use CheckEnvelope instead, because a lease must be obeyed
-// whatever information comes with it.
+// isn't UTF-8, an Attempt that is negative or above MaxAttempt, and slot times, a FixedAt or
+// a DoneUntil outside the years 1 to 9999. The error wraps ErrInvalid. Readers use
+// CheckEnvelope instead, because a lease must be obeyed whatever information comes with it.
 func (r Record) Check() error {
 	faults := r.envelopeFaults()
 	if r.Defect == "" {
 		faults = slices.Concat(faults, textFaults("schedule", r.Schedule, maxSchedule), textFaults("metadata", r.Metadata, MaxMetadata))
 		if r.Attempt < 0 || r.Attempt > MaxAttempt {
 			faults = append(faults, fmt.Errorf("attempt %d: must be 0 … %d", r.Attempt, MaxAttempt))
+		}
+		for _, t := range []struct {
+			name string
+			at   time.Time
+		}{{"slotStart", r.SlotStart}, {"slotEnd", r.SlotEnd}, {"fixedAt", r.FixedAt}, {"doneUntil", r.DoneUntil}} {
+			faults = append(faults, timeFaults(t.name, t.at)...)
 		}
 	}
 	return invalid(faults)
@@ -154,7 +160,7 @@ func (r Record) Cleaned() Record {
 		}
 	}
 	for _, t := range []*time.Time{&r.SlotStart, &r.SlotEnd, &r.FixedAt, &r.DoneUntil} {
-		if year := t.UTC().Year(); year < 1 || year > 9999 {
+		if timeFaults("", *t) != nil {
 			*t = time.Time{}
 		}
 	}
@@ -200,7 +206,13 @@ func (r Record) envelopeFaults() []error {
 	if r.Token < 1 {
 		bad("token %d: must be positive", r.Token)
 	}
+	unfit := slices.Concat(timeFaults("windowStart", r.WindowStart), timeFaults("windowEnd", r.WindowEnd))
+	errs = slices.Concat(errs, unfit, timeFaults("readAt", r.ReadAt))
+	if len(unfit) == 0 {
+		r = r.Truncated() // The window must be one as it is stored, too.
+	}
 	switch {
+	case len(unfit) > 0:
 	case r.WindowStart.IsZero() || r.WindowEnd.IsZero():
 		bad("window: must have a start and an end")
 	case r.WindowEnd.Before(r.WindowStart):
@@ -209,6 +221,15 @@ func (r Record) envelopeFaults() []error {
 		bad("window %s: a grant must not be empty", Format(r.WindowStart))
 	}
 	return errs
+}
+
+// timeFaults are the faults of a time, which may be zero. Not all stores have a form for other
+// years, and neither has RFC 3339.
+func timeFaults(name string, t time.Time) []error {
+	if year := t.UTC().Year(); year < 1 || year > 9999 {
+		return []error{fmt.Errorf("%s %s: must be in the years 1 to 9999", name, Format(t))}
+	}
+	return nil
 }
 
 // textFaults are the faults of a text that may have at most most bytes.

@@ -35,6 +35,27 @@ func TestRecordCheck(t *testing.T) {
 			r.DoneUntil, r.Attempt = time.Time{}, 0
 		}, ""},
 		{"a window in the far future", func(r *store.Record) { r.WindowEnd = r.WindowEnd.AddDate(500, 0, 0) }, ""},
+		{"the first time of all", func(r *store.Record) {
+			r.ReadAt, r.WindowStart = time.Time{}.Add(time.Millisecond), time.Time{}.Add(time.Millisecond)
+		}, ""},
+		{"the last time of all", func(r *store.Record) {
+			r.WindowEnd = time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC)
+			r.ReadAt = r.WindowEnd
+		}, ""},
+		{"a read in the year 10000", func(r *store.Record) { r.ReadAt = time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC) }, "readAt 10000-01-01T00:00:00.000Z: must be in the years 1 to 9999"},
+		{"a read before the year 1", func(r *store.Record) { r.ReadAt = time.Time{}.Add(-1) }, "readAt 0000-12-31T23:59:59.999Z: must be"},
+		{"a read in the year 10000 of UTC", func(r *store.Record) {
+			r.ReadAt = time.Date(9999, 12, 31, 23, 0, 0, 0, time.FixedZone("west", -3600))
+		}, "readAt 10000-01-01T00:00:00.000Z"},
+		{"a read in the last hour of UTC", func(r *store.Record) {
+			r.ReadAt = time.Date(10_000, 1, 1, 0, 30, 0, 0, time.FixedZone("east", 3600))
+		}, ""},
+		{"a window of which Unix milliseconds overflow", func(r *store.Record) { r.WindowEnd = time.Unix(1<<55, 0) }, "windowEnd 1141709097-"},
+		{"a window of 1 ms, less 1 ns", func(r *store.Record) { r.WindowEnd = r.WindowStart.Add(time.Millisecond - 1) }, "must not be empty"},
+		{"a window that starts at what is stored as no time", func(r *store.Record) { r.WindowStart = time.Time{}.Add(1) }, "must have a start"},
+		{"a slot in the year 10000", func(r *store.Record) { r.SlotEnd = time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC) }, "slotEnd 10000-01-01T00:00:00.000Z: must be"},
+		{"work done up to the year 10000", func(r *store.Record) { r.DoneUntil = time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC) }, "doneUntil 10000-01-01"},
+		{"a claim of before the year 1", func(r *store.Record) { r.FixedAt = time.Date(-5, 1, 1, 0, 0, 0, 0, time.UTC) }, "fixedAt -0005-01-01"},
 		{"the largest metadata", func(r *store.Record) { r.Metadata = strings.Repeat("m", store.MaxMetadata) }, ""},
 		{"the largest seq", func(r *store.Record) { r.Seq = store.MaxSeq }, ""},
 		{"a bad worker type", func(r *store.Record) { r.WorkerType = "a/b" }, `character '/'`},
@@ -75,12 +96,13 @@ func TestRecordCheck(t *testing.T) {
 				t.Errorf("Check(): error of %d bytes, want values not to be echoed whole", len(err.Error()))
 			}
 			envelope := r.CheckEnvelope()
-			if isInformation := strings.HasPrefix(c.want, "schedule:") || strings.HasPrefix(c.want, "metadata:") || strings.HasPrefix(c.want, "attempt"); isInformation {
+			if isInformation := strings.HasPrefix(c.want, "schedule:") || strings.HasPrefix(c.want, "metadata:") || strings.HasPrefix(c.want, "attempt") ||
+				strings.HasPrefix(c.want, "slotEnd") || strings.HasPrefix(c.want, "doneUntil") || strings.HasPrefix(c.want, "fixedAt"); isInformation {
 				if envelope != nil {
 					t.Errorf("CheckEnvelope() = %v, want nil: that is information", envelope)
 				}
 				clean := r.Cleaned()
-				if clean.Check() != nil || clean.Claim != r.Claim || clean.Schedule != "" && clean.Metadata != "" && clean.Attempt != 0 {
+				if clean.Check() != nil || clean.Claim != r.Claim || clean.Schedule != "" && clean.Metadata != "" && clean.Attempt != 0 && !clean.SlotEnd.IsZero() && !clean.DoneUntil.IsZero() && !clean.FixedAt.IsZero() {
 					t.Errorf("Cleaned() = %.200s, want the unfit field empty and the rest kept", fmt.Sprintf("%+v", clean))
 				}
 				return

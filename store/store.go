@@ -41,7 +41,8 @@ type Ledger interface {
 	// which records may be trimmed.
 	Trim(ctx context.Context, workerType string, before int64) (int, error)
 
-	// WorkerTypes lists the worker types that have records, in byte order.
+	// WorkerTypes lists the worker types that have records, in byte order. Where another
+	// program has written, there may be names among them that CheckWorkerType refuses.
 	WorkerTypes(ctx context.Context) ([]string, error)
 
 	// Now reads the store's clock. The stamp was made between the call, less

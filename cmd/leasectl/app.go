@@ -56,10 +56,10 @@ func (a *app) report(err error) int {
 		e = exit.With(exit.Failure, err)
 	}
 	for _, p := range e.Problems {
-		a.errorf("leasectl: %s\n", strings.Join(strings.Fields(display.Printable(a.scrub(p.Error()))), " "))
+		a.errorf("leasectl: %s\n", display.Line(a.scrub(p.Error())))
 	}
 	if e.Try != "" {
-		a.errorf("try: %s\n", a.scrub(e.Try))
+		a.errorf("try: %s\n", display.Flat(a.scrub(e.Try)))
 	}
 	return e.Code
 }
@@ -99,10 +99,19 @@ func (a *app) secretsIn(args []string) scrub.Secrets {
 
 func (a *app) scrub(text string) string { return a.secrets.Scrub(text) }
 
+// told is the standard error for what leasectl itself writes: the commands that it runs write
+// to it as they like.
+func (a *app) told() io.Writer { return display.Writer{To: a.stderr} }
+
+// picture is the standard output for what leasectl itself writes, such as a table.
+func (a *app) picture() io.Writer {
+	return display.Writer{To: a.stdout, Terminal: isTerminal(a.stdout)}
+}
+
 // printf and errorf write to the standard output and error. The sink keeps the error of the
 // first; nothing could report that of the second.
 func (a *app) printf(format string, args ...any) { _, _ = fmt.Fprintf(a.shown, format, args...) }
-func (a *app) errorf(format string, args ...any) { _, _ = fmt.Fprintf(a.stderr, format, args...) }
+func (a *app) errorf(format string, args ...any) { _, _ = fmt.Fprintf(a.told(), format, args...) }
 
 // sink is the standard output as commands write to it. If that fails, as on a full disk, the
 // command is stopped, and fails.

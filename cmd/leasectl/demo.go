@@ -34,7 +34,7 @@ func (a *app) demoCommand() *cobra.Command {
 			if err := a.usage(c); err != nil {
 				return err
 			}
-			return demo.Run(c.Context(), o, demo.Host{Out: a.stdout, Colours: a.colour(), Env: a.env, Urgent: a.signals.Urgent})
+			return demo.Run(c.Context(), o, demo.Host{Out: a.picture(), Colours: a.colour(), Env: a.env, Urgent: a.signals.Urgent})
 		},
 	}
 	option(a, c.Flags(), &o.Slots, "slots", "N", "how many slots to show (default 9)", number(6, 1000))

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -52,7 +51,7 @@ func (a *app) init(ctx context.Context, t storeuri.Target) (err error) {
 	if err != nil && !missing {
 		return err
 	}
-	var types []string
+	var types inspect.Types
 	if before != nil {
 		types, err = inspect.TypesIn(ctx, before)
 		missing = errors.Is(err, store.ErrMissing)
@@ -70,17 +69,18 @@ func (a *app) init(ctx context.Context, t storeuri.Target) (err error) {
 		return err
 	}
 	if text := storeuri.Warning(ledger); text != "" {
-		a.errorf("leasectl: warning: %s\n", display.Printable(a.scrub(text)))
+		a.errorf("leasectl: warning: %s\n", display.Line(a.scrub(text)))
 	}
+	place := display.Flat(t.Place())
 	switch {
 	case missing:
-		a.printf("created the ledger %s%s\n", t.Place(), t.Provision())
-	case len(types) > 0:
-		a.printf("the ledger %s was there already, with the worker types %s\n", t.Place(), display.Printable(strings.Join(types, ", ")))
+		a.printf("created the ledger %s%s\n", place, t.Provision())
+	case !types.None():
+		a.printf("the ledger %s was there already, with the worker types %s\n", place, types)
 	case t.Scheme == "sqlite", t.Scheme == "cosmos":
-		a.printf("the ledger %s was there already, without records\n", t.Place())
+		a.printf("the ledger %s was there already, without records\n", place)
 	default:
-		a.printf("the ledger %s is ready, without records\n", t.Place())
+		a.printf("the ledger %s is ready, without records\n", place)
 	}
 	return nil
 }

@@ -137,5 +137,6 @@ func (a *app) completeWorkerType(c *cobra.Command, _ []string, prefix string) ([
 	ctx, cancel := context.WithTimeout(c.Context(), timeout)
 	defer cancel()
 	types, _ := inspect.WorkerTypes(ctx, t)
-	return slices.DeleteFunc(types, func(name string) bool { return !strings.HasPrefix(name, prefix) }), cobra.ShellCompDirectiveNoFileComp
+	// Never an invalid one: shells obey what they are given as a completion.
+	return slices.DeleteFunc(types.Valid, func(name string) bool { return !strings.HasPrefix(name, prefix) }), cobra.ShellCompDirectiveNoFileComp
 }

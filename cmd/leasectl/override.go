@@ -66,7 +66,7 @@ func (a *app) overrideCommand() *cobra.Command {
 				o.Ask = nil
 			}
 			o.InstanceID = operator()
-			return override.Run(c.Context(), t, o, override.Screen{Plan: a.stderr, Result: a.shown})
+			return override.Run(c.Context(), t, o, override.Screen{Plan: a.told(), Result: a.shown})
 		},
 	}
 	o.Ask = func(question string) (string, error) { return a.ask(c.Context(), question) }

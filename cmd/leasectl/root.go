@@ -21,13 +21,13 @@ func execute(ctx context.Context, args, env []string, stdin io.Reader, stdout, s
 	defer a.signals.Stop()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	a.shown = &sink{Writer: a.stdout, stop: stop}
+	a.shown = &sink{Writer: a.picture(), stop: stop}
 	root := a.command()
 	a.completeOptions(root)
 	root.SetArgs(a.readable(args))
 	root.SetIn(stdin)
 	root.SetOut(a.shown)
-	root.SetErr(a.stderr)
+	root.SetErr(a.told())
 	err := root.ExecuteContext(ctx)
 	if failed := a.shown.failed(); failed != nil && !a.shown.toldBy(err) {
 		err = failed

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/runlog"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
@@ -95,8 +96,12 @@ func (a *app) runLog(f *runFlags, timing workerlease.Timing) *runlog.Log {
 	if f.verbose {
 		f.level = zapcore.DebugLevel
 	}
+	to := a.told()
+	if f.format == "json" {
+		to = display.JSONWriter{To: a.stderr}
+	}
 	return runlog.New(runlog.Options{
-		To: secret.Writer{To: a.stderr, Secrets: a.secrets}, JSON: f.format == "json", Level: f.level,
+		To: secret.Writer{To: to, Secrets: a.secrets}, JSON: f.format == "json", Level: f.level,
 		Worker: workerlease.Worker{WorkerType: timing.Options.WorkerType, InstanceID: timing.Options.InstanceID},
 	})
 }

@@ -27,6 +27,8 @@ type fakeServer struct {
 	greeting bson.D
 	// reply answers a command other than hello, or returns nil for ok.
 	reply func(name string, command bson.Raw) bson.D
+	// now is the server's clock; it stands if there is none.
+	now func() time.Time
 	// slow is how long each reply takes.
 	slow atomic.Int64
 
@@ -155,6 +157,10 @@ func (f *fakeServer) answer(command bson.Raw) bson.D {
 	f.mu.Unlock()
 	switch name {
 	case "hello", "isMaster", "ismaster":
+		localTime := bson.DateTime(1_700_000_000_123)
+		if f.now != nil {
+			localTime = bson.NewDateTimeFromTime(f.now())
+		}
 		d := bson.D{
 			{Key: "ok", Value: 1.0},
 			{Key: "helloOk", Value: true},
@@ -164,7 +170,7 @@ func (f *fakeServer) answer(command bson.Raw) bson.D {
 			{Key: "maxBsonObjectSize", Value: int32(16 << 20)},
 			{Key: "maxMessageSizeBytes", Value: int32(48_000_000)},
 			{Key: "maxWriteBatchSize", Value: int32(100_000)},
-			{Key: "localTime", Value: bson.DateTime(1_700_000_000_123)},
+			{Key: "localTime", Value: localTime},
 		}
 		for _, e := range f.greeting {
 			d = slices.DeleteFunc(d, func(old bson.E) bool { return old.Key == e.Key })

@@ -68,6 +68,10 @@ func TestConformance(t *testing.T) {
 				t.Helper()
 				return open(t, Options{URI: uri, Database: name})
 			},
+			OpenReading: func(t testing.TB) store.Ledger {
+				t.Helper()
+				return openReading(t, client, name)
+			},
 			Plant: func(t testing.TB, workerType string, seq int64, fields map[string]any) {
 				t.Helper()
 				doc := bson.M{fieldID: store.Key(workerType, seq), document.WorkerType: workerType, document.Seq: seq}

@@ -175,7 +175,12 @@ func (d *decoder) time(as demand) time.Time {
 	if !there {
 		return time.Time{}
 	}
-	return store.FromMillis(ms)
+	t := store.FromMillis(ms)
+	if year := t.Year(); year < 1 || year > 9999 {
+		d.bad(as != information, "is %d ms from 1970, must be in the years 1 to 9999", ms)
+		return time.Time{}
+	}
+	return t
 }
 
 // worker reads the one column that holds a document.

@@ -54,16 +54,19 @@ func FuzzDecode(f *testing.F) {
 		sound := true
 		for i, c := range columns {
 			_, isText := row[i].(string)
-			_, isInteger := row[i].(int64)
+			ms, isInteger := row[i].(int64)
+			isTime := isInteger && ms >= -62135596800000 && ms <= 253402300799999 // the years 1 to 9999
 			switch c.name {
 			case "kind", "instanceId", "claim":
 				sound = sound && isText
-			case "windowStart", "windowEnd", "token":
+			case "token":
 				sound = sound && isInteger
+			case "windowStart", "windowEnd":
+				sound = sound && isTime
 			case "group":
 				sound = sound && (isText || row[i] == nil)
 			case "readAt":
-				sound = sound && (isInteger || row[i] == nil)
+				sound = sound && (isTime || row[i] == nil)
 			}
 		}
 		if (r.Defect == "") != sound {

@@ -30,6 +30,10 @@ func TestTheLedgerKeepsTheContractOfAStore(t *testing.T) {
 				t.Helper()
 				return open(t, Options{Path: path})
 			},
+			OpenReading: func(t testing.TB) store.Ledger {
+				t.Helper()
+				return open(t, Options{Path: path, ReadOnly: true})
+			},
 			Plant: func(t testing.TB, workerType string, seq int64, fields map[string]any) {
 				t.Helper()
 				plant(t, path, workerType, seq, fields)

@@ -26,6 +26,8 @@ type broken struct {
 	types  func(ctx context.Context) ([]string, error)
 	now    func(ctx context.Context) (store.Stamp, error)
 	close  func(ctx context.Context) error
+	// reading handles are denied to append and to trim, unless that is what is broken.
+	reading bool
 }
 
 func (b *broken) Append(ctx context.Context, r store.Record) error { return b.append(ctx, r) }
@@ -225,6 +227,57 @@ var defects = []defect{
 			return b.Ledger.Tail(ctx, workerType, limit)
 		}
 	}, "tail/worker_types_with_kindred_names"},
+	{"a time of the year 10000 that is kept", func(b *broken) {
+		b.append = func(ctx context.Context, r store.Record) error {
+			if r.ReadAt.Year() > 9999 {
+				b.Put(r.Truncated())
+				return nil
+			}
+			return b.Ledger.Append(ctx, r)
+		}
+	}, "round_trip/a_time_outside_the_years_1_to_9999"},
+	{"a time of the year 10000 that is refused without a reason", func(b *broken) {
+		b.append = func(ctx context.Context, r store.Record) error {
+			if r.DoneUntil.Year() > 9999 {
+				return store.ErrInvalid
+			}
+			return b.Ledger.Append(ctx, r)
+		}
+	}, "round_trip/a_time_outside_the_years_1_to_9999"},
+	edited("times that end with the year 9998", "round_trip/the_first_and_the_last_time", func(r *store.Record) {
+		if r.ReadAt.Year() > 9998 {
+			*r = store.Record{WorkerType: r.WorkerType, Seq: r.Seq, Defect: "readAt: too late"}
+		}
+	}),
+	{"a window of less than a millisecond that is kept", func(b *broken) {
+		b.append = func(ctx context.Context, r store.Record) error {
+			if r.Seq > 0 && r.WindowEnd.Sub(r.WindowStart) < time.Millisecond && r.WindowStart.Before(r.WindowEnd) {
+				b.Put(r.Truncated())
+				return nil
+			}
+			return b.Ledger.Append(ctx, r)
+		}
+	}, "round_trip/a_window_that_is_none_in_whole_milliseconds"},
+	edited("a planted year 10000 that is passed on", "planted_documents/a_document_with_a_time_of_its_envelope_outside", func(r *store.Record) {
+		if strings.Contains(r.Defect, "years") {
+			*r = storetest.Grant(r.WorkerType, r.Seq)
+			r.ReadAt = time.Date(10_000, time.January, 1, 0, 0, 0, 0, time.UTC)
+		}
+	}),
+	{"a get that a planted year 10000 breaks", func(b *broken) {
+		b.get = func(ctx context.Context, workerType string, seq int64) (store.Record, error) {
+			r, err := b.Ledger.Get(ctx, workerType, seq)
+			if strings.Contains(r.Defect, "years") {
+				err = errors.New(r.Defect)
+			}
+			return r, err
+		}
+	}, "planted_documents/a_document_with_a_time_of_its_envelope_outside"},
+	edited("information of the year 10000 that is taken for a defect", "planted_documents/information_of_a_wrong_type", func(r *store.Record) {
+		if r.Kind != "" && r.FixedAt.IsZero() {
+			*r = store.Record{WorkerType: r.WorkerType, Seq: r.Seq, Defect: "fixedAt: too late"}
+		}
+	}),
 	{"an ErrInvalid that is lost", func(b *broken) {
 		b.append = func(ctx context.Context, r store.Record) error {
 			if err := b.Ledger.Append(ctx, r); !errors.Is(err, store.ErrInvalid) {
@@ -272,7 +325,7 @@ var defects = []defect{
 const breakEnv = "STORETEST_BREAK"
 
 func TestTheSuiteNoticesEveryDefect(t *testing.T) {
-	for _, d := range defects {
+	for _, d := range slices.Concat(defects, outsideDefects, readerDefects) {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
 			group, _, _ := strings.Cut(d.seen, "/")
@@ -293,15 +346,21 @@ func TestBrokenLedger(t *testing.T) {
 	if name == "" {
 		t.Skip("runs as a child of TestTheSuiteNoticesEveryDefect")
 	}
-	i := slices.IndexFunc(defects, func(d defect) bool { return d.name == name })
+	all := slices.Concat(defects, outsideDefects, readerDefects)
+	i := slices.IndexFunc(all, func(d defect) bool { return d.name == name })
 	storetest.Run(t, func(*testing.T) storetest.Harness {
 		m := memory.New(memory.Options{})
 		return storetest.Harness{
 			FreeStamp: true,
 			Open: func(testing.TB) store.Ledger {
 				h := m.Handle()
-				b := &broken{h, h.Append, h.Get, h.Tail, h.Trim, h.WorkerTypes, h.Now, h.Close}
-				defects[i].in(b)
+				b := &broken{h, h.Append, h.Get, h.Tail, h.Trim, h.WorkerTypes, h.Now, h.Close, false}
+				all[i].in(b)
+				return b
+			},
+			OpenReading: func(testing.TB) store.Ledger {
+				b := reader(m)
+				all[i].in(b)
 				return b
 			},
 			Plant: func(_ testing.TB, workerType string, seq int64, fields map[string]any) {

@@ -121,6 +121,9 @@ func (d *decoder) time(name string, required bool) time.Time {
 	if !ok && (v != nil || required) {
 		d.fail(name, v, "must be a time")
 	}
+	if year := t.UTC().Year(); year < 1 || year > 9999 {
+		d.fail(name, v, "must be in the years 1 to 9999")
+	}
 	return t
 }
 

@@ -19,6 +19,10 @@ type Harness struct {
 	// the store can't express a value at all (a column of another type), Plant calls
 	// t.Skip.
 	Plant func(t testing.TB, workerType string, seq int64, fields map[string]any)
+	// OpenReading returns a handle on the harness's data, which is initialised, that has no right
+	// to write: by a file that it may only read, a role, a key, or a server that refuses. The
+	// suite closes it. It is nil for a store that knows no such handles.
+	OpenReading func(t testing.TB) store.Ledger
 	// FreeStamp says that Tail gives a stamp.
 	FreeStamp bool
 	// Rounds of the append race; 0 means 1,000. SLOTLEASE_RACE_ROUNDS, if it is set in

@@ -56,6 +56,8 @@ var documentCases = []testCase{
 				t.Errorf("Tail(other) = %+v, want none: the key is that of %s", got, workerType)
 			}
 		}),
+	documents("a document with a time of its envelope outside the years 1 to 9999 has a Defect", slices.Concat(
+		values("windowStart", ages...), values("windowEnd", ages...), values("readAt", ages...)), (*bench).wantDefect),
 	documents("a document with huge text in its envelope has a short Defect",
 		set(strings.Repeat("🦫", 256<<10), "kind", "claim", "instanceId", "group"), (*bench).wantDefect),
 	documents("a record that can be decoded but breaks a rule of the envelope fails its check", slices.Concat(
@@ -74,6 +76,11 @@ var documentCases = []testCase{
 			{"slotStart", "monday", func(r *store.Record) { r.SlotStart = time.Time{} }},
 			{"slotEnd", true, func(r *store.Record) { r.SlotEnd = time.Time{} }},
 			{"fixedAt", true, func(r *store.Record) { r.FixedAt = time.Time{} }},
+			{"slotStart", ages[0], func(r *store.Record) { r.SlotStart = time.Time{} }},
+			{"slotEnd", ages[1], func(r *store.Record) { r.SlotEnd = time.Time{} }},
+			{"fixedAt", ages[0], func(r *store.Record) { r.FixedAt = time.Time{} }},
+			{"doneUntil", ages[0], notDone},
+			{"doneUntil", ages[1], notDone},
 			{"doneUntil", "yesterday", notDone},
 			{"doneUntil", true, notDone},
 			{"doneUntil", 1.5, notDone},
@@ -118,6 +125,9 @@ var documentCases = []testCase{
 	{"keys beyond MaxSeq are passed over and reported first, in addition to the limit", unreachableAbove},
 	{"keys below 1 are never followed", unreachableBelow},
 }
+
+// ages are times that no record may have.
+var ages = []any{time.Date(10_000, time.January, 1, 0, 0, 0, 0, time.UTC), time.Date(0, time.December, 31, 0, 0, 0, 0, time.UTC)}
 
 // required are the fields of the envelope that every record has.
 var required = []string{"kind", "instanceId", "claim", "token", "windowStart", "windowEnd"}

@@ -10,6 +10,33 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
+// The first and the last time that a record may have, in the form in which it is stored, and
+// times beyond them.
+var (
+	firstTime  = time.Date(1, time.January, 1, 0, 0, 0, 1e6, time.UTC)
+	lastTime   = time.Date(9999, time.December, 31, 23, 59, 59, 999e6, time.UTC)
+	beyondTime = []time.Time{
+		lastTime.Add(time.Millisecond), time.Date(10_000, time.July, 1, 0, 0, 0, 0, time.UTC), time.Date(123_456, time.July, 1, 0, 0, 0, 0, time.UTC),
+		// In the year 10000 of their zone, or of UTC.
+		time.Date(9999, time.December, 31, 23, 0, 0, 0, time.FixedZone("west", -2*3600)),
+		time.Time{}.Add(-time.Millisecond), time.Date(0, time.July, 1, 0, 0, 0, 0, time.UTC), time.Date(-1, time.July, 1, 0, 0, 0, 0, time.UTC),
+	}
+)
+
+// times are the times of a record, by the names of their fields.
+var times = []struct {
+	name string
+	of   func(r *store.Record) *time.Time
+}{
+	{"slotStart", func(r *store.Record) *time.Time { return &r.SlotStart }},
+	{"slotEnd", func(r *store.Record) *time.Time { return &r.SlotEnd }},
+	{"windowStart", func(r *store.Record) *time.Time { return &r.WindowStart }},
+	{"windowEnd", func(r *store.Record) *time.Time { return &r.WindowEnd }},
+	{"fixedAt", func(r *store.Record) *time.Time { return &r.FixedAt }},
+	{"readAt", func(r *store.Record) *time.Time { return &r.ReadAt }},
+	{"doneUntil", func(r *store.Record) *time.Time { return &r.DoneUntil }},
+}
+
 // change makes a grant of "job", Seq 1, that differs from the usual one.
 func change(f func(r *store.Record)) store.Record {
 	r := Grant("job", 1)
@@ -99,6 +126,34 @@ var roundTripCases = []testCase{
 			r := change(func(r *store.Record) { r.Attempt = attempt })
 			if err := b.Append(t.Context(), r); !errors.Is(err, store.ErrInvalid) {
 				t.Errorf("Append() with an Attempt of %d = %v, want ErrInvalid", attempt, err)
+			}
+		}
+		wantSeqs(t, "Tail", tail(t, b, "job", 9))
+	}},
+	same("the first and the last time that a record may have come back", func(r *store.Record) {
+		r.WindowStart, r.WindowEnd = firstTime, lastTime
+		r.SlotStart, r.SlotEnd, r.ReadAt, r.DoneUntil = firstTime, lastTime, lastTime, lastTime
+		r.FixedAt = firstTime
+	}),
+	{"a time outside the years 1 to 9999 is refused with its field and value, and nothing is stored", func(t *testing.T, b *bench) {
+		for _, at := range beyondTime {
+			for _, c := range times {
+				r := change(func(r *store.Record) { *c.of(r) = at })
+				err := b.Append(within(t), r)
+				if value := store.Format(at); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), c.name) || !strings.Contains(err.Error(), value) {
+					t.Errorf("Append() with a %s of %s = %v, want ErrInvalid that names both", c.name, value, err)
+				}
+			}
+		}
+		wantSeqs(t, "Tail", tail(t, b, "job", 9))
+	}},
+	{"a window that is none in whole milliseconds is refused, and nothing is stored", func(t *testing.T, b *bench) {
+		for name, r := range map[string]store.Record{
+			"a window within a millisecond":       change(func(r *store.Record) { r.WindowEnd = r.WindowStart.Add(time.Millisecond - 1) }),
+			"a start that would be the zero time": change(func(r *store.Record) { r.WindowStart = time.Time{}.Add(1) }),
+		} {
+			if err := b.Append(within(t), r); !errors.Is(err, store.ErrInvalid) {
+				t.Errorf("Append() with %s = %v, want ErrInvalid", name, err)
 			}
 		}
 		wantSeqs(t, "Tail", tail(t, b, "job", 9))

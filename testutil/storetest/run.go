@@ -38,6 +38,8 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"trim", true, false, trimCases},
 		{"hostile names", true, false, nameCases},
 		{"planted documents", true, false, documentCases},
+		{"hostile names from outside", true, false, outsideCases},
+		{"readers", true, false, readerCases},
 		{"before init", false, false, emptyCases},
 		{"lifecycle", true, false, lifecycleCases},
 		{"context", true, false, contextCases},

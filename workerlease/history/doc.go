@@ -34,6 +34,13 @@
 //   - A record that workers refuse to obey or to follow (poison), and a record of a kind that this
 //     version doesn't know, has its own entry.
 //
+// # Texts of others
+//
+// The texts of an entry are those of its record: labels, schedule, metadata, and a kind that
+// this version doesn't know, of which [Entry.Note] and State are made. Any program may have
+// written them. A program that shows them on a terminal replaces control, bidirectional and
+// invisible characters first, as leasectl does.
+//
 // # What a part of a ledger can't show
 //
 // Only the records that are passed in are read. The first entry may have begun before

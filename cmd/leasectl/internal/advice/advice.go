@@ -9,11 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 
 	driver "modernc.org/sqlite"
 	code "modernc.org/sqlite/lib"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
@@ -112,7 +112,7 @@ func tryDenied(t storeuri.Target) string {
 		}
 		return "check the key in " + t.KeyFrom() + ", and the account's firewall"
 	}
-	return "check user, password and authSource in the URI, and the user's role (readWrite)"
+	return "check user, password and authSource in the URI, and the user's role (readWrite; to inspect: read)"
 }
 
 func tryMissing(t storeuri.Target) string {
@@ -122,13 +122,9 @@ func tryMissing(t storeuri.Target) string {
 			return "create the directory " + dir + " first"
 		}
 	}
-	return "leasectl init --store " + quoted(t.Shown)
-}
-
-// quoted is a text as a shell takes it for one word.
-func quoted(text string) string {
-	if strings.ContainsAny(text, " \t?&*;|<>()$`\"'\\#~![]{}") {
-		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	word, ok := display.Word(t.Shown)
+	if !ok {
+		return "leasectl init"
 	}
-	return text
+	return "leasectl init --store " + word
 }

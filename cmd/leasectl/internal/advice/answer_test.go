@@ -64,12 +64,18 @@ func TestWhatToTryDependsOnTheAnswerAndOnTheStore(t *testing.T) {
 
 func TestHintsCanBePastedIntoAShell(t *testing.T) {
 	for text, want := range map[string]string{
-		"sqlite:leases.db":                        "sqlite:leases.db",
-		"cosmos://a/d/c?throughput=400&x=it's":    `'cosmos://a/d/c?throughput=400&x=it'\''s'`,
-		"mongodb://***:***@h/d?collection=leases": "'mongodb://***:***@h/d?collection=leases'",
+		"sqlite:leases.db":                        " --store sqlite:leases.db",
+		"cosmos://a/d/c?throughput=400&x=it's":    ` --store 'cosmos://a/d/c?throughput=400&x=it'\''s'`,
+		"mongodb://***:***@h/d?collection=leases": " --store 'mongodb://***:***@h/d?collection=leases'",
+		"sqlite:$(touch x) `touch x`; --yes":      " --store 'sqlite:$(touch x) `touch x`; --yes'",
+		"sqlite:a\nb\x1b[2J":                      ` --store "$(printf 'sqlite:a\012b\033\1332J')"`,
+		"sqlite:a\n":                              "",
 	} {
-		if got := quoted(text); got != want {
-			t.Errorf("quoted(%q) = %s, want %s", text, got, want)
+		for _, scheme := range []string{storeuri.SQLite, storeuri.MongoDB} {
+			e, ok := errors.AsType[*exit.Error](ForStore(storeuri.Target{Scheme: scheme, Shown: text}, store.ErrMissing))
+			if !ok || e.Try != "leasectl init"+want {
+				t.Errorf("the hint for %q is %+v, want to try leasectl init%s", text, e, want)
+			}
 		}
 	}
 }

@@ -125,7 +125,7 @@ func cells(e history.Entry, times timeStyle) []table.Cell {
 	colours := map[string]table.Colour{"STATE": stateColours[e.State], "NOTE": table.Faint}
 	row := make([]table.Cell, len(columns))
 	for i, c := range columns {
-		row[i] = table.Cell{Text: clip(display.Printable(strings.ReplaceAll(texts[i], "\n", " "))), Colour: colours[c.name], Right: c.right}
+		row[i] = table.Cell{Text: display.Clip(display.Line(texts[i]), mostColumns), Colour: colours[c.name], Right: c.right}
 	}
 	return row
 }
@@ -136,11 +136,5 @@ var stateColours = map[history.State]table.Colour{
 	history.Poison: table.Red, history.Expired: table.Plain, history.Done: table.Plain,
 }
 
-// clip bounds what a hostile record can make of a table.
-func clip(s string) string {
-	const most = 120
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return s
-}
+// mostColumns bounds what a hostile record can make of a table.
+const mostColumns = 120

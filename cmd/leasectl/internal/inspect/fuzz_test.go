@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/history"
 )
@@ -24,6 +25,7 @@ func FuzzSnapshot(f *testing.F) {
 	f.Add("grant\nevery 5m\ni\n\n", int64(1), int64(1_772_452_800_000), int64(300_000), int64(1_772_452_800_000), int64(60_000), byte(8))
 	f.Add("grant\nevery 5m\ni\n\n", int64(1), int64(1_772_452_800_000), int64(300_000), int64(1_772_452_800_000), int64(60_000), byte(2+32))
 	f.Add("grant\nevery 100ms\ni\n\n", int64(1), int64(1_772_452_800_000), int64(100), int64(1_772_452_800_000), int64(64_000), byte(4+32))
+	f.Add("grant\nevery 5m\na\u202e\u200b\u009b\x7f\u3164\n工人e\u0301\n\u2028\ufeff\U000e0041", int64(1), int64(1_772_452_800_000), int64(300_000), int64(9), int64(3_000_000), byte(0))
 	// Inputs that the fuzzer found, of which each reaches something else.
 	f.Add("grant\ncron */5 * * * * Eu5 * * * rope/Berlin\na", int64(1), int64(1772452799909), int64(300000), int64(9), int64(3000000), byte('\u0082'))
 	f.Add("grant\nevery 5m\ni", int64(1), int64(99), int64(300000), int64(1), int64(59928), byte('\x00'))
@@ -74,13 +76,16 @@ func FuzzSnapshot(f *testing.F) {
 		}
 		s := snapshot{at: now, store: "sqlite:x.db", workerType: "t", rows: rows, dated: how&128 != 0}
 		for _, line := range s.tableLines(false) {
-			if strings.IndexFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) >= 0 {
+			if strings.IndexFunc(line, func(r rune) bool { return display.Hidden(r) || !unicode.IsPrint(r) }) >= 0 {
 				t.Errorf("the table has the line %q, want what can be shown", line)
 			}
 		}
 		var encoded bytes.Buffer
 		if err := s.writeJSON(&encoded, how&64 != 0); err != nil {
 			t.Fatal(err)
+		}
+		if display.Text(encoded.String()) != encoded.String() {
+			t.Errorf("the JSON is %q, want escapes for what can't be shown", encoded.String())
 		}
 		wantInJSON(t, encoded.Bytes(), rows)
 	})

@@ -33,18 +33,22 @@ func showLedger(ctx context.Context, t storeuri.Target, l store.Ledger, o Option
 		return exit.BadUsage("", fmt.Errorf("%s has no slots: under this name workers record since when a record of a worker type can't be obeyed", o.WorkerType))
 	}
 	ledger := &charges.Ledger{Ledger: l}
+	var types Types
 	limit := 0 // of records, as it sufficed the last time
 	look := func() (snapshot, error) {
 		limited, cancel := context.WithTimeout(ctx, o.Timeout)
 		defer cancel()
 		if o.WorkerType == "" {
 			var err error
-			if o.WorkerType, err = onlyType(limited, ledger); err != nil {
+			if types, err = TypesIn(limited, ledger); err == nil {
+				o.WorkerType, err = types.only()
+			}
+			if err != nil {
 				return snapshot{}, advice.ForStore(t, err)
 			}
 		}
 		found, err := take(limited, ledger, o, limit)
-		found.store, found.charges, limit = t.Shown, ledger.Charges(), max(limit, found.limit)
+		found.types, found.store, found.charges, limit = types, t.Shown, ledger.Charges(), max(limit, found.limit)
 		return found, advice.ForStore(t, err)
 	}
 	if o.Watch {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/history"
 )
@@ -75,7 +76,7 @@ func (s snapshot) writeJSON(w io.Writer, indent bool) error {
 		}
 		out.Slots = append(out.Slots, row)
 	}
-	encoder := json.NewEncoder(w)
+	encoder := json.NewEncoder(display.JSONWriter{To: w})
 	encoder.SetEscapeHTML(false)
 	if indent {
 		encoder.SetIndent("", "  ")

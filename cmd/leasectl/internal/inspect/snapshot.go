@@ -15,6 +15,7 @@ type snapshot struct {
 	at         time.Time
 	store      string
 	workerType string
+	types      Types // if workerType is empty
 	rows       []history.Entry
 	dated      bool // the table is read later: its times need their dates
 	limit      int  // the number of records that was read, at most

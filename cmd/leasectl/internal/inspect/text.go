@@ -2,9 +2,9 @@ package inspect
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -25,13 +25,15 @@ func (s snapshot) drawing(colours bool) string {
 
 // title names the worker type, the store and the time.
 func (s snapshot) title() string {
-	subject := "worker type " + s.workerType
-	if s.workerType == "" {
+	subject, at, place := "worker type "+display.Flat(s.workerType), "store time "+store.Format(s.at), display.Flat(s.store)
+	switch {
+	case s.workerType == "" && s.types.None():
 		subject = "no worker types"
+	case s.workerType == "":
+		subject = "no worker types but " + s.types.String()
 	}
-	at := "store time " + store.Format(s.at)
-	if title := subject + " · " + s.store + " · " + at; utf8.RuneCountInString(title) <= 80 {
+	if title := subject + " · " + place + " · " + at; display.Width(title) <= 80 {
 		return title
 	}
-	return subject + " · " + at + "\n" + s.store
+	return subject + " · " + at + "\n" + place
 }

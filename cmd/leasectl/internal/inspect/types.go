@@ -6,52 +6,92 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store"
 )
 
-// WorkerTypes lists the worker types of a store, sorted.
-func WorkerTypes(ctx context.Context, t storeuri.Target) ([]string, error) {
+// Types are the names under which a ledger has records.
+type Types struct {
+	// Valid are worker types, sorted. That of sightings is left out: it is no worker's.
+	Valid []string
+	// Invalid are names that no worker type can have, sorted: another program wrote them. They
+	// may hold anything, and are shown as invalid or not at all, never used.
+	Invalid []string
+}
+
+// WorkerTypes lists the worker types of a store.
+func WorkerTypes(ctx context.Context, t storeuri.Target) (Types, error) {
 	l, err := t.Open(ctx, true)
 	if err != nil {
-		return nil, err
+		return Types{}, err
 	}
 	defer func() { _ = storeuri.Close(ctx, l) }() // it was only read
 	return TypesIn(ctx, l)
 }
 
-// TypesIn lists the worker types of a ledger, sorted, without that of sightings: it is no worker's.
-func TypesIn(ctx context.Context, l store.Ledger) ([]string, error) {
-	types, err := l.WorkerTypes(ctx)
-	return slices.DeleteFunc(types, func(t string) bool { return t == store.Sightings }), err
+// TypesIn lists the worker types of a ledger.
+func TypesIn(ctx context.Context, l store.Ledger) (found Types, err error) {
+	names, err := l.WorkerTypes(ctx)
+	for _, name := range names {
+		switch {
+		case store.CheckWorkerType(name) != nil:
+			found.Invalid = append(found.Invalid, name)
+		case name != store.Sightings:
+			found.Valid = append(found.Valid, name)
+		}
+	}
+	return found, err
 }
 
-// onlyType is the worker type of a ledger that has just one, or "" if it has none.
-func onlyType(ctx context.Context, l store.Ledger) (string, error) {
-	types, err := TypesIn(ctx, l)
-	if err != nil {
-		return "", err
+// None reports that there are no names at all.
+func (t Types) None() bool { return len(t.Valid)+len(t.Invalid) == 0 }
+
+// String lists some names in a line, the invalid ones quoted.
+func (t Types) String() string {
+	valid := listed(t.Valid)
+	if len(t.Invalid) == 0 {
+		return valid
 	}
-	if len(types) < 2 {
-		return strings.Join(types, ""), nil
+	var quoted []string
+	for _, name := range t.Invalid {
+		const most = 64
+		if len(name) > most {
+			quoted = append(quoted, display.Quote(name[:most])+"…")
+		} else {
+			quoted = append(quoted, display.Quote(name))
+		}
 	}
-	return "", exit.BadUsage("--worker-type "+types[0], fmt.Errorf("the ledger has %d worker types, name one with --worker-type: %s", len(types), listed(types)))
+	invalid := "invalid ones: " + listed(quoted)
+	if valid == "" {
+		return invalid
+	}
+	return valid + ", and " + invalid
+}
+
+// only is the worker type of a ledger that has just one, or "" if it has none.
+func (t Types) only() (string, error) {
+	if len(t.Valid) < 2 {
+		return strings.Join(t.Valid, ""), nil
+	}
+	return "", exit.BadUsage("--worker-type "+t.Valid[0], fmt.Errorf("the ledger has %d worker types, name one with --worker-type: %s", len(t.Valid), t))
 }
 
 // CheckType is an error if a ledger has other worker types, but not this one. A ledger
 // without any is new.
 func CheckType(ctx context.Context, l store.Ledger, name string) error {
 	types, err := TypesIn(ctx, l)
-	if err != nil || len(types) == 0 || slices.Contains(types, name) {
+	if err != nil || len(types.Valid) == 0 || slices.Contains(types.Valid, name) {
 		return err
 	}
-	types, near := bySimilarity(types, name)
+	near := 0
+	types.Valid, near = bySimilarity(types.Valid, name)
 	try := ""
 	if near > 0 {
-		try = "--worker-type " + types[0]
+		try = "--worker-type " + types.Valid[0]
 	}
-	return exit.BadUsage(try, fmt.Errorf("no such worker type %q: the ledger has %s", name, listed(types)))
+	return exit.BadUsage(try, fmt.Errorf("no such worker type %q: the ledger has %s", name, types))
 }
 
 // listed are some names in a line.

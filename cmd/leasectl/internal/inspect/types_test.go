@@ -3,12 +3,15 @@ package inspect
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
 )
 
 func TestAnUnknownWorkerTypeFailsWithThoseThereAre(t *testing.T) {
@@ -41,6 +44,48 @@ func TestAnUnknownWorkerTypeFailsWithThoseThereAre(t *testing.T) {
 			if !ok || got != "" || e.Error() != test.want || e.Try != test.try || e.Code != exit.Usage {
 				t.Errorf("inspect slots --worker-type %s = %q, %+v, want %q, try %q", test.name, got, err, test.want, test.try)
 			}
+		}
+	}
+}
+
+// evilTypes are names that another program may have used.
+var evilTypes = []string{"", "--yes", "$(reboot)", "a\nb", "exp\u202etro", "x\x1b]0;t\a", "\u200bexport", strings.Repeat("é", 99)}
+
+func TestInvalidWorkerTypesAreNamedAsSuchAndNeverUsed(t *testing.T) {
+	const all = `invalid ones: "", "$(reboot)", "--yes", "a\nb", "exp\u202etro", "x\x1b]0;t\a", "éééééééééééééééééééééééééééééééé"…, "\u200bexport"`
+	evil := func(names ...string) *memory.Ledger {
+		l := blockedBy()
+		for _, name := range append(names, evilTypes...) {
+			r := recordtest.Grant(1, 0, "a")
+			r.WorkerType = name
+			l.Put(r)
+		}
+		return l
+	}
+	for _, test := range []struct {
+		ledger    *memory.Ledger
+		name      string
+		shows     string // in the table
+		want, try string // of the error
+	}{
+		{evil(), "", "no worker types but " + all + " · store time ", "", ""},
+		{evil(), "nope", "worker type nope · ", "", ""},
+		{evil("export"), "", "worker type export · ", "", ""},
+		{evil("export"), "export", "worker type export · ", "", ""},
+		{evil("export"), "exprot", "", `no such worker type "exprot": the ledger has export, and ` + all, "--worker-type export"},
+		{evil("export", "mail"), "", "", "the ledger has 2 worker types, name one with --worker-type: export, mail, and " + all, "--worker-type export"},
+	} {
+		got, err := shown(t, test.ledger, Options{WorkerType: test.name, Last: 1, Output: Table, Timeout: time.Minute})
+		e, failed := errors.AsType[*exit.Error](err)
+		switch {
+		case test.want == "" && (err != nil || !strings.HasPrefix(got, test.shows)):
+			t.Errorf("inspect slots --worker-type %s = %q, %v, want %q", test.name, got, err, test.shows)
+		case test.want == "":
+		case !failed || got != "" || e.Error() != test.want || e.Try != test.try || e.Code != exit.Usage:
+			t.Errorf("inspect slots --worker-type %s = %q, %+v, want %q, try %q", test.name, got, err, test.want, test.try)
+		}
+		if display.Text(got) != got {
+			t.Errorf("inspect slots --worker-type %s = %q, want what can be shown", test.name, got)
 		}
 	}
 }

@@ -65,7 +65,7 @@ func inLedger(ctx context.Context, t storeuri.Target, l store.Ledger, o Options,
 		}
 		return failure(t, o, err)
 	}
-	if _, err := io.WriteString(s.Plan, display.Printable(text(plan))); err != nil && !o.Yes {
+	if _, err := io.WriteString(s.Plan, text(plan)); err != nil && !o.Yes {
 		return exit.With(exit.Failure, fmt.Errorf("what would be overridden can't be shown, so nothing was written: %w", err))
 	}
 	if !o.Yes {
@@ -80,7 +80,7 @@ func inLedger(ctx context.Context, t storeuri.Target, l store.Ledger, o Options,
 		return failure(t, o, err)
 	}
 	wrote := fmt.Sprintf("wrote record %d: %q has overridden record %d; slots are free from %s on%s",
-		r.Seq, display.Printable(r.InstanceID), o.Seq, store.Format(r.WindowStart), done(r))
+		r.Seq, r.InstanceID, o.Seq, store.Format(r.WindowStart), done(r))
 	if _, err = fmt.Fprintln(s.Result, wrote); err != nil {
 		return exit.With(exit.Failure, fmt.Errorf("%s; but the output can't be written: %w", wrote, err))
 	}
@@ -101,7 +101,7 @@ func lookAgain(ctx context.Context, l store.Ledger, before workerlease.OverrideP
 	if woken && p.HeadDefect == nil { // Workers supersede poison by themselves.
 		line += fmt.Sprintf("try: leasectl override --worker-type %s --seq %d\n", r.WorkerType, p.Head.Seq)
 	}
-	if _, err = io.WriteString(s.Result, display.Printable(line)); err != nil {
+	if _, err = io.WriteString(s.Result, display.Text(line)); err != nil {
 		return exit.With(exit.Failure, fmt.Errorf("record %d is written, but the output can't be: %w", r.Seq, err))
 	}
 	return nil

@@ -58,6 +58,8 @@ func TestWhatIsInForceAndWhatItRisksIsShown(t *testing.T) {
 	high.WindowEnd, high.Token = high.WindowStart.AddDate(2, 0, 0), recordtest.Minutes(10).UnixMilli()
 	day.DoneUntil, slot.DoneUntil = recordtest.Minutes(60*24-1), recordtest.Minutes(5)
 	above := func(seq int64) store.Record { return recordtest.Grant(seq, 1, "b") }
+	odd := recordtest.Grant(1, 0, "a")
+	odd.Kind = "x\nrisk: none\u202e\x1b[2J"
 	const until = "until 2026-03-02T12:05:00.000Z\n"
 	for name, test := range map[string]struct {
 		records []store.Record
@@ -70,6 +72,10 @@ func TestWhatIsInForceAndWhatItRisksIsShown(t *testing.T) {
 		"a group's": {[]store.Record{grouped}, []string{
 			"worker type export, record 1: a grant by \"evil\\x1b[2J\", " + until, `in force: record 1, "evil\x1b[2J" (group "eu"), token 1772452800000, ` + until,
 			`risk: if "evil\x1b[2J" still works, two work ` + until,
+		}},
+		"a kind that forges lines": {[]store.Record{odd}, []string{
+			`worker type export, record 1: a "x\nrisk: none\u202e\x1b[2J" by "a", ` + until, `in force: record 1, "a", token 1772452800000, ` + until,
+			`risk: if "a" still works, two work ` + until,
 		}},
 		"what is over": {[]store.Record{over}, []string{`worker type export, record 1: a grant by "a", until 2026-03-02T12:00:00.000Z`, "in force: nothing\n"}},
 		"what can't be read alone": {[]store.Record{over, {WorkerType: "export", Seq: 2, Defect: "no record"}}, []string{

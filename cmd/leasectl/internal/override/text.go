@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
@@ -35,22 +36,25 @@ func text(p workerlease.OverridePlan) string {
 		fmt.Fprintf(&b, "done: slots up to %s, from then on up to %s\n", moment(p.Head.DoneUntil), moment(p.Record.DoneUntil))
 	}
 	risks(&b, p, terms)
-	return b.String()
+	return display.Text(b.String())
 }
 
 // described is what a record is.
 func described(r store.Record, defect error) string {
-	article := "a"
-	if strings.IndexAny(string(r.Kind), "aeiou") == 0 {
+	article, kind := "a", string(r.Kind)
+	if strings.IndexAny(kind, "aeiou") == 0 {
 		article = "an"
+	}
+	if strings.Trim(kind, "abcdefghijklmnopqrstuvwxyz-") != "" {
+		kind = display.Quote(kind) // It could pose as the rest of the line.
 	}
 	switch {
 	case defect != nil:
 		return "poison: " + oneLine(defect)
 	case r.WindowStart.Equal(r.WindowEnd):
-		return fmt.Sprintf("%s %s by %q, as of %s", article, r.Kind, r.InstanceID, store.Format(r.WindowEnd))
+		return fmt.Sprintf("%s %s by %q, as of %s", article, kind, r.InstanceID, store.Format(r.WindowEnd))
 	}
-	return fmt.Sprintf("%s %s by %q, until %s", article, r.Kind, r.InstanceID, store.Format(r.WindowEnd))
+	return fmt.Sprintf("%s %s by %q, until %s", article, kind, r.InstanceID, store.Format(r.WindowEnd))
 }
 
 // standing is what is left of a term.

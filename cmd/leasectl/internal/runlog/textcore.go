@@ -3,7 +3,6 @@ package runlog
 import (
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"go.uber.org/zap/zapcore"
@@ -30,7 +29,7 @@ func (c *textCore) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcor
 }
 
 func (c *textCore) Write(e zapcore.Entry, _ []zapcore.Field) error {
-	_, err := fmt.Fprintf(c.to, "%s %-5s %s\n", store.Format(e.Time), e.Level.CapitalString(), strings.Join(strings.Fields(display.Printable(e.Message)), " "))
+	_, err := fmt.Fprintf(c.to, "%s %-5s %s\n", store.Format(e.Time), e.Level.CapitalString(), display.Line(e.Message))
 	return err
 }
 

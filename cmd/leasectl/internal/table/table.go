@@ -4,7 +4,8 @@ package table
 import (
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 )
 
 // Cell is a text in a table.
@@ -47,25 +48,30 @@ func Paint(colours bool, c Colour, text string) string {
 }
 
 // Lines lays out rows in columns, two blanks apart. A column is as wide as its longest
-// text, and at least as wide as least demands.
+// text, and at least as wide as least demands. Texts may be from outside: each is made one
+// line that a terminal shows as it is read, without two blanks in a row.
 func Lines(rows [][]Cell, least []int, colours bool) []string {
 	widths := slices.Clone(least)
-	for _, row := range rows {
-		for i, c := range row {
+	clean := make([][]Cell, len(rows))
+	for n, row := range rows {
+		clean[n] = slices.Clone(row)
+		for i := range row {
+			c := &clean[n][i]
+			c.Text = display.Line(c.Text)
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(c.Text))
+			widths[i] = max(widths[i], display.Width(c.Text))
 		}
 	}
 	lines := make([]string, len(rows))
-	for n, row := range rows {
+	for n, row := range clean {
 		var b strings.Builder
 		for i, c := range row {
 			if i > 0 {
 				b.WriteString("  ")
 			}
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c.Text))
+			pad := strings.Repeat(" ", widths[i]-display.Width(c.Text))
 			switch {
 			case c.Right:
 				b.WriteString(pad + Paint(colours, c.Colour, c.Text))
