@@ -2,8 +2,6 @@ package cosmos
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -60,17 +58,11 @@ type worker struct {
 	Version string `json:"version"`
 }
 
-// encode is the item of a record that passed its Check. It fails for times that
-// can't be written with a year of four digits.
+// encode is the item of a record that passed its Check.
 func encode(r store.Record) ([]byte, error) {
 	r = r.Truncated()
-	var errs []error
-	at := func(name string, t time.Time) string {
-		switch year := t.Year(); {
-		case t.IsZero():
-			return ""
-		case year < 1 || year > 9999:
-			errs = append(errs, fmt.Errorf("%w: %s: the year %d is not one of 1 to 9999", store.ErrInvalid, name, year))
+	at := func(t time.Time) string {
+		if t.IsZero() {
 			return ""
 		}
 		return store.Format(t)
@@ -84,24 +76,21 @@ func encode(r store.Record) ([]byte, error) {
 		Group:       r.Group,
 		Claim:       r.Claim,
 		Priority:    r.Priority,
-		SlotStart:   at(document.SlotStart, r.SlotStart),
-		SlotEnd:     at(document.SlotEnd, r.SlotEnd),
-		WindowStart: at(document.WindowStart, r.WindowStart),
-		WindowEnd:   at(document.WindowEnd, r.WindowEnd),
+		SlotStart:   at(r.SlotStart),
+		SlotEnd:     at(r.SlotEnd),
+		WindowStart: at(r.WindowStart),
+		WindowEnd:   at(r.WindowEnd),
 		Token:       r.Token,
 		Schedule:    r.Schedule,
-		FixedAt:     at(document.FixedAt, r.FixedAt),
-		ReadAt:      at(document.ReadAt, r.ReadAt),
+		FixedAt:     at(r.FixedAt),
+		ReadAt:      at(r.ReadAt),
 		Worker:      worker{Host: r.Worker.Host, PID: r.Worker.PID, Version: r.Worker.Version},
 		Metadata:    r.Metadata,
-		DoneUntil:   at(document.DoneUntil, r.DoneUntil),
+		DoneUntil:   at(r.DoneUntil),
 		Attempt:     r.Attempt,
 	}
 	if r.Token > maxExact {
 		d.Token = strconv.FormatInt(r.Token, 10)
-	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
 	}
 	return json.Marshal(d)
 }

@@ -18,8 +18,22 @@ import (
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
-// locks are the locks of this process on a file: those of SQLite and those of share.
+// locks are the locks of this process on a file: those of SQLite and those of share. The
+// system lists the locks of all processes page by page, and one is listed twice, or not at
+// all, if others come and go meanwhile: so the list is read until two readings agree.
 func locks(t *testing.T, path string) (ours, sqlites int) {
+	t.Helper()
+	ours, sqlites = locksOnce(t, path)
+	for {
+		o, s := locksOnce(t, path)
+		if o == ours && s == sqlites {
+			return ours, sqlites
+		}
+		ours, sqlites = o, s
+	}
+}
+
+func locksOnce(t *testing.T, path string) (ours, sqlites int) {
 	t.Helper()
 	info, err := os.Stat(path)
 	must(t, "Stat()", err)
