@@ -62,8 +62,10 @@ func isClosed(err error) bool {
 func (l *Ledger) explain(ctx context.Context, err error) error {
 	c := resultCode(err)
 	switch {
-	case c == code.SQLITE_CONSTRAINT_PRIMARYKEY || c == code.SQLITE_CONSTRAINT_UNIQUE:
+	case c == code.SQLITE_CONSTRAINT_PRIMARYKEY:
 		return store.ErrConflict
+	case c&0xff == code.SQLITE_CONSTRAINT:
+		return fmt.Errorf("%w: a constraint that isn't a ledger's keeps the record out: %w", store.ErrRefused, err)
 	case c&0xff == code.SQLITE_NOTADB:
 		return fmt.Errorf("%w: not a SQLite database: choose another file: %w", store.ErrRefused, err)
 	case c&0xff == code.SQLITE_CORRUPT:

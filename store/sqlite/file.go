@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync/atomic"
 
 	"github.com/slotlease/slotlease/store"
 )
@@ -20,6 +21,8 @@ type file struct {
 	files    files
 	readOnly bool
 	reading  reading // zero unless readOnly
+	// schema is the version of the schema in which intruder has found nothing.
+	schema atomic.Int64
 }
 
 // stat is os.Stat, but in the test of a disk that hangs.
@@ -218,6 +221,11 @@ func openFile(ctx context.Context, path string, readOnly bool) (f *file, err err
 	if err := db.QueryRowContext(ctx, "SELECT 1 FROM WorkerLeases LIMIT 1").Scan(new(int)); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, err
 	}
+	schema, err := intruder(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	f.schema.Store(schema)
 	log, err := filesAt(path, true)
 	switch {
 	case f.one.spent():
@@ -241,6 +249,17 @@ func (f *file) check() error {
 		return f.files.check(false)
 	}
 	return err
+}
+
+// kept is why an append has inserted nothing. If the tables were changed, and still are those
+// of a ledger, it is to be repeated.
+func (f *file) kept(ctx context.Context) error {
+	schema, err := intruder(ctx, f.db)
+	if err != nil {
+		return err
+	}
+	f.schema.Store(schema)
+	return errChanged
 }
 
 // close is a no-op for a file that was never opened.

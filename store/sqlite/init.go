@@ -79,12 +79,15 @@ func upgradeStatements() (all []string) {
 	return append(all, fmt.Sprintf("PRAGMA user_version = %d", schemaVersion))
 }
 
+// insertStatement inserts a record, unless the tables are no longer as they were when intruder
+// looked at them.
 func insertStatement() string {
 	names, values := make([]string, len(columns)), make([]string, len(columns))
 	for i, c := range columns {
 		names[i], values[i] = fmt.Sprintf("%q", c.name), "?"
 	}
-	return "INSERT INTO WorkerLeases (" + strings.Join(names, ", ") + ") VALUES (" + strings.Join(values, ", ") + ")"
+	return "INSERT INTO WorkerLeases (" + strings.Join(names, ", ") + ") SELECT " + strings.Join(values, ", ") +
+		" WHERE (SELECT schema_version FROM pragma_schema_version) = ?"
 }
 
 // query reads all columns, in a file of this schema and in one of schema 1.
@@ -144,7 +147,7 @@ func establish(ctx context.Context, path string, anew bool) (err error) {
 		return err
 	}
 	var statements []string
-	switch found, err := identify(ctx, conn); {
+	switch found, err := identify(ctx, conn, false); {
 	case err != nil:
 		return err
 	case found == isLedger: // created by another process meanwhile

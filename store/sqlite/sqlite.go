@@ -1,11 +1,13 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -127,13 +129,12 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 		return fmt.Errorf("sqlite: append: %w", err)
 	}
 	_, err = writes(ctx, l, "append", store.Key(r.WorkerType, r.Seq), func(ctx context.Context, f *file) (struct{}, error) {
-		res, err := f.db.ExecContext(ctx, insertRecord, values...)
+		res, err := f.db.ExecContext(ctx, insertRecord, append(slices.Clip(values), f.schema.Load())...)
 		if err != nil {
 			return struct{}{}, err
 		}
-		// A foreign trigger could drop the row silently.
 		if n, err := res.RowsAffected(); err != nil || n != 1 {
-			return struct{}{}, fmt.Errorf("%d rows inserted, want 1: %w", n, err)
+			return struct{}{}, cmp.Or(err, f.kept(ctx))
 		}
 		// What lies in a log that others don't use isn't stored.
 		if err := f.check(); err != nil {

@@ -19,6 +19,13 @@ type Harness struct {
 	// the store can't express a value at all (a column of another type), Plant calls
 	// t.Skip.
 	Plant func(t testing.TB, workerType string, seq int64, fields map[string]any)
+	// PlantUnique gives the store's table or collection a unique index, of the name
+	// "planted_unique", over the field workerType. It holds one record by then. Nil if the
+	// store has no such indexes.
+	PlantUnique func(t testing.TB)
+	// PlantTrigger makes the store drop each new record silently, by a trigger of the name
+	// "planted_trigger". Nil if the store has no triggers.
+	PlantTrigger func(t testing.TB)
 	// FreeStamp says that Tail gives a stamp.
 	FreeStamp bool
 	// Rounds of the append race; 0 means 1,000. SLOTLEASE_RACE_ROUNDS, if it is set in

@@ -38,6 +38,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"trim", true, false, trimCases},
 		{"hostile names", true, false, nameCases},
 		{"planted documents", true, false, documentCases},
+		{"foreign constraints", true, false, constraintCases},
 		{"before init", false, false, emptyCases},
 		{"lifecycle", true, false, lifecycleCases},
 		{"context", true, false, contextCases},
