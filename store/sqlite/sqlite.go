@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -10,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -54,6 +54,7 @@ type Options struct {
 type Ledger struct {
 	o    Options
 	boot machine
+	line atomic.Pointer[line] // the time line of this handle, once it has one
 
 	opening chan struct{} // has one element while a call checks or opens the file
 
@@ -63,6 +64,7 @@ type Ledger struct {
 	closed bool
 	// unshared is ErrUnshared and what was found, once it was, or nil.
 	unshared error
+	apart    time.Duration  // how far the wall clock is ahead of store time, or 0 if that is little
 	calls    sync.WaitGroup // calls under way; grows only under mu while not closed
 }
 
@@ -129,12 +131,22 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 		return fmt.Errorf("sqlite: append: %w", err)
 	}
 	_, err = writes(ctx, l, "append", store.Key(r.WorkerType, r.Seq), func(ctx context.Context, f *file) (struct{}, error) {
-		res, err := f.db.ExecContext(ctx, insertRecord, append(slices.Clip(values), f.schema.Load())...)
-		if err != nil {
-			return struct{}{}, err
-		}
-		if n, err := res.RowsAffected(); err != nil || n != 1 {
-			return struct{}{}, cmp.Or(err, f.kept(ctx))
+		for {
+			schema := f.schema.Load()
+			res, err := f.db.ExecContext(ctx, insertRecord, append(slices.Clip(values), l.guards(schema)...)...)
+			if err != nil {
+				return struct{}{}, err
+			}
+			n, err := res.RowsAffected()
+			if err != nil {
+				return struct{}{}, err
+			}
+			if n == 1 {
+				break
+			}
+			if err := l.kept(ctx, f, schema); err != nil {
+				return struct{}{}, err
+			}
 		}
 		// What lies in a log that others don't use isn't stored.
 		if err := f.check(); err != nil {
