@@ -68,7 +68,10 @@ type Ledger struct {
 	calls    sync.WaitGroup // calls under way; grows only under mu while not closed
 }
 
-var _ store.Ledger = (*Ledger)(nil)
+var (
+	_ store.Ledger = (*Ledger)(nil)
+	_ store.Warner = (*Ledger)(nil)
+)
 
 // Open checks the options and, if it exists, the file. The first operation creates a
 // missing file; with ReadOnly, Open fails with store.ErrMissing instead. It fails with

@@ -34,6 +34,7 @@ func showLedger(ctx context.Context, t storeuri.Target, l store.Ledger, o Option
 	}
 	ledger := &charges.Ledger{Ledger: l}
 	limit := 0 // of records, as it sufficed the last time
+	warned := false
 	look := func() (snapshot, error) {
 		limited, cancel := context.WithTimeout(ctx, o.Timeout)
 		defer cancel()
@@ -44,6 +45,10 @@ func showLedger(ctx context.Context, t storeuri.Target, l store.Ledger, o Option
 			}
 		}
 		found, err := take(limited, ledger, o, limit)
+		if text := storeuri.Warning(l); text != "" && !warned {
+			warned = true
+			s.Report(fmt.Errorf("warning: %s", text))
+		}
 		found.store, found.charges, limit = t.Shown, ledger.Charges(), max(limit, found.limit)
 		return found, advice.ForStore(t, err)
 	}

@@ -66,6 +66,9 @@ func (j *job) check(ctx context.Context, ledger store.Ledger) <-chan error {
 		if err := askLedger(ctx, ledger, report); err != nil {
 			unfit <- err
 		}
+		if _, reported := ledger.(store.Warner); reported {
+			return // The worker does.
+		}
 		if text := storeuri.Warning(ledger); text != "" {
 			j.Log.Warn(text)
 		}
