@@ -97,6 +97,14 @@
 // that the workers can't write. A handle for reading repairs nothing: if a crash
 // interrupted the creation or an upgrade of the file, it reports [store.ErrMissing].
 //
+// # Backups
+//
+// [Ledger.Backup] copies a ledger while workers use it. Other copies of a ledger that is in use
+// lack what is in its -wal. Restoring a copy takes back what was stored since, so keys,
+// and perhaps tokens, are given again: stop all workers, wait until every window that was granted is
+// over, remove the ledger with its -wal and -shm, move the copy to its place (don't link it), and
+// start the workers again.
+//
 // # Store time
 //
 // On Linux, store time is the kernel's boot clock (CLOCK_BOOTTIME, which continues

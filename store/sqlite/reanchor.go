@@ -58,7 +58,7 @@ func (l *Ledger) PlanReanchor(ctx context.Context) (Anchor, error) {
 
 func (l *Ledger) reanchor(ctx context.Context, f *file, change bool) (a Anchor, err error) {
 	if l.boot.id == "" {
-		return Anchor{}, errors.New("store time is the wall clock on this system: set that clock instead")
+		return Anchor{}, fmt.Errorf("store time is the wall clock on this system, so set that instead: %w", errors.ErrUnsupported)
 	}
 	var now line
 	kept := l.line.Load()
