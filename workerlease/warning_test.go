@@ -17,7 +17,7 @@ type warning struct {
 }
 
 func (w warning) Warning() string {
-	if now := time.Now(); now.Before(w.from) || !now.Before(w.until) { //nolint:forbidigo // It is the bubble's.
+	if now := time.Now(); now.Before(w.from) || !now.Before(w.until) {
 		return ""
 	}
 	return "its clock seems wrong"

@@ -29,11 +29,10 @@ func TestAWallClockThatIsNotStoreTimeIsWarnedOf(t *testing.T) {
 	} {
 		l, _ := wrong(t, noon, by)
 		now(t, l)
-		switch got := l.Warning(); {
-		case want == "":
-			documenttest.Equal(t, "Warning()", got, "")
-		default:
-			documenttest.Says(t, "Warning()", textError(got), nil, want, "leasectl reanchor")
+		if want == "" {
+			documenttest.Equal(t, "Warning()", l.Warning(), "")
+		} else {
+			documenttest.Says(t, "Warning()", textError(l.Warning()), nil, want, "leasectl reanchor")
 		}
 	}
 }

@@ -20,13 +20,13 @@ const (
 
 // refusals watches whether a ledger that was fit refuses to be used.
 type refusals struct {
-	appends int        // refused in a row
-	reads   chan error // has an element if a read was refused
-	lasting chan error // has why appends are refused
+	appends int           // refused in a row
+	reads   chan struct{} // has an element if a read was refused
+	lasting chan error    // has why appends are refused
 }
 
 func newRefusals() *refusals {
-	return &refusals{reads: make(chan error, 1), lasting: make(chan error, 1)}
+	return &refusals{reads: make(chan struct{}, 1), lasting: make(chan error, 1)}
 }
 
 // observe takes note of an event.
@@ -43,14 +43,14 @@ func (r *refusals) observe(e workerlease.Event) {
 		}
 	case workerlease.StoreFailed:
 		if errors.Is(e.Err, store.ErrRefused) {
-			keep(r.reads, e.Err)
+			keep(r.reads, struct{}{})
 		}
 	}
 }
 
-func keep(to chan error, err error) {
+func keep[T any](to chan T, news T) {
 	select {
-	case to <- err:
+	case to <- news:
 	default:
 	}
 }
