@@ -54,6 +54,14 @@ type Ledger interface {
 	Close(ctx context.Context) error
 }
 
+// Warner is a Ledger that can describe a shortcoming of its store which doesn't keep workers
+// from using it, such as a clock that seems wrong.
+type Warner interface {
+	// Warning is one line for people, as of the newest operation; empty if there is nothing
+	// to say. It asks nobody, doesn't block, and is safe for concurrent use.
+	Warning() string
+}
+
 // TrimBatch is the largest number of records that one Trim deletes.
 const TrimBatch = 500
 

@@ -119,6 +119,8 @@ func lineOf(e Event) line {
 		}}
 	case TooUncertain:
 		return line{slog.LevelError, "time too uncertain", attrs{{"uncertainty", e.Uncertainty}, {"error", e.Err}}}
+	case StoreWarning:
+		return line{slog.LevelWarn, "store warning", attrs{{"warning", e.Text}}}
 	case Charged:
 		return line{slog.LevelDebug, "operation charged", attrs{{"operation", e.Operation}, {"units", e.Units}}}
 	case Trimmed:

@@ -34,10 +34,31 @@ func (w *WorkerLease) emit(e Event) {
 	switch e := e.(type) {
 	case ClockSample:
 		w.noteUncertainty(e.Uncertainty)
+		w.noteWarning()
 	case Missed:
 		if e.Why == TooLate {
 			w.noteUncertainty(w.now().Uncertainty()) // Samples may all be those of other workers.
 		}
+	}
+}
+
+// warning is what the store says of itself, or empty.
+func (c *Client) warning() string {
+	if l, ok := c.ledger.(store.Warner); ok {
+		return l.Warning()
+	}
+	return ""
+}
+
+// noteWarning reports, once, a shortcoming that the store describes.
+func (w *WorkerLease) noteWarning() {
+	if w.warned {
+		return
+	}
+	if text := w.client.warning(); text != "" {
+		w.warned = true
+		w.report(fmt.Errorf("%s: %s", w.options.WorkerType, text))
+		w.emit(StoreWarning{Worker: w.label(), Text: text})
 	}
 }
 

@@ -218,6 +218,12 @@ type (
 		Uncertainty time.Duration
 		Err         error
 	}
+	// StoreWarning: the store describes a shortcoming in one line, such as a clock that seems
+	// wrong (see store.Warner). It is reported once; Callbacks.Error gets it, too.
+	StoreWarning struct {
+		Worker
+		Text string
+	}
 	// Charged: the store billed an operation, in its own unit (request units for Cosmos
 	// DB), whatever the outcome. Status has the sums.
 	Charged struct {

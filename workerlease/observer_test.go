@@ -184,6 +184,7 @@ func TestEveryEventIsLogged(t *testing.T) {
 		{workerlease.ClockSample{Worker: me}, zap.DebugLevel, "clock sample", []string{"server", "roundTrip", "uncertainty"}},
 		{workerlease.ClockJump{Worker: me}, zap.WarnLevel, "clock jump", []string{"server", "verdict", "storeTime", "uncertainty"}},
 		{workerlease.TooUncertain{Worker: me, Err: why}, zap.ErrorLevel, "time too uncertain", []string{"uncertainty", "error"}},
+		{workerlease.StoreWarning{Worker: me}, zap.WarnLevel, "store warning", []string{"warning"}},
 		{workerlease.Charged{Worker: me}, zap.DebugLevel, "operation charged", []string{"operation", "units"}},
 		{workerlease.Trimmed{Worker: me}, zap.DebugLevel, "ledger trimmed", []string{"count"}},
 		{workerlease.Poison{Worker: me, Err: why}, zap.WarnLevel, "ledger poisoned", []string{"seq", "error"}},

@@ -39,6 +39,9 @@ type Status struct {
 	// question, the newest record of the ledger can't be obeyed, or it leaves nothing to claim
 	// for more than a day after the slot. It is empty otherwise.
 	Blocked string `json:",omitzero"`
+	// Warning is a shortcoming that the store describes (see store.Warner); empty if there is
+	// none. It doesn't make the worker unhealthy.
+	Warning string `json:",omitzero"`
 	// SampleAge is how old the newest sample of store time is.
 	SampleAge time.Duration
 
@@ -129,6 +132,7 @@ func (w *WorkerLease) Status() Status {
 	s.Charges = maps.Clone(s.Charges)
 	timeUnknown, poison, block := w.timeUnknown, w.poison, w.block
 	w.mu.Unlock()
+	s.Warning = w.client.warning()
 	if now := w.now(); now.Known() {
 		s.StoreTime, s.Uncertainty = now.Mid(), now.Uncertainty()
 		w.client.mu.Lock()

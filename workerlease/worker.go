@@ -36,7 +36,8 @@ type WorkerLease struct {
 
 	// Of the worker's goroutine only.
 	state            machine.State
-	uncertainSamples int // how often in a row store time was too uncertain
+	uncertainSamples int  // how often in a row store time was too uncertain
+	warned           bool // of the store's shortcoming
 
 	stopFailed atomic.Pointer[StopFailed] // not reported yet
 

@@ -1,11 +1,13 @@
 // Command leasectl runs commands under time-slotted worker leases, looks at
 // their ledgers, and shows how it all works.
 //
+//	leasectl backup                copy a SQLite ledger, while workers use it
 //	leasectl demo                  three workers, a crash and a return, in 35 s
 //	leasectl init                  create what a store needs
 //	leasectl inspect slots         the past, present and next holder of each slot
 //	leasectl override              end what leaves nothing to claim for long
 //	leasectl plan                  what workers will cost: operations, request units
+//	leasectl reanchor              take the time of a SQLite ledger from the machine's clock
 //	leasectl run … -- COMMAND      run a command in each slot that is held
 //	leasectl version
 //

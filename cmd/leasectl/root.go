@@ -98,8 +98,8 @@ Exit codes:
 		return a.usage(c)
 	})
 	root.AddCommand(
-		a.demoCommand(), needsStore(a.initCommand()), a.inspectCommand(), needsStore(a.overrideCommand()), needsStore(a.planCommand()),
-		needsStore(a.runCommand()),
+		needsStore(a.backupCommand()), a.demoCommand(), needsStore(a.initCommand()), a.inspectCommand(), needsStore(a.overrideCommand()), needsStore(a.planCommand()),
+		needsStore(a.reanchorCommand()), needsStore(a.runCommand()),
 		a.versionCommand(),
 		a.demoWorkCommand(),
 		&cobra.Command{Use: "exit-codes", Short: "The exit codes", Long: "Exit codes:\n" + exit.Codes},

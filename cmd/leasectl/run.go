@@ -13,6 +13,7 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/runlog"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
@@ -73,6 +74,9 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 		log.Creating(t.Place())
 	}
 	unfit, err := supervise.Run(ctx, ledger, timing, a.supervised(f, args, t, log))
+	if e, ok := errors.AsType[*exit.Error](err); ok && e.Code == exit.Survivors {
+		unfit = nil // That processes are left matters more.
+	}
 	return errors.Join(advice.ForStore(t, unfit), err, advice.ForStore(t, storeuri.Close(ctx, ledger)))
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"database/sql"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -109,4 +110,44 @@ func TestRunLeasesNoMoreWhenItsLedgerMayNotBeShared(t *testing.T) {
 	if after := strings.Count(p.output(), ": allocated"); after != before {
 		t.Errorf("leasectl run was granted %d slots after it had found out: %s", after-before, p.output())
 	}
+	if code := p.wait(); code != exit.Refused || !strings.Contains(p.output(), "\nleasectl: ") {
+		t.Errorf("leasectl run = %d, want %d and why", code, exit.Refused)
+	}
+	if left := p.descendants(); len(left) > 0 {
+		t.Errorf("leasectl run left the processes %d", left)
+	}
+}
+
+func TestRunEndsWhenOthersHaveConstrainedItsLedger(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "leases.db")
+	p := startRun(t, "sqlite:"+path, "a", nil, "true")
+	p.await("ended by itself")
+	db, err := sql.Open("sqlite", path)
+	if err == nil {
+		_, err = db.ExecContext(t.Context(), "PRAGMA busy_timeout = 10000; CREATE UNIQUE INDEX one ON WorkerLeases (workerType, seq, claim)")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = db.Close()
+	if code := p.wait(); code != exit.Refused || !strings.Contains(p.output(), "the unique index 'one' isn't a ledger's") {
+		t.Errorf("leasectl run = %d, want %d and the index named", code, exit.Refused)
+	}
+}
+
+// A backup may make a link for a moment.
+func TestRunOutlivesAPassingLink(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "leases.db")
+	p := startRun(t, "sqlite:"+path, "a", nil, "true")
+	p.await(": allocated")
+	if err := os.Link(path, path+".link"); err != nil {
+		t.Fatal(err)
+	}
+	p.await("2 hard links")
+	if err := os.Remove(path + ".link"); err != nil {
+		t.Fatal(err)
+	}
+	p.awaitMatch("2 hard links(?s:.)*: allocated")
 }

@@ -50,6 +50,9 @@
 //   - is a view, a time series or capped;
 //   - has a collation other than the simple one, because different keys could be
 //     equal under it;
+//   - has a unique index but that on _id, because that would keep out records whose key is
+//     free. One that is added later is refused by the next append, if the server names the
+//     index, else within the hour;
 //   - has a TTL index or expires its documents, because that would delete the head
 //     of a ledger.
 //

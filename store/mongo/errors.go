@@ -76,6 +76,9 @@ func meaning(err error) error {
 	for _, code := range codes {
 		switch code {
 		case codeDuplicate, codeDuplicateOnUpdate:
+			if m := duplicateIn.FindStringSubmatch(err.Error()); m != nil && m[1] != "_id_" {
+				return store.ErrRefused // The key is free, and another index keeps the record out.
+			}
 			return store.ErrConflict
 		case codeOperationInProgress:
 			// Some other operation holds the key. A caller reads back after every
@@ -117,6 +120,9 @@ func hasCode(err error, any ...int) bool {
 	codes, _ := errorCodes(err)
 	return slices.ContainsFunc(codes, func(c int) bool { return slices.Contains(any, c) })
 }
+
+// duplicateIn finds the index in the text of a duplicate key. Not all servers name it.
+var duplicateIn = regexp.MustCompile(`\bindex: (?:\S*\$)?(\S+) dup key`)
 
 var retryAfterMs = regexp.MustCompile(`RetryAfterMs=(\d{1,7})\b`)
 

@@ -29,6 +29,9 @@ func TestAppendErrorsByTheServersReply(t *testing.T) {
 	}{
 		{name: "duplicate key", reply: writeError(codeDuplicate, dup), want: store.ErrConflict},
 		{name: "duplicate key as a command error", reply: commandError(codeDuplicate, "DuplicateKey", dup), want: store.ErrConflict},
+		{name: "duplicate key in another index", reply: writeError(codeDuplicate, "E11000 duplicate key error collection: WorkerProcess.WorkerLeases index: once dup key"), want: store.ErrRefused},
+		{name: "duplicate key in another index of an old server", reply: writeError(codeDuplicate, "E11000 duplicate key error index: WorkerProcess.WorkerLeases.$once dup key"), want: store.ErrRefused},
+		{name: "duplicate key of a server that names no index", reply: writeError(codeDuplicate, "E11000 duplicate key error collection: d.c Failed _id or unique index constraint"), want: store.ErrConflict},
 		{name: "duplicate key of an old server", reply: writeError(codeDuplicateOnUpdate, dup), want: store.ErrConflict},
 		{name: "operation in progress of Cosmos DB", reply: commandError(codeOperationInProgress, "ConflictingOperationInProgress", "Your request conflicts"), want: store.ErrConflict},
 		{name: "operation in progress as a write error", reply: writeError(codeOperationInProgress, "Your request conflicts"), want: store.ErrConflict},

@@ -191,6 +191,10 @@ func unfitIndex(raw bson.Raw) string {
 	if _, err := raw.LookupErr("expireAfterSeconds"); err == nil {
 		return fmt.Sprintf("the TTL index %.80q, which would delete the newest record: drop it", name)
 	}
+	// The index over _id has no such field.
+	if unique, _ := raw.Lookup("unique").BooleanOK(); unique && name != "_id_" {
+		return fmt.Sprintf("the unique index %.80q, which would keep records out: drop it", name)
+	}
 	return ""
 }
 

@@ -59,6 +59,8 @@ func TestUnfitCollectionsAreRefused(t *testing.T) {
 		{name: "a clustered collection that expires", replies: is("collection", bson.E{Key: "expireAfterSeconds", Value: int64(60)}), refusal: "expireAfterSeconds"},
 		{name: "a collation that folds case", replies: is("collection", collation("en")), refusal: "collation en"},
 		{name: "the simple collation", replies: is("collection", collation("simple"))},
+		{name: "a unique index", replies: indexed(bson.D{{Key: "name", Value: "once"}, {Key: "key", Value: bson.D{{Key: "claim", Value: int32(1)}}}, {Key: "unique", Value: true}}), refusal: `unique index "once"`},
+		{name: "another index", replies: indexed(bson.D{{Key: "name", Value: "quick"}, {Key: "key", Value: bson.D{{Key: "claim", Value: int32(1)}}}})},
 		{name: "a TTL index", replies: indexed(bson.D{{Key: "name", Value: "old"}, {Key: "expireAfterSeconds", Value: int32(3600)}}), refusal: `TTL index "old"`},
 		{name: "no right to look at collection and indexes", replies: map[string]bson.D{"listCollections": denied, "listIndexes": denied}},
 		{name: "not sharded", routed: true, replies: stats(sharded(false))},

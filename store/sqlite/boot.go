@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"time"
 
@@ -12,10 +11,13 @@ import (
 // machine is the clock that all processes of the machine share.
 type machine struct {
 	// id of the boot, or empty if the platform has no boot clock; then the wall clock
-	// is used.
+	// is used. Containers may have an id each.
 	id string
 	// since is the time since a moment that is fixed for the boot.
 	since func() (time.Duration, error)
+	// real says that since is the kernel's, and so the same for all that can see each
+	// other's locks.
+	real bool
 }
 
 // machineOf chooses the boot clock.
@@ -37,38 +39,35 @@ func (l *Ledger) stamp(ctx context.Context, f *file) (store.Stamp, error) {
 		return stampAt(l.o.Clock.Now(), "wall"), nil
 	}
 	server := "boot " + l.boot.id
-	var offset sql.NullInt64
-	read := func() error { return f.db.QueryRowContext(ctx, selectOffset, l.boot.id).Scan(&offset) }
-	if err := read(); err != nil {
+	line, err := l.lineOf(ctx, f)
+	if err != nil {
 		return store.Stamp{}, err
 	}
-	if !offset.Valid {
-		// In this order, so that a process that pauses in between makes store time late,
-		// and never ahead of the wall clock.
-		wall := l.o.Clock.Now()
-		now, err := l.boot.since()
-		if err != nil {
-			return store.Stamp{}, fmt.Errorf("read the boot clock: %w", err)
-		}
-		offset.Int64 = wall.UnixMicro() - now.Microseconds()
-		if l.o.ReadOnly {
-			// No worker has leased on this boot yet. When one begins, the change of the
-			// server's name shows that the time may jump.
-			server += ", not in use yet"
-		} else {
-			if _, err := f.db.ExecContext(ctx, insertOffset, l.boot.id, offset.Int64); err != nil {
-				return store.Stamp{}, err
-			}
-			if err := read(); err != nil {
-				return store.Stamp{}, err
-			}
-		}
+	if line.madeAt == unused {
+		// No worker has leased on this boot yet. When one begins, the change of the
+		// server's name shows that the time may jump.
+		server += ", not in use yet"
 	}
+	before := l.o.Clock.Now()
+	now, err := l.sinceBoot()
+	if err != nil {
+		return store.Stamp{}, err
+	}
+	at := line.at(now)
+	l.compare(at, before, l.o.Clock.Now())
+	s := stampAt(at, server)
+	if at.Before(line.unsureUntil) {
+		s.Skew = line.skew
+	}
+	return s, nil
+}
+
+func (l *Ledger) sinceBoot() (time.Duration, error) {
 	now, err := l.boot.since()
 	if err != nil {
-		return store.Stamp{}, fmt.Errorf("read the boot clock: %w", err)
+		return 0, fmt.Errorf("read the boot clock: %w", err)
 	}
-	return stampAt(time.UnixMicro(offset.Int64).Add(now), server), nil
+	return now, nil
 }
 
 func stampAt(t time.Time, server string) store.Stamp {
@@ -77,4 +76,40 @@ func stampAt(t time.Time, server string) store.Stamp {
 		Granularity: time.Microsecond,
 		Server:      server,
 	}
+}
+
+// noticed is how far the wall clock may be from store time before a handle warns.
+const noticed = time.Second
+
+// compare notes whether store time differs from the wall clock, which was read before and
+// after it.
+func (l *Ledger) compare(at, before, after time.Time) {
+	by := time.Duration(0)
+	switch {
+	case at.Before(before.Add(-noticed)):
+		by = before.Sub(at)
+	case at.After(after.Add(noticed)):
+		by = after.Sub(at)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.apart = by
+}
+
+// Warning describes a shortcoming of the ledger in one line, as of the newest stamp; it is
+// empty if there is none. Store time that is more than a second from the wall clock is one: one
+// of the two is wrong. It asks nobody.
+func (l *Ledger) Warning() string {
+	l.mu.Lock()
+	by := l.apart
+	l.mu.Unlock()
+	if by == 0 {
+		return ""
+	}
+	direction := "ahead of"
+	if by < 0 {
+		direction = "behind"
+	}
+	return fmt.Sprintf("the machine's clock is %v %s store time, which was taken from it at the first use of %s after boot: if the clock is right now, stop all workers and re-anchor the ledger (leasectl reanchor)",
+		by.Abs().Round(100*time.Millisecond), direction, l.o.Path)
 }

@@ -28,7 +28,11 @@ func kernel() (machine, error) {
 	if err != nil {
 		return machine{}, fmt.Errorf("read the time namespace: %w", err)
 	}
-	return machine{id: strings.TrimSpace(string(id)), since: func() (time.Duration, error) {
+	name := strings.TrimSpace(string(id))
+	if name == "" {
+		return machine{}, errors.New("read the machine's boot id: /proc/sys/kernel/random/boot_id is empty")
+	}
+	return machine{id: name, real: true, since: func() (time.Duration, error) {
 		var t unix.Timespec
 		if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
 			return 0, err

@@ -23,7 +23,7 @@ type clerk struct {
 }
 
 // serve is what a clerk does: it appends the grant of each number that it reads, and
-// writes "stored" or why not.
+// writes "stored" or why not. To "now" it answers with its stamp.
 func serve(path string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -32,7 +32,15 @@ func serve(path string) error {
 		fmt.Println(err)
 		return nil
 	}
+	if id := os.Getenv(bootVar); id != "" {
+		l.boot.id = id // as in a container that has one of its own
+	}
 	for orders := bufio.NewScanner(os.Stdin); orders.Scan(); {
+		if orders.Text() == "now" {
+			s, err := l.Now(ctx)
+			fmt.Println(s.Time.UnixMicro(), s.Skew, err)
+			continue
+		}
 		seq, err := strconv.ParseInt(orders.Text(), 10, 64)
 		if err != nil {
 			return err
@@ -67,6 +75,24 @@ func hire(t *testing.T, path string, behind ...string) *clerk {
 	}
 	t.Cleanup(c.end)
 	return c
+}
+
+// now has the clerk read store time.
+func (c *clerk) now(t *testing.T) (at time.Time, skew time.Duration) {
+	t.Helper()
+	_, _ = fmt.Fprintln(c.to, "now")
+	if !c.from.Scan() {
+		t.Fatalf("the clerk doesn't say its time: %v", c.from.Err())
+	}
+	micros, rest, _ := strings.Cut(c.from.Text(), " ")
+	text, rest, _ := strings.Cut(rest, " ")
+	n, err := strconv.ParseInt(micros, 10, 64)
+	must(t, c.from.Text(), err)
+	skew, err = time.ParseDuration(text)
+	if err != nil || rest != "<nil>" {
+		t.Fatalf("the clerk's time is %q", c.from.Text())
+	}
+	return time.UnixMicro(n), skew
 }
 
 // appends has the clerk append a record, and returns its answer.

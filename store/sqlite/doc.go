@@ -18,6 +18,12 @@
 // (a text file, another application's database, a ledger of a newer version of this
 // package) is refused with [store.ErrRefused] and left unchanged.
 //
+// The tables must stay the package's own. A foreign unique index, constraint or trigger on
+// them would keep out records whose key is free, or drop records that were acknowledged. Open
+// refuses it, and so does the next append if it was added later, with an error that names it
+// and wraps [store.ErrRefused]. Nothing is stored then. Other indexes, nullable columns and
+// other tables do no harm, and a handle with [Options.ReadOnly] reads all such files.
+//
 // The first operation on a file of an earlier version upgrades it in place, in one
 // transaction. From then on earlier versions refuse to open it, but processes that
 // have it open continue. A handle with [Options.ReadOnly] reads such files without
@@ -91,6 +97,14 @@
 // that the workers can't write. A handle for reading repairs nothing: if a crash
 // interrupted the creation or an upgrade of the file, it reports [store.ErrMissing].
 //
+// # Backups
+//
+// [Ledger.Backup] copies a ledger while workers use it. Other copies of a ledger that is in use
+// lack what is in its -wal. Restoring a copy takes back what was stored since, so keys,
+// and perhaps tokens, are given again: stop all workers, wait until every window that was granted is
+// over, remove the ledger with its -wal and -shm, move the copy to its place (don't link it), and
+// start the workers again.
+//
 // # Store time
 //
 // On Linux, store time is the kernel's boot clock (CLOCK_BOOTTIME, which continues
@@ -98,12 +112,24 @@
 // the time after a boot reads its wall clock once, and stores the offset in the
 // table Boot under the kernel's boot id. All processes use the stored offset, so
 // they agree to the microsecond. Stepping a wall clock changes nothing until the
-// next boot. Start workers after the machine has set its clock: an offset from a
-// wrong clock also stays until the next boot.
+// next boot.
 //
-// The stamps have a granularity of 1 µs, no age, and no skew. Their server is
-// "boot " and the boot id. A frozen virtual machine stops the boot clock; a restored
-// snapshot turns it back.
+// Containers may have a boot id each. A process takes the offset that is in use: while a
+// handle that has read the time is open, its process holds a lock on a byte of the file that
+// stands for the offset, as it does for the log. If none is in use, it takes that of its boot
+// id, or one by which the boot began at the same time, to a second. Else it reads the wall
+// clock. If that was set since another process of the same boot had read it, and a term that
+// was granted then may still be in force, stamps have a skew of the difference until it is over
+// by both. A boot that began, by the wall clock, after the other offset was stored is another.
+//
+// Start workers after the machine has set its clock: an offset from a wrong clock stays until
+// the next boot, too. While store time is more than a second from the wall clock,
+// [Ledger.Warning] says so, and workers report it. [Ledger.Reanchor] takes the wall clock anew,
+// in a ledger that no worker uses.
+//
+// The stamps have a granularity of 1 µs, no age, and no skew but that. Their server is
+// "boot " and the boot id. A boot id that can't be read is an error. A frozen virtual machine
+// stops the boot clock; a restored snapshot turns it back.
 //
 // On other systems, store time is the wall clock of [Options.Clock] and the server
 // is "wall". This is correct unless the clock is stepped while workers run.

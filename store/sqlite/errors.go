@@ -54,14 +54,18 @@ func isClosed(err error) bool {
 func (l *Ledger) explain(ctx context.Context, err error) error {
 	c := resultCode(err)
 	switch {
-	case c == code.SQLITE_CONSTRAINT_PRIMARYKEY || c == code.SQLITE_CONSTRAINT_UNIQUE:
+	case c == code.SQLITE_CONSTRAINT_PRIMARYKEY:
 		return store.ErrConflict
+	case c&0xff == code.SQLITE_CONSTRAINT:
+		return fmt.Errorf("%w: a constraint that isn't a ledger's keeps the record out: %w", store.ErrRefused, err)
 	case c&0xff == code.SQLITE_NOTADB:
 		return fmt.Errorf("%w: not a SQLite database: choose another file: %w", store.ErrRefused, err)
 	case c&0xff == code.SQLITE_CORRUPT:
 		return fmt.Errorf("%w: the file is corrupt: stop all its workers, then remove it: %w", store.ErrRefused, err)
 	case c == code.SQLITE_READONLY_DBMOVED:
 		return fmt.Errorf("%w: the file was removed or replaced: %w", ErrUnshared, err)
+	case c&0xff == code.SQLITE_READONLY && l.o.ReadOnly:
+		return fmt.Errorf("%w: %w", l.whyUnread(), err)
 	case c&0xff == code.SQLITE_READONLY || c&0xff == code.SQLITE_PERM:
 		for _, suffix := range suffixes[1:] {
 			if name := l.o.Path + suffix; errors.Is(mayWrite(name), fs.ErrPermission) {
@@ -109,7 +113,12 @@ func (l *Ledger) whyUnread() error {
 		return err
 	}
 	for _, suffix := range []string{"-wal", "-shm"} {
-		if err := mayRead(target + suffix); err != nil && logged(target) {
+		err := mayRead(target + suffix)
+		switch {
+		case err == nil || !logged(target):
+		case suffix == "-shm" && errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("%w: its -shm file can't be read, because it is missing, and only a process that may write the directory makes it: look at the ledger once as its owner, or copy %s with its -wal and -shm", store.ErrDenied, filepath.Base(target))
+		default:
 			return fmt.Errorf("%w: the ledger is in use or was left in a crash, and its %s file can't be read: %w", store.ErrDenied, suffix, err)
 		}
 	}

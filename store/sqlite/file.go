@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync/atomic"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/fault"
@@ -21,6 +22,10 @@ type file struct {
 	files    files
 	readOnly bool
 	reading  reading // zero unless readOnly
+	// schema is the version of the schema in which intruder has found nothing.
+	schema atomic.Int64
+	// anchored says that the process holds its time line since this file was opened.
+	anchored atomic.Bool
 }
 
 // stat is os.Stat, but in the test of a disk that hangs.
@@ -219,6 +224,11 @@ func openFile(ctx context.Context, path string, readOnly bool) (f *file, err err
 	if err := db.QueryRowContext(ctx, "SELECT 1 FROM WorkerLeases LIMIT 1").Scan(new(int)); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, err
 	}
+	schema, err := intruder(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	f.schema.Store(schema)
 	log, err := filesAt(path, true)
 	switch {
 	case f.one.spent():
@@ -244,6 +254,38 @@ func (f *file) check() error {
 	return err
 }
 
+// guards are the last arguments of insertRecord.
+func (l *Ledger) guards(schema int64) []any {
+	var offset any
+	if mine := l.line.Load(); mine != nil {
+		offset = mine.offset.Microseconds()
+	}
+	return []any{schema, offset, offset, l.boot.id}
+}
+
+// kept is why an append has inserted nothing, or nil if it is to be repeated: the tables were
+// changed, and still are those of a ledger.
+func (l *Ledger) kept(ctx context.Context, f *file, schema int64) error {
+	if mine := l.line.Load(); mine != nil {
+		rows, err := linesIn(ctx, f.db, l.boot.id)
+		if err != nil {
+			return err
+		}
+		if own, known := rows[l.boot.id]; !known || own.offset != mine.offset {
+			return errReanchored
+		}
+	}
+	changed, err := intruder(ctx, f.db)
+	if err != nil {
+		return err
+	}
+	f.schema.Store(changed)
+	if changed == schema {
+		return errors.New("nothing was inserted, and nothing shows why")
+	}
+	return nil
+}
+
 // close is a no-op for a file that was never opened.
 func (f *file) close() error {
 	if f == nil {
@@ -267,7 +309,12 @@ func (f *file) records(ctx context.Context, q query, args ...any) (records []sto
 			text = q.textSchema1
 		}
 	}
-	return rows(ctx, f.db, func(r *sql.Rows) (store.Record, error) {
+	return readRecords(ctx, f.db, text, args...)
+}
+
+// readRecords runs a query for all columns.
+func readRecords(ctx context.Context, db rowser, text string, args ...any) ([]store.Record, error) {
+	return rows(ctx, db, func(r *sql.Rows) (store.Record, error) {
 		row, to := make([]any, len(columns)), make([]any, len(columns))
 		for i := range row {
 			to[i] = &row[i]
@@ -279,8 +326,13 @@ func (f *file) records(ctx context.Context, q query, args ...any) (records []sto
 	}, text, args...)
 }
 
+// rowser is a database, or a transaction.
+type rowser interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
 // rows runs a query, and scans each row.
-func rows[T any](ctx context.Context, db *sql.DB, scan func(r *sql.Rows) (T, error), query string, args ...any) (all []T, err error) {
+func rows[T any](ctx context.Context, db rowser, scan func(r *sql.Rows) (T, error), query string, args ...any) (all []T, err error) {
 	r, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err

@@ -21,9 +21,12 @@ const (
 
 // The statements on WorkerLeases and Boot.
 var (
-	createLeases  = createStatement()
-	insertRecord  = insertStatement()
-	selectOne     = queryFor(`workerType = ?1 AND seq = ?2`)
+	createLeases = createStatement()
+	insertRecord = insertStatement()
+	selectOne    = queryFor(`workerType = ?1 AND seq = ?2`)
+	// The records whose windows end after a time, those that can't be read, and all that are newer.
+	selectSince = queryFor(`workerType = ?1 AND seq BETWEEN 1 AND ?2 AND seq >= (SELECT min(seq) FROM WorkerLeases
+		WHERE workerType = ?1 AND seq BETWEEN 1 AND ?2 AND (windowEnd IS NULL OR typeof(windowEnd) <> 'integer' OR windowEnd > ?3 OR windowStart IS NULL OR kind IS NULL OR claim IS NULL OR token IS NULL)) ORDER BY seq DESC`)
 	selectTail    = queryFor(`workerType = ?1 AND seq BETWEEN 1 AND ?2 ORDER BY seq DESC LIMIT ?3`)
 	selectVersion = `SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema),
 		(SELECT group_concat(name, ',') FROM (SELECT name FROM pragma_table_info('WorkerLeases') WHERE pk > 0 ORDER BY pk))
@@ -32,8 +35,11 @@ var (
 
 const (
 	createBoot        = `CREATE TABLE Boot (id TEXT NOT NULL PRIMARY KEY, wallOffset INTEGER NOT NULL) STRICT, WITHOUT ROWID`
-	insertOffset      = `INSERT OR IGNORE INTO Boot (id, wallOffset) VALUES (?1, ?2)`
-	selectOffset      = `SELECT (SELECT wallOffset FROM Boot WHERE id = ?1)`
+	lockBoot          = `DELETE FROM Boot WHERE id IS NULL` // it has none
+	replaceLine       = `INSERT OR REPLACE INTO Boot (id, wallOffset, madeAt, skew, unsureUntil) VALUES (?1, ?2, ?3, ?4, ?5)`
+	selectBootColumn  = `SELECT count(*) FROM pragma_table_info('Boot') WHERE name = ?1`
+	selectLines       = `SELECT * FROM Boot WHERE id = ?1 OR ?1 = ''`
+	selectLastEnd     = `SELECT max(windowEnd) FROM WorkerLeases`
 	selectUnreachable = `SELECT coalesce(
 		(SELECT max(seq) FROM WorkerLeases WHERE workerType = ?1 AND seq > ?2),
 		(SELECT min(seq) FROM WorkerLeases WHERE workerType = ?1 AND seq < 1))`
@@ -49,6 +55,10 @@ const (
 		SELECT (SELECT min(workerType) FROM WorkerLeases WHERE workerType > name) FROM hop WHERE name IS NOT NULL)
 		SELECT name FROM hop WHERE name IS NOT NULL`
 )
+
+// bootColumns are added to Boot when a row is first written: the schema of earlier versions
+// goes without, and they can use the file still.
+var bootColumns = []string{"madeAt", "skew", "unsureUntil"}
 
 // The statements that make an empty file a ledger, and those that upgrade schema 1 to
 // this schema.
@@ -79,12 +89,15 @@ func upgradeStatements() (all []string) {
 	return append(all, fmt.Sprintf("PRAGMA user_version = %d", schemaVersion))
 }
 
+// insertStatement inserts a record, unless the tables are no longer as they were when intruder
+// looked at them, or store time is no longer that by which the record was made.
 func insertStatement() string {
 	names, values := make([]string, len(columns)), make([]string, len(columns))
 	for i, c := range columns {
 		names[i], values[i] = fmt.Sprintf("%q", c.name), "?"
 	}
-	return "INSERT INTO WorkerLeases (" + strings.Join(names, ", ") + ") VALUES (" + strings.Join(values, ", ") + ")"
+	return "INSERT INTO WorkerLeases (" + strings.Join(names, ", ") + ") SELECT " + strings.Join(values, ", ") +
+		" WHERE (SELECT schema_version FROM pragma_schema_version) = ? AND (? IS NULL OR ? = (SELECT wallOffset FROM Boot WHERE id = ?))"
 }
 
 // query reads all columns, in a file of this schema and in one of schema 1.
@@ -144,7 +157,7 @@ func establish(ctx context.Context, path string, anew bool) (err error) {
 		return err
 	}
 	var statements []string
-	switch found, err := identify(ctx, conn); {
+	switch found, err := identify(ctx, conn, false); {
 	case err != nil:
 		return err
 	case found == isLedger: // created by another process meanwhile

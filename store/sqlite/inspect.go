@@ -61,7 +61,7 @@ func inspect(ctx context.Context, path string, readOnly bool) (found state, err 
 	if how.mode == lookForWriting && logged(target) {
 		how.mode = "mode=ro"
 	}
-	found, err = look(ctx, path, how.mode)
+	found, err = look(ctx, path, how.mode, readOnly)
 	err = how.check(err)
 	if resultCode(err) != code.SQLITE_READONLY_ROLLBACK {
 		return found, err
@@ -86,7 +86,7 @@ func inspect(ctx context.Context, path string, readOnly bool) (found state, err 
 	if readOnly {
 		return isMissing, errUnfinished
 	}
-	return look(ctx, path, lookForWriting)
+	return look(ctx, path, lookForWriting, readOnly)
 }
 
 // named is the path of a file that is missing, with a symbolic link to it followed.
@@ -102,13 +102,13 @@ func named(path string) string {
 }
 
 // look identifies the file through a handle in the given mode.
-func look(ctx context.Context, path, mode string) (found state, err error) {
+func look(ctx context.Context, path, mode string, readOnly bool) (found state, err error) {
 	db, err := connect(path, mode)
 	if err != nil {
 		return isMissing, err
 	}
 	defer func() { err = cmp.Or(err, db.Close()) }()
-	return identify(ctx, db)
+	return identify(ctx, db, readOnly)
 }
 
 // claim checks, without changing it, that a file with an interrupted change is ours to
@@ -134,11 +134,8 @@ func claim(ctx context.Context, path string) (err error) {
 	return err
 }
 
-// identify reads the marks of a ledger.
-func identify(ctx context.Context, db interface {
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-},
-) (state, error) {
+// identify reads the marks of a ledger. One whose tables others have constrained can be read.
+func identify(ctx context.Context, db querier, readOnly bool) (state, error) {
 	var application, version, objects int64
 	var key sql.NullString
 	if err := db.QueryRowContext(ctx, selectVersion).Scan(&application, &version, &objects, &key); err != nil {
@@ -153,7 +150,13 @@ func identify(ctx context.Context, db interface {
 		return isMissing, fmt.Errorf("%w: written by a newer version (schema %d, this one knows %d): upgrade this program", store.ErrRefused, version, schemaVersion)
 	case version < 1 || key.String != primaryKey:
 		return isMissing, fmt.Errorf("%w: damaged: schema %d, primary key of WorkerLeases %q, want %q", store.ErrRefused, version, key.String, primaryKey)
-	case version < schemaVersion:
+	}
+	if !readOnly {
+		if _, err := intruder(ctx, db); err != nil {
+			return isMissing, err
+		}
+	}
+	if version < schemaVersion {
 		return isOutdated, nil
 	}
 	return isLedger, nil

@@ -104,9 +104,10 @@ func TestCloseWaitsForWhatWasAbandoned(t *testing.T) {
 
 func TestAnAppendThatStoresNothingIsNoSuccess(t *testing.T) {
 	path := grown(t)
+	l := open(t, Options{Path: path})
+	must(t, "Append()", l.Append(t.Context(), storetest.Grant("other", 1)))
 	db := raw(t, path)
 	execute(t, db, `CREATE TRIGGER thief BEFORE INSERT ON WorkerLeases BEGIN SELECT RAISE(IGNORE); END`)
-	l := open(t, Options{Path: path})
 	if err := l.Append(t.Context(), storetest.Grant("job", 31)); err == nil {
 		t.Error("Append() with a trigger that drops the row = nil, want an error")
 	}

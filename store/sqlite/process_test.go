@@ -24,6 +24,7 @@ const (
 	pathVar = "SLOTLEASE_TEST_PATH"
 	nameVar = "SLOTLEASE_TEST_NAME"
 	sizeVar = "SLOTLEASE_TEST_ROUNDS"
+	bootVar = "SLOTLEASE_TEST_BOOT"
 )
 
 func TestMain(m *testing.M) {

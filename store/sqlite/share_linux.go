@@ -41,6 +41,7 @@ type usage struct {
 	mu   sync.Mutex
 	lock *os.File // nil until first needed
 	log  int64    // that is locked, or 0
+	line int64    // the byte of the time line that is held, or 0
 }
 
 // usages are the files that connections of this process are open on.
@@ -166,7 +167,10 @@ func usageOf(f files) (*usage, error) {
 	if u.lock != nil {
 		return u, nil
 	}
-	lock, err := os.Open(f.target)
+	lock, err := os.OpenFile(f.target, os.O_RDWR, 0) // To claim all time lines, it must be able to write.
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
+		lock, err = os.Open(f.target)
+	}
 	if err != nil {
 		u.mu.Unlock()
 		return nil, err

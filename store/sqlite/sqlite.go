@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -53,6 +55,7 @@ type Options struct {
 type Ledger struct {
 	o    Options
 	boot machine
+	line atomic.Pointer[line] // the time line of this handle, once it has one
 
 	opening chan struct{} // has one element while a call checks or opens the file
 
@@ -62,10 +65,14 @@ type Ledger struct {
 	closed bool
 	// unshared is ErrUnshared and what was found, once it was, or nil.
 	unshared error
+	apart    time.Duration  // how far the wall clock is ahead of store time, or 0 if that is little
 	calls    sync.WaitGroup // calls under way; grows only under mu while not closed
 }
 
-var _ store.Ledger = (*Ledger)(nil)
+var (
+	_ store.Ledger = (*Ledger)(nil)
+	_ store.Warner = (*Ledger)(nil)
+)
 
 // Open checks the options and, if it exists, the file. The first operation creates a
 // missing file; with ReadOnly, Open fails with store.ErrMissing instead. It fails with
@@ -128,13 +135,22 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 		return fmt.Errorf("sqlite: append: %w", err)
 	}
 	_, err = writes(ctx, l, "append", store.Key(r.WorkerType, r.Seq), func(ctx context.Context, f *file) (struct{}, error) {
-		res, err := f.db.ExecContext(ctx, insertRecord, values...)
-		if err != nil {
-			return struct{}{}, err
-		}
-		// A foreign trigger could drop the row silently.
-		if n, err := res.RowsAffected(); err != nil || n != 1 {
-			return struct{}{}, fmt.Errorf("%d rows inserted, want 1: %w", n, err)
+		for {
+			schema := f.schema.Load()
+			res, err := f.db.ExecContext(ctx, insertRecord, append(slices.Clip(values), l.guards(schema)...)...)
+			if err != nil {
+				return struct{}{}, err
+			}
+			n, err := res.RowsAffected()
+			if err != nil {
+				return struct{}{}, err
+			}
+			if n == 1 {
+				break
+			}
+			if err := l.kept(ctx, f, schema); err != nil {
+				return struct{}{}, err
+			}
 		}
 		// What lies in a log that others don't use isn't stored.
 		if err := f.check(); err != nil {

@@ -38,6 +38,14 @@ func TestTheLedgerKeepsTheContractOfAStore(t *testing.T) {
 				t.Helper()
 				plant(t, path, workerType, seq, fields)
 			},
+			PlantUnique: func(t testing.TB) {
+				t.Helper()
+				execute(t, raw(t, path), `CREATE UNIQUE INDEX planted_unique ON WorkerLeases (workerType)`)
+			},
+			PlantTrigger: func(t testing.TB) {
+				t.Helper()
+				execute(t, raw(t, path), `CREATE TRIGGER planted_trigger BEFORE INSERT ON WorkerLeases BEGIN SELECT RAISE(IGNORE); END`)
+			},
 			FreeStamp: true,
 			Rounds:    rounds,
 		}

@@ -3,6 +3,7 @@ package storetest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -314,12 +315,51 @@ var defects = []defect{
 			return s, err
 		}
 	}, "time/a_stamp_is_in_UTC"},
+	{"a foreign unique index that is taken for the key", func(b *broken) {
+		constrain(b, "planted_unique", store.ErrConflict)
+	}, "foreign_constraints/a_foreign_unique_index_is_no_conflict"},
+	{"a foreign unique index that isn't named", func(b *broken) {
+		constrain(b, "planted_unique", fmt.Errorf("%w: an index", store.ErrRefused))
+	}, "foreign_constraints/a_foreign_unique_index_is_no_conflict"},
+	{"a foreign unique index that is an outcome unknown for good", func(b *broken) {
+		constrain(b, "planted_unique", errors.New("planted_unique"))
+	}, "foreign_constraints/a_foreign_unique_index_is_refused"},
+	{"a trigger that goes unnoticed", func(b *broken) {
+		constrain(b, "planted_trigger", nil)
+	}, "foreign_constraints/a_trigger_that_drops_records_is_an_error"},
+	{"a trigger that is an outcome unknown for good", func(b *broken) {
+		constrain(b, "planted_trigger", errors.New("planted_trigger"))
+	}, "foreign_constraints/a_trigger_that_drops_records_is_refused"},
 	{"a tail without the stamp that was promised", func(b *broken) {
 		b.tail = func(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
 			records, _, err := b.Ledger.Tail(ctx, workerType, limit)
 			return records, store.Stamp{}, err
 		}
 	}, "time/Tail_gives_a_stamp"},
+}
+
+// constrainedBy is the name of what was planted into a ledger, or empty.
+func constrainedBy(l *memory.Ledger) string {
+	names, _, _ := l.Tail(context.Background(), "planted", 1)
+	if len(names) == 0 {
+		return ""
+	}
+	return names[0].Metadata
+}
+
+// constrain is an append by a ledger that refuses what was planted, as it should be, in another
+// way if it was planted by a name.
+func constrain(b *broken, name string, otherwise error) {
+	b.append = func(ctx context.Context, r store.Record) error {
+		switch planted := constrainedBy(b.Ledger); {
+		case planted == "" || r.Check() != nil:
+			return b.Ledger.Append(ctx, r)
+		case planted == name:
+			return otherwise
+		default:
+			return fmt.Errorf("%w: %s", store.ErrRefused, planted)
+		}
+	}
 }
 
 const breakEnv = "STORETEST_BREAK"
@@ -350,7 +390,15 @@ func TestBrokenLedger(t *testing.T) {
 	i := slices.IndexFunc(all, func(d defect) bool { return d.name == name })
 	storetest.Run(t, func(*testing.T) storetest.Harness {
 		m := memory.New(memory.Options{})
+		constrain := func(name string) func(testing.TB) {
+			return func(testing.TB) {
+				r := storetest.Grant("planted", 1)
+				r.Metadata = name
+				m.Put(r)
+			}
+		}
 		return storetest.Harness{
+			PlantUnique: constrain("planted_unique"), PlantTrigger: constrain("planted_trigger"),
 			FreeStamp: true,
 			Open: func(testing.TB) store.Ledger {
 				h := m.Handle()

@@ -23,6 +23,13 @@ type Harness struct {
 	// to write: by a file that it may only read, a role, a key, or a server that refuses. The
 	// suite closes it. It is nil for a store that knows no such handles.
 	OpenReading func(t testing.TB) store.Ledger
+	// PlantUnique gives the store's table or collection a unique index, of the name
+	// "planted_unique", over the field workerType. It holds one record by then. Nil if the
+	// store has no such indexes.
+	PlantUnique func(t testing.TB)
+	// PlantTrigger makes the store drop each new record silently, by a trigger of the name
+	// "planted_trigger". Nil if the store has no triggers.
+	PlantTrigger func(t testing.TB)
 	// FreeStamp says that Tail gives a stamp.
 	FreeStamp bool
 	// Rounds of the append race; 0 means 1,000. SLOTLEASE_RACE_ROUNDS, if it is set in

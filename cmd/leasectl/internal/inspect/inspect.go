@@ -35,6 +35,7 @@ func showLedger(ctx context.Context, t storeuri.Target, l store.Ledger, o Option
 	ledger := &charges.Ledger{Ledger: l}
 	var types Types
 	limit := 0 // of records, as it sufficed the last time
+	warned := false
 	look := func() (snapshot, error) {
 		limited, cancel := context.WithTimeout(ctx, o.Timeout)
 		defer cancel()
@@ -48,6 +49,10 @@ func showLedger(ctx context.Context, t storeuri.Target, l store.Ledger, o Option
 			}
 		}
 		found, err := take(limited, ledger, o, limit)
+		if text := storeuri.Warning(l); text != "" && !warned {
+			warned = true
+			s.Report(fmt.Errorf("warning: %s", text))
+		}
 		found.types, found.store, found.charges, limit = types, t.Shown, ledger.Charges(), max(limit, found.limit)
 		return found, advice.ForStore(t, err)
 	}

@@ -117,9 +117,12 @@ func (t Target) Provision() string {
 	return " (" + cmp.Or(q.Get("throughput"), strconv.Itoa(cosmos.DefaultThroughput)) + " RU/s)"
 }
 
-// Warning describes a shortcoming of the account of a ledger that was used; empty if
-// there is none.
+// Warning describes a shortcoming of the store, or its account, of a ledger that was used;
+// empty if there is none.
 func Warning(l store.Ledger) string {
+	if w, ok := l.(store.Warner); ok {
+		return w.Warning()
+	}
 	if c, ok := l.(interface{ Account() cosmos.Account }); ok {
 		return c.Account().Warning()
 	}

@@ -49,6 +49,14 @@ type readsUntil struct {
 	end context.Context
 }
 
+// Warning is that of the ledger.
+func (r readsUntil) Warning() string {
+	if l, ok := r.Ledger.(store.Warner); ok {
+		return l.Warning()
+	}
+	return ""
+}
+
 // until is a context for one read.
 func (r readsUntil) until(ctx context.Context) (context.Context, func()) {
 	if r.end.Err() != nil {

@@ -9,6 +9,7 @@ import (
 type observer struct {
 	log      *runlog.Log
 	extended func(workerlease.Lease)
+	refusals *refusals
 }
 
 // Observe passes an event on. The command comes first: a log that is read slowly must
@@ -17,5 +18,6 @@ func (o observer) Observe(e workerlease.Event) {
 	if e, ok := e.(workerlease.Extended); ok {
 		o.extended(e.Lease)
 	}
+	o.refusals.observe(e)
 	o.log.Observe(e)
 }

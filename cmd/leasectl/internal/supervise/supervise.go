@@ -22,7 +22,7 @@ import (
 const stopTime = 10 * time.Second
 
 // Run takes part in leasing until ctx ends, or the store turns out to be unfit for it:
-// to be refused, to deny access, or not to be there. It also ends, without releasing the
+// to be refused, also later, for some time; to deny access, or not to be there. It also ends, without releasing the
 // lease, if processes of the command can't be killed: that error has the code [exit.Survivors].
 func Run(ctx context.Context, ledger store.Ledger, t workerlease.Timing, c Command) (unfit, err error) {
 	kept := newKept()
@@ -41,17 +41,21 @@ func Run(ctx context.Context, ledger store.Ledger, t workerlease.Timing, c Comma
 
 	stopping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	client := workerlease.NewClient(readsUntil{ledger, stopping}, workerlease.ClientOptions{Observer: observer{c.Log, work.extended}})
+	refused := newRefusals()
+	client := workerlease.NewClient(readsUntil{ledger, stopping}, workerlease.ClientOptions{Observer: observer{c.Log, work.extended, refused}})
 	worker, err := work.begin(context.WithoutCancel(ctx), client)
 	if err != nil {
 		return nil, exit.BadUsage("", err)
 	}
 	c.Log.Began(t.Options)
 	checked := work.check(ctx, ledger)
+	watching, over := context.WithCancel(ctx)
+	defer over()
 	select {
 	case <-ctx.Done():
 	case <-c.Urgent:
 	case unfit = <-checked:
+	case unfit = <-refused.unfit(watching, ledger):
 	case <-kept.known.Done():
 	}
 	return unfit, work.end(ctx, worker, unfit, stop)
@@ -65,6 +69,9 @@ func (j *job) check(ctx context.Context, ledger store.Ledger) <-chan error {
 		report := func(err error) { j.Log.Observe(workerlease.StoreFailed{Worker: of, Operation: "check", Err: err}) }
 		if err := askLedger(ctx, ledger, report); err != nil {
 			unfit <- err
+		}
+		if _, reported := ledger.(store.Warner); reported {
+			return // The worker does.
 		}
 		if text := storeuri.Warning(ledger); text != "" {
 			j.Log.Warn(text)

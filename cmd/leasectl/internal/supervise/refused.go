@@ -1,0 +1,100 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+const (
+	// refusalLasts is how long a ledger refuses reads before it counts as unfit: a backup may
+	// make it refuse them for a moment, by a second link to its file.
+	refusalLasts = 10 * time.Second
+	// refusedAppends is how many appends in a row a ledger refuses before it counts as unfit.
+	// It may still be read, as where others have added a constraint to a table.
+	refusedAppends = 3
+)
+
+// refusals watches whether a ledger that was fit refuses to be used.
+type refusals struct {
+	appends int           // refused in a row
+	reads   chan struct{} // has an element if a read was refused
+	lasting chan error    // has why appends are refused
+}
+
+func newRefusals() *refusals {
+	return &refusals{reads: make(chan struct{}, 1), lasting: make(chan error, 1)}
+}
+
+// observe takes note of an event.
+func (r *refusals) observe(e workerlease.Event) {
+	switch e := e.(type) {
+	case workerlease.Claimed, workerlease.Extended, workerlease.Released, workerlease.SlotDone:
+		r.appends = 0
+	case workerlease.Unknown:
+		if !errors.Is(e.Err, store.ErrRefused) {
+			return
+		}
+		if r.appends++; r.appends >= refusedAppends {
+			keep(r.lasting, e.Err)
+		}
+	case workerlease.StoreFailed:
+		if errors.Is(e.Err, store.ErrRefused) {
+			keep(r.reads, struct{}{})
+		}
+	}
+}
+
+func keep[T any](to chan T, news T) {
+	select {
+	case to <- news:
+	default:
+	}
+}
+
+// unfit returns the error by which a ledger is unfit, as soon as it is; never if it isn't.
+func (r *refusals) unfit(ctx context.Context, l store.Ledger) <-chan error {
+	unfit := make(chan error, 1)
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case err := <-r.lasting:
+				unfit <- err
+				return
+			case <-r.reads:
+				if err := refusing(ctx, l); err != nil {
+					unfit <- err
+					return
+				}
+			}
+		}
+	}()
+	return unfit
+}
+
+// refusing looks whether a ledger goes on refusing reads, and returns why it does.
+func refusing(ctx context.Context, l store.Ledger) error {
+	again := time.NewTicker(time.Second)
+	defer again.Stop()
+	for began := time.Now(); ; {
+		limited, cancel := context.WithTimeout(ctx, refusalLasts)
+		_, err := l.Now(limited)
+		cancel()
+		switch {
+		case !errors.Is(err, store.ErrRefused):
+			return nil
+		case time.Since(began) >= refusalLasts:
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-again.C:
+		}
+	}
+}

@@ -1,0 +1,139 @@
+// Package upkeep does what an operator does to a SQLite ledger as a whole: it copies it, or
+// takes its time from the machine's clock anew.
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/sqlite"
+)
+
+// opened calls act with the SQLite ledger of a target. What is missing isn't created.
+func opened(ctx context.Context, t storeuri.Target, readOnly bool, what string, act func(l *sqlite.Ledger) error) (err error) {
+	if t.Scheme != storeuri.SQLite {
+		return exit.BadUsage("", fmt.Errorf("%s is for SQLite ledgers: %s is another store, which has its own means", what, t.Place()))
+	}
+	if _, err := os.Stat(t.Path()); errors.Is(err, fs.ErrNotExist) {
+		return advice.ForStore(t, fmt.Errorf("%s: %w", t.Place(), store.ErrMissing))
+	}
+	ledger, err := t.Open(ctx, readOnly)
+	if err != nil {
+		return advice.ForStore(t, err)
+	}
+	defer func() { err = errors.Join(err, advice.ForStore(t, storeuri.Close(ctx, ledger))) }()
+	l, ok := ledger.(*sqlite.Ledger)
+	if !ok {
+		return exit.With(exit.Failure, fmt.Errorf("%s is a %T", t.Place(), ledger))
+	}
+	return act(l)
+}
+
+// Backup copies a ledger to a file that must not exist.
+func Backup(ctx context.Context, t storeuri.Target, to string, result io.Writer) error {
+	return opened(ctx, t, true, "leasectl backup", func(l *sqlite.Ledger) error {
+		err := l.Backup(ctx, to)
+		_, ofFile := errors.AsType[*fs.PathError](err)
+		switch {
+		case errors.Is(err, fs.ErrExist):
+			return exit.With(exit.Failure, fmt.Errorf("%s exists: nothing is overwritten; choose another name", to))
+		case ofFile && filepath.Dir(to) != filepath.Dir(t.Path()):
+			return exit.With(exit.Failure, fmt.Errorf("the copy can't be written: %w", err))
+		case err != nil:
+			return advice.ForStore(t, err)
+		}
+		_, err = fmt.Fprintf(result, "copied the ledger %s to %s\n", t.Place(), display.Flat(to))
+		return err
+	})
+}
+
+// Options of Reanchor.
+type Options struct {
+	Yes bool // don't ask
+	// Ask asks the operator a question; nil if there is nobody to ask.
+	Ask     func(question string) (string, error)
+	Timeout time.Duration // of what comes before the question, and of what comes after it
+}
+
+// Reanchor shows what taking the time from the machine's clock changes, asks, and does it.
+func Reanchor(ctx context.Context, t storeuri.Target, o Options, plan, result io.Writer) error {
+	limited := func() (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, o.Timeout) }
+	looking, cancel := limited()
+	defer cancel()
+	return opened(looking, t, false, "leasectl reanchor", func(l *sqlite.Ledger) error {
+		a, err := l.PlanReanchor(looking)
+		if err != nil {
+			return failure(t, err)
+		}
+		if _, err := io.WriteString(plan, text(a)); err != nil && !o.Yes {
+			return exit.With(exit.Failure, fmt.Errorf("what would change can't be shown, so nothing was changed: %w", err))
+		}
+		if !o.Yes {
+			if err := confirm(o); err != nil {
+				return err
+			}
+		}
+		writing, cancel := limited()
+		defer cancel()
+		if a, err = l.Reanchor(writing); err != nil {
+			return failure(t, err)
+		}
+		_, err = fmt.Fprintf(result, "store time was %s, and is %s now\n", store.Format(a.StoreTime), store.Format(a.WallTime))
+		return err
+	})
+}
+
+func confirm(o Options) error {
+	if o.Ask == nil {
+		return exit.BadUsage("--yes", errors.New("the input is no terminal, so that nobody can be asked; nothing was changed"))
+	}
+	answer, err := o.Ask("take store time from the machine's clock? [y/N]")
+	if err != nil {
+		return err
+	}
+	if !slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))) {
+		return exit.With(exit.Failure, errors.New("nothing was changed"))
+	}
+	return nil
+}
+
+func failure(t storeuri.Target, err error) error {
+	switch {
+	case errors.Is(err, sqlite.ErrInUse):
+		return exit.With(exit.Failure, fmt.Errorf("%w; nothing was changed", err))
+	case errors.Is(err, errors.ErrUnsupported):
+		return exit.BadUsage("", err)
+	}
+	return advice.ForStore(t, err)
+}
+
+// text is what re-anchoring changes, and risks.
+func text(a sqlite.Anchor) string {
+	var b strings.Builder
+	direction := "behind"
+	if a.Apart() < 0 {
+		direction = "ahead of"
+	}
+	fmt.Fprintf(&b, "store time is %s, %v %s the machine's clock: %s\n", store.Format(a.StoreTime), a.Apart().Abs().Round(time.Millisecond), direction, store.Format(a.WallTime))
+	fmt.Fprintf(&b, "no worker uses the ledger, and no term is in force; from then on store time is the machine's clock\n")
+	if a.Apart() < -time.Second {
+		fmt.Fprintf(&b, "risk: store time is set back, so tokens of new leases may be lower than those of old ones\n")
+	}
+	for _, r := range a.Ahead {
+		fmt.Fprintf(&b, "risk: nothing of %q is claimed before %s, because of record %d: if that is too long, run leasectl override afterwards\n", r.WorkerType, store.Format(r.WindowEnd), r.Seq)
+	}
+	return b.String()
+}

@@ -1,0 +1,142 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// Backup writes a copy of the ledger, as of some moment during the call, to a file at path,
+// which must not exist. The copy is a whole ledger in one file. Workers go on meanwhile: they
+// neither wait for it nor stop. A handle with ReadOnly can make one.
+//
+// The copy is written beside path, under its name with .part and a number, and synced before
+// it gets its name. After an error neither is there; after a crash perhaps the .part file. An
+// error wraps fs.ErrExist if path exists.
+//
+// See "Backups" in the package documentation before you restore one: leases that were granted
+// after the backup are forgotten then.
+func (l *Ledger) Backup(ctx context.Context, path string) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return fmt.Errorf("sqlite: back up %s: %w", l.o.Path, err)
+	}
+	_, err = do(ctx, l, "back up", l.o.Path, func(ctx context.Context) (struct{}, error) {
+		if _, err := os.Lstat(path); err == nil {
+			return struct{}{}, fmt.Errorf("%s: %w: choose another name", path, fs.ErrExist)
+		}
+		if found, err := l.inspect(ctx); err != nil || found < isOutdated {
+			return struct{}{}, cmp.Or(err, errMissing) // Nothing is created.
+		}
+		f, err := l.use(ctx)
+		if err != nil {
+			return struct{}{}, err
+		}
+		if f.reading.alone() {
+			defer func() { _ = f.close() }()
+		}
+		return struct{}{}, l.backup(ctx, path)
+	})
+	return err
+}
+
+// backup copies a ledger that is there.
+func (l *Ledger) backup(ctx context.Context, path string) (err error) {
+	part, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".part*") // SQLite takes an empty file.
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(part.Name()) }()
+	defer func() { err = cmp.Or(err, part.Close()) }()
+	if err := part.Chmod(readable(l.o.Path)); err != nil {
+		return err
+	}
+	if err := l.vacuum(ctx, part.Name()); err != nil {
+		return err
+	}
+	if err := check(ctx, part.Name()); err != nil {
+		return fmt.Errorf("the copy is no whole ledger: %w", err)
+	}
+	if err := part.Sync(); err != nil {
+		return err
+	}
+	return publish(part.Name(), path)
+}
+
+// readable are the rights of a copy: those of the ledger.
+func readable(path string) os.FileMode {
+	if info, err := stat(path); err == nil {
+		return info.Mode().Perm()
+	}
+	return 0o600
+}
+
+// vacuum has SQLite copy the ledger into an empty file, by a connection of its own, so that
+// operations of this handle don't wait for it.
+func (l *Ledger) vacuum(ctx context.Context, to string) (err error) {
+	mode, how := "mode=rw", reading{}
+	if l.o.ReadOnly {
+		if how, err = readingOf(l.o.Path); err != nil {
+			return err
+		}
+		defer how.release()
+		if how.mode != lookForWriting {
+			mode = how.mode
+		}
+	}
+	db, err := connect(l.o.Path, mode)
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, db.Close()) }()
+	_, err = db.ExecContext(ctx, "VACUUM INTO ?", to)
+	return how.check(err)
+}
+
+// check demands that a copy is a ledger without damage.
+func check(ctx context.Context, path string) (err error) {
+	db, err := connect(path, lookAlone)
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, db.Close()) }()
+	switch found, err := identify(ctx, db, true); {
+	case err != nil:
+		return err
+	case found < isOutdated:
+		return errMissing
+	}
+	var verdict string
+	if err := db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	if verdict != "ok" {
+		return fmt.Errorf("%w: %s", store.ErrRefused, verdict)
+	}
+	return nil
+}
+
+// publish gives a file its name, unless that is taken.
+func publish(part, path string) error {
+	err := os.Link(part, path)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	// There are no hard links here. An empty file keeps the name meanwhile.
+	empty, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	err = cmp.Or(empty.Close(), os.Rename(part, path))
+	if err != nil {
+		_ = os.Remove(path)
+	}
+	return err
+}

@@ -1,0 +1,97 @@
+package sqlite
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+func TestABackupUnderLoadIsAWholeLedger(t *testing.T) {
+	path := grown(t)
+	l, worker := open(t, Options{Path: path}), open(t, Options{Path: path})
+	must(t, "Append()", worker.Append(t.Context(), storetest.Grant("load", 1)))
+	ctx, stop := context.WithCancel(t.Context())
+	var newest atomic.Int64
+	worked := make(chan error)
+	go func() {
+		for seq := int64(2); ctx.Err() == nil; seq++ {
+			if err := worker.Append(t.Context(), storetest.Grant("load", seq)); err != nil {
+				worked <- err
+				return
+			}
+			newest.Store(seq)
+		}
+		worked <- nil
+	}()
+	for i, from := range []*Ledger{l, open(t, Options{Path: path, ReadOnly: true})} {
+		before := newest.Load()
+		to := filepath.Join(t.TempDir(), "copy.db")
+		must(t, "Backup()", from.Backup(t.Context(), to))
+		for _, readOnly := range []bool{true, false} {
+			copied := open(t, Options{Path: to, ReadOnly: readOnly})
+			got, _, err := copied.Tail(t.Context(), "load", 1<<20)
+			if err != nil || int64(len(got)) < before || int64(len(got)) != got[0].Seq || got[0] != storetest.Grant("load", got[0].Seq) {
+				t.Errorf("backup %d has %d records (%v), want all up to %d at least", i, len(got), err, before)
+			}
+			if !readOnly {
+				must(t, "Append() to the copy", copied.Append(t.Context(), storetest.Grant("load", int64(len(got)+1))))
+			}
+			must(t, "Close()", copied.Close(t.Context()))
+		}
+		wantOnly(t, filepath.Dir(to), "copy.db")
+	}
+	stop()
+	must(t, "the worker", <-worked)
+}
+
+// wantOnly demands which files a directory has.
+func wantOnly(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	must(t, "ReadDir()", err)
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if len(got) != len(want) || len(got) > 0 && got[0] != want[0] {
+		t.Errorf("%s has %q, want %q", dir, got, want)
+	}
+}
+
+func TestABackupOverwritesNothingAndLeavesNothingBehind(t *testing.T) {
+	path := grown(t)
+	l := open(t, Options{Path: path})
+	dir := t.TempDir()
+	to := filepath.Join(dir, "copy.db")
+	must(t, "WriteFile()", os.WriteFile(to, []byte("precious"), 0o600))
+	documenttest.Says(t, "Backup()", l.Backup(t.Context(), to), fs.ErrExist, to, "choose another name")
+	documenttest.Equal(t, "the file", string(contentOf(t, to)), "precious")
+	wantOnly(t, dir, "copy.db")
+	must(t, "Remove()", os.Remove(to))
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	wantErr(t, "Backup() in a context that has ended", l.Backup(ctx, to), context.Canceled)
+	wantErr(t, "Backup() into a directory that is missing", l.Backup(t.Context(), filepath.Join(dir, "no", "copy.db")), fs.ErrNotExist)
+	wantErr(t, "Backup() over itself", l.Backup(t.Context(), path), fs.ErrExist)
+	wantOnly(t, dir)
+
+	damaged := grown(t)
+	b := contentOf(t, damaged)
+	for i := 4096; i < len(b); i++ {
+		b[i] = 0xa5
+	}
+	content(b)(t, damaged)
+	wantErr(t, "Backup() of a damaged file", open(t, Options{Path: damaged}).Backup(t.Context(), to), store.ErrRefused)
+	none := filepath.Join(t.TempDir(), "none.db")
+	wantErr(t, "Backup() of no ledger", open(t, Options{Path: none}).Backup(t.Context(), to), store.ErrMissing)
+	wantOnly(t, filepath.Dir(none))
+	wantOnly(t, dir)
+}

@@ -1,0 +1,307 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// line is a time line: what is added to the boot clock to have store time. The processes of
+// one boot must use the same one. Its row in the table Boot stands under a boot id.
+type line struct {
+	offset time.Duration
+	// madeAt is what the boot clock showed when the line began; unknown if an earlier
+	// version of this package made the row, unused if there is no row.
+	madeAt time.Duration
+	// skew is how far a line of the same boot may be from this one, by which work may be
+	// under way until store time unsureUntil.
+	skew        time.Duration
+	unsureUntil time.Time
+}
+
+const (
+	unknown time.Duration = math.MinInt64
+	unused  time.Duration = math.MinInt64 + 1
+)
+
+// at is store time at a reading of the boot clock.
+func (n line) at(since time.Duration) time.Time { return time.UnixMicro(0).Add(n.offset).Add(since) }
+
+var (
+	// errOtherLine: another process uses another time line just now.
+	errOtherLine = errors.New("another time line is in use")
+	// errLines: what shows which lines are in use is changing.
+	errLines = errors.New("the time line is just being chosen")
+)
+
+// errReanchored: the line of a handle is no longer that of the file.
+var errReanchored = fmt.Errorf("%w: store time was re-anchored while this handle was open: open it again", store.ErrRefused)
+
+// sameBoot is how close to each other two lines are that are taken for one: those of two
+// processes of one boot, which differ by how long each took to read its two clocks, or by how
+// far the wall clock was stepped in between. No machine boots twice in that time. If its wall
+// clock makes it seem so, the line of the other boot is as good as a new one, to a second.
+const sameBoot = time.Second
+
+// lineOf is the line that this handle uses. The first time, a handle that may write chooses
+// it, and from then on its process holds a lock that shows it.
+func (l *Ledger) lineOf(ctx context.Context, f *file) (line, error) {
+	if l.o.ReadOnly {
+		return l.foresee(ctx, f)
+	}
+	rows, err := linesIn(ctx, f.db, l.boot.id)
+	if err != nil {
+		return line{}, err
+	}
+	own, known := rows[l.boot.id]
+	mine := l.line.Load()
+	switch {
+	case mine != nil && (!known || own.offset != mine.offset):
+		return line{}, errReanchored
+	case mine != nil && f.anchored.Load():
+		return own, nil
+	}
+	chosen, err := l.anchor(ctx, f, own, known)
+	switch {
+	case err != nil:
+		return line{}, err
+	case mine != nil && chosen.offset != mine.offset:
+		return line{}, errReanchored
+	}
+	l.line.Store(&chosen)
+	f.anchored.Store(true)
+	return chosen, nil
+}
+
+// foresee is the line that a process would choose now. It writes nothing.
+func (l *Ledger) foresee(ctx context.Context, f *file) (line, error) {
+	rows, err := linesIn(ctx, f.db, "")
+	if err != nil {
+		return line{}, err
+	}
+	n, isNew, err := l.choose(f, rows)
+	if isNew {
+		n.madeAt = unused
+	}
+	return n, err
+}
+
+// anchor chooses the line of this process, and holds it.
+//
+// Usually there is a row for its boot id, and nobody uses another line. Then it takes the lock
+// of that line first, and looks at those of others after that, so of two processes that begin
+// with two lines at least one sees the other. That one chooses anew, in a transaction, so that
+// one at a time does so.
+func (l *Ledger) anchor(ctx context.Context, f *file, own line, known bool) (line, error) {
+	now, err := l.sinceBoot()
+	if err != nil {
+		return line{}, err
+	}
+	if known && own.madeAt <= now {
+		switch undo, err := l.hold(f, own); {
+		case err == nil:
+			again, err := linesIn(ctx, f.db, l.boot.id)
+			if err == nil && again[l.boot.id].offset != own.offset {
+				err = fmt.Errorf("%w: %w", errChanged, errLines)
+			}
+			if err != nil {
+				undo()
+			}
+			return own, err
+		case !errors.Is(err, errOtherLine):
+			return line{}, err
+		}
+	}
+	var chosen line
+	undo := func() {}
+	err = inTransaction(ctx, f.db, func(tx *sql.Tx) error {
+		rows, err := linesIn(ctx, tx, "")
+		if err != nil {
+			return err
+		}
+		n, isNew, err := l.choose(f, rows)
+		if err != nil {
+			return err
+		}
+		if isNew {
+			if err := l.doubt(ctx, tx, &n, rows); err != nil {
+				return err
+			}
+		}
+		if undo, err = l.hold(f, n); err != nil {
+			undo = func() {}
+			return fmt.Errorf("%w: %w", errChanged, err)
+		}
+		chosen = n
+		return putLine(ctx, tx, l.boot.id, n)
+	})
+	if err != nil {
+		undo()
+	}
+	return chosen, err
+}
+
+// choose finds the line for a process that has none yet: one that is in use, else that of its
+// boot id, else one so close that it is as good as a new one. Else it makes one of the wall
+// clock, and reports that.
+func (l *Ledger) choose(f *file, rows map[string]line) (n line, isNew bool, err error) {
+	if l.boot.real {
+		switch used, err := usedLines(f.files, rows); {
+		case err != nil:
+			return line{}, false, err
+		case len(used) > 1:
+			return line{}, false, fmt.Errorf("%w: %w", errChanged, errLines)
+		case len(used) == 1:
+			return used[0], false, nil
+		}
+	}
+	// In this order, so that a process that pauses in between makes store time late,
+	// and never ahead of the wall clock.
+	wall := l.o.Clock.Now()
+	now, err := l.sinceBoot()
+	if err != nil {
+		return line{}, false, err
+	}
+	if own, known := rows[l.boot.id]; known && own.madeAt <= now {
+		return own, false, nil
+	}
+	n = line{offset: time.Duration(wall.UnixMicro())*time.Microsecond - now.Truncate(time.Microsecond), madeAt: now}
+	if near, ok := nearest(rows, n); ok {
+		return near, false, nil
+	}
+	return n, true, nil
+}
+
+// nearest is the line that is as good as n, if there is one; else n.
+func nearest(rows map[string]line, n line) (near line, ok bool) {
+	near, apart := n, sameBoot+1
+	for _, row := range rows {
+		if d := (row.offset - n.offset).Abs(); d < apart {
+			near, apart = row, d
+		}
+	}
+	return near, apart <= sameBoot
+}
+
+// doubt widens a new line that may be the second one of its boot, because the wall clock was
+// set in between: a command that was started under the other may still work. It may be of the
+// same boot unless the boot began, by the wall clock, after the other line.
+func (l *Ledger) doubt(ctx context.Context, tx *sql.Tx, n *line, rows map[string]line) error {
+	const early = time.Minute // into a boot, that an earlier version of this package made a line
+	for _, row := range rows {
+		madeAt := row.madeAt
+		if madeAt == unknown {
+			madeAt = early
+		}
+		if madeAt > n.madeAt || n.offset >= row.offset+madeAt {
+			continue
+		}
+		var last sql.NullInt64
+		if err := tx.QueryRowContext(ctx, selectLastEnd).Scan(&last); err != nil {
+			return err
+		}
+		apart := (n.offset - row.offset).Abs()
+		if end := store.FromMillis(last.Int64); last.Valid && (end.After(row.at(n.madeAt)) || end.After(n.at(n.madeAt))) && apart > n.skew {
+			n.skew, n.unsureUntil = apart, end.Add(apart+time.Millisecond)
+		}
+	}
+	return nil
+}
+
+// hold has this process hold a line, until it has closed the file or undoes it.
+func (l *Ledger) hold(f *file, n line) (undo func(), err error) {
+	if !l.boot.real {
+		return func() {}, nil
+	}
+	return holdLine(f.files, n)
+}
+
+// inTransaction calls act in a transaction that has the write lock from the beginning.
+func inTransaction(ctx context.Context, db *sql.DB, act func(tx *sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if _, err := tx.ExecContext(ctx, lockBoot); err != nil {
+		return err
+	}
+	if err := act(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// linesIn are the lines of a boot id, or of all if it is empty, by boot id. Files of earlier
+// versions have only the offset.
+func linesIn(ctx context.Context, db rowser, id string) (lines map[string]line, err error) {
+	r, err := db.QueryContext(ctx, selectLines, id)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	names, err := r.Columns()
+	if err != nil {
+		return nil, err
+	}
+	lines = map[string]line{}
+	for r.Next() {
+		var of string
+		numbers, to := make([]sql.NullInt64, len(names)), make([]any, len(names))
+		for i, name := range names {
+			if to[i] = &numbers[i]; name == "id" {
+				to[i] = &of
+			}
+		}
+		if err := r.Scan(to...); err != nil {
+			return nil, err
+		}
+		n := line{madeAt: unknown}
+		for i, v := range numbers {
+			d := time.Duration(v.Int64) * time.Microsecond
+			switch {
+			case !v.Valid:
+			case names[i] == "wallOffset":
+				n.offset = d
+			case names[i] == "madeAt":
+				n.madeAt = d
+			case names[i] == "skew":
+				n.skew = d
+			case names[i] == "unsureUntil":
+				n.unsureUntil = store.FromMillis(v.Int64)
+			}
+		}
+		lines[of] = n
+	}
+	return lines, r.Err()
+}
+
+// putLine stores the line of a boot id.
+func putLine(ctx context.Context, tx *sql.Tx, id string, n line) error {
+	for _, c := range bootColumns {
+		var there bool
+		if err := tx.QueryRowContext(ctx, selectBootColumn, c).Scan(&there); err != nil {
+			return err
+		}
+		if there {
+			continue
+		}
+		if _, err := tx.ExecContext(ctx, fmt.Sprintf("ALTER TABLE Boot ADD COLUMN %s INTEGER", c)); err != nil {
+			return err
+		}
+	}
+	var madeAt, skew, until any
+	if n.madeAt >= 0 {
+		madeAt = n.madeAt.Microseconds()
+	}
+	if n.skew > 0 {
+		skew, until = n.skew.Microseconds(), n.unsureUntil.UnixMilli()
+	}
+	_, err := tx.ExecContext(ctx, replaceLine, id, n.offset.Microseconds(), madeAt, skew, until)
+	return err
+}

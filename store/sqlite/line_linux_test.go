@@ -1,0 +1,118 @@
+package sqlite
+
+import (
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/testutil/clocks"
+)
+
+// wantBetween demands that a clerk's time is exact, and between two readings by a handle.
+func wantBetween(t *testing.T, l *Ledger, c *clerk) {
+	t.Helper()
+	before := now(t, l)
+	at, skew := c.now(t)
+	if after := now(t, l); at.Before(before.Time) || at.After(after.Time) || skew != 0 || before.Skew != 0 {
+		t.Errorf("times = %v, %v ± %v, %v, want them in order, and exact", before.Time, at, skew, after.Time)
+	}
+}
+
+// The wall clock of the first process is 5 s from that of the others.
+func TestWhileALedgerIsInUseAllProcessesOfTheMachineUseOneLine(t *testing.T) {
+	for _, by := range []time.Duration{-5 * time.Second, 5 * time.Second, -50 * 365 * 24 * time.Hour} {
+		path := filepath.Join(t.TempDir(), "ledger.db")
+		l := open(t, Options{Path: path, Clock: clocks.Skewed(clock.New(), by)})
+		now(t, l)
+		t.Setenv(bootVar, "private")
+		one := hire(t, path)
+		wantBetween(t, l, one)
+		t.Setenv(bootVar, "another")
+		wantBetween(t, l, hire(t, path))
+
+		// Its own row from before the others are gone isn't used while another is.
+		must(t, "Close()", l.Close(t.Context()))
+		execute(t, raw(t, path), `UPDATE Boot SET wallOffset = wallOffset + 9000000 WHERE id NOT IN ('private', 'another')`)
+		wantBetween(t, open(t, Options{Path: path}), one)
+		one.end()
+	}
+}
+
+func TestOfProcessesThatBeginAtOnceWithLinesOfTheirOwnAllUseOne(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	l := open(t, Options{Path: path})
+	must(t, "Init()", l.Init(t.Context()))
+	const n = 5
+	clerks := make([]*clerk, n)
+	db := raw(t, path)
+	for i := range clerks {
+		id := string(rune('a' + i))
+		t.Setenv(bootVar, id)
+		clerks[i] = hire(t, path)
+		execute(t, db, `INSERT INTO Boot (id, wallOffset) VALUES ('`+id+`', `+string(rune('1'+i))+`000000000)`)
+	}
+	var wg sync.WaitGroup
+	for _, c := range clerks {
+		wg.Go(func() { c.now(t) })
+	}
+	wg.Wait()
+	for _, c := range clerks {
+		wantBetween(t, l, c)
+	}
+}
+
+func TestALedgerIsNotReanchoredWhileAnotherProcessGoesByItsTime(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	t.Setenv(bootVar, "private")
+	other := hire(t, path)
+	at, _ := other.now(t)
+	l := open(t, Options{Path: path, Clock: clocks.Skewed(clock.New(), time.Hour)})
+	_, err := l.Reanchor(t.Context())
+	documenttest.Says(t, "Reanchor()", err, ErrInUse, "stop all workers first")
+	wantBetween(t, l, other)
+	second := open(t, Options{Path: path})
+	must(t, "Init()", second.Init(t.Context()))
+	other.end()
+	_, err = l.Reanchor(t.Context())
+	documenttest.Says(t, "Reanchor() beside another handle", err, ErrInUse, "another handle of this process")
+	must(t, "Close()", second.Close(t.Context()))
+	must(t, "Reanchor()", documenttest.ErrorOf(l.Reanchor(t.Context())))
+	if got := now(t, l).Time; got.Before(at.Add(time.Hour)) {
+		t.Errorf("Now() = %v, want an hour after %v", got, at)
+	}
+	wantBetween(t, l, hire(t, path))
+}
+
+// While it is being re-anchored, a worker that starts waits, and then goes by the new time.
+func TestAWorkerThatStartsWhileALedgerIsReanchoredWaits(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	l := open(t, Options{Path: path, Clock: clocks.Skewed(clock.New(), time.Hour)})
+	must(t, "Init()", l.Init(t.Context()))
+	release, err := claimLines(l.file.files)
+	must(t, "claimLines()", err)
+	t.Setenv(bootVar, "private")
+	other := hire(t, path)
+	answered := make(chan time.Time, 1)
+	go func() {
+		at, _ := other.now(t)
+		answered <- at
+	}()
+	select {
+	case at := <-answered:
+		t.Errorf("a worker read %v, want it to wait", at)
+	case <-time.After(100 * time.Millisecond):
+	}
+	release(line{}, false)
+	must(t, "Reanchor()", func() error {
+		select {
+		case <-answered:
+		case <-time.After(20 * time.Second):
+			return errOtherLine
+		}
+		return nil
+	}())
+}

@@ -1,0 +1,13 @@
+//go:build !linux
+
+package sqlite
+
+// Only Linux has a boot clock here, and locks that show which time lines are in use.
+
+func holdLine(files, line) (undo func(), err error) { return func() {}, nil }
+
+func usedLines(files, map[string]line) ([]line, error) { return nil, nil }
+
+func claimLines(files) (release func(n line, use bool), err error) {
+	return func(line, bool) {}, nil
+}

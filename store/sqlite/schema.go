@@ -1,0 +1,96 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// ours are the tables of a ledger, as SQL's list.
+const ours = `('workerleases', 'boot')`
+
+// selectIntruder finds a trigger, an index or a column that isn't a ledger's and can keep
+// records out, change them or delete them; the text of the tables; and the version of the
+// schema that all this is of.
+var selectIntruder = `SELECT
+	(SELECT what || ' ' || quote(name) FROM (
+		SELECT 'the trigger' AS what, name FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) IN ` + ours + `
+		UNION ALL
+		SELECT 'the unique index', i.name FROM sqlite_schema AS t, pragma_index_list(t.name) AS i
+			WHERE t.type = 'table' AND lower(t.name) IN ` + ours + ` AND i."unique" AND i.origin <> 'pk'
+		UNION ALL
+		SELECT 'the column', c.name FROM pragma_table_xinfo('WorkerLeases') AS c
+			WHERE c.name NOT IN ('` + strings.Join(columnNames(), "', '") + `') AND (c."notnull" AND c.dflt_value IS NULL OR c.hidden))
+		LIMIT 1),
+	(SELECT group_concat(sql, char(10)) FROM sqlite_schema WHERE type = 'table' AND lower(name) IN ` + ours + `),
+	(SELECT schema_version FROM pragma_schema_version)`
+
+func columnNames() (names []string) {
+	for _, c := range columns {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// querier is a database, or one connection to it.
+type querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// intruder refuses tables with a constraint or a trigger that isn't a ledger's. A record that
+// such a constraint keeps out would be taken for one whose key is taken, and a trigger can
+// drop one that was acknowledged. It returns the version of the schema that it has looked at.
+func intruder(ctx context.Context, db querier) (schema int64, err error) {
+	var found, text sql.NullString
+	if err := db.QueryRowContext(ctx, selectIntruder).Scan(&found, &text, &schema); err != nil {
+		return 0, err
+	}
+	if !found.Valid {
+		i := slices.IndexFunc(wordsOf(text.String), func(w string) bool { return slices.Contains(constraining, w) })
+		if i < 0 {
+			return schema, nil
+		}
+		found.String = "the constraint " + wordsOf(text.String)[i]
+	}
+	return 0, fmt.Errorf("%w: %s isn't a ledger's, and may keep records out or change them: stop all workers, remove it, and start them again", store.ErrRefused, found.String)
+}
+
+// constraining are the words of a table's text by which it constrains records in a way that
+// no index or column shows.
+var constraining = []string{"CHECK", "REFERENCES", "CONFLICT", "COLLATE"}
+
+// wordsOf are the words of an SQL text, in upper case, without what is quoted or a comment.
+func wordsOf(text string) []string {
+	var plain strings.Builder
+	for i := 0; i < len(text); {
+		begin, end := text[i:i+1], ""
+		switch {
+		case strings.HasPrefix(text[i:], "--"):
+			begin, end = "--", "\n"
+		case strings.HasPrefix(text[i:], "/*"):
+			begin, end = "/*", "*/"
+		case strings.ContainsAny(begin, "'\"`"):
+			end = begin
+		case begin == "[":
+			end = "]"
+		}
+		i += len(begin)
+		if end == "" {
+			plain.WriteString(begin)
+			continue
+		}
+		plain.WriteByte(' ')
+		if n := strings.Index(text[i:], end); n >= 0 {
+			i += n + len(end)
+		} else {
+			i = len(text)
+		}
+	}
+	return strings.FieldsFunc(strings.ToUpper(plain.String()), func(r rune) bool {
+		return r != '_' && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r < 0x80
+	})
+}

@@ -1,0 +1,71 @@
+package sqlite
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+// meddlers are changes of a ledger from outside that keep records out, change them or delete
+// them, and what names each.
+var meddlers = map[string]string{
+	`CREATE UNIQUE INDEX "one claim" ON WorkerLeases (claim)`:                                                     "'one claim'",
+	`CREATE UNIQUE INDEX part ON WorkerLeases (workerType) WHERE seq > 0 AND workerType = 'other'`:                "'part'",
+	`CREATE TRIGGER drops BEFORE INSERT ON WorkerLeases BEGIN SELECT RAISE(IGNORE); END`:                          "'drops'",
+	`CREATE TRIGGER forbids BEFORE INSERT ON workerleases BEGIN SELECT RAISE(ABORT, 'no'); END`:                   "'forbids'",
+	`CREATE TRIGGER forgets AFTER INSERT ON WorkerLeases BEGIN DELETE FROM WorkerLeases WHERE seq = new.seq; END`: "'forgets'",
+	`CREATE TRIGGER turns AFTER UPDATE ON Boot BEGIN DELETE FROM Boot; END`:                                       "'turns'",
+	`CREATE UNIQUE INDEX apart ON Boot (wallOffset)`:                                                              "'apart'",
+	`ALTER TABLE WorkerLeases ADD COLUMN tax INTEGER CHECK (tax > 1)`:                                             "CHECK",
+	`ALTER TABLE WorkerLeases ADD COLUMN owner TEXT REFERENCES Boot (id)`:                                         "REFERENCES",
+	`ALTER TABLE WorkerLeases ADD COLUMN sum INTEGER GENERATED ALWAYS AS (seq + 1) VIRTUAL`:                       "'sum'",
+}
+
+func TestATableWithAForeignConstraintOrTriggerIsRefused(t *testing.T) {
+	for statement, name := range meddlers {
+		t.Run(name, func(t *testing.T) {
+			path := grown(t)
+			l := open(t, Options{Path: path})
+			must(t, "Append()", l.Append(t.Context(), storetest.Grant("other", 1)))
+			db := raw(t, path)
+			execute(t, db, statement)
+			must(t, "Close()", db.Close())
+
+			err := l.Append(t.Context(), storetest.Grant("other", 2))
+			documenttest.Says(t, "Append() by an open handle", err, store.ErrRefused, name)
+			if errors.Is(err, store.ErrConflict) {
+				t.Errorf("Append() = %v, want no conflict: the key is free", err)
+			}
+			wantErr(t, "Get()", documenttest.ErrorOf(l.Get(t.Context(), "other", 2)), store.ErrNotFound)
+			for _, readOnly := range []bool{false, true} {
+				_, err = Open(t.Context(), Options{Path: path, ReadOnly: readOnly})
+				if readOnly {
+					wantErr(t, "Open() for reading", err, nil)
+				} else {
+					documenttest.Says(t, "Open()", err, store.ErrRefused, name)
+				}
+			}
+		})
+	}
+}
+
+// What others add to a file without touching records is theirs.
+func TestWhatTouchesNoRecordIsNoReasonToRefuseALedger(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	l := open(t, Options{Path: path})
+	must(t, "Append()", l.Append(t.Context(), storetest.Grant("job", 1)))
+	db := raw(t, path)
+	execute(t, db,
+		`CREATE INDEX quick ON WorkerLeases (instanceId)`,
+		`CREATE TABLE notes (text TEXT UNIQUE CHECK (text <> ''))`,
+		`CREATE TRIGGER noted AFTER INSERT ON notes BEGIN SELECT 1; END`,
+		`ALTER TABLE WorkerLeases ADD COLUMN "check [it] /* " ANY`,
+		`ALTER TABLE WorkerLeases ADD COLUMN remark TEXT NOT NULL DEFAULT 'CHECK'`)
+	must(t, "Append() by an open handle", l.Append(t.Context(), storetest.Grant("job", 2)))
+	wantErr(t, "Append() by an open handle", l.Append(t.Context(), storetest.Grant("job", 2)), store.ErrConflict)
+	must(t, "Append() by another", open(t, Options{Path: path}).Append(t.Context(), storetest.Grant("job", 3)))
+}

@@ -1,0 +1,43 @@
+package workerlease_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// warning is a ledger that warns, from some time on, until another.
+type warning struct {
+	store.Ledger
+
+	from, until time.Time
+}
+
+func (w warning) Warning() string {
+	if now := time.Now(); now.Before(w.from) || !now.Before(w.until) {
+		return ""
+	}
+	return "its clock seems wrong"
+}
+
+func TestAShortcomingOfTheStoreIsReportedOnceAndShownWhileItLasts(t *testing.T) {
+	bubble(t, "", func(t *testing.T) {
+		begin := time.Now()
+		l := warning{memory.New(memory.Options{}), begin.Add(10 * time.Minute), begin.Add(20 * time.Minute)}
+		w := start(t, setup{ledger: l, Options: parted("me", 0, 0)})
+		for _, c := range []struct {
+			at     time.Duration
+			shown  string
+			events int
+		}{{9 * time.Minute, "", 0}, {19 * time.Minute, "its clock seems wrong", 1}, {30 * time.Minute, "", 1}} {
+			at(c.at)
+			e := observed[workerlease.StoreWarning](w)
+			if s := w.Status(); s.Warning != c.shown || !s.Healthy() || len(e) != c.events || len(w.errs) != c.events {
+				t.Errorf("after %v: Warning %q, healthy %v, %d events, errors %v, want %q and %d events", c.at, s.Warning, s.Healthy(), len(e), w.errs, c.shown, c.events)
+			}
+		}
+	})
+}
