@@ -144,7 +144,7 @@ func TestABrokenGuardIsCaught(t *testing.T) {
 		"nothing waits for proof": {
 			[]edit{{"family_linux.go", look, look + "return look{}\n"}, {"rescue_linux.go", look, look + "return look{}\n"}},
 			[]flight{{n: 0, world: in, how: endLeasectl, kinds: daemon}, {n: 1, world: in, how: killGuard, kinds: daemon}, {n: 2, world: in, how: endLease, kinds: daemon}},
-			[]string{"the lease was released", "after the window: daemon", "after the window: daemon"},
+			[]string{"daemon of escape", "daemon of escape", "daemon of escape"},
 		},
 		"it goes by the main thread": {
 			[]edit{
@@ -152,7 +152,7 @@ func TestABrokenGuardIsCaught(t *testing.T) {
 				{"tree_linux.go", "walk(root, func(p process) {\n", "walk(root, func(p process) {\nif p.dead() {\nl.add(p, nil)\nreturn\n}\n"},
 			},
 			[]flight{{n: 0, world: in, how: endLease, kinds: thread}, {n: 1, world: in, how: endLeasectl, kinds: thread}, {n: 2, world: in, how: endLeasectl, kinds: daemon}},
-			[]string{"after the window: thread", "the lease was released", ""},
+			[]string{"thread of escape", "thread of escape", ""},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
