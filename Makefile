@@ -52,13 +52,15 @@ linear: ## Check that all stores are linearizable, also over broken connections
 model: ## Search the model exhaustively (needs spin and gcc; 20 minutes, 5 GB per core)
 	SLOTLEASE_MODEL=long REQUIRE_SPIN=1 $(GO) test -count=1 -v -timeout 3h ./internal/model
 
-.PHONY: takeover rolling done
+.PHONY: takeover rolling done escapes
 takeover: ## Kill holders, as real processes: make takeover TRIES=100 STORE=sqlite SEED=1
 	cd internal/chaos && $(GO) run . -scenario takeover -tries $(or $(TRIES),100) -store $(or $(STORE),sqlite) -seed $(or $(SEED),0)
 rolling: ## Restart the workers one after the other: make rolling TRIES=20 STORE=sqlite
 	cd internal/chaos && $(GO) run . -scenario rolling -tries $(or $(TRIES),20) -store $(or $(STORE),sqlite) -seed $(or $(SEED),0)
 done: ## Kill workers that do a job once per slot: make done TRIES=200 STORE=sqlite
 	cd internal/chaos && $(GO) run . -scenario done -tries $(or $(TRIES),200) -store $(or $(STORE),sqlite) -seed $(or $(SEED),0)
+escapes: ## End commands whose processes try to escape, as root: make escapes TRIES=200 STORE=sqlite
+	cd internal/chaos && $(GO) run . -scenario escapes -tries $(or $(TRIES),200) -store $(or $(STORE),sqlite) -seed $(or $(SEED),0)
 
 .PHONY: chaos
 chaos: ## Strike real processes and stores with faults: make chaos DURATION=60s STORE=sqlite SEED=1
@@ -70,14 +72,14 @@ fuzz: ## Run each fuzz target: make fuzz FUZZ=30s, or a count such as FUZZ=10000
 
 # With SLOTLEASE_FIGURES=DIR (an absolute path), each proof saves its figures for make figures.
 .PHONY: soak
-soak: ## Run the long proofs in sequence, for hours: sim, variants, races, model, chaos, takeover, rolling, done, linear, fuzz
+soak: ## Run the long proofs in sequence, for hours: sim, variants, races, model, chaos, takeover, rolling, done, escapes, linear, fuzz
 	$(MAKE) sim SEEDS=$(or $(SEEDS),10000) HOURS=$(or $(HOURS),24)
 	$(MAKE) regimes SEEDS=$(or $(SEEDS),20000)
 	$(MAKE) variants
 	SLOTLEASE_SIM_SEEDS=100 $(MAKE) race
 	SLOTLEASE_RACE_ROUNDS=1000 $(GO) test -count=1 -timeout 1h ./store/...
 	$(MAKE) model
-	$(foreach s,sqlite mongo,$(MAKE) chaos STORE=$s DURATION=30m && $(MAKE) takeover STORE=$s TRIES=100 && $(MAKE) rolling STORE=$s TRIES=20 && $(MAKE) done STORE=$s TRIES=200 &&) true
+	$(foreach s,sqlite mongo,$(MAKE) chaos STORE=$s DURATION=30m && $(MAKE) takeover STORE=$s TRIES=100 && $(MAKE) rolling STORE=$s TRIES=20 && $(MAKE) done STORE=$s TRIES=200 && $(MAKE) escapes STORE=$s TRIES=200 &&) true
 	$(MAKE) linear
 	$(MAKE) fuzz FUZZ=$(or $(FUZZ),2m)
 

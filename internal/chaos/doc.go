@@ -6,12 +6,13 @@
 //
 // It runs in its own folder, needs Linux, and builds leasectl from the tree. Everything
 // random is drawn from -seed: that fixes the faults and their times, not the outcome.
-// It has four scenarios, on SQLite or on MongoDB:
+// It has five scenarios, on SQLite or on MongoDB:
 //
 //	go run . -store sqlite -duration 60s                     faults of all sorts
 //	go run . -scenario takeover -store sqlite -tries 100     holders that die
 //	go run . -scenario rolling -store sqlite -tries 20       all workers restarted in turn
 //	go run . -scenario done -store sqlite -tries 200         jobs that are done once for each slot
+//	go run . -scenario escapes -store sqlite -tries 200      commands whose processes try to escape
 //
 // # The verdict
 //
@@ -74,6 +75,22 @@
 // often than allowed, and none be recorded as done without a command that ended well.
 // Nine of ten slots must be done, of those in which the harness itself got the
 // processor.
+//
+// # Escapes
+//
+// Each try has its own worker type, with slots of 3 s, and a command whose processes try
+// to outlive it, in three of nine ways (testdata/escapes.c, which needs gcc): detached,
+// without a main thread, deaf to signals, many that replace each other, a chain of short
+// lives, and others. It is ended in five ways: the lease ends, leasectl gets SIGTERM, or
+// leasectl, its guard or the command SIGKILL. As root, one third of the tries has no
+// cgroups, and in another leasectl runs as nobody, and /proc hides processes: mounts of
+// namespaces that only its own processes have. REQUIRE_ESCAPES=1 fails where these can't
+// be made.
+//
+// Every process writes lines for as long as it lives, and they alone are the judge. None
+// may be later than the window (unless the harness itself got no processor for as long),
+// and none later than the release of the lease, without excuse. TestABrokenGuardIsCaught
+// builds leasectl with a guard that lets processes go, and must see that.
 //
 // # How it ends
 //

@@ -28,6 +28,7 @@ type settings struct {
 	duration time.Duration
 	seed     uint64
 	keep     bool
+	overlay  string // of tests, to build another leasectl: see go help build
 }
 
 // scenario is one kind of run.
@@ -45,6 +46,7 @@ var scenarios = map[string]scenario{
 	"takeover": {what: "deaths, and as many orderly ends", tries: 100, each: 5 * time.Second, run: runTakeover},
 	"rolling":  {what: "rounds", tries: 20, each: time.Minute, run: runRolling},
 	"done":     {what: "kills", tries: 200, each: 5 * time.Second, run: runDone},
+	"escapes":  {what: "commands whose processes try to escape", tries: 200, each: 5 * time.Second, run: runEscapes},
 }
 
 // harness is what a scenario runs in: a folder, a leasectl, a store, and the processes
@@ -130,7 +132,7 @@ func run(ctx context.Context, o settings) (err error) {
 
 // build builds leasectl.
 func (h *harness) build(ctx context.Context) error {
-	c := exec.CommandContext(ctx, "go", "build", "-o", h.program, "./cmd/leasectl")
+	c := exec.CommandContext(ctx, "go", "build", "-overlay", h.overlay, "-o", h.program, "./cmd/leasectl")
 	c.Dir = "../.." // the module
 	if out, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("build leasectl: %w\n%s", err, out)
@@ -230,7 +232,7 @@ func (h *harness) leave(ctx context.Context, all []*worker) {
 func (h *harness) leftBehind() string {
 	var found []string
 	for _, pid := range left() {
-		if text := commandLine(pid); strings.Contains(text, guardName) || strings.Contains(text, h.program) || strings.HasSuffix(text, "\x00"+workCommand+"\x00") {
+		if text := commandLine(pid); strings.Contains(text, guardName) || strings.Contains(text, h.program) || strings.Contains(text, h.escapesPath()) || strings.HasSuffix(text, "\x00"+workCommand+"\x00") {
 			found = append(found, fmt.Sprintf("pid %d (%s)", pid, strings.ReplaceAll(strings.TrimRight(text, "\x00"), "\x00", " ")))
 		}
 	}

@@ -33,10 +33,13 @@ func dispatch(args []string) error {
 	if len(args) > 1 && args[0] == lockCommand {
 		return holdLock(args[1], len(args) > 2)
 	}
+	if len(args) > 2 && args[0] == enterCommand {
+		return enter(world(args[1]), args[2:])
+	}
 	o := settings{}
 	flags := flag.NewFlagSet("chaos", flag.ExitOnError)
-	flags.StringVar(&o.scenario, "scenario", "chaos", "`scenario` to run: chaos, takeover, rolling or done")
-	flags.IntVar(&o.tries, "tries", 0, "of takeover, rolling and done: how many deaths, rounds or kills; 0: 100, 20 or 200")
+	flags.StringVar(&o.scenario, "scenario", "chaos", "`scenario` to run: chaos, takeover, rolling, done or escapes")
+	flags.IntVar(&o.tries, "tries", 0, "of the others than chaos: how many deaths, rounds, kills or commands; 0: 100, 20, 200 or 200")
 	flags.StringVar(&o.store, "store", "sqlite", "`store` to run over: sqlite or mongo")
 	flags.DurationVar(&o.duration, "duration", time.Minute, "of chaos: how long to strike; the run takes some 30 s more")
 	flags.Uint64Var(&o.seed, "seed", 0, "of what is drawn; 0 draws one")
@@ -46,7 +49,7 @@ func dispatch(args []string) error {
 	case flags.NArg() > 0:
 		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case scenarios[o.scenario].run == nil:
-		return fmt.Errorf("-scenario %q: use chaos, takeover, rolling or done", o.scenario)
+		return fmt.Errorf("-scenario %q: use chaos, takeover, rolling, done or escapes", o.scenario)
 	case o.tries < 0 || o.tries > 0 && o.scenario == "chaos":
 		return fmt.Errorf("-tries %d: must be positive, and chaos takes -duration instead", o.tries)
 	case storeFaults[o.store] == nil:

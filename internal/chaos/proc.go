@@ -61,18 +61,24 @@ func holdStopped(pid, parent int) (handle, bool) {
 	return h, true // in a slow system call, and stopped right after it
 }
 
-// status is the parent and the state of a process.
+// status is the parent and the state of a process: S also if its main thread has exited, and
+// others haven't.
 func status(pid int) (parent int, state byte, ok bool) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, 0, false
 	}
 	f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
-	if len(f) < 2 {
+	const threads = 17
+	if len(f) <= threads {
 		return 0, 0, false
 	}
 	parent, err = strconv.Atoi(string(f[1]))
-	return parent, f[0][0], err == nil
+	state = f[0][0]
+	if state == 'Z' && string(f[threads]) != "1" {
+		state = 'S'
+	}
+	return parent, state, err == nil
 }
 
 // children are those of a process, of all its threads.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -76,7 +77,8 @@ func (w *worker) start() error {
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	l.cmd = exec.Command(w.h.program, w.of.arguments(w.index, w.h.backend.address(w.of, w.index), w.h.self)...)
+	argv := slices.Concat(w.of.under, []string{w.h.program}, w.of.arguments(w.index, w.h.backend.address(w.of, w.index), w.h.self))
+	l.cmd = exec.Command(argv[0], argv[1:]...)
 	l.cmd.Env = append(os.Environ(), "GOTRACEBACK=all", logVariable+"="+w.h.workLog(w.of), fenceVariable+"="+w.h.fencePath(), behaviorVariable+"="+w.of.behavior)
 	l.cmd.Stdout, l.cmd.Stderr = log, log
 	if _, err := l.cmd.StdinPipe(); err != nil { // the tether, open until the end

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -22,6 +23,8 @@ type workerType struct {
 	control  int
 	flags    []string // more flags of leasectl run
 	behavior string   // of its commands
+	command  string   // the program; empty: this one
+	under    []string // start leasectl under this program
 }
 
 // workerTypes are the worker types of a run. Their slots are of different length, so
@@ -53,5 +56,5 @@ func (t workerType) arguments(i int, store, program string) []string {
 		"--priority", strconv.Itoa(t.priorities[i]), "--tie-break", t.tieBreak, "--margin", margin.String(), "--stop-grace", grace.String(),
 		"--log-format", "json", "--log-level", "debug", "--tether",
 	}
-	return append(append(args, t.flags...), "--", program, workCommand)
+	return append(append(args, t.flags...), "--", cmp.Or(t.command, program), workCommand)
 }

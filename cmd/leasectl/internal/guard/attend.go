@@ -13,12 +13,15 @@ import (
 // The backup by the program, for a guard that is stopped or starved. At the
 // instant by which all must be over the guard is sent SIGCONT, which does no
 // harm otherwise. If it hasn't reported backUpAfter later, the program walks
-// the tree and kills, again and again; and if nothing is alive any more
-// giveUpAfter later, it kills the guard itself.
+// the tree and kills, again and again; and if it finds nothing alive any more, in so many
+// looks one after the other, giveUpAfter later, it kills the guard itself. It does so, too, if long
+// after the guard should have given up nothing is alive but what can't be killed.
 const (
 	backUpAfter = 50 * time.Millisecond
 	backUpEvery = 20 * time.Millisecond
 	giveUpAfter = time.Second
+	idleLooks   = 5
+	giveUpAtAll = 12 * time.Second
 )
 
 // attend waits for the end of the guard, and makes sure of it.
@@ -96,11 +99,14 @@ func (p *Process) force(ended bool) bool {
 		p.due.set(p.end() + backUpAfter)
 		return false
 	}
-	alive := p.remains().backUp()
+	alive, refused := p.remains().backUp()
 	p.backedUp = p.backedUp || alive > 0
+	if p.idle++; alive > 0 {
+		p.idle = 0
+	}
 	p.guard.resume()
 	p.due.set(now + backUpEvery)
-	if alive == 0 && late > giveUpAfter {
+	if p.idle >= idleLooks && late > giveUpAfter || alive == refused && late > giveUpAtAll {
 		p.guard.kill()
 		return true
 	}

@@ -45,7 +45,9 @@
 // reachable from it, and "the guard has no children" (ECHILD) proves that none
 // is left. It kills the group in one atomic step, then walks the tree and kills
 // until that proof: whatever isn't reaped, since a process whose main thread has
-// exited looks dead in /proc while its other threads work. Processes aren't frozen with SIGSTOP first: fork fails in a
+// exited looks dead in /proc while its other threads work. What is dead with all its threads,
+// and stays because a debugger outside keeps it from being reaped, runs no more code; where
+// for half a second there is nothing else, that is proof as well. Processes aren't frozen with SIGSTOP first: fork fails in a
 // process with a SIGKILL pending, so freezing would gain nothing over killing.
 //
 // An ordinary user's /proc may hide processes (hidepid=2, systemd's
@@ -65,6 +67,10 @@
 // among its children, or the cgroup is empty, or /proc hides nothing. Otherwise
 // the error is [ErrSurvivors].
 //
+// Survivors are reported 2 s after the killing began, if one of them has been there for as long
+// and nothing else is left; after 10 s whatever they start anew meanwhile. A program that had to
+// do the work of its guard may need as long again.
+//
 // # What isn't guaranteed
 //
 //   - The guard and the program both killed, or both stopped, at one instant
@@ -82,6 +88,10 @@
 //   - A process in an uninterruptible system call runs no more of its program
 //     once SIGKILL is sent, but goes away, and lets Wait return, only when that
 //     call is over.
+//   - A debugger that is attached to the guard itself and does nothing keeps Wait from
+//     returning, as long as it stays. The command is killed all the same.
+//   - If the command ends while such a debugger is attached to it, that is noticed at the
+//     deadline, and its exit code is lost: Status is that of SIGKILL.
 //   - Work handed to another service isn't a descendant: systemd-run, at, a
 //     container started by its daemon.
 //   - A chain of processes that each start a new session, fork and exit within

@@ -57,18 +57,20 @@ func (f *family) killAll() survivors {
 
 func awaitDeath(int) {}
 
-func (r remains) backUp() (alive int) {
+func (r remains) backUp() (alive, refused int) {
 	if r.command != 0 && syscall.Kill(-r.command, syscall.SIGKILL) == nil {
-		return 1
+		return 1, 0
 	}
-	return 0
+	return 0, 0
 }
 
 func (r remains) rescue() survivors {
-	for r.backUp() != 0 {
+	for {
+		if alive, _ := r.backUp(); alive == 0 {
+			return survivors{}
+		}
 		time.Sleep(time.Millisecond)
 	}
-	return survivors{}
 }
 
 // cgroup is never made: only Linux has cgroups.

@@ -46,6 +46,87 @@ func TestASearchIsOverOnlyWithProofOrKnownSurvivors(t *testing.T) {
 	}
 }
 
+// What can't be killed may start what can be killed again and again.
+func TestASearchIsBounded(t *testing.T) {
+	const begin, often = 12 * time.Hour, 5 * time.Millisecond
+	supervised := func(n int) look { // with a child now and then
+		if n%60 == 0 {
+			return look{found: 2, alive: 2, refused: []int{7}}
+		}
+		return look{found: 1, alive: 1, refused: []int{7}}
+	}
+	for name, test := range map[string]struct {
+		look func(n int) look
+		want time.Duration // when it is over; 0: never
+	}{
+		"a supervisor restarts its child": {supervised, refusedFor},
+		"a supervisor that goes at last": {func(n int) look {
+			if n == 200 {
+				return look{}
+			}
+			return supervised(n)
+		}, time.Second},
+		"the supervisor's number changes": {func(n int) look {
+			l := supervised(n)
+			l.refused[0] += n / 60
+			return l
+		}, lookFor},
+		"the supervisor isn't always found": {func(n int) look {
+			if n%60 == 0 {
+				return look{found: 1, alive: 1}
+			}
+			return supervised(n)
+		}, lookFor},
+		"the child is always there": {func(int) look { return look{found: 2, alive: 2, refused: []int{7}} }, lookFor},
+		"the supervisor isn't seen": {func(n int) look {
+			l := supervised(n)
+			l.unseen, l.refused = true, nil
+			l.alive--
+			return l
+		}, lookFor},
+		"a supervisor goes, and one that is killed stays": {func(n int) look {
+			if n < 60 {
+				return supervised(n)
+			}
+			return look{found: 1, alive: 1}
+		}, 0},
+		"another comes long after that": {func(n int) look {
+			if n < 60 || n > 4000 {
+				return supervised(n)
+			}
+			return look{found: 1, alive: 1}
+		}, 4000*often + refusedFor},
+		"a dead one stays":           {func(int) look { return look{found: 1, dead: []int{7}} }, deadFor},
+		"dead ones come and go":      {func(n int) look { return look{found: 1, dead: []int{n / 60}} }, 0},
+		"another child dies later":   {func(n int) look { return look{found: 1 + min(n/60, 1), dead: []int{7, 8}[:1+min(n/60, 1)]} }, 60*often + deadFor},
+		"a dead one and one alive":   {func(int) look { return look{found: 2, alive: 1, dead: []int{7}} }, 0},
+		"a dead one and one unseen":  {func(int) look { return look{found: 1, dead: []int{7}, unseen: true} }, refusedFor},
+		"a dead one and one refused": {func(int) look { return look{found: 2, alive: 1, dead: []int{7}, refused: []int{8}} }, refusedFor},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var s search
+			for n := range 8000 {
+				at := time.Duration(n) * often
+				left, over := s.over(test.look(n), begin+at)
+				if !over {
+					continue
+				}
+				if test.want == 0 || at < test.want || at > test.want+100*often {
+					t.Errorf("over after %v, want after %v", at, test.want)
+				}
+				last := test.look(n)
+				if survives := last.unseen || len(last.refused) > 0; (left.error() != nil) != survives {
+					t.Errorf("over(%+v) = %+v, want survivors: %v", last, left, survives)
+				}
+				return
+			}
+			if test.want != 0 {
+				t.Errorf("not over after %v, want after %v", 8000*often, test.want)
+			}
+		})
+	}
+}
+
 func TestALookCountsWhatRuns(t *testing.T) {
 	var l look
 	l.add(process{pid: 1, state: 'Z', threads: 1}, nil)
@@ -53,6 +134,9 @@ func TestALookCountsWhatRuns(t *testing.T) {
 	l.add(process{pid: 3, state: 'Z', threads: 2}, syscall.EPERM)
 	l.add(process{pid: 4, state: 'D', threads: 1}, nil)
 	l.add(process{pid: 5, state: '?', hidden: true}, syscall.EPERM)
+	if want := []int{1, 2}; !slices.Equal(l.dead, want) {
+		t.Errorf("dead = %v, want %v", l.dead, want)
+	}
 	if want := []int{3, 5}; l.found != 5 || l.alive != 3 || !slices.Equal(l.refused, want) || l.unseen {
 		t.Errorf("look = %+v, want 5 found, 3 alive, %v refused", l, want)
 	}

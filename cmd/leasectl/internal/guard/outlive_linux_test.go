@@ -57,13 +57,14 @@ func buildEscape(t *testing.T) escape {
 }
 
 // lines is how many processes of each kind there are.
-var lines = map[string]int{"thread": 1, "hidden": 3, "sibling": 1, "root": 1}
+var lines = map[string]int{"thread": 1, "threads": 1, "hidden": 3, "sibling": 1, "root": 1, "restart": 1, "relay": 1}
 
 // escaping is an escape that runs.
 type escaping struct {
 	*parent
 
-	lock *os.File
+	program string
+	lock    *os.File
 }
 
 // run starts the program in a world, and returns when all its processes are there.
@@ -83,10 +84,10 @@ func (e escape) run(t *testing.T, w world, left time.Duration, kinds ...string) 
 		_ = lock.Close()
 	})
 	program := e.program
-	if slices.Contains(kinds, "root") {
+	if slices.ContainsFunc(kinds, func(kind string) bool { return slices.Contains([]string{"root", "restart", "relay"}, kind) }) {
 		program = e.rooted
 	}
-	r := escaping{w.start(t, e.self, left.String(), append([]string{program, lock.Name()}, kinds...)...), lock}
+	r := escaping{w.start(t, e.self, left.String(), append([]string{program, lock.Name()}, kinds...)...), program, lock}
 	want := 0
 	for _, kind := range kinds {
 		want += lines[kind]
@@ -189,6 +190,44 @@ func TestWhatCanNotBeKilledIsNeverReportedGone(t *testing.T) {
 			survives := w.uid != 0 && !w.cgroups
 			if strings.Contains(said, ErrSurvivors.Error()) != survives || r.gone(t) == survives {
 				t.Errorf("the parent says %q, and it's %v that nothing runs; want a survivor: %v", said, r.gone(t), survives)
+			}
+		})
+	}
+}
+
+// A supervisor that can't be killed, and starts what can be again and again, keeps neither the guard
+// nor the program looking for it for ever.
+func TestASupervisorOfRootIsReportedInBoundedTime(t *testing.T) {
+	t.Parallel()
+	e := buildEscape(t)
+	for _, test := range []struct {
+		kind              string
+		hidden, guardDies bool
+		limit             time.Duration
+	}{
+		{"restart", false, false, refusedFor},
+		{"restart", false, true, refusedFor},
+		{"restart", true, false, refusedFor},
+		{"restart", true, true, refusedFor},
+		{"relay", true, false, lookFor},
+		{"relay", false, true, lookFor},
+	} {
+		w := world{uid: nobody, hidden: test.hidden, subreaper: true}
+		t.Run(fmt.Sprintf("%s, %v, the guard dies: %v", test.kind, w, test.guardDies), func(t *testing.T) {
+			t.Parallel()
+			left := timeToEscape
+			if test.guardDies {
+				left = time.Hour
+			}
+			r := e.run(t, w, left, test.kind)
+			if test.guardDies {
+				r.deadline = Boottime()
+				signalTo(t, r.guard, syscall.SIGKILL)
+			}
+			said := r.says(t)
+			procs.Within(t, "from the end to the report of survivors", Boottime()-r.deadline, test.limit+2*time.Second)
+			if !strings.Contains(said, ErrSurvivors.Error()) || r.gone(t) {
+				t.Errorf("the parent says %q, and it's %v that nothing runs; want survivors", said, r.gone(t))
 			}
 		})
 	}

@@ -29,6 +29,8 @@ type Process struct {
 	cgroup cgroup
 	// backedUp is set when the program itself killed descendants.
 	backedUp bool
+	// idle is how often, one after the other, the program found none of them alive.
+	idle int
 
 	// Written before done is closed, read after.
 	status Status

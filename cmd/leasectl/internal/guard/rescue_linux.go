@@ -63,11 +63,11 @@ func awaitDeath(guard int) {
 }
 
 // backUp kills the descendants of a guard that doesn't, and returns how many of
-// them were alive.
-func (r remains) backUp() (alive int) {
+// them were alive, and of how many the system refused that.
+func (r remains) backUp() (alive, refused int) {
 	l := r.cgroup.kill()
 	l.join(killTree(r.guard))
-	return l.alive
+	return l.alive, len(l.refused)
 }
 
 // rescue kills the processes that a dead guard left, until none is found any more,

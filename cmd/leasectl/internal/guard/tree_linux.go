@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,40 +15,78 @@ import (
 // process is what is known of a process that isn't reaped, mostly by /proc/PID/stat.
 type process struct {
 	pid, parent, group, session int
-	// state and threads are those of /proc. When the main thread has exited, the state
-	// is Z while others work on.
+	// state is that of /proc, and threads how many threads there are. When the main thread
+	// has exited, the state is Z while others work on. With a debugger, those that have exited
+	// count until it has taken notice: they are left out if all have.
 	state   byte
 	threads int
 	// hidden is set when /proc doesn't show the process.
 	hidden bool
 }
 
+// exited reports whether the thread that was read, of a process its main thread, has run its last
+// instruction: the kernel has taken its memory and files, and given its children to others.
+func (p process) exited() bool { return p.state == 'Z' || p.state == 'X' }
+
 // dead reports whether it runs no more code and waits to be reaped.
-func (p process) dead() bool {
-	return (p.state == 'Z' || p.state == 'X') && p.threads <= 1
-}
+func (p process) dead() bool { return p.exited() && p.threads <= 1 }
 
 // stat reads a process; false if there is none.
 func stat(pid int) (process, bool) {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	p, ok := readStat("/proc/" + strconv.Itoa(pid) + "/stat")
+	p.pid = pid
+	if ok && p.exited() && p.threads > 1 && allExited(pid) {
+		p.threads = 1
+	}
+	return p, ok
+}
+
+// readStat reads what the kernel says of a process, or of one of its threads.
+func readStat(path string) (process, bool) {
+	b, err := os.ReadFile(path)
 	if err != nil {
 		return process{}, false
 	}
 	// The name, in parentheses, may itself hold blanks and parentheses.
 	end := bytes.LastIndexByte(b, ')')
 	f := bytes.Fields(b[end+1:])
-	const threads = 17 // fields after the state
-	if end < 0 || len(f) <= threads || len(f[0]) != 1 {
+	const count = 17 // fields after the state
+	if end < 0 || len(f) <= count || len(f[0]) != 1 {
 		return process{}, false
 	}
-	p := process{pid: pid, state: f[0][0]}
-	for i, to := range map[int]*int{1: &p.parent, 2: &p.group, 3: &p.session, threads: &p.threads} {
+	p := process{state: f[0][0]}
+	for i, to := range map[int]*int{1: &p.parent, 2: &p.group, 3: &p.session, count: &p.threads} {
 		if *to, err = strconv.Atoi(string(f[i])); err != nil {
 			return process{}, false
 		}
 	}
 	return p, true
 }
+
+// allExited reports whether all threads of a process have exited: each in turn is found so, and
+// none came meanwhile that one of them may have started before.
+func allExited(pid int) bool {
+	before := threads(pid)
+	for _, thread := range before {
+		if p, ok := readStat(threadsDir(pid) + thread + "/stat"); !ok || !p.exited() {
+			return false
+		}
+	}
+	return len(before) > 0 && slices.Equal(before, threads(pid))
+}
+
+// threads are the names of a process's threads in threadsDir.
+func threads(pid int) (names []string) {
+	dir, err := os.Open(threadsDir(pid))
+	if err != nil {
+		return nil
+	}
+	names, _ = dir.Readdirnames(-1)
+	_ = dir.Close()
+	return names
+}
+
+func threadsDir(pid int) string { return "/proc/" + strconv.Itoa(pid) + "/task/" }
 
 // processes reads all of /proc, by number of process.
 func processes() map[int]process {
@@ -87,16 +126,9 @@ func children(pid int) []int {
 // listedChildren reads the children of each thread: an orphan belongs to
 // whichever thread of the subreaper the kernel finds first.
 func listedChildren(pid int) []int {
-	task := "/proc/" + strconv.Itoa(pid) + "/task/"
-	dir, err := os.Open(task)
-	if err != nil {
-		return nil
-	}
-	threads, _ := dir.Readdirnames(-1)
-	_ = dir.Close()
 	var found []int
-	for _, thread := range threads {
-		b, err := os.ReadFile(task + thread + "/children")
+	for _, thread := range threads(pid) {
+		b, err := os.ReadFile(threadsDir(pid) + thread + "/children")
 		if err != nil {
 			continue
 		}
