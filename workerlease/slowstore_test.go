@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -289,5 +290,47 @@ func TestWorkIsRecordedAsDoneOnAStoreThatHasBecomeSlow(t *testing.T) {
 				t.Error("45 s after its end the work is not recorded as done")
 			}
 		})
+	}
+}
+
+// When work ends, appends have become slow, and some reads. The work is done once: what was
+// given up is tried again with more time, although reads are answered soon in between.
+func TestWorkIsDoneOnceOnAStoreThatHasBecomeSlowNowAndThen(t *testing.T) {
+	for _, slow := range []time.Duration{700 * time.Millisecond, 2 * time.Second} {
+		for seed := range uint64(10) {
+			bubble(t, fmt.Sprint(slow, "/", seed), func(t *testing.T) {
+				inner := memory.New(memory.Options{})
+				r := rand.New(rand.NewPCG(seed, 1))
+				var mu sync.Mutex
+				runs, ended := 0, false
+				for _, name := range []string{"a", "b"} {
+					l := struck(t, inner.Handle(), func(c faultstore.Call) faultstore.Fault {
+						mu.Lock()
+						defer mu.Unlock()
+						if ended && (c.Op == faultstore.OpAppend || r.IntN(3) < 2) {
+							return faultstore.Fault{Before: slow}
+						}
+						return faultstore.Fault{Before: nearby}
+					})
+					o := workerlease.Options{WorkerType: "job", InstanceID: name, FailoverWithin: 20 * time.Second, Job: &workerlease.Job{}}
+					start(t, setup{Options: o, ledger: l, plain: true, task: func(ctx context.Context, l workerlease.Lease) error {
+						if since(l.Slot.Start) != 10*time.Minute {
+							return nil
+						}
+						time.Sleep(time.Minute)
+						mu.Lock()
+						defer mu.Unlock()
+						runs, ended = runs+1, true
+						return nil
+					}})
+				}
+				at(14 * time.Minute)
+				mu.Lock()
+				defer mu.Unlock()
+				if runs != 1 {
+					t.Errorf("the work was done %d times, want once", runs)
+				}
+			})
+		}
 	}
 }

@@ -59,18 +59,19 @@ func (x *step) clock() {
 
 // forgo gives up a slot that was won by a clock that is not in force any more. By the
 // time of another it may come once more, when other workers have taken it for over. Its rest
-// is released, for another worker or, under another claim, for this one.
+// is released, for another worker or, under another claim, for this one. A worker that stops
+// begins nothing, and releases it anyway.
 func (x *step) forgo() {
 	h := &x.s.Hold
 	t := h.Next
-	if t.IsZero() {
+	if t.IsZero() || x.s.Stopping {
 		return
 	}
 	h.Next = Term{}
 	if t.Own {
 		x.s.Bid.VoidClaim = t.Claim
 	}
-	if x.m.Rules.GivesBack&AfterJump == 0 || !x.giveBack(t, true) {
+	if x.m.Single || x.m.Rules.GivesBack&AfterJump == 0 || !x.giveBack(t, true) {
 		x.note(Note{What: Missed, Slot: t.Slot, Until: t.Slot.End, Why: ClockJumped})
 	}
 }
@@ -131,7 +132,11 @@ func (f facts) undecidable() bool {
 	if slot.IsZero() {
 		slot = f.m.Schedule.At(f.at.Now.Mid())
 	}
-	return f.at.InQuestion && MinWindow(f.at.Now.Uncertainty(), f.m.Margin) > slot.Length()/2
+	part := slot.Length()
+	if f.m.Failover > 0 {
+		part = min(part, f.m.Failover)
+	}
+	return f.at.InQuestion && MinWindow(f.at.Now.Uncertainty(), f.m.Margin) > part/2
 }
 
 // regroup makes the turns count again from the end of an outage that outlasted the

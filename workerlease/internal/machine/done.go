@@ -100,7 +100,7 @@ func (x *step) closeSlot(head store.Record) bool {
 	claim, unbegun := c.Claim, c.Unbegun
 	*c = Closing{}
 	if !x.releasable(head, claim) {
-		s.Hold.Freed = slots.Slot{} // It isn't free by this worker's doing.
+		x.dropFreed() // It isn't free by this worker's doing.
 		return false
 	}
 	x.release(head)

@@ -54,14 +54,20 @@ func (c *Config) keeps(next Term) time.Time {
 
 // forgetFreed gives up a slot whose rest was given back, when it is too late for that.
 func (x *step) forgetFreed() {
+	slot := x.s.Hold.Freed
+	if !slot.IsZero() && !x.at.Now.Mid().Before(x.m.abandoned(slot)) {
+		x.dropFreed()
+	}
+}
+
+// dropFreed gives up a slot whose rest was given back, and reports it if code overran, or
+// none was begun in it.
+func (x *step) dropFreed() {
 	h := &x.s.Hold
 	slot := h.Freed
-	if slot.IsZero() || x.at.Now.Mid().Before(x.m.abandoned(slot)) {
-		return
-	}
 	h.Freed = slots.Slot{}
 	overran := h.overrunning() && h.Overran
-	if begun := h.Left.Slot == slot; begun && !overran {
+	if slot.IsZero() || slot == h.Left.Slot && !overran {
 		return
 	}
 	why := ClockJumped
@@ -71,20 +77,22 @@ func (x *step) forgetFreed() {
 	x.note(Note{What: Missed, Slot: slot, Until: slot.End, Why: why})
 }
 
-// reclaim turns to the slot whose rest was given back, and reports whether it did so.
+// reclaim turns to the slot whose rest was given back, and reports whether it did so. While it
+// isn't settled what time it is, a claim might be of no worth, and the slot lost to that.
 func (x *step) reclaim() bool {
 	s, mid := x.s, x.at.Now.Mid()
 	slot := s.Hold.Freed
-	if slot.IsZero() || s.Closing.Release || s.Hold.Running || s.Bid.Stage != Aiming {
+	if slot.IsZero() || s.Closing.Release || s.Hold.Running || s.Bid.Stage != Aiming || s.Clock.Unknown() || x.at.InQuestion {
 		return false
 	}
-	s.Hold.Freed = slots.Slot{}
 	if slot.Start.After(mid) && slot == s.Hold.Left.Slot {
 		slot = x.m.Schedule.At(mid) // The lease went on into the next slot.
 	}
 	if s.Bid.SkipSlot.Equal(slot.Start) || !s.Hold.Next.IsZero() {
+		x.dropFreed()
 		return false
 	}
+	s.Hold.Freed = slots.Slot{}
 	x.target(slot)
 	return true
 }

@@ -133,7 +133,7 @@ type Rules struct {
 	// Carry is what a record repeats of the head that it is appended to.
 	Carry func(head store.Record) Carried
 	// CloseSoon bounds the wait between attempts to record that work is done, until there have been
-	// many. Most are given up after half of it on a store that was fast. Defers says that a worker that
+	// many. Most reads are given up after as long on a store that was fast. Defers says that a worker that
 	// takes over after an outage waits for such a record. Breaking them shows as work that is
 	// done twice.
 	CloseSoon time.Duration

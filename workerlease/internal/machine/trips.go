@@ -138,12 +138,15 @@ func (m *Machine) Timeout(s State) time.Duration {
 	}
 	longest := max(t.took(), t.Cut)
 	if !s.Closing.DoneUntil.IsZero() {
-		// Others run the work again if this isn't recorded right after an outage. So an operation that
-		// hangs in one is given up soon. In case that the store has become slow, one in five gets more
-		// time; and what an answer took, the next operation gets at least, of whatever kind.
-		usual = min(usual, m.Rules.CloseSoon/2)
-		if longest = max(t.took(), s.Trips.Reads.Recent[0]); s.Retries.Tries%5 == 4 {
-			longest = max(longest, t.Cut)
+		// Others run the work again if this isn't recorded right after an outage. So a read that hangs in
+		// one is given up soon. In case that the store has become slow, one in five gets more time. An
+		// append is sent when a read was answered: it gets all the time that it may need, and as much
+		// as that read.
+		usual = min(usual, m.Rules.CloseSoon)
+		if of := s.Trips.of(s.Pending); of != &s.Trips.Reads {
+			longest = max(longest, s.Trips.Reads.Recent[0])
+		} else if s.Retries.Tries%5 != 4 {
+			longest = t.took()
 		}
 	}
 	return m.Rules.Timeout(usual, min(most, bound), longest)
