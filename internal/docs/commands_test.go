@@ -169,10 +169,13 @@ func peers(t *testing.T, assignment string) string {
 	return assignment
 }
 
-// expectPackage checks a package that users are to get or install.
+// expectPackage checks a package that users are to get or install, by its path or in a clone.
 func expectPackage(t *testing.T, path string) {
 	t.Helper()
 	path, _, _ = strings.Cut(path, "@")
+	if inClone, ok := strings.CutPrefix(path, "./"); ok {
+		path = module + "/" + inClone
+	}
 	below, ours := strings.CutPrefix(path, module)
 	if _, err := os.Stat(filepath.Join(root, below)); !ours || err != nil {
 		t.Errorf("%s is no package of this module", path)
