@@ -254,6 +254,17 @@ func (f *file) check() error {
 	return err
 }
 
+// holdAgain has a handle that has read store time hold its time line in a file that was opened
+// since, as after an interruption: until then another process may choose another line, and
+// then the handle's own is no longer that of the file.
+func (l *Ledger) holdAgain(ctx context.Context, f *file) error {
+	if l.line.Load() == nil || f.anchored.Load() {
+		return nil
+	}
+	_, err := l.lineOf(ctx, f)
+	return err
+}
+
 // guards are the last arguments of insertRecord.
 func (l *Ledger) guards(schema int64) []any {
 	var offset any

@@ -125,7 +125,9 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	return l, nil
 }
 
-// Append inserts r unless its key exists, and syncs it to the disk.
+// Append inserts r unless its key exists, and syncs it to the disk. It fails with
+// store.ErrRefused, and stores nothing, if the ledger goes by another time by now than the one
+// that this handle has read.
 func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 	if err := r.Check(); err != nil {
 		return fmt.Errorf("sqlite: append: %w", err)
@@ -135,6 +137,9 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 		return fmt.Errorf("sqlite: append: %w", err)
 	}
 	_, err = writes(ctx, l, "append", store.Key(r.WorkerType, r.Seq), func(ctx context.Context, f *file) (struct{}, error) {
+		if err := l.holdAgain(ctx, f); err != nil {
+			return struct{}{}, err
+		}
 		for {
 			schema := f.schema.Load()
 			res, err := f.db.ExecContext(ctx, insertRecord, append(slices.Clip(values), l.guards(schema)...)...)
