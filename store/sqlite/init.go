@@ -43,11 +43,12 @@ const (
 	selectUnreachable = `SELECT coalesce(
 		(SELECT max(seq) FROM WorkerLeases WHERE workerType = ?1 AND seq > ?2),
 		(SELECT min(seq) FROM WorkerLeases WHERE workerType = ?1 AND seq < 1))`
-	// The head is the newest key that can be followed, not an unreachable one above it.
+	// The head is the newest key that can be followed, not an unreachable one above it. Like
+	// insertRecord, it does nothing if the tables are no longer as they were.
 	deleteOldest = `DELETE FROM WorkerLeases WHERE workerType = ?1 AND seq IN (
 		SELECT seq FROM WorkerLeases WHERE workerType = ?1 AND seq < min(?3,
 			(SELECT max(seq) FROM WorkerLeases WHERE workerType = ?1 AND seq BETWEEN 1 AND ?2))
-		ORDER BY seq LIMIT ?4)`
+		ORDER BY seq LIMIT ?4) AND (SELECT schema_version FROM pragma_schema_version) = ?5`
 	// A plain DISTINCT would read the whole table; this hops from type to type.
 	selectTypes = `WITH RECURSIVE hop(name) AS (
 		SELECT min(workerType) FROM WorkerLeases
