@@ -21,7 +21,7 @@ var selectIntruder = `SELECT
 	(SELECT what || ' ' || quote(name) FROM (
 		SELECT 'the trigger' AS what, name FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) IN ` + ours + `
 		UNION ALL
-		SELECT 'the index', i.name FROM sqlite_schema AS t, pragma_index_list(t.name) AS i
+		SELECT iif(i."unique", 'the unique index', 'the index'), i.name FROM sqlite_schema AS t, pragma_index_list(t.name) AS i
 			WHERE t.type = 'table' AND lower(t.name) IN ` + ours + ` AND i.origin <> 'pk'
 		UNION ALL
 		SELECT 'the column', c.name FROM pragma_table_xinfo('WorkerLeases') AS c
