@@ -164,3 +164,27 @@ func TestAnAppendByALineThatWasLostInAnInterruptionIsRefused(t *testing.T) {
 	wantErr(t, "Get()", documenttest.ErrorOf(l.Get(t.Context(), "job", 1)), store.ErrNotFound)
 	wantBetween(t, open(t, Options{Path: path}), other)
 }
+
+func TestALineThatTwoHandlesHoldIsHeldUntilBothHaveLetGo(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	n := line{offset: time.Hour}
+	var undo []func()
+	var f files
+	for range 2 {
+		l := open(t, Options{Path: path})
+		must(t, "Init()", l.Init(t.Context()))
+		f = l.file.files
+		let, err := holdLine(f, n)
+		must(t, "holdLine()", err)
+		undo = append(undo, let)
+	}
+	for left := 2; ; left-- {
+		used, err := usedLines(f, map[string]line{"b": n})
+		must(t, "usedLines()", err)
+		documenttest.Equal(t, "a line is held", len(used) == 1, left > 0)
+		if left == 0 {
+			break
+		}
+		undo[2-left]()
+	}
+}
