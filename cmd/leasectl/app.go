@@ -42,7 +42,7 @@ func (a *app) unknown(c *cobra.Command, name string) error {
 	if near := c.SuggestionsFor(name); len(near) > 0 {
 		try = c.CommandPath() + " " + strings.Join(near, ", or "+c.CommandPath()+" ")
 	}
-	return exit.BadUsage(try, fmt.Errorf("unknown command %q for %q", name, c.CommandPath()))
+	return exit.BadUsage(try, fmt.Errorf("unknown command %q for %q", secret.Shown(name), c.CommandPath()))
 }
 
 // report prints an error, one line for each problem and one for the hint, and

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
 )
 
 // option adds an option whose value is read by parse. A bad value is noted and
@@ -56,7 +57,7 @@ func (v *flagValue[T]) Set(text string) error {
 // noArgs refuses arguments in one clear line.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return exit.BadUsage(c.CommandPath()+" --help", fmt.Errorf("unexpected argument %q for %q", args[0], c.CommandPath()))
+		return exit.BadUsage(c.CommandPath()+" --help", fmt.Errorf("unexpected argument %q for %q", secret.Shown(args[0]), c.CommandPath()))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
 )
 
 // helpTemplate begins with what most people look for, and fits a terminal of 100 columns.
@@ -75,7 +76,7 @@ func (a *app) helpCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			topic, rest, err := c.Root().Find(args)
 			if topic == nil || err != nil || len(rest) > 0 {
-				return exit.BadUsage(c.Root().CommandPath()+" --help", fmt.Errorf("unknown help topic %q", unknownTopic(args, rest)))
+				return exit.BadUsage(c.Root().CommandPath()+" --help", fmt.Errorf("unknown help topic %q", secret.Shown(unknownTopic(args, rest))))
 			}
 			topic.InitDefaultHelpFlag()
 			return topic.Help()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/interrupt"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 )
 
@@ -94,7 +95,7 @@ Exit codes:
 	root.SetHelpCommand(a.helpCommand())
 	tidyHelp(root)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		a.problems = append(a.problems, err)
+		a.problems = append(a.problems, secret.InFlags(err))
 		return a.usage(c)
 	})
 	root.AddCommand(

@@ -54,7 +54,7 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 	case len(args) == 0:
 		a.bad("no command: put it after --")
 	case c.ArgsLenAtDash() != 0:
-		a.bad("unexpected argument %q: put the command after --", args[0])
+		a.bad("unexpected argument %q: put the command after --", secret.Shown(args[0]))
 	}
 	if err := a.usage(c); err != nil {
 		return err

@@ -94,27 +94,65 @@ func telling(s string) bool {
 	return len(s) >= 16 || len(s) >= 8 && len(kinds) > 1
 }
 
-// head is the shortest part of a secret that is telling: a message may have cut the rest
-// off.
+// random reports whether a text is hardly the beginning of another by chance, as a date, a name
+// or a sentence is: it has eight bytes, and a word that changes between letters and digits three
+// times.
+func random(s string) bool {
+	changes, last := 0, rune(0)
+	for _, r := range s {
+		switch {
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			changes, r = 0, 0
+		case last != 0 && unicode.IsDigit(last) != unicode.IsDigit(r):
+			changes++
+		}
+		if last = r; changes == 3 {
+			return len(s) >= 8
+		}
+	}
+	return false
+}
+
+// head is the shortest part of a secret that is searched for, because a message may have cut the
+// rest off.
 func head(secret string) string {
 	for i := 8; i < len(secret); i++ {
-		if telling(secret[:i]) {
+		if random(secret[:i]) || i >= 16 && telling(secret[:i]) {
 			return secret[:i]
 		}
 	}
 	return secret
 }
 
+// isPart reports whether what was found of a secret, and what follows it, show that it is one: it
+// is whole, or random, or a message may have cut it there, and it has a dozen letters.
+func isPart(found, secret, rest string) bool {
+	letters := 0
+	for _, r := range found {
+		if unicode.IsLetter(r) {
+			letters++
+		}
+	}
+	return found == secret || random(found) || letters >= 12 && cutOff.MatchString(rest)
+}
+
+// cutOff matches what follows a text that was cut off.
+var cutOff = regexp.MustCompile("^(?:$|…|\\.\\.\\.|\\\\?[\"'`])")
+
 // parameter matches the names of parameters whose values are secret: MongoDB's and
 // Azure's. A lease's own token is none.
 const parameter = `[\w%.-]*(?:password|secret|credential|authmechanismproperties|proxyusername|authorization|(?:account|access|master|shared)[_-]?key|(?:access|auth|id|refresh|sas|session)[_-]?token)[\w%.-]*|sig`
+
+// named matches the name of a parameter up to its quoted value.
+const named = `(?i)(?:\b|%26)(?:` + parameter + `)(?:\\?["'])? ?(?:[:=]|%3d) ?`
 
 var secretName = regexp.MustCompile(`(?i)password|secret|credential|properties|proxyusername|authorization|token|^sig$`)
 
 // IsSecret reports whether the value of a URI's parameter may be secret, by its name.
 func IsSecret(name string) bool { return secretName.MatchString(name) }
 
-// places are where secrets stand, and what to show there. The secret is the first group.
+// places are where secrets stand, and what to show there. The secret is the group that isn't
+// empty.
 var places = []struct {
 	pattern *regexp.Regexp
 	mask    string
@@ -122,9 +160,9 @@ var places = []struct {
 	// The user and password of a URI.
 	{regexp.MustCompile(`://([^\s"]*)@`), Mask + ":" + Mask},
 	// The value of a parameter in a query, a connection string or a signature.
-	{regexp.MustCompile(`(?i)(?:\b|%26)(?:` + parameter + `)(?:=|%3d)([^\s&;"']*?),?(?:[\s&;"']|$)`), Mask},
-	// The same, quoted.
-	{regexp.MustCompile(`(?i)"(?:` + parameter + `)" ?[:=] ?"((?:[^"\\]|\\.)*)"`), Mask},
+	{regexp.MustCompile(`(?i)(?:\b|%26)(?:` + parameter + `)(?:=| = |%3d)([^\s&;"']*?),?(?:[\s&;]|\\?["']|$)`), Mask},
+	// The same, quoted, and as that looks inside a quoted string.
+	{regexp.MustCompile(named + `(?:"((?:[^"\\]|\\.)*)|'((?:[^'\\]|\\.)*)|\\"((?:[^"\\]|\\\\\\.|\\[^"])*))`), Mask},
 	// A token of Microsoft Entra ID.
 	{regexp.MustCompile(`\b(eyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?)`), Mask},
 }
@@ -144,14 +182,22 @@ func (s Secrets) Scrub(text string, shown ...string) string {
 	var spans []span
 	for _, place := range places {
 		for _, at := range place.pattern.FindAllStringSubmatchIndex(text, -1) {
-			spans = append(spans, span{from: at[2], to: at[3], mask: place.mask})
+			for group := 2; group < len(at); group += 2 {
+				if at[group] < at[group+1] {
+					spans = append(spans, span{from: at[group], to: at[group+1], mask: place.mask})
+				}
+			}
 		}
 	}
 	for _, l := range s.logins {
 		spans = append(spans, l.passwords(text)...)
 	}
 	for _, secret := range s.known {
-		spans = append(spans, find(text, secret, head(secret))...)
+		for _, at := range find(text, secret, head(secret)) {
+			if isPart(at.exact, secret, text[at.to:]) {
+				spans = append(spans, at)
+			}
+		}
 	}
 	return cut(text, slices.DeleteFunc(spans, func(at span) bool {
 		if at.exact == "" {
@@ -178,7 +224,7 @@ func (l login) passwords(text string) (spans []span) {
 
 func inWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// find returns the spans in which a text has a secret, or as much of it as follows its
+// find returns the spans in which a text has a secret, or a part of it that begins with its
 // head.
 func find(text, secret, head string) (spans []span) {
 	for from := 0; ; from++ {

@@ -76,7 +76,7 @@ func meaning(err error) error {
 	for _, code := range codes {
 		switch code {
 		case codeDuplicate, codeDuplicateOnUpdate:
-			if m := duplicateIn.FindStringSubmatch(err.Error()); m != nil && m[1] != "_id_" {
+			if _, index, named := strings.Cut(err.Error(), " index: "); named && !isKey.MatchString(index) {
 				return store.ErrRefused // The key is free, and another index keeps the record out.
 			}
 			return store.ErrConflict
@@ -121,8 +121,10 @@ func hasCode(err error, any ...int) bool {
 	return slices.ContainsFunc(codes, func(c int) bool { return slices.Contains(any, c) })
 }
 
-// duplicateIn finds the index in the text of a duplicate key. Not all servers name it.
-var duplicateIn = regexp.MustCompile(`\bindex: (?:\S*\$)?(\S+) dup key`)
+// isKey matches what follows "index: " in the text of a duplicate key, if that is the index of the
+// key. Not all servers name an index, and old ones put the collection before it. The name of
+// another may have spaces.
+var isKey = regexp.MustCompile(`^(?:\S+\.\S+\.\$)?_id_(?: dup key| collation: |[]),:;"'}]|$)`)
 
 var retryAfterMs = regexp.MustCompile(`RetryAfterMs=(\d{1,7})\b`)
 

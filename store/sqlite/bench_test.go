@@ -43,7 +43,7 @@ func BenchmarkTail(b *testing.B) {
 				b.Fatal(err)
 			}
 			for seq := range size {
-				if _, err := tx.ExecContext(b.Context(), insertRecord, rowOf(b, storetest.Grant("job", seq+1))...); err != nil {
+				if _, err := tx.ExecContext(b.Context(), insertRecord, append(rowOf(b, storetest.Grant("job", seq+1)), l.guards(l.file.schema.Load())...)...); err != nil {
 					b.Fatal(err)
 				}
 			}

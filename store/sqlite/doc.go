@@ -18,11 +18,11 @@
 // (a text file, another application's database, a ledger of a newer version of this
 // package) is refused with [store.ErrRefused] and left unchanged.
 //
-// The tables must stay the package's own. A foreign unique index, constraint or trigger on
-// them would keep out records whose key is free, or drop records that were acknowledged. Open
-// refuses it, and so does the next append if it was added later, with an error that names it
-// and wraps [store.ErrRefused]. Nothing is stored then. Other indexes, nullable columns and
-// other tables do no harm, and a handle with [Options.ReadOnly] reads all such files.
+// The tables must stay the package's own. A foreign index, constraint or trigger on them could
+// keep out records whose key is free, or drop records that were acknowledged. Open refuses it,
+// and so does the next append or trim if it was added later, with an error that names it and
+// wraps [store.ErrRefused]. Nothing is stored or deleted then. Nullable columns and other
+// tables do no harm, and a handle with [Options.ReadOnly] reads all such files.
 //
 // The first operation on a file of an earlier version upgrades it in place, in one
 // transaction. From then on earlier versions refuse to open it, but processes that

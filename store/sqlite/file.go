@@ -10,6 +10,8 @@ import (
 	"os"
 	"sync/atomic"
 
+	code "modernc.org/sqlite/lib"
+
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/fault"
 )
@@ -254,6 +256,17 @@ func (f *file) check() error {
 	return err
 }
 
+// holdAgain has a handle that has read store time hold its time line in a file that was opened
+// since, as after an interruption: until then another process may choose another line, and
+// then the handle's own is no longer that of the file.
+func (l *Ledger) holdAgain(ctx context.Context, f *file) error {
+	if l.line.Load() == nil || f.anchored.Load() {
+		return nil
+	}
+	_, err := l.lineOf(ctx, f)
+	return err
+}
+
 // guards are the last arguments of insertRecord.
 func (l *Ledger) guards(schema int64) []any {
 	var offset any
@@ -275,15 +288,34 @@ func (l *Ledger) kept(ctx context.Context, f *file, schema int64) error {
 			return errReanchored
 		}
 	}
-	changed, err := intruder(ctx, f.db)
+	changed, err := f.changed(ctx, schema)
+	if err == nil && !changed {
+		err = errors.New("nothing was inserted, and nothing shows why")
+	}
+	return err
+}
+
+// changed reports whether the schema is another than a given version, and notes which. It
+// refuses tables that are no longer a ledger's.
+func (f *file) changed(ctx context.Context, schema int64) (bool, error) {
+	version, err := intruder(ctx, f.db)
 	if err != nil {
+		return false, err
+	}
+	f.schema.Store(version)
+	return version != schema, nil
+}
+
+// blamed is the error of a statement that changed nothing. If the tables are no longer a
+// ledger's, that is why.
+func (f *file) blamed(ctx context.Context, err error) error {
+	if c := resultCode(err) & 0xff; c != code.SQLITE_ERROR && c != code.SQLITE_CONSTRAINT || resultCode(err) == code.SQLITE_CONSTRAINT_PRIMARYKEY {
 		return err
 	}
-	f.schema.Store(changed)
-	if changed == schema {
-		return errors.New("nothing was inserted, and nothing shows why")
+	if _, found := intruder(ctx, f.db); errors.Is(found, store.ErrRefused) {
+		return found
 	}
-	return nil
+	return err
 }
 
 // close is a no-op for a file that was never opened.

@@ -34,20 +34,25 @@ var (
 )
 
 const (
-	createBoot        = `CREATE TABLE Boot (id TEXT NOT NULL PRIMARY KEY, wallOffset INTEGER NOT NULL) STRICT, WITHOUT ROWID`
-	lockBoot          = `DELETE FROM Boot WHERE id IS NULL` // it has none
-	replaceLine       = `INSERT OR REPLACE INTO Boot (id, wallOffset, madeAt, skew, unsureUntil) VALUES (?1, ?2, ?3, ?4, ?5)`
-	selectBootColumn  = `SELECT count(*) FROM pragma_table_info('Boot') WHERE name = ?1`
-	selectLines       = `SELECT * FROM Boot WHERE id = ?1 OR ?1 = ''`
+	createBoot       = `CREATE TABLE Boot (id TEXT NOT NULL PRIMARY KEY, wallOffset INTEGER NOT NULL) STRICT, WITHOUT ROWID`
+	lockBoot         = `DELETE FROM Boot WHERE id IS NULL` // it has none
+	replaceLine      = `INSERT OR REPLACE INTO Boot (id, wallOffset, madeAt, skew, unsureUntil) VALUES (?1, ?2, ?3, ?4, ?5)`
+	selectBootColumn = `SELECT count(*) FROM pragma_table_info('Boot') WHERE name = ?1`
+	// In a file of an earlier version, the names of the later columns are those of missing.
+	// Others may have added columns of any type.
+	selectLines = `SELECT id, wallOffset, (SELECT madeAt FROM Boot WHERE id = b.id) AS madeAt,
+		(SELECT skew FROM Boot WHERE id = b.id) AS skew, (SELECT unsureUntil FROM Boot WHERE id = b.id) AS unsureUntil
+		FROM Boot AS b, (SELECT NULL AS madeAt, NULL AS skew, NULL AS unsureUntil) AS missing WHERE id = ?1 OR ?1 = ''`
 	selectLastEnd     = `SELECT max(windowEnd) FROM WorkerLeases`
 	selectUnreachable = `SELECT coalesce(
 		(SELECT max(seq) FROM WorkerLeases WHERE workerType = ?1 AND seq > ?2),
 		(SELECT min(seq) FROM WorkerLeases WHERE workerType = ?1 AND seq < 1))`
-	// The head is the newest key that can be followed, not an unreachable one above it.
+	// The head is the newest key that can be followed, not an unreachable one above it. Like
+	// insertRecord, it does nothing if the tables are no longer as they were.
 	deleteOldest = `DELETE FROM WorkerLeases WHERE workerType = ?1 AND seq IN (
 		SELECT seq FROM WorkerLeases WHERE workerType = ?1 AND seq < min(?3,
 			(SELECT max(seq) FROM WorkerLeases WHERE workerType = ?1 AND seq BETWEEN 1 AND ?2))
-		ORDER BY seq LIMIT ?4)`
+		ORDER BY seq LIMIT ?4) AND (SELECT schema_version FROM pragma_schema_version) = ?5`
 	// A plain DISTINCT would read the whole table; this hops from type to type.
 	selectTypes = `WITH RECURSIVE hop(name) AS (
 		SELECT min(workerType) FROM WorkerLeases

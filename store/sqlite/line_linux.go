@@ -24,7 +24,7 @@ func byteOf(n line) int64 {
 }
 
 // holdLine has this process hold a line until it has closed the file; undo lets go of it, if
-// this call took it. It returns errOtherLine if another one is in use, and errLines while none
+// no other call holds it. It returns errOtherLine if another one is in use, and errLines while none
 // may be taken.
 func holdLine(f files, n line) (undo func(), err error) {
 	u, err := usageOf(f)
@@ -33,9 +33,22 @@ func holdLine(f files, n line) (undo func(), err error) {
 	}
 	defer u.mu.Unlock()
 	at := byteOf(n)
+	drop := func() { _ = ofd(u.lock, unix.F_OFD_SETLK, unix.F_UNLCK, linesFirst, linesCount, nil) }
+	undo = func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		if u.line != at {
+			return // The line was changed meanwhile.
+		}
+		if u.holds--; u.holds == 0 {
+			u.line = 0
+			drop()
+		}
+	}
 	switch u.line {
 	case at:
-		return func() {}, nil
+		u.holds++
+		return undo, nil
 	case 0:
 	default:
 		return nil, errOtherLine
@@ -48,7 +61,6 @@ func holdLine(f files, n line) (undo func(), err error) {
 	case err != nil:
 		return nil, fmt.Errorf("hold the time line: %w", err)
 	}
-	drop := func() { _ = ofd(u.lock, unix.F_OFD_SETLK, unix.F_UNLCK, linesFirst, linesCount, nil) }
 	held, err := heldBytes(u, linesFirst, linesCount)
 	if slices.ContainsFunc(held, func(b int64) bool { return b != at }) {
 		err = errOtherLine
@@ -57,13 +69,8 @@ func holdLine(f files, n line) (undo func(), err error) {
 		drop()
 		return nil, err
 	}
-	u.line = at
-	return func() {
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		u.line = 0
-		drop()
-	}, nil
+	u.line, u.holds = at, 1
+	return undo, nil
 }
 
 // usedLines are those of some lines that processes hold, this one included, each once. It
@@ -152,7 +159,7 @@ func claimLines(f files) (release func(n line, use bool), err error) {
 		u.line = 0
 		first := int64(linesFirst)
 		if use {
-			u.line = byteOf(n)
+			u.line, u.holds = byteOf(n), 1
 			_ = ofd(u.lock, unix.F_OFD_SETLK, unix.F_RDLCK, u.line, 1, nil)
 			if u.line > first {
 				_ = ofd(u.lock, unix.F_OFD_SETLK, unix.F_UNLCK, first, u.line-first, nil)

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -8,8 +9,10 @@ import (
 
 	"github.com/benbjohnson/clock"
 
+	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/clocks"
+	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
 // wantBetween demands that a clerk's time is exact, and between two readings by a handle.
@@ -115,4 +118,73 @@ func TestAWorkerThatStartsWhileALedgerIsReanchoredWaits(t *testing.T) {
 		}
 		return nil
 	}())
+}
+
+// interrupt has a reading of a handle be interrupted, which closes its connection.
+func interrupt(t *testing.T, l *Ledger) {
+	t.Helper()
+	f := l.file
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := f.db.ExecContext(ctx, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n`)
+	if err == nil || !f.one.spent() {
+		t.Fatalf("a reading without end = %v, and the connection is open: %v, want it to be interrupted, and closed", err, !f.one.spent())
+	}
+}
+
+func TestAnAppendAfterAnInterruptionHoldsTheTimeLineAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	l := open(t, Options{Path: path, Clock: clocks.Skewed(clock.New(), -50*365*24*time.Hour)})
+	now(t, l)
+	interrupt(t, l)
+	must(t, "Append()", l.Append(t.Context(), storetest.Grant("job", 1)))
+	t.Setenv(bootVar, "private")
+	other := hire(t, path)
+	at, skew := other.now(t) // before this handle reads the time, which holds the line, too
+	if got := now(t, l); got.Time.Before(at) || got.Time.Sub(at) > time.Minute || skew != 0 {
+		t.Errorf("times = %v ± %v, then %v, want them in order, and exact", at, skew, got.Time)
+	}
+	documenttest.Equal(t, "append by another process", other.appends(t, 2), "stored")
+	must(t, "Append()", l.Append(t.Context(), storetest.Grant("job", 3)))
+}
+
+func TestAnAppendByALineThatWasLostInAnInterruptionIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	l := open(t, Options{Path: path, Clock: clocks.Skewed(clock.New(), -50*365*24*time.Hour)})
+	before := now(t, l)
+	interrupt(t, l)
+	t.Setenv(bootVar, "private")
+	other := hire(t, path)
+	if at, _ := other.now(t); at.Sub(before.Time) < time.Hour {
+		t.Fatalf("the other process reads %v just after %v, want another time line", at, before.Time)
+	}
+	for range 2 {
+		documenttest.Says(t, "Append()", l.Append(t.Context(), storetest.Grant("job", 1)), errReanchored, "re-anchored")
+	}
+	wantErr(t, "Get()", documenttest.ErrorOf(l.Get(t.Context(), "job", 1)), store.ErrNotFound)
+	wantBetween(t, open(t, Options{Path: path}), other)
+}
+
+func TestALineThatTwoHandlesHoldIsHeldUntilBothHaveLetGo(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	n := line{offset: time.Hour}
+	var undo []func()
+	var f files
+	for range 2 {
+		l := open(t, Options{Path: path})
+		must(t, "Init()", l.Init(t.Context()))
+		f = l.file.files
+		let, err := holdLine(f, n)
+		must(t, "holdLine()", err)
+		undo = append(undo, let)
+	}
+	for left := 2; ; left-- {
+		used, err := usedLines(f, map[string]line{"b": n})
+		must(t, "usedLines()", err)
+		documenttest.Equal(t, "a line is held", len(used) == 1, left > 0)
+		if left == 0 {
+			break
+		}
+		undo[2-left]()
+	}
 }

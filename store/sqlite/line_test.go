@@ -113,3 +113,17 @@ func TestAnAppendByATimeThatWasChangedIsRefused(t *testing.T) {
 	documenttest.Says(t, "Now()", err, errReanchored, "re-anchored")
 	must(t, "Append() by a handle that doesn't know the time", open(t, Options{Path: path}).Append(t.Context(), storetest.Grant("job", 1)))
 }
+
+func TestForeignColumnsOfTheTableOfTimeLinesDoNoHarm(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	c := bootedAt(noon, time.Hour, 0)
+	l := open(t, Options{Path: path, Clock: c, BootID: "b"})
+	must(t, "Init()", l.Init(t.Context()))
+	execute(t, raw(t, path), `ALTER TABLE Boot ADD COLUMN note TEXT NOT NULL DEFAULT 'ours'`)
+	want := now(t, l).Time
+	execute(t, raw(t, path), `ALTER TABLE Boot ADD COLUMN data BLOB DEFAULT x'00'`)
+	for _, readOnly := range []bool{false, true} {
+		documenttest.Equal(t, "stamp", now(t, open(t, Options{Path: path, Clock: c, BootID: "b", ReadOnly: readOnly})).Time, want)
+	}
+	must(t, "Append()", l.Append(t.Context(), storetest.Grant("job", 1)))
+}

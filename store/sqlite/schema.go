@@ -14,14 +14,15 @@ import (
 const ours = `('workerleases', 'boot')`
 
 // selectIntruder finds a trigger, an index or a column that isn't a ledger's and can keep
-// records out, change them or delete them; the text of the tables; and the version of the
+// records out, change them or delete them; even an index that isn't unique does, if its
+// expression fails or its collation is unknown here. Besides, it finds the text of the tables; and the version of the
 // schema that all this is of.
 var selectIntruder = `SELECT
 	(SELECT what || ' ' || quote(name) FROM (
 		SELECT 'the trigger' AS what, name FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) IN ` + ours + `
 		UNION ALL
-		SELECT 'the unique index', i.name FROM sqlite_schema AS t, pragma_index_list(t.name) AS i
-			WHERE t.type = 'table' AND lower(t.name) IN ` + ours + ` AND i."unique" AND i.origin <> 'pk'
+		SELECT iif(i."unique", 'the unique index', 'the index'), i.name FROM sqlite_schema AS t, pragma_index_list(t.name) AS i
+			WHERE t.type = 'table' AND lower(t.name) IN ` + ours + ` AND i.origin <> 'pk'
 		UNION ALL
 		SELECT 'the column', c.name FROM pragma_table_xinfo('WorkerLeases') AS c
 			WHERE c.name NOT IN ('` + strings.Join(columnNames(), "', '") + `') AND (c."notnull" AND c.dflt_value IS NULL OR c.hidden))

@@ -13,16 +13,20 @@ import (
 // meddlers are changes of a ledger from outside that keep records out, change them or delete
 // them, and what names each.
 var meddlers = map[string]string{
-	`CREATE UNIQUE INDEX "one claim" ON WorkerLeases (claim)`:                                                     "'one claim'",
-	`CREATE UNIQUE INDEX part ON WorkerLeases (workerType) WHERE seq > 0 AND workerType = 'other'`:                "'part'",
-	`CREATE TRIGGER drops BEFORE INSERT ON WorkerLeases BEGIN SELECT RAISE(IGNORE); END`:                          "'drops'",
-	`CREATE TRIGGER forbids BEFORE INSERT ON workerleases BEGIN SELECT RAISE(ABORT, 'no'); END`:                   "'forbids'",
-	`CREATE TRIGGER forgets AFTER INSERT ON WorkerLeases BEGIN DELETE FROM WorkerLeases WHERE seq = new.seq; END`: "'forgets'",
-	`CREATE TRIGGER turns AFTER UPDATE ON Boot BEGIN DELETE FROM Boot; END`:                                       "'turns'",
-	`CREATE UNIQUE INDEX apart ON Boot (wallOffset)`:                                                              "'apart'",
-	`ALTER TABLE WorkerLeases ADD COLUMN tax INTEGER CHECK (tax > 1)`:                                             "CHECK",
-	`ALTER TABLE WorkerLeases ADD COLUMN owner TEXT REFERENCES Boot (id)`:                                         "REFERENCES",
-	`ALTER TABLE WorkerLeases ADD COLUMN sum INTEGER GENERATED ALWAYS AS (seq + 1) VIRTUAL`:                       "'sum'",
+	`CREATE UNIQUE INDEX "one claim" ON WorkerLeases (claim)`:                                                                 "'one claim'",
+	`CREATE UNIQUE INDEX part ON WorkerLeases (workerType) WHERE seq > 0 AND workerType = 'other'`:                            "'part'",
+	`CREATE TRIGGER drops BEFORE INSERT ON WorkerLeases BEGIN SELECT RAISE(IGNORE); END`:                                      "'drops'",
+	`CREATE TRIGGER forbids BEFORE INSERT ON workerleases BEGIN SELECT RAISE(ABORT, 'no'); END`:                               "'forbids'",
+	`CREATE TRIGGER forgets AFTER INSERT ON WorkerLeases BEGIN DELETE FROM WorkerLeases WHERE seq = new.seq; END`:             "'forgets'",
+	`CREATE INDEX quick ON WorkerLeases (instanceId)`:                                                                         "'quick'",
+	`CREATE INDEX "an expression" ON WorkerLeases (json_extract(iif(workerType = 'other' AND seq > 1, '{', '{}'), '$.a'))`:    "'an expression'",
+	`CREATE TRIGGER elsewhere AFTER INSERT ON WorkerLeases BEGIN INSERT INTO gone VALUES (1); END`:                            "'elsewhere'",
+	`CREATE TRIGGER wipes AFTER DELETE ON WorkerLeases BEGIN DELETE FROM WorkerLeases WHERE workerType = old.workerType; END`: "'wipes'",
+	`CREATE TRIGGER turns AFTER UPDATE ON Boot BEGIN DELETE FROM Boot; END`:                                                   "'turns'",
+	`CREATE UNIQUE INDEX apart ON Boot (wallOffset)`:                                                                          "'apart'",
+	`ALTER TABLE WorkerLeases ADD COLUMN tax INTEGER CHECK (tax > 1)`:                                                         "CHECK",
+	`ALTER TABLE WorkerLeases ADD COLUMN owner TEXT REFERENCES Boot (id)`:                                                     "REFERENCES",
+	`ALTER TABLE WorkerLeases ADD COLUMN sum INTEGER GENERATED ALWAYS AS (seq + 1) VIRTUAL`:                                   "'sum'",
 }
 
 func TestATableWithAForeignConstraintOrTriggerIsRefused(t *testing.T) {
@@ -41,6 +45,8 @@ func TestATableWithAForeignConstraintOrTriggerIsRefused(t *testing.T) {
 				t.Errorf("Append() = %v, want no conflict: the key is free", err)
 			}
 			wantErr(t, "Get()", documenttest.ErrorOf(l.Get(t.Context(), "other", 2)), store.ErrNotFound)
+			documenttest.Says(t, "Trim() by an open handle", documenttest.ErrorOf(l.Trim(t.Context(), "job", 9)), store.ErrRefused, name)
+			wantErr(t, "Get() of what was to be trimmed", documenttest.ErrorOf(l.Get(t.Context(), "job", 1)), nil)
 			for _, readOnly := range []bool{false, true} {
 				_, err = Open(t.Context(), Options{Path: path, ReadOnly: readOnly})
 				if readOnly {
@@ -60,7 +66,6 @@ func TestWhatTouchesNoRecordIsNoReasonToRefuseALedger(t *testing.T) {
 	must(t, "Append()", l.Append(t.Context(), storetest.Grant("job", 1)))
 	db := raw(t, path)
 	execute(t, db,
-		`CREATE INDEX quick ON WorkerLeases (instanceId)`,
 		`CREATE TABLE notes (text TEXT UNIQUE CHECK (text <> ''))`,
 		`CREATE TRIGGER noted AFTER INSERT ON notes BEGIN SELECT 1; END`,
 		`ALTER TABLE WorkerLeases ADD COLUMN "check [it] /* " ANY`,
@@ -68,4 +73,37 @@ func TestWhatTouchesNoRecordIsNoReasonToRefuseALedger(t *testing.T) {
 	must(t, "Append() by an open handle", l.Append(t.Context(), storetest.Grant("job", 2)))
 	wantErr(t, "Append() by an open handle", l.Append(t.Context(), storetest.Grant("job", 2)), store.ErrConflict)
 	must(t, "Append() by another", open(t, Options{Path: path}).Append(t.Context(), storetest.Grant("job", 3)))
+}
+
+// An index whose collation this process doesn't know, as an application with its own leaves it.
+func TestAnIndexWithAnUnknownCollationIsRefused(t *testing.T) {
+	path := grown(t)
+	l := open(t, Options{Path: path})
+	must(t, "Append()", l.Append(t.Context(), storetest.Grant("other", 1)))
+	db, err := dial(path, "mode=rw")
+	must(t, "dial()", err)
+	db.SetMaxOpenConns(1)
+	execute(t, db,
+		`CREATE INDEX foreign_words ON WorkerLeases (claim)`,
+		`PRAGMA writable_schema = ON`,
+		`UPDATE sqlite_schema SET sql = 'CREATE INDEX foreign_words ON WorkerLeases (claim COLLATE klingon)' WHERE name = 'foreign_words'`,
+		`PRAGMA schema_version = 999`)
+	must(t, "Close()", db.Close())
+	documenttest.Says(t, "Append() by an open handle", l.Append(t.Context(), storetest.Grant("other", 2)), store.ErrRefused, "'foreign_words'")
+	documenttest.Says(t, "Trim() by an open handle", documenttest.ErrorOf(l.Trim(t.Context(), "job", 9)), store.ErrRefused, "'foreign_words'")
+	_, err = Open(t.Context(), Options{Path: path})
+	documenttest.Says(t, "Open()", err, store.ErrRefused, "'foreign_words'")
+	wantErr(t, "Get() by a handle for reading", documenttest.ErrorOf(open(t, Options{Path: path, ReadOnly: true}).Get(t.Context(), "other", 1)), nil)
+}
+
+func TestATrimAfterAHarmlessChangeOfTheTablesGoesOn(t *testing.T) {
+	path := grown(t)
+	l := open(t, Options{Path: path})
+	must(t, "Init()", l.Init(t.Context()))
+	execute(t, raw(t, path), `CREATE TABLE notes (text)`)
+	for _, want := range []int{2, 0} {
+		n, err := l.Trim(t.Context(), "job", 3)
+		must(t, "Trim()", err)
+		documenttest.Equal(t, "records that were deleted", n, want)
+	}
 }

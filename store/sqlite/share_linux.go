@@ -42,6 +42,8 @@ type usage struct {
 	lock *os.File // nil until first needed
 	log  int64    // that is locked, or 0
 	line int64    // the byte of the time line that is held, or 0
+	// holds counts the calls that hold the line, and haven't undone it.
+	holds int
 }
 
 // usages are the files that connections of this process are open on.

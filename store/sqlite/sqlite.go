@@ -125,7 +125,9 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	return l, nil
 }
 
-// Append inserts r unless its key exists, and syncs it to the disk.
+// Append inserts r unless its key exists, and syncs it to the disk. It fails with
+// store.ErrRefused, and stores nothing, if the ledger goes by another time by now than the one
+// that this handle has read.
 func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 	if err := r.Check(); err != nil {
 		return fmt.Errorf("sqlite: append: %w", err)
@@ -135,11 +137,14 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 		return fmt.Errorf("sqlite: append: %w", err)
 	}
 	_, err = writes(ctx, l, "append", store.Key(r.WorkerType, r.Seq), func(ctx context.Context, f *file) (struct{}, error) {
+		if err := l.holdAgain(ctx, f); err != nil {
+			return struct{}{}, err
+		}
 		for {
 			schema := f.schema.Load()
 			res, err := f.db.ExecContext(ctx, insertRecord, append(slices.Clip(values), l.guards(schema)...)...)
 			if err != nil {
-				return struct{}{}, err
+				return struct{}{}, f.blamed(ctx, err)
 			}
 			n, err := res.RowsAffected()
 			if err != nil {
@@ -203,12 +208,21 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 // Trim deletes the oldest records below a Seq, but never the head.
 func (l *Ledger) Trim(ctx context.Context, workerType string, before int64) (int, error) {
 	return writes(ctx, l, "trim", workerType, func(ctx context.Context, f *file) (int, error) {
-		res, err := f.db.ExecContext(ctx, deleteOldest, workerType, int64(store.MaxSeq), before, store.TrimBatch)
-		if err != nil {
-			return 0, err
+		for {
+			schema := f.schema.Load()
+			res, err := f.db.ExecContext(ctx, deleteOldest, workerType, int64(store.MaxSeq), before, store.TrimBatch, schema)
+			if err != nil {
+				return 0, f.blamed(ctx, err)
+			}
+			n, err := res.RowsAffected()
+			if n > 0 || err != nil {
+				return int(n), err
+			}
+			// There is nothing to delete, or the tables were changed.
+			if changed, err := f.changed(ctx, schema); !changed || err != nil {
+				return 0, err
+			}
 		}
-		n, err := res.RowsAffected()
-		return int(n), err
 	})
 }
 
