@@ -19,6 +19,7 @@ func execute(ctx context.Context, args, env []string, stdin io.Reader, stdout, s
 	a.secrets = a.secretsIn(args)
 	ctx, a.signals = interrupt.Catch(ctx)
 	defer a.signals.Stop()
+	defer interrupt.Heard()()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	a.shown = &sink{Writer: a.picture(), stop: stop}

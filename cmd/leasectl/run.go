@@ -15,6 +15,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/interrupt"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/runlog"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
@@ -69,7 +70,9 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 	if err != nil {
 		return advice.ForStore(t, err)
 	}
-	log := a.runLog(f, timing)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	log := a.runLog(f, timing, func() { stop(interrupt.ErrUnread) })
 	if isNew {
 		log.Creating(t.Place())
 	}
@@ -77,7 +80,11 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 	if e, ok := errors.AsType[*exit.Error](err); ok && e.Code == exit.Survivors {
 		unfit = nil // That processes are left matters more.
 	}
-	return errors.Join(advice.ForStore(t, unfit), err, advice.ForStore(t, storeuri.Close(ctx, ledger)))
+	err = errors.Join(advice.ForStore(t, unfit), err, advice.ForStore(t, storeuri.Close(ctx, ledger)))
+	if err == nil && errors.Is(context.Cause(ctx), interrupt.ErrUnread) {
+		err = exit.With(exit.Unread, interrupt.ErrUnread)
+	}
+	return err
 }
 
 // guardable reports why a command can't run under a guard.
@@ -95,14 +102,17 @@ func guardable(name string) error {
 	return nil
 }
 
-// runLog is the log of run on the standard error.
-func (a *app) runLog(f *runFlags, timing workerlease.Timing) *runlog.Log {
+// runLog is the log of run on the standard error. unread is called when nobody reads it any
+// more.
+func (a *app) runLog(f *runFlags, timing workerlease.Timing, unread func()) *runlog.Log {
 	if f.verbose {
 		f.level = zapcore.DebugLevel
 	}
-	to := a.told()
+	var to io.Writer = heard{a.stderr, unread}
 	if f.format == "json" {
-		to = display.JSONWriter{To: a.stderr}
+		to = display.JSONWriter{To: to}
+	} else {
+		to = display.Writer{To: to}
 	}
 	return runlog.New(runlog.Options{
 		To: secret.Writer{To: to, Secrets: a.secrets}, JSON: f.format == "json", Level: f.level,
