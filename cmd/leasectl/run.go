@@ -37,9 +37,7 @@ func (a *app) runCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.run(c, f, args)
 		},
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveDefault
-		},
+		ValidArgsFunction: completeFiles,
 	}
 	c.Flags().SetInterspersed(false)
 	a.runFlags(c, f)
