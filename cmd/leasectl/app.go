@@ -31,8 +31,9 @@ type app struct {
 
 	store    string // --store
 	secrets  scrub.Secrets
-	problems []error // bad option values, reported all together
-	try      string  // what to try about them, if not --help
+	plain    []string // the forms of a SQLite store: what looks like a secret there is none
+	problems []error  // bad option values, reported all together
+	try      string   // what to try about them, if not --help
 }
 
 // unknown is the error for a command that doesn't exist.
@@ -100,7 +101,7 @@ func (a *app) secretsIn(args []string) scrub.Secrets {
 	return found
 }
 
-func (a *app) scrub(text string) string { return a.secrets.Scrub(text) }
+func (a *app) scrub(text string) string { return secret.Scrub(text, a.secrets, a.plain) }
 
 // told is the standard error for what leasectl itself writes: the commands that it runs write
 // to it as they like.

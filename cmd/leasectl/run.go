@@ -70,7 +70,7 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	log := a.runLog(f, timing, func() { stop(interrupt.ErrUnread) })
+	log := a.runLog(f, t, timing, func() { stop(interrupt.ErrUnread) })
 	if isNew {
 		log.Creating(t.Place())
 	}
@@ -102,7 +102,7 @@ func guardable(name string) error {
 
 // runLog is the log of run on the standard error. unread is called when nobody reads it any
 // more.
-func (a *app) runLog(f *runFlags, timing workerlease.Timing, unread func()) *runlog.Log {
+func (a *app) runLog(f *runFlags, t storeuri.Target, timing workerlease.Timing, unread func()) *runlog.Log {
 	if f.verbose {
 		f.level = zapcore.DebugLevel
 	}
@@ -113,7 +113,7 @@ func (a *app) runLog(f *runFlags, timing workerlease.Timing, unread func()) *run
 		to = display.Writer{To: to}
 	}
 	return runlog.New(runlog.Options{
-		To: secret.Writer{To: to, Secrets: a.secrets}, JSON: f.format == "json", Level: f.level,
+		To: secret.Writer{To: to, Secrets: a.secrets, Plain: a.plain}, Store: t, JSON: f.format == "json", Level: f.level,
 		Worker: workerlease.Worker{WorkerType: timing.Options.WorkerType, InstanceID: timing.Options.InstanceID},
 	})
 }

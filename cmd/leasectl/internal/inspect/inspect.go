@@ -48,6 +48,9 @@ func showLedger(ctx context.Context, t storeuri.Target, l store.Ledger, o Option
 			}
 		}
 		found, err := take(limited, ledger, o, limit)
+		if found.try != "" {
+			found.try = advice.Command(t, found.try)
+		}
 		found.warning, found.types, found.store, found.charges, limit = storeuri.Warning(l), types, t.Shown, ledger.Charges(), max(limit, found.limit)
 		return found, advice.ForStore(t, err)
 	}

@@ -23,6 +23,14 @@ func blockedBy(records ...store.Record) *memory.Ledger {
 	return l
 }
 
+// inStore is a command for the store of the tests.
+func inStore(command string) string {
+	if command == "" {
+		return ""
+	}
+	return command + " --store sqlite:leases.db"
+}
+
 // Where nothing can be claimed for long, the command that ends it is shown.
 func TestInspectSlotsNamesTheCommandThatEndsABlock(t *testing.T) {
 	grant := recordtest.Grant(1, 0, "a")
@@ -64,7 +72,7 @@ func TestInspectSlotsNamesTheCommandThatEndsABlock(t *testing.T) {
 	} {
 		o := Options{WorkerType: "export", Last: test.last, Output: Table, Timeout: time.Minute}
 		got, err := shown(t, test.ledger, o)
-		if _, try, _ := strings.Cut(got, "\ntry: "); err != nil || strings.TrimSpace(try) != test.want {
+		if _, try, _ := strings.Cut(got, "\ntry: "); err != nil || strings.TrimSpace(try) != inStore(test.want) {
 			t.Errorf("%s: inspect slots = %s, %v, want it to end with %q", name, got, err, test.want)
 		}
 		if s, err := take(t.Context(), test.ledger, o, 0); err != nil || s.try != test.want {
@@ -78,7 +86,7 @@ func TestInspectSlotsNamesTheCommandThatEndsABlock(t *testing.T) {
 	if o := s.Slots[2]; o.State != "override" || o.InstanceID != "op@host" || o.WindowStart != "2026-03-02T12:05:30.000Z" || o.Note != "as of 2026-03-02T12:05:30.000Z: gone" {
 		t.Errorf("the override is shown as %+v", o)
 	}
-	if s := decoded(t, blockedBy(grant, long), 20); s.Try != "leasectl override --worker-type export --seq 2" {
+	if s := decoded(t, blockedBy(grant, long), 20); s.Try != inStore("leasectl override --worker-type export --seq 2") {
 		t.Errorf("try is %q, want the command", s.Try)
 	}
 }

@@ -101,7 +101,7 @@ func (last *printed) print(s snapshot, o Options, to Screen) error {
 	turned := warned != last.warned
 	last.warned = warned
 	switch {
-	case len(changed) == 0 && !(turned && o.Output == JSON):
+	case len(changed) == 0 && (!turned || o.Output != JSON):
 		return nil
 	case o.Output == JSON:
 		return s.writeJSON(to, false)
