@@ -7,9 +7,11 @@ import (
 
 	"github.com/benbjohnson/clock"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/workerlease/history"
 )
 
 // blockedBy is a ledger of which the newest record leaves nothing to claim for long.
@@ -88,5 +90,25 @@ func TestInspectSlotsNamesTheCommandThatEndsABlock(t *testing.T) {
 	}
 	if s := decoded(t, blockedBy(grant, long), 20); s.Try != inStore("leasectl override --worker-type export --seq 2") {
 		t.Errorf("try is %q, want the command", s.Try)
+	}
+}
+
+func TestANoteThatIsCutStillSaysUntilWhenNothingCanBeClaimed(t *testing.T) {
+	until := recordtest.Minutes(60 * 24 * 400)
+	for name, e := range map[string]history.Entry{
+		"a valid record": {State: "odd", Record: store.Record{Seq: 2, Metadata: strings.Repeat("m ", 200)}},
+		"poison":         {State: history.Poison, Record: store.Record{Seq: 2, Defect: "d"}, Defect: strings.Repeat("工人", 200)},
+		"combining":      {State: "odd", Record: store.Record{Seq: 2, Metadata: "a" + strings.Repeat("\u0301", 900)}},
+		"nothing else":   {State: history.Poison, Record: store.Record{Seq: 2, Defect: "d"}},
+	} {
+		e.BlocksUntil = until
+		row := cells(e, timeStyle{})
+		note := row[len(row)-1].Text
+		if blocked := "nothing to claim until " + store.Format(until); !strings.HasSuffix(note, ", "+blocked) || display.Width(note) > mostColumns {
+			t.Errorf("%s: the note is %q, want it to end with %q in %d columns", name, note, blocked, mostColumns)
+		}
+		if whole := e.Note(); display.Width(whole) > mostColumns && !strings.Contains(note, "…") {
+			t.Errorf("%s: the note is %q, want it cut", name, note)
+		}
 	}
 }
