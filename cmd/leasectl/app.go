@@ -31,8 +31,9 @@ type app struct {
 
 	store    string // --store
 	secrets  scrub.Secrets
-	problems []error // bad option values, reported all together
-	try      string  // what to try about them, if not --help
+	plain    []string // the forms of a SQLite store: what looks like a secret there is none
+	problems []error  // bad option values, reported all together
+	try      string   // what to try about them, if not --help
 }
 
 // unknown is the error for a command that doesn't exist.
@@ -54,6 +55,9 @@ func (a *app) report(err error) int {
 	e, ok := errors.AsType[*exit.Error](err)
 	if !ok {
 		e = exit.With(exit.Failure, err)
+	}
+	if e.Code == exit.Unread {
+		return e.Code // As for the usual programs: whoever has gone knows.
 	}
 	for _, p := range e.Problems {
 		a.errorf("leasectl: %s\n", display.Line(a.scrub(p.Error())))
@@ -97,7 +101,7 @@ func (a *app) secretsIn(args []string) scrub.Secrets {
 	return found
 }
 
-func (a *app) scrub(text string) string { return a.secrets.Scrub(text) }
+func (a *app) scrub(text string) string { return secret.Scrub(text, a.secrets, a.plain) }
 
 // told is the standard error for what leasectl itself writes: the commands that it runs write
 // to it as they like.
@@ -113,8 +117,8 @@ func (a *app) picture() io.Writer {
 func (a *app) printf(format string, args ...any) { _, _ = fmt.Fprintf(a.shown, format, args...) }
 func (a *app) errorf(format string, args ...any) { _, _ = fmt.Fprintf(a.told(), format, args...) }
 
-// sink is the standard output as commands write to it. If that fails, as on a full disk, the
-// command is stopped, and fails.
+// sink is the standard output as commands write to it. If that fails, as on a full disk or
+// because its reader has gone, the command is stopped, and fails.
 type sink struct {
 	io.Writer
 	stop func()
@@ -140,8 +144,11 @@ func (s *sink) Write(b []byte) (int, error) {
 func (s *sink) failed() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err == nil {
+	switch {
+	case s.err == nil:
 		return nil
+	case interrupt.Unread(s.err):
+		return exit.With(exit.Unread, interrupt.ErrUnread)
 	}
 	return fmt.Errorf("the output can't be written: %w", s.err)
 }
@@ -152,6 +159,22 @@ func (s *sink) toldBy(err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return own && errors.Is(err, s.err)
+}
+
+// heard is the standard error as long as somebody reads it; gone is called when nobody does.
+// That it is full stops no work.
+type heard struct {
+	io.Writer
+
+	gone func()
+}
+
+func (h heard) Write(b []byte) (int, error) {
+	n, err := h.Writer.Write(b)
+	if interrupt.Unread(err) {
+		h.gone()
+	}
+	return n, err
 }
 
 // shared makes a writer safe for several goroutines; files are.

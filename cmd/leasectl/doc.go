@@ -49,4 +49,5 @@
 //	8    the demo found something that is not as it should be
 //	9    processes of the command could not be killed: the lease was not released
 //	130  interrupted
+//	141  nobody reads the output any more, as in a pipe to head
 package main

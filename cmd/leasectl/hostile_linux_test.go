@@ -103,14 +103,14 @@ func TestWhatStandsInALedgerDoesNothingToATerminal(t *testing.T) {
 		code int
 		want string // in the output, standard and error
 	}{
-		{[]string{"inspect", "slots", "--worker-type", "export"}, exit.OK, "try: leasectl override --worker-type export --seq 3\n"},
+		{[]string{"inspect", "slots", "--worker-type", "export"}, exit.OK, "try: leasectl override --worker-type export --seq 3 --store " + storeArg + "\n"},
 		{[]string{"inspect", "slots", "--worker-type", "export", "--output", "json"}, exit.OK, `"instanceId": "evil\u001b]0;owned\u0007`},
 		{[]string{"inspect", "slots", "--worker-type", "exprot"}, exit.Usage, "try: --worker-type export\n"},
 		{[]string{"inspect", "slots", "--worker-type", "exprot"}, exit.Usage, `the ledger has export, late, soon, t, and invalid ones: "", "$(touch owned)", `},
 		{[]string{"inspect", "slots"}, exit.Usage, "the ledger has 4 worker types, name one with --worker-type: export, late, soon, t, and invalid ones"},
 		{[]string{"inspect", "slots"}, exit.Usage, `"exp\u202etro"`},
 		{[]string{"inspect", "slots", "--worker-type", "$(touch owned)"}, exit.Usage, ""},
-		{[]string{"override", "--worker-type", "export", "--seq", "2", "--yes"}, exit.Failure, "try: leasectl inspect slots --worker-type export\n"},
+		{[]string{"override", "--worker-type", "export", "--seq", "2", "--yes"}, exit.Failure, "try: leasectl inspect slots --worker-type export --store " + storeArg + "\n"},
 		{[]string{"override", "--worker-type", "exprot", "--seq", "2", "--yes"}, exit.Usage, `and invalid ones`},
 		{[]string{"override", "--worker-type", "export", "--seq", "3", "--yes"}, exit.OK, "wrote record 4"},
 		{[]string{"init"}, exit.OK, "with the worker types export, late, soon, t, and invalid ones: "},

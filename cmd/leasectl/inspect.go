@@ -80,6 +80,8 @@ something has changed:
     overriddenAt            when an operator ended the lease
     missedSlots             the number of slots in the row, if there are several
     note                    for people
+  warning      what the store warns of, such as a machine's clock that isn't store time;
+               left out if it warns of nothing
   try          the command that ends what leaves nothing to claim for long; left out if
                nothing does
   requestUnits the store's charges for the command so far: total, and byOperation;

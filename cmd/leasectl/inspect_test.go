@@ -58,3 +58,15 @@ func TestWorkerTypesAreCompletedFromTheStore(t *testing.T) {
 		t.Errorf("completion made a ledger: %v", err)
 	}
 }
+
+func TestTheNamesOfFilesAreCompletedWhereOneIsGiven(t *testing.T) {
+	for args, want := range map[string]string{
+		"backup --to l":          ":0\n",
+		"backup --timeout 1":     ":4\n",
+		"inspect slots --last 1": ":4\n",
+	} {
+		if got := leasectl(t, nil, append([]string{"__completeNoDesc"}, strings.Fields(args)...)...); got.code != exit.OK || got.stdout != want {
+			t.Errorf("completing %q = %+v, want %q", args, got, want)
+		}
+	}
+}

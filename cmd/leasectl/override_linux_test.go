@@ -135,7 +135,7 @@ func TestOverrideWithoutATerminal(t *testing.T) {
 		!strings.HasSuffix(asked.stderr, "\nleasectl: the input is no terminal, so that nobody can be asked; nothing was written\ntry: --yes\n") {
 		t.Errorf("leasectl override without --yes = %+v", asked)
 	}
-	const moved = "leasectl: override \"export\": the newest record is another: workers go by record 1, not 2; nothing was written\ntry: leasectl inspect slots --worker-type export\n"
+	moved := "leasectl: override \"export\": the newest record is another: workers go by record 1, not 2; nothing was written\ntry: leasectl inspect slots --worker-type export --store " + storeArg + "\n"
 	if got := override("--seq", "2", "--yes"); got.code != exit.Failure || got.stdout != "" || got.stderr != moved {
 		t.Errorf("leasectl override --seq 2 = %+v, want %q", got, moved)
 	}

@@ -20,6 +20,7 @@ func execute(ctx context.Context, args, env []string, stdin io.Reader, stdout, s
 	a.secrets = a.secretsIn(args)
 	ctx, a.signals = interrupt.Catch(ctx)
 	defer a.signals.Stop()
+	defer interrupt.Heard()()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	a.shown = &sink{Writer: a.picture(), stop: stop}
@@ -109,16 +110,20 @@ Exit codes:
 }
 
 // completeOptions makes the shells complete the values of options, of a command and all
-// below it: a fixed list of words by these, a worker type by those in the store, and none
-// by the names of files. Arguments are names of files only where the command says so.
+// below it: a fixed list of words by these, a worker type by those in the store, and a FILE
+// by the names of files, by which no other is. Arguments are names of files only where the
+// command says so.
 func (a *app) completeOptions(c *cobra.Command) {
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		complete := cobra.NoFileCompletions
 		if w, ok := f.Value.(interface{ words() []string }); ok && len(w.words()) > 1 {
 			complete = cobra.FixedCompletions(w.words(), cobra.ShellCompDirectiveNoFileComp)
 		}
-		if f.Name == "worker-type" {
+		switch {
+		case f.Name == "worker-type":
 			complete = a.completeWorkerType
+		case f.Value.Type() == "FILE":
+			complete = completeFiles
 		}
 		_ = c.RegisterFlagCompletionFunc(f.Name, complete) // the flag is there, and has none
 	})
@@ -128,4 +133,9 @@ func (a *app) completeOptions(c *cobra.Command) {
 	for _, below := range c.Commands() {
 		a.completeOptions(below)
 	}
+}
+
+// completeFiles leaves it to the shell to complete the names of files.
+func completeFiles(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveDefault
 }

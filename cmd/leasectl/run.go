@@ -15,6 +15,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/interrupt"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/runlog"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
@@ -36,9 +37,7 @@ func (a *app) runCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.run(c, f, args)
 		},
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveDefault
-		},
+		ValidArgsFunction: completeFiles,
 	}
 	c.Flags().SetInterspersed(false)
 	a.runFlags(c, f)
@@ -69,7 +68,9 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 	if err != nil {
 		return advice.ForStore(t, err)
 	}
-	log := a.runLog(f, timing)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	log := a.runLog(f, t, timing, func() { stop(interrupt.ErrUnread) })
 	if isNew {
 		log.Creating(t.Place())
 	}
@@ -77,7 +78,11 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 	if e, ok := errors.AsType[*exit.Error](err); ok && e.Code == exit.Survivors {
 		unfit = nil // That processes are left matters more.
 	}
-	return errors.Join(advice.ForStore(t, unfit), err, advice.ForStore(t, storeuri.Close(ctx, ledger)))
+	err = errors.Join(advice.ForStore(t, unfit), err, advice.ForStore(t, storeuri.Close(ctx, ledger)))
+	if err == nil && errors.Is(context.Cause(ctx), interrupt.ErrUnread) {
+		err = exit.With(exit.Unread, interrupt.ErrUnread)
+	}
+	return err
 }
 
 // guardable reports why a command can't run under a guard.
@@ -95,17 +100,20 @@ func guardable(name string) error {
 	return nil
 }
 
-// runLog is the log of run on the standard error.
-func (a *app) runLog(f *runFlags, timing workerlease.Timing) *runlog.Log {
+// runLog is the log of run on the standard error. unread is called when nobody reads it any
+// more.
+func (a *app) runLog(f *runFlags, t storeuri.Target, timing workerlease.Timing, unread func()) *runlog.Log {
 	if f.verbose {
 		f.level = zapcore.DebugLevel
 	}
-	to := a.told()
+	var to io.Writer = heard{a.stderr, unread}
 	if f.format == "json" {
-		to = display.JSONWriter{To: a.stderr}
+		to = display.JSONWriter{To: to}
+	} else {
+		to = display.Writer{To: to}
 	}
 	return runlog.New(runlog.Options{
-		To: secret.Writer{To: to, Secrets: a.secrets}, JSON: f.format == "json", Level: f.level,
+		To: secret.Writer{To: to, Secrets: a.secrets, Plain: a.plain}, Store: t, JSON: f.format == "json", Level: f.level,
 		Worker: workerlease.Worker{WorkerType: timing.Options.WorkerType, InstanceID: timing.Options.InstanceID},
 	})
 }

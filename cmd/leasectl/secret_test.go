@@ -4,14 +4,19 @@ import (
 	"bytes"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/sqlite"
 )
 
 func TestAnErrorOfTheServersIsShownWithoutThePassword(t *testing.T) {
@@ -147,4 +152,47 @@ func TestAPasswordLikeOtherTextsGarblesNothing(t *testing.T) {
 			t.Errorf("the password %q: scrub() = %q, want %q", password, got, said)
 		}
 	}
+}
+
+// What looks like one in the name of a file is none, and a hint without it names another file.
+func TestThePathOfASQLiteFileIsNoSecret(t *testing.T) {
+	t.Chdir(t.TempDir())
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, word := range map[string]string{"password=hunter2": "'sqlite:password=hunter2'", "sig=it's": `'sqlite:sig=it'\''s'`} {
+		for _, way := range []func(args ...string) output{
+			func(args ...string) output {
+				return leasectl(t, []string{storeuri.Variable + "=sqlite:" + name}, args...)
+			},
+			func(args ...string) output { return leasectl(t, nil, append(args, "--store", "sqlite:"+name)...) },
+		} {
+			want := "leasectl: sqlite: open " + filepath.Join(here, name) + ": ledger not initialised"
+			if got := way("inspect", "slots"); !strings.HasPrefix(got.stderr, want) || !strings.HasSuffix(got.stderr, "\ntry: leasectl init --store "+word+"\n") {
+				t.Errorf("leasectl inspect slots = %+v, want %q, and to try %s", got, want, word)
+			}
+			got := way("inspect", "slots", "mongodb://user:c4n4ry@h/sqlite:"+name)
+			if strings.Contains(got.stderr, "c4n4ry") {
+				t.Errorf("leasectl inspect slots = %+v, want no password", got)
+			}
+		}
+	}
+}
+
+func TestALogHintsAtTheStoreThatItIsIn(t *testing.T) {
+	t.Parallel()
+	l, _ := newLedger(t)
+	r := recordtest.Grant(1, 0, "b")
+	now := storeTime(t, l).Add(-time.Minute)
+	r.WorkerType, r.WindowStart, r.WindowEnd, r.Token = "t", now, now.AddDate(0, 6, 0), now.UnixMilli()
+	if err := l.Append(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "password=hunter2")
+	if err := l.(*sqlite.Ledger).Backup(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	p := startRun(t, "sqlite:"+path, "a", nil, "true")
+	p.await("; try: leasectl override --worker-type t --seq 1 --store 'sqlite:" + path + "'\n")
 }

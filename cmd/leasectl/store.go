@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 )
 
@@ -20,6 +21,15 @@ func (a *app) target(c *cobra.Command) storeuri.Target {
 	t, err := storeuri.Parse(text, a.getenv)
 	if err != nil {
 		a.bad("%s: %w", from, err)
+	}
+	t.InEnv = from == storeuri.Variable
+	if t.Scheme == storeuri.SQLite {
+		for _, name := range []string{t.Shown, t.Place(), t.Path()} {
+			a.plain = append(a.plain, name)
+			if word, ok := display.Word(name); ok {
+				a.plain = append(a.plain, word)
+			}
+		}
 	}
 	return t
 }

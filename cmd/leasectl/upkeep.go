@@ -84,7 +84,7 @@ func (a *app) reanchorCommand() *cobra.Command {
 			if !o.Yes && !isTerminal(a.stdin) {
 				o.Ask = nil
 			}
-			return upkeep.Reanchor(c.Context(), t, o, a.stderr, a.shown)
+			return upkeep.Reanchor(c.Context(), t, o, a.told(), a.shown)
 		},
 	}
 	o.Ask = func(question string) (string, error) { return a.ask(c.Context(), question) }

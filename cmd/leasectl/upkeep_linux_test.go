@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/benbjohnson/clock"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/sqlite"
@@ -76,6 +78,11 @@ func TestReanchorTakesTheMachinesClockForStoreTime(t *testing.T) {
 		storeArg := wrongClock(t, by)
 		if got := leasectl(t, nil, "inspect", "slots", "--store", storeArg); got.code != exit.OK || !strings.HasPrefix(got.stderr, "leasectl: warning: the machine's clock is 3h0m0s ") {
 			t.Errorf("leasectl inspect slots = %+v, want a warning", got)
+		}
+		var s inspect.Snapshot
+		asJSON := leasectl(t, nil, "inspect", "slots", "--store", storeArg, "--output", "json")
+		if err := json.Unmarshal([]byte(asJSON.stdout), &s); err != nil || !strings.HasPrefix(s.Warning, "the machine's clock is 3h0m0s ") {
+			t.Errorf("leasectl inspect slots --output json = %+v, %v, want the warning", asJSON, err)
 		}
 		asked := leasectl(t, nil, "reanchor", "--store", storeArg)
 		if asked.code != exit.Usage || asked.stdout != "" || !strings.Contains(asked.stderr, want) || !strings.HasSuffix(asked.stderr, "; nothing was changed\ntry: --yes\n") ||

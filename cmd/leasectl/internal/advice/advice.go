@@ -122,9 +122,18 @@ func tryMissing(t storeuri.Target) string {
 			return "create the directory " + dir + " first"
 		}
 	}
+	return Command(t, "leasectl init")
+}
+
+// Command is a command of leasectl with the store that it is for, as one pastes it into a
+// shell. A store with a secret is named by LEASECTL_STORE alone.
+func Command(t storeuri.Target, command string) string {
 	word, ok := display.Word(t.Shown)
-	if !ok {
-		return "leasectl init"
+	switch {
+	case t.HasSecret() && !t.InEnv:
+		return "with the store in " + storeuri.Variable + ": " + command
+	case t.HasSecret(), t.Shown == "", !ok:
+		return command
 	}
-	return "leasectl init --store " + word
+	return command + " --store " + word
 }

@@ -64,18 +64,40 @@ func TestWhatToTryDependsOnTheAnswerAndOnTheStore(t *testing.T) {
 
 func TestHintsCanBePastedIntoAShell(t *testing.T) {
 	for text, want := range map[string]string{
-		"sqlite:leases.db":                        " --store sqlite:leases.db",
-		"cosmos://a/d/c?throughput=400&x=it's":    ` --store 'cosmos://a/d/c?throughput=400&x=it'\''s'`,
-		"mongodb://***:***@h/d?collection=leases": " --store 'mongodb://***:***@h/d?collection=leases'",
-		"sqlite:$(touch x) `touch x`; --yes":      " --store 'sqlite:$(touch x) `touch x`; --yes'",
-		"sqlite:a\nb\x1b[2J":                      ` --store "$(printf 'sqlite:a\012b\033\1332J')"`,
-		"sqlite:a\n":                              "",
+		"sqlite:leases.db":                     " --store sqlite:leases.db",
+		"cosmos://a/d/c?throughput=400&x=it's": ` --store 'cosmos://a/d/c?throughput=400&x=it'\''s'`,
+		"mongodb://h/d?collection=leases":      " --store 'mongodb://h/d?collection=leases'",
+		"sqlite:password=***":                  " --store 'sqlite:password=***'",
+		"sqlite:$(touch x) `touch x`; --yes":   " --store 'sqlite:$(touch x) `touch x`; --yes'",
+		"sqlite:a\nb\x1b[2J":                   ` --store "$(printf 'sqlite:a\012b\033\1332J')"`,
+		"sqlite:a\n":                           "",
 	} {
 		for _, scheme := range []string{storeuri.SQLite, storeuri.MongoDB} {
+			if scheme == storeuri.MongoDB && strings.Contains(text, "***") {
+				continue
+			}
 			e, ok := errors.AsType[*exit.Error](ForStore(storeuri.Target{Scheme: scheme, Shown: text}, store.ErrMissing))
 			if !ok || e.Try != "leasectl init"+want {
 				t.Errorf("the hint for %q is %+v, want to try leasectl init%s", text, e, want)
 			}
+		}
+	}
+}
+
+// What is shown of such a store opens nothing.
+func TestAHintForAStoreWithASecretNamesTheVariable(t *testing.T) {
+	const command = "leasectl override --worker-type t --seq 2"
+	for _, inEnv := range []bool{false, true} {
+		target, err := storeuri.Parse("mongodb://user:secret@h/d", func(string) string { return "" })
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "with the store in LEASECTL_STORE: " + command
+		if target.InEnv = inEnv; inEnv {
+			want = command
+		}
+		if got := Command(target, command); got != want {
+			t.Errorf("Command() = %q, want %q", got, want)
 		}
 	}
 }

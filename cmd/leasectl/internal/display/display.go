@@ -20,9 +20,21 @@ import (
 // the direction of text, or not be seen: control characters (C0, DEL, C1), all that Unicode
 // calls format characters (bidirectional, zero-width), separators of lines and paragraphs,
 // spaces other than the usual one, variation selectors, fillers and combining characters
-// without a form, private and unassigned characters, and halves of surrogate pairs.
+// without a form, letters and symbols without ink, private and unassigned characters, and
+// halves of surrogate pairs.
 func Hidden(r rune) bool {
-	return !unicode.IsPrint(r) || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+	return !unicode.IsPrint(r) || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, inkless)
+}
+
+// inkless are what Unicode calls letters, marks and symbols, but draws as a blank or not at
+// all: they would forge columns.
+var inkless = &unicode.RangeTable{
+	R16: []unicode.Range16{{Lo: 0x2800, Hi: 0x2800, Stride: 1}}, // braille pattern without dots
+	R32: []unicode.Range32{
+		{Lo: 0x13441, Hi: 0x13442, Stride: 1}, // blanks of hieroglyphs
+		{Lo: 0x16fe4, Hi: 0x16fe4, Stride: 1}, // Khitan filler
+		{Lo: 0x1d159, Hi: 0x1d159, Stride: 1}, // musical symbol without a notehead
+	},
 }
 
 // mark stands for a character, or a byte that isn't UTF-8, which was hidden.

@@ -17,6 +17,7 @@ const (
 	Demo        = 8
 	Survivors   = 9
 	Interrupted = 130
+	Unread      = 141
 )
 
 // Codes lists them for the help.
@@ -31,6 +32,7 @@ const Codes = `  0    success; for run: stopped cleanly
   8    the demo found something that is not as it should be
   9    processes of the command could not be killed: the lease was not released
   130  interrupted
+  141  nobody reads the output any more, as in a pipe to head
 `
 
 // Error is one or more problems with the exit code that they lead to.

@@ -114,13 +114,9 @@ func cells(e history.Entry, times timeStyle) []table.Cell {
 	if e.Attempt > 0 {
 		attempt = strconv.Itoa(e.Attempt)
 	}
-	note := e.Note()
-	if e.State == history.Poison {
-		note = strings.TrimSpace("record " + strconv.FormatInt(e.Record.Seq, 10) + ": " + note)
-	}
 	texts := []string{
 		times.text(e.Slot.Start, times.today), times.text(e.Slot.End, e.Slot.Start), holder, group, priority,
-		token, claimed, attempt, string(e.State), note,
+		token, claimed, attempt, string(e.State), noteOf(e),
 	}
 	colours := map[string]table.Colour{"STATE": stateColours[e.State], "NOTE": table.Faint}
 	row := make([]table.Cell, len(columns))
@@ -128,6 +124,22 @@ func cells(e history.Entry, times timeStyle) []table.Cell {
 		row[i] = table.Cell{Text: display.Clip(display.Line(texts[i]), mostColumns), Colour: colours[c.name], Right: c.right}
 	}
 	return row
+}
+
+// noteOf is the note of a row. What is too long is cut before the time until which nothing can
+// be claimed: that matters most, and stands last.
+func noteOf(e history.Entry) string {
+	whole := e.Note()
+	e.BlocksUntil = time.Time{}
+	own := e.Note()
+	blocked := strings.TrimPrefix(whole, own)
+	if e.State == history.Poison {
+		own = strings.TrimSuffix("record "+strconv.FormatInt(e.Record.Seq, 10)+": "+own, ": ")
+	}
+	if own != "" && blocked != "" {
+		blocked = ", " + strings.TrimPrefix(blocked, ", ")
+	}
+	return display.Clip(display.Line(own), mostColumns-display.Width(blocked)) + blocked
 }
 
 // stateColours draw the eye to what matters.

@@ -35,7 +35,6 @@ func showLedger(ctx context.Context, t storeuri.Target, l store.Ledger, o Option
 	ledger := &charges.Ledger{Ledger: l}
 	var types Types
 	limit := 0 // of records, as it sufficed the last time
-	warned := false
 	look := func() (snapshot, error) {
 		limited, cancel := context.WithTimeout(ctx, o.Timeout)
 		defer cancel()
@@ -49,23 +48,23 @@ func showLedger(ctx context.Context, t storeuri.Target, l store.Ledger, o Option
 			}
 		}
 		found, err := take(limited, ledger, o, limit)
-		if text := storeuri.Warning(l); text != "" && !warned {
-			warned = true
-			s.Report(fmt.Errorf("warning: %s", text))
+		if found.try != "" {
+			found.try = advice.Command(t, found.try)
 		}
-		found.types, found.store, found.charges, limit = types, t.Shown, ledger.Charges(), max(limit, found.limit)
+		found.warning, found.types, found.store, found.charges, limit = storeuri.Warning(l), types, t.Shown, ledger.Charges(), max(limit, found.limit)
 		return found, advice.ForStore(t, err)
 	}
 	if o.Watch {
 		return watch(ctx, o, s, look)
 	}
 	found, err := look()
+	s.warn(found, false)
 	if err != nil {
 		return err
 	}
 	if o.Output == JSON {
 		return found.writeJSON(s, true)
 	}
-	s.printf("%s", found.drawing(s.Colours))
+	s.printf("%s", found.drawing(s.Colours, false))
 	return nil
 }

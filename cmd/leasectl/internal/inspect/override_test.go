@@ -7,9 +7,11 @@ import (
 
 	"github.com/benbjohnson/clock"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/workerlease/history"
 )
 
 // blockedBy is a ledger of which the newest record leaves nothing to claim for long.
@@ -21,6 +23,14 @@ func blockedBy(records ...store.Record) *memory.Ledger {
 		l.Put(r)
 	}
 	return l
+}
+
+// inStore is a command for the store of the tests.
+func inStore(command string) string {
+	if command == "" {
+		return ""
+	}
+	return command + " --store sqlite:leases.db"
 }
 
 // Where nothing can be claimed for long, the command that ends it is shown.
@@ -64,7 +74,7 @@ func TestInspectSlotsNamesTheCommandThatEndsABlock(t *testing.T) {
 	} {
 		o := Options{WorkerType: "export", Last: test.last, Output: Table, Timeout: time.Minute}
 		got, err := shown(t, test.ledger, o)
-		if _, try, _ := strings.Cut(got, "\ntry: "); err != nil || strings.TrimSpace(try) != test.want {
+		if _, try, _ := strings.Cut(got, "\ntry: "); err != nil || strings.TrimSpace(try) != inStore(test.want) {
 			t.Errorf("%s: inspect slots = %s, %v, want it to end with %q", name, got, err, test.want)
 		}
 		if s, err := take(t.Context(), test.ledger, o, 0); err != nil || s.try != test.want {
@@ -78,7 +88,27 @@ func TestInspectSlotsNamesTheCommandThatEndsABlock(t *testing.T) {
 	if o := s.Slots[2]; o.State != "override" || o.InstanceID != "op@host" || o.WindowStart != "2026-03-02T12:05:30.000Z" || o.Note != "as of 2026-03-02T12:05:30.000Z: gone" {
 		t.Errorf("the override is shown as %+v", o)
 	}
-	if s := decoded(t, blockedBy(grant, long), 20); s.Try != "leasectl override --worker-type export --seq 2" {
+	if s := decoded(t, blockedBy(grant, long), 20); s.Try != inStore("leasectl override --worker-type export --seq 2") {
 		t.Errorf("try is %q, want the command", s.Try)
+	}
+}
+
+func TestANoteThatIsCutStillSaysUntilWhenNothingCanBeClaimed(t *testing.T) {
+	until := recordtest.Minutes(60 * 24 * 400)
+	for name, e := range map[string]history.Entry{
+		"a valid record": {State: "odd", Record: store.Record{Seq: 2, Metadata: strings.Repeat("m ", 200)}},
+		"poison":         {State: history.Poison, Record: store.Record{Seq: 2, Defect: "d"}, Defect: strings.Repeat("工人", 200)},
+		"combining":      {State: "odd", Record: store.Record{Seq: 2, Metadata: "a" + strings.Repeat("\u0301", 900)}},
+		"nothing else":   {State: history.Poison, Record: store.Record{Seq: 2, Defect: "d"}},
+	} {
+		e.BlocksUntil = until
+		row := cells(e, timeStyle{})
+		note := row[len(row)-1].Text
+		if blocked := "nothing to claim until " + store.Format(until); !strings.HasSuffix(note, ", "+blocked) || display.Width(note) > mostColumns {
+			t.Errorf("%s: the note is %q, want it to end with %q in %d columns", name, note, blocked, mostColumns)
+		}
+		if whole := e.Note(); display.Width(whole) > mostColumns && !strings.Contains(note, "…") {
+			t.Errorf("%s: the note is %q, want it cut", name, note)
+		}
 	}
 }

@@ -27,7 +27,7 @@ func TestARecordDrawsNothingOnATerminal(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.store = "sqlite:" + text
-		return s.drawing(true)
+		return s.drawing(true, false)
 	}
 	orders := regexp.MustCompile(`\x1b\[(?:2|3[1-6]|0)m`)
 	got, plain := drawn(evil), drawn("e")

@@ -8,11 +8,15 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// drawing is the table with its title, and with its cost, if it had one.
-func (s snapshot) drawing(colours bool) string {
+// drawing is the table with its title, and with its cost, if it had one. A frame of a picture
+// has the warning, too, which is told beside the table otherwise.
+func (s snapshot) drawing(colours, framed bool) string {
 	table := "no records yet\n"
 	if len(s.rows) > 0 {
 		table = strings.Join(s.tableLines(colours), "\n") + "\n"
+	}
+	if framed && s.warning != "" {
+		table += "\nwarning: " + display.Line(s.warning) + "\n"
 	}
 	if s.try != "" {
 		table += "\ntry: " + s.try + "\n"

@@ -3,6 +3,7 @@ package inspect
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -17,14 +18,15 @@ func watch(ctx context.Context, o Options, to Screen, look func() (snapshot, err
 	terminal := to.Terminal && o.Output == Table
 	ticker := time.NewTicker(o.Interval)
 	defer ticker.Stop()
-	shown := printed{}
-	failed := ""
+	shown := printed{rows: map[string]string{}}
+	failed, warned := "", false
 	for first := true; ; first = false {
 		s, err := look()
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil && first:
+			to.warn(s, false)
 			return err
 		case err != nil && err.Error() != failed:
 			failed = err.Error()
@@ -36,9 +38,10 @@ func watch(ctx context.Context, o Options, to Screen, look func() (snapshot, err
 				to.printf("\x1b[2J")
 			}
 			// Home, draw, and clear the rest of the last picture.
-			to.printf("\x1b[H%s", strings.ReplaceAll(s.drawing(to.Colours), "\n", "\x1b[K\n")+"\x1b[J")
+			to.printf("\x1b[H%s", strings.ReplaceAll(s.drawing(to.Colours, true), "\n", "\x1b[K\n")+"\x1b[J")
 		default:
 			failed = ""
+			warned = to.warn(s, warned)
 			if err := shown.print(s, o, to); err != nil {
 				return err
 			}
@@ -51,8 +54,20 @@ func watch(ctx context.Context, o Options, to Screen, look func() (snapshot, err
 	}
 }
 
-// printed is what was printed last of each row.
-type printed map[string]string
+// warn reports the warning of a snapshot if there was none before, and reports whether there
+// is one now. It may have other figures each time.
+func (s Screen) warn(of snapshot, before bool) (now bool) {
+	if of.warning != "" && !before {
+		s.Report(fmt.Errorf("warning: %s", of.warning))
+	}
+	return of.warning != ""
+}
+
+// printed is what was printed last of each row, and whether there was a warning.
+type printed struct {
+	rows   map[string]string
+	warned bool
+}
 
 // rowText is a row in a form of output. What doesn't show in it is no change.
 func rowText(e history.Entry, output string) (string, error) {
@@ -68,8 +83,8 @@ func rowText(e history.Entry, output string) (string, error) {
 }
 
 // print prints the rows that are new or have changed; in JSON, the whole snapshot if any
-// has.
-func (last printed) print(s snapshot, o Options, to Screen) error {
+// has, or a warning has come or gone.
+func (last *printed) print(s snapshot, o Options, to Screen) error {
 	var changed []history.Entry
 	for _, e := range s.rows {
 		id := strconv.FormatInt(e.Record.Seq, 10) + " " + store.Format(e.Slot.Start)
@@ -77,21 +92,24 @@ func (last printed) print(s snapshot, o Options, to Screen) error {
 		if err != nil {
 			return err
 		}
-		if last[id] != now {
-			last[id] = now
+		if last.rows[id] != now {
+			last.rows[id] = now
 			changed = append(changed, e)
 		}
 	}
+	warned := s.warning != ""
+	turned := warned != last.warned
+	last.warned = warned
 	switch {
-	case len(changed) == 0:
+	case len(changed) == 0 && (!turned || o.Output != JSON):
 		return nil
 	case o.Output == JSON:
 		return s.writeJSON(to, false)
 	}
 	// Rows that are printed at different times must have the same columns.
 	s.dated = true
-	if len(last) == len(changed) {
-		to.printf("%s", s.drawing(to.Colours))
+	if len(last.rows) == len(changed) {
+		to.printf("%s", s.drawing(to.Colours, false))
 		return nil
 	}
 	s.rows = changed

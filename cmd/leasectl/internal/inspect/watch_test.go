@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,7 +57,7 @@ func TestWatchPrintsAnExtensionOnlyWhereItShows(t *testing.T) {
 	tail := []store.Record{first}
 	for output, want := range map[string]bool{"table": false, "json": true} {
 		var stdout bytes.Buffer
-		shown := printed{}
+		shown := printed{rows: map[string]string{}}
 		print := func(tail []store.Record) string {
 			stdout.Reset()
 			s := snapshot{at: recordtest.Noon, rows: history.Read(tail, recordtest.Noon, nil)}
@@ -70,6 +71,62 @@ func TestWatchPrintsAnExtensionOnlyWhereItShows(t *testing.T) {
 		}
 		if got := print(append([]store.Record{recordtest.Part(2, first, 1, 2)}, tail...)); (got != "") != want {
 			t.Errorf("as %s: an extension printed %q", output, got)
+		}
+	}
+}
+
+// The first frame clears the screen, and each is drawn over the last.
+func TestEachFrameShowsTheWarningThatLasts(t *testing.T) {
+	var stdout bytes.Buffer
+	screen := Screen{Writer: &stdout, Terminal: true, Report: func(err error) { t.Errorf("beside the frames was reported %v", err) }}
+	ctx, cancel := context.WithCancel(t.Context())
+	looks := 0
+	err := watch(ctx, Options{Output: Table, Interval: time.Millisecond}, screen, func() (snapshot, error) {
+		s := snapshot{at: recordtest.Noon, store: "s", workerType: "export"}
+		if looks++; looks < 3 {
+			s.warning = "the clock is wrong\n\x1b[2J"
+		}
+		if looks == 4 {
+			cancel()
+		}
+		return s, nil
+	})
+	frames := strings.Split(stdout.String(), "\x1b[H")[1:]
+	if err != nil || len(frames) != 3 {
+		t.Fatalf("watch() = %v, and drew %q, want 3 frames", err, frames)
+	}
+	for i, frame := range frames {
+		if warns := strings.Contains(frame, "\x1b[K\nwarning: the clock is wrong \ufffd[2J\x1b[K\n"); warns != (i < 2) {
+			t.Errorf("frame %d is %q, which warns: %v", i, frame, warns)
+		}
+	}
+}
+
+func TestWatchTellsOfAWarningAsOfAChange(t *testing.T) {
+	for output, want := range map[string]int{"table": 1, "json": 3} {
+		var stdout bytes.Buffer
+		var told []string
+		screen := Screen{Writer: &stdout, Report: func(err error) { told = append(told, err.Error()) }}
+		ctx, cancel := context.WithCancel(t.Context())
+		looks := 0
+		err := watch(ctx, Options{Output: output, Interval: time.Millisecond}, screen, func() (snapshot, error) {
+			s := snapshot{at: recordtest.Noon, rows: history.Read([]store.Record{recordtest.Grant(1, 0, "a")}, recordtest.Noon, nil)}
+			switch looks++; looks {
+			case 2, 3:
+				s.warning = fmt.Sprintf("the clock is wrong by %d s", looks) // it drifts
+			case 6:
+				cancel()
+			}
+			return s, nil
+		})
+		if err != nil || len(told) != 1 || told[0] != "warning: the clock is wrong by 2 s" {
+			t.Errorf("as %s: watch() = %v, and told %q, want the warning once", output, err, told)
+		}
+		if got := strings.Count(stdout.String(), map[string]string{"table": "SLOT START", "json": "{\"storeTime\""}[output]); got != want {
+			t.Errorf("as %s: watch() printed %s, want it %d times", output, stdout.String(), want)
+		}
+		if output == JSON && strings.Count(stdout.String(), `"warning":"the clock is wrong by 2 s"`) != 1 {
+			t.Errorf("watch() printed %s, want the warning", stdout.String())
 		}
 	}
 }

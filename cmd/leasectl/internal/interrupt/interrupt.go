@@ -82,8 +82,20 @@ func heed(caught <-chan os.Signal, ended <-chan struct{}, first func(os.Signal))
 	}
 }
 
+// Heard makes a write to the standard output or error fail whose reader has gone, until
+// stop is called. Without it, such a write ends the process at once, with nothing closed or
+// released. Processes that are started meanwhile end by the signal, as usual.
+func Heard() (stop func()) {
+	caught := make(chan os.Signal, 1) // the failed write says more
+	signal.Notify(caught, syscall.SIGPIPE)
+	return func() { signal.Stop(caught) }
+}
+
+// Unread reports whether writing failed because the reader has gone.
+func Unread(err error) bool { return errors.Is(err, syscall.EPIPE) }
+
 // UntilUnread returns a context that ends when a write finds that its reader is
-// gone. Without it, such a write to the standard output ends the process at once.
+// gone, also one that nobody looks at the error of.
 // Only a command that writes to no other pipe and no socket may use it: the signal
 // doesn't say which write failed.
 func UntilUnread(parent context.Context) (ctx context.Context, stop func()) {

@@ -86,12 +86,12 @@ func inLedger(ctx context.Context, t storeuri.Target, l store.Ledger, o Options,
 	}
 	again, cancel := limited()
 	defer cancel()
-	return lookAgain(again, l, plan, r, s)
+	return lookAgain(again, t, l, plan, r, s)
 }
 
 // lookAgain shows what workers go by now, if that isn't the override: what stood above a free
 // key, or what has been appended meanwhile.
-func lookAgain(ctx context.Context, l store.Ledger, before workerlease.OverridePlan, r store.Record, s Screen) error {
+func lookAgain(ctx context.Context, t storeuri.Target, l store.Ledger, before workerlease.OverridePlan, r store.Record, s Screen) error {
 	p, err := workerlease.PlanOverride(ctx, l, workerlease.OverrideOptions{WorkerType: r.WorkerType, Seq: r.Seq})
 	if !errors.Is(err, workerlease.ErrHeadMoved) || p.Head.Seq <= r.Seq {
 		return nil // It is written, whatever keeps it from being looked at.
@@ -99,7 +99,7 @@ func lookAgain(ctx context.Context, l store.Ledger, before workerlease.OverrideP
 	woken := slices.ContainsFunc(before.Unreachable, func(u store.Record) bool { return u.Seq == p.Head.Seq })
 	line := fmt.Sprintf("workers go by record %d now: %s\n", p.Head.Seq, described(p.Head, p.HeadDefect))
 	if woken && p.HeadDefect == nil { // Workers supersede poison by themselves.
-		line += fmt.Sprintf("try: leasectl override --worker-type %s --seq %d\n", r.WorkerType, p.Head.Seq)
+		line += "try: " + advice.Command(t, fmt.Sprintf("leasectl override --worker-type %s --seq %d", r.WorkerType, p.Head.Seq)) + "\n"
 	}
 	if _, err = io.WriteString(s.Result, display.Text(line)); err != nil {
 		return exit.With(exit.Failure, fmt.Errorf("record %d is written, but the output can't be: %w", r.Seq, err))
@@ -132,11 +132,11 @@ func failure(t storeuri.Target, o Options, err error) error {
 		return exit.With(exit.Failure, fmt.Errorf("%w; nothing was written", err))
 	case errors.Is(err, workerlease.ErrHeadMoved):
 		e := exit.With(exit.Failure, fmt.Errorf("%w; nothing was written", err))
-		e.Try = "leasectl inspect slots --worker-type " + o.WorkerType
+		e.Try = advice.Command(t, "leasectl inspect slots --worker-type "+o.WorkerType)
 		return e
 	case errors.Is(err, workerlease.ErrOverrideUnknown):
 		e := exit.With(exit.Unreachable, err)
-		e.Try = "leasectl inspect slots --worker-type " + o.WorkerType
+		e.Try = advice.Command(t, "leasectl inspect slots --worker-type "+o.WorkerType)
 		return e
 	case errors.Is(err, workerlease.ErrTimeUnknown):
 		return exit.With(exit.Unreachable, err)

@@ -159,7 +159,7 @@ func TestWhatWorkersGoByAfterwardsIsShown(t *testing.T) {
 		"nothing else": {func() store.Ledger { return ledger(far) }, ""},
 		"what stood above a free key": {
 			func() store.Ledger { return ledger(far, next) },
-			"workers go by record 3 now: a grant by \"b\", until 2026-03-02T12:10:00.000Z\ntry: leasectl override --worker-type export --seq 3\n",
+			"workers go by record 3 now: a grant by \"b\", until 2026-03-02T12:10:00.000Z\ntry: leasectl override --worker-type export --seq 3 --store mongodb://h/d\n",
 		},
 		"poison": {
 			func() store.Ledger {

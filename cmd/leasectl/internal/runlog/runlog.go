@@ -20,6 +20,7 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/interrupt"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
@@ -34,6 +35,8 @@ type Options struct {
 	Level zapcore.Level
 	// Worker is the worker of all lines.
 	Worker workerlease.Worker
+	// Store is where it leases, for hints. The log may be read in any directory.
+	Store storeuri.Target
 }
 
 // Log logs what happens to a worker and its command. It is safe for concurrent use.
@@ -41,6 +44,7 @@ type Log struct {
 	log    *zap.Logger
 	json   bool
 	worker workerlease.Worker
+	store  storeuri.Target
 	now    func() time.Time
 
 	mu     sync.Mutex
@@ -55,7 +59,8 @@ type Log struct {
 // New returns a log.
 func New(o Options) *Log {
 	to := zapcore.Lock(zapcore.AddSync(o.To))
-	l := &Log{json: o.JSON, worker: o.Worker, now: time.Now}
+	l := &Log{json: o.JSON, worker: o.Worker, store: o.Store, now: time.Now}
+	l.store.Shown = o.Store.Place()
 	if !o.JSON {
 		l.log = zap.New(&textCore{LevelEnabler: o.Level, to: to})
 		return l

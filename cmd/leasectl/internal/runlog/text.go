@@ -100,7 +100,7 @@ func (l *Log) line(e workerlease.Event) (zapcore.Level, string) {
 	case workerlease.Poison:
 		return zap.WarnLevel, fmt.Sprintf("record %d can't be obeyed: %v", e.Seq, e.Err)
 	case workerlease.Blocked:
-		try := fmt.Sprintf("try: leasectl override --worker-type %s --seq %d", e.WorkerType, e.Seq)
+		try := "try: " + advice.Command(l.store, fmt.Sprintf("leasectl override --worker-type %s --seq %d", e.WorkerType, e.Seq))
 		if e.Done {
 			return zap.WarnLevel, fmt.Sprintf("record %d says that all slots up to %s are done; %s", e.Seq, store.Format(e.Until), try)
 		}

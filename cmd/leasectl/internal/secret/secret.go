@@ -53,16 +53,37 @@ func addParts(s *scrub.Secrets, raw string) {
 	}
 }
 
-// Writer writes texts to another writer without the secrets. Each Write must be
+// Scrub returns a text without secrets. What is plain, such as the name of a file, stays as it
+// is where it stands, but not in a text with a URI, of which it could be a part.
+func Scrub(text string, secrets scrub.Secrets, plain []string) string {
+	if strings.Contains(text, "://") {
+		return secrets.Scrub(text)
+	}
+	var b strings.Builder
+	for text != "" {
+		at, found := len(text), ""
+		for _, p := range plain {
+			if i := strings.Index(text, p); i >= 0 && (i < at || i == at && len(p) > len(found)) {
+				at, found = i, p
+			}
+		}
+		b.WriteString(secrets.Scrub(text[:at]) + found)
+		text = text[at+len(found):]
+	}
+	return b.String()
+}
+
+// Writer writes texts to another writer as [Scrub] returns them. Each Write must be
 // whole lines.
 type Writer struct {
 	To      io.Writer
 	Secrets scrub.Secrets
+	Plain   []string
 }
 
 // Write writes p without the secrets.
 func (w Writer) Write(p []byte) (int, error) {
-	if _, err := io.WriteString(w.To, w.Secrets.Scrub(string(p))); err != nil {
+	if _, err := io.WriteString(w.To, Scrub(string(p), w.Secrets, w.Plain)); err != nil {
 		return 0, err
 	}
 	return len(p), nil

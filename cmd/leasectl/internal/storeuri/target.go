@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/slotlease/slotlease/internal/scrub"
 )
 
 // Variable is the environment variable that names the store.
@@ -24,6 +26,8 @@ type Target struct {
 	Scheme string
 	// Shown is the store as it may be shown: without secrets.
 	Shown string
+	// InEnv is set if LEASECTL_STORE names it, and --store doesn't.
+	InEnv bool
 	// path of a SQLite file, and whether it may be on any file system.
 	path             string
 	unsafeFileSystem bool
@@ -46,6 +50,9 @@ func (t Target) Path() string {
 	}
 	return t.path
 }
+
+// HasSecret reports that what is shown of the store lacks a secret, so that it opens nothing.
+func (t Target) HasSecret() bool { return t.Scheme != SQLite && strings.Contains(t.Shown, scrub.Mask) }
 
 // Place is the store as it may be shown, whatever the directory of the reader.
 func (t Target) Place() string {
