@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
@@ -75,4 +76,14 @@ func newLedger(t *testing.T) (store.Ledger, string) {
 		t.Fatal(err)
 	}
 	return l, "sqlite:" + path
+}
+
+// storeTime is the time of the ledger's clock.
+func storeTime(t *testing.T, l store.Ledger) time.Time {
+	t.Helper()
+	s, err := l.Now(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Time
 }

@@ -186,16 +186,6 @@ func records(t *testing.T, l store.Ledger) []store.Record {
 	return tail
 }
 
-// storeTime is the time of the ledger's clock.
-func storeTime(t *testing.T, l store.Ledger) time.Time {
-	t.Helper()
-	s, err := l.Now(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s.Time
-}
-
 // holding waits until one of the processes has a command running, and returns
 // its index and the slot.
 func holding(t *testing.T, ps []*process, after string) int {

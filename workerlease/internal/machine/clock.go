@@ -125,6 +125,11 @@ func (x *step) sampled(e Sampled) {
 	}
 }
 
+// partsFor is for how long after a contradiction samples are taken because of what a part of a
+// slot can bear. Servers that are as far apart contradict each other for good, and no number of
+// samples decides between them: then what can be begun in the slot is.
+const partsFor = 5 * time.Minute
+
 // undecidable reports that samples contradict one another by so much that nothing can be
 // begun. Only more of them help.
 func (f facts) undecidable() bool {
@@ -133,7 +138,7 @@ func (f facts) undecidable() bool {
 		slot = f.m.Schedule.At(f.at.Now.Mid())
 	}
 	part := slot.Length()
-	if f.m.Failover > 0 {
+	if f.m.Failover > 0 && f.at.Local-f.s.Clock.Jumped < partsFor {
 		part = min(part, f.m.Failover)
 	}
 	return f.at.InQuestion && MinWindow(f.at.Now.Uncertainty(), f.m.Margin) > part/2

@@ -82,7 +82,7 @@ func (x *step) dropFreed() {
 func (x *step) reclaim() bool {
 	s, mid := x.s, x.at.Now.Mid()
 	slot := s.Hold.Freed
-	if slot.IsZero() || s.Closing.Release || s.Hold.Running || s.Bid.Stage != Aiming || s.Clock.Unknown() || x.at.InQuestion {
+	if slot.IsZero() || s.Closing.Release || s.Hold.Running || s.Bid.Stage != Aiming || s.Clock.Unknown() || x.undecidable() {
 		return false
 	}
 	if slot.Start.After(mid) && slot == s.Hold.Left.Slot {
