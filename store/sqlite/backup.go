@@ -9,6 +9,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+
+	code "modernc.org/sqlite/lib"
 
 	"github.com/slotlease/slotlease/store"
 )
@@ -18,8 +21,12 @@ import (
 // neither wait for it nor stop. A handle with ReadOnly can make one.
 //
 // The copy is written beside path, under its name with .part and a number, and synced before
-// it gets its name. After an error neither is there; after a crash perhaps the .part file. An
-// error wraps fs.ErrExist if path exists.
+// it gets its name. After an error neither is there; after a crash perhaps .part files.
+//
+// An error wraps fs.ErrExist if path exists, or a file with its name and -wal, -shm or -journal
+// at the end, which SQLite would take for part of the copy; and fs.ErrInvalid if path itself
+// ends so. Where a file of the copy can't be written, it wraps a *fs.PathError whose Path begins
+// with path, made absolute. All else is about the ledger.
 //
 // See "Backups" in the package documentation before you restore one: leases that were granted
 // after the backup are forgotten then.
@@ -29,8 +36,8 @@ func (l *Ledger) Backup(ctx context.Context, path string) error {
 		return fmt.Errorf("sqlite: back up %s: %w", l.o.Path, err)
 	}
 	_, err = do(ctx, l, "back up", l.o.Path, func(ctx context.Context) (struct{}, error) {
-		if _, err := os.Lstat(path); err == nil {
-			return struct{}{}, fmt.Errorf("%s: %w: choose another name", path, fs.ErrExist)
+		if err := isFree(path); err != nil {
+			return struct{}{}, err
 		}
 		if found, err := l.inspect(ctx); err != nil || found < isOutdated {
 			return struct{}{}, cmp.Or(err, errMissing) // Nothing is created.
@@ -47,18 +54,51 @@ func (l *Ledger) Backup(ctx context.Context, path string) error {
 	return err
 }
 
+// beside is what SQLite appends to the name of a database for the files that it keeps beside it.
+var beside = []string{"-wal", "-shm", "-journal"}
+
+// isFree demands that neither a file nor one that SQLite would take for part of it is there.
+// What an earlier file of that name has left, as after a crash, would be written over the copy.
+func isFree(path string) error {
+	for _, suffix := range beside {
+		if strings.HasSuffix(strings.ToLower(path), suffix) {
+			return fmt.Errorf("%w: files beside a database have %s at the end: choose another name", &fs.PathError{Op: "create", Path: path, Err: fs.ErrInvalid}, suffix)
+		}
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return taken(path)
+	}
+	for _, suffix := range beside {
+		if _, err := os.Lstat(path + suffix); err == nil {
+			return fmt.Errorf("%w: SQLite would take it for part of the copy: remove it, or choose another name", &fs.PathError{Op: "keep", Path: path + suffix, Err: fs.ErrExist})
+		}
+	}
+	return nil
+}
+
+func taken(path string) error {
+	return fmt.Errorf("%w: choose another name", &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist})
+}
+
 // backup copies a ledger that is there.
 func (l *Ledger) backup(ctx context.Context, path string) (err error) {
 	part, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".part*") // SQLite takes an empty file.
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(part.Name()) }()
+	defer func() {
+		for _, suffix := range append([]string{""}, beside...) {
+			_ = os.Remove(part.Name() + suffix) // SQLite leaves a journal on a disk that is full.
+		}
+	}()
 	defer func() { err = cmp.Or(err, part.Close()) }()
 	if err := part.Chmod(readable(l.o.Path)); err != nil {
 		return err
 	}
-	if err := l.vacuum(ctx, part.Name()); err != nil {
+	switch err := l.vacuum(ctx, part.Name()); {
+	case isUnwritten(err):
+		return &fs.PathError{Op: "write", Path: path, Err: err}
+	case err != nil:
 		return err
 	}
 	if err := check(ctx, part.Name()); err != nil {
@@ -67,7 +107,21 @@ func (l *Ledger) backup(ctx context.Context, path string) (err error) {
 	if err := part.Sync(); err != nil {
 		return err
 	}
+	if err := isFree(path); err != nil {
+		return err
+	}
 	return publish(part.Name(), path)
+}
+
+// isUnwritten reports that SQLite couldn't write. Of the files that a backup has open, it
+// writes only the copy.
+func isUnwritten(err error) bool {
+	switch c := resultCode(err); c {
+	case code.SQLITE_IOERR_WRITE, code.SQLITE_IOERR_FSYNC, code.SQLITE_IOERR_TRUNCATE, code.SQLITE_IOERR_DIR_FSYNC:
+		return true
+	default:
+		return c&0xff == code.SQLITE_FULL
+	}
 }
 
 // readable are the rights of a copy: those of the ledger.
@@ -126,8 +180,11 @@ func check(ctx context.Context, path string) (err error) {
 // publish gives a file its name, unless that is taken.
 func publish(part, path string) error {
 	err := os.Link(part, path)
-	if err == nil || errors.Is(err, fs.ErrExist) {
-		return err
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrExist):
+		return taken(path)
 	}
 	// There are no hard links here. An empty file keeps the name meanwhile.
 	empty, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

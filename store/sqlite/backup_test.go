@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -94,4 +95,23 @@ func TestABackupOverwritesNothingAndLeavesNothingBehind(t *testing.T) {
 	wantErr(t, "Backup() of no ledger", open(t, Options{Path: none}).Backup(t.Context(), to), store.ErrMissing)
 	wantOnly(t, filepath.Dir(none))
 	wantOnly(t, dir)
+}
+
+// What an earlier file of that name has left would be written over the copy, or rolled back in it.
+func TestABackupIsRefusedWhereSQLiteWouldTakeAnotherFileForPartOfIt(t *testing.T) {
+	dir := t.TempDir()
+	l, old := open(t, Options{Path: filepath.Join(dir, "src.db")}), open(t, Options{Path: filepath.Join(dir, "old.db")})
+	must(t, "Append()", l.Append(t.Context(), storetest.Grant("wanted", 1)))
+	must(t, "Append()", old.Append(t.Context(), storetest.Grant("stale", 1)))
+	log := contentOf(t, filepath.Join(dir, "old.db-wal")) // as after kill -9
+	for _, suffix := range []string{"-wal", "-shm", "-journal"} {
+		to := filepath.Join(t.TempDir(), "copy.db")
+		must(t, "WriteFile()", os.WriteFile(to+suffix, log, 0o600))
+		documenttest.Says(t, "Backup() beside a file", l.Backup(t.Context(), to), fs.ErrExist, to+suffix, "remove it, or choose another name")
+		wantOnly(t, filepath.Dir(to), "copy.db"+suffix)
+		for _, name := range []string{"src.db" + suffix + "x" + suffix, "other" + suffix, "OTHER" + strings.ToUpper(suffix)} {
+			documenttest.Says(t, "Backup() to the name of a file beside a ledger", l.Backup(t.Context(), filepath.Join(dir, name)), fs.ErrInvalid, name, "choose another name")
+		}
+	}
+	must(t, "Backup()", l.Backup(t.Context(), filepath.Join(t.TempDir(), "copy.db-wal.db")))
 }

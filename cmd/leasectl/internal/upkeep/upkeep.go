@@ -25,10 +25,10 @@ import (
 // opened calls act with the SQLite ledger of a target. What is missing isn't created.
 func opened(ctx context.Context, t storeuri.Target, readOnly bool, what string, act func(l *sqlite.Ledger) error) (err error) {
 	if t.Scheme != storeuri.SQLite {
-		return exit.BadUsage("", fmt.Errorf("%s is for SQLite ledgers: %s is another store, which has its own means", what, t.Place()))
+		return exit.BadUsage("", fmt.Errorf("%s is for SQLite ledgers: %s is another store, which has its own means", what, place(t)))
 	}
 	if _, err := os.Stat(t.Path()); errors.Is(err, fs.ErrNotExist) {
-		return advice.ForStore(t, fmt.Errorf("%s: %w", t.Place(), store.ErrMissing))
+		return advice.ForStore(t, fmt.Errorf("%s: %w", place(t), store.ErrMissing))
 	}
 	ledger, err := t.Open(ctx, readOnly)
 	if err != nil {
@@ -37,27 +37,51 @@ func opened(ctx context.Context, t storeuri.Target, readOnly bool, what string, 
 	defer func() { err = errors.Join(err, advice.ForStore(t, storeuri.Close(ctx, ledger))) }()
 	l, ok := ledger.(*sqlite.Ledger)
 	if !ok {
-		return exit.With(exit.Failure, fmt.Errorf("%s is a %T", t.Place(), ledger))
+		return exit.With(exit.Failure, fmt.Errorf("%s is a %T", place(t), ledger))
 	}
 	return act(l)
 }
 
+// place is a store as it is shown on one line: a file may have any name.
+func place(t storeuri.Target) string { return display.Flat(t.Place()) }
+
 // Backup copies a ledger to a file that must not exist.
 func Backup(ctx context.Context, t storeuri.Target, to string, result io.Writer) error {
 	return opened(ctx, t, true, "leasectl backup", func(l *sqlite.Ledger) error {
-		err := l.Backup(ctx, to)
-		_, ofFile := errors.AsType[*fs.PathError](err)
-		switch {
-		case errors.Is(err, fs.ErrExist):
-			return exit.With(exit.Failure, fmt.Errorf("%s exists: nothing is overwritten; choose another name", to))
-		case ofFile && filepath.Dir(to) != filepath.Dir(t.Path()):
-			return exit.With(exit.Failure, fmt.Errorf("the copy can't be written: %w", err))
-		case err != nil:
-			return advice.ForStore(t, err)
+		if err := l.Backup(ctx, to); err != nil {
+			return notCopied(t, to, err)
 		}
-		_, err = fmt.Fprintf(result, "copied the ledger %s to %s\n", t.Place(), display.Flat(to))
-		return err
+		if _, err := fmt.Fprintf(result, "copied the ledger %s to %s\n", place(t), display.Flat(to)); err != nil {
+			return exit.With(exit.Failure, fmt.Errorf("the copy %s was made, but that can't be told: %w", to, err))
+		}
+		return nil
 	})
+}
+
+// notCopied is the error of a backup. What is wrong with the copy isn't the ledger's fault.
+func notCopied(t storeuri.Target, to string, err error) error {
+	e, ofFile := errors.AsType[*fs.PathError](err)
+	path, _ := filepath.Abs(to)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return late(err, "no copy was made")
+	case !ofFile || path == "" || !strings.HasPrefix(e.Path, path):
+		return advice.ForStore(t, err)
+	case errors.Is(e, fs.ErrInvalid):
+		return exit.BadUsage("", fmt.Errorf("--to %s: a file beside a database has such a name: choose one that doesn't end in -wal, -shm or -journal", to))
+	case errors.Is(e, fs.ErrExist) && e.Path == path:
+		return exit.With(exit.Failure, fmt.Errorf("%s exists: nothing is overwritten; choose another name", to))
+	case errors.Is(e, fs.ErrExist):
+		return exit.With(exit.Failure, fmt.Errorf("%s exists, and would be read as part of the copy %s: nothing was copied; remove it, or choose another name", e.Path, to))
+	}
+	return exit.With(exit.Failure, fmt.Errorf("the copy can't be written: %s: %w", to, e.Err))
+}
+
+// late is the error of an operation that took longer than it may.
+func late(err error, so string) error {
+	e := exit.With(exit.Unreachable, fmt.Errorf("%w; %s", err, so))
+	e.Try = "a longer --timeout"
+	return e
 }
 
 // Options of Reanchor.
@@ -70,6 +94,7 @@ type Options struct {
 
 // Reanchor shows what taking the time from the machine's clock changes, asks, and does it.
 func Reanchor(ctx context.Context, t storeuri.Target, o Options, plan, result io.Writer) error {
+	plan = display.Writer{To: plan}
 	limited := func() (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, o.Timeout) }
 	looking, cancel := limited()
 	defer cancel()
