@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
@@ -54,11 +55,12 @@ func (l *Ledger) stamp(ctx context.Context, f *file) (store.Stamp, error) {
 		return store.Stamp{}, err
 	}
 	at := line.at(now)
-	l.compare(at, before, l.o.Clock.Now())
-	s := stampAt(at, server)
-	if at.Before(line.unsureUntil) {
-		s.Skew = line.skew
+	if !at.Before(line.unsureUntil) {
+		line.skew = 0
 	}
+	l.compare(at, before, l.o.Clock.Now(), line)
+	s := stampAt(at, server)
+	s.Skew = line.skew
 	return s, nil
 }
 
@@ -81,9 +83,9 @@ func stampAt(t time.Time, server string) store.Stamp {
 // noticed is how far the wall clock may be from store time before a handle warns.
 const noticed = time.Second
 
-// compare notes whether store time differs from the wall clock, which was read before and
-// after it.
-func (l *Ledger) compare(at, before, after time.Time) {
+// compare notes whether store time is in doubt, and whether it differs from the wall clock,
+// which was read before and after it.
+func (l *Ledger) compare(at, before, after time.Time, n line) {
 	by := time.Duration(0)
 	switch {
 	case at.Before(before.Add(-noticed)):
@@ -93,23 +95,29 @@ func (l *Ledger) compare(at, before, after time.Time) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.apart = by
+	l.apart, l.skew, l.unsureUntil = by, n.skew, n.unsureUntil
 }
 
-// Warning describes a shortcoming of the ledger in one line, as of the newest stamp; it is
-// empty if there is none. Store time that is more than a second from the wall clock is one: one
-// of the two is wrong. It asks nobody.
+// Warning describes the shortcomings of the ledger in one line, as of the newest stamp; it is
+// empty if there are none. Store time that is more than a second from the wall clock is one: one
+// of the two is wrong. Store time that is uncertain because the wall clock was set is another.
+// It asks nobody.
 func (l *Ledger) Warning() string {
 	l.mu.Lock()
-	by := l.apart
+	by, skew, until := l.apart, l.skew, l.unsureUntil
 	l.mu.Unlock()
-	if by == 0 {
-		return ""
+	var says []string
+	if skew > 0 {
+		says = append(says, fmt.Sprintf("store time is uncertain by %v until %s at the latest, because the machine's clock was set while a lease of %s was in force: slots may be lost until then; where its work has ended, stop all workers, override the lease if it was not released, and re-anchor the ledger (leasectl reanchor)",
+			skew.Round(time.Millisecond), store.Format(until), l.o.Path))
 	}
-	direction := "ahead of"
-	if by < 0 {
-		direction = "behind"
+	if by != 0 {
+		direction := "ahead of"
+		if by < 0 {
+			direction = "behind"
+		}
+		says = append(says, fmt.Sprintf("the machine's clock is %v %s store time, which was taken from it at the first use of %s after boot: if the clock is right now, stop all workers and re-anchor the ledger (leasectl reanchor)",
+			by.Abs().Round(100*time.Millisecond), direction, l.o.Path))
 	}
-	return fmt.Sprintf("the machine's clock is %v %s store time, which was taken from it at the first use of %s after boot: if the clock is right now, stop all workers and re-anchor the ledger (leasectl reanchor)",
-		by.Abs().Round(100*time.Millisecond), direction, l.o.Path)
+	return strings.Join(says, "; ")
 }

@@ -118,9 +118,17 @@
 // handle that has read the time is open, its process holds a lock on a byte of the file that
 // stands for the offset, as it does for the log. If none is in use, it takes that of its boot
 // id, or one by which the boot began at the same time, to a second. Else it reads the wall
-// clock. If that was set since another process of the same boot had read it, and a term that
-// was granted then may still be in force, stamps have a skew of the difference until it is over
-// by both. A boot that began, by the wall clock, after the other offset was stored is another.
+// clock. A boot that began, by the wall clock, after another offset was stored is another.
+//
+// If the wall clock was set since another process of the same boot had read it, a command may
+// still work by the other offset. What is guaranteed then is that stamps have a skew of the
+// difference, and [Ledger.Warning] says so, while such a term may be in force. What counts is
+// what workers obey: the newest records of valid worker types, with windows of at most 366 days,
+// and nothing that was released or overridden before. So foreign records leave no doubt, and it
+// ends by itself, after 366 days at the latest. It is found when the first process takes the new
+// offset: a release that is stored later doesn't shorten it, but [Ledger.Reanchor] ends it. No
+// doubt arises where the wall clock was set forward by more than the machine had run when the
+// other offset was stored: that is taken for another boot.
 //
 // Start workers after the machine has set its clock: an offset from a wrong clock stays until
 // the next boot, too. While store time is more than a second from the wall clock,

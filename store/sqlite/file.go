@@ -329,33 +329,40 @@ func (f *file) close() error {
 
 // records runs a query for all columns.
 func (f *file) records(ctx context.Context, q query, args ...any) (records []store.Record, err error) {
-	text := q.text
-	if f.readOnly {
-		// The file may still have schema 1. If it is upgraded right after this, the
-		// query for schema 1 still works.
-		var version int64
-		if err := f.db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
-			return nil, err
-		}
-		if version == 1 {
-			text = q.textSchema1
-		}
+	text, err := f.text(ctx, q)
+	if err != nil {
+		return nil, err
 	}
-	return readRecords(ctx, f.db, text, args...)
+	return rows(ctx, f.db, func(r *sql.Rows) (store.Record, error) { return scan(r) }, text, args...)
 }
 
-// readRecords runs a query for all columns.
-func readRecords(ctx context.Context, db rowser, text string, args ...any) ([]store.Record, error) {
-	return rows(ctx, db, func(r *sql.Rows) (store.Record, error) {
-		row, to := make([]any, len(columns)), make([]any, len(columns))
-		for i := range row {
-			to[i] = &row[i]
-		}
-		if err := r.Scan(to...); err != nil {
-			return store.Record{}, err
-		}
-		return decode(row), nil
-	}, text, args...)
+// text is a query for the schema of the file.
+func (f *file) text(ctx context.Context, q query) (string, error) {
+	if !f.readOnly {
+		return q.text, nil
+	}
+	// The file may still have schema 1. If it is upgraded right after this, the query for
+	// schema 1 still works.
+	var version int64
+	if err := f.db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return "", err
+	}
+	if version == 1 {
+		return q.textSchema1, nil
+	}
+	return q.text, nil
+}
+
+// scan reads the columns of a record, and what a query has after them.
+func scan(r *sql.Rows, more ...any) (store.Record, error) {
+	row, to := make([]any, len(columns)), make([]any, len(columns))
+	for i := range row {
+		to[i] = &row[i]
+	}
+	if err := r.Scan(append(to, more...)...); err != nil {
+		return store.Record{}, err
+	}
+	return decode(row), nil
 }
 
 // rowser is a database, or a transaction.

@@ -21,17 +21,35 @@ const (
 
 // The statements on WorkerLeases and Boot.
 var (
-	createLeases = createStatement()
-	insertRecord = insertStatement()
-	selectOne    = queryFor(`workerType = ?1 AND seq = ?2`)
-	// The records whose windows end after a time, those that can't be read, and all that are newer.
-	selectSince = queryFor(`workerType = ?1 AND seq BETWEEN 1 AND ?2 AND seq >= (SELECT min(seq) FROM WorkerLeases
-		WHERE workerType = ?1 AND seq BETWEEN 1 AND ?2 AND (windowEnd IS NULL OR typeof(windowEnd) <> 'integer' OR windowEnd > ?3 OR windowStart IS NULL OR kind IS NULL OR claim IS NULL OR token IS NULL)) ORDER BY seq DESC`)
+	createLeases  = createStatement()
+	insertRecord  = insertStatement()
+	selectOne     = queryFor(`workerType = ?1 AND seq = ?2`)
 	selectTail    = queryFor(`workerType = ?1 AND seq BETWEEN 1 AND ?2 ORDER BY seq DESC LIMIT ?3`)
 	selectVersion = `SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema),
 		(SELECT group_concat(name, ',') FROM (SELECT name FROM pragma_table_info('WorkerLeases') WHERE pk > 0 ORDER BY pk))
 		FROM pragma_application_id, pragma_user_version`
 )
+
+// selectSince selects the newest records of each valid worker type, down to the one below the
+// oldest that can't be read or has a window which ends after a time and isn't too long; and the
+// lowest key of the type, and that down to which they are complete. Of each type it looks at so many.
+var selectSince = querySince()
+
+func querySince() query {
+	text := func(have int) string {
+		return `WITH RECURSIVE ` + hop + `,
+			since AS (SELECT name, (SELECT min(seq) FROM WorkerLeases WHERE workerType = name AND seq >= 1) AS firstSeq, (
+				SELECT min(n) FROM (
+					SELECT seq AS n, windowStart AS s, windowEnd AS e, kind AS k, claim AS c, token AS t, instanceId AS i
+					FROM WorkerLeases WHERE workerType = name AND seq BETWEEN 1 AND ?1 ORDER BY seq DESC LIMIT ?4)
+				WHERE typeof(e) <> 'integer' OR typeof(s) <> 'integer' OR typeof(t) <> 'integer' OR k IS NULL OR c IS NULL OR i IS NULL
+					OR e > ?2 AND e - s <= ?3) AS fromSeq
+			FROM hop WHERE name GLOB '[A-Za-z0-9]*' AND name NOT GLOB '*[^A-Za-z0-9._-]*' AND length(name) <= 63 AND name <> '` + store.Sightings + `')
+			SELECT ` + readColumns(have) + `, firstSeq, fromSeq FROM since JOIN WorkerLeases
+			ON workerType = name AND seq BETWEEN fromSeq - 1 AND ?1 ORDER BY workerType, seq DESC`
+	}
+	return query{text: text(len(columns)), textSchema1: text(columnsOfSchema1)}
+}
 
 const (
 	createBoot       = `CREATE TABLE Boot (id TEXT NOT NULL PRIMARY KEY, wallOffset INTEGER NOT NULL) STRICT, WITHOUT ROWID`
@@ -43,7 +61,6 @@ const (
 	selectLines = `SELECT id, wallOffset, (SELECT madeAt FROM Boot WHERE id = b.id) AS madeAt,
 		(SELECT skew FROM Boot WHERE id = b.id) AS skew, (SELECT unsureUntil FROM Boot WHERE id = b.id) AS unsureUntil
 		FROM Boot AS b, (SELECT NULL AS madeAt, NULL AS skew, NULL AS unsureUntil) AS missing WHERE id = ?1 OR ?1 = ''`
-	selectLastEnd     = `SELECT max(windowEnd) FROM WorkerLeases`
 	selectUnreachable = `SELECT coalesce(
 		(SELECT max(seq) FROM WorkerLeases WHERE workerType = ?1 AND seq > ?2),
 		(SELECT min(seq) FROM WorkerLeases WHERE workerType = ?1 AND seq < 1))`
@@ -54,11 +71,11 @@ const (
 			(SELECT max(seq) FROM WorkerLeases WHERE workerType = ?1 AND seq BETWEEN 1 AND ?2))
 		ORDER BY seq LIMIT ?4) AND (SELECT schema_version FROM pragma_schema_version) = ?5`
 	// A plain DISTINCT would read the whole table; this hops from type to type.
-	selectTypes = `WITH RECURSIVE hop(name) AS (
+	hop = `hop(name) AS (
 		SELECT min(workerType) FROM WorkerLeases
 		UNION ALL
-		SELECT (SELECT min(workerType) FROM WorkerLeases WHERE workerType > name) FROM hop WHERE name IS NOT NULL)
-		SELECT name FROM hop WHERE name IS NOT NULL`
+		SELECT (SELECT min(workerType) FROM WorkerLeases WHERE workerType > name) FROM hop WHERE name IS NOT NULL)`
+	selectTypes = `WITH RECURSIVE ` + hop + ` SELECT name FROM hop WHERE name IS NOT NULL`
 )
 
 // bootColumns are added to Boot when a row is first written: the schema of earlier versions

@@ -85,10 +85,14 @@ func (l *Ledger) foresee(ctx context.Context, f *file) (line, error) {
 		return line{}, err
 	}
 	n, isNew, err := l.choose(f, rows)
-	if isNew {
-		n.madeAt = unused
+	if err != nil || !isNew {
+		return n, err
 	}
-	return n, err
+	if err := n.doubt(ctx, f, f.db, rows); err != nil {
+		return line{}, err
+	}
+	n.madeAt = unused
+	return n, nil
 }
 
 // anchor chooses the line of this process, and holds it.
@@ -129,7 +133,7 @@ func (l *Ledger) anchor(ctx context.Context, f *file, own line, known bool) (lin
 			return err
 		}
 		if isNew {
-			if err := l.doubt(ctx, tx, &n, rows); err != nil {
+			if err := n.doubt(ctx, f, tx, rows); err != nil {
 				return err
 			}
 		}
@@ -186,31 +190,6 @@ func nearest(rows map[string]line, n line) (near line, ok bool) {
 		}
 	}
 	return near, apart <= sameBoot
-}
-
-// doubt widens a new line that may be the second one of its boot, because the wall clock was
-// set in between: a command that was started under the other may still work. It may be of the
-// same boot unless the boot began, by the wall clock, after the other line.
-func (l *Ledger) doubt(ctx context.Context, tx *sql.Tx, n *line, rows map[string]line) error {
-	const early = time.Minute // into a boot, that an earlier version of this package made a line
-	for _, row := range rows {
-		madeAt := row.madeAt
-		if madeAt == unknown {
-			madeAt = early
-		}
-		if madeAt > n.madeAt || n.offset >= row.offset+madeAt {
-			continue
-		}
-		var last sql.NullInt64
-		if err := tx.QueryRowContext(ctx, selectLastEnd).Scan(&last); err != nil {
-			return err
-		}
-		apart := (n.offset - row.offset).Abs()
-		if end := store.FromMillis(last.Int64); last.Valid && (end.After(row.at(n.madeAt)) || end.After(n.at(n.madeAt))) && apart > n.skew {
-			n.skew, n.unsureUntil = apart, end.Add(apart+time.Millisecond)
-		}
-	}
-	return nil
 }
 
 // hold has this process hold a line, until it has closed the file or undoes it.

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -33,10 +34,14 @@ func (a Anchor) Apart() time.Duration { return a.WallTime.Sub(a.StoreTime) }
 // now. It is for operators, where the wall clock was wrong when the ledger was first used after
 // boot.
 //
-// It fails with ErrInUse, and changes nothing, if any term may be in force, by store time or by
-// the wall clock, and (on Linux) if another handle, of any process, has the ledger open and has
-// read its time: stop all workers first. A worker that starts meanwhile waits, and then goes by
-// the new time. An append by a handle that has read the old one stores nothing. The ledger must
+// It fails with ErrInUse, and changes nothing, if any term may be in force, by store time, by
+// the wall clock or by what that showed earlier in this boot. Records that workers don't obey,
+// such as a window of more than 366 days or one above a free key, are passed over, and so is
+// what was released or overridden.
+//
+// It fails, too (on Linux), if another handle, of any process, has the ledger open and has read
+// its time: stop all workers first. A worker that starts meanwhile waits, and then goes by the
+// new time. An append by a handle that has read the old one stores nothing. The ledger must
 // have a boot clock: on systems other than Linux store time is the wall clock, and Reanchor
 // fails.
 //
@@ -94,10 +99,13 @@ func (l *Ledger) reanchor(ctx context.Context, f *file, change bool) (a Anchor, 
 			old, _ = nearest(lines, now)
 		}
 		a = Anchor{StoreTime: old.at(since).UTC(), WallTime: now.at(since).UTC()}
-		if a.StoreTime.Before(old.unsureUntil) {
-			return fmt.Errorf("%w: terms of another time line of this boot may be in force until %s", ErrInUse, store.Format(old.unsureUntil))
+		var others []time.Time
+		for _, other := range lines {
+			if now.sharesBoot(other) {
+				others = append(others, other.at(since))
+			}
 		}
-		if err := l.idle(ctx, tx, &a); err != nil || !change {
+		if err := idle(ctx, f, tx, &a, others); err != nil || !change {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, "DELETE FROM Boot"); err != nil {
@@ -112,62 +120,52 @@ func (l *Ledger) reanchor(ctx context.Context, f *file, change bool) (a Anchor, 
 	return a, err
 }
 
-// idle checks that no term may be in force, by either time, and notes which records are ahead
-// of the wall clock.
-func (l *Ledger) idle(ctx context.Context, tx *sql.Tx, a *Anchor) error {
-	types, err := rows(ctx, tx, func(r *sql.Rows) (name string, err error) { err = r.Scan(&name); return name, err }, selectTypes)
+// idle checks that no term may be in force, by either time or by another line of this boot, and
+// notes which records are ahead of the wall clock. What is to come has no holder: nobody uses
+// the ledger.
+func idle(ctx context.Context, f *file, tx *sql.Tx, a *Anchor, others []time.Time) error {
+	times := append([]time.Time{a.StoreTime, a.WallTime}, others...)
+	all, err := newest(ctx, f, tx, slices.MinFunc(times, time.Time.Compare))
 	if err != nil {
 		return err
 	}
-	from := min(a.StoreTime.UnixMilli(), a.WallTime.UnixMilli())
 	var busy []string
-	for _, name := range types {
-		records, err := readRecords(ctx, tx, selectSince.text, name, int64(store.MaxSeq), from)
-		if err != nil {
-			return err
-		}
-		if r, ok := inForce(records, a.StoreTime, a.WallTime); ok {
-			what := fmt.Sprintf("%q until %s (record %d)", name, store.Format(r.WindowEnd), r.Seq)
-			if r.Defect != "" {
-				what = fmt.Sprintf("%q by record %d, which can't be read", name, r.Seq)
+	name := ""
+	for _, records := range all {
+		terms, unread := unfinished(records)
+		r, at, found := inForce(terms, times)
+		switch {
+		case found:
+			by := ""
+			if slices.Contains(others, at) {
+				by = " by a time that the machine's clock showed before it was set"
 			}
-			busy = append(busy, what)
-		} else if len(records) > 0 && records[0].WindowEnd.After(a.WallTime) {
+			busy = append(busy, fmt.Sprintf("%q until %s%s (record %d)", r.WorkerType, store.Format(r.WindowEnd), by, r.Seq))
+			name = cmp.Or(name, r.WorkerType)
+		case unread.Seq != 0:
+			busy = append(busy, fmt.Sprintf("%q by record %d, which can't be read", unread.WorkerType, unread.Seq))
+			name = cmp.Or(name, unread.WorkerType)
+		case len(records) > 0 && obeyed(records[0]) && records[0].WindowEnd.After(a.WallTime):
 			a.Ahead = append(a.Ahead, records[0])
 		}
 	}
 	if len(busy) > 0 {
 		const most = 5
 		text := strings.Join(busy[:min(len(busy), most)], ", ")
-		return fmt.Errorf("%w: terms may be in force: %s: stop their workers, which releases them, or wait until they are over", ErrInUse, text)
+		if more := len(busy) - most; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		return fmt.Errorf("%w: terms may be in force: %s: stop their workers, which releases them, or wait until they are over; if nobody works by one any more, override it (leasectl override --worker-type %s)", ErrInUse, text, name)
 	}
 	return nil
 }
 
-// inForce is a record by which a term may be in force at one of some times. Records are newest
-// first. A release ends its own term, an override all that are older. What is to come has no
-// holder: nobody uses the ledger.
-func inForce(records []store.Record, times ...time.Time) (store.Record, bool) {
-	var released []string
-	superseded := false
-	for _, r := range records {
-		switch {
-		case r.WorkerType == store.Sightings:
-			return store.Record{}, false
-		case r.Defect != "":
-			if !superseded {
-				return r, true
-			}
-		case r.Kind == store.KindOverride:
-			return store.Record{}, false
-		case r.Kind == store.KindReset:
-			superseded = true
-		case r.Kind == store.KindRelease:
-			released = append(released, r.Claim)
-		case slices.Contains(released, r.Claim):
-		case slices.ContainsFunc(times, func(t time.Time) bool { return r.WindowEnd.After(t) && !r.WindowStart.After(t) }):
-			return r, true
+// inForce is a term that is in force at one of some times, the first of them.
+func inForce(terms []store.Record, times []time.Time) (r store.Record, at time.Time, found bool) {
+	for _, at := range times {
+		if i := slices.IndexFunc(terms, func(r store.Record) bool { return within(r, at) }); i >= 0 {
+			return terms[i], at, true
 		}
 	}
-	return store.Record{}, false
+	return store.Record{}, time.Time{}, false
 }

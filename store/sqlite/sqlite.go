@@ -65,8 +65,11 @@ type Ledger struct {
 	closed bool
 	// unshared is ErrUnshared and what was found, once it was, or nil.
 	unshared error
-	apart    time.Duration  // how far the wall clock is ahead of store time, or 0 if that is little
-	calls    sync.WaitGroup // calls under way; grows only under mu while not closed
+	// As of the newest stamp: how far the wall clock is ahead of store time, or 0 if that is
+	// little; and how uncertain store time is until when, or 0.
+	apart, skew time.Duration
+	unsureUntil time.Time
+	calls       sync.WaitGroup // calls under way; grows only under mu while not closed
 }
 
 var (

@@ -85,4 +85,3 @@ func TestABackupThatFailsSaysWhatIsWrongWithTheCopy(t *testing.T) {
 		t.Errorf("the copy that was made: %v", err)
 	}
 }
-
