@@ -25,6 +25,11 @@ type Anchor struct {
 	// Ahead are the newest records, one of each worker type at most, whose windows end after
 	// WallTime. Workers claim nothing before that.
 	Ahead []store.Record
+	// Implausible are the newest records that workers take for poison at WallTime, since they
+	// begin, or have a token that is, more than 10 minutes after it. Workers supersede them when
+	// they have watched them for some minutes, or for as long as their windows, up to a day, and
+	// claim nothing before.
+	Implausible []store.Record
 }
 
 // Apart is how far the wall clock is ahead of store time; negative if it is behind.
@@ -145,7 +150,10 @@ func idle(ctx context.Context, f *file, tx *sql.Tx, a *Anchor, others []time.Tim
 		case unread.Seq != 0:
 			busy = append(busy, fmt.Sprintf("%q by record %d, which can't be read", unread.WorkerType, unread.Seq))
 			name = cmp.Or(name, unread.WorkerType)
-		case len(records) > 0 && obeyed(records[0]) && records[0].WindowEnd.After(a.WallTime):
+		case len(records) == 0 || !obeyed(records[0]) || !records[0].WindowEnd.After(a.WallTime):
+		case implausible(records[0], a.WallTime):
+			a.Implausible = append(a.Implausible, records[0])
+		default:
 			a.Ahead = append(a.Ahead, records[0])
 		}
 	}

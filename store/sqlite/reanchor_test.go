@@ -111,10 +111,34 @@ func TestALedgerIsNotReanchoredWhileATermMayBeInForceByEitherClock(t *testing.T)
 			}
 			must(t, "Reanchor()", err)
 			documenttest.Equal(t, "store time", now(t, l).Time, clock.Mock.Now())
-			if ahead := c.wall.Equal(before); ahead != (len(a.Ahead) == 1) {
-				t.Errorf("Reanchor().Ahead = %v, want the record: %v", a.Ahead, ahead)
+			if ahead := c.wall.Equal(before); ahead != (len(a.Implausible) == 1) || len(a.Ahead) != 0 {
+				t.Errorf("Reanchor() = %+v, want the record to be implausible: %v", a, ahead)
 			}
 		})
+	}
+}
+
+func TestWhatIsAheadOfTheNewTimeIsShownByWhatWorkersDoAboutIt(t *testing.T) {
+	for _, c := range []struct {
+		what               string
+		starts             time.Duration // after the new time
+		token              time.Duration
+		ahead, implausible int
+	}{
+		{"soon", 10 * time.Minute, 0, 1, 0},
+		{"later", 10*time.Minute + time.Millisecond, 0, 0, 1},
+		{"soon, with a token that is later", time.Minute, 10*time.Minute + time.Millisecond, 0, 1},
+		{"over", -time.Hour, 0, 0, 0},
+	} {
+		at := noon.Truncate(time.Millisecond)
+		l, _ := wrong(t, at, time.Hour)
+		r := granted(1, at.Add(c.starts), 5*time.Minute)
+		r.Token = at.Add(c.token).UnixMilli()
+		must(t, "Append()", l.Append(t.Context(), r))
+		a, err := l.PlanReanchor(t.Context())
+		if err != nil || len(a.Ahead) != c.ahead || len(a.Implausible) != c.implausible {
+			t.Errorf("%s: PlanReanchor() = %+v, %v, want %d ahead and %d implausible", c.what, a, err, c.ahead, c.implausible)
+		}
 	}
 }
 

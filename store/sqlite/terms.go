@@ -14,7 +14,7 @@ import (
 const (
 	// longest is the longest window that workers obey.
 	longest = 366 * 24 * time.Hour
-	// soon is how far from now a window may start that they obey.
+	// soon is how far ahead of store time a window may start, or a token be, that they obey.
 	soon = 10 * time.Minute
 	// plausible is how far a window may be ahead of a line that was just made, so that it is
 	// taken for one that somebody may obey by it.
@@ -89,6 +89,13 @@ func followed(records []store.Record, first, from int64) []store.Record {
 func obeyed(r store.Record) bool {
 	length := r.WindowEnd.Sub(r.WindowStart)
 	return r.CheckEnvelope() == nil && r.Seq < store.MaxSeq && length <= longest && (length == 0 || r.Kind != store.KindOverride)
+}
+
+// implausible reports whether workers don't obey a record because it is too far ahead of a time.
+func implausible(r store.Record, at time.Time) bool {
+	limit := at.Add(soon)
+	grants := r.WindowStart.Before(r.WindowEnd) || r.Kind == store.KindOverride
+	return r.WindowStart.After(limit) && (grants || r.WindowStart.After(limit.Add(longest))) || r.Token > limit.UnixMilli()
 }
 
 // unfinished are the records by which a term may be in force at some time, and a newer one that

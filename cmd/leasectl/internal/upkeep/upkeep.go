@@ -31,7 +31,10 @@ func opened(ctx context.Context, t storeuri.Target, readOnly bool, what string, 
 		return advice.ForStore(t, fmt.Errorf("%s: %w", place(t), store.ErrMissing))
 	}
 	ledger, err := t.Open(ctx, readOnly)
-	if err != nil {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return late(err, "nothing was done")
+	case err != nil:
 		return advice.ForStore(t, err)
 	}
 	defer func() { err = errors.Join(err, advice.ForStore(t, storeuri.Close(ctx, ledger))) }()
@@ -98,10 +101,25 @@ func Reanchor(ctx context.Context, t storeuri.Target, o Options, plan, result io
 	limited := func() (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, o.Timeout) }
 	looking, cancel := limited()
 	defer cancel()
+	right := false
+	err := opened(looking, t, true, "leasectl reanchor", func(l *sqlite.Ledger) error {
+		// What this finds amiss is what workers warn of. Errors are those of the plan as well.
+		now, err := l.Now(looking)
+		if right = err == nil && now.Server != "wall" && l.Warning() == ""; !right {
+			return nil
+		}
+		if _, err := fmt.Fprintf(result, "store time is %s, which is the machine's clock to a second: there is nothing to do, and nothing was changed\n", store.Format(now.Time)); err != nil {
+			return exit.With(exit.Failure, fmt.Errorf("there is nothing to do, but that can't be told: %w", err))
+		}
+		return nil
+	})
+	if right || err != nil {
+		return err
+	}
 	return opened(looking, t, false, "leasectl reanchor", func(l *sqlite.Ledger) error {
 		a, err := l.PlanReanchor(looking)
 		if err != nil {
-			return failure(t, err)
+			return failure(t, err, "nothing was changed")
 		}
 		if _, err := io.WriteString(plan, text(a)); err != nil && !o.Yes {
 			return exit.With(exit.Failure, fmt.Errorf("what would change can't be shown, so nothing was changed: %w", err))
@@ -114,10 +132,12 @@ func Reanchor(ctx context.Context, t storeuri.Target, o Options, plan, result io
 		writing, cancel := limited()
 		defer cancel()
 		if a, err = l.Reanchor(writing); err != nil {
-			return failure(t, err)
+			return failure(t, err, "perhaps it was done: run it again, which shows that")
 		}
-		_, err = fmt.Fprintf(result, "store time was %s, and is %s now\n", store.Format(a.StoreTime), store.Format(a.WallTime))
-		return err
+		if _, err = fmt.Fprintf(result, "store time was %s, and is %s now\n", store.Format(a.StoreTime), store.Format(a.WallTime)); err != nil {
+			return exit.With(exit.Failure, fmt.Errorf("store time was %s, and is %s now, but that can't be told: %w", store.Format(a.StoreTime), store.Format(a.WallTime), err))
+		}
+		return nil
 	})
 }
 
@@ -135,8 +155,11 @@ func confirm(o Options) error {
 	return nil
 }
 
-func failure(t storeuri.Target, err error) error {
+// failure is the error of a re-anchoring, and what has become of it where that took too long.
+func failure(t storeuri.Target, err error, so string) error {
 	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return late(err, so)
 	case errors.Is(err, sqlite.ErrInUse):
 		return exit.With(exit.Failure, fmt.Errorf("%w; nothing was changed", err))
 	case errors.Is(err, errors.ErrUnsupported):
@@ -159,6 +182,10 @@ func text(a sqlite.Anchor) string {
 	}
 	for _, r := range a.Ahead {
 		fmt.Fprintf(&b, "risk: nothing of %q is claimed before %s, because of record %d: if that is too long, run leasectl override afterwards\n", r.WorkerType, store.Format(r.WindowEnd), r.Seq)
+	}
+	for _, r := range a.Implausible {
+		fmt.Fprintf(&b, "risk: record %d of %q is too far ahead of the machine's clock (it is for %s to %s), so workers don't obey it: nothing of %q is claimed until they have superseded it, which takes them some minutes, or as long as its window, up to a day\n",
+			r.Seq, r.WorkerType, store.Format(r.WindowStart), store.Format(r.WindowEnd), r.WorkerType)
 	}
 	return b.String()
 }

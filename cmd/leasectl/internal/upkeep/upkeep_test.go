@@ -3,15 +3,21 @@ package upkeep
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/benbjohnson/clock"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/sqlite"
+	"github.com/slotlease/slotlease/testutil/clocks"
 )
 
 // ledger is a SQLite ledger with some records.
@@ -83,5 +89,93 @@ func TestABackupThatFailsSaysWhatIsWrongWithTheCopy(t *testing.T) {
 	wantError(t, "Backup() to a full output", Backup(t.Context(), target, to, full{}), exit.Failure, []string{"the copy " + to + " was made", errFull.Error()})
 	if _, err := os.Stat(to); err != nil {
 		t.Errorf("the copy that was made: %v", err)
+	}
+}
+
+func TestReanchorOfARightClockChangesNothing(t *testing.T) {
+	target, _ := ledger(t)
+	ask := func(string) (string, error) { t.Error("it asks"); return "n", nil }
+	var plan, result strings.Builder
+	if err := Reanchor(t.Context(), target, Options{Ask: ask, Timeout: time.Minute}, &plan, &result); err != nil || plan.String() != "" || !strings.Contains(result.String(), "there is nothing to do, and nothing was changed") {
+		t.Errorf("Reanchor() = %v, and shows %q and %q", err, plan.String(), result.String())
+	}
+	wantError(t, "Reanchor() to a full output", Reanchor(t.Context(), target, Options{Ask: ask, Timeout: time.Minute}, &plan, full{}), exit.Failure, []string{"nothing to do", errFull.Error()})
+}
+
+func TestReanchorThatIsLateOrUntoldSaysWhatWasDone(t *testing.T) {
+	target, l := wrongLedger(t, -3*time.Hour)
+	if err := l.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, "Reanchor() that is late", Reanchor(t.Context(), target, Options{Yes: true, Timeout: 1}, io.Discard, io.Discard), exit.Unreachable, []string{"nothing was done", "a longer --timeout"})
+	var plan strings.Builder
+	wantError(t, "Reanchor() to a full output", Reanchor(t.Context(), target, Options{Yes: true, Timeout: time.Minute}, &plan, full{}), exit.Failure, []string{"store time was ", " now, but that can't be told", errFull.Error()})
+	if !strings.Contains(plan.String(), " behind the machine's clock") {
+		t.Errorf("the plan is %q", plan.String())
+	}
+}
+
+// wrongLedger is one that was first used while the machine's clock was wrong.
+func wrongLedger(t *testing.T, by time.Duration, records ...store.Record) (storeuri.Target, store.Ledger) {
+	t.Helper()
+	target, l := ledger(t)
+	if err := l.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	l, err := sqlite.Open(t.Context(), sqlite.Options{Path: target.Path(), Clock: clocks.Skewed(clock.New(), by)})
+	if err == nil {
+		_, err = l.Now(t.Context())
+	}
+	for _, r := range records {
+		if err == nil {
+			err = l.Append(t.Context(), r)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close(context.WithoutCancel(t.Context())) })
+	return target, l
+}
+
+func TestThePlanSaysWhatWorkersDoAboutRecordsThatAreAhead(t *testing.T) {
+	at := time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
+	ahead, implausible := recordtest.Grant(1, 0, "worker-a"), recordtest.Grant(7, 0, "worker-a")
+	ahead.WindowEnd = at.Add(time.Minute)
+	implausible.WindowStart, implausible.WindowEnd = at.Add(24*time.Hour), at.Add(25*time.Hour)
+	got := text(sqlite.Anchor{StoreTime: at.Add(24 * time.Hour), WallTime: at, Ahead: []store.Record{ahead}, Implausible: []store.Record{implausible}})
+	for _, want := range []string{
+		`risk: nothing of "export" is claimed before 2026-03-02T12:01:00.000Z, because of record 1`,
+		`risk: record 7 of "export" is too far ahead of the machine's clock (it is for 2026-03-03T12:00:00.000Z to 2026-03-03T13:00:00.000Z)`,
+		"until they have superseded it, which takes them some minutes",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the plan is %q, want %q", got, want)
+		}
+	}
+	if strings.Contains(got, "before 2026-03-03") {
+		t.Errorf("the plan is %q, want nobody to wait until the next day", got)
+	}
+}
+
+func TestAFileMayHaveAnyName(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a\nb\x1b[2J")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Skip(err)
+	}
+	target, err := storeuri.Parse("sqlite:"+filepath.Join(dir, "leases.db"), func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := target.Open(t.Context(), false)
+	if err == nil {
+		err = errors.Join(l.Init(t.Context()), l.Close(t.Context()))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var result strings.Builder
+	if err := Backup(t.Context(), target, filepath.Join(dir, "copy.db"), &result); err != nil || strings.Count(result.String(), "\n") != 1 || strings.Contains(result.String(), "\x1b") {
+		t.Errorf("Backup() = %v, and says %q, want one line", err, result.String())
 	}
 }
