@@ -65,7 +65,7 @@ func (l *Ledger) explain(ctx context.Context, err error) error {
 	case c == code.SQLITE_READONLY_DBMOVED:
 		return fmt.Errorf("%w: the file was removed or replaced: %w", ErrUnshared, err)
 	case c&0xff == code.SQLITE_READONLY && l.o.ReadOnly:
-		return fmt.Errorf("%w: %w", l.whyUnread(), err)
+		return l.unread(err)
 	case c&0xff == code.SQLITE_READONLY || c&0xff == code.SQLITE_PERM:
 		for _, suffix := range suffixes[1:] {
 			if name := l.o.Path + suffix; errors.Is(mayWrite(name), fs.ErrPermission) {
@@ -73,6 +73,8 @@ func (l *Ledger) explain(ctx context.Context, err error) error {
 			}
 		}
 		return fmt.Errorf("%w: the process must be able to write the file and its directory: %w", store.ErrDenied, err)
+	case c&0xff == code.SQLITE_CANTOPEN && l.o.ReadOnly:
+		return l.unread(err)
 	case c&0xff == code.SQLITE_CANTOPEN:
 		return fmt.Errorf("%w: %w", l.whyShut(), err)
 	case c&0xff == code.SQLITE_INTERRUPT && ctx.Err() != nil:
@@ -89,9 +91,6 @@ func (l *Ledger) whyShut() error {
 	if _, err := stat(dir); err != nil {
 		return err
 	}
-	if l.o.ReadOnly {
-		return l.whyUnread()
-	}
 	if err := mayWrite(dir); err != nil {
 		return fmt.Errorf("%w: no right to write in %s: %w", store.ErrDenied, dir, err)
 	}
@@ -100,11 +99,27 @@ func (l *Ledger) whyShut() error {
 			return fmt.Errorf("%w: no right to read and write the %s: %w", store.ErrDenied, f.what, err)
 		}
 	}
-	return errors.New("SQLite can't open it")
+	return errShut
+}
+
+// errShut: nothing shows why.
+var errShut = errors.New("SQLite can't open it")
+
+// unread explains why a handle for reading can't open the file. Where that is known, the file
+// wasn't changed meanwhile, as it seemed to be.
+func (l *Ledger) unread(err error) error {
+	why := l.whyUnread()
+	if cause, ok := errors.AsType[*driver.Error](err); ok && !errors.Is(why, errShut) {
+		err = cause
+	}
+	return fmt.Errorf("%w: %w", why, err)
 }
 
 // whyUnread is whyShut for a handle for reading, which needs fewer rights.
 func (l *Ledger) whyUnread() error {
+	if _, err := stat(filepath.Dir(l.o.Path)); err != nil {
+		return err
+	}
 	if err := mayRead(l.o.Path); err != nil {
 		return fmt.Errorf("%w: no right to read the file: %w", store.ErrDenied, err)
 	}
@@ -117,10 +132,11 @@ func (l *Ledger) whyUnread() error {
 		switch {
 		case err == nil || !logged(target):
 		case suffix == "-shm" && errors.Is(err, fs.ErrNotExist):
-			return fmt.Errorf("%w: its -shm file can't be read, because it is missing, and only a process that may write the directory makes it: look at the ledger once as its owner, or copy %s with its -wal and -shm", store.ErrDenied, filepath.Base(target))
+			name := filepath.Base(target)
+			return fmt.Errorf("%w: its -shm file can't be read, because it is missing, and only a process that may write the directory makes it: look at the ledger once as its owner, or, if no worker uses it, copy %s and %s-wal into a directory that you may write, and look at the copy", store.ErrDenied, name, name)
 		default:
 			return fmt.Errorf("%w: the ledger is in use or was left in a crash, and its %s file can't be read: %w", store.ErrDenied, suffix, err)
 		}
 	}
-	return errors.New("SQLite can't open it")
+	return errShut
 }
