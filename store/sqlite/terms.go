@@ -98,13 +98,19 @@ func implausible(r store.Record, at time.Time) bool {
 	return r.WindowStart.After(limit) && (grants || r.WindowStart.After(limit.Add(longest))) || r.Token > limit.UnixMilli()
 }
 
-// unfinished are the records by which a term may be in force at some time, and a newer one that
-// can't be read, if there is one. A release ends its own term, and an override all that are
-// older. Above what can't be read, a worker grants or releases nothing but after its end.
+// unfinished are the terms that may be in force at some time, and a newer record that can't be
+// read, if there is one. A release ends its own term, and an override all that are older. Above
+// what can't be read, a worker grants or releases nothing but after its end.
+//
+// Of each term it is the newest record, with the window of the whole, and the claim and token that
+// it began with: an extension, and the next
+// slot of a lease that goes on, begin where the window before ends. Who works by that has leave
+// up to the end of the newest.
 func unfinished(records []store.Record) (terms []store.Record, unread store.Record) {
 	var released []string
 	superseded := false
 	for _, r := range records {
+		grants := r.WindowStart.Before(r.WindowEnd)
 		switch {
 		case r.Defect != "":
 			if !superseded && unread.Seq == 0 {
@@ -117,12 +123,21 @@ func unfinished(records []store.Record) (terms []store.Record, unread store.Reco
 			return terms, unread
 		case r.Kind == store.KindRelease:
 			released = append(released, r.Claim)
-		case r.WindowStart.Before(r.WindowEnd) && !slices.Contains(released, r.Claim):
-			terms = append(terms, r)
+		case grants && !slices.Contains(released, r.Claim):
+			if i := slices.IndexFunc(terms, func(newer store.Record) bool { return continues(newer, r) }); i >= 0 {
+				terms[i].Claim, terms[i].Token, terms[i].WindowStart = r.Claim, r.Token, r.WindowStart
+			} else {
+				terms = append(terms, r)
+			}
 		}
-		superseded = superseded || r.Kind != store.KindDone
+		superseded = superseded || grants || r.Kind == store.KindRelease || r.Kind == store.KindReset
 	}
 	return terms, unread
+}
+
+// continues reports whether a record goes on with the term of an older one.
+func continues(newer, older store.Record) bool {
+	return (newer.Claim == older.Claim || newer.Token == older.Token) && newer.WindowStart.Equal(older.WindowEnd)
 }
 
 // within reports whether a time is in the window of a record.

@@ -138,6 +138,26 @@ func TestALedgerIsNotReanchoredWhileATermMayBeInForceByAnotherLineOfTheBoot(t *t
 	documenttest.Equal(t, "skew", now(t, second).Skew, 0)
 }
 
+// A command that works by the first part of a term has leave up to the end of its last.
+func TestATermGoesOnToTheEndOfWhatExtendsIt(t *testing.T) {
+	start := storetest.Grant("job", 1).WindowStart
+	first, extension, next := granted(1, start, 5*time.Minute), granted(2, start.Add(5*time.Minute), 5*time.Minute), granted(3, start.Add(10*time.Minute), 5*time.Minute)
+	extension.Claim, next.Token = first.Claim, extension.Token
+	_, second, c := containers(t, 5*time.Second, func(path string) {
+		l := open(t, Options{Path: path})
+		for _, r := range []store.Record{first, extension, next} {
+			must(t, "Append()", l.Append(t.Context(), r))
+		}
+	})
+	documenttest.Equal(t, "skew", now(t, second).Skew, 5*time.Second)
+	_, err := second.Reanchor(t.Context())
+	documenttest.Says(t, "Reanchor()", err, ErrInUse, `"job" until `+store.Format(next.WindowEnd), "record 3")
+	pass(c, next.WindowEnd.Add(5*time.Second))
+	documenttest.Equal(t, "skew at its end", now(t, second).Skew, 5*time.Second)
+	pass(c, next.WindowEnd.Add(6*time.Second))
+	documenttest.Equal(t, "skew after its end", now(t, second).Skew, 0)
+}
+
 // Foreign names may be many.
 func TestAReanchorLooksAtManyNames(t *testing.T) {
 	l, _ := wrong(t, noon, -time.Hour)
