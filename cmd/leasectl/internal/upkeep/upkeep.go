@@ -175,7 +175,11 @@ func text(a sqlite.Anchor) string {
 	if a.Apart() < 0 {
 		direction = "ahead of"
 	}
-	fmt.Fprintf(&b, "store time is %s, %v %s the machine's clock: %s\n", store.Format(a.StoreTime), a.Apart().Abs().Round(time.Millisecond), direction, store.Format(a.WallTime))
+	if apart := a.Apart().Abs().Round(time.Millisecond); apart > time.Second {
+		fmt.Fprintf(&b, "store time is %s, %v %s the machine's clock: %s\n", store.Format(a.StoreTime), apart, direction, store.Format(a.WallTime))
+	} else {
+		fmt.Fprintf(&b, "store time is %s, which is the machine's clock to a second, but it is uncertain, because that was set; this ends that\n", store.Format(a.StoreTime))
+	}
 	fmt.Fprintf(&b, "no worker uses the ledger, and no term is in force; from then on store time is the machine's clock\n")
 	if a.Apart() < -time.Second {
 		fmt.Fprintf(&b, "risk: store time is set back, so tokens of new leases may be lower than those of old ones\n")

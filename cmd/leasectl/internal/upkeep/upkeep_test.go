@@ -158,6 +158,15 @@ func TestThePlanSaysWhatWorkersDoAboutRecordsThatAreAhead(t *testing.T) {
 	}
 }
 
+func TestThePlanOfALedgerWhoseTimeIsUncertainAloneSaysSo(t *testing.T) {
+	at := time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
+	for apart, want := range map[time.Duration]string{0: "but it is uncertain", -time.Second: "but it is uncertain", 1001 * time.Millisecond: "1.001s behind the machine's clock", -time.Hour: "1h0m0s ahead of the machine's clock"} {
+		if got := text(sqlite.Anchor{StoreTime: at, WallTime: at.Add(apart)}); !strings.Contains(got, want) {
+			t.Errorf("the plan of a clock that is %v ahead is %q, want %q", apart, got, want)
+		}
+	}
+}
+
 func TestAFileMayHaveAnyName(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a\nb\x1b[2J")
 	if err := os.Mkdir(dir, 0o700); err != nil {
