@@ -38,15 +38,15 @@ var selectSince = querySince()
 func querySince() query {
 	text := func(have int) string {
 		return `WITH RECURSIVE ` + hop + `,
-			since AS (SELECT name, (SELECT min(seq) FROM WorkerLeases WHERE workerType = name AND seq >= 1) AS firstSeq, (
+			since AS (SELECT name, (SELECT min(seq) FROM WorkerLeases WHERE workerType = hop.name AND seq >= 1) AS firstSeq, (
 				SELECT min(n) FROM (
 					SELECT seq AS n, windowStart AS s, windowEnd AS e, kind AS k, claim AS c, token AS t, instanceId AS i
-					FROM WorkerLeases WHERE workerType = name AND seq BETWEEN 1 AND ?1 ORDER BY seq DESC LIMIT ?4)
+					FROM WorkerLeases WHERE workerType = hop.name AND seq BETWEEN 1 AND ?1 ORDER BY seq DESC LIMIT ?4)
 				WHERE typeof(e) <> 'integer' OR typeof(s) <> 'integer' OR typeof(t) <> 'integer' OR k IS NULL OR c IS NULL OR i IS NULL
 					OR e > ?2 AND e - s <= ?3) AS fromSeq
 			FROM hop WHERE name GLOB '[A-Za-z0-9]*' AND name NOT GLOB '*[^A-Za-z0-9._-]*' AND length(name) <= 63 AND name <> '` + store.Sightings + `')
-			SELECT ` + readColumns(have) + `, firstSeq, fromSeq FROM since JOIN WorkerLeases
-			ON workerType = name AND seq BETWEEN fromSeq - 1 AND ?1 ORDER BY workerType, seq DESC`
+			SELECT ` + readColumns(have) + `, since.firstSeq, since.fromSeq FROM since JOIN WorkerLeases
+			ON workerType = since.name AND seq BETWEEN since.fromSeq - 1 AND ?1 ORDER BY workerType, seq DESC`
 	}
 	return query{text: text(len(columns)), textSchema1: text(columnsOfSchema1)}
 }
@@ -74,7 +74,7 @@ const (
 	hop = `hop(name) AS (
 		SELECT min(workerType) FROM WorkerLeases
 		UNION ALL
-		SELECT (SELECT min(workerType) FROM WorkerLeases WHERE workerType > name) FROM hop WHERE name IS NOT NULL)`
+		SELECT (SELECT min(workerType) FROM WorkerLeases WHERE workerType > hop.name) FROM hop WHERE name IS NOT NULL)`
 	selectTypes = `WITH RECURSIVE ` + hop + ` SELECT name FROM hop WHERE name IS NOT NULL`
 )
 

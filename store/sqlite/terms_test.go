@@ -158,6 +158,22 @@ func TestATermGoesOnToTheEndOfWhatExtendsIt(t *testing.T) {
 	documenttest.Equal(t, "skew after its end", now(t, second).Skew, 0)
 }
 
+// Columns of others do no harm, whatever their names.
+func TestColumnsOfOthersHideNoTerm(t *testing.T) {
+	term := granted(1, noon.Add(-time.Minute).Truncate(time.Millisecond), time.Hour)
+	l, _ := wrong(t, noon, -time.Hour)
+	must(t, "Append()", l.Append(t.Context(), term))
+	for _, name := range []string{"name", "firstSeq", "fromSeq", "e", "s", "t", "k", "c", "i"} {
+		execute(t, raw(t, l.o.Path), `ALTER TABLE WorkerLeases ADD COLUMN "`+name+`" TEXT`)
+	}
+	types, err := l.WorkerTypes(t.Context())
+	if err != nil || len(types) != 1 {
+		t.Errorf("WorkerTypes() = %q, %v, want one", types, err)
+	}
+	_, err = l.Reanchor(t.Context())
+	documenttest.Says(t, "Reanchor()", err, ErrInUse, `"job" until `+store.Format(term.WindowEnd))
+}
+
 // Foreign names may be many.
 func TestAReanchorLooksAtManyNames(t *testing.T) {
 	l, _ := wrong(t, noon, -time.Hour)
