@@ -62,8 +62,10 @@ It shows what changes, and asks. It refuses, and changes nothing (exit code 1), 
 worker uses the ledger, or a term may be in force by store time or by the machine's clock. A
 worker that starts meanwhile waits until it is done.
 
-If store time is set back, nothing is claimed until the newest record of a worker type is
-over, which is shown, and tokens may be lower than those before.
+If the clock and store time agree, there is nothing to do, and nothing is changed. If store
+time is set back, tokens may be lower than those before, and nothing is claimed until the
+newest record of a worker type is over or, if it lies more than 10 minutes ahead, until workers
+have superseded it, in some minutes up to a day. All of these are shown.
 
 Other stores have clocks of their own; on systems other than Linux, store time is the
 machine's clock.`
