@@ -2,6 +2,7 @@ package workerlease_test
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,14 +27,15 @@ func held(w *worker, from, to time.Duration) (sum time.Duration) {
 func TestServersThatAnswerInTurnForSecondsCostNoSlot(t *testing.T) {
 	for _, within := range []time.Duration{0, time.Minute} {
 		for _, off := range []time.Duration{300 * time.Millisecond, -300 * time.Millisecond, 3 * time.Second} {
-			for _, each := range []int{1, 2} { // answers in a row
+			for _, each := range []int64{1, 2} { // answers in a row
 				bubble(t, fmt.Sprint(within, "/", off, "/", each), func(t *testing.T) {
 					const slot = 12 * time.Hour
-					from, n := 2*slot+10*time.Minute, 0
+					const from = 2*slot + 10*time.Minute
+					var n atomic.Int64
 					h := &hooked{Ledger: memory.New(memory.Options{})}
 					h.stamp = func(s *store.Stamp, _ time.Time) {
 						if d := time.Since(t0) - from; d > 0 && d < 30*time.Second {
-							if n++; n/each%2 == 1 {
+							if n.Add(1)/each%2 == 1 {
 								s.Time = s.Time.Add(off)
 							}
 						}
@@ -70,10 +72,11 @@ func TestServersThatAreAPartApartAreLivedWith(t *testing.T) {
 	} {
 		bubble(t, fmt.Sprint(c.within, "/", c.off), func(t *testing.T) {
 			const slot = time.Hour
-			from, till, stamps := 2*slot, 8*slot, 0
+			from, till := 2*slot, 8*slot
+			var stamps atomic.Int64
 			h := &hooked{Ledger: memory.New(memory.Options{})}
 			h.stamp = func(s *store.Stamp, _ time.Time) {
-				if stamps++; stamps%2 == 0 && time.Since(t0) > from {
+				if stamps.Add(1)%2 == 0 && time.Since(t0) > from {
 					s.Time = s.Time.Add(c.off)
 				}
 			}
@@ -81,9 +84,9 @@ func TestServersThatAreAPartApartAreLivedWith(t *testing.T) {
 			o.LeaseInterval, o.FailoverWithin = slot, c.within
 			w := start(t, setup{ledger: h, Options: o})
 			at(from)
-			stamps = 0
+			stamps.Store(0)
 			at(till)
-			led, rate := float64(held(w, from, till))/float64(till-from), float64(stamps)/(till-from).Minutes()
+			led, rate := float64(held(w, from, till))/float64(till-from), float64(stamps.Load())/(till-from).Minutes()
 			if led < c.led || rate > 120 {
 				t.Errorf("led %.3f of the time, and read %.0f times a minute; want %.1f at least, and 120 at most", led, rate, c.led)
 			}

@@ -35,8 +35,11 @@ func TestAShortcomingOfTheStoreIsReportedOnceAndShownWhileItLasts(t *testing.T) 
 		}{{9 * time.Minute, "", 0}, {19 * time.Minute, "its clock seems wrong", 1}, {30 * time.Minute, "", 1}} {
 			at(c.at)
 			e := observed[workerlease.StoreWarning](w)
-			if s := w.Status(); s.Warning != c.shown || !s.Healthy() || len(e) != c.events || len(w.errs) != c.events {
-				t.Errorf("after %v: Warning %q, healthy %v, %d events, errors %v, want %q and %d events", c.at, s.Warning, s.Healthy(), len(e), w.errs, c.shown, c.events)
+			w.mu.Lock()
+			errs := w.errs
+			w.mu.Unlock()
+			if s := w.Status(); s.Warning != c.shown || !s.Healthy() || len(e) != c.events || len(errs) != c.events {
+				t.Errorf("after %v: Warning %q, healthy %v, %d events, errors %v, want %q and %d events", c.at, s.Warning, s.Healthy(), len(e), errs, c.shown, c.events)
 			}
 		}
 	})
