@@ -57,7 +57,7 @@ func (a *app) report(err error) int {
 		e = exit.With(exit.Failure, err)
 	}
 	if e.Code == exit.Unread {
-		return e.Code // As for the usual programs: whoever has gone knows.
+		return e.Code // Nobody is left to read a message.
 	}
 	for _, p := range e.Problems {
 		a.errorf("leasectl: %s\n", display.Line(a.scrub(p.Error())))

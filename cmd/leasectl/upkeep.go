@@ -54,9 +54,9 @@ func (a *app) backupCommand() *cobra.Command {
 const reanchorHelp = `Take the store time of a SQLite ledger from the machine's clock anew.
 
 Store time is taken from that clock once, when the ledger is first used after boot. If the
-clock was wrong then, as on a machine without a clock of its own that had not asked the
-network yet, store time stays wrong until the next boot, and workers warn of it. Correct the
-clock, stop all workers of the machine, and run this command.
+clock was wrong then, store time stays wrong until the next boot, and workers warn of it. This
+happens on machines without a battery-backed clock, before they have the time from the network.
+Correct the clock, stop all workers of the machine, and run this command.
 
 It shows what changes, and asks. It refuses, and changes nothing (exit code 1), while a
 worker uses the ledger, or a term may be in force by store time or by the machine's clock. A

@@ -125,9 +125,9 @@ func (x *step) sampled(e Sampled) {
 	}
 }
 
-// partsFor is for how long after a contradiction samples are taken because of what a part of a
-// slot can bear. Servers that are as far apart contradict each other for good, and no number of
-// samples decides between them: then what can be begun in the slot is.
+// partsFor is how long after a contradiction an uncertainty that is too wide for a part of a slot
+// is a reason to sample. Servers whose clocks stay that far apart contradict each other for good,
+// and no number of samples decides between them: after that time only the whole slot counts.
 const partsFor = 5 * time.Minute
 
 // undecidable reports that samples contradict one another by so much that nothing can be

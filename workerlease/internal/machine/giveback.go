@@ -7,9 +7,9 @@ import (
 )
 
 // This file gives back what a worker has won and doesn't use: the rest of a term that a
-// clock jump has ended, the next slot that was won by a clock which is not in force any more,
-// and the next slot while the user's code overruns. The worker claims
-// it again, as a new term, once its code has returned.
+// clock jump has ended, the next slot if it was won by the clock from before a jump, and the
+// next slot while the user's code overruns. The worker claims it again, as a new term, once its
+// code has returned and the time is known well enough.
 
 // giveBack has the rest of a term released: at once if no code ran under it (unbegun), else
 // when that has returned. What a group holds is never released, and a record of work that
@@ -77,8 +77,9 @@ func (x *step) dropFreed() {
 	x.note(Note{What: Missed, Slot: slot, Until: slot.End, Why: why})
 }
 
-// reclaim turns to the slot whose rest was given back, and reports whether it did so. While it
-// isn't settled what time it is, a claim might be of no worth, and the slot lost to that.
+// reclaim turns to the slot whose rest was given back, and reports whether it did so. It waits
+// until a jump is settled: before, the time may be too uncertain for a claim, and the worker would
+// give the slot up.
 func (x *step) reclaim() bool {
 	s, mid := x.s, x.at.Now.Mid()
 	slot := s.Hold.Freed

@@ -149,7 +149,10 @@ func (x *step) begin() {
 // time that this is sampled once more: the newest sample may have been slow.
 func (f facts) narrows() bool {
 	h := &f.s.Hold
-	return !h.Narrowed && !f.at.InQuestion && !f.s.Clock.unsettled() && f.m.Rules.Samples&IfWide != 0 && f.m.mayBegin(f.s) && !f.m.Rules.begun(f.at.Now, h.Next.Start) &&
+	if h.Narrowed || f.at.InQuestion || f.s.Clock.unsettled() {
+		return false // No sample helps, or not one alone.
+	}
+	return f.m.Rules.Samples&IfWide != 0 && f.m.mayBegin(f.s) && !f.m.Rules.begun(f.at.Now, h.Next.Start) &&
 		f.at.Now.Uncertainty() > h.Next.Slot.Length()/16
 }
 

@@ -132,10 +132,9 @@ type Rules struct {
 	IsDone func(head Carried, slot slots.Slot) bool
 	// Carry is what a record repeats of the head that it is appended to.
 	Carry func(head store.Record) Carried
-	// CloseSoon bounds the wait between attempts to record that work is done, until there have been
-	// many. Most reads are given up after as long on a store that was fast. Defers says that a worker that
-	// takes over after an outage waits for such a record. Breaking them shows as work that is
-	// done twice.
+	// CloseSoon bounds the wait between the first attempts to record that work is done, and the
+	// time that most reads get for it on a store that was fast. Defers says that a worker that takes
+	// over after an outage waits for such a record. Breaking them shows as work that is done twice.
 	CloseSoon time.Duration
 	Defers    bool
 	// Retry is how long after an attempt that failed the next one comes, given Job.MinRetry, how

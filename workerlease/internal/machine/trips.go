@@ -71,7 +71,7 @@ func (x *step) measure(e Event) {
 		was := t.Cut
 		t.answered(took)
 		if !x.s.Closing.DoneUntil.IsZero() && took < was {
-			t.Cut = was // While that work is done is to be recorded, a slow store counts that is fast now and then.
+			t.Cut = was // One fast answer doesn't make a slow store fast, while work is to be recorded as done.
 		}
 		if t == &x.s.Trips.Samples {
 			reads := &x.s.Trips.Reads

@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/confirm"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
@@ -69,7 +69,7 @@ func inLedger(ctx context.Context, t storeuri.Target, l store.Ledger, o Options,
 		return exit.With(exit.Failure, fmt.Errorf("what would be overridden can't be shown, so nothing was written: %w", err))
 	}
 	if !o.Yes {
-		if err := confirm(o); err != nil {
+		if err := confirm.Ask(o.Ask, fmt.Sprintf("override record %d?", o.Seq), "nothing was written"); err != nil {
 			return err
 		}
 	}
@@ -103,21 +103,6 @@ func lookAgain(ctx context.Context, t storeuri.Target, l store.Ledger, before wo
 	}
 	if _, err = io.WriteString(s.Result, display.Text(line)); err != nil {
 		return exit.With(exit.Failure, fmt.Errorf("record %d is written, but the output can't be: %w", r.Seq, err))
-	}
-	return nil
-}
-
-// confirm asks whether to go on.
-func confirm(o Options) error {
-	if o.Ask == nil {
-		return exit.BadUsage("--yes", errors.New("the input is no terminal, so that nobody can be asked; nothing was written"))
-	}
-	answer, err := o.Ask(fmt.Sprintf("override record %d? [y/N]", o.Seq))
-	if err != nil {
-		return err
-	}
-	if !slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))) {
-		return exit.With(exit.Failure, errors.New("nothing was written"))
 	}
 	return nil
 }

@@ -10,11 +10,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/confirm"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
@@ -125,7 +125,7 @@ func Reanchor(ctx context.Context, t storeuri.Target, o Options, plan, result io
 			return exit.With(exit.Failure, fmt.Errorf("what would change can't be shown, so nothing was changed: %w", err))
 		}
 		if !o.Yes {
-			if err := confirm(o); err != nil {
+			if err := confirm.Ask(o.Ask, "take store time from the machine's clock?", "nothing was changed"); err != nil {
 				return err
 			}
 		}
@@ -139,20 +139,6 @@ func Reanchor(ctx context.Context, t storeuri.Target, o Options, plan, result io
 		}
 		return nil
 	})
-}
-
-func confirm(o Options) error {
-	if o.Ask == nil {
-		return exit.BadUsage("--yes", errors.New("the input is no terminal, so that nobody can be asked; nothing was changed"))
-	}
-	answer, err := o.Ask("take store time from the machine's clock? [y/N]")
-	if err != nil {
-		return err
-	}
-	if !slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))) {
-		return exit.With(exit.Failure, errors.New("nothing was changed"))
-	}
-	return nil
 }
 
 // failure is the error of a re-anchoring, and what has become of it where that took too long.
