@@ -33,7 +33,7 @@ func TestTheRestOfASlotThatAClockJumpEndedIsUsed(t *testing.T) {
 					time.Sleep(code)
 				}})
 				// Another worker of the process notices the jump.
-				start(t, setup{ledger: h, client: w.Client(), Options: workerlease.Options{WorkerType: "other", LeaseInterval: time.Minute}})
+				start(t, setup{ledger: h, client: w.Client(), Options: workerlease.Options{WorkerType: "other", LeaseInterval: 4 * time.Minute}})
 				at(47 * time.Hour)
 				u := w.history()
 				if len(u) != 2 {

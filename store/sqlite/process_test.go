@@ -156,8 +156,8 @@ func (c *child) begin(t *testing.T) {
 	_ = c.start.Close()
 }
 
-// race runs children at once and waits for them.
-func race(t *testing.T, children []*child) {
+// startAll starts children at once and waits for them.
+func startAll(t *testing.T, children []*child) {
 	t.Helper()
 	for _, c := range children {
 		must(t, "Start()", c.cmd.Start())
@@ -194,7 +194,7 @@ func TestProcessesThatCreateOrUpgradeTheFileAtOnceShareIt(t *testing.T) {
 				want = append(want, worker)
 				children = append(children, spawn(t, "create", path, worker, 0))
 			}
-			race(t, children)
+			startAll(t, children)
 			l := open(t, Options{Path: path})
 			if got, err := l.WorkerTypes(t.Context()); err != nil || !slices.Equal(got, want) {
 				t.Errorf("%s, round %d: WorkerTypes() = %v, %v, want %v", name, round, got, err, want)

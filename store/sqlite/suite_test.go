@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/race"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -22,7 +23,7 @@ func TestTheLedgerKeepsTheContractOfAStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Harness {
 		path := filepath.Join(t.TempDir(), "ledger.db")
 		rounds := 400 // make soak runs 1,000.
-		if testing.Short() {
+		if testing.Short() || race.Enabled {
 			rounds = 100
 		}
 		return storetest.Harness{

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slotlease/slotlease/internal/race"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/sim"
 	"github.com/slotlease/slotlease/workerlease"
@@ -154,7 +153,8 @@ func (x *onward) handovers(t *testing.T, f func(old, next *sim.Lease)) {
 }
 
 func TestTheWinnerOfSuccessiveSlotsGoesOnWithoutAnEnd(t *testing.T) {
-	each(t, fewer(2), func(t *testing.T, seed int64, interval time.Duration) {
+	skipUnderRace(t)
+	each(t, 2, func(t *testing.T, seed int64, interval time.Duration) {
 		x := goOn(t, seed, interval, func(*sim.Faults) {}, func(*workerlease.Options) {})
 		// All start within a minute, so the first holder may be of any priority.
 		x.handovers(t, func(old, next *sim.Lease) {
@@ -183,10 +183,11 @@ func TestTheWinnerOfSuccessiveSlotsGoesOnWithoutAnEnd(t *testing.T) {
 }
 
 func TestAHigherPriorityThatReturnsTakesOverAtABoundary(t *testing.T) {
+	skipUnderRace(t)
 	var mu sync.Mutex
 	returns, longest := 0, 0.0
 	t.Run("all", func(t *testing.T) {
-		each(t, fewer(2), func(t *testing.T, seed int64, interval time.Duration) {
+		each(t, 2, func(t *testing.T, seed int64, interval time.Duration) {
 			x := goOn(t, seed, interval, func(f *sim.Faults) { f.Restarts = 10 * time.Minute }, func(*workerlease.Options) {})
 			x.handovers(t, func(old, next *sim.Lease) {
 				if next.Worker > old.Worker {
@@ -210,7 +211,7 @@ func TestAHigherPriorityThatReturnsTakesOverAtABoundary(t *testing.T) {
 		})
 	})
 	t.Logf("a higher priority returned %d times; nobody worked for %.2f × the bound, at most", returns, longest)
-	if returns < 15 && !race.Enabled {
+	if returns < 15 {
 		t.Errorf("a higher priority returned %d times, want at least 15", returns)
 	}
 }
@@ -224,10 +225,11 @@ func (x *onward) higher(l *sim.Lease, at time.Duration) int {
 }
 
 func TestWithNoFailbackTheHolderGoesOnForAsLongAsItLives(t *testing.T) {
+	skipUnderRace(t)
 	var mu sync.Mutex
 	deaths, passed := 0, 0
 	t.Run("all", func(t *testing.T) {
-		each(t, fewer(2), func(t *testing.T, seed int64, interval time.Duration) {
+		each(t, 2, func(t *testing.T, seed int64, interval time.Duration) {
 			x := goOn(t, seed, interval, func(f *sim.Faults) { f.Restarts = 20 * time.Minute },
 				func(o *workerlease.Options) { o.NoFailback = true })
 			mu.Lock()
@@ -248,7 +250,7 @@ func TestWithNoFailbackTheHolderGoesOnForAsLongAsItLives(t *testing.T) {
 			})
 		})
 	})
-	if (deaths < 20 || passed < 20) && !race.Enabled {
+	if deaths < 20 || passed < 20 {
 		t.Errorf("%d holders died, and at %d boundaries one went on beside a higher priority: want 20 of both", deaths, passed)
 	}
 }

@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// skipUnderRace skips a test that judges the simulator, or one run of it: it takes long under
-// the race detector, which sees the same code in the other tests.
+// skipUnderRace skips a test that judges the simulator, or how soon and how often workers lead: it
+// takes long under the race detector, which sees the same code in the other tests.
 func skipUnderRace(t *testing.T) {
 	t.Helper()
 	if race.Enabled {

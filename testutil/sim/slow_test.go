@@ -12,6 +12,7 @@ import (
 
 // The same as TestNoTwoHoldersWorkAtOnce, on stores that take up to a lead to answer.
 func TestNoTwoHoldersWorkAtOnceOnASlowStore(t *testing.T) {
+	skipUnderRace(t)
 	sum, all := sharded(t, eighth(t), sim.RandomSlow, func(sim.Options, *sim.Result, *tally) {})
 	if !all {
 		return
@@ -26,7 +27,8 @@ func TestNoTwoHoldersWorkAtOnceOnASlowStore(t *testing.T) {
 // Hosts are up to a quarter of a lead away. The highest priority has its slots all the same, and
 // workers of one priority take turns as if they were near.
 func TestTheOrderOfPrioritiesHoldsHoweverFarTheStoreIs(t *testing.T) {
-	each(t, fewer(4), func(t *testing.T, seed int64, interval time.Duration) {
+	skipUnderRace(t)
+	each(t, 4, func(t *testing.T, seed int64, interval time.Duration) {
 		o := quiet(seed, interval)
 		o.Faults = sim.Faults{Latency: lead(interval) / 250, Distance: lead(interval) / 4}
 		r := sim.Run(t, o)
@@ -45,7 +47,8 @@ func TestTheOrderOfPrioritiesHoldsHoweverFarTheStoreIs(t *testing.T) {
 
 // A store that takes half a lead for each way costs hardly a slot.
 func TestSlotsAreHadWhenCallsTakeALead(t *testing.T) {
-	each(t, fewer(3), func(t *testing.T, seed int64, interval time.Duration) {
+	skipUnderRace(t)
+	each(t, 3, func(t *testing.T, seed int64, interval time.Duration) {
 		o := quiet(seed, interval)
 		o.Faults = sim.Faults{Latency: lead(interval) / 2}
 		change := o.Worker
@@ -64,6 +67,7 @@ func TestSlotsAreHadWhenCallsTakeALead(t *testing.T) {
 
 // A call that its caller doesn't wait for ends after the run.
 func TestARunEndsAlthoughATaskHasCallsUnderWay(t *testing.T) {
+	skipUnderRace(t)
 	for seed := range int64(5) {
 		r := sim.Run(t, sim.Options{
 			Seed: seed, Faults: sim.Faults{Latency: 10 * time.Second, Restarts: 5 * time.Minute}, Task: sim.DefaultTask,
