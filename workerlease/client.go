@@ -180,7 +180,7 @@ func (c *Client) moment(settled int) machine.Moment {
 func (c *Client) start() machine.State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return machine.Start(c.line.Epoch(), c.line.Settled(c.local()), c.line.Jumps(), c.line.InQuestion())
+	return machine.Start(c.line.Epoch(), c.line.Settled(c.local()), c.line.Jumps(), c.line.InQuestion(), c.local())
 }
 
 // sample adds a stamp that a worker got to the time line, and says what it did. If

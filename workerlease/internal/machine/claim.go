@@ -17,7 +17,7 @@ func (x *step) contend() {
 	if s.Pending != Nothing || x.backingOff() {
 		return
 	}
-	if !x.at.Now.Known() || x.at.Single && x.m.Rules.Samples&IfSingle != 0 || s.Clock.Resample > 0 || s.Retries.SampleFirst || x.drifted() {
+	if !x.at.Now.Known() || x.at.Single && x.m.Rules.Samples&IfSingle != 0 || s.Clock.Resample > 0 && !x.recording() || x.lookDue() || s.Retries.SampleFirst || x.drifted() {
 		x.ask(Sampling, Sample{})
 		return
 	}
@@ -75,8 +75,11 @@ func (x *step) aim() {
 		if s.Hold.WonEnd.IsZero() || next.Start.Before(s.Hold.WonEnd) || !mid.Before(x.m.abandoned(next)) {
 			next = x.m.Schedule.Next(mid)
 		}
-		if s.Bid.Stage == Aiming && next.Start.Before(s.Bid.Slot.Start) && !next.Start.Before(s.Hold.WonEnd) {
+		switch waits := s.Bid.Stage == Aiming; {
+		case waits && next.Start.Before(s.Bid.Slot.Start) && !next.Start.Before(s.Hold.WonEnd):
 			x.target(next)
+		case waits && next == s.Bid.Slot && !s.Bid.Lands && (s.Bid.Role == Claimant || s.Bid.Role == Standby):
+			x.again() // Its turn counts from what the time was taken for.
 		}
 	}
 	if mid.Before(x.m.leaves(s)) || x.m.Single && s.Bid.Slot == s.Bid.First && mid.Before(s.Bid.Slot.End) {

@@ -3,6 +3,7 @@ package machine
 import (
 	"time"
 
+	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -16,6 +17,8 @@ type Clock struct {
 	Resample              int           // how often the time must be sampled before anything is begun
 	Jumped                time.Duration // the local reading at the newest contradiction
 	Contested             bool          // it came soon after another one
+	Look                  time.Duration // while they go on: the local reading at which to sample again; 0: none
+	Wide                  bool          // nothing can be led as long as they do
 }
 
 // Samples that contradict one another again and again, as those of servers that answer in turn
@@ -23,8 +26,8 @@ type Clock struct {
 // samples begins at MinBackoff, doubled that often.
 const contested, contestedTries = 20 * time.Second, 3
 
-// Unknown reports that nothing can begin, because samples contradict one another, or
-// because other workers may still act by a clock that has jumped.
+// Unknown reports that nothing can begin until more samples have come, or because other workers
+// may still act by a clock that has jumped.
 func (c *Clock) Unknown() bool { return c.Resample > 0 || c.unsettled() }
 
 // unsettled reports that a clock was in force by which other workers may still act.
@@ -46,6 +49,10 @@ func (x *step) clock() {
 		}
 	}
 	c.Jumps = x.at.Jumps
+	c.Look = 0
+	if x.at.InQuestion && x.at.Local-c.Jumped < partsFor && x.at.Now.Uncertainty() > min(x.nearSlot().Length()/16, partsFor) {
+		c.Look = x.at.Local - x.at.Age + lookEvery
+	}
 	switch {
 	case !c.unsettled() || !x.m.Rules.Settled(x.at, *c):
 	case x.m.Rules.Unchanged && !c.Reread && x.at.Local < c.SettleBy:
@@ -130,14 +137,37 @@ func (x *step) sampled(e Sampled) {
 // and no number of samples decides between them: after that time only the whole slot counts.
 const partsFor = 5 * time.Minute
 
+// lookEvery is how often, in that time, a client samples at least, although its workers could do
+// without, if the uncertainty costs a good part of a slot: what decides between clocks, of which one
+// comes back, is up to 12 samples.
+const lookEvery = 10 * time.Second
+
+// lookDue reports that such a sample is due. It comes before a claim, not amid one.
+func (f facts) lookDue() bool {
+	return f.s.Clock.Look > 0 && f.at.Local >= f.s.Clock.Look && f.s.Bid.Stage == Aiming && !f.recording()
+}
+
+// wide reports that samples contradict one another by more than what the worker leads at a time.
+func (f facts) wide() bool {
+	part := f.nearSlot().Length()
+	if f.m.Failover > 0 {
+		part = min(part, f.m.Failover)
+	}
+	return f.at.InQuestion && !f.s.Hold.holding() && MinWindow(f.at.Now.Uncertainty(), f.m.Margin) > part
+}
+
+// nearSlot is the bid's slot or, before there is one, the slot whose time it is.
+func (f facts) nearSlot() slots.Slot {
+	if slot := f.s.Bid.Slot; !slot.IsZero() {
+		return slot
+	}
+	return f.m.Schedule.At(f.at.Now.Mid())
+}
+
 // undecidable reports that samples contradict one another by so much that nothing can be
 // begun. Only more of them help.
 func (f facts) undecidable() bool {
-	slot := f.s.Bid.Slot
-	if slot.IsZero() {
-		slot = f.m.Schedule.At(f.at.Now.Mid())
-	}
-	part := slot.Length()
+	part := f.nearSlot().Length()
 	if f.m.Failover > 0 && f.at.Local-f.s.Clock.Jumped < partsFor {
 		part = min(part, f.m.Failover)
 	}

@@ -72,6 +72,14 @@ func (f facts) closing() bool {
 	return !c.DoneUntil.IsZero() || c.Release && (c.Unbegun || !f.m.awaits(f.s, Releasing))
 }
 
+// recording reports that what is under way, or comes next, is to record that work is done. That
+// changes no term, so it need not wait until the time is known; and others wait only for so long
+// before they run the work again.
+func (f facts) recording() bool {
+	b := &f.s.Bid
+	return !f.s.Closing.DoneUntil.IsZero() && f.closing() && (b.Claim.ID == "" || b.Record.Kind == store.KindDone)
+}
+
 // closeSlot prepares the record that closes a slot, and reports whether there is one.
 func (x *step) closeSlot(head store.Record) bool {
 	s := x.s

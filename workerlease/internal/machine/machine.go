@@ -9,11 +9,11 @@ import (
 
 // Start is the state of a new worker on a time line with a history. The worker need
 // not mind what came before the epoch that is settled. inQuestion reports that samples
-// contradict one another of late.
-func Start(epoch, settled, jumps int, inQuestion bool) State {
+// contradict one another of late; local is the local reading.
+func Start(epoch, settled, jumps int, inQuestion bool, local time.Duration) State {
 	s := State{Clock: Clock{Epoch: epoch, Settled: settled, Jumps: jumps}}
 	if inQuestion {
-		s.Clock.Resample = timeline.Confirm
+		s.Clock.Resample, s.Clock.Jumped = timeline.Confirm, local
 	}
 	return s
 }
@@ -42,6 +42,7 @@ func (m *Machine) Step(s State, at Moment, e Event) (State, []Action) {
 		x.stop()
 	} else {
 		x.contend()
+		s.Clock.Wide = x.wide()
 	}
 	return s, x.out
 }
@@ -222,8 +223,13 @@ func (m *Machine) Waits(s State) []Wait {
 	case s.Bid.Stage == Aiming:
 		until(m.begins(&s), s.Bid.TurnEdge)
 	}
-	if s.View.Watch.Seq != 0 && s.Pending == Nothing && s.Retries.Until == 0 && !s.Stopping && s.Bid.Stage == Aiming {
-		w = append(w, Wait{Local: s.View.Watch.Over})
+	if s.Pending == Nothing && s.Retries.Until == 0 && !s.Stopping && s.Bid.Stage == Aiming {
+		if s.View.Watch.Seq != 0 {
+			w = append(w, Wait{Local: s.View.Watch.Over})
+		}
+		if s.Clock.Look > 0 {
+			w = append(w, Wait{Local: s.Clock.Look})
+		}
 	}
 	return w
 }

@@ -57,7 +57,7 @@ func (x *step) backOff(err error) {
 	if length := x.slotLength(); length > 0 {
 		most = min(most, max(length/8, 10*time.Millisecond))
 	}
-	if s.Bid.Role == Extender && x.m.Failover > 0 && (s.Hold.holding() || s.Stopping) {
+	if s.Bid.Role == Extender && x.m.Failover > 0 && (s.Hold.holding() || s.Stopping && s.Closing.DoneUntil.IsZero()) {
 		most = min(most, max(x.m.early()/8, 10*time.Millisecond))
 	}
 	recording := x.closing() && !s.Closing.DoneUntil.IsZero()

@@ -142,15 +142,22 @@ func (m *Machine) Timeout(s State) time.Duration {
 	}
 	longest := max(t.took(), t.Cut)
 	if !s.Closing.DoneUntil.IsZero() {
-		// Others run the work again if this isn't recorded right after an outage. So a read that hangs in
-		// one is given up soon. In case that the store has become slow, one in five gets more time. An
-		// append is sent when a read was answered: it gets all the time that it may need, and as much
-		// as that read.
+		// Others run the work again if this isn't recorded right after an outage. So what hangs in one is
+		// given up while others still wait: a read soon, and an append, which is sent when a read was
+		// answered, not before it has had as much time as that. In case that the store has become slow, one
+		// in five gets more time, as much as an extension.
 		usual = min(usual, m.Rules.CloseSoon)
+		patient := s.Retries.Tries%5 == 4
 		if of := s.Trips.of(s.Pending); of != &s.Trips.Reads {
 			longest = max(longest, s.Trips.Reads.Recent[0])
-		} else if s.Retries.Tries%5 != 4 {
+		} else if !patient {
 			longest = t.took()
+		}
+		switch {
+		case m.Failover > 0 && patient:
+			most = min(most, m.early())
+		case m.Failover > 0:
+			most = min(most, m.early()/2)
 		}
 	}
 	return m.Rules.Timeout(usual, min(most, bound), longest)

@@ -52,7 +52,7 @@ func plain() machine.Config {
 
 func newWorld(c machine.Config) *world {
 	return &world{
-		watcher: newWatcher(machine.Machine{Config: c}, machine.Start(0, 0, 0, false)), clocks: []time.Time{eve}, spread: time.Millisecond,
+		watcher: newWatcher(machine.Machine{Config: c}, machine.Start(0, 0, 0, false, 0)), clocks: []time.Time{eve}, spread: time.Millisecond,
 		ledger: map[int64]store.Record{}, sighted: map[int64]time.Time{},
 	}
 }
