@@ -3,11 +3,18 @@ package sqlite
 import (
 	"context"
 	"time"
+
+	"github.com/slotlease/slotlease/internal/terms"
 )
 
-// earliest is how far into a boot an earlier version of this package made a line at the
-// earliest, of which the row doesn't say when.
-const earliest = time.Minute
+const (
+	// earliest is how far into a boot an earlier version of this package made a line at the
+	// earliest, of which the row doesn't say when.
+	earliest = time.Minute
+	// plausible is how far a window may be ahead of a line that was just made, so that it is
+	// taken for one that somebody may obey by it.
+	plausible = 24 * time.Hour
+)
 
 // sharesBoot reports whether another line may be of the boot of this one, which is newer. It is
 // not if the boot began, by the wall clock, after the other line.
@@ -25,31 +32,26 @@ func (n line) sharesBoot(other line) bool {
 // by it any more.
 func (n *line) doubt(ctx context.Context, f *file, db rowser, rows map[string]line) error {
 	now := n.at(n.madeAt)
-	var others []line
+	others := map[time.Duration]time.Time{} // store time by each, by its offset: containers share many
 	since := now
 	for _, row := range rows {
-		if n.sharesBoot(row) {
-			others = append(others, row)
-			if at := row.at(n.madeAt); at.Before(since) {
-				since = at
-			}
+		if at := row.at(n.madeAt); n.sharesBoot(row) {
+			others[row.offset] = at
+			since = earlier(since, at)
 		}
 	}
 	if len(others) == 0 {
 		return nil
 	}
-	all, err := newest(ctx, f, db, since)
+	all, err := standing(ctx, f, db, since)
 	if err != nil {
 		return err
 	}
-	for _, other := range others {
-		apart := n.offset - other.offset
-		for _, records := range all {
-			terms, _ := unfinished(records)
-			for _, r := range terms {
-				if !within(r, other.at(n.madeAt)) {
-					continue
-				}
+	bound := now.Add(terms.Longest)
+	for offset, at := range others {
+		apart := n.offset - offset
+		for _, s := range all {
+			for _, r := range s.InForce(at) {
 				// When it is over by the other line, in store time by this one. Unless this one
 				// shows it in the far future, where workers don't obey it, until it is over
 				// whichever line somebody goes by.
@@ -57,16 +59,24 @@ func (n *line) doubt(ctx context.Context, f *file, db rowser, rows map[string]li
 				if !r.WindowStart.After(now.Add(plausible)) {
 					over = r.WindowEnd.Add(apart.Abs())
 				}
-				over = over.Add(time.Millisecond)
-				if bound := now.Add(longest); over.After(bound) {
-					over = bound
-				}
 				n.skew = max(n.skew, apart.Abs())
-				if over.After(n.unsureUntil) {
-					n.unsureUntil = over
-				}
+				n.unsureUntil = later(n.unsureUntil, earlier(over.Add(time.Millisecond), bound))
 			}
 		}
 	}
 	return nil
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
