@@ -4,7 +4,6 @@
 package terms
 
 import (
-	"slices"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
@@ -18,7 +17,7 @@ type State struct {
 	// Terms are those that may be in force at some time, newest first. Each is its newest
 	// record, with the claim, token and WindowStart that the term began with: a command that
 	// works by an earlier part of it has leave to the end of the newest.
-	Terms []store.Record
+	Terms List
 	// Unread is a record that can't be read, if one may hide what is in force. Above it, workers
 	// grant or release nothing but after its end.
 	Unread store.Record
@@ -67,9 +66,15 @@ func (s *State) add(r store.Record) {
 	s.Terms = append(s.Terms, r)
 }
 
-// InForce are the terms that are in force at a time, newest first.
-func (s State) InForce(at time.Time) []store.Record {
-	return slices.DeleteFunc(slices.Clone(s.Terms), func(r store.Record) bool {
-		return r.WindowStart.After(at) || !at.Before(r.WindowEnd)
-	})
+// List is a list of terms.
+type List []store.Record
+
+// InForce are the terms that are in force at some time of an interval, its ends included.
+func (l List) InForce(from, to time.Time) (in List) {
+	for i := range l {
+		if r := &l[i]; !r.WindowStart.After(to) && from.Before(r.WindowEnd) {
+			in = append(in, *r)
+		}
+	}
+	return in
 }

@@ -107,7 +107,7 @@ func (l *Ledger) reanchor(ctx context.Context, f *file, change bool) (a Anchor, 
 		a = Anchor{StoreTime: old.at(since).UTC(), WallTime: now.at(since).UTC()}
 		var others []time.Time
 		for _, other := range lines {
-			if now.sharesBoot(other) {
+			if sharesBoot(now, other, since) {
 				others = append(others, other.at(since))
 			}
 		}
@@ -164,7 +164,7 @@ func idle(ctx context.Context, f *file, tx *sql.Tx, a *Anchor, others []time.Tim
 // one of some times, the first of them, or what can't be read; or empty.
 func keeps(s terms.State, times, others []time.Time) string {
 	for _, at := range times {
-		in, by := s.InForce(at), ""
+		in, by := s.Terms.InForce(at, at), ""
 		if len(in) == 0 {
 			continue
 		}
