@@ -17,7 +17,7 @@ type State struct {
 	// Terms are those that may be in force at some time, newest first. Each is its newest
 	// record, with the claim, token and WindowStart that the term began with: a command that
 	// works by an earlier part of it has leave to the end of the newest.
-	Terms List
+	Terms []store.Record
 	// Unread is a record that can't be read, if one may hide what is in force. Above it, workers
 	// grant or release nothing but after its end.
 	Unread store.Record
@@ -66,13 +66,10 @@ func (s *State) add(r store.Record) {
 	s.Terms = append(s.Terms, r)
 }
 
-// List is a list of terms.
-type List []store.Record
-
-// InForce are the terms that are in force at some time of an interval, its ends included.
-func (l List) InForce(from, to time.Time) (in List) {
-	for i := range l {
-		if r := &l[i]; !r.WindowStart.After(to) && from.Before(r.WindowEnd) {
+// InForce are the terms that are in force at a time, newest first.
+func (s State) InForce(at time.Time) (in []store.Record) {
+	for i := range s.Terms {
+		if r := &s.Terms[i]; !r.WindowStart.After(at) && at.Before(r.WindowEnd) {
 			in = append(in, *r)
 		}
 	}

@@ -86,13 +86,10 @@ func TestATermIsInForceFromItsBeginningToTheEndOfItsNewestPart(t *testing.T) {
 	newest := grant(2, 5, func(r *store.Record) { r.Claim = first.Claim })
 	s := terms.Read([]store.Record{newest, first}, true)
 	for after, want := range map[time.Duration]int{-time.Millisecond: 0, 0: 1, 5 * time.Minute: 1, 10*time.Minute - time.Millisecond: 1, 10 * time.Minute: 0} {
-		got := s.Terms.InForce(noon.Add(after), noon.Add(after))
+		got := s.InForce(noon.Add(after))
 		if len(got) != want || want == 1 && (got[0].Seq != 2 || got[0].Token != first.Token) {
 			t.Errorf("InForce(noon + %v) = %+v, want %d", after, got, want)
 		}
-	}
-	if got := s.Terms.InForce(noon.Add(-time.Hour), noon); len(got) != 1 {
-		t.Errorf("InForce(an hour up to noon) = %+v, want 1", got)
 	}
 }
 

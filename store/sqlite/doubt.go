@@ -82,16 +82,13 @@ func (n *line) doubt(ctx context.Context, f *file, db rowser, rows map[string]li
 		return nil
 	}
 	now := n.at(since)
-	times := slices.SortedFunc(maps.Values(others), time.Time.Compare)
-	first, last := times[0], times[len(times)-1]
-	all, err := standing(ctx, f, db, slices.MinFunc([]time.Time{now, first}, time.Time.Compare))
+	all, err := standing(ctx, f, db, slices.MinFunc(slices.Collect(maps.Values(others)), time.Time.Compare))
 	if err != nil {
 		return err
 	}
 	for _, s := range all {
-		in := s.Terms.InForce(first, last)
 		for offset, at := range others {
-			for _, r := range in.InForce(at, at) {
+			for _, r := range s.InForce(at) {
 				// When it is over by the other line, in store time by this one. Unless this one
 				// shows it in the far future, where workers don't obey it, until it is over
 				// whichever line somebody goes by.

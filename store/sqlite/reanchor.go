@@ -164,7 +164,7 @@ func idle(ctx context.Context, f *file, tx *sql.Tx, a *Anchor, others []time.Tim
 // one of some times, the first of them, or what can't be read; or empty.
 func keeps(s terms.State, times, others []time.Time) string {
 	for _, at := range times {
-		in, by := s.Terms.InForce(at, at), ""
+		in, by := s.InForce(at), ""
 		if len(in) == 0 {
 			continue
 		}
