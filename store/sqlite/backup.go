@@ -9,7 +9,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 
 	code "modernc.org/sqlite/lib"
 
@@ -21,7 +23,8 @@ import (
 // neither wait for it nor stop. A handle with ReadOnly can make one.
 //
 // The copy is written beside path, under its name with .part and a number, and synced before
-// it gets its name. After an error neither is there; after a crash perhaps .part files.
+// it gets its name, which is on the disk then, too. After an error neither is there; after a crash
+// perhaps .part files. It has the rights of the ledger.
 //
 // An error wraps fs.ErrExist if path exists, or a file with its name and -wal, -shm or -journal
 // at the end, which SQLite would take for part of the copy; and fs.ErrInvalid if path itself
@@ -92,9 +95,6 @@ func (l *Ledger) backup(ctx context.Context, path string) (err error) {
 		}
 	}()
 	defer func() { err = cmp.Or(err, part.Close()) }()
-	if err := part.Chmod(readable(l.o.Path)); err != nil {
-		return err
-	}
 	switch err := l.vacuum(ctx, part.Name()); {
 	case isUnwritten(err):
 		return &fs.PathError{Op: "write", Path: path, Err: err}
@@ -104,13 +104,37 @@ func (l *Ledger) backup(ctx context.Context, path string) (err error) {
 	if err := check(ctx, part.Name()); err != nil {
 		return fmt.Errorf("the copy is no whole ledger: %w", err)
 	}
+	// Only now: SQLite opens it for writing.
+	if err := part.Chmod(readable(l.o.Path)); err != nil {
+		return err
+	}
 	if err := part.Sync(); err != nil {
 		return err
 	}
 	if err := isFree(path); err != nil {
 		return err
 	}
-	return publish(part.Name(), path)
+	if err := publish(part.Name(), path); err != nil {
+		return err
+	}
+	if err := syncDir(filepath.Dir(path)); err != nil {
+		_ = os.Remove(path)
+		return &fs.PathError{Op: "sync the name of", Path: path, Err: err}
+	}
+	return nil
+}
+
+// syncDir has the names of the files in a directory reach the disk, where the system does that.
+var syncDir = func(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil // There may be no right to read it, or no such thing here.
+	}
+	defer func() { _ = d.Close() }()
+	if err := d.Sync(); runtime.GOOS != "windows" && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	return nil
 }
 
 // isUnwritten reports that SQLite couldn't write. Of the files that a backup has open, it

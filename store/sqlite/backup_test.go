@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/slotlease/slotlease/store"
@@ -114,4 +115,36 @@ func TestABackupIsRefusedWhereSQLiteWouldTakeAnotherFileForPartOfIt(t *testing.T
 		}
 	}
 	must(t, "Backup()", l.Backup(t.Context(), filepath.Join(t.TempDir(), "copy.db-wal.db")))
+}
+
+// A crash right after a backup must not take its name away.
+func TestABackupHasItsNameOnTheDisk(t *testing.T) {
+	dir := t.TempDir()
+	to := filepath.Join(dir, "copy.db")
+	l := open(t, Options{Path: grown(t)})
+	synced := ""
+	syncs := func(err error) {
+		syncDir = func(path string) error {
+			if _, e := os.Stat(to); e != nil {
+				t.Errorf("the directory is synced when the copy has no name: %v", e)
+			}
+			synced = path
+			return err
+		}
+	}
+	old := syncDir
+	t.Cleanup(func() { syncDir = old })
+	syncs(&fs.PathError{Op: "sync", Path: dir, Err: syscall.EIO})
+	documenttest.Says(t, "Backup() into a directory that can't be synced", l.Backup(t.Context(), to), syscall.EIO, to)
+	wantOnly(t, dir)
+	syncs(nil)
+	must(t, "Backup()", l.Backup(t.Context(), to))
+	documenttest.Equal(t, "the directory that was synced", synced, dir)
+	syncDir = old
+	must(t, "syncDir()", syncDir(dir))
+	must(t, "syncDir() without the right to read", func() error {
+		must(t, "Chmod()", os.Chmod(dir, 0o300))
+		defer func() { _ = os.Chmod(dir, 0o700) }()
+		return syncDir(dir)
+	}())
 }

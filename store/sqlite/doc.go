@@ -125,10 +125,15 @@
 // difference, and [Ledger.Warning] says so, while such a term may be in force. What counts is
 // what workers obey: the newest records of valid worker types, with windows of at most 366 days,
 // and nothing that was released or overridden before. So foreign records leave no doubt, and it
-// ends by itself, after 366 days at the latest. It is found when the first process takes the new
-// offset: a release that is stored later doesn't shorten it, but [Ledger.Reanchor] ends it. No
-// doubt arises where the wall clock was set forward by more than the machine had run when the
-// other offset was stored: that is taken for another boot.
+// ends by itself, after 366 days at the latest. It is found when a process takes an offset that no
+// other uses, a new one or an earlier one: a release that is stored later doesn't shorten it, but
+// [Ledger.Reanchor] ends it.
+//
+// One case leaves no doubt: that the wall clock was set forward by more than the machine had run when
+// the other offset was stored. Both clocks show the same after a boot, and a doubt after each boot
+// would cost slots. It is less grave: the tokens of later leases are higher, and a command hardly outlives
+// its worker, with which the task of a Go program dies, and whose guard kills the command of
+// leasectl run. It takes boot ids that differ within one boot, too.
 //
 // Start workers after the machine has set its clock: an offset from a wrong clock stays until
 // the next boot, too. While store time is more than a second from the wall clock,

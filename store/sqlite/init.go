@@ -31,22 +31,24 @@ var (
 )
 
 // selectSince selects the newest records of each valid worker type, down to the one below the
-// oldest that can't be read or has a window which ends after a time and isn't too long; and the
-// lowest key of the type, and that down to which they are complete. Of each type it looks at so many.
+// oldest that can't be read or whose window ends after a time, and the lowest key of the type. Of
+// each type it looks at so many.
 var selectSince = querySince()
 
 func querySince() query {
 	text := func(have int) string {
 		return `WITH RECURSIVE ` + hop + `,
-			since AS (SELECT name, (SELECT min(seq) FROM WorkerLeases WHERE workerType = hop.name AND seq >= 1) AS firstSeq, (
+			oldest AS (SELECT name, (
 				SELECT min(n) FROM (
 					SELECT seq AS n, windowStart AS s, windowEnd AS e, kind AS k, claim AS c, token AS t, instanceId AS i
-					FROM WorkerLeases WHERE workerType = hop.name AND seq BETWEEN 1 AND ?1 ORDER BY seq DESC LIMIT ?4)
-				WHERE typeof(e) <> 'integer' OR typeof(s) <> 'integer' OR typeof(t) <> 'integer' OR k IS NULL OR c IS NULL OR i IS NULL
-					OR e > ?2 AND e - s <= ?3) AS fromSeq
-			FROM hop WHERE name GLOB '[A-Za-z0-9]*' AND name NOT GLOB '*[^A-Za-z0-9._-]*' AND length(name) <= 63 AND name <> '` + store.Sightings + `')
-			SELECT ` + readColumns(have) + `, since.firstSeq, since.fromSeq FROM since JOIN WorkerLeases
-			ON workerType = since.name AND seq BETWEEN since.fromSeq - 1 AND ?1 ORDER BY workerType, seq DESC`
+					FROM WorkerLeases WHERE workerType = hop.name AND seq BETWEEN 1 AND ?1 ORDER BY seq DESC LIMIT ?3)
+				WHERE typeof(e) <> 'integer' OR typeof(s) <> 'integer' OR typeof(t) <> 'integer' OR k IS NULL OR c IS NULL OR i IS NULL OR e > ?2) AS n
+			FROM hop WHERE name GLOB '[A-Za-z0-9]*' AND name NOT GLOB '*[^A-Za-z0-9._-]*' AND length(name) <= 63 AND name <> '` + store.Sightings + `'),
+			since AS (SELECT name, (SELECT min(seq) FROM WorkerLeases WHERE workerType = oldest.name AND seq >= 1) AS firstSeq,
+				coalesce((SELECT max(seq) FROM WorkerLeases WHERE workerType = oldest.name AND seq BETWEEN 1 AND oldest.n - 1), oldest.n) AS fromSeq
+			FROM oldest WHERE oldest.n IS NOT NULL)
+			SELECT ` + readColumns(have) + `, since.firstSeq FROM since JOIN WorkerLeases
+			ON workerType = since.name AND seq BETWEEN since.fromSeq AND ?1 ORDER BY workerType, seq DESC`
 	}
 	return query{text: text(len(columns)), textSchema1: text(columnsOfSchema1)}
 }

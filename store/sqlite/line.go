@@ -84,20 +84,16 @@ func (l *Ledger) foresee(ctx context.Context, f *file) (line, error) {
 	if err != nil {
 		return line{}, err
 	}
-	n, isNew, err := l.choose(f, rows)
-	if err != nil || !isNew {
-		return n, err
+	n, isNew, err := l.choose(ctx, f, f.db, rows)
+	if isNew {
+		n.madeAt = unused
 	}
-	if err := n.doubt(ctx, f, f.db, rows); err != nil {
-		return line{}, err
-	}
-	n.madeAt = unused
-	return n, nil
+	return n, err
 }
 
 // anchor chooses the line of this process, and holds it.
 //
-// Usually there is a row for its boot id, and nobody uses another line. Then it takes the lock
+// Usually there is a row for its boot id, and no other line of its boot. Then it takes the lock
 // of that line first, and looks at those of others after that, so of two processes that begin
 // with two lines at least one sees the other. That one chooses anew, in a transaction, so that
 // one at a time does so.
@@ -107,18 +103,22 @@ func (l *Ledger) anchor(ctx context.Context, f *file, own line, known bool) (lin
 		return line{}, err
 	}
 	if known && own.madeAt <= now {
-		switch undo, err := l.hold(f, own); {
-		case err == nil:
-			again, err := linesIn(ctx, f.db, l.boot.id)
-			if err == nil && again[l.boot.id].offset != own.offset {
+		undo, err := l.hold(f, own)
+		if err != nil && !errors.Is(err, errOtherLine) {
+			return line{}, err
+		}
+		if err == nil {
+			rows, err := linesIn(ctx, f.db, "")
+			if err == nil && rows[l.boot.id].offset != own.offset {
 				err = fmt.Errorf("%w: %w", errChanged, errLines)
 			}
-			if err != nil {
-				undo()
+			if err == nil && own.certain(rows, now) {
+				return own, nil
 			}
-			return own, err
-		case !errors.Is(err, errOtherLine):
-			return line{}, err
+			undo()
+			if err != nil {
+				return line{}, err
+			}
 		}
 	}
 	var chosen line
@@ -128,14 +128,9 @@ func (l *Ledger) anchor(ctx context.Context, f *file, own line, known bool) (lin
 		if err != nil {
 			return err
 		}
-		n, isNew, err := l.choose(f, rows)
+		n, _, err := l.choose(ctx, f, tx, rows)
 		if err != nil {
 			return err
-		}
-		if isNew {
-			if err := n.doubt(ctx, f, tx, rows); err != nil {
-				return err
-			}
 		}
 		if undo, err = l.hold(f, n); err != nil {
 			undo = func() {}
@@ -153,17 +148,7 @@ func (l *Ledger) anchor(ctx context.Context, f *file, own line, known bool) (lin
 // choose finds the line for a process that has none yet: one that is in use, else that of its
 // boot id, else one so close that it is as good as a new one. Else it makes one of the wall
 // clock, and reports that.
-func (l *Ledger) choose(f *file, rows map[string]line) (n line, isNew bool, err error) {
-	if l.boot.real {
-		switch used, err := usedLines(f.files, rows); {
-		case err != nil:
-			return line{}, false, err
-		case len(used) > 1:
-			return line{}, false, fmt.Errorf("%w: %w", errChanged, errLines)
-		case len(used) == 1:
-			return used[0], false, nil
-		}
-	}
+func (l *Ledger) choose(ctx context.Context, f *file, db rowser, rows map[string]line) (n line, isNew bool, err error) {
 	// In this order, so that a process that pauses in between makes store time late,
 	// and never ahead of the wall clock.
 	wall := l.o.Clock.Now()
@@ -171,14 +156,27 @@ func (l *Ledger) choose(f *file, rows map[string]line) (n line, isNew bool, err 
 	if err != nil {
 		return line{}, false, err
 	}
-	if own, known := rows[l.boot.id]; known && own.madeAt <= now {
-		return own, false, nil
+	if l.boot.real {
+		switch used, err := usedLines(f.files, rows); {
+		case err != nil:
+			return line{}, false, err
+		case len(used) > 1:
+			return line{}, false, fmt.Errorf("%w: %w", errChanged, errLines)
+		case len(used) == 1:
+			n = used[0]
+			n.inherit(rows, now)
+			return n, false, nil
+		}
 	}
-	n = line{offset: time.Duration(wall.UnixMicro())*time.Microsecond - now.Truncate(time.Microsecond), madeAt: now}
-	if near, ok := nearest(rows, n); ok {
-		return near, false, nil
+	n, known := rows[l.boot.id]
+	if !known || n.madeAt > now {
+		n = line{offset: time.Duration(wall.UnixMicro())*time.Microsecond - now.Truncate(time.Microsecond), madeAt: now}
+		near, ok := nearest(rows, n)
+		n, isNew = near, !ok
+		n.madeAt = min(n.madeAt, now) // It may be that of an earlier boot.
 	}
-	return n, true, nil
+	n.inherit(rows, now)
+	return n, isNew, n.doubt(ctx, f, db, rows, now)
 }
 
 // nearest is the line that is as good as n, if there is one; else n.

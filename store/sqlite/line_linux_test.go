@@ -188,3 +188,29 @@ func TestALineThatTwoHandlesHoldIsHeldUntilBothHaveLetGo(t *testing.T) {
 		undo[2-left]()
 	}
 }
+
+// The same with processes, of which each holds its line while it lives.
+func TestAProcessThatReturnsToItsOwnLineAllowsForTheOneThatWasInUseSince(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	t.Setenv(bootVar, "private")
+	one := hire(t, path)
+	one.now(t)
+	one.end()
+	l := open(t, Options{Path: path, Clock: clocks.Skewed(clock.New(), 5*time.Second)})
+	s := now(t, l)
+	must(t, "Append()", l.Append(t.Context(), granted(1, s.Time.Add(-time.Minute).Truncate(time.Millisecond), time.Hour)))
+	must(t, "Close()", l.Close(t.Context()))
+
+	again := hire(t, path)
+	at, skew := again.now(t)
+	if d := (skew - 5*time.Second).Abs(); d > time.Second || at.After(s.Time) {
+		t.Errorf("time = %v ± %v, want its own line, which is 5s behind %v, with a skew of that", at, skew, s.Time)
+	}
+	// A process that joins it doesn't take its time for exact.
+	for _, id := range []string{"private", "another"} {
+		t.Setenv(bootVar, id)
+		if _, joined := hire(t, path).now(t); joined != skew {
+			t.Errorf("skew of %s, which joins it = %v, want %v", id, joined, skew)
+		}
+	}
+}

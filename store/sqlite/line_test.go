@@ -127,3 +127,46 @@ func TestForeignColumnsOfTheTableOfTimeLinesDoNoHarm(t *testing.T) {
 	}
 	must(t, "Append()", l.Append(t.Context(), storetest.Grant("job", 1)))
 }
+
+// A process may come back to the line of its boot id when others have used another one since, by
+// which a command may still work. By the earlier line its term would be over too soon.
+func TestALineThatIsTakenUpAgainIsWidenedWhileTermsMayLastByAnother(t *testing.T) {
+	for _, set := range []time.Duration{-5 * time.Second, 5 * time.Second} {
+		first, second, c := containers(t, set, nil)
+		must(t, "Close()", first.Close(t.Context()))
+		now(t, second)
+		must(t, "Append()", second.Append(t.Context(), storetest.Grant("job", 1)))
+		must(t, "Close()", second.Close(t.Context()))
+		c.Mock.Add(-set) // so that a third container takes the first line, too
+		end := storetest.Grant("job", 1).WindowEnd
+		for _, id := range []string{"first", "third"} {
+			for _, readOnly := range []bool{true, false} {
+				l := open(t, Options{Path: first.o.Path, Clock: c, BootID: id, ReadOnly: readOnly})
+				for range 2 {
+					if got := now(t, l); got.Skew != set.Abs() || !got.Time.Equal(c.Mock.Now()) {
+						t.Errorf("stamp of %s after the clock was set by %v: %+v, want the first line with a skew of that", id, set, got)
+					}
+				}
+			}
+		}
+		pass(c, end.Add(set.Abs()+time.Second))
+		for _, id := range []string{"first", "third", "fourth"} {
+			documenttest.Equal(t, "skew of "+id+" when the term is over by both lines", now(t, open(t, Options{Path: first.o.Path, Clock: c, BootID: id})).Skew, 0)
+		}
+	}
+}
+
+// A boot later the clocks show the same, so this can't be told from one. What makes it bearable is in
+// the package documentation: nothing works on without its worker, and tokens go up.
+func TestAClockThatIsSetForwardByMoreThanTheMachineHadRunIsTakenForAnotherBoot(t *testing.T) {
+	for set, want := range map[time.Duration]time.Duration{3*time.Minute - time.Microsecond: 3*time.Minute - time.Microsecond, 3 * time.Minute: 0, 56 * 365 * 24 * time.Hour: 0} {
+		term := storetest.Grant("job", 1)
+		_, second, c := containers(t, set, func(path string) {
+			must(t, "Append()", open(t, Options{Path: path}).Append(t.Context(), term))
+		})
+		got := now(t, second)
+		if got.Skew != want || !got.Time.Equal(c.Mock.Now()) || got.Time.UnixMilli() <= term.Token {
+			t.Errorf("stamp after the clock was set by %v: %+v, want the wall clock's %v, a skew of %v, and higher tokens than %d", set, got, c.Mock.Now(), want, term.Token)
+		}
+	}
+}

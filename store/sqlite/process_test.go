@@ -49,7 +49,7 @@ func play(role, path string) error {
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
 	}
-	o := Options{Path: path, BusyTimeout: time.Minute, ReadOnly: role == "follow" || role == "glance" || role == "visit"}
+	o := Options{Path: path, BusyTimeout: time.Minute, ReadOnly: role == "follow" || role == "glance" || role == "visit" || role == "copy"}
 	if role == "glance" {
 		o.BusyTimeout = 100 * time.Millisecond
 	}
@@ -84,6 +84,10 @@ func play(role, path string) error {
 		}
 		if err := l.Append(ctx, storetest.Grant("job", last+1)); !errors.Is(err, store.ErrDenied) {
 			return fmt.Errorf("Append() = %w, want ErrDenied", err)
+		}
+	case "copy":
+		if err := l.Backup(ctx, path+".copy"); err != nil {
+			return err
 		}
 	case "visit":
 		for visits := 1; ; visits++ {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/terms"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -106,7 +107,7 @@ func (l *Ledger) reanchor(ctx context.Context, f *file, change bool) (a Anchor, 
 		a = Anchor{StoreTime: old.at(since).UTC(), WallTime: now.at(since).UTC()}
 		var others []time.Time
 		for _, other := range lines {
-			if now.sharesBoot(other) {
+			if sharesBoot(now, other, since) {
 				others = append(others, other.at(since))
 			}
 		}
@@ -130,31 +131,22 @@ func (l *Ledger) reanchor(ctx context.Context, f *file, change bool) (a Anchor, 
 // the ledger.
 func idle(ctx context.Context, f *file, tx *sql.Tx, a *Anchor, others []time.Time) error {
 	times := append([]time.Time{a.StoreTime, a.WallTime}, others...)
-	all, err := newest(ctx, f, tx, slices.MinFunc(times, time.Time.Compare))
+	all, err := standing(ctx, f, tx, slices.MinFunc(times, time.Time.Compare))
 	if err != nil {
 		return err
 	}
 	var busy []string
 	name := ""
-	for _, records := range all {
-		terms, unread := unfinished(records)
-		r, at, found := inForce(terms, times)
-		switch {
-		case found:
-			by := ""
-			if slices.Contains(others, at) {
-				by = " by a time that the machine's clock showed before it was set"
-			}
-			busy = append(busy, fmt.Sprintf("%q until %s%s (record %d)", r.WorkerType, store.Format(r.WindowEnd), by, r.Seq))
-			name = cmp.Or(name, r.WorkerType)
-		case unread.Seq != 0:
-			busy = append(busy, fmt.Sprintf("%q by record %d, which can't be read", unread.WorkerType, unread.Seq))
-			name = cmp.Or(name, unread.WorkerType)
-		case len(records) == 0 || !obeyed(records[0]) || !records[0].WindowEnd.After(a.WallTime):
-		case implausible(records[0], a.WallTime):
-			a.Implausible = append(a.Implausible, records[0])
+	for _, s := range all {
+		switch why := keeps(s, times, others); {
+		case why != "":
+			busy = append(busy, why)
+			name = cmp.Or(name, s.Head.WorkerType)
+		case !terms.Obeyable(s.Head) || !s.Head.WindowEnd.After(a.WallTime):
+		case terms.Poison(s.Head, a.WallTime, terms.Ahead, terms.Longest) != nil:
+			a.Implausible = append(a.Implausible, s.Head)
 		default:
-			a.Ahead = append(a.Ahead, records[0])
+			a.Ahead = append(a.Ahead, s.Head)
 		}
 	}
 	if len(busy) > 0 {
@@ -168,12 +160,21 @@ func idle(ctx context.Context, f *file, tx *sql.Tx, a *Anchor, others []time.Tim
 	return nil
 }
 
-// inForce is a term that is in force at one of some times, the first of them.
-func inForce(terms []store.Record, times []time.Time) (r store.Record, at time.Time, found bool) {
+// keeps is what keeps a ledger from being re-anchored: a term of a worker type that is in force at
+// one of some times, the first of them, or what can't be read; or empty.
+func keeps(s terms.State, times, others []time.Time) string {
 	for _, at := range times {
-		if i := slices.IndexFunc(terms, func(r store.Record) bool { return within(r, at) }); i >= 0 {
-			return terms[i], at, true
+		in, by := s.InForce(at), ""
+		if len(in) == 0 {
+			continue
 		}
+		if slices.Contains(others, at) {
+			by = " by a time that the machine's clock showed before it was set"
+		}
+		return fmt.Sprintf("%q until %s%s (record %d)", in[0].WorkerType, store.Format(in[0].WindowEnd), by, in[0].Seq)
 	}
-	return store.Record{}, time.Time{}, false
+	if r := s.Unread; r.Seq != 0 {
+		return fmt.Sprintf("%q by record %d, which can't be read", r.WorkerType, r.Seq)
+	}
+	return ""
 }

@@ -96,6 +96,22 @@ func TestALedgerIsReadWithoutTheRightToWrite(t *testing.T) {
 	}
 }
 
+// The rights of the copy are the ledger's, and nobody else may read it before.
+func TestALedgerIsCopiedWithoutTheRightToWriteIt(t *testing.T) {
+	for _, mode := range []os.FileMode{0o444, 0o404, 0o644} {
+		top, dir, path := place(t)
+		copied(t, path)
+		chmod(t, path, mode)
+		chmod(t, dir, 0o777)
+		worker := asNobody(t, top, "copy", path, 0)
+		worker.end(t)
+		info, err := os.Stat(path + ".copy")
+		must(t, "Stat()", err)
+		documenttest.Equal(t, "rights of the copy", info.Mode().Perm(), mode)
+		documenttest.Equal(t, "the newest record of the copy", asked[int](t, path+".copy", "SELECT max(seq) FROM WorkerLeases"), 30)
+	}
+}
+
 func TestALogWithoutItsOtherFileIsNotReadWithoutTheRightToWrite(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("the owner of the file may write it: run as root")

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +37,7 @@ func TestTheLedgerKeepsTheContractOfAStore(t *testing.T) {
 				t.Helper()
 				return open(t, Options{Path: path, ReadOnly: true})
 			},
+			OpenElsewhere: elsewhere(path),
 			Plant: func(t testing.TB, workerType string, seq int64, fields map[string]any) {
 				t.Helper()
 				plant(t, path, workerType, seq, fields)
@@ -51,6 +54,18 @@ func TestTheLedgerKeepsTheContractOfAStore(t *testing.T) {
 			Rounds:    rounds,
 		}
 	})
+}
+
+// elsewhere opens a ledger by a hard link, where those are noticed.
+func elsewhere(path string) func(t testing.TB) (store.Ledger, error) {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	return func(t testing.TB) (store.Ledger, error) {
+		t.Helper()
+		must(t, "Link()", os.Link(path, path+".link"))
+		return Open(t.Context(), Options{Path: path + ".link"})
+	}
 }
 
 // open returns a ledger that is closed with the test.

@@ -69,6 +69,7 @@ func harmless(at time.Time) map[string]func(t *testing.T, l *Ledger) {
 		"a name with NUL":                     put("job\x00", 1, fields(term, nil)),
 		"what can't be read, under such name": put("-job", 1, map[string]any{"kind": "grant"}),
 		"sightings":                           put(store.Sightings, 1, fields(term, nil)),
+		"farther than workers ever come":      add(granted(1<<41, start, 24*time.Hour)),
 		"above a free key":                    add(granted(1, start.Add(-time.Hour), time.Minute), above),
 		"above a free key, unreadable": func(t *testing.T, l *Ledger) {
 			add(granted(1, start.Add(-time.Hour), time.Minute))(t, l)
@@ -163,7 +164,7 @@ func TestColumnsOfOthersHideNoTerm(t *testing.T) {
 	term := granted(1, noon.Add(-time.Minute).Truncate(time.Millisecond), time.Hour)
 	l, _ := wrong(t, noon, -time.Hour)
 	must(t, "Append()", l.Append(t.Context(), term))
-	for _, name := range []string{"name", "firstSeq", "fromSeq", "e", "s", "t", "k", "c", "i"} {
+	for _, name := range []string{"name", "firstSeq", "fromSeq", "n", "e", "s", "t", "k", "c", "i"} {
 		execute(t, raw(t, l.o.Path), `ALTER TABLE WorkerLeases ADD COLUMN "`+name+`" TEXT`)
 	}
 	types, err := l.WorkerTypes(t.Context())

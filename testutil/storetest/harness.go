@@ -30,6 +30,10 @@ type Harness struct {
 	// PlantTrigger makes the store drop each new record silently, by a trigger of the name
 	// "planted_trigger". Nil if the store has no triggers.
 	PlantTrigger func(t testing.TB)
+	// OpenElsewhere returns a handle that reaches the harness's data, which is in use, by another
+	// path: a link, a second mount, another address. Or it returns the error of a store that
+	// refuses that, which wraps ErrRefused. Nil if the data has one path. The suite closes the handle.
+	OpenElsewhere func(t testing.TB) (store.Ledger, error)
 	// FreeStamp says that Tail gives a stamp.
 	FreeStamp bool
 	// Rounds of the append race; 0 means 1,000. SLOTLEASE_RACE_ROUNDS, if it is set in

@@ -40,6 +40,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"planted documents", true, false, documentCases},
 		{"hostile names from outside", true, false, outsideCases},
 		{"readers", true, false, readerCases},
+		{"two paths", true, false, pathCases},
 		{"foreign constraints", true, false, constraintCases},
 		{"before init", false, false, emptyCases},
 		{"lifecycle", true, false, lifecycleCases},

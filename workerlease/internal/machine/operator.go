@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/terms"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
@@ -44,7 +45,7 @@ func LookBelow(records []store.Record, asked int, now timeline.Interval) (b Belo
 	n := f.unreachable(records)
 	b = Below{Unreachable: records[:n], records: records[n:], asked: asked}
 	records = b.records
-	if len(b.Unreachable)+len(records) >= asked && asked < deepest && f.needsMore(records) {
+	if len(b.Unreachable)+len(records) >= asked && asked < terms.Deepest && f.needsMore(records) {
 		return Below{}, false
 	}
 	if len(records) == 0 {

@@ -3,6 +3,7 @@ package machine
 import (
 	"time"
 
+	"github.com/slotlease/slotlease/internal/terms"
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
@@ -226,15 +227,15 @@ var Standard = Rules{
 	Pause:     pause,
 
 	TrimBelow: trimBelow,
-	Keep:      100,
+	Keep:      terms.Keep,
 	TrimEvery: 53,
 
 	Poison:      poison,
-	Ahead:       2 * priority.MaxLead,
-	Longest:     366 * 24 * time.Hour,
+	Ahead:       terms.Ahead,
+	Longest:     terms.Longest,
 	Contradicts: contradicts,
 	Dated:       dated,
-	Leads:       leads,
+	Leads:       terms.Leads,
 	Patience:    5 * time.Minute,
 	Span:        span,
 	Reset:       resetAt,

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
@@ -163,6 +164,12 @@ func TestNothingLeadsOverAFreeKey(t *testing.T) {
 
 // What is wrong with a hostile document must not get into the way of the record
 // that supersedes it.
+func TestClaimsAreSentHalfAsFarAheadAsTheyAreObeyed(t *testing.T) {
+	if got := machine.Standard.Ahead; got != 2*priority.MaxLead {
+		t.Errorf("Standard.Ahead = %v, want twice %v", got, priority.MaxLead)
+	}
+}
+
 func TestAResetIsValidWhateverThePoisonSays(t *testing.T) {
 	for name, defect := range map[string]string{
 		"NUL":             "window\x00Start",
