@@ -48,6 +48,12 @@ linear: ## Check that all stores are linearizable, also over broken connections
 	REQUIRE_STORES=mongo SLOTLEASE_LINEAR_OPS=$(or $(OPS),120000) $(GO) test -count=1 -timeout 1h -v -run Linearizable ./internal/linear ./testutil/sim
 	cd internal/chaos && REQUIRE_STORES=mongo $(GO) test -count=1 -timeout 1h -v ./linear
 
+.PHONY: mongodb
+mongodb: ## Run the suite on a real replica set and cluster: make mongodb MONGOD=/path/mongod MONGOS=/path/mongos
+	@test -n '$(MONGOD)' || echo 'MONGOD names no program: nothing is shown on real servers'
+	@test -n '$(MONGOS)' || echo 'MONGOS names no program: nothing is shown on a sharded cluster'
+	MONGOD='$(MONGOD)' MONGOS='$(MONGOS)' $(GO) test -count=1 -timeout 1h -v -run 'OnAReal|RealServers' ./testutil/mongopeer ./store/mongo
+
 .PHONY: model
 model: ## Search the model exhaustively (needs spin and gcc; 20 minutes, 5 GB per core)
 	SLOTLEASE_MODEL=long REQUIRE_SPIN=1 $(GO) test -count=1 -v -timeout 3h ./internal/model

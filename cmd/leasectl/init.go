@@ -55,7 +55,7 @@ func (a *app) init(ctx context.Context, t storeuri.Target) (err error) {
 	if before != nil {
 		types, err = inspect.TypesIn(ctx, before)
 		missing = errors.Is(err, store.ErrMissing)
-		closeErr := before.Close(ctx)
+		closeErr := storeuri.Close(ctx, before)
 		if err != nil && !missing || closeErr != nil {
 			return errors.Join(err, closeErr)
 		}
@@ -64,7 +64,7 @@ func (a *app) init(ctx context.Context, t storeuri.Target) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, ledger.Close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, storeuri.Close(ctx, ledger)) }()
 	if err := ledger.Init(ctx); err != nil {
 		return err
 	}

@@ -27,6 +27,10 @@
 //     unknown: the record may be stored, now or later. Read the key back. The driver
 //     repeats writes by itself, so [store.ErrConflict] may hide one's own success;
 //     settle it in the same way.
+//   - [store.ErrConflict] says that this append stored nothing, not that the record at
+//     the key stays: a primary that was cut off answers so (with error 11000 and a
+//     write-concern error in one reply) for a record that only it has, and which is
+//     rolled back later. Until then reads don't show it, and the key looks free.
 //   - Reads show only what a majority has. Shortly after an election, the new
 //     primary, or an old one that doesn't know yet that it was replaced, may answer
 //     with an older state. For a ledger that is harmless: an append after a stale
@@ -92,10 +96,18 @@
 // # What was tested, and what wasn't
 //
 // The conformance suite runs against FerretDB over TCP, or against the server named
-// in MONGODB_URI. FerretDB is a single server, so elections, rollbacks and the
-// meaning of majority are MongoDB's promises, not shown by our tests. Replica sets,
-// mongos, throttling and refusals are tested with a fake server written to match the
-// documentation.
+// in MONGODB_URI. FerretDB is a single server.
+//
+// A fake replica set plays elections, step-downs, kills and partitions of a primary that
+// clients still reach, with rollbacks of what only it has. Its replies are compared with
+// those recorded from a MongoDB 5.0.7, in testdata/replies, which also check what each
+// error means to a ledger. On it, the conformance suite passes, and workers of package
+// workerlease never overlap, while they do with weaker read or write concerns. That
+// real servers keep what majority means is MongoDB's promise. mongos, throttling and
+// refusals are tested with a fake server written to match the documentation.
+//
+// With a mongod and a mongos, make mongodb runs the conformance suite, workers through
+// elections and rollbacks, and the least rights on real servers: see testutil/mongopeer.
 //
 // Reads don't send their deadline along as maxTimeMS: at the end of that time,
 // FerretDB 1.24 answers a find with a partial result and no error. If the client has

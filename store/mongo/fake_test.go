@@ -18,8 +18,8 @@ import (
 // fakeServer speaks as much of MongoDB's wire protocol as the driver needs, and
 // answers each command as the test says. It stands in for what the test peer
 // can't be: a router, a member of a replica set, a server that refuses, throttles
-// or confirms nothing. Its replies are written after MongoDB's and Microsoft's
-// documentation, not recorded from a real server.
+// or confirms nothing. Replies that stand in tests are written after MongoDB's and
+// Microsoft's documentation; those in testdata/replies were recorded.
 type fakeServer struct {
 	t    testing.TB
 	addr string
@@ -27,6 +27,8 @@ type fakeServer struct {
 	greeting bson.D
 	// reply answers a command other than hello, or returns nil for ok.
 	reply func(name string, command bson.Raw) bson.D
+	// whole answers hello, too. It is used instead of greeting and reply.
+	whole func(name string, command bson.Raw) bson.D
 	// now is the server's clock; it stands if there is none.
 	now func() time.Time
 	// slow is how long each reply takes.
@@ -155,6 +157,9 @@ func (f *fakeServer) answer(command bson.Raw) bson.D {
 	f.mu.Lock()
 	f.commands = append(f.commands, command)
 	f.mu.Unlock()
+	if f.whole != nil {
+		return f.whole(name, command)
+	}
 	switch name {
 	case "hello", "isMaster", "ismaster":
 		localTime := bson.DateTime(1_700_000_000_123)

@@ -322,10 +322,19 @@ func (l *Ledger) list(ctx context.Context) ([]string, error) {
 }
 
 // Close ends the ledger; a client that was made from a URI is closed with it,
-// and operations that are under way end with an error.
+// and operations that are under way end with an error. If ctx ends first, what is left
+// of the client ends in the background, within some 20 s.
 func (l *Ledger) Close(ctx context.Context) error {
 	if l.closed.Swap(true) || !l.own {
 		return nil
 	}
-	return l.failed(ctx, "close", "", l.client.Disconnect(ctx))
+	done := make(chan error, 1)
+	// The driver goes by ctx only until it waits for its heartbeats, which may last for 10 s.
+	go func() { done <- l.client.Disconnect(ctx) }()
+	select {
+	case err := <-done:
+		return l.failed(ctx, "close", "", err)
+	case <-ctx.Done():
+		return nil
+	}
 }

@@ -58,12 +58,17 @@ func open(t testing.TB, o Options) *Ledger {
 
 func TestConformance(t *testing.T) {
 	uri := mongopeer.URI(t)
-	client := dial(t, uri)
-	storetest.Run(t, func(t *testing.T) storetest.Harness {
+	// FerretDB appends a thousand times a second. make soak runs 1,000 rounds.
+	storetest.Run(t, conforms(dial(t, uri), uri, 150))
+}
+
+// conforms gives the suite an empty database for each case, on a server.
+func conforms(client *mongo.Client, uri string, rounds int) func(*testing.T) storetest.Harness {
+	return func(t *testing.T) storetest.Harness {
 		t.Helper()
 		name := database(t, client)
 		return storetest.Harness{
-			Rounds: 150, // FerretDB appends a thousand times a second. make soak runs 1,000 rounds.
+			Rounds: rounds,
 			Open: func(t testing.TB) store.Ledger {
 				t.Helper()
 				return open(t, Options{URI: uri, Database: name})
@@ -87,7 +92,7 @@ func TestConformance(t *testing.T) {
 				}
 			},
 		}
-	})
+	}
 }
 
 // onAPeer calls a test with a separate peer, and handles on it.

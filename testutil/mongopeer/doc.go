@@ -22,4 +22,21 @@
 // and majority means nothing. Its conditional updates are not atomic. A sorted find
 // scans the collection, so keep collections small. Its speed says nothing about
 // MongoDB's.
+//
+// # Real servers
+//
+// [StartSet] starts a replica set of the mongod that the environment variable MONGOD names, and
+// [StartCluster] a sharded cluster with the mongos that MONGOS names. Without them, tests that need
+// them are skipped, and say so; with "mongod" in REQUIRE_STORES they fail. make mongodb runs what
+// there is for them: conformance on a set and through a router; workers through step-downs, kills
+// and partitions with rollbacks; the least rights. An election takes 2 to 4 s, since the time-out
+// is 2 s.
+//
+// Members and clients reach a member only through a proxy, which can cut the members off from each
+// other. It tells them apart by what mongod says of itself with enableTestCommands. Servers end with
+// the test binary, as the peer does. This needs a Unix system and sh.
+//
+// How the servers are started, initiated, cut off and ended is tested with a stand-in: a program
+// that takes the same flags and notes what it is asked. No real mongod could be had where this was
+// written, so nothing else of it has run.
 package mongopeer

@@ -13,7 +13,10 @@ import (
 	"github.com/slotlease/slotlease/testutil/internal/peer/peertest"
 )
 
-func TestMain(m *testing.M) { peertest.Main(m, shared) }
+func TestMain(m *testing.M) {
+	play() // exits if this process isn't to run tests
+	peertest.Main(m, shared)
+}
 
 // dial connects to a server for the time of the test.
 func dial(t *testing.T, uri string) *mongo.Collection {
