@@ -15,8 +15,9 @@ type Ledger interface {
 
 	// Append inserts r unless its key (WorkerType, Seq) exists. It returns
 	// ErrConflict if the key exists, even if an earlier attempt stored this very
-	// record, and ErrInvalid (nothing was sent) if r.Check fails. After any other
-	// error the outcome is unknown: the record may be stored, now or later.
+	// record, and ErrInvalid (nothing was sent) if r.Check fails. An error that matches
+	// ErrNotStored, such as a refusal by the server, says that nothing was stored either.
+	// After any other error the outcome is unknown: the record may be stored, now or later.
 	Append(ctx context.Context, r Record) error
 
 	// Get returns the record at a key, or ErrNotFound. A stored document whose

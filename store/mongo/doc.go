@@ -37,9 +37,12 @@
 // context.Canceled. Give each operation a deadline: without one it can wait as long
 // as the driver does.
 //
-// The error of an operation is one line. An error that lists all faults of options
-// or of a record has one line per fault. No error shows a password or another secret
-// of the URI. The driver's error is in the chain, for errors.As, with its own text.
+// The error of an operation is one line, which says what went wrong: which members of
+// the replica set answer as what if there is no primary, which action isn't granted,
+// to whom, and in which database that user authenticated. store.Detail returns the
+// driver's own words. An error that lists all faults of options or of a record has one
+// line per fault. No error shows a password or another secret of the URI, nor a user
+// that may be a key. The driver's error is in the chain, for errors.As, with its own text.
 //
 // # Collections that are refused
 //
@@ -61,6 +64,10 @@
 // is set. Between two checks, an administrator can still do damage.
 //
 // # Rights
+//
+// Credentials authenticate in the database that authSource names, else in that of the
+// URI's path, else in admin, as the connection string's specification has it. A user that
+// was made in admin needs authSource=admin if the path names a database.
 //
 // The role readWrite on the database suffices. The minimum is a custom role with
 // these actions on the collection:

@@ -164,7 +164,11 @@ func TestADriversErrorShowsNoPasswordAndIsNotGarbled(t *testing.T) {
 				if strings.Contains(form, "@") { // What stands before the last @ may all be a password.
 					masked = "mongodb://***:***&w=1 to jobs.WorkerLeases"
 				}
-				documenttest.Says(t, "Now()", err, nil, "mongo: now: access denied: connection() error occurred during connection handshake: auth error: sasl conversation error: unable to authenticate using mechanism \"SCRAM-SHA-256\"", masked)
+				documenttest.Says(t, "Now()", err, nil, "mongo: now: access denied: authentication failed (user jane, authenticated in jobs): ", strings.TrimPrefix(masked, "Authentication failed: "))
+				const whole = "connection() error occurred during connection handshake: auth error: sasl conversation error: unable to authenticate using mechanism \"SCRAM-SHA-256\": (AuthenticationFailed) "
+				if got := store.Detail(err); !strings.HasPrefix(got, whole) || !strings.HasSuffix(got, masked) {
+					t.Errorf("Detail() = %q, want all that the driver said, with %q", got, masked)
+				}
 			}
 		})
 	}

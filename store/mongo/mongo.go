@@ -37,9 +37,10 @@ type Options struct {
 	//
 	//	mongodb://user:password@db1,db2/jobs?collection=leases&replicaSet=rs0
 	//
-	// Credentials authenticate against the database admin unless authSource says
-	// otherwise, whatever the path is. The other parameters go to the driver, but
-	// read and write concerns and the read preference are overruled.
+	// Credentials authenticate where every driver would: in the database that authSource
+	// names, else in that of the path, else in admin; with the mechanisms MONGODB-X509,
+	// MONGODB-AWS, MONGODB-OIDC and GSSAPI in $external. The other parameters go to the
+	// driver, but read and write concerns and the read preference are overruled.
 	URI string
 	// Client is the caller's own client, instead of a URI. Close leaves it open.
 	Client *mongo.Client
@@ -76,6 +77,7 @@ type Ledger struct {
 	db      *mongo.Database
 	coll    *mongo.Collection
 	label   string
+	login   *login
 	skew    time.Duration
 	unsafe  bool
 	secrets scrub.Secrets
@@ -117,10 +119,10 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 		o.Clock = clock.New()
 	}
 	l.fitness = fitness{clock: o.Clock, gate: make(chan struct{}, 1)}
-	l.client, l.label = o.Client, "client"
+	l.client, l.label, l.login = o.Client, "client", &login{}
 	if o.Client == nil {
 		l.own, l.label = true, a.hosts
-		if l.client, err = connect(ctx, a, o.AppName); err != nil {
+		if l.client, l.login, err = connect(ctx, a, o.AppName); err != nil {
 			return nil, fmt.Errorf("mongo: open: %w", err)
 		}
 	}
@@ -130,7 +132,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 }
 
 // connect makes a client, which connects in the background.
-func connect(ctx context.Context, a address, appName string) (*mongo.Client, error) {
+func connect(ctx context.Context, a address, appName string) (*mongo.Client, *login, error) {
 	made := make(chan *options.ClientOptions, 1)
 	// The driver looks up SRV records while it parses, and takes no context.
 	go func() { made <- options.Client().ApplyURI(a.driver) }()
@@ -138,9 +140,10 @@ func connect(ctx context.Context, a address, appName string) (*mongo.Client, err
 	select {
 	case o = <-made:
 	case <-ctx.Done():
-		return nil, classify(ctx, fmt.Errorf("look up %s: %w", a.hosts, ctx.Err()), a.secrets)
+		return nil, nil, classify(ctx, fmt.Errorf("look up %s: %w", a.hosts, ctx.Err()), a.secrets)
 	}
-	o.SetMonitor(&event.CommandMonitor{Started: noteServer})
+	who := loginOf(o)
+	o.SetMonitor(&event.CommandMonitor{Started: noteServer}).SetServerMonitor(who.monitor())
 	switch {
 	case appName != "":
 		o.SetAppName(appName)
@@ -149,9 +152,9 @@ func connect(ctx context.Context, a address, appName string) (*mongo.Client, err
 	}
 	client, err := mongo.Connect(o)
 	if err != nil {
-		return nil, classify(ctx, fmt.Errorf("uri: %w", err), a.secrets)
+		return nil, nil, classify(ctx, fmt.Errorf("uri: %w", err), a.secrets)
 	}
-	return client, nil
+	return client, who, nil
 }
 
 // bind makes the handles. The concerns are set here, on what every operation

@@ -194,6 +194,25 @@ func TestAnOutageIsLoggedWhenItBeginsAndEveryMinute(t *testing.T) {
 	}
 }
 
+// wordy is an error with a detail.
+type wordy struct{ error }
+
+func (wordy) Detail() string { return "not primary, topology { … }" }
+
+func TestTheWholeOfAnErrorIsLoggedForDebuggingOnly(t *testing.T) {
+	for _, json := range []bool{false, true} {
+		for level, want := range map[zapcore.Level]bool{zapcore.DebugLevel: true, zapcore.InfoLevel: false} {
+			var stderr bytes.Buffer
+			l := New(Options{To: &stderr, Level: level, JSON: json, Worker: worker})
+			l.Observe(workerlease.StoreFailed{Worker: worker, Operation: "now", Err: fmt.Errorf("now: %w", wordy{errors.New("no primary")})})
+			l.Observe(workerlease.StoreFailed{Worker: worker, Operation: "now", Err: errors.New("plain")})
+			if got := strings.Count(stderr.String(), "topology"); (got == 1) != want || got > 1 || !strings.Contains(stderr.String(), "no primary") {
+				t.Errorf("JSON %v, level %v: %q, want the detail once: %v", json, level, stderr.String(), want)
+			}
+		}
+	}
+}
+
 // entry is a line in JSON.
 type entry struct {
 	Level, Time, Message, WorkerType, InstanceID, Slot, SlotStart, SlotEnd, Error string

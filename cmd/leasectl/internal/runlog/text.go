@@ -19,11 +19,11 @@ import (
 func (l *Log) line(e workerlease.Event) (zapcore.Level, string) {
 	switch e := e.(type) {
 	case workerlease.Unknown:
-		return l.outage.failure(l.now(), l.stopping, fmt.Sprintf("store: append of record %d: outcome unknown: %v", e.Seq, advice.Brief(e.Err)), e.Err)
+		return l.outage.failure(l.now(), l.stopping, fmt.Sprintf("store: append of record %d: outcome unknown: %v", e.Seq, e.Err), e.Err)
 	case workerlease.Throttled:
 		return l.outage.failure(l.now(), l.stopping, fmt.Sprintf("store: %s: throttled, again after %v", e.Operation, e.RetryAfter), e.Err)
 	case workerlease.StoreFailed:
-		return l.outage.failure(l.now(), l.stopping, fmt.Sprintf("store: %s failed: %v", e.Operation, advice.Brief(e.Err)), e.Err)
+		return l.outage.failure(l.now(), l.stopping, fmt.Sprintf("store: %s failed: %v", e.Operation, e.Err), e.Err)
 	case workerlease.ClockSample, workerlease.Claimed, workerlease.Lost:
 		if l.outage.failing {
 			l.outage.failing = false
