@@ -63,6 +63,15 @@ type Warner interface {
 	Warning() string
 }
 
+// RightsChecker is a Ledger that can find out whether a worker's rights suffice, so that a
+// mistake shows at the start and not in the first slot.
+type RightsChecker interface {
+	// CheckRights stores nothing. It returns ErrDenied, with the name of what isn't granted,
+	// if appends are surely denied as of now, and nil if they aren't or if that can't be found
+	// out. Other errors leave it open.
+	CheckRights(ctx context.Context) error
+}
+
 // TrimBatch is the largest number of records that one Trim deletes.
 const TrimBatch = 500
 

@@ -27,6 +27,7 @@ type serverKey struct{}
 // noteServer is the driver's command monitor. The driver hands it the context of
 // the operation, on the goroutine of the operation.
 func noteServer(ctx context.Context, e *event.CommandStartedEvent) {
+	noteSending(ctx, e.CommandName)
 	if to, ok := ctx.Value(serverKey{}).(*string); ok {
 		*to = e.ConnectionID
 		if i := strings.LastIndex(e.ConnectionID, "[-"); i > 0 {

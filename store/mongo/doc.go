@@ -27,6 +27,9 @@
 //     unknown: the record may be stored, now or later. Read the key back. The driver
 //     repeats writes by itself, so [store.ErrConflict] may hide one's own success;
 //     settle it in the same way.
+//   - A denial says that nothing was stored ([store.ErrNotStored]), if the append was sent at
+//     most once. With a client of the caller's own that isn't known, and the outcome is
+//     unknown, too.
 //   - Reads show only what a majority has. Shortly after an election, the new
 //     primary, or an old one that doesn't know yet that it was replaced, may answer
 //     with an older state. For a ledger that is harmless: an append after a stale
@@ -77,6 +80,10 @@
 //     are skipped where these rights are missing;
 //   - collStats: with mongos;
 //   - createCollection: for Init, if the collection doesn't exist.
+//
+// [Ledger.CheckRights] finds out, without storing anything, whether insert is granted. It
+// sends connectionStatus and, if that doesn't list the right, an insert of a document that
+// no server takes. Servers that don't tell count as granting it.
 //
 // # Time
 //

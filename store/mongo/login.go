@@ -1,8 +1,11 @@
 package mongo
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
+	"strings"
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/event"
@@ -35,6 +38,19 @@ func loginOf(o *options.ClientOptions) *login {
 		l.replicaSet = *o.ReplicaSet
 	}
 	return l
+}
+
+// lookUpTXT fails if the DNS doesn't answer for the TXT record of an SRV host. The driver goes
+// on without it. But it may say authSource, and without that a login would be denied.
+func lookUpTXT(ctx context.Context, a address) error {
+	if !strings.HasPrefix(a.driver, schemeSRV) {
+		return nil
+	}
+	_, err := net.DefaultResolver.LookupTXT(ctx, a.hosts)
+	if e, ok := errors.AsType[*net.DNSError](err); ok && e.IsNotFound {
+		return nil
+	}
+	return err
 }
 
 // monitor notes the names of replica sets: the driver forgets a server that is in another

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -133,6 +134,9 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 
 // connect makes a client, which connects in the background.
 func connect(ctx context.Context, a address, appName string) (*mongo.Client, *login, error) {
+	if err := lookUpTXT(ctx, a); err != nil {
+		return nil, nil, classify(ctx, fmt.Errorf("look up %s: %w", a.hosts, err), a.secrets)
+	}
 	made := make(chan *options.ClientOptions, 1)
 	// The driver looks up SRV records while it parses, and takes no context.
 	go func() { made <- options.Client().ApplyURI(a.driver) }()
@@ -140,7 +144,8 @@ func connect(ctx context.Context, a address, appName string) (*mongo.Client, *lo
 	select {
 	case o = <-made:
 	case <-ctx.Done():
-		return nil, nil, classify(ctx, fmt.Errorf("look up %s: %w", a.hosts, ctx.Err()), a.secrets)
+		late := &net.DNSError{Err: "no answer in time", Name: a.hosts, IsTimeout: true}
+		return nil, nil, classify(ctx, fmt.Errorf("%w: %w", ctx.Err(), late), a.secrets)
 	}
 	who := loginOf(o)
 	o.SetMonitor(&event.CommandMonitor{Started: noteServer}).SetServerMonitor(who.monitor())
@@ -196,20 +201,22 @@ func (l *Ledger) open(ctx context.Context, op, key string) error {
 
 // Append inserts r unless its key exists, and returns when a majority of the
 // replica set has it in its journal. See the package's documentation for what an
-// error means; only store.ErrConflict and store.ErrInvalid say that nothing was
-// stored.
+// error means; only store.ErrConflict, store.ErrInvalid and store.ErrNotStored say that
+// nothing was stored.
 func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 	if err := r.Check(); err != nil {
 		return fmt.Errorf("mongo: append: %w", err)
 	}
 	key := store.Key(r.WorkerType, r.Seq)
-	return insist(ctx, func(ctx context.Context) error {
+	var sent sending
+	err := insist(sent.watch(ctx), func(ctx context.Context) error {
 		if err := l.enter(ctx, "append", key); err != nil {
 			return err
 		}
 		_, err := l.coll.InsertOne(ctx, encode(r))
 		return l.failed(ctx, "append", key, err)
 	})
+	return sent.judge(err, l.own)
 }
 
 // Get returns the record at a key.

@@ -1,10 +1,14 @@
 package mongo
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
@@ -84,6 +88,22 @@ func TestCredentialsAuthenticateWhereEveryDriverWould(t *testing.T) {
 		if o.Auth == nil || o.Auth.AuthSource != want {
 			t.Errorf("auth of %q = %+v, %v, want source %q", uri, o.Auth, o.Validate(), want)
 		}
+	}
+}
+
+// It isn't parallel: it takes the resolver away from all.
+func TestADNSThatIsDownIsToldFromAMissingName(t *testing.T) {
+	resolver := net.DefaultResolver
+	t.Cleanup(func() { net.DefaultResolver = resolver })
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		<-ctx.Done()
+		return nil, &net.OpError{Op: "dial", Net: "udp", Err: ctx.Err()}
+	}}
+	_, err := Open(within(t, 100*time.Millisecond), Options{URI: "mongodb+srv://u:p@db.example.net/jobs"})
+	documenttest.Says(t, "Open()", err, nil, "mongo: open: ", "db.example.net")
+	wantSentinel(t, "Open()", err, nil)
+	if e, ok := errors.AsType[*net.DNSError](err); !ok || e.IsNotFound {
+		t.Errorf("Open() = %v, want that the DNS doesn't answer, not that there is no such name", err)
 	}
 }
 
