@@ -113,7 +113,7 @@ func (l *Ledger) now(ctx context.Context) (store.Stamp, error) {
 		return store.Stamp{}, err
 	case g.router:
 		return l.shardNow(ctx)
-	case !g.writable:
+	case !g.writable && !l.copied:
 		return store.Stamp{}, notPrimary(g)
 	}
 	return l.stamp(g.time, g.server, g.member), nil

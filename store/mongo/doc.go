@@ -103,6 +103,10 @@
 // An election takes up to about 12 s, in which appends fail or wait. A worker that
 // holds a lease needs no write to keep it, and continues undisturbed.
 //
+// [Ledger.OpenCopy] reads a secondary, also without a primary, for people who look at a
+// ledger. What it shows has been confirmed by a majority, but the newest records may be
+// missing.
+//
 // # What was tested, and what wasn't
 //
 // The conformance suite runs against FerretDB over TCP, or against the server named

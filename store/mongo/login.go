@@ -20,6 +20,8 @@ type login struct {
 	user       string
 	source     string // the database that knows the user
 	replicaSet string
+	// direct makes options to connect to one of the servers.
+	direct func(addr string) *options.ClientOptions
 
 	mu sync.Mutex
 	// sets are the names of replica sets by the servers that have told them; empty for a
@@ -30,7 +32,7 @@ type login struct {
 // loginOf reads the driver's options, which have all defaults, and what a TXT record of an
 // SRV host adds to the URI.
 func loginOf(o *options.ClientOptions) *login {
-	l := &login{known: true, sets: map[string]string{}}
+	l := &login{known: true, direct: directly(o), sets: map[string]string{}}
 	if o.Auth != nil {
 		l.user, l.source = o.Auth.Username, o.Auth.AuthSource
 	}

@@ -75,6 +75,7 @@ type Options struct {
 type Ledger struct {
 	client  *mongo.Client
 	own     bool
+	copied  bool // of one member, which needn't be the primary
 	db      *mongo.Database
 	coll    *mongo.Collection
 	label   string

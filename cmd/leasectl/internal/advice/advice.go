@@ -77,7 +77,8 @@ func tryFailed(t storeuri.Target, err error) string {
 	case otherSet(err):
 		return "correct replicaSet in the URI"
 	case leaderless(err):
-		return "again in a moment: an election takes up to 12 s; if it lasts, start the members that don't answer"
+		return "again in a moment: an election takes up to 12 s; if it lasts, start the members that don't answer; " +
+			Command(t, "leasectl inspect slots --stale") + " shows what a secondary has"
 	case ailing(err):
 		return "again in a moment: the server answers, but can't serve now; if it lasts, look at its health"
 	case answered(err):
