@@ -100,8 +100,12 @@
 //
 // # Failover
 //
-// An election takes up to about 12 s, in which appends fail or wait. A worker that
-// holds a lease needs no write to keep it, and continues undisturbed.
+// An election takes up to about 12 s with the default settings of a replica set
+// (https://www.mongodb.com/docs/manual/core/replica-set-elections/), in which appends
+// fail or wait. A worker that holds a lease continues undisturbed to the end of its
+// window. With FailoverWithin, windows are short, and extended a quarter of it before they
+// end: below about 65 s, an election may cost the lease. With Continuous, a lease goes on
+// into the next slot if the election is shorter than Lead. Either way no two work at once.
 //
 // [Ledger.OpenCopy] reads a secondary, also without a primary, for people who look at a
 // ledger. What it shows has been confirmed by a majority, but the newest records may be

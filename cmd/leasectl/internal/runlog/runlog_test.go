@@ -81,6 +81,7 @@ func happen(j *Log) {
 		workerlease.Overrun{Worker: worker, Slot: slot}, // its command has ended
 		workerlease.Overrun{Worker: worker, Slot: slots.Slot{Start: slot.End, End: slot.End.Add(5 * time.Minute)}},
 		workerlease.ClockJump{Worker: worker, Server: "s2", Verdict: workerlease.JumpConfirmed, StoreTime: noon, Uncertainty: time.Second},
+		workerlease.Lapsed{Worker: worker, Outage: 12 * time.Second, Err: errors.New("t: the store took no appends for 12s, and the lease of slot 12:00 ended for that: FailoverWithin is 4s, and 50s would have held it")},
 		workerlease.TooUncertain{Worker: worker, Uncertainty: time.Second, Err: errors.New("t: FailoverWithin is 1s: it should be at least 8 × that and 4 × Margin")},
 		workerlease.Vanished{Worker: worker, Seq: 3, Err: errors.New("t: seq 3: lease record vanished")},
 		workerlease.StoreWarning{Worker: worker, Text: "the machine's clock is 3h0m0s ahead of store time"},

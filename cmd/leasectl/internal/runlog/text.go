@@ -89,6 +89,8 @@ func (l *Log) line(e workerlease.Event) (zapcore.Level, string) {
 		return zap.WarnLevel, fmt.Sprintf("store time by server %s: %s; now %s ± %v", e.Server, e.Verdict, store.Format(e.StoreTime), e.Uncertainty.Round(time.Millisecond))
 	case workerlease.TooUncertain:
 		return zap.ErrorLevel, flagname.In(e.Err.Error())
+	case workerlease.Lapsed:
+		return zap.WarnLevel, flagname.In(e.Err.Error())
 	case workerlease.StoreWarning:
 		return zap.WarnLevel, e.Text
 	case workerlease.Vanished:
