@@ -49,12 +49,13 @@ func (l *Ledger) failed(ctx context.Context, op, key string, err error) error {
 // classify gives a driver's error its meaning for a ledger. After an error without a
 // sentinel the outcome is unknown, above all for an append: every time-out, every lost
 // connection, every election, and every write that was made but not confirmed by a
-// majority (a write-concern error). shown may be in its text.
-func classify(ctx context.Context, err error, secrets scrub.Secrets, shown ...string) error {
-	return classifyAs(ctx, err, err.Error(), secrets, shown...)
+// majority (a write-concern error).
+func classify(ctx context.Context, err error, secrets scrub.Secrets) error {
+	return classifyAs(ctx, err, err.Error(), secrets)
 }
 
-// classifyAs is classify with another text than the error's own, which becomes the detail.
+// classifyAs is classify with another text than the error's own, which becomes the detail. shown
+// may be in either.
 func classifyAs(ctx context.Context, err error, text string, secrets scrub.Secrets, shown ...string) error {
 	e := fault.Show(secrets.Scrub(text, shown...), err)
 	e.Explain(secrets.Scrub(err.Error(), shown...))
@@ -99,6 +100,9 @@ func meaning(err error) error {
 				return store.ErrDenied
 			}
 		}
+	}
+	if cleared, _ := deniedToAnother(err); cleared != nil {
+		return store.ErrDenied
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/description"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 )
@@ -22,28 +23,67 @@ func (l *login) message(err error) string {
 	if e, ok := errors.AsType[topology.ServerSelectionError](err); ok {
 		return strings.Replace(text, e.Error(), l.noServer(e.Desc), 1)
 	}
+	if e, said := deniedToAnother(err); e != nil {
+		return strings.Replace(text, e.Error(), l.loginFailed(said), 1)
+	}
 	if e, ok := errors.AsType[mongo.CommandError](err); ok {
 		return strings.Replace(text, e.Error(), l.answer(e), 1)
 	}
 	if e, ok := errors.AsType[mongo.WriteException](err); ok && hasCode(err, codeUnauthorized) {
 		return strings.Replace(text, e.Error(), l.unauthorized(e.WriteErrors[0].Message), 1)
 	}
-	return text
+	return plainConnection(text)
+}
+
+// connectionID matches how the driver names a connection: by the server and a number.
+var connectionID = regexp.MustCompile(`connection\((\S*?)(?:\[-\d+\])?\) `)
+
+// plainConnection names the server alone in what happened to a connection.
+func plainConnection(text string) string {
+	return strings.TrimPrefix(strings.ReplaceAll(connectionID.ReplaceAllString(text, "$1: "), ": : ", ": "), ": ")
+}
+
+// clearedPool matches what the driver says to an operation that wanted a connection just after
+// another one had been denied the login. That error isn't in the chain; the server's name for
+// its code is in the text.
+var clearedPool = regexp.MustCompile(`^connection pool for \S+ was cleared because another operation failed with: .*\bauth error: .*\((?:AuthenticationFailed|UserNotFound)\) (.*)`)
+
+// deniedToAnother finds, in an error, that of an operation which wanted a connection just after
+// another one was denied the login, and what the server had said to that.
+func deniedToAnother(err error) (cleared error, said string) {
+	e, ok := errors.AsType[poolError](err)
+	if !ok {
+		return nil, ""
+	}
+	if m := clearedPool.FindStringSubmatch(e.Error()); m != nil {
+		return e, m[1]
+	}
+	return nil, ""
+}
+
+// poolError is the driver's error of a pool that was cleared, whose type has no public name.
+type poolError interface {
+	error
+	driver.RetryablePoolError
+}
+
+// loginFailed is the text of a login that was denied. Servers say why only in their logs, but
+// proxies say it here.
+func (l *login) loginFailed(said string) string {
+	return "authentication failed" + l.who() + strings.TrimSuffix(strings.TrimPrefix(said, "Authentication failed"), ".")
 }
 
 // answer is the text of a reply to a command that failed as a whole.
 func (l *login) answer(e mongo.CommandError) string {
 	switch {
 	case isLogin(e) && hasCode(e, codeAuthenticationFailed, codeUserNotFound, codeAtlasError):
-		// Servers say why only in their logs, but proxies say it here.
-		said := strings.TrimSuffix(strings.TrimPrefix(e.Message, "Authentication failed"), ".")
-		return "authentication failed" + l.who() + said
+		return l.loginFailed(e.Message)
 	case hasCode(e, codeUnauthorized):
 		return l.unauthorized(e.Message)
 	case hasCode(e, notPrimaryCodes...):
 		return fmt.Sprintf("no primary: an election? (%s: %s)", cmp.Or(e.Name, "not primary"), e.Message)
 	}
-	return e.Error()
+	return plainConnection(e.Error())
 }
 
 // notPrimaryCodes are the codes of servers that are not, or no longer, the primary:

@@ -1,8 +1,10 @@
 package mongo
 
 import (
+	"errors"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -144,6 +146,47 @@ func TestAStepDownIsNoDenialAndSaidToBeThat(t *testing.T) {
 	wantSentinel(t, "Append()", err, nil)
 	documenttest.Says(t, "Append()", err, nil, "no primary: an election? (NotWritablePrimary: not primary)")
 	wantPlain(t, "Append()", err)
+}
+
+// Of operations that are denied the login at once, the driver tells some only that its pool was
+// cleared.
+func TestEveryOperationIsToldThatTheLoginWasDenied(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		reply bson.D
+		want  error
+		says  string
+	}{
+		"a wrong password": {commandError(codeAuthenticationFailed, "AuthenticationFailed", "Authentication failed."), store.ErrDenied, "authentication failed (user u, authenticated in jobs)"},
+		"a step-down":      {commandError(10107, "NotWritablePrimary", "not primary"), nil, ""},
+	} {
+		f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"saslStart": c.reply})})
+		l := f.open(Options{URI: "mongodb://u:p@" + f.addr + "/jobs"})
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				for range 8 {
+					_, err := l.Now(within(t, patience))
+					wantSentinel(t, name, err, c.want)
+					documenttest.Says(t, name, err, nil, c.says)
+					wantPlain(t, name, err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+func TestALostConnectionIsNamedByItsServer(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"connection(127.0.0.1:27201[-5]) incomplete read of message header: context deadline exceeded": "127.0.0.1:27201: incomplete read of message header: context deadline exceeded",
+		"connection(db1:27017[-12]) socket was unexpectedly closed: EOF":                               "db1:27017: socket was unexpectedly closed: EOF",
+		"connection() error occurred during connection handshake: EOF":                                 "error occurred during connection handshake: EOF",
+		"nothing of that kind": "nothing of that kind",
+	} {
+		documenttest.Equal(t, text, (&login{}).message(errors.New(text)), want)
+	}
 }
 
 func TestAtlasSaysManyThingsByOneCode(t *testing.T) {

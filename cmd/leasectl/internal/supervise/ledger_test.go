@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
@@ -47,21 +48,26 @@ func TestAppendsThatAreDeniedEndARunAndDoubtsDoNot(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		events []workerlease.Event
+		apart  time.Duration
 		ends   bool
 	}{
-		"three in a row":             {[]workerlease.Event{failed("append", denied), failed("append", denied), failed("append", denied)}, true},
-		"two":                        {[]workerlease.Event{failed("append", denied), failed("append", denied)}, false},
-		"three, a success between":   {[]workerlease.Event{failed("append", denied), failed("append", denied), workerlease.Claimed{}, failed("append", denied)}, false},
-		"reads, as in an election":   {[]workerlease.Event{failed("tail", store.ErrDenied), failed("tail", store.ErrDenied), failed("now", store.ErrDenied), failed("now", store.ErrDenied)}, false},
-		"appends of unknown outcome": {[]workerlease.Event{workerlease.Unknown{Err: store.ErrDenied}, workerlease.Unknown{Err: store.ErrDenied}, workerlease.Unknown{Err: store.ErrDenied}}, false},
-		"appends that were refused":  {[]workerlease.Event{workerlease.Unknown{Err: store.ErrRefused}, workerlease.Unknown{Err: store.ErrRefused}, workerlease.Unknown{Err: store.ErrRefused}}, true},
+		"three in a row":             {[]workerlease.Event{failed("append", denied), failed("append", denied), failed("append", denied)}, deniedFor / 2, true},
+		"three at once":              {[]workerlease.Event{failed("append", denied), failed("append", denied), failed("append", denied)}, 0, false},
+		"two":                        {[]workerlease.Event{failed("append", denied), failed("append", denied)}, deniedFor, false},
+		"three, a success between":   {[]workerlease.Event{failed("append", denied), failed("append", denied), workerlease.Claimed{}, failed("append", denied)}, deniedFor, false},
+		"reads, as in an election":   {[]workerlease.Event{failed("tail", store.ErrDenied), failed("tail", store.ErrDenied), failed("now", store.ErrDenied), failed("now", store.ErrDenied)}, deniedFor, false},
+		"appends of unknown outcome": {[]workerlease.Event{workerlease.Unknown{Err: store.ErrDenied}, workerlease.Unknown{Err: store.ErrDenied}, workerlease.Unknown{Err: store.ErrDenied}}, deniedFor, false},
+		"appends that were refused":  {[]workerlease.Event{workerlease.Unknown{Err: store.ErrRefused}, workerlease.Unknown{Err: store.ErrRefused}, workerlease.Unknown{Err: store.ErrRefused}}, deniedFor, true},
 	} {
-		r := newRefusals()
-		for _, e := range c.events {
-			r.observe(e)
-		}
-		if got := len(r.lasting) > 0; got != c.ends {
-			t.Errorf("%s: ends the run: %v, want %v", name, got, c.ends)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			r := newRefusals()
+			for _, e := range c.events {
+				r.observe(e)
+				time.Sleep(c.apart)
+			}
+			if got := len(r.lasting) > 0; got != c.ends {
+				t.Errorf("%s: ends the run: %v, want %v", name, got, c.ends)
+			}
+		})
 	}
 }

@@ -22,6 +22,7 @@ const (
 // refusals watches whether a ledger that was fit refuses to be used.
 type refusals struct {
 	appends int           // refused in a row
+	since   time.Time     // when the first of them was
 	reads   chan struct{} // has an element if a read was refused
 	lasting chan error    // has why appends are refused
 }
@@ -51,7 +52,11 @@ func (r *refusals) observe(e workerlease.Event) {
 
 // append counts an append that was refused.
 func (r *refusals) append(err error) {
-	if r.appends++; r.appends >= refusedAppends {
+	if r.appends++; r.appends == 1 {
+		r.since = time.Now()
+	}
+	brief := errors.Is(err, store.ErrDenied) && time.Since(r.since) < deniedFor
+	if r.appends >= refusedAppends && !brief {
 		keep(r.lasting, err)
 	}
 }
