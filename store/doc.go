@@ -22,8 +22,8 @@
 //     as the store calls it.
 //   - Tail and Get are strongly consistent: they see every append that was
 //     acknowledged before they were called.
-//   - Only [ErrConflict] and [ErrInvalid] mean that an append did nothing. After any
-//     other error the outcome is unknown: the record may be stored, now or later.
+//   - Only [ErrConflict], [ErrInvalid] and [ErrNotStored] mean that an append did nothing.
+//     After any other error the outcome is unknown: the record may be stored, now or later.
 //   - Every operation returns soon after its context ends.
 //   - All methods are safe for concurrent use.
 //

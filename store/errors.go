@@ -13,6 +13,9 @@ var (
 	ErrConflict = errors.New("key exists")
 	// ErrNotFound: there is no record at the key.
 	ErrNotFound = errors.New("record not found")
+	// ErrNotStored: an append surely did nothing, and never will. It comes along with the
+	// reason, such as ErrDenied. A store that can't tell leaves it out.
+	ErrNotStored = errors.New("nothing was stored")
 	// ErrInvalid: the record or the worker type breaks a rule; nothing was sent.
 	ErrInvalid = errors.New("invalid record")
 	// ErrThrottled: the store asks the caller to retry later; see ThrottledError.
@@ -43,3 +46,16 @@ func (e *ThrottledError) Error() string {
 
 // Unwrap makes errors.Is(err, ErrThrottled) true.
 func (e *ThrottledError) Unwrap() []error { return []error{ErrThrottled, e.Err} }
+
+// Detail returns all that a store knows about an error, in one line without secrets, such as
+// a driver's own words. The error's text is what matters of them. It is the text if there is
+// no more.
+func Detail(err error) string {
+	if e, ok := errors.AsType[interface {
+		error
+		Detail() string
+	}](err); ok {
+		return e.Detail()
+	}
+	return err.Error()
+}

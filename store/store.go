@@ -15,8 +15,9 @@ type Ledger interface {
 
 	// Append inserts r unless its key (WorkerType, Seq) exists. It returns
 	// ErrConflict if the key exists, even if an earlier attempt stored this very
-	// record, and ErrInvalid (nothing was sent) if r.Check fails. After any other
-	// error the outcome is unknown: the record may be stored, now or later.
+	// record, and ErrInvalid (nothing was sent) if r.Check fails. An error that matches
+	// ErrNotStored, such as a refusal by the server, says that nothing was stored either.
+	// After any other error the outcome is unknown: the record may be stored, now or later.
 	Append(ctx context.Context, r Record) error
 
 	// Get returns the record at a key, or ErrNotFound. A stored document whose
@@ -60,6 +61,34 @@ type Warner interface {
 	// Warning is one line for people, as of the newest operation; empty if there is nothing
 	// to say. It asks nobody, doesn't block, and is safe for concurrent use.
 	Warning() string
+}
+
+// RightsChecker is a Ledger that can find out whether a worker's rights suffice, so that a
+// mistake shows at the start and not in the first slot.
+type RightsChecker interface {
+	// CheckRights stores nothing. It returns ErrDenied, with the name of what isn't granted,
+	// if appends are surely denied as of now, and nil if they aren't or if that can't be found
+	// out. Other errors leave it open.
+	CheckRights(ctx context.Context) error
+}
+
+// Copied is a Ledger whose store keeps copies of it on other servers, which answer while the
+// one that takes writes can't be reached.
+type Copied interface {
+	// OpenCopy opens the copy of one server that answers. The caller closes it.
+	OpenCopy(ctx context.Context) (Copy, error)
+}
+
+// Copy is a ledger as one server has it. It is for people who look at a ledger: the newest
+// records may be missing, so that no lease may be decided by it. Append, Trim and Init fail
+// with ErrDenied, and Now reads that server's clock.
+type Copy interface {
+	Ledger
+
+	// AsOf names the server and its role, and says up to when, by the clock of those who
+	// wrote, the copy surely has all that was acknowledged. Of what came later it may have a
+	// part. What is read after AsOf is no older.
+	AsOf(ctx context.Context) (server string, asOf time.Time, err error)
 }
 
 // TrimBatch is the largest number of records that one Trim deletes.

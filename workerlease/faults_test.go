@@ -54,6 +54,7 @@ func TestNoSingleFaultEndsLeasingOrCostsASlot(t *testing.T) {
 		"slow":         {Before: time.Second, After: time.Second},
 		"stale":        faultstore.StaleRead(1),
 		"denied":       {Effect: faultstore.Dropped, Err: store.ErrDenied},
+		"not stored":   denied,
 		"refused":      {Effect: faultstore.Dropped, Err: store.ErrRefused},
 		"missing":      {Effect: faultstore.Dropped, Err: store.ErrMissing},
 		"cancelled":    {Effect: faultstore.Dropped, Err: context.Canceled},

@@ -119,6 +119,8 @@ func lineOf(e Event) line {
 		}}
 	case TooUncertain:
 		return line{slog.LevelError, "time too uncertain", attrs{{"uncertainty", e.Uncertainty}, {"error", e.Err}}}
+	case Lapsed:
+		return line{slog.LevelWarn, "lease lapsed in an outage", attrs{{"outage", e.Outage}, {"error", e.Err}}}
 	case StoreWarning:
 		return line{slog.LevelWarn, "store warning", attrs{{"warning", e.Text}}}
 	case Charged:

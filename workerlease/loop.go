@@ -29,6 +29,7 @@ func (w *WorkerLease) run() {
 			// What was cut short by giving up may come before the event that says so.
 			w.step(machine.GiveUp{})
 		}
+		w.noteReply(a.event)
 		w.step(a.event)
 		if failed := w.stopFailed.Swap(nil); failed != nil {
 			w.emit(*failed)

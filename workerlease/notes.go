@@ -89,7 +89,11 @@ func (w *WorkerLease) note(n machine.Note) {
 	case machine.Extended:
 		w.emit(Extended{Worker: me, Lease: w.active.Load().lease(), Seq: n.Record.Seq})
 	case machine.Expired:
-		w.emit(Expired{Worker: me, Lease: w.active.Load().lease(), Why: reason(n.Why)})
+		ended := w.active.Load().lease()
+		if n.Why == machine.WindowEnded {
+			w.noteLapse(ended)
+		}
+		w.emit(Expired{Worker: me, Lease: ended, Why: reason(n.Why)})
 	case machine.Missed:
 		missed := w.between(n.Slot.Start, n.Until)
 		w.count(func(s *Status) { s.Missed += missed })

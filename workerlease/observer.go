@@ -218,6 +218,15 @@ type (
 		Uncertainty time.Duration
 		Err         error
 	}
+	// Lapsed: a lease that could have been extended has ended because the store took no
+	// appends for about Outage, as while its servers elect a primary. Err names the value of the
+	// option that would have held it. It is reported once, when the store answers again;
+	// Callbacks.Error gets Err.
+	Lapsed struct {
+		Worker
+		Outage time.Duration
+		Err    error
+	}
 	// StoreWarning: the store describes a shortcoming in one line, such as a clock that seems
 	// wrong (see store.Warner). It is reported once; Callbacks.Error gets it, too.
 	StoreWarning struct {

@@ -183,6 +183,7 @@ func TestEveryEventIsLogged(t *testing.T) {
 		{workerlease.StoreFailed{Worker: me, Err: why}, zap.WarnLevel, "store failed", []string{"operation", "error"}},
 		{workerlease.ClockSample{Worker: me}, zap.DebugLevel, "clock sample", []string{"server", "roundTrip", "uncertainty"}},
 		{workerlease.ClockJump{Worker: me}, zap.WarnLevel, "clock jump", []string{"server", "verdict", "storeTime", "uncertainty"}},
+		{workerlease.Lapsed{Worker: me, Err: why}, zap.WarnLevel, "lease lapsed in an outage", []string{"outage", "error"}},
 		{workerlease.TooUncertain{Worker: me, Err: why}, zap.ErrorLevel, "time too uncertain", []string{"uncertainty", "error"}},
 		{workerlease.StoreWarning{Worker: me}, zap.WarnLevel, "store warning", []string{"warning"}},
 		{workerlease.Charged{Worker: me}, zap.DebugLevel, "operation charged", []string{"operation", "units"}},

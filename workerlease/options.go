@@ -65,13 +65,18 @@ type Options struct {
 	// value should be at least 8 × the uncertainty and 4 × Margin: about 1 s where the
 	// clocks of the store's servers may differ by 100 ms. With less, parts of slots are
 	// lost, and the event TooUncertain reports it.
+	//
+	// A lease survives an outage of the store that is shorter than a fifth of this, less
+	// Margin and the uncertainty: set 65 s for elections of 12 s, which MongoDB's take by
+	// default. The event Lapsed reports an outage that cost a lease.
 	FailoverWithin time.Duration
 
 	// Continuous lets a worker that wins successive slots work on from one to the next:
 	// one lease, one token, and LeaseExtended in place of LeaseExpired and LeaseAllocated.
 	// A worker of a higher priority still takes over at the next boundary. Between two
 	// holders nobody works for a moment: Margin, up to 2 × the uncertainty of each, and
-	// some milliseconds. Default: a lease ends with its slot. Not with Group.
+	// some milliseconds. A lease goes on over an outage of the store at a boundary that is
+	// shorter than Lead. Default: a lease ends with its slot. Not with Group.
 	Continuous bool
 
 	// NoFailback, with Continuous, lets a holder keep the lease as long as it lives, also

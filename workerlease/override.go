@@ -187,7 +187,7 @@ func (c *Client) planOverride(ctx context.Context, o OverrideOptions) (OverrideP
 // back, and says in the error what stands there.
 func (c *Client) appendOverride(ctx context.Context, r store.Record) error {
 	err := c.ledger.Append(ctx, r)
-	if err == nil || errors.Is(err, store.ErrInvalid) {
+	if err == nil || errors.Is(err, store.ErrInvalid) || errors.Is(err, store.ErrNotStored) {
 		return err
 	}
 	limited, cancel := c.clock.WithTimeout(context.WithoutCancel(ctx), stopGrace)

@@ -34,6 +34,8 @@ const (
 	Overrunning Reason = "overrun"
 	// Poisoned: the newest record of the ledger can't be obeyed.
 	Poisoned Reason = "poison"
+	// Denied: the store denies access, or the right to append.
+	Denied Reason = "access denied"
 )
 
 // causes are the ends of a lease as causes of its context.

@@ -38,6 +38,7 @@ type WorkerLease struct {
 	state            machine.State
 	uncertainSamples int  // how often in a row store time was too uncertain
 	warned           bool // of the store's shortcoming
+	outage           outage
 
 	stopFailed atomic.Pointer[StopFailed] // not reported yet
 

@@ -55,6 +55,10 @@ If the newest record leaves nothing to claim for more than a slot and a day, the
 of the last row says until when, and the command that ends that is shown below the
 table. So it is if nothing but poison is left, which no worker supersedes.
 
+With --stale, a secondary of a MongoDB replica set answers, also while there is no
+primary. The first lines say which one, and how old its copy is: the newest records may
+be missing, so that a slot shown as missed or free may be held.
+
 A record of a kind that this version doesn't know is shown with its kind. All
 times are store time, in UTC.
 
@@ -80,6 +84,7 @@ something has changed:
     overriddenAt            when an operator ended the lease
     missedSlots             the number of slots in the row, if there are several
     note                    for people
+  copy         with --stale: server, asOf and ageMs of the copy that was read
   warning      what the store warns of, such as a machine's clock that isn't store time;
                left out if it warns of nothing
   try          the command that ends what leaves nothing to claim for long; left out if
@@ -114,6 +119,7 @@ func (a *app) inspectSlotsCommand() *cobra.Command {
 	option(a, flags, &o.WorkerType, "worker-type", "TYPE", "worker type (default: the only one in the ledger)", workerType)
 	option(a, flags, &o.Last, "last", "N", "how many slots to show (default 10)", number(1, 1000))
 	option(a, flags, &o.Output, "output", "table|json", "how to show them (default table)", oneOf("table", "json"))
+	flags.BoolVar(&o.Stale, "stale", false, "read a secondary's copy, labelled with its age (MongoDB)")
 	flags.BoolVar(&o.Watch, "watch", false, "show them again and again, until Ctrl-C")
 	option(a, flags, &o.Interval, "interval", "DURATION", "how often to look, with --watch (default 1s)", duration(100*time.Millisecond, time.Hour))
 	option(a, flags, &o.Timeout, "timeout", "DURATION", "how long to wait for the store (default 10s)", duration(time.Millisecond, time.Hour))

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"time"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap/zapcore"
@@ -20,11 +19,9 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/supervise"
+	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
 )
-
-// openTimeout bounds how long run opens its store.
-const openTimeout = 5 * time.Second
 
 func (a *app) runCommand() *cobra.Command {
 	f := &runFlags{level: zapcore.InfoLevel, format: "text"}
@@ -61,16 +58,22 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 	if err := guardable(args[0]); err != nil {
 		return advice.ForCommand(args[0], err)
 	}
-	ctx := c.Context()
-	opening, cancel := context.WithTimeout(ctx, openTimeout)
-	ledger, isNew, err := t.OpenToLease(opening)
-	cancel()
+	ctx, stop := context.WithCancelCause(c.Context())
+	defer stop(nil)
+	log := a.runLog(f, t, timing, func() { stop(interrupt.ErrUnread) })
+	var isNew bool
+	ledger, err := openPatiently(ctx, log.Unopened, func(ctx context.Context) (l store.Ledger, err error) {
+		l, isNew, err = t.OpenToLease(ctx)
+		return l, err
+	})
+	if err != nil && unresolved(err) && ctx.Err() != nil {
+		log.Stopping(context.Cause(ctx))
+		log.Stopped()
+		return nil
+	}
 	if err != nil {
 		return advice.ForStore(t, err)
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	log := a.runLog(f, t, timing, func() { stop(interrupt.ErrUnread) })
 	if isNew {
 		log.Creating(t.Place())
 	}

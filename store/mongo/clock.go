@@ -27,6 +27,7 @@ type serverKey struct{}
 // noteServer is the driver's command monitor. The driver hands it the context of
 // the operation, on the goroutine of the operation.
 func noteServer(ctx context.Context, e *event.CommandStartedEvent) {
+	noteSending(ctx, e.CommandName)
 	if to, ok := ctx.Value(serverKey{}).(*string); ok {
 		*to = e.ConnectionID
 		if i := strings.LastIndex(e.ConnectionID, "[-"); i > 0 {
@@ -112,7 +113,7 @@ func (l *Ledger) now(ctx context.Context) (store.Stamp, error) {
 		return store.Stamp{}, err
 	case g.router:
 		return l.shardNow(ctx)
-	case !g.writable:
+	case !g.writable && !l.copied:
 		return store.Stamp{}, notPrimary(g)
 	}
 	return l.stamp(g.time, g.server, g.member), nil

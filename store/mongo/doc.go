@@ -31,6 +31,9 @@
 //     the key stays: a primary that was cut off answers so (with error 11000 and a
 //     write-concern error in one reply) for a record that only it has, and which is
 //     rolled back later. Until then reads don't show it, and the key looks free.
+//   - A denial says that nothing was stored ([store.ErrNotStored]), if the append was sent at
+//     most once. With a client of the caller's own that isn't known, and the outcome is
+//     unknown, too.
 //   - Reads show only what a majority has. Shortly after an election, the new
 //     primary, or an old one that doesn't know yet that it was replaced, may answer
 //     with an older state. For a ledger that is harmless: an append after a stale
@@ -41,9 +44,12 @@
 // context.Canceled. Give each operation a deadline: without one it can wait as long
 // as the driver does.
 //
-// The error of an operation is one line. An error that lists all faults of options
-// or of a record has one line per fault. No error shows a password or another secret
-// of the URI. The driver's error is in the chain, for errors.As, with its own text.
+// The error of an operation is one line, which says what went wrong: which members of
+// the replica set answer as what if there is no primary, which action isn't granted,
+// to whom, and in which database that user authenticated. store.Detail returns the
+// driver's own words. An error that lists all faults of options or of a record has one
+// line per fault. No error shows a password or another secret of the URI, nor a user
+// that may be a key. The driver's error is in the chain, for errors.As, with its own text.
 //
 // # Collections that are refused
 //
@@ -66,6 +72,10 @@
 //
 // # Rights
 //
+// Credentials authenticate in the database that authSource names, else in that of the
+// URI's path, else in admin, as the connection string's specification has it. A user that
+// was made in admin needs authSource=admin if the path names a database.
+//
 // The role readWrite on the database suffices. The minimum is a custom role with
 // these actions on the collection:
 //
@@ -74,6 +84,10 @@
 //     are skipped where these rights are missing;
 //   - collStats: with mongos;
 //   - createCollection: for Init, if the collection doesn't exist.
+//
+// [Ledger.CheckRights] finds out, without storing anything, whether insert is granted. It
+// sends connectionStatus and, if that doesn't list the right, an insert of a document that
+// no server takes. Servers that don't tell count as granting it.
 //
 // # Time
 //
@@ -90,8 +104,16 @@
 //
 // # Failover
 //
-// An election takes up to about 12 s, in which appends fail or wait. A worker that
-// holds a lease needs no write to keep it, and continues undisturbed.
+// An election takes up to about 12 s with the default settings of a replica set
+// (https://www.mongodb.com/docs/manual/core/replica-set-elections/), in which appends
+// fail or wait. A worker that holds a lease continues undisturbed to the end of its
+// window. With FailoverWithin, windows are short, and extended a quarter of it before they
+// end: below about 65 s, an election may cost the lease. With Continuous, a lease goes on
+// into the next slot if the election is shorter than Lead. Either way no two work at once.
+//
+// [Ledger.OpenCopy] reads a secondary, also without a primary, for people who look at a
+// ledger. What it shows has been confirmed by a majority, but the newest records may be
+// missing.
 //
 // # What was tested, and what wasn't
 //

@@ -43,15 +43,22 @@ func (l *Ledger) failed(ctx context.Context, op, key string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fault.Of("mongo", op, key, classify(ctx, err, l.secrets, key))
+	return fault.Of("mongo", op, key, classifyAs(ctx, err, l.login.message(err), l.secrets, key))
 }
 
 // classify gives a driver's error its meaning for a ledger. After an error without a
 // sentinel the outcome is unknown, above all for an append: every time-out, every lost
 // connection, every election, and every write that was made but not confirmed by a
-// majority (a write-concern error). shown may be in its text.
-func classify(ctx context.Context, err error, secrets scrub.Secrets, shown ...string) error {
-	e := fault.Show(secrets.Scrub(err.Error(), shown...), err)
+// majority (a write-concern error).
+func classify(ctx context.Context, err error, secrets scrub.Secrets) error {
+	return classifyAs(ctx, err, err.Error(), secrets)
+}
+
+// classifyAs is classify with another text than the error's own, which becomes the detail. shown
+// may be in either.
+func classifyAs(ctx context.Context, err error, text string, secrets scrub.Secrets, shown ...string) error {
+	e := fault.Show(secrets.Scrub(text, shown...), err)
+	e.Explain(secrets.Scrub(err.Error(), shown...))
 	ctx = callers(ctx)
 	switch ended := ctx.Err(); {
 	case ended != nil && !errors.Is(err, ended):
@@ -72,8 +79,7 @@ func meaning(err error) error {
 	if errors.Is(err, mongo.ErrClientDisconnected) {
 		return store.ErrClosed
 	}
-	codes, confirmed := errorCodes(err)
-	for _, code := range codes {
+	for _, code := range errorCodes(err) {
 		switch code {
 		case codeDuplicate, codeDuplicateOnUpdate:
 			if _, index, named := strings.Cut(err.Error(), " index: "); named && !isKey.MatchString(index) {
@@ -86,39 +92,42 @@ func meaning(err error) error {
 			return store.ErrConflict
 		case codeThrottled, codeRateLimited:
 			return store.ErrThrottled
-		case codeUnauthorized, codeAuthenticationFailed, codeUserNotFound, codeAtlasError:
+		case codeUnauthorized, codeAuthenticationFailed, codeUserNotFound:
 			return store.ErrDenied
+		case codeAtlasError:
+			// Atlas says so much by it, also that its quota is used up.
+			if atlasDenies.MatchString(err.Error()) {
+				return store.ErrDenied
+			}
 		}
 	}
-	if !confirmed {
-		return nil
-	}
-	if text := err.Error(); strings.Contains(text, "auth error:") || strings.Contains(text, "unable to authenticate") {
+	if cleared, _ := deniedToAnother(err); cleared != nil {
 		return store.ErrDenied
 	}
 	return nil
 }
 
+// atlasDenies matches what Atlas says of a login or a right that is missing.
+var atlasDenies = regexp.MustCompile(`(?i)bad auth|authentication failed|not allowed to do action|not authorized`)
+
 // errorCodes are the server's codes in an error, but those of a write-concern
 // error: such a write was made, and its code says nothing about the key.
-// confirmed is false if there is a write-concern error.
-func errorCodes(err error) (codes []int, confirmed bool) {
+func errorCodes(err error) (codes []int) {
 	if we, ok := errors.AsType[mongo.WriteException](err); ok {
 		for _, e := range we.WriteErrors {
 			codes = append(codes, e.Code)
 		}
-		return codes, we.WriteConcernError == nil
+		return codes
 	}
 	if ce, ok := errors.AsType[mongo.CommandError](err); ok {
 		codes = append(codes, int(ce.Code))
 	}
-	return codes, true
+	return codes
 }
 
 // hasCode reports whether the server answered with one of some codes.
 func hasCode(err error, any ...int) bool {
-	codes, _ := errorCodes(err)
-	return slices.ContainsFunc(codes, func(c int) bool { return slices.Contains(any, c) })
+	return slices.ContainsFunc(errorCodes(err), func(c int) bool { return slices.Contains(any, c) })
 }
 
 // isKey matches what follows "index: " in the text of a duplicate key, if that is the index of the

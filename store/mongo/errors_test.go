@@ -26,6 +26,8 @@ func TestAppendErrorsByTheServersReply(t *testing.T) {
 		want  error
 		also  error
 		after time.Duration
+		// certain is set if the reply shows that nothing was stored, and no conflict.
+		certain bool
 	}{
 		{name: "duplicate key", reply: writeError(codeDuplicate, dup), want: store.ErrConflict},
 		{name: "duplicate key as a command error", reply: commandError(codeDuplicate, "DuplicateKey", dup), want: store.ErrConflict},
@@ -53,9 +55,9 @@ func TestAppendErrorsByTheServersReply(t *testing.T) {
 		{name: "throttled without a wait", reply: commandError(codeThrottled, "RequestRateTooLarge", "Request rate is large"), want: store.ErrThrottled},
 		{name: "throttled with a wait beyond reason", reply: commandError(codeThrottled, "RequestRateTooLarge", "RetryAfterMs=99999999999999999999"), want: store.ErrThrottled},
 		{name: "overloaded", reply: commandError(codeRateLimited, "IngressRequestRateLimitExceeded", "too many"), want: store.ErrThrottled},
-		{name: "no right", reply: commandError(codeUnauthorized, "Unauthorized", "not authorized on WorkerProcess to execute command { insert: \"WorkerLeases\" }"), want: store.ErrDenied},
+		{name: "no right", reply: commandError(codeUnauthorized, "Unauthorized", "not authorized on WorkerProcess to execute command { insert: \"WorkerLeases\" }"), want: store.ErrDenied, certain: true},
 		{name: "no right as a write error", reply: writeError(codeUnauthorized, "not authorized"), want: store.ErrDenied},
-		{name: "Atlas says no", reply: commandError(codeAtlasError, "AtlasError", "user is not allowed to do action [insert]"), want: store.ErrDenied},
+		{name: "Atlas says no", reply: commandError(codeAtlasError, "AtlasError", "user is not allowed to do action [insert]"), want: store.ErrDenied, certain: true},
 		{name: "not confirmed in time", reply: unconfirmed(64, "waiting for replication timed out")},
 		{name: "not confirmed for want of nodes", reply: unconfirmed(100, "Not enough data-bearing nodes")},
 		{name: "not confirmed, with a code that means a conflict elsewhere", reply: unconfirmed(codeDuplicate, "odd")},
@@ -83,6 +85,9 @@ func TestAppendErrorsByTheServersReply(t *testing.T) {
 			}
 			if want := "mongo: append job:00000000000000000007: "; !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("Append() = %v, want it to begin with %q", err, want)
+			}
+			if got, want := errors.Is(err, store.ErrNotStored), c.certain; got != want {
+				t.Errorf("Append() = %v: surely not stored: %v, want %v", err, got, want)
 			}
 			if throttled, ok := errors.AsType[*store.ThrottledError](err); ok && throttled.RetryAfter != c.after {
 				t.Errorf("RetryAfter = %v, want %v", throttled.RetryAfter, c.after)
@@ -164,7 +169,11 @@ func TestADriversErrorShowsNoPasswordAndIsNotGarbled(t *testing.T) {
 				if strings.Contains(form, "@") { // What stands before the last @ may all be a password.
 					masked = "mongodb://***:***&w=1 to jobs.WorkerLeases"
 				}
-				documenttest.Says(t, "Now()", err, nil, "mongo: now: access denied: connection() error occurred during connection handshake: auth error: sasl conversation error: unable to authenticate using mechanism \"SCRAM-SHA-256\"", masked)
+				documenttest.Says(t, "Now()", err, nil, "mongo: now: access denied: authentication failed (user jane, authenticated in jobs): ", strings.TrimPrefix(masked, "Authentication failed: "))
+				const whole = "connection() error occurred during connection handshake: auth error: sasl conversation error: unable to authenticate using mechanism \"SCRAM-SHA-256\": (AuthenticationFailed) "
+				if got := store.Detail(err); !strings.HasPrefix(got, whole) || !strings.HasSuffix(got, masked) {
+					t.Errorf("Detail() = %q, want all that the driver said, with %q", got, masked)
+				}
 			}
 		})
 	}

@@ -115,7 +115,7 @@ func (l *Ledger) look(ctx context.Context) (router bool, there presence, err err
 	if err != nil {
 		return false, absent, err
 	}
-	if !g.router && !g.writable {
+	if !g.router && !g.writable && !l.copied {
 		return false, absent, notPrimary(g)
 	}
 	there, err = l.lookAtCollection(ctx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -37,9 +38,10 @@ type Options struct {
 	//
 	//	mongodb://user:password@db1,db2/jobs?collection=leases&replicaSet=rs0
 	//
-	// Credentials authenticate against the database admin unless authSource says
-	// otherwise, whatever the path is. The other parameters go to the driver, but
-	// read and write concerns and the read preference are overruled.
+	// Credentials authenticate where every driver would: in the database that authSource
+	// names, else in that of the path, else in admin; with the mechanisms MONGODB-X509,
+	// MONGODB-AWS, MONGODB-OIDC and GSSAPI in $external. The other parameters go to the
+	// driver, but read and write concerns and the read preference are overruled.
 	URI string
 	// Client is the caller's own client, instead of a URI. Close leaves it open.
 	Client *mongo.Client
@@ -73,9 +75,11 @@ type Options struct {
 type Ledger struct {
 	client  *mongo.Client
 	own     bool
+	copied  bool // of one member, which needn't be the primary
 	db      *mongo.Database
 	coll    *mongo.Collection
 	label   string
+	login   *login
 	skew    time.Duration
 	unsafe  bool
 	secrets scrub.Secrets
@@ -117,10 +121,10 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 		o.Clock = clock.New()
 	}
 	l.fitness = fitness{clock: o.Clock, gate: make(chan struct{}, 1)}
-	l.client, l.label = o.Client, "client"
+	l.client, l.label, l.login = o.Client, "client", &login{}
 	if o.Client == nil {
 		l.own, l.label = true, a.hosts
-		if l.client, err = connect(ctx, a, o.AppName); err != nil {
+		if l.client, l.login, err = connect(ctx, a, o.AppName); err != nil {
 			return nil, fmt.Errorf("mongo: open: %w", err)
 		}
 	}
@@ -130,7 +134,10 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 }
 
 // connect makes a client, which connects in the background.
-func connect(ctx context.Context, a address, appName string) (*mongo.Client, error) {
+func connect(ctx context.Context, a address, appName string) (*mongo.Client, *login, error) {
+	if err := lookUpTXT(ctx, a); err != nil {
+		return nil, nil, classify(ctx, fmt.Errorf("look up %s: %w", a.hosts, err), a.secrets)
+	}
 	made := make(chan *options.ClientOptions, 1)
 	// The driver looks up SRV records while it parses, and takes no context.
 	go func() { made <- options.Client().ApplyURI(a.driver) }()
@@ -138,9 +145,11 @@ func connect(ctx context.Context, a address, appName string) (*mongo.Client, err
 	select {
 	case o = <-made:
 	case <-ctx.Done():
-		return nil, classify(ctx, fmt.Errorf("look up %s: %w", a.hosts, ctx.Err()), a.secrets)
+		late := &net.DNSError{Err: "no answer in time", Name: a.hosts, IsTimeout: true}
+		return nil, nil, classify(ctx, fmt.Errorf("%w: %w", ctx.Err(), late), a.secrets)
 	}
-	o.SetMonitor(&event.CommandMonitor{Started: noteServer})
+	who := loginOf(o)
+	o.SetMonitor(&event.CommandMonitor{Started: noteServer}).SetServerMonitor(who.monitor())
 	switch {
 	case appName != "":
 		o.SetAppName(appName)
@@ -149,9 +158,9 @@ func connect(ctx context.Context, a address, appName string) (*mongo.Client, err
 	}
 	client, err := mongo.Connect(o)
 	if err != nil {
-		return nil, classify(ctx, fmt.Errorf("uri: %w", err), a.secrets)
+		return nil, nil, classify(ctx, fmt.Errorf("uri: %w", err), a.secrets)
 	}
-	return client, nil
+	return client, who, nil
 }
 
 // bind makes the handles. The concerns are set here, on what every operation
@@ -193,20 +202,22 @@ func (l *Ledger) open(ctx context.Context, op, key string) error {
 
 // Append inserts r unless its key exists, and returns when a majority of the
 // replica set has it in its journal. See the package's documentation for what an
-// error means; only store.ErrConflict and store.ErrInvalid say that nothing was
-// stored.
+// error means; only store.ErrConflict, store.ErrInvalid and store.ErrNotStored say that
+// nothing was stored.
 func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 	if err := r.Check(); err != nil {
 		return fmt.Errorf("mongo: append: %w", err)
 	}
 	key := store.Key(r.WorkerType, r.Seq)
-	return insist(ctx, func(ctx context.Context) error {
+	var sent sending
+	err := insist(sent.watch(ctx), func(ctx context.Context) error {
 		if err := l.enter(ctx, "append", key); err != nil {
 			return err
 		}
 		_, err := l.coll.InsertOne(ctx, encode(r))
 		return l.failed(ctx, "append", key, err)
 	})
+	return sent.judge(err, l.own)
 }
 
 // Get returns the record at a key.

@@ -15,10 +15,10 @@ import (
 
 // address is a parsed URI. The driver gets it without our own parts.
 type address struct {
-	// driver is the URI for the driver: without database and without our
-	// parameters. Because it names no database, credentials authenticate against
-	// admin (or what authSource or the mechanism says), and not, as the driver
-	// would have it, against the database that happens to hold the ledgers.
+	// driver is the URI for the driver: without our parameters. It names the database,
+	// because that is where credentials authenticate unless authSource or the mechanism
+	// says otherwise, as with every driver:
+	// https://github.com/mongodb/specifications/blob/master/source/auth/auth.md
 	driver     string
 	hosts      string
 	database   string
@@ -55,14 +55,15 @@ func parseURI(uri string) (address, error) {
 	}
 	a.hosts = hosts
 	path, query, _ := strings.Cut(rest, "?")
-	if a.database, err = url.PathUnescape(strings.TrimPrefix(path, "/")); err != nil {
+	path = strings.TrimPrefix(path, "/")
+	if a.database, err = url.PathUnescape(path); err != nil {
 		return address{}, errors.New("uri: the database is not percent-encoded correctly")
 	}
 	query, err = a.cutParameters(query)
 	if err != nil {
 		return address{}, err
 	}
-	a.driver = prefix + user + hosts + "/"
+	a.driver = prefix + user + hosts + "/" + strings.ReplaceAll(path, "+", "%2B") // The driver takes + for a space.
 	if query != "" {
 		a.driver += "?" + query
 	}

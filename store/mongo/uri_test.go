@@ -1,10 +1,14 @@
 package mongo
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
@@ -35,15 +39,15 @@ func TestParseURI(t *testing.T) {
 	}{
 		{uri: "mongodb://db1", driver: "mongodb://db1/"},
 		{uri: "mongodb://db1/", driver: "mongodb://db1/"},
-		{uri: "mongodb://db1:27018,[::1]:27019,db3/jobs", driver: "mongodb://db1:27018,[::1]:27019,db3/", database: "jobs"},
-		{uri: "mongodb://db1/jobs?collection=leases", driver: "mongodb://db1/", database: "jobs", collection: "leases"},
+		{uri: "mongodb://db1:27018,[::1]:27019,db3/jobs", driver: "mongodb://db1:27018,[::1]:27019,db3/jobs", database: "jobs"},
+		{uri: "mongodb://db1/jobs?collection=leases", driver: "mongodb://db1/jobs", database: "jobs", collection: "leases"},
 		{uri: "mongodb://db1/?Collection=leases&replicaSet=rs0", driver: "mongodb://db1/?replicaSet=rs0", collection: "leases"},
-		{uri: "mongodb://u:p@db1/jobs?tls=true&collection=my%20leases&w=1", driver: "mongodb://u:p@db1/?tls=true&w=1", database: "jobs", collection: "my leases"},
-		{uri: "mongodb://db1/jobs?a=b;collection=x;c=d", driver: "mongodb://db1/?a=b&c=d", database: "jobs", collection: "x"},
-		{uri: "mongodb+srv://u:p%40@cluster.example.net/jobs?collection=x", driver: "mongodb+srv://u:p%40@cluster.example.net/", database: "jobs", collection: "x"},
-		{uri: "mongodb://%2Ftmp%2Fmongodb-27017.sock/jobs", driver: "mongodb://%2Ftmp%2Fmongodb-27017.sock/", database: "jobs"},
-		{uri: "mongodb://db1/a%3Db", driver: "mongodb://db1/", database: "a=b"},
-		{uri: "mongodb://db1/a%2Fb", driver: "mongodb://db1/", database: "a/b"},
+		{uri: "mongodb://u:p@db1/jobs?tls=true&collection=my%20leases&w=1", driver: "mongodb://u:p@db1/jobs?tls=true&w=1", database: "jobs", collection: "my leases"},
+		{uri: "mongodb://db1/jobs?a=b;collection=x;c=d", driver: "mongodb://db1/jobs?a=b&c=d", database: "jobs", collection: "x"},
+		{uri: "mongodb+srv://u:p%40@cluster.example.net/jobs?collection=x", driver: "mongodb+srv://u:p%40@cluster.example.net/jobs", database: "jobs", collection: "x"},
+		{uri: "mongodb://%2Ftmp%2Fmongodb-27017.sock/jobs", driver: "mongodb://%2Ftmp%2Fmongodb-27017.sock/jobs", database: "jobs"},
+		{uri: "mongodb://db1/a%3Db", driver: "mongodb://db1/a%3Db", database: "a=b"},
+		{uri: "mongodb://db1/a%2Fb", driver: "mongodb://db1/a%2Fb", database: "a/b"},
 	} {
 		a, err := parseURI(c.uri)
 		if err != nil || a.driver != c.driver || a.database != c.database || a.collection != c.collection {
@@ -53,15 +57,27 @@ func TestParseURI(t *testing.T) {
 	}
 }
 
-func TestCredentialsAuthenticateAgainstAdmin(t *testing.T) {
+// The cases are those of the connection string's specification.
+func TestCredentialsAuthenticateWhereEveryDriverWould(t *testing.T) {
 	t.Parallel()
 	for uri, want := range map[string]string{
-		"mongodb://u:p@db1/jobs":                                             "admin",
+		"mongodb://u:p@db1":                                                  "admin",
+		"mongodb://u:p@db1/":                                                 "admin",
+		"mongodb://u:p@db1/?collection=leases":                               "admin",
+		"mongodb://u:p@db1/jobs":                                             "jobs",
+		"mongodb://u:p@db1/jobs?collection=leases":                           "jobs",
+		"mongodb://u:p@db1/my%2Djobs":                                        "my-jobs",
+		"mongodb://u:p@db1/a+b":                                              "a+b",
+		"mongodb://u:p@db1/jobs?authSource=admin":                            "admin",
 		"mongodb://u:p@db1/jobs?authSource=people":                           "people",
-		"mongodb://u:p@db1/jobs?authMechanism=SCRAM-SHA-256":                 "admin",
-		"mongodb://u:p@db1/jobs?authMechanism=PLAIN":                         "$external",
+		"mongodb://u:p@db1/?authSource=people":                               "people",
+		"mongodb://u:p@db1/jobs?authMechanism=SCRAM-SHA-256":                 "jobs",
+		"mongodb://u:p@db1/?authMechanism=SCRAM-SHA-1":                       "admin",
+		"mongodb://u:p@db1/jobs?authMechanism=PLAIN":                         "jobs",
+		"mongodb://u:p@db1/?authMechanism=PLAIN":                             "$external",
 		"mongodb://db1/jobs?authMechanism=MONGODB-X509&tlsInsecure=true":     "$external",
 		"mongodb://u:p@db1/jobs?authMechanism=MONGODB-AWS&collection=leases": "$external",
+		"mongodb://u@db1/jobs?authMechanism=MONGODB-OIDC&authMechanismProperties=ENVIRONMENT:azure,TOKEN_RESOURCE:x": "$external",
 	} {
 		a, err := parseURI(uri)
 		if err != nil {
@@ -70,8 +86,24 @@ func TestCredentialsAuthenticateAgainstAdmin(t *testing.T) {
 		}
 		o := options.Client().ApplyURI(a.driver)
 		if o.Auth == nil || o.Auth.AuthSource != want {
-			t.Errorf("auth of %q = %+v, want source %q", uri, o.Auth, want)
+			t.Errorf("auth of %q = %+v, %v, want source %q", uri, o.Auth, o.Validate(), want)
 		}
+	}
+}
+
+// It isn't parallel: it takes the resolver away from all.
+func TestADNSThatIsDownIsToldFromAMissingName(t *testing.T) {
+	resolver := net.DefaultResolver
+	t.Cleanup(func() { net.DefaultResolver = resolver })
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		<-ctx.Done()
+		return nil, &net.OpError{Op: "dial", Net: "udp", Err: ctx.Err()}
+	}}
+	_, err := Open(within(t, 100*time.Millisecond), Options{URI: "mongodb+srv://u:p@db.example.net/jobs"})
+	documenttest.Says(t, "Open()", err, nil, "mongo: open: ", "db.example.net")
+	wantSentinel(t, "Open()", err, nil)
+	if e, ok := errors.AsType[*net.DNSError](err); !ok || e.IsNotFound {
+		t.Errorf("Open() = %v, want that the DNS doesn't answer, not that there is no such name", err)
 	}
 }
 

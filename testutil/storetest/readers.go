@@ -54,6 +54,11 @@ var readerCases = []testCase{
 		if n, err := r.Trim(within(t), "job", store.MaxSeq); n != 0 || !errors.Is(err, store.ErrDenied) {
 			t.Errorf("Trim() by a reader = %d, %v, want 0 and ErrDenied", n, err)
 		}
+		if c, ok := r.(store.RightsChecker); ok {
+			if err := c.CheckRights(within(t)); err != nil && !errors.Is(err, store.ErrDenied) {
+				t.Errorf("CheckRights() by a reader = %v, want nil or ErrDenied", err)
+			}
+		}
 		// Nothing is missing, so there may be nothing that it is denied.
 		if err := r.Init(within(t)); err != nil && !errors.Is(err, store.ErrDenied) {
 			t.Errorf("Init() by a reader = %v, want nil or ErrDenied", err)

@@ -3,6 +3,7 @@
 package fault
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ const MaxText = 600
 // and errors.As.
 type Shown struct {
 	text   string
+	detail string
 	causes []error
 }
 
@@ -36,6 +38,18 @@ func (e *Shown) Name(cause error) {
 		e.text = cause.Error() + ": " + e.text
 	}
 }
+
+// Mean adds a cause that the text needn't name.
+func (e *Shown) Mean(cause error) { e.causes = append(e.causes, cause) }
+
+// Explain adds what store.Detail returns: all of the driver's words, of which the text is
+// what matters. Secrets must be scrubbed from it already.
+func (e *Shown) Explain(detail string) {
+	e.detail = strings.Join(strings.Fields(strings.ToValidUTF8(detail, "\uFFFD")), " ")
+}
+
+// Detail is what Explain added, or the text.
+func (e *Shown) Detail() string { return cmp.Or(e.detail, e.text) }
 
 // HideCancellation keeps errors.Is from finding what the causes so far are, for a
 // cancellation that isn't the caller's. errors.As still finds their types.

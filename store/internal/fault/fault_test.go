@@ -51,6 +51,21 @@ func TestAShownErrorHasItsCausesAndMeaning(t *testing.T) {
 	}
 }
 
+func TestADetailIsToldApartFromTheText(t *testing.T) {
+	e := Show("no primary", io.EOF)
+	if got := store.Detail(e); got != "no primary" {
+		t.Errorf("Detail() = %q, want the text", got)
+	}
+	e.Explain("server selection:\n topology")
+	e.Mean(store.ErrNotStored)
+	if got, want := store.Detail(fmt.Errorf("append: %w", e)), "server selection: topology"; got != want || e.Error() != "no primary" || !errors.Is(e, store.ErrNotStored) {
+		t.Errorf("Detail() of %q = %q, want %q, and the cause without its text", e, got, want)
+	}
+	if got := store.Detail(io.EOF); got != "EOF" {
+		t.Errorf("Detail() of another error = %q, want its text", got)
+	}
+}
+
 type typed struct{ error }
 
 func TestAHiddenCancellationIsFoundByItsTypeOnly(t *testing.T) {

@@ -29,7 +29,11 @@ func (x *step) send() {
 func (x *step) appended(e Appended) {
 	s := x.s
 	s.Bid.Latency += (e.Took - s.Bid.Latency) / 4
-	switch x.m.Rules.Outcome(e.Err) {
+	outcome := x.m.Rules.Outcome(e.Err)
+	if outcome == NotStored && s.Bid.OutcomeUnknown {
+		outcome = OutcomeUnknown // It was sent before, and that may be stored.
+	}
+	switch outcome {
 	case Landed:
 		s.Retries.over()
 		s.Retries.Rereads = 0
@@ -41,7 +45,16 @@ func (x *step) appended(e Appended) {
 		x.failed(Appending, e.Err)
 		x.miss(s.Bid.Slot.End)
 		x.next()
+	case NotStored:
+		// There is nothing to read back. The same record may go out again, as after an append
+		// that was lost.
+		x.failed(Appending, e.Err)
+		s.Bid.Stage = Sending
+		if s.Stopping && s.Bid.grants() {
+			s.Bid.drop()
+		}
 	case OutcomeUnknown:
+		s.Retries.Denied = errors.Is(e.Err, store.ErrDenied)
 		x.note(Note{What: Unknown, Slot: s.Bid.Slot, Record: s.Bid.Record, Err: e.Err})
 		s.Retries.Failures++
 		if s.Retries.Tries > 0 || errors.Is(e.Err, store.ErrThrottled) {

@@ -245,7 +245,7 @@ func (x *step) miss(until time.Time) {
 	case s.Hold.overrunning() && s.Hold.Overran:
 		why = Overrunning
 	case why == 0 && s.Retries.Failures > 0:
-		why = Unreachable
+		why = s.Retries.why()
 	case why == 0:
 		why = TooLate
 	}

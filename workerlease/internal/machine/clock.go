@@ -128,7 +128,7 @@ func (x *step) sampled(e Sampled) {
 		if s.Bid.Stage == Reading || s.Bid.Stage == Aiming {
 			x.again()
 		}
-		s.Bid.MissReason = Unreachable // should the slot be missed yet
+		s.Bid.MissReason = s.Retries.why() // should the slot be missed yet
 	}
 }
 

@@ -197,16 +197,18 @@ const (
 	Overrunning
 	// Poisoned: the head of the ledger can't be obeyed.
 	Poisoned
+	// Denied: rights are missing.
+	Denied
 )
 
 // String names the reason.
 func (r Reason) String() string {
-	if r < WindowEnded || r > Poisoned {
+	if r < WindowEnded || r > Denied {
 		return "unknown"
 	}
 	return [...]string{
 		"window ended", "stopped", "clock jumped", "panicked", "record vanished", "done", "failed",
-		"store unreachable", "too late", "overrun", "poison",
+		"store unreachable", "too late", "overrun", "poison", "access denied",
 	}[r-1]
 }
 

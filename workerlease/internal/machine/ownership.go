@@ -27,6 +27,8 @@ const (
 	Taken
 	// Refused: the store will never take it.
 	Refused
+	// NotStored: it is not in the ledger and never will be, but another may be stored.
+	NotStored
 	// OutcomeUnknown: it may be in the ledger, or may yet be stored.
 	OutcomeUnknown
 )
@@ -42,6 +44,8 @@ func outcome(err error) Outcome {
 		return Taken
 	case errors.Is(err, store.ErrInvalid):
 		return Refused
+	case errors.Is(err, store.ErrNotStored):
+		return NotStored
 	default:
 		return OutcomeUnknown
 	}

@@ -15,6 +15,7 @@ type Retries struct {
 	Until       time.Duration // the local reading up to which the worker backs off; 0: it doesn't
 	Rereads     int           // how often the head was read again because of a conflict, in one slot
 	SampleFirst bool          // after a failure: sample the time before anything else
+	Denied      bool          // the newest failure was that rights are missing
 }
 
 // closeTries is how often, before the waits double, it is tried to record that work is done: for
@@ -22,7 +23,15 @@ type Retries struct {
 const closeTries = 24
 
 // over forgets what came to nothing, since an operation has succeeded.
-func (r *Retries) over() { r.Failures, r.Tries, r.Until = 0, 0, 0 }
+func (r *Retries) over() { r.Failures, r.Tries, r.Until, r.Denied = 0, 0, 0, false }
+
+// why is the reason for which a slot is missed while operations fail.
+func (r *Retries) why() Reason {
+	if r.Denied {
+		return Denied
+	}
+	return Unreachable
+}
 
 // pass ends the back-off once its time has come.
 func (r *Retries) pass(local time.Duration) {
@@ -43,6 +52,7 @@ func (x *step) lookAgain() {
 // failed counts an operation that failed, and backs off.
 func (x *step) failed(op Op, err error) {
 	x.s.Retries.Failures++
+	x.s.Retries.Denied = errors.Is(err, store.ErrDenied)
 	x.note(Note{What: Failed, Op: op, Err: err})
 	x.backOff(err)
 }

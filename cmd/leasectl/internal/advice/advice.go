@@ -26,7 +26,7 @@ func ForStore(t storeuri.Target, err error) error {
 	if _, known := errors.AsType[*exit.Error](err); known || err == nil {
 		return err
 	}
-	e := exit.With(exit.Unreachable, Brief(err))
+	e := exit.With(exit.Unreachable, err)
 	switch {
 	case errors.Is(err, store.ErrRefused):
 		e.Code = exit.Refused
@@ -74,6 +74,11 @@ func tryFailed(t storeuri.Target, err error) string {
 		return "again in a moment; if it lasts, the server has too much to do"
 	case t.Scheme == storeuri.SQLite:
 		return ""
+	case otherSet(err):
+		return "correct replicaSet in the URI"
+	case leaderless(err):
+		return "again in a moment: an election takes up to 12 s; if it lasts, start the members that don't answer; " +
+			Command(t, "leasectl inspect slots --stale") + " shows what a secondary has"
 	case ailing(err):
 		return "again in a moment: the server answers, but can't serve now; if it lasts, look at its health"
 	case answered(err):
@@ -89,7 +94,7 @@ func tryFailed(t storeuri.Target, err error) string {
 func refusal(t storeuri.Target, err error) (try string, problem error) {
 	e, ok := errors.AsType[*driver.Error](err)
 	if !ok {
-		return "", Brief(err)
+		return "", err
 	}
 	switch e.Code() & 0xff {
 	case code.SQLITE_NOTADB:

@@ -10,6 +10,8 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	mongodriver "go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/description"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
@@ -25,6 +27,9 @@ func TestWhatToTryDependsOnTheAnswerAndOnTheStore(t *testing.T) {
 	labelled := func(labels ...string) error {
 		return mongodriver.CommandError{Code: 10107, Message: "not primary", Labels: labels}
 	}
+	without := func(set string, servers ...description.Server) error {
+		return topology.ServerSelectionError{Desc: description.Topology{Kind: description.TopologyKindReplicaSetNoPrimary, SetName: set, Servers: servers}, Wrapped: context.DeadlineExceeded}
+	}
 	for _, c := range []struct {
 		name, uri, env string
 		err            error
@@ -34,6 +39,9 @@ func TestWhatToTryDependsOnTheAnswerAndOnTheStore(t *testing.T) {
 		{"nobody answered", "mongodb://h/d", "", errors.New("connection refused"), exit.Unreachable, unreached},
 		{"the connection broke", "mongodb://h/d", "", labelled("NetworkError"), exit.Unreachable, unreached},
 		{"the time was up", "mongodb://h/d", "", mongodriver.CommandError{Wrapped: context.DeadlineExceeded}, exit.Unreachable, unreached},
+		{"no member is the primary", "mongodb://h/d", "", without("rs0", description.Server{Kind: description.ServerKindRSSecondary}, description.Server{}), exit.Unreachable, "again in a moment: an election"},
+		{"no member answers", "mongodb://h/d", "", without("rs0", description.Server{LastError: errors.New("refused")}), exit.Unreachable, unreached},
+		{"the replica set has another name", "mongodb://h/d", "", without("rs1"), exit.Unreachable, "correct replicaSet"},
 		{"the server said no", "mongodb://h/d", "", labelled(), exit.Unreachable, ""},
 		{"the server throttles", "mongodb+srv://h.invalid/d", "", &store.ThrottledError{Err: labelled()}, exit.Unreachable, "again in a moment; if it lasts, the server has too much"},
 		{"nobody answered", "cosmos://acct", "", errors.New("no such host"), exit.Unreachable, wrongAccount},

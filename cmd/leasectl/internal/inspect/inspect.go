@@ -24,6 +24,14 @@ func Show(ctx context.Context, t storeuri.Target, o Options, s Screen) (err erro
 		return advice.ForStore(t, err)
 	}
 	defer func() { err = errors.Join(err, advice.ForStore(t, storeuri.Close(ctx, ledger))) }()
+	if o.Stale {
+		c, err := openCopy(opening, t, ledger)
+		if err != nil {
+			return advice.ForStore(t, err)
+		}
+		defer func() { _ = storeuri.Close(ctx, c) }() // it was only read
+		return showLedger(ctx, t, c, o, s)
+	}
 	return showLedger(ctx, t, ledger, o, s)
 }
 
@@ -38,8 +46,11 @@ func showLedger(ctx context.Context, t storeuri.Target, l store.Ledger, o Option
 	look := func() (snapshot, error) {
 		limited, cancel := context.WithTimeout(ctx, o.Timeout)
 		defer cancel()
+		of, err := copyOf(limited, l)
+		if err != nil {
+			return snapshot{}, advice.ForStore(t, err)
+		}
 		if o.WorkerType == "" {
-			var err error
 			if types, err = TypesIn(limited, ledger); err == nil {
 				o.WorkerType, err = types.only()
 			}
@@ -48,9 +59,13 @@ func showLedger(ctx context.Context, t storeuri.Target, l store.Ledger, o Option
 			}
 		}
 		found, err := take(limited, ledger, o, limit)
-		if found.try != "" {
+		switch {
+		case of.server != "":
+			found.try = "" // What an operator does, must not follow from old records.
+		case found.try != "":
 			found.try = advice.Command(t, found.try)
 		}
+		found.copied = of
 		found.warning, found.types, found.store, found.charges, limit = storeuri.Warning(l), types, t.Shown, ledger.Charges(), max(limit, found.limit)
 		return found, advice.ForStore(t, err)
 	}

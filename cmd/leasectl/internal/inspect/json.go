@@ -40,6 +40,7 @@ type Snapshot struct {
 	Store      string        `json:"store"`
 	WorkerType string        `json:"workerType"`
 	Slots      []Slot        `json:"slots"`
+	Copy       *Copy         `json:"copy,omitempty"`
 	Warning    string        `json:"warning,omitempty"`
 	Try        string        `json:"try,omitempty"`
 	Units      *charges.JSON `json:"requestUnits,omitempty"`
@@ -55,7 +56,7 @@ func jsonTime(t time.Time) string {
 }
 
 func (s snapshot) writeJSON(w io.Writer, indent bool) error {
-	out := Snapshot{StoreTime: store.Format(s.at), Store: s.store, WorkerType: s.workerType, Slots: []Slot{}, Warning: s.warning, Try: s.try, Units: charges.ToJSON(s.charges)}
+	out := Snapshot{StoreTime: store.Format(s.at), Store: s.store, WorkerType: s.workerType, Slots: []Slot{}, Copy: s.copied.json(s.at), Warning: s.warning, Try: s.try, Units: charges.ToJSON(s.charges)}
 	for _, e := range s.rows {
 		r := e.Record
 		row := Slot{

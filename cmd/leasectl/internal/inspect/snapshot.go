@@ -20,6 +20,7 @@ type snapshot struct {
 	dated      bool // the table is read later: its times need their dates
 	limit      int  // the number of records that was read, at most
 	charges    workerlease.Charges
+	copied     copied // if it was taken of a copy
 	warning    string // of the store, or empty
 	try        string // what an operator may do if no slot can be claimed for long; else empty
 }

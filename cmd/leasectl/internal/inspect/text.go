@@ -24,7 +24,11 @@ func (s snapshot) drawing(colours, framed bool) string {
 	if cost := charges.Text(s.charges); cost != "" {
 		table += "\nlooking at it cost " + cost + "\n"
 	}
-	return s.title() + "\n\n" + table
+	title := s.title()
+	if s.copied.server != "" {
+		title += "\n" + s.copied.line(s.at)
+	}
+	return title + "\n\n" + table
 }
 
 // title names the worker type, the store and the time.

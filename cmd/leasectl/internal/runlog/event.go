@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -31,12 +32,36 @@ func (l *Log) Observe(e workerlease.Event) {
 	if f, ok := e.(workerlease.StoreFailed); ok && l.stopping && errors.Is(f.Err, context.Canceled) {
 		return // We broke the operation off.
 	}
+	fields := eventFields(e, l.begun)
+	whole := ""
+	if l.log.Core().Enabled(zap.DebugLevel) {
+		whole = detail(e)
+	}
+	if whole != "" {
+		fields = append(fields, zap.String("detail", whole))
+	}
 	switch {
 	case l.json:
-		workerlease.LogTo(l.log.With(eventFields(e, l.begun)...)).Observe(e)
+		workerlease.LogTo(l.log.With(fields...)).Observe(e)
 	case text != "":
 		l.write(level, slots.Slot{}, l.begun, text, "")
+		if whole != "" {
+			l.write(zap.DebugLevel, slots.Slot{}, l.begun, "in full: "+whole, "")
+		}
 	}
+}
+
+// detail is what a store's error says besides its text, or empty.
+func detail(e workerlease.Event) string {
+	field := reflect.ValueOf(e).FieldByName("Err")
+	if !field.IsValid() || field.IsNil() {
+		return ""
+	}
+	err, _ := field.Interface().(error)
+	if whole := store.Detail(err); !strings.Contains(err.Error(), whole) {
+		return whole
+	}
+	return ""
 }
 
 // eventFields are the fields of an event that workerlease.LogTo doesn't log: the

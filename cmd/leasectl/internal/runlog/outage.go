@@ -31,14 +31,14 @@ func (o *outage) failure(now time.Time, stopping bool, what string, err error) (
 	switch {
 	case stopping:
 	case first && !o.ready && advice.Lasting(err):
-		return zap.WarnLevel, fmt.Sprintf("store not reached yet: %v", advice.Brief(err))
+		return zap.WarnLevel, fmt.Sprintf("store not reached yet: %v", err)
 	case first && !o.ready:
-		return zap.WarnLevel, fmt.Sprintf("store not reached yet: %v; trying on", advice.Brief(err))
+		return zap.WarnLevel, fmt.Sprintf("store not reached yet: %v; trying on", err)
 	case first:
 		return zap.WarnLevel, what
 	case now.Sub(o.reported) >= reminder:
 		o.reported = now
-		return zap.WarnLevel, fmt.Sprintf("store still unreachable: %v", advice.Brief(err))
+		return zap.WarnLevel, fmt.Sprintf("store still unreachable: %v", err)
 	}
 	return zap.DebugLevel, what
 }

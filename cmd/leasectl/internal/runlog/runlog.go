@@ -116,6 +116,12 @@ func (l *Log) Creating(place string) {
 	l.say(zap.InfoLevel, slots.Slot{}, "creating the ledger "+place+"; all workers of the type must use this file", "creating ledger", zap.String("store", place))
 }
 
+// Unopened logs that the store can't be opened yet. It is a StoreFailed event, and so logged
+// like an outage.
+func (l *Log) Unopened(err error) {
+	l.Observe(workerlease.StoreFailed{Worker: l.worker, Operation: "open", Err: err})
+}
+
 // Began logs which worker begins to lease.
 func (l *Log) Began(o workerlease.Options) {
 	fields := []zap.Field{zap.Int("priority", o.Priority), zap.Stringer("schedule", o.Schedule)}

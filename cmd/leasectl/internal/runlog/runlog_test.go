@@ -81,6 +81,7 @@ func happen(j *Log) {
 		workerlease.Overrun{Worker: worker, Slot: slot}, // its command has ended
 		workerlease.Overrun{Worker: worker, Slot: slots.Slot{Start: slot.End, End: slot.End.Add(5 * time.Minute)}},
 		workerlease.ClockJump{Worker: worker, Server: "s2", Verdict: workerlease.JumpConfirmed, StoreTime: noon, Uncertainty: time.Second},
+		workerlease.Lapsed{Worker: worker, Outage: 12 * time.Second, Err: errors.New("t: the store took no appends for 12s, and the lease of slot 12:00 ended for that: FailoverWithin is 4s, and 50s would have held it")},
 		workerlease.TooUncertain{Worker: worker, Uncertainty: time.Second, Err: errors.New("t: FailoverWithin is 1s: it should be at least 8 × that and 4 × Margin")},
 		workerlease.Vanished{Worker: worker, Seq: 3, Err: errors.New("t: seq 3: lease record vanished")},
 		workerlease.StoreWarning{Worker: worker, Text: "the machine's clock is 3h0m0s ahead of store time"},
@@ -191,6 +192,25 @@ func TestAnOutageIsLoggedWhenItBeginsAndEveryMinute(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the log (-want +got):\n%s", diff)
+	}
+}
+
+// wordy is an error with a detail.
+type wordy struct{ error }
+
+func (wordy) Detail() string { return "not primary, topology { … }" }
+
+func TestTheWholeOfAnErrorIsLoggedForDebuggingOnly(t *testing.T) {
+	for _, json := range []bool{false, true} {
+		for level, want := range map[zapcore.Level]bool{zapcore.DebugLevel: true, zapcore.InfoLevel: false} {
+			var stderr bytes.Buffer
+			l := New(Options{To: &stderr, Level: level, JSON: json, Worker: worker})
+			l.Observe(workerlease.StoreFailed{Worker: worker, Operation: "now", Err: fmt.Errorf("now: %w", wordy{errors.New("no primary")})})
+			l.Observe(workerlease.StoreFailed{Worker: worker, Operation: "now", Err: errors.New("plain")})
+			if got := strings.Count(stderr.String(), "topology"); (got == 1) != want || got > 1 || !strings.Contains(stderr.String(), "no primary") {
+				t.Errorf("JSON %v, level %v: %q, want the detail once: %v", json, level, stderr.String(), want)
+			}
+		}
 	}
 }
 

@@ -19,11 +19,11 @@ import (
 func (l *Log) line(e workerlease.Event) (zapcore.Level, string) {
 	switch e := e.(type) {
 	case workerlease.Unknown:
-		return l.outage.failure(l.now(), l.stopping, fmt.Sprintf("store: append of record %d: outcome unknown: %v", e.Seq, advice.Brief(e.Err)), e.Err)
+		return l.outage.failure(l.now(), l.stopping, fmt.Sprintf("store: append of record %d: outcome unknown: %v", e.Seq, e.Err), e.Err)
 	case workerlease.Throttled:
 		return l.outage.failure(l.now(), l.stopping, fmt.Sprintf("store: %s: throttled, again after %v", e.Operation, e.RetryAfter), e.Err)
 	case workerlease.StoreFailed:
-		return l.outage.failure(l.now(), l.stopping, fmt.Sprintf("store: %s failed: %v", e.Operation, advice.Brief(e.Err)), e.Err)
+		return l.outage.failure(l.now(), l.stopping, fmt.Sprintf("store: %s failed: %v", e.Operation, e.Err), e.Err)
 	case workerlease.ClockSample, workerlease.Claimed, workerlease.Lost:
 		if l.outage.failing {
 			l.outage.failing = false
@@ -89,6 +89,8 @@ func (l *Log) line(e workerlease.Event) (zapcore.Level, string) {
 		return zap.WarnLevel, fmt.Sprintf("store time by server %s: %s; now %s ± %v", e.Server, e.Verdict, store.Format(e.StoreTime), e.Uncertainty.Round(time.Millisecond))
 	case workerlease.TooUncertain:
 		return zap.ErrorLevel, flagname.In(e.Err.Error())
+	case workerlease.Lapsed:
+		return zap.WarnLevel, flagname.In(e.Err.Error())
 	case workerlease.StoreWarning:
 		return zap.WarnLevel, e.Text
 	case workerlease.Vanished:

@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
@@ -10,10 +11,12 @@ import (
 
 // preflight bounds how long Run looks for an error against which waiting can't help,
 // and firstLook how long it is silent about a store that doesn't answer. Leasing begins
-// meanwhile.
+// meanwhile. A denial counts if it lasts for deniedFor: a server whose users can't be
+// looked up for a moment, as in an election, denies a login, too.
 const (
 	preflight = 5 * time.Second
 	firstLook = 2 * time.Second
+	deniedFor = time.Second
 )
 
 // askLedger asks a ledger what a worker will ask, and reports the first failure. It
@@ -26,9 +29,19 @@ func askLedger(ctx context.Context, l store.Ledger, report func(error)) error {
 		if err == nil {
 			_, err = l.WorkerTypes(limited)
 		}
+		if c, ok := l.(store.RightsChecker); ok && err == nil {
+			err = c.CheckRights(limited)
+		}
 		return err
 	}
 	err := ask(firstLook)
+	if errors.Is(err, store.ErrDenied) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(deniedFor):
+			err = ask(firstLook)
+		}
+	}
 	if err != nil && !advice.Lasting(err) && ctx.Err() == nil {
 		report(err)
 		err = ask(preflight - firstLook)

@@ -13,14 +13,16 @@ const (
 	// refusalLasts is how long a ledger refuses reads before it counts as unfit: a backup may
 	// make it refuse them for a moment, by a second link to its file.
 	refusalLasts = 10 * time.Second
-	// refusedAppends is how many appends in a row a ledger refuses before it counts as unfit.
-	// It may still be read, as where others have added a constraint to a table.
+	// refusedAppends is how many appends in a row a ledger refuses or denies before it counts as
+	// unfit. It may still be read, as where others have added a constraint to a table, or have
+	// taken away the right to write.
 	refusedAppends = 3
 )
 
 // refusals watches whether a ledger that was fit refuses to be used.
 type refusals struct {
 	appends int           // refused in a row
+	since   time.Time     // when the first of them was
 	reads   chan struct{} // has an element if a read was refused
 	lasting chan error    // has why appends are refused
 }
@@ -35,16 +37,27 @@ func (r *refusals) observe(e workerlease.Event) {
 	case workerlease.Claimed, workerlease.Extended, workerlease.Released, workerlease.SlotDone:
 		r.appends = 0
 	case workerlease.Unknown:
-		if !errors.Is(e.Err, store.ErrRefused) {
-			return
-		}
-		if r.appends++; r.appends >= refusedAppends {
-			keep(r.lasting, e.Err)
+		if errors.Is(e.Err, store.ErrRefused) {
+			r.append(e.Err)
 		}
 	case workerlease.StoreFailed:
-		if errors.Is(e.Err, store.ErrRefused) {
+		switch {
+		case errors.Is(e.Err, store.ErrNotStored) && (errors.Is(e.Err, store.ErrRefused) || errors.Is(e.Err, store.ErrDenied)):
+			r.append(e.Err)
+		case errors.Is(e.Err, store.ErrRefused):
 			keep(r.reads, struct{}{})
 		}
+	}
+}
+
+// append counts an append that was refused.
+func (r *refusals) append(err error) {
+	if r.appends++; r.appends == 1 {
+		r.since = time.Now()
+	}
+	brief := errors.Is(err, store.ErrDenied) && time.Since(r.since) < deniedFor
+	if r.appends >= refusedAppends && !brief {
+		keep(r.lasting, err)
 	}
 }
 

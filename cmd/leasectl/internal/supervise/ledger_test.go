@@ -1,0 +1,73 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// checked is a ledger that denies the first checks of the rights.
+type checked struct {
+	store.Ledger
+
+	denials, checks int
+}
+
+func (c *checked) CheckRights(context.Context) error {
+	if c.checks++; c.checks <= c.denials {
+		return fmt.Errorf("%w: insert", store.ErrDenied)
+	}
+	return nil
+}
+
+func TestADenialEndsARunOnlyIfItLasts(t *testing.T) {
+	for denials, want := range map[int]error{0: nil, 1: nil, 9: store.ErrDenied} {
+		synctest.Test(t, func(t *testing.T) {
+			l := &checked{Ledger: memory.New(memory.Options{}), denials: denials}
+			if err := askLedger(t.Context(), l, func(err error) { t.Errorf("reported: %v", err) }); !errors.Is(err, want) {
+				t.Errorf("askLedger() after %d denials = %v, want %v", denials, err, want)
+			}
+			if want := min(denials, 1) + 1; l.checks != want {
+				t.Errorf("%d checks, want %d", l.checks, want)
+			}
+		})
+	}
+}
+
+func TestAppendsThatAreDeniedEndARunAndDoubtsDoNot(t *testing.T) {
+	denied := fmt.Errorf("%w: insert (%w)", store.ErrDenied, store.ErrNotStored)
+	failed := func(op string, err error) workerlease.Event {
+		return workerlease.StoreFailed{Operation: op, Err: err}
+	}
+	for name, c := range map[string]struct {
+		events []workerlease.Event
+		apart  time.Duration
+		ends   bool
+	}{
+		"three in a row":             {[]workerlease.Event{failed("append", denied), failed("append", denied), failed("append", denied)}, deniedFor / 2, true},
+		"three at once":              {[]workerlease.Event{failed("append", denied), failed("append", denied), failed("append", denied)}, 0, false},
+		"two":                        {[]workerlease.Event{failed("append", denied), failed("append", denied)}, deniedFor, false},
+		"three, a success between":   {[]workerlease.Event{failed("append", denied), failed("append", denied), workerlease.Claimed{}, failed("append", denied)}, deniedFor, false},
+		"reads, as in an election":   {[]workerlease.Event{failed("tail", store.ErrDenied), failed("tail", store.ErrDenied), failed("now", store.ErrDenied), failed("now", store.ErrDenied)}, deniedFor, false},
+		"appends of unknown outcome": {[]workerlease.Event{workerlease.Unknown{Err: store.ErrDenied}, workerlease.Unknown{Err: store.ErrDenied}, workerlease.Unknown{Err: store.ErrDenied}}, deniedFor, false},
+		"appends that were refused":  {[]workerlease.Event{workerlease.Unknown{Err: store.ErrRefused}, workerlease.Unknown{Err: store.ErrRefused}, workerlease.Unknown{Err: store.ErrRefused}}, deniedFor, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRefusals()
+			for _, e := range c.events {
+				r.observe(e)
+				time.Sleep(c.apart)
+			}
+			if got := len(r.lasting) > 0; got != c.ends {
+				t.Errorf("%s: ends the run: %v, want %v", name, got, c.ends)
+			}
+		})
+	}
+}

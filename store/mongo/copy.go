@@ -1,0 +1,127 @@
+package mongo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+var _ store.Copied = (*Ledger)(nil)
+
+// memberCopy is a ledger as one member of the replica set has it.
+type memberCopy struct {
+	*Ledger
+
+	server string
+}
+
+// OpenCopy connects to a secondary, or to the primary if no secondary answers. What it shows is
+// what a majority has, as far as that member knows. It needs Options.URI, and a replica set:
+// a mongos doesn't say which member answers.
+func (l *Ledger) OpenCopy(ctx context.Context) (store.Copy, error) {
+	if err := l.open(ctx, "open copy", ""); err != nil {
+		return nil, err
+	}
+	c, err := l.openCopy(ctx)
+	if err != nil {
+		return nil, l.failed(ctx, "open copy", "", err)
+	}
+	return c, nil
+}
+
+func (l *Ledger) openCopy(ctx context.Context) (*memberCopy, error) {
+	if l.login.direct == nil {
+		return nil, errors.New("a copy can be opened with Options.URI only")
+	}
+	var addr string
+	raw, err := l.client.Database("admin").RunCommand(
+		context.WithValue(ctx, serverKey{}, &addr),
+		bson.D{{Key: "hello", Value: 1}},
+		options.RunCmd().SetReadPreference(readpref.SecondaryPreferred()),
+	).Raw()
+	if err != nil {
+		return nil, err
+	}
+	g, err := greet(addr, raw)
+	switch {
+	case err != nil:
+		return nil, err
+	case !g.member:
+		return nil, fmt.Errorf("%s is no member of a replica set, so it has no secondaries: name the members of the replica set in the URI", addr)
+	}
+	client, err := mongo.Connect(l.login.direct(addr))
+	if err != nil {
+		return nil, err
+	}
+	c := &memberCopy{&Ledger{
+		client: client, own: true, copied: true, label: addr, login: l.login, skew: l.skew, secrets: l.secrets,
+		fitness: fitness{clock: l.fitness.clock, gate: make(chan struct{}, 1)},
+	}, addr}
+	c.bind(l.db.Name(), l.coll.Name())
+	return c, nil
+}
+
+// AsOf asks the member up to when it has what a majority had:
+// https://www.mongodb.com/docs/manual/reference/command/hello/#mongodb-data-hello.lastWrite.majorityWriteDate
+//
+// That is the time of a write. A primary without any makes one each 10 s:
+// https://www.mongodb.com/docs/manual/core/replica-set-oplog/
+func (c *memberCopy) AsOf(ctx context.Context) (server string, asOf time.Time, err error) {
+	if err := c.open(ctx, "as of", ""); err != nil {
+		return "", time.Time{}, err
+	}
+	raw, err := c.client.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Raw()
+	if err != nil {
+		return "", time.Time{}, c.failed(ctx, "as of", "", err)
+	}
+	ms, ok := raw.Lookup("lastWrite", "majorityWriteDate").DateTimeOK()
+	if !ok {
+		return "", time.Time{}, c.failed(ctx, "as of", "", errors.New("the server's hello has no lastWrite.majorityWriteDate"))
+	}
+	role := "a secondary"
+	if primary, _ := raw.Lookup("isWritablePrimary").BooleanOK(); primary {
+		role = "the primary"
+	}
+	return c.server + ", " + role, store.FromMillis(ms), nil
+}
+
+// errCopy is the error of what would change a copy.
+var errCopy = fmt.Errorf("%w: a copy of a ledger is only read", store.ErrDenied)
+
+// Append fails.
+func (c *memberCopy) Append(ctx context.Context, r store.Record) error {
+	return notStored{c.failed(ctx, "append", store.Key(r.WorkerType, r.Seq), errCopy)}
+}
+
+// Trim fails.
+func (c *memberCopy) Trim(ctx context.Context, workerType string, _ int64) (int, error) {
+	return 0, c.failed(ctx, "trim", workerType, errCopy)
+}
+
+// Init fails.
+func (c *memberCopy) Init(ctx context.Context) error { return c.failed(ctx, "init", "", errCopy) }
+
+// CheckRights fails.
+func (c *memberCopy) CheckRights(ctx context.Context) error {
+	return c.failed(ctx, "check rights", "", errCopy)
+}
+
+// directly makes options to connect to one server alone, with the login and the encryption of
+// others. They aren't a copy of them: a URI with SRV records can't be direct.
+func directly(o *options.ClientOptions) func(addr string) *options.ClientOptions {
+	return func(addr string) *options.ClientOptions {
+		d := options.Client().SetHosts([]string{addr}).SetDirect(true).SetMonitor(&event.CommandMonitor{Started: noteServer})
+		d.AppName, d.Auth, d.TLSConfig, d.DisableOCSPEndpointCheck = o.AppName, o.Auth, o.TLSConfig, o.DisableOCSPEndpointCheck
+		d.Compressors, d.ConnectTimeout, d.ServerSelectionTimeout = o.Compressors, o.ConnectTimeout, o.ServerSelectionTimeout
+		return d
+	}
+}

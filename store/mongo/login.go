@@ -1,0 +1,85 @@
+package mongo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+
+	"go.mongodb.org/mongo-driver/v2/event"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/auth"
+)
+
+// login is what the URI says about who we are, and which replica set is meant. It is empty
+// with a client of the caller's own.
+type login struct {
+	known      bool
+	user       string
+	source     string // the database that knows the user
+	replicaSet string
+	// direct makes options to connect to one of the servers.
+	direct func(addr string) *options.ClientOptions
+
+	mu sync.Mutex
+	// sets are the names of replica sets by the servers that have told them; empty for a
+	// server that is in none.
+	sets map[string]string
+}
+
+// loginOf reads the driver's options, which have all defaults, and what a TXT record of an
+// SRV host adds to the URI.
+func loginOf(o *options.ClientOptions) *login {
+	l := &login{known: true, direct: directly(o), sets: map[string]string{}}
+	if o.Auth != nil {
+		l.user, l.source = o.Auth.Username, o.Auth.AuthSource
+	}
+	if o.ReplicaSet != nil {
+		l.replicaSet = *o.ReplicaSet
+	}
+	return l
+}
+
+// lookUpTXT fails if the DNS doesn't answer for the TXT record of an SRV host. The driver goes
+// on without it. But it may say authSource, and without that a login would be denied.
+func lookUpTXT(ctx context.Context, a address) error {
+	if !strings.HasPrefix(a.driver, schemeSRV) {
+		return nil
+	}
+	_, err := net.DefaultResolver.LookupTXT(ctx, a.hosts)
+	if e, ok := errors.AsType[*net.DNSError](err); ok && e.IsNotFound {
+		return nil
+	}
+	return err
+}
+
+// monitor notes the names of replica sets: the driver forgets a server that is in another
+// one than the URI says.
+func (l *login) monitor() *event.ServerMonitor {
+	return &event.ServerMonitor{ServerHeartbeatSucceeded: func(e *event.ServerHeartbeatSucceededEvent) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.sets[string(e.Reply.Addr)] = e.Reply.SetName
+	}}
+}
+
+// who is the user as errors name it, in parentheses; nothing if that isn't known.
+func (l *login) who() string {
+	switch {
+	case !l.known:
+		return ""
+	case l.source == "":
+		return " (the URI names no user)"
+	case l.user == "":
+		return fmt.Sprintf(" (authenticated in %s)", l.source)
+	}
+	return fmt.Sprintf(" (user %s, authenticated in %s)", l.user, l.source)
+}
+
+// isLogin reports that an error is that of a login, which comes before the operation.
+func isLogin(err error) bool {
+	_, ok := errors.AsType[*auth.Error](err)
+	return ok
+}

@@ -1,0 +1,55 @@
+package mongo
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// sending counts how often an append went out to a server.
+type sending struct{ inserts atomic.Int32 }
+
+// sendingKey is the context key of an append's sending.
+type sendingKey struct{}
+
+func (s *sending) watch(ctx context.Context) context.Context {
+	return context.WithValue(ctx, sendingKey{}, s)
+}
+
+// noteSending is part of the driver's command monitor, and counts inserts.
+func noteSending(ctx context.Context, command string) {
+	if s, ok := ctx.Value(sendingKey{}).(*sending); ok && command == "insert" {
+		s.inserts.Add(1)
+	}
+}
+
+// judge adds store.ErrNotStored to the error of an append that surely did nothing: it was
+// denied before anything was sent, as by a login that failed, or it was sent once, and the
+// server refused it for lack of a right. A server checks rights before it runs a command:
+// https://github.com/mongodb/mongo/blob/master/src/mongo/db/auth/README.md
+//
+// A denial says nothing about an earlier try. The driver repeats a write whose connection was
+// lost, and the first one may have been stored. watched is false for a client of the caller's
+// own, whose sendings aren't counted.
+func (s *sending) judge(err error, watched bool) error {
+	if !watched || !errors.Is(err, store.ErrDenied) {
+		return err
+	}
+	_, unconfirmed := errors.AsType[mongo.WriteException](err)
+	switch n := s.inserts.Load(); {
+	case n == 0:
+	case n == 1 && !unconfirmed && !isLogin(err) && hasCode(err, codeUnauthorized, codeAtlasError):
+	default:
+		return err
+	}
+	return notStored{err}
+}
+
+// notStored is an error of an append that did nothing. Its text is that of the reason.
+type notStored struct{ error }
+
+func (e notStored) Unwrap() []error { return []error{e.error, store.ErrNotStored} }

@@ -1,0 +1,86 @@
+package mongo
+
+import (
+	"context"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+var _ store.RightsChecker = (*Ledger)(nil)
+
+// CheckRights returns store.ErrDenied if the user has no right to insert, and nil if it has, or
+// if the server doesn't tell. It stores nothing. It costs one command, and a second one if the
+// right seems to be missing.
+//
+// connectionStatus needs no rights. It lists the user's even on a server that demands none of
+// anybody. So what it lacks is asked for: an insert of a document that no server stores,
+// because its _id is an array. A server checks rights before it looks at documents:
+// https://github.com/mongodb/mongo/blob/master/src/mongo/db/commands/connection_status.cpp
+// https://github.com/mongodb/mongo/blob/master/src/mongo/db/query/write_ops/insert.cpp
+func (l *Ledger) CheckRights(ctx context.Context) error {
+	if err := l.enter(ctx, "check rights", ""); err != nil {
+		return err
+	}
+	status, err := l.client.Database("admin").RunCommand(ctx,
+		bson.D{{Key: "connectionStatus", Value: 1}, {Key: "showPrivileges", Value: true}},
+		options.RunCmd().SetReadPreference(readpref.Primary()),
+	).Raw()
+	switch {
+	case err != nil && isReply(err):
+		return nil // It doesn't know the command.
+	case err != nil:
+		return l.failed(ctx, "check rights", "", err)
+	case !lacks(status, l.db.Name(), l.coll.Name(), "insert"):
+		return nil
+	}
+	if _, err = l.coll.InsertOne(ctx, bson.D{{Key: fieldID, Value: bson.A{}}}); hasCode(err, codeUnauthorized) {
+		return l.failed(ctx, "check rights", "", err)
+	}
+	return nil
+}
+
+// lacks reports that a reply to connectionStatus lists the rights of a user, and an action on a
+// collection isn't among them.
+func lacks(status bson.Raw, database, collection, action string) bool {
+	users, err := status.LookupErr("authInfo", "authenticatedUsers")
+	if err != nil || len(items(users)) == 0 {
+		return false // Nobody is logged in, or the server keeps it to itself.
+	}
+	privileges, err := status.LookupErr("authInfo", "authenticatedUserPrivileges")
+	if err != nil {
+		return false
+	}
+	return !slices.ContainsFunc(items(privileges), func(v bson.RawValue) bool {
+		p, ok := v.DocumentOK()
+		return ok && covers(p, database, collection) && slices.ContainsFunc(items(p.Lookup("actions")), func(a bson.RawValue) bool {
+			name, _ := a.StringValueOK()
+			return name == action || name == "anyAction"
+		})
+	})
+}
+
+// covers reports that a privilege is about a collection. An empty name stands for all:
+// https://www.mongodb.com/docs/manual/reference/resource-document/
+func covers(privilege bson.Raw, database, collection string) bool {
+	if whole, _ := privilege.Lookup("resource", "anyResource").BooleanOK(); whole {
+		return true
+	}
+	db, isDB := privilege.Lookup("resource", "db").StringValueOK()
+	coll, isColl := privilege.Lookup("resource", "collection").StringValueOK()
+	return isDB && isColl && (db == "" || db == database) && (coll == "" || coll == collection)
+}
+
+// items are those of an array; none if the value isn't one.
+func items(v bson.RawValue) []bson.RawValue {
+	array, ok := v.ArrayOK()
+	if !ok {
+		return nil
+	}
+	values, _ := array.Values()
+	return values
+}

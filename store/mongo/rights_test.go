@@ -1,0 +1,135 @@
+package mongo
+
+import (
+	"errors"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+// noRight is how a server refuses an insert for lack of the right.
+func noRight() bson.D {
+	return commandError(codeUnauthorized, "Unauthorized", `not authorized on jobs to execute command { insert: "leases", documents: [ { _id: [] } ], ordered: true }`)
+}
+
+// privilege is an entry in the reply to connectionStatus.
+func privilege(resource bson.D, actions ...string) bson.D {
+	return bson.D{{Key: "resource", Value: resource}, {Key: "actions", Value: actions}}
+}
+
+func on(db, collection string) bson.D {
+	return bson.D{{Key: "db", Value: db}, {Key: "collection", Value: collection}}
+}
+
+// status is a reply to connectionStatus.
+func status(users int, privileges ...bson.D) bson.D {
+	who, list := bson.A{}, bson.A{}
+	for range users {
+		who = append(who, bson.D{{Key: "user", Value: "u"}, {Key: "db", Value: "jobs"}})
+	}
+	for _, p := range privileges {
+		list = append(list, p)
+	}
+	return bson.D{{Key: "authInfo", Value: bson.D{
+		{Key: "authenticatedUsers", Value: who}, {Key: "authenticatedUserRoles", Value: bson.A{}}, {Key: "authenticatedUserPrivileges", Value: list},
+	}}, {Key: "ok", Value: 1.0}}
+}
+
+func TestAMissingRightIsFoundWithoutStoringAnything(t *testing.T) {
+	t.Parallel()
+	invalidID := writeError(53, "The '_id' value cannot be of type array")
+	for name, c := range map[string]struct {
+		status, insert bson.D
+		asked          int
+		want           error
+	}{
+		"insert on the collection":         {status: status(1, privilege(on("jobs", "leases"), "find", "insert", "remove")), insert: noRight()},
+		"insert on the database":           {status: status(1, privilege(on("jobs", ""), "insert")), insert: noRight()},
+		"insert on all databases":          {status: status(1, privilege(on("", ""), "insert")), insert: noRight()},
+		"insert on all of the name":        {status: status(1, privilege(on("", "leases"), "insert")), insert: noRight()},
+		"all on everything":                {status: status(1, privilege(bson.D{{Key: "anyResource", Value: true}}, "anyAction")), insert: noRight()},
+		"no insert":                        {status: status(1, privilege(on("jobs", "leases"), "find", "remove")), insert: noRight(), asked: 1, want: store.ErrDenied},
+		"insert elsewhere":                 {status: status(1, privilege(on("jobs", "others"), "insert"), privilege(on("other", ""), "insert"), privilege(bson.D{{Key: "cluster", Value: true}}, "insert")), insert: noRight(), asked: 1, want: store.ErrDenied},
+		"no insert, and none is demanded":  {status: status(1), insert: invalidID, asked: 1},
+		"nobody is logged in":              {status: status(0), insert: noRight()},
+		"a server that lists no rights":    {status: bson.D{{Key: "ok", Value: 1.0}, {Key: "authInfo", Value: bson.D{{Key: "authenticatedUsers", Value: bson.A{bson.D{}}}}}}, insert: noRight()},
+		"a server that says nothing":       {status: bson.D{{Key: "ok", Value: 1.0}}, insert: noRight()},
+		"a server that doesn't know about": {status: commandError(codeCommandNotFound, "CommandNotFound", "no such command"), insert: noRight()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"connectionStatus": c.status, "insert": c.insert})})
+			err := f.open(Options{URI: "mongodb://" + f.addr + "/jobs?collection=leases"}).CheckRights(within(t, patience))
+			if !errors.Is(err, c.want) {
+				t.Errorf("CheckRights() = %v, want %v", err, c.want)
+			}
+			if c.want != nil {
+				documenttest.Says(t, "CheckRights()", err, c.want, "not authorized: insert on jobs.leases")
+			}
+			inserts := f.sent("insert")
+			if len(inserts) != c.asked {
+				t.Errorf("%d inserts were sent, want %d", len(inserts), c.asked)
+			}
+			for _, command := range inserts {
+				if id := command.Lookup("documents", "0", "_id"); id.Type != bson.TypeArray {
+					t.Errorf("an insert of %v was sent, want one that no server stores", command)
+				}
+			}
+		})
+	}
+}
+
+// A driver that lost the connection sends an insert again. The first one may have been stored
+// although the second is denied.
+func TestADenialOfARepeatedInsertLeavesTheOutcomeUnknown(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		first   bson.D // the reply to the first insert; nil for a denial at once
+		client  bool
+		certain bool
+	}{
+		"denied at once":                    {certain: true},
+		"denied after another try":          {first: append(commandError(10107, "NotWritablePrimary", "not primary"), bson.E{Key: "errorLabels", Value: bson.A{"RetryableWriteError"}})},
+		"denied at once, a caller's client": {client: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := serve(t, &fakeServer{})
+			f.greeting = append(member(f.addr), bson.E{Key: "logicalSessionTimeoutMinutes", Value: int32(30)})
+			f.reply = func(name string, command bson.Raw) bson.D {
+				switch {
+				case name != "insert":
+					return nil
+				case c.first != nil && len(f.sent("insert")) == 1:
+					return c.first
+				}
+				return noRight()
+			}
+			o := Options{}
+			if c.client {
+				client, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + f.addr))
+				must(t, "Connect()", err)
+				t.Cleanup(func() { _ = client.Disconnect(t.Context()) })
+				o.Client = client
+			}
+			err := f.open(o).Append(within(t, patience), storetest.Grant("job", 7))
+			wantSentinel(t, "Append()", err, store.ErrDenied)
+			if want := 1 + map[bool]int{true: 1}[c.first != nil]; len(f.sent("insert")) != want {
+				t.Fatalf("%d inserts, want %d", len(f.sent("insert")), want)
+			}
+			if got := errors.Is(err, store.ErrNotStored); got != c.certain {
+				t.Errorf("Append() = %v: surely not stored: %v, want %v", err, got, c.certain)
+			}
+		})
+	}
+	f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"saslStart": commandError(codeAuthenticationFailed, "AuthenticationFailed", "Authentication failed.")})})
+	err := f.open(Options{URI: "mongodb://u:p@" + f.addr + "/jobs"}).Append(within(t, patience), storetest.Grant("job", 7))
+	wantErr(t, "Append() without a login", err, store.ErrNotStored)
+	documenttest.Equal(t, "its text", err.Error(), "mongo: append job:00000000000000000007: access denied: inspect the collection: authentication failed (user u, authenticated in jobs)")
+}

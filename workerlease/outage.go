@@ -1,0 +1,128 @@
+package workerlease
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/slotlease/slotlease/priority"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
+)
+
+// outage is the time in which the store answers nothing, or takes no appends, as while its
+// servers elect a primary. It is kept beside the machine, which decides nothing by it. Only
+// the worker's goroutine uses it.
+type outage struct {
+	down   bool
+	append bool          // appends fail: only one that succeeds ends the outage
+	latest time.Duration // the local reading at which the newest failure came
+	began  time.Duration // the local reading at which the first operation that failed was begun
+	lapse  time.Duration // that at which a lease ended which could have been extended; 0: none did
+	lapsed Lease         // the lease that did
+	told   bool
+}
+
+// noteReply takes in how an operation of the store ended. When an outage is over in which a
+// lease ended, it reports once which option would have held that.
+func (w *WorkerLease) noteReply(e machine.Event) {
+	o, now := &w.outage, w.client.local()
+	took, appended, err, ok := reply(e)
+	switch {
+	case !ok, o.told:
+	case err != nil && o.down:
+		o.append, o.latest = o.append || appended, now
+	case err != nil:
+		o.down, o.append, o.began, o.latest = true, appended, now-took, now
+	case o.down && (appended || !o.append):
+		o.down = false
+		if o.lapse > o.began {
+			// It may have been over since the newest failure, or until now.
+			w.reportOutage(min(now-took, o.latest+w.nextTry()) - o.began)
+		}
+	}
+}
+
+// noteLapse takes in that a lease has ended by its window.
+func (w *WorkerLease) noteLapse(l Lease) {
+	t, err := w.options.Timing()
+	if err == nil && t.ExtendsBefore(l.Slot, l.Expiry) > 0 {
+		w.outage.lapse, w.outage.lapsed = w.client.local(), l
+	}
+}
+
+// reply is how long an operation took, whether it was an append, and the error if the store
+// failed to answer. A denial is an answer, and so is a pause that the store asks for. ok is
+// false of other events.
+func reply(e machine.Event) (took time.Duration, appended bool, failure error, ok bool) {
+	switch e := e.(type) {
+	case machine.Sampled:
+		took, failure = e.Took, e.Err
+	case machine.HeadRead:
+		took, failure = e.Took, e.Err
+	case machine.RecordRead:
+		took, failure = e.Took, e.Err
+	case machine.Appended:
+		took, failure, appended = e.Took, e.Err, true
+	default:
+		return 0, false, nil, false
+	}
+	for _, answer := range []error{
+		store.ErrConflict, store.ErrNotFound, store.ErrInvalid, store.ErrThrottled, store.ErrRefused, store.ErrDenied, store.ErrMissing, store.ErrClosed,
+	} {
+		if errors.Is(failure, answer) {
+			return took, appended, nil, true
+		}
+	}
+	return took, appended, failure, true
+}
+
+// reportOutage reports that a lease ended because the store was down for so long: from
+// the first operation that failed to the next try after the last.
+func (w *WorkerLease) reportOutage(length time.Duration) {
+	w.outage.told = true
+	err := fmt.Errorf("%s: the store took no appends for about %v, and the lease of slot %v ended for that: %s",
+		w.options.WorkerType, round(length), w.outage.lapsed.Slot, w.holds(length))
+	w.report(err)
+	w.emit(Lapsed{Worker: w.label(), Outage: length, Err: err})
+}
+
+// holds says which option would have held the lease in an outage.
+func (w *WorkerLease) holds(length time.Duration) string {
+	o := w.options
+	needed := length + w.now().Uncertainty()
+	if l := w.outage.lapsed; l.Expiry.Before(l.Slot.End) {
+		// A quarter of it, less the eighth of that which a try may come late. The margin grows
+		// with FailoverWithin by default.
+		needed = up(5*needed + 4*max(o.Margin, min(w.shortest/100, maxMargin)))
+		return advice("FailoverWithin", o.FailoverWithin, needed, min(w.shortest/2, 8*machine.MaxFailoverMargin), "a lease is extended a quarter of that before its part of a slot ends")
+	}
+	t, _ := o.Timing() // They are resolved.
+	lead := t.LeadAfter(w.outage.lapsed.Slot.Length())
+	needed = up(needed + 2*w.nextTry() + o.Margin + lead - t.ExtendsBefore(w.outage.lapsed.Slot, w.outage.lapsed.Expiry))
+	most := min(w.shortest/2, priority.MaxLead)
+	if o.FailoverWithin > 0 {
+		most = min(most, o.FailoverWithin/2)
+	}
+	return advice("Lead", lead, needed, most, "a lease goes on into the next slot when claims for that open")
+}
+
+// nextTry is how long after a failure the next try comes, at most.
+func (w *WorkerLease) nextTry() time.Duration { return min(w.options.MaxBackoff, w.shortest/8) }
+
+// advice names the value of an option that holds a lease, if it may have that.
+func advice(option string, value, needed, most time.Duration, why string) string {
+	if needed > most {
+		return fmt.Sprintf("%s is %v, and would have to be %v to hold it, but may be %v at most: %s", option, value, needed, most, why)
+	}
+	return fmt.Sprintf("%s is %v, and %v would have held it: %s", option, value, needed, why)
+}
+
+// up rounds up to a tenth of a second or, from ten seconds on, to a whole one.
+func up(d time.Duration) time.Duration {
+	unit := 100 * time.Millisecond
+	if d > 10*time.Second {
+		unit = time.Second
+	}
+	return (d + unit - 1).Truncate(unit)
+}
