@@ -24,9 +24,6 @@ const (
 	codeNamespaceNotFound    = 26
 	codeNamespaceExists      = 48
 	codeCommandNotFound      = 59
-	// codeOperationInProgress (ConflictingOperationInProgress) is how Cosmos DB's
-	// API for MongoDB reports some of the inserts that lost a race.
-	codeOperationInProgress = 117
 	// codeRateLimited (IngressRequestRateLimitExceeded) is MongoDB's own way to
 	// say that it has too much to do.
 	codeRateLimited = 462
@@ -74,15 +71,11 @@ func meaning(err error) error {
 	}
 	codes, confirmed := errorCodes(err)
 	for _, code := range codes {
+		if unfit := unfitReply(err, code); unfit != nil {
+			return unfit
+		}
 		switch code {
 		case codeDuplicate, codeDuplicateOnUpdate:
-			if _, index, named := strings.Cut(err.Error(), " index: "); named && !isKey.MatchString(index) {
-				return store.ErrRefused // The key is free, and another index keeps the record out.
-			}
-			return store.ErrConflict
-		case codeOperationInProgress:
-			// Some other operation holds the key. A caller reads back after every
-			// conflict, so it can't take this for more than it is.
 			return store.ErrConflict
 		case codeThrottled, codeRateLimited:
 			return store.ErrThrottled
@@ -120,11 +113,6 @@ func hasCode(err error, any ...int) bool {
 	codes, _ := errorCodes(err)
 	return slices.ContainsFunc(codes, func(c int) bool { return slices.Contains(any, c) })
 }
-
-// isKey matches what follows "index: " in the text of a duplicate key, if that is the index of the
-// key. Not all servers name an index, and old ones put the collection before it. The name of
-// another may have spaces.
-var isKey = regexp.MustCompile(`^(?:\S+\.\S+\.\$)?_id_(?: dup key| collation: |[]),:;"'}]|$)`)
 
 var retryAfterMs = regexp.MustCompile(`RetryAfterMs=(\d{1,7})\b`)
 

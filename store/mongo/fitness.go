@@ -149,24 +149,6 @@ func (l *Ledger) lookAtCollection(ctx context.Context) (presence, error) {
 	return present, nil
 }
 
-// unfitCollection returns the reason why a collection is unfit, by its entry in
-// listCollections.
-func unfitCollection(raw bson.Raw) string {
-	if kind, ok := raw.Lookup("type").StringValueOK(); ok && kind != "collection" {
-		return "a " + kind + ": use a plain collection"
-	}
-	if capped, _ := raw.Lookup("options", "capped").BooleanOK(); capped {
-		return "capped, and would delete records by itself: use a plain collection"
-	}
-	if _, err := raw.LookupErr("options", "expireAfterSeconds"); err == nil {
-		return "set to expire its documents (expireAfterSeconds), and would delete the newest record: use a plain collection"
-	}
-	if locale, ok := raw.Lookup("options", "collation", "locale").StringValueOK(); ok && locale != "simple" {
-		return "created with collation " + locale + ", which takes different keys for one: use the simple collation"
-	}
-	return ""
-}
-
 // lookAtIndexes refuses a TTL index: it would delete the head.
 func (l *Ledger) lookAtIndexes(ctx context.Context) error {
 	cursor, err := l.coll.Indexes().List(ctx)

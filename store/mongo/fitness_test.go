@@ -26,6 +26,7 @@ func TestUnfitCollectionsAreRefused(t *testing.T) {
 	collation := func(locale string) bson.E {
 		return bson.E{Key: "collation", Value: bson.D{{Key: "locale", Value: locale}}}
 	}
+	rules := bson.E{Key: "validator", Value: bson.D{{Key: "x", Value: bson.D{{Key: "$type", Value: "int"}}}}}
 	indexed := func(also ...bson.D) map[string]bson.D {
 		replies := is("collection")
 		replies["listIndexes"] = cursorOf(append(also, bson.D{{Key: "name", Value: "_id_"}, {Key: "key", Value: bson.D{{Key: "_id", Value: int32(1)}}}})...)
@@ -57,6 +58,12 @@ func TestUnfitCollectionsAreRefused(t *testing.T) {
 		{name: "a time series", replies: is("timeseries"), refusal: "a timeseries"},
 		{name: "a capped collection", replies: is("collection", bson.E{Key: "capped", Value: true}), refusal: "capped"},
 		{name: "a clustered collection that expires", replies: is("collection", bson.E{Key: "expireAfterSeconds", Value: int64(60)}), refusal: "expireAfterSeconds"},
+		{name: "a clustered collection", replies: is("collection", bson.E{Key: "clusteredIndex", Value: bson.D{{Key: "key", Value: bson.D{{Key: "_id", Value: int32(1)}}}, {Key: "unique", Value: true}}}), refusal: "clustered"},
+		{name: "a validator", replies: is("collection", rules), refusal: "validator"},
+		{name: "a validator that asks of inserts only", replies: is("collection", rules, bson.E{Key: "validationLevel", Value: "moderate"}), refusal: "validator"},
+		{name: "a validator that only warns", replies: is("collection", rules, bson.E{Key: "validationAction", Value: "warn"})},
+		{name: "a validator that is off", replies: is("collection", rules, bson.E{Key: "validationLevel", Value: "off"})},
+		{name: "an empty validator", replies: is("collection", bson.E{Key: "validator", Value: bson.D{}})},
 		{name: "a collation that folds case", replies: is("collection", collation("en")), refusal: "collation en"},
 		{name: "the simple collation", replies: is("collection", collation("simple"))},
 		{name: "a unique index", replies: indexed(bson.D{{Key: "name", Value: "once"}, {Key: "key", Value: bson.D{{Key: "claim", Value: int32(1)}}}, {Key: "unique", Value: true}}), refusal: `unique index "once"`},
