@@ -32,6 +32,9 @@
 //     with an older state. For a ledger that is harmless: an append after a stale
 //     read finds its key taken and gets a conflict.
 //
+// A session in the caller's context, as that of a transaction, is left aside: a record
+// stays stored when the transaction is aborted.
+//
 // An operation ends with its context, even while no primary can be reached and the
 // driver waits for one. Its error then matches context.DeadlineExceeded or
 // context.Canceled. Give each operation a deadline: without one it can wait as long
@@ -47,7 +50,8 @@
 // with [store.ErrRefused] if it
 //
 //   - is sharded, because _id is unique only within a shard;
-//   - is a view, a time series or capped;
+//   - is a view, a time series, capped or clustered;
+//   - has a validator that doesn't only warn, because that may keep records out;
 //   - has a collation other than the simple one, because different keys could be
 //     equal under it;
 //   - has a unique index but that on _id, because that would keep out records whose key is
@@ -59,6 +63,11 @@
 // A sharded cluster is fine if this collection isn't sharded. If rights are missing
 // to find that out, the collection is refused, too, unless Options.UnsafeUnverified
 // is set. Between two checks, an administrator can still do damage.
+//
+// Where rights are missing to list the collection and its indexes, the first append shows
+// a validator that refuses it, a view, a unique index that has its value already, and a
+// time series unless its time field is one of a record's. Nothing shows what is capped or
+// clustered there, a collation, or a TTL index: check these yourself, or grant the rights.
 //
 // # Rights
 //
@@ -98,13 +107,13 @@
 // documentation.
 //
 // Reads don't send their deadline along as maxTimeMS: at the end of that time,
-// FerretDB 1.24 answers a find with a partial result and no error. If the client has
-// its own timeout (timeoutMS, or SetTimeout), the driver sends it all the same, so
-// set none for such a server.
+// FerretDB 1.24 answers a find with a partial result and no error. The driver is only
+// told when to stop waiting. It reads a reply that is up to 400 ms late to its end, so a
+// read that times out costs no connection.
 //
 // Azure Cosmos DB's API for MongoDB speaks the same protocol. Its throttling (error
-// 16500) becomes a [store.ThrottledError] with the wait that it names, and the error
-// 117 of some lost races a conflict. No real account was tested, and neither was
+// 16500) becomes a [store.ThrottledError] with the wait that it names, and the outcome of an
+// append that gets the error 117 (another operation is in progress) is unknown. No real account was tested, and neither was
 // Amazon DocumentDB. An account with writes in several regions can't keep a ledger,
 // and this package can't detect one: use store/cosmos, which can.
 package mongo

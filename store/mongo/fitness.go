@@ -118,9 +118,11 @@ func (l *Ledger) look(ctx context.Context) (router bool, there presence, err err
 	if !g.router && !g.writable {
 		return false, absent, notPrimary(g)
 	}
-	there, err = l.lookAtCollection(ctx)
+	listing, cancel := withoutDate(ctx)
+	defer cancel()
+	there, err = l.lookAtCollection(listing)
 	if err == nil && there != absent {
-		err = l.lookAtIndexes(ctx)
+		err = l.lookAtIndexes(listing)
 	}
 	if err == nil && g.router {
 		err = l.lookForShards(ctx)
@@ -195,9 +197,9 @@ func (l *Ledger) lookForShards(ctx context.Context) error {
 	}
 	collections := l.client.Database("config").Collection("collections", options.Collection().
 		SetReadConcern(readconcern.Majority()).SetReadPreference(readpref.Primary()))
-	entry, err := collections.FindOne(ctx, bson.D{{Key: fieldID, Value: l.namespace()}}).Raw()
+	entry, err := first(ctx, collections, bson.D{{Key: fieldID, Value: l.namespace()}}, bson.D{})
 	switch {
-	case errors.Is(err, mongo.ErrNoDocuments):
+	case err == nil && entry == nil:
 		return nil
 	case err != nil && !isReply(err):
 		return err

@@ -216,27 +216,27 @@ func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.R
 	}
 	key := store.Key(workerType, seq)
 	return read(ctx, l, "get", key, func(ctx context.Context) (store.Record, error) {
-		raw, err := l.coll.FindOne(ctx, bson.D{{Key: fieldID, Value: key}}, options.FindOne().SetProjection(projection)).Raw()
+		raw, err := first(ctx, l.coll, bson.D{{Key: fieldID, Value: key}}, projection)
 		switch {
-		case errors.Is(err, mongo.ErrNoDocuments):
-			return store.Record{}, store.ErrNotFound
 		case err != nil:
 			return store.Record{}, err
+		case raw == nil:
+			return store.Record{}, store.ErrNotFound
 		}
 		return decode(workerType, seq, raw), nil
 	})
 }
 
-// read runs an operation without the deadline of its context.
-func read[T any](ctx context.Context, l *Ledger, op, key string, do func(ctx context.Context) (T, error)) (T, error) {
-	ctx, cancel := withoutDate(ctx)
-	defer cancel()
-	if err := l.enter(ctx, op, key); err != nil {
-		var none T
-		return none, err
-	}
-	value, err := do(ctx)
-	return value, l.failed(ctx, op, key, err)
+// read runs an operation that returns a value.
+func read[T any](ctx context.Context, l *Ledger, op, key string, do func(ctx context.Context) (T, error)) (value T, err error) {
+	err = insist(ctx, func(ctx context.Context) (err error) {
+		if err := l.enter(ctx, op, key); err != nil {
+			return err
+		}
+		value, err = do(ctx)
+		return l.failed(ctx, op, key, err)
+	})
+	return value, err
 }
 
 // Tail returns the newest records, newest first. It gives no stamp. It costs one
