@@ -49,7 +49,8 @@
 // The collection is checked at the first use and then once an hour. It is refused
 // with [store.ErrRefused] if it
 //
-//   - is sharded, because _id is unique only within a shard;
+//   - is sharded by another key than _id or workerType alone, or is being resharded by
+//     one, because _id is unique only within a shard;
 //   - is a view, a time series, capped or clustered;
 //   - has a validator that doesn't only warn, because that may keep records out;
 //   - has a collation other than the simple one, because different keys could be
@@ -60,9 +61,27 @@
 //   - has a TTL index or expires its documents, because that would delete the head
 //     of a ledger.
 //
-// A sharded cluster is fine if this collection isn't sharded. If rights are missing
-// to find that out, the collection is refused, too, unless Options.UnsafeUnverified
-// is set. Between two checks, an administrator can still do damage.
+// If rights are missing to find out with mongos whether the collection is sharded, it is
+// refused, too, unless Options.UnsafeUnverified is set. Between two checks, an
+// administrator can still do damage.
+//
+// # Sharded collections
+//
+// A collection may be sharded by _id or by workerType, ranged or hashed. With workerType,
+// the records of a worker type are on one shard, and every operation on it asks that shard
+// alone: that is the key for many worker types. With a hash of _id, [Ledger.Tail] asks all
+// shards. Uniqueness holds while chunks move: the records of a type are in one chunk, and
+// MongoDB takes no writes to it on two shards at a time.
+//
+// The shard key is looked at every 4 minutes. An operation for which that is due does it
+// first, and others wait for it. MongoDB spends at least 5 minutes on resharding, unless
+// reshardingMinimumOperationDurationMillis is lower or it is told to run in demoMode, and
+// shows the new key from the beginning: a key that is unfit is seen before it counts.
+// refineCollectionShardKey has no such time, so don't extend the key.
+//
+// With the shard key workerType, reads don't see a document that has a key of one worker
+// type and the workerType of another; only a foreign program writes such. If it keeps an
+// append out twice, the second append is refused, and names it.
 //
 // Where rights are missing to list the collection and its indexes, the first append shows
 // a validator that refuses it, a view, a unique index that has its value already, and a
@@ -78,6 +97,8 @@
 //   - listIndexes and, on the database, listCollections: for the checks above, which
 //     are skipped where these rights are missing;
 //   - collStats: with mongos;
+//   - if the collection is sharded, also find on config.collections, and collStats on the
+//     collection slotlease.clock of the database, which needn't exist;
 //   - createCollection: for Init, if the collection doesn't exist.
 //
 // # Time
@@ -88,7 +109,11 @@
 // caller's own client, the stamp has only the server's own name; a standalone server
 // gives none and is called "mongodb". The clock of a mongos isn't the store's clock,
 // so with mongos the shard that holds the collection is asked with $collStats, and
-// the collection must exist.
+// the collection must exist. If that is sharded, all workers ask the primary shard of the
+// database, for the collection slotlease.clock: what doesn't exist belongs there. Don't
+// shard it. With each look at the shard key, the clocks of the shards are compared, since
+// any of them may become the primary one: if they surely differ by more than ServerSkew,
+// the skew of stamps is what was measured, and [Ledger.Warning] names the servers.
 //
 // The clocks of a deployment's servers are assumed to differ by at most
 // Options.ServerSkew, 100 ms by default: keep them synchronised.

@@ -10,9 +10,6 @@ import (
 	"github.com/benbjohnson/clock"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
-	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
-	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 
 	"github.com/slotlease/slotlease/store"
 )
@@ -30,6 +27,11 @@ type fitness struct {
 	found  bool
 	since  time.Time
 	router bool
+
+	// layout is as of the newest look at the shards, at sharded.
+	layout  layout
+	sharded time.Time
+	spread  spread
 }
 
 func (f *fitness) behindRouter() bool {
@@ -38,22 +40,45 @@ func (f *fitness) behindRouter() bool {
 	return f.router
 }
 
-// state reports whether the collection was found fit, and whether that was recent.
-func (f *fitness) state() (found, fresh bool) {
+// shape is how the collection is sharded, as far as is known.
+func (f *fitness) shape() layout {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.found, f.found && f.clock.Since(f.since) < lookAgain
+	return f.layout
+}
+
+// due says what is to be looked at.
+type due int
+
+const (
+	nothing due = iota
+	shards
+	everything
+)
+
+// state reports whether the collection was found fit, and what is to be looked at again.
+func (f *fitness) state() (found bool, look due) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case !f.found || f.clock.Since(f.since) >= lookAgain:
+		look = everything
+	case f.router && f.clock.Since(f.sharded) >= lookAtShardsAgain:
+		look = shards
+	}
+	return f.found, look
 }
 
 // fit checks, at the first use and then once an hour, whether the collection can hold
-// a ledger. During a repeated check other operations continue.
+// a ledger; with mongos, the shard key every 4 minutes. During a repeated check other
+// operations continue, but not with mongos: they could win under another shard key.
 func (l *Ledger) fit(ctx context.Context) error {
 	f := &l.fitness
-	found, fresh := f.state()
-	if fresh {
+	found, look := f.state()
+	if look == nothing {
 		return nil
 	}
-	if found {
+	if found && !f.behindRouter() {
 		select {
 		case f.gate <- struct{}{}:
 		default:
@@ -67,10 +92,15 @@ func (l *Ledger) fit(ctx context.Context) error {
 		}
 	}
 	defer func() { <-f.gate }()
-	if found, fresh = f.state(); fresh {
+	var err error
+	switch found, look = f.state(); look {
+	case nothing:
 		return nil
+	case shards:
+		err = l.inspectShards(ctx)
+	case everything:
+		_, err = l.inspect(ctx)
 	}
-	_, err := l.inspect(ctx)
 	if err != nil && found && !errors.Is(err, store.ErrRefused) {
 		// It was fit, and the check failed. The next operation tries again.
 		return nil
@@ -94,6 +124,9 @@ const (
 func (l *Ledger) inspect(ctx context.Context) (presence, error) {
 	f := &l.fitness
 	router, there, err := l.look(ctx)
+	if err == nil && router {
+		err = l.inspectShards(ctx)
+	}
 	if err != nil {
 		err = fmt.Errorf("inspect the collection: %w", err)
 	}
@@ -108,8 +141,27 @@ func (l *Ledger) inspect(ctx context.Context) (presence, error) {
 	return there, err
 }
 
-// look asks the server. Where rights are missing to find out, it assumes the best,
-// except about sharding with a router.
+// inspectShards finds out how the collection is sharded, and remembers it.
+func (l *Ledger) inspectShards(ctx context.Context) error {
+	f := &l.fitness
+	now := f.clock.Now()
+	is, err := l.lookForShards(ctx)
+	var apart spread
+	if err == nil && is != whole {
+		apart = l.compareShards(ctx)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case err == nil:
+		f.layout, f.sharded, f.spread = is, now, apart
+	case errors.Is(err, store.ErrRefused):
+		f.found = false
+	}
+	return err
+}
+
+// look asks the server. Where rights are missing to find out, it assumes the best.
 func (l *Ledger) look(ctx context.Context) (router bool, there presence, err error) {
 	g, err := l.hello(ctx)
 	if err != nil {
@@ -123,9 +175,6 @@ func (l *Ledger) look(ctx context.Context) (router bool, there presence, err err
 	there, err = l.lookAtCollection(listing)
 	if err == nil && there != absent {
 		err = l.lookAtIndexes(listing)
-	}
-	if err == nil && g.router {
-		err = l.lookForShards(ctx)
 	}
 	return g.router, there, err
 }
@@ -180,52 +229,6 @@ func unfitIndex(raw bson.Raw) string {
 		return fmt.Sprintf("the unique index %.80q, which would keep records out: drop it", name)
 	}
 	return ""
-}
-
-// lookForShards refuses a sharded collection, because _id is unique only in each shard,
-// and a collection that may be sharded.
-func (l *Ledger) lookForShards(ctx context.Context) error {
-	stats, err := l.db.RunCommand(ctx, bson.D{{Key: "collStats", Value: l.coll.Name()}}).Raw()
-	if hasCode(err, codeNamespaceNotFound) {
-		return nil
-	}
-	if err != nil && !isReply(err) {
-		return err
-	}
-	if sharded, ok := stats.Lookup("sharded").BooleanOK(); err == nil && ok {
-		return l.judgeShards(sharded, true)
-	}
-	collections := l.client.Database("config").Collection("collections", options.Collection().
-		SetReadConcern(readconcern.Majority()).SetReadPreference(readpref.Primary()))
-	entry, err := first(ctx, collections, bson.D{{Key: fieldID, Value: l.namespace()}}, bson.D{})
-	switch {
-	case err == nil && entry == nil:
-		return nil
-	case err != nil && !isReply(err):
-		return err
-	case err != nil:
-		return l.judgeShards(false, false)
-	}
-	return l.judgeShards(shardedEntry(entry), true)
-}
-
-// shardedEntry reads a collection's entry in config.collections. There are
-// entries of dropped collections, and of collections that are only known there
-// and not split.
-func shardedEntry(raw bson.Raw) bool {
-	dropped, _ := raw.Lookup("dropped").BooleanOK()
-	whole, _ := raw.Lookup("unsplittable").BooleanOK()
-	return !dropped && !whole
-}
-
-func (l *Ledger) judgeShards(sharded, known bool) error {
-	switch {
-	case sharded:
-		return fmt.Errorf("%w: %s is sharded, and _id unique only in each shard: use a collection that isn't", store.ErrRefused, l.namespace())
-	case !known && !l.unsafe:
-		return fmt.Errorf("%w: can't find out whether %s is sharded: grant the action collStats on it, or accept the danger with UnsafeUnverified", store.ErrRefused, l.namespace())
-	}
-	return nil
 }
 
 // isReply reports whether the server answered, if only with an error.

@@ -60,8 +60,8 @@ type Options struct {
 	AppName string
 
 	// UnsafeUnverified accepts a collection with mongos even if rights are missing to
-	// find out whether it is sharded. If it is sharded, two workers may hold one
-	// lease.
+	// find out whether it is sharded. If it is sharded by another key than _id or the
+	// worker type, two workers may hold one lease.
 	UnsafeUnverified bool
 
 	// Clock times the hourly checks of the collection. It doesn't measure leases.
@@ -81,9 +81,14 @@ type Ledger struct {
 	secrets scrub.Secrets
 	fitness fitness
 	closed  atomic.Bool
+
+	conflicts conflicts
 }
 
-var _ store.Ledger = (*Ledger)(nil)
+var (
+	_ store.Ledger = (*Ledger)(nil)
+	_ store.Warner = (*Ledger)(nil)
+)
 
 // Open checks the options and makes a ledger of them. It reports everything that
 // is wrong with them at once. It doesn't wait for a connection: a server that is
@@ -205,7 +210,7 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 			return err
 		}
 		_, err := l.coll.InsertOne(ctx, encode(r))
-		return l.failed(ctx, "append", key, err)
+		return l.failed(ctx, "append", key, l.foreign(ctx, r, err))
 	})
 }
 
@@ -216,7 +221,7 @@ func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.R
 	}
 	key := store.Key(workerType, seq)
 	return read(ctx, l, "get", key, func(ctx context.Context) (store.Record, error) {
-		raw, err := first(ctx, l.coll, bson.D{{Key: fieldID, Value: key}}, projection)
+		raw, err := first(ctx, l.coll, l.target(bson.D{{Key: fieldID, Value: key}}, workerType), projection)
 		switch {
 		case err != nil:
 			return store.Record{}, err
@@ -282,7 +287,7 @@ func (l *Ledger) trim(ctx context.Context, workerType string, before int64) (int
 	for i, r := range old {
 		ids[i] = store.Key(workerType, r.Seq)
 	}
-	result, err := l.coll.DeleteMany(ctx, bson.D{{Key: fieldID, Value: bson.D{{Key: "$in", Value: ids}}}})
+	result, err := l.coll.DeleteMany(ctx, l.target(bson.D{{Key: fieldID, Value: bson.D{{Key: "$in", Value: ids}}}}, workerType))
 	if result == nil {
 		return 0, err
 	}

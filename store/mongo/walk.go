@@ -45,7 +45,14 @@ func (l *Ledger) find(ctx context.Context, ids bson.D, q document.Query, limit i
 	if limit > 0 {
 		o.SetLimit(int64(limit))
 	}
-	cursor, err := l.coll.Find(ctx, bson.D{{Key: fieldID, Value: ids}}, o)
+	filter := bson.D{{Key: fieldID, Value: ids}}
+	if q.WorkerType != "" {
+		if filter = l.target(filter, q.WorkerType); len(filter) > 1 {
+			// The index of the shard key has no order of keys.
+			o.SetHint(bson.D{{Key: fieldID, Value: 1}})
+		}
+	}
+	cursor, err := l.coll.Find(ctx, filter, o)
 	if err != nil {
 		return err
 	}
