@@ -41,6 +41,7 @@ type greeting struct {
 	writable bool
 	router   bool
 	member   bool
+	service  service
 	time     time.Time
 }
 
@@ -63,6 +64,9 @@ func (l *Ledger) hello(ctx context.Context) (greeting, error) {
 func greet(addr string, raw bson.Raw) (greeting, error) {
 	text := func(name string) string { s, _ := raw.Lookup(name).StringValueOK(); return s }
 	ms, ok := raw.Lookup("localTime").DateTimeOK()
+	if !ok { // DocumentDB sends a number.
+		ms, ok = raw.Lookup("localTime").Int64OK()
+	}
 	if !ok {
 		return greeting{}, errors.New("the server's hello has no localTime")
 	}
@@ -72,6 +76,7 @@ func greet(addr string, raw bson.Raw) (greeting, error) {
 		member: text("setName") != "",
 		time:   store.FromMillis(ms),
 	}
+	g.service = serviceOf(raw, g.router)
 	g.writable, _ = raw.Lookup("isWritablePrimary").BooleanOK()
 	switch me := text("me"); {
 	case me == "" && addr == "":
@@ -108,6 +113,9 @@ func (l *Ledger) now(ctx context.Context) (store.Stamp, error) {
 	switch {
 	case err != nil:
 		return store.Stamp{}, err
+	case g.service == gateway:
+		// Its $collStats has no clock.
+		return l.stamp(g.time, g.server, true), l.knowsSkew(gateway)
 	case g.router:
 		return l.shardNow(ctx)
 	case !g.writable:

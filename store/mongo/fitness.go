@@ -27,6 +27,7 @@ type fitness struct {
 	found  bool
 	since  time.Time
 	router bool
+	is     service
 
 	// layout is as of the newest look at the shards, at sharded.
 	layout  layout
@@ -34,7 +35,23 @@ type fitness struct {
 	spread  spread
 }
 
+// behindRouter reports whether the server is known to be a mongos.
 func (f *fitness) behindRouter() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.router && f.is == genuine
+}
+
+// service is what speaks the protocol, as of the newest look at everything.
+func (f *fitness) service() service {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.is
+}
+
+// routed reports whether the server says that it is a router, and so may shard the
+// collection at any time.
+func (f *fitness) routed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.router
@@ -78,7 +95,7 @@ func (l *Ledger) fit(ctx context.Context) error {
 	if look == nothing {
 		return nil
 	}
-	if found && !f.behindRouter() {
+	if found && !f.routed() {
 		select {
 		case f.gate <- struct{}{}:
 		default:
@@ -97,7 +114,7 @@ func (l *Ledger) fit(ctx context.Context) error {
 	case nothing:
 		return nil
 	case shards:
-		err = l.inspectShards(ctx)
+		err = l.inspectShards(ctx, f.service())
 	case everything:
 		_, err = l.inspect(ctx)
 	}
@@ -123,9 +140,9 @@ const (
 // created in an unfit way.
 func (l *Ledger) inspect(ctx context.Context) (presence, error) {
 	f := &l.fitness
-	router, there, err := l.look(ctx)
-	if err == nil && router {
-		err = l.inspectShards(ctx)
+	g, there, err := l.look(ctx)
+	if err == nil && (g.router || g.service == cosmosRU) {
+		err = l.inspectShards(ctx, g.service)
 	}
 	if err != nil {
 		err = fmt.Errorf("inspect the collection: %w", err)
@@ -134,7 +151,7 @@ func (l *Ledger) inspect(ctx context.Context) (presence, error) {
 	defer f.mu.Unlock()
 	switch {
 	case err == nil:
-		f.found, f.since, f.router = there != absent, f.clock.Now(), router
+		f.found, f.since, f.router, f.is = there != absent, f.clock.Now(), g.router, g.service
 	case errors.Is(err, store.ErrRefused):
 		f.found = false
 	}
@@ -142,12 +159,21 @@ func (l *Ledger) inspect(ctx context.Context) (presence, error) {
 }
 
 // inspectShards finds out how the collection is sharded, and remembers it.
-func (l *Ledger) inspectShards(ctx context.Context) error {
+func (l *Ledger) inspectShards(ctx context.Context, of service) error {
 	f := &l.fitness
 	now := f.clock.Now()
-	is, err := l.lookForShards(ctx)
+	var is layout
+	var err error
+	switch of {
+	case cosmosRU:
+		is, err = l.lookAtCosmosKey(ctx)
+	case gateway:
+		is, err = l.lookAtListedKey(ctx)
+	case genuine, ferretDB:
+		is, err = l.lookForShards(ctx)
+	}
 	var apart spread
-	if err == nil && is != whole {
+	if err == nil && is != whole && of == genuine {
 		apart = l.compareShards(ctx)
 	}
 	f.mu.Lock()
@@ -162,13 +188,16 @@ func (l *Ledger) inspectShards(ctx context.Context) error {
 }
 
 // look asks the server. Where rights are missing to find out, it assumes the best.
-func (l *Ledger) look(ctx context.Context) (router bool, there presence, err error) {
-	g, err := l.hello(ctx)
+func (l *Ledger) look(ctx context.Context) (g greeting, there presence, err error) {
+	g, err = l.hello(ctx)
 	if err != nil {
-		return false, absent, err
+		return g, absent, err
 	}
 	if !g.router && !g.writable {
-		return false, absent, notPrimary(g)
+		return g, absent, notPrimary(g)
+	}
+	if g.service, err = l.lookAtService(ctx, g); err != nil {
+		return g, absent, err
 	}
 	listing, cancel := withoutDate(ctx)
 	defer cancel()
@@ -176,7 +205,7 @@ func (l *Ledger) look(ctx context.Context) (router bool, there presence, err err
 	if err == nil && there != absent {
 		err = l.lookAtIndexes(listing)
 	}
-	return g.router, there, err
+	return g, there, err
 }
 
 // lookAtCollection judges the collection's options, if there is a collection.
@@ -231,10 +260,16 @@ func unfitIndex(raw bson.Raw) string {
 	return ""
 }
 
-// isReply reports whether the server answered, if only with an error.
+// isReply reports whether the server answered a command, if only with an error.
 func isReply(err error) bool {
 	_, ok := errors.AsType[mongo.CommandError](err)
 	return ok && !mongo.IsNetworkError(err) && !mongo.IsTimeout(err)
+}
+
+// isAnswer is isReply for a write, too.
+func isAnswer(err error) bool {
+	_, ok := errors.AsType[mongo.WriteException](err)
+	return ok || isReply(err)
 }
 
 // tolerate ignores errors of missing rights, unknown commands and missing collections.

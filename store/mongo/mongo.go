@@ -82,7 +82,8 @@ type Ledger struct {
 	fitness fitness
 	closed  atomic.Bool
 
-	conflicts conflicts
+	conflicts  conflicts
+	unrepeated atomic.Bool
 }
 
 var (
@@ -209,8 +210,7 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 		if err := l.enter(ctx, "append", key); err != nil {
 			return err
 		}
-		_, err := l.coll.InsertOne(ctx, encode(r))
-		return l.failed(ctx, "append", key, l.foreign(ctx, r, err))
+		return l.failed(ctx, "append", key, l.foreign(ctx, r, l.insert(ctx, encode(r))))
 	})
 }
 

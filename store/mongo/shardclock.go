@@ -37,7 +37,7 @@ func (l *Ledger) shardNow(ctx context.Context) (store.Stamp, error) {
 			return l.shardStamp(found, l.namespace(), err)
 		}
 		// It was sharded since the last look.
-		if err := l.inspectShards(ctx); err != nil {
+		if err := l.inspectShards(ctx, genuine); err != nil {
 			return store.Stamp{}, err
 		}
 		if l.fitness.shape() == whole {

@@ -73,10 +73,8 @@ func (l *Ledger) lookForShards(ctx context.Context) (layout, error) {
 		return whole, err
 	case known:
 		return unfit, fmt.Errorf("%w: %s is sharded, and by which key can't be found out: grant find on config.collections", store.ErrRefused, l.namespace())
-	case !l.unsafe:
-		return unfit, fmt.Errorf("%w: can't find out whether %s is sharded: grant the action collStats on it, or accept the danger with UnsafeUnverified", store.ErrRefused, l.namespace())
 	}
-	return whole, nil
+	return l.unverified(whole, fmt.Sprintf("can't find out whether %s is sharded: grant the action collStats on it", l.namespace()))
 }
 
 // configured is the collection's entry in the cluster's configuration, or nil.

@@ -47,7 +47,7 @@ func (l *Ledger) find(ctx context.Context, ids bson.D, q document.Query, limit i
 	}
 	filter := bson.D{{Key: fieldID, Value: ids}}
 	if q.WorkerType != "" {
-		if filter = l.target(filter, q.WorkerType); len(filter) > 1 {
+		if filter = l.target(filter, q.WorkerType); len(filter) > 1 && l.fitness.behindRouter() {
 			// The index of the shard key has no order of keys.
 			o.SetHint(bson.D{{Key: fieldID, Value: 1}})
 		}
