@@ -136,9 +136,17 @@
 // told when to stop waiting. It reads a reply that is up to 400 ms late to its end, so a
 // read that times out costs no connection.
 //
-// Azure Cosmos DB's API for MongoDB speaks the same protocol. Its throttling (error
-// 16500) becomes a [store.ThrottledError] with the wait that it names, and the outcome of an
-// append that gets the error 117 (another operation is in progress) is unknown. No real account was tested, and neither was
-// Amazon DocumentDB. An account with writes in several regions can't keep a ledger,
-// and this package can't detect one: use store/cosmos, which can.
+// # Services that speak the protocol
+//
+// docs/mongodb.md lists them, with what works and what was tested. Azure Cosmos DB for
+// MongoDB (RU) and DocumentDB, which Azure DocumentDB is, are asked for the shard key in
+// their own ways. DocumentDB and FerretDB 2 answer with the clock of the gateway or proxy
+// that was asked, so they are refused without Options.ServerSkew. Where the driver's
+// repetition of writes is refused, as by Amazon DocumentDB before 8.0.2, appends are sent
+// as writes that aren't repeated.
+//
+// Cosmos DB's throttling (error 16500) becomes a [store.ThrottledError] with the wait that
+// it names, and the outcome of an append that gets the error 117 (another operation is in
+// progress) is unknown. An account with writes in several regions can't keep a ledger, and
+// this package can't detect one: use store/cosmos, which can.
 package mongo

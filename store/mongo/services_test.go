@@ -35,8 +35,10 @@ func ferret2(t *testing.T) *fakeServer {
 func documentDB(t *testing.T, info ...bson.E) *fakeServer {
 	t.Helper()
 	f := serve(t, &fakeServer{greeting: bson.D{
-		{Key: "msg", Value: "isdbgrid"}, {Key: "localTime", Value: int64(1_700_000_000_123)},
-		{Key: "internal", Value: bson.D{{Key: "kind", Value: "azure"}}}, {Key: "readOnly", Value: false},
+		{Key: "msg", Value: "isdbgrid"},
+		{Key: "localTime", Value: int64(1_700_000_000_123)},
+		{Key: "internal", Value: bson.D{{Key: "kind", Value: "azure"}}},
+		{Key: "readOnly", Value: false},
 	}})
 	f.reply = answers(map[string]bson.D{
 		"listCollections": listed(info...),
