@@ -109,8 +109,17 @@ func (l *Ledger) fit(ctx context.Context) error {
 		}
 	}
 	defer func() { <-f.gate }()
+	found, look = f.state()
+	if d, ok := ctx.Deadline(); ok && found {
+		// A look that hangs, as without config servers, leaves time for the operation. If
+		// they are gone, no collection is resharded.
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		defer f.clock.AfterFunc(d.Sub(f.clock.Now())/2, cancel).Stop()
+	}
 	var err error
-	switch found, look = f.state(); look {
+	switch look {
 	case nothing:
 		return nil
 	case shards:

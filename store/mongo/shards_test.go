@@ -214,6 +214,36 @@ func TestOperationsWaitForALookAtTheShards(t *testing.T) {
 	wantErr(t, "Append() after the look", l.Append(within(t, patience), storetest.Grant("job", 2)), nil)
 }
 
+func TestALookAtTheShardsThatHangsLeavesTimeForTheOperation(t *testing.T) {
+	t.Parallel()
+	f := cluster(t, "workerType")
+	asBefore := f.reply
+	var hangs atomic.Bool
+	looking, end := make(chan struct{}, 9), make(chan struct{})
+	t.Cleanup(func() { close(end) })
+	f.reply = func(name string, command bson.Raw) bson.D {
+		if name == "collStats" && hangs.Load() {
+			looking <- struct{}{}
+			<-end
+		}
+		return asBefore(name, command)
+	}
+	mock := clock.NewMock()
+	mock.Set(time.Now())
+	l := f.open(Options{Clock: mock})
+	must(t, "Append()", l.Append(within(t, patience), storetest.Grant("job", 1)))
+	mock.Add(lookAtShardsAgain)
+	hangs.Store(true)
+	done := make(chan error, 1)
+	ctx := within(t, lookAtShardsAgain+patience) // So patience is left by the ledger's clock, too.
+	go func() { done <- l.Append(ctx, storetest.Grant("job", 2)) }()
+	<-looking
+	mock.Add(patience) // More than half of it, since the test took some time.
+	wantErr(t, "Append() once half of its time is over", <-done, nil)
+	documenttest.Equal(t, "looks that were begun", len(f.sent("collStats")), 2)
+	documenttest.Equal(t, "inserts sent", len(f.sent("insert")), 2)
+}
+
 func TestADocumentOfAnotherTypeThatKeepsAKeyIsNamed(t *testing.T) {
 	t.Parallel()
 	taken := writeError(codeDuplicate, "E11000 duplicate key error collection: WorkerProcess.WorkerLeases index: _id_ dup key")
