@@ -92,7 +92,8 @@ func greet(addr string, raw bson.Raw) (greeting, error) {
 
 // Now reads the primary's clock with one command. Stamps have milliseconds. With
 // mongos, whose own clock isn't the store's, it asks a shard: that which holds the
-// collection or, if the collection is sharded, the primary shard of the database. Until the collection exists, the error is store.ErrMissing.
+// collection or, if the collection is sharded, the primary shard of the database. Until
+// the collection exists, the error is store.ErrMissing.
 func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
 	var s store.Stamp
 	err := insist(ctx, func(ctx context.Context) (err error) {

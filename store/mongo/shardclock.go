@@ -140,8 +140,11 @@ func (f *fitness) apart() spread {
 	return f.spread
 }
 
-// Warning names two shards whose clocks differ by more than is assumed; else it is empty.
-func (l *Ledger) Warning() string {
+// Warning describes clocks that are further apart than is assumed; else it is empty.
+func (l *Ledger) Warning() string { return l.shardWarning() }
+
+// shardWarning names two shards whose clocks differ by more than is assumed.
+func (l *Ledger) shardWarning() string {
 	assumed := l.stamp(time.Time{}, "", true).Skew
 	if s := l.fitness.apart(); s.least > assumed {
 		return fmt.Sprintf("the clocks of %s and %s differ by %v or more, and are assumed to differ by %v at most: synchronise them", s.one, s.other, s.least, assumed)
