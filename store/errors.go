@@ -21,7 +21,7 @@ var (
 	// ErrThrottled: the store asks the caller to retry later; see ThrottledError.
 	// The outcome of an append is unknown even so.
 	ErrThrottled = errors.New("store is throttling")
-	// ErrRefused: the store can't keep the promises of a Ledger (a sharded
+	// ErrRefused: the store can't keep the promises of a Ledger (a capped
 	// collection, another application's file), so using it would not be safe.
 	ErrRefused = errors.New("store refused")
 	// ErrDenied: the credentials are wrong, or rights are missing.

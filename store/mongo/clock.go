@@ -9,9 +9,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/event"
-	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
-	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 
 	"github.com/slotlease/slotlease/store"
@@ -44,6 +42,7 @@ type greeting struct {
 	writable bool
 	router   bool
 	member   bool
+	service  service
 	time     time.Time
 }
 
@@ -66,6 +65,9 @@ func (l *Ledger) hello(ctx context.Context) (greeting, error) {
 func greet(addr string, raw bson.Raw) (greeting, error) {
 	text := func(name string) string { s, _ := raw.Lookup(name).StringValueOK(); return s }
 	ms, ok := raw.Lookup("localTime").DateTimeOK()
+	if !ok { // DocumentDB sends a number.
+		ms, ok = raw.Lookup("localTime").Int64OK()
+	}
 	if !ok {
 		return greeting{}, errors.New("the server's hello has no localTime")
 	}
@@ -75,6 +77,7 @@ func greet(addr string, raw bson.Raw) (greeting, error) {
 		member: text("setName") != "",
 		time:   store.FromMillis(ms),
 	}
+	g.service = serviceOf(raw, g.router)
 	g.writable, _ = raw.Lookup("isWritablePrimary").BooleanOK()
 	switch me := text("me"); {
 	case me == "" && addr == "":
@@ -89,8 +92,9 @@ func greet(addr string, raw bson.Raw) (greeting, error) {
 }
 
 // Now reads the primary's clock with one command. Stamps have milliseconds. With
-// mongos, whose own clock isn't the store's, it asks the shard that holds the
-// collection; until the collection exists, the error is store.ErrMissing.
+// mongos, whose own clock isn't the store's, it asks a shard: that which holds the
+// collection or, if the collection is sharded, the primary shard of the database. Until
+// the collection exists, the error is store.ErrMissing.
 func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
 	var s store.Stamp
 	err := insist(ctx, func(ctx context.Context) (err error) {
@@ -111,6 +115,9 @@ func (l *Ledger) now(ctx context.Context) (store.Stamp, error) {
 	switch {
 	case err != nil:
 		return store.Stamp{}, err
+	case g.service == gateway:
+		// Its $collStats has no clock.
+		return l.stamp(g.time, g.server, true), l.knowsSkew(gateway)
 	case g.router:
 		return l.shardNow(ctx)
 	case !g.writable && !l.copied:
@@ -123,40 +130,6 @@ func (l *Ledger) now(ctx context.Context) (store.Stamp, error) {
 // it for that, as with directConnection.
 func notPrimary(g greeting) error {
 	return fmt.Errorf("%s is not the primary: connect to the replica set, without directConnection", g.server)
-}
-
-// shardNow reads the clock of the shard with $collStats, which requires read concern
-// local. Its reply contains no ledger data.
-func (l *Ledger) shardNow(ctx context.Context) (store.Stamp, error) {
-	coll := l.coll.Clone(options.Collection().SetReadConcern(readconcern.Local()))
-	cursor, err := coll.Aggregate(ctx, mongo.Pipeline{{{Key: "$collStats", Value: bson.D{}}}})
-	if err != nil {
-		if hasCode(err, codeNamespaceNotFound) {
-			return store.Stamp{}, fmt.Errorf("%w: no collection whose shard has a clock: %w", store.ErrMissing, err)
-		}
-		return store.Stamp{}, err
-	}
-	var replies []bson.Raw
-	if err := cursor.All(ctx, &replies); err != nil {
-		return store.Stamp{}, err
-	}
-	return l.shardStamp(replies)
-}
-
-func (l *Ledger) shardStamp(replies []bson.Raw) (store.Stamp, error) {
-	switch len(replies) {
-	case 0:
-		return store.Stamp{}, fmt.Errorf("%w: no collection whose shard has a clock", store.ErrMissing)
-	case 1:
-	default:
-		return store.Stamp{}, fmt.Errorf("%w: %s is on %d shards", store.ErrRefused, l.namespace(), len(replies))
-	}
-	ms, timed := replies[0].Lookup("localTime").DateTimeOK()
-	host, named := replies[0].Lookup("host").StringValueOK()
-	if !timed || !named {
-		return store.Stamp{}, errors.New("the shard's $collStats has no localTime or no host")
-	}
-	return l.stamp(store.FromMillis(ms), host, true), nil
 }
 
 // stamp is a reading of a server that is alone, or one of several.

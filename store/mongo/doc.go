@@ -39,6 +39,9 @@
 //     with an older state. For a ledger that is harmless: an append after a stale
 //     read finds its key taken and gets a conflict.
 //
+// A session in the caller's context, as that of a transaction, is left aside: a record
+// stays stored when the transaction is aborted.
+//
 // An operation ends with its context, even while no primary can be reached and the
 // driver waits for one. Its error then matches context.DeadlineExceeded or
 // context.Canceled. Give each operation a deadline: without one it can wait as long
@@ -56,8 +59,10 @@
 // The collection is checked at the first use and then once an hour. It is refused
 // with [store.ErrRefused] if it
 //
-//   - is sharded, because _id is unique only within a shard;
-//   - is a view, a time series or capped;
+//   - is sharded by another key than _id or workerType alone, or is being resharded by
+//     one, because _id is unique only within a shard;
+//   - is a view, a time series, capped or clustered;
+//   - has a validator that doesn't only warn, because that may keep records out;
 //   - has a collation other than the simple one, because different keys could be
 //     equal under it;
 //   - has a unique index but that on _id, because that would keep out records whose key is
@@ -66,9 +71,32 @@
 //   - has a TTL index or expires its documents, because that would delete the head
 //     of a ledger.
 //
-// A sharded cluster is fine if this collection isn't sharded. If rights are missing
-// to find that out, the collection is refused, too, unless Options.UnsafeUnverified
-// is set. Between two checks, an administrator can still do damage.
+// If rights are missing to find out with mongos whether the collection is sharded, it is
+// refused, too, unless Options.UnsafeUnverified is set. Between two checks, an
+// administrator can still do damage.
+//
+// # Sharded collections
+//
+// A collection may be sharded by _id or by workerType, ranged or hashed. With workerType,
+// the records of a worker type are on one shard, and every operation on it asks that shard
+// alone: that is the key for many worker types. With a hash of _id, [Ledger.Tail] asks all
+// shards. Uniqueness holds while chunks move: the records of a type are in one chunk, and
+// MongoDB takes no writes to it on two shards at a time.
+//
+// The shard key is looked at every 4 minutes. An operation for which that is due does it
+// first, and others wait for it. MongoDB spends at least 5 minutes on resharding, unless
+// reshardingMinimumOperationDurationMillis is lower or it is told to run in demoMode, and
+// shows the new key from the beginning: a key that is unfit is seen before it counts.
+// refineCollectionShardKey has no such time, so don't extend the key.
+//
+// With the shard key workerType, reads don't see a document that has a key of one worker
+// type and the workerType of another; only a foreign program writes such. If it keeps an
+// append out twice, the second append is refused, and names it.
+//
+// Where rights are missing to list the collection and its indexes, the first append shows
+// a validator that refuses it, a view, a unique index that has its value already, and a
+// time series unless its time field is one of a record's. Nothing shows what is capped or
+// clustered there, a collation, or a TTL index: check these yourself, or grant the rights.
 //
 // # Rights
 //
@@ -83,6 +111,8 @@
 //   - listIndexes and, on the database, listCollections: for the checks above, which
 //     are skipped where these rights are missing;
 //   - collStats: with mongos;
+//   - if the collection is sharded, also find on config.collections, and collStats on the
+//     collection slotlease.clock of the database, which needn't exist;
 //   - createCollection: for Init, if the collection doesn't exist.
 //
 // [Ledger.CheckRights] finds out, without storing anything, whether insert is granted. It
@@ -97,7 +127,11 @@
 // caller's own client, the stamp has only the server's own name; a standalone server
 // gives none and is called "mongodb". The clock of a mongos isn't the store's clock,
 // so with mongos the shard that holds the collection is asked with $collStats, and
-// the collection must exist.
+// the collection must exist. If that is sharded, all workers ask the primary shard of the
+// database, for the collection slotlease.clock: what doesn't exist belongs there. Don't
+// shard it. With each look at the shard key, the clocks of the shards are compared, since
+// any of them may become the primary one: if they surely differ by more than ServerSkew,
+// the skew of stamps is what was measured, and [Ledger.Warning] names the servers.
 //
 // The clocks of a deployment's servers are assumed to differ by at most
 // Options.ServerSkew, 100 ms by default: keep them synchronised.
@@ -128,17 +162,29 @@
 // real servers keep what majority means is MongoDB's promise. mongos, throttling and
 // refusals are tested with a fake server written to match the documentation.
 //
+// The suite runs on a collection sharded by worker type, too, through a fake router before
+// FerretDB. One winner for each key while chunks move was seen on a cluster of MongoDB 5.0.7,
+// outside of our tests.
+//
 // With a mongod and a mongos, make mongodb runs the conformance suite, workers through
 // elections and rollbacks, and the least rights on real servers: see testutil/mongopeer.
 //
 // Reads don't send their deadline along as maxTimeMS: at the end of that time,
-// FerretDB 1.24 answers a find with a partial result and no error. If the client has
-// its own timeout (timeoutMS, or SetTimeout), the driver sends it all the same, so
-// set none for such a server.
+// FerretDB 1.24 answers a find with a partial result and no error. The driver is only
+// told when to stop waiting. It reads a reply that is up to 400 ms late to its end, so a
+// read that times out costs no connection.
 //
-// Azure Cosmos DB's API for MongoDB speaks the same protocol. Its throttling (error
-// 16500) becomes a [store.ThrottledError] with the wait that it names, and the error
-// 117 of some lost races a conflict. No real account was tested, and neither was
-// Amazon DocumentDB. An account with writes in several regions can't keep a ledger,
-// and this package can't detect one: use store/cosmos, which can.
+// # Services that speak the protocol
+//
+// docs/mongodb.md lists them, with what works and what was tested. Azure Cosmos DB for
+// MongoDB (RU) and DocumentDB, which Azure DocumentDB is, are asked for the shard key in
+// their own ways. DocumentDB and FerretDB 2 answer with the clock of the gateway or proxy
+// that was asked, so they are refused without Options.ServerSkew. Where the driver's
+// repetition of writes is refused, as by Amazon DocumentDB before 8.0.2, appends are sent
+// as writes that aren't repeated.
+//
+// Cosmos DB's throttling (error 16500) becomes a [store.ThrottledError] with the wait that
+// it names, and the outcome of an append that gets the error 117 (another operation is in
+// progress) is unknown. An account with writes in several regions can't keep a ledger, and
+// this package can't detect one: use store/cosmos, which can.
 package mongo

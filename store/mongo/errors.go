@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -24,9 +23,6 @@ const (
 	codeNamespaceNotFound    = 26
 	codeNamespaceExists      = 48
 	codeCommandNotFound      = 59
-	// codeOperationInProgress (ConflictingOperationInProgress) is how Cosmos DB's
-	// API for MongoDB reports some of the inserts that lost a race.
-	codeOperationInProgress = 117
 	// codeRateLimited (IngressRequestRateLimitExceeded) is MongoDB's own way to
 	// say that it has too much to do.
 	codeRateLimited = 462
@@ -80,15 +76,11 @@ func meaning(err error) error {
 		return store.ErrClosed
 	}
 	for _, code := range errorCodes(err) {
+		if unfit := unfitReply(err, code); unfit != nil {
+			return unfit
+		}
 		switch code {
 		case codeDuplicate, codeDuplicateOnUpdate:
-			if _, index, named := strings.Cut(err.Error(), " index: "); named && !isKey.MatchString(index) {
-				return store.ErrRefused // The key is free, and another index keeps the record out.
-			}
-			return store.ErrConflict
-		case codeOperationInProgress:
-			// Some other operation holds the key. A caller reads back after every
-			// conflict, so it can't take this for more than it is.
 			return store.ErrConflict
 		case codeThrottled, codeRateLimited:
 			return store.ErrThrottled
@@ -129,11 +121,6 @@ func errorCodes(err error) (codes []int) {
 func hasCode(err error, any ...int) bool {
 	return slices.ContainsFunc(errorCodes(err), func(c int) bool { return slices.Contains(any, c) })
 }
-
-// isKey matches what follows "index: " in the text of a duplicate key, if that is the index of the
-// key. Not all servers name an index, and old ones put the collection before it. The name of
-// another may have spaces.
-var isKey = regexp.MustCompile(`^(?:\S+\.\S+\.\$)?_id_(?: dup key| collation: |[]),:;"'}]|$)`)
 
 var retryAfterMs = regexp.MustCompile(`RetryAfterMs=(\d{1,7})\b`)
 

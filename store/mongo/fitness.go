@@ -10,9 +10,6 @@ import (
 	"github.com/benbjohnson/clock"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
-	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
-	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 
 	"github.com/slotlease/slotlease/store"
 )
@@ -30,30 +27,75 @@ type fitness struct {
 	found  bool
 	since  time.Time
 	router bool
+	is     service
+
+	// layout is as of the newest look at the shards, at sharded.
+	layout  layout
+	sharded time.Time
+	spread  spread
 }
 
+// behindRouter reports whether the server is known to be a mongos.
 func (f *fitness) behindRouter() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.router && f.is == genuine
+}
+
+// service is what speaks the protocol, as of the newest look at everything.
+func (f *fitness) service() service {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.is
+}
+
+// routed reports whether the server says that it is a router, and so may shard the
+// collection at any time.
+func (f *fitness) routed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.router
 }
 
-// state reports whether the collection was found fit, and whether that was recent.
-func (f *fitness) state() (found, fresh bool) {
+// shape is how the collection is sharded, as far as is known.
+func (f *fitness) shape() layout {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.found, f.found && f.clock.Since(f.since) < lookAgain
+	return f.layout
+}
+
+// due says what is to be looked at.
+type due int
+
+const (
+	nothing due = iota
+	shards
+	everything
+)
+
+// state reports whether the collection was found fit, and what is to be looked at again.
+func (f *fitness) state() (found bool, look due) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case !f.found || f.clock.Since(f.since) >= lookAgain:
+		look = everything
+	case f.router && f.clock.Since(f.sharded) >= lookAtShardsAgain:
+		look = shards
+	}
+	return f.found, look
 }
 
 // fit checks, at the first use and then once an hour, whether the collection can hold
-// a ledger. During a repeated check other operations continue.
+// a ledger; with mongos, the shard key every 4 minutes. During a repeated check other
+// operations continue, but not with mongos: they could win under another shard key.
 func (l *Ledger) fit(ctx context.Context) error {
 	f := &l.fitness
-	found, fresh := f.state()
-	if fresh {
+	found, look := f.state()
+	if look == nothing {
 		return nil
 	}
-	if found {
+	if found && !f.routed() {
 		select {
 		case f.gate <- struct{}{}:
 		default:
@@ -67,10 +109,24 @@ func (l *Ledger) fit(ctx context.Context) error {
 		}
 	}
 	defer func() { <-f.gate }()
-	if found, fresh = f.state(); fresh {
-		return nil
+	found, look = f.state()
+	if d, ok := ctx.Deadline(); ok && found {
+		// A look that hangs, as without config servers, leaves time for the operation. If
+		// they are gone, no collection is resharded.
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		defer f.clock.AfterFunc(d.Sub(f.clock.Now())/2, cancel).Stop()
 	}
-	_, err := l.inspect(ctx)
+	var err error
+	switch look {
+	case nothing:
+		return nil
+	case shards:
+		err = l.inspectShards(ctx, f.service())
+	case everything:
+		_, err = l.inspect(ctx)
+	}
 	if err != nil && found && !errors.Is(err, store.ErrRefused) {
 		// It was fit, and the check failed. The next operation tries again.
 		return nil
@@ -93,7 +149,10 @@ const (
 // created in an unfit way.
 func (l *Ledger) inspect(ctx context.Context) (presence, error) {
 	f := &l.fitness
-	router, there, err := l.look(ctx)
+	g, there, err := l.look(ctx)
+	if err == nil && (g.router || g.service == cosmosRU) {
+		err = l.inspectShards(ctx, g.service)
+	}
 	if err != nil {
 		err = fmt.Errorf("inspect the collection: %w", err)
 	}
@@ -101,31 +160,61 @@ func (l *Ledger) inspect(ctx context.Context) (presence, error) {
 	defer f.mu.Unlock()
 	switch {
 	case err == nil:
-		f.found, f.since, f.router = there != absent, f.clock.Now(), router
+		f.found, f.since, f.router, f.is = there != absent, f.clock.Now(), g.router, g.service
 	case errors.Is(err, store.ErrRefused):
 		f.found = false
 	}
 	return there, err
 }
 
-// look asks the server. Where rights are missing to find out, it assumes the best,
-// except about sharding with a router.
-func (l *Ledger) look(ctx context.Context) (router bool, there presence, err error) {
-	g, err := l.hello(ctx)
+// inspectShards finds out how the collection is sharded, and remembers it.
+func (l *Ledger) inspectShards(ctx context.Context, of service) error {
+	f := &l.fitness
+	now := f.clock.Now()
+	var is layout
+	var err error
+	switch of {
+	case cosmosRU:
+		is, err = l.lookAtCosmosKey(ctx)
+	case gateway:
+		is, err = l.lookAtListedKey(ctx)
+	case genuine, ferretDB:
+		is, err = l.lookForShards(ctx)
+	}
+	var apart spread
+	if err == nil && is != whole && of == genuine {
+		apart = l.compareShards(ctx)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case err == nil:
+		f.layout, f.sharded, f.spread = is, now, apart
+	case errors.Is(err, store.ErrRefused):
+		f.found = false
+	}
+	return err
+}
+
+// look asks the server. Where rights are missing to find out, it assumes the best.
+func (l *Ledger) look(ctx context.Context) (g greeting, there presence, err error) {
+	g, err = l.hello(ctx)
 	if err != nil {
-		return false, absent, err
+		return g, absent, err
 	}
 	if !g.router && !g.writable && !l.copied {
-		return false, absent, notPrimary(g)
+		return g, absent, notPrimary(g)
 	}
-	there, err = l.lookAtCollection(ctx)
+	if g.service, err = l.lookAtService(ctx, g); err != nil {
+		return g, absent, err
+	}
+	listing, cancel := withoutDate(ctx)
+	defer cancel()
+	there, err = l.lookAtCollection(listing)
 	if err == nil && there != absent {
-		err = l.lookAtIndexes(ctx)
+		err = l.lookAtIndexes(listing)
 	}
-	if err == nil && g.router {
-		err = l.lookForShards(ctx)
-	}
-	return g.router, there, err
+	return g, there, err
 }
 
 // lookAtCollection judges the collection's options, if there is a collection.
@@ -147,24 +236,6 @@ func (l *Ledger) lookAtCollection(ctx context.Context) (presence, error) {
 		return absent, nil
 	}
 	return present, nil
-}
-
-// unfitCollection returns the reason why a collection is unfit, by its entry in
-// listCollections.
-func unfitCollection(raw bson.Raw) string {
-	if kind, ok := raw.Lookup("type").StringValueOK(); ok && kind != "collection" {
-		return "a " + kind + ": use a plain collection"
-	}
-	if capped, _ := raw.Lookup("options", "capped").BooleanOK(); capped {
-		return "capped, and would delete records by itself: use a plain collection"
-	}
-	if _, err := raw.LookupErr("options", "expireAfterSeconds"); err == nil {
-		return "set to expire its documents (expireAfterSeconds), and would delete the newest record: use a plain collection"
-	}
-	if locale, ok := raw.Lookup("options", "collation", "locale").StringValueOK(); ok && locale != "simple" {
-		return "created with collation " + locale + ", which takes different keys for one: use the simple collation"
-	}
-	return ""
 }
 
 // lookAtIndexes refuses a TTL index: it would delete the head.
@@ -198,56 +269,16 @@ func unfitIndex(raw bson.Raw) string {
 	return ""
 }
 
-// lookForShards refuses a sharded collection, because _id is unique only in each shard,
-// and a collection that may be sharded.
-func (l *Ledger) lookForShards(ctx context.Context) error {
-	stats, err := l.db.RunCommand(ctx, bson.D{{Key: "collStats", Value: l.coll.Name()}}).Raw()
-	if hasCode(err, codeNamespaceNotFound) {
-		return nil
-	}
-	if err != nil && !isReply(err) {
-		return err
-	}
-	if sharded, ok := stats.Lookup("sharded").BooleanOK(); err == nil && ok {
-		return l.judgeShards(sharded, true)
-	}
-	collections := l.client.Database("config").Collection("collections", options.Collection().
-		SetReadConcern(readconcern.Majority()).SetReadPreference(readpref.Primary()))
-	entry, err := collections.FindOne(ctx, bson.D{{Key: fieldID, Value: l.namespace()}}).Raw()
-	switch {
-	case errors.Is(err, mongo.ErrNoDocuments):
-		return nil
-	case err != nil && !isReply(err):
-		return err
-	case err != nil:
-		return l.judgeShards(false, false)
-	}
-	return l.judgeShards(shardedEntry(entry), true)
-}
-
-// shardedEntry reads a collection's entry in config.collections. There are
-// entries of dropped collections, and of collections that are only known there
-// and not split.
-func shardedEntry(raw bson.Raw) bool {
-	dropped, _ := raw.Lookup("dropped").BooleanOK()
-	whole, _ := raw.Lookup("unsplittable").BooleanOK()
-	return !dropped && !whole
-}
-
-func (l *Ledger) judgeShards(sharded, known bool) error {
-	switch {
-	case sharded:
-		return fmt.Errorf("%w: %s is sharded, and _id unique only in each shard: use a collection that isn't", store.ErrRefused, l.namespace())
-	case !known && !l.unsafe:
-		return fmt.Errorf("%w: can't find out whether %s is sharded: grant the action collStats on it, or accept the danger with UnsafeUnverified", store.ErrRefused, l.namespace())
-	}
-	return nil
-}
-
-// isReply reports whether the server answered, if only with an error.
+// isReply reports whether the server answered a command, if only with an error.
 func isReply(err error) bool {
 	_, ok := errors.AsType[mongo.CommandError](err)
 	return ok && !mongo.IsNetworkError(err) && !mongo.IsTimeout(err)
+}
+
+// isAnswer is isReply for a write, too.
+func isAnswer(err error) bool {
+	_, ok := errors.AsType[mongo.WriteException](err)
+	return ok || isReply(err)
 }
 
 // tolerate ignores errors of missing rights, unknown commands and missing collections.

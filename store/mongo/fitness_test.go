@@ -26,6 +26,7 @@ func TestUnfitCollectionsAreRefused(t *testing.T) {
 	collation := func(locale string) bson.E {
 		return bson.E{Key: "collation", Value: bson.D{{Key: "locale", Value: locale}}}
 	}
+	rules := bson.E{Key: "validator", Value: bson.D{{Key: "x", Value: bson.D{{Key: "$type", Value: "int"}}}}}
 	indexed := func(also ...bson.D) map[string]bson.D {
 		replies := is("collection")
 		replies["listIndexes"] = cursorOf(append(also, bson.D{{Key: "name", Value: "_id_"}, {Key: "key", Value: bson.D{{Key: "_id", Value: int32(1)}}}})...)
@@ -42,6 +43,12 @@ func TestUnfitCollectionsAreRefused(t *testing.T) {
 	tracked := func(also ...bson.E) bson.D {
 		return append(bson.D{{Key: "_id", Value: "WorkerProcess.WorkerLeases"}}, also...)
 	}
+	keyed := func(field string, how any) bson.D {
+		return tracked(bson.E{Key: "key", Value: bson.D{{Key: field, Value: how}}}, bson.E{Key: "unique", Value: false})
+	}
+	resharding := func(field string) bson.E {
+		return bson.E{Key: "reshardingFields", Value: bson.D{{Key: "state", Value: "cloning"}, {Key: "donorFields", Value: bson.D{{Key: "reshardingKey", Value: bson.D{{Key: field, Value: int32(1)}}}}}}}
+	}
 	absent := commandError(codeNamespaceNotFound, "NamespaceNotFound", "no such collection")
 	nothing := map[string]bson.D{"collStats": denied, "find": denied}
 	for _, c := range []struct {
@@ -57,6 +64,12 @@ func TestUnfitCollectionsAreRefused(t *testing.T) {
 		{name: "a time series", replies: is("timeseries"), refusal: "a timeseries"},
 		{name: "a capped collection", replies: is("collection", bson.E{Key: "capped", Value: true}), refusal: "capped"},
 		{name: "a clustered collection that expires", replies: is("collection", bson.E{Key: "expireAfterSeconds", Value: int64(60)}), refusal: "expireAfterSeconds"},
+		{name: "a clustered collection", replies: is("collection", bson.E{Key: "clusteredIndex", Value: bson.D{{Key: "key", Value: bson.D{{Key: "_id", Value: int32(1)}}}, {Key: "unique", Value: true}}}), refusal: "clustered"},
+		{name: "a validator", replies: is("collection", rules), refusal: "validator"},
+		{name: "a validator that asks of inserts only", replies: is("collection", rules, bson.E{Key: "validationLevel", Value: "moderate"}), refusal: "validator"},
+		{name: "a validator that only warns", replies: is("collection", rules, bson.E{Key: "validationAction", Value: "warn"})},
+		{name: "a validator that is off", replies: is("collection", rules, bson.E{Key: "validationLevel", Value: "off"})},
+		{name: "an empty validator", replies: is("collection", bson.E{Key: "validator", Value: bson.D{}})},
 		{name: "a collation that folds case", replies: is("collection", collation("en")), refusal: "collation en"},
 		{name: "the simple collation", replies: is("collection", collation("simple"))},
 		{name: "a unique index", replies: indexed(bson.D{{Key: "name", Value: "once"}, {Key: "key", Value: bson.D{{Key: "claim", Value: int32(1)}}}, {Key: "unique", Value: true}}), refusal: `unique index "once"`},
@@ -68,6 +81,16 @@ func TestUnfitCollectionsAreRefused(t *testing.T) {
 		{name: "sharded", routed: true, replies: stats(sharded(true)), refusal: "is sharded"},
 		{name: "sharded, though unverified ones are accepted", routed: true, replies: stats(sharded(true)), unsafe: true, refusal: "is sharded"},
 		{name: "no right to the statistics, sharded by the config database", routed: true, replies: stats(denied, tracked()), refusal: "is sharded"},
+		{name: "sharded by _id", routed: true, replies: stats(sharded(true), keyed("_id", int32(1)))},
+		{name: "sharded by a hash of _id", routed: true, replies: stats(sharded(true), keyed("_id", "hashed"))},
+		{name: "sharded by worker type", routed: true, replies: stats(sharded(true), keyed("workerType", int32(1)))},
+		{name: "sharded by a hash of the worker type", routed: true, replies: stats(denied, keyed("workerType", "hashed"))},
+		{name: "sharded by the claim", routed: true, replies: stats(sharded(true), keyed("claim", "hashed")), refusal: "is sharded by {claim}, and _id is unique only in each shard: reshard it by workerType or by _id alone"},
+		{name: "sharded by worker type and claim", routed: true, replies: stats(denied, tracked(bson.E{Key: "key", Value: bson.D{{Key: "workerType", Value: int32(1)}, {Key: "claim", Value: int32(1)}}})), refusal: "is sharded by {workerType, claim}"},
+		{name: "sharded by worker type and claim, though unverified ones are accepted", unsafe: true, routed: true, replies: stats(sharded(true), keyed("claim", int32(1))), refusal: "is sharded by {claim}"},
+		{name: "sharded, and no right to see the key", routed: true, replies: map[string]bson.D{"collStats": sharded(true), "find": denied}, refusal: "grant find on config.collections"},
+		{name: "being resharded by the claim", routed: true, replies: stats(sharded(true), append(keyed("_id", int32(1)), resharding("claim"))), refusal: "is being resharded by {claim}"},
+		{name: "being resharded by worker type", routed: true, replies: stats(sharded(true), append(keyed("_id", int32(1)), resharding("workerType")))},
 		{name: "no right to the statistics, only tracked by the config database", routed: true, replies: stats(denied, tracked(bson.E{Key: "unsplittable", Value: true}))},
 		{name: "no right to the statistics, unknown to the config database", routed: true, replies: stats(denied)},
 		{name: "no rights at all", routed: true, replies: nothing, refusal: "grant the action collStats"},
@@ -96,34 +119,45 @@ func TestUnfitCollectionsAreRefused(t *testing.T) {
 
 func TestFitnessCostsNoOperationPerAppend(t *testing.T) {
 	t.Parallel()
-	var sharded bool
-	f := serve(t, &fakeServer{greeting: router()})
-	f.reply = func(name string, _ bson.Raw) bson.D {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		switch name {
-		case "listCollections":
-			return cursorOf(collectionEntry("collection", bson.D{}))
-		case "collStats":
-			return bson.D{{Key: "ok", Value: 1.0}, {Key: "sharded", Value: sharded}}
-		}
-		return nil
+	for _, c := range []struct {
+		name     string
+		greeting bson.D
+		asks     string // the command that looks, and that finds the collection unfit later
+		unfit    bson.D
+		again    time.Duration
+	}{
+		{name: "a view", asks: "listCollections", unfit: cursorOf(collectionEntry("view", bson.D{})), again: time.Hour},
+		{name: "sharded", greeting: router(), asks: "collStats", unfit: bson.D{{Key: "ok", Value: 1.0}, {Key: "sharded", Value: true}}, again: 4 * time.Minute},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			replies := map[string]bson.D{
+				"listCollections": cursorOf(collectionEntry("collection", bson.D{})),
+				"collStats":       {{Key: "ok", Value: 1.0}, {Key: "sharded", Value: false}},
+			}
+			f := serve(t, &fakeServer{greeting: c.greeting})
+			f.reply = func(name string, _ bson.Raw) bson.D {
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				return replies[name]
+			}
+			mock := clock.NewMock()
+			l := f.open(Options{Clock: mock})
+			appendOne := func(seq int64) error { return l.Append(within(t, patience), storetest.Grant("job", seq)) }
+			for seq := range int64(5) {
+				must(t, "Append()", appendOne(seq+1))
+			}
+			documenttest.Equal(t, "looks at the collection for 5 appends", len(f.sent(c.asks)), 1)
+			f.mu.Lock()
+			replies[c.asks] = c.unfit
+			f.mu.Unlock()
+			mock.Add(c.again - time.Nanosecond)
+			wantErr(t, "Append() shortly before the next look", appendOne(6), nil)
+			mock.Add(time.Nanosecond)
+			wantErr(t, "Append() with the next look, which finds it unfit", appendOne(7), store.ErrRefused)
+			documenttest.Equal(t, "inserts sent", len(f.sent("insert")), 6)
+		})
 	}
-	mock := clock.NewMock()
-	l := f.open(Options{Clock: mock})
-	appendOne := func(seq int64) error { return l.Append(within(t, patience), storetest.Grant("job", seq)) }
-	for seq := range int64(5) {
-		must(t, "Append()", appendOne(seq+1))
-	}
-	documenttest.Equal(t, "looks at the collection for 5 appends", len(f.sent("listCollections")), 1)
-	f.mu.Lock()
-	sharded = true
-	f.mu.Unlock()
-	mock.Add(59 * time.Minute)
-	wantErr(t, "Append() 59 min later, not yet looked at again", appendOne(6), nil)
-	mock.Add(time.Minute)
-	wantErr(t, "Append() 1 h later, when it was sharded meanwhile", appendOne(7), store.ErrRefused)
-	documenttest.Equal(t, "inserts sent", len(f.sent("insert")), 6)
 }
 
 func TestInitCreatesOnlyWhatIsMissing(t *testing.T) {

@@ -11,10 +11,12 @@ import (
 // ledger. There are no indexes to create, because a ledger needs only that of _id. It
 // changes nothing that exists; an unfit collection is refused with store.ErrRefused.
 func (l *Ledger) Init(ctx context.Context) error {
-	if err := l.open(ctx, "init", ""); err != nil {
-		return err
-	}
-	return l.failed(ctx, "init", "", l.create(ctx))
+	return insist(ctx, func(ctx context.Context) error {
+		if err := l.open(ctx, "init", ""); err != nil {
+			return err
+		}
+		return l.failed(ctx, "init", "", l.create(ctx))
+	})
 }
 
 func (l *Ledger) create(ctx context.Context) error {

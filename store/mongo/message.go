@@ -29,8 +29,8 @@ func (l *login) message(err error) string {
 	if e, ok := errors.AsType[mongo.CommandError](err); ok {
 		return strings.Replace(text, e.Error(), l.answer(e), 1)
 	}
-	if e, ok := errors.AsType[mongo.WriteException](err); ok && hasCode(err, codeUnauthorized) {
-		return strings.Replace(text, e.Error(), l.unauthorized(e.WriteErrors[0].Message), 1)
+	if e, ok := errors.AsType[mongo.WriteException](err); ok {
+		return strings.Replace(text, e.Error(), l.write(e), 1)
 	}
 	return plainConnection(text)
 }
@@ -84,6 +84,23 @@ func (l *login) answer(e mongo.CommandError) string {
 		return fmt.Sprintf("no primary: an election? (%s: %s)", cmp.Or(e.Name, "not primary"), e.Message)
 	}
 	return plainConnection(e.Error())
+}
+
+// write is the text of a reply to a write that was refused, or not confirmed. Of a record there is
+// one write, and the details of its error repeat the document.
+func (l *login) write(e mongo.WriteException) string {
+	var said []string
+	for _, w := range e.WriteErrors {
+		if w.Code == codeUnauthorized {
+			said = append(said, l.unauthorized(w.Message))
+		} else {
+			said = append(said, w.Message)
+		}
+	}
+	if w := e.WriteConcernError; w != nil {
+		said = append(said, "not confirmed: "+w.Message)
+	}
+	return strings.Join(said, "; ")
 }
 
 // notPrimaryCodes are the codes of servers that are not, or no longer, the primary:

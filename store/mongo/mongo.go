@@ -62,8 +62,8 @@ type Options struct {
 	AppName string
 
 	// UnsafeUnverified accepts a collection with mongos even if rights are missing to
-	// find out whether it is sharded. If it is sharded, two workers may hold one
-	// lease.
+	// find out whether it is sharded. If it is sharded by another key than _id or the
+	// worker type, two workers may hold one lease.
 	UnsafeUnverified bool
 
 	// Clock times the hourly checks of the collection. It doesn't measure leases.
@@ -85,9 +85,15 @@ type Ledger struct {
 	secrets scrub.Secrets
 	fitness fitness
 	closed  atomic.Bool
+
+	conflicts  conflicts
+	unrepeated atomic.Bool
 }
 
-var _ store.Ledger = (*Ledger)(nil)
+var (
+	_ store.Ledger = (*Ledger)(nil)
+	_ store.Warner = (*Ledger)(nil)
+)
 
 // Open checks the options and makes a ledger of them. It reports everything that
 // is wrong with them at once. It doesn't wait for a connection: a server that is
@@ -214,8 +220,7 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 		if err := l.enter(ctx, "append", key); err != nil {
 			return err
 		}
-		_, err := l.coll.InsertOne(ctx, encode(r))
-		return l.failed(ctx, "append", key, err)
+		return l.failed(ctx, "append", key, l.foreign(ctx, r, l.insert(ctx, encode(r))))
 	})
 	return sent.judge(err, l.own)
 }
@@ -227,27 +232,27 @@ func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.R
 	}
 	key := store.Key(workerType, seq)
 	return read(ctx, l, "get", key, func(ctx context.Context) (store.Record, error) {
-		raw, err := l.coll.FindOne(ctx, bson.D{{Key: fieldID, Value: key}}, options.FindOne().SetProjection(projection)).Raw()
+		raw, err := first(ctx, l.coll, l.target(bson.D{{Key: fieldID, Value: key}}, workerType), projection)
 		switch {
-		case errors.Is(err, mongo.ErrNoDocuments):
-			return store.Record{}, store.ErrNotFound
 		case err != nil:
 			return store.Record{}, err
+		case raw == nil:
+			return store.Record{}, store.ErrNotFound
 		}
 		return decode(workerType, seq, raw), nil
 	})
 }
 
-// read runs an operation without the deadline of its context.
-func read[T any](ctx context.Context, l *Ledger, op, key string, do func(ctx context.Context) (T, error)) (T, error) {
-	ctx, cancel := withoutDate(ctx)
-	defer cancel()
-	if err := l.enter(ctx, op, key); err != nil {
-		var none T
-		return none, err
-	}
-	value, err := do(ctx)
-	return value, l.failed(ctx, op, key, err)
+// read runs an operation that returns a value.
+func read[T any](ctx context.Context, l *Ledger, op, key string, do func(ctx context.Context) (T, error)) (value T, err error) {
+	err = insist(ctx, func(ctx context.Context) (err error) {
+		if err := l.enter(ctx, op, key); err != nil {
+			return err
+		}
+		value, err = do(ctx)
+		return l.failed(ctx, op, key, err)
+	})
+	return value, err
 }
 
 // Tail returns the newest records, newest first. It gives no stamp. It costs one
@@ -293,7 +298,7 @@ func (l *Ledger) trim(ctx context.Context, workerType string, before int64) (int
 	for i, r := range old {
 		ids[i] = store.Key(workerType, r.Seq)
 	}
-	result, err := l.coll.DeleteMany(ctx, bson.D{{Key: fieldID, Value: bson.D{{Key: "$in", Value: ids}}}})
+	result, err := l.coll.DeleteMany(ctx, l.target(bson.D{{Key: fieldID, Value: bson.D{{Key: "$in", Value: ids}}}}, workerType))
 	if result == nil {
 		return 0, err
 	}

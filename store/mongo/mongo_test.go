@@ -77,20 +77,25 @@ func conforms(client *mongo.Client, uri string, rounds int) func(*testing.T) sto
 				t.Helper()
 				return openReading(t, client, name)
 			},
-			Plant: func(t testing.TB, workerType string, seq int64, fields map[string]any) {
-				t.Helper()
-				doc := bson.M{fieldID: store.Key(workerType, seq), document.WorkerType: workerType, document.Seq: seq}
-				for k, v := range fields {
-					doc[k] = v
-				}
-				_, err := client.Database(name).Collection(DefaultCollection).InsertOne(within(t, time.Minute), doc)
-				if err != nil && strings.Contains(err.Error(), "must not start with '$'") {
-					t.Skipf("the test peer can't store this document: %v", err)
-				}
-				if err != nil {
-					t.Fatalf("plant %s: %v", store.Key(workerType, seq), err)
-				}
-			},
+			Plant: planter(client, name),
+		}
+	}
+}
+
+// planter writes documents past the store's own checks.
+func planter(client *mongo.Client, database string) func(t testing.TB, workerType string, seq int64, fields map[string]any) {
+	return func(t testing.TB, workerType string, seq int64, fields map[string]any) {
+		t.Helper()
+		doc := bson.M{fieldID: store.Key(workerType, seq), document.WorkerType: workerType, document.Seq: seq}
+		for k, v := range fields {
+			doc[k] = v
+		}
+		_, err := client.Database(database).Collection(DefaultCollection).InsertOne(within(t, time.Minute), doc)
+		if err != nil && strings.Contains(err.Error(), "must not start with '$'") {
+			t.Skipf("the test peer can't store this document: %v", err)
+		}
+		if err != nil {
+			t.Fatalf("plant %s: %v", store.Key(workerType, seq), err)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/slotlease/slotlease/store"
@@ -44,7 +45,14 @@ func (l *Ledger) find(ctx context.Context, ids bson.D, q document.Query, limit i
 	if limit > 0 {
 		o.SetLimit(int64(limit))
 	}
-	cursor, err := l.coll.Find(ctx, bson.D{{Key: fieldID, Value: ids}}, o)
+	filter := bson.D{{Key: fieldID, Value: ids}}
+	if q.WorkerType != "" {
+		if filter = l.target(filter, q.WorkerType); len(filter) > 1 && l.fitness.behindRouter() {
+			// The index of the shard key has no order of keys.
+			o.SetHint(bson.D{{Key: fieldID, Value: 1}})
+		}
+	}
+	cursor, err := l.coll.Find(ctx, filter, o)
 	if err != nil {
 		return err
 	}
@@ -61,6 +69,20 @@ func (l *Ledger) find(ctx context.Context, ids bson.D, q document.Query, limit i
 		}
 	}
 	return cursor.Err()
+}
+
+// first is the first document that a filter finds, or nil. It is no FindOne, with which the
+// driver sends a deadline along as maxTimeMS.
+func first(ctx context.Context, c *mongo.Collection, filter, fields bson.D) (bson.Raw, error) {
+	cursor, err := c.Find(ctx, filter, options.Find().SetProjection(fields).SetLimit(-1)) // One, in a single batch.
+	if err != nil {
+		return nil, err
+	}
+	var found []bson.Raw
+	if err := cursor.All(ctx, &found); err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return found[0], nil
 }
 
 // idsFrom are the first ids, of any worker type, that are not below a given one.

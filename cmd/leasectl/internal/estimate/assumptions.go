@@ -22,7 +22,7 @@ func (e Estimate) assumptions() []string {
 	}
 	if e.Store == Mongo {
 		texts = append(texts, fmt.Sprintf("Hello: %g RU; none is published. Request units are charged by Azure Cosmos DB for MongoDB (RU) only.", readUnits),
-			"Not counted: each worker looks at the collection once an hour, and the driver at the servers.")
+			"Not counted: each worker looks at the collection once an hour, with mongos at the shard key every 4 minutes, and the driver at the servers.")
 	} else {
 		texts = append(texts,
 			"A query of the time alone costs as much as one of a document; none is published.",

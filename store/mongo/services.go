@@ -1,0 +1,156 @@
+package mongo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// service is what speaks the protocol, as far as that makes a difference.
+type service int
+
+const (
+	// genuine is MongoDB, or what can't be told from it.
+	genuine service = iota
+	// cosmosRU is Azure Cosmos DB for MongoDB (RU). It calls itself the replica set
+	// globaldb, and its collections may be sharded.
+	cosmosRU
+	// gateway is that of DocumentDB, so also of Azure DocumentDB. It calls itself a
+	// router, names its topology in the field internal of hello, and has localTime as a
+	// number (documentdb/documentdb, pg_documentdb_gw/…/processor/ismaster.rs).
+	gateway
+	// ferretDB is FerretDB 2. Several of them may serve one PostgreSQL.
+	ferretDB
+)
+
+// serviceOf tells a service by its hello.
+func serviceOf(hello bson.Raw, router bool) service {
+	if name, _ := hello.Lookup("setName").StringValueOK(); name == "globaldb" {
+		return cosmosRU
+	}
+	if _, err := hello.LookupErr("internal"); err == nil && router {
+		return gateway
+	}
+	return genuine
+}
+
+// lookAtService completes what hello says by buildInfo, which needs no rights, and
+// refuses a service whose clock nothing is known about.
+func (l *Ledger) lookAtService(ctx context.Context, g greeting) (service, error) {
+	is := g.service
+	if is == genuine && !g.router {
+		info, err := l.client.Database("admin").RunCommand(ctx, bson.D{{Key: "buildInfo", Value: 1}}).Raw()
+		if err != nil && !isReply(err) {
+			return is, err
+		}
+		// FerretDB 1 has the field ferretdbVersion. It is not the same: with SQLite, it is alone.
+		if _, missing := info.LookupErr("ferretdb"); err == nil && missing == nil {
+			is = ferretDB
+		}
+	}
+	return is, l.knowsSkew(is)
+}
+
+// knowsSkew refuses a service that answers with the clock of whichever of its front ends
+// was asked, unless ServerSkew says how far those may be apart.
+func (l *Ledger) knowsSkew(is service) error {
+	const by = "answers with the clock of the %s that was asked: say by ServerSkew how far those may differ, or 1ns if there is only one"
+	switch {
+	case l.skew != 0:
+	case is == ferretDB:
+		return fmt.Errorf("%w: FerretDB "+by, store.ErrRefused, "proxy")
+	case is == gateway:
+		return fmt.Errorf("%w: DocumentDB "+by, store.ErrRefused, "gateway")
+	}
+	return nil
+}
+
+// lookAtCosmosKey reads the shard key by a command of Cosmos DB for MongoDB (RU); see
+// https://learn.microsoft.com/azure/cosmos-db/mongodb/custom-commands. _id is unique only
+// for each value of it.
+func (l *Ledger) lookAtCosmosKey(ctx context.Context) (layout, error) {
+	raw, err := l.db.RunCommand(ctx, bson.D{{Key: "customAction", Value: "GetCollection"}, {Key: "collection", Value: l.coll.Name()}}).Raw()
+	switch {
+	case hasCode(err, codeNamespaceNotFound):
+		return whole, nil
+	case err != nil && !isReply(err):
+		return whole, err
+	case err != nil:
+		return l.unverified(whole, fmt.Sprintf("can't find out how %s is sharded: customAction GetCollection failed", l.namespace()))
+	}
+	return l.keyed(raw.Lookup("shardKeyDefinition"))
+}
+
+// lookAtListedKey reads the shard key as DocumentDB lists it, in info.shardKey. _id is
+// unique only for each value of it.
+func (l *Ledger) lookAtListedKey(ctx context.Context) (layout, error) {
+	ctx, cancel := withoutDate(ctx)
+	defer cancel()
+	cursor, err := l.db.ListCollections(ctx, bson.D{{Key: "name", Value: l.coll.Name()}})
+	if err != nil {
+		if tolerate(err) != nil {
+			return whole, err
+		}
+		return l.unverified(whole, fmt.Sprintf("can't find out how %s is sharded: grant the action listCollections", l.namespace()))
+	}
+	var found []bson.Raw
+	if err := cursor.All(ctx, &found); err != nil || len(found) == 0 {
+		return whole, err
+	}
+	return l.keyed(found[0].Lookup("info", "shardKey"))
+}
+
+// keyed is the layout under a shard key that is missing or null in a collection that
+// isn't sharded.
+func (l *Ledger) keyed(key bson.RawValue) (layout, error) {
+	if missing(key) {
+		return whole, nil
+	}
+	fields, _ := key.DocumentOK()
+	if is := layoutBy(fields); is != unfit {
+		return is, nil
+	}
+	return unfit, l.unfitKey("is sharded by", fields)
+}
+
+// unverified refuses what rights are missing to find out, unless the caller accepts that.
+func (l *Ledger) unverified(assumed layout, why string) (layout, error) {
+	if l.unsafe {
+		return assumed, nil
+	}
+	return unfit, fmt.Errorf("%w: %s, or accept the danger with UnsafeUnverified", store.ErrRefused, why)
+}
+
+// insert adds a document. Where the driver's own repetition of writes isn't supported, as
+// by Amazon DocumentDB before 8.0.2 (error 301) and Cosmos DB for MongoDB (RU), it sends
+// the command as one that isn't repeated, as retryWrites=false would.
+func (l *Ledger) insert(ctx context.Context, doc bson.D) error {
+	if !l.unrepeated.Load() {
+		_, err := l.coll.InsertOne(ctx, doc)
+		if !refusesRepetition(err) {
+			return err
+		}
+		l.unrepeated.Store(true)
+	}
+	return l.db.RunCommand(ctx, bson.D{
+		{Key: "insert", Value: l.coll.Name()},
+		{Key: "ordered", Value: true},
+		{Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}, {Key: "j", Value: true}}},
+		{Key: "documents", Value: bson.A{doc}},
+	}, options.RunCmd().SetReadPreference(readpref.Primary())).Err()
+}
+
+// refusesRepetition reports whether a server refused an insert only because the driver
+// would repeat it. In MongoDB, 301 is another error, so the text decides.
+func refusesRepetition(err error) bool {
+	return errors.Is(err, driver.ErrUnsupportedStorageEngine) ||
+		err != nil && isAnswer(err) && strings.Contains(err.Error(), "Retryable writes are not supported")
+}

@@ -1,0 +1,153 @@
+package mongo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// clockCollection needn't exist. What isn't sharded, or isn't there, is asked of the
+// database's primary shard. So all workers of a sharded collection get one clock,
+// wherever their records are.
+const clockCollection = "slotlease.clock"
+
+// reading is the clock of a shard's primary.
+type reading struct {
+	at   time.Time
+	host string
+}
+
+// shardNow reads the clock of the shard that holds the collection or, if the collection
+// is sharded, of the database's primary shard.
+func (l *Ledger) shardNow(ctx context.Context) (store.Stamp, error) {
+	if err := l.fit(ctx); err != nil {
+		return store.Stamp{}, err
+	}
+	if l.fitness.shape() == whole {
+		found, err := l.clocks(ctx, l.coll)
+		if err != nil || len(found) < 2 {
+			return l.shardStamp(found, l.namespace(), err)
+		}
+		// It was sharded since the last look.
+		if err := l.inspectShards(ctx, genuine); err != nil {
+			return store.Stamp{}, err
+		}
+		if l.fitness.shape() == whole {
+			return l.shardStamp(found, l.namespace(), nil)
+		}
+	}
+	found, err := l.clocks(ctx, l.db.Collection(clockCollection))
+	return l.shardStamp(found, l.db.Name()+"."+clockCollection, err)
+}
+
+// shardStamp is the stamp by the one shard that answered for a collection.
+func (l *Ledger) shardStamp(found []reading, namespace string, err error) (store.Stamp, error) {
+	switch {
+	case hasCode(err, codeNamespaceNotFound):
+		return store.Stamp{}, fmt.Errorf("%w: no collection whose shard has a clock: %w", store.ErrMissing, err)
+	case err != nil:
+		return store.Stamp{}, err
+	case len(found) == 0:
+		return store.Stamp{}, fmt.Errorf("%w: no shard that has %s shows its clock: create the collection, and don't shard it", store.ErrMissing, namespace)
+	case len(found) > 1:
+		return store.Stamp{}, fmt.Errorf("%w: %s is on %d shards", store.ErrRefused, namespace, len(found))
+	}
+	s := l.stamp(found[0].at, found[0].host, true)
+	s.Skew = l.fitness.apart().skew(s.Skew)
+	return s, nil
+}
+
+// clocks reads the clocks of the shards that have a part of a collection, with
+// $collStats, which requires read concern local. The replies contain no ledger data.
+func (l *Ledger) clocks(ctx context.Context, c *mongo.Collection) ([]reading, error) {
+	c = c.Clone(options.Collection().SetReadConcern(readconcern.Local()))
+	cursor, err := c.Aggregate(ctx, mongo.Pipeline{{{Key: "$collStats", Value: bson.D{}}}})
+	if err != nil {
+		return nil, err
+	}
+	var replies []bson.Raw
+	if err := cursor.All(ctx, &replies); err != nil {
+		return nil, err
+	}
+	found := make([]reading, len(replies))
+	for i, raw := range replies {
+		ms, timed := raw.Lookup("localTime").DateTimeOK()
+		host, named := raw.Lookup("host").StringValueOK()
+		if !timed || !named {
+			return nil, errors.New("the shard's $collStats has no localTime or no host")
+		}
+		found[i] = reading{store.FromMillis(ms), host}
+	}
+	return found, nil
+}
+
+// drift is how far two clocks may drift apart until they are compared again: each by 1000
+// ppm, as package timeline assumes.
+const drift = lookAtShardsAgain / 500
+
+// spread is how far the clocks of two shards are apart: surely least, and at most most.
+type spread struct {
+	least, most time.Duration
+	one, other  string
+}
+
+// spreadOf compares readings that were all made within a time.
+func spreadOf(found []reading, within time.Duration) (widest spread) {
+	for i, a := range found {
+		for _, b := range found[:i] {
+			apart := a.at.Sub(b.at).Abs()
+			if least := apart - within; least > widest.least {
+				widest = spread{least, apart + within + time.Millisecond + drift, b.host, a.host}
+			}
+		}
+	}
+	return widest
+}
+
+// skew is what is assumed, unless it was seen to be wrong. The primary shard, whose clock
+// counts, may become any other.
+func (s spread) skew(assumed time.Duration) time.Duration {
+	if s.least > assumed {
+		return s.most
+	}
+	return assumed
+}
+
+// compareShards compares the clocks of all shards that have a part of the collection and
+// of the primary shard. Shards that can't be asked now are left out.
+func (l *Ledger) compareShards(ctx context.Context) spread {
+	began := l.fitness.clock.Now()
+	all, err := l.clocks(ctx, l.coll)
+	fixed, other := l.clocks(ctx, l.db.Collection(clockCollection))
+	if err != nil || other != nil {
+		return l.fitness.apart()
+	}
+	return spreadOf(append(all, fixed...), l.fitness.clock.Since(began))
+}
+
+// apart is how far shards' clocks were apart at the last look.
+func (f *fitness) apart() spread {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.spread
+}
+
+// Warning describes clocks that are further apart than is assumed; else it is empty.
+func (l *Ledger) Warning() string { return l.shardWarning() }
+
+// shardWarning names two shards whose clocks differ by more than is assumed.
+func (l *Ledger) shardWarning() string {
+	assumed := l.stamp(time.Time{}, "", true).Skew
+	if s := l.fitness.apart(); s.least > assumed {
+		return fmt.Sprintf("the clocks of %s and %s differ by %v or more, and are assumed to differ by %v at most: synchronise them", s.one, s.other, s.least, assumed)
+	}
+	return ""
+}
