@@ -1,9 +1,11 @@
 package mongo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -37,6 +39,8 @@ type Options struct {
 	//
 	//	mongodb://user:password@db1,db2/jobs?collection=leases&replicaSet=rs0
 	//
+	// The parameters serverSkew=150ms and unsafeUnverified=true are the fields of the
+	// same names.
 	// Credentials authenticate against the database admin unless authSource says
 	// otherwise, whatever the path is. The other parameters go to the driver, but
 	// read and write concerns and the read preference are overruled.
@@ -49,10 +53,13 @@ type Options struct {
 	// Collection default: that of the URI, else DefaultCollection.
 	Collection string
 
-	// ServerSkew is how far the clocks of the deployment's servers may differ. It is
-	// an assumption that can't be checked, and part of each stamp. Default: 100 ms
-	// for replica sets and sharded clusters, none for a standalone server, which has
-	// the only clock. At least a nanosecond; it can't be negative.
+	// ServerSkew is how far the clocks of servers may be off that can't be asked for
+	// them: members of a replica set that don't answer, all members but the primary if
+	// a Client is given, and shards. Clocks that can be asked are measured, and count
+	// as measured, whatever this is; those that are off by more are warned of
+	// (Ledger.Warning). Default: that of the URI, else 100 ms for replica sets and
+	// sharded clusters, and none for a standalone server, which has the only clock.
+	// At least a nanosecond; it can't be negative.
 	ServerSkew time.Duration
 
 	// AppName is shown in the server's log. Default: that of the URI, else
@@ -64,8 +71,9 @@ type Options struct {
 	// lease.
 	UnsafeUnverified bool
 
-	// Clock times the hourly checks of the collection. It doesn't measure leases.
-	// Default: the real clock.
+	// Clock times the hourly checks of the collection and the round trips by which
+	// clocks are compared. If it has a method Boottime() time.Duration, as that of
+	// workerlease.NewSystemClock has, that times the trips. Default: the real clock.
 	Clock clock.Clock
 }
 
@@ -80,6 +88,7 @@ type Ledger struct {
 	unsafe  bool
 	secrets scrub.Secrets
 	fitness fitness
+	members *members
 	closed  atomic.Bool
 }
 
@@ -90,7 +99,7 @@ var _ store.Ledger = (*Ledger)(nil)
 // down shows in the operations, and they work once it is up. Only for a
 // mongodb+srv:// URI it asks the DNS, until ctx ends.
 func Open(ctx context.Context, o Options) (*Ledger, error) {
-	l := &Ledger{skew: o.ServerSkew, unsafe: o.UnsafeUnverified}
+	l := &Ledger{}
 	var errs []error
 	bad := func(err error) { errs = append(errs, err) }
 	if (o.URI == "") == (o.Client == nil) {
@@ -106,6 +115,10 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 		bad(err)
 		l.secrets = a.secrets
 	}
+	if o.ServerSkew != 0 && a.skew != 0 && o.ServerSkew != a.skew {
+		bad(fmt.Errorf("options: serverSkew %v in the URI and %v in Options: give one", a.skew, o.ServerSkew))
+	}
+	l.skew, l.unsafe = cmp.Or(o.ServerSkew, a.skew), o.UnsafeUnverified || a.unsafe
 	database, err := document.Pick("database", o.Database, a.database, DefaultDatabase, checkDatabase)
 	bad(err)
 	collection, err := document.Pick("collection", o.Collection, a.collection, DefaultCollection, checkCollection)
@@ -118,19 +131,21 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	}
 	l.fitness = fitness{clock: o.Clock, gate: make(chan struct{}, 1)}
 	l.client, l.label = o.Client, "client"
+	var reach func(context.Context, string) (net.Conn, error)
 	if o.Client == nil {
 		l.own, l.label = true, a.hosts
-		if l.client, err = connect(ctx, a, o.AppName); err != nil {
+		if l.client, reach, err = connect(ctx, a, o.AppName); err != nil {
 			return nil, fmt.Errorf("mongo: open: %w", err)
 		}
 	}
+	l.members = newMembers(o.Clock, cmp.Or(l.skew, defaultSkew), reach)
 	l.bind(database, collection)
 	l.secrets.Publish(l.namespace())
 	return l, nil
 }
 
-// connect makes a client, which connects in the background.
-func connect(ctx context.Context, a address, appName string) (*mongo.Client, error) {
+// connect makes a client, which connects in the background, and what connects to one member.
+func connect(ctx context.Context, a address, appName string) (*mongo.Client, func(context.Context, string) (net.Conn, error), error) {
 	made := make(chan *options.ClientOptions, 1)
 	// The driver looks up SRV records while it parses, and takes no context.
 	go func() { made <- options.Client().ApplyURI(a.driver) }()
@@ -138,7 +153,7 @@ func connect(ctx context.Context, a address, appName string) (*mongo.Client, err
 	select {
 	case o = <-made:
 	case <-ctx.Done():
-		return nil, classify(ctx, fmt.Errorf("look up %s: %w", a.hosts, ctx.Err()), a.secrets)
+		return nil, nil, classify(ctx, fmt.Errorf("look up %s: %w", a.hosts, ctx.Err()), a.secrets)
 	}
 	o.SetMonitor(&event.CommandMonitor{Started: noteServer})
 	switch {
@@ -149,9 +164,9 @@ func connect(ctx context.Context, a address, appName string) (*mongo.Client, err
 	}
 	client, err := mongo.Connect(o)
 	if err != nil {
-		return nil, classify(ctx, fmt.Errorf("uri: %w", err), a.secrets)
+		return nil, nil, classify(ctx, fmt.Errorf("uri: %w", err), a.secrets)
 	}
-	return client, nil
+	return client, dialer(o), nil
 }
 
 // bind makes the handles. The concerns are set here, on what every operation
@@ -324,7 +339,11 @@ func (l *Ledger) list(ctx context.Context) ([]string, error) {
 // Close ends the ledger; a client that was made from a URI is closed with it,
 // and operations that are under way end with an error.
 func (l *Ledger) Close(ctx context.Context) error {
-	if l.closed.Swap(true) || !l.own {
+	if l.closed.Swap(true) {
+		return nil
+	}
+	l.members.end()
+	if !l.own {
 		return nil
 	}
 	return l.failed(ctx, "close", "", l.client.Disconnect(ctx))
