@@ -58,7 +58,7 @@ func inRegime(seed int64) sim.Options {
 // stretchFaults lets as much go wrong in a slot of a long run as in one of a short run.
 func stretchFaults(o *sim.Options) {
 	f := &o.Faults
-	for _, d := range []*time.Duration{&f.Restarts, &f.Elections, &f.WrongStamps, &f.WrongClocks, &f.ClockSteps, &f.WallSteps} {
+	for _, d := range []*time.Duration{&f.Restarts, &f.Elections, &f.WrongStamps, &f.WrongClocks, &f.ClockSteps, &f.WallSteps, &f.Failovers} {
 		*d = *d * time.Duration(*hours) / 6
 	}
 }
