@@ -138,6 +138,16 @@ func (c *Clocks) Failed(name string) bool {
 	return s != nil && s.failed
 }
 
+// Widened is how much the bound of a server has widened each way, at a local reading, since it
+// answered; 0 if it never did.
+func (c *Clocks) Widened(name string, at time.Duration) time.Duration {
+	s := c.find(name)
+	if s == nil || !s.known {
+		return 0
+	}
+	return time.Duration(drift(at - s.at))
+}
+
 // Need says what a server needs at a local reading.
 func (c *Clocks) Need(name string, at time.Duration) Need {
 	s := c.find(name)

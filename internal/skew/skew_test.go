@@ -133,6 +133,9 @@ func TestNeed(t *testing.T) {
 			t.Errorf("Need(%q, %v) = %v, want %v", x.name, x.at, got, x.want)
 		}
 	}
+	if a, b := c.Widened("a", 10*time.Second), c.Widened("b", 10*time.Second); a < 9*ms || a > 11*ms || b != 0 {
+		t.Errorf("Widened() after 10 s = %v of a server that answered, %v of one that didn't, want about 10ms, 0", a, b)
+	}
 	c.Fail("a")
 	c.Fail("b")
 	for _, name := range []string{"a", "b"} {

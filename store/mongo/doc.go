@@ -94,7 +94,8 @@
 //   - A stamp waits up to 1.5 s for a member of which nothing is known, or nothing of the last
 //     30 s: at first use, after it has joined the set, after an idle time. If the operation ends
 //     before, it fails. No stamp waits again for a member that didn't answer.
-//   - It waits up to 250 ms, and as a rule 4 round trips, for a newer answer of any other.
+//   - It waits up to 250 ms, and as a rule 4 round trips, for a newer answer of any other, where
+//     that makes the time more certain: not for a member that is far away.
 //   - A primary whose clock contradicts what was measured of it was set, or the machine was
 //     suspended: all members are measured again before the stamp is given.
 //   - A member that can't be asked is assumed to be within Options.ServerSkew (100 ms) of the

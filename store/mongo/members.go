@@ -20,7 +20,7 @@ const (
 	// takes four round trips.
 	askWithin = 1500 * time.Millisecond
 	// leastGrace and mostGrace bound how long a stamp waits for the newest clock of a member
-	// whose clock was read some seconds ago.
+	// whose clock was read some seconds ago, if it waits at all: the answer counts next time, too.
 	leastGrace = 10 * time.Millisecond
 	mostGrace  = 250 * time.Millisecond
 )
@@ -99,7 +99,8 @@ func (m *members) ask() (until, briefly []chan struct{}, grace time.Duration) {
 		switch {
 		case need == skew.Waiting:
 			until = append(until, done)
-		case !failed:
+		case !failed && 2*m.clocks.Widened(host, at) > m.trips[host]:
+			// Waiting makes the stamp uncertain by a trip, not waiting makes it so by that.
 			briefly = append(briefly, done)
 			grace = max(grace, 4*m.trips[host])
 		}
