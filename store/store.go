@@ -105,9 +105,10 @@ type Stamp struct {
 	// example, a cached HTTP Date header. It is zero for a stamp made for this
 	// request.
 	MaxAge time.Duration
-	// Skew is how far the clocks of the store's servers may differ. It is an
-	// assumption about the store, not a measurement. It is zero if there is only one
-	// clock.
+	// Skew is how far the clock of any of the store's servers may be from the one that
+	// made the stamp, where that server may give other workers their time: so what two
+	// workers take for store time overlaps, whichever servers they asked. It was
+	// measured, or is assumed: the store says which. It is zero if there is only one clock.
 	Skew time.Duration
 	// Server names the server that made the stamp, for logs and events. A change of
 	// server means nothing by itself: what counts is whether the times agree.

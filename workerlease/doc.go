@@ -82,7 +82,7 @@
 //
 // Not guaranteed: a process that pauses after its last check may write late, so a resource
 // should refuse a token lower than the highest it has seen. If the store's own clock jumps
-// further than Margin and its ServerSkew, if a backup is restored, if a virtual machine is
+// further than Margin and the servers' skew, if a backup is restored, if a virtual machine is
 // frozen, or if an operator overrides the lease of a holder that lives (see [Override]), two
 // leases may overlap; their tokens differ, except after a restored backup. A job may run
 // again if its worker dies before the job is recorded as done.

@@ -15,6 +15,12 @@ var stampVariants = []variant{
 	// w0 has its time from a member whose clock is behind, and w1 from one whose clock
 	// is ahead, each of them within what is allowed.
 	{name: "all servers of a store agree about the time", rule: "Stamp.Skew", regime: uncertain, around: restamped(func(s *store.Stamp, _ time.Time) { s.Skew = 0 })},
+	// The second member is the primary, and its clock is 3 s ahead. A worker that has just started
+	// knows no other clock, and takes 100 ms for as much as servers differ.
+	{
+		name: "no server is off by more than is assumed", rule: "Stamp.Skew measured", regime: clocksApart, as: "two holders",
+		around: restamped(func(s *store.Stamp, _ time.Time) { s.Skew = min(s.Skew, 100*time.Millisecond) }),
+	},
 	// w0 gets a stamp that was made a second before it was sent.
 	{name: "a stamp is made when it is asked for", rule: "Stamp.MaxAge", regime: oldStamps, around: restamped(func(s *store.Stamp, _ time.Time) { s.MaxAge = 0 })},
 	// The store shows whole seconds. It is nearly a second later when it does.
@@ -30,6 +36,20 @@ var stampVariants = []variant{
 		name: "a clock that was right stays right", rule: "MaxDrift", regime: drifting,
 		around: clocked(func(c clock.Clock) clock.Clock { return trustedClock{c} }),
 	},
+}
+
+// clocksApart: in a replica set, one member's clock is 80 ms ahead, one's 3 s, and one can't be asked
+// unless it is the primary. Primaries and processes change often.
+func clocksApart(seed int64) sim.Options {
+	return sim.Options{
+		Seed: seed, Workers: 6, Length: 2 * time.Hour,
+		Faults: sim.Faults{
+			Latency: 20 * time.Millisecond, Drift: 0.001, Failovers: 5 * time.Minute, Restarts: 2 * time.Minute,
+			Off:  []time.Duration{0, 3 * time.Second, 80 * time.Millisecond, -90 * time.Millisecond},
+			Skew: 100 * time.Millisecond, Unasked: 4,
+		},
+		Worker: workers(func(_ int, w *workerlease.Options) { w.LeaseInterval, w.JoinMidSlot = time.Minute, true }),
+	}
 }
 
 // coarse: the store shows the time in whole seconds.

@@ -36,6 +36,11 @@
 // differ (250ms). ?unsafeUnverifiedAccount=true accepts an account that doesn't say whether
 // it takes writes in several regions: if it does, two workers may hold one lease.
 //
+// Parameters of a MongoDB URI besides the driver's are ?collection=NAME; ?serverSkew=150ms, how
+// far the clocks of members that can't be asked for them may be off (100ms); and
+// ?unsafeUnverified=true, which accepts a collection with mongos even if rights are missing to find
+// out whether it is sharded: if it is, two workers may hold one lease.
+//
 // # Exit codes
 //
 //	0    success; for run: stopped cleanly

@@ -71,7 +71,9 @@ With neither COSMOS_KEY nor COSMOS_CONNECTION_STRING, Azure's default credential
 used: a managed identity, az login, and so on. DATABASE and CONTAINER default to
 WorkerProcess and WorkerLeases. Parameters of the URI are serverSkew=500ms, how far the
 clocks of Azure's servers may differ (250ms), and unsafeUnverifiedAccount=true, which
-accepts an account that doesn't say whether it takes writes in several regions.
+accepts an account that doesn't say whether it takes writes in several regions. With
+MongoDB, serverSkew=150ms is about members whose clocks can't be read (100ms), and
+unsafeUnverified=true accepts a collection that may be sharded.
 
 Exit codes:
 ` + exit.Codes,

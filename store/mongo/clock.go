@@ -1,6 +1,7 @@
 package mongo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// defaultSkew is how far the clocks of several servers are assumed to differ.
+// defaultSkew is how far the clocks of servers that can't be asked are assumed to differ.
 const defaultSkew = 100 * time.Millisecond
 
 // serverKey is the context key under which an operation keeps a place for the
@@ -44,6 +45,14 @@ type greeting struct {
 	member   bool
 	service  service
 	time     time.Time
+	// Of a member of a replica set: its own name, the name of the set, and the members that can
+	// be elected: hello's hosts are "neither hidden, passive, nor arbiters"
+	// (https://www.mongodb.com/docs/manual/reference/command/hello/).
+	me, set string
+	hosts   []string
+	// named: the process says which one it is (topologyVersion, since MongoDB 4.4). Services
+	// that speak MongoDB's protocol don't, and behind one address they may have many clocks.
+	named bool
 }
 
 // hello asks the primary, or the router, for its name and time.
@@ -76,10 +85,21 @@ func greet(addr string, raw bson.Raw) (greeting, error) {
 		router: text("msg") == "isdbgrid",
 		member: text("setName") != "",
 		time:   store.FromMillis(ms),
+		me:     text("me"),
+		set:    text("setName"),
+	}
+	_, err := raw.LookupErr("topologyVersion")
+	g.named = err == nil
+	hosts, _ := raw.Lookup("hosts").ArrayOK()
+	values, _ := hosts.Values()
+	for _, v := range values {
+		if host, ok := v.StringValueOK(); ok {
+			g.hosts = append(g.hosts, host)
+		}
 	}
 	g.service = serviceOf(raw, g.router)
 	g.writable, _ = raw.Lookup("isWritablePrimary").BooleanOK()
-	switch me := text("me"); {
+	switch me := g.me; {
 	case me == "" && addr == "":
 		// A standalone server doesn't name itself. It is the only one.
 		g.server = "mongodb"
@@ -91,7 +111,9 @@ func greet(addr string, raw bson.Raw) (greeting, error) {
 	return g, nil
 }
 
-// Now reads the primary's clock with one command. Stamps have milliseconds. With
+// Now reads the primary's clock with one command, and at the same time those of the other members
+// that can be elected, if they were not read within the last 2 s. Stamps have milliseconds.
+// Stamp.Skew is how far the members' clocks are apart: see the package's documentation. With
 // mongos, whose own clock isn't the store's, it asks a shard: that which holds the
 // collection or, if the collection is sharded, the primary shard of the database. Until
 // the collection exists, the error is store.ErrMissing.
@@ -111,19 +133,33 @@ func (l *Ledger) now(ctx context.Context) (store.Stamp, error) {
 	if l.fitness.behindRouter() {
 		return l.shardNow(ctx)
 	}
-	g, err := l.hello(ctx)
-	switch {
-	case err != nil:
-		return store.Stamp{}, err
-	case g.service == gateway:
-		// Its $collStats has no clock.
-		return l.stamp(g.time, g.server, true), l.knowsSkew(gateway)
-	case g.router:
-		return l.shardNow(ctx)
-	case !g.writable && !l.copied:
-		return store.Stamp{}, notPrimary(g)
+	// A clock that was set, or a suspend of the machine, shows once.
+	for range 3 {
+		l.members.askAhead()
+		sent := l.members.local()
+		g, err := l.hello(ctx)
+		received := l.members.local()
+		switch {
+		case err != nil:
+			return store.Stamp{}, err
+		case g.service == gateway:
+			// Its $collStats has no clock.
+			return l.stamp(g.time, g.server, true), l.knowsSkew(gateway)
+		case g.router:
+			return l.shardNow(ctx)
+		case !g.writable && !l.copied:
+			return store.Stamp{}, notPrimary(g)
+		}
+		s := l.stamp(g.time, g.server, g.member)
+		if !g.member || l.members.dial == nil {
+			return s, nil
+		}
+		var ok bool
+		if s.Skew, ok, err = l.members.apart(ctx, g, sent, received); ok || err != nil {
+			return s, err
+		}
 	}
-	return l.stamp(g.time, g.server, g.member), nil
+	return store.Stamp{}, errors.New("the clocks of the replica set's members change while they are read")
 }
 
 // notPrimary is the error of a server that isn't the primary although the driver took
@@ -135,8 +171,8 @@ func notPrimary(g greeting) error {
 // stamp is a reading of a server that is alone, or one of several.
 func (l *Ledger) stamp(t time.Time, server string, several bool) store.Stamp {
 	s := store.Stamp{Time: t, Granularity: time.Millisecond, Server: server, Skew: l.skew}
-	if l.skew == 0 && several {
-		s.Skew = defaultSkew
+	if several {
+		s.Skew = cmp.Or(l.skew, defaultSkew)
 	}
 	return s
 }

@@ -65,6 +65,7 @@ func (l *Ledger) openCopy(ctx context.Context) (*memberCopy, error) {
 	c := &memberCopy{&Ledger{
 		client: client, own: true, copied: true, label: addr, login: l.login, skew: l.skew, secrets: l.secrets,
 		fitness: fitness{clock: l.fitness.clock, gate: make(chan struct{}, 1)},
+		members: newMembers(l.fitness.clock, l.members.clocks.Assumed, nil),
 	}, addr}
 	c.bind(l.db.Name(), l.coll.Name())
 	return c, nil

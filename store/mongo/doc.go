@@ -133,8 +133,36 @@
 // any of them may become the primary one: if they surely differ by more than ServerSkew,
 // the skew of stamps is what was measured, and [Ledger.Warning] names the servers.
 //
-// The clocks of a deployment's servers are assumed to differ by at most
-// Options.ServerSkew, 100 ms by default: keep them synchronised.
+// # Clocks that differ
+//
+// Another worker may have its time from a member that was the primary before, or will be. So each
+// ledger measures how far the clock of every member that can be elected (hello's hosts) is from
+// the primary's, and Stamp.Skew is the most of these. It says hello to each of them over a
+// connection of its own, with the URI's TLS and without authentication, at the same time as to the
+// primary, unless the member answered within the last 2 s. The round trip bounds the error, 1000 ppm
+// of its age the drift. Clocks that agree within 2 ms, on a network of 1 ms, give a skew of
+// about 6 ms.
+//
+//   - A stamp waits up to 1.5 s for a member of which nothing is known, or nothing of the last
+//     30 s: at first use, after it has joined the set, after an idle time. If the operation ends
+//     before, it fails. No stamp waits again for a member that didn't answer.
+//   - It waits up to 250 ms, and as a rule 4 round trips, for a newer answer of any other, where
+//     that makes the time more certain: not for a member that is far away.
+//   - A primary whose clock contradicts what was measured of it was set, or the machine was
+//     suspended: all members are measured again before the stamp is given.
+//   - A member that can't be asked is assumed to be within Options.ServerSkew (100 ms) of the
+//     others, or of where it was seen less than 30 s before it stopped answering. That adds to what
+//     was measured. So does a member whose name can't be resolved here, or leads to another server.
+//   - With the caller's own client, members can't be asked one by one. ServerSkew is assumed. So it
+//     is with mongos, between shards.
+//   - A server that says nothing of its process (topologyVersion, since MongoDB 4.4), as services
+//     with many machines behind one address don't, counts as at least ServerSkew off.
+//
+// A member that is off by more than ServerSkew is named by [Ledger.Warning], which workers report;
+// the skew of stamps covers it all the same. What isn't covered: a member whose clock is off by
+// more than ServerSkew from where it was seen last, which gives other workers their time, and which
+// this one can't reach. And if the primary's clock is set under way, what
+// workers knew before was right by the clock of then: see the protocol's jumps.
 //
 // # Failover
 //

@@ -93,7 +93,7 @@ func meaning(err error) error {
 			}
 		}
 	}
-	if cleared, _ := deniedToAnother(err); cleared != nil {
+	if _, cleared := deniedToAnother(err); cleared != nil {
 		return store.ErrDenied
 	}
 	return nil

@@ -1,6 +1,7 @@
 package mongo
 
 import (
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -31,6 +32,8 @@ type fakeServer struct {
 	whole func(name string, command bson.Raw) bson.D
 	// now is the server's clock; it stands if there is none.
 	now func() time.Time
+	// secured, if not nil, is for TLS.
+	secured *tls.Config
 	// slow is how long each reply takes.
 	slow atomic.Int64
 
@@ -44,6 +47,9 @@ func serve(t testing.TB, f *fakeServer) *fakeServer {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, "Listen()", err)
 	f.t, f.addr = t, listener.Addr().String()
+	if f.secured != nil {
+		listener = tls.NewListener(listener, f.secured)
+	}
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var conns []net.Conn
@@ -156,6 +162,7 @@ func (f *fakeServer) answer(command bson.Raw) bson.D {
 	name := command.Index(0).Key()
 	f.mu.Lock()
 	f.commands = append(f.commands, command)
+	greeting := f.greeting
 	f.mu.Unlock()
 	if f.whole != nil {
 		return f.whole(name, command)
@@ -177,7 +184,11 @@ func (f *fakeServer) answer(command bson.Raw) bson.D {
 			{Key: "maxWriteBatchSize", Value: int32(100_000)},
 			{Key: "localTime", Value: localTime},
 		}
-		for _, e := range f.greeting {
+		_, err := command.LookupErr("helloOk")
+		for _, e := range greeting {
+			if e.Key == "topologyVersion" && err == nil {
+				continue // With it, the driver's monitor would wait for a change.
+			}
 			d = slices.DeleteFunc(d, func(old bson.E) bool { return old.Key == e.Key })
 			d = append(d, e)
 		}

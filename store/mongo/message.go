@@ -23,7 +23,7 @@ func (l *login) message(err error) string {
 	if e, ok := errors.AsType[topology.ServerSelectionError](err); ok {
 		return strings.Replace(text, e.Error(), l.noServer(e.Desc), 1)
 	}
-	if e, said := deniedToAnother(err); e != nil {
+	if said, e := deniedToAnother(err); e != nil {
 		return strings.Replace(text, e.Error(), l.loginFailed(said), 1)
 	}
 	if e, ok := errors.AsType[mongo.CommandError](err); ok {
@@ -50,15 +50,15 @@ var clearedPool = regexp.MustCompile(`^connection pool for \S+ was cleared becau
 
 // deniedToAnother finds, in an error, that of an operation which wanted a connection just after
 // another one was denied the login, and what the server had said to that.
-func deniedToAnother(err error) (cleared error, said string) {
+func deniedToAnother(err error) (said string, cleared error) {
 	e, ok := errors.AsType[poolError](err)
 	if !ok {
-		return nil, ""
+		return "", nil
 	}
 	if m := clearedPool.FindStringSubmatch(e.Error()); m != nil {
-		return e, m[1]
+		return m[1], e
 	}
-	return nil, ""
+	return "", nil
 }
 
 // poolError is the driver's error of a pool that was cleared, whose type has no public name.

@@ -2,74 +2,20 @@ package mongo
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/benbjohnson/clock"
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
-	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
-	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
-	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
 	"github.com/slotlease/slotlease/internal/scrub"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/document"
 	"github.com/slotlease/slotlease/store/internal/fault"
 )
-
-// Where ledgers are kept unless Options or the URI say otherwise.
-const (
-	DefaultDatabase   = "WorkerProcess"
-	DefaultCollection = "WorkerLeases"
-)
-
-// Options of Open. Either URI or Client is required.
-type Options struct {
-	// URI is a connection string, mongodb:// or mongodb+srv://. Its path names the
-	// database, and the parameter collection the collection:
-	//
-	//	mongodb://user:password@db1,db2/jobs?collection=leases&replicaSet=rs0
-	//
-	// Credentials authenticate where every driver would: in the database that authSource
-	// names, else in that of the path, else in admin; with the mechanisms MONGODB-X509,
-	// MONGODB-AWS, MONGODB-OIDC and GSSAPI in $external. The other parameters go to the
-	// driver, but read and write concerns and the read preference are overruled.
-	URI string
-	// Client is the caller's own client, instead of a URI. Close leaves it open.
-	Client *mongo.Client
-
-	// Database default: that of the URI's path, else DefaultDatabase.
-	Database string
-	// Collection default: that of the URI, else DefaultCollection.
-	Collection string
-
-	// ServerSkew is how far the clocks of the deployment's servers may differ. It is
-	// an assumption that can't be checked, and part of each stamp. Default: 100 ms
-	// for replica sets and sharded clusters, none for a standalone server, which has
-	// the only clock. At least a nanosecond; it can't be negative.
-	ServerSkew time.Duration
-
-	// AppName is shown in the server's log. Default: that of the URI, else
-	// "slotlease". A Client keeps its own.
-	AppName string
-
-	// UnsafeUnverified accepts a collection with mongos even if rights are missing to
-	// find out whether it is sharded. If it is sharded by another key than _id or the
-	// worker type, two workers may hold one lease.
-	UnsafeUnverified bool
-
-	// Clock times the hourly checks of the collection. It doesn't measure leases.
-	// Default: the real clock.
-	Clock clock.Clock
-}
 
 // Ledger is a store.Ledger in a MongoDB collection.
 type Ledger struct {
@@ -84,6 +30,7 @@ type Ledger struct {
 	unsafe  bool
 	secrets scrub.Secrets
 	fitness fitness
+	members *members
 	closed  atomic.Bool
 
 	conflicts  conflicts
@@ -94,94 +41,6 @@ var (
 	_ store.Ledger = (*Ledger)(nil)
 	_ store.Warner = (*Ledger)(nil)
 )
-
-// Open checks the options and makes a ledger of them. It reports everything that
-// is wrong with them at once. It doesn't wait for a connection: a server that is
-// down shows in the operations, and they work once it is up. Only for a
-// mongodb+srv:// URI it asks the DNS, until ctx ends.
-func Open(ctx context.Context, o Options) (*Ledger, error) {
-	l := &Ledger{skew: o.ServerSkew, unsafe: o.UnsafeUnverified}
-	var errs []error
-	bad := func(err error) { errs = append(errs, err) }
-	if (o.URI == "") == (o.Client == nil) {
-		bad(errors.New("options: set either URI or Client"))
-	}
-	if o.ServerSkew < 0 {
-		bad(fmt.Errorf("options: ServerSkew %v must not be negative", o.ServerSkew))
-	}
-	var a address
-	if o.URI != "" {
-		var err error
-		a, err = parseURI(o.URI)
-		bad(err)
-		l.secrets = a.secrets
-	}
-	database, err := document.Pick("database", o.Database, a.database, DefaultDatabase, checkDatabase)
-	bad(err)
-	collection, err := document.Pick("collection", o.Collection, a.collection, DefaultCollection, checkCollection)
-	bad(err)
-	if err := errors.Join(errs...); err != nil {
-		return nil, fmt.Errorf("mongo: open: %w", err)
-	}
-	if o.Clock == nil {
-		o.Clock = clock.New()
-	}
-	l.fitness = fitness{clock: o.Clock, gate: make(chan struct{}, 1)}
-	l.client, l.label, l.login = o.Client, "client", &login{}
-	if o.Client == nil {
-		l.own, l.label = true, a.hosts
-		if l.client, l.login, err = connect(ctx, a, o.AppName); err != nil {
-			return nil, fmt.Errorf("mongo: open: %w", err)
-		}
-	}
-	l.bind(database, collection)
-	l.secrets.Publish(l.namespace())
-	return l, nil
-}
-
-// connect makes a client, which connects in the background.
-func connect(ctx context.Context, a address, appName string) (*mongo.Client, *login, error) {
-	if err := lookUpTXT(ctx, a); err != nil {
-		return nil, nil, classify(ctx, fmt.Errorf("look up %s: %w", a.hosts, err), a.secrets)
-	}
-	made := make(chan *options.ClientOptions, 1)
-	// The driver looks up SRV records while it parses, and takes no context.
-	go func() { made <- options.Client().ApplyURI(a.driver) }()
-	var o *options.ClientOptions
-	select {
-	case o = <-made:
-	case <-ctx.Done():
-		late := &net.DNSError{Err: "no answer in time", Name: a.hosts, IsTimeout: true}
-		return nil, nil, classify(ctx, fmt.Errorf("%w: %w", ctx.Err(), late), a.secrets)
-	}
-	who := loginOf(o)
-	o.SetMonitor(&event.CommandMonitor{Started: noteServer}).SetServerMonitor(who.monitor())
-	switch {
-	case appName != "":
-		o.SetAppName(appName)
-	case !a.appName:
-		o.SetAppName("slotlease")
-	}
-	client, err := mongo.Connect(o)
-	if err != nil {
-		return nil, nil, classify(ctx, fmt.Errorf("uri: %w", err), a.secrets)
-	}
-	return client, who, nil
-}
-
-// bind makes the handles. The concerns are set here, on what every operation
-// goes through, because a URI's or a client's own may be weaker.
-func (l *Ledger) bind(database, collection string) {
-	journal := true
-	write := &writeconcern.WriteConcern{W: writeconcern.WCMajority, Journal: &journal}
-	plain := &options.BSONOptions{}
-	l.db = l.client.Database(database, options.Database().
-		SetReadConcern(readconcern.Majority()).SetWriteConcern(write).SetReadPreference(readpref.Primary()).
-		SetBSONOptions(plain).SetRegistry(bson.NewRegistry()))
-	l.coll = l.db.Collection(collection, options.Collection().
-		SetReadConcern(readconcern.Majority()).SetWriteConcern(write).SetReadPreference(readpref.Primary()).
-		SetBSONOptions(plain).SetRegistry(bson.NewRegistry()))
-}
 
 // String names the collection and the hosts, never user or password.
 func (l *Ledger) String() string {
@@ -341,7 +200,11 @@ func (l *Ledger) list(ctx context.Context) ([]string, error) {
 // and operations that are under way end with an error. If ctx ends first, what is left
 // of the client ends in the background, within some 20 s.
 func (l *Ledger) Close(ctx context.Context) error {
-	if l.closed.Swap(true) || !l.own {
+	if l.closed.Swap(true) {
+		return nil
+	}
+	l.members.end()
+	if !l.own {
 		return nil
 	}
 	done := make(chan error, 1)

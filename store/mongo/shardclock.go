@@ -140,9 +140,6 @@ func (f *fitness) apart() spread {
 	return f.spread
 }
 
-// Warning describes clocks that are further apart than is assumed; else it is empty.
-func (l *Ledger) Warning() string { return l.shardWarning() }
-
 // shardWarning names two shards whose clocks differ by more than is assumed.
 func (l *Ledger) shardWarning() string {
 	assumed := l.stamp(time.Time{}, "", true).Skew

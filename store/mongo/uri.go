@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/slotlease/slotlease/internal/scrub"
 )
@@ -24,6 +25,9 @@ type address struct {
 	database   string
 	collection string
 	appName    bool
+	// skew is Options.ServerSkew, or zero, and unsafe Options.UnsafeUnverified.
+	skew   time.Duration
+	unsafe bool
 	// secrets are user, password and the values of some parameters.
 	secrets scrub.Secrets
 }
@@ -151,6 +155,13 @@ func (a *address) cutParameters(query string) (string, error) {
 			}
 			a.collection, seen = value, true
 			continue
+		case lower == "serverskew" || lower == "unsafeunverified":
+			if err := a.allow(lower, value); err != nil {
+				return "", err
+			}
+			continue
+		case strings.HasPrefix(lower, "serversk") || strings.HasPrefix(lower, "unsafe"):
+			return "", fmt.Errorf("uri: parameter %.40q is unknown: did you mean serverSkew or unsafeUnverified?", name)
 		case strings.HasPrefix(lower, "col"):
 			// The driver ignores what it doesn't know. Here that would mean another
 			// ledger than was meant, and two leaders.
@@ -170,6 +181,29 @@ func (a *address) cutParameters(query string) (string, error) {
 		}
 	}
 	return strings.Join(kept, "&"), nil
+}
+
+// mostSkew bounds serverSkew in a URI: with more, no slot could be worked in.
+const mostSkew = time.Hour
+
+// allow reads the parameters that say what to put up with.
+func (a *address) allow(lower, value string) (err error) {
+	if lower == "serverskew" {
+		if a.skew != 0 {
+			return errors.New("uri: parameter serverSkew is given twice")
+		}
+		if a.skew, err = time.ParseDuration(value); err != nil || a.skew <= 0 || a.skew > mostSkew {
+			return fmt.Errorf("uri: parameter serverSkew must be a duration above 0, at most %v, such as 500ms", mostSkew)
+		}
+		return nil
+	}
+	if a.unsafe {
+		return errors.New("uri: parameter unsafeUnverified is given twice")
+	}
+	if a.unsafe, err = strconv.ParseBool(value); err != nil {
+		return errors.New("uri: parameter unsafeUnverified must be true or false")
+	}
+	return nil
 }
 
 // Redact returns a URI that may be shown: user, password and the values of

@@ -57,6 +57,34 @@ func TestParseURI(t *testing.T) {
 	}
 }
 
+func TestTheURIMayAssumeMoreOfServers(t *testing.T) {
+	t.Parallel()
+	for uri, want := range map[string]address{
+		"mongodb://db1/?serverSkew=1.5s&unsafeUnverified=true": {skew: 1500 * time.Millisecond, unsafe: true},
+		"mongodb://db1/?SERVERSKEW=1h&unsafeunverified=0":      {skew: time.Hour},
+		"mongodb://db1/?serverSkew=150ms":                      {skew: 150 * time.Millisecond},
+		"mongodb://db1/?serverSelectionTimeoutMS=5":            {},
+	} {
+		a, err := parseURI(uri)
+		if err != nil || a.skew != want.skew || a.unsafe != want.unsafe || strings.Contains(strings.ToLower(a.driver), "skew") || strings.Contains(a.driver, "nverified") {
+			t.Errorf("parseURI(%q) = skew %v, unsafe %t, driver %q, %v, want %v, %t, and neither in what the driver gets",
+				uri, a.skew, a.unsafe, a.driver, err, want.skew, want.unsafe)
+		}
+		documenttest.Equal(t, fmt.Sprintf("Redact(%q)", uri), Redact(uri), uri)
+	}
+	const uri = "mongodb://db1/?serverSkew=700ms&unsafeUnverified=true"
+	for name, o := range map[string]Options{
+		"the URI":             {URI: uri},
+		"the URI and Options": {URI: uri, ServerSkew: 700 * time.Millisecond},
+		"Options":             {URI: "mongodb://db1", ServerSkew: 700 * time.Millisecond, UnsafeUnverified: true},
+	} {
+		l := open(t, o)
+		if l.skew != 700*time.Millisecond || l.members.clocks.Assumed != l.skew || !l.unsafe {
+			t.Errorf("with %s: skew %v, unsafe %t, want 700ms, true", name, l.skew, l.unsafe)
+		}
+	}
+}
+
 // The cases are those of the connection string's specification.
 func TestCredentialsAuthenticateWhereEveryDriverWould(t *testing.T) {
 	t.Parallel()
@@ -136,6 +164,17 @@ func TestBadOptionsAreReportedAllAtOnceWithoutSecrets(t *testing.T) {
 		{"a misspelt parameter", Options{URI: "mongodb://db1/?colection=" + canary}, []string{"did you mean collection?"}},
 		{"collection twice", Options{URI: "mongodb://db1/?collection=a&collection=b"}, []string{"given twice"}},
 		{"an empty collection", Options{URI: "mongodb://db1/?collection="}, []string{"collection is empty"}},
+		{"two skews", Options{URI: "mongodb://db1/?serverSkew=1s", ServerSkew: time.Minute}, []string{"serverSkew 1s in the URI and 1m0s in Options: give one"}},
+		{"a skew twice", Options{URI: "mongodb://db1/?serverSkew=1s&serverSkew=2s"}, []string{"serverSkew is given twice"}},
+		{"a skew in words", Options{URI: "mongodb://db1/?serverSkew=soon"}, []string{"serverSkew must be a duration above 0, at most 1h0m0s, such as 500ms"}},
+		{"a skew without a unit", Options{URI: "mongodb://db1/?serverSkew=500"}, []string{"serverSkew must be a duration"}},
+		{"a skew of nothing", Options{URI: "mongodb://db1/?serverSkew=0s"}, []string{"serverSkew must be a duration"}},
+		{"a negative skew", Options{URI: "mongodb://db1/?serverSkew=-1s"}, []string{"serverSkew must be a duration"}},
+		{"a long skew", Options{URI: "mongodb://db1/?serverSkew=61m"}, []string{"serverSkew must be a duration"}},
+		{"a misspelt skew", Options{URI: "mongodb://db1/?serverskewMS=5"}, []string{"did you mean serverSkew"}},
+		{"unsafe, perhaps", Options{URI: "mongodb://db1/?unsafeUnverified=yes"}, []string{"unsafeUnverified must be true or false"}},
+		{"unsafe twice", Options{URI: "mongodb://db1/?unsafeUnverified=true&unsafeUnverified=true"}, []string{"unsafeUnverified is given twice"}},
+		{"misspelt and unsafe", Options{URI: "mongodb://db1/?unsafeUnverifiedAccount=true"}, []string{"did you mean serverSkew or unsafeUnverified?"}},
 		{"no slash", Options{URI: "mongodb://jane:" + canary + "@db1?w=1"}, []string{"a / between the hosts and the ?"}},
 		{"parameters without a ?", Options{URI: "mongodb://db1&proxyPassword=" + canary}, []string{"between the hosts"}},
 		{"parameters after the database", Options{URI: "mongodb://db1/jobs&proxyPassword=" + canary}, []string{"between the database"}},

@@ -68,7 +68,7 @@ func (w *world) spread(p *Process) (spread time.Duration) {
 	if p.shared.Load() {
 		reads = w.trip()
 	}
-	if len(w.server.steps) == 0 {
+	if len(w.server.steps) == 0 && len(w.o.Faults.Off) == 0 {
 		spread = max(0, w.o.Faults.Skew-reads/2)
 	}
 	if !p.shared.Load() {

@@ -186,6 +186,13 @@ type Faults struct {
 	// ClockSteps a member's clock is stepped within it.
 	Skew       time.Duration
 	ClockSteps time.Duration
+	// Off, if there is any, is how far the clock of each member is from true time, instead: there
+	// are as many members, and the first is best right. Then a stamp reports what its process
+	// measured of the members, as ledgers in replica sets do, and Skew is what is assumed of a member
+	// that can't be asked. Unasked is that member, counted from 1; 0: all can be asked. It answers
+	// while it is in charge.
+	Off     []time.Duration
+	Unasked int
 	// WrongStamps: each client's next stamp is wrong, by up to WrongBy (default: 30 years), and by
 	// at least a second and a 250th of a slot. A client's first stamp is right.
 	WrongStamps, WrongBy time.Duration

@@ -9,6 +9,7 @@ import (
 
 	"github.com/benbjohnson/clock"
 
+	"github.com/slotlease/slotlease/internal/skew"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
@@ -49,6 +50,7 @@ type Process struct {
 	lied    bool             // its first stamp was wrong
 	trusted time.Duration    // when it got its newest stamp that was wrong, or began
 	reach   time.Time        // the end of the newest window that it claimed
+	clocks  *skew.Clocks     // of the store's members, as it measured them
 }
 
 func (w *world) newProcess(h *host, life int) *Process {

@@ -29,7 +29,7 @@ type regime struct {
 // regimes are the kinds of worlds that sim.Random leaves out. A seed is of the kind that has its
 // number, modulo the length of this.
 func regimes() []regime {
-	return slices.Concat(stampRegimes, electionRegimes, scheduleRegimes)
+	return slices.Concat(stampRegimes, electionRegimes, scheduleRegimes, skewRegimes)
 }
 
 func regimeOf(seed int64) regime {
@@ -37,8 +37,11 @@ func regimeOf(seed int64) regime {
 	return all[seed%int64(len(all))]
 }
 
-// inRegime draws the run of a seed: of eight workers in a quiet world, with what its regime adds.
-func inRegime(seed int64) sim.Options {
+// inRegime draws the run of a seed in its regime.
+func inRegime(seed int64) sim.Options { return drawn(regimeOf(seed), seed) }
+
+// drawn is a run of eight workers in a quiet world, with what a regime adds.
+func drawn(g regime, seed int64) sim.Options {
 	r := rand.New(rand.NewPCG(uint64(seed), 16))
 	o := quiet(seed, pick(r, 10*time.Second, time.Minute, time.Minute, 5*time.Minute, 5*time.Minute, 5*time.Minute))
 	o.Workers, o.Length = 8, 6*time.Hour
@@ -47,7 +50,6 @@ func inRegime(seed int64) sim.Options {
 	x := rand.New(rand.NewPCG(uint64(seed), 17))
 	o.Faults.NoBoottime, o.Faults.NoFreeStamp = x.IntN(10) > 0, x.IntN(3) == 0
 	o.Faults.Latency = pick(r, 5*time.Millisecond, 50*time.Millisecond, 100*time.Millisecond)
-	g := regimeOf(seed)
 	if g.draw(&o, r); !g.fixed {
 		stretchFaults(&o)
 		o = stretchedBy(time.Duration(*hours), 6, o)
@@ -58,7 +60,7 @@ func inRegime(seed int64) sim.Options {
 // stretchFaults lets as much go wrong in a slot of a long run as in one of a short run.
 func stretchFaults(o *sim.Options) {
 	f := &o.Faults
-	for _, d := range []*time.Duration{&f.Restarts, &f.Elections, &f.WrongStamps, &f.WrongClocks, &f.ClockSteps, &f.WallSteps} {
+	for _, d := range []*time.Duration{&f.Restarts, &f.Elections, &f.WrongStamps, &f.WrongClocks, &f.ClockSteps, &f.WallSteps, &f.Failovers} {
 		*d = *d * time.Duration(*hours) / 6
 	}
 }
@@ -124,7 +126,7 @@ func TestEachRegimeNoticesWhatIsSpoiled(t *testing.T) {
 			t.Parallel()
 			var wrong []string
 			for n := range int64(8) {
-				o := inRegime(int64(i) + n*int64(len(regimes())))
+				o := drawn(g, int64(i)+n*12)                                // So another regime changes no other's seeds.
 				if o.Faults.WrongClocks == 0 && o.Faults.FirstStamps == 0 { // These show late.
 					o.Length = min(o.Length, max(o.Length/3, 2*time.Hour))
 				}

@@ -56,6 +56,10 @@ func (s *server) down(at time.Duration) Fault {
 
 // off is the error of the clock of the member in charge, and the member's name.
 func (s *server) off(at time.Duration) (time.Duration, string) {
+	if len(s.f.Off) > 0 {
+		member := s.charged(at)
+		return s.f.Off[member], fmt.Sprint("member", member)
+	}
 	member, step := (s.elections.begun(at)+s.votes.begun(at))%members, s.steps.begun(at)
 	if s.f.InTurn {
 		s.turn++
@@ -104,6 +108,10 @@ func (w *world) stamp(p *Process, at time.Duration, r *rand) store.Stamp {
 			w.tally.strike(Apart)
 		}
 	}
+	skew := f.Skew
+	if len(f.Off) > 0 {
+		skew = w.measured(p, at, r)
+	}
 	off += p.lie(at)
 	if f.StampAge > 0 {
 		w.tally.strike(CachedStamp)
@@ -113,7 +121,7 @@ func (w *world) stamp(p *Process, at time.Duration, r *rand) store.Stamp {
 		Time:        w.origin.Add(at + off).Truncate(time.Millisecond),
 		Granularity: time.Millisecond,
 		MaxAge:      f.StampAge,
-		Skew:        f.Skew,
+		Skew:        skew,
 		Server:      name,
 	}
 }

@@ -176,6 +176,9 @@ func (o Options) check() error {
 		bad("Task and Callbacks are set: set only one of them")
 	}
 	s := o.Faults
+	if s.Unasked < 0 || s.Unasked > len(s.Off) {
+		bad("Faults.Unasked is %d: must be 0 … %d, the number of Faults.Off", s.Unasked, len(s.Off))
+	}
 	common := s.Failed + s.LostReply + s.BlackHole + s.Throttled
 	if reads, appends := common+s.Stale, common+s.OwnConflict+s.Late+s.Rollback; max(reads, appends) > 1 {
 		bad("Faults: the probabilities add up to %.2f for reads and %.2f for appends: a call meets one fault, so to at most 1", reads, appends)

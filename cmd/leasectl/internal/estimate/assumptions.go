@@ -22,6 +22,7 @@ func (e Estimate) assumptions() []string {
 	}
 	if e.Store == Mongo {
 		texts = append(texts, fmt.Sprintf("Hello: %g RU; none is published. Request units are charged by Azure Cosmos DB for MongoDB (RU) only.", readUnits),
+			fmt.Sprintf("A replica set of %d members: NOW is a hello to each, at the same time, to compare their clocks. REQUESTS counts each.", electable),
 			"Not counted: each worker looks at the collection once an hour, with mongos at the shard key every 4 minutes, and the driver at the servers.")
 	} else {
 		texts = append(texts,

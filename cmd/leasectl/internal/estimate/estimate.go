@@ -79,8 +79,12 @@ func Of(o Options) Estimate {
 		slot = meanSlot(o.Timing.Options.Schedule)
 	}
 	t := o.Timing
+	p := pricesOf(o.Store, reads)
+	if o.Store == Mongo {
+		p.now.Requests = electable
+	}
 	e := Estimate{
-		Options: o, slotsPerDay: perDay(slot), prices: pricesOf(o.Store, reads),
+		Options: o, slotsPerDay: perDay(slot), prices: p,
 		turns: t.Turns(t.LeadAfter(t.ShortestSlot), 0),
 	}
 	e.parts = cut(t, slot, e.turns.Lead)

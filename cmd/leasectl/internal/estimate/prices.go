@@ -27,6 +27,11 @@ const (
 	queryUnits = 3.19
 )
 
+// electable is how many members of a replica set can be elected: each of them is asked for its
+// clock when the primary is. A standalone server is alone, and so is the one address of Azure
+// Cosmos DB for MongoDB.
+const electable = 3
+
 // write is a create or a delete in a container that indexes a number of terms.
 func write(terms float64) cost { return one(writeUnits + termUnits*terms) }
 
@@ -47,7 +52,7 @@ func pricesOf(kind string, reads float64) prices {
 	p.append, p.delete = write(2), write(2) // id, workerType
 	p.trim = query.times(2)                 // the head, and the oldest
 	if kind == Mongo {
-		p.now = one(readUnits)             // hello
+		p.now = one(readUnits)             // hello, to the primary
 		p.append = write(1)                // _id
 		p.delete = cost{0, p.append.Units} // all of them are one request
 		p.trim.Requests++

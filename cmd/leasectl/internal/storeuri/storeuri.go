@@ -18,6 +18,7 @@ import (
 	"github.com/slotlease/slotlease/store/cosmos"
 	"github.com/slotlease/slotlease/store/mongo"
 	"github.com/slotlease/slotlease/store/sqlite"
+	"github.com/slotlease/slotlease/workerlease"
 )
 
 // Parse reads the text that names a store, and from the environment what else it
@@ -112,7 +113,7 @@ func (t Target) Open(ctx context.Context, readOnly bool) (store.Ledger, error) {
 	case Cosmos:
 		return t.openCosmos(ctx)
 	}
-	l, err := mongo.Open(ctx, mongo.Options{URI: t.uri, AppName: "leasectl"})
+	l, err := mongo.Open(ctx, mongo.Options{URI: t.uri, AppName: "leasectl", Clock: workerlease.NewSystemClock()})
 	if err != nil {
 		return nil, badURI(err)
 	}

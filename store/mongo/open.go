@@ -1,0 +1,167 @@
+package mongo
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/benbjohnson/clock"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
+	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
+
+	"github.com/slotlease/slotlease/store/internal/document"
+)
+
+// Where ledgers are kept unless Options or the URI say otherwise.
+const (
+	DefaultDatabase   = "WorkerProcess"
+	DefaultCollection = "WorkerLeases"
+)
+
+// Options of Open. Either URI or Client is required.
+type Options struct {
+	// URI is a connection string, mongodb:// or mongodb+srv://. Its path names the
+	// database, and the parameter collection the collection:
+	//
+	//	mongodb://user:password@db1,db2/jobs?collection=leases&replicaSet=rs0
+	//
+	// The parameters serverSkew=150ms and unsafeUnverified=true are the fields of the
+	// same names.
+	// Credentials authenticate where every driver would: in the database that authSource
+	// names, else in that of the path, else in admin; with the mechanisms MONGODB-X509,
+	// MONGODB-AWS, MONGODB-OIDC and GSSAPI in $external. The other parameters go to the
+	// driver, but read and write concerns and the read preference are overruled.
+	URI string
+	// Client is the caller's own client, instead of a URI. Close leaves it open.
+	Client *mongo.Client
+
+	// Database default: that of the URI's path, else DefaultDatabase.
+	Database string
+	// Collection default: that of the URI, else DefaultCollection.
+	Collection string
+
+	// ServerSkew is how far the clocks of servers may be off that can't be asked for
+	// them: members of a replica set that don't answer, all members but the primary if
+	// a Client is given, and shards. Clocks that can be asked are measured, and count
+	// as measured, whatever this is; those that are off by more are warned of
+	// (Ledger.Warning). Default: that of the URI, else 100 ms for replica sets and
+	// sharded clusters, and none for a standalone server, which has the only clock.
+	// At least a nanosecond; it can't be negative.
+	ServerSkew time.Duration
+
+	// AppName is shown in the server's log. Default: that of the URI, else
+	// "slotlease". A Client keeps its own.
+	AppName string
+
+	// UnsafeUnverified accepts a collection with mongos even if rights are missing to
+	// find out whether it is sharded. If it is sharded by another key than _id or the
+	// worker type, two workers may hold one lease.
+	UnsafeUnverified bool
+
+	// Clock times the hourly checks of the collection and the round trips by which
+	// clocks are compared. If it has a method Boottime() time.Duration, as that of
+	// workerlease.NewSystemClock has, that times the trips. Default: the real clock.
+	Clock clock.Clock
+}
+
+// Open checks the options and makes a ledger of them. It reports everything that
+// is wrong with them at once. It doesn't wait for a connection: a server that is
+// down shows in the operations, and they work once it is up. Only for a
+// mongodb+srv:// URI it asks the DNS, until ctx ends.
+func Open(ctx context.Context, o Options) (*Ledger, error) {
+	l := &Ledger{}
+	var errs []error
+	bad := func(err error) { errs = append(errs, err) }
+	if (o.URI == "") == (o.Client == nil) {
+		bad(errors.New("options: set either URI or Client"))
+	}
+	if o.ServerSkew < 0 {
+		bad(fmt.Errorf("options: ServerSkew %v must not be negative", o.ServerSkew))
+	}
+	var a address
+	if o.URI != "" {
+		var err error
+		a, err = parseURI(o.URI)
+		bad(err)
+		l.secrets = a.secrets
+	}
+	if o.ServerSkew != 0 && a.skew != 0 && o.ServerSkew != a.skew {
+		bad(fmt.Errorf("options: serverSkew %v in the URI and %v in Options: give one", a.skew, o.ServerSkew))
+	}
+	l.skew, l.unsafe = cmp.Or(o.ServerSkew, a.skew), o.UnsafeUnverified || a.unsafe
+	database, err := document.Pick("database", o.Database, a.database, DefaultDatabase, checkDatabase)
+	bad(err)
+	collection, err := document.Pick("collection", o.Collection, a.collection, DefaultCollection, checkCollection)
+	bad(err)
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("mongo: open: %w", err)
+	}
+	if o.Clock == nil {
+		o.Clock = clock.New()
+	}
+	l.fitness = fitness{clock: o.Clock, gate: make(chan struct{}, 1)}
+	l.client, l.label, l.login = o.Client, "client", &login{}
+	var reach dialFunc
+	if o.Client == nil {
+		l.own, l.label = true, a.hosts
+		if l.client, l.login, reach, err = connect(ctx, a, o.AppName); err != nil {
+			return nil, fmt.Errorf("mongo: open: %w", err)
+		}
+	}
+	l.members = newMembers(o.Clock, cmp.Or(l.skew, defaultSkew), reach)
+	l.bind(database, collection)
+	l.secrets.Publish(l.namespace())
+	return l, nil
+}
+
+// connect makes a client, which connects in the background, and what connects to one member.
+func connect(ctx context.Context, a address, appName string) (*mongo.Client, *login, dialFunc, error) {
+	if err := lookUpTXT(ctx, a); err != nil {
+		return nil, nil, nil, classify(ctx, fmt.Errorf("look up %s: %w", a.hosts, err), a.secrets)
+	}
+	made := make(chan *options.ClientOptions, 1)
+	// The driver looks up SRV records while it parses, and takes no context.
+	go func() { made <- options.Client().ApplyURI(a.driver) }()
+	var o *options.ClientOptions
+	select {
+	case o = <-made:
+	case <-ctx.Done():
+		late := &net.DNSError{Err: "no answer in time", Name: a.hosts, IsTimeout: true}
+		return nil, nil, nil, classify(ctx, fmt.Errorf("%w: %w", ctx.Err(), late), a.secrets)
+	}
+	who := loginOf(o)
+	o.SetMonitor(&event.CommandMonitor{Started: noteServer}).SetServerMonitor(who.monitor())
+	switch {
+	case appName != "":
+		o.SetAppName(appName)
+	case !a.appName:
+		o.SetAppName("slotlease")
+	}
+	client, err := mongo.Connect(o)
+	if err != nil {
+		return nil, nil, nil, classify(ctx, fmt.Errorf("uri: %w", err), a.secrets)
+	}
+	return client, who, dialer(o), nil
+}
+
+// bind makes the handles. The concerns are set here, on what every operation
+// goes through, because a URI's or a client's own may be weaker.
+func (l *Ledger) bind(database, collection string) {
+	journal := true
+	write := &writeconcern.WriteConcern{W: writeconcern.WCMajority, Journal: &journal}
+	plain := &options.BSONOptions{}
+	l.db = l.client.Database(database, options.Database().
+		SetReadConcern(readconcern.Majority()).SetWriteConcern(write).SetReadPreference(readpref.Primary()).
+		SetBSONOptions(plain).SetRegistry(bson.NewRegistry()))
+	l.coll = l.db.Collection(collection, options.Collection().
+		SetReadConcern(readconcern.Majority()).SetWriteConcern(write).SetReadPreference(readpref.Primary()).
+		SetBSONOptions(plain).SetRegistry(bson.NewRegistry()))
+}
