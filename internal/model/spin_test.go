@@ -26,7 +26,7 @@ type effort struct {
 
 var (
 	brief = effort{optimize: "-O0", megabyte: 4000, depth: 20_000}
-	quick = effort{optimize: "-O1", megabyte: 4000, depth: 50_000}
+	quick = effort{optimize: "-Og", megabyte: 4000, depth: 50_000}
 	large = effort{optimize: "-O2", compress: true, megabyte: 8000, depth: 500_000}
 )
 
