@@ -190,3 +190,41 @@ func TestServersThatAreAPartApartAreLivedWithOrToldInLongSlots(t *testing.T) {
 		})
 	}
 }
+
+// Servers that are apart answer in turn for good. Who has lost a slot to another worker looks at it
+// once, as always.
+func TestALostSlotIsLookedAtOnceAlsoWhileServersAnswerInTurn(t *testing.T) {
+	for _, within := range []time.Duration{0, 10 * time.Minute} {
+		for _, off := range []time.Duration{time.Second, 10 * time.Second, 2 * time.Minute} {
+			bubble(t, fmt.Sprint(within, "/", off), func(t *testing.T) {
+				const slot = time.Hour
+				const from, till = 2*slot + 10*time.Minute, 6 * slot
+				inner := memory.New(memory.Options{})
+				var fleet []*worker
+				var operations atomic.Int64
+				for i, name := range []string{"a", "b"} {
+					h := inTurn(inner.Handle(), from, 100*slot, off)
+					h.before = func() error { operations.Add(1); return nil }
+					o := named(name, i)
+					o.LeaseInterval, o.FailoverWithin = slot, within
+					fleet = append(fleet, start(t, setup{ledger: h, Options: o}))
+				}
+				at(from)
+				operations.Store(0)
+				at(till)
+				most := 100 // for both
+				if within > 0 {
+					most += 2 * int((till-from)/(2*time.Minute))
+				}
+				if n := int(operations.Load()); n > most {
+					t.Errorf("%d operations in %v, want %d at most", n, till-from, most)
+				}
+				for _, w := range fleet {
+					if s := w.Status(); s.Lost > int(till/slot)+1 {
+						t.Errorf("%s lost %d slots of %d", s.InstanceID, s.Lost, till/slot)
+					}
+				}
+			})
+		}
+	}
+}

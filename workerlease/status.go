@@ -168,6 +168,6 @@ func (w *WorkerLease) publish() {
 	t.Running, t.Overrunning = s.Hold.Running, s.Hold.Running && s.Hold.Held.IsZero() && s.Hold.Overran
 	t.Won, t.Contending = s.Hold.Next.Slot, s.Bid.Slot
 	t.Failures = s.Retries.Failures
-	w.timeUnknown, w.poison, w.block = s.Clock.Unknown() || s.Clock.Wide, s.View.Watch.Seq, s.View.Block
+	w.timeUnknown, w.poison, w.block = s.Clock.Unknown(), s.View.Watch.Seq, s.View.Block
 	t.Stopped = s.Bid.Stage == machine.Halted
 }

@@ -17,7 +17,7 @@ func (x *step) contend() {
 	if s.Pending != Nothing || x.backingOff() {
 		return
 	}
-	if !x.at.Now.Known() || x.at.Single && x.m.Rules.Samples&IfSingle != 0 || s.Clock.Resample > 0 && !x.recording() || x.lookDue() || s.Retries.SampleFirst || x.drifted() {
+	if !x.at.Now.Known() || x.at.Single && x.m.Rules.Samples&IfSingle != 0 || s.Clock.Resample > 0 && !x.recording() || x.sampleDue() || s.Retries.SampleFirst || x.drifted() {
 		x.ask(Sampling, Sample{})
 		return
 	}

@@ -49,6 +49,10 @@ type Rules struct {
 	// that are claimed too late, or by a wrong time.
 	Fresh   time.Duration
 	Samples Samples
+	// InDoubt is what a worker goes on with while samples contradict one another, or others may
+	// still act by a clock that has jumped. Breaking it shows as slots that nobody has, and as work
+	// that is done twice.
+	InDoubt Doings
 
 	// Turn is how long after the opening of claims for a slot a worker may claim: p is
 	// its priority, held reports that it had what comes before, and draw is drawn anew
@@ -189,7 +193,8 @@ var Standard = Rules{
 	Unchanged: true,
 	Confirm:   timeline.Confirm,
 	Fresh:     2 * time.Minute,
-	Samples:   IfSingle | IfIdle | IfWide,
+	Samples:   IfSingle | IfIdle | IfWide | IfApart,
+	InDoubt:   Contending | Recording,
 
 	Turn:    turn,
 	Spread:  spread,
@@ -287,6 +292,19 @@ const (
 	IfIdle
 	// IfWide: what is known is so uncertain that a slot is lost, or begins late.
 	IfWide
+	// IfApart: samples contradict one another by a good part of a slot.
+	IfApart
+)
+
+// Doings are what a worker is about.
+type Doings int
+
+// What Rules.InDoubt is about.
+const (
+	// Contending for a slot in which nothing can be claimed, only because the time isn't known well.
+	Contending Doings = 1 << iota
+	// Recording that work is done. Other workers wait for that for so long only.
+	Recording
 )
 
 // Unused is what a worker has won and doesn't use.
