@@ -2,6 +2,7 @@ package workerlease_test
 
 import (
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -183,6 +184,9 @@ func TestServersThatAreAPartApartAreLivedWithOrToldInLongSlots(t *testing.T) {
 			rate := float64(reads.Load()) / (till - from).Minutes()
 			if led < 0.9 && (c.leads || well > 0.1) {
 				t.Errorf("led %.3f of the time, and healthy for %.3f of it; want 0.9 led or, if it can't lead, not healthy", led, well)
+			}
+			if blocked := w.Status().Blocked; led < 0.9 && !strings.Contains(blocked, "contradict") {
+				t.Errorf("blocked: %q, want it to say that answers contradict each other", blocked)
 			}
 			if rate > 120 {
 				t.Errorf("%.0f operations a minute, want 120 at most", rate)

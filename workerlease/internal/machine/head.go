@@ -287,23 +287,6 @@ func (x *step) lose(head store.Record) {
 	}
 }
 
-// inDoubt reports that the bid's slot, which is free from a time on, is not to be turned away from,
-// although nothing can be claimed in it: that is only because samples contradict one another, or
-// have until now, and this passes.
-func (f facts) inDoubt(free time.Time) bool {
-	slot := f.s.Bid.Slot
-	if f.m.Rules.InDoubt&Contending == 0 || !f.at.InQuestion && !f.s.Clock.unsettled() || f.s.Bid.skips() {
-		return false
-	}
-	return f.worthIfKnown(later(slot.Start, free), f.m.opens(f.m.Schedule.Next(slot.Start)))
-}
-
-// contendLater contends for the bid's slot again, after a while.
-func (x *step) contendLater() {
-	x.again()
-	x.lookAgain()
-}
-
 // standBy waits to claim the rest of the slot if a window that ends at end is not
 // extended: in the order of the turns, from then on. It reports whether anything would
 // be left before claims for the next slot open.
