@@ -160,8 +160,11 @@ func TestServersThatAreAPartApartAreLivedWithOrToldInLongSlots(t *testing.T) {
 		within, off time.Duration
 		leads       bool // in any case
 	}{
-		{time.Minute, 24 * time.Second, true}, {time.Minute, 40 * time.Second, true}, {5 * time.Minute, 200 * time.Second, true},
-		{20 * time.Second, 15 * time.Second, false}, {time.Minute, time.Minute, false},
+		{time.Minute, 24 * time.Second, true},
+		{time.Minute, 40 * time.Second, true},
+		{5 * time.Minute, 200 * time.Second, true},
+		{20 * time.Second, 15 * time.Second, false},
+		{time.Minute, time.Minute, false},
 	} {
 		bubble(t, fmt.Sprint(c.within, "/", c.off), func(t *testing.T) {
 			const slot = 12 * time.Hour

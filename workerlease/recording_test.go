@@ -120,8 +120,10 @@ func TestWorkIsHardlyEverDoneTwiceAfterAnOutageInWhichTheStoreHangs(t *testing.T
 		op            string // what hangs; empty: all
 		within, lasts time.Duration
 	}{
-		{"", 10 * time.Second, 30 * time.Second}, {"", 20 * time.Second, 30 * time.Second},
-		{"append", 10 * time.Second, 12 * time.Second}, {"append", 20 * time.Second, 12 * time.Second},
+		{"", 10 * time.Second, 30 * time.Second},
+		{"", 20 * time.Second, 30 * time.Second},
+		{"append", 10 * time.Second, 12 * time.Second},
+		{"append", 20 * time.Second, 12 * time.Second},
 	} {
 		for seed := range uint64(runsOfEach) {
 			bubble(t, fmt.Sprint(c.op, "/", c.within, "/", c.lasts, "/", seed), func(t *testing.T) {
