@@ -65,6 +65,38 @@ func TestAClockThatComesBackCostsNoSlot(t *testing.T) {
 	}
 }
 
+// The same in slots without parts. What was granted by one clock is waited for by the other, for a
+// slot and 5 min at most. Then the worker leads in the slot whose time it is, not in the one after it.
+func TestAClockThatComesBackCostsASlotWithoutPartsAndMinutes(t *testing.T) {
+	for _, off := range []time.Duration{-10 * time.Minute, -time.Hour, -4 * time.Hour, time.Hour, 4 * time.Hour} {
+		for _, lasts := range []time.Duration{20 * time.Second, 2 * time.Minute} {
+			bubble(t, fmt.Sprint(off, "/", lasts), func(t *testing.T) {
+				const slot = 12 * time.Hour
+				const from = 2*slot + 10*time.Minute
+				h := &hooked{Ledger: memory.New(memory.Options{})}
+				h.stamp = func(s *store.Stamp, _ time.Time) {
+					if d := time.Since(t0) - from; d > 0 && d < lasts {
+						s.Time = s.Time.Add(off)
+					}
+				}
+				o := named("a", 0)
+				o.LeaseInterval = slot
+				w := start(t, setup{ledger: h, Options: o})
+				at(from - 10*time.Second)
+				other := besides(t, w, h)
+				at(from + lasts + 20*time.Second)
+				if err := other.StopLeasing(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				at(6 * slot)
+				if idle := 6*slot - from - lasts - held(w, from+lasts, 6*slot); idle > slot+10*time.Minute {
+					t.Errorf("no lease for %v after that, want a slot and 10 min at most", idle)
+				}
+			})
+		}
+	}
+}
+
 // A slot was won, the store's clock jumps back by more than it can be claimed anew in, and nobody
 // has the slot: that is reported.
 func TestASlotThatWasWonAndIsNotHadIsReported(t *testing.T) {

@@ -133,15 +133,19 @@ func (w *WorkerLease) Status() Status {
 	timeUnknown, poison, block := w.timeUnknown, w.poison, w.block
 	w.mu.Unlock()
 	s.Warning = w.client.warning()
+	why := "its clock has jumped"
 	if now := w.now(); now.Known() {
 		s.StoreTime, s.Uncertainty = now.Mid(), now.Uncertainty()
 		w.client.mu.Lock()
 		s.SampleAge = w.client.line.Age(w.client.local())
+		if w.client.line.InQuestion() {
+			why = "its answers contradict each other"
+		}
 		w.client.mu.Unlock()
 	}
 	switch {
 	case timeUnknown:
-		s.Blocked = fmt.Sprintf("store time is unknown by ±%v, because its clock has jumped", round(s.Uncertainty))
+		s.Blocked = fmt.Sprintf("store time is unknown by ±%v, because %s", round(s.Uncertainty), why)
 	case poison != 0:
 		s.Blocked = fmt.Sprintf("record %d can't be obeyed", poison)
 	case block.Seq != 0 && s.StoreTime.Before(block.Until) && block.Done:
@@ -168,6 +172,6 @@ func (w *WorkerLease) publish() {
 	t.Running, t.Overrunning = s.Hold.Running, s.Hold.Running && s.Hold.Held.IsZero() && s.Hold.Overran
 	t.Won, t.Contending = s.Hold.Next.Slot, s.Bid.Slot
 	t.Failures = s.Retries.Failures
-	w.timeUnknown, w.poison, w.block = s.Clock.Unknown() || s.Clock.Wide, s.View.Watch.Seq, s.View.Block
+	w.timeUnknown, w.poison, w.block = s.Clock.Unknown(), s.View.Watch.Seq, s.View.Block
 	t.Stopped = s.Bid.Stage == machine.Halted
 }

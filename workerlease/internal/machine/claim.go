@@ -17,7 +17,7 @@ func (x *step) contend() {
 	if s.Pending != Nothing || x.backingOff() {
 		return
 	}
-	if !x.at.Now.Known() || x.at.Single && x.m.Rules.Samples&IfSingle != 0 || s.Clock.Resample > 0 && !x.recording() || x.lookDue() || s.Retries.SampleFirst || x.drifted() {
+	if !x.at.Now.Known() || x.at.Single && x.m.Rules.Samples&IfSingle != 0 || s.Clock.Resample > 0 && !x.recording() || x.sampleDue() || s.Retries.SampleFirst || x.drifted() {
 		x.ask(Sampling, Sample{})
 		return
 	}
@@ -159,6 +159,12 @@ func (x *step) next() { x.target(x.m.Schedule.Next(x.s.Bid.Slot.Start)) }
 
 // again turns to the same slot once more, with another claim.
 func (x *step) again() { x.target(x.s.Bid.Slot) }
+
+// contendLater contends for the bid's slot again, after a while.
+func (x *step) contendLater() {
+	x.again()
+	x.lookAgain()
+}
 
 // renewClaim gives up a claim that got too old, and begins another at once.
 func (x *step) renewClaim() {

@@ -17,8 +17,8 @@ type Clock struct {
 	Resample              int           // how often the time must be sampled before anything is begun
 	Jumped                time.Duration // the local reading at the newest contradiction
 	Contested             bool          // it came soon after another one
-	Look                  time.Duration // while they go on: the local reading at which to sample again; 0: none
-	Wide                  bool          // nothing can be led as long as they do
+	SampleBy              time.Duration // while they go on, the local reading at which to sample again; 0: when a claim needs it
+	Apart                 bool          // by so much that nothing can be led
 }
 
 // Samples that contradict one another again and again, as those of servers that answer in turn
@@ -26,9 +26,9 @@ type Clock struct {
 // samples begins at MinBackoff, doubled that often.
 const contested, contestedTries = 20 * time.Second, 3
 
-// Unknown reports that nothing can begin until more samples have come, or because other workers
-// may still act by a clock that has jumped.
-func (c *Clock) Unknown() bool { return c.Resample > 0 || c.unsettled() }
+// Unknown reports that nothing can begin: until more samples have come, because samples contradict
+// one another by too much, or because other workers may still act by a clock that has jumped.
+func (c *Clock) Unknown() bool { return c.Resample > 0 || c.Apart || c.unsettled() }
 
 // unsettled reports that a clock was in force by which other workers may still act.
 func (c *Clock) unsettled() bool { return c.Settled < c.Epoch }
@@ -49,9 +49,8 @@ func (x *step) clock() {
 		}
 	}
 	c.Jumps = x.at.Jumps
-	c.Look = 0
-	if x.at.InQuestion && x.at.Local-c.Jumped < partsFor && x.at.Now.Uncertainty() > min(x.nearSlot().Length()/16, partsFor) {
-		c.Look = x.at.Local - x.at.Age + lookEvery
+	if c.SampleBy = 0; x.m.Rules.Samples&IfApart != 0 && x.costly() {
+		c.SampleBy = x.at.Local - x.at.Age + sampleEvery
 	}
 	switch {
 	case !c.unsettled() || !x.m.Rules.Settled(x.at, *c):
@@ -137,23 +136,33 @@ func (x *step) sampled(e Sampled) {
 // and no number of samples decides between them: after that time only the whole slot counts.
 const partsFor = 5 * time.Minute
 
-// lookEvery is how often, in that time, a client samples at least, although its workers could do
-// without, if the uncertainty costs a good part of a slot: what decides between clocks, of which one
-// comes back, is up to 12 samples.
-const lookEvery = 10 * time.Second
+// sampleEvery is how often, in that time, the time is sampled at least, although no claim needs it, if
+// the uncertainty costs a good part of a slot: up to 12 samples decide between clocks of which one
+// has come back.
+const sampleEvery = 10 * time.Second
 
-// lookDue reports that such a sample is due. It comes before a claim, not amid one.
-func (f facts) lookDue() bool {
-	return f.s.Clock.Look > 0 && f.at.Local >= f.s.Clock.Look && f.s.Bid.Stage == Aiming && !f.recording()
+// costly reports that samples have contradicted one another of late, by a 16th of a slot or 5 min.
+func (f facts) costly() bool {
+	return f.at.InQuestion && f.at.Local-f.s.Clock.Jumped < partsFor &&
+		f.at.Now.Uncertainty() > min(f.nearSlot().Length()/16, partsFor)
 }
 
-// wide reports that samples contradict one another by more than what the worker leads at a time.
-func (f facts) wide() bool {
+// sampleDue reports that such a sample is due. It comes before a claim, not amid one.
+func (f facts) sampleDue() bool {
+	by := f.s.Clock.SampleBy
+	return by > 0 && f.at.Local >= by && f.s.Bid.Stage == Aiming && !f.recording()
+}
+
+// apart reports that samples contradict one another by more than the worker leads at a time.
+func (f facts) apart() bool {
+	if !f.at.InQuestion || f.s.Hold.holding() {
+		return false
+	}
 	part := f.nearSlot().Length()
 	if f.m.Failover > 0 {
 		part = min(part, f.m.Failover)
 	}
-	return f.at.InQuestion && !f.s.Hold.holding() && MinWindow(f.at.Now.Uncertainty(), f.m.Margin) > part
+	return MinWindow(f.at.Now.Uncertainty(), f.m.Margin) > part
 }
 
 // nearSlot is the bid's slot or, before there is one, the slot whose time it is.

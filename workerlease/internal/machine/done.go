@@ -77,7 +77,7 @@ func (f facts) closing() bool {
 // before they run the work again.
 func (f facts) recording() bool {
 	b := &f.s.Bid
-	return !f.s.Closing.DoneUntil.IsZero() && f.closing() && (b.Claim.ID == "" || b.Record.Kind == store.KindDone)
+	return f.m.Rules.InDoubt&Recording != 0 && !f.s.Closing.DoneUntil.IsZero() && f.closing() && (b.Claim.ID == "" || b.Record.Kind == store.KindDone)
 }
 
 // closeSlot prepares the record that closes a slot, and reports whether there is one.

@@ -123,6 +123,17 @@ func (f facts) undecided() bool {
 	return !f.missed(f.s.Bid.Slot).IsZero() && f.at.Now.Earliest.Before(f.s.Bid.Slot.Start)
 }
 
+// inDoubt reports that the bid's slot, which is free from a time on, is not to be turned away from,
+// although nothing can be claimed in it: that is only because samples contradict one another, or
+// have until now, and this passes.
+func (f facts) inDoubt(free time.Time) bool {
+	slot := f.s.Bid.Slot
+	if f.m.Rules.InDoubt&Contending == 0 || !f.at.InQuestion && !f.s.Clock.unsettled() || f.s.Bid.skips() {
+		return false
+	}
+	return f.worthIfKnown(later(slot.Start, free), f.m.opens(f.m.Schedule.Next(slot.Start)))
+}
+
 // worth reports whether a window would leave any time to work.
 func (f facts) worth(start, end time.Time) bool {
 	start = later(start, f.at.Now.Earliest)

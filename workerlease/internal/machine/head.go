@@ -137,8 +137,8 @@ func (x *step) claimAfter(head store.Record) {
 		x.ask(Sampling, Sample{}) // The newest sample may have been slow.
 	case !x.worth(start, s.Bid.Claim.End) && head.WindowEnd.After(s.Bid.Slot.Start):
 		x.lose(head)
-	case !x.worth(start, s.Bid.Claim.End) && x.inDoubt():
-		x.lookOnceMore()
+	case !x.worth(start, s.Bid.Claim.End) && x.inDoubt(s.Bid.Slot.Start):
+		x.contendLater()
 	case !x.worth(start, s.Bid.Claim.End):
 		x.miss(s.Bid.Slot.End)
 		x.next()
@@ -273,30 +273,18 @@ func (x *step) rememberGrant(r store.Record, own bool) {
 // of it after the other's window.
 func (x *step) lose(head store.Record) {
 	s := x.s
-	if s.Bid.Role != Standby && !s.Hold.knows(head.Claim) {
-		x.note(Note{What: Lost, Slot: s.Bid.Slot, Record: head})
-	}
+	slot, role := s.Bid.Slot, s.Bid.Role
 	switch {
 	case head.WindowEnd.After(x.at.Now.Earliest) && x.standBy(head.WindowEnd):
-	case x.inDoubt():
-		x.lookOnceMore()
+	case x.inDoubt(head.WindowEnd):
+		x.contendLater()
+		return
 	default:
 		x.next()
 	}
-}
-
-// inDoubt reports that the bid's slot is not to be turned away from, although nothing can be
-// claimed in it: that is only because samples contradict one another, or have until now, and
-// this passes.
-func (f facts) inDoubt() bool {
-	slot := f.s.Bid.Slot
-	return (f.at.InQuestion || f.s.Clock.unsettled()) && !f.s.Bid.skips() && f.worthIfKnown(slot.Start, slot.End)
-}
-
-// lookOnceMore contends for the bid's slot again, a while later.
-func (x *step) lookOnceMore() {
-	x.again()
-	x.lookAgain()
+	if role != Standby && !s.Hold.knows(head.Claim) {
+		x.note(Note{What: Lost, Slot: slot, Record: head})
+	}
 }
 
 // standBy waits to claim the rest of the slot if a window that ends at end is not

@@ -42,7 +42,7 @@ func (m *Machine) Step(s State, at Moment, e Event) (State, []Action) {
 		x.stop()
 	} else {
 		x.contend()
-		s.Clock.Wide = x.wide()
+		s.Clock.Apart = x.apart()
 	}
 	return s, x.out
 }
@@ -227,8 +227,8 @@ func (m *Machine) Waits(s State) []Wait {
 		if s.View.Watch.Seq != 0 {
 			w = append(w, Wait{Local: s.View.Watch.Over})
 		}
-		if s.Clock.Look > 0 {
-			w = append(w, Wait{Local: s.Clock.Look})
+		if s.Clock.SampleBy > 0 {
+			w = append(w, Wait{Local: s.Clock.SampleBy})
 		}
 	}
 	return w
