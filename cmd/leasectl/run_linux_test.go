@@ -228,7 +228,7 @@ func TestSIGTERMStopsTheCommandThenReleases(t *testing.T) {
 	t.Parallel()
 	l, storeArg := newLedger(t)
 	log := &demo.WorkLog{Path: filepath.Join(t.TempDir(), "work.log")}
-	p := start(t, "run", "--store", storeArg, "--worker-type", "t", "--instance-id", "a", "--every", "10s", "--join-mid-slot", "--stop-grace", "2s",
+	p := start(t, "run", "--store", storeArg, "--worker-type", "t", "--instance-id", "a", "--every", "1m", "--join-mid-slot", "--stop-grace", "10s",
 		"--", "/proc/self/exe", demo.WorkCommand, log.Path)
 	procs.Eventually(t, "work", func() bool {
 		lines, err := log.Read()
