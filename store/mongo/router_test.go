@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/slotlease/slotlease/internal/race"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/document"
 	"github.com/slotlease/slotlease/testutil/mongopeer"
@@ -40,6 +41,9 @@ func routed(t testing.TB, client *mongo.Client, database, field string) *fakeSer
 // asked as it should be, and that filters find what they should.
 func TestConformanceOfACollectionShardedByWorkerType(t *testing.T) {
 	t.Parallel()
+	if race.Enabled {
+		t.Skip("the race detector sees the same code in TestConformance")
+	}
 	uri := mongopeer.URI(t)
 	client := dial(t, uri)
 	storetest.Run(t, func(t *testing.T) storetest.Harness {
