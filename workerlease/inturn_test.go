@@ -235,3 +235,26 @@ func TestALostSlotIsLookedAtOnceAlsoWhileServersAnswerInTurn(t *testing.T) {
 		}
 	}
 }
+
+// In a fleet of mixed options, who has no FailoverWithin doesn't stand by.
+func TestAWorkerThatDoesNotStandByAsksOnceASlotAlsoWhileServersAnswerInTurn(t *testing.T) {
+	bubble(t, "", func(t *testing.T) {
+		const slot = time.Hour
+		const from, till = 2*slot + 2*time.Minute, 8 * slot
+		inner := memory.New(memory.Options{})
+		var operations [2]atomic.Int64
+		for i, within := range []time.Duration{time.Minute, 0} {
+			h := inTurn(inner.Handle(), from, 100*slot, time.Second)
+			h.before = func() error { operations[i].Add(1); return nil }
+			o := named([]string{"a", "b"}[i], i)
+			o.LeaseInterval, o.FailoverWithin = slot, within
+			start(t, setup{ledger: h, Options: o})
+		}
+		at(from)
+		operations[1].Store(0)
+		at(till)
+		if n := operations[1].Load(); n > 200 {
+			t.Errorf("%d operations in %v of a worker that has lost each slot, want 200 at most", n, till-from)
+		}
+	})
+}

@@ -43,11 +43,13 @@ func (w *WorkerLease) noteReply(e machine.Event) {
 	}
 }
 
-// noteLapse takes in that a lease has ended by its window.
+// noteLapse takes in that a lease has ended by its window. It ended for an outage only if
+// operations have failed until now: else another worker has the slot.
 func (w *WorkerLease) noteLapse(l Lease) {
+	o, now := &w.outage, w.client.local()
 	t, err := w.options.Timing()
-	if err == nil && t.ExtendsBefore(l.Slot, l.Expiry) > 0 {
-		w.outage.lapse, w.outage.lapsed = w.client.local(), l
+	if err == nil && t.ExtendsBefore(l.Slot, l.Expiry) > 0 && o.down && now-o.latest <= 2*w.nextTry() {
+		o.lapse, o.lapsed = now, l
 	}
 }
 

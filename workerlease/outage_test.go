@@ -7,6 +7,7 @@ import (
 
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
 )
@@ -125,4 +126,32 @@ func TestALeaseThatEndsForOtherReasonsIsNoLapse(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The reply to an extension is lost, and nothing else: the store was not down when another worker of a
+// higher priority takes the next slot.
+func TestALeaseThatAnotherTakesOverHasNotLapsed(t *testing.T) {
+	bubble(t, "", func(t *testing.T) {
+		inner := memory.New(memory.Options{})
+		lost := false
+		l := struck(t, inner.Handle(), func(c faultstore.Call) faultstore.Fault {
+			if c.Op != faultstore.OpAppend || lost || since(time.Now()) < 15*time.Minute {
+				return faultstore.Fault{}
+			}
+			lost = true
+			return faultstore.LostReply()
+		})
+		o := named("a", 1)
+		o.LeaseInterval, o.Continuous = 10*time.Minute, true
+		w := start(t, setup{ledger: l, Options: o})
+		at(21 * time.Minute)
+		o.InstanceID, o.Priority = "b", 0
+		rival := start(t, setup{ledger: inner.Handle(), Options: o})
+		at(45 * time.Minute)
+		rival.stop(t)
+		at(80 * time.Minute)
+		if e := observed[workerlease.Lapsed](w); len(e) > 0 || !lost {
+			t.Errorf("Lapsed = %+v, reply lost: %t, want none, and that it was", e, lost)
+		}
+	})
 }

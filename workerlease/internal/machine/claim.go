@@ -78,8 +78,8 @@ func (x *step) aim() {
 		switch waits := s.Bid.Stage == Aiming; {
 		case waits && next.Start.Before(s.Bid.Slot.Start) && !next.Start.Before(s.Hold.WonEnd):
 			x.target(next)
-		case waits && next == s.Bid.Slot && !s.Bid.Lands && (s.Bid.Role == Claimant || s.Bid.Role == Standby):
-			x.again() // Its turn counts from what the time was taken for.
+		case waits && next == s.Bid.Slot && !s.Bid.Lands && s.Bid.Awaited == 0 && (s.Bid.Role == Claimant || s.Bid.Role == Standby):
+			x.again() // Its turn counts from what the time was taken for, unless it waits for a record.
 		}
 	}
 	if mid.Before(x.m.leaves(s)) || x.m.Single && s.Bid.Slot == s.Bid.First && mid.Before(s.Bid.Slot.End) {

@@ -76,8 +76,11 @@ func (f facts) closing() bool {
 // changes no term, so it need not wait until the time is known; and others wait only for so long
 // before they run the work again.
 func (f facts) recording() bool {
-	b := &f.s.Bid
-	return f.m.Rules.InDoubt&Recording != 0 && !f.s.Closing.DoneUntil.IsZero() && f.closing() && (b.Claim.ID == "" || b.Record.Kind == store.KindDone)
+	if f.m.Rules.InDoubt&Recording == 0 || f.s.Closing.DoneUntil.IsZero() || !f.closing() {
+		return false
+	}
+	poisoned := f.s.View.Watch.Seq != 0 // That has to be superseded first.
+	return !poisoned && (f.s.Bid.Claim.ID == "" || f.s.Bid.Record.Kind == store.KindDone)
 }
 
 // closeSlot prepares the record that closes a slot, and reports whether there is one.

@@ -274,9 +274,10 @@ func (x *step) rememberGrant(r store.Record, own bool) {
 func (x *step) lose(head store.Record) {
 	s := x.s
 	slot, role := s.Bid.Slot, s.Bid.Role
+	over := !head.WindowEnd.After(x.at.Now.Earliest)
 	switch {
-	case head.WindowEnd.After(x.at.Now.Earliest) && x.standBy(head.WindowEnd):
-	case x.inDoubt(head.WindowEnd):
+	case !over && x.standBy(head.WindowEnd):
+	case (over || x.m.Failover > 0) && x.inDoubt(head.WindowEnd):
 		x.contendLater()
 		return
 	default:

@@ -153,11 +153,12 @@ func (m *Machine) Timeout(s State) time.Duration {
 		} else if !patient {
 			longest = t.took()
 		}
-		switch {
-		case m.Failover > 0 && patient:
-			most = min(most, m.early())
-		case m.Failover > 0:
-			most = min(most, m.early()/2)
+		if m.Failover > 0 {
+			soon := max(m.early()/2, t.took()*3/2) // If it takes that long, it doesn't hang.
+			if patient {
+				soon = m.early()
+			}
+			most = min(most, soon, m.early())
 		}
 	}
 	return m.Rules.Timeout(usual, min(most, bound), longest)
