@@ -65,13 +65,6 @@ func (n line) rivals(rows map[string]line, now time.Duration) map[time.Duration]
 	return times
 }
 
-// certain reports that a row may be used as it is: nothing else shows how uncertain its line is.
-func (n line) certain(rows map[string]line, now time.Duration) bool {
-	as := n
-	as.inherit(rows, now)
-	return as.skew == n.skew && len(n.rivals(rows, now)) == 0
-}
-
 // doubt widens a line that nobody uses, and that isn't the only one of its boot, because the wall
 // clock was set: a command that was started under another may still work, for as long as a
 // term is in force by that. What was to come by another has no holder, since no process goes

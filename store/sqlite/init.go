@@ -62,7 +62,7 @@ const (
 	// Others may have added columns of any type.
 	selectLines = `SELECT id, wallOffset, (SELECT madeAt FROM Boot WHERE id = b.id) AS madeAt,
 		(SELECT skew FROM Boot WHERE id = b.id) AS skew, (SELECT unsureUntil FROM Boot WHERE id = b.id) AS unsureUntil
-		FROM Boot AS b, (SELECT NULL AS madeAt, NULL AS skew, NULL AS unsureUntil) AS missing WHERE id = ?1 OR ?1 = ''`
+		FROM Boot AS b, (SELECT NULL AS madeAt, NULL AS skew, NULL AS unsureUntil) AS missing`
 	selectUnreachable = `SELECT coalesce(
 		(SELECT max(seq) FROM WorkerLeases WHERE workerType = ?1 AND seq > ?2),
 		(SELECT min(seq) FROM WorkerLeases WHERE workerType = ?1 AND seq < 1))`
@@ -121,7 +121,7 @@ func insertStatement() string {
 		names[i], values[i] = fmt.Sprintf("%q", c.name), "?"
 	}
 	return "INSERT INTO WorkerLeases (" + strings.Join(names, ", ") + ") SELECT " + strings.Join(values, ", ") +
-		" WHERE (SELECT schema_version FROM pragma_schema_version) = ? AND (? IS NULL OR ? = (SELECT wallOffset FROM Boot WHERE id = ?))"
+		" WHERE (SELECT schema_version FROM pragma_schema_version) = ? AND (? IS NULL OR ? IN (SELECT wallOffset FROM Boot))"
 }
 
 // query reads all columns, in a file of this schema and in one of schema 1.

@@ -49,38 +49,32 @@ var errReanchored = fmt.Errorf("%w: store time was re-anchored while this handle
 const sameBoot = time.Second
 
 // lineOf is the line that this handle uses. The first time, a handle that may write chooses
-// it, and from then on its process holds a lock that shows it.
+// it, and from then on holds a lock that shows it, until Close.
 func (l *Ledger) lineOf(ctx context.Context, f *file) (line, error) {
 	if l.o.ReadOnly {
 		return l.foresee(ctx, f)
 	}
-	rows, err := linesIn(ctx, f.db, l.boot.id)
+	mine := l.line.Load()
+	if mine == nil {
+		return l.anchor(ctx, f)
+	}
+	rows, err := linesIn(ctx, f.db)
 	if err != nil {
 		return line{}, err
 	}
-	own, known := rows[l.boot.id]
-	mine := l.line.Load()
-	switch {
-	case mine != nil && (!known || own.offset != mine.offset):
-		return line{}, errReanchored
-	case mine != nil && f.anchored.Load():
-		return own, nil
+	for _, row := range rows {
+		if row.offset == mine.offset {
+			now, err := l.sinceBoot()
+			row.inherit(rows, now)
+			return row, err
+		}
 	}
-	chosen, err := l.anchor(ctx, f, own, known)
-	switch {
-	case err != nil:
-		return line{}, err
-	case mine != nil && chosen.offset != mine.offset:
-		return line{}, errReanchored
-	}
-	l.line.Store(&chosen)
-	f.anchored.Store(true)
-	return chosen, nil
+	return line{}, errReanchored
 }
 
 // foresee is the line that a process would choose now. It writes nothing.
 func (l *Ledger) foresee(ctx context.Context, f *file) (line, error) {
-	rows, err := linesIn(ctx, f.db, "")
+	rows, err := linesIn(ctx, f.db)
 	if err != nil {
 		return line{}, err
 	}
@@ -91,58 +85,50 @@ func (l *Ledger) foresee(ctx context.Context, f *file) (line, error) {
 	return n, err
 }
 
-// anchor chooses the line of this process, and holds it.
-//
-// Usually there is a row for its boot id, and no other line of its boot. Then it takes the lock
-// of that line first, and looks at those of others after that, so of two processes that begin
-// with two lines at least one sees the other. That one chooses anew, in a transaction, so that
-// one at a time does so.
-func (l *Ledger) anchor(ctx context.Context, f *file, own line, known bool) (line, error) {
-	now, err := l.sinceBoot()
-	if err != nil {
-		return line{}, err
-	}
-	if known && own.madeAt <= now {
-		undo, err := l.hold(f, own)
-		if err != nil && !errors.Is(err, errOtherLine) {
-			return line{}, err
+// anchor chooses the line of this handle, and holds it. All that bears on the choice is looked at
+// in one transaction, and a line is held only in it or after it: of processes that begin at once,
+// each sees what the one before has chosen.
+func (l *Ledger) anchor(ctx context.Context, f *file) (line, error) {
+	var n line
+	letGo := func() {}
+	err := inTransaction(ctx, f.db, func(tx *sql.Tx) error {
+		rows, err := linesIn(ctx, tx)
+		if err != nil {
+			return err
 		}
-		if err == nil {
-			rows, err := linesIn(ctx, f.db, "")
-			if err == nil && rows[l.boot.id].offset != own.offset {
-				err = fmt.Errorf("%w: %w", errChanged, errLines)
-			}
-			if err == nil && own.certain(rows, now) {
-				return own, nil
-			}
-			undo()
+		if n, _, err = l.choose(ctx, f, tx, rows); err != nil {
+			return err
+		}
+		if l.boot.real {
+			let, err := holdLine(f.files, n)
 			if err != nil {
-				return line{}, err
+				return fmt.Errorf("%w: %w", errChanged, err)
 			}
+			letGo = let
 		}
-	}
-	var chosen line
-	undo := func() {}
-	err = inTransaction(ctx, f.db, func(tx *sql.Tx) error {
-		rows, err := linesIn(ctx, tx, "")
-		if err != nil {
-			return err
-		}
-		n, _, err := l.choose(ctx, f, tx, rows)
-		if err != nil {
-			return err
-		}
-		if undo, err = l.hold(f, n); err != nil {
-			undo = func() {}
-			return fmt.Errorf("%w: %w", errChanged, err)
-		}
-		chosen = n
 		return putLine(ctx, tx, l.boot.id, n)
 	})
-	if err != nil {
-		undo()
+	if err == nil {
+		err = l.settle(n, letGo)
 	}
-	return chosen, err
+	if err != nil {
+		letGo()
+		return line{}, err
+	}
+	return n, nil
+}
+
+// settle has this handle use a line that it holds until Close, unless another call has settled
+// that just before.
+func (l *Ledger) settle(n line, letGo func()) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.letGo != nil {
+		return errChanged
+	}
+	l.line.Store(&n)
+	l.letGo = letGo
+	return nil
 }
 
 // choose finds the line for a process that has none yet: one that is in use, else that of its
@@ -190,14 +176,6 @@ func nearest(rows map[string]line, n line) (near line, ok bool) {
 	return near, apart <= sameBoot
 }
 
-// hold has this process hold a line, until it has closed the file or undoes it.
-func (l *Ledger) hold(f *file, n line) (undo func(), err error) {
-	if !l.boot.real {
-		return func() {}, nil
-	}
-	return holdLine(f.files, n)
-}
-
 // inTransaction calls act in a transaction that has the write lock from the beginning.
 func inTransaction(ctx context.Context, db *sql.DB, act func(tx *sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, nil)
@@ -214,10 +192,9 @@ func inTransaction(ctx context.Context, db *sql.DB, act func(tx *sql.Tx) error) 
 	return tx.Commit()
 }
 
-// linesIn are the lines of a boot id, or of all if it is empty, by boot id. Files of earlier
-// versions have only the offset.
-func linesIn(ctx context.Context, db rowser, id string) (lines map[string]line, err error) {
-	r, err := db.QueryContext(ctx, selectLines, id)
+// linesIn are all lines, by boot id. Files of earlier versions have only the offset.
+func linesIn(ctx context.Context, db rowser) (lines map[string]line, err error) {
+	r, err := db.QueryContext(ctx, selectLines)
 	if err != nil {
 		return nil, err
 	}

@@ -3,16 +3,15 @@ package sqlite
 import (
 	"context"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/benbjohnson/clock"
 
-	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/clocks"
-	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
 // wantBetween demands that a clerk's time is exact, and between two readings by a handle.
@@ -95,7 +94,7 @@ func TestAWorkerThatStartsWhileALedgerIsReanchoredWaits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	l := open(t, Options{Path: path, Clock: clocks.Skewed(clock.New(), time.Hour)})
 	must(t, "Init()", l.Init(t.Context()))
-	release, err := claimLines(l.file.files)
+	release, err := claimLines(l.file.files, false)
 	must(t, "claimLines()", err)
 	t.Setenv(bootVar, "private")
 	other := hire(t, path)
@@ -132,37 +131,79 @@ func interrupt(t *testing.T, l *Ledger) {
 	}
 }
 
-func TestAnAppendAfterAnInterruptionHoldsTheTimeLineAgain(t *testing.T) {
+// The clock of the first process is wrong, so that another line would show.
+func TestAHandleHoldsItsTimeLineUntilCloseThoughItsConnectionIsInterrupted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	l := open(t, Options{Path: path, Clock: clocks.Skewed(clock.New(), -50*365*24*time.Hour)})
-	now(t, l)
-	interrupt(t, l)
-	must(t, "Append()", l.Append(t.Context(), storetest.Grant("job", 1)))
-	t.Setenv(bootVar, "private")
-	other := hire(t, path)
-	at, skew := other.now(t) // before this handle reads the time, which holds the line, too
-	if got := now(t, l); got.Time.Before(at) || got.Time.Sub(at) > time.Minute || skew != 0 {
-		t.Errorf("times = %v ± %v, then %v, want them in order, and exact", at, skew, got.Time)
+	s := now(t, l)
+	next := granted(1, s.Time.Add(time.Minute).Truncate(time.Millisecond), time.Hour)
+	must(t, "Append()", l.Append(t.Context(), next))
+	for i, again := range []func(){
+		func() {}, // there is no connection
+		func() { must(t, "Get()", documenttest.ErrorOf(l.Get(t.Context(), "job", 1))) },
+		func() { must(t, "Append()", l.Append(t.Context(), granted(2, next.WindowEnd, time.Hour))) },
+	} {
+		interrupt(t, l)
+		again()
+		t.Setenv(bootVar, "private "+strconv.Itoa(i))
+		other := hire(t, path)
+		at, skew := other.now(t) // before this handle reads the time again
+		if got := now(t, l); got.Time.Before(at) || got.Time.Sub(at) > time.Minute || skew != 0 {
+			t.Errorf("times = %v ± %v, then %v, want them in order, and exact", at, skew, got.Time)
+		}
+		other.end()
 	}
-	documenttest.Equal(t, "append by another process", other.appends(t, 2), "stored")
-	must(t, "Append()", l.Append(t.Context(), storetest.Grant("job", 3)))
+	interrupt(t, l)
+	must(t, "Get()", documenttest.ErrorOf(l.Get(t.Context(), "job", 1)))
+	operator := open(t, Options{Path: path})
+	must(t, "Init()", operator.Init(t.Context()))
+	_, err := operator.Reanchor(t.Context())
+	documenttest.Says(t, "Reanchor() beside it", err, ErrInUse, "another handle of this process")
+	must(t, "Close()", l.Close(t.Context()))
+	held, err := usedLines(operator.file.files, map[string]line{"b": *l.line.Load()})
+	if err != nil || len(held) != 0 {
+		t.Errorf("after Close, lines are held: %v, %v", held, err)
+	}
 }
 
-func TestAnAppendByALineThatWasLostInAnInterruptionIsRefused(t *testing.T) {
+// Nobody holds a line before it is certain: another process would take that for use.
+func TestALineIsHeldOnlyInTheTransactionThatTakesIt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
-	l := open(t, Options{Path: path, Clock: clocks.Skewed(clock.New(), -50*365*24*time.Hour)})
-	before := now(t, l)
-	interrupt(t, l)
-	t.Setenv(bootVar, "private")
-	other := hire(t, path)
-	if at, _ := other.now(t); at.Sub(before.Time) < time.Hour {
-		t.Fatalf("the other process reads %v just after %v, want another time line", at, before.Time)
-	}
+	t.Setenv(bootVar, "one")
+	c := hire(t, path)
+	c.now(t)
+	c.end()
+	l := open(t, Options{Path: path, Clock: clocks.Skewed(clock.New(), 5*time.Second)})
+	l.boot.id = "two"
+	s := now(t, l)
+	must(t, "Append()", l.Append(t.Context(), granted(1, s.Time.Add(-time.Minute).Truncate(time.Millisecond), time.Hour)))
+	must(t, "Close()", l.Close(t.Context())) // as if killed: its term lasts
+
+	writing, err := raw(t, path).BeginTx(t.Context(), nil)
+	must(t, "BeginTx()", err)
+	_, err = writing.ExecContext(t.Context(), lockBoot)
+	must(t, "lockBoot", err)
+	skews := make(chan time.Duration, 2)
 	for range 2 {
-		documenttest.Says(t, "Append()", l.Append(t.Context(), storetest.Grant("job", 1)), errReanchored, "re-anchored")
+		one := hire(t, path)
+		go func() {
+			_, skew := one.now(t)
+			skews <- skew
+		}()
 	}
-	wantErr(t, "Get()", documenttest.ErrorOf(l.Get(t.Context(), "job", 1)), store.ErrNotFound)
-	wantBetween(t, open(t, Options{Path: path}), other)
+	f, err := filesAt(path, true)
+	must(t, "filesAt()", err)
+	for begun := time.Now(); time.Since(begun) < 200*time.Millisecond; {
+		if _, err := usedLines(f, nil); err != nil {
+			t.Fatalf("a line is held while another process writes: %v", err)
+		}
+	}
+	must(t, "Rollback()", writing.Rollback())
+	for range 2 {
+		if skew := <-skews; (skew - 5*time.Second).Abs() > time.Second {
+			t.Errorf("skew of a worker that starts with another = %v, want about 5s: a term is in force by the other line", skew)
+		}
+	}
 }
 
 func TestALineThatTwoHandlesHoldIsHeldUntilBothHaveLetGo(t *testing.T) {

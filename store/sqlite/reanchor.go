@@ -74,23 +74,26 @@ func (l *Ledger) reanchor(ctx context.Context, f *file, change bool) (a Anchor, 
 	var now line
 	kept := l.line.Load()
 	if l.boot.real {
-		release, err := claimLines(f.files)
+		release, err := claimLines(f.files, kept != nil)
 		if err != nil {
 			return Anchor{}, err
 		}
 		defer func() {
-			switch {
-			case err == nil && change:
-				release(now, true)
-			case kept != nil:
-				release(*kept, true)
-			default:
-				release(line{}, false)
+			n := kept
+			if err == nil && change {
+				n = &now
 			}
+			if n == nil {
+				release(line{}, false)
+				return
+			}
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.letGo = release(*n, true)
 		}()
 	}
 	err = inTransaction(ctx, f.db, func(tx *sql.Tx) error {
-		lines, err := linesIn(ctx, tx, "")
+		lines, err := linesIn(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -121,7 +124,6 @@ func (l *Ledger) reanchor(ctx context.Context, f *file, change bool) (a Anchor, 
 	})
 	if err == nil && change {
 		l.line.Store(&now)
-		f.anchored.Store(true)
 	}
 	return a, err
 }
