@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"time"
 
@@ -22,6 +23,12 @@ type line struct {
 	// under way until store time unsureUntil.
 	skew        time.Duration
 	unsureUntil time.Time
+	// over, unless it is zero, is when the last term by this line is over, by its own time: the
+	// processes of the boot go by another since.
+	over time.Time
+	// apart is how far the line that is farthest from the wall clock is from this one, for a
+	// handle that only looks. It isn't stored.
+	apart time.Duration
 }
 
 const (
@@ -47,6 +54,9 @@ var errReanchored = fmt.Errorf("%w: store time was re-anchored while this handle
 // far the wall clock was stepped in between. No machine boots twice in that time. If its wall
 // clock makes it seem so, the line of the other boot is as good as a new one, to a second.
 const sameBoot = time.Second
+
+// enough is how many lines are kept without need.
+const enough = 64
 
 // lineOf is the line that this handle uses. The first time, a handle that may write chooses
 // it, and from then on holds a lock that shows it, until Close.
@@ -78,7 +88,13 @@ func (l *Ledger) foresee(ctx context.Context, f *file) (line, error) {
 	if err != nil {
 		return line{}, err
 	}
-	n, isNew, err := l.choose(ctx, f, f.db, rows)
+	right, err := l.wallLine()
+	if err != nil {
+		return line{}, err
+	}
+	others := maps.Clone(rows)
+	n, isNew, err := l.choose(ctx, f, f.db, rows, right)
+	n.apart = n.farthest(others, right).offset - n.offset
 	if isNew {
 		n.madeAt = unused
 	}
@@ -96,7 +112,12 @@ func (l *Ledger) anchor(ctx context.Context, f *file) (line, error) {
 		if err != nil {
 			return err
 		}
-		if n, _, err = l.choose(ctx, f, tx, rows); err != nil {
+		right, err := l.wallLine()
+		if err != nil {
+			return err
+		}
+		was := maps.Clone(rows)
+		if n, _, err = l.choose(ctx, f, tx, rows, right); err != nil {
 			return err
 		}
 		if l.boot.real {
@@ -106,7 +127,11 @@ func (l *Ledger) anchor(ctx context.Context, f *file) (line, error) {
 			}
 			letGo = let
 		}
-		return putLine(ctx, tx, l.boot.id, n)
+		n.take(rows, l.boot.id, right.madeAt)
+		if maps.Equal(rows, was) {
+			return nil
+		}
+		return putLines(ctx, tx, rows)
 	})
 	if err == nil {
 		err = l.settle(n, letGo)
@@ -131,17 +156,20 @@ func (l *Ledger) settle(n line, letGo func()) error {
 	return nil
 }
 
-// choose finds the line for a process that has none yet: one that is in use, else that of its
-// boot id, else one so close that it is as good as a new one. Else it makes one of the wall
-// clock, and reports that.
-func (l *Ledger) choose(ctx context.Context, f *file, db rowser, rows map[string]line) (n line, isNew bool, err error) {
+// wallLine is the line by which store time is the wall clock.
+func (l *Ledger) wallLine() (line, error) {
 	// In this order, so that a process that pauses in between makes store time late,
 	// and never ahead of the wall clock.
 	wall := l.o.Clock.Now()
 	now, err := l.sinceBoot()
-	if err != nil {
-		return line{}, false, err
-	}
+	return line{offset: time.Duration(wall.UnixMicro())*time.Microsecond - now.Truncate(time.Microsecond), madeAt: now}, err
+}
+
+// choose finds the line for a process that has none yet: one that is in use, else that of its
+// boot id, unless another has followed that, else one so close to the right one, which is made of the
+// wall clock, that it is as good. Else it takes the right one, and reports that.
+func (l *Ledger) choose(ctx context.Context, f *file, db rowser, rows map[string]line, right line) (n line, isNew bool, err error) {
+	now := right.madeAt
 	if l.boot.real {
 		switch used, err := usedLines(f.files, rows); {
 		case err != nil:
@@ -155,14 +183,34 @@ func (l *Ledger) choose(ctx context.Context, f *file, db rowser, rows map[string
 		}
 	}
 	n, known := rows[l.boot.id]
-	if !known || n.madeAt > now {
-		n = line{offset: time.Duration(wall.UnixMicro())*time.Microsecond - now.Truncate(time.Microsecond), madeAt: now}
-		near, ok := nearest(rows, n)
+	if !known || n.madeAt > now || !n.over.IsZero() {
+		near, ok := nearest(rows, right)
 		n, isNew = near, !ok
-		n.madeAt = min(n.madeAt, now) // It may be that of an earlier boot.
+		n.madeAt, n.over = min(n.madeAt, now), time.Time{} // They may be those of an earlier boot.
 	}
 	n.inherit(rows, now)
 	return n, isNew, n.doubt(ctx, f, db, rows, now)
+}
+
+// take makes a line that of a boot id. The one that this had stays, if it may be of the same boot,
+// under an id that no boot has. Of more than enough lines, those that nothing depends on go: the
+// same for another boot id, whose processes find it by the wall clock, and those of other boots.
+func (n line) take(rows map[string]line, id string, now time.Duration) {
+	if old, known := rows[id]; known && old.offset != n.offset && sharesBoot(n, old, now) {
+		rows[fmt.Sprint("line ", old.offset.Microseconds())] = old
+	}
+	rows[id] = n
+	crowded := len(rows) > enough
+	for other, row := range rows {
+		same := row.offset == n.offset
+		if same {
+			row.over = time.Time{}
+			rows[other] = row
+		}
+		if crowded && other != id && row.over.IsZero() && (same || !sharesBoot(n, row, now)) {
+			delete(rows, other)
+		}
+	}
 }
 
 // nearest is the line that is as good as n, if there is one; else n.
@@ -228,6 +276,8 @@ func linesIn(ctx context.Context, db rowser) (lines map[string]line, err error) 
 				n.skew = d
 			case names[i] == "unsureUntil":
 				n.unsureUntil = store.FromMillis(v.Int64)
+			case names[i] == "overAt":
+				n.over = store.FromMillis(v.Int64)
 			}
 		}
 		lines[of] = n
@@ -235,8 +285,8 @@ func linesIn(ctx context.Context, db rowser) (lines map[string]line, err error) 
 	return lines, r.Err()
 }
 
-// putLine stores the line of a boot id.
-func putLine(ctx context.Context, tx *sql.Tx, id string, n line) error {
+// putLines stores all lines, in place of those that are there.
+func putLines(ctx context.Context, tx *sql.Tx, lines map[string]line) error {
 	for _, c := range bootColumns {
 		var there bool
 		if err := tx.QueryRowContext(ctx, selectBootColumn, c).Scan(&there); err != nil {
@@ -249,13 +299,23 @@ func putLine(ctx context.Context, tx *sql.Tx, id string, n line) error {
 			return err
 		}
 	}
-	var madeAt, skew, until any
-	if n.madeAt >= 0 {
-		madeAt = n.madeAt.Microseconds()
+	if _, err := tx.ExecContext(ctx, "DELETE FROM Boot"); err != nil {
+		return err
 	}
-	if n.skew > 0 {
-		skew, until = n.skew.Microseconds(), n.unsureUntil.UnixMilli()
+	for id, n := range lines {
+		var madeAt, skew, until, over any
+		if n.madeAt >= 0 {
+			madeAt = n.madeAt.Microseconds()
+		}
+		if n.skew > 0 {
+			skew, until = n.skew.Microseconds(), n.unsureUntil.UnixMilli()
+		}
+		if !n.over.IsZero() {
+			over = n.over.UnixMilli()
+		}
+		if _, err := tx.ExecContext(ctx, insertLine, id, n.offset.Microseconds(), madeAt, skew, until, over); err != nil {
+			return err
+		}
 	}
-	_, err := tx.ExecContext(ctx, replaceLine, id, n.offset.Microseconds(), madeAt, skew, until)
-	return err
+	return nil
 }

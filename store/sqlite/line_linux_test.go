@@ -10,6 +10,7 @@ import (
 
 	"github.com/benbjohnson/clock"
 
+	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/clocks"
 )
@@ -163,6 +164,44 @@ func TestAHandleHoldsItsTimeLineUntilCloseThoughItsConnectionIsInterrupted(t *te
 	held, err := usedLines(operator.file.files, map[string]line{"b": *l.line.Load()})
 	if err != nil || len(held) != 0 {
 		t.Errorf("after Close, lines are held: %v, %v", held, err)
+	}
+}
+
+// A term by the line of a process that joins another one may still be in force.
+func TestALineStaysKnownWhenItsProcessesJoinAnother(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	open := func(id string, ahead time.Duration) *Ledger {
+		l := open(t, Options{Path: path, Clock: clocks.Skewed(clock.New(), ahead)})
+		l.boot.id = id
+		return l
+	}
+	first := open("first", time.Hour)
+	term := granted(1, now(t, first).Time.Add(-time.Minute).Truncate(time.Millisecond), 30*time.Minute)
+	must(t, "Append()", first.Append(t.Context(), term))
+	must(t, "Close()", first.Close(t.Context())) // as if killed
+
+	second := open("second", 0)
+	if s := now(t, second); (s.Skew - time.Hour).Abs() > time.Minute {
+		t.Fatalf("stamp of the second line = %+v, want a skew of an hour", s)
+	}
+	again := open("first", time.Hour)
+	wantAt, got := now(t, second), now(t, again)
+	if got.Skew != wantAt.Skew || got.Time.Sub(wantAt.Time) > time.Minute {
+		t.Errorf("stamp of the first process = %+v, want it to join the second's %+v", got, wantAt)
+	}
+	must(t, "Close()", again.Close(t.Context()))
+	must(t, "Close()", second.Close(t.Context()))
+
+	third := open("third", 2*time.Second)
+	_, err := third.Reanchor(t.Context())
+	documenttest.Says(t, "Reanchor()", err, ErrInUse, `"job" until `, "that the machine's clock showed before it was set")
+	if s := now(t, third); (s.Skew - time.Hour).Abs() > time.Minute {
+		t.Errorf("stamp of a third line = %+v, want a skew of an hour", s)
+	}
+	must(t, "Append()", third.Append(t.Context(), ended(term, store.KindRelease)))
+	must(t, "Reanchor() after the release", documenttest.ErrorOf(third.Reanchor(t.Context())))
+	if s := now(t, third); s.Skew != 0 {
+		t.Errorf("stamp of a line that was anchored anew = %+v, want no skew", s)
 	}
 }
 
