@@ -40,9 +40,12 @@ func (a Anchor) Apart() time.Duration { return a.WallTime.Sub(a.StoreTime) }
 // boot.
 //
 // It fails with ErrInUse, and changes nothing, if any term may be in force, by store time, by
-// the wall clock or by what that showed earlier in this boot. Records that workers don't obey,
-// such as a window of more than 366 days or one above a free key, are passed over, and so is
-// what was released or overridden.
+// the wall clock or by what that showed earlier in this boot, or begins within 10 minutes by one of
+// those but the wall clock. Records that workers don't obey, such as a window of more than 366 days or
+// one above a free key, are passed over, and so is what was released or overridden.
+//
+// Anchor.StoreTime is the time of those boot ids, this process's own included, that is farthest from
+// the wall clock. That of a container may be wrong where this process's is right; all get the same.
 //
 // It fails, too (on Linux), if another handle, of any process, has the ledger open and has read
 // its time: stop all workers first. A worker that starts meanwhile waits, and then goes by the
