@@ -24,16 +24,18 @@ type State struct {
 }
 
 // Read reads the newest records of a worker type, newest first. The last is the oldest of all if
-// they are whole.
-func Read(records []store.Record, whole bool) (s State) {
+// they are whole. What is poison even at latest, the latest that store time may be, ends no term
+// and hides nothing: workers ignore it.
+func Read(records []store.Record, whole bool, latest time.Time) (s State) {
 	records = records[Unreachable(records, whole, Keep, Obeyable, Leads):]
 	if len(records) > 0 {
 		s.Head = records[0]
 	}
-	released := map[string]bool{}
+	released, ended := map[string]bool{}, map[int64]bool{} // claims, and the tokens of their terms
 	superseded := false
 	for _, r := range records {
 		grants := r.WindowStart.Before(r.WindowEnd)
+		obeyed := Poison(r, latest, Ahead, Longest) == nil
 		switch {
 		case r.Defect != "":
 			if !superseded && s.Unread.Seq == 0 {
@@ -42,14 +44,17 @@ func Read(records []store.Record, whole bool) (s State) {
 			continue
 		case !Obeyable(r):
 			continue
-		case r.Kind == store.KindOverride:
+		case r.Kind == store.KindOverride && obeyed:
 			return s
-		case r.Kind == store.KindRelease:
+		case r.Kind == store.KindRelease && obeyed:
 			released[r.Claim] = true
-		case grants && !released[r.Claim]:
+		case r.Kind == store.KindOverride, r.Kind == store.KindRelease:
+		case grants && (released[r.Claim] || ended[r.Token]):
+			ended[r.Token] = true // Of a lease that goes on with the next slot, each has its claim.
+		case grants:
 			s.add(r)
 		}
-		superseded = superseded || grants || r.Kind == store.KindRelease || r.Kind == store.KindReset
+		superseded = superseded || obeyed && (grants || r.Kind == store.KindRelease || r.Kind == store.KindReset)
 	}
 	return s
 }
@@ -66,10 +71,10 @@ func (s *State) add(r store.Record) {
 	s.Terms = append(s.Terms, r)
 }
 
-// InForce are the terms that are in force at a time, newest first.
-func (s State) InForce(at time.Time) (in []store.Record) {
+// InForce are the terms that are in force at a time, or at most so long after it, newest first.
+func (s State) InForce(at time.Time, after time.Duration) (in []store.Record) {
 	for i := range s.Terms {
-		if r := &s.Terms[i]; !r.WindowStart.After(at) && at.Before(r.WindowEnd) {
+		if r := &s.Terms[i]; !r.WindowStart.After(at.Add(after)) && at.Before(r.WindowEnd) {
 			in = append(in, *r)
 		}
 	}

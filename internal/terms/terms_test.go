@@ -42,35 +42,44 @@ func TestReadShowsWhichTermsMayBeInForce(t *testing.T) {
 	}
 	long := func(r *store.Record) { r.WindowEnd = r.WindowStart.Add(terms.Longest + time.Millisecond) }
 	one, two := grant(1, 0), grant(2, 5)
+	far := func(r *store.Record) { // No worker obeys it before the year 2100.
+		r.WindowStart = time.Date(2100, time.January, 1, 0, 0, 0, 0, time.UTC)
+		r.WindowEnd, r.Token = r.WindowStart, r.WindowStart.UnixMilli()
+	}
 	for what, c := range map[string]struct {
 		records      []store.Record // oldest first
 		cut          bool           // there are more below
 		want         []int64        // the terms, newest first
 		head, unread int64
 	}{
-		"nothing":                           {},
-		"two terms":                         {records: []store.Record{one, two}, want: []int64{2, 1}, head: 2},
-		"a released term":                   {records: []store.Record{one, grant(2, 1, ends(store.KindRelease, one))}, head: 2},
-		"a release of another":              {records: []store.Record{one, grant(2, 1, ends(store.KindRelease, two))}, want: []int64{1}, head: 2},
-		"overridden terms":                  {records: []store.Record{one, two, grant(3, 6, ends(store.KindOverride, grant(3, 6))), grant(4, 7)}, want: []int64{4}, head: 4},
-		"an override with a window":         {records: []store.Record{one, grant(2, 1, func(r *store.Record) { r.Kind = store.KindOverride })}, want: []int64{1}, head: 2},
-		"a window that is too long":         {records: []store.Record{one, grant(2, 5, long)}, want: []int64{1}, head: 2},
-		"an extension":                      {records: []store.Record{one, grant(2, 5, of(one))}, want: []int64{2}, head: 2},
-		"an extension after a gap":          {records: []store.Record{one, grant(2, 6, of(one))}, want: []int64{2, 1}, head: 2},
-		"a next slot under the same token":  {records: []store.Record{one, grant(2, 5, func(r *store.Record) { r.Token = one.Token })}, want: []int64{2}, head: 2},
-		"what can't be read":                {records: []store.Record{one, unreadable(2)}, want: []int64{1}, head: 2, unread: 2},
-		"what can't be read, below a grant": {records: []store.Record{unreadable(1), two}, want: []int64{2}, head: 2},
-		"what can't be read, below a reset": {records: []store.Record{unreadable(1), grant(2, 5, ends(store.KindReset, two))}, head: 2},
-		"above a free key":                  {records: []store.Record{one, grant(3, 5)}, want: []int64{1}, head: 1},
-		"above trimmed records":             {records: []store.Record{grant(7, 0), grant(8, 5)}, want: []int64{8, 7}, head: 8},
-		"the last possible key":             {records: []store.Record{one, grant(store.MaxSeq, 5)}, want: []int64{1}, head: 1},
-		"farther than workers come":         {records: []store.Record{grant(1<<41, 0)}},
-		"unreadable, and nothing below":     {records: []store.Record{unreadable(9)}},
-		"unreadable, and more below":        {records: []store.Record{unreadable(9)}, cut: true, head: 9, unread: 9},
+		"nothing":                               {},
+		"two terms":                             {records: []store.Record{one, two}, want: []int64{2, 1}, head: 2},
+		"a released term":                       {records: []store.Record{one, grant(2, 1, ends(store.KindRelease, one))}, head: 2},
+		"a released lease of two slots":         {records: []store.Record{one, grant(2, 5, func(r *store.Record) { r.Token = one.Token }), grant(3, 6, ends(store.KindRelease, two))}, head: 3},
+		"a release, of the lease before":        {records: []store.Record{one, two, grant(3, 6, ends(store.KindRelease, one))}, want: []int64{2}, head: 3},
+		"a far release":                         {records: []store.Record{one, grant(2, 1, ends(store.KindRelease, one), far)}, want: []int64{1}, head: 2},
+		"a far override":                        {records: []store.Record{one, grant(2, 1, ends(store.KindOverride, one), far)}, want: []int64{1}, head: 2},
+		"what can't be read, below a far reset": {records: []store.Record{unreadable(1), grant(2, 5, ends(store.KindReset, two), far)}, head: 2, unread: 1},
+		"a release of another":                  {records: []store.Record{one, grant(2, 1, ends(store.KindRelease, two))}, want: []int64{1}, head: 2},
+		"overridden terms":                      {records: []store.Record{one, two, grant(3, 6, ends(store.KindOverride, grant(3, 6))), grant(4, 7)}, want: []int64{4}, head: 4},
+		"an override with a window":             {records: []store.Record{one, grant(2, 1, func(r *store.Record) { r.Kind = store.KindOverride })}, want: []int64{1}, head: 2},
+		"a window that is too long":             {records: []store.Record{one, grant(2, 5, long)}, want: []int64{1}, head: 2},
+		"an extension":                          {records: []store.Record{one, grant(2, 5, of(one))}, want: []int64{2}, head: 2},
+		"an extension after a gap":              {records: []store.Record{one, grant(2, 6, of(one))}, want: []int64{2, 1}, head: 2},
+		"a next slot under the same token":      {records: []store.Record{one, grant(2, 5, func(r *store.Record) { r.Token = one.Token })}, want: []int64{2}, head: 2},
+		"what can't be read":                    {records: []store.Record{one, unreadable(2)}, want: []int64{1}, head: 2, unread: 2},
+		"what can't be read, below a grant":     {records: []store.Record{unreadable(1), two}, want: []int64{2}, head: 2},
+		"what can't be read, below a reset":     {records: []store.Record{unreadable(1), grant(2, 5, ends(store.KindReset, two))}, head: 2},
+		"above a free key":                      {records: []store.Record{one, grant(3, 5)}, want: []int64{1}, head: 1},
+		"above trimmed records":                 {records: []store.Record{grant(7, 0), grant(8, 5)}, want: []int64{8, 7}, head: 8},
+		"the last possible key":                 {records: []store.Record{one, grant(store.MaxSeq, 5)}, want: []int64{1}, head: 1},
+		"farther than workers come":             {records: []store.Record{grant(1<<41, 0)}},
+		"unreadable, and nothing below":         {records: []store.Record{unreadable(9)}},
+		"unreadable, and more below":            {records: []store.Record{unreadable(9)}, cut: true, head: 9, unread: 9},
 	} {
 		records := slices.Clone(c.records)
 		slices.Reverse(records)
-		s := terms.Read(records, !c.cut)
+		s := terms.Read(records, !c.cut, noon)
 		var got []int64
 		for _, r := range s.Terms {
 			got = append(got, r.Seq)
@@ -84,11 +93,17 @@ func TestReadShowsWhichTermsMayBeInForce(t *testing.T) {
 func TestATermIsInForceFromItsBeginningToTheEndOfItsNewestPart(t *testing.T) {
 	first := grant(1, 0)
 	newest := grant(2, 5, func(r *store.Record) { r.Claim = first.Claim })
-	s := terms.Read([]store.Record{newest, first}, true)
+	s := terms.Read([]store.Record{newest, first}, true, noon)
 	for after, want := range map[time.Duration]int{-time.Millisecond: 0, 0: 1, 5 * time.Minute: 1, 10*time.Minute - time.Millisecond: 1, 10 * time.Minute: 0} {
-		got := s.InForce(noon.Add(after))
-		if len(got) != want || want == 1 && (got[0].Seq != 2 || got[0].Token != first.Token) {
-			t.Errorf("InForce(noon + %v) = %+v, want %d", after, got, want)
+		for _, ahead := range []time.Duration{0, terms.Ahead} {
+			got := s.InForce(noon.Add(after-ahead), ahead)
+			want := want
+			if ahead > 0 && after >= 10*time.Minute && after < 10*time.Minute+ahead {
+				want = 1
+			}
+			if len(got) != want || want == 1 && (got[0].Seq != 2 || got[0].Token != first.Token) {
+				t.Errorf("InForce(noon + %v, %v) = %+v, want %d", after-ahead, ahead, got, want)
+			}
 		}
 	}
 }

@@ -23,8 +23,10 @@ import (
 // neither wait for it nor stop. A handle with ReadOnly can make one.
 //
 // The copy is written beside path, under its name with .part and a number, and synced before
-// it gets its name, which is on the disk then, too. After an error neither is there; after a crash
-// perhaps .part files. It has the rights of the ledger.
+// it gets its name, which is on the disk then, too. After an error neither is there, unless the
+// context ended: what is under way then ends in the background, and perhaps the copy is there, or
+// will be; it is whole if so. After a crash there are perhaps .part files. It has the rights of the
+// ledger.
 //
 // An error wraps fs.ErrExist if path exists, or a file with its name and -wal, -shm or -journal
 // at the end, which SQLite would take for part of the copy; and fs.ErrInvalid if path itself
@@ -110,6 +112,9 @@ func (l *Ledger) backup(ctx context.Context, path string) (err error) {
 	}
 	if err := part.Sync(); err != nil {
 		return err
+	}
+	if ctx.Err() != nil {
+		return ctx.Err() // The caller has left.
 	}
 	if err := isFree(path); err != nil {
 		return err

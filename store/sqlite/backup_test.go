@@ -148,3 +148,47 @@ func TestABackupHasItsNameOnTheDisk(t *testing.T) {
 		return syncDir(dir)
 	}())
 }
+
+// endsLate is a context that ends when the copy in a directory has got the rights of its ledger.
+type endsLate struct {
+	context.Context
+	dir string
+}
+
+func (c endsLate) Err() error {
+	parts, _ := filepath.Glob(filepath.Join(c.dir, "*.part*"))
+	for _, part := range parts {
+		if info, err := os.Stat(part); err == nil && info.Mode().Perm() == 0o640 {
+			return context.DeadlineExceeded
+		}
+	}
+	return nil
+}
+
+// Where the caller is told before the disk has answered, it can't be known whether there is a copy.
+func TestACopyThatIsThereAfterItsContextHasEndedIsWhole(t *testing.T) {
+	dir := t.TempDir()
+	l := open(t, Options{Path: grown(t)})
+	must(t, "Chmod()", os.Chmod(l.o.Path, 0o640))
+	wantErr(t, "backup() when the context has ended meanwhile", l.backup(endsLate{t.Context(), dir}, filepath.Join(dir, "copy.db")), context.DeadlineExceeded)
+	wantOnly(t, dir)
+
+	old, syncing, answer := syncDir, make(chan struct{}), make(chan struct{})
+	syncDir = func(dir string) error {
+		close(syncing)
+		<-answer
+		return old(dir)
+	}
+	t.Cleanup(func() { syncDir = old })
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-syncing
+		cancel()
+	}()
+	to := filepath.Join(dir, "copy.db")
+	wantErr(t, "Backup() on a disk that is slow", l.Backup(ctx, to), context.Canceled)
+	close(answer)
+	must(t, "Close()", l.Close(t.Context())) // It waits.
+	wantOnly(t, dir, "copy.db")
+	must(t, "check() of the copy", check(t.Context(), to))
+}

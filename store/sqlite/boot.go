@@ -58,7 +58,7 @@ func (l *Ledger) stamp(ctx context.Context, f *file) (store.Stamp, error) {
 	if !at.Before(line.unsureUntil) {
 		line.skew = 0
 	}
-	l.compare(at, before, l.o.Clock.Now(), line)
+	l.compare(at.Add(line.apart), before, l.o.Clock.Now(), line)
 	s := stampAt(at, server)
 	s.Skew = line.skew
 	return s, nil

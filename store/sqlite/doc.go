@@ -114,20 +114,27 @@
 // they agree to the microsecond. Stepping a wall clock changes nothing until the
 // next boot.
 //
-// Containers may have a boot id each. A process takes the offset that is in use: while a
-// handle that has read the time is open, its process holds a lock on a byte of the file that
-// stands for the offset, as it does for the log. If none is in use, it takes that of its boot
-// id, or one by which the boot began at the same time, to a second. Else it reads the wall
-// clock. A boot that began, by the wall clock, after another offset was stored is another.
+// Containers may have a boot id each. A process takes the offset that is in use: from when a
+// handle has first read the time until it is closed, its process holds a lock on a byte of the file
+// that stands for the offset, whatever becomes of the handle's connection. If none is in use, it takes
+// that of its boot id, or one by which the boot began at the same time, to a second. Else it reads the
+// wall clock. All this is decided in one transaction, so processes that start at once decide one after
+// the other. A boot that began, by the wall clock, after another offset was stored is another.
 //
 // If the wall clock was set since another process of the same boot had read it, a command may
 // still work by the other offset. What is guaranteed then is that stamps have a skew of the
 // difference, and [Ledger.Warning] says so, while such a term may be in force. What counts is
-// what workers obey: the newest records of valid worker types, with windows of at most 366 days,
-// and nothing that was released or overridden before. So foreign records leave no doubt, and it
-// ends by itself, after 366 days at the latest. It is found when a process takes an offset that no
-// other uses, a new one or an earlier one: a release that is stored later doesn't shorten it, but
-// [Ledger.Reanchor] ends it.
+// what workers obey: the newest records of valid worker types, with windows of at most 366 days
+// that have begun by the other offset, or begin within 10 minutes, and nothing that was released or
+// overridden before. An override or a release that is poison by all offsets ends nothing. So foreign
+// records leave no doubt and hide none.
+//
+// The doubt ends by itself, after 366 days at the latest. It is found when a process takes an offset
+// that no other uses, a new one or an earlier one: a release that is stored later doesn't shorten it,
+// but [Ledger.Reanchor] ends it. From then on no process goes by the other offset. Its row says when
+// its last term is over (overAt), and is removed when no such term is in force; terms that are granted
+// later don't count. So a restart renews no doubt. Of more than 64 rows, those of other boots are
+// removed, too, and those of other boot ids with the same offset.
 //
 // One case leaves no doubt: that the wall clock was set forward by more than the machine had run when
 // the other offset was stored. Both clocks show the same after a boot, and a doubt after each boot
@@ -135,10 +142,15 @@
 // its worker, with which the task of a Go program dies, and whose guard kills the command of
 // leasectl run. It takes boot ids that differ within one boot, too.
 //
+// Rows of earlier versions don't say when they were stored, and count as stored a minute after boot.
+// So after an update in the course of a boot, a clock that was set forward by a minute or more leaves
+// no doubt about terms by such a row.
+//
 // Start workers after the machine has set its clock: an offset from a wrong clock stays until
 // the next boot, too. While store time is more than a second from the wall clock,
-// [Ledger.Warning] says so, and workers report it. [Ledger.Reanchor] takes the wall clock anew,
-// in a ledger that no worker uses.
+// [Ledger.Warning] says so, and workers report it; so does a handle with [Options.ReadOnly], of each
+// offset of the boot, those of containers included. [Ledger.Reanchor] takes the wall clock anew,
+// for all of them, in a ledger that no worker uses.
 //
 // The stamps have a granularity of 1 µs, no age, and no skew but that. Their server is
 // "boot " and the boot id. A boot id that can't be read is an error. A frozen virtual machine

@@ -2,11 +2,11 @@ package sqlite
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/slotlease/slotlease/internal/terms"
+	"github.com/slotlease/slotlease/store"
 )
 
 const (
@@ -53,46 +53,62 @@ func (n *line) inherit(rows map[string]line, now time.Duration) {
 	}
 }
 
-// rivals are the other lines by which, as of a reading of the boot clock, processes of the same
-// boot may have worked: store time by each, by its offset, which containers share.
-func (n line) rivals(rows map[string]line, now time.Duration) map[time.Duration]time.Time {
-	times := map[time.Duration]time.Time{}
-	for _, row := range rows {
+// rivals are the ids of the other lines by which, as of a reading of the boot clock, processes of
+// the same boot may have worked.
+func (n line) rivals(rows map[string]line, now time.Duration) (ids []string) {
+	for id, row := range rows {
 		if row.offset != n.offset && sharesBoot(n, row, now) {
-			times[row.offset] = row.at(now)
+			ids = append(ids, id)
 		}
 	}
-	return times
+	return ids
 }
 
-// certain reports that a row may be used as it is: nothing else shows how uncertain its line is.
-func (n line) certain(rows map[string]line, now time.Duration) bool {
-	as := n
-	as.inherit(rows, now)
-	return as.skew == n.skew && len(n.rivals(rows, now)) == 0
+// farthest is the line of the boot, n or another that none has followed, that is farthest from one
+// that is right: processes with its boot id go by it when they start.
+func (n line) farthest(rows map[string]line, right line) line {
+	for _, row := range rows {
+		if row.over.IsZero() && sharesBoot(right, row, right.madeAt) && (row.offset-right.offset).Abs() > (n.offset-right.offset).Abs() {
+			n = row
+		}
+	}
+	return n
+}
+
+// granted are the terms by a line that may be in force, or are about to begin, at a reading of the
+// boot clock. What was granted since another line followed is none of its.
+func (n line) granted(s terms.State, since time.Duration) []store.Record {
+	return slices.DeleteFunc(s.InForce(n.at(since), terms.Ahead), func(r store.Record) bool {
+		return !n.over.IsZero() && r.WindowEnd.After(n.over)
+	})
 }
 
 // doubt widens a line that nobody uses, and that isn't the only one of its boot, because the wall
 // clock was set: a command that was started under another may still work, for as long as a
-// term is in force by that. What was to come by another has no holder, since no process goes
-// by it any more.
+// term is in force by that. In the rows, it marks the other lines as those that this one follows,
+// and removes those by which no term is in force: no process goes by one any more.
 func (n *line) doubt(ctx context.Context, f *file, db rowser, rows map[string]line, since time.Duration) error {
-	others := n.rivals(rows, since)
-	if len(others) == 0 {
+	rivals := n.rivals(rows, since)
+	if len(rivals) == 0 {
 		return nil
 	}
 	now := n.at(since)
-	all, err := standing(ctx, f, db, slices.MinFunc(slices.Collect(maps.Values(others)), time.Time.Compare))
+	times := []time.Time{now}
+	for _, id := range rivals {
+		times = append(times, rows[id].at(since))
+	}
+	all, err := standing(ctx, f, db, times)
 	if err != nil {
 		return err
 	}
-	for _, s := range all {
-		for offset, at := range others {
-			for _, r := range s.InForce(at) {
+	for _, id := range rivals {
+		other := rows[id]
+		apart, last := n.offset-other.offset, time.Time{}
+		for _, s := range all {
+			for _, r := range other.granted(s, since) {
 				// When it is over by the other line, in store time by this one. Unless this one
 				// shows it in the far future, where workers don't obey it, until it is over
 				// whichever line somebody goes by.
-				apart := n.offset - offset
 				over := r.WindowEnd.Add(apart)
 				if !r.WindowStart.After(now.Add(plausible)) {
 					over = r.WindowEnd.Add(apart.Abs())
@@ -101,7 +117,15 @@ func (n *line) doubt(ctx context.Context, f *file, db rowser, rows map[string]li
 					over = bound
 				}
 				n.widen(apart.Abs(), over.Add(time.Millisecond))
+				if r.WindowEnd.After(last) {
+					last = r.WindowEnd
+				}
 			}
+		}
+		if other.over = last; last.IsZero() {
+			delete(rows, id)
+		} else {
+			rows[id] = other
 		}
 	}
 	return nil

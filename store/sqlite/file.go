@@ -26,8 +26,6 @@ type file struct {
 	reading  reading // zero unless readOnly
 	// schema is the version of the schema in which intruder has found nothing.
 	schema atomic.Int64
-	// anchored says that the process holds its time line since this file was opened.
-	anchored atomic.Bool
 }
 
 // stat is os.Stat, but in the test of a disk that hangs.
@@ -256,36 +254,21 @@ func (f *file) check() error {
 	return err
 }
 
-// holdAgain has a handle that has read store time hold its time line in a file that was opened
-// since, as after an interruption: until then another process may choose another line, and
-// then the handle's own is no longer that of the file.
-func (l *Ledger) holdAgain(ctx context.Context, f *file) error {
-	if l.line.Load() == nil || f.anchored.Load() {
-		return nil
-	}
-	_, err := l.lineOf(ctx, f)
-	return err
-}
-
 // guards are the last arguments of insertRecord.
 func (l *Ledger) guards(schema int64) []any {
 	var offset any
 	if mine := l.line.Load(); mine != nil {
 		offset = mine.offset.Microseconds()
 	}
-	return []any{schema, offset, offset, l.boot.id}
+	return []any{schema, offset, offset}
 }
 
 // kept is why an append has inserted nothing, or nil if it is to be repeated: the tables were
 // changed, and still are those of a ledger.
 func (l *Ledger) kept(ctx context.Context, f *file, schema int64) error {
-	if mine := l.line.Load(); mine != nil {
-		rows, err := linesIn(ctx, f.db, l.boot.id)
-		if err != nil {
+	if l.line.Load() != nil {
+		if _, err := l.lineOf(ctx, f); err != nil {
 			return err
-		}
-		if own, known := rows[l.boot.id]; !known || own.offset != mine.offset {
-			return errReanchored
 		}
 	}
 	changed, err := f.changed(ctx, schema)

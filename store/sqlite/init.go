@@ -56,13 +56,14 @@ func querySince() query {
 const (
 	createBoot       = `CREATE TABLE Boot (id TEXT NOT NULL PRIMARY KEY, wallOffset INTEGER NOT NULL) STRICT, WITHOUT ROWID`
 	lockBoot         = `DELETE FROM Boot WHERE id IS NULL` // it has none
-	replaceLine      = `INSERT OR REPLACE INTO Boot (id, wallOffset, madeAt, skew, unsureUntil) VALUES (?1, ?2, ?3, ?4, ?5)`
+	insertLine       = `INSERT INTO Boot (id, wallOffset, madeAt, skew, unsureUntil, overAt) VALUES (?1, ?2, ?3, ?4, ?5, ?6)`
 	selectBootColumn = `SELECT count(*) FROM pragma_table_info('Boot') WHERE name = ?1`
 	// In a file of an earlier version, the names of the later columns are those of missing.
 	// Others may have added columns of any type.
 	selectLines = `SELECT id, wallOffset, (SELECT madeAt FROM Boot WHERE id = b.id) AS madeAt,
-		(SELECT skew FROM Boot WHERE id = b.id) AS skew, (SELECT unsureUntil FROM Boot WHERE id = b.id) AS unsureUntil
-		FROM Boot AS b, (SELECT NULL AS madeAt, NULL AS skew, NULL AS unsureUntil) AS missing WHERE id = ?1 OR ?1 = ''`
+		(SELECT skew FROM Boot WHERE id = b.id) AS skew, (SELECT unsureUntil FROM Boot WHERE id = b.id) AS unsureUntil,
+		(SELECT overAt FROM Boot WHERE id = b.id) AS overAt
+		FROM Boot AS b, (SELECT NULL AS madeAt, NULL AS skew, NULL AS unsureUntil, NULL AS overAt) AS missing`
 	selectUnreachable = `SELECT coalesce(
 		(SELECT max(seq) FROM WorkerLeases WHERE workerType = ?1 AND seq > ?2),
 		(SELECT min(seq) FROM WorkerLeases WHERE workerType = ?1 AND seq < 1))`
@@ -82,7 +83,7 @@ const (
 
 // bootColumns are added to Boot when a row is first written: the schema of earlier versions
 // goes without, and they can use the file still.
-var bootColumns = []string{"madeAt", "skew", "unsureUntil"}
+var bootColumns = []string{"madeAt", "skew", "unsureUntil", "overAt"}
 
 // The statements that make an empty file a ledger, and those that upgrade schema 1 to
 // this schema.
@@ -121,7 +122,7 @@ func insertStatement() string {
 		names[i], values[i] = fmt.Sprintf("%q", c.name), "?"
 	}
 	return "INSERT INTO WorkerLeases (" + strings.Join(names, ", ") + ") SELECT " + strings.Join(values, ", ") +
-		" WHERE (SELECT schema_version FROM pragma_schema_version) = ? AND (? IS NULL OR ? = (SELECT wallOffset FROM Boot WHERE id = ?))"
+		" WHERE (SELECT schema_version FROM pragma_schema_version) = ? AND (? IS NULL OR ? IN (SELECT wallOffset FROM Boot))"
 }
 
 // query reads all columns, in a file of this schema and in one of schema 1.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"time"
 
@@ -22,6 +23,12 @@ type line struct {
 	// under way until store time unsureUntil.
 	skew        time.Duration
 	unsureUntil time.Time
+	// over, unless it is zero, is when the last term by this line is over, by its own time: the
+	// processes of the boot go by another since.
+	over time.Time
+	// apart is how far the line that is farthest from the wall clock is from this one, for a
+	// handle that only looks. It isn't stored.
+	apart time.Duration
 }
 
 const (
@@ -48,114 +55,121 @@ var errReanchored = fmt.Errorf("%w: store time was re-anchored while this handle
 // clock makes it seem so, the line of the other boot is as good as a new one, to a second.
 const sameBoot = time.Second
 
+// enough is how many lines are kept without need.
+const enough = 64
+
 // lineOf is the line that this handle uses. The first time, a handle that may write chooses
-// it, and from then on its process holds a lock that shows it.
+// it, and from then on holds a lock that shows it, until Close.
 func (l *Ledger) lineOf(ctx context.Context, f *file) (line, error) {
 	if l.o.ReadOnly {
 		return l.foresee(ctx, f)
 	}
-	rows, err := linesIn(ctx, f.db, l.boot.id)
+	mine := l.line.Load()
+	if mine == nil {
+		return l.anchor(ctx, f)
+	}
+	rows, err := linesIn(ctx, f.db)
 	if err != nil {
 		return line{}, err
 	}
-	own, known := rows[l.boot.id]
-	mine := l.line.Load()
-	switch {
-	case mine != nil && (!known || own.offset != mine.offset):
-		return line{}, errReanchored
-	case mine != nil && f.anchored.Load():
-		return own, nil
+	for _, row := range rows {
+		if row.offset == mine.offset {
+			now, err := l.sinceBoot()
+			row.inherit(rows, now)
+			return row, err
+		}
 	}
-	chosen, err := l.anchor(ctx, f, own, known)
-	switch {
-	case err != nil:
-		return line{}, err
-	case mine != nil && chosen.offset != mine.offset:
-		return line{}, errReanchored
-	}
-	l.line.Store(&chosen)
-	f.anchored.Store(true)
-	return chosen, nil
+	return line{}, errReanchored
 }
 
 // foresee is the line that a process would choose now. It writes nothing.
 func (l *Ledger) foresee(ctx context.Context, f *file) (line, error) {
-	rows, err := linesIn(ctx, f.db, "")
+	rows, err := linesIn(ctx, f.db)
 	if err != nil {
 		return line{}, err
 	}
-	n, isNew, err := l.choose(ctx, f, f.db, rows)
+	right, err := l.wallLine()
+	if err != nil {
+		return line{}, err
+	}
+	others := maps.Clone(rows)
+	n, isNew, err := l.choose(ctx, f, f.db, rows, right)
+	n.apart = n.farthest(others, right).offset - n.offset
 	if isNew {
 		n.madeAt = unused
 	}
 	return n, err
 }
 
-// anchor chooses the line of this process, and holds it.
-//
-// Usually there is a row for its boot id, and no other line of its boot. Then it takes the lock
-// of that line first, and looks at those of others after that, so of two processes that begin
-// with two lines at least one sees the other. That one chooses anew, in a transaction, so that
-// one at a time does so.
-func (l *Ledger) anchor(ctx context.Context, f *file, own line, known bool) (line, error) {
-	now, err := l.sinceBoot()
+// anchor chooses the line of this handle, and holds it. All that bears on the choice is looked at
+// in one transaction, and a line is held only in it or after it: of processes that begin at once,
+// each sees what the one before has chosen.
+func (l *Ledger) anchor(ctx context.Context, f *file) (line, error) {
+	var n line
+	letGo := func() {}
+	err := inTransaction(ctx, f.db, func(tx *sql.Tx) error {
+		rows, err := linesIn(ctx, tx)
+		if err != nil {
+			return err
+		}
+		right, err := l.wallLine()
+		if err != nil {
+			return err
+		}
+		was := maps.Clone(rows)
+		if n, _, err = l.choose(ctx, f, tx, rows, right); err != nil {
+			return err
+		}
+		if l.boot.real {
+			let, err := holdLine(f.files, n)
+			if err != nil {
+				return fmt.Errorf("%w: %w", errChanged, err)
+			}
+			letGo = let
+		}
+		n.take(rows, l.boot.id, right.madeAt)
+		if maps.Equal(rows, was) {
+			return nil
+		}
+		return putLines(ctx, tx, rows)
+	})
+	if err == nil {
+		err = l.settle(n, letGo)
+	}
 	if err != nil {
+		letGo()
 		return line{}, err
 	}
-	if known && own.madeAt <= now {
-		undo, err := l.hold(f, own)
-		if err != nil && !errors.Is(err, errOtherLine) {
-			return line{}, err
-		}
-		if err == nil {
-			rows, err := linesIn(ctx, f.db, "")
-			if err == nil && rows[l.boot.id].offset != own.offset {
-				err = fmt.Errorf("%w: %w", errChanged, errLines)
-			}
-			if err == nil && own.certain(rows, now) {
-				return own, nil
-			}
-			undo()
-			if err != nil {
-				return line{}, err
-			}
-		}
-	}
-	var chosen line
-	undo := func() {}
-	err = inTransaction(ctx, f.db, func(tx *sql.Tx) error {
-		rows, err := linesIn(ctx, tx, "")
-		if err != nil {
-			return err
-		}
-		n, _, err := l.choose(ctx, f, tx, rows)
-		if err != nil {
-			return err
-		}
-		if undo, err = l.hold(f, n); err != nil {
-			undo = func() {}
-			return fmt.Errorf("%w: %w", errChanged, err)
-		}
-		chosen = n
-		return putLine(ctx, tx, l.boot.id, n)
-	})
-	if err != nil {
-		undo()
-	}
-	return chosen, err
+	return n, nil
 }
 
-// choose finds the line for a process that has none yet: one that is in use, else that of its
-// boot id, else one so close that it is as good as a new one. Else it makes one of the wall
-// clock, and reports that.
-func (l *Ledger) choose(ctx context.Context, f *file, db rowser, rows map[string]line) (n line, isNew bool, err error) {
+// settle has this handle use a line that it holds until Close, unless another call has settled
+// that just before.
+func (l *Ledger) settle(n line, letGo func()) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.letGo != nil {
+		return errChanged
+	}
+	l.line.Store(&n)
+	l.letGo = letGo
+	return nil
+}
+
+// wallLine is the line by which store time is the wall clock.
+func (l *Ledger) wallLine() (line, error) {
 	// In this order, so that a process that pauses in between makes store time late,
 	// and never ahead of the wall clock.
 	wall := l.o.Clock.Now()
 	now, err := l.sinceBoot()
-	if err != nil {
-		return line{}, false, err
-	}
+	return line{offset: time.Duration(wall.UnixMicro())*time.Microsecond - now.Truncate(time.Microsecond), madeAt: now}, err
+}
+
+// choose finds the line for a process that has none yet: one that is in use, else that of its
+// boot id, unless another has followed that, else one so close to the right one, which is made of the
+// wall clock, that it is as good. Else it takes the right one, and reports that.
+func (l *Ledger) choose(ctx context.Context, f *file, db rowser, rows map[string]line, right line) (n line, isNew bool, err error) {
+	now := right.madeAt
 	if l.boot.real {
 		switch used, err := usedLines(f.files, rows); {
 		case err != nil:
@@ -169,14 +183,34 @@ func (l *Ledger) choose(ctx context.Context, f *file, db rowser, rows map[string
 		}
 	}
 	n, known := rows[l.boot.id]
-	if !known || n.madeAt > now {
-		n = line{offset: time.Duration(wall.UnixMicro())*time.Microsecond - now.Truncate(time.Microsecond), madeAt: now}
-		near, ok := nearest(rows, n)
+	if !known || n.madeAt > now || !n.over.IsZero() {
+		near, ok := nearest(rows, right)
 		n, isNew = near, !ok
-		n.madeAt = min(n.madeAt, now) // It may be that of an earlier boot.
+		n.madeAt, n.over = min(n.madeAt, now), time.Time{} // They may be those of an earlier boot.
 	}
 	n.inherit(rows, now)
 	return n, isNew, n.doubt(ctx, f, db, rows, now)
+}
+
+// take makes a line that of a boot id. The one that this had stays, if it may be of the same boot,
+// under an id that no boot has. Of more than enough lines, those that nothing depends on go: the
+// same for another boot id, whose processes find it by the wall clock, and those of other boots.
+func (n line) take(rows map[string]line, id string, now time.Duration) {
+	if old, known := rows[id]; known && old.offset != n.offset && sharesBoot(n, old, now) {
+		rows[fmt.Sprint("line ", old.offset.Microseconds())] = old
+	}
+	rows[id] = n
+	crowded := len(rows) > enough
+	for other, row := range rows {
+		same := row.offset == n.offset
+		if same {
+			row.over = time.Time{}
+			rows[other] = row
+		}
+		if crowded && other != id && row.over.IsZero() && (same || !sharesBoot(n, row, now)) {
+			delete(rows, other)
+		}
+	}
 }
 
 // nearest is the line that is as good as n, if there is one; else n.
@@ -188,14 +222,6 @@ func nearest(rows map[string]line, n line) (near line, ok bool) {
 		}
 	}
 	return near, apart <= sameBoot
-}
-
-// hold has this process hold a line, until it has closed the file or undoes it.
-func (l *Ledger) hold(f *file, n line) (undo func(), err error) {
-	if !l.boot.real {
-		return func() {}, nil
-	}
-	return holdLine(f.files, n)
 }
 
 // inTransaction calls act in a transaction that has the write lock from the beginning.
@@ -214,10 +240,9 @@ func inTransaction(ctx context.Context, db *sql.DB, act func(tx *sql.Tx) error) 
 	return tx.Commit()
 }
 
-// linesIn are the lines of a boot id, or of all if it is empty, by boot id. Files of earlier
-// versions have only the offset.
-func linesIn(ctx context.Context, db rowser, id string) (lines map[string]line, err error) {
-	r, err := db.QueryContext(ctx, selectLines, id)
+// linesIn are all lines, by boot id. Files of earlier versions have only the offset.
+func linesIn(ctx context.Context, db rowser) (lines map[string]line, err error) {
+	r, err := db.QueryContext(ctx, selectLines)
 	if err != nil {
 		return nil, err
 	}
@@ -251,6 +276,8 @@ func linesIn(ctx context.Context, db rowser, id string) (lines map[string]line, 
 				n.skew = d
 			case names[i] == "unsureUntil":
 				n.unsureUntil = store.FromMillis(v.Int64)
+			case names[i] == "overAt":
+				n.over = store.FromMillis(v.Int64)
 			}
 		}
 		lines[of] = n
@@ -258,8 +285,8 @@ func linesIn(ctx context.Context, db rowser, id string) (lines map[string]line, 
 	return lines, r.Err()
 }
 
-// putLine stores the line of a boot id.
-func putLine(ctx context.Context, tx *sql.Tx, id string, n line) error {
+// putLines stores all lines, in place of those that are there.
+func putLines(ctx context.Context, tx *sql.Tx, lines map[string]line) error {
 	for _, c := range bootColumns {
 		var there bool
 		if err := tx.QueryRowContext(ctx, selectBootColumn, c).Scan(&there); err != nil {
@@ -272,13 +299,23 @@ func putLine(ctx context.Context, tx *sql.Tx, id string, n line) error {
 			return err
 		}
 	}
-	var madeAt, skew, until any
-	if n.madeAt >= 0 {
-		madeAt = n.madeAt.Microseconds()
+	if _, err := tx.ExecContext(ctx, "DELETE FROM Boot"); err != nil {
+		return err
 	}
-	if n.skew > 0 {
-		skew, until = n.skew.Microseconds(), n.unsureUntil.UnixMilli()
+	for id, n := range lines {
+		var madeAt, skew, until, over any
+		if n.madeAt >= 0 {
+			madeAt = n.madeAt.Microseconds()
+		}
+		if n.skew > 0 {
+			skew, until = n.skew.Microseconds(), n.unsureUntil.UnixMilli()
+		}
+		if !n.over.IsZero() {
+			over = n.over.UnixMilli()
+		}
+		if _, err := tx.ExecContext(ctx, insertLine, id, n.offset.Microseconds(), madeAt, skew, until, over); err != nil {
+			return err
+		}
 	}
-	_, err := tx.ExecContext(ctx, replaceLine, id, n.offset.Microseconds(), madeAt, skew, until)
-	return err
+	return nil
 }

@@ -14,6 +14,8 @@ import (
 const (
 	linesFirst = 1 << 61
 	linesCount = 1 << 60
+	// claimedLines stands for all of them.
+	claimedLines = -1
 )
 
 // byteOf is the byte that stands for a line.
@@ -23,32 +25,20 @@ func byteOf(n line) int64 {
 	return linesFirst + int64(h.Sum64()%linesCount)
 }
 
-// holdLine has this process hold a line until it has closed the file; undo lets go of it, if
-// no other call holds it. It returns errOtherLine if another one is in use, and errLines while none
+// holdLine has this process hold a line until all that hold it have let go, whatever becomes of
+// their connections. It returns errOtherLine if another one is in use, and errLines while none
 // may be taken.
-func holdLine(f files, n line) (undo func(), err error) {
+func holdLine(f files, n line) (letGo func(), err error) {
 	u, err := usageOf(f)
 	if err != nil {
 		return nil, err
 	}
 	defer u.mu.Unlock()
 	at := byteOf(n)
-	drop := func() { _ = ofd(u.lock, unix.F_OFD_SETLK, unix.F_UNLCK, linesFirst, linesCount, nil) }
-	undo = func() {
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		if u.line != at {
-			return // The line was changed meanwhile.
-		}
-		if u.holds--; u.holds == 0 {
-			u.line = 0
-			drop()
-		}
-	}
 	switch u.line {
 	case at:
 		u.holds++
-		return undo, nil
+		return u.letGo(f), nil
 	case 0:
 	default:
 		return nil, errOtherLine
@@ -66,11 +56,28 @@ func holdLine(f files, n line) (undo func(), err error) {
 		err = errOtherLine
 	}
 	if err != nil {
-		drop()
+		u.dropLine()
 		return nil, err
 	}
 	u.line, u.holds = at, 1
-	return undo, nil
+	return u.letGo(f), nil
+}
+
+func (u *usage) dropLine() {
+	u.line, u.holds = 0, 0
+	_ = ofd(u.lock, unix.F_OFD_SETLK, unix.F_UNLCK, linesFirst, linesCount, nil)
+}
+
+// letGo returns what ends one hold of the line.
+func (u *usage) letGo(f files) func() {
+	return func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		if u.holds--; u.holds == 0 {
+			u.dropLine()
+		}
+		u.end(identityOf(f.infos[0]))
+	}
 }
 
 // usedLines are those of some lines that processes hold, this one included, each once. It
@@ -130,9 +137,10 @@ func heldBytes(u *usage, first, count int64) (held []int64, err error) {
 	return append(append(below, begin), above...), err
 }
 
-// claimLines keeps all processes from using any line of a ledger, until release is called. It
-// returns ErrInUse if one does so, or another handle of this process is open.
-func claimLines(f files) (release func(n line, use bool), err error) {
+// claimLines keeps all processes from using any line of a ledger, until release is called, which
+// may have the caller hold one. It returns ErrInUse if one is in use, unless only the caller holds
+// it, or if another handle of this process is open.
+func claimLines(f files, holds bool) (release func(n line, hold bool) (letGo func()), err error) {
 	u, err := usageOf(f)
 	if err != nil {
 		return nil, err
@@ -141,7 +149,7 @@ func claimLines(f files) (release func(n line, use bool), err error) {
 	usages.mu.Lock()
 	others := u.connections > 1
 	usages.mu.Unlock()
-	if others {
+	if others || u.holds > 1 || u.holds == 1 && !holds {
 		return nil, fmt.Errorf("%w: another handle of this process is open", ErrInUse)
 	}
 	switch err := ofd(u.lock, unix.F_OFD_SETLK, unix.F_WRLCK, linesFirst, linesCount, nil); {
@@ -150,22 +158,21 @@ func claimLines(f files) (release func(n line, use bool), err error) {
 	case err != nil:
 		return nil, fmt.Errorf("claim the time lines: %w", err)
 	}
-	return func(n line, use bool) {
-		u, err := usageOf(f)
-		if err != nil {
-			return
+	u.line, u.holds = claimedLines, 1
+	return func(n line, hold bool) (letGo func()) {
+		if !hold {
+			u.letGo(f)()
+			return nil
 		}
+		u.mu.Lock()
 		defer u.mu.Unlock()
-		u.line = 0
-		first := int64(linesFirst)
-		if use {
-			u.line, u.holds = byteOf(n), 1
-			_ = ofd(u.lock, unix.F_OFD_SETLK, unix.F_RDLCK, u.line, 1, nil)
-			if u.line > first {
-				_ = ofd(u.lock, unix.F_OFD_SETLK, unix.F_UNLCK, first, u.line-first, nil)
+		u.line = byteOf(n)
+		_ = ofd(u.lock, unix.F_OFD_SETLK, unix.F_RDLCK, u.line, 1, nil)
+		for _, r := range [][2]int64{{linesFirst, u.line}, {u.line + 1, linesFirst + linesCount}} {
+			if r[0] < r[1] {
+				_ = ofd(u.lock, unix.F_OFD_SETLK, unix.F_UNLCK, r[0], r[1]-r[0], nil)
 			}
-			first = u.line + 1
 		}
-		_ = ofd(u.lock, unix.F_OFD_SETLK, unix.F_UNLCK, first, linesFirst+linesCount-first, nil)
+		return u.letGo(f)
 	}, nil
 }

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -12,7 +13,6 @@ import (
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/clocks"
-	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
 // wantBetween demands that a clerk's time is exact, and between two readings by a handle.
@@ -95,7 +95,7 @@ func TestAWorkerThatStartsWhileALedgerIsReanchoredWaits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	l := open(t, Options{Path: path, Clock: clocks.Skewed(clock.New(), time.Hour)})
 	must(t, "Init()", l.Init(t.Context()))
-	release, err := claimLines(l.file.files)
+	release, err := claimLines(l.file.files, false)
 	must(t, "claimLines()", err)
 	t.Setenv(bootVar, "private")
 	other := hire(t, path)
@@ -132,37 +132,117 @@ func interrupt(t *testing.T, l *Ledger) {
 	}
 }
 
-func TestAnAppendAfterAnInterruptionHoldsTheTimeLineAgain(t *testing.T) {
+// The clock of the first process is wrong, so that another line would show.
+func TestAHandleHoldsItsTimeLineUntilCloseThoughItsConnectionIsInterrupted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	l := open(t, Options{Path: path, Clock: clocks.Skewed(clock.New(), -50*365*24*time.Hour)})
-	now(t, l)
-	interrupt(t, l)
-	must(t, "Append()", l.Append(t.Context(), storetest.Grant("job", 1)))
-	t.Setenv(bootVar, "private")
-	other := hire(t, path)
-	at, skew := other.now(t) // before this handle reads the time, which holds the line, too
-	if got := now(t, l); got.Time.Before(at) || got.Time.Sub(at) > time.Minute || skew != 0 {
-		t.Errorf("times = %v ± %v, then %v, want them in order, and exact", at, skew, got.Time)
+	s := now(t, l)
+	next := granted(1, s.Time.Add(time.Minute).Truncate(time.Millisecond), time.Hour)
+	must(t, "Append()", l.Append(t.Context(), next))
+	for i, again := range []func(){
+		func() {}, // there is no connection
+		func() { must(t, "Get()", documenttest.ErrorOf(l.Get(t.Context(), "job", 1))) },
+		func() { must(t, "Append()", l.Append(t.Context(), granted(2, next.WindowEnd, time.Hour))) },
+	} {
+		interrupt(t, l)
+		again()
+		t.Setenv(bootVar, "private "+strconv.Itoa(i))
+		other := hire(t, path)
+		at, skew := other.now(t) // before this handle reads the time again
+		if got := now(t, l); got.Time.Before(at) || got.Time.Sub(at) > time.Minute || skew != 0 {
+			t.Errorf("times = %v ± %v, then %v, want them in order, and exact", at, skew, got.Time)
+		}
+		other.end()
 	}
-	documenttest.Equal(t, "append by another process", other.appends(t, 2), "stored")
-	must(t, "Append()", l.Append(t.Context(), storetest.Grant("job", 3)))
+	interrupt(t, l)
+	must(t, "Get()", documenttest.ErrorOf(l.Get(t.Context(), "job", 1)))
+	operator := open(t, Options{Path: path})
+	must(t, "Init()", operator.Init(t.Context()))
+	_, err := operator.Reanchor(t.Context())
+	documenttest.Says(t, "Reanchor() beside it", err, ErrInUse, "another handle of this process")
+	must(t, "Close()", l.Close(t.Context()))
+	held, err := usedLines(operator.file.files, map[string]line{"b": *l.line.Load()})
+	if err != nil || len(held) != 0 {
+		t.Errorf("after Close, lines are held: %v, %v", held, err)
+	}
 }
 
-func TestAnAppendByALineThatWasLostInAnInterruptionIsRefused(t *testing.T) {
+// A term by the line of a process that joins another one may still be in force.
+func TestALineStaysKnownWhenItsProcessesJoinAnother(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
-	l := open(t, Options{Path: path, Clock: clocks.Skewed(clock.New(), -50*365*24*time.Hour)})
-	before := now(t, l)
-	interrupt(t, l)
-	t.Setenv(bootVar, "private")
-	other := hire(t, path)
-	if at, _ := other.now(t); at.Sub(before.Time) < time.Hour {
-		t.Fatalf("the other process reads %v just after %v, want another time line", at, before.Time)
+	open := func(id string, ahead time.Duration) *Ledger {
+		l := open(t, Options{Path: path, Clock: clocks.Skewed(clock.New(), ahead)})
+		l.boot.id = id
+		return l
 	}
+	first := open("first", time.Hour)
+	term := granted(1, now(t, first).Time.Add(-time.Minute).Truncate(time.Millisecond), 30*time.Minute)
+	must(t, "Append()", first.Append(t.Context(), term))
+	must(t, "Close()", first.Close(t.Context())) // as if killed
+
+	second := open("second", 0)
+	if s := now(t, second); (s.Skew - time.Hour).Abs() > time.Minute {
+		t.Fatalf("stamp of the second line = %+v, want a skew of an hour", s)
+	}
+	again := open("first", time.Hour)
+	wantAt, got := now(t, second), now(t, again)
+	if got.Skew != wantAt.Skew || got.Time.Sub(wantAt.Time) > time.Minute {
+		t.Errorf("stamp of the first process = %+v, want it to join the second's %+v", got, wantAt)
+	}
+	must(t, "Close()", again.Close(t.Context()))
+	must(t, "Close()", second.Close(t.Context()))
+
+	third := open("third", 2*time.Second)
+	_, err := third.Reanchor(t.Context())
+	documenttest.Says(t, "Reanchor()", err, ErrInUse, `"job" until `, "that the machine's clock showed before it was set")
+	if s := now(t, third); (s.Skew - time.Hour).Abs() > time.Minute {
+		t.Errorf("stamp of a third line = %+v, want a skew of an hour", s)
+	}
+	must(t, "Append()", third.Append(t.Context(), ended(term, store.KindRelease)))
+	must(t, "Reanchor() after the release", documenttest.ErrorOf(third.Reanchor(t.Context())))
+	if s := now(t, third); s.Skew != 0 {
+		t.Errorf("stamp of a line that was anchored anew = %+v, want no skew", s)
+	}
+}
+
+// Nobody holds a line before it is certain: another process would take that for use.
+func TestALineIsHeldOnlyInTheTransactionThatTakesIt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	t.Setenv(bootVar, "one")
+	c := hire(t, path)
+	c.now(t)
+	c.end()
+	l := open(t, Options{Path: path, Clock: clocks.Skewed(clock.New(), 5*time.Second)})
+	l.boot.id = "two"
+	s := now(t, l)
+	must(t, "Append()", l.Append(t.Context(), granted(1, s.Time.Add(-time.Minute).Truncate(time.Millisecond), time.Hour)))
+	must(t, "Close()", l.Close(t.Context())) // as if killed: its term lasts
+
+	writing, err := raw(t, path).BeginTx(t.Context(), nil)
+	must(t, "BeginTx()", err)
+	_, err = writing.ExecContext(t.Context(), lockBoot)
+	must(t, "lockBoot", err)
+	skews := make(chan time.Duration, 2)
 	for range 2 {
-		documenttest.Says(t, "Append()", l.Append(t.Context(), storetest.Grant("job", 1)), errReanchored, "re-anchored")
+		one := hire(t, path)
+		go func() {
+			_, skew := one.now(t)
+			skews <- skew
+		}()
 	}
-	wantErr(t, "Get()", documenttest.ErrorOf(l.Get(t.Context(), "job", 1)), store.ErrNotFound)
-	wantBetween(t, open(t, Options{Path: path}), other)
+	f, err := filesAt(path, true)
+	must(t, "filesAt()", err)
+	for begun := time.Now(); time.Since(begun) < 200*time.Millisecond; {
+		if _, err := usedLines(f, nil); err != nil {
+			t.Fatalf("a line is held while another process writes: %v", err)
+		}
+	}
+	must(t, "Rollback()", writing.Rollback())
+	for range 2 {
+		if skew := <-skews; (skew - 5*time.Second).Abs() > time.Second {
+			t.Errorf("skew of a worker that starts with another = %v, want about 5s: a term is in force by the other line", skew)
+		}
+	}
 }
 
 func TestALineThatTwoHandlesHoldIsHeldUntilBothHaveLetGo(t *testing.T) {

@@ -4,10 +4,10 @@ package sqlite
 
 // Only Linux has a boot clock here, and locks that show which time lines are in use.
 
-func holdLine(files, line) (undo func(), err error) { return func() {}, nil }
+func holdLine(files, line) (letGo func(), err error) { return func() {}, nil }
 
 func usedLines(files, map[string]line) ([]line, error) { return nil, nil }
 
-func claimLines(files) (release func(n line, use bool), err error) {
-	return func(line, bool) {}, nil
+func claimLines(files, bool) (release func(n line, hold bool) (letGo func()), err error) {
+	return func(line, bool) func() { return nil }, nil
 }

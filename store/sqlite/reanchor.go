@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -41,9 +40,12 @@ func (a Anchor) Apart() time.Duration { return a.WallTime.Sub(a.StoreTime) }
 // boot.
 //
 // It fails with ErrInUse, and changes nothing, if any term may be in force, by store time, by
-// the wall clock or by what that showed earlier in this boot. Records that workers don't obey,
-// such as a window of more than 366 days or one above a free key, are passed over, and so is
-// what was released or overridden.
+// the wall clock or by what that showed earlier in this boot, or begins within 10 minutes by one of
+// those but the wall clock. Records that workers don't obey, such as a window of more than 366 days or
+// one above a free key, are passed over, and so is what was released or overridden.
+//
+// Anchor.StoreTime is the time of those boot ids, this process's own included, that is farthest from
+// the wall clock. That of a container may be wrong where this process's is right; all get the same.
 //
 // It fails, too (on Linux), if another handle, of any process, has the ledger open and has read
 // its time: stop all workers first. A worker that starts meanwhile waits, and then goes by the
@@ -74,71 +76,70 @@ func (l *Ledger) reanchor(ctx context.Context, f *file, change bool) (a Anchor, 
 	var now line
 	kept := l.line.Load()
 	if l.boot.real {
-		release, err := claimLines(f.files)
-		if err != nil {
-			return Anchor{}, err
+		release, inUse := claimLines(f.files, kept != nil)
+		if inUse != nil {
+			return Anchor{}, inUse
 		}
 		defer func() {
-			switch {
-			case err == nil && change:
-				release(now, true)
-			case kept != nil:
-				release(*kept, true)
-			default:
-				release(line{}, false)
+			n := kept
+			if err == nil && change {
+				n = &now
 			}
+			if n == nil {
+				release(line{}, false)
+				return
+			}
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.letGo = release(*n, true)
 		}()
 	}
 	err = inTransaction(ctx, f.db, func(tx *sql.Tx) error {
-		lines, err := linesIn(ctx, tx, "")
+		lines, err := linesIn(ctx, tx)
 		if err != nil {
 			return err
 		}
-		wall := l.o.Clock.Now()
-		since, err := l.sinceBoot()
-		if err != nil {
+		if now, err = l.wallLine(); err != nil {
 			return err
 		}
-		now = line{offset: time.Duration(wall.UnixMicro())*time.Microsecond - since.Truncate(time.Microsecond), madeAt: since}
+		since := now.madeAt
 		old, known := lines[l.boot.id]
 		if !known {
 			old, _ = nearest(lines, now)
 		}
+		old = old.farthest(lines, now)
 		a = Anchor{StoreTime: old.at(since).UTC(), WallTime: now.at(since).UTC()}
-		var others []time.Time
-		for _, other := range lines {
-			if sharesBoot(now, other, since) {
-				others = append(others, other.at(since))
-			}
+		others := []line{old}
+		for _, id := range now.rivals(lines, since) {
+			others = append(others, lines[id])
 		}
-		if err := idle(ctx, f, tx, &a, others); err != nil || !change {
+		if err := idle(ctx, f, tx, &a, others, since); err != nil || !change {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, "DELETE FROM Boot"); err != nil {
-			return err
-		}
-		return putLine(ctx, tx, l.boot.id, now)
+		return putLines(ctx, tx, map[string]line{l.boot.id: now})
 	})
 	if err == nil && change {
 		l.line.Store(&now)
-		f.anchored.Store(true)
 	}
 	return a, err
 }
 
 // idle checks that no term may be in force, by either time or by another line of this boot, and
-// notes which records are ahead of the wall clock. What is to come has no holder: nobody uses
-// the ledger.
-func idle(ctx context.Context, f *file, tx *sql.Tx, a *Anchor, others []time.Time) error {
-	times := append([]time.Time{a.StoreTime, a.WallTime}, others...)
-	all, err := standing(ctx, f, tx, slices.MinFunc(times, time.Time.Compare))
+// notes which records are ahead of the wall clock. What is to come later than soon has no holder:
+// nobody uses the ledger. The first line is that of store time, at a reading of the boot clock.
+func idle(ctx context.Context, f *file, tx *sql.Tx, a *Anchor, lines []line, since time.Duration) error {
+	times := []time.Time{a.WallTime}
+	for _, n := range lines {
+		times = append(times, n.at(since))
+	}
+	all, err := standing(ctx, f, tx, times)
 	if err != nil {
 		return err
 	}
 	var busy []string
 	name := ""
 	for _, s := range all {
-		switch why := keeps(s, times, others); {
+		switch why := keeps(s, a.WallTime, lines, since); {
 		case why != "":
 			busy = append(busy, why)
 			name = cmp.Or(name, s.Head.WorkerType)
@@ -160,18 +161,20 @@ func idle(ctx context.Context, f *file, tx *sql.Tx, a *Anchor, others []time.Tim
 	return nil
 }
 
-// keeps is what keeps a ledger from being re-anchored: a term of a worker type that is in force at
-// one of some times, the first of them, or what can't be read; or empty.
-func keeps(s terms.State, times, others []time.Time) string {
-	for _, at := range times {
-		in, by := s.InForce(at), ""
-		if len(in) == 0 {
-			continue
+// keeps is what keeps a ledger from being re-anchored: a term of a worker type that is in force by
+// the first of some lines, the wall clock, or another line, or what can't be read; or empty.
+func keeps(s terms.State, wall time.Time, lines []line, since time.Duration) string {
+	text := func(r store.Record, by string) string {
+		return fmt.Sprintf("%q until %s%s (record %d)", r.WorkerType, store.Format(r.WindowEnd), by, r.Seq)
+	}
+	in := append(lines[0].granted(s, since), s.InForce(wall, 0)...)
+	if len(in) > 0 {
+		return text(in[0], "")
+	}
+	for _, n := range lines[1:] {
+		if in := n.granted(s, since); len(in) > 0 {
+			return text(in[0], " by a time that the machine's clock showed before it was set")
 		}
-		if slices.Contains(others, at) {
-			by = " by a time that the machine's clock showed before it was set"
-		}
-		return fmt.Sprintf("%q until %s%s (record %d)", in[0].WorkerType, store.Format(in[0].WindowEnd), by, in[0].Seq)
 	}
 	if r := s.Unread; r.Seq != 0 {
 		return fmt.Sprintf("%q by record %d, which can't be read", r.WorkerType, r.Seq)

@@ -34,15 +34,16 @@ func identityOf(info os.FileInfo) identity {
 	return identity{int64(s.Dev), int64(s.Ino)}
 }
 
-// usage is how this process uses a file.
+// usage is how this process uses a file: from its first connection until the last one is closed,
+// and all handles have let go of the time line. One whose connection was interrupted holds that on.
 type usage struct {
 	connections int // guarded by usages.mu
 
-	mu   sync.Mutex
-	lock *os.File // nil until first needed
-	log  int64    // that is locked, or 0
-	line int64    // the byte of the time line that is held, or 0
-	// holds counts the calls that hold the line, and haven't undone it.
+	mu   sync.Mutex // before usages.mu
+	lock *os.File   // nil until first needed
+	log  int64      // that is locked, or 0
+	line int64      // the byte of the time line that is held, or 0
+	// holds counts those that hold the line.
 	holds int
 }
 
@@ -72,15 +73,30 @@ func enter(path string) (leave func()) {
 	}
 	u.connections++
 	return func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
 		usages.mu.Lock()
-		defer usages.mu.Unlock()
-		if u.connections--; u.connections > 0 {
-			return
+		u.connections--
+		last := u.connections == 0
+		usages.mu.Unlock()
+		if last && u.log != 0 {
+			u.log = 0
+			_ = ofd(u.lock, unix.F_OFD_SETLK, unix.F_UNLCK, logsFirst, logsCount, nil)
 		}
-		delete(usages.of, id)
-		if u.lock != nil {
-			_ = u.lock.Close()
-		}
+		u.end(id)
+	}
+}
+
+// end closes what locks a file, and drops all its locks, once nothing uses them.
+func (u *usage) end(id identity) {
+	usages.mu.Lock()
+	defer usages.mu.Unlock()
+	if u.connections > 0 || u.holds > 0 || usages.of[id] != u {
+		return
+	}
+	delete(usages.of, id)
+	if u.lock != nil {
+		_ = u.lock.Close()
 	}
 }
 
@@ -159,13 +175,20 @@ func claimed(path string) error {
 
 // usageOf is the usage of a file that was entered, locked and ready to use its lock.
 func usageOf(f files) (*usage, error) {
-	usages.mu.Lock()
-	u := usages.of[identityOf(f.infos[0])]
-	usages.mu.Unlock()
+	of := func() *usage {
+		usages.mu.Lock()
+		defer usages.mu.Unlock()
+		return usages.of[identityOf(f.infos[0])]
+	}
+	u := of()
 	if u == nil {
-		return nil, errChanged // The file was replaced just now.
+		return nil, errChanged // The file was replaced just now, or the connection is gone.
 	}
 	u.mu.Lock()
+	if of() != u {
+		u.mu.Unlock()
+		return nil, errChanged
+	}
 	if u.lock != nil {
 		return u, nil
 	}

@@ -55,7 +55,7 @@ type Options struct {
 type Ledger struct {
 	o    Options
 	boot machine
-	line atomic.Pointer[line] // the time line of this handle, once it has one
+	line atomic.Pointer[line] // the time line of this handle, once it has one, until Close
 
 	opening chan struct{} // has one element while a call checks or opens the file
 
@@ -63,6 +63,7 @@ type Ledger struct {
 	file   *file      // nil until first used
 	used   files      // the last that were open
 	closed bool
+	letGo  func() // of the time line, or nil
 	// unshared is ErrUnshared and what was found, once it was, or nil.
 	unshared error
 	// As of the newest stamp: how far the wall clock is ahead of store time, or 0 if that is
@@ -140,9 +141,6 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 		return fmt.Errorf("sqlite: append: %w", err)
 	}
 	_, err = writes(ctx, l, "append", store.Key(r.WorkerType, r.Seq), func(ctx context.Context, f *file) (struct{}, error) {
-		if err := l.holdAgain(ctx, f); err != nil {
-			return struct{}{}, err
-		}
 		for {
 			schema := f.schema.Load()
 			res, err := f.db.ExecContext(ctx, insertRecord, append(slices.Clip(values), l.guards(schema)...)...)
@@ -263,8 +261,13 @@ func (l *Ledger) Close(ctx context.Context) error {
 		l.mu.Lock()
 		f := l.file
 		l.file = nil
+		letGo := l.letGo
 		l.mu.Unlock()
-		closed <- f.close()
+		err := f.close()
+		if letGo != nil {
+			letGo()
+		}
+		closed <- err
 	}()
 	select {
 	case err := <-closed:

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"time"
 
 	"github.com/slotlease/slotlease/internal/terms"
@@ -10,8 +11,9 @@ import (
 )
 
 // standing reads what the newest records of each worker type show: as many as it takes to know the
-// terms that are in force at a time, or later.
-func standing(ctx context.Context, f *file, db rowser, since time.Time) (all []terms.State, err error) {
+// terms that are in force at some times, of which any may be store time, or later.
+func standing(ctx context.Context, f *file, db rowser, times []time.Time) (all []terms.State, err error) {
+	since, latest := slices.MinFunc(times, time.Time.Compare), slices.MaxFunc(times, time.Time.Compare)
 	text, err := f.text(ctx, selectSince)
 	if err != nil {
 		return nil, err
@@ -21,7 +23,7 @@ func standing(ctx context.Context, f *file, db rowser, since time.Time) (all []t
 	var records []store.Record
 	done := func() {
 		if n := len(records); n > 0 && store.CheckWorkerType(of) == nil && of != store.Sightings {
-			all = append(all, terms.Read(records, records[n-1].Seq == oldest))
+			all = append(all, terms.Read(records, records[n-1].Seq == oldest, latest))
 		}
 	}
 	_, err = rows(ctx, db, func(row *sql.Rows) (_ struct{}, err error) {

@@ -67,7 +67,7 @@ func notCopied(t storeuri.Target, to string, err error) error {
 	path, _ := filepath.Abs(to)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return late(err, "no copy was made")
+		return late(err, fmt.Sprintf("perhaps the copy was made: if %s is there, it is whole; files with .part in their names are left over", to))
 	case !ofFile || path == "" || !strings.HasPrefix(e.Path, path):
 		return advice.ForStore(t, err)
 	case errors.Is(e, fs.ErrInvalid):

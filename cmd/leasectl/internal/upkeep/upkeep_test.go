@@ -2,6 +2,7 @@ package upkeep
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"io"
 	"os"
@@ -85,7 +86,7 @@ func TestABackupThatFailsSaysWhatIsWrongWithTheCopy(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
-	wantError(t, "notCopied() of a late one", notCopied(target, to, ctx.Err()), exit.Unreachable, []string{"no copy was made", "a longer --timeout"})
+	wantError(t, "notCopied() of a late one", notCopied(target, to, ctx.Err()), exit.Unreachable, []string{"perhaps the copy was made", "if " + to + " is there, it is whole", "a longer --timeout"})
 	wantError(t, "Backup() to a full output", Backup(t.Context(), target, to, full{}), exit.Failure, []string{"the copy " + to + " was made", errFull.Error()})
 	if _, err := os.Stat(to); err != nil {
 		t.Errorf("the copy that was made: %v", err)
@@ -186,5 +187,30 @@ func TestAFileMayHaveAnyName(t *testing.T) {
 	var result strings.Builder
 	if err := Backup(t.Context(), target, filepath.Join(dir, "copy.db"), &result); err != nil || strings.Count(result.String(), "\n") != 1 || strings.Contains(result.String(), "\x1b") {
 		t.Errorf("Backup() = %v, and says %q, want one line", err, result.String())
+	}
+}
+
+// The workers of a container go by its boot id, leasectl by that of the machine. Both may have run
+// for seconds only, as in a test machine.
+func TestReanchorFromOutsideAContainerMendsItsTime(t *testing.T) {
+	target, l := wrongLedger(t, 3*time.Second)
+	if err := l.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", target.Path())
+	if err == nil {
+		_, err = db.ExecContext(t.Context(), `UPDATE Boot SET id = 'container'`)
+	}
+	if err = errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var plan, result strings.Builder
+	if err := Reanchor(t.Context(), target, Options{Yes: true, Timeout: time.Minute}, &plan, &result); err != nil || !strings.Contains(plan.String(), "ahead of the machine's clock") {
+		t.Errorf("Reanchor() = %v, and shows %q and %q, want it to show that store time is ahead", err, plan.String(), result.String())
+	}
+	plan.Reset()
+	result.Reset()
+	if err := Reanchor(t.Context(), target, Options{Yes: true, Timeout: time.Minute}, &plan, &result); err != nil || !strings.Contains(result.String(), "nothing to do") {
+		t.Errorf("Reanchor() again = %v, and shows %q and %q", err, plan.String(), result.String())
 	}
 }

@@ -1,0 +1,147 @@
+package sqlite
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/internal/terms"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+// Workers ignore it, so the command of the term below it works on.
+func TestAnOverrideOrReleaseThatWorkersTakeForPoisonEndsNoTerm(t *testing.T) {
+	far := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+	term := storetest.Grant("job", 1)
+	for _, kind := range []store.Kind{store.KindOverride, store.KindRelease} {
+		foreign := ended(term, kind)
+		foreign.WindowStart, foreign.WindowEnd, foreign.Token = far, far, far.UnixMilli()
+		add := func(l *Ledger) {
+			for _, r := range []store.Record{term, foreign} {
+				must(t, "Append()", l.Append(t.Context(), r))
+			}
+		}
+		_, second, _ := containers(t, 5*time.Second, func(path string) { add(open(t, Options{Path: path})) })
+		documenttest.Equal(t, string(kind)+": skew", now(t, second).Skew, 5*time.Second)
+		l, _ := wrong(t, term.WindowStart.Add(time.Minute+2*time.Hour), -2*time.Hour)
+		add(l)
+		_, err := l.Reanchor(t.Context())
+		documenttest.Says(t, string(kind)+": Reanchor()", err, ErrInUse, `"job" until `+store.Format(term.WindowEnd))
+	}
+}
+
+// A worker wins a slot before it begins.
+func TestATermThatIsAboutToBeginCounts(t *testing.T) {
+	at := storetest.Grant("job", 1).WindowStart.Add(time.Minute) // the first line's time in containers
+	for ahead, counts := range map[time.Duration]bool{terms.Ahead: true, terms.Ahead + time.Millisecond: false} {
+		next := granted(1, at.Add(ahead), time.Hour)
+		_, second, _ := containers(t, 5*time.Second, func(path string) {
+			must(t, "Append()", open(t, Options{Path: path}).Append(t.Context(), next))
+		})
+		documenttest.Equal(t, "skew with a term to come in "+ahead.String(), now(t, second).Skew > 0, counts)
+
+		l, _ := wrong(t, at.Add(-2*time.Hour), 2*time.Hour)
+		must(t, "Append()", l.Append(t.Context(), next))
+		_, err := l.Reanchor(t.Context())
+		if counts {
+			documenttest.Says(t, "Reanchor()", err, ErrInUse, `"job" until `+store.Format(next.WindowEnd))
+		} else {
+			must(t, "Reanchor()", err)
+		}
+	}
+}
+
+// The clock was set once, weeks ago, by 12 h, and the worker starts again each day.
+func TestDoubtIsOnlyAboutTermsFromBeforeTheClockWasSet(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, set := range []time.Duration{12 * time.Hour, -12 * time.Hour} {
+		for _, before := range []time.Duration{0, 8 * time.Hour} { // how long a term by the first line lasts
+			path := filepath.Join(t.TempDir(), "ledger.db")
+			midnight := noon.Truncate(day)
+			c := bootedAt(midnight.Add(6*time.Hour).Add(-set), 40*day, 0)
+			first := open(t, Options{Path: path, Clock: c, BootID: "first"})
+			now(t, first)
+			until := c.Mock.Now()
+			if before > 0 {
+				until = until.Add(before + set.Abs())
+				must(t, "Append()", first.Append(t.Context(), granted(1, c.Mock.Now(), before)))
+			}
+			must(t, "Close()", first.Close(t.Context()))
+			if c.Mock.Add(set); before == 0 {
+				until = c.Mock.Now()
+			}
+			for d := range int64(5) {
+				for range 2 {
+					l := open(t, Options{Path: path, Clock: c, BootID: "second"})
+					what := fmt.Sprintf("skew on day %d, with a term of %v before the clock was set by %v", d, before, set)
+					documenttest.Equal(t, what, now(t, l).Skew > 0, c.Mock.Now().Before(until))
+					r := granted(2+d, midnight.Add(time.Duration(d)*day), day)
+					r.Claim, r.Token = fmt.Sprint("claim ", d), r.WindowStart.UnixMilli()
+					if err := l.Append(t.Context(), r); err != nil {
+						must(t, "Get()", documenttest.ErrorOf(l.Get(t.Context(), "job", r.Seq)))
+					}
+					must(t, "Close()", l.Close(t.Context())) // It crashes, and starts again a minute later.
+					pass(c, c.Mock.Now().Add(time.Minute))
+				}
+				pass(c, midnight.Add(time.Duration(d+1)*day+6*time.Hour))
+			}
+		}
+	}
+}
+
+func TestALineIsForgottenWhenNoTermByItCanBeInForce(t *testing.T) {
+	term := storetest.Grant("job", 1)
+	_, second, c := containers(t, 5*time.Second, func(path string) {
+		must(t, "Append()", open(t, Options{Path: path}).Append(t.Context(), term))
+	})
+	now(t, second)
+	rows := func() int64 { return asked[int64](t, second.o.Path, `SELECT count(*) FROM Boot`) }
+	documenttest.Equal(t, "lines while the term lasts", rows(), 2)
+	must(t, "Close()", second.Close(t.Context()))
+	pass(c, term.WindowEnd.Add(6*time.Second))
+	now(t, open(t, Options{Path: second.o.Path, Clock: c, BootID: "second"}))
+	documenttest.Equal(t, "lines when it is over", rows(), 1)
+}
+
+// Each boot leaves a row, and each container that has a boot id.
+func TestRowsOfBootsAreRemovedWhenTheyAreMany(t *testing.T) {
+	for what, offset := range map[string]string{"one line": "wallOffset", "many boots": "wallOffset - i * 86400000000"} {
+		path := filepath.Join(t.TempDir(), "ledger.db")
+		c := bootedAt(noon, time.Hour, 0)
+		first := open(t, Options{Path: path, Clock: c, BootID: "first"})
+		want := now(t, first)
+		execute(t, raw(t, path), `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+			INSERT INTO Boot (id, wallOffset, madeAt) SELECT 'id ' || i, `+offset+`, madeAt FROM n, Boot`)
+		now(t, open(t, Options{Path: path, Clock: c, BootID: "second"}))
+		if n := asked[int64](t, path, `SELECT count(*) FROM Boot`); n > 2 {
+			t.Errorf("%s: %d rows are left, want those in use", what, n)
+		}
+		documenttest.Equal(t, what+": a stamp of the handle that was there", now(t, first), want)
+		must(t, "Append()", first.Append(t.Context(), storetest.Grant("job", 1)))
+	}
+}
+
+// Its processes will go by it again when they start.
+func TestTheWrongTimeOfAContainerIsSeenAndMendedFromOutside(t *testing.T) {
+	l, c := wrong(t, noon, 30*time.Second)
+	want := now(t, l).Time
+	must(t, "Close()", l.Close(t.Context()))
+	reader := open(t, Options{Path: l.o.Path, Clock: c, BootID: "host", ReadOnly: true})
+	now(t, reader)
+	documenttest.Says(t, "Warning()", textError(reader.Warning()), nil, "is 30s behind store time", "leasectl reanchor")
+	host := open(t, Options{Path: l.o.Path, Clock: c, BootID: "host"})
+	for _, act := range []func() (Anchor, error){
+		func() (Anchor, error) { return host.PlanReanchor(t.Context()) },
+		func() (Anchor, error) { return host.Reanchor(t.Context()) },
+	} {
+		if a, err := act(); err != nil || !a.StoreTime.Equal(want) || a.Apart() != -30*time.Second {
+			t.Errorf("re-anchored: %+v, %v, want store time to be %v, and 30s ahead", a, err, want)
+		}
+	}
+	documenttest.Equal(t, "the container's time", now(t, open(t, Options{Path: l.o.Path, Clock: c, BootID: "b"})).Time, c.Mock.Now())
+	now(t, reader)
+	documenttest.Equal(t, "Warning() afterwards", reader.Warning(), "")
+}
