@@ -46,7 +46,7 @@ func plainConnection(text string) string {
 // clearedPool matches what the driver says to an operation that wanted a connection just after
 // another one had been denied the login. That error isn't in the chain; the server's name for
 // its code is in the text.
-var clearedPool = regexp.MustCompile(`^connection pool for \S+ was cleared because another operation failed with: .*\bauth error: .*\((?:AuthenticationFailed|UserNotFound)\) (.*)`)
+var clearedPool = regexp.MustCompile(`^connection pool for \S+ was cleared because another operation failed with: .*\bauth error: .*\((AuthenticationFailed|UserNotFound|AtlasError)\) (.*)`)
 
 // deniedToAnother finds, in an error, that of an operation which wanted a connection just after
 // another one was denied the login, and what the server had said to that.
@@ -55,10 +55,11 @@ func deniedToAnother(err error) (said string, cleared error) {
 	if !ok {
 		return "", nil
 	}
-	if m := clearedPool.FindStringSubmatch(e.Error()); m != nil {
-		return m[1], e
+	m := clearedPool.FindStringSubmatch(e.Error())
+	if m == nil || m[1] == "AtlasError" && !atlasDenies.MatchString(m[2]) {
+		return "", nil
 	}
-	return "", nil
+	return m[2], e
 }
 
 // poolError is the driver's error of a pool that was cleared, whose type has no public name.
@@ -70,7 +71,11 @@ type poolError interface {
 // loginFailed is the text of a login that was denied. Servers say why only in their logs, but
 // proxies say it here.
 func (l *login) loginFailed(said string) string {
-	return "authentication failed" + l.who() + strings.TrimSuffix(strings.TrimPrefix(said, "Authentication failed"), ".")
+	text := "authentication failed" + l.who()
+	if why := strings.Trim(strings.TrimPrefix(said, "Authentication failed"), ".: "); why != "" {
+		text += ": " + why
+	}
+	return text
 }
 
 // answer is the text of a reply to a command that failed as a whole.

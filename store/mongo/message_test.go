@@ -158,22 +158,40 @@ func TestEveryOperationIsToldThatTheLoginWasDenied(t *testing.T) {
 		says  string
 	}{
 		"a wrong password": {commandError(codeAuthenticationFailed, "AuthenticationFailed", "Authentication failed."), store.ErrDenied, "authentication failed (user u, authenticated in jobs)"},
+		"of Atlas":         {commandError(codeAtlasError, "AtlasError", "bad auth : Authentication failed."), store.ErrDenied, "authentication failed (user u, authenticated in jobs): bad auth : Authentication failed"},
+		"a full Atlas":     {commandError(codeAtlasError, "AtlasError", "you are over your space quota, using 513 MB of 512 MB"), nil, ""},
 		"a step-down":      {commandError(10107, "NotWritablePrimary", "not primary"), nil, ""},
 	} {
-		f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"saslStart": c.reply})})
-		l := f.open(Options{URI: "mongodb://u:p@" + f.addr + "/jobs"})
-		var wg sync.WaitGroup
-		for range 8 {
-			wg.Go(func() {
-				for range 8 {
-					_, err := l.Now(within(t, patience))
-					wantSentinel(t, name, err, c.want)
-					documenttest.Says(t, name, err, nil, c.says)
-					wantPlain(t, name, err)
-				}
-			})
-		}
-		wg.Wait()
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"saslStart": c.reply})})
+			l := f.open(Options{URI: "mongodb://u:p@" + f.addr + "/jobs"})
+			var wg sync.WaitGroup
+			for range 8 {
+				wg.Go(func() {
+					for range 8 {
+						_, err := l.Now(within(t, patience))
+						wantSentinel(t, name, err, c.want)
+						documenttest.Says(t, name, err, nil, c.says)
+						wantPlain(t, name, err)
+					}
+				})
+			}
+			wg.Wait()
+		})
+	}
+}
+
+// Said by MongoDB, Atlas, FerretDB 1.24 and a proxy.
+func TestWhatAServerSaysOfALoginIsSetApart(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{
+		"Authentication failed.":                              "",
+		"bad auth : Authentication failed.":                   ": bad auth : Authentication failed",
+		"Unsupported authentication mechanism \"PLAIN\".":     ": Unsupported authentication mechanism \"PLAIN\"",
+		"Authentication failed: the directory doesn't answer": ": the directory doesn't answer",
+	} {
+		documenttest.Equal(t, said, (&login{known: true, user: "u", source: "jobs"}).loginFailed(said), "authentication failed (user u, authenticated in jobs)"+want)
 	}
 }
 
