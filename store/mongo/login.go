@@ -11,6 +11,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/auth"
+
+	"github.com/slotlease/slotlease/internal/scrub"
 )
 
 // login is what the URI says about who we are, and which replica set is meant. It is empty
@@ -35,6 +37,9 @@ func loginOf(o *options.ClientOptions) *login {
 	l := &login{known: true, direct: directly(o), sets: map[string]string{}}
 	if o.Auth != nil {
 		l.user, l.source = o.Auth.Username, o.Auth.AuthSource
+		if l.user != "" && l.user == o.Auth.Password {
+			l.user = scrub.Mask // Also where it is too short to be searched for.
+		}
 	}
 	if o.ReplicaSet != nil {
 		l.replicaSet = *o.ReplicaSet

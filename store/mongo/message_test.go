@@ -182,6 +182,23 @@ func TestEveryOperationIsToldThatTheLoginWasDenied(t *testing.T) {
 	}
 }
 
+// A name is what the operator looks for, however much it looks like a password.
+func TestALoginThatFailsNamesTheUserAndNeverAPassword(t *testing.T) {
+	t.Parallel()
+	for login, want := range map[string]string{
+		"slotlease-rw:h4nterS2cret": "(user slotlease-rw, authenticated in jobs)",
+		"jobrunner2:h4nterS2cret":   "(user jobrunner2, authenticated in jobs)",
+		"svc.jobs%40x:h4nterS2cret": "(user svc.jobs@x, authenticated in jobs)",
+		"h4nterS2cret:h4nterS2cret": "(user ***, authenticated in jobs)",
+		"jobs:jobs":                 "(user ***, authenticated in jobs)",
+	} {
+		f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"saslStart": commandError(codeAuthenticationFailed, "AuthenticationFailed", "Authentication failed.")})})
+		_, err := f.open(Options{URI: "mongodb://" + login + "@" + f.addr + "/jobs"}).Now(within(t, patience))
+		documenttest.Says(t, "Now()", err, store.ErrDenied, want)
+		wantNoSecret(t, "Now()", err.Error()+store.Detail(err), "h4nterS2cret")
+	}
+}
+
 // Said by MongoDB, Atlas, FerretDB 1.24 and a proxy.
 func TestWhatAServerSaysOfALoginIsSetApart(t *testing.T) {
 	t.Parallel()

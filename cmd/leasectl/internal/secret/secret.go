@@ -23,13 +23,18 @@ func InURI(uri string) (s scrub.Secrets) {
 
 // AddURI adds what InURI finds.
 func AddURI(s *scrub.Secrets, uri string) {
-	_, rest, found := strings.Cut(uri, "://")
+	scheme, rest, found := strings.Cut(uri, "://")
 	if !found {
 		return
 	}
 	i := strings.LastIndex(rest, "@")
 	if i >= 0 {
-		s.HideUser(rest[:i])
+		if scheme == "mongodb" || scheme == "mongodb+srv" {
+			_, query, _ := strings.Cut(rest[i:], "?")
+			s.HideLogin(rest[:i], query)
+		} else {
+			s.HideUser(rest[:i])
+		}
 		_, password, _ := strings.Cut(rest[:i], ":")
 		addParts(s, password)
 	}
