@@ -22,6 +22,7 @@ type login struct {
 	user       string
 	source     string // the database that knows the user
 	replicaSet string
+	hosts      []string // of the URI, or of its SRV record
 	// direct makes options to connect to one of the servers.
 	direct func(addr string) *options.ClientOptions
 
@@ -34,7 +35,7 @@ type login struct {
 // loginOf reads the driver's options, which have all defaults, and what a TXT record of an
 // SRV host adds to the URI.
 func loginOf(o *options.ClientOptions) *login {
-	l := &login{known: true, direct: directly(o), sets: map[string]string{}}
+	l := &login{known: true, hosts: o.Hosts, direct: directly(o), sets: map[string]string{}}
 	if o.Auth != nil {
 		l.user, l.source = o.Auth.Username, o.Auth.AuthSource
 		if l.user != "" && l.user == o.Auth.Password {

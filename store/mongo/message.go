@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
+	driveraddress "go.mongodb.org/mongo-driver/v2/mongo/address"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/description"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
@@ -143,16 +144,20 @@ func (l *login) noServer(t description.Topology) string {
 	if len(t.Servers) == 0 {
 		return l.otherSet()
 	}
-	answered := false
+	answered, ghosts := false, true
 	var servers []string
 	for _, s := range t.Servers {
-		said, ok := state(s)
+		said, ok := l.state(s)
 		servers, answered = append(servers, said), answered || ok
+		ghosts = ghosts && s.Kind == description.ServerKindRSGhost
 	}
 	slices.Sort(servers)
 	list := strings.Join(servers, "; ")
 	if wrong := l.otherSet(); t.Kind == description.TopologyKindSingle && !answered && wrong != noServers {
 		return wrong
+	}
+	if ghosts {
+		return "no primary: starting, or rs.initiate() wasn't called: " + list
 	}
 	if answered {
 		return "no primary: an election? " + list
@@ -172,14 +177,25 @@ var kinds = map[description.ServerKind]string{
 }
 
 // state says what a server is, or why that isn't known; answered is false then.
-func state(s description.Server) (text string, answered bool) {
+func (l *login) state(s description.Server) (text string, answered bool) {
 	if kind, ok := kinds[s.Kind]; ok {
 		return fmt.Sprintf("%s is %s", s.Addr, kind), true
 	}
 	if s.LastError != nil {
-		return fmt.Sprintf("%s: %v", s.Addr, root(s.LastError)), false
+		text = fmt.Sprintf("%s: %v", s.Addr, root(s.LastError))
+		if !l.names(s.Addr) {
+			text += " (the name is from the replica set's configuration)"
+		}
+		return text, false
 	}
 	return fmt.Sprintf("%s: no answer yet", s.Addr), false
+}
+
+// names reports that the URI, or its SRV record, names a server. The driver leaves these names for
+// those that the replica set's members tell:
+// https://github.com/mongodb/specifications/blob/master/source/server-discovery-and-monitoring/server-discovery-and-monitoring.md#clients-use-the-hostnames-listed-in-the-replica-set-config-not-the-seed-list
+func (l *login) names(server driveraddress.Address) bool {
+	return len(l.hosts) == 0 || slices.ContainsFunc(l.hosts, func(h string) bool { return driveraddress.Address(h).String() == server.String() })
 }
 
 // root is what happened to a connection, without the operation and the address.

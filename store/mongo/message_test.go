@@ -114,6 +114,32 @@ func TestWithoutAPrimaryTheErrorSaysWhichMembersAnswer(t *testing.T) {
 	wantSentinel(t, "Now()", err, nil)
 }
 
+func TestAReplicaSetThatWasNotInitiatedIsSaidToBeThat(t *testing.T) {
+	t.Parallel()
+	f := serve(t, &fakeServer{})
+	f.greet(bson.D{{Key: "ismaster", Value: false}, {Key: "isWritablePrimary", Value: false}, {Key: "isreplicaset", Value: true}})
+	for options, want := range map[string]string{
+		"?replicaSet=rs0":        "no primary: starting, or rs.initiate() wasn't called: " + f.addr + " is not in a replica set yet",
+		"?directConnection=true": f.addr + " is not in a replica set yet: starting, or rs.initiate() wasn't called",
+	} {
+		wantSentinel(t, "Now()", until(t, f.open(Options{URI: "mongodb://" + f.addr + "/" + options}), want), nil)
+	}
+}
+
+// As in containers whose members know each other by names that only they can resolve. The driver
+// leaves the URI's names for those.
+func TestANameOfAMemberThatIsNotTheURIsIsSaidToBeThat(t *testing.T) {
+	t.Parallel()
+	f := serve(t, &fakeServer{})
+	f.greet(member("db-internal.invalid:27017"))
+	err := until(t, f.open(Options{URI: "mongodb://" + f.addr + "/?replicaSet=rs0"}), "no server found: db-internal.invalid:27017: ", "(the name is from the replica set's configuration)")
+	wantSentinel(t, "Now()", err, nil)
+	l := open(t, Options{URI: "mongodb://127.0.0.1:1/?replicaSet=rs0"})
+	if err := until(t, l, "no server found: 127.0.0.1:1: connection refused"); strings.Contains(err.Error(), "configuration") {
+		t.Errorf("Now() = %v, want no word about a name that is the URI's", err)
+	}
+}
+
 func TestAWrongNameOfTheReplicaSetIsSaidToBeThat(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
