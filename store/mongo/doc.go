@@ -31,8 +31,8 @@
 //     the key stays: a primary that was cut off answers so (with error 11000 and a
 //     write-concern error in one reply) for a record that only it has, and which is
 //     rolled back later. Until then reads don't show it, and the key looks free.
-//   - A denial says that nothing was stored ([store.ErrNotStored]), if the append was sent at
-//     most once. With a client of the caller's own that isn't known, and the outcome is
+//   - A denial, and a refusal because of what the collection is, says that nothing was stored
+//     ([store.ErrNotStored]), if the append was sent at most once. With a client of the caller's own that isn't known, and the outcome is
 //     unknown, too.
 //   - Reads show only what a majority has. Shortly after an election, the new
 //     primary, or an old one that doesn't know yet that it was replaced, may answer
