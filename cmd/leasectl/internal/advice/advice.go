@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	driver "modernc.org/sqlite"
 	code "modernc.org/sqlite/lib"
@@ -88,14 +89,14 @@ func tryFailed(t storeuri.Target, err error) string {
 		return "" // The answer says what is wrong.
 	case t.Scheme == storeuri.Cosmos:
 		return "check the name of the account, and that its network lets this machine in"
+	case strings.HasPrefix(t.Scheme, storeuri.MongoDB) && !unreached(err):
+		return "" // A server answered, and the store didn't like what it said.
 	case nameless(err) && t.Scheme != storeuri.MongoDB:
 		return "check the host in the URI, for which the DNS must have an SRV record, and the DNS of this machine"
 	case renamed(t, err):
 		return "let this machine reach the members by the names that the replica set's configuration gives them, or change those: rs.reconfig()"
-	case unreached(err):
-		return "check that the server runs and that host and port are right"
 	}
-	return "" // A server answered, and the store didn't like what it said.
+	return "check that the server runs and that host and port are right"
 }
 
 const tryElection = "again in a moment: an election takes up to 12 s; if it lasts, start the members that don't answer"
