@@ -49,8 +49,11 @@ func (e *ThrottledError) Unwrap() []error { return []error{ErrThrottled, e.Err} 
 
 // Detail returns all that a store knows about an error, in one line without secrets, such as
 // a driver's own words. The error's text is what matters of them. It is the text if there is
-// no more.
+// no more, and empty if err is nil.
 func Detail(err error) string {
+	if err == nil {
+		return ""
+	}
 	if e, ok := errors.AsType[interface {
 		error
 		Detail() string

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -29,6 +31,28 @@ func TestPlanShowsTablesAndJSON(t *testing.T) {
 				t.Errorf("%s: line %q has %d columns, want at most 80", name, line, n-1)
 			}
 		}
+	}
+}
+
+// docs/mongodb.md says what a replica set of three members takes.
+func TestThePlanForMongoDBIsThatOfTheDocumentation(t *testing.T) {
+	var p estimate.Report
+	got := leasectl(t, nil, "plan", "--store", "mongo", "--every", "5m", "--output", "json")
+	if err := json.Unmarshal([]byte(got.stdout), &p); err != nil || len(p.PerDay) == 0 {
+		t.Fatalf("leasectl plan = %+v, %v", got, err)
+	}
+	page, err := os.ReadFile("../../docs/mongodb.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	daily := float64(p.PerDay[0].Requests)
+	// Of the three hellos for each of the three workers' stamps, one goes to the primary.
+	primary := daily - 2*3*float64(p.SlotsPerDay)
+	const day = 24 * 60 * 60
+	want := fmt.Sprintf("send %.0f commands per slot (`leasectl plan --store mongo --every 5m`: %d,%03d a day), so a thousand such types need %.0f commands a second, of which the primary of three members gets %.0f.",
+		daily/float64(p.SlotsPerDay), int(daily)/1000, int(daily)%1000, 1000*daily/day, 1000*primary/day)
+	if !strings.Contains(strings.Join(strings.Fields(string(page)), " "), want) {
+		t.Errorf("docs/mongodb.md doesn't say %q, as the plan does", want)
 	}
 }
 

@@ -43,10 +43,33 @@ func (s *Secrets) Hide(secret string) {
 // HideUser takes in what stands before the @ in a URI: a user, and perhaps a colon and a
 // password.
 func (s *Secrets) HideUser(info string) {
-	user, password, found := strings.Cut(info, ":")
+	user, _, _ := strings.Cut(info, ":")
 	s.Hide(user)
+	s.hidePassword(info)
+}
+
+// HideLogin is HideUser for a URI of MongoDB with the parameters query. The user is a name there
+// that may be shown, but for the id of a key (authMechanism=MONGODB-AWS), and for what may be a
+// password without a user.
+func (s *Secrets) HideLogin(info, query string) {
+	_, password, _ := strings.Cut(info, ":")
+	plain, err := url.QueryUnescape(query)
+	switch plain = strings.ToLower(plain); {
+	case err != nil, strings.Contains(plain, "aws"), password == "" && !unaided.MatchString(plain):
+		s.HideUser(info)
+	default:
+		s.hidePassword(info)
+	}
+}
+
+// unaided matches the mechanisms that need no password.
+var unaided = regexp.MustCompile(`authmechanism=(?:mongodb-x509|mongodb-oidc|gssapi)(?:[&;]|$)`)
+
+// hidePassword takes in the password of HideUser.
+func (s *Secrets) hidePassword(info string) {
+	user, password, _ := strings.Cut(info, ":")
 	s.Hide(password)
-	if !found || password == "" {
+	if password == "" {
 		return
 	}
 	for _, name := range forms(user) {

@@ -101,6 +101,30 @@ func TestSecretsOfOthersAreTakenOut(t *testing.T) {
 	}
 }
 
+func TestTheUserOfAMongoDBURIIsShownIfItIsAName(t *testing.T) {
+	for _, c := range []struct{ info, query, want string }{
+		{"slotlease-rw:h4nterS2cret", "", "user slotlease-rw, ***"},
+		{"svc.jobs:h4nterS2cret", "authSource=admin", "user svc.jobs, ***"},
+		{"jobrunner2:jobrunner2", "", "user ***, ***"},
+		{"AKIAIOSFODNN7EXAMPLE:h4nterS2cret", "authMechanism=MONGODB-AWS", "user ***, ***"},
+		{"AKIAIOSFODNN7EXAMPLE:h4nterS2cret", "authMechanism=mongodb%2Daws&w=1", "user ***, ***"},
+		{"AKIAIOSFODNN7EXAMPLE:h4nterS2cret", "authMechanism=%zz", "user ***, ***"},
+		{"h4nterS2cret", "", "user ***, ***"},
+		{"h4nterS2cret:", "authMechanism=SCRAM-SHA-256", "user ***, ***"},
+		{"CN=worker7,OU=jobs", "tls=true&authMechanism=MONGODB-X509", "user CN=worker7,OU=jobs, CN=worker7,OU=jobs"},
+	} {
+		var s Secrets
+		s.HideLogin(c.info, c.query)
+		user, password, found := strings.Cut(c.info, ":")
+		if !found || password == "" {
+			password = user
+		}
+		if got := s.Scrub("user " + user + ", " + password); got != c.want {
+			t.Errorf("of %s?%s: %q, want %q", c.info, c.query, got, c.want)
+		}
+	}
+}
+
 func FuzzScrub(f *testing.F) {
 	for _, password := range append(ordinary, "p%40ss", "\xff", "a b", "%zz", "é:…") {
 		f.Add("jane", password, "dial tcp: "+password+" … refused")

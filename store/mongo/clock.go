@@ -165,6 +165,9 @@ func (l *Ledger) now(ctx context.Context) (store.Stamp, error) {
 // notPrimary is the error of a server that isn't the primary although the driver took
 // it for that, as with directConnection.
 func notPrimary(g greeting) error {
+	if !g.member {
+		return fmt.Errorf("%s is not in a replica set yet: starting, or rs.initiate() wasn't called", g.server)
+	}
 	return fmt.Errorf("%s is not the primary: connect to the replica set, without directConnection", g.server)
 }
 

@@ -31,8 +31,8 @@
 //     the key stays: a primary that was cut off answers so (with error 11000 and a
 //     write-concern error in one reply) for a record that only it has, and which is
 //     rolled back later. Until then reads don't show it, and the key looks free.
-//   - A denial says that nothing was stored ([store.ErrNotStored]), if the append was sent at
-//     most once. With a client of the caller's own that isn't known, and the outcome is
+//   - A denial, and a refusal because of what the collection is, says that nothing was stored
+//     ([store.ErrNotStored]), if the append was sent at most once. With a client of the caller's own that isn't known, and the outcome is
 //     unknown, too.
 //   - Reads show only what a majority has. Shortly after an election, the new
 //     primary, or an old one that doesn't know yet that it was replaced, may answer
@@ -104,8 +104,9 @@
 // URI's path, else in admin, as the connection string's specification has it. A user that
 // was made in admin needs authSource=admin if the path names a database.
 //
-// The role readWrite on the database suffices. The minimum is a custom role with
-// these actions on the collection:
+// The role readWrite on the database suffices, but for a collection that is sharded: it lacks find on
+// config.collections, which Options.UnsafeUnverified doesn't replace. The minimum is a custom role
+// with these actions on the collection:
 //
 //   - find, insert, and remove (for trimming): always;
 //   - listIndexes and, on the database, listCollections: for the checks above, which
@@ -207,7 +208,7 @@
 // docs/mongodb.md lists them, with what works and what was tested. Azure Cosmos DB for
 // MongoDB (RU) and DocumentDB, which Azure DocumentDB is, are asked for the shard key in
 // their own ways. DocumentDB and FerretDB 2 answer with the clock of the gateway or proxy
-// that was asked, so they are refused without Options.ServerSkew. Where the driver's
+// that was asked, so they are refused without Options.ServerSkew, or serverSkew in the URI. Where the driver's
 // repetition of writes is refused, as by Amazon DocumentDB before 8.0.2, appends are sent
 // as writes that aren't repeated.
 //

@@ -11,6 +11,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/auth"
+
+	"github.com/slotlease/slotlease/internal/scrub"
 )
 
 // login is what the URI says about who we are, and which replica set is meant. It is empty
@@ -20,6 +22,7 @@ type login struct {
 	user       string
 	source     string // the database that knows the user
 	replicaSet string
+	hosts      []string // of the URI, or of its SRV record
 	// direct makes options to connect to one of the servers.
 	direct func(addr string) *options.ClientOptions
 
@@ -32,9 +35,12 @@ type login struct {
 // loginOf reads the driver's options, which have all defaults, and what a TXT record of an
 // SRV host adds to the URI.
 func loginOf(o *options.ClientOptions) *login {
-	l := &login{known: true, direct: directly(o), sets: map[string]string{}}
+	l := &login{known: true, hosts: o.Hosts, direct: directly(o), sets: map[string]string{}}
 	if o.Auth != nil {
 		l.user, l.source = o.Auth.Username, o.Auth.AuthSource
+		if l.user != "" && l.user == o.Auth.Password {
+			l.user = scrub.Mask // Also where it is too short to be searched for.
+		}
 	}
 	if o.ReplicaSet != nil {
 		l.replicaSet = *o.ReplicaSet

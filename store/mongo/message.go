@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
+	driveraddress "go.mongodb.org/mongo-driver/v2/mongo/address"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/description"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
@@ -46,7 +47,7 @@ func plainConnection(text string) string {
 // clearedPool matches what the driver says to an operation that wanted a connection just after
 // another one had been denied the login. That error isn't in the chain; the server's name for
 // its code is in the text.
-var clearedPool = regexp.MustCompile(`^connection pool for \S+ was cleared because another operation failed with: .*\bauth error: .*\((?:AuthenticationFailed|UserNotFound)\) (.*)`)
+var clearedPool = regexp.MustCompile(`^connection pool for \S+ was cleared because another operation failed with: .*\bauth error: .*\((AuthenticationFailed|UserNotFound|AtlasError)\) (.*)`)
 
 // deniedToAnother finds, in an error, that of an operation which wanted a connection just after
 // another one was denied the login, and what the server had said to that.
@@ -55,10 +56,11 @@ func deniedToAnother(err error) (said string, cleared error) {
 	if !ok {
 		return "", nil
 	}
-	if m := clearedPool.FindStringSubmatch(e.Error()); m != nil {
-		return m[1], e
+	m := clearedPool.FindStringSubmatch(e.Error())
+	if m == nil || m[1] == "AtlasError" && !atlasDenies.MatchString(m[2]) {
+		return "", nil
 	}
-	return "", nil
+	return m[2], e
 }
 
 // poolError is the driver's error of a pool that was cleared, whose type has no public name.
@@ -70,7 +72,11 @@ type poolError interface {
 // loginFailed is the text of a login that was denied. Servers say why only in their logs, but
 // proxies say it here.
 func (l *login) loginFailed(said string) string {
-	return "authentication failed" + l.who() + strings.TrimSuffix(strings.TrimPrefix(said, "Authentication failed"), ".")
+	text := "authentication failed" + l.who()
+	if why := strings.Trim(strings.TrimPrefix(said, "Authentication failed"), ".: "); why != "" {
+		text += ": " + why
+	}
+	return text
 }
 
 // answer is the text of a reply to a command that failed as a whole.
@@ -138,16 +144,20 @@ func (l *login) noServer(t description.Topology) string {
 	if len(t.Servers) == 0 {
 		return l.otherSet()
 	}
-	answered := false
+	answered, ghosts := false, true
 	var servers []string
 	for _, s := range t.Servers {
-		said, ok := state(s)
+		said, ok := l.state(s)
 		servers, answered = append(servers, said), answered || ok
+		ghosts = ghosts && s.Kind == description.ServerKindRSGhost
 	}
 	slices.Sort(servers)
 	list := strings.Join(servers, "; ")
 	if wrong := l.otherSet(); t.Kind == description.TopologyKindSingle && !answered && wrong != noServers {
 		return wrong
+	}
+	if ghosts {
+		return "no primary: starting, or rs.initiate() wasn't called: " + list
 	}
 	if answered {
 		return "no primary: an election? " + list
@@ -167,14 +177,25 @@ var kinds = map[description.ServerKind]string{
 }
 
 // state says what a server is, or why that isn't known; answered is false then.
-func state(s description.Server) (text string, answered bool) {
+func (l *login) state(s description.Server) (text string, answered bool) {
 	if kind, ok := kinds[s.Kind]; ok {
 		return fmt.Sprintf("%s is %s", s.Addr, kind), true
 	}
 	if s.LastError != nil {
-		return fmt.Sprintf("%s: %v", s.Addr, root(s.LastError)), false
+		text = fmt.Sprintf("%s: %v", s.Addr, root(s.LastError))
+		if !l.names(s.Addr) {
+			text += " (the name is from the replica set's configuration)"
+		}
+		return text, false
 	}
 	return fmt.Sprintf("%s: no answer yet", s.Addr), false
+}
+
+// names reports that the URI, or its SRV record, names a server. The driver leaves these names for
+// those that the replica set's members tell:
+// https://github.com/mongodb/specifications/blob/master/source/server-discovery-and-monitoring/server-discovery-and-monitoring.md#clients-use-the-hostnames-listed-in-the-replica-set-config-not-the-seed-list
+func (l *login) names(server driveraddress.Address) bool {
+	return len(l.hosts) == 0 || slices.ContainsFunc(l.hosts, func(h string) bool { return driveraddress.Address(h).String() == server.String() })
 }
 
 // root is what happened to a connection, without the operation and the address.

@@ -114,6 +114,32 @@ func TestWithoutAPrimaryTheErrorSaysWhichMembersAnswer(t *testing.T) {
 	wantSentinel(t, "Now()", err, nil)
 }
 
+func TestAReplicaSetThatWasNotInitiatedIsSaidToBeThat(t *testing.T) {
+	t.Parallel()
+	f := serve(t, &fakeServer{})
+	f.greet(bson.D{{Key: "ismaster", Value: false}, {Key: "isWritablePrimary", Value: false}, {Key: "isreplicaset", Value: true}})
+	for options, want := range map[string]string{
+		"?replicaSet=rs0":        "no primary: starting, or rs.initiate() wasn't called: " + f.addr + " is not in a replica set yet",
+		"?directConnection=true": f.addr + " is not in a replica set yet: starting, or rs.initiate() wasn't called",
+	} {
+		wantSentinel(t, "Now()", until(t, f.open(Options{URI: "mongodb://" + f.addr + "/" + options}), want), nil)
+	}
+}
+
+// As in containers whose members know each other by names that only they can resolve. The driver
+// leaves the URI's names for those.
+func TestANameOfAMemberThatIsNotTheURIsIsSaidToBeThat(t *testing.T) {
+	t.Parallel()
+	f := serve(t, &fakeServer{})
+	f.greet(member("db-internal.invalid:27017"))
+	err := until(t, f.open(Options{URI: "mongodb://" + f.addr + "/?replicaSet=rs0"}), "no server found: db-internal.invalid:27017: ", "(the name is from the replica set's configuration)")
+	wantSentinel(t, "Now()", err, nil)
+	l := open(t, Options{URI: "mongodb://127.0.0.1:1/?replicaSet=rs0"})
+	if err := until(t, l, "no server found: 127.0.0.1:1: connection refused"); strings.Contains(err.Error(), "configuration") {
+		t.Errorf("Now() = %v, want no word about a name that is the URI's", err)
+	}
+}
+
 func TestAWrongNameOfTheReplicaSetIsSaidToBeThat(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -158,22 +184,57 @@ func TestEveryOperationIsToldThatTheLoginWasDenied(t *testing.T) {
 		says  string
 	}{
 		"a wrong password": {commandError(codeAuthenticationFailed, "AuthenticationFailed", "Authentication failed."), store.ErrDenied, "authentication failed (user u, authenticated in jobs)"},
+		"of Atlas":         {commandError(codeAtlasError, "AtlasError", "bad auth : Authentication failed."), store.ErrDenied, "authentication failed (user u, authenticated in jobs): bad auth : Authentication failed"},
+		"a full Atlas":     {commandError(codeAtlasError, "AtlasError", "you are over your space quota, using 513 MB of 512 MB"), nil, ""},
 		"a step-down":      {commandError(10107, "NotWritablePrimary", "not primary"), nil, ""},
 	} {
-		f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"saslStart": c.reply})})
-		l := f.open(Options{URI: "mongodb://u:p@" + f.addr + "/jobs"})
-		var wg sync.WaitGroup
-		for range 8 {
-			wg.Go(func() {
-				for range 8 {
-					_, err := l.Now(within(t, patience))
-					wantSentinel(t, name, err, c.want)
-					documenttest.Says(t, name, err, nil, c.says)
-					wantPlain(t, name, err)
-				}
-			})
-		}
-		wg.Wait()
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"saslStart": c.reply})})
+			l := f.open(Options{URI: "mongodb://u:p@" + f.addr + "/jobs"})
+			var wg sync.WaitGroup
+			for range 8 {
+				wg.Go(func() {
+					for range 8 {
+						_, err := l.Now(within(t, patience))
+						wantSentinel(t, name, err, c.want)
+						documenttest.Says(t, name, err, nil, c.says)
+						wantPlain(t, name, err)
+					}
+				})
+			}
+			wg.Wait()
+		})
+	}
+}
+
+// A name is what the operator looks for, however much it looks like a password.
+func TestALoginThatFailsNamesTheUserAndNeverAPassword(t *testing.T) {
+	t.Parallel()
+	for login, want := range map[string]string{
+		"slotlease-rw:h4nterS2cret": "(user slotlease-rw, authenticated in jobs)",
+		"jobrunner2:h4nterS2cret":   "(user jobrunner2, authenticated in jobs)",
+		"svc.jobs%40x:h4nterS2cret": "(user svc.jobs@x, authenticated in jobs)",
+		"h4nterS2cret:h4nterS2cret": "(user ***, authenticated in jobs)",
+		"jobs:jobs":                 "(user ***, authenticated in jobs)",
+	} {
+		f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"saslStart": commandError(codeAuthenticationFailed, "AuthenticationFailed", "Authentication failed.")})})
+		_, err := f.open(Options{URI: "mongodb://" + login + "@" + f.addr + "/jobs"}).Now(within(t, patience))
+		documenttest.Says(t, "Now()", err, store.ErrDenied, want)
+		wantNoSecret(t, "Now()", err.Error()+store.Detail(err), "h4nterS2cret")
+	}
+}
+
+// Said by MongoDB, Atlas, FerretDB 1.24 and a proxy.
+func TestWhatAServerSaysOfALoginIsSetApart(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{
+		"Authentication failed.":                              "",
+		"bad auth : Authentication failed.":                   ": bad auth : Authentication failed",
+		"Unsupported authentication mechanism \"PLAIN\".":     ": Unsupported authentication mechanism \"PLAIN\"",
+		"Authentication failed: the directory doesn't answer": ": the directory doesn't answer",
+	} {
+		documenttest.Equal(t, said, (&login{known: true, user: "u", source: "jobs"}).loginFailed(said), "authentication failed (user u, authenticated in jobs)"+want)
 	}
 }
 

@@ -62,8 +62,9 @@ type Options struct {
 	AppName string
 
 	// UnsafeUnverified accepts a collection with mongos even if rights are missing to
-	// find out whether it is sharded. If it is sharded by another key than _id or the
-	// worker type, two workers may hold one lease.
+	// find out whether it is sharded, and with Azure DocumentDB and Cosmos DB for MongoDB
+	// (RU) by what. If that is another key than _id or the worker type, two workers may
+	// hold one lease. What mongos says is sharded needs find on config.collections even so.
 	UnsafeUnverified bool
 
 	// Clock times the hourly checks of the collection and the round trips by which

@@ -62,7 +62,7 @@ func (l *Ledger) lookAtService(ctx context.Context, g greeting) (service, error)
 // knowsSkew refuses a service that answers with the clock of whichever of its front ends
 // was asked, unless ServerSkew says how far those may be apart.
 func (l *Ledger) knowsSkew(is service) error {
-	const by = "answers with the clock of the %s that was asked: say by ServerSkew how far those may differ, or 1ns if there is only one"
+	const by = "answers with the clock of the %s that was asked: say how far those may differ by serverSkew=… in the URI (Options.ServerSkew), or serverSkew=1ns if there is only one"
 	switch {
 	case l.skew != 0:
 	case is == ferretDB:
@@ -126,7 +126,7 @@ func (l *Ledger) unverified(assumed layout, why string) (layout, error) {
 	if l.unsafe {
 		return assumed, nil
 	}
-	return unfit, fmt.Errorf("%w: %s, or accept the danger with UnsafeUnverified", store.ErrRefused, why)
+	return unfit, fmt.Errorf("%w: %s, or accept the danger with unsafeUnverified=true in the URI (Options.UnsafeUnverified)", store.ErrRefused, why)
 }
 
 // insert adds a document. Where the driver's own repetition of writes isn't supported, as

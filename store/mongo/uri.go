@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,7 +29,8 @@ type address struct {
 	// skew is Options.ServerSkew, or zero, and unsafe Options.UnsafeUnverified.
 	skew   time.Duration
 	unsafe bool
-	// secrets are user, password and the values of some parameters.
+	// secrets are the password, the user where that isn't a name, and the values of some
+	// parameters.
 	secrets scrub.Secrets
 }
 
@@ -92,7 +94,8 @@ func cutUser(uri string, secrets *scrub.Secrets) (rest, user string, err error) 
 			return "", "", errors.New("uri: user or password is not percent-encoded correctly: a % must be written %25")
 		}
 	}
-	secrets.HideUser(before)
+	_, query, _ := strings.Cut(after, "?")
+	secrets.HideLogin(before, query)
 	return after, before + "@", nil
 }
 
@@ -133,7 +136,7 @@ func cutHosts(uri string) (hosts, rest string, err error) {
 // cutParameters takes our parameters out of the query and notes its secrets.
 func (a *address) cutParameters(query string) (string, error) {
 	var kept []string
-	seen := false
+	seen := map[string]bool{}
 	for _, pair := range strings.FieldsFunc(query, func(r rune) bool { return r == '&' || r == ';' }) {
 		rawName, rawValue, ok := strings.Cut(pair, "=")
 		name, nameErr := url.QueryUnescape(rawName)
@@ -145,20 +148,15 @@ func (a *address) cutParameters(query string) (string, error) {
 			return "", fmt.Errorf("uri: parameter %.40q is not percent-encoded correctly", name)
 		}
 		lower := strings.ToLower(name)
+		own, isOwn := ownParameters[lower]
 		switch {
-		case lower == "collection":
-			if seen {
-				return "", errors.New("uri: parameter collection is given twice")
-			}
-			if value == "" {
-				return "", errors.New("uri: parameter collection is empty")
-			}
-			a.collection, seen = value, true
-			continue
-		case lower == "serverskew" || lower == "unsafeunverified":
-			if err := a.allow(lower, value); err != nil {
+		case isOwn && seen[lower]:
+			return "", fmt.Errorf("uri: parameter %s is given twice", own)
+		case isOwn:
+			if err := a.take(own, value); err != nil {
 				return "", err
 			}
+			seen[lower] = true
 			continue
 		case strings.HasPrefix(lower, "serversk") || strings.HasPrefix(lower, "unsafe"):
 			return "", fmt.Errorf("uri: parameter %.40q is unknown: did you mean serverSkew or unsafeUnverified?", name)
@@ -186,24 +184,38 @@ func (a *address) cutParameters(query string) (string, error) {
 // mostSkew bounds serverSkew in a URI: with more, no slot could be worked in.
 const mostSkew = time.Hour
 
-// allow reads the parameters that say what to put up with.
-func (a *address) allow(lower, value string) (err error) {
-	if lower == "serverskew" {
-		if a.skew != 0 {
-			return errors.New("uri: parameter serverSkew is given twice")
+// ownParameters are our names of parameters, by their lower case.
+var ownParameters = map[string]string{"collection": "collection", "serverskew": "serverSkew", "unsafeunverified": "unsafeUnverified"}
+
+// take reads a parameter of ours.
+func (a *address) take(name, value string) (err error) {
+	switch name {
+	case "collection":
+		if value == "" {
+			return errors.New("uri: parameter collection is empty")
 		}
+		a.collection = value
+	case "serverSkew":
 		if a.skew, err = time.ParseDuration(value); err != nil || a.skew <= 0 || a.skew > mostSkew {
-			return fmt.Errorf("uri: parameter serverSkew must be a duration above 0, at most %v, such as 500ms", mostSkew)
+			return fmt.Errorf("uri: parameter serverSkew%s must be a duration above 0, at most %v, such as 500ms", is(value), mostSkew)
 		}
-		return nil
-	}
-	if a.unsafe {
-		return errors.New("uri: parameter unsafeUnverified is given twice")
-	}
-	if a.unsafe, err = strconv.ParseBool(value); err != nil {
-		return errors.New("uri: parameter unsafeUnverified must be true or false")
+	case "unsafeUnverified":
+		if a.unsafe, err = strconv.ParseBool(value); err != nil {
+			return fmt.Errorf("uri: parameter unsafeUnverified%s must be true or false", is(value))
+		}
 	}
 	return nil
+}
+
+// plainValue matches a value that can be no part of a URI, such as half a password.
+var plainValue = regexp.MustCompile(`^[\w.+-]{0,40}$`)
+
+// is quotes the value of a parameter for an error, if that is safe.
+func is(value string) string {
+	if !plainValue.MatchString(value) {
+		return ""
+	}
+	return fmt.Sprintf(" is %q: it", value)
 }
 
 // Redact returns a URI that may be shown: user, password and the values of

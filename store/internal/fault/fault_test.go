@@ -64,6 +64,9 @@ func TestADetailIsToldApartFromTheText(t *testing.T) {
 	if got := store.Detail(io.EOF); got != "EOF" {
 		t.Errorf("Detail() of another error = %q, want its text", got)
 	}
+	if got := store.Detail(nil); got != "" {
+		t.Errorf("Detail() of no error = %q, want nothing", got)
+	}
 }
 
 type typed struct{ error }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	driver "modernc.org/sqlite"
 	code "modernc.org/sqlite/lib"
@@ -75,19 +76,30 @@ func tryFailed(t storeuri.Target, err error) string {
 	case t.Scheme == storeuri.SQLite:
 		return ""
 	case otherSet(err):
-		return "correct replicaSet in the URI"
-	case leaderless(err):
-		return "again in a moment: an election takes up to 12 s; if it lasts, start the members that don't answer; " +
-			Command(t, "leasectl inspect slots --stale") + " shows what a secondary has"
+		return "correct replicaSet in the URI, or leave it out where there is no replica set"
+	case members(err, isGhost) == all:
+		return "again in a moment if the servers have just started; else make a replica set of them: rs.initiate()"
+	case members(err, isSecondary) != none:
+		return tryElection + "; " + Command(t, "leasectl inspect slots --stale") + " shows what a secondary has"
+	case members(err, isKnown) != none:
+		return tryElection
 	case ailing(err):
 		return "again in a moment: the server answers, but can't serve now; if it lasts, look at its health"
 	case answered(err):
 		return "" // The answer says what is wrong.
 	case t.Scheme == storeuri.Cosmos:
 		return "check the name of the account, and that its network lets this machine in"
+	case strings.HasPrefix(t.Scheme, storeuri.MongoDB) && !unreached(err):
+		return "" // A server answered, and the store didn't like what it said.
+	case nameless(err) && t.Scheme != storeuri.MongoDB:
+		return "check the host in the URI, for which the DNS must have an SRV record, and the DNS of this machine"
+	case renamed(t, err):
+		return "let this machine reach the members by the names that the replica set's configuration gives them, or change those: rs.reconfig()"
 	}
 	return "check that the server runs and that host and port are right"
 }
+
+const tryElection = "again in a moment: an election takes up to 12 s; if it lasts, start the members that don't answer"
 
 // refusal is what to try with a store that is refused, and why it is refused.
 // SQLite's own words for a file that it can't read would repeat ours.

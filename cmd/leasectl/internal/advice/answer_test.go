@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	mongodriver "go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/address"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/description"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 
@@ -30,17 +33,28 @@ func TestWhatToTryDependsOnTheAnswerAndOnTheStore(t *testing.T) {
 	without := func(set string, servers ...description.Server) error {
 		return topology.ServerSelectionError{Desc: description.Topology{Kind: description.TopologyKindReplicaSetNoPrimary, SetName: set, Servers: servers}, Wrapped: context.DeadlineExceeded}
 	}
+	gone := func(addr address.Address) description.Server {
+		return description.Server{Addr: addr, LastError: errors.New("refused")}
+	}
 	for _, c := range []struct {
 		name, uri, env string
 		err            error
 		code           int
 		want           string // how the hint begins; none if empty
 	}{
-		{"nobody answered", "mongodb://h/d", "", errors.New("connection refused"), exit.Unreachable, unreached},
+		{"nobody answered", "mongodb://h/d", "", &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, exit.Unreachable, unreached},
+		{"a server answered what the store can't use", "mongodb://h/d", "", errors.New("h:27017 is no member of a replica set"), exit.Unreachable, ""},
+		{"the server is too old", "mongodb://h/d", "", errors.New("server at h:27017 reports wire version 5"), exit.Unreachable, ""},
+		{"there is no SRV record", "mongodb+srv://h.invalid/d", "", &net.DNSError{Err: "no such host", IsNotFound: true}, exit.Unreachable, "check the host in the URI, for which the DNS must have an SRV record"},
+		{"the members aren't a set yet", "mongodb://h/d", "", without("rs0", description.Server{Addr: "h:27017", Kind: description.ServerKindRSGhost}), exit.Unreachable, "again in a moment if the servers have just started; else make a replica set of them: rs.initiate()"},
+		{"the members have other names", "mongodb://db1/d", "", without("rs0", gone("db-internal:27017")), exit.Unreachable, "let this machine reach the members by the names"},
+		{"the members have the URI's names", "mongodb://DB1,db2:27018/d", "", without("rs0", gone("db1:27017"), gone("db2:27018")), exit.Unreachable, unreached},
+		{"the servers of an SRV record", "mongodb+srv://h.invalid/d", "", without("rs0", gone("db1.h.invalid:27017")), exit.Unreachable, unreached},
+		{"a socket", "mongodb://%2Ftmp%2Fmongodb-27017.sock/d", "", without("rs0", gone("/tmp/mongodb-27017.sock")), exit.Unreachable, unreached},
 		{"the connection broke", "mongodb://h/d", "", labelled("NetworkError"), exit.Unreachable, unreached},
 		{"the time was up", "mongodb://h/d", "", mongodriver.CommandError{Wrapped: context.DeadlineExceeded}, exit.Unreachable, unreached},
 		{"no member is the primary", "mongodb://h/d", "", without("rs0", description.Server{Kind: description.ServerKindRSSecondary}, description.Server{}), exit.Unreachable, "again in a moment: an election"},
-		{"no member answers", "mongodb://h/d", "", without("rs0", description.Server{LastError: errors.New("refused")}), exit.Unreachable, unreached},
+		{"no member answers", "mongodb://h/d", "", without("rs0", gone("h:27017")), exit.Unreachable, unreached},
 		{"the replica set has another name", "mongodb://h/d", "", without("rs1"), exit.Unreachable, "correct replicaSet"},
 		{"the server said no", "mongodb://h/d", "", labelled(), exit.Unreachable, ""},
 		{"the server throttles", "mongodb+srv://h.invalid/d", "", &store.ThrottledError{Err: labelled()}, exit.Unreachable, "again in a moment; if it lasts, the server has too much"},
@@ -88,6 +102,17 @@ func TestHintsCanBePastedIntoAShell(t *testing.T) {
 			if !ok || e.Try != "leasectl init"+want {
 				t.Errorf("the hint for %q is %+v, want to try leasectl init%s", text, e, want)
 			}
+		}
+	}
+}
+
+// Advice to do what has just failed is none.
+func TestACopyIsOfferedOnlyIfThereIsASecondary(t *testing.T) {
+	for kind, want := range map[description.ServerKind]bool{description.ServerKindRSSecondary: true, description.ServerKindRSArbiter: false, description.ServerKindRSGhost: false} {
+		err := topology.ServerSelectionError{Desc: description.Topology{Servers: []description.Server{{Kind: kind}, {LastError: errors.New("refused")}}}}
+		e, ok := errors.AsType[*exit.Error](ForStore(storeuri.Target{Scheme: storeuri.MongoDB, Shown: "mongodb://h/d"}, err))
+		if !ok || strings.Contains(e.Try, "--stale") != want || !strings.HasPrefix(e.Try, "again in a moment") {
+			t.Errorf("with %v: %+v, want --stale in what to try: %v", kind, e, want)
 		}
 	}
 }

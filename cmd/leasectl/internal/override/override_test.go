@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -240,6 +241,8 @@ func TestEachOutcomeHasItsExitCode(t *testing.T) {
 			return faultstore.Fault{}
 		}})
 	}
+	down := faultstore.Failure()
+	down.Err = fmt.Errorf("%w: %w", faultstore.ErrInjected, syscall.ECONNREFUSED)
 	last := func(below int64, n int) store.Record { return recordtest.Grant(store.MaxSeq-below, n, "a") }
 	mistyped := recordtest.Grant(1, 0, "a")
 	mistyped.WorkerType = "exprot"
@@ -259,9 +262,9 @@ func TestEachOutcomeHasItsExitCode(t *testing.T) {
 		"another type":    {ledger(mistyped), 1, yes, exit.Usage, `no such worker type "export": the ledger has exprot`, "--worker-type exprot"},
 		"nothing there":   {ledger(), 1, yes, exit.Failure, "there is no record that workers go by", "leasectl inspect slots --worker-type export"},
 		"outcome unknown": {failing(faultstore.OpAppend, faultstore.Failure()), 1, yes, exit.Unreachable, "record 2 is not there, and may come yet", "leasectl inspect slots --worker-type export"},
-		"no time":         {failing(faultstore.OpNow, faultstore.Failure()), 1, yes, exit.Unreachable, "injected fault", "check that the server runs"},
+		"no time":         {failing(faultstore.OpNow, down), 1, yes, exit.Unreachable, "injected fault", "check that the server runs"},
 		"an odd time":     {failing(faultstore.OpNow, faultstore.OtherServer("x", 200*365*24*time.Hour)), 1, yes, exit.Unreachable, "store time is not known well enough", ""},
-		"no reads":        {failing(faultstore.OpTail, faultstore.Failure()), 1, yes, exit.Unreachable, "injected fault", "check that the server runs"},
+		"no reads":        {failing(faultstore.OpTail, down), 1, yes, exit.Unreachable, "injected fault", "check that the server runs"},
 		"an interrupt":    {ledger(recordtest.Grant(1, 0, "a")), 1, func(string) (string, error) { return "", exit.With(exit.Interrupted, context.Canceled) }, exit.Interrupted, "context canceled", ""},
 	} {
 		_, err := ran(t, test.ledger, test.seq, test.ask)

@@ -18,16 +18,18 @@ const reminder = time.Minute
 type outage struct {
 	ready    bool // store time is known
 	failing  bool // the store doesn't answer
+	barred   bool // it answers, and refuses or denies what isn't the time
 	reported time.Time
 }
 
-// failure is the line about an operation that failed at a time. what says which, and
-// stopping that leasing is to end.
-func (o *outage) failure(now time.Time, stopping bool, what string, err error) (zapcore.Level, string) {
+// failure is the line about an operation that failed at a time. what says which, barred that a
+// store which may be asked for the time doesn't allow it, and stopping that leasing is to end.
+func (o *outage) failure(now time.Time, stopping, barred bool, what string, err error) (zapcore.Level, string) {
 	first := !o.failing
 	if o.failing = true; first {
 		o.reported = now
 	}
+	o.barred = o.barred || barred
 	switch {
 	case stopping:
 	case first && !o.ready && advice.Lasting(err):
@@ -38,7 +40,20 @@ func (o *outage) failure(now time.Time, stopping bool, what string, err error) (
 		return zap.WarnLevel, what
 	case now.Sub(o.reported) >= reminder:
 		o.reported = now
+		if o.barred {
+			return zap.WarnLevel, fmt.Sprintf("store still fails: %v", err)
+		}
 		return zap.WarnLevel, fmt.Sprintf("store still unreachable: %v", err)
 	}
 	return zap.DebugLevel, what
+}
+
+// over notes that an operation succeeded, and reports whether an outage has ended by that. The
+// time, which a store tells anybody, is no sign that it allows the rest.
+func (o *outage) over(time bool) bool {
+	if !o.failing || o.barred && time {
+		return false
+	}
+	o.failing, o.barred = false, false
+	return true
 }

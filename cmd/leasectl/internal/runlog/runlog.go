@@ -174,6 +174,14 @@ func (l *Log) Stopping(why error) {
 	}
 }
 
+// Failing takes note that leasing ends by an error, which is shown instead of why: what is broken
+// off now is no news.
+func (l *Log) Failing() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stopping = true
+}
+
 // Cost logs what leasing cost, if the store charges for it.
 func (l *Log) Cost(c workerlease.Charges) {
 	if text := charges.Text(c); text != "" {

@@ -2,6 +2,7 @@ package runlog
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -189,6 +190,37 @@ func TestAnOutageIsLoggedWhenItBeginsAndEveryMinute(t *testing.T) {
 		"WARN store still unreachable: refused", "WARN store still unreachable: refused", "WARN store still unreachable: refused",
 		"INFO ready: store time 2026-03-02T12:00:00.000Z ± 0s", "INFO store: reached again",
 		"WARN store: now failed: access denied",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the log (-want +got):\n%s", diff)
+	}
+}
+
+// Anybody may ask MongoDB for the time.
+func TestADeniedReadIsLoggedOnceWhileTheTimeIsTold(t *testing.T) {
+	var stderr bytes.Buffer
+	j := New(Options{To: &stderr, Level: zapcore.InfoLevel, Worker: worker})
+	now := noon
+	j.now = func() time.Time { return now }
+	sampled := func() { j.Observe(workerlease.ClockSample{Worker: worker, StoreTime: noon}) }
+	sampled()
+	for range 4 {
+		j.Observe(workerlease.StoreFailed{Worker: worker, Operation: "tail", Err: fmt.Errorf("tail: %w", store.ErrDenied)})
+		sampled()
+		now = now.Add(reminder / 2)
+	}
+	j.Observe(workerlease.HolderChanged{Worker: worker})
+	j.Failing()
+	j.Observe(workerlease.StoreFailed{Worker: worker, Operation: "get", Err: fmt.Errorf("get: %w", context.Canceled)})
+	var got []string
+	for line := range strings.Lines(stderr.String()) {
+		_, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		got = append(got, strings.Join(strings.Fields(rest), " "))
+	}
+	want := []string{
+		"INFO ready: store time 2026-03-02T12:00:00.000Z ± 0s",
+		"WARN store: tail failed: tail: access denied", "WARN store still fails: tail: access denied",
+		"INFO store: reached again",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the log (-want +got):\n%s", diff)

@@ -19,16 +19,17 @@ import (
 func (l *Log) line(e workerlease.Event) (zapcore.Level, string) {
 	switch e := e.(type) {
 	case workerlease.Unknown:
-		return l.outage.failure(l.now(), l.stopping, fmt.Sprintf("store: append of record %d: outcome unknown: %v", e.Seq, e.Err), e.Err)
+		return l.outage.failure(l.now(), l.stopping, advice.Lasting(e.Err), fmt.Sprintf("store: append of record %d: outcome unknown: %v", e.Seq, e.Err), e.Err)
 	case workerlease.Throttled:
-		return l.outage.failure(l.now(), l.stopping, fmt.Sprintf("store: %s: throttled, again after %v", e.Operation, e.RetryAfter), e.Err)
+		return l.outage.failure(l.now(), l.stopping, false, fmt.Sprintf("store: %s: throttled, again after %v", e.Operation, e.RetryAfter), e.Err)
 	case workerlease.StoreFailed:
-		return l.outage.failure(l.now(), l.stopping, fmt.Sprintf("store: %s failed: %v", e.Operation, e.Err), e.Err)
-	case workerlease.ClockSample, workerlease.Claimed, workerlease.Lost:
-		if l.outage.failing {
-			l.outage.failing = false
+		return l.outage.failure(l.now(), l.stopping, e.Operation != "now" && advice.Lasting(e.Err), fmt.Sprintf("store: %s failed: %v", e.Operation, e.Err), e.Err)
+	case workerlease.ClockSample, workerlease.Claimed, workerlease.Lost, workerlease.HolderChanged:
+		if _, time := e.(workerlease.ClockSample); l.outage.over(time) {
 			return zap.InfoLevel, "store: reached again"
 		}
+	case workerlease.Extended, workerlease.Released, workerlease.SlotDone:
+		l.outage.over(false) // Their own lines say so.
 	}
 	switch e := e.(type) {
 	case workerlease.Claimed:

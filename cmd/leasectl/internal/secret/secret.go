@@ -15,6 +15,9 @@ import (
 // well-formed.
 var secretName = regexp.MustCompile(`(?i)key`)
 
+// keyFile matches a parameter of MongoDB's that has key in its name, and names a file.
+var keyFile = regexp.MustCompile(`(?i)^(?:tls|ssl)[a-z]*KeyFile$`)
+
 // InURI finds what may be secret in a store's URI, well-formed or not.
 func InURI(uri string) (s scrub.Secrets) {
 	AddURI(&s, uri)
@@ -23,13 +26,18 @@ func InURI(uri string) (s scrub.Secrets) {
 
 // AddURI adds what InURI finds.
 func AddURI(s *scrub.Secrets, uri string) {
-	_, rest, found := strings.Cut(uri, "://")
+	scheme, rest, found := strings.Cut(uri, "://")
 	if !found {
 		return
 	}
 	i := strings.LastIndex(rest, "@")
 	if i >= 0 {
-		s.HideUser(rest[:i])
+		if scheme == "mongodb" || scheme == "mongodb+srv" {
+			_, query, _ := strings.Cut(rest[i:], "?")
+			s.HideLogin(rest[:i], query)
+		} else {
+			s.HideUser(rest[:i])
+		}
 		_, password, _ := strings.Cut(rest[:i], ":")
 		addParts(s, password)
 	}
@@ -38,6 +46,10 @@ func AddURI(s *scrub.Secrets, uri string) {
 	_, query, _ := strings.Cut(rest, "?")
 	for _, pair := range strings.Split(query, "&") {
 		name, value, _ := strings.Cut(pair, "=")
+		if keyFile.MatchString(name) {
+			s.Publish(value)
+			continue
+		}
 		if scrub.IsSecret(name) || secretName.MatchString(name) {
 			addParts(s, value)
 		}

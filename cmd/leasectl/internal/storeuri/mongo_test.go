@@ -11,8 +11,8 @@ import (
 func TestTheParametersOfAMongoDBURIReachTheLedger(t *testing.T) {
 	for uri, want := range map[string]string{
 		"mongodb://127.0.0.1:1/jobs?serverSkew=150ms&unsafeUnverified=true": "",
-		"mongodb://127.0.0.1:1/jobs?serverSkew=soon":                        "parameter serverSkew must be a duration above 0, at most 1h0m0s, such as 500ms",
-		"mongodb://127.0.0.1:1/jobs?unsafeUnverified=perhaps":               "parameter unsafeUnverified must be true or false",
+		"mongodb://127.0.0.1:1/jobs?serverSkew=soon":                        `parameter serverSkew is "soon": it must be a duration above 0, at most 1h0m0s, such as 500ms`,
+		"mongodb://127.0.0.1:1/jobs?unsafeUnverified=perhaps":               `parameter unsafeUnverified is "perhaps": it must be true or false`,
 		"mongodb://127.0.0.1:1/jobs?serverSkewMS=5":                         "did you mean serverSkew",
 	} {
 		target, err := parse(uri, "")

@@ -71,3 +71,42 @@ func TestAppendsThatAreDeniedEndARunAndDoubtsDoNot(t *testing.T) {
 		})
 	}
 }
+
+// unreadable is a ledger that tells the time, and refuses or denies to show records for a while.
+type unreadable struct {
+	store.Ledger
+
+	why   error
+	until time.Time
+}
+
+func (u unreadable) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+	if time.Now().Before(u.until) {
+		return nil, store.Stamp{}, fmt.Errorf("tail: %w", u.why)
+	}
+	return u.Ledger.Tail(ctx, workerType, limit)
+}
+
+func TestReadsThatAreDeniedEndARunIfThatLasts(t *testing.T) {
+	for _, why := range []error{store.ErrDenied, store.ErrRefused} {
+		for lasts, want := range map[time.Duration]error{refusalLasts / 2: nil, time.Hour: why} {
+			synctest.Test(t, func(t *testing.T) {
+				l := unreadable{memory.New(memory.Options{}), why, time.Now().Add(lasts)}
+				ctx, cancel := context.WithTimeout(t.Context(), 2*refusalLasts)
+				defer cancel()
+				r := newRefusals()
+				unfit := r.unfit(ctx, l, "job")
+				_, _, err := l.Tail(ctx, "job", 1)
+				r.observe(workerlease.StoreFailed{Operation: "tail", Err: err})
+				var got error
+				select {
+				case got = <-unfit:
+				case <-ctx.Done():
+				}
+				if !errors.Is(got, want) {
+					t.Errorf("reads that are denied for %v: %v, want %v", lasts, got, want)
+				}
+			})
+		}
+	}
+}

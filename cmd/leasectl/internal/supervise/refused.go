@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// refusalLasts is how long a ledger refuses reads before it counts as unfit: a backup may
-	// make it refuse them for a moment, by a second link to its file.
+	// refusalLasts is how long a ledger refuses or denies reads before it counts as unfit: a
+	// backup may make it refuse them for a moment, by a second link to its file, and an election
+	// may make it deny them.
 	refusalLasts = 10 * time.Second
 	// refusedAppends is how many appends in a row a ledger refuses or denies before it counts as
 	// unfit. It may still be read, as where others have added a constraint to a table, or have
@@ -23,7 +24,7 @@ const (
 type refusals struct {
 	appends int           // refused in a row
 	since   time.Time     // when the first of them was
-	reads   chan struct{} // has an element if a read was refused
+	reads   chan struct{} // has an element if a read was refused or denied
 	lasting chan error    // has why appends are refused
 }
 
@@ -42,12 +43,17 @@ func (r *refusals) observe(e workerlease.Event) {
 		}
 	case workerlease.StoreFailed:
 		switch {
-		case errors.Is(e.Err, store.ErrNotStored) && (errors.Is(e.Err, store.ErrRefused) || errors.Is(e.Err, store.ErrDenied)):
+		case errors.Is(e.Err, store.ErrNotStored) && barred(e.Err):
 			r.append(e.Err)
-		case errors.Is(e.Err, store.ErrRefused):
+		case barred(e.Err):
 			keep(r.reads, struct{}{})
 		}
 	}
+}
+
+// barred reports that a ledger refuses an operation, or denies it.
+func barred(err error) bool {
+	return errors.Is(err, store.ErrRefused) || errors.Is(err, store.ErrDenied)
 }
 
 // append counts an append that was refused.
@@ -68,8 +74,9 @@ func keep[T any](to chan T, news T) {
 	}
 }
 
-// unfit returns the error by which a ledger is unfit, as soon as it is; never if it isn't.
-func (r *refusals) unfit(ctx context.Context, l store.Ledger) <-chan error {
+// unfit returns the error by which a ledger is unfit for a worker type, as soon as it is; never
+// if it isn't.
+func (r *refusals) unfit(ctx context.Context, l store.Ledger, workerType string) <-chan error {
 	unfit := make(chan error, 1)
 	go func() {
 		for {
@@ -80,7 +87,7 @@ func (r *refusals) unfit(ctx context.Context, l store.Ledger) <-chan error {
 				unfit <- err
 				return
 			case <-r.reads:
-				if err := refusing(ctx, l); err != nil {
+				if err := refusing(ctx, l, workerType); err != nil {
 					unfit <- err
 					return
 				}
@@ -90,16 +97,20 @@ func (r *refusals) unfit(ctx context.Context, l store.Ledger) <-chan error {
 	return unfit
 }
 
-// refusing looks whether a ledger goes on refusing reads, and returns why it does.
-func refusing(ctx context.Context, l store.Ledger) error {
+// refusing looks whether a ledger goes on refusing or denying reads, and returns why it does.
+// Both reads of a worker count: the time may be anybody's where the records are not.
+func refusing(ctx context.Context, l store.Ledger, workerType string) error {
 	again := time.NewTicker(time.Second)
 	defer again.Stop()
 	for began := time.Now(); ; {
 		limited, cancel := context.WithTimeout(ctx, refusalLasts)
 		_, err := l.Now(limited)
+		if err == nil {
+			_, _, err = l.Tail(limited, workerType, 1)
+		}
 		cancel()
 		switch {
-		case !errors.Is(err, store.ErrRefused):
+		case !barred(err):
 			return nil
 		case time.Since(began) >= refusalLasts:
 			return err

@@ -22,8 +22,9 @@ import (
 const stopTime = 10 * time.Second
 
 // Run takes part in leasing until ctx ends, or the store turns out to be unfit for it:
-// to be refused, also later, for some time; to deny access, or not to be there. It also ends, without releasing the
-// lease, if processes of the command can't be killed: that error has the code [exit.Survivors].
+// to be refused or to deny access, also later, for some time, or not to be there. It also ends,
+// without releasing the lease, if processes of the command can't be killed: that error has the
+// code [exit.Survivors].
 func Run(ctx context.Context, ledger store.Ledger, t workerlease.Timing, c Command) (unfit, err error) {
 	kept := newKept()
 	defer close(kept.over)
@@ -55,7 +56,7 @@ func Run(ctx context.Context, ledger store.Ledger, t workerlease.Timing, c Comma
 	case <-ctx.Done():
 	case <-c.Urgent:
 	case unfit = <-checked:
-	case unfit = <-refused.unfit(watching, ledger):
+	case unfit = <-refused.unfit(watching, ledger, t.Options.WorkerType):
 	case <-kept.known.Done():
 	}
 	return unfit, work.end(ctx, worker, unfit, stop)
@@ -82,7 +83,9 @@ func (j *job) check(ctx context.Context, ledger store.Ledger) <-chan error {
 
 // end stops leasing, and so the command. stop breaks off the reads that are under way.
 func (j *job) end(ctx context.Context, worker *workerlease.WorkerLease, unfit error, stop func()) error {
-	if unfit == nil {
+	if unfit != nil {
+		j.Log.Failing()
+	} else {
 		j.Log.Stopping(cmp.Or(context.Cause(j.kept.known), context.Cause(ctx)))
 	}
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.longestGrace()+stopTime)
