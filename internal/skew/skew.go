@@ -8,7 +8,13 @@
 // clock can show any time of day, but it must go on steadily between two answers.
 //
 // A server that can't be asked is assumed to be within Clocks.Assumed: of where it was seen last
-// or, if it never answered, of those that did answer.
+// or, if it never answered, of those that did answer. A jump of another clock doesn't change that: it
+// stays where it was or, if the local clock stood still, moves as the others did.
+//
+// What isn't covered: two jumps between two answers of a server; a step by less than the round trip,
+// for [Stale]; and, though the servers' distances are right then, a jump of all servers' clocks at
+// once by less than twice what they are apart, as after a pause of the machine: it isn't noticed by
+// workers whose stamps are that uncertain.
 package skew
 
 import (
@@ -38,9 +44,12 @@ type Need int
 const (
 	// Nothing: the server has just answered.
 	Nothing Need = iota
-	// Asking: the server should be asked, but what is known of it will do, or it failed to
-	// answer when it was asked last.
+	// Asking: the server should be asked, but what is known of it will do, or it has just failed
+	// to answer.
 	Asking
+	// Trying: the server failed to answer when it was asked last, over Stale ago. It must be asked,
+	// and its answer waited for as long as one takes: it may be back.
+	Trying
 	// Waiting: the server must be asked and its answer, or failure, waited for.
 	Waiting
 )
@@ -61,6 +70,7 @@ type Clocks struct {
 	Assumed time.Duration
 
 	servers []*server
+	jump    jump // the newest
 }
 
 // server is one of them. Its clock minus the local clock was within [lo, hi] nanoseconds at the
@@ -69,8 +79,13 @@ type server struct {
 	name   string
 	known  bool
 	failed bool // when it was asked last
-	lo, hi int64
-	at     time.Duration
+	// failedAt is when it failed.
+	failedAt time.Duration
+	doubt    doubt
+	lo, hi   int64
+	at       time.Duration
+	// loSince and hiSince are when the answers came that lo and hi rest on.
+	loSince, hiSince time.Duration
 }
 
 // Keep sets the servers whose clocks count, and forgets all others.
@@ -97,38 +112,63 @@ func (c *Clocks) find(name string) *server {
 
 // Read takes in an answer. If it contradicts what was known of the server, the server's clock
 // was set or the local clock stood still (a suspend of the machine). Which of the two isn't
-// known, so all that was measured before the server was asked is forgotten, of the others, too.
+// known, so all that was measured before of the others is in doubt: they are to be asked anew, and
+// until then either may be true.
 func (c *Clocks) Read(name string, r Reading) {
 	s := c.find(name)
 	if s == nil {
 		return // It was removed meanwhile.
 	}
 	trip := r.Received - r.Sent
-	offset := r.Time.UnixNano() - int64(r.Received)
-	lo, hi := offset, offset+int64(r.Granularity+trip)+drift(trip)
+	lo := r.Time.UnixNano() - int64(r.Received)
+	hi := lo + int64(r.Granularity+trip) + drift(trip)
 	s.failed = false
 	if !s.known {
-		s.known, s.lo, s.hi, s.at = true, lo, hi, r.Received
+		s.known = true
+		s.set(lo, hi, r.Received)
 		return
 	}
 	at := max(s.at, r.Received)
 	old, late := drift(at-s.at), drift(at-r.Received)
-	if bothLo, bothHi := max(s.lo-old, lo-late), min(s.hi+old, hi+late); bothLo <= bothHi {
-		s.lo, s.hi, s.at = bothLo, bothHi, at
+	wasLo, wasHi := s.lo-old, s.hi+old
+	lo, hi = lo-late, hi+late
+	switch {
+	case wasLo <= hi && lo <= wasHi:
+		c.dispel(s, wasLo, wasHi, lo, hi, r.Sent)
+		s.narrow(wasLo, wasHi, lo, hi, at)
 		return
+	case r.Sent < s.at:
+		// Which of the two answers is the newer one isn't known.
+		s.set(min(wasLo, lo), max(wasHi, hi), at)
+		s.doubt = settled
+	default:
+		s.set(lo, hi, at)
 	}
-	s.lo, s.hi, s.at = lo, hi, r.Received
-	for _, other := range c.servers {
-		if other != s && other.at < r.Sent {
-			other.known = false
-		}
-	}
+	c.contradict(s, jump{lo - wasHi, hi - wasLo, old, r.Received})
 }
 
-// Fail notes that a server gave no answer.
-func (c *Clocks) Fail(name string) {
+// set bounds a server by one answer.
+func (s *server) set(lo, hi int64, at time.Duration) {
+	s.lo, s.hi, s.at, s.loSince, s.hiSince, s.doubt = lo, hi, at, at, at, certain
+}
+
+// narrow bounds a server by what was known and by another answer. What rests on an answer from
+// before Stale counts no more: a step that is shorter than the trips of the answers since then
+// contradicts none of them.
+func (s *server) narrow(wasLo, wasHi, lo, hi int64, at time.Duration) {
+	if lo >= wasLo || at-s.loSince > Stale {
+		wasLo, s.loSince = lo, at
+	}
+	if hi <= wasHi || at-s.hiSince > Stale {
+		wasHi, s.hiSince = hi, at
+	}
+	s.lo, s.hi, s.at, s.doubt = wasLo, wasHi, at, certain
+}
+
+// Fail notes, at a local reading, that a server gave no answer.
+func (c *Clocks) Fail(name string, at time.Duration) {
 	if s := c.find(name); s != nil {
-		s.failed = true
+		s.failed, s.failedAt = true, at
 	}
 }
 
@@ -152,9 +192,11 @@ func (c *Clocks) Widened(name string, at time.Duration) time.Duration {
 func (c *Clocks) Need(name string, at time.Duration) Need {
 	s := c.find(name)
 	switch {
-	case s == nil || s.known && at-s.at < Fresh:
+	case s == nil || s.known && s.doubt == certain && at-s.at < Fresh:
 		return Nothing
-	case s.failed || s.known && at-s.at < Stale:
+	case s.failed && at-s.failedAt > Stale:
+		return Trying
+	case s.failed || s.known && s.doubt == certain && at-s.at < Stale:
 		return Asking
 	default:
 		return Waiting
@@ -162,10 +204,11 @@ func (c *Clocks) Need(name string, at time.Duration) Need {
 }
 
 // Apart is how far at most the clock of any server is from the clock of one of them, at a local
-// reading. It isn't known (ok is false) before that one has answered, and after a contradiction.
+// reading. It isn't known (ok is false) before that one has answered, and after a contradiction
+// until it has answered anew, and each other has answered or failed.
 func (c *Clocks) Apart(from string, at time.Duration) (_ time.Duration, ok bool) {
 	s := c.find(from)
-	if s == nil || !s.known {
+	if s == nil || !s.known || s.doubt != certain {
 		return 0, false
 	}
 	lo, hi := c.now(s, at)
@@ -176,6 +219,8 @@ func (c *Clocks) Apart(from string, at time.Duration) (_ time.Duration, ok bool)
 		case !other.known:
 			// It is within Assumed of some of the others.
 			assumed = c.Assumed
+		case other.doubt != certain && !other.failed:
+			return 0, false
 		default:
 			otherLo, otherHi := c.now(other, at)
 			apart = max(apart, otherHi-lo, hi-otherLo)
@@ -189,11 +234,14 @@ func (c *Clocks) Apart(from string, at time.Duration) (_ time.Duration, ok bool)
 // put it days off in a month. But it may have been set anew while nobody could look.
 func (c *Clocks) now(s *server, at time.Duration) (lo, hi int64) {
 	widened := drift(at - s.at)
-	if s.failed && at-s.at > Stale {
+	if s.lost(at) {
 		widened = max(int64(c.Assumed), drift(Stale))
 	}
 	return s.lo - widened, s.hi + widened
 }
+
+// lost reports whether a server can't be asked for long.
+func (s *server) lost(at time.Duration) bool { return s.failed && at-s.at > Stale }
 
 // drift is how far two clocks may have come apart in d.
 func drift(d time.Duration) int64 { return int64(d.Abs()/perDrift) + 1 }

@@ -76,7 +76,7 @@ func apart(t *testing.T, c *skew.Clocks, from string, at time.Duration) time.Dur
 // lost has a third server that doesn't answer.
 func lost(c *skew.Clocks) *skew.Clocks {
 	c.Keep([]string{"a", "b", "c"})
-	c.Fail("c")
+	c.Fail("c", 0)
 	return c
 }
 
@@ -84,7 +84,7 @@ func TestAServerThatIsGoneStaysWhereItWasSeenLast(t *testing.T) {
 	t.Parallel()
 	c := set(ms, 0, 3*time.Second)
 	for _, at := range []time.Duration{time.Second, 29 * time.Second, time.Minute, 24 * time.Hour, 30 * 24 * time.Hour} {
-		c.Fail("b")
+		c.Fail("b", at)
 		ask(c, "a", 0, at, ms)
 		if got := apart(t, c, "a", at+ms); got < 3*time.Second || got > 3*time.Second+assumed+10*ms {
 			t.Errorf("Apart(a) after b was gone for %v = %v, want 3s and %v at most", at, got, assumed)
@@ -136,11 +136,14 @@ func TestNeed(t *testing.T) {
 	if a, b := c.Widened("a", 10*time.Second), c.Widened("b", 10*time.Second); a < 9*ms || a > 11*ms || b != 0 {
 		t.Errorf("Widened() after 10 s = %v of a server that answered, %v of one that didn't, want about 10ms, 0", a, b)
 	}
-	c.Fail("a")
-	c.Fail("b")
+	c.Fail("a", time.Hour)
+	c.Fail("b", time.Hour)
 	for _, name := range []string{"a", "b"} {
-		if got := c.Need(name, time.Hour); got != skew.Asking {
-			t.Errorf("Need(%q) after it failed = %v, want %v: nobody waits for it again", name, got, skew.Asking)
+		if got := c.Need(name, time.Hour+skew.Stale); got != skew.Asking {
+			t.Errorf("Need(%q) within %v of its failure = %v, want %v: nobody waits for it again so soon", name, skew.Stale, got, skew.Asking)
+		}
+		if got := c.Need(name, time.Hour+skew.Stale+1); got != skew.Trying {
+			t.Errorf("Need(%q) later than %v after its failure = %v, want %v: it may be back", name, skew.Stale, got, skew.Trying)
 		}
 	}
 	c.Keep([]string{"b"})

@@ -71,8 +71,10 @@
 //   - has a TTL index or expires its documents, because that would delete the head
 //     of a ledger.
 //
-// If rights are missing to find out with mongos whether the collection is sharded, it is
-// refused, too, unless Options.UnsafeUnverified is set. Between two checks, an
+// If rights, or commands, are missing to find out with mongos whether the collection is sharded, it
+// is refused, too, unless Options.UnsafeUnverified is set. Any other answer may pass, as while the
+// config servers have no primary: then the first operation fails, and later ones go on with what is
+// known. Between two checks, an
 // administrator can still do damage.
 //
 // # Sharded collections
@@ -84,7 +86,8 @@
 // MongoDB takes no writes to it on two shards at a time.
 //
 // The shard key is looked at every 4 minutes. An operation for which that is due does it
-// first, and others wait for it. MongoDB spends at least 5 minutes on resharding, unless
+// first, and others wait for it. A look that fails, as without config servers, counts for 5 s, so
+// that operations don't try in turn. MongoDB spends at least 5 minutes on resharding, unless
 // reshardingMinimumOperationDurationMillis is lower or it is told to run in demoMode, and
 // shows the new key from the beginning: a key that is unfit is seen before it counts.
 // refineCollectionShardKey has no such time, so don't extend the key.
@@ -132,7 +135,9 @@
 // database, for the collection slotlease.clock: what doesn't exist belongs there. Don't
 // shard it. With each look at the shard key, the clocks of the shards are compared, since
 // any of them may become the primary one: if they surely differ by more than ServerSkew,
-// the skew of stamps is what was measured, and [Ledger.Warning] names the servers.
+// the skew of stamps is what was measured, and [Ledger.Warning] names the servers. A secondary
+// stands for a shard without a primary. If no member of a shard answers, mongos answers for none:
+// the last comparison counts or, before the first, ServerSkew, and Ledger.Warning says so.
 //
 // # Clocks that differ
 //
@@ -146,11 +151,14 @@
 //
 //   - A stamp waits up to 1.5 s for a member of which nothing is known, or nothing of the last
 //     30 s: at first use, after it has joined the set, after an idle time. If the operation ends
-//     before, it fails. No stamp waits again for a member that didn't answer.
+//     before, it fails. A stamp over 30 s after a member failed waits 250 ms for it at most, since it
+//     may be back.
 //   - It waits up to 250 ms, and as a rule 4 round trips, for a newer answer of any other, where
 //     that makes the time more certain: not for a member that is far away.
 //   - A primary whose clock contradicts what was measured of it was set, or the machine was
-//     suspended: all members are measured again before the stamp is given.
+//     suspended: all members are measured again before the stamp is given. One that can't be asked
+//     stays where it was, or moves as the others did: whichever they show. If it is the only other
+//     one, both are allowed for until it answers.
 //   - A member that can't be asked is assumed to be within Options.ServerSkew (100 ms) of the
 //     others, or of where it was seen less than 30 s before it stopped answering. That adds to what
 //     was measured. So does a member whose name can't be resolved here, or leads to another server.
@@ -159,10 +167,17 @@
 //   - A server that says nothing of its process (topologyVersion, since MongoDB 4.4), as services
 //     with many machines behind one address don't, counts as at least ServerSkew off.
 //
+// A member that is far away costs as much as its round trip: 250 ms away, its clock is known to
+// 250 ms, and ServerSkew doesn't lower that, because what was measured counts. Give a member
+// elsewhere the priority 0, if it isn't to be elected: then it isn't asked. A step by less than the
+// round trip contradicts no answer, and is covered 30 s later.
+//
 // A member that is off by more than ServerSkew is named by [Ledger.Warning], which workers report;
 // the skew of stamps covers it all the same. What isn't covered: a member whose clock is off by
 // more than ServerSkew from where it was seen last, which gives other workers their time, and which
-// this one can't reach. And if the primary's clock is set under way, what
+// this one can't reach. Nor is a jump of all members' clocks at once, as after a pause of the worker's
+// virtual machine, by less than twice how far they are apart: workers whose stamps are that
+// uncertain don't notice it. And if the primary's clock is set under way, what
 // workers knew before was right by the clock of then: see the protocol's jumps.
 //
 // # Failover

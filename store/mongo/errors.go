@@ -23,6 +23,9 @@ const (
 	codeNamespaceNotFound    = 26
 	codeNamespaceExists      = 48
 	codeCommandNotFound      = 59
+	// codeCommandNotSupported is what Cosmos DB says of commands that it doesn't have; see
+	// https://learn.microsoft.com/azure/cosmos-db/mongodb/error-codes-solutions.
+	codeCommandNotSupported = 115
 	// codeRateLimited (IngressRequestRateLimitExceeded) is MongoDB's own way to
 	// say that it has too much to do.
 	codeRateLimited = 462

@@ -14,8 +14,13 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// lookAgain is how long a check of the collection counts.
-const lookAgain = time.Hour
+const (
+	// lookAgain is how long a check of the collection counts.
+	lookAgain = time.Hour
+	// failedLook is how long a failed check of a collection that was found fit counts: else all
+	// operations of a ledger would try in turn, and wait for each other.
+	failedLook = 5 * time.Second
+)
 
 // fitness remembers that the collection can keep the promises of a ledger.
 type fitness struct {
@@ -26,6 +31,7 @@ type fitness struct {
 	mu     sync.Mutex
 	found  bool
 	since  time.Time
+	failed time.Time // the newest check, or zero if it didn't fail
 	router bool
 	is     service
 
@@ -78,6 +84,7 @@ func (f *fitness) state() (found bool, look due) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
+	case f.found && !f.failed.IsZero() && f.clock.Since(f.failed) < failedLook:
 	case !f.found || f.clock.Since(f.since) >= lookAgain:
 		look = everything
 	case f.router && f.clock.Since(f.sharded) >= lookAtShardsAgain:
@@ -127,8 +134,12 @@ func (l *Ledger) fit(ctx context.Context) error {
 	case everything:
 		_, err = l.inspect(ctx)
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.failed = time.Time{}
 	if err != nil && found && !errors.Is(err, store.ErrRefused) {
-		// It was fit, and the check failed. The next operation tries again.
+		// It was fit, and the check failed. An operation in some seconds tries again.
+		f.failed = f.clock.Now()
 		return nil
 	}
 	return err
@@ -281,9 +292,13 @@ func isAnswer(err error) bool {
 	return ok || isReply(err)
 }
 
-// tolerate ignores errors of missing rights, unknown commands and missing collections.
+// tolerate ignores errors of missing rights, unknown commands and missing collections: those that
+// don't pass by themselves. Any other reply may.
 func tolerate(err error) error {
-	if hasCode(err, codeUnauthorized, codeCommandNotFound, codeNamespaceNotFound) {
+	switch {
+	case hasCode(err, codeUnauthorized, codeCommandNotFound, codeCommandNotSupported, codeNamespaceNotFound):
+		return nil
+	case hasCode(err, codeAtlasError) && atlasDenies.MatchString(err.Error()):
 		return nil
 	}
 	return err

@@ -23,6 +23,9 @@ const (
 	// whose clock was read some seconds ago, if it waits at all: the answer counts next time, too.
 	leastGrace = 10 * time.Millisecond
 	mostGrace  = 250 * time.Millisecond
+	// pooledShare is how much of askWithin a connection gets that there is already. A firewall may
+	// have forgotten it, and then nobody answers; what is left is for a new one.
+	pooledShare = askWithin / 3
 )
 
 // members measures how far the clocks of a replica set's electable members are apart. Any of
@@ -31,7 +34,7 @@ const (
 // any other worker took for it.
 //
 // They are asked when a stamp is asked for, at the same time. A stamp waits for those of which
-// nothing is known of late, once for each that fails.
+// nothing is known of late, and for one that has failed only for a moment and after some time.
 type members struct {
 	clock clock.Clock
 	local func() time.Duration
@@ -45,7 +48,8 @@ type members struct {
 	mu     sync.Mutex
 	closed bool
 	set    string
-	hosts  []string // as of the newest hello, without the primary
+	hosts  []string      // as of the newest hello, without the primary
+	heard  time.Duration // when that came
 	clocks skew.Clocks
 	under  map[string]chan struct{} // closed at the end of the ask that is under way
 	conns  map[string]net.Conn      // of members that aren't being asked
@@ -84,7 +88,7 @@ func (m *members) askAhead() {
 func (m *members) ask() (until, briefly []chan struct{}, grace time.Duration) {
 	at := m.local()
 	for _, host := range m.hosts {
-		need, failed := m.clocks.Need(host, at), m.clocks.Failed(host)
+		need := m.clocks.Need(host, at)
 		if need == skew.Nothing || m.closed {
 			continue
 		}
@@ -99,7 +103,9 @@ func (m *members) ask() (until, briefly []chan struct{}, grace time.Duration) {
 		switch {
 		case need == skew.Waiting:
 			until = append(until, done)
-		case !failed && 2*m.clocks.Widened(host, at) > m.trips[host]:
+		case need == skew.Trying:
+			briefly, grace = append(briefly, done), mostGrace
+		case !m.clocks.Failed(host) && 2*m.clocks.Widened(host, at) > m.trips[host]:
 			// Waiting makes the stamp uncertain by a trip, not waiting makes it so by that.
 			briefly = append(briefly, done)
 			grace = max(grace, 4*m.trips[host])
@@ -119,7 +125,7 @@ func (m *members) askOne(host, set string, conn net.Conn, done chan struct{}) {
 	var r skew.Reading
 	var err error
 	if conn != nil {
-		if r, err = m.read(ctx, conn, host, set); err != nil {
+		if r, err = m.readPooled(ctx, conn, host, set); err != nil {
 			_ = conn.Close()
 			conn = nil
 		}
@@ -133,7 +139,7 @@ func (m *members) askOne(host, set string, conn net.Conn, done chan struct{}) {
 	defer m.mu.Unlock()
 	delete(m.under, host)
 	if err != nil {
-		m.clocks.Fail(host)
+		m.clocks.Fail(host, m.local())
 	} else {
 		m.clocks.Read(host, r)
 		m.trips[host] = r.Received - r.Sent
@@ -147,13 +153,24 @@ func (m *members) askOne(host, set string, conn net.Conn, done chan struct{}) {
 	}
 }
 
+// readPooled asks a member over a connection that may be dead.
+func (m *members) readPooled(ctx context.Context, conn net.Conn, host, set string) (skew.Reading, error) {
+	m.mu.Lock()
+	share := min(max(pooledShare, 2*m.trips[host]), askWithin)
+	m.mu.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer m.clock.AfterFunc(share, cancel).Stop()
+	return m.read(ctx, conn, host, set)
+}
+
 // apart takes in the primary's hello, which was sent and received at local readings, and returns
 // how far the clock of any member is from that of the primary. It isn't known (ok is false) if the
 // primary's clock was set, or the machine was suspended, since: then the primary is to be asked
 // again.
 func (m *members) apart(ctx context.Context, g greeting, sent, received time.Duration) (_ time.Duration, ok bool, err error) {
 	m.mu.Lock()
-	m.keep(g)
+	m.keep(g, sent, received)
 	m.clocks.Read(g.me, skew.Reading{Time: g.time, Granularity: time.Millisecond, Sent: sent, Received: received})
 	until, briefly, grace := m.ask()
 	m.mu.Unlock()
@@ -197,10 +214,17 @@ func (m *members) wait(ctx context.Context, until, briefly []chan struct{}, grac
 	return nil
 }
 
-// keep takes in which members can be elected.
-func (m *members) keep(g greeting) {
+// keep takes in which members can be elected. What was sent before the newest hello came may be
+// older than that, and removes none.
+func (m *members) keep(g greeting, sent, received time.Duration) {
 	m.set = g.set
-	m.hosts = slices.DeleteFunc(slices.Clone(g.hosts), func(host string) bool { return host == g.me })
+	hosts := slices.Clone(g.hosts)
+	if sent < m.heard {
+		hosts = append(hosts, m.hosts...)
+	}
+	slices.Sort(hosts)
+	m.hosts = slices.DeleteFunc(slices.Compact(hosts), func(host string) bool { return host == g.me })
+	m.heard = max(m.heard, received)
 	m.clocks.Keep(append(slices.Clone(m.hosts), g.me))
 	for host, conn := range m.conns {
 		if !slices.Contains(m.hosts, host) {

@@ -48,7 +48,7 @@ func (l *Ledger) lookAtService(ctx context.Context, g greeting) (service, error)
 	is := g.service
 	if is == genuine && !g.router {
 		info, err := l.client.Database("admin").RunCommand(ctx, bson.D{{Key: "buildInfo", Value: 1}}).Raw()
-		if err != nil && !isReply(err) {
+		if tolerate(err) != nil {
 			return is, err
 		}
 		// FerretDB 1 has the field ferretdbVersion. It is not the same: with SQLite, it is alone.
@@ -81,7 +81,7 @@ func (l *Ledger) lookAtCosmosKey(ctx context.Context) (layout, error) {
 	switch {
 	case hasCode(err, codeNamespaceNotFound):
 		return whole, nil
-	case err != nil && !isReply(err):
+	case tolerate(err) != nil:
 		return whole, err
 	case err != nil:
 		return l.unverified(whole, fmt.Sprintf("can't find out how %s is sharded: customAction GetCollection failed", l.namespace()))

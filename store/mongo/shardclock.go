@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 
 	"github.com/slotlease/slotlease/store"
 )
@@ -65,10 +66,14 @@ func (l *Ledger) shardStamp(found []reading, namespace string, err error) (store
 	return s, nil
 }
 
-// clocks reads the clocks of the shards that have a part of a collection, with
+// clocks reads the clocks of the primaries of the shards that have a part of a collection, with
 // $collStats, which requires read concern local. The replies contain no ledger data.
 func (l *Ledger) clocks(ctx context.Context, c *mongo.Collection) ([]reading, error) {
-	c = c.Clone(options.Collection().SetReadConcern(readconcern.Local()))
+	return l.clocksOf(ctx, c, readpref.Primary())
+}
+
+func (l *Ledger) clocksOf(ctx context.Context, c *mongo.Collection, which *readpref.ReadPref) ([]reading, error) {
+	c = c.Clone(options.Collection().SetReadConcern(readconcern.Local()).SetReadPreference(which))
 	cursor, err := c.Aggregate(ctx, mongo.Pipeline{{{Key: "$collStats", Value: bson.D{}}}})
 	if err != nil {
 		return nil, err
@@ -97,6 +102,7 @@ const drift = lookAtShardsAgain / 500
 type spread struct {
 	least, most time.Duration
 	one, other  string
+	failed      bool // to compare them anew
 }
 
 // spreadOf compares readings that were all made within a time.
@@ -105,7 +111,7 @@ func spreadOf(found []reading, within time.Duration) (widest spread) {
 		for _, b := range found[:i] {
 			apart := a.at.Sub(b.at).Abs()
 			if least := apart - within; least > widest.least {
-				widest = spread{least, apart + within + time.Millisecond + drift, b.host, a.host}
+				widest = spread{least: least, most: apart + within + time.Millisecond + drift, one: b.host, other: a.host}
 			}
 		}
 	}
@@ -122,13 +128,17 @@ func (s spread) skew(assumed time.Duration) time.Duration {
 }
 
 // compareShards compares the clocks of all shards that have a part of the collection and
-// of the primary shard. Shards that can't be asked now are left out.
+// of the primary shard. A shard without a primary is represented by a secondary, which may be
+// elected. If a shard doesn't answer at all, mongos answers for none: then the last comparison
+// goes on to count, if there is one, with more drift.
 func (l *Ledger) compareShards(ctx context.Context) spread {
 	began := l.fitness.clock.Now()
-	all, err := l.clocks(ctx, l.coll)
-	fixed, other := l.clocks(ctx, l.db.Collection(clockCollection))
+	all, err := l.clocksOf(ctx, l.coll, readpref.PrimaryPreferred())
+	fixed, other := l.clocksOf(ctx, l.db.Collection(clockCollection), readpref.PrimaryPreferred())
 	if err != nil || other != nil {
-		return l.fitness.apart()
+		last := l.fitness.apart()
+		last.failed, last.most = true, last.most+drift
+		return last
 	}
 	return spreadOf(append(all, fixed...), l.fitness.clock.Since(began))
 }
@@ -140,10 +150,14 @@ func (f *fitness) apart() spread {
 	return f.spread
 }
 
-// shardWarning names two shards whose clocks differ by more than is assumed.
+// shardWarning names two shards whose clocks differ by more than is assumed, or says that they
+// couldn't be compared.
 func (l *Ledger) shardWarning() string {
 	assumed := l.stamp(time.Time{}, "", true).Skew
-	if s := l.fitness.apart(); s.least > assumed {
+	switch s := l.fitness.apart(); {
+	case s.failed && s.least <= assumed:
+		return fmt.Sprintf("the clocks of the shards can't be compared, and are assumed to differ by %v at most: see that every shard has a member that answers, and that collStats is granted on %s and on %s", assumed, l.namespace(), l.db.Name()+"."+clockCollection)
+	case s.least > assumed:
 		return fmt.Sprintf("the clocks of %s and %s differ by %v or more, and are assumed to differ by %v at most: synchronise them", s.one, s.other, s.least, assumed)
 	}
 	return ""

@@ -58,8 +58,8 @@ func (l *Ledger) lookForShards(ctx context.Context) (layout, error) {
 	if hasCode(err, codeNamespaceNotFound) {
 		return whole, nil
 	}
-	if err != nil && !isReply(err) {
-		return whole, err
+	if tolerate(err) != nil {
+		return whole, err // It may pass, as without a primary.
 	}
 	sharded, known := stats.Lookup("sharded").BooleanOK()
 	if known = known && err == nil; known && !sharded {
@@ -69,7 +69,7 @@ func (l *Ledger) lookForShards(ctx context.Context) (layout, error) {
 	switch {
 	case err == nil && (entry != nil || !known):
 		return l.judge(entry)
-	case err != nil && !isReply(err):
+	case tolerate(err) != nil:
 		return whole, err
 	case known:
 		return unfit, fmt.Errorf("%w: %s is sharded, and by which key can't be found out: grant find on config.collections", store.ErrRefused, l.namespace())

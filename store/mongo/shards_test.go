@@ -138,7 +138,7 @@ func TestSpreadCountsTheTimeOfTheQuestions(t *testing.T) {
 	at := store.FromMillis(1_700_000_000_000)
 	found := []reading{{at, "a"}, {at.Add(300 * time.Millisecond), "b"}, {at.Add(-200 * time.Millisecond), "c"}}
 	got := spreadOf(found, 350*time.Millisecond)
-	if want := (spread{150 * time.Millisecond, 851*time.Millisecond + drift, "b", "c"}); got != want {
+	if want := (spread{least: 150 * time.Millisecond, most: 851*time.Millisecond + drift, one: "b", other: "c"}); got != want {
 		t.Errorf("spreadOf() = %+v, want %+v", got, want)
 	}
 	documenttest.Equal(t, "the skew where the answers took longer than clocks differ", spreadOf(found, time.Second).skew(defaultSkew), defaultSkew)

@@ -40,7 +40,7 @@ func (w *world) measured(p *Process, at time.Duration, r *rand) time.Duration {
 		switch {
 		case i == first:
 		case i == f.Unasked-1:
-			p.clocks.Fail(name)
+			p.clocks.Fail(name, local(at))
 		case p.clocks.Need(name, local(at)) != skew.Nothing:
 			read(i)
 		}

@@ -1,0 +1,64 @@
+package skew
+
+import "time"
+
+// doubt is what a contradiction leaves of an answer from before it.
+type doubt int
+
+const (
+	certain doubt = iota
+	// open: the bound holds whatever jumped. The server is to be asked anew.
+	open
+	// settled: another server showed what jumped, and the bound is as narrow as before. The server
+	// is to be asked anew all the same.
+	settled
+)
+
+// jump is a contradiction: by how many nanoseconds, from least to most, either the clock of one
+// server went on or, if the local clock stood still, those of all did. It was noticed at a local
+// reading. drifted is how much of either bound is drift since the answer before.
+type jump struct {
+	least, most, drifted int64
+	at                   time.Duration
+}
+
+// contradict takes in that an answer of one server contradicts what was known of it. What was known
+// of the others holds either as it was or moved by as much. It isn't forgotten: a server that can't
+// be asked any more stays where it was.
+func (c *Clocks) contradict(by *server, j jump) {
+	c.jump = j
+	for _, other := range c.servers {
+		if other != by && other.known && other.at < j.at {
+			other.lo, other.hi, other.doubt = other.lo+min(0, j.least), other.hi+max(0, j.most), open
+		}
+	}
+}
+
+// dispel takes in what a server in doubt has answered, within [lo, hi], while the bound that holds
+// either way was [wasLo, wasHi]. If only one of the two explanations fits, that counts for the
+// others, too, unless it was asked before the jump was noticed, and may show its clock of then.
+func (c *Clocks) dispel(s *server, wasLo, wasHi, lo, hi int64, sent time.Duration) {
+	if s.doubt != open || sent < c.jump.at {
+		return
+	}
+	down, up := min(0, c.jump.least), max(0, c.jump.most)
+	beforeLo, beforeHi := wasLo-down, wasHi-up
+	stayed := beforeLo <= hi && lo <= beforeHi
+	moved := beforeLo+c.jump.least <= hi && lo <= beforeHi+c.jump.most
+	if stayed == moved {
+		return
+	}
+	for _, other := range c.servers {
+		if other == s || other.doubt != open {
+			continue
+		}
+		other.lo, other.hi, other.doubt = other.lo-down, other.hi-up, settled
+		if moved {
+			other.lo, other.hi = other.lo+c.jump.least, other.hi+c.jump.most
+			if other.lost(c.jump.at) {
+				// Its drift is part of what is assumed. Else daily pauses would add up.
+				other.lo, other.hi = other.lo+c.jump.drifted, other.hi-c.jump.drifted
+			}
+		}
+	}
+}

@@ -1,0 +1,209 @@
+package mongo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/benbjohnson/clock"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+// interrupt replaces what a server answers to a command, while bad. of is the collection, or empty
+// for any.
+func interrupt(f *fakeServer, bad *atomic.Bool, name, of string, reply func() bson.D) {
+	asBefore := f.reply
+	f.reply = func(command string, raw bson.Raw) bson.D {
+		on, _ := raw.Index(0).Value().StringValueOK()
+		if command == name && (of == "" || on == of) && bad.Load() {
+			return reply()
+		}
+		return asBefore(command, raw)
+	}
+}
+
+// hiccups are replies of a server that something else doesn't answer right now.
+var hiccups = map[string]bson.D{
+	"no primary":       commandError(133, "FailedToSatisfyReadPreference", `Could not find host matching read preference { mode: "primary" } for set cfg`),
+	"going down":       commandError(91, "ShutdownInProgress", "the server is in quiesce mode and will shut down"),
+	"elections":        commandError(10107, "NotWritablePrimary", "not primary"),
+	"too slow":         commandError(202, "NetworkInterfaceExceededTimeLimit", "Request timed out"),
+	"unreachable":      commandError(6, "HostUnreachable", "Connection refused"),
+	"a busy Cosmos DB": commandError(codeThrottled, "TooManyRequests", "Error=16500, RetryAfterMs=34, Details='TooManyRequests (429)'"),
+}
+
+func TestAReplyThatPassesIsNoRefusal(t *testing.T) {
+	t.Parallel()
+	sharded := func(t *testing.T) *fakeServer { return cluster(t, "workerType") }
+	for _, where := range []struct {
+		name, command, of string
+		serve             func(t *testing.T) *fakeServer
+	}{
+		{name: "the cluster's configuration", command: "find", of: "collections", serve: sharded},
+		{name: "the statistics", command: "collStats", serve: sharded},
+		{name: "Cosmos DB's shard key", command: "customAction", serve: func(t *testing.T) *fakeServer { return cosmosDB(t, nil) }},
+		{name: "the version", command: "buildInfo", serve: func(t *testing.T) *fakeServer {
+			f := serve(t, &fakeServer{reply: func(string, bson.Raw) bson.D { return nil }})
+			f.greet(member(f.addr))
+			return f
+		}},
+	} {
+		for what, reply := range hiccups {
+			t.Run(where.name+"/"+what, func(t *testing.T) {
+				t.Parallel()
+				f := where.serve(t)
+				var bad atomic.Bool
+				interrupt(f, &bad, where.command, where.of, func() bson.D { return reply })
+				mock := clock.NewMock()
+				mock.Set(time.Now())
+				bad.Store(true)
+				l := f.open(Options{Clock: mock})
+				err := l.Append(within(t, 500*time.Millisecond), storetest.Grant("job", 1))
+				if err == nil {
+					t.Error("Append() before anything is known = nil, want an error")
+				}
+				wantNoRefusal(t, "Append() before anything is known", err)
+				documenttest.Equal(t, "inserts sent", len(f.sent("insert")), 0)
+				bad.Store(false)
+				must(t, "Append() once it has passed", l.Append(within(t, patience), storetest.Grant("job", 1)))
+				bad.Store(true)
+				mock.Add(lookAgain)
+				wantNoRefusal(t, "Append() with the next look", l.Append(within(t, 2*time.Second), storetest.Grant("job", 2)))
+				_, err = l.Now(within(t, 2*time.Second))
+				wantNoRefusal(t, "Now()", err)
+			})
+		}
+	}
+}
+
+func wantNoRefusal(t *testing.T, what string, err error) {
+	t.Helper()
+	if errors.Is(err, store.ErrRefused) {
+		t.Errorf("%s = %v, want no refusal: it passes", what, err)
+	}
+}
+
+func TestAThrottledLookIsThrottling(t *testing.T) {
+	t.Parallel()
+	f := cosmosDB(t, nil)
+	var bad atomic.Bool
+	bad.Store(true)
+	interrupt(f, &bad, "customAction", "", func() bson.D { return hiccups["a busy Cosmos DB"] })
+	wantSentinel(t, "Append()", f.open(Options{}).Append(within(t, patience), storetest.Grant("job", 1)), store.ErrThrottled)
+}
+
+// Rights and commands that are missing don't come by themselves.
+func TestAReplyThatDoesNotPassIsARefusal(t *testing.T) {
+	t.Parallel()
+	for what, reply := range map[string]bson.D{
+		"no right":            commandError(codeUnauthorized, "Unauthorized", "not authorized on config to execute command"),
+		"no right on Atlas":   commandError(codeAtlasError, "AtlasError", "not authorized on config to execute command"),
+		"no such command":     commandError(codeCommandNotFound, "CommandNotFound", "no such command"),
+		"none of Cosmos DB's": commandError(codeCommandNotSupported, "CommandNotSupported", "Command is not supported"),
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			f := cosmosDB(t, nil)
+			var bad atomic.Bool
+			bad.Store(true)
+			interrupt(f, &bad, "customAction", "", func() bson.D { return reply })
+			wantSentinel(t, "Append()", f.open(Options{}).Append(within(t, patience), storetest.Grant("job", 1)), store.ErrRefused)
+			must(t, "Append() where that is accepted", f.open(Options{UnsafeUnverified: true}).Append(within(t, patience), storetest.Grant("job", 1)))
+		})
+	}
+}
+
+// While the config servers hang, one operation waits for them, and the others don't do so in turn.
+func TestALookThatHangsDelaysOneOperation(t *testing.T) {
+	t.Parallel()
+	const workers, limit = 20, 2 * time.Second
+	f := cluster(t, "workerType")
+	var hangs atomic.Bool
+	end := make(chan struct{})
+	t.Cleanup(func() { close(end) })
+	interrupt(f, &hangs, "find", "collections", func() bson.D { <-end; return nil })
+	l := f.open(Options{})
+	must(t, "Append()", l.Append(within(t, patience), storetest.Grant("job", 1)))
+	hangs.Store(true)
+	age := func(of *time.Time, by time.Duration) {
+		l.fitness.mu.Lock()
+		defer l.fitness.mu.Unlock()
+		*of = of.Add(-by)
+	}
+	age(&l.fitness.sharded, lookAtShardsAgain)
+	for range 2 {
+		var stored atomic.Int64
+		var appends sync.WaitGroup
+		for i := range workers {
+			appends.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), limit)
+				defer cancel()
+				if l.Append(ctx, storetest.Grant(fmt.Sprint("job", i), 1)) == nil {
+					stored.Add(1)
+				}
+			})
+		}
+		appends.Wait()
+		if stored.Load() != workers {
+			t.Errorf("%d of %d appends within %v are stored while a look hangs, want all", stored.Load(), workers, limit)
+		}
+	}
+	documenttest.Equal(t, "looks that hang", len(f.looks()), 2)
+	age(&l.fitness.failed, failedLook)
+	must(t, "Append() some seconds later", l.Append(within(t, limit), storetest.Grant("job", 2)))
+	documenttest.Equal(t, "looks once some seconds are over", len(f.looks()), 3)
+}
+
+// looks are the finds in the cluster's configuration.
+func (f *fakeServer) looks() (all []bson.Raw) {
+	for _, c := range f.sent("find") {
+		if c.Lookup("find").StringValue() == "collections" {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// mongos fails $collStats for all shards if one has nobody that the read preference allows.
+func TestAShardWithoutAPrimaryDoesNotKeepTheOthersFromBeingCompared(t *testing.T) {
+	t.Parallel()
+	const ahead = 3 * time.Second
+	f := cluster(t, "workerType")
+	asBefore := f.reply
+	var none atomic.Bool
+	f.reply = func(name string, command bson.Raw) bson.D {
+		of, _ := command.Index(0).Value().StringValueOK()
+		if name != "aggregate" || of != DefaultCollection {
+			return asBefore(name, command)
+		}
+		if mode, _ := command.Lookup("$readPreference", "mode").StringValueOK(); none.Load() || mode != "primaryPreferred" {
+			return hiccups["no primary"]
+		}
+		return cursorOf(shardClock("sh1", "vm:27112", ahead), shardClock("sh2", "vm:27113", 0))
+	}
+	mock := clock.NewMock()
+	l := f.open(Options{Clock: mock})
+	for range 2 {
+		s, err := l.Now(within(t, patience))
+		if err != nil || s.Skew < ahead || !strings.Contains(l.Warning(), "differ by 3s or more") {
+			t.Errorf("Now() = %+v, %v, and Warning() = %q, want a skew of %v and a warning", s, err, l.Warning(), ahead)
+		}
+		// Then nobody of that shard answers: what was measured goes on to count.
+		none.Store(true)
+		mock.Add(lookAtShardsAgain)
+	}
+	l = f.open(Options{Clock: mock})
+	s, err := l.Now(within(t, patience))
+	if err != nil || s.Skew != defaultSkew || !strings.Contains(l.Warning(), "can't be compared") {
+		t.Errorf("Now() of a worker that never compared shards = %+v, %v, and Warning() = %q, want a skew of %v and a warning", s, err, l.Warning(), defaultSkew)
+	}
+}
