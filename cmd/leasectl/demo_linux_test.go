@@ -19,14 +19,14 @@ const firstSlot = `\n +\d+  \d\d:\d\d:\d\d\.\d{3}Z +(north|east|south) `
 
 func TestDemo(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes 20 s")
+		t.Skip("takes 30 s")
 	}
 	t.Parallel()
 	var p *process
 	var code int
 	var out string
 	procs.Again(t, func() bool {
-		p = start(t, "demo", "--slots", "6", "--interval", "2s")
+		p = start(t, "demo", "--slots", "6", "--interval", "4s")
 		code, out = p.wait(), p.output()
 		return regexp.MustCompile(`was too late|✗  (cut short|missed|records)`).MatchString(out)
 	})
