@@ -160,10 +160,12 @@ func (x *step) next() { x.target(x.m.Schedule.Next(x.s.Bid.Slot.Start)) }
 // again turns to the same slot once more, with another claim.
 func (x *step) again() { x.target(x.s.Bid.Slot) }
 
-// contendLater contends for the bid's slot again, after a while.
+// contendLater contends for the bid's slot again, after a second at least: slots may be short, and
+// each begins with short waits.
 func (x *step) contendLater() {
 	x.again()
 	x.lookAgain()
+	x.s.Retries.Until = max(x.s.Retries.Until, x.at.Local+time.Second)
 }
 
 // renewClaim gives up a claim that got too old, and begins another at once.
