@@ -113,6 +113,10 @@ type Stamp struct {
 	// Server names the server that made the stamp, for logs and events. A change of
 	// server means nothing by itself: what counts is whether the times agree.
 	Server string
+	// Clock names the clock that was read, if it is known to be the same one whenever the
+	// name is. Then two stamps of it that are apart show a jump although Skew would allow
+	// for it. It may be empty.
+	Clock string
 }
 
 // IsZero reports whether there is no reading.

@@ -151,6 +151,9 @@ func (l *Ledger) now(ctx context.Context) (store.Stamp, error) {
 			return store.Stamp{}, notPrimary(g)
 		}
 		s := l.stamp(g.time, g.server, g.member)
+		if g.named {
+			s.Clock = g.me
+		}
 		if !g.member || l.members.dial == nil {
 			return s, nil
 		}

@@ -26,6 +26,7 @@ func TestStampNamesServerAndSkew(t *testing.T) {
 		server   func(addr string) string
 		at       int64
 		wantSkew time.Duration
+		clock    string // the name of the clock, if it is always the same
 	}{
 		{name: "standalone", server: func(a string) string { return a }, at: routerTime},
 		{name: "standalone, a skew asked for", skew: time.Second, server: func(a string) string { return a }, at: routerTime, wantSkew: time.Second},
@@ -40,7 +41,18 @@ func TestStampNamesServerAndSkew(t *testing.T) {
 			},
 			server: func(a string) string { return a + " (db1.internal:27017)" }, at: routerTime,
 		},
-		{name: "router", greeting: func(string) bson.D { return router() }, server: func(string) string { return "shard1.example:27018" }, at: shardTime, wantSkew: defaultSkew},
+		{
+			name: "member that says which process it is",
+			greeting: func(string) bson.D {
+				return append(member("db1.internal:27017")[3:], bson.E{Key: "me", Value: "db1.internal:27017"},
+					bson.E{Key: "topologyVersion", Value: bson.D{{Key: "processId", Value: bson.NewObjectID()}, {Key: "counter", Value: int64(0)}}})
+			},
+			server: func(a string) string { return a + " (db1.internal:27017)" }, at: routerTime, clock: "db1.internal:27017",
+		},
+		{
+			name: "router", greeting: func(string) bson.D { return router() },
+			server: func(string) string { return "shard1.example:27018" }, at: shardTime, wantSkew: defaultSkew, clock: "shard1.example:27018",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -53,7 +65,7 @@ func TestStampNamesServerAndSkew(t *testing.T) {
 				o.Client = dial(t, "mongodb://"+f.addr)
 			}
 			l := f.open(o)
-			want := store.Stamp{Time: store.FromMillis(c.at), Granularity: time.Millisecond, Skew: c.wantSkew, Server: c.server(f.addr)}
+			want := store.Stamp{Time: store.FromMillis(c.at), Granularity: time.Millisecond, Skew: c.wantSkew, Server: c.server(f.addr), Clock: c.clock}
 			for range 2 {
 				if got, err := l.Now(within(t, patience)); err != nil || got != want {
 					t.Errorf("Now() = %+v, %v, want %+v", got, err, want)

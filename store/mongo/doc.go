@@ -175,10 +175,10 @@
 // A member that is off by more than ServerSkew is named by [Ledger.Warning], which workers report;
 // the skew of stamps covers it all the same. What isn't covered: a member whose clock is off by
 // more than ServerSkew from where it was seen last, which gives other workers their time, and which
-// this one can't reach. Nor is a jump of all members' clocks at once, as after a pause of the worker's
-// virtual machine, by less than twice how far they are apart: workers whose stamps are that
-// uncertain don't notice it. And if the primary's clock is set under way, what
-// workers knew before was right by the clock of then: see the protocol's jumps.
+// this one can't reach. And if the primary's clock is set under way, what workers knew before was
+// right by the clock of then: see the protocol's jumps. Stamp.Clock is the primary's own name: so
+// a pause of the worker's virtual machine, or a step, shows although the members are apart by more
+// than that.
 //
 // # Failover
 //

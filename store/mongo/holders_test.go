@@ -67,35 +67,92 @@ func (s *apartSet) cutOff(link *fakeLink, m *fakeMember) {
 	s.hangUp(func(c fakeConn) bool { return c.from == link && link.cutFrom(c.to) })
 }
 
+// led is how often somebody has begun to work.
+func (s *apartSet) led() int {
+	s.f.mu.Lock()
+	defer s.f.mu.Unlock()
+	return s.f.led
+}
+
+// elected: the third member, which the worker behind link can't reach, is elected, and B starts,
+// which reaches it alone. Each of them must lead.
+func (s *apartSet) elected(t *testing.T, link *fakeLink) {
+	t.Helper()
+	before := s.led()
+	s.cutOff(link, s.members[2])
+	s.stepDown(s.members[0])
+	s.elect(s.members[2])
+	s.work(t, "B", s.members[2].addr, s.members[0], s.members[1])
+	time.Sleep(s.slot * 3 / 2)
+	if before == 0 || s.led() == before {
+		t.Errorf("%d leases before the election and %d in all, want some before and after it", before, s.led())
+	}
+}
+
+// apart plays what happens to a replica set whose clocks are apart, up to the end of its workers.
+func apart(t *testing.T, slot time.Duration, play func(t *testing.T, s *apartSet)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := serveApart(ctx, t, slot)
+		play(t, s)
+		cancel()
+		<-s.done
+		<-s.done
+	})
+}
+
 // A leads, and has seen that the third member is 3 s ahead, but reaches it no more. Then the
-// primary's clock is set. The third member is elected, and B, which reaches it alone, starts.
+// primary's clock is set, or those of all are by less than they are apart, as if A's machine had
+// been paused.
 func TestNoTwoLeadByAMemberThatOneLostSightOf(t *testing.T) {
 	t.Parallel()
-	for _, step := range []time.Duration{0, 200 * time.Millisecond, -200 * time.Millisecond} {
-		t.Run(step.String(), func(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		first  time.Duration
+		others time.Duration
+	}{
+		{"nothing is set", 0, 0},
+		{"one is ahead", 200 * time.Millisecond, 0},
+		{"one is behind", -200 * time.Millisecond, 0},
+		{"A is paused for a second", time.Second, time.Second},
+		{"A is paused for as long as they are apart", 3 * time.Second, 3 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithCancel(t.Context())
-				s := serveApart(ctx, t, time.Minute)
+			apart(t, time.Minute, func(t *testing.T, s *apartSet) {
 				link := s.work(t, "A", s.members[0].addr+","+s.members[1].addr)
 				time.Sleep(90 * time.Second)
-				s.cutOff(link, s.members[2])
+				if c.others == 0 {
+					s.cutOff(link, s.members[2])
+				}
 				time.Sleep(time.Minute)
-				s.off[0].Add(int64(step))
+				for i, by := range []time.Duration{c.first, c.others, c.others} {
+					s.off[i].Add(int64(by))
+				}
 				time.Sleep(5*time.Minute + 10*time.Second)
 				s.f.mu.Lock()
 				if s.f.working != "A" {
 					t.Errorf("%q leads, want A: this shows nothing", s.f.working)
 				}
 				s.f.mu.Unlock()
-				s.stepDown(s.members[0])
-				s.elect(s.members[2])
-				s.work(t, "B", s.members[2].addr, s.members[0], s.members[1])
-				time.Sleep(90 * time.Second)
-				cancel()
-				<-s.done
-				<-s.done
+				s.elected(t, link)
 			})
 		})
 	}
+}
+
+// The third member was down when A started, and A's first stamps knew nothing of it. Since it is
+// back, they don't count any more for what its clock may show.
+func TestNoTwoLeadByAMemberThatIsBack(t *testing.T) {
+	t.Parallel()
+	apart(t, 10*time.Minute, func(t *testing.T, s *apartSet) {
+		s.kill(s.members[2])
+		time.Sleep(3 * time.Minute)
+		link := s.work(t, "A", s.members[0].addr+","+s.members[1].addr)
+		time.Sleep(time.Minute)
+		s.start(s.members[2])
+		time.Sleep(8 * time.Minute)
+		s.elected(t, link)
+	})
 }

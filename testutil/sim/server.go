@@ -108,9 +108,9 @@ func (w *world) stamp(p *Process, at time.Duration, r *rand) store.Stamp {
 			w.tally.strike(Apart)
 		}
 	}
-	skew := f.Skew
+	skew, clock := f.Skew, ""
 	if len(f.Off) > 0 {
-		skew = w.measured(p, at, r)
+		skew, clock = w.measured(p, at, r), name
 	}
 	off += p.lie(at)
 	if f.StampAge > 0 {
@@ -123,5 +123,6 @@ func (w *world) stamp(p *Process, at time.Duration, r *rand) store.Stamp {
 		MaxAge:      f.StampAge,
 		Skew:        skew,
 		Server:      name,
+		Clock:       clock,
 	}
 }

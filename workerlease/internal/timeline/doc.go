@@ -24,10 +24,17 @@
 // Each sample bounds the offset between store time and the local clock. A bound
 // grows on both sides by ρ times its age; successive bounds are intersected.
 //
+// A store may have several clocks, and any of them may be what another worker takes for
+// store time: the interval contains them all, by the skew of the stamps. How far they are
+// apart may turn out only later, when a server can be asked that could not be before. So if
+// stamps name their clock, or their skew grows, what is intersected is the bound of that one
+// clock, without skew; the newest skew is added to that.
+//
 // # Jumps
 //
 // If the intersection is empty, one of the clocks jumped, the answer was wrong, or
-// another server answered whose clock is further off than it claims. That is not known
+// another server answered whose clock is further off than it claims. (Stamps that name the
+// same clock are compared without their skew.) That is not known
 // yet, so the new bound stands beside the old one as another clock in question, and
 // every reader gets the hull of both ([Contradicted]). Servers that answer in turn may
 // leave it at that: what is uncertain is then how far they are apart.

@@ -71,11 +71,15 @@ type Line struct {
 	returns int     // how often one of them has come back
 }
 
-// clock is what store time may be, by the samples that agree with one another.
+// clock is what store time may be, by the samples that agree with one another. Its bound is that of
+// the clocks of all servers.
 type clock struct {
 	bound
-	samples int // that agreed with it
-	run     int // how many of late agreed with it in a row or, if negative, contradicted it
+	skew    time.Duration // by how much the newest stamp widened the bound, and earlier ones no less
+	own     bound         // of the clock alone that made the newest stamp
+	name    string        // which clock that is, or "" if it isn't known to be always the same
+	samples int           // that agreed with it
+	run     int           // how many of late agreed with it in a row or, if negative, contradicted it
 }
 
 // bound says that store time minus the local clock was within [lo, hi]
@@ -101,6 +105,11 @@ func (b bound) shifted(at time.Duration) bound {
 	}
 	w := drift(at - b.at)
 	return bound{b.lo - w, b.hi + w, at}
+}
+
+// widened returns the bound of what is within a skew of it.
+func (b bound) widened(by time.Duration) bound {
+	return bound{b.lo - int64(by), b.hi + int64(by), b.at}
 }
 
 // both is the bound that two bounds give together, and whether they agree.
@@ -140,26 +149,23 @@ func (l *Line) Add(s store.Stamp, sent, received time.Duration) Outcome {
 		return Rejected
 	}
 	at := s.Time.UnixNano() - int64(received)
-	b := bound{
-		lo: at - int64(s.Skew),
-		hi: at + int64(s.Granularity+s.MaxAge+trip+s.Skew) + drift(trip),
-		at: received,
-	}
+	own := bound{lo: at, hi: at + int64(s.Granularity+s.MaxAge+trip) + drift(trip), at: received}
+	sample := clock{bound: own.widened(s.Skew), skew: s.Skew, own: own, name: s.Clock, samples: 1, run: 1}
 	if len(l.clocks) == 0 {
-		l.clocks, l.fresh = []clock{{b, 1, 1}}, received
+		l.clocks, l.fresh = []clock{sample}, received
 		return First
 	}
 	l.fresh = max(l.fresh, received)
-	if len(l.clocks) > 1 && l.reconcile(b) {
+	if len(l.clocks) > 1 && l.reconcile(sample) {
 		return Narrowed
 	}
 	agreed := false
 	for i := range l.clocks {
-		agreed = l.clocks[i].add(b) || agreed
+		agreed = l.clocks[i].add(sample) || agreed
 	}
 	if !agreed {
 		l.jumps++
-		l.question(clock{b, 1, 1})
+		l.question(sample)
 		return Contradicted
 	}
 	return l.decide()
@@ -168,11 +174,11 @@ func (l *Line) Add(s store.Stamp, sent, received time.Duration) Outcome {
 // reconcile makes one of all clocks that a sample agrees with, if there are several. By
 // now they are too uncertain, or the sample is, to contradict one another. It reports
 // whether it did so: then the sample says too little to narrow the clock.
-func (l *Line) reconcile(b bound) bool {
+func (l *Line) reconcile(sample clock) bool {
 	agreeing, others := clock{}, make([]clock, 0, len(l.clocks))
 	n := 0
 	for _, c := range l.clocks {
-		switch _, agrees := both(c.bound, b); {
+		switch agrees := c.agrees(sample); {
 		case !agrees:
 			others = append(others, c)
 			continue
@@ -184,6 +190,10 @@ func (l *Line) reconcile(b bound) bool {
 		n++
 	}
 	if n > 1 {
+		if sample.name != "" || sample.skew > agreeing.skew {
+			agreeing.bound = hull(agreeing.bound, agreeing.narrowed(sample).widened(sample.skew))
+			agreeing.skew = max(agreeing.skew, sample.skew)
+		}
 		l.clocks = append(others, agreeing)
 	}
 	return n > 1
@@ -191,18 +201,53 @@ func (l *Line) reconcile(b bound) bool {
 
 // merge is the clock that is either of two.
 func merge(a, b clock) clock {
-	return clock{hull(a.bound, b.bound), a.samples + b.samples, max(a.run, b.run)}
+	c := clock{bound: hull(a.bound, b.bound), skew: min(a.skew, b.skew), own: hull(a.own, b.own), samples: a.samples + b.samples, run: max(a.run, b.run)}
+	if a.name == b.name {
+		c.name = a.name
+	}
+	return c
+}
+
+// agrees reports whether a sample agrees with the clock. If the same server made the stamps, how far
+// its clock is from others is no excuse: a jump that is smaller than that is one all the same.
+func (c *clock) agrees(sample clock) bool {
+	_, agrees := both(c.bound, sample.bound)
+	if c.name != "" && c.name == sample.name {
+		_, alone := both(c.own, sample.own)
+		agrees = agrees && alone
+	}
+	return agrees
 }
 
 // add takes in a sample, and reports whether it agrees.
-func (c *clock) add(b bound) bool {
-	narrowed, agrees := both(c.bound, b)
-	if !agrees {
+func (c *clock) add(sample clock) bool {
+	if !c.agrees(sample) {
 		c.run = min(c.run, 0) - 1
 		return false
 	}
-	c.bound, c.samples, c.run = narrowed, c.samples+1, max(c.run, 0)+1
+	c.samples, c.run = c.samples+1, max(c.run, 0)+1
+	c.own = c.narrowed(sample)
+	if sample.name == "" && sample.skew <= c.skew {
+		c.bound, _ = both(c.bound, sample.bound)
+	} else {
+		// The newest stamp says how far the others are from its clock: earlier ones may not have known
+		// of all of them, or the local clock stood still since by less than that.
+		c.bound = c.own.widened(sample.skew)
+	}
+	c.skew, c.name = sample.skew, sample.name
 	return true
+}
+
+// narrowed is the bound of the clock that made a sample, by what was known before as well.
+func (c *clock) narrowed(sample clock) bound {
+	known := c.own
+	if c.name == "" || c.name != sample.name {
+		known = known.widened(sample.skew)
+	}
+	if own, agree := both(known, sample.own); agree {
+		return own
+	}
+	return sample.own
 }
 
 // question adds a clock to those in question.
