@@ -160,12 +160,12 @@ func (x *step) next() { x.target(x.m.Schedule.Next(x.s.Bid.Slot.Start)) }
 // again turns to the same slot once more, with another claim.
 func (x *step) again() { x.target(x.s.Bid.Slot) }
 
-// contendLater contends for the bid's slot again, after a second at least: slots may be short, and
-// each begins with short waits.
+// contendLater contends for the bid's slot again, after two seconds or a slot at least: that takes a
+// sample and a read, and the short waits with which each slot begins add to it.
 func (x *step) contendLater() {
 	x.again()
 	x.lookAgain()
-	x.s.Retries.Until = max(x.s.Retries.Until, x.at.Local+time.Second)
+	x.s.Retries.Until = max(x.s.Retries.Until, x.at.Local+min(x.slotLength(), 2*time.Second))
 }
 
 // renewClaim gives up a claim that got too old, and begins another at once.
