@@ -8,13 +8,12 @@
 // clock can show any time of day, but it must go on steadily between two answers.
 //
 // A server that can't be asked is assumed to be within Clocks.Assumed: of where it was seen last
-// or, if it never answered, of those that did answer. A jump of another clock doesn't change that: it
+// or, if it never answered, of those that did answer. It is kept there by the clock of another
+// server, since the local clock drifts for as long. A jump of another clock doesn't change that: it
 // stays where it was or, if the local clock stood still, moves as the others did.
 //
-// What isn't covered: two jumps between two answers of a server; a step by less than the round trip,
-// for [Stale]; and, though the servers' distances are right then, a jump of all servers' clocks at
-// once by less than twice what they are apart, as after a pause of the machine: it isn't noticed by
-// workers whose stamps are that uncertain.
+// What isn't covered: two jumps between two answers of a server; and a step by less than the round
+// trip, for [Stale].
 package skew
 
 import (
@@ -86,6 +85,7 @@ type server struct {
 	at       time.Duration
 	// loSince and hiSince are when the answers came that lo and hi rest on.
 	loSince, hiSince time.Duration
+	lead             lead // while it can't be asked
 }
 
 // Keep sets the servers whose clocks count, and forgets all others.
@@ -98,6 +98,11 @@ func (c *Clocks) Keep(names []string) {
 		}
 		if !slices.Contains(kept, s) {
 			kept = append(kept, s)
+		}
+	}
+	for _, s := range kept {
+		if s.lead.by != nil && !slices.Contains(kept, s.lead.by) {
+			s.arrive(s.lead.by.at)
 		}
 	}
 	c.servers = kept
@@ -119,6 +124,7 @@ func (c *Clocks) Read(name string, r Reading) {
 	if s == nil {
 		return // It was removed meanwhile.
 	}
+	s.lead = lead{}
 	trip := r.Received - r.Sent
 	lo := r.Time.UnixNano() - int64(r.Received)
 	hi := lo + int64(r.Granularity+trip) + drift(trip)
@@ -132,16 +138,19 @@ func (c *Clocks) Read(name string, r Reading) {
 	old, late := drift(at-s.at), drift(at-r.Received)
 	wasLo, wasHi := s.lo-old, s.hi+old
 	lo, hi = lo-late, hi+late
-	switch {
-	case wasLo <= hi && lo <= wasHi:
+	if wasLo <= hi && lo <= wasHi {
 		c.dispel(s, wasLo, wasHi, lo, hi, r.Sent)
 		s.narrow(wasLo, wasHi, lo, hi, at)
 		return
-	case r.Sent < s.at:
+	}
+	for _, other := range c.servers {
+		other.arrive(at) // Drift since the newest answers is part of what is assumed.
+	}
+	if r.Sent < s.at {
 		// Which of the two answers is the newer one isn't known.
 		s.set(min(wasLo, lo), max(wasHi, hi), at)
 		s.doubt = settled
-	default:
+	} else {
 		s.set(lo, hi, at)
 	}
 	c.contradict(s, jump{lo - wasHi, hi - wasLo, old, r.Received})
@@ -169,6 +178,7 @@ func (s *server) narrow(wasLo, wasHi, lo, hi int64, at time.Duration) {
 func (c *Clocks) Fail(name string, at time.Duration) {
 	if s := c.find(name); s != nil {
 		s.failed, s.failedAt = true, at
+		c.follow(s)
 	}
 }
 
@@ -233,10 +243,12 @@ func (c *Clocks) Apart(from string, at time.Duration) (_ time.Duration, ok bool)
 // asked for long is kept where it was seen last, give or take what is assumed: drift alone would
 // put it days off in a month. But it may have been set anew while nobody could look.
 func (c *Clocks) now(s *server, at time.Duration) (lo, hi int64) {
-	widened := drift(at - s.at)
 	if s.lost(at) {
-		widened = max(int64(c.Assumed), drift(Stale))
+		lo, hi = s.led()
+		widened := max(int64(c.Assumed), drift(Stale))
+		return lo - widened, hi + widened
 	}
+	widened := drift(at - s.at)
 	return s.lo - widened, s.hi + widened
 }
 
