@@ -40,8 +40,9 @@ func TestARefusalNamesTheActionTheCollectionAndTheUser(t *testing.T) {
 		`not authorized on jobs to execute command { create: "leases", ` + tail:                                                                          "not authorized: createCollection on jobs.leases (user u, authenticated in jobs)",
 		`not authorized on jobs to execute command { aggregate: "leases", pipeline: [ { $collStats: {} } ], cursor: {}, ` + tail:                         "not authorized: collStats on jobs.leases (user u, authenticated in jobs)",
 		`not authorized on jobs to execute command { listCollections: 1, filter: { name: "leases" }, ` + tail:                                            "not authorized: listCollections on jobs (user u, authenticated in jobs)",
-		`command find requires authentication`: "not authorized: find requires authentication (user u, authenticated in jobs)",
-		`something else`:                       "something else (user u, authenticated in jobs)",
+		`command find requires authentication`:                       "not authorized: find requires authentication (user u, authenticated in jobs)",
+		`something else`:                                             "something else (user u, authenticated in jobs)",
+		`user is not allowed to do action [insert] on [jobs.leases]`: "not authorized: insert on jobs.leases (user u, authenticated in jobs)",
 	} {
 		documenttest.Equal(t, said, l.unauthorized(said), want)
 	}
@@ -172,6 +173,21 @@ func TestAStepDownIsNoDenialAndSaidToBeThat(t *testing.T) {
 	wantSentinel(t, "Append()", err, nil)
 	documenttest.Says(t, "Append()", err, nil, "no primary: an election? (NotWritablePrimary: not primary)")
 	wantPlain(t, "Append()", err)
+}
+
+// A mongos finds no primary of a shard. It says that of a command, and of a write.
+func TestAShardWithoutAPrimaryIsSaidToBeThat(t *testing.T) {
+	t.Parallel()
+	const said = `Could not find host matching read preference { mode: "primary" } for set sh1`
+	for name, reply := range map[string]bson.D{
+		"a command": commandError(133, "FailedToSatisfyReadPreference", said),
+		"a write":   writeError(133, said),
+	} {
+		f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"insert": reply})})
+		err := f.open(Options{}).Append(within(t, patience), storetest.Grant("job", 1))
+		wantSentinel(t, name, err, nil)
+		documenttest.Says(t, name, err, nil, "no primary: an election? (", said)
+	}
 }
 
 // Of operations that are denied the login at once, the driver tells some only that its pool was
