@@ -50,6 +50,14 @@ func (c *Client) warning() string {
 	return ""
 }
 
+// storeNote is what the store adds to its time, or empty.
+func (c *Client) storeNote() string {
+	if l, ok := c.ledger.(store.Noter); ok {
+		return l.Note()
+	}
+	return ""
+}
+
 // noteWarning reports, once, a shortcoming that the store describes.
 func (w *WorkerLease) noteWarning() {
 	if w.warned {

@@ -200,6 +200,9 @@ type (
 		RoundTrip   time.Duration
 		StoreTime   time.Time
 		Uncertainty time.Duration
+		// Note is what the store adds, such as which servers' clocks can't be asked (see
+		// store.Noter); empty if there is nothing to say.
+		Note string
 	}
 	// ClockJump: the store's time contradicts earlier samples, or further samples have
 	// decided between them.

@@ -23,6 +23,25 @@ func (w warning) Warning() string {
 	return "its clock seems wrong"
 }
 
+// noting is a ledger that has something to say of its stamps.
+type noting struct{ store.Ledger }
+
+func (noting) Note() string { return "no clock can be asked for of b" }
+
+func TestWhatTheStoreAddsToItsTimeIsTold(t *testing.T) {
+	bubble(t, "", func(t *testing.T) {
+		w := start(t, setup{ledger: noting{memory.New(memory.Options{})}, Options: parted("me", 0, 0)})
+		at(time.Minute)
+		samples := observed[workerlease.ClockSample](w)
+		if len(samples) == 0 {
+			t.Fatal("no sample")
+		}
+		if note, warning := samples[0].Note, w.Status().Warning; note != "no clock can be asked for of b" || warning != "" {
+			t.Errorf("its note is %q, and the warning %q, want the store's note and none", note, warning)
+		}
+	})
+}
+
 func TestAShortcomingOfTheStoreIsReportedOnceAndShownWhileItLasts(t *testing.T) {
 	bubble(t, "", func(t *testing.T) {
 		begin := time.Now()
