@@ -231,7 +231,8 @@ type (
 		Err    error
 	}
 	// StoreWarning: the store describes a shortcoming in one line, such as a clock that seems
-	// wrong (see store.Warner). It is reported once; Callbacks.Error gets it, too.
+	// wrong (see store.Warner). Each is reported once, whatever its figures are later, and ten
+	// at most; Callbacks.Error gets it, too.
 	StoreWarning struct {
 		Worker
 		Text string
