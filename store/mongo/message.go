@@ -167,6 +167,9 @@ func (l *login) noServer(t description.Topology) string {
 	if wrong := l.otherSet(); t.Kind == description.TopologyKindSingle && !answered && wrong != noServers {
 		return wrong
 	}
+	if wrong := l.otherSet(t.Servers...); !answered && wrong != noServers {
+		return wrong + "; " + list // The driver goes on looking for those that haven't answered.
+	}
 	if ghosts {
 		return "no primary: starting, or rs.initiate() wasn't called: " + list
 	}
@@ -226,14 +229,15 @@ func root(err error) error {
 const noServers = "no server found"
 
 // otherSet says that the servers are in another replica set than the URI says: the driver
-// leaves them out, whatever they answer.
-func (l *login) otherSet() string {
+// leaves them out, whatever they answer. It hasn't left out those that are still known.
+func (l *login) otherSet(known ...description.Server) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var others []string
 	for server, name := range l.sets {
+		isKnown := slices.ContainsFunc(known, func(s description.Server) bool { return s.Addr.String() == driveraddress.Address(server).String() })
 		switch {
-		case l.replicaSet == "" || name == l.replicaSet:
+		case l.replicaSet == "" || name == l.replicaSet || isKnown:
 		case name == "":
 			others = append(others, fmt.Sprintf("%s is in no replica set, and the URI says replicaSet=%s: leave that out", server, l.replicaSet))
 		default:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/description"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
@@ -146,19 +147,38 @@ func TestAWrongNameOfTheReplicaSetIsSaidToBeThat(t *testing.T) {
 	for name, c := range map[string]struct {
 		greeting func(me string) bson.D
 		direct   string
+		others   string
 		want     string
 	}{
-		"another set":            {greeting: member, want: " is in the replica set rs0, and the URI says replicaSet=other"},
-		"another set, by direct": {greeting: member, direct: "&directConnection=true", want: " is in the replica set rs0, and the URI says replicaSet=other"},
-		"no set":                 {greeting: func(string) bson.D { return nil }, want: " is in no replica set, and the URI says replicaSet=other: leave that out"},
+		"another set, one of two servers": {greeting: member, others: ",127.0.0.1:1", want: " is in the replica set rs0, and the URI says replicaSet=other; 127.0.0.1:1: connection refused"},
+		"another set":                     {greeting: member, want: " is in the replica set rs0, and the URI says replicaSet=other"},
+		"another set, by direct":          {greeting: member, direct: "&directConnection=true", want: " is in the replica set rs0, and the URI says replicaSet=other"},
+		"no set":                          {greeting: func(string) bson.D { return nil }, want: " is in no replica set, and the URI says replicaSet=other: leave that out"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := serve(t, &fakeServer{})
 			f.greet(c.greeting(f.addr))
-			l := f.open(Options{URI: "mongodb://" + f.addr + "/?replicaSet=other" + c.direct})
+			l := f.open(Options{URI: "mongodb://" + f.addr + c.others + "/?replicaSet=other" + c.direct})
 			wantSentinel(t, "Now()", until(t, l, f.addr+c.want), nil)
 		})
+	}
+}
+
+// Before it was initiated, a member is in no set. Then it is down.
+func TestAMemberThatIsDownIsNotSaidToBeInNoSet(t *testing.T) {
+	t.Parallel()
+	l := &login{known: true, replicaSet: "rs0", sets: map[string]string{"db1:27017": "", "db2:27017": "other"}}
+	down := description.Server{Addr: "db1:27017", LastError: errors.New("refused")}
+	for _, c := range []struct {
+		servers []description.Server
+		want    string
+	}{
+		{[]description.Server{down}, "db2:27017 is in the replica set other, and the URI says replicaSet=rs0; db1:27017: refused"},
+		{[]description.Server{down, {Addr: "db2:27017", LastError: errors.New("lost")}}, "no server found: db1:27017: refused; db2:27017: lost"},
+	} {
+		got := l.noServer(description.Topology{Kind: description.TopologyKindReplicaSetNoPrimary, Servers: c.servers})
+		documenttest.Equal(t, "noServer()", got, c.want)
 	}
 }
 
