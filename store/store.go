@@ -63,6 +63,14 @@ type Warner interface {
 	Warning() string
 }
 
+// Noter is a Ledger that can say what its stamps lack although nothing need be done, such as the
+// clock of a server that is being restarted. It is told where the time itself is: at debug level.
+type Noter interface {
+	// Note is one line for people, as of the newest stamp; empty if there is nothing to say. It
+	// asks nobody, doesn't block, and is safe for concurrent use.
+	Note() string
+}
+
 // RightsChecker is a Ledger that can find out whether a worker's rights suffice, so that a
 // mistake shows at the start and not in the first slot.
 type RightsChecker interface {

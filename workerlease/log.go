@@ -107,9 +107,11 @@ func lineOf(e Event) line {
 	case StoreFailed:
 		return line{slog.LevelWarn, "store failed", attrs{{"operation", e.Operation}, {"error", e.Err}}}
 	case ClockSample:
-		return line{slog.LevelDebug, "clock sample", attrs{
-			{"server", e.Server}, {"roundTrip", e.RoundTrip}, {"uncertainty", e.Uncertainty},
-		}}
+		a := attrs{{"server", e.Server}, {"roundTrip", e.RoundTrip}, {"uncertainty", e.Uncertainty}}
+		if e.Note != "" {
+			a = append(a, attr{"note", e.Note})
+		}
+		return line{slog.LevelDebug, "clock sample", a}
 	case ClockJump:
 		return line{slog.LevelWarn, "clock jump", attrs{
 			{"server", e.Server},

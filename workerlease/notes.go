@@ -3,6 +3,8 @@ package workerlease
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"time"
 
 	"github.com/slotlease/slotlease/slots"
@@ -50,16 +52,30 @@ func (c *Client) warning() string {
 	return ""
 }
 
-// noteWarning reports, once, a shortcoming that the store describes.
+// storeNote is what the store adds to its time, or empty.
+func (c *Client) storeNote() string {
+	if l, ok := c.ledger.(store.Noter); ok {
+		return l.Note()
+	}
+	return ""
+}
+
+// mostWarnings is how many shortcomings of a store a worker reports.
+const mostWarnings = 10
+
+// figures are the durations in a warning, which may differ each time.
+var figures = regexp.MustCompile(`\s(\d+(\.\d+)?(h|ms|µs|ns|m|s))+\b`)
+
+// noteWarning reports, once each, the shortcomings that the store describes.
 func (w *WorkerLease) noteWarning() {
-	if w.warned {
+	text := w.client.warning()
+	about := figures.ReplaceAllLiteralString(text, "")
+	if text == "" || slices.Contains(w.warned, about) || len(w.warned) == mostWarnings {
 		return
 	}
-	if text := w.client.warning(); text != "" {
-		w.warned = true
-		w.report(fmt.Errorf("%s: %s", w.options.WorkerType, text))
-		w.emit(StoreWarning{Worker: w.label(), Text: text})
-	}
+	w.warned = append(w.warned, about)
+	w.report(fmt.Errorf("%s: %s", w.options.WorkerType, text))
+	w.emit(StoreWarning{Worker: w.label(), Text: text})
 }
 
 // note turns a note of the machine into events, counts and errors.

@@ -2,6 +2,7 @@ package workerlease_test
 
 import (
 	"fmt"
+	"io"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,6 +53,47 @@ func TestAnAppendThatIsSurelyNotStoredIsNoUnknownOutcome(t *testing.T) {
 		at(26 * time.Minute)
 		equal(t, "slots once the right is granted", w.starts(), minutes(15, 20, 25)...)
 	})
+}
+
+// A slot that passes while the store answers isn't one that it was unreachable in.
+func TestASlotIsMissedForWhatTheStoreAnswers(t *testing.T) {
+	for name, c := range map[string]struct {
+		op  faultstore.Op
+		err error
+		why workerlease.Reason
+	}{
+		"a validator keeps records out":        {faultstore.OpAppend, fmt.Errorf("%w (%w)", store.ErrRefused, store.ErrNotStored), workerlease.Refused},
+		"refused, and maybe stored":            {faultstore.OpAppend, store.ErrRefused, workerlease.Refused},
+		"nothing was stored, for some reason":  {faultstore.OpAppend, store.ErrNotStored, workerlease.Refused},
+		"reads are refused":                    {faultstore.OpTail, store.ErrRefused, workerlease.Refused},
+		"the time is refused":                  {faultstore.OpNow, store.ErrRefused, workerlease.Refused},
+		"the ledger isn't there":               {faultstore.OpTail, store.ErrMissing, workerlease.Refused},
+		"reads are denied":                     {faultstore.OpTail, store.ErrDenied, workerlease.Denied},
+		"the store can't be reached to read":   {faultstore.OpTail, io.EOF, workerlease.Unreachable},
+		"the store can't be reached to append": {faultstore.OpAppend, io.EOF, workerlease.Unreachable},
+		"the store has too much to do":         {faultstore.OpAppend, store.ErrThrottled, workerlease.Unreachable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := start(t, setup{ledger: faulty(t, func(f faultstore.Call) faultstore.Fault {
+					if f.Op == c.op && since(time.Now()) > 6*time.Minute && since(time.Now()) < 16*time.Minute {
+						return faultstore.Fault{Effect: faultstore.Dropped, Err: c.err}
+					}
+					return faultstore.Fault{}
+				})})
+				at(21 * time.Minute)
+				missed := observed[workerlease.Missed](w)
+				if len(missed) == 0 {
+					t.Error("no slot missed")
+				}
+				for _, e := range missed {
+					if e.Why != c.why {
+						t.Errorf("slot %v missed: %s, want %s", e.Slot, e.Why, c.why)
+					}
+				}
+			})
+		})
+	}
 }
 
 func TestARefusalOfARepeatedAppendSaysNothingOfTheFirst(t *testing.T) {

@@ -200,6 +200,9 @@ type (
 		RoundTrip   time.Duration
 		StoreTime   time.Time
 		Uncertainty time.Duration
+		// Note is what the store adds, such as which servers' clocks can't be asked (see
+		// store.Noter); empty if there is nothing to say.
+		Note string
 	}
 	// ClockJump: the store's time contradicts earlier samples, or further samples have
 	// decided between them.
@@ -228,7 +231,8 @@ type (
 		Err    error
 	}
 	// StoreWarning: the store describes a shortcoming in one line, such as a clock that seems
-	// wrong (see store.Warner). It is reported once; Callbacks.Error gets it, too.
+	// wrong (see store.Warner). Each is reported once, whatever its figures are later, and ten
+	// at most; Callbacks.Error gets it, too.
 	StoreWarning struct {
 		Worker
 		Text string

@@ -73,7 +73,7 @@ func (w *WorkerLease) sampled(stamp store.Stamp, sent time.Duration) ([]Event, e
 	default:
 		return []Event{ClockSample{
 			Worker: w.label(), Server: stamp.Server, RoundTrip: received - sent,
-			StoreTime: now.Mid(), Uncertainty: now.Uncertainty(),
+			StoreTime: now.Mid(), Uncertainty: now.Uncertainty(), Note: w.client.storeNote(),
 		}}, nil
 	}
 }

@@ -36,6 +36,9 @@ const (
 	Poisoned Reason = "poison"
 	// Denied: the store denies access, or the right to append.
 	Denied Reason = "access denied"
+	// Refused: the store answers, and refuses: it isn't fit for a ledger, or not initialised,
+	// or the record is invalid.
+	Refused Reason = "refused by the store"
 )
 
 // causes are the ends of a lease as causes of its context.

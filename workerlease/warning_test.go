@@ -1,6 +1,8 @@
 package workerlease_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,6 +23,63 @@ func (w warning) Warning() string {
 		return ""
 	}
 	return "its clock seems wrong"
+}
+
+// changing is a ledger whose warning changes with time.
+type changing struct {
+	store.Ledger
+
+	text func() string
+}
+
+func (c changing) Warning() string { return c.text() }
+
+// The clock of one server is set right, and later another is wrong.
+func TestEachShortcomingOfTheStoreIsReportedOnce(t *testing.T) {
+	bubble(t, "", func(t *testing.T) {
+		begin := time.Now()
+		l := changing{memory.New(memory.Options{}), func() string {
+			since := time.Since(begin)
+			switch since.Truncate(time.Hour) {
+			case 0, 5 * time.Hour:
+				return fmt.Sprintf("the clock of db2.5m:27017 is %v ahead", 150*time.Millisecond+since/1000)
+			case 2 * time.Hour, 3 * time.Hour:
+				return "the clock of db3:27017 is 3s ahead"
+			case 9 * time.Hour:
+				return fmt.Sprintf("the clock of server %d is wrong", since/time.Minute)
+			}
+			return ""
+		}}
+		w := start(t, setup{ledger: l, Options: parted("me", 0, 0)})
+		at(8 * time.Hour)
+		e := observed[workerlease.StoreWarning](w)
+		if len(e) != 2 || !strings.Contains(e[0].Text, "db2.5m:27017 is 150ms") || !strings.Contains(e[1].Text, "db3:27017 is 3s") {
+			t.Errorf("%d events: %v, want one for each clock that was wrong", len(e), e)
+		}
+		at(11 * time.Hour)
+		if got := len(observed[workerlease.StoreWarning](w)); got != 10 {
+			t.Errorf("%d events after ever new ones, want 10 at most", got)
+		}
+	})
+}
+
+// noting is a ledger that has something to say of its stamps.
+type noting struct{ store.Ledger }
+
+func (noting) Note() string { return "no clock can be asked for of b" }
+
+func TestWhatTheStoreAddsToItsTimeIsTold(t *testing.T) {
+	bubble(t, "", func(t *testing.T) {
+		w := start(t, setup{ledger: noting{memory.New(memory.Options{})}, Options: parted("me", 0, 0)})
+		at(time.Minute)
+		samples := observed[workerlease.ClockSample](w)
+		if len(samples) == 0 {
+			t.Fatal("no sample")
+		}
+		if note, warning := samples[0].Note, w.Status().Warning; note != "no clock can be asked for of b" || warning != "" {
+			t.Errorf("its note is %q, and the warning %q, want the store's note and none", note, warning)
+		}
+	})
 }
 
 func TestAShortcomingOfTheStoreIsReportedOnceAndShownWhileItLasts(t *testing.T) {

@@ -36,8 +36,8 @@ type WorkerLease struct {
 
 	// Of the worker's goroutine only.
 	state            machine.State
-	uncertainSamples int  // how often in a row store time was too uncertain
-	warned           bool // of the store's shortcoming
+	uncertainSamples int      // how often in a row store time was too uncertain
+	warned           []string // of which shortcomings of the store
 	outage           outage
 
 	stopFailed atomic.Pointer[StopFailed] // not reported yet

@@ -87,6 +87,8 @@ something has changed:
   copy         with --stale: server, asOf and ageMs of the copy that was read
   warning      what the store warns of, such as a machine's clock that isn't store time;
                left out if it warns of nothing
+  note         what the store adds, such as which members of a replica set can't be
+               asked for their clocks; left out if there is nothing to say
   try          the command that ends what leaves nothing to claim for long; left out if
                nothing does
   requestUnits the store's charges for the command so far: total, and byOperation;

@@ -58,5 +58,17 @@ func (l *Ledger) foreign(ctx context.Context, r store.Record, err error) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: a document whose %s is %.80q has this key: remove it", store.ErrRefused, document.WorkerType, other)
+	return keyKept{
+		error: fmt.Errorf("%w: a document whose %s is %.80q has this key: remove it", store.ErrRefused, document.WorkerType, other),
+		reply: err,
+	}
 }
+
+// keyKept is the error of an append whose key another document has. It isn't that of the reply, by
+// which it would be a conflict.
+type keyKept struct {
+	error
+	reply error // to the insert
+}
+
+func (e keyKept) Unwrap() error { return e.error }

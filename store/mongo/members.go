@@ -1,12 +1,11 @@
 package mongo
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -54,13 +53,14 @@ type members struct {
 	under  map[string]chan struct{} // closed at the end of the ask that is under way
 	conns  map[string]net.Conn      // of members that aren't being asked
 	trips  map[string]time.Duration // of the newest answers
+	why    map[string]error         // by the members whose newest ask failed
 	strays string
 }
 
 func newMembers(c clock.Clock, assumed time.Duration, dial dialFunc) *members {
 	m := &members{
 		clock: c, local: localClock(c), dial: dial, clocks: skew.Clocks{Assumed: assumed},
-		under: map[string]chan struct{}{}, conns: map[string]net.Conn{}, trips: map[string]time.Duration{},
+		under: map[string]chan struct{}{}, conns: map[string]net.Conn{}, trips: map[string]time.Duration{}, why: map[string]error{},
 	}
 	m.ctx, m.close = context.WithCancel(context.Background())
 	return m
@@ -140,7 +140,12 @@ func (m *members) askOne(host, set string, conn net.Conn, done chan struct{}) {
 	delete(m.under, host)
 	if err != nil {
 		m.clocks.Fail(host, m.local())
+		if ctx.Err() != nil {
+			err = fmt.Errorf("no answer within %v", askWithin)
+		}
+		m.why[host] = err
 	} else {
+		delete(m.why, host)
 		m.clocks.Read(host, r)
 		m.trips[host] = r.Received - r.Sent
 	}
@@ -226,40 +231,13 @@ func (m *members) keep(g greeting, sent, received time.Duration) {
 	m.hosts = slices.DeleteFunc(slices.Compact(hosts), func(host string) bool { return host == g.me })
 	m.heard = max(m.heard, received)
 	m.clocks.Keep(append(slices.Clone(m.hosts), g.me))
+	maps.DeleteFunc(m.why, func(host string, _ error) bool { return !slices.Contains(m.hosts, host) })
 	for host, conn := range m.conns {
 		if !slices.Contains(m.hosts, host) {
 			_ = conn.Close()
 			delete(m.conns, host)
 		}
 	}
-}
-
-// describe says which clocks are off by more than is assumed, or nothing.
-func describe(strays []skew.Stray, assumed time.Duration) string {
-	if len(strays) == 0 {
-		return ""
-	}
-	var which []string
-	for _, s := range strays {
-		way := "ahead of"
-		if s.Ahead < 0 {
-			way = "behind"
-		}
-		unit := 100 * time.Millisecond
-		if s.Ahead.Abs() < time.Second {
-			unit = 10 * time.Millisecond
-		}
-		which = append(which, fmt.Sprintf("the clock of %s is %v %s that of %s", s.Server, s.Ahead.Abs().Round(unit), way, s.Of))
-	}
-	return fmt.Sprintf("%s, more than the %v that are assumed: synchronise the servers' clocks; until then all time is as uncertain as that, and short slots may be lost",
-		strings.Join(which, ", "), assumed)
-}
-
-// warning is what there is to say of the members' clocks.
-func (m *members) warning() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.strays
 }
 
 // end ends all asks and connections.
@@ -276,7 +254,3 @@ func (m *members) end() {
 		delete(m.conns, host)
 	}
 }
-
-// Warning says which members' or shards' clocks are off by more than Options.ServerSkew, as of the
-// newest stamp; it is empty if none is. It asks nobody.
-func (l *Ledger) Warning() string { return cmp.Or(l.members.warning(), l.shardWarning()) }

@@ -15,6 +15,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/slotlease/slotlease/internal/skew"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 )
 
 // skewOf is that of a stamp.
@@ -86,6 +87,35 @@ func TestClocksThatAgreeCostLittleAtABoundary(t *testing.T) {
 		}
 	}
 	t.Errorf("the least skew of 20 stamps is %v, want %v at most", best, most)
+}
+
+func TestAMemberThatCannotBeAskedIsNamed(t *testing.T) {
+	t.Parallel()
+	s, mock := serveClocks(t, 0, 0)
+	gone, mute := nobody(t), silent(t)
+	s.elect(0, append(s.addresses(), gone)...)
+	l := s.open(Options{ServerSkew: 300 * time.Millisecond})
+	documenttest.Equal(t, "Note() before a stamp", l.Note(), "")
+	skewOf(t, l)
+	documenttest.Equal(t, "Note()", l.Note(), "no clock can be asked for of "+gone+" (connection refused): 300ms are assumed")
+	documenttest.Equal(t, "Warning()", l.Warning(), "")
+
+	s.elect(0, append(s.addresses(), mute)...)
+	done := make(chan struct{})
+	go func() { defer close(done); skewOf(t, l) }()
+	for waiting := true; waiting; {
+		select {
+		case <-done:
+			waiting = false
+		case <-time.After(10 * time.Millisecond):
+			mock.Add(askWithin)
+		}
+	}
+	documenttest.Equal(t, "Note() of one that is silent", l.Note(), "no clock can be asked for of "+mute+" (no answer within 1.5s): 300ms are assumed")
+
+	s.elect(0, s.addresses()...)
+	skewOf(t, l)
+	documenttest.Equal(t, "Note() once all answer", l.Note(), "")
 }
 
 func TestAStampAsksEachMemberOnceInTwoSeconds(t *testing.T) {

@@ -84,7 +84,7 @@ func (l *login) answer(e mongo.CommandError) string {
 	switch {
 	case isLogin(e) && hasCode(e, codeAuthenticationFailed, codeUserNotFound, codeAtlasError):
 		return l.loginFailed(e.Message)
-	case hasCode(e, codeUnauthorized):
+	case hasCode(e, codeUnauthorized), hasCode(e, codeAtlasError) && refusedAction.MatchString(e.Message):
 		return l.unauthorized(e.Message)
 	case hasCode(e, notPrimaryCodes...):
 		return fmt.Sprintf("no primary: an election? (%s: %s)", cmp.Or(e.Name, "not primary"), e.Message)
@@ -97,9 +97,12 @@ func (l *login) answer(e mongo.CommandError) string {
 func (l *login) write(e mongo.WriteException) string {
 	var said []string
 	for _, w := range e.WriteErrors {
-		if w.Code == codeUnauthorized {
+		switch {
+		case w.Code == codeUnauthorized:
 			said = append(said, l.unauthorized(w.Message))
-		} else {
+		case slices.Contains(notPrimaryCodes, w.Code):
+			said = append(said, "no primary: an election? ("+w.Message+")")
+		default:
 			said = append(said, w.Message)
 		}
 	}
@@ -111,11 +114,16 @@ func (l *login) write(e mongo.WriteException) string {
 
 // notPrimaryCodes are the codes of servers that are not, or no longer, the primary:
 // https://github.com/mongodb/specifications/blob/master/source/server-discovery-and-monitoring/server-discovery-and-monitoring.md#not-writable-primary-and-node-is-recovering
-var notPrimaryCodes = []int{10107, 10058, 13435, 11600, 11602, 13436, 189, 91}
+//
+// A mongos that finds no primary of a shard says so by the last one, FailedToSatisfyReadPreference.
+var notPrimaryCodes = []int{10107, 10058, 13435, 11600, 11602, 13436, 189, 91, 133}
 
 // refusedCommand matches how a server refuses a command for lack of a right, with the
 // database, the command and the collection.
 var refusedCommand = regexp.MustCompile(`not authorized on (\S+) to execute command \{ ?(\w+): "?([^",{}]*)`)
+
+// refusedAction matches how Atlas does, with the action and the namespace.
+var refusedAction = regexp.MustCompile(`not allowed to do action \[(\w+)\] on \[([^][]*)\]`)
 
 // actions are the rights that commands take, where they aren't called as the command is.
 var actions = map[string]string{"delete": "remove", "create": "createCollection", "aggregate": "collStats"}
@@ -126,6 +134,9 @@ func (l *login) unauthorized(said string) string {
 	const needsLogin = " requires authentication"
 	if name, ok := strings.CutSuffix(strings.TrimPrefix(said, "command "), needsLogin); ok {
 		return fmt.Sprintf("not authorized: %s%s%s", name, needsLogin, l.who())
+	}
+	if m := refusedAction.FindStringSubmatch(said); m != nil {
+		return fmt.Sprintf("not authorized: %s on %s%s", m[1], m[2], l.who())
 	}
 	m := refusedCommand.FindStringSubmatch(said)
 	if m == nil {
@@ -155,6 +166,9 @@ func (l *login) noServer(t description.Topology) string {
 	list := strings.Join(servers, "; ")
 	if wrong := l.otherSet(); t.Kind == description.TopologyKindSingle && !answered && wrong != noServers {
 		return wrong
+	}
+	if wrong := l.otherSet(t.Servers...); !answered && wrong != noServers {
+		return wrong + "; " + list // The driver goes on looking for those that haven't answered.
 	}
 	if ghosts {
 		return "no primary: starting, or rs.initiate() wasn't called: " + list
@@ -215,14 +229,15 @@ func root(err error) error {
 const noServers = "no server found"
 
 // otherSet says that the servers are in another replica set than the URI says: the driver
-// leaves them out, whatever they answer.
-func (l *login) otherSet() string {
+// leaves them out, whatever they answer. It hasn't left out those that are still known.
+func (l *login) otherSet(known ...description.Server) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var others []string
 	for server, name := range l.sets {
+		isKnown := slices.ContainsFunc(known, func(s description.Server) bool { return s.Addr.String() == driveraddress.Address(server).String() })
 		switch {
-		case l.replicaSet == "" || name == l.replicaSet:
+		case l.replicaSet == "" || name == l.replicaSet || isKnown:
 		case name == "":
 			others = append(others, fmt.Sprintf("%s is in no replica set, and the URI says replicaSet=%s: leave that out", server, l.replicaSet))
 		default:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/description"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
@@ -40,8 +41,9 @@ func TestARefusalNamesTheActionTheCollectionAndTheUser(t *testing.T) {
 		`not authorized on jobs to execute command { create: "leases", ` + tail:                                                                          "not authorized: createCollection on jobs.leases (user u, authenticated in jobs)",
 		`not authorized on jobs to execute command { aggregate: "leases", pipeline: [ { $collStats: {} } ], cursor: {}, ` + tail:                         "not authorized: collStats on jobs.leases (user u, authenticated in jobs)",
 		`not authorized on jobs to execute command { listCollections: 1, filter: { name: "leases" }, ` + tail:                                            "not authorized: listCollections on jobs (user u, authenticated in jobs)",
-		`command find requires authentication`: "not authorized: find requires authentication (user u, authenticated in jobs)",
-		`something else`:                       "something else (user u, authenticated in jobs)",
+		`command find requires authentication`:                       "not authorized: find requires authentication (user u, authenticated in jobs)",
+		`something else`:                                             "something else (user u, authenticated in jobs)",
+		`user is not allowed to do action [insert] on [jobs.leases]`: "not authorized: insert on jobs.leases (user u, authenticated in jobs)",
 	} {
 		documenttest.Equal(t, said, l.unauthorized(said), want)
 	}
@@ -145,19 +147,38 @@ func TestAWrongNameOfTheReplicaSetIsSaidToBeThat(t *testing.T) {
 	for name, c := range map[string]struct {
 		greeting func(me string) bson.D
 		direct   string
+		others   string
 		want     string
 	}{
-		"another set":            {greeting: member, want: " is in the replica set rs0, and the URI says replicaSet=other"},
-		"another set, by direct": {greeting: member, direct: "&directConnection=true", want: " is in the replica set rs0, and the URI says replicaSet=other"},
-		"no set":                 {greeting: func(string) bson.D { return nil }, want: " is in no replica set, and the URI says replicaSet=other: leave that out"},
+		"another set, one of two servers": {greeting: member, others: ",127.0.0.1:1", want: " is in the replica set rs0, and the URI says replicaSet=other; 127.0.0.1:1: connection refused"},
+		"another set":                     {greeting: member, want: " is in the replica set rs0, and the URI says replicaSet=other"},
+		"another set, by direct":          {greeting: member, direct: "&directConnection=true", want: " is in the replica set rs0, and the URI says replicaSet=other"},
+		"no set":                          {greeting: func(string) bson.D { return nil }, want: " is in no replica set, and the URI says replicaSet=other: leave that out"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := serve(t, &fakeServer{})
 			f.greet(c.greeting(f.addr))
-			l := f.open(Options{URI: "mongodb://" + f.addr + "/?replicaSet=other" + c.direct})
+			l := f.open(Options{URI: "mongodb://" + f.addr + c.others + "/?replicaSet=other" + c.direct})
 			wantSentinel(t, "Now()", until(t, l, f.addr+c.want), nil)
 		})
+	}
+}
+
+// Before it was initiated, a member is in no set. Then it is down.
+func TestAMemberThatIsDownIsNotSaidToBeInNoSet(t *testing.T) {
+	t.Parallel()
+	l := &login{known: true, replicaSet: "rs0", sets: map[string]string{"db1:27017": "", "db2:27017": "other"}}
+	down := description.Server{Addr: "db1:27017", LastError: errors.New("refused")}
+	for _, c := range []struct {
+		servers []description.Server
+		want    string
+	}{
+		{[]description.Server{down}, "db2:27017 is in the replica set other, and the URI says replicaSet=rs0; db1:27017: refused"},
+		{[]description.Server{down, {Addr: "db2:27017", LastError: errors.New("lost")}}, "no server found: db1:27017: refused; db2:27017: lost"},
+	} {
+		got := l.noServer(description.Topology{Kind: description.TopologyKindReplicaSetNoPrimary, Servers: c.servers})
+		documenttest.Equal(t, "noServer()", got, c.want)
 	}
 }
 
@@ -172,6 +193,21 @@ func TestAStepDownIsNoDenialAndSaidToBeThat(t *testing.T) {
 	wantSentinel(t, "Append()", err, nil)
 	documenttest.Says(t, "Append()", err, nil, "no primary: an election? (NotWritablePrimary: not primary)")
 	wantPlain(t, "Append()", err)
+}
+
+// A mongos finds no primary of a shard. It says that of a command, and of a write.
+func TestAShardWithoutAPrimaryIsSaidToBeThat(t *testing.T) {
+	t.Parallel()
+	const said = `Could not find host matching read preference { mode: "primary" } for set sh1`
+	for name, reply := range map[string]bson.D{
+		"a command": commandError(133, "FailedToSatisfyReadPreference", said),
+		"a write":   writeError(133, said),
+	} {
+		f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"insert": reply})})
+		err := f.open(Options{}).Append(within(t, patience), storetest.Grant("job", 1))
+		wantSentinel(t, name, err, nil)
+		documenttest.Says(t, name, err, nil, "no primary: an election? (", said)
+	}
 }
 
 // Of operations that are denied the login at once, the driver tells some only that its pool was

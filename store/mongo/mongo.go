@@ -40,6 +40,7 @@ type Ledger struct {
 var (
 	_ store.Ledger = (*Ledger)(nil)
 	_ store.Warner = (*Ledger)(nil)
+	_ store.Noter  = (*Ledger)(nil)
 )
 
 // String names the collection and the hosts, never user or password.

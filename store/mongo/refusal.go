@@ -57,9 +57,15 @@ func (s *sending) judge(err error, watched bool) error {
 // keeps the record out. writeErrors are those of writes that failed:
 // https://www.mongodb.com/docs/manual/reference/command/insert/#mongodb-data-insert.writeErrors
 //
+// Or the record's key is that of a foreign document.
+//
 // With a write-concern error beside it, a reply is no proof: it says that something wasn't
 // confirmed.
 func keptOut(err error) bool {
+	if k, ok := errors.AsType[keyKept](err); ok {
+		we, refused := errors.AsType[mongo.WriteException](k.reply)
+		return refused && we.WriteConcernError == nil && len(we.WriteErrors) == 1 || isReply(k.reply)
+	}
 	if we, ok := errors.AsType[mongo.WriteException](err); ok {
 		return we.WriteConcernError == nil && len(we.WriteErrors) == 1 && unfitReply(err, we.WriteErrors[0].Code) != nil
 	}

@@ -2,9 +2,11 @@ package mongo
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 
@@ -14,8 +16,8 @@ import (
 var _ store.RightsChecker = (*Ledger)(nil)
 
 // CheckRights returns store.ErrDenied if the user has no right to insert, and nil if it has, or
-// if the server doesn't tell. It stores nothing. It costs one command, and a second one if the
-// right seems to be missing.
+// if the server doesn't tell. Any other error leaves it open, as that of a server which steps down.
+// It stores nothing. It costs one command, and a second one if the right seems to be missing.
 //
 // connectionStatus needs no rights. It lists the user's even on a server that demands none of
 // anybody. So what it lacks is asked for: an insert of a document that no server stores,
@@ -23,6 +25,7 @@ var _ store.RightsChecker = (*Ledger)(nil)
 // https://github.com/mongodb/mongo/blob/master/src/mongo/db/commands/connection_status.cpp
 // https://github.com/mongodb/mongo/blob/master/src/mongo/db/query/write_ops/insert.cpp
 func (l *Ledger) CheckRights(ctx context.Context) error {
+	ctx = outsideSessions(ctx)
 	if err := l.enter(ctx, "check rights", ""); err != nil {
 		return err
 	}
@@ -31,17 +34,31 @@ func (l *Ledger) CheckRights(ctx context.Context) error {
 		options.RunCmd().SetReadPreference(readpref.Primary()),
 	).Raw()
 	switch {
-	case err != nil && isReply(err):
-		return nil // It doesn't know the command.
+	case err != nil && !isLogin(err) && (tolerate(err) == nil || hasCode(err, otherForm...)):
+		return nil // It doesn't know the command, or doesn't answer everybody.
 	case err != nil:
 		return l.failed(ctx, "check rights", "", err)
 	case !lacks(status, l.db.Name(), l.coll.Name(), "insert"):
 		return nil
 	}
-	if _, err = l.coll.InsertOne(ctx, bson.D{{Key: fieldID, Value: bson.A{}}}); hasCode(err, codeUnauthorized) {
-		return l.failed(ctx, "check rights", "", err)
+	err = l.insert(ctx, bson.D{{Key: fieldID, Value: bson.A{}}})
+	if err == nil || !errors.Is(meaning(err), store.ErrDenied) && judged(err) {
+		return nil
 	}
-	return nil
+	return l.failed(ctx, "check rights", "", err)
+}
+
+// otherForm are the codes of servers that know a command only in another form: BadValue,
+// FailedToParse, InvalidOptions, and that of a field which they don't know.
+var otherForm = []int{codeBadValue, 9, 72, 40415}
+
+// judged reports that a server refused a document for what it is.
+func judged(err error) bool {
+	const codeInvalidIDField, codeInvalidBSON = 53, 22
+	if we, ok := errors.AsType[mongo.WriteException](err); ok {
+		return len(we.WriteErrors) > 0
+	}
+	return isReply(err) && (hasCode(err, codeInvalidIDField, codeInvalidBSON, codeNotOnView) || hasCode(err, otherForm...))
 }
 
 // lacks reports that a reply to connectionStatus lists the rights of a user, and an action on a

@@ -85,6 +85,60 @@ func TestAMissingRightIsFoundWithoutStoringAnything(t *testing.T) {
 	}
 }
 
+// What passes by itself says nothing of rights, and neither says that they are granted.
+func TestAReplyThatPassesLeavesRightsOpen(t *testing.T) {
+	t.Parallel()
+	stepping := commandError(11600, "InterruptedAtShutdown", "interrupted at shutdown")
+	none := status(1, privilege(on("jobs", "leases"), "find"))
+	for name, c := range map[string]struct {
+		status, login, insert bson.D
+		want                  error
+		says                  string
+	}{
+		"a step-down":              {status: stepping, says: "no primary: an election?"},
+		"a step-down at insert":    {status: none, insert: stepping, says: "no primary: an election?"},
+		"an overload":              {status: commandError(codeRateLimited, "IngressRequestRateLimitExceeded", "too much"), want: store.ErrThrottled, says: "too much"},
+		"a login that is denied":   {login: commandError(codeAuthenticationFailed, "AuthenticationFailed", "Authentication failed."), want: store.ErrDenied, says: "authentication failed"},
+		"a login denied by Atlas":  {login: commandError(codeAtlasError, "AtlasError", "bad auth : Authentication failed."), want: store.ErrDenied, says: "authentication failed"},
+		"Atlas, without the right": {status: none, insert: commandError(codeAtlasError, "AtlasError", "user is not allowed to do action [insert] on [jobs.leases]"), want: store.ErrDenied, says: "not authorized: insert on jobs.leases (user u, authenticated in jobs)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"connectionStatus": c.status, "saslStart": c.login, "insert": c.insert})})
+			l := f.open(Options{URI: "mongodb://" + f.addr + "/jobs?collection=leases"})
+			if c.login != nil {
+				l = f.open(Options{URI: "mongodb://u:p@" + f.addr + "/jobs?collection=leases"})
+				l.fitness.found, l.fitness.since = true, l.fitness.clock.Now() // It was looked at before.
+			}
+			l.login.known, l.login.user, l.login.source = true, "u", "jobs"
+			err := l.CheckRights(within(t, patience))
+			wantSentinel(t, "CheckRights()", err, c.want)
+			documenttest.Says(t, "CheckRights()", err, c.want, c.says)
+		})
+	}
+}
+
+// Its insert, which fails, would abort a transaction.
+func TestRightsAreCheckedOutsideOfACallersTransaction(t *testing.T) {
+	t.Parallel()
+	f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"connectionStatus": status(1), "insert": writeError(53, "The '_id' value cannot be of type array")})})
+	f.greeting = append(member(f.addr), bson.E{Key: "logicalSessionTimeoutMinutes", Value: int32(30)})
+	client := dial(t, "mongodb://"+f.addr)
+	s, err := client.StartSession()
+	must(t, "StartSession()", err)
+	must(t, "StartTransaction()", s.StartTransaction())
+	must(t, "CheckRights()", f.open(Options{Client: client}).CheckRights(mongo.NewSessionContext(within(t, patience), s)))
+	for _, name := range []string{"connectionStatus", "insert"} {
+		sent := f.sent(name)
+		documenttest.Equal(t, name+" sent", len(sent), 1)
+		for _, command := range sent {
+			if _, err := command.LookupErr("autocommit"); err == nil {
+				t.Errorf("sent %v, want that it is in no transaction", command)
+			}
+		}
+	}
+}
+
 // A driver that lost the connection sends an insert again. The first one may have been stored
 // although the second is denied.
 func TestADenialOfARepeatedInsertLeavesTheOutcomeUnknown(t *testing.T) {

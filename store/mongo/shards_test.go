@@ -3,6 +3,7 @@ package mongo
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -252,8 +253,10 @@ func TestADocumentOfAnotherTypeThatKeepsAKeyIsNamed(t *testing.T) {
 	for _, c := range []struct {
 		name, field string
 		docs        []bson.D
+		unconfirmed bool
 		want        error
 	}{
+		{name: "another type's, not confirmed", field: "workerType", docs: []bson.D{other}, unconfirmed: true, want: store.ErrRefused},
 		{name: "another type's", field: "workerType", docs: []bson.D{other}, want: store.ErrRefused},
 		{name: "one without a type", field: "workerType", docs: []bson.D{other[:1]}, want: store.ErrRefused},
 		{name: "ours", field: "workerType", docs: []bson.D{ours}, want: store.ErrConflict},
@@ -266,7 +269,10 @@ func TestADocumentOfAnotherTypeThatKeepsAKeyIsNamed(t *testing.T) {
 			f := cluster(t, c.field, c.docs...)
 			asBefore := f.reply
 			f.reply = func(name string, command bson.Raw) bson.D {
-				if name == "insert" {
+				switch {
+				case name == "insert" && c.unconfirmed:
+					return append(slices.Clone(taken), unconfirmed(64, "waiting for replication timed out")[2])
+				case name == "insert":
 					return taken
 				}
 				return asBefore(name, command)
@@ -274,7 +280,11 @@ func TestADocumentOfAnotherTypeThatKeepsAKeyIsNamed(t *testing.T) {
 			l := f.open(Options{})
 			wantSentinel(t, "Append() to a key that is taken", l.Append(within(t, patience), storetest.Grant("job", 1)), store.ErrConflict)
 			documenttest.Equal(t, "finds that a conflict costs", len(f.asked()), 0)
-			wantSentinel(t, "Append() once more", l.Append(within(t, patience), storetest.Grant("job", 1)), c.want)
+			err := l.Append(within(t, patience), storetest.Grant("job", 1))
+			wantSentinel(t, "Append() once more", err, c.want)
+			if got, want := errors.Is(err, store.ErrNotStored), errors.Is(c.want, store.ErrRefused) && !c.unconfirmed; got != want {
+				t.Errorf("Append() once more = %v: surely not stored: %v, want %v", err, got, want)
+			}
 			wantSentinel(t, "Append() to the next key", l.Append(within(t, patience), storetest.Grant("job", 2)), store.ErrConflict)
 		})
 	}

@@ -54,7 +54,7 @@ func (x *step) appended(e Appended) {
 			s.Bid.drop()
 		}
 	case OutcomeUnknown:
-		s.Retries.Denied = errors.Is(e.Err, store.ErrDenied)
+		s.Retries.Answer = answer(e.Err)
 		x.note(Note{What: Unknown, Slot: s.Bid.Slot, Record: s.Bid.Record, Err: e.Err})
 		s.Retries.Failures++
 		if s.Retries.Tries > 0 || errors.Is(e.Err, store.ErrThrottled) {

@@ -199,16 +199,18 @@ const (
 	Poisoned
 	// Denied: rights are missing.
 	Denied
+	// Barred: the store refuses, as for what a collection is.
+	Barred
 )
 
 // String names the reason.
 func (r Reason) String() string {
-	if r < WindowEnded || r > Denied {
+	if r < WindowEnded || r > Barred {
 		return "unknown"
 	}
 	return [...]string{
 		"window ended", "stopped", "clock jumped", "panicked", "record vanished", "done", "failed",
-		"store unreachable", "too late", "overrun", "poison", "access denied",
+		"store unreachable", "too late", "overrun", "poison", "access denied", "refused by the store",
 	}[r-1]
 }
 

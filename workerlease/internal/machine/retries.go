@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"time"
@@ -15,7 +16,7 @@ type Retries struct {
 	Until       time.Duration // the local reading up to which the worker backs off; 0: it doesn't
 	Rereads     int           // how often the head was read again because of a conflict, in one slot
 	SampleFirst bool          // after a failure: sample the time before anything else
-	Denied      bool          // the newest failure was that rights are missing
+	Answer      Reason        // why, if the newest failure was an answer: Denied or Barred; else 0
 }
 
 // closeTries is how often, before the waits double, it is tried to record that work is done: for
@@ -23,14 +24,24 @@ type Retries struct {
 const closeTries = 24
 
 // over forgets what came to nothing, since an operation has succeeded.
-func (r *Retries) over() { r.Failures, r.Tries, r.Until, r.Denied = 0, 0, 0, false }
+func (r *Retries) over() { r.Failures, r.Tries, r.Until, r.Answer = 0, 0, 0, 0 }
 
 // why is the reason for which a slot is missed while operations fail.
 func (r *Retries) why() Reason {
-	if r.Denied {
+	return cmp.Or(r.Answer, Unreachable)
+}
+
+// answer is why an operation failed if its error is an answer of the store, by which surely
+// nothing was written; else 0.
+func answer(err error) Reason {
+	is := func(target error) bool { return errors.Is(err, target) }
+	switch {
+	case is(store.ErrDenied):
 		return Denied
+	case is(store.ErrRefused), is(store.ErrMissing), is(store.ErrInvalid), is(store.ErrNotStored):
+		return Barred
 	}
-	return Unreachable
+	return 0
 }
 
 // pass ends the back-off once its time has come.
@@ -52,7 +63,7 @@ func (x *step) lookAgain() {
 // failed counts an operation that failed, and backs off.
 func (x *step) failed(op Op, err error) {
 	x.s.Retries.Failures++
-	x.s.Retries.Denied = errors.Is(err, store.ErrDenied)
+	x.s.Retries.Answer = answer(err)
 	x.note(Note{What: Failed, Op: op, Err: err})
 	x.backOff(err)
 }

@@ -66,6 +66,9 @@ func showLedger(ctx context.Context, t storeuri.Target, l store.Ledger, o Option
 			found.try = advice.Command(t, found.try)
 		}
 		found.copied = of
+		if n, ok := l.(store.Noter); ok {
+			found.note = n.Note()
+		}
 		found.warning, found.types, found.store, found.charges, limit = storeuri.Warning(l), types, t.Shown, ledger.Charges(), max(limit, found.limit)
 		return found, advice.ForStore(t, err)
 	}

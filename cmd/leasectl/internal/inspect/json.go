@@ -42,6 +42,7 @@ type Snapshot struct {
 	Slots      []Slot        `json:"slots"`
 	Copy       *Copy         `json:"copy,omitempty"`
 	Warning    string        `json:"warning,omitempty"`
+	Note       string        `json:"note,omitempty"`
 	Try        string        `json:"try,omitempty"`
 	Units      *charges.JSON `json:"requestUnits,omitempty"`
 }
@@ -56,7 +57,7 @@ func jsonTime(t time.Time) string {
 }
 
 func (s snapshot) writeJSON(w io.Writer, indent bool) error {
-	out := Snapshot{StoreTime: store.Format(s.at), Store: s.store, WorkerType: s.workerType, Slots: []Slot{}, Copy: s.copied.json(s.at), Warning: s.warning, Try: s.try, Units: charges.ToJSON(s.charges)}
+	out := Snapshot{StoreTime: store.Format(s.at), Store: s.store, WorkerType: s.workerType, Slots: []Slot{}, Copy: s.copied.json(s.at), Warning: s.warning, Note: s.note, Try: s.try, Units: charges.ToJSON(s.charges)}
 	for _, e := range s.rows {
 		r := e.Record
 		row := Slot{

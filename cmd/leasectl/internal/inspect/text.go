@@ -18,6 +18,9 @@ func (s snapshot) drawing(colours, framed bool) string {
 	if framed && s.warning != "" {
 		table += "\nwarning: " + display.Line(s.warning) + "\n"
 	}
+	if s.note != "" {
+		table += "\nnote: " + display.Line(s.note) + "\n"
+	}
 	if s.try != "" {
 		table += "\ntry: " + s.try + "\n"
 	}

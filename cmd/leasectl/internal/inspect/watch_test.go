@@ -85,6 +85,7 @@ func TestEachFrameShowsTheWarningThatLasts(t *testing.T) {
 		s := snapshot{at: recordtest.Noon, store: "s", workerType: "export"}
 		if looks++; looks < 3 {
 			s.warning = "the clock is wrong\n\x1b[2J"
+			s.note = "b doesn't answer\n\x1b[2J"
 		}
 		if looks == 4 {
 			cancel()
@@ -98,6 +99,9 @@ func TestEachFrameShowsTheWarningThatLasts(t *testing.T) {
 	for i, frame := range frames {
 		if warns := strings.Contains(frame, "\x1b[K\nwarning: the clock is wrong \ufffd[2J\x1b[K\n"); warns != (i < 2) {
 			t.Errorf("frame %d is %q, which warns: %v", i, frame, warns)
+		}
+		if notes := strings.Contains(frame, "\nnote: b doesn't answer \ufffd[2J\x1b[K\n"); notes != (i < 2) {
+			t.Errorf("frame %d is %q, which has a note: %v", i, frame, notes)
 		}
 	}
 }

@@ -36,8 +36,10 @@ func happen(j *Log) {
 	j.Began(workerlease.Options{WorkerType: "t", InstanceID: "a", FailoverWithin: 20 * time.Second, Continuous: true, NoFailback: true, Schedule: slots.Must(slots.Every(5 * time.Minute))})
 	j.Began(workerlease.Options{WorkerType: "t", InstanceID: "a", FailoverWithin: time.Minute, Job: &workerlease.Job{MaxAttempts: 3, RunMissed: true}, Schedule: slots.Must(slots.Every(5 * time.Minute))})
 	sample := workerlease.ClockSample{Worker: worker, StoreTime: noon, Uncertainty: time.Millisecond, RoundTrip: 2 * time.Millisecond}
+	noted := sample
+	noted.Note = "no clock can be asked for of b"
 	for _, e := range []workerlease.Event{
-		sample, sample,
+		sample, noted,
 		workerlease.Claimed{Worker: worker, Slot: slot, Seq: 1, Token: 7, Early: 9 * time.Second},
 		workerlease.Claimed{Worker: worker, Slot: slot, Seq: 1, Token: 7, Early: -2 * time.Second},
 		workerlease.Claimed{Worker: worker, Slot: slot, Joined: true},

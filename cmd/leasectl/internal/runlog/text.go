@@ -85,7 +85,11 @@ func (l *Log) line(e workerlease.Event) (zapcore.Level, string) {
 	case workerlease.Conflict:
 		return zap.DebugLevel, fmt.Sprintf("record %d: another worker was faster", e.Seq)
 	case workerlease.ClockSample:
-		return zap.DebugLevel, fmt.Sprintf("store time %s ± %v, round trip %v", store.Format(e.StoreTime), e.Uncertainty.Round(time.Microsecond), e.RoundTrip.Round(time.Microsecond))
+		text := fmt.Sprintf("store time %s ± %v, round trip %v", store.Format(e.StoreTime), e.Uncertainty.Round(time.Microsecond), e.RoundTrip.Round(time.Microsecond))
+		if e.Note != "" {
+			text += "; " + e.Note
+		}
+		return zap.DebugLevel, text
 	case workerlease.ClockJump:
 		return zap.WarnLevel, fmt.Sprintf("store time by server %s: %s; now %s ± %v", e.Server, e.Verdict, store.Format(e.StoreTime), e.Uncertainty.Round(time.Millisecond))
 	case workerlease.TooUncertain:

@@ -70,6 +70,14 @@ func (r readsUntil) Warning() string {
 	return ""
 }
 
+// Note is that of the ledger.
+func (r readsUntil) Note() string {
+	if l, ok := r.Ledger.(store.Noter); ok {
+		return l.Note()
+	}
+	return ""
+}
+
 // until is a context for one read.
 func (r readsUntil) until(ctx context.Context) (context.Context, func()) {
 	if r.end.Err() != nil {

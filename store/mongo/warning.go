@@ -1,0 +1,63 @@
+package mongo
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/slotlease/slotlease/internal/skew"
+	"github.com/slotlease/slotlease/store/internal/fault"
+)
+
+// describe says which clocks are off by more than is assumed, or nothing.
+func describe(strays []skew.Stray, assumed time.Duration) string {
+	if len(strays) == 0 {
+		return ""
+	}
+	var which []string
+	for _, s := range strays {
+		way := "ahead of"
+		if s.Ahead < 0 {
+			way = "behind"
+		}
+		unit := 100 * time.Millisecond
+		if s.Ahead.Abs() < time.Second {
+			unit = 10 * time.Millisecond
+		}
+		which = append(which, fmt.Sprintf("the clock of %s is %v %s that of %s", s.Server, s.Ahead.Abs().Round(unit), way, s.Of))
+	}
+	return fmt.Sprintf("%s, more than the %v that are assumed: synchronise the servers' clocks; until then all time is as uncertain as that, and short slots may be lost",
+		strings.Join(which, ", "), assumed)
+}
+
+// warning is what there is to say of the members' clocks.
+func (m *members) warning() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.strays
+}
+
+// note names the members that can't be asked.
+func (m *members) note() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var which []string
+	for _, host := range m.hosts {
+		if err := m.why[host]; err != nil {
+			which = append(which, fmt.Sprintf("%s (%v)", host, root(err)))
+		}
+	}
+	if len(which) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("no clock can be asked for of %s: %v are assumed", strings.Join(which, ", "), m.clocks.Assumed)
+}
+
+// Warning says which members' or shards' clocks are off by more than Options.ServerSkew, as of the
+// newest stamp; it is empty if none is. It asks nobody.
+func (l *Ledger) Warning() string { return cmp.Or(l.members.warning(), l.shardWarning()) }
+
+// Note names the members of the replica set that didn't answer when they were asked for their
+// clock last, and says why: they are down, or have names that lead elsewhere here. It asks nobody.
+func (l *Ledger) Note() string { return fault.OneLine(l.secrets.Scrub(l.members.note())) }
