@@ -48,8 +48,8 @@ func (o *outage) failure(now time.Time, stopping, barred bool, what string, err 
 	return zap.DebugLevel, what
 }
 
-// over notes that an operation succeeded, and reports whether an outage has ended by that. The
-// time, which a store tells anybody, is no sign that it allows the rest.
+// over notes that an operation succeeded, and reports whether an outage has ended by that. If the
+// store refused access, a reading of its time doesn't end it: that needs no rights.
 func (o *outage) over(time bool) bool {
 	if !o.failing || o.barred && time {
 		return false

@@ -72,7 +72,7 @@ func TestAppendsThatAreDeniedEndARunAndDoubtsDoNot(t *testing.T) {
 	}
 }
 
-// unreadable is a ledger that tells the time, and refuses or denies to show records for a while.
+// unreadable is a ledger that tells the time, but for a while fails each read of records.
 type unreadable struct {
 	store.Ledger
 
