@@ -57,9 +57,10 @@ func open(t testing.TB, o Options) *Ledger {
 }
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	uri := mongopeer.URI(t)
 	// FerretDB appends a thousand times a second. make soak runs 1,000 rounds.
-	storetest.Run(t, conforms(dial(t, uri), uri, 150))
+	storetest.Run(t, conforms(dial(t, uri), uri, 100))
 }
 
 // conforms gives the suite an empty database for each case, on a server.
