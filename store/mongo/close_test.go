@@ -9,6 +9,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/slotlease/slotlease/internal/race"
 )
 
 // closeAtAHeartbeat closes ledgers on a set, each with its own client, when heartbeats begin: the
@@ -20,7 +22,11 @@ func closeAtAHeartbeat(t *testing.T, end func(t *testing.T, l *Ledger)) {
 		for _, m := range s.members {
 			m.slow.Store(int64(2 * time.Millisecond))
 		}
-		for range 250 {
+		clients := 250
+		if race.Enabled {
+			clients = 50
+		}
+		for range clients {
 			o := options.Client().ApplyURI("mongodb://" + s.members[0].addr + "/?replicaSet=rs0").SetDialer(&fakeLink{set: s})
 			lines := linesOf(o)
 			client, err := mongo.Connect(o)
