@@ -122,8 +122,8 @@ type Stamp struct {
 	// server means nothing by itself: what counts is whether the times agree.
 	Server string
 	// Clock names the clock that was read, if it is known to be the same one whenever the
-	// name is. Then two stamps of it that are apart show a jump although Skew would allow
-	// for it. It may be empty.
+	// name is. Then Skew is for other clocks alone, and that of the newest stamp counts: an
+	// earlier one can't have known of a server that could not be asked. It may be empty.
 	Clock string
 }
 

@@ -53,6 +53,8 @@ type greeting struct {
 	// named: the process says which one it is (topologyVersion, since MongoDB 4.4). Services
 	// that speak MongoDB's protocol don't, and behind one address they may have many clocks.
 	named bool
+	// clock is the member's name and process: names may be those of another machine by now.
+	clock string
 }
 
 // hello asks the primary, or the router, for its name and time.
@@ -90,6 +92,9 @@ func greet(addr string, raw bson.Raw) (greeting, error) {
 	}
 	_, err := raw.LookupErr("topologyVersion")
 	g.named = err == nil
+	if process, ok := raw.Lookup("topologyVersion", "processId").ObjectIDOK(); ok && g.me != "" {
+		g.clock = g.me + "/" + process.Hex()
+	}
 	hosts, _ := raw.Lookup("hosts").ArrayOK()
 	values, _ := hosts.Values()
 	for _, v := range values {
@@ -151,9 +156,7 @@ func (l *Ledger) now(ctx context.Context) (store.Stamp, error) {
 			return store.Stamp{}, notPrimary(g)
 		}
 		s := l.stamp(g.time, g.server, g.member)
-		if g.named {
-			s.Clock = g.me
-		}
+		s.Clock = g.clock
 		if !g.member || l.members.dial == nil {
 			return s, nil
 		}

@@ -45,13 +45,13 @@ func TestStampNamesServerAndSkew(t *testing.T) {
 			name: "member that says which process it is",
 			greeting: func(string) bson.D {
 				return append(member("db1.internal:27017")[3:], bson.E{Key: "me", Value: "db1.internal:27017"},
-					bson.E{Key: "topologyVersion", Value: bson.D{{Key: "processId", Value: bson.NewObjectID()}, {Key: "counter", Value: int64(0)}}})
+					bson.E{Key: "topologyVersion", Value: bson.D{{Key: "processId", Value: bson.ObjectID{11: 1}}, {Key: "counter", Value: int64(0)}}})
 			},
-			server: func(a string) string { return a + " (db1.internal:27017)" }, at: routerTime, clock: "db1.internal:27017",
+			server: func(a string) string { return a + " (db1.internal:27017)" }, at: routerTime, clock: "db1.internal:27017/000000000000000000000001",
 		},
 		{
 			name: "router", greeting: func(string) bson.D { return router() },
-			server: func(string) string { return "shard1.example:27018" }, at: shardTime, wantSkew: defaultSkew, clock: "shard1.example:27018",
+			server: func(string) string { return "shard1.example:27018" }, at: shardTime, wantSkew: defaultSkew,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

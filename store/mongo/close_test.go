@@ -1,36 +1,71 @@
 package mongo
 
 import (
+	"context"
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/slotlease/slotlease/internal/race"
 )
 
-// The driver's Disconnect takes no notice of its context while it waits for its heartbeats, and one
-// that begins at that moment lasts for 10 s.
-func TestCloseEndsWithItsContextWhileAHeartbeatGoesOn(t *testing.T) {
-	t.Parallel()
+// closeAtAHeartbeat closes ledgers on a set, each with its own client, when heartbeats begin: the
+// driver's Disconnect waits for one that begins at that moment, which lasts for 10 s.
+func closeAtAHeartbeat(t *testing.T, end func(t *testing.T, l *Ledger)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := serveReplicaSet(t, inBubble)
 		for _, m := range s.members {
 			m.slow.Store(int64(2 * time.Millisecond))
 		}
-		for range 400 {
-			client, _ := s.connect(t)
+		clients := 250
+		if race.Enabled {
+			clients = 50
+		}
+		for range clients {
+			o := options.Client().ApplyURI("mongodb://" + s.members[0].addr + "/?replicaSet=rs0").SetDialer(&fakeLink{set: s})
+			lines := linesOf(o)
+			client, err := mongo.Connect(o)
+			must(t, "Connect()", err)
 			l := open(t, Options{Client: client})
-			l.own = true
+			l.own, l.lines = true, lines
 			// Whole milliseconds, as all that goes on here: so heartbeats begin at the moment of Close.
-			time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond)
+			time.Sleep(time.Duration(rand.IntN(12)) * time.Millisecond)
 			if rand.IntN(2) == 0 {
 				must(t, "Ping()", client.Ping(within(t, patience), nil))
 			}
-			began := time.Now()
-			wantErr(t, "Close()", l.Close(within(t, time.Second)), nil)
-			if took := time.Since(began); took > 1100*time.Millisecond {
-				t.Fatalf("Close() took %v, want it to end with its context, after 1 s", took)
-			}
+			end(t, l)
 		}
 		time.Sleep(time.Minute) // The heartbeats end.
+	})
+}
+
+func TestCloseEndsHeartbeats(t *testing.T) {
+	t.Parallel()
+	closeAtAHeartbeat(t, func(t *testing.T, l *Ledger) {
+		t.Helper()
+		began := time.Now()
+		wantErr(t, "Close()", l.Close(context.Background()), nil)
+		if took := time.Since(began); took > 100*time.Millisecond {
+			t.Fatalf("Close() took %v, want it to end within some round trips of 2 ms", took)
+		}
+	})
+}
+
+// A host that doesn't answer lets the driver's connections wait for longer than its Disconnect should.
+func TestCloseEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	closeAtAHeartbeat(t, func(t *testing.T, l *Ledger) {
+		t.Helper()
+		l.lines = &lines{} // Those of the client don't hear of the end.
+		began := time.Now()
+		wantErr(t, "Close()", l.Close(within(t, time.Second)), nil)
+		if took := time.Since(began); took > 1100*time.Millisecond {
+			t.Fatalf("Close() took %v, want it to end with its context, after 1 s", took)
+		}
 	})
 }

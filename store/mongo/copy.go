@@ -58,12 +58,14 @@ func (l *Ledger) openCopy(ctx context.Context) (*memberCopy, error) {
 	case !g.member:
 		return nil, fmt.Errorf("%s is no member of a replica set, so it has no secondaries: name the members of the replica set in the URI", addr)
 	}
-	client, err := mongo.Connect(l.login.direct(addr))
+	o := l.login.direct(addr)
+	lines := linesOf(o)
+	client, err := mongo.Connect(o)
 	if err != nil {
 		return nil, err
 	}
 	c := &memberCopy{&Ledger{
-		client: client, own: true, copied: true, label: addr, login: l.login, skew: l.skew, secrets: l.secrets,
+		client: client, own: true, copied: true, label: addr, login: l.login, lines: lines, skew: l.skew, secrets: l.secrets,
 		fitness: fitness{clock: l.fitness.clock, gate: make(chan struct{}, 1)},
 		members: newMembers(l.fitness.clock, l.members.clocks.Assumed, nil),
 	}, addr}

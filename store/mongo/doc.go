@@ -176,9 +176,9 @@
 // the skew of stamps covers it all the same. What isn't covered: a member whose clock is off by
 // more than ServerSkew from where it was seen last, which gives other workers their time, and which
 // this one can't reach. And if the primary's clock is set under way, what workers knew before was
-// right by the clock of then: see the protocol's jumps. Stamp.Clock is the primary's own name: so
-// a pause of the worker's virtual machine, or a step, shows although the members are apart by more
-// than that.
+// right by the clock of then: see the protocol's jumps. Stamp.Clock names the primary's process, so
+// that a pause of the worker's virtual machine, or a step, counts at once although the members are
+// further apart than that.
 //
 // # Failover
 //

@@ -45,27 +45,30 @@ func (d documents) apply(c *change) {
 }
 
 // idOf is a document's _id with its type, so that no two ids of different types are equal.
-func idOf(doc bson.Raw) string {
-	v := doc.Lookup(fieldID)
-	return string(rune(v.Type)) + string(v.Value)
-}
+func idOf(doc bson.Raw) string { return keyOf(doc.Lookup(fieldID)) }
+
+func keyOf(id bson.RawValue) string { return string(rune(id.Type)) + string(id.Value) }
 
 // find returns the documents of a collection that match a filter, in the order of their _id.
 func (d documents) find(ns string, filter bson.Raw, descending bool, limit int64) []bson.Raw {
-	var found []bson.Raw
+	var ids []bson.RawValue
 	for _, doc := range d[ns] {
 		if matches(doc, filter) {
-			found = append(found, doc)
+			ids = append(ids, doc.Lookup(fieldID))
 		}
 	}
-	slices.SortFunc(found, func(a, b bson.Raw) int {
+	slices.SortFunc(ids, func(a, b bson.RawValue) int {
 		if descending {
 			a, b = b, a
 		}
-		return compareIDs(a.Lookup(fieldID), b.Lookup(fieldID))
+		return compareIDs(a, b)
 	})
-	if limit > 0 && int64(len(found)) > limit {
-		found = found[:limit]
+	if limit > 0 && int64(len(ids)) > limit {
+		ids = ids[:limit]
+	}
+	var found []bson.Raw
+	for _, id := range ids {
+		found = append(found, d[ns][keyOf(id)])
 	}
 	return found
 }
@@ -80,8 +83,8 @@ func compareIDs(a, b bson.RawValue) int {
 
 // text is a value without its length.
 func text(v bson.RawValue) []byte {
-	if s, ok := v.StringValueOK(); ok {
-		return []byte(s)
+	if v.Type == bson.TypeString {
+		return v.Value[4 : len(v.Value)-1]
 	}
 	return v.Value
 }

@@ -25,6 +25,8 @@ type login struct {
 	hosts      []string // of the URI, or of its SRV record
 	// direct makes options to connect to one of the servers.
 	direct func(addr string) *options.ClientOptions
+	// reach connects to one of the servers.
+	reach dialFunc
 
 	mu sync.Mutex
 	// sets are the names of replica sets by the servers that have told them; empty for a
@@ -35,7 +37,7 @@ type login struct {
 // loginOf reads the driver's options, which have all defaults, and what a TXT record of an
 // SRV host adds to the URI.
 func loginOf(o *options.ClientOptions) *login {
-	l := &login{known: true, hosts: o.Hosts, direct: directly(o), sets: map[string]string{}}
+	l := &login{known: true, hosts: o.Hosts, direct: directly(o), reach: dialer(o), sets: map[string]string{}}
 	if o.Auth != nil {
 		l.user, l.source = o.Auth.Username, o.Auth.AuthSource
 		if l.user != "" && l.user == o.Auth.Password {

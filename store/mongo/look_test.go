@@ -67,7 +67,7 @@ func TestAReplyThatPassesIsNoRefusal(t *testing.T) {
 				mock.Set(time.Now())
 				bad.Store(true)
 				l := f.open(Options{Clock: mock})
-				err := l.Append(within(t, 500*time.Millisecond), storetest.Grant("job", 1))
+				err := l.Append(within(t, 200*time.Millisecond), storetest.Grant("job", 1))
 				if err == nil {
 					t.Error("Append() before anything is known = nil, want an error")
 				}
@@ -77,8 +77,8 @@ func TestAReplyThatPassesIsNoRefusal(t *testing.T) {
 				must(t, "Append() once it has passed", l.Append(within(t, patience), storetest.Grant("job", 1)))
 				bad.Store(true)
 				mock.Add(lookAgain)
-				wantNoRefusal(t, "Append() with the next look", l.Append(within(t, 2*time.Second), storetest.Grant("job", 2)))
-				_, err = l.Now(within(t, 2*time.Second))
+				wantNoRefusal(t, "Append() with the next look", l.Append(within(t, 500*time.Millisecond), storetest.Grant("job", 2)))
+				_, err = l.Now(within(t, 500*time.Millisecond))
 				wantNoRefusal(t, "Now()", err)
 			})
 		}

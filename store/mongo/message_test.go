@@ -231,7 +231,7 @@ func TestEveryOperationIsToldThatTheLoginWasDenied(t *testing.T) {
 			var wg sync.WaitGroup
 			for range 8 {
 				wg.Go(func() {
-					for range 8 {
+					for range 3 {
 						_, err := l.Now(within(t, patience))
 						wantSentinel(t, name, err, c.want)
 						documenttest.Says(t, name, err, nil, c.says)

@@ -26,6 +26,7 @@ type Ledger struct {
 	coll    *mongo.Collection
 	label   string
 	login   *login
+	lines   *lines // nil with the caller's client
 	skew    time.Duration
 	unsafe  bool
 	secrets scrub.Secrets
@@ -199,7 +200,7 @@ func (l *Ledger) list(ctx context.Context) ([]string, error) {
 
 // Close ends the ledger; a client that was made from a URI is closed with it,
 // and operations that are under way end with an error. If ctx ends first, what is left
-// of the client ends in the background, within some 20 s.
+// of the client ends in the background.
 func (l *Ledger) Close(ctx context.Context) error {
 	if l.closed.Swap(true) {
 		return nil
@@ -208,8 +209,9 @@ func (l *Ledger) Close(ctx context.Context) error {
 	if !l.own {
 		return nil
 	}
+	l.lines.closing.Store(true)
 	done := make(chan error, 1)
-	// The driver goes by ctx only until it waits for its heartbeats, which may last for 10 s.
+	// The driver goes by ctx only until it waits for its heartbeats.
 	go func() { done <- l.client.Disconnect(ctx) }()
 	select {
 	case err := <-done:

@@ -12,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/slotlease/slotlease/internal/race"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/document"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
@@ -57,9 +58,14 @@ func open(t testing.TB, o Options) *Ledger {
 }
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	uri := mongopeer.URI(t)
 	// FerretDB appends a thousand times a second. make soak runs 1,000 rounds.
-	storetest.Run(t, conforms(dial(t, uri), uri, 150))
+	rounds := 100
+	if race.Enabled {
+		rounds = 40
+	}
+	storetest.Run(t, conforms(dial(t, uri), uri, rounds))
 }
 
 // conforms gives the suite an empty database for each case, on a server.

@@ -35,6 +35,7 @@ type Options struct {
 	//
 	// The parameters serverSkew=150ms and unsafeUnverified=true are the fields of the
 	// same names.
+	//
 	// Credentials authenticate where every driver would: in the database that authSource
 	// names, else in that of the path, else in admin; with the mechanisms MONGODB-X509,
 	// MONGODB-AWS, MONGODB-OIDC and GSSAPI in $external. The other parameters go to the
@@ -110,23 +111,22 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	}
 	l.fitness = fitness{clock: o.Clock, gate: make(chan struct{}, 1)}
 	l.client, l.label, l.login = o.Client, "client", &login{}
-	var reach dialFunc
 	if o.Client == nil {
 		l.own, l.label = true, a.hosts
-		if l.client, l.login, reach, err = connect(ctx, a, o.AppName); err != nil {
+		if err := l.connect(ctx, a, o.AppName); err != nil {
 			return nil, fmt.Errorf("mongo: open: %w", err)
 		}
 	}
-	l.members = newMembers(o.Clock, cmp.Or(l.skew, defaultSkew), reach)
+	l.members = newMembers(o.Clock, cmp.Or(l.skew, defaultSkew), l.login.reach)
 	l.bind(database, collection)
 	l.secrets.Publish(l.namespace())
 	return l, nil
 }
 
-// connect makes a client, which connects in the background, and what connects to one member.
-func connect(ctx context.Context, a address, appName string) (*mongo.Client, *login, dialFunc, error) {
+// connect makes a client of the ledger's own, which connects in the background.
+func (l *Ledger) connect(ctx context.Context, a address, appName string) error {
 	if err := lookUpTXT(ctx, a); err != nil {
-		return nil, nil, nil, classify(ctx, fmt.Errorf("look up %s: %w", a.hosts, err), a.secrets)
+		return classify(ctx, fmt.Errorf("look up %s: %w", a.hosts, err), a.secrets)
 	}
 	made := make(chan *options.ClientOptions, 1)
 	// The driver looks up SRV records while it parses, and takes no context.
@@ -136,21 +136,21 @@ func connect(ctx context.Context, a address, appName string) (*mongo.Client, *lo
 	case o = <-made:
 	case <-ctx.Done():
 		late := &net.DNSError{Err: "no answer in time", Name: a.hosts, IsTimeout: true}
-		return nil, nil, nil, classify(ctx, fmt.Errorf("%w: %w", ctx.Err(), late), a.secrets)
+		return classify(ctx, fmt.Errorf("%w: %w", ctx.Err(), late), a.secrets)
 	}
-	who := loginOf(o)
-	o.SetMonitor(&event.CommandMonitor{Started: noteServer}).SetServerMonitor(who.monitor())
+	l.login, l.lines = loginOf(o), linesOf(o)
+	o.SetMonitor(&event.CommandMonitor{Started: noteServer}).SetServerMonitor(l.login.monitor())
 	switch {
 	case appName != "":
 		o.SetAppName(appName)
 	case !a.appName:
 		o.SetAppName("slotlease")
 	}
-	client, err := mongo.Connect(o)
-	if err != nil {
-		return nil, nil, nil, classify(ctx, fmt.Errorf("uri: %w", err), a.secrets)
+	var err error
+	if l.client, err = mongo.Connect(o); err != nil {
+		return classify(ctx, fmt.Errorf("uri: %w", err), a.secrets)
 	}
-	return client, who, dialer(o), nil
+	return nil
 }
 
 // bind makes the handles. The concerns are set here, on what every operation

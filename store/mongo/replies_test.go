@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -80,6 +81,10 @@ func TestRecordedRepliesMeanWhatTheyShould(t *testing.T) {
 				f := serve(t, &fakeServer{reply: answers(map[string]bson.D{name: r.Reply})})
 				l := f.open(Options{})
 				ctx := within(t, patience)
+				if want == nil {
+					// The driver repeats some until the context ends, which has no sentinel either.
+					ctx = within(t, time.Second)
+				}
 				switch name {
 				case "insert":
 					wantSentinel(t, "Append()", l.Append(ctx, storetest.Grant("job", 7)), want)

@@ -62,7 +62,6 @@ func (l *Ledger) shardStamp(found []reading, namespace string, err error) (store
 		return store.Stamp{}, fmt.Errorf("%w: %s is on %d shards", store.ErrRefused, namespace, len(found))
 	}
 	s := l.stamp(found[0].at, found[0].host, true)
-	s.Clock = s.Server
 	s.Skew = l.fitness.apart().skew(s.Skew)
 	return s, nil
 }

@@ -90,7 +90,7 @@ func TestAShardedCollectionHasTheClockOfThePrimaryShard(t *testing.T) {
 	t.Parallel()
 	f := cluster(t, "workerType")
 	l := f.open(Options{Clock: clock.NewMock()})
-	want := store.Stamp{Time: store.FromMillis(1_700_000_000_000), Granularity: time.Millisecond, Skew: defaultSkew, Server: "vm:27113", Clock: "vm:27113"}
+	want := store.Stamp{Time: store.FromMillis(1_700_000_000_000), Granularity: time.Millisecond, Skew: defaultSkew, Server: "vm:27113"}
 	for range 3 {
 		if got, err := l.Now(within(t, patience)); err != nil || got != want {
 			t.Errorf("Now() = %+v, %v, want %+v", got, err, want)

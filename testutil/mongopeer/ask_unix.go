@@ -4,8 +4,6 @@ package mongopeer
 
 import (
 	"context"
-	"fmt"
-	"net"
 	"os"
 	"slices"
 	"strings"
@@ -46,22 +44,6 @@ func askWithin(ctx context.Context, d time.Duration, uri string, command bson.D)
 	return ask(ctx, uri, command)
 }
 
-// await waits until a server that was started answers.
-func await(ctx context.Context, p *process, addr string) error {
-	for {
-		_, err := askWithin(ctx, 2*time.Second, "mongodb://"+addr+"/?directConnection=true", bson.D{{Key: "hello", Value: 1}})
-		switch {
-		case err == nil:
-			return nil
-		case p.over():
-			return fmt.Errorf("%s %s has ended: %s", p.program, strings.Join(p.flags, " "), &p.log)
-		}
-		if pause(ctx) != nil {
-			return fmt.Errorf("%s %s doesn't answer: %w: %s", p.program, strings.Join(p.flags, " "), err, &p.log)
-		}
-	}
-}
-
 // pause waits a moment before another try.
 func pause(ctx context.Context) error {
 	select {
@@ -70,14 +52,4 @@ func pause(ctx context.Context) error {
 	case <-time.After(100 * time.Millisecond):
 		return nil
 	}
-}
-
-// freePort is a port that nothing listens on now.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }

@@ -19,7 +19,8 @@ import (
 // field to identify the process opening a connection to it": asio_message_port, async_client.cpp).
 type bridge struct {
 	listener net.Listener
-	target   string
+	// target is where the server is now.
+	target func() string
 	// allowed says whether a connection from the server on a port may be. Clients have the port 0.
 	allowed func(port int) bool
 
@@ -38,7 +39,7 @@ func (p *pair) close() {
 	_ = p.away.Close()
 }
 
-func newBridge(target string, allowed func(port int) bool) (*bridge, error) {
+func newBridge(target func() string, allowed func(port int) bool) (*bridge, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func (b *bridge) pass(near net.Conn) {
 	if err != nil {
 		return
 	}
-	away, err := net.Dial("tcp", b.target)
+	away, err := net.Dial("tcp", b.target())
 	if err != nil {
 		return
 	}

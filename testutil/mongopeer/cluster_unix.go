@@ -5,9 +5,7 @@ package mongopeer
 import (
 	"context"
 	"fmt"
-	"net"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
@@ -44,18 +42,14 @@ func (c *Cluster) start(mongod, mongos, dir string) error {
 			return err
 		}
 	}
-	port, err := freePort()
-	if err != nil {
-		return err
-	}
-	c.addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	c.router = process{program: mongos, data: filepath.Join(dir, "mongos"), flags: mongosFlags(port, c.sets[0].name())}
-	if err := c.router.start(); err != nil {
-		return err
-	}
+	c.router = process{program: mongos, data: filepath.Join(dir, "mongos")}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	if err := await(ctx, &c.router, c.addr); err != nil {
+	err := begin(ctx, &c.router, func(port int) error {
+		c.addr, c.router.flags = local(port), mongosFlags(port, c.sets[0].name())
+		return c.router.start()
+	}, func() string { return c.addr })
+	if err != nil {
 		return err
 	}
 	for _, s := range c.sets[1:] {

@@ -5,6 +5,7 @@ package mongopeer
 import (
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -34,18 +35,24 @@ type process struct {
 	done  chan struct{}
 }
 
-// start starts the process, for the first time or again on its data.
+// start starts the process, for the first time or again on its data. Its log begins anew.
 func (p *process) start() error {
+	p.log.Clear()
 	cmd := exec.Command("sh", append([]string{"-c", keeper, "sh", p.program}, p.flags...)...)
 	cmd.Env = append(cmd.Environ(), "SLOTLEASE_PEER_DATA="+p.data)
 	cmd.Stdout, cmd.Stderr = &p.log, &p.log
 	cmd.WaitDelay = time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	stdin, err := cmd.StdinPipe()
+	// Wait would close cmd.StdinPipe, and the data go with a server that ends by itself.
+	theirs, stdin, err := os.Pipe()
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
+	cmd.Stdin = theirs
+	err = cmd.Start()
+	_ = theirs.Close()
+	if err != nil {
+		_ = stdin.Close()
 		return fmt.Errorf("start %s: %w", p.program, err)
 	}
 	p.cmd, p.stdin, p.done = cmd, stdin, make(chan struct{})

@@ -8,10 +8,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -36,18 +34,19 @@ type SetOptions struct {
 // called at once.
 type Set struct {
 	o       SetOptions
-	members []*member
+	keyFile string
 	fail    func(format string, args ...any)
 
-	mu  sync.Mutex
-	cut map[int]bool // ports of the members that reach no other
+	mu      sync.Mutex
+	members []*member
 }
 
 // member is one server of a set.
 type member struct {
 	process
-	port   int
 	bridge *bridge
+	port   int  // guarded by Set.mu
+	cut    bool // reaches no other, guarded by Set.mu
 }
 
 // Root is the user that a set with Auth has, and Password that of all users.
@@ -78,58 +77,60 @@ func newSet(mongod, dir string, o SetOptions) (*Set, error) {
 	if o.Members == 0 {
 		o.Members = 3
 	}
-	s := &Set{o: o, cut: map[int]bool{}, fail: func(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }}
-	var keyFile string
+	s := &Set{o: o, fail: func(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }}
 	if o.Auth {
 		// 6 to 1024 characters of base64, and no rights for group and world.
 		key := make([]byte, 96)
 		_, _ = rand.Read(key)
-		keyFile = filepath.Join(dir, o.Name+".key")
-		if err := os.WriteFile(keyFile, []byte(base64.StdEncoding.EncodeToString(key)), 0o600); err != nil {
+		s.keyFile = filepath.Join(dir, o.Name+".key")
+		if err := os.WriteFile(s.keyFile, []byte(base64.StdEncoding.EncodeToString(key)), 0o600); err != nil {
 			return s, err
 		}
 	}
 	for i := range o.Members {
-		port, err := freePort()
-		if err != nil {
-			return s, err
-		}
-		m := &member{port: port}
+		m := &member{}
 		m.program, m.data = mongod, filepath.Join(dir, fmt.Sprintf("%s-%d", o.Name, i))
-		m.flags = mongodFlags(o, port, m.data, keyFile)
-		if m.bridge, err = newBridge(net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), func(from int) bool { return s.allowed(from, port) }); err != nil {
+		var err error
+		if m.bridge, err = newBridge(func() string { return s.target(m) }, func(from int) bool { return s.allowed(from, m) }); err != nil {
 			return s, err
 		}
 		s.mu.Lock()
 		s.members = append(s.members, m)
 		s.mu.Unlock()
-		if err := errors.Join(os.Mkdir(m.data, 0o700), m.start()); err != nil {
+		if err := os.Mkdir(m.data, 0o700); err != nil {
 			return s, err
 		}
 	}
 	return s, s.initiate()
 }
 
-// allowed says whether a server may connect to a member of the set.
-func (s *Set) allowed(from, to int) bool {
+// target is where a member listens.
+func (s *Set) target(m *member) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	isMember := false
-	for _, m := range s.members {
-		isMember = isMember || m.port == from
-	}
-	return !isMember || from == to || !s.cut[from] && !s.cut[to]
+	return local(m.port)
+}
+
+// begin starts a member, for the first time or again, and waits until it answers.
+func (s *Set) begin(ctx context.Context, m *member) error {
+	return begin(ctx, &m.process, func(port int) error {
+		s.mu.Lock()
+		m.port = port
+		s.mu.Unlock()
+		m.flags = mongodFlags(s.o, port, m.data, s.keyFile)
+		return m.start()
+	}, m.bridge.addr)
 }
 
 // initiate makes the servers a set, and waits for its primary.
 func (s *Set) initiate() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
+	if err := s.beginAll(ctx); err != nil {
+		return err
+	}
 	var hosts bson.A
 	for i, m := range s.members {
-		if err := await(ctx, &m.process, m.bridge.addr()); err != nil {
-			return err
-		}
 		hosts = append(hosts, bson.D{{Key: "_id", Value: i}, {Key: "host", Value: m.bridge.addr()}})
 	}
 	config := bson.D{
@@ -154,6 +155,17 @@ func (s *Set) initiate() error {
 		return fmt.Errorf("createUser: %w", err)
 	}
 	return nil
+}
+
+// beginAll starts all members at once.
+func (s *Set) beginAll(ctx context.Context) error {
+	errs := make([]error, len(s.members))
+	var all sync.WaitGroup
+	for i, m := range s.members {
+		all.Go(func() { errs[i] = s.begin(ctx, m) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 // address is the URI of one member alone.
@@ -231,28 +243,15 @@ func (s *Set) StepDown() {
 	s.Do(bson.D{{Key: "replSetStepDown", Value: 10}, {Key: "secondaryCatchUpPeriodSecs", Value: 5}, {Key: "force", Value: true}})
 }
 
-// Kill ends a member with SIGKILL, and Restart starts it again on its port and data.
+// Kill ends a member with SIGKILL, and Restart starts it again with its data and address.
 func (s *Set) Kill(i int) { s.members[i].end() }
 
-// Restart starts a member that was killed.
+// Restart starts a member that was killed, and waits until it answers.
 func (s *Set) Restart(i int) {
-	if err := s.members[i].start(); err != nil {
-		s.fail("%v", err)
-	}
-}
-
-// Cut cuts a member off from the others. Clients still reach it.
-func (s *Set) Cut(i int) { s.setCut(func() { s.cut[s.members[i].port] = true }) }
-
-// Heal joins all members again.
-func (s *Set) Heal() { s.setCut(func() { clear(s.cut) }) }
-
-func (s *Set) setCut(change func()) {
-	s.mu.Lock()
-	change()
-	s.mu.Unlock()
-	for _, m := range s.members {
-		m.bridge.review()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	if err := s.begin(ctx, s.members[i]); err != nil {
+		s.fail("restart member %d of %s: %v", i, s.o.Name, err)
 	}
 }
 

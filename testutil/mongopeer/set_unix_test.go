@@ -3,12 +3,10 @@
 package mongopeer
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -17,6 +15,8 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/slotlease/slotlease/testutil/internal/peer/peertest"
 )
 
 // setParentEnv makes the test binary start a set in a folder, print its addresses, and wait to be
@@ -202,21 +202,10 @@ func TestACutMemberIsReachedByClientsAlone(t *testing.T) {
 
 func TestRealServersEndWithTheirTestBinary(t *testing.T) {
 	dir := t.TempDir()
-	cmd := exec.Command(os.Args[0], "-test.run=^$")
-	cmd.Env = append(os.Environ(), standInEnv+"=1", setParentEnv+"="+dir)
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
+	line := peertest.FirstLineOfKilled(t, standInEnv+"=1", setParentEnv+"="+dir)
 	addrs := strings.Fields(line)
-	if err != nil || len(addrs) != 3 {
-		t.Fatalf("first line = %q, %v, want three addresses", line, err)
+	if len(addrs) != 3 {
+		t.Fatalf("first line = %q, want three addresses", line)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -229,6 +218,7 @@ func TestRealServersEndWithTheirTestBinary(t *testing.T) {
 		}
 	}
 	for left := []string{""}; len(left) > 0; {
+		var err error
 		if left, err = filepath.Glob(filepath.Join(dir, "rs0-*")); err != nil || pause(ctx) != nil {
 			t.Fatalf("30 s after its test binary was killed, its data is left: %s, %v", left, err)
 		}

@@ -21,12 +21,33 @@ import (
 // what starting them asks, and writes down what it was started with and asked. It stores nothing.
 const standInEnv = "MONGOPEER_STANDIN"
 
+// takenEnv is a folder: of each set, and of the routers, the first server to write its name there finds
+// its port taken. With the value always, each server does.
+const takenEnv = "MONGOPEER_TAKEN"
+
+// listen is how a server finds its port.
+func listen(addr, name string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", addr)
+	dir := os.Getenv(takenEnv)
+	if err != nil || dir == "" {
+		return listener, err
+	}
+	if f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+		_ = f.Close()
+	} else if dir != "always" {
+		return listener, nil
+	}
+	defer func() { _ = listener.Close() }()
+	return net.Listen("tcp", addr)
+}
+
 // standIn runs until it is killed.
 func standIn(args []string) error {
 	flags := flag.NewFlagSet("standin", flag.ContinueOnError)
 	port := flags.String("port", "", "")
 	dir := flags.String("dbpath", "", "")
-	for _, name := range []string{"replSet", "bind_ip", "oplogSize", "wiredTigerCacheSizeGB", "setParameter", "keyFile", "configdb"} {
+	set := flags.String("replSet", "mongos", "")
+	for _, name := range []string{"bind_ip", "oplogSize", "wiredTigerCacheSizeGB", "setParameter", "keyFile", "configdb"} {
 		flags.String(name, "", "")
 	}
 	for _, name := range []string{"nounixsocket", "shardsvr", "configsvr"} {
@@ -37,7 +58,7 @@ func standIn(args []string) error {
 	}
 	s := &standInServer{addr: "127.0.0.1:" + *port, dir: *dir}
 	s.note("started", strings.Join(args, " "))
-	listener, err := net.Listen("tcp", s.addr)
+	listener, err := listen(s.addr, *set)
 	if err != nil {
 		return err
 	}

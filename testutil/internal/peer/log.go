@@ -1,6 +1,11 @@
 package peer
 
-import "sync"
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"sync"
+)
 
 // Log keeps the last part of what is written to it. It is safe for concurrent
 // use.
@@ -27,4 +32,27 @@ func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return string(l.text)
+}
+
+// Clear forgets what was kept.
+func (l *Log) Clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = nil
+}
+
+// ErrPortTaken says that a server ended since another program has its port.
+var ErrPortTaken = errors.New("the port is taken")
+
+// inUse is how servers in Go, C++ and Node say that a port is taken: "Address already in use".
+var inUse = []byte("address already in use")
+
+// Reason is the log as the error of a server that ended.
+func (l *Log) Reason() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if bytes.Contains(bytes.ToLower(l.text), inUse) {
+		return fmt.Errorf("%w: %s", ErrPortTaken, l.text)
+	}
+	return errors.New(string(l.text))
 }

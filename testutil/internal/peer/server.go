@@ -56,6 +56,10 @@ type Server struct {
 // startTime bounds how long a server may take from its start to its first line.
 const startTime = time.Minute
 
+// portTime is how long a restarted server waits for its port, which another program may have taken
+// meanwhile: mostly for one connection.
+const portTime = 20 * time.Second
+
 // Start starts a server with empty data, which ends with the test.
 func (k Kind) Start(t testing.TB) *Server {
 	t.Helper()
@@ -124,7 +128,7 @@ func (s *Server) run(temporary bool) error {
 		u, err := url.Parse(strings.TrimSpace(line))
 		if err != nil || u.Host == "" {
 			s.end()
-			return fmt.Errorf("start the test peer: first line %.100q is no URI: %s", line, &s.log)
+			return fmt.Errorf("start the test peer: first line %.100q is no URI: %w", line, s.log.Reason())
 		}
 		s.addr = u.Host
 		return nil
@@ -163,11 +167,19 @@ func (s *Server) end() {
 }
 
 // Restart starts the server again on the same port and data; it kills it first if
-// it runs.
+// it runs. It waits up to 20 s for the port.
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.end()
-	if err := s.run(false); err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), portTime)
+	defer cancel()
+	err := s.run(false)
+	for errors.Is(err, ErrPortTaken) && ctx.Err() == nil {
+		time.Sleep(100 * time.Millisecond)
+		s.log.Clear()
+		err = s.run(false)
+	}
+	if err != nil {
 		s.t.Fatalf("restart the peer at %s: %v", s.addr, err)
 	}
 }

@@ -44,6 +44,28 @@ func parent(mode string, shared func() (*peer.Server, error)) error {
 	select {}
 }
 
+// FirstLineOfKilled runs the test binary with an addition to its environment that makes it play a
+// parent of peers, kills it when it has printed a line, and returns that.
+func FirstLineOfKilled(t *testing.T, env ...string) string {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^$")
+	cmd.Env = append(os.Environ(), env...)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if err != nil {
+		t.Fatalf("first line = %q, %v, want one that ends", line, err)
+	}
+	return strings.TrimSpace(line)
+}
+
 // EndsWithItsTestBinary checks that the shared peer and its data are gone soon
 // after its test binary was killed, even if the peer is paused.
 func EndsWithItsTestBinary(t *testing.T) {
@@ -52,21 +74,10 @@ func EndsWithItsTestBinary(t *testing.T) {
 			if mode == "paused" && !peer.CanPause {
 				t.Skip("this system can't pause a process")
 			}
-			cmd := exec.Command(os.Args[0], "-test.run=^$")
-			cmd.Env = append(os.Environ(), parentEnv+"="+mode)
-			stdout, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			line, err := bufio.NewReader(stdout).ReadString('\n')
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-			addr, data, ok := strings.Cut(strings.TrimSpace(line), " ")
-			if _, port, parseErr := net.SplitHostPort(addr); err != nil || !ok || parseErr != nil || port == "" {
-				t.Fatalf("first line = %q, %v, want address and folder", line, err)
+			line := FirstLineOfKilled(t, parentEnv+"="+mode)
+			addr, data, ok := strings.Cut(line, " ")
+			if _, port, err := net.SplitHostPort(addr); !ok || err != nil || port == "" {
+				t.Fatalf("first line = %q, want address and folder", line)
 			}
 			// A real process ends in real time.
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

@@ -1,0 +1,109 @@
+package mongo
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/benbjohnson/clock"
+)
+
+func TestAStampAsksEachMemberOnceInTwoSeconds(t *testing.T) {
+	t.Parallel()
+	s, mock := serveClocks(t, 0, 0, 0)
+	l := s.open(Options{})
+	for n, wait := range []time.Duration{0, time.Second, 3 * time.Second, time.Hour} {
+		mock.Add(wait)
+		skewOf(t, l)
+		want := []int{1, 1, 2, 3}[n]
+		for i, f := range s.members[1:] {
+			if got := settled(func() int { return asked(f) }, want); got != want {
+				t.Errorf("after stamp %d, member %d was asked %d times, want %d", n+1, i+1, got, want)
+			}
+		}
+	}
+	if got := asked(s.members[0]); got != 0 {
+		t.Errorf("the primary was asked %d times in addition to the stamps, want 0", got)
+	}
+	for range 5 {
+		_, _, err := l.Tail(within(t, patience), "job", 2)
+		must(t, "Tail()", err)
+	}
+	if got := asked(s.members[1]); got != 3 {
+		t.Errorf("after reads, a member was asked %d times, want 3 as before: only stamps need it", got)
+	}
+}
+
+// settled waits a moment for a number that grows.
+func settled(read func() int, want int) int {
+	for range 100 {
+		if read() >= want {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return read()
+}
+
+func TestAMemberThatDoesNotAnswerDelaysOneStamp(t *testing.T) {
+	t.Parallel()
+	s := serveClocksIn(t, clock.New(), 0, 0)
+	s.elect(0, append(s.addresses(), silent(t))...)
+	l := s.open(Options{})
+	began := time.Now()
+	wantSkew(t, l, defaultSkew, defaultSkew+busy)
+	if took := time.Since(began); took < askWithin || took > askWithin+10*time.Second {
+		t.Errorf("the first stamp took %v, want that it waits %v for the member", took, askWithin)
+	}
+	began = time.Now()
+	for range 5 {
+		wantSkew(t, l, defaultSkew, defaultSkew+busy)
+	}
+	if took := time.Since(began); took > askWithin {
+		t.Errorf("five more stamps took %v, want that they don't wait", took)
+	}
+	ended := make(chan struct{})
+	go func() { defer close(ended); must(t, "Close()", l.Close(context.Background())) }()
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		t.Error("Close() hangs while a member is being asked")
+	}
+}
+
+func TestAStampThatCannotWaitForAllMembersFails(t *testing.T) {
+	t.Parallel()
+	s := serveClocksIn(t, clock.New(), 0, 0)
+	s.elect(0, append(s.addresses(), silent(t))...)
+	l := s.open(Options{})
+	ctx, cancel := context.WithTimeout(t.Context(), askWithin/3)
+	defer cancel()
+	if stamp, err := l.Now(ctx); err == nil {
+		t.Errorf("Now() = %+v before a member had time to answer, want an error", stamp)
+	}
+	wantSkew(t, l, defaultSkew, defaultSkew+busy)
+}
+
+// To wait for a member that is far away would make the time less certain than not to.
+func TestAStampDoesNotWaitForAMemberThatIsFarAway(t *testing.T) {
+	t.Parallel()
+	s, mock := serveClocks(t, 0, 0)
+	l := s.open(Options{})
+	skewOf(t, l)
+	for _, trip := range []time.Duration{time.Second, 0} {
+		mock.Add(3 * time.Second)
+		l.members.mu.Lock()
+		l.members.trips[s.members[1].addr] = trip
+		under, _, _ := l.members.ask()
+		_, briefly, _ := l.members.ask()
+		l.members.mu.Unlock()
+		if len(under) != 0 || (len(briefly) == 0) != (trip > 0) {
+			t.Errorf("3 s after a member a trip of %v away answered, a stamp waits for %d members, and for %d briefly", trip, len(under), len(briefly))
+		}
+		wantSkew(t, l, 0, 2*slack)
+		if got := settled(func() int { return asked(s.members[1]) }, 2); got < 2 {
+			t.Errorf("the member was asked %d times, want that it is asked all the same", got)
+		}
+		settled(func() int { l.members.mu.Lock(); defer l.members.mu.Unlock(); return -len(l.members.under) }, 0)
+	}
+}

@@ -1,0 +1,81 @@
+//go:build unix
+
+package mongopeer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/slotlease/slotlease/testutil/internal/peer"
+)
+
+// Real servers don't listen on a port of the system's choice, so one is chosen for them that was
+// free a moment ago. Until a server listens, another program may take it. Then the server ends, and
+// is started again with another port.
+
+// mostPorts is how many ports a server is started with at most.
+const mostPorts = 5
+
+// begin starts a server with a port that is free, and waits until it answers at an address, which
+// may depend on the port.
+func begin(ctx context.Context, p *process, start func(port int) error, addr func() string) error {
+	for n := 1; ; n++ {
+		port, err := freePort()
+		if err != nil {
+			return err
+		}
+		if err := start(port); err != nil {
+			return err
+		}
+		err = await(ctx, p, addr())
+		if n == mostPorts || !errors.Is(err, peer.ErrPortTaken) {
+			return err
+		}
+		p.end()
+	}
+}
+
+// await waits until a server that was started answers.
+func await(ctx context.Context, p *process, addr string) error {
+	alive, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-p.done:
+			cancel()
+		case <-alive.Done():
+		}
+	}()
+	for {
+		_, err := askWithin(alive, 2*time.Second, "mongodb://"+addr+"/?directConnection=true", bson.D{{Key: "hello", Value: 1}})
+		switch {
+		case p.over(): // If there is an answer, it is another server's, which took the port.
+			return fmt.Errorf("%s %s has ended: %w", p.program, strings.Join(p.flags, " "), p.log.Reason())
+		case err == nil:
+			return nil
+		}
+		if pause(ctx) != nil {
+			return fmt.Errorf("%s %s doesn't answer: %w: %s", p.program, strings.Join(p.flags, " "), err, &p.log)
+		}
+	}
+}
+
+// freePort is a port that nothing listens on now.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", local(0))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// local is a port of this machine.
+func local(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
