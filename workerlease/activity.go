@@ -86,6 +86,21 @@ func (a *activity) review(cause *WorkerLease) {
 	}
 }
 
+// hasten sets the timers of all leases again, which may have to end earlier.
+func (a *activity) hasten() {
+	a.mu.Lock()
+	var holds []*activeLease
+	for w := range a.workers {
+		if h := w.active.Load(); h != nil {
+			holds = append(holds, h)
+		}
+	}
+	a.mu.Unlock()
+	for _, h := range holds {
+		h.hasten()
+	}
+}
+
 func (a *activity) nudgeLocked(w *WorkerLease, d *doing) {
 	select {
 	case w.wake <- struct{}{}:

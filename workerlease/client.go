@@ -185,14 +185,19 @@ func (c *Client) start() machine.State {
 
 // sample adds a stamp that a worker got to the time line, and says what it did. If
 // that made the interval wider, all workers must look at it: what they wait for,
-// the end of a lease above all, may have come nearer.
+// the end of a lease above all, may have come nearer. If the servers' clocks are further apart
+// than was known, only the ends have.
 func (c *Client) sample(by *WorkerLease, s store.Stamp, sent, received time.Duration) (timeline.Outcome, timeline.Interval) {
 	c.mu.Lock()
+	was := c.line.At(received, c.line.Epoch())
 	outcome := c.line.Add(s, sent, received)
 	now := c.line.At(received, c.line.Epoch())
 	c.mu.Unlock()
-	if outcome == timeline.Contradicted || outcome == timeline.Jumped {
+	switch {
+	case outcome == timeline.Contradicted || outcome == timeline.Jumped:
 		c.activity.review(by)
+	case was.Known() && now.Latest.After(was.Latest):
+		c.activity.hasten()
 	}
 	return outcome, now
 }

@@ -142,6 +142,26 @@ func (h *activeLease) watch() {
 		h.w.client.activity.nudge(h.w)
 		return
 	}
+	h.arm()
+}
+
+// hasten sets the timer again if the lease has to end earlier. That it may have begun too early by
+// what is known now doesn't end it: whoever was to end before it has.
+func (h *activeLease) hasten() {
+	h.mu.Lock()
+	lives := h.ended == 0 && h.stop != nil && h.remaining() > 0
+	if lives {
+		h.stop()
+		h.arm()
+	}
+	h.mu.Unlock()
+	if !lives {
+		h.watch()
+	}
+}
+
+// arm sets the timer. The caller holds mu.
+func (h *activeLease) arm() {
 	d := max(h.remaining(), time.Millisecond)
 	if h.w.client.boot && h.w.machine.Rules.Look(machine.AtTimer) {
 		d = min(d, recheckHeld)

@@ -2,35 +2,53 @@ package skew
 
 import "time"
 
+// now is the bound of a server that is known, as of a local reading. A server that can't be
+// asked for long is kept where it was seen last, give or take what is assumed: drift alone would
+// put it days off in a month. But it may have been set anew while nobody could look.
+func (c *Clocks) now(s *server, at time.Duration) (lo, hi int64) {
+	if s.lost(at) {
+		lo, hi = s.led()
+		widened := max(int64(c.Assumed), drift(Stale))
+		return lo - widened, hi + widened
+	}
+	widened := drift(at - s.at)
+	return s.lo - widened, s.hi + widened
+}
+
+// lost reports whether a server can't be asked for long.
+func (s *server) lost(at time.Duration) bool { return s.failed && at-s.at > Stale }
+
 // lead is another server, which shows how the local clock drifts while a server can't be asked: that
 // one is kept where it was by the other's clock. By the local clock alone, 20 ppm would put it 1.7 s
 // off in a day.
 type lead struct {
 	by     *server
 	lo, hi int64         // where that was when the server was kept
+	gap    int64         // how far the local clock may have drifted between the answers of the two
 	since  time.Duration // the local reading as of which the server is kept, or 0: that of its answer
 }
 
-// follow gives a server that can't be asked another one to go by, if it has none that answers.
+// kept is the local reading as of which the bound of a server holds.
+func (s *server) kept() time.Duration { return max(s.lead.since, s.at) }
+
+// goBy lets another server lead if that answered nearer to when s was kept than the one before.
+func (s *server) goBy(other *server) {
+	gap := drift(other.at - s.kept())
+	if other == s || !s.known || s.doubt == open || !other.known || other.failed || other.doubt != certain ||
+		s.lead.by != nil && s.lead.gap <= gap {
+		return
+	}
+	s.lead = lead{by: other, lo: other.lo - gap, hi: other.hi + gap, gap: gap, since: s.kept()}
+}
+
+// follow gives a server another one to go by, unless it has one that answers.
 func (c *Clocks) follow(s *server) {
-	if !s.known || s.doubt == open || s.lead.by != nil && !s.lead.by.failed {
-		return
-	}
-	var best *server
-	for _, other := range c.servers {
-		if other != s && other.known && !other.failed && other.doubt == certain && (best == nil || other.at > best.at) {
-			best = other
-		}
-	}
-	if best == nil {
-		return
-	}
-	if s.lead.by != nil {
+	if s.lead.by != nil && s.lead.by.failed {
 		s.arrive(s.lead.by.at)
 	}
-	kept := max(s.lead.since, s.at)
-	widened := drift(best.at - kept)
-	s.lead = lead{by: best, lo: best.lo - widened, hi: best.hi + widened, since: kept}
+	for _, other := range c.servers {
+		s.goBy(other)
+	}
 }
 
 // led is the bound of a server that can't be asked, as far as the other has drifted since.
@@ -43,11 +61,15 @@ func (s *server) led() (lo, hi int64) {
 	return s.lo + down, s.hi + up
 }
 
-// arrive ends that a server goes by another: it is where that has led it, as of a local reading. All
-// are to arrive before a contradiction moves any bound.
+// arrive ends that a server goes by another: it is where that has led it, as of a local reading, if
+// it couldn't be asked. All are to arrive before a contradiction moves any bound.
 func (s *server) arrive(at time.Duration) {
-	if s.lead.by != nil {
+	switch {
+	case s.lead.by == nil:
+	case s.failed:
 		s.lo, s.hi = s.led()
 		s.lead = lead{since: at}
+	default:
+		s.lead = lead{}
 	}
 }

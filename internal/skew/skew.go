@@ -85,7 +85,7 @@ type server struct {
 	at       time.Duration
 	// loSince and hiSince are when the answers came that lo and hi rest on.
 	loSince, hiSince time.Duration
-	lead             lead // while it can't be asked
+	lead             lead // by which it is kept if it can't be asked
 }
 
 // Keep sets the servers whose clocks count, and forgets all others.
@@ -125,6 +125,15 @@ func (c *Clocks) Read(name string, r Reading) {
 		return // It was removed meanwhile.
 	}
 	s.lead = lead{}
+	c.take(s, r)
+	c.follow(s)
+	for _, other := range c.servers {
+		other.goBy(s)
+	}
+}
+
+// take takes in the answer of a server.
+func (c *Clocks) take(s *server, r Reading) {
 	trip := r.Received - r.Sent
 	lo := r.Time.UnixNano() - int64(r.Received)
 	hi := lo + int64(r.Granularity+trip) + drift(trip)
@@ -178,7 +187,9 @@ func (s *server) narrow(wasLo, wasHi, lo, hi int64, at time.Duration) {
 func (c *Clocks) Fail(name string, at time.Duration) {
 	if s := c.find(name); s != nil {
 		s.failed, s.failedAt = true, at
-		c.follow(s)
+		for _, other := range c.servers {
+			c.follow(other)
+		}
 	}
 }
 
@@ -238,22 +249,6 @@ func (c *Clocks) Apart(from string, at time.Duration) (_ time.Duration, ok bool)
 	}
 	return time.Duration(apart) + assumed, true
 }
-
-// now is the bound of a server that is known, as of a local reading. A server that can't be
-// asked for long is kept where it was seen last, give or take what is assumed: drift alone would
-// put it days off in a month. But it may have been set anew while nobody could look.
-func (c *Clocks) now(s *server, at time.Duration) (lo, hi int64) {
-	if s.lost(at) {
-		lo, hi = s.led()
-		widened := max(int64(c.Assumed), drift(Stale))
-		return lo - widened, hi + widened
-	}
-	widened := drift(at - s.at)
-	return s.lo - widened, s.hi + widened
-}
-
-// lost reports whether a server can't be asked for long.
-func (s *server) lost(at time.Duration) bool { return s.failed && at-s.at > Stale }
 
 // drift is how far two clocks may have come apart in d.
 func drift(d time.Duration) int64 { return int64(d.Abs()/perDrift) + 1 }

@@ -33,8 +33,7 @@
 // # Jumps
 //
 // If the intersection is empty, one of the clocks jumped, the answer was wrong, or
-// another server answered whose clock is further off than it claims. (Stamps that name the
-// same clock are compared without their skew.) That is not known
+// another server answered whose clock is further off than it claims. That is not known
 // yet, so the new bound stands beside the old one as another clock in question, and
 // every reader gets the hull of both ([Contradicted]). Servers that answer in turn may
 // leave it at that: what is uncertain is then how far they are apart.

@@ -208,14 +208,9 @@ func merge(a, b clock) clock {
 	return c
 }
 
-// agrees reports whether a sample agrees with the clock. If the same server made the stamps, how far
-// its clock is from others is no excuse: a jump that is smaller than that is one all the same.
+// agrees reports whether a sample agrees with the clock.
 func (c *clock) agrees(sample clock) bool {
 	_, agrees := both(c.bound, sample.bound)
-	if c.name != "" && c.name == sample.name {
-		_, alone := both(c.own, sample.own)
-		agrees = agrees && alone
-	}
 	return agrees
 }
 
@@ -227,18 +222,19 @@ func (c *clock) add(sample clock) bool {
 	}
 	c.samples, c.run = c.samples+1, max(c.run, 0)+1
 	c.own = c.narrowed(sample)
-	if sample.name == "" && sample.skew <= c.skew {
+	if c.name == "" && sample.name == "" && sample.skew <= c.skew {
 		c.bound, _ = both(c.bound, sample.bound)
 	} else {
 		// The newest stamp says how far the others are from its clock: earlier ones may not have known
-		// of all of them, or the local clock stood still since by less than that.
+		// of all of them, or a clock was set since, or the local one stood still, by less than that.
 		c.bound = c.own.widened(sample.skew)
 	}
 	c.skew, c.name = sample.skew, sample.name
 	return true
 }
 
-// narrowed is the bound of the clock that made a sample, by what was known before as well.
+// narrowed is the bound of the clock that made a sample, by what was known before as well, if that
+// agrees: two stamps of one clock needn't if it was set.
 func (c *clock) narrowed(sample clock) bound {
 	known := c.own
 	if c.name == "" || c.name != sample.name {
