@@ -55,7 +55,7 @@ mongodb: ## Run the suite on a real replica set and cluster: make mongodb MONGOD
 	MONGOD='$(MONGOD)' MONGOS='$(MONGOS)' $(GO) test -count=1 -timeout 1h -v -run 'OnAReal|RealServers' ./testutil/mongopeer ./store/mongo
 
 .PHONY: model
-model: ## Search the model exhaustively (needs spin and gcc; 20 minutes, 5 GB per core)
+model: ## Search the model exhaustively (needs spin and gcc; some minutes, 1 GB per core)
 	SLOTLEASE_MODEL=long REQUIRE_SPIN=1 $(GO) test -count=1 -v -timeout 3h ./internal/model
 
 .PHONY: takeover rolling done escapes
