@@ -33,6 +33,7 @@ func TestTheRestOfASlotThatAClockJumpEndedIsUsed(t *testing.T) {
 					time.Sleep(code)
 				}})
 				// Another worker of the process notices the jump.
+				at(25 * time.Hour)
 				start(t, setup{ledger: h, client: w.Client(), Options: workerlease.Options{WorkerType: "other", LeaseInterval: 4 * time.Minute}})
 				at(47 * time.Hour)
 				u := w.history()
@@ -72,6 +73,7 @@ func TestASlotThatWasWonByAnotherClockIsClaimedAnew(t *testing.T) {
 			o.LeaseInterval = time.Hour
 			w := start(t, setup{ledger: h, Options: o})
 			// Another worker of the process notices the jump.
+			at(2*time.Hour - time.Minute)
 			start(t, setup{ledger: h, client: w.Client(), Options: workerlease.Options{WorkerType: "other", LeaseInterval: 3 * time.Second}})
 			at(2*time.Hour + 30*time.Minute)
 			grants, begun := 0, time.Duration(0)

@@ -47,8 +47,10 @@ func (w *WorkerLease) noteReply(e machine.Event) {
 // operations have failed until now: else another worker has the slot.
 func (w *WorkerLease) noteLapse(l Lease) {
 	o, now := &w.outage, w.client.local()
-	t, err := w.options.Timing()
-	if err == nil && t.ExtendsBefore(l.Slot, l.Expiry) > 0 && o.down && now-o.latest <= 2*w.nextTry() {
+	if !o.down || now-o.latest > 2*w.nextTry() {
+		return
+	}
+	if t, err := w.options.Timing(); err == nil && t.ExtendsBefore(l.Slot, l.Expiry) > 0 {
 		o.lapse, o.lapsed = now, l
 	}
 }

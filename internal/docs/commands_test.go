@@ -67,7 +67,7 @@ var built = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	builtDir = dir
-	cmd := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "./cmd/leasectl")
+	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir+string(filepath.Separator), "./cmd/leasectl")
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%v: %w\n%s", cmd, err, out)

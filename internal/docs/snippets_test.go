@@ -88,7 +88,7 @@ func TestGoBlocksCompileAndTestsPass(t *testing.T) {
 
 	files := map[string]string{}
 	bin := t.TempDir() + string(filepath.Separator)
-	build, test := []string{"build"}, []string{"test", "-c", "-vet=off", "-o", bin}
+	build, test := []string{"build"}, []string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", bin}
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		files[name+"/prelude.go"] = prelude
 		if strings.Contains(sources[name], "\nfunc Test") {

@@ -42,7 +42,9 @@
 //
 // T is store time in ticks; off[i] is the error of worker i's estimate of it, at most
 // E, and constant. Slots have LEN ticks (for worker 1 twice as many, with MIXED). A
-// run begins at the second slot and ends at the tick LAST; the ledger has KEYS keys.
+// run begins at the second slot and ends with the tick before LAST: no process ends, or its
+// end would come in every order with those of all others, in each of the last states. The
+// ledger has KEYS keys.
 //
 // led[k] is the record at key k. w[i] is a worker: its stage, its claim, the windows
 // that it has won (next) and works in (held), and its newest append (sent). A claim
@@ -146,17 +148,16 @@
 //
 // Bounds: nothing that needs more workers, ticks, keys or slots than a configuration
 // has is searched. Each search is complete within its bounds, with all states kept in
-// full (no lossy hashing). Most have some million states. The long run has up to tens
-// of millions, most of them with three workers and trimming, in less than 5 GB of
-// memory. Each run reports its number of states.
+// full (no lossy hashing). Most have some ten thousand states. The long run has up to 4
+// million, in less than 1 GB of memory. Each run reports its number of states.
 //
 // # Running it
 //
 // It needs spin (Debian: spin) and gcc; without them the test is skipped, or fails if
 // REQUIRE_SPIN=1.
 //
-//	go test -v ./internal/model   # two minutes
-//	make model                    # also the larger ones: about 20 minutes
+//	SLOTLEASE_MODEL=quick go test -v ./internal/model   # a minute
+//	make model                                          # the larger ones: some minutes
 //
 // By hand, in an empty directory, and in the same way for any flags:
 //

@@ -10,7 +10,7 @@
 #define LEN 4	/* ticks in a slot */
 #endif
 #ifndef LAST
-#define LAST 11	/* the tick with which a run ends */
+#define LAST 11	/* the tick before which a run ends */
 #endif
 #ifndef KEYS
 #define KEYS 5	/* keys 1..KEYS of the ledger */

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// long are larger configurations, of up to 5 GB each.
+// long are larger configurations, of up to 1 GB each.
 var long = []config{
 	{"seven keys", "LAST=17 KEYS=7", slices.Concat(works, midSlot)},
 	{"less certain clocks", "E=2 LEN=6 LAST=21 KEYS=6", slices.Concat(works, midSlot)},
@@ -45,7 +45,7 @@ var long = []config{
 	{"once per slot, extensions and trimming", "ONCE EXTENDS TRIM WINDOW=2 E=0 AGE=0 RETENTION=1 LEN=4 LAST=8 KEYS=3", slices.Concat(works, jobs, extends, trims)},
 }
 
-// longVariants are found after millions of states.
+// longVariants are found after hundreds of thousands of states.
 var longVariants = []broken{
 	{"a late extension is as young as its append", "extensions, poison and trimming", "BREAK_KNOWN", "OVERLAP", "overlap"},
 	{"a done record takes the term, and two work", "once per slot and releases, longer", "BREAK_DONE_TERM", "OVERLAP", "overlap"},
@@ -53,7 +53,7 @@ var longVariants = []broken{
 
 func TestTheModelHoldsInTheLongRun(t *testing.T) {
 	if os.Getenv("SLOTLEASE_MODEL") != "long" {
-		t.Skip("takes minutes and up to 5 GB for each processor: set SLOTLEASE_MODEL=long")
+		t.Skip("takes minutes and up to 1 GB for each processor: set SLOTLEASE_MODEL=long")
 	}
 	prove(t, "model-long", "make model", long, longVariants, large)
 }

@@ -4,8 +4,8 @@
 #include "ledger.pml"
 #include "worker.pml"
 
-/* Store time goes on, but not past the last safe moment of user code at work:
-   its context ends there. */
+/* Store time goes on until the run ends, but not past the last safe moment of user code at
+   work: its context ends there. */
 #define may_tick(i)	(!w[i].works || !over_in(i, 1, w[i].held.end))
 #if N == 1
 #define all_may_tick	may_tick(0)
@@ -18,7 +18,7 @@ proctype Clock() {
 	byte i;
 	do
 	:: d_step {
-		T < LAST && all_may_tick ->
+		T + 1 < LAST && all_may_tick ->
 		T++;
 		i = 0;
 		do
@@ -28,7 +28,6 @@ proctype Clock() {
 		i = 0;
 		bury()
 	}
-	:: T >= LAST -> break
 	od
 }
 
@@ -46,7 +45,6 @@ proctype Network() {
 	byte i;
 	do
 	:: atomic {
-		T < LAST ->
 		i = 0;
 		do
 		:: i < N - 1 -> i++
@@ -79,7 +77,6 @@ proctype Network() {
 		i = 0;
 		d_step { bury() }
 	}
-	:: T >= LAST -> break
 	od
 }
 
@@ -89,7 +86,6 @@ proctype Network() {
 proctype Trimmer() {
 	do
 	:: atomic {
-		T < LAST ->
 		find_head();
 		j = h;
 #if !defined(BREAK_TRIM_HEAD) && !defined(BREAK_TRIM_OWN_AGE)
@@ -122,7 +118,6 @@ proctype Trimmer() {
 		:: else -> break
 		od
 	}
-	:: T >= LAST -> break
 	od
 }
 #endif
@@ -134,7 +129,7 @@ proctype Trimmer() {
 proctype Rogue() {
 	if
 	:: atomic {
-		T < LAST -> find_head();
+		find_head();
 		if
 		:: h < KEYS ->
 			if
@@ -161,7 +156,6 @@ proctype Rogue() {
 		:: else
 		fi
 	}
-	:: T >= LAST
 	fi
 }
 #endif
@@ -170,9 +164,8 @@ proctype Rogue() {
 /* The store's clock jumps, once. */
 proctype Jump() {
 	if
-	:: d_step { T < LAST -> by = JUMP; jumped_at = T }
-	:: d_step { T < LAST -> by = -JUMP; jumped_at = T }
-	:: T >= LAST
+	:: d_step { by = JUMP; jumped_at = T }
+	:: d_step { by = -JUMP; jumped_at = T }
 	fi
 }
 #endif

@@ -227,7 +227,7 @@ func (s *tally) save(t *testing.T, name, command string) {
 
 func TestTheModelHoldsAndEachBrokenRuleIsFound(t *testing.T) {
 	if os.Getenv("SLOTLEASE_MODEL") == "" {
-		t.Skip("takes two minutes: set SLOTLEASE_MODEL=quick")
+		t.Skip("takes a minute: set SLOTLEASE_MODEL=quick")
 	}
 	prove(t, "model", "SLOTLEASE_MODEL=quick go test -v ./internal/model", configs, variants, quick)
 }

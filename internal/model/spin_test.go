@@ -21,13 +21,14 @@ type effort struct {
 	optimize string
 	compress bool // less memory, more time
 	megabyte int
+	table    int // the hash table has 2^table places
 	depth    int
 }
 
 var (
-	brief = effort{optimize: "-O0", megabyte: 4000, depth: 20_000}
-	quick = effort{optimize: "-Og", megabyte: 4000, depth: 50_000}
-	large = effort{optimize: "-O2", compress: true, megabyte: 8000, depth: 500_000}
+	brief = effort{optimize: "-O0", megabyte: 4000, table: 20, depth: 20_000}
+	quick = effort{optimize: "-O0", megabyte: 4000, table: 20, depth: 50_000} // gcc takes longer than the search
+	large = effort{optimize: "-O2", compress: true, megabyte: 8000, table: 24, depth: 500_000}
 )
 
 // found is what a search came to.
@@ -94,7 +95,7 @@ func search(t *testing.T, flags []string, e effort) found {
 	}
 	run("gcc", build...)
 	began := time.Now()
-	out = run(filepath.Join(dir, "pan"), "-m"+strconv.Itoa(e.depth))
+	out = run(filepath.Join(dir, "pan"), "-m"+strconv.Itoa(e.depth), "-w"+strconv.Itoa(e.table))
 	f, err := parse(out)
 	if err != nil {
 		t.Fatalf("%v in:\n%s", err, tail([]byte(out), 4000))

@@ -379,21 +379,20 @@ inline settle() {
 
 proctype Worker(byte i) {
 	do
-	:: T >= LAST -> break
 	:: atomic {
 		if
 #ifdef WRONG
-		:: T < LAST && (lie[i] != 0 || lies < WRONG) -> todo = NOTHING; sample()
+		:: (lie[i] != 0 || lies < WRONG) -> todo = NOTHING; sample()
 #endif
 #ifdef JUMP
-		:: T < LAST && by != 0 && !told[i] -> todo = NOTHING; learn()
-		:: T < LAST && told[i] && !settled[i] && settle_at[i] == 0 && me.stage == IDLE ->
+		:: by != 0 && !told[i] -> todo = NOTHING; learn()
+		:: told[i] && !settled[i] && settle_at[i] == 0 && me.stage == IDLE ->
 			todo = NOTHING; look_around()
-		:: T < LAST && told[i] && !settled[i] && settles(i) -> todo = NOTHING; settle()
+		:: told[i] && !settled[i] && settles(i) -> todo = NOTHING; settle()
 #endif
-		:: T < LAST && knows(i) && me.stage == IDLE && me.next.end == 0 -> todo = NOTHING; fix()
-		:: T < LAST && knows(i) && me.stage == FIXED -> todo = READ
-		:: T < LAST && may_look(i) && me.stage == SENT && (led[me.sent.key].kind != 0 || !me.sent.out || ANY_TIME) ->
+		:: knows(i) && me.stage == IDLE && me.next.end == 0 -> todo = NOTHING; fix()
+		:: knows(i) && me.stage == FIXED -> todo = READ
+		:: may_look(i) && me.stage == SENT && (led[me.sent.key].kind != 0 || !me.sent.out || ANY_TIME) ->
 			todo = NOTHING;
 			h = me.sent.key;
 #ifdef ONCE
@@ -404,26 +403,26 @@ proctype Worker(byte i) {
 #else
 			look()
 #endif
-		:: T < LAST && knows(i) && me.stage != IDLE -> todo = DROP
-		:: T < LAST && !in_question(i) && !me.works && me.next.end > 0 && begun(i, me.next.start) && !over(i, me.next.end) ->
+		:: knows(i) && me.stage != IDLE -> todo = DROP
+		:: !in_question(i) && !me.works && me.next.end > 0 && begun(i, me.next.start) && !over(i, me.next.end) ->
 			todo = NOTHING; begin()
 		:: me.works && over_in(i, 1, me.held.end) ->
 			/* The last safe moment: till then, the user's code may be at work. */
 			printf("T=%d: worker %d's window is over\n", T, i);
 			me.works = 0
 #ifdef EXTENDS
-		:: T < LAST && knows(i) && me.stage == IDLE && may_extend(i) -> todo = NOTHING; prolong()
+		:: knows(i) && me.stage == IDLE && may_extend(i) -> todo = NOTHING; prolong()
 #endif
 #ifdef ONCE
-		:: T < LAST && me.works -> todo = NOTHING; finish()
-		:: T < LAST && knows(i) && me.stage == IDLE && me.job > 0 -> todo = NOTHING; note_done()
+		:: me.works -> todo = NOTHING; finish()
+		:: knows(i) && me.stage == IDLE && me.job > 0 -> todo = NOTHING; note_done()
 #endif
 #ifdef RELEASES
-		:: T < LAST && knows(i) && me.stage == IDLE && (me.next.claim > 0 || me.held.claim > 0) ->
+		:: knows(i) && me.stage == IDLE && (me.next.claim > 0 || me.held.claim > 0) ->
 			todo = NOTHING; stop()
 #endif
 #ifdef CRASHES
-		:: T < LAST && (me.stage != IDLE || me.next.end > 0 || me.held.end > 0) ->
+		:: (me.stage != IDLE || me.next.end > 0 || me.held.end > 0) ->
 			reached("crash");
 			printf("T=%d: worker %d crashes, and another begins\n", T, i);
 			todo = RENEW

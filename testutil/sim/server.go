@@ -1,7 +1,7 @@
 package sim
 
 import (
-	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
@@ -58,7 +58,7 @@ func (s *server) down(at time.Duration) Fault {
 func (s *server) off(at time.Duration) (time.Duration, string) {
 	if len(s.f.Off) > 0 {
 		member := s.charged(at)
-		return s.f.Off[member], fmt.Sprint("member", member)
+		return s.f.Off[member], "member" + strconv.Itoa(member)
 	}
 	member, step := (s.elections.begun(at)+s.votes.begun(at))%members, s.steps.begun(at)
 	if s.f.InTurn {
@@ -78,7 +78,7 @@ func (s *server) off(at time.Duration) (time.Duration, string) {
 		r := newRand(s.seed, forMember, -1, n)
 		off += r.sign(r.span(s.f.JumpBy/1000, s.f.JumpBy))
 	}
-	return off, fmt.Sprint("member", member)
+	return off, "member" + strconv.FormatInt(member, 10)
 }
 
 // drawWrong draws when the store's clock is wrong.

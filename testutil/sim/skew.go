@@ -1,7 +1,7 @@
 package sim
 
 import (
-	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/slotlease/slotlease/internal/skew"
@@ -19,7 +19,7 @@ func (w *world) measured(p *Process, at time.Duration, r *rand) time.Duration {
 	f := w.o.Faults
 	names := make([]string, len(f.Off))
 	for i := range names {
-		names[i] = fmt.Sprint("member", i)
+		names[i] = "member" + strconv.Itoa(i)
 	}
 	if p.clocks == nil {
 		p.clocks = &skew.Clocks{Assumed: f.Skew}
