@@ -28,7 +28,7 @@ func TestAWiderSkewEndsLeasesOfOtherWorkersInTime(t *testing.T) {
 				ahead := &hooked{Ledger: inner.Handle(), stamp: func(s *store.Stamp, _ time.Time) {
 					s.Time, s.Skew, s.Server, s.Clock = s.Time.Add(2900*time.Millisecond), 100*time.Millisecond, "q", "q"
 				}}
-				var c clock.Clock = clock.New()
+				c := clock.New()
 				if boot {
 					c = bootTime{c}
 				}
