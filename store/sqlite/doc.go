@@ -21,8 +21,9 @@
 // The tables must stay the package's own. A foreign index, constraint or trigger on them could
 // keep out records whose key is free, or drop records that were acknowledged. Open refuses it,
 // and so does the next append or trim if it was added later, with an error that names it and
-// wraps [store.ErrRefused]. Nothing is stored or deleted then. Nullable columns and other
-// tables do no harm, and a handle with [Options.ReadOnly] reads all such files.
+// wraps [store.ErrRefused]. So it is with a table that another program made anew with another key, or
+// with other types of these columns. Nothing is stored or deleted then. Further nullable columns and
+// other tables do no harm, and a handle with [Options.ReadOnly] reads all such files that have the key.
 //
 // The first operation on a file of an earlier version upgrades it in place, in one
 // transaction. From then on earlier versions refuse to open it, but processes that

@@ -149,7 +149,7 @@ func identify(ctx context.Context, db querier, readOnly bool) (state, error) {
 	case version > schemaVersion:
 		return isMissing, fmt.Errorf("%w: written by a newer version (schema %d, this one knows %d): upgrade this program", store.ErrRefused, version, schemaVersion)
 	case version < 1 || key.String != primaryKey:
-		return isMissing, fmt.Errorf("%w: damaged: schema %d, primary key of WorkerLeases %q, want %q", store.ErrRefused, version, key.String, primaryKey)
+		return isMissing, rebuilt(fmt.Sprintf("schema %d, primary key of WorkerLeases %q, want %q", version, key.String, primaryKey))
 	}
 	if !readOnly {
 		if _, err := intruder(ctx, db); err != nil {
