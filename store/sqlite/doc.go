@@ -120,7 +120,8 @@
 // that stands for the offset, whatever becomes of the handle's connection. If none is in use, it takes
 // that of its boot id, or one by which the boot began at the same time, to a second. Else it reads the
 // wall clock. All this is decided in one transaction, so processes that start at once decide one after
-// the other. A boot that began, by the wall clock, after another offset was stored is another.
+// the other. A boot that began, by the wall clock, after another offset was stored is another, and so is
+// one whose boot clock shows less than when that was stored.
 //
 // If the wall clock was set since another process of the same boot had read it, a command may
 // still work by the other offset. What is guaranteed then is that stamps have a skew of the

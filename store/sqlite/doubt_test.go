@@ -92,6 +92,26 @@ func TestDoubtIsOnlyAboutTermsFromBeforeTheClockWasSet(t *testing.T) {
 	}
 }
 
+// The clock is right all the time. A worker starts 30 s into the first boot, and 20 s into the
+// second. What was in force as long after the first is not taken for what is in force now.
+func TestALineOfAnEarlierBootLeavesNoDoubt(t *testing.T) {
+	for _, apart := range []time.Duration{3 * time.Hour, 72 * time.Hour} {
+		path := filepath.Join(t.TempDir(), "ledger.db")
+		first := open(t, Options{Path: path, Clock: bootedAt(noon, 30*time.Second, 0), BootID: "one"})
+		now(t, first)
+		must(t, "Append()", first.Append(t.Context(), granted(1, noon, 18*time.Hour)))
+		must(t, "Close()", first.Close(t.Context()))
+
+		c := bootedAt(noon.Add(apart), 20*time.Second, 0)
+		for range 3 {
+			l := open(t, Options{Path: path, Clock: c, BootID: "two"})
+			documenttest.Equal(t, fmt.Sprintf("skew %v into a boot %v later", c.since, apart), now(t, l).Skew, 0)
+			must(t, "Close()", l.Close(t.Context()))
+			pass(c, c.Mock.Now().Add(5*time.Minute))
+		}
+	}
+}
+
 func TestALineIsForgottenWhenNoTermByItCanBeInForce(t *testing.T) {
 	term := storetest.Grant("job", 1)
 	_, second, c := containers(t, 5*time.Second, func(path string) {

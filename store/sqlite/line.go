@@ -194,7 +194,8 @@ func (l *Ledger) choose(ctx context.Context, f *file, db rowser, rows map[string
 
 // take makes a line that of a boot id. The one that this had stays, if it may be of the same boot,
 // under an id that no boot has. Of more than enough lines, those that nothing depends on go: the
-// same for another boot id, whose processes find it by the wall clock, and those of other boots.
+// same for another boot id, whose processes find it by the wall clock, and those of other boots. A line
+// that began later than now is of another boot, which only now is sure, and goes at once.
 func (n line) take(rows map[string]line, id string, now time.Duration) {
 	if old, known := rows[id]; known && old.offset != n.offset && sharesBoot(n, old, now) {
 		rows[fmt.Sprint("line ", old.offset.Microseconds())] = old
@@ -203,6 +204,10 @@ func (n line) take(rows map[string]line, id string, now time.Duration) {
 	crowded := len(rows) > enough
 	for other, row := range rows {
 		same := row.offset == n.offset
+		if !same && row.madeAt > now {
+			delete(rows, other)
+			continue
+		}
 		if same {
 			row.over = time.Time{}
 			rows[other] = row
