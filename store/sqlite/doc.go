@@ -128,8 +128,10 @@
 // difference, and [Ledger.Warning] says so, while such a term may be in force. What counts is
 // what workers obey: the newest records of valid worker types, with windows of at most 366 days
 // that have begun by the other offset, or begin within 10 minutes, and nothing that was released or
-// overridden before. An override or a release that is poison by all offsets ends nothing. So foreign
-// records leave no doubt and hide none.
+// overridden before. An override or a release that is poison by that offset, or contradicts the records
+// below it, ends nothing, and a grant that contradicts the record right below it is none. So foreign
+// records hide no term, and those that workers don't obey leave no doubt, unless it can't be read what
+// is right below them.
 //
 // The doubt ends by itself, after 366 days at the latest. It is found when a process takes an offset
 // that no other uses, a new one or an earlier one: a release that is stored later doesn't shorten it,

@@ -238,7 +238,7 @@ var Standard = Rules{
 	Poison:      poison,
 	Ahead:       terms.Ahead,
 	Longest:     terms.Longest,
-	Contradicts: contradicts,
+	Contradicts: terms.Contradicts,
 	Dated:       dated,
 	Leads:       terms.Leads,
 	Patience:    5 * time.Minute,
