@@ -66,3 +66,11 @@ func overrides(below, r store.Record) error {
 	}
 	return nil
 }
+
+// Dated takes no reset's word for being older than a record below it, as one is that was copied
+// from elsewhere: by the time of long ago everything is too far ahead, and nothing in force. An
+// override may end that anyhow.
+func Dated(reset, below store.Record) bool {
+	known := !below.ReadAt.IsZero() && !below.ReadAt.After(reset.ReadAt)
+	return !reset.ReadAt.IsZero() && (known || reset.Kind == store.KindOverride)
+}

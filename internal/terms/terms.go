@@ -107,17 +107,22 @@ func (v view) contradicted(i int) bool {
 	return false
 }
 
-// obeys reports that workers obey a record, as far as those below it show. An override ends all that
-// is below it, so none of that may contradict it: what was in force when it came is not known.
+// obeys reports that workers obey a record, as far as those below it show. What an override or a
+// reset ends is judged by the time of its writer. An override ends all that is below it, so none of
+// that may contradict it: what was in force when it came is not known.
 func (v view) obeys(i int) bool {
 	r := v.records[i]
-	if v.poison(i) || v.contradicted(i) {
+	ends := r.Kind == store.KindOverride || r.Kind == store.KindReset
+	if v.poison(i) || !ends && v.contradicted(i) {
 		return false
 	}
 	for j := i + 1; j < len(v.records); j++ {
-		superseding := r.Kind == store.KindOverride || r.Kind == store.KindReset
+		then := v
+		if ends && Dated(r, v.records[j]) {
+			then.latest = r.ReadAt
+		}
 		switch {
-		case v.poison(j), superseding && v.contradicted(j):
+		case then.poison(j), ends && then.contradicted(j):
 		case Contradicts(v.records[j], r) != nil:
 			return false
 		case r.Kind != store.KindOverride:

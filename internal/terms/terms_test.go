@@ -18,7 +18,7 @@ func grant(seq int64, minute int, change ...func(*store.Record)) store.Record {
 	r := storetest.Grant("job", seq)
 	r.Claim = fmt.Sprint("claim ", seq)
 	r.WindowStart = noon.Add(time.Duration(minute) * time.Minute)
-	r.WindowEnd, r.Token = r.WindowStart.Add(5*time.Minute), r.WindowStart.UnixMilli()
+	r.WindowEnd, r.Token, r.ReadAt = r.WindowStart.Add(5*time.Minute), r.WindowStart.UnixMilli(), r.WindowStart
 	for _, f := range change {
 		f(&r)
 	}

@@ -105,6 +105,28 @@ func TestPoisonIsJudgedByTheLineOfTheTerm(t *testing.T) {
 	documenttest.Says(t, "Reanchor()", err, ErrInUse, `"job" until `+store.Format(term.WindowEnd)+" by a time that the machine's clock showed")
 }
 
+// The clock was ahead, so by the time that is right the term and its token are too far ahead.
+func TestAnOverrideByTheRightTimeEndsATermByAWrongOne(t *testing.T) {
+	const ahead = 2 * time.Hour
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	c := bootedAt(noon.Add(ahead), 40*24*time.Hour, 0)
+	first := open(t, Options{Path: path, Clock: c, BootID: "first"})
+	now(t, first)
+	term := granted(1, noon.Add(ahead), 6*time.Hour)
+	term.Token = term.WindowStart.UnixMilli()
+	must(t, "Append()", first.Append(t.Context(), term))
+	must(t, "Close()", first.Close(t.Context()))
+	c.Mock.Add(-ahead)
+	second := open(t, Options{Path: path, Clock: c, BootID: "second"})
+	documenttest.Equal(t, "skew", now(t, second).Skew, ahead)
+	wantErr(t, "Reanchor()", documenttest.ErrorOf(second.Reanchor(t.Context())), ErrInUse)
+	override := ended(term, store.KindOverride)
+	override.ReadAt, override.WindowStart, override.WindowEnd, override.Token = noon, noon, noon, noon.UnixMilli()
+	must(t, "Append()", second.Append(t.Context(), override))
+	must(t, "Reanchor() after an override", documenttest.ErrorOf(second.Reanchor(t.Context())))
+	documenttest.Equal(t, "skew", now(t, second).Skew, 0)
+}
+
 // No worker goes by the first line any more, so none of its commands has leave for longer.
 func TestAForeignExtensionHidesNoTermOfALineThatOthersFollow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")

@@ -97,14 +97,6 @@ func (f facts) asOf(reset, r store.Record) facts {
 	return f
 }
 
-// dated takes no reset's word for being older than a record below it, as one is that was copied
-// from elsewhere: by the time of long ago everything is too far ahead, and nothing in force. An
-// override may end that anyhow.
-func dated(reset, below store.Record) bool {
-	known := !below.ReadAt.IsZero() && !below.ReadAt.After(reset.ReadAt)
-	return !reset.ReadAt.IsZero() && (known || reset.Kind == store.KindOverride)
-}
-
 // impossible reports that the first of some records is poison, as far as that and the
 // record right below it show. What a reset may end is asked of the head alone: see base.
 func (f facts) impossible(records []store.Record) bool {

@@ -239,7 +239,7 @@ var Standard = Rules{
 	Ahead:       terms.Ahead,
 	Longest:     terms.Longest,
 	Contradicts: terms.Contradicts,
-	Dated:       dated,
+	Dated:       terms.Dated,
 	Leads:       terms.Leads,
 	Patience:    5 * time.Minute,
 	Span:        span,
