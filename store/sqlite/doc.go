@@ -157,8 +157,9 @@
 // for all of them, in a ledger that no worker uses.
 //
 // The stamps have a granularity of 1 µs, no age, and no skew but that. Their server is
-// "boot " and the boot id. A boot id that can't be read is an error. A frozen virtual machine
-// stops the boot clock; a restored snapshot turns it back.
+// "boot " and the boot id. A boot id that can't be read is an error, and so is a /proc without
+// this process, that of another PID namespace: it doesn't show whether the process is in a time
+// namespace. A frozen virtual machine stops the boot clock; a restored snapshot turns it back.
 //
 // On other systems, store time is the wall clock of [Options.Clock] and the server
 // is "wall". This is correct unless the clock is stepped while workers run.
