@@ -146,6 +146,9 @@
 // its worker, with which the task of a Go program dies, and whose guard kills the command of
 // leasectl run. It takes boot ids that differ within one boot, too.
 //
+// Rows with an offset of more than 146 years, and a doubt for longer than 366 days, are foreign, and
+// are ignored.
+//
 // Rows of earlier versions don't say when they were stored, and count as stored a minute after boot.
 // So after an update in the course of a boot, a clock that was set forward by a minute or more leaves
 // no doubt about terms by such a row.

@@ -42,11 +42,13 @@ func (n *line) widen(skew time.Duration, until time.Time) {
 	}
 }
 
-// inherit makes a line that a process is about to use as uncertain as each row says that has it.
+// inherit makes a line that a process is about to use as uncertain as each row says that has it, but
+// for longer than any doubt lasts.
 func (n *line) inherit(rows map[string]line, now time.Duration) {
 	n.skew, n.unsureUntil = 0, time.Time{}
+	at := n.at(now)
 	for _, row := range rows {
-		if row.offset == n.offset && n.at(now).Before(row.unsureUntil) {
+		if row.offset == n.offset && at.Before(row.unsureUntil) && !row.unsureUntil.After(at.Add(terms.Longest)) {
 			n.widen(row.skew, row.unsureUntil)
 		}
 	}
