@@ -18,7 +18,7 @@ func grant(seq int64, minute int, change ...func(*store.Record)) store.Record {
 	r := storetest.Grant("job", seq)
 	r.Claim = fmt.Sprint("claim ", seq)
 	r.WindowStart = noon.Add(time.Duration(minute) * time.Minute)
-	r.WindowEnd, r.Token = r.WindowStart.Add(5*time.Minute), r.WindowStart.UnixMilli()
+	r.WindowEnd, r.Token, r.ReadAt = r.WindowStart.Add(5*time.Minute), r.WindowStart.UnixMilli(), r.WindowStart
 	for _, f := range change {
 		f(&r)
 	}
@@ -28,7 +28,10 @@ func grant(seq int64, minute int, change ...func(*store.Record)) store.Record {
 // ends makes a record one that ends a term.
 func ends(kind store.Kind, of store.Record) func(*store.Record) {
 	return func(r *store.Record) {
-		r.Kind, r.WindowEnd, r.Claim = kind, r.WindowStart, of.Claim
+		r.Kind, r.WindowEnd = kind, r.WindowStart
+		if kind == store.KindRelease {
+			r.Claim, r.Token = of.Claim, of.Token
+		}
 	}
 }
 
@@ -55,8 +58,12 @@ func TestReadShowsWhichTermsMayBeInForce(t *testing.T) {
 		"nothing":                               {},
 		"two terms":                             {records: []store.Record{one, two}, want: []int64{2, 1}, head: 2},
 		"a released term":                       {records: []store.Record{one, grant(2, 1, ends(store.KindRelease, one))}, head: 2},
-		"a released lease of two slots":         {records: []store.Record{one, grant(2, 5, func(r *store.Record) { r.Token = one.Token }), grant(3, 6, ends(store.KindRelease, two))}, head: 3},
-		"a release, of the lease before":        {records: []store.Record{one, two, grant(3, 6, ends(store.KindRelease, one))}, want: []int64{2}, head: 3},
+		"a released term of two windows":        {records: []store.Record{one, grant(2, 5, of(one)), grant(3, 6, ends(store.KindRelease, one))}, head: 3},
+		"a release, of the lease before":        {records: []store.Record{one, two, grant(3, 6, ends(store.KindRelease, one))}, want: []int64{2, 1}, head: 3},
+		"a release of another token":            {records: []store.Record{one, grant(2, 1, ends(store.KindRelease, one), func(r *store.Record) { r.Token-- })}, want: []int64{1}, head: 2},
+		"an override with a claim below":        {records: []store.Record{one, two, grant(3, 6, ends(store.KindOverride, one), func(r *store.Record) { r.Claim = one.Claim })}, want: []int64{2, 1}, head: 3},
+		"what contradicts, and was reset":       {records: []store.Record{one, grant(2, 1), grant(3, 5, ends(store.KindReset, one)), grant(4, 6)}, want: []int64{4, 1}, head: 4},
+		"what contradicts, above the unread":    {records: []store.Record{one, unreadable(2), grant(3, 1)}, want: []int64{3, 1}, head: 3, unread: 2},
 		"a far release":                         {records: []store.Record{one, grant(2, 1, ends(store.KindRelease, one), far)}, want: []int64{1}, head: 2},
 		"a far override":                        {records: []store.Record{one, grant(2, 1, ends(store.KindOverride, one), far)}, want: []int64{1}, head: 2},
 		"what can't be read, below a far reset": {records: []store.Record{unreadable(1), grant(2, 5, ends(store.KindReset, two), far)}, head: 2, unread: 1},
@@ -65,8 +72,8 @@ func TestReadShowsWhichTermsMayBeInForce(t *testing.T) {
 		"an override with a window":             {records: []store.Record{one, grant(2, 1, func(r *store.Record) { r.Kind = store.KindOverride })}, want: []int64{1}, head: 2},
 		"a window that is too long":             {records: []store.Record{one, grant(2, 5, long)}, want: []int64{1}, head: 2},
 		"an extension":                          {records: []store.Record{one, grant(2, 5, of(one))}, want: []int64{2}, head: 2},
-		"an extension after a gap":              {records: []store.Record{one, grant(2, 6, of(one))}, want: []int64{2, 1}, head: 2},
-		"a next slot under the same token":      {records: []store.Record{one, grant(2, 5, func(r *store.Record) { r.Token = one.Token })}, want: []int64{2}, head: 2},
+		"an extension after a gap":              {records: []store.Record{one, grant(2, 6, of(one))}, want: []int64{1}, head: 2},
+		"a next slot under the same token":      {records: []store.Record{one, grant(2, 5, func(r *store.Record) { r.Token = one.Token })}, want: []int64{1}, head: 2},
 		"what can't be read":                    {records: []store.Record{one, unreadable(2)}, want: []int64{1}, head: 2, unread: 2},
 		"what can't be read, below a grant":     {records: []store.Record{unreadable(1), two}, want: []int64{2}, head: 2},
 		"what can't be read, below a reset":     {records: []store.Record{unreadable(1), grant(2, 5, ends(store.KindReset, two))}, head: 2},
@@ -79,7 +86,7 @@ func TestReadShowsWhichTermsMayBeInForce(t *testing.T) {
 	} {
 		records := slices.Clone(c.records)
 		slices.Reverse(records)
-		s := terms.Read(records, !c.cut, noon)
+		s := terms.Read(records, !c.cut, noon, time.Time{})
 		var got []int64
 		for _, r := range s.Terms {
 			got = append(got, r.Seq)
@@ -92,8 +99,8 @@ func TestReadShowsWhichTermsMayBeInForce(t *testing.T) {
 
 func TestATermIsInForceFromItsBeginningToTheEndOfItsNewestPart(t *testing.T) {
 	first := grant(1, 0)
-	newest := grant(2, 5, func(r *store.Record) { r.Claim = first.Claim })
-	s := terms.Read([]store.Record{newest, first}, true, noon)
+	newest := grant(2, 5, func(r *store.Record) { r.Claim, r.Token = first.Claim, first.Token })
+	s := terms.Read([]store.Record{newest, first}, true, noon, time.Time{})
 	for after, want := range map[time.Duration]int{-time.Millisecond: 0, 0: 1, 5 * time.Minute: 1, 10*time.Minute - time.Millisecond: 1, 10 * time.Minute: 0} {
 		for _, ahead := range []time.Duration{0, terms.Ahead} {
 			got := s.InForce(noon.Add(after-ahead), ahead)
@@ -104,6 +111,18 @@ func TestATermIsInForceFromItsBeginningToTheEndOfItsNewestPart(t *testing.T) {
 			if len(got) != want || want == 1 && (got[0].Seq != 2 || got[0].Token != first.Token) {
 				t.Errorf("InForce(noon + %v, %v) = %+v, want %d", after-ahead, ahead, got, want)
 			}
+		}
+	}
+}
+
+// What others granted later extends no term of those that stopped before.
+func TestGrantsThatEndTooLateAreLeftOut(t *testing.T) {
+	first := grant(1, 0)
+	newest := grant(2, 5, func(r *store.Record) { r.Claim, r.Token = first.Claim, first.Token })
+	for last, want := range map[time.Time]int64{newest.WindowEnd: 2, first.WindowEnd: 1, {}: 2} {
+		s := terms.Read([]store.Record{newest, first}, true, noon, last)
+		if len(s.Terms) != 1 || s.Terms[0].Seq != want || s.Head.Seq != 2 {
+			t.Errorf("Read() of what ends by %v = %+v, want the term of seq %d", last, s, want)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -20,11 +21,7 @@ func kernel() (machine, error) {
 	if err != nil {
 		return machine{}, fmt.Errorf("read the machine's boot id: %w", err)
 	}
-	offsets, err := os.ReadFile("/proc/self/timens_offsets")
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return machine{}, fmt.Errorf("read the time namespace: %w", err)
-	}
-	shift, err := namespaceShift(offsets)
+	shift, err := timeNamespace("/proc/self")
 	if err != nil {
 		return machine{}, fmt.Errorf("read the time namespace: %w", err)
 	}
@@ -39,6 +36,22 @@ func kernel() (machine, error) {
 		}
 		return time.Duration(t.Nano()) - shift, nil
 	}}, nil
+}
+
+// timeNamespace reads how far the boot clock of this process is ahead of the machine's, given its
+// directory in /proc. Kernels before 5.6 have no time namespaces.
+func timeNamespace(self string) (time.Duration, error) {
+	offsets, err := os.ReadFile(filepath.Join(self, "timens_offsets"))
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(self); err != nil {
+			return 0, fmt.Errorf("%w: mount a /proc of the own PID namespace", err)
+		}
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return namespaceShift(offsets)
 }
 
 // namespaceShift reads how far the boot clock of a time namespace is ahead of

@@ -1,8 +1,12 @@
 package sqlite
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 )
 
 func TestTheShiftOfATimeNamespaceIsRead(t *testing.T) {
@@ -20,4 +24,21 @@ func TestTheShiftOfATimeNamespaceIsRead(t *testing.T) {
 	if got, err := namespaceShift([]byte("boottime soon")); err == nil {
 		t.Errorf("namespaceShift(garbage) = %v, want an error", got)
 	}
+}
+
+// In a /proc of another PID namespace, /proc/self leads nowhere. An earlier kernel lacks the file alone.
+func TestTheTimeNamespaceIsReadOfThisProcessOnly(t *testing.T) {
+	self := filepath.Join(t.TempDir(), "self")
+	must(t, "Symlink()", os.Symlink("none", self))
+	_, err := timeNamespace(self)
+	documenttest.Says(t, "of another PID namespace", err, os.ErrNotExist, "mount a /proc of the own PID namespace")
+	must(t, "Remove()", os.Remove(self))
+	must(t, "Mkdir()", os.Mkdir(self, 0o700))
+	shift, err := timeNamespace(self)
+	must(t, "of an earlier kernel", err)
+	documenttest.Equal(t, "shift", shift, 0)
+	must(t, "WriteFile()", os.WriteFile(filepath.Join(self, "timens_offsets"), []byte("boottime 5 0\n"), 0o600))
+	shift, err = timeNamespace(self)
+	must(t, "of this kernel", err)
+	documenttest.Equal(t, "shift", shift, 5*time.Second)
 }

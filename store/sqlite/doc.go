@@ -21,8 +21,9 @@
 // The tables must stay the package's own. A foreign index, constraint or trigger on them could
 // keep out records whose key is free, or drop records that were acknowledged. Open refuses it,
 // and so does the next append or trim if it was added later, with an error that names it and
-// wraps [store.ErrRefused]. Nothing is stored or deleted then. Nullable columns and other
-// tables do no harm, and a handle with [Options.ReadOnly] reads all such files.
+// wraps [store.ErrRefused]. So it is with a table that another program made anew with another key, or
+// with other types of these columns. Nothing is stored or deleted then. Further nullable columns and
+// other tables do no harm, and a handle with [Options.ReadOnly] reads all such files that have the key.
 //
 // The first operation on a file of an earlier version upgrades it in place, in one
 // transaction. From then on earlier versions refuse to open it, but processes that
@@ -119,15 +120,18 @@
 // that stands for the offset, whatever becomes of the handle's connection. If none is in use, it takes
 // that of its boot id, or one by which the boot began at the same time, to a second. Else it reads the
 // wall clock. All this is decided in one transaction, so processes that start at once decide one after
-// the other. A boot that began, by the wall clock, after another offset was stored is another.
+// the other. A boot that began, by the wall clock, after another offset was stored is another, and so is
+// one whose boot clock shows less than when that was stored.
 //
 // If the wall clock was set since another process of the same boot had read it, a command may
 // still work by the other offset. What is guaranteed then is that stamps have a skew of the
 // difference, and [Ledger.Warning] says so, while such a term may be in force. What counts is
 // what workers obey: the newest records of valid worker types, with windows of at most 366 days
 // that have begun by the other offset, or begin within 10 minutes, and nothing that was released or
-// overridden before. An override or a release that is poison by all offsets ends nothing. So foreign
-// records leave no doubt and hide none.
+// overridden before. An override or a release that is poison by that offset, or contradicts the records
+// below it, ends nothing, and a grant that contradicts the record right below it is none. So foreign
+// records hide no term, and those that workers don't obey leave no doubt, unless it can't be read what
+// is right below them.
 //
 // The doubt ends by itself, after 366 days at the latest. It is found when a process takes an offset
 // that no other uses, a new one or an earlier one: a release that is stored later doesn't shorten it,
@@ -142,6 +146,9 @@
 // its worker, with which the task of a Go program dies, and whose guard kills the command of
 // leasectl run. It takes boot ids that differ within one boot, too.
 //
+// Rows with an offset of more than 146 years, and a doubt for longer than 366 days, are foreign, and
+// are ignored.
+//
 // Rows of earlier versions don't say when they were stored, and count as stored a minute after boot.
 // So after an update in the course of a boot, a clock that was set forward by a minute or more leaves
 // no doubt about terms by such a row.
@@ -153,8 +160,9 @@
 // for all of them, in a ledger that no worker uses.
 //
 // The stamps have a granularity of 1 µs, no age, and no skew but that. Their server is
-// "boot " and the boot id. A boot id that can't be read is an error. A frozen virtual machine
-// stops the boot clock; a restored snapshot turns it back.
+// "boot " and the boot id. A boot id that can't be read is an error, and so is a /proc without
+// this process, that of another PID namespace: it doesn't show whether the process is in a time
+// namespace. A frozen virtual machine stops the boot clock; a restored snapshot turns it back.
 //
 // On other systems, store time is the wall clock of [Options.Clock] and the server
 // is "wall". This is correct unless the clock is stepped while workers run.

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/slotlease/slotlease/internal/terms"
@@ -43,11 +42,13 @@ func (n *line) widen(skew time.Duration, until time.Time) {
 	}
 }
 
-// inherit makes a line that a process is about to use as uncertain as each row says that has it.
+// inherit makes a line that a process is about to use as uncertain as each row says that has it, but
+// for longer than any doubt lasts.
 func (n *line) inherit(rows map[string]line, now time.Duration) {
 	n.skew, n.unsureUntil = 0, time.Time{}
+	at := n.at(now)
 	for _, row := range rows {
-		if row.offset == n.offset && n.at(now).Before(row.unsureUntil) {
+		if row.offset == n.offset && at.Before(row.unsureUntil) && !row.unsureUntil.After(at.Add(terms.Longest)) {
 			n.widen(row.skew, row.unsureUntil)
 		}
 	}
@@ -76,11 +77,16 @@ func (n line) farthest(rows map[string]line, right line) line {
 }
 
 // granted are the terms by a line that may be in force, or are about to begin, at a reading of the
-// boot clock. What was granted since another line followed is none of its.
-func (n line) granted(s terms.State, since time.Duration) []store.Record {
-	return slices.DeleteFunc(s.InForce(n.at(since), terms.Ahead), func(r store.Record) bool {
-		return !n.over.IsZero() && r.WindowEnd.After(n.over)
-	})
+// boot clock.
+func (n line) granted(t tail, since time.Duration) []store.Record {
+	return t.state(n, since).InForce(n.at(since), terms.Ahead)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // doubt widens a line that nobody uses, and that isn't the only one of its boot, because the wall
@@ -93,19 +99,19 @@ func (n *line) doubt(ctx context.Context, f *file, db rowser, rows map[string]li
 		return nil
 	}
 	now := n.at(since)
-	times := []time.Time{now}
+	first := now
 	for _, id := range rivals {
-		times = append(times, rows[id].at(since))
+		first = earlier(first, rows[id].at(since))
 	}
-	all, err := standing(ctx, f, db, times)
+	all, err := standing(ctx, f, db, first)
 	if err != nil {
 		return err
 	}
 	for _, id := range rivals {
 		other := rows[id]
 		apart, last := n.offset-other.offset, time.Time{}
-		for _, s := range all {
-			for _, r := range other.granted(s, since) {
+		for _, t := range all {
+			for _, r := range other.granted(t, since) {
 				// When it is over by the other line, in store time by this one. Unless this one
 				// shows it in the far future, where workers don't obey it, until it is over
 				// whichever line somebody goes by.

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -31,6 +32,117 @@ func TestAnOverrideOrReleaseThatWorkersTakeForPoisonEndsNoTerm(t *testing.T) {
 		_, err := l.Reanchor(t.Context())
 		documenttest.Says(t, string(kind)+": Reanchor()", err, ErrInUse, `"job" until `+store.Format(term.WindowEnd))
 	}
+}
+
+// Each contradicts the term below it, whose holder works on.
+func TestAForeignEndOfATermEndsNone(t *testing.T) {
+	term := storetest.Grant("job", 1)
+	end := func(kind store.Kind, change func(r *store.Record)) store.Record {
+		r := ended(term, kind)
+		change(&r)
+		return r
+	}
+	for what, foreign := range map[string]store.Record{
+		"a release of another token":    end(store.KindRelease, func(r *store.Record) { r.Token-- }),
+		"a release for a group":         end(store.KindRelease, func(r *store.Record) { r.Group = "eu" }),
+		"a release from its token on":   end(store.KindRelease, func(r *store.Record) { r.WindowStart, r.WindowEnd = term.WindowStart, term.WindowStart }),
+		"an override of the same token": end(store.KindOverride, func(r *store.Record) { r.Token = term.Token }),
+		"an override with its claim":    end(store.KindOverride, func(r *store.Record) { r.Claim = term.Claim }),
+	} {
+		_, second, _ := containers(t, 5*time.Second, func(path string) {
+			l := open(t, Options{Path: path})
+			for _, r := range []store.Record{term, foreign} {
+				must(t, "Append()", l.Append(t.Context(), r))
+			}
+		})
+		documenttest.Equal(t, what+": skew", now(t, second).Skew, 5*time.Second)
+		_, err := second.Reanchor(t.Context())
+		documenttest.Says(t, what+": Reanchor()", err, ErrInUse, `"job" until `+store.Format(term.WindowEnd))
+	}
+}
+
+// Workers take the foreign grant for poison, and have superseded it.
+func TestAForeignGrantThatContradictsATermLeavesNoDoubt(t *testing.T) {
+	term, next := storetest.Grant("job", 1), storetest.Grant("job", 4)
+	foreign := granted(2, term.WindowStart.Add(time.Minute), 300*24*time.Hour)
+	reset := storetest.Grant("job", 3)
+	reset.Kind, reset.WindowEnd = store.KindReset, reset.WindowStart
+	for what, over := range map[string]bool{"while the term below lasts": false, "when it is over": true} {
+		_, second, c := containers(t, 5*time.Second, func(path string) {
+			l := open(t, Options{Path: path})
+			for _, r := range []store.Record{term, foreign, reset, next} {
+				must(t, "Append()", l.Append(t.Context(), r))
+			}
+		})
+		if over {
+			pass(c, next.WindowEnd.Add(time.Hour))
+		}
+		documenttest.Equal(t, what+": a doubt", now(t, second).Skew > 0, !over)
+		_, err := second.Reanchor(t.Context())
+		documenttest.Equal(t, what+": in use", errors.Is(err, ErrInUse), !over)
+	}
+}
+
+// By the line of its holder, the override is an hour ahead, so that works on. By the line that
+// follows, it is not.
+func TestPoisonIsJudgedByTheLineOfTheTerm(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	c := bootedAt(noon, 40*24*time.Hour, 0)
+	first := open(t, Options{Path: path, Clock: c, BootID: "first"})
+	now(t, first)
+	term := granted(1, noon, 6*time.Hour)
+	foreign := ended(term, store.KindOverride)
+	foreign.WindowStart, foreign.WindowEnd = noon.Add(time.Hour), noon.Add(time.Hour)
+	for _, r := range []store.Record{term, foreign} {
+		must(t, "Append()", first.Append(t.Context(), r))
+	}
+	must(t, "Close()", first.Close(t.Context()))
+	const set = 2 * time.Hour
+	c.Mock.Add(set)
+	second := open(t, Options{Path: path, Clock: c, BootID: "second"})
+	documenttest.Equal(t, "skew", now(t, second).Skew, set)
+	_, err := second.Reanchor(t.Context())
+	documenttest.Says(t, "Reanchor()", err, ErrInUse, `"job" until `+store.Format(term.WindowEnd)+" by a time that the machine's clock showed")
+}
+
+// The clock was ahead, so by the time that is right the term and its token are too far ahead.
+func TestAnOverrideByTheRightTimeEndsATermByAWrongOne(t *testing.T) {
+	const ahead = 2 * time.Hour
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	c := bootedAt(noon.Add(ahead), 40*24*time.Hour, 0)
+	first := open(t, Options{Path: path, Clock: c, BootID: "first"})
+	now(t, first)
+	term := granted(1, noon.Add(ahead), 6*time.Hour)
+	term.Token = term.WindowStart.UnixMilli()
+	must(t, "Append()", first.Append(t.Context(), term))
+	must(t, "Close()", first.Close(t.Context()))
+	c.Mock.Add(-ahead)
+	second := open(t, Options{Path: path, Clock: c, BootID: "second"})
+	documenttest.Equal(t, "skew", now(t, second).Skew, ahead)
+	wantErr(t, "Reanchor()", documenttest.ErrorOf(second.Reanchor(t.Context())), ErrInUse)
+	override := ended(term, store.KindOverride)
+	override.ReadAt, override.WindowStart, override.WindowEnd, override.Token = noon, noon, noon, noon.UnixMilli()
+	must(t, "Append()", second.Append(t.Context(), override))
+	must(t, "Reanchor() after an override", documenttest.ErrorOf(second.Reanchor(t.Context())))
+	documenttest.Equal(t, "skew", now(t, second).Skew, 0)
+}
+
+// No worker goes by the first line any more, so none of its commands has leave for longer.
+func TestAForeignExtensionHidesNoTermOfALineThatOthersFollow(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	c := bootedAt(noon, 50*time.Hour, 0)
+	term := granted(1, noon, time.Hour)
+	extension := granted(2, term.WindowEnd, time.Minute)
+	extension.Claim, extension.Token = term.Claim, term.Token
+	for i, r := range []store.Record{term, extension} {
+		l := open(t, Options{Path: path, Clock: c, BootID: fmt.Sprint(i)})
+		documenttest.Equal(t, "skew", now(t, l).Skew, time.Duration(i)*10*time.Minute)
+		must(t, "Append()", l.Append(t.Context(), r))
+		must(t, "Close()", l.Close(t.Context()))
+		c.Mock.Add(10 * time.Minute)
+	}
+	third := open(t, Options{Path: path, Clock: c, BootID: "third"})
+	documenttest.Equal(t, "skew of the third line", now(t, third).Skew, 20*time.Minute)
 }
 
 // A worker wins a slot before it begins.
@@ -88,6 +200,26 @@ func TestDoubtIsOnlyAboutTermsFromBeforeTheClockWasSet(t *testing.T) {
 				}
 				pass(c, midnight.Add(time.Duration(d+1)*day+6*time.Hour))
 			}
+		}
+	}
+}
+
+// The clock is right all the time. A worker starts 30 s into the first boot, and 20 s into the
+// second. What was in force as long after the first is not taken for what is in force now.
+func TestALineOfAnEarlierBootLeavesNoDoubt(t *testing.T) {
+	for _, apart := range []time.Duration{3 * time.Hour, 72 * time.Hour} {
+		path := filepath.Join(t.TempDir(), "ledger.db")
+		first := open(t, Options{Path: path, Clock: bootedAt(noon, 30*time.Second, 0), BootID: "one"})
+		now(t, first)
+		must(t, "Append()", first.Append(t.Context(), granted(1, noon, 18*time.Hour)))
+		must(t, "Close()", first.Close(t.Context()))
+
+		c := bootedAt(noon.Add(apart), 20*time.Second, 0)
+		for range 3 {
+			l := open(t, Options{Path: path, Clock: c, BootID: "two"})
+			documenttest.Equal(t, fmt.Sprintf("skew %v into a boot %v later", c.since, apart), now(t, l).Skew, 0)
+			must(t, "Close()", l.Close(t.Context()))
+			pass(c, c.Mock.Now().Add(5*time.Minute))
 		}
 	}
 }

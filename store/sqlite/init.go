@@ -26,7 +26,7 @@ var (
 	selectOne     = queryFor(`workerType = ?1 AND seq = ?2`)
 	selectTail    = queryFor(`workerType = ?1 AND seq BETWEEN 1 AND ?2 ORDER BY seq DESC LIMIT ?3`)
 	selectVersion = `SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema),
-		(SELECT group_concat(name, ',') FROM (SELECT name FROM pragma_table_info('WorkerLeases') WHERE pk > 0 ORDER BY pk))
+		` + selectKey + `
 		FROM pragma_application_id, pragma_user_version`
 )
 

@@ -89,16 +89,27 @@ func inspect(ctx context.Context, path string, readOnly bool) (found state, err 
 	return look(ctx, path, lookForWriting, readOnly)
 }
 
-// named is the path of a file that is missing, with a symbolic link to it followed.
+// named is the path of a file that is missing, with the symbolic links to it followed.
 func named(path string) string {
-	to, err := os.Readlink(path)
-	switch {
-	case err != nil:
-		return path
-	case filepath.IsAbs(to):
-		return to
+	const most = 40 // Linux follows no more.
+	for range most {
+		dir, name := filepath.Split(path)
+		dir, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			return path
+		}
+		path = filepath.Join(dir, name)
+		to, err := os.Readlink(path)
+		switch {
+		case err != nil:
+			return path
+		case filepath.IsAbs(to):
+			path = to
+		default:
+			path = dir + string(filepath.Separator) + to // Join would take .. before the links.
+		}
 	}
-	return filepath.Join(filepath.Dir(path), to)
+	return path
 }
 
 // look identifies the file through a handle in the given mode.
@@ -149,7 +160,7 @@ func identify(ctx context.Context, db querier, readOnly bool) (state, error) {
 	case version > schemaVersion:
 		return isMissing, fmt.Errorf("%w: written by a newer version (schema %d, this one knows %d): upgrade this program", store.ErrRefused, version, schemaVersion)
 	case version < 1 || key.String != primaryKey:
-		return isMissing, fmt.Errorf("%w: damaged: schema %d, primary key of WorkerLeases %q, want %q", store.ErrRefused, version, key.String, primaryKey)
+		return isMissing, rebuilt(fmt.Sprintf("schema %d, primary key of WorkerLeases %q, want %q", version, key.String, primaryKey))
 	}
 	if !readOnly {
 		if _, err := intruder(ctx, db); err != nil {

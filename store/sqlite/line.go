@@ -194,7 +194,8 @@ func (l *Ledger) choose(ctx context.Context, f *file, db rowser, rows map[string
 
 // take makes a line that of a boot id. The one that this had stays, if it may be of the same boot,
 // under an id that no boot has. Of more than enough lines, those that nothing depends on go: the
-// same for another boot id, whose processes find it by the wall clock, and those of other boots.
+// same for another boot id, whose processes find it by the wall clock, and those of other boots. A line
+// that began later than now is of another boot, which only now is sure, and goes at once.
 func (n line) take(rows map[string]line, id string, now time.Duration) {
 	if old, known := rows[id]; known && old.offset != n.offset && sharesBoot(n, old, now) {
 		rows[fmt.Sprint("line ", old.offset.Microseconds())] = old
@@ -203,6 +204,10 @@ func (n line) take(rows map[string]line, id string, now time.Duration) {
 	crowded := len(rows) > enough
 	for other, row := range rows {
 		same := row.offset == n.offset
+		if !same && row.madeAt > now {
+			delete(rows, other)
+			continue
+		}
 		if same {
 			row.over = time.Time{}
 			rows[other] = row
@@ -240,7 +245,8 @@ func inTransaction(ctx context.Context, db *sql.DB, act func(tx *sql.Tx) error) 
 	return tx.Commit()
 }
 
-// linesIn are all lines, by boot id. Files of earlier versions have only the offset.
+// linesIn are all lines, by boot id, but those of which no clock shows the time. Files of earlier
+// versions have only the offset.
 func linesIn(ctx context.Context, db rowser) (lines map[string]line, err error) {
 	r, err := db.QueryContext(ctx, selectLines)
 	if err != nil {
@@ -263,16 +269,16 @@ func linesIn(ctx context.Context, db rowser) (lines map[string]line, err error) 
 		if err := r.Scan(to...); err != nil {
 			return nil, err
 		}
-		n := line{madeAt: unknown}
+		n, foreign := line{madeAt: unknown}, false
 		for i, v := range numbers {
-			d := time.Duration(v.Int64) * time.Microsecond
+			d, bounded := micros(v.Int64)
 			switch {
 			case !v.Valid:
 			case names[i] == "wallOffset":
-				n.offset = d
-			case names[i] == "madeAt":
+				n.offset, foreign = d, !bounded
+			case names[i] == "madeAt" && bounded:
 				n.madeAt = d
-			case names[i] == "skew":
+			case names[i] == "skew" && bounded:
 				n.skew = d
 			case names[i] == "unsureUntil":
 				n.unsureUntil = store.FromMillis(v.Int64)
@@ -280,9 +286,17 @@ func linesIn(ctx context.Context, db rowser) (lines map[string]line, err error) 
 				n.over = store.FromMillis(v.Int64)
 			}
 		}
-		lines[of] = n
+		if !foreign {
+			lines[of] = n
+		}
 	}
 	return lines, r.Err()
+}
+
+// micros is a time in µs, if two of them can be added: those of any clock up to the year 2116 can.
+func micros(n int64) (d time.Duration, bounded bool) {
+	const most = math.MaxInt64 / 2 / int64(time.Microsecond)
+	return time.Duration(n) * time.Microsecond, -most <= n && n <= most
 }
 
 // putLines stores all lines, in place of those that are there.

@@ -1,11 +1,14 @@
 package sqlite
 
 import (
+	"fmt"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/terms"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
@@ -112,6 +115,19 @@ func TestAnAppendByATimeThatWasChangedIsRefused(t *testing.T) {
 	_, err := l.Now(t.Context())
 	documenttest.Says(t, "Now()", err, errReanchored, "re-anchored")
 	must(t, "Append() by a handle that doesn't know the time", open(t, Options{Path: path}).Append(t.Context(), storetest.Grant("job", 1)))
+}
+
+// No clock shows such a time, and no doubt lasts so long.
+func TestForeignTimeLinesOutOfBoundsDoNoHarm(t *testing.T) {
+	first, second, c := containers(t, 0, nil)
+	want := now(t, first)
+	execute(t, raw(t, first.o.Path), `UPDATE Boot SET skew = 1000000, unsureUntil = `+strconv.FormatInt(c.Mock.Now().Add(terms.Longest+time.Millisecond).UnixMilli(), 10),
+		`INSERT INTO Boot (id, wallOffset, madeAt) VALUES ('second', 9223372036854775807, 0), ('third', -9223372036854775808, 0), ('fourth', 5000000000000000, 0)`)
+	for _, l := range []*Ledger{first, second, open(t, Options{Path: first.o.Path, Clock: c, BootID: "fourth"})} {
+		documenttest.Equal(t, "stamp of "+l.o.BootID, strings.Replace(fmt.Sprint(now(t, l)), l.o.BootID, "first", 1), fmt.Sprint(want))
+	}
+	execute(t, raw(t, first.o.Path), `UPDATE Boot SET madeAt = -9223372036854775808, skew = 9223372036854775807, unsureUntil = 9223372036854775807`)
+	documenttest.Equal(t, "stamp", now(t, first), want)
 }
 
 func TestForeignColumnsOfTheTableOfTimeLinesDoNoHarm(t *testing.T) {

@@ -29,12 +29,15 @@ func on(t *testing.T, kind uint32) {
 }
 
 func TestFileSystemsThatMachinesShareAreRefused(t *testing.T) {
+	path, next := grown(t), int64(31)
 	for name, kind := range map[string]uint32{
 		"NFS": 0x6969, "SMB (CIFS)": 0xff534d42, "SMB": 0xfe534d42, "FUSE": 0x65735546, "9p": 0x01021997, "Ceph": 0x00c36400,
 		"AFS": 0x5346414f, "Lustre": 0x0bd00bd0, "GFS2": 0x01161970, "OCFS2": 0x7461636f,
+		"OrangeFS": 0x20030528, "PanFS": 0xaad7aaea, "StorNext": 0xbeefdead, "ACFS": 0x61636673, "VxFS": 0xa501fcf5,
+		"Parallels shared folders": 0x7c7c6673, "eCryptfs": 0xf15f,
 	} {
 		t.Run(name, func(t *testing.T) {
-			missing, path := filepath.Join(t.TempDir(), "new.db"), grown(t)
+			missing := filepath.Join(t.TempDir(), "new.db")
 			on(t, kind)
 			for _, path := range []string{missing, path} {
 				for _, readOnly := range []bool{false, true} {
@@ -48,12 +51,47 @@ func TestFileSystemsThatMachinesShareAreRefused(t *testing.T) {
 				t.Errorf("Open() left %d files, want none", len(left))
 			}
 			l := open(t, Options{Path: path, UnsafeFileSystem: true})
-			wantErr(t, "Append() with UnsafeFileSystem", l.Append(t.Context(), storetest.Grant("job", 31)), nil)
+			wantErr(t, "Append() with UnsafeFileSystem", l.Append(t.Context(), storetest.Grant("job", next)), nil)
+			next++
+			must(t, "Close()", l.Close(t.Context()))
 		})
 	}
 	for name, kind := range map[string]uint32{"ext4": unix.EXT4_SUPER_MAGIC, "XFS": unix.XFS_SUPER_MAGIC, "tmpfs": unix.TMPFS_MAGIC, "overlay": unix.OVERLAYFS_SUPER_MAGIC} {
 		on(t, kind)
 		open(t, Options{Path: filepath.Join(t.TempDir(), name)})
+	}
+}
+
+// The file is to be created on a network file system, to which symbolic links lead.
+func TestLinksToAMissingFileAreFollowedToItsFileSystem(t *testing.T) {
+	dir := t.TempDir()
+	local, shared := filepath.Join(dir, "local"), filepath.Join(dir, "shared")
+	must(t, "MkdirAll()", os.MkdirAll(filepath.Join(shared, "deep"), 0o700))
+	must(t, "Mkdir()", os.Mkdir(local, 0o700))
+	for name, to := range map[string]string{
+		"one": filepath.Join(shared, "ledger.db"), "two": "one", "three": filepath.Join(local, "two"),
+		"aside": filepath.Join(shared, "deep"), "up": "aside/../ledger.db",
+	} {
+		must(t, "Symlink()", os.Symlink(to, filepath.Join(local, name)))
+	}
+	t.Cleanup(func() { statfs = unix.Statfs })
+	statfs = func(path string, s *unix.Statfs_t) error {
+		err := unix.Statfs(path, s)
+		if to, e := filepath.EvalSymlinks(path); e == nil && strings.HasPrefix(to, shared) {
+			setKind(&s.Type, unix.NFS_SUPER_MAGIC)
+		}
+		return err
+	}
+	for _, name := range []string{"one", "two", "three", "up"} {
+		l, err := Open(t.Context(), Options{Path: filepath.Join(local, name)})
+		if err == nil {
+			err = l.Init(t.Context())
+			_ = l.Close(t.Context())
+		}
+		documenttest.Says(t, name, err, store.ErrRefused, name+" is on NFS")
+		if _, err := os.Stat(filepath.Join(shared, "ledger.db")); err == nil {
+			t.Fatalf("%s: a file was made on NFS", name)
+		}
 	}
 }
 

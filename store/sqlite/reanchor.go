@@ -41,8 +41,8 @@ func (a Anchor) Apart() time.Duration { return a.WallTime.Sub(a.StoreTime) }
 //
 // It fails with ErrInUse, and changes nothing, if any term may be in force, by store time, by
 // the wall clock or by what that showed earlier in this boot, or begins within 10 minutes by one of
-// those but the wall clock. Records that workers don't obey, such as a window of more than 366 days or
-// one above a free key, are passed over, and so is what was released or overridden.
+// those but the wall clock. Records that workers don't obey, such as a window of more than 366 days,
+// one above a free key or one that contradicts the record below it, are passed over, and so is what was released or overridden.
 //
 // Anchor.StoreTime is the time of those boot ids, this process's own included, that is farthest from
 // the wall clock. That of a container may be wrong where this process's is right; all get the same.
@@ -128,18 +128,19 @@ func (l *Ledger) reanchor(ctx context.Context, f *file, change bool) (a Anchor, 
 // notes which records are ahead of the wall clock. What is to come later than soon has no holder:
 // nobody uses the ledger. The first line is that of store time, at a reading of the boot clock.
 func idle(ctx context.Context, f *file, tx *sql.Tx, a *Anchor, lines []line, since time.Duration) error {
-	times := []time.Time{a.WallTime}
+	first := a.WallTime
 	for _, n := range lines {
-		times = append(times, n.at(since))
+		first = earlier(first, n.at(since))
 	}
-	all, err := standing(ctx, f, tx, times)
+	all, err := standing(ctx, f, tx, first)
 	if err != nil {
 		return err
 	}
 	var busy []string
 	name := ""
-	for _, s := range all {
-		switch why := keeps(s, a.WallTime, lines, since); {
+	for _, t := range all {
+		s := terms.Read(t.records, t.whole, a.WallTime, time.Time{})
+		switch why := keeps(t, s, a.WallTime, lines, since); {
 		case why != "":
 			busy = append(busy, why)
 			name = cmp.Or(name, s.Head.WorkerType)
@@ -163,21 +164,26 @@ func idle(ctx context.Context, f *file, tx *sql.Tx, a *Anchor, lines []line, sin
 
 // keeps is what keeps a ledger from being re-anchored: a term of a worker type that is in force by
 // the first of some lines, the wall clock, or another line, or what can't be read; or empty.
-func keeps(s terms.State, wall time.Time, lines []line, since time.Duration) string {
+func keeps(t tail, wall terms.State, at time.Time, lines []line, since time.Duration) string {
 	text := func(r store.Record, by string) string {
 		return fmt.Sprintf("%q until %s%s (record %d)", r.WorkerType, store.Format(r.WindowEnd), by, r.Seq)
 	}
-	in := append(lines[0].granted(s, since), s.InForce(wall, 0)...)
-	if len(in) > 0 {
+	if in := append(lines[0].granted(t, since), wall.InForce(at, 0)...); len(in) > 0 {
 		return text(in[0], "")
 	}
 	for _, n := range lines[1:] {
-		if in := n.granted(s, since); len(in) > 0 {
+		if in := n.granted(t, since); len(in) > 0 {
 			return text(in[0], " by a time that the machine's clock showed before it was set")
 		}
 	}
-	if r := s.Unread; r.Seq != 0 {
-		return fmt.Sprintf("%q by record %d, which can't be read", r.WorkerType, r.Seq)
+	unread := wall.Unread
+	for _, n := range lines {
+		if r := t.state(n, since).Unread; r.Seq != 0 {
+			unread = r
+		}
+	}
+	if unread.Seq != 0 {
+		return fmt.Sprintf("%q by record %d, which can't be read", unread.WorkerType, unread.Seq)
 	}
 	return ""
 }

@@ -75,12 +75,9 @@ func TestAnIdleLedgerIsAnchoredToTheWallClockAnew(t *testing.T) {
 func TestALedgerIsNotReanchoredWhileATermMayBeInForceByEitherClock(t *testing.T) {
 	r := storetest.Grant("job", 1)
 	during, before, after := r.WindowStart.Add(time.Minute), r.WindowStart.Add(-time.Hour), r.WindowEnd.Add(time.Hour)
-	release := storetest.Grant("job", 2)
-	release.Kind, release.Claim, release.WindowStart, release.WindowEnd = store.KindRelease, r.Claim, r.WindowStart, r.WindowStart
+	release, override := ended(r, store.KindRelease), ended(r, store.KindOverride)
 	other := release
 	other.Claim = "another"
-	override := other
-	override.Kind = store.KindOverride
 	for _, c := range []struct {
 		what        string
 		store, wall time.Time

@@ -15,8 +15,9 @@ const ours = `('workerleases', 'boot')`
 
 // selectIntruder finds a trigger, an index or a column that isn't a ledger's and can keep
 // records out, change them or delete them; even an index that isn't unique does, if its
-// expression fails or its collation is unknown here. Besides, it finds the text of the tables; and the version of the
-// schema that all this is of.
+// expression fails or its collation is unknown here. Besides, it finds the primary key, a column of a
+// ledger's that another program made otherwise, the text of the tables, and the version of the schema
+// that all this is of.
 var selectIntruder = `SELECT
 	(SELECT what || ' ' || quote(name) FROM (
 		SELECT 'the trigger' AS what, name FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) IN ` + ours + `
@@ -27,8 +28,30 @@ var selectIntruder = `SELECT
 		SELECT 'the column', c.name FROM pragma_table_xinfo('WorkerLeases') AS c
 			WHERE c.name NOT IN ('` + strings.Join(columnNames(), "', '") + `') AND (c."notnull" AND c.dflt_value IS NULL OR c.hidden))
 		LIMIT 1),
+	` + selectKey + `,
+	(SELECT 'column ' || own.name || ' of WorkerLeases is ' || iif(c.name IS NULL, 'missing', c.type || iif(c."notnull", ' NOT NULL', '')) || ', want ' || own.kind
+		FROM (` + selectOwn() + `) AS own LEFT JOIN pragma_table_xinfo('WorkerLeases') AS c ON c.name = own.name
+		WHERE iif(c.name IS NULL, own.since <= (SELECT user_version FROM pragma_user_version), upper(c.type) || iif(c."notnull", ' NOT NULL', '') <> own.kind)
+		LIMIT 1),
 	(SELECT group_concat(sql, char(10)) FROM sqlite_schema WHERE type = 'table' AND lower(name) IN ` + ours + `),
 	(SELECT schema_version FROM pragma_schema_version)`
+
+// selectKey selects the columns of the primary key, as primaryKey has them.
+const selectKey = `(SELECT group_concat(name, ',') FROM (SELECT name FROM pragma_table_info('WorkerLeases') WHERE pk > 0 ORDER BY pk))`
+
+// selectOwn selects the columns of a ledger: the name and kind of each, and the schema that it
+// came with.
+func selectOwn() string {
+	rows := make([]string, len(columns))
+	for i, c := range columns {
+		since := 1
+		if i >= columnsOfSchema1 {
+			since = schemaVersion
+		}
+		rows[i] = fmt.Sprintf("SELECT '%s' AS name, '%s' AS kind, %d AS since", c.name, c.kind, since)
+	}
+	return strings.Join(rows, " UNION ALL ")
+}
 
 func columnNames() (names []string) {
 	for _, c := range columns {
@@ -44,11 +67,18 @@ type querier interface {
 
 // intruder refuses tables with a constraint or a trigger that isn't a ledger's. A record that
 // such a constraint keeps out would be taken for one whose key is taken, and a trigger can
-// drop one that was acknowledged. It returns the version of the schema that it has looked at.
+// drop one that was acknowledged. It refuses tables without the key or the types of a ledger, too:
+// two workers would store one key, or read another head than the newest. It returns the version of the schema that it has looked at.
 func intruder(ctx context.Context, db querier) (schema int64, err error) {
-	var found, text sql.NullString
-	if err := db.QueryRowContext(ctx, selectIntruder).Scan(&found, &text, &schema); err != nil {
+	var found, key, column, text sql.NullString
+	if err := db.QueryRowContext(ctx, selectIntruder).Scan(&found, &key, &column, &text, &schema); err != nil {
 		return 0, err
+	}
+	switch {
+	case key.String != primaryKey:
+		return 0, rebuilt(fmt.Sprintf("primary key of WorkerLeases %q, want %q", key.String, primaryKey))
+	case column.Valid:
+		return 0, rebuilt(column.String)
 	}
 	if !found.Valid {
 		i := slices.IndexFunc(wordsOf(text.String), func(w string) bool { return slices.Contains(constraining, w) })
@@ -58,6 +88,11 @@ func intruder(ctx context.Context, db querier) (schema int64, err error) {
 		found.String = "the constraint " + wordsOf(text.String)[i]
 	}
 	return 0, fmt.Errorf("%w: %s isn't a ledger's, and may keep records out or change them: stop all workers, remove it, and start them again", store.ErrRefused, found.String)
+}
+
+// rebuilt is the error of a table that isn't made as a ledger's, and why.
+func rebuilt(why string) error {
+	return fmt.Errorf("%w: damaged: %s: stop all workers, restore a backup or make the table as it was, and start them again", store.ErrRefused, why)
 }
 
 // constraining are the words of a table's text by which it constrains records in a way that

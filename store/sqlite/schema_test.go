@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/slotlease/slotlease/store"
@@ -105,5 +107,55 @@ func TestATrimAfterAHarmlessChangeOfTheTablesGoesOn(t *testing.T) {
 		n, err := l.Trim(t.Context(), "job", 3)
 		must(t, "Trim()", err)
 		documenttest.Equal(t, "records that were deleted", n, want)
+	}
+}
+
+// Tools that can't change a table in place make another, with what they know of the first. Without
+// its key, two workers would store the same record. With seq as text, the tenth isn't the newest.
+func TestATableThatWasRebuiltOtherwiseIsRefused(t *testing.T) {
+	const key = ", PRIMARY KEY (workerType, seq)"
+	for what, c := range map[string]struct{ column, kind, key, says string }{
+		"no key":                   {says: `primary key of WorkerLeases "", want "workerType,seq"`},
+		"a longer key":             {key: ", PRIMARY KEY (workerType, seq, claim)", says: `"workerType,seq,claim"`},
+		"another key":              {key: ", PRIMARY KEY (seq, instanceId)", says: `"seq,instanceId"`},
+		"another type":             {"seq", "TEXT NOT NULL", key, "column seq of WorkerLeases is TEXT NOT NULL, want INTEGER NOT NULL"},
+		"no type":                  {"seq", "ANY NOT NULL", key, "column seq of WorkerLeases is ANY NOT NULL, want INTEGER NOT NULL"},
+		"another type of a time":   {"windowEnd", "TEXT", key, "column windowEnd of WorkerLeases is TEXT, want INTEGER"},
+		"a column that can't be 0": {"readAt", "INTEGER NOT NULL", key, "column readAt of WorkerLeases is INTEGER NOT NULL, want INTEGER"},
+		"a missing column":         {"attempt", "", key, "column attempt of WorkerLeases is missing, want INTEGER"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "ledger.db")
+			one, two := open(t, Options{Path: path}), open(t, Options{Path: path})
+			for _, l := range []*Ledger{one, two} {
+				must(t, "Init()", l.Init(t.Context()))
+			}
+			for _, seq := range []int64{1, 2} {
+				must(t, "Append()", one.Append(t.Context(), storetest.Grant("job", seq)))
+			}
+			var names, declared []string
+			for _, own := range columns {
+				kind := own.kind
+				if own.name == c.column {
+					kind = c.kind
+				}
+				if kind != "" {
+					names, declared = append(names, fmt.Sprintf("%q", own.name)), append(declared, fmt.Sprintf("%q %s", own.name, kind))
+				}
+			}
+			db := raw(t, path)
+			db.SetMaxOpenConns(1)
+			execute(t, db, "BEGIN", "UPDATE WorkerLeases SET readAt = 1", "CREATE TABLE rebuilt ("+strings.Join(declared, ", ")+c.key+") STRICT",
+				"INSERT INTO rebuilt SELECT "+strings.Join(names, ", ")+" FROM WorkerLeases", "DROP TABLE WorkerLeases",
+				"ALTER TABLE rebuilt RENAME TO WorkerLeases", "COMMIT")
+			must(t, "Close()", db.Close())
+
+			for _, l := range []*Ledger{one, two} {
+				documenttest.Says(t, "Append() by an open handle", l.Append(t.Context(), storetest.Grant("other", 1)), store.ErrRefused, c.says)
+			}
+			documenttest.Says(t, "Trim() by an open handle", documenttest.ErrorOf(one.Trim(t.Context(), "job", 2)), store.ErrRefused, c.says)
+			documenttest.Says(t, "Open()", documenttest.ErrorOf(Open(t.Context(), Options{Path: path})), store.ErrRefused, c.says)
+			documenttest.Equal(t, "rows", asked[int64](t, path, "SELECT count(*) FROM WorkerLeases"), 2)
+		})
 	}
 }

@@ -3,17 +3,27 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"slices"
 	"time"
 
 	"github.com/slotlease/slotlease/internal/terms"
 	"github.com/slotlease/slotlease/store"
 )
 
-// standing reads what the newest records of each worker type show: as many as it takes to know the
-// terms that are in force at some times, of which any may be store time, or later.
-func standing(ctx context.Context, f *file, db rowser, times []time.Time) (all []terms.State, err error) {
-	since, latest := slices.MinFunc(times, time.Time.Compare), slices.MaxFunc(times, time.Time.Compare)
+// tail are the newest records of a worker type, newest first.
+type tail struct {
+	records []store.Record
+	whole   bool // The last is the oldest of all.
+}
+
+// state is what the records show to those who work by a line, at a reading of the boot clock. What was
+// granted since another line followed is none of its.
+func (t tail) state(n line, since time.Duration) terms.State {
+	return terms.Read(t.records, t.whole, n.at(since), n.over)
+}
+
+// standing reads the newest records of each worker type: as many as it takes to know the terms that
+// are in force at a time or later.
+func standing(ctx context.Context, f *file, db rowser, since time.Time) (all []tail, err error) {
 	text, err := f.text(ctx, selectSince)
 	if err != nil {
 		return nil, err
@@ -23,7 +33,7 @@ func standing(ctx context.Context, f *file, db rowser, times []time.Time) (all [
 	var records []store.Record
 	done := func() {
 		if n := len(records); n > 0 && store.CheckWorkerType(of) == nil && of != store.Sightings {
-			all = append(all, terms.Read(records, records[n-1].Seq == oldest, latest))
+			all = append(all, tail{records, records[n-1].Seq == oldest})
 		}
 	}
 	_, err = rows(ctx, db, func(row *sql.Rows) (_ struct{}, err error) {

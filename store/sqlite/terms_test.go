@@ -19,7 +19,11 @@ func granted(seq int64, start time.Time, length time.Duration) store.Record {
 // ended is a record that ends the term of another.
 func ended(r store.Record, kind store.Kind) store.Record {
 	end := r
-	end.Seq, end.Kind, end.WindowEnd = r.Seq+1, kind, r.WindowStart
+	end.Seq, end.Kind = r.Seq+1, kind
+	if free := store.FromMillis(r.Token + 1); end.WindowStart.Before(free) {
+		end.WindowStart = free // No worker releases a term before its token.
+	}
+	end.WindowEnd = end.WindowStart
 	if kind == store.KindOverride {
 		end.Claim, end.Token = "another", r.Token+1
 	}
@@ -143,7 +147,8 @@ func TestALedgerIsNotReanchoredWhileATermMayBeInForceByAnotherLineOfTheBoot(t *t
 func TestATermGoesOnToTheEndOfWhatExtendsIt(t *testing.T) {
 	start := storetest.Grant("job", 1).WindowStart
 	first, extension, next := granted(1, start, 5*time.Minute), granted(2, start.Add(5*time.Minute), 5*time.Minute), granted(3, start.Add(10*time.Minute), 5*time.Minute)
-	extension.Claim, next.Token = first.Claim, extension.Token
+	extension.Claim, extension.Token = first.Claim, first.Token
+	next.Claim, next.Token = first.Claim, first.Token
 	_, second, c := containers(t, 5*time.Second, func(path string) {
 		l := open(t, Options{Path: path})
 		for _, r := range []store.Record{first, extension, next} {

@@ -15,19 +15,6 @@ func supersedes(r store.Record) bool {
 	return r.Kind == store.KindReset || r.Kind == store.KindOverride
 }
 
-// overrides reports why a record, an override, can't follow the one below it. It may begin
-// before the end of that: this is what it is for. If it had the claim of that, the holder
-// would go on with its term above it.
-func overrides(below, r store.Record) error {
-	switch {
-	case r.Claim == below.Claim:
-		return fmt.Errorf("it is an override, and has the claim of seq %d", below.Seq)
-	case r.Token <= below.Token:
-		return fmt.Errorf("its token %d is not above that of seq %d, %d", r.Token, below.Seq, below.Token)
-	}
-	return nil
-}
-
 // overridden ends what this worker has by a term that an operator has overridden, and
 // reports whether there is one. The records are the newest, or the one that was found where
 // one's own was to go. Until it reads one of these, the worker goes on: that is the risk that

@@ -43,8 +43,8 @@
 // grandchildren. On Linux the guard is a child subreaper: orphans anywhere
 // below it become its children instead of init's, so every descendant stays
 // reachable from it, and "the guard has no children" (ECHILD) proves that none
-// is left. It kills the group in one atomic step, then walks the tree and kills
-// until that proof: whatever isn't reaped, since a process whose main thread has
+// is left, once the start of the command is over. It kills the group in one atomic
+// step, then walks the tree and kills until that proof: whatever isn't reaped, since a process whose main thread has
 // exited looks dead in /proc while its other threads work. What is dead with all its threads,
 // and stays because a debugger outside keeps it from being reaped, runs no more code; where
 // for half a second there is nothing else, that is proof as well. Processes aren't frozen with SIGSTOP first: fork fails in a

@@ -71,7 +71,8 @@ func (f *family) groupAlive() bool {
 }
 
 // killAll kills until no descendant is left, which the kernel confirms: a process
-// without children gets ECHILD. It returns those that can't be killed.
+// without children gets ECHILD. While the command is about to start, that proves nothing. It
+// returns those that can't be killed.
 //
 // A debugger that isn't a descendant may keep dead ones from being reaped. There is proof
 // without ECHILD, too: what lives has a living parent, since the dead have no children, and the
@@ -86,11 +87,14 @@ func (f *family) killAll() survivors {
 		_ = syscall.Kill(-f.main, syscall.SIGKILL)
 	}
 	left := until(func() look {
+		starting := f.starting() // If it no longer is, what it started is seen below.
 		for {
 			var ws syscall.WaitStatus
 			pid, err := syscall.Wait4(-1, &ws, syscall.WNOHANG, nil)
 			if errors.Is(err, syscall.ECHILD) {
-				return f.cgroup.kill()
+				l := f.cgroup.kill()
+				l.join(starting)
+				return l
 			}
 			if pid != 0 && pid == f.main {
 				f.reaped, f.status = true, ws
@@ -102,8 +106,22 @@ func (f *family) killAll() survivors {
 		l := f.cgroup.kill()
 		l.join(killTree(os.Getpid()))
 		l.unseen = l.unseen || blind || l.found == 0 // There is a child that isn't reaped.
+		l.join(starting)
 		return l
 	})
 	f.cgroup.remove()
 	return left
+}
+
+// starting is the command, counted as alive while it may be about to start.
+func (f *family) starting() (l look) {
+	select {
+	case <-f.spawning:
+		f.spawning = nil
+	default:
+	}
+	if f.spawning != nil {
+		l.found, l.alive = 1, 1
+	}
+	return l
 }

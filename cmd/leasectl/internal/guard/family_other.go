@@ -36,8 +36,11 @@ func (f *family) reap() {}
 // groupAlive reports whether the process group has members.
 func (f *family) groupAlive() bool { return syscall.Kill(-f.main, 0) == nil }
 
-// killAll kills the process group and waits for the command.
+// killAll kills the process group and waits for the command, also for one that is about to start.
 func (f *family) killAll() survivors {
+	if f.spawning != nil {
+		f.main = (<-f.spawning).pid
+	}
 	if f.main == 0 {
 		return survivors{}
 	}

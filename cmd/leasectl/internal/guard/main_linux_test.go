@@ -70,6 +70,8 @@ func helper(name string, args []string) error {
 		}
 	case "parent":
 		return parentHelper(args)
+	case "late":
+		return lateHelper()
 	case "init":
 		return initHelper()
 	case "world":

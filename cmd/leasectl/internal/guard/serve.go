@@ -55,7 +55,7 @@ func serve() int {
 	reserveThreads()
 	incoming := receive[order](orders)
 	job := family{cgroup: makeCgroup()}
-	spawned := spawn(first, job.cgroup)
+	job.spawning = spawn(first, job.cgroup)
 	told := false
 	for {
 		due.set(w.next())
@@ -79,7 +79,8 @@ func serve() int {
 				// What can't be understood might have been a stop.
 				return job.finish(ParentGone, reports)
 			}
-		case s := <-spawned:
+		case s := <-job.spawning:
+			job.spawning = nil
 			if s.err != nil {
 				return fail(describe(first, s.err))
 			}
@@ -151,6 +152,9 @@ func receive[T order | report](d *gob.Decoder) <-chan T {
 
 // family is the command and its descendants, as seen from the guard.
 type family struct {
+	// spawning says what became of the start of the command, and is nil once it has. Until
+	// then the command may be there at any time, so its absence proves nothing.
+	spawning <-chan spawnResult
 	// main is the command, which leads its process group; 0 until it runs. As
 	// long as it isn't reaped its number can't mean another group.
 	main   int

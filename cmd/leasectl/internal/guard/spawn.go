@@ -39,13 +39,16 @@ func spawn(o order, in cgroup) <-chan spawnResult {
 	return c
 }
 
+// forkExec is the system's, but in the test of a program that dies meanwhile.
+var forkExec = syscall.ForkExec
+
 // spawnIn starts the command in a cgroup, or without one where that fails: a kernel
 // or a sandbox may refuse it only now.
 func spawnIn(c cgroup, o order) spawnResult {
 	attr := &syscall.ProcAttr{Dir: o.Dir, Env: o.Env, Files: []uintptr{fdStdin, fdStdout, fdStderr}, Sys: commandAttr()}
 	if c != "" {
 		if started, err := c.enter(attr.Sys); err == nil {
-			pid, err := syscall.ForkExec(o.Path, o.Argv, attr)
+			pid, err := forkExec(o.Path, o.Argv, attr)
 			started()
 			if err == nil {
 				return spawnResult{pid: pid, cgroup: c}
@@ -54,7 +57,7 @@ func spawnIn(c cgroup, o order) spawnResult {
 		c.remove()
 		attr.Sys = commandAttr()
 	}
-	pid, err := syscall.ForkExec(o.Path, o.Argv, attr)
+	pid, err := forkExec(o.Path, o.Argv, attr)
 	return spawnResult{pid: pid, err: err}
 }
 
