@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,6 +30,24 @@ func TestMain(m *testing.M) {
 	procs.Feel()
 	parallel.Waiting() // for slots
 	os.Exit(m.Run())
+}
+
+// lines is a log that is read while it is written.
+type lines struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.Write(b)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.String()
 }
 
 // A store that doesn't answer until the command was told to end, and then does: the
@@ -61,7 +80,7 @@ func TestACommandWhoseLeaseIsExtendedLateIsStartedAgain(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				var logged bytes.Buffer
+				var logged lines
 				command := Command{
 					Name: "/bin/sh",
 					Args: []string{"-c", `trap ': >> "$1"; exit $2' TERM; echo "$LEASE_TOKEN" >> "$0"; while :; do sleep 0.02; done`, up, told, strconv.Itoa(c.code)},
@@ -77,9 +96,10 @@ func TestACommandWhoseLeaseIsExtendedLateIsStartedAgain(t *testing.T) {
 				}()
 				procs.Eventually(t, "the command", func() bool { return len(procs.Lines(up)) == 1 })
 				link.Break(faultstore.Down())
+				expired := func() bool { return strings.Contains(logged.String(), "expired: "+string(workerlease.WindowEnded)) }
 				procs.Eventually(t, "the command is told to end", func() bool {
 					_, err := os.Stat(told)
-					return err == nil
+					return err == nil || expired() // A busy machine may leave no time to tell it.
 				})
 				link.Mend()
 				procs.Eventually(t, "the command is started again", func() bool { return len(procs.Lines(up)) == 2 })
@@ -88,7 +108,7 @@ func TestACommandWhoseLeaseIsExtendedLateIsStartedAgain(t *testing.T) {
 				if err := errors.Join(err, <-ended); err != nil {
 					t.Errorf("Run() = %v", err)
 				}
-				if strings.Contains(logged.String(), "expired: "+string(workerlease.WindowEnded)) {
+				if expired() {
 					return true
 				}
 				tokens := procs.Lines(up)
@@ -103,7 +123,7 @@ func TestACommandWhoseLeaseIsExtendedLateIsStartedAgain(t *testing.T) {
 					t.Errorf("the head is %+v, %v, under the tokens %q, want a second attempt", head, err, tokens)
 				}
 				if !strings.Contains(logged.String(), "failed: "+errExtendedLate.Error()) {
-					t.Errorf("the log doesn't say that the command was cut short:\n%s", &logged)
+					t.Errorf("the log doesn't say that the command was cut short:\n%s", logged.String())
 				}
 				return false
 			}) {
