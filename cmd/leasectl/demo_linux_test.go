@@ -27,6 +27,7 @@ func TestDemo(t *testing.T) {
 	var out string
 	procs.Again(t, func() bool {
 		p = start(t, "demo", "--slots", "6", "--interval", "4s")
+		procs.Eventually(t, "half of the slots", func() bool { return strings.Contains(p.output(), "\n   3  ") })
 		code, out = p.wait(), p.output()
 		return regexp.MustCompile(`was too late|✗  (cut short|missed|records)`).MatchString(out)
 	})
