@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,8 +18,9 @@ var waits struct {
 }
 
 type sample struct {
-	at     time.Time
-	waited time.Duration
+	at      time.Time
+	waited  time.Duration
+	stalled time.Duration // in which some thread of the machine waited for a disk
 }
 
 // Feel begins to measure how busy the machine is, as long as this process lives, by how
@@ -31,33 +33,58 @@ func Feel() {
 		if err != nil {
 			return // a kernel without it: no bound is ever later
 		}
+		pressure, _ := os.Open("/proc/pressure/io")
 		for b := make([]byte, 100); ; time.Sleep(10 * time.Millisecond) {
 			var ran, waited int64
 			n, _ := stat.ReadAt(b, 0)
 			_, _ = fmt.Sscan(string(b[:n]), &ran, &waited)
 			waits.Lock()
-			waits.samples = append(waits.samples, sample{time.Now(), time.Duration(waited)})
+			waits.samples = append(waits.samples, sample{time.Now(), time.Duration(waited), stalled(pressure)})
 			waits.Unlock()
 		}
 	}()
 }
 
-// Delayed is how long that thread waited for a processor since a time.
-func Delayed(since time.Time) (waited time.Duration) {
+// stalled reads how long threads of the machine have waited for a disk so far, as for a page of
+// their program: see the kernel's documentation of pressure stall information. It is 0 if the
+// kernel doesn't tell.
+func stalled(pressure *os.File) time.Duration {
+	b := make([]byte, 100)
+	n, _ := pressure.ReadAt(b, 0)
+	_, total, _ := strings.Cut(string(b[:n]), "total=")
+	var us int64
+	_, _ = fmt.Sscan(total, &us)
+	return time.Duration(us) * time.Microsecond
+}
+
+// between is the newest sample, and the newest from before a time.
+func between(since time.Time) (from, to sample) {
 	waits.Lock()
 	defer waits.Unlock()
 	for i := len(waits.samples) - 1; i >= 0; i-- {
-		waited = waits.samples[len(waits.samples)-1].waited - waits.samples[i].waited
-		if waits.samples[i].at.Before(since) {
+		from = waits.samples[i]
+		if from.at.Before(since) {
 			break
 		}
 	}
-	return waited
+	if n := len(waits.samples); n > 0 {
+		to = waits.samples[n-1]
+	}
+	return from, to
+}
+
+// Delayed is how long that thread waited for a processor since a time.
+func Delayed(since time.Time) (waited time.Duration) {
+	from, to := between(since)
+	return to.waited - from.waited
 }
 
 // Busy reports whether the machine had so much else to do since a time that bounds of
 // real time, which a program keeps otherwise, may have been missed.
-func Busy(since time.Time) bool { return Delayed(since) > time.Since(since)/50 }
+func Busy(since time.Time) bool {
+	from, to := between(since)
+	return max(to.waited-from.waited, to.stalled-from.stalled) > time.Since(since)/50
+}
 
 // Again tries what a machine that is Busy may make late, until it isn't: three times at
 // most, because a program that is late each time is wrong. It returns whether the last one
