@@ -2,6 +2,8 @@ package workerlease
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -57,56 +59,11 @@ func (a *activity) add(w *WorkerLease, n int) {
 	a.wakeLocked()
 }
 
-// nudge makes a worker look at everything again. It never blocks.
-func (a *activity) nudge(w *WorkerLease) {
+// list is a copy.
+func (a *activity) list() []*WorkerLease {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if d := a.workers[w]; d != nil {
-		a.nudgeLocked(w, d)
-	}
-}
-
-// review makes all workers look at everything again, and the leases that they
-// hold, too: a worker's goroutine may be busy with an observer. The cause of it
-// is about to get an event anyway.
-func (a *activity) review(cause *WorkerLease) {
-	a.mu.Lock()
-	var holds []*activeLease
-	for w, d := range a.workers {
-		if w != cause {
-			a.nudgeLocked(w, d)
-		}
-		if h := w.active.Load(); h != nil {
-			holds = append(holds, h)
-		}
-	}
-	a.mu.Unlock()
-	for _, h := range holds {
-		h.watch()
-	}
-}
-
-// hasten sets the timers of all leases again, which may have to end earlier.
-func (a *activity) hasten() {
-	a.mu.Lock()
-	var holds []*activeLease
-	for w := range a.workers {
-		if h := w.active.Load(); h != nil {
-			holds = append(holds, h)
-		}
-	}
-	a.mu.Unlock()
-	for _, h := range holds {
-		h.hasten()
-	}
-}
-
-func (a *activity) nudgeLocked(w *WorkerLease, d *doing) {
-	select {
-	case w.wake <- struct{}{}:
-		d.busy++
-	default:
-	}
+	return slices.Collect(maps.Keys(a.workers))
 }
 
 func (a *activity) wakeLocked() {

@@ -38,7 +38,7 @@ type Callbacks struct {
 	LeaseExpired func(l Lease, why Reason)
 
 	// Error gets errors of the store, the clock and the callbacks, for information:
-	// leasing goes on. It is called on the worker's goroutine, must return quickly, and
+	// leasing goes on. It is called by one goroutine at a time, must return quickly, and
 	// must not panic. Optional.
 	Error func(error)
 }

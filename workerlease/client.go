@@ -51,6 +51,7 @@ type Client struct {
 	line timeline.Line
 
 	activity activity
+	leases   leases
 }
 
 // NewClient returns a client of a ledger. It logs nothing unless asked to. The caller closes
@@ -137,7 +138,7 @@ func (c *Client) launch(ctx context.Context, o Options, cb Callbacks, l launch) 
 		defer cancel()
 		_ = w.stop(limited, func(err error) { w.stopFailed.Store(&StopFailed{Worker: w.label(), Err: err}) })
 	})
-	go w.run()
+	w.post(arrival{event: machine.Wake{}})
 	return w, nil
 }
 
@@ -146,10 +147,17 @@ const stopGrace = 10 * time.Second
 
 // interval contains store time now, for a reader settled up to an epoch.
 func (c *Client) interval(settled int) timeline.Interval {
+	now, _ := c.reading(settled)
+	return now
+}
+
+// reading is the interval, and the local reading that it is for.
+func (c *Client) reading(settled int) (now timeline.Interval, local time.Duration) {
 	// Under the mutex, so that Earliest never decreases from one caller to the next.
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.line.At(c.local(), settled)
+	local = c.local()
+	return c.line.At(local, settled), local
 }
 
 func (c *Client) jumps() int {
@@ -195,9 +203,9 @@ func (c *Client) sample(by *WorkerLease, s store.Stamp, sent, received time.Dura
 	c.mu.Unlock()
 	switch {
 	case outcome == timeline.Contradicted || outcome == timeline.Jumped:
-		c.activity.review(by)
+		c.review(by)
 	case was.Known() && now.Latest.After(was.Latest):
-		c.activity.hasten()
+		c.hasten()
 	}
 	return outcome, now
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
 // Lease is the right to work for one window. It may be copied, and its methods are safe for
@@ -62,7 +63,9 @@ type activeLease struct {
 
 	mu        sync.Mutex
 	ended     machine.Reason // why the context has ended; 0: it lives
-	stop      func()         // the timer that ends the context at the last safe moment
+	stop      func()         // the timer that ends the context at the last safe moment; nil: none is set
+	at        time.Duration  // the local reading at which that fires
+	place     int            // among the client's leases, from 1 on; 0: it is not among them. Guarded by their mutex
 	news      bool           // LeaseExtended is to be called
 	notifying bool           // a goroutine calls it
 	notified  chan struct{}  // closed when the newest such goroutine has ended; nil: there was none
@@ -106,9 +109,11 @@ func (h *activeLease) lapsed() machine.Reason {
 	return h.ended
 }
 
-func (h *activeLease) inside() bool {
+func (h *activeLease) inside() bool { return h.insideAt(h.w.now()) }
+
+func (h *activeLease) insideAt(now timeline.Interval) bool {
 	t := h.term.Load()
-	return !h.jumped() && h.w.machine.Rules.Inside(h.w.now(), t.Start, t.End, h.w.options.Margin)
+	return !h.jumped() && h.w.machine.Rules.Inside(now, t.Start, t.End, h.w.options.Margin)
 }
 
 // jumped reports that the clocks have contradicted each other since the lease
@@ -116,43 +121,44 @@ func (h *activeLease) inside() bool {
 func (h *activeLease) jumped() bool { return h.w.machine.Rules.Jumped(h.jumps, h.w.client.jumps()) }
 
 // remaining is how long store time stays surely inside the window.
-func (h *activeLease) remaining() time.Duration {
-	return h.w.machine.Rules.Remaining(h.w.now(), h.term.Load().End, h.w.options.Margin)
+func (h *activeLease) remaining() time.Duration { return h.remainingAt(h.w.now()) }
+
+func (h *activeLease) remainingAt(now timeline.Interval) time.Duration {
+	return h.w.machine.Rules.Remaining(now, h.term.Load().End, h.w.options.Margin)
 }
 
-// watch ends the context at the last safe moment, whatever the worker's
-// goroutine is doing: a timer that fires late or early is set again, and it is
-// called when the time line has changed. The mutex is held over setting the
-// timer, so that end finds it.
+// watch ends the context at the last safe moment, whatever the worker is doing: a timer that
+// fires late or early is set again, and it is called when the time line has changed. The mutex
+// is held over setting the timer, so that end finds it.
 func (h *activeLease) watch() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ended != 0 {
 		return
 	}
-	if h.stop != nil {
-		h.stop()
-	}
-	if !h.inside() {
+	now := h.w.now()
+	if !h.insideAt(now) {
 		h.ended = machine.ClockJumped
-		if !h.jumped() && h.remaining() <= 0 {
+		if !h.jumped() && h.remainingAt(now) <= 0 {
 			h.ended = machine.WindowEnded
 		}
+		h.stopTimer()
+		h.w.client.leases.remove(h)
 		h.cancel(causes[h.ended])
-		h.w.client.activity.nudge(h.w)
+		h.w.nudge()
 		return
 	}
-	h.arm()
+	h.arm(h.remainingAt(now))
 }
 
 // hasten sets the timer again if the lease has to end earlier. That it may have begun too early by
 // what is known now doesn't end it: whoever was to end before it has.
 func (h *activeLease) hasten() {
 	h.mu.Lock()
-	lives := h.ended == 0 && h.stop != nil && h.remaining() > 0
+	left := h.remaining()
+	lives := h.ended == 0 && h.stop != nil && left > 0
 	if lives {
-		h.stop()
-		h.arm()
+		h.arm(left)
 	}
 	h.mu.Unlock()
 	if !lives {
@@ -160,13 +166,34 @@ func (h *activeLease) hasten() {
 	}
 }
 
-// arm sets the timer. The caller holds mu.
-func (h *activeLease) arm() {
-	d := max(h.remaining(), time.Millisecond)
-	if h.w.client.boot && h.w.machine.Rules.Look(machine.AtTimer) {
-		d = min(d, recheckHeld)
+// arm sets the timer. One that is set for that moment already is left alone up to two rechecks
+// before: a timer stands still while the machine is suspended, so it must be a young one that
+// ends the lease. The caller holds mu.
+func (h *activeLease) arm(left time.Duration) {
+	left = max(left, time.Millisecond)
+	at := h.w.client.local() + left
+	if h.stop != nil && left > 2*recheckHeld && at >= h.at && at-h.at < time.Millisecond {
+		return
 	}
-	h.stop = h.w.client.after(d, h.watch)
+	h.stopTimer()
+	h.at = at
+	h.stop = h.w.client.after(left, h.due)
+}
+
+// due is called by the timer.
+func (h *activeLease) due() {
+	h.mu.Lock()
+	h.stop = nil
+	h.mu.Unlock()
+	h.watch()
+}
+
+// stopTimer stops the timer, if there is one. The caller holds mu.
+func (h *activeLease) stopTimer() {
+	if h.stop != nil {
+		h.stop()
+		h.stop = nil
+	}
 }
 
 // extend makes the lease end later, unless it has ended.
@@ -233,8 +260,7 @@ func (h *activeLease) end(why machine.Reason) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ended = why
-	if h.stop != nil {
-		h.stop()
-	}
+	h.stopTimer()
+	h.w.client.leases.remove(h)
 	h.cancel(causes[why])
 }

@@ -7,42 +7,43 @@ import (
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
-// arrival is an event on its way to the worker's goroutine, with the events for the
-// observer, and the error for Callbacks.Error, that come along with it.
-type arrival struct {
-	event    machine.Event
-	observed []Event
-	err      error
-}
-
-// run is the worker's goroutine, and the only place that acts: it gives events
-// to the machine, does what the machine says, and waits. It decides nothing.
+// run takes in what has arrived, until nothing is left. It is the only place that acts: it
+// gives events to the machine, and does what the machine says. It decides nothing. One
+// goroutine at a time runs it: see inbox.
 func (w *WorkerLease) run() {
-	defer w.finish()
-	a := arrival{event: machine.Wake{}}
 	for {
-		for _, e := range a.observed {
-			w.emit(e)
-		}
-		w.report(a.err)
-		if w.ops.Err() != nil && !w.state.GivenUp {
-			// What was cut short by giving up may come before the event that says so.
-			w.step(machine.GiveUp{})
-		}
-		w.noteReply(a.event)
-		w.step(a.event)
-		if failed := w.stopFailed.Swap(nil); failed != nil {
-			w.emit(*failed)
-			w.report(failed.Err)
-		}
-		if w.state.Bid.Stage == machine.Halted {
+		a, ok := w.next()
+		if !ok {
 			return
 		}
-		a = w.wait()
+		w.receive(a)
+		if w.state.Bid.Stage == machine.Halted {
+			w.finish()
+			return
+		}
+	}
+}
+
+// receive takes in an arrival.
+func (w *WorkerLease) receive(a arrival) {
+	for _, e := range a.observed {
+		w.emit(e)
+	}
+	w.report(a.err)
+	if w.ops.Err() != nil && !w.state.GivenUp {
+		// What was cut short by giving up may come before the event that says so.
+		w.step(machine.GiveUp{})
+	}
+	w.noteReply(a.event)
+	w.step(a.event)
+	if failed := w.stopFailed.Swap(nil); failed != nil {
+		w.emit(*failed)
+		w.report(failed.Err)
 	}
 }
 
 func (w *WorkerLease) finish() {
+	w.inbox.close()
 	w.cancelOps()
 	w.unhook()
 	w.client.activity.leave(w)
@@ -56,10 +57,9 @@ func (w *WorkerLease) step(e machine.Event) {
 		if h := w.active.Load(); h != nil {
 			moment.Lapsed = h.lapsed()
 		}
-		var actions []machine.Action
-		w.state, actions = w.machine.Step(w.state, moment, e)
+		actions := w.machine.Advance(&w.state, moment, e)
 		w.settled.Store(int64(w.state.Clock.Settled))
-		w.publish()
+		w.publish(moment.Now.Latest)
 		// Operations are begun first: an observer that is slow must not let time pass
 		// between a decision and the append that follows from it.
 		for _, a := range actions {
@@ -79,44 +79,14 @@ func (w *WorkerLease) step(e machine.Event) {
 	}
 }
 
-// wait waits for the next event. Every wait is bounded by a timer, and whatever
-// ends it, the machine looks at everything again. What has arrived comes before
-// mere wake-ups, so that nothing is left to chance in a simulation.
-func (w *WorkerLease) wait() arrival {
-	c := w.client
-	select {
-	case a := <-w.events:
-		c.activity.add(w, -1)
-		return a
-	default:
-	}
-	d := w.delay()
-	// Armed first: a test that sees the worker wait may move a fake clock.
-	timer := c.clock.Timer(d)
-	defer timer.Stop()
-	c.activity.park(w, c.clock.Now().Add(d))
-	select {
-	case a := <-w.events:
-		c.activity.park(w, time.Time{})
-		c.activity.add(w, -1)
-		return a
-	case <-w.wake:
-		c.activity.park(w, time.Time{})
-		c.activity.add(w, -1)
-	case <-timer.C:
-		c.activity.park(w, time.Time{})
-	}
-	return arrival{event: machine.Wake{}}
-}
-
 // delay is how long to wait at most.
 func (w *WorkerLease) delay() time.Duration {
 	d := 24 * time.Hour
 	if w.client.boot {
 		d = recheckIdle
 	}
-	now, local := w.now(), w.client.local()
-	for _, wait := range w.machine.Waits(w.state) {
+	now, local := w.client.reading(int(w.settled.Load()))
+	for _, wait := range w.machine.Waits(&w.state) {
 		switch {
 		case wait.Time.IsZero():
 			d = min(d, wait.Local-local)
@@ -127,41 +97,17 @@ func (w *WorkerLease) delay() time.Duration {
 	return w.machine.Rules.Wait(d)
 }
 
-// post sends an event to the worker's goroutine, unless that has ended.
-func (w *WorkerLease) post(a arrival) {
-	w.client.activity.add(w, 1)
-	w.deliver(a)
-}
-
-// order sends an event without waiting for the worker's goroutine, which may be
-// busy with an observer.
-func (w *WorkerLease) order(e machine.Event) {
-	w.client.activity.add(w, 1)
-	go w.deliver(arrival{event: e})
-}
-
-// deliver is post for what is counted as activity already.
-func (w *WorkerLease) deliver(a arrival) {
-	select {
-	case w.events <- a:
-	case <-w.done:
-		w.client.activity.add(w, -1)
-	}
-}
-
 // perform does what the machine says. Some actions have a result at once.
 func (w *WorkerLease) perform(a machine.Action) machine.Event {
 	ledger, workerType := w.client.ledger, w.options.WorkerType
 	switch a := a.(type) {
 	case machine.Sample:
-		w.operate(machine.Sampling, func(ctx context.Context) arrival {
-			sent := w.client.local()
-			observed, err := w.sample(ctx)
+		w.operate(machine.Sampling, func(ctx context.Context, sent time.Duration) arrival {
+			observed, err := w.sample(ctx, sent)
 			return arrival{event: machine.Sampled{Took: w.client.local() - sent, Err: err}, observed: observed}
 		})
 	case machine.ReadHead:
-		w.operate(machine.ReadingHead, func(ctx context.Context) arrival {
-			sent := w.client.local()
+		w.operate(machine.ReadingHead, func(ctx context.Context, sent time.Duration) arrival {
 			records, stamp, err := ledger.Tail(ctx, workerType, a.Limit)
 			read := machine.HeadRead{Records: records, Took: w.client.local() - sent, Err: err}
 			if err != nil || stamp.IsZero() {
@@ -171,24 +117,22 @@ func (w *WorkerLease) perform(a machine.Action) machine.Event {
 			return arrival{event: read, observed: observed, err: odd}
 		})
 	case machine.ReadRecord:
-		w.operate(machine.ReadingRecord, func(ctx context.Context) arrival {
-			sent := w.client.local()
+		w.operate(machine.ReadingRecord, func(ctx context.Context, sent time.Duration) arrival {
 			r, err := ledger.Get(ctx, workerType, a.Seq)
 			return arrival{event: machine.RecordRead{Seq: a.Seq, Record: r, Took: w.client.local() - sent, Err: err}}
 		})
 	case machine.Append:
-		began := w.client.local()
-		w.operate(machine.Appending, func(ctx context.Context) arrival {
+		w.operate(machine.Appending, func(ctx context.Context, sent time.Duration) arrival {
 			err := ledger.Append(ctx, a.Record)
-			return arrival{event: machine.Appended{Seq: a.Record.Seq, Err: err, Took: w.client.local() - began}}
+			return arrival{event: machine.Appended{Seq: a.Record.Seq, Err: err, Took: w.client.local() - sent}}
 		})
 	case machine.Trim:
-		w.operate(machine.Trimming, func(ctx context.Context) arrival {
+		w.operate(machine.Trimming, func(ctx context.Context, _ time.Duration) arrival {
 			n, err := ledger.Trim(ctx, workerType, a.Before)
 			return arrival{event: machine.Trimmed{Count: n, Err: err}}
 		})
 	case machine.Sight:
-		w.operate(machine.Sighting, func(ctx context.Context) arrival {
+		w.operate(machine.Sighting, func(ctx context.Context, _ time.Duration) arrival {
 			since, err := w.sight(ctx, a)
 			return arrival{event: machine.Sighted{Since: since, Err: err}}
 		})
@@ -196,7 +140,7 @@ func (w *WorkerLease) perform(a machine.Action) machine.Event {
 		return w.allocate(a.Term)
 	case machine.Extend:
 		w.active.Load().extend(a.Term)
-		w.publish()
+		w.publish(w.now().Latest)
 	case machine.CallAgain:
 		w.active.Load().again <- struct{}{}
 	case machine.Expire:
@@ -238,6 +182,7 @@ func (w *WorkerLease) allocate(t machine.Term) machine.Event {
 		h.end(machine.WindowEnded)
 		return machine.Skipped{}
 	}
+	w.client.leases.add(h)
 	h.watch()
 	return machine.Began{}
 }

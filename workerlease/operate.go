@@ -20,31 +20,41 @@ func operates(a machine.Action) bool {
 	return false
 }
 
-// operate runs one ledger operation on its own goroutine, with a time-out
-// by the client's clock, and looks at its receipt.
-func (w *WorkerLease) operate(op machine.Op, f func(context.Context) arrival) {
-	c, timeout := w.client, w.machine.Timeout(w.state)
+// operate runs one ledger operation on a goroutine of its own, which then runs the worker.
+func (w *WorkerLease) operate(op machine.Op, f operation) {
+	c, timeout := w.client, w.machine.Timeout(&w.state)
 	c.activity.add(w, 1)
 	go func() {
-		ctx, cancel := c.clock.WithTimeout(w.ops, timeout)
-		defer cancel()
-		ctx, receipt := store.WithReceipt(ctx)
-		sent := c.local()
-		a := f(ctx)
-		if stamp := receipt.Stamp(); !stamp.IsZero() {
-			observed, odd := w.sampled(stamp, sent)
-			a.observed, a.err = append(a.observed, observed...), cmp.Or(a.err, odd)
+		if w.accept(w.call(op, timeout, f)) {
+			w.run()
 		}
-		if units := receipt.Units(); units > 0 {
-			a.observed = append(a.observed, Charged{Worker: w.label(), Operation: op.String(), Units: units})
-		}
-		w.deliver(a)
 	}()
 }
 
+// operation is a ledger operation that begins at a local reading.
+type operation func(ctx context.Context, sent time.Duration) arrival
+
+// call carries out an operation, with a time-out by the client's clock, and looks at its
+// receipt.
+func (w *WorkerLease) call(op machine.Op, timeout time.Duration, f operation) arrival {
+	c := w.client
+	ctx, cancel := c.clock.WithTimeout(w.ops, timeout)
+	defer cancel()
+	ctx, receipt := store.WithReceipt(ctx)
+	sent := c.local()
+	a := f(ctx, sent)
+	if stamp := receipt.Stamp(); !stamp.IsZero() {
+		observed, odd := w.sampled(stamp, sent)
+		a.observed, a.err = append(a.observed, observed...), cmp.Or(a.err, odd)
+	}
+	if units := receipt.Units(); units > 0 {
+		a.observed = append(a.observed, Charged{Worker: w.label(), Operation: op.String(), Units: units})
+	}
+	return a
+}
+
 // sample asks the store for its time.
-func (w *WorkerLease) sample(ctx context.Context) ([]Event, error) {
-	sent := w.client.local()
+func (w *WorkerLease) sample(ctx context.Context, sent time.Duration) ([]Event, error) {
 	stamp, err := w.client.ledger.Now(ctx)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 
 // outage is the time in which the store answers nothing, or takes no appends, as while its
 // servers elect a primary. It is kept beside the machine, which decides nothing by it. Only
-// the worker's goroutine uses it.
+// the goroutine that runs the worker uses it.
 type outage struct {
 	down   bool
 	append bool          // appends fail: only one that succeeds ends the outage

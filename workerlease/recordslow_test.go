@@ -125,9 +125,9 @@ type wakeUps struct {
 	n atomic.Int64
 }
 
-func (c *wakeUps) Timer(d time.Duration) *clock.Timer {
+func (c *wakeUps) AfterFunc(d time.Duration, f func()) *clock.Timer {
 	c.n.Add(1)
-	return c.Clock.Timer(d)
+	return c.Clock.AfterFunc(d, f)
 }
 
 // Work is to be recorded, the head is poison, and servers answer in turn: the worker has to wait.

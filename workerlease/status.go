@@ -157,8 +157,8 @@ func (w *WorkerLease) Status() Status {
 }
 
 // publish makes the state visible to Status.
-func (w *WorkerLease) publish() {
-	s, latest := w.state, w.now().Latest
+func (w *WorkerLease) publish(latest time.Time) {
+	s := &w.state
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.unreleased = s.Unreleased(latest)

@@ -126,7 +126,7 @@ func (t *try) allocated(ctx context.Context, l Lease) {
 	t.once.Do(func() { t.got <- &Claim{Lease: l, ctx: ctx, w: t.w, try: t} })
 }
 
-// observe gets events on the worker's goroutine.
+// observe gets the worker's events.
 func (t *try) observe(e Event) {
 	var why error
 	switch e := e.(type) {

@@ -11,8 +11,9 @@ import (
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
-// WorkerLease is a worker. It is safe for concurrent use. It has one goroutine; ledger
-// operations and callbacks run on goroutines that end with them.
+// WorkerLease is a worker. It is safe for concurrent use. While it
+// waits it has a timer and no goroutine: its steps, its ledger operations and its callbacks
+// run on goroutines that end with them.
 type WorkerLease struct {
 	client    *Client
 	options   Options
@@ -22,8 +23,7 @@ type WorkerLease struct {
 	unhook    func() bool
 	listen    func(Event) // besides the observer; may be nil
 
-	events    chan arrival
-	wake      chan struct{}
+	inbox     inbox
 	done      chan struct{}
 	stopping  sync.Once
 	givingUp  sync.Once
@@ -34,7 +34,7 @@ type WorkerLease struct {
 
 	shortest time.Duration // of the slots
 
-	// Of the worker's goroutine only.
+	// Only of the goroutine that runs the worker: see inbox.
 	state            machine.State
 	uncertainSamples int      // how often in a row store time was too uncertain
 	warned           []string // of which shortcomings of the store
@@ -42,7 +42,7 @@ type WorkerLease struct {
 
 	stopFailed atomic.Pointer[StopFailed] // not reported yet
 
-	active atomic.Pointer[activeLease] // the newest; set by the worker's goroutine
+	active atomic.Pointer[activeLease] // the newest; set by the goroutine that runs the worker
 
 	mu         sync.Mutex
 	unreleased bool // there is a lease to release, or there may be
@@ -57,8 +57,8 @@ type WorkerLease struct {
 func (c *Client) newWorker(ctx context.Context, o Options, cb Callbacks) *WorkerLease {
 	w := &WorkerLease{
 		client: c, options: o, callbacks: cb, machine: o.machine(c.rules),
-		base:   context.WithoutCancel(ctx),
-		events: make(chan arrival, 8), wake: make(chan struct{}, 1), done: make(chan struct{}),
+		base: context.WithoutCancel(ctx),
+		done: make(chan struct{}),
 	}
 	w.ops, w.cancelOps = context.WithCancel(context.Background())
 	w.state = c.start()
@@ -98,7 +98,7 @@ func (w *WorkerLease) StopLeasing(ctx context.Context) error { return w.stop(ctx
 // stop is StopLeasing. failed gets the error before the worker is told to give up, which
 // may end it at once.
 func (w *WorkerLease) stop(ctx context.Context, failed func(error)) error {
-	w.stopping.Do(func() { w.order(machine.Stop{}) })
+	w.stopping.Do(func() { w.post(arrival{event: machine.Stop{}}) })
 	select {
 	case <-w.done:
 		return nil
@@ -124,7 +124,7 @@ func (w *WorkerLease) stop(ctx context.Context, failed func(error)) error {
 	}
 	w.givingUp.Do(func() {
 		w.cancelOps()
-		w.order(machine.GiveUp{})
+		w.post(arrival{event: machine.GiveUp{}})
 	})
 	return err
 }

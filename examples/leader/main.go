@@ -53,7 +53,7 @@ type witness struct {
 	token int64
 }
 
-// Observe is called on one goroutine, as each client has one worker. A release is
+// Observe is not called twice at once, as each client has one worker. A release is
 // told as well: with the token of the leader that has gone.
 func (w *witness) Observe(e workerlease.Event) {
 	if e, ok := e.(workerlease.HolderChanged); ok && e.Holder.Token != w.token {

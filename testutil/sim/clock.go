@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +30,7 @@ const (
 	writeLane
 	rollbackLane
 	lookLane
+	recheckLane
 	lanes = 16
 )
 
@@ -49,9 +51,12 @@ func (p *Process) slot(at time.Duration, l lane) time.Duration {
 type hostClock struct {
 	clock.Clock
 	p     *Process
-	first lane                // of three: for Timer, AfterFunc and WithTimeout
+	first lane                // of three: for AfterFunc twice, and WithTimeout
 	wall  time.Duration       // how wrong its time of day was at birth
 	off   [lanes]atomic.Int64 // when a timer of a lane was last off
+
+	mu    sync.Mutex
+	calls []time.Duration // true times at which functions are to be called, or were lately
 }
 
 // plainClock is a clock without boot time.
@@ -121,14 +126,27 @@ func (c *hostClock) WithDeadline(ctx context.Context, t time.Time) (context.Cont
 }
 
 func (c *hostClock) Timer(d time.Duration) *clock.Timer {
-	if c.first == wakeLane {
-		c.p.waits(d)
-	}
 	return c.Clock.Timer(c.wait(d, c.first+wakeLane))
 }
 
+// AfterFunc takes another lane if a function is to be called at that instant already: a worker
+// has a timer for what it waits for, and one for its lease, and its client one for all leases.
 func (c *hostClock) AfterFunc(d time.Duration, f func()) *clock.Timer {
-	return c.Clock.AfterFunc(c.wait(d, c.first+holdLane), f)
+	if c.first == wakeLane {
+		c.p.waits(d)
+	}
+	now, wait := c.p.world.now(), c.wait(d, c.first+wakeLane)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls = slices.DeleteFunc(c.calls, func(at time.Duration) bool { return at < now })
+	at := now + wait
+	for _, l := range []lane{holdLane, recheckLane} {
+		if slices.Contains(c.calls, at) {
+			at = now + wait + time.Duration(l-wakeLane)
+		}
+	}
+	c.calls = append(c.calls, at)
+	return c.Clock.AfterFunc(at-now, f)
 }
 
 func (c *hostClock) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {

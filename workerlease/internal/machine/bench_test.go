@@ -29,7 +29,7 @@ func BenchmarkWake(b *testing.B) {
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
 			in := &all[i%len(all)]
-			in.m.Waits(in.s)
+			in.m.Waits(&in.s)
 		}
 	})
 }

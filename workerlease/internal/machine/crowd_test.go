@@ -166,7 +166,7 @@ func (c *crowd) sleep(i int) {
 			continue
 		}
 		now := w.now(0)
-		for _, v := range w.m.Waits(w.s) {
+		for _, v := range w.m.Waits(&w.s) {
 			if v.Time.IsZero() {
 				least = min(least, v.Local-c.local)
 			} else {

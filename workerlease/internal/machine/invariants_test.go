@@ -331,7 +331,7 @@ func slotLength(s slots.Slot) time.Duration {
 // idle checks that a worker that waits does wait: no time that it waits for has
 // come, so that it doesn't spin.
 func (w *watcher) idle(at machine.Moment) error {
-	for _, wait := range w.m.Waits(w.s) {
+	for _, wait := range w.m.Waits(&w.s) {
 		due := at.Local >= wait.Local
 		if !wait.Time.IsZero() {
 			due = at.Now.Known() && at.Now.Until(wait.Time, wait.Edge) == 0
@@ -340,7 +340,7 @@ func (w *watcher) idle(at machine.Moment) error {
 			return fmt.Errorf("a wait is due: %v, at %v", wait, at.Now)
 		}
 	}
-	if w.s.Pending == machine.Nothing && !w.halted && !w.s.Stopping && len(w.m.Waits(w.s)) == 0 {
+	if w.s.Pending == machine.Nothing && !w.halted && !w.s.Stopping && len(w.m.Waits(&w.s)) == 0 {
 		return errors.New("nothing is under way, and nothing waited for")
 	}
 	return nil

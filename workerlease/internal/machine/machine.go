@@ -21,12 +21,19 @@ func Start(epoch, settled, jumps int, inQuestion bool, local time.Duration) Stat
 // Machine decides for one worker.
 type Machine struct{ Config }
 
-// Step takes in an event and decides what to do.
+// Step takes in an event and decides what to do. It changes nothing but what it returns.
 func (m *Machine) Step(s State, at Moment, e Event) (State, []Action) {
+	actions := m.Advance(&s, at, e)
+	return s, actions
+}
+
+// Advance is Step for a state that nobody else looks at: it is changed in place, since copying
+// one takes longer than most decisions.
+func (m *Machine) Advance(s *State, at Moment, e Event) []Action {
 	if s.Bid.Stage == Halted {
-		return s, nil
+		return nil
 	}
-	x := &step{facts: facts{m: m, s: &s, at: at}}
+	x := &step{facts: facts{m: m, s: s, at: at}}
 	switch e.(type) {
 	case Began, Skipped:
 		// A decision of a moment ago comes before a change of the clock since: both
@@ -44,7 +51,7 @@ func (m *Machine) Step(s State, at Moment, e Event) (State, []Action) {
 		x.contend()
 		s.Clock.Apart = x.apart()
 	}
-	return s, x.out
+	return x.out
 }
 
 // step is one call of Step. Its methods decide: they change the state, and add actions.
@@ -176,7 +183,7 @@ func (m *Machine) abandoned(slot slots.Slot) time.Time {
 }
 
 // Waits is what to wait for in a state, besides the operation under way.
-func (m *Machine) Waits(s State) []Wait {
+func (m *Machine) Waits(s *State) []Wait {
 	if s.Bid.Stage == Halted {
 		return nil
 	}
@@ -200,7 +207,7 @@ func (m *Machine) Waits(s State) []Wait {
 		if m.Rules.GivesBack&WhileOverrun != 0 && h.keepsNext() && m.Group == "" && s.Closing.DoneUntil.IsZero() && !s.Stopping {
 			until(m.keeps(h.Next), timeline.Earliest)
 		}
-		if m.mayBegin(&s) && !h.Looking && (s.Pending == Nothing && s.Retries.Until == 0 || !m.mustLook(h)) {
+		if m.mayBegin(s) && !h.Looking && (s.Pending == Nothing && s.Retries.Until == 0 || !m.mustLook(h)) {
 			until(h.Next.Start, m.Rules.BeginBy)
 		}
 	}
@@ -209,19 +216,19 @@ func (m *Machine) Waits(s State) []Wait {
 		w = append(w, Wait{Local: s.Clock.SettleBy})
 	}
 	if s.Stopping && !s.GivenUp && s.Pending == Nothing {
-		w = append(w, m.stopsBy(&s)...)
+		w = append(w, m.stopsBy(s)...)
 	}
 	switch {
 	case s.Pending != Nothing:
 	case s.Retries.Until > 0:
 		w = append(w, Wait{Local: s.Retries.Until})
-	case s.Stopping || s.Bid.Slot.IsZero() || m.through(&s):
+	case s.Stopping || s.Bid.Slot.IsZero() || m.through(s):
 	case s.Bid.Recheck > 0:
 		w = append(w, Wait{Local: s.Bid.Recheck})
-	case m.blocked(&s):
-		until(m.leaves(&s), timeline.Mid)
+	case m.blocked(s):
+		until(m.leaves(s), timeline.Mid)
 	case s.Bid.Stage == Aiming:
-		until(m.begins(&s), s.Bid.TurnEdge)
+		until(m.begins(s), s.Bid.TurnEdge)
 	}
 	if s.Pending == Nothing && s.Retries.Until == 0 && !s.Stopping && s.Bid.Stage == Aiming {
 		if s.View.Watch.Seq != 0 {

@@ -188,7 +188,7 @@ func TestEveryEventInEveryState(t *testing.T) {
 				row(names, answer)
 				names, answer = h.name, next
 			}
-			for _, wait := range m.Waits(after) {
+			for _, wait := range m.Waits(&after) {
 				if wait.Time.IsZero() && wait.Local <= at.Local {
 					t.Errorf("%s, %s: waits for %v, which is past", s.name, h.name, wait)
 				}

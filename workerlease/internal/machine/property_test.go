@@ -214,7 +214,7 @@ func befall(t *rapid.T, c machine.Config) {
 	if w.running {
 		happen(machine.Returned{})
 	}
-	if !w.halted || w.s.Bid.Stage != machine.Halted || len(w.m.Waits(w.s)) != 0 {
+	if !w.halted || w.s.Bid.Stage != machine.Halted || len(w.m.Waits(&w.s)) != 0 {
 		t.Fatalf("not halted: %+v", w.s)
 	}
 	happen(machine.Wake{})

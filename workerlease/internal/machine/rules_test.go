@@ -78,7 +78,7 @@ func TestTimeoutIsAThirdOfTheLeadOrTwiceWhatOperationsTake(t *testing.T) {
 			m.Schedule = slots.Must(slots.Every(c.every))
 			state.Bid.Slot = m.Schedule.At(eve)
 		}
-		if got := m.Timeout(state); got != c.want {
+		if got := m.Timeout(&state); got != c.want {
 			t.Errorf("Timeout(every %v, lead %v, %v) = %v, want %v", c.every, c.lead, c.trips, got, c.want)
 		}
 	}

@@ -148,7 +148,7 @@ func (s *script) state() string {
 		}
 	}
 	var waits []string
-	for _, w := range s.m.Waits(v) {
+	for _, w := range s.m.Waits(&v) {
 		if w.Time.IsZero() {
 			waits = append(waits, fmt.Sprintf("%v", w.Local-s.local))
 		} else {

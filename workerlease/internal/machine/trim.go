@@ -39,7 +39,7 @@ func (f facts) idle() bool {
 	if !s.Hold.Next.IsZero() {
 		return mid.Before(s.Hold.Next.Start)
 	}
-	return (f.m.Continuous || f.m.Failover > 0) && s.Hold.Held.Own && s.Bid.Stage == Aiming && f.m.begins(s).Sub(mid) > 2*f.m.Timeout(*s)
+	return (f.m.Continuous || f.m.Failover > 0) && s.Hold.Held.Own && s.Bid.Stage == Aiming && f.m.begins(s).Sub(mid) > 2*f.m.Timeout(s)
 }
 
 // probed takes in a record that may justify trimming all below it.

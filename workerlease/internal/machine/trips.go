@@ -81,7 +81,7 @@ func (x *step) measure(e Event) {
 		}
 	case timedOut(err):
 		// A driver may give up early, if it thinks the time too short.
-		t.Cut = max(t.Cut, took, x.m.Timeout(*x.s))
+		t.Cut = max(t.Cut, took, x.m.Timeout(x.s))
 	}
 }
 
@@ -119,7 +119,7 @@ func timeout(usual, most, longest time.Duration) time.Duration {
 // Timeout is how long the ledger operation under way may take: long enough for a slow
 // store, short enough to try again before the boundary, or before the end of the
 // window that is to be extended.
-func (m *Machine) Timeout(s State) time.Duration {
+func (m *Machine) Timeout(s *State) time.Duration {
 	const bound = 30 * time.Second
 	usual, most := 5*time.Second, bound
 	least := 250 * time.Millisecond

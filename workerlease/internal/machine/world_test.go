@@ -123,7 +123,7 @@ func (w *world) event(e machine.Event) error {
 // wait lets time pass until the machine's next wait is over, and wakes it. It
 // reports false if there is nothing to wait for.
 func (w *world) wait() (bool, error) {
-	waits := w.m.Waits(w.s)
+	waits := w.m.Waits(&w.s)
 	if len(waits) == 0 {
 		return false, nil
 	}

@@ -1,0 +1,85 @@
+package workerlease
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
+)
+
+// leases are those of a client that have begun and not ended.
+type leases struct {
+	mu   sync.Mutex
+	all  []*activeLease // each knows its place: a map's order would differ from run to run
+	stop func()         // the timer of the next recheck; nil: none is set
+}
+
+// add takes in a lease that begins. If the client's clock knows boot time, all leases are then
+// looked at again once a second, by one timer: those that end them stand still while the
+// machine is suspended, and boot time doesn't.
+func (l *leases) add(h *activeLease) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, h)
+	h.place = len(l.all)
+	if c := h.w.client; l.stop == nil && c.boot && c.rules.Look(machine.AtTimer) {
+		l.stop = c.after(recheckHeld, c.recheck)
+	}
+}
+
+// remove takes out a lease that has ended. It may be called more than once.
+func (l *leases) remove(h *activeLease) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if h.place == 0 {
+		return
+	}
+	last := len(l.all)
+	l.all[h.place-1], l.all[last-1].place = l.all[last-1], h.place
+	l.all[last-1] = nil
+	l.all, h.place = l.all[:last-1], 0
+	if len(l.all) == 0 && l.stop != nil {
+		l.stop()
+		l.stop = nil
+	}
+}
+
+// list is a copy: ending a lease removes it.
+func (l *leases) list() []*activeLease {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.all)
+}
+
+// recheck looks at all leases again, and sees to it that this is repeated.
+func (c *Client) recheck() {
+	for _, h := range c.leases.list() {
+		h.watch()
+	}
+	l := &c.leases
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stop = nil; len(l.all) > 0 {
+		l.stop = c.after(recheckHeld, c.recheck)
+	}
+}
+
+// hasten sets the timers of all leases again, which may have to end earlier.
+func (c *Client) hasten() {
+	for _, h := range c.leases.list() {
+		h.hasten()
+	}
+}
+
+// review makes all workers look at everything again, and the leases that they hold, too: a
+// worker may be busy with an observer. The cause of it is about to get an event anyway.
+func (c *Client) review(cause *WorkerLease) {
+	for _, w := range c.activity.list() {
+		if w != cause {
+			w.nudge()
+		}
+	}
+	for _, h := range c.leases.list() {
+		h.watch()
+	}
+}
