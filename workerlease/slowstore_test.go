@@ -164,7 +164,8 @@ func TestAnOperationThatHangsIsGivenUp(t *testing.T) {
 		lead := priority.Lead(slot, 0)
 		for _, trip := range []time.Duration{nearby, lead / 10} {
 			bubble(t, fmt.Sprint(slot, "/", trip), func(t *testing.T) {
-				l := faulty(t, func(c faultstore.Call) faultstore.Fault {
+				inner := memory.New(memory.Options{})
+				l := struck(t, inner.Handle(), func(c faultstore.Call) faultstore.Fault {
 					f := faultstore.Fault{Before: trip}
 					if c.N%7 == 6 {
 						f.Block, f.Effect = true, faultstore.Dropped
@@ -172,7 +173,7 @@ func TestAnOperationThatHangsIsGivenUp(t *testing.T) {
 					return f
 				})
 				start(t, setup{ledger: l, Options: workerlease.Options{InstanceID: "a", LeaseInterval: slot}})
-				had := shares(t, l, slot, 103)
+				had := shares(t, inner, slot, 103)
 				if n := l.Struck()[faultstore.KindBlackHole]; had["a"] < 0.99 || n < 20 {
 					t.Errorf("slots had = %v, and %d operations hung; want all, and 20", had, n)
 				}
