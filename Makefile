@@ -29,7 +29,7 @@ TRUSTED  = -gcflags='modernc.org/...=-d=checkptr=0'
 .PHONY: race
 race: export GORACE ?= atexit_sleep_ms=10
 race: ## Run the tests of code with goroutines with the race detector; fail without the MongoDB server
-	REQUIRE_STORES=$${REQUIRE_STORES:-mongo} $(GO) test -race $(TRUSTED) -shuffle=on -timeout 1h $(LONGEST) $$($(GO) list ./... | grep -vE '$(SINGLE)')
+	REQUIRE_STORES=$${REQUIRE_STORES:-mongo} $(GO) test -race -vet=off $(TRUSTED) -shuffle=on -timeout 1h $(LONGEST) $$($(GO) list ./... | grep -vE '$(SINGLE)')
 
 .PHONY: sim
 sim: ## Simulate workers for long: make sim SEEDS=2000 HOURS=6
