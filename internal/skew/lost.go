@@ -34,7 +34,7 @@ func (s *server) kept() time.Duration { return max(s.lead.since, s.at) }
 // goBy lets another server lead if that answered nearer to when s was kept than the one before.
 func (s *server) goBy(other *server) {
 	gap := drift(other.at - s.kept())
-	if other == s || !s.known || s.doubt == open || !other.known || other.failed || other.doubt != certain ||
+	if other == s || !s.known || !other.known || other.failed || other.doubt != certain ||
 		s.lead.by != nil && s.lead.gap <= gap {
 		return
 	}
