@@ -36,9 +36,9 @@ func (c *Clocks) contradict(by *server, j jump) {
 
 // dispel takes in what a server in doubt has answered, within [lo, hi], while the bound that holds
 // either way was [wasLo, wasHi]. If only one of the two explanations fits, that counts for the
-// others, too, unless it was asked before the jump was noticed, and may show its clock of then.
-func (c *Clocks) dispel(s *server, wasLo, wasHi, lo, hi int64, sent time.Duration) {
-	if s.doubt != open || sent < c.jump.at {
+// others, too.
+func (c *Clocks) dispel(s *server, wasLo, wasHi, lo, hi int64) {
+	if s.doubt != open {
 		return
 	}
 	down, up := min(0, c.jump.least), max(0, c.jump.most)

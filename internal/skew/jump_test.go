@@ -98,6 +98,40 @@ func TestAnOlderAnswerDoesNotReplaceANewerOne(t *testing.T) {
 	}
 }
 
+// The machine is paused for as long as the third server is ahead. The answer of that was on its way
+// meanwhile, and shows what its clock was before.
+func TestAnAnswerFromBeforeAPauseIsNoneFromAfterIt(t *testing.T) {
+	t.Parallel()
+	const ahead, at = 3 * time.Second, 10 * time.Second
+	for name, others := range map[string][]string{
+		"one other has answered":   {"a"},
+		"two others have answered": {"a", "b"},
+	} {
+		c := set(ms, 0, 0, ahead)
+		local := at
+		for _, other := range others {
+			local += 20 * ms
+			ask(c, other, ahead, local, ms)
+		}
+		local = at + 250*ms
+		c.Read("c", skew.Reading{Time: noon.Add(at + ahead), Granularity: ms, Sent: at, Received: local})
+		if got := c.Need("c", local); got != skew.Waiting {
+			t.Errorf("%s: Need(c) = %v, want %v", name, got, skew.Waiting)
+		}
+		for _, other := range []string{"a", "b"} {
+			local += 20 * ms
+			ask(c, other, ahead, local, ms)
+		}
+		if got, ok := c.Apart("a", local); ok {
+			t.Errorf("%s: Apart(a) = %v before c was asked anew, want that it isn't known", name, got)
+		}
+		ask(c, "c", 2*ahead, local+20*ms, ms)
+		if got := apart(t, c, "a", local+30*ms); got < ahead || got > ahead+20*ms {
+			t.Errorf("%s: Apart(a) = %v, want %v", name, got, ahead)
+		}
+	}
+}
+
 // Clocks are set, one at a time, and the machine is paused. Whoever was asked after that is no
 // further away than Apart says, and neither is a server that was lost before.
 func TestApartHoldsAfterJumps(t *testing.T) {

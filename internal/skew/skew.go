@@ -143,12 +143,15 @@ func (c *Clocks) take(s *server, r Reading) {
 		s.set(lo, hi, r.Received)
 		return
 	}
+	if s.doubt != certain && r.Sent < c.jump.at {
+		return // It may show the clock from before the jump. The server is asked anew.
+	}
 	at := max(s.at, r.Received)
 	old, late := drift(at-s.at), drift(at-r.Received)
 	wasLo, wasHi := s.lo-old, s.hi+old
 	lo, hi = lo-late, hi+late
 	if wasLo <= hi && lo <= wasHi {
-		c.dispel(s, wasLo, wasHi, lo, hi, r.Sent)
+		c.dispel(s, wasLo, wasHi, lo, hi)
 		s.narrow(wasLo, wasHi, lo, hi, at)
 		return
 	}
