@@ -2,6 +2,7 @@ package workerlease_test
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -83,6 +84,29 @@ func TestASlotCostsTwoRecordsReadForEachWorker(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Who has not reached the head of a ledger by the start of a slot samples the time before it tries
+// again. So a try may cost two reads, for as long as the store tells the time alone.
+func TestAStoreThatTellsTheTimeAloneCostsTwoReadsASecond(t *testing.T) {
+	bubble(t, "", func(t *testing.T) {
+		const minutes = 10
+		reads := 0
+		start(t, setup{
+			Options: workerlease.Options{LeaseInterval: 5 * time.Second},
+			ledger: faulty(t, func(c faultstore.Call) faultstore.Fault {
+				reads++
+				if c.Op == faultstore.OpTail {
+					return faultstore.Fault{Effect: faultstore.Dropped, Err: io.EOF}
+				}
+				return faultstore.Fault{}
+			}),
+		})
+		at(minutes * time.Minute)
+		if most := minutes * 120; reads > most {
+			t.Errorf("%d reads in %d minutes, want %d at most", reads, minutes, most)
+		}
+	})
 }
 
 func TestAnIdleWorkerIsOneGoroutine(t *testing.T) {

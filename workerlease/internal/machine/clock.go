@@ -123,7 +123,7 @@ func (x *step) sampled(e Sampled) {
 		s.Retries.over()
 	} else {
 		// What has failed before may fail again, although the time could be sampled.
-		s.Retries.Until, s.Retries.SampleFirst = 0, false
+		s.Retries.Until, s.Retries.SampleFirst, s.Retries.Twice = 0, false, true
 		if s.Bid.Stage == Reading || s.Bid.Stage == Aiming {
 			x.again()
 		}

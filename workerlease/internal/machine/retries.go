@@ -16,6 +16,7 @@ type Retries struct {
 	Until       time.Duration // the local reading up to which the worker backs off; 0: it doesn't
 	Rereads     int           // how often the head was read again because of a conflict, in one slot
 	SampleFirst bool          // after a failure: sample the time before anything else
+	Twice       bool          // that succeeded: if what comes next fails, the try has taken two reads
 	Answer      Reason        // why, if the newest failure was an answer: Denied or Barred; else 0
 }
 
@@ -24,7 +25,7 @@ type Retries struct {
 const closeTries = 24
 
 // over forgets what came to nothing, since an operation has succeeded.
-func (r *Retries) over() { r.Failures, r.Tries, r.Until, r.Answer = 0, 0, 0, 0 }
+func (r *Retries) over() { r.Failures, r.Tries, r.Until, r.Answer, r.Twice = 0, 0, 0, 0, false }
 
 // why is the reason for which a slot is missed while operations fail.
 func (r *Retries) why() Reason {
@@ -78,6 +79,10 @@ func (x *step) backOff(err error) {
 	if length := x.slotLength(); length > 0 {
 		most = min(most, max(length/8, 10*time.Millisecond))
 	}
+	soon := time.Second / 2
+	if s.Retries.Twice {
+		most, soon, s.Retries.Twice = min(2*most, x.m.MaxBackoff), 2*soon, false
+	}
 	if s.Bid.Role == Extender && x.m.Failover > 0 && (s.Hold.holding() || s.Stopping && s.Closing.DoneUntil.IsZero()) {
 		most = min(most, max(x.m.early()/8, 10*time.Millisecond))
 	}
@@ -90,8 +95,8 @@ func (x *step) backOff(err error) {
 	d := min(x.m.MinBackoff<<min(s.Retries.Tries, 10), most)
 	spread := d / 2
 	if d == most {
-		// An outage goes on: it is looked at hardly more often than twice a second.
-		spread = min(spread, d-min(d*4/5, time.Second/2))
+		// An outage goes on: it is looked at hardly more often than with two reads a second.
+		spread = min(spread, d-min(d*4/5, soon))
 	}
 	d -= time.Duration(float64(spread) * x.fraction())
 	if recording {
