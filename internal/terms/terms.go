@@ -107,13 +107,22 @@ func (v view) contradicted(i int) bool {
 	return false
 }
 
+// passed reports that a record was poison to the writer of the reset right above it, as one that is
+// dated ahead: its time may have come since, but workers don't obey it.
+func (v view) passed(i int) bool {
+	if i == 0 || v.records[i-1].Kind != store.KindReset || v.records[i-1].ReadAt.IsZero() {
+		return false
+	}
+	return Poison(v.records[i], v.records[i-1].ReadAt, Ahead, Longest) != nil
+}
+
 // obeys reports that workers obey a record, as far as those below it show. What an override or a
 // reset ends is judged by the time of its writer. An override ends all that is below it, so none of
 // that may contradict it: what was in force when it came is not known.
 func (v view) obeys(i int) bool {
 	r := v.records[i]
 	ends := r.Kind == store.KindOverride || r.Kind == store.KindReset
-	if v.poison(i) || !ends && v.contradicted(i) {
+	if v.poison(i) || v.passed(i) || !ends && v.contradicted(i) {
 		return false
 	}
 	for j := i + 1; j < len(v.records); j++ {

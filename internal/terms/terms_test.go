@@ -66,6 +66,7 @@ func TestReadShowsWhichTermsMayBeInForce(t *testing.T) {
 		"what contradicts, above the unread":    {records: []store.Record{one, unreadable(2), grant(3, 1)}, want: []int64{3, 1}, head: 3, unread: 2},
 		"a far release":                         {records: []store.Record{one, grant(2, 1, ends(store.KindRelease, one), far)}, want: []int64{1}, head: 2},
 		"a far override":                        {records: []store.Record{one, grant(2, 1, ends(store.KindOverride, one), far)}, want: []int64{1}, head: 2},
+		"an override that a reset found far":    {records: []store.Record{one, grant(2, 5, ends(store.KindOverride, two)), grant(3, 5, ends(store.KindReset, one), func(r *store.Record) { r.ReadAt = noon.Add(-6 * time.Minute) })}, want: []int64{1}, head: 3},
 		"what can't be read, below a far reset": {records: []store.Record{unreadable(1), grant(2, 5, ends(store.KindReset, two), far)}, head: 2, unread: 1},
 		"a release of another":                  {records: []store.Record{one, grant(2, 1, ends(store.KindRelease, two))}, want: []int64{1}, head: 2},
 		"overridden terms":                      {records: []store.Record{one, two, grant(3, 6, ends(store.KindOverride, grant(3, 6))), grant(4, 7)}, want: []int64{4}, head: 4},
