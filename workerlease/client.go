@@ -194,7 +194,7 @@ func (c *Client) start() machine.State {
 // sample adds a stamp that a worker got to the time line, and says what it did. If
 // that made the interval wider, all workers must look at it: what they wait for,
 // the end of a lease above all, may have come nearer. If the servers' clocks are further apart
-// than was known, only the ends have.
+// than was known, only what holders wait for has.
 func (c *Client) sample(by *WorkerLease, s store.Stamp, sent, received time.Duration) (timeline.Outcome, timeline.Interval) {
 	c.mu.Lock()
 	was := c.line.At(received, c.line.Epoch())
@@ -205,7 +205,7 @@ func (c *Client) sample(by *WorkerLease, s store.Stamp, sent, received time.Dura
 	case outcome == timeline.Contradicted || outcome == timeline.Jumped:
 		c.review(by)
 	case was.Known() && now.Latest.After(was.Latest):
-		c.hasten()
+		c.hasten(now.Latest.Sub(was.Latest))
 	}
 	return outcome, now
 }

@@ -148,35 +148,45 @@ func (h *activeLease) watch() {
 		h.w.nudge()
 		return
 	}
-	h.arm(h.remainingAt(now))
-}
-
-// hasten sets the timer again if the lease has to end earlier. That it may have begun too early by
-// what is known now doesn't end it: whoever was to end before it has.
-func (h *activeLease) hasten() {
-	h.mu.Lock()
-	left := h.remaining()
-	lives := h.ended == 0 && h.stop != nil && left > 0
-	if lives {
+	if left := h.remainingAt(now); !h.timed(left) {
 		h.arm(left)
 	}
+}
+
+// timed reports that the timer is set for that moment already. Up to two rechecks before, that
+// doesn't count: a timer stands still while the machine is suspended, so it must be a young one
+// that ends the lease. The caller holds mu.
+func (h *activeLease) timed(left time.Duration) bool {
+	at := h.w.client.local() + left
+	return h.stop != nil && left > 2*recheckHeld && at >= h.at && at-h.at < time.Millisecond
+}
+
+// hasten sets the timer again if the lease has to end before that fires: many workers of a client
+// get stamps at a time, whose skews fluctuate. That it may have begun too early by what is known now
+// doesn't end it: whoever was to end before it has. It may have to be extended earlier, too: unless it
+// has to end earlier by less than a margin, its worker looks at that.
+func (h *activeLease) hasten(by time.Duration) {
+	h.mu.Lock()
+	local, left := h.w.client.local(), h.remaining()
+	lives := h.ended == 0 && h.stop != nil && left > 0
+	if lives && (local+left < h.at || local > h.at) {
+		h.arm(left)
+	}
+	extends := lives && by > h.w.options.Margin && h.inside()
 	h.mu.Unlock()
+	if extends {
+		h.w.nudge()
+	}
 	if !lives {
 		h.watch()
 	}
 }
 
-// arm sets the timer. One that is set for that moment already is left alone up to two rechecks
-// before: a timer stands still while the machine is suspended, so it must be a young one that
-// ends the lease. The caller holds mu.
+// arm sets the timer. The caller holds mu.
 func (h *activeLease) arm(left time.Duration) {
 	left = max(left, time.Millisecond)
-	at := h.w.client.local() + left
-	if h.stop != nil && left > 2*recheckHeld && at >= h.at && at-h.at < time.Millisecond {
-		return
-	}
 	h.stopTimer()
-	h.at = at
+	h.at = h.w.client.local() + left
 	h.stop = h.w.client.after(left, h.due)
 }
 

@@ -3,6 +3,7 @@ package workerlease
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
@@ -64,10 +65,10 @@ func (c *Client) recheck() {
 	}
 }
 
-// hasten sets the timers of all leases again, which may have to end earlier.
-func (c *Client) hasten() {
+// hasten sets the timers of all leases again, which may have to end earlier by some time.
+func (c *Client) hasten(by time.Duration) {
 	for _, h := range c.leases.list() {
-		h.hasten()
+		h.hasten(by)
 	}
 }
 

@@ -73,3 +73,29 @@ func TestASkewThatFluctuatesEndsNoLease(t *testing.T) {
 		})
 	}
 }
+
+// By a stamp that another worker of the client gets, a part of a slot ends 2.9 s sooner, and so much sooner
+// its holder is to extend it.
+func TestAWiderSkewLetsLeasesBeExtendedInTime(t *testing.T) {
+	for _, boot := range []bool{false, true} {
+		bubble(t, fmt.Sprint("boot time ", boot), func(t *testing.T) {
+			var skew atomic.Int64
+			skew.Store(int64(100 * time.Millisecond))
+			l := &hooked{Ledger: memory.New(memory.Options{}), stamp: func(s *store.Stamp, _ time.Time) {
+				s.Skew, s.Clock = time.Duration(skew.Load()), "p"
+			}}
+			c := clock.New()
+			if boot {
+				c = bootTime{c}
+			}
+			w := start(t, setup{ledger: l, clock: c, Options: workerlease.Options{LeaseInterval: 5 * time.Minute, FailoverWithin: 12 * time.Second}})
+			at(5*time.Minute + 4*time.Second)
+			skew.Store(int64(3 * time.Second))
+			start(t, setup{client: w.Client(), Options: workerlease.Options{WorkerType: "other", LeaseInterval: time.Hour, JoinMidSlot: true}})
+			at(6 * time.Minute)
+			if got := w.turn(t, 0); got.ended != 0 {
+				t.Errorf("the lease ended at %v: %v", got.ended, got.why)
+			}
+		})
+	}
+}
