@@ -73,16 +73,18 @@ func between(since time.Time) (from, to sample) {
 	return from, to
 }
 
-// Delayed is how long the machine kept programs waiting since a time: that thread for a processor,
-// or any for a disk.
-func Delayed(since time.Time) time.Duration {
+// Delayed is how long that thread waited for a processor since a time.
+func Delayed(since time.Time) (waited time.Duration) {
 	from, to := between(since)
-	return max(to.waited-from.waited, to.stalled-from.stalled)
+	return to.waited - from.waited
 }
 
 // Busy reports whether the machine had so much else to do since a time that bounds of
 // real time, which a program keeps otherwise, may have been missed.
-func Busy(since time.Time) bool { return Delayed(since) > time.Since(since)/50 }
+func Busy(since time.Time) bool {
+	from, to := between(since)
+	return max(to.waited-from.waited, to.stalled-from.stalled) > time.Since(since)/50
+}
 
 // Again tries what a machine that is Busy may make late, until it isn't: three times at
 // most, because a program that is late each time is wrong. It returns whether the last one
@@ -102,12 +104,12 @@ func Again(t *testing.T, try func() (late bool)) bool {
 }
 
 // Within fails the test if something that has just ended took longer than the limit. Where
-// the machine kept programs waiting meanwhile, the limit is that much later.
+// a thread had to wait for a processor meanwhile, the limit is that much later.
 func Within(t *testing.T, what string, took, limit time.Duration) {
 	t.Helper()
 	delayed := Delayed(time.Now().Add(-took))
-	t.Logf("%s: %v, with %v of waiting for a processor or a disk", what, took.Round(10*time.Microsecond), delayed.Round(time.Millisecond))
+	t.Logf("%s: %v, with %v of waiting for a processor", what, took.Round(10*time.Microsecond), delayed.Round(time.Millisecond))
 	if took > limit+delayed {
-		t.Errorf("%s took %v, want at most %v, and %v for waiting for a processor or a disk", what, took, limit, delayed)
+		t.Errorf("%s took %v, want at most %v, and %v for waiting for a processor", what, took, limit, delayed)
 	}
 }
