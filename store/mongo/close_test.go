@@ -3,6 +3,9 @@ package mongo
 import (
 	"context"
 	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,5 +70,65 @@ func TestCloseEndsWithItsContext(t *testing.T) {
 		if took := time.Since(began); took > 1100*time.Millisecond {
 			t.Fatalf("Close() took %v, want it to end with its context, after 1 s", took)
 		}
+	})
+}
+
+// otherName reaches a set by another name of its first member, too, and counts open connections.
+type otherName struct {
+	fakeLink
+	open atomic.Int32
+}
+
+func (n *otherName) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	if address == "other.test:27017" {
+		address = n.set.members[0].addr
+	}
+	conn, err := n.fakeLink.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	n.open.Add(1)
+	return &counted{Conn: conn, closed: sync.OnceFunc(func() { n.open.Add(-1) })}, nil
+}
+
+type counted struct {
+	net.Conn
+	closed func()
+}
+
+func (c *counted) Close() error {
+	c.closed()
+	return c.Conn.Close()
+}
+
+// The driver leaves the URI's name of a server for the set's own, and then Disconnect doesn't wait
+// for the heartbeat under the first name.
+func TestCloseEndsConnectionsToServersThatTheDriverHasLeft(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := serveReplicaSet(t, inBubble)
+		for _, m := range s.members {
+			m.slow.Store(int64(2 * time.Millisecond))
+		}
+		left := 0
+		for range 50 {
+			link := &otherName{fakeLink: fakeLink{set: s}}
+			o := options.Client().ApplyURI("mongodb://other.test," + s.members[1].addr + "/?replicaSet=rs0").SetDialer(link)
+			lines := linesOf(o)
+			client, err := mongo.Connect(o)
+			must(t, "Connect()", err)
+			l := open(t, Options{Client: client})
+			l.own, l.lines = true, lines
+			time.Sleep(time.Duration(rand.IntN(12)) * time.Millisecond)
+			wantErr(t, "Close()", l.Close(context.Background()), nil)
+			time.Sleep(100 * time.Millisecond)
+			if link.open.Load() > 0 {
+				left++
+			}
+		}
+		if left > 0 {
+			t.Errorf("%d of 50 clients have connections 100 ms after Close(), want none", left)
+		}
+		time.Sleep(time.Minute) // The heartbeats end.
 	})
 }

@@ -18,7 +18,8 @@ type lines struct {
 	options.ContextDialer
 	closing atomic.Bool
 
-	mu sync.Mutex
+	mu   sync.Mutex
+	over bool // for all servers
 	// ends are done, by server, when its connections are to end.
 	ends map[string]*end
 }
@@ -49,8 +50,22 @@ func (n *lines) end(server string) *end {
 	if n.ends[server] == nil {
 		ctx, cancel := context.WithCancel(context.Background())
 		n.ends[server] = &end{ctx, cancel}
+		if n.over {
+			cancel()
+		}
 	}
 	return n.ends[server]
+}
+
+// endAll ends all connections, once the driver has no use for any. Disconnect doesn't wait for the
+// heartbeat of a server that has left the set, or whose name in the URI isn't the set's own.
+func (n *lines) endAll() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.over = true
+	for _, e := range n.ends {
+		e.now()
+	}
 }
 
 // DialContext connects to a server. The driver calls it.

@@ -210,6 +210,7 @@ func (l *Ledger) Close(ctx context.Context) error {
 		return nil
 	}
 	l.lines.closing.Store(true)
+	defer l.lines.endAll()
 	done := make(chan error, 1)
 	// The driver goes by ctx only until it waits for its heartbeats.
 	go func() { done <- l.client.Disconnect(ctx) }()
