@@ -29,9 +29,9 @@ var selectIntruder = `SELECT
 			WHERE c.name NOT IN ('` + strings.Join(columnNames(), "', '") + `') AND (c."notnull" AND c.dflt_value IS NULL OR c.hidden))
 		LIMIT 1),
 	` + selectKey + `,
-	(SELECT 'column ' || own.name || ' of WorkerLeases is ' || iif(c.name IS NULL, 'missing', c.type || iif(c."notnull", ' NOT NULL', '')) || ', want ' || own.kind
+	(SELECT 'column ' || own.name || ' of WorkerLeases is ' || iif(c.name IS NULL, 'missing', c.type || iif(c."notnull", ' NOT NULL', '') || iif(c.hidden, ' GENERATED', '')) || ', want ' || own.kind
 		FROM (` + selectOwn() + `) AS own LEFT JOIN pragma_table_xinfo('WorkerLeases') AS c ON c.name = own.name
-		WHERE iif(c.name IS NULL, own.since <= (SELECT user_version FROM pragma_user_version), upper(c.type) || iif(c."notnull", ' NOT NULL', '') <> own.kind)
+		WHERE iif(c.name IS NULL, own.since <= (SELECT user_version FROM pragma_user_version), c.hidden OR upper(c.type) || iif(c."notnull", ' NOT NULL', '') <> own.kind)
 		LIMIT 1),
 	(SELECT group_concat(sql, char(10)) FROM sqlite_schema WHERE type = 'table' AND lower(name) IN ` + ours + `),
 	(SELECT schema_version FROM pragma_schema_version)`

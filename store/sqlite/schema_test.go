@@ -110,6 +110,17 @@ func TestATrimAfterAHarmlessChangeOfTheTablesGoesOn(t *testing.T) {
 	}
 }
 
+// Nothing can be inserted into a column that is computed, so the error that a ledger has then is to say why.
+func TestAColumnOfALedgerThatIsComputedIsRefused(t *testing.T) {
+	path := grown(t)
+	l := open(t, Options{Path: path})
+	must(t, "Append()", l.Append(t.Context(), storetest.Grant("other", 1)))
+	execute(t, raw(t, path), `ALTER TABLE WorkerLeases DROP COLUMN kind`, `ALTER TABLE WorkerLeases ADD COLUMN kind TEXT AS ('grant')`)
+	const says = "column kind of WorkerLeases is TEXT GENERATED, want TEXT"
+	documenttest.Says(t, "Append() by an open handle", l.Append(t.Context(), storetest.Grant("other", 2)), store.ErrRefused, says)
+	documenttest.Says(t, "Open()", documenttest.ErrorOf(Open(t.Context(), Options{Path: path})), store.ErrRefused, says)
+}
+
 // Tools that can't change a table in place make another, with what they know of the first. Without
 // its key, two workers would store the same record. With seq as text, the tenth isn't the newest.
 func TestATableThatWasRebuiltOtherwiseIsRefused(t *testing.T) {
