@@ -51,6 +51,16 @@ func timeNamespace(self string) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
+	// The file tells of the namespace for children. After unshare(2) without a fork, and without
+	// an exec since Linux 6.3, that isn't the process's own.
+	own, ownErr := os.Readlink(filepath.Join(self, "ns/time"))
+	children, childrenErr := os.Readlink(filepath.Join(self, "ns/time_for_children"))
+	switch err := errors.Join(ownErr, childrenErr); {
+	case err != nil:
+		return 0, err
+	case own != children:
+		return 0, fmt.Errorf("it is %s, and that of children is %s: start this program as a child (unshare --fork)", own, children)
+	}
 	return namespaceShift(offsets)
 }
 

@@ -38,7 +38,16 @@ func TestTheTimeNamespaceIsReadOfThisProcessOnly(t *testing.T) {
 	must(t, "of an earlier kernel", err)
 	documenttest.Equal(t, "shift", shift, 0)
 	must(t, "WriteFile()", os.WriteFile(filepath.Join(self, "timens_offsets"), []byte("boottime 5 0\n"), 0o600))
+	must(t, "Mkdir()", os.Mkdir(filepath.Join(self, "ns"), 0o700))
+	for _, name := range []string{"time", "time_for_children"} {
+		must(t, "Symlink()", os.Symlink("time:[1]", filepath.Join(self, "ns", name)))
+	}
 	shift, err = timeNamespace(self)
 	must(t, "of this kernel", err)
 	documenttest.Equal(t, "shift", shift, 5*time.Second)
+	// After unshare(2), the offsets are those of children alone.
+	must(t, "Remove()", os.Remove(filepath.Join(self, "ns", "time")))
+	must(t, "Symlink()", os.Symlink("time:[2]", filepath.Join(self, "ns", "time")))
+	_, err = timeNamespace(self)
+	documenttest.Says(t, "of children", err, nil, "it is time:[2], and that of children is time:[1]", "unshare --fork")
 }
