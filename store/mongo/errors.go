@@ -26,6 +26,10 @@ const (
 	// codeCommandNotSupported is what Cosmos DB says of commands that it doesn't have; see
 	// https://learn.microsoft.com/azure/cosmos-db/mongodb/error-codes-solutions.
 	codeCommandNotSupported = 115
+	codeNotImplemented      = 238
+	// codeFeatureNotSupported is what Amazon DocumentDB says of what it doesn't have; see
+	// https://github.com/Graylog2/graylog2-server/issues/5927.
+	codeFeatureNotSupported = 303
 	// codeRateLimited (IngressRequestRateLimitExceeded) is MongoDB's own way to
 	// say that it has too much to do.
 	codeRateLimited = 462

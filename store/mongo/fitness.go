@@ -296,7 +296,7 @@ func isAnswer(err error) bool {
 // don't pass by themselves. Any other reply may.
 func tolerate(err error) error {
 	switch {
-	case hasCode(err, codeUnauthorized, codeCommandNotFound, codeCommandNotSupported, codeNamespaceNotFound):
+	case hasCode(err, codeUnauthorized, codeCommandNotFound, codeCommandNotSupported, codeNotImplemented, codeFeatureNotSupported, codeNamespaceNotFound):
 		return nil
 	case hasCode(err, codeAtlasError) && atlasDenies.MatchString(err.Error()):
 		return nil

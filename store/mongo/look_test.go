@@ -105,10 +105,12 @@ func TestAThrottledLookIsThrottling(t *testing.T) {
 func TestAReplyThatDoesNotPassIsARefusal(t *testing.T) {
 	t.Parallel()
 	for what, reply := range map[string]bson.D{
-		"no right":            commandError(codeUnauthorized, "Unauthorized", "not authorized on config to execute command"),
-		"no right on Atlas":   commandError(codeAtlasError, "AtlasError", "not authorized on config to execute command"),
-		"no such command":     commandError(codeCommandNotFound, "CommandNotFound", "no such command"),
-		"none of Cosmos DB's": commandError(codeCommandNotSupported, "CommandNotSupported", "Command is not supported"),
+		"no right":             commandError(codeUnauthorized, "Unauthorized", "not authorized on config to execute command"),
+		"no right on Atlas":    commandError(codeAtlasError, "AtlasError", "not authorized on config to execute command"),
+		"no such command":      commandError(codeCommandNotFound, "CommandNotFound", "no such command"),
+		"none of Cosmos DB's":  commandError(codeCommandNotSupported, "CommandNotSupported", "Command is not supported"),
+		"none of DocumentDB's": commandError(codeFeatureNotSupported, "", "Feature not supported: customAction"),
+		"not implemented":      commandError(codeNotImplemented, "NotImplemented", "not implemented"),
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
