@@ -254,7 +254,7 @@ func (f *file) check() error {
 	return err
 }
 
-// guards are the last arguments of insertRecord.
+// guards are the last arguments of insertRecord, and those of selectGuards.
 func (l *Ledger) guards(schema int64) []any {
 	var offset any
 	if mine := l.line.Load(); mine != nil {
@@ -327,7 +327,7 @@ func (f *file) text(ctx context.Context, q query) (string, error) {
 	// The file may still have schema 1. If it is upgraded right after this, the query for
 	// schema 1 still works.
 	var version int64
-	if err := f.db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+	if err := f.db.QueryRowContext(ctx, selectSchema).Scan(&version); err != nil {
 		return "", err
 	}
 	if version == 1 {

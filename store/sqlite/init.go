@@ -22,7 +22,8 @@ const (
 // The statements on WorkerLeases and Boot.
 var (
 	createLeases  = createStatement()
-	insertRecord  = insertStatement()
+	insertRecord  = insertStatement(" SELECT ", " WHERE "+guards)
+	insertGuarded = insertStatement(" VALUES (", ")")
 	selectOne     = queryFor(`workerType = ?1 AND seq = ?2`)
 	selectTail    = queryFor(`workerType = ?1 AND seq BETWEEN 1 AND ?2 ORDER BY seq DESC LIMIT ?3`)
 	selectVersion = `SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema),
@@ -54,6 +55,7 @@ func querySince() query {
 }
 
 const (
+	selectSchema     = `PRAGMA user_version`
 	createBoot       = `CREATE TABLE Boot (id TEXT NOT NULL PRIMARY KEY, wallOffset INTEGER NOT NULL) STRICT, WITHOUT ROWID`
 	lockBoot         = `DELETE FROM Boot WHERE id IS NULL` // it has none
 	insertLine       = `INSERT INTO Boot (id, wallOffset, madeAt, skew, unsureUntil, overAt) VALUES (?1, ?2, ?3, ?4, ?5, ?6)`
@@ -114,15 +116,26 @@ func upgradeStatements() (all []string) {
 	return append(all, fmt.Sprintf("PRAGMA user_version = %d", schemaVersion))
 }
 
-// insertStatement inserts a record, unless the tables are no longer as they were when intruder
-// looked at them, or store time is no longer that by which the record was made.
-func insertStatement() string {
+// guards are true while the tables are as they were when intruder looked at them, and store time is
+// that by which the records were made.
+const guards = "(SELECT schema_version FROM pragma_schema_version) = ? AND (? IS NULL OR ? IN (SELECT wallOffset FROM Boot))"
+
+// The statements of a group of appends, with insertGuarded. Once the transaction has begun, nobody else
+// changes the tables or store time, so a group looks at the guards once.
+const (
+	beginGroup    = "BEGIN IMMEDIATE"
+	selectGuards  = "SELECT " + guards
+	commitGroup   = "COMMIT"
+	rollbackGroup = "ROLLBACK"
+)
+
+// insertStatement inserts a record, whose values stand between two texts.
+func insertStatement(before, after string) string {
 	names, values := make([]string, len(columns)), make([]string, len(columns))
 	for i, c := range columns {
 		names[i], values[i] = fmt.Sprintf("%q", c.name), "?"
 	}
-	return "INSERT INTO WorkerLeases (" + strings.Join(names, ", ") + ") SELECT " + strings.Join(values, ", ") +
-		" WHERE (SELECT schema_version FROM pragma_schema_version) = ? AND (? IS NULL OR ? IN (SELECT wallOffset FROM Boot))"
+	return "INSERT INTO WorkerLeases (" + strings.Join(names, ", ") + ")" + before + strings.Join(values, ", ") + after
 }
 
 // query reads all columns, in a file of this schema and in one of schema 1.

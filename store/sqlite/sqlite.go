@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -58,6 +57,7 @@ type Ledger struct {
 	line atomic.Pointer[line] // the time line of this handle, once it has one, until Close
 
 	opening chan struct{} // has one element while a call checks or opens the file
+	appends queue
 
 	mu     sync.Mutex // for the fields below; never held while using the disk
 	file   *file      // nil until first used
@@ -115,7 +115,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: open %s: %w", o.Path, err)
 	}
-	l := &Ledger{o: o, boot: boot, opening: make(chan struct{}, 1)}
+	l := &Ledger{o: o, boot: boot, opening: make(chan struct{}, 1), appends: queue{left: make(chan struct{}, 1)}}
 	_, err = do(ctx, l, "open", o.Path, func(ctx context.Context) (struct{}, error) {
 		found, err := l.inspect(ctx)
 		if err == nil && found < isOutdated && o.ReadOnly {
@@ -140,31 +140,10 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 	if err != nil {
 		return fmt.Errorf("sqlite: append: %w", err)
 	}
-	_, err = writes(ctx, l, "append", store.Key(r.WorkerType, r.Seq), func(ctx context.Context, f *file) (struct{}, error) {
-		for {
-			schema := f.schema.Load()
-			res, err := f.db.ExecContext(ctx, insertRecord, append(slices.Clip(values), l.guards(schema)...)...)
-			if err != nil {
-				return struct{}{}, f.blamed(ctx, err)
-			}
-			n, err := res.RowsAffected()
-			if err != nil {
-				return struct{}{}, err
-			}
-			if n == 1 {
-				break
-			}
-			if err := l.kept(ctx, f, schema); err != nil {
-				return struct{}{}, err
-			}
-		}
-		// What lies in a log that others don't use isn't stored.
-		if err := f.check(); err != nil {
-			return struct{}{}, l.found(err)
-		}
-		return struct{}{}, nil
-	})
-	return err
+	if err := l.enqueue(ctx, values); err != nil {
+		return fmt.Errorf("sqlite: append %s: %w", store.Key(r.WorkerType, r.Seq), err)
+	}
+	return nil
 }
 
 // Get returns the record at a key.
