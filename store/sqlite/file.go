@@ -254,6 +254,17 @@ func (f *file) check() error {
 	return err
 }
 
+// brief asks for what takes no time to find, and so isn't interrupted: that would close the connection. Only
+// the wait for the connection ends with the context.
+func brief[T any](ctx context.Context, f *file, ask func(ctx context.Context, conn *sql.Conn) (T, error)) (answer T, err error) {
+	conn, err := f.db.Conn(ctx)
+	if err != nil {
+		return answer, err
+	}
+	defer func() { _ = conn.Close() }()
+	return ask(context.WithoutCancel(ctx), conn)
+}
+
 // guards are the last arguments of insertRecord, and those of selectGuards.
 func (l *Ledger) guards(schema int64) []any {
 	var offset any

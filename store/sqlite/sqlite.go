@@ -167,8 +167,11 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 		stamp   store.Stamp
 	}
 	t, err := reads(ctx, l, "tail", workerType, func(ctx context.Context, f *file) (t tail, err error) {
-		var unreachable sql.NullInt64
-		if err := f.db.QueryRowContext(ctx, selectUnreachable, workerType, int64(store.MaxSeq)).Scan(&unreachable); err != nil {
+		unreachable, err := brief(ctx, f, func(ctx context.Context, conn *sql.Conn) (seq sql.NullInt64, err error) {
+			err = conn.QueryRowContext(ctx, selectUnreachable, workerType, int64(store.MaxSeq)).Scan(&seq)
+			return seq, err
+		})
+		if err != nil {
 			return tail{}, err
 		}
 		if unreachable.Valid {
