@@ -56,11 +56,7 @@ func (l *Ledger) commit(ctx context.Context, group []*entry) (again []*entry, wh
 			return nil, nil
 		}
 		for i, e := range group {
-			err := outcomes[i]
-			if err != nil {
-				err = f.blamed(ctx, err)
-			}
-			l.answer(err, e)
+			l.answer(outcomes[i], e)
 		}
 		return nil, nil
 	}
@@ -76,7 +72,7 @@ func (l *Ledger) judge(group []*entry, err error) (again []*entry, why error) {
 }
 
 // transact inserts the records of a group in one transaction, and syncs them to the disk. Each has its
-// own outcome: nil, or an error of a constraint. An error is that of all.
+// own outcome: nil, or that its key is taken. An error is that of all.
 func (l *Ledger) transact(ctx context.Context, conn *sql.Conn, group []*entry, schema int64) (outcomes []error, err error) {
 	if len(group) == 1 {
 		r, err := conn.ExecContext(ctx, insertRecord, append(group[0].values, l.guards(schema)...)...)
@@ -104,8 +100,8 @@ func (l *Ledger) transact(ctx context.Context, conn *sql.Conn, group []*entry, s
 	return nil, err
 }
 
-// insert inserts the records of a group in a transaction that has begun. A record that a constraint keeps out
-// leaves the transaction as it was.
+// insert inserts the records of a group in a transaction that has begun. One whose key is taken leaves the
+// transaction as it was. Other errors don't, or nothing is known of them.
 func (l *Ledger) insert(ctx context.Context, conn *sql.Conn, group []*entry, schema int64) (outcomes []error, err error) {
 	var same bool
 	if err := conn.QueryRowContext(ctx, selectGuards, l.guards(schema)...).Scan(&same); err != nil {
@@ -118,7 +114,7 @@ func (l *Ledger) insert(ctx context.Context, conn *sql.Conn, group []*entry, sch
 	for i, e := range group {
 		r, err := conn.ExecContext(ctx, insertGuarded, e.values...)
 		switch {
-		case resultCode(err)&0xff == code.SQLITE_CONSTRAINT:
+		case resultCode(err) == code.SQLITE_CONSTRAINT_PRIMARYKEY:
 			outcomes[i] = err
 		case err != nil:
 			return nil, errApart
