@@ -144,7 +144,7 @@ func appendRace(t *testing.T, b *bench) {
 // appendCrowd lets one handle append all at once to keys that are free, to keys that are taken, and to keys
 // that two appends want. A store may commit them together; the outcome of one is none of another's.
 func appendCrowd(t *testing.T, b *bench) {
-	const rounds, each = 5, 60
+	const rounds, each = 3, 40
 	ctx := lasting(t, 10*patience)
 	for round := range rounds {
 		key := func(kind string, i int) string { return fmt.Sprintf("%s%d-%d", kind, round, i) }
