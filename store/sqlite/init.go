@@ -19,13 +19,14 @@ const (
 	primaryKey = "workerType,seq"
 )
 
-// The statements on WorkerLeases and Boot.
+// The statements on WorkerLeases and Boot. SQLite plans by the value of a limit that is a parameter alone, and so
+// would prepare the statement anew for each value.
 var (
 	createLeases  = createStatement()
 	insertRecord  = insertStatement(" SELECT ", " WHERE "+guards)
 	insertGuarded = insertStatement(" VALUES (", ")")
 	selectOne     = queryFor(`workerType = ?1 AND seq = ?2`)
-	selectTail    = queryFor(`workerType = ?1 AND seq BETWEEN 1 AND ?2 ORDER BY seq DESC LIMIT ?3`)
+	selectTail    = queryFor(`workerType = ?1 AND seq BETWEEN 1 AND ?2 ORDER BY seq DESC LIMIT ?3 + 0`)
 	selectVersion = `SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema),
 		` + selectKey + `
 		FROM pragma_application_id, pragma_user_version`
@@ -74,7 +75,7 @@ const (
 	deleteOldest = `DELETE FROM WorkerLeases WHERE workerType = ?1 AND seq IN (
 		SELECT seq FROM WorkerLeases WHERE workerType = ?1 AND seq < min(?3,
 			(SELECT max(seq) FROM WorkerLeases WHERE workerType = ?1 AND seq BETWEEN 1 AND ?2))
-		ORDER BY seq LIMIT ?4) AND (SELECT schema_version FROM pragma_schema_version) = ?5`
+		ORDER BY seq LIMIT ?4 + 0) AND (SELECT schema_version FROM pragma_schema_version) = ?5`
 	// A plain DISTINCT would read the whole table; this hops from type to type.
 	hop = `hop(name) AS (
 		SELECT min(workerType) FROM WorkerLeases
