@@ -254,6 +254,9 @@ func (f *file) check() error {
 	return err
 }
 
+// maxBrief is how many records are read without an interruption at most.
+const maxBrief = 100
+
 // brief asks for what takes no time to find, and so isn't interrupted: that would close the connection. Only
 // the wait for the connection ends with the context.
 func brief[T any](ctx context.Context, f *file, ask func(ctx context.Context, conn *sql.Conn) (T, error)) (answer T, err error) {

@@ -26,11 +26,22 @@ var (
 	insertRecord  = insertStatement(" SELECT ", " WHERE "+guards)
 	insertGuarded = insertStatement(" VALUES (", ")")
 	selectOne     = queryFor(`workerType = ?1 AND seq = ?2`)
-	selectTail    = queryFor(`workerType = ?1 AND seq BETWEEN 1 AND ?2 ORDER BY seq DESC LIMIT ?3 + 0`)
+	selectTail    = queryTail()
 	selectVersion = `SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema),
 		` + selectKey + `
 		FROM pragma_application_id, pragma_user_version`
 )
+
+// queryTail selects a key that can't be followed, if there is one, and the newest records: one statement takes less
+// time than two. The last column is 1 for that key.
+func queryTail() query {
+	text := func(have int) string {
+		return `SELECT NULL, n` + strings.Repeat(", NULL", len(columns)-2) + `, 1 FROM (` + selectUnreachable + ` AS n) WHERE n IS NOT NULL
+			UNION ALL SELECT *, 0 FROM (SELECT ` + readColumns(have) + ` FROM WorkerLeases
+			WHERE workerType = ?1 AND seq BETWEEN 1 AND ?2 ORDER BY seq DESC LIMIT ?3 + 0)`
+	}
+	return query{text: text(len(columns)), textSchema1: text(columnsOfSchema1)}
+}
 
 // selectSince selects the newest records of each valid worker type, down to the one below the
 // oldest that can't be read or whose window ends after a time, and the lowest key of the type. Of

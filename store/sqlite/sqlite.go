@@ -167,21 +167,28 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 		stamp   store.Stamp
 	}
 	t, err := reads(ctx, l, "tail", workerType, func(ctx context.Context, f *file) (t tail, err error) {
-		unreachable, err := brief(ctx, f, func(ctx context.Context, conn *sql.Conn) (seq sql.NullInt64, err error) {
-			err = conn.QueryRowContext(ctx, selectUnreachable, workerType, int64(store.MaxSeq)).Scan(&seq)
-			return seq, err
-		})
+		text, err := f.text(ctx, selectTail)
 		if err != nil {
 			return tail{}, err
 		}
-		if unreachable.Valid {
-			t.records = append(t.records, store.Record{WorkerType: workerType, Defect: fmt.Sprintf("seq %d can't be followed", unreachable.Int64)})
+		ask := func(ctx context.Context, db rowser) ([]store.Record, error) {
+			return rows(ctx, db, func(row *sql.Rows) (store.Record, error) {
+				var unreachable bool
+				r, err := scan(row, &unreachable)
+				if unreachable {
+					r = store.Record{WorkerType: workerType, Defect: fmt.Sprintf("seq %d can't be followed", r.Seq)}
+				}
+				return r, err
+			}, text, workerType, int64(store.MaxSeq), max(limit, 0))
 		}
-		newest, err := f.records(ctx, selectTail, workerType, int64(store.MaxSeq), max(limit, 0))
+		if limit <= maxBrief {
+			t.records, err = brief(ctx, f, func(ctx context.Context, conn *sql.Conn) ([]store.Record, error) { return ask(ctx, conn) })
+		} else {
+			t.records, err = ask(ctx, f.db)
+		}
 		if err != nil {
 			return tail{}, err
 		}
-		t.records = append(t.records, newest...)
 		t.stamp, err = l.stamp(ctx, f)
 		return t, err
 	})
