@@ -33,7 +33,7 @@ func do[T any](ctx context.Context, l *Ledger, op, key string, act func(ctx cont
 		err   error
 	}
 	done := make(chan outcome, 1)
-	go func() {
+	l.run(func() {
 		defer l.calls.Done()
 		var o outcome
 		o.err = l.patiently(ctx, func() (err error) {
@@ -44,7 +44,7 @@ func do[T any](ctx context.Context, l *Ledger, op, key string, act func(ctx cont
 			o.err = l.explain(ctx, o.err)
 		}
 		done <- o
-	}()
+	})
 	select {
 	case o := <-done:
 		if o.err != nil {
@@ -54,6 +54,30 @@ func do[T any](ctx context.Context, l *Ledger, op, key string, act func(ctx cont
 	case <-ctx.Done():
 		return fail(fault.Ended(ctx))
 	}
+}
+
+// run calls act in a goroutine: in one that has ended another act, if one is there. SQLite needs a large stack, and
+// a new goroutine has to grow it first.
+func (l *Ledger) run(act func()) {
+	select {
+	case l.acts <- act:
+		return
+	default:
+	}
+	go func() {
+		for act != nil {
+			act()
+			act = nil
+			if !l.idle.CompareAndSwap(false, true) {
+				return // Another waits: one is enough.
+			}
+			select {
+			case act = <-l.acts:
+			case <-l.ended:
+			}
+			l.idle.Store(false)
+		}
+	}()
 }
 
 // begin notes a call, for which Close waits until it is done.

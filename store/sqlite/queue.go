@@ -116,7 +116,7 @@ func (l *Ledger) enqueue(ctx context.Context, values []any) error {
 	}
 	e := &entry{ctx: ctx, values: values, done: make(chan error, 1)}
 	if l.appends.add(e) {
-		go l.commitAll(context.WithoutCancel(ctx))
+		l.run(func() { l.commitAll(context.WithoutCancel(ctx)) })
 	}
 	select {
 	case err := <-e.done:

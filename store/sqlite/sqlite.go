@@ -58,6 +58,9 @@ type Ledger struct {
 
 	opening chan struct{} // has one element while a call checks or opens the file
 	appends queue
+	acts    chan func()   // to the goroutine that waits for another act
+	idle    atomic.Bool   // There is one.
+	ended   chan struct{} // closed by Close
 
 	mu     sync.Mutex // for the fields below; never held while using the disk
 	file   *file      // nil until first used
@@ -115,7 +118,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: open %s: %w", o.Path, err)
 	}
-	l := &Ledger{o: o, boot: boot, opening: make(chan struct{}, 1), appends: queue{left: make(chan struct{}, 1)}}
+	l := &Ledger{o: o, boot: boot, opening: make(chan struct{}, 1), appends: queue{left: make(chan struct{}, 1)}, acts: make(chan func()), ended: make(chan struct{})}
 	_, err = do(ctx, l, "open", o.Path, func(ctx context.Context) (struct{}, error) {
 		found, err := l.inspect(ctx)
 		if err == nil && found < isOutdated && o.ReadOnly {
@@ -124,6 +127,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 		return struct{}{}, err
 	})
 	if err != nil {
+		close(l.ended)
 		return nil, err
 	}
 	return l, nil
@@ -243,6 +247,7 @@ func (l *Ledger) Close(ctx context.Context) error {
 	}
 	l.closed = true
 	l.mu.Unlock()
+	close(l.ended)
 
 	closed := make(chan error, 1)
 	go func() {
