@@ -17,7 +17,7 @@ import (
 )
 
 // prepared returns statements on a connection with the settings of a ledger, beside which there is nothing.
-func prepared(b *testing.B, path string, texts ...string) (db *sql.DB, all []*sql.Stmt) {
+func prepared(b *testing.B, path string, texts ...string) (all []*sql.Stmt) {
 	b.Helper()
 	db, err := connect(path, "mode=rw&_synchronous=FULL")
 	must(b, "connect()", err)
@@ -28,7 +28,7 @@ func prepared(b *testing.B, path string, texts ...string) (db *sql.DB, all []*sq
 		must(b, text, err)
 		all = append(all, s)
 	}
-	return db, all
+	return all
 }
 
 // compare measures two acts in turns, so that what else the machine does bears on both, and reports how many
@@ -62,7 +62,7 @@ func BenchmarkLoneAppend(b *testing.B) {
 	l := open(b, Options{Path: path})
 	must(b, "Append()", l.Append(b.Context(), storetest.Grant("job", 1_000_000)))
 	must(b, "Now()", documenttest.ErrorOf(l.Now(b.Context())))
-	_, all := prepared(b, path, insertGuarded)
+	all := prepared(b, path, insertGuarded)
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
 	compare(b,
@@ -83,7 +83,7 @@ func BenchmarkLoneTail(b *testing.B) {
 	}
 	must(b, "Now()", documenttest.ErrorOf(l.Now(b.Context())))
 	newest := queryFor(`workerType = ?1 AND seq BETWEEN 1 AND ?2 ORDER BY seq DESC LIMIT ?3 + 0`)
-	_, all := prepared(b, path, selectUnreachable, newest.text, selectLines)
+	all := prepared(b, path, selectUnreachable, newest.text, selectLines)
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
 	compare(b,
