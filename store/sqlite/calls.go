@@ -24,20 +24,16 @@ func do[T any](ctx context.Context, l *Ledger, op, key string, act func(ctx cont
 	if ctx.Err() != nil {
 		return fail(fault.Ended(ctx))
 	}
-	l.mu.Lock()
-	if l.closed {
-		l.mu.Unlock()
-		return fail(store.ErrClosed)
+	if err := l.begin(); err != nil {
+		return fail(err)
 	}
-	l.calls.Add(1)
-	l.mu.Unlock()
 
 	type outcome struct {
 		value T
 		err   error
 	}
 	done := make(chan outcome, 1)
-	go func() {
+	l.run(func() {
 		defer l.calls.Done()
 		var o outcome
 		o.err = l.patiently(ctx, func() (err error) {
@@ -48,7 +44,7 @@ func do[T any](ctx context.Context, l *Ledger, op, key string, act func(ctx cont
 			o.err = l.explain(ctx, o.err)
 		}
 		done <- o
-	}()
+	})
 	select {
 	case o := <-done:
 		if o.err != nil {
@@ -60,24 +56,59 @@ func do[T any](ctx context.Context, l *Ledger, op, key string, act func(ctx cont
 	}
 }
 
+// run calls act in a goroutine: in one that has ended another act, if one is there. SQLite needs a large stack, and
+// a new goroutine has to grow it first.
+func (l *Ledger) run(act func()) {
+	select {
+	case l.acts <- act:
+		return
+	default:
+	}
+	go func() {
+		for act != nil {
+			act()
+			act = nil
+			if !l.idle.CompareAndSwap(false, true) {
+				return // Another waits: one is enough.
+			}
+			select {
+			case act = <-l.acts:
+			case <-l.ended:
+			}
+			l.idle.Store(false)
+		}
+	}()
+}
+
+// begin notes a call, for which Close waits until it is done.
+func (l *Ledger) begin() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return store.ErrClosed
+	}
+	l.calls.Add(1)
+	return nil
+}
+
+// The pauses before what found the file locked is repeated. Each is twice the one before.
+const (
+	firstPause = 500 * time.Microsecond
+	lastPause  = 16 * time.Millisecond
+)
+
 // patiently repeats act while it finds the file locked. SQLite's own busy wait is off,
 // because a context can't end it. The waited time is counted, not read from the clock,
 // so that stepping the clock can't prolong it.
 func (l *Ledger) patiently(ctx context.Context, act func() error) error {
 	var waited time.Duration
-	for pause := 500 * time.Microsecond; ; pause = min(2*pause, 16*time.Millisecond) {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		err := act()
 		if err == nil || !isBusy(err) {
 			return err
 		}
-		switch {
-		case errors.Is(err, errOtherLog) && waited >= otherLogTimeout:
+		if err := l.impatient(waited, err); err != nil {
 			return err
-		case waited < l.o.BusyTimeout:
-		case errors.Is(err, errChanged), errors.Is(err, errOtherLog):
-			return err
-		default:
-			return fmt.Errorf("busy: locked by another process for %v: %w", l.o.BusyTimeout, err)
 		}
 		timer := l.o.Clock.Timer(pause)
 		select {
@@ -87,5 +118,20 @@ func (l *Ledger) patiently(ctx context.Context, act func() error) error {
 		case <-timer.C:
 			waited += pause
 		}
+	}
+}
+
+// impatient is the error of an operation that has waited for so long, for a reason, that it isn't
+// repeated; else nil.
+func (l *Ledger) impatient(waited time.Duration, why error) error {
+	switch {
+	case errors.Is(why, errOtherLog) && waited >= otherLogTimeout:
+		return why
+	case waited < l.o.BusyTimeout:
+		return nil
+	case errors.Is(why, errChanged), errors.Is(why, errOtherLog):
+		return why
+	default:
+		return fmt.Errorf("busy: locked by another process for %v: %w", l.o.BusyTimeout, why)
 	}
 }

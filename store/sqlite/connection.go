@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	modernc "modernc.org/sqlite"
 )
@@ -26,6 +27,8 @@ type connector struct {
 	driver.Connector
 	path   string
 	single bool
+	// prepared counts the statements that its connection has prepared to keep them.
+	prepared atomic.Int64
 
 	mu      sync.Mutex
 	begun   bool
@@ -71,14 +74,15 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 		leave()
 		return nil, fmt.Errorf("SQLite's connection is a %T, which can't do all that is needed", conn)
 	}
-	return &connection{sqliteConn: known, of: c, leave: leave}, nil
+	return &connection{sqliteConn: known, of: c, leave: leave, ready: statements{}}, nil
 }
 
-// connection is one that notes when it is closed.
+// connection is one that notes when it is closed. That of a single connector keeps statements prepared.
 type connection struct {
 	sqliteConn
 	of    *connector
 	leave func()
+	ready statements
 }
 
 // Close is called by database/sql. The file stays claimed for its log until SQLite has
@@ -88,6 +92,7 @@ func (c *connection) Close() error {
 	c.of.closing = true
 	c.of.mu.Unlock()
 	defer c.leave()
+	c.finish()
 	return c.sqliteConn.Close()
 }
 

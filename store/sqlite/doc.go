@@ -41,6 +41,17 @@
 // package; don't back it up with os.ReadFile, for example. Other processes may open it
 // as they like.
 //
+// # Appends at the same time
+//
+// Appends that goroutines of one handle make while another is being committed are committed together
+// next, at most 500 in one transaction: one sync serves all. An append that is alone waits for no
+// other. Each has an outcome of its own: a key that is taken fails its own append. If the
+// transaction fails before its commit, each append is repeated in one of its own; if the commit itself
+// fails, the outcome is unknown for all of it. An append whose context ends before it is in a
+// transaction is not stored. The end of a context interrupts no commit.
+//
+// A handle parses each statement once.
+//
 // # One file, one path
 //
 // SQLite names the -wal file, its log, after the path. Two processes that use one file

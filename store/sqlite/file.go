@@ -254,7 +254,21 @@ func (f *file) check() error {
 	return err
 }
 
-// guards are the last arguments of insertRecord.
+// maxBrief is how many records are read without an interruption at most.
+const maxBrief = 100
+
+// brief asks for what takes no time to find, and so isn't interrupted: that would close the connection. Only
+// the wait for the connection ends with the context.
+func brief[T any](ctx context.Context, f *file, ask func(ctx context.Context, conn *sql.Conn) (T, error)) (answer T, err error) {
+	conn, err := f.db.Conn(ctx)
+	if err != nil {
+		return answer, err
+	}
+	defer func() { _ = conn.Close() }()
+	return ask(context.WithoutCancel(ctx), conn)
+}
+
+// guards are the last arguments of insertRecord, and those of selectGuards.
 func (l *Ledger) guards(schema int64) []any {
 	var offset any
 	if mine := l.line.Load(); mine != nil {
@@ -327,7 +341,7 @@ func (f *file) text(ctx context.Context, q query) (string, error) {
 	// The file may still have schema 1. If it is upgraded right after this, the query for
 	// schema 1 still works.
 	var version int64
-	if err := f.db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+	if err := f.db.QueryRowContext(ctx, selectSchema).Scan(&version); err != nil {
 		return "", err
 	}
 	if version == 1 {

@@ -19,16 +19,29 @@ const (
 	primaryKey = "workerType,seq"
 )
 
-// The statements on WorkerLeases and Boot.
+// The statements on WorkerLeases and Boot. SQLite plans by the value of a limit that is a parameter alone, and so
+// would prepare the statement anew for each value.
 var (
 	createLeases  = createStatement()
-	insertRecord  = insertStatement()
+	insertRecord  = insertStatement(" SELECT ", " WHERE "+guards)
+	insertGuarded = insertStatement(" VALUES (", ")")
 	selectOne     = queryFor(`workerType = ?1 AND seq = ?2`)
-	selectTail    = queryFor(`workerType = ?1 AND seq BETWEEN 1 AND ?2 ORDER BY seq DESC LIMIT ?3`)
+	selectTail    = queryTail()
 	selectVersion = `SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema),
 		` + selectKey + `
 		FROM pragma_application_id, pragma_user_version`
 )
+
+// queryTail selects a key that can't be followed, if there is one, and the newest records: one statement takes less
+// time than two. The last column is 1 for that key.
+func queryTail() query {
+	text := func(have int) string {
+		return `SELECT NULL, n` + strings.Repeat(", NULL", len(columns)-2) + `, 1 FROM (` + selectUnreachable + ` AS n) WHERE n IS NOT NULL
+			UNION ALL SELECT *, 0 FROM (SELECT ` + readColumns(have) + ` FROM WorkerLeases
+			WHERE workerType = ?1 AND seq BETWEEN 1 AND ?2 ORDER BY seq DESC LIMIT ?3 + 0)`
+	}
+	return query{text: text(len(columns)), textSchema1: text(columnsOfSchema1)}
+}
 
 // selectSince selects the newest records of each valid worker type, down to the one below the
 // oldest that can't be read or whose window ends after a time, and the lowest key of the type. Of
@@ -54,6 +67,7 @@ func querySince() query {
 }
 
 const (
+	selectSchema     = `PRAGMA user_version`
 	createBoot       = `CREATE TABLE Boot (id TEXT NOT NULL PRIMARY KEY, wallOffset INTEGER NOT NULL) STRICT, WITHOUT ROWID`
 	lockBoot         = `DELETE FROM Boot WHERE id IS NULL` // it has none
 	insertLine       = `INSERT INTO Boot (id, wallOffset, madeAt, skew, unsureUntil, overAt) VALUES (?1, ?2, ?3, ?4, ?5, ?6)`
@@ -72,7 +86,7 @@ const (
 	deleteOldest = `DELETE FROM WorkerLeases WHERE workerType = ?1 AND seq IN (
 		SELECT seq FROM WorkerLeases WHERE workerType = ?1 AND seq < min(?3,
 			(SELECT max(seq) FROM WorkerLeases WHERE workerType = ?1 AND seq BETWEEN 1 AND ?2))
-		ORDER BY seq LIMIT ?4) AND (SELECT schema_version FROM pragma_schema_version) = ?5`
+		ORDER BY seq LIMIT ?4 + 0) AND (SELECT schema_version FROM pragma_schema_version) = ?5`
 	// A plain DISTINCT would read the whole table; this hops from type to type.
 	hop = `hop(name) AS (
 		SELECT min(workerType) FROM WorkerLeases
@@ -114,15 +128,26 @@ func upgradeStatements() (all []string) {
 	return append(all, fmt.Sprintf("PRAGMA user_version = %d", schemaVersion))
 }
 
-// insertStatement inserts a record, unless the tables are no longer as they were when intruder
-// looked at them, or store time is no longer that by which the record was made.
-func insertStatement() string {
+// guards are true while the tables are as they were when intruder looked at them, and store time is
+// that by which the records were made.
+const guards = "(SELECT schema_version FROM pragma_schema_version) = ? AND (? IS NULL OR ? IN (SELECT wallOffset FROM Boot))"
+
+// The statements of a group of appends, with insertGuarded. Once the transaction has begun, nobody else
+// changes the tables or store time, so a group looks at the guards once.
+const (
+	beginGroup    = "BEGIN IMMEDIATE"
+	selectGuards  = "SELECT " + guards
+	commitGroup   = "COMMIT"
+	rollbackGroup = "ROLLBACK"
+)
+
+// insertStatement inserts a record, whose values stand between two texts.
+func insertStatement(before, after string) string {
 	names, values := make([]string, len(columns)), make([]string, len(columns))
 	for i, c := range columns {
 		names[i], values[i] = fmt.Sprintf("%q", c.name), "?"
 	}
-	return "INSERT INTO WorkerLeases (" + strings.Join(names, ", ") + ") SELECT " + strings.Join(values, ", ") +
-		" WHERE (SELECT schema_version FROM pragma_schema_version) = ? AND (? IS NULL OR ? IN (SELECT wallOffset FROM Boot))"
+	return "INSERT INTO WorkerLeases (" + strings.Join(names, ", ") + ")" + before + strings.Join(values, ", ") + after
 }
 
 // query reads all columns, in a file of this schema and in one of schema 1.

@@ -32,3 +32,29 @@ func TestAnOpenThatFailsLeavesNothingBehind(t *testing.T) {
 	}
 	t.Errorf("%d goroutines after 100 opens that failed, %d before", runtime.NumGoroutine(), before)
 }
+
+// A handle keeps a goroutine for its next operation, until Close.
+func TestAHandleThatIsClosedLeavesNoGoroutine(t *testing.T) {
+	path := grown(t)
+	text := filepath.Join(t.TempDir(), "text")
+	content([]byte("no ledger"))(t, text)
+	before := runtime.NumGoroutine()
+	for range 20 {
+		if _, err := Open(t.Context(), Options{Path: text}); err == nil {
+			t.Fatal("Open() of a text = nil")
+		}
+		l, err := Open(t.Context(), Options{Path: path})
+		must(t, "Open()", err)
+		for range 8 {
+			now(t, l)
+		}
+		must(t, "Close()", l.Close(t.Context()))
+	}
+	for range 1000 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("%d goroutines after Close, %d before", runtime.NumGoroutine(), before)
+}

@@ -68,7 +68,7 @@ func (l *Ledger) lineOf(ctx context.Context, f *file) (line, error) {
 	if mine == nil {
 		return l.anchor(ctx, f)
 	}
-	rows, err := linesIn(ctx, f.db)
+	rows, err := brief(ctx, f, func(ctx context.Context, conn *sql.Conn) (map[string]line, error) { return linesIn(ctx, conn) })
 	if err != nil {
 		return line{}, err
 	}

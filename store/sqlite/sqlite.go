@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -58,6 +57,10 @@ type Ledger struct {
 	line atomic.Pointer[line] // the time line of this handle, once it has one, until Close
 
 	opening chan struct{} // has one element while a call checks or opens the file
+	appends queue
+	acts    chan func()   // to the goroutine that waits for another act
+	idle    atomic.Bool   // There is one.
+	ended   chan struct{} // closed by Close
 
 	mu     sync.Mutex // for the fields below; never held while using the disk
 	file   *file      // nil until first used
@@ -115,7 +118,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: open %s: %w", o.Path, err)
 	}
-	l := &Ledger{o: o, boot: boot, opening: make(chan struct{}, 1)}
+	l := &Ledger{o: o, boot: boot, opening: make(chan struct{}, 1), appends: queue{left: make(chan struct{}, 1)}, acts: make(chan func()), ended: make(chan struct{})}
 	_, err = do(ctx, l, "open", o.Path, func(ctx context.Context) (struct{}, error) {
 		found, err := l.inspect(ctx)
 		if err == nil && found < isOutdated && o.ReadOnly {
@@ -124,6 +127,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 		return struct{}{}, err
 	})
 	if err != nil {
+		close(l.ended)
 		return nil, err
 	}
 	return l, nil
@@ -140,31 +144,10 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 	if err != nil {
 		return fmt.Errorf("sqlite: append: %w", err)
 	}
-	_, err = writes(ctx, l, "append", store.Key(r.WorkerType, r.Seq), func(ctx context.Context, f *file) (struct{}, error) {
-		for {
-			schema := f.schema.Load()
-			res, err := f.db.ExecContext(ctx, insertRecord, append(slices.Clip(values), l.guards(schema)...)...)
-			if err != nil {
-				return struct{}{}, f.blamed(ctx, err)
-			}
-			n, err := res.RowsAffected()
-			if err != nil {
-				return struct{}{}, err
-			}
-			if n == 1 {
-				break
-			}
-			if err := l.kept(ctx, f, schema); err != nil {
-				return struct{}{}, err
-			}
-		}
-		// What lies in a log that others don't use isn't stored.
-		if err := f.check(); err != nil {
-			return struct{}{}, l.found(err)
-		}
-		return struct{}{}, nil
-	})
-	return err
+	if err := l.enqueue(ctx, values); err != nil {
+		return fmt.Errorf("sqlite: append %s: %w", store.Key(r.WorkerType, r.Seq), err)
+	}
+	return nil
 }
 
 // Get returns the record at a key.
@@ -188,18 +171,28 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 		stamp   store.Stamp
 	}
 	t, err := reads(ctx, l, "tail", workerType, func(ctx context.Context, f *file) (t tail, err error) {
-		var unreachable sql.NullInt64
-		if err := f.db.QueryRowContext(ctx, selectUnreachable, workerType, int64(store.MaxSeq)).Scan(&unreachable); err != nil {
-			return tail{}, err
-		}
-		if unreachable.Valid {
-			t.records = append(t.records, store.Record{WorkerType: workerType, Defect: fmt.Sprintf("seq %d can't be followed", unreachable.Int64)})
-		}
-		newest, err := f.records(ctx, selectTail, workerType, int64(store.MaxSeq), max(limit, 0))
+		text, err := f.text(ctx, selectTail)
 		if err != nil {
 			return tail{}, err
 		}
-		t.records = append(t.records, newest...)
+		ask := func(ctx context.Context, db rowser) ([]store.Record, error) {
+			return rows(ctx, db, func(row *sql.Rows) (store.Record, error) {
+				var unreachable bool
+				r, err := scan(row, &unreachable)
+				if unreachable {
+					r = store.Record{WorkerType: workerType, Defect: fmt.Sprintf("seq %d can't be followed", r.Seq)}
+				}
+				return r, err
+			}, text, workerType, int64(store.MaxSeq), max(limit, 0))
+		}
+		if limit <= maxBrief {
+			t.records, err = brief(ctx, f, func(ctx context.Context, conn *sql.Conn) ([]store.Record, error) { return ask(ctx, conn) })
+		} else {
+			t.records, err = ask(ctx, f.db)
+		}
+		if err != nil {
+			return tail{}, err
+		}
 		t.stamp, err = l.stamp(ctx, f)
 		return t, err
 	})
@@ -254,6 +247,7 @@ func (l *Ledger) Close(ctx context.Context) error {
 	}
 	l.closed = true
 	l.mu.Unlock()
+	close(l.ended)
 
 	closed := make(chan error, 1)
 	go func() {

@@ -60,6 +60,20 @@ var insideDefects = []defect{
 			return nil
 		}
 	}, "race/contenders_that_run_freely_win_each_key_once"},
+	{"a group of appends that fails with the first of them that conflicts", grouped(func(errs []error) {
+		i := slices.IndexFunc(errs, func(err error) bool { return errors.Is(err, store.ErrConflict) })
+		for j := range errs {
+			if i >= 0 {
+				errs[j] = errs[i]
+			}
+		}
+	}), "race/of_many_appends_at_once_each_has_its_own_outcome"},
+	{"a group of appends that takes one success for that of all", grouped(func(errs []error) {
+		if slices.Contains(errs, nil) {
+			clear(errs)
+		}
+	}), "race/of_many_appends_at_once_each_has_its_own_outcome"},
+	{"a group of appends whose outcomes are mixed up", grouped(slices.Reverse), "race/of_many_appends_at_once_each_has_its_own_outcome"},
 	{"times that are rounded", func(b *broken) {
 		b.append = func(ctx context.Context, r store.Record) error {
 			for _, at := range []*time.Time{&r.WindowStart, &r.WindowEnd} {

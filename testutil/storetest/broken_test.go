@@ -6,7 +6,9 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
@@ -67,6 +69,45 @@ func edited(name, seen string, f func(r *store.Record)) defect {
 			return records, s, err
 		}
 	}, seen}
+}
+
+// grouped is a ledger that stores appends of one moment together, and spoils their outcomes.
+func grouped(spoil func(errs []error)) func(b *broken) {
+	return func(b *broken) {
+		type entry struct {
+			ctx  context.Context
+			r    store.Record
+			done chan error
+		}
+		var mu sync.Mutex
+		var waiting []entry
+		b.append = func(ctx context.Context, r store.Record) error {
+			if r.Check() != nil || ctx.Err() != nil {
+				return b.Ledger.Append(ctx, r)
+			}
+			e := entry{ctx, r, make(chan error, 1)}
+			mu.Lock()
+			waiting = append(waiting, e)
+			first := len(waiting) == 1
+			mu.Unlock()
+			if first {
+				time.Sleep(5 * time.Millisecond)
+				mu.Lock()
+				group := waiting
+				waiting = nil
+				mu.Unlock()
+				errs := make([]error, len(group))
+				for i, e := range group {
+					errs[i] = b.Ledger.Append(e.ctx, e.r)
+				}
+				spoil(errs)
+				for i, e := range group {
+					e.done <- errs[i]
+				}
+			}
+			return <-e.done
+		}
+	}
 }
 
 const breakEnv = "STORETEST_BREAK"

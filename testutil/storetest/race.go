@@ -41,6 +41,7 @@ var raceCases = []testCase{
 		wg.Wait()
 		CheckWins(t, n, wins...)
 	}},
+	{"of many appends at once each has its own outcome", appendCrowd},
 	{"appends to different worker types don't disturb one another", func(t *testing.T, b *bench) {
 		ctx := lasting(t, 10*patience)
 		const types, each = 8, 25
@@ -136,6 +137,58 @@ func appendRace(t *testing.T, b *bench) {
 		case len(won) == 0 && unsure[r.Seq] == 0:
 			// The contract allows it (a retry within the store), and workers handle it.
 			t.Logf("Seq %d: stored, and yet every append returned ErrConflict", r.Seq)
+		}
+	}
+}
+
+// appendCrowd lets one handle append all at once to keys that are free, to keys that are taken, and to keys
+// that two appends want. A store may commit them together; the outcome of one is none of another's.
+func appendCrowd(t *testing.T, b *bench) {
+	const rounds, each = 3, 40
+	ctx := lasting(t, 10*patience)
+	for round := range rounds {
+		key := func(kind string, i int) string { return fmt.Sprintf("%s%d-%d", kind, round, i) }
+		for i := range each {
+			add(t, b, claimed(key("taken", i), 1, "first"))
+		}
+		type attempt struct {
+			store.Record
+			err error
+		}
+		var all []*attempt
+		for i := range each {
+			for _, r := range []store.Record{
+				claimed(key("free", i), 1, "only"), claimed(key("taken", i), 1, "second"),
+				claimed(key("wanted", i), 1, "one"), claimed(key("wanted", i), 1, "other"),
+			} {
+				all = append(all, &attempt{Record: r})
+			}
+		}
+		start := make(chan struct{})
+		var wg sync.WaitGroup
+		for _, a := range all {
+			wg.Go(func() {
+				<-start
+				a.err = b.Append(ctx, a.Record)
+			})
+		}
+		close(start)
+		wg.Wait()
+		for _, a := range all {
+			name, got := store.Key(a.WorkerType, a.Seq), get(t, b, a.WorkerType, a.Seq)
+			stored, by := got.Claim == a.Claim, a.InstanceID
+			switch {
+			case a.err == nil && !stored:
+				t.Errorf("Append(%s) by %s = nil, but the key has the record of %s", name, by, got.InstanceID)
+			case a.err == nil:
+				wantRecord(t, "Get("+name+")", got, a.Record)
+			case by == "only":
+				t.Errorf("Append(%s) = %v, want nil: nobody else appends to this key", name, a.err)
+			case !errors.Is(a.err, store.ErrConflict) && by == "second":
+				t.Errorf("Append(%s) = %v, want ErrConflict: the key is taken", name, a.err)
+			case !errors.Is(a.err, store.ErrConflict) || stored:
+				t.Logf("Append(%s) by %s = %v, stored: %t", name, by, a.err, stored) // See appendRace.
+			}
 		}
 	}
 }
