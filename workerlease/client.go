@@ -132,13 +132,17 @@ func (c *Client) launch(ctx context.Context, o Options, cb Callbacks, l launch) 
 	if l.prepare != nil {
 		l.prepare(w)
 	}
+	// Nobody else may run the worker before it is complete, though another one may nudge it, and
+	// ctx may have ended already.
+	w.inbox.working = true
 	c.activity.join(w)
+	w.post(arrival{event: machine.Wake{}})
 	w.unhook = context.AfterFunc(ctx, func() {
 		limited, cancel := c.clock.WithTimeout(context.Background(), stopGrace)
 		defer cancel()
 		_ = w.stop(limited, func(err error) { w.stopFailed.Store(&StopFailed{Worker: w.label(), Err: err}) })
 	})
-	w.post(arrival{event: machine.Wake{}})
+	go w.run()
 	return w, nil
 }
 

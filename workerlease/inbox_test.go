@@ -3,6 +3,7 @@ package workerlease_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -157,6 +158,49 @@ func TestAWorkerThatIsCalledFromEverywhereEndsOnce(t *testing.T) {
 				t.Errorf("round %d: %d leases began, and %d ended", round, began, expired)
 			}
 			mu.Unlock()
+		}
+	})
+}
+
+// The end of a context stops a worker on a goroutine of its own, which may be faster than the
+// one that starts the worker. Which one is differs from round to round.
+func TestAContextThatHasEndedEndsAWorkerThatStarts(t *testing.T) {
+	ctx, end := context.WithCancel(context.Background())
+	end()
+	client := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{})
+	for range 1000 {
+		w, err := client.StartLeasing(ctx, workerlease.Options{WorkerType: "job"}, workerlease.Callbacks{
+			LeaseAllocated: func(context.Context, workerlease.Lease) { t.Error("a worker that was stopped got a lease") },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-w.Done()
+	}
+}
+
+// An observer that calls FailNow of a test ends the goroutine that it is called on.
+func TestAnObserverThatEndsItsGoroutineEndsItsWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before := bubbled()
+		client := workerlease.NewClient(memory.New(memory.Options{}), workerlease.ClientOptions{
+			Observer: workerlease.ObserverFunc(func(workerlease.Event) { runtime.Goexit() }),
+		})
+		w, err := client.StartLeasing(t.Context(), workerlease.Options{WorkerType: "job"}, workerlease.Callbacks{
+			LeaseAllocated: func(context.Context, workerlease.Lease) {},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, end := context.WithTimeout(context.Background(), time.Minute)
+		defer end()
+		if err := w.StopLeasing(ctx); err != nil {
+			t.Error(err)
+		}
+		end()
+		synctest.Wait()
+		if n := bubbled() - before; n != 0 {
+			t.Errorf("the worker has left %d goroutines", n)
 		}
 	})
 }

@@ -13,19 +13,21 @@ import (
 func (w *WorkerLease) run() {
 	for {
 		a, ok := w.next()
-		if !ok {
-			return
-		}
-		w.receive(a)
-		if w.state.Bid.Stage == machine.Halted {
-			w.finish()
+		if !ok || !w.receive(a) {
 			return
 		}
 	}
 }
 
-// receive takes in an arrival.
-func (w *WorkerLease) receive(a arrival) {
+// receive takes in an arrival, and reports whether the worker goes on.
+func (w *WorkerLease) receive(a arrival) (goes bool) {
+	// Deferred, since an observer may end its goroutine, as FailNow of a test does. No other
+	// one would ever run the worker, and whoever stops it would wait for ever.
+	defer func() {
+		if !goes {
+			w.finish()
+		}
+	}()
 	for _, e := range a.observed {
 		w.emit(e)
 	}
@@ -40,6 +42,7 @@ func (w *WorkerLease) receive(a arrival) {
 		w.emit(*failed)
 		w.report(failed.Err)
 	}
+	return w.state.Bid.Stage != machine.Halted
 }
 
 func (w *WorkerLease) finish() {
