@@ -13,6 +13,7 @@ type leases struct {
 	mu   sync.Mutex
 	all  []*activeLease // each knows its place: a map's order would differ from run to run
 	stop func()         // the timer of the next recheck; nil: none is set
+	turn uint64         // how often it was set, or done without
 }
 
 // add takes in a lease that begins. If the client's clock knows boot time, all leases are then
@@ -24,7 +25,7 @@ func (l *leases) add(h *activeLease) {
 	l.all = append(l.all, h)
 	h.place = len(l.all)
 	if c := h.w.client; l.stop == nil && c.boot && c.rules.Look(machine.AtTimer) {
-		l.stop = c.after(recheckHeld, c.recheck)
+		c.recheckSoonLocked()
 	}
 }
 
@@ -42,6 +43,7 @@ func (l *leases) remove(h *activeLease) {
 	if len(l.all) == 0 && l.stop != nil {
 		l.stop()
 		l.stop = nil
+		l.turn++
 	}
 }
 
@@ -52,16 +54,25 @@ func (l *leases) list() []*activeLease {
 	return slices.Clone(l.all)
 }
 
-// recheck looks at all leases again, and sees to it that this is repeated.
-func (c *Client) recheck() {
+// recheckSoonLocked sets the timer of the next recheck. The caller holds the leases' mutex.
+func (c *Client) recheckSoonLocked() {
+	l := &c.leases
+	l.turn++
+	turn := l.turn
+	l.stop = c.after(recheckHeld, func() { c.recheck(turn) })
+}
+
+// recheck looks at all leases again, and sees to it that this is repeated: unless the last
+// lease has ended meanwhile, since the next one that begins sets a timer of its own.
+func (c *Client) recheck(turn uint64) {
 	for _, h := range c.leases.list() {
 		h.watch()
 	}
 	l := &c.leases
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.stop = nil; len(l.all) > 0 {
-		l.stop = c.after(recheckHeld, c.recheck)
+	if l.turn == turn {
+		c.recheckSoonLocked()
 	}
 }
 
