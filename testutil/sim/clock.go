@@ -2,7 +2,9 @@ package sim
 
 import (
 	"context"
-	"slices"
+	"reflect"
+	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,12 +53,9 @@ func (p *Process) slot(at time.Duration, l lane) time.Duration {
 type hostClock struct {
 	clock.Clock
 	p     *Process
-	first lane                // of three: for AfterFunc twice, and WithTimeout
+	first lane                // of three: the next are those of holds and of WithTimeout
 	wall  time.Duration       // how wrong its time of day was at birth
 	off   [lanes]atomic.Int64 // when a timer of a lane was last off
-
-	mu    sync.Mutex
-	calls []time.Duration // true times at which functions are to be called, or were lately
 }
 
 // plainClock is a clock without boot time.
@@ -129,24 +128,43 @@ func (c *hostClock) Timer(d time.Duration) *clock.Timer {
 	return c.Clock.Timer(c.wait(d, c.first+wakeLane))
 }
 
-// AfterFunc takes another lane if a function is to be called at that instant already: a worker
-// has a timer for what it waits for, and one for its lease, and its client one for all leases.
+// AfterFunc gives each kind of the engine's timers a lane.
 func (c *hostClock) AfterFunc(d time.Duration, f func()) *clock.Timer {
-	if c.first == wakeLane {
+	if c.first != wakeLane {
+		return c.Clock.AfterFunc(c.wait(d, c.first+holdLane), f)
+	}
+	l := timerLane(f)
+	if l == wakeLane {
 		c.p.waits(d)
 	}
-	now, wait := c.p.world.now(), c.wait(d, c.first+wakeLane)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.calls = slices.DeleteFunc(c.calls, func(at time.Duration) bool { return at < now })
-	at := now + wait
-	for _, l := range []lane{holdLane, recheckLane} {
-		if slices.Contains(c.calls, at) {
-			at = now + wait + time.Duration(l-wakeLane)
+	return c.Clock.AfterFunc(c.wait(d, l), f)
+}
+
+// timerLanes are the lanes of the engine's timers, by what they call: a worker has one for what
+// it waits for, a lease one for its end, and a client one for all leases.
+var timerLanes = map[string]lane{
+	"workerlease.(*WorkerLease).": wakeLane,
+	"workerlease.(*activeLease).": holdLane,
+	"workerlease.(*Client).":      recheckLane,
+}
+
+// knownLanes are those of functions that have been looked up, by their code.
+var knownLanes sync.Map
+
+// timerLane is the lane of the timer that calls a function of the engine.
+func timerLane(f func()) lane {
+	code := reflect.ValueOf(f).Pointer()
+	if l, ok := knownLanes.Load(code); ok {
+		return l.(lane)
+	}
+	name := runtime.FuncForPC(code).Name()
+	for part, l := range timerLanes {
+		if strings.Contains(name, part) {
+			knownLanes.Store(code, l)
+			return l
 		}
 	}
-	c.calls = append(c.calls, at)
-	return c.Clock.AfterFunc(at-now, f)
+	panic("sim: the engine sets a timer of a kind that has no lane: " + name)
 }
 
 func (c *hostClock) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
