@@ -47,7 +47,7 @@ func Feel() {
 
 // stalled reads how long threads of the machine have waited for a disk so far, as for a page of
 // their program: see the kernel's documentation of pressure stall information. It is 0 if the
-// kernel doesn't tell.
+// kernel doesn't report it.
 func stalled(pressure *os.File) time.Duration {
 	b := make([]byte, 100)
 	n, _ := pressure.ReadAt(b, 0)
@@ -57,7 +57,7 @@ func stalled(pressure *os.File) time.Duration {
 	return time.Duration(us) * time.Microsecond
 }
 
-// between is the newest sample, and the newest from before a time.
+// between returns the newest sample, and the newest one taken before a time.
 func between(since time.Time) (from, to sample) {
 	waits.Lock()
 	defer waits.Unlock()
@@ -73,8 +73,8 @@ func between(since time.Time) (from, to sample) {
 	return from, to
 }
 
-// Delayed is how long the machine kept programs waiting since a time: that thread for a processor,
-// or any for a disk.
+// Delayed is how long the machine has kept programs waiting since a time: the sampled thread for a
+// processor, or any thread for a disk.
 func Delayed(since time.Time) time.Duration {
 	from, to := between(since)
 	return max(to.waited-from.waited, to.stalled-from.stalled)
