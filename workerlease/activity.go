@@ -86,7 +86,7 @@ func (a *activity) review(cause *WorkerLease) {
 	}
 }
 
-// hasten sets the timers of all leases again, which may have to end earlier.
+// hasten sets the timers of all leases again, because they may have to end earlier.
 func (a *activity) hasten() {
 	a.mu.Lock()
 	var holds []*activeLease

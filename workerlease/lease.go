@@ -145,8 +145,8 @@ func (h *activeLease) watch() {
 	h.arm()
 }
 
-// hasten sets the timer again if the lease has to end earlier. That it may have begun too early by
-// what is known now doesn't end it: whoever was to end before it has.
+// hasten sets the timer again if the lease has to end earlier. A lease that, by
+// newer knowledge, may have begun too early goes on: the lease before it has ended by now.
 func (h *activeLease) hasten() {
 	h.mu.Lock()
 	lives := h.ended == 0 && h.stop != nil && h.remaining() > 0
