@@ -63,8 +63,8 @@ type Warner interface {
 	Warning() string
 }
 
-// Noter is a Ledger that can say what its stamps lack although nothing need be done, such as the
-// clock of a server that is being restarted. It is told where the time itself is: at debug level.
+// Noter is a Ledger that can say what its stamps lack although no action is needed, such as the
+// clock of a server that is being restarted. Workers log it with the time, at debug level.
 type Noter interface {
 	// Note is one line for people, as of the newest stamp; empty if there is nothing to say. It
 	// asks nobody, doesn't block, and is safe for concurrent use.
@@ -121,9 +121,9 @@ type Stamp struct {
 	// Server names the server that made the stamp, for logs and events. A change of
 	// server means nothing by itself: what counts is whether the times agree.
 	Server string
-	// Clock names the clock that was read, if it is known to be the same one whenever the
-	// name is. Then Skew is for other clocks alone, and that of the newest stamp counts: an
-	// earlier one can't have known of a server that could not be asked. It may be empty.
+	// Clock names the clock that was read, if equal names always mean the same clock; else it
+	// is empty. With a name, Skew covers the other clocks only, and the newest stamp's Skew
+	// counts, because an earlier stamp lacks servers that could not be asked then.
 	Clock string
 }
 

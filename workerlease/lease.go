@@ -161,10 +161,10 @@ func (h *activeLease) timed(left time.Duration) bool {
 	return h.stop != nil && left > 2*recheckHeld && at >= h.at && at-h.at < time.Millisecond
 }
 
-// hasten sets the timer again if the lease has to end before that fires: many workers of a client
-// get stamps at a time, whose skews fluctuate. That it may have begun too early by what is known now
-// doesn't end it: whoever was to end before it has. It may have to be extended earlier, too: unless it
-// has to end earlier by less than a margin, its worker looks at that.
+// hasten sets the timer again if the lease has to end before that fires. It doesn't if not: many
+// workers of a client get stamps, whose skews fluctuate. A lease that, by newer knowledge, may have
+// begun too early goes on: the lease before it has ended by now. Its extension may be due earlier,
+// too. So its worker looks at that, unless the end has moved by less than a margin.
 func (h *activeLease) hasten(by time.Duration) {
 	h.mu.Lock()
 	local, left := h.w.client.local(), h.remaining()

@@ -52,7 +52,7 @@ func (c *Client) warning() string {
 	return ""
 }
 
-// storeNote is what the store adds to its time, or empty.
+// storeNote returns what the store adds to its time; empty if it adds nothing.
 func (c *Client) storeNote() string {
 	if l, ok := c.ledger.(store.Noter); ok {
 		return l.Note()
@@ -66,7 +66,7 @@ const mostWarnings = 10
 // figures are the durations in a warning, which may differ each time.
 var figures = regexp.MustCompile(`\s(\d+(\.\d+)?(h|ms|µs|ns|m|s))+\b`)
 
-// noteWarning reports, once each, the shortcomings that the store describes.
+// noteWarning reports each shortcoming that the store describes once.
 func (w *WorkerLease) noteWarning() {
 	text := w.client.warning()
 	about := figures.ReplaceAllLiteralString(text, "")

@@ -55,7 +55,7 @@ func TestAnAppendThatIsSurelyNotStoredIsNoUnknownOutcome(t *testing.T) {
 	})
 }
 
-// A slot that passes while the store answers isn't one that it was unreachable in.
+// A slot that passes while the store answers isn't reported as missed because it was unreachable.
 func TestASlotIsMissedForWhatTheStoreAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		op  faultstore.Op

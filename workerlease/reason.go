@@ -36,8 +36,8 @@ const (
 	Poisoned Reason = "poison"
 	// Denied: the store denies access, or the right to append.
 	Denied Reason = "access denied"
-	// Refused: the store answers, and refuses: it isn't fit for a ledger, or not initialised,
-	// or the record is invalid.
+	// Refused: the store answers, but refuses the operation, because it isn't fit for a
+	// ledger or isn't initialised, or because the record is invalid.
 	Refused Reason = "refused by the store"
 )
 

@@ -34,7 +34,7 @@ type changing struct {
 
 func (c changing) Warning() string { return c.text() }
 
-// The clock of one server is set right, and later another is wrong.
+// The clock of one server is corrected, and later another server's clock is wrong.
 func TestEachShortcomingOfTheStoreIsReportedOnce(t *testing.T) {
 	bubble(t, "", func(t *testing.T) {
 		begin := time.Now()
@@ -63,7 +63,7 @@ func TestEachShortcomingOfTheStoreIsReportedOnce(t *testing.T) {
 	})
 }
 
-// noting is a ledger that has something to say of its stamps.
+// noting is a ledger with a note on its stamps.
 type noting struct{ store.Ledger }
 
 func (noting) Note() string { return "no clock can be asked for of b" }

@@ -13,8 +13,8 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// A client's worker of another type learns that a server's clock is 3 s off. The lease that goes on
-// must end that much sooner: another worker reaches that server alone.
+// A client's worker of another type learns that a server's clock is 3 s off. The running
+// lease must end that much sooner, because another worker may reach only that server.
 func TestAWiderSkewEndsLeasesOfOtherWorkersInTime(t *testing.T) {
 	for _, boot := range []bool{false, true} {
 		for _, when := range []time.Duration{12 * time.Second, 16850 * time.Millisecond, 16920 * time.Millisecond} {
@@ -53,7 +53,7 @@ func TestAWiderSkewEndsLeasesOfOtherWorkersInTime(t *testing.T) {
 	}
 }
 
-// What is measured fluctuates. A lease that has just begun, by what was known then, goes on.
+// Measurements fluctuate. A lease that has just begun goes on when the skew is measured wider.
 func TestASkewThatFluctuatesEndsNoLease(t *testing.T) {
 	for _, to := range []time.Duration{20 * time.Millisecond, 60 * time.Millisecond, 110 * time.Millisecond} {
 		bubble(t, to.String(), func(t *testing.T) {

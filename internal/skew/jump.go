@@ -2,7 +2,7 @@ package skew
 
 import "time"
 
-// doubt is what a contradiction leaves of an answer from before it.
+// doubt is how far a contradiction has put an earlier answer in question.
 type doubt int
 
 const (
@@ -22,9 +22,9 @@ type jump struct {
 	at                   time.Duration
 }
 
-// contradict takes in that an answer of one server contradicts what was known of it. What was known
-// of the others holds either as it was or moved by as much. It isn't forgotten: a server that can't
-// be asked any more stays where it was.
+// contradict handles an answer of one server that contradicts its bound. The bounds of the others
+// hold either unchanged or moved by the same amount, so each is widened to cover both. None is
+// forgotten, because a server may not answer again.
 func (c *Clocks) contradict(by *server, j jump) {
 	c.jump = j
 	for _, other := range c.servers {
@@ -34,9 +34,8 @@ func (c *Clocks) contradict(by *server, j jump) {
 	}
 }
 
-// dispel takes in what a server in doubt has answered, within [lo, hi], while the bound that holds
-// either way was [wasLo, wasHi]. If only one of the two explanations fits, that counts for the
-// others, too.
+// dispel handles an answer, within [lo, hi], of a server in doubt, whose bound for either explanation
+// was [wasLo, wasHi]. If only one of the two explanations fits, it is taken for the others, too.
 func (c *Clocks) dispel(s *server, wasLo, wasHi, lo, hi int64) {
 	if s.doubt != open {
 		return
@@ -56,7 +55,7 @@ func (c *Clocks) dispel(s *server, wasLo, wasHi, lo, hi int64) {
 		if moved {
 			other.lo, other.hi = other.lo+c.jump.least, other.hi+c.jump.most
 			if other.lost(c.jump.at) {
-				// Its drift is part of what is assumed. Else daily pauses would add up.
+				// Assumed includes this drift. Otherwise daily pauses would add up.
 				other.lo, other.hi = other.lo+c.jump.drifted, other.hi-c.jump.drifted
 			}
 		}

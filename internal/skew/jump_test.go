@@ -39,7 +39,7 @@ func TestAJumpDoesNotForgetWhereALostServerWas(t *testing.T) {
 	}
 }
 
-// A machine that is paused every day, while a server is gone, doesn't know less and less.
+// Daily pauses of the machine while a server is gone must not widen its bound each time.
 func TestPausesDoNotAddUp(t *testing.T) {
 	t.Parallel()
 	c := set(ms, 0, 0, 3*time.Second)
@@ -132,8 +132,8 @@ func TestAnAnswerFromBeforeAPauseIsNoneFromAfterIt(t *testing.T) {
 	}
 }
 
-// Clocks are set, one at a time, and the machine is paused. Whoever was asked after that is no
-// further away than Apart says, and neither is a server that was lost before.
+// Clocks are set, one at a time, and the machine is paused. A server that was asked afterwards must
+// be no further away than Apart says, and neither must one that was lost before.
 func TestApartHoldsAfterJumps(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -157,7 +157,7 @@ func TestApartHoldsAfterJumps(t *testing.T) {
 		for range rapid.IntRange(1, 8).Draw(t, "jumps") {
 			local += time.Duration(rapid.Int64Range(int64(ms), int64(10*time.Second)).Draw(t, "wait"))
 			c.Fail(names[lost], local)
-			// Steps that trips hide are the matter of another test.
+			// Another test covers steps that are shorter than a round trip.
 			by := time.Duration(rapid.Int64Range(int64(50*ms), int64(5*time.Second)).Draw(t, "by"))
 			if rapid.Bool().Draw(t, "back") {
 				by = -by

@@ -28,10 +28,11 @@ type lead struct {
 	since  time.Duration // the local reading as of which the server is kept, or 0: that of its answer
 }
 
-// kept is the local reading as of which the bound of a server holds.
+// kept returns the local reading at which the bound of a server holds.
 func (s *server) kept() time.Duration { return max(s.lead.since, s.at) }
 
-// goBy lets another server lead if that answered nearer to when s was kept than the one before.
+// goBy makes another server the lead of s if it answered closer to the time when s was kept than the
+// present lead did.
 func (s *server) goBy(other *server) {
 	gap := drift(other.at - s.kept())
 	if other == s || !s.known || !other.known || other.failed || other.doubt != certain ||
@@ -41,7 +42,7 @@ func (s *server) goBy(other *server) {
 	s.lead = lead{by: other, lo: other.lo - gap, hi: other.hi + gap, gap: gap, since: s.kept()}
 }
 
-// follow gives a server another one to go by, unless it has one that answers.
+// follow gives a server a new lead, unless its lead still answers.
 func (c *Clocks) follow(s *server) {
 	if s.lead.by != nil && s.lead.by.failed {
 		s.arrive(s.lead.by.at)
@@ -51,7 +52,7 @@ func (c *Clocks) follow(s *server) {
 	}
 }
 
-// led is the bound of a server that can't be asked, as far as the other has drifted since.
+// led is the bound of a server that can't be asked, moved by the drift that its lead has shown since.
 func (s *server) led() (lo, hi int64) {
 	if s.lead.by == nil {
 		return s.lo, s.hi
@@ -61,8 +62,9 @@ func (s *server) led() (lo, hi int64) {
 	return s.lo + down, s.hi + up
 }
 
-// arrive ends that a server goes by another: it is where that has led it, as of a local reading, if
-// it couldn't be asked. All are to arrive before a contradiction moves any bound.
+// arrive ends a server's use of its lead, as of a local reading. If the server couldn't be asked, its
+// bound becomes the one that the lead shows. Every server must arrive before a contradiction moves
+// any bound.
 func (s *server) arrive(at time.Duration) {
 	switch {
 	case s.lead.by == nil:

@@ -9,8 +9,8 @@ import (
 	"github.com/slotlease/slotlease/internal/skew"
 )
 
-// The local clock drifts, and no server's does: one that has been gone for days is kept where it
-// was by the clocks of the others, whichever of them answer.
+// The local clock drifts, but the servers' clocks don't. The others' clocks show where the clock of a
+// server is that has been gone for days, whichever of them answer.
 func TestALostServerIsKeptByTheOthersNotByTheLocalClock(t *testing.T) {
 	t.Parallel()
 	const days, ahead = 30, 3 * time.Second
@@ -57,8 +57,8 @@ func TestALostServerIsKeptByAnotherIfTheFirstIsRemoved(t *testing.T) {
 	}
 }
 
-// However the local clock drifts, and whoever can be asked at times: a server that can't be asked, and
-// whose clock is steady, is no further away than Apart says.
+// The local clock drifts at random, and some servers answer only at times. A server with a steady
+// clock that can't be asked must be no further away than Apart says.
 func TestApartHoldsWhileTheLocalClockDrifts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -86,7 +86,8 @@ func TestApartHoldsWhileTheLocalClockDrifts(t *testing.T) {
 			pass(time.Duration(rapid.Int64Range(0, int64(10*time.Minute)).Draw(t, "wait")))
 			from := -1
 			for i := range names {
-				// The first answers always: else nobody's drift can be told from the local clock's.
+				// The first server always answers. Otherwise nothing would separate the servers' drift from the
+				// local clock's.
 				if i == 0 || rapid.Bool().Draw(t, "answers") {
 					read(i)
 					from = i

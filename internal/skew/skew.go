@@ -12,8 +12,8 @@
 // server, since the local clock drifts for as long. A jump of another clock doesn't change that: it
 // stays where it was or, if the local clock stood still, moves as the others did.
 //
-// What isn't covered: two jumps between two answers of a server; and a step by less than the round
-// trip, for [Stale].
+// Two cases aren't covered: two jumps between two answers of a server, and, for [Stale], a step by
+// less than the round trip.
 package skew
 
 import (
@@ -78,7 +78,7 @@ type server struct {
 	name   string
 	known  bool
 	failed bool // when it was asked last
-	// failedAt is when it failed.
+	// failedAt is the local reading of the newest failure.
 	failedAt time.Duration
 	doubt    doubt
 	lo, hi   int64
@@ -173,9 +173,9 @@ func (s *server) set(lo, hi int64, at time.Duration) {
 	s.lo, s.hi, s.at, s.loSince, s.hiSince, s.doubt = lo, hi, at, at, at, certain
 }
 
-// narrow bounds a server by what was known and by another answer. What rests on an answer from
-// before Stale counts no more: a step that is shorter than the trips of the answers since then
-// contradicts none of them.
+// narrow intersects the known bound of a server with another answer. A bound from an answer older
+// than Stale is dropped, because a step that is shorter than the round trips since then contradicts
+// no answer.
 func (s *server) narrow(wasLo, wasHi, lo, hi int64, at time.Duration) {
 	if lo >= wasLo || at-s.loSince > Stale {
 		wasLo, s.loSince = lo, at

@@ -64,7 +64,7 @@ func TestCloseEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	closeAtAHeartbeat(t, func(t *testing.T, l *Ledger) {
 		t.Helper()
-		l.lines = &lines{} // Those of the client don't hear of the end.
+		l.lines = &lines{} // The client's connections aren't closed with the ledger.
 		began := time.Now()
 		wantErr(t, "Close()", l.Close(within(t, time.Second)), nil)
 		if took := time.Since(began); took > 1100*time.Millisecond {

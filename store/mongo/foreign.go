@@ -64,8 +64,8 @@ func (l *Ledger) foreign(ctx context.Context, r store.Record, err error) error {
 	}
 }
 
-// keyKept is the error of an append whose key another document has. It isn't that of the reply, by
-// which it would be a conflict.
+// keyKept is the error of an append whose key belongs to a foreign document. Unwrap hides the reply,
+// which would make the error a conflict.
 type keyKept struct {
 	error
 	reply error // to the insert

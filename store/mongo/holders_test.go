@@ -17,7 +17,7 @@ import (
 )
 
 // apartSet is a replica set in a bubble whose third member is 3 s ahead, and workers that measure
-// it over links of their own.
+// it, each over its own link.
 type apartSet struct {
 	*fakeReplicaSet
 	off  [3]atomic.Int64
@@ -67,15 +67,15 @@ func (s *apartSet) cutOff(link *fakeLink, m *fakeMember) {
 	s.hangUp(func(c fakeConn) bool { return c.from == link && link.cutFrom(c.to) })
 }
 
-// led is how often somebody has begun to work.
+// led counts how often a worker has begun to work.
 func (s *apartSet) led() int {
 	s.f.mu.Lock()
 	defer s.f.mu.Unlock()
 	return s.f.led
 }
 
-// elected: the third member, which the worker behind link can't reach, is elected, and B starts,
-// which reaches it alone. Each of them must lead.
+// elected makes the third member the primary. The worker that uses link can't reach it. Then worker B
+// starts, which reaches no other member. Each of the two workers must lead in its time.
 func (s *apartSet) elected(t *testing.T, link *fakeLink) {
 	t.Helper()
 	before := s.led()
@@ -102,9 +102,9 @@ func apart(t *testing.T, slot time.Duration, play func(t *testing.T, s *apartSet
 	})
 }
 
-// A leads, and has seen that the third member is 3 s ahead, but reaches it no more. Then the
-// primary's clock is set, or those of all are by less than they are apart, as if A's machine had
-// been paused.
+// A leads. It has measured that the third member is 3 s ahead, but can't reach it any more. Then the
+// primary's clock is set. Or all clocks move by less than they are apart, as if A's machine had been
+// paused.
 func TestNoTwoLeadByAMemberThatOneLostSightOf(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -142,8 +142,8 @@ func TestNoTwoLeadByAMemberThatOneLostSightOf(t *testing.T) {
 	}
 }
 
-// The third member was down when A started, and A's first stamps knew nothing of it. Since it is
-// back, they don't count any more for what its clock may show.
+// The third member was down when A started, so A's first stamps don't include its clock. Once the
+// member is back, those stamps no longer limit what its clock may show.
 func TestNoTwoLeadByAMemberThatIsBack(t *testing.T) {
 	t.Parallel()
 	apart(t, 10*time.Minute, func(t *testing.T, s *apartSet) {

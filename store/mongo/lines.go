@@ -12,8 +12,8 @@ import (
 
 // lines are the connections of a client of our own. The driver's Disconnect waits for the heartbeat
 // of each server, and doesn't interrupt one that has just begun: that lasts for 10 s, or for as
-// long as a host lets a connection wait. With the pool of a server, all else has ended that goes
-// over its connections, so those that are left end then, too.
+// long as a host lets a connection wait. Once a server's pool is closed, only heartbeats still use
+// connections to it, so these are closed then, too.
 type lines struct {
 	options.ContextDialer
 	closing atomic.Bool

@@ -41,7 +41,7 @@ func loginOf(o *options.ClientOptions) *login {
 	if o.Auth != nil {
 		l.user, l.source = o.Auth.Username, o.Auth.AuthSource
 		if l.user != "" && l.user == o.Auth.Password {
-			l.user = scrub.Mask // Also where it is too short to be searched for.
+			l.user = scrub.Mask // Masked even if it is too short to be searched for.
 		}
 	}
 	if o.ReplicaSet != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
-// interrupt replaces what a server answers to a command, while bad. of is the collection, or empty
-// for any.
+// interrupt replaces a server's reply to a command while bad is set. of is the collection that the
+// command names, or empty for any.
 func interrupt(f *fakeServer, bad *atomic.Bool, name, of string, reply func() bson.D) {
 	asBefore := f.reply
 	f.reply = func(command string, raw bson.Raw) bson.D {
@@ -31,7 +31,7 @@ func interrupt(f *fakeServer, bad *atomic.Bool, name, of string, reply func() bs
 	}
 }
 
-// hiccups are replies of a server that something else doesn't answer right now.
+// hiccups are replies of a server that can't reach another one, or is too busy, for a moment.
 var hiccups = map[string]bson.D{
 	"no primary":       commandError(133, "FailedToSatisfyReadPreference", `Could not find host matching read preference { mode: "primary" } for set cfg`),
 	"going down":       commandError(91, "ShutdownInProgress", "the server is in quiesce mode and will shut down"),
@@ -101,7 +101,7 @@ func TestAThrottledLookIsThrottling(t *testing.T) {
 	wantSentinel(t, "Append()", f.open(Options{}).Append(within(t, patience), storetest.Grant("job", 1)), store.ErrThrottled)
 }
 
-// Rights and commands that are missing don't come by themselves.
+// A missing right or command doesn't appear by itself.
 func TestAReplyThatDoesNotPassIsARefusal(t *testing.T) {
 	t.Parallel()
 	for what, reply := range map[string]bson.D{
@@ -165,7 +165,7 @@ func TestALookThatHangsDelaysOneOperation(t *testing.T) {
 	documenttest.Equal(t, "looks once some seconds are over", len(f.looks()), 3)
 }
 
-// looks are the finds in the cluster's configuration.
+// looks returns the find commands sent to the cluster's configuration.
 func (f *fakeServer) looks() (all []bson.Raw) {
 	for _, c := range f.sent("find") {
 		if c.Lookup("find").StringValue() == "collections" {
@@ -175,7 +175,7 @@ func (f *fakeServer) looks() (all []bson.Raw) {
 	return all
 }
 
-// mongos fails $collStats for all shards if one has nobody that the read preference allows.
+// mongos fails $collStats for all shards if one of them has no member that the read preference allows.
 func TestAShardWithoutAPrimaryDoesNotKeepTheOthersFromBeingCompared(t *testing.T) {
 	t.Parallel()
 	const ahead = 3 * time.Second
@@ -199,7 +199,7 @@ func TestAShardWithoutAPrimaryDoesNotKeepTheOthersFromBeingCompared(t *testing.T
 		if err != nil || s.Skew < ahead || !strings.Contains(l.Warning(), "differ by 3s or more") {
 			t.Errorf("Now() = %+v, %v, and Warning() = %q, want a skew of %v and a warning", s, err, l.Warning(), ahead)
 		}
-		// Then nobody of that shard answers: what was measured goes on to count.
+		// Then no member of that shard answers. The last measurement still counts.
 		none.Store(true)
 		mock.Add(lookAtShardsAgain)
 	}

@@ -81,7 +81,7 @@ func TestAMemberThatIsGoneDelaysAStampByAMoment(t *testing.T) {
 	}
 }
 
-// shifted is the real clock, by which more time passes now and then.
+// shifted is the real clock, which jumps ahead now and then.
 type shifted struct {
 	clock.Clock
 	by atomic.Int64
@@ -91,7 +91,7 @@ func (s *shifted) Since(t time.Time) time.Duration {
 	return s.Clock.Since(t) + time.Duration(s.by.Load())
 }
 
-// A firewall has forgotten an idle connection: what is sent over it gets lost.
+// A firewall has forgotten an idle connection, and drops everything sent over it.
 func TestAMemberIsAskedAnewWhereItsConnectionIsDead(t *testing.T) {
 	t.Parallel()
 	c := &shifted{Clock: clock.New()}
@@ -112,7 +112,7 @@ func TestAMemberIsAskedAnewWhereItsConnectionIsDead(t *testing.T) {
 	}
 }
 
-// firewall passes connections on to a server, until it forgets them: the first so many.
+// firewall forwards connections to a server. It forgets the first of them, as many as forget says.
 type firewall struct {
 	to            string
 	known, forget atomic.Int64
@@ -146,7 +146,7 @@ func (w *firewall) pass(n int64, to, from net.Conn) {
 	_, _ = io.Copy(forgetful{to, func() bool { return n <= w.forget.Load() }}, from)
 }
 
-// forgetful is a writer that loses what it gets.
+// forgetful is a writer that drops its input while forgets returns true.
 type forgetful struct {
 	io.Writer
 	forgets func() bool
@@ -159,7 +159,7 @@ func (f forgetful) Write(b []byte) (int, error) {
 	return f.Writer.Write(b)
 }
 
-// Two stamps at once: the hello of one is from before a member joined, and is handled last.
+// Two stamps are made at once. The hello of one was sent before a member joined, and is handled last.
 func TestAnOlderHelloRemovesNoMember(t *testing.T) {
 	t.Parallel()
 	s, mock := serveClocks(t, 0, 3*time.Second)

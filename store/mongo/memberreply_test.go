@@ -12,7 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// Names of members may mean other servers here, as in a container's network.
+// The names of members may lead to other servers here, as in a container's network.
 func TestAMemberMustAnswerByItsName(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]bson.E{

@@ -34,7 +34,7 @@ func TestAStampAsksEachMemberOnceInTwoSeconds(t *testing.T) {
 	}
 }
 
-// settled waits a moment for a number that grows.
+// settled waits up to a second for a growing number to reach want, and returns it.
 func settled(read func() int, want int) int {
 	for range 100 {
 		if read() >= want {
@@ -84,7 +84,7 @@ func TestAStampThatCannotWaitForAllMembersFails(t *testing.T) {
 	wantSkew(t, l, defaultSkew, defaultSkew+busy)
 }
 
-// To wait for a member that is far away would make the time less certain than not to.
+// Waiting for a member that is far away would make the time less certain than not waiting.
 func TestAStampDoesNotWaitForAMemberThatIsFarAway(t *testing.T) {
 	t.Parallel()
 	s, mock := serveClocks(t, 0, 0)

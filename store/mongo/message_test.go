@@ -165,7 +165,7 @@ func TestAWrongNameOfTheReplicaSetIsSaidToBeThat(t *testing.T) {
 	}
 }
 
-// Before it was initiated, a member is in no set. Then it is down.
+// A member is in no set before it is initiated. Later the member is down.
 func TestAMemberThatIsDownIsNotSaidToBeInNoSet(t *testing.T) {
 	t.Parallel()
 	l := &login{known: true, replicaSet: "rs0", sets: map[string]string{"db1:27017": "", "db2:27017": "other"}}
@@ -244,7 +244,7 @@ func TestEveryOperationIsToldThatTheLoginWasDenied(t *testing.T) {
 	}
 }
 
-// A name is what the operator looks for, however much it looks like a password.
+// The operator needs the user name, even if it looks like a password.
 func TestALoginThatFailsNamesTheUserAndNeverAPassword(t *testing.T) {
 	t.Parallel()
 	for login, want := range map[string]string{
@@ -261,7 +261,7 @@ func TestALoginThatFailsNamesTheUserAndNeverAPassword(t *testing.T) {
 	}
 }
 
-// Said by MongoDB, Atlas, FerretDB 1.24 and a proxy.
+// These are messages of MongoDB, Atlas, FerretDB 1.24 and a proxy.
 func TestWhatAServerSaysOfALoginIsSetApart(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[string]string{

@@ -35,7 +35,7 @@ func (l *Ledger) CheckRights(ctx context.Context) error {
 	).Raw()
 	switch {
 	case err != nil && !isLogin(err) && (tolerate(err) == nil || hasCode(err, otherForm...)):
-		return nil // It doesn't know the command, or doesn't answer everybody.
+		return nil // The server doesn't know the command, or doesn't answer it for this user.
 	case err != nil:
 		return l.failed(ctx, "check rights", "", err)
 	case !lacks(status, l.db.Name(), l.coll.Name(), "insert"):
@@ -52,7 +52,7 @@ func (l *Ledger) CheckRights(ctx context.Context) error {
 // FailedToParse, InvalidOptions, and that of a field which they don't know.
 var otherForm = []int{codeBadValue, 9, 72, 40415}
 
-// judged reports that a server refused a document for what it is.
+// judged reports that a server refused a document because of its content.
 func judged(err error) bool {
 	const codeInvalidIDField, codeInvalidBSON = 53, 22
 	if we, ok := errors.AsType[mongo.WriteException](err); ok {

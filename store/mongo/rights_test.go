@@ -85,7 +85,7 @@ func TestAMissingRightIsFoundWithoutStoringAnything(t *testing.T) {
 	}
 }
 
-// What passes by itself says nothing of rights, and neither says that they are granted.
+// A passing failure says nothing about rights. It doesn't show that they are granted, either.
 func TestAReplyThatPassesLeavesRightsOpen(t *testing.T) {
 	t.Parallel()
 	stepping := commandError(11600, "InterruptedAtShutdown", "interrupted at shutdown")
@@ -118,7 +118,7 @@ func TestAReplyThatPassesLeavesRightsOpen(t *testing.T) {
 	}
 }
 
-// Its insert, which fails, would abort a transaction.
+// The check sends an insert that fails, which would abort a transaction.
 func TestRightsAreCheckedOutsideOfACallersTransaction(t *testing.T) {
 	t.Parallel()
 	f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"connectionStatus": status(1), "insert": writeError(53, "The '_id' value cannot be of type array")})})

@@ -10,7 +10,7 @@ import (
 	"github.com/slotlease/slotlease/store/internal/fault"
 )
 
-// describe says which clocks are off by more than is assumed, or nothing.
+// describe names the clocks that are off by more than is assumed. It is empty if none is.
 func describe(strays []skew.Stray, assumed time.Duration) string {
 	if len(strays) == 0 {
 		return ""
@@ -31,14 +31,14 @@ func describe(strays []skew.Stray, assumed time.Duration) string {
 		strings.Join(which, ", "), assumed)
 }
 
-// warning is what there is to say of the members' clocks.
+// warning describes the members' clocks that are off, and is empty if none is.
 func (m *members) warning() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.strays
 }
 
-// note names the members that can't be asked.
+// note names the members that can't be asked, and is empty if all can.
 func (m *members) note() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -61,7 +61,7 @@ func TestAForeignEndOfATermEndsNone(t *testing.T) {
 	}
 }
 
-// Workers take the foreign grant for poison, and have superseded it.
+// Workers treat the foreign grant as poison, and have superseded it.
 func TestAForeignGrantThatContradictsATermLeavesNoDoubt(t *testing.T) {
 	term, next := storetest.Grant("job", 1), storetest.Grant("job", 4)
 	foreign := granted(2, term.WindowStart.Add(time.Minute), 300*24*time.Hour)
@@ -83,8 +83,8 @@ func TestAForeignGrantThatContradictsATermLeavesNoDoubt(t *testing.T) {
 	}
 }
 
-// By the line of its holder, the override is an hour ahead, so that works on. By the line that
-// follows, it is not.
+// By the holder's line the override is an hour ahead, so the holder works on. By the next line it is
+// not ahead.
 func TestPoisonIsJudgedByTheLineOfTheTerm(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	c := bootedAt(noon, 40*24*time.Hour, 0)
@@ -127,7 +127,7 @@ func TestAnOverrideByTheRightTimeEndsATermByAWrongOne(t *testing.T) {
 	documenttest.Equal(t, "skew", now(t, second).Skew, 0)
 }
 
-// No worker goes by the first line any more, so none of its commands has leave for longer.
+// No worker uses the first line any more, so none of its commands may run for longer.
 func TestAForeignExtensionHidesNoTermOfALineThatOthersFollow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	c := bootedAt(noon, 50*time.Hour, 0)

@@ -245,7 +245,7 @@ func inTransaction(ctx context.Context, db *sql.DB, act func(tx *sql.Tx) error) 
 	return tx.Commit()
 }
 
-// linesIn are all lines, by boot id, but those of which no clock shows the time. Files of earlier
+// linesIn returns all lines by boot id, except those with a time that no clock can show. Files of earlier
 // versions have only the offset.
 func linesIn(ctx context.Context, db rowser) (lines map[string]line, err error) {
 	r, err := db.QueryContext(ctx, selectLines)

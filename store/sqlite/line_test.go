@@ -117,7 +117,7 @@ func TestAnAppendByATimeThatWasChangedIsRefused(t *testing.T) {
 	must(t, "Append() by a handle that doesn't know the time", open(t, Options{Path: path}).Append(t.Context(), storetest.Grant("job", 1)))
 }
 
-// No clock shows such a time, and no doubt lasts so long.
+// No clock shows such a time, and no doubt lasts that long.
 func TestForeignTimeLinesOutOfBoundsDoNoHarm(t *testing.T) {
 	first, second, c := containers(t, 0, nil)
 	want := now(t, first)

@@ -90,7 +90,7 @@ func intruder(ctx context.Context, db querier) (schema int64, err error) {
 	return 0, fmt.Errorf("%w: %s isn't a ledger's, and may keep records out or change them: stop all workers, remove it, and start them again", store.ErrRefused, found.String)
 }
 
-// rebuilt is the error of a table that isn't made as a ledger's, and why.
+// rebuilt is the error for a table that differs from a ledger's, with the reason.
 func rebuilt(why string) error {
 	return fmt.Errorf("%w: damaged: %s: stop all workers, restore a backup or make the table as it was, and start them again", store.ErrRefused, why)
 }

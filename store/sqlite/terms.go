@@ -15,8 +15,8 @@ type tail struct {
 	whole   bool // The last is the oldest of all.
 }
 
-// state is what the records show to those who work by a line, at a reading of the boot clock. What was
-// granted since another line followed is none of its.
+// state is what the records show to those who work by a line, at a reading of the boot clock. Grants made
+// after another line took over don't count for it.
 func (t tail) state(n line, since time.Duration) terms.State {
 	return terms.Read(t.records, t.whole, n.at(since), n.over)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/slotlease/slotlease/testutil/internal/peer"
 )
 
-// Real servers don't listen on a port of the system's choice, so one is chosen for them that was
-// free a moment ago. Until a server listens, another program may take it. Then the server ends, and
+// Real servers can't let the system choose a port, so they are given one that was free a moment
+// ago. Until a server listens, another program may take it. Then the server ends, and
 // is started again with another port.
 
 // mostPorts is how many ports a server is started with at most.

@@ -36,7 +36,7 @@ func apart(o *sim.Options, elections, restarts time.Duration, turn int) {
 // slot.
 func idleApart(o sim.Options, r *sim.Result, _ *tally) (wrong []string) {
 	interval := o.Worker(0).LeaseInterval
-	// How far the member that can't be asked is off is known to what is assumed, and to a round trip.
+	// The clock of the member that can't be asked is known to within the assumed skew and a round trip.
 	off := 3100*time.Millisecond + o.Faults.Skew + 2*o.Faults.Latency
 	boundary := late(o, interval) + o.Worker(0).Margin + 2*off + 400*time.Millisecond
 	for _, s := range without(r, o.Length) {

@@ -34,14 +34,14 @@ func (l *Log) String() string {
 	return string(l.text)
 }
 
-// Clear forgets what was kept.
+// Clear discards the log kept so far.
 func (l *Log) Clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.text = nil
 }
 
-// ErrPortTaken says that a server ended since another program has its port.
+// ErrPortTaken reports that a server ended because another program has its port.
 var ErrPortTaken = errors.New("the port is taken")
 
 // inUse is how servers in Go, C++ and Node say that a port is taken: "Address already in use".

@@ -57,7 +57,7 @@ type Server struct {
 const startTime = time.Minute
 
 // portTime is how long a restarted server waits for its port, which another program may have taken
-// meanwhile: mostly for one connection.
+// meanwhile, usually for a single connection.
 const portTime = 20 * time.Second
 
 // Start starts a server with empty data, which ends with the test.

@@ -25,8 +25,8 @@ import (
 )
 
 func main() {
-	// Most of what a command needs is garbage at once, of a small heap: to collect it as often as is
-	// usual costs a third of the processor's time.
+	// A command leaves much garbage in a small heap. Collecting it as often as usual costs a third
+	// of the processor's time.
 	debug.SetGCPercent(400)
 	if err := serve(os.Args[1:], os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "mongopeer:", err)
@@ -57,8 +57,8 @@ func serve(args []string, stdin io.Reader, stdout io.Writer) error {
 	f, err := ferretdb.New(&ferretdb.Config{
 		Listener: ferretdb.ListenerConfig{TCP: *addr},
 		Handler:  "sqlite",
-		// Nothing waits for a disk: what the system has is there when the server was killed, and
-		// after a crash of the system no test goes on.
+		// Writes don't wait for the disk: the system keeps them if the server is killed, and no
+		// test continues after a crash of the system.
 		SQLiteURL: "file:" + filepath.ToSlash(*data) + "/?_pragma=synchronous(off)",
 		Logger:    logger,
 	})

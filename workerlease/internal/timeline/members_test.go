@@ -9,7 +9,8 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// one stamps the clock called name, which is off and of which all others are within skew.
+// one makes a stamp of the clock called name. That clock is off by some time, and all others are
+// within skew of it.
 func one(l *Line, at time.Duration, name string, off, skew time.Duration) Outcome {
 	s := store.Stamp{Time: noon.Add(at + off), Granularity: ms, Skew: skew, Server: name, Clock: name}
 	return l.Add(s, at-ms, at)
@@ -65,8 +66,8 @@ func TestAWiderSkewKeepsWhatIsKnownOfTheClockItself(t *testing.T) {
 	}
 }
 
-// A pause of the machine moves the clocks of all servers by as much, and a step one of them. By less
-// than the clocks are apart, that is no contradiction, but it counts at once.
+// A pause of the machine moves the clocks of all servers by the same amount, and a step moves one. If
+// that is less than the clocks are apart, it is no contradiction, but it must count at once.
 func TestAJumpThatTheSkewAllowsForCountsAtOnce(t *testing.T) {
 	const skew, by = 3 * time.Second, time.Second
 	for _, clock := range []string{"a", "b"} {

@@ -43,7 +43,7 @@ func otherSet(err error) bool {
 	return len(e.Desc.Servers) == 0 || direct && e.Desc.Servers[0].Kind == description.Unknown && e.Desc.Servers[0].LastError == nil
 }
 
-// share says how many of some servers are meant.
+// share is how many of some servers are meant.
 type share int
 
 const (

@@ -106,7 +106,7 @@ func TestHintsCanBePastedIntoAShell(t *testing.T) {
 	}
 }
 
-// Advice to do what has just failed is none.
+// Advice to repeat what has just failed is useless.
 func TestACopyIsOfferedOnlyIfThereIsASecondary(t *testing.T) {
 	for kind, want := range map[description.ServerKind]bool{description.ServerKindRSSecondary: true, description.ServerKindRSArbiter: false, description.ServerKindRSGhost: false} {
 		err := topology.ServerSelectionError{Desc: description.Topology{Servers: []description.Server{{Kind: kind}, {LastError: errors.New("refused")}}}}

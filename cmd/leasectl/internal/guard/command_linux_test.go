@@ -244,7 +244,7 @@ func TestExtendMovesTheDeadline(t *testing.T) {
 		t.Error("killed at the old deadline")
 	}
 	wantStatus(t, p, killedBy9.because(DeadlineReached))
-	late := p.gone - later // The test may hear of it later.
+	late := p.gone - later // The test may notice the end late.
 	procs.Within(t, "from the extended deadline to when nothing ran", late, deadlineSlack)
 	t.Logf("the guard began to kill %v after the deadline, and took %v", p.from-later, p.gone-p.from)
 	if late < 0 {

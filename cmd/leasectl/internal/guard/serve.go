@@ -152,8 +152,8 @@ func receive[T order | report](d *gob.Decoder) <-chan T {
 
 // family is the command and its descendants, as seen from the guard.
 type family struct {
-	// spawning says what became of the start of the command, and is nil once it has. Until
-	// then the command may be there at any time, so its absence proves nothing.
+	// spawning reports the outcome of the command's start, and is nil once that is known. Until
+	// then the command may appear at any time, so its absence proves nothing.
 	spawning <-chan spawnResult
 	// main is the command, which leads its process group; 0 until it runs. As
 	// long as it isn't reaped its number can't mean another group.

@@ -22,7 +22,7 @@ type snapshot struct {
 	charges    workerlease.Charges
 	copied     copied // if it was taken of a copy
 	warning    string // of the store, or empty
-	note       string // of the store, or empty
+	note       string // the store's note, or empty
 	try        string // what an operator may do if no slot can be claimed for long; else empty
 }
 

@@ -22,8 +22,9 @@ type outage struct {
 	reported time.Time
 }
 
-// failure is the line about an operation that failed at a time. what says which, barred that a
-// store which may be asked for the time doesn't allow it, and stopping that leasing is to end.
+// failure returns the line about an operation that failed at a time. what describes the operation;
+// barred is true if the store refuses or denies it although it may show the time; stopping is true
+// once leasing is to end.
 func (o *outage) failure(now time.Time, stopping, barred bool, what string, err error) (zapcore.Level, string) {
 	first := !o.failing
 	if o.failing = true; first {

@@ -174,8 +174,8 @@ func (l *Log) Stopping(why error) {
 	}
 }
 
-// Failing takes note that leasing ends by an error, which is shown instead of why: what is broken
-// off now is no news.
+// Failing notes that leasing ends by an error. The error is shown instead of the reason to stop, and
+// operations that are canceled now are not reported.
 func (l *Log) Failing() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -99,7 +99,7 @@ func TestACommandWhoseLeaseIsExtendedLateIsStartedAgain(t *testing.T) {
 				expired := func() bool { return strings.Contains(logged.String(), "expired: "+string(workerlease.WindowEnded)) }
 				procs.Eventually(t, "the command is told to end", func() bool {
 					_, err := os.Stat(told)
-					return err == nil || expired() // A busy machine may leave no time to tell it.
+					return err == nil || expired() // On a busy machine the lease may run out first.
 				})
 				link.Mend()
 				procs.Eventually(t, "the command is started again", func() bool { return len(procs.Lines(up)) == 2 })

@@ -70,7 +70,7 @@ func (r readsUntil) Warning() string {
 	return ""
 }
 
-// Note is that of the ledger.
+// Note returns the note of the ledger.
 func (r readsUntil) Note() string {
 	if l, ok := r.Ledger.(store.Noter); ok {
 		return l.Note()

@@ -72,7 +72,7 @@ func TestAppendsThatAreDeniedEndARunAndDoubtsDoNot(t *testing.T) {
 	}
 }
 
-// unreadable is a ledger that tells the time, but for a while fails each read of records.
+// unreadable is a ledger that answers with its time, but fails every read of records for a while.
 type unreadable struct {
 	store.Ledger
 

@@ -51,7 +51,7 @@ func (r *refusals) observe(e workerlease.Event) {
 	}
 }
 
-// barred reports that a ledger refuses an operation, or denies it.
+// barred reports whether a ledger refuses or denies an operation.
 func barred(err error) bool {
 	return errors.Is(err, store.ErrRefused) || errors.Is(err, store.ErrDenied)
 }
@@ -74,8 +74,8 @@ func keep[T any](to chan T, news T) {
 	}
 }
 
-// unfit returns the error by which a ledger is unfit for a worker type, as soon as it is; never
-// if it isn't.
+// unfit returns a channel that gets an error once a ledger proves unfit for a worker type. It gets
+// nothing while the ledger is fit.
 func (r *refusals) unfit(ctx context.Context, l store.Ledger, workerType string) <-chan error {
 	unfit := make(chan error, 1)
 	go func() {
@@ -97,8 +97,9 @@ func (r *refusals) unfit(ctx context.Context, l store.Ledger, workerType string)
 	return unfit
 }
 
-// refusing looks whether a ledger goes on refusing or denying reads, and returns why it does.
-// Both reads of a worker count: the time may be anybody's where the records are not.
+// refusing checks whether a ledger keeps refusing or denying reads, and returns the last error if so.
+// It reads both the time and the records, because a store may show the time to a user without the
+// right to read the records.
 func refusing(ctx context.Context, l store.Ledger, workerType string) error {
 	again := time.NewTicker(time.Second)
 	defer again.Stop()

@@ -47,7 +47,7 @@ func Feel() {
 
 // stalled reads how long threads of the machine have waited for a disk so far, as for a page of
 // their program: see the kernel's documentation of pressure stall information. It is 0 if the
-// kernel doesn't tell.
+// kernel doesn't report it.
 func stalled(pressure *os.File) time.Duration {
 	b := make([]byte, 100)
 	n, _ := pressure.ReadAt(b, 0)
@@ -57,7 +57,7 @@ func stalled(pressure *os.File) time.Duration {
 	return time.Duration(us) * time.Microsecond
 }
 
-// between is the newest sample, and the newest from before a time.
+// between returns the newest sample, and the newest one taken before a time.
 func between(since time.Time) (from, to sample) {
 	waits.Lock()
 	defer waits.Unlock()
