@@ -51,7 +51,8 @@ func TestAppendsThatAreDeniedEndARunAndDoubtsDoNot(t *testing.T) {
 		apart  time.Duration
 		ends   bool
 	}{
-		"three in a row":             {[]workerlease.Event{failed("append", denied), failed("append", denied), failed("append", denied)}, deniedFor / 2, true},
+		"three in a row":             {[]workerlease.Event{failed("append", denied), failed("append", denied), failed("append", denied)}, refusalLasts / 2, true},
+		"three in an election":       {[]workerlease.Event{failed("append", denied), failed("append", denied), failed("append", denied)}, refusalLasts / 5, false},
 		"three at once":              {[]workerlease.Event{failed("append", denied), failed("append", denied), failed("append", denied)}, 0, false},
 		"two":                        {[]workerlease.Event{failed("append", denied), failed("append", denied)}, deniedFor, false},
 		"three, a success between":   {[]workerlease.Event{failed("append", denied), failed("append", denied), workerlease.Claimed{}, failed("append", denied)}, deniedFor, false},

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// refusalLasts is how long a ledger refuses or denies reads before it counts as unfit: a
-	// backup may make it refuse them for a moment, by a second link to its file, and an election
-	// may make it deny them.
+	// refusalLasts is how long a ledger refuses or denies reads, or denies appends, before it
+	// counts as unfit: a backup may make it refuse them for a moment, by a second link to its file,
+	// and an election may make it deny them.
 	refusalLasts = 10 * time.Second
 	// refusedAppends is how many appends in a row a ledger refuses or denies before it counts as
 	// unfit. It may still be read, as where others have added a constraint to a table, or have
@@ -61,7 +61,7 @@ func (r *refusals) append(err error) {
 	if r.appends++; r.appends == 1 {
 		r.since = time.Now()
 	}
-	brief := errors.Is(err, store.ErrDenied) && time.Since(r.since) < deniedFor
+	brief := errors.Is(err, store.ErrDenied) && time.Since(r.since) < refusalLasts
 	if r.appends >= refusedAppends && !brief {
 		keep(r.lasting, err)
 	}
