@@ -41,7 +41,7 @@ regimes: ## Simulate other worlds for long: wrong clocks, elections, schedules, 
 
 .PHONY: millennium
 millennium: ## Simulate 1,000 years of 8 workers in all of those worlds, for hours: make millennium KEEP=/tmp/parts goes on where it was
-	SLOTLEASE_SIM_KEEP=$(KEEP) $(MAKE) regimes SEEDS=18200 HOURS=720
+	SLOTLEASE_SIM_KEEP=$(KEEP) $(MAKE) regimes SEEDS=20900 HOURS=720
 
 .PHONY: variants
 variants: ## Break the engine on purpose and search for the seeds that catch each break

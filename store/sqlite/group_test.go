@@ -43,9 +43,9 @@ func TestAConflictInAGroupFailsNoOther(t *testing.T) {
 	release()
 	errs := outcomes(t, all, len(records))
 	wantErr(t, "Append() to a key that was taken", errs[20], store.ErrConflict)
-	won, lost := 7, 21
-	if errs[won] != nil {
-		won, lost = lost, won
+	lost := 21
+	if errs[7] != nil {
+		lost = 7
 	}
 	wantErr(t, "Append() of the other that wants a key", errs[lost], store.ErrConflict)
 	for i, err := range errs {
