@@ -153,6 +153,19 @@ func (w *world) lookAfter(h *host, down outage) {
 	}
 }
 
+// released reports whether a term that was released ends in a stretch of true time. Nobody claims what
+// comes after it before its end has surely passed, which takes up to twice the uncertainty, and a
+// claim from then on begins when that has surely come: as much later once more. The caller holds
+// world.mu.
+func (w *world) released(l *ledger, from, to time.Duration) bool {
+	for i := len(l.list) - 1; i >= 0 && i >= len(l.list)-10; i-- {
+		if r := l.list[i]; r.Kind == store.KindRelease && w.time(r.WindowEnd) > from && w.time(r.WindowEnd) <= to {
+			return true
+		}
+	}
+	return false
+}
+
 // lookAt checks that the slot that begins at a true time is taken. It demands that now of the
 // processes whose turns are over, and of all once they can know that the slot has begun.
 func (w *world) lookAt(h *host, start, d time.Duration, all bool) {
@@ -171,7 +184,7 @@ func (w *world) lookAt(h *host, start, d time.Duration, all bool) {
 		due := start - lead + time.Duration(o.Priority+1)*step + off + w.claiming()
 		if w.beyond || !w.up(since, now) || !w.undisturbed(l, since) ||
 			o.Job != nil && (o.Job.RunMissed || o.FailoverWithin == 0) || o.FailoverWithin > 0 && o.FailoverWithin < 8*off+4*p.margin ||
-			!all && (w.mixed() || due > now) ||
+			!all && (w.mixed() || due > now || w.released(l, start-4*off-w.claiming(), start)) ||
 			o.Job != nil && l.head().DoneUntil.After(w.origin.Add(start)) || // by a longer slot
 			!w.settled(p, l, heard) || !p.fit(since, now) || !p.free(start-lead-off, start-2*off-p.margin) {
 			continue

@@ -41,7 +41,10 @@ func regimeOf(seed int64) regime {
 func inRegime(seed int64) sim.Options { return drawn(regimeOf(seed), seed) }
 
 // drawn is a run of eight workers in a quiet world, with what a regime adds.
-func drawn(g regime, seed int64) sim.Options {
+func drawn(g regime, seed int64) sim.Options { return drawnFor(g, seed, *hours) }
+
+// drawnFor is the same for a number of hours.
+func drawnFor(g regime, seed int64, hours int) sim.Options {
 	r := rand.New(rand.NewPCG(uint64(seed), 16))
 	o := quiet(seed, pick(r, 10*time.Second, time.Minute, time.Minute, 5*time.Minute, 5*time.Minute, 5*time.Minute))
 	o.Workers, o.Length = 8, 6*time.Hour
@@ -51,17 +54,17 @@ func drawn(g regime, seed int64) sim.Options {
 	o.Faults.NoBoottime, o.Faults.NoFreeStamp = x.IntN(10) > 0, x.IntN(3) == 0
 	o.Faults.Latency = pick(r, 5*time.Millisecond, 50*time.Millisecond, 100*time.Millisecond)
 	if g.draw(&o, r); !g.fixed {
-		stretchFaults(&o)
-		o = stretchedBy(time.Duration(*hours), 6, o)
+		stretchFaults(&o, hours)
+		o = stretchedBy(time.Duration(hours), 6, o)
 	}
 	return o
 }
 
 // stretchFaults lets as much go wrong in a slot of a long run as in one of a short run.
-func stretchFaults(o *sim.Options) {
+func stretchFaults(o *sim.Options, hours int) {
 	f := &o.Faults
 	for _, d := range []*time.Duration{&f.Restarts, &f.Elections, &f.WrongStamps, &f.WrongClocks, &f.ClockSteps, &f.WallSteps, &f.Failovers} {
-		*d = *d * time.Duration(*hours) / 6
+		*d = *d * time.Duration(hours) / 6
 	}
 }
 
