@@ -42,13 +42,13 @@ func TestNoTwoHoldersWorkAtOnceWhereLeasesAreExtended(t *testing.T) {
 	if !all {
 		return
 	}
-	t.Logf("%d seeds, %v of 8 workers, %d leases, extended %d times, %d violations; trimmed %d times, and %d appends landed on a trimmed key; what had to happen:\n%v",
-		sum.Seeds, sum.Simulated, sum.Leases, sum.Extensions, len(sum.Violations), sum.Trims, sum.LandedOnTrims, sum.Demands)
+	t.Logf("%d seeds, %.0f hours of 8 workers, %d leases, extended %d times, %d violations; trimmed %d times, and %d appends landed on a trimmed key; what had to happen:\n%v",
+		sum.Seeds, sum.Hours, sum.Leases, sum.Extensions, len(sum.Violations), sum.Trims, sum.LandedOnTrims, sum.Demands)
 	save(t, figures.Proof{
 		Name: "simulation-extended", Command: "make sim SEEDS=2000 HOURS=6",
 		Figures: []figures.Figure{
 			{What: "seeds", Value: fmt.Sprint(sum.Seeds)},
-			{What: "simulated hours of 8 workers", Value: fmt.Sprintf("%.0f", sum.Simulated.Hours())},
+			{What: "simulated hours of 8 workers", Value: fmt.Sprintf("%.0f", sum.Hours)},
 			{What: "leases", Value: fmt.Sprint(sum.Leases)},
 			{What: "extensions", Value: fmt.Sprint(sum.Extensions)},
 			{What: "violations", Value: fmt.Sprint(len(sum.Violations))},

@@ -105,7 +105,7 @@ func TestNoTwoHoldersInAnyRegime(t *testing.T) {
 		t.Errorf("of %d slots whose work is done once, %d were done again after a living worker's success, want one in 1000 at most", sum.Slots, sum.Again)
 	}
 	t.Logf("of %d slots whose work is done once, %d were done again", sum.Slots, sum.Again)
-	years := sum.Simulated.Hours() / 24 / 365.25
+	years := sum.Hours / 24 / 365.25
 	t.Logf("%d seeds of %d regimes, %.1f years, mostly of 8 workers, %d leases, %d violations; faults that struck:\n%v%v",
 		sum.Seeds, len(regimes()), years, sum.Leases, len(sum.Violations), sum.Struck, sum.Demands)
 	save(t, figures.Proof{

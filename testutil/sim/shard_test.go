@@ -13,7 +13,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/slotlease/slotlease/internal/race"
 	"github.com/slotlease/slotlease/testutil/sim"
@@ -78,11 +77,11 @@ func fewer(n int64) int64 {
 type tally struct {
 	Seeds, Leases, Refused, Stale int
 	Extensions                    int
-	Long                          int // windows longer than a day
-	Trims, LandedOnTrims          int // in runs in which leases were extended
-	Simulated                     time.Duration
-	Looked                        time.Duration // for slots that nobody has
-	Slots, Again                  int           // whose work is done once, and those in which it was done again
+	Long                          int     // windows longer than a day
+	Trims, LandedOnTrims          int     // in runs in which leases were extended
+	Hours                         float64 // simulated; a time.Duration ends at 292 years
+	Looked                        float64 // of them, for slots that nobody has
+	Slots, Again                  int     // whose work is done once, and those in which it was done again
 	Demands                       sim.Demands
 	Struck                        sim.Struck
 	Violations                    []string
@@ -98,7 +97,7 @@ func (a *tally) add(b tally) {
 	a.LandedOnTrims += b.LandedOnTrims
 	a.Refused += b.Refused
 	a.Stale += b.Stale
-	a.Simulated += b.Simulated
+	a.Hours += b.Hours
 	a.Looked += b.Looked
 	a.Slots += b.Slots
 	a.Again += b.Again
@@ -140,7 +139,7 @@ func sharded(t *testing.T, seeds int64, options func(seed int64) sim.Options, mo
 			o := options(seed)
 			r := sim.Run(t, o)
 			one := tally{
-				Seeds: 1, Leases: len(r.Leases), Simulated: o.Length, Struck: r.Struck, Demands: r.Demands,
+				Seeds: 1, Leases: len(r.Leases), Hours: o.Length.Hours(), Struck: r.Struck, Demands: r.Demands,
 				Refused: r.Refused, Stale: r.Stale, Overlaps: sim.Struck{}, Unreported: sim.Struck{}, Deaf: sim.Struck{},
 			}
 			more(o, r, &one)

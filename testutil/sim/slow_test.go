@@ -17,8 +17,8 @@ func TestNoTwoHoldersWorkAtOnceOnASlowStore(t *testing.T) {
 	if !all {
 		return
 	}
-	t.Logf("%d seeds, %v of 8 workers, %d leases, %d violations; what had to happen:\n%v",
-		sum.Seeds, sum.Simulated, sum.Leases, len(sum.Violations), sum.Demands)
+	t.Logf("%d seeds, %.0f hours of 8 workers, %d leases, %d violations; what had to happen:\n%v",
+		sum.Seeds, sum.Hours, sum.Leases, len(sum.Violations), sum.Demands)
 	if sum.Leases < sum.Seeds*10 {
 		t.Errorf("%d leases in %d runs: too little went on", sum.Leases, sum.Seeds)
 	}
