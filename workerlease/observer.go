@@ -7,9 +7,9 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// Observer gets every event of the workers of a client. Observe is called for one
-// event of a worker at a time, in order. It must return quickly, and must not panic; a lease's context
-// ends on time even if it is slow. With several workers it is called concurrently.
+// Observer gets every event of the workers of a client. Observe is called for one event of a
+// worker at a time, in order. It must return quickly, and must not panic; a lease's context ends
+// on time even if it is slow. With several workers it is called concurrently.
 type Observer interface {
 	Observe(e Event)
 }

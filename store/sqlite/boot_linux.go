@@ -51,8 +51,8 @@ func timeNamespace(self string) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	// The file tells of the namespace for children. After unshare(2) without a fork, and without
-	// an exec since Linux 6.3, that isn't the process's own.
+	// The file shows the namespace of children. After unshare(2) without a fork that isn't the
+	// process's own, unless the kernel switches to it at the next exec.
 	own, ownErr := os.Readlink(filepath.Join(self, "ns/time"))
 	children, childrenErr := os.Readlink(filepath.Join(self, "ns/time_for_children"))
 	switch err := errors.Join(ownErr, childrenErr); {

@@ -44,11 +44,11 @@
 // # Appends at the same time
 //
 // Appends that goroutines of one handle make while another is being committed are committed together
-// next, at most 500 in one transaction: one sync serves all. An append that is alone waits for no
-// other. Each has an outcome of its own: a key that is taken fails its own append. If the
-// transaction fails before its commit, each append is repeated in one of its own; if the commit itself
-// fails, the outcome is unknown for all of it. An append whose context ends before it is in a
-// transaction is not stored. The end of a context interrupts no commit.
+// next, at most 500 in one transaction, so that one sync serves all. A lone append waits for no other.
+// Outcomes are separate: if a key is taken, only its append fails. If the transaction fails before its
+// commit, each append is repeated in a transaction for itself. If the commit fails, the outcome is
+// unknown for all of the group. An append whose context ends before its transaction begins is not
+// stored. The end of a context interrupts no commit.
 //
 // A handle parses each statement once.
 //

@@ -68,7 +68,7 @@ func outcomes(t *testing.T, from <-chan outcome, n int) []error {
 	return errs
 }
 
-// ofTypes are grants, each of a worker type of its own.
+// ofTypes returns grants, each for another worker type.
 func ofTypes(n int) (records []store.Record) {
 	for i := range n {
 		records = append(records, storetest.Grant(fmt.Sprint("job", i), 1))
