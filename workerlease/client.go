@@ -52,6 +52,7 @@ type Client struct {
 
 	activity activity
 	leases   leases
+	watching watching
 }
 
 // NewClient returns a client of a ledger. It logs nothing unless asked to. The caller closes
@@ -136,6 +137,7 @@ func (c *Client) launch(ctx context.Context, o Options, cb Callbacks, l launch) 
 	// ctx may have ended already.
 	w.inbox.working = true
 	c.activity.join(w)
+	c.watch(w)
 	w.post(arrival{event: machine.Wake{}})
 	w.unhook = context.AfterFunc(ctx, func() {
 		limited, cancel := c.clock.WithTimeout(context.Background(), stopGrace)

@@ -49,6 +49,7 @@ func (w *WorkerLease) finish() {
 	w.inbox.close()
 	w.cancelOps()
 	w.unhook()
+	w.client.unwatch(w)
 	w.client.activity.leave(w)
 	close(w.done)
 }
@@ -62,6 +63,7 @@ func (w *WorkerLease) step(e machine.Event) {
 		}
 		actions := w.machine.Advance(&w.state, moment, e)
 		w.settled.Store(int64(w.state.Clock.Settled))
+		w.heeds.Store(w.machine.MayHeed(&w.state))
 		w.publish(moment.Now.Latest)
 		// Operations are begun first: an observer that is slow must not let time pass
 		// between a decision and the append that follows from it.

@@ -31,6 +31,7 @@ type WorkerLease struct {
 	cancelOps context.CancelFunc
 
 	settled atomic.Int64 // the machine's settled epoch
+	heeds   atomic.Bool  // a hint may matter
 
 	shortest time.Duration // of the slots
 

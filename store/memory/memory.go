@@ -32,8 +32,13 @@ type Ledger struct {
 type data struct {
 	clock clock.Clock
 
-	mu    sync.Mutex
-	types map[string]*column
+	mu      sync.Mutex
+	types   map[string]*column
+	watches []*watch
+
+	// telling is held while changed functions are called, so that none is after its Watch has
+	// returned. It is never waited for under mu: only readers take it there.
+	telling sync.RWMutex
 }
 
 // column holds the records of one worker type. Seqs are kept sorted.
@@ -49,7 +54,10 @@ func (c *column) followed() (from, to int) {
 	return from, to
 }
 
-var _ store.Ledger = (*Ledger)(nil)
+var (
+	_ store.Ledger  = (*Ledger)(nil)
+	_ store.Watcher = (*Ledger)(nil)
+)
 
 // New returns an empty ledger.
 func New(o Options) *Ledger {
@@ -97,7 +105,23 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 	if err := l.enter(ctx, "append", key); err != nil {
 		return err
 	}
-	defer l.mu.Unlock()
+	err := l.insert(r, key)
+	if err != nil || !store.Frees(r.Kind) || len(l.watches) == 0 {
+		l.mu.Unlock()
+		return err
+	}
+	watches := slices.Clone(l.watches)
+	l.telling.RLock()
+	l.mu.Unlock()
+	defer l.telling.RUnlock()
+	for _, w := range watches {
+		w.changed(r.WorkerType)
+	}
+	return nil
+}
+
+// insert puts a record under its key, unless that is taken. The caller holds mu.
+func (l *Ledger) insert(r store.Record, key string) error {
 	c := l.types[r.WorkerType]
 	if c == nil {
 		c = &column{records: map[int64]store.Record{}}
@@ -220,6 +244,11 @@ func (l *Ledger) stamp() store.Stamp {
 func (l *Ledger) Close(context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for _, w := range l.watches {
+		if w.of == l && !l.closed {
+			close(w.closed)
+		}
+	}
 	l.closed = true
 	return nil
 }

@@ -23,6 +23,7 @@ func (x *step) contend() {
 	}
 	if !x.m.through(s) {
 		x.aim()
+		x.heed()
 	}
 	if x.trim() {
 		return
@@ -187,9 +188,11 @@ func (f facts) turns() priority.Turns {
 // turn is how long after the opening of claims this worker may claim; held reports
 // that it had what comes before.
 func (f facts) turn(held bool) time.Duration {
-	draw := binary.LittleEndian.Uint64(f.at.Draw[:8])
-	return f.m.Rules.Turn(f.turns(), f.m.Priority, f.m.TieBreak, held, draw)
+	return f.m.Rules.Turn(f.turns(), f.m.Priority, f.m.TieBreak, held, f.turnDraw())
 }
+
+// turnDraw is what decides the place within a turn.
+func (f facts) turnDraw() uint64 { return binary.LittleEndian.Uint64(f.at.Draw[:8]) }
 
 // claim fixes the claim and reads the head once the turn has come, by a fresh
 // estimate of the time, or as long before as it takes for the claim to land at the turn.
@@ -236,7 +239,7 @@ func (x *step) readHead() {
 		// to find what is below the poison, or what others may hold by another clock
 		limit = max(limit, lookBack)
 	}
-	s.View.Asked = limit
+	s.View.Asked, s.Hint.Heard = limit, false
 	s.Bid.Stage, s.Bid.ReadEpoch = Reading, s.Clock.Epoch
 	x.ask(ReadingHead, ReadHead{limit})
 }

@@ -92,6 +92,8 @@ type (
 	Rested struct{}
 	// Returned: the user's code, both callbacks, has returned.
 	Returned struct{}
+	// Hinted: the store says that something may have been appended. It may be wrong.
+	Hinted struct{}
 	// Stop: leasing is to end.
 	Stop struct{}
 	// GiveUp: the time for stopping is over; start no more operations.
@@ -111,6 +113,7 @@ func (Panicked) event()   {}
 func (Finished) event()   {}
 func (Rested) event()     {}
 func (Returned) event()   {}
+func (Hinted) event()     {}
 func (Stop) event()       {}
 func (GiveUp) event()     {}
 

@@ -24,6 +24,8 @@ func (x *step) headRead(e HeadRead) {
 	s.Bid.Outage = s.Bid.Outage || s.Retries.Failures > 0
 	s.Retries.over()
 	s.View.ReadAt = ReadAt(x.at.Now)
+	looked := s.Hint.Looking
+	s.Hint.Looking = false
 	records, enough := x.reachable(x.readable(e.Records))
 	if !enough || x.hidesGrant(records) {
 		x.readHead()
@@ -57,6 +59,9 @@ func (x *step) headRead(e HeadRead) {
 		return
 	}
 	x.settle(head, records)
+	if looked && obeyed {
+		head = x.m.Rules.Hinted(head, x.at.Now)
+	}
 	x.judge(head, records)
 }
 
@@ -64,6 +69,7 @@ func (x *step) headRead(e HeadRead) {
 // were read. The first case that applies settles it.
 func (x *step) judge(head store.Record, below []store.Record) {
 	s := x.s
+	s.View.Rival = Rival{}
 	if x.aged() {
 		x.renewClaim()
 		return
@@ -283,6 +289,7 @@ func (x *step) lose(head store.Record) {
 	default:
 		x.next()
 	}
+	x.rival(slot, head)
 	if role != Standby && !s.Hold.knows(head.Claim) {
 		x.note(Note{What: Lost, Slot: slot, Record: head})
 	}

@@ -141,6 +141,8 @@ func (x *step) take(e Event) {
 	case Returned:
 		// While the lease is held nothing has returned: the event is a stray one.
 		s.Hold.Running = s.Hold.Running && s.Hold.holding()
+	case Hinted:
+		s.Hint.Heard = true
 	case Stop:
 		x.beginStop()
 	case GiveUp:
@@ -231,6 +233,9 @@ func (m *Machine) Waits(s *State) []Wait {
 		until(m.begins(s), s.Bid.TurnEdge)
 	}
 	if s.Pending == Nothing && s.Retries.Until == 0 && !s.Stopping && s.Bid.Stage == Aiming {
+		if s.Hint.Heard && m.waitsForRival(s) {
+			w = append(w, Wait{Local: s.Hint.next()})
+		}
 		if s.View.Watch.Seq != 0 {
 			w = append(w, Wait{Local: s.View.Watch.Over})
 		}

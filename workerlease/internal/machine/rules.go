@@ -94,6 +94,9 @@ type Rules struct {
 	ClaimAge time.Duration
 	// Start is the start of the window of a grant that is appended to a head.
 	Start func(c Claim, head store.Record) time.Time
+	// Hinted is a head that was read because of a hint, as it is judged. Like other heads, it
+	// alone says what is in force.
+	Hinted func(head store.Record, now timeline.Interval) store.Record
 	// Gap reports that a grant from start on would leave a gap after the head that its
 	// holder may still fill.
 	Gap func(start time.Time, head store.Record, now timeline.Interval) bool
@@ -207,6 +210,7 @@ var Standard = Rules{
 
 	ClaimAge:  time.Hour,
 	Start:     start,
+	Hinted:    hinted,
 	Gap:       gap,
 	MayExtend: mayExtend,
 	Token:     token,

@@ -19,6 +19,7 @@ type State struct {
 	Trips   Trips   // how long ledger operations take
 	Closing Closing // what is to be recorded of a slot whose work has ended
 	Upkeep  Upkeep  // trimming
+	Hint    Hint    // that the head may be another one
 
 	Stopping, GivenUp bool
 }

@@ -18,6 +18,7 @@ type View struct {
 	LastGrant Grant  // the newest grant that was won or joined, until a read has shown it
 	Mismatch  string // the newest foreign schedule that was reported
 
+	Rival       Rival
 	Watch       Watch
 	Seen        Seen
 	Block       Block
