@@ -55,11 +55,24 @@ func (l *Ledger) commit(ctx context.Context, group []*entry) (again []*entry, wh
 			l.answer(l.found(err), group...)
 			return nil, nil
 		}
+		if freed(group, outcomes) {
+			hint(f.files)
+		}
 		for i, e := range group {
 			l.answer(outcomes[i], e)
 		}
 		return nil, nil
 	}
+}
+
+// freed reports whether a group stored a record that others may be waiting for.
+func freed(group []*entry, outcomes []error) bool {
+	for i, e := range group {
+		if e.frees && outcomes[i] == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // judge gives a group the error that it shares, unless it is to be repeated.

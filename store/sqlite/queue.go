@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/fault"
 )
 
@@ -17,6 +18,7 @@ const maxGroup = 500
 type entry struct {
 	ctx    context.Context
 	values []any
+	frees  bool          // others may be waiting for this record
 	done   chan error    // has room for the outcome
 	waited time.Duration // for locks; of the goroutine that commits
 	alone  bool          // needs a transaction of its own
@@ -102,8 +104,8 @@ func (q *queue) empty() bool {
 	return len(q.waiting) == 0
 }
 
-// enqueue appends the values of a record, in one transaction with those that are appended meanwhile.
-func (l *Ledger) enqueue(ctx context.Context, values []any) error {
+// enqueue appends the values of a record of a kind, in one transaction with those that are appended meanwhile.
+func (l *Ledger) enqueue(ctx context.Context, kind store.Kind, values []any) error {
 	if ctx.Err() != nil {
 		return fault.Ended(ctx)
 	}
@@ -114,7 +116,7 @@ func (l *Ledger) enqueue(ctx context.Context, values []any) error {
 		l.calls.Done()
 		return errReadOnly
 	}
-	e := &entry{ctx: ctx, values: values, done: make(chan error, 1)}
+	e := &entry{ctx: ctx, values: values, frees: store.Frees(kind), done: make(chan error, 1)}
 	if l.appends.add(e) {
 		l.run(func() { l.commitAll(context.WithoutCancel(ctx)) })
 	}

@@ -62,6 +62,9 @@ type Ledger struct {
 	idle    atomic.Bool   // There is one.
 	ended   chan struct{} // closed by Close
 
+	life context.Context // ends with Close, which ends the watches
+	end  context.CancelFunc
+
 	mu     sync.Mutex // for the fields below; never held while using the disk
 	file   *file      // nil until first used
 	used   files      // the last that were open
@@ -77,8 +80,9 @@ type Ledger struct {
 }
 
 var (
-	_ store.Ledger = (*Ledger)(nil)
-	_ store.Warner = (*Ledger)(nil)
+	_ store.Ledger  = (*Ledger)(nil)
+	_ store.Warner  = (*Ledger)(nil)
+	_ store.Watcher = (*Ledger)(nil)
 )
 
 // Open checks the options and, if it exists, the file. The first operation creates a
@@ -119,6 +123,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 		return nil, fmt.Errorf("sqlite: open %s: %w", o.Path, err)
 	}
 	l := &Ledger{o: o, boot: boot, opening: make(chan struct{}, 1), appends: queue{left: make(chan struct{}, 1)}, acts: make(chan func()), ended: make(chan struct{})}
+	l.life, l.end = context.WithCancel(context.Background())
 	_, err = do(ctx, l, "open", o.Path, func(ctx context.Context) (struct{}, error) {
 		found, err := l.inspect(ctx)
 		if err == nil && found < isOutdated && o.ReadOnly {
@@ -144,7 +149,7 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 	if err != nil {
 		return fmt.Errorf("sqlite: append: %w", err)
 	}
-	if err := l.enqueue(ctx, values); err != nil {
+	if err := l.enqueue(ctx, r.Kind, values); err != nil {
 		return fmt.Errorf("sqlite: append %s: %w", store.Key(r.WorkerType, r.Seq), err)
 	}
 	return nil
@@ -248,6 +253,7 @@ func (l *Ledger) Close(ctx context.Context) error {
 	l.closed = true
 	l.mu.Unlock()
 	close(l.ended)
+	l.end()
 
 	closed := make(chan error, 1)
 	go func() {

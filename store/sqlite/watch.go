@@ -1,0 +1,46 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/fault"
+)
+
+// Watch calls changed, with the empty name, when a handle of any process on this machine has
+// appended what may free a lease: at most once in 20 ms, on the goroutine of Watch. It works on
+// Linux only, and not with Options.BootID; else the error matches errors.ErrUnsupported. It opens
+// neither the ledger nor its log.
+//
+// A handle that appends such a record sets the times of the ledger's -wal file, and Watch notices
+// that by inotify in the directory. So extensions, backups and other programs cause no hints.
+func (l *Ledger) Watch(ctx context.Context, changed func(workerType string)) error {
+	fail := func(err error) error { return fmt.Errorf("sqlite: watch %s: %w", l.o.Path, err) }
+	if ctx.Err() != nil {
+		return fail(fault.Ended(ctx))
+	}
+	if l.o.BootID != "" {
+		return fail(errors.ErrUnsupported)
+	}
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return fail(store.ErrClosed)
+	}
+	l.calls.Add(1)
+	l.mu.Unlock()
+	defer l.calls.Done()
+	both, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(l.life, func() { cancel(store.ErrClosed) })()
+	err := l.watch(both, func() { changed("") })
+	switch {
+	case ctx.Err() != nil:
+		err = fault.Ended(ctx)
+	case both.Err() != nil:
+		err = store.ErrClosed
+	}
+	return fail(err)
+}
