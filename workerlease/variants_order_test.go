@@ -7,6 +7,7 @@ import (
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
 // orderVariants are careless about whose turn it is to claim, and for how long. No two
@@ -53,6 +54,12 @@ var orderVariants = []variant{
 	// Something that isn't a record comes into the ledger. All wait for the worker that
 	// understands it.
 	{name: "poison is watched for ever", rule: "Patience", regime: strayed, instead: 1000 * time.Hour, as: "still stands"},
+	// w1 hears that w0 has released its slot, of which a half is left. It was another type's, or
+	// was heard late: w0 works, and w1 works beside it.
+	{name: "a hint is taken for a release", rule: "Hinted", regime: misled, instead: func(head store.Record, now timeline.Interval) store.Record {
+		head.Kind, head.WindowEnd = store.KindRelease, now.Latest.Truncate(time.Millisecond)
+		return head
+	}, as: "starts at"},
 	// The store is restarted at the full hour, and answers again a second later. All
 	// workers are there, and the slot passes unused.
 	{name: "what nobody has at its boundary is missed", rule: "Abandon", regime: shortOutages, instead: func(slot slots.Slot, _ time.Time) time.Time { return slot.Start }},

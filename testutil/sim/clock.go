@@ -33,7 +33,8 @@ const (
 	rollbackLane
 	lookLane
 	recheckLane
-	lanes = 16
+	watchLane
+	lanes = 17
 )
 
 // round is the number of nanoseconds in which all lanes of all processes have their turn.
@@ -141,11 +142,16 @@ func (c *hostClock) AfterFunc(d time.Duration, f func()) *clock.Timer {
 }
 
 // timerLanes are the lanes of the engine's timers, by what they call: a worker has one for what
-// it waits for, a lease one for its end, and a client one for all leases.
-var timerLanes = map[string]lane{
-	"workerlease.(*WorkerLease).": wakeLane,
-	"workerlease.(*activeLease).": holdLane,
-	"workerlease.(*Client).":      recheckLane,
+// it waits for, a lease one for its end, and a client one for its watch and one for all leases.
+var timerLanes = []struct {
+	calls string
+	lane  lane
+}{
+	{"workerlease.(*WorkerLease).", wakeLane},
+	{"workerlease.(*activeLease).", holdLane},
+	{"workerlease.(*Client).watchOn.", watchLane},
+	{"workerlease.(*Client).unwatch.", watchLane},
+	{"workerlease.(*Client).", recheckLane},
 }
 
 // knownLanes are those of functions that have been looked up, by their code.
@@ -158,10 +164,10 @@ func timerLane(f func()) lane {
 		return l.(lane)
 	}
 	name := runtime.FuncForPC(code).Name()
-	for part, l := range timerLanes {
-		if strings.Contains(name, part) {
-			knownLanes.Store(code, l)
-			return l
+	for _, t := range timerLanes {
+		if strings.Contains(name, t.calls) {
+			knownLanes.Store(code, t.lane)
+			return t.lane
 		}
 	}
 	panic("sim: the engine sets a timer of a kind that has no lane: " + name)

@@ -30,6 +30,7 @@ const (
 	forClock
 	forElections
 	forDistance
+	forHints
 )
 
 // rand is a stream of draws. It depends only on how newRand made it, so that the order in

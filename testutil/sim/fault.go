@@ -59,6 +59,11 @@ const (
 	HungAppend Fault = "append hung"        // In an election, with or without an effect at its end.
 	Vanished   Fault = "conflict vanished"  // With a record that a minority had.
 	Undone     Fault = "append undone"      // That a minority had, and had not acknowledged.
+	HintLost   Fault = "hint lost"          // Of a store that gives hints.
+	HintLate   Fault = "hint late"          // By up to five minutes.
+	HintTwice  Fault = "hint twice"         // It came again, or twice.
+	HintLied   Fault = "lying hint"         // Nothing was appended.
+	WatchBroke Fault = "watch broke"        // It ended with an error.
 )
 
 // The faults beyond the assumptions of the protocol. Holders may then overlap. Workers
@@ -86,7 +91,7 @@ var (
 		LandedOnTrim, Poison, Hole, NewerVersion, Foreign, HugeSeq, Blocked, Panicked, SlowObserver, LongWindow, SharedName, InGroup,
 	}
 	beyond = []Fault{Jump, Rollback, Freeze, Racing}
-	asked  = []Fault{WrongStamp, InTurn, Election, HungAppend, Vanished, Undone, FirstStamp, Apart, Expiry}
+	asked  = []Fault{WrongStamp, InTurn, Election, HungAppend, Vanished, Undone, HintLost, HintLate, HintTwice, HintLied, WatchBroke, FirstStamp, Apart, Expiry}
 )
 
 // Within lists the faults that the protocol tolerates.
@@ -202,6 +207,11 @@ type Faults struct {
 	StampAge time.Duration
 	// NoFreeStamp: Tail returns no stamp.
 	NoFreeStamp bool
+
+	// Of hints, if Options.Hints is set: HintLost, HintLate and HintTwice are parts of them; 1: all.
+	// HintLies come although nothing was appended, up to three at a time. WatchBreaks end a watch.
+	HintLost, HintLate, HintTwice float64
+	HintLies, WatchBreaks         time.Duration
 
 	// Elections last from 2 s to 12 s. In some, appends are refused; in some they hang, and land
 	// at the end or not. In some, a member goes on that a minority follows: an append there has

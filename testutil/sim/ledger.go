@@ -88,6 +88,7 @@ func (w *world) append(p *Process, r store.Record, at time.Duration, c *call) er
 		return nil
 	}
 	w.audit(p, l, r, at)
+	w.hint(r)
 	if c.rollback {
 		w.later(p, rollbackLane, c.rand.span(100*time.Millisecond, time.Minute), func() { w.rollBack(r) })
 	}

@@ -40,6 +40,7 @@ type Process struct {
 	rate     rate
 	shared   atomic.Bool  // its user code may call the store, too
 	short    atomic.Int64 // waits of the engine in a row that are too short
+	hints    atomic.Int64 // that arrived since its calls were checked
 
 	// Guarded by world.mu.
 	lease   *Lease           // the newest
@@ -51,6 +52,8 @@ type Process struct {
 	trusted time.Duration    // when it got its newest stamp that was wrong, or began
 	reach   time.Time        // the end of the newest window that it claimed
 	clocks  *skew.Clocks     // of the store's members, as it measured them
+	watch   *watch           // of its client, if it has one under way
+	watches int64            // how many it has begun
 }
 
 func (w *world) newProcess(h *host, life int) *Process {

@@ -131,7 +131,31 @@ func RandomExtended(seed int64) Options {
 		w.NoFailback = w.Continuous && stay
 		return w
 	}
+	o.hinted()
 	return o
+}
+
+// hinted lets the store give hints, in some runs, and their faults strike.
+func (o *Options) hinted() {
+	r := newRand(o.Seed, forHints, 0, 0)
+	o.Hints = r.chance(0.6)
+	if !o.Hints {
+		return
+	}
+	f := &o.Faults
+	f.HintLost, f.HintLate, f.HintTwice = r.float(), 0.5*r.float(), 0.3*r.float()
+	switch r.below(6) {
+	case 0:
+		f.HintLost = 1
+	case 1, 2:
+		f.HintLost, f.HintLate = 0, 0
+	}
+	if r.chance(0.5) {
+		f.HintLies = r.span(time.Second, 10*time.Minute)
+	}
+	if r.chance(0.3) {
+		f.WatchBreaks = r.span(time.Minute, time.Hour)
+	}
 }
 
 // RandomSlow draws a run as Random or RandomExtended does, on a store that is slow, or far from

@@ -40,6 +40,8 @@ type Options struct {
 	// workerlease.Run. It must wait and report its work as Callbacks must. DefaultTask is
 	// one. Default: none.
 	Task func(p *Process) workerlease.Task
+	// Hints: the store tells workers of releases, as store.Watcher says.
+	Hints bool
 	// Faults say what goes wrong. Default: nothing.
 	Faults Faults
 	// Client makes the client of a process. Default: workerlease.NewClient. Use it to add a

@@ -45,6 +45,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"before init", false, false, emptyCases},
 		{"lifecycle", true, false, lifecycleCases},
 		{"context", true, false, contextCases},
+		{"watch", true, false, watchCases},
 		{"time", true, true, timeCases},
 		{"race", true, true, raceCases},
 	} {

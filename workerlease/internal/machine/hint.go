@@ -31,7 +31,7 @@ const (
 
 // hintStep is the least time between two turns after a hint. Workers get a hint at one time, and
 // the next one is to find what the first one has claimed.
-const hintStep = 5 * time.Millisecond
+const hintStep = 2 * time.Millisecond
 
 // Rival is the window of another worker for whose end this one waits.
 type Rival struct {
@@ -106,7 +106,7 @@ func (x *step) heed() {
 // hintTurn is how long after a hint the worker looks. Its steps needn't allow for what is
 // uncertain of the time: all workers get the hint at one moment.
 func (f facts) hintTurn(slot slots.Slot) time.Duration {
-	step := min(max(hintStep, 2*f.m.Rules.Landing(f.s.Trips, true)), f.turns().Step)
+	step := min(max(hintStep, f.m.Rules.Landing(f.s.Trips, true)), f.turns().Step)
 	held := f.s.Hold.had(slot, f.m.Once)
 	draw := f.turnDraw()
 	return f.m.Rules.Turn(priority.NewTurns(f.m.lead(slot), step, 0), f.m.Priority, f.m.TieBreak, held, draw)
