@@ -148,8 +148,8 @@ func succeeded(seed int64) sim.Options {
 	return o
 }
 
-// misled is a run in which hints lie, and leases are extended.
-func misled(seed int64) sim.Options {
+// mishinted is a run in which hints lie, and leases are extended.
+func mishinted(seed int64) sim.Options {
 	o := succeeded(seed)
 	o.Hints, o.Faults.HintLies = true, 5*time.Minute
 	return o

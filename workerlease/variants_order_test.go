@@ -56,7 +56,7 @@ var orderVariants = []variant{
 	{name: "poison is watched for ever", rule: "Patience", regime: strayed, instead: 1000 * time.Hour, as: "still stands"},
 	// w1 hears that w0 has released its slot, of which a half is left. It was another type's, or
 	// was heard late: w0 works, and w1 works beside it.
-	{name: "a hint is taken for a release", rule: "Hinted", regime: misled, instead: func(head store.Record, now timeline.Interval) store.Record {
+	{name: "a hint is taken for a release", rule: "Hinted", regime: mishinted, instead: func(head store.Record, now timeline.Interval) store.Record {
 		head.Kind, head.WindowEnd = store.KindRelease, now.Latest.Truncate(time.Millisecond)
 		return head
 	}, as: "starts at"},
