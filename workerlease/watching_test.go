@@ -1,0 +1,155 @@
+package workerlease_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/faultstore"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// leading are the options of a leader.
+func leading(name string, priority int, failover time.Duration) workerlease.Options {
+	o := named(name, priority)
+	o.Continuous, o.FailoverWithin = true, failover
+	return o
+}
+
+func TestACleanHandoverTakesMilliseconds(t *testing.T) {
+	for _, failover := range []time.Duration{0, 20 * time.Second} {
+		for stops := 5*time.Minute + time.Second; stops < 9*time.Minute+45*time.Second; stops += 3700 * time.Millisecond {
+			synctest.Test(t, func(t *testing.T) {
+				ledger := memory.New(memory.Options{})
+				first := start(t, setup{ledger: ledger.Handle(), Options: leading("first", 0, failover)})
+				third := start(t, setup{ledger: ledger.Handle(), Options: leading("third", 2, failover)})
+				second := start(t, setup{ledger: ledger.Handle(), Options: leading("second", 1, failover)})
+				at(stops)
+				first.stop(t)
+				at(stops + time.Second)
+				apart(t, first, second, third)
+				if took := second.turn(t, 0).allocated - stops; took > 20*time.Millisecond {
+					t.Errorf("%v: stopped at %v, and the next one works %v later", failover, stops, took)
+				}
+				if n := len(third.history()); n > 0 {
+					t.Errorf("%v: stopped at %v, and a lower priority works, too", failover, stops)
+				}
+			})
+		}
+	}
+}
+
+// watcher is a ledger whose hints a test gives.
+type watcher struct {
+	store.Ledger
+	watch func(ctx context.Context, changed func(string)) error
+}
+
+func (w watcher) Watch(ctx context.Context, changed func(string)) error { return w.watch(ctx, changed) }
+
+func TestHintsThatLieCostFewReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := memory.New(memory.Options{})
+		counter := faultstore.NewCounter(inner.Handle())
+		start(t, setup{ledger: inner.Handle(), Options: leading("first", 0, 20*time.Second)})
+		start(t, setup{Options: leading("second", 1, 20*time.Second), ledger: watcher{counter, func(ctx context.Context, changed func(string)) error {
+			for ctx.Err() == nil {
+				changed("")
+				changed("job")
+				time.Sleep(time.Millisecond)
+			}
+			return ctx.Err()
+		}}})
+		for minute := 5; minute < 12; minute++ {
+			counter.Reset()
+			at(time.Duration(minute+1) * time.Minute)
+			got := counter.Counts()
+			if reads := got[faultstore.OpTail] + got[faultstore.OpNow]; reads > 70 || got[faultstore.OpAppend] > 0 {
+				t.Errorf("minute %d: %v, want few reads and no append", minute, got)
+			}
+		}
+	})
+}
+
+func TestWithoutReleasesAWatchCostsNothing(t *testing.T) {
+	for _, failover := range []time.Duration{0, 20 * time.Second} {
+		var with, without map[faultstore.Op]int
+		for _, counts := range []*map[faultstore.Op]int{&with, &without} {
+			synctest.Test(t, func(t *testing.T) {
+				inner := memory.New(memory.Options{})
+				counter := faultstore.NewCounter(inner.Handle())
+				var ledger store.Ledger = counter
+				if counts == &without {
+					ledger = struct{ store.Ledger }{counter}
+				}
+				start(t, setup{ledger: inner.Handle(), Options: leading("first", 0, failover)})
+				start(t, setup{ledger: ledger, Options: leading("second", 1, failover)})
+				at(60 * time.Minute)
+				*counts = counter.Counts()
+			})
+		}
+		if fmt.Sprint(with) != fmt.Sprint(without) {
+			t.Errorf("%v: %v with a watch, %v without", failover, with, without)
+		}
+	}
+}
+
+func TestAWatchIsBegunAgainAndEndsWithTheLastWorker(t *testing.T) {
+	for name, test := range map[string]struct {
+		err  error
+		most int
+	}{
+		"unsupported": {fmt.Errorf("here: %w", errors.ErrUnsupported), 1},
+		"closed":      {store.ErrClosed, 1},
+		"breaks":      {errors.New("broken"), 14},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			begun, under := 0, 0
+			ledger := watcher{memory.New(memory.Options{}), func(ctx context.Context, _ func(string)) error {
+				begun++
+				if begun > 3 && test.most > 1 {
+					under++
+					<-ctx.Done()
+					under--
+					return ctx.Err()
+				}
+				return test.err
+			}}
+			client := newClient(&worker{}, setup{ledger: ledger})
+			before := bubbled()
+			first := start(t, setup{client: client, Options: leading("first", 0, 0)})
+			second := start(t, setup{client: client, Options: leading("second", 0, 0)})
+			at(10 * time.Minute)
+			if begun > test.most || test.most > 1 && (begun != 4 || under != 1) {
+				t.Errorf("%d watches were begun, and %d are under way", begun, under)
+			}
+			first.stop(t)
+			second.stop(t)
+			synctest.Wait()
+			if got := bubbled() - before; got > 0 || under != 0 {
+				t.Errorf("%d goroutines and %d watches are left", got, under)
+			}
+		})
+	}
+}
+
+func TestAWatchThatNeverEndsKeepsNoWorkerFromEnding(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := make(chan struct{})
+		defer close(hang)
+		w := start(t, setup{Options: leading("first", 0, 0), ledger: watcher{memory.New(memory.Options{}), func(context.Context, func(string)) error {
+			<-hang
+			return nil
+		}}})
+		at(time.Minute)
+		began := time.Now()
+		if err := w.StopLeasing(t.Context()); err != nil || time.Since(began) > time.Second {
+			t.Errorf("StopLeasing: %v, after %v", err, time.Since(began))
+		}
+	})
+}
