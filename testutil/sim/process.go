@@ -54,6 +54,7 @@ type Process struct {
 	clocks  *skew.Clocks     // of the store's members, as it measured them
 	watch   *watch           // of its client, if it has one under way
 	watches int64            // how many it has begun
+	hinted  bool             // hints arrived before its calls were checked last
 }
 
 func (w *world) newProcess(h *host, life int) *Process {
