@@ -64,7 +64,7 @@ func reader(m *memory.Ledger) *broken {
 	h := m.Handle()
 	return &broken{
 		h, func(context.Context, store.Record) error { return store.ErrDenied }, h.Get, h.Tail,
-		func(context.Context, string, int64) (int, error) { return 0, store.ErrDenied }, h.WorkerTypes, h.Now, h.Close, true, false,
+		func(context.Context, string, int64) (int, error) { return 0, store.ErrDenied }, h.WorkerTypes, h.Now, h.Close, true, false, h.Watch,
 	}
 }
 

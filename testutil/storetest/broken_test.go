@@ -28,7 +28,10 @@ type broken struct {
 	// reading handles are denied to append and to trim, unless that is what is broken. Those
 	// elsewhere reach the data by another path.
 	reading, elsewhere bool
+	watch              func(ctx context.Context, changed func(string)) error
 }
+
+func (b *broken) Watch(ctx context.Context, changed func(string)) error { return b.watch(ctx, changed) }
 
 func (b *broken) Append(ctx context.Context, r store.Record) error { return b.append(ctx, r) }
 func (b *broken) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
@@ -113,7 +116,7 @@ func grouped(spoil func(errs []error)) func(b *broken) {
 const breakEnv = "STORETEST_BREAK"
 
 func allDefects() []defect {
-	return slices.Concat(insideDefects, outsideDefects, readerDefects, pathDefects)
+	return slices.Concat(insideDefects, outsideDefects, readerDefects, pathDefects, watchDefects)
 }
 
 func TestTheSuiteNoticesEveryDefect(t *testing.T) {
@@ -154,13 +157,13 @@ func TestBrokenLedger(t *testing.T) {
 			FreeStamp: true,
 			Open: func(testing.TB) store.Ledger {
 				h := m.Handle()
-				b := &broken{h, h.Append, h.Get, h.Tail, h.Trim, h.WorkerTypes, h.Now, h.Close, false, false}
+				b := &broken{h, h.Append, h.Get, h.Tail, h.Trim, h.WorkerTypes, h.Now, h.Close, false, false, h.Watch}
 				all[i].in(b)
 				return b
 			},
 			OpenElsewhere: func(testing.TB) (store.Ledger, error) {
 				h := m.Handle()
-				b := &broken{h, h.Append, h.Get, h.Tail, h.Trim, h.WorkerTypes, h.Now, h.Close, false, true}
+				b := &broken{h, h.Append, h.Get, h.Tail, h.Trim, h.WorkerTypes, h.Now, h.Close, false, true, h.Watch}
 				all[i].in(b)
 				return b, nil
 			},
