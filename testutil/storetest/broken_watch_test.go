@@ -9,9 +9,14 @@ import (
 var watchDefects = []defect{
 	{"a watch that goes on after it has returned", func(b *broken) {
 		b.watch = func(ctx context.Context, changed func(string)) error {
-			go func() { _ = b.Ledger.Watch(context.WithoutCancel(ctx), changed) }()
-			<-ctx.Done()
-			return ctx.Err()
+			ended := make(chan error, 1)
+			go func() { ended <- b.Ledger.Watch(context.WithoutCancel(ctx), changed) }()
+			select {
+			case err := <-ended:
+				return err
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
 	}, "watch/nobody_is_told_after_Watch_has_returned"},
 	{"a watch that doesn't say why it ends", func(b *broken) {
