@@ -125,6 +125,8 @@ func lineOf(e Event) line {
 		return line{slog.LevelWarn, "lease lapsed in an outage", attrs{{"outage", e.Outage}, {"error", e.Err}}}
 	case StoreWarning:
 		return line{slog.LevelWarn, "store warning", attrs{{"warning", e.Text}}}
+	case WatchFailed:
+		return line{slog.LevelDebug, "watch failed", attrs{{"error", e.Err}}}
 	case Charged:
 		return line{slog.LevelDebug, "operation charged", attrs{{"operation", e.Operation}, {"units", e.Units}}}
 	case Trimmed:

@@ -237,6 +237,13 @@ type (
 		Worker
 		Text string
 	}
+	// WatchFailed: the store gives no hints here, or none for now (see store.Watcher), so standbys look
+	// at the ledger only when it is time. It is reported once, by one of the client's workers
+	// with FailoverWithin, and the store is asked again, unless Err matches errors.ErrUnsupported.
+	WatchFailed struct {
+		Worker
+		Err error
+	}
 	// Charged: the store billed an operation, in its own unit (request units for Cosmos
 	// DB), whatever the outcome. Status has the sums.
 	Charged struct {

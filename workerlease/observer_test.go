@@ -186,6 +186,7 @@ func TestEveryEventIsLogged(t *testing.T) {
 		{workerlease.Lapsed{Worker: me, Err: why}, zap.WarnLevel, "lease lapsed in an outage", []string{"outage", "error"}},
 		{workerlease.TooUncertain{Worker: me, Err: why}, zap.ErrorLevel, "time too uncertain", []string{"uncertainty", "error"}},
 		{workerlease.StoreWarning{Worker: me}, zap.WarnLevel, "store warning", []string{"warning"}},
+		{workerlease.WatchFailed{Worker: me, Err: why}, zap.DebugLevel, "watch failed", []string{"error"}},
 		{workerlease.Charged{Worker: me}, zap.DebugLevel, "operation charged", []string{"operation", "units"}},
 		{workerlease.Trimmed{Worker: me}, zap.DebugLevel, "ledger trimmed", []string{"count"}},
 		{workerlease.Poison{Worker: me, Err: why}, zap.WarnLevel, "ledger poisoned", []string{"seq", "error"}},

@@ -33,8 +33,7 @@ import (
 // as returning.
 //
 // With FailoverWithin, other workers take over what is released, or what a worker that died
-// had. Without it, the next slot is the next chance; but with Continuous, on a store that gives hints
-// (see store.Watcher), other workers take over what is released.
+// had. Without it, the next slot is the next chance.
 type Task func(ctx context.Context, l Lease) error
 
 // Run runs a task on its own client: see Client.Run. Warnings and errors, with the stack

@@ -57,12 +57,20 @@ func (c *Client) watch(w *WorkerLease) {
 	}()
 }
 
-// watchOn watches until ctx ends, or until that is of no use.
+// watchOn watches until ctx ends, or until that is of no use. The first failure is told.
 func (c *Client) watchOn(ctx context.Context, ledger store.Watcher) {
+	told := false
 	for wait := leastRewatch; ; wait = min(2*wait, mostRewatch) {
 		began := c.local()
 		err := ledger.Watch(ctx, c.hint)
-		if ctx.Err() != nil || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, store.ErrClosed) {
+		if ctx.Err() != nil || errors.Is(err, store.ErrClosed) {
+			return
+		}
+		if !told {
+			c.tellUnwatched(err)
+			told = true
+		}
+		if errors.Is(err, errors.ErrUnsupported) {
 			return
 		}
 		if c.local()-began > mostRewatch {
@@ -79,6 +87,17 @@ func (c *Client) watchOn(ctx context.Context, ledger store.Watcher) {
 	}
 }
 
+// tellUnwatched lets one worker report that the store gives no hints.
+func (c *Client) tellUnwatched(err error) {
+	x := &c.watching
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.order) > 0 {
+		w := x.types[x.order[0]][0]
+		w.post(arrival{observed: []Event{WatchFailed{Worker: w.label(), Err: err}}})
+	}
+}
+
 // hint tells the workers of a type, or of all if it is empty, that the ledger may have changed, if
 // that may matter to them. It never waits.
 func (c *Client) hint(workerType string) {
@@ -91,7 +110,7 @@ func (c *Client) hint(workerType string) {
 	}
 	for _, t := range types {
 		for _, w := range x.types[t] {
-			if w.heeds.Load() {
+			if w.heeds.CompareAndSwap(true, false) { // until it has taken in this one
 				w.post(arrival{event: machine.Hinted{}})
 			}
 		}
@@ -121,6 +140,11 @@ func (c *Client) unwatch(w *WorkerLease) {
 	x.cancel()
 	ended := x.ended
 	x.mu.Unlock()
+	select {
+	case <-ended:
+		return
+	default:
+	}
 	late := make(chan struct{})
 	stop := c.after(unwatchGrace, func() { close(late) })
 	defer stop()

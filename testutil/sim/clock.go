@@ -26,15 +26,14 @@ const (
 	userLane
 	lifeLane
 	observerLane
-	userWakeLane // this and the next two correspond to the first three
-	_
+	userWakeLane // this and the next but one correspond to the first and the third
+	watchLane
 	_
 	writeLane
 	rollbackLane
 	lookLane
 	recheckLane
-	watchLane
-	lanes = 17
+	lanes = 16
 )
 
 // round is the number of nanoseconds in which all lanes of all processes have their turn.
@@ -54,7 +53,7 @@ func (p *Process) slot(at time.Duration, l lane) time.Duration {
 type hostClock struct {
 	clock.Clock
 	p     *Process
-	first lane                // of three: the next are those of holds and of WithTimeout
+	first lane                // of timers; that of WithTimeout is the next but one
 	wall  time.Duration       // how wrong its time of day was at birth
 	off   [lanes]atomic.Int64 // when a timer of a lane was last off
 }
@@ -129,10 +128,10 @@ func (c *hostClock) Timer(d time.Duration) *clock.Timer {
 	return c.Clock.Timer(c.wait(d, c.first+wakeLane))
 }
 
-// AfterFunc gives each kind of the engine's timers a lane.
+// AfterFunc gives each kind of the engine's timers a lane, and those of user code that of its sleep.
 func (c *hostClock) AfterFunc(d time.Duration, f func()) *clock.Timer {
 	if c.first != wakeLane {
-		return c.Clock.AfterFunc(c.wait(d, c.first+holdLane), f)
+		return c.Clock.AfterFunc(c.wait(d, userLane), f)
 	}
 	l := timerLane(f)
 	if l == wakeLane {

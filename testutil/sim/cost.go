@@ -88,8 +88,7 @@ func (w *world) lookSpent(h *host, start, d time.Duration) {
 	known := !w.beyond && !w.mixed() && w.up(since, now) && w.undisturbed(l, since)
 	for _, p := range w.peers(h) {
 		c, o := p.spent.reset(now), p.options
-		hinted, before := p.hints.Swap(0) > 0, p.hinted // A look may come a while after its hint.
-		if p.hinted = hinted; hinted || before || !known || c.since < start-d || o.Job != nil || o.FailoverWithin > 0 || p.shared.Load() ||
+		if !known || c.since < start-d || o.Job != nil || o.FailoverWithin > 0 || p.shared.Load() ||
 			!w.single(l, since, c.since) || !w.settled(p, l, now-unsettled*d) || !p.fit(since, now) || !p.free(since, now) {
 			continue
 		}

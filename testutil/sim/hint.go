@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
@@ -17,13 +16,12 @@ type watch struct {
 
 var errWatch = errors.New("sim: the watch broke")
 
-// Watch tells a process what may free a lease, if the store gives hints. The faults of hints
-// strike here.
-func (k *link) Watch(ctx context.Context, changed func(workerType string)) error {
+// watched is the link to a store that gives hints.
+type watched struct{ *link }
+
+// Watch tells a process what may free a lease. The faults of hints strike here.
+func (k watched) Watch(ctx context.Context, changed func(workerType string)) error {
 	p, w := k.p, k.p.world
-	if !w.o.Hints {
-		return fmt.Errorf("sim: watch: %w", errors.ErrUnsupported)
-	}
 	x := &watch{changed, make(chan struct{})}
 	w.mu.Lock()
 	p.watch = x
@@ -122,7 +120,6 @@ func (w *world) tell(p *Process, workerType string) {
 	x := p.watch
 	w.mu.Unlock()
 	if x != nil {
-		p.hints.Add(1)
 		x.changed(workerType)
 	}
 }

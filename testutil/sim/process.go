@@ -10,6 +10,7 @@ import (
 	"github.com/benbjohnson/clock"
 
 	"github.com/slotlease/slotlease/internal/skew"
+	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
@@ -40,7 +41,6 @@ type Process struct {
 	rate     rate
 	shared   atomic.Bool  // its user code may call the store, too
 	short    atomic.Int64 // waits of the engine in a row that are too short
-	hints    atomic.Int64 // that arrived since its calls were checked
 
 	// Guarded by world.mu.
 	lease   *Lease           // the newest
@@ -54,7 +54,6 @@ type Process struct {
 	clocks  *skew.Clocks     // of the store's members, as it measured them
 	watch   *watch           // of its client, if it has one under way
 	watches int64            // how many it has begun
-	hinted  bool             // hints arrived before its calls were checked last
 }
 
 func (w *world) newProcess(h *host, life int) *Process {
@@ -114,7 +113,11 @@ func (p *Process) run(age time.Duration, crashes bool) {
 	p.born()
 	defer p.live(nil)
 	p.live(p)
-	client := w.o.Client(&link{p: p}, workerlease.ClientOptions{Clock: local, Observer: workerlease.ObserverFunc(p.observe), Rand: randomness{p}})
+	var ledger store.Ledger = &link{p: p}
+	if w.o.Hints {
+		ledger = watched{&link{p: p}}
+	}
+	client := w.o.Client(ledger, workerlease.ClientOptions{Clock: local, Observer: workerlease.ObserverFunc(p.observe), Rand: randomness{p}})
 	engine, err := p.start(client)
 	if err != nil {
 		w.fail(fmt.Errorf("Options.Worker(%d): %w", p.Worker, err))

@@ -10,8 +10,8 @@ import (
 )
 
 // A hint says that something may have been appended. It is no proof of anything: all that
-// follows from it is that the head is read sooner, by a worker that waits for the end of another
-// one's window, and would claim what a release leaves. Nothing waits for a hint.
+// follows from it is that the head is read sooner, by a worker that takes over the rests of slots
+// and waits for the end of another one's window. Nothing waits for a hint.
 
 // Hint is what a worker has heard.
 type Hint struct {
@@ -47,18 +47,18 @@ func (h *Hint) next() time.Duration {
 	return max(h.Looked+hintGap, h.Spent-(hintBurst-1)*hintEvery)
 }
 
-// MayHeed reports that a hint may matter in a state. The worker waits for the end of another
+// MayHeed reports that another hint may matter in a state. The worker waits for the end of another
 // one's window, or the head is being read, which may show that.
 func (m *Machine) MayHeed(s *State) bool {
-	return !s.Stopping && s.Bid.Stage != Halted && m.TakesRests() && (s.Pending == ReadingHead || m.waitsForRival(s))
+	return m.TakesRests() && !s.Hint.Heard && !s.Stopping && s.Bid.Stage != Halted && (s.Pending == ReadingHead || m.waitsForRival(s))
 }
 
-// TakesRests reports that the worker claims what a release leaves of a slot that it has lost: hints
-// are of no use to others.
-func (m *Machine) TakesRests() bool { return !m.Single && (m.Failover > 0 || m.Continuous) }
+// TakesRests reports that the worker looks again at a slot that it has lost, and claims what a release
+// leaves of it. Without Failover the next slot is the next chance, whatever a hint says.
+func (m *Machine) TakesRests() bool { return !m.Single && m.Failover > 0 }
 
-// waitsForRival reports that the bid waits for the end of another worker's window: to take over
-// the rest of its slot or, if that is for those who hear of a release, for the next slot.
+// waitsForRival reports that the bid waits for the end of another worker's window: to take over the
+// rest of its slot or, if that window ends too late for a look at its end, for the next slot.
 func (m *Machine) waitsForRival(s *State) bool {
 	b, r := &s.Bid, &s.View.Rival
 	if r.Slot.IsZero() || b.Stage != Aiming || s.Hold.holding() || m.blocked(s) || b.yields() || s.Clock.Unknown() || s.View.Watch.Seq != 0 {

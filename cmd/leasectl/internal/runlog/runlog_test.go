@@ -88,6 +88,7 @@ func happen(j *Log) {
 		workerlease.TooUncertain{Worker: worker, Uncertainty: time.Second, Err: errors.New("t: FailoverWithin is 1s: it should be at least 8 × that and 4 × Margin")},
 		workerlease.Vanished{Worker: worker, Seq: 3, Err: errors.New("t: seq 3: lease record vanished")},
 		workerlease.StoreWarning{Worker: worker, Text: "the machine's clock is 3h0m0s ahead of store time"},
+		workerlease.WatchFailed{Worker: worker, Err: errors.New("sqlite: watch leases.db: unsupported operation")},
 		workerlease.Charged{Worker: worker, Operation: "tail", Units: 2.894},
 		workerlease.Trimmed{Worker: worker, Count: 5},
 		workerlease.Poison{Worker: worker, Seq: 4, Err: errors.New("no token")},

@@ -98,6 +98,8 @@ func (l *Log) line(e workerlease.Event) (zapcore.Level, string) {
 		return zap.WarnLevel, flagname.In(e.Err.Error())
 	case workerlease.StoreWarning:
 		return zap.WarnLevel, e.Text
+	case workerlease.WatchFailed:
+		return zap.DebugLevel, fmt.Sprintf("the store gives no hints: %v", e.Err)
 	case workerlease.Vanished:
 		return zap.ErrorLevel, e.Err.Error()
 	case workerlease.Charged:

@@ -3,6 +3,7 @@ package supervise
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
@@ -76,6 +77,14 @@ func (r readsUntil) Note() string {
 		return l.Note()
 	}
 	return ""
+}
+
+// Watch passes on the hints of the ledger, if it gives any.
+func (r readsUntil) Watch(ctx context.Context, changed func(workerType string)) error {
+	if l, ok := r.Ledger.(store.Watcher); ok {
+		return l.Watch(ctx, changed)
+	}
+	return fmt.Errorf("watch: %w", errors.ErrUnsupported)
 }
 
 // until is a context for one read.
