@@ -153,6 +153,8 @@ func (c *crowd) proceed() {
 		c.happen(i, machine.Wake{})
 	case what == 34 && c.strange && len(c.ledger) > 0:
 		c.foreign()
+	case what == 35:
+		c.happen(i, machine.Hinted{})
 	default:
 		c.sleep(i)
 	}

@@ -24,8 +24,7 @@ func (x *step) headRead(e HeadRead) {
 	s.Bid.Outage = s.Bid.Outage || s.Retries.Failures > 0
 	s.Retries.over()
 	s.View.ReadAt = ReadAt(x.at.Now)
-	looked := s.Hint.Looking
-	s.Hint.Looking = false
+	x.hinted, s.Hint.Looking = s.Hint.Looking, false
 	records, enough := x.reachable(x.readable(e.Records))
 	if !enough || x.hidesGrant(records) {
 		x.readHead()
@@ -59,7 +58,7 @@ func (x *step) headRead(e HeadRead) {
 		return
 	}
 	x.settle(head, records)
-	if looked && obeyed {
+	if x.hinted && obeyed {
 		head = x.m.Rules.Hinted(head, x.at.Now)
 	}
 	x.judge(head, records)
@@ -152,7 +151,10 @@ func (x *step) claimAfter(head store.Record) {
 		x.lose(head)
 	case x.m.Rules.Gap(start, head, now):
 		turn := head.WindowEnd
-		if x.m.Failover > 0 {
+		switch {
+		case x.hinted:
+			turn = turn.Add(x.hintTurn(s.Bid.Slot))
+		case x.m.Failover > 0:
 			turn = turn.Add(x.turn(false)) // All come at once.
 		}
 		s.Bid.wait(turn, timeline.Earliest)

@@ -103,13 +103,13 @@ func (x *step) heed() {
 	h.Looking, h.Looked, h.Spent = true, x.at.Local, max(h.Spent, x.at.Local)+hintEvery
 }
 
-// hintTurn is how long after a hint the worker looks. Its steps needn't allow for what is
-// uncertain of the time: all workers get the hint at one moment.
+// hintTurn is how long after a hint the worker looks or, if what was released ends a moment later,
+// after that. Its steps are as wide as a claim takes to land, and as the time is uncertain.
 func (f facts) hintTurn(slot slots.Slot) time.Duration {
-	step := min(max(hintStep, f.m.Rules.Landing(f.s.Trips, true)), f.turns().Step)
-	held := f.s.Hold.had(slot, f.m.Once)
-	draw := f.turnDraw()
-	return f.m.Rules.Turn(priority.NewTurns(f.m.lead(slot), step, 0), f.m.Priority, f.m.TieBreak, held, draw)
+	usual := f.turns().Step
+	step := min(max(hintStep, f.m.Rules.Landing(f.s.Trips, true), 2*f.at.Now.Uncertainty()), usual)
+	turns := priority.NewTurns(f.m.lead(slot), step, 0)
+	return f.m.Rules.Turn(turns, f.m.Priority, f.m.TieBreak, f.s.Hold.had(slot, f.m.Once), f.turnDraw())
 }
 
 // hinted takes a hint for what it is: the head alone says what is in force.

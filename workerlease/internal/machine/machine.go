@@ -57,8 +57,9 @@ func (m *Machine) Advance(s *State, at Moment, e Event) []Action {
 // step is one call of Step. Its methods decide: they change the state, and add actions.
 type step struct {
 	facts
-	took time.Duration // by the operation whose reply this is
-	out  []Action
+	took   time.Duration // by the operation whose reply this is
+	hinted bool          // that is the head, read because of a hint
+	out    []Action
 }
 
 func (x *step) do(a Action) { x.out = append(x.out, a) }

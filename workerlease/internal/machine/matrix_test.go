@@ -132,6 +132,7 @@ func happenings(w *world) []happening {
 	down := errors.New("down")
 	return []happening{
 		{"Wake", machine.Wake{}},
+		{"Hinted", machine.Hinted{}},
 		{"Sampled", machine.Sampled{}},
 		{"Sampled, error", machine.Sampled{Err: down}},
 		{"HeadRead, none", machine.HeadRead{}},
@@ -179,6 +180,7 @@ func TestEveryEventInEveryState(t *testing.T) {
 			m := s.w.m
 			at := s.w.moment()
 			after, actions := m.Step(s.w.s, at, h.event)
+			after.Hint.Heard = s.w.s.Hint.Heard // It is remembered.
 			if after == s.w.s && len(actions) == 0 {
 				continue
 			}

@@ -204,6 +204,8 @@ func befall(t *rapid.T, c machine.Config) {
 			happen(machine.Rested{})
 		case what > 26 && w.running && !w.live:
 			happen(machine.Returned{})
+		case what > 26:
+			happen(machine.Hinted{})
 		}
 	}
 	happen(machine.Stop{})

@@ -123,20 +123,24 @@ func (w *world) event(e machine.Event) error {
 // wait lets time pass until the machine's next wait is over, and wakes it. It
 // reports false if there is nothing to wait for.
 func (w *world) wait() (bool, error) {
-	waits := w.m.Waits(&w.s)
-	if len(waits) == 0 {
+	if len(w.m.Waits(&w.s)) == 0 {
 		return false, nil
 	}
+	w.local += max(w.least(), time.Millisecond)
+	return true, w.event(machine.Wake{})
+}
+
+// least is how long the machine waits at most.
+func (w *world) least() time.Duration {
 	now, least := w.now(w.s.Clock.Settled), time.Duration(1<<62)
-	for _, v := range waits {
+	for _, v := range w.m.Waits(&w.s) {
 		d := v.Local - w.local
 		if !v.Time.IsZero() {
 			d = v.Time.Sub(now.At(v.Edge))
 		}
 		least = min(least, d)
 	}
-	w.local += max(least, time.Millisecond)
-	return true, w.event(machine.Wake{})
+	return least
 }
 
 // goOn lets the store answer, code return whose lease has ended, or time pass.
