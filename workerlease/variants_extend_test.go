@@ -14,7 +14,7 @@ import (
 // extended is a run in which leases are extended, or a task is run once per slot.
 func extended(seed int64) sim.Options {
 	o := sim.RandomExtended(seed)
-	o.Length = time.Hour
+	o.Length, o.Hints = time.Hour, false
 	return o
 }
 

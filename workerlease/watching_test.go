@@ -22,7 +22,7 @@ func leading(name string, priority int, failover time.Duration) workerlease.Opti
 }
 
 func TestACleanHandoverTakesMilliseconds(t *testing.T) {
-	for _, failover := range []time.Duration{0, 20 * time.Second} {
+	for _, failover := range []time.Duration{20 * time.Second, time.Minute} {
 		for stops := 5*time.Minute + time.Second; stops < 9*time.Minute+45*time.Second; stops += 3700 * time.Millisecond {
 			synctest.Test(t, func(t *testing.T) {
 				ledger := memory.New(memory.Options{})
@@ -41,6 +41,26 @@ func TestACleanHandoverTakesMilliseconds(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A leader without FailoverWithin waits for the next slot, whether hints come or not.
+func TestWithoutFailoverWithinNoRestIsTaken(t *testing.T) {
+	for name, second := range map[string]func(*memory.Ledger) store.Ledger{
+		"hints": func(l *memory.Ledger) store.Ledger { return l.Handle() },
+		"none":  func(l *memory.Ledger) store.Ledger { return struct{ store.Ledger }{l.Handle()} },
+	} {
+		bubble(t, name, func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			first := start(t, setup{ledger: ledger.Handle(), Options: leading("first", 0, 0)})
+			other := start(t, setup{ledger: second(ledger), Options: leading("second", 1, 0)})
+			at(7 * time.Minute)
+			first.stop(t)
+			at(11 * time.Minute)
+			if began := other.turn(t, 0).allocated; began < 10*time.Minute || began > 10*time.Minute+20*time.Millisecond {
+				t.Errorf("stopped at 7m, and the next one works at %v, want 10m", began)
+			}
+		})
 	}
 }
 
@@ -102,11 +122,12 @@ func TestWithoutReleasesAWatchCostsNothing(t *testing.T) {
 func TestAWatchIsBegunAgainAndEndsWithTheLastWorker(t *testing.T) {
 	for name, test := range map[string]struct {
 		err  error
-		most int
+		most int // watches
+		told int
 	}{
-		"unsupported": {fmt.Errorf("here: %w", errors.ErrUnsupported), 1},
-		"closed":      {store.ErrClosed, 1},
-		"breaks":      {errors.New("broken"), 14},
+		"unsupported": {fmt.Errorf("here: %w", errors.ErrUnsupported), 1, 1},
+		"closed":      {store.ErrClosed, 1, 0},
+		"breaks":      {errors.New("broken"), 14, 1},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			begun, under := 0, 0
@@ -120,14 +141,24 @@ func TestAWatchIsBegunAgainAndEndsWithTheLastWorker(t *testing.T) {
 				}
 				return test.err
 			}}
-			client := newClient(&worker{}, setup{ledger: ledger})
+			all := &worker{}
+			client := newClient(all, setup{ledger: ledger})
 			before := bubbled()
-			first := start(t, setup{client: client, Options: leading("first", 0, 0)})
-			second := start(t, setup{client: client, Options: leading("second", 0, 0)})
+			plain := start(t, setup{client: client, Options: leading("plain", 0, 0)})
+			at(time.Minute)
+			if begun > 0 {
+				t.Error("a worker watches that can't use it")
+			}
+			first := start(t, setup{client: client, Options: leading("first", 0, 20*time.Second)})
+			second := start(t, setup{client: client, Options: leading("second", 0, 20*time.Second)})
 			at(10 * time.Minute)
 			if begun > test.most || test.most > 1 && (begun != 4 || under != 1) {
 				t.Errorf("%d watches were begun, and %d are under way", begun, under)
 			}
+			if told := len(observed[workerlease.WatchFailed](all)); told != test.told {
+				t.Errorf("it was told %d times, want %d", told, test.told)
+			}
+			plain.stop(t)
 			first.stop(t)
 			second.stop(t)
 			synctest.Wait()
@@ -142,7 +173,7 @@ func TestAWatchThatNeverEndsKeepsNoWorkerFromEnding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
 		defer close(hang)
-		w := start(t, setup{Options: leading("first", 0, 0), ledger: watcher{memory.New(memory.Options{}), func(context.Context, func(string)) error {
+		w := start(t, setup{Options: leading("first", 0, 20*time.Second), ledger: watcher{memory.New(memory.Options{}), func(context.Context, func(string)) error {
 			<-hang
 			return nil
 		}}})

@@ -23,7 +23,9 @@ func (x *step) contend() {
 	}
 	if !x.m.through(s) {
 		x.aim()
-		x.heed()
+		if x.heed() {
+			return
+		}
 	}
 	if x.trim() {
 		return
@@ -239,7 +241,7 @@ func (x *step) readHead() {
 		// to find what is below the poison, or what others may hold by another clock
 		limit = max(limit, lookBack)
 	}
-	s.View.Asked, s.Hint.Heard = limit, false
+	s.View.Asked, s.Hint.Heard, s.Hint.Timed = limit, false, false
 	s.Bid.Stage, s.Bid.ReadEpoch = Reading, s.Clock.Epoch
 	x.ask(ReadingHead, ReadHead{limit})
 }

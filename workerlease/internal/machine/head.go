@@ -153,7 +153,7 @@ func (x *step) claimAfter(head store.Record) {
 		turn := head.WindowEnd
 		switch {
 		case x.hinted:
-			turn = turn.Add(x.hintTurn(s.Bid.Slot))
+			turn = turn.Add(x.hintTurn(2))
 		case x.m.Failover > 0:
 			turn = turn.Add(x.turn(false)) // All come at once.
 		}

@@ -16,6 +16,7 @@ import (
 // Hint is what a worker has heard.
 type Hint struct {
 	Heard   bool          // a hint, since the head was asked for last
+	Timed   bool          // and the time was sampled for it
 	Looking bool          // the head is to be read because of one
 	Looked  time.Duration // the local reading of the last such look
 	Spent   time.Duration // the local reading at which all looks of late are made up for
@@ -28,6 +29,9 @@ const (
 	hintEvery = 3 * time.Second
 	hintBurst = 5
 )
+
+// hintFresh is how old the newest sample of the time may be when a worker looks because of a hint.
+const hintFresh = time.Second
 
 // hintStep is the least time between two turns after a hint. Workers get a hint at one time, and
 // the next one is to find what the first one has claimed.
@@ -75,39 +79,54 @@ func (x *step) rival(slot slots.Slot, head store.Record) {
 }
 
 // heed turns to the slot that was lost, to read the head in the order of the turns, if a hint
-// says that this may have changed, and if that is over before claims for the next slot are due.
-func (x *step) heed() {
-	s := x.s
-	if !s.Hint.Heard || !x.m.waitsForRival(s) || x.at.Local < s.Hint.next() {
-		return
+// says that this may have changed, and if that is over before claims for the next slot are due. It
+// reports whether the time is sampled first: the turns are the shorter the better it is known.
+func (x *step) heed() (samples bool) {
+	s, h := x.s, &x.s.Hint
+	if !h.Heard || !x.m.waitsForRival(s) || !h.Timed && x.at.Local < h.next() {
+		return false
 	}
-	s.Hint.Heard = false // What was appended by now is read at the turn.
+	timed := h.Timed
+	h.Heard, h.Timed = false, false // What was appended by now is read at the turn.
 	b, slot, mid := &s.Bid, s.View.Rival.Slot, x.at.Now.Mid()
 	by := x.m.opens(x.m.Schedule.Next(slot.Start))
 	if begins := x.m.begins(s); b.Slot != slot && begins.Before(by) {
 		by = begins
 	}
 	took := x.m.Rules.Landing(s.Trips, false)
-	turn := x.hintTurn(slot)
+	turn := x.hintTurn(4)
 	from := x.at.Now.Earliest.Add(turn)
 	switch {
 	case !mid.Add(turn + took).Before(by):
-		return
+		return false
 	case b.Slot == slot && !b.Turn.After(from):
-		return
+		return false
+	}
+	if !timed {
+		h.Looked, h.Spent = x.at.Local, max(h.Spent, x.at.Local)+hintEvery
+		if x.at.Age > hintFresh {
+			h.Heard, h.Timed = true, true
+			x.ask(Sampling, Sample{})
+			return true
+		}
 	}
 	b.Slot, b.Role = slot, Standby
 	b.Outage, b.Awaited, b.Narrowed = false, 0, false
 	b.wait(from, timeline.Earliest)
-	h := &s.Hint
-	h.Looking, h.Looked, h.Spent = true, x.at.Local, max(h.Spent, x.at.Local)+hintEvery
+	h.Looking = true
+	return false
 }
 
-// hintTurn is how long after a hint the worker looks or, if what was released ends a moment later,
-// after that. Its steps are as wide as a claim takes to land, and as the time is uncertain.
-func (f facts) hintTurn(slot slots.Slot) time.Duration {
-	usual := f.turns().Step
-	step := min(max(hintStep, f.m.Rules.Landing(f.s.Trips, true), 2*f.at.Now.Uncertainty()), usual)
+// hintTurn is how long after a hint, or after the end of what was released, the worker looks. Its
+// steps are as wide as a claim takes to land, and so many times as wide as the time is uncertain: two
+// for workers that wait for a time of the store, and four for those that look right after a hint, since
+// what was released ends up to two after that, and those before them may have to wait for it.
+func (f facts) hintTurn(widths time.Duration) time.Duration {
+	slot, usual := f.s.View.Rival.Slot, f.turns().Step
+	if slot.IsZero() {
+		slot = f.s.Bid.Slot
+	}
+	step := min(max(hintStep, f.m.Rules.Landing(f.s.Trips, true), widths*f.at.Now.Uncertainty()), usual)
 	turns := priority.NewTurns(f.m.lead(slot), step, 0)
 	return f.m.Rules.Turn(turns, f.m.Priority, f.m.TieBreak, f.s.Hold.had(slot, f.m.Once), f.turnDraw())
 }

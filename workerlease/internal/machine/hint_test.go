@@ -134,7 +134,7 @@ func TestTheTurnsAfterAHintAllowForWhatIsUncertain(t *testing.T) {
 	}{
 		{time.Millisecond, 0, 10 * time.Millisecond, 0},
 		{50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond, 0},
-		{50 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond, 2},
+		{50 * time.Millisecond, 400 * time.Millisecond, 600 * time.Millisecond, 2},
 	} {
 		w := waiting(t, func(w *world) { w.spread, w.m.Priority = c.spread, c.priority })
 		pass(t, w, time.Minute, nil)
