@@ -30,6 +30,11 @@
 // The suite in testutil/storetest checks these promises against a real server or
 // file, all but durability.
 //
+// # Hints
+//
+// A store may be a [Watcher], too: it hints at releases, so that workers which wait for one look at
+// once. Nothing depends on that, and a hint may be lost or wrong. Memory does so, and SQLite on Linux.
+//
 // # Times
 //
 // Times in records are whole milliseconds in UTC. Append cuts off anything finer,

@@ -59,7 +59,8 @@ type Options struct {
 	//
 	// The lease is taken for a part of the slot at a time, and extended before each part
 	// ends. For each slot this costs about 4/3 × slot/FailoverWithin appends, as many reads
-	// by each standby, and a read by the holder every 2 min.
+	// by each standby, and a read by the holder every 2 min. A standby looks when a part ends or,
+	// if the store hints at a release (see store.Watcher), at once.
 	//
 	// Work in a part begins later and ends earlier by the uncertainty of store time. So the
 	// value should be at least 8 × the uncertainty and 4 × Margin: about 1 s where the
