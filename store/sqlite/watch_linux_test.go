@@ -1,0 +1,76 @@
+package sqlite
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+// hints returns whether the log of a ledger was touched since the last call.
+func hints(t *testing.T, path string) (hinted func() bool) {
+	t.Helper()
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	must(t, "InotifyInit1()", err)
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	_, err = unix.InotifyAddWatch(fd, filepath.Dir(path), unix.IN_ATTRIB)
+	must(t, "InotifyAddWatch()", err)
+	return func() bool {
+		var all bool
+		for b := make([]byte, 4096); ; {
+			n, err := unix.Read(fd, b)
+			if errors.Is(err, unix.EAGAIN) {
+				return all
+			}
+			must(t, "Read()", err)
+			hinted, _ := told(b[:n], filepath.Base(path)+suffixes[1])
+			all = all || hinted
+		}
+	}
+}
+
+// Whether it is stored alone or with others.
+func TestOnlyWhatMayFreeALeaseGivesAHint(t *testing.T) {
+	l, _ := inUse(t, Options{BusyTimeout: time.Hour})
+	hinted := hints(t, l.o.Path)
+	freeing := func(workerType string, kind store.Kind) store.Record {
+		r := storetest.Grant(workerType, 1)
+		r.Kind, r.WindowStart = kind, r.WindowEnd
+		return r
+	}
+	grants := ofTypes(20)
+	for _, c := range []struct {
+		name    string
+		records []store.Record
+		hinted  bool
+	}{
+		{"a grant", []store.Record{storetest.Grant("alone", 1)}, false},
+		{"a release", []store.Record{freeing("released", store.KindRelease)}, true},
+		{"a release that was stored before", []store.Record{freeing("alone", store.KindRelease)}, false},
+		{"grants", grants, false},
+		{"grants, and a job that is done", append(ofNewTypes(20), freeing("done", store.KindDone)), true},
+		{"grants that are stored, and a release whose key is taken", append(grants[:0:0], freeing("done", store.KindRelease), storetest.Grant("last", 1)), false},
+	} {
+		hinted()
+		release := hold(t, l.o.Path)
+		all := gather(t, l, c.records, always(t))
+		release()
+		outcomes(t, all, len(c.records))
+		documenttest.Equal(t, c.name+" gave a hint", hinted(), c.hinted)
+	}
+}
+
+// ofNewTypes are grants of types that ofTypes doesn't have.
+func ofNewTypes(n int) []store.Record {
+	records := ofTypes(n)
+	for i := range records {
+		records[i].WorkerType = "new-" + records[i].WorkerType
+	}
+	return records
+}
