@@ -15,7 +15,8 @@ import (
 // neither the ledger nor its log.
 //
 // A handle that appends such a record sets the times of the ledger's -wal file, and Watch notices
-// that by inotify in the directory. So extensions, backups and other programs cause no hints.
+// that by inotify in the directory. So neither grants nor backups cause hints; but each program that
+// opens the ledger as root does, because SQLite then sets the owner of the log.
 func (l *Ledger) Watch(ctx context.Context, changed func(workerType string)) error {
 	fail := func(err error) error { return fmt.Errorf("sqlite: watch %s: %w", l.o.Path, err) }
 	if ctx.Err() != nil {
