@@ -17,6 +17,10 @@ func (x *step) headRead(e HeadRead) {
 	s := x.s
 	if e.Err != nil {
 		s.Hold.Looking = false
+		if x.looking() {
+			x.lookFailed(ReadingHead, e.Err)
+			return
+		}
 		x.failed(ReadingHead, e.Err)
 		x.regroup()
 		return

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"errors"
 	"time"
 
 	"github.com/slotlease/slotlease/priority"
@@ -101,6 +102,24 @@ func (x *step) heed() {
 	b.wait(from, timeline.Earliest)
 	h := &s.Hint
 	h.Looking, h.Looked, h.Spent = true, x.at.Local, max(h.Spent, x.at.Local)+hintEvery
+}
+
+// looking reports that what is under way, or comes next, is a look because of a hint.
+func (f facts) looking() bool {
+	s := f.s
+	return s.Hint.Looking && !s.Stopping && s.Bid.Role == Standby && s.Bid.Slot == s.View.Rival.Slot
+}
+
+// lookFailed goes back to waiting, as if there had been no look: the next claim must not have to wait
+// for a back-off that comes from a hint. The look is made up for, unless the store asks for fewer.
+func (x *step) lookFailed(op Op, err error) {
+	s := x.s
+	x.note(Note{What: Failed, Op: op, Err: err})
+	s.Hint.Looking, s.Hint.Heard = false, !errors.Is(err, store.ErrThrottled)
+	s.Bid.drop()
+	if !x.standBy(s.View.Rival.End) {
+		x.next()
+	}
 }
 
 // hintTurn is how long after a hint the worker looks. Its steps needn't allow for what is

@@ -1,0 +1,55 @@
+package workerlease_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/faultstore"
+)
+
+// hinting gives hints at times since the bubble began.
+func hinting(times ...time.Duration) func(context.Context, func(string)) error {
+	return func(ctx context.Context, changed func(string)) error {
+		for _, d := range times {
+			select {
+			case <-time.After(d - time.Since(t0)):
+				changed("")
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+}
+
+func TestALookThatFailsDelaysNoClaim(t *testing.T) {
+	for name, test := range map[string]struct{ failover, ends time.Duration }{
+		"of the next slot":        {0, 9*time.Minute + 49*time.Second + 900*time.Millisecond},
+		"of the rest of the slot": {2 * time.Minute, 6*time.Minute + 12*time.Second + 400*time.Millisecond},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			inner := memory.New(memory.Options{})
+			holder := faultstore.New(inner.Handle(), faultstore.Options{})
+			waiting := faultstore.New(inner.Handle(), faultstore.Options{})
+			start(t, setup{ledger: struct{ store.Ledger }{holder}, Options: leading("first", 0, test.failover)})
+			won := time.Hour
+			second := &hooked{Ledger: waiting, afterAppend: func(store.Record) { won = min(won, time.Since(t0)) }}
+			o := leading("second", 1, test.failover)
+			o.MaxBackoff = time.Minute
+			start(t, setup{ledger: watcher{second, hinting(5*time.Minute + 30*time.Second)}, Options: o})
+			at(5*time.Minute + 20*time.Second)
+			holder.Break(faultstore.Down())
+			waiting.Break(faultstore.Down())
+			at(test.ends) // Shortly before this worker may claim.
+			waiting.Mend()
+			at(test.ends + time.Minute)
+			if took := won - test.ends; took <= 0 || took > 2200*time.Millisecond {
+				t.Errorf("claimed %v after the outage, want its turn", took)
+			}
+		})
+	}
+}
