@@ -91,7 +91,7 @@ func (c *Client) hint(workerType string) {
 	}
 	for _, t := range types {
 		for _, w := range x.types[t] {
-			if w.heeds.Load() {
+			if w.heeds.CompareAndSwap(true, false) { // One that is on its way says all.
 				w.post(arrival{event: machine.Hinted{}})
 			}
 		}

@@ -2,12 +2,16 @@ package workerlease_test
 
 import (
 	"context"
+	"math/rand/v2"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/testutil/faultstore"
+	"github.com/slotlease/slotlease/workerlease"
 )
 
 // hinting gives hints at times since the bubble began.
@@ -52,4 +56,38 @@ func TestALookThatFailsDelaysNoClaim(t *testing.T) {
 			}
 		})
 	}
+}
+
+// drawing counts the steps of workers: each draws once.
+type drawing struct{ n atomic.Int64 }
+
+func (d *drawing) Read(b []byte) (int, error) {
+	d.n.Add(1)
+	for i := range b {
+		b[i] = byte(rand.Uint32())
+	}
+	return len(b), nil
+}
+
+func TestManyHintsCostFewSteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := memory.New(memory.Options{})
+		start(t, setup{ledger: inner.Handle(), Options: leading("first", 0, 0)})
+		drawn := &drawing{}
+		client := workerlease.NewClient(watcher{inner.Handle(), func(ctx context.Context, changed func(string)) error {
+			for ctx.Err() == nil {
+				changed("")
+				time.Sleep(20 * time.Millisecond)
+			}
+			return ctx.Err()
+		}}, workerlease.ClientOptions{Rand: drawn})
+		at(time.Minute)
+		start(t, setup{client: client, Options: leading("second", 1, 0)})
+		at(6 * time.Minute)
+		drawn.n.Store(0)
+		at(7 * time.Minute)
+		if n := drawn.n.Load(); n > 200 {
+			t.Errorf("%d steps in a minute of hints, want few", n)
+		}
+	})
 }

@@ -49,9 +49,9 @@ func (h *Hint) next() time.Duration {
 }
 
 // MayHeed reports that a hint may matter in a state. The worker waits for the end of another
-// one's window, or the head is being read, which may show that.
+// one's window, or the head is being read, which may show that. After one hint a second says no more.
 func (m *Machine) MayHeed(s *State) bool {
-	return !s.Stopping && s.Bid.Stage != Halted && m.TakesRests() && (s.Pending == ReadingHead || m.waitsForRival(s))
+	return !s.Hint.Heard && !s.Stopping && s.Bid.Stage != Halted && m.TakesRests() && (s.Pending == ReadingHead || m.waitsForRival(s))
 }
 
 // TakesRests reports that the worker claims what a release leaves of a slot that it has lost: hints
