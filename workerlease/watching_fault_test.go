@@ -91,3 +91,26 @@ func TestManyHintsCostFewSteps(t *testing.T) {
 		}
 	})
 }
+
+func TestALookThatOutlastsAWindowClaimsNothingBeforeItsTurn(t *testing.T) {
+	const end = 6*time.Minute + 12500*time.Millisecond // Of the holder's part of the slot.
+	for before := 10 * time.Millisecond; before < 150*time.Millisecond; before += 10 * time.Millisecond {
+		synctest.Test(t, func(t *testing.T) {
+			inner := memory.New(memory.Options{})
+			holder := faultstore.New(inner.Handle(), faultstore.Options{})
+			start(t, setup{ledger: struct{ store.Ledger }{holder}, Options: leading("first", 0, 2*time.Minute)})
+			claimed := time.Hour
+			slow := &hooked{Ledger: inner.Handle(), before: func() error {
+				time.Sleep(50 * time.Millisecond)
+				return nil
+			}, beforeAppend: func(store.Record) { claimed = min(claimed, time.Since(t0)) }}
+			start(t, setup{ledger: watcher{slow, hinting(end - before)}, Options: leading("third", 2, 2*time.Minute)})
+			at(5*time.Minute + 20*time.Second)
+			holder.Break(faultstore.Down())
+			at(end + 10*time.Second)
+			if claimed < end+2*time.Second {
+				t.Errorf("claims %v after the end because of a hint %v before it, want its turn, the third", claimed-end, before)
+			}
+		})
+	}
+}

@@ -65,6 +65,9 @@ func (x *step) headRead(e HeadRead) {
 	x.settle(head, records)
 	if looked && obeyed {
 		head = x.m.Rules.Hinted(head, x.at.Now)
+		if x.ranOut(head) {
+			return
+		}
 	}
 	x.judge(head, records)
 }

@@ -122,6 +122,21 @@ func (x *step) lookFailed(op Op, err error) {
 	}
 }
 
+// ranOut waits for the turn after the end of the head's window, if that has ended during a look: only
+// what is released is claimed in the order of looks. It reports whether there is anything to wait for.
+func (x *step) ranOut(head store.Record) bool {
+	b, now := &x.s.Bid, x.at.Now.Earliest
+	if head.Kind != store.KindGrant || b.Role != Standby || head.WindowEnd.After(now) || !head.WindowEnd.After(b.Slot.Start) {
+		return false
+	}
+	turn := head.WindowEnd.Add(x.turn(x.s.Hold.WonEnd.Equal(head.WindowEnd)))
+	if !turn.After(now) {
+		return false
+	}
+	b.wait(turn, timeline.Earliest)
+	return true
+}
+
 // hintTurn is how long after a hint the worker looks. Its steps needn't allow for what is
 // uncertain of the time: all workers get the hint at one moment.
 func (f facts) hintTurn(slot slots.Slot) time.Duration {
