@@ -5,14 +5,16 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/slotlease/slotlease/internal/bubble"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/fault"
 )
 
 // Watch calls changed, with the empty name, when a handle of any process on this machine has
 // appended what may free a lease: at most once in 20 ms, on the goroutine of Watch. It works on
-// Linux only, and not with Options.BootID; else the error matches errors.ErrUnsupported. It opens
-// neither the ledger nor its log.
+// Linux only, not with Options.BootID, and not inside a testing/synctest bubble, whose time would
+// stand still while Watch waits; else the error matches errors.ErrUnsupported. It opens neither the
+// ledger nor its log.
 //
 // A handle that appends such a record sets the times of the ledger's -wal file, and Watch notices
 // that by inotify in the directory. So neither grants nor backups cause hints; but each program that
@@ -22,7 +24,7 @@ func (l *Ledger) Watch(ctx context.Context, changed func(workerType string)) err
 	if ctx.Err() != nil {
 		return fail(fault.Ended(ctx))
 	}
-	if l.o.BootID != "" {
+	if l.o.BootID != "" || bubble.Inside() {
 		return fail(errors.ErrUnsupported)
 	}
 	l.mu.Lock()

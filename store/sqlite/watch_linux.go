@@ -31,15 +31,12 @@ func (l *Ledger) watch(ctx context.Context, changed func()) error {
 	}
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
-		return fmt.Errorf("inotify: %w: %w", errors.ErrUnsupported, err)
+		return refused(err)
 	}
 	events := os.NewFile(uintptr(fd), "inotify")
 	defer func() { _ = events.Close() }()
-	if _, err := unix.InotifyAddWatch(fd, filepath.Dir(target), unix.IN_ATTRIB|unix.IN_ONLYDIR); err != nil {
-		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.ENOSYS) {
-			err = fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
-		}
-		return fmt.Errorf("inotify: %w", err)
+	if _, err := unix.InotifyAddWatch(fd, filepath.Dir(target), unix.IN_ATTRIB|unix.IN_MOVE_SELF|unix.IN_ONLYDIR); err != nil {
+		return refused(err)
 	}
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -62,7 +59,7 @@ func (l *Ledger) watch(ctx context.Context, changed func()) error {
 			changed()
 		}
 		if gone {
-			return fmt.Errorf("inotify: %s was removed: %w", filepath.Dir(target), os.ErrNotExist)
+			return fmt.Errorf("inotify: %s was removed or renamed: %w", filepath.Dir(target), os.ErrNotExist)
 		}
 		timer := l.o.Clock.Timer(hintGap)
 		select {
@@ -73,8 +70,17 @@ func (l *Ledger) watch(ctx context.Context, changed func()) error {
 	}
 }
 
+// refused is why inotify can't be had. Its limits count all processes of a user, and one that ends
+// leaves room.
+func refused(err error) error {
+	if errors.Is(err, unix.ENOSYS) {
+		err = fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
+	}
+	return fmt.Errorf("inotify: %w", err)
+}
+
 // told reads what inotify tells: whether it is of the log, or was more than it could keep; and whether
-// the directory is gone.
+// the directory is gone from its path.
 func told(b []byte, log string) (hinted, gone bool) {
 	for len(b) >= unix.SizeofInotifyEvent {
 		mask, size := binary.NativeEndian.Uint32(b[4:]), binary.NativeEndian.Uint32(b[12:])
@@ -82,7 +88,7 @@ func told(b []byte, log string) (hinted, gone bool) {
 		name := strings.TrimRight(string(b[:size]), "\x00")
 		b = b[size:]
 		hinted = hinted || name == log || mask&unix.IN_Q_OVERFLOW != 0
-		gone = gone || mask&unix.IN_IGNORED != 0
+		gone = gone || mask&(unix.IN_IGNORED|unix.IN_MOVE_SELF) != 0
 	}
 	return hinted, gone
 }

@@ -106,6 +106,10 @@ func (x *step) settle(head store.Record, below []store.Record) {
 func (x *step) sampled(e Sampled) {
 	s := x.s
 	if e.Err != nil {
+		if x.looking() {
+			x.lookFailed(Sampling, e.Err)
+			return
+		}
 		x.failed(Sampling, e.Err)
 		x.regroup()
 		return

@@ -17,6 +17,10 @@ func (x *step) headRead(e HeadRead) {
 	s := x.s
 	if e.Err != nil {
 		s.Hold.Looking = false
+		if x.looking() {
+			x.lookFailed(ReadingHead, e.Err)
+			return
+		}
 		x.failed(ReadingHead, e.Err)
 		x.regroup()
 		return
@@ -60,6 +64,9 @@ func (x *step) headRead(e HeadRead) {
 	x.settle(head, records)
 	if x.hinted && obeyed {
 		head = x.m.Rules.Hinted(head, x.at.Now)
+		if x.ranOut(head) {
+			return
+		}
 	}
 	x.judge(head, records)
 }

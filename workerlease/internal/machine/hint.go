@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"errors"
 	"time"
 
 	"github.com/slotlease/slotlease/priority"
@@ -52,7 +53,7 @@ func (h *Hint) next() time.Duration {
 }
 
 // MayHeed reports that another hint may matter in a state. The worker waits for the end of another
-// one's window, or the head is being read, which may show that.
+// one's window, or the head is being read, which may show that. After one hint a second says no more.
 func (m *Machine) MayHeed(s *State) bool {
 	return m.TakesRests() && !s.Hint.Heard && !s.Stopping && s.Bid.Stage != Halted && (s.Pending == ReadingHead || m.waitsForRival(s))
 }
@@ -115,6 +116,47 @@ func (x *step) heed() (samples bool) {
 	b.wait(from, timeline.Earliest)
 	h.Looking = true
 	return false
+}
+
+// looking reports that what is under way, or comes next, is a look because of a hint, or the time
+// for it.
+func (f facts) looking() bool {
+	s := f.s
+	if s.Hint.Timed {
+		return !s.Stopping
+	}
+	return s.Hint.Looking && !s.Stopping && s.Bid.Role == Standby && s.Bid.Slot == s.View.Rival.Slot
+}
+
+// lookFailed goes back to waiting, as if there had been no look: the next claim must not have to wait
+// for a back-off that comes from a hint. The look is made up for, unless the store asks for fewer.
+func (x *step) lookFailed(op Op, err error) {
+	s := x.s
+	x.note(Note{What: Failed, Op: op, Err: err})
+	timing := s.Hint.Timed
+	s.Hint.Looking, s.Hint.Timed, s.Hint.Heard = false, false, !errors.Is(err, store.ErrThrottled)
+	if timing {
+		return // It had not turned to the slot yet.
+	}
+	s.Bid.drop()
+	if !x.standBy(s.View.Rival.End) {
+		x.next()
+	}
+}
+
+// ranOut waits for the turn after the end of the head's window, if that has ended during a look: only
+// what is released is claimed in the order of looks. It reports whether there is anything to wait for.
+func (x *step) ranOut(head store.Record) bool {
+	b, now := &x.s.Bid, x.at.Now.Earliest
+	if head.Kind != store.KindGrant || b.Role != Standby || head.WindowEnd.After(now) || !head.WindowEnd.After(b.Slot.Start) {
+		return false
+	}
+	turn := head.WindowEnd.Add(x.turn(x.s.Hold.WonEnd.Equal(head.WindowEnd)))
+	if !turn.After(now) {
+		return false
+	}
+	b.wait(turn, timeline.Earliest)
+	return true
 }
 
 // hintTurn is how long after a hint, or after the end of what was released, the worker looks. Its
