@@ -31,8 +31,9 @@ const (
 	hintBurst = 5
 )
 
-// hintFresh is how old the newest sample of the time may be when a worker looks because of a hint.
-const hintFresh = time.Second
+// hintFresh is how old the newest sample of the time may be when a worker looks because of a hint. What
+// clocks drift in that time is far less than hintStep, so turns are in order whoever had to sample.
+const hintFresh = 100 * time.Millisecond
 
 // hintStep is the least time between two turns after a hint. Workers get a hint at one time, and
 // the next one is to find what the first one has claimed.
@@ -88,28 +89,35 @@ func (x *step) heed() (samples bool) {
 		return false
 	}
 	timed := h.Timed
+	samples = !timed && x.at.Age > hintFresh
 	h.Heard, h.Timed = false, false // What was appended by now is read at the turn.
 	b, slot, mid := &s.Bid, s.View.Rival.Slot, x.at.Now.Mid()
 	by := x.m.opens(x.m.Schedule.Next(slot.Start))
 	if begins := x.m.begins(s); b.Slot != slot && begins.Before(by) {
 		by = begins
 	}
-	took := x.m.Rules.Landing(s.Trips, false)
-	turn := x.hintTurn(4)
+	widths := time.Duration(4)
+	if samples {
+		widths = 0 // The sample shows how wide the turns are.
+	}
+	took, turn := x.m.Rules.Landing(s.Trips, false), x.hintTurn(widths)
 	from := x.at.Now.Earliest.Add(turn)
+	// A look that is due anyway waits, too: released rests are claimed in the order of the turns. It waits
+	// once, and not for long, because the hint may be wrong.
+	soon := b.Slot == slot && !b.Turn.After(from)
 	switch {
 	case !mid.Add(turn + took).Before(by):
 		return false
-	case b.Slot == slot && !b.Turn.After(from):
+	case !samples && soon && (h.Looking || from.Sub(b.Turn) > hintGap):
 		return false
 	}
 	if !timed {
 		h.Looked, h.Spent = x.at.Local, max(h.Spent, x.at.Local)+hintEvery
-		if x.at.Age > hintFresh {
-			h.Heard, h.Timed = true, true
-			x.ask(Sampling, Sample{})
-			return true
-		}
+	}
+	if samples {
+		h.Heard, h.Timed = true, true
+		x.ask(Sampling, Sample{})
+		return true
 	}
 	b.Slot, b.Role = slot, Standby
 	b.Outage, b.Awaited, b.Narrowed = false, 0, false
