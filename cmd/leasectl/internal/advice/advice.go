@@ -19,6 +19,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/sqlite"
 )
 
 // ForStore is the error of an operation on a store, or nil if err is. An error that
@@ -35,7 +36,7 @@ func ForStore(t storeuri.Target, err error) error {
 	case errors.Is(err, store.ErrDenied) || errors.Is(err, fs.ErrPermission):
 		e.Code, e.Try = exit.Denied, tryDenied(t)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, store.ErrMissing):
-		e.Code, e.Try = exit.Missing, tryMissing(t)
+		e.Code, e.Try = exit.Missing, tryMissing(t, err)
 	case errors.Is(err, store.ErrInvalid):
 		e.Code = exit.Usage
 	default:
@@ -132,7 +133,10 @@ func tryDenied(t storeuri.Target) string {
 	return "check user, password and authSource in the URI, and the user's role (readWrite; to inspect: read)"
 }
 
-func tryMissing(t storeuri.Target) string {
+func tryMissing(t storeuri.Target, err error) string {
+	if errors.Is(err, sqlite.ErrUnshared) { // It was there.
+		return "put the ledger back, or a backup of it, before you start workers again: leasectl run creates an empty one otherwise"
+	}
 	if t.Scheme == storeuri.SQLite {
 		dir := filepath.Dir(t.Path())
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {

@@ -88,8 +88,8 @@ func (u unreadable) Tail(ctx context.Context, workerType string, limit int) ([]s
 	return u.Ledger.Tail(ctx, workerType, limit)
 }
 
-func TestReadsThatAreDeniedEndARunIfThatLasts(t *testing.T) {
-	for _, why := range []error{store.ErrDenied, store.ErrRefused} {
+func TestReadsThatAreDeniedOrFindNoLedgerEndARunIfThatLasts(t *testing.T) {
+	for _, why := range []error{store.ErrDenied, store.ErrRefused, store.ErrMissing} {
 		for lasts, want := range map[time.Duration]error{refusalLasts / 2: nil, time.Hour: why} {
 			synctest.Test(t, func(t *testing.T) {
 				l := unreadable{memory.New(memory.Options{}), why, time.Now().Add(lasts)}
@@ -105,7 +105,7 @@ func TestReadsThatAreDeniedEndARunIfThatLasts(t *testing.T) {
 				case <-ctx.Done():
 				}
 				if !errors.Is(got, want) {
-					t.Errorf("reads that are denied for %v: %v, want %v", lasts, got, want)
+					t.Errorf("reads that fail with %v for %v: %v, want %v", why, lasts, got, want)
 				}
 			})
 		}

@@ -5,14 +5,15 @@ import (
 	"errors"
 	"time"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
 const (
-	// refusalLasts is how long a ledger refuses or denies reads, or denies appends, before it
-	// counts as unfit: a backup may make it refuse them for a moment, by a second link to its file,
-	// and an election may make it deny them.
+	// refusalLasts is how long a ledger refuses or denies reads or isn't there, or denies appends,
+	// before it counts as unfit: a backup may make it refuse them for a moment, by a second link to
+	// its file, and an election may make it deny them.
 	refusalLasts = 10 * time.Second
 	// refusedAppends is how many appends in a row a ledger refuses or denies before it counts as
 	// unfit. It may still be read, as where others have added a constraint to a table, or have
@@ -24,7 +25,7 @@ const (
 type refusals struct {
 	appends int           // refused in a row
 	since   time.Time     // when the first of them was
-	reads   chan struct{} // has an element if a read was refused or denied
+	reads   chan struct{} // has an element if a read was barred
 	lasting chan error    // has why appends are refused
 }
 
@@ -51,17 +52,15 @@ func (r *refusals) observe(e workerlease.Event) {
 	}
 }
 
-// barred reports whether a ledger refuses or denies an operation.
-func barred(err error) bool {
-	return errors.Is(err, store.ErrRefused) || errors.Is(err, store.ErrDenied)
-}
+// barred reports whether a ledger refuses or denies an operation, or was removed.
+func barred(err error) bool { return advice.Lasting(err) }
 
 // append counts an append that was refused.
 func (r *refusals) append(err error) {
 	if r.appends++; r.appends == 1 {
 		r.since = time.Now()
 	}
-	brief := errors.Is(err, store.ErrDenied) && time.Since(r.since) < refusalLasts
+	brief := !errors.Is(err, store.ErrRefused) && time.Since(r.since) < refusalLasts
 	if r.appends >= refusedAppends && !brief {
 		keep(r.lasting, err)
 	}
@@ -97,7 +96,7 @@ func (r *refusals) unfit(ctx context.Context, l store.Ledger, workerType string)
 	return unfit
 }
 
-// refusing checks whether a ledger keeps refusing or denying reads, and returns the last error if so.
+// refusing checks whether a ledger keeps refusing or denying reads or stays away, and returns the last error if so.
 // It reads both the time and the records, because a store may show the time to a user without the
 // right to read the records.
 func refusing(ctx context.Context, l store.Ledger, workerType string) error {
