@@ -73,6 +73,57 @@ func TestAppendsThatAreDeniedEndARunAndDoubtsDoNot(t *testing.T) {
 	}
 }
 
+// Of two denials weeks ago nothing is left when the rights were granted since, also if an election denies
+// one more.
+func TestAppendsThatWereDeniedEndARunOnlyIfTheRightsAreStillMissing(t *testing.T) {
+	denied := workerlease.StoreFailed{Operation: "append", Err: fmt.Errorf("%w: insert (%w)", store.ErrDenied, store.ErrNotStored)}
+	for denials, want := range map[int]error{0: nil, 3: nil, 1000: store.ErrDenied} {
+		synctest.Test(t, func(t *testing.T) {
+			l := &checked{Ledger: memory.New(memory.Options{}), denials: denials}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			r := newRefusals()
+			unfit := r.unfit(ctx, l, "job")
+			for _, after := range []time.Duration{0, time.Second, 21 * 24 * time.Hour, time.Minute, time.Second} {
+				time.Sleep(after)
+				r.observe(denied)
+			}
+			time.Sleep(time.Minute)
+			var got error
+			select {
+			case got = <-unfit:
+			default:
+			}
+			if !errors.Is(got, want) {
+				t.Errorf("unfit after %d denied checks: %v, want %v", denials, got, want)
+			}
+		})
+	}
+}
+
+// Where a check can't tell, denials that go on do.
+func TestAppendsThatAreDeniedOnAndOnEndARunWhateverTheCheckSays(t *testing.T) {
+	denied := workerlease.StoreFailed{Operation: "append", Err: fmt.Errorf("%w: insert (%w)", store.ErrDenied, store.ErrNotStored)}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		r := newRefusals()
+		unfit := r.unfit(ctx, &checked{Ledger: memory.New(memory.Options{})}, "job")
+		for range 10 {
+			r.observe(denied)
+			time.Sleep(refusalLasts / 2)
+		}
+		select {
+		case err := <-unfit:
+			if !errors.Is(err, store.ErrDenied) {
+				t.Errorf("unfit: %v, want %v", err, store.ErrDenied)
+			}
+		default:
+			t.Error("the run goes on, want its end")
+		}
+	})
+}
+
 // unreadable is a ledger that answers with its time, but fails every read of records for a while.
 type unreadable struct {
 	store.Ledger
