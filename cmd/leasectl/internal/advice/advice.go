@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	driver "modernc.org/sqlite"
 	code "modernc.org/sqlite/lib"
@@ -44,6 +45,10 @@ func ForStore(t storeuri.Target, err error) error {
 	}
 	return e
 }
+
+// Patience is how long a store refuses or denies what a worker does, or isn't there, before that ends a
+// run: an election or a backup may make it do so for a moment.
+const Patience = 10 * time.Second
 
 // Lasting reports whether waiting can't help against an error of a store.
 func Lasting(err error) bool {

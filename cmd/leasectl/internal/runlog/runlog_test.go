@@ -191,10 +191,23 @@ func TestAnOutageIsLoggedWhenItBeginsAndEveryMinute(t *testing.T) {
 		"WARN store not reached yet: refused; trying on",
 		"WARN store still unreachable: refused", "WARN store still unreachable: refused", "WARN store still unreachable: refused",
 		"INFO ready: store time 2026-03-02T12:00:00.000Z ± 0s", "INFO store: reached again",
-		"WARN store: now failed: access denied",
+		"WARN store: now failed: access denied; leasectl ends if that lasts for 10s",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the log (-want +got):\n%s", diff)
+	}
+}
+
+func TestADenialAtTheStartSaysWhatItIsWaitedFor(t *testing.T) {
+	for err, want := range map[error]string{
+		store.ErrDenied:  "store not reached yet: access denied; leasectl ends if that lasts for 10s\n",
+		store.ErrRefused: "store not reached yet: store refused\n",
+	} {
+		var stderr bytes.Buffer
+		New(Options{To: &stderr, Level: zapcore.InfoLevel, Worker: worker}).Observe(workerlease.StoreFailed{Worker: worker, Operation: "check", Err: err})
+		if !strings.HasSuffix(stderr.String(), want) {
+			t.Errorf("the log of %v at the start: %q, want %q", err, stderr.String(), want)
+		}
 	}
 }
 
@@ -221,7 +234,7 @@ func TestADeniedReadIsLoggedOnceWhileTheTimeIsTold(t *testing.T) {
 	}
 	want := []string{
 		"INFO ready: store time 2026-03-02T12:00:00.000Z ± 0s",
-		"WARN store: tail failed: tail: access denied", "WARN store still fails: tail: access denied",
+		"WARN store: tail failed: tail: access denied; leasectl ends if that lasts for 10s", "WARN store still fails: tail: access denied",
 		"INFO store: reached again",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

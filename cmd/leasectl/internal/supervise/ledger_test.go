@@ -28,14 +28,23 @@ func (c *checked) CheckRights(context.Context) error {
 }
 
 func TestADenialEndsARunOnlyIfItLasts(t *testing.T) {
-	for denials, want := range map[int]error{0: nil, 1: nil, 9: store.ErrDenied} {
+	for denials, want := range map[int]error{0: nil, 1: nil, 9: nil, 99: store.ErrDenied} {
 		synctest.Test(t, func(t *testing.T) {
 			l := &checked{Ledger: memory.New(memory.Options{}), denials: denials}
-			if err := askLedger(t.Context(), l, func(err error) { t.Errorf("reported: %v", err) }); !errors.Is(err, want) {
+			began, reports := time.Now(), 0
+			report := func(err error) {
+				if reports++; !errors.Is(err, store.ErrDenied) || time.Since(began) > 0 {
+					t.Errorf("reported after %v: %v, want the denial at once", time.Since(began), err)
+				}
+			}
+			if err := askLedger(t.Context(), l, report); !errors.Is(err, want) {
 				t.Errorf("askLedger() after %d denials = %v, want %v", denials, err, want)
 			}
-			if want := min(denials, 1) + 1; l.checks != want {
-				t.Errorf("%d checks, want %d", l.checks, want)
+			if want := min(denials, 1); reports != want {
+				t.Errorf("%d reports of %d denials, want %d", reports, denials, want)
+			}
+			if took := time.Since(began); want != nil && took != refusalLasts {
+				t.Errorf("askLedger() took %v to give up, want %v", took, refusalLasts)
 			}
 		})
 	}
@@ -54,11 +63,11 @@ func TestAppendsThatAreDeniedEndARunAndDoubtsDoNot(t *testing.T) {
 		"three in a row":             {[]workerlease.Event{failed("append", denied), failed("append", denied), failed("append", denied)}, refusalLasts / 2, true},
 		"three in an election":       {[]workerlease.Event{failed("append", denied), failed("append", denied), failed("append", denied)}, refusalLasts / 5, false},
 		"three at once":              {[]workerlease.Event{failed("append", denied), failed("append", denied), failed("append", denied)}, 0, false},
-		"two":                        {[]workerlease.Event{failed("append", denied), failed("append", denied)}, deniedFor, false},
-		"three, a success between":   {[]workerlease.Event{failed("append", denied), failed("append", denied), workerlease.Claimed{}, failed("append", denied)}, deniedFor, false},
-		"reads, as in an election":   {[]workerlease.Event{failed("tail", store.ErrDenied), failed("tail", store.ErrDenied), failed("now", store.ErrDenied), failed("now", store.ErrDenied)}, deniedFor, false},
-		"appends of unknown outcome": {[]workerlease.Event{workerlease.Unknown{Err: store.ErrDenied}, workerlease.Unknown{Err: store.ErrDenied}, workerlease.Unknown{Err: store.ErrDenied}}, deniedFor, false},
-		"appends that were refused":  {[]workerlease.Event{workerlease.Unknown{Err: store.ErrRefused}, workerlease.Unknown{Err: store.ErrRefused}, workerlease.Unknown{Err: store.ErrRefused}}, deniedFor, true},
+		"two":                        {[]workerlease.Event{failed("append", denied), failed("append", denied)}, time.Second, false},
+		"three, a success between":   {[]workerlease.Event{failed("append", denied), failed("append", denied), workerlease.Claimed{}, failed("append", denied)}, time.Second, false},
+		"reads, as in an election":   {[]workerlease.Event{failed("tail", store.ErrDenied), failed("tail", store.ErrDenied), failed("now", store.ErrDenied), failed("now", store.ErrDenied)}, time.Second, false},
+		"appends of unknown outcome": {[]workerlease.Event{workerlease.Unknown{Err: store.ErrDenied}, workerlease.Unknown{Err: store.ErrDenied}, workerlease.Unknown{Err: store.ErrDenied}}, time.Second, false},
+		"appends that were refused":  {[]workerlease.Event{workerlease.Unknown{Err: store.ErrRefused}, workerlease.Unknown{Err: store.ErrRefused}, workerlease.Unknown{Err: store.ErrRefused}}, time.Second, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRefusals()

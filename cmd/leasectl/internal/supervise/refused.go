@@ -15,7 +15,7 @@ const (
 	// refusalLasts is how long a ledger refuses or denies reads or isn't there, or denies appends,
 	// before it counts as unfit: a backup may make it refuse them for a moment, by a second link to
 	// its file, and an election may make it deny them.
-	refusalLasts = 10 * time.Second
+	refusalLasts = advice.Patience
 	// refusedAppends is how many appends in a row a ledger refuses or denies before it counts as
 	// unfit. It may still be read, as where others have added a constraint to a table, or have
 	// taken away the right to write.
