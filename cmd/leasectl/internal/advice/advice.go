@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	driver "modernc.org/sqlite"
@@ -80,7 +81,7 @@ func tryFailed(t storeuri.Target, err error) string {
 	case errors.Is(err, store.ErrThrottled):
 		return "again in a moment; if it lasts, the server has too much to do"
 	case t.Scheme == storeuri.SQLite:
-		return ""
+		return tryDirectory(t)
 	case otherSet(err):
 		return "correct replicaSet in the URI, or leave it out where there is no replica set"
 	case members(err, isGhost) == all:
@@ -112,7 +113,7 @@ const tryElection = "again in a moment: an election takes up to 12 s; if it last
 func refusal(t storeuri.Target, err error) (try string, problem error) {
 	e, ok := errors.AsType[*driver.Error](err)
 	if !ok {
-		return "", err
+		return tryDirectory(t), err
 	}
 	switch e.Code() & 0xff {
 	case code.SQLITE_NOTADB:
@@ -122,6 +123,31 @@ func refusal(t storeuri.Target, err error) (try string, problem error) {
 			fmt.Errorf("%s: %w: the file is corrupt", t.Place(), store.ErrRefused)
 	}
 	return "", err
+}
+
+// tryDirectory is what to try with a SQLite store that is a directory, or below a file.
+func tryDirectory(t storeuri.Target) string {
+	if t.Scheme != storeuri.SQLite {
+		return ""
+	}
+	info, err := os.Stat(t.Path())
+	switch {
+	case errors.Is(err, syscall.ENOTDIR):
+		place := filepath.Dir(t.Path())
+		for {
+			if info, err := os.Stat(place); err == nil && !info.IsDir() || place == filepath.Dir(place) {
+				return "name a file in a directory: " + place + " is none"
+			}
+			place = filepath.Dir(place)
+		}
+	case err != nil || !info.IsDir():
+		return ""
+	}
+	name, ok := display.Word("sqlite:" + filepath.Join(t.Path(), "leases.db"))
+	if !ok {
+		return "name a file in the directory"
+	}
+	return "name a file in the directory, such as --store " + name
 }
 
 func tryDenied(t storeuri.Target) string {

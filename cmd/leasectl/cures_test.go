@@ -1,0 +1,34 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+)
+
+// wantCure demands a failure of one line, and a line that says what to try.
+func wantCure(t *testing.T, code int, problem, try string, args ...string) {
+	t.Helper()
+	want := output{code: code, stderr: fmt.Sprintf("leasectl: %s\ntry: %s\n", problem, try)}
+	if got := leasectl(t, nil, args...); got != want {
+		t.Errorf("leasectl %q = %+v\nwant %+v", args, got, want)
+	}
+}
+
+func TestADirectoryIsNoLedgerAndAFileInItMayBe(t *testing.T) {
+	dir := t.TempDir()
+	for _, args := range [][]string{{"inspect", "slots"}, {"init"}, {"backup", "--to", filepath.Join(dir, "copy.db")}} {
+		wantCure(t, exit.Refused, "sqlite: open "+dir+": store refused: not a regular file",
+			"name a file in the directory, such as --store sqlite:"+dir+"/leases.db", append(args, "--store", "sqlite:"+dir)...)
+	}
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	below := filepath.Join(file, "leases.db")
+	wantCure(t, exit.Unreachable, "sqlite: open "+below+": stat "+below+": not a directory", "name a file in a directory: "+file+" is none",
+		"inspect", "slots", "--store", "sqlite:"+below)
+}
