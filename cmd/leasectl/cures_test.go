@@ -32,3 +32,21 @@ func TestADirectoryIsNoLedgerAndAFileInItMayBe(t *testing.T) {
 	wantCure(t, exit.Unreachable, "sqlite: open "+below+": stat "+below+": not a directory", "name a file in a directory: "+file+" is none",
 		"inspect", "slots", "--store", "sqlite:"+below)
 }
+
+func TestABackupThatCanNotBeWrittenSaysWhatToTry(t *testing.T) {
+	_, storeArg := newLedger(t)
+	dir := t.TempDir()
+	there := filepath.Join(dir, "there.db")
+	for _, path := range []string{there, filepath.Join(dir, "new.db-wal")} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for to, want := range map[string][2]string{
+		there:                         {there + " exists: nothing is overwritten", "another file for --to"},
+		filepath.Join(dir, "new.db"):  {filepath.Join(dir, "new.db-wal") + " exists, and would be read as part of the copy " + filepath.Join(dir, "new.db") + ": nothing was copied", "another file for --to, or remove " + filepath.Join(dir, "new.db-wal")},
+		filepath.Join(dir, "x", "db"): {"the copy can't be written: " + filepath.Join(dir, "x", "db") + ": no such file or directory", "create the directory " + filepath.Join(dir, "x") + " first"},
+	} {
+		wantCure(t, exit.Failure, want[0], want[1], "backup", "--store", storeArg, "--to", to)
+	}
+}
