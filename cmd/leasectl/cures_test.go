@@ -50,3 +50,9 @@ func TestABackupThatCanNotBeWrittenSaysWhatToTry(t *testing.T) {
 		wantCure(t, exit.Failure, want[0], want[1], "backup", "--store", storeArg, "--to", to)
 	}
 }
+
+func TestAnOverrideOfATypeWithoutRecordsSaysThatThereAreNone(t *testing.T) {
+	_, storeArg := newLedger(t)
+	wantCure(t, exit.Failure, `worker type "nope" has no record that workers go by, so there is nothing to override`, "leasectl inspect slots --worker-type nope --store "+storeArg,
+		"override", "--store", storeArg, "--worker-type", "nope", "--seq", "1", "--yes")
+}
