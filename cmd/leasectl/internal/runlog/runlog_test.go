@@ -162,6 +162,30 @@ func TestTheLogKeepsToItsLevelAndShowsNoSecrets(t *testing.T) {
 	}
 }
 
+func TestAFailedJobIsLoggedOnce(t *testing.T) {
+	status, lease := guard.Status{Code: 3, Reason: guard.Exited}, workerlease.Lease{Slot: slots.Slot{Start: noon, End: noon.Add(time.Minute)}, Token: 7}
+	for job, want := range map[*workerlease.Job][]string{
+		nil: {"WARN slot 12:00:00.000Z: command: exit code 3, ended by itself"},
+		{}:  {"ERROR slot 12:00:00.000Z: failed: exit code 3, ended by itself"},
+	} {
+		var stderr bytes.Buffer
+		j := New(Options{To: &stderr, Level: zapcore.WarnLevel, Worker: worker})
+		j.Began(workerlease.Options{Schedule: slots.Must(slots.Every(time.Minute)), Job: job})
+		j.Ended(lease, status, nil)
+		if job != nil {
+			j.Observe(workerlease.TaskFailed{Worker: worker, Lease: lease, Err: failed{status}})
+		}
+		var got []string
+		for line := range strings.Lines(stderr.String()) {
+			_, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+			got = append(got, strings.Join(strings.Fields(rest), " "))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("the log of exit code 3 (-want +got):\n%s", diff)
+		}
+	}
+}
+
 func TestAnOutageIsLoggedWhenItBeginsAndEveryMinute(t *testing.T) {
 	var stderr bytes.Buffer
 	j := New(Options{To: &stderr, Level: zapcore.InfoLevel, Worker: worker})
