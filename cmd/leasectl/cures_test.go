@@ -56,3 +56,28 @@ func TestAnOverrideOfATypeWithoutRecordsSaysThatThereAreNone(t *testing.T) {
 	wantCure(t, exit.Failure, `worker type "nope" has no record that workers go by, so there is nothing to override`, "leasectl inspect slots --worker-type nope --store "+storeArg,
 		"override", "--store", storeArg, "--worker-type", "nope", "--seq", "1", "--yes")
 }
+
+func TestAURIThatCanNotBeUsedIsShownInItsForm(t *testing.T) {
+	const mongo = "mongodb://HOST/DATABASE?collection=NAME, or mongodb+srv://…, as in leasectl --help"
+	const cosmos = "cosmos://ACCOUNT/DATABASE/CONTAINER, as in leasectl --help"
+	for uri, want := range map[string][2]string{
+		"mongodb:/h":                        {"mongo: open: uri: must begin with mongodb:// or mongodb+srv://", mongo},
+		"mongodb://127.0.0.1/d?collection=": {"mongo: open: uri: parameter collection is empty", mongo},
+		"mongodb://127.0.0.1/a.b":           {`mongo: open: database "a.b": character '.' is not allowed`, mongo},
+		"cosmos://a/b/c/d":                  {"cosmos: open: uri: the path must be /DATABASE/CONTAINER or less", cosmos},
+	} {
+		wantCure(t, exit.Usage, want[0], want[1], "inspect", "slots", "--store", uri)
+	}
+}
+
+func TestACommandThatIsNotThereSaysWhatToTry(t *testing.T) {
+	_, storeArg := newLedger(t)
+	dir := t.TempDir()
+	nothing := filepath.Join(dir, "nothing")
+	for command, want := range map[string][2]string{
+		nothing: {": stat " + nothing + ": no such file or directory", "name a file that is there, or a command in PATH without a slash"},
+		dir:     {": is a directory", "name a program, such as one in that directory"},
+	} {
+		wantCure(t, exit.Command, fmt.Sprintf("command %q%s", command, want[0]), want[1], "run", "--store", storeArg, "--worker-type", "t", "--every", "1s", "--", command)
+	}
+}

@@ -66,6 +66,10 @@ func ForCommand(name string, err error) error {
 	case errors.Is(err, guard.ErrUnsupported):
 	case errors.Is(err, exec.ErrNotFound):
 		e.Try = "name it with its path, or add its directory to PATH"
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		e.Try = "name a file that is there, or a command in PATH without a slash"
+	case errors.Is(err, syscall.EISDIR):
+		e.Try = "name a program, such as one in that directory"
 	case errors.Is(err, fs.ErrPermission):
 		e.Try = "make it executable: chmod +x"
 	}
