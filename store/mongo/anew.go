@@ -1,0 +1,86 @@
+package mongo
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	driveraddress "go.mongodb.org/mongo-driver/v2/mongo/address"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/description"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
+)
+
+// anewAfter is how long a client is kept that has left out servers and reaches no other.
+const anewAfter = 30 * time.Second
+
+// anew makes a client of our own anew. The driver never asks a server again that was in no replica
+// set, or in another one than expected, unless another member names it: a set of one that is started
+// alone for its maintenance would be lost until this program is started again.
+// https://github.com/mongodb/specifications/blob/master/source/server-discovery-and-monitoring/server-discovery-and-monitoring.md#topologytype-table
+type anew struct {
+	options *options.ClientOptions // nil with the caller's client, and for a copy
+
+	mu   sync.Mutex
+	at   time.Time // the newest time; zero before the first
+	over bool      // closed
+}
+
+var errAnew = errors.New("the client was just made anew")
+
+// seek makes the client anew if an error says that it has lost its servers. The error of an operation
+// that was under way by the earlier client isn't that of a ledger that was closed.
+func (l *Ledger) seek(err error) error {
+	if errors.Is(err, mongo.ErrClientDisconnected) && l.own && !l.closed.Load() {
+		return errAnew
+	}
+	e, selecting := errors.AsType[topology.ServerSelectionError](err)
+	if !selecting || l.anew.options == nil || !l.login.leftOut(e.Desc) {
+		return err
+	}
+	n := &l.anew
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := l.fitness.clock.Now()
+	if n.over || !n.at.IsZero() && now.Sub(n.at) < anewAfter {
+		return err
+	}
+	n.at = now
+	was := l.to()
+	client, failed := mongo.Connect(n.options)
+	if failed != nil {
+		return err
+	}
+	l.bind(client, was.db.Name(), was.coll.Name())
+	go func() { _ = was.client.Disconnect(context.Background()) }()
+	return err
+}
+
+// disconnect closes the client, and has none be made after it.
+func (l *Ledger) disconnect(ctx context.Context) error {
+	l.anew.mu.Lock()
+	l.anew.over = true
+	l.anew.mu.Unlock()
+	return l.to().client.Disconnect(ctx)
+}
+
+// leftOut reports that a server has answered which the driver asks no more, and that none of those
+// that it asks is of any use.
+func (l *login) leftOut(t description.Topology) bool {
+	for _, s := range t.Servers {
+		if _, answered := l.state(s); answered {
+			return false
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for server := range l.sets {
+		if !slices.ContainsFunc(t.Servers, func(s description.Server) bool { return s.Addr.String() == driveraddress.Address(server).String() }) {
+			return true
+		}
+	}
+	return false
+}
