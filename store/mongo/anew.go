@@ -17,9 +17,10 @@ import (
 // anewAfter is how long a client is kept that has left out servers and reaches no other.
 const anewAfter = 30 * time.Second
 
-// anew makes a client of our own anew. The driver never asks a server again that was in no replica
+// anew makes a client of our own anew, if it sees no server of any use although there is one. The driver never asks a server again that was in no replica
 // set, or in another one than expected, unless another member names it: a set of one that is started
-// alone for its maintenance would be lost until this program is started again.
+// alone for its maintenance would be lost until this program is started again. Nor does it go to the
+// primary of a set that was initiated anew over its data, since that counts its elections from one.
 // https://github.com/mongodb/specifications/blob/master/source/server-discovery-and-monitoring/server-discovery-and-monitoring.md#topologytype-table
 type anew struct {
 	options *options.ClientOptions // nil with the caller's client, and for a copy
@@ -67,18 +68,18 @@ func (l *Ledger) disconnect(ctx context.Context) error {
 	return l.to().client.Disconnect(ctx)
 }
 
-// leftOut reports that a server has answered which the driver asks no more, and that none of those
-// that it asks is of any use.
+// leftOut reports that a server has answered which the driver asks no more, or is a primary which it
+// takes for one of long ago, and that none of those that it asks is of any use.
 func (l *login) leftOut(t description.Topology) bool {
 	for _, s := range t.Servers {
-		if _, answered := l.state(s); answered {
+		if _, answered := l.state(s); answered && s.Kind != description.ServerKindRSGhost {
 			return false
 		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for server := range l.sets {
-		if !slices.ContainsFunc(t.Servers, func(s description.Server) bool { return s.Addr.String() == driveraddress.Address(server).String() }) {
+		if l.primaries[server] || !slices.ContainsFunc(t.Servers, func(s description.Server) bool { return s.Addr.String() == driveraddress.Address(server).String() }) {
 			return true
 		}
 	}
