@@ -51,7 +51,7 @@ func (l *Ledger) seek(err error) error {
 	}
 	n.at = now
 	was := l.to()
-	client, failed := mongo.Connect(n.options)
+	client, failed := mongo.Connect(l.login.again(n.options))
 	if failed != nil {
 		return err
 	}
@@ -68,8 +68,9 @@ func (l *Ledger) disconnect(ctx context.Context) error {
 	return l.to().client.Disconnect(ctx)
 }
 
-// leftOut reports that a server has answered which the driver asks no more, or is a primary which it
-// takes for one of long ago, and that none of those that it asks is of any use.
+// leftOut reports that a server of the set has answered which the driver asks no more, or is a primary
+// which it takes for one of long ago, and that none of those that it asks is of any use. If no set is
+// known, it reports false: a new client might take a server that was started alone for the ledger.
 func (l *login) leftOut(t description.Topology) bool {
 	for _, s := range t.Servers {
 		if _, answered := l.state(s); answered && s.Kind != description.ServerKindRSGhost {
@@ -78,10 +79,36 @@ func (l *login) leftOut(t description.Topology) bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	set, members := l.found()
+	if set == "" {
+		return false
+	}
 	for server := range l.sets {
-		if l.primaries[server] || !slices.ContainsFunc(t.Servers, func(s description.Server) bool { return s.Addr.String() == driveraddress.Address(server).String() }) {
+		address := driveraddress.Address(server).String()
+		asked := slices.ContainsFunc(t.Servers, func(s description.Server) bool { return s.Addr.String() == address })
+		ours := slices.ContainsFunc(members, func(m string) bool { return driveraddress.Address(m).String() == address })
+		if ours && (l.primaries[server] || !asked) {
 			return true
 		}
 	}
 	return false
+}
+
+// found are the name and the servers of the replica set, by its newest primary, else by the URI. It
+// needs the lock.
+func (l *login) found() (set string, members []string) {
+	if l.set == "" {
+		return l.replicaSet, l.hosts
+	}
+	return l.set, l.members
+}
+
+// again are options for a client that goes on where that of others left off. The URI may name servers
+// that have left the set long ago, and without the name of the set, one that was started alone would do.
+func (l *login) again(o *options.ClientOptions) *options.ClientOptions {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	set, members := l.found()
+	again := *o
+	return again.SetReplicaSet(set).SetHosts(slices.Clone(members))
 }

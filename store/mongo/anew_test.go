@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
 // The driver forgets the only member of a set that is started alone for a while, and a worker would
@@ -27,9 +29,7 @@ func TestAServerThatWasInNoReplicaSetForAWhileIsFoundAgain(t *testing.T) {
 			until(t, l)
 			f.greet(member(f.addr))
 			for began := time.Now(); ; {
-				l.anew.mu.Lock()
-				l.anew.at = time.Time{} // As after anewAfter.
-				l.anew.mu.Unlock()
+				l.anew.allow()
 				if _, err := l.Now(within(t, 300*time.Millisecond)); err == nil {
 					break
 				} else if time.Since(began) > patience {
@@ -38,6 +38,73 @@ func TestAServerThatWasInNoReplicaSetForAWhileIsFoundAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// allow is what the end of anewAfter does.
+func (n *anew) allow() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.at = time.Time{}
+}
+
+// The rest of the set never sees what a member stores that was started alone.
+func TestAMemberThatWasStartedAloneIsNoLedger(t *testing.T) {
+	t.Parallel()
+	f := serve(t, &fakeServer{})
+	f.greet(member(f.addr))
+	l := f.open(Options{URI: "mongodb://" + f.addr + "/?heartbeatFrequencyMS=500"})
+	_, err := l.Now(within(t, patience))
+	must(t, "Now()", err)
+	f.greet(bson.D{})
+	until(t, l, "no server found")
+	for first, began := l.to(), time.Now(); l.to() == first; {
+		l.anew.allow()
+		until(t, l)
+		if time.Since(began) > patience {
+			t.Fatal("the client was not made anew")
+		}
+	}
+	for range 3 {
+		if err := l.Append(within(t, 500*time.Millisecond), storetest.Grant("job", 1)); err == nil {
+			t.Fatal("Append() = nil on a member that was started alone, want an error")
+		}
+	}
+	if sent := f.sent("insert"); len(sent) > 0 {
+		t.Errorf("a member that was started alone got %v, want nothing", sent)
+	}
+}
+
+// A URI may name servers that have left the set since, and an outage of the others leads to no way back.
+func TestServersThatTheURIDoesNotNameAreFoundAgain(t *testing.T) {
+	t.Parallel()
+	named, other := serve(t, &fakeServer{}), serve(t, &fakeServer{})
+	noMember := bson.D{{Key: "ismaster", Value: false}, {Key: "isWritablePrimary", Value: false}, {Key: "isreplicaset", Value: true}}
+	named.greet(secondary("rs0", named.addr, named.addr, other.addr))
+	other.greet(append(member(other.addr), bson.E{Key: "hosts", Value: bson.A{named.addr, other.addr}}))
+	l := named.open(Options{URI: "mongodb://" + named.addr + "/?replicaSet=rs0&heartbeatFrequencyMS=500"})
+	_, err := l.Now(within(t, patience))
+	must(t, "Now()", err)
+	other.greet(member(other.addr))
+	named.greet(noMember)
+	for began := time.Now(); len(l.login.newest()) > 1; time.Sleep(10 * time.Millisecond) {
+		if time.Since(began) > patience {
+			t.Fatalf("the driver knows %v, want %s alone", l.login.newest(), other.addr)
+		}
+	}
+	other.greet(noMember)
+	until(t, l, "no primary: starting", other.addr)
+	l.anew.allow()
+	until(t, l, "no primary: starting")
+	other.greet(member(other.addr))
+	_, err = l.Now(within(t, patience))
+	must(t, "Now() after the outage", err)
+}
+
+// newest are the members that the driver knew newest.
+func (l *login) newest() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.members
 }
 
 // A set that was initiated anew over its data counts its elections from one again, and the driver takes
