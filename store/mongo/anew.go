@@ -17,10 +17,11 @@ import (
 // anewAfter is how long a client is kept that has left out servers and reaches no other.
 const anewAfter = 30 * time.Second
 
-// anew makes a client of our own anew, if it sees no server of any use although there is one. The driver never asks a server again that was in no replica
-// set, or in another one than expected, unless another member names it: a set of one that is started
-// alone for its maintenance would be lost until this program is started again. Nor does it go to the
-// primary of a set that was initiated anew over its data, since that counts its elections from one.
+// anew makes a client of our own anew, if it sees no server of any use although there is one. The
+// driver never asks a server again that was in no replica set, or in another one than expected, unless
+// another member names it: a set of one that is started alone for its maintenance would be lost until
+// this program is started again. Nor does it go to the primary of a set that was initiated anew over
+// its data, since that counts its elections from one.
 // https://github.com/mongodb/specifications/blob/master/source/server-discovery-and-monitoring/server-discovery-and-monitoring.md#topologytype-table
 type anew struct {
 	options *options.ClientOptions // nil with the caller's client, and for a copy
@@ -110,5 +111,6 @@ func (l *login) again(o *options.ClientOptions) *options.ClientOptions {
 	defer l.mu.Unlock()
 	set, members := l.found()
 	again := *o
+	again.SRVMaxHosts = nil // It bounds how many of the URI's are used, and isn't taken with the name of a set.
 	return again.SetReplicaSet(set).SetHosts(slices.Clone(members))
 }

@@ -1,10 +1,12 @@
 package mongo
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
@@ -98,6 +100,19 @@ func TestServersThatTheURIDoesNotNameAreFoundAgain(t *testing.T) {
 	other.greet(member(other.addr))
 	_, err = l.Now(within(t, patience))
 	must(t, "Now() after the outage", err)
+}
+
+// With srvMaxHosts=2, the URI can't name a set. The members have told it since.
+func TestTheOptionsOfAClientThatIsMadeAnewAreValid(t *testing.T) {
+	t.Parallel()
+	o := options.Client().SetHosts([]string{"a", "b"}).SetSRVMaxHosts(2)
+	l := loginOf(o)
+	l.set, l.members = "rs0", []string{"c:27017"}
+	again := l.again(o)
+	must(t, "Validate()", again.Validate())
+	if !slices.Equal(again.Hosts, l.members) || *again.ReplicaSet != "rs0" || o.ReplicaSet != nil || len(o.Hosts) != 2 {
+		t.Errorf("options for %q of %v, and %v before, want those for the set that is known", *again.ReplicaSet, again.Hosts, o.Hosts)
+	}
 }
 
 // newest are the members that the driver knew newest.
