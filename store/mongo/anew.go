@@ -69,14 +69,18 @@ func (l *Ledger) disconnect(ctx context.Context) error {
 	return l.to().client.Disconnect(ctx)
 }
 
-// leftOut reports that a server of the set has answered which the driver asks no more, or is a primary
-// which it takes for one of long ago, and that none of those that it asks is of any use. If no set is
-// known, it reports false: a new client might take a server that was started alone for the ledger.
+// leftOut reports that the driver knows no primary, and either a server of the set says that it is the
+// primary, which the driver takes for one of long ago; or one has answered that the driver asks no more,
+// and none of those that it asks is of any use. If no set is known, leftOut reports false: a new client
+// might take a server that was started alone for the ledger.
 func (l *login) leftOut(t description.Topology) bool {
+	useful := false
 	for _, s := range t.Servers {
-		if _, answered := l.state(s); answered && s.Kind != description.ServerKindRSGhost {
+		if s.Kind == description.ServerKindRSPrimary {
 			return false
 		}
+		_, answered := l.state(s)
+		useful = useful || answered && s.Kind != description.ServerKindRSGhost
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,7 +92,7 @@ func (l *login) leftOut(t description.Topology) bool {
 		address := driveraddress.Address(server).String()
 		asked := slices.ContainsFunc(t.Servers, func(s description.Server) bool { return s.Addr.String() == address })
 		ours := slices.ContainsFunc(members, func(m string) bool { return driveraddress.Address(m).String() == address })
-		if ours && (l.primaries[server] || !asked) {
+		if ours && (l.primaries[server] || !asked && !useful) {
 			return true
 		}
 	}

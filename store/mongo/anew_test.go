@@ -123,25 +123,36 @@ func (l *login) newest() []string {
 }
 
 // A set that was initiated anew over its data counts its elections from one again, and the driver takes
-// its primary for one of long ago.
+// its primary for one of long ago, whatever the other members say.
 func TestThePrimaryOfASetThatWasInitiatedAnewIsFound(t *testing.T) {
 	t.Parallel()
-	f := serve(t, &fakeServer{})
-	elected := func(term byte) bson.D {
-		return append(member(f.addr), bson.E{Key: "electionId", Value: bson.ObjectID{0: 0x7f, 11: term}})
-	}
-	f.greet(elected(20))
-	l := f.open(Options{URI: "mongodb://" + f.addr + "/?replicaSet=rs0&heartbeatFrequencyMS=500"})
-	_, err := l.Now(within(t, patience))
-	must(t, "Now()", err)
-	f.greet(bson.D{{Key: "ismaster", Value: false}, {Key: "isWritablePrimary", Value: false}, {Key: "isreplicaset", Value: true}})
-	until(t, l, "no primary: starting, or rs.initiate()")
-	f.greet(elected(1))
-	for began := time.Now(); ; {
-		if _, err := l.Now(within(t, 300*time.Millisecond)); err == nil {
-			break
-		} else if time.Since(began) > patience {
-			t.Fatalf("Now() = %v, want it to find the server again", err)
-		}
+	for name, others := range map[string]int{"the only member": 0, "beside a secondary": 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := serve(t, &fakeServer{})
+			hosts := bson.A{f.addr}
+			for range others {
+				other := serve(t, &fakeServer{})
+				hosts = append(hosts, other.addr)
+				other.greet(secondary("rs0", other.addr, f.addr, other.addr))
+			}
+			elected := func(term byte) bson.D {
+				return append(member(f.addr), bson.E{Key: "hosts", Value: hosts}, bson.E{Key: "electionId", Value: bson.ObjectID{0: 0x7f, 11: term}})
+			}
+			f.greet(elected(20))
+			l := f.open(Options{URI: "mongodb://" + f.addr + "/?replicaSet=rs0&heartbeatFrequencyMS=500"})
+			_, err := l.Now(within(t, patience))
+			must(t, "Now()", err)
+			f.greet(bson.D{{Key: "ismaster", Value: false}, {Key: "isWritablePrimary", Value: false}, {Key: "isreplicaset", Value: true}})
+			until(t, l, "no primary:", "not in a replica set yet")
+			f.greet(elected(1))
+			for began := time.Now(); ; {
+				if _, err := l.Now(within(t, 300*time.Millisecond)); err == nil {
+					break
+				} else if time.Since(began) > patience {
+					t.Fatalf("Now() = %v, want it to find the server again", err)
+				}
+			}
+		})
 	}
 }
