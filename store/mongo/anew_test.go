@@ -28,7 +28,7 @@ func TestAServerThatWasInNoReplicaSetForAWhileIsFoundAgain(t *testing.T) {
 			_, err := l.Now(within(t, patience))
 			must(t, "Now()", err)
 			f.greet(bson.D{})
-			until(t, l)
+			_ = until(t, l)
 			f.greet(member(f.addr))
 			for began := time.Now(); ; {
 				l.anew.allow()
@@ -58,10 +58,10 @@ func TestAMemberThatWasStartedAloneIsNoLedger(t *testing.T) {
 	_, err := l.Now(within(t, patience))
 	must(t, "Now()", err)
 	f.greet(bson.D{})
-	until(t, l, "no server found")
+	_ = until(t, l, "no server found")
 	for first, began := l.to(), time.Now(); l.to() == first; {
 		l.anew.allow()
-		until(t, l)
+		_ = until(t, l)
 		if time.Since(began) > patience {
 			t.Fatal("the client was not made anew")
 		}
@@ -94,9 +94,9 @@ func TestServersThatTheURIDoesNotNameAreFoundAgain(t *testing.T) {
 		}
 	}
 	other.greet(noMember)
-	until(t, l, "no primary: starting", other.addr)
+	_ = until(t, l, "no primary: starting", other.addr)
 	l.anew.allow()
-	until(t, l, "no primary: starting")
+	_ = until(t, l, "no primary: starting")
 	other.greet(member(other.addr))
 	_, err = l.Now(within(t, patience))
 	must(t, "Now() after the outage", err)
@@ -144,7 +144,7 @@ func TestThePrimaryOfASetThatWasInitiatedAnewIsFound(t *testing.T) {
 			_, err := l.Now(within(t, patience))
 			must(t, "Now()", err)
 			f.greet(bson.D{{Key: "ismaster", Value: false}, {Key: "isWritablePrimary", Value: false}, {Key: "isreplicaset", Value: true}})
-			until(t, l, "no primary:", "not in a replica set yet")
+			_ = until(t, l, "no primary:", "not in a replica set yet")
 			f.greet(elected(1))
 			for began := time.Now(); ; {
 				if _, err := l.Now(within(t, 300*time.Millisecond)); err == nil {
