@@ -99,7 +99,7 @@ func (r *refusals) unfit(ctx context.Context, l store.Ledger, workerType string)
 				doubted = time.Now()
 				r.granted.Store(true)
 				select {
-				case <-r.lasting: // It came meanwhile.
+				case <-r.lasting: //nolint:errcheck // It came meanwhile, and says the same.
 				default:
 				}
 			case <-r.reads:
