@@ -110,7 +110,7 @@ func TestAppendsThatWereDeniedEndARunOnlyIfTheRightsAreStillMissing(t *testing.T
 	}
 }
 
-// Where a check can't tell, denials that go on do.
+// The check may not show what is denied. Denials that go on then end the run.
 func TestAppendsThatAreDeniedOnAndOnEndARunWhateverTheCheckSays(t *testing.T) {
 	denied := workerlease.StoreFailed{Operation: "append", Err: fmt.Errorf("%w: insert (%w)", store.ErrDenied, store.ErrNotStored)}
 	synctest.Test(t, func(t *testing.T) {

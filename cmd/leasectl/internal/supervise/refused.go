@@ -20,8 +20,9 @@ const (
 	// unfit. It may still be read, as where others have added a constraint to a table, or have
 	// taken away the right to write.
 	refusedAppends = 3
-	// doubtLasts is for how long denials are remembered that a check of the rights didn't confirm. If
-	// as many follow in that time, the check can't tell.
+	// doubtLasts is how long a check of the rights that finds nothing denied is trusted more than
+	// the appends. If refusedAppends of them are denied again within it, the check doesn't show why,
+	// and the run ends.
 	doubtLasts = 5 * time.Minute
 )
 
@@ -123,9 +124,9 @@ func granted(ctx context.Context, l store.Ledger, denied error) bool {
 	return lasts(ctx, c.CheckRights) == nil
 }
 
-// refusing checks whether a ledger keeps refusing or denying reads or stays away, and returns the last error if so.
-// It reads both the time and the records, because a store may show the time to a user without the
-// right to read the records.
+// refusing checks whether a ledger keeps refusing or denying reads, or stays away, and returns the last
+// error if so. It reads both the time and the records, because a store may show the time to a user
+// without the right to read the records.
 func refusing(ctx context.Context, l store.Ledger, workerType string) error {
 	return lasts(ctx, func(ctx context.Context) error {
 		_, err := l.Now(ctx)
