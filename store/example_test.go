@@ -39,7 +39,7 @@ func ExampleCheckWorkerType() {
 	fmt.Println(store.CheckWorkerType("invoice/export"))
 	// Output:
 	// <nil>
-	// invalid record: worker type "invoice/export": character '/' at byte 7: use 1 to 63 of A-Z a-z 0-9 . _ - and begin with a letter or digit
+	// invalid record: worker type "invoice/export": character '/' at position 8: use 1 to 63 of A-Z a-z 0-9 . _ - and begin with a letter or digit
 }
 
 func ExampleKey() {

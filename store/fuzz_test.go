@@ -62,7 +62,7 @@ func FuzzWorkerType(f *testing.F) {
 func offence(name string) string {
 	for i, r := range name {
 		if !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-", r) || i == 0 && strings.ContainsRune("._-", r) {
-			return fmt.Sprintf("character %q at byte %d", r, i)
+			return fmt.Sprintf("character %q at position %d", r, i+1)
 		}
 	}
 	if name == "" {

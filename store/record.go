@@ -298,7 +298,7 @@ func CheckWorkerType(t string) error {
 	for i, c := range t {
 		letter := 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9'
 		if !letter && (i == 0 || c != '.' && c != '_' && c != '-') {
-			return &WorkerTypeError{t, fmt.Sprintf("character %q at byte %d: %s", c, i, rule)}
+			return &WorkerTypeError{t, fmt.Sprintf("character %q at position %d: %s", c, i+1, rule)}
 		}
 	}
 	if len(t) > 63 {

@@ -69,7 +69,7 @@ func TestEveryBadOptionIsNamedWithItsValueAndTheRule(t *testing.T) {
 		want []string
 	}{
 		{"no worker type", o{}, []string{"WorkerType: is empty: use 1 to 63"}},
-		{"worker type with a slash", o{WorkerType: "a/b"}, []string{`WorkerType: is "a/b": character '/' at byte 1: use 1 to 63`}},
+		{"worker type with a slash", o{WorkerType: "a/b"}, []string{`WorkerType: is "a/b": character '/' at position 2: use 1 to 63`}},
 		{"worker type too long", o{WorkerType: strings.Repeat("x", 64)}, []string{`x": 64 bytes: use 1 to 63`}},
 		{"instance id too long", o{WorkerType: "job", InstanceID: strings.Repeat("x", 257)}, []string{"InstanceID: ", "257", "at most 256"}},
 		{"instance id with NUL", o{WorkerType: "job", InstanceID: "a\x00b"}, []string{"InstanceID: ", "NUL at byte 1", "not allowed"}},

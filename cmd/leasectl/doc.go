@@ -49,7 +49,7 @@
 //	3    the store can't be reached, or an operation on it failed
 //	4    the store is refused: not a ledger, or it can't keep a ledger's promises
 //	5    access denied
-//	6    the ledger is not initialised, or its directory is missing
+//	6    the ledger is not initialised or was removed, or its directory is missing
 //	7    the command can't be run
 //	8    the demo found something that is not as it should be
 //	9    processes of the command could not be killed: the lease was not released

@@ -118,6 +118,29 @@ func TestRunLeasesNoMoreWhenItsLedgerMayNotBeShared(t *testing.T) {
 	}
 }
 
+// A file that is put back within 10 s may be that of a backup. One that isn't is not created again: its
+// leases may be in force.
+func TestRunEndsWhenItsLedgerIsRemoved(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "leases.db")
+	p := startRun(t, "sqlite:"+path, "a", nil, "sh", "-c", "echo works; sleep 1000")
+	p.await("works")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	code := p.wait()
+	want := "\ntry: put the ledger back, or a backup of it, before you start workers again: leasectl run creates an empty one otherwise\n"
+	if code != exit.Missing || !strings.Contains(p.output(), path+" was removed: stop all workers") || !strings.HasSuffix(p.output(), want) {
+		t.Errorf("leasectl run = %d, want %d, that the ledger was removed, and %q", code, exit.Missing, want)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("there is a ledger again, want none")
+	}
+	if left := p.descendants(); len(left) > 0 {
+		t.Errorf("leasectl run left the processes %d", left)
+	}
+}
+
 func TestRunEndsWhenOthersHaveConstrainedItsLedger(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "leases.db")

@@ -25,9 +25,18 @@ type effort struct {
 	depth    int
 }
 
+// compiler is tcc for a brief search, if it is there: gcc takes longer than such a search does, even
+// if it optimizes nothing.
+func (e effort) compiler() string {
+	if _, err := exec.LookPath("tcc"); err == nil && e.optimize == "-O0" {
+		return "tcc"
+	}
+	return "gcc"
+}
+
 var (
 	brief = effort{optimize: "-O0", megabyte: 4000, table: 20, depth: 20_000}
-	quick = effort{optimize: "-O0", megabyte: 4000, table: 20, depth: 50_000} // gcc takes longer than the search
+	quick = effort{optimize: "-O0", megabyte: 4000, table: 20, depth: 50_000}
 	large = effort{optimize: "-O2", compress: true, megabyte: 8000, table: 24, depth: 500_000}
 )
 
@@ -93,7 +102,7 @@ func search(t *testing.T, flags []string, e effort) found {
 	if e.compress {
 		build = append(build, "-DCOLLAPSE")
 	}
-	run("gcc", build...)
+	run(e.compiler(), build...)
 	began := time.Now()
 	out = run(filepath.Join(dir, "pan"), "-m"+strconv.Itoa(e.depth), "-w"+strconv.Itoa(e.table))
 	f, err := parse(out)

@@ -60,7 +60,7 @@ type greeting struct {
 // hello asks the primary, or the router, for its name and time.
 func (l *Ledger) hello(ctx context.Context) (greeting, error) {
 	var addr string
-	raw, err := l.client.Database("admin").RunCommand(
+	raw, err := l.to().client.Database("admin").RunCommand(
 		context.WithValue(ctx, serverKey{}, &addr),
 		bson.D{{Key: "hello", Value: 1}},
 		options.RunCmd().SetReadPreference(readpref.Primary()),
@@ -187,4 +187,4 @@ func (l *Ledger) stamp(t time.Time, server string, several bool) store.Stamp {
 }
 
 // namespace is the full name of the collection.
-func (l *Ledger) namespace() string { return l.db.Name() + "." + l.coll.Name() }
+func (l *Ledger) namespace() string { return l.to().db.Name() + "." + l.to().coll.Name() }

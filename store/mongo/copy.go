@@ -43,7 +43,7 @@ func (l *Ledger) openCopy(ctx context.Context) (*memberCopy, error) {
 		return nil, errors.New("a copy can be opened with Options.URI only")
 	}
 	var addr string
-	raw, err := l.client.Database("admin").RunCommand(
+	raw, err := l.to().client.Database("admin").RunCommand(
 		context.WithValue(ctx, serverKey{}, &addr),
 		bson.D{{Key: "hello", Value: 1}},
 		options.RunCmd().SetReadPreference(readpref.SecondaryPreferred()),
@@ -65,11 +65,11 @@ func (l *Ledger) openCopy(ctx context.Context) (*memberCopy, error) {
 		return nil, err
 	}
 	c := &memberCopy{&Ledger{
-		client: client, own: true, copied: true, label: addr, login: l.login, lines: lines, skew: l.skew, secrets: l.secrets,
+		own: true, copied: true, label: addr, login: l.login, lines: lines, skew: l.skew, secrets: l.secrets,
 		fitness: fitness{clock: l.fitness.clock, gate: make(chan struct{}, 1)},
 		members: newMembers(l.fitness.clock, l.members.clocks.Assumed, nil),
 	}, addr}
-	c.bind(l.db.Name(), l.coll.Name())
+	c.bind(client, l.to().db.Name(), l.to().coll.Name())
 	return c, nil
 }
 
@@ -82,7 +82,7 @@ func (c *memberCopy) AsOf(ctx context.Context) (server string, asOf time.Time, e
 	if err := c.open(ctx, "as of", ""); err != nil {
 		return "", time.Time{}, err
 	}
-	raw, err := c.client.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Raw()
+	raw, err := c.to().client.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Raw()
 	if err != nil {
 		return "", time.Time{}, c.failed(ctx, "as of", "", err)
 	}

@@ -182,6 +182,12 @@
 //
 // # Failover
 //
+// A server that was in no replica set for a while, or in another one, and the primary of a set that was
+// initiated anew over its data, are found again within about 30 s: the client is made anew, for the set and
+// the members that it knew. Nothing is stored in a server that is in no set meanwhile. With the
+// caller's own client they are not: the driver asks them no more, or ignores them, as long as the
+// client lives.
+//
 // An election takes up to about 12 s with the default settings of a replica set
 // (https://www.mongodb.com/docs/manual/core/replica-set-elections/), in which appends
 // fail or wait. A worker that holds a lease continues undisturbed to the end of its

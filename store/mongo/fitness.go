@@ -230,7 +230,7 @@ func (l *Ledger) look(ctx context.Context) (g greeting, there presence, err erro
 
 // lookAtCollection judges the collection's options, if there is a collection.
 func (l *Ledger) lookAtCollection(ctx context.Context) (presence, error) {
-	cursor, err := l.db.ListCollections(ctx, bson.D{{Key: "name", Value: l.coll.Name()}})
+	cursor, err := l.to().db.ListCollections(ctx, bson.D{{Key: "name", Value: l.to().coll.Name()}})
 	if err != nil {
 		return unlisted, tolerate(err)
 	}
@@ -251,7 +251,7 @@ func (l *Ledger) lookAtCollection(ctx context.Context) (presence, error) {
 
 // lookAtIndexes refuses a TTL index: it would delete the head.
 func (l *Ledger) lookAtIndexes(ctx context.Context) error {
-	cursor, err := l.coll.Indexes().List(ctx)
+	cursor, err := l.to().coll.Indexes().List(ctx)
 	if err != nil {
 		return tolerate(err)
 	}

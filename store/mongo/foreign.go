@@ -44,7 +44,7 @@ func (l *Ledger) foreign(ctx context.Context, r store.Record, err error) error {
 		return err
 	}
 	// All shards are asked. Another than that of the worker type may have the key, too.
-	cursor, failed := l.coll.Find(ctx, bson.D{{Key: fieldID, Value: key}}, options.Find().SetProjection(bson.D{{Key: document.WorkerType, Value: 1}}))
+	cursor, failed := l.to().coll.Find(ctx, bson.D{{Key: fieldID, Value: key}}, options.Find().SetProjection(bson.D{{Key: document.WorkerType, Value: 1}}))
 	if failed != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func (l *Ledger) create(ctx context.Context) error {
 	if err != nil || there == present {
 		return err
 	}
-	if err := l.db.CreateCollection(ctx, l.coll.Name()); err != nil && !hasCode(err, codeNamespaceExists) {
+	if err := l.to().db.CreateCollection(ctx, l.to().coll.Name()); err != nil && !hasCode(err, codeNamespaceExists) {
 		return fmt.Errorf("create %s: %w", l.namespace(), err)
 	}
 	// Another process may have created it meanwhile, in another way.

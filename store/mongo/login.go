@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/auth"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/description"
 
 	"github.com/slotlease/slotlease/internal/scrub"
 )
@@ -32,12 +33,18 @@ type login struct {
 	// sets are the names of replica sets by the servers that have told them; empty for a
 	// server that is in none.
 	sets map[string]string
+	// primaries are the servers that have said last that they are one.
+	primaries map[string]bool
+	// set and members are the name and the servers of the replica set as of the newest time that the
+	// driver knew a primary; empty before the first.
+	set     string
+	members []string
 }
 
 // loginOf reads the driver's options, which have all defaults, and what a TXT record of an
 // SRV host adds to the URI.
 func loginOf(o *options.ClientOptions) *login {
-	l := &login{known: true, hosts: o.Hosts, direct: directly(o), reach: dialer(o), sets: map[string]string{}}
+	l := &login{known: true, hosts: o.Hosts, direct: directly(o), reach: dialer(o), sets: map[string]string{}, primaries: map[string]bool{}}
 	if o.Auth != nil {
 		l.user, l.source = o.Auth.Username, o.Auth.AuthSource
 		if l.user != "" && l.user == o.Auth.Password {
@@ -63,13 +70,31 @@ func lookUpTXT(ctx context.Context, a address) error {
 	return err
 }
 
-// monitor notes the names of replica sets: the driver forgets a server that is in another
-// one than the URI says.
+// monitor notes the names of replica sets, and which servers say that they are primaries: the driver
+// forgets a server that is in another set than the URI says, and ignores some primaries. It also notes
+// which set the driver has found.
 func (l *login) monitor() *event.ServerMonitor {
 	return &event.ServerMonitor{ServerHeartbeatSucceeded: func(e *event.ServerHeartbeatSucceededEvent) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.sets[string(e.Reply.Addr)] = e.Reply.SetName
+		l.primaries[string(e.Reply.Addr)] = e.Reply.Kind == "RSPrimary"
+	}, ServerHeartbeatFailed: func(e *event.ServerHeartbeatFailedEvent) {
+		server, _, _ := strings.Cut(e.ConnectionID, "[-")
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.primaries, server)
+	}, TopologyDescriptionChanged: func(e *event.TopologyDescriptionChangedEvent) {
+		t := e.NewDescription
+		if t.Kind != description.TopologyKindReplicaSetWithPrimary.String() {
+			return
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.set, l.members = t.SetName, nil
+		for _, s := range t.Servers {
+			l.members = append(l.members, s.Addr.String())
+		}
 	}}
 }
 

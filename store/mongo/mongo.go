@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/slotlease/slotlease/internal/scrub"
 	"github.com/slotlease/slotlease/store"
@@ -19,14 +18,13 @@ import (
 
 // Ledger is a store.Ledger in a MongoDB collection.
 type Ledger struct {
-	client  *mongo.Client
+	handles atomic.Pointer[handles]
 	own     bool
 	copied  bool // of one member, which needn't be the primary
-	db      *mongo.Database
-	coll    *mongo.Collection
 	label   string
 	login   *login
 	lines   *lines // nil with the caller's client
+	anew    anew
 	skew    time.Duration
 	unsafe  bool
 	secrets scrub.Secrets
@@ -46,7 +44,7 @@ var (
 
 // String names the collection and the hosts, never user or password.
 func (l *Ledger) String() string {
-	return fmt.Sprintf("mongo %s.%s at %s", l.db.Name(), l.coll.Name(), l.label)
+	return fmt.Sprintf("mongo %s.%s at %s", l.to().db.Name(), l.to().coll.Name(), l.label)
 }
 
 // enter fails if the ledger is closed, the context is over, or the collection is
@@ -93,7 +91,7 @@ func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.R
 	}
 	key := store.Key(workerType, seq)
 	return read(ctx, l, "get", key, func(ctx context.Context) (store.Record, error) {
-		raw, err := first(ctx, l.coll, l.target(bson.D{{Key: fieldID, Value: key}}, workerType), projection)
+		raw, err := first(ctx, l.to().coll, l.target(bson.D{{Key: fieldID, Value: key}}, workerType), projection)
 		switch {
 		case err != nil:
 			return store.Record{}, err
@@ -159,7 +157,7 @@ func (l *Ledger) trim(ctx context.Context, workerType string, before int64) (int
 	for i, r := range old {
 		ids[i] = store.Key(workerType, r.Seq)
 	}
-	result, err := l.coll.DeleteMany(ctx, l.target(bson.D{{Key: fieldID, Value: bson.D{{Key: "$in", Value: ids}}}}, workerType))
+	result, err := l.to().coll.DeleteMany(ctx, l.target(bson.D{{Key: fieldID, Value: bson.D{{Key: "$in", Value: ids}}}}, workerType))
 	if result == nil {
 		return 0, err
 	}
@@ -213,7 +211,7 @@ func (l *Ledger) Close(ctx context.Context) error {
 	defer l.lines.endAll()
 	done := make(chan error, 1)
 	// The driver goes by ctx only until it waits for its heartbeats.
-	go func() { done <- l.client.Disconnect(ctx) }()
+	go func() { done <- l.disconnect(ctx) }()
 	select {
 	case err := <-done:
 		return l.failed(ctx, "close", "", err)

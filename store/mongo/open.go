@@ -110,23 +110,25 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 		o.Clock = clock.New()
 	}
 	l.fitness = fitness{clock: o.Clock, gate: make(chan struct{}, 1)}
-	l.client, l.label, l.login = o.Client, "client", &login{}
+	client := o.Client
+	l.label, l.login = "client", &login{}
 	if o.Client == nil {
 		l.own, l.label = true, a.hosts
-		if err := l.connect(ctx, a, o.AppName); err != nil {
+		var err error
+		if client, err = l.connect(ctx, a, o.AppName); err != nil {
 			return nil, fmt.Errorf("mongo: open: %w", err)
 		}
 	}
 	l.members = newMembers(o.Clock, cmp.Or(l.skew, defaultSkew), l.login.reach)
-	l.bind(database, collection)
+	l.bind(client, database, collection)
 	l.secrets.Publish(l.namespace())
 	return l, nil
 }
 
 // connect makes a client of the ledger's own, which connects in the background.
-func (l *Ledger) connect(ctx context.Context, a address, appName string) error {
+func (l *Ledger) connect(ctx context.Context, a address, appName string) (*mongo.Client, error) {
 	if err := lookUpTXT(ctx, a); err != nil {
-		return classify(ctx, fmt.Errorf("look up %s: %w", a.hosts, err), a.secrets)
+		return nil, classify(ctx, fmt.Errorf("look up %s: %w", a.hosts, err), a.secrets)
 	}
 	made := make(chan *options.ClientOptions, 1)
 	// The driver looks up SRV records while it parses, and takes no context.
@@ -136,7 +138,7 @@ func (l *Ledger) connect(ctx context.Context, a address, appName string) error {
 	case o = <-made:
 	case <-ctx.Done():
 		late := &net.DNSError{Err: "no answer in time", Name: a.hosts, IsTimeout: true}
-		return classify(ctx, fmt.Errorf("%w: %w", ctx.Err(), late), a.secrets)
+		return nil, classify(ctx, fmt.Errorf("%w: %w", ctx.Err(), late), a.secrets)
 	}
 	l.login, l.lines = loginOf(o), linesOf(o)
 	o.SetMonitor(&event.CommandMonitor{Started: noteServer}).SetServerMonitor(l.login.monitor())
@@ -146,23 +148,35 @@ func (l *Ledger) connect(ctx context.Context, a address, appName string) error {
 	case !a.appName:
 		o.SetAppName("slotlease")
 	}
-	var err error
-	if l.client, err = mongo.Connect(o); err != nil {
-		return classify(ctx, fmt.Errorf("uri: %w", err), a.secrets)
+	client, err := mongo.Connect(o)
+	if err != nil {
+		return nil, classify(ctx, fmt.Errorf("uri: %w", err), a.secrets)
 	}
-	return nil
+	l.anew.options = o
+	return client, nil
 }
+
+// handles are what operations go through.
+type handles struct {
+	client *mongo.Client
+	db     *mongo.Database
+	coll   *mongo.Collection
+}
+
+// to are the handles of now.
+func (l *Ledger) to() *handles { return l.handles.Load() }
 
 // bind makes the handles. The concerns are set here, on what every operation
 // goes through, because a URI's or a client's own may be weaker.
-func (l *Ledger) bind(database, collection string) {
+func (l *Ledger) bind(client *mongo.Client, database, collection string) {
 	journal := true
 	write := &writeconcern.WriteConcern{W: writeconcern.WCMajority, Journal: &journal}
 	plain := &options.BSONOptions{}
-	l.db = l.client.Database(database, options.Database().
+	db := client.Database(database, options.Database().
 		SetReadConcern(readconcern.Majority()).SetWriteConcern(write).SetReadPreference(readpref.Primary()).
 		SetBSONOptions(plain).SetRegistry(bson.NewRegistry()))
-	l.coll = l.db.Collection(collection, options.Collection().
+	coll := db.Collection(collection, options.Collection().
 		SetReadConcern(readconcern.Majority()).SetWriteConcern(write).SetReadPreference(readpref.Primary()).
 		SetBSONOptions(plain).SetRegistry(bson.NewRegistry()))
+	l.handles.Store(&handles{client, db, coll})
 }

@@ -92,7 +92,7 @@ func TestRecordedRepliesMeanWhatTheyShould(t *testing.T) {
 					_, err := l.Get(ctx, "job", 7)
 					wantSentinel(t, "Get()", err, want)
 				default:
-					err := l.db.RunCommand(ctx, bson.D{{Key: name, Value: "x"}}).Err()
+					err := l.to().db.RunCommand(ctx, bson.D{{Key: name, Value: "x"}}).Err()
 					if err == nil {
 						t.Fatalf("%s = nil, want an error", name)
 					}

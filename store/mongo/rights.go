@@ -29,7 +29,7 @@ func (l *Ledger) CheckRights(ctx context.Context) error {
 	if err := l.enter(ctx, "check rights", ""); err != nil {
 		return err
 	}
-	status, err := l.client.Database("admin").RunCommand(ctx,
+	status, err := l.to().client.Database("admin").RunCommand(ctx,
 		bson.D{{Key: "connectionStatus", Value: 1}, {Key: "showPrivileges", Value: true}},
 		options.RunCmd().SetReadPreference(readpref.Primary()),
 	).Raw()
@@ -38,7 +38,7 @@ func (l *Ledger) CheckRights(ctx context.Context) error {
 		return nil // The server doesn't know the command, or doesn't answer it for this user.
 	case err != nil:
 		return l.failed(ctx, "check rights", "", err)
-	case !lacks(status, l.db.Name(), l.coll.Name(), "insert"):
+	case !lacks(status, l.to().db.Name(), l.to().coll.Name(), "insert"):
 		return nil
 	}
 	err = l.insert(ctx, bson.D{{Key: fieldID, Value: bson.A{}}})

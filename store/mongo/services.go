@@ -47,7 +47,7 @@ func serviceOf(hello bson.Raw, router bool) service {
 func (l *Ledger) lookAtService(ctx context.Context, g greeting) (service, error) {
 	is := g.service
 	if is == genuine && !g.router {
-		info, err := l.client.Database("admin").RunCommand(ctx, bson.D{{Key: "buildInfo", Value: 1}}).Raw()
+		info, err := l.to().client.Database("admin").RunCommand(ctx, bson.D{{Key: "buildInfo", Value: 1}}).Raw()
 		if tolerate(err) != nil {
 			return is, err
 		}
@@ -77,7 +77,7 @@ func (l *Ledger) knowsSkew(is service) error {
 // https://learn.microsoft.com/azure/cosmos-db/mongodb/custom-commands. _id is unique only
 // for each value of it.
 func (l *Ledger) lookAtCosmosKey(ctx context.Context) (layout, error) {
-	raw, err := l.db.RunCommand(ctx, bson.D{{Key: "customAction", Value: "GetCollection"}, {Key: "collection", Value: l.coll.Name()}}).Raw()
+	raw, err := l.to().db.RunCommand(ctx, bson.D{{Key: "customAction", Value: "GetCollection"}, {Key: "collection", Value: l.to().coll.Name()}}).Raw()
 	switch {
 	case hasCode(err, codeNamespaceNotFound):
 		return whole, nil
@@ -94,7 +94,7 @@ func (l *Ledger) lookAtCosmosKey(ctx context.Context) (layout, error) {
 func (l *Ledger) lookAtListedKey(ctx context.Context) (layout, error) {
 	ctx, cancel := withoutDate(ctx)
 	defer cancel()
-	cursor, err := l.db.ListCollections(ctx, bson.D{{Key: "name", Value: l.coll.Name()}})
+	cursor, err := l.to().db.ListCollections(ctx, bson.D{{Key: "name", Value: l.to().coll.Name()}})
 	if err != nil {
 		if tolerate(err) != nil {
 			return whole, err
@@ -134,14 +134,14 @@ func (l *Ledger) unverified(assumed layout, why string) (layout, error) {
 // the command as one that isn't repeated, as retryWrites=false would.
 func (l *Ledger) insert(ctx context.Context, doc bson.D) error {
 	if !l.unrepeated.Load() {
-		_, err := l.coll.InsertOne(ctx, doc)
+		_, err := l.to().coll.InsertOne(ctx, doc)
 		if !refusesRepetition(err) {
 			return err
 		}
 		l.unrepeated.Store(true)
 	}
-	return l.db.RunCommand(ctx, bson.D{
-		{Key: "insert", Value: l.coll.Name()},
+	return l.to().db.RunCommand(ctx, bson.D{
+		{Key: "insert", Value: l.to().coll.Name()},
 		{Key: "ordered", Value: true},
 		{Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}, {Key: "j", Value: true}}},
 		{Key: "documents", Value: bson.A{doc}},

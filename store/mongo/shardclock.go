@@ -33,7 +33,7 @@ func (l *Ledger) shardNow(ctx context.Context) (store.Stamp, error) {
 		return store.Stamp{}, err
 	}
 	if l.fitness.shape() == whole {
-		found, err := l.clocks(ctx, l.coll)
+		found, err := l.clocks(ctx, l.to().coll)
 		if err != nil || len(found) < 2 {
 			return l.shardStamp(found, l.namespace(), err)
 		}
@@ -45,8 +45,8 @@ func (l *Ledger) shardNow(ctx context.Context) (store.Stamp, error) {
 			return l.shardStamp(found, l.namespace(), nil)
 		}
 	}
-	found, err := l.clocks(ctx, l.db.Collection(clockCollection))
-	return l.shardStamp(found, l.db.Name()+"."+clockCollection, err)
+	found, err := l.clocks(ctx, l.to().db.Collection(clockCollection))
+	return l.shardStamp(found, l.to().db.Name()+"."+clockCollection, err)
 }
 
 // shardStamp is the stamp by the one shard that answered for a collection.
@@ -133,8 +133,8 @@ func (s spread) skew(assumed time.Duration) time.Duration {
 // goes on to count, if there is one, with more drift.
 func (l *Ledger) compareShards(ctx context.Context) spread {
 	began := l.fitness.clock.Now()
-	all, err := l.clocksOf(ctx, l.coll, readpref.PrimaryPreferred())
-	fixed, other := l.clocksOf(ctx, l.db.Collection(clockCollection), readpref.PrimaryPreferred())
+	all, err := l.clocksOf(ctx, l.to().coll, readpref.PrimaryPreferred())
+	fixed, other := l.clocksOf(ctx, l.to().db.Collection(clockCollection), readpref.PrimaryPreferred())
 	if err != nil || other != nil {
 		last := l.fitness.apart()
 		last.failed, last.most = true, last.most+drift
@@ -156,7 +156,7 @@ func (l *Ledger) shardWarning() string {
 	assumed := l.stamp(time.Time{}, "", true).Skew
 	switch s := l.fitness.apart(); {
 	case s.failed && s.least <= assumed:
-		return fmt.Sprintf("the clocks of the shards can't be compared, and are assumed to differ by %v at most: see that every shard has a member that answers, and that collStats is granted on %s and on %s", assumed, l.namespace(), l.db.Name()+"."+clockCollection)
+		return fmt.Sprintf("the clocks of the shards can't be compared, and are assumed to differ by %v at most: see that every shard has a member that answers, and that collStats is granted on %s and on %s", assumed, l.namespace(), l.to().db.Name()+"."+clockCollection)
 	case s.least > assumed:
 		return fmt.Sprintf("the clocks of %s and %s differ by %v or more, and are assumed to differ by %v at most: synchronise them", s.one, s.other, s.least, assumed)
 	}

@@ -54,7 +54,7 @@ func layoutBy(key bson.Raw) layout {
 // lookForShards finds out how the collection is sharded. A shard key under which _id
 // isn't unique is refused, and so is a collection that may have one.
 func (l *Ledger) lookForShards(ctx context.Context) (layout, error) {
-	stats, err := l.db.RunCommand(ctx, bson.D{{Key: "collStats", Value: l.coll.Name()}}).Raw()
+	stats, err := l.to().db.RunCommand(ctx, bson.D{{Key: "collStats", Value: l.to().coll.Name()}}).Raw()
 	if hasCode(err, codeNamespaceNotFound) {
 		return whole, nil
 	}
@@ -79,7 +79,7 @@ func (l *Ledger) lookForShards(ctx context.Context) (layout, error) {
 
 // configured is the collection's entry in the cluster's configuration, or nil.
 func (l *Ledger) configured(ctx context.Context) (bson.Raw, error) {
-	collections := l.client.Database("config").Collection("collections", options.Collection().
+	collections := l.to().client.Database("config").Collection("collections", options.Collection().
 		SetReadConcern(readconcern.Majority()).SetReadPreference(readpref.Primary()))
 	entry, err := first(ctx, collections, bson.D{{Key: fieldID, Value: l.namespace()}}, bson.D{})
 	if err != nil {

@@ -52,7 +52,7 @@ func (l *Ledger) find(ctx context.Context, ids bson.D, q document.Query, limit i
 			o.SetHint(bson.D{{Key: fieldID, Value: 1}})
 		}
 	}
-	cursor, err := l.coll.Find(ctx, filter, o)
+	cursor, err := l.to().coll.Find(ctx, filter, o)
 	if err != nil {
 		return err
 	}

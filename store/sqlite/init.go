@@ -28,7 +28,7 @@ var (
 	selectOne     = queryFor(`workerType = ?1 AND seq = ?2`)
 	selectTail    = queryTail()
 	selectVersion = `SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema),
-		` + selectKey + `
+		` + selectKey("WorkerLeases") + `
 		FROM pragma_application_id, pragma_user_version`
 )
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -25,39 +26,46 @@ var selectIntruder = `SELECT
 		SELECT iif(i."unique", 'the unique index', 'the index'), i.name FROM sqlite_schema AS t, pragma_index_list(t.name) AS i
 			WHERE t.type = 'table' AND lower(t.name) IN ` + ours + ` AND i.origin <> 'pk'
 		UNION ALL
-		SELECT 'the column', c.name FROM pragma_table_xinfo('WorkerLeases') AS c
-			WHERE c.name NOT IN ('` + strings.Join(columnNames(), "', '") + `') AND (c."notnull" AND c.dflt_value IS NULL OR c.hidden))
+		SELECT 'the column', c.name FROM (SELECT 'WorkerLeases' AS place UNION ALL SELECT 'Boot') AS t, pragma_table_xinfo(t.place) AS c
+			WHERE (t.place, c.name) NOT IN (SELECT place, name FROM (` + selectOwn() + `)) AND (c."notnull" AND c.dflt_value IS NULL OR c.hidden))
 		LIMIT 1),
-	` + selectKey + `,
-	(SELECT 'column ' || own.name || ' of WorkerLeases is ' || iif(c.name IS NULL, 'missing', c.type || iif(c."notnull", ' NOT NULL', '') || iif(c.hidden, ' GENERATED', '')) || ', want ' || own.kind
-		FROM (` + selectOwn() + `) AS own LEFT JOIN pragma_table_xinfo('WorkerLeases') AS c ON c.name = own.name
-		WHERE iif(c.name IS NULL, own.since <= (SELECT user_version FROM pragma_user_version), c.hidden OR upper(c.type) || iif(c."notnull", ' NOT NULL', '') <> own.kind)
-		LIMIT 1),
+	` + selectKey("WorkerLeases") + `,
+	` + selectKey("Boot") + `,
+	` + selectRebuilt + `,
 	(SELECT group_concat(sql, char(10)) FROM sqlite_schema WHERE type = 'table' AND lower(name) IN ` + ours + `),
 	(SELECT schema_version FROM pragma_schema_version)`
 
-// selectKey selects the columns of the primary key, as primaryKey has them.
-const selectKey = `(SELECT group_concat(name, ',') FROM (SELECT name FROM pragma_table_info('WorkerLeases') WHERE pk > 0 ORDER BY pk))`
+// selectRebuilt selects what another program made otherwise of a column of a ledger's, or NULL.
+var selectRebuilt = `(SELECT 'column ' || own.name || ' of ' || own.place || ' is ' || iif(c.name IS NULL, 'missing', coalesce(nullif(c.type, ''), 'untyped') || iif(c."notnull", ' NOT NULL', '') || iif(c.hidden, ' GENERATED', '')) || ', want ' || own.kind
+	FROM (` + selectOwn() + `) AS own LEFT JOIN pragma_table_xinfo(own.place) AS c ON c.name = own.name
+	WHERE iif(c.name IS NULL, own.since <= (SELECT user_version FROM pragma_user_version), c.hidden OR upper(c.type) || iif(c."notnull", ' NOT NULL', '') <> own.kind)
+	LIMIT 1)`
 
-// selectOwn selects the columns of a ledger: the name and kind of each, and the schema that it
-// came with.
+// selectKey selects the columns of the primary key of a table, as primaryKey has them.
+func selectKey(table string) string {
+	return `(SELECT group_concat(name, ',') FROM (SELECT name FROM pragma_table_info('` + table + `') WHERE pk > 0 ORDER BY pk))`
+}
+
+// selectOwn selects the columns of a ledger: the table, the name and the kind of each, and the
+// schema that it came with.
 func selectOwn() string {
-	rows := make([]string, len(columns))
+	var rows []string
+	row := func(place, name, kind string, since int) {
+		rows = append(rows, fmt.Sprintf("SELECT '%s' AS place, '%s' AS name, '%s' AS kind, %d AS since", place, name, kind, since))
+	}
 	for i, c := range columns {
 		since := 1
 		if i >= columnsOfSchema1 {
 			since = schemaVersion
 		}
-		rows[i] = fmt.Sprintf("SELECT '%s' AS name, '%s' AS kind, %d AS since", c.name, c.kind, since)
+		row("WorkerLeases", c.name, c.kind, since)
+	}
+	row("Boot", "id", "TEXT NOT NULL", 1)
+	row("Boot", "wallOffset", "INTEGER NOT NULL", 1)
+	for _, name := range bootColumns {
+		row("Boot", name, "INTEGER", math.MaxInt32) // No schema demands them.
 	}
 	return strings.Join(rows, " UNION ALL ")
-}
-
-func columnNames() (names []string) {
-	for _, c := range columns {
-		names = append(names, c.name)
-	}
-	return names
 }
 
 // querier is a database, or one connection to it.
@@ -70,8 +78,8 @@ type querier interface {
 // drop one that was acknowledged. It refuses tables without the key or the types of a ledger, too:
 // two workers would store one key, or read another head than the newest. It returns the version of the schema that it has looked at.
 func intruder(ctx context.Context, db querier) (schema int64, err error) {
-	var found, key, column, text sql.NullString
-	if err := db.QueryRowContext(ctx, selectIntruder).Scan(&found, &key, &column, &text, &schema); err != nil {
+	var found, key, bootKey, column, text sql.NullString
+	if err := db.QueryRowContext(ctx, selectIntruder).Scan(&found, &key, &bootKey, &column, &text, &schema); err != nil {
 		return 0, err
 	}
 	switch {
@@ -79,6 +87,8 @@ func intruder(ctx context.Context, db querier) (schema int64, err error) {
 		return 0, rebuilt(fmt.Sprintf("primary key of WorkerLeases %q, want %q", key.String, primaryKey))
 	case column.Valid:
 		return 0, rebuilt(column.String)
+	case bootKey.String != "id":
+		return 0, rebuilt(fmt.Sprintf("primary key of Boot %q, want %q", bootKey.String, "id"))
 	}
 	if !found.Valid {
 		i := slices.IndexFunc(wordsOf(text.String), func(w string) bool { return slices.Contains(constraining, w) })

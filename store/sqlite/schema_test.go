@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
@@ -169,4 +170,54 @@ func TestATableThatWasRebuiltOtherwiseIsRefused(t *testing.T) {
 			documenttest.Equal(t, "rows", asked[int64](t, path, "SELECT count(*) FROM WorkerLeases"), 2)
 		})
 	}
+}
+
+// Store time is read from that table. What is no integer there can't be read.
+func TestATableOfTimeLinesThatWasRebuiltOtherwiseIsRefused(t *testing.T) {
+	const id, offset, rest = "id TEXT NOT NULL PRIMARY KEY", "wallOffset INTEGER NOT NULL", "skew INTEGER, unsureUntil INTEGER, overAt INTEGER"
+	for what, c := range map[string]struct{ id, offset, madeAt, says string }{
+		"real":             {id, "wallOffset REAL NOT NULL", "madeAt INTEGER", "column wallOffset of Boot is REAL NOT NULL, want INTEGER NOT NULL"},
+		"text":             {id, offset, "madeAt TEXT", "column madeAt of Boot is TEXT, want INTEGER"},
+		"no type":          {id, "wallOffset", "madeAt INTEGER", "column wallOffset of Boot is untyped, want INTEGER NOT NULL"},
+		"no key":           {"id TEXT NOT NULL", offset, "madeAt INTEGER", `primary key of Boot "", want "id"`},
+		"another key":      {"id TEXT NOT NULL", offset + " PRIMARY KEY", "madeAt INTEGER", `primary key of Boot "wallOffset", want "id"`},
+		"a column for all": {id, offset, "madeAt INTEGER NOT NULL DEFAULT 0", "column madeAt of Boot is INTEGER NOT NULL, want INTEGER"},
+		"computed":         {id, offset, "madeAt INTEGER AS (1)", "column madeAt of Boot is INTEGER GENERATED, want INTEGER"},
+		"no such table":    {says: "column id of Boot is missing, want TEXT NOT NULL"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			o := Options{Path: filepath.Join(t.TempDir(), "ledger.db"), Clock: bootedAt(noon, time.Hour, 0), BootID: "b"}
+			l := open(t, o)
+			must(t, "Append()", l.Append(t.Context(), storetest.Grant("job", 1)))
+			now(t, l)
+			db := raw(t, o.Path)
+			db.SetMaxOpenConns(1)
+			execute(t, db, "ALTER TABLE Boot RENAME TO was")
+			if c.id != "" {
+				execute(t, db, "CREATE TABLE Boot ("+strings.Join([]string{c.id, c.offset, c.madeAt, rest}, ", ")+")",
+					"INSERT INTO Boot (id, wallOffset, skew) SELECT id, wallOffset, skew FROM was")
+			}
+			execute(t, db, "DROP TABLE was")
+			must(t, "Close()", db.Close())
+
+			documenttest.Says(t, "Append() by an open handle", l.Append(t.Context(), storetest.Grant("job", 2)), store.ErrRefused, strings.SplitAfter(c.says, "Boot")[0])
+			documenttest.Says(t, "Open()", documenttest.ErrorOf(Open(t.Context(), o)), store.ErrRefused, c.says)
+		})
+	}
+}
+
+// So is a table with the columns of a ledger, if it isn't strict.
+func TestATimeLineThatIsNoIntegerIsRefusedByName(t *testing.T) {
+	o := Options{Path: filepath.Join(t.TempDir(), "ledger.db"), Clock: bootedAt(noon, time.Hour, 0), BootID: "b"}
+	l := open(t, o)
+	now(t, l)
+	execute(t, raw(t, o.Path), "DROP TABLE Boot", "CREATE TABLE Boot (id TEXT NOT NULL PRIMARY KEY, wallOffset INTEGER NOT NULL)", "INSERT INTO Boot VALUES ('b', 1.5)")
+	const says = `column wallOffset of Boot has the value "1.5", want an integer`
+	for _, readOnly := range []bool{false, true} {
+		o.ReadOnly = readOnly
+		documenttest.Says(t, "Now()", documenttest.ErrorOf(open(t, o).Now(t.Context())), store.ErrRefused, says)
+	}
+	documenttest.Says(t, "Now() by an open handle", documenttest.ErrorOf(l.Now(t.Context())), store.ErrRefused, says)
+	execute(t, raw(t, o.Path), "DROP TABLE Boot")
+	documenttest.Says(t, "Now() without the table", documenttest.ErrorOf(l.Now(t.Context())), store.ErrRefused, "column id of Boot is missing")
 }

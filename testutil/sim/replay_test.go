@@ -111,6 +111,19 @@ func TestASlotAfterALateReleaseMayBeginLate(t *testing.T) {
 	sim.Run(t, o).Check(t)
 }
 
+// In this seed of a long run no process ran for 35 s, and the slots of that time were demanded.
+func TestSlotsOfTypesThatNobodyRunsAreNotDemanded(t *testing.T) {
+	skipUnderRace(t)
+	t.Parallel()
+	const seed = 20226
+	o := drawnFor(regimeOf(seed), seed, 720)
+	r := sim.Run(t, o)
+	r.Check(t)
+	for _, wrong := range eachOfTwentyTypes(o, r, nil) {
+		t.Error(wrong)
+	}
+}
+
 // This seed once took one of two courses at random. When an event and a wake-up had both
 // arrived while an observer was slow, chance decided which came first.
 func TestASeedThatOnceTookTwoCoursesReplays(t *testing.T) {

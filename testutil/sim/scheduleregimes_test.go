@@ -139,10 +139,16 @@ type twenty struct {
 	length, interval time.Duration
 	restarts         bool
 
-	mu     sync.Mutex
-	origin time.Time
-	by     map[string][]deed
+	mu      sync.Mutex
+	origin  time.Time
+	by      map[string][]deed
+	running int           // processes
+	since   time.Duration // when the newest of them began or ended
+	nobody  []gap         // when none ran
 }
+
+// gap is a time in which no process ran.
+type gap struct{ from, to time.Duration }
 
 var twentyBySeed sync.Map
 
@@ -180,14 +186,39 @@ func (x *twenty) others(p *sim.Process) {
 		}
 		all = append(all, l)
 	}
-	for x.goesOn(p) {
-		sleep(p, time.Second)
-	}
+	x.run(p)
 	var wg sync.WaitGroup
 	for _, l := range all {
 		wg.Go(func() { _ = l.StopLeasing(context.Background()) })
 	}
 	wg.Wait()
+}
+
+// run waits for the end of a process, and notes the times in which none runs.
+func (x *twenty) run(p *sim.Process) {
+	count := func(n int) {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		now := time.Since(x.origin)
+		if x.running == 0 {
+			x.nobody = append(x.nobody, gap{x.since, now})
+		}
+		x.running += n
+		x.since = now
+	}
+	count(1)
+	defer count(-1)
+	for x.goesOn(p) {
+		sleep(p, time.Second)
+	}
+}
+
+// idle is for how long no process ran between two times.
+func (x *twenty) idle(from, to time.Duration) (sum time.Duration) {
+	for _, n := range x.nobody {
+		sum += max(0, min(to, n.to)-max(from, n.from))
+	}
+	return sum
 }
 
 func (x *twenty) goesOn(p *sim.Process) bool {
@@ -198,6 +229,9 @@ func (x *twenty) goesOn(p *sim.Process) bool {
 func eachOfTwentyTypes(o sim.Options, r *sim.Result, _ *tally) (wrong []string) {
 	v, _ := twentyBySeed.LoadAndDelete(o.Seed)
 	x := v.(*twenty)
+	if x.running == 0 {
+		x.nobody = append(x.nobody, gap{x.since, o.Length})
+	}
 	most := x.interval + x.interval/2 // Work comes every fifth of a slot.
 	if x.restarts {
 		most += 2 * x.interval
@@ -214,11 +248,11 @@ func eachOfTwentyTypes(o sim.Options, r *sim.Result, _ *tally) (wrong []string) 
 			if d.token < before.token || d.token == before.token && d.who != before.who {
 				wrong = append(wrong, fmt.Sprintf("%s: %s works at %v under token %d, after %s at %v under %d", name, d.who, d.at, d.token, before.who, before.at, before.token))
 			}
-			if d.at-before.at > most {
+			if d.at-before.at > most+x.idle(before.at, d.at) {
 				wrong = append(wrong, fmt.Sprintf("%s: nobody had a slot from %v to %v", name, before.at, d.at))
 			}
 		}
-		if last := deeds[len(deeds)-1].at; o.Length-last > most+x.interval {
+		if last := deeds[len(deeds)-1].at; o.Length-last > most+x.interval+x.idle(last, o.Length) {
 			wrong = append(wrong, fmt.Sprintf("%s: nobody had a slot from %v on", name, last))
 		}
 	}

@@ -83,11 +83,18 @@ async function answer(req, res) {
       text = '{"code":"NotFound","message":"Owner resource does not exist"}';
     }
     if (res.statusCode < 300 && writes(asked)) {
+      asked.at = wroteAt(text) ?? asked.at;
       fs.writeSync(log, JSON.stringify(asked) + "\n");
     }
     end.call(res, text);
   };
   emulate(request(asked), res);
+}
+
+// wroteAt is the time of a write by its answer: another second may have begun since it was asked for.
+function wroteAt(text) {
+  const seconds = text ? JSON.parse(text)._ts : undefined;
+  return seconds === undefined ? undefined : seconds * 1000;
 }
 
 // replay does again what the journal holds, each write at its time, so that a

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
+	"time"
 
 	driver "modernc.org/sqlite"
 	code "modernc.org/sqlite/lib"
@@ -19,6 +21,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/sqlite"
 )
 
 // ForStore is the error of an operation on a store, or nil if err is. An error that
@@ -35,7 +38,7 @@ func ForStore(t storeuri.Target, err error) error {
 	case errors.Is(err, store.ErrDenied) || errors.Is(err, fs.ErrPermission):
 		e.Code, e.Try = exit.Denied, tryDenied(t)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, store.ErrMissing):
-		e.Code, e.Try = exit.Missing, tryMissing(t)
+		e.Code, e.Try = exit.Missing, tryMissing(t, err)
 	case errors.Is(err, store.ErrInvalid):
 		e.Code = exit.Usage
 	default:
@@ -43,6 +46,10 @@ func ForStore(t storeuri.Target, err error) error {
 	}
 	return e
 }
+
+// Patience is how long a store refuses or denies what a worker does, or isn't there, before that ends a
+// run: an election or a backup may make it do so for a moment.
+const Patience = 10 * time.Second
 
 // Lasting reports whether waiting can't help against an error of a store.
 func Lasting(err error) bool {
@@ -59,6 +66,10 @@ func ForCommand(name string, err error) error {
 	case errors.Is(err, guard.ErrUnsupported):
 	case errors.Is(err, exec.ErrNotFound):
 		e.Try = "name it with its path, or add its directory to PATH"
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		e.Try = "name a file that is there, or a command in PATH without a slash"
+	case errors.Is(err, syscall.EISDIR):
+		e.Try = "name a program, such as one in that directory"
 	case errors.Is(err, fs.ErrPermission):
 		e.Try = "make it executable: chmod +x"
 	}
@@ -74,7 +85,7 @@ func tryFailed(t storeuri.Target, err error) string {
 	case errors.Is(err, store.ErrThrottled):
 		return "again in a moment; if it lasts, the server has too much to do"
 	case t.Scheme == storeuri.SQLite:
-		return ""
+		return tryDirectory(t)
 	case otherSet(err):
 		return "correct replicaSet in the URI, or leave it out where there is no replica set"
 	case members(err, isGhost) == all:
@@ -106,7 +117,7 @@ const tryElection = "again in a moment: an election takes up to 12 s; if it last
 func refusal(t storeuri.Target, err error) (try string, problem error) {
 	e, ok := errors.AsType[*driver.Error](err)
 	if !ok {
-		return "", err
+		return tryDirectory(t), err
 	}
 	switch e.Code() & 0xff {
 	case code.SQLITE_NOTADB:
@@ -116,6 +127,31 @@ func refusal(t storeuri.Target, err error) (try string, problem error) {
 			fmt.Errorf("%s: %w: the file is corrupt", t.Place(), store.ErrRefused)
 	}
 	return "", err
+}
+
+// tryDirectory is what to try with a SQLite store that is a directory, or below a file.
+func tryDirectory(t storeuri.Target) string {
+	if t.Scheme != storeuri.SQLite {
+		return ""
+	}
+	info, err := os.Stat(t.Path())
+	switch {
+	case errors.Is(err, syscall.ENOTDIR):
+		place := filepath.Dir(t.Path())
+		for {
+			if info, err := os.Stat(place); err == nil && !info.IsDir() || place == filepath.Dir(place) {
+				return "name a file in a directory: " + place + " is none"
+			}
+			place = filepath.Dir(place)
+		}
+	case err != nil || !info.IsDir():
+		return ""
+	}
+	name, ok := display.Word("sqlite:" + filepath.Join(t.Path(), "leases.db"))
+	if !ok {
+		return "name a file in the directory"
+	}
+	return "name a file in the directory, such as --store " + name
 }
 
 func tryDenied(t storeuri.Target) string {
@@ -132,7 +168,10 @@ func tryDenied(t storeuri.Target) string {
 	return "check user, password and authSource in the URI, and the user's role (readWrite; to inspect: read)"
 }
 
-func tryMissing(t storeuri.Target) string {
+func tryMissing(t storeuri.Target, err error) string {
+	if errors.Is(err, sqlite.ErrUnshared) { // It was there.
+		return "put the ledger back, or a backup of it, before you start workers again: leasectl run creates an empty one otherwise"
+	}
 	if t.Scheme == storeuri.SQLite {
 		dir := filepath.Dir(t.Path())
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {

@@ -99,8 +99,9 @@ func (p *Process) force(ended bool) bool {
 		p.due.set(p.end() + backUpAfter)
 		return false
 	}
+	before := p.cgroup.populated() // What is killed with its cgroup may be gone before the next look.
 	alive, refused := p.remains().backUp()
-	p.backedUp = p.backedUp || alive > 0
+	p.backedUp = p.backedUp || before || alive > 0
 	if p.idle++; alive > 0 {
 		p.idle = 0
 	}

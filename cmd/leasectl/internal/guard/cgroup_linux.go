@@ -88,6 +88,15 @@ func (c cgroup) enter(attr *syscall.SysProcAttr) (started func(), err error) {
 	return func() { _ = dir.Close() }, nil
 }
 
+// populated reports that a process of the cgroup may run.
+func (c cgroup) populated() bool {
+	if c == "" {
+		return false
+	}
+	events, err := os.ReadFile(filepath.Join(string(c), "cgroup.events"))
+	return err == nil && bytes.Contains(events, []byte("populated 1"))
+}
+
 // kill kills all that is in the cgroup. Only an empty one leaves nothing to find.
 func (c cgroup) kill() look {
 	if c == "" {

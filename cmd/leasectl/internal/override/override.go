@@ -61,7 +61,7 @@ func inLedger(ctx context.Context, t storeuri.Target, l store.Ledger, o Options,
 	plan, err := workerlease.PlanOverride(looking, l, what)
 	if err != nil {
 		if errors.Is(err, workerlease.ErrHeadMoved) && plan.Head.Seq == 0 {
-			err = cmp.Or(advice.ForStore(t, inspect.CheckType(looking, l, o.WorkerType)), err)
+			err = cmp.Or(advice.ForStore(t, inspect.CheckType(looking, l, o.WorkerType)), noRecords(t, o))
 		}
 		return failure(t, o, err)
 	}
@@ -87,6 +87,13 @@ func inLedger(ctx context.Context, t storeuri.Target, l store.Ledger, o Options,
 	again, cancel := limited()
 	defer cancel()
 	return lookAgain(again, t, l, plan, r, s)
+}
+
+// noRecords is the error of an override where workers go by no record.
+func noRecords(t storeuri.Target, o Options) error {
+	e := exit.With(exit.Failure, fmt.Errorf("worker type %q has no record that workers go by, so there is nothing to override", o.WorkerType))
+	e.Try = advice.Command(t, "leasectl inspect slots --worker-type "+o.WorkerType)
+	return e
 }
 
 // lookAgain shows what workers go by now, if that isn't the override: what stood above a free

@@ -260,7 +260,7 @@ func TestEachOutcomeHasItsExitCode(t *testing.T) {
 		"not allowed":     {denying{ledger(recordtest.Grant(1, 0, "a"))}, 1, yes, exit.Denied, "access denied", "check user, password"},
 		"a full ledger":   {ledger(last(2, -1), last(1, 0)), store.MaxSeq - 1, yes, exit.Failure, "the ledger is full: no number is left above record 9007199254740989: use another worker type; nothing was written", ""},
 		"another type":    {ledger(mistyped), 1, yes, exit.Usage, `no such worker type "export": the ledger has exprot`, "--worker-type exprot"},
-		"nothing there":   {ledger(), 1, yes, exit.Failure, "there is no record that workers go by", "leasectl inspect slots --worker-type export"},
+		"nothing there":   {ledger(), 1, yes, exit.Failure, "has no record that workers go by, so there is nothing to override", "leasectl inspect slots --worker-type export"},
 		"outcome unknown": {failing(faultstore.OpAppend, faultstore.Failure()), 1, yes, exit.Unreachable, "record 2 is not there, and may come yet", "leasectl inspect slots --worker-type export"},
 		"no time":         {failing(faultstore.OpNow, down), 1, yes, exit.Unreachable, "injected fault", "check that the server runs"},
 		"an odd time":     {failing(faultstore.OpNow, faultstore.OtherServer("x", 200*365*24*time.Hour)), 1, yes, exit.Unreachable, "store time is not known well enough", ""},

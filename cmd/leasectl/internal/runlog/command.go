@@ -16,20 +16,21 @@ func (l *Log) command(level zapcore.Level, of workerlease.Lease, text, message s
 	l.say(level, of.Slot, slotText(of.Slot)+": "+text, message, append(fields, zap.Int64("token", of.Token))...)
 }
 
-// begin and end note that a command runs, and that it no longer does.
+// begin and end note that a command runs, and that it no longer does. end reports whether it was a job.
 func (l *Log) begin(of workerlease.Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.running = of.Slot
 }
 
-func (l *Log) end(of workerlease.Lease) {
+func (l *Log) end(of workerlease.Lease) (job bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.running, l.over = slots.Slot{}, of.Slot
 	if l.begun.Start.After(of.Slot.Start) {
 		l.over = l.begun // Its lease went on.
 	}
+	return l.job
 }
 
 // Started logs that the command was started, and the means by which its guard kills.
@@ -49,11 +50,14 @@ func (l *Log) NotStarted(of workerlease.Lease, err error) {
 
 // Ended logs how the command ended. The error is that of its guard.
 func (l *Log) Ended(of workerlease.Lease, s guard.Status, err error) {
-	l.end(of)
+	job := l.end(of)
 	level, trouble := zap.InfoLevel, ""
 	fields := []zap.Field{zap.Int("exitCode", s.ExitCode()), zap.Stringer("reason", s.Reason)}
 	if s.Reason == guard.Exited && s.ExitCode() != 0 {
 		level = zap.WarnLevel
+		if job && !l.json {
+			level = zap.DebugLevel // The line that its job has failed says so, too.
+		}
 	}
 	if err != nil {
 		level, trouble = zap.ErrorLevel, ": "+err.Error()

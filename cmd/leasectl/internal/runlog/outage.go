@@ -1,6 +1,7 @@
 package runlog
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
+	"github.com/slotlease/slotlease/store"
 )
 
 // reminder is how often a text log repeats that the store is down.
@@ -31,12 +33,18 @@ func (o *outage) failure(now time.Time, stopping, barred bool, what string, err 
 		o.reported = now
 	}
 	o.barred = o.barred || barred
+	ends := fmt.Sprintf("; leasectl ends if that lasts for %v", advice.Patience)
+	if !o.ready && !errors.Is(err, store.ErrDenied) {
+		ends = "" // It ends now.
+	}
 	switch {
 	case stopping:
 	case first && !o.ready && advice.Lasting(err):
-		return zap.WarnLevel, fmt.Sprintf("store not reached yet: %v", err)
+		return zap.WarnLevel, fmt.Sprintf("store not reached yet: %v%s", err, ends)
 	case first && !o.ready:
 		return zap.WarnLevel, fmt.Sprintf("store not reached yet: %v; trying on", err)
+	case first && advice.Lasting(err):
+		return zap.WarnLevel, what + ends
 	case first:
 		return zap.WarnLevel, what
 	case now.Sub(o.reported) >= reminder:

@@ -49,6 +49,7 @@ type Log struct {
 
 	mu     sync.Mutex
 	outage outage
+	job    bool // Each slot has one.
 	// stopping is set when leasing is to end.
 	stopping bool
 	// begun and running are the slots of the newest lease that began and of the
@@ -124,6 +125,9 @@ func (l *Log) Unopened(err error) {
 
 // Began logs which worker begins to lease.
 func (l *Log) Began(o workerlease.Options) {
+	l.mu.Lock()
+	l.job = o.Job != nil
+	l.mu.Unlock()
 	fields := []zap.Field{zap.Int("priority", o.Priority), zap.Stringer("schedule", o.Schedule)}
 	var also []string
 	with := func(text string, field zap.Field) {

@@ -163,6 +163,30 @@ func TestTheLogKeepsToItsLevelAndShowsNoSecrets(t *testing.T) {
 	}
 }
 
+func TestAFailedJobIsLoggedOnce(t *testing.T) {
+	status, lease := guard.Status{Code: 3, Reason: guard.Exited}, workerlease.Lease{Slot: slots.Slot{Start: noon, End: noon.Add(time.Minute)}, Token: 7}
+	for job, want := range map[*workerlease.Job][]string{
+		nil: {"WARN slot 12:00:00.000Z: command: exit code 3, ended by itself"},
+		{}:  {"ERROR slot 12:00:00.000Z: failed: exit code 3, ended by itself"},
+	} {
+		var stderr bytes.Buffer
+		j := New(Options{To: &stderr, Level: zapcore.WarnLevel, Worker: worker})
+		j.Began(workerlease.Options{Schedule: slots.Must(slots.Every(time.Minute)), Job: job})
+		j.Ended(lease, status, nil)
+		if job != nil {
+			j.Observe(workerlease.TaskFailed{Worker: worker, Lease: lease, Err: failed{status}})
+		}
+		var got []string
+		for line := range strings.Lines(stderr.String()) {
+			_, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+			got = append(got, strings.Join(strings.Fields(rest), " "))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("the log of exit code 3 (-want +got):\n%s", diff)
+		}
+	}
+}
+
 func TestAnOutageIsLoggedWhenItBeginsAndEveryMinute(t *testing.T) {
 	var stderr bytes.Buffer
 	j := New(Options{To: &stderr, Level: zapcore.InfoLevel, Worker: worker})
@@ -192,10 +216,23 @@ func TestAnOutageIsLoggedWhenItBeginsAndEveryMinute(t *testing.T) {
 		"WARN store not reached yet: refused; trying on",
 		"WARN store still unreachable: refused", "WARN store still unreachable: refused", "WARN store still unreachable: refused",
 		"INFO ready: store time 2026-03-02T12:00:00.000Z ± 0s", "INFO store: reached again",
-		"WARN store: now failed: access denied",
+		"WARN store: now failed: access denied; leasectl ends if that lasts for 10s",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the log (-want +got):\n%s", diff)
+	}
+}
+
+func TestADenialAtTheStartSaysWhatItIsWaitedFor(t *testing.T) {
+	for err, want := range map[error]string{
+		store.ErrDenied:  "store not reached yet: access denied; leasectl ends if that lasts for 10s\n",
+		store.ErrRefused: "store not reached yet: store refused\n",
+	} {
+		var stderr bytes.Buffer
+		New(Options{To: &stderr, Level: zapcore.InfoLevel, Worker: worker}).Observe(workerlease.StoreFailed{Worker: worker, Operation: "check", Err: err})
+		if !strings.HasSuffix(stderr.String(), want) {
+			t.Errorf("the log of %v at the start: %q, want %q", err, stderr.String(), want)
+		}
 	}
 }
 
@@ -222,7 +259,7 @@ func TestADeniedReadIsLoggedOnceWhileTheTimeIsTold(t *testing.T) {
 	}
 	want := []string{
 		"INFO ready: store time 2026-03-02T12:00:00.000Z ± 0s",
-		"WARN store: tail failed: tail: access denied", "WARN store still fails: tail: access denied",
+		"WARN store: tail failed: tail: access denied; leasectl ends if that lasts for 10s", "WARN store still fails: tail: access denied",
 		"INFO store: reached again",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

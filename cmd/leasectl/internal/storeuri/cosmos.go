@@ -66,12 +66,16 @@ func (t Target) openCosmos(ctx context.Context) (store.Ledger, error) {
 	if t.connection != "" {
 		var err error
 		if o, err = t.connectionOptions(); err != nil {
-			return nil, exit.BadUsage("", err)
+			return nil, exit.BadUsage("check "+ConnectionVariable, err)
 		}
 	}
 	l, err := cosmos.Open(ctx, o)
 	if err != nil {
-		return nil, exit.BadUsage("", err)
+		form := ""
+		if strings.Contains(err.Error(), "open: uri: ") { // A key isn't part of it.
+			form = "cosmos://ACCOUNT/DATABASE/CONTAINER, as in leasectl --help"
+		}
+		return nil, exit.BadUsage(form, err)
 	}
 	return l, nil
 }

@@ -115,7 +115,7 @@ func (t Target) Open(ctx context.Context, readOnly bool) (store.Ledger, error) {
 	}
 	l, err := mongo.Open(ctx, mongo.Options{URI: t.uri, AppName: "leasectl", Clock: workerlease.NewSystemClock()})
 	if err != nil {
-		return nil, badURI(err)
+		return nil, badURI("mongodb://HOST/DATABASE?collection=NAME, or mongodb+srv://…, as in leasectl --help", err)
 	}
 	return l, nil
 }
@@ -142,13 +142,13 @@ func (t Target) OpenToLease(ctx context.Context) (l store.Ledger, isNew bool, er
 }
 
 // badURI is the error of a URI that can't be used. Nothing was asked of a server
-// yet, but for the DNS.
-func badURI(err error) error {
+// yet, but for the DNS. form is what to try.
+func badURI(form string, err error) error {
 	_, dns := errors.AsType[*net.DNSError](err)
 	if dns || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return exit.BadUsage("", err)
+	return exit.BadUsage(form, err)
 }
 
 // Close closes a ledger also when the context has ended.

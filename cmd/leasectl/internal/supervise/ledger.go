@@ -12,40 +12,39 @@ import (
 
 // preflight bounds how long Run looks for an error against which waiting can't help,
 // and firstLook how long it is silent about a store that doesn't answer. Leasing begins
-// meanwhile. A denial counts if it lasts for deniedFor: a server whose users can't be
+// meanwhile. A denial counts if it lasts for refusalLasts: a server whose users can't be
 // looked up for a moment, as in an election, denies a login, too.
 const (
 	preflight = 5 * time.Second
 	firstLook = 2 * time.Second
-	deniedFor = time.Second
 )
 
 // askLedger asks a ledger what a worker will ask, and reports the first failure. It
 // returns an error only if waiting can't help against it.
 func askLedger(ctx context.Context, l store.Ledger, report func(error)) error {
-	ask := func(limit time.Duration) error {
-		limited, cancel := context.WithTimeout(ctx, limit)
-		defer cancel()
-		_, err := l.Now(limited)
+	ask := func(ctx context.Context) error {
+		_, err := l.Now(ctx)
 		if err == nil {
-			_, err = l.WorkerTypes(limited)
+			_, err = l.WorkerTypes(ctx)
 		}
 		if c, ok := l.(store.RightsChecker); ok && err == nil {
-			err = c.CheckRights(limited)
+			err = c.CheckRights(ctx)
 		}
 		return err
 	}
-	err := ask(firstLook)
+	askFor := func(limit time.Duration) error {
+		limited, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		return ask(limited)
+	}
+	err := askFor(firstLook)
 	if errors.Is(err, store.ErrDenied) {
-		select {
-		case <-ctx.Done():
-		case <-time.After(deniedFor):
-			err = ask(firstLook)
-		}
+		report(err)
+		return lasts(ctx, ask)
 	}
 	if err != nil && !advice.Lasting(err) && ctx.Err() == nil {
 		report(err)
-		err = ask(preflight - firstLook)
+		err = askFor(preflight - firstLook)
 	}
 	if advice.Lasting(err) {
 		return err

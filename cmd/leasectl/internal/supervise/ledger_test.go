@@ -28,14 +28,23 @@ func (c *checked) CheckRights(context.Context) error {
 }
 
 func TestADenialEndsARunOnlyIfItLasts(t *testing.T) {
-	for denials, want := range map[int]error{0: nil, 1: nil, 9: store.ErrDenied} {
+	for denials, want := range map[int]error{0: nil, 1: nil, 9: nil, 99: store.ErrDenied} {
 		synctest.Test(t, func(t *testing.T) {
 			l := &checked{Ledger: memory.New(memory.Options{}), denials: denials}
-			if err := askLedger(t.Context(), l, func(err error) { t.Errorf("reported: %v", err) }); !errors.Is(err, want) {
+			began, reports := time.Now(), 0
+			report := func(err error) {
+				if reports++; !errors.Is(err, store.ErrDenied) || time.Since(began) > 0 {
+					t.Errorf("reported after %v: %v, want the denial at once", time.Since(began), err)
+				}
+			}
+			if err := askLedger(t.Context(), l, report); !errors.Is(err, want) {
 				t.Errorf("askLedger() after %d denials = %v, want %v", denials, err, want)
 			}
-			if want := min(denials, 1) + 1; l.checks != want {
-				t.Errorf("%d checks, want %d", l.checks, want)
+			if want := min(denials, 1); reports != want {
+				t.Errorf("%d reports of %d denials, want %d", reports, denials, want)
+			}
+			if took := time.Since(began); want != nil && took != refusalLasts {
+				t.Errorf("askLedger() took %v to give up, want %v", took, refusalLasts)
 			}
 		})
 	}
@@ -54,11 +63,11 @@ func TestAppendsThatAreDeniedEndARunAndDoubtsDoNot(t *testing.T) {
 		"three in a row":             {[]workerlease.Event{failed("append", denied), failed("append", denied), failed("append", denied)}, refusalLasts / 2, true},
 		"three in an election":       {[]workerlease.Event{failed("append", denied), failed("append", denied), failed("append", denied)}, refusalLasts / 5, false},
 		"three at once":              {[]workerlease.Event{failed("append", denied), failed("append", denied), failed("append", denied)}, 0, false},
-		"two":                        {[]workerlease.Event{failed("append", denied), failed("append", denied)}, deniedFor, false},
-		"three, a success between":   {[]workerlease.Event{failed("append", denied), failed("append", denied), workerlease.Claimed{}, failed("append", denied)}, deniedFor, false},
-		"reads, as in an election":   {[]workerlease.Event{failed("tail", store.ErrDenied), failed("tail", store.ErrDenied), failed("now", store.ErrDenied), failed("now", store.ErrDenied)}, deniedFor, false},
-		"appends of unknown outcome": {[]workerlease.Event{workerlease.Unknown{Err: store.ErrDenied}, workerlease.Unknown{Err: store.ErrDenied}, workerlease.Unknown{Err: store.ErrDenied}}, deniedFor, false},
-		"appends that were refused":  {[]workerlease.Event{workerlease.Unknown{Err: store.ErrRefused}, workerlease.Unknown{Err: store.ErrRefused}, workerlease.Unknown{Err: store.ErrRefused}}, deniedFor, true},
+		"two":                        {[]workerlease.Event{failed("append", denied), failed("append", denied)}, time.Second, false},
+		"three, a success between":   {[]workerlease.Event{failed("append", denied), failed("append", denied), workerlease.Claimed{}, failed("append", denied)}, time.Second, false},
+		"reads, as in an election":   {[]workerlease.Event{failed("tail", store.ErrDenied), failed("tail", store.ErrDenied), failed("now", store.ErrDenied), failed("now", store.ErrDenied)}, time.Second, false},
+		"appends of unknown outcome": {[]workerlease.Event{workerlease.Unknown{Err: store.ErrDenied}, workerlease.Unknown{Err: store.ErrDenied}, workerlease.Unknown{Err: store.ErrDenied}}, time.Second, false},
+		"appends that were refused":  {[]workerlease.Event{workerlease.Unknown{Err: store.ErrRefused}, workerlease.Unknown{Err: store.ErrRefused}, workerlease.Unknown{Err: store.ErrRefused}}, time.Second, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRefusals()
@@ -71,6 +80,57 @@ func TestAppendsThatAreDeniedEndARunAndDoubtsDoNot(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Of two denials weeks ago nothing is left when the rights were granted since, also if an election denies
+// one more.
+func TestAppendsThatWereDeniedEndARunOnlyIfTheRightsAreStillMissing(t *testing.T) {
+	denied := workerlease.StoreFailed{Operation: "append", Err: fmt.Errorf("%w: insert (%w)", store.ErrDenied, store.ErrNotStored)}
+	for denials, want := range map[int]error{0: nil, 3: nil, 1000: store.ErrDenied} {
+		synctest.Test(t, func(t *testing.T) {
+			l := &checked{Ledger: memory.New(memory.Options{}), denials: denials}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			r := newRefusals()
+			unfit := r.unfit(ctx, l, "job")
+			for _, after := range []time.Duration{0, time.Second, 21 * 24 * time.Hour, time.Minute, time.Second} {
+				time.Sleep(after)
+				r.observe(denied)
+			}
+			time.Sleep(time.Minute)
+			var got error
+			select {
+			case got = <-unfit:
+			default:
+			}
+			if !errors.Is(got, want) {
+				t.Errorf("unfit after %d denied checks: %v, want %v", denials, got, want)
+			}
+		})
+	}
+}
+
+// The check may not show what is denied. Denials that go on then end the run.
+func TestAppendsThatAreDeniedOnAndOnEndARunWhateverTheCheckSays(t *testing.T) {
+	denied := workerlease.StoreFailed{Operation: "append", Err: fmt.Errorf("%w: insert (%w)", store.ErrDenied, store.ErrNotStored)}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		r := newRefusals()
+		unfit := r.unfit(ctx, &checked{Ledger: memory.New(memory.Options{})}, "job")
+		for range 10 {
+			r.observe(denied)
+			time.Sleep(refusalLasts / 2)
+		}
+		select {
+		case err := <-unfit:
+			if !errors.Is(err, store.ErrDenied) {
+				t.Errorf("unfit: %v, want %v", err, store.ErrDenied)
+			}
+		default:
+			t.Error("the run goes on, want its end")
+		}
+	})
 }
 
 // unreadable is a ledger that answers with its time, but fails every read of records for a while.
@@ -88,8 +148,8 @@ func (u unreadable) Tail(ctx context.Context, workerType string, limit int) ([]s
 	return u.Ledger.Tail(ctx, workerType, limit)
 }
 
-func TestReadsThatAreDeniedEndARunIfThatLasts(t *testing.T) {
-	for _, why := range []error{store.ErrDenied, store.ErrRefused} {
+func TestReadsThatAreDeniedOrFindNoLedgerEndARunIfThatLasts(t *testing.T) {
+	for _, why := range []error{store.ErrDenied, store.ErrRefused, store.ErrMissing} {
 		for lasts, want := range map[time.Duration]error{refusalLasts / 2: nil, time.Hour: why} {
 			synctest.Test(t, func(t *testing.T) {
 				l := unreadable{memory.New(memory.Options{}), why, time.Now().Add(lasts)}
@@ -105,7 +165,7 @@ func TestReadsThatAreDeniedEndARunIfThatLasts(t *testing.T) {
 				case <-ctx.Done():
 				}
 				if !errors.Is(got, want) {
-					t.Errorf("reads that are denied for %v: %v, want %v", lasts, got, want)
+					t.Errorf("reads that fail with %v for %v: %v, want %v", why, lasts, got, want)
 				}
 			})
 		}

@@ -3,28 +3,35 @@ package supervise
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
 const (
-	// refusalLasts is how long a ledger refuses or denies reads, or denies appends, before it
-	// counts as unfit: a backup may make it refuse them for a moment, by a second link to its file,
-	// and an election may make it deny them.
-	refusalLasts = 10 * time.Second
+	// refusalLasts is how long a ledger refuses or denies reads or isn't there, or denies appends,
+	// before it counts as unfit: a backup may make it refuse them for a moment, by a second link to
+	// its file, and an election may make it deny them.
+	refusalLasts = advice.Patience
 	// refusedAppends is how many appends in a row a ledger refuses or denies before it counts as
 	// unfit. It may still be read, as where others have added a constraint to a table, or have
 	// taken away the right to write.
 	refusedAppends = 3
+	// doubtLasts is how long a check of the rights that finds nothing denied is trusted more than
+	// the appends. If refusedAppends of them are denied again within it, the check doesn't show why,
+	// and the run ends.
+	doubtLasts = 5 * time.Minute
 )
 
 // refusals watches whether a ledger that was fit refuses to be used.
 type refusals struct {
 	appends int           // refused in a row
 	since   time.Time     // when the first of them was
-	reads   chan struct{} // has an element if a read was refused or denied
+	granted atomic.Bool   // The rights are there: those that were denied don't count.
+	reads   chan struct{} // has an element if a read was barred
 	lasting chan error    // has why appends are refused
 }
 
@@ -51,17 +58,18 @@ func (r *refusals) observe(e workerlease.Event) {
 	}
 }
 
-// barred reports whether a ledger refuses or denies an operation.
-func barred(err error) bool {
-	return errors.Is(err, store.ErrRefused) || errors.Is(err, store.ErrDenied)
-}
+// barred reports whether a ledger refuses or denies an operation, or was removed.
+func barred(err error) bool { return advice.Lasting(err) }
 
 // append counts an append that was refused.
 func (r *refusals) append(err error) {
+	if r.granted.Swap(false) {
+		r.appends = 0
+	}
 	if r.appends++; r.appends == 1 {
 		r.since = time.Now()
 	}
-	brief := errors.Is(err, store.ErrDenied) && time.Since(r.since) < refusalLasts
+	brief := !errors.Is(err, store.ErrRefused) && time.Since(r.since) < refusalLasts
 	if r.appends >= refusedAppends && !brief {
 		keep(r.lasting, err)
 	}
@@ -79,13 +87,22 @@ func keep[T any](to chan T, news T) {
 func (r *refusals) unfit(ctx context.Context, l store.Ledger, workerType string) <-chan error {
 	unfit := make(chan error, 1)
 	go func() {
+		var doubted time.Time
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case err := <-r.lasting:
-				unfit <- err
-				return
+				if time.Since(doubted) < doubtLasts || !granted(ctx, l, err) {
+					unfit <- err
+					return
+				}
+				doubted = time.Now()
+				r.granted.Store(true)
+				select {
+				case <-r.lasting: //nolint:errcheck // It came meanwhile, and says the same.
+				default:
+				}
 			case <-r.reads:
 				if err := refusing(ctx, l, workerType); err != nil {
 					unfit <- err
@@ -97,18 +114,36 @@ func (r *refusals) unfit(ctx context.Context, l store.Ledger, workerType string)
 	return unfit
 }
 
-// refusing checks whether a ledger keeps refusing or denying reads, and returns the last error if so.
-// It reads both the time and the records, because a store may show the time to a user without the
-// right to read the records.
+// granted reports whether appends that were denied with an error may be granted by now: the denials may be
+// weeks apart if another worker has all slots. Only a ledger that can check the rights shows it.
+func granted(ctx context.Context, l store.Ledger, denied error) bool {
+	c, ok := l.(store.RightsChecker)
+	if !ok || errors.Is(denied, store.ErrRefused) {
+		return false
+	}
+	return lasts(ctx, c.CheckRights) == nil
+}
+
+// refusing checks whether a ledger keeps refusing or denying reads, or stays away, and returns the last
+// error if so. It reads both the time and the records, because a store may show the time to a user
+// without the right to read the records.
 func refusing(ctx context.Context, l store.Ledger, workerType string) error {
+	return lasts(ctx, func(ctx context.Context) error {
+		_, err := l.Now(ctx)
+		if err == nil {
+			_, _, err = l.Tail(ctx, workerType, 1)
+		}
+		return err
+	})
+}
+
+// lasts asks a ledger again and again, and returns the last error if it is barred all the time.
+func lasts(ctx context.Context, ask func(context.Context) error) error {
 	again := time.NewTicker(time.Second)
 	defer again.Stop()
 	for began := time.Now(); ; {
 		limited, cancel := context.WithTimeout(ctx, refusalLasts)
-		_, err := l.Now(limited)
-		if err == nil {
-			_, _, err = l.Tail(limited, workerType, 1)
-		}
+		err := ask(limited)
 		cancel()
 		switch {
 		case !barred(err):

@@ -73,11 +73,22 @@ func notCopied(t storeuri.Target, to string, err error) error {
 	case errors.Is(e, fs.ErrInvalid):
 		return exit.BadUsage("", fmt.Errorf("--to %s: a file beside a database has such a name: choose one that doesn't end in -wal, -shm or -journal", to))
 	case errors.Is(e, fs.ErrExist) && e.Path == path:
-		return exit.With(exit.Failure, fmt.Errorf("%s exists: nothing is overwritten; choose another name", to))
+		return uncopied("another file for --to", "%s exists: nothing is overwritten", to)
 	case errors.Is(e, fs.ErrExist):
-		return exit.With(exit.Failure, fmt.Errorf("%s exists, and would be read as part of the copy %s: nothing was copied; remove it, or choose another name", e.Path, to))
+		return uncopied("another file for --to, or remove "+e.Path, "%s exists, and would be read as part of the copy %s: nothing was copied", e.Path, to)
 	}
-	return exit.With(exit.Failure, fmt.Errorf("the copy can't be written: %s: %w", to, e.Err))
+	try := ""
+	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
+		try = "create the directory " + filepath.Dir(path) + " first"
+	}
+	return uncopied(try, "the copy can't be written: %s: %w", to, e.Err)
+}
+
+// uncopied is the error of a copy that wasn't made, with what to try.
+func uncopied(try, format string, args ...any) error {
+	e := exit.With(exit.Failure, fmt.Errorf(format, args...))
+	e.Try = try
+	return e
 }
 
 // late is the error of an operation that took longer than it may.

@@ -78,7 +78,7 @@ func TestABackupThatFailsSaysWhatIsWrongWithTheCopy(t *testing.T) {
 		if err := os.WriteFile(to+suffix, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		wantError(t, "Backup() beside "+suffix, Backup(t.Context(), target, to, full{}), exit.Failure, []string{to + suffix + " exists", "remove it, or choose another name"})
+		wantError(t, "Backup() beside "+suffix, Backup(t.Context(), target, to, full{}), exit.Failure, []string{to + suffix + " exists", "try: another file for --to, or remove " + to + suffix})
 		wantError(t, "Backup() to a name with "+suffix, Backup(t.Context(), target, target.Path()+suffix, full{}), exit.Usage, []string{"--to " + target.Path() + suffix, "choose one"})
 		if err := os.Remove(to + suffix); err != nil {
 			t.Fatal(err)
