@@ -6,10 +6,11 @@ import "context"
 // appended what frees a lease. Workers then look at once, and not when the time has come anyway.
 // They rely on it for nothing else.
 type Watcher interface {
-	// Watch calls changed with the worker type for which a release, a done record or an override
-	// may have been appended, or with the empty name if it may be any. A store that can't tell kinds
-	// apart calls it for every record. Calls may be missing, late, repeated or wrong: each
-	// costs a worker that waits one look at the ledger, at most. What was appended before Watch needs none.
+	// Watch calls changed with the worker type for which a release or an override may have been
+	// appended, or with the empty name if it may be any. A store that can't tell kinds apart calls
+	// it for every record. Calls may be missing, late, repeated or wrong: each costs a worker that
+	// waits one look at the ledger and one sample of its time, at most. What was appended before
+	// Watch needs none.
 	//
 	// changed doesn't block, and may be called on any goroutine, by several at once, and also
 	// while Append has not returned; but not after Watch has returned.
@@ -21,5 +22,12 @@ type Watcher interface {
 	Watch(ctx context.Context, changed func(workerType string)) error
 }
 
-// Frees reports that a record of a kind may free a lease before its window ends.
-func Frees(k Kind) bool { return k != KindGrant && k != KindReset }
+// Frees reports that a record of a kind may free a lease before its window ends. Kinds that are not known
+// here may.
+func Frees(k Kind) bool {
+	switch k {
+	case KindGrant, KindReset, KindDone, KindSighting:
+		return false
+	}
+	return true
+}

@@ -56,9 +56,10 @@ func TestOnlyWhatMayFreeALeaseGivesAHint(t *testing.T) {
 		{"a grant", []store.Record{storetest.Grant("alone", 1)}, false},
 		{"a release", []store.Record{freeing("released", store.KindRelease)}, true},
 		{"a release that was stored before", []store.Record{freeing("alone", store.KindRelease)}, false},
+		{"a job that is done", []store.Record{freeing("done", store.KindDone)}, false},
 		{"grants", grants, false},
-		{"grants, and a job that is done", append(ofNewTypes(20), freeing("done", store.KindDone)), true},
-		{"grants that are stored, and a release whose key is taken", append(grants[:0:0], freeing("done", store.KindRelease), storetest.Grant("last", 1)), false},
+		{"grants, and a release", append(ofNewTypes(20), freeing("ended", store.KindRelease)), true},
+		{"grants that are stored, and a release whose key is taken", append(grants[:0:0], freeing("ended", store.KindRelease), storetest.Grant("last", 1)), false},
 	} {
 		release := hold(t, l.o.Path)
 		all := gather(t, l, c.records, always(t))

@@ -13,7 +13,7 @@ import (
 // watchCases are for stores that give hints.
 var watchCases = []testCase{
 	{"a hint comes after what may free a lease, by another handle", func(t *testing.T, b *bench) {
-		for _, kind := range []store.Kind{store.KindRelease, store.KindDone, store.KindOverride} {
+		for _, kind := range []store.Kind{store.KindRelease, store.KindOverride} {
 			w := watched(t, b.Ledger)
 			w.begin(t, b)
 			w.await(t, b.handle(t), freeing(kind, "watched-"+string(kind), 1))

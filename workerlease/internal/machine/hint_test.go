@@ -152,6 +152,41 @@ func TestTheTurnsAfterAHintAllowForWhatIsUncertain(t *testing.T) {
 	}
 }
 
+// A look that is due anyway when a hint comes keeps the order of the turns, so that a lower priority
+// doesn't claim first. However many hints come, it waits once, and at most hintGap.
+func TestALookThatIsDueKeepsTheOrderOfTurnsAfterAHint(t *testing.T) {
+	for _, c := range []struct {
+		spread      time.Duration
+		priority    int
+		least, most time.Duration // later than it was due
+	}{
+		{10 * time.Microsecond, 0, 0, 7 * time.Millisecond},
+		{10 * time.Microsecond, 2, 2 * time.Millisecond, 14 * time.Millisecond},
+		{time.Second, 2, 0, 100 * time.Millisecond},
+	} {
+		begin := func() (*world, time.Duration) {
+			w := waiting(t, func(w *world) { w.spread, w.m.Priority = c.spread, c.priority })
+			began := w.local
+			pass(t, w, 15*time.Minute, nil)
+			w.ledger[2] = rivals(w, 2, 20*time.Minute) // longer than the worker knows
+			return w, began
+		}
+		w, began := begin()
+		due := looks(pass(t, w, 10*time.Minute, nil))[0] - began
+		for _, happens := range []func(*world) func(){
+			func(w *world) func() { hint(t, w)(); return nil },
+			func(w *world) func() { return hint(t, w) },
+		} {
+			w, began := begin()
+			pass(t, w, began+due-time.Millisecond-w.local, nil)
+			at := looks(pass(t, w, time.Second, happens(w)))
+			if late := at[0] - began - due; late < c.least || late > c.most {
+				t.Errorf("±%v, priority %d: looks %v after it was due, want %v … %v", c.spread, c.priority, late, c.least, c.most)
+			}
+		}
+	}
+}
+
 // Whatever the store says, and however often.
 func TestHintsCostFiveLooksAtOnceAndThenOneInThreeSeconds(t *testing.T) {
 	w := waiting(t, nil)
