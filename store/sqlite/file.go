@@ -165,6 +165,9 @@ func reads[T any](ctx context.Context, l *Ledger, op, key string, act func(ctx c
 		}
 		value, err = act(ctx, f)
 		err = f.reading.check(err)
+		if err != nil && !f.readOnly {
+			err = f.blamed(ctx, err)
+		}
 		if f.reading.alone() {
 			_ = f.close()
 		}
@@ -303,7 +306,7 @@ func (f *file) changed(ctx context.Context, schema int64) (bool, error) {
 	return version != schema, nil
 }
 
-// blamed is the error of a statement that changed nothing. If the tables are no longer a
+// blamed is the error of a statement that changed nothing, or read nothing. If the tables are no longer a
 // ledger's, that is why.
 func (f *file) blamed(ctx context.Context, err error) error {
 	if c := resultCode(err) & 0xff; c != code.SQLITE_ERROR && c != code.SQLITE_CONSTRAINT || resultCode(err) == code.SQLITE_CONSTRAINT_PRIMARYKEY {

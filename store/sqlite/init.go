@@ -28,8 +28,8 @@ var (
 	selectOne     = queryFor(`workerType = ?1 AND seq = ?2`)
 	selectTail    = queryTail()
 	selectVersion = `SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema),
-		` + selectKey("WorkerLeases") + `
-		FROM pragma_application_id, pragma_user_version`
+		` + selectKey("WorkerLeases") + `, encoding
+		FROM pragma_application_id(), pragma_user_version(), pragma_encoding()`
 )
 
 // queryTail selects a key that can't be followed, if there is one, and the newest records: one statement takes less
@@ -71,10 +71,11 @@ const (
 	createBoot       = `CREATE TABLE Boot (id TEXT NOT NULL PRIMARY KEY, wallOffset INTEGER NOT NULL) STRICT, WITHOUT ROWID`
 	lockBoot         = `DELETE FROM Boot WHERE id IS NULL` // it has none
 	insertLine       = `INSERT INTO Boot (id, wallOffset, madeAt, skew, unsureUntil, overAt) VALUES (?1, ?2, ?3, ?4, ?5, ?6)`
-	selectBootColumn = `SELECT count(*) FROM pragma_table_info('Boot') WHERE name = ?1`
+	selectColumn     = `SELECT count(*) FROM pragma_table_info('WorkerLeases') WHERE name = ?1 COLLATE NOCASE`
+	selectBootColumn = `SELECT count(*) FROM pragma_table_info('Boot') WHERE name = ?1 COLLATE NOCASE`
 	// In a file of an earlier version, the names of the later columns are those of missing.
-	// Others may have added columns of any type.
-	selectLines = `SELECT id, wallOffset, (SELECT madeAt FROM Boot WHERE id = b.id) AS madeAt,
+	// Others may have added columns of any type, and written the names in other letters.
+	selectLines = `SELECT id AS id, wallOffset AS wallOffset, (SELECT madeAt FROM Boot WHERE id = b.id) AS madeAt,
 		(SELECT skew FROM Boot WHERE id = b.id) AS skew, (SELECT unsureUntil FROM Boot WHERE id = b.id) AS unsureUntil,
 		(SELECT overAt FROM Boot WHERE id = b.id) AS overAt
 		FROM Boot AS b, (SELECT NULL AS madeAt, NULL AS skew, NULL AS unsureUntil, NULL AS overAt) AS missing`
@@ -86,7 +87,7 @@ const (
 	deleteOldest = `DELETE FROM WorkerLeases WHERE workerType = ?1 AND seq IN (
 		SELECT seq FROM WorkerLeases WHERE workerType = ?1 AND seq < min(?3,
 			(SELECT max(seq) FROM WorkerLeases WHERE workerType = ?1 AND seq BETWEEN 1 AND ?2))
-		ORDER BY seq LIMIT ?4 + 0) AND (SELECT schema_version FROM pragma_schema_version) = ?5`
+		ORDER BY seq LIMIT ?4 + 0) AND (SELECT schema_version FROM pragma_schema_version()) = ?5`
 	// A plain DISTINCT would read the whole table; this hops from type to type.
 	hop = `hop(name) AS (
 		SELECT min(workerType) FROM WorkerLeases
@@ -99,17 +100,13 @@ const (
 // goes without, and they can use the file still.
 var bootColumns = []string{"madeAt", "skew", "unsureUntil", "overAt"}
 
-// The statements that make an empty file a ledger, and those that upgrade schema 1 to
-// this schema.
-var (
-	creation = []string{
-		createLeases,
-		createBoot,
-		fmt.Sprintf("PRAGMA application_id = %d", applicationID),
-		fmt.Sprintf("PRAGMA user_version = %d", schemaVersion),
-	}
-	upgrade = upgradeStatements()
-)
+// creation are the statements that make an empty file a ledger.
+var creation = []string{
+	createLeases,
+	createBoot,
+	fmt.Sprintf("PRAGMA application_id = %d", applicationID),
+	fmt.Sprintf("PRAGMA user_version = %d", schemaVersion),
+}
 
 func createStatement() string {
 	var b strings.Builder
@@ -121,16 +118,24 @@ func createStatement() string {
 	return b.String()
 }
 
-func upgradeStatements() (all []string) {
+// upgrade returns the statements that make schema 1 this schema. What intruder has let pass for a column of
+// a ledger's stays.
+func upgrade(ctx context.Context, db querier) (all []string, err error) {
 	for _, c := range columns[columnsOfSchema1:] {
-		all = append(all, fmt.Sprintf("ALTER TABLE WorkerLeases ADD COLUMN %q %s", c.name, c.kind))
+		var there bool
+		if err := db.QueryRowContext(ctx, selectColumn, c.name).Scan(&there); err != nil {
+			return nil, err
+		}
+		if !there {
+			all = append(all, fmt.Sprintf("ALTER TABLE WorkerLeases ADD COLUMN %q %s", c.name, c.kind))
+		}
 	}
-	return append(all, fmt.Sprintf("PRAGMA user_version = %d", schemaVersion))
+	return append(all, fmt.Sprintf("PRAGMA user_version = %d", schemaVersion)), nil
 }
 
 // guards are true while the tables are as they were when intruder looked at them, and store time is
 // that by which the records were made.
-const guards = "(SELECT schema_version FROM pragma_schema_version) = ? AND (? IS NULL OR ? IN (SELECT wallOffset FROM Boot))"
+const guards = "(SELECT schema_version FROM pragma_schema_version()) = ? AND (? IS NULL OR ? IN (SELECT wallOffset FROM Boot))"
 
 // The statements of a group of appends, with insertGuarded. Once the transaction has begun, nobody else
 // changes the tables or store time, so a group looks at the guards once.
@@ -213,7 +218,9 @@ func establish(ctx context.Context, path string, anew bool) (err error) {
 	case found == isLedger: // created by another process meanwhile
 		return nil
 	case found == isOutdated:
-		statements = upgrade
+		if statements, err = upgrade(ctx, conn); err != nil {
+			return err
+		}
 	case anew:
 		statements = creation
 	default: // replaced by an empty file meanwhile

@@ -149,10 +149,14 @@ func claim(ctx context.Context, path string) (err error) {
 func identify(ctx context.Context, db querier, readOnly bool) (state, error) {
 	var application, version, objects int64
 	var key sql.NullString
-	if err := db.QueryRowContext(ctx, selectVersion).Scan(&application, &version, &objects, &key); err != nil {
-		return isMissing, err
+	var encoding string
+	if err := db.QueryRowContext(ctx, selectVersion).Scan(&application, &version, &objects, &key, &encoding); err != nil {
+		return isMissing, hidden(ctx, db, err)
 	}
 	switch {
+	case encoding != "UTF-8" && (application == applicationID || application == 0 && objects == 0):
+		// Others count the bytes of a text in UTF-16, where all are twice as long.
+		return isMissing, fmt.Errorf("%w: a database in %s, want UTF-8: choose another file", store.ErrRefused, encoding)
 	case application == 0 && version == 0 && objects == 0:
 		return isEmpty, nil
 	case application != applicationID:

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	code "modernc.org/sqlite/lib"
+
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -33,12 +35,14 @@ var selectIntruder = `SELECT
 	` + selectKey("Boot") + `,
 	` + selectRebuilt + `,
 	(SELECT group_concat(sql, char(10)) FROM sqlite_schema WHERE type = 'table' AND lower(name) IN ` + ours + `),
-	(SELECT schema_version FROM pragma_schema_version)`
+	(SELECT schema_version FROM pragma_schema_version())`
 
-// selectRebuilt selects what another program made otherwise of a column of a ledger's, or NULL.
-var selectRebuilt = `(SELECT 'column ' || own.name || ' of ' || own.place || ' is ' || iif(c.name IS NULL, 'missing', coalesce(nullif(c.type, ''), 'untyped') || iif(c."notnull", ' NOT NULL', '') || iif(c.hidden, ' GENERATED', '')) || ', want ' || own.kind
+// selectRebuilt selects what another program made otherwise of a table or a column of a ledger's, or NULL.
+// Only a STRICT table keeps keys out that are no integers.
+var selectRebuilt = `(SELECT 'table WorkerLeases isn''t STRICT' FROM pragma_table_list('WorkerLeases') WHERE schema = 'main' AND NOT strict
+	UNION ALL SELECT 'column ' || own.name || ' of ' || own.place || ' is ' || iif(c.name IS NULL, 'missing', coalesce(nullif(c.type, ''), 'untyped') || iif(c."notnull", ' NOT NULL', '') || iif(c.hidden, ' GENERATED', '')) || ', want ' || own.kind
 	FROM (` + selectOwn() + `) AS own LEFT JOIN pragma_table_xinfo(own.place) AS c ON c.name = own.name
-	WHERE iif(c.name IS NULL, own.since <= (SELECT user_version FROM pragma_user_version), c.hidden OR upper(c.type) || iif(c."notnull", ' NOT NULL', '') <> own.kind)
+	WHERE iif(c.name IS NULL, own.since <= (SELECT user_version FROM pragma_user_version()), c.hidden OR upper(c.type) || iif(c."notnull", ' NOT NULL', '') <> own.kind)
 	LIMIT 1)`
 
 // selectKey selects the columns of the primary key of a table, as primaryKey has them.
@@ -80,7 +84,7 @@ type querier interface {
 func intruder(ctx context.Context, db querier) (schema int64, err error) {
 	var found, key, bootKey, column, text sql.NullString
 	if err := db.QueryRowContext(ctx, selectIntruder).Scan(&found, &key, &bootKey, &column, &text, &schema); err != nil {
-		return 0, err
+		return 0, hidden(ctx, db, err)
 	}
 	switch {
 	case key.String != primaryKey:
@@ -98,6 +102,19 @@ func intruder(ctx context.Context, db querier) (schema int64, err error) {
 		found.String = "the constraint " + wordsOf(text.String)[i]
 	}
 	return 0, fmt.Errorf("%w: %s isn't a ledger's, and may keep records out or change them: stop all workers, remove it, and start them again", store.ErrRefused, found.String)
+}
+
+// hidden is the error of a query about the file. SQLite refuses to answer it if a table has the name of
+// what it asks.
+func hidden(ctx context.Context, db querier, err error) error {
+	if resultCode(err)&0xff != code.SQLITE_ERROR {
+		return err
+	}
+	var name string
+	if failed := db.QueryRowContext(ctx, `SELECT quote(name) FROM sqlite_schema WHERE lower(name) GLOB 'pragma_*' LIMIT 1`).Scan(&name); failed != nil {
+		return err
+	}
+	return fmt.Errorf("%w: the table %s hides what SQLite says about the file: stop all workers, rename it, and start them again", store.ErrRefused, name)
 }
 
 // rebuilt is the error for a table that differs from a ledger's, with the reason.

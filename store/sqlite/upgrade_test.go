@@ -142,7 +142,10 @@ func TestAnUpgradeThatCanNotBeDoneChangesNothing(t *testing.T) {
 
 func TestAnUpgradeThatACrashInterruptedIsDoneAgain(t *testing.T) {
 	// With a journal, as an administrator leaves it who ended WAL mode.
-	file, journal := interrupted(t, old(t), upgrade...)
+	before := old(t)
+	statements, err := upgrade(t.Context(), raw(t, before))
+	must(t, "upgrade()", err)
+	file, journal := interrupted(t, before, statements...)
 	path := crashed(t, file, journal)
 	l := open(t, Options{Path: path})
 	wantThree(t, l)

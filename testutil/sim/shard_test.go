@@ -39,7 +39,7 @@ func skipUnderRace(t *testing.T) {
 	}
 }
 
-// number is the number of seeds to run: 40, or as many as SLOTLEASE_SIM_SEEDS asks for.
+// number is the number of seeds to run: 12, or as many as SLOTLEASE_SIM_SEEDS asks for.
 func number(t *testing.T) int64 {
 	t.Helper()
 	if s := os.Getenv("SLOTLEASE_SIM_SEEDS"); s != "" {
@@ -52,7 +52,7 @@ func number(t *testing.T) int64 {
 	if testing.Short() {
 		return 10
 	}
-	return max(fewer(40), 10)
+	return max(fewer(12), 10)
 }
 
 // eighth is number, or an eighth of it if that is more than 800, for runs that take longer.
