@@ -34,7 +34,7 @@ race: ## Run the tests of code with goroutines with the race detector; fail with
 
 .PHONY: sim
 sim: ## Simulate workers for long: make sim SEEDS=2000 HOURS=6
-	SLOTLEASE_SIM_SEEDS=$(or $(SEEDS),2000) $(GO) test -run 'NoTwoHoldersWorkAtOnce|BeyondTheAssumptions' -timeout 12h -v ./testutil/sim -sim.hours $(or $(HOURS),6)
+	SLOTLEASE_SIM_SEEDS=$(or $(SEEDS),2000) $(GO) test -run 'NoTwoHoldersWorkAtOnce|BeyondTheAssumptions|AfterACrash|PoisonClears|ReplaysExactly' -timeout 12h -v ./testutil/sim -sim.hours $(or $(HOURS),6)
 
 .PHONY: regimes
 regimes: ## Simulate other worlds for long: wrong clocks, elections, schedules, crowds: make regimes SEEDS=20000 HOURS=720

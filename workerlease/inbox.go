@@ -80,6 +80,7 @@ func (w *WorkerLease) due(turn uint64) {
 	}
 	in.mu.Unlock()
 	if begins {
+		reserveStack()
 		w.run()
 	}
 }

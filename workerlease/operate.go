@@ -25,6 +25,7 @@ func (w *WorkerLease) operate(op machine.Op, f operation) {
 	c, timeout := w.client, w.machine.Timeout(&w.state)
 	c.activity.add(w, 1)
 	go func() {
+		reserveStack()
 		if w.accept(w.call(op, timeout, f)) {
 			w.run()
 		}

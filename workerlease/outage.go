@@ -96,9 +96,9 @@ func (w *WorkerLease) holds(length time.Duration) string {
 	o := w.options
 	needed := length + w.now().Uncertainty()
 	if l := w.outage.lapsed; l.Expiry.Before(l.Slot.End) {
-		// A quarter of it, less the eighth of that which a try may come late. The margin grows
-		// with FailoverWithin by default.
-		needed = up(5*needed + 4*max(o.Margin, min(w.shortest/100, maxMargin)))
+		// A quarter of it, less the eighth of that which a try may come late, twice: a read that finds the
+		// store back, and the append after it. The margin grows with FailoverWithin by default.
+		needed = up((needed + max(o.Margin, min(w.shortest/100, maxMargin))) * 16 / 3)
 		return advice("FailoverWithin", o.FailoverWithin, needed, min(w.shortest/2, 8*machine.MaxFailoverMargin), "a lease is extended a quarter of that before its part of a slot ends")
 	}
 	t, _ := o.Timing() // They are resolved.

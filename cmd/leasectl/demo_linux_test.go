@@ -19,14 +19,14 @@ const firstSlot = `\n +\d+  \d\d:\d\d:\d\d\.\d{3}Z +(north|east|south) `
 
 func TestDemo(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes 30 s")
+		t.Skip("takes 15 s")
 	}
 	t.Parallel()
 	var p *process
 	var code int
 	var out string
 	procs.Again(t, func() bool {
-		p = start(t, "demo", "--slots", "6", "--interval", "4s")
+		p = start(t, "demo", "--slots", "6", "--interval", "2s")
 		procs.Eventually(t, "half of the slots", func() bool { return strings.Contains(p.output(), "\n   3  ") })
 		code, out = p.wait(), p.output()
 		return regexp.MustCompile(`was too late|✗  (cut short|missed|records)`).MatchString(out)

@@ -26,6 +26,7 @@ func TestInspectSlotsReadsASQLiteFile(t *testing.T) {
 }
 
 func TestWorkerTypesAreCompletedFromTheStore(t *testing.T) {
+	t.Parallel()
 	l, storeArg := newLedger(t)
 	for _, name := range []string{"export", "mail", "exchange"} {
 		r := recordtest.Grant(1, 0, "a")

@@ -15,6 +15,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/internal/parallel"
+	"github.com/slotlease/slotlease/internal/signals"
 	"github.com/slotlease/slotlease/internal/tmpfs"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/sqlite"
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asLeasectl) != "" {
 		main()
 	}
-	procs.HeedSignals()
+	signals.Heed()
 	procs.Feel()
 	tmpfs.Use()
 	parallel.Waiting() // for processes

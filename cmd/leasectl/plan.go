@@ -19,9 +19,9 @@ Azure Cosmos DB for each slot and each day, and the peak before a boundary. Next
 it stand a lock that is renewed every 2 s, and the original of this protocol.
 
 The command connects to nothing. --store is cosmos (Cosmos DB for NoSQL) or mongo;
-the URI of such a store will do, too. With mongo the request units are those of
-Azure Cosmos DB for MongoDB (RU). Other MongoDB servers don't bill operations: look
-at the counts.
+the URI of such a store will do, too. MongoDB bills no request units: the tables leave
+them out, and JSON has 0. For those of Azure Cosmos DB for MongoDB (RU), give the URI
+of the account.
 
 Request units are estimates, from figures that Microsoft publishes; the assumptions
 are listed below the tables. Status().Charges of a worker reports the real charges,
@@ -69,12 +69,12 @@ func (a *app) planCommand() *cobra.Command {
   leasectl plan --store mongo --cron '0 2 * * *' --failover-within 1m`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			kind := a.planKind(c)
+			kind, unbilled := a.planKind(c)
 			o := a.planOptions(f, c.Flags())
 			if err := a.usage(c); err != nil {
 				return err
 			}
-			o.Store = kind
+			o.Store, o.Unbilled = kind, unbilled
 			return a.showPlan(estimate.Of(o), f.output)
 		},
 	}
@@ -123,8 +123,8 @@ func (a *app) planFlags(c *cobra.Command, f *planFlags) {
 	option(a, flags, &f.output, "output", "table|json", "how to show it (default table)", oneOf("table", "json"))
 }
 
-// planKind reads the kind of the store. What is wrong is noted.
-func (a *app) planKind(c *cobra.Command) string {
+// planKind reads the kind of the store, and whether it bills no request units. What is wrong is noted.
+func (a *app) planKind(c *cobra.Command) (kind string, unbilled bool) {
 	from, text := "--store", a.store
 	if !c.Flags().Changed("store") {
 		from, text = storeuri.Variable, a.getenv(storeuri.Variable)
@@ -137,7 +137,24 @@ func (a *app) planKind(c *cobra.Command) string {
 	case err != nil:
 		a.bad("%s: %w", from, err)
 	}
-	return kind
+	return kind, kind == estimate.Mongo && !billsUnits(text)
+}
+
+// billsUnits reports that a MongoDB URI names a host that bills request units.
+func billsUnits(uri string) bool {
+	_, after, _ := strings.Cut(uri, "://")
+	if i := strings.IndexAny(after, "/?"); i >= 0 {
+		after = after[:i]
+	}
+	for host := range strings.SplitSeq(after[strings.LastIndex(after, "@")+1:], ",") {
+		host, _, _ = strings.Cut(strings.ToLower(host), ":")
+		for _, end := range estimate.RequestUnitHosts {
+			if strings.HasSuffix(host, end) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // kindOf is the kind of a store that is named by it, or in any other way.

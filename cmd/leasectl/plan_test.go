@@ -18,6 +18,7 @@ func TestPlanShowsTablesAndJSON(t *testing.T) {
 	for name, args := range map[string][]string{
 		"plan.cosmos":   {"--store", "cosmos", "--every", "5m"},
 		"plan.mongo":    {"--store", "mongo", "--cron", "0 2 * * *", "--zone", "Europe/Berlin", "--workers", "40"},
+		"plan.units":    {"--store", "mongodb://u:hunter2@acct.mongo.cosmos.azure.com:10255/d?ssl=true", "--every", "5m"},
 		"plan.failover": {"--store", "cosmos://acct/db/c", "--every", "5m", "--failover-within", "20s", "--consistency", "session"},
 		"plan.json":     {"--store", "mongodb://u:hunter2@h/d", "--every", "5m", "--output", "json"},
 	} {
@@ -64,6 +65,19 @@ func TestThePlansStoreMayBeNamedByTheEnvironment(t *testing.T) {
 		var p estimate.Report
 		if err := json.Unmarshal([]byte(got.stdout), &p); err != nil || p.Store != want {
 			t.Errorf("leasectl plan with %s = %+v, %v, want %s", env, got, err, want)
+		}
+	}
+}
+
+func TestOnlyAnAccountThatBillsRequestUnitsShowsThem(t *testing.T) {
+	for uri, want := range map[string]bool{
+		"cosmos": true, "mongo": false, "mongodb://h/d": false, "mongodb+srv://u:p@cluster.mongocluster.cosmos.azure.com/?tls=true": false,
+		"mongodb://acct.mongo.cosmos.azure.com:10255/": true, "mongodb://ACCT.Mongo.Cosmos.Azure.Com": true, "mongodb://u:p%40@acct.documents.azure.com:10255?ssl=true": true,
+		"mongodb://u.mongo.cosmos.azure.com:p@h/acct.mongo.cosmos.azure.com": false,
+	} {
+		got := leasectl(t, nil, "plan", "--store", uri, "--every", "5m")
+		if has := strings.Contains(got.stdout, "RU/S"); has != want || got.code != exit.OK {
+			t.Errorf("leasectl plan --store %s = %+v, request units: %t, want %t", uri, got, has, want)
 		}
 	}
 }

@@ -52,6 +52,7 @@ func lastWindow(t *testing.T, l store.Ledger, at time.Time) store.Record {
 }
 
 func TestNoDescendantOutlivesTheWindow(t *testing.T) {
+	t.Parallel()
 	for name, disturb := range map[string]func(t *testing.T, p *process, path string){
 		"when the command ignores SIGTERM": func(*testing.T, *process, string) {},
 		"when leasectl is stopped":         func(_ *testing.T, p *process, _ string) { p.signal(syscall.SIGSTOP) },

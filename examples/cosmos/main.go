@@ -69,7 +69,7 @@ func run(ctx context.Context, connection, database string) (err error) {
 	defer cancel()
 	var slots atomic.Int32
 	worker, err := workerlease.StartLeasing(ctx, ledger,
-		workerlease.Options{WorkerType: "report", LeaseInterval: 5 * time.Second},
+		workerlease.Options{WorkerType: "report", LeaseInterval: 3 * time.Second},
 		workerlease.Callbacks{
 			LeaseAllocated: func(ctx context.Context, l workerlease.Lease) {
 				if err := publish(ctx, reports, l); err != nil {

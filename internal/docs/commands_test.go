@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/parallel"
+	"github.com/slotlease/slotlease/internal/signals"
 	"github.com/slotlease/slotlease/internal/tmpfs"
 	"github.com/slotlease/slotlease/testutil/cosmospeer"
 	"github.com/slotlease/slotlease/testutil/mongopeer"
@@ -32,6 +34,7 @@ func TestCommandsDoWhatIsShown(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs a shell")
 	}
+	t.Parallel()
 	bin := build(t)
 	for _, p := range pages(t) {
 		t.Run(p.path, func(t *testing.T) {
@@ -79,7 +82,9 @@ var built = sync.OnceValues(func() (string, error) {
 var builtDir string
 
 func TestMain(m *testing.M) {
+	signals.Heed()
 	tmpfs.Use()
+	parallel.Waiting() // for slots
 	code := m.Run()
 	if builtDir != "" {
 		_ = os.RemoveAll(builtDir)

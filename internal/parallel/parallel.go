@@ -4,11 +4,11 @@ package parallel
 
 import "flag"
 
-// Waiting lets eight parallel tests run at once, unless -parallel was given. TestMain
+// Waiting lets twelve parallel tests run at once, unless -parallel was given. TestMain
 // calls it before it runs the tests.
 func Waiting() {
 	flag.Parse()
 	if p := flag.Lookup("test.parallel"); p != nil && p.Value.String() == p.DefValue {
-		_ = p.Value.Set("8")
+		_ = p.Value.Set("12")
 	}
 }

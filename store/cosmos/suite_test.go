@@ -161,6 +161,7 @@ func TestEachOperationOnAPeerIsOneRequestAndBracketsTheTime(t *testing.T) {
 }
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	uri := cosmospeer.URI(t)
 	client := past(t, uri)
 	storetest.Run(t, func(t *testing.T) storetest.Harness {

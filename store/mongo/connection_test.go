@@ -50,7 +50,7 @@ func TestAReadThatTimesOutKeepsItsConnection(t *testing.T) {
 			must(t, "Init()", l.Init(within(t, patience)))
 			before := f.connections()
 			for range 5 {
-				wantErr(t, name+"() whose reply is late", call(within(t, 50*time.Millisecond), l), context.DeadlineExceeded)
+				wantErr(t, name+"() whose reply is late", call(within(t, 250*time.Millisecond), l), context.DeadlineExceeded)
 				answer <- struct{}{}
 			}
 			close(answer)

@@ -39,7 +39,7 @@ func skipUnderRace(t *testing.T) {
 	}
 }
 
-// number is the number of seeds to run: 12, or as many as SLOTLEASE_SIM_SEEDS asks for.
+// number is the number of seeds to run: 10, or as many as SLOTLEASE_SIM_SEEDS asks for.
 func number(t *testing.T) int64 {
 	t.Helper()
 	if s := os.Getenv("SLOTLEASE_SIM_SEEDS"); s != "" {
@@ -49,10 +49,7 @@ func number(t *testing.T) int64 {
 		}
 		return n
 	}
-	if testing.Short() {
-		return 10
-	}
-	return max(fewer(12), 10)
+	return 10
 }
 
 // eighth is number, or an eighth of it if that is more than 800, for runs that take longer.
@@ -63,6 +60,15 @@ func eighth(t *testing.T) int64 {
 		n /= 8
 	}
 	return n
+}
+
+// part is a number of runs that is smaller unless many seeds are asked for, as make sim does.
+func part(t *testing.T, n int64) int64 {
+	t.Helper()
+	if number(t) >= 100 {
+		return n
+	}
+	return max(n/2, 1)
 }
 
 // fewer is a number of runs that may be smaller under the race detector.

@@ -144,9 +144,9 @@ func appendRace(t *testing.T, b *bench) {
 // appendCrowd lets one handle append all at once to keys that are free, to keys that are taken, and to keys
 // that two appends want. A store may commit them together; the outcome of one is none of another's.
 func appendCrowd(t *testing.T, b *bench) {
-	const rounds, each = 3, 40
+	const each = 40
 	ctx := lasting(t, 10*patience)
-	for round := range rounds {
+	for round := range min(max(b.rounds()/30, 1), 3) {
 		key := func(kind string, i int) string { return fmt.Sprintf("%s%d-%d", kind, round, i) }
 		for i := range each {
 			add(t, b, claimed(key("taken", i), 1, "first"))

@@ -8,8 +8,11 @@ import (
 
 // assumptions are the assumptions of an estimate, one a line.
 func (e Estimate) assumptions() []string {
+	if e.Unbilled {
+		return e.unbilled()
+	}
 	texts := []string{
-		"A steady state: no races, nothing fails, nobody comes or goes.",
+		steady,
 		fmt.Sprintf("All workers have one priority, and claim within one step of %v.", e.turns.Step),
 		"Records of 1 KB: metadata comes on top. One region: each further one charges the writes again.",
 		fmt.Sprintf("A write or a delete: %g RU and %g for each term of the index; a point read: %g RU (%s).",
@@ -21,18 +24,40 @@ func (e Estimate) assumptions() []string {
 		"A trim is two queries, a read of each id, and a delete for each record; with mongo, one request deletes them all. REQUESTS counts them one by one.",
 	}
 	if e.Store == Mongo {
-		texts = append(texts, fmt.Sprintf("Hello: %g RU; none is published. Request units are charged by Azure Cosmos DB for MongoDB (RU) only.", readUnits),
-			fmt.Sprintf("A replica set of %d members: NOW is a hello to each, at the same time, to compare their clocks. REQUESTS counts each.", electable),
-			"Not counted: each worker looks at the collection once an hour, with mongos at the shard key every 4 minutes, and the driver at the servers.")
+		texts = append(texts, fmt.Sprintf("Hello: %g RU; none is published.", readUnits), notCounted)
 	} else {
 		texts = append(texts,
 			"A query of the time alone costs as much as one of a document; none is published.",
 			"Not counted: each worker reads the account and the container every 10 minutes, and the SDK the account every 5: at most 576 requests a day. Those are for metadata, with a limit of their own.")
 	}
 	return append(texts,
-		fmt.Sprintf("Renewing: the holder replaces a lock document every %v, and the others read it.", renewal),
-		"The original, EShopWorld.WorkerProcess on Cosmos DB for NoSQL: in each slot each worker queries the lease, creates a request for it, and queries who won; the winner replaces the lease. The deletion of the requests by their TTL isn't counted.")
+		renewing, original)
 }
+
+// unbilled are the assumptions about the counts, which are all that there is.
+func (e Estimate) unbilled() []string {
+	return []string{
+		steady,
+		fmt.Sprintf("A replica set of %d members: NOW is a hello to each, at the same time, to compare their clocks. REQUESTS counts each.", electable),
+		"A trim is two queries, a read of each id, and one request that deletes all. REQUESTS counts them one by one.",
+		notCounted,
+		"No request units: MongoDB bills none. For Azure Cosmos DB for MongoDB (RU), name its host: --store mongodb://ACCOUNT" + RequestUnitHosts[0] + "/.",
+		renewing, original,
+	}
+}
+
+const (
+	steady     = "A steady state: no races, nothing fails, nobody comes or goes."
+	notCounted = "Not counted: each worker looks at the collection once an hour, with mongos at the shard key every 4 minutes, and the driver at the servers."
+	original   = "The original, EShopWorld.WorkerProcess on Cosmos DB for NoSQL: in each slot each worker queries the lease, creates a request for it, and queries who won; the winner replaces the lease. The deletion of the requests by their TTL isn't counted."
+)
+
+var renewing = fmt.Sprintf("Renewing: the holder replaces a lock document every %v, and the others read it.", renewal)
+
+// RequestUnitHosts are the ends of the names of the hosts of Azure Cosmos DB for MongoDB that bill
+// request units. The hosts of its vCore clusters end otherwise
+// (https://learn.microsoft.com/azure/cosmos-db/mongodb/connect-account).
+var RequestUnitHosts = []string{".mongo.cosmos.azure.com", ".documents.azure.com"}
 
 // wrapped is a text as an item of a list, in lines that fit a terminal.
 func wrapped(text string) string {

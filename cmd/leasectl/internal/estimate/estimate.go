@@ -30,6 +30,7 @@ const (
 // Options are the options of an estimate.
 type Options struct {
 	Store       string // Cosmos or Mongo
+	Unbilled    bool   // the store bills no request units: Mongo, but for that of Azure Cosmos DB
 	Consistency string
 	Workers     int
 	// Timing follows from the options of the workers.
@@ -80,7 +81,8 @@ func Of(o Options) Estimate {
 	}
 	t := o.Timing
 	p := pricesOf(o.Store, reads)
-	if o.Store == Mongo {
+	if o.Unbilled {
+		p = p.unbilled()
 		p.now.Requests = electable
 	}
 	e := Estimate{
@@ -112,6 +114,11 @@ func Of(o Options) Estimate {
 		{"slotlease", total.times(e.slotsPerDay), e.peak()},
 		{"renewing", renew.times(perDay(renewal)), renew.Units},
 		{"original", ask.plus(decide).times(e.slotsPerDay), e.inSecond(max(ask.Units, decide.Units))},
+	}
+	if o.Unbilled {
+		for i := range e.days {
+			e.days[i].cost.Units, e.days[i].peak = 0, 0
+		}
 	}
 	return e
 }

@@ -60,6 +60,14 @@ func pricesOf(kind string, reads float64) prices {
 	return p
 }
 
+// unbilled are the same requests, free of charge.
+func (p prices) unbilled() prices {
+	for _, c := range []*cost{&p.now, &p.tail, &p.append, &p.get, &p.delete, &p.trim, &p.listed} {
+		c.Units = 0
+	}
+	return p
+}
+
 // of is the cost of operations.
 func (p prices) of(o operations) cost {
 	return p.now.times(o.Now).

@@ -35,7 +35,10 @@ func (e Estimate) title() string {
 	if e.parts.several() {
 		schedule += fmt.Sprintf(" · failover within %v", e.Timing.Options.FailoverWithin)
 	}
-	store := fmt.Sprintf("%s, read at %s consistency", e.Store, e.Consistency)
+	store := e.Store
+	if !e.Unbilled {
+		store += fmt.Sprintf(", read at %s consistency", e.Consistency)
+	}
 	if title := schedule + " · " + store; utf8.RuneCountInString(title) <= 80 {
 		return title
 	}
@@ -61,7 +64,7 @@ func figures(name string, texts ...string) []table.Cell {
 }
 
 func (e Estimate) slotRows() [][]table.Cell {
-	rows := [][]table.Cell{heads("EACH SLOT", "NOW", "TAIL", "APPEND", "GET", "TRIM", "DELETED", "RU")}
+	rows := [][]table.Cell{e.billed(heads("EACH SLOT", "NOW", "TAIL", "APPEND", "GET", "TRIM", "DELETED", "RU"), 1)}
 	for _, r := range e.rows {
 		name := r.who
 		switch r.who {
@@ -72,20 +75,28 @@ func (e Estimate) slotRows() [][]table.Cell {
 		}
 		o := r.each
 		texts := []string{amount(o.Now), amount(o.Tail), amount(o.Append), amount(o.Get), amount(o.Trim), amount(o.Deleted), units(r.cost.Units)}
-		rows = append(rows, figures(name, texts...))
+		rows = append(rows, e.billed(figures(name, texts...), 1))
 	}
 	return rows
 }
 
+// billed is a row without its last cells, which are about request units, if nothing is billed.
+func (e Estimate) billed(row []table.Cell, units int) []table.Cell {
+	if e.Unbilled {
+		return row[:len(row)-units]
+	}
+	return row
+}
+
 func (e Estimate) dayRows() [][]table.Cell {
 	names := map[string]string{"renewing": "renewing every " + renewal.String(), "original": "the original"}
-	rows := [][]table.Cell{heads("EACH DAY", "REQUESTS", "RU", "PEAK RU/S")}
+	rows := [][]table.Cell{e.billed(heads("EACH DAY", "REQUESTS", "RU", "PEAK RU/S"), 2)}
 	for _, d := range e.days {
 		name := d.protocol
 		if names[name] != "" {
 			name = names[name]
 		}
-		rows = append(rows, figures(name, grouped(d.cost.Requests), grouped(d.cost.Units), units(d.peak)))
+		rows = append(rows, e.billed(figures(name, grouped(d.cost.Requests), grouped(d.cost.Units), units(d.peak)), 2))
 	}
 	return rows
 }
@@ -93,21 +104,25 @@ func (e Estimate) dayRows() [][]table.Cell {
 // leastThroughput is the least throughput of a container, in RU/s. Init provisions it.
 const leastThroughput = 400
 
-// verdict shows the peak, and the throughput that carries it.
+// verdict shows the peak, and the throughput that carries it, if that is billed.
 func (e Estimate) verdict() []string {
 	often := grouped(e.slotsPerDay) + " slots a day"
 	if e.slotsPerDay < 1.5 {
 		often = "A slot every " + grouped(24/e.slotsPerDay) + " hours"
 	}
-	if e.turns.Lead >= time.Second {
+	if e.turns.Lead >= time.Second && !e.Unbilled {
 		often += fmt.Sprintf(". Over the lead of %v before each, %s RU/s on average", e.turns.Lead, units(e.overLead()))
 	}
-	lines := []string{
-		often + ".",
-		fmt.Sprintf("Every %d %s the winner trims, at once: %s RU within about a second.", e.Timing.TrimEvery, e.trimsBy(), units(e.trim.Units)),
+	trims := fmt.Sprintf("trims, at once: %s RU within about a second", units(e.trim.Units))
+	if e.Unbilled {
+		trims = fmt.Sprintf("deletes the %d oldest records, at once", e.Timing.TrimEvery)
 	}
+	lines := []string{often + ".", fmt.Sprintf("Every %d %s the winner %s.", e.Timing.TrimEvery, e.trimsBy(), trims)}
 	if e.parts.several() {
 		lines = append(lines, fmt.Sprintf("A slot has %s parts: the winner appends for each, and the others read as often.", grouped(e.parts.n)))
+	}
+	if e.Unbilled {
+		return lines
 	}
 	peak := e.days[0].peak
 	if peak <= leastThroughput {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
 	"github.com/slotlease/slotlease/internal/parallel"
+	"github.com/slotlease/slotlease/internal/signals"
 )
 
 // helperArg as the first argument makes the test binary one of the programs
@@ -40,7 +41,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("GORACE") == "" {
 		_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
 	}
-	procs.HeedSignals()
+	signals.Heed()
 	procs.Feel()
 	parallel.Waiting() // for processes
 	os.Exit(m.Run())

@@ -59,8 +59,8 @@ func TestACommandWhoseLeaseIsExtendedLateIsStartedAgain(t *testing.T) {
 		failover time.Duration
 		code     int // of the command that is told to end
 	}{
-		"a command":          {nil, 6 * time.Second, 0},
-		"a job of each slot": {&workerlease.Job{}, 6 * time.Second, 1},
+		"a command":          {nil, 4 * time.Second, 0},
+		"a job of each slot": {&workerlease.Job{}, 4 * time.Second, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -4,11 +4,9 @@ package procs
 import (
 	"bytes"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -22,16 +20,6 @@ func Eventually(t *testing.T, what string, ok func() bool) {
 	for end := time.Now().Add(Patience); !ok(); time.Sleep(3 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%s: not within %v", what, Patience)
-		}
-	}
-}
-
-// HeedSignals heeds signals that the tests were started to ignore, as nohup and scripts
-// do: every process that the tests start, and signal, would inherit that.
-func HeedSignals() {
-	for _, s := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
-		if signal.Ignored(s) {
-			signal.Notify(make(chan os.Signal, 1), s)
 		}
 	}
 }
