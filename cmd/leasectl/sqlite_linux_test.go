@@ -141,6 +141,26 @@ func TestRunEndsWhenItsLedgerIsRemoved(t *testing.T) {
 	}
 }
 
+// A signal that comes before the removal is noticed must not hide it: the lease can't be released.
+func TestRunThatIsStoppedSaysThatItsLedgerWasRemoved(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "leases.db")
+	p := start(t, "run", "--store", "sqlite:"+path, "--worker-type", "t", "--cron", "0 0 1 1 *", "--join-mid-slot", "--", "sh", "-c", "echo works; exec sleep 1000")
+	p.await("works")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	p.signal(syscall.SIGTERM)
+	if code := p.wait(); code != exit.Missing {
+		t.Errorf("leasectl run = %d, want %d", code, exit.Missing)
+	}
+	for _, want := range []string{path + " was removed: stop all workers", "\nleasectl: stop leasing \"t\": the lease may not have been released", "\ntry: put the ledger back"} {
+		if !strings.Contains(p.output(), want) {
+			t.Errorf("leasectl run didn't print %q", want)
+		}
+	}
+}
+
 func TestRunEndsWhenOthersHaveConstrainedItsLedger(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "leases.db")
