@@ -18,6 +18,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/golden"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/sqlite"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
@@ -232,6 +233,16 @@ func TestADenialAtTheStartSaysWhatItIsWaitedFor(t *testing.T) {
 		if !strings.HasSuffix(stderr.String(), want) {
 			t.Errorf("the log of %v at the start: %q, want %q", err, stderr.String(), want)
 		}
+	}
+}
+
+func TestALedgerThatWasRemovedIsNotWaitedFor(t *testing.T) {
+	var stderr bytes.Buffer
+	j := New(Options{To: &stderr, Level: zapcore.InfoLevel, Worker: worker})
+	j.Observe(workerlease.ClockSample{Worker: worker, StoreTime: noon})
+	j.Observe(workerlease.StoreFailed{Worker: worker, Operation: "now", Err: fmt.Errorf("%w: removed (%w)", sqlite.ErrUnshared, store.ErrMissing)})
+	if want := "; leasectl ends in 10s\n"; !strings.HasSuffix(stderr.String(), want) {
+		t.Errorf("the log of a ledger that was removed: %q, want %q at its end", stderr.String(), want)
 	}
 }
 
