@@ -180,6 +180,9 @@ func tryMissing(t storeuri.Target, err error) string {
 	}
 	if t.Scheme == storeuri.SQLite {
 		dir := filepath.Dir(t.Path())
+		if e, ok := errors.AsType[*fs.PathError](err); ok && e.Path != t.Path() {
+			dir = e.Path // The file is a link into another directory.
+		}
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 			return "create the directory " + dir + " first"
 		}
