@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
 	"time"
@@ -183,6 +184,27 @@ func TestAFailedJobIsLoggedOnce(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("the log of exit code 3 (-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestAJobWhoseCommandIsNotStartedIsLoggedOnce(t *testing.T) {
+	lease := workerlease.Lease{Slot: slots.Slot{Start: noon, End: noon.Add(time.Minute)}, Token: 7}
+	for err, want := range map[error]string{
+		fs.ErrNotExist:     "slot 12:00:00.000Z: failed: file does not exist",
+		guard.ErrTooLate:   "slot 12:00:00.000Z: command not started: too late to start",
+		guard.ErrSurvivors: "slot 12:00:00.000Z: command not started: processes could not be killed",
+	} {
+		var stderr bytes.Buffer
+		j := New(Options{To: &stderr, Level: zapcore.InfoLevel, Worker: worker})
+		j.Began(workerlease.Options{Schedule: slots.Must(slots.Every(time.Minute)), Job: &workerlease.Job{}})
+		stderr.Reset()
+		j.NotStarted(lease, err)
+		if errors.Is(err, fs.ErrNotExist) { // With the others the job goes on, or leasing ends.
+			j.Observe(workerlease.TaskFailed{Worker: worker, Lease: lease, Err: err})
+		}
+		if got := stderr.String(); strings.Count(got, "\n") != 1 || !strings.HasSuffix(got, "ERROR "+want+"\n") {
+			t.Errorf("the log of %v: %q, want one line, %q", err, got, want)
 		}
 	}
 }
