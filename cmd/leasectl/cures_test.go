@@ -33,6 +33,22 @@ func TestADirectoryIsNoLedgerAndAFileInItMayBe(t *testing.T) {
 		"inspect", "slots", "--store", "sqlite:"+below)
 }
 
+// leasectl init wouldn't help.
+func TestAStoreThatIsALinkIntoAMissingDirectorySaysWhichToCreate(t *testing.T) {
+	dir := t.TempDir()
+	link, missing := filepath.Join(dir, "leases.db"), filepath.Join(dir, "away")
+	if err := os.Symlink(filepath.Join(missing, "leases.db"), link); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"init"}, {"inspect", "slots"}, {"run", "--worker-type", "t", "--every", "1s"}} {
+		args = append(args, "--store", "sqlite:"+link)
+		if args[0] == "run" {
+			args = append(args, "--", "true")
+		}
+		wantCure(t, exit.Missing, "sqlite: open "+link+": directory of the file: stat "+missing+": no such file or directory", "create the directory "+missing+" first", args...)
+	}
+}
+
 func TestABackupThatCanNotBeWrittenSaysWhatToTry(t *testing.T) {
 	_, storeArg := newLedger(t)
 	dir := t.TempDir()

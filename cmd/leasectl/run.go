@@ -81,7 +81,7 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 	if e, ok := errors.AsType[*exit.Error](err); ok && e.Code == exit.Survivors {
 		unfit = nil // That processes are left matters more.
 	}
-	err = errors.Join(advice.ForStore(t, unfit), err, advice.ForStore(t, storeuri.Close(ctx, ledger)))
+	err = exit.Join(advice.ForStore(t, unfit), err, advice.ForStore(t, storeuri.Close(ctx, ledger)))
 	if err == nil && errors.Is(context.Cause(ctx), interrupt.ErrUnread) {
 		err = exit.With(exit.Unread, interrupt.ErrUnread)
 	}

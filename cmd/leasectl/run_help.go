@@ -21,7 +21,8 @@ or stopped.
   - If a descendant can't be killed, such as one of sudo, the lease is not released, its
     slot is not recorded as done, and no other begins: leasectl ends with code 9.
   - While the store can't be reached, leasectl keeps trying. If it refuses or denies what
-    a worker does, or the ledger was removed, for 10s, leasectl ends with code 4, 5 or 6.
+    a worker does for 10s, leasectl ends with code 4 or 5. If the ledger was removed, it
+    ends with code 6, 10s after it has noticed, also if the ledger is put back meanwhile.
   - The command's standard output and error are those of leasectl. So is its standard
     input, unless that is a terminal: then it has none.
 

@@ -118,8 +118,7 @@ func TestRunLeasesNoMoreWhenItsLedgerMayNotBeShared(t *testing.T) {
 	}
 }
 
-// A file that is put back within 10 s may be that of a backup. One that isn't is not created again: its
-// leases may be in force.
+// The ledger is not created again: its leases may be in force.
 func TestRunEndsWhenItsLedgerIsRemoved(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "leases.db")
@@ -138,6 +137,44 @@ func TestRunEndsWhenItsLedgerIsRemoved(t *testing.T) {
 	}
 	if left := p.descendants(); len(left) > 0 {
 		t.Errorf("leasectl run left the processes %d", left)
+	}
+}
+
+// Others may have stored the same leases in another file meanwhile.
+func TestRunEndsAlsoIfItsLedgerIsPutBack(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "leases.db")
+	p := startRun(t, "sqlite:"+path, "a", nil, "sh", "-c", "echo works; sleep 1000")
+	p.await("works")
+	if err := os.Rename(path, path+".away"); err != nil {
+		t.Fatal(err)
+	}
+	p.awaitMatch(" was removed: .*; leasectl ends in 10s\n")
+	if err := os.Rename(path+".away", path); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.wait(); code != exit.Missing {
+		t.Errorf("leasectl run = %d, want %d", code, exit.Missing)
+	}
+}
+
+// A signal that comes before the removal is noticed must not hide it: the lease can't be released.
+func TestRunThatIsStoppedSaysThatItsLedgerWasRemoved(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "leases.db")
+	p := start(t, "run", "--store", "sqlite:"+path, "--worker-type", "t", "--cron", "0 0 1 1 *", "--join-mid-slot", "--", "sh", "-c", "echo works; exec sleep 1000")
+	p.await("works")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	p.signal(syscall.SIGTERM)
+	if code := p.wait(); code != exit.Missing {
+		t.Errorf("leasectl run = %d, want %d", code, exit.Missing)
+	}
+	for _, want := range []string{path + " was removed: stop all workers", "\nleasectl: stop leasing \"t\": the lease may not have been released", "\ntry: put the ledger back"} {
+		if !strings.Contains(p.output(), want) {
+			t.Errorf("leasectl run didn't print %q", want)
+		}
 	}
 }
 

@@ -56,6 +56,12 @@ func Lasting(err error) bool {
 	return errors.Is(err, store.ErrRefused) || errors.Is(err, store.ErrDenied) || errors.Is(err, store.ErrMissing)
 }
 
+// Removed reports that a ledger was removed while it was in use. That it is put back doesn't help: others may
+// have stored the same leases in another file meanwhile.
+func Removed(err error) bool {
+	return errors.Is(err, sqlite.ErrUnshared) && errors.Is(err, store.ErrMissing)
+}
+
 // ForCommand is the error of a command that can't be run at all.
 func ForCommand(name string, err error) error {
 	if e, ok := errors.AsType[*exec.Error](err); ok {
@@ -169,11 +175,14 @@ func tryDenied(t storeuri.Target) string {
 }
 
 func tryMissing(t storeuri.Target, err error) string {
-	if errors.Is(err, sqlite.ErrUnshared) { // It was there.
+	if Removed(err) {
 		return "put the ledger back, or a backup of it, before you start workers again: leasectl run creates an empty one otherwise"
 	}
 	if t.Scheme == storeuri.SQLite {
 		dir := filepath.Dir(t.Path())
+		if e, ok := errors.AsType[*fs.PathError](err); ok && e.Path != t.Path() {
+			dir = e.Path // The file is a link into another directory.
+		}
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 			return "create the directory " + dir + " first"
 		}

@@ -55,3 +55,32 @@ func With(code int, problem error) *Error {
 func BadUsage(try string, problems ...error) *Error {
 	return &Error{Problems: problems, Code: Usage, Try: try}
 }
+
+// Join is one error of several, with the problems of all that aren't nil, or nil if all are. Its code and
+// what to try are those of the first that has a code.
+func Join(errs ...error) error {
+	var joined *Error
+	var problems []error
+	for _, err := range errs {
+		e, own := errors.AsType[*Error](err)
+		switch {
+		case err == nil:
+			continue
+		case own:
+			problems = append(problems, e.Problems...)
+		default:
+			problems = append(problems, err)
+		}
+		if own && joined == nil {
+			joined = &Error{Code: e.Code, Try: e.Try}
+		}
+	}
+	switch {
+	case len(problems) == 0:
+		return nil
+	case joined == nil:
+		joined = &Error{Code: Failure}
+	}
+	joined.Problems = problems
+	return joined
+}

@@ -1,6 +1,7 @@
 package runlog
 
 import (
+	"errors"
 	"fmt"
 
 	"go.uber.org/zap"
@@ -44,8 +45,11 @@ func (l *Log) Started(of workerlease.Lease, pid int, means string) {
 
 // NotStarted logs why the command wasn't started.
 func (l *Log) NotStarted(of workerlease.Lease, err error) {
-	l.end(of)
-	l.command(zap.ErrorLevel, of, fmt.Sprintf("command not started: %v", err), "command not started", zap.Error(err))
+	level := zap.ErrorLevel
+	if failed := !errors.Is(err, guard.ErrTooLate) && !errors.Is(err, guard.ErrSurvivors); l.end(of) && failed && !l.json {
+		level = zap.DebugLevel // The line that its job has failed says so, too.
+	}
+	l.command(level, of, fmt.Sprintf("command not started: %v", err), "command not started", zap.Error(err))
 }
 
 // Ended logs how the command ended. The error is that of its guard.

@@ -34,8 +34,11 @@ func (o *outage) failure(now time.Time, stopping, barred bool, what string, err 
 	}
 	o.barred = o.barred || barred
 	ends := fmt.Sprintf("; leasectl ends if that lasts for %v", advice.Patience)
-	if !o.ready && !errors.Is(err, store.ErrDenied) {
+	switch {
+	case !o.ready && !errors.Is(err, store.ErrDenied):
 		ends = "" // It ends now.
+	case advice.Removed(err):
+		ends = fmt.Sprintf("; leasectl ends in %v", advice.Patience)
 	}
 	switch {
 	case stopping:

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/golden"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/sqlite"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
@@ -187,6 +189,27 @@ func TestAFailedJobIsLoggedOnce(t *testing.T) {
 	}
 }
 
+func TestAJobWhoseCommandIsNotStartedIsLoggedOnce(t *testing.T) {
+	lease := workerlease.Lease{Slot: slots.Slot{Start: noon, End: noon.Add(time.Minute)}, Token: 7}
+	for err, want := range map[error]string{
+		fs.ErrNotExist:     "slot 12:00:00.000Z: failed: file does not exist",
+		guard.ErrTooLate:   "slot 12:00:00.000Z: command not started: too late to start",
+		guard.ErrSurvivors: "slot 12:00:00.000Z: command not started: processes could not be killed",
+	} {
+		var stderr bytes.Buffer
+		j := New(Options{To: &stderr, Level: zapcore.InfoLevel, Worker: worker})
+		j.Began(workerlease.Options{Schedule: slots.Must(slots.Every(time.Minute)), Job: &workerlease.Job{}})
+		stderr.Reset()
+		j.NotStarted(lease, err)
+		if errors.Is(err, fs.ErrNotExist) { // With the others the job goes on, or leasing ends.
+			j.Observe(workerlease.TaskFailed{Worker: worker, Lease: lease, Err: err})
+		}
+		if got := stderr.String(); strings.Count(got, "\n") != 1 || !strings.HasSuffix(got, "ERROR "+want+"\n") {
+			t.Errorf("the log of %v: %q, want one line, %q", err, got, want)
+		}
+	}
+}
+
 func TestAnOutageIsLoggedWhenItBeginsAndEveryMinute(t *testing.T) {
 	var stderr bytes.Buffer
 	j := New(Options{To: &stderr, Level: zapcore.InfoLevel, Worker: worker})
@@ -233,6 +256,16 @@ func TestADenialAtTheStartSaysWhatItIsWaitedFor(t *testing.T) {
 		if !strings.HasSuffix(stderr.String(), want) {
 			t.Errorf("the log of %v at the start: %q, want %q", err, stderr.String(), want)
 		}
+	}
+}
+
+func TestALedgerThatWasRemovedIsNotWaitedFor(t *testing.T) {
+	var stderr bytes.Buffer
+	j := New(Options{To: &stderr, Level: zapcore.InfoLevel, Worker: worker})
+	j.Observe(workerlease.ClockSample{Worker: worker, StoreTime: noon})
+	j.Observe(workerlease.StoreFailed{Worker: worker, Operation: "now", Err: fmt.Errorf("%w: removed (%w)", sqlite.ErrUnshared, store.ErrMissing)})
+	if want := "; leasectl ends in 10s\n"; !strings.HasSuffix(stderr.String(), want) {
+		t.Errorf("the log of a ledger that was removed: %q, want %q at its end", stderr.String(), want)
 	}
 }
 

@@ -59,7 +59,11 @@ func Run(ctx context.Context, ledger store.Ledger, t workerlease.Timing, c Comma
 	case unfit = <-refused.unfit(watching, ledger, t.Options.WorkerType):
 	case <-kept.known.Done():
 	}
-	return unfit, work.end(ctx, worker, unfit, stop)
+	err = work.end(ctx, worker, unfit, stop)
+	if s := worker.Status(); err != nil && unfit == nil && s.Failures > 0 && barred(s.LastError) {
+		unfit = s.LastError // It is why stopping failed, and no log line says so.
+	}
+	return unfit, err
 }
 
 // check looks whether the ledger is fit for leasing. An error comes only if it isn't.
