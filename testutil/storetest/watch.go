@@ -36,14 +36,14 @@ var watchCases = []testCase{
 		first.ended(t, store.ErrClosed)
 		second.await(t, other, freeing(store.KindRelease, "later", 1))
 		second.end(t, context.Canceled)
-		if err := b.Ledger.(store.Watcher).Watch(within(t), func(string) {}); !errors.Is(err, store.ErrClosed) {
+		if err := watcher(t, b.Ledger).Watch(within(t), func(string) {}); !errors.Is(err, store.ErrClosed) {
 			t.Errorf("Watch after Close = %v, want ErrClosed", err)
 		}
 	}},
 	{"a watch whose context has ended returns at once, with its error", func(t *testing.T, b *bench) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := b.Ledger.(store.Watcher).Watch(ctx, func(string) {}); !errors.Is(err, context.Canceled) {
+		if err := watcher(t, b.Ledger).Watch(ctx, func(string) {}); !errors.Is(err, context.Canceled) {
 			t.Errorf("Watch with an ended context = %v, want its error", err)
 		}
 	}},
@@ -86,13 +86,20 @@ type watch struct {
 	late     bool // it was told after it had returned
 }
 
-// watched begins to watch, or skips the test if the store, or this platform, can't.
-func watched(t *testing.T, l store.Ledger) *watch {
+// watcher skips the test if the store gives no hints.
+func watcher(t *testing.T, l store.Ledger) store.Watcher {
 	t.Helper()
-	ledger, ok := l.(store.Watcher)
+	w, ok := l.(store.Watcher)
 	if !ok {
 		t.Skip("the store gives no hints")
 	}
+	return w
+}
+
+// watched begins to watch.
+func watched(t *testing.T, l store.Ledger) *watch {
+	t.Helper()
+	ledger := watcher(t, l)
 	ctx, cancel := context.WithCancel(lasting(t, patience))
 	w := &watch{cancel: cancel, done: make(chan error, 1), told: map[string]int{}, news: make(chan struct{})}
 	go func() {
