@@ -41,6 +41,7 @@ type settings struct {
 	slot  time.Duration
 	slots int
 	json  bool
+	file  string
 
 	profile string
 }
@@ -53,6 +54,7 @@ func run(ctx context.Context, args []string) error {
 	flags.DurationVar(&o.slot, "slot", 10*time.Second, "length of the slots")
 	flags.IntVar(&o.slots, "slots", 3, "slots, or hand-overs, to measure")
 	flags.BoolVar(&o.json, "json", false, "print the figures as JSON")
+	flags.StringVar(&o.file, "file", "", "SQLite file to share with other processes that run this at the same time; default: one of its own")
 	flags.StringVar(&o.profile, "profile", "", "file for a profile of the processor time that the run takes")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
@@ -63,6 +65,9 @@ func run(ctx context.Context, args []string) error {
 	if flags.NArg() != 1 {
 		return fmt.Errorf("name what to measure: types or handover")
 	}
+	if o.file != "" && o.store != "sqlite" {
+		return fmt.Errorf("--file %s: it needs --store sqlite", o.file)
+	}
 	if o.types < 1 || o.slots < 1 {
 		return fmt.Errorf("--types %d, --slots %d: both must be positive", o.types, o.slots)
 	}
@@ -70,7 +75,7 @@ func run(ctx context.Context, args []string) error {
 	if measure == nil {
 		return fmt.Errorf("%q: measure types or handover", flags.Arg(0))
 	}
-	ledger, remove, err := open(ctx, o.store)
+	ledger, remove, err := open(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -97,12 +102,16 @@ func run(ctx context.Context, args []string) error {
 	return err
 }
 
-// open makes a new ledger, and returns what removes it.
-func open(ctx context.Context, kind string) (store.Ledger, func(), error) {
-	switch kind {
+// open makes a new ledger, unless a file is named, and returns what removes it.
+func open(ctx context.Context, o settings) (store.Ledger, func(), error) {
+	switch o.store {
 	case "memory":
 		return memory.New(memory.Options{}), func() {}, nil
 	case "sqlite":
+		if o.file != "" {
+			ledger, err := sqlite.Open(ctx, sqlite.Options{Path: o.file})
+			return ledger, func() { _ = ledger.Close(context.Background()) }, err
+		}
 		dir, err := os.MkdirTemp("", "slotlease-bench-")
 		if err != nil {
 			return nil, nil, err
@@ -116,5 +125,5 @@ func open(ctx context.Context, kind string) (store.Ledger, func(), error) {
 			_ = os.RemoveAll(dir)
 		}, nil
 	}
-	return nil, nil, fmt.Errorf("--store %q: use memory or sqlite", kind)
+	return nil, nil, fmt.Errorf("--store %q: use memory or sqlite", o.store)
 }
