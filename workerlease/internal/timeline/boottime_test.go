@@ -117,8 +117,8 @@ func TestBeforeAStampOfTheLocalClockStoreTimeMayHaveDrifted(t *testing.T) {
 
 func TestAJumpOfTheLocalClockIsNoticedToTheMicrosecond(t *testing.T) {
 	l := Line{Boottime: true}
-	for n := range time.Duration(2 * Confirm) {
-		at := hour + n*time.Minute
+	for n := range 2 * Confirm {
+		at := hour + time.Duration(n)*time.Minute
 		s, want := booted(at), Narrowed
 		switch n {
 		case 0:
