@@ -15,7 +15,6 @@ import (
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/sqlite"
 	"github.com/slotlease/slotlease/testutil/clocks"
-	"github.com/slotlease/slotlease/testutil/faultstore"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
@@ -124,36 +123,6 @@ func TestOnOneMachineTheGapAtABoundaryIsTheMarginHoweverLongTheLeadIs(t *testing
 			for _, gap := range all {
 				if gap < margin+c.least || gap > margin+c.most {
 					t.Errorf("a gap of %v, want the margin of %v and %v to %v", gap, margin, c.least, c.most)
-				}
-			}
-		})
-	}
-}
-
-func TestOnOneMachineASlotCostsEachWorkerNoLookAtTheTimeAlone(t *testing.T) {
-	for name, o := range map[string]workerlease.Options{
-		"slots":          {LeaseInterval: 5 * time.Minute},
-		"parts of slots": {LeaseInterval: 5 * time.Minute, FailoverWithin: 30 * time.Second},
-		"continuous":     {LeaseInterval: 5 * time.Minute, Continuous: true, NoFailback: true},
-	} {
-		path := filepath.Join(t.TempDir(), "ledger.db")
-		bubble(t, name, func(t *testing.T) {
-			const slots = 20
-			machine := newMachine()
-			var counters []*faultstore.Counter
-			for i, name := range []string{"a", "b"} {
-				counters = append(counters, faultstore.NewCounter(onMachine(t, path, machine)))
-				o.WorkerType, o.InstanceID, o.Priority = "job", name, i
-				start(t, setup{ledger: counters[i], clock: machine, Options: o})
-			}
-			at(time.Minute)
-			for _, c := range counters {
-				c.Reset()
-			}
-			at(slots*5*time.Minute + time.Minute)
-			for i, c := range counters {
-				if got := c.Counts(); got[faultstore.OpNow] != 0 || got[faultstore.OpTail] < slots {
-					t.Errorf("worker %d: %v in %d slots, want a tail in each, which shows the time, and no now", i, got, slots)
 				}
 			}
 		})

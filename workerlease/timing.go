@@ -36,7 +36,7 @@ type Timing struct {
 	// long as the lead of the next slot. 0 without FailoverWithin.
 	LongestPart time.Duration
 	// ExtendSampleAge is how old a worker's newest sample of store time may be when it
-	// extends a part of a slot. It takes another sample if it is older and may have drifted.
+	// extends a part of a slot. It takes another sample if it is older.
 	ExtendSampleAge time.Duration
 	// TrimEvery and TrimKeep say when old records are deleted: by a worker that wins a
 	// record number that TrimEvery divides. It looks for a record older than
@@ -71,7 +71,7 @@ func (t Timing) Lead(slot slots.Slot) time.Duration { return t.config.LeadOf(slo
 func (t Timing) LeadAfter(length time.Duration) time.Duration { return t.config.LeadAfter(length) }
 
 // ClaimSampleAge is how old a worker's newest sample of store time may be when it claims
-// a slot with a lead. It takes another sample if it is older and may have drifted.
+// a slot with a lead. It takes another sample if it is older.
 func (t Timing) ClaimSampleAge(lead time.Duration) time.Duration {
 	claiming, _ := t.config.SampleAges(lead)
 	return claiming

@@ -17,13 +17,19 @@ var machineRegimes = []regime{
 		onOneMachine(o)
 		o.Faults.Restarts = pick(r, 0, time.Hour)
 	}, gapIsTheMargin, drifting, "works before its window", false},
+	{"one machine, and lone wrong stamps", func(o *sim.Options, r *rand.Rand) {
+		onOneMachine(o)
+		o.Faults.WrongStamps, o.Faults.WrongBy = pick(r, 20*time.Minute, time.Hour), pick(r, time.Minute, 2*time.Hour)
+		if r.IntN(2) == 0 {
+			through(silentAtTimes)(o)
+		}
+	}, afterWrongStamps, through(stubborn), "nobody had a slot", false},
 	{"one machine, and much goes wrong", func(o *sim.Options, r *rand.Rand) {
 		onOneMachine(o)
 		f := &o.Faults
 		f.Latency, f.StampAge = pick(r, 5*time.Millisecond, 300*time.Millisecond), pick(r, 0, 0, time.Second)
 		f.Restarts, f.Stalls, f.Outages = 20*time.Minute, pick(r, 0, 10*time.Minute), pick(r, 0, 30*time.Minute)
 		f.Delayed, f.LostReply, f.Late, f.TimerOff, f.SlowObserver = 0.02, 0.1, 0.1, 0.02, 0.01
-		f.WrongStamps, f.WrongBy = pick(r, 0, time.Hour), time.Minute
 		join, parts := r.IntN(2) == 0, pick(r, 0, 0, time.Second)
 		eachWorker(o, func(n int, w *workerlease.Options) { w.JoinMidSlot, w.FailoverWithin = join && n%2 == 0, parts })
 		if r.IntN(2) == 0 {

@@ -207,7 +207,7 @@ func (x *step) claim() {
 		x.extendNow()
 		return
 	}
-	if x.stale(freshToClaim(x.m.lead(s.Bid.Slot))) {
+	if x.at.Age > freshToClaim(x.m.lead(s.Bid.Slot)) {
 		x.ask(Sampling, Sample{})
 		return
 	}

@@ -31,7 +31,7 @@ func (x *step) extendNow() {
 		x.readHead()
 		return
 	}
-	if x.stale(x.m.freshToExtend()) {
+	if x.at.Age > x.m.freshToExtend() {
 		s.Bid.Claim = Claim{}
 		x.ask(Sampling, Sample{})
 		return

@@ -16,11 +16,6 @@ type facts struct {
 	at Moment
 }
 
-// stale reports that store time may have drifted since the newest sample, which is older than that. Where
-// it can't drift, the sample that comes with the head shows whether it has jumped, and nothing is
-// appended with one that is older than Rules.Fresh.
-func (f facts) stale(most time.Duration) bool { return f.at.Age > most && !f.at.Now.Steady() }
-
 // aged reports that the claim is too old to be worked under, or was made by a clock that
 // is not in force any more. Its age is what the local clock says, at the most: that is
 // known however uncertain store time is.

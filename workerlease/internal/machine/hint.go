@@ -89,7 +89,7 @@ func (x *step) heed() (samples bool) {
 		return false
 	}
 	timed := h.Timed
-	samples = !timed && x.stale(hintFresh)
+	samples = !timed && x.at.Age > hintFresh
 	h.Heard, h.Timed = false, false // What was appended by now is read at the turn.
 	b, slot, mid := &s.Bid, s.View.Rival.Slot, x.at.Now.Mid()
 	by := x.m.opens(x.m.Schedule.Next(slot.Start))
