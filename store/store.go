@@ -125,6 +125,14 @@ type Stamp struct {
 	// is empty. With a name, Skew covers the other clocks only, and the newest stamp's Skew
 	// counts, because an earlier stamp lacks servers that could not be asked then.
 	Clock string
+	// Boottime, unless it is 0, is what the boot-time clock of the machine (CLOCK_BOOTTIME, as this
+	// process reads it) showed when the stamp was made, and says that store time is this clock plus an
+	// offset which doesn't change from then on. So Time, and each clock that Skew covers, goes on at
+	// exactly its rate: a worker that measures time by it allows for no drift and no round trip.
+	// Only a store may set it whose time is made from this clock, in this process. Workers ignore it if
+	// their client has a clock of its own, or if it isn't between the call and the return by the
+	// client's clock, as in a stamp that was kept or comes from another machine.
+	Boottime time.Duration
 }
 
 // IsZero reports whether there is no reading.

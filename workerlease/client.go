@@ -11,6 +11,7 @@ import (
 	"github.com/benbjohnson/clock"
 	"go.uber.org/zap"
 
+	"github.com/slotlease/slotlease/internal/boottime"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
@@ -22,7 +23,8 @@ type ClientOptions struct {
 	// against. Its time of day plays no part. Default: NewSystemClock, which is the
 	// bubble's clock inside a testing/synctest bubble. A test outside of a bubble can use
 	// testutil/clocks. A clock may have a method Boottime() time.Duration, a reading that
-	// goes on while the machine is suspended.
+	// goes on while the machine is suspended. Drift between it and store time is allowed for in
+	// any case: only NewSystemClock can be known to be the clock that the store goes by.
 	Clock clock.Clock
 	// Logger gets every event as a line: see LogTo. Default: none. For slog, set Observer
 	// to LogToSlog.
@@ -66,6 +68,7 @@ func NewClient(ledger store.Ledger, o ClientOptions) *Client {
 	}
 	c := &Client{ledger: ledger, clock: o.Clock, rand: o.Rand, rules: machine.Standard}
 	c.local, c.boot = localClock(o.Clock)
+	_, c.line.Boottime = boottime.Of(o.Clock)
 	switch {
 	case o.Logger == nil:
 		c.observer = o.Observer
@@ -210,7 +213,7 @@ func (c *Client) sample(by *WorkerLease, s store.Stamp, sent, received time.Dura
 	switch {
 	case outcome == timeline.Contradicted || outcome == timeline.Jumped:
 		c.review(by)
-	case was.Known() && now.Latest.After(was.Latest):
+	case was.Known() && (now.Latest.After(was.Latest) || was.Steady() && !now.Steady()):
 		c.hasten(now.Latest.Sub(was.Latest))
 	}
 	return outcome, now

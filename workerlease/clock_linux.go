@@ -6,6 +6,7 @@ import (
 	"github.com/benbjohnson/clock"
 	"golang.org/x/sys/unix"
 
+	"github.com/slotlease/slotlease/internal/boottime"
 	"github.com/slotlease/slotlease/internal/bubble"
 )
 
@@ -25,6 +26,9 @@ func NewSystemClock() clock.Clock {
 
 // Boottime reads CLOCK_BOOTTIME.
 func (systemClock) Boottime() time.Duration { return read(unix.CLOCK_BOOTTIME) }
+
+// Reads says that it is the machine's clock.
+func (systemClock) Reads(boottime.Machine) {}
 
 // read reads a clock of the machine.
 func read(id int32) time.Duration {

@@ -11,7 +11,8 @@ import (
 )
 
 // MaxClockDrift is the rate by which a worker's local clock and the store's clock are
-// taken to differ at most: 1 ms per second.
+// taken to differ at most: 1 ms per second. Where the store goes by the worker's own clock, and its stamps
+// say so, they don't differ (see [store.Stamp]).
 const MaxClockDrift = machine.MaxDrift
 
 // HeadMaxAge is how long ago a worker has read its ledger, at most, when it extends a part

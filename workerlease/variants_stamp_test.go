@@ -5,6 +5,7 @@ import (
 
 	"github.com/benbjohnson/clock"
 
+	"github.com/slotlease/slotlease/internal/boottime"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/sim"
 	"github.com/slotlease/slotlease/workerlease"
@@ -36,6 +37,18 @@ var stampVariants = []variant{
 		name: "a clock that was right stays right", rule: "MaxDrift", regime: drifting,
 		around: clocked(func(c clock.Clock) clock.Clock { return trustedClock{c} }),
 	},
+	// The store says that its clock is w0's own. It is the clock of another machine, and w0's is
+	// slow. So w0 works on when w1 has begun.
+	{name: "each store is on the machine of its workers", rule: "Stamp.Boottime", regime: onOtherMachines, around: claimedSteady},
+}
+
+// claimedSteady lets each stamp say that it was made from the client's clock, just now.
+func claimedSteady(l store.Ledger, o workerlease.ClientOptions) (store.Ledger, workerlease.ClientOptions) {
+	local, ok := boottime.Of(o.Clock)
+	if !ok {
+		panic("the client's clock reads no boot time")
+	}
+	return &hooked{Ledger: l, stamp: func(s *store.Stamp, _ time.Time) { s.Boottime = local.Boottime() }}, o
 }
 
 // clocksApart: in a replica set, one member's clock is 80 ms ahead, one's 3 s, and one can't be asked
@@ -70,6 +83,13 @@ var (
 	drifting = varied(func(f *sim.Faults) {
 		f.Latency, f.Skew, f.StampAge, f.Drift, f.NoBoottime = time.Millisecond, 0, 0, 0.001, false
 	}, every(5*time.Minute))
+	// onOtherMachines: the same, with little to spare at the end of a lease.
+	onOtherMachines = varied(func(f *sim.Faults) {
+		f.Latency, f.Skew, f.StampAge, f.Drift, f.NoBoottime = time.Millisecond, 0, 0, 0.001, false
+	}, func(n int, w *workerlease.Options) {
+		every(5*time.Minute)(n, w)
+		w.Margin = 20 * time.Millisecond
+	})
 )
 
 // restamped lets the engine see stamps that were changed.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/boottime"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -19,6 +20,9 @@ type machine struct {
 	// real says that since is the kernel's, and so the same for all that can see each
 	// other's locks.
 	real bool
+	// own says that since is the boot-time clock as all code of this process reads it, less shift.
+	own   bool
+	shift time.Duration
 }
 
 // machineOf chooses the boot clock.
@@ -30,7 +34,8 @@ func machineOf(o Options) (machine, error) {
 	if c, ok := o.Clock.(interface{ Boottime() time.Duration }); ok {
 		since = func() (time.Duration, error) { return c.Boottime(), nil }
 	}
-	return machine{id: o.BootID, since: since}, nil
+	_, own := boottime.Of(o.Clock)
+	return machine{id: o.BootID, since: since, own: own}, nil
 }
 
 // stamp reads store time. It reads the offset from the file each time, so that no
@@ -61,6 +66,11 @@ func (l *Ledger) stamp(ctx context.Context, f *file) (store.Stamp, error) {
 	l.compare(at.Add(line.apart), before, l.o.Clock.Now(), line)
 	s := stampAt(at, server)
 	s.Skew = line.skew
+	if l.boot.own && line.madeAt != unused {
+		// The line of this handle stays until Close, and those that Skew is about are of the same
+		// clock. Before a worker has chosen a line, each stamp is of a new one.
+		s.Boottime = now + l.boot.shift
+	}
 	return s, nil
 }
 

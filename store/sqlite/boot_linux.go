@@ -29,7 +29,7 @@ func kernel() (machine, error) {
 	if name == "" {
 		return machine{}, errors.New("read the machine's boot id: /proc/sys/kernel/random/boot_id is empty")
 	}
-	return machine{id: name, real: true, since: func() (time.Duration, error) {
+	return machine{id: name, real: true, own: true, shift: shift, since: func() (time.Duration, error) {
 		var t unix.Timespec
 		if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
 			return 0, err

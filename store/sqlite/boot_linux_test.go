@@ -1,7 +1,9 @@
 package sqlite
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -50,4 +52,40 @@ func TestTheTimeNamespaceIsReadOfThisProcessOnly(t *testing.T) {
 	must(t, "Symlink()", os.Symlink("time:[2]", filepath.Join(self, "ns", "time")))
 	_, err = timeNamespace(self)
 	documenttest.Says(t, "of children", err, nil, "it is time:[2], and that of children is time:[1]", "unshare --fork")
+}
+
+// A worker compares it with readings of its own clock, which is shifted as well.
+func TestStampsOfATimeNamespaceNameTheReadingOfItsOwnClock(t *testing.T) {
+	const shift = 1000 * time.Second
+	under := []string{"unshare", "--map-root-user", "--time", "--boottime", "1000", "--fork"}
+	if out, err := exec.CommandContext(t.Context(), under[0], append(under[1:], "true")...).CombinedOutput(); err != nil {
+		t.Skipf("no time namespaces here: %v: %s", err, out)
+	}
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	outside := now(t, open(t, Options{Path: path}))
+	for _, shifted := range []bool{false, true} {
+		c := spawn(t, "time", path, "job", 0)
+		want := outside.Time.Sub(time.Unix(0, 0)) - outside.Boottime
+		if shifted {
+			c.cmd.Path, c.cmd.Args = lookPath(t, under[0]), append(under, c.cmd.Args...)
+			want -= shift
+		}
+		startAll(t, []*child{c})
+		var at, before, boottime, after time.Duration
+		_, err := fmt.Sscan(c.out.String(), &at, &before, &boottime, &after)
+		must(t, "Sscan()", err)
+		if boottime < before || boottime > after {
+			t.Errorf("shifted: %v: boot time %v, asked for at %v and there at %v", shifted, boottime, before, after)
+		}
+		if apart := at - boottime - want; apart.Abs() > time.Microsecond {
+			t.Errorf("shifted: %v: store time is %v ahead of boot time, want %v", shifted, at-boottime, want)
+		}
+	}
+}
+
+func lookPath(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	must(t, "LookPath()", err)
+	return path
 }

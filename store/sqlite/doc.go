@@ -175,6 +175,16 @@
 // this process, that of another PID namespace: it doesn't show whether the process is in a time
 // namespace. A frozen virtual machine stops the boot clock; a restored snapshot turns it back.
 //
+// Stamps name the reading of the boot clock that they are made from ([store.Stamp].Boottime), as this process
+// reads it, in a time namespace, too. Offsets to it don't change while a handle is open, and the skew
+// is that of another offset. So workers allow for no drift, and a boundary takes their margin. What goes
+// for all processes of the machine alike does no harm: NTP changes the rate of the boot clock, a virtual
+// machine moves to another host. Those of a handle with [Options.ReadOnly] name none while no worker has
+// chosen an offset since boot: then each is made from the wall clock. Nor do stamps of [Options.BootID],
+// whose clock a test plays. A process that is restored from a checkpoint (CRIU) gets a boot clock
+// that leaves out the time in between, for its own work and for store time alike, so nothing shows that it is
+// late: don't restore workers.
+//
 // On other systems, store time is the wall clock of [Options.Clock] and the server
 // is "wall". This is correct unless the clock is stepped while workers run.
 package sqlite

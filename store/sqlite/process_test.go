@@ -16,6 +16,7 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/storetest"
+	"github.com/slotlease/slotlease/workerlease"
 )
 
 // The environment that makes the test binary play a worker process.
@@ -118,6 +119,14 @@ func play(role, path string) error {
 				return err
 			}
 		}
+	case "time":
+		boot := workerlease.NewSystemClock().(interface{ Boottime() time.Duration })
+		before := boot.Boottime()
+		stamp, err := l.Now(ctx)
+		if err != nil {
+			return err
+		}
+		fmt.Println(stamp.Time.UnixNano(), int64(before), int64(stamp.Boottime), int64(boot.Boottime()))
 	case "create":
 		stamp, err := l.Now(ctx)
 		if err != nil {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/internal/boottime"
 )
 
 // lane separates the kinds of events of one process, so that no two share an instant: every
@@ -66,6 +68,9 @@ func (c *hostClock) Boottime() time.Duration {
 	h := c.p.host
 	return h.boot + h.reading(c.p.world.now())
 }
+
+// Reads says that Boottime is that of the host, as all of its processes read it.
+func (*hostClock) Reads(boottime.Machine) {}
 
 // Monotonic is a reading that stands still while the host is suspended, as Go's own does.
 func (c *hostClock) Monotonic() time.Duration {

@@ -99,7 +99,7 @@
 // lease goes unheld for longer than three slots plus a minute.
 //
 // TestNoTwoHoldersInAnyRegime draws worlds that [Random] leaves out: wrong stamps, members that
-// answer in turn, members whose clocks are apart, wrong clocks, elections, cron schedules while clocks change, mixed options,
+// answer in turn, members whose clocks are apart, one machine whose clock is the store's, wrong clocks, elections, cron schedules while clocks change, mixed options,
 // sixty workers, slots of a tenth of a second, and clients of twenty types. Each has a demand of
 // its own on who leads again, and by when. TestEachRegimeNoticesWhatIsSpoiled shows that each can
 // fail.

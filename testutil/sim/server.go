@@ -113,12 +113,18 @@ func (w *world) stamp(p *Process, at time.Duration, r *rand) store.Stamp {
 		skew, clock = w.measured(p, at, r), name
 	}
 	off += p.lie(at)
+	made := at
 	if f.StampAge > 0 {
 		w.tally.strike(CachedStamp)
-		off -= r.upTo(f.StampAge)
+		made -= r.upTo(f.StampAge)
+	}
+	boottime := time.Duration(0)
+	if w.o.OneMachine {
+		boottime = p.host.boot + p.host.reading(made)
 	}
 	return store.Stamp{
-		Time:        w.origin.Add(at + off).Truncate(time.Millisecond),
+		Boottime:    boottime,
+		Time:        w.origin.Add(made + off).Truncate(time.Millisecond),
 		Granularity: time.Millisecond,
 		MaxAge:      f.StampAge,
 		Skew:        skew,

@@ -42,6 +42,10 @@ type Options struct {
 	Task func(p *Process) workerlease.Task
 	// Hints: the store tells workers of releases, as store.Watcher says.
 	Hints bool
+	// OneMachine: the store goes by the clock of the machine that all hosts are, as package sqlite
+	// does, and its stamps say so (store.Stamp.Boottime). Faults.Drift, and clocks that are stepped
+	// within Faults.Skew, make that a lie, which no store may tell.
+	OneMachine bool
 	// Faults say what goes wrong. Default: nothing.
 	Faults Faults
 	// Client makes the client of a process. Default: workerlease.NewClient. Use it to add a

@@ -287,6 +287,13 @@ var insideDefects = []defect{
 	{"a trigger that is an outcome unknown for good", func(b *broken) {
 		constrain(b, "planted_trigger", errors.New("planted_trigger"))
 	}, "foreign_constraints/a_trigger_that_drops_records_is_refused"},
+	{"a boot time that drifts against the store's", func(b *broken) {
+		b.now = func(ctx context.Context) (store.Stamp, error) {
+			s, err := b.Ledger.Now(ctx)
+			s.Boottime = time.Duration(s.Time.UnixNano() / 101 * 100)
+			return s, err
+		}
+	}, "time/Now_brackets"},
 	{"a tail without the stamp that was promised", func(b *broken) {
 		b.tail = func(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
 			records, _, err := b.Ledger.Tail(ctx, workerType, limit)

@@ -112,6 +112,32 @@ type offset struct {
 	known    bool
 	low, top time.Duration
 	origin   time.Time
+	boot     boot
+}
+
+// boot is an interval that contains (store time − boot time), where stamps name the boot time that
+// they are made from.
+type boot struct {
+	known    bool
+	low, top time.Duration
+}
+
+// narrow adds a stamp, made at a time since another.
+func (o *boot) narrow(t *testing.T, s store.Stamp, at time.Duration) {
+	t.Helper()
+	switch low, top := at-s.Boottime, at-s.Boottime+s.Granularity; {
+	case s.Boottime < 0:
+		t.Fatalf("stamp %+v: boot time below 0", s)
+	case s.Boottime == 0:
+		return
+	case !o.known:
+		*o = boot{true, low, top}
+	default:
+		o.low, o.top = max(o.low, low), min(o.top, top)
+	}
+	if o.low > o.top {
+		t.Fatalf("stamp %+v: its time, less its boot time, is off by %v from what it was before, want the same always", s, o.low-o.top)
+	}
 }
 
 // narrow adds a stamp that was requested at one local reading and arrived at another.
@@ -121,6 +147,7 @@ func (o *offset) narrow(t *testing.T, s store.Stamp, sent, received time.Duratio
 		o.origin = s.Time
 	}
 	at := s.Time.Sub(o.origin)
+	o.boot.narrow(t, s, at)
 	// Allow for rates that differ by 1000 ppm, and for the servers' skew.
 	slack := 2*s.Skew + received/1000 + time.Microsecond
 	low, top := at-received-slack, at+s.Granularity+s.MaxAge-sent+slack

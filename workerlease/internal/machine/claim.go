@@ -151,7 +151,7 @@ func (x *step) target(slot slots.Slot) {
 	s.Bid.Turn = slot.Start.Add(turn - turns.Lead)
 	// After a long wait the middle may be far off: look at the time as early as
 	// the turn may have come.
-	grown := now.Uncertainty() + time.Duration(float64(slot.Start.Sub(mid))*timeline.MaxDrift)
+	grown := now.Uncertainty() + now.Drift(slot.Start.Sub(mid))
 	if grown > turns.Lead/4 {
 		s.Bid.TurnEdge = timeline.Latest
 	}

@@ -210,6 +210,6 @@ func TestPropertyWrongAnswersAreDropped(t *testing.T) { rapid.Check(t, dropsWron
 // FuzzLine plays all properties of the line, by a script that the fuzzer writes.
 func FuzzLine(f *testing.F) {
 	f.Fuzz(fuzzed.Property(func(t *rapid.T) {
-		rapid.SampledFrom([]func(*rapid.T){contains, noticesAJump, dropsWrongAnswers}).Draw(t, "property")(t)
+		rapid.SampledFrom([]func(*rapid.T){contains, noticesAJump, dropsWrongAnswers, containsTheLocalClock}).Draw(t, "property")(t)
 	}))
 }

@@ -19,10 +19,22 @@
 // request left. ρ is [MaxDrift]: while the local clock counts d, store time
 // passes by d − ρ·d at least and d + ρ·d at most.
 //
+// # A store whose clock is the local one
+//
+// Store time may be the very clock that local readings are taken of, give or take a fixed
+// offset. A stamp of such a store names the reading B that it was made from ([store.Stamp].Boottime).
+// Then that offset is known as well as the stamp shows the time, however long request and reply
+// travelled, and ρ is 0 from then on: store time minus the local clock is within
+//
+//	[S − B − skew, S − B + granularity + maxAge + skew]
+//
+// at b and later. If B isn't within [a, b], it is a reading of another clock, and the stamp is
+// one like any other. What follows a stamp like any other may drift, whatever earlier ones said.
+//
 // # Many samples
 //
 // Each sample bounds the offset between store time and the local clock. A bound
-// grows on both sides by ρ times its age; successive bounds are intersected.
+// grows on both sides by ρ times its age, unless it is steady; successive bounds are intersected.
 //
 // A store may have several clocks, and any of them may be what another worker takes for
 // store time: the interval contains them all, by the skew of the stamps. How far they are

@@ -4,18 +4,34 @@ import "time"
 
 // MaxDrift is ρ, the most by which the rates of the local clock and of store
 // time may differ, counted by the local clock: 1000 ppm. NTP slews at 500 ppm at
-// most, and quartz is ten times better than that.
+// most, and quartz is ten times better than that. Where store time is the local
+// clock itself, and its stamps say so, the rates are the same.
 const MaxDrift = 1.0 / perDrift
 
 // Interval contains store time: Earliest <= store time <= Latest. The zero
 // Interval says that nothing is known.
-type Interval struct{ Earliest, Latest time.Time }
+type Interval struct {
+	Earliest, Latest time.Time
+
+	steady bool // It doesn't widen.
+}
 
 // Known reports whether anything is known of store time.
 func (i Interval) Known() bool { return !i.Latest.IsZero() }
 
 // Uncertainty is half the width of the interval.
 func (i Interval) Uncertainty() time.Duration { return i.Latest.Sub(i.Earliest) / 2 }
+
+// Steady reports that the interval doesn't widen while the local clock goes on.
+func (i Interval) Steady() bool { return i.steady }
+
+// Drift is how much wider, on either side, the interval is after d by the local clock.
+func (i Interval) Drift(d time.Duration) time.Duration {
+	if i.steady {
+		return 0
+	}
+	return time.Duration(float64(d) * MaxDrift)
+}
 
 // Mid is the middle of the interval: the best guess, good for courtesy between
 // workers, never for safety.
@@ -48,8 +64,8 @@ func (i Interval) At(e Edge) time.Time {
 
 // Until is how long to wait, by the local clock, until the given edge of the
 // interval reaches t: zero if it has, else at least 1 ms, so that a wait rounded
-// down to nothing can't spin. The edges move at different speeds: the interval
-// widens while one waits. An Earliest wait is never too short; a Latest wait is
+// down to nothing can't spin. Unless the interval is steady, its edges move at different
+// speeds: it widens while one waits. An Earliest wait is never too short; a Latest wait is
 // never too long, but for that least millisecond. Waits end after a century.
 func (i Interval) Until(t time.Time, e Edge) time.Duration {
 	d := min(t.Sub(i.At(e)), century)
@@ -57,12 +73,12 @@ func (i Interval) Until(t time.Time, e Edge) time.Duration {
 		return 0
 	}
 	// An edge also moves by the nanosecond that widening rounds up to.
-	switch e {
-	case Earliest:
+	switch {
+	case i.steady || e == Mid:
+	case e == Earliest:
 		d += (d+1)/(perDrift-1) + 2
-	case Latest:
+	case e == Latest:
 		d -= d/(perDrift+1) + 2
-	case Mid:
 	}
 	return max(d, time.Millisecond)
 }

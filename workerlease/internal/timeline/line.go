@@ -59,6 +59,9 @@ const (
 type Line struct {
 	// Confirm, if not 0, takes the place of the constant.
 	Confirm int
+	// Boottime says that local readings are those of the clock that Stamp.Boottime is about. If not,
+	// that is ignored.
+	Boottime bool
 
 	clocks []clock       // those in question, at least one as soon as anything is known
 	fresh  time.Duration // local reading of the newest sample
@@ -82,49 +85,10 @@ type clock struct {
 	run     int           // how many of late agreed with it in a row or, if negative, contradicted it
 }
 
-// bound says that store time minus the local clock was within [lo, hi]
-// nanoseconds at the local reading at.
-type bound struct {
-	lo, hi int64
-	at     time.Duration
-}
-
 // past is a bound that was in force before an epoch began.
 type past struct {
 	bound
 	before int
-}
-
-// drift is how far the clocks may have come apart in d.
-func drift(d time.Duration) int64 { return int64(d.Abs()/perDrift) + 1 }
-
-// shifted returns the bound as of another local reading.
-func (b bound) shifted(at time.Duration) bound {
-	if at == b.at {
-		return b
-	}
-	w := drift(at - b.at)
-	return bound{b.lo - w, b.hi + w, at}
-}
-
-// widened returns the bound of what is within a skew of it.
-func (b bound) widened(by time.Duration) bound {
-	return bound{b.lo - int64(by), b.hi + int64(by), b.at}
-}
-
-// both is the bound that two bounds give together, and whether they agree.
-func both(a, b bound) (_ bound, agree bool) {
-	at := max(a.at, b.at)
-	a, b = a.shifted(at), b.shifted(at)
-	c := bound{max(a.lo, b.lo), min(a.hi, b.hi), at}
-	return c, c.lo <= c.hi
-}
-
-// hull is the bound that contains two bounds.
-func hull(a, b bound) bound {
-	at := max(a.at, b.at)
-	a, b = a.shifted(at), b.shifted(at)
-	return bound{min(a.lo, b.lo), max(a.hi, b.hi), at}
 }
 
 // plausible bounds stamps to times whose nanoseconds can be counted, and what
@@ -150,6 +114,10 @@ func (l *Line) Add(s store.Stamp, sent, received time.Duration) Outcome {
 	}
 	at := s.Time.UnixNano() - int64(received)
 	own := bound{lo: at, hi: at + int64(s.Granularity+s.MaxAge+trip) + drift(trip), at: received}
+	if l.Boottime && s.Boottime > 0 && sent <= s.Boottime && s.Boottime <= received {
+		at = s.Time.UnixNano() - int64(s.Boottime)
+		own = bound{lo: at, hi: at + int64(s.Granularity+s.MaxAge), at: received, steady: true}
+	}
 	sample := clock{bound: own.widened(s.Skew), skew: s.Skew, own: own, name: s.Clock, samples: 1, run: 1}
 	if len(l.clocks) == 0 {
 		l.clocks, l.fresh = []clock{sample}, received
@@ -320,6 +288,7 @@ func (l *Line) At(local time.Duration, settled int) Interval {
 	return Interval{
 		Earliest: time.Unix(0, int64(local)+b.lo).UTC(),
 		Latest:   time.Unix(0, int64(local)+b.hi).UTC(),
+		steady:   b.steady,
 	}
 }
 
