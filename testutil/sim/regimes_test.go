@@ -37,6 +37,17 @@ func regimeOf(seed int64) regime {
 	return all[seed%int64(len(all))]
 }
 
+// named is a regime for a seed that is kept: the number of a regime changes when others are added.
+func named(t *testing.T, name string) regime {
+	t.Helper()
+	all := regimes()
+	i := slices.IndexFunc(all, func(g regime) bool { return g.name == name })
+	if i < 0 {
+		t.Fatalf("there is no regime %q", name)
+	}
+	return all[i]
+}
+
 // inRegime draws the run of a seed in its regime.
 func inRegime(seed int64) sim.Options { return drawn(regimeOf(seed), seed) }
 

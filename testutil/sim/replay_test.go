@@ -105,8 +105,7 @@ func TestSeedsInWhichTheWorldOnceDemandedTooMuch(t *testing.T) {
 func TestASlotAfterALateReleaseMayBeginLate(t *testing.T) {
 	skipUnderRace(t)
 	t.Parallel()
-	const seed = 15508
-	o := drawnFor(regimeOf(seed), seed, 720)
+	o := drawnFor(named(t, "members whose clocks are apart"), 15508, 720)
 	o.Length = 275 * time.Hour
 	sim.Run(t, o).Check(t)
 }
@@ -115,11 +114,11 @@ func TestASlotAfterALateReleaseMayBeginLate(t *testing.T) {
 func TestSlotsOfTypesThatNobodyRunsAreNotDemanded(t *testing.T) {
 	skipUnderRace(t)
 	t.Parallel()
-	const seed = 20226
-	o := drawnFor(regimeOf(seed), seed, 720)
+	g := named(t, "clients of twenty types")
+	o := drawnFor(g, 20226, 720)
 	r := sim.Run(t, o)
 	r.Check(t)
-	for _, wrong := range eachOfTwentyTypes(o, r, nil) {
+	for _, wrong := range g.judge(o, r, nil) {
 		t.Error(wrong)
 	}
 }
@@ -137,12 +136,13 @@ func TestASeedThatOnceTookTwoCoursesReplays(t *testing.T) {
 // from before was left to nobody.
 func TestSeedsThatOnceLostSlotsToContradictingServers(t *testing.T) {
 	skipUnderRace(t)
+	g := named(t, "members that answer in turn")
 	for _, seed := range []int64{63, 87, 363} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			o := inRegime(seed)
+			o := drawn(g, seed)
 			r := sim.Run(t, o)
-			for _, wrong := range append(r.Violations, regimeOf(seed).judge(o, r, &tally{})...) {
+			for _, wrong := range append(r.Violations, g.judge(o, r, &tally{})...) {
 				t.Error(wrong)
 			}
 		})
