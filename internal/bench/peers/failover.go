@@ -37,7 +37,7 @@ func failover(ctx context.Context, t *team, r *row, o settings) error {
 // pair starts two workers, of which one works.
 func pair(ctx context.Context, t *team) (holder *worker, err error) {
 	for range 2 {
-		if _, err := t.start(); err != nil {
+		if err := t.start(); err != nil {
 			return nil, err
 		}
 	}
@@ -70,7 +70,7 @@ func again(ctx context.Context, t *team, r *row, holder *worker, rounds int, end
 		}
 		took = append(took, e.at.Sub(ended))
 		holder = e.from
-		if _, err := t.start(); err != nil {
+		if err := t.start(); err != nil {
 			return err
 		}
 	}

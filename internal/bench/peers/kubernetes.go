@@ -46,7 +46,7 @@ func (kubernetes) serve(context.Context, string) (*service, error) {
 }
 
 func (kubernetes) work(ctx context.Context, n node) error {
-	c, err := client.NewForConfig(&rest.Config{Host: n.address})
+	c, err := client.NewForConfig(&rest.Config{Host: n.address, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,10 @@ func (l *leases) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(code)
 		_ = json.NewEncoder(w).Encode(body)
 	}
-	refuse := func(err *apierrors.StatusError) { answer(int(err.ErrStatus.Code), err.ErrStatus) }
+	refuse := func(err *apierrors.StatusError) {
+		err.ErrStatus.TypeMeta = meta.TypeMeta{APIVersion: "v1", Kind: "Status"}
+		answer(int(err.ErrStatus.Code), err.ErrStatus)
+	}
 	resource := coordination.Resource("leases")
 	var body coordination.Lease
 	name := path.Base(r.URL.Path)

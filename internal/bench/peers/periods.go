@@ -20,7 +20,7 @@ func periods(ctx context.Context, t *team, r *row, o settings) error {
 		if err := wait(ctx, time.Until(first.Add(after))); err != nil {
 			return err
 		}
-		if _, err := t.start(); err != nil {
+		if err := t.start(); err != nil {
 			return err
 		}
 	}

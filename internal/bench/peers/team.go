@@ -52,10 +52,10 @@ func newTeam(p peer, s *service, r row) *team {
 }
 
 // start starts a worker.
-func (t *team) start() (*worker, error) {
+func (t *team) start() error {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	t.started++
 	w := &worker{counts: make(chan int64, 1), ended: make(chan struct{})}
@@ -63,14 +63,14 @@ func (t *team) start() (*worker, error) {
 		"-id", fmt.Sprintf("worker-%d", t.started), "-bound", t.bound.String())
 	w.c.Stderr = &w.said
 	if w.orders, err = w.c.StdinPipe(); err != nil {
-		return nil, err
+		return err
 	}
 	out, err := w.c.StdoutPipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := w.c.Start(); err != nil {
-		return nil, err
+		return err
 	}
 	t.workers[w] = true
 	go func() {
@@ -88,7 +88,7 @@ func (t *team) start() (*worker, error) {
 			t.events <- event{from: w, ended: true}
 		}
 	}()
-	return w, nil
+	return nil
 }
 
 // kill kills a worker as the kernel does when there is no memory left.
