@@ -102,11 +102,13 @@ figures: ## Write the figures that the proofs saved into docs/proofs.md: make fi
 bench: ## Run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./slots ./priority ./store/... ./workerlease/...
 
-.PHONY: bench-types bench-handover
+.PHONY: bench-types bench-handover bench-peers
 bench-types: ## Measure many worker types on one client: make bench-types TYPES=10000 STORE=memory
 	$(GO) run ./internal/bench types --types $(or $(TYPES),10000) --store $(or $(STORE),memory)
 bench-handover: ## Measure clean hand-overs: make bench-handover STORE=sqlite
 	$(GO) run ./internal/bench handover --slot 5s --slots 20 --store $(or $(STORE),sqlite)
+bench-peers: ## Compare with etcd, client-go, Redis and gocron, in 10 min: make bench-peers ROUNDS=3 BOUNDS=3s for 2 min
+	cd internal/bench/peers && $(GO) run . -rounds $(or $(ROUNDS),20) $(addprefix -bounds ,$(BOUNDS))
 
 .PHONY: demo
 demo: ## Show the main use in 35 seconds
