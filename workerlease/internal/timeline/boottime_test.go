@@ -108,6 +108,24 @@ func TestAfterAStampThatMayDriftStoreTimeMayDrift(t *testing.T) {
 	}
 }
 
+// One that agrees with several clocks narrows none of them, but what they are merged into may drift as well.
+func TestAfterAStampThatMayDriftAndDecidesNothingStoreTimeMayDrift(t *testing.T) {
+	l := Line{Boottime: true}
+	for n, want := range []Outcome{First, Narrowed, Narrowed, Contradicted} {
+		at := hour + time.Duration(n)*time.Second
+		s := booted(at)
+		if want == Contradicted {
+			s.Time = s.Time.Add(time.Second)
+		}
+		sample(t, &l, s, at, at, want)
+	}
+	slow := booted(hour + 6*time.Second)
+	slow.Boottime = 0
+	sample(t, &l, slow, hour+4*time.Second, hour+8*time.Second, Narrowed)
+	const w = time.Second + 1 // in 1000 s
+	steady(t, &l, hour+1008*time.Second, 1008*time.Second-w, 1009*time.Second+time.Microsecond+w, false)
+}
+
 // A stamp says nothing of how the clock went before it.
 func TestBeforeAStampOfTheLocalClockStoreTimeMayHaveDrifted(t *testing.T) {
 	l := Line{Boottime: true}

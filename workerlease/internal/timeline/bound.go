@@ -26,6 +26,15 @@ func (b bound) shifted(at time.Duration) bound {
 	return bound{b.lo - w, b.hi + w, at, b.steady}
 }
 
+// after returns the bound as a sample leaves it that doesn't narrow it. If that isn't steady, nothing is
+// from then on.
+func (b bound) after(sample bound) bound {
+	if sample.steady || !b.steady || sample.at < b.at {
+		return b
+	}
+	return bound{b.lo, b.hi, sample.at, false}
+}
+
 // widened returns the bound of what is within a skew of it.
 func (b bound) widened(by time.Duration) bound {
 	return bound{b.lo - int64(by), b.hi + int64(by), b.at, b.steady}

@@ -162,6 +162,7 @@ func (l *Line) reconcile(sample clock) bool {
 			agreeing.bound = hull(agreeing.bound, agreeing.narrowed(sample).widened(sample.skew))
 			agreeing.skew = max(agreeing.skew, sample.skew)
 		}
+		agreeing.bound, agreeing.own = agreeing.after(sample.own), agreeing.own.after(sample.own)
 		l.clocks = append(others, agreeing)
 	}
 	return n > 1
