@@ -129,9 +129,10 @@ type Stamp struct {
 	// process reads it) showed when the stamp was made, and says that store time is this clock plus an
 	// offset which doesn't change from then on. So Time, and each clock that Skew covers, goes on at
 	// exactly its rate: a worker that measures time by it allows for no drift and no round trip.
-	// Only a store may set it whose time is made from this clock, in this process. Workers ignore it if
-	// their client has a clock of its own, or if it isn't between the call and the return by the
-	// client's clock, as in a stamp that was kept or comes from another machine.
+	// Only a store may set it whose time is made from this very reading, in this process. Workers ignore
+	// it if their client has a clock of its own, or if it isn't between the call and the return by the
+	// client's clock, as in a stamp that was kept. That doesn't show each stamp of another machine: two
+	// that were started at the same moment show the same. So set it to 0 in stamps from another process.
 	Boottime time.Duration
 }
 

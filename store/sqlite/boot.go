@@ -68,7 +68,9 @@ func (l *Ledger) stamp(ctx context.Context, f *file) (store.Stamp, error) {
 	s.Skew = line.skew
 	if l.boot.own && line.madeAt != unused {
 		// The line of this handle stays until Close, and those that Skew is about are of the same
-		// clock. Before a worker has chosen a line, each stamp is of a new one.
+		// clock. If the handle only reads or re-anchors the ledger, its line changes with that of the
+		// file, but at once: that is a jump, no drift. Before a worker has chosen a line, each stamp is
+		// of a new one.
 		s.Boottime = now + l.boot.shift
 	}
 	return s, nil

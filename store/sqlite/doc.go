@@ -176,7 +176,8 @@
 // namespace. A frozen virtual machine stops the boot clock; a restored snapshot turns it back.
 //
 // Stamps name the reading of the boot clock that they are made from ([store.Stamp].Boottime), as this process
-// reads it, in a time namespace, too. Offsets to it don't change while a handle is open, and the skew
+// reads it, in a time namespace, too. Offsets to it don't change while a handle is open, unless that re-anchors
+// the ledger or has [Options.ReadOnly]: its workers take the change for a jump of the clock. The skew
 // is that of another offset. So workers allow for no drift, and a boundary takes their margin. What goes
 // for all processes of the machine alike does no harm: NTP changes the rate of the boot clock, a virtual
 // machine moves to another host. Those of a handle with [Options.ReadOnly] name none while no worker has
