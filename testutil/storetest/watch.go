@@ -64,6 +64,14 @@ var watchCases = []testCase{
 		}()
 		w.end(t, context.Canceled)
 		<-done
+		// These appends may all have ended before Watch did. What another watch is told now, the
+		// first one would be told, too.
+		second := watched(t, b.Ledger)
+		second.begin(t, b)
+		for seq := range int64(3) {
+			second.await(t, other, freeing(store.KindRelease, "later", 1+seq))
+		}
+		second.end(t, context.Canceled)
 	}},
 }
 
