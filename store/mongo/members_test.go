@@ -208,8 +208,14 @@ func TestAMemberThatCannotBeAskedIsNamed(t *testing.T) {
 		select {
 		case <-done:
 			waiting = false
-		case <-time.After(10 * time.Millisecond):
-			mock.Add(askWithin)
+		case <-time.After(time.Millisecond):
+			// Time stands still while one is asked that answers, however busy the machine is.
+			l.members.mu.Lock()
+			alone := len(l.members.under) == 1 && l.members.under[mute] != nil
+			l.members.mu.Unlock()
+			if alone {
+				mock.Add(askWithin)
+			}
 		}
 	}
 	documenttest.Equal(t, "Note() of one that is silent", l.Note(), "no clock can be asked for of "+mute+" (no answer within 1.5s): 300ms are assumed")
