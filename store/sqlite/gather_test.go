@@ -37,8 +37,8 @@ type outcome struct {
 	err error
 }
 
-// gather has appends wait, all at once, for a lock that another program holds.
-func gather(t *testing.T, l *Ledger, records []store.Record, of func(i int) context.Context) <-chan outcome {
+// gathering has appends wait, all at once, for a lock that another program holds.
+func gathering(t *testing.T, l *Ledger, records []store.Record, of func(i int) context.Context) <-chan outcome {
 	t.Helper()
 	all := make(chan outcome, len(records))
 	for i, r := range records {

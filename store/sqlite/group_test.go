@@ -21,7 +21,7 @@ func TestAppendsThatGatheredAreOneTransaction(t *testing.T) {
 	for n, want := range map[int]int{1: 1, 2: 1, 300: 1, maxGroup: 1, maxGroup + 1: 2, 2*maxGroup + 200: 3} {
 		l, commits := inUse(t, Options{BusyTimeout: time.Hour})
 		release := hold(t, l.o.Path)
-		all := gather(t, l, ofTypes(n), always(t))
+		all := gathering(t, l, ofTypes(n), always(t))
 		release()
 		for i, err := range outcomes(t, all, n) {
 			wantErr(t, fmt.Sprintf("Append() %d of %d", i, n), err, nil)
@@ -39,7 +39,7 @@ func TestAConflictInAGroupFailsNoOther(t *testing.T) {
 	records := append(ofTypes(20), storetest.Grant("first", 1), storetest.Grant("job7", 1))
 	records[21].Claim = "another"
 	release := hold(t, l.o.Path)
-	all := gather(t, l, records, always(t))
+	all := gathering(t, l, records, always(t))
 	release()
 	errs := outcomes(t, all, len(records))
 	wantErr(t, "Append() to a key that was taken", errs[20], store.ErrConflict)
@@ -62,7 +62,7 @@ func TestAConflictInAGroupFailsNoOther(t *testing.T) {
 func TestAGroupThatConflictsAltogetherWritesNothing(t *testing.T) {
 	l, commits := inUse(t, Options{BusyTimeout: time.Hour})
 	release := hold(t, l.o.Path)
-	all := gather(t, l, []store.Record{storetest.Grant("first", 1), storetest.Grant("first", 1)}, always(t))
+	all := gathering(t, l, []store.Record{storetest.Grant("first", 1), storetest.Grant("first", 1)}, always(t))
 	release()
 	for _, err := range outcomes(t, all, 2) {
 		wantErr(t, "Append()", err, store.ErrConflict)
@@ -75,7 +75,7 @@ func TestAContextThatEndsTakesItsAppendOutOfTheGroup(t *testing.T) {
 	l, commits := inUse(t, Options{BusyTimeout: time.Hour})
 	ended, end := context.WithCancel(t.Context())
 	release := hold(t, l.o.Path)
-	all := gather(t, l, ofTypes(40), func(i int) context.Context {
+	all := gathering(t, l, ofTypes(40), func(i int) context.Context {
 		if i%2 == 0 {
 			return ended
 		}
@@ -125,7 +125,7 @@ func TestAContextThatEndsDuringACommitHarmsNoOtherAppend(t *testing.T) {
 	l, commits := inUse(t, Options{BusyTimeout: time.Hour})
 	ended, end := context.WithCancel(t.Context())
 	release := hold(t, l.o.Path)
-	all := gather(t, l, ofTypes(10), func(i int) context.Context {
+	all := gathering(t, l, ofTypes(10), func(i int) context.Context {
 		if i == 3 {
 			return ended
 		}
@@ -151,7 +151,7 @@ func TestAGroupThatIsLockedOutForTooLongIsAnUnknownOutcomeOfEach(t *testing.T) {
 	c.Set(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	l, commits := inUse(t, Options{BusyTimeout: time.Second, Clock: c})
 	release := hold(t, l.o.Path)
-	all := gather(t, l, ofTypes(5), always(t))
+	all := gathering(t, l, ofTypes(5), always(t))
 	errs := make([]error, 0, 5)
 	for len(errs) < cap(errs) {
 		select {
@@ -180,7 +180,7 @@ func TestATriggerRefusesAGroup(t *testing.T) {
 		db := raw(t, l.o.Path)
 		db.SetMaxOpenConns(1)
 		execute(t, db, "BEGIN IMMEDIATE", "CREATE TRIGGER thief BEFORE INSERT ON WorkerLeases WHEN new.workerType = 'job3' BEGIN SELECT "+act+"; END")
-		all := gather(t, l, ofTypes(10), always(t))
+		all := gathering(t, l, ofTypes(10), always(t))
 		execute(t, db, "COMMIT")
 		for _, err := range outcomes(t, all, 10) {
 			documenttest.Says(t, what+": Append()", err, store.ErrRefused, "'thief'")
@@ -199,7 +199,7 @@ func TestAHarmlessChangeOfTheTablesHoldsUpNoGroup(t *testing.T) {
 	db := raw(t, l.o.Path)
 	db.SetMaxOpenConns(1)
 	execute(t, db, "BEGIN IMMEDIATE", "ALTER TABLE WorkerLeases ADD COLUMN remark TEXT")
-	all := gather(t, l, ofTypes(10), always(t))
+	all := gathering(t, l, ofTypes(10), always(t))
 	execute(t, db, "COMMIT")
 	for _, err := range outcomes(t, all, 10) {
 		wantErr(t, "Append()", err, nil)
@@ -214,7 +214,7 @@ func TestAGroupThatFailsIsRepeatedOneByOne(t *testing.T) {
 		l, commits := inUse(t, Options{BusyTimeout: time.Hour})
 		execute(t, l.file.db, "CREATE TEMP TRIGGER thief BEFORE INSERT ON main.WorkerLeases WHEN new.workerType = 'job3' BEGIN SELECT "+act+"; END")
 		release := hold(t, l.o.Path)
-		all := gather(t, l, ofTypes(10), always(t))
+		all := gathering(t, l, ofTypes(10), always(t))
 		release()
 		stored := 0
 		for i, err := range outcomes(t, all, 10) {
@@ -243,7 +243,7 @@ func TestWhatIsFoundAfterAGroupLeavesEachOutcomeUnknown(t *testing.T) {
 	l, commits := inUse(t, Options{BusyTimeout: time.Hour})
 	release := hold(t, l.o.Path)
 	records := append(ofTypes(5), storetest.Grant("job1", 1))
-	all := gather(t, l, records, always(t))
+	all := gathering(t, l, records, always(t))
 	afterCommit(t, l, commits, func() { _ = os.Remove(l.o.Path + "-wal") })
 	release()
 	for _, err := range outcomes(t, all, len(records)) {
@@ -260,7 +260,7 @@ func TestWhatIsFoundAfterAGroupLeavesEachOutcomeUnknown(t *testing.T) {
 func TestCloseLeavesNoGroupBehind(t *testing.T) {
 	l, _ := inUse(t, Options{BusyTimeout: time.Hour})
 	release := hold(t, l.o.Path)
-	all := gather(t, l, ofTypes(10), always(t))
+	all := gathering(t, l, ofTypes(10), always(t))
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	_ = l.Close(ended)
@@ -278,7 +278,7 @@ func TestAStatementIsPreparedOncePerConnection(t *testing.T) {
 		must(t, "Append()", l.Append(t.Context(), storetest.Grant("job", seq)))
 		wantErr(t, "Append()", l.Append(t.Context(), storetest.Grant("job", seq)), store.ErrConflict)
 		release := hold(t, l.o.Path)
-		all := gather(t, l, []store.Record{storetest.Grant("a", seq), storetest.Grant("b", seq)}, always(t))
+		all := gathering(t, l, []store.Record{storetest.Grant("a", seq), storetest.Grant("b", seq)}, always(t))
 		release()
 		for _, err := range outcomes(t, all, 2) {
 			wantErr(t, "Append() in a group", err, nil)

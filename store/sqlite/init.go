@@ -27,6 +27,7 @@ var (
 	insertGuarded = insertStatement(" VALUES (", ")")
 	selectOne     = queryFor(`workerType = ?1 AND seq = ?2`)
 	selectTail    = queryTail()
+	selectTails   = queryTails()
 	selectVersion = `SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema),
 		` + selectKey("WorkerLeases") + `, encoding
 		FROM pragma_application_id(), pragma_user_version(), pragma_encoding()`

@@ -15,6 +15,7 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/fault"
+	"github.com/slotlease/slotlease/store/internal/gather"
 )
 
 // DefaultBusyTimeout is how long an operation waits for other processes.
@@ -58,6 +59,7 @@ type Ledger struct {
 
 	opening chan struct{} // has one element while a call checks or opens the file
 	appends queue
+	tails   *gather.Calls[question, answer]
 	acts    chan func()   // to the goroutine that waits for another act
 	idle    atomic.Bool   // There is one.
 	ended   chan struct{} // closed by Close
@@ -123,6 +125,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 		return nil, fmt.Errorf("sqlite: open %s: %w", o.Path, err)
 	}
 	l := &Ledger{o: o, boot: boot, opening: make(chan struct{}, 1), appends: queue{left: make(chan struct{}, 1)}, acts: make(chan func()), ended: make(chan struct{})}
+	l.tails = gather.New(1, maxTails, l.readTails)
 	l.life, l.end = context.WithCancel(context.Background())
 	_, err = do(ctx, l, "open", o.Path, func(ctx context.Context) (struct{}, error) {
 		found, err := l.inspect(ctx)
@@ -167,41 +170,6 @@ func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.R
 		}
 		return records[0], nil
 	})
-}
-
-// Tail returns the newest records, newest first, with a stamp for free.
-func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
-	type tail struct {
-		records []store.Record
-		stamp   store.Stamp
-	}
-	t, err := reads(ctx, l, "tail", workerType, func(ctx context.Context, f *file) (t tail, err error) {
-		text, err := f.text(ctx, selectTail)
-		if err != nil {
-			return tail{}, err
-		}
-		ask := func(ctx context.Context, db rowser) ([]store.Record, error) {
-			return rows(ctx, db, func(row *sql.Rows) (store.Record, error) {
-				var unreachable bool
-				r, err := scan(row, &unreachable)
-				if unreachable {
-					r = store.Record{WorkerType: workerType, Defect: fmt.Sprintf("seq %d can't be followed", r.Seq)}
-				}
-				return r, err
-			}, text, workerType, int64(store.MaxSeq), max(limit, 0))
-		}
-		if limit <= maxBrief {
-			t.records, err = brief(ctx, f, func(ctx context.Context, conn *sql.Conn) ([]store.Record, error) { return ask(ctx, conn) })
-		} else {
-			t.records, err = ask(ctx, f.db)
-		}
-		if err != nil {
-			return tail{}, err
-		}
-		t.stamp, err = l.stamp(ctx, f)
-		return t, err
-	})
-	return t.records, t.stamp, err
 }
 
 // Trim deletes the oldest records below a Seq, but never the head.

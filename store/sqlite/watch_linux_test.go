@@ -62,7 +62,7 @@ func TestOnlyWhatMayFreeALeaseGivesAHint(t *testing.T) {
 		{"grants that are stored, and a release whose key is taken", append(grants[:0:0], freeing("ended", store.KindRelease), storetest.Grant("last", 1)), false},
 	} {
 		release := hold(t, l.o.Path)
-		all := gather(t, l, c.records, always(t))
+		all := gathering(t, l, c.records, always(t))
 		hinted() // Opening the log gives one, too, if root does so.
 		release()
 		outcomes(t, all, len(c.records))

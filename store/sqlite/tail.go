@@ -1,0 +1,172 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/fault"
+)
+
+const (
+	// maxTails is how many tails one statement reads at most, so that appends don't wait long for it.
+	maxTails = 500
+	// gathered is the largest limit of a tail that is read together with others.
+	gathered = 8
+)
+
+// question is a call of Tail, and answer what it returns.
+type (
+	question struct {
+		workerType string
+		limit      int
+	}
+	answer struct {
+		records []store.Record
+		stamp   store.Stamp
+		err     error
+	}
+)
+
+// Tail returns the newest records, newest first, with a stamp for free. Calls for a few records that goroutines
+// of one handle make at the same time share a statement.
+func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+	q := question{workerType, max(limit, 0)}
+	// The types of a shared statement are sent as JSON, which has no room for names that are no text.
+	if limit > gathered || store.CheckWorkerType(workerType) != nil {
+		a := l.readTails(ctx, []question{q})[0]
+		return a.records, a.stamp, a.err
+	}
+	a, _, answered := l.tails.Call(ctx, q)
+	if !answered {
+		a.err = fmt.Errorf("sqlite: tail %s: %w", workerType, fault.Ended(ctx))
+	}
+	return a.records, a.stamp, a.err
+}
+
+// readTails reads the newest records of several types. They share the stamp and an error.
+func (l *Ledger) readTails(ctx context.Context, asked []question) []answer {
+	key := asked[0].workerType
+	if len(asked) > 1 {
+		key += fmt.Sprintf(" and %d more", len(asked)-1)
+	}
+	answers, err := reads(ctx, l, "tail", key, func(ctx context.Context, f *file) (answers []answer, err error) {
+		if len(asked) == 1 {
+			answers, err = f.tail(ctx, asked[0])
+		} else {
+			answers, err = f.tails(ctx, asked)
+		}
+		if err != nil {
+			return nil, err
+		}
+		stamp, err := l.stamp(ctx, f)
+		for i := range answers {
+			answers[i].stamp = stamp
+		}
+		return answers, err
+	})
+	if err != nil {
+		answers = slices.Repeat([]answer{{err: err}}, len(asked))
+	}
+	return answers
+}
+
+// tail reads the newest records of one type.
+func (f *file) tail(ctx context.Context, q question) ([]answer, error) {
+	text, err := f.text(ctx, selectTail)
+	if err != nil {
+		return nil, err
+	}
+	ask := func(ctx context.Context, db rowser) ([]store.Record, error) {
+		return rows(ctx, db, func(row *sql.Rows) (store.Record, error) {
+			return scanTail(row, q.workerType)
+		}, text, q.workerType, int64(store.MaxSeq), q.limit)
+	}
+	var records []store.Record
+	if q.limit <= maxBrief {
+		records, err = brief(ctx, f, func(ctx context.Context, conn *sql.Conn) ([]store.Record, error) { return ask(ctx, conn) })
+	} else {
+		records, err = ask(ctx, f.db)
+	}
+	return []answer{{records: records}}, err
+}
+
+// tails reads the newest records of several types by one statement, in one state of the file.
+func (f *file) tails(ctx context.Context, asked []question) ([]answer, error) {
+	names, most := make([]string, len(asked)), 0
+	for i, q := range asked {
+		names[i], most = q.workerType, max(most, q.limit)
+	}
+	list, err := json.Marshal(names)
+	if err != nil {
+		return nil, err
+	}
+	text, err := f.text(ctx, selectTails)
+	if err != nil {
+		return nil, err
+	}
+	answers := make([]answer, len(asked))
+	_, err = brief(ctx, f, func(ctx context.Context, conn *sql.Conn) ([]struct{}, error) {
+		return rows(ctx, conn, func(row *sql.Rows) (none struct{}, err error) {
+			var i int
+			r, err := scanTail(row, "", &i)
+			if err != nil {
+				return none, err
+			}
+			if r.Seq == 0 {
+				r.WorkerType = names[i]
+			}
+			answers[i].records = append(answers[i].records, r)
+			return none, nil
+		}, text, string(list), int64(store.MaxSeq), most)
+	})
+	for i, q := range asked {
+		answers[i].records = newest(answers[i].records, q.limit)
+	}
+	return answers, err
+}
+
+// newest sorts the records of a type, newest first, and cuts them off at a limit. One that stands for a key that
+// can't be followed comes first, and doesn't count.
+func newest(records []store.Record, limit int) []store.Record {
+	slices.SortFunc(records, func(a, b store.Record) int {
+		switch {
+		case a.Seq == 0:
+			return -1
+		case b.Seq == 0:
+			return 1
+		}
+		return cmp.Compare(b.Seq, a.Seq)
+	})
+	if len(records) > 0 && records[0].Seq == 0 {
+		limit++
+	}
+	return records[:min(limit, len(records))]
+}
+
+// scanTail reads a row of selectTail or selectTails.
+func scanTail(row *sql.Rows, workerType string, more ...any) (store.Record, error) {
+	var unreachable bool
+	r, err := scan(row, append([]any{&unreachable}, more...)...)
+	if unreachable {
+		r = store.Record{WorkerType: workerType, Defect: fmt.Sprintf("seq %d can't be followed", r.Seq)}
+	}
+	return r, err
+}
+
+// queryTails is queryTail for the types of a JSON list. The last column is the place of the type in it.
+func queryTails() query {
+	text := func(have int) string {
+		return `SELECT NULL, n` + strings.Repeat(", NULL", len(columns)-2) + `, 1, key FROM (
+			SELECT (` + strings.ReplaceAll(selectUnreachable, "?1", "asked.value") + `) AS n, key FROM json_each(?1) AS asked) WHERE n IS NOT NULL
+			UNION ALL SELECT ` + readColumns(have) + `, 0, key FROM json_each(?1) AS asked CROSS JOIN WorkerLeases
+			ON workerType = asked.value AND seq IN (
+				SELECT seq FROM WorkerLeases WHERE workerType = asked.value AND seq BETWEEN 1 AND ?2 ORDER BY seq DESC LIMIT ?3 + 0)`
+	}
+	return query{text: text(len(columns)), textSchema1: text(columnsOfSchema1)}
+}

@@ -1,0 +1,174 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+// tails asks for tails, all while the handle's one connection is taken, so that all but the first wait for
+// each other.
+func tails(t *testing.T, l *Ledger, asked []question, of func(i int) context.Context, meanwhile func()) []answer {
+	t.Helper()
+	conn, err := l.file.db.Conn(t.Context())
+	must(t, "Conn()", err)
+	answers := make([]answer, len(asked))
+	var all sync.WaitGroup
+	for i, q := range asked {
+		all.Go(func() {
+			a := &answers[i]
+			a.records, a.stamp, a.err = l.Tail(of(i), q.workerType, q.limit)
+		})
+	}
+	for deadline := time.Now().Add(time.Minute); l.tails.Waiting() < len(asked)-1; time.Sleep(100 * time.Microsecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d tails wait, want %d", l.tails.Waiting(), len(asked)-1)
+		}
+	}
+	meanwhile()
+	must(t, "Close()", conn.Close())
+	all.Wait()
+	return answers
+}
+
+// mixed is a ledger with types that have no records, few, many, and some that can't be followed or read.
+func mixed(t *testing.T) (l *Ledger, asked []question) {
+	t.Helper()
+	l, _ = inUse(t, Options{})
+	db := raw(t, l.o.Path)
+	for i := range 40 {
+		name := fmt.Sprintf("job%d", i)
+		for seq := range int64(i % 13) {
+			must(t, "Append()", l.Append(t.Context(), storetest.Grant(name, seq+1)))
+		}
+		switch i % 5 {
+		case 1:
+			execute(t, db, fmt.Sprintf("INSERT INTO WorkerLeases (workerType, seq) VALUES ('%s', %d)", name, int64(store.MaxSeq)+1))
+		case 2:
+			execute(t, db, fmt.Sprintf("INSERT INTO WorkerLeases (workerType, seq) VALUES ('%s', -7)", name))
+		case 3:
+			execute(t, db, fmt.Sprintf("INSERT INTO WorkerLeases (workerType, seq, kind) VALUES ('%s', 100, 'nonsense')", name))
+		}
+		asked = append(asked, question{name, i % (gathered + 1)}, question{name, 1})
+	}
+	return l, append(asked, question{"none", 3}, question{"job7", gathered})
+}
+
+func TestTailsOfManyTypesAreWhatEachIsAlone(t *testing.T) {
+	l, asked := mixed(t)
+	got := tails(t, l, asked, always(t), func() {})
+	stamps := map[store.Stamp]int{}
+	for i, q := range asked {
+		want, _, err := l.Tail(t.Context(), q.workerType, q.limit)
+		must(t, "Tail()", err)
+		must(t, "Tail() with others", got[i].err)
+		documenttest.Equal(t, fmt.Sprintf("Tail(%q, %d) with others", q.workerType, q.limit), text(t, got[i].records), text(t, want))
+		stamps[got[i].stamp]++
+	}
+	documenttest.Equal(t, "stamps of one tail alone and one statement for the others", len(stamps), 2)
+}
+
+// A reader of a file of the first version goes without the later columns.
+func TestTailsOfManyTypesInAFileOfSchema1(t *testing.T) {
+	l := open(t, Options{Path: old(t), ReadOnly: true})
+	want, _, err := l.Tail(t.Context(), "job", 2)
+	must(t, "Tail()", err)
+	for i, a := range tails(t, l, []question{{"job", 2}, {"job", 2}, {"none", 1}, {"job", 1}}, always(t), func() {}) {
+		must(t, "Tail() with others", a.err)
+		documenttest.Equal(t, "records", text(t, a.records), text(t, want[:[]int{2, 2, 0, 1}[i]]))
+	}
+}
+
+func text(t *testing.T, records []store.Record) string {
+	t.Helper()
+	if len(records) == 0 {
+		return "none"
+	}
+	b, err := json.MarshalIndent(records, "", " ")
+	must(t, "Marshal()", err)
+	return string(b)
+}
+
+func TestATailWhoseContextEndsDisturbsNoOther(t *testing.T) {
+	l, asked := mixed(t)
+	ended, end := context.WithCancel(t.Context())
+	got := tails(t, l, asked, func(i int) context.Context {
+		if i%2 == 0 {
+			return ended
+		}
+		return t.Context()
+	}, end)
+	for i, a := range got {
+		if i%2 == 0 {
+			wantErr(t, "Tail() whose context has ended", a.err, context.Canceled)
+		} else {
+			must(t, "Tail()", a.err)
+		}
+	}
+}
+
+func TestTailsThatWaitWhenTheHandleIsClosed(t *testing.T) {
+	l, asked := mixed(t)
+	closed := make(chan error, 1)
+	got := tails(t, l, asked, always(t), func() {
+		go func() { closed <- l.Close(t.Context()) }()
+		for l.begin() == nil {
+			l.calls.Done()
+		}
+	})
+	must(t, "Close()", <-closed)
+	answered := 0
+	for _, a := range got {
+		if a.err == nil {
+			answered++
+		} else {
+			wantErr(t, "Tail() at Close", a.err, store.ErrClosed)
+		}
+	}
+	if answered > 1 {
+		t.Errorf("%d tails were answered, want at most the one that was under way", answered)
+	}
+}
+
+// Tables that another program has rebuilt are refused by each.
+func TestTailsOfManyTypesOfATableThatWasDropped(t *testing.T) {
+	l, asked := mixed(t)
+	for _, a := range tails(t, l, asked, always(t), func() { execute(t, raw(t, l.o.Path), "DROP TABLE WorkerLeases") }) {
+		wantErr(t, "Tail()", a.err, store.ErrRefused)
+	}
+}
+
+// BenchmarkTails is one statement for the tails of 500 types, and as many single ones.
+func BenchmarkTails(b *testing.B) {
+	l := open(b, Options{Path: filepath.Join(b.TempDir(), "ledger.db")})
+	asked := make([]question, maxTails)
+	for i := range asked {
+		asked[i] = question{fmt.Sprint("job", i), 1}
+		for seq := int64(1); seq <= 3; seq++ {
+			if err := l.Append(b.Context(), storetest.Grant(asked[i].workerType, seq)); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	for _, n := range []int{1, maxTails} {
+		b.Run(fmt.Sprintf("%d at once", n), func(b *testing.B) {
+			for b.Loop() {
+				for i := 0; i < maxTails; i += n {
+					for _, a := range l.readTails(b.Context(), asked[i:i+n]) {
+						if a.err != nil || a.records[0].Seq != 3 {
+							b.Fatal(a)
+						}
+					}
+				}
+			}
+		})
+	}
+}
