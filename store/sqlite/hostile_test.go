@@ -1,0 +1,106 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+func TestHostileForeign(t *testing.T) {
+	for name, sql := range map[string]string{
+		"table json_each": "CREATE TABLE json_each (x)",
+		"view json_each":  "CREATE VIEW json_each AS SELECT 1 AS key, 'job7' AS value",
+		"table asked":     "CREATE TABLE asked (value)",
+		"column key":      "ALTER TABLE WorkerLeases ADD COLUMN key TEXT",
+		"column value":    "ALTER TABLE WorkerLeases ADD COLUMN value TEXT",
+		"column n":        "ALTER TABLE WorkerLeases ADD COLUMN n TEXT",
+		"column asked":    "ALTER TABLE WorkerLeases ADD COLUMN asked TEXT",
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, asked := mixed(t)
+			execute(t, raw(t, l.o.Path), sql)
+			got := tails(t, l, asked, always(t), func() {})
+			for i, q := range asked {
+				want, _, err := l.Tail(t.Context(), q.workerType, q.limit)
+				must(t, "Tail()", err)
+				if got[i].err != nil {
+					t.Fatal(got[i].err)
+				}
+				documenttest.Equal(t, fmt.Sprintf("Tail(%q, %d) with others", q.workerType, q.limit), text(t, got[i].records), text(t, want))
+			}
+		})
+	}
+}
+
+// Fails red: base gives ErrClosed at once.
+func TestHostileClosedWhileATailHangs(t *testing.T) {
+	l, _ := mixed(t)
+	conn, err := l.file.db.Conn(t.Context())
+	must(t, "Conn()", err)
+	go l.Tail(t.Context(), "job1", 1)
+	time.Sleep(100 * time.Millisecond)
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_ = l.Close(short)
+	done := make(chan error, 1)
+	go func() { _, _, err := l.Tail(t.Context(), "job2", 1); done <- err }()
+	select {
+	case err := <-done:
+		wantErr(t, "Tail()", err, store.ErrClosed)
+	case <-time.After(2 * time.Second):
+		t.Error("Tail of a closed handle hangs")
+	}
+	conn.Close()
+}
+
+func TestHostilePlan(t *testing.T) {
+	l, _ := inUse(t, Options{})
+	db := raw(t, l.o.Path)
+	execute(t, db, `WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE i<10000) INSERT INTO WorkerLeases(workerType,seq) SELECT 'job'||i, s.value FROM c, json_each('[1,2,3,4,5,6,7,8,9,10]') s`)
+	execute(t, db, `WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE i<50000) INSERT INTO WorkerLeases(workerType,seq) SELECT 'huge', i FROM c`)
+	plan := func(what string) {
+		for _, q := range []string{selectTails.text, selectTails.textSchema1} {
+			r, err := db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+q, `["job1","huge"]`, int64(store.MaxSeq), 8)
+			must(t, "plan", err)
+			for r.Next() {
+				var a, b, c int
+				var s string
+				must(t, "Scan", r.Scan(&a, &b, &c, &s))
+				t.Log(what, a, b, s)
+			}
+			r.Close()
+		}
+		began := time.Now()
+		for range 20 {
+			l.readTails(t.Context(), []question{{"huge", 8}, {"huge", 8}})
+		}
+		t.Log(what, "two of the huge type:", time.Since(began)/20)
+		many := make([]question, 500)
+		for i := range many {
+			many[i] = question{fmt.Sprint("job", i+1), 8}
+		}
+		began = time.Now()
+		for range 5 {
+			l.readTails(t.Context(), many)
+		}
+		t.Log(what, "500 of 8:", time.Since(began)/5)
+	}
+	plan("plain")
+	execute(t, db, "ANALYZE")
+	db.Close(); db = raw(t, l.o.Path)
+	plan("analyzed")
+	for _, s := range []string{"1 1 1", "100000 1 1", "150000 150000 1", "1000000 2 1", "5 5 5 "} {
+		execute(t, db, "UPDATE sqlite_stat1 SET stat='"+s+"' WHERE tbl='WorkerLeases'")
+		db.Close(); db = raw(t, l.o.Path)
+		must(t, "Append()", l.Append(t.Context(), storetest.Grant("other"+fmt.Sprint(len(s)), 1)))
+		l.Close(t.Context())
+		l = open(t, Options{Path: l.o.Path})
+		l.Tail(t.Context(), "x", 1)
+		plan(s)
+	}
+}
