@@ -1,0 +1,196 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+func TestHostileOneDamagedPage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	l := open(t, Options{Path: path})
+	var asked []question
+	for i := range 60 {
+		r := storetest.Grant(fmt.Sprintf("job%02d", i), 1)
+		r.Metadata = strings.Repeat("x", 1500)
+		must(t, "Append()", l.Append(t.Context(), r))
+		asked = append(asked, question{r.WorkerType, 1})
+	}
+	must(t, "Close()", l.Close(t.Context()))
+	b := contentOf(t, path)
+	i := bytes.Index(b, []byte("job30"))
+	page := i / 4096 * 4096
+	for j := range 100 {
+		b[page+j] = 0xa5
+	}
+	must(t, "WriteFile()", os.WriteFile(path, b, 0o600))
+	l = open(t, Options{Path: path})
+	l.Tail(t.Context(), "job00", 1)
+	got := tails(t, l, asked, always(t), func() {})
+	alone, together := 0, 0
+	for i, q := range asked {
+		if _, _, err := l.Tail(t.Context(), q.workerType, q.limit); err != nil {
+			alone++
+		}
+		if got[i].err != nil {
+			together++
+		}
+	}
+	if alone != together {
+		t.Errorf("%d tails fail alone, %d with others: %v", alone, together, got[5].err)
+	}
+}
+
+func TestHostileReadOnlyLoose(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	db := raw(t, path)
+	for _, s := range creation {
+		execute(t, db, strings.Replace(s, "STRICT, WITHOUT ROWID", "WITHOUT ROWID", 1))
+	}
+	execute(t, db, "PRAGMA journal_mode = WAL", "INSERT INTO Boot VALUES ('x', 1)")
+	var asked []question
+	for i, seqs := range []string{"1,2.5,3", "'abc',1,2", "1.5,0,2", "x'00',1", "-3.5,1,2", "9e18,1", "0.5,1,2,3,4,5,6,7,8,9", "1,2,3"} {
+		name := fmt.Sprint("job", i)
+		for _, s := range strings.Split(seqs, ",") {
+			execute(t, db, fmt.Sprintf("INSERT INTO WorkerLeases (workerType, seq, kind) VALUES ('%s', %s, 'grant')", name, s))
+		}
+		for limit := range 9 {
+			asked = append(asked, question{name, limit})
+		}
+	}
+	execute(t, db, "INSERT INTO WorkerLeases (workerType, seq) VALUES (x'6a6f6230', 9), ('JOB0', 7)")
+	for _, ro := range []bool{true} {
+		l := open(t, Options{Path: path, ReadOnly: ro})
+		_, _, err := l.Tail(t.Context(), "job1", 1)
+		must(t, "Tail", err)
+		got := tails(t, l, asked, always(t), func() {})
+		for i, q := range asked {
+			want, _, err := l.Tail(t.Context(), q.workerType, q.limit)
+			must(t, "Tail()", err)
+			must(t, "Tail()", got[i].err)
+			documenttest.Equal(t, fmt.Sprintf("Tail(%q, %d) with others", q.workerType, q.limit), text(t, got[i].records), text(t, want))
+		}
+	}
+}
+
+func TestHostileBusyTwice(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	l := open(t, Options{Path: path})
+	must(t, "Append()", l.Append(t.Context(), storetest.Grant("job", 1)))
+	must(t, "Close()", l.Close(t.Context()))
+	db := raw(t, path)
+	execute(t, db, "PRAGMA journal_mode = DELETE")
+	ro := open(t, Options{Path: path, ReadOnly: true, BusyTimeout: time.Second})
+	conn, err := db.Conn(t.Context())
+	must(t, "Conn", err)
+	must(t, "x", documenttest.ErrorOf(conn.ExecContext(t.Context(), "BEGIN EXCLUSIVE")))
+	var all sync.WaitGroup
+	for i := range 3 {
+		all.Go(func() {
+			time.Sleep(time.Duration(i) * 10 * time.Millisecond)
+			began := time.Now()
+			_, _, err := ro.Tail(t.Context(), "job", 1)
+			t.Log(i, time.Since(began), err)
+			if time.Since(began) > 1900*time.Millisecond {
+				t.Error("waited for twice the busy timeout")
+			}
+		})
+	}
+	all.Wait()
+	conn.Close()
+}
+
+func TestHostileCloseFailsWhatIsInProgress(t *testing.T) {
+	l, asked := mixed(t)
+	closed := make(chan error, 1)
+	got := tails(t, l, asked, always(t), func() {
+		go func() { closed <- l.Close(t.Context()) }()
+		for l.begin() == nil {
+			l.calls.Done()
+		}
+	})
+	must(t, "Close()", <-closed)
+	n := 0
+	for _, a := range got {
+		if a.err != nil {
+			n++
+		}
+	}
+	if n > 0 {
+		t.Errorf("%d of %d tails that were called before Close failed: %v", n, len(got), got[3].err)
+	}
+}
+
+func TestHostileStress(t *testing.T) {
+	l, _ := inUse(t, Options{})
+	var all sync.WaitGroup
+	stop := time.Now().Add(4 * time.Second)
+	var worst struct {
+		sync.Mutex
+		append, tail time.Duration
+		n, m      int
+	}
+	for g := range 200 {
+		all.Go(func() {
+			name := fmt.Sprint("job", g)
+			var seq int64
+			for time.Now().Before(stop) {
+				if g%4 == 0 {
+					b := time.Now()
+					must(t, "Append()", l.Append(t.Context(), storetest.Grant(name, seq+1)))
+					seq++
+					worst.Lock()
+					worst.append = max(worst.append, time.Since(b))
+					worst.m++
+					worst.Unlock()
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				if rand.IntN(4) == 0 {
+					d := time.Duration(rand.IntN(3000)) * time.Microsecond
+					time.AfterFunc(d, cancel)
+				}
+				before, err := l.Now(t.Context())
+				must(t, "Now", err)
+				b := time.Now()
+				limit := rand.IntN(11)
+				r, s, err := l.Tail(ctx, name, limit)
+				worst.Lock()
+				worst.tail = max(worst.tail, time.Since(b))
+				worst.n++
+				worst.Unlock()
+				if err == nil {
+					after, err := l.Now(t.Context())
+					must(t, "Now", err)
+					if s.Time.Before(before.Time) || s.Time.After(after.Time) {
+						t.Errorf("stamp %v not in %v to %v", s, before, after)
+					}
+					if len(r) != min(limit, int(seq)) {
+						t.Errorf("%d records, limit %d, seq %d", len(r), limit, seq)
+					}
+					for i, x := range r {
+						if x.WorkerType != name || x.Seq != seq-int64(i) {
+							t.Errorf("wrong record %v", x)
+						}
+					}
+				} else if ctx.Err() == nil {
+					t.Error(err)
+				}
+				cancel()
+			}
+		})
+	}
+	all.Wait()
+	t.Log("worst append", worst.append, "worst tail", worst.tail, worst.n, worst.m, "waiting", l.tails.Waiting())
+	_ = store.MaxSeq
+}
