@@ -159,12 +159,13 @@ func scanTail(row *sql.Rows, workerType string, more ...any) (store.Record, erro
 	return r, err
 }
 
-// queryTails is queryTail for the types of a JSON list. The last column is the place of the type in it.
+// queryTails is queryTail for the types of a JSON list. The last column is the place of the type in it. It has the
+// name of its table before it, since others may have added a column of that name.
 func queryTails() query {
 	text := func(have int) string {
 		return `SELECT NULL, n` + strings.Repeat(", NULL", len(columns)-2) + `, 1, key FROM (
-			SELECT (` + strings.ReplaceAll(selectUnreachable, "?1", "asked.value") + `) AS n, key FROM json_each(?1) AS asked) WHERE n IS NOT NULL
-			UNION ALL SELECT ` + readColumns(have) + `, 0, key FROM json_each(?1) AS asked CROSS JOIN WorkerLeases
+			SELECT (` + strings.ReplaceAll(selectUnreachable, "?1", "asked.value") + `) AS n, asked.key FROM json_each(?1) AS asked) WHERE n IS NOT NULL
+			UNION ALL SELECT ` + readColumns(have) + `, 0, asked.key FROM json_each(?1) AS asked CROSS JOIN WorkerLeases
 			ON workerType = asked.value AND seq IN (
 				SELECT seq FROM WorkerLeases WHERE workerType = asked.value AND seq BETWEEN 1 AND ?2 ORDER BY seq DESC LIMIT ?3 + 0)`
 	}

@@ -62,18 +62,41 @@ func mixed(t *testing.T) (l *Ledger, asked []question) {
 	return l, append(asked, question{"none", 3}, question{"job7", gathered})
 }
 
-func TestTailsOfManyTypesAreWhatEachIsAlone(t *testing.T) {
-	l, asked := mixed(t)
-	got := tails(t, l, asked, always(t), func() {})
-	stamps := map[store.Stamp]int{}
+// alike compares the tails that were read with others to what each is alone.
+func alike(t *testing.T, l *Ledger, asked []question, got []answer) {
+	t.Helper()
 	for i, q := range asked {
 		want, _, err := l.Tail(t.Context(), q.workerType, q.limit)
 		must(t, "Tail()", err)
 		must(t, "Tail() with others", got[i].err)
 		documenttest.Equal(t, fmt.Sprintf("Tail(%q, %d) with others", q.workerType, q.limit), text(t, got[i].records), text(t, want))
-		stamps[got[i].stamp]++
+	}
+}
+
+func TestTailsOfManyTypesAreWhatEachIsAlone(t *testing.T) {
+	l, asked := mixed(t)
+	got := tails(t, l, asked, always(t), func() {})
+	alike(t, l, asked, got)
+	stamps := map[store.Stamp]int{}
+	for _, a := range got {
+		stamps[a.stamp]++
 	}
 	documenttest.Equal(t, "stamps of one tail alone and one statement for the others", len(stamps), 2)
+}
+
+// Others may add tables, and columns that can be empty, of any name.
+func TestTailsOfManyTypesWhereOthersHaveAdded(t *testing.T) {
+	for _, added := range []string{
+		"ALTER TABLE WorkerLeases ADD COLUMN key TEXT",
+		"ALTER TABLE WorkerLeases ADD COLUMN value TEXT",
+		"ALTER TABLE WorkerLeases ADD COLUMN asked TEXT",
+	} {
+		t.Run(added, func(t *testing.T) {
+			l, asked := mixed(t)
+			execute(t, raw(t, l.o.Path), added)
+			alike(t, l, asked, tails(t, l, asked, always(t), func() {}))
+		})
+	}
 }
 
 // A reader of a file of the first version goes without the later columns.
