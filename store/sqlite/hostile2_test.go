@@ -1,11 +1,9 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -16,41 +14,6 @@ import (
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
-
-func TestHostileOneDamagedPage(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "ledger.db")
-	l := open(t, Options{Path: path})
-	var asked []question
-	for i := range 60 {
-		r := storetest.Grant(fmt.Sprintf("job%02d", i), 1)
-		r.Metadata = strings.Repeat("x", 1500)
-		must(t, "Append()", l.Append(t.Context(), r))
-		asked = append(asked, question{r.WorkerType, 1})
-	}
-	must(t, "Close()", l.Close(t.Context()))
-	b := contentOf(t, path)
-	i := bytes.Index(b, []byte("job30"))
-	page := i / 4096 * 4096
-	for j := range 100 {
-		b[page+j] = 0xa5
-	}
-	must(t, "WriteFile()", os.WriteFile(path, b, 0o600))
-	l = open(t, Options{Path: path})
-	l.Tail(t.Context(), "job00", 1)
-	got := tails(t, l, asked, always(t), func() {})
-	alone, together := 0, 0
-	for i, q := range asked {
-		if _, _, err := l.Tail(t.Context(), q.workerType, q.limit); err != nil {
-			alone++
-		}
-		if got[i].err != nil {
-			together++
-		}
-	}
-	if alone != together {
-		t.Errorf("%d tails fail alone, %d with others: %v", alone, together, got[5].err)
-	}
-}
 
 func TestHostileReadOnlyLoose(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
@@ -139,7 +102,7 @@ func TestHostileStress(t *testing.T) {
 	var worst struct {
 		sync.Mutex
 		append, tail time.Duration
-		n, m      int
+		n, m         int
 	}
 	for g := range 200 {
 		all.Go(func() {

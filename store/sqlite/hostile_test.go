@@ -7,35 +7,8 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
-
-func TestHostileForeign(t *testing.T) {
-	for name, sql := range map[string]string{
-		"table json_each": "CREATE TABLE json_each (x)",
-		"view json_each":  "CREATE VIEW json_each AS SELECT 1 AS key, 'job7' AS value",
-		"table asked":     "CREATE TABLE asked (value)",
-		"column key":      "ALTER TABLE WorkerLeases ADD COLUMN key TEXT",
-		"column value":    "ALTER TABLE WorkerLeases ADD COLUMN value TEXT",
-		"column n":        "ALTER TABLE WorkerLeases ADD COLUMN n TEXT",
-		"column asked":    "ALTER TABLE WorkerLeases ADD COLUMN asked TEXT",
-	} {
-		t.Run(name, func(t *testing.T) {
-			l, asked := mixed(t)
-			execute(t, raw(t, l.o.Path), sql)
-			got := tails(t, l, asked, always(t), func() {})
-			for i, q := range asked {
-				want, _, err := l.Tail(t.Context(), q.workerType, q.limit)
-				must(t, "Tail()", err)
-				if got[i].err != nil {
-					t.Fatal(got[i].err)
-				}
-				documenttest.Equal(t, fmt.Sprintf("Tail(%q, %d) with others", q.workerType, q.limit), text(t, got[i].records), text(t, want))
-			}
-		})
-	}
-}
 
 // Fails red: base gives ErrClosed at once.
 func TestHostileClosedWhileATailHangs(t *testing.T) {
@@ -92,11 +65,13 @@ func TestHostilePlan(t *testing.T) {
 	}
 	plan("plain")
 	execute(t, db, "ANALYZE")
-	db.Close(); db = raw(t, l.o.Path)
+	db.Close()
+	db = raw(t, l.o.Path)
 	plan("analyzed")
 	for _, s := range []string{"1 1 1", "100000 1 1", "150000 150000 1", "1000000 2 1", "5 5 5 "} {
 		execute(t, db, "UPDATE sqlite_stat1 SET stat='"+s+"' WHERE tbl='WorkerLeases'")
-		db.Close(); db = raw(t, l.o.Path)
+		db.Close()
+		db = raw(t, l.o.Path)
 		must(t, "Append()", l.Append(t.Context(), storetest.Grant("other"+fmt.Sprint(len(s)), 1)))
 		l.Close(t.Context())
 		l = open(t, Options{Path: l.o.Path})

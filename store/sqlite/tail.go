@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	code "modernc.org/sqlite/lib"
+
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/fault"
 )
@@ -49,13 +51,39 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 	return a.records, a.stamp, a.err
 }
 
-// readTails reads the newest records of several types. They share the stamp and an error.
-func (l *Ledger) readTails(ctx context.Context, asked []question) []answer {
+// readTails reads the newest records of several types.
+func (l *Ledger) readTails(ctx context.Context, asked []question) (answers []answer) {
+	answers, err := l.readAtOnce(ctx, asked)
+	switch {
+	case err == nil:
+		return answers
+	case len(asked) == 1 || !apart(err):
+		return slices.Repeat([]answer{{err: err}}, len(asked))
+	}
+	for _, q := range asked {
+		answers = append(answers, l.readTails(ctx, []question{q})...)
+	}
+	return answers
+}
+
+// apart reports whether some of the tails that failed together may succeed alone: a damaged page has the records of
+// few types, and a table that another program has named json_each hides what a shared statement needs.
+func apart(err error) bool {
+	switch resultCode(err) & 0xff {
+	case code.SQLITE_ERROR, code.SQLITE_CORRUPT, code.SQLITE_IOERR:
+		return true
+	default:
+		return false
+	}
+}
+
+// readAtOnce reads the newest records of several types. They share the stamp and the error.
+func (l *Ledger) readAtOnce(ctx context.Context, asked []question) ([]answer, error) {
 	key := asked[0].workerType
 	if len(asked) > 1 {
 		key += fmt.Sprintf(" and %d more", len(asked)-1)
 	}
-	answers, err := reads(ctx, l, "tail", key, func(ctx context.Context, f *file) (answers []answer, err error) {
+	return reads(ctx, l, "tail", key, func(ctx context.Context, f *file) (answers []answer, err error) {
 		if len(asked) == 1 {
 			answers, err = f.tail(ctx, asked[0])
 		} else {
@@ -70,10 +98,6 @@ func (l *Ledger) readTails(ctx context.Context, asked []question) []answer {
 		}
 		return answers, err
 	})
-	if err != nil {
-		answers = slices.Repeat([]answer{{err: err}}, len(asked))
-	}
-	return answers
 }
 
 // tail reads the newest records of one type.

@@ -1,10 +1,12 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -87,6 +89,9 @@ func TestTailsOfManyTypesAreWhatEachIsAlone(t *testing.T) {
 // Others may add tables, and columns that can be empty, of any name.
 func TestTailsOfManyTypesWhereOthersHaveAdded(t *testing.T) {
 	for _, added := range []string{
+		"CREATE TABLE json_each (value)",
+		"CREATE VIEW json_each AS SELECT 0 AS key, 'job7' AS value",
+		"CREATE TABLE asked (value)",
 		"ALTER TABLE WorkerLeases ADD COLUMN key TEXT",
 		"ALTER TABLE WorkerLeases ADD COLUMN value TEXT",
 		"ALTER TABLE WorkerLeases ADD COLUMN asked TEXT",
@@ -96,6 +101,40 @@ func TestTailsOfManyTypesWhereOthersHaveAdded(t *testing.T) {
 			execute(t, raw(t, l.o.Path), added)
 			alike(t, l, asked, tails(t, l, asked, always(t), func() {}))
 		})
+	}
+}
+
+// A damaged page has the records of a few types. The others are read still.
+func TestTailsOfManyTypesOfWhichSomeAreDamaged(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	l := open(t, Options{Path: path})
+	var asked []question
+	for i := range 60 {
+		r := storetest.Grant(fmt.Sprintf("job%02d", i), 1)
+		r.Metadata = strings.Repeat("x", 1000)
+		must(t, "Append()", l.Append(t.Context(), r))
+		asked = append(asked, question{r.WorkerType, 1})
+	}
+	must(t, "Close()", l.Close(t.Context()))
+	b := contentOf(t, path)
+	page := bytes.Index(b, []byte("job30")) &^ 4095
+	copy(b[page:], bytes.Repeat([]byte{0xa5}, 100))
+	content(b)(t, path)
+
+	l = open(t, Options{Path: path})
+	must(t, "Init()", l.Init(t.Context()))
+	failed := 0
+	for i, a := range tails(t, l, asked, always(t), func() {}) {
+		_, _, err := l.Tail(t.Context(), asked[i].workerType, 1)
+		if err == nil {
+			must(t, "Tail() with others", a.err)
+			continue
+		}
+		failed++
+		documenttest.Says(t, "Tail() with others", a.err, store.ErrRefused, asked[i].workerType+":", "corrupt")
+	}
+	if failed == 0 || failed == len(asked) {
+		t.Errorf("%d of %d tails fail, want some", failed, len(asked))
 	}
 }
 
