@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,38 +13,6 @@ import (
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
-
-func TestHostileReadOnlyLoose(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "ledger.db")
-	db := raw(t, path)
-	for _, s := range creation {
-		execute(t, db, strings.Replace(s, "STRICT, WITHOUT ROWID", "WITHOUT ROWID", 1))
-	}
-	execute(t, db, "PRAGMA journal_mode = WAL", "INSERT INTO Boot VALUES ('x', 1)")
-	var asked []question
-	for i, seqs := range []string{"1,2.5,3", "'abc',1,2", "1.5,0,2", "x'00',1", "-3.5,1,2", "9e18,1", "0.5,1,2,3,4,5,6,7,8,9", "1,2,3"} {
-		name := fmt.Sprint("job", i)
-		for _, s := range strings.Split(seqs, ",") {
-			execute(t, db, fmt.Sprintf("INSERT INTO WorkerLeases (workerType, seq, kind) VALUES ('%s', %s, 'grant')", name, s))
-		}
-		for limit := range 9 {
-			asked = append(asked, question{name, limit})
-		}
-	}
-	execute(t, db, "INSERT INTO WorkerLeases (workerType, seq) VALUES (x'6a6f6230', 9), ('JOB0', 7)")
-	for _, ro := range []bool{true} {
-		l := open(t, Options{Path: path, ReadOnly: ro})
-		_, _, err := l.Tail(t.Context(), "job1", 1)
-		must(t, "Tail", err)
-		got := tails(t, l, asked, always(t), func() {})
-		for i, q := range asked {
-			want, _, err := l.Tail(t.Context(), q.workerType, q.limit)
-			must(t, "Tail()", err)
-			must(t, "Tail()", got[i].err)
-			documenttest.Equal(t, fmt.Sprintf("Tail(%q, %d) with others", q.workerType, q.limit), text(t, got[i].records), text(t, want))
-		}
-	}
-}
 
 func TestHostileBusyTwice(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")

@@ -134,7 +134,7 @@ func (f *file) tails(ctx context.Context, asked []question) ([]answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	answers := make([]answer, len(asked))
+	answers, odd := make([]answer, len(asked)), make([]bool, len(asked))
 	_, err = brief(ctx, f, func(ctx context.Context, conn *sql.Conn) ([]struct{}, error) {
 		return rows(ctx, conn, func(row *sql.Rows) (none struct{}, err error) {
 			var i int
@@ -142,8 +142,11 @@ func (f *file) tails(ctx context.Context, asked []question) ([]answer, error) {
 			if err != nil {
 				return none, err
 			}
-			if r.Seq == 0 {
+			switch {
+			case r.Seq == 0 && r.WorkerType == "":
 				r.WorkerType = names[i]
+			case r.Seq == 0:
+				odd[i] = true
 			}
 			answers[i].records = append(answers[i].records, r)
 			return none, nil
@@ -151,6 +154,13 @@ func (f *file) tails(ctx context.Context, asked []question) ([]answer, error) {
 	})
 	for i, q := range asked {
 		answers[i].records = newest(answers[i].records, q.limit)
+		// Only the file can put keys in order that are no integers. Those who write refuse its table.
+		if odd[i] && err == nil {
+			var alone []answer
+			if alone, err = f.tail(ctx, q); err == nil {
+				answers[i] = alone[0]
+			}
+		}
 	}
 	return answers, err
 }

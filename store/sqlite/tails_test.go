@@ -104,6 +104,29 @@ func TestTailsOfManyTypesWhereOthersHaveAdded(t *testing.T) {
 	}
 }
 
+// Those who read go by a table that another program has rebuilt, whose keys may be no integers.
+func TestTailsOfManyTypesOfATableThatIsNotStrict(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	db := raw(t, path)
+	for _, s := range creation {
+		execute(t, db, strings.ReplaceAll(s, "STRICT, ", ""))
+	}
+	execute(t, db, "PRAGMA journal_mode = WAL", "INSERT INTO Boot VALUES ('boot', 1)", "INSERT INTO WorkerLeases (workerType, seq) VALUES (x'6a6f6230', 9), ('JOB0', 7)")
+	var asked []question
+	for i, seqs := range [][]string{{"1", "2.5", "3"}, {"'text'", "1", "2"}, {"1.5", "0", "2"}, {"x'00'", "1"}, {"-3.5", "1", "2"}, {"9e18", "1.5"}, {"0.5", "1.5", "2", "2.5", "3"}, {"1", "2"}} {
+		name := fmt.Sprint("job", i)
+		for _, seq := range seqs {
+			execute(t, db, fmt.Sprintf("INSERT INTO WorkerLeases (workerType, seq) VALUES ('%s', %s)", name, seq))
+		}
+		for limit := range gathered + 1 {
+			asked = append(asked, question{name, limit})
+		}
+	}
+	l := open(t, Options{Path: path, ReadOnly: true})
+	must(t, "Now()", documenttest.ErrorOf(l.Now(t.Context())))
+	alike(t, l, asked, tails(t, l, asked, always(t), func() {}))
+}
+
 // A damaged page has the records of a few types. The others are read still.
 func TestTailsOfManyTypesOfWhichSomeAreDamaged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
