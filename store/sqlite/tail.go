@@ -44,6 +44,13 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 		a := l.readTails(ctx, []question{q})[0]
 		return a.records, a.stamp, a.err
 	}
+	// A closed handle says so at once, also while a tail that has begun before hangs.
+	if ctx.Err() == nil {
+		if err := l.begin(); err != nil {
+			return nil, store.Stamp{}, fmt.Errorf("sqlite: tail %s: %w", workerType, err)
+		}
+		l.calls.Done()
+	}
 	a, _, answered := l.tails.Call(ctx, q)
 	if !answered {
 		a.err = fmt.Errorf("sqlite: tail %s: %w", workerType, fault.Ended(ctx))

@@ -223,6 +223,19 @@ func TestTailsThatWaitWhenTheHandleIsClosed(t *testing.T) {
 	}
 }
 
+func TestATailOfAClosedHandleFailsWhileAnotherHangs(t *testing.T) {
+	l, asked := mixed(t)
+	tails(t, l, asked[:2], always(t), func() {
+		ended, end := context.WithCancel(t.Context())
+		end()
+		wantErr(t, "Close()", l.Close(ended), context.Canceled)
+		wantErr(t, "Tail()", in(t, "Tail()", func() error {
+			_, _, err := l.Tail(t.Context(), "job2", 1)
+			return err
+		}), store.ErrClosed)
+	})
+}
+
 // Tables that another program has rebuilt are refused by each.
 func TestTailsOfManyTypesOfATableThatWasDropped(t *testing.T) {
 	l, asked := mixed(t)
