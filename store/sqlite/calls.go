@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
@@ -18,14 +19,22 @@ const otherLogTimeout = 250 * time.Millisecond
 // do runs one operation in a separate goroutine, and repeats it while the file is
 // locked. So it returns as soon as its context ends, even if the disk hangs. An
 // abandoned operation ends by itself; Close waits for it.
-func do[T any](ctx context.Context, l *Ledger, op, key string, act func(ctx context.Context) (T, error)) (T, error) {
+func do[T any](ctx context.Context, l *Ledger, op, key string, act func(ctx context.Context) (T, error)) (value T, err error) {
+	value, err = attempt(ctx, l, patience{waits: new(atomic.Int64)}, act)
+	if err != nil {
+		err = fmt.Errorf("sqlite: %s %s: %w", op, key, err)
+	}
+	return value, err
+}
+
+// attempt is do for one that may have waited before. Its errors don't name the operation.
+func attempt[T any](ctx context.Context, l *Ledger, p patience, act func(ctx context.Context) (T, error)) (T, error) {
 	var none T
-	fail := func(err error) (T, error) { return none, fmt.Errorf("sqlite: %s %s: %w", op, key, err) }
 	if ctx.Err() != nil {
-		return fail(fault.Ended(ctx))
+		return none, fault.Ended(ctx)
 	}
 	if err := l.begin(); err != nil {
-		return fail(err)
+		return none, err
 	}
 
 	type outcome struct {
@@ -36,7 +45,7 @@ func do[T any](ctx context.Context, l *Ledger, op, key string, act func(ctx cont
 	l.run(func() {
 		defer l.calls.Done()
 		var o outcome
-		o.err = l.patiently(ctx, func() (err error) {
+		o.err = l.patiently(ctx, p, func() (err error) {
 			o.value, err = act(ctx)
 			return err
 		})
@@ -48,11 +57,11 @@ func do[T any](ctx context.Context, l *Ledger, op, key string, act func(ctx cont
 	select {
 	case o := <-done:
 		if o.err != nil {
-			return fail(o.err)
+			return none, o.err
 		}
 		return o.value, nil
 	case <-ctx.Done():
-		return fail(fault.Ended(ctx))
+		return none, fault.Ended(ctx)
 	}
 }
 
@@ -97,17 +106,24 @@ const (
 	lastPause  = 16 * time.Millisecond
 )
 
-// patiently repeats act while it finds the file locked. SQLite's own busy wait is off,
-// because a context can't end it. The waited time is counted, not read from the clock,
+// patience is how long an operation has waited for locks. It is counted, not read from the clock,
 // so that stepping the clock can't prolong it.
-func (l *Ledger) patiently(ctx context.Context, act func() error) error {
-	var waited time.Duration
+type patience struct {
+	waits *atomic.Int64 // nanoseconds, of all operations that wait one after the other
+	from  int64         // what of it was before this operation
+}
+
+func (p patience) waited() time.Duration { return time.Duration(p.waits.Load() - p.from) }
+
+// patiently repeats act while it finds the file locked. SQLite's own busy wait is off,
+// because a context can't end it.
+func (l *Ledger) patiently(ctx context.Context, p patience, act func() error) error {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		err := act()
 		if err == nil || !isBusy(err) {
 			return err
 		}
-		if err := l.impatient(waited, err); err != nil {
+		if err := l.impatient(p.waited(), err); err != nil {
 			return err
 		}
 		timer := l.o.Clock.Timer(pause)
@@ -116,7 +132,7 @@ func (l *Ledger) patiently(ctx context.Context, act func() error) error {
 			timer.Stop()
 			return fault.Ended(ctx)
 		case <-timer.C:
-			waited += pause
+			p.waits.Add(int64(pause))
 		}
 	}
 }

@@ -158,7 +158,12 @@ func writes[T any](ctx context.Context, l *Ledger, op, key string, act func(ctx 
 // reads runs one operation on the open file. A file that is read alone is opened for
 // this reading only, because SQLite wouldn't notice a change.
 func reads[T any](ctx context.Context, l *Ledger, op, key string, act func(ctx context.Context, f *file) (T, error)) (T, error) {
-	return do(ctx, l, op, key, func(ctx context.Context) (value T, err error) {
+	return do(ctx, l, op, key, onFile(l, act))
+}
+
+// onFile is act on the open file.
+func onFile[T any](l *Ledger, act func(ctx context.Context, f *file) (T, error)) func(ctx context.Context) (T, error) {
+	return func(ctx context.Context) (value T, err error) {
 		f, err := l.use(ctx)
 		if err != nil {
 			return value, err
@@ -172,7 +177,7 @@ func reads[T any](ctx context.Context, l *Ledger, op, key string, act func(ctx c
 			_ = f.close()
 		}
 		return value, err
-	})
+	}
 }
 
 // openFile opens a ledger that is there.

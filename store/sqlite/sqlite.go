@@ -60,9 +60,11 @@ type Ledger struct {
 	opening chan struct{} // has one element while a call checks or opens the file
 	appends queue
 	tails   *gather.Calls[question, answer]
-	acts    chan func()   // to the goroutine that waits for another act
-	idle    atomic.Bool   // There is one.
-	ended   chan struct{} // closed by Close
+	// tailWaits is how long tails have waited for locks, in nanoseconds.
+	tailWaits atomic.Int64
+	acts      chan func()   // to the goroutine that waits for another act
+	idle      atomic.Bool   // There is one.
+	ended     chan struct{} // closed by Close
 
 	life context.Context // ends with Close, which ends the watches
 	end  context.CancelFunc
@@ -206,7 +208,8 @@ func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
 }
 
 // Close waits for the operations in progress, at most until its context ends, and
-// closes the file.
+// closes the file. Those that still wait for their turn to use it fail with
+// store.ErrClosed: they have done nothing.
 //
 // If its context ends first, the file is closed in the background, when the last
 // operation has ended. If the disk hangs for good, that never happens: the goroutines

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	code "modernc.org/sqlite/lib"
 
@@ -16,8 +17,9 @@ import (
 )
 
 const (
-	// maxTails is how many tails one statement reads at most, so that appends don't wait long for it.
-	maxTails = 500
+	// maxTails is how many tails one statement reads at most, and maxRows how many records, so that appends don't wait
+	// long for it: it takes about 10 ms.
+	maxTails, maxRows = 500, 1000
 	// gathered is the largest limit of a tail that is read together with others.
 	gathered = 8
 )
@@ -27,6 +29,7 @@ type (
 	question struct {
 		workerType string
 		limit      int
+		from       int64 // see patience
 	}
 	answer struct {
 		records []store.Record
@@ -38,37 +41,55 @@ type (
 // Tail returns the newest records, newest first, with a stamp for free. Calls for a few records that goroutines
 // of one handle make at the same time share a statement.
 func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
-	q := question{workerType, max(limit, 0)}
-	// The types of a shared statement are sent as JSON, which has no room for names that are no text.
-	if limit > gathered || store.CheckWorkerType(workerType) != nil {
-		a := l.readTails(ctx, []question{q})[0]
-		return a.records, a.stamp, a.err
+	a := l.ask(ctx, question{workerType, max(limit, 0), l.tailWaits.Load()})
+	if a.err != nil {
+		a.err = fmt.Errorf("sqlite: tail %s: %w", workerType, a.err)
 	}
-	// A closed handle says so at once, also while a tail that has begun before hangs.
+	return a.records, a.stamp, a.err
+}
+
+// ask reads the newest records of a type, with those of others if few are wanted.
+func (l *Ledger) ask(ctx context.Context, q question) answer {
+	// The types of a shared statement are sent as JSON, which has no room for names that are no text.
+	if q.limit > gathered || store.CheckWorkerType(q.workerType) != nil {
+		return l.readAtOnce(ctx, patience{waits: new(atomic.Int64)}, []question{q})[0]
+	}
 	if ctx.Err() == nil {
+		// A closed handle says so at once, also while a tail hangs that has begun before.
 		if err := l.begin(); err != nil {
-			return nil, store.Stamp{}, fmt.Errorf("sqlite: tail %s: %w", workerType, err)
+			return answer{err: err}
 		}
 		l.calls.Done()
 	}
 	a, _, answered := l.tails.Call(ctx, q)
 	if !answered {
-		a.err = fmt.Errorf("sqlite: tail %s: %w", workerType, fault.Ended(ctx))
+		a.err = fault.Ended(ctx)
 	}
-	return a.records, a.stamp, a.err
+	return a
 }
 
-// readTails reads the newest records of several types.
+// readTails reads the newest records of several types, by as few statements as may be.
 func (l *Ledger) readTails(ctx context.Context, asked []question) (answers []answer) {
-	answers, err := l.readAtOnce(ctx, asked)
-	switch {
-	case err == nil:
-		return answers
-	case len(asked) == 1 || !apart(err):
-		return slices.Repeat([]answer{{err: err}}, len(asked))
-	}
+	most := 1
 	for _, q := range asked {
-		answers = append(answers, l.readTails(ctx, []question{q})...)
+		most = max(most, q.limit)
+	}
+	for part := range slices.Chunk(asked, max(maxRows/most, 1)) {
+		answers = append(answers, l.readPart(ctx, part)...)
+	}
+	return answers
+}
+
+// readPart reads the newest records of as many types as one statement reads, with the patience of the one that has
+// waited longest: those that wait are in the order in which they came.
+func (l *Ledger) readPart(ctx context.Context, asked []question) (answers []answer) {
+	answers = l.readAtOnce(ctx, patience{&l.tailWaits, asked[0].from}, asked)
+	if err := answers[0].err; err == nil || len(asked) == 1 || !apart(err) {
+		return answers
+	}
+	answers = answers[:0]
+	for _, q := range asked {
+		answers = append(answers, l.readPart(ctx, []question{q})...)
 	}
 	return answers
 }
@@ -84,13 +105,9 @@ func apart(err error) bool {
 	}
 }
 
-// readAtOnce reads the newest records of several types. They share the stamp and the error.
-func (l *Ledger) readAtOnce(ctx context.Context, asked []question) ([]answer, error) {
-	key := asked[0].workerType
-	if len(asked) > 1 {
-		key += fmt.Sprintf(" and %d more", len(asked)-1)
-	}
-	return reads(ctx, l, "tail", key, func(ctx context.Context, f *file) (answers []answer, err error) {
+// readAtOnce reads the newest records of several types. They share the stamp or the error.
+func (l *Ledger) readAtOnce(ctx context.Context, p patience, asked []question) []answer {
+	answers, err := attempt(ctx, l, p, onFile(l, func(ctx context.Context, f *file) (answers []answer, err error) {
 		if len(asked) == 1 {
 			answers, err = f.tail(ctx, asked[0])
 		} else {
@@ -104,7 +121,11 @@ func (l *Ledger) readAtOnce(ctx context.Context, asked []question) ([]answer, er
 			answers[i].stamp = stamp
 		}
 		return answers, err
-	})
+	}))
+	if err != nil {
+		return slices.Repeat([]answer{{err: err}}, len(asked))
+	}
+	return answers
 }
 
 // tail reads the newest records of one type.

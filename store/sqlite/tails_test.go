@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/benbjohnson/clock"
+
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -59,9 +61,9 @@ func mixed(t *testing.T) (l *Ledger, asked []question) {
 		case 3:
 			execute(t, db, fmt.Sprintf("INSERT INTO WorkerLeases (workerType, seq, kind) VALUES ('%s', 100, 'nonsense')", name))
 		}
-		asked = append(asked, question{name, i % (gathered + 1)}, question{name, 1})
+		asked = append(asked, question{name, i % (gathered + 1), 0}, question{name, 1, 0})
 	}
-	return l, append(asked, question{"none", 3}, question{"job7", gathered})
+	return l, append(asked, question{"none", 3, 0}, question{"job7", gathered, 0})
 }
 
 // alike compares the tails that were read with others to what each is alone.
@@ -119,7 +121,7 @@ func TestTailsOfManyTypesOfATableThatIsNotStrict(t *testing.T) {
 			execute(t, db, fmt.Sprintf("INSERT INTO WorkerLeases (workerType, seq) VALUES ('%s', %s)", name, seq))
 		}
 		for limit := range gathered + 1 {
-			asked = append(asked, question{name, limit})
+			asked = append(asked, question{name, limit, 0})
 		}
 	}
 	l := open(t, Options{Path: path, ReadOnly: true})
@@ -136,7 +138,7 @@ func TestTailsOfManyTypesOfWhichSomeAreDamaged(t *testing.T) {
 		r := storetest.Grant(fmt.Sprintf("job%02d", i), 1)
 		r.Metadata = strings.Repeat("x", 1000)
 		must(t, "Append()", l.Append(t.Context(), r))
-		asked = append(asked, question{r.WorkerType, 1})
+		asked = append(asked, question{r.WorkerType, 1, 0})
 	}
 	must(t, "Close()", l.Close(t.Context()))
 	b := contentOf(t, path)
@@ -166,7 +168,7 @@ func TestTailsOfManyTypesInAFileOfSchema1(t *testing.T) {
 	l := open(t, Options{Path: old(t), ReadOnly: true})
 	want, _, err := l.Tail(t.Context(), "job", 2)
 	must(t, "Tail()", err)
-	for i, a := range tails(t, l, []question{{"job", 2}, {"job", 2}, {"none", 1}, {"job", 1}}, always(t), func() {}) {
+	for i, a := range tails(t, l, []question{{"job", 2, 0}, {"job", 2, 0}, {"none", 1, 0}, {"job", 1, 0}}, always(t), func() {}) {
 		must(t, "Tail() with others", a.err)
 		documenttest.Equal(t, "records", text(t, a.records), text(t, want[:[]int{2, 2, 0, 1}[i]]))
 	}
@@ -211,15 +213,59 @@ func TestTailsThatWaitWhenTheHandleIsClosed(t *testing.T) {
 	})
 	must(t, "Close()", <-closed)
 	answered := 0
-	for _, a := range got {
+	for i, a := range got {
 		if a.err == nil {
 			answered++
 		} else {
-			wantErr(t, "Tail() at Close", a.err, store.ErrClosed)
+			documenttest.Says(t, "Tail() at Close", a.err, store.ErrClosed, asked[i].workerType+":")
 		}
 	}
 	if answered > 1 {
 		t.Errorf("%d tails were answered, want at most the one that was under way", answered)
+	}
+}
+
+// Those that have waited for a tail that was locked out don't wait as long again.
+func TestTailsThatAreLockedOutForTooLong(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	l := open(t, Options{Path: path})
+	must(t, "Append()", l.Append(t.Context(), storetest.Grant("job", 1)))
+	must(t, "Close()", l.Close(t.Context()))
+	// In this mode, writers lock readers out.
+	execute(t, raw(t, path), "PRAGMA journal_mode = DELETE")
+	c := clock.NewMock()
+	c.Set(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	l = open(t, Options{Path: path, ReadOnly: true, BusyTimeout: time.Second, Clock: c})
+	asked := []question{{"job", 1, 0}, {"job", 1, 0}, {"other", 1, 0}, {"third", 1, 0}}
+	must(t, "Now()", documenttest.ErrorOf(l.Now(t.Context())))
+	var release func()
+	got := tails(t, l, asked, always(t), func() {
+		release = exclude(t, path)
+		go func() {
+			for t.Context().Err() == nil {
+				c.Add(lastPause)
+			}
+		}()
+	})
+	for i, a := range got {
+		documenttest.Says(t, "Tail()", a.err, nil, asked[i].workerType+": busy: locked by another process for 1s")
+	}
+	if waited := time.Duration(l.tailWaits.Load()); waited < time.Second || waited > time.Second+lastPause {
+		t.Errorf("tails that were asked for at once waited for locks for %v, want 1s", waited)
+	}
+	release()
+	must(t, "Tail() when the lock is free", l.ask(t.Context(), asked[0]).err)
+}
+
+// exclude locks readers out of a file without a log.
+func exclude(t *testing.T, path string) (release func()) {
+	t.Helper()
+	conn, err := raw(t, path).Conn(t.Context())
+	must(t, "Conn()", err)
+	must(t, "BEGIN EXCLUSIVE", documenttest.ErrorOf(conn.ExecContext(t.Context(), "BEGIN EXCLUSIVE")))
+	return func() {
+		must(t, "ROLLBACK", documenttest.ErrorOf(conn.ExecContext(t.Context(), "ROLLBACK")))
+		must(t, "Close()", conn.Close())
 	}
 }
 
@@ -239,8 +285,8 @@ func TestATailOfAClosedHandleFailsWhileAnotherHangs(t *testing.T) {
 // Tables that another program has rebuilt are refused by each.
 func TestTailsOfManyTypesOfATableThatWasDropped(t *testing.T) {
 	l, asked := mixed(t)
-	for _, a := range tails(t, l, asked, always(t), func() { execute(t, raw(t, l.o.Path), "DROP TABLE WorkerLeases") }) {
-		wantErr(t, "Tail()", a.err, store.ErrRefused)
+	for i, a := range tails(t, l, asked, always(t), func() { execute(t, raw(t, l.o.Path), "DROP TABLE WorkerLeases") }) {
+		documenttest.Says(t, "Tail()", a.err, store.ErrRefused, asked[i].workerType+":")
 	}
 }
 
@@ -249,7 +295,7 @@ func BenchmarkTails(b *testing.B) {
 	l := open(b, Options{Path: filepath.Join(b.TempDir(), "ledger.db")})
 	asked := make([]question, maxTails)
 	for i := range asked {
-		asked[i] = question{fmt.Sprint("job", i), 1}
+		asked[i] = question{fmt.Sprint("job", i), 1, 0}
 		for seq := int64(1); seq <= 3; seq++ {
 			if err := l.Append(b.Context(), storetest.Grant(asked[i].workerType, seq)); err != nil {
 				b.Fatal(err)
