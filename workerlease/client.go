@@ -154,25 +154,20 @@ func (c *Client) launch(ctx context.Context, o Options, cb Callbacks, l launch) 
 // stopGrace is how long a worker may take to stop when its context ends.
 const stopGrace = 10 * time.Second
 
-// interval contains store time now, for a reader settled up to an epoch.
-func (c *Client) interval(settled int) timeline.Interval {
-	now, _ := c.reading(settled)
-	return now
+// reading is what the client knows of store time at a local reading.
+type reading struct {
+	now   timeline.Interval // contains store time
+	local time.Duration
+	jumps int
 }
 
-// reading is the interval, and the local reading that it is for.
-func (c *Client) reading(settled int) (now timeline.Interval, local time.Duration) {
+// reading is for a reader settled up to an epoch. Each takes a call of the system.
+func (c *Client) reading(settled int) reading {
 	// Under the mutex, so that Earliest never decreases from one caller to the next.
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	local = c.local()
-	return c.line.At(local, settled), local
-}
-
-func (c *Client) jumps() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.line.Jumps()
+	local := c.local()
+	return reading{now: c.line.At(local, settled), local: local, jumps: c.line.Jumps()}
 }
 
 // moment is this moment, for the machine.

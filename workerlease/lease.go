@@ -8,7 +8,6 @@ import (
 
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
-	"github.com/slotlease/slotlease/workerlease/internal/timeline"
 )
 
 // Lease is the right to work for one window. It may be copied, and its methods are safe for
@@ -49,7 +48,7 @@ func (l Lease) Remaining() time.Duration {
 	if l.active == nil || !l.active.valid() {
 		return 0
 	}
-	return max(l.active.remaining(), 0)
+	return max(l.active.remaining(l.active.w.reading()), 0)
 }
 
 // activeLease is a lease that user code works under.
@@ -99,7 +98,7 @@ func (h *activeLease) lease() Lease {
 
 // valid asks the same question as the machine, at this moment.
 func (h *activeLease) valid() bool {
-	return h.lapsed() == 0 && (!h.w.machine.Rules.Look(machine.AtQuestion) || h.inside())
+	return h.lapsed() == 0 && (!h.w.machine.Rules.Look(machine.AtQuestion) || h.inside(h.w.reading()))
 }
 
 // lapsed is why the context has ended, if it has.
@@ -109,22 +108,19 @@ func (h *activeLease) lapsed() machine.Reason {
 	return h.ended
 }
 
-func (h *activeLease) inside() bool { return h.insideAt(h.w.now()) }
-
-func (h *activeLease) insideAt(now timeline.Interval) bool {
+// inside reports that store time is surely inside the window.
+func (h *activeLease) inside(r reading) bool {
 	t := h.term.Load()
-	return !h.jumped() && h.w.machine.Rules.Inside(now, t.Start, t.End, h.w.options.Margin)
+	return !h.jumped(r) && h.w.machine.Rules.Inside(r.now, t.Start, t.End, h.w.options.Margin)
 }
 
 // jumped reports that the clocks have contradicted each other since the lease
 // began.
-func (h *activeLease) jumped() bool { return h.w.machine.Rules.Jumped(h.jumps, h.w.client.jumps()) }
+func (h *activeLease) jumped(r reading) bool { return h.w.machine.Rules.Jumped(h.jumps, r.jumps) }
 
 // remaining is how long store time stays surely inside the window.
-func (h *activeLease) remaining() time.Duration { return h.remainingAt(h.w.now()) }
-
-func (h *activeLease) remainingAt(now timeline.Interval) time.Duration {
-	return h.w.machine.Rules.Remaining(now, h.term.Load().End, h.w.options.Margin)
+func (h *activeLease) remaining(r reading) time.Duration {
+	return h.w.machine.Rules.Remaining(r.now, h.term.Load().End, h.w.options.Margin)
 }
 
 // watch ends the context at the last safe moment, whatever the worker is doing: a timer that
@@ -136,10 +132,10 @@ func (h *activeLease) watch() {
 	if h.ended != 0 {
 		return
 	}
-	now := h.w.now()
-	if !h.insideAt(now) {
+	r := h.w.reading()
+	if !h.inside(r) {
 		h.ended = machine.ClockJumped
-		if !h.jumped() && h.remainingAt(now) <= 0 {
+		if !h.jumped(r) && h.remaining(r) <= 0 {
 			h.ended = machine.WindowEnded
 		}
 		h.stopTimer()
@@ -148,17 +144,29 @@ func (h *activeLease) watch() {
 		h.w.nudge()
 		return
 	}
-	if left := h.remainingAt(now); !h.timed(left) {
-		h.arm(left)
+	if !h.timed(r) {
+		h.arm(r)
 	}
 }
 
-// timed reports that the timer is set for that moment already. Up to two rechecks before, that
-// doesn't count: a timer stands still while the machine is suspended, so it must be a young one
-// that ends the lease. The caller holds mu.
-func (h *activeLease) timed(left time.Duration) bool {
-	at := h.w.client.local() + left
+// timed reports that the timer is set for the last safe moment already. Up to two rechecks before,
+// that doesn't count: a timer stands still while the machine is suspended, so it must be a young
+// one that ends the lease. The caller holds mu.
+func (h *activeLease) timed(r reading) bool {
+	left := h.remaining(r)
+	at := r.local + left
 	return h.stop != nil && left > 2*recheckHeld && at >= h.at && at-h.at < time.Millisecond
+}
+
+// recheck is watch, unless an earlier reading, of a moment ago, shows already that there is nothing
+// to do.
+func (h *activeLease) recheck(r reading) {
+	h.mu.Lock()
+	quiet := h.ended == 0 && h.inside(r) && h.timed(r)
+	h.mu.Unlock()
+	if !quiet {
+		h.watch()
+	}
 }
 
 // hasten sets the timer again if the lease has to end before that fires. It doesn't if not: many
@@ -167,12 +175,13 @@ func (h *activeLease) timed(left time.Duration) bool {
 // too. So its worker looks at that, unless the end has moved by less than a margin.
 func (h *activeLease) hasten(by time.Duration) {
 	h.mu.Lock()
-	local, left := h.w.client.local(), h.remaining()
+	r := h.w.reading()
+	left := h.remaining(r)
 	lives := h.ended == 0 && h.stop != nil && left > 0
-	if lives && (local+left < h.at || local > h.at) {
-		h.arm(left)
+	if lives && (r.local+left < h.at || r.local > h.at) {
+		h.arm(r)
 	}
-	extends := lives && by > h.w.options.Margin && h.inside()
+	extends := lives && by > h.w.options.Margin && h.inside(r)
 	h.mu.Unlock()
 	if extends {
 		h.w.nudge()
@@ -183,10 +192,10 @@ func (h *activeLease) hasten(by time.Duration) {
 }
 
 // arm sets the timer. The caller holds mu.
-func (h *activeLease) arm(left time.Duration) {
-	left = max(left, time.Millisecond)
+func (h *activeLease) arm(r reading) {
+	left := max(h.remaining(r), time.Millisecond)
 	h.stopTimer()
-	h.at = h.w.client.local() + left
+	h.at = r.local + left
 	h.stop = h.w.client.after(left, h.due)
 }
 

@@ -65,8 +65,13 @@ func (c *Client) recheckSoonLocked() {
 // recheck looks at all leases again, and sees to it that this is repeated: unless the last
 // lease has ended meanwhile, since the next one that begins sets a timer of its own.
 func (c *Client) recheck(turn uint64) {
+	var r reading
+	of := -1 // the epoch that r is for
 	for _, h := range c.leases.list() {
-		h.watch()
+		if settled := int(h.w.settled.Load()); settled != of {
+			r, of = c.reading(settled), settled
+		}
+		h.recheck(r)
 	}
 	l := &c.leases
 	l.mu.Lock()

@@ -90,13 +90,13 @@ func (w *WorkerLease) delay() time.Duration {
 	if w.client.boot {
 		d = recheckIdle
 	}
-	now, local := w.client.reading(int(w.settled.Load()))
+	r := w.reading()
 	for _, wait := range w.machine.Waits(&w.state) {
 		switch {
 		case wait.Time.IsZero():
-			d = min(d, wait.Local-local)
-		case now.Known():
-			d = min(d, now.Until(wait.Time, wait.Edge))
+			d = min(d, wait.Local-r.local)
+		case r.now.Known():
+			d = min(d, r.now.Until(wait.Time, wait.Edge))
 		}
 	}
 	return w.machine.Rules.Wait(d)
@@ -170,7 +170,7 @@ func (w *WorkerLease) allocate(t machine.Term) machine.Event {
 	go func() {
 		defer ctx.once.Do(ctx.waiting)
 		defer close(h.returned)
-		inside := h.lapsed() == 0 && (!w.machine.Rules.Look(machine.AtStart) || h.inside())
+		inside := h.lapsed() == 0 && (!w.machine.Rules.Look(machine.AtStart) || h.inside(w.reading()))
 		begins <- inside
 		if !inside {
 			return

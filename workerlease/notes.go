@@ -80,19 +80,19 @@ func (w *WorkerLease) noteWarning() {
 
 // note turns a note of the machine into events, counts and errors.
 func (w *WorkerLease) note(n machine.Note) {
-	me, now := w.label(), w.now()
+	me := w.label()
 	switch n.What {
 	case machine.Claimed, machine.Joined:
 		w.emit(Claimed{
 			Worker: me, Slot: n.Slot, Seq: n.Record.Seq, Token: n.Record.Token,
-			Joined: n.What == machine.Joined, Early: n.Slot.Start.Sub(now.Mid()),
+			Joined: n.What == machine.Joined, Early: n.Slot.Start.Sub(w.now().Mid()),
 		})
 	case machine.Lost:
 		w.count(func(s *Status) { s.Lost++ })
 		w.emit(Lost{Worker: me, Slot: n.Slot, Holder: n.Record, Inversion: n.Record.Priority > w.options.Priority})
 	case machine.Allocated:
 		w.count(func(s *Status) { s.Allocated++ })
-		w.emit(Allocated{Worker: me, Lease: w.active.Load().lease(), Late: now.Mid().Sub(n.Slot.Start)})
+		w.emit(Allocated{Worker: me, Lease: w.active.Load().lease(), Late: w.now().Mid().Sub(n.Slot.Start)})
 	case machine.SlotDone:
 		w.emit(SlotDone{Worker: me, Slot: n.Slot, Seq: n.Record.Seq})
 	case machine.Exhausted:

@@ -26,15 +26,18 @@ type outage struct {
 // noteReply takes in how an operation of the store ended. When an outage is over in which a
 // lease ended, it reports once which option would have held that.
 func (w *WorkerLease) noteReply(e machine.Event) {
-	o, now := &w.outage, w.client.local()
+	o := &w.outage
 	took, appended, err, ok := reply(e)
+	if !ok || o.told || err == nil && !o.down {
+		return
+	}
+	now := w.client.local()
 	switch {
-	case !ok, o.told:
 	case err != nil && o.down:
 		o.append, o.latest = o.append || appended, now
 	case err != nil:
 		o.down, o.append, o.began, o.latest = true, appended, now-took, now
-	case o.down && (appended || !o.append):
+	case appended || !o.append:
 		o.down = false
 		if o.lapse > o.began {
 			// It may have been over since the newest failure, or until now.
@@ -46,8 +49,12 @@ func (w *WorkerLease) noteReply(e machine.Event) {
 // noteLapse takes in that a lease has ended by its window. It ended for an outage only if
 // operations have failed until now: else another worker has the slot.
 func (w *WorkerLease) noteLapse(l Lease) {
-	o, now := &w.outage, w.client.local()
-	if !o.down || now-o.latest > 2*w.nextTry() {
+	o := &w.outage
+	if !o.down {
+		return
+	}
+	now := w.client.local()
+	if now-o.latest > 2*w.nextTry() {
 		return
 	}
 	if t, err := w.options.Timing(); err == nil && t.ExtendsBefore(l.Slot, l.Expiry) > 0 {

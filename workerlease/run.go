@@ -227,7 +227,7 @@ func (w *WorkerLease) RunIfHeld(ctx context.Context, f Task) (held bool, err err
 func (h *activeLease) enter() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.ended != 0 || !h.inside() {
+	if h.ended != 0 || !h.inside(h.w.reading()) {
 		return false
 	}
 	select {

@@ -78,9 +78,9 @@ func (w *WorkerLease) Client() *Client { return w.client }
 func (w *WorkerLease) Done() <-chan struct{} { return w.done }
 
 // now contains store time.
-func (w *WorkerLease) now() timeline.Interval {
-	return w.client.interval(int(w.settled.Load()))
-}
+func (w *WorkerLease) now() timeline.Interval { return w.reading().now }
+
+func (w *WorkerLease) reading() reading { return w.client.reading(int(w.settled.Load())) }
 
 // StopLeasing stops the worker: it ends the lease's context, calls LeaseExpired, waits for
 // all callbacks, and releases the rest of the lease. It may be called more than once and
