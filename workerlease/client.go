@@ -47,7 +47,7 @@ type Client struct {
 	boot     bool
 	observer Observer
 	rand     io.Reader
-	rules    machine.Rules // standard, but for tests that break one
+	rules    *machine.Rules // standard, but for tests that break one
 
 	mu   sync.Mutex
 	line timeline.Line
@@ -66,7 +66,7 @@ func NewClient(ledger store.Ledger, o ClientOptions) *Client {
 	if o.Rand == nil {
 		o.Rand = rand.Reader
 	}
-	c := &Client{ledger: ledger, clock: o.Clock, rand: o.Rand, rules: machine.Standard}
+	c := &Client{ledger: ledger, clock: o.Clock, rand: o.Rand, rules: &machine.Standard}
 	c.local, c.boot = localClock(o.Clock)
 	_, c.line.Boottime = boottime.Of(o.Clock)
 	switch {

@@ -219,7 +219,7 @@ func (w *WorkerLease) report(err error) {
 		return
 	}
 	w.mu.Lock()
-	w.status.LastError = err
+	w.progress.lastError = err
 	w.mu.Unlock()
 	if w.callbacks.Error != nil {
 		w.callbacks.Error(err)

@@ -25,7 +25,7 @@ func (w *WorkerLease) emit(e Event) {
 				w.options.WorkerType, ErrClockJumped, e.Server, store.Format(e.StoreTime)))
 		}
 	case Charged:
-		w.count(func(s *Status) { s.Charges.add(e.Operation, e.Units) })
+		w.count(func(p *progress) { p.charges.add(e.Operation, e.Units) })
 	}
 	if w.listen != nil {
 		w.listen(e)
@@ -88,10 +88,10 @@ func (w *WorkerLease) note(n machine.Note) {
 			Joined: n.What == machine.Joined, Early: n.Slot.Start.Sub(w.now().Mid()),
 		})
 	case machine.Lost:
-		w.count(func(s *Status) { s.Lost++ })
+		w.count(func(p *progress) { p.lost++ })
 		w.emit(Lost{Worker: me, Slot: n.Slot, Holder: n.Record, Inversion: n.Record.Priority > w.options.Priority})
 	case machine.Allocated:
-		w.count(func(s *Status) { s.Allocated++ })
+		w.count(func(p *progress) { p.allocated++ })
 		w.emit(Allocated{Worker: me, Lease: w.active.Load().lease(), Late: w.now().Mid().Sub(n.Slot.Start)})
 	case machine.SlotDone:
 		w.emit(SlotDone{Worker: me, Slot: n.Slot, Seq: n.Record.Seq})
@@ -112,7 +112,7 @@ func (w *WorkerLease) note(n machine.Note) {
 		w.emit(Expired{Worker: me, Lease: ended, Why: reason(n.Why)})
 	case machine.Missed:
 		missed := w.between(n.Slot.Start, n.Until)
-		w.count(func(s *Status) { s.Missed += missed })
+		w.count(func(p *progress) { p.missed += missed })
 		w.emit(Missed{Worker: me, Slot: n.Slot, Until: n.Until, Why: reason(n.Why)})
 	case machine.Released:
 		w.emit(Released{Worker: me, Slot: n.Slot, Seq: n.Record.Seq, At: n.Record.WindowStart})
@@ -164,10 +164,10 @@ func (w *WorkerLease) throttled(op machine.Op, err error) bool {
 	return true
 }
 
-func (w *WorkerLease) count(f func(*Status)) {
+func (w *WorkerLease) count(f func(*progress)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	f(&w.status)
+	f(&w.progress)
 }
 
 // between counts the slots that start in [from, to), as far as that is quick.

@@ -175,7 +175,7 @@ func (o *Options) job() Job {
 	return *o.Job
 }
 
-func (o Options) machine(rules machine.Rules) machine.Machine {
+func (o Options) machine(rules *machine.Rules) machine.Machine {
 	return machine.Machine{Config: machine.Config{
 		Rules:      rules,
 		WorkerType: o.WorkerType, InstanceID: o.InstanceID, Group: o.Group,

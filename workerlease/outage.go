@@ -19,7 +19,7 @@ type outage struct {
 	latest time.Duration // the local reading at which the newest failure came
 	began  time.Duration // the local reading at which the first operation that failed was begun
 	lapse  time.Duration // that at which a lease ended which could have been extended; 0: none did
-	lapsed Lease         // the lease that did
+	lapsed *Lease        // the lease that did
 	told   bool
 }
 
@@ -58,7 +58,8 @@ func (w *WorkerLease) noteLapse(l Lease) {
 		return
 	}
 	if t, err := w.options.Timing(); err == nil && t.ExtendsBefore(l.Slot, l.Expiry) > 0 {
-		o.lapse, o.lapsed = now, l
+		lease := l // Else each call would allocate one.
+		o.lapse, o.lapsed = now, &lease
 	}
 }
 
@@ -105,13 +106,13 @@ func (w *WorkerLease) holds(length time.Duration) string {
 	if l := w.outage.lapsed; l.Expiry.Before(l.Slot.End) {
 		// A quarter of it, less the eighth of that which a try may come late, twice: a read that finds the
 		// store back, and the append after it. The margin grows with FailoverWithin by default.
-		needed = up((needed + max(o.Margin, min(w.shortest/100, maxMargin))) * 16 / 3)
-		return advice("FailoverWithin", o.FailoverWithin, needed, min(w.shortest/2, 8*machine.MaxFailoverMargin), "a lease is extended a quarter of that before its part of a slot ends")
+		needed = up((needed + max(o.Margin, min(w.machine.Shortest/100, maxMargin))) * 16 / 3)
+		return advice("FailoverWithin", o.FailoverWithin, needed, min(w.machine.Shortest/2, 8*machine.MaxFailoverMargin), "a lease is extended a quarter of that before its part of a slot ends")
 	}
 	t, _ := o.Timing() // They are resolved.
 	lead := t.LeadAfter(w.outage.lapsed.Slot.Length())
 	needed = up(needed + 2*w.nextTry() + o.Margin + lead - t.ExtendsBefore(w.outage.lapsed.Slot, w.outage.lapsed.Expiry))
-	most := min(w.shortest/2, priority.MaxLead)
+	most := min(w.machine.Shortest/2, priority.MaxLead)
 	if o.FailoverWithin > 0 {
 		most = min(most, o.FailoverWithin/2)
 	}
@@ -119,7 +120,7 @@ func (w *WorkerLease) holds(length time.Duration) string {
 }
 
 // nextTry is how long after a failure the next try comes, at most.
-func (w *WorkerLease) nextTry() time.Duration { return min(w.options.MaxBackoff, w.shortest/8) }
+func (w *WorkerLease) nextTry() time.Duration { return min(w.options.MaxBackoff, w.machine.Shortest/8) }
 
 // advice names the value of an option that holds a lease, if it may have that.
 func advice(option string, value, needed, most time.Duration, why string) string {

@@ -125,11 +125,28 @@ func (s Status) String() string {
 	return strings.Join(parts, ": ")
 }
 
+// progress is how far a worker has come, for its Status: in short, since there may be many workers.
+type progress struct {
+	held                              *activeLease // nil: none is
+	running, overrunning, stopped     bool
+	won, contending                   slots.Slot
+	failures, allocated, lost, missed int
+	lastError                         error
+	charges                           Charges
+}
+
 // Status returns what the worker is doing. It asks nobody, and never blocks for long.
 func (w *WorkerLease) Status() Status {
 	w.mu.Lock()
-	s := w.status
-	s.Charges = maps.Clone(s.Charges)
+	p := w.progress
+	s := Status{
+		WorkerType: w.options.WorkerType, InstanceID: w.options.InstanceID,
+		Holding: p.held != nil, Running: p.running, Overrunning: p.overrunning, Won: p.won, Contending: p.contending, Stopped: p.stopped,
+		Failures: p.failures, LastError: p.lastError, Allocated: p.allocated, Lost: p.lost, Missed: p.missed, Charges: maps.Clone(p.charges),
+	}
+	if s.Holding {
+		s.Lease = p.held.lease()
+	}
 	timeUnknown, poison, block := w.timeUnknown, w.poison, w.block
 	w.mu.Unlock()
 	s.Warning = w.client.warning()
@@ -162,16 +179,15 @@ func (w *WorkerLease) publish(latest time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.unreleased = s.Unreleased(latest)
-	t := &w.status
-	h := w.active.Load()
-	t.Holding, t.Lease = h != nil && !s.Hold.Held.IsZero() && h.term.Load().Claim == s.Hold.Held.Claim, Lease{}
-	if t.Holding {
-		t.Lease = h.lease()
+	p := &w.progress
+	p.held = nil
+	if h := w.active.Load(); h != nil && !s.Hold.Held.IsZero() && h.term.Load().Claim == s.Hold.Held.Claim {
+		p.held = h
 		h.done.Store(w.machine.Once && w.machine.Rules.IsDone(s.View.Carried, h.term.Load().Slot))
 	}
-	t.Running, t.Overrunning = s.Hold.Running, s.Hold.Running && s.Hold.Held.IsZero() && s.Hold.Overran
-	t.Won, t.Contending = s.Hold.Next.Slot, s.Bid.Slot
-	t.Failures = s.Retries.Failures
+	p.running, p.overrunning = s.Hold.Running, s.Hold.Running && s.Hold.Held.IsZero() && s.Hold.Overran
+	p.won, p.contending = s.Hold.Next.Slot, s.Bid.Slot
+	p.failures = s.Retries.Failures
 	w.timeUnknown, w.poison, w.block = s.Clock.Unknown(), s.View.Watch.Seq, s.View.Block
-	t.Stopped = s.Bid.Stage == machine.Halted
+	p.stopped = s.Bid.Stage == machine.Halted
 }

@@ -54,7 +54,7 @@ func (o Options) Timing() (Timing, error) {
 	if err != nil {
 		return Timing{}, err
 	}
-	c := resolved.machine(machine.Standard).Config
+	c := resolved.machine(&machine.Standard).Config
 	_, extending := c.SampleAges(0)
 	t := Timing{
 		Options: resolved, ShortestSlot: shortestSlot(resolved.Schedule),

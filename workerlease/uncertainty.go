@@ -14,9 +14,9 @@ func (w *WorkerLease) tooUncertain(uncertainty time.Duration) error {
 		return fmt.Errorf("%s: FailoverWithin is %v, and store time is uncertain by ±%v: it should be at least 8 × that and 4 × Margin (%v), because work in a part of a slot begins that late and ends that early: parts of slots are lost, or all of them",
 			o.WorkerType, o.FailoverWithin, round(uncertainty), round(least))
 	}
-	if least := machine.MinWindow(uncertainty, o.Margin); w.shortest < least {
+	if least := machine.MinWindow(uncertainty, o.Margin); w.machine.Shortest < least {
 		return fmt.Errorf("%s: the shortest slot is %v, and store time is uncertain by ±%v: it should be longer than 2 × that and Margin (%v), because work in a slot begins that late and ends that early: slots are lost",
-			o.WorkerType, w.shortest, round(uncertainty), round(least))
+			o.WorkerType, w.machine.Shortest, round(uncertainty), round(least))
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
@@ -33,8 +32,6 @@ type WorkerLease struct {
 	settled atomic.Int64 // the machine's settled epoch
 	heeds   atomic.Bool  // a hint may matter
 
-	shortest time.Duration // of the slots
-
 	// Only of the goroutine that runs the worker: see inbox.
 	state            machine.State
 	uncertainSamples int      // how often in a row store time was too uncertain
@@ -51,7 +48,7 @@ type WorkerLease struct {
 	timeUnknown bool
 	block       machine.Block
 	poison      int64
-	status      Status
+	progress    progress
 	terms       terms
 }
 
@@ -64,9 +61,7 @@ func (c *Client) newWorker(ctx context.Context, o Options, cb Callbacks) *Worker
 	w.ops, w.cancelOps = context.WithCancel(context.Background())
 	w.state = c.start()
 	w.settled.Store(int64(w.state.Clock.Settled))
-	w.shortest = shortestSlot(o.Schedule)
-	w.machine.Shortest = w.shortest
-	w.status = Status{WorkerType: o.WorkerType, InstanceID: o.InstanceID}
+	w.machine.Shortest = shortestSlot(o.Schedule)
 	return w
 }
 
@@ -112,7 +107,7 @@ func (w *WorkerLease) stop(ctx context.Context, failed func(error)) error {
 	}
 	err := fmt.Errorf("stop leasing %q: %w: an operation on the ledger has not ended", w.options.WorkerType, context.Cause(ctx))
 	w.mu.Lock()
-	running, unreleased := w.status.Running, w.unreleased
+	running, unreleased := w.progress.running, w.unreleased
 	w.mu.Unlock()
 	switch {
 	case running:

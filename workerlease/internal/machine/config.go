@@ -11,7 +11,7 @@ import (
 // Config does not change while a worker runs. The caller sets all fields, including
 // defaults.
 type Config struct {
-	Rules       Rules
+	Rules       *Rules // shared by many workers, and never changed
 	WorkerType  string
 	InstanceID  string
 	Group       string

@@ -80,7 +80,7 @@ func LookBelow(records []store.Record, asked int, now timeline.Interval) (b Belo
 // operators are the facts of who isn't a worker, and has asked for so many records.
 func operators(asked int, now timeline.Interval) facts {
 	return facts{
-		m:  &Machine{Config{Rules: Standard}},
+		m:  &Machine{Config{Rules: &Standard}},
 		s:  &State{View: View{Asked: asked}},
 		at: Moment{Now: now, Newest: now},
 	}

@@ -44,7 +44,7 @@ func span(poison []store.Record) (longest time.Duration) {
 
 // unreachable is how many of the newest records stand above a gap.
 func (f facts) unreachable(records []store.Record) int {
-	rules := &f.m.Rules
+	rules := f.m.Rules
 	valid := func(r store.Record) bool { return f.poison(r) == nil }
 	return terms.Unreachable(records, len(records) < f.s.View.Asked, rules.Keep, valid, rules.Leads)
 }

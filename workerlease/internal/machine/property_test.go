@@ -27,7 +27,7 @@ func drawnConfig(t *rapid.T) machine.Config {
 	rules := machine.Standard
 	rules.Keep, rules.TrimEvery = 3, 2
 	return machine.Config{
-		Rules: rules, WorkerType: "mail", InstanceID: "w1",
+		Rules: &rules, WorkerType: "mail", InstanceID: "w1",
 		Group:       rapid.SampledFrom([]string{"", "", "eu"}).Draw(t, "group"),
 		Priority:    rapid.IntRange(0, 7).Draw(t, "priority"),
 		TieBreak:    rapid.SampledFrom([]priority.TieBreak{priority.Sticky, priority.Rotate, priority.Random}).Draw(t, "tie"),

@@ -72,7 +72,7 @@ func TestTimeoutIsAThirdOfTheLeadOrTwiceWhatOperationsTake(t *testing.T) {
 		{trips: cut(5 * s), want: 10 * s},
 		{trips: cut(20 * s), want: 30 * s},
 	} {
-		m := machine.Machine{Config: machine.Config{Rules: machine.Standard, Lead: c.lead}}
+		m := machine.Machine{Config: machine.Config{Rules: &machine.Standard, Lead: c.lead}}
 		state := machine.State{Pending: machine.ReadingHead, Trips: c.trips}
 		if c.every > 0 {
 			m.Schedule = slots.Must(slots.Every(c.every))

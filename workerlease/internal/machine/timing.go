@@ -47,7 +47,7 @@ const MaxDrift = timeline.MaxDrift
 // Unfit is the reason why a record can't be obeyed as the head at a store time, given the
 // record in force below it (the zero Record if none is known); nil if there is none.
 func Unfit(below, head store.Record, now time.Time) error {
-	f := facts{m: &Machine{Config{Rules: Standard}}, s: &State{}}
+	f := facts{m: &Machine{Config{Rules: &Standard}}, s: &State{}}
 	f.at.Newest = timeline.Interval{Earliest: now, Latest: now}
 	records := []store.Record{head}
 	if head.Seq > below.Seq+1 {

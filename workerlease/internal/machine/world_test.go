@@ -43,8 +43,9 @@ type world struct {
 
 // plain is the configuration of a worker with slots of 5 min and all defaults.
 func plain() machine.Config {
+	rules := machine.Standard
 	return machine.Config{
-		Rules: machine.Standard, WorkerType: "mail", InstanceID: "w1",
+		Rules: &rules, WorkerType: "mail", InstanceID: "w1",
 		Schedule: slots.Must(slots.Every(5 * time.Minute)), Margin: 250 * time.Millisecond, Retention: 24 * time.Hour,
 		MinBackoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second,
 	}
