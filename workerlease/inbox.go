@@ -36,7 +36,7 @@ func (w *WorkerLease) post(a arrival) {
 // deliver is post for what is counted as activity already.
 func (w *WorkerLease) deliver(a arrival) {
 	if w.accept(a) {
-		go w.run()
+		go w.begin()
 	}
 }
 
@@ -65,7 +65,7 @@ func (w *WorkerLease) nudge() {
 	}
 	in.mu.Unlock()
 	if begins {
-		go w.run()
+		go w.begin()
 	}
 }
 
@@ -80,9 +80,14 @@ func (w *WorkerLease) due(turn uint64) {
 	}
 	in.mu.Unlock()
 	if begins {
-		reserveStack()
-		w.run()
+		w.begin()
 	}
+}
+
+// begin runs the worker on a goroutine that has just begun.
+func (w *WorkerLease) begin() {
+	reserveStack()
+	w.run()
 }
 
 // beginLocked reports whether the caller is to run the worker: no goroutine does.

@@ -32,7 +32,7 @@ func (w *WorkerLease) receive(a arrival) (goes bool) {
 		w.emit(e)
 	}
 	w.report(a.err)
-	if w.ops.Err() != nil && !w.state.GivenUp {
+	if w.gaveUp.Load() && !w.state.GivenUp {
 		// What was cut short by giving up may come before the event that says so.
 		w.step(machine.GiveUp{})
 	}

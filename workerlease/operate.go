@@ -39,8 +39,11 @@ type operation func(ctx context.Context, sent time.Duration) arrival
 // receipt.
 func (w *WorkerLease) call(op machine.Op, timeout time.Duration, f operation) arrival {
 	c := w.client
-	ctx, cancel := c.clock.WithTimeout(w.ops, timeout)
+	ctx, cancel := c.clock.WithTimeout(context.Background(), timeout)
 	defer cancel()
+	if w.cancelOp.Store(&cancel); w.gaveUp.Load() {
+		cancel()
+	}
 	ctx, receipt := store.WithReceipt(ctx)
 	sent := c.local()
 	a := f(ctx, sent)
@@ -52,6 +55,15 @@ func (w *WorkerLease) call(op machine.Op, timeout time.Duration, f operation) ar
 		a.observed = append(a.observed, Charged{Worker: w.label(), Operation: op.String(), Units: units})
 	}
 	return a
+}
+
+// cancelOps ends the operation under way, and those to come. The mere context of an operation that
+// is over would keep 500 bytes for each worker.
+func (w *WorkerLease) cancelOps() {
+	w.gaveUp.Store(true)
+	if cancel := w.cancelOp.Load(); cancel != nil {
+		(*cancel)()
+	}
 }
 
 // sample asks the store for its time.

@@ -22,12 +22,12 @@ type WorkerLease struct {
 	unhook    func() bool
 	listen    func(Event) // besides the observer; may be nil
 
-	inbox     inbox
-	done      chan struct{}
-	stopping  sync.Once
-	givingUp  sync.Once
-	ops       context.Context // ends when leasing is given up
-	cancelOps context.CancelFunc
+	inbox    inbox
+	done     chan struct{}
+	stopping sync.Once
+	givingUp sync.Once
+	gaveUp   atomic.Bool                        // leasing, so that each operation ends at once
+	cancelOp atomic.Pointer[context.CancelFunc] // of the newest operation
 
 	settled atomic.Int64 // the machine's settled epoch
 	heeds   atomic.Bool  // a hint may matter
@@ -58,7 +58,6 @@ func (c *Client) newWorker(ctx context.Context, o Options, cb Callbacks) *Worker
 		base: context.WithoutCancel(ctx),
 		done: make(chan struct{}),
 	}
-	w.ops, w.cancelOps = context.WithCancel(context.Background())
 	w.state = c.start()
 	w.settled.Store(int64(w.state.Clock.Settled))
 	w.machine.Shortest = shortestSlot(o.Schedule)
