@@ -177,7 +177,9 @@ func invalid(faults []error) error {
 	return fmt.Errorf("%w: %w", ErrInvalid, errors.Join(faults...))
 }
 
-func (r Record) envelopeFaults() []error {
+// envelopeFaults takes a pointer, and no copy of its own: workers check records deep down their stacks,
+// which many workers at once must not grow.
+func (r *Record) envelopeFaults() []error {
 	if r.Defect != "" {
 		return []error{errors.New(r.Defect)}
 	}
@@ -208,17 +210,17 @@ func (r Record) envelopeFaults() []error {
 	}
 	unfit := slices.Concat(timeFaults("windowStart", r.WindowStart), timeFaults("windowEnd", r.WindowEnd))
 	errs = slices.Concat(errs, unfit, timeFaults("readAt", r.ReadAt))
-	if len(unfit) == 0 {
-		r = r.Truncated() // The window must be one as it is stored, too.
+	if len(unfit) > 0 {
+		return errs
 	}
-	switch {
-	case len(unfit) > 0:
-	case r.WindowStart.IsZero() || r.WindowEnd.IsZero():
+	// The window must be one as it is stored, too.
+	switch start, end := truncated(r.WindowStart), truncated(r.WindowEnd); {
+	case start.IsZero() || end.IsZero():
 		bad("window: must have a start and an end")
-	case r.WindowEnd.Before(r.WindowStart):
-		bad("window %s … %s: ends before it starts", Format(r.WindowStart), Format(r.WindowEnd))
-	case r.Kind == KindGrant && !r.WindowStart.Before(r.WindowEnd):
-		bad("window %s: a grant must not be empty", Format(r.WindowStart))
+	case end.Before(start):
+		bad("window %s … %s: ends before it starts", Format(start), Format(end))
+	case r.Kind == KindGrant && !start.Before(end):
+		bad("window %s: a grant must not be empty", Format(start))
 	}
 	return errs
 }
@@ -250,13 +252,16 @@ func textFaults(name, value string, most int) (faults []error) {
 // Truncated returns r as a store keeps it: times in UTC, cut to milliseconds.
 func (r Record) Truncated() Record {
 	for _, t := range []*time.Time{&r.SlotStart, &r.SlotEnd, &r.WindowStart, &r.WindowEnd, &r.FixedAt, &r.ReadAt, &r.DoneUntil} {
-		if t.IsZero() {
-			*t = time.Time{}
-		} else {
-			*t = FromMillis(t.UnixMilli())
-		}
+		*t = truncated(*t)
 	}
 	return r
+}
+
+func truncated(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return FromMillis(t.UnixMilli())
 }
 
 // FromMillis converts a Unix time in ms to a time in UTC.
