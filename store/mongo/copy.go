@@ -69,6 +69,7 @@ func (l *Ledger) openCopy(ctx context.Context) (*memberCopy, error) {
 		fitness: fitness{clock: l.fitness.clock, gate: make(chan struct{}, 1)},
 		members: newMembers(l.fitness.clock, l.members.clocks.Assumed, nil),
 	}, addr}
+	c.life, c.end = context.WithCancel(context.Background())
 	c.bind(client, l.to().db.Name(), l.to().coll.Name())
 	return c, nil
 }

@@ -117,11 +117,23 @@
 //   - collStats: with mongos;
 //   - if the collection is sharded, also find on config.collections, and collStats on the
 //     collection slotlease.clock of the database, which needn't exist;
-//   - createCollection: for Init, if the collection doesn't exist.
+//   - createCollection: for Init, if the collection doesn't exist;
+//   - changeStream: for hints.
 //
 // [Ledger.CheckRights] finds out, without storing anything, whether insert is granted. It
 // sends connectionStatus and, if that doesn't list the right, an insert of a document that
 // no server takes. Servers that don't tell count as granting it.
+//
+// # Hints
+//
+// [Ledger.Watch] reads a change stream of the collection, through which only inserts of releases
+// and overrides, and of kinds that this version doesn't know, pass, with their keys alone. They
+// come when a majority has them. One watch keeps one connection of the client: a URI's maxPoolSize
+// is raised by one for it, and a client of the caller's own should have one to spare. Idle, it
+// costs two getMore a minute. After an election the driver resumes it. Without the right, and where
+// a server has no change streams, workers do without hints. With mongos, hints of a shard may wait
+// for the others' no-ops:
+// https://www.mongodb.com/docs/manual/administration/change-streams-production-recommendations/#sharded-clusters
 //
 // # Time
 //

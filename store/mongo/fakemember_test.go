@@ -64,6 +64,10 @@ func (m *fakeMember) answerTo(name string, command bson.Raw) bson.D {
 			m.add(&change{term: m.leads, ns: ns, doc: bson.Raw{}})
 			return bson.D{{Key: "ok", Value: 1.0}}
 		})
+	case "aggregate":
+		return m.stream(ns, command)
+	case "getMore":
+		return m.more(command)
 	case "insert":
 		return m.write(command, func(attempt string) bson.D { return m.insert(ns, command, attempt) })
 	case "delete":

@@ -37,6 +37,7 @@ type fakeReplicaSet struct {
 	waiting    int // writes that wait for a majority now
 	rolledBack int
 	answered   map[string]int
+	streams    map[int64]*fakeStream
 }
 
 // fakeMember is one server of the set.
@@ -59,7 +60,7 @@ type fakeMember struct {
 // serveReplicaSet makes a set whose first member is primary. listen starts a member's server.
 func serveReplicaSet(t testing.TB, listen func(*fakeServer)) *fakeReplicaSet {
 	t.Helper()
-	s := &fakeReplicaSet{t: t, settle: 50 * time.Millisecond, changed: make(chan struct{}), ended: make(chan struct{}), answered: map[string]int{}}
+	s := &fakeReplicaSet{t: t, settle: 50 * time.Millisecond, changed: make(chan struct{}), ended: make(chan struct{}), answered: map[string]int{}, streams: map[int64]*fakeStream{}}
 	for i := range 3 {
 		m := &fakeMember{set: s, all: documents{}, seen: documents{}}
 		m.fakeServer = &fakeServer{t: t, addr: fmt.Sprintf("m%d.test:27017", i), now: time.Now, whole: m.answerTo}

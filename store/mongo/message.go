@@ -143,6 +143,9 @@ func (l *login) unauthorized(said string) string {
 		return said + l.who()
 	}
 	action := cmp.Or(actions[m[2]], m[2])
+	if m[2] == "aggregate" && strings.Contains(said, "$changeStream") {
+		action = "changeStream"
+	}
 	on := m[1] + "." + m[3]
 	if action == "listCollections" {
 		on = m[1]

@@ -31,6 +31,8 @@ type Ledger struct {
 	fitness fitness
 	members *members
 	closed  atomic.Bool
+	life    context.Context // ends with Close
+	end     context.CancelFunc
 
 	conflicts  conflicts
 	unrepeated atomic.Bool
@@ -203,6 +205,7 @@ func (l *Ledger) Close(ctx context.Context) error {
 	if l.closed.Swap(true) {
 		return nil
 	}
+	l.end()
 	l.members.end()
 	if !l.own {
 		return nil

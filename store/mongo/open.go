@@ -111,6 +111,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	}
 	l.fitness = fitness{clock: o.Clock, gate: make(chan struct{}, 1)}
 	client := o.Client
+	l.life, l.end = context.WithCancel(context.Background())
 	l.label, l.login = "client", &login{}
 	if o.Client == nil {
 		l.own, l.label = true, a.hosts
@@ -139,6 +140,9 @@ func (l *Ledger) connect(ctx context.Context, a address, appName string) (*mongo
 	case <-ctx.Done():
 		late := &net.DNSError{Err: "no answer in time", Name: a.hosts, IsTimeout: true}
 		return nil, classify(ctx, fmt.Errorf("%w: %w", ctx.Err(), late), a.secrets)
+	}
+	if n := o.MaxPoolSize; n != nil && *n > 0 {
+		o.SetMaxPoolSize(*n + 1) // One is for Watch.
 	}
 	l.login, l.lines = loginOf(o), linesOf(o)
 	o.SetMonitor(&event.CommandMonitor{Started: noteServer}).SetServerMonitor(l.login.monitor())

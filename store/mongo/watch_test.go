@@ -1,0 +1,238 @@
+package mongo
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/benbjohnson/clock"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/testutil/mongopeer"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+// watching is a call of Watch.
+type watching struct {
+	told  chan string
+	ended chan error
+}
+
+func watches(ctx context.Context, l *Ledger) watching {
+	w := watching{make(chan string, 100), make(chan error, 1)}
+	go func() { w.ended <- l.Watch(ctx, func(workerType string) { w.told <- workerType }) }()
+	return w
+}
+
+// hears fails unless a hint for a type comes within some time, and no other one before.
+func (w watching) hears(t *testing.T, workerType string, most time.Duration) {
+	t.Helper()
+	select {
+	case got := <-w.told:
+		documenttest.Equal(t, "hint", got, workerType)
+	case err := <-w.ended:
+		t.Fatalf("Watch() = %v, want a hint for %s", err, workerType)
+	case <-time.After(most):
+		t.Fatalf("no hint for %s within %v", workerType, most)
+	}
+}
+
+// ofKind is a record that isn't a grant.
+func ofKind(workerType string, seq int64, kind store.Kind) store.Record {
+	r := storetest.Grant(workerType, seq)
+	r.Kind, r.WindowStart = kind, r.WindowEnd
+	return r
+}
+
+func TestAWatchHearsOfReleasesThroughElections(t *testing.T) {
+	t.Parallel()
+	onASet(t, func(t *testing.T, s *fakeReplicaSet, a, b *Ledger) {
+		ctx, cancel := context.WithCancel(t.Context())
+		w := watches(ctx, a)
+		time.Sleep(time.Second)
+		seq := map[string]int64{}
+		add := func(workerType string, kind store.Kind) {
+			t.Helper()
+			seq[workerType]++
+			must(t, "Append()", b.Append(within(t, 20*time.Second), ofKind(workerType, seq[workerType], kind)))
+		}
+		for _, kind := range []store.Kind{store.KindReset, store.KindDone, store.KindSighting} {
+			add("kept", kind)
+		}
+		must(t, "Append()", b.Append(within(t, time.Second), storetest.Grant("granted", 1)))
+		for _, kind := range []store.Kind{store.KindRelease, store.KindOverride, "a kind to come"} {
+			add("freed", kind)
+			w.hears(t, "freed", 20*time.Millisecond)
+		}
+		for _, end := range []func(*fakeMember){s.stepDown, s.kill} {
+			old := s.primary()
+			end(old)
+			time.Sleep(time.Second)
+			s.elect(s.other(old))
+			add("later", store.KindRelease)
+			w.hears(t, "later", 15*time.Second)
+			if old.down {
+				s.start(old)
+			}
+		}
+		// What a minority has is no reason to look, and may never be one.
+		old := s.primary()
+		s.split(old)
+		wantSentinel(t, "Append() on the primary that is cut off", b.Append(within(t, time.Second), ofKind("lost", 1, store.KindRelease)), nil)
+		s.elect(s.other(old))
+		s.heal(old)
+		add("after", store.KindRelease)
+		w.hears(t, "after", 15*time.Second)
+		cancel()
+		wantErr(t, "Watch()", <-w.ended, context.Canceled)
+	})
+}
+
+func TestAnIdleWatchCostsTwoCommandsAMinute(t *testing.T) {
+	t.Parallel()
+	onASet(t, func(t *testing.T, s *fakeReplicaSet, a, _ *Ledger) {
+		w := watches(t.Context(), a)
+		time.Sleep(time.Second)
+		before := len(s.primary().sent("getMore"))
+		time.Sleep(time.Hour)
+		if n := len(s.primary().sent("getMore")) - before; n > 121 {
+			t.Errorf("%d getMore in an hour, want 120", n)
+		}
+		must(t, "Close()", a.Close(t.Context()))
+		wantErr(t, "Watch()", <-w.ended, store.ErrClosed)
+	})
+}
+
+// begun answers as a server with change streams does: then more answers.
+func begun(more func() bson.D) func(name string, command bson.Raw) bson.D {
+	return func(name string, _ bson.Raw) bson.D {
+		switch name {
+		case "aggregate":
+			d := cursorOf()
+			d[1].Value.(bson.D)[0].Value = int64(7)
+			return d
+		case "getMore":
+			return more()
+		}
+		return nil
+	}
+}
+
+func TestAWatchEndsWhenTheServerCanNotGoOn(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		begin, more bson.D
+		want        error // nil: another one, after which it is tried again
+		says        string
+	}{
+		"a standalone server":                  {begin: commandError(40573, "Location40573", "The $changeStream stage is only supported on replica sets"), want: errors.ErrUnsupported, says: "has no change streams"},
+		"a server that doesn't know them":      {begin: commandError(40324, "Location40324", "Unrecognized pipeline stage name: '$changeStream'"), want: errors.ErrUnsupported},
+		"Amazon DocumentDB, not enabled":       {begin: commandError(136, "CappedPositionLost", "modifyChangeStreams has not been run for your collection/database/cluster."), want: errors.ErrUnsupported},
+		"a service without them":               {begin: commandError(codeNotImplemented, "NotImplemented", "not implemented"), want: errors.ErrUnsupported},
+		"no right to":                          {begin: commandError(codeUnauthorized, "Unauthorized", `not authorized on jobs to execute command { aggregate: "leases", pipeline: [ { $changeStream: {} } ] }`), want: store.ErrDenied, says: "not authorized: changeStream on jobs.leases"},
+		"a server that has other troubles":     {begin: commandError(1, "InternalError", "out of memory"), says: "out of memory"},
+		"an error under way":                   {more: commandError(96, "OperationFailed", "the resume point may no longer be in the oplog"), says: "resume point"},
+		"a collection that is dropped":         {more: bson.D{{Key: "ok", Value: 1.0}, {Key: "cursor", Value: bson.D{{Key: "id", Value: int64(0)}, {Key: "ns", Value: "jobs.leases"}, {Key: "nextBatch", Value: bson.A{}}}}}, says: "dropped or renamed"},
+		"a service with streams of its own":    {begin: commandError(1, "InternalError", "must not be asked"), want: errors.ErrUnsupported},
+		"a server of another topology, asked":  {begin: commandError(codeBadValue, "BadValue", "'$changeStream' is of another form"), want: errors.ErrUnsupported},
+		"a throttling server, as Cosmos DB is": {begin: commandError(codeThrottled, "RequestRateTooLarge", "Error=16500, RetryAfterMs=20"), want: store.ErrThrottled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &fakeServer{}
+			more := begun(func() bson.D { return c.more })
+			f.reply = func(name string, command bson.Raw) bson.D {
+				if name == "aggregate" && c.begin != nil {
+					return c.begin
+				}
+				return more(name, command)
+			}
+			serve(t, f)
+			d := member(f.addr)
+			if strings.Contains(name, "of its own") {
+				d[0].Value = "globaldb"
+			}
+			f.greet(d)
+			err := f.open(Options{URI: "mongodb://" + f.addr + "/jobs?collection=leases&unsafeUnverified=true", ServerSkew: time.Second}).Watch(within(t, patience), func(string) { t.Error("a hint") })
+			if c.want == nil && (err == nil || errors.Is(err, errors.ErrUnsupported)) || c.want != nil && !errors.Is(err, c.want) {
+				t.Errorf("Watch() = %v, want %v", err, c.want)
+			}
+			if err == nil || !strings.HasPrefix(err.Error(), "mongo: watch: ") || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("Watch() = %v, want it to say %q", err, c.says)
+			}
+		})
+	}
+}
+
+// A server that answers at once that there is no news isn't asked again at once.
+func TestAServerWithoutPatienceIsAskedOnceASecond(t *testing.T) {
+	t.Parallel()
+	asked := make(chan struct{}, 100)
+	var n atomic.Int64
+	f := serve(t, &fakeServer{reply: begun(func() bson.D {
+		asked <- struct{}{}
+		events := bson.A{}
+		if n.Add(1) == 3 {
+			events = append(events, bson.D{{Key: "_id", Value: bson.D{{Key: "_data", Value: "1"}}}, {Key: "operationType", Value: "insert"}, {Key: "documentKey", Value: bson.D{{Key: "_id", Value: int64(5)}}}})
+		}
+		return bson.D{{Key: "ok", Value: 1.0}, {Key: "cursor", Value: bson.D{{Key: "id", Value: int64(7)}, {Key: "ns", Value: "WorkerProcess.WorkerLeases"}, {Key: "nextBatch", Value: events}}}}
+	})})
+	f.greet(member(f.addr))
+	mock := clock.NewMock()
+	l := f.open(Options{URI: "mongodb://" + f.addr + "/", Clock: mock, ServerSkew: time.Second})
+	w := watches(t.Context(), l)
+	<-asked
+	for asks := 1; asks < 3; asks++ {
+		select {
+		case <-asked:
+			t.Fatal("asked again at once")
+		case <-time.After(50 * time.Millisecond):
+		}
+		mock.Add(emptyGap)
+		<-asked
+	}
+	w.hears(t, "", patience) // A document that is no record may be of any type.
+	must(t, "Close()", l.Close(t.Context()))
+	wantErr(t, "Watch()", <-w.ended, store.ErrClosed)
+	wantErr(t, "Watch() after Close()", l.Watch(t.Context(), func(string) {}), store.ErrClosed)
+}
+
+// A watch keeps a connection of the pool for itself, and no other operation may have to wait for that.
+func TestAWatchTakesNoConnectionFromOthers(t *testing.T) {
+	t.Parallel()
+	waits, asked := make(chan struct{}), make(chan struct{}, 1)
+	f := serve(t, &fakeServer{reply: begun(func() bson.D {
+		asked <- struct{}{}
+		<-waits
+		return nil
+	})})
+	t.Cleanup(func() { close(waits) }) // Before the server waits for its connections.
+	f.greet(member(f.addr))
+	l := f.open(Options{URI: "mongodb://" + f.addr + "/?maxPoolSize=1", ServerSkew: time.Second})
+	w := watches(t.Context(), l)
+	<-asked
+	must(t, "Append() beside a watch", l.Append(within(t, 5*time.Second), storetest.Grant("job", 1)))
+	must(t, "Close()", l.Close(t.Context()))
+	wantErr(t, "Watch()", <-w.ended, store.ErrClosed)
+}
+
+// FerretDB has no change streams. A handle that is asked to watch finds out by one command.
+func TestAWatchOnTheTestsPeer(t *testing.T) {
+	t.Parallel()
+	uri := mongopeer.URI(t)
+	l := open(t, Options{URI: uri, Database: database(t, dial(t, uri))})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	w := watches(ctx, l)
+	select {
+	case err := <-w.ended:
+		wantErr(t, "Watch()", err, errors.ErrUnsupported)
+	case <-time.After(5 * time.Second):
+		// A server that has change streams, named by MONGODB_URI.
+	}
+}
