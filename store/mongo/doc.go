@@ -128,11 +128,11 @@
 //
 // [Ledger.Watch] reads a change stream of the collection, through which only inserts of releases
 // and overrides, and of kinds that this version doesn't know, pass, with their keys alone. They
-// come when a majority has them. One watch keeps one connection of the client: a URI's maxPoolSize
-// is raised by one for it, and a client of the caller's own should have one to spare. Idle, it
-// costs two getMore a minute. After an election the driver resumes it. Without the right, and where
-// a server has no change streams, workers do without hints. With mongos, hints of a shard may wait
-// for the others' no-ops:
+// come when a majority has them. One watch keeps one connection of the client. So there are no
+// hints with maxPoolSize=1 in the URI, and a client of the caller's own must have one to spare.
+// Idle, it costs two getMore a minute. After an election the driver resumes it. Without the right,
+// and where a server has no change streams, workers do without hints. With mongos, hints of a shard
+// may wait for the others' no-ops:
 // https://www.mongodb.com/docs/manual/administration/change-streams-production-recommendations/#sharded-clusters
 //
 // # Time

@@ -21,6 +21,7 @@ type Ledger struct {
 	handles atomic.Pointer[handles]
 	own     bool
 	copied  bool // of one member, which needn't be the primary
+	single  bool // there is one connection at most, by the URI
 	label   string
 	login   *login
 	lines   *lines // nil with the caller's client

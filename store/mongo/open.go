@@ -141,9 +141,7 @@ func (l *Ledger) connect(ctx context.Context, a address, appName string) (*mongo
 		late := &net.DNSError{Err: "no answer in time", Name: a.hosts, IsTimeout: true}
 		return nil, classify(ctx, fmt.Errorf("%w: %w", ctx.Err(), late), a.secrets)
 	}
-	if n := o.MaxPoolSize; n != nil && *n > 0 {
-		o.SetMaxPoolSize(*n + 1) // One is for Watch.
-	}
+	l.single = o.MaxPoolSize != nil && *o.MaxPoolSize == 1
 	l.login, l.lines = loginOf(o), linesOf(o)
 	o.SetMonitor(&event.CommandMonitor{Started: noteServer}).SetServerMonitor(l.login.monitor())
 	switch {

@@ -30,7 +30,7 @@ const (
 )
 
 // Watch calls changed with the worker type of each release and override, when a majority has it: on the
-// goroutine of Watch, by a change stream. It keeps one of the client's connections, and costs
+// goroutine of Watch, by a change stream. It keeps one of the client's connections (so there must be more), and costs
 // two commands a minute. It survives elections. Where the server has no change streams, as one that is in no
 // replica set, the error matches errors.ErrUnsupported.
 func (l *Ledger) Watch(ctx context.Context, changed func(workerType string)) error {
@@ -51,6 +51,9 @@ func (l *Ledger) Watch(ctx context.Context, changed func(workerType string)) err
 }
 
 func (l *Ledger) watch(ctx context.Context, changed func(workerType string)) error {
+	if l.single {
+		return fmt.Errorf("%w: it needs a connection for itself, and the URI says maxPoolSize=1", errors.ErrUnsupported)
+	}
 	if l.copied || l.fitness.service() == cosmosRU {
 		// Cosmos DB's streams have other options, and are paid for by each question:
 		// https://learn.microsoft.com/azure/cosmos-db/mongodb/change-streams
@@ -74,7 +77,7 @@ func (l *Ledger) watch(ctx context.Context, changed func(workerType string)) err
 				changed(freed(stream.Current))
 			}
 		case stream.Err() != nil:
-			return stream.Err()
+			return unstreamed(stream.Err())
 		case stream.ID() == 0:
 			return fmt.Errorf("the change stream of %s has ended: the collection was dropped or renamed", l.namespace())
 		case !first && l.fitness.clock.Since(asked) < emptyGap:
@@ -118,9 +121,10 @@ var noStreams = []int{
 	codeBadValue, 9, 72, 40415,
 }
 
-// unstreamed is the error of a server that doesn't begin a change stream.
+// unstreamed is the error of a server that doesn't begin a change stream, or that gives something else
+// for one.
 func unstreamed(err error) error {
-	if isReply(err) && hasCode(err, noStreams...) {
+	if isReply(err) && hasCode(err, noStreams...) || errors.Is(err, mongo.ErrMissingResumeToken) {
 		return fmt.Errorf("%w: the server has no change streams: %w", errors.ErrUnsupported, err)
 	}
 	return err

@@ -202,23 +202,29 @@ func TestAServerWithoutPatienceIsAskedOnceASecond(t *testing.T) {
 	wantErr(t, "Watch() after Close()", l.Watch(t.Context(), func(string) {}), store.ErrClosed)
 }
 
-// A watch keeps a connection of the pool for itself, and no other operation may have to wait for that.
+// A watch keeps a connection of the pool for itself, for which no other operation may have to wait.
 func TestAWatchTakesNoConnectionFromOthers(t *testing.T) {
 	t.Parallel()
-	waits, asked := make(chan struct{}), make(chan struct{}, 1)
-	f := serve(t, &fakeServer{reply: begun(func() bson.D {
-		asked <- struct{}{}
-		<-waits
-		return nil
-	})})
-	t.Cleanup(func() { close(waits) }) // Before the server waits for its connections.
-	f.greet(member(f.addr))
-	l := f.open(Options{URI: "mongodb://" + f.addr + "/?maxPoolSize=1", ServerSkew: time.Second})
-	w := watches(t.Context(), l)
-	<-asked
-	must(t, "Append() beside a watch", l.Append(within(t, 5*time.Second), storetest.Grant("job", 1)))
-	must(t, "Close()", l.Close(t.Context()))
-	wantErr(t, "Watch()", <-w.ended, store.ErrClosed)
+	for most, want := range map[string]error{"1": errors.ErrUnsupported, "2": store.ErrClosed} {
+		waits, asked := make(chan struct{}), make(chan struct{}, 1)
+		f := serve(t, &fakeServer{reply: begun(func() bson.D {
+			asked <- struct{}{}
+			<-waits
+			return nil
+		})})
+		t.Cleanup(func() { close(waits) }) // Before the server waits for its connections.
+		f.greet(member(f.addr))
+		l := f.open(Options{URI: "mongodb://" + f.addr + "/?maxPoolSize=" + most, ServerSkew: time.Second})
+		w := watches(t.Context(), l)
+		if want == store.ErrClosed {
+			<-asked
+		}
+		must(t, "Append() beside a watch", l.Append(within(t, 5*time.Second), storetest.Grant("job", 1)))
+		if want == store.ErrClosed {
+			must(t, "Close()", l.Close(t.Context()))
+		}
+		wantErr(t, "Watch()", <-w.ended, want)
+	}
 }
 
 // FerretDB has no change streams. A handle that is asked to watch finds out by one command.
