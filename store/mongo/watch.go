@@ -20,8 +20,9 @@ var _ store.Watcher = (*Ledger)(nil)
 
 const (
 	// awaitsFor is how long the server may keep a watch waiting for news: idle, one costs two commands a
-	// minute. It bounds how long a watch on a server that has silently gone is mistaken for an idle one.
+	// minute. A server that takes longer by answersIn has silently gone.
 	awaitsFor = 30 * time.Second
+	answersIn = 10 * time.Second
 	// emptyGap is the least time between two questions to a server that answers at once that there is
 	// no news.
 	emptyGap = time.Second
@@ -72,7 +73,7 @@ func (l *Ledger) watch(ctx context.Context, changed func(workerType string)) err
 	for first := true; ; first = false { // That takes what the stream began with, and asks nobody.
 		asked := l.fitness.clock.Now()
 		switch {
-		case stream.TryNext(ctx):
+		case l.tryNext(ctx, stream):
 			if ctx.Err() == nil {
 				changed(freed(stream.Current))
 			}
@@ -89,6 +90,14 @@ func (l *Ledger) watch(ctx context.Context, changed func(workerType string)) err
 			}
 		}
 	}
+}
+
+// tryNext asks once for news. Its deadline also takes the place of the client's own time-out, which may be
+// shorter than the server waits.
+func (l *Ledger) tryNext(ctx context.Context, stream *mongo.ChangeStream) bool {
+	ctx, cancel := l.fitness.clock.WithTimeout(ctx, awaitsFor+answersIn)
+	defer cancel()
+	return stream.TryNext(ctx)
 }
 
 // freeing lets through what may free a lease, and what ends the stream, with the key alone.

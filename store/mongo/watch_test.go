@@ -10,6 +10,8 @@ import (
 
 	"github.com/benbjohnson/clock"
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
@@ -95,7 +97,12 @@ func TestAWatchHearsOfReleasesThroughElections(t *testing.T) {
 
 func TestAnIdleWatchCostsTwoCommandsAMinute(t *testing.T) {
 	t.Parallel()
-	onASet(t, func(t *testing.T, s *fakeReplicaSet, a, _ *Ledger) {
+	onASet(t, func(t *testing.T, s *fakeReplicaSet, _, _ *Ledger) {
+		// The client's own time-out is for other commands.
+		client, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + s.members[0].addr + "/?replicaSet=rs0&timeoutMS=5000").SetDialer(&fakeLink{set: s}))
+		must(t, "Connect()", err)
+		t.Cleanup(func() { _ = client.Disconnect(context.Background()) })
+		a := open(t, Options{Client: client})
 		w := watches(t.Context(), a)
 		time.Sleep(time.Second)
 		before := len(s.primary().sent("getMore"))
@@ -184,6 +191,7 @@ func TestAServerWithoutPatienceIsAskedOnceASecond(t *testing.T) {
 	})})
 	f.greet(member(f.addr))
 	mock := clock.NewMock()
+	mock.Set(time.Now()) // The driver has the real one.
 	l := f.open(Options{URI: "mongodb://" + f.addr + "/", Clock: mock, ServerSkew: time.Second})
 	w := watches(t.Context(), l)
 	<-asked
@@ -241,4 +249,26 @@ func TestAWatchOnTheTestsPeer(t *testing.T) {
 	case <-time.After(5 * time.Second):
 		// A server that has change streams, named by MONGODB_URI.
 	}
+}
+
+// A server that is gone without a word is given up, so that the caller can begin anew.
+func TestAWatchOnAServerThatHasSilentlyGoneEnds(t *testing.T) {
+	t.Parallel()
+	onASet(t, func(t *testing.T, s *fakeReplicaSet, a, _ *Ledger) {
+		w := watches(t.Context(), a)
+		time.Sleep(time.Second)
+		for _, m := range s.members {
+			m.slow.Store(int64(time.Hour))
+		}
+		select {
+		case err := <-w.ended:
+			wantErr(t, "Watch()", err, context.DeadlineExceeded)
+		case <-time.After(2*awaitsFor + 2*answersIn):
+			t.Error("Watch() goes on")
+		}
+		for _, m := range s.members {
+			m.slow.Store(0)
+		}
+		time.Sleep(2 * time.Hour)
+	})
 }
