@@ -17,6 +17,10 @@ var (
 	// ErrPanicked: LeaseAllocated panicked. The error of Callbacks.Error for a panic of
 	// any callback wraps it, too, and has the stack.
 	ErrPanicked = errors.New("lease callback panicked")
+	// ErrIneligible: Options.Eligible found the worker unfit to lead.
+	ErrIneligible = errors.New("worker not eligible")
+	// ErrStalled: the code showed no progress for Options.ProgressWithin.
+	ErrStalled = errors.New("no progress")
 	// ErrFinished: the task of Run has returned.
 	ErrFinished = errors.New("task finished")
 )

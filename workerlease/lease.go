@@ -69,6 +69,8 @@ type activeLease struct {
 	notifying bool           // a goroutine calls it
 	notified  chan struct{}  // closed when the newest such goroutine has ended; nil: there was none
 
+	progressed atomic.Int64 // the local reading at which the code last reported progress
+
 	again    chan struct{}  // the task that rests is to be called again
 	inFlight sync.WaitGroup // of RunIfHeld; added to under mu, while ended is 0
 	began    chan struct{}  // closed right before LeaseAllocated is called

@@ -131,6 +131,10 @@ func lineOf(e Event) line {
 		return line{slog.LevelDebug, "operation charged", attrs{{"operation", e.Operation}, {"units", e.Units}}}
 	case Trimmed:
 		return line{slog.LevelDebug, "ledger trimmed", attrs{{"count", e.Count}}}
+	case BecameIneligible:
+		return line{slog.LevelWarn, "not eligible", attrs{{"slot", e.Slot}, {"error", e.Err}}}
+	case BecameEligible:
+		return line{slog.LevelInfo, "eligible again", attrs{{"slot", e.Slot}}}
 	case Poison:
 		return line{slog.LevelWarn, "ledger poisoned", attrs{{"seq", e.Seq}, {"error", e.Err}}}
 	case Blocked:

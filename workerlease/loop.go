@@ -51,7 +51,7 @@ func (w *WorkerLease) finish() {
 	w.unhook()
 	w.client.unwatch(w)
 	w.client.activity.leave(w)
-	close(w.done)
+	w.endCheck()
 }
 
 // step takes in one event, and what follows from it at once.
@@ -59,7 +59,7 @@ func (w *WorkerLease) step(e machine.Event) {
 	for e != nil {
 		moment := w.client.moment(int(w.settled.Load()))
 		if h := w.active.Load(); h != nil {
-			moment.Lapsed = h.lapsed()
+			moment.Lapsed, moment.Progressed = h.lapsed(), time.Duration(h.progressed.Load())
 		}
 		actions := w.machine.Advance(&w.state, moment, e)
 		w.settled.Store(int64(w.state.Clock.Settled))
@@ -146,6 +146,8 @@ func (w *WorkerLease) perform(a machine.Action) machine.Event {
 	case machine.Extend:
 		w.active.Load().extend(a.Term)
 		w.publish(w.now().Latest)
+	case machine.Check:
+		w.beginCheck()
 	case machine.CallAgain:
 		w.active.Load().again <- struct{}{}
 	case machine.Expire:

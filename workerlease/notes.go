@@ -114,6 +114,12 @@ func (w *WorkerLease) note(n machine.Note) {
 		missed := w.between(n.Slot.Start, n.Until)
 		w.count(func(p *progress) { p.missed += missed })
 		w.emit(Missed{Worker: me, Slot: n.Slot, Until: n.Until, Why: reason(n.Why)})
+	case machine.BecameUnfit:
+		w.count(func(p *progress) { p.ineligible = n.Err })
+		w.emit(BecameIneligible{Worker: me, Slot: n.Slot, Err: n.Err})
+	case machine.BecameFit:
+		w.count(func(p *progress) { p.ineligible = nil })
+		w.emit(BecameEligible{Worker: me, Slot: n.Slot})
 	case machine.Released:
 		w.emit(Released{Worker: me, Slot: n.Slot, Seq: n.Record.Seq, At: n.Record.WindowStart})
 	case machine.Overrun:

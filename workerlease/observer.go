@@ -143,6 +143,18 @@ type (
 		Until time.Time
 		Why   Reason
 	}
+	// BecameIneligible: Options.Eligible found the worker unfit to lead, for the first time since it was
+	// fit. Err says why. Slot is the one it contends for.
+	BecameIneligible struct {
+		Worker
+		Slot slots.Slot
+		Err  error
+	}
+	// BecameEligible: the worker is fit to lead again.
+	BecameEligible struct {
+		Worker
+		Slot slots.Slot
+	}
 	// Released: what was left of a lease is free for others, as of At.
 	Released struct {
 		Worker

@@ -173,6 +173,8 @@ func TestEveryEventIsLogged(t *testing.T) {
 		{workerlease.Postponed{Worker: me}, zap.InfoLevel, "next attempt postponed", []string{"slot", "attempts", "after"}},
 		{workerlease.Rested{Worker: me}, zap.InfoLevel, "task rests", []string{"slot", "token", "until"}},
 		{workerlease.Missed{Worker: me}, zap.WarnLevel, "slot missed", []string{"slot", "until", "why"}},
+		{workerlease.BecameIneligible{Worker: me}, zap.WarnLevel, "not eligible", []string{"slot", "error"}},
+		{workerlease.BecameEligible{Worker: me}, zap.InfoLevel, "eligible again", []string{"slot"}},
 		{workerlease.Released{Worker: me}, zap.InfoLevel, "lease released", []string{"slot", "seq", "at"}},
 		{workerlease.Overrun{Worker: me}, zap.WarnLevel, "callback overruns its lease", []string{"slot"}},
 		{workerlease.Panic{Worker: me, Err: why}, zap.ErrorLevel, "callback panicked", []string{"slot", "error"}},

@@ -1,6 +1,7 @@
 package workerlease
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
@@ -89,6 +90,36 @@ type Options struct {
 	// Default: nil, the task runs while the lease is held. Only with Run, StartTask and
 	// TryClaim; not with Group, nor with Continuous.
 	Job *Job
+
+	// Eligible decides whether this worker is fit to lead: nil says that it is, an error why not.
+	// It is asked before each claim and, while a lease is held, every EligibleEvery. A worker
+	// that isn't fit claims nothing, at no cost to the others. A holder that is no longer fit
+	// loses its lease, with the Reason Ineligible, and gives back the rest of the slot when its callbacks
+	// have returned: with FailoverWithin another worker takes over, without it the next slot is the next chance of others. A member of a
+	// Group stops its own work, and the others go on. Default: nil, always fit.
+	//
+	// It is called on a goroutine of its own, one call at a time. A panic counts as an error, and
+	// so does a call that takes longer than EligibleTimeout, when its context ends, by the
+	// client's clock. The answer decides about order only: leases exclude each other whatever it is.
+	Eligible func(ctx context.Context) error
+
+	// EligibleEvery is how long an answer of Eligible counts: 10 ms to 1 h. So a holder that is no longer
+	// fit is noticed within EligibleEvery and EligibleTimeout. Default: 10 s, at most an eighth of
+	// the shortest slot and a quarter of FailoverWithin.
+	EligibleEvery time.Duration
+
+	// EligibleTimeout bounds a call of Eligible: at most EligibleEvery. Default: half of that, at most 1 s.
+	EligibleTimeout time.Duration
+
+	// KeepIneligible lets a holder that is no longer fit keep its lease, and extend it as ever.
+	KeepIneligible bool
+
+	// ProgressWithin ends a lease, with the Reason Stalled, whose code has not called
+	// Lease.Progress for so long: 10 ms or more, by the local clock. The rest of the slot goes to others when
+	// the callbacks have returned; code that hangs for good keeps its window, and with
+	// FailoverWithin its part of the slot. Code
+	// that rests (see Run) needs none. Default: 0, no progress is needed.
+	ProgressWithin time.Duration
 
 	// JoinMidSlot lets a worker claim the rest of the slot in which it starts, if
 	// nobody has it. Default: it waits for the next boundary. A worker that was there
@@ -183,6 +214,7 @@ func (o Options) machine(rules *machine.Rules) machine.Machine {
 		Lead: o.Lead, Step: o.Step, Margin: o.Margin, JoinMidSlot: o.JoinMidSlot,
 		Once: o.Job != nil, MaxAttempts: o.job().MaxAttempts, RunMissed: o.job().RunMissed, MinRetry: o.job().MinRetry, MinBackoff: o.MinBackoff, MaxBackoff: o.MaxBackoff,
 		Failover: o.FailoverWithin, Continuous: o.Continuous, NoFailback: o.NoFailback,
+		Checks: o.Eligible != nil, CheckEvery: o.EligibleEvery, CheckTimeout: o.EligibleTimeout, KeepsUnfit: o.KeepIneligible, Stall: o.ProgressWithin,
 		Retention: o.Retention, Metadata: o.Metadata,
 		Worker: store.Worker{Host: host(), PID: os.Getpid(), Version: Version()},
 	}}

@@ -22,6 +22,10 @@ const (
 	Failed Reason = "failed"
 	// Panicked: LeaseAllocated panicked.
 	Panicked Reason = "panicked"
+	// Ineligible: Options.Eligible found the worker unfit to lead. A slot may be missed by it, too.
+	Ineligible Reason = "ineligible"
+	// Stalled: the code showed no progress for Options.ProgressWithin.
+	Stalled Reason = "no progress"
 )
 
 // Why a slot was missed.
@@ -50,6 +54,8 @@ var causes = map[machine.Reason]error{
 	machine.RecordVanished: ErrRecordVanished,
 	machine.CodeDone:       ErrFinished,
 	machine.CodeFailed:     ErrFinished,
+	machine.Ineligible:     ErrIneligible,
+	machine.Stalled:        ErrStalled,
 }
 
 func reason(r machine.Reason) Reason { return Reason(r.String()) }

@@ -23,6 +23,10 @@ const (
 	maxLabel    = 256
 	maxSchedule = 512
 
+	// leastCheck bounds EligibleEvery and ProgressWithin.
+	leastCheck   = 10 * time.Millisecond
+	defaultCheck = 10 * time.Second
+
 	// leastRetry bounds Job.MinRetry.
 	leastRetry = 10 * time.Millisecond
 )
@@ -84,6 +88,7 @@ func (o Options) resolve() (Options, optionErrors) {
 			errs.is("Job.MinRetry", job.MinRetry, "must be 0 (default) or %v … 1h", leastRetry)
 		}
 	}
+	o.resolveEligible(&errs)
 	o.resolveBackoff(&errs)
 	switch {
 	case o.Retention == 0:
@@ -151,6 +156,46 @@ func (o *Options) checkTogether(errs *optionErrors) {
 			Field: "Job", With: []string{"Continuous"}, found: "is set, and Continuous too",
 			Rule: "a job of each slot doesn't go on into the next: set only one of them",
 		})
+	}
+}
+
+// resolveEligible sets the defaults of the check, and checks them.
+func (o *Options) resolveEligible(errs *optionErrors) {
+	if o.ProgressWithin != 0 && o.ProgressWithin < leastCheck {
+		errs.is("ProgressWithin", o.ProgressWithin, "must be 0 (none) or at least %v", leastCheck)
+	}
+	if o.Eligible == nil {
+		errs.without("EligibleEvery", o.EligibleEvery != 0)
+		errs.without("EligibleTimeout", o.EligibleTimeout != 0)
+		errs.without("KeepIneligible", o.KeepIneligible)
+		return
+	}
+	switch every := o.EligibleEvery; {
+	case every == 0:
+		o.EligibleEvery = defaultCheck
+		if o.Schedule != nil {
+			o.EligibleEvery = min(o.EligibleEvery, shortestSlot(o.Schedule)/8)
+		}
+		if o.FailoverWithin > 0 {
+			o.EligibleEvery = min(o.EligibleEvery, o.FailoverWithin/4)
+		}
+		o.EligibleEvery = max(o.EligibleEvery, leastCheck)
+	case every < leastCheck || every > time.Hour:
+		errs.is("EligibleEvery", every, "must be 0 (default) or %v … 1h", leastCheck)
+		return
+	}
+	switch timeout := o.EligibleTimeout; {
+	case timeout == 0:
+		o.EligibleTimeout = min(o.EligibleEvery/2, time.Second)
+	case timeout < time.Millisecond || timeout > o.EligibleEvery:
+		errs.is("EligibleTimeout", timeout, "must be 0 (default), or 1ms to EligibleEvery (%v)", o.EligibleEvery)
+	}
+}
+
+// without adds that an option needs Eligible, if it is set.
+func (errs *optionErrors) without(field string, set bool) {
+	if set {
+		errs.add(OptionError{Field: field, With: []string{"Eligible"}, found: "is set without Eligible", Rule: "set both"})
 	}
 }
 

@@ -39,6 +39,9 @@ type Status struct {
 	// question, the newest record of the ledger can't be obeyed, or it leaves nothing to claim
 	// for more than a day after the slot. It is empty otherwise.
 	Blocked string `json:",omitzero"`
+	// Ineligible says why Options.Eligible finds the worker unfit to lead; empty if it is fit, or
+	// was not asked. It doesn't make the worker unhealthy.
+	Ineligible string `json:",omitzero"`
 	// Warning is a shortcoming that the store describes (see store.Warner); empty if there is
 	// none. It doesn't make the worker unhealthy.
 	Warning string `json:",omitzero"`
@@ -119,6 +122,9 @@ func (s Status) String() string {
 	if s.Blocked != "" {
 		parts = append(parts, s.Blocked)
 	}
+	if s.Ineligible != "" {
+		parts = append(parts, "not eligible: "+s.Ineligible)
+	}
 	if s.Failures > 0 {
 		parts = append(parts, fmt.Sprintf("%d failures: %v", s.Failures, s.LastError))
 	}
@@ -131,7 +137,7 @@ type progress struct {
 	running, overrunning, stopped     bool
 	won, contending                   slots.Slot
 	failures, allocated, lost, missed int
-	lastError                         error
+	lastError, ineligible             error
 	charges                           Charges
 }
 
@@ -146,6 +152,9 @@ func (w *WorkerLease) Status() Status {
 	}
 	if s.Holding {
 		s.Lease = p.held.lease()
+	}
+	if p.ineligible != nil {
+		s.Ineligible = p.ineligible.Error()
 	}
 	timeUnknown, poison, block := w.timeUnknown, w.poison, w.block
 	w.mu.Unlock()

@@ -2,6 +2,7 @@ package workerlease_test
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -63,7 +64,7 @@ func TestResolvedOptionsHaveAllDefaultsAndResolveToThemselves(t *testing.T) {
 	if err != nil || *again.Job != *r.Job {
 		t.Fatalf("resolved again: %+v, %v", again.Job, err)
 	}
-	if again.Job = r.Job; again != r {
+	if again.Job = r.Job; !reflect.DeepEqual(again, r) {
 		t.Errorf("resolved again: %+v, want %+v", again, r)
 	}
 	if _, err := (workerlease.Options{}).Resolved(); !errors.Is(err, workerlease.ErrOptions) {

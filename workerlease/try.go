@@ -64,7 +64,8 @@ func TryClaim(ctx context.Context, ledger store.Ledger, o Options) (*Claim, erro
 
 // TryClaim claims the rest of the current slot, at once, whatever the priority. It
 // returns when the slot is claimed and work may begin. The error wraps ErrNotClaimed if
-// another worker has the slot, if it is done, or if too little of it is left; the cause of
+// another worker has the slot, if it is done, or if too little of it is left, and ErrIneligible
+// if Options.Eligible says so; the cause of
 // ctx if that ends first; or ErrOptions. While the store doesn't answer, TryClaim retries.
 //
 // Less than Options.Lead before the next boundary, a claim for the next slot may have been
@@ -145,6 +146,8 @@ func (t *try) observe(e Event) {
 		why = fmt.Errorf("%w: %s has slot %v until %s", ErrNotClaimed, e.Holder.InstanceID, e.Slot, store.Format(e.Holder.WindowEnd))
 	case Exhausted:
 		why = fmt.Errorf("%w: slot %v was tried %d times", ErrNotClaimed, e.Slot, e.Attempts)
+	case BecameIneligible:
+		why = fmt.Errorf("%w: %w: %w", ErrNotClaimed, ErrIneligible, e.Err)
 	case Missed:
 		why = fmt.Errorf("%w: slot %v: %s", ErrNotClaimed, e.Slot, e.Why)
 	default:

@@ -32,6 +32,8 @@ type WorkerLease struct {
 	settled atomic.Int64 // the machine's settled epoch
 	heeds   atomic.Bool  // a hint may matter
 
+	checking atomic.Pointer[check] // the call of Options.Eligible that runs; nil: none does
+
 	// Only of the goroutine that runs the worker: see inbox.
 	state            machine.State
 	uncertainSamples int      // how often in a row store time was too uncertain
@@ -109,6 +111,8 @@ func (w *WorkerLease) stop(ctx context.Context, failed func(error)) error {
 	running, unreleased := w.progress.running, w.unreleased
 	w.mu.Unlock()
 	switch {
+	case w.checking.Load() != nil:
+		err = fmt.Errorf("stop leasing %q: %w: Options.Eligible has not returned", w.options.WorkerType, context.Cause(ctx))
 	case running:
 		err = fmt.Errorf("stop leasing %q: %w: the callbacks have not returned", w.options.WorkerType, context.Cause(ctx))
 	case unreleased:

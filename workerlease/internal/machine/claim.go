@@ -203,8 +203,11 @@ func (x *step) claim() {
 	if now.At(s.Bid.TurnEdge).Before(x.m.begins(s)) {
 		return
 	}
-	if s.Bid.Role == Extender && s.Hold.Held.End.After(s.Bid.Slot.Start) {
+	if s.extends() {
 		x.extendNow()
+		return
+	}
+	if !x.mayClaim() {
 		return
 	}
 	if x.at.Age > freshToClaim(x.m.lead(s.Bid.Slot)) {
@@ -228,6 +231,9 @@ func (x *step) claim() {
 	}
 	x.readHead()
 }
+
+// extends reports that the bid goes on with the lease that is held.
+func (s *State) extends() bool { return s.Bid.Role == Extender && s.Hold.Held.End.After(s.Bid.Slot.Start) }
 
 // id is a draw of 128 bits.
 func (f facts) id() string { return hex.EncodeToString(f.at.Draw[:]) }
@@ -259,6 +265,8 @@ func (x *step) miss(until time.Time) {
 		why = Overrunning
 	case why == 0 && s.Retries.Failures > 0:
 		why = s.Retries.why()
+	case why == 0 && x.m.unfitFor(s, Claiming):
+		why = Ineligible
 	case why == 0:
 		why = TooLate
 	}

@@ -11,30 +11,35 @@ import (
 // Config does not change while a worker runs. The caller sets all fields, including
 // defaults.
 type Config struct {
-	Rules       *Rules // shared by many workers, and never changed
-	WorkerType  string
-	InstanceID  string
-	Group       string
-	Priority    int
-	TieBreak    priority.TieBreak
-	Schedule    slots.Schedule
-	Shortest    time.Duration // of the slots, as far as is known; 0: not at all
-	Lead, Step  time.Duration // 0: by the length of the slot
-	Margin      time.Duration
-	Failover    time.Duration // how soon after its holder's death a slot is taken over; 0: never
-	Continuous  bool          // the winner of successive slots goes on without an end
-	NoFailback  bool          // and claims each next slot before all others
-	Once        bool          // the work of each slot is done once
-	MaxAttempts int           // at a slot, by all workers together; 0: no limit
-	MinRetry    time.Duration // from a failed attempt to the next one; it doubles with each
-	RunMissed   bool          // a slot that nobody did is done in the next one
-	Single      bool          // the worker contends only for the slot in which it starts
-	MinBackoff  time.Duration
-	MaxBackoff  time.Duration
-	JoinMidSlot bool
-	Retention   time.Duration
-	Worker      store.Worker
-	Metadata    string
+	Rules        *Rules // shared by many workers, and never changed
+	WorkerType   string
+	InstanceID   string
+	Group        string
+	Priority     int
+	TieBreak     priority.TieBreak
+	Schedule     slots.Schedule
+	Shortest     time.Duration // of the slots, as far as is known; 0: not at all
+	Lead, Step   time.Duration // 0: by the length of the slot
+	Margin       time.Duration
+	Failover     time.Duration // how soon after its holder's death a slot is taken over; 0: never
+	Continuous   bool          // the winner of successive slots goes on without an end
+	NoFailback   bool          // and claims each next slot before all others
+	Once         bool          // the work of each slot is done once
+	MaxAttempts  int           // at a slot, by all workers together; 0: no limit
+	MinRetry     time.Duration // from a failed attempt to the next one; it doubles with each
+	RunMissed    bool          // a slot that nobody did is done in the next one
+	Single       bool          // the worker contends only for the slot in which it starts
+	MinBackoff   time.Duration
+	MaxBackoff   time.Duration
+	JoinMidSlot  bool
+	Checks       bool          // there is a check of the user's, which takes up to CheckTimeout
+	CheckEvery   time.Duration // is how long its answer counts
+	CheckTimeout time.Duration
+	KeepsUnfit   bool          // a holder that is no longer fit works on
+	Stall        time.Duration // a holder whose code shows no progress for so long steps down; 0: none does
+	Retention    time.Duration
+	Worker       store.Worker
+	Metadata     string
 }
 
 // lead is how long before a slot's boundary its claims open.

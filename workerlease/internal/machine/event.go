@@ -31,6 +31,8 @@ type Moment struct {
 	// Lapsed is the reason why the context of the lease that is held has already ended,
 	// if it has.
 	Lapsed Reason
+	// Progressed is the local reading at which the user's code last reported progress.
+	Progressed time.Duration
 	// Draw is random.
 	Draw [16]byte
 }
@@ -94,6 +96,8 @@ type (
 	Returned struct{}
 	// Hinted: the store says that something may have been appended. It may be wrong.
 	Hinted struct{}
+	// Judged: the user's check has answered; an error says why the worker is not fit to lead.
+	Judged struct{ Err error }
 	// Stop: leasing is to end.
 	Stop struct{}
 	// GiveUp: the time for stopping is over; start no more operations.
@@ -114,6 +118,7 @@ func (Finished) event()   {}
 func (Rested) event()     {}
 func (Returned) event()   {}
 func (Hinted) event()     {}
+func (Judged) event()     {}
 func (Stop) event()       {}
 func (GiveUp) event()     {}
 
@@ -153,6 +158,8 @@ type (
 		Record store.Record
 		Own    bool
 	}
+	// Check: ask the user's check whether the worker is fit to lead.
+	Check struct{}
 	// Tell: report a note to observers.
 	Tell struct{ Note Note }
 	// Halt: the worker is done.
@@ -170,6 +177,7 @@ func (Extend) action()     {}
 func (CallAgain) action()  {}
 func (Expire) action()     {}
 func (Observe) action()    {}
+func (Check) action()      {}
 func (Tell) action()       {}
 func (Halt) action()       {}
 
@@ -192,6 +200,10 @@ const (
 	CodeDone
 	// CodeFailed: the user's code returned an error.
 	CodeFailed
+	// Ineligible: the user's check says that the worker is not fit to lead. A slot may be missed by it, too.
+	Ineligible
+	// Stalled: the user's code showed no progress.
+	Stalled
 	// Unreachable: the store didn't answer in time.
 	Unreachable
 	// TooLate: the slot was won, but too little was left of it.
@@ -212,7 +224,7 @@ func (r Reason) String() string {
 		return "unknown"
 	}
 	return [...]string{
-		"window ended", "stopped", "clock jumped", "panicked", "record vanished", "done", "failed",
+		"window ended", "stopped", "clock jumped", "panicked", "record vanished", "done", "failed", "ineligible", "no progress",
 		"store unreachable", "too late", "overrun", "poison", "access denied", "refused by the store",
 	}[r-1]
 }
@@ -244,17 +256,19 @@ const (
 	Postponed
 	Resting
 	Blocked
+	BecameUnfit
+	BecameFit
 )
 
 // String names the kind.
 func (w What) String() string {
-	if w < Claimed || w > Blocked {
+	if w < Claimed || w > BecameFit {
 		return "unknown"
 	}
 	return [...]string{
 		"claimed", "joined", "lost", "allocated", "expired", "missed", "released", "overrun",
 		"conflict", "unknown", "failed", "trimmed", "poison", "reset", "mismatch", "vanished", "extended",
-		"done", "exhausted", "postponed", "resting", "blocked",
+		"done", "exhausted", "postponed", "resting", "blocked", "ineligible", "eligible",
 	}[w-1]
 }
 

@@ -96,6 +96,8 @@ func (x *step) hold() {
 	case x.at.Lapsed != 0:
 		// That, or its end, was seen a moment ago. A lease that has ended stays ended.
 		x.expire(x.at.Lapsed)
+	case x.stalled():
+		x.stepDown(Stalled)
 	}
 	if h.holding() && !h.Resume.IsZero() && x.m.Rules.begun(now, h.Resume) {
 		h.Resume = time.Time{}
@@ -125,6 +127,9 @@ func (x *step) begin() {
 		h.Next = Term{}
 		return
 	}
+	if x.giveBackUnfit() {
+		return
+	}
 	if x.narrows() && x.s.Pending == Nothing && !x.backingOff() {
 		h.Narrowed = true
 		x.ask(Sampling, Sample{})
@@ -141,6 +146,7 @@ func (x *step) begin() {
 		return
 	}
 	h.Held, h.Next = h.Next, Term{}
+	x.s.Eligibility.Progressed = x.at.Local
 	h.Running, h.Overran, h.Looked = true, false, false
 	x.do(Allocate{h.Held})
 }

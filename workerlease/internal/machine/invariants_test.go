@@ -340,7 +340,7 @@ func (w *watcher) idle(at machine.Moment) error {
 			return fmt.Errorf("a wait is due: %v, at %v", wait, at.Now)
 		}
 	}
-	if w.s.Pending == machine.Nothing && !w.halted && !w.s.Stopping && len(w.m.Waits(&w.s)) == 0 {
+	if w.s.Pending == machine.Nothing && !w.halted && !w.s.Stopping && !w.s.Eligibility.Asking && len(w.m.Waits(&w.s)) == 0 {
 		return errors.New("nothing is under way, and nothing waited for")
 	}
 	return nil

@@ -44,12 +44,14 @@ func (m *Machine) Advance(s *State, at Moment, e Event) []Action {
 		x.clock()
 		x.take(e)
 	}
+	x.progressed()
 	x.hold()
 	if x.s.Stopping {
 		x.stop()
 	} else {
 		x.contend()
 		s.Clock.Apart = x.apart()
+		x.check()
 	}
 	return x.out
 }
@@ -144,6 +146,8 @@ func (x *step) take(e Event) {
 		s.Hold.Running = s.Hold.Running && s.Hold.holding()
 	case Hinted:
 		s.Hint.Heard = true
+	case Judged:
+		x.judged(e)
 	case Stop:
 		x.beginStop()
 	case GiveUp:
@@ -197,6 +201,8 @@ func (m *Machine) Waits(s *State) []Wait {
 		until(m.Rules.Last(h.Held.End, m.Margin), m.Rules.EndBy)
 		if !h.Resume.IsZero() {
 			until(h.Resume, m.Rules.BeginBy)
+		} else if m.needsProgress() {
+			w = append(w, Wait{Local: s.Eligibility.Progressed + m.Stall})
 		}
 	}
 	if h.overrunning() && !h.Overran {
@@ -210,7 +216,7 @@ func (m *Machine) Waits(s *State) []Wait {
 		if m.Rules.GivesBack&WhileOverrun != 0 && h.keepsNext() && m.Group == "" && s.Closing.DoneUntil.IsZero() && !s.Stopping {
 			until(m.keeps(h.Next), timeline.Earliest)
 		}
-		if m.mayBegin(s) && !h.Looking && (s.Pending == Nothing && s.Retries.Until == 0 || !m.mustLook(h)) {
+		if m.mayBegin(s) && !m.unfitFor(s, Beginning) && !h.Looking && (s.Pending == Nothing && s.Retries.Until == 0 || !m.mustLook(h)) {
 			until(h.Next.Start, m.Rules.BeginBy)
 		}
 	}
@@ -230,9 +236,11 @@ func (m *Machine) Waits(s *State) []Wait {
 		w = append(w, Wait{Local: s.Bid.Recheck})
 	case m.blocked(s):
 		until(m.leaves(s), timeline.Mid)
+	case s.Bid.Stage == Aiming && m.waitsForCheck(s):
 	case s.Bid.Stage == Aiming:
 		until(m.begins(s), s.Bid.TurnEdge)
 	}
+	w = append(w, m.checkWaits(s)...)
 	if s.Pending == Nothing && s.Retries.Until == 0 && !s.Stopping && s.Bid.Stage == Aiming {
 		if s.Hint.Heard && m.waitsForRival(s) {
 			w = append(w, Wait{Local: s.Hint.next()})

@@ -26,7 +26,7 @@ func drawnConfig(t *rapid.T) machine.Config {
 	interval := rapid.SampledFrom([]time.Duration{100 * time.Millisecond, 3 * time.Second, 5 * time.Minute, 24 * time.Hour}).Draw(t, "every")
 	rules := machine.Standard
 	rules.Keep, rules.TrimEvery = 3, 2
-	return machine.Config{
+	c := machine.Config{
 		Rules: &rules, WorkerType: "mail", InstanceID: "w1",
 		Group:       rapid.SampledFrom([]string{"", "", "eu"}).Draw(t, "group"),
 		Priority:    rapid.IntRange(0, 7).Draw(t, "priority"),
@@ -38,6 +38,14 @@ func drawnConfig(t *rapid.T) machine.Config {
 		Retention:   2 * time.Hour,
 		MinBackoff:  100 * time.Millisecond, MaxBackoff: 5 * time.Second,
 	}
+	if rapid.IntRange(0, 2).Draw(t, "checks") == 0 {
+		c.Checks, c.CheckEvery, c.CheckTimeout = true, interval/8, interval/16
+		c.KeepsUnfit = rapid.IntRange(0, 3).Draw(t, "keeps") == 0
+	}
+	if rapid.IntRange(0, 3).Draw(t, "stalls") == 0 {
+		c.Stall = interval / 4
+	}
+	return c
 }
 
 // span is a duration of any order of magnitude.
@@ -173,6 +181,8 @@ func befall(t *rapid.T, c machine.Config) {
 			happen(machine.Wake{})
 		case what < 20:
 			_ = w.insert(hostile(t, w))
+		case what < 22 && w.s.Eligibility.Asking && rapid.IntRange(0, 3).Draw(t, "answers") > 0:
+			happen(machine.Judged{Err: rapid.SampledFrom([]error{nil, nil, errTimeout}).Draw(t, "unfit")})
 		case what == 20 && len(w.adrift) > 0:
 			_ = w.insert(w.adrift[0])
 			w.adrift = w.adrift[1:]

@@ -132,6 +132,11 @@ type Rules struct {
 	// newest record: an extension that is known now, or a release that was sent and is not in
 	// the ledger.
 	Resume func(left Term, r store.Record) bool
+	// Heeds is what a worker doesn't do while its user's check finds it unfit. Breaking it shows
+	// as leases of workers that are not fit.
+	Heeds Acts
+	// Counts is how long an answer of that check counts, where one is to be had so often.
+	Counts func(every time.Duration) time.Duration
 	// GivesBack is what a worker releases of what it has won and doesn't use. Breaking it shows
 	// as slots that nobody has, although somebody could.
 	GivesBack Unused
@@ -225,7 +230,9 @@ var Standard = Rules{
 	Releasable: releasable,
 	ReleaseAt:  releaseAt,
 	Resume:     resume,
-	GivesBack:  AfterJump | WhileOverrun,
+	GivesBack:  AfterJump | WhileOverrun | AfterStepDown,
+	Heeds:      Claiming | Beginning | Holding | Stalling,
+	Counts:     func(every time.Duration) time.Duration { return every },
 
 	IsDone: isDone,
 	Carry:  carry,

@@ -5,7 +5,7 @@ package machine
 // Acts are acts of a worker.
 type Acts int
 
-// The acts that Rules.Await is about.
+// The acts that Rules.Await and Rules.Heeds are about.
 const (
 	// Beginning: starting the user's code. It runs once at a time.
 	Beginning Acts = 1 << iota
@@ -13,6 +13,10 @@ const (
 	Claiming
 	// Releasing: giving the rest of a term to others, which begin at once.
 	Releasing
+	// Holding: going on with a lease. Rules.Await is not about it, nor about the next.
+	Holding
+	// Stalling: going on with a lease whose code shows no progress.
+	Stalling
 )
 
 // Looks are occasions to check the time.
@@ -68,4 +72,6 @@ const (
 	AfterJump Unused = 1 << iota
 	// WhileOverrun: the next slot, while the code of the one before it runs on.
 	WhileOverrun
+	// AfterStepDown: the rest of a term that its worker has ended because it is not fit.
+	AfterStepDown
 )

@@ -21,6 +21,8 @@ type State struct {
 	Upkeep  Upkeep  // trimming
 	Hint    Hint    // that the head may be another one
 
+	Eligibility Eligibility // whether it may lead, by a check of its user's
+
 	Stopping, GivenUp bool
 }
 

@@ -106,6 +106,10 @@ func (l *Log) line(e workerlease.Event) (zapcore.Level, string) {
 		return zap.DebugLevel, fmt.Sprintf("%s: charged %.2f request units", e.Operation, e.Units)
 	case workerlease.Trimmed:
 		return zap.DebugLevel, fmt.Sprintf("trimmed %d old records", e.Count)
+	case workerlease.BecameIneligible:
+		return zap.WarnLevel, fmt.Sprintf("not eligible: %v", e.Err)
+	case workerlease.BecameEligible:
+		return zap.InfoLevel, "eligible again"
 	case workerlease.Poison:
 		return zap.WarnLevel, fmt.Sprintf("record %d can't be obeyed: %v", e.Seq, e.Err)
 	case workerlease.Blocked:

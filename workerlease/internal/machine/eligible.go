@@ -1,0 +1,137 @@
+package machine
+
+import "time"
+
+// A worker may be asked, by a check of its user's, whether it is fit to lead. The answer decides only
+// whether the worker claims, begins and goes on: it gives nobody a right. So an answer that is wrong or
+// late costs order, and never safety.
+
+// Eligibility is what the check has answered.
+type Eligibility struct {
+	Asking bool          // the check is under way
+	Known  bool          // it has answered
+	Unfit  bool          // the newest answer
+	Due    time.Duration // the local reading from which on the answer is old
+	Fresh  bool          // it wasn't old in the last step
+	// Progressed is the local reading at which the user's code was last known to go on.
+	Progressed time.Duration
+}
+
+// checked reports that there is an answer which is not old.
+func (f facts) checked() bool { return f.s.Eligibility.Known && f.at.Local < f.s.Eligibility.Due }
+
+// unfitFor reports that the worker is not fit for an act, by its newest answer.
+func (m *Machine) unfitFor(s *State, a Acts) bool {
+	return m.Checks && m.Rules.Heeds&a != 0 && s.Eligibility.Unfit
+}
+
+// mayClaim reports that the check allows a claim, by an answer that is not old.
+func (f facts) mayClaim() bool {
+	return !f.m.Checks || f.m.Rules.Heeds&Claiming == 0 || f.checked() && !f.s.Eligibility.Unfit
+}
+
+// waitsForCheck reports that the bid waits for an answer, and not for its turn.
+func (m *Machine) waitsForCheck(s *State) bool {
+	e := &s.Eligibility
+	return m.Checks && m.Rules.Heeds&Claiming != 0 && !s.extends() && (e.Asking || e.Fresh && e.Unfit)
+}
+
+// checksFrom is the time from which on the answer has to be fresh for the bid: so long before the
+// turn that a check which takes its time delays no claim.
+func (m *Machine) checksFrom(s *State) time.Time { return m.begins(s).Add(-m.CheckTimeout) }
+
+// contends reports that the worker waits for a turn at which it claims.
+func (m *Machine) contends(s *State) bool {
+	return s.Bid.Stage == Aiming && !s.extends() && !s.Bid.Slot.IsZero() && !m.through(s) && !m.blocked(s)
+}
+
+// needsCheck reports that what the worker has won depends on the answer now.
+func (h *Hold) needsCheck() bool { return h.holding() || !h.Next.IsZero() }
+
+// check begins the check, if it is due.
+func (x *step) check() {
+	s, e := x.s, &x.s.Eligibility
+	e.Fresh = x.checked()
+	if !x.m.Checks || e.Asking || e.Fresh || s.Stopping {
+		return
+	}
+	if s.Hold.needsCheck() || x.m.contends(s) && x.at.Now.Known() && !x.at.Now.At(s.Bid.TurnEdge).Before(x.m.checksFrom(s)) {
+		e.Asking = true
+		x.do(Check{})
+	}
+}
+
+// checkWaits is what to wait for because of the check.
+func (m *Machine) checkWaits(s *State) []Wait {
+	e := &s.Eligibility
+	switch {
+	case !m.Checks || e.Asking || s.Stopping:
+		return nil
+	case e.Fresh && (s.Hold.needsCheck() || e.Unfit):
+		return []Wait{{Local: e.Due}}
+	case !e.Fresh && m.contends(s):
+		return []Wait{{Time: m.checksFrom(s), Edge: s.Bid.TurnEdge}}
+	default:
+		return nil
+	}
+}
+
+// judged takes in an answer of the check. A holder that is no longer fit ends its lease.
+func (x *step) judged(e Judged) {
+	s, was := x.s, x.s.Eligibility
+	s.Eligibility.Asking, s.Eligibility.Known = false, true
+	s.Eligibility.Unfit, s.Eligibility.Due = e.Err != nil, x.at.Local+x.m.Rules.Counts(x.m.CheckEvery)
+	switch unfit := e.Err != nil; {
+	case unfit && !was.Unfit:
+		x.note(Note{What: BecameUnfit, Slot: s.Bid.Slot, Err: e.Err})
+	case !unfit && was.Unfit:
+		x.note(Note{What: BecameFit, Slot: s.Bid.Slot})
+	}
+	if s.Hold.holding() && !x.m.KeepsUnfit && x.m.unfitFor(s, Holding) {
+		x.stepDown(Ineligible)
+	}
+}
+
+// needsProgress reports that user code has to show progress.
+func (m *Machine) needsProgress() bool { return m.Stall > 0 && m.Rules.Heeds&Stalling != 0 }
+
+// stalled reports that the user's code has shown no progress for too long. Code that rests need not.
+func (f facts) stalled() bool {
+	h := &f.s.Hold
+	return f.m.needsProgress() && h.holding() && h.Resume.IsZero() && f.at.Local-f.s.Eligibility.Progressed >= f.m.Stall
+}
+
+// progressed notes up to when the user's code is known to go on.
+func (x *step) progressed() {
+	if h := &x.s.Hold; h.holding() {
+		x.s.Eligibility.Progressed = max(x.s.Eligibility.Progressed, x.at.Progressed)
+	}
+}
+
+// stepDown ends the lease, and has its rest given to others once the user's code has returned. In
+// what is left of the slot they go first.
+func (x *step) stepDown(why Reason) {
+	held := x.s.Hold.Held
+	x.expire(why)
+	if x.m.Rules.GivesBack&AfterStepDown != 0 {
+		x.giveBack(held, false)
+	}
+	slot := held.Slot
+	if now := x.m.Schedule.At(x.at.Now.Mid()); slot.Start.Before(now.Start) {
+		slot = now
+	}
+	x.s.Bid.YieldSlot = slot.Start
+}
+
+// giveBackUnfit gives back the slot that is won, if the worker is not fit to begin it, and reports
+// that it doesn't begin. A member of a group begins when it is fit again: the others work on.
+func (x *step) giveBackUnfit() bool {
+	h := &x.s.Hold
+	if !x.m.unfitFor(x.s, Beginning) {
+		return false
+	}
+	if next := h.Next; x.giveBack(next, true) {
+		x.s.Bid.VoidClaim, h.Next = next.Claim, Term{}
+	}
+	return true
+}
