@@ -17,9 +17,11 @@ type Demands struct {
 	// Boundaries are slots that some worker must have had by their start; each is checked
 	// twice. Outages are those after which some worker must have had the slot within a lead.
 	Boundaries, Outages int
-	// Succeeded are deaths of holders, with FailoverWithin, after which another worker must
-	// have taken over.
+	// Succeeded are holders that died or stepped down, with FailoverWithin, after which another worker
+	// must have taken over.
 	Succeeded int
+	// Unfit are leases that must have ended because their worker was not eligible, or made no progress.
+	Unfit int
 	// Joined are members of a group that must have joined its lease.
 	Joined int
 	// Costs are slots of one process, for which it may have made no more calls than a slot
@@ -37,6 +39,7 @@ func (d *Demands) Add(o Demands) {
 	d.Boundaries += o.Boundaries
 	d.Outages += o.Outages
 	d.Succeeded += o.Succeeded
+	d.Unfit += o.Unfit
 	d.Joined += o.Joined
 	d.Costs += o.Costs
 	d.Cleared += o.Cleared
@@ -44,7 +47,7 @@ func (d *Demands) Add(o Demands) {
 
 // All is the sum.
 func (d Demands) All() int {
-	return d.Turns + d.Passed + d.Entries + d.Boundaries + d.Outages + d.Succeeded + d.Joined + d.Costs + d.Cleared
+	return d.Turns + d.Passed + d.Entries + d.Boundaries + d.Outages + d.Succeeded + d.Unfit + d.Joined + d.Costs + d.Cleared
 }
 
 // String returns a table with one line for each kind.
@@ -59,7 +62,8 @@ func (d Demands) String() string {
 		{"leases, none of the first slot", d.Entries},
 		{"boundaries", d.Boundaries},
 		{"outages", d.Outages},
-		{"holders that died", d.Succeeded},
+		{"holders that died or stepped down", d.Succeeded},
+		{"leases that must have ended", d.Unfit},
 		{"members of a group", d.Joined},
 		{"slots, and the calls for them", d.Costs},
 		{"poison cleared", d.Cleared},

@@ -31,6 +31,7 @@ const (
 	forElections
 	forDistance
 	forHints
+	forIlls
 )
 
 // rand is a stream of draws. It depends only on how newRand made it, so that the order in

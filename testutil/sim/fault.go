@@ -59,6 +59,9 @@ const (
 	HungAppend Fault = "append hung"        // In an election, with or without an effect at its end.
 	Vanished   Fault = "conflict vanished"  // With a record that a minority had.
 	Undone     Fault = "append undone"      // That a minority had, and had not acknowledged.
+	Unfit      Fault = "not eligible"       // For a second to ten minutes.
+	BadCheck   Fault = "check failed"       // Options.Eligible hung, or panicked.
+	Stuck      Fault = "no progress"        // The code of a lease went on no more.
 	HintLost   Fault = "hint lost"          // Of a store that gives hints.
 	HintLate   Fault = "hint late"          // By up to five minutes.
 	HintTwice  Fault = "hint twice"         // It came again, or twice.
@@ -91,7 +94,7 @@ var (
 		LandedOnTrim, Poison, Hole, NewerVersion, Foreign, HugeSeq, Blocked, Panicked, SlowObserver, LongWindow, SharedName, InGroup,
 	}
 	beyond = []Fault{Jump, Rollback, Freeze, Racing}
-	asked  = []Fault{WrongStamp, InTurn, Election, HungAppend, Vanished, Undone, HintLost, HintLate, HintTwice, HintLied, WatchBroke, FirstStamp, Apart, Expiry}
+	asked  = []Fault{WrongStamp, InTurn, Election, HungAppend, Vanished, Undone, Unfit, BadCheck, Stuck, HintLost, HintLate, HintTwice, HintLied, WatchBroke, FirstStamp, Apart, Expiry}
 )
 
 // Within lists the faults that the protocol tolerates.
@@ -247,6 +250,12 @@ type Faults struct {
 	Blocked, Panicked float64
 	// Of the observer's calls.
 	SlowObserver float64
+
+	// Illnesses last from a second to ten minutes, in which Options.Eligible finds a worker unfit. In
+	// BadChecks of its calls it hangs, or panics. Without both, it is not set. Stuck is the part of
+	// the leases, if the code is DefaultCallbacks, that show no progress from some moment on.
+	Illnesses        time.Duration
+	BadChecks, Stuck float64
 
 	// Beyond the assumptions. Jumps step the store's clock by up to JumpBy (default: 10 min).
 	// Freezes stop a host and its clocks for up to 10 min. A Rollback takes back an append that

@@ -20,6 +20,7 @@ type host struct {
 	steps    outages       // of its time of day
 	stalls   outages       // Pause, Suspend or Freeze
 	cuts     outages       // Partition or OneWay
+	ills     outages       // Unfit
 
 	// interval is the length of the worker's slots, and schedule cuts time by it. plain says that
 	// the worker has no other Schedule.
@@ -71,6 +72,7 @@ func (w *world) newHost(worker int64) *host {
 		}
 		return kind, r.span(time.Second, f.Partitions/2)
 	})
+	h.ills = w.drawIlls(worker)
 	if f.WallSteps > 0 {
 		h.wall = time.Hour
 		h.steps = drawOutages(w.o.Seed, forWall, worker, f.WallSteps, end, func(*rand) (Fault, time.Duration) {

@@ -86,8 +86,8 @@ func (p *Process) guarded(cb workerlease.Callbacks) workerlease.Callbacks {
 			p.world.mu.Lock()
 			defer p.world.mu.Unlock()
 			x.returned = true
-			x.overAt = p.world.now()
 			p.tracef("LeaseAllocated of %d returns", l.Token)
+			p.leaves(x)
 		}()
 		defer p.panicked("LeaseAllocated", l.Token)
 		inner.LeaseAllocated(ctx, l)
@@ -108,7 +108,7 @@ func (p *Process) guarded(cb workerlease.Callbacks) workerlease.Callbacks {
 			defer p.world.mu.Unlock()
 			if x != nil {
 				x.finished = true
-				x.overAt = p.world.now()
+				p.leaves(x)
 			}
 		}()
 		if inner.LeaseExpired != nil {
@@ -167,6 +167,7 @@ func (p *Process) begins(ctx context.Context, l workerlease.Lease) *Lease {
 	} else if !w.beyond {
 		w.violate("%v is worked under, and no such grant was first at its key", x)
 	}
+	p.heedsIllness("begins to work")
 	p.lease, p.leases[l.Token] = x, x
 	w.leases = append(w.leases, x)
 	r := w.resource(l.WorkerType)

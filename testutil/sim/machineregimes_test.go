@@ -35,7 +35,7 @@ var machineRegimes = []regime{
 		if r.IntN(2) == 0 {
 			through(silentAtTimes)(o)
 		}
-	}, func(sim.Options, *sim.Result, *tally) []string { return nil }, drifting, "works before its window", false},
+	}, nothingMore, drifting, "works before its window", false},
 }
 
 // onOneMachine: there is one clock, and stamps say so.

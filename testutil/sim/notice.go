@@ -21,6 +21,7 @@ func (p *Process) sent(r store.Record) {
 	if p.asked != key && !p.dead.Load() && !w.beyond && r.ReadAt.Sub(w.origin) < time.Duration(p.readAt.Load()) {
 		w.violate("%v says in seq %d that it read the ledger by %v, and it did at %v", p, r.Seq, w.time(r.ReadAt), time.Duration(p.readAt.Load()))
 	}
+	again := p.asked == key
 	p.asked = key
 	if p.dead.Load() {
 		return
@@ -32,6 +33,7 @@ func (p *Process) sent(r store.Record) {
 			w.violate("%v releases seq %d while its code runs", p, r.Seq-1)
 		}
 	case store.KindGrant:
+		p.claimsFit(r, again)
 		w.auditTurn(p, r)
 		if l := p.leases[r.Token]; l != nil && l.lease.Start.Before(r.WindowStart) {
 			switch {

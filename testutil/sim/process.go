@@ -28,6 +28,7 @@ type Process struct {
 	user     *hostClock // the same, for user code
 	options  workerlease.Options
 	margin   time.Duration
+	heeds    time.Duration // by when it surely acts on an illness
 	dead     atomic.Bool
 	readAt   atomic.Int64 // when it last read the ledger
 	askedAt  atomic.Int64 // when it last got the store's time
@@ -67,6 +68,7 @@ func (w *world) newProcess(h *host, life int) *Process {
 	p.clock = &hostClock{Clock: clock.New(), p: p}
 	p.clock.wall = p.clock.wrong(w.now())
 	p.user = &hostClock{Clock: p.clock.Clock, p: p, first: userWakeLane, wall: p.clock.wall}
+	p.checks()
 	if p.options.Retention == 0 {
 		p.options.Retention = workerlease.DefaultRetention
 	}
@@ -133,6 +135,7 @@ func (p *Process) run(age time.Duration, crashes bool) {
 	time.Sleep(p.slot(p.host.stalls.resume(min(at+age, w.o.Length))+1, lifeLane) - at)
 	w.tally.passed(p.host.stalls, born, w.now())
 	w.tally.passed(p.host.steps, born, w.now())
+	w.tally.passed(p.host.ills, born, w.now())
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute+p.lanes)
 	switch {
 	case w.now() >= w.o.Length:
@@ -208,6 +211,9 @@ func (p *Process) live(now *Process) {
 		p.began = w.now()
 	}
 	p.host.running = now
+	if now != nil {
+		p.stepsDown()
+	}
 	w.mu.Unlock()
 	if now != nil {
 		w.lookBorn(p)
@@ -241,7 +247,9 @@ func (p *Process) die() {
 		l.Crashed = true
 		l.Ended = w.now()
 		w.leave(l)
-		w.lookSucceeded(p)
+		if !l.left {
+			w.lookSucceeded(p, "died")
+		}
 	}
 }
 

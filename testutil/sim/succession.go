@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// lookSucceeded checks, after a holder has died, that a worker takes over within
-// FailoverWithin, the turn of the lowest priority and the uncertainty of the time. Towards the
+// lookSucceeded checks, after a holder has died or has left the rest of its slot to others, that a
+// worker takes over within FailoverWithin, the turn of the lowest priority and the uncertainty of the time. Towards the
 // end of a slot the rest may be lost. The caller holds world.mu.
-func (w *world) lookSucceeded(p *Process) {
+func (w *world) lookSucceeded(p *Process, how string) {
 	o, died, token := p.options, w.now(), p.lease.Token
 	d := o.FailoverWithin
 	alike := func(h *host) bool {
 		x := h.options
 		return h.plain && x.FailoverWithin == d && x.WorkerType == o.WorkerType && x.Job == nil && x.Lead == o.Lead && x.Step == o.Step
 	}
-	if d == 0 || p.lease.left || w.beyond || w.mixed() || !p.host.plain || slices.ContainsFunc(w.hosts, func(h *host) bool { return !alike(h) }) {
+	if d == 0 || w.beyond || w.mixed() || !p.host.plain || slices.ContainsFunc(w.hosts, func(h *host) bool { return !alike(h) }) {
 		return
 	}
 	slot := p.host.schedule.At(w.origin.Add(died))
@@ -47,7 +47,7 @@ func (w *world) lookSucceeded(p *Process) {
 			// The last append of the dead holder may have landed late, and its successor may have lost the
 			// lease again by now.
 			if !w.has(l, now, now, 0) && !w.has(l, died, now, token) {
-				w.violate("nobody has taken over from %v, %v after it died, and nothing kept %v from it", p.lease, now-died, q)
+				w.violate("nobody has taken over from %v, %v after it %s, and nothing kept %v from it", p.lease, now-died, how, q)
 			}
 			return
 		}

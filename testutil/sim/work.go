@@ -93,9 +93,9 @@ func (c *coder) expired(workerlease.Lease, workerlease.Reason) {
 // number of pieces, or goes on until the context ends.
 func (c *coder) work(ctx context.Context, l workerlease.Lease, r *rand, pieces int) {
 	p := c.p
-	long := l.Expiry.Sub(l.Start)
+	long, pace := l.Expiry.Sub(l.Start), p.pace(l)
 	for ; pieces != 0; pieces-- {
-		timer := time.NewTimer(p.clock.wait(r.span(long/20, long), userLane))
+		timer := time.NewTimer(p.clock.wait(pace.wait(l, r.span(long/20, long)), userLane))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():

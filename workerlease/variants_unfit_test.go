@@ -1,0 +1,50 @@
+package workerlease_test
+
+import (
+	"time"
+
+	"github.com/slotlease/slotlease/testutil/sim"
+	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
+)
+
+// unfitVariants don't heed what Options.Eligible says, or that code makes no progress. No two holders
+// work at once for that: what shows is who has a slot.
+var unfitVariants = []variant{
+	// w0's queue is down. It claims as ever, and gives back what it gets: each slot begins late.
+	{name: "who is not eligible claims", rule: "Heeds: Claiming", regime: unwell, instead: standard.Heeds &^ machine.Claiming, as: "claims a slot"},
+	// w0 wins the next slot, and its queue goes down before that begins.
+	{name: "who has won begins", rule: "Heeds: Beginning", regime: unwell, instead: standard.Heeds &^ machine.Beginning, as: "begins to work"},
+	// w0's queue goes down in the middle of an hour's slot. It holds the lease, and does nothing.
+	{name: "who holds a lease keeps it", rule: "Heeds: Holding", regime: unwell, instead: standard.Heeds &^ machine.Holding, as: "works on under"},
+	// w0's code waits for a reply that never comes.
+	{name: "a lease needs no progress", rule: "Heeds: Stalling", regime: unwell, instead: standard.Heeds &^ machine.Stalling, as: "no progress"},
+	// w0 was fine when it started.
+	{name: "an answer counts for ever", rule: "Counts", regime: unwell, instead: func(time.Duration) time.Duration { return 1000 * time.Hour }, as: "not been eligible"},
+	// w0 steps down, is fit again a minute later, and nobody works up to the end of the slot.
+	{
+		name: "who steps down keeps the slot", rule: "GivesBack: AfterStepDown", regime: unwellInLongSlots,
+		instead: standard.GivesBack &^ machine.AfterStepDown, audit: idleFor(30 * time.Minute),
+	},
+}
+
+// unwell: the workers are ill at times, and their code hangs.
+func unwell(seed int64) sim.Options {
+	return sim.Options{
+		Seed: seed, Workers: 4, Length: 6 * time.Hour,
+		Faults: sim.Faults{Latency: 10 * time.Millisecond, Illnesses: 15 * time.Minute, Stuck: 0.3},
+		Worker: workers(func(n int, w *workerlease.Options) {
+			w.LeaseInterval, w.FailoverWithin, w.Priority = 20*time.Minute, 2*time.Minute, n
+			w.EligibleEvery, w.EligibleTimeout, w.ProgressWithin = 5*time.Second, time.Second, 2*time.Minute
+		}),
+	}
+}
+
+// unwellInLongSlots: the same in slots of four hours, of which who steps down takes the rest when it is
+// fit again.
+func unwellInLongSlots(seed int64) sim.Options {
+	o := unwell(seed)
+	change(&o, func(_ int, w *workerlease.Options) { w.LeaseInterval, w.FailoverWithin = 4*time.Hour, 0 })
+	o.Length = 12 * time.Hour
+	return o
+}
