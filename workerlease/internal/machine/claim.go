@@ -233,7 +233,9 @@ func (x *step) claim() {
 }
 
 // extends reports that the bid goes on with the lease that is held.
-func (s *State) extends() bool { return s.Bid.Role == Extender && s.Hold.Held.End.After(s.Bid.Slot.Start) }
+func (s *State) extends() bool {
+	return s.Bid.Role == Extender && s.Hold.Held.End.After(s.Bid.Slot.Start)
+}
 
 // id is a draw of 128 bits.
 func (f facts) id() string { return hex.EncodeToString(f.at.Draw[:]) }
