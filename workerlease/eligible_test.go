@@ -51,17 +51,15 @@ func TestAWorkerThatIsNotEligibleClaimsNothing(t *testing.T) {
 				t.Errorf("%s appended %v, want nothing of a worker that isn't eligible", r.InstanceID, r)
 			}
 		}
+		if holder, ok := a.Holder(); !ok || holder.InstanceID != "b" {
+			t.Errorf("Holder() = %+v, %v of one that isn't eligible, want b", holder, ok)
+		}
 		s := a.Status()
-		if s.Ineligible != errUnwell.Error() || !s.Healthy() || s.Missed != 2 {
-			t.Errorf("status %+v, want it not eligible and healthy, with 2 slots missed", s)
+		if s.Ineligible != errUnwell.Error() || !s.Healthy() || s.Lost != 3 || s.Missed != 0 {
+			t.Errorf("status %+v, want it not eligible and healthy, with 3 slots lost to the other", s)
 		}
 		if told := observed[workerlease.BecameIneligible](a); len(told) != 1 || !errors.Is(told[0].Err, errUnwell) {
 			t.Errorf("events %+v, want one, with the check's error", told)
-		}
-		for _, e := range observed[workerlease.Missed](a) {
-			if e.Why != workerlease.Ineligible {
-				t.Errorf("missed because of %q, want %q", e.Why, workerlease.Ineligible)
-			}
 		}
 
 		sick.bad.Store(false)
@@ -70,6 +68,39 @@ func TestAWorkerThatIsNotEligibleClaimsNothing(t *testing.T) {
 			t.Errorf("%d leases once it is eligible, status %v; want 1", n, a.Status())
 		}
 	})
+}
+
+// Where nobody is, each slot is missed, and the one that becomes eligible in the middle of a slot has the
+// rest of it. If that is right before a boundary, it is there on time.
+func TestSlotsThatNobodyIsEligibleForAreMissed(t *testing.T) {
+	for _, c := range []struct {
+		well, allocated time.Duration
+		missed          int // by then: a slot is given up when claims for the next one open
+	}{
+		{165 * time.Second, 168 * time.Second, 1},
+		{173 * time.Second, 182 * time.Second, 2},
+		{210 * time.Second, 213 * time.Second, 2},
+	} {
+		bubble(t, c.well.String(), func(t *testing.T) {
+			var h health
+			h.bad.Store(true)
+			a := start(t, setup{Options: h.options("a", 0)})
+			at(c.well)
+			if n := a.Status().Missed; n != c.missed {
+				t.Errorf("%d slots missed by %v, want %d", n, c.well, c.missed)
+			}
+			for _, e := range observed[workerlease.Missed](a) {
+				if e.Why != workerlease.Ineligible {
+					t.Errorf("missed because of %q, want %q", e.Why, workerlease.Ineligible)
+				}
+			}
+			h.bad.Store(false)
+			at(239 * time.Second)
+			if u := a.turn(t, 0); u.allocated > c.allocated {
+				t.Errorf("allocated at %v, want it by %v", u.allocated, c.allocated)
+			}
+		})
+	}
 }
 
 // Idle workers with long slots aren't asked all the time.

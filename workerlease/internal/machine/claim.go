@@ -207,7 +207,7 @@ func (x *step) claim() {
 		x.extendNow()
 		return
 	}
-	if !x.mayClaim() {
+	if x.waitsForAnswer() || x.looksLater() {
 		return
 	}
 	if x.at.Age > freshToClaim(x.m.lead(s.Bid.Slot)) {

@@ -1,6 +1,10 @@
 package machine
 
-import "time"
+import (
+	"time"
+
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
+)
 
 // A worker may be asked, by a check of its user's, whether it is fit to lead. The answer decides only
 // whether the worker claims, begins and goes on: it gives nobody a right. So an answer that is wrong or
@@ -13,6 +17,7 @@ type Eligibility struct {
 	Unfit  bool          // the newest answer
 	Due    time.Duration // the local reading from which on the answer is old
 	Fresh  bool          // it wasn't old in the last step
+	Looked time.Time     // start of the slot that was found free, and not claimed
 	// Progressed is the local reading at which the user's code was last known to go on.
 	Progressed time.Duration
 }
@@ -25,15 +30,31 @@ func (m *Machine) unfitFor(s *State, a Acts) bool {
 	return m.Checks && m.Rules.Heeds&a != 0 && s.Eligibility.Unfit
 }
 
-// mayClaim reports that the check allows a claim, by an answer that is not old.
-func (f facts) mayClaim() bool {
-	return !f.m.Checks || f.m.Rules.Heeds&Claiming == 0 || f.checked() && !f.s.Eligibility.Unfit
+// waitsForAnswer reports that the bid waits for an answer, and not for its turn. Who isn't fit looks
+// once at each slot, to know who has it.
+func (f facts) waitsForAnswer() bool {
+	return f.m.Checks && f.m.Rules.Heeds&Claiming != 0 && (!f.checked() || f.m.passes(f.s))
 }
 
-// waitsForCheck reports that the bid waits for an answer, and not for its turn.
+// looksLater puts off the look of a worker that isn't fit to when the others have had their turns.
+func (x *step) looksLater() bool {
+	b := &x.s.Bid
+	if !x.m.unfitFor(x.s, Claiming) || !x.at.Now.Earliest.Before(b.Slot.Start) {
+		return false
+	}
+	b.wait(b.Slot.Start, timeline.Earliest)
+	return true
+}
+
+// passes reports that the worker has left the bid's slot to others.
+func (m *Machine) passes(s *State) bool {
+	return m.unfitFor(s, Claiming) && s.Eligibility.Looked.Equal(s.Bid.Slot.Start)
+}
+
+// waitsForCheck is the same, as of the last step.
 func (m *Machine) waitsForCheck(s *State) bool {
 	e := &s.Eligibility
-	return m.Checks && m.Rules.Heeds&Claiming != 0 && !s.extends() && (e.Asking || e.Fresh && e.Unfit)
+	return m.Checks && m.Rules.Heeds&Claiming != 0 && !s.extends() && (e.Asking || e.Fresh && m.passes(s))
 }
 
 // checksFrom is the time from which on the answer has to be fresh for the bid: so long before the
@@ -86,6 +107,9 @@ func (x *step) judged(e Judged) {
 		x.note(Note{What: BecameUnfit, Slot: s.Bid.Slot, Err: e.Err})
 	case !unfit && was.Unfit:
 		x.note(Note{What: BecameFit, Slot: s.Bid.Slot})
+		if s.Bid.Stage == Aiming && s.Bid.Role == Claimant && s.Bid.Awaited == 0 && !s.Bid.Slot.IsZero() && x.at.Now.Known() {
+			x.again() // Its turn may not be over yet.
+		}
 	}
 	if s.Hold.holding() && !x.m.KeepsUnfit && x.m.unfitFor(s, Holding) {
 		x.stepDown(Ineligible)

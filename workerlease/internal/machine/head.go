@@ -169,6 +169,9 @@ func (x *step) claimAfter(head store.Record) {
 		// The head ends late in the slot, or the time is quite uncertain: a claim that
 		// far ahead could be poison to others. Come again nearer to it.
 		s.Bid.wait(soon, timeline.Earliest)
+	case x.m.unfitFor(s, Claiming):
+		x.again()
+		s.Eligibility.Looked = s.Bid.Slot.Start
 	default:
 		s.Bid.send(x.grant(head, start), head)
 	}
