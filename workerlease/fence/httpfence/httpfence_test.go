@@ -1,0 +1,171 @@
+package httpfence_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/slotlease/slotlease/workerlease/fence"
+	"github.com/slotlease/slotlease/workerlease/fence/httpfence"
+	"github.com/slotlease/slotlease/workerlease/fence/sqlfence"
+)
+
+var _ httpfence.Store = (*sqlfence.Store)(nil)
+
+// post sends a request with a token, and returns its status and what Refused says.
+func post(ctx context.Context, server *httptest.Server, name string, token int64) (int, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, strings.NewReader("x"))
+	if err != nil {
+		return 0, err
+	}
+	client := &http.Client{Transport: &httpfence.Transport{Base: server.Client().Transport, Name: name, Token: token}}
+	response, err := client.Do(r)
+	if err != nil {
+		return 0, err
+	}
+	return response.StatusCode, errors.Join(httpfence.Refused(response), response.Body.Close())
+}
+
+// The holder with token 2 has written, so the one with token 1 no longer can.
+func Example() {
+	server := httptest.NewServer(httpfence.Middleware(&httpfence.Memory{}, httpfence.Options{},
+		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			fmt.Println(httpfence.FromContext(r.Context()))
+		})))
+	defer server.Close()
+	for _, token := range []int64{2, 1} {
+		fmt.Println(post(context.Background(), server, "invoices", token))
+	}
+	// Output:
+	// invoices 2 true
+	// 200 <nil>
+	// 409 fence "invoices": the token 1 is stale, since 2 has been seen
+}
+
+func TestRefused(t *testing.T) {
+	server := httptest.NewServer(httpfence.Middleware(&httpfence.Memory{}, httpfence.Options{}, http.NotFoundHandler()))
+	defer server.Close()
+	const odd = "Rechnungen für\r\n50 %"
+	if status, err := post(t.Context(), server, odd, 7); status != http.StatusNotFound || err != nil {
+		t.Errorf("token 7: %d, %v", status, err)
+	}
+	var stale *fence.StaleError
+	if status, err := post(t.Context(), server, odd, 6); status != http.StatusConflict || !errors.As(err, &stale) || *stale != (fence.StaleError{Name: odd, Token: 6, Newest: 7}) {
+		t.Errorf("token 6: %d, %v", status, err)
+	}
+	own := &http.Response{StatusCode: http.StatusConflict, Header: http.Header{}}
+	if err := httpfence.Refused(own); err != nil {
+		t.Errorf("a handler's own 409: %v", err)
+	}
+	own.Header.Set(httpfence.HeaderNewest, "x")
+	if err := httpfence.Refused(own); !errors.Is(err, fence.ErrStale) {
+		t.Errorf("a garbled refusal: %v", err)
+	}
+}
+
+type failing struct{}
+
+func (failing) Raise(context.Context, string, int64) (int64, error) {
+	return 0, errors.New("down")
+}
+
+func TestStatus(t *testing.T) {
+	for name, test := range map[string]struct {
+		method, token, fence string
+		store                httpfence.Store
+		status               int
+	}{
+		"valid":       {"POST", "1", "a", &httpfence.Memory{}, 204},
+		"a read":      {"GET", "", "", failing{}, 204},
+		"no token":    {"POST", "", "a", &httpfence.Memory{}, 412},
+		"no number":   {"DELETE", "x", "a", &httpfence.Memory{}, 400},
+		"zero":        {"PUT", "0", "a", &httpfence.Memory{}, 400},
+		"no name":     {"PATCH", "1", "", &httpfence.Memory{}, 400},
+		"not encoded": {"POST", "1", "%", &httpfence.Memory{}, 400},
+		"store down":  {"POST", "1", "a", failing{}, 503},
+	} {
+		t.Run(name, func(t *testing.T) {
+			handler := httpfence.Middleware(test.store, httpfence.Options{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusNoContent)
+			}))
+			r := httptest.NewRequestWithContext(t.Context(), test.method, "/", http.NoBody)
+			if test.token != "" {
+				r.Header.Set(httpfence.HeaderToken, test.token)
+			}
+			if test.fence != "" {
+				r.Header.Set(httpfence.HeaderName, test.fence)
+			}
+			w := httptest.NewRecorder()
+			if handler.ServeHTTP(w, r); w.Code != test.status {
+				t.Errorf("status %d, want %d", w.Code, test.status)
+			}
+		})
+	}
+}
+
+// Writes are checked again where they are stored, under one lock, as a handler should.
+func TestManyHolders(t *testing.T) {
+	var mutex sync.Mutex
+	var writes []int64
+	server := httptest.NewServer(httpfence.Middleware(&httpfence.Memory{}, httpfence.Options{},
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, token, _ := httpfence.FromContext(r.Context())
+			mutex.Lock()
+			defer mutex.Unlock()
+			if n := len(writes); n > 0 && writes[n-1] > token {
+				w.WriteHeader(http.StatusConflict)
+				return
+			}
+			writes = append(writes, token)
+		})))
+	defer server.Close()
+	var all sync.WaitGroup
+	for _, i := range rand.Perm(40) {
+		all.Go(func() {
+			if _, err := post(t.Context(), server, "a", int64(i/2+1)); err != nil && !errors.Is(err, fence.ErrStale) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if len(writes) == 0 || writes[len(writes)-1] != 20 {
+		t.Errorf("writes: %v", writes)
+	}
+}
+
+// A handler that doesn't check again may write after a newer holder: the first request
+// passes the middleware and waits, and the second one overtakes it.
+func TestTheMiddlewareAloneIsNotEnough(t *testing.T) {
+	passed, proceed := make(chan struct{}), make(chan struct{})
+	var writes []int64
+	server := httptest.NewServer(httpfence.Middleware(&httpfence.Memory{}, httpfence.Options{},
+		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_, token, _ := httpfence.FromContext(r.Context())
+			if token == 1 {
+				close(passed)
+				<-proceed
+			}
+			writes = append(writes, token)
+		})))
+	defer server.Close()
+	first := make(chan error, 1)
+	go func() {
+		_, err := post(t.Context(), server, "a", 1)
+		first <- err
+	}()
+	<-passed
+	_, err := post(t.Context(), server, "a", 2)
+	close(proceed)
+	if err := errors.Join(err, <-first); err != nil {
+		t.Fatal(err)
+	}
+	if len(writes) != 2 || writes[1] != 1 {
+		t.Errorf("writes: %v", writes)
+	}
+}
