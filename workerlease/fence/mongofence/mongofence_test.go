@@ -1,0 +1,146 @@
+package mongofence_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/slotlease/slotlease/testutil/mongopeer"
+	"github.com/slotlease/slotlease/workerlease/fence"
+	"github.com/slotlease/slotlease/workerlease/fence/mongofence"
+)
+
+func collection(t *testing.T) *mongo.Collection {
+	t.Helper()
+	client, err := mongo.Connect(options.Client().ApplyURI(mongopeer.URI(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := client.Database("mongofence").Collection(bson.NewObjectID().Hex())
+	t.Cleanup(func() {
+		if err := client.Disconnect(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+func set(value any) bson.D {
+	return bson.D{{Key: "$set", Value: bson.D{{Key: "v", Value: value}}}}
+}
+
+func read(t *testing.T, c *mongo.Collection) (found bson.M) {
+	t.Helper()
+	if err := c.FindOne(t.Context(), bson.D{{Key: "_id", Value: "a"}}).Decode(&found); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestAStaleTokenIsRefused(t *testing.T) {
+	c, ctx := collection(t), t.Context()
+	document := bson.D{{Key: "_id", Value: "a"}, {Key: "v", Value: "new"}}
+	writes := map[string]func(token int64) error{
+		"insert":  func(token int64) error { return mongofence.Insert(ctx, c, "a", token, document) },
+		"update":  func(token int64) error { return mongofence.Update(ctx, c, "a", token, set("updated")) },
+		"replace": func(token int64) error { return mongofence.Replace(ctx, c, "a", token, document) },
+		"delete":  func(token int64) error { return mongofence.Delete(ctx, c, "a", token) },
+	}
+	token := int64(1)
+	for _, step := range []string{"insert", "update", "replace", "delete", "insert", "delete", "update", "delete", "replace"} {
+		for range 2 {
+			token++
+			if err := writes[step](token); err != nil {
+				t.Fatalf("%s with token %d: %v", step, token, err)
+			}
+			before := read(t, c)
+			if before["fence"] != token || (step == "delete") != (before["fenceDeleted"] == true) {
+				t.Fatalf("after %s with token %d: %v", step, token, before)
+			}
+			for name, late := range writes {
+				var stale *fence.StaleError
+				if err := late(token - 1); !errors.As(err, &stale) || stale.Token != token-1 || stale.Newest != token {
+					t.Errorf("late %s after %s: %v", name, step, err)
+				}
+			}
+			if after := read(t, c); after["fence"] != token || after["v"] != before["v"] {
+				t.Errorf("late writes changed %v to %v", before, after)
+			}
+			if step == "insert" {
+				if err := writes[step](token); !errors.Is(err, mongofence.ErrExists) {
+					t.Errorf("a second insert: %v", err)
+				}
+				break
+			}
+		}
+	}
+}
+
+// The peer's updates are not atomic, so the holders write one after the other.
+func TestManyHolders(t *testing.T) {
+	c, ctx := collection(t), t.Context()
+	newest := int64(0)
+	for _, i := range rand.Perm(20) {
+		token := int64(i/2 + 1)
+		err := mongofence.Update(ctx, c, "a", token, set(token))
+		if stale := errors.Is(err, fence.ErrStale); stale != (token < newest) || err != nil && !stale {
+			t.Errorf("token %d after %d: %v", token, newest, err)
+		}
+		newest = max(newest, token)
+		if found := read(t, c); found["v"] != newest || found["fence"] != newest {
+			t.Fatalf("after %d: %v", newest, found)
+		}
+	}
+}
+
+func TestRefusedArguments(t *testing.T) {
+	c, ctx := collection(t), t.Context()
+	for name, update := range map[string]any{
+		"no operator": bson.D{{Key: "v", Value: 1}},
+		"the fence":   bson.D{{Key: "$inc", Value: bson.D{{Key: "fence", Value: 1}}}},
+		"a part":      bson.M{"$set": bson.M{"fenceDeleted.a": 1}},
+		"a rename":    bson.M{"$rename": bson.M{"v": "fence"}},
+	} {
+		if err := mongofence.Update(ctx, c, "a", 1, update); err == nil {
+			t.Errorf("%s was taken", name)
+		}
+	}
+	if err := mongofence.Delete(ctx, c, "a", 0); err == nil {
+		t.Error("the token 0 was taken")
+	}
+	if n, err := c.CountDocuments(ctx, bson.D{}); n != 0 || err != nil {
+		t.Errorf("%d documents, %v", n, err)
+	}
+	if _, err := c.InsertOne(ctx, bson.D{{Key: "_id", Value: "a"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := mongofence.Update(ctx, c, "a", 1, set("fence")); !errors.Is(err, mongofence.ErrUnfenced) {
+		t.Errorf("an unfenced document: %v", err)
+	}
+}
+
+// The check and the write are apart, and a newer holder writes between them: the late
+// write gets through.
+func TestACheckApartFromTheWriteIsNotEnough(t *testing.T) {
+	c, ctx := collection(t), t.Context()
+	if err := mongofence.Update(ctx, c, "a", 1, set(1)); err != nil {
+		t.Fatal(err)
+	}
+	if found := read(t, c); found["fence"] != int64(1) { // the check of 1
+		t.Fatal(found)
+	}
+	if err := mongofence.Update(ctx, c, "a", 2, set("two")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.UpdateOne(ctx, bson.D{{Key: "_id", Value: "a"}}, set("one")); err != nil {
+		t.Fatal(err)
+	}
+	if found := read(t, c); found["v"] != "one" {
+		t.Errorf("found %v", found)
+	}
+}
