@@ -22,9 +22,10 @@ const module = "github.com/slotlease/slotlease"
 // imports are the packages that snippets use, by name; a snippet need not name them.
 var imports = map[string]string{
 	"context": "context", "errors": "errors", "fmt": "fmt", "log": "log", "slog": "log/slog", "http": "net/http",
-	"os": "os", "synctest": "testing/synctest", "testing": "testing", "time": "time", "sql": "database/sql",
+	"os": "os", "strings": "strings", "synctest": "testing/synctest", "testing": "testing", "time": "time", "sql": "database/sql",
 	"clock": "github.com/benbjohnson/clock", "zap": "go.uber.org/zap",
 	"workerlease": module + "/workerlease", "history": module + "/workerlease/history", "slots": module + "/slots", "priority": module + "/priority",
+	"fence": module + "/workerlease/fence", "sqlfence": module + "/workerlease/fence/sqlfence", "httpfence": module + "/workerlease/fence/httpfence",
 	"store": module + "/store", "mongo": module + "/store/mongo", "cosmos": module + "/store/cosmos",
 	"sqlite": module + "/store/sqlite", "memory": module + "/store/memory",
 	"clocks": module + "/testutil/clocks", "faultstore": module + "/testutil/faultstore",
