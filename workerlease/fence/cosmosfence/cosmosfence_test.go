@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	mathrand "math/rand/v2"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -145,6 +146,9 @@ func TestManyHolders(t *testing.T) {
 }
 
 func TestBatch(t *testing.T) {
+	if os.Getenv("COSMOS_URI") == "" {
+		t.Skip("the peer answers a transactional batch with 500: set COSMOS_URI to test it with Cosmos DB")
+	}
 	c, ctx := container(t), t.Context()
 	batch := func(token int64, id string) error {
 		return cosmosfence.Batch(ctx, c, key, cosmosfence.Item{"id": "f", "pk": "p"}, token, func(b *azcosmos.TransactionalBatch) error {

@@ -15,8 +15,8 @@
 // # What is guaranteed
 //
 // After a transaction with a token has been committed, no transaction with a lower token
-// under the same name is committed, if all call Check, and roll back when it fails. That
-// holds at each isolation level of PostgreSQL, InnoDB and SQLite, since a row lock (in
+// under the same name is committed, if all call Check, and roll back when it fails. By
+// their manuals, that holds at each isolation level of PostgreSQL, InnoDB and SQLite, since a row lock (in
 // SQLite, the write lock) doesn't depend on the level. At Repeatable Read and above,
 // PostgreSQL ends a transaction that waited for another one's fence with a serialization
 // failure (40001): begin it anew.
@@ -28,6 +28,6 @@
 // The commit must be durable: PostgreSQL with synchronous_commit, and, as with any
 // database, a failover only to a replica that has all commits.
 //
-// MySQL's statements are written after its manual; they have not been run against a
-// server. It needs InnoDB.
+// Only SQLite's statements have been run. Those of PostgreSQL and MySQL are written after
+// their manuals. MySQL needs InnoDB.
 package sqlfence
