@@ -73,6 +73,10 @@ done: ## Kill workers that do a job once per slot: make done TRIES=200 STORE=sql
 escapes: ## End commands whose processes try to escape, as root: make escapes TRIES=200 STORE=sqlite
 	cd internal/chaos && $(GO) run . -scenario escapes -tries $(or $(TRIES),200) -store $(or $(STORE),sqlite) -seed $(or $(SEED),0)
 
+.PHONY: late
+late: ## Stop holders past their windows, and let them write to SQLite and PostgreSQL: make late ROUNDS=50
+	cd internal/chaos && $(GO) test -count=1 -v -run Stopped ./late -rounds $(or $(ROUNDS),50)
+
 .PHONY: chaos
 chaos: ## Strike real processes and stores with faults: make chaos DURATION=60s STORE=sqlite SEED=1
 	cd internal/chaos && $(GO) run . -duration $(or $(DURATION),60s) -store $(or $(STORE),sqlite) -seed $(or $(SEED),0)

@@ -2,14 +2,20 @@ package httpfence_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+
+	_ "modernc.org/sqlite" // the driver
 
 	"github.com/slotlease/slotlease/workerlease/fence"
 	"github.com/slotlease/slotlease/workerlease/fence/httpfence"
@@ -109,33 +115,61 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// Writes are checked again where they are stored, under one lock, as a handler should.
+// Writes are checked again where they are stored, as a handler should: by the same store, in the
+// transaction of the write.
 func TestManyHolders(t *testing.T) {
-	var mutex sync.Mutex
-	var writes []int64
-	server := httptest.NewServer(httpfence.Middleware(&httpfence.Memory{}, httpfence.Options{},
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "a.db")+"?_pragma=busy_timeout(30000)&_pragma=journal_mode(wal)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if _, err := db.ExecContext(t.Context(), sqlfence.Schema(sqlfence.SQLite)+"; CREATE TABLE writes (id INTEGER PRIMARY KEY, token INTEGER)"); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(httpfence.Middleware(sqlfence.NewStore(db, sqlfence.SQLite), httpfence.Options{},
 		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			_, token, _ := httpfence.FromContext(r.Context())
-			mutex.Lock()
-			defer mutex.Unlock()
-			if n := len(writes); n > 0 && writes[n-1] > token {
-				w.WriteHeader(http.StatusConflict)
+			name, token, _ := httpfence.FromContext(r.Context())
+			err := sqlfence.Do(r.Context(), db, sqlfence.SQLite, name, token, func(tx *sql.Tx) error {
+				_, err := tx.ExecContext(r.Context(), "INSERT INTO writes (token) VALUES (?)", token)
+				return err
+			})
+			if httpfence.Refuse(w, err) {
 				return
 			}
-			writes = append(writes, token)
+			if err != nil {
+				t.Error(err)
+			}
 		})))
 	defer server.Close()
 	var all sync.WaitGroup
-	for _, i := range rand.Perm(40) {
+	var accepted atomic.Int64
+	const most = 60
+	for _, i := range rand.Perm(2 * most) {
 		all.Go(func() {
-			if _, err := post(t.Context(), server, "a", int64(i/2+1)); err != nil && !errors.Is(err, fence.ErrStale) {
-				t.Error(err)
+			switch status, err := post(t.Context(), server, "a", int64(i/2+1)); {
+			case err == nil && status == http.StatusOK:
+				accepted.Add(1)
+			case !errors.Is(err, fence.ErrStale):
+				t.Errorf("status %d, %v", status, err)
 			}
 		})
 	}
 	all.Wait()
-	if len(writes) == 0 || writes[len(writes)-1] != 20 {
-		t.Errorf("writes: %v", writes)
+	rows, err := db.QueryContext(t.Context(), "SELECT token FROM writes ORDER BY id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	var writes []int64
+	for rows.Next() {
+		var token int64
+		if err := rows.Scan(&token); err != nil {
+			t.Fatal(err)
+		}
+		writes = append(writes, token)
+	}
+	if rows.Err() != nil || !slices.IsSorted(writes) || len(writes) == 0 || writes[len(writes)-1] != most || int64(len(writes)) != accepted.Load() {
+		t.Errorf("writes: %v, %v; %d accepted", writes, rows.Err(), accepted.Load())
 	}
 }
 

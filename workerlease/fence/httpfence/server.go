@@ -94,15 +94,25 @@ func Middleware(s Store, o Options, next http.Handler) http.Handler {
 			http.Error(w, "the fence can't be asked", http.StatusServiceUnavailable)
 			return
 		}
-		if err := fence.Compare(name, token, newest); err != nil {
-			w.Header().Set(HeaderName, url.PathEscape(name))
-			w.Header().Set(HeaderToken, strconv.FormatInt(token, 10))
-			w.Header().Set(HeaderNewest, strconv.FormatInt(newest, 10))
-			http.Error(w, err.Error(), http.StatusConflict)
+		if Refuse(w, fence.Compare(name, token, newest)) {
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), key{}, held{name, token})))
 	})
+}
+
+// Refuse answers as [Middleware] does, if err is a [fence.StaleError], and reports whether it did. It is for
+// handlers, which check the token again where they store.
+func Refuse(w http.ResponseWriter, err error) bool {
+	var stale *fence.StaleError
+	if !errors.As(err, &stale) {
+		return false
+	}
+	w.Header().Set(HeaderName, url.PathEscape(stale.Name))
+	w.Header().Set(HeaderToken, strconv.FormatInt(stale.Token, 10))
+	w.Header().Set(HeaderNewest, strconv.FormatInt(stale.Newest, 10))
+	http.Error(w, stale.Error(), http.StatusConflict)
+	return true
 }
 
 func parse(name string, sent []string) (int64, error) {

@@ -1,12 +1,15 @@
 package mongofence_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math/rand/v2"
+	"sync"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
@@ -17,7 +20,12 @@ import (
 
 func collection(t *testing.T) *mongo.Collection {
 	t.Helper()
-	client, err := mongo.Connect(options.Client().ApplyURI(mongopeer.URI(t)))
+	return collectionOf(t, options.Client())
+}
+
+func collectionOf(t *testing.T, o *options.ClientOptions) *mongo.Collection {
+	t.Helper()
+	client, err := mongo.Connect(o.ApplyURI(mongopeer.URI(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,5 +150,49 @@ func TestACheckApartFromTheWriteIsNotEnough(t *testing.T) {
 	}
 	if found := read(t, c); found["v"] != "one" {
 		t.Errorf("found %v", found)
+	}
+}
+
+// MongoDB applies one update of one document atomically. The peer doesn't, so what is checked is what is
+// sent: the token is compared and stored by one and the same command.
+func TestEachWriteComparesAndStoresTheTokenInOneCommand(t *testing.T) {
+	var mu sync.Mutex
+	var sent []bson.Raw
+	c := collectionOf(t, options.Client().SetMonitor(&event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
+		mu.Lock()
+		defer mu.Unlock()
+		sent = append(sent, bytes.Clone(e.Command))
+	}}))
+	ctx, document := t.Context(), bson.D{{Key: "v", Value: 1}}
+	for i, write := range []func(token int64) error{
+		func(token int64) error { return mongofence.Insert(ctx, c, "a", token, document) },
+		func(token int64) error { return mongofence.Update(ctx, c, "a", token, set(2)) },
+		func(token int64) error { return mongofence.Replace(ctx, c, "a", token, document) },
+		func(token int64) error { return mongofence.Delete(ctx, c, "a", token) },
+	} {
+		token := int64(7 + i)
+		sent = nil
+		if err := write(token); err != nil {
+			t.Fatal(err)
+		}
+		if len(sent) != 1 || sent[0].Index(0).Key() != "update" {
+			t.Fatalf("write %d sends %v, want one update", i, sent)
+		}
+		one := sent[0].Lookup("updates", "0")
+		if w, _ := sent[0].Lookup("writeConcern", "w").StringValueOK(); w != "majority" {
+			t.Errorf("write %d has the write concern %q, want majority", i, w)
+		}
+		u := one.Document()
+		id, _ := u.Lookup("q", "_id").StringValueOK()
+		most, _ := u.Lookup("q", "fence", "$lte").AsInt64OK()
+		stored, ok := u.Lookup("u", "fence").AsInt64OK()
+		if !ok {
+			stored, _ = u.Lookup("u", "$set", "fence").AsInt64OK()
+		}
+		upsert, _ := u.Lookup("upsert").BooleanOK()
+		many, _ := u.Lookup("multi").BooleanOK()
+		if id != "a" || most != token || stored != token || !upsert || many {
+			t.Errorf("write %d sends %v, want it to compare and to store %d, in one document", i, sent[0], token)
+		}
 	}
 }

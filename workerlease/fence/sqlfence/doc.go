@@ -28,6 +28,6 @@
 // The commit must be durable: PostgreSQL with synchronous_commit, and, as with any
 // database, a failover only to a replica that has all commits.
 //
-// Only SQLite's statements have been run. Those of PostgreSQL and MySQL are written after
-// their manuals. MySQL needs InnoDB.
+// Tests run it on SQLite and PostgreSQL 15. MySQL's statements are written after its manual; they have
+// not been run against a server. It needs InnoDB.
 package sqlfence
