@@ -130,9 +130,10 @@
 // and overrides, and of kinds that this version doesn't know, pass, with their keys alone. They
 // come when a majority has them. One watch keeps one connection of the client. So there are no
 // hints with maxPoolSize=1 in the URI, and a client of the caller's own must have one to spare.
-// Idle, it costs two getMore a minute. After an election the driver resumes it. Without the right,
-// and where a server has no change streams, workers do without hints. With mongos, hints of a shard
-// may wait for the others' no-ops:
+// Idle, it costs two getMore a minute, or more if a time-out of the client is shorter than half a
+// minute. An election ends it, and workers begin it anew some seconds later. Without the right, and
+// where a server has no change streams, workers do without hints. With mongos, hints of a shard may
+// wait for the others' no-ops:
 // https://www.mongodb.com/docs/manual/administration/change-streams-production-recommendations/#sharded-clusters
 //
 // # Time

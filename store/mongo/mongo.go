@@ -32,6 +32,7 @@ type Ledger struct {
 	fitness fitness
 	members *members
 	closed  atomic.Bool
+	awaits  atomic.Int64    // how long a server may keep a watch waiting
 	life    context.Context // ends with Close
 	end     context.CancelFunc
 

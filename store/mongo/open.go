@@ -111,6 +111,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	}
 	l.fitness = fitness{clock: o.Clock, gate: make(chan struct{}, 1)}
 	client := o.Client
+	l.awaits.Store(int64(awaitsFor))
 	l.life, l.end = context.WithCancel(context.Background())
 	l.label, l.login = "client", &login{}
 	if o.Client == nil {

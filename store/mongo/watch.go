@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/document"
@@ -22,26 +23,24 @@ const (
 	// awaitsFor is how long the server may keep a watch waiting for news: idle, one costs two commands a
 	// minute. A server that takes longer by answersIn has silently gone.
 	awaitsFor = 30 * time.Second
-	answersIn = 10 * time.Second
+	// answersIn bounds what a watch does before, and its end. Other operations may have to wait for
+	// its look at the collection.
+	answersIn = 5 * time.Second
 	// emptyGap is the least time between two questions to a server that answers at once that there is
 	// no news.
 	emptyGap = time.Second
-	// watchEnds bounds how long a watch that ends tells the server so.
-	watchEnds = time.Second
 )
 
-// Watch calls changed with the worker type of each release and override, when a majority has it: on the
-// goroutine of Watch, by a change stream. It keeps one of the client's connections (so there must be more), and costs
-// two commands a minute. It survives elections. Where the server has no change streams, as one that is in no
-// replica set, the error matches errors.ErrUnsupported.
+// Watch calls changed with the worker type of each release and override, when a majority has it: on
+// the goroutine of Watch, by a change stream. It keeps one of the client's connections (so there
+// must be more), and costs two commands a minute. It ends with an error in an election, and when the
+// client is made anew. Where the server has no change streams, as one that is in no replica set, the
+// error matches errors.ErrUnsupported.
 func (l *Ledger) Watch(ctx context.Context, changed func(workerType string)) error {
 	both, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(l.life, cancel)()
-	err := l.enter(both, "watch", "")
-	if err == nil {
-		err = l.failed(both, "watch", "", l.watch(outsideSessions(both), changed))
-	}
+	err := l.watch(outsideSessions(both), changed)
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("mongo: watch: %w", fault.Ended(ctx))
@@ -52,35 +51,29 @@ func (l *Ledger) Watch(ctx context.Context, changed func(workerType string)) err
 }
 
 func (l *Ledger) watch(ctx context.Context, changed func(workerType string)) error {
-	if l.single {
-		return fmt.Errorf("%w: it needs a connection for itself, and the URI says maxPoolSize=1", errors.ErrUnsupported)
-	}
-	if l.copied || l.fitness.service() == cosmosRU {
-		// Cosmos DB's streams have other options, and are paid for by each question:
-		// https://learn.microsoft.com/azure/cosmos-db/mongodb/change-streams
-		return errors.ErrUnsupported
-	}
-	stream, err := l.to().coll.Watch(ctx, freeing, options.ChangeStream().SetMaxAwaitTime(awaitsFor))
+	stream, err := l.stream(ctx)
 	if err != nil {
-		return unstreamed(err)
+		return err
 	}
 	defer func() {
 		// Its cursor would stay in the server for minutes.
-		ctx, cancel := l.fitness.clock.WithTimeout(context.WithoutCancel(ctx), watchEnds)
+		ctx, cancel := l.within(context.WithoutCancel(ctx), answersIn)
 		defer cancel()
 		_ = stream.Close(ctx)
 	}()
 	for first := true; ; first = false { // That takes what the stream began with, and asks nobody.
 		asked := l.fitness.clock.Now()
-		switch {
-		case l.tryNext(ctx, stream):
-			if ctx.Err() == nil {
-				changed(freed(stream.Current))
+		switch news, err := l.next(ctx, stream, asked); {
+		case err != nil:
+			return err
+		case news:
+			workerType, err := freed(stream.Current)
+			if err != nil {
+				return l.failed(ctx, "watch", "", err)
 			}
-		case stream.Err() != nil:
-			return unstreamed(stream.Err())
-		case stream.ID() == 0:
-			return fmt.Errorf("the change stream of %s has ended: the collection was dropped or renamed", l.namespace())
+			if ctx.Err() == nil {
+				changed(workerType)
+			}
 		case !first && l.fitness.clock.Since(asked) < emptyGap:
 			timer := l.fitness.clock.Timer(emptyGap)
 			select {
@@ -92,16 +85,73 @@ func (l *Ledger) watch(ctx context.Context, changed func(workerType string)) err
 	}
 }
 
-// tryNext asks once for news. Its deadline also takes the place of the client's own time-out, which may be
-// shorter than the server waits.
-func (l *Ledger) tryNext(ctx context.Context, stream *mongo.ChangeStream) bool {
-	ctx, cancel := l.fitness.clock.WithTimeout(ctx, awaitsFor+answersIn)
+// stream begins a change stream. It isn't the driver's, which resumes by itself, and without a pause: after
+// an error, the caller begins anew when it is time. What is missed meanwhile is a hint.
+func (l *Ledger) stream(ctx context.Context) (stream *mongo.Cursor, err error) {
+	ctx, cancel := l.within(ctx, answersIn)
 	defer cancel()
-	return stream.TryNext(ctx)
+	if err := l.enter(ctx, "watch", ""); err != nil {
+		return nil, err
+	}
+	stream, err = l.begin(ctx)
+	return stream, l.failed(ctx, "watch", "", err)
+}
+
+func (l *Ledger) begin(ctx context.Context) (*mongo.Cursor, error) {
+	if l.single {
+		return nil, fmt.Errorf("%w: it needs a connection for itself, and the URI says maxPoolSize=1", errors.ErrUnsupported)
+	}
+	if l.copied || l.fitness.service() == cosmosRU {
+		// Cosmos DB's streams have other options, and are paid for by each question:
+		// https://learn.microsoft.com/azure/cosmos-db/mongodb/change-streams
+		return nil, errors.ErrUnsupported
+	}
+	stream, err := l.to().db.RunCommandCursor(ctx, bson.D{
+		{Key: "aggregate", Value: l.to().coll.Name()},
+		{Key: "pipeline", Value: freeing},
+		{Key: "cursor", Value: bson.D{}},
+		{Key: "readConcern", Value: bson.D{{Key: "level", Value: "majority"}}},
+	}, options.RunCmd().SetReadPreference(readpref.Primary()))
+	switch {
+	case err != nil && isReply(err) && hasCode(err, noStreams...):
+		return nil, fmt.Errorf("%w: the server has no change streams: %w", errors.ErrUnsupported, err)
+	case err != nil:
+		return nil, err
+	}
+	stream.SetMaxAwaitTime(time.Duration(l.awaits.Load()))
+	return stream, nil
+}
+
+// within is a context that ends after some time by the ledger's clock, of which the driver knows no
+// date: it would take that for one of its own clock, and repeat commands until then.
+func (l *Ledger) within(ctx context.Context, most time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := l.fitness.clock.WithTimeout(ctx, most)
+	undated, done := withoutDate(ctx)
+	return undated, func() { done(); cancel() }
+}
+
+// next asks once for news. If a time-out of the client is shorter than the server waits, it shall wait
+// for half of that from the next watch on.
+func (l *Ledger) next(ctx context.Context, stream *mongo.Cursor, asked time.Time) (news bool, err error) {
+	awaits := time.Duration(l.awaits.Load())
+	limited, cancel := l.within(ctx, awaits+answersIn)
+	defer cancel()
+	if stream.TryNext(limited) {
+		return true, nil
+	}
+	took := l.fitness.clock.Since(asked)
+	switch err = stream.Err(); {
+	case err == nil && stream.ID() == 0:
+		err = fmt.Errorf("the change stream of %s has ended: the collection was dropped or renamed", l.namespace())
+	case mongo.IsTimeout(err) && limited.Err() == nil && took < awaits:
+		l.awaits.Store(int64(max(took/2, emptyGap)))
+	}
+	return false, l.failed(limited, "watch", "", err)
 }
 
 // freeing lets through what may free a lease, and what ends the stream, with the key alone.
 var freeing = mongo.Pipeline{
+	{{Key: "$changeStream", Value: bson.D{}}},
 	{{Key: "$match", Value: bson.D{{Key: "$or", Value: bson.A{
 		bson.D{{Key: "operationType", Value: "insert"}, {Key: "fullDocument." + document.Kind, Value: bson.D{{Key: "$nin", Value: keeping()}}}},
 		bson.D{{Key: "operationType", Value: "invalidate"}},
@@ -115,26 +165,20 @@ func keeping() bson.A {
 }
 
 // freed is the worker type of an event; empty if it may be any.
-func freed(event bson.Raw) string {
+func freed(event bson.Raw) (workerType string, err error) {
+	if _, err := event.LookupErr("operationType"); err != nil {
+		return "", fmt.Errorf("%w: the server gives something else for a change stream", errors.ErrUnsupported)
+	}
 	id, _ := event.Lookup("documentKey", fieldID).StringValueOK()
-	workerType, _, _ := strings.Cut(id, ":")
-	return workerType
+	workerType, _, _ = strings.Cut(id, ":")
+	return workerType, nil
 }
 
-// Codes of servers that have no change streams, or none with these options.
+// noStreams are codes of servers that have no change streams, or none of this kind.
 var noStreams = []int{
 	codeCommandNotFound, codeCommandNotSupported, codeNotImplemented, codeFeatureNotSupported,
 	40573, // MongoDB: "The $changeStream stage is only supported on replica sets".
 	40324, // "Unrecognized pipeline stage name", of servers that only speak its protocol.
 	136,   // Amazon DocumentDB, until modifyChangeStreams was run for the collection.
 	codeBadValue, 9, 72, 40415,
-}
-
-// unstreamed is the error of a server that doesn't begin a change stream, or that gives something else
-// for one.
-func unstreamed(err error) error {
-	if isReply(err) && hasCode(err, noStreams...) || errors.Is(err, mongo.ErrMissingResumeToken) {
-		return fmt.Errorf("%w: the server has no change streams: %w", errors.ErrUnsupported, err)
-	}
-	return err
 }

@@ -71,25 +71,40 @@ func TestAWatchHearsOfReleasesThroughElections(t *testing.T) {
 			add("freed", kind)
 			w.hears(t, "freed", 20*time.Millisecond)
 		}
+		// In an election it ends, and can be begun anew.
 		for _, end := range []func(*fakeMember){s.stepDown, s.kill} {
 			old := s.primary()
 			end(old)
+			if err := <-w.ended; err == nil || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, context.Canceled) {
+				t.Fatalf("Watch() = %v in an election, want an error after which it is tried again", err)
+			}
 			time.Sleep(time.Second)
 			s.elect(s.other(old))
+			time.Sleep(10 * time.Second)
+			w = watches(ctx, a)
+			time.Sleep(time.Second)
 			add("later", store.KindRelease)
-			w.hears(t, "later", 15*time.Second)
+			w.hears(t, "later", 20*time.Millisecond)
 			if old.down {
 				s.start(old)
 			}
 		}
-		// What a minority has is no reason to look, and may never be one.
+		// What only a minority has is no reason to look, and may never be one.
 		old := s.primary()
 		s.split(old)
 		wantSentinel(t, "Append() on the primary that is cut off", b.Append(within(t, time.Second), ofKind("lost", 1, store.KindRelease)), nil)
 		s.elect(s.other(old))
 		s.heal(old)
+		time.Sleep(time.Second)
+		select {
+		case err := <-w.ended:
+			t.Logf("Watch() = %v", err)
+			w = watches(ctx, a)
+			time.Sleep(10 * time.Second)
+		default:
+		}
 		add("after", store.KindRelease)
-		w.hears(t, "after", 15*time.Second)
+		w.hears(t, "after", 20*time.Millisecond)
 		cancel()
 		wantErr(t, "Watch()", <-w.ended, context.Canceled)
 	})
@@ -97,19 +112,29 @@ func TestAWatchHearsOfReleasesThroughElections(t *testing.T) {
 
 func TestAnIdleWatchCostsTwoCommandsAMinute(t *testing.T) {
 	t.Parallel()
-	onASet(t, func(t *testing.T, s *fakeReplicaSet, _, _ *Ledger) {
-		// The client's own time-out is for other commands.
-		client, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + s.members[0].addr + "/?replicaSet=rs0&timeoutMS=5000").SetDialer(&fakeLink{set: s}))
-		must(t, "Connect()", err)
-		t.Cleanup(func() { _ = client.Disconnect(context.Background()) })
-		a := open(t, Options{Client: client})
+	onASet(t, func(t *testing.T, s *fakeReplicaSet, a, _ *Ledger) {
+		counted := func() int {
+			before := len(s.primary().sent("getMore"))
+			time.Sleep(time.Hour)
+			return len(s.primary().sent("getMore")) - before
+		}
 		w := watches(t.Context(), a)
-		time.Sleep(time.Second)
-		before := len(s.primary().sent("getMore"))
-		time.Sleep(time.Hour)
-		if n := len(s.primary().sent("getMore")) - before; n > 121 {
+		if n := counted(); n > 121 {
 			t.Errorf("%d getMore in an hour, want 120", n)
 		}
+		// The time-out of a client cuts it short once. From then on the server waits for less.
+		client, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + s.members[0].addr + "/?replicaSet=rs0&timeoutMS=8000").SetDialer(&fakeLink{set: s}))
+		must(t, "Connect()", err)
+		t.Cleanup(func() { _ = client.Disconnect(context.Background()) })
+		hasty := open(t, Options{Client: client})
+		w2 := watches(t.Context(), hasty)
+		wantErr(t, "Watch()", <-w2.ended, context.DeadlineExceeded)
+		w2 = watches(t.Context(), hasty)
+		if n := counted(); n > 120+901 {
+			t.Errorf("%d getMore in an hour, want 120 of the one, and 900 of the other", n)
+		}
+		must(t, "Close()", hasty.Close(t.Context()))
+		wantErr(t, "Watch()", <-w2.ended, store.ErrClosed)
 		must(t, "Close()", a.Close(t.Context()))
 		wantErr(t, "Watch()", <-w.ended, store.ErrClosed)
 	})
