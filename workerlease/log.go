@@ -135,6 +135,8 @@ func lineOf(e Event) line {
 		return line{slog.LevelWarn, "not eligible", attrs{{"slot", e.Slot}, {"error", e.Err}}}
 	case BecameEligible:
 		return line{slog.LevelInfo, "eligible again", attrs{{"slot", e.Slot}}}
+	case SteppedBack:
+		return line{slog.LevelWarn, "stepped back", attrs{{"slot", e.Slot}, {"failures", e.Failures}, {"until", e.Until}}}
 	case Poison:
 		return line{slog.LevelWarn, "ledger poisoned", attrs{{"seq", e.Seq}, {"error", e.Err}}}
 	case Blocked:

@@ -120,6 +120,8 @@ func (w *WorkerLease) note(n machine.Note) {
 	case machine.BecameFit:
 		w.count(func(p *progress) { p.ineligible = nil })
 		w.emit(BecameEligible{Worker: me, Slot: n.Slot})
+	case machine.SteppedBack:
+		w.emit(SteppedBack{Worker: me, Slot: n.Slot, Failures: n.Count, Until: n.Until})
 	case machine.Released:
 		w.emit(Released{Worker: me, Slot: n.Slot, Seq: n.Record.Seq, At: n.Record.WindowStart})
 	case machine.Overrun:

@@ -155,6 +155,15 @@ type (
 		Worker
 		Slot slots.Slot
 	}
+	// SteppedBack: the code has failed in so many slots in a row, of which Slot is the newest: it
+	// panicked, the task returned an error, or it made no progress. In the slots before Until the
+	// worker has the turn of the lowest priority, so that others go first.
+	SteppedBack struct {
+		Worker
+		Slot     slots.Slot
+		Failures int
+		Until    time.Time
+	}
 	// Released: what was left of a lease is free for others, as of At.
 	Released struct {
 		Worker

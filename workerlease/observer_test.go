@@ -174,6 +174,7 @@ func TestEveryEventIsLogged(t *testing.T) {
 		{workerlease.Rested{Worker: me}, zap.InfoLevel, "task rests", []string{"slot", "token", "until"}},
 		{workerlease.Missed{Worker: me}, zap.WarnLevel, "slot missed", []string{"slot", "until", "why"}},
 		{workerlease.BecameIneligible{Worker: me}, zap.WarnLevel, "not eligible", []string{"slot", "error"}},
+		{workerlease.SteppedBack{Worker: me}, zap.WarnLevel, "stepped back", []string{"slot", "failures", "until"}},
 		{workerlease.BecameEligible{Worker: me}, zap.InfoLevel, "eligible again", []string{"slot"}},
 		{workerlease.Released{Worker: me}, zap.InfoLevel, "lease released", []string{"slot", "seq", "at"}},
 		{workerlease.Overrun{Worker: me}, zap.WarnLevel, "callback overruns its lease", []string{"slot"}},

@@ -115,10 +115,10 @@ type Options struct {
 	KeepIneligible bool
 
 	// ProgressWithin ends a lease, with the Reason Stalled, whose code has not called
-	// Lease.Progress for so long: 10 ms or more, by the local clock. The rest of the slot goes to others when
-	// the callbacks have returned; code that hangs for good keeps its window, and with
-	// FailoverWithin its part of the slot. Code
-	// that rests (see Run) needs none. Default: 0, no progress is needed.
+	// Lease.Progress for so long: 10 ms or more, by the local clock. When the callbacks have returned, the
+	// rest of the slot is given back: with FailoverWithin another worker takes over. Code that
+	// hangs for good keeps its part of the slot. Code that rests (see Run) needs no progress.
+	// Default: 0, no progress is needed.
 	ProgressWithin time.Duration
 
 	// JoinMidSlot lets a worker claim the rest of the slot in which it starts, if

@@ -1,6 +1,8 @@
 package workerlease_test
 
 import (
+	"context"
+	"fmt"
 	"time"
 
 	"github.com/slotlease/slotlease/testutil/sim"
@@ -21,6 +23,8 @@ var unfitVariants = []variant{
 	{name: "a lease needs no progress", rule: "Heeds: Stalling", regime: unwell, instead: standard.Heeds &^ machine.Stalling, as: "no progress"},
 	// w0 was fine when it started.
 	{name: "an answer counts for ever", rule: "Counts", regime: unwell, instead: func(time.Duration) time.Duration { return 1000 * time.Hour }, as: "not been eligible"},
+	// w0 has the highest priority, and its code fails in each slot. It has all slots.
+	{name: "who fails goes first again", rule: "StepBack", regime: failing, instead: func(int) int { return 0 }, audit: failsOften},
 	// w0 steps down, is fit again a minute later, and nobody works up to the end of the slot.
 	{
 		name: "who steps down keeps the slot", rule: "GivesBack: AfterStepDown", regime: unwellInLongSlots,
@@ -44,7 +48,42 @@ func unwell(seed int64) sim.Options {
 // fit again.
 func unwellInLongSlots(seed int64) sim.Options {
 	o := unwell(seed)
-	change(&o, func(_ int, w *workerlease.Options) { w.LeaseInterval, w.FailoverWithin = 4*time.Hour, 0 })
-	o.Length = 12 * time.Hour
+	change(&o, func(_ int, w *workerlease.Options) {
+		w.LeaseInterval, w.FailoverWithin, w.ProgressWithin = 4*time.Hour, 0, 0
+	})
+	o.Length, o.Faults.Stuck = 12*time.Hour, 0
 	return o
+}
+
+// failing: the task of the worker with the highest priority fails at once.
+func failing(seed int64) sim.Options {
+	o := sim.Options{
+		Seed: seed, Workers: 3, Length: 12 * time.Hour, Faults: sim.Faults{Latency: 10 * time.Millisecond},
+		Worker: workers(func(n int, w *workerlease.Options) { w.LeaseInterval, w.Priority = time.Minute, n }),
+	}
+	o.Task = func(p *sim.Process) workerlease.Task {
+		return func(ctx context.Context, l workerlease.Lease) error {
+			p.Work(l)
+			if p.Worker == 0 {
+				return errUnwell
+			}
+			<-ctx.Done()
+			return nil
+		}
+	}
+	return o
+}
+
+// failsOften finds more than a tenth of the slots in the hands of a worker that always fails.
+func failsOften(r *sim.Result) []string {
+	n := 0
+	for _, l := range r.Leases {
+		if l.Worker == 0 {
+			n++
+		}
+	}
+	if 10*n > len(r.Leases) {
+		return []string{fmt.Sprintf("w0, whose task always fails, has %d of %d leases", n, len(r.Leases))}
+	}
+	return nil
 }

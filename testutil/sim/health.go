@@ -139,7 +139,7 @@ func (h *health) well(since time.Duration) bool {
 // not being stopped, its timers came in time, and all its calls came back soon and truthfully,
 // except for calls in an outage.
 func (p *Process) fit(from, to time.Duration) bool {
-	if p.dead.Load() || p.leaving.Load() || p.overruns.Load() || p.began > from || p.ill(from, to) || !p.health.well(from) {
+	if p.dead.Load() || p.leaving.Load() || p.overruns.Load() || p.began > from || time.Duration(p.back.Load()) > from || p.ill(from, to) || !p.health.well(from) {
 		return false
 	}
 	stalls := p.host.stalls

@@ -78,6 +78,8 @@ func (p *Process) observe(e workerlease.Event) {
 		p.overruns.Store(true)
 	case workerlease.Claimed, workerlease.Allocated:
 		p.overruns.Store(false)
+	case workerlease.SteppedBack:
+		p.back.Store(int64(w.time(e.Until)))
 	case workerlease.StoreFailed:
 		p.fails(e.Err)
 	case workerlease.Unknown:

@@ -41,6 +41,7 @@ type Process struct {
 	spent    spent
 	rate     rate
 	shared   atomic.Bool  // its user code may call the store, too
+	back     atomic.Int64 // until when it lets others go first
 	short    atomic.Int64 // waits of the engine in a row that are too short
 
 	// Guarded by world.mu.

@@ -190,7 +190,8 @@ func (f facts) turns() priority.Turns {
 // turn is how long after the opening of claims this worker may claim; held reports
 // that it had what comes before.
 func (f facts) turn(held bool) time.Duration {
-	return f.m.Rules.Turn(f.turns(), f.m.Priority, f.m.TieBreak, held, f.turnDraw())
+	p, held := f.ranked(held)
+	return f.m.Rules.Turn(f.turns(), p, f.m.TieBreak, held, f.turnDraw())
 }
 
 // turnDraw is what decides the place within a turn.

@@ -48,6 +48,9 @@ func (x *step) finished(e Finished) {
 	}
 	if e.Done {
 		c.DoneUntil = slot.End
+		x.works()
+	} else {
+		x.troubled(slot)
 	}
 	if e.Done || !x.m.Once {
 		s.Bid.SkipSlot = slot.Start

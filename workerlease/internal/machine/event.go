@@ -258,17 +258,18 @@ const (
 	Blocked
 	BecameUnfit
 	BecameFit
+	SteppedBack
 )
 
 // String names the kind.
 func (w What) String() string {
-	if w < Claimed || w > BecameFit {
+	if w < Claimed || w > SteppedBack {
 		return "unknown"
 	}
 	return [...]string{
 		"claimed", "joined", "lost", "allocated", "expired", "missed", "released", "overrun",
 		"conflict", "unknown", "failed", "trimmed", "poison", "reset", "mismatch", "vanished", "extended",
-		"done", "exhausted", "postponed", "resting", "blocked", "ineligible", "eligible",
+		"done", "exhausted", "postponed", "resting", "blocked", "ineligible", "eligible", "stepped back",
 	}[w-1]
 }
 

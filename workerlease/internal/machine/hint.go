@@ -178,7 +178,8 @@ func (f facts) hintTurn(widths time.Duration) time.Duration {
 	}
 	step := min(max(hintStep, f.m.Rules.Landing(f.s.Trips, true), widths*f.at.Now.Uncertainty()), usual)
 	turns := priority.NewTurns(f.m.lead(slot), step, 0)
-	return f.m.Rules.Turn(turns, f.m.Priority, f.m.TieBreak, f.s.Hold.had(slot, f.m.Once), f.turnDraw())
+	p, held := f.ranked(f.s.Hold.had(slot, f.m.Once))
+	return f.m.Rules.Turn(turns, p, f.m.TieBreak, held, f.turnDraw())
 }
 
 // hinted takes a hint for what it is: the head alone says what is in force.

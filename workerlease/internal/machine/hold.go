@@ -146,7 +146,7 @@ func (x *step) begin() {
 		return
 	}
 	h.Held, h.Next = h.Next, Term{}
-	x.s.Eligibility.Progressed = x.at.Local
+	x.s.Eligibility.Progressed, x.s.Trouble.Began = x.at.Local, h.Held.Slot.Start
 	h.Running, h.Overran, h.Looked = true, false, false
 	x.do(Allocate{h.Held})
 }
@@ -197,8 +197,12 @@ func (x *step) expire(why Reason) {
 	if why == ClockJumped && x.m.Rules.GivesBack&AfterJump != 0 {
 		x.giveBack(h.Held, false)
 	}
-	if why == CodePanicked {
+	switch {
+	case why == CodePanicked || why == Stalled:
 		x.s.Bid.SkipSlot = h.Held.Slot.Start // Others may try.
+		x.troubled(h.Held.Slot)
+	case why == WindowEnded && !x.m.Once:
+		x.works()
 	}
 	h.leave()
 }

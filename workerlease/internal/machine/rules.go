@@ -135,6 +135,9 @@ type Rules struct {
 	// Heeds is what a worker doesn't do while its user's check finds it unfit. Breaking it shows
 	// as leases of workers that are not fit.
 	Heeds Acts
+	// StepBack is for how many slots the worker lets others go first after its code has failed in so
+	// many slots in a row.
+	StepBack func(failures int) int
 	// Counts is how long an answer of that check counts, where one is to be had so often.
 	Counts func(every time.Duration) time.Duration
 	// GivesBack is what a worker releases of what it has won and doesn't use. Breaking it shows
@@ -232,6 +235,7 @@ var Standard = Rules{
 	Resume:     resume,
 	GivesBack:  AfterJump | WhileOverrun | AfterStepDown,
 	Heeds:      Claiming | Beginning | Holding | Stalling,
+	StepBack:   stepBack,
 	Counts:     func(every time.Duration) time.Duration { return every },
 
 	IsDone: isDone,

@@ -22,6 +22,7 @@ type State struct {
 	Hint    Hint    // that the head may be another one
 
 	Eligibility Eligibility // whether it may lead, by a check of its user's
+	Trouble     Trouble     // of the user's code
 
 	Stopping, GivenUp bool
 }

@@ -108,6 +108,8 @@ func (l *Log) line(e workerlease.Event) (zapcore.Level, string) {
 		return zap.DebugLevel, fmt.Sprintf("trimmed %d old records", e.Count)
 	case workerlease.BecameIneligible:
 		return zap.WarnLevel, fmt.Sprintf("not eligible: %v", e.Err)
+	case workerlease.SteppedBack:
+		return zap.WarnLevel, fmt.Sprintf("failed in %d slots in a row: others go first until %s", e.Failures, store.Format(e.Until))
 	case workerlease.BecameEligible:
 		return zap.InfoLevel, "eligible again"
 	case workerlease.Poison:

@@ -1,0 +1,66 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/slotlease/slotlease/priority"
+	"github.com/slotlease/slotlease/slots"
+)
+
+// A worker whose code fails in slot after slot would take slot after slot from those whose code works. So
+// it lets them go first for a while: it has the turn of the lowest priority, and claims what nobody else
+// has by then.
+
+// Trouble is how the code of the slots that the worker had has failed.
+type Trouble struct {
+	Slots int       // in a row
+	Began time.Time // start of the slot in which the lease began
+	Slot  time.Time // start of the newest of them
+	Until time.Time // start of the first slot for which the worker has its own turn again
+}
+
+// troubled notes that the code failed in a slot: once, however often it did.
+func (x *step) troubled(slot slots.Slot) {
+	t := &x.s.Trouble
+	if t.Began.Before(slot.Start) {
+		t.Slots = 0 // It has gone on through a slot at least.
+	}
+	if t.Slots > 0 && t.Slot.Equal(slot.Start) {
+		return
+	}
+	t.Slots, t.Slot = t.Slots+1, slot.Start
+	back := x.m.Rules.StepBack(t.Slots)
+	if back == 0 {
+		return
+	}
+	next := x.m.Schedule.Next(slot.Start)
+	for range back {
+		next = x.m.Schedule.Next(next.Start)
+	}
+	t.Until = next.Start
+	x.note(Note{What: SteppedBack, Slot: slot, Until: t.Until, Count: t.Slots})
+	if s := x.s; s.Bid.Stage == Aiming && s.Bid.Role == Claimant && s.Bid.Awaited == 0 && s.Bid.Slot.Start.After(slot.Start) {
+		x.again() // Its turn was that of its priority.
+	}
+}
+
+// works notes that the code of a slot worked.
+func (x *step) works() { x.s.Trouble = Trouble{Began: x.s.Trouble.Began} }
+
+// ranked is the priority by which the worker has its turn for the bid's slot, and whether it was the holder
+// before.
+func (f facts) ranked(held bool) (int, bool) {
+	if f.s.Trouble.Until.After(f.s.Bid.Slot.Start) {
+		return priority.Lowest, false
+	}
+	return f.m.Priority, held
+}
+
+// stepBack is for how many slots a worker lets others go first after failures in so many slots in a row:
+// so who always fails has less than a tenth of the slots.
+func stepBack(failures int) int {
+	if failures < 3 {
+		return 0
+	}
+	return 1 << min(failures-3, 4)
+}

@@ -1,0 +1,82 @@
+package workerlease_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// A worker of the highest priority whose code fails leaves nine in ten slots to the next one, and has them
+// again as soon as its code works.
+func TestWhoAlwaysFailsLeavesTheSlotsToOthers(t *testing.T) {
+	failing := errors.New("no disk")
+	for name, code := range map[string]struct {
+		task     workerlease.Task
+		progress time.Duration
+	}{
+		"the task fails":  {func(context.Context, workerlease.Lease) error { return failing }, 0},
+		"the task panics": {func(context.Context, workerlease.Lease) error { panic("no disk") }, 0},
+		"the task hangs":  {func(ctx context.Context, _ workerlease.Lease) error { <-ctx.Done(); return ctx.Err() }, 10 * time.Second},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			o, p := named("a", 0), named("b", 1)
+			o.LeaseInterval, o.ProgressWithin, p.LeaseInterval = time.Minute, code.progress, time.Minute
+			var works atomic.Bool
+			var first, second atomic.Int64 // slots of each
+			a := runs(t, ledger, o, func(ctx context.Context, l workerlease.Lease) error {
+				first.Add(1)
+				if !works.Load() {
+					return code.task(ctx, l)
+				}
+				for ctx.Err() == nil {
+					l.Progress()
+					select {
+					case <-ctx.Done():
+					case <-time.After(time.Second):
+					}
+				}
+				return nil
+			})
+			runs(t, ledger, p, func(ctx context.Context, _ workerlease.Lease) error {
+				second.Add(1)
+				<-ctx.Done()
+				return nil
+			})
+			at(401 * time.Minute)
+			if n, m := first.Load(), second.Load(); n > 40 || m < 360 || n < 10 {
+				t.Errorf("%d slots in the hands of who fails, and %d in those of the other, want less than a tenth", n, m)
+			}
+			told := observed[workerlease.SteppedBack](a.worker)
+			if len(told) == 0 || told[0].Failures != 3 || told[0].Until.Sub(told[0].Slot.End) != time.Minute {
+				t.Errorf("events %+v, want that it steps back for one slot after three failures", told)
+			}
+			works.Store(true)
+			at(440 * time.Minute)
+			before := second.Load()
+			at(480 * time.Minute)
+			if n := second.Load() - before; n != 0 {
+				t.Errorf("the other has had %d slots since the first works, want none", n)
+			}
+		})
+	}
+}
+
+// Alone, it has all slots, since nobody else wants them.
+func TestWhoAlwaysFailsAndIsAloneHasAllSlots(t *testing.T) {
+	bubble(t, "", func(t *testing.T) {
+		var n atomic.Int64
+		o := named("a", 3)
+		o.LeaseInterval = time.Minute
+		runs(t, memory.New(memory.Options{}), o, func(context.Context, workerlease.Lease) error { n.Add(1); return errUnwell })
+		at(60*time.Minute + 30*time.Second)
+		if n.Load() != 60 {
+			t.Errorf("%d slots in an hour, want 60", n.Load())
+		}
+	})
+}
