@@ -1,5 +1,5 @@
 GO      ?= go
-MODULES  = . testutil/mongopeer/server internal/chaos examples/gocron
+MODULES  = . testutil/mongopeer/server internal/chaos internal/fencetest examples/gocron
 LINT     = golangci-lint
 # Packages with the longest tests start first, so that none of them runs alone at the
 # end.
@@ -74,8 +74,8 @@ escapes: ## End commands whose processes try to escape, as root: make escapes TR
 	cd internal/chaos && $(GO) run . -scenario escapes -tries $(or $(TRIES),200) -store $(or $(STORE),sqlite) -seed $(or $(SEED),0)
 
 .PHONY: late
-late: ## Stop holders past their windows, and let them write to SQLite and PostgreSQL: make late ROUNDS=50
-	cd internal/chaos && $(GO) test -count=1 -v -run Stopped ./late -rounds $(or $(ROUNDS),50)
+late: ## Stop holders past their windows, and see their late writes refused by SQLite, PostgreSQL and MariaDB: make late TRIES=50
+	cd internal/fencetest && FENCETEST_TRIES=$(or $(TRIES),50) $(GO) test -count=1 -timeout 1h -v -run LateWrite .
 
 .PHONY: chaos
 chaos: ## Strike real processes and stores with faults: make chaos DURATION=60s STORE=sqlite SEED=1
@@ -87,7 +87,7 @@ fuzz: ## Run each fuzz target: make fuzz FUZZ=30s, or a count such as FUZZ=10000
 
 # With SLOTLEASE_FIGURES=DIR (an absolute path), each proof saves its figures for make figures.
 .PHONY: soak
-soak: ## Run the long proofs in sequence, for hours: sim, variants, races, model, chaos, takeover, rolling, done, escapes, linear, fuzz
+soak: ## Run the long proofs in sequence, for hours: sim, variants, races, model, chaos, takeover, rolling, done, escapes, late, linear, fuzz
 	$(MAKE) sim SEEDS=$(or $(SEEDS),10000) HOURS=$(or $(HOURS),24)
 	$(MAKE) regimes SEEDS=$(or $(SEEDS),20000)
 	$(MAKE) variants
@@ -95,6 +95,7 @@ soak: ## Run the long proofs in sequence, for hours: sim, variants, races, model
 	SLOTLEASE_RACE_ROUNDS=1000 $(GO) test -count=1 -timeout 1h ./store/...
 	$(MAKE) model
 	$(foreach s,sqlite mongo,$(MAKE) chaos STORE=$s DURATION=30m && $(MAKE) takeover STORE=$s TRIES=100 && $(MAKE) rolling STORE=$s TRIES=20 && $(MAKE) done STORE=$s TRIES=200 && $(MAKE) escapes STORE=$s TRIES=200 &&) true
+	$(MAKE) late
 	$(MAKE) linear
 	$(MAKE) fuzz FUZZ=$(or $(FUZZ),2m)
 

@@ -15,11 +15,14 @@
 // # What is guaranteed
 //
 // After a transaction with a token has been committed, no transaction with a lower token
-// under the same name is committed, if all call Check, and roll back when it fails. By
-// their manuals, that holds at each isolation level of PostgreSQL, InnoDB and SQLite, since a row lock (in
-// SQLite, the write lock) doesn't depend on the level. At Repeatable Read and above,
-// PostgreSQL ends a transaction that waited for another one's fence with a serialization
-// failure (40001): begin it anew.
+// under the same name is committed, if all call Check, and roll back when it fails. That
+// holds at Read Committed, Repeatable Read and Serializable in PostgreSQL and InnoDB, and
+// in SQLite, since a row lock (in SQLite, the write lock) doesn't depend on the level.
+//
+// At Repeatable Read and above, PostgreSQL ends a transaction whose fence another one has
+// changed with a serialization failure, also if its token is stale. It is the driver's
+// error, wrapped, with the SQLSTATE 40001, and no [fence.StaleError]: roll back, and run
+// the whole transaction again. Then Check passes or says that the token is stale.
 //
 // Call Check first in a transaction, as [Do] does. What was read before it may be older
 // than the last write of the previous holder, and SQLite may be unable to turn the
@@ -28,6 +31,6 @@
 // The commit must be durable: PostgreSQL with synchronous_commit, and, as with any
 // database, a failover only to a replica that has all commits.
 //
-// Tests run it on SQLite and PostgreSQL 15. MySQL's statements are written after its manual; they have
-// not been run against a server. It needs InnoDB.
+// The tests run SQLite, PostgreSQL 15 and MariaDB 10.11. MySQL itself hasn't been run: its
+// statements are MariaDB's, and it needs InnoDB.
 package sqlfence
