@@ -70,6 +70,7 @@ func (l *Ledger) openCopy(ctx context.Context) (*memberCopy, error) {
 		members: newMembers(l.fitness.clock, l.members.clocks.Assumed, nil),
 	}, addr}
 	c.life, c.end = context.WithCancel(context.Background())
+	c.crowded, c.crowd = context.WithCancel(context.Background())
 	c.bind(client, l.to().db.Name(), l.to().coll.Name())
 	return c, nil
 }

@@ -129,11 +129,12 @@
 // [Ledger.Watch] reads a change stream of the collection, through which only inserts of releases
 // and overrides, and of kinds that this version doesn't know, pass, with their keys alone. They
 // come when a majority has them. One watch keeps one connection of the client. So there are no
-// hints with maxPoolSize=1 in the URI, and a client of the caller's own must have one to spare.
-// Idle, it costs two getMore a minute, or more if a time-out of the client is shorter than half a
-// minute. An election ends it, and workers begin it anew some seconds later. Without the right, and
-// where a server has no change streams, workers do without hints. With mongos, hints of a shard may
-// wait for the others' no-ops:
+// hints with maxPoolSize=1 in the URI, and a client of the caller's own must have one to spare:
+// once an operation beside a watch gets none in its time, the handle watches no more. Idle, it
+// costs two getMore a minute, or more if a time-out of the client is shorter than half a minute;
+// and the server reads its log of all changes for each watch. An election ends it, and workers
+// begin it anew some seconds later. Without the right, and where a server has no change streams,
+// workers do without hints. With mongos, hints of a shard may wait for the others' no-ops:
 // https://www.mongodb.com/docs/manual/administration/change-streams-production-recommendations/#sharded-clusters
 //
 // # Time

@@ -46,6 +46,7 @@ func (l *Ledger) failed(ctx context.Context, op, key string, err error) error {
 	if err == nil {
 		return nil
 	}
+	l.yield(err)
 	err = l.seek(err)
 	return fault.Of("mongo", op, key, classifyAs(ctx, err, l.login.message(err), l.secrets, key))
 }

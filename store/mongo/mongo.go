@@ -36,6 +36,10 @@ type Ledger struct {
 	life    context.Context // ends with Close
 	end     context.CancelFunc
 
+	watches atomic.Int64    // that have a change stream
+	crowded context.Context // ends when they are to leave their connections to others
+	crowd   context.CancelFunc
+
 	conflicts  conflicts
 	unrepeated atomic.Bool
 }

@@ -113,6 +113,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	client := o.Client
 	l.awaits.Store(int64(awaitsFor))
 	l.life, l.end = context.WithCancel(context.Background())
+	l.crowded, l.crowd = context.WithCancel(context.Background())
 	l.label, l.login = "client", &login{}
 	if o.Client == nil {
 		l.own, l.label = true, a.hosts

@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/document"
@@ -40,14 +41,25 @@ func (l *Ledger) Watch(ctx context.Context, changed func(workerType string)) err
 	both, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(l.life, cancel)()
+	defer context.AfterFunc(l.crowded, cancel)()
 	err := l.watch(outsideSessions(both), changed)
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("mongo: watch: %w", fault.Ended(ctx))
 	case l.closed.Load():
 		return fmt.Errorf("mongo: watch: %w", store.ErrClosed)
+	case l.crowded.Err() != nil:
+		return fmt.Errorf("mongo: watch: %w: it needs a connection for itself, and an operation waited for one in vain: give the client a larger maxPoolSize", errors.ErrUnsupported)
 	}
 	return err
+}
+
+// yield ends the watches for good if an operation beside them got no connection of the pool. A client of
+// the caller's own doesn't say how many it may have, and others may watch by it, too.
+func (l *Ledger) yield(err error) {
+	if _, ok := errors.AsType[topology.WaitQueueTimeoutError](err); ok && l.watches.Load() > 0 {
+		l.crowd()
+	}
 }
 
 func (l *Ledger) watch(ctx context.Context, changed func(workerType string)) error {
@@ -55,6 +67,8 @@ func (l *Ledger) watch(ctx context.Context, changed func(workerType string)) err
 	if err != nil {
 		return err
 	}
+	l.watches.Add(1)
+	defer l.watches.Add(-1)
 	defer func() {
 		// Its cursor would stay in the server for minutes.
 		ctx, cancel := l.within(context.WithoutCancel(ctx), answersIn)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/benbjohnson/clock"
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
@@ -147,4 +149,29 @@ func TestAWatchByAnOldClientEnds(t *testing.T) {
 	if err := <-w.ended; err == nil || errors.Is(err, store.ErrClosed) {
 		t.Errorf("Watch() = %v, want an error after which it is tried again", err)
 	}
+}
+
+// A client of the caller's own may have no connection to spare. One operation finds out.
+func TestAWatchYieldsTheOnlyConnection(t *testing.T) {
+	t.Parallel()
+	ends, asked := make(chan struct{}), make(chan struct{}, 1)
+	f := serve(t, &fakeServer{reply: begun(func() bson.D {
+		asked <- struct{}{}
+		<-ends
+		return nil
+	})})
+	t.Cleanup(func() { close(ends) }) // Before the server waits for its connections.
+	f.greet(member(f.addr))
+	client, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + f.addr + "/?maxPoolSize=1"))
+	must(t, "Connect()", err)
+	t.Cleanup(func() { _ = client.Disconnect(context.Background()) })
+	l := open(t, Options{Client: client, ServerSkew: time.Second})
+	w := watches(t.Context(), l)
+	<-asked
+	if l.Append(within(t, 100*time.Millisecond), storetest.Grant("job", 1)) == nil {
+		t.Fatal("the append took the connection of the watch")
+	}
+	wantErr(t, "Watch()", <-w.ended, errors.ErrUnsupported)
+	must(t, "Append() after the watch", l.Append(within(t, patience), storetest.Grant("job", 1)))
+	wantErr(t, "Watch() again", l.Watch(within(t, patience), func(string) {}), errors.ErrUnsupported)
 }
