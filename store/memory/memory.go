@@ -34,6 +34,7 @@ type data struct {
 
 	mu      sync.Mutex
 	types   map[string]*column
+	roster  map[place]store.Presence
 	watches []*watch
 
 	// telling is held while changed functions are called, so that none is after its Watch has
@@ -64,7 +65,7 @@ func New(o Options) *Ledger {
 	if o.Clock == nil {
 		o.Clock = clock.New()
 	}
-	return &Ledger{data: &data{clock: o.Clock, types: map[string]*column{}}}
+	return &Ledger{data: &data{clock: o.Clock, types: map[string]*column{}, roster: map[place]store.Presence{}}}
 }
 
 // Handle returns another handle on the same records, like that of another process:
