@@ -60,12 +60,14 @@ var outsideDefects = []defect{
 }
 
 // reader is a handle that has no right to write.
-func reader(m *memory.Ledger) *broken {
-	h := m.Handle()
-	return &broken{
-		h, func(context.Context, store.Record) error { return store.ErrDenied }, h.Get, h.Tail,
-		func(context.Context, string, int64) (int, error) { return 0, store.ErrDenied }, h.WorkerTypes, h.Now, h.Close, true, false, h.Watch,
-	}
+func reader(m *memory.Ledger, unfit *unfit) *broken {
+	b := intact(m.Handle(), unfit)
+	b.reading = true
+	b.append = func(context.Context, store.Record) error { return store.ErrDenied }
+	b.trim = func(context.Context, string, int64) (int, error) { return 0, store.ErrDenied }
+	b.attend = func(context.Context, []store.Presence) error { return store.ErrDenied }
+	b.leave = func(context.Context, string, []string) error { return store.ErrDenied }
+	return b
 }
 
 // ofReaders is a defect of handles without the right to write.

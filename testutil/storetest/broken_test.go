@@ -29,6 +29,29 @@ type broken struct {
 	// elsewhere reach the data by another path.
 	reading, elsewhere bool
 	watch              func(ctx context.Context, changed func(string)) error
+	attend             func(ctx context.Context, all []store.Presence) error
+	leave              func(ctx context.Context, workerType string, ids []string) error
+	presences          func(ctx context.Context, workerType string) ([]store.Presence, error)
+	// unfit are planted presences that can't be read, as far as they could be. All handles share them.
+	unfit *unfit
+}
+
+// intact is a ledger of which nothing is broken yet.
+func intact(h *memory.Ledger, unfit *unfit) *broken {
+	return &broken{
+		Ledger: h, append: h.Append, get: h.Get, tail: h.Tail, trim: h.Trim, types: h.WorkerTypes, now: h.Now, close: h.Close,
+		watch: h.Watch, attend: h.Attend, leave: h.Leave, presences: h.Presences, unfit: unfit,
+	}
+}
+
+func (b *broken) Attend(ctx context.Context, all []store.Presence) error { return b.attend(ctx, all) }
+
+func (b *broken) Leave(ctx context.Context, workerType string, ids []string) error {
+	return b.leave(ctx, workerType, ids)
+}
+
+func (b *broken) Presences(ctx context.Context, workerType string) ([]store.Presence, error) {
+	return b.presences(ctx, workerType)
 }
 
 func (b *broken) Watch(ctx context.Context, changed func(string)) error { return b.watch(ctx, changed) }
@@ -116,7 +139,7 @@ func grouped(spoil func(errs []error)) func(b *broken) {
 const breakEnv = "STORETEST_BREAK"
 
 func allDefects() []defect {
-	return slices.Concat(insideDefects, outsideDefects, readerDefects, pathDefects, watchDefects)
+	return slices.Concat(insideDefects, outsideDefects, readerDefects, pathDefects, watchDefects, rosterDefects, attendanceDefects)
 }
 
 func TestTheSuiteNoticesEveryDefect(t *testing.T) {
@@ -144,7 +167,7 @@ func TestBrokenLedger(t *testing.T) {
 	all := allDefects()
 	i := slices.IndexFunc(all, func(d defect) bool { return d.name == name })
 	storetest.Run(t, func(*testing.T) storetest.Harness {
-		m := memory.New(memory.Options{})
+		m, unread := memory.New(memory.Options{}), &unfit{}
 		constrain := func(name string) func(testing.TB) {
 			return func(testing.TB) {
 				r := storetest.Grant("planted", 1)
@@ -156,22 +179,22 @@ func TestBrokenLedger(t *testing.T) {
 			PlantUnique: constrain("planted_unique"), PlantTrigger: constrain("planted_trigger"),
 			FreeStamp: true,
 			Open: func(testing.TB) store.Ledger {
-				h := m.Handle()
-				b := &broken{h, h.Append, h.Get, h.Tail, h.Trim, h.WorkerTypes, h.Now, h.Close, false, false, h.Watch}
+				b := intact(m.Handle(), unread)
 				all[i].in(b)
 				return b
 			},
 			OpenElsewhere: func(testing.TB) (store.Ledger, error) {
-				h := m.Handle()
-				b := &broken{h, h.Append, h.Get, h.Tail, h.Trim, h.WorkerTypes, h.Now, h.Close, false, true, h.Watch}
+				b := intact(m.Handle(), unread)
+				b.elsewhere = true
 				all[i].in(b)
 				return b, nil
 			},
 			OpenReading: func(testing.TB) store.Ledger {
-				b := reader(m)
+				b := reader(m, unread)
 				all[i].in(b)
 				return b
 			},
+			PlantPresence: unread.plant(m),
 			Plant: func(_ testing.TB, workerType string, seq int64, fields map[string]any) {
 				m.Put(storetest.Decode(workerType, seq, fields))
 			},

@@ -13,8 +13,9 @@
 //		})
 //	}
 //
-// Each case is a sentence of the contract of [store.Ledger]. The suite can't check
+// Each case is a sentence of the contract of [store.Ledger]. Those of [store.Watcher] and of
+// [store.Roster] are for stores that are so, and are skipped by others. The suite can't check
 // durability, nor how a store of several servers behaves when one of them fails.
-// [Contend] and [CheckWins] make a race across processes. [Grant], [Fields] and
-// [Decode] help with a store's own tests.
+// [Contend] and [CheckWins] make a race across processes. [Grant], [Fields], [Decode],
+// [Presence] and [PresenceFields] help with a store's own tests.
 package storetest

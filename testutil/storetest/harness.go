@@ -34,6 +34,10 @@ type Harness struct {
 	// path: a link, a second mount, another address. Or it returns the error of a store that
 	// refuses that, which wraps ErrRefused. Nil if the data has one path. The suite closes the handle.
 	OpenElsewhere func(t testing.TB) (store.Ledger, error)
+	// PlantPresence writes a raw document at the key (workerType, id) of the roster, in place of one
+	// that is there, as Plant does in the ledger. The value of labels is a map, in whatever
+	// form the store keeps it. Nil if the store keeps no roster, or can't hold what it can't read.
+	PlantPresence func(t testing.TB, workerType, id string, fields map[string]any)
 	// FreeStamp says that Tail gives a stamp.
 	FreeStamp bool
 	// Rounds of the append race; 0 means 1,000. SLOTLEASE_RACE_ROUNDS, if it is set in

@@ -46,6 +46,9 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"lifecycle", true, false, lifecycleCases},
 		{"context", true, false, contextCases},
 		{"watch", true, false, watchCases},
+		{"roster before init", false, false, rosterEmptyCases},
+		{"roster", true, false, rosterCases},
+		{"attendance", true, false, attendanceCases},
 		{"time", true, true, timeCases},
 		{"race", true, true, raceCases},
 	} {
