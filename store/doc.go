@@ -35,6 +35,11 @@
 // A store may be a [Watcher], too: it hints at releases, so that workers which wait for one look at
 // once. Nothing depends on that, and a hint may be lost or wrong. Memory does so, and SQLite on Linux.
 //
+// # The roster
+//
+// A store may be a [Roster], too: it keeps who is there, apart from the records, for people who look and for the
+// order in which workers claim. Nothing else depends on that. Memory and SQLite do so.
+//
 // # Times
 //
 // Times in records are whole milliseconds in UTC. Append cuts off anything finer,

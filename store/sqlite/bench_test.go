@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
@@ -14,6 +15,24 @@ func BenchmarkAppend(b *testing.B) {
 		if err := l.Append(b.Context(), storetest.Grant("job", seq)); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkAttend is for how long appends wait for a roster at most.
+func BenchmarkAttend(b *testing.B) {
+	for _, size := range []int{1, 20, 600} {
+		b.Run(fmt.Sprintf("of %d presences", size), func(b *testing.B) {
+			l := open(b, Options{Path: filepath.Join(b.TempDir(), "ledger.db")})
+			var all []store.Presence
+			for i := range size {
+				all = append(all, storetest.Presence("job", fmt.Sprint(i)))
+			}
+			for b.Loop() {
+				if err := l.Attend(b.Context(), all); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 

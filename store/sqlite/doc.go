@@ -52,6 +52,15 @@
 //
 // A handle parses each statement once.
 //
+// # The roster
+//
+// The table Roster keeps who is there: one row per worker, with its [store.Presence] as JSON, which
+// SQLite's own tools show. It came after schema 2 and isn't part of it. A new file has it, a file of an earlier
+// version gets it by the first Attend, and earlier versions pass it over, like any other table. So does
+// all that decides about leases. Attend and Leave take one transaction for a batch. Appends of the handle wait
+// for that, and others for the lock: 15 ms for 600 presences, half a millisecond for 20. The end of
+// a context interrupts none of them. Texts of more than 128 KiB are never loaded.
+//
 // # One file, one path
 //
 // SQLite names the -wal file, its log, after the path. Two processes that use one file

@@ -105,6 +105,7 @@ var bootColumns = []string{"madeAt", "skew", "unsureUntil", "overAt"}
 var creation = []string{
 	createLeases,
 	createBoot,
+	createRoster,
 	fmt.Sprintf("PRAGMA application_id = %d", applicationID),
 	fmt.Sprintf("PRAGMA user_version = %d", schemaVersion),
 }

@@ -42,6 +42,10 @@ func TestTheLedgerKeepsTheContractOfAStore(t *testing.T) {
 				t.Helper()
 				plant(t, path, workerType, seq, fields)
 			},
+			PlantPresence: func(t testing.TB, workerType, id string, fields map[string]any) {
+				t.Helper()
+				plantPresence(t, path, workerType, id, fields)
+			},
 			PlantUnique: func(t testing.TB) {
 				t.Helper()
 				execute(t, raw(t, path), `CREATE UNIQUE INDEX planted_unique ON WorkerLeases (workerType)`)
