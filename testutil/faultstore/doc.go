@@ -26,6 +26,9 @@
 //   - [Ledger.Break], an outage that lasts until [Ledger.Mend], and
 //     [Ledger.Shift], a jump of the store's clock that lasts.
 //
+// The operations of a [store.Roster] meet faults, too, if the ledger inside keeps one. Else they fail with
+// errors.ErrUnsupported. Nothing of them lands late: that is for appends.
+//
 // [Ledger.Struck] reports which faults really happened. A test that something
 // survives a fault should check that the fault struck.
 //

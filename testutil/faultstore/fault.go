@@ -7,7 +7,7 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// Op names an operation of store.Ledger.
+// Op names an operation of store.Ledger or of store.Roster.
 type Op string
 
 // The operations. Close isn't one of them: it never fails here.
@@ -19,6 +19,10 @@ const (
 	OpTrim        Op = "trim"
 	OpWorkerTypes Op = "worker types"
 	OpNow         Op = "now"
+
+	OpAttend    Op = "attend"
+	OpLeave     Op = "leave"
+	OpPresences Op = "presences"
 )
 
 // Call is an operation that is about to happen.
@@ -26,7 +30,7 @@ type Call struct {
 	// Caller is Options.Caller.
 	Caller string
 	Op     Op
-	// WorkerType is empty for operations that have none.
+	// WorkerType is empty for operations that have none, or several.
 	WorkerType string
 	// Seq is that of an append or a get, and `before` of a trim.
 	Seq int64

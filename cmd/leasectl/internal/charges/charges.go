@@ -3,6 +3,7 @@ package charges
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -66,6 +67,18 @@ func (l *Ledger) WorkerTypes(ctx context.Context) ([]string, error) {
 	ctx, done := l.receipt(ctx, "workerTypes")
 	defer done()
 	return l.Ledger.WorkerTypes(ctx)
+}
+
+// Presences lists the presences of a worker type, or of all. The error matches errors.ErrUnsupported if
+// the store keeps no roster.
+func (l *Ledger) Presences(ctx context.Context, workerType string) ([]store.Presence, error) {
+	roster, ok := l.Ledger.(store.Roster)
+	if !ok {
+		return nil, fmt.Errorf("presences: %w", errors.ErrUnsupported)
+	}
+	ctx, done := l.receipt(ctx, "presences")
+	defer done()
+	return roster.Presences(ctx, workerType)
 }
 
 // JSON is the JSON form of charges. Its names don't change.

@@ -29,3 +29,26 @@ func TestAReadThatFailedIsChargedToo(t *testing.T) {
 		t.Errorf("Charges() = %v, want 6.6", got)
 	}
 }
+
+// listing is a ledger that charges for its roster.
+type listing struct{ *memory.Ledger }
+
+func (l listing) Presences(ctx context.Context, workerType string) ([]store.Presence, error) {
+	store.Charge(ctx, 1.5)
+	return l.Ledger.Presences(ctx, workerType)
+}
+
+func TestTheRosterIsChargedAndMayBeMissing(t *testing.T) {
+	m := memory.New(memory.Options{})
+	if err := m.Attend(t.Context(), []store.Presence{{WorkerType: "export", ID: "a", InstanceID: "w", Phase: store.PhaseHolder}}); err != nil {
+		t.Fatal(err)
+	}
+	l := &Ledger{Ledger: listing{m}}
+	if got, err := l.Presences(t.Context(), "export"); err != nil || len(got) != 1 || l.Charges()["presences"] != 1.5 {
+		t.Errorf("Presences() = %+v, %v, charged %v, want one for 1.5", got, err, l.Charges())
+	}
+	l = &Ledger{Ledger: failing{m}}
+	if _, err := l.Presences(t.Context(), "export"); !errors.Is(err, errors.ErrUnsupported) || len(l.Charges()) != 0 {
+		t.Errorf("Presences() without a roster = %v, charged %v, want errors.ErrUnsupported for nothing", err, l.Charges())
+	}
+}

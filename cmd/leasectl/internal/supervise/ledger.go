@@ -52,7 +52,7 @@ func askLedger(ctx context.Context, l store.Ledger, report func(error)) error {
 	return nil
 }
 
-// readsUntil is a ledger whose reads are broken off when a context ends, so that
+// readsUntil is a ledger whose reads, and changes of its roster, are broken off when a context ends, so that
 // stopping doesn't wait for a store that is down. Reads that begin later go on: a
 // release needs them. So do appends: the outcome of one that was broken off would have
 // to be read back.
@@ -84,6 +84,47 @@ func (r readsUntil) Watch(ctx context.Context, changed func(workerType string)) 
 		return l.Watch(ctx, changed)
 	}
 	return fmt.Errorf("watch: %w", errors.ErrUnsupported)
+}
+
+// roster is that of the ledger, if it keeps one.
+func (r readsUntil) roster() (store.Roster, error) {
+	if l, ok := r.Ledger.(store.Roster); ok {
+		return l, nil
+	}
+	return nil, fmt.Errorf("roster: %w", errors.ErrUnsupported)
+}
+
+// Attend is broken off like a read: the roster may lose what it keeps.
+func (r readsUntil) Attend(ctx context.Context, presences []store.Presence) error {
+	l, err := r.roster()
+	if err != nil {
+		return err
+	}
+	ctx, done := r.until(ctx)
+	defer done()
+	return l.Attend(ctx, presences)
+}
+
+// Leave is broken off like a read.
+func (r readsUntil) Leave(ctx context.Context, workerType string, ids []string) error {
+	l, err := r.roster()
+	if err != nil {
+		return err
+	}
+	ctx, done := r.until(ctx)
+	defer done()
+	return l.Leave(ctx, workerType, ids)
+}
+
+// Presences is broken off like other reads.
+func (r readsUntil) Presences(ctx context.Context, workerType string) ([]store.Presence, error) {
+	l, err := r.roster()
+	if err != nil {
+		return nil, err
+	}
+	ctx, done := r.until(ctx)
+	defer done()
+	return l.Presences(ctx, workerType)
 }
 
 // until is a context for one read.

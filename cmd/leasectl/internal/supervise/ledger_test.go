@@ -171,3 +171,54 @@ func TestReadsThatAreDeniedOrFindNoLedgerEndARunIfThatLasts(t *testing.T) {
 		}
 	}
 }
+
+// asleep is a ledger whose roster never answers.
+type asleep struct{ *memory.Ledger }
+
+func (asleep) Attend(ctx context.Context, _ []store.Presence) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (asleep) Leave(ctx context.Context, _ string, _ []string) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (asleep) Presences(ctx context.Context, _ string) ([]store.Presence, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func TestTheRosterOfALedgerIsPassedOnAndDoesNotHoldUpAStop(t *testing.T) {
+	operations := map[string]func(ctx context.Context, r store.Roster) error{
+		"Attend": func(ctx context.Context, r store.Roster) error {
+			return r.Attend(ctx, []store.Presence{{WorkerType: "job", ID: "a", InstanceID: "w", Phase: store.PhaseHolder}})
+		},
+		"Leave":     func(ctx context.Context, r store.Roster) error { return r.Leave(ctx, "job", []string{"b"}) },
+		"Presences": func(ctx context.Context, r store.Roster) error { _, err := r.Presences(ctx, "job"); return err },
+	}
+	for name, call := range operations {
+		synctest.Test(t, func(t *testing.T) {
+			end, stop := context.WithCancel(t.Context())
+			m := memory.New(memory.Options{})
+			if err := call(t.Context(), readsUntil{m, end}); err != nil {
+				t.Errorf("%s = %v, want nil", name, err)
+			}
+			if all, err := m.Presences(t.Context(), "job"); err != nil || (len(all) == 1) != (name == "Attend") {
+				t.Errorf("%s left %+v, %v", name, all, err)
+			}
+			if err := call(t.Context(), readsUntil{struct{ store.Ledger }{m}, end}); !errors.Is(err, errors.ErrUnsupported) {
+				t.Errorf("%s of a ledger without a roster = %v, want errors.ErrUnsupported", name, err)
+			}
+			began := time.Now()
+			time.AfterFunc(time.Second, stop)
+			if err := call(t.Context(), readsUntil{asleep{m}, end}); !errors.Is(err, context.Canceled) || time.Since(began) != time.Second {
+				t.Errorf("%s that hangs = %v after %v, want it broken off by the stop", name, err, time.Since(began))
+			}
+			if err := call(t.Context(), readsUntil{m, end}); err != nil {
+				t.Errorf("%s after the stop = %v, want nil", name, err)
+			}
+		})
+	}
+}
