@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	code "modernc.org/sqlite/lib"
-
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -25,7 +23,7 @@ const (
 		ON CONFLICT (workerType, id) DO UPDATE SET presence = excluded.presence`
 	deleteRoster = `DELETE FROM Roster WHERE workerType = ?1 AND id IN (SELECT value FROM json_each(?2))`
 	selectRoster = `SELECT workerType, id, presence FROM Roster WHERE octet_length(presence) <= ?1`
-	findRoster   = `SELECT count(*) FROM sqlite_schema WHERE lower(name) = 'roster'`
+	findRoster   = `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND lower(name) = 'roster'`
 )
 
 // Attend stores presences in place of those with their keys, in one transaction. It adds the table if the file
@@ -42,14 +40,13 @@ func (l *Ledger) Attend(ctx context.Context, presences []store.Presence) error {
 	if err != nil {
 		return fmt.Errorf("sqlite: attend: %w", err)
 	}
-	_, err = writes(ctx, l, "attend", l.o.Path, onRoster(func(ctx context.Context, conn *sql.Conn) (none struct{}, err error) {
+	_, err = writes(ctx, l, "attend", l.o.Path, onRoster(func(ctx context.Context, conn *sql.Conn, there bool) (none struct{}, err error) {
+		if !there {
+			if _, err := conn.ExecContext(ctx, createRoster); err != nil {
+				return none, err
+			}
+		}
 		_, err = conn.ExecContext(ctx, upsertRoster, string(text))
-		if !lacksRoster(ctx, conn, err) {
-			return none, err
-		}
-		if _, err = conn.ExecContext(ctx, createRoster); err == nil {
-			_, err = conn.ExecContext(ctx, upsertRoster, string(text))
-		}
 		return none, err
 	}))
 	return err
@@ -61,10 +58,9 @@ func (l *Ledger) Leave(ctx context.Context, workerType string, ids []string) err
 	if err != nil {
 		return fmt.Errorf("sqlite: leave: %w", err)
 	}
-	_, err = writes(ctx, l, "leave", workerType, onRoster(func(ctx context.Context, conn *sql.Conn) (none struct{}, err error) {
-		_, err = conn.ExecContext(ctx, deleteRoster, workerType, string(text))
-		if lacksRoster(ctx, conn, err) {
-			err = nil
+	_, err = writes(ctx, l, "leave", workerType, onRoster(func(ctx context.Context, conn *sql.Conn, there bool) (none struct{}, err error) {
+		if there {
+			_, err = conn.ExecContext(ctx, deleteRoster, workerType, string(text))
 		}
 		return none, err
 	}))
@@ -77,11 +73,11 @@ func (l *Ledger) Presences(ctx context.Context, workerType string) ([]store.Pres
 	if workerType != "" {
 		statement, args = statement+` AND workerType = ?2`, append(args, workerType)
 	}
-	return reads(ctx, l, "presences", workerType, onRoster(func(ctx context.Context, conn *sql.Conn) (all []store.Presence, err error) {
-		found, err := rows(ctx, conn, scanPresence, statement+` ORDER BY workerType, id`, args...)
-		if lacksRoster(ctx, conn, err) {
+	return reads(ctx, l, "presences", workerType, onRoster(func(ctx context.Context, conn *sql.Conn, there bool) (all []store.Presence, err error) {
+		if !there {
 			return nil, nil
 		}
+		found, err := rows(ctx, conn, scanPresence, statement+` ORDER BY workerType, id`, args...)
 		for _, p := range found {
 			if p != nil {
 				all = append(all, *p)
@@ -91,20 +87,19 @@ func (l *Ledger) Presences(ctx context.Context, workerType string) ([]store.Pres
 	}))
 }
 
-// onRoster is act on the connection of a file. The end of a context doesn't interrupt it, because that would
-// close the connection, which appends use, too.
-func onRoster[T any](act func(ctx context.Context, conn *sql.Conn) (T, error)) func(ctx context.Context, f *file) (T, error) {
-	return func(ctx context.Context, f *file) (T, error) { return brief(ctx, f, act) }
-}
-
-// lacksRoster reports whether a statement failed because the table is missing, as in a file of an earlier version.
-func lacksRoster(ctx context.Context, conn *sql.Conn, failed error) bool {
-	if resultCode(failed)&0xff != code.SQLITE_ERROR {
-		return false
+// onRoster is act on the connection of a file. It is told whether the table is there, because files of earlier
+// versions have none. The end of a context doesn't interrupt it: that would close the connection, which appends
+// use, too.
+func onRoster[T any](act func(ctx context.Context, conn *sql.Conn, there bool) (T, error)) func(ctx context.Context, f *file) (T, error) {
+	return func(ctx context.Context, f *file) (T, error) {
+		return brief(ctx, f, func(ctx context.Context, conn *sql.Conn) (value T, err error) {
+			var there bool
+			if err := conn.QueryRowContext(ctx, findRoster).Scan(&there); err != nil {
+				return value, err
+			}
+			return act(ctx, conn, there)
+		})
 	}
-	there := true
-	err := conn.QueryRowContext(ctx, findRoster).Scan(&there)
-	return err == nil && !there
 }
 
 // scanPresence reads a row of Roster: nil if it can't be decoded, is invalid, or contradicts its key.

@@ -94,18 +94,35 @@ func TestAFileOfAnEarlierVersionHasARosterFromTheFirstAttend(t *testing.T) {
 
 func TestOfHandlesThatAttendFirstAtOnceEachDoesSo(t *testing.T) {
 	path := withoutRoster(t)
+	begin := make(chan struct{})
 	var wg sync.WaitGroup
 	for i := range 6 {
 		l := open(t, Options{Path: path})
+		must(t, "Init()", l.Init(t.Context()))
 		wg.Go(func() {
+			<-begin
 			if err := l.Attend(t.Context(), []store.Presence{storetest.Presence("job", fmt.Sprint(i))}); err != nil {
 				t.Errorf("Attend() = %v, want nil", err)
 			}
 		})
 	}
+	close(begin)
 	wg.Wait()
 	if got := rosterOf(t, open(t, Options{Path: path})); !slices.Equal(got, []string{"0", "1", "2", "3", "4", "5"}) {
 		t.Errorf("Presences() = %q, want 0 to 5", got)
+	}
+}
+
+func TestTimesInTheRosterThatAnotherProgramWroteAreCutToMilliseconds(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	l := open(t, Options{Path: path})
+	must(t, "Init()", l.Init(t.Context()))
+	want := storetest.Presence("job", "a")
+	fields := storetest.PresenceFields(want)
+	fields["seen"] = want.Seen.Add(999_999 * time.Nanosecond).In(time.FixedZone("x", 3600))
+	plantPresence(t, path, "job", "a", fields)
+	if got, err := l.Presences(t.Context(), "job"); err != nil || len(got) != 1 || got[0].Seen != want.Seen {
+		t.Errorf("Presences() = %+v, %v, want one seen at %v", got, err, want.Seen)
 	}
 }
 
