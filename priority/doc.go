@@ -15,7 +15,7 @@
 // from 10 s before the boundary on, priority 2 from 8 s before it.
 //
 // Workers of equal priority share a turn. [TieBreak] decides which of them comes
-// first there: the holder of the slot before, any other, or any.
+// first there: the holder of the slot before, any other, any, or who is to have it.
 //
 // The order is a preference, not a promise: a claim that takes longer than a step to
 // reach the store can be overtaken by a lower priority. The promise is that on one turn

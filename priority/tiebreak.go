@@ -15,12 +15,16 @@ const (
 	Rotate
 	// Random makes no difference between workers.
 	Random
+	// Spread lets those workers claim first that are to have the slots, so that many worker types spread
+	// evenly over the clients that have workers for them. It needs a roster; as long as
+	// that isn't known, it is Sticky.
+	Spread
 )
 
 // names are the tie-breaks as text, by value.
-var names = [...]string{Sticky: "sticky", Rotate: "rotate", Random: "random"}
+var names = [...]string{Sticky: "sticky", Rotate: "rotate", Random: "random", Spread: "spread"}
 
-// String is "sticky", "rotate" or "random".
+// String is "sticky", "rotate", "random" or "spread".
 func (t TieBreak) String() string {
 	if !t.known() {
 		return fmt.Sprintf("TieBreak(%d)", int(t))
@@ -35,14 +39,14 @@ func ParseTieBreak(text string) (TieBreak, error) {
 			return TieBreak(t), nil
 		}
 	}
-	return Sticky, fmt.Errorf("tie-break %q: want sticky, rotate or random", text)
+	return Sticky, fmt.Errorf("tie-break %q: want sticky, rotate, random or spread", text)
 }
 
 // MarshalText is String for JSON and flags; a value that isn't one of the
 // constants is an error.
 func (t TieBreak) MarshalText() ([]byte, error) {
 	if !t.known() {
-		return nil, fmt.Errorf("tie-break %d: want sticky (0), rotate (1) or random (2)", int(t))
+		return nil, fmt.Errorf("tie-break %d: want sticky (0), rotate (1), random (2) or spread (3)", int(t))
 	}
 	return []byte(names[t]), nil
 }

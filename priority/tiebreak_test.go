@@ -9,7 +9,7 @@ import (
 )
 
 func TestTieBreaksHaveText(t *testing.T) {
-	for tie, text := range map[priority.TieBreak]string{priority.Sticky: "sticky", priority.Rotate: "rotate", priority.Random: "random"} {
+	for tie, text := range map[priority.TieBreak]string{priority.Sticky: "sticky", priority.Rotate: "rotate", priority.Random: "random", priority.Spread: "spread"} {
 		if got := tie.String(); got != text {
 			t.Errorf("TieBreak(%d).String() = %q, want %q", int(tie), got, text)
 		}
@@ -32,8 +32,8 @@ func TestTieBreaksHaveText(t *testing.T) {
 }
 
 func TestUnknownTieBreaksAreRefused(t *testing.T) {
-	for _, text := range []string{"", "Sticky", "sticky ", "first", "TieBreak(3)"} {
-		if _, err := priority.ParseTieBreak(text); err == nil || !strings.Contains(err.Error(), "want sticky, rotate or random") {
+	for _, text := range []string{"", "Sticky", "sticky ", "first", "TieBreak(4)"} {
+		if _, err := priority.ParseTieBreak(text); err == nil || !strings.Contains(err.Error(), "want sticky, rotate, random or spread") {
 			t.Errorf("ParseTieBreak(%q) = %v, want an error with the choices", text, err)
 		}
 		tie := priority.Random
@@ -41,7 +41,7 @@ func TestUnknownTieBreaksAreRefused(t *testing.T) {
 			t.Errorf("UnmarshalText(%q) = %v and %v, want an error and no change", text, err, tie)
 		}
 	}
-	for tie, want := range map[priority.TieBreak]string{-1: "TieBreak(-1)", 3: "TieBreak(3)"} {
+	for tie, want := range map[priority.TieBreak]string{-1: "TieBreak(-1)", 4: "TieBreak(4)"} {
 		if got := tie.String(); got != want {
 			t.Errorf("TieBreak(%d).String() = %q, want %q", int(tie), got, want)
 		}

@@ -78,6 +78,7 @@ func NewTurns(lead, step, spread time.Duration) Turns {
 //   - [Rotate]: the others spread over the turn's first three quarters, the holder
 //     in the middle of the last one.
 //   - [Random]: all spread over the turn.
+//   - [Spread]: as Sticky, with who is to have the slot in place of the holder.
 //
 // Any other tie-break counts as Sticky. The result is in [p×Step, (p+1)×Step), or
 // p×Step if Step is 0.

@@ -13,6 +13,7 @@ import (
 type activity struct {
 	mu      sync.Mutex
 	workers map[*WorkerLease]*doing
+	roster  *doing // by the goroutine that keeps the roster; nil: there is none
 	changed chan struct{}
 }
 
@@ -59,6 +60,22 @@ func (a *activity) add(w *WorkerLease, n int) {
 	a.wakeLocked()
 }
 
+// parkRoster is park for the goroutine that keeps the roster.
+func (a *activity) parkRoster(until time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.roster = &doing{until: until}
+	a.wakeLocked()
+}
+
+// leaveRoster notes that no goroutine keeps the roster any more.
+func (a *activity) leaveRoster() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.roster = nil
+	a.wakeLocked()
+}
+
 // list is a copy.
 func (a *activity) list() []*WorkerLease {
 	a.mu.Lock()
@@ -78,11 +95,17 @@ func (a *activity) quiet(now time.Time) (next time.Time, ok bool, changed <-chan
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	ok = true
-	for _, d := range a.workers {
+	look := func(d *doing) {
 		ok = ok && d.busy == 0 && d.until.After(now)
 		if next.IsZero() || d.until.Before(next) {
 			next = d.until
 		}
+	}
+	for _, d := range a.workers {
+		look(d)
+	}
+	if a.roster != nil {
+		look(a.roster)
 	}
 	if !ok && a.changed == nil {
 		a.changed = make(chan struct{})

@@ -31,6 +31,11 @@ type ClientOptions struct {
 	Logger *zap.Logger
 	// Observer gets every event. Default: none.
 	Observer Observer
+	// Roster lets each worker say in the ledger's roster what it does, for others and for those who look: see
+	// [store.Roster], Client.Candidates and Options.Policy. A worker writes one document when it starts,
+	// once for each slot but at least every 5 min and at most every 10 s, and 10 s
+	// after the last one when something has changed. What fails there delays and changes no lease. Default: none.
+	Roster bool
 	// Rand is the source of claim ids and of random places within a turn. It must be safe
 	// for concurrent use, and must not fail: a worker panics if it does. Default:
 	// crypto/rand.
@@ -53,6 +58,7 @@ type Client struct {
 	line timeline.Line
 
 	activity activity
+	roster   roster
 	leases   leases
 	watching watching
 }
@@ -67,6 +73,10 @@ func NewClient(ledger store.Ledger, o ClientOptions) *Client {
 		o.Rand = rand.Reader
 	}
 	c := &Client{ledger: ledger, clock: o.Clock, rand: o.Rand, rules: &machine.Standard}
+	if o.Roster {
+		c.roster.wanted = true
+		c.roster.ledger, _ = ledger.(store.Roster)
+	}
 	c.local, c.boot = localClock(o.Clock)
 	_, c.line.Boottime = boottime.Of(o.Clock)
 	switch {
@@ -129,6 +139,7 @@ func (c *Client) launch(ctx context.Context, o Options, cb Callbacks, l launch) 
 			Field: "ClientOptions.Rand", found: fmt.Sprintf("fails: %v", err), Rule: "leave it nil for crypto/rand", err: err,
 		})
 	}
+	c.roster.check(&errs, &resolved)
 	if err := errs.join(); err != nil {
 		return nil, fmt.Errorf("%s %.70q: %w: %w", l.what, o.WorkerType, ErrOptions, err)
 	}
@@ -141,6 +152,7 @@ func (c *Client) launch(ctx context.Context, o Options, cb Callbacks, l launch) 
 	w.inbox.working = true
 	c.activity.join(w)
 	c.watch(w)
+	c.attend(w)
 	w.post(arrival{event: machine.Wake{}})
 	w.unhook = context.AfterFunc(ctx, func() {
 		limited, cancel := c.clock.WithTimeout(context.Background(), stopGrace)

@@ -28,7 +28,7 @@ func (w *WorkerLease) beginCheck() {
 	}
 	limited, cancel := w.client.clock.WithTimeout(w.base, w.options.EligibleTimeout)
 	w.client.activity.add(w, 1)
-	ctx := &watched{Context: limited, waiting: func() { w.client.activity.add(w, -1) }}
+	ctx := &watched{Context: context.WithValue(limited, scored{}, w), waiting: func() { w.client.activity.add(w, -1) }}
 	k := &check{began: began, cancel: cancel, returned: make(chan struct{}), err: errors.New("the check ended its goroutine")}
 	w.checking.Store(k)
 	go func() {
@@ -51,6 +51,9 @@ func (w *WorkerLease) beginCheck() {
 		judged(k.err)
 	}()
 }
+
+// scored is the key of the worker that a check is asked for, for the sake of Score.
+type scored struct{}
 
 // endCheck closes w.done, once no code of the user's runs any more.
 func (w *WorkerLease) endCheck() {

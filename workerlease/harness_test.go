@@ -45,6 +45,7 @@ type setup struct {
 	client   *workerlease.Client
 	clock    clock.Clock
 	logger   *zap.Logger
+	roster   bool
 	ctx      context.Context
 	work     func(context.Context, workerlease.Lease)
 	task     workerlease.Task // in place of callbacks
@@ -91,7 +92,7 @@ func newClient(w *worker, s setup) *workerlease.Client {
 	if s.clock == nil {
 		s.clock = clock.New()
 	}
-	return workerlease.NewClient(s.ledger, workerlease.ClientOptions{Clock: s.clock, Logger: s.logger, Observer: w})
+	return workerlease.NewClient(s.ledger, workerlease.ClientOptions{Clock: s.clock, Logger: s.logger, Observer: w, Roster: s.roster})
 }
 
 // start starts a worker. It is stopped, in the bubble, when the test ends.

@@ -137,6 +137,10 @@ func lineOf(e Event) line {
 		return line{slog.LevelInfo, "eligible again", attrs{{"slot", e.Slot}}}
 	case SteppedBack:
 		return line{slog.LevelWarn, "stepped back", attrs{{"slot", e.Slot}, {"failures", e.Failures}, {"until", e.Until}}}
+	case Ranked:
+		return line{slog.LevelDebug, "ranked", attrs{{"priority", e.Priority}, {"first", e.First}, {"why", e.Why}}}
+	case RosterFailed:
+		return line{slog.LevelWarn, "roster failed", attrs{{"error", e.Err}}}
 	case Poison:
 		return line{slog.LevelWarn, "ledger poisoned", attrs{{"seq", e.Seq}, {"error", e.Err}}}
 	case Blocked:

@@ -50,6 +50,7 @@ func (w *WorkerLease) finish() {
 	w.cancelOps()
 	w.unhook()
 	w.client.unwatch(w)
+	w.client.unattend(w)
 	w.client.activity.leave(w)
 	w.endCheck()
 }

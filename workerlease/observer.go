@@ -164,6 +164,20 @@ type (
 		Failures int
 		Until    time.Time
 	}
+	// Ranked: by Options.Policy or priority.Spread the worker claims by Priority from now on, for the reason
+	// Why, and before others of that priority if First is set.
+	Ranked struct {
+		Worker
+		Priority int
+		First    bool
+		Why      string
+	}
+	// RosterFailed: the roster can't be read or written (see ClientOptions.Roster). No lease depends on it.
+	// It is reported once, by one of the client's workers, and the store is asked again.
+	RosterFailed struct {
+		Worker
+		Err error
+	}
 	// Released: what was left of a lease is free for others, as of At.
 	Released struct {
 		Worker

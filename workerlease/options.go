@@ -38,7 +38,8 @@ type Options struct {
 	Priority int
 
 	// TieBreak orders workers of one priority: with Sticky (the default) the last holder
-	// goes first, with Rotate it goes last, and with Random the order is random.
+	// goes first, with Rotate it goes last, and with Random the order is random. With Spread many
+	// worker types spread evenly over the clients that have a worker for each; it needs ClientOptions.Roster.
 	TieBreak priority.TieBreak
 
 	// InstanceID labels this worker in records and logs: at most 256 bytes. It need not be
@@ -120,6 +121,15 @@ type Options struct {
 	// hangs for good keeps its part of the slot. Code that rests (see Run) needs no progress.
 	// Default: 0, no progress is needed.
 	ProgressWithin time.Duration
+
+	// Policy decides the priority by which the worker claims, in place of Priority, by what the workers
+	// say of themselves: see [Policy]. It needs ClientOptions.Roster. As long as the roster isn't known,
+	// Priority counts. Default: nil, Priority always counts.
+	Policy Policy
+
+	// Labels are said of the worker in the roster, for policies and for people: at most 32, with names of 1
+	// to 63 bytes and values of at most 256. The map is copied.
+	Labels map[string]string
 
 	// JoinMidSlot lets a worker claim the rest of the slot in which it starts, if
 	// nobody has it. Default: it waits for the next boundary. A worker that was there

@@ -81,7 +81,7 @@ func TestEveryBadOptionIsNamedWithItsValueAndTheRule(t *testing.T) {
 		{"metadata too long", o{WorkerType: "job", Metadata: strings.Repeat("x", 8193)}, []string{"Metadata: ", "8193", "at most 8192"}},
 		{"priority negative", o{WorkerType: "job", Priority: -1}, []string{"Priority: ", "-1", "0 (highest) … 7"}},
 		{"priority above 7", o{WorkerType: "job", Priority: 8}, []string{"Priority: ", "8", "0 (highest) … 7"}},
-		{"tie-break unknown", o{WorkerType: "job", TieBreak: 3}, []string{"TieBreak: ", "3", "Sticky, Rotate or Random"}},
+		{"tie-break unknown", o{WorkerType: "job", TieBreak: 4}, []string{"TieBreak: ", "4", "Sticky, Rotate, Random or Spread"}},
 		{"interval too short", o{WorkerType: "job", LeaseInterval: 99 * time.Millisecond}, []string{"LeaseInterval: is 99ms" + interval}},
 		{"interval negative", o{WorkerType: "job", LeaseInterval: -time.Second}, []string{"LeaseInterval: is -1s" + interval}},
 		{"interval too long", o{WorkerType: "job", LeaseInterval: 367 * 24 * time.Hour}, []string{"LeaseInterval: is 8808h0m0s" + interval}},

@@ -2,6 +2,8 @@ package workerlease
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/slotlease/slotlease/priority"
@@ -53,11 +55,12 @@ func (o Options) resolve() (Options, optionErrors) {
 	errs.text("InstanceID", o.InstanceID, maxLabel)
 	errs.text("Group", o.Group, maxLabel)
 	errs.text("Metadata", o.Metadata, store.MaxMetadata)
+	o.resolveLabels(&errs)
 	if o.Priority < priority.Highest || o.Priority > priority.Lowest {
 		errs.is("Priority", o.Priority, "must be %d (highest) … %d", priority.Highest, priority.Lowest)
 	}
-	if o.TieBreak < priority.Sticky || o.TieBreak > priority.Random {
-		errs.is("TieBreak", int(o.TieBreak), "must be Sticky, Rotate or Random")
+	if o.TieBreak < priority.Sticky || o.TieBreak > priority.Spread {
+		errs.is("TieBreak", int(o.TieBreak), "must be Sticky, Rotate, Random or Spread")
 	}
 	slotted := o.resolveSchedule(&errs)
 	if o.Schedule != nil {
@@ -100,6 +103,19 @@ func (o Options) resolve() (Options, optionErrors) {
 		o.InstanceID = defaultInstanceID()
 	}
 	return o, errs
+}
+
+// resolveLabels copies the labels, and checks them.
+func (o *Options) resolveLabels(errs *optionErrors) {
+	o.Labels = maps.Clone(o.Labels)
+	if n := len(o.Labels); n > store.MaxLabels {
+		errs.is("Labels", n, "must be at most %d", store.MaxLabels)
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Labels)) {
+		if err := store.CheckLabel(name, o.Labels[name]); err != nil {
+			errs.add(OptionError{Field: "Labels", Value: name, found: "has an invalid one", Rule: err.Error(), err: err})
+		}
+	}
 }
 
 // resolveSchedule makes the schedule of LeaseInterval, and returns the option that the

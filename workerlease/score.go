@@ -37,6 +37,9 @@ func (s *Score) Eligible(ctx context.Context) error {
 		return err
 	}
 	score, err := s.Of(ctx)
+	if w, ok := ctx.Value(scored{}).(*WorkerLease); ok && err == nil && score >= 0 && score <= 1 {
+		w.noteScore(score)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	was := s.unfit

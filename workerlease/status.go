@@ -42,6 +42,9 @@ type Status struct {
 	// Ineligible says why Options.Eligible finds the worker unfit to lead; empty if it is fit, or
 	// was not asked. It doesn't make the worker unhealthy.
 	Ineligible string `json:",omitzero"`
+	// Effective is the priority by which the worker claims its slot: its own, unless it steps back or has
+	// another by Options.Policy.
+	Effective int
 	// Warning is a shortcoming that the store describes (see store.Warner); empty if there is
 	// none. It doesn't make the worker unhealthy.
 	Warning string `json:",omitzero"`
@@ -137,6 +140,7 @@ type progress struct {
 	running, overrunning, stopped     bool
 	won, contending                   slots.Slot
 	failures, allocated, lost, missed int
+	effective                         int
 	lastError, ineligible             error
 	charges                           Charges
 }
@@ -148,7 +152,7 @@ func (w *WorkerLease) Status() Status {
 	s := Status{
 		WorkerType: w.options.WorkerType, InstanceID: w.options.InstanceID,
 		Holding: p.held != nil, Running: p.running, Overrunning: p.overrunning, Won: p.won, Contending: p.contending, Stopped: p.stopped,
-		Failures: p.failures, LastError: p.lastError, Allocated: p.allocated, Lost: p.lost, Missed: p.missed, Charges: maps.Clone(p.charges),
+		Failures: p.failures, LastError: p.lastError, Allocated: p.allocated, Lost: p.lost, Missed: p.missed, Effective: p.effective, Charges: maps.Clone(p.charges),
 	}
 	if s.Holding {
 		s.Lease = p.held.lease()
@@ -196,7 +200,10 @@ func (w *WorkerLease) publish(latest time.Time) {
 	}
 	p.running, p.overrunning = s.Hold.Running, s.Hold.Running && s.Hold.Held.IsZero() && s.Hold.Overran
 	p.won, p.contending = s.Hold.Next.Slot, s.Bid.Slot
-	p.failures = s.Retries.Failures
+	p.failures, p.effective = s.Retries.Failures, w.machine.Effective(s)
+	if w.attendee != nil {
+		w.attendee.publish(&w.machine, s, p.held != nil)
+	}
 	w.timeUnknown, w.poison, w.block = s.Clock.Unknown(), s.View.Watch.Seq, s.View.Block
 	p.stopped = s.Bid.Stage == machine.Halted
 }

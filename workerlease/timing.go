@@ -117,7 +117,11 @@ func (t Timing) ExtendsBefore(slot slots.Slot, end time.Time) time.Duration {
 	}
 	// However slow the store is, the worker's turn comes no later than this.
 	turns := t.Turns(lead, math.MaxInt64)
-	return lead - turns.Offset(t.Options.Priority, t.Options.TieBreak, true, math.MaxUint64)
+	p, first := t.Options.Priority, t.Options.TieBreak != priority.Spread // who holds the lease may not be who is to have it
+	if t.Options.Policy != nil {
+		p = priority.Lowest
+	}
+	return lead - turns.Offset(p, t.Options.TieBreak, first, math.MaxUint64)
 }
 
 // CheckHead reports why workers would not obey a record as the newest of its ledger at a

@@ -32,6 +32,8 @@ type WorkerLease struct {
 	settled atomic.Int64 // the machine's settled epoch
 	heeds   atomic.Bool  // a hint may matter
 
+	attendee *attendee // its part in the roster; nil: it has none
+
 	checking atomic.Pointer[check] // the call of Options.Eligible that runs; nil: none does
 
 	// Only of the goroutine that runs the worker: see inbox.

@@ -107,9 +107,7 @@ func (x *step) judged(e Judged) {
 		x.note(Note{What: BecameUnfit, Slot: s.Bid.Slot, Err: e.Err})
 	case !unfit && was.Unfit:
 		x.note(Note{What: BecameFit, Slot: s.Bid.Slot})
-		if s.Bid.Stage == Aiming && s.Bid.Role == Claimant && s.Bid.Awaited == 0 && !s.Bid.Slot.IsZero() && x.at.Now.Known() {
-			x.again() // Its turn may not be over yet.
-		}
+		x.replan() // Its turn may not be over yet.
 	}
 	if s.Hold.holding() && !x.m.KeepsUnfit && x.m.unfitFor(s, Holding) {
 		x.stepDown(Ineligible)

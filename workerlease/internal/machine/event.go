@@ -98,6 +98,15 @@ type (
 	Hinted struct{}
 	// Judged: the user's check has answered; an error says why the worker is not fit to lead.
 	Judged struct{ Err error }
+	// Ranked: the client has found another place among others for the worker.
+	Ranked struct{ Rank Rank }
+	// Remembered: a process whose place the worker takes has said of itself that it had Trouble, that it
+	// Held a lease, that it began at Since, and that it was there at Seen. Died: it did not say that it ends.
+	Remembered struct {
+		Trouble     Trouble
+		Died, Held  bool
+		Since, Seen time.Time
+	}
 	// Stop: leasing is to end.
 	Stop struct{}
 	// GiveUp: the time for stopping is over; start no more operations.
@@ -119,6 +128,8 @@ func (Rested) event()     {}
 func (Returned) event()   {}
 func (Hinted) event()     {}
 func (Judged) event()     {}
+func (Ranked) event()     {}
+func (Remembered) event() {}
 func (Stop) event()       {}
 func (GiveUp) event()     {}
 

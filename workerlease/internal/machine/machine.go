@@ -148,6 +148,13 @@ func (x *step) take(e Event) {
 		s.Hint.Heard = true
 	case Judged:
 		x.judged(e)
+	case Ranked:
+		if s.Rank != e.Rank {
+			s.Rank = e.Rank
+			x.replan()
+		}
+	case Remembered:
+		x.remembered(e)
 	case Stop:
 		x.beginStop()
 	case GiveUp:

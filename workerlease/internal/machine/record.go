@@ -14,7 +14,7 @@ func (f facts) stamped(k store.Kind, seq int64) store.Record {
 	b, v := &f.s.Bid, &f.s.View
 	return store.Record{
 		WorkerType: f.m.WorkerType, Seq: seq, Kind: k,
-		InstanceID: f.m.InstanceID, Priority: f.m.Priority,
+		InstanceID: f.m.InstanceID, Priority: f.m.Effective(f.s),
 		SlotStart: b.Slot.Start, SlotEnd: b.Slot.End,
 		Schedule: f.m.Schedule.String(),
 		FixedAt:  f.at.Now.Earliest.Truncate(time.Millisecond), ReadAt: v.ReadAt,

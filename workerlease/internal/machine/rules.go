@@ -138,6 +138,12 @@ type Rules struct {
 	// StepBack is for how many slots the worker lets others go first after its code has failed in so
 	// many slots in a row.
 	StepBack func(failures int) int
+	// Recall is what a worker remembers of the troubles of a process whose place it takes. Breaking it
+	// shows as a crash loop that has slot after slot.
+	Recall func(t Trouble) Trouble
+	// Rank is the place among others by which a worker claims, given what its client has found and the
+	// worker's own priority. Breaking it shows as claims out of their order, not as an overlap.
+	Rank func(r Rank, own int) Rank
 	// Counts is how long an answer of that check counts, where one is to be had so often.
 	Counts func(every time.Duration) time.Duration
 	// GivesBack is what a worker releases of what it has won and doesn't use. Breaking it shows
@@ -236,6 +242,8 @@ var Standard = Rules{
 	GivesBack:  AfterJump | WhileOverrun | AfterStepDown,
 	Heeds:      Claiming | Beginning | Holding | Stalling,
 	StepBack:   stepBack,
+	Recall:     recall,
+	Rank:       bounded,
 	Counts:     func(every time.Duration) time.Duration { return every },
 
 	IsDone: isDone,

@@ -3,7 +3,6 @@ package machine
 import (
 	"time"
 
-	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/slots"
 )
 
@@ -39,22 +38,13 @@ func (x *step) troubled(slot slots.Slot) {
 	}
 	t.Until = next.Start
 	x.note(Note{What: SteppedBack, Slot: slot, Until: t.Until, Count: t.Slots})
-	if s := x.s; s.Bid.Stage == Aiming && s.Bid.Role == Claimant && s.Bid.Awaited == 0 && s.Bid.Slot.Start.After(slot.Start) {
-		x.again() // Its turn was that of its priority.
+	if x.s.Bid.Slot.Start.After(slot.Start) {
+		x.replan() // Its turn was that of its priority.
 	}
 }
 
 // works notes that the code of a slot worked.
 func (x *step) works() { x.s.Trouble = Trouble{Began: x.s.Trouble.Began} }
-
-// ranked is the priority by which the worker has its turn for the bid's slot, and whether it was the holder
-// before.
-func (f facts) ranked(held bool) (int, bool) {
-	if f.s.Trouble.Until.After(f.s.Bid.Slot.Start) {
-		return priority.Lowest, false
-	}
-	return f.m.Priority, held
-}
 
 // stepBack is for how many slots a worker lets others go first after failures in so many slots in a row:
 // so who always fails has less than a tenth of the slots.

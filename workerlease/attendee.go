@@ -1,0 +1,219 @@
+package workerlease
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/slotlease/slotlease/priority"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
+)
+
+// attendee is a worker's part in the roster of its client.
+type attendee struct {
+	number int
+	id     string
+	left   chan struct{} // closed when its presence has been removed
+
+	// Only of the roster's goroutine.
+	since    time.Time // when the worker began
+	recalled bool      // who was there before is known
+	before   []string  // IDs of presences to remove when the own one is stored
+	waits    bool      // with its own one, until the worker has taken in what these say
+	stored   store.Presence
+	at       time.Duration // the local reading then
+	rank     machine.Rank  // as the worker knows it
+	why      string
+
+	// Guarded by the worker's mutex.
+	phase   store.Phase
+	trouble machine.Trouble
+	missed  string // why it did not get its newest slot
+	lost    bool   // since another has it
+	score   *float64
+}
+
+func newAttendee(client string, number int) *attendee {
+	return &attendee{
+		number: number, id: fmt.Sprintf("%s.%d", client, number), left: make(chan struct{}), phase: store.PhaseCandidate,
+	}
+}
+
+// process is the same for all clients of this process, and for no others.
+var process = sync.OnceValue(func() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+})
+
+// newRosterName is a name for a client of this process.
+func (c *Client) newRosterName() string {
+	var draw [4]byte
+	if _, err := io.ReadFull(c.rand, draw[:]); err != nil {
+		panic(fmt.Sprintf("workerlease: ClientOptions.Rand failed: %v", err))
+	}
+	return process() + "-" + hex.EncodeToString(draw[:])
+}
+
+// sameProcess reports that two clients, by their names, are of one process.
+func sameProcess(a, b string) bool {
+	x, _, _ := strings.Cut(a, "-")
+	y, _, _ := strings.Cut(b, "-")
+	return x == y
+}
+
+// publish makes what the roster is to say of the worker visible to its goroutine. The caller holds the
+// worker's mutex.
+func (a *attendee) publish(m *machine.Machine, s *machine.State, holding bool) {
+	a.trouble = s.Trouble
+	switch {
+	case holding:
+		a.phase = store.PhaseHolder
+		if s.Trouble.Began.Before(s.Hold.Held.Slot.Start) {
+			a.trouble = machine.Trouble{} // Its code works since a slot at least.
+		}
+	case m.StepsBack(s):
+		a.phase = store.PhaseStepping
+	default:
+		a.phase = store.PhaseCandidate
+	}
+}
+
+// noteMissed keeps why the worker did not get a slot, and whether another has it; empty if it got the slot.
+func (w *WorkerLease) noteMissed(why string, lost bool) {
+	if w.attendee == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.attendee.missed, w.attendee.lost = why, lost
+}
+
+// noteScore keeps a health score.
+func (w *WorkerLease) noteScore(score float64) {
+	if w.attendee == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.attendee.score = &score
+}
+
+// presenceEvery is how often the worker's presence is renewed.
+func (w *WorkerLease) presenceEvery() time.Duration {
+	return min(max(w.machine.Shortest, presenceEvery), mostPresence)
+}
+
+// presence is what the worker says of itself at a time.
+func (w *WorkerLease) presence(now timeline.Interval) store.Presence {
+	c, o, a := w.client, &w.options, w.attendee
+	p := store.Presence{
+		WorkerType: o.WorkerType, ID: a.id, Client: c.roster.client, InstanceID: o.InstanceID, Group: o.Group,
+		Host: w.machine.Worker.Host, PID: os.Getpid(), Version: w.machine.Worker.Version, Schedule: o.Schedule.String(),
+		Labels: maps.Clone(o.Labels), Priority: o.Priority, Effective: o.Priority, Spreads: o.TieBreak == priority.Spread,
+	}
+	w.mu.Lock()
+	p.Phase, p.Missed, p.Score = a.phase, shortened(a.missed), a.score
+	p.Failures, p.FailedIn, p.StepsBackUntil = min(a.trouble.Slots, store.MaxFailures), a.trouble.Slot, a.trouble.Until
+	if p.Phase == store.PhaseCandidate && a.lost && o.FailoverWithin > 0 {
+		p.Phase = store.PhaseStandby
+	}
+	if err := w.progress.ineligible; err != nil {
+		p.Ineligible = shortened(err.Error())
+	}
+	w.mu.Unlock()
+	if a.rank.Known {
+		p.Effective, p.Why = a.rank.Priority, a.why
+	}
+	if p.Phase == store.PhaseStepping {
+		p.Effective, p.Why = priority.Lowest, fmt.Sprintf("its code failed in %d slots in a row", p.Failures)
+	}
+	if now.Known() {
+		if a.since.IsZero() {
+			a.since = now.Mid()
+		}
+		p.Since, p.Seen, p.Next = a.since, now.Mid(), now.Mid().Add(w.presenceEvery()+presenceEvery)
+		p.Offset, p.Uncertainty = c.clock.Now().Sub(now.Mid()), now.Uncertainty()
+	}
+	return p.Truncated()
+}
+
+// shortened is as much of a text as a presence has room for.
+func shortened(text string) string {
+	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
+	return strings.ToValidUTF8(text[:min(len(text), store.MaxReason)], "")
+}
+
+// says reports that two presences of a worker say the same, besides when and how it measured the time.
+func says(p, q store.Presence) bool {
+	score := func(p store.Presence) float64 {
+		if p.Score == nil {
+			return -1
+		}
+		return *p.Score
+	}
+	return p.Phase == q.Phase && p.Effective == q.Effective && p.Why == q.Why && p.Ineligible == q.Ineligible && score(p) == score(q) &&
+		p.Missed == q.Missed && p.Failures == q.Failures && p.FailedIn.Equal(q.FailedIn) && p.StepsBackUntil.Equal(q.StepsBackUntil)
+}
+
+// isPresent reports that a worker has renewed its presence as announced.
+func isPresent(p store.Presence, now time.Time) bool {
+	return p.Phase != store.PhaseStopped && !now.After(p.Next.Add(presenceGrace)) && now.Sub(p.Seen) < presenceExpiry
+}
+
+// recall finds out, for workers that are new, whose place they take: of those with their names, and of a
+// process that had the number of this one on this host. The trouble of the newest of these is theirs. Presences
+// that nobody needs any more are removed later.
+func (c *Client) recall(workers []*WorkerLease, all []store.Presence, now time.Time) {
+	byType := map[string][]store.Presence{}
+	for _, p := range all {
+		byType[p.WorkerType] = append(byType[p.WorkerType], p)
+	}
+	for _, w := range workers {
+		a := w.attendee
+		if a.recalled {
+			continue
+		}
+		a.recalled = true
+		var newest store.Presence
+		for _, p := range byType[w.options.WorkerType] {
+			switch {
+			case now.Sub(p.Seen) >= presenceExpiry:
+				a.before = append(a.before, p.ID)
+			case w.succeeds(p):
+				a.before = append(a.before, p.ID)
+				if p.Seen.After(newest.Seen) {
+					newest = p
+				}
+			}
+		}
+		if len(a.before) > 0 {
+			a.waits = true
+		}
+		died := newest.ID != "" && newest.Phase != store.PhaseStopped
+		if died || newest.Failures > 0 {
+			w.post(arrival{event: machine.Remembered{
+				Trouble: machine.Trouble{Slots: newest.Failures, Slot: newest.FailedIn, Until: newest.StepsBackUntil},
+				Died:    died, Held: newest.Phase == store.PhaseHolder, Since: newest.Since, Seen: newest.Seen,
+			}})
+		}
+	}
+}
+
+// succeeds reports that the worker takes the place of one in the roster.
+func (w *WorkerLease) succeeds(p store.Presence) bool {
+	c := w.client.roster.client
+	if p.Client == c {
+		return false
+	}
+	again := p.Host == w.machine.Worker.Host && p.PID == w.machine.Worker.PID && !sameProcess(p.Client, c)
+	return p.InstanceID == w.options.InstanceID || again
+}

@@ -1,0 +1,81 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/slotlease/slotlease/priority"
+)
+
+// A worker may have a place among others that its client finds by what the workers say of themselves. That
+// may be lost, old or a lie: it decides about the order of claims only.
+
+// Rank is the place of a worker among others.
+type Rank struct {
+	Known    bool
+	Priority int  // in place of the worker's own
+	First    bool // with priority.Spread: this worker is to have the slots
+}
+
+// ranked is the priority by which the worker has its turn for the bid's slot, and whether it goes first
+// among equals, as the holder of the slot before does.
+func (f facts) ranked(held bool) (int, bool) {
+	rank := f.m.Rules.Rank(f.s.Rank, f.m.Priority)
+	switch {
+	case f.m.steppedBack(f.s, f.s.Bid.Slot.Start):
+		return priority.Lowest, false
+	case rank.Known && f.m.TieBreak == priority.Spread:
+		return rank.Priority, rank.First
+	default:
+		return rank.Priority, held
+	}
+}
+
+// Effective is the priority by which the worker claims the bid's slot.
+func (m *Machine) Effective(s *State) int {
+	p, _ := facts{m: m, s: s}.ranked(false)
+	return p
+}
+
+// bounded is a rank by which a worker may claim: its own priority, where nothing else is known.
+func bounded(r Rank, own int) Rank {
+	if !r.Known {
+		return Rank{Priority: own}
+	}
+	r.Priority = min(max(r.Priority, priority.Highest), priority.Lowest)
+	return r
+}
+
+// replan gives the bid's turn another time, if the worker waits for that and for nothing else.
+func (x *step) replan() {
+	b := &x.s.Bid
+	if b.Stage == Aiming && b.Role == Claimant && b.Awaited == 0 && !b.Slot.IsZero() && x.at.Now.Known() {
+		x.again()
+	}
+}
+
+// remembered takes in what another process said of itself that the worker takes the place of. One that
+// has ended without a word has failed, if it held a lease, had failed before, or had not come through one slot.
+func (x *step) remembered(e Remembered) {
+	t := &x.s.Trouble
+	if t.Slots > 0 || !x.at.Now.Known() {
+		return // It has failed itself meanwhile.
+	}
+	before := x.m.Rules.Recall(e.Trouble)
+	now := x.m.Schedule.At(x.at.Now.Mid())
+	first := x.m.Schedule.Next(e.Since) // that it can have had
+	*t = before
+	if e.Died && (e.Held || before.Slots > 0 || e.Seen.Before(first.End)) {
+		t.Began = now.Start // It has come through no slot since it failed.
+		x.troubled(now)
+	}
+	x.replan()
+}
+
+// recall keeps what is remembered.
+func recall(t Trouble) Trouble { return t }
+
+// StepsBack reports that the worker lets others go first in the bid's slot.
+func (m *Machine) StepsBack(s *State) bool { return m.steppedBack(s, s.Bid.Slot.Start) }
+
+// steppedBack reports that the worker lets others go first in the slot that starts then.
+func (m *Machine) steppedBack(s *State, start time.Time) bool { return s.Trouble.Until.After(start) }

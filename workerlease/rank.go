@@ -1,0 +1,113 @@
+package workerlease
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/slotlease/slotlease/priority"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
+)
+
+// rankEvery is how often ranks are found, by the workers that have any.
+func rankEvery(workers []*WorkerLease) (every time.Duration, ranked bool) {
+	every = time.Minute
+	for _, w := range workers {
+		if w.isRanked() {
+			every, ranked = min(every, max(w.machine.Shortest/4, time.Second)), true
+		}
+	}
+	return every, ranked
+}
+
+// isRanked reports that the worker's place depends on the roster.
+func (w *WorkerLease) isRanked() bool {
+	return w.options.Policy != nil || w.options.TieBreak == priority.Spread
+}
+
+// rank gives the workers their places among those that are present. Of itself the client knows more than
+// the roster says.
+func (c *Client) rank(workers []*WorkerLease, all []store.Presence, now time.Time) {
+	var present []store.Presence
+	for _, p := range all {
+		if p.Client != c.roster.client && isPresent(p, now) {
+			present = append(present, p)
+		}
+	}
+	interval := c.rosterTime()
+	others := len(present)
+	for _, w := range workers {
+		present = append(present, w.presence(interval))
+	}
+	ranks, whys := make([]machine.Rank, len(workers)), make([]string, len(workers))
+	for i, w := range workers {
+		own := &present[others+i]
+		ranks[i] = machine.Rank{Known: true, Priority: w.options.Priority}
+		if w.options.Policy != nil {
+			ranks[i].Priority, whys[i] = w.effective(*own, present)
+		}
+		if own.Phase != store.PhaseStepping {
+			own.Effective = ranks[i].Priority
+		}
+	}
+	first := spread(present)
+	for i, w := range workers {
+		ranks[i].First = first[w.options.WorkerType] == c.roster.client
+		w.setRank(ranks[i], whys[i])
+	}
+	c.roster.ranked = true
+}
+
+// unrank takes their places from the workers: what the client knows of others is too old.
+func (c *Client) unrank(workers []*WorkerLease) {
+	for _, w := range workers {
+		if w.isRanked() {
+			w.setRank(machine.Rank{}, "the roster can't be read")
+		}
+	}
+	c.roster.ranked = false
+}
+
+// setRank lets a worker know its place, if that is another one.
+func (w *WorkerLease) setRank(rank machine.Rank, why string) {
+	a := w.attendee
+	if !w.isRanked() || a.rank == rank && a.why == why {
+		return
+	}
+	a.rank, a.why = rank, why
+	shown := Ranked{Worker: w.label(), Priority: w.options.Priority, First: rank.First, Why: why}
+	if rank.Known {
+		shown.Priority = rank.Priority
+	}
+	w.post(arrival{event: machine.Ranked{Rank: rank}, observed: []Event{shown}})
+}
+
+// effective asks the worker's policy.
+func (w *WorkerLease) effective(own store.Presence, present []store.Presence) (p int, why string) {
+	if err := guarded("Policy", func() { p, why = w.options.Policy(own, present) }); err != nil {
+		w.post(arrival{observed: []Event{Panic{Worker: w.label(), Err: err}}, err: err})
+		return w.options.Priority, "its policy panicked"
+	}
+	if p < priority.Highest || p > priority.Lowest {
+		why = shortened(fmt.Sprintf("%s (its policy said %d)", why, p))
+		p = min(max(p, priority.Highest), priority.Lowest)
+	}
+	return p, shortened(why)
+}
+
+// spread assigns worker types to clients, by those workers that may go first among equals.
+func spread(present []store.Presence) map[string]string {
+	best, candidates := map[string]int{}, map[string][]string{}
+	for _, p := range present {
+		if !p.Spreads || p.Ineligible != "" || p.Phase == store.PhaseStepping {
+			continue
+		}
+		if least, ok := best[p.WorkerType]; !ok || p.Effective < least {
+			best[p.WorkerType], candidates[p.WorkerType] = p.Effective, nil
+		}
+		if p.Effective == best[p.WorkerType] {
+			candidates[p.WorkerType] = append(candidates[p.WorkerType], p.Client)
+		}
+	}
+	return priority.Assign(candidates)
+}

@@ -1,0 +1,126 @@
+package workerlease_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// life starts a process of a worker that dies after a while in the hands of its code, and waits for that. It
+// returns whether it got a lease, before it is killed at the latest.
+func life(t *testing.T, ledger *memory.Ledger, o workerlease.Options, lives time.Duration, atMost time.Duration) bool {
+	t.Helper()
+	s := spy(ledger)
+	died := make(chan struct{}, 1)
+	w := start(t, setup{Options: o, ledger: s, roster: true, work: func(ctx context.Context, _ workerlease.Lease) {
+		time.Sleep(lives)
+		select {
+		case died <- struct{}{}:
+		default:
+		}
+		<-ctx.Done()
+	}})
+	got := false
+	select {
+	case <-died:
+		got = true
+	case <-time.After(atMost):
+	}
+	s.set(func() { s.dead = true })
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = w.StopLeasing(ended) // It can tell nobody.
+	<-w.Done()
+	return got
+}
+
+// A process that dies in each slot which it gets, and is started again, leaves nine in ten slots to others.
+func TestACrashLoopLeavesTheSlotsToOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		p := named("b", 1)
+		p.LeaseInterval = time.Minute
+		b := start(t, setup{Options: p, ledger: ledger.Handle(), roster: true})
+		o := named("a", 0)
+		o.LeaseInterval = time.Minute
+		had := 0
+		for time.Since(t0) < 400*time.Minute {
+			if life(t, ledger, o, time.Second, 20*time.Minute) {
+				had++
+			}
+			time.Sleep(5 * time.Second)
+		}
+		n := len(b.history())
+		if had < 10 || had > 40 || n < 355 {
+			t.Errorf("of 400 slots the one that crashes had %d, and the other %d, want less than a tenth", had, n)
+		}
+		all := present(t, ledger)
+		if len(all) != 2 {
+			t.Errorf("the roster has %d presences, want one of each: %+v", len(all), all)
+		}
+		if p := ofInstance(all, "a"); p.Failures < 10 {
+			t.Errorf("a is remembered for %d failures: %+v", p.Failures, p)
+		}
+		// It works now.
+		start(t, setup{Options: o, ledger: ledger.Handle(), roster: true})
+		time.Sleep(40 * time.Minute)
+		synctest.Wait()
+		if p := ofInstance(present(t, ledger), "a"); p.Phase != store.PhaseHolder || p.Failures != 0 {
+			t.Errorf("since it works, it is %+v", p)
+		}
+	})
+}
+
+// A worker that stops in order while it steps back does so when it is started again.
+func TestAWorkerRemembersItsFailuresWhenItIsStartedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		o := named("a", 0)
+		o.LeaseInterval = time.Minute
+		fails := func(context.Context, workerlease.Lease) error { return errors.New("no disk") }
+		a := start(t, setup{Options: o, ledger: ledger.Handle(), roster: true, task: fails})
+		at(30*time.Minute + 30*time.Second)
+		back := a.Status().Effective
+		a.stop(t)
+		left := ofInstance(present(t, ledger), "a")
+		if left.Phase != store.PhaseStopped || left.Failures < 5 || back != 7 {
+			t.Fatalf("it has left %+v, and claimed by %d", left, back)
+		}
+		again := start(t, setup{Options: o, ledger: ledger.Handle(), roster: true, task: fails})
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if p := again.Status().Effective; p != 7 {
+			t.Errorf("it claims by %d, want 7", p)
+		}
+		if all := present(t, ledger); len(all) != 1 || all[0].Failures != left.Failures || !all[0].StepsBackUntil.Equal(left.StepsBackUntil) {
+			t.Errorf("it says %+v, want what it had left: %+v", all, left)
+		}
+	})
+}
+
+// What is no crash loop is none: a process that is killed now and then, after slots in which it worked, or
+// killed before it had any, has its own turn at once.
+func TestWhoIsKilledOnceHasItsTurnAgain(t *testing.T) {
+	for name, lives := range map[string]time.Duration{"in its first slot": time.Second, "after ten slots": 10 * time.Minute} {
+		bubble(t, name, func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			o := named("a", 0)
+			o.LeaseInterval, o.Continuous = time.Minute, true
+			for range 2 {
+				life(t, ledger, o, lives, 20*time.Minute)
+			}
+			a := start(t, setup{Options: o, ledger: ledger.Handle(), roster: true})
+			time.Sleep(2 * time.Minute)
+			synctest.Wait()
+			if s := a.Status(); s.Effective != 0 || !s.Holding {
+				t.Errorf("it is %+v", s)
+			}
+		})
+	}
+}
