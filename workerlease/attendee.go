@@ -43,27 +43,27 @@ type attendee struct {
 
 func newAttendee(client string, number int) *attendee {
 	return &attendee{
-		number: number, id: fmt.Sprintf("%s.%d", client, number), left: make(chan struct{}), phase: store.PhaseCandidate,
+		number: number, id: fmt.Sprintf("%s-%s.%d", process(), client, number), left: make(chan struct{}), phase: store.PhaseCandidate,
 	}
 }
 
-// process is the same for all clients of this process, and for no others.
+// process names this process. IDs of workers begin with it.
 var process = sync.OnceValue(func() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
 })
 
-// newRosterName is a name for a client of this process.
+// newRosterName is a name for a client.
 func (c *Client) newRosterName() string {
-	var draw [4]byte
+	var draw [8]byte
 	if _, err := io.ReadFull(c.rand, draw[:]); err != nil {
 		panic(fmt.Sprintf("workerlease: ClientOptions.Rand failed: %v", err))
 	}
-	return process() + "-" + hex.EncodeToString(draw[:])
+	return hex.EncodeToString(draw[:])
 }
 
-// sameProcess reports that two clients, by their names, are of one process.
+// sameProcess reports that two workers, by their IDs, are of one process.
 func sameProcess(a, b string) bool {
 	x, _, _ := strings.Cut(a, "-")
 	y, _, _ := strings.Cut(b, "-")
@@ -164,10 +164,13 @@ func says(p, q store.Presence) bool {
 		p.Missed == q.Missed && p.Failures == q.Failures && p.FailedIn.Equal(q.FailedIn) && p.StepsBackUntil.Equal(q.StepsBackUntil)
 }
 
-// isPresent reports that a worker has renewed its presence as announced.
+// isPresent reports that a worker has renewed its presence as announced. What can't be is no presence.
 func isPresent(p store.Presence, now time.Time) bool {
-	return p.Phase != store.PhaseStopped && !now.After(p.Next.Add(presenceGrace)) && now.Sub(p.Seen) < presenceExpiry
+	return p.Phase != store.PhaseStopped && !now.After(p.Next.Add(presenceGrace)) && !isOver(p, now) && p.Next.Sub(p.Seen) <= 2*mostPresence
 }
+
+// isOver reports that a presence is not to be remembered any more.
+func isOver(p store.Presence, now time.Time) bool { return now.Sub(p.Seen).Abs() >= presenceExpiry }
 
 // recall finds out, for workers that are new, whose place they take: of those with their names, and of a
 // process that had the number of this one on this host. The trouble of the newest of these is theirs. Presences
@@ -186,7 +189,7 @@ func (c *Client) recall(workers []*WorkerLease, all []store.Presence, now time.T
 		var newest store.Presence
 		for _, p := range byType[w.options.WorkerType] {
 			switch {
-			case now.Sub(p.Seen) >= presenceExpiry:
+			case isOver(p, now):
 				a.before = append(a.before, p.ID)
 			case w.succeeds(p):
 				a.before = append(a.before, p.ID)
@@ -210,10 +213,6 @@ func (c *Client) recall(workers []*WorkerLease, all []store.Presence, now time.T
 
 // succeeds reports that the worker takes the place of one in the roster.
 func (w *WorkerLease) succeeds(p store.Presence) bool {
-	c := w.client.roster.client
-	if p.Client == c {
-		return false
-	}
-	again := p.Host == w.machine.Worker.Host && p.PID == w.machine.Worker.PID && !sameProcess(p.Client, c)
-	return p.InstanceID == w.options.InstanceID || again
+	again := p.Host == w.machine.Worker.Host && p.PID == w.machine.Worker.PID && !sameProcess(p.ID, w.attendee.id)
+	return p.Client != w.client.roster.client && (p.InstanceID == w.options.InstanceID || again)
 }

@@ -49,7 +49,7 @@ func (c *Client) Candidates(ctx context.Context, workerType string) ([]Candidate
 	holders := map[string]store.Record{}
 	list := make([]Candidate, 0, len(presences))
 	for _, p := range presences {
-		if stamp.Time.Sub(p.Seen) >= presenceExpiry {
+		if isOver(p, stamp.Time) {
 			continue
 		}
 		holder, known := holders[p.WorkerType]

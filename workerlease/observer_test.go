@@ -175,6 +175,8 @@ func TestEveryEventIsLogged(t *testing.T) {
 		{workerlease.Missed{Worker: me}, zap.WarnLevel, "slot missed", []string{"slot", "until", "why"}},
 		{workerlease.BecameIneligible{Worker: me}, zap.WarnLevel, "not eligible", []string{"slot", "error"}},
 		{workerlease.SteppedBack{Worker: me}, zap.WarnLevel, "stepped back", []string{"slot", "failures", "until"}},
+		{workerlease.Ranked{Worker: me}, zap.DebugLevel, "ranked", []string{"priority", "first", "why"}},
+		{workerlease.RosterFailed{Worker: me}, zap.WarnLevel, "roster failed", []string{"error"}},
 		{workerlease.BecameEligible{Worker: me}, zap.InfoLevel, "eligible again", []string{"slot"}},
 		{workerlease.Released{Worker: me}, zap.InfoLevel, "lease released", []string{"slot", "seq", "at"}},
 		{workerlease.Overrun{Worker: me}, zap.WarnLevel, "callback overruns its lease", []string{"slot"}},

@@ -155,6 +155,8 @@ var timerLanes = []struct {
 	{"workerlease.(*activeLease).", holdLane},
 	{"workerlease.(*Client).watchOn.", watchLane},
 	{"workerlease.(*Client).unwatch.", watchLane},
+	{"workerlease.(*Client).waitForRoster.", watchLane},
+	{"workerlease.(*Client).unattend.", watchLane},
 	{"workerlease.(*Client).", recheckLane},
 }
 

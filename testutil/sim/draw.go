@@ -32,6 +32,7 @@ const (
 	forDistance
 	forHints
 	forIlls
+	forRoster
 )
 
 // rand is a stream of draws. It depends only on how newRand made it, so that the order in

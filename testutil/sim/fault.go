@@ -67,6 +67,10 @@ const (
 	HintTwice  Fault = "hint twice"         // It came again, or twice.
 	HintLied   Fault = "lying hint"         // Nothing was appended.
 	WatchBroke Fault = "watch broke"        // It ended with an error.
+	RosterLost Fault = "presence lost"      // Although it was acknowledged.
+	RosterOld  Fault = "roster stale"       // By up to an hour.
+	RosterLied Fault = "lying roster"       // Some of what was read was wrong.
+	CrashLoop  Fault = "crash in the lease" // Of a process that had just got it.
 )
 
 // The faults beyond the assumptions of the protocol. Holders may then overlap. Workers
@@ -94,7 +98,7 @@ var (
 		LandedOnTrim, Poison, Hole, NewerVersion, Foreign, HugeSeq, Blocked, Panicked, SlowObserver, LongWindow, SharedName, InGroup,
 	}
 	beyond = []Fault{Jump, Rollback, Freeze, Racing}
-	asked  = []Fault{WrongStamp, InTurn, Election, HungAppend, Vanished, Undone, Unfit, BadCheck, Stuck, HintLost, HintLate, HintTwice, HintLied, WatchBroke, FirstStamp, Apart, Expiry}
+	asked  = []Fault{WrongStamp, InTurn, Election, HungAppend, Vanished, Undone, Unfit, BadCheck, Stuck, HintLost, HintLate, HintTwice, HintLied, WatchBroke, RosterLost, RosterOld, RosterLied, CrashLoop, FirstStamp, Apart, Expiry}
 )
 
 // Within lists the faults that the protocol tolerates.
@@ -216,6 +220,11 @@ type Faults struct {
 	HintLost, HintLate, HintTwice float64
 	HintLies, WatchBreaks         time.Duration
 
+	// Of the roster, if Options.Roster is set: RosterLost is the part of the writes that are lost, RosterOld
+	// that of reads that show it as it was up to an hour before, and RosterLies that of presences that are read
+	// wrong. Partitions and outages hit its calls as all others.
+	RosterLost, RosterOld, RosterLies float64
+
 	// Elections last from 2 s to 12 s. In some, appends are refused; in some they hang, and land
 	// at the end or not. In some, a member goes on that a minority follows: an append there has
 	// no answer and is undone at the end, or the member wins and it stays. Another append to the
@@ -248,6 +257,9 @@ type Faults struct {
 	// Of the user's code, if it is DefaultCallbacks or DefaultTask: leases whose callback blocks
 	// or panics.
 	Blocked, Panicked float64
+	// CrashLoops is the part of the workers, those with the lowest numbers, whose process crashes a second after
+	// each of its leases has begun.
+	CrashLoops float64
 	// Of the observer's calls.
 	SlowObserver float64
 

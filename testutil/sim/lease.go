@@ -77,6 +77,7 @@ func (p *Process) guarded(cb workerlease.Callbacks) workerlease.Callbacks {
 		p.world.lives.Add(1)
 		defer p.world.lives.Done()
 		x := p.begins(ctx, l)
+		p.doom()
 		context.AfterFunc(ctx, func() {
 			p.world.mu.Lock()
 			defer p.world.mu.Unlock()

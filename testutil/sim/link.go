@@ -19,8 +19,9 @@ var (
 
 // link is a process's connection to the store, a store.Ledger with faults.
 type link struct {
-	p     *Process
-	calls atomic.Int64
+	p       *Process
+	calls   atomic.Int64
+	attends atomic.Int64 // for the roster
 }
 
 // op is what a call does.
@@ -140,11 +141,14 @@ func (k *link) silence(ctx context.Context) error {
 }
 
 // arrive lets a reply arrive: only when the process runs, and never if it is dead.
-func (k *link) arrive(err error) error {
+func (k *link) arrive(err error) error { return k.arriveIn(replyLane, err) }
+
+// arriveIn is arrive at an instant of a lane.
+func (k *link) arriveIn(l lane, err error) error {
 	p := k.p
 	at := p.world.now()
 	if to := p.host.stalls.resume(at); to > at {
-		time.Sleep(p.slot(to+1, replyLane) - at)
+		time.Sleep(p.slot(to+1, l) - at)
 	}
 	if p.dead.Load() {
 		return errDead

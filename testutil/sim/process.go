@@ -54,6 +54,7 @@ type Process struct {
 	trusted time.Duration    // when it got its newest stamp that was wrong, or began
 	reach   time.Time        // the end of the newest window that it claimed
 	clocks  *skew.Clocks     // of the store's members, as it measured them
+	doomed  chan struct{}    // closed when it is to crash
 	watch   *watch           // of its client, if it has one under way
 	watches int64            // how many it has begun
 }
@@ -63,6 +64,7 @@ func (w *world) newProcess(h *host, life int) *Process {
 	p := &Process{
 		Worker: int(h.worker), Life: life, world: w, host: h, number: number + 1,
 		lanes:   time.Duration(number%1000) * lanes,
+		doomed:  make(chan struct{}),
 		options: h.options, leases: map[int64]*Lease{}, freed: map[int64]bool{},
 	}
 	p.trusted = w.now()
@@ -120,7 +122,7 @@ func (p *Process) run(age time.Duration, crashes bool) {
 	if w.o.Hints {
 		ledger = watched{&link{p: p}}
 	}
-	client := w.o.Client(ledger, workerlease.ClientOptions{Clock: local, Observer: workerlease.ObserverFunc(p.observe), Rand: randomness{p}})
+	client := w.o.Client(ledger, workerlease.ClientOptions{Clock: local, Observer: workerlease.ObserverFunc(p.observe), Rand: randomness{p}, Roster: w.o.Roster})
 	engine, err := p.start(client)
 	if err != nil {
 		w.fail(fmt.Errorf("Options.Worker(%d): %w", p.Worker, err))
@@ -133,7 +135,11 @@ func (p *Process) run(age time.Duration, crashes bool) {
 	})
 	at := w.now()
 	// A process that is paused notices no signal.
-	time.Sleep(p.slot(p.host.stalls.resume(min(at+age, w.o.Length))+1, lifeLane) - at)
+	select {
+	case <-time.After(p.slot(p.host.stalls.resume(min(at+age, w.o.Length))+1, lifeLane) - at):
+	case <-p.doomed:
+		crashes = true
+	}
 	w.tally.passed(p.host.stalls, born, w.now())
 	w.tally.passed(p.host.steps, born, w.now())
 	w.tally.passed(p.host.ills, born, w.now())

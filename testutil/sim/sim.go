@@ -42,6 +42,9 @@ type Options struct {
 	Task func(p *Process) workerlease.Task
 	// Hints: the store tells workers of releases, as store.Watcher says.
 	Hints bool
+	// Roster: workers say in the store's roster what they do, as workerlease.ClientOptions.Roster says. Not
+	// with Hints.
+	Roster bool
 	// OneMachine: the store goes by the clock of the machine that all hosts are, as package sqlite
 	// does, and its stamps say so (store.Stamp.Boottime). Faults.Drift, and clocks that are stepped
 	// within Faults.Skew, make that a lie, which no store may tell.
@@ -180,6 +183,9 @@ func (o Options) check() error {
 	}
 	if o.Task != nil && o.Callbacks != nil {
 		bad("Task and Callbacks are set: set only one of them")
+	}
+	if o.Roster && o.Hints {
+		bad("Roster and Hints are set: set only one of them")
 	}
 	s := o.Faults
 	if s.Unasked < 0 || s.Unasked > len(s.Off) {

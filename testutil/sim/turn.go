@@ -34,8 +34,8 @@ func (h *host) earliest(step time.Duration, surely, maybe bool) time.Duration {
 }
 
 // ordered reports whether the world knows a worker's turn: with an interval, and without a Job,
-// whose failure lets others go first.
-func (h *host) ordered() bool { return h.plain && h.options.Job == nil }
+// whose failure lets others go first, or a Policy.
+func (h *host) ordered() bool { return h.plain && h.options.Job == nil && h.options.Policy == nil }
 
 // auditTurn checks, when a claim for a slot that has not begun is sent, that it will land when
 // the turn of the worker's priority has come, as far as the worker can know. The caller holds
@@ -59,7 +59,7 @@ func (w *world) auditTurn(p *Process, r store.Record) {
 	case !w.undisturbed(l, at-slot.Length()):
 		return // or has read, and heard of the time, more than once since its turn came.
 	}
-	surely := p.lease != nil && p.lease.told == start
+	surely := p.lease != nil && p.lease.told == start && p.lease.Why == "" // who has stepped down has given it back
 	maybe := o.Group != "" || p.lease != nil && p.lease.End == start || p.reach.Equal(r.SlotStart)
 	lead, _ := p.host.lead(slot)
 	step := priority.NewTurns(lead, o.Step, w.spread(p)).Step

@@ -22,6 +22,7 @@ type world struct {
 
 	mu         sync.Mutex // guards what follows; taken before any lock of the engine
 	ledgers    map[string]*ledger
+	roster     roster
 	planted    map[string]bool // claims of records that no worker wrote
 	resources  map[string]*resource
 	leases     []*Lease

@@ -60,13 +60,17 @@ func (x *step) remembered(e Remembered) {
 	if t.Slots > 0 || !x.at.Now.Known() {
 		return // It has failed itself meanwhile.
 	}
-	before := x.m.Rules.Recall(e.Trouble)
-	now := x.m.Schedule.At(x.at.Now.Mid())
+	before, now := x.m.Rules.Recall(e.Trouble), x.m.Schedule.At(x.at.Now.Mid())
+	if furthest := x.m.skip(now, x.m.Rules.StepBack(before.Slots)+1); before.Until.After(furthest) {
+		before.Until = furthest // Whatever is said there.
+	}
 	first := x.m.Schedule.Next(e.Since) // that it can have had
 	*t = before
 	if e.Died && (e.Held || before.Slots > 0 || e.Seen.Before(first.End)) {
 		t.Began = now.Start // It has come through no slot since it failed.
 		x.troubled(now)
+	} else if before.Until.After(now.Start) {
+		x.note(Note{What: SteppedBack, Slot: now, Until: before.Until, Count: before.Slots})
 	}
 	x.replan()
 }

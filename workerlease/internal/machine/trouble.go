@@ -32,15 +32,20 @@ func (x *step) troubled(slot slots.Slot) {
 	if back == 0 {
 		return
 	}
-	next := x.m.Schedule.Next(slot.Start)
-	for range back {
-		next = x.m.Schedule.Next(next.Start)
-	}
-	t.Until = next.Start
+	t.Until = x.m.skip(slot, back)
 	x.note(Note{What: SteppedBack, Slot: slot, Until: t.Until, Count: t.Slots})
 	if x.s.Bid.Slot.Start.After(slot.Start) {
 		x.replan() // Its turn was that of its priority.
 	}
+}
+
+// skip is the start of the slot that comes so many slots after the next one.
+func (m *Machine) skip(slot slots.Slot, count int) time.Time {
+	next := m.Schedule.Next(slot.Start)
+	for range count {
+		next = m.Schedule.Next(next.Start)
+	}
+	return next.Start
 }
 
 // works notes that the code of a slot worked.
