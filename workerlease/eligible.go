@@ -69,6 +69,15 @@ func (w *WorkerLease) endCheck() {
 	}()
 }
 
+// Failed reports that the work under the lease has failed in this slot, for code that keeps its lease
+// nevertheless. It counts as an error of a task does: after three slots in a row the worker lets others go first
+// in the next slots (see SteppedBack). It says nothing of a lease that has ended.
+func (l Lease) Failed() {
+	if l.active != nil && l.active.w.active.Load() == l.active {
+		l.active.w.post(arrival{event: machine.Faltered{}})
+	}
+}
+
 // Progress reports that the work under the lease goes on: see Options.ProgressWithin. It reads only the
 // local clock, so call it as often as you like. It says nothing of a lease that has ended.
 func (l Lease) Progress() {

@@ -167,7 +167,8 @@ func (c *Client) waitForRoster(wait time.Duration) bool {
 	return true
 }
 
-// askRoster is one operation on the roster. The first that fails is told, since all that it costs is order.
+// askRoster is one operation on the roster. The first worker is told of its cost, and of the first one that fails:
+// all that this costs is order.
 func (c *Client) askRoster(f func(context.Context) error) bool {
 	r := &c.roster
 	ctx, cancel := c.clock.WithTimeout(context.Background(), rosterTimeout)
@@ -175,12 +176,20 @@ func (c *Client) askRoster(f func(context.Context) error) bool {
 	r.mu.Lock()
 	r.cancelOp = cancel
 	r.mu.Unlock()
+	ctx, receipt := store.WithReceipt(ctx)
 	err := f(ctx)
-	if err != nil && !r.told {
-		if workers := c.attendees(); len(workers) > 0 {
-			r.told = true
-			workers[0].post(arrival{observed: []Event{RosterFailed{Worker: workers[0].label(), Err: err}}})
+	fails := err != nil && !r.told
+	units := receipt.Units()
+	if workers := c.attendees(); len(workers) > 0 && (fails || units > 0) {
+		var observed []Event
+		if units > 0 {
+			observed = append(observed, Charged{Worker: workers[0].label(), Operation: "roster", Units: units})
 		}
+		if fails {
+			r.told = true
+			observed = append(observed, RosterFailed{Worker: workers[0].label(), Err: err})
+		}
+		workers[0].post(arrival{observed: observed})
 	}
 	return err == nil
 }

@@ -80,3 +80,44 @@ func TestWhoAlwaysFailsAndIsAloneHasAllSlots(t *testing.T) {
 		}
 	})
 }
+
+// Code that keeps its lease and says that its work has failed steps back as if it had returned an error, also if
+// the lease goes on from slot to slot.
+func TestWhoSaysThatItFailedLeavesTheSlotsToOthers(t *testing.T) {
+	for name, continuous := range map[string]bool{"slot by slot": false, "continuous": true} {
+		bubble(t, name, func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			o, p := named("a", 0), named("b", 1)
+			o.LeaseInterval, o.Continuous, p.LeaseInterval = time.Minute, continuous, time.Minute
+			var works atomic.Bool
+			a := start(t, setup{Options: o, ledger: ledger, work: func(ctx context.Context, l workerlease.Lease) {
+				for ctx.Err() == nil {
+					if !works.Load() {
+						l.Failed()
+						l.Failed()
+					}
+					select {
+					case <-ctx.Done():
+					case <-time.After(time.Minute):
+					}
+				}
+				l.Failed() // The lease has ended: it says nothing.
+			}})
+			b := start(t, setup{Options: p, ledger: ledger})
+			at(401 * time.Minute)
+			if n := len(b.history()); n < 355 {
+				t.Errorf("the other had %d of 400 slots, want nine in ten", n)
+			}
+			if n := len(observed[workerlease.SteppedBack](a)); n < 5 || n > 40 {
+				t.Errorf("it stepped back %d times", n)
+			}
+			works.Store(true)
+			at(440 * time.Minute)
+			before := len(b.history())
+			at(460 * time.Minute)
+			if n := len(b.history()) - before; n != 0 {
+				t.Errorf("the other has had %d slots since the first works, want none", n)
+			}
+		})
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 )
@@ -23,7 +24,7 @@ func (a *app) inspectCommand() *cobra.Command {
 			return c.Help()
 		},
 	}
-	c.AddCommand(needsStore(a.inspectSlotsCommand()))
+	c.AddCommand(needsStore(a.inspectSlotsCommand()), needsStore(a.inspectWorkersCommand()))
 	return c
 }
 
@@ -108,10 +109,7 @@ func (a *app) inspectSlotsCommand() *cobra.Command {
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			t := a.target(c)
-			if text, ok := given(c.Flags(), "interval"); ok && !o.Watch {
-				a.bad("--interval %q: goes with --watch only", text)
-			}
-			if err := a.usage(c); err != nil {
+			if err := a.lookUsage(c, &o); err != nil {
 				return err
 			}
 			return inspect.Show(c.Context(), t, o, a.screen())
@@ -120,12 +118,25 @@ func (a *app) inspectSlotsCommand() *cobra.Command {
 	flags := c.Flags()
 	option(a, flags, &o.WorkerType, "worker-type", "TYPE", "worker type (default: the only one in the ledger)", workerType)
 	option(a, flags, &o.Last, "last", "N", "how many slots to show (default 10)", number(1, 1000))
-	option(a, flags, &o.Output, "output", "table|json", "how to show them (default table)", oneOf("table", "json"))
 	flags.BoolVar(&o.Stale, "stale", false, "read a secondary's copy, labelled with its age (MongoDB)")
+	a.lookFlags(flags, &o)
+	return c
+}
+
+// lookFlags are the flags of all that looks once or again and again.
+func (a *app) lookFlags(flags *pflag.FlagSet, o *inspect.Options) {
+	option(a, flags, &o.Output, "output", "table|json", "how to show them (default table)", oneOf("table", "json"))
 	flags.BoolVar(&o.Watch, "watch", false, "show them again and again, until Ctrl-C")
 	option(a, flags, &o.Interval, "interval", "DURATION", "how often to look, with --watch (default 1s)", duration(100*time.Millisecond, time.Hour))
 	option(a, flags, &o.Timeout, "timeout", "DURATION", "how long to wait for the store (default 10s)", duration(time.Millisecond, time.Hour))
-	return c
+}
+
+// lookUsage is the error of all options that were noted, or nil.
+func (a *app) lookUsage(c *cobra.Command, o *inspect.Options) error {
+	if text, ok := given(c.Flags(), "interval"); ok && !o.Watch {
+		a.bad("--interval %q: goes with --watch only", text)
+	}
+	return a.usage(c)
 }
 
 // screen is the standard output for inspect.

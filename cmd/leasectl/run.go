@@ -126,7 +126,8 @@ func (a *app) runLog(f *runFlags, t storeuri.Target, timing workerlease.Timing, 
 func (a *app) supervised(f *runFlags, args []string, t storeuri.Target, log *runlog.Log) supervise.Command {
 	c := supervise.Command{
 		Name: args[0], Args: args[1:], Env: t.Environ(a.env), Stdout: a.stdout, Stderr: a.stderr,
-		Grace: f.stopGrace, Urgent: a.signals.Urgent, Log: log,
+		Roster: !f.noRoster,
+		Grace:  f.stopGrace, Urgent: a.signals.Urgent, Log: log,
 	}
 	if f.tether {
 		c.Urgent = a.untilUntethered()

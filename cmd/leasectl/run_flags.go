@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -9,6 +10,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/flagname"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
@@ -31,6 +33,8 @@ type runFlags struct {
 	level                         zapcore.Level
 	verbose                       bool
 	format                        string
+	noRoster                      bool
+	labels                        map[string]string
 	tether                        bool
 }
 
@@ -50,9 +54,11 @@ func (a *app) runFlags(c *cobra.Command, f *runFlags) {
 	flags.BoolVar(&f.noFailback, "no-failback", false, "with --continuous: keep the lease while this worker lives, even from higher priorities")
 	flags.BoolVar(&f.joinMidSlot, "join-mid-slot", false, "claim the rest of the slot in which the worker starts, if it is free")
 	option(a, flags, &f.priority, "priority", "0-7", "0 is the highest (default 0)", wholeNumber)
-	option(a, flags, &f.tieBreak, "tie-break", "sticky|rotate|random", "order of workers of one priority (default sticky)", tieBreak)
+	option(a, flags, &f.tieBreak, "tie-break", "sticky|rotate|random|spread", "order of workers of one priority (default sticky)", tieBreak)
 	option(a, flags, &f.group, "group", "NAME", "share the lease with all workers of the group", nonEmpty)
 	option(a, flags, &f.instanceID, "instance-id", "LABEL", "label of this worker (default host-pid-xxxx)", nonEmpty)
+	flags.Var(labelFlag{a, &f.labels}, "label", "what others may know of this worker, such as region=eu; may be given more than once")
+	flags.BoolVar(&f.noRoster, "no-roster", false, "don't say in the ledger's roster what this worker does (leasectl inspect workers)")
 	option(a, flags, &f.stopGrace, "stop-grace", "DURATION", "time between SIGTERM and SIGKILL (default 1/20 of the lease, or of --failover-within, at most 5s)", duration(0, time.Hour))
 	option(a, flags, &f.lead, "lead", "DURATION", "how long before a boundary claims open (default a quarter of the slot, at most 10s and half of --failover-within)", anyDuration)
 	option(a, flags, &f.step, "step", "DURATION", "distance between the turns of two priorities (default lead/10)", anyDuration)
@@ -80,7 +86,10 @@ func (a *app) runTiming(f *runFlags, flags *pflag.FlagSet) workerlease.Timing {
 		WorkerType: cmp.Or(f.workerType, "unnamed"), InstanceID: f.instanceID, Group: f.group,
 		Priority: f.priority, TieBreak: f.tieBreak, Schedule: a.schedule(f.scheduleFlags, flags),
 		JoinMidSlot: f.joinMidSlot, FailoverWithin: f.failover, Continuous: f.continuous, NoFailback: f.noFailback,
-		Lead: f.lead, Step: f.step, Margin: f.margin,
+		Lead: f.lead, Step: f.step, Margin: f.margin, Labels: f.labels,
+	}
+	if f.noRoster {
+		a.checkWithoutRoster(f)
 	}
 	if !flags.Changed("worker-type") {
 		a.bad("--worker-type is missing: give the name that workers compete for")
@@ -106,6 +115,39 @@ func (a *app) timing(o workerlease.Options) (t workerlease.Timing, ok bool) {
 		a.bad("%s", flagname.Problem(problem))
 	}
 	return t, err == nil
+}
+
+// checkWithoutRoster notes the flags that go by the roster.
+func (a *app) checkWithoutRoster(f *runFlags) {
+	if f.tieBreak == priority.Spread {
+		a.bad("--tie-break %q: goes by the roster: leave out --no-roster", f.tieBreak)
+	}
+	if len(f.labels) > 0 {
+		a.bad("--label: is said in the roster: leave out --no-roster")
+	}
+}
+
+// labelFlag takes labels.
+type labelFlag struct {
+	a      *app
+	labels *map[string]string
+}
+
+func (labelFlag) Type() string   { return "NAME=VALUE" }
+func (labelFlag) String() string { return "" }
+
+// Set adds a label. A problem is noted, as those of other options are.
+func (l labelFlag) Set(text string) error {
+	name, value, ok := strings.Cut(text, "=")
+	if !ok {
+		l.a.bad("--label %q: must be NAME=VALUE", secret.Shown(text))
+		return nil
+	}
+	if *l.labels == nil {
+		*l.labels = map[string]string{}
+	}
+	(*l.labels)[name] = value
+	return nil
 }
 
 // checkWithoutJob notes the flags that need --once-per-slot.

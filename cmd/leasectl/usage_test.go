@@ -151,7 +151,7 @@ func TestWhatIsWrongIsToldInOneLineEachWithAHint(t *testing.T) {
 				`--every "soon": must be a duration such as 500ms, 90s, 5m or 1h30m`,
 				`--worker-type "a b": character ' ' at position 2: use 1 to 63 of A-Z a-z 0-9 . _ - and begin with a letter or digit`,
 				`--instance-id "": must not be empty; leave the option out for the default`,
-				`--tie-break "coin": want sticky, rotate or random`,
+				`--tie-break "coin": want sticky, rotate, random or spread`,
 				`--log-level "loud": must be one of ["debug" "info" "warn" "error"]`,
 				`--log-format "xml": must be one of ["text" "json"]`,
 				`--store: scheme "redis" is unknown: use ` + forms,

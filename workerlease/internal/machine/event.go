@@ -92,6 +92,8 @@ type (
 	// Rested: the user's code has nothing more to do in this slot. It is to be called
 	// again in the next one, if the lease goes on into it.
 	Rested struct{}
+	// Faltered: the work of the lease has failed, and the user's code keeps the lease nevertheless.
+	Faltered struct{}
 	// Returned: the user's code, both callbacks, has returned.
 	Returned struct{}
 	// Hinted: the store says that something may have been appended. It may be wrong.
@@ -125,6 +127,7 @@ func (Skipped) event()    {}
 func (Panicked) event()   {}
 func (Finished) event()   {}
 func (Rested) event()     {}
+func (Faltered) event()   {}
 func (Returned) event()   {}
 func (Hinted) event()     {}
 func (Judged) event()     {}

@@ -201,7 +201,7 @@ func (x *step) expire(why Reason) {
 	case why == CodePanicked || why == Stalled:
 		x.s.Bid.SkipSlot = h.Held.Slot.Start // Others may try.
 		x.troubled(h.Held.Slot)
-	case why == WindowEnded && !x.m.Once:
+	case why == WindowEnded && !x.m.Once && !x.s.Trouble.failed(h.Held.Slot):
 		x.works()
 	}
 	h.leave()

@@ -141,6 +141,8 @@ func (x *step) take(e Event) {
 			s.Hold.Resume = x.m.Schedule.Next(x.m.Schedule.At(x.at.Now.Mid()).Start).Start
 			x.note(Note{What: Resting, Slot: s.Hold.Held.Slot, Until: s.Hold.Resume})
 		}
+	case Faltered:
+		x.faltered()
 	case Returned:
 		// While the lease is held nothing has returned: the event is a stray one.
 		s.Hold.Running = s.Hold.Running && s.Hold.holding()

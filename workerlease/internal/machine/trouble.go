@@ -39,6 +39,23 @@ func (x *step) troubled(slot slots.Slot) {
 	}
 }
 
+// faltered notes that the work of the slot has failed under a lease that goes on.
+func (x *step) faltered() {
+	h := &x.s.Hold
+	if !h.holding() {
+		return
+	}
+	slot := h.Held.Slot
+	if now := x.m.Schedule.At(x.at.Now.Mid()); now.Start.Before(slot.Start) {
+		slot = now // The lease reaches into the next slot.
+	}
+	x.troubled(slot)
+	x.s.Trouble.Began = x.m.Schedule.Next(slot.Start).Start // With that slot the work begins anew.
+}
+
+// failed reports that the work of a slot has failed, though its lease went on.
+func (t *Trouble) failed(slot slots.Slot) bool { return t.Slots > 0 && t.Slot.Equal(slot.Start) }
+
 // skip is the start of the slot that comes so many slots after the next one.
 func (m *Machine) skip(slot slots.Slot, count int) time.Time {
 	next := m.Schedule.Next(slot.Start)

@@ -26,6 +26,7 @@ var flags = map[string]string{
 	"Lead":            "--lead",
 	"Step":            "--step",
 	"Margin":          "--margin",
+	"Labels":          "--label",
 }
 
 // words are quoted texts, which are values of users, and words that may be fields.

@@ -1,4 +1,4 @@
-// Package inspect shows a ledger's slots: once or again and again, as a table or as JSON.
+// Package inspect shows a ledger's slots, or its workers: once or again and again, as a table or as JSON.
 // It writes nothing to the ledger.
 package inspect
 
@@ -73,7 +73,7 @@ func showLedger(ctx context.Context, t storeuri.Target, l store.Ledger, o Option
 		return found, advice.ForStore(t, err)
 	}
 	if o.Watch {
-		return watch(ctx, o, s, look)
+		return watchSlots(ctx, o, s, look)
 	}
 	found, err := look()
 	s.warn(found, false)

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"strings"
+	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
@@ -36,13 +37,19 @@ func (s snapshot) drawing(colours, framed bool) string {
 
 // title names the worker type, the store and the time.
 func (s snapshot) title() string {
-	subject, at, place := "worker type "+display.Flat(s.workerType), "store time "+store.Format(s.at), display.Flat(s.store)
+	subject, place := "worker type "+display.Flat(s.workerType), display.Flat(s.store)
 	switch {
 	case s.workerType == "" && s.types.None():
 		subject = "no worker types"
 	case s.workerType == "":
 		subject = "no worker types but " + s.types.String()
 	}
+	return titled(subject, place, s.at)
+}
+
+// titled names what is shown, the store and the time, in one line if it fits.
+func titled(subject, place string, when time.Time) string {
+	at := "store time " + store.Format(when)
 	if title := subject + " · " + place + " · " + at; display.Width(title) <= 80 {
 		return title
 	}

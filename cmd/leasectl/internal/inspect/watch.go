@@ -12,13 +12,18 @@ import (
 	"github.com/slotlease/slotlease/workerlease/history"
 )
 
-// watch shows the slots until ctx ends. On a terminal it draws them again, otherwise it
-// prints the rows that changed. A store that fails is reported once, and asked again.
-func watch(ctx context.Context, o Options, to Screen, look func() (snapshot, error)) error {
+// view is what a look has found.
+type view interface {
+	drawing(colours, framed bool) string
+	warns() string
+}
+
+// watch shows what looks find until ctx ends. On a terminal it draws that again, otherwise it
+// prints what changed. A store that fails is reported once, and asked again.
+func watch[V view](ctx context.Context, o Options, to Screen, look func() (V, error), print func(V) error) error {
 	terminal := to.Terminal && o.Output == Table
 	ticker := time.NewTicker(o.Interval)
 	defer ticker.Stop()
-	shown := printed{rows: map[string]string{}}
 	failed, warned := "", false
 	for first := true; ; first = false {
 		s, err := look()
@@ -42,7 +47,7 @@ func watch(ctx context.Context, o Options, to Screen, look func() (snapshot, err
 		default:
 			failed = ""
 			warned = to.warn(s, warned)
-			if err := shown.print(s, o, to); err != nil {
+			if err := print(s); err != nil {
 				return err
 			}
 		}
@@ -54,14 +59,23 @@ func watch(ctx context.Context, o Options, to Screen, look func() (snapshot, err
 	}
 }
 
+// watchSlots is watch for the slots of a worker type.
+func watchSlots(ctx context.Context, o Options, to Screen, look func() (snapshot, error)) error {
+	last := printed{rows: map[string]string{}}
+	return watch(ctx, o, to, look, func(s snapshot) error { return last.print(s, o, to) })
+}
+
 // warn reports the warning of a snapshot if there was none before, and reports whether there
 // is one now. It may have other figures each time.
-func (s Screen) warn(of snapshot, before bool) (now bool) {
-	if of.warning != "" && !before {
-		s.Report(fmt.Errorf("warning: %s", of.warning))
+func (s Screen) warn(of view, before bool) (now bool) {
+	warning := of.warns()
+	if warning != "" && !before {
+		s.Report(fmt.Errorf("warning: %s", warning))
 	}
-	return of.warning != ""
+	return warning != ""
 }
+
+func (s snapshot) warns() string { return s.warning }
 
 // printed is what was printed last of each row, and whether there was a warning.
 type printed struct {

@@ -28,7 +28,7 @@ func TestWatchPrintsOnlyWhatChanged(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		tail := []store.Record{recordtest.Grant(1, 0, "a")}
 		looks := 0
-		err := watch(ctx, Options{Output: output, Interval: time.Millisecond}, screen, func() (snapshot, error) {
+		err := watchSlots(ctx, Options{Output: output, Interval: time.Millisecond}, screen, func() (snapshot, error) {
 			looks++
 			switch looks {
 			case 3:
@@ -81,7 +81,7 @@ func TestEachFrameShowsTheWarningThatLasts(t *testing.T) {
 	screen := Screen{Writer: &stdout, Terminal: true, Report: func(err error) { t.Errorf("beside the frames was reported %v", err) }}
 	ctx, cancel := context.WithCancel(t.Context())
 	looks := 0
-	err := watch(ctx, Options{Output: Table, Interval: time.Millisecond}, screen, func() (snapshot, error) {
+	err := watchSlots(ctx, Options{Output: Table, Interval: time.Millisecond}, screen, func() (snapshot, error) {
 		s := snapshot{at: recordtest.Noon, store: "s", workerType: "export"}
 		if looks++; looks < 3 {
 			s.warning = "the clock is wrong\n\x1b[2J"
@@ -113,7 +113,7 @@ func TestWatchTellsOfAWarningAsOfAChange(t *testing.T) {
 		screen := Screen{Writer: &stdout, Report: func(err error) { told = append(told, err.Error()) }}
 		ctx, cancel := context.WithCancel(t.Context())
 		looks := 0
-		err := watch(ctx, Options{Output: output, Interval: time.Millisecond}, screen, func() (snapshot, error) {
+		err := watchSlots(ctx, Options{Output: output, Interval: time.Millisecond}, screen, func() (snapshot, error) {
 			s := snapshot{at: recordtest.Noon, rows: history.Read([]store.Record{recordtest.Grant(1, 0, "a")}, recordtest.Noon, nil)}
 			switch looks++; looks {
 			case 2, 3:
@@ -137,7 +137,7 @@ func TestWatchTellsOfAWarningAsOfAChange(t *testing.T) {
 
 func TestWatchFailsIfTheFirstLookDoes(t *testing.T) {
 	want := errors.New("no")
-	err := watch(t.Context(), Options{Interval: time.Hour}, Screen{Writer: &bytes.Buffer{}}, func() (snapshot, error) { return snapshot{}, want })
+	err := watchSlots(t.Context(), Options{Interval: time.Hour}, Screen{Writer: &bytes.Buffer{}}, func() (snapshot, error) { return snapshot{}, want })
 	if !errors.Is(err, want) {
 		t.Errorf("watch() = %v, want %v", err, want)
 	}

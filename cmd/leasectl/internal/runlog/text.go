@@ -110,6 +110,14 @@ func (l *Log) line(e workerlease.Event) (zapcore.Level, string) {
 		return zap.WarnLevel, fmt.Sprintf("not eligible: %v", e.Err)
 	case workerlease.SteppedBack:
 		return zap.WarnLevel, fmt.Sprintf("failed in %d slots in a row: others go first until %s", e.Failures, store.Format(e.Until))
+	case workerlease.RosterFailed:
+		return zap.WarnLevel, fmt.Sprintf("the roster can't be kept, on which no lease depends: %v", e.Err)
+	case workerlease.Ranked:
+		first := ""
+		if e.First {
+			first = ", first among equals"
+		}
+		return zap.DebugLevel, fmt.Sprintf("claims by priority %d%s: %s", e.Priority, first, e.Why)
 	case workerlease.BecameEligible:
 		return zap.InfoLevel, "eligible again"
 	case workerlease.Poison:

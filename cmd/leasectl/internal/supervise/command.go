@@ -23,6 +23,8 @@ type Command struct {
 	Grace time.Duration
 	// Urgent is closed when the command must be killed without a grace.
 	Urgent <-chan struct{}
+	// Roster lets the worker say in the ledger's roster what it does.
+	Roster bool
 	// Log gets what happens.
 	Log *runlog.Log
 }

@@ -31,7 +31,11 @@ type job struct {
 func (j *job) run(ctx context.Context, l workerlease.Lease) {
 	for {
 		j.look(&l)
-		if e := j.under(ctx, &l, l.Slot); e.held || !j.again(ctx, &l, e) {
+		e := j.under(ctx, &l, l.Slot)
+		if e.failed() {
+			l.Failed()
+		}
+		if e.held || !j.again(ctx, &l, e) {
 			return
 		}
 	}
@@ -77,6 +81,14 @@ type ending struct {
 // cut reports whether the end of the lease cut the command short.
 func (e ending) cut() bool {
 	return e.Reason == guard.DeadlineReached || errors.Is(e.err, guard.ErrTooLate)
+}
+
+// failed reports that the command ended by itself, and not with exit code 0, or could not be started.
+func (e ending) failed() bool {
+	if e.cut() || e.Reason == guard.Stopped || e.Reason == guard.Killed {
+		return false
+	}
+	return e.err != nil || e.ExitCode() != 0
 }
 
 // under runs the command under a lease, for a slot, until it ends or must end. An

@@ -43,7 +43,7 @@ func Run(ctx context.Context, ledger store.Ledger, t workerlease.Timing, c Comma
 	stopping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	refused := newRefusals()
-	client := workerlease.NewClient(readsUntil{ledger, stopping}, workerlease.ClientOptions{Observer: observer{c.Log, work.extended, refused}})
+	client := workerlease.NewClient(readsUntil{ledger, stopping}, workerlease.ClientOptions{Observer: observer{c.Log, work.extended, refused}, Roster: c.Roster})
 	worker, err := work.begin(context.WithoutCancel(ctx), client)
 	if err != nil {
 		return nil, exit.BadUsage("", err)

@@ -1,0 +1,248 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/table"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// Workers shows the workers of a worker type, or of all. With Watch it returns when the context ends.
+func Workers(ctx context.Context, t storeuri.Target, o Options, s Screen) (err error) {
+	opening, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	ledger, err := t.Open(opening, true)
+	if err != nil {
+		return advice.ForStore(t, err)
+	}
+	defer func() { err = errors.Join(err, advice.ForStore(t, storeuri.Close(ctx, ledger))) }()
+	return showWorkers(ctx, t, ledger, o, s)
+}
+
+// showWorkers shows the workers in the roster of a ledger.
+func showWorkers(ctx context.Context, t storeuri.Target, l store.Ledger, o Options, s Screen) error {
+	ledger := &charges.Ledger{Ledger: l}
+	client := workerlease.NewClient(ledger, workerlease.ClientOptions{})
+	look := func() (crew, error) {
+		limited, cancel := context.WithTimeout(ctx, o.Timeout)
+		defer cancel()
+		found := crew{store: t.Shown, workerType: o.WorkerType}
+		stamp, err := ledger.Now(limited)
+		if err == nil {
+			found.at = stamp.Time
+			found.workers, err = client.Candidates(limited, o.WorkerType)
+		}
+		found.warning, found.charges = storeuri.Warning(l), ledger.Charges()
+		return found, advice.ForStore(t, err)
+	}
+	if o.Watch {
+		last := ""
+		return watch(ctx, o, s, look, func(found crew) error { return found.print(&last, o, s) })
+	}
+	found, err := look()
+	s.warn(found, false)
+	if err != nil {
+		return err
+	}
+	if o.Output == JSON {
+		return found.writeJSON(s, true)
+	}
+	s.printf("%s", found.drawing(s.Colours, false))
+	return nil
+}
+
+// crew are the workers at a moment.
+type crew struct {
+	at         time.Time
+	store      string
+	workerType string // "": all
+	workers    []workerlease.Candidate
+	charges    workerlease.Charges
+	warning    string
+}
+
+func (c crew) warns() string { return c.warning }
+
+// print prints the workers if what matters of them has changed.
+func (c crew) print(last *string, o Options, to Screen) error {
+	now := "." // also of no workers
+	for _, w := range c.workers {
+		now += fmt.Sprintln(w.WorkerType, w.ID, stateOf(w), w.Effective, w.Why, w.Ineligible, w.Missed, w.Failures)
+	}
+	if now == *last {
+		return nil
+	}
+	*last = now
+	if o.Output == JSON {
+		return c.writeJSON(to, false)
+	}
+	to.printf("%s", c.drawing(to.Colours, false))
+	return nil
+}
+
+// The states of a worker, besides the phases.
+const (
+	holds      = "holds"
+	ineligible = "not eligible"
+	gone       = "gone"
+)
+
+// stateOf is what matters most of a worker.
+func stateOf(w workerlease.Candidate) string {
+	switch {
+	case w.Phase == store.PhaseStopped:
+		return string(w.Phase)
+	case !w.Present:
+		return gone
+	case w.Holds:
+		return holds
+	case w.Ineligible != "":
+		return ineligible
+	case w.Phase == store.PhaseHolder:
+		return string(store.PhaseCandidate) // Its lease has ended since.
+	}
+	return string(w.Phase)
+}
+
+// noteOf is why a worker is in its state, and what sets it apart.
+func noteOfWorker(w workerlease.Candidate, at time.Time) string {
+	var notes []string
+	add := func(text string) {
+		if text != "" {
+			notes = append(notes, text)
+		}
+	}
+	add(w.Ineligible)
+	if w.StepsBackUntil.After(at) {
+		add(fmt.Sprintf("failed in %d slots in a row, goes last until %s", w.Failures, timeStyle{whole: true}.text(w.StepsBackUntil, at)))
+	} else {
+		add(w.Why)
+	}
+	if !w.Holds && w.Present {
+		add(w.Missed)
+	}
+	for _, name := range sortedLabels(w.Labels) {
+		add(name + "=" + w.Labels[name])
+	}
+	return strings.Join(notes, "; ")
+}
+
+func sortedLabels(labels map[string]string) (names []string) {
+	for name := range labels {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+var workerColours = map[string]table.Colour{
+	holds: table.Green, ineligible: table.Yellow, gone: table.Red, string(store.PhaseStepping): table.Yellow, string(store.PhaseStopped): table.Faint,
+}
+
+// drawing is the table with its title.
+func (c crew) drawing(colours, framed bool) string {
+	text := "no workers are known\n"
+	if len(c.workers) > 0 {
+		text = strings.Join(table.Lines(c.rows(), nil, colours), "\n") + "\n"
+	}
+	if framed && c.warning != "" {
+		text += "\nwarning: " + display.Line(c.warning) + "\n"
+	}
+	if cost := charges.Text(c.charges); cost != "" {
+		text += "\nlooking at it cost " + cost + "\n"
+	}
+	subject := "workers of all types"
+	if c.workerType != "" {
+		subject = "workers of " + display.Flat(c.workerType)
+	}
+	return titled(subject, display.Flat(c.store), c.at) + "\n\n" + text
+}
+
+// rows are those of the table. Columns without anything to show are left out.
+func (c crew) rows() [][]table.Cell {
+	head := []string{"WORKER TYPE", "INSTANCE", "STATE", "PRIO", "SCORE", "CLOCK", "SEEN", "NOTE"}
+	shown := make([]bool, len(head))
+	var texts [][]string
+	for _, w := range c.workers {
+		priority := fmt.Sprint(w.Priority)
+		if w.Effective != w.Priority {
+			priority = fmt.Sprintf("%d, now %d", w.Priority, w.Effective)
+		}
+		score := ""
+		if w.Score != nil {
+			score = fmt.Sprintf("%.2f", *w.Score)
+		}
+		row := []string{w.WorkerType, w.InstanceID, stateOf(w), priority, score, clockOf(w), ago(c.at.Sub(w.Seen)), noteOfWorker(w, c.at)}
+		for i, text := range row {
+			shown[i] = shown[i] || text != ""
+		}
+		texts = append(texts, row)
+	}
+	shown[0] = c.workerType == ""
+	rows := make([][]table.Cell, len(texts)+1)
+	for i, name := range head {
+		if !shown[i] {
+			continue
+		}
+		right := name == "SCORE" || name == "CLOCK" || name == "SEEN"
+		rows[0] = append(rows[0], table.Cell{Text: name, Colour: table.Faint, Right: right})
+		for n, row := range texts {
+			cell := table.Cell{Text: display.Clip(display.Line(row[i]), mostColumns), Right: right}
+			switch {
+			case name == "STATE":
+				cell.Colour = workerColours[row[i]]
+			case name == "NOTE":
+				cell.Colour = table.Faint
+			case cell.Text == "":
+				cell.Text = table.None
+			}
+			rows[n+1] = append(rows[n+1], cell)
+		}
+	}
+	return rows
+}
+
+// clockOf is how far a worker's time of day is from store time.
+func clockOf(w workerlease.Candidate) string {
+	sign, off := "+", w.Offset
+	if off < 0 {
+		sign, off = "-", -off
+	}
+	return fmt.Sprintf("%s%s ±%s", sign, brief(off), brief(w.Uncertainty))
+}
+
+// brief is a duration to as many digits as matter.
+func brief(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d.Round(time.Millisecond).Milliseconds())
+	case d < time.Minute:
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", d.Seconds()), ".0") + "s"
+	}
+	text := d.Round(time.Second).String()
+	if whole, ok := strings.CutSuffix(text, "m0s"); ok {
+		text = whole + "m"
+	}
+	if whole, ok := strings.CutSuffix(text, "h0m"); ok {
+		text = whole + "h"
+	}
+	return text
+}
+
+// ago is how long ago something was.
+func ago(d time.Duration) string {
+	if d < time.Second {
+		return "now"
+	}
+	return brief(d.Truncate(time.Second)) + " ago"
+}
