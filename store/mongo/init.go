@@ -7,7 +7,7 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// Init creates the collection if it doesn't exist, and checks that it is fit for a
+// Init creates the collection if it doesn't exist, and that of the roster, and checks that the first is fit for a
 // ledger. There are no indexes to create, because a ledger needs only that of _id. It
 // changes nothing that exists; an unfit collection is refused with store.ErrRefused.
 func (l *Ledger) Init(ctx context.Context) error {
@@ -15,7 +15,11 @@ func (l *Ledger) Init(ctx context.Context) error {
 		if err := l.open(ctx, "init", ""); err != nil {
 			return err
 		}
-		return l.failed(ctx, "init", "", l.create(ctx))
+		err := l.create(ctx)
+		if err == nil {
+			err = l.createRoster(ctx)
+		}
+		return l.failed(ctx, "init", "", err)
 	})
 }
 

@@ -30,7 +30,7 @@ func routed(t testing.TB, client *mongo.Client, database, field string) *fakeSer
 			return bson.D{{Key: "ns", Value: database + "." + of}, {Key: "sharded", Value: true}, {Key: "ok", Value: 1.0}}
 		case name == "find" && of == "collections":
 			return cursorOf(bson.D{{Key: "_id", Value: database + "." + DefaultCollection}, {Key: "key", Value: bson.D{{Key: field, Value: "hashed"}}}})
-		case slices.Contains([]string{"find", "getMore", "killCursors", "insert", "delete", "listCollections", "listIndexes", "create"}, name):
+		case slices.Contains([]string{"find", "getMore", "killCursors", "insert", "update", "delete", "listCollections", "listIndexes", "create"}, name):
 			return passedOn(t, client, database, command)
 		}
 		return nil
