@@ -29,7 +29,9 @@ type Candidate struct {
 // client needs no ClientOptions.Roster. The error matches errors.ErrUnsupported if the ledger keeps no roster
 // (see store.Roster).
 func (c *Client) Candidates(ctx context.Context, workerType string) ([]Candidate, error) {
-	r, ok := c.ledger.(store.Roster)
+	r, ok := c.ledger.(interface {
+		Presences(ctx context.Context, workerType string) ([]store.Presence, error)
+	})
 	if !ok {
 		return nil, fmt.Errorf("candidates of %.70q: the ledger keeps no roster: %w", workerType, errors.ErrUnsupported)
 	}

@@ -237,11 +237,11 @@ var rosterDefects = []defect{
 		}
 		return b.Ledger.Leave(ctx, workerType, ids)
 	}),
-	attending("a batch of which 500 are stored", "roster/a_batch_of_600", func(ctx context.Context, b *broken, all []store.Presence) error {
-		return b.Ledger.Attend(ctx, all[:min(500, len(all))])
+	attending("a batch of which 100 are stored", "roster/a_batch_of_120", func(ctx context.Context, b *broken, all []store.Presence) error {
+		return b.Ledger.Attend(ctx, all[:min(100, len(all))])
 	}),
-	listed("a list of one page", "roster/a_batch_of_600", func(all []store.Presence) []store.Presence { return all[:min(100, len(all))] }),
-	leaving("a Leave of one page", "roster/a_batch_of_600", func(ctx context.Context, b *broken, workerType string, ids []string) error {
+	listed("a list of one page", "roster/a_batch_of_120", func(all []store.Presence) []store.Presence { return all[:min(100, len(all))] }),
+	leaving("a Leave of one page", "roster/a_batch_of_120", func(ctx context.Context, b *broken, workerType string, ids []string) error {
 		return b.Ledger.Leave(ctx, workerType, ids[:min(100, len(ids))])
 	}),
 	{"a batch that is kept as it is", func(b *broken) {

@@ -206,11 +206,11 @@ var rosterCases = []testCase{
 		leave(t, r, "job", []string{}...)
 		wantPresences(t, "Presences", presences(t, r, ""), Presence("job", "a"))
 	}},
-	{"a batch of 600 is stored and removed", func(t *testing.T, b *bench) {
+	{"a batch of 120 is stored and removed", func(t *testing.T, b *bench) {
 		r := asRoster(t, b.Ledger)
 		var all []store.Presence
 		var ids []string
-		for i := range 600 {
+		for i := range 120 {
 			ids = append(ids, fmt.Sprintf("w%d", i))
 			all = append(all, Presence([]string{"job", "job", "mail"}[i%3], ids[i]))
 		}

@@ -74,7 +74,7 @@ func (l *Ledger) WorkerTypes(ctx context.Context) ([]string, error) {
 func (l *Ledger) Presences(ctx context.Context, workerType string) ([]store.Presence, error) {
 	roster, ok := l.Ledger.(store.Roster)
 	if !ok {
-		return nil, fmt.Errorf("presences: %w", errors.ErrUnsupported)
+		return nil, fmt.Errorf("presences: the ledger keeps no roster: %w", errors.ErrUnsupported)
 	}
 	ctx, done := l.receipt(ctx, "presences")
 	defer done()
