@@ -118,15 +118,11 @@ func (p *Presence) Check() error {
 	if err := CheckWorkerType(p.WorkerType); err != nil {
 		errs = append(errs, err)
 	}
-	if p.ID == "" {
-		bad("id: must not be empty")
+	if !IsPresenceID(p.ID) {
+		bad("id %.80q: must have 1 … %d of a-z 0-9 . -", p.ID, maxID)
 	}
-	for _, id := range []struct{ name, value string }{{"id", p.ID}, {"client", p.Client}} {
-		if i := strings.IndexFunc(id.value, func(c rune) bool {
-			return ('a' > c || c > 'z') && ('0' > c || c > '9') && c != '.' && c != '-'
-		}); i >= 0 || len(id.value) > maxID {
-			bad("%s %.80q: must have at most %d of a-z 0-9 . -", id.name, id.value, maxID)
-		}
+	if p.Client != "" && !IsPresenceID(p.Client) {
+		bad("client %.80q: must have at most %d of a-z 0-9 . -", p.Client, maxID)
 	}
 	if p.InstanceID == "" {
 		bad("instanceId: must not be empty")
@@ -164,6 +160,12 @@ func (p *Presence) Check() error {
 		errs = append(errs, timeFaults(t.name, t.at)...)
 	}
 	return invalid(slices.DeleteFunc(errs, func(err error) bool { return err == nil }))
+}
+
+// IsPresenceID reports that an ID, or a Client, may be one of a Presence: 1 to 64 bytes of a-z 0-9 . -
+func IsPresenceID(id string) bool {
+	other := func(c rune) bool { return ('a' > c || c > 'z') && ('0' > c || c > '9') && c != '.' && c != '-' }
+	return id != "" && len(id) <= maxID && strings.IndexFunc(id, other) < 0
 }
 
 // CheckLabel returns nil if a label may be one of a Presence. The error wraps ErrInvalid.

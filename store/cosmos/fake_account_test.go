@@ -32,6 +32,7 @@ type fakeAccount struct {
 	// container is missing if it is nil.
 	container map[string]any
 	items     map[string]map[string]json.RawMessage
+	roster    *fakeAccount // another container, for its items alone
 	// timeless servers don't know GetCurrentTimestamp.
 	timeless bool
 	// hook may answer in place of the account, or do something and return nil.
@@ -75,6 +76,7 @@ func newFake() *fakeAccount {
 		},
 		container: map[string]any{"id": DefaultContainer, "partitionKey": map[string]any{"paths": []string{"/workerType"}, "kind": "Hash", "version": 2}},
 		items:     map[string]map[string]json.RawMessage{},
+		roster:    &fakeAccount{items: map[string]map[string]json.RawMessage{}},
 	}
 }
 
@@ -239,7 +241,15 @@ func (f *fakeAccount) at(r *fakeRequest) time.Time {
 	return f.now().Add(f.apart[r.URL.Host])
 }
 
+// ofRoster reports that a request is about the container of the roster.
+func (r *fakeRequest) ofRoster() bool {
+	return strings.Contains(r.URL.Path+"/", rosterSuffix+"/") || r.op == "create container" && strings.Contains(r.text, rosterSuffix+`"`)
+}
+
 func (f *fakeAccount) answer(r *fakeRequest) *fakeReply {
+	if f.roster != nil && r.Request != nil && r.ofRoster() {
+		return f.roster.answer(r)
+	}
 	switch r.op {
 	case "account":
 		return reply(http.StatusOK, f.properties)
@@ -273,6 +283,9 @@ func (f *fakeAccount) answer(r *fakeRequest) *fakeReply {
 		var item map[string]any
 		if err := json.Unmarshal([]byte(r.text), &item); err != nil || item["workerType"] != partition[0] {
 			return refusal(http.StatusBadRequest, "the partition key isn't that of the item")
+		}
+		if r.Header.Get("X-Ms-Documentdb-Is-Upsert") != "" {
+			delete(items, fmt.Sprint(item["id"]))
 		}
 		return f.create(partition[0], item, f.at(r))
 	case "delete":
