@@ -112,16 +112,6 @@ func (c *memberCopy) Trim(ctx context.Context, workerType string, _ int64) (int,
 	return 0, c.failed(ctx, "trim", workerType, errCopy)
 }
 
-// Attend fails.
-func (c *memberCopy) Attend(ctx context.Context, _ []store.Presence) error {
-	return c.failed(ctx, "attend", "", errCopy)
-}
-
-// Leave fails.
-func (c *memberCopy) Leave(ctx context.Context, workerType string, _ []string) error {
-	return c.failed(ctx, "leave", workerType, errCopy)
-}
-
 // Init fails.
 func (c *memberCopy) Init(ctx context.Context) error { return c.failed(ctx, "init", "", errCopy) }
 

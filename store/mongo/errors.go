@@ -120,12 +120,6 @@ func errorCodes(err error) (codes []int) {
 		}
 		return codes
 	}
-	if be, ok := errors.AsType[mongo.BulkWriteException](err); ok {
-		for _, e := range be.WriteErrors {
-			codes = append(codes, e.Code)
-		}
-		return codes
-	}
 	if ce, ok := errors.AsType[mongo.CommandError](err); ok {
 		codes = append(codes, int(ce.Code))
 	}

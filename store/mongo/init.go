@@ -7,9 +7,10 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// Init creates the collection if it doesn't exist, and that of the roster, and checks that the first is fit for a
+// Init creates the collection if it doesn't exist, and checks that it is fit for a
 // ledger. There are no indexes to create, because a ledger needs only that of _id. It
 // changes nothing that exists; an unfit collection is refused with store.ErrRefused.
+// It also creates the collection of the roster, unless it isn't allowed to.
 func (l *Ledger) Init(ctx context.Context) error {
 	return insist(ctx, func(ctx context.Context) error {
 		if err := l.open(ctx, "init", ""); err != nil {

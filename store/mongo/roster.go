@@ -1,7 +1,6 @@
 package mongo
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,95 +18,87 @@ import (
 
 var _ store.Roster = (*Ledger)(nil)
 
-// rosterSuffix follows the name of the ledger's collection in that of the roster's.
-const rosterSuffix = "_roster"
+const (
+	// rosterSuffix follows the name of the ledger's collection in that of the roster's.
+	rosterSuffix = "_roster"
+	// attendBatch is how many presences one command stores. The largest take about 20 KB each, a command takes
+	// 16 MB at most, and FerretDB 1.24 never answers one of 100.
+	attendBatch = 50
+	// attendTries is how often a batch is sent in which two clients inserted one presence at a time.
+	attendTries = 3
+)
 
-// attendBatch is how many presences one command writes at most. (FerretDB 1.24 never answers one with 100.)
-const attendBatch = 50
-
-// attended is the document of a presence. Labels are a list, since servers don't take all names for fields.
-type attended struct {
-	Key      string         `json:"_id"`
-	Presence store.Presence `json:"presence"`
-	Labels   []label        `json:"labels"`
-}
-
-type label struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
-
-// roster is the roster's collection. What is lost of it comes again, so the primary's word is enough, and no
-// majority is waited for.
+// roster is the collection of the presences. What the primary has is enough for them: a rollback loses
+// what is soon written again.
 func (l *Ledger) roster() *mongo.Collection {
 	to := l.to()
 	return to.db.Collection(to.coll.Name()+rosterSuffix, options.Collection().
-		SetReadConcern(readconcern.Local()).SetWriteConcern(writeconcern.W1()).SetReadPreference(readpref.Primary()).
-		SetBSONOptions(&options.BSONOptions{UseJSONStructTags: true}).SetRegistry(bson.NewRegistry()))
+		SetReadConcern(readconcern.Local()).SetWriteConcern(writeconcern.W1()))
 }
 
-// rosterKey is the id of a presence.
-func rosterKey(workerType, id string) string { return workerType + ":" + id }
-
-// Attend stores presences in place of those with their keys, one command for 50 of them.
+// Attend stores presences in place of those with their keys, 50 with each command. MongoDB creates the
+// collection if it is missing.
 func (l *Ledger) Attend(ctx context.Context, presences []store.Presence) error {
-	for i := range presences {
-		if err := presences[i].Check(); err != nil {
+	updates := make([]bson.D, len(presences))
+	for i, p := range presences {
+		err := p.Check()
+		var doc bson.Raw
+		if err == nil {
+			doc, err = encodePresence(p)
+		}
+		if err != nil {
 			return fmt.Errorf("mongo: attend: %w", err)
 		}
+		updates[i] = bson.D{{Key: "q", Value: bson.D{{Key: fieldID, Value: presenceKey(p.WorkerType, p.ID)}}}, {Key: "u", Value: doc}, {Key: "upsert", Value: true}}
 	}
-	return insist(ctx, func(ctx context.Context) error {
-		if err := l.open(ctx, "attend", ""); err != nil {
+	for batch := range slices.Chunk(updates, attendBatch) {
+		if err := l.onRoster(ctx, "attend", "", func(ctx context.Context) error { return l.upsert(ctx, batch) }); err != nil {
 			return err
 		}
-		for batch := range slices.Chunk(presences, attendBatch) {
-			if err := l.attend(ctx, batch); err != nil {
-				return l.failed(ctx, "attend", "", err)
-			}
-		}
-		return nil
-	})
+	}
+	if len(updates) == 0 {
+		return l.open(ctx, "attend", "")
+	}
+	return nil
 }
 
-// attend writes a batch. Two that write the same key for the first time may meet: the second one is told so,
-// and tries again.
-func (l *Ledger) attend(ctx context.Context, presences []store.Presence) error {
-	writes := make([]mongo.WriteModel, len(presences))
-	for i, p := range presences {
-		d := attended{Key: rosterKey(p.WorkerType, p.ID), Presence: p.Truncated()}
-		for name, value := range p.Labels {
-			d.Labels = append(d.Labels, label{name, value})
+// upsert stores a batch. The driver doesn't repeat the command, which not all servers would take.
+func (l *Ledger) upsert(ctx context.Context, batch []bson.D) (err error) {
+	for range attendTries {
+		err = l.to().db.RunCommand(ctx, bson.D{
+			{Key: "update", Value: l.roster().Name()},
+			{Key: "ordered", Value: false},
+			{Key: "writeConcern", Value: bson.D{{Key: "w", Value: 1}}},
+			{Key: "updates", Value: batch},
+		}, options.RunCmd().SetReadPreference(readpref.Primary())).Err()
+		if !hasCode(err, codeDuplicate, codeDuplicateOnUpdate) {
+			break
 		}
-		d.Presence.Labels = nil
-		writes[i] = mongo.NewReplaceOneModel().SetFilter(bson.D{{Key: fieldID, Value: d.Key}}).SetReplacement(d).SetUpsert(true)
 	}
-	_, err := l.roster().BulkWrite(ctx, writes, options.BulkWrite().SetOrdered(false))
-	if hasCode(err, codeDuplicate, codeDuplicateOnUpdate) {
-		_, err = l.roster().BulkWrite(ctx, writes, options.BulkWrite().SetOrdered(false))
+	if we, ok := errors.AsType[mongo.WriteException](err); ok && len(we.WriteErrors) > 1 {
+		we.WriteErrors = we.WriteErrors[:1] // The others say the same.
+		err = we
 	}
 	return err
 }
 
-// Leave removes presences.
+// Leave removes presences, with one command.
 func (l *Ledger) Leave(ctx context.Context, workerType string, ids []string) error {
 	if err := store.CheckWorkerType(workerType); err != nil {
 		return fmt.Errorf("mongo: leave: %w", err)
 	}
 	keys := make([]string, len(ids))
 	for i, id := range ids {
-		keys[i] = rosterKey(workerType, id)
+		keys[i] = presenceKey(workerType, id)
 	}
-	return insist(ctx, func(ctx context.Context) error {
-		if err := l.open(ctx, "leave", workerType); err != nil || len(keys) == 0 {
-			return err
-		}
+	return l.onRoster(ctx, "leave", workerType, func(ctx context.Context) error {
 		_, err := l.roster().DeleteMany(ctx, bson.D{{Key: fieldID, Value: bson.D{{Key: "$in", Value: keys}}}})
-		return l.failed(ctx, "leave", workerType, err)
+		return err
 	})
 }
 
-// Presences lists the presences of a worker type, or of all. It costs one find.
-func (l *Ledger) Presences(ctx context.Context, workerType string) (list []store.Presence, err error) {
+// Presences lists the presences of a worker type, or of all, with one find.
+func (l *Ledger) Presences(ctx context.Context, workerType string) (all []store.Presence, err error) {
 	filter := bson.D{}
 	if workerType != "" {
 		if err := store.CheckWorkerType(workerType); err != nil {
@@ -115,53 +106,52 @@ func (l *Ledger) Presences(ctx context.Context, workerType string) (list []store
 		}
 		filter = bson.D{{Key: fieldID, Value: bson.D{{Key: "$gte", Value: workerType + ":"}, {Key: "$lt", Value: workerType + ";"}}}}
 	}
-	ctx = outsideSessions(ctx)
-	if err := l.open(ctx, "presences", workerType); err != nil {
+	err = l.onRoster(ctx, "presences", workerType, func(ctx context.Context) error {
+		all = nil
+		cursor, err := l.roster().Find(ctx, filter)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = cursor.Close(ctx) }()
+		for cursor.Next(ctx) {
+			if p, ok := decodePresence(cursor.Current); ok {
+				all = append(all, p)
+			}
+		}
+		return cursor.Err()
+	})
+	if err != nil {
 		return nil, err
 	}
-	listing, cancel := withoutDate(ctx)
-	defer cancel()
-	cursor, err := l.roster().Find(listing, filter)
-	if err != nil {
-		return nil, l.failed(listing, "presences", workerType, err)
-	}
-	var found []bson.Raw
-	if err := cursor.All(listing, &found); err != nil {
-		return nil, l.failed(listing, "presences", workerType, err)
-	}
-	for _, raw := range found {
-		if p, ok := presenceOf(raw); ok && (workerType == "" || p.WorkerType == workerType) {
-			list = append(list, p)
-		}
-	}
-	slices.SortFunc(list, store.ComparePresences)
-	return list, nil
+	slices.SortFunc(all, store.ComparePresences)
+	return all, nil
 }
 
-// presenceOf decodes a document, if it is one that Attend may have written.
-func presenceOf(raw bson.Raw) (store.Presence, bool) {
-	decoder := bson.NewDecoder(bson.NewDocumentReader(bytes.NewReader(raw)))
-	decoder.UseJSONStructTags()
-	var d attended
-	if raw.Validate() != nil || decoder.Decode(&d) != nil {
-		return store.Presence{}, false
-	}
-	p := d.Presence.Truncated()
-	p.Labels = nil
-	for _, each := range d.Labels {
-		if p.Labels == nil {
-			p.Labels = map[string]string{}
+// onRoster runs an operation, which needs no collection that is fit for a ledger.
+func (l *Ledger) onRoster(ctx context.Context, op, key string, do func(ctx context.Context) error) error {
+	return insist(ctx, func(ctx context.Context) error {
+		if err := l.open(ctx, op, key); err != nil {
+			return err
 		}
-		p.Labels[each.Name] = each.Value
-	}
-	return p, d.Key == rosterKey(p.WorkerType, p.ID) && p.Check() == nil
+		return l.failed(ctx, op, key, do(ctx))
+	})
 }
 
-// createRoster creates the roster's collection, if the user may: it is also made by the first presence.
+// createRoster creates the collection, if we may. Without it, there are no presences in it.
 func (l *Ledger) createRoster(ctx context.Context) error {
-	err := l.to().db.CreateCollection(ctx, l.roster().Name())
-	if hasCode(err, codeNamespaceExists) || errors.Is(meaning(err), store.ErrDenied) {
-		return nil
+	err := tolerate(l.to().db.CreateCollection(ctx, l.roster().Name()))
+	if err != nil && !hasCode(err, codeNamespaceExists) {
+		return fmt.Errorf("create %s%s: %w", l.namespace(), rosterSuffix, err)
 	}
-	return err
+	return nil
+}
+
+// Attend fails.
+func (c *memberCopy) Attend(ctx context.Context, _ []store.Presence) error {
+	return c.failed(ctx, "attend", "", errCopy)
+}
+
+// Leave fails.
+func (c *memberCopy) Leave(ctx context.Context, workerType string, _ []string) error {
+	return c.failed(ctx, "leave", workerType, errCopy)
 }
