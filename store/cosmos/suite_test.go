@@ -178,10 +178,41 @@ func TestConformance(t *testing.T) {
 				made.Do(func() { ready(t, Options{URI: uri, Database: name}) })
 				plant(t, client, name, workerType, seq, fields)
 			},
+			PlantPresence: func(t testing.TB, workerType, id string, fields map[string]any) {
+				t.Helper()
+				made.Do(func() { ready(t, Options{URI: uri, Database: name}) })
+				plantPresence(t, client, name, workerType, id, fields)
+			},
 			FreeStamp: true,
 			Rounds:    100, // Each append is a request over HTTP to one thread. make soak runs 1,000.
 		}
 	})
+}
+
+// plantPresence writes an item of the roster past the ledger.
+func plantPresence(t testing.TB, client *azcosmos.Client, database, workerType, id string, fields map[string]any) {
+	t.Helper()
+	item := map[string]any{"id": id, "workerType": workerType}
+	for k, v := range fields {
+		switch v := v.(type) {
+		case time.Time:
+			item[k] = store.Format(v)
+		case map[string]any:
+			list := []map[string]any{}
+			for name, value := range v {
+				list = append(list, map[string]any{"name": name, "value": value})
+			}
+			item[k] = list
+		default:
+			item[k] = v
+		}
+	}
+	body, err := json.Marshal(item)
+	must(t, "Marshal()", err)
+	container, err := client.NewContainer(database, DefaultContainer+rosterSuffix)
+	must(t, "NewContainer()", err)
+	_, err = container.UpsertItem(within(t, time.Minute), azcosmos.NewPartitionKeyString(workerType), body, nil)
+	must(t, "plant a presence", err)
 }
 
 // plant writes a document past the ledger.
