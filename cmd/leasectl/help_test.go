@@ -90,7 +90,7 @@ func TestTheHelpOfRunBeginsWithUsageExamplesAndFlags(t *testing.T) {
 
 func TestShellsCompleteValuesAndNoNamesOfFiles(t *testing.T) {
 	for args, want := range map[string]string{
-		"run --tie-break":        "sticky\nrotate\nrandom\n:4\n",
+		"run --tie-break":        "sticky\nrotate\nrandom\nspread\n:4\n",
 		"run --log-level":        "debug\ninfo\nwarn\nerror\n:4\n",
 		"run --log-format":       "text\njson\n:4\n",
 		"inspect slots --output": "table\njson\n:4\n",
@@ -106,7 +106,7 @@ func TestShellsCompleteValuesAndNoNamesOfFiles(t *testing.T) {
 		"run --min-retry":        ":4\n",
 		"init --store":           ":4\n",
 		"init":                   ":4\n",
-		"help inspect":           "slots\tShow who held, holds and will hold the newest slots\n:4\n",
+		"help inspect":           "slots\tShow who held, holds and will hold the newest slots\nworkers\tShow the workers that are there, who holds, and why the others don't\n:4\n",
 		"run --":                 ":0\n", // the command
 	} {
 		got := leasectl(t, nil, append(append([]string{"__complete"}, strings.Fields(args)...), "")...)
