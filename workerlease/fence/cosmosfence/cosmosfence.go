@@ -1,6 +1,7 @@
 package cosmosfence
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -96,13 +97,11 @@ func loop(ctx context.Context, c *azcosmos.ContainerClient, key azcosmos.Partiti
 		found, err := c.ReadItem(ctx, key, id, nil)
 		switch {
 		case err == nil:
-			var stored struct {
-				Fence *int64 `json:"fence"`
-			}
-			if err := json.Unmarshal(found.Value, &stored); err != nil || stored.Fence == nil {
+			newest, err := stored(found.Value)
+			if err != nil {
 				return errors.Join(fmt.Errorf("reading %s: %w", id, ErrUnfenced), err)
 			}
-			if err := fence.Compare(id, token, *stored.Fence); err != nil {
+			if err := fence.Compare(id, token, newest); err != nil {
 				return err
 			}
 			if err := json.Unmarshal(found.Value, &old); err != nil {
@@ -123,6 +122,19 @@ func loop(ctx context.Context, c *azcosmos.ContainerClient, key azcosmos.Partiti
 			return fmt.Errorf("writing %s: %w", id, err)
 		}
 	}
+}
+
+// stored returns the token of an item. It takes a map, since the fields of a struct match names of any case.
+func stored(item []byte) (newest int64, err error) {
+	var properties map[string]json.RawMessage
+	if err := json.Unmarshal(item, &properties); err != nil {
+		return 0, err
+	}
+	var token *int64
+	if err := json.Unmarshal(properties[Field], &token); err != nil || token == nil {
+		return 0, cmp.Or(err, errors.New("it is null"))
+	}
+	return *token, nil
 }
 
 func encode(item Item, id string, token int64) ([]byte, error) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -100,6 +102,9 @@ func write(ctx context.Context, c *mongo.Collection, id any, token int64, anew b
 	if token < 1 {
 		return fmt.Errorf("fence %q: the token is %d, it must be at least 1", name, token)
 	}
+	if !selectsOne(id) {
+		return fmt.Errorf("mongofence: the id %v selects many documents, or none: it must be no operator, pattern or array", id)
+	}
 	c = c.Clone(options.Collection().SetWriteConcern(writeconcern.Majority()))
 	filter := bson.D{{Key: "_id", Value: id}, {Key: Field, Value: bson.D{{Key: "$lte", Value: token}}}}
 	if anew {
@@ -113,25 +118,47 @@ func write(ctx context.Context, c *mongo.Collection, id any, token int64, anew b
 		if !mongo.IsDuplicateKeyError(err) {
 			return fmt.Errorf("writing %s: %w", name, err)
 		}
-		var found struct {
-			Fence   *int64 `bson:"fence"`
-			Deleted bool   `bson:"fenceDeleted"`
-		}
-		switch e := c.FindOne(ctx, bson.D{{Key: "_id", Value: id}}).Decode(&found); {
+		found, e := c.FindOne(ctx, bson.D{{Key: "_id", Value: id}}).Raw() // A struct's fields match names of any case.
+		switch {
 		case errors.Is(e, mongo.ErrNoDocuments): // another unique index is in the way
 			return fmt.Errorf("writing %s: %w", name, err)
 		case e != nil:
 			return fmt.Errorf("reading the fence of %s: %w", name, e)
-		case found.Fence == nil:
+		}
+		newest, integer := integer(found.Lookup(Field))
+		deleted, _ := found.Lookup(Deleted).BooleanOK()
+		switch {
+		case !integer:
 			return fmt.Errorf("writing %s: %w", name, ErrUnfenced)
-		case *found.Fence > token:
-			return fence.Compare(name, token, *found.Fence)
-		case anew && !found.Deleted:
+		case newest > token:
+			return fence.Compare(name, token, newest)
+		case anew && !deleted:
 			return fmt.Errorf("inserting %s: %w", name, ErrExists)
 		case tries > 1:
 			return fmt.Errorf("writing %s: %w", name, err)
 		}
 	}
+}
+
+// integer returns the number of a field, if it is a whole one.
+func integer(field bson.RawValue) (n int64, ok bool) {
+	if f, fraction := field.DoubleOK(); fraction && f != math.Trunc(f) {
+		return 0, false
+	}
+	return field.AsInt64OK()
+}
+
+// selectsOne reports that a filter takes id for a value, as MongoDB allows it for an _id.
+func selectsOne(id any) bool {
+	kind, value, err := bson.MarshalValue(id)
+	switch {
+	case err != nil || kind == bson.TypeRegex || kind == bson.TypeArray:
+		return false
+	case kind != bson.TypeEmbeddedDocument:
+		return true
+	}
+	fields, err := bson.Raw(value).Elements()
+	return err == nil && !slices.ContainsFunc(fields, func(e bson.RawElement) bool { return strings.HasPrefix(e.Key(), "$") })
 }
 
 // decode returns the fields of any document, in order, in a copy.
