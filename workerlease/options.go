@@ -104,7 +104,7 @@ type Options struct {
 	// client's clock. The answer decides about order only: leases exclude each other whatever it is.
 	Eligible func(ctx context.Context) error
 
-	// EligibleEvery is how long an answer of Eligible counts: 10 ms to 1 h. So a holder that is no longer
+	// EligibleEvery is how long an answer of Eligible counts before it is asked again: 10 ms to 1 h. So a holder that is no longer
 	// fit is noticed within EligibleEvery and EligibleTimeout. Default: 10 s, at most an eighth of
 	// the shortest slot and a quarter of FailoverWithin.
 	EligibleEvery time.Duration

@@ -76,6 +76,12 @@ func (c *Client) Run(ctx context.Context, o Options, task Task) error {
 
 // unanswered is why Run gives up the release.
 func (w *WorkerLease) unanswered() error {
+	w.mu.Lock()
+	unreleased := w.unreleased
+	w.mu.Unlock()
+	if !unreleased && w.checking.Load() != nil {
+		return fmt.Errorf("it did not return within %v", stopGrace)
+	}
 	if s := w.Status(); s.Failures > 0 {
 		return fmt.Errorf("the store did not answer within %v: %w", stopGrace, s.LastError)
 	}

@@ -36,7 +36,19 @@ func (s *Score) Eligible(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	returned := false
+	defer func() {
+		if !returned { // It panicked, or ended its goroutine.
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.unfit = true
+		}
+	}()
 	score, err := s.Of(ctx)
+	if err == nil {
+		err = ctx.Err() // An answer that comes too late was an error.
+	}
+	returned = true
 	if w, ok := ctx.Value(scored{}).(*WorkerLease); ok && err == nil && score >= 0 && score <= 1 {
 		w.noteScore(score)
 	}

@@ -138,3 +138,32 @@ func ExampleOptions_eligible() {
 		Eligible: probe, EligibleEvery: 2 * time.Second,
 	}
 }
+
+// A call that ends in a panic, or too late, made the worker ineligible: it needs the higher score, too.
+func TestAScoreThatIsNotToldCountsForHysteresis(t *testing.T) {
+	for name, second := range map[string]func(cancel func()) (float64, error){
+		"panic": func(func()) (float64, error) { panic("no") },
+		"late":  func(cancel func()) (float64, error) { cancel(); return 0.85, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			score := func() (float64, error) { return 0.85, nil }
+			s := &workerlease.Score{Of: func(context.Context) (float64, error) { return score() }}
+			if err := s.Eligible(ctx); err != nil {
+				t.Fatal(err)
+			}
+			first := score
+			score = func() (float64, error) { return second(cancel) }
+			func() {
+				defer func() { _ = recover() }()
+				if err := s.Eligible(ctx); err == nil {
+					t.Error("nil of a call that came too late")
+				}
+			}()
+			score = first
+			if err := s.Eligible(t.Context()); err == nil {
+				t.Error("0.85 made it eligible again, want it to need 0.9")
+			}
+		})
+	}
+}

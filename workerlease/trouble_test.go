@@ -3,10 +3,12 @@ package workerlease_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
 )
@@ -117,6 +119,55 @@ func TestWhoSaysThatItFailedLeavesTheSlotsToOthers(t *testing.T) {
 			at(460 * time.Minute)
 			if n := len(b.history()) - before; n != 0 {
 				t.Errorf("the other has had %d slots since the first works, want none", n)
+			}
+		})
+	}
+}
+
+func TestWhoAlwaysFailsLeavesTheSlotsToOthersOfItsPriority(t *testing.T) {
+	for _, tie := range []priority.TieBreak{priority.Sticky, priority.Rotate, priority.Random} {
+		for _, p := range []int{0, 5, priority.Lowest} {
+			bubble(t, fmt.Sprint(tie, " ", p), func(t *testing.T) {
+				ledger := memory.New(memory.Options{})
+				o, q := named("a", p), named("b", p)
+				o.LeaseInterval, q.LeaseInterval = time.Minute, time.Minute
+				o.TieBreak, q.TieBreak = tie, tie
+				var first, second atomic.Int64
+				runs(t, ledger, o, func(context.Context, workerlease.Lease) error { first.Add(1); return errUnwell })
+				runs(t, ledger, q, func(ctx context.Context, _ workerlease.Lease) error {
+					second.Add(1)
+					<-ctx.Done()
+					return nil
+				})
+				at(401 * time.Minute)
+				if n, m := first.Load(), second.Load(); n > 40 || m < 360 {
+					t.Errorf("%d slots in the hands of who fails, and %d in those of the other, want less than a tenth", n, m)
+				}
+			})
+		}
+	}
+}
+
+// Code that hangs for more than a slot has not gone on through one.
+func TestWhoHangsForLongerThanASlotStepsBack(t *testing.T) {
+	for _, within := range []time.Duration{0, 8 * time.Second} {
+		bubble(t, within.String(), func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			o, p := named("a", 0), named("b", 1)
+			o.LeaseInterval, o.ProgressWithin, p.LeaseInterval = time.Minute, 90*time.Second, time.Minute
+			o.Continuous, p.Continuous = true, true
+			o.FailoverWithin, p.FailoverWithin = within, within
+			start(t, setup{ledger: ledger, Options: o})
+			b := start(t, setup{ledger: ledger, Options: p})
+			at(800 * time.Minute)
+			var worked time.Duration
+			for _, u := range b.history() {
+				if u.ended > 0 {
+					worked += u.ended - u.allocated
+				}
+			}
+			if worked < 700*time.Minute {
+				t.Errorf("the other has worked for %v of 800 min, want nine in ten, but for a few at the start", worked)
 			}
 		})
 	}

@@ -113,12 +113,12 @@ func (w *WorkerLease) stop(ctx context.Context, failed func(error)) error {
 	running, unreleased := w.progress.running, w.unreleased
 	w.mu.Unlock()
 	switch {
-	case w.checking.Load() != nil:
-		err = fmt.Errorf("stop leasing %q: %w: Options.Eligible has not returned", w.options.WorkerType, context.Cause(ctx))
 	case running:
 		err = fmt.Errorf("stop leasing %q: %w: the callbacks have not returned", w.options.WorkerType, context.Cause(ctx))
 	case unreleased:
 		err = fmt.Errorf("stop leasing %q: %w: %w", w.options.WorkerType, ErrNotReleased, context.Cause(ctx))
+	case w.checking.Load() != nil:
+		err = fmt.Errorf("stop leasing %q: %w: Options.Eligible has not returned", w.options.WorkerType, context.Cause(ctx))
 	}
 	if failed != nil {
 		failed(err)

@@ -189,10 +189,7 @@ func (f facts) turns() priority.Turns {
 
 // turn is how long after the opening of claims this worker may claim; held reports
 // that it had what comes before.
-func (f facts) turn(held bool) time.Duration {
-	p, held := f.ranked(held)
-	return f.m.Rules.Turn(f.turns(), p, f.m.TieBreak, held, f.turnDraw())
-}
+func (f facts) turn(held bool) time.Duration { return f.turnIn(f.turns(), held) }
 
 // turnDraw is what decides the place within a turn.
 func (f facts) turnDraw() uint64 { return binary.LittleEndian.Uint64(f.at.Draw[:8]) }

@@ -50,7 +50,7 @@ func (x *step) finished(e Finished) {
 		c.DoneUntil = slot.End
 		x.works()
 	} else {
-		x.troubled(slot)
+		x.troubled(slot, CodeFailed)
 	}
 	if e.Done || !x.m.Once {
 		s.Bid.SkipSlot = slot.Start

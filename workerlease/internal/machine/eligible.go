@@ -16,14 +16,28 @@ type Eligibility struct {
 	Known  bool          // it has answered
 	Unfit  bool          // the newest answer
 	Due    time.Duration // the local reading from which on the answer is old
-	Fresh  bool          // it wasn't old in the last step
+	Fresh  bool          // it counted in the last step
+	Lasts  bool          // and was not to be old before the turn
 	Looked time.Time     // start of the slot that was found free, and not claimed
 	// Progressed is the local reading at which the user's code was last known to go on.
 	Progressed time.Duration
 }
 
-// checked reports that there is an answer which is not old.
-func (f facts) checked() bool { return f.s.Eligibility.Known && f.at.Local < f.s.Eligibility.Due }
+// checked reports that there is an answer which counts. It does until the next one, if that was asked for
+// in time: a check that takes its time delays no claim.
+func (f facts) checked() bool {
+	e, due := &f.s.Eligibility, f.s.Eligibility.Due
+	if e.Asking {
+		due += f.m.CheckTimeout
+	}
+	return e.Known && f.at.Local < due
+}
+
+// lasts reports that the answer isn't old before the turn has come.
+func (f facts) lasts() bool {
+	ahead := max(f.m.begins(f.s).Sub(f.at.Now.At(f.s.Bid.TurnEdge)), 0)
+	return f.s.Eligibility.Known && f.at.Local+ahead <= f.s.Eligibility.Due && f.checked()
+}
 
 // unfitFor reports that the worker is not fit for an act, by its newest answer.
 func (m *Machine) unfitFor(s *State, a Acts) bool {
@@ -33,13 +47,18 @@ func (m *Machine) unfitFor(s *State, a Acts) bool {
 // waitsForAnswer reports that the bid waits for an answer, and not for its turn. Who isn't fit looks
 // once at each slot, to know who has it.
 func (f facts) waitsForAnswer() bool {
-	return f.m.Checks && f.m.Rules.Heeds&Claiming != 0 && (!f.checked() || f.m.passes(f.s))
+	return f.m.Checks && f.m.Rules.Heeds&Claiming != 0 && (!f.checked() && !f.m.keepsLease(f.s) || f.m.passes(f.s))
+}
+
+// keepsLease reports that the bid may go on with a lease that is kept whatever the check says.
+func (m *Machine) keepsLease(s *State) bool {
+	return m.KeepsUnfit && m.Continuous && s.Hold.Held.Own && s.Hold.Held.End.Equal(s.Bid.Slot.Start)
 }
 
 // looksLater puts off the look of a worker that isn't fit to when the others have had their turns.
 func (x *step) looksLater() bool {
 	b := &x.s.Bid
-	if !x.m.unfitFor(x.s, Claiming) || !x.at.Now.Earliest.Before(b.Slot.Start) {
+	if !x.m.unfitFor(x.s, Claiming) || x.m.keepsLease(x.s) || !x.at.Now.Earliest.Before(b.Slot.Start) {
 		return false
 	}
 	b.wait(b.Slot.Start, timeline.Earliest)
@@ -54,7 +73,8 @@ func (m *Machine) passes(s *State) bool {
 // waitsForCheck is the same, as of the last step.
 func (m *Machine) waitsForCheck(s *State) bool {
 	e := &s.Eligibility
-	return m.Checks && m.Rules.Heeds&Claiming != 0 && !s.extends() && (e.Asking || e.Fresh && m.passes(s))
+	waits := e.Asking && !e.Fresh && !m.keepsLease(s) || e.Fresh && m.passes(s)
+	return m.Checks && m.Rules.Heeds&Claiming != 0 && !s.extends() && waits
 }
 
 // checksFrom is the time from which on the answer has to be fresh for the bid: so long before the
@@ -72,12 +92,15 @@ func (h *Hold) needsCheck() bool { return h.holding() || !h.Next.IsZero() }
 // check begins the check, if it is due.
 func (x *step) check() {
 	s, e := x.s, &x.s.Eligibility
+	contends := x.m.contends(s) && x.at.Now.Known()
 	e.Fresh = x.checked()
-	if !x.m.Checks || e.Asking || e.Fresh || s.Stopping {
+	e.Lasts = e.Fresh && (!contends || x.lasts())
+	if !x.m.Checks || e.Asking || s.Stopping {
 		return
 	}
-	if s.Hold.needsCheck() || x.m.contends(s) && x.at.Now.Known() && !x.at.Now.At(s.Bid.TurnEdge).Before(x.m.checksFrom(s)) {
+	if !e.Fresh && s.Hold.needsCheck() || !e.Lasts && contends && !x.at.Now.At(s.Bid.TurnEdge).Before(x.m.checksFrom(s)) {
 		e.Asking = true
+		e.Fresh = x.checked()
 		x.do(Check{})
 	}
 }
@@ -88,13 +111,15 @@ func (m *Machine) checkWaits(s *State) []Wait {
 	switch {
 	case !m.Checks || e.Asking || s.Stopping:
 		return nil
-	case e.Fresh && (s.Hold.needsCheck() || e.Unfit):
-		return []Wait{{Local: e.Due}}
-	case !e.Fresh && m.contends(s):
-		return []Wait{{Time: m.checksFrom(s), Edge: s.Bid.TurnEdge}}
-	default:
-		return nil
 	}
+	var w []Wait
+	if e.Fresh && (s.Hold.needsCheck() || e.Unfit) {
+		w = append(w, Wait{Local: e.Due})
+	}
+	if !e.Lasts && m.contends(s) && !(e.Fresh && m.passes(s)) {
+		w = append(w, Wait{Time: m.checksFrom(s), Edge: s.Bid.TurnEdge})
+	}
+	return w
 }
 
 // judged takes in an answer of the check. A holder that is no longer fit ends its lease.

@@ -71,8 +71,11 @@ func (x *step) dropFreed() {
 		return
 	}
 	why := ClockJumped
-	if h.Overran {
+	switch {
+	case h.Overran:
 		why = Overrunning
+	case x.m.unfitFor(x.s, Beginning):
+		why = Ineligible
 	}
 	x.note(Note{What: Missed, Slot: slot, Until: slot.End, Why: why})
 }

@@ -178,8 +178,7 @@ func (f facts) hintTurn(widths time.Duration) time.Duration {
 	}
 	step := min(max(hintStep, f.m.Rules.Landing(f.s.Trips, true), widths*f.at.Now.Uncertainty()), usual)
 	turns := priority.NewTurns(f.m.lead(slot), step, 0)
-	p, held := f.ranked(f.s.Hold.had(slot, f.m.Once))
-	return f.m.Rules.Turn(turns, p, f.m.TieBreak, held, f.turnDraw())
+	return f.turnIn(turns, f.s.Hold.had(slot, f.m.Once))
 }
 
 // hinted takes a hint for what it is: the head alone says what is in force.

@@ -100,7 +100,7 @@ func (x *step) hold() {
 		x.stepDown(Stalled)
 	}
 	if h.holding() && !h.Resume.IsZero() && x.m.Rules.begun(now, h.Resume) {
-		h.Resume = time.Time{}
+		h.Resume, x.s.Eligibility.Progressed = time.Time{}, x.at.Local // It needed none until now.
 		x.do(CallAgain{})
 	}
 	if h.overrunning() && !h.Overran && x.at.Local >= h.Overdue {
@@ -200,7 +200,7 @@ func (x *step) expire(why Reason) {
 	switch {
 	case why == CodePanicked || why == Stalled:
 		x.s.Bid.SkipSlot = h.Held.Slot.Start // Others may try.
-		x.troubled(h.Held.Slot)
+		x.troubled(h.Held.Slot, why)
 	case why == WindowEnded && !x.m.Once && !x.s.Trouble.failed(h.Held.Slot):
 		x.works()
 	}

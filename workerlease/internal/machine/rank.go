@@ -30,6 +30,18 @@ func (f facts) ranked(held bool) (int, bool) {
 	}
 }
 
+// turnIn is how long after the opening of claims the worker has its turn for the bid's slot; held reports
+// that it had what comes before. Who lets others go first comes at the end of the lowest priority's turn:
+// others may have that priority.
+func (f facts) turnIn(turns priority.Turns, held bool) time.Duration {
+	if f.m.StepsBack(f.s) {
+		const last = 0xfc << 56 // of 64 parts
+		return f.m.Rules.Turn(turns, priority.Lowest, priority.Random, false, f.turnDraw()|last)
+	}
+	p, held := f.ranked(held)
+	return f.m.Rules.Turn(turns, p, f.m.TieBreak, held, f.turnDraw())
+}
+
 // Effective is the priority by which the worker claims the bid's slot.
 func (m *Machine) Effective(s *State) int {
 	p, _ := facts{m: m, s: s}.ranked(false)
@@ -61,14 +73,14 @@ func (x *step) remembered(e Remembered) {
 		return // It has failed itself meanwhile.
 	}
 	before, now := x.m.Rules.Recall(e.Trouble), x.m.Schedule.At(x.at.Now.Mid())
-	if furthest := x.m.skip(now, x.m.Rules.StepBack(before.Slots)+1); before.Until.After(furthest) {
+	if furthest := x.m.skip(now, mostLost*x.m.Rules.StepBack(before.Slots)+1); before.Until.After(furthest) {
 		before.Until = furthest // Whatever is said there.
 	}
 	first := x.m.Schedule.Next(e.Since) // that it can have had
 	*t = before
 	if e.Died && (e.Held || before.Slots > 0 || e.Seen.Before(first.End)) {
 		t.Began = now.Start // It has come through no slot since it failed.
-		x.troubled(now)
+		x.troubled(now, CodeFailed)
 	} else if before.Until.After(now.Start) {
 		x.note(Note{What: SteppedBack, Slot: now, Until: before.Until, Count: before.Slots})
 	}

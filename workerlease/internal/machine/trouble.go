@@ -18,17 +18,27 @@ type Trouble struct {
 	Until time.Time // start of the first slot for which the worker has its own turn again
 }
 
-// troubled notes that the code failed in a slot: once, however often it did.
-func (x *step) troubled(slot slots.Slot) {
-	t := &x.s.Trouble
-	if t.Began.Before(slot.Start) {
+// mostLost bounds how many slots that code has hung through count.
+const mostLost = 8
+
+// troubled notes that the code failed in a slot: once, however often it did. The more slots it has hung
+// through, the longer others go first.
+func (x *step) troubled(slot slots.Slot, why Reason) {
+	t, worked, lost := &x.s.Trouble, slot, 1
+	if why == Stalled {
+		worked = x.m.Schedule.At(x.at.Now.Mid().Add(x.s.Eligibility.Progressed - x.at.Local)) // It has done nothing since.
+		for each := worked; each.Start.Before(slot.Start) && lost < mostLost; each = x.m.Schedule.Next(each.Start) {
+			lost++
+		}
+	}
+	if t.Began.Before(worked.Start) {
 		t.Slots = 0 // It has gone on through a slot at least.
 	}
 	if t.Slots > 0 && t.Slot.Equal(slot.Start) {
 		return
 	}
 	t.Slots, t.Slot = t.Slots+1, slot.Start
-	back := x.m.Rules.StepBack(t.Slots)
+	back := lost * x.m.Rules.StepBack(t.Slots)
 	if back == 0 {
 		return
 	}
@@ -49,7 +59,7 @@ func (x *step) faltered() {
 	if now := x.m.Schedule.At(x.at.Now.Mid()); now.Start.Before(slot.Start) {
 		slot = now // The lease reaches into the next slot.
 	}
-	x.troubled(slot)
+	x.troubled(slot, CodeFailed)
 	x.s.Trouble.Began = x.m.Schedule.Next(slot.Start).Start // With that slot the work begins anew.
 }
 
