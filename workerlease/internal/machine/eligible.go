@@ -116,7 +116,7 @@ func (m *Machine) checkWaits(s *State) []Wait {
 	if e.Fresh && (s.Hold.needsCheck() || e.Unfit) {
 		w = append(w, Wait{Local: e.Due})
 	}
-	if !e.Lasts && m.contends(s) && !(e.Fresh && m.passes(s)) {
+	if passed := e.Fresh && m.passes(s); !passed && !e.Lasts && m.contends(s) {
 		w = append(w, Wait{Time: m.checksFrom(s), Edge: s.Bid.TurnEdge})
 	}
 	return w
