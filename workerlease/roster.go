@@ -137,7 +137,8 @@ func (c *Client) runRoster() {
 			}
 			continue
 		}
-		r.next = c.local() + c.attendRoster()
+		wait := c.attendRoster()
+		r.next = c.local() + wait // From now on, or what has just been written would not be due then.
 	}
 }
 

@@ -112,8 +112,14 @@ func TestWorkersThatRunAreInTheRoster(t *testing.T) {
 		c := startRun(t, uri, "c", []string{"--every", "5s", "--priority", "7", "--no-roster"}, "sleep", "1000")
 		b.await("ready")
 		c.await("ready")
+		var all map[string]inspect.Worker
+		defer func() {
+			if t.Failed() {
+				t.Logf("at last there were %+v", all)
+			}
+		}()
 		procs.Eventually(t, "both are there, and a holds", func() bool {
-			all := crew(t, env)
+			all = crew(t, env)
 			return all["a"].Holds && all["a"].Labels["region"] == "eu" && all["b"].Present && all["b"].Priority == 3 && all["b"].Missed != "" && len(all) == 2
 		})
 		b.signal(syscall.SIGTERM)
