@@ -38,7 +38,7 @@
 // # The roster
 //
 // A store may be a [Roster], too: it keeps who is there, apart from the records, for people who look and for the
-// order in which workers claim. Nothing else depends on that. Memory and SQLite do so.
+// order in which workers claim. Nothing else depends on that. All stores here do so.
 //
 // # Times
 //

@@ -128,6 +128,9 @@ func dubious(err error) bool {
 	if _, ok := errors.AsType[*exchangeError](err); ok {
 		return true
 	}
+	if _, ok := errors.AsType[asideError](err); ok {
+		return false
+	}
 	r, ok := errors.AsType[*azcore.ResponseError](err)
 	if !ok {
 		return false

@@ -32,7 +32,8 @@ type fakeAccount struct {
 	// container is missing if it is nil.
 	container map[string]any
 	items     map[string]map[string]json.RawMessage
-	roster    *fakeAccount // another container, for its items alone
+	// roster are the items of the roster's container, which is missing if it is nil.
+	roster map[string]map[string]json.RawMessage
 	// timeless servers don't know GetCurrentTimestamp.
 	timeless bool
 	// hook may answer in place of the account, or do something and return nil.
@@ -50,7 +51,8 @@ type fakeAccount struct {
 // fakeRequest is a request as it came.
 type fakeRequest struct {
 	*http.Request
-	// op is account, container, create container, create, read, delete or query.
+	// op is account, container, create container, create, read, delete or query, and for the
+	// roster's container create roster, attend, leave or presences.
 	op   string
 	text string
 }
@@ -76,7 +78,6 @@ func newFake() *fakeAccount {
 		},
 		container: map[string]any{"id": DefaultContainer, "partitionKey": map[string]any{"paths": []string{"/workerType"}, "kind": "Hash", "version": 2}},
 		items:     map[string]map[string]json.RawMessage{},
-		roster:    &fakeAccount{items: map[string]map[string]json.RawMessage{}},
 	}
 }
 
@@ -145,6 +146,9 @@ func (f *fakeAccount) Do(req *http.Request) (*http.Response, error) {
 		}
 		r.text = string(b)
 	}
+	if r.op == "create container" && strings.Contains(r.text, rosterSuffix+`"`) {
+		r.op = "create roster"
+	}
 	f.mu.Lock()
 	f.log = append(f.log, r)
 	hook := f.hook
@@ -181,6 +185,14 @@ func fakeOp(req *http.Request) string {
 		return "create container"
 	case kind == "colls":
 		return "container"
+	case strings.Contains(req.URL.Path, rosterSuffix+"/docs"):
+		switch {
+		case req.Header.Get("Content-Type") == "application/query+json":
+			return "presences"
+		case req.Method == http.MethodDelete:
+			return "leave"
+		}
+		return "attend"
 	case req.Header.Get("Content-Type") == "application/query+json":
 		return "query"
 	case req.Method == http.MethodPost:
@@ -209,7 +221,7 @@ func refusal(status int, message string, headers ...string) *fakeReply {
 }
 
 // charges are Microsoft's examples for items of 1 KB, or near them.
-var charges = map[string]string{"create": "5.52", "read": "1", "query": "2.85", "delete": "5.52", "container": "1"}
+var charges = map[string]string{"create": "5.52", "read": "1", "query": "2.85", "delete": "5.52", "container": "1", "attend": "5.52", "leave": "5.52", "presences": "2.85"}
 
 // response is a reply with the headers that all have.
 func (f *fakeAccount) response(r *fakeRequest, reply *fakeReply) *http.Response {
@@ -241,15 +253,7 @@ func (f *fakeAccount) at(r *fakeRequest) time.Time {
 	return f.now().Add(f.apart[r.URL.Host])
 }
 
-// ofRoster reports that a request is about the container of the roster.
-func (r *fakeRequest) ofRoster() bool {
-	return strings.Contains(r.URL.Path+"/", rosterSuffix+"/") || r.op == "create container" && strings.Contains(r.text, rosterSuffix+`"`)
-}
-
 func (f *fakeAccount) answer(r *fakeRequest) *fakeReply {
-	if f.roster != nil && r.Request != nil && r.ofRoster() {
-		return f.roster.answer(r)
-	}
 	switch r.op {
 	case "account":
 		return reply(http.StatusOK, f.properties)
@@ -262,6 +266,9 @@ func (f *fakeAccount) answer(r *fakeRequest) *fakeReply {
 		_ = json.Unmarshal([]byte(r.text), &f.container)
 		return reply(http.StatusCreated, f.container)
 	}
+	if slices.Contains([]string{"create roster", "attend", "leave", "presences"}, r.op) {
+		return f.onRoster(r)
+	}
 	if f.container == nil {
 		return refusal(http.StatusNotFound, "no such container", headerSubstatus, substatusOwnerMissing)
 	}
@@ -271,7 +278,7 @@ func (f *fakeAccount) answer(r *fakeRequest) *fakeReply {
 		return reply(http.StatusOK, f.container)
 	}
 	if r.op == "query" {
-		return f.query(r, partition)
+		return f.query(r, f.items, partition)
 	}
 	if len(partition) != 1 {
 		return refusal(http.StatusBadRequest, "the partition key is missing")
@@ -283,9 +290,6 @@ func (f *fakeAccount) answer(r *fakeRequest) *fakeReply {
 		var item map[string]any
 		if err := json.Unmarshal([]byte(r.text), &item); err != nil || item["workerType"] != partition[0] {
 			return refusal(http.StatusBadRequest, "the partition key isn't that of the item")
-		}
-		if r.Header.Get("X-Ms-Documentdb-Is-Upsert") != "" {
-			delete(items, fmt.Sprint(item["id"]))
 		}
 		return f.create(partition[0], item, f.at(r))
 	case "delete":

@@ -1,7 +1,6 @@
 package cosmos
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -36,8 +35,8 @@ func TestInitCreatesWhatIsMissing(t *testing.T) {
 			for range 2 {
 				wantErr(t, "Init()", l.Init(within(t, time.Minute)), nil)
 			}
-			if n := f.ops("create container"); n != 2 {
-				t.Fatalf("containers created = %d, want 2, the roster's among them: what is there isn't touched", n)
+			if n := f.ops("create container"); n != 1 {
+				t.Fatalf("containers created = %d, want 1: what is there isn't touched", n)
 			}
 			for _, r := range f.log {
 				switch r.op {
@@ -48,12 +47,6 @@ func TestInitCreatesWhatIsMissing(t *testing.T) {
 				case "create container":
 					want := `{"id":"WorkerLeases","partitionKey":{"kind":"Hash","paths":["/workerType"],"version":2},` +
 						`"indexingPolicy":{"automatic":true,"indexingMode":"Consistent","includedPaths":[{"path":"/id/?"},{"path":"/workerType/?"}],"excludedPaths":[{"path":"/*"}]}}`
-					if r.ofRoster() {
-						want = strings.Replace(want, "WorkerLeases", "WorkerLeases-roster", 1)
-						least := map[bool]string{true: "400"}[c.manual+c.automatic != ""]
-						documenttest.Equal(t, "throughput of the roster", r.Header.Get(manual), least)
-						c.manual, c.automatic = least, ""
-					}
 					if r.text != want {
 						t.Errorf("container created as %s\nwant %s", r.text, want)
 					}

@@ -93,7 +93,7 @@ func TestTrimCountsWhatItDeletedAndStopsAtTheFirstError(t *testing.T) {
 		want    error
 	}{
 		"somebody else trims, too": {answering("delete", refusal(404, "gone")), 198, 199, nil},
-		"no right to delete":       {always("delete", refusal(403, "no right")), 0, trimmers, store.ErrDenied},
+		"no right to delete":       {always("delete", refusal(403, "no right")), 0, atATime, store.ErrDenied},
 	} {
 		f := newFake()
 		for seq := range int64(200) {

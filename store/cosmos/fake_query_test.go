@@ -11,7 +11,7 @@ import (
 )
 
 // query answers the queries that this package sends.
-func (f *fakeAccount) query(r *fakeRequest, partition []string) *fakeReply {
+func (f *fakeAccount) query(r *fakeRequest, of map[string]map[string]json.RawMessage, partition []string) *fakeReply {
 	var q struct {
 		Query      string
 		Parameters []struct {
@@ -41,7 +41,7 @@ func (f *fakeAccount) query(r *fakeRequest, partition []string) *fakeReply {
 		values[p.Name] = text
 	}
 	all := []map[string]json.RawMessage{}
-	for name, items := range f.items {
+	for name, items := range of {
 		if len(partition) == 1 && name != partition[0] || slices.Contains(seen, name) {
 			continue
 		}

@@ -1,6 +1,7 @@
 package cosmos
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -47,6 +48,12 @@ func TestConformanceOfTheFakeAccount(t *testing.T) {
 				}
 				f.plant(t, workerType, store.Key(workerType, seq), all)
 			},
+			PlantPresence: func(t testing.TB, workerType, id string, fields map[string]any) {
+				t.Helper()
+				text, err := json.Marshal(presenceItem(workerType, id, fields))
+				must(t, "Marshal()", err)
+				f.set(func() { f.attend(workerType, presenceKey(workerType, id), text) })
+			},
 		}
 	})
 }
@@ -57,7 +64,7 @@ type readKey struct{ *fakeAccount }
 func (k readKey) Do(req *http.Request) (*http.Response, error) {
 	r := &fakeRequest{Request: req, op: fakeOp(req)}
 	switch r.op {
-	case "create", "delete", "create database", "create container":
+	case "create", "delete", "create database", "create container", "create roster", "attend", "leave":
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		return k.response(r, refusal(http.StatusForbidden, "The input authorization token can't serve the request: it is read-only")), nil

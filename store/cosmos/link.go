@@ -37,6 +37,7 @@ type conn struct {
 	ledger    *Ledger
 	client    *azcosmos.Client
 	container *azcosmos.ContainerClient
+	roster    *azcosmos.ContainerClient // isn't checked
 	// life ends if the connection isn't used after all.
 	life context.Context
 	end  context.CancelFunc
@@ -318,7 +319,11 @@ func (l *Ledger) dial() (*conn, error) {
 	if c.client, err = l.sign(c, l.address.endpoint, o); err != nil {
 		return nil, err
 	}
-	if c.container, err = c.client.NewContainer(l.address.database, l.address.container); err != nil {
+	c.container, err = c.client.NewContainer(l.address.database, l.address.container)
+	if err == nil {
+		c.roster, err = c.client.NewContainer(l.address.database, l.address.container+rosterSuffix)
+	}
+	if err != nil {
 		c.client.Close()
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,8 +22,8 @@ const (
 	// listPage is how many items are read at a time if there is no limit, and
 	// mostPage if there is.
 	listPage, mostPage = 100, 1000
-	// trimmers is how many deletions run at a time.
-	trimmers = 8
+	// atATime is how many writes of one operation run at a time.
+	atATime = 8
 	// fieldTime is the name of the account's time in the result of a query.
 	fieldTime = "storeTime"
 )
@@ -156,37 +155,21 @@ func (c *conn) trim(ctx context.Context, workerType string, before int64, delete
 	return c.remove(ctx, old, deleted)
 }
 
-// remove deletes records, several at a time. After the first error it starts no more,
-// but waits for those in progress, which may succeed.
+// remove deletes records, several at a time.
 func (c *conn) remove(ctx context.Context, records []store.Record, deleted *atomic.Int64) error {
-	var wg sync.WaitGroup
-	var next atomic.Int64
-	failures := make(chan error, trimmers)
-	for range min(trimmers, len(records)) {
-		wg.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(records)); i = next.Add(1) - 1 {
-				r := records[i]
-				_, err := c.container.DeleteItem(ctx, azcosmos.NewPartitionKeyString(r.WorkerType), store.Key(r.WorkerType, r.Seq), nil)
-				switch {
-				case err == nil:
-					deleted.Add(1)
-				case isStatus(err, http.StatusNotFound) && !ownerMissing(err):
-					// Another worker trims, too.
-				default:
-					next.Store(int64(len(records)))
-					failures <- err
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	select {
-	case err := <-failures:
-		return err
-	default:
+	return several(len(records), func(i int) error {
+		r := records[i]
+		_, err := c.container.DeleteItem(ctx, azcosmos.NewPartitionKeyString(r.WorkerType), store.Key(r.WorkerType, r.Seq), nil)
+		switch {
+		case err == nil:
+			deleted.Add(1)
+		case isStatus(err, http.StatusNotFound) && !ownerMissing(err):
+			// Another worker trims, too.
+		default:
+			return err
+		}
 		return nil
-	}
+	})
 }
 
 // workerTypes finds the worker types that have records. Queries across partitions

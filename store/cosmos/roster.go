@@ -2,9 +2,7 @@ package cosmos
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -13,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/document"
 )
 
 var _ store.Roster = (*Ledger)(nil)
@@ -20,154 +19,108 @@ var _ store.Roster = (*Ledger)(nil)
 // rosterSuffix follows the name of the ledger's container in that of the roster's.
 const rosterSuffix = "-roster"
 
-// attendants is how many presences are written or removed at a time.
-const attendants = 8
-
-// roster is the roster's container. Its items are presences as they are in JSON; the partition is the worker type.
-func (c *conn) roster() (*azcosmos.ContainerClient, error) {
-	return c.client.NewContainer(c.ledger.address.database, c.ledger.address.container+rosterSuffix)
-}
-
-// Attend stores presences in place of those with their keys: one request for each.
+// Attend stores presences in place of those with their keys, several at a time. Each costs one upsert.
 func (l *Ledger) Attend(ctx context.Context, presences []store.Presence) error {
-	type key struct{ workerType, id string }
-	newest := map[key]int{} // Requests overtake one another.
-	for i := range presences {
-		if err := presences[i].Check(); err != nil {
+	items := make([][]byte, len(presences))
+	for i, p := range presences {
+		err := p.Check()
+		if err == nil {
+			items[i], err = encodePresence(p)
+		}
+		if err != nil {
 			return fmt.Errorf("cosmos: attend: %w", err)
 		}
-		newest[key{presences[i].WorkerType, presences[i].ID}] = i
 	}
-	which := slices.Sorted(maps.Values(newest))
-	_, err := run(ctx, l, "attend", "", func(ctx context.Context, c *conn) (none struct{}, err error) {
-		return none, c.each(len(which), func(container *azcosmos.ContainerClient, i int) error {
-			p := presences[which[i]]
-			item, err := encodePresence(p)
-			if err == nil {
-				_, err = container.UpsertItem(ctx, azcosmos.NewPartitionKeyString(p.WorkerType), item, nil)
-			}
-			return l.unlessMissing(err)
-		})
-	})
-	return err
-}
-
-// attended is the item of a presence. Labels are a list, since not all software takes all names for fields.
-type attended struct {
-	store.Presence
-
-	Labels []label `json:"labels,omitempty"`
-}
-
-type label struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
-
-func encodePresence(p store.Presence) ([]byte, error) {
-	item := attended{Presence: p.Truncated()}
-	for _, name := range slices.Sorted(maps.Keys(p.Labels)) {
-		item.Labels = append(item.Labels, label{name, p.Labels[name]})
-	}
-	return json.Marshal(item)
-}
-
-// decodePresence reads an item, if it is one that Attend may have written.
-func decodePresence(raw []byte) (store.Presence, bool) {
-	var item attended
-	if json.Unmarshal(raw, &item) != nil {
-		return store.Presence{}, false
-	}
-	p := item.Presence.Truncated()
-	for _, each := range item.Labels {
-		if p.Labels == nil {
-			p.Labels = map[string]string{}
+	return l.eachOnRoster(ctx, "attend", "", len(items), func(ctx context.Context, c *conn, i int) error {
+		_, err := c.roster.UpsertItem(ctx, azcosmos.NewPartitionKeyString(presences[i].WorkerType), items[i], nil)
+		if isStatus(err, http.StatusNotFound) {
+			err = fmt.Errorf("%w: no container %s/%s%s: create it, as leasectl init does: %w", store.ErrMissing, l.address.database, l.address.container, rosterSuffix, err)
 		}
-		p.Labels[each.Name] = each.Value
-	}
-	return p, p.Check() == nil
+		return err
+	})
 }
 
-// Leave removes presences: one request for each.
+// Leave removes presences, several at a time. Each deletion costs one request.
 func (l *Ledger) Leave(ctx context.Context, workerType string, ids []string) error {
 	if err := store.CheckWorkerType(workerType); err != nil {
 		return fmt.Errorf("cosmos: leave: %w", err)
 	}
-	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !store.IsPresenceID(id) }) // None has such a one.
-	_, err := run(ctx, l, "leave", workerType, func(ctx context.Context, c *conn) (none struct{}, err error) {
-		return none, c.each(len(ids), func(container *azcosmos.ContainerClient, i int) error {
-			_, err := container.DeleteItem(ctx, azcosmos.NewPartitionKeyString(workerType), ids[i], nil)
-			if isStatus(err, http.StatusNotFound) {
-				return nil
-			}
-			return err
-		})
+	// What isn't an ID may not be sent as part of a URL.
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		p := store.Presence{WorkerType: workerType, ID: id, InstanceID: "any", Phase: store.PhaseStopped}
+		return p.Check() != nil
 	})
-	return err
+	return l.eachOnRoster(ctx, "leave", workerType, len(ids), func(ctx context.Context, c *conn, i int) error {
+		_, err := c.roster.DeleteItem(ctx, azcosmos.NewPartitionKeyString(workerType), presenceKey(workerType, ids[i]), nil)
+		if absent(err) {
+			return nil
+		}
+		return err
+	})
 }
 
-// Presences lists the presences of a worker type, by one query, or of all, by one through all partitions.
+// Presences lists the presences of a worker type, by a query of its partition, or of all, by a query across
+// partitions.
 func (l *Ledger) Presences(ctx context.Context, workerType string) ([]store.Presence, error) {
 	if workerType != "" {
 		if err := store.CheckWorkerType(workerType); err != nil {
 			return nil, fmt.Errorf("cosmos: presences: %w", err)
 		}
 	}
-	return run(ctx, l, "presences", workerType, func(ctx context.Context, c *conn) ([]store.Presence, error) {
-		container, err := c.roster()
-		if err != nil {
-			return nil, err
-		}
-		o, partition, text := c.query(), azcosmos.NewPartitionKey(), "SELECT * FROM c"
-		if workerType != "" {
-			o = c.query(azcosmos.QueryParameter{Name: "@type", Value: workerType})
-			partition, text = azcosmos.NewPartitionKeyString(workerType), text+" WHERE c.workerType = @type"
-		} else {
+	return run(ctx, l, "presences", workerType, func(ctx context.Context, c *conn) (all []store.Presence, err error) {
+		text, partition, o := "SELECT * FROM c", azcosmos.NewPartitionKey(), c.query()
+		if workerType == "" {
 			o.EnableCrossPartitionQuery = nil
+		} else {
+			text, partition = text+" WHERE c."+document.WorkerType+" = @type", azcosmos.NewPartitionKeyString(workerType)
+			o.QueryParameters = []azcosmos.QueryParameter{{Name: "@type", Value: workerType}}
 		}
-		o.PageSizeHint = mostPage
-		var list []store.Presence
-		for pager := container.NewQueryItemsPager(text, partition, o); pager.More(); {
+		for pager := c.roster.NewQueryItemsPager(text, partition, o); pager.More(); {
 			page, err := pager.NextPage(ctx)
-			if isStatus(err, http.StatusNotFound) {
-				return nil, nil // Nobody has made the roster.
-			}
-			if err != nil {
-				return nil, err
+			switch {
+			case absent(err):
+				return nil, nil
+			case err != nil:
+				return nil, aside(err)
 			}
 			for _, raw := range page.Items {
-				if p, ok := decodePresence(raw); ok && (workerType == "" || p.WorkerType == workerType) {
-					list = append(list, p)
+				if p, ok := decodePresence(raw); ok {
+					all = append(all, p)
 				}
 			}
 		}
-		slices.SortFunc(list, store.ComparePresences)
-		return list, nil
+		slices.SortFunc(all, store.ComparePresences)
+		return all, nil
 	})
 }
 
-// unlessMissing names the container that isn't there. It hides the reply, which says nothing of the ledger's.
-func (l *Ledger) unlessMissing(err error) error {
-	if isStatus(err, http.StatusNotFound) {
-		return fmt.Errorf("%w: no container %s/%s%s for the roster: create it, as leasectl init does", store.ErrMissing, l.address.database, l.address.container, rosterSuffix)
-	}
+// eachOnRoster does something for each of n presences. What was done isn't repeated after a wait for
+// throttling.
+func (l *Ledger) eachOnRoster(ctx context.Context, op, key string, n int, do func(ctx context.Context, c *conn, i int) error) error {
+	done := make([]atomic.Bool, n)
+	_, err := run(ctx, l, op, key, func(ctx context.Context, c *conn) (struct{}, error) {
+		return struct{}{}, several(n, func(i int) error {
+			if done[i].Load() {
+				return nil
+			}
+			err := do(ctx, c, i)
+			done[i].Store(err == nil)
+			return aside(err)
+		})
+	})
 	return err
 }
 
-// each does something with n items of the roster, several at a time. After the first error it begins no more, but
-// waits for what is in progress.
-func (c *conn) each(n int, do func(*azcosmos.ContainerClient, int) error) error {
-	container, err := c.roster()
-	if err != nil {
-		return err
-	}
+// several does something for each of n, some at a time. After the first error it starts no more, but waits
+// for those in progress, which may succeed.
+func several(n int, do func(i int) error) error {
 	var wg sync.WaitGroup
 	var next atomic.Int64
-	failures := make(chan error, attendants)
-	for range min(attendants, n) {
+	failures := make(chan error, atATime)
+	for range min(atATime, n) {
 		wg.Go(func() {
-			for i := int(next.Add(1) - 1); i < n; i = int(next.Add(1) - 1) {
-				if err := do(container, i); err != nil {
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				if err := do(int(i)); err != nil {
 					next.Store(int64(n))
 					failures <- err
 					return
@@ -176,6 +129,46 @@ func (c *conn) each(n int, do func(*azcosmos.ContainerClient, int) error) error 
 		})
 	}
 	wg.Wait()
-	close(failures)
-	return <-failures
+	select {
+	case err := <-failures:
+		return err
+	default:
+		return nil
+	}
+}
+
+// absent reports whether a reply says that an item, or its container, isn't there. A region that lags
+// doesn't know.
+func absent(err error) bool {
+	return isStatus(err, http.StatusNotFound) && replyOf(err).Header.Get(headerSubstatus) != substatusSessionNotAvailable
+}
+
+// asideError is an error of the roster that says nothing about the ledger: its container is missing, or
+// we may not use it.
+type asideError struct{ error }
+
+func (e asideError) Unwrap() error { return e.error }
+
+// aside marks an error as one that says nothing about the ledger, if it is one.
+func aside(err error) error {
+	if absent(err) || isStatus(err, http.StatusForbidden) && meaning(err) != nil {
+		return asideError{err}
+	}
+	return err
+}
+
+// createRoster creates the container, unless we aren't allowed to. It gets no throughput of its own, so that
+// it shares the database's, if that has some, and else has the least that Azure gives.
+func (l *Ledger) createRoster(ctx context.Context) error {
+	_, err := run(ctx, l, "init", "", func(ctx context.Context, c *conn) (struct{}, error) {
+		err := l.createContainer(ctx, c, l.address.container+rosterSuffix, nil)
+		if isStatus(err, http.StatusConflict) || isStatus(err, http.StatusForbidden) && meaning(err) != nil {
+			err = nil
+		}
+		if err != nil {
+			err = fmt.Errorf("create container %s%s: %w", l.address.container, rosterSuffix, err)
+		}
+		return struct{}{}, err
+	})
+	return err
 }

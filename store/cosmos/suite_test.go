@@ -180,39 +180,12 @@ func TestConformance(t *testing.T) {
 			},
 			PlantPresence: func(t testing.TB, workerType, id string, fields map[string]any) {
 				t.Helper()
-				made.Do(func() { ready(t, Options{URI: uri, Database: name}) })
 				plantPresence(t, client, name, workerType, id, fields)
 			},
 			FreeStamp: true,
 			Rounds:    100, // Each append is a request over HTTP to one thread. make soak runs 1,000.
 		}
 	})
-}
-
-// plantPresence writes an item of the roster past the ledger.
-func plantPresence(t testing.TB, client *azcosmos.Client, database, workerType, id string, fields map[string]any) {
-	t.Helper()
-	item := map[string]any{"id": id, "workerType": workerType}
-	for k, v := range fields {
-		switch v := v.(type) {
-		case time.Time:
-			item[k] = store.Format(v)
-		case map[string]any:
-			list := []map[string]any{}
-			for name, value := range v {
-				list = append(list, map[string]any{"name": name, "value": value})
-			}
-			item[k] = list
-		default:
-			item[k] = v
-		}
-	}
-	body, err := json.Marshal(item)
-	must(t, "Marshal()", err)
-	container, err := client.NewContainer(database, DefaultContainer+rosterSuffix)
-	must(t, "NewContainer()", err)
-	_, err = container.UpsertItem(within(t, time.Minute), azcosmos.NewPartitionKeyString(workerType), body, nil)
-	must(t, "plant a presence", err)
 }
 
 // plant writes a document past the ledger.
@@ -238,4 +211,34 @@ func plant(t testing.TB, client *azcosmos.Client, database, workerType string, s
 	if _, err := c.CreateItem(within(t, patience), azcosmos.NewPartitionKeyString(workerType), text, nil); err != nil {
 		t.Fatalf("plant %s: %v", store.Key(workerType, seq), err)
 	}
+}
+
+// plantPresence writes a document into the roster past the store.
+func plantPresence(t testing.TB, client *azcosmos.Client, database, workerType, id string, fields map[string]any) {
+	t.Helper()
+	text, err := json.Marshal(presenceItem(workerType, id, fields))
+	must(t, "Marshal()", err)
+	c, err := client.NewContainer(database, DefaultContainer+rosterSuffix)
+	must(t, "NewContainer()", err)
+	_, err = c.UpsertItem(within(t, patience), azcosmos.NewPartitionKeyString(workerType), text, nil)
+	must(t, "plant a presence", err)
+}
+
+// presenceItem is an item of the roster with some fields.
+func presenceItem(workerType, id string, fields map[string]any) map[string]any {
+	item := map[string]any{"id": presenceKey(workerType, id), "workerType": workerType}
+	for name, v := range fields {
+		if at, ok := v.(time.Time); ok {
+			v = at.Format(time.RFC3339Nano)
+		}
+		if labels, ok := v.(map[string]any); ok && name == "labels" {
+			list := []any{}
+			for name, value := range labels {
+				list = append(list, map[string]any{"name": name, "value": value})
+			}
+			v = list
+		}
+		item[name] = v
+	}
+	return item
 }

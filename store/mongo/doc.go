@@ -124,6 +124,20 @@
 // sends connectionStatus and, if that doesn't list the right, an insert of a document that
 // no server takes. Servers that don't tell count as granting it.
 //
+// # The roster
+//
+// The collection <collection>_roster, WorkerLeases_roster by default, keeps who is there: one document
+// for each worker, which each Attend replaces. Its _id is the worker type, a colon, and the ID. The other
+// fields are those of [store.Presence] by their names in JSON, with times as BSON dates and labels as a list
+// of name and value; what is empty is left out. No lease depends on it, so writes have write concern 1 and
+// reads have read concern local on the primary: a majority would cost a round trip between members each time,
+// and what a failover loses is soon written again. Ten presences are one command.
+//
+// Its rights are find to list it, insert and update to attend, and remove to leave, all on that collection,
+// and createCollection for Init, if the collection doesn't exist. Without them the operation gets
+// [store.ErrDenied] with the name of the collection, and nothing else changes: neither Init nor
+// CheckRights demands them. A collection that is missing is empty. MongoDB creates it with the first Attend.
+//
 // # Hints
 //
 // [Ledger.Watch] reads a change stream of the collection, through which only inserts of releases

@@ -71,7 +71,7 @@ func (m *fakeMember) answerTo(name string, command bson.Raw) bson.D {
 	case "insert":
 		return m.write(command, func(attempt string) bson.D { return m.insert(ns, command, attempt) })
 	case "update":
-		return m.write(command, func(attempt string) bson.D { return m.replace(ns, command, attempt) })
+		return m.write(command, func(attempt string) bson.D { return m.upsert(ns, command, attempt) })
 	case "delete":
 		return m.write(command, func(attempt string) bson.D { return m.remove(ns, command, attempt) })
 	}
@@ -286,17 +286,6 @@ func (m *fakeMember) insert(ns string, command bson.Raw, attempt string) bson.D 
 	return bson.D{{Key: "n", Value: int32(1)}, {Key: "electionId", Value: electionID(m.leads)}, {Key: "ok", Value: 1.0}}
 }
 
-// replace puts documents in place of those with their ids. It knows nothing but upserts by _id.
-func (m *fakeMember) replace(ns string, command bson.Raw, attempt string) bson.D {
-	updates, _ := command.Lookup("updates").Array().Values()
-	for _, one := range updates {
-		id := one.Document().Lookup("q", fieldID)
-		doc := one.Document().Lookup("u").Document()
-		m.add(&change{term: m.leads, ns: ns, id: keyOf(id), doc: doc, attempt: attempt})
-	}
-	return bson.D{{Key: "n", Value: int32(len(updates))}, {Key: "ok", Value: 1.0}}
-}
-
 // remove deletes what the filters match.
 func (m *fakeMember) remove(ns string, command bson.Raw, attempt string) bson.D {
 	n := 0
@@ -308,4 +297,14 @@ func (m *fakeMember) remove(ns string, command bson.Raw, attempt string) bson.D 
 		}
 	}
 	return bson.D{{Key: "n", Value: int32(n)}, {Key: "ok", Value: 1.0}}
+}
+
+// upsert stores each document in place of the one with its _id.
+func (m *fakeMember) upsert(ns string, command bson.Raw, attempt string) bson.D {
+	updates, _ := command.Lookup("updates").Array().Values()
+	for _, one := range updates {
+		doc := one.Document().Lookup("u").Document()
+		m.add(&change{term: m.leads, ns: ns, id: idOf(doc), doc: doc, attempt: attempt})
+	}
+	return bson.D{{Key: "n", Value: int32(len(updates))}, {Key: "ok", Value: 1.0}}
 }

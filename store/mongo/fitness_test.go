@@ -168,7 +168,7 @@ func TestInitCreatesOnlyWhatIsMissing(t *testing.T) {
 		creates int
 		want    error
 	}{
-		"there":                           {listed: true},
+		"there, but for the roster":       {listed: true, creates: 1},
 		"missing":                         {creates: 1, want: store.ErrMissing},
 		"created by another meanwhile":    {create: commandError(codeNamespaceExists, "NamespaceExists", "exists"), creates: 1, want: store.ErrMissing},
 		"missing, and no right to create": {create: commandError(codeUnauthorized, "Unauthorized", "not authorized"), creates: 1, want: store.ErrDenied},

@@ -89,38 +89,6 @@ func conforms(client *mongo.Client, uri string, rounds int) func(*testing.T) sto
 	}
 }
 
-// presencePlanter writes documents of the roster past the store's own checks.
-func presencePlanter(client *mongo.Client, database string) func(t testing.TB, workerType, id string, fields map[string]any) {
-	return func(t testing.TB, workerType, id string, fields map[string]any) {
-		t.Helper()
-		doc, presence := bson.M{fieldID: workerType + ":" + id}, bson.M{"workerType": workerType, "id": id}
-		for k, v := range fields {
-			if k == "labels" {
-				doc[k] = labelList(v)
-			} else {
-				presence[k] = v
-			}
-		}
-		doc["presence"] = presence
-		c := client.Database(database).Collection(DefaultCollection + rosterSuffix)
-		_, err := c.ReplaceOne(within(t, time.Minute), bson.M{fieldID: doc[fieldID]}, doc, options.Replace().SetUpsert(true))
-		must(t, "plant a presence", err)
-	}
-}
-
-// labelList is a map of labels as the store keeps it.
-func labelList(labels any) any {
-	m, ok := labels.(map[string]any)
-	if !ok {
-		return labels
-	}
-	list := bson.A{}
-	for name, value := range m {
-		list = append(list, bson.M{"name": name, "value": value})
-	}
-	return list
-}
-
 // planter writes documents past the store's own checks.
 func planter(client *mongo.Client, database string) func(t testing.TB, workerType string, seq int64, fields map[string]any) {
 	return func(t testing.TB, workerType string, seq int64, fields map[string]any) {
@@ -136,6 +104,28 @@ func planter(client *mongo.Client, database string) func(t testing.TB, workerTyp
 		if err != nil {
 			t.Fatalf("plant %s: %v", store.Key(workerType, seq), err)
 		}
+	}
+}
+
+// presencePlanter writes documents of the roster past the store's own checks.
+func presencePlanter(client *mongo.Client, database string) func(t testing.TB, workerType, id string, fields map[string]any) {
+	return func(t testing.TB, workerType, id string, fields map[string]any) {
+		t.Helper()
+		key := workerType + ":" + id
+		doc := bson.M{fieldID: key, "workerType": workerType, "id": id}
+		for k, v := range fields {
+			if m, ok := v.(map[string]any); ok && k == "labels" {
+				list := bson.A{}
+				for name, value := range m {
+					list = append(list, bson.M{"name": name, "value": value})
+				}
+				v = list
+			}
+			doc[k] = v
+		}
+		c := client.Database(database).Collection(DefaultCollection + rosterSuffix)
+		_, err := c.ReplaceOne(within(t, time.Minute), bson.M{fieldID: key}, doc, options.Replace().SetUpsert(true))
+		must(t, "plant "+key, err)
 	}
 }
 

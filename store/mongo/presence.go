@@ -2,60 +2,68 @@ package mongo
 
 import (
 	"bytes"
-	"maps"
-	"slices"
+	"reflect"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/document"
 )
 
-// attended is the document of a presence. Its fields have the names that they have in JSON. Labels are a list
-// beside them, since not every server takes all texts as names of fields.
-type attended struct {
-	Key      string         `json:"_id"`
-	Presence store.Presence `json:"presence"`
-	Labels   []label        `json:"labels"`
-}
-
-type label struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
+// attendance is the document of a presence: its fields by the names that they have in JSON.
+type attendance struct {
+	Key            string `bson:"_id"`
+	store.Presence `bson:",inline"`
 }
 
 // presenceKey is the _id of a presence.
-func presenceKey(workerType, id string) string { return workerType + ":" + id }
+func presenceKey(p store.Presence) string { return p.WorkerType + ":" + p.ID }
 
 // encodePresence is the document of a presence that passed its Check. What is empty is left out.
 func encodePresence(p store.Presence) (bson.Raw, error) {
-	d := attended{Key: presenceKey(p.WorkerType, p.ID), Presence: p.Truncated()}
-	for _, name := range slices.Sorted(maps.Keys(p.Labels)) {
-		d.Labels = append(d.Labels, label{name, p.Labels[name]})
-	}
-	d.Presence.Labels = nil
 	var doc bytes.Buffer
 	e := bson.NewEncoder(bson.NewDocumentWriter(&doc))
+	e.SetRegistry(labelled)
 	e.UseJSONStructTags()
 	e.OmitEmpty()
-	err := e.Encode(d)
+	err := e.Encode(attendance{presenceKey(p), p.Truncated()})
 	return doc.Bytes(), err
 }
 
-// decodePresence reads a document, and reports whether it is of a presence that passes its Check.
+// decodePresence reads a document, or reports false if it is none of a presence that passes its Check.
 func decodePresence(raw bson.Raw) (store.Presence, bool) {
-	var a attended
+	var a attendance
 	d := bson.NewDecoder(bson.NewDocumentReader(bytes.NewReader(raw)))
+	d.SetRegistry(labelled)
 	d.UseJSONStructTags()
-	if raw.Validate() != nil || d.Decode(&a) != nil {
+	if raw.Validate() != nil || d.Decode(&a) != nil || a.Presence.Check() != nil || a.Key != presenceKey(a.Presence) {
 		return store.Presence{}, false
 	}
-	p := a.Presence.Truncated()
-	p.Labels = nil
-	for _, l := range a.Labels {
-		if p.Labels == nil {
-			p.Labels = map[string]string{}
-		}
-		p.Labels[l.Name] = l.Value
-	}
-	return p, a.Key == presenceKey(p.WorkerType, p.ID) && p.Check() == nil
+	return a.Truncated(), true
 }
+
+// labelled is the driver's registry, with labels as a list.
+var labelled = func() *bson.Registry {
+	labels, list := reflect.TypeFor[map[string]string](), reflect.TypeFor[[]document.Label]()
+	r := bson.NewRegistry()
+	r.RegisterTypeEncoder(labels, bson.ValueEncoderFunc(func(c bson.EncodeContext, w bson.ValueWriter, v reflect.Value) error {
+		e, err := c.LookupEncoder(list)
+		if err != nil {
+			return err
+		}
+		return e.EncodeValue(c, w, reflect.ValueOf(document.List(v.Interface().(map[string]string))))
+	}))
+	r.RegisterTypeDecoder(labels, bson.ValueDecoderFunc(func(c bson.DecodeContext, from bson.ValueReader, v reflect.Value) error {
+		d, err := c.LookupDecoder(list)
+		if err != nil {
+			return err
+		}
+		all := reflect.New(list).Elem()
+		if err := d.DecodeValue(c, from, all); err != nil {
+			return err
+		}
+		v.Set(reflect.ValueOf(document.Map(all.Interface().([]document.Label))))
+		return nil
+	}))
+	return r
+}()

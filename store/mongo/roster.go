@@ -21,9 +21,9 @@ var _ store.Roster = (*Ledger)(nil)
 const (
 	// rosterSuffix follows the name of the ledger's collection in that of the roster's.
 	rosterSuffix = "_roster"
-	// attendBatch is how many presences one command stores. The largest take about 20 KB each, a command takes
-	// 16 MB at most, and FerretDB 1.24 never answers one of 100.
-	attendBatch = 50
+	// attendBatch is how many presences one command stores. FerretDB 1 takes one of its 100 connections to
+	// SQLite for each, and waits for ever if all are taken.
+	attendBatch = 10
 	// attendTries is how often a batch is sent in which two clients inserted one presence at a time.
 	attendTries = 3
 )
@@ -36,7 +36,7 @@ func (l *Ledger) roster() *mongo.Collection {
 		SetReadConcern(readconcern.Local()).SetWriteConcern(writeconcern.W1()))
 }
 
-// Attend stores presences in place of those with their keys, 50 with each command. MongoDB creates the
+// Attend stores presences in place of those with their keys, ten with each command. MongoDB creates the
 // collection if it is missing.
 func (l *Ledger) Attend(ctx context.Context, presences []store.Presence) error {
 	updates := make([]bson.D, len(presences))
@@ -49,7 +49,7 @@ func (l *Ledger) Attend(ctx context.Context, presences []store.Presence) error {
 		if err != nil {
 			return fmt.Errorf("mongo: attend: %w", err)
 		}
-		updates[i] = bson.D{{Key: "q", Value: bson.D{{Key: fieldID, Value: presenceKey(p.WorkerType, p.ID)}}}, {Key: "u", Value: doc}, {Key: "upsert", Value: true}}
+		updates[i] = bson.D{{Key: "q", Value: bson.D{{Key: fieldID, Value: presenceKey(p)}}}, {Key: "u", Value: doc}, {Key: "upsert", Value: true}}
 	}
 	for batch := range slices.Chunk(updates, attendBatch) {
 		if err := l.onRoster(ctx, "attend", "", func(ctx context.Context) error { return l.upsert(ctx, batch) }); err != nil {
@@ -89,7 +89,7 @@ func (l *Ledger) Leave(ctx context.Context, workerType string, ids []string) err
 	}
 	keys := make([]string, len(ids))
 	for i, id := range ids {
-		keys[i] = presenceKey(workerType, id)
+		keys[i] = presenceKey(store.Presence{WorkerType: workerType, ID: id})
 	}
 	return l.onRoster(ctx, "leave", workerType, func(ctx context.Context) error {
 		_, err := l.roster().DeleteMany(ctx, bson.D{{Key: fieldID, Value: bson.D{{Key: "$in", Value: keys}}}})

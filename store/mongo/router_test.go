@@ -60,6 +60,7 @@ func TestConformanceOfACollectionShardedByWorkerType(t *testing.T) {
 				}
 				planter(client, name)(t, workerType, seq, fields)
 			},
+			PlantPresence: presencePlanter(client, name),
 		}
 	})
 }
