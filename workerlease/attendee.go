@@ -108,9 +108,7 @@ func (w *WorkerLease) noteScore(score float64) {
 }
 
 // presenceEvery is how often the worker's presence is renewed.
-func (w *WorkerLease) presenceEvery() time.Duration {
-	return min(max(w.machine.Shortest, presenceEvery), mostPresence)
-}
+func (w *WorkerLease) presenceEvery() time.Duration { return presenceInterval(w.machine.Shortest) }
 
 // presence is what the worker says of itself at a time.
 func (w *WorkerLease) presence(now timeline.Interval) store.Presence {

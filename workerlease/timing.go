@@ -124,6 +124,15 @@ func (t Timing) ExtendsBefore(slot slots.Slot, end time.Time) time.Duration {
 	return lead - turns.Offset(p, t.Options.TieBreak, first, math.MaxUint64)
 }
 
+// PresenceEvery is how often a worker renews its presence in the roster (see ClientOptions.Roster) if nothing
+// changes: once for each slot, but no sooner than after 10 s and no later than after 5 min.
+func (t Timing) PresenceEvery() time.Duration { return presenceInterval(t.ShortestSlot) }
+
+// presenceInterval is PresenceEvery, by the shortest slot.
+func presenceInterval(shortest time.Duration) time.Duration {
+	return min(max(shortest, presenceEvery), mostPresence)
+}
+
 // CheckHead reports why workers would not obey a record as the newest of its ledger at a
 // store time; nil if they would, as far as the record alone shows: they also compare it with
 // the one below. Workers never follow such a record: see [Poison].

@@ -40,7 +40,8 @@ With --output json it prints one object:
     operations   now, tail, append, get and trim of one of them; deleted records
     requestUnits
   perDay         a list of
-    protocol     slotlease, renewing or original
+    protocol     slotlease, roster (on top of that, without --no-roster), renewing
+                 or original
     requests, requestUnits
     peakRequestUnitsPerSecond
   leadRequestUnitsPerSecond      over the lead, on average

@@ -30,8 +30,7 @@ func (e Estimate) assumptions() []string {
 			"A query of the time alone costs as much as one of a document; none is published.",
 			"Not counted: each worker reads the account and the container every 10 minutes, and the SDK the account every 5: at most 576 requests a day. Those are for metadata, with a limit of their own.")
 	}
-	return append(texts,
-		renewing, original)
+	return append(texts, e.roster(), renewing, original)
 }
 
 // unbilled are the assumptions about the counts, which are all that there is.
@@ -42,8 +41,13 @@ func (e Estimate) unbilled() []string {
 		"A trim is two queries, a read of each id, and one request that deletes all. REQUESTS counts them one by one.",
 		notCounted,
 		"No request units: MongoDB bills none. For Azure Cosmos DB for MongoDB (RU), name its host: --store mongodb://ACCOUNT" + RequestUnitHosts[0] + "/.",
-		renewing, original,
+		e.roster(), renewing, original,
 	}
+}
+
+// roster is what is assumed of the roster.
+func (e Estimate) roster() string {
+	return fmt.Sprintf("The roster: each worker replaces its document every %v, and 10s later at the earliest when something has changed, which isn't counted; nothing with --no-roster.", e.Timing.PresenceEvery())
 }
 
 const (

@@ -112,6 +112,7 @@ func Of(o Options) Estimate {
 	renew := e.prices.renewing(n)
 	e.days = []day{
 		{"slotlease", total.times(e.slotsPerDay), e.peak()},
+		{"roster", replace(0).times(n * perDay(t.PresenceEvery())), n * replace(0).Units},
 		{"renewing", renew.times(perDay(renewal)), renew.Units},
 		{"original", ask.plus(decide).times(e.slotsPerDay), e.inSecond(max(ask.Units, decide.Units))},
 	}

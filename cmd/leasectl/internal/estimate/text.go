@@ -89,7 +89,7 @@ func (e Estimate) billed(row []table.Cell, units int) []table.Cell {
 }
 
 func (e Estimate) dayRows() [][]table.Cell {
-	names := map[string]string{"renewing": "renewing every " + renewal.String(), "original": "the original"}
+	names := map[string]string{"roster": "its roster, if kept", "renewing": "renewing every " + renewal.String(), "original": "the original"}
 	rows := [][]table.Cell{e.billed(heads("EACH DAY", "REQUESTS", "RU", "PEAK RU/S"), 2)}
 	for _, d := range e.days {
 		name := d.protocol
