@@ -50,7 +50,7 @@ const (
 type Presence struct {
 	WorkerType string `json:"workerType"`
 	// ID tells a worker from all others, and Client the clients that workers belong to: random
-	// texts, at most 64 bytes of a-z 0-9 . -
+	// texts, at most 64 bytes of a-z, 0-9, dots and hyphens.
 	ID     string `json:"id"`
 	Client string `json:"client,omitzero"`
 
@@ -134,9 +134,15 @@ func (p *Presence) Check() error {
 		name, value string
 		most        int
 	}{
-		{"instanceId", p.InstanceID, maxLabel}, {"group", p.Group, maxLabel}, {"host", p.Host, maxOrigin}, {"version", p.Version, maxOrigin},
-		{"schedule", p.Schedule, maxSchedule}, {"phase", string(p.Phase), maxPhase},
-		{"why", p.Why, MaxReason}, {"ineligible", p.Ineligible, MaxReason}, {"missed", p.Missed, MaxReason},
+		{"instanceId", p.InstanceID, maxLabel},
+		{"group", p.Group, maxLabel},
+		{"host", p.Host, maxOrigin},
+		{"version", p.Version, maxOrigin},
+		{"schedule", p.Schedule, maxSchedule},
+		{"phase", string(p.Phase), maxPhase},
+		{"why", p.Why, MaxReason},
+		{"ineligible", p.Ineligible, MaxReason},
+		{"missed", p.Missed, MaxReason},
 	} {
 		errs = append(errs, textFaults(l.name, l.value, l.most)...)
 	}
@@ -162,7 +168,7 @@ func (p *Presence) Check() error {
 	return invalid(slices.DeleteFunc(errs, func(err error) bool { return err == nil }))
 }
 
-// IsPresenceID reports that an ID, or a Client, may be one of a Presence: 1 to 64 bytes of a-z 0-9 . -
+// IsPresenceID reports that an ID, or a Client, may be one of a Presence: it has 1 to 64 bytes, of a-z, 0-9, dots and hyphens.
 func IsPresenceID(id string) bool {
 	other := func(c rune) bool { return ('a' > c || c > 'z') && ('0' > c || c > '9') && c != '.' && c != '-' }
 	return id != "" && len(id) <= maxID && strings.IndexFunc(id, other) < 0

@@ -127,7 +127,7 @@ func (w *world) lieOf(p store.Presence, r *rand) store.Presence {
 		return p
 	}
 	w.tally.strike(RosterLied)
-	far := time.Duration(r.either(1000 * time.Hour))
+	far := r.either(1000 * time.Hour)
 	for _, lie := range []func(){
 		func() {
 			p.Phase = []store.Phase{store.PhaseHolder, store.PhaseStandby, store.PhaseStopped, store.PhaseStepping, "asleep"}[r.below(5)]
