@@ -56,6 +56,7 @@
 //   - store time: what the store's clock shows. Uncertainty is how far a worker's
 //     measurement of it may be off.
 //   - margin: the time before the end of a window in which nobody works.
+//   - roster: what workers say of themselves, for people and for who goes first. No lease is decided by it.
 //   - done: said of a slot whose Job has succeeded.
 //   - outcome unknown: said of an append whose reply leaves open whether it was stored.
 //   - poison: a head that no correct worker can have written, or that can't be read. It is

@@ -100,7 +100,8 @@
 //
 // TestNoTwoHoldersInAnyRegime draws worlds that [Random] leaves out: wrong stamps, members that
 // answer in turn, members whose clocks are apart, one machine whose clock is the store's, wrong clocks, elections, cron schedules while clocks change, mixed options,
-// sixty workers, slots of a tenth of a second, and clients of twenty types. Each has a demand of
+// sixty workers, slots of a tenth of a second, clients of twenty types, workers that are ill, a roster that lies, and processes
+// that crash in each lease. Each has a demand of
 // its own on who leads again, and by when. TestEachRegimeNoticesWhatIsSpoiled shows that each can
 // fail.
 //
@@ -159,7 +160,7 @@
 // Crowd:
 //
 //	31 a thousand workers at a boundary     TestAThousandWorkersAtOneBoundaryMakeOneAppendAndOneReadEach
-//	32 a top priority that crashes always   not built yet
+//	32 a top priority that crashes always   simulated [crash in the lease]; TestACrashLoopLeavesTheSlotsToOthers, TestWhoAlwaysFailsLeavesTheSlotsToOthers
 //	33 equal priorities                     TestAmongEqualsStickyKeepsAndRotateRotates; TestRotateIsFairAmongEqualWorkers
 //	34 inversions                           simulated; variants of the order of claims; TestOnlyASlowClaimLosesToALowerPriority
 //
