@@ -170,8 +170,8 @@ func isPresent(p store.Presence, now time.Time) bool {
 // isOver reports that a presence is not to be remembered any more.
 func isOver(p store.Presence, now time.Time) bool { return now.Sub(p.Seen).Abs() >= presenceExpiry }
 
-// recall finds out, for workers that are new, whose place they take: of those with their names, and of a
-// process that had the number of this one on this host. The trouble of the newest of these is theirs. Presences
+// recall finds out, for workers that are new, whose place they take: of those with their names on this host, and of a
+// process that had the number of this one there. The trouble of the newest of these is theirs. Presences
 // that nobody needs any more are removed later.
 func (c *Client) recall(workers []*WorkerLease, all []store.Presence, now time.Time) {
 	byType := map[string][]store.Presence{}
@@ -211,6 +211,8 @@ func (c *Client) recall(workers []*WorkerLease, all []store.Presence, now time.T
 
 // succeeds reports that the worker takes the place of one in the roster.
 func (w *WorkerLease) succeeds(p store.Presence) bool {
-	again := p.Host == w.machine.Worker.Host && p.PID == w.machine.Worker.PID && !sameProcess(p.ID, w.attendee.id)
-	return p.Client != w.client.roster.client && (p.InstanceID == w.options.InstanceID || again)
+	if p.Client == w.client.roster.client || p.Host != w.machine.Worker.Host {
+		return false // Workers of one name may live side by side, on several hosts above all.
+	}
+	return p.InstanceID == w.options.InstanceID || p.PID == w.machine.Worker.PID && !sameProcess(p.ID, w.attendee.id)
 }

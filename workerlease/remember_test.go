@@ -3,6 +3,7 @@ package workerlease_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -123,4 +124,26 @@ func TestWhoIsKilledOnceHasItsTurnAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Workers with one name on several hosts are no crash loop.
+func TestNamesakesOnOtherHostsAreNoCrashLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		var all []store.Presence
+		for i := range 9 {
+			all = append(all, store.Presence{
+				WorkerType: "job", ID: fmt.Sprint("other-", i), Client: fmt.Sprint(i), InstanceID: "app", Host: fmt.Sprint("vm-", i), PID: 7, Phase: store.PhaseHolder,
+				Failures: i, Since: t0, Seen: t0, Next: t0.Add(time.Hour),
+			})
+		}
+		if err := ledger.Attend(t.Context(), all); err != nil {
+			t.Fatal(err)
+		}
+		a := start(t, setup{Options: named("app", 0), ledger: ledger.Handle(), roster: true})
+		at(time.Minute)
+		if n := len(present(t, ledger)); n != 10 || a.Status().Effective != 0 || len(observed[workerlease.SteppedBack](a)) > 0 {
+			t.Errorf("of 10 presences %d are left, it claims by %d, and said %+v", n, a.Status().Effective, observed[workerlease.SteppedBack](a))
+		}
+	})
 }
