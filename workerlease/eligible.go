@@ -73,8 +73,8 @@ func (w *WorkerLease) endCheck() {
 // nevertheless. It counts as an error of a task does: after three slots in a row the worker lets others go first
 // in the next slots (see SteppedBack). It says nothing of a lease that has ended.
 func (l Lease) Failed() {
-	if l.active != nil && l.active.w.active.Load() == l.active {
-		l.active.w.post(arrival{event: machine.Faltered{}})
+	if l.active != nil && l.active.lapsed() == 0 {
+		l.active.w.post(arrival{event: machine.Faltered{Claim: l.active.term.Load().Claim}})
 	}
 }
 

@@ -92,8 +92,8 @@ type (
 	// Rested: the user's code has nothing more to do in this slot. It is to be called
 	// again in the next one, if the lease goes on into it.
 	Rested struct{}
-	// Faltered: the work of the lease has failed, and the user's code keeps the lease nevertheless.
-	Faltered struct{}
+	// Faltered: the work of the lease of a claim has failed, and the user's code keeps the lease nevertheless.
+	Faltered struct{ Claim string }
 	// Returned: the user's code, both callbacks, has returned.
 	Returned struct{}
 	// Hinted: the store says that something may have been appended. It may be wrong.

@@ -142,7 +142,7 @@ func (x *step) take(e Event) {
 			x.note(Note{What: Resting, Slot: s.Hold.Held.Slot, Until: s.Hold.Resume})
 		}
 	case Faltered:
-		x.faltered()
+		x.faltered(e.Claim)
 	case Returned:
 		// While the lease is held nothing has returned: the event is a stray one.
 		s.Hold.Running = s.Hold.Running && s.Hold.holding()

@@ -50,9 +50,9 @@ func (x *step) troubled(slot slots.Slot, why Reason) {
 }
 
 // faltered notes that the work of the slot has failed under a lease that goes on.
-func (x *step) faltered() {
+func (x *step) faltered(claim string) {
 	h := &x.s.Hold
-	if !h.holding() {
+	if !h.holding() || h.Held.Claim != claim {
 		return
 	}
 	slot := h.Held.Slot
