@@ -78,7 +78,8 @@ func NewTurns(lead, step, spread time.Duration) Turns {
 //   - [Rotate]: the others spread over the turn's first three quarters, the holder
 //     in the middle of the last one.
 //   - [Random]: all spread over the turn.
-//   - [Spread]: as Sticky, with who is to have the slot in place of the holder.
+//   - [Spread]: who is to have the slot at the turn's start, the others spread over
+//     its last half: many types are claimed at once, so that claims come late more often.
 //
 // Any other tie-break counts as Sticky. The result is in [p×Step, (p+1)×Step), or
 // p×Step if Step is 0.
@@ -94,6 +95,8 @@ func (t Turns) Offset(p int, tie TieBreak, held bool, draw uint64) time.Duration
 		return turn + spreadOver(step-step/4, draw)
 	case held:
 		return turn
+	case tie == Spread:
+		return turn + step/2 + spreadOver(step-step/2, draw)
 	default:
 		return turn + step/4 + spreadOver(step-step/4, draw)
 	}

@@ -56,10 +56,9 @@ func spreadTypes(path string) error {
 
 // TestTypesSpreadEvenlyOverProcesses: real processes on a real store, of which one joins, and one leaves.
 func TestTypesSpreadEvenlyOverProcesses(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs for half a minute of real time")
+	if os.Getenv("SLOTLEASE_SPREAD") == "" {
+		t.Skip("set SLOTLEASE_SPREAD=1: it takes half a minute on a machine that does little else, or claims come too late")
 	}
-	t.Parallel()
 	path := filepath.Join(t.TempDir(), "leases.db")
 	ledger, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
 	if err != nil {
