@@ -45,7 +45,7 @@ func masked(text string) string {
 	for pattern, by := range map[string]string{
 		`(?m)^(workers of .*?) · [\s\S]*?\n\n`:    "$1\n\n",
 		`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`: "TIME",
-		`(?m)\s+(now|\d+s ago)  `:                 "  SEEN  ",
+		`(?m)\s+(now|\S+ ago)  `:                  "  SEEN  ",
 		`(?m)\s+SEEN  NOTE`:                       "  SEEN  NOTE",
 		`(?m)"store": ".*"`:                       `"store": "STORE"`,
 		`(?m)\n\nlooking at it cost .*`:           "",
