@@ -30,6 +30,7 @@ type attendee struct {
 	waits    bool      // with its own one, until the worker has taken in what these say
 	stored   store.Presence
 	at       time.Duration // the local reading then
+	gone     bool          // it isn't there any more
 	rank     machine.Rank  // as the worker knows it
 	why      string
 
@@ -206,6 +207,17 @@ func (c *Client) recall(workers []*WorkerLease, all []store.Presence, now time.T
 				Died:    died, Held: newest.Phase == store.PhaseHolder, Since: newest.Since, Seen: newest.Seen,
 			}})
 		}
+	}
+}
+
+// miss finds out whose presence is gone: the store has lost it, or a worker with the same names has removed it.
+func miss(workers []*WorkerLease, all []store.Presence) {
+	there := map[string]bool{}
+	for _, p := range all {
+		there[p.ID] = true
+	}
+	for _, w := range workers {
+		w.attendee.gone = w.attendee.stored.ID != "" && !there[w.attendee.id]
 	}
 }
 

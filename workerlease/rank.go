@@ -1,6 +1,7 @@
 package workerlease
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -84,7 +85,14 @@ func (w *WorkerLease) setRank(rank machine.Rank, why string) {
 
 // effective asks the worker's policy.
 func (w *WorkerLease) effective(own store.Presence, present []store.Presence) (p int, why string) {
-	if err := guarded("Policy", func() { p, why = w.options.Policy(own, present) }); err != nil {
+	err := errors.New("Policy ended its goroutine")
+	asked := make(chan struct{})
+	go func() { // A policy may end its goroutine, as FailNow of a test does.
+		defer close(asked)
+		err = guarded("Policy", func() { p, why = w.options.Policy(own, present) })
+	}()
+	<-asked
+	if err != nil {
 		w.post(arrival{observed: []Event{Panic{Worker: w.label(), Err: err}}, err: err})
 		return w.options.Priority, "its policy panicked"
 	}

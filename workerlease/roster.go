@@ -120,9 +120,9 @@ func (c *Client) unattend(w *WorkerLease) {
 func (c *Client) wakeRosterLocked() {
 	select {
 	case c.roster.wake <- struct{}{}:
-		c.activity.parkRoster(time.Time{})
 	default:
 	}
+	c.activity.parkRoster(time.Time{}) // Even if it was woken before: that may have been another goroutine.
 }
 
 // runRoster goes on until no worker is left.
@@ -275,6 +275,7 @@ func (c *Client) attendRoster() time.Duration {
 		}) {
 			r.read = c.local()
 			c.recall(workers, all, now.Mid())
+			miss(workers, all)
 			if ranked {
 				c.rank(workers, all, now.Mid())
 			}
@@ -309,7 +310,7 @@ func (c *Client) writePresences(workers []*WorkerLease, now timeline.Interval) (
 			a.waits, soon = false, true
 			continue
 		}
-		if a.stored.ID == "" || local-a.at >= w.presenceEvery() || local-a.at >= presenceEvery && !says(p, a.stored) {
+		if a.stored.ID == "" || local-a.at >= w.presenceEvery() || local-a.at >= presenceEvery && (a.gone || !says(p, a.stored)) {
 			due, of = append(due, p), append(of, w)
 		}
 	}
@@ -318,7 +319,7 @@ func (c *Client) writePresences(workers []*WorkerLease, now timeline.Interval) (
 	}
 	for i, w := range of {
 		a := w.attendee
-		a.stored, a.at = due[i], local
+		a.stored, a.at, a.gone = due[i], local, false
 		if len(a.before) > 0 {
 			c.askRoster(func(ctx context.Context) error { return r.ledger.Leave(ctx, due[i].WorkerType, a.before) })
 			a.before = nil

@@ -201,8 +201,9 @@ func (x *step) expire(why Reason) {
 	case why == CodePanicked || why == Stalled:
 		x.s.Bid.SkipSlot = h.Held.Slot.Start // Others may try.
 		x.troubled(h.Held.Slot, why)
-	case why == WindowEnded && !x.m.Once && !x.s.Trouble.failed(h.Held.Slot):
-		x.works()
+	case x.s.Trouble.failed(h.Held.Slot):
+	case why == WindowEnded && !x.m.Once, x.s.Trouble.Began.Before(h.Held.Slot.Start):
+		x.works() // To the end of its slot, or through a slot at least.
 	}
 	h.leave()
 }

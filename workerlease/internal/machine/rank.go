@@ -69,12 +69,16 @@ func (x *step) replan() {
 // has ended without a word has failed, if it held a lease, had failed before, or had not come through one slot.
 func (x *step) remembered(e Remembered) {
 	t := &x.s.Trouble
-	if t.Slots > 0 || !x.at.Now.Known() {
-		return // It has failed itself meanwhile.
+	if t.Worked || x.s.Hold.holding() && t.Began.Before(x.s.Hold.Held.Slot.Start) || !x.at.Now.Known() {
+		return
 	}
 	before, now := x.m.Rules.Recall(e.Trouble), x.m.Schedule.At(x.at.Now.Mid())
 	if furthest := x.m.skip(now, mostLost*x.m.Rules.StepBack(before.Slots)+1); before.Until.After(furthest) {
 		before.Until = furthest // Whatever is said there.
+	}
+	if t.Slots > 0 { // It has failed itself meanwhile, which goes on with what was before.
+		x.failsOn(before)
+		return
 	}
 	first := x.m.Schedule.Next(e.Since) // that it can have had
 	*t = before
@@ -83,6 +87,20 @@ func (x *step) remembered(e Remembered) {
 		x.troubled(now, CodeFailed)
 	} else if before.Until.After(now.Start) {
 		x.note(Note{What: SteppedBack, Slot: now, Until: before.Until, Count: before.Slots})
+	}
+	x.replan()
+}
+
+// failsOn adds what was before to the failures of the worker itself.
+func (x *step) failsOn(before Trouble) {
+	t := &x.s.Trouble
+	t.Slots += before.Slots
+	slot := x.m.Schedule.At(t.Slot)
+	if back := x.m.Rules.StepBack(t.Slots); back > 0 {
+		if until := x.m.skip(slot, back); until.After(t.Until) {
+			t.Until = until
+			x.note(Note{What: SteppedBack, Slot: slot, Until: t.Until, Count: t.Slots})
+		}
 	}
 	x.replan()
 }

@@ -16,6 +16,8 @@ type Trouble struct {
 	Began time.Time // start of the slot in which the lease began
 	Slot  time.Time // start of the newest of them
 	Until time.Time // start of the first slot for which the worker has its own turn again
+	// Worked says that the code has worked in a slot since the worker began: what was before doesn't count.
+	Worked bool
 }
 
 // mostLost bounds how many slots that code has hung through count.
@@ -32,7 +34,7 @@ func (x *step) troubled(slot slots.Slot, why Reason) {
 		}
 	}
 	if t.Began.Before(worked.Start) {
-		t.Slots = 0 // It has gone on through a slot at least.
+		t.Slots, t.Worked = 0, true // It has gone on through a slot at least.
 	}
 	if t.Slots > 0 && t.Slot.Equal(slot.Start) {
 		return
@@ -76,7 +78,7 @@ func (m *Machine) skip(slot slots.Slot, count int) time.Time {
 }
 
 // works notes that the code of a slot worked.
-func (x *step) works() { x.s.Trouble = Trouble{Began: x.s.Trouble.Began} }
+func (x *step) works() { x.s.Trouble = Trouble{Began: x.s.Trouble.Began, Worked: true} }
 
 // stepBack is for how many slots a worker lets others go first after failures in so many slots in a row:
 // so who always fails has less than a tenth of the slots.

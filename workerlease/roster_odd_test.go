@@ -1,0 +1,215 @@
+package workerlease_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slotlease/slotlease/priority"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// Code that has worked through slots is remembered for nothing.
+func TestAWorkerThatHasWorkedIsRememberedForNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		o := named("a", 0)
+		o.LeaseInterval, o.Continuous = time.Minute, true
+		life(t, ledger, o, time.Second, 20*time.Minute)
+		time.Sleep(5 * time.Second)
+		a := start(t, setup{Options: o, ledger: ledger.Handle(), roster: true})
+		time.Sleep(10*time.Minute + 20*time.Second)
+		if err := a.StopLeasing(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if all := present(t, ledger); len(all) != 0 {
+			t.Errorf("it has worked for ten slots, and leaves %+v", all)
+		}
+	})
+}
+
+// A policy that ends its goroutine, as FailNow of a test does, counts as one that panics.
+func TestAPolicyThatEndsItsGoroutineEndsNothingElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		exits := func(store.Presence, []store.Presence) (int, string) { runtime.Goexit(); return 0, "" }
+		a := start(t, setup{Options: region("a", "eu", exits), ledger: ledger.Handle(), roster: true})
+		at(5*time.Minute + 30*time.Second)
+		if p := ofInstance(present(t, ledger), "a"); p.Phase != store.PhaseHolder || a.Status().Effective != 1 {
+			t.Errorf("it claims by %d, and says %+v", a.Status().Effective, p)
+		}
+		began := time.Now()
+		a.stop(t)
+		if took := time.Since(began); took > 100*time.Millisecond {
+			t.Errorf("stopping took %v", took)
+		}
+	})
+}
+
+// What was there before counts even if the worker fails before it knows that.
+func TestAWorkerThatFailsBeforeItRemembersRemembers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		o := named("a", 0)
+		o.LeaseInterval = time.Minute
+		fails := func(context.Context, workerlease.Lease) error { return errors.New("no disk") }
+		a := start(t, setup{Options: o, ledger: ledger.Handle(), roster: true, task: fails})
+		at(30*time.Minute + 30*time.Second)
+		a.stop(t)
+		left := ofInstance(present(t, ledger), "a")
+		time.Sleep(20 * time.Minute) // It needn't step back any more.
+		s := spy(ledger)
+		s.fails = store.ErrDenied
+		start(t, setup{Options: o, ledger: s, roster: true, task: fails})
+		time.Sleep(90 * time.Second)
+		s.set(func() { s.fails = nil })
+		time.Sleep(30 * time.Second)
+		if p := ofInstance(present(t, ledger), "a"); p.Failures <= left.Failures {
+			t.Errorf("it had failed %d times, failed again, and says %d", left.Failures, p.Failures)
+		}
+	})
+}
+
+// A policy that changes its mind all the time costs no slot.
+func TestAPolicyThatChangesItsMindCostsNoSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		n := 0
+		flips := func(store.Presence, []store.Presence) (int, string) { n++; return n % 2 * 7, fmt.Sprint(n) }
+		o := region("a", "eu", flips)
+		o.LeaseInterval = 4 * time.Second
+		a := start(t, setup{Options: o, ledger: ledger.Handle(), roster: true})
+		at(202 * time.Second)
+		if got := len(a.starts()); got != 50 {
+			t.Errorf("it had %d slots of 50, n=%d", got, n)
+		}
+	})
+}
+
+// Clients may share an InstanceID. One that comes takes what the others say for what was there before, and
+// removes it; they say it again.
+func TestClientsThatShareAnInstanceIDStayInTheRoster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const types = 16
+		ledger := memory.New(memory.Options{})
+		f := newFleet(ledger, func(o *workerlease.Options) { o.TieBreak, o.InstanceID = priority.Spread, "api" })
+		for i := range 4 {
+			f.join(t, i, types, ledger.Handle())
+			time.Sleep(5 * time.Second)
+		}
+		at(2*time.Minute + 30*time.Second)
+		f.even(t, types, "two slots after the start")
+		at(4*time.Minute + 33*time.Second)
+		f.join(t, 4, types, ledger.Handle())
+		for _, when := range []time.Duration{5, 6, 7} {
+			at(when*time.Minute + 2*time.Second)
+			if when > 5 {
+				f.even(t, types, fmt.Sprintf("after %d min", when))
+			}
+			if n := len(present(t, ledger)); n != 5*types {
+				t.Errorf("after %d min the roster has %d presences, want %d", when, n, 5*types)
+			}
+		}
+	})
+}
+
+// A crash loop leaves most slots to others, whatever the slots and the order are.
+func TestACrashLoopLeavesTheSlotsToOthersInAnyOrder(t *testing.T) {
+	for name, test := range map[string]struct {
+		slot    time.Duration
+		order   priority.TieBreak
+		restart time.Duration
+	}{
+		"random":   {time.Minute, priority.Random, 5 * time.Second},
+		"rotate":   {time.Minute, priority.Rotate, 5 * time.Second},
+		"seconds":  {time.Second, priority.Sticky, 100 * time.Millisecond},
+		"seconds+": {time.Second, priority.Sticky, time.Second},
+		"10s":      {10 * time.Second, priority.Sticky, time.Second},
+		"day":      {24 * time.Hour, priority.Sticky, time.Second},
+		"spread":   {time.Minute, priority.Spread, time.Second},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			p := named("b", 1)
+			p.LeaseInterval, p.TieBreak = test.slot, test.order
+			b := start(t, setup{Options: p, ledger: ledger.Handle(), roster: true})
+			o := named("a", 1)
+			if test.order == priority.Sticky {
+				o.Priority = 0
+			}
+			o.LeaseInterval, o.TieBreak = test.slot, test.order
+			had := 0
+			for time.Since(t0) < 400*test.slot {
+				if life(t, ledger, o, time.Second/10, 20*test.slot) {
+					had++
+				}
+				time.Sleep(test.restart)
+			}
+			n := len(b.history())
+			t.Log(name, had, n)
+			if had > 40 || n < 355 {
+				t.Errorf("of 400 slots the one that crashes had %d, and the other %d, want less than a tenth", had, n)
+			}
+		})
+	}
+}
+
+// What was there before doesn't count for a worker whose code has worked before it knows that.
+func TestAWorkerThatWorksBeforeItRemembersRemembersNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		o := named("a", 0)
+		o.LeaseInterval = time.Minute
+		a := start(t, setup{Options: o, ledger: ledger.Handle(), roster: true, task: func(context.Context, workerlease.Lease) error { return errors.New("no disk") }})
+		at(30*time.Minute + 30*time.Second)
+		a.stop(t)
+		s := spy(ledger)
+		s.fails = store.ErrDenied
+		b := start(t, setup{Options: o, ledger: s, roster: true, task: func(context.Context, workerlease.Lease) error { return nil }})
+		time.Sleep(3 * time.Minute)
+		s.set(func() { s.fails = nil })
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		if p := ofInstance(present(t, ledger), "a"); b.Status().Effective != 0 || p.Failures != 0 || p.Phase == store.PhaseStepping {
+			t.Errorf("it has worked in three slots, claims by %d, and says %+v", b.Status().Effective, p)
+		}
+	})
+}
+
+// Workers that come and go at any time leave nothing, and no goroutine.
+func TestWorkersThatComeAndGoLeaveNothingInTheRoster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		c := workerlease.NewClient(ledger, workerlease.ClientOptions{Roster: true})
+		var group sync.WaitGroup
+		for i := range 20 {
+			group.Go(func() {
+				for n := range 20 {
+					o := named(fmt.Sprint(i), 0)
+					o.LeaseInterval = time.Minute
+					w, err := c.StartLeasing(t.Context(), o, workerlease.Callbacks{LeaseAllocated: func(ctx context.Context, _ workerlease.Lease) { <-ctx.Done() }})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					time.Sleep(time.Duration(i*n%7) * 50 * time.Millisecond)
+					if err := w.StopLeasing(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		group.Wait()
+		synctest.Wait()
+		if all := present(t, ledger); len(all) != 0 {
+			t.Errorf("%d presences are left", len(all))
+		}
+	})
+}
