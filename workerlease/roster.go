@@ -172,11 +172,15 @@ func (c *Client) waitForRoster(wait time.Duration) bool {
 // all that this costs is order.
 func (c *Client) askRoster(f func(context.Context) error) bool {
 	r := &c.roster
-	ctx, cancel := c.clock.WithTimeout(context.Background(), rosterTimeout)
-	defer cancel()
 	r.mu.Lock()
+	timeout := rosterTimeout
+	if len(r.workers) == 0 {
+		timeout = leaveGrace // Nobody waits for it any longer.
+	}
+	ctx, cancel := c.clock.WithTimeout(context.Background(), timeout)
 	r.cancelOp = cancel
 	r.mu.Unlock()
+	defer cancel()
 	ctx, receipt := store.WithReceipt(ctx)
 	err := f(ctx)
 	fails := err != nil && !r.told
@@ -234,8 +238,8 @@ func (c *Client) leaveRoster() {
 			ids[p.WorkerType] = append(ids[p.WorkerType], p.ID)
 		}
 	}
-	if len(stopped) > 0 {
-		c.askRoster(func(ctx context.Context) error { return r.ledger.Attend(ctx, stopped) })
+	if len(stopped) > 0 && !c.askRoster(func(ctx context.Context) error { return r.ledger.Attend(ctx, stopped) }) && len(c.attendees()) == 0 {
+		order = nil // No worker is left to go on for.
 	}
 	for _, workerType := range order {
 		if !c.askRoster(func(ctx context.Context) error { return r.ledger.Leave(ctx, workerType, ids[workerType]) }) {

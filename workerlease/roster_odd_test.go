@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -212,4 +213,51 @@ func TestWorkersThatComeAndGoLeaveNothingInTheRoster(t *testing.T) {
 			t.Errorf("%d presences are left", len(all))
 		}
 	})
+}
+
+// When all workers have ended, a roster that hangs keeps the client's goroutine for little longer.
+func TestARosterThatHangsIsLeftSoonAfterTheLastWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &left{spied: spy(memory.New(memory.Options{}))}
+		c := workerlease.NewClient(s, workerlease.ClientOptions{Roster: true})
+		var all []*worker
+		for i := range 8 {
+			o := named("a", 0)
+			o.WorkerType, o.LeaseInterval = fmt.Sprint("job-", i), time.Minute
+			all = append(all, start(t, setup{Options: o, client: c, task: func(context.Context, workerlease.Lease) error {
+				if i%2 == 0 {
+					return errors.New("no disk")
+				}
+				return nil
+			}}))
+		}
+		at(5*time.Minute + 30*time.Second)
+		s.set(func() { s.hangs = true })
+		var group sync.WaitGroup
+		for _, w := range all {
+			group.Go(func() { _ = w.StopLeasing(t.Context()) })
+		}
+		group.Wait()
+		ended := time.Now()
+		time.Sleep(time.Minute)
+		if last := s.last.Load().(time.Time); last.Sub(ended) > time.Second {
+			t.Errorf("an operation on the roster has ended %v after the last worker", last.Sub(ended))
+		}
+	})
+}
+
+// left is a ledger that notes when the newest change of its roster ended.
+type left struct {
+	*spied
+	last atomic.Value
+}
+
+func (l *left) Leave(ctx context.Context, workerType string, ids []string) error {
+	defer func() { l.last.Store(time.Now()) }()
+	return l.spied.Leave(ctx, workerType, ids)
+}
+
+func (l *left) Attend(ctx context.Context, presences []store.Presence) error {
+	defer func() { l.last.Store(time.Now()) }()
+	return l.spied.Attend(ctx, presences)
 }
