@@ -108,10 +108,14 @@ func stateOf(w workerlease.Candidate) string {
 		return holds
 	case w.Ineligible != "":
 		return ineligible
-	case w.Phase == store.PhaseHolder:
-		return string(store.PhaseCandidate) // Its lease has ended since.
 	}
-	return string(w.Phase)
+	switch w.Phase {
+	case store.PhaseHolder:
+		return string(store.PhaseCandidate) // Its lease has ended since.
+	case store.PhaseCandidate, store.PhaseStandby, store.PhaseStepping:
+		return string(w.Phase)
+	}
+	return fmt.Sprintf("%q", w.Phase) // Whoever wrote it may call it "holds".
 }
 
 // noteOf is why a worker is in its state, and what sets it apart.
@@ -123,11 +127,21 @@ func noteOfWorker(w workerlease.Candidate, at time.Time) string {
 		}
 	}
 	add(w.Ineligible)
-	if w.StepsBackUntil.After(at) {
-		add(fmt.Sprintf("failed in %d slots in a row, goes last until %s", w.Failures, timeStyle{whole: true}.text(w.StepsBackUntil, at)))
-	} else {
+	back := w.StepsBackUntil.After(at)
+	if !back && w.Phase != store.PhaseStepping {
 		add(w.Why)
 	}
+	failed := ""
+	switch {
+	case w.Failures == 1:
+		failed = "failed in 1 slot"
+	case w.Failures > 1:
+		failed = fmt.Sprintf("failed in %d slots in a row", w.Failures)
+	}
+	if back {
+		failed += ", goes last until " + timeStyle{whole: true}.text(w.StepsBackUntil, at)
+	}
+	add(strings.TrimPrefix(failed, ", "))
 	if !w.Holds && w.Present {
 		add(w.Missed)
 	}
@@ -214,11 +228,11 @@ func (c crew) rows() [][]table.Cell {
 
 // clockOf is how far a worker's time of day is from store time.
 func clockOf(w workerlease.Candidate) string {
-	sign, off := "+", w.Offset
-	if off < 0 {
-		sign, off = "-", -off
+	sign := "+"
+	if w.Offset < 0 {
+		sign = "-"
 	}
-	return fmt.Sprintf("%s%s ±%s", sign, brief(off), brief(w.Uncertainty))
+	return fmt.Sprintf("%s%s ±%s", sign, brief(w.Offset.Abs()), brief(w.Uncertainty.Abs()))
 }
 
 // brief is a duration to as many digits as matter.

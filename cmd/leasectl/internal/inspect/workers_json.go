@@ -49,6 +49,9 @@ type Crew struct {
 func (c crew) writeJSON(w io.Writer, indent bool) error {
 	out := Crew{StoreTime: store.Format(c.at), Store: c.store, Workers: []Worker{}, Warning: c.warning, Units: charges.ToJSON(c.charges)}
 	for _, each := range c.workers {
+		if each.Holds {
+			each.Missed = "" // It has won a slot since it wrote that.
+		}
 		out.Workers = append(out.Workers, Worker{
 			WorkerType: each.WorkerType, InstanceID: each.InstanceID, Group: each.Group, State: stateOf(each), Holds: each.Holds, Present: each.Present,
 			Eligible: each.Ineligible == "", Ineligible: each.Ineligible, Score: each.Score, Priority: each.Priority, Effective: each.Effective, Why: each.Why,

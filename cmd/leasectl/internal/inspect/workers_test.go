@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -88,6 +90,56 @@ func TestInspectWorkersShowsWhoIsThere(t *testing.T) {
 	got, err := crewOf(t, memory.New(memory.Options{}), Options{Output: Table})
 	if err != nil || !strings.HasPrefix(got, "workers of all types · sqlite:leases.db · ") || !strings.HasSuffix(got, "\n\nno workers are known\n") {
 		t.Errorf("inspect workers of an empty ledger = %q, %v", got, err)
+	}
+}
+
+// Whatever is written in a roster: HOLDS comes from the ledger, and no number breaks the form of a column.
+func TestWhatARosterSaysIsNotTakenForWhatTheLedgerSays(t *testing.T) {
+	l := attended(t)
+	all, err := l.Presences(t.Context(), "mail")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for phase, want := range map[store.Phase]string{
+		"holds": `"holds"`, "gone": `"gone"`, "not eligible": `"not eligible"`, "candidate ": `"candidate "`, "holds\u200b": `"holds\u200b"`,
+		store.PhaseHolder: "candidate", store.PhaseStandby: "standby",
+	} {
+		p := all[0]
+		p.Phase, p.Offset, p.Uncertainty = phase, math.MinInt64, -time.Millisecond
+		if err := l.Attend(t.Context(), []store.Presence{p}); err != nil {
+			t.Fatal(err)
+		}
+		text, err := crewOf(t, l, Options{WorkerType: "mail", Output: JSON})
+		var c Crew
+		if err = errors.Join(err, json.Unmarshal([]byte(text), &c)); err != nil {
+			t.Fatal(err)
+		}
+		if w := c.Workers[0]; w.State != want || w.Holds {
+			t.Errorf("a worker whose presence says %q has the state %s, holds %v; want %s, false", phase, w.State, w.Holds, want)
+		}
+		text, err = crewOf(t, l, Options{WorkerType: "mail", Output: Table})
+		if err != nil || strings.Contains(text, "--") || !strings.Contains(text, "-2562047h47m16.854775807s ±1ms") {
+			t.Errorf("inspect workers of a time of day that can't be = %s, %v", text, err)
+		}
+	}
+}
+
+// A presence may be older than the newest slot, which the ledger knows.
+func TestWhoHoldsHasNotMissedItsNewestSlot(t *testing.T) {
+	l := attended(t)
+	all, err := l.Presences(t.Context(), "export")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all[1].Phase, all[1].Missed = store.PhaseStandby, "worker-a has it"
+	if err := l.Attend(t.Context(), all[1:2]); err != nil {
+		t.Fatal(err)
+	}
+	for _, output := range []string{Table, JSON} {
+		text, err := crewOf(t, l, Options{WorkerType: "export", Output: output})
+		if err != nil || strings.Contains(text, "worker-a has it") {
+			t.Errorf("inspect workers --output %s of a worker that holds since = %s, %v", output, text, err)
+		}
 	}
 }
 
