@@ -12,9 +12,10 @@ const inspectWorkersHelp = `Show the workers that are there, who holds, and why 
 
 The workers write that themselves, in the ledger's roster: those of leasectl run, but for
 --no-roster, and those of applications with ClientOptions.Roster. Each does so at least
-once for each slot, or every 5 min if that is more often. What they say decides about no
-lease. Only HOLDS comes from the ledger. Workers that were last seen more than 24 h ago
-are not shown. The states:
+once for each slot, or every 5 min if that is more often, so all but who holds may be as
+old. What they say decides about no lease. Who holds comes from the ledger: if that is none
+of the workers here, "leasectl inspect slots" shows it. Workers that were last seen more than
+24 h ago are not shown, nor ever those of versions without the roster. The states:
 
   holds          the lease in force is this worker's, or its group's
   candidate      it contends for the next slot
@@ -23,7 +24,8 @@ are not shown. The states:
   stepping back  it failed in slot after slot, so that others go first
   stopped        it stopped, and is remembered for its failures
   gone           it has not been seen when it should have been: it died, or can't
-                 reach the store
+                 reach the store. Until that shows, it is in its old state: for up
+                 to 25 s, or a slot and 15 s if that is more, at most 5 min 15 s
 
 PRIO is its priority, and the one by which it claims at present if that is another. CLOCK
 is how far its time of day is ahead of store time (+) or behind (-), and how well it
