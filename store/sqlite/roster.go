@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -73,7 +74,7 @@ func (l *Ledger) Presences(ctx context.Context, workerType string) ([]store.Pres
 	if workerType != "" {
 		statement, args = statement+` AND workerType = ?2`, append(args, workerType)
 	}
-	return reads(ctx, l, "presences", workerType, onRoster(func(ctx context.Context, conn *sql.Conn, there bool) (all []store.Presence, err error) {
+	return reads(ctx, l, "presences", cmp.Or(workerType, l.o.Path), onRoster(func(ctx context.Context, conn *sql.Conn, there bool) (all []store.Presence, err error) {
 		if !there {
 			return nil, nil
 		}

@@ -190,3 +190,14 @@ func TestABackupHasTheRoster(t *testing.T) {
 		t.Errorf("Presences() of the copy = %q, want a", got)
 	}
 }
+
+func TestATableThatIsNoRosterIsNamedByItsFile(t *testing.T) {
+	path := withoutRoster(t)
+	db := raw(t, path)
+	execute(t, db, `CREATE TABLE Roster (x TEXT)`)
+	must(t, "Close()", db.Close())
+	_, err := open(t, Options{Path: path}).Presences(t.Context(), "")
+	if err == nil || !strings.Contains(err.Error(), "presences "+path+": ") {
+		t.Errorf("Presences() of a file whose table Roster is another = %v, want an error that names the file", err)
+	}
+}

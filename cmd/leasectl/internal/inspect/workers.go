@@ -112,7 +112,7 @@ func stateOf(w workerlease.Candidate) string {
 	switch w.Phase {
 	case store.PhaseHolder:
 		return string(store.PhaseCandidate) // Its lease has ended since.
-	case store.PhaseCandidate, store.PhaseStandby, store.PhaseStepping:
+	case store.PhaseCandidate, store.PhaseStandby, store.PhaseStepping, store.PhaseStopped:
 		return string(w.Phase)
 	}
 	return fmt.Sprintf("%q", w.Phase) // Whoever wrote it may call it "holds".
