@@ -132,7 +132,7 @@ func (w *WorkerLease) presence(now timeline.Interval) store.Presence {
 	if a.rank.Known {
 		p.Effective, p.Why = a.rank.Priority, a.why
 	}
-	if p.Phase == store.PhaseStepping {
+	if stepsBack(&p, now.Mid()) {
 		p.Effective, p.Why = priority.Lowest, fmt.Sprintf("its code failed in %d slots in a row", p.Failures)
 	}
 	if now.Known() {
@@ -143,6 +143,11 @@ func (w *WorkerLease) presence(now timeline.Interval) store.Presence {
 		p.Offset, p.Uncertainty = c.clock.Now().Sub(now.Mid()), now.Uncertainty()
 	}
 	return p.Truncated()
+}
+
+// stepsBack reports that a worker lets others go first at a time.
+func stepsBack(p *store.Presence, now time.Time) bool {
+	return p.Phase == store.PhaseStepping || p.StepsBackUntil.After(now)
 }
 
 // shortened is as much of a text as a presence has room for.
@@ -226,5 +231,8 @@ func (w *WorkerLease) succeeds(p store.Presence) bool {
 	if p.Client == w.client.roster.client || p.Host != w.machine.Worker.Host {
 		return false // Workers of one name may live side by side, on several hosts above all.
 	}
-	return p.InstanceID == w.options.InstanceID || p.PID == w.machine.Worker.PID && !sameProcess(p.ID, w.attendee.id)
+	if sameProcess(p.ID, w.attendee.id) {
+		return p.InstanceID == w.options.InstanceID
+	}
+	return p.PID == w.machine.Worker.PID || p.InstanceID == w.options.InstanceID && !isAlive(p.PID)
 }

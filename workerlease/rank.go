@@ -47,11 +47,11 @@ func (c *Client) rank(workers []*WorkerLease, all []store.Presence, now time.Tim
 		if w.options.Policy != nil {
 			ranks[i].Priority, whys[i] = w.effective(*own, present)
 		}
-		if own.Phase != store.PhaseStepping {
+		if !stepsBack(own, now) {
 			own.Effective = ranks[i].Priority
 		}
 	}
-	first := spread(present)
+	first := spread(present, now)
 	for i, w := range workers {
 		ranks[i].First = first[w.options.WorkerType] == c.roster.client
 		w.setRank(ranks[i], whys[i])
@@ -104,10 +104,10 @@ func (w *WorkerLease) effective(own store.Presence, present []store.Presence) (p
 }
 
 // spread assigns worker types to clients, by those workers that may go first among equals.
-func spread(present []store.Presence) map[string]string {
+func spread(present []store.Presence, now time.Time) map[string]string {
 	best, candidates := map[string]int{}, map[string][]string{}
 	for _, p := range present {
-		if !p.Spreads || p.Ineligible != "" || p.Phase == store.PhaseStepping {
+		if !p.Spreads || p.Ineligible != "" || stepsBack(&p, now) {
 			continue
 		}
 		if least, ok := best[p.WorkerType]; !ok || p.Effective < least {

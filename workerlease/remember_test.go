@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -146,4 +147,32 @@ func TestNamesakesOnOtherHostsAreNoCrashLoop(t *testing.T) {
 			t.Errorf("of 10 presences %d are left, it claims by %d, and said %+v", n, a.Status().Effective, observed[workerlease.SteppedBack](a))
 		}
 	})
+}
+
+// A worker takes the place of a namesake on its host that has died, and of none that lives.
+func TestAWorkerTakesThePlaceOfTheDeadOnly(t *testing.T) {
+	host, err := os.Hostname()
+	if err != nil {
+		t.Skip("this machine has no name")
+	}
+	for name, test := range map[string]struct {
+		pid, left int
+	}{"lives": {os.Getppid(), 2}, "has died": {1 << 30, 1}, "had the same process id": {os.Getpid(), 1}} {
+		bubble(t, name, func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			before := store.Presence{
+				WorkerType: "job", ID: "other-1.1", Client: "1", InstanceID: "app", Host: host, PID: test.pid, Phase: store.PhaseHolder,
+				Failures: 5, Since: t0, Seen: t0, Next: t0.Add(time.Hour),
+			}
+			if err := ledger.Attend(t.Context(), []store.Presence{before}); err != nil {
+				t.Fatal(err)
+			}
+			start(t, setup{Options: named("app", 0), ledger: ledger.Handle(), roster: true})
+			at(time.Minute)
+			all := present(t, ledger)
+			if own := all[0]; len(all) != test.left || own.Failures > 0 != (test.left == 1) {
+				t.Errorf("the roster has %+v, want %d presences", all, test.left)
+			}
+		})
+	}
 }

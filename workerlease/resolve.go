@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/slotlease/slotlease/priority"
@@ -109,11 +110,12 @@ func (o Options) resolve() (Options, optionErrors) {
 func (o *Options) resolveLabels(errs *optionErrors) {
 	o.Labels = maps.Clone(o.Labels)
 	if n := len(o.Labels); n > store.MaxLabels {
-		errs.is("Labels", n, "must be at most %d", store.MaxLabels)
+		errs.add(OptionError{Field: "Labels", Value: fmt.Sprint(n), found: fmt.Sprintf("has %d", n), Rule: fmt.Sprintf("at most %d allowed", store.MaxLabels)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Labels)) {
 		if err := store.CheckLabel(name, o.Labels[name]); err != nil {
-			errs.add(OptionError{Field: "Labels", Value: name, found: "has an invalid one", Rule: err.Error(), err: err})
+			rule := strings.TrimPrefix(err.Error(), store.ErrInvalid.Error()+": ")
+			errs.add(OptionError{Field: "Labels", Value: name, found: fmt.Sprintf("has %.70q", name), Rule: rule, err: err})
 		}
 	}
 }

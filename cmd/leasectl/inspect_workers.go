@@ -14,8 +14,8 @@ The workers write that themselves, in the ledger's roster: those of leasectl run
 --no-roster, and those of applications with ClientOptions.Roster. Each does so at least
 once for each slot, or every 5 min if that is more often, so all but who holds may be as
 old. What they say decides about no lease. Who holds comes from the ledger: if that is none
-of the workers here, "leasectl inspect slots" shows it. Workers that were last seen more than
-24 h ago are not shown, nor ever those of versions without the roster. The states:
+of the workers here, such as one with --no-roster, it is named below the table. Workers that
+were last seen more than 24 h ago are not shown. The states:
 
   holds          the lease in force is this worker's, or its group's
   candidate      it contends for the next slot
@@ -52,6 +52,8 @@ has changed:
     host, pid, version      of its process
     schedule, labels
     since, seen             when it began, and was last seen
+  absentHolders  who holds a lease and isn't in the roster: workerType, instanceId and
+               group; left out if nobody does
   warning      what the store warns of; left out if it warns of nothing
   requestUnits the store's charges for the command so far: total, and byOperation;
                left out if it charges nothing

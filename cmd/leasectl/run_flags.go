@@ -143,6 +143,9 @@ func (l labelFlag) Set(text string) error {
 		l.a.bad("--label %q: must be NAME=VALUE", secret.Shown(text))
 		return nil
 	}
+	if _, twice := (*l.labels)[name]; twice {
+		l.a.bad("--label %q: is given twice", name)
+	}
 	if *l.labels == nil {
 		*l.labels = map[string]string{}
 	}

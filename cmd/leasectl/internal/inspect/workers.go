@@ -15,6 +15,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/table"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/history"
 )
 
 // Workers shows the workers of a worker type, or of all. With Watch it returns when the context ends.
@@ -42,6 +43,9 @@ func showWorkers(ctx context.Context, t storeuri.Target, l store.Ledger, o Optio
 			found.at = stamp.Time
 			found.workers, err = client.Candidates(limited, o.WorkerType)
 		}
+		if err == nil {
+			err = found.findHolders(limited, ledger)
+		}
 		found.warning, found.charges = storeuri.Warning(l), ledger.Charges()
 		return found, advice.ForStore(t, err)
 	}
@@ -67,15 +71,56 @@ type crew struct {
 	store      string
 	workerType string // "": all
 	workers    []workerlease.Candidate
+	absent     []store.Record // grants in force to workers that aren't in the roster
 	charges    workerlease.Charges
 	warning    string
 }
 
 func (c crew) warns() string { return c.warning }
 
+// findHolders finds the holders that aren't in the roster: of an earlier version, or without one.
+func (c *crew) findHolders(ctx context.Context, l store.Ledger) error {
+	names := []string{c.workerType}
+	if c.workerType == "" {
+		types, err := TypesIn(ctx, l)
+		if err != nil {
+			return err
+		}
+		names = types.Valid
+	}
+	for _, name := range names {
+		if slices.ContainsFunc(c.workers, func(w workerlease.Candidate) bool { return w.WorkerType == name && w.Holds }) {
+			continue
+		}
+		const enough = 20 // records, to find the one in force
+		records, _, err := l.Tail(ctx, name, enough)
+		if err != nil {
+			return err
+		}
+		for _, e := range history.Read(records, c.at, nil) {
+			if e.State == history.Held {
+				c.absent = append(c.absent, e.Record)
+			}
+		}
+	}
+	return nil
+}
+
+// absentText names the holders that aren't in the roster.
+func (c crew) absentText() (text string) {
+	for _, r := range c.absent {
+		holder := r.InstanceID
+		if r.Group != "" {
+			holder = r.Group
+		}
+		text += "\n" + display.Line(fmt.Sprintf("%s holds %s, and isn't in the roster", display.Clip(holder, mostColumns), r.WorkerType)) + "\n"
+	}
+	return text
+}
+
 // print prints the workers if what matters of them has changed.
 func (c crew) print(last *string, o Options, to Screen) error {
-	now := "." // also of no workers
+	now := "." + c.absentText() // also of no workers
 	for _, w := range c.workers {
 		now += fmt.Sprintln(w.WorkerType, w.ID, stateOf(w), w.Effective, w.Why, w.Ineligible, w.Missed, w.Failures)
 	}
@@ -169,6 +214,7 @@ func (c crew) drawing(colours, framed bool) string {
 	if len(c.workers) > 0 {
 		text = strings.Join(table.Lines(c.rows(), nil, colours), "\n") + "\n"
 	}
+	text += c.absentText()
 	if framed && c.warning != "" {
 		text += "\nwarning: " + display.Line(c.warning) + "\n"
 	}

@@ -37,11 +37,19 @@ type Worker struct {
 	Seen           string            `json:"seen,omitempty"`
 }
 
+// Absent is a holder that isn't in the roster. Its names don't change.
+type Absent struct {
+	WorkerType string `json:"workerType"`
+	InstanceID string `json:"instanceId"`
+	Group      string `json:"group,omitempty"`
+}
+
 // Crew is the JSON form of inspect workers. Its names don't change.
 type Crew struct {
 	StoreTime string        `json:"storeTime"`
 	Store     string        `json:"store"`
 	Workers   []Worker      `json:"workers"`
+	Absent    []Absent      `json:"absentHolders,omitempty"`
 	Warning   string        `json:"warning,omitempty"`
 	Units     *charges.JSON `json:"requestUnits,omitempty"`
 }
@@ -60,6 +68,9 @@ func (c crew) writeJSON(w io.Writer, indent bool) error {
 			Host: each.Host, PID: each.PID, Version: each.Version, Schedule: each.Schedule, Labels: each.Labels,
 			Since: jsonTime(each.Since), Seen: jsonTime(each.Seen),
 		})
+	}
+	for _, r := range c.absent {
+		out.Absent = append(out.Absent, Absent{r.WorkerType, r.InstanceID, r.Group})
 	}
 	encoder := json.NewEncoder(display.JSONWriter{To: w})
 	encoder.SetEscapeHTML(false)

@@ -199,3 +199,22 @@ func (l looking) Presences(ctx context.Context, workerType string) ([]store.Pres
 	l.looked()
 	return l.Ledger.Presences(ctx, workerType)
 }
+
+// A holder of an earlier version, or without a roster, is named nevertheless.
+func TestInspectWorkersNamesHoldersThatAreNotInTheRoster(t *testing.T) {
+	l := attended(t)
+	r := recordtest.Grant(1, 8, "old\x1b[2J")
+	r.WorkerType = "mail"
+	l.Put(r)
+	for _, o := range []Options{{Output: Table}, {WorkerType: "mail", Output: Table}} {
+		got, err := crewOf(t, l, o)
+		if err != nil || strings.Count(got, " holds mail, and isn't in the roster\n") != 1 || strings.Contains(got, "\x1b") || strings.Contains(got, "holds export") {
+			t.Errorf("inspect workers = %s, %v", got, err)
+		}
+	}
+	got, err := crewOf(t, l, Options{WorkerType: "mail", Output: JSON})
+	var c Crew
+	if err := errors.Join(err, json.Unmarshal([]byte(got), &c)); err != nil || len(c.Absent) != 1 || c.Absent[0].WorkerType != "mail" {
+		t.Errorf("inspect workers = %s, %v", got, err)
+	}
+}
