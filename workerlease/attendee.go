@@ -168,8 +168,9 @@ func says(p, q store.Presence) bool {
 		p.Missed == q.Missed && p.Failures == q.Failures && p.FailedIn.Equal(q.FailedIn) && p.StepsBackUntil.Equal(q.StepsBackUntil)
 }
 
-// isPresent reports that a worker has renewed its presence as announced. What can't be is no presence.
-func isPresent(p store.Presence, now time.Time) bool {
+// IsPresent reports that a worker, by its presence, has renewed that as announced, at a store time. What can't be is no
+// presence.
+func IsPresent(p store.Presence, now time.Time) bool {
 	return p.Phase != store.PhaseStopped && !now.After(p.Next.Add(presenceGrace)) && !isOver(p, now) && p.Next.Sub(p.Seen) <= 2*mostPresence
 }
 

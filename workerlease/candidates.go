@@ -61,7 +61,7 @@ func (c *Client) Candidates(ctx context.Context, workerType string) ([]Candidate
 			}
 			holders[p.WorkerType] = holder
 		}
-		list = append(list, Candidate{Presence: p, Present: isPresent(p, stamp.Time), Holds: p.Phase != store.PhaseStopped && holds(holder, p)})
+		list = append(list, Candidate{Presence: p, Present: IsPresent(p, stamp.Time), Holds: p.Phase != store.PhaseStopped && holds(holder, p)})
 	}
 	slices.SortStableFunc(list, func(a, b Candidate) int {
 		return cmp.Or(strings.Compare(a.WorkerType, b.WorkerType), strings.Compare(a.InstanceID, b.InstanceID))

@@ -31,7 +31,7 @@ func (w *WorkerLease) isRanked() bool {
 func (c *Client) rank(workers []*WorkerLease, all []store.Presence, now time.Time) {
 	var present []store.Presence
 	for _, p := range all {
-		if p.Client != c.roster.client && isPresent(p, now) {
+		if p.Client != c.roster.client && IsPresent(p, now) {
 			present = append(present, p)
 		}
 	}

@@ -103,7 +103,7 @@ Exit codes:
 	})
 	root.AddCommand(
 		needsStore(a.backupCommand()), a.demoCommand(), needsStore(a.initCommand()), a.inspectCommand(), needsStore(a.overrideCommand()), needsStore(a.planCommand()),
-		needsStore(a.reanchorCommand()), needsStore(a.runCommand()),
+		needsStore(a.reanchorCommand()), needsStore(a.runCommand()), needsStore(a.statusCommand()),
 		a.versionCommand(),
 		a.demoWorkCommand(),
 		&cobra.Command{Use: "exit-codes", Short: "The exit codes", Long: "Exit codes:\n" + exit.Codes},

@@ -59,25 +59,7 @@ func jsonTime(t time.Time) string {
 func (s snapshot) writeJSON(w io.Writer, indent bool) error {
 	out := Snapshot{StoreTime: store.Format(s.at), Store: s.store, WorkerType: s.workerType, Slots: []Slot{}, Copy: s.copied.json(s.at), Warning: s.warning, Note: s.note, Try: s.try, Units: charges.ToJSON(s.charges)}
 	for _, e := range s.rows {
-		r := e.Record
-		row := Slot{
-			SlotStart: jsonTime(e.Slot.Start), SlotEnd: jsonTime(e.Slot.End), State: e.State,
-			Seq: r.Seq, Kind: string(r.Kind), InstanceID: r.InstanceID, Group: r.Group, Token: r.Token,
-			WindowStart: jsonTime(e.Window.Start), WindowEnd: jsonTime(e.Window.End),
-			ReleasedAt: jsonTime(e.ReleasedAt), Overridden: jsonTime(e.OverriddenAt), Note: e.Note(),
-			Extended: e.Extensions, NewestSeq: e.NewestSeq, Attempt: e.Attempt,
-		}
-		if r.Seq != 0 && r.Defect == "" {
-			row.Priority = &r.Priority
-		}
-		if e.Count > 1 {
-			row.MissedSlots = e.Count
-		}
-		if e.ClaimKnown {
-			ms := e.Claimed.Milliseconds()
-			row.ClaimedMs = &ms
-		}
-		out.Slots = append(out.Slots, row)
+		out.Slots = append(out.Slots, slotOf(e))
 	}
 	encoder := json.NewEncoder(display.JSONWriter{To: w})
 	encoder.SetEscapeHTML(false)
@@ -85,4 +67,27 @@ func (s snapshot) writeJSON(w io.Writer, indent bool) error {
 		encoder.SetIndent("", "  ")
 	}
 	return encoder.Encode(out)
+}
+
+// slotOf is the JSON form of an entry.
+func slotOf(e history.Entry) Slot {
+	r := e.Record
+	row := Slot{
+		SlotStart: jsonTime(e.Slot.Start), SlotEnd: jsonTime(e.Slot.End), State: e.State,
+		Seq: r.Seq, Kind: string(r.Kind), InstanceID: r.InstanceID, Group: r.Group, Token: r.Token,
+		WindowStart: jsonTime(e.Window.Start), WindowEnd: jsonTime(e.Window.End),
+		ReleasedAt: jsonTime(e.ReleasedAt), Overridden: jsonTime(e.OverriddenAt), Note: e.Note(),
+		Extended: e.Extensions, NewestSeq: e.NewestSeq, Attempt: e.Attempt,
+	}
+	if r.Seq != 0 && r.Defect == "" {
+		row.Priority = &r.Priority
+	}
+	if e.Count > 1 {
+		row.MissedSlots = e.Count
+	}
+	if e.ClaimKnown {
+		ms := e.Claimed.Milliseconds()
+		row.ClaimedMs = &ms
+	}
+	return row
 }

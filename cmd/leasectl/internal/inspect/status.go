@@ -1,0 +1,209 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/history"
+)
+
+// Status shows all worker types of a ledger, or one, a row each. With Watch it returns when the context ends.
+func Status(ctx context.Context, t storeuri.Target, o Options, s Screen) (err error) {
+	opening, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	ledger, err := t.Open(opening, true)
+	if err != nil {
+		return advice.ForStore(t, err)
+	}
+	defer func() { err = errors.Join(err, advice.ForStore(t, storeuri.Close(ctx, ledger))) }()
+	return showStatus(ctx, t, ledger, o, s)
+}
+
+// showStatus shows the worker types of a ledger.
+func showStatus(ctx context.Context, t storeuri.Target, l store.Ledger, o Options, s Screen) error {
+	ledger := &charges.Ledger{Ledger: l}
+	look := func() (overview, error) {
+		limited, cancel := context.WithTimeout(ctx, o.Timeout)
+		defer cancel()
+		found := overview{store: t.Shown}
+		err := found.take(limited, ledger, o.WorkerType)
+		found.warning, found.charges = storeuri.Warning(l), ledger.Charges()
+		return found, advice.ForStore(t, err)
+	}
+	if o.Watch {
+		last := ""
+		return watch(ctx, o, s, look, func(found overview) error { return found.print(&last, o, s) })
+	}
+	found, err := look()
+	s.warn(found, false)
+	if err != nil {
+		return err
+	}
+	if o.Output == JSON {
+		return found.writeJSON(s, true)
+	}
+	s.printf("%s", found.drawing(s.Colours, false))
+	return nil
+}
+
+// overview are the worker types of a ledger at a moment.
+type overview struct {
+	at      time.Time
+	store   string
+	types   []typeStatus
+	invalid []string // names that no worker type can have
+	roster  bool     // it was read
+	charges workerlease.Charges
+	warning string
+}
+
+// typeStatus is what matters of a worker type.
+type typeStatus struct {
+	workerType string
+	schedule   string
+	holder     history.Entry // whose lease is in force; its State is empty if there is none
+	since      time.Time     // when its holder began, by the records that were read
+	last       history.Entry // the newest that is over; its State is empty if there is none
+	next       slots.Slot    // the slot that begins next; zero if the schedule can't be read
+	claimedBy  string        // who has claimed that
+	present    int           // workers that are there, by the roster
+	gone       int           // that should be there
+	note       string
+}
+
+func (s overview) warns() string { return s.warning }
+
+// statusRecords is how many records are read of each type.
+const statusRecords = 40
+
+// take reads a ledger.
+func (s *overview) take(ctx context.Context, l *charges.Ledger, workerType string) error {
+	stamp, err := l.Now(ctx)
+	if err != nil {
+		return err
+	}
+	s.at = stamp.Time
+	names := []string{workerType}
+	if workerType == "" {
+		types, err := TypesIn(ctx, l)
+		if err != nil {
+			return err
+		}
+		names, s.invalid = types.Valid, types.Invalid
+	}
+	present, gone, err := s.crews(ctx, l, workerType)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		records, _, err := l.Tail(ctx, name, statusRecords)
+		if err != nil {
+			return err
+		}
+		if len(records) == 0 && workerType != "" {
+			if err := CheckType(ctx, l, name); err != nil {
+				return err
+			}
+		}
+		one := statusOf(name, records, s.at)
+		one.present, one.gone = present[name], gone[name]
+		s.types = append(s.types, one)
+	}
+	return nil
+}
+
+// crews counts the workers of the roster by type, if the ledger keeps one.
+func (s *overview) crews(ctx context.Context, l *charges.Ledger, workerType string) (present, gone map[string]int, err error) {
+	all, err := l.Presences(ctx, workerType)
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, store.ErrDenied) {
+		return nil, nil, nil // It is for information.
+	}
+	present, gone = map[string]int{}, map[string]int{}
+	s.roster = len(all) > 0
+	for _, p := range all {
+		switch {
+		case workerlease.IsPresent(p, s.at):
+			present[p.WorkerType]++
+		case p.Phase != store.PhaseStopped:
+			gone[p.WorkerType]++
+		}
+	}
+	return present, gone, err
+}
+
+// statusOf is what the newest records of a type say at a time.
+func statusOf(workerType string, records []store.Record, now time.Time) typeStatus {
+	s := typeStatus{workerType: workerType}
+	rows := history.Read(records, now, nil)
+	for i := len(rows) - 1; i >= 0; i-- {
+		e := rows[i]
+		switch e.State {
+		case history.Held:
+			s.holder, s.since = e, e.Window.Start
+		case history.Upcoming:
+			s.claimedBy = holderOf(e)
+		case history.Free, history.Poison:
+		case history.Expired, history.Released, history.Overridden, history.Missed, history.Done:
+			switch {
+			case s.holder.State != "" && e.Record.Token == s.holder.Record.Token && e.Record.Token != 0:
+				s.since = e.Window.Start // Its lease goes on over several slots.
+			case s.last.State == "":
+				s.last = e
+			}
+		}
+		if s.schedule == "" && e.Record.Schedule != "" {
+			s.schedule = e.Record.Schedule
+		}
+	}
+	if schedule, err := slots.Parse(s.schedule); err == nil {
+		s.next = schedule.Next(now)
+	}
+	if s.holder.State == "" && len(rows) > 0 && rows[len(rows)-1].State == history.Free {
+		s.note = "nobody has the slot"
+	}
+	if n := len(rows); n > 0 {
+		newest := rows[n-1]
+		switch {
+		case newest.State == history.Poison:
+			s.note = "the newest record can't be obeyed: leasectl inspect slots says why"
+		case !newest.BlocksUntil.IsZero():
+			s.note = "nothing can be claimed until " + store.Format(newest.BlocksUntil)
+		}
+	}
+	return s
+}
+
+// holderOf names who has a slot.
+func holderOf(e history.Entry) string {
+	if e.Record.Group != "" {
+		return e.Record.Group
+	}
+	return e.Record.InstanceID
+}
+
+// print prints the types if what matters of one has changed.
+func (s overview) print(last *string, o Options, to Screen) error {
+	var b strings.Builder
+	for _, t := range s.types {
+		fmt.Fprintln(&b, t.workerType, holderOf(t.holder), t.holder.Record.Token, t.last.State, t.last.Slot.Start, t.present, t.gone, t.note)
+	}
+	now := "." + b.String() // also of no types
+	if now == *last {
+		return nil
+	}
+	*last = now
+	if o.Output == JSON {
+		return s.writeJSON(to, false)
+	}
+	to.printf("%s", s.drawing(to.Colours, false))
+	return nil
+}
