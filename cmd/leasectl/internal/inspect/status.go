@@ -207,3 +207,24 @@ func (s overview) print(last *string, o Options, to Screen) error {
 	to.printf("%s", s.drawing(to.Colours, false))
 	return nil
 }
+
+// ScheduleOf is the schedule that the newest records of a worker type name, and the store's time.
+func ScheduleOf(ctx context.Context, t storeuri.Target, workerType string) (schedule string, now time.Time, err error) {
+	ledger, err := t.Open(ctx, true)
+	if err != nil {
+		return "", time.Time{}, advice.ForStore(t, err)
+	}
+	defer func() { err = errors.Join(err, advice.ForStore(t, storeuri.Close(ctx, ledger))) }()
+	stamp, err := ledger.Now(ctx)
+	if err != nil {
+		return "", time.Time{}, advice.ForStore(t, err)
+	}
+	records, _, err := ledger.Tail(ctx, workerType, statusRecords)
+	if err == nil && len(records) == 0 {
+		err = CheckType(ctx, ledger, workerType)
+	}
+	if err != nil {
+		return "", time.Time{}, advice.ForStore(t, err)
+	}
+	return statusOf(workerType, records, stamp.Time).schedule, stamp.Time, nil
+}
