@@ -1,0 +1,144 @@
+// Package health answers the probes of a service whose workers lease: whether its process is to be
+// restarted, and whether it is ready.
+//
+//	http.Handle("GET /livez", health.Live(worker))
+//	http.Handle("GET /readyz", health.Ready(worker))
+//
+// A worker that holds no lease is healthy: it waits for its turn. What is not is told in the body.
+package health
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// Worker is what is asked: a *workerlease.WorkerLease.
+type Worker interface {
+	Status() workerlease.Status
+	Holder() (workerlease.Holder, bool)
+}
+
+var _ Worker = (*workerlease.WorkerLease)(nil)
+
+// State is how well a worker is. Larger ones are worse.
+type State int
+
+// The states.
+const (
+	// Healthy: the worker holds the lease, or knows who does, or who has claimed what comes next.
+	Healthy State = iota
+	// Degraded: it knows of no holder: nobody can lead, or the job of the slot is done, or one lease
+	// has ended and the next one begins in a moment.
+	Degraded
+	// Unhealthy: it can't tell: it has stopped, is blocked, or the store doesn't answer; or its own code overruns,
+	// so that it claims nothing.
+	Unhealthy
+)
+
+var names = [...]string{"healthy", "degraded", "unhealthy"}
+
+// String is "healthy", "degraded" or "unhealthy".
+func (s State) String() string {
+	if s < Healthy || s > Unhealthy {
+		return fmt.Sprintf("State(%d)", int(s))
+	}
+	return names[s]
+}
+
+// MarshalText is String.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Report is what is said of one worker, in JSON.
+type Report struct {
+	WorkerType string `json:"workerType"`
+	InstanceID string `json:"instanceId"`
+	State      State  `json:"state"`
+	// Reason is why it is in its state, in one line.
+	Reason string `json:"reason"`
+	// Holds says that this worker holds the lease, and Holder who does; empty if nobody is known to.
+	Holds  bool   `json:"holds"`
+	Holder string `json:"holder,omitzero"`
+}
+
+// Of judges a worker, as of its last step. It asks no store, and never blocks for long.
+func Of(w Worker) Report {
+	s := w.Status()
+	r := Report{WorkerType: s.WorkerType, InstanceID: s.InstanceID, Holds: s.Holding}
+	if h, ok := w.Holder(); ok {
+		if r.Holder = h.InstanceID; h.Group != "" {
+			r.Holder = h.Group
+		}
+	}
+	switch {
+	case !s.Healthy():
+		r.State, r.Reason = Unhealthy, unhealthy(s)
+	case s.Holding:
+		r.Reason = "holds the slot " + s.Lease.Slot.String()
+	case r.Holder != "":
+		r.Reason = r.Holder + " holds the lease"
+	case !s.Won.IsZero():
+		r.Reason = "has won the slot " + s.Won.String()
+	default:
+		r.State, r.Reason = Degraded, "knows of no holder"
+		if s.Ineligible != "" {
+			r.Reason += ", and is not eligible: " + s.Ineligible
+		}
+	}
+	return r
+}
+
+// unhealthy is why a worker can't tell who holds, or claims nothing.
+func unhealthy(s workerlease.Status) string {
+	switch {
+	case s.Stopped:
+		return "has stopped"
+	case s.Overrunning:
+		return "its code has not returned, and its lease is over"
+	case s.Blocked != "":
+		return s.Blocked
+	case s.StoreTime.IsZero() && s.LastError == nil:
+		return "the store has not answered yet"
+	case s.StoreTime.IsZero():
+		return fmt.Sprintf("the store has not answered yet: %v", s.LastError)
+	default:
+		return fmt.Sprintf("the store has failed %d times in a row: %v", s.Failures, s.LastError)
+	}
+}
+
+// Answer is the body of an answer. State is the worst of its workers.
+type Answer struct {
+	State   State    `json:"state"`
+	Workers []Report `json:"workers"`
+}
+
+// Live answers liveness probes: 503 if the code of a worker overruns its lease, which only a restart
+// mends, and 200 otherwise. A store that is down is no reason to restart.
+func Live(workers ...Worker) http.Handler {
+	return handler(workers, func(w Worker) bool { return !w.Status().Overrunning })
+}
+
+// Ready answers readiness probes: 503 if a worker is Unhealthy, and 200 otherwise, also for Degraded.
+func Ready(workers ...Worker) http.Handler {
+	return handler(workers, func(w Worker) bool { return Of(w).State != Unhealthy })
+}
+
+// handler answers 200 if all workers pass.
+func handler(workers []Worker, passes func(Worker) bool) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		answer, code := Answer{Workers: []Report{}}, http.StatusOK
+		for _, w := range workers {
+			r := Of(w)
+			answer.Workers, answer.State = append(answer.Workers, r), max(answer.State, r.State)
+			if !passes(w) {
+				code = http.StatusServiceUnavailable
+			}
+		}
+		rw.Header().Set("Content-Type", "application/json")
+		rw.Header().Set("Cache-Control", "no-store")
+		rw.WriteHeader(code)
+		_ = json.NewEncoder(rw).Encode(answer) // Nobody is left to tell.
+	})
+}
