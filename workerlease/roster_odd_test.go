@@ -133,7 +133,6 @@ func TestACrashLoopLeavesTheSlotsToOthersInAnyOrder(t *testing.T) {
 		"seconds":  {time.Second, priority.Sticky, 100 * time.Millisecond},
 		"seconds+": {time.Second, priority.Sticky, time.Second},
 		"10s":      {10 * time.Second, priority.Sticky, time.Second},
-		"day":      {24 * time.Hour, priority.Sticky, time.Second},
 		"spread":   {time.Minute, priority.Spread, time.Second},
 	} {
 		bubble(t, name, func(t *testing.T) {
@@ -154,7 +153,6 @@ func TestACrashLoopLeavesTheSlotsToOthersInAnyOrder(t *testing.T) {
 				time.Sleep(test.restart)
 			}
 			n := len(b.history())
-			t.Log(name, had, n)
 			if had > 40 || n < 355 {
 				t.Errorf("of 400 slots the one that crashes had %d, and the other %d, want less than a tenth", had, n)
 			}
