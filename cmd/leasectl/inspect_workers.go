@@ -28,8 +28,8 @@ were last seen more than 24 h ago are not shown. The states:
                  to 25 s, or a slot and 15 s if that is more, at most 5 min 15 s
 
 PRIO is its priority, and the one by which it claims at present if that is another. CLOCK
-is how far its time of day is ahead of store time (+) or behind (-), and how well it
-knows store time: no lease depends on a time of day. The note says why it is in its state,
+is its time of day less store time, + if it is ahead, and how exactly it knows store time. No
+lease depends on a time of day. The note says why it is in its state,
 why it did not get its newest slot, and has its labels.
 
 With --output json it prints one object; with --watch, one per line whenever something

@@ -16,23 +16,20 @@ import (
 
 // Show shows the slots of a worker type in a store. With Watch it returns when the
 // context ends.
-func Show(ctx context.Context, t storeuri.Target, o Options, s Screen) (err error) {
-	opening, cancel := context.WithTimeout(ctx, o.Timeout)
-	defer cancel()
-	ledger, err := t.Open(opening, true)
-	if err != nil {
-		return advice.ForStore(t, err)
-	}
-	defer func() { err = errors.Join(err, advice.ForStore(t, storeuri.Close(ctx, ledger))) }()
-	if o.Stale {
+func Show(ctx context.Context, t storeuri.Target, o Options, s Screen) error {
+	return open(ctx, t, o, func(ledger store.Ledger) error {
+		if !o.Stale {
+			return showLedger(ctx, t, ledger, o, s)
+		}
+		opening, cancel := context.WithTimeout(ctx, o.Timeout)
+		defer cancel()
 		c, err := openCopy(opening, t, ledger)
 		if err != nil {
 			return advice.ForStore(t, err)
 		}
 		defer func() { _ = storeuri.Close(ctx, c) }() // it was only read
 		return showLedger(ctx, t, c, o, s)
-	}
-	return showLedger(ctx, t, ledger, o, s)
+	})
 }
 
 // showLedger shows the slots of a ledger.
@@ -75,6 +72,23 @@ func showLedger(ctx context.Context, t storeuri.Target, l store.Ledger, o Option
 	if o.Watch {
 		return watchSlots(ctx, o, s, look)
 	}
+	return once(o, s, look)
+}
+
+// open opens the ledger of a store for a look at it.
+func open(ctx context.Context, t storeuri.Target, o Options, show func(store.Ledger) error) (err error) {
+	opening, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	ledger, err := t.Open(opening, true)
+	if err != nil {
+		return advice.ForStore(t, err)
+	}
+	defer func() { err = errors.Join(err, advice.ForStore(t, storeuri.Close(ctx, ledger))) }()
+	return show(ledger)
+}
+
+// once shows what one look finds.
+func once[V view](o Options, s Screen, look func() (V, error)) error {
 	found, err := look()
 	s.warn(found, false)
 	if err != nil {

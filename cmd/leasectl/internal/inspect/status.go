@@ -17,15 +17,8 @@ import (
 )
 
 // Status shows all worker types of a ledger, or one, a row each. With Watch it returns when the context ends.
-func Status(ctx context.Context, t storeuri.Target, o Options, s Screen) (err error) {
-	opening, cancel := context.WithTimeout(ctx, o.Timeout)
-	defer cancel()
-	ledger, err := t.Open(opening, true)
-	if err != nil {
-		return advice.ForStore(t, err)
-	}
-	defer func() { err = errors.Join(err, advice.ForStore(t, storeuri.Close(ctx, ledger))) }()
-	return showStatus(ctx, t, ledger, o, s)
+func Status(ctx context.Context, t storeuri.Target, o Options, s Screen) error {
+	return open(ctx, t, o, func(l store.Ledger) error { return showStatus(ctx, t, l, o, s) })
 }
 
 // showStatus shows the worker types of a ledger.
@@ -39,20 +32,7 @@ func showStatus(ctx context.Context, t storeuri.Target, l store.Ledger, o Option
 		found.warning, found.charges = storeuri.Warning(l), ledger.Charges()
 		return found, advice.ForStore(t, err)
 	}
-	if o.Watch {
-		last := ""
-		return watch(ctx, o, s, look, func(found overview) error { return found.print(&last, o, s) })
-	}
-	found, err := look()
-	s.warn(found, false)
-	if err != nil {
-		return err
-	}
-	if o.Output == JSON {
-		return found.writeJSON(s, true)
-	}
-	s.printf("%s", found.drawing(s.Colours, false))
-	return nil
+	return glance(ctx, o, s, look)
 }
 
 // overview are the worker types of a ledger at a moment.
@@ -190,22 +170,13 @@ func holderOf(e history.Entry) string {
 	return e.Record.InstanceID
 }
 
-// print prints the types if what matters of one has changed.
-func (s overview) print(last *string, o Options, to Screen) error {
+// matters is what of the types is printed again if it changes.
+func (s overview) matters() string {
 	var b strings.Builder
 	for _, t := range s.types {
 		fmt.Fprintln(&b, t.workerType, holderOf(t.holder), t.holder.Record.Token, t.last.State, t.last.Slot.Start, t.present, t.gone, t.note)
 	}
-	now := "." + b.String() // also of no types
-	if now == *last {
-		return nil
-	}
-	*last = now
-	if o.Output == JSON {
-		return s.writeJSON(to, false)
-	}
-	to.printf("%s", s.drawing(to.Colours, false))
-	return nil
+	return b.String()
 }
 
 // ScheduleOf is the schedule that the newest records of a worker type name, and the store's time.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -15,7 +16,34 @@ import (
 // view is what a look has found.
 type view interface {
 	drawing(colours, framed bool) string
+	writeJSON(w io.Writer, indent bool) error
 	warns() string
+}
+
+// whole is a view that is printed as a whole when what matters of it has changed.
+type whole interface {
+	view
+	matters() string
+}
+
+// glance shows what looks find, once or again and again.
+func glance[V whole](ctx context.Context, o Options, to Screen, look func() (V, error)) error {
+	if !o.Watch {
+		return once(o, to, look)
+	}
+	var last *string
+	return watch(ctx, o, to, look, func(found V) error {
+		now := found.matters()
+		if last != nil && *last == now {
+			return nil
+		}
+		last = &now
+		if o.Output == JSON {
+			return found.writeJSON(to, false)
+		}
+		to.printf("%s", found.drawing(to.Colours, false))
+		return nil
+	})
 }
 
 // watch shows what looks find until ctx ends. On a terminal it draws that again, otherwise it

@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,15 +18,8 @@ import (
 )
 
 // Workers shows the workers of a worker type, or of all. With Watch it returns when the context ends.
-func Workers(ctx context.Context, t storeuri.Target, o Options, s Screen) (err error) {
-	opening, cancel := context.WithTimeout(ctx, o.Timeout)
-	defer cancel()
-	ledger, err := t.Open(opening, true)
-	if err != nil {
-		return advice.ForStore(t, err)
-	}
-	defer func() { err = errors.Join(err, advice.ForStore(t, storeuri.Close(ctx, ledger))) }()
-	return showWorkers(ctx, t, ledger, o, s)
+func Workers(ctx context.Context, t storeuri.Target, o Options, s Screen) error {
+	return open(ctx, t, o, func(l store.Ledger) error { return showWorkers(ctx, t, l, o, s) })
 }
 
 // showWorkers shows the workers in the roster of a ledger.
@@ -49,20 +41,7 @@ func showWorkers(ctx context.Context, t storeuri.Target, l store.Ledger, o Optio
 		found.warning, found.charges = storeuri.Warning(l), ledger.Charges()
 		return found, advice.ForStore(t, err)
 	}
-	if o.Watch {
-		last := ""
-		return watch(ctx, o, s, look, func(found crew) error { return found.print(&last, o, s) })
-	}
-	found, err := look()
-	s.warn(found, false)
-	if err != nil {
-		return err
-	}
-	if o.Output == JSON {
-		return found.writeJSON(s, true)
-	}
-	s.printf("%s", found.drawing(s.Colours, false))
-	return nil
+	return glance(ctx, o, s, look)
 }
 
 // crew are the workers at a moment.
@@ -118,21 +97,13 @@ func (c crew) absentText() (text string) {
 	return text
 }
 
-// print prints the workers if what matters of them has changed.
-func (c crew) print(last *string, o Options, to Screen) error {
-	now := "." + c.absentText() // also of no workers
+// matters is what of the workers is printed again if it changes.
+func (c crew) matters() string {
+	now := c.absentText()
 	for _, w := range c.workers {
 		now += fmt.Sprintln(w.WorkerType, w.ID, stateOf(w), w.Effective, w.Why, w.Ineligible, w.Missed, w.Failures)
 	}
-	if now == *last {
-		return nil
-	}
-	*last = now
-	if o.Output == JSON {
-		return c.writeJSON(to, false)
-	}
-	to.printf("%s", c.drawing(to.Colours, false))
-	return nil
+	return now
 }
 
 // The states of a worker, besides the phases.
@@ -160,7 +131,7 @@ func stateOf(w workerlease.Candidate) string {
 	case store.PhaseCandidate, store.PhaseStandby, store.PhaseStepping, store.PhaseStopped:
 		return string(w.Phase)
 	}
-	return fmt.Sprintf("%q", w.Phase) // Whoever wrote it may call it "holds".
+	return fmt.Sprintf("%q", w.Phase) // It is of another version or program, which may call it "holds".
 }
 
 // noteOf is why a worker is in its state, and what sets it apart.

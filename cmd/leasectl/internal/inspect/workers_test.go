@@ -188,7 +188,7 @@ func TestInspectWorkersPrintsChanges(t *testing.T) {
 	}
 }
 
-// looking is a ledger that tells when it is looked at.
+// looking is a ledger that calls a function each time its roster is read.
 type looking struct {
 	*memory.Ledger
 
