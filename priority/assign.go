@@ -9,7 +9,7 @@ import (
 // Assign gives each worker type to one of its candidates, so that no candidate gets more than one
 // type more than another, if all are candidates for all types; else it comes as near to that as is simple.
 // All who know the same candidates come to the same result, whatever the order in which they know them. When
-// a candidate comes or goes, most types stay where they are: each prefers the candidates in an order of its own
+// a candidate comes or goes, most types stay where they are: each type ranks the candidates in its own way
 // (rendezvous hashing, Thaler and Ravishankar 1998), and goes to the first that is not full. A type without
 // candidates gets none.
 func Assign(candidates map[string][]string) map[string]string {

@@ -157,7 +157,7 @@ type (
 	}
 	// SteppedBack: the code has failed in so many slots in a row, of which Slot is the newest: it
 	// panicked, the task returned an error, or it made no progress. In the slots before Until the
-	// worker has the turn of the lowest priority, so that others go first.
+	// worker comes at the end of the turn of the lowest priority, so that others go first.
 	SteppedBack struct {
 		Worker
 		Slot     slots.Slot

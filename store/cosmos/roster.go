@@ -46,10 +46,7 @@ func (l *Ledger) Leave(ctx context.Context, workerType string, ids []string) err
 		return fmt.Errorf("cosmos: leave: %w", err)
 	}
 	// What isn't an ID may not be sent as part of a URL.
-	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
-		p := store.Presence{WorkerType: workerType, ID: id, InstanceID: "any", Phase: store.PhaseStopped}
-		return p.Check() != nil
-	})
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !store.IsPresenceID(id) })
 	return l.eachOnRoster(ctx, "leave", workerType, len(ids), func(ctx context.Context, c *conn, i int) error {
 		_, err := c.roster.DeleteItem(ctx, azcosmos.NewPartitionKeyString(workerType), presenceKey(workerType, ids[i]), nil)
 		if absent(err) {

@@ -21,7 +21,7 @@ type Rank struct {
 func (f facts) ranked(held bool) (int, bool) {
 	rank := f.m.Rules.Rank(f.s.Rank, f.m.Priority)
 	switch {
-	case f.m.steppedBack(f.s, f.s.Bid.Slot.Start):
+	case f.m.StepsBack(f.s):
 		return priority.Lowest, false
 	case rank.Known && f.m.TieBreak == priority.Spread:
 		return rank.Priority, rank.First
@@ -109,7 +109,4 @@ func (x *step) failsOn(before Trouble) {
 func recall(t Trouble) Trouble { return t }
 
 // StepsBack reports that the worker lets others go first in the bid's slot.
-func (m *Machine) StepsBack(s *State) bool { return m.steppedBack(s, s.Bid.Slot.Start) }
-
-// steppedBack reports that the worker lets others go first in the slot that starts then.
-func (m *Machine) steppedBack(s *State, start time.Time) bool { return s.Trouble.Until.After(start) }
+func (m *Machine) StepsBack(s *State) bool { return s.Trouble.Until.After(s.Bid.Slot.Start) }

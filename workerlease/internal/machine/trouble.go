@@ -7,8 +7,8 @@ import (
 )
 
 // A worker whose code fails in slot after slot would take slot after slot from those whose code works. So
-// it lets them go first for a while: it has the turn of the lowest priority, and claims what nobody else
-// has by then.
+// it lets them go first for a while: it comes at the end of the turn of the lowest priority, and claims what
+// nobody else has by then.
 
 // Trouble is how the code of the slots that the worker had has failed.
 type Trouble struct {
