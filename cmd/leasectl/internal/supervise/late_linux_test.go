@@ -59,8 +59,8 @@ func TestACommandWhoseLeaseIsExtendedLateIsStartedAgain(t *testing.T) {
 		failover time.Duration
 		code     int // of the command that is told to end
 	}{
-		"a command":          {nil, 4 * time.Second, 0},
-		"a job of each slot": {&workerlease.Job{}, 4 * time.Second, 1},
+		"a command":          {nil, 8 * time.Second, 0},
+		"a job of each slot": {&workerlease.Job{}, 8 * time.Second, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -73,7 +73,7 @@ func TestACommandWhoseLeaseIsExtendedLateIsStartedAgain(t *testing.T) {
 				dir := t.TempDir()
 				up, told := filepath.Join(dir, "up"), filepath.Join(dir, "told")
 				o := workerlease.Options{
-					WorkerType: "t", InstanceID: "a", Schedule: slots.Must(slots.Every(time.Hour)), JoinMidSlot: true, Job: c.job,
+					WorkerType: "t", InstanceID: "a", Schedule: slots.Must(slots.Every(24 * time.Hour)), JoinMidSlot: true, Job: c.job,
 					FailoverWithin: c.failover, MinBackoff: 20 * time.Millisecond, MaxBackoff: 20 * time.Millisecond,
 				}
 				timing, err := o.Timing()
