@@ -30,7 +30,6 @@ func (x *step) send() {
 // appended takes in the reply to an append.
 func (x *step) appended(e Appended) {
 	s := x.s
-	s.Bid.Latency += (e.Took - s.Bid.Latency) / 4
 	outcome := x.m.Rules.Outcome(e.Err)
 	if outcome == NotStored && s.Bid.OutcomeUnknown {
 		outcome = OutcomeUnknown // It was sent before, and that may be stored.
@@ -39,6 +38,7 @@ func (x *step) appended(e Appended) {
 		x.outcomeSent(outcome, e)
 		return
 	}
+	s.Bid.Latency += (e.Took - s.Bid.Latency) / 4
 	switch outcome {
 	case Landed:
 		s.Retries.over()

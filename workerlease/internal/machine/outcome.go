@@ -27,14 +27,22 @@ type Report struct {
 	Slot     time.Time // start of the slot
 	End      time.Time // and its end
 
-	Alone  bool          // a record may be appended for it alone
-	Until  time.Duration // the local reading up to which that is tried again
-	Latest time.Duration // and up to which it is tried at all
-	After  time.Duration // the local reading before which it isn't tried
-	Tries  int
-	Key    int64 // the lowest at which it may have been stored, or may yet be; 0: there is none
-	// Looking says that the head is read for it, and Last that the one try of a worker that stops has begun.
-	Looking, Last bool
+	Alone   bool          // a record may be appended for it alone
+	Until   time.Duration // the local reading up to which that is tried again
+	Latest  time.Duration // and up to which it is tried at all
+	After   time.Duration // the local reading before which it isn't tried
+	Tries   int
+	Key     int64 // the lowest at which it may have been stored, or may yet be; 0: there is none
+	Looking bool  // the head is read for it
+}
+
+// mostTelling is how long an operation may take that only tells what came of work. A worker that stops waits for
+// it.
+const mostTelling = 5 * time.Second
+
+// telling reports that the operation under way only tells what came of work.
+func (s *State) telling() bool {
+	return s.Report.Looking && s.Pending == ReadingHead || s.Bid.Record.Kind == store.KindOutcome && s.Pending == Appending
 }
 
 // report takes in what came of the work under a term, which that ends or not.
@@ -145,7 +153,7 @@ func (f facts) room(ops ...Op) bool {
 	s := f.s
 	due := f.at.Now.Latest
 	for _, op := range ops {
-		due = due.Add(f.m.timeoutOf(s, op))
+		due = due.Add(min(f.m.timeoutOf(s, op), mostTelling))
 	}
 	switch {
 	case f.m.through(s) || s.Bid.Slot.IsZero():
@@ -266,13 +274,13 @@ func (x *step) aimAgain() {
 	b.Stage, b.Record, b.Below = Aiming, store.Record{}, store.Record{}
 }
 
-// lastWord begins the one try of a worker that stops to tell what has failed, and reports whether it does.
+// lastWord begins the one try of a worker that stops to tell what has failed, unless it has tried before, and
+// reports whether it does.
 func (x *step) lastWord() bool {
 	r := &x.s.Report
-	if r.Metadata == "" || !r.Alone || r.Last || x.backingOff() {
+	if r.Metadata == "" || !r.Alone || r.Tries > 0 || x.backingOff() {
 		return false
 	}
-	r.Last = true
 	x.look()
 	return true
 }

@@ -127,7 +127,8 @@ func (x *step) surrender(head store.Record, below []store.Record, obeyed bool) {
 	if !obeyed || !x.releasable(head, t.Claim) {
 		s.Bid.Stage = Aiming
 		if obeyed && s.Report.Metadata != "" {
-			s.Report.Last = x.tell(head, below) || s.Report.Last
+			s.Report.Tries++
+			x.tell(head, below)
 		}
 		return
 	}
