@@ -42,6 +42,11 @@ type Status struct {
 	// Ineligible says why Options.Eligible finds the worker unfit to lead; empty if it is fit, or
 	// was not asked. It doesn't make the worker unhealthy.
 	Ineligible string `json:",omitzero"`
+	// Orders are the orders of operators that the worker has read of, and that may be in force.
+	Orders []store.Order `json:",omitzero"`
+	// Paused is the order of an operator by which the worker claims nothing; empty if there is none. It
+	// doesn't make the worker unhealthy.
+	Paused string `json:",omitzero"`
 	// Effective is the priority by which the worker claims its slot: its own, unless it steps back or has
 	// another by Options.Policy.
 	Effective int
@@ -128,6 +133,9 @@ func (s Status) String() string {
 	if s.Ineligible != "" {
 		parts = append(parts, "not eligible: "+s.Ineligible)
 	}
+	for _, o := range s.Orders {
+		parts = append(parts, o.String())
+	}
 	if s.Failures > 0 {
 		parts = append(parts, fmt.Sprintf("%d failures: %v", s.Failures, s.LastError))
 	}
@@ -142,6 +150,7 @@ type progress struct {
 	failures, allocated, lost, missed int
 	effective                         int
 	lastError, ineligible             error
+	orders                            string
 	charges                           Charges
 }
 
@@ -161,11 +170,19 @@ func (w *WorkerLease) Status() Status {
 		s.Ineligible = p.ineligible.Error()
 	}
 	timeUnknown, poison, block := w.timeUnknown, w.poison, w.block
+	orders := store.Record{Orders: p.orders}
 	w.mu.Unlock()
 	s.Warning = w.client.warning()
 	why := "its clock has jumped"
 	if now := w.now(); now.Known() {
 		s.StoreTime, s.Uncertainty = now.Mid(), now.Uncertainty()
+		s.Orders = orders.OrdersAt(now.Earliest)
+		for _, o := range s.Orders {
+			if w.machine.Bars(o) {
+				s.Paused = o.String()
+				break
+			}
+		}
 		w.client.mu.Lock()
 		s.SampleAge = w.client.line.Age(w.client.local())
 		if w.client.line.InQuestion() {
@@ -200,6 +217,7 @@ func (w *WorkerLease) publish(latest time.Time) {
 	}
 	p.running, p.overrunning = s.Hold.Running, s.Hold.Running && s.Hold.Held.IsZero() && s.Hold.Overran
 	p.won, p.contending = s.Hold.Next.Slot, s.Bid.Slot
+	p.orders = s.View.Carried.Orders
 	p.failures, p.effective = s.Retries.Failures, w.machine.Effective(s)
 	if w.attendee != nil {
 		w.attendee.publish(&w.machine, s, p.held != nil)

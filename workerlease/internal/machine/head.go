@@ -92,6 +92,7 @@ func (x *step) judge(head store.Record, below []store.Record) {
 	}
 	s.View.Watch = Watch{}
 	x.observeRecord(head)
+	x.heedOrders()
 	x.compareSchedule(head)
 	x.lookBlocked(head)
 	if x.closeSlot(head) {
@@ -111,11 +112,12 @@ func (x *step) judge(head store.Record, below []store.Record) {
 	// The worker's own term, or its group's.
 	case x.goesOn(head) && granted && head.WindowEnd.After(held.End):
 		x.confirm(head, true) // The outcome of the extension was unknown until now.
+	case x.goesOn(head) && x.extendable(head) && x.intoNext() && x.heldBack():
 	case x.goesOn(head) && x.extendable(head):
 		s.Bid.send(x.extension(held, head.Seq), head)
 	case granted && x.m.Rules.Mine(head, x.m.identity(s.Bid.Claim.ID)):
 		x.confirm(head, true)
-	case granted && x.joinable(head):
+	case granted && x.joinable(head) && x.stoppedBy(Term{Seq: head.Seq, Claim: head.Claim}) == 0:
 		x.confirm(head, false)
 	case granted && x.inTheWay(head):
 		x.release(head)
@@ -165,6 +167,7 @@ func (x *step) claimAfter(head store.Record) {
 		x.next()
 	case x.mayExtend(start, head):
 		x.lose(head)
+	case x.heldBack():
 	case x.m.Rules.Gap(start, head, now):
 		turn := head.WindowEnd
 		switch {
