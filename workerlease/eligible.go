@@ -74,7 +74,21 @@ func (w *WorkerLease) endCheck() {
 // in the next slots (see SteppedBack). It says nothing of a lease that has ended.
 func (l Lease) Failed() {
 	if l.active != nil && l.active.lapsed() == 0 {
-		l.active.w.post(arrival{event: machine.Faltered{Claim: l.active.term.Load().Claim}})
+		w := l.active.w
+		w.post(arrival{
+			event:    machine.Faltered{Claim: l.active.term.Load().Claim},
+			observed: []Event{Faltered{Worker: w.label(), Lease: l.active.lease()}},
+		})
+	}
+}
+
+// Succeeded reports that the work under the lease has succeeded in this slot, for code of StartLeasing that
+// keeps its lease nevertheless. It changes nothing, and is for those who observe: see TaskSucceeded. It says
+// nothing of a lease that has ended.
+func (l Lease) Succeeded() {
+	if l.active != nil && l.active.lapsed() == 0 {
+		w := l.active.w
+		w.post(arrival{observed: []Event{TaskSucceeded{Worker: w.label(), Lease: l.active.lease(), At: w.now().Mid()}}})
 	}
 }
 

@@ -148,10 +148,14 @@ func (r *runner) run(ctx context.Context, l Lease) {
 // call calls the task for one slot.
 func (r *runner) call(ctx context.Context, l Lease) {
 	w := r.w
+	began := w.client.local()
 	err := errors.New("the task has ended its goroutine")
 	// Deferred, since user code may do that.
 	defer func() {
 		a := w.outcome(ctx, l, err)
+		if err == nil {
+			a.observed = append(a.observed, TaskSucceeded{Worker: w.label(), Lease: l, Took: w.client.local() - began, At: w.now().Mid()})
+		}
 		if l.Missed {
 			a.event = machine.Wake{} // Its slot was closed before, whatever comes of this.
 		}
