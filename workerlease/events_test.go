@@ -169,3 +169,22 @@ func TestObserversGetEachEventInOrder(t *testing.T) {
 	workerlease.Observers(note("a"), nil, note("b")).Observe(workerlease.Conflict{})
 	equal(t, "observers", got, "a", "b")
 }
+
+func TestThatAllCodeHasReturnedIsTheLastThingReportedOfALease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{task: func(ctx context.Context, l workerlease.Lease) error {
+			<-ctx.Done()
+			time.Sleep(2 * time.Second)
+			return errors.New("late")
+		}})
+		at(10*time.Minute + 1500*time.Millisecond)
+		if e := observed[workerlease.Returned](w); len(e) != 0 {
+			t.Errorf("Returned = %+v while the task runs", e)
+		}
+		at(10*time.Minute + 10*time.Second)
+		equal(t, "events of the end of a lease", w.names(10*time.Minute-100*time.Millisecond)[:3], "Overrun", "TaskFailed", "Returned")
+		if e := observed[workerlease.Returned](w); len(e) != 1 || since(e[0].Lease.Slot.Start) != 5*time.Minute {
+			t.Errorf("Returned = %+v, want one, of the slot of 5m", e)
+		}
+	})
+}

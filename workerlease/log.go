@@ -88,6 +88,8 @@ func lineOf(e Event) line {
 		return line{slog.LevelInfo, "lease expired", attrs{
 			{"slot", e.Lease.Slot}, {"token", e.Lease.Token}, {"why", string(e.Why)},
 		}}
+	case Returned:
+		return line{slog.LevelDebug, "code returned", attrs{{"slot", e.Lease.Slot}, {"token", e.Lease.Token}}}
 	case Missed:
 		return line{slog.LevelWarn, "slot missed", attrs{
 			{"slot", e.Slot}, {"until", store.Format(e.Until)}, {"count", e.Count}, {"why", string(e.Why)},

@@ -165,6 +165,12 @@ type (
 		Lease Lease
 		Why   Reason
 	}
+	// Returned: all code under the lease has returned: the callbacks or the task, and what
+	// RunIfHeld has called. It comes after Expired, and after what that code had to report.
+	Returned struct {
+		Worker
+		Lease Lease
+	}
 	// Missed: all slots from Slot to Until have passed, this worker wanted them, and it
 	// knows of no holder. Count is how many those are, up to 10,000.
 	Missed struct {

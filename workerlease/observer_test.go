@@ -48,10 +48,10 @@ func TestTheEventsOfASlotComeInOrder(t *testing.T) {
 		loser := start(t, setup{ledger: ledger, Options: named("loser", 1)})
 		at(11 * time.Minute)
 		equal(t, "events of the winner", winner.names(6*time.Minute),
-			"ClockSample", "ClockSample", "Claimed", "Expired", "Allocated")
+			"ClockSample", "ClockSample", "Claimed", "Expired", "Returned", "Allocated")
 		equal(t, "events of the loser", loser.names(6*time.Minute), "ClockSample", "ClockSample", "Lost")
 		winner.stop(t)
-		equal(t, "events of stopping", winner.names(11*time.Minute), "Expired", "ClockSample", "HolderChanged", "Released")
+		equal(t, "events of stopping", winner.names(11*time.Minute), "Expired", "Returned", "ClockSample", "HolderChanged", "Released")
 
 		c := observed[workerlease.Claimed](winner)[1]
 		if c.Seq != 2 || c.Joined || since(c.Slot.Start) != 10*time.Minute || c.Token != t0.Add(10*time.Minute).UnixMilli() {
@@ -176,6 +176,7 @@ func TestEveryEventIsLogged(t *testing.T) {
 		{workerlease.Exhausted{Worker: me}, zap.ErrorLevel, "slot not done", []string{"slot", "attempts"}},
 		{workerlease.Postponed{Worker: me}, zap.InfoLevel, "next attempt postponed", []string{"slot", "attempts", "after"}},
 		{workerlease.Rested{Worker: me}, zap.InfoLevel, "task rests", []string{"slot", "token", "until"}},
+		{workerlease.Returned{Worker: me}, zap.DebugLevel, "code returned", []string{"slot", "token"}},
 		{workerlease.Missed{Worker: me}, zap.WarnLevel, "slot missed", []string{"slot", "until", "count", "why"}},
 		{workerlease.BecameIneligible{Worker: me}, zap.WarnLevel, "not eligible", []string{"slot", "error"}},
 		{workerlease.SteppedBack{Worker: me}, zap.WarnLevel, "stepped back", []string{"slot", "failures", "until"}},

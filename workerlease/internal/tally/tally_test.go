@@ -93,6 +93,7 @@ func TestEachEventIsCounted(t *testing.T) {
 		// What they say is asked of the worker, or said by another event.
 		{workerlease.ClockSample{Worker: me}, nothing},
 		{workerlease.HolderChanged{Worker: me}, nothing},
+		{workerlease.Returned{Worker: me}, nothing},
 		{workerlease.Rested{Worker: me}, nothing},
 		{workerlease.Postponed{Worker: me}, nothing},
 		{workerlease.Ranked{Worker: me}, nothing},
