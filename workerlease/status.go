@@ -64,6 +64,10 @@ type Status struct {
 	// and those that passed without a holder that this worker knows of.
 	Allocated, Lost, Missed int
 
+	// DoneUntil is up to when the jobs of all slots are done, in store time, as far as this worker
+	// knows; zero if none is.
+	DoneUntil time.Time `json:",omitzero"`
+
 	// Charges is what the store has billed for this worker's operations; nil if it bills
 	// nothing.
 	Charges Charges `json:",omitzero"`
@@ -152,6 +156,7 @@ type progress struct {
 	lastError, ineligible             error
 	orders                            string
 	charges                           Charges
+	doneUntil                         time.Time
 }
 
 // Status returns what the worker is doing. It asks nobody, and never blocks for long.
@@ -161,7 +166,7 @@ func (w *WorkerLease) Status() Status {
 	s := Status{
 		WorkerType: w.options.WorkerType, InstanceID: w.options.InstanceID,
 		Holding: p.held != nil, Running: p.running, Overrunning: p.overrunning, Won: p.won, Contending: p.contending, Stopped: p.stopped,
-		Failures: p.failures, LastError: p.lastError, Allocated: p.allocated, Lost: p.lost, Missed: p.missed, Effective: p.effective, Charges: maps.Clone(p.charges),
+		Failures: p.failures, LastError: p.lastError, Allocated: p.allocated, Lost: p.lost, Missed: p.missed, Effective: p.effective, DoneUntil: p.doneUntil, Charges: maps.Clone(p.charges),
 	}
 	if s.Holding {
 		s.Lease = p.held.lease()
@@ -216,6 +221,7 @@ func (w *WorkerLease) publish(latest time.Time) {
 		h.done.Store(w.machine.Once && w.machine.Rules.IsDone(s.View.Carried, h.term.Load().Slot))
 	}
 	p.running, p.overrunning = s.Hold.Running, s.Hold.Running && s.Hold.Held.IsZero() && s.Hold.Overran
+	p.doneUntil = s.View.Carried.DoneUntil
 	p.won, p.contending = s.Hold.Next.Slot, s.Bid.Slot
 	p.orders = s.View.Carried.Orders
 	p.failures, p.effective = s.Retries.Failures, w.machine.Effective(s)

@@ -17,8 +17,8 @@ type View struct {
 	Carried   Carried
 	Levers    Levers    // by the orders that it has
 	Preferred time.Time // when the newest preference was ordered that was heard of
-	LastGrant Grant  // the newest grant that was won or joined, until a read has shown it
-	Mismatch  string // the newest foreign schedule that was reported
+	LastGrant Grant     // the newest grant that was won or joined, until a read has shown it
+	Mismatch  string    // the newest foreign schedule that was reported
 
 	Rival       Rival
 	Watch       Watch
