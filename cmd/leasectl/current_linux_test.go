@@ -279,3 +279,13 @@ func TestWhatRunsOnceWaitsForAStoreThatLong(t *testing.T) {
 	}
 	procs.Within(t, "stopping with a store that is down", time.Since(told), 2*time.Second)
 }
+
+// A job that has ended well, but can't be recorded as done, may be run again: that is no success.
+func TestAJobThatRunsOnceAndCanNotBeRecordedIsNoSuccess(t *testing.T) {
+	t.Parallel()
+	_, storeArg := newLedger(t)
+	code, out := current(t, storeArg, "a", []string{"--once-per-slot"}, "sh", "-c", `rm -f "$0"*`, strings.TrimPrefix(storeArg, "sqlite:"))
+	if code != exit.Failure || !strings.Contains(out, "; the slot may be run again\n") {
+		t.Errorf("it ended with %d, want %d", code, exit.Failure)
+	}
+}

@@ -95,7 +95,7 @@ The current slot alone: --once
     --failover-within for that long. Who comes then runs the command.
   - It waits for nobody. A store that doesn't answer is tried for --timeout, then the code is
     3. To wait for the slot's end, leave out --once.
-  - If a job has ended with exit code 0, and that can't be recorded, the code is 1 or more.
+  - If a job has ended with exit code 0, and that can't be recorded, the code is 1.
   - Let slots begin well before cron starts the command, such as --cron '30 1 * * *' for a
     command at 2:00: machines whose clocks differ must not see two slots.
 
