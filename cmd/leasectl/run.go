@@ -15,6 +15,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/interrupt"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/listen"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/runlog"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
@@ -61,6 +62,16 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 	ctx, stop := context.WithCancelCause(c.Context())
 	defer stop(nil)
 	log := a.runLog(f, t, timing, func() { stop(interrupt.ErrUnread) })
+	command := a.supervised(f, args, t, log)
+	if f.listen != "" {
+		server, err := a.serve(f, t, timing)
+		if err != nil {
+			return err
+		}
+		defer server.Close()
+		log.Listening(server.Addr())
+		command.Began = func(w *workerlease.WorkerLease) { server.Show(w) }
+	}
 	var isNew bool
 	opening, opened := context.WithCancel(ctx)
 	if f.once {
@@ -85,7 +96,7 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 	var unfit error
 	if f.once {
 		var code int
-		code, unfit, err = supervise.Once(ctx, ledger, timing, a.supervised(f, args, t, log), f.timeout)
+		code, unfit, err = supervise.Once(ctx, ledger, timing, command, f.timeout)
 		switch {
 		case errors.Is(err, workerlease.ErrNotClaimed):
 			err = exit.Quiet(f.conflict) // It is logged.
@@ -93,7 +104,7 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 			err = exit.Quiet(code)
 		}
 	} else {
-		unfit, err = supervise.Run(ctx, ledger, timing, a.supervised(f, args, t, log))
+		unfit, err = supervise.Run(ctx, ledger, timing, command)
 	}
 	if e, ok := errors.AsType[*exit.Error](err); ok && e.Code == exit.Survivors {
 		unfit = nil // That processes are left matters more.
@@ -135,6 +146,14 @@ func (a *app) runLog(f *runFlags, t storeuri.Target, timing workerlease.Timing, 
 	return runlog.New(runlog.Options{
 		To: secret.Writer{To: to, Secrets: a.secrets, Plain: a.plain}, Store: t, JSON: f.format == "json", Level: f.level, Once: f.once,
 		Worker: workerlease.Worker{WorkerType: timing.Options.WorkerType, InstanceID: timing.Options.InstanceID},
+	})
+}
+
+// serve begins to answer requests about the worker.
+func (a *app) serve(f *runFlags, t storeuri.Target, timing workerlease.Timing) (*listen.Server, error) {
+	return listen.Start(listen.Options{
+		Address: f.listen, Worker: workerlease.Worker{WorkerType: timing.Options.WorkerType, InstanceID: timing.Options.InstanceID},
+		Store: t.Place(), Schedule: timing.Options.Schedule, Scrub: a.scrub,
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/flagname"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/listen"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/store"
@@ -40,6 +41,7 @@ type runFlags struct {
 	once                          bool
 	timeout                       time.Duration
 	conflict                      int
+	listen                        string
 }
 
 func (a *app) runFlags(c *cobra.Command, f *runFlags) {
@@ -71,6 +73,7 @@ func (a *app) runFlags(c *cobra.Command, f *runFlags) {
 	option(a, flags, &f.lead, "lead", "DURATION", "how long before a boundary claims open (default a quarter of the slot, at most 10s and half of --failover-within)", anyDuration)
 	option(a, flags, &f.step, "step", "DURATION", "distance between the turns of two priorities (default lead/10)", anyDuration)
 	option(a, flags, &f.margin, "margin", "DURATION", "how long before the end of the lease work stops (default slot/100, at most --failover-within/20 and 250ms, at least 10ms)", nonZero)
+	option(a, flags, &f.listen, "listen", "ADDRESS", "answer HTTP requests for /healthz, /readyz, /status and /metrics at HOST:PORT; a PORT alone is one of 127.0.0.1", listen.Address)
 	option(a, flags, &f.level, "log-level", "debug|info|warn|error", "what to log on stderr (default info)", logLevel)
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "same as --log-level debug")
 	option(a, flags, &f.format, "log-format", "text|json", "how to log (default text)", oneOf("text", "json"))
@@ -188,6 +191,7 @@ var onceRefuses = map[string]string{
 	"group":         "shares its lease with nobody",
 	"priority":      "claims at once, whatever its turn would be",
 	"tie-break":     "claims at once, whatever its turn would be",
+	"listen":        "ends with its command",
 	"lead":          "claims at once, whatever its turn would be",
 	"step":          "claims at once, whatever its turn would be",
 }

@@ -1,11 +1,31 @@
 package main
 
+import "github.com/slotlease/slotlease/cmd/leasectl/internal/listen"
+
 const runExamples = `  leasectl run --worker-type invoices --every 5m -- ./export.sh
   leasectl run --worker-type report --cron '0 2 * * *' --once-per-slot -- ./report.sh
   leasectl run --worker-type report --cron '30 1 * * *' --once --once-per-slot -- ./report.sh
   leasectl run --worker-type poller --every 1m --continuous --failover-within 15s -- ./poller`
 
-const runHelp = `Run a command in each slot that this worker holds.
+const runHelp = runWork + `
+
+Probes and status: --listen
+
+  leasectl answers HTTP requests while it leases. --listen 9090 or :9090 listens on 127.0.0.1
+  alone; --listen 0.0.0.0:9090 or [::]:9090 on all interfaces, without a password. If the
+  port is taken, leasectl ends before it leases. No request can delay the command.
+
+  /healthz   liveness: 503 if the command outlives its lease, which only a restart mends,
+             else 200, also while the store is down
+  /readyz    readiness: 503 until the store has answered, after it has failed three times in
+             a row, and where something blocks the worker, else 200, also on standby
+  /status    JSON, whose fields are below
+
+` + listen.StatusHelp + `
+
+` + runEnvironment
+
+const runWork = `Run a command in each slot that this worker holds.
 
 The command runs under a guard, which ends it and all its descendants before the lease
 ends: also when they ignore SIGTERM, when they detach, and when leasectl itself is killed
@@ -129,9 +149,9 @@ The log
   next slot           nextSlot, nextSlotInMs
 
   Each line has time, level, message, workerType and instanceId, and slotStart and slotEnd if
-  it is about a slot. Times are RFC 3339 in UTC, and all but "time" are the store's.
+  it is about a slot. Times are RFC 3339 in UTC, and all but "time" are the store's.`
 
-Environment
+const runEnvironment = `Environment
 
   The command has the environment of leasectl, without LEASECTL_STORE (which may hold a
   password; nor, for a store in Cosmos DB, COSMOS_KEY and COSMOS_CONNECTION_STRING), and

@@ -121,6 +121,11 @@ func (l *Log) Creating(place string) {
 	l.say(zap.InfoLevel, slots.Slot{}, "creating the ledger "+place+"; all workers of the type must use this file", "creating ledger", zap.String("store", place))
 }
 
+// Listening logs where requests about the worker are answered.
+func (l *Log) Listening(address string) {
+	l.say(zap.InfoLevel, slots.Slot{}, "listening on http://"+address, "listening", zap.String("address", address))
+}
+
 // Unopened logs that the store can't be opened yet. It is a StoreFailed event, and so logged
 // like an outage.
 func (l *Log) Unopened(err error) {

@@ -28,7 +28,7 @@ func Once(ctx context.Context, ledger store.Ledger, t workerlease.Timing, c Comm
 	defer over()
 	stopping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	seen := &sightings{observer: observer{c.Log, work.extended, newRefusals()}, charges: workerlease.Charges{}}
+	seen := &sightings{observer: observer{c.Log, work.extended, newRefusals(), c.Observer}, charges: workerlease.Charges{}}
 	client := workerlease.NewClient(readsUntil{ledger, stopping}, workerlease.ClientOptions{Observer: seen, Roster: c.Roster})
 	c.Log.Began(t.Options)
 	claim, unfit, err := work.claim(ctx, client, ledger, seen, stop, timeout)

@@ -36,12 +36,15 @@ func Run(ctx context.Context, ledger store.Ledger, t workerlease.Timing, c Comma
 	stopping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	refused := newRefusals()
-	client := workerlease.NewClient(readsUntil{ledger, stopping}, workerlease.ClientOptions{Observer: observer{c.Log, work.extended, refused}, Roster: c.Roster})
+	client := workerlease.NewClient(readsUntil{ledger, stopping}, workerlease.ClientOptions{Observer: observer{c.Log, work.extended, refused, c.Observer}, Roster: c.Roster})
 	worker, err := work.begin(context.WithoutCancel(ctx), client)
 	if err != nil {
 		return nil, exit.BadUsage("", err)
 	}
 	c.Log.Began(t.Options)
+	if c.Began != nil {
+		c.Began(worker)
+	}
 	checked := work.check(ctx, ledger)
 	watching, watched := context.WithCancel(ctx)
 	defer watched()
