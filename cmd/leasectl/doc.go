@@ -43,7 +43,7 @@
 //
 // # Exit codes
 //
-//	0    success; for run: stopped cleanly
+//	0    success; for run: stopped cleanly; run --once has the code of its command
 //	1    another failure
 //	2    usage: a bad option or argument, or something not supported
 //	3    the store can't be reached, or an operation on it failed
@@ -53,6 +53,7 @@
 //	7    the command can't be run
 //	8    the demo found something that is not as it should be
 //	9    processes of the command could not be killed: the lease was not released
+//	10   run --once: another worker has the slot, or it is done; the command wasn't run
 //	130  interrupted
 //	141  nobody reads the output any more, as in a pipe to head
 package main

@@ -80,8 +80,8 @@ func TestTheHelpOfRunBeginsWithUsageExamplesAndFlags(t *testing.T) {
 	if !strings.HasPrefix(usage, "Usage:\n  leasectl run ") || strings.Count(usage, "\n") != 2 {
 		t.Errorf("leasectl run --help begins %q, want the usage in one line", usage)
 	}
-	if n := strings.Count(examples, "  leasectl run "); n != 3 || strings.Count(examples, "\n") != 3 {
-		t.Errorf("leasectl run --help has the examples %q, want three", examples)
+	if n := strings.Count(examples, "  leasectl run "); n != 4 || strings.Count(examples, "\n") != 4 {
+		t.Errorf("leasectl run --help has the examples %q, want four", examples)
 	}
 	if !strings.HasPrefix(strings.TrimSpace(flags), "--worker-type") || !strings.Contains(flags, "--log-format") {
 		t.Errorf("leasectl run --help has the flags %q", flags)

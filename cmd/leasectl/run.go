@@ -15,6 +15,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/interrupt"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/listen"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/runlog"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
@@ -42,7 +43,7 @@ func (a *app) runCommand() *cobra.Command {
 }
 
 // run checks everything that can be checked before the first slot, and then leases
-// until a signal ends it.
+// until a signal ends it or, with --once, the command has ended.
 func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 	t := a.target(c)
 	timing := a.runTiming(f, c.Flags())
@@ -61,11 +62,26 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 	ctx, stop := context.WithCancelCause(c.Context())
 	defer stop(nil)
 	log := a.runLog(f, t, timing, func() { stop(interrupt.ErrUnread) })
+	command := a.supervised(f, args, t, log)
+	if f.listen != "" {
+		server, err := a.serve(f, t, timing)
+		if err != nil {
+			return err
+		}
+		defer server.Close()
+		log.Listening(server.Addr())
+		command.Began = func(w *workerlease.WorkerLease) { server.Show(w) }
+	}
 	var isNew bool
-	ledger, err := openPatiently(ctx, log.Unopened, func(ctx context.Context) (l store.Ledger, err error) {
+	opening, opened := context.WithCancel(ctx)
+	if f.once {
+		opening, opened = context.WithTimeout(ctx, f.timeout)
+	}
+	ledger, err := openPatiently(opening, log.Unopened, func(ctx context.Context) (l store.Ledger, err error) {
 		l, isNew, err = t.OpenToLease(ctx)
 		return l, err
 	})
+	opened()
 	if err != nil && unresolved(err) && ctx.Err() != nil {
 		log.Stopping(context.Cause(ctx))
 		log.Stopped()
@@ -77,12 +93,24 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 	if isNew {
 		log.Creating(t.Place())
 	}
-	unfit, err := supervise.Run(ctx, ledger, timing, a.supervised(f, args, t, log))
+	var unfit error
+	if f.once {
+		var code int
+		code, unfit, err = supervise.Once(ctx, ledger, timing, command, f.timeout)
+		switch {
+		case errors.Is(err, workerlease.ErrNotClaimed):
+			err = exit.Quiet(f.conflict) // It is logged.
+		case err == nil && unfit == nil:
+			err = exit.Quiet(code)
+		}
+	} else {
+		unfit, err = supervise.Run(ctx, ledger, timing, command)
+	}
 	if e, ok := errors.AsType[*exit.Error](err); ok && e.Code == exit.Survivors {
 		unfit = nil // That processes are left matters more.
 	}
 	err = exit.Join(advice.ForStore(t, unfit), err, advice.ForStore(t, storeuri.Close(ctx, ledger)))
-	if err == nil && errors.Is(context.Cause(ctx), interrupt.ErrUnread) {
+	if (err == nil || f.once) && errors.Is(context.Cause(ctx), interrupt.ErrUnread) {
 		err = exit.With(exit.Unread, interrupt.ErrUnread)
 	}
 	return err
@@ -116,8 +144,16 @@ func (a *app) runLog(f *runFlags, t storeuri.Target, timing workerlease.Timing, 
 		to = display.Writer{To: to}
 	}
 	return runlog.New(runlog.Options{
-		To: secret.Writer{To: to, Secrets: a.secrets, Plain: a.plain}, Store: t, JSON: f.format == "json", Level: f.level,
+		To: secret.Writer{To: to, Secrets: a.secrets, Plain: a.plain}, Store: t, JSON: f.format == "json", Level: f.level, Once: f.once,
 		Worker: workerlease.Worker{WorkerType: timing.Options.WorkerType, InstanceID: timing.Options.InstanceID},
+	})
+}
+
+// serve begins to answer requests about the worker.
+func (a *app) serve(f *runFlags, t storeuri.Target, timing workerlease.Timing) (*listen.Server, error) {
+	return listen.Start(listen.Options{
+		Address: f.listen, Worker: workerlease.Worker{WorkerType: timing.Options.WorkerType, InstanceID: timing.Options.InstanceID},
+		Store: t.Place(), Schedule: timing.Options.Schedule, Scrub: a.scrub,
 	})
 }
 

@@ -74,6 +74,19 @@ func TestWhatIsWrongIsToldInOneLineEachWithAHint(t *testing.T) {
 		"a zone without cron":    {args: with("--zone", "Europe/Berlin", "--", "true"), want: []string{`--zone "Europe/Berlin": goes with --cron only; slots of --every are the same in all zones`, "leasectl run --help"}},
 		"too long a grace":       {args: with("--stop-grace", "150s", "--", "true"), want: []string{`--stop-grace "150s": must be less than 2m30s, half of the shortest slot`, "leasectl run --help"}},
 		"no margin and failover": {args: with("--margin", "0s", "--failover-within", "0", "--", "true"), want: []string{`--margin "0s": must not be 0; leave the option out for the default`, `--failover-within "0": must not be 0; leave the option out for the default`, "leasectl run --help"}},
+		"once without need":      {args: with("--timeout", "3s", "--conflict-exit-code", "0", "--", "true"), want: []string{`--timeout "3s": goes with --once only`, `--conflict-exit-code "0": goes with --once only`, "leasectl run --help"}},
+		"a code that is none":    {args: with("--once", "--conflict-exit-code", "256", "--", "true"), want: []string{`--conflict-exit-code "256": must be a whole number from 0 to 255`, "leasectl run --help"}},
+		"once and for ever": {
+			args: with("--once", "--continuous", "--join-mid-slot", "--priority", "3", "--group", "g", "--", "true"),
+			want: []string{
+				"--continuous: not with --once, which ends with its command",
+				"--join-mid-slot: not with --once, which claims what is left of the current slot anyway",
+				"--priority: not with --once, which claims at once, whatever its turn would be",
+				"--group: not with --once, which shares its lease with nobody",
+				`--continuous is set, and --group is "g": a group's lease can't be extended: set only one of them`,
+				"leasectl run --help",
+			},
+		},
 		"a group that works once": {
 			args: with("--once-per-slot", "--group", "g", "--continuous", "--", "true"),
 			want: []string{
