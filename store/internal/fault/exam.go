@@ -1,0 +1,82 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// mostOfCheck bounds one check of an examination.
+const mostOfCheck = 3 * time.Second
+
+// Exam collects what an examination finds.
+type Exam struct {
+	Clock clock.Clock
+	// Scrub takes secrets out of texts; nil if there are none.
+	Scrub func(text string) string
+	Found []store.Finding
+}
+
+// Add adds a finding.
+func (e *Exam) Add(f store.Finding) {
+	if e.Scrub != nil {
+		f.Text, f.Remedy = e.Scrub(f.Text), e.Scrub(f.Remedy)
+	}
+	f.Text, f.Remedy = OneLine(f.Text), OneLine(f.Remedy)
+	e.Found = append(e.Found, f)
+}
+
+// OK adds what is as it should be.
+func (e *Exam) OK(check, text string) {
+	e.Add(store.Finding{Check: check, Level: store.LevelOK, Text: text})
+}
+
+// Skip adds checks that can't be made, with the reason.
+func (e *Exam) Skip(why string, checks ...string) {
+	for _, check := range checks {
+		e.Add(store.Finding{Check: check, Level: store.LevelSkip, Text: why})
+	}
+}
+
+// Failed adds the error of a check. One that ran out of time has found nothing, unless it is that of the
+// connection.
+func (e *Exam) Failed(check string, level store.Level, err error) {
+	f := Failed(check, level, err)
+	if late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled); late && check != store.CheckConnection {
+		f.Level, f.Text, f.Remedy = store.LevelSkip, "no answer in time", ""
+	}
+	e.Add(f)
+}
+
+// Flaws adds the flaws of a check, each of them; or that there is none.
+func (e *Exam) Flaws(check string, level store.Level, flaws []Flaw, none string) {
+	n := len(e.Found)
+	for _, f := range flaws {
+		if f.Check == check {
+			e.Add(f.Finding(level))
+		}
+	}
+	if len(e.Found) == n {
+		e.OK(check, none)
+	}
+}
+
+// Part is a context for one check: of what time is left it gets half, and 3 s at most.
+func (e *Exam) Part(ctx context.Context) (context.Context, context.CancelFunc) {
+	most := mostOfCheck
+	if d, ok := ctx.Deadline(); ok {
+		most = min(most, d.Sub(e.Clock.Now())/2)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := e.Clock.AfterFunc(max(most, time.Millisecond), func() { cancel(context.DeadlineExceeded) })
+	return ctx, func() { timer.Stop(); cancel(context.Canceled) }
+}
+
+// Since is how long ago a reading of the exam's clock was, for people.
+func (e *Exam) Since(t time.Time) time.Duration {
+	return e.Clock.Since(t).Round(100 * time.Microsecond)
+}
