@@ -3,6 +3,7 @@ package fault
 import (
 	"context"
 	"errors"
+	"regexp"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -12,6 +13,9 @@ import (
 
 // mostOfCheck bounds one check of an examination.
 const mostOfCheck = 3 * time.Second
+
+// ends match what contexts say of their ends.
+var ends = regexp.MustCompile(`(?:^|: )context (?:canceled|deadline exceeded)(?:: )?`)
 
 // Exam collects what an examination finds.
 type Exam struct {
@@ -46,8 +50,14 @@ func (e *Exam) Skip(why string, checks ...string) {
 // connection.
 func (e *Exam) Failed(check string, level store.Level, err error) {
 	f := Failed(check, level, err)
-	if late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled); late && check != store.CheckConnection {
-		f.Level, f.Text, f.Remedy = store.LevelSkip, "no answer in time", ""
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		f.Text, f.Remedy = "no answer in time", ""
+		if why := ends.ReplaceAllString(OneLine(err.Error()), ""); why != "" {
+			f.Text += ": " + why
+		}
+		if check != store.CheckConnection {
+			f.Level = store.LevelSkip
+		}
 	}
 	e.Add(f)
 }

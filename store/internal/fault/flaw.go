@@ -16,7 +16,12 @@ type Flaw struct {
 }
 
 // Error is both, in a line.
-func (f Flaw) Error() string { return f.What + ": " + f.Remedy }
+func (f Flaw) Error() string {
+	if f.Remedy == "" {
+		return f.What
+	}
+	return f.What + ": " + f.Remedy
+}
 
 // Refuse is the error of a store that isn't used because of a flaw.
 func (f Flaw) Refuse() error { return fmt.Errorf("%w: %w", store.ErrRefused, f) }
