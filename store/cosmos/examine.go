@@ -73,7 +73,7 @@ func probe[T any](ctx context.Context, l *Ledger, c *conn, do func(ctx context.C
 
 // examineConnection reads the container's properties, for which the SDK reads those of the account first.
 func (l *Ledger) examineConnection(ctx context.Context, e *fault.Exam, c *conn) (*azcosmos.ContainerProperties, error) {
-	ctx, cancel := e.Part(ctx)
+	ctx, cancel := e.First(ctx)
 	defer cancel()
 	began := l.clock.Now()
 	p, err := probe(ctx, l, c, func(ctx context.Context) (*azcosmos.ContainerProperties, error) {

@@ -63,7 +63,7 @@ func (l *Ledger) explained(ctx context.Context, err error) error {
 
 // examineConnection asks the server what it is.
 func (l *Ledger) examineConnection(ctx context.Context, e *fault.Exam) (greeting, error) {
-	ctx, cancel := e.Part(ctx)
+	ctx, cancel := e.First(ctx)
 	defer cancel()
 	began := l.fitness.clock.Now()
 	g, err := l.hello(ctx)

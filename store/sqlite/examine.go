@@ -29,8 +29,8 @@ func Examine(ctx context.Context, o Options) ([]store.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := l.Examine(ctx)
-	return found, errors.Join(err, l.Close(context.WithoutCancel(ctx)))
+	defer func() { _ = l.Close(ctx) }() // It was only read; a disk that hangs isn't waited for.
+	return l.Examine(ctx)
 }
 
 // Examine looks at the file, its directory and its tables. It opens the file for reading only.
@@ -57,7 +57,7 @@ func (l *Ledger) Examine(ctx context.Context) ([]store.Finding, error) {
 
 // examineFile finds out what is at the path. The error says that nothing can be seen there.
 func (l *Ledger) examineFile(ctx context.Context, e *fault.Exam) (state, error) {
-	ctx, cancel := e.Part(ctx)
+	ctx, cancel := e.First(ctx)
 	defer cancel()
 	began := l.o.Clock.Now()
 	_, err := examined(ctx, l, func(context.Context) (none struct{}, err error) {

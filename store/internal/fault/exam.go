@@ -11,8 +11,11 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// mostOfCheck bounds one check of an examination.
-const mostOfCheck = 3 * time.Second
+// mostOfCheck bounds one check of an examination, and mostOfFirst that of the connection.
+const (
+	mostOfCheck = 3 * time.Second
+	mostOfFirst = 10 * time.Second
+)
 
 // ends match what contexts say of their ends.
 var ends = regexp.MustCompile(`(?:^|: )context (?:canceled|deadline exceeded)(?:: )?`)
@@ -75,11 +78,20 @@ func (e *Exam) Flaws(check string, level store.Level, flaws []Flaw, none string)
 	}
 }
 
-// Part is a context for one check: of what time is left it gets half, and 3 s at most.
+// First is a context for the check of the connection, without which there are no others: of what time is left
+// it gets nine tenths, and 10 s at most.
+func (e *Exam) First(ctx context.Context) (context.Context, context.CancelFunc) {
+	return e.part(ctx, mostOfFirst, 9)
+}
+
+// Part is a context for one other check: of what time is left it gets half, and 3 s at most.
 func (e *Exam) Part(ctx context.Context) (context.Context, context.CancelFunc) {
-	most := mostOfCheck
+	return e.part(ctx, mostOfCheck, 5)
+}
+
+func (e *Exam) part(ctx context.Context, most time.Duration, tenths time.Duration) (context.Context, context.CancelFunc) {
 	if d, ok := ctx.Deadline(); ok {
-		most = min(most, d.Sub(e.Clock.Now())/2)
+		most = min(most, d.Sub(e.Clock.Now())*tenths/10)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := e.Clock.AfterFunc(max(most, time.Millisecond), func() { cancel(context.DeadlineExceeded) })
@@ -88,5 +100,5 @@ func (e *Exam) Part(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // Since is how long ago a reading of the exam's clock was, for people.
 func (e *Exam) Since(t time.Time) time.Duration {
-	return e.Clock.Since(t).Round(100 * time.Microsecond)
+	return e.Clock.Since(t).Round(10 * time.Microsecond)
 }
