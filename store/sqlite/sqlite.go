@@ -94,6 +94,26 @@ var (
 // store.ErrRefused if the file isn't a ledger, and with store.ErrDenied if rights are
 // missing.
 func Open(ctx context.Context, o Options) (*Ledger, error) {
+	l, err := prepare(o)
+	if err != nil {
+		return nil, err
+	}
+	_, err = do(ctx, l, "open", l.o.Path, func(ctx context.Context) (struct{}, error) {
+		found, err := l.inspect(ctx)
+		if err == nil && found < isOutdated && l.o.ReadOnly {
+			err = errMissing
+		}
+		return struct{}{}, err
+	})
+	if err != nil {
+		close(l.ended)
+		return nil, err
+	}
+	return l, nil
+}
+
+// prepare checks the options, and makes a ledger of them. It looks at no file.
+func prepare(o Options) (*Ledger, error) {
 	var errs []error
 	switch {
 	case o.Path == "":
@@ -129,17 +149,6 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	l := &Ledger{o: o, boot: boot, opening: make(chan struct{}, 1), appends: queue{left: make(chan struct{}, 1)}, acts: make(chan func()), ended: make(chan struct{})}
 	l.tails = gather.New(1, maxTails, l.readTails)
 	l.life, l.end = context.WithCancel(context.Background())
-	_, err = do(ctx, l, "open", o.Path, func(ctx context.Context) (struct{}, error) {
-		found, err := l.inspect(ctx)
-		if err == nil && found < isOutdated && o.ReadOnly {
-			err = errMissing
-		}
-		return struct{}{}, err
-	})
-	if err != nil {
-		close(l.ended)
-		return nil, err
-	}
 	return l, nil
 }
 
