@@ -85,6 +85,7 @@ type Ledger struct {
 
 var (
 	_ store.Ledger  = (*Ledger)(nil)
+	_ store.Pager   = (*Ledger)(nil)
 	_ store.Warner  = (*Ledger)(nil)
 	_ store.Watcher = (*Ledger)(nil)
 )
@@ -180,6 +181,14 @@ func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.R
 			return store.Record{}, err
 		}
 		return records[0], nil
+	})
+}
+
+// Page returns the oldest records above a Seq, oldest first. Appends by this handle wait for it, some
+// 10 ms for the largest page.
+func (l *Ledger) Page(ctx context.Context, workerType string, after int64, limit int) ([]store.Record, error) {
+	return reads(ctx, l, "page", workerType, func(ctx context.Context, f *file) ([]store.Record, error) {
+		return f.records(ctx, selectPage, workerType, max(after, 0), int64(store.MaxSeq), max(0, min(limit, store.MaxPage)))
 	})
 }
 
