@@ -28,6 +28,9 @@ const (
 	// KindDone says that the work of a slot is done: DoneUntil names the slot. It
 	// changes no term: its window is empty and lies at the end of the head's window.
 	KindDone Kind = "done"
+	// KindOutcome says what came of the work of a slot that isn't done, where no other record
+	// says so: see Record.Outcome. Like KindDone it changes no term.
+	KindOutcome Kind = "outcome"
 	// KindSighting says since when (its empty window) a record can't be obeyed, or rather was
 	// seen not to be: Token is its Seq, Claim a digest of it, and Metadata says why. It stands
 	// under the worker type Sightings, and its Seq follows from what it is of.
@@ -97,7 +100,8 @@ type Record struct {
 	Attempt int
 
 	Worker Worker
-	// Metadata is free text of at most MaxMetadata bytes.
+	// Metadata is free text of at most MaxMetadata bytes. In records of the kinds done, release
+	// and outcome it is an Outcome, or empty.
 	Metadata string
 
 	// Defect is not stored. It is why the store couldn't decode a document. Only

@@ -26,7 +26,7 @@ type Watcher interface {
 // here may.
 func Frees(k Kind) bool {
 	switch k {
-	case KindGrant, KindReset, KindDone, KindSighting:
+	case KindGrant, KindReset, KindDone, KindOutcome, KindSighting:
 		return false
 	case KindRelease, KindOverride:
 	}

@@ -69,15 +69,6 @@ func (w *WorkerLease) endCheck() {
 	}()
 }
 
-// Failed reports that the work under the lease has failed in this slot, for code that keeps its lease
-// nevertheless. It counts as an error of a task does: after three slots in a row the worker lets others go first
-// in the next slots (see SteppedBack). It says nothing of a lease that has ended.
-func (l Lease) Failed() {
-	if l.active != nil && l.active.lapsed() == 0 {
-		l.active.w.post(arrival{event: machine.Faltered{Claim: l.active.term.Load().Claim}})
-	}
-}
-
 // Progress reports that the work under the lease goes on: see Options.ProgressWithin. It reads only the
 // local clock, so call it as often as you like. It says nothing of a lease that has ended.
 func (l Lease) Progress() {

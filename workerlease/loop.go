@@ -183,7 +183,7 @@ func (w *WorkerLease) allocate(t machine.Term) machine.Event {
 			w.callbacks.LeaseAllocated(ctx, h.lease())
 		}
 		if err := guarded("LeaseAllocated", allocated); err != nil {
-			w.post(arrival{event: machine.Panicked{}, observed: w.panicked(h, err), err: err})
+			w.post(arrival{event: machine.Panicked{Work: workOf(err, 0)}, observed: w.panicked(h, err), err: err})
 		}
 	}()
 	if !<-begins {

@@ -15,8 +15,13 @@ import (
 // headRead takes in the newest records of the ledger.
 func (x *step) headRead(e HeadRead) {
 	s := x.s
+	x.telling, s.Report.Looking = s.Report.Looking, false
 	if e.Err != nil {
 		s.Hold.Looking = false
+		if x.telling {
+			x.lookedInVain(e.Err)
+			return
+		}
 		if x.looking() {
 			x.lookFailed(ReadingHead, e.Err)
 			return
@@ -31,6 +36,7 @@ func (x *step) headRead(e HeadRead) {
 	x.hinted, s.Hint.Looking = s.Hint.Looking, false
 	records, enough := x.reachable(x.readable(e.Records))
 	if !enough || x.hidesGrant(records) {
+		s.Report.Looking = x.telling
 		x.readHead()
 		return
 	}
@@ -57,7 +63,7 @@ func (x *step) headRead(e HeadRead) {
 			if obeyed {
 				x.observeRecord(head)
 			}
-			x.surrender(head, obeyed)
+			x.surrender(head, records, obeyed)
 		}
 		return
 	}
@@ -90,6 +96,9 @@ func (x *step) judge(head store.Record, below []store.Record) {
 	x.lookBlocked(head)
 	if x.closeSlot(head) {
 		return // What has ended is recorded before anything else.
+	}
+	if x.telling && s.Bid.Claim.ID == "" && x.tell(head, below) {
+		return
 	}
 	held, retryAt := s.Hold.Held, x.retryAt(head)
 	granted := head.Kind == store.KindGrant

@@ -82,6 +82,7 @@ func (x *step) release(head store.Record) {
 		r.SlotStart, r.SlotEnd = head.WindowStart, head.WindowEnd
 	}
 	r.WindowStart, r.WindowEnd = at, at
+	r.Metadata = x.carried(head.Claim)
 	x.s.Bid.send(r, head)
 }
 

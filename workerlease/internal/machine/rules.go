@@ -154,6 +154,9 @@ type Rules struct {
 	IsDone func(head Carried, slot slots.Slot) bool
 	// Carry is what a record repeats of the head that it is appended to.
 	Carry func(head store.Record) Carried
+	// Repeat makes a record that changes no term repeat the one in the head. Breaking it shows as
+	// a lease that ends, or passes to another worker, by what is only for information.
+	Repeat func(r, head store.Record) store.Record
 	// CloseSoon bounds the wait between the first attempts to record that work is done, and the
 	// time that most reads get for it on a store that was fast. Defers says that a worker that takes
 	// over after an outage waits for such a record. Breaking them shows as work that is done twice.
@@ -248,6 +251,7 @@ var Standard = Rules{
 
 	IsDone: isDone,
 	Carry:  carry,
+	Repeat: repeat,
 
 	CloseSoon: 250 * time.Millisecond,
 	Defers:    true,
