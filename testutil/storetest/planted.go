@@ -35,12 +35,12 @@ var documentCases = []testCase{
 	{"a record whose optional fields are missing comes back by its envelope", func(t *testing.T, b *bench) {
 		r := Grant("job", 1)
 		f := Fields(r)
-		for _, name := range []string{"group", "priority", "slotStart", "slotEnd", "schedule", "fixedAt", "readAt", "worker", "metadata", "doneUntil", "attempt"} {
+		for _, name := range []string{"group", "priority", "slotStart", "slotEnd", "schedule", "fixedAt", "readAt", "worker", "metadata", "doneUntil", "attempt", "orders"} {
 			delete(f, name)
 		}
 		b.Plant(t, "job", 1, f)
 		for what, got := range b.both(t, "job", 1) {
-			if err := got.CheckEnvelope(); err != nil || got.Claim != r.Claim || !got.ReadAt.IsZero() || got.Group != "" || !got.DoneUntil.IsZero() || got.Attempt != 0 {
+			if err := got.CheckEnvelope(); err != nil || got.Claim != r.Claim || !got.ReadAt.IsZero() || got.Group != "" || !got.DoneUntil.IsZero() || got.Attempt != 0 || got.Orders != "" {
 				t.Errorf("%s = %+v (%v), want the envelope with a zero ReadAt, no group and nothing done or begun", what, got, err)
 			}
 		}
@@ -92,6 +92,8 @@ var documentCases = []testCase{
 			{"schedule", map[string]any{"every": "5m"}, noSchedule},
 			{"metadata", int64(5), noMetadata},
 			{"metadata", map[string]any{"a": "b"}, noMetadata},
+			{"orders", int64(5), noOrders},
+			{"orders", map[string]any{"kind": "pause"}, noOrders},
 			{"worker", "me", func(r *store.Record) { r.Worker = store.Worker{} }},
 			{"worker", map[string]any{"host": int64(5), "pid": "x", "version": true}, func(r *store.Record) { r.Worker = store.Worker{} }},
 		})
@@ -107,6 +109,10 @@ var documentCases = []testCase{
 			{"metadata", huge, noMetadata},
 			{"schedule", strings.Repeat("s", 513), noSchedule},
 			{"schedule", huge, noSchedule},
+			{"orders", unfitOrders[0], noOrders},
+			{"orders", unfitOrders[1], noOrders},
+			{"orders", unfitOrders[2], noOrders},
+			{"orders", unfitOrders[3], noOrders},
 			{"attempt", int64(-1), notCounted},
 			{"attempt", int64(store.MaxAttempt + 1), notCounted},
 			{"attempt", int64(1<<32 + 5), notCounted},
@@ -194,6 +200,7 @@ type unfit struct {
 	blank func(r *store.Record)
 }
 
+func noOrders(r *store.Record)   { r.Orders = "" }
 func noSchedule(r *store.Record) { r.Schedule = "" }
 func noMetadata(r *store.Record) { r.Metadata = "" }
 func notDone(r *store.Record)    { r.DoneUntil = time.Time{} }
