@@ -211,6 +211,7 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 		return // the beginning, or not what the writer read
 	}
 	w.auditWork(p, r, before)
+	w.auditOrders(p, r, before, at)
 	if r.Kind == store.KindReset {
 		l.resetAt = at
 	}
@@ -243,7 +244,7 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 			w.violate("seq %d of %v releases a term that is not in seq %d", r.Seq, p, before.Seq)
 		}
 	default:
-		if r.Kind == store.KindDone && (r.Claim != before.Claim || r.Token != before.Token || r.Group != before.Group || r.InstanceID != before.InstanceID) {
+		if (r.Kind == store.KindDone || r.Kind == store.KindOrder) && (r.Claim != before.Claim || r.Token != before.Token || r.Group != before.Group || r.InstanceID != before.InstanceID) {
 			w.violate("seq %d of %v, a %s, takes the term in seq %d", r.Seq, p, r.Kind, before.Seq)
 		}
 		// When the store's clock was set back, what is far ahead is poison.
