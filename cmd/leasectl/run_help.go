@@ -23,6 +23,14 @@ Probes and status: --listen
 
 ` + listen.StatusHelp + `
 
+systemd: Type=notify
+
+  Where NOTIFY_SOCKET is set, leasectl tells systemd READY=1 once the store has answered,
+  STATUS= with what the worker does, STOPPING=1, and with WatchdogSec= WATCHDOG=1 at half of
+  that time: while the worker is alive, not merely its process. It is not if the command
+  outlives its lease, or if nothing has happened for a minute although its slot is over. A
+  store that is down is no reason. With --once, leasectl tells nothing.
+
 ` + runEnvironment
 
 const runWork = `Run a command in each slot that this worker holds.
@@ -153,9 +161,9 @@ The log
 
 const runEnvironment = `Environment
 
-  The command has the environment of leasectl, without LEASECTL_STORE (which may hold a
-  password; nor, for a store in Cosmos DB, COSMOS_KEY and COSMOS_CONNECTION_STRING), and
-  with
+  The command has the environment of leasectl, without LEASECTL_STORE and LEASECTL_STORE_FILE
+  (which may lead to a password; nor, for a store in Cosmos DB, COSMOS_KEY and
+  COSMOS_CONNECTION_STRING), without NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID, and with
 
   LEASE_WORKER_TYPE   the worker type
   LEASE_INSTANCE_ID   the label of this worker
