@@ -28,6 +28,12 @@ const (
 	// KindDone says that the work of a slot is done: DoneUntil names the slot. It
 	// changes no term: its window is empty and lies at the end of the head's window.
 	KindDone Kind = "done"
+	// KindOutcome says what came of the work of a slot that isn't done, where no other record
+	// says so: see Record.Outcome. Like KindDone it changes no term.
+	KindOutcome Kind = "outcome"
+	// KindOrder is the order of an operator, or the end of one: Metadata has it, and Orders all
+	// that are in force with it. It changes no term, like KindDone. Only operators write it.
+	KindOrder Kind = "order"
 	// KindSighting says since when (its empty window) a record can't be obeyed, or rather was
 	// seen not to be: Token is its Seq, Claim a digest of it, and Metadata says why. It stands
 	// under the worker type Sightings, and its Seq follows from what it is of.
@@ -96,8 +102,14 @@ type Record struct {
 	// to MaxAttempt, or 0 if it isn't counted. It is for information, like DoneUntil.
 	Attempt int
 
+	// Orders are the orders of operators that are in force, as FormatOrders writes them; empty
+	// for none. Every record repeats them until they end, so the head alone shows them. It is
+	// for information, like DoneUntil: what can't be read is dropped, and gives nobody a right.
+	Orders string
+
 	Worker Worker
-	// Metadata is free text of at most MaxMetadata bytes.
+	// Metadata is free text of at most MaxMetadata bytes. In records of the kinds done, release
+	// and outcome it is an Outcome, or empty.
 	Metadata string
 
 	// Defect is not stored. It is why the store couldn't decode a document. Only
@@ -120,8 +132,8 @@ func (r Record) CheckEnvelope() error { return invalid(r.envelopeFaults()) }
 
 // Check returns nil if r may be written, or else all reasons against it at once:
 // those of CheckEnvelope, a Schedule or Metadata that is too long, contains NUL, or
-// isn't UTF-8, an Attempt that is negative or above MaxAttempt, and slot times, a FixedAt or
-// a DoneUntil outside the years 1 to 9999. The error wraps ErrInvalid. Readers use
+// isn't UTF-8, an Attempt that is negative or above MaxAttempt, Orders that ParseOrders refuses,
+// and slot times, a FixedAt or a DoneUntil outside the years 1 to 9999. The error wraps ErrInvalid. Readers use
 // CheckEnvelope instead, because a lease must be obeyed whatever information comes with it.
 func (r Record) Check() error {
 	faults := r.envelopeFaults()
@@ -130,6 +142,8 @@ func (r Record) Check() error {
 		if r.Attempt < 0 || r.Attempt > MaxAttempt {
 			faults = append(faults, fmt.Errorf("attempt %d: must be 0 … %d", r.Attempt, MaxAttempt))
 		}
+		_, unread := parseOrders(r.Orders)
+		faults = append(faults, unread...)
 		for _, t := range []struct {
 			name string
 			at   time.Time
@@ -141,7 +155,7 @@ func (r Record) Check() error {
 }
 
 // Cleaned returns r as a store gives it to readers: the envelope unchanged, and
-// invalid information removed. It empties a Schedule, Metadata or Attempt that
+// invalid information removed. It empties a Schedule, Metadata, Attempt or Orders that
 // Check refuses, a Host or Version that has more than 1 KiB or isn't UTF-8, and
 // slot times, FixedAt and DoneUntil outside the years 1 to 9999. This bounds the
 // memory that a foreign record takes.
@@ -166,6 +180,9 @@ func (r Record) Cleaned() Record {
 	}
 	if r.Attempt < 0 || r.Attempt > MaxAttempt {
 		r.Attempt = 0
+	}
+	if _, err := ParseOrders(r.Orders); err != nil {
+		r.Orders = ""
 	}
 	return r
 }

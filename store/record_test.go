@@ -28,6 +28,10 @@ func TestRecordCheck(t *testing.T) {
 		{"the largest attempt", func(r *store.Record) { r.Attempt = store.MaxAttempt }, ""},
 		{"a negative attempt", func(r *store.Record) { r.Attempt = -1 }, "attempt -1: must be 0 … 1000000"},
 		{"an attempt that is too large", func(r *store.Record) { r.Attempt = store.MaxAttempt + 1 }, "attempt 1000001"},
+		{"orders", func(r *store.Record) {
+			r.Orders = `[{"kind":"pause","at":"2026-03-02T00:00:00.000Z","until":"2026-03-02T02:00:00.000Z"}]`
+		}, ""},
+		{"orders that are none", func(r *store.Record) { r.Orders = "pause" }, "orders: invalid character"},
 		{"an unknown kind", func(r *store.Record) { r.Kind, r.WindowEnd = "pause", r.WindowStart }, ""},
 		{"the optional fields empty", func(r *store.Record) {
 			r.Group, r.Schedule, r.Metadata, r.Worker = "", "", "", store.Worker{}
@@ -96,13 +100,13 @@ func TestRecordCheck(t *testing.T) {
 				t.Errorf("Check(): error of %d bytes, want values not to be echoed whole", len(err.Error()))
 			}
 			envelope := r.CheckEnvelope()
-			if isInformation := strings.HasPrefix(c.want, "schedule:") || strings.HasPrefix(c.want, "metadata:") || strings.HasPrefix(c.want, "attempt") ||
+			if isInformation := strings.HasPrefix(c.want, "schedule:") || strings.HasPrefix(c.want, "metadata:") || strings.HasPrefix(c.want, "attempt") || strings.HasPrefix(c.want, "orders") ||
 				strings.HasPrefix(c.want, "slotEnd") || strings.HasPrefix(c.want, "doneUntil") || strings.HasPrefix(c.want, "fixedAt"); isInformation {
 				if envelope != nil {
 					t.Errorf("CheckEnvelope() = %v, want nil: that is information", envelope)
 				}
 				clean := r.Cleaned()
-				if clean.Check() != nil || clean.Claim != r.Claim || clean.Schedule != "" && clean.Metadata != "" && clean.Attempt != 0 && !clean.SlotEnd.IsZero() && !clean.DoneUntil.IsZero() && !clean.FixedAt.IsZero() {
+				if clean.Check() != nil || clean.Claim != r.Claim || clean.Orders == r.Orders && clean.Schedule != "" && clean.Metadata != "" && clean.Attempt != 0 && !clean.SlotEnd.IsZero() && !clean.DoneUntil.IsZero() && !clean.FixedAt.IsZero() {
 					t.Errorf("Cleaned() = %.200s, want the unfit field empty and the rest kept", fmt.Sprintf("%+v", clean))
 				}
 				return
@@ -144,7 +148,7 @@ func TestCleanedKeepsTheEnvelopeAndWhatIsFit(t *testing.T) {
 	r.Worker.Host, r.Worker.Version = r.Worker.Host+"h", "\xff"
 	r.Metadata, r.Schedule = r.Metadata+"m", r.Schedule+"s"
 	r.SlotStart, r.SlotEnd, r.FixedAt = r.SlotStart.AddDate(20_000, 0, 0), r.SlotEnd.AddDate(-20_000, 0, 0), store.FromMillis(1<<63-1)
-	r.DoneUntil, r.Attempt = r.DoneUntil.AddDate(-20_000, 0, 0), r.Attempt+1
+	r.DoneUntil, r.Attempt, r.Orders = r.DoneUntil.AddDate(-20_000, 0, 0), r.Attempt+1, "[]"
 	if got := r.Cleaned(); got != want {
 		t.Errorf("Cleaned() of unfit information = %.300s, want it empty", fmt.Sprintf("%+v", got))
 	}

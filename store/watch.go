@@ -26,9 +26,9 @@ type Watcher interface {
 // here may.
 func Frees(k Kind) bool {
 	switch k {
-	case KindGrant, KindReset, KindDone, KindSighting:
+	case KindGrant, KindReset, KindDone, KindOutcome, KindSighting:
 		return false
-	case KindRelease, KindOverride:
+	case KindRelease, KindOverride, KindOrder:
 	}
 	return true
 }

@@ -79,7 +79,7 @@ func (c *Client) holderAt(ctx context.Context, workerType string, at store.Stamp
 		return store.Record{}, err
 	}
 	for _, e := range history.Read(records, at.Time, nil) {
-		if e.State == history.Held || e.State == history.Done && e.Window.Contains(at.Time) {
+		if e.InForce(at.Time) {
 			return e.Record, nil
 		}
 	}

@@ -69,12 +69,13 @@ func (w *WorkerLease) endCheck() {
 	}()
 }
 
-// Failed reports that the work under the lease has failed in this slot, for code that keeps its lease
-// nevertheless. It counts as an error of a task does: after three slots in a row the worker lets others go first
-// in the next slots (see SteppedBack). It says nothing of a lease that has ended.
-func (l Lease) Failed() {
+// Succeeded reports that the work under the lease has succeeded in this slot, for code of StartLeasing that
+// keeps its lease nevertheless. It changes nothing, and is for those who observe: see TaskSucceeded. It says
+// nothing of a lease that has ended.
+func (l Lease) Succeeded() {
 	if l.active != nil && l.active.lapsed() == 0 {
-		l.active.w.post(arrival{event: machine.Faltered{Claim: l.active.term.Load().Claim}})
+		w := l.active.w
+		w.post(arrival{observed: []Event{TaskSucceeded{Worker: w.label(), Lease: l.active.lease(), At: w.now().Mid()}}})
 	}
 }
 

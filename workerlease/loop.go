@@ -183,7 +183,7 @@ func (w *WorkerLease) allocate(t machine.Term) machine.Event {
 			w.callbacks.LeaseAllocated(ctx, h.lease())
 		}
 		if err := guarded("LeaseAllocated", allocated); err != nil {
-			w.post(arrival{event: machine.Panicked{}, observed: w.panicked(h, err), err: err})
+			w.post(arrival{event: machine.Panicked{Work: workOf(err, 0)}, observed: w.panicked(h, err), err: err})
 		}
 	}()
 	if !<-begins {
@@ -207,7 +207,8 @@ func (w *WorkerLease) expire(why machine.Reason) {
 			<-h.returned
 			h.waitForExtended()
 			h.inFlight.Wait()
-			w.deliver(arrival{event: machine.Returned{}, observed: w.panicked(h, err), err: err})
+			observed := append(w.panicked(h, err), Returned{Worker: w.label(), Lease: h.lease()})
+			w.deliver(arrival{event: machine.Returned{}, observed: observed, err: err})
 		}()
 		<-h.began
 		if w.callbacks.LeaseExpired != nil {

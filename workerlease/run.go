@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
@@ -148,12 +149,14 @@ func (r *runner) run(ctx context.Context, l Lease) {
 // call calls the task for one slot.
 func (r *runner) call(ctx context.Context, l Lease) {
 	w := r.w
+	began := w.client.local()
 	err := errors.New("the task has ended its goroutine")
 	// Deferred, since user code may do that.
 	defer func() {
-		a := w.outcome(ctx, l, err)
-		if l.Missed {
-			a.event = machine.Wake{} // Its slot was closed before, whatever comes of this.
+		took := w.client.local() - began
+		a := w.outcome(ctx, l, err, max(took, 1))
+		if err == nil {
+			a.observed = append(a.observed, TaskSucceeded{Worker: w.label(), Lease: l, Took: took, At: w.now().Mid()})
 		}
 		w.post(a)
 	}()
@@ -163,27 +166,36 @@ func (r *runner) call(ctx context.Context, l Lease) {
 }
 
 // outcome is what follows from a task's end.
-func (w *WorkerLease) outcome(ctx context.Context, l Lease, err error) arrival {
+func (w *WorkerLease) outcome(ctx context.Context, l Lease, err error, took time.Duration) arrival {
 	once := w.options.Job != nil
 	ended := ctx.Err() != nil
+	work := workOf(err, took)
+	late := machine.Worked{Claim: l.active.term.Load().Claim, Failed: err != nil, Work: work}
 	switch {
+	case err == nil && l.Missed:
+		late.Work.Missed = l.Slot
+		return arrival{event: late} // Its slot was closed before, whatever comes of this.
 	case err == nil && once:
-		return arrival{event: machine.Finished{Done: true}}
+		return arrival{event: machine.Finished{Done: true, Work: work}}
 	case err == nil && w.options.Continuous && !ended:
 		return arrival{event: machine.Rested{}}
 	case err == nil, ended && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
 		return arrival{event: machine.Wake{}}
 	}
 	a := arrival{
-		event:    machine.Finished{},
+		event:    machine.Finished{Work: work},
 		observed: []Event{TaskFailed{Worker: w.label(), Lease: l, Err: err}},
 		err:      fmt.Errorf("%s: task in slot %v: %w", w.options.WorkerType, l.Slot, err),
 	}
 	if errors.Is(err, ErrPanicked) {
 		a.observed = []Event{Panic{Worker: w.label(), Slot: l.Slot, Err: err}}
 	}
-	if ended {
-		a.event = machine.Wake{}
+	switch {
+	case l.Missed:
+		late.Work.Missed = l.Slot
+		a.event = late
+	case ended:
+		a.event = late
 	}
 	return a
 }

@@ -54,7 +54,7 @@ func (c *Claim) Complete(ctx context.Context) error {
 		return fmt.Errorf("complete %q: %w: %w", c.Lease.WorkerType, ErrOptions, errs.join())
 	}
 	c.taken.Store(true)
-	c.w.post(arrival{event: machine.Finished{Done: true}})
+	c.w.post(arrival{event: machine.Finished{Done: true, Work: workOf(nil, 0)}})
 	err := c.w.StopLeasing(ctx)
 	if err == nil && !c.try.done.Load() {
 		err = fmt.Errorf("complete %q: slot %v: not recorded as done: %w", c.Lease.WorkerType, c.Lease.Slot, context.Cause(c.ctx))

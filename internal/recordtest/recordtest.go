@@ -52,3 +52,18 @@ func Done(g store.Record, seq int64, until, at time.Time) store.Record {
 	g.Seq, g.Kind, g.WindowStart, g.DoneUntil, g.ReadAt = seq, store.KindDone, g.WindowEnd, until, at
 	return g
 }
+
+// Outcome says, under a grant, what came of the work of its slot: it began a second after the slot
+// and ended at a time.
+func Outcome(g store.Record, ended time.Time, result store.Result) store.Outcome {
+	return store.Outcome{
+		Result: result, InstanceID: g.InstanceID, Attempt: g.Attempt, SlotStart: g.SlotStart, SlotEnd: g.SlotEnd,
+		Begun: g.SlotStart.Add(time.Second), Ended: ended,
+	}
+}
+
+// Told is a record of an outcome alone, appended to g.
+func Told(g store.Record, seq int64, o store.Outcome) store.Record {
+	g.Seq, g.Kind, g.WindowStart, g.Metadata = seq, store.KindOutcome, g.WindowEnd, o.Metadata()
+	return g
+}

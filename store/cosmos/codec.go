@@ -50,6 +50,7 @@ type stored struct {
 	Metadata  string `json:"metadata"`
 	DoneUntil string `json:"doneUntil,omitempty"`
 	Attempt   int    `json:"attempt,omitempty"`
+	Orders    string `json:"orders,omitempty"`
 }
 
 type worker struct {
@@ -88,6 +89,7 @@ func encode(r store.Record) ([]byte, error) {
 		Metadata:    r.Metadata,
 		DoneUntil:   at(r.DoneUntil),
 		Attempt:     r.Attempt,
+		Orders:      r.Orders,
 	}
 	if r.Token > maxExact {
 		d.Token = strconv.FormatInt(r.Token, 10)

@@ -31,6 +31,10 @@ func encode(r store.Record) bson.D {
 	if r.Attempt != 0 {
 		attempt = bson.D{{Key: document.Attempt, Value: int64(r.Attempt)}}
 	}
+	var orders bson.D
+	if r.Orders != "" {
+		orders = bson.D{{Key: document.Orders, Value: r.Orders}}
+	}
 	return slices.Concat(
 		bson.D{
 			{Key: fieldID, Value: store.Key(r.WorkerType, r.Seq)},
@@ -56,7 +60,7 @@ func encode(r store.Record) bson.D {
 			}},
 			{Key: document.Metadata, Value: r.Metadata},
 		},
-		date(document.DoneUntil, r.DoneUntil), attempt,
+		date(document.DoneUntil, r.DoneUntil), attempt, orders,
 	)
 }
 

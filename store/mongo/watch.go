@@ -175,7 +175,7 @@ var freeing = mongo.Pipeline{
 
 // keeping are the kinds that free no lease: see store.Frees. One that isn't known here may.
 func keeping() bson.A {
-	return bson.A{string(store.KindGrant), string(store.KindReset), string(store.KindDone), string(store.KindSighting)}
+	return bson.A{string(store.KindGrant), string(store.KindReset), string(store.KindDone), string(store.KindOutcome), string(store.KindSighting)}
 }
 
 // freed is the worker type of an event; empty if it may be any.

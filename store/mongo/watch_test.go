@@ -63,7 +63,7 @@ func TestAWatchHearsOfReleasesThroughElections(t *testing.T) {
 			seq[workerType]++
 			must(t, "Append()", b.Append(within(t, 20*time.Second), ofKind(workerType, seq[workerType], kind)))
 		}
-		for _, kind := range []store.Kind{store.KindReset, store.KindDone, store.KindSighting} {
+		for _, kind := range []store.Kind{store.KindReset, store.KindDone, store.KindOutcome, store.KindSighting} {
 			add("kept", kind)
 		}
 		must(t, "Append()", b.Append(within(t, time.Second), storetest.Grant("granted", 1)))

@@ -40,18 +40,27 @@ var columns = []struct {
 // columnsOfSchema1 is how many of the columns a file of schema 1 has.
 const columnsOfSchema1 = 17
 
-// document is the column worker, as JSON.
+// document is the column worker, as JSON. It has the orders of operators, too: a column for
+// them would take a new schema, which older programs refuse, and workers of two versions share
+// the file while one machine is upgraded. Those ignore what they don't know in a document.
 type document struct {
 	Host    string `json:"host"`
 	PID     int    `json:"pid"`
 	Version string `json:"version"`
+	Orders  any    `json:"orders,omitempty"` // a text, unless another program has written it
 }
 
 // encode gives the values of a record's columns. Times are Unix times in ms,
 // NULL for the zero time.
 func encode(r store.Record) ([]any, error) {
-	worker, err := json.Marshal(document(r.Worker))
-	if err != nil {
+	doc := document{Host: r.Worker.Host, PID: r.Worker.PID, Version: r.Worker.Version}
+	if r.Orders != "" {
+		doc.Orders = r.Orders
+	}
+	var worker strings.Builder
+	e := json.NewEncoder(&worker)
+	e.SetEscapeHTML(false) // Escapes would make orders longer than a text may be when it is read.
+	if err := e.Encode(doc); err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
 	}
 	var attempt any
@@ -61,7 +70,7 @@ func encode(r store.Record) ([]any, error) {
 	return []any{
 		r.WorkerType, r.Seq, string(r.Kind), r.InstanceID, r.Group, r.Claim, r.Priority,
 		millis(r.SlotStart), millis(r.SlotEnd), millis(r.WindowStart), millis(r.WindowEnd),
-		r.Token, r.Schedule, millis(r.FixedAt), millis(r.ReadAt), string(worker), r.Metadata,
+		r.Token, r.Schedule, millis(r.FixedAt), millis(r.ReadAt), strings.TrimSuffix(worker.String(), "\n"), r.Metadata,
 		millis(r.DoneUntil), attempt,
 	}, nil
 }
@@ -94,7 +103,7 @@ func decode(row []any) store.Record {
 	r.Token = d.integer(need)
 	r.Schedule = d.text(information)
 	r.FixedAt, r.ReadAt = d.time(information), d.time(optional)
-	r.Worker = d.worker()
+	r.Worker, r.Orders = d.worker()
 	r.Metadata = d.text(information)
 	r.DoneUntil = d.time(information)
 	// A value out of bounds must stay so where an int has 32 bits.
@@ -184,11 +193,12 @@ func (d *decoder) time(as demand) time.Time {
 }
 
 // worker reads the one column that holds a document.
-func (d *decoder) worker() store.Worker {
+func (d *decoder) worker() (w store.Worker, orders string) {
 	text, _ := d.next(information).(string)
-	var w document
-	if err := json.Unmarshal([]byte(text), &w); err != nil {
-		return store.Worker{}
+	var doc document
+	if err := json.Unmarshal([]byte(text), &doc); err != nil {
+		return store.Worker{}, ""
 	}
-	return store.Worker(w)
+	orders, _ = doc.Orders.(string)
+	return store.Worker{Host: doc.Host, PID: doc.PID, Version: doc.Version}, orders
 }

@@ -123,6 +123,17 @@ func plant(t testing.TB, path, workerType string, seq int64, fields map[string]a
 	db := raw(t, path)
 	row := map[string]any{"workerType": workerType, "seq": seq}
 	maps.Copy(row, fields)
+	orders, has := row["orders"]
+	if delete(row, "orders"); has { // They have no column of their own.
+		worker, _ := row["worker"].(map[string]any)
+		if worker == nil && (orders != "" || row["worker"] == nil) {
+			worker = map[string]any{}
+		}
+		if worker = maps.Clone(worker); worker != nil {
+			worker["orders"] = orders
+			row["worker"] = worker
+		}
+	}
 	kinds := map[string]string{}
 	for _, c := range columns {
 		kinds[c.name] = c.kind

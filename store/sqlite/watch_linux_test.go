@@ -57,6 +57,7 @@ func TestOnlyWhatMayFreeALeaseGivesAHint(t *testing.T) {
 		{"a release", []store.Record{freeing("released", store.KindRelease)}, true},
 		{"a release that was stored before", []store.Record{freeing("alone", store.KindRelease)}, false},
 		{"a job that is done", []store.Record{freeing("done", store.KindDone)}, false},
+		{"what came of a job", []store.Record{freeing("told", store.KindOutcome)}, false},
 		{"grants", grants, false},
 		{"grants, and a release", append(ofNewTypes(20), freeing("ended", store.KindRelease)), true},
 		{"grants that are stored, and a release whose key is taken", append(grants[:0:0], freeing("ended", store.KindRelease), storetest.Grant("last", 1)), false},

@@ -99,6 +99,7 @@ func appendInvalid(t *testing.T, b *bench) {
 		"NUL in claim":     func(r *store.Record) { r.Claim = "a\x00b" },
 		"claim not UTF-8":  func(r *store.Record) { r.Claim = "a\xff" },
 		"large metadata":   func(r *store.Record) { r.Metadata = strings.Repeat("m", store.MaxMetadata+1) },
+		"orders":           func(r *store.Record) { r.Orders = "pause" },
 		"defect":           func(r *store.Record) { r.Defect = "can't be decoded" },
 		"long group":       func(r *store.Record) { r.Group = strings.Repeat("g", 10<<10) },
 		"long instance id": func(r *store.Record) { r.InstanceID = strings.Repeat("i", 10<<10) },

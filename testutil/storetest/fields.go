@@ -35,6 +35,7 @@ func Fields(r store.Record) map[string]any {
 		"metadata":    r.Metadata,
 		"doneUntil":   at(r.DoneUntil),
 		"attempt":     int64(r.Attempt),
+		"orders":      r.Orders,
 		"worker": map[string]any{
 			"host": r.Worker.Host, "pid": int64(r.Worker.PID), "version": r.Worker.Version,
 		},
@@ -74,6 +75,7 @@ func Decode(workerType string, seq int64, fields map[string]any) store.Record {
 	r.DoneUntil, _ = fields["doneUntil"].(time.Time)
 	r.Schedule, _ = fields["schedule"].(string)
 	r.Metadata, _ = fields["metadata"].(string)
+	r.Orders, _ = fields["orders"].(string)
 	priority, _ := fields["priority"].(int64)
 	r.Priority = int(priority)
 	attempt, _ := fields["attempt"].(int64)

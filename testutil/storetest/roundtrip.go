@@ -130,6 +130,21 @@ var roundTripCases = []testCase{
 		}
 		wantSeqs(t, "Tail", tail(t, b, "job", 9))
 	}},
+	same("orders come back, of a kind that this version doesn't know, too", func(r *store.Record) {
+		r.Kind, r.WindowStart = store.KindOrder, r.WindowEnd
+		r.Orders = `[{"kind":"pause","at":"2026-03-02T00:00:00.000Z","until":"2026-03-02T02:00:00.000Z","now":true,"by":"ann \\ \"<é>\" 🦫","why":"x & y"},` +
+			`{"kind":"hologram","target":"t","at":"2026-03-02T00:00:00.000Z","until":"2026-03-02T02:00:00.000Z"}]`
+	}),
+	same("orders of the largest size come back", func(r *store.Record) { r.Orders = largestOrders }),
+	{"orders that no record may have are refused, and nothing is stored", func(t *testing.T, b *bench) {
+		for _, text := range unfitOrders {
+			r := change(func(r *store.Record) { r.Orders = text })
+			if err := b.Append(t.Context(), r); !errors.Is(err, store.ErrInvalid) {
+				t.Errorf("Append() with orders %.60q = %v, want ErrInvalid", text, err)
+			}
+		}
+		wantSeqs(t, "Tail", tail(t, b, "job", 9))
+	}},
 	same("the first and the last time that a record may have come back", func(r *store.Record) {
 		r.WindowStart, r.WindowEnd = firstTime, lastTime
 		r.SlotStart, r.SlotEnd, r.ReadAt, r.DoneUntil = firstTime, lastTime, lastTime, lastTime

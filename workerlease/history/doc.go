@@ -31,12 +31,14 @@
 //     a row become one entry, which counts them.
 //   - An override has its own entry, whose State is its kind, "override". The terms that it
 //     ended are [Overridden].
+//   - What came of the work ([Entry.Outcome]) is part of the entry of the term under which it was done,
+//     whichever record says so. It has its own entry only if that term was not read.
 //   - A record that workers refuse to obey or to follow (poison), and a record of a kind that this
 //     version doesn't know, has its own entry.
 //
 // # Texts of others
 //
-// The texts of an entry are those of its record: labels, schedule, metadata, and a kind that
+// The texts of an entry are those of its records: labels, schedule, metadata, errors, and a kind that
 // this version doesn't know, of which [Entry.Note] and State are made. Any program may have
 // written them. A program that shows them on a terminal replaces control, bidirectional and
 // invisible characters first, as leasectl does.

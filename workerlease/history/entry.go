@@ -31,6 +31,9 @@ const (
 	// Done: the work of the slot is recorded as done, by the holder or by a worker that
 	// made up for a missed slot. No worker runs it again.
 	Done State = "done"
+	// Failed: the work of the slot has failed, as far as its newest outcome says, and is not
+	// done. The lease may be in force yet: see [Entry.InForce].
+	Failed State = "failed"
 	// Poison: workers can't obey the record, or don't follow it, because a key below it is
 	// free. Defect says why.
 	Poison State = "poison"
@@ -81,6 +84,11 @@ type Entry struct {
 	// DoneAt is when the work was recorded as done. It is zero if it wasn't, and if the
 	// record that said so was not read.
 	DoneAt time.Time
+	// Outcome is what came of the work under this term, as its worker recorded it last. It means
+	// nothing unless OutcomeKnown is set. A worker that dies records nothing; nor does one whose task
+	// succeeds, unless that runs once per slot (Options.Job).
+	Outcome      store.Outcome
+	OutcomeKnown bool
 	// BlocksUntil is set for the newest entry if a record leaves nothing to claim for more
 	// than a slot and a day: its window lasts until then, or it says that the jobs of all
 	// slots up to then are done. BlockedBy is the Seq of that record. (To override it an

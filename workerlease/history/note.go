@@ -9,8 +9,8 @@ import (
 )
 
 // Note is a short remark for people, in English, or "": which part of the slot the lease
-// had if not all of it, when it was released, overridden or done, how many slots were missed, why the
-// record is poison, or until when nothing can be claimed. Its wording may change; programs read the fields.
+// had if not all of it, what came of the work, when it was released, overridden or done, how many slots were
+// missed, why the record is poison, or until when nothing can be claimed. Its wording may change; programs read the fields.
 func (e Entry) Note() string {
 	text := e.note()
 	if e.BlocksUntil.IsZero() {
@@ -39,6 +39,8 @@ func (e Entry) note() string {
 		return e.part(e.ReleasedAt)
 	case e.State == Overridden:
 		return e.part(e.OverriddenAt)
+	case e.State == Failed:
+		return e.part(time.Time{})
 	case e.Record.Kind == store.KindGrant:
 		return e.part(time.Time{})
 	case e.Record.Kind == store.KindOverride && e.Record.Metadata == "":
@@ -49,8 +51,8 @@ func (e Entry) note() string {
 	return e.Record.Metadata
 }
 
-// part notes from when the lease had the slot, up to when, and when it was released,
-// overridden or done.
+// part notes from when the lease had the slot, up to when, what came of the work, and when it was
+// released, overridden or done.
 func (e Entry) part(at time.Time) string {
 	var words []string
 	if late := e.Late(); late > 0 {
@@ -64,6 +66,12 @@ func (e Entry) part(at time.Time) string {
 		words = append(words, "to "+Relative(e.Window.End.Sub(e.Slot.Start)))
 	}
 	text := strings.Join(words, " ")
+	if came := e.outcomeNote(); came != "" {
+		if text != "" {
+			text += ", "
+		}
+		text += came
+	}
 	if at.IsZero() || e.Slot.Start.IsZero() {
 		return text
 	}

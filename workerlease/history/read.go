@@ -41,6 +41,7 @@ func Read(records []store.Record, now time.Time, schedule slots.Schedule) []Entr
 		h.current()
 	}
 	h.block()
+	h.fail()
 	return h.entries
 }
 
@@ -82,6 +83,10 @@ func (h *reader) take(r store.Record) {
 		h.newest = r
 	case store.KindRelease:
 		h.release(r)
+	case store.KindOutcome:
+		if !h.outcome(r) {
+			h.tell(r)
+		}
 	default:
 		if r.Kind == store.KindOverride {
 			h.override(r)
@@ -93,6 +98,9 @@ func (h *reader) take(r store.Record) {
 	if !r.DoneUntil.Equal(h.doneUntil) {
 		h.done(r)
 		h.doneUntil = r.DoneUntil
+	}
+	if r.Kind == store.KindDone || r.Kind == store.KindRelease {
+		h.outcome(r)
 	}
 }
 

@@ -25,6 +25,7 @@ const (
 	Metadata    = "metadata"
 	DoneUntil   = "doneUntil"
 	Attempt     = "attempt"
+	Orders      = "orders"
 )
 
 // Fields returns the names of all fields that Decode reads. A query asks for no
@@ -33,6 +34,6 @@ func Fields() []string {
 	return []string{
 		WorkerType, Seq, Kind, InstanceID, Group, Claim, Priority,
 		SlotStart, SlotEnd, WindowStart, WindowEnd, Token, Schedule, FixedAt,
-		ReadAt, Worker, Metadata, DoneUntil, Attempt,
+		ReadAt, Worker, Metadata, DoneUntil, Attempt, Orders,
 	}
 }

@@ -16,9 +16,11 @@ func (x *step) send() {
 		x.again()
 	case s.Bid.grants() && x.aged():
 		x.renewClaim()
+	case s.Bid.Record.Kind == store.KindOutcome && !x.room(Appending):
+		x.aimAgain() // There is no time for it now.
 	case s.Bid.grants() && !s.Bid.OutcomeUnknown && s.Bid.ReadEpoch != s.Clock.Epoch:
 		x.again() // Made by a clock that has jumped since.
-	case x.at.Age > x.m.Rules.Fresh:
+	case x.at.Age > x.m.Rules.Fresh && s.Bid.Record.Kind != store.KindOutcome:
 		x.ask(Sampling, Sample{})
 	default:
 		x.ask(Appending, Append{s.Bid.Record})
@@ -28,11 +30,15 @@ func (x *step) send() {
 // appended takes in the reply to an append.
 func (x *step) appended(e Appended) {
 	s := x.s
-	s.Bid.Latency += (e.Took - s.Bid.Latency) / 4
 	outcome := x.m.Rules.Outcome(e.Err)
 	if outcome == NotStored && s.Bid.OutcomeUnknown {
 		outcome = OutcomeUnknown // It was sent before, and that may be stored.
 	}
+	if s.Bid.Record.Kind == store.KindOutcome {
+		x.outcomeSent(outcome, e)
+		return
+	}
+	s.Bid.Latency += (e.Took - s.Bid.Latency) / 4
 	switch outcome {
 	case Landed:
 		s.Retries.over()
@@ -63,6 +69,9 @@ func (x *step) appended(e Appended) {
 			s.Retries.Tries++ // Read back at once, then less and less often.
 		}
 		s.Bid.Stage, s.Bid.OutcomeUnknown = Checking, true
+		if s.Report.Metadata != "" && s.Bid.Record.Metadata == s.Report.Metadata {
+			s.Report.mayStand(s.Bid.Record.Seq)
+		}
 	}
 }
 
@@ -122,6 +131,9 @@ func (x *step) stored(r store.Record) {
 	s := x.s
 	unknown := s.Bid.OutcomeUnknown
 	s.Bid.OutcomeUnknown = false
+	if s.Report.Metadata != "" && r.Kind != store.KindGrant && r.Metadata == s.Report.Metadata {
+		s.Report.told()
+	}
 	switch r.Kind {
 	case store.KindGrant:
 		x.confirm(r, true)
@@ -141,6 +153,8 @@ func (x *step) stored(r store.Record) {
 		}
 	case store.KindDone:
 		x.doneStored(r)
+	case store.KindOutcome:
+		x.outcomeStored(r)
 	default:
 		x.note(Note{What: Reset, Slot: s.Bid.Slot, Record: r})
 		x.reread()
@@ -154,8 +168,8 @@ func (x *step) refused(r store.Record) {
 	switch {
 	case (x.foreign(r) || r.Kind == store.KindReset) && (!s.Stopping || !s.Bid.grants()):
 		x.reread() // It is judged by more than its neighbor.
-	case s.Stopping && sent.Kind == store.KindRelease && r.Kind != store.KindRelease && r.Claim == sent.Claim && x.poison(r) == nil:
-		// Another worker's done record, which changes nothing of the term.
+	case (s.Stopping || r.Kind == store.KindOrder) && sent.Kind == store.KindRelease && r.Kind != store.KindRelease && r.Claim == sent.Claim && x.poison(r) == nil:
+		// Another worker's done record, or an order, which change nothing of the term.
 		x.observeRecord(r)
 		if !x.releasable(r, r.Claim) {
 			x.reread()

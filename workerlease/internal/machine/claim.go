@@ -37,6 +37,10 @@ func (x *step) contend() {
 	if x.m.through(s) {
 		return
 	}
+	if x.tells() {
+		x.look()
+		return
+	}
 	if x.m.blocked(s) {
 		// Reading back an append is no claim, nor is recording that work is done.
 		switch {
@@ -243,8 +247,8 @@ func (f facts) id() string { return hex.EncodeToString(f.at.Draw[:]) }
 func (x *step) readHead() {
 	s := x.s
 	limit := max(2, s.View.Depth)
-	if s.View.Watch.Seq != 0 || s.Clock.unsettled() {
-		// to find what is below the poison, or what others may hold by another clock
+	if s.View.Watch.Seq != 0 || s.Clock.unsettled() || s.Report.Looking && s.Report.Key != 0 {
+		// to find what is below the poison, what others may hold by another clock, or what was sent
 		limit = max(limit, lookBack)
 	}
 	s.View.Asked, s.Hint.Heard, s.Hint.Timed = limit, false, false

@@ -46,6 +46,9 @@ func (x *step) finished(e Finished) {
 	if !c.Release || !c.Unbegun { // else a newer term is to be released, and this one is over
 		c.Claim, c.Release, c.Unbegun = t.Claim, c.Release || !e.Done, false
 	}
+	if !e.Done || x.m.Once {
+		x.report(t, slot, !e.Done, true, e.Work)
+	}
 	if e.Done {
 		c.DoneUntil = slot.End
 		x.works()
@@ -102,9 +105,10 @@ func (x *step) closeSlot(head store.Record) bool {
 	}
 	if !c.DoneUntil.IsZero() {
 		if s.View.Carried.DoneUntil.Before(c.DoneUntil) {
-			s.Bid.send(done(x.stamped(store.KindDone, head.Seq+1), head, c.DoneUntil), head)
+			s.Bid.send(x.done(head), head)
 			return true
 		}
+		s.Report.settle()
 		x.noteDone(head, c.DoneUntil) // Recorded by an append of unknown outcome, or by another worker.
 		c.DoneUntil = time.Time{}
 	}
@@ -167,12 +171,9 @@ func (x *step) doneStored(r store.Record) {
 	x.noteDone(r, r.DoneUntil)
 	if !r.DoneUntil.Before(s.Closing.DoneUntil) {
 		s.Closing.DoneUntil = time.Time{}
+		s.Report.settle()
 	}
-	for _, t := range []*Term{&s.Hold.Held, &s.Hold.Next} {
-		if r.Claim == t.Claim && r.WindowEnd.Equal(t.End) {
-			t.Seq = r.Seq // It is the head that the next extension is appended to.
-		}
-	}
+	x.moveUp(r)
 	x.reread()
 }
 
@@ -181,12 +182,13 @@ func (x *step) noteDone(r store.Record, end time.Time) {
 	x.note(Note{What: SlotDone, Slot: x.m.Schedule.At(end.Add(-1)), Record: r})
 }
 
-// done changes no term: the holder of the one in the head goes on holding it.
-func done(r, head store.Record, until time.Time) store.Record {
-	r.Claim, r.InstanceID, r.Group, r.Token, r.Priority = head.Claim, head.InstanceID, head.Group, head.Token, head.Priority
-	r.SlotStart, r.SlotEnd, r.Schedule = head.SlotStart, head.SlotEnd, head.Schedule
-	r.WindowStart, r.WindowEnd = head.WindowEnd, head.WindowEnd
-	r.DoneUntil, r.Attempt = later(r.DoneUntil, until), head.Attempt
+// done makes the record that says that work is done, and what came of it.
+func (f facts) done(head store.Record) store.Record {
+	r := f.m.Rules.Repeat(f.stamped(store.KindDone, head.Seq+1), head)
+	r.DoneUntil = later(r.DoneUntil, f.s.Closing.DoneUntil)
+	if report := &f.s.Report; report.End.Equal(f.s.Closing.DoneUntil) {
+		r.Metadata = report.Metadata
+	}
 	return r
 }
 

@@ -85,15 +85,28 @@ type (
 	// time was no longer surely inside the window.
 	Skipped struct{}
 	// Panicked: LeaseAllocated panicked.
-	Panicked struct{}
+	Panicked struct{ Work Work }
 	// Finished: the user's code has ended by itself, because its work for the slot is
 	// done or because of an error.
-	Finished struct{ Done bool }
+	Finished struct {
+		Done bool
+		Work Work
+	}
 	// Rested: the user's code has nothing more to do in this slot. It is to be called
 	// again in the next one, if the lease goes on into it.
 	Rested struct{}
 	// Faltered: the work of the lease of a claim has failed, and the user's code keeps the lease nevertheless.
-	Faltered struct{ Claim string }
+	Faltered struct {
+		Claim string
+		Work  Work
+	}
+	// Worked: the user's code has ended under the lease of a claim, and that closes no slot: it was
+	// work to be done late, or has failed after its lease.
+	Worked struct {
+		Claim  string
+		Failed bool
+		Work   Work
+	}
 	// Returned: the user's code, both callbacks, has returned.
 	Returned struct{}
 	// Hinted: the store says that something may have been appended. It may be wrong.
@@ -128,6 +141,7 @@ func (Panicked) event()   {}
 func (Finished) event()   {}
 func (Rested) event()     {}
 func (Faltered) event()   {}
+func (Worked) event()     {}
 func (Returned) event()   {}
 func (Hinted) event()     {}
 func (Judged) event()     {}
@@ -230,16 +244,22 @@ const (
 	Denied
 	// Barred: the store refuses, as for what a collection is.
 	Barred
+	// Paused: an operator has paused the worker type. It may end a lease, too, as the next ones do.
+	Paused
+	// Drained: an operator has drained the host.
+	Drained
+	// Ordered: an operator has asked for the release, or prefers another worker.
+	Ordered
 )
 
 // String names the reason.
 func (r Reason) String() string {
-	if r < WindowEnded || r > Barred {
+	if r < WindowEnded || r > Ordered {
 		return "unknown"
 	}
 	return [...]string{
 		"window ended", "stopped", "clock jumped", "panicked", "record vanished", "done", "failed", "ineligible", "no progress",
-		"store unreachable", "too late", "overrun", "poison", "access denied", "refused by the store",
+		"store unreachable", "too late", "overrun", "poison", "access denied", "refused by the store", "paused", "drained", "asked to release",
 	}[r-1]
 }
 

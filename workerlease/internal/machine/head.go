@@ -15,8 +15,13 @@ import (
 // headRead takes in the newest records of the ledger.
 func (x *step) headRead(e HeadRead) {
 	s := x.s
+	x.telling, s.Report.Looking = s.Report.Looking, false
 	if e.Err != nil {
 		s.Hold.Looking = false
+		if x.telling {
+			x.lookedInVain(e.Err)
+			return
+		}
 		if x.looking() {
 			x.lookFailed(ReadingHead, e.Err)
 			return
@@ -31,6 +36,7 @@ func (x *step) headRead(e HeadRead) {
 	x.hinted, s.Hint.Looking = s.Hint.Looking, false
 	records, enough := x.reachable(x.readable(e.Records))
 	if !enough || x.hidesGrant(records) {
+		s.Report.Looking = x.telling
 		x.readHead()
 		return
 	}
@@ -57,7 +63,7 @@ func (x *step) headRead(e HeadRead) {
 			if obeyed {
 				x.observeRecord(head)
 			}
-			x.surrender(head, obeyed)
+			x.surrender(head, records, obeyed)
 		}
 		return
 	}
@@ -86,10 +92,14 @@ func (x *step) judge(head store.Record, below []store.Record) {
 	}
 	s.View.Watch = Watch{}
 	x.observeRecord(head)
+	x.heedOrders()
 	x.compareSchedule(head)
 	x.lookBlocked(head)
 	if x.closeSlot(head) {
 		return // What has ended is recorded before anything else.
+	}
+	if x.telling && s.Bid.Claim.ID == "" && x.tell(head, below) {
+		return
 	}
 	held, retryAt := s.Hold.Held, x.retryAt(head)
 	granted := head.Kind == store.KindGrant
@@ -102,11 +112,12 @@ func (x *step) judge(head store.Record, below []store.Record) {
 	// The worker's own term, or its group's.
 	case x.goesOn(head) && granted && head.WindowEnd.After(held.End):
 		x.confirm(head, true) // The outcome of the extension was unknown until now.
+	case x.goesOn(head) && x.extendable(head) && x.intoNext() && x.heldBack():
 	case x.goesOn(head) && x.extendable(head):
 		s.Bid.send(x.extension(held, head.Seq), head)
 	case granted && x.m.Rules.Mine(head, x.m.identity(s.Bid.Claim.ID)):
 		x.confirm(head, true)
-	case granted && x.joinable(head):
+	case granted && x.joinable(head) && x.stoppedBy(Term{Seq: head.Seq, Claim: head.Claim}) == 0:
 		x.confirm(head, false)
 	case granted && x.inTheWay(head):
 		x.release(head)
@@ -156,6 +167,7 @@ func (x *step) claimAfter(head store.Record) {
 		x.next()
 	case x.mayExtend(start, head):
 		x.lose(head)
+	case x.heldBack():
 	case x.m.Rules.Gap(start, head, now):
 		turn := head.WindowEnd
 		switch {

@@ -43,6 +43,7 @@ type Hold struct {
 	Narrowed        bool // the time was sampled because it is too uncertain to begin Next
 	Looking, Looked bool // whether Next may begin: the head is being read for it, or was
 
+	Began   time.Duration // the local reading at which the user's code began
 	Running bool          // the user's code has not returned
 	Overdue time.Duration // the local reading from which on code that has not returned overruns
 	Overran bool
@@ -97,10 +98,12 @@ func (x *step) hold() {
 		// That, or its end, was seen a moment ago. A lease that has ended stays ended.
 		x.expire(x.at.Lapsed)
 	case x.stalled():
+		x.fault(Work{Error: "no progress for " + x.m.Stall.String()})
 		x.stepDown(Stalled)
 	}
 	if h.holding() && !h.Resume.IsZero() && x.m.Rules.begun(now, h.Resume) {
-		h.Resume, x.s.Eligibility.Progressed = time.Time{}, x.at.Local // It needed none until now.
+		h.Resume, h.Began = time.Time{}, x.at.Local
+		x.s.Eligibility.Progressed = x.at.Local // It needed none until now.
 		x.do(CallAgain{})
 	}
 	if h.overrunning() && !h.Overran && x.at.Local >= h.Overdue {

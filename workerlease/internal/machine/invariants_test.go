@@ -284,11 +284,17 @@ func (w *watcher) append(before machine.State, at machine.Moment, r store.Record
 		case r.WindowStart.Before(w.shownIn.Now.Latest):
 			return fmt.Errorf("reset in the past: %v at %v", r, at.Now)
 		}
-	case store.KindDone:
+	case store.KindDone, store.KindOutcome:
+		_, tells := r.Outcome()
 		switch {
 		case !r.WindowStart.Equal(head.WindowEnd), !r.WindowEnd.Equal(head.WindowEnd), r.Claim != head.Claim,
 			r.InstanceID != head.InstanceID, r.Group != head.Group, r.Token != head.Token:
-			return fmt.Errorf("done record %v changes the term of %v", r, head)
+			return fmt.Errorf("%s record %v changes the term of %v", r.Kind, r, head)
+		case r.Metadata != "" && !tells, r.Kind == store.KindOutcome && !tells:
+			return fmt.Errorf("%s record tells %q", r.Kind, r.Metadata)
+		case r.Kind == store.KindOutcome && (head.Kind == store.KindRelease || !r.DoneUntil.Equal(head.DoneUntil)):
+			return fmt.Errorf("outcome record %v after %v", r, head)
+		case r.Kind == store.KindOutcome:
 		case !r.DoneUntil.After(head.DoneUntil):
 			return fmt.Errorf("done record %v says nothing new behind %v", r, head)
 		}

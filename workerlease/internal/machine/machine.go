@@ -45,6 +45,7 @@ func (m *Machine) Advance(s *State, at Moment, e Event) []Action {
 		x.take(e)
 	}
 	x.progressed()
+	s.Report.pass(at.Local)
 	x.hold()
 	if x.s.Stopping {
 		x.stop()
@@ -61,7 +62,10 @@ type step struct {
 	facts
 	took   time.Duration // by the operation whose reply this is
 	hinted bool          // that is the head, read because of a hint
+	news   bool          // the head has brought a preference
 	out    []Action
+
+	telling bool // that is the head, read to tell what came of a slot's work
 }
 
 func (x *step) do(a Action) { x.out = append(x.out, a) }
@@ -120,6 +124,7 @@ func (x *step) take(e Event) {
 		}
 	case Began:
 		if s.Hold.holding() {
+			s.Hold.Began = x.at.Local
 			x.note(Note{What: Allocated, Slot: s.Hold.Held.Slot})
 		}
 	case Skipped:
@@ -132,6 +137,7 @@ func (x *step) take(e Event) {
 	case Panicked:
 		// If the context had ended before the code panicked, the lease did not end by that.
 		if s.Hold.holding() && x.at.Lapsed == 0 {
+			x.fault(e.Work)
 			x.expire(CodePanicked)
 		}
 	case Finished:
@@ -142,7 +148,9 @@ func (x *step) take(e Event) {
 			x.note(Note{What: Resting, Slot: s.Hold.Held.Slot, Until: s.Hold.Resume})
 		}
 	case Faltered:
-		x.faltered(e.Claim)
+		x.faltered(e)
+	case Worked:
+		x.worked(e)
 	case Returned:
 		// While the lease is held nothing has returned: the event is a stray one.
 		s.Hold.Running = s.Hold.Running && s.Hold.holding()
@@ -250,6 +258,7 @@ func (m *Machine) Waits(s *State) []Wait {
 		until(m.begins(s), s.Bid.TurnEdge)
 	}
 	w = append(w, m.checkWaits(s)...)
+	w = append(w, m.tellWaits(s)...)
 	if s.Pending == Nothing && s.Retries.Until == 0 && !s.Stopping && s.Bid.Stage == Aiming {
 		if s.Hint.Heard && m.waitsForRival(s) {
 			w = append(w, Wait{Local: s.Hint.next()})

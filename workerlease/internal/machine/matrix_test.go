@@ -152,6 +152,8 @@ func happenings(w *world) []happening {
 		{"Began", machine.Began{}},
 		{"Skipped", machine.Skipped{}},
 		{"Panicked", machine.Panicked{}},
+		{"Faltered", machine.Faltered{Claim: w.s.Hold.Held.Claim}},
+		{"Worked, failed", machine.Worked{Claim: w.s.Hold.Left.Claim, Failed: true}},
 		{"Returned", machine.Returned{}},
 		{"Finished, done", machine.Finished{Done: true}},
 		{"Finished, failed", machine.Finished{}},

@@ -166,6 +166,11 @@ func befall(t *rapid.T, c machine.Config) {
 			t.Fatalf("%#v: %v", e, err)
 		}
 	}
+	failures := 0
+	work := func() machine.Work {
+		failures++
+		return machine.Work{Error: fmt.Sprint("failure ", failures)} // Each can be told apart.
+	}
 	happen(machine.Wake{})
 	for range rapid.IntRange(10, 250).Draw(t, "steps") {
 		switch what := rapid.IntRange(0, 29).Draw(t, "what"); {
@@ -202,14 +207,20 @@ func befall(t *rapid.T, c machine.Config) {
 			happen(stray(t, w))
 		case what == 24 && !w.live:
 			w.late = rapid.IntRange(0, 3).Draw(t, "late") == 0
+		case what == 24 && rapid.IntRange(0, 2).Draw(t, "falters") > 0:
+			claim := rapid.SampledFrom([]string{w.s.Hold.Held.Claim, w.s.Hold.Left.Claim}).Draw(t, "claim")
+			happen(rapid.SampledFrom([]machine.Event{
+				machine.Faltered{Claim: claim, Work: work()},
+				machine.Worked{Claim: claim, Failed: true, Work: work()},
+			}).Draw(t, "how"))
 		case what == 24:
-			happen(machine.Panicked{})
+			happen(machine.Panicked{Work: work()})
 		case what == 25 && rapid.IntRange(0, 9).Draw(t, "stop") == 0:
 			happen(machine.Stop{})
 		case what == 26 && rapid.IntRange(0, 19).Draw(t, "giveup") == 0:
 			happen(machine.GiveUp{})
 		case what > 27 && w.running && c.Once && rapid.Bool().Draw(t, "finished"):
-			happen(machine.Finished{Done: rapid.Bool().Draw(t, "done")})
+			happen(machine.Finished{Done: rapid.Bool().Draw(t, "done"), Work: work()})
 		case what > 27 && w.running && c.Continuous && rapid.Bool().Draw(t, "rested"):
 			happen(machine.Rested{})
 		case what > 26 && w.running && !w.live:
@@ -230,6 +241,16 @@ func befall(t *rapid.T, c machine.Config) {
 		t.Fatalf("not halted: %+v", w.s)
 	}
 	happen(machine.Wake{})
+	for _, r := range w.adrift {
+		_ = w.insert(r)
+	}
+	told := map[string]int64{}
+	for seq, r := range w.ledger {
+		if _, tells := r.Outcome(); tells && told[r.Metadata] != 0 {
+			t.Fatalf("%s is told by seq %d and %d", r.Metadata, told[r.Metadata], seq)
+		}
+		told[r.Metadata] = seq
+	}
 }
 
 // The same where leases are extended, and work is done once per slot.

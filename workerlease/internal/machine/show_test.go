@@ -59,6 +59,9 @@ func (s *script) record(r store.Record) string {
 	if r.Kind == store.KindReset {
 		text += " " + r.Metadata
 	}
+	if o, tells := r.Outcome(); tells {
+		text += fmt.Sprintf(": %s %s after %v: %q", window(o.SlotStart, o.SlotEnd), o.Result, o.Ended.Sub(o.Begun), o.Error)
+	}
 	return text
 }
 

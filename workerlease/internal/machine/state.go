@@ -18,6 +18,7 @@ type State struct {
 	Retries Retries // of ledger operations
 	Trips   Trips   // how long ledger operations take
 	Closing Closing // what is to be recorded of a slot whose work has ended
+	Report  Report  // and what came of that
 	Upkeep  Upkeep  // trimming
 	Hint    Hint    // that the head may be another one
 

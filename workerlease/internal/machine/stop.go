@@ -39,11 +39,13 @@ func (x *step) stop() {
 		s.Bid.drop()
 		x.stop()
 	case !appending && !x.m.awaits(s, Releasing) && !x.left() && !x.closing():
-		x.halt()
+		if !x.lastWord() {
+			x.halt()
+		}
 	case x.backingOff():
 	case s.Bid.Stage == Checking:
 		x.ask(ReadingRecord, ReadRecord{s.Bid.Record.Seq})
-	case s.Bid.Stage == Sending && (s.Bid.Record.Kind == store.KindRelease || s.Bid.Record.Kind == store.KindDone):
+	case s.Bid.Stage == Sending && !s.Bid.grants() && s.Bid.Record.Kind != store.KindReset:
 		x.ask(Appending, Append{s.Bid.Record})
 	case x.m.awaits(s, Releasing):
 	default:
@@ -55,8 +57,11 @@ func (x *step) stop() {
 // free, or no time is left to record that work is done.
 func (f facts) nothingToFree() bool {
 	r := &f.s.Bid.Record
-	if r.Kind == store.KindDone {
+	switch r.Kind {
+	case store.KindDone:
 		return !f.closing()
+	case store.KindOutcome:
+		return false // It is tried once.
 	}
 	return !f.at.Now.Latest.Before(r.SlotEnd)
 }
@@ -66,6 +71,8 @@ func (f facts) nothingToFree() bool {
 func (m *Machine) stopsBy(s *State) []Wait {
 	appending := s.Bid.Stage == Checking || s.Bid.Stage == Sending
 	switch left := s.Hold.unreleased(time.Time{}); {
+	case appending && s.Bid.Record.Kind == store.KindOutcome:
+		return nil // It is tried at once.
 	case appending && s.Bid.Record.Kind != store.KindDone:
 		return []Wait{{Time: s.Bid.Record.SlotEnd, Edge: timeline.Latest}}
 	case appending, !m.awaits(s, Releasing) && s.Closing.Claim != "":
@@ -96,12 +103,12 @@ func (f facts) left() bool {
 // Unreleased reports that there is a term to release, or that an append of unknown outcome
 // may have made or released one; latest is Latest(now).
 func (s *State) Unreleased(latest time.Time) bool {
-	appending := s.Pending == Appending || s.Bid.Stage == Checking
+	appending := (s.Pending == Appending || s.Bid.Stage == Checking) && s.Bid.Record.Kind != store.KindOutcome
 	return s.Hold.holding() || !s.Hold.unreleased(latest).IsZero() || s.Bid.VoidClaim != "" || appending
 }
 
-// surrender releases the term in the head, if it is one's own.
-func (x *step) surrender(head store.Record, obeyed bool) {
+// surrender releases the term in the head, if it is one's own. Below are the records below it.
+func (x *step) surrender(head store.Record, below []store.Record, obeyed bool) {
 	s := x.s
 	s.Closing.Release = s.Closing.Release && s.Closing.Unbegun // Whatever is left is released now.
 	if obeyed && x.closeSlot(head) {
@@ -119,6 +126,10 @@ func (x *step) surrender(head store.Record, obeyed bool) {
 	s.Hold.Next, s.Hold.Left = Term{}, Term{}
 	if !obeyed || !x.releasable(head, t.Claim) {
 		s.Bid.Stage = Aiming
+		if obeyed && s.Report.Metadata != "" {
+			s.Report.Tries++
+			x.tell(head, below)
+		}
 		return
 	}
 	x.release(head)

@@ -164,6 +164,8 @@ func (s *script) run(command string, args []string) error {
 		return s.event(e)
 	}
 	switch command {
+	case "faltered": // the work has failed, and the lease is kept
+		return s.event(machine.Faltered{Claim: s.s.Hold.Held.Claim, Work: machine.Work{Error: strings.Join(args, " ")}})
 	case "at": // TIME: store time goes on to then, and the worker looks
 		at, err := s.clock(args[0])
 		if err != nil || at.Before(s.time()) {

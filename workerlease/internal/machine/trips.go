@@ -79,6 +79,8 @@ func (x *step) measure(e Event) {
 			reads.answered(took)
 			reads.Cut = cut
 		}
+	case timedOut(err) && x.s.telling():
+		// It is given up sooner than others.
 	case timedOut(err):
 		// A driver may give up early, if it thinks the time too short.
 		t.Cut = max(t.Cut, took, x.m.Timeout(x.s))
@@ -120,6 +122,14 @@ func timeout(usual, most, longest time.Duration) time.Duration {
 // store, short enough to try again before the boundary, or before the end of the
 // window that is to be extended.
 func (m *Machine) Timeout(s *State) time.Duration {
+	if s.telling() {
+		return min(m.timeoutOf(s, s.Pending), mostTelling)
+	}
+	return m.timeoutOf(s, s.Pending)
+}
+
+// timeoutOf is how long an operation may take.
+func (m *Machine) timeoutOf(s *State, op Op) time.Duration {
 	const bound = 30 * time.Second
 	usual, most := 5*time.Second, bound
 	least := 250 * time.Millisecond
@@ -132,10 +142,10 @@ func (m *Machine) Timeout(s *State) time.Duration {
 		usual, most = min(max(lead/3, least), usual), lead*3/2
 	}
 	var t Trip
-	switch of := s.Trips.of(s.Pending); {
+	switch of := s.Trips.of(op); {
 	case of != nil:
 		t = *of
-	case s.Pending == Sighting:
+	case op == Sighting:
 		// It takes two reads and an append.
 		t.Recent[0] = 2*s.Trips.Reads.took() + s.Trips.Appends.took()
 		usual, most = 3*usual, 3*most
@@ -148,7 +158,7 @@ func (m *Machine) Timeout(s *State) time.Duration {
 		// in five gets more time, as much as an extension.
 		usual = min(usual, m.Rules.CloseSoon)
 		patient := s.Retries.Tries%5 == 4
-		if of := s.Trips.of(s.Pending); of != &s.Trips.Reads {
+		if of := s.Trips.of(op); of != &s.Trips.Reads {
 			longest = max(longest, s.Trips.Reads.Recent[0])
 		} else if !patient {
 			longest = t.took()

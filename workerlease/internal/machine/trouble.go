@@ -52,17 +52,33 @@ func (x *step) troubled(slot slots.Slot, why Reason) {
 }
 
 // faltered notes that the work of the slot has failed under a lease that goes on.
-func (x *step) faltered(claim string) {
+func (x *step) faltered(e Faltered) {
 	h := &x.s.Hold
-	if !h.holding() || h.Held.Claim != claim {
+	if !h.holding() || h.Held.Claim != e.Claim {
 		return
 	}
-	slot := h.Held.Slot
-	if now := x.m.Schedule.At(x.at.Now.Mid()); now.Start.Before(slot.Start) {
-		slot = now // The lease reaches into the next slot.
+	slot := x.inSlot(h.Held)
+	if !x.s.Report.reported(h.Held, slot) {
+		x.report(h.Held, slot, true, false, e.Work)
 	}
 	x.troubled(slot, CodeFailed)
 	x.s.Trouble.Began = x.m.Schedule.Next(slot.Start).Start // With that slot the work begins anew.
+}
+
+// inSlot is the slot of a term that is under way: the lease may reach into the next one.
+func (f facts) inSlot(t Term) slots.Slot {
+	if now := f.m.Schedule.At(f.at.Now.Mid()); now.Start.Before(t.Slot.Start) {
+		return now
+	}
+	return t.Slot
+}
+
+// fault takes in that the code has failed by a panic, or by showing no progress.
+func (x *step) fault(w Work) {
+	held := x.s.Hold.Held
+	if slot := x.inSlot(held); !x.s.Report.reported(held, slot) {
+		x.report(held, slot, true, true, w)
+	}
 }
 
 // failed reports that the work of a slot has failed, though its lease went on.

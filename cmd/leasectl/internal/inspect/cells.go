@@ -145,7 +145,7 @@ func noteOf(e history.Entry) string {
 // stateColours draw the eye to what matters.
 var stateColours = map[history.State]table.Colour{
 	history.Upcoming: table.Cyan, history.Held: table.Green, history.Released: table.Yellow, history.Overridden: table.Yellow, history.Missed: table.Red, history.Free: table.Yellow,
-	history.Poison: table.Red, history.Expired: table.Plain, history.Done: table.Plain,
+	history.Poison: table.Red, history.Failed: table.Red, history.Expired: table.Plain, history.Done: table.Plain,
 }
 
 // mostColumns bounds what a hostile record can make of a table.

@@ -126,13 +126,17 @@ func statusOf(workerType string, records []store.Record, now time.Time) typeStat
 	rows := history.Read(records, now, nil)
 	for i := len(rows) - 1; i >= 0; i-- {
 		e := rows[i]
+		if e.State == history.Failed && e.InForce(now) {
+			s.holder, s.since = e, e.Window.Start
+			continue
+		}
 		switch e.State {
 		case history.Held:
 			s.holder, s.since = e, e.Window.Start
 		case history.Upcoming:
 			s.claimedBy = holderOf(e)
 		case history.Free, history.Poison:
-		case history.Expired, history.Released, history.Overridden, history.Missed, history.Done:
+		case history.Expired, history.Released, history.Overridden, history.Missed, history.Done, history.Failed:
 			switch {
 			case s.holder.State != "" && e.Record.Token == s.holder.Record.Token && e.Record.Token != 0:
 				s.since = e.Window.Start // Its lease goes on over several slots.

@@ -77,7 +77,7 @@ func (c *crew) findHolders(ctx context.Context, l store.Ledger) error {
 			return err
 		}
 		for _, e := range history.Read(records, c.at, nil) {
-			if e.State == history.Held {
+			if e.State == history.Held || e.State == history.Failed && e.InForce(c.at) {
 				c.absent = append(c.absent, e.Record)
 			}
 		}

@@ -1,0 +1,295 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+)
+
+// What came of the work of a slot is for people who look. It travels in the record that says the slot
+// is done, or that gives the rest of it to others. A record is appended for it alone only if there is something
+// to tell, nothing else is appended, and the worker has nothing to do for longer than that can take.
+
+// Work is what came of the user's code, as far as its caller knows.
+type Work struct {
+	Error    string // the beginning of the error's text
+	ExitCode int    // means nothing unless Exited is set
+	Exited   bool
+	Took     time.Duration // 0: since the lease, or the slot, began
+	Missed   slots.Slot    // the slot whose work was done late; zero: it was that of the lease
+}
+
+// Report is what is to be told of the work of a slot.
+type Report struct {
+	Metadata string    // of the record that tells it; "": there is nothing to tell
+	Claim    string    // of the term under which the work was done
+	Slot     time.Time // start of the slot
+	End      time.Time // and its end
+
+	Alone   bool          // a record may be appended for it alone
+	Until   time.Duration // the local reading up to which that is tried again
+	Latest  time.Duration // and up to which it is tried at all
+	After   time.Duration // the local reading before which it isn't tried
+	Tries   int
+	Key     int64 // the lowest at which it may have been stored, or may yet be; 0: there is none
+	Looking bool  // the head is read for it
+}
+
+// mostTelling is how long an operation may take that only tells what came of work. A worker that stops waits for
+// it.
+const mostTelling = 5 * time.Second
+
+// telling reports that the operation under way only tells what came of work.
+func (s *State) telling() bool {
+	return s.Report.Looking && s.Pending == ReadingHead || s.Bid.Record.Kind == store.KindOutcome && s.Pending == Appending
+}
+
+// report takes in what came of the work under a term, which that ends or not.
+func (x *step) report(t Term, slot slots.Slot, failed, ends bool, w Work) {
+	o := store.Outcome{
+		Result: store.Succeeded, Error: w.Error, ExitCode: w.ExitCode, Exited: w.Exited,
+		InstanceID: x.m.InstanceID, Attempt: t.Attempt, SlotStart: slot.Start, SlotEnd: slot.End,
+	}
+	if failed {
+		o.Result = store.Failed
+		o.GivenUp = ends && x.m.Once && x.m.MaxAttempts > 0 && t.Attempt >= x.m.MaxAttempts
+	}
+	if !w.Missed.IsZero() {
+		o.SlotStart, o.SlotEnd, o.Attempt, o.GivenUp = w.Missed.Start, w.Missed.End, 0, failed
+	}
+	mid := x.at.Now.Mid()
+	if x.at.Now.Known() {
+		o.Ended = mid
+		o.Begun = mid.Add(-w.Took)
+		if w.Took == 0 {
+			o.Begun = later(mid.Add(x.s.Hold.Began-x.at.Local), o.SlotStart)
+		}
+	}
+	left := max(slot.End.Sub(mid), 0)
+	x.s.Report = Report{
+		Metadata: o.Metadata(), Claim: t.Claim, Slot: o.SlotStart, End: o.SlotEnd,
+		Alone: failed || !w.Missed.IsZero(), Until: x.at.Local + left, Latest: x.at.Local + left + slot.Length(),
+	}
+}
+
+// reported reports that something of a slot, under a term, was taken in already.
+func (r *Report) reported(t Term, slot slots.Slot) bool {
+	return r.Claim == t.Claim && r.Slot.Equal(slot.Start)
+}
+
+// pass ends the wait for the next try once its time has come.
+func (r *Report) pass(local time.Duration) {
+	if r.After <= local {
+		r.After = 0
+	}
+}
+
+// tellWaits is what to wait for because of what is to be told.
+func (m *Machine) tellWaits(s *State) []Wait {
+	if r := &s.Report; r.Metadata != "" && r.After > 0 && s.Pending == Nothing && !s.Stopping {
+		return []Wait{{Local: r.After}}
+	}
+	return nil
+}
+
+// told forgets what was to be told, but for what it was about.
+func (r *Report) told() { *r = Report{Claim: r.Claim, Slot: r.Slot} }
+
+// settle forgets work that was done, since its slot is known to be.
+func (r *Report) settle() {
+	if !r.Alone {
+		r.told()
+	}
+}
+
+// worked takes in what came of work that closes no slot: it was late, or failed after its lease.
+func (x *step) worked(e Worked) {
+	h := &x.s.Hold
+	for _, t := range []Term{h.Held, h.Left} {
+		if t.IsZero() || t.Claim != e.Claim {
+			continue
+		}
+		slot := t.Slot
+		if !e.Work.Missed.IsZero() {
+			slot = e.Work.Missed
+		}
+		if !x.s.Report.reported(t, slot) {
+			x.report(t, t.Slot, e.Failed, false, e.Work)
+		}
+		h.Began = x.at.Local // What comes next begins now.
+		return
+	}
+}
+
+// carried is the Metadata of a record that ends the term of a claim.
+func (f facts) carried(claim string) string {
+	if f.s.Report.Claim != claim {
+		return ""
+	}
+	return f.s.Report.Metadata
+}
+
+// tells reports that the head is to be read for the sake of what is to be told.
+func (f facts) tells() bool {
+	r := &f.s.Report
+	switch {
+	case r.Metadata == "" || !r.Alone || r.After > 0 || f.at.Local >= r.Latest:
+		return false
+	case f.at.Local >= r.Until && r.Tries > 0, f.closes(r.Claim):
+		return false
+	}
+	return f.s.Bid.Stage == Aiming && f.room(ReadingHead, Appending)
+}
+
+// closes reports that a record is to come that ends the term of a claim.
+func (f facts) closes(claim string) bool {
+	c := &f.s.Closing
+	return !c.DoneUntil.IsZero() || c.Release && c.Claim == claim
+}
+
+// room reports that operations, one after the other, can be given up before anything else is due.
+func (f facts) room(ops ...Op) bool {
+	s := f.s
+	due := f.at.Now.Latest
+	for _, op := range ops {
+		due = due.Add(min(f.m.timeoutOf(s, op), mostTelling))
+	}
+	switch {
+	case f.m.through(s) || s.Bid.Slot.IsZero():
+		return false
+	case !s.Hold.Next.IsZero() && !due.Before(s.Hold.Next.Start):
+		return false
+	}
+	return f.m.blocked(s) || due.Before(f.m.begins(s))
+}
+
+// look reads the head, to tell something by the record after it.
+func (x *step) look() {
+	r := &x.s.Report
+	wait := min(x.m.MinBackoff<<min(r.Tries, 10), x.m.MaxBackoff, max(x.slotLength()/8, 10*time.Millisecond))
+	wait -= time.Duration(float64(wait/2) * x.fraction())
+	r.Tries++
+	r.After, r.Looking = x.at.Local+max(wait, time.Millisecond), true
+	x.readHead()
+}
+
+// lookedInVain takes in that the head could not be read. What comes next is not put off by that.
+func (x *step) lookedInVain(err error) {
+	x.note(Note{What: Failed, Op: ReadingHead, Err: err})
+	x.s.Bid.Stage = Aiming
+	x.untold()
+}
+
+// untold gives up what a worker that stops has tried to tell: it tries once.
+func (x *step) untold() {
+	if x.s.Stopping {
+		x.s.Report.told()
+	}
+}
+
+// tell prepares the record that tells what came of the work of a slot, and reports whether there is one.
+// Below are the records below the head, newest first, as far as they were read.
+func (x *step) tell(head store.Record, below []store.Record) bool {
+	r := &x.s.Report
+	oldest := head
+	for i, each := range append([]store.Record{head}, below...) {
+		if _, tells := each.Outcome(); tells && each.Metadata == r.Metadata {
+			r.told() // By an append of unknown outcome.
+			x.moveUp(head)
+		}
+		if i > 0 {
+			oldest = each
+		}
+	}
+	switch {
+	case r.Metadata == "" || !r.Alone || head.Seq == 0 || !x.at.Now.Known():
+		return false
+	case r.Key != 0 && r.Key < oldest.Seq:
+		r.told() // It may be further down.
+		return false
+	case supersedes(head), head.Kind == store.KindRelease:
+		return false // When the next one may claim depends on what the head is.
+	}
+	record := x.m.Rules.Repeat(x.stamped(store.KindOutcome, head.Seq+1), head)
+	record.Metadata = r.Metadata
+	x.s.Bid.send(record, head)
+	return true
+}
+
+// outcomeSent takes in the reply to the append of a record that tells an outcome alone. Nothing else waits
+// for it: if it isn't known to be stored, the worker looks again when it has time. A record is not sent
+// twice to different keys: the earlier one can be stored only at its own, and that is looked at first.
+func (x *step) outcomeSent(o Outcome, e Appended) {
+	s := x.s
+	r, sent := &s.Report, s.Bid.Record
+	switch o {
+	case Landed:
+		s.Retries.over()
+		x.outcomeStored(sent)
+		return
+	case Taken:
+		x.note(Note{What: Conflict, Slot: s.Bid.Slot, Record: sent, Err: e.Err})
+		r.mayStand(sent.Seq) // A driver may have sent it twice.
+	case OutcomeUnknown:
+		x.note(Note{What: Unknown, Slot: s.Bid.Slot, Record: sent, Err: e.Err})
+		r.mayStand(sent.Seq)
+	case NotStored:
+		x.note(Note{What: Failed, Op: Appending, Err: e.Err})
+	case Refused:
+		x.note(Note{What: Failed, Op: Appending, Err: e.Err})
+		r.told()
+	}
+	x.aimAgain()
+	x.untold()
+}
+
+// mayStand notes that the report may have been stored at a key, or may yet be.
+func (r *Report) mayStand(seq int64) {
+	if r.Key == 0 || seq < r.Key {
+		r.Key = seq
+	}
+}
+
+// outcomeStored takes in that a record which changes no term is in the ledger.
+func (x *step) outcomeStored(r store.Record) {
+	x.s.Report.told()
+	x.observeRecord(r)
+	x.moveUp(r)
+	x.aimAgain()
+}
+
+// moveUp notes that a record which changes no term is the head, to which the next extension is appended.
+func (x *step) moveUp(r store.Record) {
+	for _, t := range []*Term{&x.s.Hold.Held, &x.s.Hold.Next} {
+		if r.Claim == t.Claim && r.WindowEnd.Equal(t.End) {
+			t.Seq = r.Seq
+		}
+	}
+}
+
+// aimAgain turns back to waiting for what the bid waits for.
+func (x *step) aimAgain() {
+	b := &x.s.Bid
+	b.Stage, b.Record, b.Below = Aiming, store.Record{}, store.Record{}
+}
+
+// lastWord begins the one try of a worker that stops to tell what has failed, unless it has tried before, and
+// reports whether it does.
+func (x *step) lastWord() bool {
+	r := &x.s.Report
+	if r.Metadata == "" || !r.Alone || r.Tries > 0 || x.backingOff() {
+		return false
+	}
+	x.look()
+	return true
+}
+
+// repeat changes no term: the holder of the one in the head goes on holding it.
+func repeat(r, head store.Record) store.Record {
+	r.Claim, r.InstanceID, r.Group, r.Token, r.Priority = head.Claim, head.InstanceID, head.Group, head.Token, head.Priority
+	r.SlotStart, r.SlotEnd, r.Schedule = head.SlotStart, head.SlotEnd, head.Schedule
+	r.WindowStart, r.WindowEnd = head.WindowEnd, head.WindowEnd
+	r.Attempt = head.Attempt
+	return r
+}

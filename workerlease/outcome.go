@@ -1,0 +1,61 @@
+package workerlease
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
+)
+
+// workOf is what came of user code, for the ledger: the text of its error, and what the error, or one that it
+// wraps, says by methods of its own. Of a panic it is the first line: the stack comes after that.
+func workOf(err error, took time.Duration) machine.Work {
+	work := machine.Work{Took: took}
+	if err == nil {
+		return work
+	}
+	work.Error = err.Error()
+	if errors.Is(err, ErrPanicked) {
+		work.Error, _, _ = strings.Cut(work.Error, "\n")
+	}
+	// The machine keeps it until it is stored.
+	work.Error = strings.Clone(work.Error[:min(len(work.Error), 2*store.MaxError)])
+	if code, ok := errors.AsType[interface {
+		error
+		ExitCode() int
+	}](err); ok {
+		work.ExitCode, work.Exited = code.ExitCode(), true
+	}
+	if timed, ok := errors.AsType[interface {
+		error
+		Took() time.Duration
+	}](err); ok {
+		work.Took = max(timed.Took(), 0)
+	}
+	return work
+}
+
+// Failed is FailedWith without an error.
+func (l Lease) Failed() { l.FailedWith(nil) }
+
+// FailedWith reports that the work under the lease has failed in this slot, for code that keeps its lease
+// nevertheless. It counts as an error of a task does: after three slots in a row the worker lets others go first
+// in the next slots (see SteppedBack). And the ledger gets a record that says so, for history.Read and
+// leasectl inspect slots: the first failure in a slot, if there is time for that before anything else is due. It says
+// nothing of a lease that has ended.
+//
+// That record has the first KiB of the error's text, so this must have no secrets. If the error, or one that it
+// wraps, has a method ExitCode() int, as an exec.ExitError has, it is recorded, too. A method Took() time.Duration
+// says how long the work took; else it is taken to have begun with the lease or, if that goes on over several
+// slots, with the slot.
+func (l Lease) FailedWith(err error) {
+	if l.active != nil && l.active.lapsed() == 0 {
+		w := l.active.w
+		w.post(arrival{
+			event:    machine.Faltered{Claim: l.active.term.Load().Claim, Work: workOf(err, 0)},
+			observed: []Event{Faltered{Worker: w.label(), Lease: l.active.lease(), Err: err}},
+		})
+	}
+}
