@@ -63,12 +63,11 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 	defer stop(nil)
 	log := a.runLog(f, t, timing, func() { stop(interrupt.ErrUnread) })
 	command := a.supervised(f, args, t, log)
-	began, over, err := a.outlook(ctx, f, t, timing, log)
+	over, err := a.outlook(ctx, f, t, timing, log, &command)
 	if err != nil {
 		return err
 	}
 	defer over()
-	command.Began = began
 	var isNew bool
 	opening, opened := context.WithCancel(ctx)
 	if f.once {

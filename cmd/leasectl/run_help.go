@@ -9,7 +9,7 @@ const runExamples = `  leasectl run --worker-type invoices --every 5m -- ./expor
 
 const runHelp = runWork + `
 
-Probes and status: --listen
+Probes, status and metrics: --listen
 
   leasectl answers HTTP requests while it leases. --listen 9090 or :9090 listens on 127.0.0.1
   alone; --listen 0.0.0.0:9090 or [::]:9090 on all interfaces, without a password. If the
@@ -19,6 +19,7 @@ Probes and status: --listen
              else 200, also while the store is down
   /readyz    readiness: 503 until the store has answered, after it has failed three times in
              a row, and where something blocks the worker, else 200, also on standby
+  /metrics   for Prometheus: those of workerlease/promlease, and those of the process
   /status    JSON, whose fields are below
 
 ` + listen.StatusHelp + `

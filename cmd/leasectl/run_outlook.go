@@ -2,22 +2,36 @@ package main
 
 import (
 	"context"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/listen"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/runlog"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/sdnotify"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/supervise"
 	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/promlease"
 )
 
-// outlook begins to show the worker to those outside: to whoever asks over HTTP, and to systemd. began is to
-// be called with the worker, and over when nobody is to be told any more.
-func (a *app) outlook(ctx context.Context, f *runFlags, t storeuri.Target, timing workerlease.Timing, log *runlog.Log) (began func(*workerlease.WorkerLease), over func(), err error) {
+// outlook begins to show the worker of a command to those outside: to whoever asks over HTTP, and to systemd.
+// over is to be called when nobody is to be told any more.
+func (a *app) outlook(ctx context.Context, f *runFlags, t storeuri.Target, timing workerlease.Timing, log *runlog.Log, command *supervise.Command) (over func(), err error) {
 	var server *listen.Server
 	if f.listen != "" {
-		if server, err = a.serve(f, t, timing); err != nil {
-			return nil, nil, err
+		registry := prometheus.NewRegistry()
+		registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		metrics, err := promlease.New(registry, promlease.Options{})
+		if err != nil {
+			return nil, err
 		}
+		if server, err = a.serve(f, t, timing, promhttp.HandlerFor(registry, promhttp.HandlerOpts{})); err != nil {
+			return nil, err
+		}
+		command.Observer = metrics
 		log.Listening(server.Addr())
 	}
 	reporter := a.reporter(f, log)
@@ -25,7 +39,7 @@ func (a *app) outlook(ctx context.Context, f *runFlags, t storeuri.Target, timin
 	if reporter != nil {
 		stopping = context.AfterFunc(ctx, reporter.Stopping)
 	}
-	began = func(w *workerlease.WorkerLease) {
+	command.Began = func(w *workerlease.WorkerLease) {
 		if server != nil {
 			server.Show(w)
 		}
@@ -33,7 +47,7 @@ func (a *app) outlook(ctx context.Context, f *runFlags, t storeuri.Target, timin
 			reporter.Report(w)
 		}
 	}
-	over = func() {
+	return func() {
 		stopping()
 		if reporter != nil {
 			reporter.Close()
@@ -41,15 +55,14 @@ func (a *app) outlook(ctx context.Context, f *runFlags, t storeuri.Target, timin
 		if server != nil {
 			server.Close()
 		}
-	}
-	return began, over, nil
+	}, nil
 }
 
 // serve begins to answer requests about the worker.
-func (a *app) serve(f *runFlags, t storeuri.Target, timing workerlease.Timing) (*listen.Server, error) {
+func (a *app) serve(f *runFlags, t storeuri.Target, timing workerlease.Timing, metrics http.Handler) (*listen.Server, error) {
 	return listen.Start(listen.Options{
 		Address: f.listen, Worker: workerlease.Worker{WorkerType: timing.Options.WorkerType, InstanceID: timing.Options.InstanceID},
-		Store: t.Place(), Schedule: timing.Options.Schedule, Scrub: a.scrub,
+		Store: t.Place(), Schedule: timing.Options.Schedule, Scrub: a.scrub, Metrics: metrics,
 	})
 }
 
