@@ -42,6 +42,18 @@ func head(t *testing.T, l store.Ledger) store.Record {
 	return all[len(all)-1]
 }
 
+// failedOutcome is what the ledger says of work that has failed.
+func failedOutcome(t *testing.T, l store.Ledger) store.Outcome {
+	t.Helper()
+	for _, r := range slices.Backward(records(t, l)) {
+		if o, ok := r.Outcome(); ok && o.Result == store.Failed {
+			return o
+		}
+	}
+	t.Error("the ledger has no failure")
+	return store.Outcome{}
+}
+
 // Eight processes want the slot at one moment, as those of eight machines whose cron starts them.
 func TestOfEightThatRunOnceOneHasTheSlot(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -117,6 +129,9 @@ func TestWhatRunsOnceInASlotAndComesAgain(t *testing.T) {
 		job := []string{"--once-per-slot", "--max-attempts", "2"}
 		if code, _ := current(t, storeArg, "a", job, "sh", "-c", "exit 3"); code != 3 || !head(t, l).DoneUntil.IsZero() {
 			t.Errorf("a job that fails ended with %d, and the head is %+v, want 3, and that it isn't done", code, head(t, l))
+		}
+		if o := failedOutcome(t, l); o.ExitCode != 3 || o.InstanceID != "a" || o.Attempt != 1 {
+			t.Errorf("the ledger says %+v, want exit code 3", o)
 		}
 		code, out := current(t, storeArg, "b", job, "sh", "-c", "exit 0")
 		if code != exit.OK || !strings.Contains(out, ": done\n") || !head(t, l).DoneUntil.Equal(head(t, l).SlotEnd) {

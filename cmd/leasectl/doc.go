@@ -12,7 +12,8 @@
 //	leasectl run … -- COMMAND      run a command in each slot that is held
 //	leasectl version
 //
-// The store is named by --store or by the environment variable LEASECTL_STORE:
+// The store is named by --store or in the file of --store-file, or else by the environment
+// variable LEASECTL_STORE or in the file of LEASECTL_STORE_FILE:
 //
 //	sqlite:PATH        sqlite:x.db is relative, sqlite:/x.db absolute
 //	mongodb://USER:PASSWORD@HOST/DATABASE?collection=NAME
@@ -23,8 +24,9 @@
 // others, for those who know that one machine alone uses the file, by one mount.
 //
 // A URI with a password belongs in the environment: everybody on the machine can read
-// the arguments of a process. leasectl never shows a password, and removes
-// LEASECTL_STORE from the environment of the commands that it runs.
+// the arguments of a process. Or it belongs in a file, such as a secret that Kubernetes mounts:
+// one line of at most 64 KiB, read once. leasectl never shows a password, and removes LEASECTL_STORE
+// and LEASECTL_STORE_FILE from the environment of the commands that it runs.
 //
 // An account of Azure Cosmos DB for NoSQL is ACCOUNT.documents.azure.com, unless
 // ACCOUNT has a dot or a port: then it is the host. The environment variable COSMOS_KEY

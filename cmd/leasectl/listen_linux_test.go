@@ -69,6 +69,12 @@ func TestRunAnswersProbesAndSaysWhatItDoes(t *testing.T) {
 			t.Errorf("GET /status: %s", body)
 		}
 	}
+	for p, holds := range map[*process]string{a: "1", b: "0"} {
+		ok, body := probed(t, p, "/metrics")
+		if !ok || !strings.Contains(body, `slotlease_lease_holding{worker_type="t"} `+holds+"\n") || !strings.Contains(body, "\nprocess_cpu_seconds_total ") {
+			t.Errorf("GET /metrics: %.2000s, want slotlease_lease_holding %s", body, holds)
+		}
+	}
 	stuck, err := net.Dial("tcp", strings.TrimPrefix(a.awaitMatch(`listening on (http://[0-9.:]+)`)[1], "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -99,6 +105,9 @@ func TestRunAnswersProbesWhileItsStoreIsDown(t *testing.T) {
 		t.Errorf("GET /readyz: %s, want that it isn't ready", body)
 	}
 	_, body := probed(t, p, "/status")
+	if _, metrics := probed(t, p, "/metrics"); strings.Contains(metrics, "c4n4ry") || !strings.Contains(metrics, "slotlease_") {
+		t.Errorf("GET /metrics: %.2000s", metrics)
+	}
 	if !strings.Contains(body, `"store":"mongodb://***:***@`) || strings.Contains(body+p.output(), "c4n4ry") {
 		t.Errorf("GET /status: %s, want the store without its password", body)
 	}

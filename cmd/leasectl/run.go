@@ -15,8 +15,8 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/interrupt"
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/listen"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/runlog"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/sdnotify"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/supervise"
@@ -63,15 +63,11 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 	defer stop(nil)
 	log := a.runLog(f, t, timing, func() { stop(interrupt.ErrUnread) })
 	command := a.supervised(f, args, t, log)
-	if f.listen != "" {
-		server, err := a.serve(f, t, timing)
-		if err != nil {
-			return err
-		}
-		defer server.Close()
-		log.Listening(server.Addr())
-		command.Began = func(w *workerlease.WorkerLease) { server.Show(w) }
+	over, err := a.outlook(ctx, f, t, timing, log, &command)
+	if err != nil {
+		return err
 	}
+	defer over()
 	var isNew bool
 	opening, opened := context.WithCancel(ctx)
 	if f.once {
@@ -85,6 +81,9 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 	if err != nil && unresolved(err) && ctx.Err() != nil {
 		log.Stopping(context.Cause(ctx))
 		log.Stopped()
+		if f.once {
+			return exit.Quiet(exit.Interrupted)
+		}
 		return nil
 	}
 	if err != nil {
@@ -93,19 +92,7 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 	if isNew {
 		log.Creating(t.Place())
 	}
-	var unfit error
-	if f.once {
-		var code int
-		code, unfit, err = supervise.Once(ctx, ledger, timing, command, f.timeout)
-		switch {
-		case errors.Is(err, workerlease.ErrNotClaimed):
-			err = exit.Quiet(f.conflict) // It is logged.
-		case err == nil && unfit == nil:
-			err = exit.Quiet(code)
-		}
-	} else {
-		unfit, err = supervise.Run(ctx, ledger, timing, command)
-	}
+	unfit, err := a.lease(ctx, f, ledger, timing, command)
 	if e, ok := errors.AsType[*exit.Error](err); ok && e.Code == exit.Survivors {
 		unfit = nil // That processes are left matters more.
 	}
@@ -149,19 +136,27 @@ func (a *app) runLog(f *runFlags, t storeuri.Target, timing workerlease.Timing, 
 	})
 }
 
-// serve begins to answer requests about the worker.
-func (a *app) serve(f *runFlags, t storeuri.Target, timing workerlease.Timing) (*listen.Server, error) {
-	return listen.Start(listen.Options{
-		Address: f.listen, Worker: workerlease.Worker{WorkerType: timing.Options.WorkerType, InstanceID: timing.Options.InstanceID},
-		Store: t.Place(), Schedule: timing.Options.Schedule, Scrub: a.scrub,
-	})
+// lease leases until ctx ends or, with --once, until the command has ended. unfit is why the store can't be
+// used.
+func (a *app) lease(ctx context.Context, f *runFlags, ledger store.Ledger, timing workerlease.Timing, command supervise.Command) (unfit, err error) {
+	if !f.once {
+		return supervise.Run(ctx, ledger, timing, command)
+	}
+	code, unfit, err := supervise.Once(ctx, ledger, timing, command, f.timeout)
+	switch {
+	case errors.Is(err, workerlease.ErrNotClaimed):
+		err = exit.Quiet(f.conflict) // It is logged.
+	case err == nil && unfit == nil:
+		err = exit.Quiet(code)
+	}
+	return unfit, err
 }
 
 // supervised is the command that args are, for a lease in a store. With --tether the
 // standard input is no input of it.
 func (a *app) supervised(f *runFlags, args []string, t storeuri.Target, log *runlog.Log) supervise.Command {
 	c := supervise.Command{
-		Name: args[0], Args: args[1:], Env: t.Environ(a.env), Stdout: a.stdout, Stderr: a.stderr,
+		Name: args[0], Args: args[1:], Env: sdnotify.Without(t.Environ(a.env)), Stdout: a.stdout, Stderr: a.stderr,
 		Roster: !f.noRoster,
 		Grace:  f.stopGrace, Urgent: a.signals.Urgent, Log: log,
 	}

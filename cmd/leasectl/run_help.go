@@ -9,7 +9,7 @@ const runExamples = `  leasectl run --worker-type invoices --every 5m -- ./expor
 
 const runHelp = runWork + `
 
-Probes and status: --listen
+Probes, status and metrics: --listen
 
   leasectl answers HTTP requests while it leases. --listen 9090 or :9090 listens on 127.0.0.1
   alone; --listen 0.0.0.0:9090 or [::]:9090 on all interfaces, without a password. If the
@@ -19,9 +19,18 @@ Probes and status: --listen
              else 200, also while the store is down
   /readyz    readiness: 503 until the store has answered, after it has failed three times in
              a row, and where something blocks the worker, else 200, also on standby
+  /metrics   for Prometheus: those of workerlease/promlease, and those of the process
   /status    JSON, whose fields are below
 
 ` + listen.StatusHelp + `
+
+systemd: Type=notify
+
+  Where NOTIFY_SOCKET is set, leasectl tells systemd READY=1 once the store has answered,
+  STATUS= with what the worker does, STOPPING=1, and with WatchdogSec= WATCHDOG=1 at half of
+  that time: while the worker is alive, not merely its process. It is not if the command
+  outlives its lease, or if nothing has happened for a minute although its slot is over. A
+  store that is down is no reason. With --once, leasectl tells nothing.
 
 ` + runEnvironment
 
@@ -153,9 +162,9 @@ The log
 
 const runEnvironment = `Environment
 
-  The command has the environment of leasectl, without LEASECTL_STORE (which may hold a
-  password; nor, for a store in Cosmos DB, COSMOS_KEY and COSMOS_CONNECTION_STRING), and
-  with
+  The command has the environment of leasectl, without LEASECTL_STORE and LEASECTL_STORE_FILE
+  (which may lead to a password; nor, for a store in Cosmos DB, COSMOS_KEY and
+  COSMOS_CONNECTION_STRING), without NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID, and with
 
   LEASE_WORKER_TYPE   the worker type
   LEASE_INSTANCE_ID   the label of this worker

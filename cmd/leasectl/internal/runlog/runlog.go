@@ -126,6 +126,11 @@ func (l *Log) Listening(address string) {
 	l.say(zap.InfoLevel, slots.Slot{}, "listening on http://"+address, "listening", zap.String("address", address))
 }
 
+// Unnotified logs that the service manager can't be told anything.
+func (l *Log) Unnotified(err error) {
+	l.say(zap.WarnLevel, slots.Slot{}, fmt.Sprintf("systemd can't be notified: %v", err), "notify failed", zap.Error(err))
+}
+
 // Unopened logs that the store can't be opened yet. It is a StoreFailed event, and so logged
 // like an outage.
 func (l *Log) Unopened(err error) {

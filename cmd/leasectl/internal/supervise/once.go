@@ -135,7 +135,7 @@ func (j *job) giveBack(ctx context.Context, claim *workerlease.Claim, e ending, 
 	defer cancel()
 	started := e.Reason != 0
 	if e.failed() {
-		claim.Lease.Failed()
+		claim.Lease.FailedWith(e.failure())
 	}
 	if started && e.ExitCode() == 0 && j.Options.Job != nil {
 		if err := claim.Complete(limit); err != nil {
