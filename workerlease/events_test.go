@@ -182,7 +182,7 @@ func TestThatAllCodeHasReturnedIsTheLastThingReportedOfALease(t *testing.T) {
 			t.Errorf("Returned = %+v while the task runs", e)
 		}
 		at(10*time.Minute + 10*time.Second)
-		equal(t, "events of the end of a lease", w.names(10*time.Minute-100*time.Millisecond)[:3], "Overrun", "TaskFailed", "Returned")
+		equal(t, "events of the end of a lease", w.names(10*time.Minute - 100*time.Millisecond)[:3], "Overrun", "TaskFailed", "Returned")
 		if e := observed[workerlease.Returned](w); len(e) != 1 || since(e[0].Lease.Slot.Start) != 5*time.Minute {
 			t.Errorf("Returned = %+v, want one, of the slot of 5m", e)
 		}
