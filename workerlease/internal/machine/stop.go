@@ -57,10 +57,10 @@ func (x *step) stop() {
 // free, or no time is left to record that work is done.
 func (f facts) nothingToFree() bool {
 	r := &f.s.Bid.Record
-	switch r.Kind {
-	case store.KindDone:
+	switch {
+	case r.Kind == store.KindDone:
 		return !f.closing()
-	case store.KindOutcome:
+	case r.Kind == store.KindOutcome:
 		return false // It is tried once.
 	}
 	return !f.at.Now.Latest.Before(r.SlotEnd)
