@@ -115,7 +115,7 @@ func (o Order) String() string {
 	default:
 		fmt.Fprintf(&b, "%s %s until %s", o.Kind, o.Target, until)
 	}
-	if o.Now && !o.Removes() {
+	if o.Now && !o.Removes() && o.Kind != OrderRelease {
 		b.WriteString(", now")
 	}
 	if o.By != "" {

@@ -105,6 +105,7 @@ Exit codes:
 	})
 	root.AddCommand(
 		needsStore(a.backupCommand()), a.demoCommand(), needsStore(a.doctorCommand()), needsStore(a.initCommand()), a.inspectCommand(), needsStore(a.nextCommand()), needsStore(a.overrideCommand()), needsStore(a.planCommand()),
+		needsStore(a.pauseCommand()), needsStore(a.resumeCommand()), needsStore(a.preferCommand()), needsStore(a.releaseCommand()), needsStore(a.drainCommand()), needsStore(a.trimCommand()),
 		needsStore(a.reanchorCommand()), needsStore(a.runCommand()), needsStore(a.statusCommand()),
 		a.versionCommand(),
 		a.demoWorkCommand(),
@@ -126,6 +127,8 @@ func (a *app) completeOptions(c *cobra.Command) {
 		switch {
 		case f.Name == "worker-type":
 			complete = a.completeWorkerType
+		case f.Name == "instance-id" && c.Name() != "run":
+			complete = a.completeInstance
 		case f.Value.Type() == "FILE":
 			complete = completeFiles
 		}

@@ -54,6 +54,10 @@ func (x *step) headRead(e HeadRead) {
 		s.View.HeadReadAt = ReadTime{Fixed: x.at.Now.Earliest, Local: x.at.Local, Seq: head.Seq}
 	}
 	if s.Hold.Looking {
+		if obeyed && head.Orders != "" {
+			x.observeRecord(head)
+			x.heedOrders()
+		}
 		x.looked(head, obeyed)
 		return
 	}
@@ -102,7 +106,7 @@ func (x *step) judge(head store.Record, below []store.Record) {
 		return
 	}
 	held, retryAt := s.Hold.Held, x.retryAt(head)
-	granted := head.Kind == store.KindGrant
+	granted, group := head.Kind == store.KindGrant, underOrders(head, below)
 	switch {
 	case s.Bid.Claim.ID == "" && s.Bid.MissReason == Poisoned:
 		x.again() // The poison is gone.
@@ -117,8 +121,11 @@ func (x *step) judge(head store.Record, below []store.Record) {
 		s.Bid.send(x.extension(held, head.Seq), head)
 	case granted && x.m.Rules.Mine(head, x.m.identity(s.Bid.Claim.ID)):
 		x.confirm(head, true)
-	case granted && x.joinable(head) && x.stoppedBy(Term{Seq: head.Seq, Claim: head.Claim}) == 0:
-		x.confirm(head, false)
+	case x.joins(group):
+		x.confirm(group, false)
+		if group.Seq != head.Seq {
+			x.observeRecord(head) // It has what was ordered since.
+		}
 	case granted && x.inTheWay(head):
 		x.release(head)
 

@@ -232,3 +232,23 @@ func (f facts) mayNotExtend() bool {
 	until, _ := f.barred()
 	return f.intoNext() && (!until.IsZero() || f.givesWay())
 }
+
+// underOrders is the grant right below the records of orders, which change no term; head, if there is none.
+func underOrders(head store.Record, below []store.Record) store.Record {
+	for _, r := range below {
+		switch {
+		case head.Kind != store.KindOrder || r.Claim != head.Claim || !r.WindowEnd.Equal(head.WindowEnd):
+			return head
+		case r.Kind == store.KindGrant:
+			return r
+		case r.Kind != store.KindOrder:
+			return head
+		}
+	}
+	return head
+}
+
+// joins reports that a grant is one's own group's, and that no order keeps its members from work.
+func (f facts) joins(r store.Record) bool {
+	return r.Kind == store.KindGrant && f.joinable(r) && f.stoppedBy(Term{Seq: r.Seq, Claim: r.Claim}) == 0
+}
