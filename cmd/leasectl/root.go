@@ -104,7 +104,7 @@ Exit codes:
 	root.AddCommand(
 		needsStore(a.backupCommand()), a.demoCommand(), needsStore(a.initCommand()), a.inspectCommand(), needsStore(a.nextCommand()), needsStore(a.overrideCommand()), needsStore(a.planCommand()),
 		needsStore(a.reanchorCommand()), needsStore(a.runCommand()), needsStore(a.statusCommand()),
-		a.versionCommand(),
+		needsStore(a.verifyCommand()), a.versionCommand(),
 		a.demoWorkCommand(),
 		&cobra.Command{Use: "exit-codes", Short: "The exit codes", Long: "Exit codes:\n" + exit.Codes},
 	)

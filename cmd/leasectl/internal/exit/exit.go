@@ -16,6 +16,7 @@ const (
 	Command     = 7
 	Demo        = 8
 	Survivors   = 9
+	Unsound     = 10
 	Interrupted = 130
 	Unread      = 141
 )
@@ -31,6 +32,7 @@ const Codes = `  0    success; for run: stopped cleanly
   7    the command can't be run
   8    the demo found something that is not as it should be
   9    processes of the command could not be killed: the lease was not released
+  10   verify found faults in a ledger, or with --strict warnings
   130  interrupted
   141  nobody reads the output any more, as in a pipe to head
 `
