@@ -107,7 +107,7 @@ Exit codes:
 		needsStore(a.backupCommand()), a.demoCommand(), needsStore(a.doctorCommand()), needsStore(a.initCommand()), a.inspectCommand(), needsStore(a.nextCommand()), needsStore(a.overrideCommand()), needsStore(a.planCommand()),
 		needsStore(a.pauseCommand()), needsStore(a.resumeCommand()), needsStore(a.preferCommand()), needsStore(a.releaseCommand()), needsStore(a.drainCommand()), needsStore(a.trimCommand()),
 		needsStore(a.reanchorCommand()), needsStore(a.runCommand()), needsStore(a.statusCommand()),
-		a.versionCommand(),
+		needsStore(a.verifyCommand()), a.versionCommand(),
 		a.demoWorkCommand(),
 		&cobra.Command{Use: "exit-codes", Short: "The exit codes", Long: "Exit codes:\n" + exit.Codes},
 	)

@@ -1,10 +1,6 @@
 package terms
 
-import (
-	"fmt"
-
-	"github.com/slotlease/slotlease/store"
-)
+import "github.com/slotlease/slotlease/store"
 
 // Contradicts reports why no worker that keeps the rules can have appended a record right
 // after the one in force below it; nil if one can. Some of the records between the two may
@@ -25,33 +21,48 @@ func Contradicts(below, r store.Record) error {
 	case r.Kind == store.KindGrant && r.Claim == below.Claim:
 		// An extension. Others of the term may be among the poison.
 		if !same || early || below.Kind == store.KindRelease || adjacent && r.WindowStart.After(below.WindowEnd) {
-			return fmt.Errorf("it is no extension of the term in seq %d, and has its claim", below.Seq)
+			return broken(ofExtension(below, r), "it is no extension of the term in seq %d, and has its claim", below.Seq)
 		}
 	case r.Kind == store.KindGrant || r.Kind == store.KindReset:
 		if early {
-			return fmt.Errorf("its window starts at %s, before that of seq %d ends at %s",
+			return broken(Overlap, "its window starts at %s, before that of seq %d ends at %s",
 				store.Format(r.WindowStart), below.Seq, store.Format(below.WindowEnd))
 		}
 		if r.Token <= below.Token {
-			return fmt.Errorf("its token %d is not above that of seq %d, %d", r.Token, below.Seq, below.Token)
+			return broken(Token, "its token %d is not above that of seq %d, %d", r.Token, below.Seq, below.Token)
 		}
 	case !adjacent && !same:
 		// It may be of a term among the poison.
 		if early {
-			return fmt.Errorf("its window ends at %s, before that of seq %d at %s",
+			return broken(Bookkeeping, "its window ends at %s, before that of seq %d at %s",
 				store.Format(r.WindowEnd), below.Seq, store.Format(below.WindowEnd))
 		}
+	case !same && r.Kind == store.KindRelease:
+		return broken(OtherTerm, "it is not of the term in seq %d, and is no grant", below.Seq)
 	case !same:
-		return fmt.Errorf("it is not of the term in seq %d, and is no grant", below.Seq)
+		return broken(Bookkeeping, "it is not of the term in seq %d, and is no grant", below.Seq)
 	case r.Kind == store.KindRelease:
 		after := r.WindowStart.UnixMilli() > r.Token && r.WindowEnd.Equal(r.WindowStart)
 		if adjacent && (below.Kind == store.KindRelease || r.WindowEnd.After(below.WindowEnd)) || !after {
-			return fmt.Errorf("it releases at %s what is not left of the term in seq %d", store.Format(r.WindowStart), below.Seq)
+			return broken(Release, "it releases at %s what is not left of the term in seq %d", store.Format(r.WindowStart), below.Seq)
 		}
 	case early || !r.WindowEnd.Equal(r.WindowStart) || adjacent && !r.WindowEnd.Equal(below.WindowEnd):
-		return fmt.Errorf("it moves the end of the term in seq %d", below.Seq)
+		return broken(Bookkeeping, "it moves the end of the term in seq %d", below.Seq)
 	}
 	return nil
+}
+
+// ofExtension is the rule that a grant with the claim of the term below it breaks.
+func ofExtension(below, r store.Record) Rule {
+	switch {
+	case r.Group != below.Group || r.Token != below.Token:
+		return ExtensionTerm
+	case below.Kind == store.KindRelease:
+		return ExtensionLate
+	case r.WindowStart.Before(below.WindowEnd):
+		return Overlap
+	}
+	return ExtensionGap
 }
 
 // overrides reports why a record, an override, can't follow the one below it. It may begin
@@ -60,9 +71,9 @@ func Contradicts(below, r store.Record) error {
 func overrides(below, r store.Record) error {
 	switch {
 	case r.Claim == below.Claim:
-		return fmt.Errorf("it is an override, and has the claim of seq %d", below.Seq)
+		return broken(Override, "it is an override, and has the claim of seq %d", below.Seq)
 	case r.Token <= below.Token:
-		return fmt.Errorf("its token %d is not above that of seq %d, %d", r.Token, below.Seq, below.Token)
+		return broken(Token, "its token %d is not above that of seq %d, %d", r.Token, below.Seq, below.Token)
 	}
 	return nil
 }

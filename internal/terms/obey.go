@@ -1,8 +1,6 @@
 package terms
 
 import (
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
@@ -30,22 +28,22 @@ func Poison(r store.Record, latest time.Time, ahead, longest time.Duration) erro
 		return nil
 	}
 	if err := r.CheckEnvelope(); err != nil {
-		return err
+		return broken(Unreadable, "%w", err)
 	}
 	limit := latest.Add(ahead)
 	switch length := r.WindowEnd.Sub(r.WindowStart); {
 	case r.Seq >= store.MaxSeq:
-		return errors.New("the ledger is full: no seq is left")
+		return broken(Full, "the ledger is full: no seq is left")
 	case r.Kind == store.KindOverride && length > 0:
-		return errors.New("it is an override, and has a window")
+		return broken(Override, "it is an override, and has a window")
 	case r.WindowStart.After(limit) && (length > 0 || r.Kind == store.KindOverride || r.WindowStart.After(limit.Add(longest))):
 		// A record that grants nothing stands at the end of the term in force, but for an override.
-		return fmt.Errorf("window starts at %s, more than %v ahead of store time",
+		return broken(WindowAhead, "window starts at %s, more than %v ahead of store time",
 			store.Format(r.WindowStart), ahead)
 	case length > longest:
-		return fmt.Errorf("window is %v long, more than %v", length, longest)
+		return broken(TooLong, "window is %v long, more than %v", length, longest)
 	case r.Token > limit.UnixMilli():
-		return fmt.Errorf("token %d is more than %v ahead of store time", r.Token, ahead)
+		return broken(TokenAhead, "token %d is more than %v ahead of store time", r.Token, ahead)
 	}
 	return nil
 }

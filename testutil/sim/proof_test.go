@@ -27,6 +27,7 @@ func TestNoTwoHoldersWorkAtOnce(t *testing.T) {
 				sum.Long++
 			}
 		}
+		r.Violations = append(r.Violations, unsound(o, r)...)
 		longest, at, looked := idle(o, r)
 		sum.Looked = looked.Hours()
 		if longest > mostIdle(o) {

@@ -105,6 +105,9 @@ func TestNoTwoHoldersInAnyRegime(t *testing.T) {
 		for _, wrong := range g.judge(o, r, sum) {
 			r.Violations = append(r.Violations, fmt.Sprintf("seed %d, %s: %s", o.Seed, g.name, wrong))
 		}
+		for _, wrong := range unsound(o, r) {
+			r.Violations = append(r.Violations, fmt.Sprintf("seed %d, %s: %s", o.Seed, g.name, wrong))
+		}
 		if r.Stale > 0 {
 			r.Violations = append(r.Violations, fmt.Sprintf("seed %d, %s: %d stale writes were accepted", o.Seed, g.name, r.Stale))
 		}

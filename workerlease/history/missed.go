@@ -5,6 +5,7 @@ import (
 
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/gap"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
@@ -32,19 +33,17 @@ func (h *reader) scheduleOf(r store.Record) slots.Schedule {
 // schedule of a record.
 func (h *reader) gap(by store.Record, until time.Time) {
 	since := h.newest.WindowEnd
-	if h.newest.Seq == 0 || !until.After(since) {
+	if h.newest.Seq == 0 {
 		return
 	}
 	schedule := h.scheduleOf(by)
 	if schedule == nil {
 		return
 	}
-	slot := schedule.At(since)
-	if slot.Start.Before(since) {
-		slot = schedule.Next(since)
-	}
 	var missed []Entry
-	for n := 1; !slot.IsZero() && !slot.End.After(until); n++ {
+	n := 0
+	for slot := range gap.Slots(schedule, since, until) {
+		n++
 		switch {
 		case n > MaxMissed:
 			missed[0].More = true
@@ -56,7 +55,6 @@ func (h *reader) gap(by store.Record, until time.Time) {
 			missed = missed[:1]
 			missed[0].Slot.End, missed[0].Count = slot.End, n
 		}
-		slot = schedule.Next(slot.Start)
 	}
 	h.entries = append(h.entries, missed...)
 }

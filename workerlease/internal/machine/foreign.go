@@ -1,8 +1,7 @@
 package machine
 
 import (
-	"fmt"
-
+	"github.com/slotlease/slotlease/internal/terms"
 	"github.com/slotlease/slotlease/store"
 )
 
@@ -17,7 +16,7 @@ func (f facts) defect(records []store.Record) error {
 		return why
 	}
 	if late, _ := f.tooLate(records); late {
-		return fmt.Errorf("it resets the ledger as of %s, and nothing below it lasts until then", store.Format(head.WindowStart))
+		return terms.TooLate("it resets the ledger as of %s, and nothing below it lasts until then", store.Format(head.WindowStart))
 	}
 	return f.m.Rules.Contradicts(f.base(head, below), head)
 }

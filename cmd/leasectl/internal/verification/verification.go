@@ -1,0 +1,212 @@
+// Package verification reads whole ledgers, and shows what is wrong with them.
+package verification
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/verify"
+)
+
+// Options of Run.
+type Options struct {
+	// WorkerType is empty for all.
+	WorkerType string
+	// JSON makes the output one object.
+	JSON bool
+	// Strict makes warnings fail.
+	Strict bool
+	// Timeout is how long to wait for each answer of the store.
+	Timeout time.Duration
+}
+
+// Output is where results go.
+type Output struct {
+	Writer io.Writer
+	// Progress is shown while ledgers are read; nil for none.
+	Progress func(text string)
+}
+
+// result is what was found in a store.
+type result struct {
+	at      time.Time
+	store   string
+	names   []verify.Finding
+	ledgers []*verify.Report
+	warning string
+	charges workerlease.Charges
+}
+
+// Run verifies the ledgers of a store, and shows what it found. If that is faults, or with Strict
+// warnings, the error has the code exit.Unsound.
+func Run(ctx context.Context, t storeuri.Target, o Options, out Output) (err error) {
+	limited, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	l, err := t.Open(limited, true)
+	if err != nil {
+		return advice.ForStore(t, err)
+	}
+	defer func() { err = exit.Join(err, storeuri.Close(ctx, l)) }()
+	ledger := &charges.Ledger{Ledger: l}
+	r, err := read(ctx, ledger, o, out)
+	if err != nil {
+		return advice.ForStore(t, err)
+	}
+	r.store, r.warning, r.charges = t.Shown, storeuri.Warning(l), ledger.Charges()
+	if err := r.write(out.Writer, o.JSON); err != nil {
+		return err
+	}
+	return r.verdict(o.Strict)
+}
+
+// read verifies the ledgers of a store, or the one of a worker type.
+func read(ctx context.Context, l *charges.Ledger, o Options, out Output) (r result, err error) {
+	var names []string
+	if err := within(ctx, o, func(ctx context.Context) error {
+		if o.WorkerType != "" {
+			names = []string{o.WorkerType}
+			return inspect.CheckType(ctx, l, o.WorkerType)
+		}
+		types, err := inspect.TypesIn(ctx, l)
+		names = types.Valid
+		r.names = verify.Names(append(types.Valid, types.Invalid...))
+		return err
+	}); err != nil {
+		return r, err
+	}
+	for _, name := range names {
+		report, err := readOne(ctx, l, name, o, out)
+		if err != nil {
+			return r, err
+		}
+		r.ledgers = append(r.ledgers, report)
+	}
+	err = within(ctx, o, func(ctx context.Context) error {
+		stamp, err := l.Now(ctx)
+		r.at = stamp.Time
+		return err
+	})
+	return r, err
+}
+
+// within does something that the store has to answer in time.
+func within(ctx context.Context, o Options, do func(ctx context.Context) error) error {
+	limited, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	return do(limited)
+}
+
+// readOne verifies the ledger of a worker type. Its end is the newest record that it had when it
+// was begun: what is appended meanwhile may be dated ahead of the time that was read.
+func readOne(ctx context.Context, l *charges.Ledger, name string, o Options, out Output) (*verify.Report, error) {
+	var newest []store.Record
+	var stamp store.Stamp
+	if err := within(ctx, o, func(ctx context.Context) (err error) {
+		if newest, _, err = l.Tail(ctx, name, 1); err == nil {
+			stamp, err = l.Now(ctx)
+		}
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	v := verify.New(verify.Options{WorkerType: name, Now: stamp.Time, Uncertainty: stamp.Granularity + stamp.MaxAge + stamp.Skew})
+	last := int64(0)
+	for _, r := range newest {
+		if r.Seq == 0 {
+			v.Unreachable(r)
+		}
+		last = max(last, r.Seq)
+	}
+	for after := int64(0); after < last; {
+		var page []store.Record
+		err := within(ctx, o, func(ctx context.Context) (err error) {
+			if page, err = next(ctx, l, name, after, last); err != nil || len(page) == 0 || after == 0 || page[0].Seq == after+1 {
+				return err
+			}
+			// What comes next may have been trimmed meanwhile.
+			oldest, err := next(ctx, l, name, 0, last)
+			if err == nil && len(oldest) > 0 && oldest[0].Seq > after {
+				v.Trimmed()
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if len(page) == 0 {
+			break
+		}
+		for _, r := range page {
+			if after = r.Seq; after > last {
+				break
+			}
+			v.Add(r)
+		}
+		if out.Progress != nil {
+			out.Progress(fmt.Sprintf("%s: record %d of %d", name, after, last))
+		}
+	}
+	return v.Report(), nil
+}
+
+// next are the oldest records above a Seq. A ledger without pages is read by its newest records, whose
+// number grows until there are no older ones.
+func next(ctx context.Context, l *charges.Ledger, name string, after, last int64) ([]store.Record, error) {
+	page, err := l.Page(ctx, name, after, store.MaxPage)
+	if !errors.Is(err, errors.ErrUnsupported) {
+		return page, err
+	}
+	for seq := after + 1; seq <= last && len(page) < store.MaxPage; seq++ {
+		r, err := l.Get(ctx, name, seq)
+		switch {
+		case err == nil:
+			page = append(page, r)
+		case !errors.Is(err, store.ErrNotFound):
+			return nil, err
+		}
+	}
+	return page, nil
+}
+
+// verdict is the error of what was found, nil if the ledgers are sound.
+func (r result) verdict(strict bool) error {
+	faults, warnings := r.count()
+	switch {
+	case faults > 0:
+		return exit.With(exit.Unsound, fmt.Errorf("found %s", plural(faults, "fault")))
+	case strict && warnings > 0:
+		return exit.With(exit.Unsound, fmt.Errorf("found %s, and --strict is given", plural(warnings, "warning")))
+	}
+	return nil
+}
+
+func (r result) count() (faults, warnings int) {
+	for _, l := range r.ledgers {
+		faults, warnings = faults+l.Faults, warnings+l.Warnings
+	}
+	for _, f := range r.names {
+		if f.Severity == verify.Fault {
+			faults++
+		} else {
+			warnings++
+		}
+	}
+	return faults, warnings
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,98 @@
+package verify
+
+import (
+	"time"
+
+	"github.com/slotlease/slotlease/internal/terms"
+	"github.com/slotlease/slotlease/store"
+)
+
+// keys is what is known of missing keys.
+type keys struct {
+	first int64     // the oldest record that was not left by a trim
+	kept  int       // how many records workers follow from there on
+	read  time.Time // when the head was read for the oldest of them that says so
+	// left are the records below first, which a trim has left, or which landed there since, and
+	// early is what else was found wrong down there.
+	left  int
+	early found
+}
+
+// take counts a record that workers follow.
+func (k *keys) take(r store.Record) {
+	if k.first == 0 {
+		k.first = r.Seq
+	}
+	if k.kept++; k.read.IsZero() && r.CheckEnvelope() == nil {
+		k.read = r.ReadAt
+	}
+}
+
+// climb takes a record above a free key. Workers follow such records only if two of them that are
+// adjacent can be obeyed: then a worker has appended there, and what is below is missing.
+func (v *Verifier) climb(r store.Record) {
+	above := append(v.above, r)
+	n := len(above)
+	adjacent := n > 1 && above[n-1].Seq == above[n-2].Seq+1
+	v.above = above
+	if n < most && !(adjacent && terms.Obeyable(above[n-1]) && terms.Obeyable(above[n-2])) {
+		return
+	}
+	v.above = nil
+	for _, x := range above {
+		if lower := v.newest[0]; x.Seq != lower.Seq+1 {
+			v.gap(lower, x)
+		}
+		v.take(x)
+	}
+}
+
+// gap notes missing keys. A trim deletes a batch in any order, so one that was cut short leaves gaps
+// among the oldest records. And an append that was under way for long may land on a key that was
+// trimmed: its claim is void by then. So what is below such a gap says nothing of what is above.
+func (v *Verifier) gap(lower, upper store.Record) {
+	v.find(GapInKeys, upper, "Records are missing between %d and %d.", lower.Seq, upper.Seq)
+	k := &v.keys
+	if k.left+k.kept > store.TrimBatch || !v.mayBeTrimmed(upper) {
+		return
+	}
+	v.goneBy()
+	k.early.merge(v.found)
+	v.found = found{}
+	k.first, k.left, k.kept, k.read = 0, k.left+k.kept, 0, time.Time{}
+	v.newest, v.head, v.claims, v.slots = nil, store.Record{}, newClaims(), newSlotted()
+	v.buffer = nil
+	v.report.Terms, v.report.Grants, v.report.Missed, v.report.MissedMore = 0, 0, 0, false
+}
+
+// mayBeTrimmed reports that a record is old enough for those below it to be trimmed.
+func (v *Verifier) mayBeTrimmed(r store.Record) bool {
+	return !r.ReadAt.IsZero() && !r.ReadAt.Add(v.o.Retention).After(v.latest)
+}
+
+// left adds what is above a free key still.
+func (v *Verifier) left() {
+	for _, r := range v.above {
+		v.find(AboveFreeKey, r, "The record is above a free key, %d, so that no worker follows it.", v.newest[0].Seq+1)
+	}
+}
+
+// judge adds what the keys show at the end.
+func (k *keys) judge(v *Verifier) {
+	first := store.Record{Seq: k.first}
+	if k.left > 0 && k.kept < terms.Keep {
+		v.found.merge(k.early)
+	} else if k.left > 0 {
+		v.find(TrimUnfinished, first, "Below record %d there are %d more, which a trim has left, or which landed there late.", first.Seq, k.left)
+	}
+	if first.Seq <= 1 {
+		return
+	}
+	if k.kept < terms.Keep {
+		v.find(KeptTooFew, first, "Records below %d were removed, and %d are left: workers keep at least %d.", first.Seq, k.kept, terms.Keep)
+	}
+	if !k.read.IsZero() && k.read.Add(v.o.Retention).After(v.latest) {
+		v.find(TrimmedTooYoung, first, "Records below %d were removed, and the oldest that is left is of %s: workers keep them for at least %v.",
+			first.Seq, store.Format(k.read), v.o.Retention)
+	}
+}
