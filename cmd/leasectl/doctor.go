@@ -31,6 +31,7 @@ With --output json it prints one object:
     level      ok, warn, fail or skip
     text       what was found, for people
     remedy     what to try; left out if nothing is to be done
+  requestUnits the store's charges: total, and byOperation; left out if it charges nothing
 
 Times are RFC 3339 in UTC with milliseconds.`
 

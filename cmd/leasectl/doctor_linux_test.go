@@ -90,6 +90,7 @@ var masks = []struct{ of, by string }{
 	{`\d{4}-\d\d-\d\dT[\d:.]+Z`, "TIME"},
 	{`\b\d[\d.]*(?:h|m|s|ms|µs|ns)(?:[\d.]+[ms])*\b`, "D"},
 	{`D (?:ahead of|behind)`, "D beside"},
+	{`[\d.]+ RU`, "N RU"},
 	{`\d+ ok, \d+ to see to`, "N ok, N to see to"},
 }
 
@@ -314,9 +315,12 @@ func TestDoctorFindsAStoreWhoseClockIsWrong(t *testing.T) {
 	peer := cosmospeer.Start(t, cosmospeer.Options{ClockOffset: -90 * time.Second})
 	l, uri := cosmosLedger(t, peer)
 	fill(t, l)
-	found, _, got := examined(t, []string{storeuri.Variable + "=" + uri, storeuri.KeyVariable + "=" + cosmospeer.Key()})
+	found, r, got := examined(t, []string{storeuri.Variable + "=" + uri, storeuri.KeyVariable + "=" + cosmospeer.Key()})
 	wantCheck(t, found, "clock", store.LevelWarn, "this machine's time of day is 1m")
 	wantCheck(t, found, "clock", store.LevelWarn, " ahead of store time, as known to ±")
+	if r.Units == nil || r.Units.Total < 5 {
+		t.Errorf("requestUnits = %+v, want what it cost", r.Units)
+	}
 	if strings.Contains(got.stdout+got.stderr, cosmospeer.Key()) {
 		t.Error("leasectl doctor shows the key")
 	}

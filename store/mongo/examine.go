@@ -273,15 +273,14 @@ func (l *Ledger) examineRights(ctx context.Context, e *fault.Exam) {
 			e.OK(check, granted)
 			return
 		}
-		f := fault.Failed(check, level, l.explained(ctx, err))
-		if f.Remedy == "" {
+		explained := l.explained(ctx, err)
+		if errors.Is(explained, store.ErrDenied) {
+			f := fault.Failed(check, level, explained)
 			f.Remedy = remedy
-		}
-		if isAnswer(err) || level == store.LevelFail && isLogin(err) {
 			e.Add(f)
 			return
 		}
-		e.Failed(check, level, l.explained(ctx, err))
+		e.Failed(check, level, explained)
 	}
 	granted := "granted"
 	if users, _ := status.LookupErr("authInfo", "authenticatedUsers"); status == nil || len(items(users)) == 0 {

@@ -117,6 +117,32 @@ func TestHowAConnectionIsSecuredIsFound(t *testing.T) {
 	}
 }
 
+func TestMembersThatAreDownOrHaveAWrongClockAreFound(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		off   []time.Duration
+		mute  bool
+		check string
+		level store.Level
+		says  string
+	}{
+		"all well":      {off: []time.Duration{0, 0, 0}, check: CheckReplicaSet, level: store.LevelOK, says: "all of the 3 electable members answer"},
+		"one is down":   {off: []time.Duration{0, 0}, mute: true, check: CheckReplicaSet, level: store.LevelWarn, says: "no clock can be asked for of "},
+		"a wrong clock": {off: []time.Duration{0, 3 * time.Second}, check: store.CheckServerClocks, level: store.LevelWarn, says: " ahead of that of "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, _ := serveClocks(t, c.off...)
+			if c.mute {
+				s.elect(0, append(s.addresses(), nobody(t))...)
+			}
+			found, err := s.open(Options{}).Examine(within(t, patience))
+			must(t, "Examine()", err)
+			documenttest.Finds(t, found, c.check, c.level, c.says)
+		})
+	}
+}
+
 // The peer shows what a real server answers to commands that match nothing.
 func TestAServersFaultsAreFound(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
@@ -88,4 +89,36 @@ func TestAFaultOfAFileIsFoundAndHidesNoOther(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAWrongTimeOfALedgerIsFound(t *testing.T) {
+	l, _ := wrong(t, noon, 90*time.Second)
+	found, err := l.Examine(t.Context())
+	must(t, "Examine()", err)
+	documenttest.Finds(t, found, store.CheckServerClocks, store.LevelWarn, "is 1m30s behind store time")
+	documenttest.Finds(t, found, store.CheckServerClocks, store.LevelWarn, "→ if the clock is right now, stop all workers and re-anchor the ledger (leasectl reanchor)")
+	documenttest.FindsNoMore(t, found, store.CheckServerClocks)
+}
+
+func TestAnExaminationOfAFileOnADiskThatHangsEndsInTime(t *testing.T) {
+	path := grown(t)
+	hang(t)
+	const timeout = 200 * time.Millisecond
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	defer cancel()
+	began := time.Now()
+	found, err := Examine(ctx, Options{Path: path})
+	must(t, "Examine()", err)
+	documenttest.Finds(t, found, store.CheckConnection, store.LevelFail, "no answer in time")
+	documenttest.Equal(t, "checks", len(found), 10)
+	if took := time.Since(began); took > timeout+time.Second {
+		t.Errorf("Examine() took %v, want %v", took, timeout)
+	}
+}
+
+func TestAClosedLedgerIsNotExamined(t *testing.T) {
+	l := open(t, Options{Path: grown(t)})
+	must(t, "Close()", l.Close(t.Context()))
+	_, err := l.Examine(t.Context())
+	wantErr(t, "Examine()", err, store.ErrClosed)
 }

@@ -33,6 +33,7 @@ type Report struct {
 	at       time.Time // of the store; zero if it can't be read
 	findings []store.Finding
 	took     time.Duration
+	units    float64 // that the store charged
 }
 
 // Examine makes all checks. The error is one of how the store was named: then nothing was checked.
@@ -41,6 +42,7 @@ func Examine(ctx context.Context, t storeuri.Target, o Options) (Report, error) 
 	// What is left of the time is for closing, and for what doesn't end with its context.
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout-o.Timeout/8)
 	defer cancel()
+	ctx, receipt := store.WithReceipt(ctx)
 	found, ledger, err := examineStore(ctx, t)
 	if e, ok := errors.AsType[*exit.Error](err); ok && e.Code == exit.Usage {
 		return Report{}, err
@@ -65,7 +67,7 @@ func Examine(ctx context.Context, t storeuri.Target, o Options) (Report, error) 
 	for i := range r.findings {
 		o.finish(t, &r.findings[i])
 	}
-	r.took = time.Since(began)
+	r.took, r.units = time.Since(began), receipt.Units()
 	return r, nil
 }
 

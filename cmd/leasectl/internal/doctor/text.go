@@ -6,9 +6,11 @@ import (
 	"io"
 	"strings"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/table"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
 )
 
 // marks are the levels on a terminal with colours; elsewhere they are words.
@@ -46,6 +48,9 @@ func (r Report) Text(colours bool) string {
 	}
 	sum := fmt.Sprintf("%d ok, %d to see to, %d failed, %d skipped, in %v",
 		count[store.LevelOK], count[store.LevelWarn], count[store.LevelFail], count[store.LevelSkip], brief(r.took))
+	if r.units > 0 {
+		sum += fmt.Sprintf(", for %.4g RU", r.units)
+	}
 	return title + "\n\n" + strings.Join(table.Lines(rows, nil, colours), "\n") + "\n\n" + sum + "\n"
 }
 
@@ -56,6 +61,7 @@ type JSON struct {
 	Sound     bool            `json:"sound"`
 	TookMs    int64           `json:"tookMs"`
 	Checks    []store.Finding `json:"checks"`
+	Units     *charges.JSON   `json:"requestUnits,omitempty"`
 }
 
 // WriteJSON writes one object.
@@ -63,6 +69,9 @@ func (r Report) WriteJSON(w io.Writer) error {
 	out := JSON{Store: r.store, Sound: !failed(r.findings), TookMs: r.took.Milliseconds(), Checks: r.findings}
 	if !r.at.IsZero() {
 		out.StoreTime = store.Format(r.at)
+	}
+	if r.units > 0 {
+		out.Units = charges.ToJSON(workerlease.Charges{"doctor": r.units})
 	}
 	e := json.NewEncoder(display.JSONWriter{To: w})
 	e.SetEscapeHTML(false)
