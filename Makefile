@@ -1,5 +1,5 @@
 GO      ?= go
-MODULES  = . testutil/mongopeer/server internal/chaos internal/fencetest examples/gocron
+MODULES  = . testutil/mongopeer/server internal/chaos internal/fencetest internal/promtest examples/gocron
 LINT     = golangci-lint
 # Packages with the longest tests start first, so that none of them runs alone at the
 # end.
@@ -76,6 +76,10 @@ escapes: ## End commands whose processes try to escape, as root: make escapes TR
 .PHONY: late
 late: ## Stop holders past their windows, and see their late writes refused by SQLite, PostgreSQL and MariaDB: make late TRIES=50
 	cd internal/fencetest && FENCETEST_TRIES=$(or $(TRIES),50) $(GO) test -count=1 -timeout 1h -v -run LateWrite .
+
+.PHONY: alerts
+alerts: ## Let a real Prometheus scrape workers, kill the holder, and see the alerts (needs Debian's prometheus)
+	cd internal/promtest && REQUIRE_PROMETHEUS=1 $(GO) test -count=1 -v .
 
 .PHONY: chaos
 chaos: ## Strike real processes and stores with faults: make chaos DURATION=60s STORE=sqlite SEED=1
