@@ -77,8 +77,12 @@ type Presence struct {
 	Ineligible string `json:"ineligible,omitzero"`
 	// Score is the health score, 0 … 1; nil if the worker has none.
 	Score *float64 `json:"score,omitempty"`
-	// Missed is why the worker did not get the newest slot that it contended for; empty if it did.
-	Missed string `json:"missed,omitzero"`
+	// Missed is why the worker did not get the newest slot that it contended for; empty if it did. It
+	// is about the slots from MissedFrom to MissedUntil: that one, and those before that nobody had for the
+	// same reason. Both are zero if a version wrote it that didn't say.
+	Missed      string    `json:"missed,omitzero"`
+	MissedFrom  time.Time `json:"missedFrom,omitzero"`
+	MissedUntil time.Time `json:"missedUntil,omitzero"`
 
 	// Failures counts slots in a row in which the worker's code failed or its process died, FailedIn is
 	// the start of the newest of them, and StepsBackUntil the start of the first slot for which the worker
@@ -162,7 +166,7 @@ func (p *Presence) Check() error {
 	for _, t := range []struct {
 		name string
 		at   time.Time
-	}{{"failedIn", p.FailedIn}, {"stepsBackUntil", p.StepsBackUntil}, {"since", p.Since}, {"seen", p.Seen}, {"next", p.Next}} {
+	}{{"missedFrom", p.MissedFrom}, {"missedUntil", p.MissedUntil}, {"failedIn", p.FailedIn}, {"stepsBackUntil", p.StepsBackUntil}, {"since", p.Since}, {"seen", p.Seen}, {"next", p.Next}} {
 		errs = append(errs, timeFaults(t.name, t.at)...)
 	}
 	return invalid(slices.DeleteFunc(errs, func(err error) bool { return err == nil }))
@@ -185,7 +189,7 @@ func CheckLabel(name, value string) error {
 
 // Truncated returns p as a store keeps it: times in UTC, cut to milliseconds.
 func (p Presence) Truncated() Presence {
-	for _, t := range []*time.Time{&p.FailedIn, &p.StepsBackUntil, &p.Since, &p.Seen, &p.Next} {
+	for _, t := range []*time.Time{&p.MissedFrom, &p.MissedUntil, &p.FailedIn, &p.StepsBackUntil, &p.Since, &p.Seen, &p.Next} {
 		*t = truncated(*t)
 	}
 	return p

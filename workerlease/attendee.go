@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/priority"
+	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease/internal/machine"
 	"github.com/slotlease/slotlease/workerlease/internal/timeline"
@@ -37,8 +38,9 @@ type attendee struct {
 	// Guarded by the worker's mutex.
 	phase   store.Phase
 	trouble machine.Trouble
-	missed  string // why it did not get its newest slot
-	lost    bool   // since another has it
+	missed  string     // why it did not get its newest slot
+	about   slots.Slot // that, and those before that nobody had for the same reason
+	lost    bool       // since another has it
 	score   *float64
 }
 
@@ -88,14 +90,15 @@ func (a *attendee) publish(m *machine.Machine, s *machine.State, holding bool) {
 	}
 }
 
-// noteMissed keeps why the worker did not get a slot, and whether another has it; empty if it got the slot.
-func (w *WorkerLease) noteMissed(why string, lost bool) {
+// noteMissed keeps why the worker did not get a slot, or several in a row, and whether another has it; empty if it
+// got the slot.
+func (w *WorkerLease) noteMissed(about slots.Slot, why string, lost bool) {
 	if w.attendee == nil {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.attendee.missed, w.attendee.lost = why, lost
+	w.attendee.about, w.attendee.missed, w.attendee.lost = about, why, lost
 }
 
 // noteScore keeps a health score.
@@ -121,6 +124,9 @@ func (w *WorkerLease) presence(now timeline.Interval) store.Presence {
 	}
 	w.mu.Lock()
 	p.Phase, p.Missed, p.Score = a.phase, shortened(a.missed), a.score
+	if p.Missed != "" {
+		p.MissedFrom, p.MissedUntil = a.about.Start, a.about.End
+	}
 	p.Failures, p.FailedIn, p.StepsBackUntil = min(a.trouble.Slots, store.MaxFailures), a.trouble.Slot, a.trouble.Until
 	if p.Phase == store.PhaseCandidate && a.lost && o.FailoverWithin > 0 {
 		p.Phase = store.PhaseStandby

@@ -90,11 +90,11 @@ func (w *WorkerLease) note(n machine.Note) {
 		})
 	case machine.Lost:
 		w.count(func(p *progress) { p.lost++ })
-		w.noteMissed(fmt.Sprintf("%s has it, with priority %d", cmp.Or(n.Record.Group, n.Record.InstanceID), n.Record.Priority), true)
+		w.noteMissed(n.Slot, fmt.Sprintf("%s has it, with priority %d", cmp.Or(n.Record.Group, n.Record.InstanceID), n.Record.Priority), true)
 		w.emit(Lost{Worker: me, Slot: n.Slot, Holder: n.Record, Inversion: n.Record.Priority > w.machine.Effective(&w.state)})
 	case machine.Allocated:
 		w.count(func(p *progress) { p.allocated++ })
-		w.noteMissed("", false)
+		w.noteMissed(n.Slot, "", false)
 		w.emit(Allocated{Worker: me, Lease: w.active.Load().lease(), Late: w.now().Mid().Sub(n.Slot.Start)})
 	case machine.SlotDone:
 		w.emit(SlotDone{Worker: me, Slot: n.Slot, Seq: n.Record.Seq})
@@ -116,7 +116,7 @@ func (w *WorkerLease) note(n machine.Note) {
 	case machine.Missed:
 		missed := w.between(n.Slot.Start, n.Until)
 		w.count(func(p *progress) { p.missed += missed })
-		w.noteMissed("nobody had it: "+string(reason(n.Why)), false)
+		w.noteMissed(slots.Slot{Start: n.Slot.Start, End: n.Until}, "nobody had it: "+string(reason(n.Why)), false)
 		w.emit(Missed{Worker: me, Slot: n.Slot, Until: n.Until, Count: missed, Why: reason(n.Why)})
 	case machine.BecameUnfit:
 		w.count(func(p *progress) { p.ineligible = n.Err })

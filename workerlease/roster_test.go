@@ -132,6 +132,8 @@ func TestWorkersSayWhatTheyDo(t *testing.T) {
 		}
 		if p := ofInstance(all, "b"); p.Phase != store.PhaseStandby || p.Missed != "a has it, with priority 0" || p.Priority != 1 || p.Score == nil || *p.Score != 0.95 {
 			t.Errorf("the standby is %+v", p)
+		} else if since(p.MissedFrom) != 5*time.Minute || since(p.MissedUntil) != 10*time.Minute {
+			t.Errorf("the standby says that of the slot from %v to %v, want of the one from 5m to 10m", since(p.MissedFrom), since(p.MissedUntil))
 		}
 		at(65 * time.Minute)
 		a.stop(t)

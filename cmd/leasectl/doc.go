@@ -3,6 +3,7 @@
 //
 //	leasectl backup                copy a SQLite ledger, while workers use it
 //	leasectl demo                  three workers, a crash and a return, in 35 s
+//	leasectl doctor                find out whether it is set up right
 //	leasectl init                  create what a store needs
 //	leasectl inspect slots         the past, present and next holder of each slot
 //	leasectl override              end what leaves nothing to claim for long
@@ -56,6 +57,7 @@
 //	8    the demo found something that is not as it should be
 //	9    processes of the command could not be killed: the lease was not released
 //	10   run --once: another worker has the slot, or it is done; the command wasn't run
+//	11   verify or doctor found a fault
 //	130  interrupted
 //	141  nobody reads the output any more, as in a pipe to head
 package main

@@ -104,7 +104,7 @@ Exit codes:
 		return a.usage(c)
 	})
 	root.AddCommand(
-		needsStore(a.backupCommand()), a.demoCommand(), needsStore(a.initCommand()), a.inspectCommand(), needsStore(a.nextCommand()), needsStore(a.overrideCommand()), needsStore(a.planCommand()),
+		needsStore(a.backupCommand()), a.demoCommand(), needsStore(a.doctorCommand()), needsStore(a.initCommand()), a.inspectCommand(), needsStore(a.nextCommand()), needsStore(a.overrideCommand()), needsStore(a.planCommand()),
 		needsStore(a.reanchorCommand()), needsStore(a.runCommand()), needsStore(a.statusCommand()),
 		a.versionCommand(),
 		a.demoWorkCommand(),

@@ -70,6 +70,8 @@ func TestNoOutputEverShowsAPassword(t *testing.T) {
 		for _, args := range [][]string{
 			{"init", "--timeout", "100ms"},
 			{"inspect", "slots", "--timeout", "100ms"},
+			{"doctor", "--timeout", "100ms"},
+			{"doctor", "--output", "json", "--timeout", "100ms"},
 			{"inspect", "slots", "--worker-type", "t", "--watch", "--output", "json", "--timeout", "100ms"},
 			{"run", "--worker-type", "t", "--every", "1s", "--", "no-such-command-anywhere"},
 			{"run", "--worker-type", "t", "--bogus"},

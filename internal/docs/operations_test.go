@@ -88,3 +88,22 @@ func helpOf(t *testing.T, topic string) string {
 	}
 	return string(help)
 }
+
+// Every check of leasectl doctor is explained, with the question that its help shows.
+func TestChecksOfDoctorAreThoseOfTheHelp(t *testing.T) {
+	_, list, _ := strings.Cut(helpOf(t, "doctor"), "The checks:\n\n")
+	list, _, _ = strings.Cut(list, "\n\n")
+	var want, got []string
+	for line := range strings.Lines(list) {
+		want = append(want, strings.Join(strings.Fields(line), " "))
+	}
+	for _, row := range read(t, "docs/operations.md").table(t, "| Check | It asks | If not |") {
+		got = append(got, strings.Trim(row[0], "`")+" "+row[1])
+		if row[2] == "" {
+			t.Errorf("docs/operations.md says nothing of what to do about %s", row[0])
+		}
+	}
+	if len(want) < 30 || !slices.Equal(got, want) {
+		t.Errorf("docs/operations.md lists the checks\n%s\nand leasectl\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}

@@ -26,6 +26,8 @@ var imports = map[string]string{
 	"clock": "github.com/benbjohnson/clock", "zap": "go.uber.org/zap",
 	"workerlease": module + "/workerlease", "history": module + "/workerlease/history", "slots": module + "/slots", "priority": module + "/priority",
 	"health": module + "/workerlease/health", "promlease": module + "/workerlease/promlease",
+	"otellease":  module + "/workerlease/otellease",
+	"otel":       "go.opentelemetry.io/otel",
 	"prometheus": "github.com/prometheus/client_golang/prometheus", "promhttp": "github.com/prometheus/client_golang/prometheus/promhttp",
 	"fence": module + "/workerlease/fence", "sqlfence": module + "/workerlease/fence/sqlfence", "httpfence": module + "/workerlease/fence/httpfence",
 	"store": module + "/store", "mongo": module + "/store/mongo", "cosmos": module + "/store/cosmos",

@@ -206,7 +206,7 @@ func unfitPresences(t *testing.T, b *bench) {
 		set(2.5, "priority", "failures", "score", "offset"),
 		values("failures", int64(-1), int64(store.MaxFailures+1), int64(1<<40)),
 		values("labels", map[string]any{"": "x"}, map[string]any{"a": strings.Repeat("x", 257)}, map[string]any{"a": int64(7)}),
-		values("seen", ages...), values("failedIn", ages...),
+		values("seen", ages...), values("failedIn", ages...), values("missedFrom", ages...),
 	)
 	kept := []store.Presence{Presence("job", "a"), Presence("job", "z")}
 	attend(t, r, kept...)

@@ -34,6 +34,8 @@ func Presence(workerType, id string) store.Presence {
 		Ineligible:     "its disk is full",
 		Score:          new(0.75),
 		Missed:         "another was first",
+		MissedFrom:     at.Add(-5 * time.Minute),
+		MissedUntil:    at,
 		Failures:       2,
 		FailedIn:       at.Add(-10 * time.Minute),
 		StepsBackUntil: at.Add(20 * time.Minute),
@@ -55,7 +57,7 @@ func PresenceFields(p store.Presence) map[string]any {
 		"client": p.Client, "group": p.Group, "host": p.Host, "pid": int64(p.PID), "version": p.Version, "schedule": p.Schedule,
 		"why": p.Why, "spreads": p.Spreads, "ineligible": p.Ineligible, "missed": p.Missed,
 		"failures": int64(p.Failures), "offset": int64(p.Offset), "uncertainty": int64(p.Uncertainty),
-		"failedIn": p.FailedIn, "stepsBackUntil": p.StepsBackUntil, "since": p.Since, "seen": p.Seen, "next": p.Next,
+		"missedFrom": p.MissedFrom, "missedUntil": p.MissedUntil, "failedIn": p.FailedIn, "stepsBackUntil": p.StepsBackUntil, "since": p.Since, "seen": p.Seen, "next": p.Next,
 	} {
 		if !reflect.ValueOf(v).IsZero() {
 			fields[name] = v

@@ -71,7 +71,7 @@ var rosterCases = []testCase{
 			{},
 		} {
 			p := Presence("job", fmt.Sprint(i))
-			p.FailedIn, p.StepsBackUntil, p.Since, p.Seen, p.Next = at, at, at, at, at
+			p.MissedFrom, p.MissedUntil, p.FailedIn, p.StepsBackUntil, p.Since, p.Seen, p.Next = at, at, at, at, at, at, at
 			want = append(want, p)
 		}
 		attend(t, r, want...)

@@ -58,11 +58,15 @@ func obey(orders []store.Order, host string) (l Levers) {
 }
 
 // repeated are the orders that a record repeats: those that may be in force at a time, the
-// earliest by its writer's estimate. What can't be read is repeated as it is.
+// earliest by its writer's estimate. No store gives what can't be read,
+// and none takes it.
 func repeated(text string, earliest time.Time) string {
 	orders, err := store.ParseOrders(text)
+	if err != nil {
+		return ""
+	}
 	kept := slices.DeleteFunc(slices.Clone(orders), func(o store.Order) bool { return !o.InForce(earliest) })
-	if err != nil || len(kept) == len(orders) {
+	if len(kept) == len(orders) {
 		return text
 	}
 	if shorter, err := store.FormatOrders(kept); err == nil {
@@ -154,22 +158,16 @@ func (x *step) heedOrders() {
 	}
 	if why := x.stoppedBy(h.Next); why != 0 {
 		x.note(Note{What: Missed, Slot: h.Next.Slot, Until: h.Next.Slot.End, Why: why})
-		next := h.Next
-		if !x.giveBack(next, true) {
-			s.Bid.VoidClaim = next.Claim // It is in the way, and is released then.
-		}
-		s.Bid.VoidClaim, h.Next, h.Freed = next.Claim, Term{}, slots.Slot{}
+		x.giveBack(h.Next, true)
+		s.Bid.VoidClaim, h.Next, h.Freed = h.Next.Claim, Term{}, slots.Slot{}
 	}
-	switch why := x.stoppedBy(h.Held); {
-	case !h.holding():
-	case why == Paused || why == Drained:
+	why := x.stoppedBy(h.Held)
+	if room := x.news && s.View.Levers.PreferNow && x.givesWay(); why == 0 && room && x.m.Failover > 0 && h.Held.Own && x.m.Group == "" {
+		why = Ordered
+	}
+	if h.holding() && why != 0 {
 		x.stepDown(why)
-	case why != 0:
-		x.stepDown(why)
-		h.Freed = slots.Slot{} // Others first; a standby takes it if they don't.
-	case x.news && s.View.Levers.PreferNow && x.givesWay() && x.m.Failover > 0 && h.Held.Own && x.m.Group == "":
-		x.stepDown(Ordered)
-		h.Freed = slots.Slot{}
+		h.Freed = slots.Slot{} // It doesn't turn back to the slot at once: a standby takes the rest.
 	}
 }
 

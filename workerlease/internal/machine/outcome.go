@@ -45,31 +45,36 @@ func (s *State) telling() bool {
 	return s.Report.Looking && s.Pending == ReadingHead || s.Bid.Record.Kind == store.KindOutcome && s.Pending == Appending
 }
 
-// report takes in what came of the work under a term, which that ends or not.
-func (x *step) report(t Term, slot slots.Slot, failed, ends bool, w Work) {
+// outcome is what came of the work of a slot under a term, which that ends or not.
+func (f facts) outcome(t Term, slot slots.Slot, failed, ends bool, w Work) store.Outcome {
 	o := store.Outcome{
 		Result: store.Succeeded, Error: w.Error, ExitCode: w.ExitCode, Exited: w.Exited,
-		InstanceID: x.m.InstanceID, Attempt: t.Attempt, SlotStart: slot.Start, SlotEnd: slot.End,
+		InstanceID: f.m.InstanceID, Attempt: t.Attempt, SlotStart: slot.Start, SlotEnd: slot.End,
 	}
 	if failed {
 		o.Result = store.Failed
-		o.GivenUp = ends && x.m.Once && x.m.MaxAttempts > 0 && t.Attempt >= x.m.MaxAttempts
+		o.GivenUp = ends && f.m.Once && f.m.MaxAttempts > 0 && t.Attempt >= f.m.MaxAttempts
 	}
 	if !w.Missed.IsZero() {
 		o.SlotStart, o.SlotEnd, o.Attempt, o.GivenUp = w.Missed.Start, w.Missed.End, 0, failed
 	}
-	mid := x.at.Now.Mid()
-	if x.at.Now.Known() {
-		o.Ended = mid
-		o.Begun = mid.Add(-w.Took)
+	if f.at.Now.Known() {
+		mid := f.at.Now.Mid()
+		o.Begun, o.Ended = mid.Add(-w.Took), mid
 		if w.Took == 0 {
-			o.Begun = later(mid.Add(x.s.Hold.Began-x.at.Local), o.SlotStart)
+			o.Begun = later(mid.Add(f.s.Hold.Began-f.at.Local), o.SlotStart)
 		}
 	}
-	left := max(slot.End.Sub(mid), 0)
+	return o
+}
+
+// report takes in what came of work, to be told.
+func (x *step) report(t Term, slot slots.Slot, failed, ends bool, w Work) {
+	o := x.outcome(t, slot, failed, ends, w)
+	left := max(slot.End.Sub(x.at.Now.Mid()), 0)
 	x.s.Report = Report{
-		Metadata: o.Metadata(), Claim: t.Claim, Slot: o.SlotStart, End: o.SlotEnd,
-		Alone: failed || !w.Missed.IsZero(), Until: x.at.Local + left, Latest: x.at.Local + left + slot.Length(),
+		Metadata: o.Metadata(), Claim: t.Claim, Slot: o.SlotStart,
+		Until: x.at.Local + left, Latest: x.at.Local + left + slot.Length(),
 	}
 }
 
@@ -95,13 +100,6 @@ func (m *Machine) tellWaits(s *State) []Wait {
 
 // told forgets what was to be told, but for what it was about.
 func (r *Report) told() { *r = Report{Claim: r.Claim, Slot: r.Slot} }
-
-// settle forgets work that was done, since its slot is known to be.
-func (r *Report) settle() {
-	if !r.Alone {
-		r.told()
-	}
-}
 
 // worked takes in what came of work that closes no slot: it was late, or failed after its lease.
 func (x *step) worked(e Worked) {
@@ -134,7 +132,7 @@ func (f facts) carried(claim string) string {
 func (f facts) tells() bool {
 	r := &f.s.Report
 	switch {
-	case r.Metadata == "" || !r.Alone || r.After > 0 || f.at.Local >= r.Latest:
+	case r.Metadata == "" || r.After > 0 || f.at.Local >= r.Latest:
 		return false
 	case f.at.Local >= r.Until && r.Tries > 0, f.closes(r.Claim):
 		return false
@@ -194,7 +192,7 @@ func (x *step) tell(head store.Record, below []store.Record) bool {
 	r := &x.s.Report
 	oldest := head
 	for i, each := range append([]store.Record{head}, below...) {
-		if _, tells := each.Outcome(); tells && each.Metadata == r.Metadata {
+		if r.in(each) {
 			r.told() // By an append of unknown outcome.
 			x.moveUp(head)
 		}
@@ -203,7 +201,7 @@ func (x *step) tell(head store.Record, below []store.Record) bool {
 		}
 	}
 	switch {
-	case r.Metadata == "" || !r.Alone || head.Seq == 0 || !x.at.Now.Known():
+	case r.Metadata == "" || head.Seq == 0 || !x.at.Now.Known():
 		return false
 	case r.Key != 0 && r.Key < oldest.Seq:
 		r.told() // It may be further down.
@@ -230,10 +228,10 @@ func (x *step) outcomeSent(o Outcome, e Appended) {
 		return
 	case Taken:
 		x.note(Note{What: Conflict, Slot: s.Bid.Slot, Record: sent, Err: e.Err})
-		r.mayStand(sent.Seq) // A driver may have sent it twice.
+		r.sent(sent) // A driver may have sent it twice.
 	case OutcomeUnknown:
 		x.note(Note{What: Unknown, Slot: s.Bid.Slot, Record: sent, Err: e.Err})
-		r.mayStand(sent.Seq)
+		r.sent(sent)
 	case NotStored:
 		x.note(Note{What: Failed, Op: Appending, Err: e.Err})
 	case Refused:
@@ -244,10 +242,15 @@ func (x *step) outcomeSent(o Outcome, e Appended) {
 	x.untold()
 }
 
-// mayStand notes that the report may have been stored at a key, or may yet be.
-func (r *Report) mayStand(seq int64) {
-	if r.Key == 0 || seq < r.Key {
-		r.Key = seq
+// in reports that a record tells it.
+func (r *Report) in(record store.Record) bool {
+	return r.Metadata != "" && record.Kind != store.KindGrant && record.Metadata == r.Metadata
+}
+
+// sent notes that a record may have been stored, or may yet be.
+func (r *Report) sent(record store.Record) {
+	if r.in(record) && (r.Key == 0 || record.Seq < r.Key) {
+		r.Key = record.Seq
 	}
 }
 
@@ -278,7 +281,7 @@ func (x *step) aimAgain() {
 // reports whether it does.
 func (x *step) lastWord() bool {
 	r := &x.s.Report
-	if r.Metadata == "" || !r.Alone || r.Tries > 0 || x.backingOff() {
+	if r.Metadata == "" || r.Tries > 0 || x.backingOff() {
 		return false
 	}
 	x.look()

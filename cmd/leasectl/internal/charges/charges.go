@@ -69,6 +69,25 @@ func (l *Ledger) WorkerTypes(ctx context.Context) ([]string, error) {
 	return l.Ledger.WorkerTypes(ctx)
 }
 
+// Get reads one record.
+func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
+	ctx, done := l.receipt(ctx, "get")
+	defer done()
+	return l.Ledger.Get(ctx, workerType, seq)
+}
+
+// Page reads the oldest records above a Seq. The error matches errors.ErrUnsupported if the store has
+// no pages.
+func (l *Ledger) Page(ctx context.Context, workerType string, after int64, limit int) ([]store.Record, error) {
+	pager, ok := l.Ledger.(store.Pager)
+	if !ok {
+		return nil, fmt.Errorf("page: the ledger has no pages: %w", errors.ErrUnsupported)
+	}
+	ctx, done := l.receipt(ctx, "page")
+	defer done()
+	return pager.Page(ctx, workerType, after, limit)
+}
+
 // Presences lists the presences of a worker type, or of all. The error matches errors.ErrUnsupported if
 // the store keeps no roster.
 func (l *Ledger) Presences(ctx context.Context, workerType string) ([]store.Presence, error) {

@@ -20,6 +20,7 @@ const (
 	Demo        = 8
 	Survivors   = 9
 	Unallocated = 10
+	Unsound     = 11
 	Interrupted = 130
 	Unread      = 141
 )
@@ -36,6 +37,7 @@ const Codes = `  0    success; for run: stopped cleanly; run --once has the code
   8    the demo found something that is not as it should be
   9    processes of the command could not be killed: the lease was not released
   10   run --once: another worker has the slot, or it is done; the command wasn't run
+  11   verify or doctor found a fault
   130  interrupted
   141  nobody reads the output any more, as in a pipe to head
 `

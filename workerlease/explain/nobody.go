@@ -1,0 +1,59 @@
+package explain
+
+import (
+	"slices"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/history"
+)
+
+// whyNobody finds why nobody had the slot.
+func (x *asked) whyNobody() {
+	e := &x.e
+	if len(e.Terms) > 0 || e.When == Future || e.Unread || e.Slot.IsZero() {
+		return
+	}
+	if o := x.ordered(store.OrderPause, ""); o != nil {
+		e.Nobody = append(e.Nobody, Cause{Reason: Paused, Order: o})
+	}
+	x.poisoned()
+	for _, reason := range []Reason{Unreachable, Refused, Poisoned, Overran, ClockUnfit, NotEligible, TooLate} {
+		c := Cause{Reason: reason}
+		for _, v := range e.Workers {
+			if v.Reason == reason && v.Certain {
+				c.Workers = append(c.Workers, v.InstanceID)
+			}
+		}
+		if len(c.Workers) > 0 {
+			e.Nobody = append(e.Nobody, c)
+		}
+	}
+	away := func(v Verdict) bool {
+		return v.Certain && slices.Contains([]Reason{Absent, Stopped, NotStarted, Drained}, v.Reason)
+	}
+	if len(x.Presences) > 0 && !slices.ContainsFunc(e.Workers, func(v Verdict) bool { return !away(v) }) {
+		e.Nobody = append(e.Nobody, Cause{Reason: NobodyThere})
+	}
+	if len(e.Nobody) == 0 && e.When == Past {
+		e.Nobody = []Cause{{Reason: Unknown}}
+	}
+}
+
+// poisoned adds what couldn't be obeyed, or left nothing to claim, in the time of the slot: a record that stands
+// between that of the last holder and that of the next.
+func (x *asked) poisoned() {
+	since := false
+	for i, row := range x.rows {
+		switch {
+		case row.Record.Kind == store.KindGrant && row.State != history.Poison:
+			since = !row.Slot.Start.After(x.e.Slot.Start)
+		case row.State == history.Poison && since && row.Record.Seq > 0:
+			x.e.Nobody = append(x.e.Nobody, Cause{Reason: Poisoned, Record: row.Record, Detail: row.Defect})
+		}
+		if !row.BlocksUntil.IsZero() && x.e.Slot.Start.Before(row.BlocksUntil) && i == len(x.rows)-1 {
+			c := Cause{Reason: Poisoned, Detail: "nothing can be claimed until " + store.Format(row.BlocksUntil)}
+			c.Record.Seq = row.BlockedBy
+			x.e.Nobody = append(x.e.Nobody, c)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package explain
+
+import (
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+// findOrders finds the orders that were in force when the slot was decided. They are in every record
+// as long as they are in force, and the record that ended one early says when.
+func (x *asked) findOrders() {
+	if x.e.Slot.IsZero() {
+		return
+	}
+	type key struct {
+		kind   store.OrderKind
+		target string
+		at     time.Time
+	}
+	from, to := x.decided(), x.decided()
+	if x.contested() == nil {
+		// Nobody claimed it: what was in force at any time in it counts.
+		to = x.e.Slot.End
+		if x.Now.Before(to) && x.Now.After(from) {
+			to = x.Now
+		}
+	}
+	ends, order := map[key]time.Time{}, []store.Order(nil)
+	for r := range x.oldestFirst() {
+		if o, ok := r.Order(); ok && o.Removes() {
+			for k, end := range ends {
+				if k.kind == o.Kind && (o.Target == "" || o.Target == k.target) && o.At.Before(end) {
+					ends[k] = o.At
+				}
+			}
+		}
+		orders, err := store.ParseOrders(r.Orders)
+		if err != nil {
+			continue
+		}
+		for _, o := range orders {
+			k := key{o.Kind, o.Target, o.At}
+			if _, known := ends[k]; !known && !o.Removes() {
+				ends[k] = o.Until
+				order = append(order, o)
+			}
+		}
+	}
+	for _, o := range order {
+		if end := ends[key{o.Kind, o.Target, o.At}]; !o.At.After(to) && end.After(from) {
+			x.e.Orders = append(x.e.Orders, o)
+		}
+	}
+}
+
+// ordered is the order of a kind, about a target if that isn't empty; nil if there is none.
+func (x *asked) ordered(kind store.OrderKind, target string) *store.Order {
+	for i, o := range x.e.Orders {
+		if o.Kind == kind && (target == "" || o.Target == target) {
+			return &x.e.Orders[i]
+		}
+	}
+	return nil
+}

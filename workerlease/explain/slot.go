@@ -1,0 +1,127 @@
+package explain
+
+import (
+	"slices"
+	"time"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/history"
+)
+
+// findSlot finds the slot that the time is in: that of a lease in force then, or else the newest that
+// an entry names, or else that of the schedule.
+func (x *asked) findSlot() {
+	e, found := &x.e, false
+	for _, row := range x.rows {
+		if !row.Slot.Contains(x.At) || row.Slot.Start.IsZero() || row.State == history.Poison {
+			continue
+		}
+		if row.InForce(x.At) {
+			e.Slot, found = row.Slot, true
+			break
+		}
+		e.Slot, found = row.Slot, true
+		if row.Count > 1 {
+			e.Gap, e.GapSlots = row.Slot, row.Count
+			e.Slot = x.bySchedule()
+		}
+	}
+	if !found {
+		e.Slot = x.bySchedule()
+		oldest, known := x.oldest()
+		e.Unread = known && x.At.Before(oldest)
+	}
+	switch {
+	case e.Slot.IsZero():
+		e.When = Past
+		if x.At.After(x.Now) {
+			e.When = Future
+		}
+	case x.Now.Before(e.Slot.Start):
+		e.When = Future
+	case x.Now.Before(e.Slot.End):
+		e.When = Now
+	default:
+		e.When = Past
+	}
+}
+
+// bySchedule is the slot of the schedule that was in use at the time, as far as records tell.
+func (x *asked) bySchedule() slots.Slot {
+	text := ""
+	for r := range x.oldestFirst() {
+		if r.Schedule != "" && (text == "" || !r.WindowStart.After(x.At)) {
+			text = r.Schedule
+		}
+	}
+	schedule, err := slots.Parse(text)
+	if err != nil {
+		return slots.Slot{}
+	}
+	return schedule.At(x.At)
+}
+
+// oldestFirst are the records in the order in which they were appended.
+func (x *asked) oldestFirst() func(yield func(store.Record) bool) {
+	records := slices.Clone(x.Records)
+	slices.SortStableFunc(records, func(a, b store.Record) int { return int(max(-1, min(1, a.Seq-b.Seq))) })
+	return slices.Values(records)
+}
+
+// oldest is when the oldest record that grants something begins.
+func (x *asked) oldest() (at time.Time, known bool) {
+	for r := range x.oldestFirst() {
+		if r.Kind == store.KindGrant && r.Defect == "" {
+			return r.WindowStart, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// findTerms finds who had the slot, and what came of it.
+func (x *asked) findTerms() {
+	e := &x.e
+	if e.Slot.IsZero() {
+		return
+	}
+	nobody := func(s history.State) bool { return s == history.Missed || s == history.Free }
+	for i, row := range x.rows {
+		switch {
+		case row.State == history.Poison:
+		case row.Record.Kind == store.KindGrant && row.Slot == e.Slot:
+			e.Terms = append(e.Terms, row)
+		case row.Record.Kind == store.KindGrant && row.Slot.Start.Before(e.Slot.Start):
+			x.before = &x.rows[i]
+		}
+		if row.Slot == e.Slot {
+			e.Done = e.Done || row.State == history.Done
+			e.Failed = e.Failed || row.State == history.Failed
+		}
+		if e.GapSlots == 0 && nobody(row.State) && row.Slot == e.Slot {
+			e.Gap, e.GapSlots = row.Slot, 1
+		}
+	}
+	for i := range e.Terms {
+		if e.Terms[i].InForce(x.At) {
+			e.Holder = &e.Terms[i]
+		}
+	}
+	if e.GapSlots == 0 || len(e.Terms) > 0 {
+		e.Gap, e.GapSlots = slots.Slot{}, 0
+		return
+	}
+	// The reader of histories gives the first few slots in a row an entry each.
+	for grown := true; grown; {
+		grown = false
+		for _, row := range x.rows {
+			switch {
+			case !nobody(row.State):
+			case row.Slot.End.Equal(e.Gap.Start):
+				e.Gap.Start, e.GapSlots, grown = row.Slot.Start, e.GapSlots+row.Count, true
+			case row.Slot.Start.Equal(e.Gap.End):
+				e.Gap.End, e.GapSlots, grown = row.Slot.End, e.GapSlots+row.Count, true
+			}
+		}
+	}
+}
