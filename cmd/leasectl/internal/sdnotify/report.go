@@ -110,6 +110,8 @@ func text(w health.Worker, s workerlease.Status) string {
 		return health.Of(w).Reason
 	case s.Holding:
 		return fmt.Sprintf("holds slot %s until %s", display.When(s.Lease.Slot.Start, s.StoreTime), display.When(s.Lease.Expiry, s.StoreTime))
+	case s.Paused != "":
+		return "claims nothing: " + s.Paused
 	case held:
 		return fmt.Sprintf("standby, held by %q until %s", h.InstanceID, display.When(h.Until, s.StoreTime))
 	case !s.Won.IsZero():
