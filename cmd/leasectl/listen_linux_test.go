@@ -12,13 +12,19 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
+	"github.com/slotlease/slotlease/internal/race"
 )
 
-// probed asks a process as a kubelet does.
+// probed asks a process: for its health as a kubelet does, within a second, and for the rest within ten, as
+// Prometheus does. Under the race detector all takes longer.
 func probed(t *testing.T, p *process, path string) (ok bool, body string) {
 	t.Helper()
 	at := p.awaitMatch(`listening on (http://[0-9.:]+)`)[1]
-	client := http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	timeout := time.Second
+	if race.Enabled || !strings.HasSuffix(path, "z") {
+		timeout = 10 * time.Second
+	}
+	client := http.Client{Timeout: timeout, Transport: &http.Transport{DisableKeepAlives: true}}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at+path, http.NoBody)
 	if err != nil {
 		t.Fatal(err)

@@ -79,6 +79,14 @@ func Quote(s string) string {
 // Clock is a store time without its date.
 func Clock(t time.Time) string { return t.UTC().Format("15:04:05.000Z") }
 
+// When is a store time as seen from another: with its date if it is a day off or more.
+func When(t, now time.Time) string {
+	if t.Sub(now).Abs() >= 24*time.Hour {
+		return t.UTC().Format("2006-01-02T15:04:05.000Z")
+	}
+	return Clock(t)
+}
+
 // Brief is a duration to as many digits as matter, such as 250ms, 1.5s or 1h37m.
 func Brief(d time.Duration) string {
 	switch {

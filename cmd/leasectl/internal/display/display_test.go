@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -163,6 +164,26 @@ func TestClip(t *testing.T) {
 	} {
 		if got := Clip(c.s, c.most); got != c.want {
 			t.Errorf("Clip(%q, %d) = %q, want %q", c.s, c.most, got, c.want)
+		}
+	}
+}
+
+func TestTimesAndDurationsForPeople(t *testing.T) {
+	now := time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
+	for after, want := range map[time.Duration]string{
+		0: "12:00:00.000Z", 23 * time.Hour: "11:00:00.000Z", -23 * time.Hour: "13:00:00.000Z",
+		24 * time.Hour: "2026-03-03T12:00:00.000Z", -24 * time.Hour: "2026-03-01T12:00:00.000Z",
+	} {
+		if got := When(now.Add(after), now); got != want {
+			t.Errorf("When(%v later) = %s, want %s", after, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{
+		0: "0ms", 1500 * time.Microsecond: "2ms", 1500 * time.Millisecond: "1.5s", 2 * time.Second: "2s", time.Minute: "1m",
+		97 * time.Minute: "1h37m", 2 * time.Hour: "2h", 3661*time.Second + 400*time.Millisecond: "1h1m1s",
+	} {
+		if got := Brief(d); got != want {
+			t.Errorf("Brief(%d) = %s, want %s", d, got, want)
 		}
 	}
 }

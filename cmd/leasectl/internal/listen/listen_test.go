@@ -222,7 +222,7 @@ type shows struct{ pending }
 
 func (shows) Status() workerlease.Status {
 	return workerlease.Status{
-		WorkerType: "t", InstanceID: "a\u202e", Blocked: "by " + canary, Failures: 3, Warning: "dial mongodb://user:" + canary + "@host",
+		WorkerType: "t", InstanceID: "a\u202e", Blocked: "by " + canary, Paused: "because of " + canary, Failures: 3, Warning: "dial mongodb://user:" + canary + "@host",
 		LastError: errors.New(`auth "` + canary + `" failed`), StoreTime: time.Now(),
 	}
 }

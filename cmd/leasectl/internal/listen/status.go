@@ -30,7 +30,7 @@ const StatusHelp = `  workerType, instanceId
   priority      by which it claims
   allocated, lost, missed   count slots
   failures      of the store in a row; lastError: the newest, if there ever was one
-  blocked, ineligible, warning   left out where there is nothing to say
+  blocked, paused, ineligible, warning   left out where there is nothing to say
   requestUnits  what the store has billed`
 
 // status is the answer of /status.
@@ -60,6 +60,7 @@ type status struct {
 	Failures      int          `json:"failures"`
 	LastError     string       `json:"lastError,omitempty"`
 	Blocked       string       `json:"blocked,omitempty"`
+	Paused        string       `json:"paused,omitempty"`
 	Ineligible    string       `json:"ineligible,omitempty"`
 	Warning       string       `json:"warning,omitempty"`
 	RequestUnits  float64      `json:"requestUnits,omitempty"`
@@ -109,7 +110,7 @@ func (s *Server) statusOf(w health.Worker) status {
 		State: report.State, Reason: report.Reason,
 		Holds: now.Holding, Running: now.Running, Overrunning: now.Overrunning, Won: slotOf(now.Won), Contending: slotOf(now.Contending),
 		Priority: now.Effective, Allocated: now.Allocated, Lost: now.Lost, Missed: now.Missed,
-		Failures: now.Failures, Blocked: now.Blocked, Ineligible: now.Ineligible, Warning: now.Warning, RequestUnits: now.Charges.Total(),
+		Failures: now.Failures, Blocked: now.Blocked, Paused: now.Paused, Ineligible: now.Ineligible, Warning: now.Warning, RequestUnits: now.Charges.Total(),
 	}
 	if now.LastError != nil {
 		out.LastError = now.LastError.Error()

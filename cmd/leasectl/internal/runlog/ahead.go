@@ -32,12 +32,20 @@ type ahead struct {
 // sampled takes in a sample of store time.
 func (a *ahead) sampled(store, now time.Time) { a.store, a.at = store, now }
 
+// storeTime is store time at a local time; zero if it isn't known.
+func (a *ahead) storeTime(now time.Time) time.Time {
+	if a.store.IsZero() {
+		return time.Time{}
+	}
+	return a.store.Add(now.Sub(a.at))
+}
+
 // next is the slot that begins next, by store time, and how soon. It is zero if that isn't known.
 func (a *ahead) next(now time.Time) (slot slots.Slot, in time.Duration) {
 	if a.schedule == nil || a.store.IsZero() {
 		return slots.Slot{}, 0
 	}
-	at := a.store.Add(now.Sub(a.at))
+	at := a.storeTime(now)
 	slot = a.schedule.Next(at)
 	return slot, slot.Start.Sub(at)
 }
@@ -129,7 +137,7 @@ func (l *Log) standby(slot slots.Slot, holder string, priority int, until time.T
 	if until.Before(slot.End) {
 		note = ", or longer while it lives" + note
 	}
-	l.write(l.level(slot), slot, l.begun, fmt.Sprintf("%s: %s: held by %q, priority %d, until %s%s", slotText(slot), l.unheld(), holder, priority, display.Clock(until), note),
+	l.write(l.level(slot), slot, l.begun, fmt.Sprintf("%s: %s: held by %q, priority %d, until %s%s", slotText(slot), l.unheld(), holder, priority, display.When(until, l.ahead.storeTime(l.now())), note),
 		l.unheld(), zap.String("holder", holder), zap.Int("holderPriority", priority), zap.String("until", store.Format(until)))
 }
 

@@ -109,16 +109,18 @@ func text(w health.Worker, s workerlease.Status) string {
 	case !s.Healthy():
 		return health.Of(w).Reason
 	case s.Holding:
-		return fmt.Sprintf("holds slot %s until %s", display.Clock(s.Lease.Slot.Start), display.Clock(s.Lease.Expiry))
+		return fmt.Sprintf("holds slot %s until %s", display.When(s.Lease.Slot.Start, s.StoreTime), display.When(s.Lease.Expiry, s.StoreTime))
+	case s.Paused != "":
+		return "claims nothing: " + s.Paused
 	case held:
-		return fmt.Sprintf("standby, held by %q until %s", h.InstanceID, display.Clock(h.Until))
+		return fmt.Sprintf("standby, held by %q until %s", h.InstanceID, display.When(h.Until, s.StoreTime))
 	case !s.Won.IsZero():
-		return "has won slot " + display.Clock(s.Won.Start)
+		return "has won slot " + display.When(s.Won.Start, s.StoreTime)
 	}
 	if s.Contending.IsZero() {
 		return "begins"
 	}
-	return "waits for slot " + display.Clock(s.Contending.Start)
+	return "waits for slot " + display.When(s.Contending.Start, s.StoreTime)
 }
 
 // pulse shows whether a worker is alive, rather than its process alone.

@@ -205,6 +205,35 @@ func TestTheWatchdogHearsNothingOfAWorkerThatIsStuck(t *testing.T) {
 	}
 }
 
+// shown is a worker that shows what others have written.
+type shown struct {
+	status workerlease.Status
+	holder workerlease.Holder
+}
+
+func (s shown) Status() workerlease.Status         { return s.status }
+func (s shown) Holder() (workerlease.Holder, bool) { return s.holder, s.holder.Token != 0 }
+
+// Whoever may write records or orders may not speak for the service.
+func TestWhatOthersHaveWrittenIsNoMessage(t *testing.T) {
+	at := time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
+	for want, w := range map[string]shown{
+		`STATUS=standby, held by "b\nSTOPPING=1" until 12:05:00.000Z`: {workerlease.Status{StoreTime: at}, workerlease.Holder{InstanceID: "b\nSTOPPING=1", Token: 1, Until: at.Add(5 * time.Minute)}},
+		"STATUS=claims nothing: by x STOPPING=1":                      {workerlease.Status{StoreTime: at, Paused: "by x\nSTOPPING=1"}, workerlease.Holder{}},
+		"STATUS=record 3 can't be obeyed STOPPING=1":                  {workerlease.Status{StoreTime: at, Blocked: "record 3 can't be obeyed\r\nSTOPPING=1"}, workerlease.Holder{}},
+		"STATUS=waits for slot 13:00:00.000Z":                         {workerlease.Status{StoreTime: at, Contending: slots.Slot{Start: at.Add(time.Hour)}}, workerlease.Holder{}},
+		"STATUS=has won slot 2026-03-04T12:00:00.000Z":                {workerlease.Status{StoreTime: at, Won: slots.Slot{Start: at.AddDate(0, 0, 2)}}, workerlease.Holder{}},
+	} {
+		var told telling
+		if got := told.next(w, at, 0, time.Minute); !slices.Equal(got, []string{"READY=1", want}) {
+			t.Errorf("told %q, want READY=1 and %q", got, want)
+		}
+		if got := told.next(w, at, 0, time.Minute); len(got) > 0 {
+			t.Errorf("told %q once more", got)
+		}
+	}
+}
+
 func TestThePulseOfAWorker(t *testing.T) {
 	start := time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
 	slot := slots.Slot{Start: start, End: start.Add(5 * time.Minute)}
