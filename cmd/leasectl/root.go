@@ -104,7 +104,7 @@ Exit codes:
 	root.AddCommand(
 		needsStore(a.backupCommand()), a.demoCommand(), needsStore(a.initCommand()), a.inspectCommand(), needsStore(a.nextCommand()), needsStore(a.overrideCommand()), needsStore(a.planCommand()),
 		needsStore(a.reanchorCommand()), needsStore(a.runCommand()), needsStore(a.statusCommand()),
-		a.versionCommand(),
+		a.versionCommand(), needsStore(a.whyCommand()),
 		a.demoWorkCommand(),
 		&cobra.Command{Use: "exit-codes", Short: "The exit codes", Long: "Exit codes:\n" + exit.Codes},
 	)
@@ -124,6 +124,8 @@ func (a *app) completeOptions(c *cobra.Command) {
 		switch {
 		case f.Name == "worker-type":
 			complete = a.completeWorkerType
+		case f.Name == "instance-id" && c.Name() != "run":
+			complete = a.completeInstance
 		case f.Value.Type() == "FILE":
 			complete = completeFiles
 		}

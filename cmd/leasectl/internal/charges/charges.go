@@ -55,6 +55,13 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 	return l.Ledger.Tail(ctx, workerType, limit)
 }
 
+// Get reads a record.
+func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
+	ctx, done := l.receipt(ctx, "get")
+	defer done()
+	return l.Ledger.Get(ctx, workerType, seq)
+}
+
 // Now reads the store's clock.
 func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
 	ctx, done := l.receipt(ctx, "now")
