@@ -58,6 +58,7 @@
 //   - margin: the time before the end of a window in which nobody works.
 //   - roster: what workers say of themselves, for people and for who goes first. No lease is decided by it.
 //   - done: said of a slot whose Job has succeeded.
+//   - outcome: what came of the work of a slot, as its worker tells the ledger, for people (store.Outcome).
 //   - outcome unknown: said of an append whose reply leaves open whether it was stored.
 //   - poison: a head that no correct worker can have written, or that can't be read. It is
 //     reported, never obeyed, and never taken for a free slot.

@@ -102,7 +102,8 @@ func (t *terms) observe(r store.Record, own bool, now timeline.Interval) (change
 		if !r.DoneUntil.Before(r.SlotEnd) {
 			newest.slotEnd = newest.Until // Nobody extends a slot that is done.
 		}
-	case r.Kind == store.KindDone && r.Claim != "":
+	case r.Kind == store.KindOutcome && same:
+	case (r.Kind == store.KindDone || r.Kind == store.KindOutcome) && r.Claim != "":
 		// It repeats the term in the head, except for its beginning, which the token shows
 		// well enough, and for where its holder runs.
 		return t.succeed(r, term{Holder: Holder{From: store.FromMillis(r.Token)}, own: own}, now)
@@ -129,8 +130,8 @@ func (t *terms) override(at time.Time) (changed bool) {
 func (t *terms) succeed(r store.Record, next term, now timeline.Interval) (changed bool) {
 	next.claim, next.InstanceID, next.Group = r.Claim, r.InstanceID, r.Group
 	next.Priority, next.Token, next.Until, next.slotEnd = r.Priority, r.Token, r.WindowEnd, r.SlotEnd
-	// The second: a done record of a reset or an override, which nobody holds anything by.
-	if r.Kind == store.KindDone && (!r.DoneUntil.Before(r.SlotEnd) || !next.From.Before(next.Until)) {
+	// The second: a record on top of a reset or an override, which nobody holds anything by.
+	if r.Kind != store.KindGrant && (!r.DoneUntil.Before(r.SlotEnd) || !next.From.Before(next.Until)) {
 		next.slotEnd = next.Until
 	}
 	changed = !t.newest.goesOn(next) && now.Earliest.Before(next.Until)

@@ -29,6 +29,9 @@ import (
 //	canceled   nothing                      the slot is not done; what is
 //	                                        left of it is tried again
 //
+// The ledger tells what came of a job, and of a task that has failed: see store.Outcome. It has the beginning of
+// the error's text, which must have no secrets, and an exit code if the error has a method ExitCode() int.
+//
 // Canceled means that the context had ended, and the task returned the context's error or
 // cause. Goexit is runtime.Goexit, as in t.FailNow; in a callback of StartLeasing it counts
 // as returning.

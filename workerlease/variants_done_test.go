@@ -25,6 +25,23 @@ var doneVariants = []variant{
 			r.Claim = "0123456789abcdef"
 		}
 	})},
+	// w0's code panics when w1 has won the next slot. w0 says so in its own name, and w1 finds that
+	// the head is not its own any more.
+	{name: "an outcome takes the term", rule: "Repeat", regime: panicking, instead: func(r, head store.Record) store.Record {
+		repeated := standard.Repeat(r, head)
+		if r.Kind == store.KindOutcome {
+			repeated.Claim, repeated.InstanceID = "0123456789abcdef", r.InstanceID
+		}
+		return repeated
+	}, as: "takes the term"},
+	// The same, but the record says from when on it knows. What is left of the term is free.
+	{name: "an outcome ends the term", rule: "Repeat", regime: panicking, instead: func(r, head store.Record) store.Record {
+		repeated := standard.Repeat(r, head)
+		if r.Kind == store.KindOutcome {
+			repeated.WindowStart, repeated.WindowEnd = r.ReadAt, r.ReadAt
+		}
+		return repeated
+	}, as: "changes the term"},
 	// w0 is done. w1 wins the next slot, and releases it: a worker that reads the head learns
 	// nothing of what is done.
 	{name: "what is done is told by its own record only", rule: "Carry", regime: jobs, instead: func(head store.Record) machine.Carried {
@@ -57,6 +74,14 @@ func jobs(seed int64) sim.Options {
 	o.Worker = workers(func(n int, w *workerlease.Options) {
 		w.Priority, w.LeaseInterval, w.Job = n/2, time.Minute, &workerlease.Job{MaxAttempts: 3}
 	})
+	return o
+}
+
+// panicking is a run in which code often panics.
+func panicking(seed int64) sim.Options {
+	o := sim.Random(seed)
+	o.Length, o.Faults.Panicked = time.Hour, 0.2
+	o.Worker = workers(func(n int, w *workerlease.Options) { w.Priority, w.LeaseInterval = n/2, time.Minute })
 	return o
 }
 

@@ -358,6 +358,7 @@ func doneLate(seed int64) sim.Options {
 				return
 			}
 			r.Seq, r.Kind, r.WindowStart, r.DoneUntil = r.Seq+1, store.KindDone, r.WindowEnd, r.SlotEnd
+			r.Metadata = store.Outcome{Result: store.Succeeded, InstanceID: r.InstanceID, SlotStart: r.SlotStart, SlotEnd: r.SlotEnd}.Metadata()
 			time.Sleep(100 * time.Millisecond)
 			_ = l.Append(context.Background(), r)
 		}}, c)

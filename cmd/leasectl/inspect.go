@@ -41,12 +41,18 @@ was begun again. The states:
   upcoming    claimed; the lease has not begun
   held        the lease is in force; its holder may have died or stopped since
   expired     the lease ran to the end of its window
-  released    the holder gave back the rest of the lease: it stopped, or its job failed
+  released    the holder gave back the rest of the lease: it stopped, or its job failed,
+              and another worker has done it since
   overridden  an operator ended the lease; the note says when
   missed      the slot has passed, and nobody claimed it
   free        the slot has begun, and nobody has claimed it
   done        the slot's work is done (--once-per-slot), or was made up for
-              (--run-missed), with any result; nobody runs it again. The note says when
+              (--run-missed), with any result; nobody runs it again. The note says when, and
+              how long it took
+  failed      the slot's work has failed, and is not done: the note says with which exit
+              code or error, after how long, and whether it was the last attempt. The lease
+              may be in force. A worker that dies tells nothing; nor does one whose command
+              succeeds, unless it has --once-per-slot
   poison      workers can't obey the record, or don't follow it, because a key below it
               is free; the note says why
   override    no slot, but the record by which an operator ended what was in force: who
@@ -83,6 +89,14 @@ something has changed:
     windowStart, windowEnd  the window of the record and its extensions
     releasedAt              when the rest was given back
     overriddenAt            when an operator ended the lease
+    result                  what came of the work: succeeded or failed; this and what
+                            follows is left out if the ledger doesn't tell
+    givenUp                 true after the last attempt
+    exitCode                of the command: 128 more than its number if a signal ended it
+    error                   the beginning of the error's text
+    workedBy                the worker; in a group not always the one that claimed the slot
+    begunAt, endedAt        when the work began and ended, as its worker knew it
+    tookMs                  how long it took, in ms
     missedSlots             the number of slots in the row, if there are several
     note                    for people
   copy         with --stale: server, asOf and ageMs of the copy that was read

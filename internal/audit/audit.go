@@ -48,12 +48,15 @@ func Ledger(records []store.Record) (problems []string) {
 				bad("releases a term that isn't the newest")
 			}
 			released = r.Claim
-		case store.KindDone:
-			if r.Claim != head.Claim || r.Token != head.Token || !r.WindowStart.Equal(head.WindowEnd) || !r.WindowEnd.Equal(head.WindowEnd) {
-				bad("is done, and changes the term of %d", head.Seq)
+		case store.KindDone, store.KindOutcome:
+			if r.Claim != head.Claim || r.Token != head.Token || r.InstanceID != head.InstanceID || !r.WindowStart.Equal(head.WindowEnd) || !r.WindowEnd.Equal(head.WindowEnd) {
+				bad("is of kind %s, and changes the term of %d", r.Kind, head.Seq)
 			}
-			if r.Attempt == 0 {
+			if r.Kind == store.KindDone && r.Attempt == 0 {
 				bad("is done, but no job of a slot")
+			}
+			if _, tells := r.Outcome(); !tells && (r.Kind == store.KindOutcome || r.Metadata != "") {
+				bad("tells no outcome: %.100q", r.Metadata)
 			}
 		default:
 			bad("of kind %s, which no worker had a reason to write", r.Kind)

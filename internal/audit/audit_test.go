@@ -14,6 +14,7 @@ func TestEachRuleIsChecked(t *testing.T) {
 	first.Attempt = 1
 	extension, later := recordtest.Part(2, first, 1, 2), recordtest.Grant(2, 1, "b")
 	released, done := recordtest.Release(first, 2, minute(0.5)), recordtest.Done(first, 2, minute(5), minute(1))
+	failed := recordtest.Outcome(first, minute(0.5), store.Failed)
 	with := func(r store.Record, change func(r *store.Record)) store.Record {
 		change(&r)
 		return r
@@ -38,9 +39,12 @@ func TestEachRuleIsChecked(t *testing.T) {
 		"a token that falls":       {[]store.Record{with(later, func(r *store.Record) { r.Token = 1 })}, "record 2: token 1 is not higher than 1772452800000"},
 		"a gap in the keys":        {[]store.Record{recordtest.Grant(3, 1, "b")}, "record 3: comes after 1"},
 		"done":                     {[]store.Record{done}, ""},
-		"done, with a moved end":   {[]store.Record{with(done, func(r *store.Record) { r.WindowEnd = minute(2) })}, "record 2: is done, and changes the term of 1"},
+		"done, with a moved end":   {[]store.Record{with(done, func(r *store.Record) { r.WindowEnd = minute(2) })}, "record 2: is of kind done, and changes the term of 1"},
 		"done, which is forgotten": {[]store.Record{done, recordtest.Grant(3, 1, "b")}, "record 3: is done until 0001-01-01T00:00:00.000Z, and the one before until 2026-03-02T12:05:00.000Z"},
 		"done without a job":       {[]store.Record{with(done, func(r *store.Record) { r.Attempt = 0 })}, "record 2: is done, but no job of a slot"},
+		"an outcome":               {[]store.Record{recordtest.Told(first, 2, failed)}, ""},
+		"an outcome of a holder":   {[]store.Record{with(recordtest.Told(first, 2, failed), func(r *store.Record) { r.InstanceID = "b" })}, "record 2: is of kind outcome, and changes the term of 1"},
+		"an outcome of nothing":    {[]store.Record{with(recordtest.Told(first, 2, failed), func(r *store.Record) { r.Metadata = "{}" })}, `record 2: tells no outcome: "{}"`},
 		"a reset":                  {[]store.Record{with(later, func(r *store.Record) { r.Kind = store.KindReset })}, "record 2: of kind reset, which no worker had a reason to write"},
 		"an override":              {[]store.Record{with(later, func(r *store.Record) { r.Kind, r.WindowEnd = store.KindOverride, r.WindowStart })}, "record 2: of kind override, which no worker had a reason to write"},
 		"a defect":                 {[]store.Record{{Seq: 2, Defect: "no token"}}, "record 2: invalid record: no token"},

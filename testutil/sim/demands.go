@@ -29,6 +29,9 @@ type Demands struct {
 	Costs int
 	// Cleared is poison that must have been superseded.
 	Cleared int
+	// Told are records that say what came of the work of a slot. Each must be its worker's, change no term, and
+	// say what none before it has said.
+	Told int
 }
 
 // Add adds the counts of another run.
@@ -43,11 +46,12 @@ func (d *Demands) Add(o Demands) {
 	d.Joined += o.Joined
 	d.Costs += o.Costs
 	d.Cleared += o.Cleared
+	d.Told += o.Told
 }
 
 // All is the sum.
 func (d Demands) All() int {
-	return d.Turns + d.Passed + d.Entries + d.Boundaries + d.Outages + d.Succeeded + d.Unfit + d.Joined + d.Costs + d.Cleared
+	return d.Turns + d.Passed + d.Entries + d.Boundaries + d.Outages + d.Succeeded + d.Unfit + d.Joined + d.Costs + d.Cleared + d.Told
 }
 
 // String returns a table with one line for each kind.
@@ -67,6 +71,7 @@ func (d Demands) String() string {
 		{"members of a group", d.Joined},
 		{"slots, and the calls for them", d.Costs},
 		{"poison cleared", d.Cleared},
+		{"outcomes of work", d.Told},
 	} {
 		fmt.Fprintf(&b, "%-32s %10d\n", x.what, x.n)
 	}

@@ -11,7 +11,7 @@ import (
 // auditWork checks the work of slots in a record against the record before it.
 func (w *world) auditWork(p *Process, r, before store.Record) {
 	if r.DoneUntil.Before(before.DoneUntil) {
-		w.violate("seq %d of %v, a %s, forgets that slots are done until %v", r.Seq, p, r.Kind, w.time(before.DoneUntil))
+		w.violate("seq %d of %v, of kind %s, forgets that slots are done until %v", r.Seq, p, r.Kind, w.time(before.DoneUntil))
 	}
 	if p.options.Job == nil || r.Kind != store.KindGrant || r.Claim == before.Claim {
 		return

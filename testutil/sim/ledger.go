@@ -46,6 +46,7 @@ type ledger struct {
 	undone   []undone
 	order    int
 	jobs     jobs
+	told     map[string]int64 // the keys of outcomes, by their writer and text
 }
 
 func (w *world) ledger(workerType string) *ledger {
@@ -204,13 +205,14 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 	for ; ok && w.planted[before.Claim]; before, ok = l.below(before.Seq) {
 		// Poison ends no term: the record below it is in force.
 		if r.Kind != store.KindReset {
-			w.violate("seq %d of %v, a %s, obeys the poison in seq %d", r.Seq, p, r.Kind, before.Seq)
+			w.violate("seq %d of %v, of kind %s, obeys the poison in seq %d", r.Seq, p, r.Kind, before.Seq)
 		}
 	}
 	if !ok || l.first[before.Seq] != before.Claim {
 		return // the beginning, or not what the writer read
 	}
 	w.auditWork(p, r, before)
+	w.auditOutcome(p, l, r, before)
 	if r.Kind == store.KindReset {
 		l.resetAt = at
 	}
@@ -243,13 +245,13 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 			w.violate("seq %d of %v releases a term that is not in seq %d", r.Seq, p, before.Seq)
 		}
 	default:
-		if r.Kind == store.KindDone && (r.Claim != before.Claim || r.Token != before.Token || r.Group != before.Group || r.InstanceID != before.InstanceID) {
-			w.violate("seq %d of %v, a %s, takes the term in seq %d", r.Seq, p, r.Kind, before.Seq)
+		if (r.Kind == store.KindDone || r.Kind == store.KindOutcome) && (r.Claim != before.Claim || r.Token != before.Token || r.Group != before.Group || r.InstanceID != before.InstanceID) {
+			w.violate("seq %d of %v, of kind %s, takes the term in seq %d", r.Seq, p, r.Kind, before.Seq)
 		}
 		// When the store's clock was set back, what is far ahead is poison.
 		ahead := (len(w.server.jumps) > 0 || w.o.Faults.FirstStamps > 0) && r.Kind == store.KindReset && !before.WindowStart.Before(r.ReadAt.Add(2*priority.MaxLead))
 		if !r.WindowStart.Equal(r.WindowEnd) || !ahead && (r.WindowEnd.Before(before.WindowEnd) || r.Token < before.Token) {
-			w.violate("seq %d of %v, a %s, changes the term in seq %d", r.Seq, p, r.Kind, before.Seq)
+			w.violate("seq %d of %v, of kind %s, changes the term in seq %d", r.Seq, p, r.Kind, before.Seq)
 		}
 	}
 }

@@ -183,7 +183,7 @@ func (k *link) Append(ctx context.Context, r store.Record) error {
 	k.p.spent.appends.Add(1)
 	sent := k.p.world.now()
 	err := k.do(ctx, op{r.WorkerType, r.Seq, true}, func(at time.Duration, c *call) error { return k.p.world.append(k.p, r, at, c) })
-	if r.WorkerType != store.Sightings {
+	if r.WorkerType != store.Sightings && r.Kind != store.KindOutcome { // Workers don't go by how long these take.
 		k.p.spent.took(k.p.world.now() - sent)
 	}
 	if k.p.world.o.Trace {

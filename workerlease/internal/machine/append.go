@@ -30,7 +30,6 @@ func (x *step) send() {
 // appended takes in the reply to an append.
 func (x *step) appended(e Appended) {
 	s := x.s
-	s.Bid.Latency += (e.Took - s.Bid.Latency) / 4
 	outcome := x.m.Rules.Outcome(e.Err)
 	if outcome == NotStored && s.Bid.OutcomeUnknown {
 		outcome = OutcomeUnknown // It was sent before, and that may be stored.
@@ -39,6 +38,7 @@ func (x *step) appended(e Appended) {
 		x.outcomeSent(outcome, e)
 		return
 	}
+	s.Bid.Latency += (e.Took - s.Bid.Latency) / 4
 	switch outcome {
 	case Landed:
 		s.Retries.over()
@@ -47,6 +47,7 @@ func (x *step) appended(e Appended) {
 	case Taken:
 		x.note(Note{What: Conflict, Slot: s.Bid.Slot, Record: s.Bid.Record, Err: e.Err})
 		s.Bid.Stage = Checking
+		s.Report.sent(s.Bid.Record)
 	case Refused:
 		x.failed(Appending, e.Err)
 		x.miss(s.Bid.Slot.End)
@@ -69,9 +70,7 @@ func (x *step) appended(e Appended) {
 			s.Retries.Tries++ // Read back at once, then less and less often.
 		}
 		s.Bid.Stage, s.Bid.OutcomeUnknown = Checking, true
-		if s.Report.Metadata != "" && s.Bid.Record.Metadata == s.Report.Metadata {
-			s.Report.mayStand(s.Bid.Record.Seq)
-		}
+		s.Report.sent(s.Bid.Record)
 	}
 }
 
@@ -131,7 +130,7 @@ func (x *step) stored(r store.Record) {
 	s := x.s
 	unknown := s.Bid.OutcomeUnknown
 	s.Bid.OutcomeUnknown = false
-	if s.Report.Metadata != "" && r.Kind != store.KindGrant && r.Metadata == s.Report.Metadata {
+	if s.Report.in(r) {
 		s.Report.told()
 	}
 	switch r.Kind {

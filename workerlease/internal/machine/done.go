@@ -12,6 +12,7 @@ import (
 type Closing struct {
 	Claim     string        // of the term under which the work was done
 	DoneUntil time.Time     // the end of the slot that is done; zero: none is
+	Outcome   string        // Metadata of the record that says so
 	Release   bool          // others may try
 	Unbegun   bool          // and no code ran under the term
 	Until     time.Duration // the local reading up to which a worker that stops tries to record it
@@ -46,13 +47,11 @@ func (x *step) finished(e Finished) {
 	if !c.Release || !c.Unbegun { // else a newer term is to be released, and this one is over
 		c.Claim, c.Release, c.Unbegun = t.Claim, c.Release || !e.Done, false
 	}
-	if !e.Done || x.m.Once {
-		x.report(t, slot, !e.Done, true, e.Work)
-	}
 	if e.Done {
-		c.DoneUntil = slot.End
+		c.DoneUntil, c.Outcome = slot.End, x.outcome(t, slot, false, true, e.Work).Metadata()
 		x.works()
 	} else {
+		x.report(t, slot, true, true, e.Work)
 		x.troubled(slot, CodeFailed)
 	}
 	if e.Done || !x.m.Once {
@@ -108,7 +107,6 @@ func (x *step) closeSlot(head store.Record) bool {
 			s.Bid.send(x.done(head), head)
 			return true
 		}
-		s.Report.settle()
 		x.noteDone(head, c.DoneUntil) // Recorded by an append of unknown outcome, or by another worker.
 		c.DoneUntil = time.Time{}
 	}
@@ -171,7 +169,6 @@ func (x *step) doneStored(r store.Record) {
 	x.noteDone(r, r.DoneUntil)
 	if !r.DoneUntil.Before(s.Closing.DoneUntil) {
 		s.Closing.DoneUntil = time.Time{}
-		s.Report.settle()
 	}
 	x.moveUp(r)
 	x.reread()
@@ -186,9 +183,7 @@ func (x *step) noteDone(r store.Record, end time.Time) {
 func (f facts) done(head store.Record) store.Record {
 	r := f.m.Rules.Repeat(f.stamped(store.KindDone, head.Seq+1), head)
 	r.DoneUntil = later(r.DoneUntil, f.s.Closing.DoneUntil)
-	if report := &f.s.Report; report.End.Equal(f.s.Closing.DoneUntil) {
-		r.Metadata = report.Metadata
-	}
+	r.Metadata = f.s.Closing.Outcome
 	return r
 }
 

@@ -27,41 +27,54 @@ type Report struct {
 	Slot     time.Time // start of the slot
 	End      time.Time // and its end
 
-	Alone  bool          // a record may be appended for it alone
-	Until  time.Duration // the local reading up to which that is tried again
-	Latest time.Duration // and up to which it is tried at all
-	After  time.Duration // the local reading before which it isn't tried
-	Tries  int
-	Key    int64 // the lowest at which it may have been stored, or may yet be; 0: there is none
-	// Looking says that the head is read for it, and Last that the one try of a worker that stops has begun.
-	Looking, Last bool
+	Alone   bool          // a record may be appended for it alone
+	Until   time.Duration // the local reading up to which that is tried again
+	Latest  time.Duration // and up to which it is tried at all
+	After   time.Duration // the local reading before which it isn't tried
+	Tries   int
+	Key     int64 // the lowest at which it may have been stored, or may yet be; 0: there is none
+	Looking bool  // the head is read for it
 }
 
-// report takes in what came of the work under a term, which that ends or not.
-func (x *step) report(t Term, slot slots.Slot, failed, ends bool, w Work) {
+// mostTelling is how long an operation may take that only tells what came of work. A worker that stops waits for
+// it.
+const mostTelling = 5 * time.Second
+
+// telling reports that the operation under way only tells what came of work.
+func (s *State) telling() bool {
+	return s.Report.Looking && s.Pending == ReadingHead || s.Bid.Record.Kind == store.KindOutcome && s.Pending == Appending
+}
+
+// outcome is what came of the work of a slot under a term, which that ends or not.
+func (f facts) outcome(t Term, slot slots.Slot, failed, ends bool, w Work) store.Outcome {
 	o := store.Outcome{
 		Result: store.Succeeded, Error: w.Error, ExitCode: w.ExitCode, Exited: w.Exited,
-		InstanceID: x.m.InstanceID, Attempt: t.Attempt, SlotStart: slot.Start, SlotEnd: slot.End,
+		InstanceID: f.m.InstanceID, Attempt: t.Attempt, SlotStart: slot.Start, SlotEnd: slot.End,
 	}
 	if failed {
 		o.Result = store.Failed
-		o.GivenUp = ends && x.m.Once && x.m.MaxAttempts > 0 && t.Attempt >= x.m.MaxAttempts
+		o.GivenUp = ends && f.m.Once && f.m.MaxAttempts > 0 && t.Attempt >= f.m.MaxAttempts
 	}
 	if !w.Missed.IsZero() {
 		o.SlotStart, o.SlotEnd, o.Attempt, o.GivenUp = w.Missed.Start, w.Missed.End, 0, failed
 	}
-	mid := x.at.Now.Mid()
-	if x.at.Now.Known() {
-		o.Ended = mid
-		o.Begun = mid.Add(-w.Took)
+	if f.at.Now.Known() {
+		mid := f.at.Now.Mid()
+		o.Begun, o.Ended = mid.Add(-w.Took), mid
 		if w.Took == 0 {
-			o.Begun = later(mid.Add(x.s.Hold.Began-x.at.Local), o.SlotStart)
+			o.Begun = later(mid.Add(f.s.Hold.Began-f.at.Local), o.SlotStart)
 		}
 	}
-	left := max(slot.End.Sub(mid), 0)
+	return o
+}
+
+// report takes in what came of work, to be told.
+func (x *step) report(t Term, slot slots.Slot, failed, ends bool, w Work) {
+	o := x.outcome(t, slot, failed, ends, w)
+	left := max(slot.End.Sub(x.at.Now.Mid()), 0)
 	x.s.Report = Report{
-		Metadata: o.Metadata(), Claim: t.Claim, Slot: o.SlotStart, End: o.SlotEnd,
-		Alone: failed || !w.Missed.IsZero(), Until: x.at.Local + left, Latest: x.at.Local + left + slot.Length(),
+		Metadata: o.Metadata(), Claim: t.Claim, Slot: o.SlotStart,
+		Until: x.at.Local + left, Latest: x.at.Local + left + slot.Length(),
 	}
 }
 
@@ -87,13 +100,6 @@ func (m *Machine) tellWaits(s *State) []Wait {
 
 // told forgets what was to be told, but for what it was about.
 func (r *Report) told() { *r = Report{Claim: r.Claim, Slot: r.Slot} }
-
-// settle forgets work that was done, since its slot is known to be.
-func (r *Report) settle() {
-	if !r.Alone {
-		r.told()
-	}
-}
 
 // worked takes in what came of work that closes no slot: it was late, or failed after its lease.
 func (x *step) worked(e Worked) {
@@ -126,7 +132,7 @@ func (f facts) carried(claim string) string {
 func (f facts) tells() bool {
 	r := &f.s.Report
 	switch {
-	case r.Metadata == "" || !r.Alone || r.After > 0 || f.at.Local >= r.Latest:
+	case r.Metadata == "" || r.After > 0 || f.at.Local >= r.Latest:
 		return false
 	case f.at.Local >= r.Until && r.Tries > 0, f.closes(r.Claim):
 		return false
@@ -145,7 +151,7 @@ func (f facts) room(ops ...Op) bool {
 	s := f.s
 	due := f.at.Now.Latest
 	for _, op := range ops {
-		due = due.Add(f.m.timeoutOf(s, op))
+		due = due.Add(min(f.m.timeoutOf(s, op), mostTelling))
 	}
 	switch {
 	case f.m.through(s) || s.Bid.Slot.IsZero():
@@ -186,7 +192,7 @@ func (x *step) tell(head store.Record, below []store.Record) bool {
 	r := &x.s.Report
 	oldest := head
 	for i, each := range append([]store.Record{head}, below...) {
-		if _, tells := each.Outcome(); tells && each.Metadata == r.Metadata {
+		if r.in(each) {
 			r.told() // By an append of unknown outcome.
 			x.moveUp(head)
 		}
@@ -195,7 +201,7 @@ func (x *step) tell(head store.Record, below []store.Record) bool {
 		}
 	}
 	switch {
-	case r.Metadata == "" || !r.Alone || head.Seq == 0 || !x.at.Now.Known():
+	case r.Metadata == "" || head.Seq == 0 || !x.at.Now.Known():
 		return false
 	case r.Key != 0 && r.Key < oldest.Seq:
 		r.told() // It may be further down.
@@ -222,10 +228,10 @@ func (x *step) outcomeSent(o Outcome, e Appended) {
 		return
 	case Taken:
 		x.note(Note{What: Conflict, Slot: s.Bid.Slot, Record: sent, Err: e.Err})
-		r.mayStand(sent.Seq) // A driver may have sent it twice.
+		r.sent(sent) // A driver may have sent it twice.
 	case OutcomeUnknown:
 		x.note(Note{What: Unknown, Slot: s.Bid.Slot, Record: sent, Err: e.Err})
-		r.mayStand(sent.Seq)
+		r.sent(sent)
 	case NotStored:
 		x.note(Note{What: Failed, Op: Appending, Err: e.Err})
 	case Refused:
@@ -236,10 +242,15 @@ func (x *step) outcomeSent(o Outcome, e Appended) {
 	x.untold()
 }
 
-// mayStand notes that the report may have been stored at a key, or may yet be.
-func (r *Report) mayStand(seq int64) {
-	if r.Key == 0 || seq < r.Key {
-		r.Key = seq
+// in reports that a record tells it.
+func (r *Report) in(record store.Record) bool {
+	return r.Metadata != "" && record.Kind != store.KindGrant && record.Metadata == r.Metadata
+}
+
+// sent notes that a record may have been stored, or may yet be.
+func (r *Report) sent(record store.Record) {
+	if r.in(record) && (r.Key == 0 || record.Seq < r.Key) {
+		r.Key = record.Seq
 	}
 }
 
@@ -266,13 +277,13 @@ func (x *step) aimAgain() {
 	b.Stage, b.Record, b.Below = Aiming, store.Record{}, store.Record{}
 }
 
-// lastWord begins the one try of a worker that stops to tell what has failed, and reports whether it does.
+// lastWord begins the one try of a worker that stops to tell what has failed, unless it has tried before, and
+// reports whether it does.
 func (x *step) lastWord() bool {
 	r := &x.s.Report
-	if r.Metadata == "" || !r.Alone || r.Last || x.backingOff() {
+	if r.Metadata == "" || r.Tries > 0 || x.backingOff() {
 		return false
 	}
-	r.Last = true
 	x.look()
 	return true
 }

@@ -57,10 +57,10 @@ func (x *step) stop() {
 // free, or no time is left to record that work is done.
 func (f facts) nothingToFree() bool {
 	r := &f.s.Bid.Record
-	switch r.Kind {
-	case store.KindDone:
+	switch {
+	case r.Kind == store.KindDone:
 		return !f.closing()
-	case store.KindOutcome:
+	case r.Kind == store.KindOutcome:
 		return false // It is tried once.
 	}
 	return !f.at.Now.Latest.Before(r.SlotEnd)
@@ -127,7 +127,8 @@ func (x *step) surrender(head store.Record, below []store.Record, obeyed bool) {
 	if !obeyed || !x.releasable(head, t.Claim) {
 		s.Bid.Stage = Aiming
 		if obeyed && s.Report.Metadata != "" {
-			s.Report.Last = x.tell(head, below) || s.Report.Last
+			s.Report.Tries++
+			x.tell(head, below)
 		}
 		return
 	}

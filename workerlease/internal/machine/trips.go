@@ -79,6 +79,8 @@ func (x *step) measure(e Event) {
 			reads.answered(took)
 			reads.Cut = cut
 		}
+	case timedOut(err) && x.s.telling():
+		// It is given up sooner than others.
 	case timedOut(err):
 		// A driver may give up early, if it thinks the time too short.
 		t.Cut = max(t.Cut, took, x.m.Timeout(x.s))
@@ -119,8 +121,14 @@ func timeout(usual, most, longest time.Duration) time.Duration {
 // Timeout is how long the ledger operation under way may take: long enough for a slow
 // store, short enough to try again before the boundary, or before the end of the
 // window that is to be extended.
-func (m *Machine) Timeout(s *State) time.Duration { return m.timeoutOf(s, s.Pending) }
+func (m *Machine) Timeout(s *State) time.Duration {
+	if s.telling() {
+		return min(m.timeoutOf(s, s.Pending), mostTelling)
+	}
+	return m.timeoutOf(s, s.Pending)
+}
 
+// timeoutOf is how long an operation may take.
 func (m *Machine) timeoutOf(s *State, op Op) time.Duration {
 	const bound = 30 * time.Second
 	usual, most := 5*time.Second, bound

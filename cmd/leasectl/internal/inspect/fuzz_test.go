@@ -111,13 +111,19 @@ func wantInJSON(t *testing.T, encoded []byte, rows []history.Entry) {
 		if (got.ClaimedMs != nil) != e.ClaimKnown || e.ClaimKnown && *got.ClaimedMs != e.Claimed.Milliseconds() {
 			t.Errorf("%s: slot %d was claimed at %v", encoded, i, e.Claimed)
 		}
+		o := e.Outcome
+		took, timed := o.Took()
+		if (got.Result != "") != e.OutcomeKnown || got.Result != o.Result || got.GivenUp != o.GivenUp || got.Error != o.Error || got.WorkedBy != o.InstanceID ||
+			(got.ExitCode != nil) != o.Exited || o.Exited && *got.ExitCode != o.ExitCode || (got.TookMs != nil) != timed || timed && *got.TookMs != took.Milliseconds() {
+			t.Errorf("%s: slot %d came to %+v", encoded, i, o)
+		}
 		if (got.Priority != nil) != (r.Seq != 0 && r.Defect == "") || got.Priority != nil && *got.Priority != r.Priority {
 			t.Errorf("%s: slot %d has not the priority of %+v", encoded, i, e)
 		}
 		for _, at := range []struct {
 			got  string
 			want time.Time
-		}{{got.SlotStart, e.Slot.Start}, {got.SlotEnd, e.Slot.End}, {got.WindowStart, e.Window.Start}, {got.WindowEnd, e.Window.End}, {got.ReleasedAt, e.ReleasedAt}} {
+		}{{got.SlotStart, e.Slot.Start}, {got.SlotEnd, e.Slot.End}, {got.WindowStart, e.Window.Start}, {got.WindowEnd, e.Window.End}, {got.ReleasedAt, e.ReleasedAt}, {got.BegunAt, o.Begun}, {got.EndedAt, o.Ended}} {
 			if at.got == "" && (at.want.IsZero() || at.want.Year() < 0 || at.want.Year() > 9999) {
 				continue
 			}

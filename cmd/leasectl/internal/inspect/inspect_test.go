@@ -75,6 +75,7 @@ func TestInspectSlotsShowsWhatIsInALedger(t *testing.T) {
 		"slots":    {planted, 20, 3},
 		"jobs":     {jobs, 20, 4},
 		"extended": {extending, 4, 1},
+		"outcomes": {outcomes, 20, 3},
 	} {
 		for output, last := range map[string]int{Table: test.inTable, JSON: test.asGolden} {
 			got, err := shown(t, test.ledger(), Options{Last: last, Output: output, Timeout: time.Minute})
@@ -189,6 +190,57 @@ func jobs() *memory.Ledger {
 	late := try(8, 40, 41, "worker-c", 1)
 	finish(late, 7, 40.5)
 	try(8, 41, 45, "worker-c", 1)
+	return l
+}
+
+// outcomes is a ledger that tells what came of the work of slots.
+func outcomes() *memory.Ledger {
+	minutes := recordtest.Minutes
+	c := clock.NewMock()
+	c.Set(minutes(21))
+	l := memory.New(memory.Options{Clock: c})
+	seq := int64(0)
+	var until time.Time
+	put := func(r store.Record) store.Record {
+		seq++
+		if r.Seq = seq; r.Kind != store.KindDone {
+			r.DoneUntil = until
+		}
+		until = r.DoneUntil
+		l.Put(r)
+		return r
+	}
+	try := func(n int, who string, attempt int) store.Record {
+		r := recordtest.Grant(1, n, who)
+		r.Attempt = attempt
+		return put(r)
+	}
+	told := func(r, of store.Record, ended float64, result store.Result, change func(o *store.Outcome)) {
+		o := recordtest.Outcome(of, minutes(ended), result)
+		if change != nil {
+			change(&o)
+		}
+		r.Metadata = o.Metadata()
+		put(r)
+	}
+	exits := func(o *store.Outcome) { o.ExitCode, o.Exited, o.Error = 3, true, "exit code 3, ended by itself" }
+	done := try(0, "worker-a", 1)
+	told(recordtest.Done(done, 1, done.SlotEnd, minutes(4.1)), done, 4.05, store.Succeeded, nil)
+	failed := try(1, "worker-a", 1)
+	told(recordtest.Release(failed, 1, minutes(5.25)), failed, 5.2, store.Failed, exits)
+	again := recordtest.Part(1, recordtest.Grant(1, 1, "worker-b"), 5.5, 10)
+	again.Attempt, again.Token, again.FixedAt = 2, failed.Token+1, minutes(5.4)
+	again = put(again)
+	told(recordtest.Done(again, 1, again.SlotEnd, minutes(7)), again, 7, store.Succeeded, func(o *store.Outcome) { o.Begun = minutes(5.5) })
+	last := try(2, "worker-a", 2)
+	told(recordtest.Release(last, 1, minutes(10.5)), last, 10.5, store.Failed, func(o *store.Outcome) {
+		exits(o)
+		o.GivenUp = true
+	})
+	hostile := try(3, "worker-b", 0)
+	told(recordtest.Told(hostile, 1, store.Outcome{}), hostile, 15.01, store.Failed, func(o *store.Outcome) { o.Error = "no disk\x1b[2J\nstack" })
+	kept := try(4, "worker-b", 0)
+	told(recordtest.Told(kept, 1, store.Outcome{}), kept, 20.2, store.Failed, exits)
 	return l
 }
 

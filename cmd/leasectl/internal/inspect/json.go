@@ -28,6 +28,14 @@ type Slot struct {
 	WindowEnd   string        `json:"windowEnd,omitempty"`
 	ReleasedAt  string        `json:"releasedAt,omitempty"`
 	Overridden  string        `json:"overriddenAt,omitempty"`
+	Result      store.Result  `json:"result,omitempty"`
+	GivenUp     bool          `json:"givenUp,omitempty"`
+	ExitCode    *int          `json:"exitCode,omitempty"`
+	Error       string        `json:"error,omitempty"`
+	WorkedBy    string        `json:"workedBy,omitempty"`
+	BegunAt     string        `json:"begunAt,omitempty"`
+	EndedAt     string        `json:"endedAt,omitempty"`
+	TookMs      *int64        `json:"tookMs,omitempty"`
 	MissedSlots int           `json:"missedSlots,omitempty"`
 	Extended    int           `json:"extended,omitempty"`
 	NewestSeq   int64         `json:"newestSeq,omitempty"`
@@ -88,6 +96,17 @@ func slotOf(e history.Entry) Slot {
 	if e.ClaimKnown {
 		ms := e.Claimed.Milliseconds()
 		row.ClaimedMs = &ms
+	}
+	if o := e.Outcome; e.OutcomeKnown {
+		row.Result, row.GivenUp, row.Error, row.WorkedBy = o.Result, o.GivenUp, o.Error, o.InstanceID
+		row.BegunAt, row.EndedAt = jsonTime(o.Begun), jsonTime(o.Ended)
+		if o.Exited {
+			row.ExitCode = &o.ExitCode
+		}
+		if took, ok := o.Took(); ok {
+			ms := took.Milliseconds()
+			row.TookMs = &ms
+		}
 	}
 	return row
 }

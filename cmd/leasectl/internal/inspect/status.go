@@ -127,7 +127,7 @@ func statusOf(workerType string, records []store.Record, now time.Time) typeStat
 	for i := len(rows) - 1; i >= 0; i-- {
 		e := rows[i]
 		if e.State == history.Failed && e.InForce(now) {
-			s.holder, s.since = e, e.Window.Start
+			s.holder, s.since, s.note = e, e.Window.Start, e.Note()
 			continue
 		}
 		switch e.State {

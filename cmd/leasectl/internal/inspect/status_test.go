@@ -36,6 +36,10 @@ func many(t *testing.T) *memory.Ledger {
 	group := recordtest.Grant(1, 8, "worker-d")
 	group.Group = "north"
 	put("group", group)
+	failing := recordtest.Grant(1, 8, "worker-g")
+	failed := recordtest.Outcome(failing, failing.SlotStart.Add(13*time.Second), store.Failed)
+	failed.ExitCode, failed.Exited = 3, true
+	put("failing", failing, recordtest.Told(failing, 2, failed))
 	put("idle", recordtest.Grant(1, 3, "worker-e"))
 	put("poison", recordtest.Grant(1, 8, "worker-f"), store.Record{Seq: 2, Defect: "field token: missing"})
 	put("evil", recordtest.Grant(1, 8, "x\x1b[2J"))

@@ -33,7 +33,7 @@ func (j *job) run(ctx context.Context, l workerlease.Lease) {
 		j.look(&l)
 		e := j.under(ctx, &l, l.Slot)
 		if e.failed() {
-			l.Failed()
+			l.FailedWith(e.failure())
 		}
 		if e.held || !j.again(ctx, &l, e) {
 			return
@@ -72,6 +72,8 @@ type ending struct {
 	guard.Status
 
 	err error
+	// took is how long it ran.
+	took time.Duration
 	// told is the newest end of the lease that the guard knew.
 	told time.Time
 	// held is set when processes of the command could not be killed.
@@ -107,7 +109,7 @@ func (j *job) under(ctx context.Context, l *workerlease.Lease, slot slots.Slot) 
 	})
 	if err != nil {
 		j.Log.NotStarted(began, err)
-		return ending{err: err, told: l.Expiry, held: j.hold(began, err)}
+		return ending{err: err, took: guard.Boottime() - now, told: l.Expiry, held: j.hold(began, err)}
 	}
 	r.Process = p
 	j.Log.Started(began, p.PID(), p.Means())
@@ -117,10 +119,11 @@ func (j *job) under(ctx context.Context, l *workerlease.Lease, slot slots.Slot) 
 		j.tell(ctx, l, &r)
 	}()
 	status, err := p.Wait()
+	took := guard.Boottime() - now
 	close(r.ended)
 	<-told
 	j.Log.Ended(began, status, err)
-	return ending{status, err, r.until, j.hold(began, err)}
+	return ending{status, err, took, r.until, j.hold(began, err)}
 }
 
 // running is the command while it runs.

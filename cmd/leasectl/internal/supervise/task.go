@@ -3,6 +3,7 @@ package supervise
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 	"github.com/slotlease/slotlease/workerlease"
@@ -12,6 +13,26 @@ import (
 type failedError struct{ guard.Status }
 
 func (e failedError) Error() string { return e.Status.String() }
+
+// ranError is an error after a command has run for some time.
+type ranError struct {
+	error
+
+	took time.Duration
+}
+
+func (e ranError) Unwrap() error { return e.error }
+
+// Took is what the ledger is told of a lease that is kept.
+func (e ranError) Took() time.Duration { return e.took }
+
+// failure is why a command has failed.
+func (e ending) failure() error {
+	if e.err != nil {
+		return ranError{e.err, e.took}
+	}
+	return ranError{failedError{e.Status}, e.took}
+}
 
 // errExtendedLate is the error of a command that was told to end although its lease
 // goes on.
@@ -39,10 +60,8 @@ func (j *job) task(ctx context.Context, l workerlease.Lease) error {
 		case e.Reason == guard.Killed:
 			<-ctx.Done() // It was killed because leasing is to end at once.
 			return context.Cause(ctx)
-		case !e.cut() && e.err != nil:
-			return e.err
 		case !e.cut():
-			return failedError{e.Status}
+			return e.failure()
 		case started:
 			return errExtendedLate
 		}
