@@ -72,8 +72,10 @@ func (o Order) faults() (faults []error) {
 		name, value string
 		most        int
 	}{
-		{"order kind", string(o.Kind), MaxOrderKind}, {"order target", o.Target, MaxOrderText},
-		{"order by", o.By, MaxOrderText}, {"order why", o.Why, MaxOrderText},
+		{"order kind", string(o.Kind), MaxOrderKind},
+		{"order target", o.Target, MaxOrderText},
+		{"order by", o.By, MaxOrderText},
+		{"order why", o.Why, MaxOrderText},
 	} {
 		if err := errors.Join(textFaults(t.name, t.value, t.most)...); err != nil {
 			faults = append(faults, err)
@@ -113,7 +115,7 @@ func (o Order) String() string {
 	default:
 		fmt.Fprintf(&b, "%s %s until %s", o.Kind, o.Target, until)
 	}
-	if o.Now && !o.Removes() {
+	if o.Now && !o.Removes() && o.Kind != OrderRelease {
 		b.WriteString(", now")
 	}
 	if o.By != "" {

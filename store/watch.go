@@ -28,7 +28,7 @@ func Frees(k Kind) bool {
 	switch k {
 	case KindGrant, KindReset, KindDone, KindOutcome, KindSighting:
 		return false
-	case KindRelease, KindOverride:
+	case KindRelease, KindOverride, KindOrder:
 	}
 	return true
 }

@@ -38,7 +38,7 @@ type around func(store.Ledger, workerlease.ClientOptions) (store.Ledger, workerl
 // variants are all of them. The comment on each describes a history in which it lets
 // two holders work at once, a token not grow, a record go that is needed, a worker that
 // lives lose its slot or its turn, a slot pass unused, or user code be called wrongly.
-var variants = slices.Concat(timeVariants, stampVariants, loopVariants, claimVariants, orderVariants, costVariants, returnVariants, upkeepVariants, poisonVariants, extendVariants, doneVariants, faultVariants, doubtVariants, unfitVariants, rosterVariants)
+var variants = slices.Concat(timeVariants, stampVariants, loopVariants, claimVariants, orderVariants, costVariants, returnVariants, upkeepVariants, poisonVariants, extendVariants, doneVariants, faultVariants, doubtVariants, unfitVariants, rosterVariants, leverVariants)
 
 var standard = machine.Standard
 

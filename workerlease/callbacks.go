@@ -15,8 +15,8 @@ type Callbacks struct {
 	//
 	// The context ends at the last safe moment of the window. The work must have stopped
 	// by then. context.Cause gives the reason: ErrLeaseExpired, ErrStopped,
-	// ErrClockJumped, ErrRecordVanished, ErrIneligible, ErrStalled or ErrPanicked; after a task of Run has returned,
-	// ErrFinished. The context has the values of the context of StartLeasing.
+	// ErrClockJumped, ErrRecordVanished, ErrIneligible, ErrStalled, ErrPaused, ErrDrained, ErrAskedToRelease or
+	// ErrPanicked; after a task of Run has returned, ErrFinished. The context has the values of the context of StartLeasing.
 	//
 	// Returning ends nothing: the lease is held up to the last safe moment. So either
 	// start the work, return, and stop it in LeaseExpired; or block until the context

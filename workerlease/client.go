@@ -29,7 +29,7 @@ type ClientOptions struct {
 	// Logger gets every event as a line: see LogTo. Default: none. For slog, set Observer
 	// to LogToSlog.
 	Logger *zap.Logger
-	// Observer gets every event. Default: none.
+	// Observer gets every event: see [Observers] for several. Default: none.
 	Observer Observer
 	// Roster lets each worker say in the ledger's roster what it does, for others and for those who look: see
 	// [store.Roster], Client.Candidates and Options.Policy. A worker writes one document when it starts,
@@ -85,7 +85,7 @@ func NewClient(ledger store.Ledger, o ClientOptions) *Client {
 	case o.Observer == nil:
 		c.observer = LogTo(o.Logger)
 	default:
-		c.observer = observers{LogTo(o.Logger), o.Observer}
+		c.observer = Observers(LogTo(o.Logger), o.Observer)
 	}
 	return c
 }
@@ -153,7 +153,7 @@ func (c *Client) launch(ctx context.Context, o Options, cb Callbacks, l launch) 
 	c.activity.join(w)
 	c.watch(w)
 	c.attend(w)
-	w.post(arrival{event: machine.Wake{}})
+	w.post(arrival{event: machine.Wake{}, observed: []Event{Started{Worker: w.label(), Self: w}}})
 	w.unhook = context.AfterFunc(ctx, func() {
 		limited, cancel := c.clock.WithTimeout(context.Background(), stopGrace)
 		defer cancel()

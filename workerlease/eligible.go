@@ -69,6 +69,16 @@ func (w *WorkerLease) endCheck() {
 	}()
 }
 
+// Succeeded reports that the work under the lease has succeeded in this slot, for code of StartLeasing that
+// keeps its lease nevertheless. It changes nothing, and is for those who observe: see TaskSucceeded. It says
+// nothing of a lease that has ended.
+func (l Lease) Succeeded() {
+	if l.active != nil && l.active.lapsed() == 0 {
+		w := l.active.w
+		w.post(arrival{observed: []Event{TaskSucceeded{Worker: w.label(), Lease: l.active.lease(), At: w.now().Mid()}}})
+	}
+}
+
 // Progress reports that the work under the lease goes on: see Options.ProgressWithin. It reads only the
 // local clock, so call it as often as you like. It says nothing of a lease that has ended.
 func (l Lease) Progress() {

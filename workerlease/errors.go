@@ -21,6 +21,12 @@ var (
 	ErrIneligible = errors.New("worker not eligible")
 	// ErrStalled: the code showed no progress for Options.ProgressWithin.
 	ErrStalled = errors.New("no progress")
+	// ErrPaused: an operator has paused the worker type, at once.
+	ErrPaused = errors.New("worker type paused")
+	// ErrDrained: an operator has drained the host, at once.
+	ErrDrained = errors.New("host drained")
+	// ErrAskedToRelease: an operator has asked for the release, or prefers another worker.
+	ErrAskedToRelease = errors.New("asked to release the lease")
 	// ErrFinished: the task of Run has returned.
 	ErrFinished = errors.New("task finished")
 )

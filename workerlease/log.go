@@ -30,6 +30,8 @@ func levelOf(e Event) slog.Level { return lineOf(e).level }
 // the rest is for debugging.
 func lineOf(e Event) line {
 	switch e := e.(type) {
+	case Started:
+		return line{slog.LevelDebug, "worker started", nil}
 	case Claimed:
 		return line{slog.LevelDebug, "slot claimed", attrs{
 			{"slot", e.Slot},
@@ -49,6 +51,14 @@ func lineOf(e Event) line {
 		return line{slog.LevelInfo, "lease allocated", attrs{
 			{"slot", e.Lease.Slot}, {"token", e.Lease.Token}, {"late", e.Late},
 		}}
+	case TaskSucceeded:
+		return line{slog.LevelDebug, "task succeeded", attrs{{"slot", e.Lease.Slot}, {"token", e.Lease.Token}, {"took", e.Took}}}
+	case Faltered:
+		level, details := slog.LevelDebug, attrs{{"slot", e.Lease.Slot}, {"token", e.Lease.Token}}
+		if e.Err != nil {
+			level, details = slog.LevelWarn, append(details, attr{"error", e.Err})
+		}
+		return line{level, "work failed", details}
 	case TaskFailed:
 		return line{slog.LevelError, "task failed", attrs{{"slot", e.Lease.Slot}, {"token", e.Lease.Token}, {"error", e.Err}}}
 	case SlotDone:
@@ -82,9 +92,11 @@ func lineOf(e Event) line {
 		return line{slog.LevelInfo, "lease expired", attrs{
 			{"slot", e.Lease.Slot}, {"token", e.Lease.Token}, {"why", string(e.Why)},
 		}}
+	case Returned:
+		return line{slog.LevelDebug, "code returned", attrs{{"slot", e.Lease.Slot}, {"token", e.Lease.Token}}}
 	case Missed:
 		return line{slog.LevelWarn, "slot missed", attrs{
-			{"slot", e.Slot}, {"until", store.Format(e.Until)}, {"why", string(e.Why)},
+			{"slot", e.Slot}, {"until", store.Format(e.Until)}, {"count", e.Count}, {"why", string(e.Why)},
 		}}
 	case Released:
 		return line{slog.LevelInfo, "lease released", attrs{
@@ -104,6 +116,12 @@ func lineOf(e Event) line {
 		return line{slog.LevelWarn, "store throttles", attrs{
 			{"operation", e.Operation}, {"retryAfter", e.RetryAfter}, {"error", e.Err},
 		}}
+	case Operated:
+		a := attrs{{"operation", e.Operation}, {"took", e.Took}}
+		if e.Err != nil {
+			a = append(a, attr{"error", e.Err})
+		}
+		return line{slog.LevelDebug, "operation ended", a}
 	case StoreFailed:
 		return line{slog.LevelWarn, "store failed", attrs{{"operation", e.Operation}, {"error", e.Err}}}
 	case ClockSample:

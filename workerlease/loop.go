@@ -207,7 +207,8 @@ func (w *WorkerLease) expire(why machine.Reason) {
 			<-h.returned
 			h.waitForExtended()
 			h.inFlight.Wait()
-			w.deliver(arrival{event: machine.Returned{}, observed: w.panicked(h, err), err: err})
+			observed := append(w.panicked(h, err), Returned{Worker: w.label(), Lease: h.lease()})
+			w.deliver(arrival{event: machine.Returned{}, observed: observed, err: err})
 		}()
 		<-h.began
 		if w.callbacks.LeaseExpired != nil {

@@ -117,7 +117,7 @@ func (w *WorkerLease) note(n machine.Note) {
 		missed := w.between(n.Slot.Start, n.Until)
 		w.count(func(p *progress) { p.missed += missed })
 		w.noteMissed(slots.Slot{Start: n.Slot.Start, End: n.Until}, "nobody had it: "+string(reason(n.Why)), false)
-		w.emit(Missed{Worker: me, Slot: n.Slot, Until: n.Until, Why: reason(n.Why)})
+		w.emit(Missed{Worker: me, Slot: n.Slot, Until: n.Until, Count: missed, Why: reason(n.Why)})
 	case machine.BecameUnfit:
 		w.count(func(p *progress) { p.ineligible = n.Err })
 		w.emit(BecameIneligible{Worker: me, Slot: n.Slot, Err: n.Err})

@@ -20,6 +20,17 @@ type ObserverFunc func(Event)
 // Observe calls f.
 func (f ObserverFunc) Observe(e Event) { f(e) }
 
+// Observers passes each event on to all of them, in order. Those that are nil are left out.
+func Observers(all ...Observer) Observer {
+	var o observers
+	for _, each := range all {
+		if each != nil {
+			o = append(o, each)
+		}
+	}
+	return o
+}
+
 // observers passes events on to several.
 type observers []Observer
 
@@ -47,6 +58,12 @@ func (w Worker) Of() Worker { return w }
 
 // The events. All times are store time.
 type (
+	// Started: a worker has begun. Self is that worker, for those who want to ask it for more than
+	// events say, such as its Status at another time. It is the worker's first event.
+	Started struct {
+		Worker
+		Self *WorkerLease
+	}
 	// Claimed: this worker, or another of its group (Joined), won a slot.
 	Claimed struct {
 		Worker
@@ -73,6 +90,20 @@ type (
 		// Late is how long after the start of the slot that is, by the best guess of
 		// store time.
 		Late time.Duration
+	}
+	// TaskSucceeded: the task of Run returned nil after Took, or the code called
+	// Lease.Succeeded; Took is zero then. At is the best guess of store time.
+	TaskSucceeded struct {
+		Worker
+		Lease Lease
+		Took  time.Duration
+		At    time.Time
+	}
+	// Faltered: the code called Lease.Failed, or Lease.FailedWith: then with its error.
+	Faltered struct {
+		Worker
+		Lease Lease
+		Err   error
 	}
 	// TaskFailed: the task of Run returned an error. A panic is reported as Panic.
 	TaskFailed struct {
@@ -135,12 +166,19 @@ type (
 		Lease Lease
 		Why   Reason
 	}
+	// Returned: all code under the lease has returned: the callbacks or the task, and what
+	// RunIfHeld has called. It comes after Expired, and after what that code had to report.
+	Returned struct {
+		Worker
+		Lease Lease
+	}
 	// Missed: all slots from Slot to Until have passed, this worker wanted them, and it
-	// knows of no holder.
+	// knows of no holder. Count is how many those are, up to 10,000.
 	Missed struct {
 		Worker
 		Slot  slots.Slot
 		Until time.Time
+		Count int
 		Why   Reason
 	}
 	// BecameIneligible: Options.Eligible found the worker unfit to lead, for the first time since it was
@@ -221,6 +259,15 @@ type (
 		Operation  string
 		RetryAfter time.Duration
 		Err        error
+	}
+	// Operated: a ledger operation (append, tail, get, now, trim, …) has come back after Took, with
+	// its error or nil. What that means comes as another event, such as StoreFailed, Unknown or
+	// Conflict.
+	Operated struct {
+		Worker
+		Operation string
+		Took      time.Duration
+		Err       error
 	}
 	// StoreFailed: a ledger operation failed, and had no effect.
 	StoreFailed struct {

@@ -27,13 +27,14 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
-// names are the types of the events that a worker's observer got since d.
+// names are the types of the events that a worker's observer got since d, but for Operated, which
+// comes with each operation.
 func (w *worker) names(d time.Duration) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []string
 	for _, e := range w.events {
-		if e.at >= d {
+		if _, operated := e.Event.(workerlease.Operated); e.at >= d && !operated {
 			out = append(out, reflect.TypeOf(e.Event).Name())
 		}
 	}
@@ -47,10 +48,10 @@ func TestTheEventsOfASlotComeInOrder(t *testing.T) {
 		loser := start(t, setup{ledger: ledger, Options: named("loser", 1)})
 		at(11 * time.Minute)
 		equal(t, "events of the winner", winner.names(6*time.Minute),
-			"ClockSample", "ClockSample", "Claimed", "Expired", "Allocated")
+			"ClockSample", "ClockSample", "Claimed", "Expired", "Returned", "Allocated")
 		equal(t, "events of the loser", loser.names(6*time.Minute), "ClockSample", "ClockSample", "Lost")
 		winner.stop(t)
-		equal(t, "events of stopping", winner.names(11*time.Minute), "Expired", "ClockSample", "HolderChanged", "Released")
+		equal(t, "events of stopping", winner.names(11*time.Minute), "Expired", "Returned", "ClockSample", "HolderChanged", "Released")
 
 		c := observed[workerlease.Claimed](winner)[1]
 		if c.Seq != 2 || c.Joined || since(c.Slot.Start) != 10*time.Minute || c.Token != t0.Add(10*time.Minute).UnixMilli() {
@@ -161,18 +162,22 @@ func TestEveryEventIsLogged(t *testing.T) {
 		message string
 		fields  []string
 	}{
+		{workerlease.Started{Worker: me}, zap.DebugLevel, "worker started", nil},
 		{workerlease.Claimed{Worker: me}, zap.DebugLevel, "slot claimed", []string{"slot", "seq", "token", "joined", "early"}},
 		{workerlease.Lost{Worker: me}, zap.DebugLevel, "slot lost", []string{"slot", "holder", "holderPriority", "inversion"}},
 		{workerlease.Allocated{Worker: me}, zap.InfoLevel, "lease allocated", []string{"slot", "token", "late"}},
 		{workerlease.Expired{Worker: me}, zap.InfoLevel, "lease expired", []string{"slot", "token", "why"}},
 		{workerlease.Extended{Worker: me}, zap.DebugLevel, "lease extended", []string{"slot", "token", "seq", "expiry"}},
 		{workerlease.HolderChanged{Worker: me}, zap.DebugLevel, "holder changed", []string{"holder", "token", "from", "until", "released"}},
+		{workerlease.TaskSucceeded{Worker: me}, zap.DebugLevel, "task succeeded", []string{"slot", "token", "took"}},
+		{workerlease.Faltered{Worker: me}, zap.DebugLevel, "work failed", []string{"slot", "token"}},
 		{workerlease.TaskFailed{Worker: me, Err: why}, zap.ErrorLevel, "task failed", []string{"slot", "token", "error"}},
 		{workerlease.SlotDone{Worker: me}, zap.InfoLevel, "slot done", []string{"slot", "seq"}},
 		{workerlease.Exhausted{Worker: me}, zap.ErrorLevel, "slot not done", []string{"slot", "attempts"}},
 		{workerlease.Postponed{Worker: me}, zap.InfoLevel, "next attempt postponed", []string{"slot", "attempts", "after"}},
 		{workerlease.Rested{Worker: me}, zap.InfoLevel, "task rests", []string{"slot", "token", "until"}},
-		{workerlease.Missed{Worker: me}, zap.WarnLevel, "slot missed", []string{"slot", "until", "why"}},
+		{workerlease.Returned{Worker: me}, zap.DebugLevel, "code returned", []string{"slot", "token"}},
+		{workerlease.Missed{Worker: me}, zap.WarnLevel, "slot missed", []string{"slot", "until", "count", "why"}},
 		{workerlease.BecameIneligible{Worker: me}, zap.WarnLevel, "not eligible", []string{"slot", "error"}},
 		{workerlease.SteppedBack{Worker: me}, zap.WarnLevel, "stepped back", []string{"slot", "failures", "until"}},
 		{workerlease.Ranked{Worker: me}, zap.DebugLevel, "ranked", []string{"priority", "first", "why"}},
@@ -185,6 +190,7 @@ func TestEveryEventIsLogged(t *testing.T) {
 		{workerlease.Conflict{Worker: me}, zap.DebugLevel, "append conflict", []string{"seq"}},
 		{workerlease.Unknown{Worker: me, Err: why}, zap.WarnLevel, "append outcome unknown", []string{"seq", "error"}},
 		{workerlease.Throttled{Worker: me, Err: why}, zap.WarnLevel, "store throttles", []string{"operation", "retryAfter", "error"}},
+		{workerlease.Operated{Worker: me, Err: why}, zap.DebugLevel, "operation ended", []string{"operation", "took", "error"}},
 		{workerlease.StoreFailed{Worker: me, Err: why}, zap.WarnLevel, "store failed", []string{"operation", "error"}},
 		{workerlease.ClockSample{Worker: me}, zap.DebugLevel, "clock sample", []string{"server", "roundTrip", "uncertainty"}},
 		{workerlease.ClockJump{Worker: me}, zap.WarnLevel, "clock jump", []string{"server", "verdict", "storeTime", "uncertainty"}},

@@ -47,6 +47,9 @@ func (w *WorkerLease) call(op machine.Op, timeout time.Duration, f operation) ar
 	ctx, receipt := store.WithReceipt(ctx)
 	sent := c.local()
 	a := f(ctx, sent)
+	if c.observer != nil {
+		a.observed = append(a.observed, Operated{Worker: w.label(), Operation: op.String(), Took: c.local() - sent, Err: failureOf(a.event)})
+	}
 	if stamp := receipt.Stamp(); !stamp.IsZero() {
 		observed, odd := w.sampled(stamp, sent)
 		a.observed, a.err = append(a.observed, observed...), cmp.Or(a.err, odd)
@@ -55,6 +58,25 @@ func (w *WorkerLease) call(op machine.Op, timeout time.Duration, f operation) ar
 		a.observed = append(a.observed, Charged{Worker: w.label(), Operation: op.String(), Units: units})
 	}
 	return a
+}
+
+// failureOf is the error that an operation ended with; nil if it did not fail.
+func failureOf(e machine.Event) error {
+	switch e := e.(type) {
+	case machine.Sampled:
+		return e.Err
+	case machine.HeadRead:
+		return e.Err
+	case machine.RecordRead:
+		return e.Err
+	case machine.Appended:
+		return e.Err
+	case machine.Trimmed:
+		return e.Err
+	case machine.Sighted:
+		return e.Err
+	}
+	return nil
 }
 
 // cancelOps ends the operation under way, and those to come. The mere context of an operation that

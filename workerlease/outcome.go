@@ -52,6 +52,10 @@ func (l Lease) Failed() { l.FailedWith(nil) }
 // slots, with the slot.
 func (l Lease) FailedWith(err error) {
 	if l.active != nil && l.active.lapsed() == 0 {
-		l.active.w.post(arrival{event: machine.Faltered{Claim: l.active.term.Load().Claim, Work: workOf(err, 0)}})
+		w := l.active.w
+		w.post(arrival{
+			event:    machine.Faltered{Claim: l.active.term.Load().Claim, Work: workOf(err, 0)},
+			observed: []Event{Faltered{Worker: w.label(), Lease: l.active.lease(), Err: err}},
+		})
 	}
 }

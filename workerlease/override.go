@@ -149,14 +149,9 @@ func (c *Client) planOverride(ctx context.Context, o OverrideOptions) (OverrideP
 		errs.is("DoneUntil", store.Format(o.DoneUntil), "must be at most 366 days ahead: %s", store.Format(most))
 		return OverridePlan{}, fmt.Errorf("%w: %w", ErrOptions, errs.join())
 	}
-	var below machine.Below
-	for limit, enough := 64, false; !enough; limit *= 8 {
-		records, _, err := c.ledger.Tail(ctx, o.WorkerType, limit)
-		if err != nil {
-			return OverridePlan{}, err
-		}
-		now = c.known()
-		below, enough = machine.LookBelow(records, limit, now)
+	below, now, err := c.lookBelow(ctx, o.WorkerType)
+	if err != nil {
+		return OverridePlan{}, err
 	}
 	p := OverridePlan{Head: below.Head, HeadDefect: below.Why}
 	switch {

@@ -26,6 +26,14 @@ const (
 	Ineligible Reason = "ineligible"
 	// Stalled: the code showed no progress for Options.ProgressWithin.
 	Stalled Reason = "no progress"
+	// Paused: an operator has paused the worker type, at once (see Client.Pause). A slot may be
+	// missed by it, too.
+	Paused Reason = "paused"
+	// Drained: an operator has drained the host, at once (see Client.Drain). A slot may be missed by
+	// it, too.
+	Drained Reason = "drained"
+	// AskedToRelease: an operator has asked for the release, or prefers another worker, at once.
+	AskedToRelease Reason = "asked to release"
 )
 
 // Why a slot was missed.
@@ -56,6 +64,9 @@ var causes = map[machine.Reason]error{
 	machine.CodeFailed:     ErrFinished,
 	machine.Ineligible:     ErrIneligible,
 	machine.Stalled:        ErrStalled,
+	machine.Paused:         ErrPaused,
+	machine.Drained:        ErrDrained,
+	machine.Ordered:        ErrAskedToRelease,
 }
 
 func reason(r machine.Reason) Reason { return Reason(r.String()) }

@@ -156,7 +156,12 @@ func (r *runner) call(ctx context.Context, l Lease) {
 	err := errors.New("the task has ended its goroutine")
 	// Deferred, since user code may do that.
 	defer func() {
-		w.post(w.outcome(ctx, l, err, max(w.client.local()-began, 1)))
+		took := w.client.local() - began
+		a := w.outcome(ctx, l, err, max(took, 1))
+		if err == nil {
+			a.observed = append(a.observed, TaskSucceeded{Worker: w.label(), Lease: l, Took: took, At: w.now().Mid()})
+		}
+		w.post(a)
 	}()
 	if panicked := guarded("task", func() { err = r.task(ctx, l) }); panicked != nil {
 		err = panicked

@@ -42,6 +42,11 @@ type Status struct {
 	// Ineligible says why Options.Eligible finds the worker unfit to lead; empty if it is fit, or
 	// was not asked. It doesn't make the worker unhealthy.
 	Ineligible string `json:",omitzero"`
+	// Orders are the orders of operators that the worker has read of, and that may be in force.
+	Orders []store.Order `json:",omitzero"`
+	// Paused is the order of an operator by which the worker claims nothing; empty if there is none. It
+	// doesn't make the worker unhealthy.
+	Paused string `json:",omitzero"`
 	// Effective is the priority by which the worker claims its slot: its own, unless it steps back or has
 	// another by Options.Policy.
 	Effective int
@@ -58,6 +63,10 @@ type Status struct {
 	// Allocated, Lost and Missed count slots: those with a lease, those that another won,
 	// and those that passed without a holder that this worker knows of.
 	Allocated, Lost, Missed int
+
+	// DoneUntil is up to when the jobs of all slots are done, in store time, as far as this worker
+	// knows; zero if none is.
+	DoneUntil time.Time `json:",omitzero"`
 
 	// Charges is what the store has billed for this worker's operations; nil if it bills
 	// nothing.
@@ -128,6 +137,9 @@ func (s Status) String() string {
 	if s.Ineligible != "" {
 		parts = append(parts, "not eligible: "+s.Ineligible)
 	}
+	for _, o := range s.Orders {
+		parts = append(parts, o.String())
+	}
 	if s.Failures > 0 {
 		parts = append(parts, fmt.Sprintf("%d failures: %v", s.Failures, s.LastError))
 	}
@@ -142,7 +154,9 @@ type progress struct {
 	failures, allocated, lost, missed int
 	effective                         int
 	lastError, ineligible             error
+	orders                            string
 	charges                           Charges
+	doneUntil                         time.Time
 }
 
 // Status returns what the worker is doing. It asks nobody, and never blocks for long.
@@ -152,7 +166,7 @@ func (w *WorkerLease) Status() Status {
 	s := Status{
 		WorkerType: w.options.WorkerType, InstanceID: w.options.InstanceID,
 		Holding: p.held != nil, Running: p.running, Overrunning: p.overrunning, Won: p.won, Contending: p.contending, Stopped: p.stopped,
-		Failures: p.failures, LastError: p.lastError, Allocated: p.allocated, Lost: p.lost, Missed: p.missed, Effective: p.effective, Charges: maps.Clone(p.charges),
+		Failures: p.failures, LastError: p.lastError, Allocated: p.allocated, Lost: p.lost, Missed: p.missed, Effective: p.effective, DoneUntil: p.doneUntil, Charges: maps.Clone(p.charges),
 	}
 	if s.Holding {
 		s.Lease = p.held.lease()
@@ -161,11 +175,19 @@ func (w *WorkerLease) Status() Status {
 		s.Ineligible = p.ineligible.Error()
 	}
 	timeUnknown, poison, block := w.timeUnknown, w.poison, w.block
+	orders := store.Record{Orders: p.orders}
 	w.mu.Unlock()
 	s.Warning = w.client.warning()
 	why := "its clock has jumped"
 	if now := w.now(); now.Known() {
 		s.StoreTime, s.Uncertainty = now.Mid(), now.Uncertainty()
+		s.Orders = orders.OrdersAt(now.Earliest)
+		for _, o := range s.Orders {
+			if w.machine.Bars(o) {
+				s.Paused = o.String()
+				break
+			}
+		}
 		w.client.mu.Lock()
 		s.SampleAge = w.client.line.Age(w.client.local())
 		if w.client.line.InQuestion() {
@@ -199,7 +221,9 @@ func (w *WorkerLease) publish(latest time.Time) {
 		h.done.Store(w.machine.Once && w.machine.Rules.IsDone(s.View.Carried, h.term.Load().Slot))
 	}
 	p.running, p.overrunning = s.Hold.Running, s.Hold.Running && s.Hold.Held.IsZero() && s.Hold.Overran
+	p.doneUntil = s.View.Carried.DoneUntil
 	p.won, p.contending = s.Hold.Next.Slot, s.Bid.Slot
+	p.orders = s.View.Carried.Orders
 	p.failures, p.effective = s.Retries.Failures, w.machine.Effective(s)
 	if w.attendee != nil {
 		w.attendee.publish(&w.machine, s, p.held != nil)

@@ -29,6 +29,12 @@ type Claim struct {
 // with a cause as in Callbacks.LeaseAllocated. The work must have stopped by then.
 func (c *Claim) Context() context.Context { return c.ctx }
 
+// RunIfHeld calls f if the claim is held now, as WorkerLease.RunIfHeld does: the lease is not
+// released before f has returned, also if it ends early. The context of f ends as Context does.
+func (c *Claim) RunIfHeld(ctx context.Context, f Task) (held bool, err error) {
+	return c.w.RunIfHeld(ctx, f)
+}
+
 // Release frees the rest of the slot, so that another worker can have it. Call it when
 // the work has ended; it may be called more than once. Errors are those of StopLeasing.
 func (c *Claim) Release(ctx context.Context) error {
@@ -64,9 +70,9 @@ func TryClaim(ctx context.Context, ledger store.Ledger, o Options) (*Claim, erro
 
 // TryClaim claims the rest of the current slot, at once, whatever the priority. It
 // returns when the slot is claimed and work may begin. The error wraps ErrNotClaimed if
-// another worker has the slot, if it is done, or if too little of it is left, and ErrIneligible
-// if Options.Eligible says so; the cause of
-// ctx if that ends first; or ErrOptions. While the store doesn't answer, TryClaim retries.
+// another worker has the slot, if it is done, if its next attempt is not due yet by
+// Job.MinRetry, or if too little of it is left, and ErrIneligible if Options.Eligible says so;
+// the cause of ctx if that ends first; or ErrOptions. While the store doesn't answer, TryClaim retries.
 //
 // Less than Options.Lead before the next boundary, a claim for the next slot may have been
 // made already. That keeps others from the rest of the current slot.
@@ -146,6 +152,8 @@ func (t *try) observe(e Event) {
 		why = fmt.Errorf("%w: %s has slot %v until %s", ErrNotClaimed, e.Holder.InstanceID, e.Slot, store.Format(e.Holder.WindowEnd))
 	case Exhausted:
 		why = fmt.Errorf("%w: slot %v was tried %d times", ErrNotClaimed, e.Slot, e.Attempts)
+	case Postponed:
+		why = fmt.Errorf("%w: slot %v was tried %d times, and is not tried again before %s", ErrNotClaimed, e.Slot, e.Attempts, store.Format(e.After))
 	case BecameIneligible:
 		why = fmt.Errorf("%w: %w: %w", ErrNotClaimed, ErrIneligible, e.Err)
 	case Missed:

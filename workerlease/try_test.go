@@ -232,3 +232,63 @@ func TestAClaimDoesNotMakeUpForAMissedSlot(t *testing.T) {
 		t.Errorf("TryClaim() = %v, want that Job.RunMissed is refused", err)
 	}
 }
+
+// MinRetry lies between two attempts: whoever wants the slot at once doesn't wait for it.
+func TestAClaimDoesNotWaitForTheNextAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		o := perSlot("a", 0)
+		o.Job.MinRetry = 20 * time.Second
+		at(6 * time.Minute)
+		for range 2 { // From the second failure on.
+			if err := claimed(t, ledger.Handle(), o).Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		begun := time.Now()
+		if _, err := attempt(t, ledger.Handle(), o); !errors.Is(err, workerlease.ErrNotClaimed) || !strings.Contains(err.Error(), "was tried 2 times, and is not tried again before ") {
+			t.Errorf("TryClaim = %v, want ErrNotClaimed, with when it is tried again", err)
+		}
+		if took := time.Since(begun); took > 2*time.Second {
+			t.Errorf("TryClaim took %v, want it to return at once", took)
+		}
+		at(8 * time.Minute)
+		if l := claimed(t, ledger.Handle(), o).Lease; l.Attempt != 3 {
+			t.Errorf("claimed %+v, want attempt 3", l)
+		}
+	})
+}
+
+// A claim that is stopped, or ends early, frees its slot only when the code has returned.
+func TestAClaimIsReleasedAfterItsCode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memory.New(memory.Options{})
+		at(6 * time.Minute)
+		claim := claimed(t, ledger.Handle(), named("a", 0))
+		released := make(chan error, 1)
+		held, err := claim.RunIfHeld(t.Context(), func(ctx context.Context, l workerlease.Lease) error {
+			if !l.Valid() || l.Token != claim.Lease.Token {
+				t.Errorf("called under %+v, want the claim's lease", l)
+			}
+			go func() { released <- claim.Release(t.Context()) }()
+			<-ctx.Done()
+			time.Sleep(5 * time.Second)
+			if r := newest(t, ledger); r.Kind != store.KindGrant {
+				t.Errorf("the head is a %s while the code runs", r.Kind)
+			}
+			return errWork
+		})
+		if !held || !errors.Is(err, errWork) {
+			t.Errorf("RunIfHeld = %v, %v, want what the function returned", held, err)
+		}
+		if err := <-released; err != nil {
+			t.Errorf("Release: %v", err)
+		}
+		if r := newest(t, ledger); r.Kind != store.KindRelease {
+			t.Errorf("the head is a %s, want a release", r.Kind)
+		}
+		if held, _ := claim.RunIfHeld(t.Context(), nil); held {
+			t.Error("RunIfHeld after Release = true")
+		}
+	})
+}

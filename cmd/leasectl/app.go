@@ -30,11 +30,12 @@ type app struct {
 	shown          *sink // stdout, for what the command itself writes
 	signals        interrupt.Signals
 
-	store    string // --store
-	secrets  scrub.Secrets
-	plain    []string // the forms of a SQLite store: what looks like a secret there is none
-	problems []error  // bad option values, reported all together
-	try      string   // what to try about them, if not --help
+	store     string // --store
+	storeFile string // --store-file
+	secrets   scrub.Secrets
+	plain     []string // the forms of a SQLite store: what looks like a secret there is none
+	problems  []error  // bad option values, reported all together
+	try       string   // what to try about them, if not --help
 }
 
 // unknown is the error for a command that doesn't exist.

@@ -3,6 +3,7 @@
 //
 //	leasectl backup                copy a SQLite ledger, while workers use it
 //	leasectl demo                  three workers, a crash and a return, in 35 s
+//	leasectl doctor                find out whether it is set up right
 //	leasectl init                  create what a store needs
 //	leasectl inspect slots         the past, present and next holder of each slot
 //	leasectl override              end what leaves nothing to claim for long
@@ -11,7 +12,8 @@
 //	leasectl run … -- COMMAND      run a command in each slot that is held
 //	leasectl version
 //
-// The store is named by --store or by the environment variable LEASECTL_STORE:
+// The store is named by --store or in the file of --store-file, or else by the environment
+// variable LEASECTL_STORE or in the file of LEASECTL_STORE_FILE:
 //
 //	sqlite:PATH        sqlite:x.db is relative, sqlite:/x.db absolute
 //	mongodb://USER:PASSWORD@HOST/DATABASE?collection=NAME
@@ -22,8 +24,9 @@
 // others, for those who know that one machine alone uses the file, by one mount.
 //
 // A URI with a password belongs in the environment: everybody on the machine can read
-// the arguments of a process. leasectl never shows a password, and removes
-// LEASECTL_STORE from the environment of the commands that it runs.
+// the arguments of a process. Or it belongs in a file, such as a secret that Kubernetes mounts:
+// one line of at most 64 KiB, read once. leasectl never shows a password, and removes LEASECTL_STORE
+// and LEASECTL_STORE_FILE from the environment of the commands that it runs.
 //
 // An account of Azure Cosmos DB for NoSQL is ACCOUNT.documents.azure.com, unless
 // ACCOUNT has a dot or a port: then it is the host. The environment variable COSMOS_KEY
@@ -43,7 +46,7 @@
 //
 // # Exit codes
 //
-//	0    success; for run: stopped cleanly
+//	0    success; for run: stopped cleanly; run --once has the code of its command
 //	1    another failure
 //	2    usage: a bad option or argument, or something not supported
 //	3    the store can't be reached, or an operation on it failed
@@ -53,6 +56,8 @@
 //	7    the command can't be run
 //	8    the demo found something that is not as it should be
 //	9    processes of the command could not be killed: the lease was not released
+//	10   run --once: another worker has the slot, or it is done; the command wasn't run
+//	11   verify or doctor found a fault
 //	130  interrupted
 //	141  nobody reads the output any more, as in a pipe to head
 package main

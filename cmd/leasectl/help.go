@@ -44,22 +44,26 @@ func needsStore(c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// refuseStore refuses --store where it would be passed over in silence.
+// refuseStore refuses --store and --store-file where they would be passed over in silence.
 func (a *app) refuseStore(c *cobra.Command, _ []string) error {
-	if c.Flags().Changed("store") && c.Annotations[usesStore] == "" {
-		return exit.BadUsage(c.CommandPath()+" --help", fmt.Errorf("--store: means nothing to %q", c.CommandPath()))
+	for _, name := range []string{"store", storeFile} {
+		if c.Flags().Changed(name) && c.Annotations[usesStore] == "" {
+			return exit.BadUsage(c.CommandPath()+" --help", fmt.Errorf("--%s: means nothing to %q", name, c.CommandPath()))
+		}
 	}
 	return nil
 }
 
-// tidyHelp makes the help of a command show --store only if it means something
+// tidyHelp makes the help of a command show --store and --store-file only if they mean something
 // to it, or to a command below.
 func tidyHelp(root *cobra.Command) {
 	show := root.HelpFunc()
 	root.SetHelpFunc(func(c *cobra.Command, args []string) {
-		store := root.PersistentFlags().Lookup("store")
-		store.Hidden = !leadsToStore(c)
-		defer func() { store.Hidden = false }()
+		for _, name := range []string{"store", storeFile} {
+			f := root.PersistentFlags().Lookup(name)
+			f.Hidden = !leadsToStore(c)
+			defer func() { f.Hidden = false }()
+		}
 		show(c, args)
 	})
 }

@@ -27,6 +27,7 @@ func TestHelpVersionAndCompletionWork(t *testing.T) {
 		{[]string{"run", "--help"}, "at least once in a slot"},
 		{[]string{"override", "--help"}, "two may\nwork"},
 		{[]string{"plan", "--help"}, "peakRequestUnitsPerSecond"},
+		{[]string{"doctor", "--help"}, "storeTime"},
 		{[]string{"version"}, versionText() + "\n"},
 		{[]string{"--version"}, versionText() + "\n"},
 		{[]string{"version", "--output", "json"}, `"platform":"`},
@@ -50,7 +51,7 @@ func TestHelpVersionAndCompletionWork(t *testing.T) {
 // means something, and fits a terminal.
 func TestHelpBeginsWithUsageAndFitsATerminal(t *testing.T) {
 	for args, usesStore := range map[string]bool{
-		"": true, "init": true, "run": true, "plan": true, "inspect": true, "inspect slots": true, "override": true,
+		"": true, "init": true, "run": true, "plan": true, "inspect": true, "inspect slots": true, "override": true, "doctor": true,
 		"demo": false, "version": false, "completion": false, "completion bash": false, "exit-codes": false,
 	} {
 		done := leasectl(t, nil, append(strings.Fields(args), "--help")...)
@@ -80,8 +81,8 @@ func TestTheHelpOfRunBeginsWithUsageExamplesAndFlags(t *testing.T) {
 	if !strings.HasPrefix(usage, "Usage:\n  leasectl run ") || strings.Count(usage, "\n") != 2 {
 		t.Errorf("leasectl run --help begins %q, want the usage in one line", usage)
 	}
-	if n := strings.Count(examples, "  leasectl run "); n != 3 || strings.Count(examples, "\n") != 3 {
-		t.Errorf("leasectl run --help has the examples %q, want three", examples)
+	if n := strings.Count(examples, "  leasectl run "); n != 4 || strings.Count(examples, "\n") != 4 {
+		t.Errorf("leasectl run --help has the examples %q, want four", examples)
 	}
 	if !strings.HasPrefix(strings.TrimSpace(flags), "--worker-type") || !strings.Contains(flags, "--log-format") {
 		t.Errorf("leasectl run --help has the flags %q", flags)

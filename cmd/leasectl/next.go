@@ -49,8 +49,10 @@ func (a *app) nextCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			flags := c.Flags()
 			if name == "" {
-				if flags.Changed("store") {
-					a.bad("--store: goes with --worker-type only")
+				for _, named := range []string{"store", storeFile} {
+					if flags.Changed(named) {
+						a.bad("--%s: goes with --worker-type only", named)
+					}
 				}
 				schedule := a.schedule(f, flags)
 				if err := a.usage(c); err != nil {

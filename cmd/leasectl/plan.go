@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/estimate"
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
@@ -126,19 +125,19 @@ func (a *app) planFlags(c *cobra.Command, f *planFlags) {
 
 // planKind reads the kind of the store, and whether it bills no request units. What is wrong is noted.
 func (a *app) planKind(c *cobra.Command) (kind string, unbilled bool) {
-	from, text := "--store", a.store
-	if !c.Flags().Changed("store") {
-		from, text = storeuri.Variable, a.getenv(storeuri.Variable)
+	n, ok := a.named(c)
+	if !ok {
+		return "", false
 	}
-	kind, err := kindOf(text)
+	kind, err := kindOf(n.text)
 	switch {
-	case text == "" && from == storeuri.Variable:
+	case n.from == "":
 		a.bad("no store: name its kind with --store cosmos or --store mongo")
 		a.try = "--store cosmos"
 	case err != nil:
-		a.bad("%s: %w", from, err)
+		a.bad("%s: %w", n.from, err)
 	}
-	return kind, kind == estimate.Mongo && !billsUnits(text)
+	return kind, kind == estimate.Mongo && !billsUnits(n.text)
 }
 
 // billsUnits reports that a MongoDB URI names a host that bills request units.

@@ -60,7 +60,8 @@ func (a *app) command() *cobra.Command {
 		Long: `leasectl runs commands under time-slotted worker leases, and looks at their
 ledgers. For each slot at most one worker of a worker type holds the lease.
 
-The store is named by --store, or by LEASECTL_STORE:
+The store is named by --store or in the file of --store-file, or by LEASECTL_STORE or in the
+file of LEASECTL_STORE_FILE:
 
   sqlite:PATH
   mongodb://USER:PASSWORD@HOST/DATABASE?collection=NAME, or mongodb+srv://…
@@ -91,6 +92,7 @@ Exit codes:
 	}
 	root.PersistentFlags().StringVar(&a.store, "store", "",
 		"the store: "+storeuri.Forms+" (default: $"+storeuri.Variable+", where a password belongs)")
+	option(a, root.PersistentFlags(), &a.storeFile, storeFile, "FILE", "the same, in a file, such as a mounted secret (default: $"+storeuri.FileVariable+")", nonEmpty)
 	// Not cobra's own, which would take -v.
 	root.Flags().Bool("version", false, "show version, Go release and platform")
 	root.SetVersionTemplate("{{.Version}}\n")
@@ -102,7 +104,8 @@ Exit codes:
 		return a.usage(c)
 	})
 	root.AddCommand(
-		needsStore(a.backupCommand()), a.demoCommand(), needsStore(a.initCommand()), a.inspectCommand(), needsStore(a.nextCommand()), needsStore(a.overrideCommand()), needsStore(a.planCommand()),
+		needsStore(a.backupCommand()), a.demoCommand(), needsStore(a.doctorCommand()), needsStore(a.initCommand()), a.inspectCommand(), needsStore(a.nextCommand()), needsStore(a.overrideCommand()), needsStore(a.planCommand()),
+		needsStore(a.pauseCommand()), needsStore(a.resumeCommand()), needsStore(a.preferCommand()), needsStore(a.releaseCommand()), needsStore(a.drainCommand()), needsStore(a.trimCommand()),
 		needsStore(a.reanchorCommand()), needsStore(a.runCommand()), needsStore(a.statusCommand()),
 		a.versionCommand(), needsStore(a.whyCommand()),
 		a.demoWorkCommand(),

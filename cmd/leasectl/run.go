@@ -16,6 +16,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/interrupt"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/runlog"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/sdnotify"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/supervise"
@@ -42,7 +43,7 @@ func (a *app) runCommand() *cobra.Command {
 }
 
 // run checks everything that can be checked before the first slot, and then leases
-// until a signal ends it.
+// until a signal ends it or, with --once, the command has ended.
 func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 	t := a.target(c)
 	timing := a.runTiming(f, c.Flags())
@@ -61,14 +62,28 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 	ctx, stop := context.WithCancelCause(c.Context())
 	defer stop(nil)
 	log := a.runLog(f, t, timing, func() { stop(interrupt.ErrUnread) })
+	command := a.supervised(f, args, t, log)
+	over, err := a.outlook(ctx, f, t, timing, log, &command)
+	if err != nil {
+		return err
+	}
+	defer over()
 	var isNew bool
-	ledger, err := openPatiently(ctx, log.Unopened, func(ctx context.Context) (l store.Ledger, err error) {
+	opening, opened := context.WithCancel(ctx)
+	if f.once {
+		opening, opened = context.WithTimeout(ctx, f.timeout)
+	}
+	ledger, err := openPatiently(opening, log.Unopened, func(ctx context.Context) (l store.Ledger, err error) {
 		l, isNew, err = t.OpenToLease(ctx)
 		return l, err
 	})
+	opened()
 	if err != nil && unresolved(err) && ctx.Err() != nil {
 		log.Stopping(context.Cause(ctx))
 		log.Stopped()
+		if f.once {
+			return exit.Quiet(exit.Interrupted)
+		}
 		return nil
 	}
 	if err != nil {
@@ -77,12 +92,12 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 	if isNew {
 		log.Creating(t.Place())
 	}
-	unfit, err := supervise.Run(ctx, ledger, timing, a.supervised(f, args, t, log))
+	unfit, err := a.lease(ctx, f, ledger, timing, command)
 	if e, ok := errors.AsType[*exit.Error](err); ok && e.Code == exit.Survivors {
 		unfit = nil // That processes are left matters more.
 	}
 	err = exit.Join(advice.ForStore(t, unfit), err, advice.ForStore(t, storeuri.Close(ctx, ledger)))
-	if err == nil && errors.Is(context.Cause(ctx), interrupt.ErrUnread) {
+	if (err == nil || f.once) && errors.Is(context.Cause(ctx), interrupt.ErrUnread) {
 		err = exit.With(exit.Unread, interrupt.ErrUnread)
 	}
 	return err
@@ -116,16 +131,32 @@ func (a *app) runLog(f *runFlags, t storeuri.Target, timing workerlease.Timing, 
 		to = display.Writer{To: to}
 	}
 	return runlog.New(runlog.Options{
-		To: secret.Writer{To: to, Secrets: a.secrets, Plain: a.plain}, Store: t, JSON: f.format == "json", Level: f.level,
+		To: secret.Writer{To: to, Secrets: a.secrets, Plain: a.plain}, Store: t, JSON: f.format == "json", Level: f.level, Once: f.once,
 		Worker: workerlease.Worker{WorkerType: timing.Options.WorkerType, InstanceID: timing.Options.InstanceID},
 	})
+}
+
+// lease leases until ctx ends or, with --once, until the command has ended. unfit is why the store can't be
+// used.
+func (a *app) lease(ctx context.Context, f *runFlags, ledger store.Ledger, timing workerlease.Timing, command supervise.Command) (unfit, err error) {
+	if !f.once {
+		return supervise.Run(ctx, ledger, timing, command)
+	}
+	code, unfit, err := supervise.Once(ctx, ledger, timing, command, f.timeout)
+	switch {
+	case errors.Is(err, workerlease.ErrNotClaimed):
+		err = exit.Quiet(f.conflict) // It is logged.
+	case err == nil && unfit == nil:
+		err = exit.Quiet(code)
+	}
+	return unfit, err
 }
 
 // supervised is the command that args are, for a lease in a store. With --tether the
 // standard input is no input of it.
 func (a *app) supervised(f *runFlags, args []string, t storeuri.Target, log *runlog.Log) supervise.Command {
 	c := supervise.Command{
-		Name: args[0], Args: args[1:], Env: t.Environ(a.env), Stdout: a.stdout, Stderr: a.stderr,
+		Name: args[0], Args: args[1:], Env: sdnotify.Without(t.Environ(a.env)), Stdout: a.stdout, Stderr: a.stderr,
 		Roster: !f.noRoster,
 		Grace:  f.stopGrace, Urgent: a.signals.Urgent, Log: log,
 	}

@@ -9,7 +9,9 @@ import (
 	"github.com/spf13/pflag"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/flagname"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/listen"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/store"
@@ -27,7 +29,7 @@ type runFlags struct {
 	lead, step, margin, stopGrace time.Duration
 	failover                      time.Duration
 	continuous, noFailback        bool
-	once, runMissed               bool
+	oncePerSlot, runMissed        bool
 	maxAttempts                   int
 	minRetry                      time.Duration
 	level                         zapcore.Level
@@ -36,6 +38,10 @@ type runFlags struct {
 	noRoster                      bool
 	labels                        map[string]string
 	tether                        bool
+	once                          bool
+	timeout                       time.Duration
+	conflict                      int
+	listen                        string
 }
 
 func (a *app) runFlags(c *cobra.Command, f *runFlags) {
@@ -45,7 +51,11 @@ func (a *app) runFlags(c *cobra.Command, f *runFlags) {
 	option(a, flags, &f.every, "every", "DURATION", "length of the slots, aligned to the clock", anyDuration)
 	flags.StringVar(&f.cron, "cron", "", "cron `SPEC` (five fields): a slot lasts from one firing to the next")
 	flags.StringVar(&f.zone, "zone", "", "`ZONE` of the cron spec, such as Europe/Berlin (default UTC)")
-	flags.BoolVar(&f.once, "once-per-slot", false, "the command is a job of each slot: exit code 0 means done, and any other that workers try it again")
+	flags.BoolVar(&f.oncePerSlot, "once-per-slot", false, "the command is a job of each slot: exit code 0 means done, and any other that workers try it again")
+	flags.BoolVar(&f.once, "once", false, "run the command in what is left of the current slot, if no other worker has it, and end with its exit code")
+	f.timeout, f.conflict = defaultTimeout, exit.Unallocated
+	option(a, flags, &f.timeout, "timeout", "DURATION", "with --once: how long to wait for the store (default 10s)", duration(time.Millisecond, time.Hour))
+	option(a, flags, &f.conflict, "conflict-exit-code", "CODE", "with --once: the exit code if the slot can't be had (default 10)", number(0, 255))
 	option(a, flags, &f.maxAttempts, "max-attempts", "N", "with --once-per-slot: tries of a slot by all workers together (default no bound)", number(1, store.MaxAttempt))
 	option(a, flags, &f.minRetry, "min-retry", "DURATION", "with --once-per-slot: least time from a failed attempt to the next, doubled by each attempt up to an eighth of the slot (default 1s)", duration(10*time.Millisecond, time.Hour))
 	flags.BoolVar(&f.runMissed, "run-missed", false, "with --once-per-slot: make up for the slot before, if no worker did it")
@@ -63,6 +73,7 @@ func (a *app) runFlags(c *cobra.Command, f *runFlags) {
 	option(a, flags, &f.lead, "lead", "DURATION", "how long before a boundary claims open (default a quarter of the slot, at most 10s and half of --failover-within)", anyDuration)
 	option(a, flags, &f.step, "step", "DURATION", "distance between the turns of two priorities (default lead/10)", anyDuration)
 	option(a, flags, &f.margin, "margin", "DURATION", "how long before the end of the lease work stops (default slot/100, at most --failover-within/20 and 250ms, at least 10ms)", nonZero)
+	option(a, flags, &f.listen, "listen", "ADDRESS", "answer HTTP requests for /healthz, /readyz, /status and /metrics at HOST:PORT; a PORT alone is one of 127.0.0.1", listen.Address)
 	option(a, flags, &f.level, "log-level", "debug|info|warn|error", "what to log on stderr (default info)", logLevel)
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "same as --log-level debug")
 	option(a, flags, &f.format, "log-format", "text|json", "how to log (default text)", oneOf("text", "json"))
@@ -94,11 +105,12 @@ func (a *app) runTiming(f *runFlags, flags *pflag.FlagSet) workerlease.Timing {
 	if !flags.Changed("worker-type") {
 		a.bad("--worker-type is missing: give the name that workers compete for")
 	}
-	if f.once {
+	if f.oncePerSlot {
 		o.Job = &workerlease.Job{MaxAttempts: f.maxAttempts, MinRetry: f.minRetry, RunMissed: f.runMissed}
 	} else {
 		a.checkWithoutJob(f, flags)
 	}
+	a.checkOnce(f, flags)
 	t, ok := a.timing(o)
 	if !ok {
 		// By the options that bound the grace.
@@ -151,6 +163,37 @@ func (l labelFlag) Set(text string) error {
 	}
 	(*l.labels)[name] = value
 	return nil
+}
+
+// checkOnce notes the flags that mean nothing with --once, or without it.
+func (a *app) checkOnce(f *runFlags, flags *pflag.FlagSet) {
+	if !f.once {
+		for _, name := range []string{"timeout", "conflict-exit-code"} {
+			if text, ok := given(flags, name); ok {
+				a.bad("--%s %q: goes with --once only", name, text)
+			}
+		}
+		return
+	}
+	flags.Visit(func(given *pflag.Flag) {
+		if why, refused := onceRefuses[given.Name]; refused {
+			a.bad("--%s: not with --once, which %s", given.Name, why)
+		}
+	})
+}
+
+// onceRefuses are the flags that mean nothing with --once, and why.
+var onceRefuses = map[string]string{
+	"continuous":    "ends with its command",
+	"no-failback":   "ends with its command",
+	"run-missed":    "runs the command for the current slot alone",
+	"join-mid-slot": "claims what is left of the current slot anyway",
+	"group":         "shares its lease with nobody",
+	"priority":      "claims at once, whatever its turn would be",
+	"tie-break":     "claims at once, whatever its turn would be",
+	"listen":        "ends with its command",
+	"lead":          "claims at once, whatever its turn would be",
+	"step":          "claims at once, whatever its turn would be",
 }
 
 // checkWithoutJob notes the flags that need --once-per-slot.

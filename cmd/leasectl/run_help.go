@@ -1,10 +1,40 @@
 package main
 
+import "github.com/slotlease/slotlease/cmd/leasectl/internal/listen"
+
 const runExamples = `  leasectl run --worker-type invoices --every 5m -- ./export.sh
   leasectl run --worker-type report --cron '0 2 * * *' --once-per-slot -- ./report.sh
+  leasectl run --worker-type report --cron '30 1 * * *' --once --once-per-slot -- ./report.sh
   leasectl run --worker-type poller --every 1m --continuous --failover-within 15s -- ./poller`
 
-const runHelp = `Run a command in each slot that this worker holds.
+const runHelp = runWork + `
+
+Probes, status and metrics: --listen
+
+  leasectl answers HTTP requests while it leases. --listen 9090 or :9090 listens on 127.0.0.1
+  alone; --listen 0.0.0.0:9090 or [::]:9090 on all interfaces, without a password. If the
+  port is taken, leasectl ends before it leases. No request can delay the command.
+
+  /healthz   liveness: 503 if the command outlives its lease, which only a restart mends,
+             else 200, also while the store is down
+  /readyz    readiness: 503 until the store has answered, after it has failed three times in
+             a row, and where something blocks the worker, else 200, also on standby
+  /metrics   for Prometheus: those of workerlease/promlease, and those of the process
+  /status    JSON, whose fields are below
+
+` + listen.StatusHelp + `
+
+systemd: Type=notify
+
+  Where NOTIFY_SOCKET is set, leasectl tells systemd READY=1 once the store has answered,
+  STATUS= with what the worker does, STOPPING=1, and with WatchdogSec= WATCHDOG=1 at half of
+  that time: while the worker is alive, not merely its process. It is not if the command
+  outlives its lease, or if nothing has happened for a minute although its slot is over. A
+  store that is down is no reason. With --once, leasectl tells nothing.
+
+` + runEnvironment
+
+const runWork = `Run a command in each slot that this worker holds.
 
 The command runs under a guard, which ends it and all its descendants before the lease
 ends: also when they ignore SIGTERM, when they detach, and when leasectl itself is killed
@@ -76,6 +106,28 @@ Jobs: --once-per-slot
   mid-slot, a worker tries the rest of that slot only with --join-mid-slot. Not with
   --group or --continuous.
 
+The current slot alone: --once
+
+  For cron, Kubernetes CronJobs, and where flock -n was used: leasectl claims what is left
+  of the current slot, whatever its priority, runs the command, gives the slot back, and ends
+  with the command's exit code (128 plus the signal that ended it).
+
+  - If another worker has the slot, it ends at once with code 10, or --conflict-exit-code,
+    and doesn't run the command. So it does if too little of the slot is left.
+  - Without --once-per-slot, the slot is free again when the command has ended: whoever comes
+    later in the same slot runs it again. That is flock -n, over many machines.
+  - With --once-per-slot, exit code 0 means that the slot is done: whoever comes later ends
+    with code 10. Any other exit code frees it, and whoever comes next tries it again, up to
+    --max-attempts, and no sooner than by --min-retry: until then that, too, is code 10.
+    Here failover is on, as without --once.
+  - If leasectl or its machine dies, the slot stays claimed to its end, or with
+    --failover-within for that long. Who comes then runs the command.
+  - It waits for nobody. A store that doesn't answer is tried for --timeout, then the code is
+    3. To wait for the slot's end, leave out --once.
+  - If a job has ended with exit code 0, and that can't be recorded, the code is 1.
+  - Let slots begin well before cron starts the command, such as --cron '30 1 * * *' for a
+    command at 2:00: machines whose clocks differ must not see two slots.
+
 SIGTERM where leases are extended
 
   - While an extension may still come, SIGTERM waits until three quarters of the time for
@@ -92,11 +144,27 @@ SIGTERM where leases are extended
   - When leasectl is stopped (SIGSTOP), the command is killed at the end of the lease that
     its guard knew last.
 
-Environment
+The log
 
-  The command has the environment of leasectl, without LEASECTL_STORE (which may hold a
-  password; nor, for a store in Cosmos DB, COSMOS_KEY and COSMOS_CONNECTION_STRING), and
-  with
+  It says what comes next, by the store's time: when the first slot begins, who has a slot
+  and until when, that a slot is done, and when the next one begins. For slots of less than
+  10s only --verbose does. With --log-format json the lines are
+
+  first slot          nextSlot, nextSlotInMs
+  standby             holder, holderPriority, until, and the slot; with --once it is
+                      "not claimed"
+  slot done already   doneBy (left out where the ledger doesn't say), nextSlot, nextSlotInMs,
+                      and the slot
+  next slot           nextSlot, nextSlotInMs
+
+  Each line has time, level, message, workerType and instanceId, and slotStart and slotEnd if
+  it is about a slot. Times are RFC 3339 in UTC, and all but "time" are the store's.`
+
+const runEnvironment = `Environment
+
+  The command has the environment of leasectl, without LEASECTL_STORE and LEASECTL_STORE_FILE
+  (which may lead to a password; nor, for a store in Cosmos DB, COSMOS_KEY and
+  COSMOS_CONNECTION_STRING), without NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID, and with
 
   LEASE_WORKER_TYPE   the worker type
   LEASE_INSTANCE_ID   the label of this worker

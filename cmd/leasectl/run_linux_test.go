@@ -88,7 +88,10 @@ func TestNoDescendantOutlivesTheWindow(t *testing.T) {
 func TestTheCommandKnowsItsLeaseAndNotTheStore(t *testing.T) {
 	l, storeArg := newLedger(t)
 	file := filepath.Join(t.TempDir(), "env")
-	t.Setenv(storeuri.Variable, storeArg)
+	t.Setenv(storeuri.FileVariable, fileOf(t, storeArg+"\n"))
+	t.Setenv("NOTIFY_SOCKET", "/nowhere")
+	t.Setenv("WATCHDOG_USEC", "30000000")
+	t.Setenv("WATCHDOG_PID", "1")
 	t.Setenv("LEASE_TOKEN", "0")
 	t.Setenv("LEASE_OTHER", "kept")
 	p := start(t, "run", "--worker-type", "t", "--instance-id", "a b", "--group", "north", "--cron", "* * * * *", "--join-mid-slot",
@@ -119,8 +122,10 @@ func TestTheCommandKnowsItsLeaseAndNotTheStore(t *testing.T) {
 			t.Errorf("%s = %q, want %q", name, got[name], want)
 		}
 	}
-	if v, ok := got[storeuri.Variable]; ok {
-		t.Errorf("%s = %q was passed on", storeuri.Variable, v)
+	for _, name := range []string{storeuri.Variable, storeuri.FileVariable, "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"} {
+		if v, ok := got[name]; ok {
+			t.Errorf("%s = %q was passed on", name, v)
+		}
 	}
 }
 

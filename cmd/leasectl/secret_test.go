@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -69,6 +70,8 @@ func TestNoOutputEverShowsAPassword(t *testing.T) {
 		for _, args := range [][]string{
 			{"init", "--timeout", "100ms"},
 			{"inspect", "slots", "--timeout", "100ms"},
+			{"doctor", "--timeout", "100ms"},
+			{"doctor", "--output", "json", "--timeout", "100ms"},
 			{"inspect", "slots", "--worker-type", "t", "--watch", "--output", "json", "--timeout", "100ms"},
 			{"run", "--worker-type", "t", "--every", "1s", "--", "no-such-command-anywhere"},
 			{"run", "--worker-type", "t", "--bogus"},
@@ -78,6 +81,9 @@ func TestNoOutputEverShowsAPassword(t *testing.T) {
 			{"--help"},
 		} {
 			for _, way := range []output{
+				leasectl(t, []string{storeuri.FileVariable + "=" + fileOf(t, s)}, args...),
+				leasectl(t, nil, append([]string{"--store-file", fileOf(t, s+"\n")}, args...)...),
+				leasectl(t, nil, append([]string{"--store-file=" + fileOf(t, s+"\n"+s)}, args...)...),
 				leasectl(t, []string{storeuri.Variable + "=" + s}, args...),
 				leasectl(t, nil, append([]string{"--store", s}, args...)...),
 				leasectl(t, nil, append([]string{"--store=" + s}, args...)...),
@@ -97,6 +103,60 @@ func TestNoOutputEverShowsAPassword(t *testing.T) {
 	} {
 		if got := leasectl(t, nil, args...); got.code != exit.Usage || strings.Contains(got.stdout+got.stderr, canary) {
 			t.Errorf("leasectl %v = %+v, want code %d and no password", args, got, exit.Usage)
+		}
+	}
+}
+
+// fileOf makes a file with a content.
+func fileOf(t *testing.T, content string) (path string) {
+	t.Helper()
+	f, err := os.CreateTemp(t.TempDir(), "")
+	if err == nil {
+		_, err = f.WriteString(content)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.Name()
+}
+
+// What a file has that isn't a URI may be a password, or a key, as a whole or in any part.
+func TestNoOutputShowsWhatIsInAFileThatNamesNoStore(t *testing.T) {
+	const canary = "canary"
+	for _, content := range []string{
+		canary, canary + ":x", canary + "://x", "sqlite:x?" + canary + "=1", "sqlite:///" + canary, "cosmos:" + canary, "x\n" + canary, canary + "\x00", strings.Repeat(canary, 20000),
+	} {
+		for _, way := range []output{
+			leasectl(t, nil, "run", "--store-file", fileOf(t, content), "--worker-type", "t", "--every", "1s", "--", "true"),
+			leasectl(t, []string{storeuri.FileVariable + "=" + fileOf(t, content)}, "inspect", "slots"),
+			leasectl(t, nil, "plan", "--store-file", fileOf(t, content), "--every", "1m"),
+			leasectl(t, []string{storeuri.FileVariable + "=" + fileOf(t, content)}, "__complete", "inspect", "slots", "--worker-type", ""),
+		} {
+			if strings.Contains(way.stdout+way.stderr, canary) {
+				t.Errorf("with %.30q in the file, leasectl shows it: %+v", content, way)
+			}
+		}
+	}
+}
+
+// A hint names the file, not what is in it.
+func TestAHintNamesTheFileOfTheStore(t *testing.T) {
+	t.Chdir(t.TempDir())
+	file := fileOf(t, "sqlite:leases.db\n")
+	for _, test := range []struct {
+		env, args []string
+		want      string
+	}{
+		{nil, []string{"--store-file", file}, "try: leasectl init --store-file " + file + "\n"},
+		{[]string{storeuri.FileVariable + "=" + file}, nil, "try: leasectl init --store sqlite:leases.db\n"},
+		// Options come first.
+		{[]string{storeuri.FileVariable + "=none"}, []string{"--store", "sqlite:leases.db"}, "try: leasectl init --store sqlite:leases.db\n"},
+		{[]string{storeuri.Variable + "=bad"}, []string{"--store-file", file}, "try: leasectl init --store-file " + file + "\n"},
+	} {
+		got := leasectl(t, test.env, append([]string{"inspect", "slots"}, test.args...)...)
+		if got.code != exit.Missing || !strings.HasSuffix(got.stderr, test.want) {
+			t.Errorf("leasectl inspect slots %q with %q = %+v, want %q", test.args, test.env, got, test.want)
 		}
 	}
 }

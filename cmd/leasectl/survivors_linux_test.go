@@ -86,6 +86,8 @@ func TestALeaseIsKeptForWhatCanNotBeKilled(t *testing.T) {
 		"the next slot is won":           {[]string{"--every", "3s", "--continuous"}, begin + `sleep 2; exit 0`, false},
 		"the lease has ended":            {[]string{"--every", "2s"}, begin + `sleep 1000`, false},
 		"it starts others again":         {[]string{"--every", "1h", "--join-mid-slot"}, `"$0" restart "$1" & until [ -s "$1" ]; do sleep 0.01; done; echo started; exit 0`, false},
+		"once":                           {[]string{"--every", oneSlot, "--once"}, begin + `exit 0`, false},
+		"once, the job has ended":        {[]string{"--every", oneSlot, "--once", "--once-per-slot"}, begin + `exit 0`, false},
 		"leasectl is told to end":        {[]string{"--every", "1h", "--join-mid-slot"}, begin + `sleep 1000`, true},
 		"leasectl is told to end, a job": {[]string{"--every", "1h", "--join-mid-slot", "--once-per-slot"}, begin + `trap 'exit 0' TERM; sleep 1000 & wait`, true},
 	} {

@@ -33,6 +33,13 @@ func TestWhatIsWrongIsToldInOneLineEachWithAHint(t *testing.T) {
 		"an empty store":            {args: []string{"init", "--store", ""}, want: []string{"--store: has no scheme: use " + forms, "leasectl init --help"}},
 		"a store without scheme":    {args: []string{"init", "--store", "leases.db"}, want: []string{"--store: has no scheme: use " + forms, "leasectl init --help"}},
 		"a bad store in the env":    {args: []string{"init"}, env: []string{"LEASECTL_STORE=leases.db"}, want: []string{"LEASECTL_STORE: has no scheme: use " + forms, "leasectl init --help"}},
+		"two stores":                {args: []string{"init", "--store", "sqlite:x.db", "--store-file", "uri"}, want: []string{"--store and --store-file: give only one of them", "leasectl init --help"}},
+		"two stores in the env":     {args: []string{"init"}, env: []string{"LEASECTL_STORE=sqlite:x.db", "LEASECTL_STORE_FILE=uri"}, want: []string{"LEASECTL_STORE and LEASECTL_STORE_FILE are set: set only one", "leasectl init --help"}},
+		"a file that isn't there":   {args: []string{"init", "--store-file", "no/uri"}, env: []string{"LEASECTL_STORE=sqlite:x.db"}, want: []string{`--store-file "no/uri": no such file or directory`, "leasectl init --help"}},
+		"no file in the env":        {args: []string{"init"}, env: []string{"LEASECTL_STORE_FILE=no/uri"}, want: []string{`LEASECTL_STORE_FILE "no/uri": no such file or directory`, "leasectl init --help"}},
+		"an unnamed file":           {args: []string{"init", "--store-file", ""}, want: []string{`--store-file "": must not be empty; leave the option out for the default`, "leasectl init --help"}},
+		"a file of no use":          {args: []string{"version", "--store-file", "x"}, want: []string{`--store-file: means nothing to "leasectl version"`, "leasectl version --help"}},
+		"a file to plan for":        {args: []string{"plan", "--every", "5m", "--store-file", "no/uri"}, want: []string{`--store-file "no/uri": no such file or directory`, "leasectl plan --help"}},
 		"a scheme nobody knows":     {args: []string{"init", "--store", "redis://h"}, want: []string{`--store: scheme "redis" is unknown: use ` + forms, "leasectl init --help"}},
 		"a drive letter":            {args: []string{"init", "--store", `C:\leases.db`}, want: []string{"--store: has no known scheme: use " + forms, "leasectl init --help"}},
 		"cosmos without slashes":    {args: []string{"init", "--store", "cosmos:db"}, want: []string{"--store: cosmos: write cosmos://ACCOUNT/DATABASE/CONTAINER", "leasectl init --help"}},
@@ -74,6 +81,19 @@ func TestWhatIsWrongIsToldInOneLineEachWithAHint(t *testing.T) {
 		"a zone without cron":    {args: with("--zone", "Europe/Berlin", "--", "true"), want: []string{`--zone "Europe/Berlin": goes with --cron only; slots of --every are the same in all zones`, "leasectl run --help"}},
 		"too long a grace":       {args: with("--stop-grace", "150s", "--", "true"), want: []string{`--stop-grace "150s": must be less than 2m30s, half of the shortest slot`, "leasectl run --help"}},
 		"no margin and failover": {args: with("--margin", "0s", "--failover-within", "0", "--", "true"), want: []string{`--margin "0s": must not be 0; leave the option out for the default`, `--failover-within "0": must not be 0; leave the option out for the default`, "leasectl run --help"}},
+		"once without need":      {args: with("--timeout", "3s", "--conflict-exit-code", "0", "--", "true"), want: []string{`--timeout "3s": goes with --once only`, `--conflict-exit-code "0": goes with --once only`, "leasectl run --help"}},
+		"a code that is none":    {args: with("--once", "--conflict-exit-code", "256", "--", "true"), want: []string{`--conflict-exit-code "256": must be a whole number from 0 to 255`, "leasectl run --help"}},
+		"once and for ever": {
+			args: with("--once", "--continuous", "--join-mid-slot", "--priority", "3", "--group", "g", "--", "true"),
+			want: []string{
+				"--continuous: not with --once, which ends with its command",
+				"--join-mid-slot: not with --once, which claims what is left of the current slot anyway",
+				"--priority: not with --once, which claims at once, whatever its turn would be",
+				"--group: not with --once, which shares its lease with nobody",
+				`--continuous is set, and --group is "g": a group's lease can't be extended: set only one of them`,
+				"leasectl run --help",
+			},
+		},
 		"a group that works once": {
 			args: with("--once-per-slot", "--group", "g", "--continuous", "--", "true"),
 			want: []string{

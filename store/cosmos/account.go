@@ -13,6 +13,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/fault"
 )
 
 // Account is the state of an account, by its own properties.
@@ -53,20 +54,39 @@ func (a Account) Warning() string {
 		return ""
 	}
 	var all []string
+	for _, f := range a.flaws() {
+		all = append(all, f.Error())
+	}
+	return strings.Join(all, "; ")
+}
+
+// flaws are the shortcomings of an account that is used all the same.
+func (a Account) flaws() (all []fault.Flaw) {
 	if !a.Verified {
-		all = append(all, "the account doesn't say whether it takes writes in several regions; if it does, two workers may hold one lease")
+		all = append(all, fault.Flaw{Check: CheckRegions, What: "the account doesn't say whether it takes writes in several regions; if it does, two workers may hold one lease"})
 	}
 	strong := a.Consistency == string(azcosmos.ConsistencyLevelStrong)
 	if !strong && a.Consistency != string(azcosmos.ConsistencyLevelBoundedStaleness) {
-		all = append(all, fmt.Sprintf("the account's default consistency is %s, weaker than BoundedStaleness: reads may be stale; that is safe, but costs conflicts, requests and now and then a slot: raise it, if that matters", cmp.Or(a.Consistency, "unknown")))
+		all = append(all, fault.Flaw{
+			Check:  CheckConsistency,
+			What:   fmt.Sprintf("the account's default consistency is %s, weaker than BoundedStaleness: reads may be stale; that is safe, but costs conflicts, requests and now and then a slot", cmp.Or(a.Consistency, "unknown")),
+			Remedy: "raise it, if that matters",
+		})
 	}
 	if n := len(a.ReadRegions); n > 1 && !strong {
-		all = append(all, fmt.Sprintf("the account has %d regions and not Strong consistency: an unplanned failover may lose acknowledged leases, and then two workers may hold one slot", n))
+		all = append(all, fault.Flaw{
+			Check: CheckRegions,
+			What:  fmt.Sprintf("the account has %d regions and not Strong consistency: an unplanned failover may lose acknowledged leases, and then two workers may hold one slot", n),
+		})
 	}
 	if a.PartitionFailover {
-		all = append(all, "single partitions fail over by themselves, which Azure's SDK for Go doesn't follow: meanwhile appends of their worker types fail: turn per-partition automatic failover off, or expect that")
+		all = append(all, fault.Flaw{
+			Check:  CheckRegions,
+			What:   "single partitions fail over by themselves, which Azure's SDK for Go doesn't follow: meanwhile appends of their worker types fail",
+			Remedy: "turn per-partition automatic failover off, or expect that",
+		})
 	}
-	return strings.Join(all, "; ")
+	return all
 }
 
 // accountJSON has the properties of the account that are used.
@@ -138,9 +158,15 @@ func (c *conn) judgeAccount(reply *http.Response) (*http.Response, error) {
 func (l *Ledger) judge(a Account) error {
 	switch {
 	case a.MultipleWrites:
-		return fmt.Errorf("%w: account %s takes writes in several regions, each of which accepts the same key: turn multi-region writes off", store.ErrRefused, l.address.host)
+		return fault.Flaw{
+			Check: CheckRegions, What: "account " + l.address.host + " takes writes in several regions, each of which accepts the same key",
+			Remedy: "turn multi-region writes off",
+		}.Refuse()
 	case !a.Verified && !l.unsafe:
-		return fmt.Errorf("%w: account %s doesn't say whether it takes writes in several regions: accept the danger with UnsafeUnverifiedAccount (unsafeUnverifiedAccount=true in the URI), or use another", store.ErrRefused, l.address.host)
+		return fault.Flaw{
+			Check: CheckRegions, What: "account " + l.address.host + " doesn't say whether it takes writes in several regions",
+			Remedy: "accept the danger with UnsafeUnverifiedAccount (unsafeUnverifiedAccount=true in the URI), or use another",
+		}.Refuse()
 	}
 	return nil
 }

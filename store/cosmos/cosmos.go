@@ -111,7 +111,10 @@ type Ledger struct {
 	closed atomic.Bool
 }
 
-var _ store.Ledger = (*Ledger)(nil)
+var (
+	_ store.Ledger = (*Ledger)(nil)
+	_ store.Pager  = (*Ledger)(nil)
+)
 
 // String names the container and the host, never a key.
 func (l *Ledger) String() string {
@@ -195,6 +198,22 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 		return tailed{records: found.records, stamp: l.stamp(found.time, exchangeOf(ctx))}, nil
 	})
 	return got.records, got.stamp, err
+}
+
+// Page returns the oldest records above a Seq, oldest first. It costs one query, or two if there are
+// unreachable records among them.
+func (l *Ledger) Page(ctx context.Context, workerType string, after int64, limit int) ([]store.Record, error) {
+	if err := store.CheckWorkerType(workerType); err != nil {
+		return nil, fmt.Errorf("cosmos: page: %w", err)
+	}
+	return run(ctx, l, "page", workerType, func(ctx context.Context, c *conn) ([]store.Record, error) {
+		q, some := document.Page(workerType, after, limit)
+		if !some {
+			return nil, nil
+		}
+		found, err := c.walk(ctx, q)
+		return found.records, err
+	})
 }
 
 // Trim deletes the oldest records below a Seq, but never the head. Each deletion costs

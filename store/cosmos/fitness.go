@@ -10,6 +10,7 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/document"
+	"github.com/slotlease/slotlease/store/internal/fault"
 )
 
 // partitionPath is the partition key of a container that keeps ledgers.
@@ -20,26 +21,30 @@ func (l *Ledger) judgeContainer(p *azcosmos.ContainerProperties) error {
 	if p == nil {
 		return errors.New("the container's properties are missing in the reply")
 	}
-	if why := unfitContainer(p); why != "" {
-		return fmt.Errorf("%w: container %s/%s %s", store.ErrRefused, l.address.database, l.address.container, why)
+	if flaws := l.containerFlaws(p); len(flaws) > 0 {
+		return flaws[0].Refuse()
 	}
 	return nil
 }
 
-// unfitContainer returns the reason why a container is unfit, or "".
-func unfitContainer(p *azcosmos.ContainerProperties) string {
-	paths := p.PartitionKeyDefinition.Paths
-	switch ttl := p.DefaultTimeToLive; {
-	case !slices.Equal(paths, []string{partitionPath}):
-		return fmt.Sprintf("has the partition key %.120q, must have %q: use another container", paths, partitionPath)
-	case ttl != nil && *ttl > 0:
-		return fmt.Sprintf("deletes its items after %d s (defaultTtl), and would delete the newest record: turn its time to live off", *ttl)
-	case p.IndexingPolicy != nil && p.IndexingPolicy.IndexingMode != "" && !strings.EqualFold(string(p.IndexingPolicy.IndexingMode), string(azcosmos.IndexingModeConsistent)):
-		return fmt.Sprintf("has the indexing mode %.20q, with which queries miss what was written: make it consistent", p.IndexingPolicy.IndexingMode)
-	case p.UniqueKeyPolicy != nil && len(p.UniqueKeyPolicy.UniqueKeys) > 0:
-		return "has unique keys besides the id, and would take one record for another: use another container"
+// containerFlaws are the reasons why a container is unfit.
+func (l *Ledger) containerFlaws(p *azcosmos.ContainerProperties) (flaws []fault.Flaw) {
+	flaw := func(check, remedy, format string, args ...any) {
+		flaws = append(flaws, fault.Flaw{Check: check, Remedy: remedy, What: fmt.Sprintf("container %s/%s ", l.address.database, l.address.container) + fmt.Sprintf(format, args...)})
 	}
-	return ""
+	if paths := p.PartitionKeyDefinition.Paths; !slices.Equal(paths, []string{partitionPath}) {
+		flaw(CheckPartitionKey, "use another container", "has the partition key %.120q, must have %q", paths, partitionPath)
+	}
+	if ttl := p.DefaultTimeToLive; ttl != nil && *ttl > 0 {
+		flaw(store.CheckExpiry, "turn its time to live off", "deletes its items after %d s (defaultTtl), and would delete the newest record", *ttl)
+	}
+	if i := p.IndexingPolicy; i != nil && i.IndexingMode != "" && !strings.EqualFold(string(i.IndexingMode), string(azcosmos.IndexingModeConsistent)) {
+		flaw(CheckIndexing, "make it consistent", "has the indexing mode %.20q, with which queries miss what was written", i.IndexingMode)
+	}
+	if u := p.UniqueKeyPolicy; u != nil && len(u.UniqueKeys) > 0 {
+		flaw(store.CheckConstraints, "use another container", "has unique keys besides the id, and would take one record for another")
+	}
+	return flaws
 }
 
 // indexing covers what is queried and nothing else, so that an append is charged

@@ -43,6 +43,8 @@ type conn struct {
 	end  context.CancelFunc
 	// timeless is set when the server doesn't know GetCurrentTimestamp.
 	timeless atomic.Bool
+	// examines lets an account be looked at that is refused.
+	examines bool
 	// account has the newest properties that came by this connection, or is nil.
 	account atomic.Pointer[Account]
 }

@@ -177,34 +177,42 @@ func (c *conn) remove(ctx context.Context, records []store.Record, deleted *atom
 // than those seen, until there are none.
 func (c *conn) workerTypes(ctx context.Context) ([]string, error) {
 	types := []string{}
-	seen := []string{}
 	for {
-		before := len(seen)
-		o := c.query(azcosmos.QueryParameter{Name: "@seen", Value: seen})
-		o.EnableCrossPartitionQuery = nil
-		pager := c.container.NewQueryItemsPager("SELECT c.id, c."+document.WorkerType+" FROM c WHERE NOT ARRAY_CONTAINS(@seen, c."+document.WorkerType+")", azcosmos.NewPartitionKey(), o)
-		for pager.More() && len(seen) == before {
-			page, err := pager.NextPage(ctx)
-			if err != nil {
-				return nil, err
-			}
-			for _, raw := range page.Items {
-				var item struct {
-					ID         string `json:"id"`
-					WorkerType string `json:"workerType"`
-				}
-				// Partitions whose name isn't text contain no ledger.
-				if json.Unmarshal(raw, &item) != nil {
-					continue
-				}
-				if _, ok := document.SeqOf(item.WorkerType, item.ID); ok && !slices.Contains(types, item.WorkerType) && store.CheckWorkerType(item.WorkerType) == nil {
-					types, seen = append(types, item.WorkerType), append(seen, item.WorkerType)
-				}
-			}
+		more, err := c.moreTypes(ctx, types)
+		if err != nil {
+			return nil, err
 		}
-		if len(seen) == before {
+		if len(more) == 0 {
 			slices.Sort(types)
 			return types, nil
 		}
+		types = append(types, more...)
 	}
+}
+
+// moreTypes finds some worker types that have records and weren't seen; none if there are no more.
+func (c *conn) moreTypes(ctx context.Context, seen []string) (types []string, err error) {
+	o := c.query(azcosmos.QueryParameter{Name: "@seen", Value: seen})
+	o.EnableCrossPartitionQuery = nil
+	pager := c.container.NewQueryItemsPager("SELECT c.id, c."+document.WorkerType+" FROM c WHERE NOT ARRAY_CONTAINS(@seen, c."+document.WorkerType+")", azcosmos.NewPartitionKey(), o)
+	for pager.More() && len(types) == 0 {
+		page, err := pager.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, raw := range page.Items {
+			var item struct {
+				ID         string `json:"id"`
+				WorkerType string `json:"workerType"`
+			}
+			// Partitions whose name isn't text contain no ledger.
+			if json.Unmarshal(raw, &item) != nil {
+				continue
+			}
+			if _, ok := document.SeqOf(item.WorkerType, item.ID); ok && !slices.Contains(types, item.WorkerType) && store.CheckWorkerType(item.WorkerType) == nil {
+				types = append(types, item.WorkerType)
+			}
+		}
+	}
+	return types, nil
 }

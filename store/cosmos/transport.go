@@ -81,7 +81,7 @@ func (c *conn) Do(req *http.Request) (*http.Response, error) {
 	ctx, release := c.bounded(req.Context())
 	defer release()
 	x := exchangeOf(ctx)
-	if a := c.account.Load(); a != nil && !isAccount(req) {
+	if a := c.account.Load(); a != nil && !isAccount(req) && !c.examines {
 		// The SDK may have learned during an operation that writes now go to several
 		// regions.
 		if err := c.ledger.judge(*a); err != nil {

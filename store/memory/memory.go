@@ -57,6 +57,7 @@ func (c *column) followed() (from, to int) {
 
 var (
 	_ store.Ledger  = (*Ledger)(nil)
+	_ store.Pager   = (*Ledger)(nil)
 	_ store.Watcher = (*Ledger)(nil)
 )
 
@@ -188,6 +189,29 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 		out = append(out, c.records[seq])
 	}
 	return out, l.stamp(), nil
+}
+
+// Page returns the oldest records above a Seq, oldest first.
+func (l *Ledger) Page(ctx context.Context, workerType string, after int64, limit int) ([]store.Record, error) {
+	if err := l.enter(ctx, "page", workerType); err != nil {
+		return nil, err
+	}
+	defer l.mu.Unlock()
+	c := l.types[workerType]
+	if c == nil {
+		return nil, nil
+	}
+	var out []store.Record
+	below, above := c.followed()
+	from, there := slices.BinarySearch(c.seqs, after)
+	if there {
+		from++
+	}
+	from = min(max(from, below), above)
+	for _, seq := range c.seqs[from:min(from+max(0, min(limit, store.MaxPage)), above)] {
+		out = append(out, c.records[seq])
+	}
+	return out, nil
 }
 
 // Trim deletes the oldest records below a Seq, but never the head.

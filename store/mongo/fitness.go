@@ -12,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/fault"
 )
 
 const (
@@ -182,15 +183,9 @@ func (l *Ledger) inspect(ctx context.Context) (presence, error) {
 func (l *Ledger) inspectShards(ctx context.Context, of service) error {
 	f := &l.fitness
 	now := f.clock.Now()
-	var is layout
-	var err error
-	switch of {
-	case cosmosRU:
-		is, err = l.lookAtCosmosKey(ctx)
-	case gateway:
-		is, err = l.lookAtListedKey(ctx)
-	case genuine, ferretDB:
-		is, err = l.lookForShards(ctx)
+	is, err := l.layoutOf(ctx, of)
+	if _, unknown := errors.AsType[unverified](err); unknown && l.unsafe {
+		err = nil // The caller accepts the danger.
 	}
 	var apart spread
 	if err == nil && is != whole && of == genuine {
@@ -205,6 +200,19 @@ func (l *Ledger) inspectShards(ctx context.Context, of service) error {
 		f.found = false
 	}
 	return err
+}
+
+// layoutOf finds out how the collection is sharded. The error may be unverified, with the layout that is to
+// be assumed then.
+func (l *Ledger) layoutOf(ctx context.Context, of service) (layout, error) {
+	switch of {
+	case cosmosRU:
+		return l.lookAtCosmosKey(ctx)
+	case gateway:
+		return l.lookAtListedKey(ctx)
+	case genuine, ferretDB:
+	}
+	return l.lookForShards(ctx)
 }
 
 // look asks the server. Where rights are missing to find out, it assumes the best.
@@ -230,54 +238,68 @@ func (l *Ledger) look(ctx context.Context) (g greeting, there presence, err erro
 
 // lookAtCollection judges the collection's options, if there is a collection.
 func (l *Ledger) lookAtCollection(ctx context.Context) (presence, error) {
+	there, flaws, err := l.collectionFlaws(ctx)
+	if err == nil && len(flaws) > 0 {
+		err = flaws[0].Refuse()
+	}
+	return there, err
+}
+
+// collectionFlaws finds out whether there is a collection, and what is wrong with its options.
+func (l *Ledger) collectionFlaws(ctx context.Context) (presence, []fault.Flaw, error) {
 	cursor, err := l.to().db.ListCollections(ctx, bson.D{{Key: "name", Value: l.to().coll.Name()}})
 	if err != nil {
-		return unlisted, tolerate(err)
+		return unlisted, nil, tolerate(err)
 	}
 	var found []bson.Raw
-	if err := cursor.All(ctx, &found); err != nil {
-		return absent, err
+	if err := cursor.All(ctx, &found); err != nil || len(found) == 0 {
+		return absent, nil, err
 	}
+	var flaws []fault.Flaw
 	for _, raw := range found {
-		if why := unfitCollection(raw); why != "" {
-			return present, fmt.Errorf("%w: %s is %s", store.ErrRefused, l.namespace(), why)
-		}
+		flaws = append(flaws, collectionFlaws(l.namespace(), raw)...)
 	}
-	if len(found) == 0 {
-		return absent, nil
-	}
-	return present, nil
+	return present, flaws, nil
 }
 
 // lookAtIndexes refuses a TTL index: it would delete the head.
 func (l *Ledger) lookAtIndexes(ctx context.Context) error {
+	_, flaws, err := l.indexFlaws(ctx)
+	if err == nil && len(flaws) > 0 {
+		err = flaws[0].Refuse()
+	}
+	return err
+}
+
+// indexFlaws lists the indexes that are a danger. listed is false if rights are missing to list any.
+func (l *Ledger) indexFlaws(ctx context.Context) (listed bool, flaws []fault.Flaw, err error) {
 	cursor, err := l.to().coll.Indexes().List(ctx)
 	if err != nil {
-		return tolerate(err)
+		return false, nil, tolerate(err)
 	}
 	var found []bson.Raw
 	if err := cursor.All(ctx, &found); err != nil {
-		return err
+		return false, nil, err
 	}
 	for _, raw := range found {
-		if why := unfitIndex(raw); why != "" {
-			return fmt.Errorf("%w: %s has %s", store.ErrRefused, l.namespace(), why)
+		if flaw, dangerous := indexFlaw(l.namespace(), raw); dangerous {
+			flaws = append(flaws, flaw)
 		}
 	}
-	return nil
+	return true, flaws, nil
 }
 
-// unfitIndex returns the danger of an index, by its entry in listIndexes.
-func unfitIndex(raw bson.Raw) string {
+// indexFlaw returns the danger of an index of a collection, by its entry in listIndexes.
+func indexFlaw(of string, raw bson.Raw) (f fault.Flaw, dangerous bool) {
 	name, _ := raw.Lookup("name").StringValueOK()
 	if _, err := raw.LookupErr("expireAfterSeconds"); err == nil {
-		return fmt.Sprintf("the TTL index %.80q, which would delete the newest record: drop it", name)
+		return fault.Flaw{Check: store.CheckExpiry, What: fmt.Sprintf("%s has the TTL index %.80q, which would delete the newest record", of, name), Remedy: "drop it"}, true
 	}
 	// The index over _id has no such field.
 	if unique, _ := raw.Lookup("unique").BooleanOK(); unique && name != "_id_" {
-		return fmt.Sprintf("the unique index %.80q, which would keep records out: drop it", name)
+		return fault.Flaw{Check: store.CheckConstraints, What: fmt.Sprintf("%s has the unique index %.80q, which would keep records out", of, name), Remedy: "drop it"}, true
 	}
-	return ""
+	return fault.Flaw{}, false
 }
 
 // isReply reports whether the server answered a command, if only with an error.

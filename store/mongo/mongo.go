@@ -46,6 +46,7 @@ type Ledger struct {
 
 var (
 	_ store.Ledger = (*Ledger)(nil)
+	_ store.Pager  = (*Ledger)(nil)
 	_ store.Warner = (*Ledger)(nil)
 	_ store.Noter  = (*Ledger)(nil)
 )
@@ -142,6 +143,22 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 		return out, nil
 	})
 	return out, store.Stamp{}, err
+}
+
+// Page returns the oldest records above a Seq, oldest first. It costs one find by the keys, or two if
+// there are unreachable keys among them.
+func (l *Ledger) Page(ctx context.Context, workerType string, after int64, limit int) ([]store.Record, error) {
+	if err := store.CheckWorkerType(workerType); err != nil {
+		return nil, fmt.Errorf("mongo: page: %w", err)
+	}
+	return read(ctx, l, "page", workerType, func(ctx context.Context) ([]store.Record, error) {
+		q, some := document.Page(workerType, after, limit)
+		if !some {
+			return nil, nil
+		}
+		records, _, err := l.walk(ctx, q)
+		return records, err
+	})
 }
 
 // Trim deletes the oldest records below a Seq, but never the head: the newest

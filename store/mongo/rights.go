@@ -29,23 +29,39 @@ func (l *Ledger) CheckRights(ctx context.Context) error {
 	if err := l.enter(ctx, "check rights", ""); err != nil {
 		return err
 	}
+	status, err := l.rights(ctx)
+	if err == nil {
+		err = l.mayInsert(ctx, status)
+	}
+	return l.failed(ctx, "check rights", "", err)
+}
+
+// rights is the server's reply about the rights of the user; nil if it doesn't know the command, or doesn't answer
+// it for this user.
+func (l *Ledger) rights(ctx context.Context) (bson.Raw, error) {
 	status, err := l.to().client.Database("admin").RunCommand(ctx,
 		bson.D{{Key: "connectionStatus", Value: 1}, {Key: "showPrivileges", Value: true}},
 		options.RunCmd().SetReadPreference(readpref.Primary()),
 	).Raw()
 	switch {
 	case err != nil && !isLogin(err) && (tolerate(err) == nil || hasCode(err, otherForm...)):
-		return nil // The server doesn't know the command, or doesn't answer it for this user.
+		return nil, nil
 	case err != nil:
-		return l.failed(ctx, "check rights", "", err)
-	case !lacks(status, l.to().db.Name(), l.to().coll.Name(), "insert"):
+		return nil, err
+	}
+	return status, nil
+}
+
+// mayInsert returns the server's denial of an insert, if a reply about the rights doesn't list it.
+func (l *Ledger) mayInsert(ctx context.Context, status bson.Raw) error {
+	if !lacks(status, l.to().db.Name(), l.to().coll.Name(), "insert") {
 		return nil
 	}
-	err = l.insert(ctx, bson.D{{Key: fieldID, Value: bson.A{}}})
+	err := l.insert(ctx, bson.D{{Key: fieldID, Value: bson.A{}}})
 	if err == nil || !errors.Is(meaning(err), store.ErrDenied) && judged(err) {
 		return nil
 	}
-	return l.failed(ctx, "check rights", "", err)
+	return err
 }
 
 // otherForm are the codes of servers that know a command only in another form: BadValue,

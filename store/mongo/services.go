@@ -12,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/fault"
 )
 
 // service is what speaks the protocol, as far as that makes a difference.
@@ -42,9 +43,17 @@ func serviceOf(hello bson.Raw, router bool) service {
 	return genuine
 }
 
-// lookAtService completes what hello says by buildInfo, which needs no rights, and
-// refuses a service whose clock nothing is known about.
+// lookAtService refuses a service whose clock nothing is known about.
 func (l *Ledger) lookAtService(ctx context.Context, g greeting) (service, error) {
+	is, err := l.findService(ctx, g)
+	if err != nil {
+		return is, err
+	}
+	return is, l.knowsSkew(is)
+}
+
+// findService completes what hello says by buildInfo, which needs no rights.
+func (l *Ledger) findService(ctx context.Context, g greeting) (service, error) {
 	is := g.service
 	if is == genuine && !g.router {
 		info, err := l.to().client.Database("admin").RunCommand(ctx, bson.D{{Key: "buildInfo", Value: 1}}).Raw()
@@ -56,21 +65,27 @@ func (l *Ledger) lookAtService(ctx context.Context, g greeting) (service, error)
 			is = ferretDB
 		}
 	}
-	return is, l.knowsSkew(is)
+	return is, nil
 }
 
 // knowsSkew refuses a service that answers with the clock of whichever of its front ends
 // was asked, unless ServerSkew says how far those may be apart.
 func (l *Ledger) knowsSkew(is service) error {
-	const by = "answers with the clock of the %s that was asked: say how far those may differ by serverSkew=… in the URI (Options.ServerSkew), or serverSkew=1ns if there is only one"
+	answers := ""
 	switch {
 	case l.skew != 0:
 	case is == ferretDB:
-		return fmt.Errorf("%w: FerretDB "+by, store.ErrRefused, "proxy")
+		answers = "FerretDB answers with the clock of the proxy"
 	case is == gateway:
-		return fmt.Errorf("%w: DocumentDB "+by, store.ErrRefused, "gateway")
+		answers = "DocumentDB answers with the clock of the gateway"
 	}
-	return nil
+	if answers == "" {
+		return nil
+	}
+	return fault.Flaw{
+		Check: store.CheckServerClocks, What: answers + " that was asked",
+		Remedy: "say how far those may differ by serverSkew=… in the URI (Options.ServerSkew), or serverSkew=1ns if there is only one",
+	}.Refuse()
 }
 
 // lookAtCosmosKey reads the shard key by a command of Cosmos DB for MongoDB (RU); see
@@ -84,7 +99,7 @@ func (l *Ledger) lookAtCosmosKey(ctx context.Context) (layout, error) {
 	case tolerate(err) != nil:
 		return whole, err
 	case err != nil:
-		return l.unverified(whole, fmt.Sprintf("can't find out how %s is sharded: customAction GetCollection failed", l.namespace()))
+		return unknown(whole, fmt.Sprintf("can't find out how %s is sharded: customAction GetCollection failed", l.namespace()), "")
 	}
 	return l.keyed(raw.Lookup("shardKeyDefinition"))
 }
@@ -99,7 +114,7 @@ func (l *Ledger) lookAtListedKey(ctx context.Context) (layout, error) {
 		if tolerate(err) != nil {
 			return whole, err
 		}
-		return l.unverified(whole, fmt.Sprintf("can't find out how %s is sharded: grant the action listCollections", l.namespace()))
+		return unknown(whole, fmt.Sprintf("can't find out how %s is sharded", l.namespace()), "grant the action listCollections")
 	}
 	var found []bson.Raw
 	if err := cursor.All(ctx, &found); err != nil || len(found) == 0 {
@@ -121,12 +136,19 @@ func (l *Ledger) keyed(key bson.RawValue) (layout, error) {
 	return unfit, l.unfitKey("is sharded by", fields)
 }
 
-// unverified refuses what rights are missing to find out, unless the caller accepts that.
-func (l *Ledger) unverified(assumed layout, why string) (layout, error) {
-	if l.unsafe {
-		return assumed, nil
+// unverified is the refusal of what can't be found out, unless the caller accepts that.
+type unverified struct{ error }
+
+func (e unverified) Unwrap() error { return e.error }
+
+// unknown says why the layout can't be found out, and what is assumed if that is accepted.
+func unknown(assumed layout, why, remedy string) (layout, error) {
+	if remedy != "" {
+		remedy += ", or "
 	}
-	return unfit, fmt.Errorf("%w: %s, or accept the danger with unsafeUnverified=true in the URI (Options.UnsafeUnverified)", store.ErrRefused, why)
+	return assumed, unverified{fault.Flaw{
+		Check: CheckSharding, What: why, Remedy: remedy + "accept the danger with unsafeUnverified=true in the URI (Options.UnsafeUnverified)",
+	}.Refuse()}
 }
 
 // insert adds a document. Where the driver's own repetition of writes isn't supported, as

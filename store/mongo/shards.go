@@ -11,8 +11,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 
-	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/document"
+	"github.com/slotlease/slotlease/store/internal/fault"
 )
 
 // lookAtShardsAgain is how long a check of the shard key counts. A collection that is
@@ -72,9 +72,9 @@ func (l *Ledger) lookForShards(ctx context.Context) (layout, error) {
 	case tolerate(err) != nil:
 		return whole, err
 	case known:
-		return unfit, fmt.Errorf("%w: %s is sharded, and by which key can't be found out: grant find on config.collections", store.ErrRefused, l.namespace())
+		return unfit, fault.Flaw{Check: CheckSharding, What: l.namespace() + " is sharded, and by which key can't be found out", Remedy: "grant find on config.collections"}.Refuse()
 	}
-	return l.unverified(whole, fmt.Sprintf("can't find out whether %s is sharded: grant the action collStats on it", l.namespace()))
+	return unknown(whole, fmt.Sprintf("can't find out whether %s is sharded", l.namespace()), "grant the action collStats on it")
 }
 
 // configured is the collection's entry in the cluster's configuration, or nil.
@@ -118,8 +118,10 @@ func (l *Ledger) unfitKey(is string, key bson.Raw) error {
 	for _, e := range elements {
 		fields = append(fields, e.Key())
 	}
-	return fmt.Errorf("%w: %s %s {%.80s}, and _id is unique only in each shard: reshard it by %s or by _id alone",
-		store.ErrRefused, l.namespace(), is, strings.Join(fields, ", "), document.WorkerType)
+	return fault.Flaw{
+		Check: CheckSharding, What: fmt.Sprintf("%s %s {%.80s}, and _id is unique only in each shard", l.namespace(), is, strings.Join(fields, ", ")),
+		Remedy: fmt.Sprintf("reshard it by %s or by _id alone", document.WorkerType),
+	}.Refuse()
 }
 
 // target adds the worker type to a filter, if that is the shard key: then one shard is

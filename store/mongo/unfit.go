@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/fault"
 )
 
 // Error codes by which a server refuses an insert because of what the collection is.
@@ -21,28 +22,31 @@ const (
 	codeNotOnView         = 166
 )
 
-// unfitCollection returns the reason why a collection is unfit, by its entry in
+// collectionFlaws are the reasons why a collection of a name is unfit, by its entry in
 // listCollections.
-func unfitCollection(raw bson.Raw) string {
+func collectionFlaws(name string, raw bson.Raw) (flaws []fault.Flaw) {
+	is := func(check, what, remedy string) {
+		flaws = append(flaws, fault.Flaw{Check: check, What: name + " is " + what, Remedy: remedy})
+	}
 	if kind, ok := raw.Lookup("type").StringValueOK(); ok && kind != "collection" {
-		return "a " + kind + ": use a plain collection"
+		is(CheckCollection, "a "+kind, "use a plain collection")
 	}
 	if capped, _ := raw.Lookup("options", "capped").BooleanOK(); capped {
-		return "capped, and would delete records by itself: use a plain collection"
+		is(CheckCollection, "capped, and would delete records by itself", "use a plain collection")
 	}
 	if validates(raw) {
-		return "given a validator, which may keep records out: remove it with collMod (validator: {})"
+		is(CheckCollection, "given a validator, which may keep records out", "remove it with collMod (validator: {})")
 	}
 	if _, err := raw.LookupErr("options", "expireAfterSeconds"); err == nil {
-		return "set to expire its documents (expireAfterSeconds), and would delete the newest record: use a plain collection"
+		is(store.CheckExpiry, "set to expire its documents (expireAfterSeconds), and would delete the newest record", "use a plain collection")
 	}
 	if _, err := raw.LookupErr("options", "clusteredIndex"); err == nil {
-		return "clustered, which is made to expire documents, and wasn't tested: use a plain collection"
+		is(CheckCollection, "clustered, which is made to expire documents, and wasn't tested", "use a plain collection")
 	}
 	if locale, ok := raw.Lookup("options", "collation", "locale").StringValueOK(); ok && locale != "simple" {
-		return "created with collation " + locale + ", which takes different keys for one: use the simple collation"
+		is(CheckCollection, "created with collation "+locale+", which takes different keys for one", "use the simple collation")
 	}
-	return ""
+	return flaws
 }
 
 // validates reports whether the collection has a validator that refuses documents.

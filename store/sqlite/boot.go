@@ -8,6 +8,7 @@ import (
 
 	"github.com/slotlease/slotlease/internal/boottime"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/fault"
 )
 
 // machine is the clock that all processes of the machine share.
@@ -115,21 +116,38 @@ func (l *Ledger) compare(at, before, after time.Time, n line) {
 // of the two is wrong. Store time that is uncertain because the wall clock was set is another.
 // It asks nobody.
 func (l *Ledger) Warning() string {
+	var says []string
+	for _, f := range l.clockFlaws() {
+		says = append(says, f.Error())
+	}
+	return strings.Join(says, "; ")
+}
+
+// clockFlaws are what Warning says.
+func (l *Ledger) clockFlaws() []fault.Flaw {
 	l.mu.Lock()
 	by, skew, until := l.apart, l.skew, l.unsureUntil
 	l.mu.Unlock()
-	var says []string
+	var all []fault.Flaw
 	if skew > 0 {
-		says = append(says, fmt.Sprintf("store time is uncertain by %v until %s at the latest, because the machine's clock was set while a lease of %s was in force: slots may be lost until then; where its work has ended, stop all workers, override the lease if it was not released, and re-anchor the ledger (leasectl reanchor)",
-			skew.Round(time.Millisecond), store.Format(until), l.o.Path))
+		all = append(all, fault.Flaw{
+			Check: store.CheckServerClocks,
+			What: fmt.Sprintf("store time is uncertain by %v until %s at the latest, because the machine's clock was set while a lease of %s was in force",
+				skew.Round(time.Millisecond), store.Format(until), l.o.Path),
+			Remedy: "slots may be lost until then; where its work has ended, stop all workers, override the lease if it was not released, and re-anchor the ledger (leasectl reanchor)",
+		})
 	}
 	if by != 0 {
 		direction := "ahead of"
 		if by < 0 {
 			direction = "behind"
 		}
-		says = append(says, fmt.Sprintf("the machine's clock is %v %s store time, which was taken from it at the first use of %s after boot: if the clock is right now, stop all workers and re-anchor the ledger (leasectl reanchor)",
-			by.Abs().Round(100*time.Millisecond), direction, l.o.Path))
+		all = append(all, fault.Flaw{
+			Check: store.CheckServerClocks,
+			What: fmt.Sprintf("the machine's clock is %v %s store time, which was taken from it at the first use of %s after boot",
+				by.Abs().Round(100*time.Millisecond), direction, l.o.Path),
+			Remedy: "if the clock is right now, stop all workers and re-anchor the ledger (leasectl reanchor)",
+		})
 	}
-	return strings.Join(says, "; ")
+	return all
 }

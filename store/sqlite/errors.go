@@ -59,9 +59,9 @@ func (l *Ledger) explain(ctx context.Context, err error) error {
 	case c&0xff == code.SQLITE_CONSTRAINT:
 		return fmt.Errorf("%w: a constraint that isn't a ledger's keeps the record out: %w", store.ErrRefused, err)
 	case c&0xff == code.SQLITE_NOTADB:
-		return fmt.Errorf("%w: not a SQLite database: choose another file: %w", store.ErrRefused, err)
+		return fmt.Errorf("%w: %w: %w", store.ErrRefused, fault.Flaw{Check: store.CheckLedger, What: "not a SQLite database", Remedy: "choose another file"}, err)
 	case c&0xff == code.SQLITE_CORRUPT:
-		return fmt.Errorf("%w: the file is corrupt: stop all its workers, then remove it: %w", store.ErrRefused, err)
+		return fmt.Errorf("%w: %w: %w", store.ErrRefused, fault.Flaw{Check: store.CheckLedger, What: "the file is corrupt", Remedy: "stop all its workers, then remove it"}, err)
 	case c == code.SQLITE_READONLY_DBMOVED:
 		return fmt.Errorf("%w: the file was removed or replaced: %w", ErrUnshared, err)
 	case c&0xff == code.SQLITE_READONLY && l.o.ReadOnly:

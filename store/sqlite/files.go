@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/fault"
 )
 
 // ErrUnshared: other workers may use another log than this handle, so they may have
@@ -97,8 +98,8 @@ func otherLog(f files) error {
 // fit refuses a path by which workers may not share the file, or its log. SQLite names
 // the log after the path, so a file that has two paths may have two logs.
 func fit(path string, anyFileSystem bool) error {
-	refuse := func(format string, args ...any) error {
-		return fmt.Errorf("%w: %w: %s", store.ErrRefused, ErrUnshared, fmt.Sprintf(format, args...))
+	refuse := func(remedy, format string, args ...any) error {
+		return fmt.Errorf("%w: %w: %w", store.ErrRefused, ErrUnshared, fault.Flaw{Check: CheckFileSystem, What: fmt.Sprintf(format, args...), Remedy: remedy})
 	}
 	info, err := stat(path)
 	place := path
@@ -108,12 +109,13 @@ func fit(path string, anyFileSystem bool) error {
 	case err != nil || !info.Mode().IsRegular():
 		return nil // inspect says why
 	case links(info) > 1:
-		return refuse("%s has %d hard links, and each would have its own log: stop all workers, remove all but one, and give all workers that path", path, links(info))
+		return refuse("stop all workers, remove all but one, and give all workers that path", "%s has %d hard links, and each would have its own log", path, links(info))
 	case mounted(path):
-		return refuse("%s is itself a mount point, so it has its own log here: mount its directory, not the file", path)
+		return refuse("mount its directory, not the file", "%s is itself a mount point, so it has its own log here", path)
 	}
 	if name := sharedFileSystem(place); name != "" && !anyFileSystem {
-		return refuse("%s is on %s, where two machines or mounts can have the file open and not see each other: use a local disk (or set unsafeFileSystem, if only processes of one machine use it, by one mount)", path, name)
+		return refuse("use a local disk (or set unsafeFileSystem, if only processes of one machine use it, by one mount)",
+			"%s is on %s, where two machines or mounts can have the file open and not see each other", path, name)
 	}
 	return nil
 }

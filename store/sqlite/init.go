@@ -26,6 +26,7 @@ var (
 	insertRecord  = insertStatement(" SELECT ", " WHERE "+guards)
 	insertGuarded = insertStatement(" VALUES (", ")")
 	selectOne     = queryFor(`workerType = ?1 AND seq = ?2`)
+	selectPage    = queryFor(`workerType = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq LIMIT ?4 + 0`)
 	selectTail    = queryTail()
 	selectTails   = queryTails()
 	selectVersion = `SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema),

@@ -13,6 +13,7 @@ import (
 	code "modernc.org/sqlite/lib"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/fault"
 )
 
 // state is the kind of file at a path.
@@ -140,9 +141,14 @@ func claim(ctx context.Context, path string) (err error) {
 		return fmt.Errorf("%w: neither a ledger nor another database, with a SQLite journal beside it: remove both, or choose another file: %w", store.ErrRefused, err)
 	}
 	if err == nil && application != applicationID {
-		return fmt.Errorf("%w: a database of another application (application_id %#x) with an interrupted change: choose another file", store.ErrRefused, uint32(application))
+		return notOurs("a database of another application (application_id %#x) with an interrupted change", uint32(application))
 	}
 	return err
+}
+
+// notOurs refuses a file that isn't a ledger.
+func notOurs(format string, args ...any) error {
+	return fault.Flaw{Check: store.CheckLedger, What: fmt.Sprintf(format, args...), Remedy: "choose another file"}.Refuse()
 }
 
 // identify reads the marks of a ledger. One whose tables others have constrained can be read.
@@ -156,13 +162,16 @@ func identify(ctx context.Context, db querier, readOnly bool) (state, error) {
 	switch {
 	case encoding != "UTF-8" && (application == applicationID || application == 0 && objects == 0):
 		// Others count the bytes of a text in UTF-16, where all are twice as long.
-		return isMissing, fmt.Errorf("%w: a database in %s, want UTF-8: choose another file", store.ErrRefused, encoding)
+		return isMissing, notOurs("a database in %s, want UTF-8", encoding)
 	case application == 0 && version == 0 && objects == 0:
 		return isEmpty, nil
 	case application != applicationID:
-		return isMissing, fmt.Errorf("%w: a database of another application (application_id %#x, %d tables and indexes): choose another file", store.ErrRefused, uint32(application), objects)
+		return isMissing, notOurs("a database of another application (application_id %#x, %d tables and indexes)", uint32(application), objects)
 	case version > schemaVersion:
-		return isMissing, fmt.Errorf("%w: written by a newer version (schema %d, this one knows %d): upgrade this program", store.ErrRefused, version, schemaVersion)
+		return isMissing, fault.Flaw{
+			Check: store.CheckLedger, What: fmt.Sprintf("written by a newer version (schema %d, this one knows %d)", version, schemaVersion),
+			Remedy: "upgrade this program",
+		}.Refuse()
 	case version < 1 || key.String != primaryKey:
 		return isMissing, rebuilt(fmt.Sprintf("schema %d, primary key of WorkerLeases %q, want %q", version, key.String, primaryKey))
 	}

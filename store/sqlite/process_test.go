@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 	"github.com/slotlease/slotlease/workerlease"
 )
@@ -53,6 +54,11 @@ func play(role, path string) error {
 	o := Options{Path: path, BusyTimeout: time.Minute, ReadOnly: role == "follow" || role == "glance" || role == "visit" || role == "copy"}
 	if role == "glance" {
 		o.BusyTimeout = 100 * time.Millisecond
+	}
+	if role == "examine" {
+		found, err := Examine(ctx, o)
+		fmt.Print(documenttest.Lines(found))
+		return err
 	}
 	l, err := Open(ctx, o)
 	if err != nil {

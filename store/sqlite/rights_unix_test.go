@@ -47,6 +47,35 @@ func TestMissingRightsAreSaidPlainly(t *testing.T) {
 	}
 }
 
+func TestAMissingRightIsFoundByAnExamination(t *testing.T) {
+	for name, c := range map[string]struct {
+		dir, file os.FileMode
+		says      []string
+	}{
+		"a file that may only be read":      {0o777, 0o444, []string{"fail append-right: no right to write ", "ok read-right", "skip trim-right", "ok ledger", "ok constraints"}},
+		"a directory that may only be read": {0o555, 0o666, []string{"fail append-right: no right to write ", "ok read-right", "ok ledger", "ok constraints", "skip journal"}},
+		"a file that may not be read":       {0o777, 0o200, []string{"fail append-right: ", "fail read-right: no right to read ", "skip ledger"}},
+		"a directory that is closed":        {0o600, 0o666, []string{"fail connection: ", "permission denied", "skip append-right"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			top, dir, path := place(t)
+			t.Cleanup(func() { _ = os.Chmod(dir, 0o700) })
+			copied(t, path)
+			chmod(t, path, c.file)
+			chmod(t, dir, c.dir)
+			user := asNobody(t, top, "examine", path, 0)
+			if err := user.cmd.Wait(); err != nil {
+				t.Errorf("Examine() = %v: %s", err, user.errors.String())
+			}
+			for _, says := range c.says {
+				if !strings.Contains(user.out.String(), says) {
+					t.Errorf("Examine() found\n%swant %q", user.out.String(), says)
+				}
+			}
+		})
+	}
+}
+
 func TestALedgerIsReadWithoutTheRightToWrite(t *testing.T) {
 	for name, c := range map[string]struct{ dir, file os.FileMode }{
 		"neither the file nor its directory": {0o555, 0o444},

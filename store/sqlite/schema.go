@@ -11,6 +11,7 @@ import (
 	code "modernc.org/sqlite/lib"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/fault"
 )
 
 // ours are the tables of a ledger, as SQL's list.
@@ -101,7 +102,10 @@ func intruder(ctx context.Context, db querier) (schema int64, err error) {
 		}
 		found.String = "the constraint " + wordsOf(text.String)[i]
 	}
-	return 0, fmt.Errorf("%w: %s isn't a ledger's, and may keep records out or change them: stop all workers, remove it, and start them again", store.ErrRefused, found.String)
+	return 0, fault.Flaw{
+		Check: store.CheckConstraints, What: found.String + " isn't a ledger's, and may keep records out or change them",
+		Remedy: "stop all workers, remove it, and start them again",
+	}.Refuse()
 }
 
 // hidden is the error of a query about the file. SQLite refuses to answer it if a table has the name of
@@ -114,12 +118,18 @@ func hidden(ctx context.Context, db querier, err error) error {
 	if failed := db.QueryRowContext(ctx, `SELECT quote(name) FROM sqlite_schema WHERE lower(name) GLOB 'pragma_*' LIMIT 1`).Scan(&name); failed != nil {
 		return err
 	}
-	return fmt.Errorf("%w: the table %s hides what SQLite says about the file: stop all workers, rename it, and start them again", store.ErrRefused, name)
+	return fault.Flaw{
+		Check: store.CheckConstraints, What: "the table " + name + " hides what SQLite says about the file",
+		Remedy: "stop all workers, rename it, and start them again",
+	}.Refuse()
 }
 
 // rebuilt is the error for a table that differs from a ledger's, with the reason.
 func rebuilt(why string) error {
-	return fmt.Errorf("%w: damaged: %s: stop all workers, restore a backup or make the table as it was, and start them again", store.ErrRefused, why)
+	return fault.Flaw{
+		Check: store.CheckConstraints, What: "damaged: " + why,
+		Remedy: "stop all workers, restore a backup or make the table as it was, and start them again",
+	}.Refuse()
 }
 
 // constraining are the words of a table's text by which it constrains records in a way that

@@ -85,6 +85,7 @@ type Ledger struct {
 
 var (
 	_ store.Ledger  = (*Ledger)(nil)
+	_ store.Pager   = (*Ledger)(nil)
 	_ store.Warner  = (*Ledger)(nil)
 	_ store.Watcher = (*Ledger)(nil)
 )
@@ -94,6 +95,26 @@ var (
 // store.ErrRefused if the file isn't a ledger, and with store.ErrDenied if rights are
 // missing.
 func Open(ctx context.Context, o Options) (*Ledger, error) {
+	l, err := prepare(o)
+	if err != nil {
+		return nil, err
+	}
+	_, err = do(ctx, l, "open", l.o.Path, func(ctx context.Context) (struct{}, error) {
+		found, err := l.inspect(ctx)
+		if err == nil && found < isOutdated && l.o.ReadOnly {
+			err = errMissing
+		}
+		return struct{}{}, err
+	})
+	if err != nil {
+		close(l.ended)
+		return nil, err
+	}
+	return l, nil
+}
+
+// prepare checks the options, and makes a ledger of them. It looks at no file.
+func prepare(o Options) (*Ledger, error) {
 	var errs []error
 	switch {
 	case o.Path == "":
@@ -129,17 +150,6 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	l := &Ledger{o: o, boot: boot, opening: make(chan struct{}, 1), appends: queue{left: make(chan struct{}, 1)}, acts: make(chan func()), ended: make(chan struct{})}
 	l.tails = gather.New(1, maxTails, l.readTails)
 	l.life, l.end = context.WithCancel(context.Background())
-	_, err = do(ctx, l, "open", o.Path, func(ctx context.Context) (struct{}, error) {
-		found, err := l.inspect(ctx)
-		if err == nil && found < isOutdated && o.ReadOnly {
-			err = errMissing
-		}
-		return struct{}{}, err
-	})
-	if err != nil {
-		close(l.ended)
-		return nil, err
-	}
 	return l, nil
 }
 
@@ -171,6 +181,14 @@ func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.R
 			return store.Record{}, err
 		}
 		return records[0], nil
+	})
+}
+
+// Page returns the oldest records above a Seq, oldest first. Appends by this handle wait for it, some
+// 10 ms for the largest page.
+func (l *Ledger) Page(ctx context.Context, workerType string, after int64, limit int) ([]store.Record, error) {
+	return reads(ctx, l, "page", workerType, func(ctx context.Context, f *file) ([]store.Record, error) {
+		return f.records(ctx, selectPage, workerType, max(after, 0), int64(store.MaxSeq), max(0, min(limit, store.MaxPage)))
 	})
 }
 

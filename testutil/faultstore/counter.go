@@ -31,8 +31,8 @@ type Counter struct {
 type Entry struct {
 	Op         Op
 	WorkerType string
-	// Seq is the Seq of an append or a get, the argument before of a trim, the limit of a
-	// tail, and the number of presences of an attend or a leave.
+	// Seq is the Seq of an append or a get, the argument before of a trim and after of a page,
+	// the limit of a tail, and the number of presences of an attend or a leave.
 	Seq int64
 	// Began and Ended are times of the Counter's clock.
 	Began, Ended time.Time

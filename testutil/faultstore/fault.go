@@ -16,6 +16,7 @@ const (
 	OpAppend      Op = "append"
 	OpGet         Op = "get"
 	OpTail        Op = "tail"
+	OpPage        Op = "page"
 	OpTrim        Op = "trim"
 	OpWorkerTypes Op = "worker types"
 	OpNow         Op = "now"
@@ -32,7 +33,7 @@ type Call struct {
 	Op     Op
 	// WorkerType is empty for operations that have none, or several.
 	WorkerType string
-	// Seq is that of an append or a get, and `before` of a trim.
+	// Seq is that of an append or a get, `before` of a trim, and `after` of a page.
 	Seq int64
 	// N counts the calls of this Op for this WorkerType through this Ledger,
 	// from 1.

@@ -43,6 +43,45 @@ func TestALedgerWithoutARosterHasNoneWithFaultsEither(t *testing.T) {
 	}
 }
 
+func TestPagesAreCountedFailAndAreStale(t *testing.T) {
+	m := memory.New(memory.Options{})
+	for seq := int64(1); seq <= 5; seq++ {
+		m.Put(storetest.Grant("job", seq))
+	}
+	var next faultstore.Fault
+	counter := faultstore.NewCounter(m)
+	l := faultstore.New(counter, faultstore.Options{Plan: func(c faultstore.Call) faultstore.Fault {
+		if c.Op == faultstore.OpPage && (c.WorkerType != "job" || c.Seq != 2) {
+			t.Errorf("Plan(%+v), want the type job and the Seq 2", c)
+		}
+		return next
+	}})
+	for name, c := range map[string]struct {
+		fault faultstore.Fault
+		want  int
+		err   error
+	}{
+		"none":    {faultstore.Fault{}, 3, nil},
+		"failure": {faultstore.Failure(), 0, faultstore.ErrInjected},
+		"stale":   {faultstore.Fault{HideNewest: 2}, 1, nil},
+	} {
+		next = c.fault
+		counter.Reset()
+		got, err := l.Page(t.Context(), "job", 2, 9)
+		if len(got) != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%s: Page(job, 2, 9) = %d records, %v, want %d, %v", name, len(got), err, c.want, c.err)
+		}
+		if n := counter.Counts()[faultstore.OpPage]; (n == 1) != (c.err == nil) {
+			t.Errorf("%s: %d pages were counted", name, n)
+		}
+	}
+	for _, p := range []store.Pager{faultstore.NewCounter(ledgerAlone{m}), faultstore.New(ledgerAlone{m}, faultstore.Options{})} {
+		if _, err := p.Page(t.Context(), "job", 0, 9); !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("Page() of %T of a ledger without pages = %v, want errors.ErrUnsupported", p, err)
+		}
+	}
+}
+
 func TestRosterOperationsMeetTheirOwnFaults(t *testing.T) {
 	for op, call := range rosterCalls {
 		t.Run(string(op), func(t *testing.T) {

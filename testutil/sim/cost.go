@@ -85,7 +85,7 @@ func (w *world) lookSpent(h *host, start, d time.Duration) {
 	defer w.mu.Unlock()
 	now, l := w.now(), w.ledger(h.options.WorkerType)
 	since := start - 2*d
-	known := !w.beyond && !w.mixed() && w.up(since, now) && w.undisturbed(l, since)
+	known := !w.beyond && !w.mixed() && w.up(since, now) && w.undisturbed(l, since) && !w.ordered(l, since-d)
 	for _, p := range w.peers(h) {
 		c, o := p.spent.reset(now), p.options
 		if !known || c.since < start-d || o.Job != nil || o.FailoverWithin > 0 || p.shared.Load() ||

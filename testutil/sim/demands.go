@@ -22,6 +22,8 @@ type Demands struct {
 	Succeeded int
 	// Unfit are leases that must have ended because their worker was not eligible, or made no progress.
 	Unfit int
+	// Preferred are slots that the worker preferred by an operator must have had.
+	Preferred int
 	// Joined are members of a group that must have joined its lease.
 	Joined int
 	// Costs are slots of one process, for which it may have made no more calls than a slot
@@ -43,6 +45,7 @@ func (d *Demands) Add(o Demands) {
 	d.Outages += o.Outages
 	d.Succeeded += o.Succeeded
 	d.Unfit += o.Unfit
+	d.Preferred += o.Preferred
 	d.Joined += o.Joined
 	d.Costs += o.Costs
 	d.Cleared += o.Cleared
@@ -51,7 +54,7 @@ func (d *Demands) Add(o Demands) {
 
 // All is the sum.
 func (d Demands) All() int {
-	return d.Turns + d.Passed + d.Entries + d.Boundaries + d.Outages + d.Succeeded + d.Unfit + d.Joined + d.Costs + d.Cleared + d.Told
+	return d.Turns + d.Passed + d.Entries + d.Boundaries + d.Outages + d.Succeeded + d.Unfit + d.Preferred + d.Joined + d.Costs + d.Cleared + d.Told
 }
 
 // String returns a table with one line for each kind.
@@ -68,6 +71,7 @@ func (d Demands) String() string {
 		{"outages", d.Outages},
 		{"holders that died or stepped down", d.Succeeded},
 		{"leases that must have ended", d.Unfit},
+		{"slots of a preferred worker", d.Preferred},
 		{"members of a group", d.Joined},
 		{"slots, and the calls for them", d.Costs},
 		{"poison cleared", d.Cleared},

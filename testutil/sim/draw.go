@@ -33,6 +33,7 @@ const (
 	forHints
 	forIlls
 	forRoster
+	forOrders
 )
 
 // rand is a stream of draws. It depends only on how newRand made it, so that the order in

@@ -60,6 +60,7 @@ const (
 	Vanished   Fault = "conflict vanished"  // With a record that a minority had.
 	Undone     Fault = "append undone"      // That a minority had, and had not acknowledged.
 	Unfit      Fault = "not eligible"       // For a second to ten minutes.
+	Ordered    Fault = "order given"        // By an operator: none of the faults.
 	BadCheck   Fault = "check failed"       // Options.Eligible hung, or panicked.
 	Stuck      Fault = "no progress"        // The code of a lease went on no more.
 	HintLost   Fault = "hint lost"          // Of a store that gives hints.
@@ -98,7 +99,7 @@ var (
 		LandedOnTrim, Poison, Hole, NewerVersion, Foreign, HugeSeq, Blocked, Panicked, SlowObserver, LongWindow, SharedName, InGroup,
 	}
 	beyond = []Fault{Jump, Rollback, Freeze, Racing}
-	asked  = []Fault{WrongStamp, InTurn, Election, HungAppend, Vanished, Undone, Unfit, BadCheck, Stuck, HintLost, HintLate, HintTwice, HintLied, WatchBroke, RosterLost, RosterOld, RosterLied, CrashLoop, FirstStamp, Apart, Expiry}
+	asked  = []Fault{WrongStamp, InTurn, Election, HungAppend, Vanished, Undone, Unfit, BadCheck, Stuck, HintLost, HintLate, HintTwice, HintLied, WatchBroke, RosterLost, RosterOld, RosterLied, CrashLoop, Ordered, FirstStamp, Apart, Expiry}
 )
 
 // Within lists the faults that the protocol tolerates.

@@ -232,6 +232,7 @@ func (p *Process) expires(l workerlease.Lease, why workerlease.Reason) *Lease {
 	if l.Valid() {
 		w.violate("LeaseExpired is called for %v, which is valid", x)
 	}
+	w.auditEnd(x)
 	w.leave(x)
 	return x
 }

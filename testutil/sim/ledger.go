@@ -213,6 +213,7 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 	}
 	w.auditWork(p, r, before)
 	w.auditOutcome(p, l, r, before)
+	w.auditOrders(p, r, before, at)
 	if r.Kind == store.KindReset {
 		l.resetAt = at
 	}
@@ -245,7 +246,7 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 			w.violate("seq %d of %v releases a term that is not in seq %d", r.Seq, p, before.Seq)
 		}
 	default:
-		if (r.Kind == store.KindDone || r.Kind == store.KindOutcome) && (r.Claim != before.Claim || r.Token != before.Token || r.Group != before.Group || r.InstanceID != before.InstanceID) {
+		if slices.Contains(bookkeeping, r.Kind) && (r.Claim != before.Claim || r.Token != before.Token || r.Group != before.Group || r.InstanceID != before.InstanceID) {
 			w.violate("seq %d of %v, of kind %s, takes the term in seq %d", r.Seq, p, r.Kind, before.Seq)
 		}
 		// When the store's clock was set back, what is far ahead is poison.
@@ -255,3 +256,6 @@ func (w *world) audit(p *Process, l *ledger, r store.Record, at time.Duration) {
 		}
 	}
 }
+
+// bookkeeping are the kinds of records that workers and operators write, and that change no term.
+var bookkeeping = []store.Kind{store.KindDone, store.KindOutcome, store.KindOrder}

@@ -51,6 +51,7 @@ func (w *world) guard(h *host, n int) {
 				w.lookAt(h, start, slot.Length(), true)
 				w.lookCleared(h)
 				w.lookSpent(h, start, slot.Length())
+				w.lookPreferred(h, start, slot.Length())
 			}
 			slot, began = h.schedule.Next(slot.Start), false
 		}
@@ -135,7 +136,7 @@ func (w *world) lookAfter(h *host, down outage) {
 			return
 		}
 	}
-	if !w.up(down.to, now) || !w.up(since, down.from-1) || !w.undisturbed(l, since) {
+	if !w.up(down.to, now) || !w.up(since, down.from-1) || !w.undisturbed(l, since) || w.ordered(l, since) {
 		return
 	}
 	if slices.ContainsFunc(w.hosts, func(h *host) bool { return h.options.FailoverWithin > 0 || h.options.Job != nil }) {
@@ -182,7 +183,7 @@ func (w *world) lookAt(h *host, start, d time.Duration, all bool) {
 		lead, step := p.host.lead(h.schedule.At(w.origin.Add(start)))
 		since := start - lead - d
 		due := start - lead + time.Duration(o.Priority+1)*step + off + w.claiming()
-		if w.beyond || !w.up(since, now) || !w.undisturbed(l, since) ||
+		if w.beyond || !w.up(since, now) || !w.undisturbed(l, since) || w.barredSince(l, since) || !all && w.ordered(l, since-d) ||
 			o.Job != nil && (o.Job.RunMissed || o.FailoverWithin == 0) || o.FailoverWithin > 0 && o.FailoverWithin < 8*off+4*p.margin ||
 			!all && (w.mixed() || due > now || w.released(l, start-4*off-w.claiming(), start)) ||
 			o.Job != nil && l.head().DoneUntil.After(w.origin.Add(start)) || // by a longer slot

@@ -60,6 +60,8 @@ func (p *Process) observe(e workerlease.Event) {
 		return
 	}
 	switch e := e.(type) {
+	case workerlease.Started, workerlease.Operated, workerlease.TaskSucceeded, workerlease.Faltered, workerlease.Returned:
+		return // They come with another event or call, which is noted.
 	case workerlease.Missed:
 		w.count(&w.missed)
 	case workerlease.Lost:

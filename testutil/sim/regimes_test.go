@@ -29,7 +29,7 @@ type regime struct {
 // regimes are the kinds of worlds that sim.Random leaves out. A seed is of the kind that has its
 // number, modulo the length of this.
 func regimes() []regime {
-	return slices.Concat(stampRegimes, electionRegimes, scheduleRegimes, skewRegimes, machineRegimes, unfitRegimes, rosterRegimes, outcomeRegimes)
+	return slices.Concat(stampRegimes, electionRegimes, scheduleRegimes, skewRegimes, machineRegimes, unfitRegimes, rosterRegimes, outcomeRegimes, orderRegimes)
 }
 
 func regimeOf(seed int64) regime {

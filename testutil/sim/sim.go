@@ -42,6 +42,9 @@ type Options struct {
 	Task func(p *Process) workerlease.Task
 	// Hints: the store tells workers of releases, as store.Watcher says.
 	Hints bool
+	// Orders: operators give orders at random, as workerlease.Client.Pause and others say, one in this
+	// time on average. Default: none.
+	Orders time.Duration
 	// Roster: workers say in the store's roster what they do, as workerlease.ClientOptions.Roster says. Not
 	// with Hints.
 	Roster bool

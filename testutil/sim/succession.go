@@ -34,7 +34,7 @@ func (w *world) lookSucceeded(p *Process, how string) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		l, now, since := w.ledger(o.WorkerType), w.now(), died-2*d
-		if !w.up(since, now) || !w.undisturbed(l, since) {
+		if !w.up(since, now) || !w.undisturbed(l, since) || w.barredSince(l, since) || w.prefersSince(l, since) {
 			return
 		}
 		for _, q := range w.peers(p.host) {

@@ -56,7 +56,7 @@ func (w *world) auditTurn(p *Process, r store.Record) {
 		return // or wanted to, and was told that it has nothing,
 	case !w.settled(p, l, at-unsettled*slot.Length()):
 		return // or can't know the time as well as others,
-	case !w.undisturbed(l, at-slot.Length()):
+	case !w.undisturbed(l, at-slot.Length()), w.ordered(l, at-2*slot.Length()):
 		return // or has read, and heard of the time, more than once since its turn came.
 	}
 	surely := p.lease != nil && p.lease.told == start && p.lease.Why == "" // who has stepped down has given it back
@@ -105,7 +105,7 @@ func (w *world) auditPassed(p *Process, l *ledger, r, before store.Record, at ti
 		}
 		open := start - lead
 		since, off := open-slot.Length(), b.health.uncertainty(at)
-		if l.landedAt[before.Seq] > open-off-w.claiming() || !w.undisturbed(l, since) || !w.up(since, at) ||
+		if l.landedAt[before.Seq] > open-off-w.claiming() || !w.undisturbed(l, since) || w.ordered(l, since-slot.Length()) || !w.up(since, at) ||
 			!w.settled(b, l, at-unsettled*slot.Length()) || !b.fit(since, at) || !b.free(open-lead, at) {
 			continue // There is a reason, or there may be one.
 		}

@@ -123,7 +123,7 @@ func (p *Process) stepsDown() {
 // follow. The caller holds world.mu.
 func (p *Process) leaves(x *Lease) {
 	x.overAt = p.world.now()
-	if x.over() && x == p.lease && !x.Crashed && (x.Why == workerlease.Ineligible || x.Why == workerlease.Stalled) {
+	if x.over() && x == p.lease && !x.Crashed && (x.Why == workerlease.Ineligible || x.Why == workerlease.Stalled || x.Why == workerlease.AskedToRelease) {
 		p.world.lookSucceeded(p, "stepped down")
 	}
 }

@@ -91,6 +91,9 @@ func (w *world) run() {
 	if w.plants() {
 		w.lives.Go(w.plant)
 	}
+	if w.o.Orders > 0 {
+		w.lives.Go(w.operate)
+	}
 	type sameSlots struct {
 		workerType string
 		schedule   slots.Schedule

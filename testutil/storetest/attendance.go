@@ -195,7 +195,7 @@ func (b *bench) planting(t *testing.T) store.Roster {
 
 func unfitPresences(t *testing.T, b *bench) {
 	r := b.planting(t)
-	huge := strings.Repeat("🦫", 64<<10)
+	huge := huge(256 << 10)
 	unfit := slices.Concat(
 		set(gone{}, "instanceId", "phase"),
 		set("", "instanceId", "phase"),

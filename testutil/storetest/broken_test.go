@@ -21,6 +21,7 @@ type broken struct {
 	append func(ctx context.Context, r store.Record) error
 	get    func(ctx context.Context, workerType string, seq int64) (store.Record, error)
 	tail   func(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error)
+	page   func(ctx context.Context, workerType string, after int64, limit int) ([]store.Record, error)
 	trim   func(ctx context.Context, workerType string, before int64) (int, error)
 	types  func(ctx context.Context) ([]string, error)
 	now    func(ctx context.Context) (store.Stamp, error)
@@ -39,7 +40,7 @@ type broken struct {
 // intact is a ledger of which nothing is broken yet.
 func intact(h *memory.Ledger, unfit *unfit) *broken {
 	return &broken{
-		Ledger: h, append: h.Append, get: h.Get, tail: h.Tail, trim: h.Trim, types: h.WorkerTypes, now: h.Now, close: h.Close,
+		Ledger: h, append: h.Append, get: h.Get, tail: h.Tail, page: h.Page, trim: h.Trim, types: h.WorkerTypes, now: h.Now, close: h.Close,
 		watch: h.Watch, attend: h.Attend, leave: h.Leave, presences: h.Presences, unfit: unfit,
 	}
 }
@@ -63,6 +64,10 @@ func (b *broken) Get(ctx context.Context, workerType string, seq int64) (store.R
 
 func (b *broken) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
 	return b.tail(ctx, workerType, limit)
+}
+
+func (b *broken) Page(ctx context.Context, workerType string, after int64, limit int) ([]store.Record, error) {
+	return b.page(ctx, workerType, after, limit)
 }
 
 func (b *broken) Trim(ctx context.Context, workerType string, before int64) (int, error) {
@@ -139,7 +144,7 @@ func grouped(spoil func(errs []error)) func(b *broken) {
 const breakEnv = "STORETEST_BREAK"
 
 func allDefects() []defect {
-	return slices.Concat(insideDefects, outsideDefects, readerDefects, pathDefects, watchDefects, rosterDefects, attendanceDefects)
+	return slices.Concat(insideDefects, pageDefects, outsideDefects, readerDefects, pathDefects, watchDefects, rosterDefects, attendanceDefects)
 }
 
 func TestTheSuiteNoticesEveryDefect(t *testing.T) {

@@ -20,6 +20,18 @@ var operations = []struct {
 	{"Append", func(ctx context.Context, l store.Ledger) error { return l.Append(ctx, Grant("job", 2)) }},
 	{"Get", func(ctx context.Context, l store.Ledger) error { _, err := l.Get(ctx, "job", 1); return err }},
 	{"Tail", func(ctx context.Context, l store.Ledger) error { _, _, err := l.Tail(ctx, "job", 3); return err }},
+	{"Page", func(ctx context.Context, l store.Ledger) error {
+		if b, ok := l.(*bench); ok {
+			l = b.Ledger
+		}
+		p, ok := l.(store.Pager)
+		if !ok {
+			_, _, err := l.Tail(ctx, "job", 3)
+			return err
+		}
+		_, err := p.Page(ctx, "job", 0, 3)
+		return err
+	}},
 	{"Trim", func(ctx context.Context, l store.Ledger) error { _, err := l.Trim(ctx, "job", 1); return err }},
 	{"WorkerTypes", func(ctx context.Context, l store.Ledger) error { _, err := l.WorkerTypes(ctx); return err }},
 	{"Now", func(ctx context.Context, l store.Ledger) error { _, err := l.Now(ctx); return err }},

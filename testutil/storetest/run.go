@@ -35,6 +35,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"append", true, false, appendCases},
 		{"round trip", true, false, roundTripCases},
 		{"tail", true, false, tailCases},
+		{"page", true, false, pageCases},
 		{"trim", true, false, trimCases},
 		{"hostile names", true, false, nameCases},
 		{"planted documents", true, false, documentCases},

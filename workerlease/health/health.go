@@ -83,6 +83,9 @@ func Of(w Worker) Report {
 		r.Reason = "has won the slot " + s.Won.String()
 	default:
 		r.State, r.Reason = Degraded, "knows of no holder"
+		if s.Paused != "" {
+			r.Reason += ": " + s.Paused
+		}
 		if s.Ineligible != "" {
 			r.Reason += ", and is not eligible: " + s.Ineligible
 		}

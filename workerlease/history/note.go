@@ -43,6 +43,11 @@ func (e Entry) note() string {
 		return e.part(time.Time{})
 	case e.Record.Kind == store.KindGrant:
 		return e.part(time.Time{})
+	case e.Record.Kind == store.KindOrder:
+		if o, ok := e.Record.Order(); ok {
+			return o.String()
+		}
+		return e.Record.Metadata
 	case e.Record.Kind == store.KindOverride && e.Record.Metadata == "":
 		return "as of " + store.Format(e.Window.Start)
 	case e.Record.Kind == store.KindOverride:

@@ -13,9 +13,9 @@ const MaxUnreachable = 10_000
 // Query says which records of a worker type to read, in the order of their keys.
 type Query struct {
 	WorkerType string
-	// Below bounds the Seq, if not 0.
-	Below       int64
-	NewestFirst bool
+	// Below bounds the Seq, if not 0, and then After does, too.
+	Below, After int64
+	NewestFirst  bool
 	// Limit is the number of wanted records, 0 for all.
 	Limit int
 	// Keys asks for records that have only their key.
@@ -27,7 +27,13 @@ type IDs struct{ From, Below string }
 
 // keys are the ids of the records that a query is for.
 func (q Query) keys() IDs {
-	return IDs{store.Key(q.WorkerType, 1), store.Key(q.WorkerType, cmp.Or(q.Below, store.MaxSeq+1))}
+	return IDs{store.Key(q.WorkerType, q.After+1), store.Key(q.WorkerType, cmp.Or(q.Below, store.MaxSeq+1))}
+}
+
+// Page is the query for the oldest records above a Seq. It reports false if there can be none.
+func Page(workerType string, after int64, limit int) (Query, bool) {
+	q := Query{WorkerType: workerType, After: max(after, 0), Below: store.MaxSeq + 1, Limit: min(limit, store.MaxPage)}
+	return q, q.Limit > 0 && after < store.MaxSeq
 }
 
 // Walk reads the records of a query, and reports an unreachable id if it meets one. It

@@ -244,16 +244,22 @@ const (
 	Denied
 	// Barred: the store refuses, as for what a collection is.
 	Barred
+	// Paused: an operator has paused the worker type. It may end a lease, too, as the next ones do.
+	Paused
+	// Drained: an operator has drained the host.
+	Drained
+	// Ordered: an operator has asked for the release, or prefers another worker.
+	Ordered
 )
 
 // String names the reason.
 func (r Reason) String() string {
-	if r < WindowEnded || r > Barred {
+	if r < WindowEnded || r > Ordered {
 		return "unknown"
 	}
 	return [...]string{
 		"window ended", "stopped", "clock jumped", "panicked", "record vanished", "done", "failed", "ineligible", "no progress",
-		"store unreachable", "too late", "overrun", "poison", "access denied", "refused by the store",
+		"store unreachable", "too late", "overrun", "poison", "access denied", "refused by the store", "paused", "drained", "asked to release",
 	}[r-1]
 }
 

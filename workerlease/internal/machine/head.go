@@ -54,6 +54,10 @@ func (x *step) headRead(e HeadRead) {
 		s.View.HeadReadAt = ReadTime{Fixed: x.at.Now.Earliest, Local: x.at.Local, Seq: head.Seq}
 	}
 	if s.Hold.Looking {
+		if obeyed && head.Orders != "" {
+			x.observeRecord(head)
+			x.heedOrders()
+		}
 		x.looked(head, obeyed)
 		return
 	}
@@ -92,6 +96,7 @@ func (x *step) judge(head store.Record, below []store.Record) {
 	}
 	s.View.Watch = Watch{}
 	x.observeRecord(head)
+	x.heedOrders()
 	x.compareSchedule(head)
 	x.lookBlocked(head)
 	if x.closeSlot(head) {
@@ -101,7 +106,7 @@ func (x *step) judge(head store.Record, below []store.Record) {
 		return
 	}
 	held, retryAt := s.Hold.Held, x.retryAt(head)
-	granted := head.Kind == store.KindGrant
+	granted, group := head.Kind == store.KindGrant, underOrders(head, below)
 	switch {
 	case s.Bid.Claim.ID == "" && s.Bid.MissReason == Poisoned:
 		x.again() // The poison is gone.
@@ -111,12 +116,16 @@ func (x *step) judge(head store.Record, below []store.Record) {
 	// The worker's own term, or its group's.
 	case x.goesOn(head) && granted && head.WindowEnd.After(held.End):
 		x.confirm(head, true) // The outcome of the extension was unknown until now.
+	case x.goesOn(head) && x.extendable(head) && x.intoNext() && x.heldBack():
 	case x.goesOn(head) && x.extendable(head):
 		s.Bid.send(x.extension(held, head.Seq), head)
 	case granted && x.m.Rules.Mine(head, x.m.identity(s.Bid.Claim.ID)):
 		x.confirm(head, true)
-	case granted && x.joinable(head):
-		x.confirm(head, false)
+	case x.joins(group):
+		x.confirm(group, false)
+		if group.Seq != head.Seq {
+			x.observeRecord(head) // It has what was ordered since.
+		}
 	case granted && x.inTheWay(head):
 		x.release(head)
 
@@ -165,6 +174,7 @@ func (x *step) claimAfter(head store.Record) {
 		x.next()
 	case x.mayExtend(start, head):
 		x.lose(head)
+	case x.heldBack():
 	case x.m.Rules.Gap(start, head, now):
 		turn := head.WindowEnd
 		switch {

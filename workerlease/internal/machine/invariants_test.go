@@ -230,6 +230,8 @@ func (w *watcher) append(before machine.State, at machine.Moment, r store.Record
 	switch {
 	case r.DoneUntil.Before(head.DoneUntil) && r.Kind != store.KindReset:
 		return fmt.Errorf("append: %v forgets what is done in %v", r, head)
+	case w.disobeys(r, at) != nil:
+		return w.disobeys(r, at)
 	case w.extends(r):
 		return w.appendExtension(before, at, r)
 	}

@@ -62,6 +62,7 @@ type step struct {
 	facts
 	took   time.Duration // by the operation whose reply this is
 	hinted bool          // that is the head, read because of a hint
+	news   bool          // the head has brought a preference
 	out    []Action
 
 	telling bool // that is the head, read to tell what came of a slot's work

@@ -152,6 +152,7 @@ func (b Below) Override(r store.Record, readAt time.Time, now timeline.Interval)
 	r.WorkerType, r.Seq, r.Kind = b.Head.WorkerType, b.Head.Seq+1, store.KindOverride
 	r.WindowStart, r.WindowEnd, r.Token = at, at, token
 	r.SlotStart, r.SlotEnd, r.Schedule, r.Attempt = b.inForce.SlotStart, b.inForce.SlotEnd, b.inForce.Schedule, b.inForce.Attempt
+	r.Orders = repeated(b.inForce.Orders, now.Earliest)
 	r.FixedAt, r.ReadAt = now.Earliest.Truncate(time.Millisecond), readAt
 	if r.DoneUntil.IsZero() {
 		r.DoneUntil = b.doneUntil

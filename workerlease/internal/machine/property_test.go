@@ -112,7 +112,7 @@ func hostile(t *rapid.T, w *world) store.Record {
 	case 1:
 		r.ReadAt = time.Time{}
 	case 2, 3, 4:
-		r.Kind = rapid.SampledFrom([]store.Kind{store.KindRelease, store.KindReset, "done", "pause", store.KindOverride}).Draw(t, "kind")
+		r.Kind = rapid.SampledFrom([]store.Kind{store.KindRelease, store.KindReset, "done", "pause", store.KindOverride, store.KindOrder}).Draw(t, "kind")
 		if head.Check() == nil { // it copies what is in force
 			r.Claim, r.Group, r.Token = head.Claim, head.Group, head.Token
 			r.WindowStart, r.WindowEnd = head.WindowEnd, head.WindowEnd
@@ -123,7 +123,29 @@ func hostile(t *rapid.T, w *world) store.Record {
 			r.WindowEnd = r.WindowStart
 		}
 	}
+	if rapid.IntRange(0, 5).Draw(t, "orders") == 0 {
+		r.Orders = drawnOrders(t, w)
+	}
 	return r
+}
+
+// drawnOrders are orders of all kinds.
+func drawnOrders(t *rapid.T, w *world) string {
+	var orders []store.Order
+	for range rapid.IntRange(1, 3).Draw(t, "count") {
+		at := w.time().Add(-span(time.Hour).Draw(t, "ago")).Truncate(time.Millisecond)
+		kinds := []store.OrderKind{store.OrderPause, store.OrderPrefer, store.OrderRelease, store.OrderDrain, "hologram"}
+		orders = append(orders, store.Order{
+			Kind:   rapid.SampledFrom(kinds).Draw(t, "order"),
+			Target: rapid.SampledFrom([]string{"w1", "w2", w.s.Hold.Held.Claim, w.s.Hold.Next.Claim, "host"}).Draw(t, "target"),
+			At:     at, Until: at.Add(span(48*time.Hour).Draw(t, "lasts")), Now: rapid.Bool().Draw(t, "now"),
+		})
+	}
+	text, err := store.FormatOrders(orders)
+	if err != nil { // No store gives what can't be read.
+		return ""
+	}
+	return text
 }
 
 // stray is an event that nothing was done for.

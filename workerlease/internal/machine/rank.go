@@ -20,13 +20,17 @@ type Rank struct {
 // among equals, as the holder of the slot before does.
 func (f facts) ranked(held bool) (int, bool) {
 	rank := f.m.Rules.Rank(f.s.Rank, f.m.Priority)
-	switch {
+	first := held
+	if rank.Known && f.m.TieBreak == priority.Spread {
+		first = rank.First
+	}
+	switch name := f.preference(); {
 	case f.m.StepsBack(f.s):
 		return priority.Lowest, false
-	case rank.Known && f.m.TieBreak == priority.Spread:
-		return rank.Priority, rank.First
+	case name != "":
+		return f.m.Rules.Precedence(name == f.m.InstanceID, rank.Priority, first, priority.Lowest)
 	default:
-		return rank.Priority, held
+		return rank.Priority, first
 	}
 }
 
@@ -35,16 +39,21 @@ func (f facts) ranked(held bool) (int, bool) {
 // others may have that priority.
 func (f facts) turnIn(turns priority.Turns, held bool) time.Duration {
 	if f.m.StepsBack(f.s) {
-		const last = 0xfc << 56 // of 64 parts
-		return f.m.Rules.Turn(turns, priority.Lowest, priority.Random, false, f.turnDraw()|last)
+		return f.lastTurn(turns)
 	}
 	p, held := f.ranked(held)
 	return f.m.Rules.Turn(turns, p, f.m.TieBreak, held, f.turnDraw())
 }
 
+// lastTurn is the end of the lowest priority's turn.
+func (f facts) lastTurn(turns priority.Turns) time.Duration {
+	const last = 0xfc << 56 // of 64 parts
+	return f.m.Rules.Turn(turns, priority.Lowest, priority.Random, false, f.turnDraw()|last)
+}
+
 // Effective is the priority by which the worker claims the bid's slot.
 func (m *Machine) Effective(s *State) int {
-	p, _ := facts{m: m, s: s}.ranked(false)
+	p, _ := facts{m: m, s: s}.ranked(false) // as of the beginning of time: with any preference
 	return p
 }
 

@@ -18,7 +18,7 @@ func (f facts) stamped(k store.Kind, seq int64) store.Record {
 		SlotStart: b.Slot.Start, SlotEnd: b.Slot.End,
 		Schedule: f.m.Schedule.String(),
 		FixedAt:  f.at.Now.Earliest.Truncate(time.Millisecond), ReadAt: v.ReadAt,
-		DoneUntil: v.Carried.DoneUntil, Attempt: v.Carried.Attempt,
+		DoneUntil: v.Carried.DoneUntil, Attempt: v.Carried.Attempt, Orders: repeated(v.Carried.Orders, f.at.Now.Earliest),
 		Worker: f.m.Worker,
 	}
 }
@@ -30,6 +30,7 @@ func (x *step) observeRecord(r store.Record) {
 	if most := x.at.Now.Latest.Add(x.m.Rules.Longest); s.View.Carried.DoneUntil.After(most) {
 		s.View.Carried.DoneUntil = time.Time{} // No worker that keeps the rules can have written it.
 	}
+	x.hear()
 	if r.Seq != 0 {
 		own := []string{s.Bid.Claim.ID, s.Bid.VoidClaim, s.Hold.Next.Claim, s.Hold.Held.Claim, s.Hold.Left.Claim}
 		x.do(Observe{Record: r, Own: slices.Contains(own, r.Claim)})
@@ -102,6 +103,7 @@ func (x *step) reset(head store.Record, below []store.Record, why error) store.R
 	v := &x.s.View
 	v.Carried = x.m.Rules.Carry(inForce)
 	r.DoneUntil, r.Attempt = inForce.DoneUntil, v.Carried.attempt(x.s.Bid.Slot)-1
+	r.Orders = repeated(v.Carried.Orders, x.at.Now.Earliest)
 	at, token := x.m.Rules.Reset(held, x.at.Now)
 	r.WindowStart, r.WindowEnd, r.Token = at, at, token
 	text := fmt.Sprintf("supersedes seq %d, unchanged since %s: %v", head.Seq, store.Format(v.Watch.Since), why)

@@ -152,6 +152,13 @@ type Rules struct {
 
 	// IsDone reports that a slot is done, by what the head carries.
 	IsDone func(head Carried, slot slots.Slot) bool
+	// Obey is what the orders that are in force mean to a worker of a host. Asks reports that the
+	// holder of a term is asked to give it up. Precedence is the priority of a worker while one is
+	// preferred, and whether it goes first among equals. Breaking them shows as claims in a pause,
+	// leases that end, and slots of another worker, not as an overlap.
+	Obey       func(orders []store.Order, host string) Levers
+	Asks       func(l Levers, t Term) bool
+	Precedence func(preferred bool, p int, first bool, lowest int) (int, bool)
 	// Carry is what a record repeats of the head that it is appended to.
 	Carry func(head store.Record) Carried
 	// Repeat makes a record that changes no term repeat the one in the head. Breaking it shows as
@@ -252,6 +259,10 @@ var Standard = Rules{
 	IsDone: isDone,
 	Carry:  carry,
 	Repeat: repeat,
+
+	Obey:       obey,
+	Asks:       asks,
+	Precedence: prefers,
 
 	CloseSoon: 250 * time.Millisecond,
 	Defers:    true,

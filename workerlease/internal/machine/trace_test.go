@@ -139,6 +139,12 @@ func config(fields []string) machine.Config {
 			c.Priority = int(value[0] - '0')
 		case "join":
 			c.JoinMidSlot = true
+		case "failover":
+			c.Failover, _ = time.ParseDuration(value)
+		case "continuous":
+			c.Continuous = true
+		case "stays":
+			c.Continuous, c.NoFailback = true, true
 		case "rotate":
 			c.TieBreak = priority.Rotate
 		}
@@ -209,6 +215,25 @@ func (s *script) run(command string, args []string) error {
 		var err error
 		s.spread, err = time.ParseDuration(args[0])
 		return err
+	case "order": // KIND of an operator, until=TIME to=TARGET now; without a time, an earlier one ends
+		o := store.Order{Kind: store.OrderKind(args[0])}
+		for _, arg := range args[1:] {
+			var err error
+			switch key, value, _ := strings.Cut(arg, "="); key {
+			case "until":
+				o.Until, err = s.clock(value)
+			case "to":
+				o.Target = value
+			case "now":
+				o.Now = true
+			default:
+				err = fmt.Errorf("unknown field %q", key)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return s.give(o)
 	case "late": // the next LeaseAllocated will come too late
 		s.late = true
 		return nil

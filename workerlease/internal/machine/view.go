@@ -15,8 +15,10 @@ type View struct {
 	Depth      int       // the least number that the next read asks for
 
 	Carried   Carried
-	LastGrant Grant  // the newest grant that was won or joined, until a read has shown it
-	Mismatch  string // the newest foreign schedule that was reported
+	Levers    Levers    // by the orders that it has
+	Preferred time.Time // when the newest preference was ordered that was heard of
+	LastGrant Grant     // the newest grant that was won or joined, until a read has shown it
+	Mismatch  string    // the newest foreign schedule that was reported
 
 	Rival       Rival
 	Watch       Watch
@@ -62,6 +64,7 @@ type Carried struct {
 	DoneUntil time.Time
 	Slot      time.Time // start of the slot that Attempt counts for
 	Attempt   int
+	Orders    string // of operators
 }
 
 // attempt is the number of the attempt that a grant of a slot would be.
@@ -75,5 +78,5 @@ func (c Carried) attempt(slot slots.Slot) int {
 // carry repeats everything: whatever a record leaves out is lost to the records after
 // it.
 func carry(head store.Record) Carried {
-	return Carried{DoneUntil: head.DoneUntil, Slot: head.SlotStart, Attempt: head.Attempt}
+	return Carried{DoneUntil: head.DoneUntil, Slot: head.SlotStart, Attempt: head.Attempt, Orders: head.Orders}
 }

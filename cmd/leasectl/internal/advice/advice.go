@@ -191,10 +191,13 @@ func tryMissing(t storeuri.Target, err error) string {
 }
 
 // Command is a command of leasectl with the store that it is for, as one pastes it into a
-// shell. A store with a secret is named by LEASECTL_STORE alone.
+// shell. A store with a secret is named by LEASECTL_STORE alone, or as it was: in a file.
 func Command(t storeuri.Target, command string) string {
 	word, ok := display.Word(t.Shown)
+	file, named := display.Word(t.File)
 	switch {
+	case t.File != "" && named:
+		return command + " --store-file " + file
 	case t.HasSecret() && !t.InEnv:
 		return "with the store in " + storeuri.Variable + ": " + command
 	case t.HasSecret(), t.Shown == "", !ok:

@@ -55,13 +55,6 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 	return l.Ledger.Tail(ctx, workerType, limit)
 }
 
-// Get reads a record.
-func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
-	ctx, done := l.receipt(ctx, "get")
-	defer done()
-	return l.Ledger.Get(ctx, workerType, seq)
-}
-
 // Now reads the store's clock.
 func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
 	ctx, done := l.receipt(ctx, "now")
@@ -74,6 +67,25 @@ func (l *Ledger) WorkerTypes(ctx context.Context) ([]string, error) {
 	ctx, done := l.receipt(ctx, "workerTypes")
 	defer done()
 	return l.Ledger.WorkerTypes(ctx)
+}
+
+// Get reads one record.
+func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
+	ctx, done := l.receipt(ctx, "get")
+	defer done()
+	return l.Ledger.Get(ctx, workerType, seq)
+}
+
+// Page reads the oldest records above a Seq. The error matches errors.ErrUnsupported if the store has
+// no pages.
+func (l *Ledger) Page(ctx context.Context, workerType string, after int64, limit int) ([]store.Record, error) {
+	pager, ok := l.Ledger.(store.Pager)
+	if !ok {
+		return nil, fmt.Errorf("page: the ledger has no pages: %w", errors.ErrUnsupported)
+	}
+	ctx, done := l.receipt(ctx, "page")
+	defer done()
+	return pager.Page(ctx, workerType, after, limit)
 }
 
 // Presences lists the presences of a worker type, or of all. The error matches errors.ErrUnsupported if

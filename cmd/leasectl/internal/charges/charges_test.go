@@ -52,3 +52,29 @@ func TestTheRosterIsChargedAndMayBeMissing(t *testing.T) {
 		t.Errorf("Presences() without a roster = %v, charged %v, want errors.ErrUnsupported for nothing", err, l.Charges())
 	}
 }
+
+// paging is a ledger that charges for a page and a get.
+type paging struct{ *memory.Ledger }
+
+func (l paging) Page(ctx context.Context, workerType string, after int64, limit int) ([]store.Record, error) {
+	store.Charge(ctx, 3.5)
+	return l.Ledger.Page(ctx, workerType, after, limit)
+}
+
+func (l paging) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
+	store.Charge(ctx, 1)
+	return l.Ledger.Get(ctx, workerType, seq)
+}
+
+func TestPagesAreChargedAndMayBeMissing(t *testing.T) {
+	l := &Ledger{Ledger: paging{memory.New(memory.Options{})}}
+	_, err := l.Page(t.Context(), "export", 0, 9)
+	_, absent := l.Get(t.Context(), "export", 1)
+	if err != nil || !errors.Is(absent, store.ErrNotFound) || l.Charges()["page"] != 3.5 || l.Charges()["get"] != 1 {
+		t.Errorf("Page() = %v, Get() = %v, charged %v, want 3.5 for the page and 1 for the get", err, absent, l.Charges())
+	}
+	l = &Ledger{Ledger: failing{memory.New(memory.Options{})}}
+	if _, err := l.Page(t.Context(), "export", 0, 9); !errors.Is(err, errors.ErrUnsupported) || len(l.Charges()) != 0 {
+		t.Errorf("Page() without pages = %v, charged %v, want errors.ErrUnsupported for nothing", err, l.Charges())
+	}
+}

@@ -78,3 +78,21 @@ func Quote(s string) string {
 
 // Clock is a store time without its date.
 func Clock(t time.Time) string { return t.UTC().Format("15:04:05.000Z") }
+
+// Brief is a duration to as many digits as matter, such as 250ms, 1.5s or 1h37m.
+func Brief(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d.Round(time.Millisecond).Milliseconds())
+	case d < time.Minute:
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", d.Seconds()), ".0") + "s"
+	}
+	text := d.Round(time.Second).String()
+	if whole, ok := strings.CutSuffix(text, "m0s"); ok {
+		text = whole + "m"
+	}
+	if whole, ok := strings.CutSuffix(text, "h0m"); ok {
+		text = whole + "h"
+	}
+	return text
+}

@@ -1,7 +1,10 @@
 // Package exit has leasectl's exit codes, and the error that carries one.
 package exit
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // The exit codes. They are documented in the command's documentation and by
 // "leasectl help exit-codes", and don't change.
@@ -16,12 +19,14 @@ const (
 	Command     = 7
 	Demo        = 8
 	Survivors   = 9
+	Unallocated = 10
+	Unsound     = 11
 	Interrupted = 130
 	Unread      = 141
 )
 
 // Codes lists them for the help.
-const Codes = `  0    success; for run: stopped cleanly
+const Codes = `  0    success; for run: stopped cleanly; run --once has the code of its command
   1    another failure
   2    usage: a bad option or argument, or something not supported
   3    the store can't be reached, or an operation on it failed
@@ -31,6 +36,8 @@ const Codes = `  0    success; for run: stopped cleanly
   7    the command can't be run
   8    the demo found something that is not as it should be
   9    processes of the command could not be killed: the lease was not released
+  10   run --once: another worker has the slot, or it is done; the command wasn't run
+  11   verify or doctor found a fault
   130  interrupted
   141  nobody reads the output any more, as in a pipe to head
 `
@@ -43,8 +50,22 @@ type Error struct {
 	Try string
 }
 
-func (e *Error) Error() string   { return errors.Join(e.Problems...).Error() }
+func (e *Error) Error() string {
+	if len(e.Problems) == 0 {
+		return fmt.Sprintf("exit code %d", e.Code)
+	}
+	return errors.Join(e.Problems...).Error()
+}
+
 func (e *Error) Unwrap() []error { return e.Problems }
+
+// Quiet is an error that needs no message: it was reported already, or is that of a command. It is nil for 0.
+func Quiet(code int) error {
+	if code == OK {
+		return nil
+	}
+	return &Error{Code: code}
+}
 
 // With is an error of one problem.
 func With(code int, problem error) *Error {
@@ -76,7 +97,7 @@ func Join(errs ...error) error {
 		}
 	}
 	switch {
-	case len(problems) == 0:
+	case len(problems) == 0 && joined == nil:
 		return nil
 	case joined == nil:
 		joined = &Error{Code: Failure}

@@ -156,6 +156,9 @@ func statusOf(workerType string, records []store.Record, now time.Time) typeStat
 	}
 	if n := len(rows); n > 0 {
 		newest := rows[n-1]
+		if orders := orderNote(records, now); orders != "" {
+			s.note = orders
+		}
 		switch {
 		case newest.State == history.Poison:
 			s.note = "the newest record can't be obeyed: leasectl inspect slots says why"
@@ -164,6 +167,21 @@ func statusOf(workerType string, records []store.Record, now time.Time) typeStat
 		}
 	}
 	return s
+}
+
+// orderNote says which orders of operators are in force, by the newest record that can be obeyed.
+func orderNote(records []store.Record, now time.Time) string {
+	for _, r := range records {
+		if r.CheckEnvelope() != nil {
+			continue
+		}
+		var words []string
+		for _, o := range r.OrdersAt(now) {
+			words = append(words, o.String())
+		}
+		return strings.Join(words, "; ")
+	}
+	return ""
 }
 
 // holderOf names who has a slot.

@@ -253,22 +253,7 @@ func clockOf(w workerlease.Candidate) string {
 }
 
 // brief is a duration to as many digits as matter.
-func brief(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return fmt.Sprintf("%dms", d.Round(time.Millisecond).Milliseconds())
-	case d < time.Minute:
-		return strings.TrimSuffix(fmt.Sprintf("%.1f", d.Seconds()), ".0") + "s"
-	}
-	text := d.Round(time.Second).String()
-	if whole, ok := strings.CutSuffix(text, "m0s"); ok {
-		text = whole + "m"
-	}
-	if whole, ok := strings.CutSuffix(text, "h0m"); ok {
-		text = whole + "h"
-	}
-	return text
-}
+func brief(d time.Duration) string { return display.Brief(d) }
 
 // ago is how long ago something was.
 func ago(d time.Duration) string {

@@ -75,6 +75,11 @@ func (l *Log) Kept(of workerlease.Lease) {
 	l.command(zap.ErrorLevel, of, "the lease is not released, since the command may still work; no slot follows", "lease kept")
 }
 
+// Unreleased logs that the rest of a slot could not be given back.
+func (l *Log) Unreleased(err error) {
+	l.say(zap.WarnLevel, slots.Slot{}, fmt.Sprintf("not released: %v; the lease ends by itself", err), "not released", zap.Error(err))
+}
+
 // ExtendedLate logs why the command ends although its lease goes on.
 func (l *Log) ExtendedLate(of workerlease.Lease) {
 	l.command(zap.WarnLevel, of, "extended late: the command was already told to end, and is started again", "extended late")

@@ -40,6 +40,7 @@ func (l *Log) Observe(e workerlease.Event) {
 	if whole != "" {
 		fields = append(fields, zap.String("detail", whole))
 	}
+	defer l.lookAhead(e)
 	switch {
 	case l.json:
 		workerlease.LogTo(l.log.With(fields...)).Observe(e)

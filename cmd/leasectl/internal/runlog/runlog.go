@@ -37,6 +37,8 @@ type Options struct {
 	Worker workerlease.Worker
 	// Store is where it leases, for hints. The log may be read in any directory.
 	Store storeuri.Target
+	// Once is set if the worker claims the current slot alone.
+	Once bool
 }
 
 // Log logs what happens to a worker and its command. It is safe for concurrent use.
@@ -46,9 +48,11 @@ type Log struct {
 	worker workerlease.Worker
 	store  storeuri.Target
 	now    func() time.Time
+	once   bool
 
 	mu     sync.Mutex
 	outage outage
+	ahead  ahead
 	job    bool // Each slot has one.
 	// stopping is set when leasing is to end.
 	stopping bool
@@ -60,7 +64,7 @@ type Log struct {
 // New returns a log.
 func New(o Options) *Log {
 	to := zapcore.Lock(zapcore.AddSync(o.To))
-	l := &Log{json: o.JSON, worker: o.Worker, store: o.Store, now: time.Now}
+	l := &Log{json: o.JSON, worker: o.Worker, store: o.Store, once: o.Once, now: time.Now}
 	l.store.Shown = o.Store.Place()
 	if !o.JSON {
 		l.log = zap.New(&textCore{LevelEnabler: o.Level, to: to})
@@ -117,6 +121,16 @@ func (l *Log) Creating(place string) {
 	l.say(zap.InfoLevel, slots.Slot{}, "creating the ledger "+place+"; all workers of the type must use this file", "creating ledger", zap.String("store", place))
 }
 
+// Listening logs where requests about the worker are answered.
+func (l *Log) Listening(address string) {
+	l.say(zap.InfoLevel, slots.Slot{}, "listening on http://"+address, "listening", zap.String("address", address))
+}
+
+// Unnotified logs that the service manager can't be told anything.
+func (l *Log) Unnotified(err error) {
+	l.say(zap.WarnLevel, slots.Slot{}, fmt.Sprintf("systemd can't be notified: %v", err), "notify failed", zap.Error(err))
+}
+
 // Unopened logs that the store can't be opened yet. It is a StoreFailed event, and so logged
 // like an outage.
 func (l *Log) Unopened(err error) {
@@ -127,9 +141,14 @@ func (l *Log) Unopened(err error) {
 func (l *Log) Began(o workerlease.Options) {
 	l.mu.Lock()
 	l.job = o.Job != nil
+	// A member of a group joins the lease that this holds.
+	l.ahead.schedule, l.ahead.waits = o.Schedule, !o.JoinMidSlot && o.Group == "" && !l.once
 	l.mu.Unlock()
 	fields := []zap.Field{zap.Int("priority", o.Priority), zap.Stringer("schedule", o.Schedule)}
 	var also []string
+	if l.once {
+		fields = append(fields, zap.Bool("once", true))
+	}
 	with := func(text string, field zap.Field) {
 		also, fields = append(also, text), append(fields, field)
 	}
@@ -154,6 +173,9 @@ func (l *Log) Began(o workerlease.Options) {
 	}
 	if o.NoFailback {
 		with("no failback", zap.Bool("noFailback", true))
+	}
+	if l.once {
+		also = append(also, "the current slot alone")
 	}
 	l.say(zap.InfoLevel, slots.Slot{}, fmt.Sprintf("worker %q of worker type %q, priority %d, %s", o.InstanceID, o.WorkerType, o.Priority, strings.Join(also, ", ")), "worker began", fields...)
 }

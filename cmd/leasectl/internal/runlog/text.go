@@ -41,11 +41,6 @@ func (l *Log) line(e workerlease.Event) (zapcore.Level, string) {
 			return zap.DebugLevel, fmt.Sprintf("%s: claimed %v after the boundary", slotText(e.Slot), -early)
 		}
 		return zap.DebugLevel, fmt.Sprintf("%s: claimed %v before the boundary", slotText(e.Slot), early)
-	case workerlease.Lost:
-		if !e.Holder.DoneUntil.Before(e.Slot.End) {
-			return zap.DebugLevel, slotText(e.Slot) + ": is done already"
-		}
-		return zap.DebugLevel, fmt.Sprintf("%s: held by %q, priority %d%s", slotText(e.Slot), e.Holder.InstanceID, e.Holder.Priority, inversion(e.Inversion))
 	case workerlease.Allocated:
 		l.begun = e.Lease.Slot
 		return zap.InfoLevel, fmt.Sprintf("%s: allocated, token %d, until %s", slotText(e.Lease.Slot), e.Lease.Token, display.Clock(e.Lease.Expiry))

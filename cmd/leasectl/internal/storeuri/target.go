@@ -26,8 +26,10 @@ type Target struct {
 	Scheme string
 	// Shown is the store as it may be shown: without secrets.
 	Shown string
-	// InEnv is set if LEASECTL_STORE names it, and --store doesn't.
+	// InEnv is set if the environment names it, and no option does.
 	InEnv bool
+	// File is that of --store-file, if this names it.
+	File string
 	// path of a SQLite file, and whether it may be on any file system.
 	path             string
 	unsafeFileSystem bool
@@ -81,7 +83,7 @@ func (t Target) KeyFrom() string {
 // opens the store. The URI may hold a password, and a key gives all rights to the
 // account.
 func (t Target) Environ(env []string) []string {
-	hidden := []string{Variable}
+	hidden := []string{Variable, FileVariable}
 	if t.Scheme == Cosmos {
 		hidden = append(hidden, KeyVariable, ConnectionVariable)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/runlog"
+	"github.com/slotlease/slotlease/workerlease"
 )
 
 // Command is the command to run, and how.
@@ -25,6 +26,10 @@ type Command struct {
 	Urgent <-chan struct{}
 	// Roster lets the worker say in the ledger's roster what it does.
 	Roster bool
+	// Began gets the worker when it has begun. Once doesn't call it. Default: nobody.
+	Began func(*workerlease.WorkerLease)
+	// Observer gets every event, after the command and the log. Default: none.
+	Observer workerlease.Observer
 	// Log gets what happens.
 	Log *runlog.Log
 }

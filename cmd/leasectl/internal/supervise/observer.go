@@ -10,6 +10,7 @@ type observer struct {
 	log      *runlog.Log
 	extended func(workerlease.Lease)
 	refusals *refusals
+	also     workerlease.Observer // may be nil
 }
 
 // Observe passes an event on. The command comes first: a log that is read slowly must
@@ -20,4 +21,7 @@ func (o observer) Observe(e workerlease.Event) {
 	}
 	o.refusals.observe(e)
 	o.log.Observe(e)
+	if o.also != nil {
+		o.also.Observe(e)
+	}
 }

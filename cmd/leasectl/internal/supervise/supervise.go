@@ -26,32 +26,28 @@ const stopTime = 10 * time.Second
 // without releasing the lease, if processes of the command can't be killed: that error has the
 // code [exit.Survivors].
 func Run(ctx context.Context, ledger store.Ledger, t workerlease.Timing, c Command) (unfit, err error) {
-	kept := newKept()
-	defer close(kept.over)
-	out, err := pipeTo(c.Stdout)
+	work, over, err := newJob(t, c)
 	if err != nil {
 		return nil, err
 	}
-	defer out.close(kept.known)
-	errs, err := pipeTo(c.Stderr)
-	if err != nil {
-		return nil, err
-	}
-	defer errs.close(kept.known)
-	work := &job{pacing: pacing{t, c.Grace}, Command: c, stdin: c.Stdin, stdout: out.file, stderr: errs.file, news: make(chan workerlease.Lease, 1), kept: kept}
+	defer over()
+	kept := work.kept
 
 	stopping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	refused := newRefusals()
-	client := workerlease.NewClient(readsUntil{ledger, stopping}, workerlease.ClientOptions{Observer: observer{c.Log, work.extended, refused}, Roster: c.Roster})
+	client := workerlease.NewClient(readsUntil{ledger, stopping}, workerlease.ClientOptions{Observer: observer{c.Log, work.extended, refused, c.Observer}, Roster: c.Roster})
 	worker, err := work.begin(context.WithoutCancel(ctx), client)
 	if err != nil {
 		return nil, exit.BadUsage("", err)
 	}
 	c.Log.Began(t.Options)
+	if c.Began != nil {
+		c.Began(worker)
+	}
 	checked := work.check(ctx, ledger)
-	watching, over := context.WithCancel(ctx)
-	defer over()
+	watching, watched := context.WithCancel(ctx)
+	defer watched()
 	select {
 	case <-ctx.Done():
 	case <-c.Urgent:
@@ -64,6 +60,29 @@ func Run(ctx context.Context, ledger store.Ledger, t workerlease.Timing, c Comma
 		unfit = s.LastError // It is why stopping failed, and no log line says so.
 	}
 	return unfit, err
+}
+
+// newJob prepares a command. over is to be called when the worker begins nothing on the ledger any more.
+func newJob(t workerlease.Timing, c Command) (j *job, over func(), err error) {
+	kept := newKept()
+	out, err := pipeTo(c.Stdout)
+	if err != nil {
+		return nil, nil, err
+	}
+	errs, err := pipeTo(c.Stderr)
+	if err != nil {
+		out.close(kept.known)
+		return nil, nil, err
+	}
+	over = func() {
+		errs.close(kept.known)
+		out.close(kept.known)
+		close(kept.over)
+	}
+	return &job{
+		pacing: pacing{t, c.Grace}, Command: c, stdin: c.Stdin, stdout: out.file, stderr: errs.file,
+		news: make(chan workerlease.Lease, 1), kept: kept,
+	}, over, nil
 }
 
 // check looks whether the ledger is fit for leasing. An error comes only if it isn't.

@@ -1,0 +1,222 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/internal/recordtest"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+const ms = time.Millisecond
+
+// wants fails unless a finding has a level, and says something: what was found, an arrow and the remedy.
+func wants(t *testing.T, f store.Finding, level store.Level, says string) {
+	t.Helper()
+	if got := f.Text + " → " + f.Remedy; f.Level != level || !strings.Contains(got, says) || f.Level == store.LevelWarn && f.Remedy == "" {
+		t.Errorf("%s is %s %q, want %s with %q", f.Check, f.Level, got, level, says)
+	}
+}
+
+// read is a sample of a store whose clock is behind this machine's, over a trip of a length.
+func read(at time.Time, behind, trip time.Duration) sample {
+	return sample{sent: at, received: at.Add(trip), stamp: store.Stamp{Time: at.Add(trip / 2).Add(-behind), Granularity: ms}}
+}
+
+func TestAClockIsMeasuredBySeveralSamples(t *testing.T) {
+	at := recordtest.Noon
+	slow := read(at, 0, 8*time.Second)
+	for name, c := range map[string]struct {
+		samples []sample
+		err     error
+		slot    time.Duration
+		level   store.Level
+		says    string
+	}{
+		"equal clocks":              {samples: []sample{read(at, 0, 20*ms), read(at, 0, 10*ms)}, level: store.LevelOK, says: "as known to ±5.5ms: fit to lead slots of 5m0s"},
+		"a store that is behind":    {samples: []sample{read(at, 90*time.Second, 10*ms)}, level: store.LevelWarn, says: "time of day is 1m30s ahead of store time, as known to ±5.5ms; no lease depends on it"},
+		"a store that is ahead":     {samples: []sample{read(at, -90*time.Second, 10*ms)}, level: store.LevelWarn, says: "1m30s behind store time"},
+		"a little behind":           {samples: []sample{read(at, 900*ms, 10*ms)}, level: store.LevelOK, says: "900ms ahead of store time"},
+		"a clock that jumps":        {samples: []sample{read(at, 0, 10*ms), read(at, time.Second, 10*ms)}, level: store.LevelWarn, says: "jumped between two readings"},
+		"a store that is too far":   {samples: []sample{slow}, slot: 5 * time.Second, level: store.LevelFail, says: "too uncertain to lead slots of 5s, which must be longer than 8.1s"},
+		"one that is near enough":   {samples: []sample{slow, read(at, 0, 10*ms)}, slot: 5 * time.Second, level: store.LevelOK, says: "fit to lead slots of 5s"},
+		"servers that are apart":    {samples: []sample{{sent: at, received: at, stamp: store.Stamp{Time: at, Skew: 3 * time.Second}}}, slot: 5 * time.Second, level: store.LevelFail, says: "±3s: too uncertain"},
+		"a store that hangs":        {err: context.DeadlineExceeded, level: store.LevelSkip, says: "no answer in time"},
+		"a store that is refused":   {err: fmt.Errorf("%w: capped", store.ErrRefused), level: store.LevelSkip, says: "see what failed"},
+		"a store that answers late": {samples: []sample{read(at, 0, 10*ms)}, err: context.DeadlineExceeded, level: store.LevelOK, says: "fit"},
+	} {
+		if c.slot == 0 {
+			c.slot = defaultSlot
+		}
+		t.Run(name, func(t *testing.T) { wants(t, judgeClock(c.samples, c.err, c.slot), c.level, c.says) })
+	}
+}
+
+func TestRoundTripsAreJudgedByTheLead(t *testing.T) {
+	for name, c := range map[string]struct {
+		took  []time.Duration
+		slot  time.Duration
+		level store.Level
+		says  string
+	}{
+		"fast":                      {[]time.Duration{ms, 2 * ms, 9 * ms}, defaultSlot, store.LevelOK, "a read takes 2ms, at most 9ms of 3; claims for slots of 5m0s open 10s before, and priorities claim 1s apart"},
+		"slow for slots of 1 s":     {[]time.Duration{20 * ms, 20 * ms, 20 * ms}, time.Second, store.LevelWarn, "so slow that priorities claim later"},
+		"fast enough for 5 min":     {[]time.Duration{20 * ms, 20 * ms, 20 * ms}, defaultSlot, store.LevelOK, "a read takes 20ms"},
+		"one that takes very long":  {[]time.Duration{ms, ms, 6 * time.Second}, defaultSlot, store.LevelWarn, "at most 6s of 3"},
+		"a slot that none can have": {[]time.Duration{ms}, time.Nanosecond, store.LevelOK, "a read takes 1ms"},
+	} {
+		t.Run(name, func(t *testing.T) { wants(t, judgeTrips(c.took, nil, c.slot), c.level, c.says) })
+	}
+	wants(t, judgeTrips(nil, errors.New("odd"), defaultSlot), store.LevelSkip, "the store answered: odd")
+}
+
+// of is the ledger of a type with some records, newest first.
+func of(name string, records ...store.Record) ledger {
+	l := ledger{name: name, records: records}
+	for i := range records {
+		records[i].WorkerType = name
+	}
+	if len(records) > 0 {
+		l.oldest, l.count = records[len(records)-1], int64(len(records))
+	}
+	return l
+}
+
+func TestALongLedgerIsOneThatNobodyTrims(t *testing.T) {
+	now := recordtest.Noon.AddDate(0, 0, 10)
+	at := func(count int64, days int) ledger {
+		return ledger{name: "export", count: count, oldest: store.Record{FixedAt: now.AddDate(0, 0, -days)}}
+	}
+	for name, c := range map[string]struct {
+		ledgers []ledger
+		level   store.Level
+		says    string
+	}{
+		"no records":                    {nil, store.LevelOK, "no records yet"},
+		"many of a day":                 {[]ledger{at(100_000, 1)}, store.LevelOK, "100000 records, 100000 of export"},
+		"few of years":                  {[]ledger{at(100, 900)}, store.LevelOK, "100 records"},
+		"many of ten days":              {[]ledger{of("small"), at(5000, 10)}, store.LevelWarn, "export has 5000 records, the oldest of 2026-03-02: nobody trims → let a worker lead that may delete"},
+		"many whose age is not known":   {[]ledger{{name: "export", count: 5000}}, store.LevelOK, "5000 records"},
+		"many, and less than a batch's": {[]ledger{at(600, 10)}, store.LevelOK, "600 records"},
+	} {
+		t.Run(name, func(t *testing.T) { wants(t, judgeLength(c.ledgers, now), c.level, c.says) })
+	}
+}
+
+func TestWorkerTypesThatDifferByCaseOnlyAreNamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		types inspect.Types
+		named string
+		level store.Level
+		says  string
+	}{
+		"none":                {level: store.LevelOK, says: "no records yet"},
+		"two":                 {types: inspect.Types{Valid: []string{"export", "mail"}}, level: store.LevelOK, says: "export, mail"},
+		"two by case":         {types: inspect.Types{Valid: []string{"Export", "export", "mail"}}, level: store.LevelWarn, says: "Export and export differ in case only → let all workers use one of the names"},
+		"an invalid one":      {types: inspect.Types{Valid: []string{"export"}, Invalid: []string{"a\x1bb"}}, level: store.LevelWarn, says: `names that no worker type can have: invalid ones: "a\x1bb"`},
+		"one that is missing": {types: inspect.Types{Valid: []string{"export"}}, named: "exports", level: store.LevelWarn, says: "there are no records of exports; the ledger has export"},
+	} {
+		t.Run(name, func(t *testing.T) { wants(t, judgeTypes(c.types, c.named, nil), c.level, c.says) })
+	}
+	wants(t, judgeTypes(inspect.Types{}, "", errors.New("odd")), store.LevelSkip, "odd")
+}
+
+func TestWhatBlocksTheHeadIsShown(t *testing.T) {
+	now := recordtest.Minutes(21)
+	grant := func(seq int64, n int) store.Record { return recordtest.Grant(seq, n, "a") }
+	long := recordtest.Part(3, grant(3, 4), 20, 9000)
+	poison := store.Record{WorkerType: "export", Seq: 3, Defect: "windowEnd is missing"}
+	late := grant(3, 40)
+	for name, c := range map[string]struct {
+		l     ledger
+		level store.Level
+		says  string
+	}{
+		"a healthy one":       {of("export", grant(2, 4), grant(1, 3)), store.LevelOK, "workers can obey the newest records"},
+		"an empty one":        {of("export"), store.LevelOK, "workers can obey"},
+		"a window of days":    {of("export", long, grant(2, 3), grant(1, 2)), store.LevelFail, "export: record 3 leaves nothing to claim until 2026-03-08T18:00:00.000Z → leasectl override --worker-type export --seq 3 --store sqlite:x.db"},
+		"poison":              {of("export", poison, grant(2, 3), grant(1, 2)), store.LevelWarn, "export: workers can't obey record 3: windowEnd is missing → workers supersede it"},
+		"a grant from beyond": {of("export", late, grant(2, 3), grant(1, 2)), store.LevelWarn, "workers can't obey record 3"},
+		"nothing but poison":  {of("export", store.Record{Seq: 207, Defect: "odd"}, store.Record{Seq: 206, Defect: "odd"}), store.LevelFail, "export: nothing but records that can't be obeyed is left"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wants(t, judgeHead([]ledger{of("other"), c.l}, now, storeuri.Target{Scheme: storeuri.SQLite, Shown: "sqlite:x.db"}), c.level, c.says)
+		})
+	}
+	both := []ledger{of("p", poison, grant(2, 3)), of("b", long, grant(2, 3))}
+	wants(t, judgeHead(both, now, storeuri.Target{}), store.LevelFail, "b: record 3 leaves nothing")
+}
+
+func TestUnreachableRecordsAreShown(t *testing.T) {
+	odd := store.Record{Seq: 0, Defect: "unreachable: \x1b[2J9007199254740993"}
+	wants(t, judgeUnreachable([]ledger{of("export", odd, recordtest.Grant(1, 0, "a"))}), store.LevelWarn, "export (unreachable: �[2J9007199254740993)")
+	wants(t, judgeUnreachable([]ledger{of("export", recordtest.Grant(1, 0, "a"))}), store.LevelOK, "none")
+}
+
+func TestTwoSchedulesInOneTypeAreFound(t *testing.T) {
+	grants := func(schedules ...string) (all []store.Record) {
+		for i, s := range schedules {
+			r := recordtest.Grant(int64(len(schedules)-i), len(schedules)-i, "a")
+			r.Schedule = s
+			all = append(all, r)
+		}
+		return all
+	}
+	worker := func(schedule string, present bool) workerlease.Candidate {
+		return workerlease.Candidate{Presence: store.Presence{WorkerType: "export", Schedule: schedule}, Present: present}
+	}
+	for name, c := range map[string]struct {
+		records []store.Record
+		workers []workerlease.Candidate
+		level   store.Level
+		says    string
+	}{
+		"one":                           {records: grants("every 5m", "every 5m"), level: store.LevelOK, says: "one for each"},
+		"one that was changed":          {records: grants("every 1m", "every 1m", "every 5m"), level: store.LevelOK, says: "one for each"},
+		"two by turns":                  {records: grants("every 5m", "every 1m", "every 5m"), level: store.LevelWarn, says: `export has "every 1m" and "every 5m" → give all workers of a type one schedule`},
+		"two by the workers":            {workers: []workerlease.Candidate{worker("every 5m", true), worker("every 1m", true)}, level: store.LevelWarn, says: `"every 5m" and "every 1m"`},
+		"another of a worker that left": {workers: []workerlease.Candidate{worker("every 5m", true), worker("every 1m", false)}, level: store.LevelOK, says: "one for each"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wants(t, judgeSchedules([]ledger{of("export", c.records...)}, c.workers), c.level, c.says)
+		})
+	}
+}
+
+func TestWorkersThatAreMissingOrHaveAWrongClockAreNamed(t *testing.T) {
+	worker := func(name string, present bool, offset time.Duration) workerlease.Candidate {
+		return workerlease.Candidate{Presence: store.Presence{
+			WorkerType: "export", InstanceID: name, Host: "h1", Phase: store.PhaseCandidate, Offset: offset, Uncertainty: 5 * ms, Seen: recordtest.Noon,
+		}, Present: present}
+	}
+	stopped := worker("gone", false, 0)
+	stopped.Phase = store.PhaseStopped
+	ledgers := []ledger{of("export"), of("unknown")}
+	for name, c := range map[string]struct {
+		workers      []workerlease.Candidate
+		err          error
+		level, clock store.Level
+		says, clocks string
+	}{
+		"all there":        {workers: []workerlease.Candidate{worker("a", true, 40*ms), stopped}, level: store.LevelOK, says: "1 of 2 are there", clock: store.LevelOK, clocks: "those of 1 workers are right"},
+		"one missing":      {workers: []workerlease.Candidate{worker("a", true, 0), worker("b\x1b[2J", false, time.Hour)}, level: store.LevelWarn, says: "missing: b�[2J on h1 of export, last seen 2026-03-02T12:00:00.000Z", clock: store.LevelOK},
+		"nobody left":      {workers: []workerlease.Candidate{worker("a", false, 0)}, level: store.LevelWarn, says: "nobody of the roster is left for export → start a worker", clock: store.LevelOK},
+		"a wrong clock":    {workers: []workerlease.Candidate{worker("a", true, -3*time.Second), worker("b", true, 0)}, level: store.LevelOK, clock: store.LevelWarn, clocks: "that of a on h1 is 3s behind store time (±5ms) → set these machines' clocks"},
+		"an empty roster":  {level: store.LevelSkip, says: "nobody is in the roster", clock: store.LevelSkip},
+		"no roster":        {err: errors.ErrUnsupported, level: store.LevelSkip, says: "keeps no roster", clock: store.LevelSkip},
+		"an odd roster":    {err: errors.New("odd"), level: store.LevelSkip, says: "odd", clock: store.LevelSkip},
+		"only stopped one": {workers: []workerlease.Candidate{stopped}, level: store.LevelWarn, says: "nobody of the roster is left", clock: store.LevelOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wants(t, judgeWorkers(c.workers, ledgers, c.err), c.level, c.says)
+			wants(t, judgeClocks(c.workers, c.err), c.clock, c.clocks)
+		})
+	}
+}

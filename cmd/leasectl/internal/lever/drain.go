@@ -1,0 +1,78 @@
+package lever
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// Drain keeps the workers of a host from claiming: of one worker type, or of all that the roster has
+// workers of on that host.
+func Drain(ctx context.Context, t storeuri.Target, o Options, out io.Writer) error {
+	return o.opened(ctx, t, func(ctx context.Context, l store.Ledger) error {
+		types := []string{o.WorkerType}
+		if o.WorkerType == "" {
+			var err error
+			if types, err = typesOn(ctx, l, o.Target); err != nil {
+				return advice.ForStore(t, err)
+			}
+			if len(types) == 0 {
+				return exit.BadUsage("--worker-type TYPE", fmt.Errorf("the roster has no worker on host %q: name the worker type", o.Target))
+			}
+		}
+		if o.Now {
+			if err := o.ask("stop what holds a lease of %d worker types on %s when it reads that?", len(types), o.Target); err != nil {
+				return err
+			}
+		}
+		answer := struct {
+			Orders []Given `json:"orders"`
+		}{[]Given{}}
+		var lines []string
+		var failed error
+		for _, name := range types {
+			r, err := workerlease.Drain(ctx, l, workerlease.DrainOptions{
+				WorkerType: name, Host: o.Target, Until: o.Until, For: o.For, Now: o.Now, InstanceID: o.By, Reason: o.Reason,
+			})
+			if err != nil {
+				of := o
+				of.WorkerType = name
+				failed = failure(t, &of, err)
+				break // The same would befall the others.
+			}
+			answer.Orders = append(answer.Orders, given(r))
+			lines = append(lines, given(r).text())
+		}
+		if len(lines) > 0 || failed == nil {
+			failed = errors.Join(o.show(out, answer, oneLine(lines)), failed)
+		}
+		return failed
+	})
+}
+
+// typesOn are the worker types that the roster has workers of on a host.
+func typesOn(ctx context.Context, l store.Ledger, host string) (types []string, err error) {
+	roster, ok := l.(store.Roster)
+	if !ok {
+		return nil, nil
+	}
+	all, err := roster.Presences(ctx, "")
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil, nil
+	}
+	for _, p := range all {
+		if p.Host == host && p.Phase != store.PhaseStopped && store.CheckWorkerType(p.WorkerType) == nil && !slices.Contains(types, p.WorkerType) {
+			types = append(types, p.WorkerType)
+		}
+	}
+	slices.Sort(types)
+	return types, err
+}

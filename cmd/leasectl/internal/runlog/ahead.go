@@ -1,0 +1,142 @@
+package runlog
+
+import (
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// shortSlot is up to which length of slots only a debug log says who has them, and what comes next:
+// it would be little else.
+const shortSlot = 10 * time.Second
+
+// ahead is what a worker waits for, for the lines about it.
+type ahead struct {
+	schedule slots.Schedule // nil: none is known
+	waits    bool           // for the next boundary, when it starts
+	// store is a sample of store time, and at the local time of it.
+	store, at time.Time
+	// lost is the newest slot that another has, or has done, and token the lease by which.
+	lost  slots.Slot
+	token int64
+	done  bool
+}
+
+// sampled takes in a sample of store time.
+func (a *ahead) sampled(store, now time.Time) { a.store, a.at = store, now }
+
+// next is the slot that begins next, by store time, and how soon. It is zero if that isn't known.
+func (a *ahead) next(now time.Time) (slot slots.Slot, in time.Duration) {
+	if a.schedule == nil || a.store.IsZero() {
+		return slots.Slot{}, 0
+	}
+	at := a.store.Add(now.Sub(a.at))
+	slot = a.schedule.Next(at)
+	return slot, slot.Start.Sub(at)
+}
+
+// level is that of a line about what is ahead, by a slot.
+func (l *Log) level(about slots.Slot) zapcore.Level {
+	if about.Length() < shortSlot && !l.once {
+		return zap.DebugLevel
+	}
+	return zap.InfoLevel
+}
+
+// nextSlot is what comes next, as text after a separator, and as fields.
+func (l *Log) nextSlot() (text string, fields []zap.Field) {
+	slot, in := l.ahead.next(l.now())
+	if slot.IsZero() {
+		return "", nil
+	}
+	return fmt.Sprintf("next slot %s in %s", store.Format(slot.Start), display.Brief(in)), []zap.Field{
+		zap.String("nextSlot", store.Format(slot.Start)), zap.Int64("nextSlotInMs", in.Milliseconds()),
+	}
+}
+
+// lookAhead logs what comes next after an event: who has the slot and until when, or that it is done,
+// and when the next one begins. The caller holds mu.
+func (l *Log) lookAhead(e workerlease.Event) {
+	switch e := e.(type) {
+	case workerlease.ClockSample:
+		first := l.ahead.store.IsZero()
+		l.ahead.sampled(e.StoreTime, l.now())
+		if first && l.ahead.waits {
+			l.firstSlot()
+		}
+	case workerlease.Lost:
+		a, done := &l.ahead, !e.Holder.DoneUntil.Before(e.Slot.End)
+		if same := e.Slot == a.lost && e.Holder.Token == a.token && done == a.done; !same {
+			a.lost, a.token, a.done = e.Slot, e.Holder.Token, done
+			l.lost(e)
+		}
+	case workerlease.HolderChanged:
+		// Another has taken the slot over that was lost. (The next one is told when it is lost.)
+		h, slot := e.Holder, l.ahead.lost
+		if slot.IsZero() || e.Released || h.InstanceID == l.worker.InstanceID || h.Token == l.ahead.token || h.From.Before(slot.Start) || !h.From.Before(slot.End) {
+			return
+		}
+		l.ahead.token = h.Token
+		l.standby(slot, h.InstanceID, h.Priority, h.Until, "")
+	case workerlease.SlotDone:
+		if text, fields := l.nextSlot(); text != "" && !l.once {
+			l.write(l.level(e.Slot), slots.Slot{}, l.begun, text, "next slot", fields...)
+		}
+	}
+}
+
+// firstSlot logs what a worker that has started waits for.
+func (l *Log) firstSlot() {
+	slot, in := l.ahead.next(l.now())
+	if slot.IsZero() {
+		return
+	}
+	l.write(l.level(slot), slots.Slot{}, l.begun, fmt.Sprintf("first slot %s in %s", store.Format(slot.Start), display.Brief(in)),
+		"first slot", zap.String("nextSlot", store.Format(slot.Start)), zap.Int64("nextSlotInMs", in.Milliseconds()))
+}
+
+// lost logs who has a slot, or has done it.
+func (l *Log) lost(e workerlease.Lost) {
+	h := e.Holder
+	switch {
+	case !h.DoneUntil.Before(e.Slot.End):
+		by, fields := "", []zap.Field(nil)
+		if h.SlotStart.Equal(e.Slot.Start) { // Otherwise the record is one of a later slot.
+			by, fields = fmt.Sprintf(", by %q", h.InstanceID), []zap.Field{zap.String("doneBy", h.InstanceID)}
+		}
+		text, next := l.nextSlot()
+		if text != "" {
+			text = "; " + text
+		}
+		l.write(l.level(e.Slot), e.Slot, l.begun, slotText(e.Slot)+": is done already"+by+text, "slot done already", append(fields, next...)...)
+	case !h.WindowStart.Before(e.Slot.End):
+		l.write(l.level(e.Slot), e.Slot, l.begun, fmt.Sprintf("%s: %q has claimed the slot after it already", slotText(e.Slot), h.InstanceID),
+			l.unheld(), zap.String("holder", h.InstanceID), zap.Int("holderPriority", h.Priority))
+	default:
+		l.standby(e.Slot, h.InstanceID, h.Priority, h.WindowEnd, inversion(e.Inversion))
+	}
+}
+
+// standby logs that another has a slot. An end before that of the slot is put off as long as it lives.
+func (l *Log) standby(slot slots.Slot, holder string, priority int, until time.Time, note string) {
+	if until.Before(slot.End) {
+		note = ", or longer while it lives" + note
+	}
+	l.write(l.level(slot), slot, l.begun, fmt.Sprintf("%s: %s: held by %q, priority %d, until %s%s", slotText(slot), l.unheld(), holder, priority, display.Clock(until), note),
+		l.unheld(), zap.String("holder", holder), zap.Int("holderPriority", priority), zap.String("until", store.Format(until)))
+}
+
+// unheld is what a worker is that doesn't get a slot.
+func (l *Log) unheld() string {
+	if l.once {
+		return "not claimed"
+	}
+	return "standby"
+}

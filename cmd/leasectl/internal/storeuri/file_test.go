@@ -1,0 +1,80 @@
+package storeuri
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/slotlease/slotlease/store/cosmos"
+)
+
+func TestTheFileOfAStore(t *testing.T) {
+	const uri = "mongodb://user:c4n4ry@host/jobs"
+	for content, want := range map[string]string{
+		uri:                                     uri,
+		uri + "\n":                              uri,
+		uri + "\r\n":                            uri,
+		uri + "\n\n":                            uri,
+		strings.Repeat("x", maxFile):            strings.Repeat("x", maxFile),
+		"":                                      "is empty: it must have the URI of the store",
+		"\n":                                    "is empty: it must have the URI of the store",
+		uri + "\n" + uri:                        "has several lines: it must have the URI of the store alone",
+		"mongodb://user:c4n4ry\x00@host/jobs":   "has a NUL byte: it is no text",
+		strings.Repeat("c4n4ry", maxFile/6+1):   "has more than 64 KiB",
+		uri + "\n" + strings.Repeat(" ", 70000): "has more than 64 KiB",
+	} {
+		path := filepath.Join(t.TempDir(), "uri")
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := ReadFile(path)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want || err != nil && strings.Contains(got, "c4n4ry") {
+			t.Errorf("ReadFile() of %.60q = %.60q, want %.60q", content, got, want)
+		}
+	}
+	for path, want := range map[string]string{t.TempDir(): "is a directory", filepath.Join(t.TempDir(), "none"): "no such file or directory"} {
+		if _, err := ReadFile(path); err == nil || err.Error() != want {
+			t.Errorf("ReadFile(%q) = %v, want %s", path, err, want)
+		}
+	}
+}
+
+// A secret may come through a pipe, as from a password manager.
+func TestTheFileOfAStoreMayBeAPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Skip(err)
+	}
+	written := make(chan error, 1)
+	go func() { written <- os.WriteFile(path, []byte("sqlite:x.db\n"), 0o600) }()
+	if got, err := ReadFile(path); err != nil || got != "sqlite:x.db" {
+		t.Errorf("ReadFile() of a pipe = %q, %v", got, err)
+	}
+	if err := <-written; err != nil {
+		t.Error(err)
+	}
+}
+
+// What is in the file may be a secret as a whole, or in any part.
+func TestAnErrorOfAFileShowsNothingOfIt(t *testing.T) {
+	none := func(string) string { return "" }
+	for _, uri := range []string{"canary", "canary:x", "sqlite:x?canary=x", "sqlite://canary", "cosmos:canary", "redis://canary", "sqlite:"} {
+		if _, err := ParseFile(uri, none); err == nil || strings.Contains(err.Error(), "canary") {
+			t.Errorf("ParseFile(%q) = %v, want an error that doesn't show it", uri, err)
+		}
+	}
+	if got, err := ParseFile("sqlite:x.db", none); err != nil || got.Scheme != SQLite {
+		t.Errorf("ParseFile() = %+v, %v", got, err)
+	}
+	if _, err := ParseFile("cosmos:///d/c", none); err == nil || !strings.Contains(err.Error(), ConnectionVariable) {
+		t.Errorf("ParseFile() = %v, want to be told of %s", err, ConnectionVariable)
+	}
+	if got, err := ParseFile("cosmos://account/d/c", none); err != nil || got.Shown != cosmos.Redact("cosmos://account/d/c") {
+		t.Errorf("ParseFile() = %+v, %v", got, err)
+	}
+}

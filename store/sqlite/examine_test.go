@@ -1,0 +1,91 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
+)
+
+func TestAHealthyFileHasNoFaults(t *testing.T) {
+	for name, prepare := range map[string]func(t *testing.T) (examine func(context.Context) ([]store.Finding, error), path string){
+		"at rest": func(t *testing.T) (func(context.Context) ([]store.Finding, error), string) {
+			path := grown(t)
+			return func(ctx context.Context) ([]store.Finding, error) { return Examine(ctx, Options{Path: path}) }, path
+		},
+		"in use": func(t *testing.T) (func(context.Context) ([]store.Finding, error), string) {
+			path := grown(t)
+			must(t, "Init()", open(t, Options{Path: path}).Init(t.Context()))
+			return func(ctx context.Context) ([]store.Finding, error) { return Examine(ctx, Options{Path: path}) }, path
+		},
+		"by the worker's own handle": func(t *testing.T) (func(context.Context) ([]store.Finding, error), string) {
+			path := grown(t)
+			l := open(t, Options{Path: path})
+			_, err := l.Now(t.Context())
+			must(t, "Now()", err)
+			return l.Examine, path
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			examine, path := prepare(t)
+			stored := func() string {
+				all := listing(t, filepath.Dir(path))
+				maps.DeleteFunc(all, func(name, _ string) bool { return strings.HasSuffix(name, "-shm") }) // Locks are noted there.
+				return fmt.Sprint(all)
+			}
+			before := stored()
+			found, err := examine(t.Context())
+			must(t, "Examine()", err)
+			documenttest.FindsNoMore(t, found)
+			if len(found) != 10 {
+				t.Errorf("Examine() found\n%swant 10 checks", documenttest.Lines(found))
+			}
+			if stored() != before {
+				t.Error("Examine() changed the files, want them only looked at")
+			}
+		})
+	}
+}
+
+func TestAFaultOfAFileIsFoundAndHidesNoOther(t *testing.T) {
+	change := func(statements ...string) func(t *testing.T, path string) {
+		return func(t *testing.T, path string) { t.Helper(); execute(t, raw(t, path), statements...) }
+	}
+	for name, c := range map[string]struct {
+		plant func(t *testing.T, path string)
+		check string
+		level store.Level
+		says  string
+		also  []string // checks that follow from it
+	}{
+		"a trigger":             {plant: change(`CREATE TRIGGER drops BEFORE INSERT ON WorkerLeases BEGIN SELECT RAISE(IGNORE); END`), check: store.CheckConstraints, level: store.LevelFail, says: "the trigger 'drops' isn't a ledger's, and may keep records out or change them → stop all workers, remove it"},
+		"an extra unique index": {plant: change(`CREATE UNIQUE INDEX once ON WorkerLeases (claim)`), check: store.CheckConstraints, level: store.LevelFail, says: "the unique index 'once'"},
+		"a table that isn't STRICT": {plant: change(
+			`ALTER TABLE WorkerLeases RENAME TO old`,
+			`CREATE TABLE WorkerLeases (workerType TEXT NOT NULL, seq INTEGER NOT NULL, kind TEXT, PRIMARY KEY (workerType, seq)) WITHOUT ROWID`,
+		), check: store.CheckConstraints, level: store.LevelFail, says: "table WorkerLeases isn't STRICT → stop all workers, restore a backup"},
+		"another journal mode": {plant: change(`PRAGMA journal_mode = DELETE`), check: CheckJournal, level: store.LevelWarn, says: "the journal mode is delete, not WAL"},
+		"a newer schema":       {plant: change(`PRAGMA user_version = 99`), check: store.CheckLedger, level: store.LevelFail, says: "written by a newer version (schema 99, this one knows 2) → upgrade this program", also: []string{CheckJournal, store.CheckConstraints, store.CheckServerClocks}},
+		"no file":              {plant: func(t *testing.T, path string) { t.Helper(); must(t, "Remove()", os.Remove(path)) }, check: store.CheckLedger, level: store.LevelFail, says: "the file is missing or empty → leasectl init", also: []string{CheckJournal, store.CheckConstraints, store.CheckServerClocks}},
+		"no database":          {plant: content([]byte(strings.Repeat("no database", 1000))), check: store.CheckLedger, level: store.LevelFail, says: "not a SQLite database → choose another file", also: []string{CheckJournal, store.CheckConstraints, store.CheckServerClocks}},
+		"a second name":        {plant: func(t *testing.T, path string) { t.Helper(); must(t, "Link()", os.Link(path, path+"2")) }, check: CheckFileSystem, level: store.LevelFail, says: "has 2 hard links, and each would have its own log → stop all workers", also: []string{CheckJournal, store.CheckConstraints, store.CheckServerClocks}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := grown(t)
+			c.plant(t, path)
+			found, err := Examine(t.Context(), Options{Path: path})
+			must(t, "Examine()", err)
+			documenttest.Finds(t, found, c.check, c.level, c.says)
+			documenttest.FindsNoMore(t, found, append(c.also, c.check)...)
+			if len(found) != 10 {
+				t.Errorf("Examine() found\n%swant 10 checks", documenttest.Lines(found))
+			}
+		})
+	}
+}

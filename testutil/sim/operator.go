@@ -1,0 +1,229 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/slots"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// desk is the store as an operator reaches it: at once, and with the right time. What is read may be
+// old when the order is appended, because workers append meanwhile.
+type desk struct {
+	w *world
+	p *Process // whose lane it uses; it runs no worker
+}
+
+var _ store.Ledger = desk{}
+
+func (desk) Init(context.Context) error  { return nil }
+func (desk) Close(context.Context) error { return nil }
+
+func (d desk) Append(_ context.Context, r store.Record) error {
+	return d.w.append(d.p, r, d.w.now(), &call{})
+}
+
+func (d desk) Get(_ context.Context, workerType string, seq int64) (store.Record, error) {
+	return d.w.get(workerType, seq, &call{})
+}
+
+// Tail takes up to a second, so that claims come between it and the append.
+func (d desk) Tail(_ context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+	records := d.w.tail(workerType, limit, &call{})
+	at := d.w.now()
+	r := newRand(d.w.o.Seed, forOrders, 1, int64(at))
+	time.Sleep(d.p.slot(at+r.upTo(time.Second)+1, lifeLane) - at)
+	return records, store.Stamp{}, nil
+}
+
+func (desk) Trim(context.Context, string, int64) (int, error) { return 0, errors.ErrUnsupported }
+
+func (d desk) WorkerTypes(context.Context) ([]string, error) { return d.w.workerTypes(), nil }
+
+func (d desk) Now(context.Context) (store.Stamp, error) {
+	return store.Stamp{Time: d.w.origin.Add(d.w.now()).Truncate(time.Millisecond), Granularity: time.Millisecond, Server: "desk"}, nil
+}
+
+// operate gives orders at random, one after the other, to the first worker's type.
+func (w *world) operate() {
+	o := w.hosts[0].options
+	p := &Process{world: w, options: o, lanes: 1022 * lanes, leases: map[int64]*Lease{}}
+	client := w.o.Client(desk{w, p}, workerlease.ClientOptions{Clock: clock.New(), Rand: randomness{p}})
+	r := newRand(w.o.Seed, forOrders, 0, 0)
+	d := w.hosts[0].interval
+	for {
+		at := w.now()
+		next := at + r.span(w.o.Orders/4, 2*w.o.Orders)
+		if next >= w.o.Length {
+			return
+		}
+		time.Sleep(p.slot(next, lifeLane) - at)
+		long := r.span(time.Second, 3*d)
+		until := w.origin.Add(w.now() + long)
+		if r.chance(0.2) {
+			until = w.hosts[0].schedule.At(until).End // at a boundary
+		}
+		now, by, name := r.chance(0.4), fmt.Sprint("operator ", r.below(3)), o.WorkerType
+		target := w.hosts[r.below(len(w.hosts))].options.InstanceID
+		if r.chance(0.1) {
+			target = "nobody"
+		}
+		var err error
+		ctx := context.Background()
+		switch r.below(10) {
+		case 0, 1:
+			_, err = client.Pause(ctx, workerlease.PauseOptions{WorkerType: name, Until: until, Now: now, InstanceID: by})
+		case 2:
+			_, err = client.Drain(ctx, workerlease.DrainOptions{WorkerType: name, Until: until, Now: now, InstanceID: by})
+		case 3:
+			_, err = client.Resume(ctx, workerlease.ResumeOptions{WorkerType: name, InstanceID: by})
+		case 4:
+			kind := []store.OrderKind{store.OrderPrefer, store.OrderDrain, store.OrderRelease}[r.below(3)]
+			_, err = client.Resume(ctx, workerlease.ResumeOptions{WorkerType: name, Kind: kind, InstanceID: by})
+		case 5, 6:
+			_, err = client.AskRelease(ctx, workerlease.ReleaseOptions{WorkerType: name, InstanceID: by})
+		default:
+			_, err = client.Prefer(ctx, workerlease.PreferOptions{WorkerType: name, Target: target, Until: w.origin.Add(w.now() + 4*d + long), Now: now, InstanceID: by})
+		}
+		switch {
+		case err == nil:
+			w.tally.strike(Ordered)
+		case errors.Is(err, workerlease.ErrNoTerm), errors.Is(err, workerlease.ErrOptions), errors.Is(err, workerlease.ErrHeadMoved), errors.Is(err, workerlease.ErrUnfitHead):
+		default:
+			w.violate("an operator fails: %v", err)
+		}
+	}
+}
+
+// ordersSince are the orders that were in force at some time since a true one, each once. The caller holds
+// world.mu.
+func (w *world) ordersSince(l *ledger, since time.Duration) (all []store.Order) {
+	if w.o.Orders == 0 {
+		return nil
+	}
+	for _, r := range slices.Backward(l.list) {
+		for _, o := range r.OrdersAt(w.origin.Add(since)) {
+			if !slices.Contains(all, o) {
+				all = append(all, o)
+			}
+		}
+		if l.landedAt[r.Seq] < since {
+			break
+		}
+	}
+	return all
+}
+
+// ordered reports whether any order was in force since a true time, or has ended since. The caller holds
+// world.mu.
+func (w *world) ordered(l *ledger, since time.Duration) bool { return len(w.ordersSince(l, since)) > 0 }
+
+// barredSince reports whether workers could be kept from claiming since a true time. The caller holds
+// world.mu.
+func (w *world) barredSince(l *ledger, since time.Duration) bool {
+	return slices.ContainsFunc(w.ordersSince(l, since), bars)
+}
+
+// prefersSince reports whether any worker was preferred since a true time. The caller holds world.mu.
+func (w *world) prefersSince(l *ledger, since time.Duration) bool {
+	return slices.ContainsFunc(w.ordersSince(l, since), func(o store.Order) bool { return o.Kind == store.OrderPrefer })
+}
+
+func bars(o store.Order) bool { return o.Kind == store.OrderPause || o.Kind == store.OrderDrain }
+
+// auditOrders checks a record against the orders in the one that it was appended to: it repeats them, and
+// is no claim that they forbid. The caller holds world.mu.
+func (w *world) auditOrders(p *Process, r, before store.Record, at time.Duration) {
+	if w.o.Orders == 0 || w.beyond || r.Kind == store.KindOrder {
+		return
+	}
+	kept := r.OrdersAt(w.origin.Add(at))
+	into := r.Claim != before.Claim || before.Kind == store.KindRelease || !r.WindowStart.Before(before.SlotEnd)
+	for _, o := range before.OrdersAt(w.origin.Add(at)) {
+		if !slices.Contains(kept, o) {
+			w.violate("seq %d of %v, a %s, doesn't repeat the order of seq %d: %v", r.Seq, p, r.Kind, before.Seq, o)
+		}
+		if r.Kind == store.KindGrant && bars(o) && into {
+			w.violate("seq %d of %v claims the slot from %v, and lands in a pause: %v", r.Seq, p, w.time(r.SlotStart), o)
+		}
+	}
+}
+
+// auditEnd checks that a lease which has ended by an order was meant by one. The caller holds world.mu.
+func (w *world) auditEnd(x *Lease) {
+	kinds := map[workerlease.Reason]store.OrderKind{
+		workerlease.Paused: store.OrderPause, workerlease.Drained: store.OrderDrain, workerlease.AskedToRelease: store.OrderRelease,
+	}
+	kind, ordered := kinds[x.Why]
+	if !ordered || x.grant == nil || w.beyond {
+		return
+	}
+	l := w.ledger(x.WorkerType)
+	for _, o := range w.ordersSince(l, min(x.Began, w.now())-time.Minute) {
+		switch {
+		case o.Kind == kind && o.Now && (kind != store.OrderRelease || o.Target == x.grant.claim):
+			return
+		case kind == store.OrderRelease && o.Kind == store.OrderPrefer && o.Now && o.Target != x.p.options.InstanceID:
+			return
+		}
+	}
+	w.violate("%v has ended, and no order is about it", x)
+}
+
+// lookPreferred checks that the preferred worker has the slot that began at a true time, if the order is as old
+// as two slots, nothing else was ordered since, and nothing kept the worker from claiming. The caller doesn't hold
+// world.mu.
+func (w *world) lookPreferred(h *host, start, d time.Duration) {
+	if w.o.Orders == 0 || w.beyond || w.mixed() {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now, l := w.now(), w.ledger(h.options.WorkerType)
+	lead, step := h.lead(slots.Slot{Start: w.origin.Add(start), End: w.origin.Add(start + d)})
+	since := start - 2*d - 2*lead
+	all := w.ordersSince(l, since)
+	if len(all) != 1 || all[0].Kind != store.OrderPrefer || w.time(all[0].At) > since || !all[0].InForce(w.origin.Add(now)) || w.tripped(l, since) {
+		return
+	}
+	for _, p := range w.peers(h) {
+		off := p.health.uncertainty(start)
+		if p.options.InstanceID != all[0].Target || p.options.Group != "" || p.options.Job != nil || p.options.Policy != nil ||
+			!w.up(since, now) || !w.undisturbed(l, since) || !w.settled(p, l, start-unsettled*d) || !p.fit(since, now) || !p.free(start-lead-off, start-2*off-p.margin) ||
+			p.options.FailoverWithin > 0 && p.options.FailoverWithin < 8*off+4*p.margin {
+			continue
+		}
+		w.demands.Preferred++
+		for _, r := range slices.Backward(l.list) {
+			if r.Kind != store.KindGrant || w.time(r.WindowStart) > now || w.time(r.WindowEnd) <= now {
+				continue
+			}
+			// Where turns are hardly longer than claims take, another one may come first.
+			if sure := start - lead + step + off + w.claiming(); r.InstanceID != all[0].Target && l.landedAt[r.Seq] > sure {
+				w.violate("%s has the slot from %v by seq %d, and %v is preferred since %v: nothing kept it", r.InstanceID, start, r.Seq, p, w.time(all[0].At))
+			}
+			return
+		}
+		return
+	}
+}
+
+// tripped reports whether an order ended before its time since a true one. The caller holds world.mu.
+func (w *world) tripped(l *ledger, since time.Duration) bool {
+	for _, r := range slices.Backward(l.list) {
+		if l.landedAt[r.Seq] < since {
+			return false
+		}
+		if r.Kind == store.KindOrder {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,9 @@
+package machine
+
+import "github.com/slotlease/slotlease/workerlease/internal/timeline"
+
+// KeptOut reports that orders keep a worker from claiming.
+func KeptOut(m *Machine, s *State, now timeline.Interval) bool {
+	until, _ := facts{m: m, s: s, at: Moment{Now: now}}.barred()
+	return !until.IsZero()
+}

@@ -1,0 +1,67 @@
+package machine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/timeline"
+)
+
+// This file makes the records by which operators give orders. No worker writes one.
+
+// ErrNoTerm is the error of Term if no term is in force.
+var ErrNoTerm = errors.New("no term is in force")
+
+// Term is the newest record of the term that may be in force, as far as the head shows it, and
+// its latest end: an order to release it is of no use after that.
+func (b Below) Term(now timeline.Interval) (head store.Record, until time.Time, err error) {
+	const longest = time.Hour // which a lease that goes on from slot to slot doesn't outlast unheard
+	h := b.Head
+	switch {
+	case h.Seq == 0 || h.Kind == store.KindRelease || supersedes(h) || !now.Earliest.Before(h.WindowEnd):
+		return h, time.Time{}, ErrNoTerm
+	case h.Group != "":
+		return h, time.Time{}, fmt.Errorf("group %q holds it, which no member releases", h.Group)
+	}
+	until = later(h.WindowEnd, h.SlotEnd)
+	if most := now.Latest.Add(longest); until.After(most) {
+		until = most
+	}
+	return h, ceil(until), nil
+}
+
+// Orders are those in the head that may be in force.
+func (b Below) Orders(now timeline.Interval) []store.Order { return b.Head.OrdersAt(now.Earliest) }
+
+// Order completes the record of an operator that brings an order, or ends one: it changes no
+// term. In an empty ledger it has the claim that is given, as no term is in force there.
+func (b Below) Order(o store.Order, r store.Record, readAt time.Time, now timeline.Interval) (store.Record, error) {
+	orders, err := store.FormatOrders(store.WithOrder(b.Orders(now), o))
+	if err != nil {
+		return store.Record{}, err
+	}
+	text, err := json.Marshal(o)
+	if err != nil {
+		return store.Record{}, err
+	}
+	h := b.Head
+	r.Seq, r.Kind = h.Seq+1, store.KindOrder
+	r.Orders, r.Metadata = orders, string(text)
+	r.FixedAt, r.ReadAt = now.Earliest.Truncate(time.Millisecond), readAt
+	if h.Seq == 0 {
+		at, token := Standard.Reset(store.Record{}, now)
+		r.WindowStart, r.WindowEnd, r.Token = at, at, token
+		return r.Truncated(), nil
+	}
+	r.Claim, r.InstanceID, r.Group, r.Token, r.Priority = h.Claim, h.InstanceID, h.Group, h.Token, h.Priority
+	r.WindowStart, r.WindowEnd = h.WindowEnd, h.WindowEnd
+	r.SlotStart, r.SlotEnd, r.Schedule = h.SlotStart, h.SlotEnd, h.Schedule
+	if h.Kind == store.KindRelease && h.WindowEnd.After(h.SlotStart) {
+		r.SlotEnd = h.WindowEnd // Nobody extends it: it is no part of a slot any more.
+	}
+	r.DoneUntil, r.Attempt = h.DoneUntil, h.Attempt
+	return r.Truncated(), nil
+}

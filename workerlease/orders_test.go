@@ -1,0 +1,428 @@
+package workerlease_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/testutil/faultstore"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// pause pauses "job" up to a time since the bubble began.
+func pause(t *testing.T, l store.Ledger, until time.Duration, now bool) store.Record {
+	t.Helper()
+	r, err := workerlease.Pause(t.Context(), l, workerlease.PauseOptions{
+		WorkerType: "job", Until: t0.Add(until), Now: now, InstanceID: "ann", Reason: "upgrade",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// prefer lets a worker of "job" go first for an hour.
+func prefer(t *testing.T, l store.Ledger, target string, now bool) {
+	t.Helper()
+	if _, err := workerlease.Prefer(t.Context(), l, workerlease.PreferOptions{WorkerType: "job", Target: target, For: time.Hour, Now: now}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pair starts two workers, a with priority 0 and b with 1.
+func pair(t *testing.T, change func(*workerlease.Options)) (l *memory.Ledger, a, b *worker) {
+	t.Helper()
+	l = memory.New(memory.Options{})
+	one := func(name string, priority int) *worker {
+		o := named(name, priority)
+		if change != nil {
+			change(&o)
+		}
+		return start(t, setup{Options: o, ledger: l.Handle()})
+	}
+	return l, one("a", 0), one("b", 1)
+}
+
+func failsOver(o *workerlease.Options) { o.FailoverWithin = time.Minute }
+
+func missed(w *worker) (out []string) {
+	for _, e := range observed[workerlease.Missed](w) {
+		out = append(out, fmt.Sprintf("%v %s", since(e.Slot.Start), e.Why))
+	}
+	return out
+}
+
+func TestNobodyClaimsInAPause(t *testing.T) {
+	bubble(t, "the slot that has begun goes on, and those that begin before its end are missed once", func(t *testing.T) {
+		l, a, b := pair(t, nil)
+		at(6 * time.Minute)
+		r := pause(t, l.Handle(), 17*time.Minute, false)
+		if r.Kind != store.KindOrder || r.Seq != 2 || r.InstanceID != "a" || !r.WindowStart.Equal(t0.Add(10*time.Minute)) || !r.WindowEnd.Equal(r.WindowStart) {
+			t.Errorf("the order is %+v, want one that changes no term", r)
+		}
+		at(12 * time.Minute)
+		if s := a.Status(); !strings.HasPrefix(s.Paused, "paused until 2000-01-01T00:17:00.000Z by ann: upgrade") || len(s.Orders) != 1 || !s.Healthy() {
+			t.Errorf("Status() = %+v, want it to say that the worker type is paused", s)
+		}
+		at(23 * time.Minute)
+		equal(t, "slots of a", a.starts(), minutes(5, 20)...)
+		equal(t, "slots of b", b.starts())
+		for _, w := range []*worker{a, b} {
+			equal(t, "missed", missed(w), "10m0s paused", "15m0s paused")
+		}
+		if u := a.turn(t, 0); u.why != workerlease.WindowEnded || u.ended < 9*time.Minute {
+			t.Errorf("the lease ended at %v: %s, want it to go on to its end", u.ended, u.why)
+		}
+		if s := a.Status(); s.Paused != "" || len(s.Orders) != 0 || newest(t, l).Orders != "" {
+			t.Errorf("Status() = %+v and the head has %q, want nothing of a pause that is over", s, newest(t, l).Orders)
+		}
+		if n := len(records(t, l)); n != 3 {
+			t.Errorf("%d records, want two grants, and one for the pause", n)
+		}
+	})
+	bubble(t, "a pause that ends at a boundary costs no slot", func(t *testing.T) {
+		l, a, _ := pair(t, nil)
+		at(6 * time.Minute)
+		pause(t, l.Handle(), 15*time.Minute, false)
+		at(19 * time.Minute)
+		equal(t, "slots of a", a.starts(), minutes(5, 15)...)
+		if u := a.turn(t, 1); u.allocated > 15*time.Minute+time.Second {
+			t.Errorf("allocated at %v, want it in the turn after the pause", u.allocated)
+		}
+		equal(t, "missed", missed(a), "10m0s paused")
+	})
+	bubble(t, "the rest is claimed when a pause ends in mid-slot, with FailoverWithin", func(t *testing.T) {
+		l, a, b := pair(t, failsOver)
+		at(6 * time.Minute)
+		pause(t, l.Handle(), 12*time.Minute+30*time.Second, false)
+		at(14 * time.Minute)
+		equal(t, "slots of a", a.starts(), minutes(5, 10)...)
+		equal(t, "slots of b", b.starts())
+		if u := a.turn(t, 0); u.why != workerlease.WindowEnded || u.ended < 10*time.Minute-time.Second || u.ended > 10*time.Minute {
+			t.Errorf("the first lease ended at %v: %s, want it to be extended to the end of its slot", u.ended, u.why)
+		}
+		if u := a.turn(t, 1); u.allocated < 12*time.Minute+30*time.Second || u.allocated > 12*time.Minute+32*time.Second {
+			t.Errorf("allocated at %v, want it right after the pause", u.allocated)
+		}
+	})
+	bubble(t, "a lease doesn't go on into the next slot", func(t *testing.T) {
+		for _, stays := range []bool{false, true} {
+			for _, within := range []time.Duration{0, time.Minute} {
+				l, a, b := pair(t, func(o *workerlease.Options) {
+					o.Continuous, o.NoFailback, o.FailoverWithin = true, stays, within
+				})
+				base := time.Since(t0).Truncate(time.Hour) + time.Hour
+				at(base + 6*time.Minute)
+				pause(t, l.Handle(), base+20*time.Minute, false)
+				at(base + 24*time.Minute)
+				if u := a.history(); len(u) != 2 || u[0].ended.Round(time.Second) != base+10*time.Minute || u[1].allocated < base+20*time.Minute || len(b.history()) != 0 {
+					t.Errorf("NoFailback %v, FailoverWithin %v: %d leases of a, and %d of b, want two: up to 10m, and from 20m on: %+v", stays, within, len(u), len(b.history()), u)
+				}
+				a.stop(t)
+				b.stop(t)
+			}
+		}
+	})
+	bubble(t, "before the first worker starts", func(t *testing.T) {
+		l := memory.New(memory.Options{})
+		pause(t, l.Handle(), 12*time.Minute, false)
+		a := start(t, setup{Options: named("a", 0), ledger: l.Handle()})
+		at(17 * time.Minute)
+		equal(t, "slots of a", a.starts(), minutes(15)...)
+		equal(t, "missed", missed(a), "5m0s paused", "10m0s paused")
+	})
+	bubble(t, "up to a resume", func(t *testing.T) {
+		l, a, _ := pair(t, nil)
+		at(6 * time.Minute)
+		pause(t, l.Handle(), time.Hour, false)
+		at(12 * time.Minute)
+		r, err := workerlease.Resume(t.Context(), l.Handle(), workerlease.ResumeOptions{WorkerType: "job", InstanceID: "ann"})
+		if o, ok := r.Order(); err != nil || !ok || !o.Removes() || r.Orders != "" {
+			t.Errorf("Resume() = %+v, %v, want the end of the pause", r, err)
+		}
+		at(17 * time.Minute)
+		equal(t, "slots of a", a.starts(), minutes(5, 15)...)
+	})
+	bubble(t, "TryClaim says so", func(t *testing.T) {
+		l := memory.New(memory.Options{})
+		pause(t, l.Handle(), time.Hour, false)
+		_, err := workerlease.TryClaim(t.Context(), l.Handle(), named("a", 0))
+		if !errors.Is(err, workerlease.ErrNotClaimed) || !strings.Contains(err.Error(), "paused") {
+			t.Errorf("TryClaim() in a pause = %v, want ErrNotClaimed that says so", err)
+		}
+	})
+}
+
+func TestAPauseAtOnceStopsTheHolderAndReleasesTheRest(t *testing.T) {
+	bubble(t, "", func(t *testing.T) {
+		l := memory.New(memory.Options{})
+		o := named("a", 0)
+		o.FailoverWithin = time.Minute
+		const tidies = 5 * time.Second
+		a := start(t, setup{Options: o, ledger: l.Handle(), work: func(ctx context.Context, _ workerlease.Lease) {
+			<-ctx.Done()
+			time.Sleep(tidies)
+		}})
+		at(6 * time.Minute)
+		pause(t, l.Handle(), 12*time.Minute, true)
+		at(14 * time.Minute)
+		u := a.turn(t, 0)
+		if !errors.Is(u.cause, workerlease.ErrPaused) || u.why != workerlease.Paused || u.ended > 7*time.Minute {
+			t.Errorf("the lease ended at %v by %v: %s, want it within FailoverWithin by ErrPaused", u.ended, u.cause, u.why)
+		}
+		var release store.Record
+		for _, r := range records(t, l) {
+			if r.Kind == store.KindRelease && release.Seq == 0 {
+				release = r
+			}
+		}
+		if got := since(release.WindowEnd); got < u.ended+tidies || got > u.ended+tidies+100*time.Millisecond || release.Orders == "" {
+			t.Errorf("released as of %v, want it once the code has returned at %v, with the order repeated: %+v", got, u.ended+tidies, release)
+		}
+		if u := a.turn(t, 1); u.allocated < 12*time.Minute {
+			t.Errorf("allocated again at %v, want nothing before the pause has ended", u.allocated)
+		}
+	})
+}
+
+func TestThePreferredWorkerHasTheSlots(t *testing.T) {
+	for name, change := range map[string]func(*workerlease.Options){
+		"slots":      nil,
+		"failover":   failsOver,
+		"continuous": func(o *workerlease.Options) { o.Continuous = true },
+		"no failback": func(o *workerlease.Options) {
+			o.Continuous, o.NoFailback = true, true
+		},
+	} {
+		bubble(t, name+", from the next boundary on", func(t *testing.T) {
+			l, a, b := pair(t, change)
+			at(6 * time.Minute)
+			prefer(t, l.Handle(), "b", false)
+			at(19 * time.Minute)
+			apart(t, a, b)
+			if u := a.history(); len(u) != 1 || u[0].ended.Round(time.Second) != 10*time.Minute {
+				t.Errorf("a had %d leases, want one up to 10m: %+v", len(u), u)
+			}
+			if u := b.turn(t, 0); u.allocated.Round(100*time.Millisecond) != 10*time.Minute {
+				t.Errorf("b began at %v, want 10m", u.allocated)
+			}
+			if n := len(missed(a)) + len(missed(b)); n > 0 {
+				t.Errorf("%d slots were missed", n)
+			}
+		})
+		bubble(t, name+", and nothing is lost if it is dead", func(t *testing.T) {
+			l, a, b := pair(t, change)
+			at(6 * time.Minute)
+			prefer(t, l.Handle(), "c", false)
+			at(19 * time.Minute)
+			apart(t, a, b)
+			if got := len(missed(a)) + len(missed(b)); got > 0 || len(holders(t, l)) < 3 {
+				t.Errorf("missed: %v %v, holders: %v", missed(a), missed(b), holders(t, l))
+			}
+		})
+	}
+	bubble(t, "at once, with FailoverWithin, and nobody is stopped twice", func(t *testing.T) {
+		l, a, b := pair(t, failsOver)
+		at(6 * time.Minute)
+		prefer(t, l.Handle(), "b", true)
+		at(9 * time.Minute)
+		u := a.turn(t, 0)
+		if !errors.Is(u.cause, workerlease.ErrAskedToRelease) || u.ended > 7*time.Minute {
+			t.Errorf("a's lease ended at %v by %v, want it soon by ErrAskedToRelease", u.ended, u.cause)
+		}
+		if v := b.turn(t, 0); v.allocated < u.ended || v.allocated > 8*time.Minute {
+			t.Errorf("b began at %v, want it soon after %v", v.allocated, u.ended)
+		}
+		at(19 * time.Minute)
+		apart(t, a, b)
+		if len(a.history()) != 1 || len(b.history()) != 3 {
+			t.Errorf("a had %d leases and b %d, want one and three", len(a.history()), len(b.history()))
+		}
+	})
+	bubble(t, "at once, and dead: another one takes over, once", func(t *testing.T) {
+		l, a, b := pair(t, failsOver)
+		at(6 * time.Minute)
+		prefer(t, l.Handle(), "c", true)
+		at(9 * time.Minute)
+		apart(t, a, b)
+		if len(a.history()) != 1 || len(b.history()) != 1 || b.turn(t, 0).ended != 0 {
+			t.Errorf("a had %d leases and b %d, want one each, and b's to go on", len(a.history()), len(b.history()))
+		}
+	})
+}
+
+func TestAReleaseIsAskedOfOneTermOnly(t *testing.T) {
+	bubble(t, "the holder steps down, and others have the rest", func(t *testing.T) {
+		l, a, b := pair(t, failsOver)
+		at(6 * time.Minute)
+		r, err := workerlease.AskRelease(t.Context(), l.Handle(), workerlease.ReleaseOptions{WorkerType: "job", Reason: "stuck"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at(9 * time.Minute)
+		apart(t, a, b)
+		if u := a.turn(t, 0); !errors.Is(u.cause, workerlease.ErrAskedToRelease) || u.why != workerlease.AskedToRelease || u.ended > 7*time.Minute {
+			t.Errorf("a's lease ended at %v by %v: %s", u.ended, u.cause, u.why)
+		}
+		if v := b.turn(t, 0); v.ended != 0 || v.allocated > 8*time.Minute {
+			t.Errorf("b's lease: %+v, want it to go on: the order is not about it", v)
+		}
+		o, _ := r.Order()
+		if o.Target != r.Claim || o.Until.Sub(o.At) > time.Hour || !o.Until.After(r.WindowEnd.Add(-time.Millisecond)) {
+			t.Errorf("the order is %+v, want one of the claim in force, up to the end of its slot", o)
+		}
+		at(14 * time.Minute)
+		if n := len(a.history()); n != 2 {
+			t.Errorf("a had %d leases, want the next slot as well", n)
+		}
+	})
+	bubble(t, "alone, it takes the rest again", func(t *testing.T) {
+		l := memory.New(memory.Options{})
+		o := named("a", 0)
+		o.FailoverWithin = time.Minute
+		a := start(t, setup{Options: o, ledger: l.Handle()})
+		at(6 * time.Minute)
+		if _, err := workerlease.AskRelease(t.Context(), l.Handle(), workerlease.ReleaseOptions{WorkerType: "job"}); err != nil {
+			t.Fatal(err)
+		}
+		at(9 * time.Minute)
+		if u := a.history(); len(u) != 2 || u[1].ended != 0 {
+			t.Errorf("%d leases, want two, the second of which goes on: %+v", len(u), u)
+		}
+	})
+	bubble(t, "nobody holds anything", func(t *testing.T) {
+		l := memory.New(memory.Options{})
+		for _, claim := range []string{"", "0123"} {
+			if _, err := workerlease.AskRelease(t.Context(), l.Handle(), workerlease.ReleaseOptions{WorkerType: "job", Claim: claim}); !errors.Is(err, workerlease.ErrNoTerm) {
+				t.Errorf("AskRelease(%q) = %v, want ErrNoTerm", claim, err)
+			}
+		}
+		start(t, setup{Options: named("a", 0), ledger: l.Handle()})
+		at(6 * time.Minute)
+		if _, err := workerlease.AskRelease(t.Context(), l.Handle(), workerlease.ReleaseOptions{WorkerType: "job", Claim: "0123"}); !errors.Is(err, workerlease.ErrNoTerm) {
+			t.Errorf("AskRelease of another claim = %v, want ErrNoTerm", err)
+		}
+	})
+}
+
+func TestADrainedHostClaimsNothing(t *testing.T) {
+	bubble(t, "", func(t *testing.T) {
+		l, a, _ := pair(t, nil)
+		at(6 * time.Minute)
+		if _, err := workerlease.Drain(t.Context(), l.Handle(), workerlease.DrainOptions{WorkerType: "job", Host: "elsewhere", For: time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+		at(11 * time.Minute)
+		equal(t, "slots of a", a.starts(), minutes(5, 10)...)
+		if _, err := workerlease.Drain(t.Context(), l.Handle(), workerlease.DrainOptions{WorkerType: "job", For: 6 * time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+		at(21 * time.Minute)
+		equal(t, "slots of a", a.starts(), minutes(5, 10, 20)...)
+		equal(t, "missed by a", missed(a), "15m0s drained")
+	})
+}
+
+func TestOrdersAreGivenToTheHeadOfTheLedger(t *testing.T) {
+	order := func(l store.Ledger) error {
+		_, err := workerlease.Pause(t.Context(), l, workerlease.PauseOptions{WorkerType: "job", For: time.Hour})
+		return err
+	}
+	bubble(t, "a conflict is met by another try", func(t *testing.T) {
+		inner := memory.New(memory.Options{})
+		inner.Put(planted(1, 0, time.Minute))
+		taken := 0
+		h := &hooked{Ledger: inner.Handle()}
+		most := 3
+		h.beforeAppend = func(r store.Record) {
+			if taken++; taken <= most {
+				x := newest(t, inner)
+				x.Seq, x.Kind, x.WindowStart = r.Seq, store.KindDone, x.WindowEnd
+				inner.Put(x)
+			}
+		}
+		if err := order(h); err != nil || newest(t, inner).Seq != 5 || newest(t, inner).Kind != store.KindOrder {
+			t.Errorf("Pause() = %v, the head is %+v, want an order as record 5", err, newest(t, inner))
+		}
+		taken, most = 0, 100
+		if err := order(h); !errors.Is(err, workerlease.ErrHeadMoved) || taken != 8 {
+			t.Errorf("Pause() = %v after %d tries, want ErrHeadMoved after 8", err, taken)
+		}
+	})
+	bubble(t, "a lost reply is settled by looking", func(t *testing.T) {
+		inner := memory.New(memory.Options{})
+		link := faultstore.New(inner.Handle(), faultstore.Options{Plan: func(c faultstore.Call) faultstore.Fault {
+			if c.Op == faultstore.OpAppend {
+				return faultstore.LostReply()
+			}
+			return faultstore.Fault{}
+		}})
+		if err := order(link); err != nil {
+			t.Errorf("Pause() = %v, want it to find its record", err)
+		}
+		if n := len(records(t, inner)); n != 1 {
+			t.Errorf("%d records, want one", n)
+		}
+	})
+	bubble(t, "poison is no head for orders", func(t *testing.T) {
+		inner := memory.New(memory.Options{})
+		inner.Put(store.Record{WorkerType: "job", Seq: 1, Defect: "not a record"})
+		if err := order(inner.Handle()); !errors.Is(err, workerlease.ErrUnfitHead) {
+			t.Errorf("Pause() = %v, want ErrUnfitHead", err)
+		}
+	})
+	bubble(t, "bad options are all reported at once", func(t *testing.T) {
+		_, err := workerlease.Prefer(t.Context(), memory.New(memory.Options{}), workerlease.PreferOptions{
+			WorkerType: "a/b", For: -1, InstanceID: "a\nb", Reason: strings.Repeat("r", 257),
+		})
+		for _, want := range []string{"WorkerType", "For", "Target", "InstanceID", "Reason"} {
+			if !errors.Is(err, workerlease.ErrOptions) || !strings.Contains(err.Error(), want) {
+				t.Errorf("Prefer() = %v, want ErrOptions that names %s", err, want)
+			}
+		}
+		for _, o := range []workerlease.PauseOptions{
+			{WorkerType: "job"},
+			{WorkerType: "job", Until: t0.Add(-time.Hour)},
+			{WorkerType: "job", Until: t0.AddDate(2, 0, 0)},
+			{WorkerType: "job", Until: t0.Add(time.Hour), For: time.Hour},
+		} {
+			if _, err := workerlease.Pause(t.Context(), memory.New(memory.Options{}), o); !errors.Is(err, workerlease.ErrOptions) {
+				t.Errorf("Pause(%+v) = %v, want ErrOptions", o, err)
+			}
+		}
+	})
+	bubble(t, "what doesn't fit beside others is refused", func(t *testing.T) {
+		l := memory.New(memory.Options{})
+		var err error
+		for n := 0; n < 9 && err == nil; n++ {
+			_, err = workerlease.Drain(t.Context(), l, workerlease.DrainOptions{WorkerType: "job", Host: fmt.Sprint("h", n), For: time.Hour, InstanceID: "ann"})
+		}
+		if !errors.Is(err, workerlease.ErrTooManyOrders) || len(records(t, l)) != 8 {
+			t.Errorf("the ninth Drain() = %v after %d records, want ErrTooManyOrders", err, len(records(t, l)))
+		}
+	})
+}
+
+func TestALeverCostsOneAppend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := memory.New(memory.Options{})
+		worker, operator := faultstore.NewCounter(inner.Handle()), faultstore.NewCounter(inner.Handle())
+		start(t, setup{ledger: worker, Options: named("a", 0)})
+		at(6 * time.Minute)
+		worker.Reset()
+		pause(t, operator, 31*time.Minute, false)
+		if got := operator.Counts(); got[faultstore.OpAppend] != 1 || got[faultstore.OpTail] != 1 || got[faultstore.OpNow] > 2 || got[faultstore.OpGet] != 0 {
+			t.Errorf("a pause costs %v, want one append, one tail, and the time", got)
+		}
+		at(29 * time.Minute)
+		if got := worker.Counts(); got[faultstore.OpAppend] != 0 || got[faultstore.OpTail] != 4 || got[faultstore.OpNow] != 4 || got[faultstore.OpGet] != 0 {
+			t.Errorf("a paused worker calls %v in 4 slots, want one look at each, and nothing else", got)
+		}
+	})
+}
