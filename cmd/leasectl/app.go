@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -195,4 +196,31 @@ func isTerminal(stream any) bool {
 // colour reports whether the standard output should have colours.
 func (a *app) colour() bool {
 	return isTerminal(a.stdout) && a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb"
+}
+
+// columns is how many columns a line has room for: those in COLUMNS, or of the terminal; 0 if neither says.
+func (a *app) columns() int {
+	if n, err := strconv.Atoi(a.getenv("COLUMNS")); err == nil && n > 0 {
+		return min(n, 1000)
+	}
+	f, ok := a.stdout.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// utf8 reports whether the locale's texts are in UTF-8: by the first of these variables that is set.
+// Without any, as in a container, they are taken to be.
+func (a *app) utf8() bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if value := strings.ToLower(a.getenv(name)); value != "" {
+			return strings.Contains(value, "utf-8") || strings.Contains(value, "utf8")
+		}
+	}
+	return true
 }

@@ -156,7 +156,7 @@ func (a *app) lookUsage(c *cobra.Command, o *inspect.Options) error {
 // screen is the standard output for inspect.
 func (a *app) screen() inspect.Screen {
 	return inspect.Screen{
-		Writer: a.shown, Terminal: isTerminal(a.stdout), Colours: a.colour(),
+		Writer: a.shown, Terminal: isTerminal(a.stdout), Colours: a.colour(), Width: a.columns(), ASCII: !a.utf8(),
 		Report: func(err error) { a.report(err) },
 	}
 }

@@ -104,10 +104,12 @@ Exit codes:
 		return a.usage(c)
 	})
 	root.AddCommand(
-		needsStore(a.backupCommand()), a.demoCommand(), needsStore(a.doctorCommand()), needsStore(a.initCommand()), a.inspectCommand(), needsStore(a.nextCommand()), needsStore(a.overrideCommand()), needsStore(a.planCommand()),
-		needsStore(a.pauseCommand()), needsStore(a.resumeCommand()), needsStore(a.preferCommand()), needsStore(a.releaseCommand()), needsStore(a.drainCommand()), needsStore(a.trimCommand()),
-		needsStore(a.reanchorCommand()), needsStore(a.runCommand()), needsStore(a.statusCommand()),
-		needsStore(a.verifyCommand()), a.versionCommand(),
+		needsStore(a.backupCommand()), a.demoCommand(), needsStore(a.doctorCommand()), needsStore(a.drainCommand()),
+		needsStore(a.initCommand()), a.inspectCommand(), needsStore(a.nextCommand()), needsStore(a.overrideCommand()),
+		needsStore(a.pauseCommand()), needsStore(a.planCommand()), needsStore(a.preferCommand()),
+		needsStore(a.reanchorCommand()), needsStore(a.releaseCommand()), needsStore(a.resumeCommand()),
+		needsStore(a.runCommand()), needsStore(a.statusCommand()), needsStore(a.trimCommand()),
+		needsStore(a.verifyCommand()), a.versionCommand(), needsStore(a.whyCommand()),
 		a.demoWorkCommand(),
 		&cobra.Command{Use: "exit-codes", Short: "The exit codes", Long: "Exit codes:\n" + exit.Codes},
 	)

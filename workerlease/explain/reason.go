@@ -58,4 +58,5 @@ const (
 var said = map[string]Reason{
 	"store unreachable": Unreachable, "too late": TooLate, "overrun": Overran, "poison": Poisoned, "access denied": Refused,
 	"refused by the store": Refused, "ineligible": NotEligible, "clock jumped": ClockUnfit, "record vanished": Poisoned, "stopped": Stopped,
+	"paused": Paused, "drained": Drained, "asked to release": Preferred,
 }

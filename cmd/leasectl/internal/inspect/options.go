@@ -29,8 +29,18 @@ type Screen struct {
 
 	Terminal bool // the table can be drawn over the last one
 	Colours  bool
+	Width    int  // how many columns a line has room for; 0: as usual, 80
+	ASCII    bool // it may not show other characters
 	// Report shows an error of a look, when there will be another.
 	Report func(error)
+}
+
+// width is how many columns a line has room for: 20 at least.
+func (s Screen) width() int {
+	if s.Width == 0 {
+		return 80
+	}
+	return max(s.Width, 20)
 }
 
 func (s Screen) printf(format string, args ...any) { _, _ = fmt.Fprintf(s, format, args...) }

@@ -93,14 +93,6 @@ func (e ending) failed() bool {
 	return e.err != nil || e.ExitCode() != 0
 }
 
-// failure is the error of one that has failed.
-func (e ending) failure() error {
-	if e.Reason != 0 {
-		return failedError{e.Status}
-	}
-	return e.err
-}
-
 // under runs the command under a lease, for a slot, until it ends or must end. An
 // extension of the lease puts the latter off.
 func (j *job) under(ctx context.Context, l *workerlease.Lease, slot slots.Slot) ending {

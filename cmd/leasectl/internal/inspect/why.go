@@ -1,0 +1,127 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/explain"
+)
+
+// Question is what Why is asked.
+type Question struct {
+	At         Moment // zero: now
+	InstanceID string // "": all that are known
+}
+
+// Why says who had a slot, and why others didn't.
+func Why(ctx context.Context, t storeuri.Target, o Options, q Question, s Screen) error {
+	return open(ctx, t, o, func(l store.Ledger) error { return showWhy(ctx, t, l, o, q, s) })
+}
+
+func showWhy(ctx context.Context, t storeuri.Target, l store.Ledger, o Options, q Question, s Screen) error {
+	ledger := &charges.Ledger{Ledger: l}
+	return once(o, s, func() (answer, error) {
+		limited, cancel := context.WithTimeout(ctx, o.Timeout)
+		defer cancel()
+		found := answer{store: t.Shown, workerType: o.WorkerType, width: s.width()}
+		err := found.take(limited, ledger, q)
+		found.warning, found.charges = storeuri.Warning(l), ledger.Charges()
+		return found, advice.ForStore(t, err)
+	})
+}
+
+// answer is who had a slot, and why others didn't.
+type answer struct {
+	explain.Explanation
+
+	at         time.Time // the store's time
+	store      string
+	workerType string
+	instanceID string // "": all
+	roster     bool   // it has workers of the type
+	empty      bool   // there are no records
+	width      int    // of lines for people
+	charges    workerlease.Charges
+	warning    string
+}
+
+func (a answer) warns() string { return a.warning }
+
+// take asks a ledger.
+func (a *answer) take(ctx context.Context, l *charges.Ledger, q Question) error {
+	stamp, err := l.Now(ctx)
+	if err != nil {
+		return err
+	}
+	a.at = stamp.Time
+	at := q.At.Before(a.at)
+	records, err := recordsAround(ctx, l, a.workerType, at)
+	if err != nil {
+		return err
+	}
+	if len(records) == 0 {
+		if err := CheckType(ctx, l, a.workerType); err != nil {
+			return err
+		}
+	}
+	presences, err := l.Presences(ctx, a.workerType)
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, store.ErrDenied) && !errors.Is(err, store.ErrMissing) {
+		return err
+	}
+	presences = slices.DeleteFunc(presences, func(p store.Presence) bool { return forgotten(p, a.at) })
+	a.roster, a.empty = len(presences) > 0, len(records) == 0
+	a.Explanation = explain.Explain(explain.Question{At: at, Now: a.at, Records: records, Presences: presences})
+	if q.InstanceID == "" {
+		return nil
+	}
+	a.instanceID = q.InstanceID
+	return a.only(records)
+}
+
+// forgotten reports that a worker was last seen so long ago that it isn't shown.
+func forgotten(p store.Presence, now time.Time) bool {
+	const most = 24 * time.Hour
+	return now.Sub(p.Seen).Abs() >= most
+}
+
+// only keeps one instance. It may be known by older records alone.
+func (a *answer) only(records []store.Record) error {
+	known := map[string]bool{}
+	for _, r := range records {
+		if r.Defect == "" && r.InstanceID != "" && r.Kind == store.KindGrant {
+			known[r.InstanceID] = true
+		}
+	}
+	for _, v := range a.Workers {
+		known[v.InstanceID] = true
+	}
+	if known[a.instanceID] {
+		a.Workers = slices.DeleteFunc(a.Workers, func(v explain.Verdict) bool { return v.InstanceID != a.instanceID })
+		if len(a.Workers) == 0 {
+			a.Workers = []explain.Verdict{{InstanceID: a.instanceID, Reason: explain.Unknown}}
+		}
+		return nil
+	}
+	var names []string
+	for name := range known {
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		return exit.BadUsage("", fmt.Errorf("no such instance %q: no worker of %s is known", a.instanceID, a.workerType))
+	}
+	names, near := bySimilarity(names, a.instanceID)
+	try := ""
+	if near > 0 {
+		try = "--instance-id " + names[0]
+	}
+	return exit.BadUsage(try, fmt.Errorf("no such instance %q: of %s are known %s", a.instanceID, a.workerType, Types{Valid: names}))
+}

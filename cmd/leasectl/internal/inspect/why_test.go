@@ -1,0 +1,164 @@
+package inspect
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/golden"
+	"github.com/slotlease/slotlease/internal/recordtest"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+)
+
+// whyOf runs why on a ledger.
+func whyOf(t *testing.T, l store.Ledger, output, at, instance string) (string, error) {
+	t.Helper()
+	q := Question{InstanceID: instance}
+	if at != "" {
+		var err error
+		if q.At, err = ParseMoment(at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var stdout bytes.Buffer
+	o := Options{WorkerType: "export", Output: output, Timeout: time.Minute}
+	err := showWhy(t.Context(), storeuri.Target{Scheme: "sqlite", Shown: "sqlite:leases.db"}, l, o, q, Screen{Writer: &stdout})
+	return stdout.String(), err
+}
+
+// eventful is a ledger in memory at 12:42:30 with all that why can say.
+func eventful(t *testing.T) *memory.Ledger {
+	t.Helper()
+	l := attended(t)
+	c := clock.NewMock()
+	now := recordtest.Minutes(42.5)
+	c.Set(now)
+	full := memory.New(memory.Options{Clock: c})
+	presences, err := l.Presences(t.Context(), "export")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range presences {
+		if p := &presences[i]; p.InstanceID == "worker-c" {
+			p.Missed, p.MissedFrom, p.MissedUntil = "nobody had it: store unreachable", recordtest.Minutes(30), recordtest.Minutes(35)
+		}
+	}
+	if err := full.Attend(t.Context(), presences); err != nil {
+		t.Fatal(err)
+	}
+	first, late := recordtest.Grant(1, 2, "worker-b"), recordtest.Grant(2, 3, "worker-x")
+	first.Worker = store.Worker{Host: "vm-2", PID: 7}
+	late.FixedAt = late.SlotStart.Add(72 * time.Second)
+	late.WindowStart, late.Token = late.FixedAt, late.FixedAt.UnixMilli()
+	rest := recordtest.Part(4, late, 18, 20)
+	rest.InstanceID, rest.Claim, rest.Token, rest.Priority = "evil\x1b[2J", "c4", recordtest.Minutes(18).UnixMilli(), 3
+	rest.FixedAt = recordtest.Minutes(18)
+	pause, err := store.FormatOrders([]store.Order{{Kind: store.OrderPause, At: recordtest.Minutes(19), Until: recordtest.Minutes(29), By: "ann", Why: "upgrade of the store"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	paused := rest
+	paused.Seq, paused.Kind, paused.WindowStart, paused.Orders = 5, store.KindOrder, paused.WindowEnd, pause
+	held := recordtest.Grant(6, 8, "worker-b")
+	held.Worker = first.Worker
+	for _, r := range []store.Record{first, late, recordtest.Release(late, 3, recordtest.Minutes(17)), rest, paused, held} {
+		full.Put(r)
+	}
+	return full
+}
+
+func TestWhySaysWhoHadASlotAndWhyOthersDidNot(t *testing.T) {
+	for name, q := range map[string]struct{ output, at, instance string }{
+		"why-now.text":         {Table, "", ""},
+		"why-now.json":         {JSON, "", ""},
+		"why-past.text":        {Table, "12:11", ""},
+		"why-several.text":     {Table, "12:17:30", ""},
+		"why-paused.text":      {Table, "12:22", "worker-a"},
+		"why-paused.json":      {JSON, "12:22", "worker-a"},
+		"why-unreachable.text": {Table, "12:31:00", "worker-c"},
+		"why-future.text":      {Table, "2026-03-02T12:46:00Z", ""},
+		"why-unread.text":      {Table, "2026-03-01T12:46:00Z", "worker-b"},
+	} {
+		got, err := whyOf(t, eventful(t), q.output, q.at, q.instance)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if strings.ContainsAny(got, "\x1b\a") {
+			t.Errorf("%s: control characters of the ledger are let through: %q", name, got)
+		}
+		golden.Compare(t, name, got)
+	}
+}
+
+func TestWhyOfWhatIsNotThereSaysWhatIs(t *testing.T) {
+	for name, test := range map[string]struct{ instance, want, try string }{
+		"a misspelt one": {"worker-bb", `no such instance "worker-bb": of export are known worker-b, `, "--instance-id worker-b"},
+		"another":        {"quite-different", `no such instance "quite-different": of export are known `, ""},
+	} {
+		_, err := whyOf(t, eventful(t), Table, "", test.instance)
+		e, ok := errors.AsType[*exit.Error](err)
+		if !ok || e.Code != exit.Usage || !strings.HasPrefix(err.Error(), test.want) || e.Try != test.try {
+			t.Errorf("%s: why = %v, want %q, to try %q", name, err, test.want, test.try)
+		}
+	}
+	l := eventful(t)
+	q := Options{WorkerType: "exprot", Output: Table, Timeout: time.Minute}
+	err := showWhy(t.Context(), storeuri.Target{}, l, q, Question{}, Screen{Writer: &bytes.Buffer{}})
+	if e, ok := errors.AsType[*exit.Error](err); !ok || e.Try != "--worker-type export" {
+		t.Errorf("why of another worker type = %v, want one to try", err)
+	}
+}
+
+// What is older than the newest records is found by its key, also where the oldest have been trimmed, and
+// leases were extended often.
+func TestWhyFindsOldSlots(t *testing.T) {
+	c := clock.NewMock()
+	c.Set(recordtest.Minutes(5*3000 + 1))
+	l := memory.New(memory.Options{Clock: c})
+	for n := 200; n <= 3000; n++ {
+		l.Put(recordtest.Grant(int64(n+1), n, fmt.Sprintf("w%d", n%7)))
+	}
+	for _, n := range []int{201, 202, 250, 1000, 1999, 2001, 2899, 2900, 2999, 3000} {
+		got, err := whyOf(t, l, JSON, recordtest.Minutes(float64(5*n)+2.5).Format(time.RFC3339), "")
+		var a Answer
+		if err := errors.Join(err, json.Unmarshal([]byte(got), &a)); err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprintf("w%d", n%7); a.Holder == nil || a.Holder.InstanceID != want || a.SlotStart != store.Format(recordtest.Minutes(float64(5*n))) || len(a.Terms) != 1 || a.Terms[0].State == "upcoming" {
+			t.Errorf("slot %d: why = %s, want that %s had it", n, got, want)
+		}
+	}
+	if got, err := whyOf(t, l, JSON, recordtest.Minutes(500).Format(time.RFC3339), ""); err != nil || !strings.Contains(got, `"unread": true`) {
+		t.Errorf("why of a slot that was trimmed = %s, %v, want that it is not known", got, err)
+	}
+}
+
+func TestParseMoment(t *testing.T) {
+	now := time.Date(2026, 3, 2, 1, 30, 0, 0, time.UTC)
+	for text, want := range map[string]string{
+		"01:30": "2026-03-02T01:30:00Z", "01:31": "2026-03-01T01:31:00Z", "00:00": "2026-03-02T00:00:00Z", "23:59:59": "2026-03-01T23:59:59Z", "01:29Z": "2026-03-02T01:29:00Z",
+		"2026-03-02T02:00:00+01:00": "2026-03-02T01:00:00Z", "2027-01-01T00:00:00.5Z": "2027-01-01T00:00:00.5Z",
+	} {
+		m, err := ParseMoment(text)
+		if got := m.Before(now).Format(time.RFC3339Nano); err != nil || got != want {
+			t.Errorf("ParseMoment(%q) at %v = %s, %v, want %s", text, now, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "2am", "25:00", "2026-03-02", "12", "12:00:00.5.5"} {
+		if m, err := ParseMoment(text); err == nil {
+			t.Errorf("ParseMoment(%q) = %+v, want an error", text, m)
+		}
+	}
+	if got := (Moment{}).Before(now); !got.Equal(now) {
+		t.Errorf("no moment is %v, want now", got)
+	}
+}
