@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/slotlease/slotlease/store/cosmos"
@@ -41,22 +40,6 @@ func TestTheFileOfAStore(t *testing.T) {
 		if _, err := ReadFile(path); err == nil || err.Error() != want {
 			t.Errorf("ReadFile(%q) = %v, want %s", path, err, want)
 		}
-	}
-}
-
-// A secret may come through a pipe, as from a password manager.
-func TestTheFileOfAStoreMayBeAPipe(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Skip(err)
-	}
-	written := make(chan error, 1)
-	go func() { written <- os.WriteFile(path, []byte("sqlite:x.db\n"), 0o600) }()
-	if got, err := ReadFile(path); err != nil || got != "sqlite:x.db" {
-		t.Errorf("ReadFile() of a pipe = %q, %v", got, err)
-	}
-	if err := <-written; err != nil {
-		t.Error(err)
 	}
 }
 
