@@ -281,8 +281,7 @@ func TestDoctorIsDoneSoonOnALongLedger(t *testing.T) {
 	}
 }
 
-// A TTL index hides neither a clock nor what else can be found out. The peer's server keeps no TTL index, so that
-// this is a unique one.
+// A unique index, for which workers refuse the collection, hides neither the clock nor what else can be found out.
 func TestDoctorOfARefusedCollectionDoesTheOtherChecks(t *testing.T) {
 	l, uri := mongoLedger(t)
 	fill(t, l)
