@@ -70,7 +70,8 @@
 // the term in the head, begins where that term ends, and is never sent for a lease that has
 // ended or was released. Every record repeats which slots are done. A done slot is never
 // claimed again, and no slot is claimed more often than MaxAttempts. Each call of a task is
-// checked against that, unless intervals differ.
+// checked against that, unless intervals differ. Each slot that is recorded as done has an outcome by
+// the worker that did it, and no worker tells an outcome twice.
 //
 // Liveness: the world knows from a process's calls, timers, stalls and code whether anything
 // has kept it from a slot. Where nothing has, the world demands:
@@ -100,8 +101,8 @@
 //
 // TestNoTwoHoldersInAnyRegime draws worlds that [Random] leaves out: wrong stamps, members that
 // answer in turn, members whose clocks are apart, one machine whose clock is the store's, wrong clocks, elections, cron schedules while clocks change, mixed options,
-// sixty workers, slots of a tenth of a second, clients of twenty types, workers that are ill, a roster that lies, and processes
-// that crash in each lease. Each has a demand of
+// sixty workers, slots of a tenth of a second, clients of twenty types, workers that are ill, a roster that lies, processes
+// that crash in each lease, and work that fails under leases that are kept. Each has a demand of
 // its own on who leads again, and by when. TestEachRegimeNoticesWhatIsSpoiled shows that each can
 // fail.
 //

@@ -102,7 +102,11 @@ func (x *step) judge(head store.Record, below []store.Record) {
 	if x.closeSlot(head) {
 		return // What has ended is recorded before anything else.
 	}
-	if x.telling && s.Bid.Claim.ID == "" && x.tell(head, below) {
+	if s.Bid.Claim.ID == "" && !x.telling && s.Report.Key == 0 && x.tellable() && x.room(Appending) {
+		x.telling = true // The head was read for another reason.
+		x.try()
+	}
+	if s.Bid.Claim.ID == "" && x.telling && x.tell(head, below) {
 		return
 	}
 	held, retryAt := s.Hold.Held, x.retryAt(head)

@@ -130,14 +130,14 @@ func (f facts) carried(claim string) string {
 
 // tells reports that the head is to be read for the sake of what is to be told.
 func (f facts) tells() bool {
+	return f.tellable() && f.s.Bid.Stage == Aiming && f.room(ReadingHead, Appending)
+}
+
+// tellable reports that something is to be told now, and nothing else is appended that tells it.
+func (f facts) tellable() bool {
 	r := &f.s.Report
-	switch {
-	case r.Metadata == "" || r.After > 0 || f.at.Local >= r.Latest:
-		return false
-	case f.at.Local >= r.Until && r.Tries > 0, f.closes(r.Claim):
-		return false
-	}
-	return f.s.Bid.Stage == Aiming && f.room(ReadingHead, Appending)
+	late := f.at.Local >= r.Latest || f.at.Local >= r.Until && r.Tries > 0
+	return r.Metadata != "" && r.After == 0 && !late && !f.closes(r.Claim)
 }
 
 // closes reports that a record is to come that ends the term of a claim.
@@ -164,12 +164,18 @@ func (f facts) room(ops ...Op) bool {
 
 // look reads the head, to tell something by the record after it.
 func (x *step) look() {
+	x.try()
+	x.s.Report.Looking = true
+	x.readHead()
+}
+
+// try counts a try to tell something, and puts the next one off.
+func (x *step) try() {
 	r := &x.s.Report
 	wait := min(x.m.MinBackoff<<min(r.Tries, 10), x.m.MaxBackoff, max(x.slotLength()/8, 10*time.Millisecond))
 	wait -= time.Duration(float64(wait/2) * x.fraction())
 	r.Tries++
-	r.After, r.Looking = x.at.Local+max(wait, time.Millisecond), true
-	x.readHead()
+	r.After = x.at.Local + max(wait, time.Millisecond)
 }
 
 // lookedInVain takes in that the head could not be read. What comes next is not put off by that.
@@ -236,7 +242,9 @@ func (x *step) outcomeSent(o Outcome, e Appended) {
 		x.note(Note{What: Failed, Op: Appending, Err: e.Err})
 	case Refused:
 		x.note(Note{What: Failed, Op: Appending, Err: e.Err})
-		r.told()
+		if r.in(sent) {
+			r.told()
+		}
 	}
 	x.aimAgain()
 	x.untold()
@@ -254,11 +262,16 @@ func (r *Report) sent(record store.Record) {
 	}
 }
 
-// outcomeStored takes in that a record which changes no term is in the ledger.
+// outcomeStored takes in that a record which tells an outcome alone is in the ledger. Another may be to be told
+// by now. What was stored long after the head was read may lie at a key that was trimmed meanwhile.
 func (x *step) outcomeStored(r store.Record) {
-	x.s.Report.told()
-	x.observeRecord(r)
-	x.moveUp(r)
+	if x.s.Report.in(r) {
+		x.s.Report.told()
+	}
+	if x.at.Local-x.s.View.HeadReadAt.Local <= x.m.Rules.ClaimAge {
+		x.observeRecord(r)
+		x.moveUp(r)
+	}
 	x.aimAgain()
 }
 
