@@ -31,8 +31,8 @@ type leverParts struct {
 	requiredUsage string
 }
 
-// lever makes a command that gives an order.
-func (a *app) lever(c *cobra.Command, o *lever.Options, p leverParts, run func(c *cobra.Command) error) *cobra.Command {
+// lever makes a command one that gives an order.
+func (a *app) lever(c *cobra.Command, o *lever.Options, p leverParts, run func(c *cobra.Command) error) {
 	output := "table"
 	o.Timeout = defaultTimeout
 	c.Args = noArgs
@@ -70,5 +70,4 @@ func (a *app) lever(c *cobra.Command, o *lever.Options, p leverParts, run func(c
 	option(a, flags, &o.Reason, "reason", "TEXT", "why, for people who look at the ledger later", nonEmpty)
 	option(a, flags, &output, "output", "table|json", "how to show what was written (default table)", oneOf("table", "json"))
 	option(a, flags, &o.Timeout, "timeout", "DURATION", "how long to wait for the store (default 10s)", duration(time.Millisecond, time.Hour))
-	return c
 }
