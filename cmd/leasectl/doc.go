@@ -9,6 +9,7 @@
 //	leasectl plan                  what workers will cost: operations, request units
 //	leasectl reanchor              take the time of a SQLite ledger from the machine's clock
 //	leasectl run … -- COMMAND      run a command in each slot that is held
+//	leasectl verify                check that whole ledgers keep the protocol's rules
 //	leasectl version
 //
 // The store is named by --store or by the environment variable LEASECTL_STORE:
@@ -53,6 +54,7 @@
 //	7    the command can't be run
 //	8    the demo found something that is not as it should be
 //	9    processes of the command could not be killed: the lease was not released
+//	10   verify found faults in a ledger, or with --strict warnings
 //	130  interrupted
 //	141  nobody reads the output any more, as in a pipe to head
 package main
