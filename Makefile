@@ -7,7 +7,7 @@ LONGEST  = ./cmd/leasectl ./testutil/sim ./store/cosmos ./cmd/leasectl/internal/
 
 # Packages without goroutines, or whose tests run other programs only: the race detector
 # has nothing to find there.
-SINGLE   = /(slots|priority|workerlease/(history|internal/machine|internal/timeline)|internal/(audit|docs|fuzzed|model|recordtest))$$|/examples|/internal/(figures|estimate)
+SINGLE   = /(slots|priority|workerlease/(history|verify|internal/gap|internal/machine|internal/timeline)|internal/(audit|docs|fuzzed|model|recordtest))$$|/examples|/internal/(figures|estimate)
 
 .PHONY: help
 help: ## Show this help

@@ -10,6 +10,7 @@
 //	leasectl plan                  what workers will cost: operations, request units
 //	leasectl reanchor              take the time of a SQLite ledger from the machine's clock
 //	leasectl run … -- COMMAND      run a command in each slot that is held
+//	leasectl verify                check that whole ledgers keep the protocol's rules
 //	leasectl version
 //
 // The store is named by --store or in the file of --store-file, or else by the environment

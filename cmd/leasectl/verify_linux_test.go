@@ -1,8 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +16,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/verification"
 	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/sqlite"
 	"github.com/slotlease/slotlease/workerlease/verify"
 )
 
@@ -172,5 +177,80 @@ func TestVerifyOfASoundLedgerSucceedsAndWarningsFailWithStrict(t *testing.T) {
 	}
 	if got := leasectl(t, env, "verify", "--worker-type", "exprot"); got.code != exit.Usage || !strings.Contains(got.stderr, "try: --worker-type export") {
 		t.Errorf("leasectl verify of no type = %+v", got)
+	}
+}
+
+// What no store takes from a program that uses it rightly, in a file that another one has written.
+func TestVerifyFindsWhatOtherProgramsWroteIntoTheFile(t *testing.T) {
+	t.Parallel()
+	l, uri := newLedger(t)
+	env := []string{"LEASECTL_STORE=" + uri}
+	for _, name := range []string{"export", "Export"} {
+		for seq := int64(1); seq <= 4; seq++ {
+			r := recordtest.Grant(seq, int(seq), "a")
+			if r.WorkerType = name; name == "Export" && seq > 1 {
+				break
+			}
+			if err := l.Append(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	db, err := sql.Open("sqlite", strings.TrimPrefix(uri, "sqlite:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	for _, statement := range []string{
+		"UPDATE WorkerLeases SET claim = NULL WHERE workerType = 'export' AND seq = 2",
+		"INSERT INTO WorkerLeases (workerType, seq, kind) VALUES ('export', -7, 'grant'), ('export', 9, 'grant')",
+	} {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := verified(t, env, exit.Unsound)
+	if len(r.Findings) != 1 || r.Findings[0].Code != string(verify.TypesDifferByCase) {
+		t.Errorf("leasectl verify found %+v about the names, want those that differ by case", r.Findings)
+	}
+	var got []string
+	for _, f := range r.Ledgers[1].Findings {
+		got = append(got, fmt.Sprint(f.Severity, " ", f.Code, " ", f.Seq))
+	}
+	want := []string{"warning unreachable-key 0", "fault unreadable-record 2", "warning missed-slots 3", "warning missed-slots 4", "warning above-free-key 9"}
+	if !slices.Equal(got, want) {
+		t.Errorf("leasectl verify found %q, want %q", got, want)
+	}
+}
+
+// BenchmarkVerify verifies a ledger of 100,000 records in a file.
+func BenchmarkVerify(b *testing.B) {
+	const records = 100_000
+	path := filepath.Join(b.TempDir(), "leases.db")
+	l, err := sqlite.Open(b.Context(), sqlite.Options{Path: path})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := errors.Join(l.Append(b.Context(), recordtest.Grant(1, -records, "a")), l.Close(b.Context())); err != nil {
+		b.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, err = db.ExecContext(b.Context(), `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1 - 1)
+		INSERT INTO WorkerLeases SELECT workerType, seq + i, kind, instanceId, "group", claim || i, priority, slotStart + 300000 * i, slotEnd + 300000 * i,
+		windowStart + 300000 * i, windowEnd + 300000 * i, token + 300000 * i, schedule, fixedAt + 300000 * i, readAt + 300000 * i, worker, metadata, doneUntil, attempt
+		FROM WorkerLeases, n WHERE workerType = 'export' AND seq = 1 AND windowStart + 300000 * i < ?2`, records, time.Now().UnixMilli())
+	if err := errors.Join(err, db.Close()); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		var stdout, stderr bytes.Buffer
+		code := execute(b.Context(), []string{"verify", "--store", "sqlite:" + path}, nil, strings.NewReader(""), &stdout, &stderr)
+		if code != exit.OK {
+			b.Fatalf("leasectl verify = %d, %.500s %s", code, &stdout, &stderr)
+		}
+		b.Logf("%.200s", &stdout)
 	}
 }

@@ -33,9 +33,9 @@ func (k *keys) take(r store.Record) {
 func (v *Verifier) climb(r store.Record) {
 	above := append(v.above, r)
 	n := len(above)
-	adjacent := n > 1 && above[n-1].Seq == above[n-2].Seq+1
+	followed := n > 1 && terms.Leads(above[n-2], r) && terms.Obeyable(r) && terms.Obeyable(above[n-2])
 	v.above = above
-	if n < most && !(adjacent && terms.Obeyable(above[n-1]) && terms.Obeyable(above[n-2])) {
+	if n < most && !followed {
 		return
 	}
 	v.above = nil

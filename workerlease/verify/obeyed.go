@@ -25,6 +25,7 @@ func (v *Verifier) obeyed(r store.Record) {
 		v.slots.grant(v, r, extends)
 	case store.KindRelease, store.KindOverride:
 		v.slots.frees(r)
+	case store.KindReset, store.KindDone, store.KindSighting:
 	}
 }
 

@@ -1,0 +1,136 @@
+package verify_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/internal/recordtest"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/verify"
+)
+
+// found is what is found in records, oldest first, some time after the last of them.
+func found(records []store.Record, now time.Time) (all []string) {
+	v := verify.New(verify.Options{WorkerType: "export", Now: now})
+	for _, r := range records {
+		v.Add(r)
+	}
+	for _, f := range v.Report().Findings {
+		text := fmt.Sprint(f.Severity, " ", f.Code, " ", f.Seq)
+		if f.SupersededBy != 0 {
+			text += fmt.Sprint(" by ", f.SupersededBy)
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+// grants are those of slots in a row.
+func grants(first, last int64) (all []store.Record) {
+	for seq := first; seq <= last; seq++ {
+		all = append(all, recordtest.Grant(seq, int(seq), "a"))
+	}
+	return all
+}
+
+func TestWhatASoundLedgerShows(t *testing.T) {
+	minutes := recordtest.Minutes
+	a, b := recordtest.Grant(1, 0, "a"), recordtest.Grant(2, 1, "b")
+	poison := b
+	poison.WindowEnd = poison.WindowStart.AddDate(2, 0, 0)
+	reset := recordtest.Part(3, a, 11, 11)
+	reset.Kind, reset.Claim, reset.Token, reset.ReadAt, reset.FixedAt = store.KindReset, "reset", minutes(11).UnixMilli(), minutes(11), minutes(11)
+	ahead := b
+	ahead.WindowStart, ahead.WindowEnd, ahead.Token = minutes(300), minutes(305), minutes(300).UnixMilli()
+	ahead.SlotStart, ahead.SlotEnd = ahead.WindowStart, ahead.WindowEnd
+	override := reset
+	override.Kind = store.KindOverride
+	later := recordtest.Grant(4, 3, "c")
+	released := recordtest.Release(recordtest.Part(1, a, 0, 5), 2, minutes(2))
+	takeover := recordtest.Part(3, a, 2, 5)
+	takeover.Claim, takeover.Token, takeover.InstanceID = "other", minutes(2).UnixMilli(), "b"
+	for name, c := range map[string]struct {
+		records []store.Record
+		now     time.Time
+		want    []string
+	}{
+		"nothing":                                {nil, minutes(1), nil},
+		"grants in a row":                        {grants(1, 5), minutes(29), nil},
+		"a release, and another for the rest":    {[]store.Record{a, released, takeover}, minutes(4), nil},
+		"an extension":                           {[]store.Record{recordtest.Part(1, a, 0, 2), recordtest.Part(2, a, 2, 5)}, minutes(4), nil},
+		"what is done":                           {[]store.Record{a, recordtest.Done(a, 2, minutes(5), minutes(1))}, minutes(4), nil},
+		"poison that workers superseded":         {[]store.Record{a, poison, reset, later}, minutes(19), []string{"warning window-too-long 2 by 3", "note reset 3", "warning missed-slots 4"}},
+		"poison whose time has come since":       {[]store.Record{a, ahead, reset, later}, minutes(400), []string{"warning missed-slots 2", "warning window-too-far-ahead 2 by 3", "note reset 3", "warning missed-slots 4"}},
+		"poison that an operator ended":          {[]store.Record{a, poison, override, later}, minutes(19), []string{"warning window-too-long 2 by 3", "note override 3", "warning missed-slots 4"}},
+		"poison at the head":                     {[]store.Record{a, poison}, minutes(9), []string{"fault window-too-long 2"}},
+		"slots that nobody claimed":              {[]store.Record{a, recordtest.Grant(2, 4, "b")}, minutes(24), []string{"warning missed-slots 2"}},
+		"what was trimmed":                       {grants(5000, 5120), minutes(5 * 5120), nil},
+		"a record above a free key":              {[]store.Record{a, recordtest.Grant(7, 1, "b")}, minutes(4), []string{"warning above-free-key 7"}},
+		"an append that landed on a trimmed key": {slices.Concat(grants(7, 7), grants(300, 430)), minutes(5 * 431), []string{"note trim-unfinished 300"}},
+		"records that are gone":                  {slices.Concat(grants(1, 7), grants(9, 20)), minutes(104), []string{"fault gap-in-keys 9", "warning missed-slots 9"}},
+	} {
+		if got := found(c.records, c.now); !slices.Equal(got, c.want) {
+			t.Errorf("%s: found %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestSchedulesThatAlternateAreReportedAndARollingChangeIsNot(t *testing.T) {
+	mixed := func(changes int) []store.Record {
+		all := grants(1, 60)
+		for i := range changes {
+			all[2*i].Schedule = "every 1m"
+		}
+		return all
+	}
+	reports := func(all []string) bool {
+		return slices.ContainsFunc(all, func(text string) bool { return strings.HasPrefix(text, "warning mixed-schedules") })
+	}
+	if got := found(mixed(3), recordtest.Minutes(304)); reports(got) {
+		t.Errorf("a rolling change: found %q", got)
+	}
+	if got := found(mixed(20), recordtest.Minutes(304)); !reports(got) {
+		t.Errorf("schedules that alternate 20 times: found %q, want them reported", got)
+	}
+}
+
+func TestFindingsAreBoundedAndCounted(t *testing.T) {
+	all := grants(1, 500)
+	for i := range all {
+		all[i].WindowStart = all[i].WindowStart.Add(-time.Minute) // All but the first overlap the one below.
+	}
+	v := verify.New(verify.Options{WorkerType: "export", Now: recordtest.Minutes(5 * 501)})
+	for _, r := range all {
+		v.Add(r)
+	}
+	r := v.Report()
+	again := v.Report()
+	n := slices.IndexFunc(r.Counts, func(c verify.Count) bool { return c.Code == verify.OverlappingWindow })
+	if n < 0 || r.Counts[n].Count < 240 || r.Faults != r.Counts[n].Count || len(r.Findings) > 3*verify.MaxFindings || again.Faults != r.Faults {
+		t.Errorf("Report() = %+v, want hundreds of overlaps, of which %d are listed, and again the same", r.Counts, verify.MaxFindings)
+	}
+}
+
+func TestEachCodeHasASeverityAndNamesAreCompared(t *testing.T) {
+	got := verify.Names([]string{"Mail", "export", "mail", "my job"})
+	if len(got) != 2 || got[0].Code != verify.InvalidWorkerType || got[1].Code != verify.TypesDifferByCase || got[1].Text != "The worker types Mail, mail differ by case only." {
+		t.Errorf("Names() = %+v, want an invalid one, and two that differ by case", got)
+	}
+	for _, f := range got {
+		if f.Severity != verify.SeverityOf(f.Code) || f.Remedy == "" {
+			t.Errorf("Names() = %+v, want the severity %q and a remedy", f, verify.SeverityOf(f.Code))
+		}
+	}
+}
+
+// BenchmarkAdd verifies a ledger.
+func BenchmarkAdd(b *testing.B) {
+	all := grants(1, 10_000)
+	for b.Loop() {
+		found(all, recordtest.Minutes(5*10_001))
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(all)), "ns/record")
+}
