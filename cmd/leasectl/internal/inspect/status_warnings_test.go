@@ -20,7 +20,7 @@ func TestStatusWarnsOfWhatIsOdd(t *testing.T) {
 	now := recordtest.Minutes(42.5)
 	held := recordtest.Grant(2, 8, "worker-a")
 	failed := recordtest.Release(recordtest.Grant(1, 7, "worker-b"), 2, recordtest.Minutes(36))
-	failed.Metadata = store.Outcome{Result: store.Failed, SlotStart: failed.SlotStart, SlotEnd: failed.SlotEnd}.Metadata()
+	failed.Metadata = store.Outcome{Result: store.Failed, InstanceID: "worker-b", SlotStart: failed.SlotStart, SlotEnd: failed.SlotEnd}.Metadata()
 	pause := store.Order{Kind: store.OrderPause, At: recordtest.Minutes(41), Until: recordtest.Minutes(60), By: "ann", Why: "upgrade"}
 	paused := held
 	paused.Orders, _ = store.FormatOrders([]store.Order{pause})
@@ -43,8 +43,13 @@ func TestStatusWarnsOfWhatIsOdd(t *testing.T) {
 		"schedules differ":        {[]string{"export"}, []store.Record{held}, []store.Presence{worker("worker-a", same), worker("c", func(p *store.Presence) { p.Schedule = "every 7m" })}, []string{"schedules differ: every 5m, every 7m"}, 0},
 		"a schedule written else": {[]string{"export"}, []store.Record{held}, []store.Presence{worker("worker-a", func(p *store.Presence) { p.Schedule = "every 5m0s" })}, nil, 0},
 		"a clock":                 {[]string{"export"}, []store.Record{held}, []store.Presence{worker("worker-a", func(p *store.Presence) { p.Offset = -90 * time.Minute })}, []string{"the time of day of worker-a is off by 1h30m"}, 0},
-		"clocks": {[]string{"export"}, []store.Record{held}, []store.Presence{worker("worker-a", func(p *store.Presence) { p.Offset = time.Minute }), worker("b", func(p *store.Presence) { p.Offset = -time.Hour })},
-			[]string{"the times of day of 2 workers are off, by up to 1h"}, 0},
+		"clocks": {
+			[]string{"export"},
+			[]store.Record{held},
+			[]store.Presence{worker("worker-a", func(p *store.Presence) { p.Offset = time.Minute }), worker("b", func(p *store.Presence) { p.Offset = -time.Hour })},
+			[]string{"the times of day of 2 workers are off, by up to 1h"},
+			0,
+		},
 		"the clock of one that is gone": {[]string{"export"}, []store.Record{held}, []store.Presence{worker("worker-a", same), worker("b", func(p *store.Presence) { p.Offset, p.Next = time.Hour, p.Seen })}, nil, 0},
 		"the last slot failed":          {[]string{"export"}, []store.Record{recordtest.Grant(1, 7, "worker-b"), failed}, nil, []string{"the last slot failed"}, 0},
 		"names that differ by case":     {[]string{"Export", "export"}, []store.Record{held}, nil, []string{"differs from export by its case only"}, 0},
@@ -73,7 +78,7 @@ func TestStatusWarnsOfWhatIsOdd(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := o.Types[0]; !slices.Equal(got.Warnings, test.want) || len(got.Orders) != test.orders {
-				t.Errorf("status warns of %q with %d orders, want %q and %d", got.Warnings, len(got.Orders), test.want, test.orders)
+				t.Errorf("status warns of %q with %d orders, want %q and %d: %s", got.Warnings, len(got.Orders), test.want, test.orders, stdout.String())
 			}
 		})
 	}
