@@ -98,6 +98,9 @@ something has changed:
     begunAt, endedAt        when the work began and ended, as its worker knew it
     tookMs                  how long it took, in ms
     missedSlots             the number of slots in the row, if there are several
+    missedBy                of a slot that nobody had, what workers in the roster say of
+                            that very slot: a list of instanceId and reason; left out if
+                            none says anything
     note                    for people
   copy         with --stale: server, asOf and ageMs of the copy that was read
   warning      what the store warns of, such as a machine's clock that isn't store time;

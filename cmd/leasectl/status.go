@@ -31,7 +31,13 @@ has changed:
     claimedBy               who has claimed that
     workersPresent          how many workers are there, by the roster, and how many should
     workersGone             be; left out if the roster is empty
+    orders                  of operators, in force: kind, target, at, until, by and why;
+                            left out if there are none
     note                    for people
+    warnings                a list for people: the last slot failed; who holds isn't there, by
+                            the roster; schedules differ; a worker's time of day is off by more
+                            than 5s; a name that differs from another by its case only. Left
+                            out if there are none
   warning      what the store warns of; left out if it warns of nothing
   requestUnits the store's charges for the command so far: total, and byOperation;
                left out if it charges nothing

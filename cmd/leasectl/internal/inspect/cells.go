@@ -38,7 +38,12 @@ func (s snapshot) tableLines(colours bool) []string {
 		rows[0][i] = table.Cell{Text: c.name, Colour: table.Faint, Right: c.right}
 	}
 	for _, e := range s.rows {
-		rows = append(rows, cells(e, times))
+		row := cells(e, times)
+		if text := missingText(s.reasons[e.Slot.Start]); text != "" && e.State == history.Missed {
+			note := &row[len(row)-1]
+			note.Text = display.Clip(display.Line(strings.TrimPrefix(note.Text+"; "+text, "; ")), mostColumns)
+		}
+		rows = append(rows, row)
 	}
 	if s.dated {
 		return table.Lines(rows, nil, colours)

@@ -37,6 +37,7 @@ type Slot struct {
 	EndedAt     string        `json:"endedAt,omitempty"`
 	TookMs      *int64        `json:"tookMs,omitempty"`
 	MissedSlots int           `json:"missedSlots,omitempty"`
+	Missing     []Missing     `json:"missedBy,omitempty"`
 	Extended    int           `json:"extended,omitempty"`
 	NewestSeq   int64         `json:"newestSeq,omitempty"`
 	Note        string        `json:"note,omitempty"`
@@ -67,7 +68,11 @@ func jsonTime(t time.Time) string {
 func (s snapshot) writeJSON(w io.Writer, indent bool) error {
 	out := Snapshot{StoreTime: store.Format(s.at), Store: s.store, WorkerType: s.workerType, Slots: []Slot{}, Copy: s.copied.json(s.at), Warning: s.warning, Note: s.note, Try: s.try, Units: charges.ToJSON(s.charges)}
 	for _, e := range s.rows {
-		out.Slots = append(out.Slots, slotOf(e))
+		row := slotOf(e)
+		if e.State == history.Missed {
+			row.Missing = s.reasons[e.Slot.Start]
+		}
+		out.Slots = append(out.Slots, row)
 	}
 	encoder := json.NewEncoder(display.JSONWriter{To: w})
 	encoder.SetEscapeHTML(false)

@@ -17,8 +17,9 @@ type snapshot struct {
 	workerType string
 	types      Types // if workerType is empty
 	rows       []history.Entry
-	dated      bool // the table is read later: its times need their dates
-	limit      int  // the number of records that was read, at most
+	reasons    map[time.Time][]Missing // why slots that nobody had were missed, by their starts
+	dated      bool                    // the table is read later: its times need their dates
+	limit      int                     // the number of records that was read, at most
 	charges    workerlease.Charges
 	copied     copied // if it was taken of a copy
 	warning    string // of the store, or empty
@@ -70,6 +71,7 @@ func take(ctx context.Context, l store.Ledger, o Options, limit int) (snapshot, 
 		}
 	}
 	found.at, found.rows = stamp.Time, found.rows[max(0, len(found.rows)-o.Last):]
+	found.reasons = reasons(ctx, l, o.WorkerType, found.rows)
 	if o.WorkerType != "" && len(found.rows) == 0 {
 		return found, CheckType(ctx, l, o.WorkerType)
 	}

@@ -57,7 +57,9 @@ type typeStatus struct {
 	claimedBy  string        // who has claimed that
 	present    int           // workers that are there, by the roster
 	gone       int           // that should be there
+	orders     []store.Order // of operators, in force
 	note       string
+	warnings   []string
 }
 
 func (s overview) warns() string { return s.warning }
@@ -80,10 +82,11 @@ func (s *overview) take(ctx context.Context, l *charges.Ledger, workerType strin
 		}
 		names, s.invalid = types.Valid, types.Invalid
 	}
-	present, gone, err := s.crews(ctx, l, workerType)
+	crews, err := s.crews(ctx, l, workerType)
 	if err != nil {
 		return err
 	}
+	twins := twins(names)
 	for _, name := range names {
 		records, _, err := l.Tail(ctx, name, statusRecords)
 		if err != nil {
@@ -95,29 +98,27 @@ func (s *overview) take(ctx context.Context, l *charges.Ledger, workerType strin
 			}
 		}
 		one := statusOf(name, records, s.at)
-		one.present, one.gone = present[name], gone[name]
+		one.take(crews[name], s.roster, s.at)
+		if other := twins[name]; other != "" {
+			one.warn("differs from %s by its case only", other)
+		}
 		s.types = append(s.types, one)
 	}
 	return nil
 }
 
-// crews counts the workers of the roster by type, if the ledger keeps one.
-func (s *overview) crews(ctx context.Context, l *charges.Ledger, workerType string) (present, gone map[string]int, err error) {
+// crews are the workers of the roster by type, if the ledger keeps one.
+func (s *overview) crews(ctx context.Context, l *charges.Ledger, workerType string) (map[string][]store.Presence, error) {
 	all, err := l.Presences(ctx, workerType)
 	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, store.ErrDenied) {
-		return nil, nil, nil // It is for information.
+		return nil, nil // It is for information.
 	}
-	present, gone = map[string]int{}, map[string]int{}
 	s.roster = len(all) > 0
+	crews := map[string][]store.Presence{}
 	for _, p := range all {
-		switch {
-		case workerlease.IsPresent(p, s.at):
-			present[p.WorkerType]++
-		case p.Phase != store.PhaseStopped:
-			gone[p.WorkerType]++
-		}
+		crews[p.WorkerType] = append(crews[p.WorkerType], p)
 	}
-	return present, gone, err
+	return crews, err
 }
 
 // statusOf is what the newest records of a type say at a time.
@@ -156,8 +157,8 @@ func statusOf(workerType string, records []store.Record, now time.Time) typeStat
 	}
 	if n := len(rows); n > 0 {
 		newest := rows[n-1]
-		if orders := orderNote(records, now); orders != "" {
-			s.note = orders
+		if s.orders = ordersIn(records, now); len(s.orders) > 0 {
+			s.note = orderNote(s.orders)
 		}
 		switch {
 		case newest.State == history.Poison:
@@ -169,19 +170,23 @@ func statusOf(workerType string, records []store.Record, now time.Time) typeStat
 	return s
 }
 
-// orderNote says which orders of operators are in force, by the newest record that can be obeyed.
-func orderNote(records []store.Record, now time.Time) string {
+// ordersIn are the orders of operators in force, by the newest record that can be obeyed.
+func ordersIn(records []store.Record, now time.Time) []store.Order {
 	for _, r := range records {
-		if r.CheckEnvelope() != nil {
-			continue
+		if r.CheckEnvelope() == nil {
+			return r.OrdersAt(now)
 		}
-		var words []string
-		for _, o := range r.OrdersAt(now) {
-			words = append(words, o.String())
-		}
-		return strings.Join(words, "; ")
 	}
-	return ""
+	return nil
+}
+
+// orderNote says which orders are in force.
+func orderNote(orders []store.Order) string {
+	var words []string
+	for _, o := range orders {
+		words = append(words, o.String())
+	}
+	return strings.Join(words, "; ")
 }
 
 // holderOf names who has a slot.
@@ -196,7 +201,7 @@ func holderOf(e history.Entry) string {
 func (s overview) matters() string {
 	var b strings.Builder
 	for _, t := range s.types {
-		fmt.Fprintln(&b, t.workerType, holderOf(t.holder), t.holder.Record.Token, t.last.State, t.last.Slot.Start, t.present, t.gone, t.note)
+		fmt.Fprintln(&b, t.workerType, holderOf(t.holder), t.holder.Record.Token, t.last.State, t.last.Slot.Start, t.present, t.gone, t.notes())
 	}
 	return b.String()
 }

@@ -101,22 +101,24 @@ func (t typeStatus) texts(now time.Time) []string {
 	case t.present > 0:
 		workers = fmt.Sprint(t.present)
 	}
-	return []string{t.workerType, t.schedule, holder, prio, since, until, last, next, workers, t.note}
+	return []string{t.workerType, t.schedule, holder, prio, since, until, last, next, workers, t.notes()}
 }
 
 // TypeStatus is a row of the JSON form. Its names don't change.
 type TypeStatus struct {
-	WorkerType string `json:"workerType"`
-	Schedule   string `json:"schedule,omitempty"`
-	Holder     *Slot  `json:"holder,omitempty"`
-	Since      string `json:"since,omitempty"`
-	Last       *Slot  `json:"last,omitempty"`
-	NextStart  string `json:"nextStart,omitempty"`
-	NextInMs   *int64 `json:"nextInMs,omitempty"`
-	ClaimedBy  string `json:"claimedBy,omitempty"`
-	Present    *int   `json:"workersPresent,omitempty"`
-	Gone       *int   `json:"workersGone,omitempty"`
-	Note       string `json:"note,omitempty"`
+	WorkerType string   `json:"workerType"`
+	Schedule   string   `json:"schedule,omitempty"`
+	Holder     *Slot    `json:"holder,omitempty"`
+	Since      string   `json:"since,omitempty"`
+	Last       *Slot    `json:"last,omitempty"`
+	NextStart  string   `json:"nextStart,omitempty"`
+	NextInMs   *int64   `json:"nextInMs,omitempty"`
+	ClaimedBy  string   `json:"claimedBy,omitempty"`
+	Present    *int     `json:"workersPresent,omitempty"`
+	Gone       *int     `json:"workersGone,omitempty"`
+	Orders     []Order  `json:"orders,omitempty"`
+	Note       string   `json:"note,omitempty"`
+	Warnings   []string `json:"warnings,omitempty"`
 }
 
 // Overview is the JSON form of status. Its names don't change.
@@ -131,7 +133,10 @@ type Overview struct {
 func (s overview) writeJSON(w io.Writer, indent bool) error {
 	out := Overview{StoreTime: store.Format(s.at), Store: s.store, Types: []TypeStatus{}, Warning: s.warning, Units: charges.ToJSON(s.charges)}
 	for _, t := range s.types {
-		row := TypeStatus{WorkerType: t.workerType, Schedule: t.schedule, ClaimedBy: t.claimedBy, Note: t.note}
+		row := TypeStatus{WorkerType: t.workerType, Schedule: t.schedule, ClaimedBy: t.claimedBy, Note: t.note, Warnings: t.warnings}
+		for _, o := range t.orders {
+			row.Orders = append(row.Orders, orderOf(o))
+		}
 		if t.holder.State != "" {
 			row.Holder, row.Since = new(slotOf(t.holder)), jsonTime(t.since)
 		}

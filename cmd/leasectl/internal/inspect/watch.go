@@ -71,7 +71,7 @@ func watch[V view](ctx context.Context, o Options, to Screen, look func() (V, er
 				to.printf("\x1b[2J")
 			}
 			// Home, draw, and clear the rest of the last picture.
-			to.printf("\x1b[H%s", strings.ReplaceAll(s.drawing(to.Colours, true), "\n", "\x1b[K\n")+"\x1b[J")
+			to.printf("\x1b[H%s", strings.ReplaceAll(fitted(s.drawing(to.Colours, true), to.Width), "\n", "\x1b[K\n")+"\x1b[J")
 		default:
 			failed = ""
 			warned = to.warn(s, warned)

@@ -62,8 +62,9 @@ func colourOf(v explain.Verdict) table.Colour {
 		return table.Red
 	case explain.NotEligible, explain.ClockUnfit, explain.Paused, explain.Drained, explain.Overran, explain.SteppedBack, explain.OtherSchedule, explain.TooLate:
 		return table.Yellow
+	default:
+		return table.Cyan
 	}
-	return table.Cyan
 }
 
 // nameOf is a worker with its group.
@@ -213,8 +214,9 @@ func (a answer) cause(c explain.Cause) string {
 		return fmt.Sprintf("%s came too late, or was paused.", who)
 	case explain.NobodyThere:
 		return "No worker of the roster was there then."
+	default:
+		return "Why isn't known: neither the records nor the roster say."
 	}
-	return "Why isn't known: neither the records nor the roster say."
 }
 
 // order is an order of an operator in words.

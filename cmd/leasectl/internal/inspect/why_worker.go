@@ -53,7 +53,11 @@ func (a answer) reason(v explain.Verdict) string {
 		}
 		return fmt.Sprintf("%s, as that of %s, which came first: among equals chance decides, unless one had the slot before.", own, winner)
 	case explain.LateInTurn:
-		return fmt.Sprintf("%s, and that of %s %d: its turn came first, and it did not claim in it. Why isn't known: the ledger keeps no claims of those that lose.", own, winner, its)
+		text := fmt.Sprintf("%s, and that of %s %d: its turn came first, and it did not claim in it.", own, winner, its)
+		if p.Seen.Before(a.Slot.Start) {
+			return text + fmt.Sprintf(" It was last seen at %s, before the slot began: it may have died since.", a.second(p.Seen))
+		}
+		return text + " Why isn't known: the ledger keeps no claims of those that lose."
 	case explain.Continued:
 		return fmt.Sprintf("The lease of %s went on from the slot before, so that there was nothing to claim.", winner)
 	case explain.NotEligible:

@@ -1,0 +1,58 @@
+package inspect
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/history"
+)
+
+// Missing is what a worker says of a slot that nobody had. Its names don't change.
+type Missing struct {
+	InstanceID string `json:"instanceId"`
+	Reason     string `json:"reason"`
+}
+
+// reasons are why slots were missed, by their starts: as workers in the roster say of these very slots. A
+// row of several slots has only what is said of all of them. The roster is for information: if it can't be
+// read, there are none.
+func reasons(ctx context.Context, l store.Ledger, workerType string, rows []history.Entry) map[time.Time][]Missing {
+	r, ok := l.(interface {
+		Presences(ctx context.Context, workerType string) ([]store.Presence, error)
+	})
+	missed := func(e history.Entry) bool { return e.State == history.Missed }
+	if !ok || workerType == "" || !slices.ContainsFunc(rows, missed) {
+		return nil
+	}
+	presences, err := r.Presences(ctx, workerType)
+	if err != nil {
+		return nil
+	}
+	found := map[time.Time][]Missing{}
+	for _, e := range rows {
+		for _, p := range presences {
+			why, nobody := strings.CutPrefix(p.Missed, "nobody had it: ")
+			about := !p.MissedFrom.IsZero() && !p.MissedFrom.After(e.Slot.Start) && !p.MissedUntil.Before(e.Slot.End)
+			if missed(e) && nobody && about {
+				found[e.Slot.Start] = append(found[e.Slot.Start], Missing{p.InstanceID, why})
+			}
+		}
+	}
+	return found
+}
+
+// missingText is what workers say of a slot, in a line.
+func missingText(all []Missing) string {
+	const most = 3
+	var words []string
+	for _, m := range all[:min(len(all), most)] {
+		words = append(words, m.InstanceID+": "+m.Reason)
+	}
+	if len(all) > most {
+		words = append(words, "…")
+	}
+	return strings.Join(words, "; ")
+}

@@ -1,0 +1,85 @@
+package inspect
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/internal/recordtest"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/memory"
+)
+
+func TestStatusWarnsOfWhatIsOdd(t *testing.T) {
+	now := recordtest.Minutes(42.5)
+	held := recordtest.Grant(2, 8, "worker-a")
+	failed := recordtest.Release(recordtest.Grant(1, 7, "worker-b"), 2, recordtest.Minutes(36))
+	failed.Metadata = store.Outcome{Result: store.Failed, InstanceID: "worker-b", SlotStart: failed.SlotStart, SlotEnd: failed.SlotEnd}.Metadata()
+	pause := store.Order{Kind: store.OrderPause, At: recordtest.Minutes(41), Until: recordtest.Minutes(60), By: "ann", Why: "upgrade"}
+	paused := held
+	paused.Orders, _ = store.FormatOrders([]store.Order{pause})
+	worker := func(name string, change func(*store.Presence)) store.Presence {
+		p := store.Presence{ID: name, InstanceID: name, Phase: store.PhaseCandidate, Schedule: "every 5m", Since: recordtest.Noon, Seen: now.Add(-time.Minute), Next: now.Add(time.Minute)}
+		change(&p)
+		return p
+	}
+	same := func(*store.Presence) {}
+	for name, test := range map[string]struct {
+		types   []string
+		records []store.Record
+		roster  []store.Presence
+		want    []string
+		orders  int
+	}{
+		"nothing":                 {[]string{"export"}, []store.Record{held}, []store.Presence{worker("worker-a", same)}, nil, 0},
+		"without a roster":        {[]string{"export"}, []store.Record{held}, nil, nil, 0},
+		"the holder isn't there":  {[]string{"export"}, []store.Record{held}, []store.Presence{worker("worker-b", same)}, []string{"worker-a holds, and isn't there by the roster"}, 0},
+		"schedules differ":        {[]string{"export"}, []store.Record{held}, []store.Presence{worker("worker-a", same), worker("c", func(p *store.Presence) { p.Schedule = "every 7m" })}, []string{"schedules differ: every 5m, every 7m"}, 0},
+		"a schedule written else": {[]string{"export"}, []store.Record{held}, []store.Presence{worker("worker-a", func(p *store.Presence) { p.Schedule = "every 5m0s" })}, nil, 0},
+		"a clock":                 {[]string{"export"}, []store.Record{held}, []store.Presence{worker("worker-a", func(p *store.Presence) { p.Offset = -90 * time.Minute })}, []string{"the time of day of worker-a is off by 1h30m"}, 0},
+		"clocks": {
+			[]string{"export"},
+			[]store.Record{held},
+			[]store.Presence{worker("worker-a", func(p *store.Presence) { p.Offset = time.Minute }), worker("b", func(p *store.Presence) { p.Offset = -time.Hour })},
+			[]string{"the times of day of 2 workers are off, by up to 1h"},
+			0,
+		},
+		"the clock of one that is gone": {[]string{"export"}, []store.Record{held}, []store.Presence{worker("worker-a", same), worker("b", func(p *store.Presence) { p.Offset, p.Next = time.Hour, p.Seen })}, nil, 0},
+		"the last slot failed":          {[]string{"export"}, []store.Record{recordtest.Grant(1, 7, "worker-b"), failed}, nil, []string{"the last slot failed"}, 0},
+		"names that differ by case":     {[]string{"Export", "export"}, []store.Record{held}, nil, []string{"differs from export by its case only"}, 0},
+		"paused":                        {[]string{"export"}, []store.Record{paused}, nil, nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := clock.NewMock()
+			c.Set(now)
+			l := memory.New(memory.Options{Clock: c})
+			for _, workerType := range test.types {
+				for _, r := range test.records {
+					r.WorkerType = workerType
+					l.Put(r)
+				}
+				for _, p := range test.roster {
+					p.WorkerType = workerType
+					if err := l.Attend(t.Context(), []store.Presence{p}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			var stdout bytes.Buffer
+			err := showStatus(t.Context(), storeuri.Target{Scheme: "sqlite"}, l, Options{Output: JSON, Timeout: time.Minute}, Screen{Writer: &stdout})
+			var o Overview
+			if err := errors.Join(err, json.Unmarshal(stdout.Bytes(), &o)); err != nil {
+				t.Fatal(err)
+			}
+			if got := o.Types[0]; !slices.Equal(got.Warnings, test.want) || len(got.Orders) != test.orders {
+				t.Errorf("status warns of %q with %d orders, want %q and %d: %s", got.Warnings, len(got.Orders), test.want, test.orders, stdout.String())
+			}
+		})
+	}
+}
