@@ -17,7 +17,7 @@ use the store, or must not) or skip (it could not be found out, for the reason g
 was found; and what to try. Nothing is changed in the store: a right is tried without storing
 anything, or by what the store says of it. All is over within --timeout, whatever hangs.
 
-If a check fails, the exit code is 10. The checks:
+If a check fails, the exit code is 11. The checks:
 
 %s
 With --output json it prints one object:
