@@ -17,7 +17,7 @@ at, such as slots that nobody claimed, or a record that breaks a rule and that w
 superseded before anyone obeyed it. A note explains what is seen. Of each kind at most 20
 are shown: the first, and the newest. docs/operations.md lists the codes.
 
-The exit code is 0 if there are no faults, and 10 if there are; with --strict it is 10 if
+The exit code is 0 if there are no faults, and 11 if there are; with --strict it is 11 if
 there are warnings, too. Nothing is written to the ledger. It is read a page at a time, and
 workers go on meanwhile.
 
