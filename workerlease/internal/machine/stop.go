@@ -57,13 +57,11 @@ func (x *step) stop() {
 // free, or no time is left to record that work is done.
 func (f facts) nothingToFree() bool {
 	r := &f.s.Bid.Record
-	switch {
-	case r.Kind == store.KindDone:
+	if r.Kind == store.KindDone {
 		return !f.closing()
-	case r.Kind == store.KindOutcome:
-		return false // It is tried once.
 	}
-	return !f.at.Now.Latest.Before(r.SlotEnd)
+	tried := r.Kind == store.KindOutcome // once, and at once
+	return !tried && !f.at.Now.Latest.Before(r.SlotEnd)
 }
 
 // stopsBy is when a worker that stops gives up what it is about. It doesn't give up user
