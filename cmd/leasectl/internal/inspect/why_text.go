@@ -194,6 +194,9 @@ func (a answer) cause(c explain.Cause) string {
 	who := listed(c.Workers)
 	switch c.Reason {
 	case explain.Paused:
+		if a.When == explain.Now {
+			return "The worker type is " + a.order(*c.Order) + "."
+		}
 		return "The worker type was " + a.order(*c.Order) + "."
 	case explain.Poisoned:
 		if c.Record.Seq != 0 {
