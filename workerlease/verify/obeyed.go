@@ -25,7 +25,7 @@ func (v *Verifier) obeyed(r store.Record) {
 		v.slots.grant(v, r, extends)
 	case store.KindRelease, store.KindOverride:
 		v.slots.frees(r)
-	case store.KindReset, store.KindDone, store.KindSighting:
+	case store.KindReset, store.KindDone, store.KindOutcome, store.KindOrder, store.KindSighting:
 	}
 }
 
@@ -62,11 +62,11 @@ func (v *Verifier) bookkeeping(r store.Record) {
 	switch r.Kind {
 	case store.KindGrant, store.KindRelease, store.KindReset, store.KindOverride:
 		return
-	case store.KindDone:
+	case store.KindDone, store.KindOutcome, store.KindOrder:
 	default:
 		v.find(UnknownKind, r, "The record is of the kind %q, which this version doesn't know.", string(r.Kind))
 	}
-	if v.head.Seq+1 == r.Seq && r.InstanceID != v.head.InstanceID {
+	if v.head.Seq != 0 && v.head.Seq+1 == r.Seq && r.InstanceID != v.head.InstanceID {
 		v.find(ChangesHolder, r, "The record grants nothing, and names another holder than record %d.", v.head.Seq)
 	}
 }

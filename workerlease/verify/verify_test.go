@@ -50,6 +50,11 @@ func TestWhatASoundLedgerShows(t *testing.T) {
 	override.Kind = store.KindOverride
 	later := recordtest.Grant(4, 3, "c")
 	released := recordtest.Release(recordtest.Part(1, a, 0, 5), 2, minutes(2))
+	ordered := recordtest.Done(a, 2, time.Time{}, minutes(1))
+	ordered.Kind = store.KindOrder
+	first := recordtest.Part(1, a, 0, 0)
+	first.Kind, first.Claim, first.InstanceID = store.KindOrder, "order", "anna@host"
+	failed := recordtest.Told(a, 2, recordtest.Outcome(a, minutes(1), store.Failed))
 	takeover := recordtest.Part(3, a, 2, 5)
 	takeover.Claim, takeover.Token, takeover.InstanceID = "other", minutes(2).UnixMilli(), "b"
 	for name, c := range map[string]struct {
@@ -62,6 +67,9 @@ func TestWhatASoundLedgerShows(t *testing.T) {
 		"a release, and another for the rest":    {[]store.Record{a, released, takeover}, minutes(4), nil},
 		"an extension":                           {[]store.Record{recordtest.Part(1, a, 0, 2), recordtest.Part(2, a, 2, 5)}, minutes(4), nil},
 		"what is done":                           {[]store.Record{a, recordtest.Done(a, 2, minutes(5), minutes(1))}, minutes(4), nil},
+		"what has failed, under a kept lease":    {[]store.Record{a, failed}, minutes(4), nil},
+		"an order":                               {[]store.Record{a, ordered}, minutes(4), nil},
+		"an order before any worker":             {[]store.Record{first, recordtest.Grant(2, 1, "b")}, minutes(9), nil},
 		"poison that workers superseded":         {[]store.Record{a, poison, reset, later}, minutes(19), []string{"warning window-too-long 2 by 3", "note reset 3", "warning missed-slots 4"}},
 		"poison whose time has come since":       {[]store.Record{a, ahead, reset, later}, minutes(400), []string{"warning missed-slots 2", "warning window-too-far-ahead 2 by 3", "note reset 3", "warning missed-slots 4"}},
 		"poison that an operator ended":          {[]store.Record{a, poison, override, later}, minutes(19), []string{"warning window-too-long 2 by 3", "note override 3", "warning missed-slots 4"}},
