@@ -48,6 +48,7 @@ func TestAnIncidentIsFoundAndMendedWithLeasectlAlone(t *testing.T) {
 
 	wantOfDoctor(t, env, "worker-clocks", "clockless")
 	procs.Eventually(t, "the favourite is found to be gone", func() bool {
+		time.Sleep(500 * time.Millisecond)
 		return slices.ContainsFunc(checks(t, env), func(f store.Finding) bool { return f.Check == "workers" && strings.Contains(f.Text, "favourite") })
 	})
 	if got := mustRun(t, env, "why", "--worker-type", "report", "--instance-id", "favourite"); !strings.Contains(got, "last seen") {
@@ -95,9 +96,10 @@ func mustRun(t *testing.T, env []string, args ...string) string {
 	return got.stdout
 }
 
-// statusOfType is what leasectl status says of a worker type.
+// statusOfType is what leasectl status says of a worker type, a moment after it was last asked.
 func statusOfType(t *testing.T, env []string, workerType string) inspect.TypeStatus {
 	t.Helper()
+	time.Sleep(100 * time.Millisecond)
 	var s inspect.Overview
 	if err := json.Unmarshal([]byte(mustRun(t, env, "status", "--worker-type", workerType, "--output", "json")), &s); err != nil || len(s.Types) != 1 {
 		t.Fatalf("leasectl status has %d types, %v, want 1", len(s.Types), err)
