@@ -206,7 +206,7 @@ func (w *world) lookPreferred(h *host, start, d time.Duration) {
 				continue
 			}
 			// Where turns are hardly longer than claims take, another one may come first.
-			if sure := start - lead + step + off + w.claiming(); r.InstanceID != all[0].Target && l.landedAt[r.Seq] > sure {
+			if sure := step >= 2*off+w.claiming(); sure && r.InstanceID != all[0].Target {
 				w.violate("%s has the slot from %v by seq %d, and %v is preferred since %v: nothing kept it", r.InstanceID, start, r.Seq, p, w.time(all[0].At))
 			}
 			return
