@@ -167,8 +167,8 @@ func (x *step) refused(r store.Record) {
 	switch {
 	case (x.foreign(r) || r.Kind == store.KindReset) && (!s.Stopping || !s.Bid.grants()):
 		x.reread() // It is judged by more than its neighbor.
-	case (s.Stopping || r.Kind == store.KindOrder) && sent.Kind == store.KindRelease && r.Kind != store.KindRelease && r.Claim == sent.Claim && x.poison(r) == nil:
-		// Another worker's done record, or an order, which change nothing of the term.
+	case (s.Stopping || r.Kind != store.KindGrant) && sent.Kind == store.KindRelease && r.Kind != store.KindRelease && r.Claim == sent.Claim && x.poison(r) == nil:
+		// Another worker's done record or outcome, or an order, which change nothing of the term.
 		x.observeRecord(r)
 		if !x.releasable(r, r.Claim) {
 			x.reread()

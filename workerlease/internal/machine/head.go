@@ -50,6 +50,9 @@ func (x *step) headRead(e HeadRead) {
 	if len(records) > 0 {
 		head, records = records[0], records[1:]
 	}
+	if obeyed {
+		x.recount(head, records)
+	}
 	if s.View.HeadReadAt = (ReadTime{}); obeyed && head.Seq >= max(s.Hold.Held.Seq, s.Hold.Next.Seq) { // else the read is stale
 		s.View.HeadReadAt = ReadTime{Fixed: x.at.Now.Earliest, Local: x.at.Local, Seq: head.Seq}
 	}

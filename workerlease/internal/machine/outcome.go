@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"slices"
 	"time"
 
 	"github.com/slotlease/slotlease/slots"
@@ -197,14 +198,8 @@ func (x *step) untold() {
 func (x *step) tell(head store.Record, below []store.Record) bool {
 	r := &x.s.Report
 	oldest := head
-	for i, each := range append([]store.Record{head}, below...) {
-		if r.in(each) {
-			r.told() // By an append of unknown outcome.
-			x.moveUp(head)
-		}
-		if i > 0 {
-			oldest = each
-		}
+	if len(below) > 0 {
+		oldest = below[len(below)-1]
 	}
 	switch {
 	case r.Metadata == "" || head.Seq == 0 || !x.at.Now.Known():
@@ -219,6 +214,15 @@ func (x *step) tell(head store.Record, below []store.Record) bool {
 	record.Metadata = r.Metadata
 	x.s.Bid.send(record, head)
 	return true
+}
+
+// recount takes in that what is to be told was told by an append of unknown outcome: it is among the newest records.
+func (x *step) recount(head store.Record, below []store.Record) {
+	r := &x.s.Report
+	if r.in(head) || slices.ContainsFunc(below, r.in) {
+		r.told()
+		x.moveUp(head)
+	}
 }
 
 // outcomeSent takes in the reply to the append of a record that tells an outcome alone. Nothing else waits
