@@ -17,6 +17,7 @@ func (v *Verifier) obeyed(r store.Record) {
 		}
 	}
 	v.claim(r, extends)
+	v.afterRelease(r, extends)
 	v.bookkeeping(r)
 	v.clock(r, extends)
 	v.done(r, extends)
@@ -25,7 +26,21 @@ func (v *Verifier) obeyed(r store.Record) {
 		v.slots.grant(v, r, extends)
 	case store.KindRelease, store.KindOverride:
 		v.slots.frees(r)
-	case store.KindReset, store.KindDone, store.KindSighting:
+	case store.KindReset, store.KindDone, store.KindOutcome, store.KindOrder, store.KindSighting:
+	}
+}
+
+// afterRelease sees that a term which was released is not gone on with. Workers don't see that if
+// something was said in between: to them, that shows a term up to the release.
+func (v *Verifier) afterRelease(r store.Record, extends bool) {
+	if extends && r.Kind == store.KindGrant && v.released != 0 {
+		v.find(ExtensionReleased, r, "It goes on with a term that record %d has released.", v.released)
+	}
+	switch {
+	case r.Kind == store.KindRelease:
+		v.released = r.Seq
+	case !extends || r.Kind == store.KindGrant:
+		v.released = 0
 	}
 }
 
@@ -62,11 +77,11 @@ func (v *Verifier) bookkeeping(r store.Record) {
 	switch r.Kind {
 	case store.KindGrant, store.KindRelease, store.KindReset, store.KindOverride:
 		return
-	case store.KindDone:
+	case store.KindDone, store.KindOutcome, store.KindOrder:
 	default:
 		v.find(UnknownKind, r, "The record is of the kind %q, which this version doesn't know.", string(r.Kind))
 	}
-	if v.head.Seq+1 == r.Seq && r.InstanceID != v.head.InstanceID {
+	if v.head.Seq != 0 && v.head.Seq+1 == r.Seq && r.InstanceID != v.head.InstanceID {
 		v.find(ChangesHolder, r, "The record grants nothing, and names another holder than record %d.", v.head.Seq)
 	}
 }

@@ -78,6 +78,52 @@ func TestWhatASoundLedgerShows(t *testing.T) {
 	}
 }
 
+// note is a record of a kind that changes no term, right above another.
+func note(kind store.Kind, head store.Record) store.Record {
+	head.Kind, head.Seq, head.WindowStart = kind, head.Seq+1, head.WindowEnd
+	return head
+}
+
+func TestWhatOnlySaysSomethingIsNoFinding(t *testing.T) {
+	a, minutes := recordtest.Grant(1, 0, "a"), recordtest.Minutes
+	paused := note(store.KindOrder, recordtest.Part(0, a, 0, 0))
+	paused.InstanceID, paused.Claim, paused.SlotStart, paused.SlotEnd = "ann", "order", time.Time{}, time.Time{}
+	for name, records := range map[string][]store.Record{
+		"an outcome":                  {a, note(store.KindOutcome, a)},
+		"an order":                    {a, note(store.KindOrder, a)},
+		"an order in an empty ledger": {paused, recordtest.Grant(2, 0, "a")},
+	} {
+		if name == "an order in an empty ledger" {
+			records[1].Token++
+		}
+		if got := found(records, minutes(4)); len(got) > 0 {
+			t.Errorf("%s: found %q, want nothing", name, got)
+		}
+	}
+	if got, want := found([]store.Record{a, note("hologram", a)}, minutes(4)), []string{"note unknown-kind 2"}; !slices.Equal(got, want) {
+		t.Errorf("a kind of a later version: found %q, want %q", got, want)
+	}
+}
+
+func TestARecordThatChangesNothingHidesNoFault(t *testing.T) {
+	a, minutes := recordtest.Grant(1, 0, "a"), recordtest.Minutes
+	released := recordtest.Release(a, 2, minutes(2))
+	for _, kind := range []store.Kind{store.KindOrder, store.KindOutcome, store.KindDone} {
+		got := found([]store.Record{a, released, note(kind, released), recordtest.Part(4, a, 2, 5)}, minutes(4))
+		if want := []string{"fault extension-after-release 4"}; !slices.Equal(got, want) {
+			t.Errorf("an extension of a released term, above a record of kind %s: found %q, want %q", kind, got, want)
+		}
+	}
+}
+
+func TestFaultsBelowWhatATrimLeftAreTold(t *testing.T) {
+	all := slices.Concat(grants(1, 20), grants(22, 150))
+	all[9].WindowStart = all[9].WindowStart.Add(-time.Minute) // It overlaps the one below.
+	if got, want := found(all, recordtest.Minutes(5*151)), []string{"warning overlapping-window 10", "note trim-unfinished 22"}; !slices.Equal(got, want) {
+		t.Errorf("an overlap below a gap: found %q, want %q", got, want)
+	}
+}
+
 func TestSchedulesThatAlternateAreReportedAndARollingChangeIsNot(t *testing.T) {
 	mixed := func(changes int) []store.Record {
 		all := grants(1, 60)
