@@ -61,8 +61,27 @@ func (v *Verifier) gap(lower, upper store.Record) {
 	v.found = found{}
 	k.first, k.left, k.kept, k.read = 0, k.left+k.kept, 0, time.Time{}
 	v.newest, v.head, v.claims, v.slots = nil, store.Record{}, newClaims(), newSlotted()
-	v.buffer = nil
+	v.buffer, v.released = nil, 0
 	v.report.Terms, v.report.Grants, v.report.Missed, v.report.MissedMore = 0, 0, 0, false
+}
+
+// belowTrimmed are the faults of records among which some may have been trimmed. Those that are missing are
+// none, and so may what landed late look like others.
+func (f found) belowTrimmed() found {
+	doubtful := found{}
+	for k, all := range f.clone() {
+		if k.severity != Fault || k.code == GapInKeys {
+			continue
+		}
+		for _, of := range [][]Finding{all.first, all.newest} {
+			for i := range of {
+				of[i].Severity = Warning
+				of[i].Text += " Records near it may have been trimmed, and it may have landed late: then this is no fault."
+			}
+		}
+		doubtful[kind{k.code, Warning}] = all
+	}
+	return doubtful
 }
 
 // mayBeTrimmed reports that a record is old enough for those below it to be trimmed.
@@ -83,6 +102,7 @@ func (k *keys) judge(v *Verifier) {
 	if k.left > 0 && k.kept < terms.Keep {
 		v.found.merge(k.early)
 	} else if k.left > 0 {
+		v.found.merge(k.early.belowTrimmed())
 		v.find(TrimUnfinished, first, "Below record %d there are %d more, which a trim has left, or which landed there late.", first.Seq, k.left)
 	}
 	if first.Seq <= 1 {

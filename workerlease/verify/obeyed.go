@@ -17,6 +17,7 @@ func (v *Verifier) obeyed(r store.Record) {
 		}
 	}
 	v.claim(r, extends)
+	v.afterRelease(r, extends)
 	v.bookkeeping(r)
 	v.clock(r, extends)
 	v.done(r, extends)
@@ -26,6 +27,20 @@ func (v *Verifier) obeyed(r store.Record) {
 	case store.KindRelease, store.KindOverride:
 		v.slots.frees(r)
 	case store.KindReset, store.KindDone, store.KindOutcome, store.KindOrder, store.KindSighting:
+	}
+}
+
+// afterRelease sees that a term which was released is not gone on with. Workers don't see that if
+// something was said in between: to them, that shows a term up to the release.
+func (v *Verifier) afterRelease(r store.Record, extends bool) {
+	if extends && r.Kind == store.KindGrant && v.released != 0 {
+		v.find(ExtensionReleased, r, "It goes on with a term that record %d has released.", v.released)
+	}
+	switch {
+	case r.Kind == store.KindRelease:
+		v.released = r.Seq
+	case !extends || r.Kind == store.KindGrant:
+		v.released = 0
 	}
 }
 

@@ -45,6 +45,8 @@ type Verifier struct {
 	newest, buffer []store.Record
 	// head is the newest record that can be obeyed, the zero Record if there is none.
 	head store.Record
+	// released is the Seq of the release by which the term in head is over; 0 if it isn't.
+	released int64
 	// pending are the records since head that can't be obeyed.
 	pending []pending
 	// above are the newest records, which are above a free key, oldest first, and free whether those

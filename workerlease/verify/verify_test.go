@@ -50,11 +50,6 @@ func TestWhatASoundLedgerShows(t *testing.T) {
 	override.Kind = store.KindOverride
 	later := recordtest.Grant(4, 3, "c")
 	released := recordtest.Release(recordtest.Part(1, a, 0, 5), 2, minutes(2))
-	ordered := recordtest.Done(a, 2, time.Time{}, minutes(1))
-	ordered.Kind = store.KindOrder
-	first := recordtest.Part(1, a, 0, 0)
-	first.Kind, first.Claim, first.InstanceID = store.KindOrder, "order", "anna@host"
-	failed := recordtest.Told(a, 2, recordtest.Outcome(a, minutes(1), store.Failed))
 	takeover := recordtest.Part(3, a, 2, 5)
 	takeover.Claim, takeover.Token, takeover.InstanceID = "other", minutes(2).UnixMilli(), "b"
 	for name, c := range map[string]struct {
@@ -67,9 +62,6 @@ func TestWhatASoundLedgerShows(t *testing.T) {
 		"a release, and another for the rest":    {[]store.Record{a, released, takeover}, minutes(4), nil},
 		"an extension":                           {[]store.Record{recordtest.Part(1, a, 0, 2), recordtest.Part(2, a, 2, 5)}, minutes(4), nil},
 		"what is done":                           {[]store.Record{a, recordtest.Done(a, 2, minutes(5), minutes(1))}, minutes(4), nil},
-		"what has failed, under a kept lease":    {[]store.Record{a, failed}, minutes(4), nil},
-		"an order":                               {[]store.Record{a, ordered}, minutes(4), nil},
-		"an order before any worker":             {[]store.Record{first, recordtest.Grant(2, 1, "b")}, minutes(9), nil},
 		"poison that workers superseded":         {[]store.Record{a, poison, reset, later}, minutes(19), []string{"warning window-too-long 2 by 3", "note reset 3", "warning missed-slots 4"}},
 		"poison whose time has come since":       {[]store.Record{a, ahead, reset, later}, minutes(400), []string{"warning missed-slots 2", "warning window-too-far-ahead 2 by 3", "note reset 3", "warning missed-slots 4"}},
 		"poison that an operator ended":          {[]store.Record{a, poison, override, later}, minutes(19), []string{"warning window-too-long 2 by 3", "note override 3", "warning missed-slots 4"}},
@@ -83,6 +75,52 @@ func TestWhatASoundLedgerShows(t *testing.T) {
 		if got := found(c.records, c.now); !slices.Equal(got, c.want) {
 			t.Errorf("%s: found %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// note is a record of a kind that changes no term, right above another.
+func note(kind store.Kind, head store.Record) store.Record {
+	head.Kind, head.Seq, head.WindowStart = kind, head.Seq+1, head.WindowEnd
+	return head
+}
+
+func TestWhatOnlySaysSomethingIsNoFinding(t *testing.T) {
+	a, minutes := recordtest.Grant(1, 0, "a"), recordtest.Minutes
+	paused := note(store.KindOrder, recordtest.Part(0, a, 0, 0))
+	paused.InstanceID, paused.Claim, paused.SlotStart, paused.SlotEnd = "ann", "order", time.Time{}, time.Time{}
+	for name, records := range map[string][]store.Record{
+		"an outcome":                  {a, note(store.KindOutcome, a)},
+		"an order":                    {a, note(store.KindOrder, a)},
+		"an order in an empty ledger": {paused, recordtest.Grant(2, 0, "a")},
+	} {
+		if name == "an order in an empty ledger" {
+			records[1].Token++
+		}
+		if got := found(records, minutes(4)); len(got) > 0 {
+			t.Errorf("%s: found %q, want nothing", name, got)
+		}
+	}
+	if got, want := found([]store.Record{a, note("hologram", a)}, minutes(4)), []string{"note unknown-kind 2"}; !slices.Equal(got, want) {
+		t.Errorf("a kind of a later version: found %q, want %q", got, want)
+	}
+}
+
+func TestARecordThatChangesNothingHidesNoFault(t *testing.T) {
+	a, minutes := recordtest.Grant(1, 0, "a"), recordtest.Minutes
+	released := recordtest.Release(a, 2, minutes(2))
+	for _, kind := range []store.Kind{store.KindOrder, store.KindOutcome, store.KindDone} {
+		got := found([]store.Record{a, released, note(kind, released), recordtest.Part(4, a, 2, 5)}, minutes(4))
+		if want := []string{"fault extension-after-release 4"}; !slices.Equal(got, want) {
+			t.Errorf("an extension of a released term, above a record of kind %s: found %q, want %q", kind, got, want)
+		}
+	}
+}
+
+func TestFaultsBelowWhatATrimLeftAreTold(t *testing.T) {
+	all := slices.Concat(grants(1, 20), grants(22, 150))
+	all[9].WindowStart = all[9].WindowStart.Add(-time.Minute) // It overlaps the one below.
+	if got, want := found(all, recordtest.Minutes(5*151)), []string{"warning overlapping-window 10", "note trim-unfinished 22"}; !slices.Equal(got, want) {
+		t.Errorf("an overlap below a gap: found %q, want %q", got, want)
 	}
 }
 

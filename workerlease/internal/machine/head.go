@@ -35,7 +35,7 @@ func (x *step) headRead(e HeadRead) {
 	s.View.ReadAt = ReadAt(x.at.Now)
 	x.hinted, s.Hint.Looking = s.Hint.Looking, false
 	records, enough := x.reachable(x.readable(e.Records))
-	if !enough || x.hidesGrant(records) {
+	if !enough || x.hidesGrant(records) || x.hidesTerm(records) {
 		s.Report.Looking = x.telling
 		x.readHead()
 		return
@@ -113,7 +113,7 @@ func (x *step) judge(head store.Record, below []store.Record) {
 		return
 	}
 	held, retryAt := s.Hold.Held, x.retryAt(head)
-	granted, group := head.Kind == store.KindGrant, underOrders(head, below)
+	granted, group := head.Kind == store.KindGrant, underNotes(head, below)
 	switch {
 	case s.Bid.Claim.ID == "" && s.Bid.MissReason == Poisoned:
 		x.again() // The poison is gone.
@@ -128,10 +128,10 @@ func (x *step) judge(head store.Record, below []store.Record) {
 		s.Bid.send(x.extension(held, head.Seq), head)
 	case granted && x.m.Rules.Mine(head, x.m.identity(s.Bid.Claim.ID)):
 		x.confirm(head, true)
-	case x.joins(group):
+	case x.joins(group, head):
 		x.confirm(group, false)
 		if group.Seq != head.Seq {
-			x.observeRecord(head) // It has what was ordered since.
+			x.observeRecord(head) // It has what was said since.
 		}
 	case granted && x.inTheWay(head):
 		x.release(head)

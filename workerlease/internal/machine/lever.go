@@ -233,22 +233,49 @@ func (f facts) mayNotExtend() bool {
 	return f.intoNext() && (!until.IsZero() || f.givesWay())
 }
 
-// underOrders is the grant right below the records of orders, which change no term; head, if there is none.
-func underOrders(head store.Record, below []store.Record) store.Record {
+// underNotes is the grant right below the records that change no term, which workers and operators append to
+// it; head, if there is none.
+func underNotes(head store.Record, below []store.Record) store.Record {
+	if !notes(head.Kind) {
+		return head
+	}
 	for _, r := range below {
 		switch {
-		case head.Kind != store.KindOrder || r.Claim != head.Claim || !r.WindowEnd.Equal(head.WindowEnd):
+		case r.Claim != head.Claim || !r.WindowEnd.Equal(head.WindowEnd):
 			return head
 		case r.Kind == store.KindGrant:
 			return r
-		case r.Kind != store.KindOrder:
+		case !notes(r.Kind):
 			return head
 		}
 	}
 	return head
 }
 
-// joins reports that a grant is one's own group's, and that no order keeps its members from work.
-func (f facts) joins(r store.Record) bool {
-	return r.Kind == store.KindGrant && f.joinable(r) && f.stoppedBy(Term{Seq: r.Seq, Claim: r.Claim}) == 0
+// notes reports that records of a kind change no term.
+func notes(k store.Kind) bool {
+	return k == store.KindOrder || k == store.KindOutcome || k == store.KindDone
+}
+
+// hidesTerm has more records read if the newest only say something of a term of one's own group, and don't
+// reach down to its grant.
+func (x *step) hidesTerm(records []store.Record) bool {
+	v := &x.s.View
+	if x.m.Group == "" || v.Asked >= lookBack || len(records) < v.Asked {
+		return false
+	}
+	head, below := records[0], records[1:]
+	last := below[len(below)-1]
+	if !notes(head.Kind) || !notes(last.Kind) || last.Claim != head.Claim || head.Claim == x.s.Hold.Next.Claim || !x.joinable(head) {
+		return false
+	}
+	v.Depth = lookBack
+	return true
+}
+
+// joins reports that a grant is one's own group's, that what was said of it since doesn't close the slot, and that no
+// order keeps its members from work.
+func (f facts) joins(r, head store.Record) bool {
+	closed := f.m.Once && head.Seq != r.Seq && f.m.Rules.IsDone(f.s.View.Carried, f.s.Bid.Slot)
+	return r.Kind == store.KindGrant && f.joinable(r) && !closed && f.stoppedBy(Term{Seq: r.Seq, Claim: r.Claim}) == 0
 }
