@@ -25,7 +25,7 @@ func (v *Verifier) obeyed(r store.Record) {
 		v.slots.grant(v, r, extends)
 	case store.KindRelease, store.KindOverride:
 		v.slots.frees(r)
-	case store.KindReset, store.KindDone, store.KindSighting:
+	case store.KindReset, store.KindDone, store.KindOutcome, store.KindOrder, store.KindSighting:
 	}
 }
 
@@ -62,7 +62,7 @@ func (v *Verifier) bookkeeping(r store.Record) {
 	switch r.Kind {
 	case store.KindGrant, store.KindRelease, store.KindReset, store.KindOverride:
 		return
-	case store.KindDone:
+	case store.KindDone, store.KindOutcome, store.KindOrder, store.KindSighting:
 	default:
 		v.find(UnknownKind, r, "The record is of the kind %q, which this version doesn't know.", string(r.Kind))
 	}
