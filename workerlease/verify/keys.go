@@ -60,8 +60,7 @@ func (v *Verifier) gap(lower, upper store.Record) {
 	k.early.merge(v.found)
 	v.found = found{}
 	k.first, k.left, k.kept, k.read = 0, k.left+k.kept, 0, time.Time{}
-	v.newest, v.head, v.claims, v.slots = nil, store.Record{}, newClaims(), newSlotted()
-	v.buffer, v.released = nil, 0
+	v.forget()
 	v.report.Terms, v.report.Grants, v.report.Missed, v.report.MissedMore = 0, 0, 0, false
 }
 

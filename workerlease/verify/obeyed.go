@@ -77,7 +77,7 @@ func (v *Verifier) bookkeeping(r store.Record) {
 	switch r.Kind {
 	case store.KindGrant, store.KindRelease, store.KindReset, store.KindOverride:
 		return
-	case store.KindDone, store.KindOutcome, store.KindOrder:
+	case store.KindDone, store.KindOutcome, store.KindOrder, store.KindSighting:
 	default:
 		v.find(UnknownKind, r, "The record is of the kind %q, which this version doesn't know.", string(r.Kind))
 	}

@@ -93,10 +93,20 @@ func (v *Verifier) Add(r store.Record) {
 	case last != 0 && r.Seq > last+1 && !v.trimmed, len(v.above) > 0:
 		v.climb(r)
 	default:
+		if last != 0 && r.Seq > last+1 {
+			v.goneBy()
+			v.forget()
+		}
 		v.take(r)
 	}
 	v.trimmed = false
 	v.report.Last = r.Seq
+}
+
+// forget begins anew above records that are missing: what is below says nothing of what is above.
+func (v *Verifier) forget() {
+	v.newest, v.head, v.claims, v.slots = nil, store.Record{}, newClaims(), newSlotted()
+	v.buffer, v.released = nil, 0
 }
 
 // last is the Seq of the newest record that was added.
