@@ -5,6 +5,7 @@ import (
 
 	"github.com/slotlease/slotlease/internal/terms"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/internal/machine"
 )
 
 // keys is what is known of missing keys.
@@ -52,10 +53,32 @@ func (v *Verifier) climb(r store.Record) {
 // trimmed: its claim is void by then. So what is below such a gap says nothing of what is above.
 func (v *Verifier) gap(lower, upper store.Record) {
 	v.find(GapInKeys, upper, "Records are missing between %d and %d.", lower.Seq, upper.Seq)
-	k := &v.keys
-	if k.left+k.kept > store.TrimBatch || !v.mayBeTrimmed(upper) {
-		return
+	if k := &v.keys; k.left+k.kept <= store.TrimBatch && v.mayBeTrimmed(upper) {
+		v.apart()
 	}
+}
+
+// mostLate is how many records in a row are taken for appends that landed on trimmed keys.
+const mostLate = 4
+
+// besideLate reports that a record contradicts the oldest ones, and that these may have landed late, right
+// below it, on keys that were trimmed. The newest of all is that record.
+func (v *Verifier) besideLate(r store.Record) bool {
+	k := &v.keys
+	late := k.kept - 1
+	if late < 1 || late > mostLate || k.first <= 1 && k.left == 0 || k.left+late > store.TrimBatch || !v.mayBeTrimmed(r) {
+		return false
+	}
+	if machine.Judge(v.newest[:1], v.latest) != nil {
+		return false // It is wrong in itself.
+	}
+	k.kept--
+	return true
+}
+
+// apart forgets what is below, but for what was found there: it says nothing of what comes next.
+func (v *Verifier) apart() {
+	k := &v.keys
 	v.goneBy()
 	k.early.merge(v.found)
 	v.found = found{}

@@ -120,6 +120,11 @@ func (v *Verifier) take(r store.Record) {
 		v.find(OtherWorkerType, r, "The record is one of the worker type %q.", r.WorkerType)
 	}
 	if why := machine.Judge(v.newest, v.latest); why != nil {
+		if v.besideLate(r) {
+			v.apart()
+			v.take(r)
+			return
+		}
 		v.postpone(r, why)
 		return
 	}

@@ -124,6 +124,20 @@ func TestFaultsBelowWhatATrimLeftAreTold(t *testing.T) {
 	}
 }
 
+// An append that was under way for long lands on a trimmed key: right below the oldest record that is left.
+func TestALateAppendRightBelowWhatIsLeftIsNoFault(t *testing.T) {
+	late := recordtest.Grant(300, 301, "b")
+	late.Token--
+	want := []string{"note trim-unfinished 301"}
+	if got := found(slices.Concat([]store.Record{late}, grants(301, 430)), recordtest.Minutes(5*431)); !slices.Equal(got, want) {
+		t.Errorf("a late append: found %q, want %q", got, want)
+	}
+	first := slices.Concat([]store.Record{recordtest.Grant(1, 2, "b")}, grants(2, 150))
+	if got, want := found(first, recordtest.Minutes(5*151)), []string{"fault overlapping-window 2"}; !slices.Equal(got, want) {
+		t.Errorf("an overlap where nothing was trimmed: found %q, want %q", got, want)
+	}
+}
+
 func TestSchedulesThatAlternateAreReportedAndARollingChangeIsNot(t *testing.T) {
 	mixed := func(changes int) []store.Record {
 		all := grants(1, 60)

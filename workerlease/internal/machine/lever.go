@@ -99,7 +99,7 @@ func (x *step) hear() {
 	orders = slices.DeleteFunc(orders, func(o store.Order) bool { return !o.InForce(x.at.Now.Earliest) })
 	v.Levers = x.m.Rules.Obey(orders, x.m.Worker.Host)
 	if l := v.Levers; l.PreferAt.After(v.Preferred) {
-		v.Preferred, x.news = l.PreferAt, true
+		v.Preferred, v.Unheeded, x.news = l.PreferAt, true, true
 	}
 }
 
@@ -182,11 +182,13 @@ func (x *step) heldBack() bool {
 		x.sitOut(until, why)
 		return true
 	}
-	if !x.news || !x.givesWay() || x.m.StepsBack(x.s) {
+	v := &x.s.View
+	if !v.Unheeded || !x.givesWay() || x.m.StepsBack(x.s) {
 		return false
 	}
-	// Its turn was that of a worker that knew of no preference. So it comes after all turns, once.
-	x.news = false
+	// The others, and the preferred one, may know of no preference before their turns. So it comes after all
+	// turns, once.
+	v.Unheeded = false
 	last := x.lastTurn(x.turns())
 	from := b.Slot.Start.Add(last - x.m.lead(b.Slot))
 	if b.Role == Standby || !now.Mid().Before(b.Slot.Start) {

@@ -101,3 +101,29 @@ func TestAnOrderChangesNoTerm(t *testing.T) {
 		}
 	}
 }
+
+// Workers tell by its time which preference is the newer one, and operators know the time more or less well.
+func TestAnOrderIsYoungerThanThoseBelowIt(t *testing.T) {
+	w := newWorld(plain())
+	w.known = true
+	for i, c := range []struct {
+		target string
+		spread time.Duration
+	}{{"w2", 0}, {"w3", time.Second}} {
+		w.spread = c.spread
+		if err := w.give(store.Order{Kind: store.OrderPrefer, Target: c.target, Until: w.time().Add(time.Hour)}); err != nil {
+			t.Fatalf("order %d: %v", i+1, err)
+		}
+	}
+	first, _ := w.ledger[1].Order()
+	second, _ := w.ledger[2].Order()
+	if !second.At.After(first.At) || second.Target != "w3" || second.Removes() || len(w.ledger[2].OrdersAt(w.time())) != 1 {
+		t.Errorf("the second order is %+v, after %+v: want it to be younger", second, first)
+	}
+	if err := w.give(store.Order{Kind: store.OrderPrefer}); err != nil {
+		t.Fatal(err)
+	}
+	if end, _ := w.ledger[3].Order(); !end.At.After(second.At) || !end.Removes() || w.ledger[3].Orders != "" {
+		t.Errorf("the end of the order is %+v, and leaves %q: want none, and a younger one", end, w.ledger[3].Orders)
+	}
+}

@@ -39,6 +39,7 @@ func (b Below) Orders(now timeline.Interval) []store.Order { return b.Head.Order
 // Order completes the record of an operator that brings an order, or ends one: it changes no
 // term. In an empty ledger it has the claim that is given, as no term is in force there.
 func (b Below) Order(o store.Order, r store.Record, readAt time.Time, now timeline.Interval) (store.Record, error) {
+	o = b.younger(o, now)
 	orders, err := store.FormatOrders(store.WithOrder(b.Orders(now), o))
 	if err != nil {
 		return store.Record{}, err
@@ -64,4 +65,26 @@ func (b Below) Order(o store.Order, r store.Record, readAt time.Time, now timeli
 	}
 	r.DoneUntil, r.Attempt = h.DoneUntil, h.Attempt
 	return r.Truncated(), nil
+}
+
+// younger is an order that is given later than all that the head shows: workers tell by that which one they have
+// not heard of, and its writer may know the time less well than those of the others.
+func (b Below) younger(o store.Order, now timeline.Interval) store.Order {
+	all, _ := store.ParseOrders(b.Head.Orders)
+	if last, is := b.Head.Order(); is {
+		all = append(all, last)
+	}
+	at, most := o.At, now.Latest.Add(Standard.Ahead) // No operator's client has written what is later.
+	for _, each := range all {
+		if !each.At.Before(at) && !each.At.After(most) {
+			at = each.At.Add(time.Millisecond)
+		}
+	}
+	switch {
+	case o.Removes():
+		o.At, o.Until = at, at
+	case o.Until.After(at):
+		o.At = at
+	}
+	return o
 }

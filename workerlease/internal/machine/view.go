@@ -17,6 +17,7 @@ type View struct {
 	Carried   Carried
 	Levers    Levers    // by the orders that it has
 	Preferred time.Time // when the newest preference was ordered that was heard of
+	Unheeded  bool      // it has not come after all others for that yet
 	LastGrant Grant     // the newest grant that was won or joined, until a read has shown it
 	Mismatch  string    // the newest foreign schedule that was reported
 
