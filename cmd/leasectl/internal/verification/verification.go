@@ -127,16 +127,24 @@ func readOne(ctx context.Context, l *charges.Ledger, name string, o Options, out
 		}
 		last = max(last, r.Seq)
 	}
+	first := int64(0) // record that was read
 	for after := int64(0); after < last; {
 		var page []store.Record
+		gone := func(int64) bool { return false }
 		err := within(ctx, o, func(ctx context.Context) (err error) {
-			if page, err = next(ctx, l, name, after, last); err != nil || len(page) == 0 || after == 0 || page[0].Seq == after+1 {
+			if page, err = next(ctx, l, name, after, last); err != nil || len(page) == 0 {
 				return err
 			}
-			// What comes next may have been trimmed meanwhile.
+			if first == 0 {
+				first, after = page[0].Seq, page[0].Seq-1
+			}
+			if !holes(page, after) {
+				return nil
+			}
+			// What is missing may have been trimmed meanwhile.
 			oldest, err := next(ctx, l, name, 0, last)
-			if err == nil && len(oldest) > 0 && oldest[0].Seq > after {
-				v.Trimmed()
+			if err == nil && len(oldest) > 0 {
+				gone = func(below int64) bool { return trimmed(below, first, oldest[0].Seq) }
 			}
 			return err
 		})
@@ -147,16 +155,38 @@ func readOne(ctx context.Context, l *charges.Ledger, name string, o Options, out
 			break
 		}
 		for _, r := range page {
-			if after = r.Seq; after > last {
+			if r.Seq > last {
+				after = r.Seq
 				break
 			}
+			if r.Seq > after+1 && gone(after) {
+				v.Trimmed()
+			}
+			after = r.Seq
 			v.Add(r)
 		}
 		if out.Progress != nil {
-			out.Progress(fmt.Sprintf("%s: record %d of %d", name, after, last))
+			out.Progress(fmt.Sprintf("%s: record %d of %d", name, min(after, last), last))
 		}
 	}
 	return v.Report(), nil
+}
+
+// holes reports that records are missing in a page, or before it.
+func holes(page []store.Record, after int64) bool {
+	for _, r := range page {
+		if r.Seq != after+1 {
+			return true
+		}
+		after = r.Seq
+	}
+	return false
+}
+
+// trimmed reports that records right above a Seq were trimmed since the first was read, by the oldest that
+// is left: it is above, or so little below that both are in one batch, which is deleted in any order.
+func trimmed(below, first, oldest int64) bool {
+	return oldest > below || oldest > first && below-oldest < store.TrimBatch
 }
 
 // next are the oldest records above a Seq. A ledger without pages is read by its newest records, whose
