@@ -69,6 +69,11 @@ be missing, so that a slot shown as missed or free may be held.
 A record of a kind that this version doesn't know is shown with its kind. All
 times are store time, in UTC.
 
+With --timeline it draws who had the slots of the last hour, or of --since, a line for each
+worker type: of those that --worker-type names, or of all. A letter stands where a holder
+begins, and the line goes on as long as the lease does; what nobody had is never hidden by
+what else falls into a column. Times are in UTC.
+
 With --output json it prints one object; with --watch, one per line whenever
 something has changed:
 
@@ -116,28 +121,66 @@ Times are RFC 3339 in UTC with milliseconds.`
 
 func (a *app) inspectSlotsCommand() *cobra.Command {
 	o := inspect.Options{Last: 10, Output: inspect.Table, Interval: time.Second, Timeout: defaultTimeout}
+	var types []string
+	timeline, since := false, time.Hour
+	named := func(text string) (string, error) {
+		name, err := workerType(text)
+		if err == nil && !slices.Contains(types, name) {
+			types = append(types, name)
+		}
+		return name, err
+	}
 	c := &cobra.Command{
 		Use:   "slots [--worker-type TYPE]",
 		Short: "Show who held, holds and will hold the newest slots",
 		Long:  inspectSlotsHelp,
 		Example: `  leasectl inspect slots --worker-type invoice-export --last 20
   leasectl inspect slots --worker-type invoice-export --watch
+  leasectl inspect slots --timeline --since 6h
   leasectl inspect slots --worker-type invoice-export --output json | jq '.slots[-1].instanceId'`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			t := a.target(c)
+			a.checkTimeline(c.Flags(), timeline, o, types)
 			if err := a.lookUsage(c, &o); err != nil {
 				return err
+			}
+			if timeline {
+				return inspect.Timeline(c.Context(), t, o, types, since, a.screen())
 			}
 			return inspect.Show(c.Context(), t, o, a.screen())
 		},
 	}
 	flags := c.Flags()
-	option(a, flags, &o.WorkerType, "worker-type", "TYPE", "worker type (default: the only one in the ledger)", workerType)
+	option(a, flags, &o.WorkerType, "worker-type", "TYPE", "worker type (default: the only one in the ledger); with --timeline it may be given more than once (default: all)", named)
 	option(a, flags, &o.Last, "last", "N", "how many slots to show (default 10)", number(1, 1000))
 	flags.BoolVar(&o.Stale, "stale", false, "read a secondary's copy, labelled with its age (MongoDB)")
+	flags.BoolVar(&timeline, "timeline", false, "draw who had the slots, a line for each worker type")
+	option(a, flags, &since, "since", "DURATION", "with --timeline: how far back to draw (default 1h)", duration(time.Second, 31*24*time.Hour))
 	a.lookFlags(flags, &o)
 	return c
+}
+
+// checkTimeline notes the options that don't go with --timeline, or only with it.
+func (a *app) checkTimeline(flags *pflag.FlagSet, timeline bool, o inspect.Options, types []string) {
+	if !timeline {
+		if text, ok := given(flags, "since"); ok {
+			a.bad("--since %q: goes with --timeline only", text)
+		}
+		if len(types) > 1 {
+			a.bad("--worker-type %q: is the second one, which goes with --timeline only", types[1])
+		}
+		return
+	}
+	if text, ok := given(flags, "last"); ok {
+		a.bad("--last %q: not with --timeline: use --since", text)
+	}
+	if o.Output == inspect.JSON {
+		a.bad("--output json: not with --timeline: leave that out for the slots of a worker type")
+	}
+	if o.Stale {
+		a.bad("--stale: not with --timeline")
+	}
 }
 
 // lookFlags are the flags of all that looks once or again and again.

@@ -1,0 +1,94 @@
+package inspect
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/golden"
+	"github.com/slotlease/slotlease/internal/recordtest"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease/history"
+)
+
+// past are the slots of some records at 46 minutes after noon.
+func past(records ...store.Record) []history.Entry {
+	return history.Read(records, recordtest.Minutes(46), nil)
+}
+
+// pictured is a chart of all that may show.
+func pictured(width int, ascii bool) chart {
+	grant, minutes := recordtest.Grant, recordtest.Minutes
+	failing := grant(3, 4, "bert")
+	goesOn := recordtest.Part(1, grant(1, 0, "anna"), 0, 5)
+	takeover := recordtest.Part(5, grant(5, 5, "carla"), 27, 30)
+	rows := []chartRow{
+		{"invoice-export", past(
+			grant(1, 0, "anna"), grant(2, 1, "anna"), failing,
+			recordtest.Told(failing, 4, recordtest.Outcome(failing, minutes(21), store.Failed)),
+			takeover, recordtest.Release(takeover, 6, minutes(28)), grant(7, 8, "bert"), grant(8, 9, "bert"), grant(9, 10, "anna"),
+		)},
+		{"leader", past(goesOn, recordtest.NextSlot(2, goesOn, 1, 5, 50))},
+		{"mail\x1b[31m\u202e", past(grant(1, 2, "an instance with a name that is quite long"))},
+		{"no slots yet", nil},
+	}
+	return chart{from: minutes(-2), to: minutes(52), now: minutes(46), rows: rows, width: width, ascii: ascii}
+}
+
+func TestChart(t *testing.T) {
+	var b strings.Builder
+	for _, width := range []int{40, 80, 120} {
+		for _, ascii := range []bool{false, true} {
+			text := pictured(width, ascii).text(false)
+			fmt.Fprintf(&b, "%d columns, ASCII %v\n\n%s\n", width, ascii, text)
+			for line := range strings.Lines(text) {
+				line = strings.TrimSuffix(line, "\n")
+				if n := display.Width(line); n > width || line != strings.TrimRight(line, " ") || line != display.Flat(line) {
+					t.Errorf("a line of %d columns, want %d at most, without blanks at its end or control characters: %q", n, width, line)
+				}
+				if ascii && strings.IndexFunc(line, func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
+					t.Errorf("%q is not ASCII", line)
+				}
+			}
+		}
+	}
+	fmt.Fprintf(&b, "with colours\n\n%s", pictured(80, false).text(true))
+	golden.Compare(t, "timeline.text", b.String())
+}
+
+// A slot of a second that nobody had shows in a chart of a day.
+func TestNoMissIsHidden(t *testing.T) {
+	minutes := recordtest.Minutes
+	entry := func(state history.State, from, to time.Time) history.Entry {
+		e := history.Entry{State: state, Count: 1, Record: store.Record{Kind: store.KindGrant, InstanceID: "a"}}
+		e.Slot.Start, e.Slot.End = from, to
+		e.Window = e.Slot
+		return e
+	}
+	missed := entry(history.Missed, minutes(600), minutes(600).Add(time.Second))
+	missed.Record = store.Record{}
+	for name, entries := range map[string][]history.Entry{
+		"before what is held": {missed, entry(history.Expired, minutes(0), minutes(1400))},
+		"after what failed":   {entry(history.Failed, minutes(0), minutes(600).Add(time.Minute)), missed},
+	} {
+		c := chart{from: minutes(0), to: minutes(1440), now: minutes(1440), rows: []chartRow{{"t", entries}}, width: 80}
+		if row := strings.Split(c.text(false), "\n")[2]; strings.Count(row, "·") != 1 {
+			t.Errorf("%s: the chart is\n%s\nwant one column that nobody had", name, c.text(false))
+		}
+	}
+}
+
+func TestManyHoldersHaveNoLetter(t *testing.T) {
+	var row chartRow
+	for i := range 60 {
+		g := recordtest.Grant(int64(i+1), i, fmt.Sprintf("worker-%02d", i))
+		row.entries = append(row.entries, history.Read([]store.Record{g}, recordtest.Minutes(400), nil)[0])
+	}
+	c := chart{from: recordtest.Noon, to: recordtest.Minutes(300), now: recordtest.Minutes(300), rows: []chartRow{row}, width: 130}
+	if text := c.text(false); !strings.Contains(text, "z worker-51") || !strings.Contains(text, "? 8 others") || strings.Contains(text, "worker-52") {
+		t.Errorf("the chart of 60 holders is\n%s\nwant letters for 52 of them", text)
+	}
+}

@@ -1,0 +1,140 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
+	"github.com/slotlease/slotlease/workerlease/history"
+)
+
+// Timeline draws who held the slots of worker types, of all if none is named, from so long ago on. With Watch
+// it returns when the context ends.
+func Timeline(ctx context.Context, t storeuri.Target, o Options, types []string, since time.Duration, s Screen) error {
+	return open(ctx, t, o, func(l store.Ledger) error {
+		ledger := &charges.Ledger{Ledger: l}
+		look := func() (timeline, error) {
+			limited, cancel := context.WithTimeout(ctx, o.Timeout)
+			defer cancel()
+			found := timeline{store: t.Shown, since: since, width: s.width(), ascii: s.ASCII}
+			err := found.take(limited, ledger, types)
+			found.warning, found.charges = storeuri.Warning(l), ledger.Charges()
+			return found, advice.ForStore(t, err)
+		}
+		return glance(ctx, o, s, look)
+	})
+}
+
+// timeline are the slots of worker types at a moment.
+type timeline struct {
+	at      time.Time
+	since   time.Duration
+	store   string
+	rows    []chartRow
+	cut     []string // worker types of which more would have to be read
+	width   int
+	ascii   bool
+	charges workerlease.Charges
+	warning string
+}
+
+// take reads the slots since then: of each type as many records as that takes, up to a bound.
+func (s *timeline) take(ctx context.Context, l *charges.Ledger, types []string) error {
+	stamp, err := l.Now(ctx)
+	if err != nil {
+		return err
+	}
+	s.at = stamp.Time
+	if len(types) == 0 {
+		all, err := TypesIn(ctx, l)
+		if err != nil {
+			return err
+		}
+		types = all.Valid
+	}
+	for _, name := range types {
+		entries, whole, err := since(ctx, l, name, s.at.Add(-s.since), s.at)
+		if err == nil && len(entries) == 0 {
+			err = CheckType(ctx, l, name)
+		}
+		if err != nil {
+			return err
+		}
+		if !whole {
+			s.cut = append(s.cut, name)
+		}
+		s.rows = append(s.rows, chartRow{name, entries})
+	}
+	return nil
+}
+
+// since are the slots of a worker type from a time on, and whether all of them were read.
+func since(ctx context.Context, l store.Ledger, workerType string, from, now time.Time) (entries []history.Entry, whole bool, err error) {
+	for limit := 64; ; limit = min(4*limit, mostRecords) {
+		records, _, err := l.Tail(ctx, workerType, limit)
+		if err != nil {
+			return nil, false, err
+		}
+		entries = history.Read(records, now, nil)
+		// The first may have begun before its oldest record.
+		if len(records) < limit || slices.ContainsFunc(entries, func(e history.Entry) bool { return !e.Slot.Start.IsZero() && !e.Slot.Start.After(from) }) {
+			return entries, true, nil
+		}
+		if limit == mostRecords {
+			return entries, false, nil
+		}
+	}
+}
+
+func (s timeline) warns() string { return s.warning }
+
+// matters is what is printed again if it changes.
+func (s timeline) matters() string { return s.chart().text(false) }
+
+// chart is from the time that was asked for, or from the first slot that was read, up to a moment after now, in
+// which claims show.
+func (s timeline) chart() chart {
+	from, first := s.at.Add(-s.since), s.at.Add(-10*time.Second)
+	for _, row := range s.rows {
+		for _, e := range row.entries {
+			if start := e.Slot.Start; !start.IsZero() && start.Before(first) {
+				first = start
+			}
+		}
+	}
+	if from.Before(first) {
+		from = first
+	}
+	to := s.at.Add(s.at.Sub(from)/16 + time.Millisecond)
+	return chart{from: from, to: to, now: s.at, rows: s.rows, width: s.width, ascii: s.ascii}
+}
+
+// drawing is the chart with its title.
+func (s timeline) drawing(colours, framed bool) string {
+	text := titled(counted(len(s.rows), "worker type"), display.Flat(s.store), s.at) + "\n\n"
+	if len(s.rows) == 0 {
+		return text + "no worker types\n"
+	}
+	text += s.chart().text(colours)
+	for _, name := range s.cut {
+		text += "\n" + display.Line(name) + ": only the newest records were read: a shorter --since shows all\n"
+	}
+	if framed && s.warning != "" {
+		text += "\nwarning: " + display.Line(s.warning) + "\n"
+	}
+	if cost := charges.Text(s.charges); cost != "" {
+		text += "\nlooking at it cost " + cost + "\n"
+	}
+	return text
+}
+
+// writeJSON is never asked for: leasectl inspect slots has the JSON form of slots.
+func (timeline) writeJSON(io.Writer, bool) error { return errors.ErrUnsupported }
