@@ -426,3 +426,18 @@ func TestALeverCostsOneAppend(t *testing.T) {
 		}
 	})
 }
+
+func TestWhoHoldsTheLeaseShowsBelowAnOrder(t *testing.T) {
+	bubble(t, "to a worker that starts after it, too", func(t *testing.T) {
+		l, a, b := pair(t, nil)
+		at(6 * time.Minute)
+		pause(t, l.Handle(), 17*time.Minute, false)
+		c := start(t, setup{Options: named("c", 2), ledger: l.Handle()})
+		at(9*time.Minute + 58*time.Second)
+		for _, w := range []*worker{a, b, c} {
+			if h, ok := w.Holder(); !ok || h.InstanceID != "a" || !h.Until.Equal(t0.Add(10*time.Minute)) {
+				t.Errorf("%s: Holder() = %+v, %v, want a up to the end of its slot", w.Status().InstanceID, h, ok)
+			}
+		}
+	})
+}
