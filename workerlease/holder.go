@@ -102,8 +102,12 @@ func (t *terms) observe(r store.Record, own bool, now timeline.Interval) (change
 		if !r.DoneUntil.Before(r.SlotEnd) {
 			newest.slotEnd = newest.Until // Nobody extends a slot that is done.
 		}
-	case r.Kind == store.KindOutcome && same:
-	case (r.Kind == store.KindDone || r.Kind == store.KindOutcome) && r.Claim != "":
+	case r.Kind == store.KindOrder && same && r.WindowEnd.Before(newest.Until) && r.SlotEnd.Equal(r.WindowEnd):
+		newest.Until, newest.slotEnd = r.WindowEnd, r.WindowEnd // It was released, unseen.
+		return true
+	case (r.Kind == store.KindOutcome || r.Kind == store.KindOrder) && same:
+	case r.Kind == store.KindOrder && r.SlotEnd.IsZero(): // Nobody had held anything before it.
+	case (r.Kind == store.KindDone || r.Kind == store.KindOutcome || r.Kind == store.KindOrder) && r.Claim != "":
 		// It repeats the term in the head, except for its beginning, which the token shows
 		// well enough, and for where its holder runs.
 		return t.succeed(r, term{Holder: Holder{From: store.FromMillis(r.Token)}, own: own}, now)

@@ -92,7 +92,7 @@ func TestNobodyClaimsInAPause(t *testing.T) {
 		pause(t, l.Handle(), 15*time.Minute, false)
 		at(19 * time.Minute)
 		equal(t, "slots of a", a.starts(), minutes(5, 15)...)
-		if u := a.turn(t, 1); u.allocated > 15*time.Minute+time.Second {
+		if u := a.turn(t, 1); u.allocated > 15*time.Minute+1050*time.Millisecond { // with what it doesn't know of the time
 			t.Errorf("allocated at %v, want it in the turn after the pause", u.allocated)
 		}
 		equal(t, "missed", missed(a), "10m0s paused")
@@ -423,6 +423,21 @@ func TestALeverCostsOneAppend(t *testing.T) {
 		at(29 * time.Minute)
 		if got := worker.Counts(); got[faultstore.OpAppend] != 0 || got[faultstore.OpTail] != 4 || got[faultstore.OpNow] != 4 || got[faultstore.OpGet] != 0 {
 			t.Errorf("a paused worker calls %v in 4 slots, want one look at each, and nothing else", got)
+		}
+	})
+}
+
+func TestWhoHoldsTheLeaseShowsBelowAnOrder(t *testing.T) {
+	bubble(t, "to a worker that starts after it, too", func(t *testing.T) {
+		l, a, b := pair(t, nil)
+		at(6 * time.Minute)
+		pause(t, l.Handle(), 17*time.Minute, false)
+		c := start(t, setup{Options: named("c", 2), ledger: l.Handle()})
+		at(9*time.Minute + 58*time.Second)
+		for _, w := range []*worker{a, b, c} {
+			if h, ok := w.Holder(); !ok || h.InstanceID != "a" || !h.Until.Equal(t0.Add(10*time.Minute)) {
+				t.Errorf("%s: Holder() = %+v, %v, want a up to the end of its slot", w.Status().InstanceID, h, ok)
+			}
 		}
 	})
 }
