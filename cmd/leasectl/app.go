@@ -80,6 +80,9 @@ func (a *app) usage(c *cobra.Command) error {
 	if len(a.problems) == 0 {
 		return nil
 	}
+	if errors.Is(errors.Join(a.problems...), interrupt.Err) {
+		return exit.Quiet(exit.Interrupted) // while the file of --store-file was read
+	}
 	return exit.BadUsage(cmp.Or(a.try, c.CommandPath()+" --help"), a.problems...)
 }
 

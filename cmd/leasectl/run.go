@@ -54,6 +54,9 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 		a.bad("unexpected argument %q: put the command after --", secret.Shown(args[0]))
 	}
 	if err := a.usage(c); err != nil {
+		if e, ok := errors.AsType[*exit.Error](err); ok && e.Code == exit.Interrupted && !f.once {
+			return nil
+		}
 		return err
 	}
 	if err := guardable(args[0]); err != nil {

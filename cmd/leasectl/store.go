@@ -83,7 +83,7 @@ func (a *app) named(c *cobra.Command) (n naming, ok bool) {
 	}
 	n.from = fmt.Sprintf("%s %q", n.from, n.file)
 	var err error
-	if n.text, err = storeuri.ReadFile(n.file); err != nil {
+	if n.text, err = storeuri.ReadFile(c.Context(), n.file); err != nil {
 		a.bad("%s: %w", n.from, err)
 		return n, false
 	}

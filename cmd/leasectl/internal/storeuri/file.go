@@ -2,6 +2,7 @@ package storeuri
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,8 +18,27 @@ const FileVariable = "LEASECTL_STORE_FILE"
 const maxFile = 64 << 10
 
 // ReadFile reads a store's URI from a file, such as a mounted secret or a pipe, without the line
-// feed at its end. Its errors show nothing of the content.
-func ReadFile(path string) (uri string, err error) {
+// feed at its end. Its errors show nothing of the content. The end of ctx ends the wait for a pipe that
+// nobody writes, or that isn't closed.
+func ReadFile(ctx context.Context, path string) (uri string, err error) {
+	type content struct {
+		uri string
+		err error
+	}
+	read := make(chan content, 1)
+	go func() {
+		uri, err := readFile(path)
+		read <- content{uri, err}
+	}()
+	select {
+	case c := <-read:
+		return c.uri, c.err
+	case <-ctx.Done():
+		return "", fmt.Errorf("could not be read to its end: %w", context.Cause(ctx))
+	}
+}
+
+func readFile(path string) (uri string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", plain(err)

@@ -28,7 +28,7 @@ func TestTheFileOfAStore(t *testing.T) {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got, err := ReadFile(path)
+		got, err := ReadFile(t.Context(), path)
 		if err != nil {
 			got = err.Error()
 		}
@@ -37,7 +37,7 @@ func TestTheFileOfAStore(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]string{t.TempDir(): "is a directory", filepath.Join(t.TempDir(), "none"): "no such file or directory"} {
-		if _, err := ReadFile(path); err == nil || err.Error() != want {
+		if _, err := ReadFile(t.Context(), path); err == nil || err.Error() != want {
 			t.Errorf("ReadFile(%q) = %v, want %s", path, err, want)
 		}
 	}
