@@ -12,7 +12,7 @@ var ticks = []time.Duration{
 	time.Hour, 2 * time.Hour, 4 * time.Hour, 12 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour,
 }
 
-// axis is the line of the times in UTC, and the line of the ticks, which marks now as well.
+// axis is the line of the times in UTC, with the date at midnight, and the line of the ticks, which marks now as well.
 func (c chart) axis(columns int) []string {
 	label := "15:04"
 	step := ticks[len(ticks)-1]
@@ -23,14 +23,18 @@ func (c chart) axis(columns int) []string {
 			break
 		}
 	}
-	times, marks := blanks(columns), blanks(columns)
+	times, marks, free := blanks(columns), blanks(columns), 0
 	for t := c.from.UTC().Truncate(step); t.Before(c.to); t = t.Add(step) {
 		at := c.column(t, columns)
 		text := t.Format(label)
-		if t.Before(c.from) || at+len(text) > columns {
+		if step >= time.Minute && t.Equal(t.Truncate(24*time.Hour)) {
+			text = t.Format(labelOf(24 * time.Hour))
+		}
+		if t.Before(c.from) || at < free || at+len(text) > columns {
 			continue
 		}
 		copy(times[at:], []rune(text))
+		free = at + len(text) + 1
 		marks[at] = []rune(c.signs().tick)[0]
 	}
 	if at := c.column(c.now, columns); !c.now.Before(c.from) && at < columns {

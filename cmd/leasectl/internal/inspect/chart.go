@@ -20,10 +20,11 @@ type chart struct {
 	ascii         bool // no other characters
 }
 
-// chartRow is a worker type, with its slots from the oldest on.
+// chartRow is a worker type, with its slots from the oldest on, and what else there is to say.
 type chartRow struct {
 	workerType string
 	entries    []history.Entry
+	note       string
 }
 
 // mark is what a column shows of a worker type. Of what falls into one column the largest shows: a slot
@@ -32,6 +33,7 @@ type mark int
 
 const (
 	nothing mark = iota
+	idle
 	claimed
 	held
 	failed
@@ -54,11 +56,11 @@ const (
 var holderColours = []table.Colour{table.Green, table.Cyan, table.Yellow, table.Blue, "35"}
 
 // signs are how marks are drawn.
-type signs struct{ bar, claimed, failed, nobody, tick, now string }
+type signs struct{ bar, claimed, failed, idle, nobody, tick, now string }
 
 var (
-	unicodeSigns = signs{bar: "━", claimed: "┄", failed: "✗", nobody: "·", tick: "┬", now: "▼"}
-	asciiSigns   = signs{bar: "=", claimed: "-", failed: "x", nobody: ".", tick: "|", now: "v"}
+	unicodeSigns = signs{bar: "━", claimed: "┄", failed: "✗", idle: "_", nobody: "·", tick: "┬", now: "▼"}
+	asciiSigns   = signs{bar: "=", claimed: "-", failed: "x", idle: "_", nobody: ".", tick: "|", now: "v"}
 )
 
 func (c chart) signs() signs {
@@ -96,35 +98,35 @@ func (c chart) text(colours bool) string {
 	return b.String()
 }
 
-// at is the time at which a column begins.
-func (c chart) at(column, columns int) time.Time {
-	return c.from.Add(c.to.Sub(c.from) / time.Duration(columns) * time.Duration(column))
-}
-
 // cells are the columns of a worker type.
 func (c chart) cells(entries []history.Entry, columns int) []cell {
 	row := make([]cell, columns)
 	for _, e := range entries {
-		start, end, m := c.stretch(e)
-		for i := range row {
-			if !c.at(i, columns).Before(end) || !start.Before(c.at(i+1, columns)) || m == nothing {
+		for _, s := range c.stretches(e) {
+			if !s.start.Before(s.end) {
 				continue
 			}
-			switch x := &row[i]; {
-			case m == failed && c.at(i+1, columns).Before(end) && x.mark <= held:
-				*x = cell{held, holderOf(e)} // The sign stands at its end.
-			case m >= x.mark:
-				*x = cell{m, holderOf(e)}
+			first, last := max(c.column(s.start, columns), 0), min(c.column(s.end.Add(-1), columns), columns-1)
+			for i := first; i <= last; i++ {
+				if s.mark >= row[i].mark {
+					row[i] = cell{s.mark, holderOf(e)}
+				}
 			}
 		}
 	}
 	return row
 }
 
-// stretch is from when to when an entry has an effect, and which. What is claimed may be given back before, and
-// somebody may yet claim what is free.
-func (c chart) stretch(e history.Entry) (start, end time.Time, m mark) {
-	start, end = e.Window.Start, e.Window.End
+// stretch is a part of the time of an entry.
+type stretch struct {
+	start, end time.Time
+	mark       mark
+}
+
+// stretches are the parts of an entry: what was held, what was given back before its end and is nobody's unless
+// another entry shows who took it, and the moment at which the work failed.
+func (c chart) stretches(e history.Entry) (all []stretch) {
+	start, end := e.Window.Start, e.Window.End
 	for _, over := range []time.Time{e.ReleasedAt, e.OverriddenAt} {
 		if !over.IsZero() && over.Before(end) {
 			end = over
@@ -132,31 +134,37 @@ func (c chart) stretch(e history.Entry) (start, end time.Time, m mark) {
 	}
 	switch e.State {
 	case history.Missed:
-		return e.Slot.Start, e.Slot.End, nobody
-	case history.Free:
-		return e.Slot.Start, c.now, nobody
+		return []stretch{{e.Slot.Start, e.Slot.End, nobody}}
+	case history.Free: // Somebody may yet claim it.
+		return []stretch{{e.Slot.Start, c.now, nobody}}
 	case history.Upcoming:
-		return start, end, claimed
+		return []stretch{{start, end, claimed}}
 	case history.Failed:
-		m = failed
+		at := e.Outcome.Ended
+		if !e.OutcomeKnown || at.IsZero() || !at.Before(end) || at.Before(start) {
+			at = end.Add(-1)
+		}
+		if at.After(c.now) {
+			at = c.now.Add(-1)
+		}
+		all = append(all, stretch{at, at.Add(1), failed})
 	case history.Held, history.Expired, history.Released, history.Overridden, history.Done:
-		m = held
 	case history.Poison:
+		return nil
+	default:
+		return nil // No slot.
 	}
-	if e.Record.Kind == store.KindDone && m == held { // Who made up for it had another slot.
-		return e.Slot.Start, e.Slot.End, m
+	if e.Record.Kind == store.KindDone { // Who made up for it had another slot.
+		return []stretch{{e.Slot.Start, e.Slot.End, held}}
 	}
-	if !start.Before(end) {
-		m = nothing
-	}
-	return start, end, m
+	return append(all, stretch{start, end, held}, stretch{end, e.Window.End, idle})
 }
 
 // holders are those that show, each with its letter: the place in the list.
 func (c chart) holders(cells [][]cell) (named []string) {
 	for _, row := range cells {
 		for _, x := range row {
-			if x.holder != "" && x.mark != nobody && !slices.Contains(named, x.holder) {
+			if x.holder != "" && x.mark > idle && x.mark != nobody && !slices.Contains(named, x.holder) {
 				named = append(named, x.holder)
 			}
 		}
@@ -178,19 +186,21 @@ func letter(named []string, holder string) (string, table.Colour) {
 func (c chart) bar(row []cell, named []string, colours bool) string {
 	s := c.signs()
 	var b strings.Builder
-	for i, x := range row {
+	shown := "" // the holder whose letter came last
+	for _, x := range row {
 		name, colour := letter(named, x.holder)
 		sign := s.bar
-		begins := i == 0 || row[i-1].holder != x.holder || row[i-1].mark == nobody || row[i-1].mark == nothing
 		switch {
 		case x.mark == nothing:
-			sign, colour = " ", table.Plain
+			sign, colour, shown = " ", table.Plain, ""
+		case x.mark == idle:
+			sign, colour, shown = s.idle, table.Red, ""
 		case x.mark == nobody:
-			sign, colour = s.nobody, table.Red
+			sign, colour, shown = s.nobody, table.Red, ""
 		case x.mark == failed:
 			sign, colour = s.failed, table.Red
-		case begins:
-			sign = name
+		case x.holder != shown:
+			sign, shown = name, x.holder
 		case x.mark == claimed:
 			sign = s.claimed
 		}
@@ -217,6 +227,7 @@ func (c chart) legend(named []string, colours bool) string {
 		add(sign, colour, display.Clip(display.Line(holder), max(c.width/2, 8)))
 	}
 	add(s.nobody, table.Red, "nobody")
+	add(s.idle, table.Red, "given back")
 	add(s.failed, table.Red, "failed")
 	add(s.claimed, table.Plain, "claimed")
 	add(s.now, table.Plain, "now")

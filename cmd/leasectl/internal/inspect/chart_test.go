@@ -26,14 +26,14 @@ func pictured(width int, ascii bool) chart {
 	goesOn := recordtest.Part(1, grant(1, 0, "anna"), 0, 5)
 	takeover := recordtest.Part(5, grant(5, 5, "carla"), 27, 30)
 	rows := []chartRow{
-		{"invoice-export", past(
+		{workerType: "invoice-export", entries: past(
 			grant(1, 0, "anna"), grant(2, 1, "anna"), failing,
 			recordtest.Told(failing, 4, recordtest.Outcome(failing, minutes(21), store.Failed)),
 			takeover, recordtest.Release(takeover, 6, minutes(28)), grant(7, 8, "bert"), grant(8, 9, "bert"), grant(9, 10, "anna"),
 		)},
-		{"leader", past(goesOn, recordtest.NextSlot(2, goesOn, 1, 5, 50))},
-		{"mail\x1b[31m\u202e", past(grant(1, 2, "an instance with a name that is quite long"))},
-		{"no slots yet", nil},
+		{workerType: "leader", entries: past(goesOn, recordtest.NextSlot(2, goesOn, 1, 5, 50))},
+		{workerType: "mail\x1b[31m\u202e", entries: past(grant(1, 2, "an instance with a name that is quite long"))},
+		{workerType: "no slots yet"},
 	}
 	return chart{from: minutes(-2), to: minutes(52), now: minutes(46), rows: rows, width: width, ascii: ascii}
 }
@@ -74,9 +74,37 @@ func TestNoMissIsHidden(t *testing.T) {
 		"before what is held": {missed, entry(history.Expired, minutes(0), minutes(1400))},
 		"after what failed":   {entry(history.Failed, minutes(0), minutes(600).Add(time.Minute)), missed},
 	} {
-		c := chart{from: minutes(0), to: minutes(1440), now: minutes(1440), rows: []chartRow{{"t", entries}}, width: 80}
+		c := chart{from: minutes(0), to: minutes(1440), now: minutes(1440), rows: []chartRow{{workerType: "t", entries: entries}}, width: 80}
 		if row := strings.Split(c.text(false), "\n")[2]; strings.Count(row, "·") != 1 {
 			t.Errorf("%s: the chart is\n%s\nwant one column that nobody had", name, c.text(false))
+		}
+	}
+}
+
+// A lease that goes on shows at once that its work has failed, where it did.
+func TestAFailureShowsWhereItWas(t *testing.T) {
+	minutes := recordtest.Minutes
+	g := recordtest.Grant(1, 0, "a")
+	g.SlotEnd, g.WindowEnd, g.Schedule = minutes(1440), minutes(1440), "every 1440m"
+	told := recordtest.Told(g, 2, recordtest.Outcome(g, minutes(10), store.Failed))
+	c := chart{from: minutes(0), to: minutes(60), now: minutes(50), width: 63}
+	c.rows = []chartRow{{workerType: "t", entries: history.Read([]store.Record{told, g}, minutes(50), nil)}}
+	if row := strings.Split(c.text(false), "\n")[2]; []rune(row)[3+10] != '✗' {
+		t.Errorf("the chart is\n%s\nwant the sign of a failure in the tenth minute", c.text(false))
+	}
+}
+
+func TestLabelsOfAnAxisStandApart(t *testing.T) {
+	minutes := recordtest.Minutes
+	for _, length := range []float64{1, 60, 720, 3 * 1440, 31 * 1440} {
+		for _, width := range []int{20, 40, 120} {
+			c := chart{from: minutes(-length), to: minutes(0), now: minutes(0), width: width, rows: []chartRow{{workerType: "t"}}}
+			labels := strings.Fields(c.axis(width)[0])
+			for _, label := range labels {
+				if len(label) != len("15:04") && len(label) != len("15:04:05") {
+					t.Errorf("%v minutes in %d columns: the labels are %q, want them apart", length, width, labels)
+				}
+			}
 		}
 	}
 }

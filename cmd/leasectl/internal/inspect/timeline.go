@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
@@ -61,8 +62,8 @@ func (s *timeline) take(ctx context.Context, l *charges.Ledger, types []string) 
 		types = all.Valid
 	}
 	for _, name := range types {
-		entries, whole, err := since(ctx, l, name, s.at.Add(-s.since), s.at)
-		if err == nil && len(entries) == 0 {
+		row, whole, err := since(ctx, l, name, s.at.Add(-s.since), s.at)
+		if err == nil && len(row.entries) == 0 {
 			err = CheckType(ctx, l, name)
 		}
 		if err != nil {
@@ -71,25 +72,25 @@ func (s *timeline) take(ctx context.Context, l *charges.Ledger, types []string) 
 		if !whole {
 			s.cut = append(s.cut, name)
 		}
-		s.rows = append(s.rows, chartRow{name, entries})
+		s.rows = append(s.rows, row)
 	}
 	return nil
 }
 
 // since are the slots of a worker type from a time on, and whether all of them were read.
-func since(ctx context.Context, l store.Ledger, workerType string, from, now time.Time) (entries []history.Entry, whole bool, err error) {
+func since(ctx context.Context, l store.Ledger, workerType string, from, now time.Time) (row chartRow, whole bool, err error) {
 	for limit := 64; ; limit = min(4*limit, mostRecords) {
 		records, _, err := l.Tail(ctx, workerType, limit)
 		if err != nil {
-			return nil, false, err
+			return row, false, err
 		}
-		entries = history.Read(records, now, nil)
+		row = chartRow{workerType, history.Read(records, now, nil), statusOf(workerType, records, now).note}
 		// The first may have begun before its oldest record.
-		if len(records) < limit || slices.ContainsFunc(entries, func(e history.Entry) bool { return !e.Slot.Start.IsZero() && !e.Slot.Start.After(from) }) {
-			return entries, true, nil
+		if len(records) < limit || slices.ContainsFunc(row.entries, func(e history.Entry) bool { return !e.Slot.Start.IsZero() && !e.Slot.Start.After(from) }) {
+			return row, true, nil
 		}
 		if limit == mostRecords {
-			return entries, false, nil
+			return row, false, nil
 		}
 	}
 }
@@ -123,17 +124,22 @@ func (s timeline) drawing(colours, framed bool) string {
 	if len(s.rows) == 0 {
 		return text + "no worker types\n"
 	}
-	text += s.chart().text(colours)
+	text += s.chart().text(colours) + "\n"
+	for _, row := range s.rows {
+		if row.note != "" {
+			text += display.Line(row.workerType) + ": " + display.Line(row.note) + "\n"
+		}
+	}
 	for _, name := range s.cut {
-		text += "\n" + display.Line(name) + ": only the newest records were read: a shorter --since shows all\n"
+		text += display.Line(name) + ": only the newest records were read: a shorter --since shows all\n"
 	}
 	if framed && s.warning != "" {
-		text += "\nwarning: " + display.Line(s.warning) + "\n"
+		text += "warning: " + display.Line(s.warning) + "\n"
 	}
 	if cost := charges.Text(s.charges); cost != "" {
-		text += "\nlooking at it cost " + cost + "\n"
+		text += "looking at it cost " + cost + "\n"
 	}
-	return text
+	return strings.TrimRight(text, "\n") + "\n"
 }
 
 // writeJSON is never asked for: leasectl inspect slots has the JSON form of slots.
