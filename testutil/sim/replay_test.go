@@ -148,3 +148,23 @@ func TestSeedsThatOnceLostSlotsToContradictingServers(t *testing.T) {
 		})
 	}
 }
+
+// In this seed a worker looked once more before it began what it had won, since a job may be done by then. The read
+// was stale and had an order, and the attempts and orders of that old record went into the next one: a slot was tried
+// once too often.
+func TestAStaleLookWithAnOrderTakesBackNothing(t *testing.T) {
+	skipUnderRace(t)
+	t.Parallel()
+	o := drawnFor(named(t, "operators, and much goes wrong"), 191, 6)
+	o.Length = 102 * time.Minute
+	sim.Run(t, o).Check(t)
+}
+
+// In this seed what came of work was told by a record whose reply was lost, and once more by the release.
+func TestWhatCameOfWorkIsToldOnceWhenAReplyIsLost(t *testing.T) {
+	skipUnderRace(t)
+	t.Parallel()
+	o := sim.RandomSlow(14)
+	o.Length = 6 * time.Hour
+	sim.Run(t, o).Check(t)
+}

@@ -57,7 +57,7 @@ func (x *step) headRead(e HeadRead) {
 		s.View.HeadReadAt = ReadTime{Fixed: x.at.Now.Earliest, Local: x.at.Local, Seq: head.Seq}
 	}
 	if s.Hold.Looking {
-		if obeyed && head.Orders != "" {
+		if obeyed && head.Orders != "" && head.Seq >= s.Hold.Next.Seq { // A stale one has what was tried and done before.
 			x.observeRecord(head)
 			x.heedOrders()
 		}
