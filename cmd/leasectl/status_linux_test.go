@@ -40,6 +40,22 @@ func TestStatusAndNextOnEachStore(t *testing.T) {
 		if next.Schedule != "every 5m" || len(next.Slots) != 2 || next.Slots[0].Start != s.Types[0].NextStart && next.Slots[0].InMs > (5*time.Minute).Milliseconds() {
 			t.Errorf("leasectl next = %s", got.stdout)
 		}
+		waits := store.Presence{
+			WorkerType: "nightly", ID: "1", Client: "1", InstanceID: "worker-a", Schedule: "every 1440m", Phase: store.PhaseCandidate,
+			Since: now, Seen: now, Next: now.Add(time.Hour),
+		}
+		if err := l.(store.Roster).Attend(t.Context(), []store.Presence{waits}); err != nil {
+			t.Fatal(err)
+		}
+		got = leasectl(t, env, "status", "--output", "json")
+		if err := json.Unmarshal([]byte(got.stdout), &s); err != nil || len(s.Types) != 2 || s.Types[1].WorkerType != "nightly" || s.Types[1].NextStart == "" || s.Types[1].Note != "no slot yet" {
+			t.Errorf("leasectl status of a type that has workers and no records = %+v, %v", got, err)
+		}
+		for _, args := range [][]string{{"status", "--worker-type", "nightly"}, {"next", "--worker-type", "nightly"}} {
+			if got := leasectl(t, env, args...); got.code != exit.OK || !strings.Contains(got.stdout, "every 1440m") && !strings.Contains(got.stdout, "every 24h") {
+				t.Errorf("leasectl %s = %+v, want the schedule that its worker has", strings.Join(args, " "), got)
+			}
+		}
 		if got := leasectl(t, env, "next", "--worker-type", "exprot"); got.code != exit.Usage || !strings.Contains(got.stderr, "--worker-type export") {
 			t.Errorf("leasectl next of another worker type = %+v", got)
 		}

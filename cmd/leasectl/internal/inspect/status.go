@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -86,18 +87,29 @@ func (s *overview) take(ctx context.Context, l *charges.Ledger, workerType strin
 	if err != nil {
 		return err
 	}
+	for name, crew := range crews {
+		waits := slices.ContainsFunc(crew, func(p store.Presence) bool { return workerlease.IsPresent(p, s.at) })
+		if waits && !slices.Contains(names, name) {
+			names = append(names, name) // It has no slot yet.
+		}
+	}
+	slices.Sort(names)
 	twins := twins(names)
 	for _, name := range names {
 		records, _, err := l.Tail(ctx, name, statusRecords)
 		if err != nil {
 			return err
 		}
-		if len(records) == 0 && workerType != "" {
+		if len(records) == 0 && workerType != "" && len(crews[name]) == 0 {
 			if err := CheckType(ctx, l, name); err != nil {
 				return err
 			}
 		}
 		one := statusOf(name, records, s.at)
+		if len(records) == 0 {
+			one.plan(scheduleIn(crews[name]), s.at)
+			one.note = "no slot yet"
+		}
 		one.take(crews[name], s.roster, s.at)
 		if other := twins[name]; other != "" {
 			one.warn("differs from %s by its case only", other)
@@ -149,9 +161,7 @@ func statusOf(workerType string, records []store.Record, now time.Time) typeStat
 			s.schedule = e.Record.Schedule
 		}
 	}
-	if schedule, err := slots.Parse(s.schedule); err == nil {
-		s.next = schedule.Next(now)
-	}
+	s.plan(s.schedule, now)
 	if s.holder.State == "" && len(rows) > 0 && rows[len(rows)-1].State == history.Free {
 		s.note = "nobody has the slot"
 	}
@@ -168,6 +178,24 @@ func statusOf(workerType string, records []store.Record, now time.Time) typeStat
 		}
 	}
 	return s
+}
+
+// plan takes a schedule, and the slot that comes next by it.
+func (t *typeStatus) plan(text string, now time.Time) {
+	t.schedule = text
+	if schedule, err := slots.Parse(text); err == nil {
+		t.next = schedule.Next(now)
+	}
+}
+
+// scheduleIn is the schedule that the first worker of a roster says it has.
+func scheduleIn(crew []store.Presence) string {
+	for _, p := range crew {
+		if p.Schedule != "" {
+			return p.Schedule
+		}
+	}
+	return ""
 }
 
 // ordersIn are the orders of operators in force, by the newest record that can be obeyed.
@@ -206,7 +234,8 @@ func (s overview) matters() string {
 	return b.String()
 }
 
-// ScheduleOf is the schedule that the newest records of a worker type name, and the store's time.
+// ScheduleOf is the schedule that the newest records of a worker type name, or its workers in the roster where there
+// are no records yet, and the store's time.
 func ScheduleOf(ctx context.Context, t storeuri.Target, workerType string) (schedule string, now time.Time, err error) {
 	ledger, err := t.Open(ctx, true)
 	if err != nil {
@@ -218,6 +247,11 @@ func ScheduleOf(ctx context.Context, t storeuri.Target, workerType string) (sche
 		return "", time.Time{}, advice.ForStore(t, err)
 	}
 	records, _, err := ledger.Tail(ctx, workerType, statusRecords)
+	if roster, ok := ledger.(store.Roster); ok && err == nil && len(records) == 0 {
+		if crew, failed := roster.Presences(ctx, workerType); failed == nil && scheduleIn(crew) != "" {
+			return scheduleIn(crew), stamp.Time, nil
+		}
+	}
 	if err == nil && len(records) == 0 {
 		err = CheckType(ctx, ledger, workerType)
 	}
