@@ -42,7 +42,7 @@ func TestStatusAndNextOnEachStore(t *testing.T) {
 		}
 		waits := store.Presence{
 			WorkerType: "nightly", ID: "1", Client: "1", InstanceID: "worker-a", Schedule: "every 1440m", Phase: store.PhaseCandidate,
-			Since: now, Seen: now, Next: now.Add(time.Hour),
+			Since: now, Seen: now, Next: now.Add(5 * time.Minute),
 		}
 		if err := l.(store.Roster).Attend(t.Context(), []store.Presence{waits}); err != nil {
 			t.Fatal(err)
