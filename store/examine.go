@@ -43,7 +43,7 @@ type Finding struct {
 	Err error `json:"-"`
 }
 
-// The checks of more than one store. docs/operations.md explains all.
+// The checks of more than one store. docs/leasectl.md explains all.
 const (
 	// CheckConnection: the store answers.
 	CheckConnection = "connection"

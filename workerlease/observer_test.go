@@ -207,14 +207,14 @@ func TestEveryEventIsLogged(t *testing.T) {
 		{workerlease.ScheduleMismatch{Worker: me}, zap.WarnLevel, "schedule mismatch", []string{"ours", "theirs", "holder"}},
 		{strange{me}, zap.DebugLevel, "event", nil},
 	}
-	operations, err := os.ReadFile(filepath.Join("..", "docs", "operations.md"))
+	operations, err := os.ReadFile(filepath.Join("..", "docs", "monitoring.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, table, _ := strings.Cut(string(operations), "| Event | Message | Level | Meaning |\n|---|---|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	if listed := strings.Count("\n"+table, "\n| "); listed != len(tests)-1 {
-		t.Errorf("docs/operations.md lists %d events, want the %d that there are", listed, len(tests)-1)
+		t.Errorf("docs/monitoring.md lists %d events, want the %d that there are", listed, len(tests)-1)
 	}
 	covered := map[string]bool{}
 	for _, test := range tests {
@@ -239,7 +239,7 @@ func TestEveryEventIsLogged(t *testing.T) {
 				t.Errorf("logged of %v/%v", m["workerType"], m["instanceId"])
 			}
 			if row := fmt.Sprintf("| `%s` | %s | %v |", name, test.message, test.level); name != "strange" && !strings.Contains(table, row) {
-				t.Errorf("docs/operations.md doesn't list it as %s", row)
+				t.Errorf("docs/monitoring.md doesn't list it as %s", row)
 			}
 			var text bytes.Buffer
 			workerlease.LogToSlog(slog.New(slog.NewJSONHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))).Observe(test.event)

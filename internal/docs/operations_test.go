@@ -17,16 +17,16 @@ func TestExitCodesAreThoseOfLeasectl(t *testing.T) {
 	for _, line := range strings.Split(strings.TrimSpace(help), "\n")[1:] {
 		want = append(want, strings.Join(strings.Fields(line), " "))
 	}
-	for _, row := range read(t, "docs/operations.md").table(t, "| Code | Meaning |") {
+	for _, row := range read(t, "docs/leasectl.md").table(t, "| Code | Meaning |") {
 		got = append(got, row[0]+" "+row[1])
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("docs/operations.md lists the exit codes\n%s\nand leasectl\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("docs/leasectl.md lists the exit codes\n%s\nand leasectl\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
 // The log lines that docs/operations.md explains are in the code, piece by piece, and so
-// are leasectl's own messages.
+// are leasectl's own messages in docs/monitoring.md.
 func TestLogLinesThatAreExplainedExist(t *testing.T) {
 	code := source(t, false, "cmd/leasectl", "workerlease")
 	page := read(t, "docs/operations.md").text
@@ -43,11 +43,11 @@ func TestLogLinesThatAreExplainedExist(t *testing.T) {
 			}
 		}
 	}
-	_, own, _ := strings.Cut(page, "next to its own: ")
+	_, own, _ := strings.Cut(read(t, "docs/monitoring.md").text, "next to its own: ")
 	own, _, _ = strings.Cut(own, ".\n")
 	quoted := strings.Split(own, "`") // every second one is
 	if len(quoted) < 2*8 {
-		t.Errorf("docs/operations.md lists %q as messages of leasectl run, want more", quoted)
+		t.Errorf("docs/monitoring.md lists %q as messages of leasectl run, want more", quoted)
 	}
 	for i, message := range quoted {
 		if i%2 == 1 && !strings.Contains(code, `"`+message+`"`) {
@@ -97,13 +97,13 @@ func TestChecksOfDoctorAreThoseOfTheHelp(t *testing.T) {
 	for line := range strings.Lines(list) {
 		want = append(want, strings.Join(strings.Fields(line), " "))
 	}
-	for _, row := range read(t, "docs/operations.md").table(t, "| Check | It asks | If not |") {
+	for _, row := range read(t, "docs/leasectl.md").table(t, "| Check | It asks | If not |") {
 		got = append(got, strings.Trim(row[0], "`")+" "+row[1])
 		if row[2] == "" {
-			t.Errorf("docs/operations.md says nothing of what to do about %s", row[0])
+			t.Errorf("docs/leasectl.md says nothing of what to do about %s", row[0])
 		}
 	}
 	if len(want) < 30 || !slices.Equal(got, want) {
-		t.Errorf("docs/operations.md lists the checks\n%s\nand leasectl\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("docs/leasectl.md lists the checks\n%s\nand leasectl\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

@@ -6,7 +6,7 @@
 //	http.Handle("/metrics", promhttp.Handler())
 //
 // [New] registers all metrics at once, and the metrics observe any number of clients.
-// docs/operations.md lists them; docs/prometheus-alerts.yml and docs/grafana-dashboard.json are rules and a
+// docs/monitoring.md lists them; docs/prometheus-alerts.yml and docs/grafana-dashboard.json are rules and a
 // dashboard for them. Counters count events; gauges, such as who holds and how far the clock is off, are
 // asked of the workers at each scrape, which asks no store.
 //

@@ -145,8 +145,8 @@ func TestAlertsUseMetricsThatThereAre(t *testing.T) {
 				t.Errorf("%s has no %s", name, annotation)
 			}
 		}
-		if row := "| `" + name + "` |"; !strings.Contains(document(t, "operations.md"), row) {
-			t.Errorf("docs/operations.md doesn't list %s", name)
+		if row := "| `" + name + "` |"; !strings.Contains(document(t, "monitoring.md"), row) {
+			t.Errorf("docs/monitoring.md doesn't list %s", name)
 		}
 		if tests := string(read(t, "testdata/alerts.yml")); !strings.Contains(tests, "alertname: "+name+"\n") {
 			t.Errorf("no test in testdata/alerts.yml lets %s fire", name)
