@@ -18,7 +18,9 @@ const leverJSON = `With --output json it prints one object:
                     meant, too
   by, why           who gave it, and the reason; why is left out if there is none
   heard, heardBy    when workers read it, for people, and by when; heardBy is left out if
-                    it isn't known
+                    it isn't known, or if the order ends before that
+  warning           a name that nobody is known to have, or an end of what wasn't in force;
+                    left out if there is none
 
 Times are RFC 3339 in UTC with milliseconds.`
 

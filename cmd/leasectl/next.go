@@ -17,8 +17,8 @@ import (
 const nextHelp = `Show the next slots of a schedule, or of a worker type.
 
 With --every or --cron it connects to nothing, and goes by this machine's time. With
---worker-type it reads the schedule that the worker type's newest records name, and the
-store's time.
+--worker-type it reads the schedule that the worker type's newest records name, or its
+workers in the roster if they had no slot yet, and the store's time.
 
 Cron specs with a zone are shown in that, too. A note says where clocks are changed within
 a slot, so that it is longer or shorter than others.
@@ -74,6 +74,9 @@ func (a *app) nextCommand() *cobra.Command {
 			text, now, err := inspect.ScheduleOf(ctx, t, name)
 			if err != nil {
 				return err
+			}
+			if text == "" {
+				return exit.With(exit.Failure, errors.New("no schedule of "+name+" is known: it had no slot yet, and the roster has no worker of it"))
 			}
 			schedule, err := slots.Parse(text)
 			if err != nil {

@@ -12,7 +12,8 @@ const releaseHelp = `Ask the holder to give up the rest of its lease, by a recor
 The holder's code is told to stop when the holder reads the order, and the rest is released
 once it has returned: one holder works at a time, as ever. The order is about the lease in
 force alone. Others go first in what is left of the slot. A holder with FailoverWithin reads
-it when it extends its lease; another one shortly before its next slot, when little is left.
+it when it extends its lease; another one shortly before its next slot, when little is left,
+or not at all in slots of more than an hour, because the order ends after an hour.
 A lease of a group isn't released, because others of it may work.
 
 A holder that is dead reads nothing. --force ends its lease by an override instead, whatever

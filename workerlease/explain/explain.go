@@ -52,7 +52,7 @@ type Explanation struct {
 	// had, of which this is one, and GapSlots their number; zero if somebody had it.
 	Gap      slots.Slot
 	GapSlots int
-	// Orders are those of operators that were in force when the slot was decided.
+	// Orders are those of operators that were in force when the slot was decided, or at At if the slot isn't known.
 	Orders []store.Order
 	// Workers are all that are known: those of the roster, and those that had the slot without
 	// being in it, by InstanceID.

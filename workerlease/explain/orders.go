@@ -9,16 +9,16 @@ import (
 // findOrders finds the orders that were in force when the slot was decided. They are in every record
 // as long as they are in force, and the record that ended one early says when.
 func (x *asked) findOrders() {
-	if x.e.Slot.IsZero() {
-		return
-	}
 	type key struct {
 		kind   store.OrderKind
 		target string
 		at     time.Time
 	}
 	from, to := x.decided(), x.decided()
-	if x.contested() == nil {
+	switch {
+	case x.e.Slot.IsZero():
+		from, to = x.At, x.At
+	case x.contested() == nil:
 		// Nobody claimed it: what was in force at any time in it counts.
 		to = x.e.Slot.End
 		if x.Now.Before(to) && x.Now.After(from) {

@@ -55,6 +55,11 @@ func (x *asked) bySchedule() slots.Slot {
 			text = r.Schedule
 		}
 	}
+	for _, p := range x.Presences {
+		if text == "" {
+			text = p.Schedule // They had no slot yet.
+		}
+	}
 	schedule, err := slots.Parse(text)
 	if err != nil {
 		return slots.Slot{}

@@ -20,17 +20,11 @@ type Missing struct {
 // row of several slots has only what is said of all of them. The roster is for information: if it can't be
 // read, there are none.
 func reasons(ctx context.Context, l store.Ledger, workerType string, rows []history.Entry) map[time.Time][]Missing {
-	r, ok := l.(interface {
-		Presences(ctx context.Context, workerType string) ([]store.Presence, error)
-	})
 	missed := func(e history.Entry) bool { return e.State == history.Missed }
-	if !ok || workerType == "" || !slices.ContainsFunc(rows, missed) {
+	if workerType == "" || !slices.ContainsFunc(rows, missed) {
 		return nil
 	}
-	presences, err := r.Presences(ctx, workerType)
-	if err != nil {
-		return nil
-	}
+	presences := rosterOf(ctx, l, workerType)
 	found := map[time.Time][]Missing{}
 	for _, e := range rows {
 		for _, p := range presences {

@@ -106,8 +106,10 @@ func (s *overview) take(ctx context.Context, l *charges.Ledger, workerType strin
 			}
 		}
 		one := statusOf(name, records, s.at)
+		if one.schedule == "" {
+			one.plan(scheduleIn(crews[name]), s.at) // Orders may have come before the first slot.
+		}
 		if len(records) == 0 {
-			one.plan(scheduleIn(crews[name]), s.at)
 			one.note = "no slot yet"
 		}
 		one.take(crews[name], s.roster, s.at)
@@ -167,7 +169,7 @@ func statusOf(workerType string, records []store.Record, now time.Time) typeStat
 	}
 	if n := len(rows); n > 0 {
 		newest := rows[n-1]
-		if s.orders = ordersIn(records, now); len(s.orders) > 0 {
+		if s.orders = slices.DeleteFunc(ordersIn(records, now), s.isSpent); len(s.orders) > 0 {
 			s.note = orderNote(s.orders)
 		}
 		switch {
@@ -208,6 +210,11 @@ func ordersIn(records []store.Record, now time.Time) []store.Order {
 	return nil
 }
 
+// isSpent reports that an order asks for the release of a lease that is over.
+func (t typeStatus) isSpent(o store.Order) bool {
+	return o.Kind == store.OrderRelease && (t.holder.State == "" || o.Target != t.holder.Record.Claim)
+}
+
 // orderNote says which orders are in force.
 func orderNote(orders []store.Order) string {
 	var words []string
@@ -234,8 +241,8 @@ func (s overview) matters() string {
 	return b.String()
 }
 
-// ScheduleOf is the schedule that the newest records of a worker type name, or its workers in the roster where there
-// are no records yet, and the store's time.
+// ScheduleOf is the schedule that the newest records of a worker type name, or its workers in the roster where they
+// had no slot yet, and the store's time.
 func ScheduleOf(ctx context.Context, t storeuri.Target, workerType string) (schedule string, now time.Time, err error) {
 	ledger, err := t.Open(ctx, true)
 	if err != nil {
@@ -247,16 +254,14 @@ func ScheduleOf(ctx context.Context, t storeuri.Target, workerType string) (sche
 		return "", time.Time{}, advice.ForStore(t, err)
 	}
 	records, _, err := ledger.Tail(ctx, workerType, statusRecords)
-	if roster, ok := ledger.(store.Roster); ok && err == nil && len(records) == 0 {
-		if crew, failed := roster.Presences(ctx, workerType); failed == nil && scheduleIn(crew) != "" {
-			return scheduleIn(crew), stamp.Time, nil
-		}
-	}
 	if err == nil && len(records) == 0 {
 		err = CheckType(ctx, ledger, workerType)
 	}
 	if err != nil {
 		return "", time.Time{}, advice.ForStore(t, err)
 	}
-	return statusOf(workerType, records, stamp.Time).schedule, stamp.Time, nil
+	if schedule = statusOf(workerType, records, stamp.Time).schedule; schedule == "" {
+		schedule = scheduleIn(rosterOf(ctx, ledger, workerType))
+	}
+	return schedule, stamp.Time, nil
 }

@@ -21,14 +21,37 @@ type Types struct {
 	Invalid []string
 }
 
-// WorkerTypes lists the worker types of a store.
+// WorkerTypes lists the worker types of a store, also those that only the roster knows.
 func WorkerTypes(ctx context.Context, t storeuri.Target) (Types, error) {
 	l, err := t.Open(ctx, true)
 	if err != nil {
 		return Types{}, err
 	}
 	defer func() { _ = storeuri.Close(ctx, l) }() // it was only read
-	return TypesIn(ctx, l)
+	found, err := TypesIn(ctx, l)
+	for _, p := range rosterOf(ctx, l, "") {
+		if store.CheckWorkerType(p.WorkerType) == nil && !slices.Contains(found.Valid, p.WorkerType) {
+			found.Valid = append(found.Valid, p.WorkerType)
+		}
+	}
+	slices.Sort(found.Valid)
+	return found, err
+}
+
+// rosterOf is the workers of a type in the roster, or of all types. It is for information: if it can't be read, there
+// are none.
+func rosterOf(ctx context.Context, l store.Ledger, workerType string) []store.Presence {
+	roster, ok := l.(interface {
+		Presences(ctx context.Context, workerType string) ([]store.Presence, error)
+	})
+	if !ok {
+		return nil
+	}
+	all, err := roster.Presences(ctx, workerType)
+	if err != nil {
+		return nil
+	}
+	return all
 }
 
 // TypesIn lists the worker types of a ledger.
@@ -78,11 +101,11 @@ func (t Types) only() (string, error) {
 	return "", exit.BadUsage("--worker-type "+t.Valid[0], fmt.Errorf("the ledger has %d worker types, name one with --worker-type: %s", len(t.Valid), t))
 }
 
-// CheckType is an error if a ledger has other worker types, but not this one. A ledger
-// without any is new.
+// CheckType is an error if a ledger has other worker types, but not this one: neither records of it, nor
+// workers in the roster, which may wait for their first slot. A ledger without any is new.
 func CheckType(ctx context.Context, l store.Ledger, name string) error {
 	types, err := TypesIn(ctx, l)
-	if err != nil || len(types.Valid) == 0 || slices.Contains(types.Valid, name) {
+	if err != nil || len(types.Valid) == 0 || slices.Contains(types.Valid, name) || len(rosterOf(ctx, l, name)) > 0 {
 		return err
 	}
 	near := 0
@@ -92,6 +115,17 @@ func CheckType(ctx context.Context, l store.Ledger, name string) error {
 		try = "--worker-type " + types.Valid[0]
 	}
 	return exit.BadUsage(try, fmt.Errorf("no such worker type %q: the ledger has %s", name, types))
+}
+
+// Beside names the other worker types of a ledger in a line, those that resemble one first; it is empty if there
+// are none.
+func Beside(ctx context.Context, l store.Ledger, name string) string {
+	types, err := TypesIn(ctx, l)
+	if err != nil {
+		return ""
+	}
+	types.Valid, _ = bySimilarity(slices.DeleteFunc(types.Valid, func(other string) bool { return other == name }), name)
+	return listed(types.Valid)
 }
 
 // listed are some names in a line.

@@ -162,3 +162,19 @@ func TestParseMoment(t *testing.T) {
 		t.Errorf("no moment is %v, want now", got)
 	}
 }
+
+// A lease that was not extended because its work was done has not been left.
+func TestWhySaysOfWorkThatIsDoneOnlyThat(t *testing.T) {
+	c := clock.NewMock()
+	c.Set(recordtest.Minutes(4))
+	l := memory.New(memory.Options{Clock: c})
+	a := recordtest.Part(1, recordtest.Grant(1, 0, "worker-a"), 0, 2)
+	a.Attempt = 1
+	l.Put(a)
+	done := recordtest.Done(a, 2, recordtest.Minutes(5), recordtest.Minutes(1))
+	l.Put(done)
+	got, err := whyOf(t, l, Table, "", "")
+	if err != nil || !strings.Contains(got, "The work was done at 12:01:00Z") || strings.Contains(got, "had not extended") {
+		t.Errorf("why = %q, %v, want that the work was done, and nothing else", got, err)
+	}
+}

@@ -96,7 +96,15 @@ func (a answer) whoHad() (lines []string) {
 	case a.Unread:
 		return []string{fmt.Sprintf("Who had it at %s isn't known: the records of the ledger begin later, or older ones have been trimmed.", a.clock(a.At))}
 	case a.Slot.IsZero():
-		return []string{fmt.Sprintf("Which slot %s is in isn't known: the records name no schedule that can be read.", a.clock(a.At))}
+		lines = []string{fmt.Sprintf("Which slot %s is in isn't known: neither the records nor the roster name a schedule that can be read.", a.clock(a.At))}
+		for _, o := range a.Orders {
+			verb := "is"
+			if a.At.Before(a.at) {
+				verb = "was"
+			}
+			lines = append(lines, fmt.Sprintf("The worker type %s %s.", verb, a.order(o)))
+		}
+		return lines
 	case len(a.Terms) == 0 && a.When == explain.Future:
 		return []string{fmt.Sprintf("Nobody has claimed %s yet. Claims open shortly before it begins, by default 10s, or a quarter of a slot if that is less.", a.slot())}
 	case len(a.Terms) == 0:
@@ -153,7 +161,7 @@ func (a answer) ending(t history.Entry) (text string) {
 		text = fmt.Sprintf(" It gave back the rest at %s.", a.clock(t.ReleasedAt))
 	case t.InForce(a.at) && !a.at.Before(t.Window.Start):
 		text = fmt.Sprintf(" Its lease lasts until %s.", a.clock(t.Window.End))
-	case t.Window.End.Before(t.Slot.End):
+	case t.Window.End.Before(t.Slot.End) && t.State != history.Done: // Who is done extends no more.
 		text = fmt.Sprintf(" Its lease ended at %s: it had not extended it.", a.clock(t.Window.End))
 	}
 	switch {
@@ -256,7 +264,7 @@ func (a answer) unknown() string {
 	case a.empty || a.Unread:
 		return ""
 	case !a.roster:
-		return "The roster is empty: of the workers, only those that had the slot are known."
+		return "The roster has no worker of the type: of the workers, only those that had the slot are known."
 	case uncertain && a.When == explain.Past:
 		return "The ledger keeps the claims of those that won, and the roster the newest word of each worker alone: what the others did in older slots isn't known."
 	}

@@ -48,8 +48,10 @@ func Drain(ctx context.Context, t storeuri.Target, o Options, out io.Writer) err
 				failed = failure(t, &of, err)
 				break // The same would befall the others.
 			}
-			answer.Orders = append(answer.Orders, given(r))
-			lines = append(lines, given(r).text())
+			g := given(r)
+			g.Warning = doubt(ctx, l, r)
+			answer.Orders = append(answer.Orders, g)
+			lines = append(lines, g.text())
 		}
 		if len(lines) > 0 || failed == nil {
 			failed = errors.Join(o.show(out, answer, oneLine(lines)), failed)

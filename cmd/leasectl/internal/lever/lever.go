@@ -52,6 +52,7 @@ type Given struct {
 	Why        string          `json:"why,omitzero"`
 	Heard      string          `json:"heard"`
 	HeardBy    string          `json:"heardBy,omitzero"`
+	Warning    string          `json:"warning,omitzero"`
 }
 
 // Pause lets nobody claim for a while.
@@ -117,7 +118,9 @@ func (o *Options) give(ctx context.Context, t storeuri.Target, out io.Writer, or
 		if err != nil {
 			return failure(t, o, err)
 		}
-		return o.show(out, given(r), given(r).text())
+		g := given(r)
+		g.Warning = doubt(ctx, l, r)
+		return o.show(out, g, g.text())
 	})
 }
 
@@ -149,10 +152,22 @@ func given(r store.Record) Given {
 	if schedule, err := slots.Parse(r.Schedule); err == nil {
 		next, known = schedule.Next(o.At).Start, true
 	}
+	held := r.WindowEnd.After(o.At)
+	extends := held && r.WindowEnd.Before(r.SlotEnd)
+	lasts := func(by time.Time) bool { return o.Removes() || !o.Until.Before(by) }
 	switch {
-	case r.WindowEnd.After(o.At) && r.WindowEnd.Before(r.SlotEnd):
+	case extends && !lasts(r.WindowEnd):
+		g.Heard = "the holder may not read it: it ends before that extends its lease, by " + store.Format(r.WindowEnd)
+	case !extends && held && known && !lasts(next):
+		g.Heard = "the holder may not read it: it ends before that's turn for the next slot, by " + store.Format(next)
+		if o.Kind == store.OrderRelease {
+			g.Heard += "; --force ends its lease whether it reads that or not"
+		}
+	case !extends && known && !lasts(next):
+		g.Heard = "workers may not read it: it ends before their turn for the next slot, by " + store.Format(next)
+	case extends:
 		g.Heard, g.HeardBy = "the holder reads it when it extends its lease", store.Format(r.WindowEnd)
-	case r.WindowEnd.After(o.At) && known:
+	case held && known:
 		g.Heard, g.HeardBy = "the holder reads it at its turn for the next slot", store.Format(next)
 	case known:
 		g.Heard, g.HeardBy = "workers read it at their turn for the next slot", store.Format(next)
@@ -171,7 +186,11 @@ func (g Given) text() string {
 	if g.HeardBy != "" {
 		heard += ", by " + g.HeardBy
 	}
-	return fmt.Sprintf("wrote record %d of %s: %s\n%s; workers of versions before orders don't obey it\n", g.Seq, g.WorkerType, o, heard)
+	text := fmt.Sprintf("wrote record %d of %s: %s\n%s; workers of versions before orders don't obey it\n", g.Seq, g.WorkerType, o, heard)
+	if g.Warning != "" {
+		text += "warning: " + display.Line(g.Warning) + "\n"
+	}
+	return text
 }
 
 // failure is an error of package workerlease with its exit code, and what to try.

@@ -1,0 +1,78 @@
+package lever
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
+)
+
+// doubt says what is odd about an order that was given: a name that nobody is known to have, which may be
+// mistyped, or an end of what wasn't in force. It is for information: what can't be read raises none.
+func doubt(ctx context.Context, l store.Ledger, r store.Record) string {
+	roster, ok := l.(store.Roster)
+	if !ok {
+		return ""
+	}
+	crew, err := roster.Presences(ctx, r.WorkerType)
+	if err != nil {
+		return ""
+	}
+	o, _ := r.Order()
+	switch {
+	case o.Removes():
+		return doubtOfEnd(ctx, l, r, o)
+	case r.Seq == 1 && len(crew) == 0:
+		text := fmt.Sprintf("no worker of %s is known: it had no records, and the roster has nobody of it", r.WorkerType)
+		if others := inspect.Beside(ctx, l, r.WorkerType); others != "" {
+			text += "; there are also " + others
+		}
+		return text + "; leasectl resume ends the order"
+	case o.Kind == store.OrderPrefer:
+		return doubtOfTarget(ctx, l, r, o, crew)
+	case o.Kind == store.OrderDrain && !slices.ContainsFunc(crew, func(p store.Presence) bool { return p.Host == o.Target }):
+		return fmt.Sprintf("the roster has no worker of %s on host %s: host names must match to the letter, see leasectl inspect workers --output json", r.WorkerType, o.Target)
+	}
+	return ""
+}
+
+// doubtOfEnd finds that what was to end wasn't in force.
+func doubtOfEnd(ctx context.Context, l store.Ledger, r store.Record, o store.Order) string {
+	none := fmt.Sprintf("no %s was in force: nothing has changed", o.Kind)
+	if o.Target != "" {
+		none = fmt.Sprintf("no %s of %s was in force: nothing has changed", o.Kind, o.Target)
+	}
+	if r.Seq == 1 {
+		return none
+	}
+	below, err := l.Get(ctx, r.WorkerType, r.Seq-1)
+	if err != nil || slices.ContainsFunc(below.OrdersAt(o.At), func(b store.Order) bool { return b.Kind == o.Kind && (o.Target == "" || o.Target == b.Target) }) {
+		return ""
+	}
+	return none
+}
+
+// doubtOfTarget finds that who is preferred isn't known, or isn't there.
+func doubtOfTarget(ctx context.Context, l store.Ledger, r store.Record, o store.Order, crew []store.Presence) string {
+	const newest = 40 // Workers that aren't in the roster are known by what they had.
+	records, _, err := l.Tail(ctx, r.WorkerType, newest)
+	if err != nil {
+		return ""
+	}
+	listed, there := false, false
+	for _, p := range crew {
+		listed = listed || p.InstanceID == o.Target
+		there = there || p.InstanceID == o.Target && workerlease.IsPresent(p, o.At)
+	}
+	had := func(r store.Record) bool { return r.Kind == store.KindGrant && r.InstanceID == o.Target }
+	switch {
+	case listed && !there:
+		return fmt.Sprintf("%s isn't there, by the roster: until it is, others have the slots", o.Target)
+	case !listed && !slices.ContainsFunc(records, had):
+		return fmt.Sprintf("no worker %s of %s is known, neither by the roster nor by the newest records: until there is one, others have the slots", o.Target, r.WorkerType)
+	}
+	return ""
+}
