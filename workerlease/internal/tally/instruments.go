@@ -9,7 +9,7 @@ var (
 	inverted  = counter("slots.inverted", "{slot}", "Slots lost to a worker of lower priority, because the claim came more than a step late.")
 	missed    = counterBy("reason", values(
 		workerlease.Unreachable, workerlease.TooLate, workerlease.Overrunning, workerlease.Poisoned, workerlease.Denied,
-		workerlease.Refused, workerlease.Ineligible,
+		workerlease.Refused, workerlease.Ineligible, workerlease.Paused, workerlease.Drained,
 	), "slots.missed", "{slot}", "Slots that a worker wanted, and that passed without a holder that it knows of, by reason.")
 	slotsDone = counter("slots.done", "{slot}", "Slots whose job a worker recorded as done.")
 	exhausted = counter("slots.exhausted", "{slot}", "Slots that used up Job.MaxAttempts without being done.")
@@ -25,7 +25,7 @@ var (
 	vanished  = counter("leases.vanished", "{lease}", "Leases whose record was replaced or overridden.")
 	expired   = counterBy("reason", values(
 		workerlease.WindowEnded, workerlease.Stopped, workerlease.ClockJumped, workerlease.RecordVanished, workerlease.Done,
-		workerlease.Failed, workerlease.Panicked, workerlease.Ineligible, workerlease.Stalled,
+		workerlease.Failed, workerlease.Panicked, workerlease.Ineligible, workerlease.Stalled, workerlease.Paused, workerlease.Drained, workerlease.AskedToRelease,
 	), "leases.expired", "{lease}", "Leases that ended, by reason.")
 	held = counter("lease.held", "s", "How long leases were held, up to now.")
 )
@@ -76,6 +76,7 @@ var (
 	healthy     = gauge("worker.healthy", "", "1 if all workers of this process are healthy: see workerlease.Status.")
 	eligible    = gauge("worker.eligible", "", "1 if no worker of this process is unfit to lead by Options.Eligible.")
 	blocked     = gauge("worker.blocked", "", "1 if a worker of this process can't begin anything although the store answers.")
+	paused      = gauge("worker.paused", "", "1 if all workers of this process claim nothing, because an operator has paused the worker type or drained their host.")
 	overrunning = gauge("worker.overrunning", "", "1 if the code of a worker of this process has not returned although its lease is over.")
 	priority    = gauge("worker.priority", "", "The priority by which a worker of this process claims: the lowest number, if there are several.")
 	failing     = gauge("store.failing", "{operation}", "Operations on the ledger that failed in a row, up to now.")

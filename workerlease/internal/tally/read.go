@@ -93,6 +93,7 @@ func (m moment) add(t *Tally, w *workerlease.WorkerLease) {
 	m.smallest(healthy, truth(s.Healthy()))
 	m.smallest(eligible, truth(s.Ineligible == ""))
 	m.largest(blocked, truth(s.Blocked != ""))
+	m.smallest(paused, truth(s.Paused != ""))
 	m.largest(overrunning, truth(s.Overrunning))
 	m.smallest(priority, float64(s.Effective))
 	m.largest(failing, float64(s.Failures))

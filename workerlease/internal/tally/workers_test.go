@@ -144,6 +144,22 @@ func TestOutcomesOfTasksAreCounted(t *testing.T) {
 	})
 }
 
+func TestAPauseIsSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tally, ledger := New(Options{}), memory.New(memory.Options{})
+		begin(t, tally, ledger, workerlease.Options{}, work)
+		near(t, 0, readings(t, tally, 90*time.Second, "worker_paused", "holder_known"), 0, 1)
+		if _, err := workerlease.Pause(t.Context(), ledger, workerlease.PauseOptions{WorkerType: "job", For: 3 * time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+		near(t, 0, readings(t, tally, 150*time.Second, "worker_paused", "holder_known"), 1, 0)
+		near(t, 0, readings(t, tally, 5*time.Minute+30*time.Second, "worker_paused", "holder_known"), 0, 1)
+		if got := sums(tally)["slots_missed_total/paused"]; got < 1 {
+			t.Errorf("slots_missed_total by a pause is %v, want at least 1", got)
+		}
+	})
+}
+
 func TestWorkersThatHaveEndedAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tally := New(Options{})
