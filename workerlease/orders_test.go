@@ -277,9 +277,10 @@ func TestAReleaseIsAskedOfOneTermOnly(t *testing.T) {
 		if o.Target != r.Claim || o.Until.Sub(o.At) > time.Hour || !o.Until.After(r.WindowEnd.Add(-time.Millisecond)) {
 			t.Errorf("the order is %+v, want one of the claim in force, up to the end of its slot", o)
 		}
-		at(14 * time.Minute)
-		if n := len(a.history()); n != 2 {
-			t.Errorf("a had %d leases, want the next slot as well", n)
+		at(19 * time.Minute)
+		// Once in some thousand slots its place is so late in its turn that b's turn comes before its claim lands.
+		if n := len(a.history()); n < 2 {
+			t.Errorf("a had %d leases, want one of the next two slots as well", n)
 		}
 	})
 	bubble(t, "alone, it takes the rest again", func(t *testing.T) {

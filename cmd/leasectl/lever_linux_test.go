@@ -135,17 +135,33 @@ func TestReleaseByForceIsAnOverrideOfTheHead(t *testing.T) {
 	}
 }
 
-func TestTrimDeletesOldRecords(t *testing.T) {
-	l, storeArg := newLedger(t)
-	for n := range 300 {
-		if err := l.Append(t.Context(), recordtest.Grant(int64(n+1), n-50_000, "w")); err != nil {
+func TestTrimDeletesOldRecordsAndForceOverridesOnEachStore(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, func(t *testing.T, l store.Ledger, _ string, env []string) {
+		const count = 110
+		for n := range count {
+			if err := l.Append(t.Context(), recordtest.Grant(int64(n+1), n-50_000, "w")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := leasectl(t, env, "trim", "--worker-type", "export", "--yes", "--output", "json")
+		if want := "{\n  \"workerType\": \"export\",\n  \"deleted\": 9,\n  \"complete\": true\n}\n"; got.code != exit.OK || got.stdout != want {
+			t.Errorf("leasectl trim = %+v, want %q", got, want)
+		}
+		now := storeTime(t, l)
+		r := recordtest.Grant(count+1, 0, "dead")
+		r.SlotStart, r.SlotEnd, r.Token = now.Add(-time.Minute), now.Add(time.Hour), now.UnixMilli()
+		r.WindowStart, r.WindowEnd, r.FixedAt, r.ReadAt = r.SlotStart, r.SlotEnd, r.SlotStart, r.SlotStart
+		if err := l.Append(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
-	}
-	got := leasectl(t, nil, "trim", "--store", storeArg, "--worker-type", "export", "--yes", "--output", "json")
-	if want := "{\n  \"workerType\": \"export\",\n  \"deleted\": 199,\n  \"complete\": true\n}\n"; got.code != exit.OK || got.stdout != want {
-		t.Errorf("leasectl trim = %+v, want %q", got, want)
-	}
+		if got := leasectl(t, env, "release", "--worker-type", "export", "--force", "--yes", "--reason", "its machine is gone"); got.code != exit.OK {
+			t.Errorf("leasectl release --force = %+v", got)
+		}
+		if got, err := l.Get(t.Context(), "export", count+2); err != nil || got.Kind != store.KindOverride || !strings.Contains(got.Metadata, "its machine is gone") {
+			t.Errorf("the newest record is %+v, %v, want an override with the reason", got, err)
+		}
+	})
 }
 
 // Processes obey: the command of the holder is told to stop, and goes on after a resume.
