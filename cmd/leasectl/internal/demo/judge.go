@@ -22,7 +22,8 @@ type verdict struct {
 	gaps     []time.Duration // at boundaries, sorted, without those after a cut slot
 	records  int
 	ledger   []string // problems of the ledger, or of the works against it
-	back     bool     // the killed worker held the lease again
+	killed   string   // the worker of the slot that was cut short
+	back     bool     // it held the lease again
 
 	wrong []error // all problems
 }
@@ -46,7 +47,8 @@ func judge(p plan, lines []Line, records []store.Record, zero time.Time) verdict
 	expect(len(v.cut) == 1, "%d slots were cut short, want 1: %q", len(v.cut), v.cut)
 	expect(len(v.missed) == 0, "%d slots were missed: %q", len(v.missed), v.missed)
 	expect(len(v.overlaps) == 0, "%d times two worked at once: %q", len(v.overlaps), v.overlaps)
-	expect(v.back, "the killed worker did not get the lease back")
+	// On a busy machine another than the favourite may have had the slot, and doesn't get it back.
+	expect(v.back || slices.Contains(names[1:], v.killed), "the killed worker did not get the lease back")
 	for _, problem := range v.ledger {
 		v.wrong = append(v.wrong, errors.New("demo: ledger: "+problem))
 	}
@@ -56,7 +58,6 @@ func judge(p plan, lines []Line, records []store.Record, zero time.Time) verdict
 // judgeSlots looks at each slot of the plan.
 func (v *verdict) judgeSlots(p plan, works []work) {
 	var before *work // of the slot before, unless that was cut short or missed
-	killed := ""
 	for i := range p.slots {
 		var of []work
 		for _, w := range works {
@@ -74,13 +75,13 @@ func (v *verdict) judgeSlots(p plan, works []work) {
 		if before != nil {
 			v.gaps = append(v.gaps, first.begin.Sub(before.end))
 		}
-		if i > p.back && first.worker == killed {
+		if i > p.back && first.worker == v.killed {
 			v.back = true
 		}
 		before = &last
 		if early := p.start(i + 1).Sub(last.end); early > p.interval/3 {
 			v.cut = append(v.cut, fmt.Sprintf("%s, %s after %v", display.Clock(p.start(i)), last.worker, last.end.Sub(last.begin).Round(10*time.Millisecond)))
-			killed, before = last.worker, nil
+			v.killed, before = last.worker, nil
 		}
 	}
 	slices.Sort(v.gaps)

@@ -71,6 +71,24 @@ func TestAGoodPlayIsJudgedGood(t *testing.T) {
 	}
 }
 
+// On a busy machine the favourite may come too late for the slot in which the leader is killed.
+func TestAnotherThanTheFavouriteIsKilledAndNeedNotComeBack(t *testing.T) {
+	p := goodPlay()
+	for i := range p.lines {
+		p.lines[i].Worker = "north"
+		if i/2 == 1 {
+			p.lines[i].Worker = "east"
+		}
+	}
+	for i := range p.tail {
+		p.tail[i].InstanceID = "north"
+	}
+	p.tail[len(p.tail)-2].InstanceID = "east"
+	if v := p.judge(); len(v.wrong) != 0 || v.back {
+		t.Errorf("judge() = %v, want nothing wrong, although east doesn't come back", v.wrong)
+	}
+}
+
 func TestWhateverIsWrongIsFound(t *testing.T) {
 	for name, test := range map[string]struct {
 		spoil func(p *play)

@@ -28,7 +28,7 @@ func showStatus(ctx context.Context, t storeuri.Target, l store.Ledger, o Option
 	look := func() (overview, error) {
 		limited, cancel := context.WithTimeout(ctx, o.Timeout)
 		defer cancel()
-		found := overview{store: t.Shown}
+		found := overview{store: t.Shown, width: s.Width}
 		err := found.take(limited, ledger, o.WorkerType)
 		found.warning, found.charges = storeuri.Warning(l), ledger.Charges()
 		return found, advice.ForStore(t, err)
@@ -45,6 +45,7 @@ type overview struct {
 	roster  bool     // it was read
 	charges workerlease.Charges
 	warning string
+	width   int // of the terminal; 0 if it isn't known
 }
 
 // typeStatus is what matters of a worker type.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/benbjohnson/clock"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/charges"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/golden"
 	"github.com/slotlease/slotlease/internal/recordtest"
@@ -65,5 +66,20 @@ func TestStatusShowsAllWorkerTypes(t *testing.T) {
 			t.Errorf("control characters of the ledger are let through: %q", stdout.String())
 		}
 		golden.Compare(t, name, stdout.String())
+	}
+}
+
+// What an operator must see isn't cut off by a narrow terminal.
+func TestANarrowTerminalShowsTheNotesBelowTheTable(t *testing.T) {
+	s := overview{store: "sqlite:leases.db", width: 80}
+	if err := s.take(t.Context(), &charges.Ledger{Ledger: many(t)}, ""); err != nil {
+		t.Fatal(err)
+	}
+	got := fitted(s.drawing(true, true), 80)
+	if !strings.Contains(got, "failing: exit code 3 after 12s") || !strings.Contains(got, "idle: nobody has the slot") {
+		t.Errorf("status in 80 columns =\n%s\nwant all notes", got)
+	}
+	if s.width = 300; !strings.Contains(s.drawing(false, true), "NOTE") {
+		t.Errorf("status in 300 columns =\n%s\nwant the notes as a column", s.drawing(false, true))
 	}
 }

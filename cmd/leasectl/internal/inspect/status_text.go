@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 func (s overview) drawing(colours, framed bool) string {
 	text := "no worker types\n"
 	if len(s.types) > 0 {
-		text = strings.Join(table.Lines(s.rows(), nil, colours), "\n") + "\n"
+		text = s.table(colours, framed)
 	}
 	if len(s.invalid) > 0 {
 		text += "\nnames that no worker type can have: " + (Types{Invalid: s.invalid}).String() + "\n"
@@ -31,6 +32,27 @@ func (s overview) drawing(colours, framed bool) string {
 	return titled(counted(len(s.types), "worker type"), display.Flat(s.store), s.at) + "\n\n" + text
 }
 
+// table is the table of the types. In a frame whose width would cut the notes, they come below it: they are what
+// matters most.
+func (s overview) table(colours, framed bool) string {
+	lines := table.Lines(s.rows(true), nil, colours)
+	wide := func(line string) bool { return display.Width(colourOrder.ReplaceAllString(line, "")) > s.width }
+	if !framed || s.width <= 0 || !slices.ContainsFunc(lines, wide) {
+		return strings.Join(lines, "\n") + "\n"
+	}
+	text := strings.Join(table.Lines(s.rows(false), nil, colours), "\n") + "\n"
+	for _, t := range s.types {
+		if t.notes() == "" {
+			continue
+		}
+		text += "\n"
+		for _, line := range wrapped(display.Line(t.workerType+": "+t.notes()), s.width) {
+			text += table.Paint(colours, table.Yellow, line) + "\n"
+		}
+	}
+	return text
+}
+
 func counted(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -38,8 +60,8 @@ func counted(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// rows are those of the table.
-func (s overview) rows() [][]table.Cell {
+// rows are those of the table, with or without the notes.
+func (s overview) rows(notes bool) [][]table.Cell {
 	head := []string{"WORKER TYPE", "SCHEDULE", "HOLDER", "PRIO", "SINCE", "UNTIL", "LAST", "NEXT", "WORKERS", "NOTE"}
 	shown := make([]bool, len(head))
 	var texts [][]string
@@ -52,7 +74,7 @@ func (s overview) rows() [][]table.Cell {
 	}
 	rows := make([][]table.Cell, len(texts)+1)
 	for i, name := range head {
-		if !shown[i] {
+		if !shown[i] || name == "NOTE" && !notes {
 			continue
 		}
 		rows[0] = append(rows[0], table.Left(table.Faint, name))
