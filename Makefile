@@ -1,13 +1,15 @@
 GO      ?= go
-MODULES  = . testutil/mongopeer/server internal/chaos internal/fencetest internal/promtest examples/gocron
+MODULES  = . store/etcd store/kubernetes testutil/mongopeer/server internal/chaos internal/fencetest internal/promtest examples/gocron
 LINT     = golangci-lint
+# What has the build tag of the store of SQL Server, which was never run on one.
+UNTESTED = -tags sqlserver ./store/sqlserver ./cmd/leasectl/internal/storeuri
 # Packages with the longest tests start first, so that none of them runs alone at the
 # end.
-LONGEST  = ./cmd/leasectl ./testutil/sim ./store/cosmos ./cmd/leasectl/internal/guard ./store/mongo
+LONGEST  = ./cmd/leasectl/app ./testutil/sim ./store/cosmos ./cmd/leasectl/internal/guard ./store/mongo
 
 # Packages without goroutines, or whose tests run other programs only: the race detector
 # has nothing to find there.
-SINGLE   = /(slots|priority|workerlease/(history|verify|internal/gap|internal/machine|internal/timeline)|internal/(audit|docs|fuzzed|model|recordtest))$$|/examples|/internal/(figures|estimate)
+SINGLE   = /(testutil/(postgres|mysql|redis|etcd|s3|azurite|kube)peer|slots|priority|workerlease/(history|verify|internal/gap|internal/machine|internal/timeline)|internal/(audit|docs|fuzzed|model|recordtest))$$|/examples|/internal/(figures|estimate)
 
 .PHONY: help
 help: ## Show this help
@@ -19,6 +21,9 @@ check: fmt lint test ## Format, lint and test: run it before a commit
 .PHONY: test
 test: ## Run all tests; they start their own servers (Cosmos DB needs Node)
 	$(GO) test ./...
+	$(GO) test $(UNTESTED)
+	cd store/etcd && $(GO) test ./...
+	cd store/kubernetes && $(GO) test ./...
 	cd examples/gocron && $(GO) test ./...
 
 # With -race, Go checks each conversion of a pointer, too, and each access to memory. In SQLite, which
@@ -29,8 +34,11 @@ TRUSTED  = -gcflags='modernc.org/...=-d=checkptr=0' -gcflags='modernc.org/sqlite
 # A program with the race detector sleeps for a second before it exits, each process of a test too.
 .PHONY: race
 race: export GORACE ?= atexit_sleep_ms=10
+# What shows as a race shows in a few rounds; make soak has many.
+race: export SLOTLEASE_RACE_ROUNDS ?= 10
+race: export SLOTLEASE_SIM_SEEDS ?= 3
 race: ## Run the tests of code with goroutines with the race detector; fail without the MongoDB server
-	REQUIRE_STORES=$${REQUIRE_STORES:-mongo} $(GO) test -race -vet=off $(TRUSTED) -shuffle=on -timeout 1h $(LONGEST) $$($(GO) list ./... | grep -vE '$(SINGLE)')
+	REQUIRE_STORES=$${REQUIRE_STORES:-mongo} $(GO) test -race -short -vet=off $(TRUSTED) -shuffle=on -timeout 1h $(LONGEST) $$($(GO) list ./... | grep -vE '$(SINGLE)')
 
 .PHONY: sim
 sim: ## Simulate workers for long: make sim SEEDS=2000 HOURS=6
@@ -50,7 +58,8 @@ variants: ## Break the engine on purpose and search for the seeds that catch eac
 
 .PHONY: linear
 linear: ## Check that all stores are linearizable, also over broken connections
-	REQUIRE_STORES=mongo SLOTLEASE_LINEAR_OPS=$(or $(OPS),120000) $(GO) test -count=1 -timeout 1h -v -run Linearizable ./internal/linear ./testutil/sim
+	REQUIRE_STORES=mongo,postgres,mariadb,redis,s3,azurite SLOTLEASE_LINEAR_OPS=$(or $(OPS),120000) $(GO) test -count=1 -timeout 1h -v -run Linearizable ./internal/linear ./testutil/sim
+	cd store/etcd && REQUIRE_STORES=etcd SLOTLEASE_LINEAR_OPS=$(or $(OPS),120000) $(GO) test -count=1 -timeout 1h -v -run Linearizable .
 	cd internal/chaos && REQUIRE_STORES=mongo $(GO) test -count=1 -timeout 1h -v ./linear
 
 .PHONY: mongodb
@@ -58,6 +67,16 @@ mongodb: ## Run the suite on a real replica set and cluster: make mongodb MONGOD
 	@test -n '$(MONGOD)' || echo 'MONGOD names no program: nothing is shown on real servers'
 	@test -n '$(MONGOS)' || echo 'MONGOS names no program: nothing is shown on a sharded cluster'
 	MONGOD='$(MONGOD)' MONGOS='$(MONGOS)' $(GO) test -count=1 -timeout 1h -v -run 'OnAReal|RealServers' ./testutil/mongopeer ./store/mongo
+
+# The program is built once, in some minutes, and kept in the user's cache.
+KUBE_APISERVER ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/slotlease/kube-apiserver-1.36.3
+
+.PHONY: kubernetes
+kubernetes: $(KUBE_APISERVER) ## Build a real API server of Kubernetes, and run the suites on it (needs Debian's etcd-server; 10 minutes the first time)
+	KUBE_APISERVER='$(KUBE_APISERVER)' REQUIRE_STORES=etcd,kubernetes $(GO) test -count=1 -v ./testutil/kubepeer
+	cd store/kubernetes && KUBE_APISERVER='$(KUBE_APISERVER)' REQUIRE_STORES=etcd,kubernetes $(GO) test -count=1 -timeout 30m -v ./...
+$(KUBE_APISERVER):
+	cd testutil/kubepeer/server && GOFLAGS= CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags='-s -w' -o '$@' .
 
 .PHONY: model
 model: ## Search the model exhaustively (needs spin and gcc; some minutes, 1 GB per core)
@@ -82,8 +101,8 @@ alerts: ## Let a real Prometheus scrape workers, kill the holder, and see the al
 	cd internal/promtest && REQUIRE_PROMETHEUS=1 $(GO) test -count=1 -v .
 
 .PHONY: chaos
-chaos: ## Strike real processes and stores with faults: make chaos DURATION=60s STORE=sqlite SEED=1
-	cd internal/chaos && $(GO) run . -duration $(or $(DURATION),60s) -store $(or $(STORE),sqlite) -seed $(or $(SEED),0)
+chaos: ## Strike real processes and stores with faults: make chaos DURATION=60s STORE=sqlite SEED=1, or mongo, postgres, mysql, redis, s3, azblob, cosmos, etcd, kubernetes (after make kubernetes)
+	cd internal/chaos && KUBE_APISERVER='$(KUBE_APISERVER)' $(GO) run . -duration $(or $(DURATION),60s) -store $(or $(STORE),sqlite) -seed $(or $(SEED),0)
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target: make fuzz FUZZ=30s, or a count such as FUZZ=10000000
@@ -111,6 +130,11 @@ figures: ## Write the figures that the proofs saved into docs/proofs.md: make fi
 bench: ## Run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./slots ./priority ./store/... ./workerlease/...
 
+.PHONY: long
+long: ## Measure leasectl on a long ledger of each store: make long RECORDS=100000
+	SLOTLEASE_LONG=$(or $(RECORDS),100000) $(GO) test -count=1 -timeout 1h -v -run OnALongLedgerOfEachRegisteredStore ./cmd/leasectl/app
+	cd store/etcd && SLOTLEASE_LONG=$(or $(RECORDS),100000) $(GO) test -run '^$$' -bench Long -benchtime 5x .
+
 .PHONY: bench-types bench-handover bench-peers
 bench-types: ## Measure many worker types on one client: make bench-types TYPES=10000 STORE=memory
 	$(GO) run ./internal/bench types --types $(or $(TYPES),10000) --store $(or $(STORE),memory)
@@ -130,6 +154,8 @@ fmt: ## Format the code
 .PHONY: lint
 lint: ## Lint, vet, and check that go.mod is tidy
 	$(GO) vet ./...
+	$(GO) vet $(UNTESTED)
+	$(LINT) run --build-tags $(subst -tags ,,$(UNTESTED))
 	@for m in $(MODULES); do (cd $$m && $(LINT) run ./... && $(GO) mod tidy -diff) || exit 1; done
 
 .PHONY: cover

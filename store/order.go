@@ -116,7 +116,10 @@ func (o Order) String() string {
 		fmt.Fprintf(&b, "%s %s until %s", o.Kind, o.Target, until)
 	}
 	if o.Now && !o.Removes() && o.Kind != OrderRelease {
-		b.WriteString(", now")
+		b.WriteString(", at once")
+		if o.By != "" {
+			b.WriteString(",")
+		}
 	}
 	if o.By != "" {
 		b.WriteString(" by " + o.By)

@@ -135,12 +135,12 @@ func TestTheOrderOfARecordIsInItsMetadata(t *testing.T) {
 func TestOrderString(t *testing.T) {
 	now := func(o *store.Order) { o.Now = true }
 	for want, o := range map[string]store.Order{
-		"paused until 2026-03-02T13:00:00.000Z, now by ann: upgrade":   order(store.OrderPause, "", now),
-		"prefers a until 2026-03-02T13:00:00.000Z by ann: upgrade":     order(store.OrderPrefer, "a"),
-		"asks for the release of claim 7 by ann: upgrade":              order(store.OrderRelease, "7"),
-		"drains host h until 2026-03-02T13:00:00.000Z by ann: upgrade": order(store.OrderDrain, "h"),
-		"hologram t until 2026-03-02T13:00:00.000Z":                    order("hologram", "t", func(o *store.Order) { o.By, o.Why = "", "" }),
-		"no more drain of h by ann: upgrade":                           order(store.OrderDrain, "h", func(o *store.Order) { o.Until = o.At }),
+		"paused until 2026-03-02T13:00:00.000Z, at once, by ann: upgrade": order(store.OrderPause, "", now),
+		"prefers a until 2026-03-02T13:00:00.000Z by ann: upgrade":        order(store.OrderPrefer, "a"),
+		"asks for the release of claim 7 by ann: upgrade":                 order(store.OrderRelease, "7"),
+		"drains host h until 2026-03-02T13:00:00.000Z by ann: upgrade":    order(store.OrderDrain, "h"),
+		"hologram t until 2026-03-02T13:00:00.000Z":                       order("hologram", "t", func(o *store.Order) { o.By, o.Why = "", "" }),
+		"no more drain of h by ann: upgrade":                              order(store.OrderDrain, "h", func(o *store.Order) { o.Until = o.At }),
 	} {
 		if got := o.String(); got != want {
 			t.Errorf("String() = %q, want %q", got, want)

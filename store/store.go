@@ -30,6 +30,9 @@ type Ledger interface {
 	// Tail returns the newest records, at most limit of them, newest first. An
 	// empty ledger gives none, and no error. Documents are decoded as by Get.
 	//
+	// They are what the ledger had at one moment during the call: with a record that was
+	// appended meanwhile come those before it.
+	//
 	// Unreachable records, whose Seq is unreadable or not in 1 … MaxSeq, are passed
 	// over. If there are any, one of them comes first, in addition to limit, with
 	// Defect set and Seq 0. Those below 1 need not be reported.

@@ -126,7 +126,7 @@ type launch struct {
 
 // launch starts a worker.
 func (c *Client) launch(ctx context.Context, o Options, cb Callbacks, l launch) (*WorkerLease, error) {
-	resolved, errs := o.resolve()
+	resolved, errs := c.resolve(o)
 	if c.ledger == nil {
 		errs.missing("ledger", "open one with store/mongo, store/cosmos, store/sqlite or store/memory")
 	}

@@ -1,8 +1,11 @@
 package workerlease_test
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"net"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -65,6 +68,12 @@ func TestASlotIsMissedForWhatTheStoreAnswers(t *testing.T) {
 		"a validator keeps records out":        {faultstore.OpAppend, fmt.Errorf("%w (%w)", store.ErrRefused, store.ErrNotStored), workerlease.Refused},
 		"refused, and maybe stored":            {faultstore.OpAppend, store.ErrRefused, workerlease.Refused},
 		"nothing was stored, for some reason":  {faultstore.OpAppend, store.ErrNotStored, workerlease.Refused},
+		"no connection to append":              {faultstore.OpAppend, fmt.Errorf("%w (%w)", &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}, store.ErrNotStored), workerlease.Unreachable},
+		"no host to append to":                 {faultstore.OpAppend, fmt.Errorf("%w (%w)", &net.DNSError{Err: "no such host"}, store.ErrNotStored), workerlease.Unreachable},
+		"no time to connect for an append":     {faultstore.OpAppend, fmt.Errorf("%w (%w)", context.DeadlineExceeded, store.ErrNotStored), workerlease.Unreachable},
+		"a connection ends before an append":   {faultstore.OpAppend, fmt.Errorf("%w (%w)", io.EOF, store.ErrNotStored), workerlease.Unreachable},
+		"no connection to ask for the time":    {faultstore.OpNow, fmt.Errorf("%w (%w)", io.EOF, store.ErrNotStored), workerlease.Unreachable},
+		"no connection to read":                {faultstore.OpTail, fmt.Errorf("%w (%w)", io.EOF, store.ErrNotStored), workerlease.Unreachable},
 		"reads are refused":                    {faultstore.OpTail, store.ErrRefused, workerlease.Refused},
 		"the time is refused":                  {faultstore.OpNow, store.ErrRefused, workerlease.Refused},
 		"the ledger isn't there":               {faultstore.OpTail, store.ErrMissing, workerlease.Refused},

@@ -67,7 +67,9 @@ type Options struct {
 	// Work in a part begins later and ends earlier by the uncertainty of store time. So the
 	// value should be at least 8 × the uncertainty and 4 × Margin: about 1 s where the
 	// clocks of the store's servers may differ by 100 ms. With less, parts of slots are
-	// lost, and the event TooUncertain reports it.
+	// lost, and the event TooUncertain reports it. A store may have a floor, below which
+	// no worker starts: about 8 s where time comes from the Date of HTTP replies, see
+	// store.Paced.
 	//
 	// A lease survives an outage of the store that is shorter than a fifth of this, less
 	// Margin and the uncertainty: set 65 s for elections of 12 s, which MongoDB's take by
@@ -176,8 +178,8 @@ type Options struct {
 // dies, another worker tries again. All workers of a type should have the same Job and the
 // same schedule: a long slot that is done covers all shorter ones up to its end.
 //
-// The default of Options.FailoverWithin is a quarter of a slot for a job, at most 1 min and
-// at least 8 × Margin.
+// The default of Options.FailoverWithin is a quarter of a slot for a job, at most 1 min, at
+// least 8 × Margin, and at least what the store's clock is good enough for: see store.Paced.
 type Job struct {
 	// MaxAttempts is how often a slot is tried at most, by all workers together: 0 to
 	// 1,000,000. The ledger counts an attempt when a slot is claimed. Default: 0, no limit.

@@ -107,6 +107,33 @@ func TestWorkersLeadAgainWithinASlotAfterAnOverride(t *testing.T) {
 	}
 }
 
+// A worker that is through with a slot leaves it to others, also if its claim was overridden before the slot began, and
+// it reads that only now.
+func TestASlotThatAWorkerIsThroughWithStaysSoAfterAnOverride(t *testing.T) {
+	for name, work := range map[string]workerlease.Task{
+		"fails":  func(context.Context, workerlease.Lease) error { return errors.New("no") },
+		"panics": func(context.Context, workerlease.Lease) error { panic("no") },
+	} {
+		bubble(t, name, func(t *testing.T) {
+			ledger := memory.New(memory.Options{})
+			w := start(t, setup{ledger: ledger.Handle(), Options: named("w", 0), task: func(ctx context.Context, l workerlease.Lease) error {
+				time.Sleep(time.Minute)
+				return work(ctx, l)
+			}})
+			at(4*time.Minute + 55*time.Second)
+			if r := override(t, ledger.Handle(), workerlease.OverrideOptions{}); r.Seq == 1 {
+				t.Fatal("nothing was claimed before the override")
+			}
+			at(14 * time.Minute)
+			var slots []time.Duration
+			for _, e := range observed[workerlease.Allocated](w) {
+				slots = append(slots, since(e.Lease.Slot.Start))
+			}
+			equal(t, "slots", slots, minutes(5, 10)...)
+		})
+	}
+}
+
 // A holder whose term is overridden stops when it reads that: it neither extends the term nor
 // releases it, and claims the rest as any other.
 func TestAHolderStopsWhenItSeesThatItIsOverridden(t *testing.T) {

@@ -18,7 +18,7 @@ var doubtVariants = []variant{
 	// for the next slot open, which is hours later by one of the clocks.
 	{
 		name: "a doubt is settled when a claim needs it", rule: "Samples: IfApart", regime: comesBack,
-		instead: standard.Samples &^ machine.IfApart, audit: idleFor(14 * time.Hour),
+		instead: standard.Samples &^ (machine.IfApart | machine.IfAhead), audit: idleFor(14 * time.Hour),
 	},
 	// For two minutes, servers a part of a slot apart answer in turn. w0's lease ends, and it turns to
 	// the next slot: nothing could be claimed in this one.

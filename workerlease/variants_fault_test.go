@@ -22,6 +22,9 @@ var faultVariants = []variant{
 	// One answer of the store is wrong by hours. It is taken for a clock in force, and nobody
 	// works until all that could have been begun by it is over.
 	{name: "each answer tells the time", rule: "Confirm", regime: lies, instead: 1, as: "nobody had", audit: idleFor(9 * time.Minute)},
+	// The answer that shows that w0 has the slot is wrong by hours. w1 aims at the next slot by that, and
+	// waits for hours.
+	{name: "a turn stays where a wrong answer has put it", rule: "Reaims", regime: liesOften, instead: false, as: "has called the store for nothing"},
 	// The store's clock is set back by hours. What was granted by it before is waited for by it,
 	// for hours.
 	{
@@ -127,6 +130,15 @@ func lies(seed int64) sim.Options {
 		Faults: sim.Faults{Latency: 30 * time.Millisecond, WrongStamps: time.Hour, WrongBy: 2 * time.Hour},
 		Worker: workers(func(n int, w *workerlease.Options) { w.Priority, w.LeaseInterval = n, 5*time.Minute }),
 	}
+}
+
+// liesOften: slots are short, so that a wrong answer often comes with the look that shows who has one.
+func liesOften(seed int64) sim.Options {
+	o := lies(seed)
+	o.Workers, o.Length, o.Faults.WrongStamps, o.Faults.NoBoottime = 8, 6*time.Hour, 20*time.Minute, true
+	o.Faults.Skew = 100 * time.Millisecond
+	o.Worker = workers(func(_ int, w *workerlease.Options) { w.LeaseInterval = 10 * time.Second })
+	return o
 }
 
 // setBack: now and then the store's clock is wrong by hours, for a while.

@@ -18,6 +18,27 @@ var leverVariants = []variant{
 		l.Pause = time.Time{}
 		return l
 	}, as: "lands in a pause"},
+	// The database is to be moved now. The operator waits for w0 to stop, and w0 works up to the end of its slot.
+	{name: "an order to go at once is ignored", rule: "Obey", regime: operated, instead: func(orders []store.Order, host string) machine.Levers {
+		l := standard.Obey(orders, host)
+		l.PauseHeld, l.DrainHeld, l.Release, l.PreferNow = false, false, "", false
+		return l
+	}, as: "is to go"},
+	// All hosts but one are drained. That one drains itself, too.
+	{name: "each host is drained", rule: "Obey", regime: operated, instead: func(orders []store.Order, _ string) (l machine.Levers) {
+		for _, o := range orders {
+			if of := standard.Obey([]store.Order{o}, o.Target); !of.Drain.IsZero() {
+				l.Drain, l.DrainHeld = of.Drain, of.DrainHeld
+			}
+		}
+		return l
+	}, as: "no order is about it"},
+	// w0 has the highest priority, reads the preference at its turn, and claims. w5 reads of it three seconds later.
+	{name: "the news of a preference is ignored", rule: "Obey", regime: operated, instead: func(orders []store.Order, host string) machine.Levers {
+		l := standard.Obey(orders, host)
+		l.PreferAt = time.Time{}
+		return l
+	}, as: "before all turns are over"},
 	// w0 extends its lease within the slot after the pause, and its record says nothing of it. w1 reads that.
 	{name: "an order is in its own record only", rule: "Carry", regime: operated, instead: func(head store.Record) machine.Carried {
 		c := standard.Carry(head)

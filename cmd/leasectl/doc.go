@@ -2,16 +2,26 @@
 // their ledgers, and shows how it all works.
 //
 //	leasectl backup                copy a SQLite ledger, while workers use it
+//	leasectl copy                  move a worker type to another store
 //	leasectl demo                  three workers, a crash and a return, in 35 s
 //	leasectl doctor                find out whether it is set up right
+//	leasectl drain                 let the workers of a host claim nothing for a while
 //	leasectl init                  create what a store needs
 //	leasectl inspect slots         the past, present and next holder of each slot
+//	leasectl inspect workers       who is there, who holds, and why the others don't
+//	leasectl next                  the next slots of a schedule or worker type
 //	leasectl override              end what leaves nothing to claim for long
-//	leasectl plan                  what workers will cost: operations, request units
+//	leasectl pause, resume         let no worker claim for a while
+//	leasectl plan                  what workers will cost: operations, request units, prices
+//	leasectl prefer                let one worker go first for a while
 //	leasectl reanchor              take the time of a SQLite ledger from the machine's clock
+//	leasectl release               ask the holder to give up its lease
 //	leasectl run … -- COMMAND      run a command in each slot that is held
+//	leasectl status                all worker types at a glance
+//	leasectl trim                  delete old records
 //	leasectl verify                check that whole ledgers keep the protocol's rules
 //	leasectl version
+//	leasectl why                   who had a slot, and why others didn't
 //
 // The store is named by --store or in the file of --store-file, or else by the environment
 // variable LEASECTL_STORE or in the file of LEASECTL_STORE_FILE:
@@ -20,6 +30,20 @@
 //	mongodb://USER:PASSWORD@HOST/DATABASE?collection=NAME
 //	mongodb+srv://…
 //	cosmos://ACCOUNT/DATABASE/CONTAINER
+//	postgres://USER:PASSWORD@HOST/DATABASE?schema=NAME&table=NAME, or postgresql://…
+//	mysql://USER:PASSWORD@HOST/DATABASE?table=NAME, or mariadb://…
+//	redis://USER:PASSWORD@HOST/0?prefix=NAME&replicas=N, or rediss://… with TLS
+//	redis+sentinel://USER:PASSWORD@HOST,HOST/SERVICE/0, or rediss+sentinel://…
+//	s3://BUCKET/FOLDER?region=NAME&endpoint=URL&pathStyle=true
+//	azblob://ACCOUNT/CONTAINER/FOLDER?endpoint=URL
+//	etcd://HOST:PORT,HOST:PORT/PREFIX?user=NAME, or etcds://… with TLS
+//	k8s:NAMESPACE?kubeconfig=PATH&context=NAME
+//
+// The last two are for a leasectl of their own, each of which opens all of the above, too: [github.com/slotlease/slotlease/store/etcd/leasectl]
+// and [github.com/slotlease/slotlease/store/kubernetes/leasectl]. They are modules of their own, so that nobody links
+// what they need who doesn't use them. For a store of yours, build one as [github.com/slotlease/slotlease/cmd/leasectl/app]
+// shows; its help lists the form under which the store is registered. The packages of the stores say
+// which further parameters a URI has.
 //
 // A SQLite file must be on a local disk. sqlite:PATH?unsafeFileSystem=true accepts
 // others, for those who know that one machine alone uses the file, by one mount.
@@ -39,6 +63,12 @@
 // init provisions. ?serverSkew=500ms says how far the clocks of the account's servers may
 // differ (250ms). ?unsafeUnverifiedAccount=true accepts an account that doesn't say whether
 // it takes writes in several regions: if it does, two workers may hold one lease.
+//
+// Where the URI has no password, or must not have one, it comes from the environment: PGPASSWORD for PostgreSQL, MYSQL_PWD
+// for MySQL, REDISCLI_AUTH and REDIS_SENTINEL_PASSWORD for Redis, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN
+// for S3, AZURE_STORAGE_KEY, AZURE_STORAGE_CONNECTION_STRING or AZURE_STORAGE_SAS_TOKEN for Azure Blob Storage, ETCD_PASSWORD for
+// etcd. Those that no tool but leasectl takes, which are ETCD_PASSWORD and REDIS_SENTINEL_PASSWORD, aren't passed on to the
+// commands that it runs with that store; the others may be needed there.
 //
 // Parameters of a MongoDB URI besides the driver's are ?collection=NAME; ?serverSkew=150ms, how
 // far the clocks of members that can't be asked for them may be off (100ms); and

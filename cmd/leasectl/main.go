@@ -1,13 +1,5 @@
 package main
 
-import (
-	"context"
-	"os"
+import "github.com/slotlease/slotlease/cmd/leasectl/app"
 
-	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
-)
-
-func main() {
-	guard.Main()
-	os.Exit(execute(context.Background(), os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
-}
+func main() { app.Main() }

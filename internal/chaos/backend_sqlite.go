@@ -81,6 +81,8 @@ func (s *sqliteBackend) open(ctx context.Context, _ workerType) (store.Ledger, e
 	return sqlite.Open(ctx, sqlite.Options{Path: s.path()})
 }
 
+func (s *sqliteBackend) close() {}
+
 // holdLock is the process that holds the lock.
 func holdLock(path string, dirty bool) error {
 	db, err := sql.Open("sqlite", "file:"+path+"?mode=rw")

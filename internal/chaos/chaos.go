@@ -38,7 +38,7 @@ func runChaos(ctx context.Context, h *harness) (*report, error) {
 		return nil, err
 	}
 	defer c.fence.close()
-	for _, of := range workerTypes {
+	for _, of := range typesOn(h.store) {
 		t, err := h.newTeam(ctx, of, perType)
 		if err != nil {
 			return nil, err
@@ -99,11 +99,11 @@ func (c *chaosRun) sacrifice(ctx context.Context) (u usage, err error) {
 
 // strikeAll strikes by a plan that counts from a boundary of all schedules.
 func (c *chaosRun) strikeAll(ctx context.Context) error {
-	c.start = nextPhase(cycle, c.teams[0].zero, boottime(), 0)
+	c.start = nextPhase(cycle*slower(c.store), c.teams[0].zero, boottime(), 0)
 	if !pause(ctx, c.start-boottime()) {
 		return ctx.Err()
 	}
-	faults := plan(c.seed, c.store, c.duration, workerTypes)
+	faults := plan(c.seed, c.store, c.duration, typesOn(c.store))
 	fmt.Printf("%d workers are ready; %d faults are planned\n", len(c.all()), len(faults))
 	limited, cancel := context.WithTimeout(ctx, c.duration)
 	defer cancel()

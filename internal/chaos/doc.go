@@ -6,7 +6,9 @@
 //
 // It runs in its own folder, needs Linux, and builds leasectl from the tree. Everything
 // random is drawn from -seed: that fixes the faults and their times, not the outcome.
-// It has five scenarios, on SQLite or on MongoDB:
+// It has five scenarios, on SQLite or on a server: MongoDB's, PostgreSQL, MariaDB, Redis, S3's, Azurite, the emulator
+// of Cosmos DB, etcd or an API server of Kubernetes, which testutil's peers start (-store mongo, postgres, mysql, redis,
+// s3, azblob, cosmos, etcd, kubernetes):
 //
 //	go run . -store sqlite -duration 60s                     faults of all sorts
 //	go run . -scenario takeover -store sqlite -tries 100     holders that die
@@ -31,9 +33,11 @@
 // The chaos scenario starts three workers for each of three worker types (slots of 1,
 // 2 and 3 s), and strikes them by a schedule: SIGKILL to leasectl, its guard or its
 // command; SIGSTOP for 0.1 to 20 s to each of them and to several at once; orderly
-// stops; whole worker types at once. On MongoDB each worker has its own proxy
+// stops; whole worker types at once. On a server each worker has its own proxy
 // (toxiproxy, in this process) which delays, swallows, resets or refuses, for one
-// worker or all of them, and the server is killed and paused. On SQLite another process
+// worker or all of them, and the server is killed and paused. On S3, Azurite, the
+// emulator of Cosmos DB, etcd and Kubernetes, whose clocks show whole seconds, slots are ten times as long, and there is no other scenario. The etcd server below
+// that of Kubernetes isn't struck. On SQLite another process
 // holds the write lock, or is killed in the middle of a transaction. Only descendants
 // of this process are struck.
 //

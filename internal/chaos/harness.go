@@ -74,6 +74,8 @@ type backend interface {
 	strike(f fault, t workerType, index int) (undo func() error, err error)
 	// open opens the ledger of a worker type, past the faults.
 	open(ctx context.Context, t workerType) (store.Ledger, error)
+	// close ends what was started.
+	close()
 }
 
 // run is a whole run, from the building of leasectl to the verdict.
@@ -107,14 +109,15 @@ func run(ctx context.Context, o settings) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, h.clear()) }()
-	if o.store == "mongo" {
-		h.backend, err = newMongoBackend(filepath.Join(dir, "server"), chosen.proxied)
+	if of, ok := serverStores[o.store]; ok {
+		h.backend, err = newServerBackend(ctx, of, filepath.Join(dir, "server"), chosen.proxied)
 	} else {
 		h.backend = &sqliteBackend{dir: dir, self: h.self}
 	}
 	if err != nil {
 		return err
 	}
+	defer h.backend.close()
 	go h.feel(ctx)
 	r, err := chosen.run(ctx, h)
 	if err != nil {
@@ -130,10 +133,14 @@ func run(ctx context.Context, o settings) (err error) {
 	return nil
 }
 
-// build builds leasectl.
+// build builds the leasectl that opens the store.
 func (h *harness) build(ctx context.Context) error {
-	c := exec.CommandContext(ctx, "go", "build", "-overlay", h.overlay, "-o", h.program, "./cmd/leasectl")
-	c.Dir = "../.." // the module
+	folder, program := "../..", "./cmd/leasectl"
+	if module := serverStores[h.store].module; module != "" {
+		folder, program = filepath.Join(folder, module), "./leasectl"
+	}
+	c := exec.CommandContext(ctx, "go", "build", "-overlay", h.overlay, "-o", h.program, program)
+	c.Dir = folder
 	if out, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("build leasectl: %w\n%s", err, out)
 	}
@@ -196,11 +203,12 @@ func (h *harness) workLog(of workerType) string { return filepath.Join(h.dir, of
 
 func (h *harness) fencePath() string { return filepath.Join(h.dir, "fence.db") }
 
-// await waits until a condition holds, for 30 s at most.
+// await waits until a condition holds, for 30 s at most, or longer on a slow store.
 func (h *harness) await(ctx context.Context, what string, ok func() bool) error {
-	for limit := boottime() + 30*time.Second; !ok(); {
+	patience := 30 * time.Second * slower(h.store)
+	for limit := boottime() + patience; !ok(); {
 		if boottime() > limit {
-			return fmt.Errorf("%s: not within 30 s", what)
+			return fmt.Errorf("%s: not within %v", what, patience)
 		}
 		if !pause(ctx, 50*ms) {
 			return ctx.Err()

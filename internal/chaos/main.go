@@ -40,7 +40,7 @@ func dispatch(args []string) error {
 	flags := flag.NewFlagSet("chaos", flag.ExitOnError)
 	flags.StringVar(&o.scenario, "scenario", "chaos", "`scenario` to run: chaos, takeover, rolling, done or escapes")
 	flags.IntVar(&o.tries, "tries", 0, "of the others than chaos: how many deaths, rounds, kills or commands; 0: 100, 20, 200 or 200")
-	flags.StringVar(&o.store, "store", "sqlite", "`store` to run over: sqlite or mongo")
+	flags.StringVar(&o.store, "store", "sqlite", "`store` to run over: "+storeNames())
 	flags.DurationVar(&o.duration, "duration", time.Minute, "of chaos: how long to strike; the run takes some 30 s more")
 	flags.Uint64Var(&o.seed, "seed", 0, "of what is drawn; 0 draws one")
 	flags.BoolVar(&o.keep, "keep", false, "keep the folder with the logs and the store")
@@ -53,9 +53,11 @@ func dispatch(args []string) error {
 	case o.tries < 0 || o.tries > 0 && o.scenario == "chaos":
 		return fmt.Errorf("-tries %d: must be positive, and chaos takes -duration instead", o.tries)
 	case storeFaults[o.store] == nil:
-		return fmt.Errorf("-store %q: use sqlite or mongo", o.store)
-	case o.duration < cycle:
-		return fmt.Errorf("-duration %v: must be at least %v", o.duration, cycle)
+		return fmt.Errorf("-store %q: use one of %s", o.store, storeNames())
+	case o.scenario != "chaos" && slower(o.store) > 1:
+		return fmt.Errorf("-scenario %s -store %s: the clock of that store is too coarse for these slots; use -scenario chaos", o.scenario, o.store)
+	case o.duration < cycle*slower(o.store):
+		return fmt.Errorf("-duration %v: must be at least %v", o.duration, cycle*slower(o.store))
 	}
 	if o.tries == 0 {
 		o.tries = scenarios[o.scenario].tries

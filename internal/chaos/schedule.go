@@ -4,9 +4,11 @@ package main
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -66,21 +68,33 @@ var processFaults = []choice{
 	{stopCrowd, 2, 100 * ms, 5 * time.Second},
 }
 
-// storeFaults strike the store, or the way to it.
-var storeFaults = map[string][]choice{
-	"mongo": {
-		{netLatency, 8, 200 * ms, 8 * time.Second},
-		{netBlackhole, 8, 200 * ms, 6 * time.Second},
-		{netReset, 8, 100 * ms, 4 * time.Second},
-		{netDown, 8, 100 * ms, 5 * time.Second},
-		{killServer, 4, 200 * ms, 4 * time.Second},
-		{stopServer, 4, 200 * ms, 6 * time.Second},
-	},
-	"sqlite": {
-		{lockFile, 14, 100 * ms, 6 * time.Second},
-		{killWriter, 8, 0, 500 * ms},
-	},
+// serverFaults strike a server, or the way to it.
+var serverFaults = []choice{
+	{netLatency, 8, 200 * ms, 8 * time.Second},
+	{netBlackhole, 8, 200 * ms, 6 * time.Second},
+	{netReset, 8, 100 * ms, 4 * time.Second},
+	{netDown, 8, 100 * ms, 5 * time.Second},
+	{killServer, 4, 200 * ms, 4 * time.Second},
+	{stopServer, 4, 200 * ms, 6 * time.Second},
 }
+
+// fileFaults strike a SQLite file.
+var fileFaults = []choice{
+	{lockFile, 14, 100 * ms, 6 * time.Second},
+	{killWriter, 8, 0, 500 * ms},
+}
+
+// storeFaults are those of each store.
+var storeFaults = func() map[string][]choice {
+	all := map[string][]choice{"sqlite": fileFaults}
+	for name := range serverStores {
+		all[name] = serverFaults
+	}
+	return all
+}()
+
+// storeNames lists the stores, in order.
+func storeNames() string { return strings.Join(slices.Sorted(maps.Keys(storeFaults)), ", ") }
 
 // fault is one fault as planned.
 type fault struct {

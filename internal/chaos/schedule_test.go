@@ -9,7 +9,7 @@ import (
 )
 
 func TestThePlanIsThatOfItsSeed(t *testing.T) {
-	for _, store := range []string{"sqlite", "mongo"} {
+	for _, store := range []string{"sqlite", "mongo", "postgres"} {
 		first := plan(7, store, 10*time.Minute, workerTypes)
 		if !slices.Equal(first, plan(7, store, 10*time.Minute, workerTypes)) {
 			t.Errorf("plan(7, %s) differs from itself", store)

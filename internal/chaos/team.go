@@ -93,7 +93,8 @@ func nextPhase(interval time.Duration, zero time.Time, from, phase time.Duration
 	return at.Sub(zero)
 }
 
-// offsetOf is store time at 0 of the boot clock, by the quickest of some readings.
+// offsetOf is store time at 0 of the boot clock, by the quickest of some readings. A store whose
+// clock shows whole seconds has that of this machine, where its server runs.
 func offsetOf(ctx context.Context, l store.Ledger) (time.Time, error) {
 	var at time.Time
 	quickest := time.Hour
@@ -103,6 +104,9 @@ func offsetOf(ctx context.Context, l store.Ledger) (time.Time, error) {
 		took := boottime() - before
 		if err != nil {
 			return at, err
+		}
+		if s.Granularity >= time.Second {
+			return time.Now().Add(-boottime()).UTC().Round(0), nil
 		}
 		if took < quickest {
 			quickest = took

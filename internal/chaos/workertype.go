@@ -5,6 +5,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -37,6 +38,18 @@ var workerTypes = []workerType{
 
 // cycle is a multiple of all intervals.
 const cycle = 6 * time.Second
+
+// slower is by how much all that is longer on a store.
+func slower(store string) time.Duration { return time.Duration(max(serverStores[store].slower, 1)) }
+
+// typesOn are the worker types of a run on a store.
+func typesOn(store string) []workerType {
+	all := slices.Clone(workerTypes)
+	for i := range all {
+		all[i].interval *= slower(store)
+	}
+	return all
+}
 
 // margin is how long before the end of its lease a command must be gone. It is more
 // than leasectl's own choice for slots of this length: runs share their machine

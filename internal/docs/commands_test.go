@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,8 +20,13 @@ import (
 	"github.com/slotlease/slotlease/internal/parallel"
 	"github.com/slotlease/slotlease/internal/signals"
 	"github.com/slotlease/slotlease/internal/tmpfs"
+	"github.com/slotlease/slotlease/testutil/azuritepeer"
 	"github.com/slotlease/slotlease/testutil/cosmospeer"
 	"github.com/slotlease/slotlease/testutil/mongopeer"
+	"github.com/slotlease/slotlease/testutil/mysqlpeer"
+	"github.com/slotlease/slotlease/testutil/postgrespeer"
+	"github.com/slotlease/slotlease/testutil/redispeer"
+	"github.com/slotlease/slotlease/testutil/s3peer"
 )
 
 // Every command of the documentation is run, and writes what is shown. A block "sh"
@@ -136,8 +142,9 @@ func (s *session) do(t *testing.T, c command) {
 			t.Errorf("%s: the Makefile has no such target", text)
 		}
 	case strings.HasPrefix(text, "go get "), strings.HasPrefix(text, "go install "):
-		expectPackage(t, strings.Fields(text)[2])
-	case strings.HasPrefix(text, "go test "):
+		words := strings.Fields(text)
+		expectPackage(t, words[len(words)-1]) // after its options
+	case strings.HasPrefix(text, "go test "), strings.HasPrefix(text, "SLOTLEASE_") && strings.Contains(text, " go test "):
 		expectTests(t, text)
 	case strings.HasPrefix(text, "go run ./cmd/leasectl demo"), strings.HasPrefix(text, "leasectl demo"):
 		// In a third of the time.
@@ -168,6 +175,19 @@ func peers(t *testing.T, assignment string) string {
 		}
 		before, after, _ := strings.Cut(cosmospeer.URI(t), "/?")
 		return fmt.Sprintf("%s='%s/%s&%s'", name, before, path(""), after)
+	case strings.Contains(value, "postgres://"):
+		return name + "='" + postgrespeer.Database(t) + "'"
+	case strings.Contains(value, "mysql://"):
+		place := strings.NewReplacer("@tcp(", "@", ")/", "/").Replace(mysqlpeer.Database(t)) // USER@tcp(HOST:PORT)/NAME
+		return name + "='mysql://" + place + "'"
+	case strings.Contains(value, "redis://"):
+		return fmt.Sprintf("%s='%s?unsafeNoPersistence=true&prefix=docs%d'", name, redispeer.Shared(t), time.Now().UnixNano())
+	case strings.Contains(value, "s3://"):
+		return fmt.Sprintf("%s='s3://docs-%d/leases?pathStyle=true&endpoint=%s' AWS_ACCESS_KEY_ID=%s AWS_SECRET_ACCESS_KEY=%s",
+			name, time.Now().UnixNano(), url.QueryEscape(s3peer.Shared(t)), s3peer.ID, s3peer.Secret)
+	case strings.Contains(value, "azblob://"):
+		return fmt.Sprintf("%s='azblob://%s/docs-%d/leases?endpoint=%s' AZURE_STORAGE_KEY='%s'",
+			name, azuritepeer.Account, time.Now().UnixNano(), url.QueryEscape(azuritepeer.Shared(t)+"/"+azuritepeer.Account), azuritepeer.Key)
 	case name == "COSMOS_KEY":
 		return name + "=" + cosmospeer.Key()
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 func run(ctx context.Context) error {
-	ledger, err := mongo.Open(ctx, mongo.Options{URI: os.Getenv("MONGODB_URI")}) // or cosmos, sqlite
+	ledger, err := mongo.Open(ctx, mongo.Options{URI: os.Getenv("MONGODB_URI")}) // or postgres, redis, …
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ var imports = map[string]string{
 	"otel":       "go.opentelemetry.io/otel",
 	"prometheus": "github.com/prometheus/client_golang/prometheus", "promhttp": "github.com/prometheus/client_golang/prometheus/promhttp",
 	"fence": module + "/workerlease/fence", "sqlfence": module + "/workerlease/fence/sqlfence", "httpfence": module + "/workerlease/fence/httpfence",
-	"store": module + "/store", "mongo": module + "/store/mongo", "cosmos": module + "/store/cosmos",
+	"store": module + "/store", "mongo": module + "/store/mongo", "cosmos": module + "/store/cosmos", "postgres": module + "/store/postgres",
 	"sqlite": module + "/store/sqlite", "memory": module + "/store/memory",
 	"clocks": module + "/testutil/clocks", "faultstore": module + "/testutil/faultstore",
 	"sim": module + "/testutil/sim", "storetest": module + "/testutil/storetest",

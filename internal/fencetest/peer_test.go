@@ -4,13 +4,11 @@ package fencetest
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +16,8 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver
 	_ "modernc.org/sqlite"             // the driver
 
+	"github.com/slotlease/slotlease/testutil/mysqlpeer"
+	"github.com/slotlease/slotlease/testutil/postgrespeer"
 	"github.com/slotlease/slotlease/workerlease/fence/sqlfence"
 )
 
@@ -37,20 +37,16 @@ func each(t *testing.T, test func(t *testing.T, p *peer)) {
 
 func openPostgres(t *testing.T) *peer {
 	t.Helper()
-	dsn := "host=" + postgres.folder(t) + " user=postgres sslmode=disable dbname="
-	name := database(t, "pgx", dsn+"postgres")
 	return open(t, &peer{
-		dialect: sqlfence.PostgreSQL, driver: "pgx", dsn: dsn + name,
+		dialect: sqlfence.PostgreSQL, driver: "pgx", dsn: postgrespeer.Database(t),
 		waiting: `SELECT count(*) FROM pg_stat_activity JOIN pg_locks USING (pid) WHERE datname = current_database() AND wait_event_type = 'Lock' AND NOT granted`,
 	}, "id bigserial PRIMARY KEY")
 }
 
 func openMariaDB(t *testing.T) *peer {
 	t.Helper()
-	dsn := "root@unix(" + filepath.Join(mariadb.folder(t), "s") + ")/"
-	name := database(t, "mysql", dsn)
 	return open(t, &peer{
-		dialect: sqlfence.MySQL, driver: "mysql", dsn: dsn + name,
+		dialect: sqlfence.MySQL, driver: "mysql", dsn: mysqlpeer.Database(t),
 		waiting: `SELECT count(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'`,
 	}, "id bigint AUTO_INCREMENT PRIMARY KEY")
 }
@@ -61,21 +57,6 @@ func openSQLite(t *testing.T) *peer {
 		dialect: sqlfence.SQLite, driver: "sqlite",
 		dsn: "file:" + filepath.Join(t.TempDir(), "a.db") + "?_pragma=busy_timeout(30000)&_pragma=journal_mode(wal)",
 	}, "id INTEGER PRIMARY KEY")
-}
-
-// database creates one with a random name.
-func database(t *testing.T, driver, dsn string) string {
-	t.Helper()
-	db, err := sql.Open(driver, dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
-	name := "t" + strings.ToLower(rand.Text())
-	if _, err := db.ExecContext(t.Context(), "CREATE DATABASE "+name); err != nil {
-		t.Fatal(err)
-	}
-	return name
 }
 
 func open(t *testing.T, p *peer, id string) *peer {

@@ -67,3 +67,17 @@ func TestAQuotedValueIsTakenOut(t *testing.T) {
 		}
 	}
 }
+
+func TestTheNameOfAFileIsNoSecret(t *testing.T) {
+	for text, want := range map[string]string{
+		"etcd://h/x?passwordFile=/run/secrets/etcd&user=u": "etcd://h/x?passwordFile=/run/secrets/etcd&user=u",
+		"give passwordFile=PATH, or ETCD_PASSWORD":         "give passwordFile=PATH, or ETCD_PASSWORD",
+		`{"tokenFile":"/run/token"}`:                       `{"tokenFile":"/run/token"}`,
+		"?tlsCertificateKeyFilePassword=q1&a=b":            "?tlsCertificateKeyFilePassword=***&a=b",
+		"?passwordFiles=q1":                                "?passwordFiles=***",
+	} {
+		if got := (Secrets{}).Scrub(text); got != want {
+			t.Errorf("Scrub(%q) = %q, want %q", text, got, want)
+		}
+	}
+}

@@ -190,6 +190,9 @@ var places = []struct {
 	{regexp.MustCompile(`\b(eyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?)`), Mask},
 }
 
+// namesFile matches the name of a parameter whose value is a path, with what stands before that.
+var namesFile = regexp.MustCompile(`(?i)file(?:\\?["'])? ?(?:[:=]|%3d) ?(?:\\?["'])?$`)
+
 // span is a part of a text, and what to show in its place.
 type span struct {
 	from, to int
@@ -206,7 +209,7 @@ func (s Secrets) Scrub(text string, shown ...string) string {
 	for _, place := range places {
 		for _, at := range place.pattern.FindAllStringSubmatchIndex(text, -1) {
 			for group := 2; group < len(at); group += 2 {
-				if at[group] < at[group+1] {
+				if at[group] < at[group+1] && !namesFile.MatchString(text[at[0]:at[group]]) {
 					spans = append(spans, span{from: at[group], to: at[group+1], mask: place.mask})
 				}
 			}

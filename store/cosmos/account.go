@@ -13,7 +13,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/store/internal/fault"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // Account is the state of an account, by its own properties.
@@ -61,26 +61,26 @@ func (a Account) Warning() string {
 }
 
 // flaws are the shortcomings of an account that is used all the same.
-func (a Account) flaws() (all []fault.Flaw) {
+func (a Account) flaws() (all []storekit.Flaw) {
 	if !a.Verified {
-		all = append(all, fault.Flaw{Check: CheckRegions, What: "the account doesn't say whether it takes writes in several regions; if it does, two workers may hold one lease"})
+		all = append(all, storekit.Flaw{Check: CheckRegions, What: "the account doesn't say whether it takes writes in several regions; if it does, two workers may hold one lease"})
 	}
 	strong := a.Consistency == string(azcosmos.ConsistencyLevelStrong)
 	if !strong && a.Consistency != string(azcosmos.ConsistencyLevelBoundedStaleness) {
-		all = append(all, fault.Flaw{
+		all = append(all, storekit.Flaw{
 			Check:  CheckConsistency,
 			What:   fmt.Sprintf("the account's default consistency is %s, weaker than BoundedStaleness: reads may be stale; that is safe, but costs conflicts, requests and now and then a slot", cmp.Or(a.Consistency, "unknown")),
 			Remedy: "raise it, if that matters",
 		})
 	}
 	if n := len(a.ReadRegions); n > 1 && !strong {
-		all = append(all, fault.Flaw{
+		all = append(all, storekit.Flaw{
 			Check: CheckRegions,
 			What:  fmt.Sprintf("the account has %d regions and not Strong consistency: an unplanned failover may lose acknowledged leases, and then two workers may hold one slot", n),
 		})
 	}
 	if a.PartitionFailover {
-		all = append(all, fault.Flaw{
+		all = append(all, storekit.Flaw{
 			Check:  CheckRegions,
 			What:   "single partitions fail over by themselves, which Azure's SDK for Go doesn't follow: meanwhile appends of their worker types fail",
 			Remedy: "turn per-partition automatic failover off, or expect that",
@@ -120,7 +120,7 @@ func (c *conn) judgeAccount(reply *http.Response) (*http.Response, error) {
 		if err != nil && !l.unsafe {
 			return nil, &exchangeError{fmt.Errorf("%w: the account's properties can't be read: %w", store.ErrRefused, err)}
 		}
-	case l.unsafe && reply.StatusCode == http.StatusForbidden && !misdated(reply):
+	case l.unsafe && reply.StatusCode == http.StatusForbidden && !l.misdated(reply):
 		// They may not be read. Without the account's properties the SDK can't be used.
 		reply.StatusCode, reply.Status = http.StatusOK, "200 OK"
 	default:
@@ -158,12 +158,12 @@ func (c *conn) judgeAccount(reply *http.Response) (*http.Response, error) {
 func (l *Ledger) judge(a Account) error {
 	switch {
 	case a.MultipleWrites:
-		return fault.Flaw{
+		return storekit.Flaw{
 			Check: CheckRegions, What: "account " + l.address.host + " takes writes in several regions, each of which accepts the same key",
 			Remedy: "turn multi-region writes off",
 		}.Refuse()
 	case !a.Verified && !l.unsafe:
-		return fault.Flaw{
+		return storekit.Flaw{
 			Check: CheckRegions, What: "account " + l.address.host + " doesn't say whether it takes writes in several regions",
 			Remedy: "accept the danger with UnsafeUnverifiedAccount (unsafeUnverifiedAccount=true in the URI), or use another",
 		}.Refuse()

@@ -1,6 +1,7 @@
 package cosmos
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // clockPartition is the partition that is queried for the time. Any would do; no
@@ -21,6 +23,7 @@ const clockPartition = "-clock"
 // have milliseconds, or seconds if the server doesn't know GetCurrentTimestamp.
 func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
 	return run(ctx, l, "now", "", func(ctx context.Context, c *conn) (store.Stamp, error) {
+		ctx, noted := storekit.Noting(ctx)
 		pager := c.container.NewQueryItemsPager("SELECT VALUE GetCurrentTimestamp()", azcosmos.NewPartitionKeyString(clockPartition), c.query())
 		page, err := pager.NextPage(ctx)
 		if err != nil && !isStatus(err, http.StatusBadRequest) {
@@ -31,7 +34,7 @@ func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
 		if err == nil && len(page.Items) > 0 {
 			at = timestamp(page.Items[0])
 		}
-		s := l.stamp(at, exchangeOf(ctx))
+		s := l.stamp(at, noted())
 		if s.IsZero() {
 			return store.Stamp{}, errors.Join(errors.New("the reply has no time, or two that contradict each other"), err)
 		}
@@ -49,43 +52,38 @@ func timestamp(raw []byte) time.Time {
 }
 
 // stamp is a reading of the account's clock: in milliseconds if the server gave that,
-// else the Date of its reply, which has whole seconds and may come from a cache that
-// is renewed once a second. If both are given and contradict each other, there is no
+// else by the Date of its reply. If both are given and contradict each other, there is no
 // stamp.
-func (l *Ledger) stamp(at time.Time, x *exchange) store.Stamp {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	s := store.Stamp{Time: at, Granularity: time.Millisecond, Skew: l.skew, Server: x.host}
+func (l *Ledger) stamp(at time.Time, dated store.Stamp) store.Stamp {
 	switch {
-	case at.IsZero() && x.date.IsZero():
-		return store.Stamp{}
 	case at.IsZero():
-		s.Time, s.Granularity, s.MaxAge = x.date.UTC(), time.Second, time.Second
-	case !x.date.IsZero() && at.Sub(x.date).Abs() > 2*l.skew+2*time.Second:
+		return dated
+	case !dated.IsZero() && at.Sub(dated.Time).Abs() > 2*l.skew+2*time.Second:
 		// One of them comes from a cache, or the servers' clocks differ by more than is
 		// assumed.
 		return store.Stamp{}
 	}
-	return s
+	return store.Stamp{Time: at, Granularity: time.Millisecond, Skew: l.skew, Server: l.server(dated)}
 }
+
+// server names the server of a reply.
+func (l *Ledger) server(dated store.Stamp) string { return cmp.Or(dated.Server, l.address.host) }
 
 // written is the time at which a new item was written, by its own stamp. The stamp has
 // whole seconds. Whether they are truncated or rounded isn't documented, so a second
 // is allowed either way.
-func (l *Ledger) written(item []byte, x *exchange) store.Stamp {
+func (l *Ledger) written(item []byte, dated store.Stamp) store.Stamp {
 	var content struct {
 		TS int64 `json:"_ts"`
 	}
 	if err := json.Unmarshal(item, &content); err != nil || content.TS < 1 || content.TS > 253402300799 {
 		return store.Stamp{}
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
 	return store.Stamp{
 		Time:        time.Unix(content.TS-1, 0).UTC(),
 		Granularity: time.Second,
 		MaxAge:      time.Second,
 		Skew:        l.skew,
-		Server:      x.host,
+		Server:      l.server(dated),
 	}
 }

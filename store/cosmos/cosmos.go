@@ -13,9 +13,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"github.com/benbjohnson/clock"
 
-	"github.com/slotlease/slotlease/internal/scrub"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/document"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // Where ledgers are kept, and what Init gives a container that it makes, unless
@@ -98,17 +98,14 @@ type Ledger struct {
 	skew      time.Duration
 	unsafe    bool
 	clock     clock.Clock
-	secrets   scrub.Secrets
+	secrets   storekit.Secrets
 	sign      signer
 	transport policy.Transporter
 	own       *http.Client
-	dating    dating
+	dating    *storekit.Dating
+	runner    *storekit.Runner
+	fitness   *storekit.Fitness
 	link      link
-
-	// life ends with Close, and with it all requests.
-	life   context.Context
-	end    context.CancelFunc
-	closed atomic.Bool
 }
 
 var (
@@ -121,19 +118,20 @@ func (l *Ledger) String() string {
 	return fmt.Sprintf("cosmos %s/%s at %s", l.address.database, l.address.container, l.address.host)
 }
 
-// Append inserts r unless its key exists. Only store.ErrConflict and store.ErrInvalid
-// mean that nothing was stored; after any other error the outcome is unknown, see the
-// package documentation. If it returns nil, the item's own time stamp is on the receipt
-// of ctx.
+// Append inserts r unless its key exists. Only store.ErrConflict, store.ErrInvalid and
+// store.ErrNotStored mean that nothing was stored; after any other error the outcome is
+// unknown, see the package documentation. If it returns nil, the item's own time stamp is
+// on the receipt of ctx.
 func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 	if err := r.Check(); err != nil {
-		return fmt.Errorf("cosmos: append: %w", err)
+		return l.runner.Invalid("append", err)
 	}
-	item, err := encode(r)
+	item, err := storekit.Encode(r)
 	if err != nil {
-		return fmt.Errorf("cosmos: append: %w", err)
+		return l.runner.Invalid("append", err)
 	}
 	stamp, err := run(ctx, l, "append", store.Key(r.WorkerType, r.Seq), func(ctx context.Context, c *conn) (store.Stamp, error) {
+		ctx, noted := storekit.Noting(ctx)
 		// The reply's content costs no request units, and has the item's time stamp.
 		reply, err := c.container.CreateItem(ctx, azcosmos.NewPartitionKeyString(r.WorkerType), item,
 			&azcosmos.ItemOptions{EnableContentResponseOnWrite: true})
@@ -144,7 +142,7 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 			// Some proxy's words.
 			return store.Stamp{}, fmt.Errorf("the reply to a create is %d, not 201", reply.RawResponse.StatusCode)
 		}
-		return l.written(reply.Value, exchangeOf(ctx)), nil
+		return l.written(reply.Value, noted()), nil
 	})
 	if err == nil && !stamp.IsZero() {
 		store.Tell(ctx, stamp)
@@ -155,7 +153,7 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 // Get returns the record at a key, by a point read.
 func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
 	if err := store.CheckWorkerType(workerType); err != nil {
-		return store.Record{}, fmt.Errorf("cosmos: get: %w", err)
+		return store.Record{}, l.runner.Invalid("get", err)
 	}
 	key := store.Key(workerType, seq)
 	return run(ctx, l, "get", key, func(ctx context.Context, c *conn) (store.Record, error) {
@@ -167,7 +165,7 @@ func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.R
 		case err != nil:
 			return store.Record{}, err
 		}
-		return decode(workerType, seq, reply.Value), nil
+		return storekit.Decode(workerType, seq, reply.Value), nil
 	})
 }
 
@@ -182,12 +180,13 @@ type tailed struct {
 // among the newest.
 func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
 	if err := store.CheckWorkerType(workerType); err != nil {
-		return nil, store.Stamp{}, fmt.Errorf("cosmos: tail: %w", err)
+		return nil, store.Stamp{}, l.runner.Invalid("tail", err)
 	}
 	got, err := run(ctx, l, "tail", workerType, func(ctx context.Context, c *conn) (tailed, error) {
 		if limit < 1 {
 			return tailed{}, nil
 		}
+		ctx, noted := storekit.Noting(ctx)
 		found, err := c.walk(ctx, document.Query{WorkerType: workerType, NewestFirst: true, Limit: limit})
 		if err != nil {
 			return tailed{}, err
@@ -195,7 +194,7 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 		if found.unreachable != "" {
 			found.records = slices.Insert(found.records, 0, document.Unreachable(workerType, found.unreachable))
 		}
-		return tailed{records: found.records, stamp: l.stamp(found.time, exchangeOf(ctx))}, nil
+		return tailed{records: found.records, stamp: l.stamp(found.time, noted())}, nil
 	})
 	return got.records, got.stamp, err
 }
@@ -204,7 +203,7 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 // unreachable records among them.
 func (l *Ledger) Page(ctx context.Context, workerType string, after int64, limit int) ([]store.Record, error) {
 	if err := store.CheckWorkerType(workerType); err != nil {
-		return nil, fmt.Errorf("cosmos: page: %w", err)
+		return nil, l.runner.Invalid("page", err)
 	}
 	return run(ctx, l, "page", workerType, func(ctx context.Context, c *conn) ([]store.Record, error) {
 		q, some := document.Page(workerType, after, limit)
@@ -220,7 +219,7 @@ func (l *Ledger) Page(ctx context.Context, workerType string, after int64, limit
 // one request.
 func (l *Ledger) Trim(ctx context.Context, workerType string, before int64) (int, error) {
 	if err := store.CheckWorkerType(workerType); err != nil {
-		return 0, fmt.Errorf("cosmos: trim: %w", err)
+		return 0, l.runner.Invalid("trim", err)
 	}
 	var deleted atomic.Int64
 	_, err := run(ctx, l, "trim", workerType, func(ctx context.Context, c *conn) (struct{}, error) {
@@ -237,17 +236,16 @@ func (l *Ledger) WorkerTypes(ctx context.Context) ([]string, error) {
 	})
 }
 
-// Close ends the ledger; operations that are under way end with an error.
-func (l *Ledger) Close(context.Context) error {
-	if l.closed.Swap(true) {
+// Close ends the ledger; operations that are under way end with an error. It waits for them
+// until ctx ends.
+func (l *Ledger) Close(ctx context.Context) error {
+	return l.runner.Close(ctx, func() error {
+		l.link.close()
+		if l.own != nil {
+			l.own.CloseIdleConnections()
+			// HTTP/2 lets go of requests that are cancelled a little later.
+			l.clock.AfterFunc(time.Second, l.own.CloseIdleConnections)
+		}
 		return nil
-	}
-	l.end()
-	l.link.close()
-	if l.own != nil {
-		l.own.CloseIdleConnections()
-		// HTTP/2 lets go of requests that are cancelled a little later.
-		l.clock.AfterFunc(time.Second, l.own.CloseIdleConnections)
-	}
-	return nil
+	})
 }

@@ -26,6 +26,8 @@
 //   - After a 408, a persistent 449, a 5xx, a lost connection, or a region that
 //     doesn't take writes at the moment (403, substatus 3), the outcome is unknown:
 //     the record may be stored, now or later. Read the key back.
+//   - An error that came before anything was sent, such as that of a check of account and
+//     container, matches [store.ErrNotStored], too.
 //
 // An operation ends with its context. Give each one a deadline. A throttled request
 // (429) is sent again after the wait that Azure names, up to ten times in all, while

@@ -1,7 +1,6 @@
 package cosmos
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/fault"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // statusRetryWith is Azure's own: two writes met, send it again.
@@ -37,64 +37,43 @@ const (
 // maxMessage bounds the shown part of a reply, in bytes.
 const maxMessage = 300
 
-// failed is the error of an operation on a key.
-func (l *Ledger) failed(ctx context.Context, op, key string, err error) error {
+// meaning gives an error its meaning for a ledger. After an error without a sentinel
+// the outcome is unknown, above all for an append: time-outs (408 among them), lost
+// connections, 5xx, and a region that doesn't take writes at the moment.
+func meaning(err error) storekit.Meaning {
+	return storekit.Meaning{Is: sentinel(err), RetryAfter: retryAfter(err)}
+}
+
+// explained is an error as it may be shown: a reply in a line, since the SDK's own text has many, of headers and
+// content. Its causes are the error and what was hidden from the SDK.
+type explained struct {
+	text   string
+	causes []error
+}
+
+func (e explained) Error() string   { return e.text }
+func (e explained) Unwrap() []error { return e.causes }
+
+// explain is an error as it may be shown, but for secrets.
+func explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fault.Of("cosmos", op, key, l.classify(ctx, err, key))
-}
-
-// classify gives an error its meaning for a ledger. After an error without a sentinel
-// the outcome is unknown, above all for an append: time-outs (408 among them), lost
-// connections, 5xx, and a region that doesn't take writes at the moment. shown may be in
-// its text.
-func (l *Ledger) classify(ctx context.Context, err error, shown ...string) error {
-	e := l.explain(err, shown...)
-	if errors.Is(e, context.Canceled) || errors.Is(e, context.DeadlineExceeded) {
-		// Of a request's context, which says no more than the caller's own.
-		e.HideCancellation()
-	}
-	switch ended := ctx.Err(); {
-	case ended != nil:
-		e.Name(ended)
-	case l.closed.Load() && !replied(err):
-		e.Name(store.ErrClosed)
-	}
-	return e.Meaning(meaning(err), retryAfter(err))
-}
-
-// replied reports whether an error comes from a reply.
-func replied(err error) bool {
-	_, ok := errors.AsType[*azcore.ResponseError](err)
-	return ok
-}
-
-// explain is an error as it may be shown. A request that got no reply shows its
-// cause, which was hidden from the SDK.
-func (l *Ledger) explain(err error, shown ...string) *fault.Shown {
-	text := err.Error()
-	causes := []error{err}
+	e := explained{err.Error(), []error{err}}
 	if r, ok := errors.AsType[*azcore.ResponseError](err); ok && r.RawResponse != nil {
-		// The SDK's own text has many lines, of headers and content.
-		text = strings.Replace(text, r.Error(), describe(r.RawResponse), 1)
+		e.text = strings.Replace(e.text, r.Error(), describe(r.RawResponse), 1)
 	}
 	if x, ok := errors.AsType[*exchangeError](err); ok {
-		causes = append(causes, x.cause)
+		e.causes = append(e.causes, x.cause)
 	}
 	if t, ok := errors.AsType[*tokenError](err); ok {
-		causes = append(causes, t.cause)
+		e.causes = append(e.causes, t.cause)
 	}
-	return fault.Show(l.secrets.Scrub(text, shown...), causes...)
+	return e
 }
 
-// meaning is the sentinel that fits an error, or nil.
-func meaning(err error) error {
-	for _, found := range []error{store.ErrRefused, store.ErrMissing, store.ErrClosed} {
-		if errors.Is(err, found) {
-			return found
-		}
-	}
+// sentinel is that of package store which fits an error, or nil.
+func sentinel(err error) error {
 	if t, ok := errors.AsType[*tokenError](err); ok {
 		return t.meaning()
 	}
@@ -113,7 +92,7 @@ func meaning(err error) error {
 		}
 	case http.StatusNotFound:
 		// Get has dealt with items that aren't there.
-		if substatus != substatusSessionNotAvailable && !errors.Is(err, store.ErrNotFound) {
+		if substatus != substatusSessionNotAvailable {
 			return store.ErrMissing
 		}
 	case http.StatusTooManyRequests:
@@ -163,7 +142,17 @@ func replyOf(err error) *http.Response {
 // region that lags.
 func ownerMissing(err error) bool {
 	r := replyOf(err)
-	return r != nil && slices.Contains([]string{substatusOwnerMissing, substatusSessionNotAvailable}, r.Header.Get(headerSubstatus))
+	return r != nil && !aboutItem(r)
+}
+
+// aboutItem reports whether a 404 means the item.
+func aboutItem(reply *http.Response) bool {
+	return !slices.Contains([]string{substatusOwnerMissing, substatusSessionNotAvailable}, reply.Header.Get(headerSubstatus))
+}
+
+// isAnswer reports whether a reply is an answer, if not the one that was hoped for: the key is taken, or there is no item.
+func isAnswer(reply *http.Response) bool {
+	return reply.StatusCode == http.StatusConflict || reply.StatusCode == http.StatusNotFound && aboutItem(reply)
 }
 
 // describe is a reply in a line: its status and the message in its content, which

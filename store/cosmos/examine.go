@@ -13,6 +13,7 @@ import (
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/document"
 	"github.com/slotlease/slotlease/store/internal/fault"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 var _ store.Examiner = (*Ledger)(nil)
@@ -33,17 +34,17 @@ const (
 // append of the newest record's key, which exists, and by the deletion of what doesn't. It stores nothing.
 // It costs about 30 request units.
 func (l *Ledger) Examine(ctx context.Context) ([]store.Finding, error) {
-	if err := l.open(ctx); err != nil {
-		return nil, l.failed(ctx, "examine", "", err)
+	if err := l.runner.Open(ctx); err != nil {
+		return nil, l.runner.Failed(ctx, "examine", "", err)
 	}
 	c, err := l.dial()
 	if err != nil {
-		return nil, l.failed(ctx, "examine", "", err)
+		return nil, l.runner.Failed(ctx, "examine", "", err)
 	}
 	c.examines = true
 	defer c.client.Close()
 	defer c.end()
-	e := &fault.Exam{Clock: l.clock, Scrub: func(text string) string { return l.secrets.Scrub(text) }}
+	e := &storekit.Exam{Clock: l.clock, Scrub: func(text string) string { return l.secrets.Scrub(text) }}
 	p, err := l.examineConnection(ctx, e, c)
 	l.examineTLS(e)
 	e.OK(store.CheckServerClocks, fmt.Sprintf("apart by %v at most, as is assumed (serverSkew): front ends can't be asked one by one", l.skew))
@@ -62,17 +63,13 @@ func (l *Ledger) Examine(ctx context.Context) ([]store.Finding, error) {
 	return e.Found, nil
 }
 
-// probe runs an operation of an examination.
+// probe makes a part of an examination.
 func probe[T any](ctx context.Context, l *Ledger, c *conn, do func(ctx context.Context) (T, error)) (T, error) {
-	v, err := runOn(ctx, l, "examine", "", func(context.Context) (*conn, error) { return c, nil }, func(ctx context.Context, _ *conn) (T, error) { return do(ctx) })
-	if err != nil {
-		err = errors.Unwrap(err) // without the name of the operation
-	}
-	return v, err
+	return storekit.Probe(ctx, l.runner, task(ctx, l, c.itself, func(ctx context.Context, _ *conn) (T, error) { return do(ctx) }))
 }
 
 // examineConnection reads the container's properties, for which the SDK reads those of the account first.
-func (l *Ledger) examineConnection(ctx context.Context, e *fault.Exam, c *conn) (*azcosmos.ContainerProperties, error) {
+func (l *Ledger) examineConnection(ctx context.Context, e *storekit.Exam, c *conn) (*azcosmos.ContainerProperties, error) {
 	ctx, cancel := e.First(ctx)
 	defer cancel()
 	began := l.clock.Now()
@@ -92,7 +89,7 @@ func (l *Ledger) examineConnection(ctx context.Context, e *fault.Exam, c *conn) 
 }
 
 // examineTLS says how the connection is secured.
-func (l *Ledger) examineTLS(e *fault.Exam) {
+func (l *Ledger) examineTLS(e *storekit.Exam) {
 	switch {
 	case l.address.plain:
 		e.OK(store.CheckTLS, "not encrypted (insecureHTTP), to this machine alone")
@@ -106,7 +103,7 @@ func (l *Ledger) examineTLS(e *fault.Exam) {
 }
 
 // examineAccount judges the account's properties.
-func (l *Ledger) examineAccount(e *fault.Exam, a Account) {
+func (l *Ledger) examineAccount(e *storekit.Exam, a Account) {
 	flaws := a.flaws()
 	if refused := l.judge(a); refused != nil {
 		e.Failed(CheckRegions, store.LevelFail, refused)
@@ -124,7 +121,7 @@ func (l *Ledger) examineAccount(e *fault.Exam, a Account) {
 			if remedy == "" && len(a.ReadRegions) > 1 {
 				remedy = "make Strong the account's default consistency"
 			}
-			e.Add(fault.Flaw{Check: CheckRegions, What: strings.Join(what, "; "), Remedy: remedy}.Finding(store.LevelWarn))
+			e.Add(storekit.Flaw{Check: CheckRegions, What: strings.Join(what, "; "), Remedy: remedy}.Finding(store.LevelWarn))
 		} else {
 			e.OK(CheckRegions, "writes in one region: "+strings.Join(a.WriteRegions, ", "))
 		}
@@ -133,12 +130,12 @@ func (l *Ledger) examineAccount(e *fault.Exam, a Account) {
 }
 
 // examineContainer judges the container's properties, or why there are none.
-func (l *Ledger) examineContainer(e *fault.Exam, p *azcosmos.ContainerProperties, err error) {
+func (l *Ledger) examineContainer(e *storekit.Exam, p *azcosmos.ContainerProperties, err error) {
 	checks := []string{CheckPartitionKey, store.CheckExpiry, store.CheckConstraints, CheckIndexing}
 	name := l.address.database + "/" + l.address.container
 	switch {
 	case p == nil && isStatus(err, http.StatusNotFound):
-		e.Add(fault.Flaw{Check: store.CheckLedger, What: "there is no container " + name, Remedy: "leasectl init"}.Finding(store.LevelFail))
+		e.Add(storekit.Flaw{Check: store.CheckLedger, What: "there is no container " + name, Remedy: "leasectl init"}.Finding(store.LevelFail))
 		e.Skip("there is none", checks...)
 		return
 	case p == nil && errors.Is(err, store.ErrDenied):
@@ -158,7 +155,7 @@ func (l *Ledger) examineContainer(e *fault.Exam, p *azcosmos.ContainerProperties
 }
 
 // examineRights tries what workers do, so that nothing is stored.
-func (l *Ledger) examineRights(ctx context.Context, e *fault.Exam, c *conn, unfit bool) {
+func (l *Ledger) examineRights(ctx context.Context, e *storekit.Exam, c *conn, unfit bool) {
 	ctx, cancel := e.Part(ctx)
 	defer cancel()
 	judge := func(check string, level store.Level, err error, granted, remedy string) {
@@ -193,7 +190,7 @@ func (l *Ledger) examineRights(ctx context.Context, e *fault.Exam, c *conn, unfi
 	_, err = probe(ctx, l, c, func(ctx context.Context) (none struct{}, err error) { return none, c.onRosterMay(ctx) })
 	switch {
 	case isStatus(err, http.StatusNotFound):
-		e.Add(fault.Flaw{Check: store.CheckRoster, What: fmt.Sprintf("there is no container %s/%s%s", l.address.database, l.address.container, rosterSuffix), Remedy: "leasectl init"}.Finding(store.LevelWarn))
+		e.Add(storekit.Flaw{Check: store.CheckRoster, What: fmt.Sprintf("there is no container %s/%s%s", l.address.database, l.address.container, rosterSuffix), Remedy: "leasectl init"}.Finding(store.LevelWarn))
 	default:
 		judge(store.CheckRoster, store.LevelWarn, err, "reading and deleting are granted", items+"items/*")
 	}

@@ -117,6 +117,26 @@ func TestWarningsOfAccounts(t *testing.T) {
 	}
 }
 
+func TestWhatAFailoverLosesDependsOnTheAccount(t *testing.T) {
+	t.Parallel()
+	read, one, two := time.Now(), []string{"West Europe"}, []string{"West Europe", "North Europe"}
+	for _, c := range []struct {
+		name, want string
+		a          Account
+	}{
+		{"never read", "isn't known yet", Account{}},
+		{"one region", "no other takes over", Account{ReadAt: read, Consistency: "Eventual", ReadRegions: one}},
+		{"strong", "All survive: the account has 2 regions", Account{ReadAt: read, Consistency: "Strong", ReadRegions: two}},
+		{"bounded", "up to the configured staleness", Account{ReadAt: read, Consistency: "BoundedStaleness", ReadRegions: two}},
+		{"session", "up to about 15 minutes: the account has 2 regions", Account{ReadAt: read, Consistency: "Session", ReadRegions: two}},
+		{"it says nothing of its consistency", "up to about 15 minutes", Account{ReadAt: read, ReadRegions: two}},
+	} {
+		if got := c.a.durability().Failover; !strings.Contains(got, c.want) {
+			t.Errorf("%s: Failover = %q, want %q in it", c.name, got, c.want)
+		}
+	}
+}
+
 func TestMachineWithAWrongClockCanLease(t *testing.T) {
 	t.Parallel()
 	for _, ahead := range []time.Duration{-time.Hour, 0, 48 * time.Hour} {

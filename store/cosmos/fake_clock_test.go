@@ -85,6 +85,7 @@ func TestNoTimeIsBetterThanAWrongOne(t *testing.T) {
 		"no date and beyond 9999":  reply(200, map[string]any{"Documents": []any{1e300}}, "Date", "soon"),
 		"no date and no documents": reply(200, map[string]any{"Documents": []any{}}, "Date", "soon"),
 		"no date and a refusal":    reply(400, nil, "Date", "soon"),
+		"a date that a cache kept": reply(200, map[string]any{"Documents": []any{}}, "Age", "60"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

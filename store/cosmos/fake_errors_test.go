@@ -250,3 +250,17 @@ func TestAnErrorShowsNoKeyAndIsNotGarbled(t *testing.T) {
 		wantSentinel(t, "Append() with a key that was cut off", err, store.ErrDenied)
 	})
 }
+
+// Another worker trims, too, and then the service falls silent.
+func TestAnOperationThatIsEndedDoesNotBlameAnAnswerThatItTook(t *testing.T) {
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
+		for seq := range int64(4) {
+			f.plant(t, "job", store.Key("job", seq+1), nil)
+		}
+		f.hook = answering("delete", refusal(404, "Entity with the specified id does not exist"), silence, silence, silence)
+		_, err := f.open(t, Options{}).Trim(within(t, time.Second), "job", 4)
+		if !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "404") {
+			t.Errorf("Trim() on a service that fell silent = %v, want DeadlineExceeded, and not the 404 of a record that was trimmed already", err)
+		}
+	})
+}

@@ -15,6 +15,14 @@ import (
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
+// What storekit.Fitness says of its checks.
+const (
+	lookAgain    = 10 * time.Minute
+	lookPause    = 30 * time.Second
+	lookPatience = 15 * time.Second
+	lookWait     = time.Second
+)
+
 func TestAccountsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -228,5 +236,28 @@ func TestFailuresHaveTheAccountLookedAtSoon(t *testing.T) {
 		wantSentinel(t, "Get() of a broken connection", read(), nil)
 		f.set(func() { f.properties["enableMultipleWriteLocations"] = true })
 		wantSentinel(t, "Get() right after", read(), store.ErrRefused)
+	})
+}
+
+// A request that is refused as invalid may mean that the account isn't strongly consistent any more. That it can't be read
+// just then doesn't: its own endpoint may be down where that of the region is not.
+func TestOperationsGoOnIfTheAccountCannotBeReadAfterAnInvalidRequest(t *testing.T) {
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
+		l := f.open(t, Options{})
+		wantErr(t, "Append()", l.Append(within(t, time.Minute), storetest.Grant("job", 1)), nil)
+		var once sync.Once
+		f.hook = func(r *fakeRequest) (answer *fakeReply) {
+			switch r.op {
+			case "create":
+				once.Do(func() { answer = refusal(400, "some proxy's words") })
+			case "account", "container":
+				return refusal(503, "the service is unavailable")
+			}
+			return answer
+		}
+		wantSentinel(t, "Append() that is refused as invalid", l.Append(within(t, time.Minute), storetest.Grant("job", 2)), nil)
+		for seq := range int64(3) {
+			wantErr(t, "Append() after that", l.Append(within(t, time.Minute), storetest.Grant("job", 2+seq)), nil)
+		}
 	})
 }

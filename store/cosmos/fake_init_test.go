@@ -1,7 +1,10 @@
 package cosmos
 
 import (
+	"errors"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
@@ -80,4 +83,34 @@ func TestInitOfAContainerThatSomebodyElseJustMadeOtherwise(t *testing.T) {
 		return nil
 	})
 	wantSentinel(t, "Init()", f.open(t, Options{}).Init(within(t, time.Minute)), store.ErrRefused)
+}
+
+// An operation looks for the container before Init creates it, and hears of that later.
+func TestALookFromBeforeInitCountsNoMore(t *testing.T) {
+	inBubble(t, func(t *testing.T, f *fakeAccount) {
+		f.container = nil
+		var looks atomic.Int64
+		late := make(chan struct{})
+		f.hook = on("container", func(*fakeRequest) *fakeReply {
+			if looks.Add(1) == 1 {
+				<-late
+				return refusal(404, "Owner resource does not exist", headerSubstatus, substatusOwnerMissing)
+			}
+			return nil
+		})
+		l := f.open(t, Options{})
+		early := make(chan error, 1)
+		go func() { early <- l.Append(within(t, time.Minute), storetest.Grant("job", 1)) }()
+		synctest.Wait()
+		wantErr(t, "Init()", l.Init(within(t, time.Minute)), nil)
+		close(late)
+		wantSentinel(t, "Append() from before Init", <-early, store.ErrMissing)
+		for range 2 {
+			time.Sleep(time.Second)
+			if err := l.Append(within(t, time.Minute), storetest.Grant("job", 1)); err != nil && !errors.Is(err, store.ErrConflict) {
+				t.Errorf("Append() after Init = %v, want nil and then ErrConflict: the container is there", err)
+			}
+		}
+		documenttest.Equal(t, "items created or tried", f.ops("create"), 2)
+	})
 }

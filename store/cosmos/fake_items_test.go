@@ -11,6 +11,7 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/store/storekit"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
@@ -94,7 +95,7 @@ func TestTrimCountsWhatItDeletedAndStopsAtTheFirstError(t *testing.T) {
 		want    error
 	}{
 		"somebody else trims, too": {answering("delete", refusal(404, "gone")), 198, 199, nil},
-		"no right to delete":       {always("delete", refusal(403, "no right")), 0, atATime, store.ErrDenied},
+		"no right to delete":       {always("delete", refusal(403, "no right")), 0, storekit.AtATime, store.ErrDenied},
 	} {
 		f := newFake()
 		for seq := range int64(200) {

@@ -22,11 +22,10 @@ import (
 func TestATimeThatContradictsTheDateIsNoStamp(t *testing.T) {
 	f := newFake()
 	l := f.open(t, Options{})
-	x := &exchange{}
 	date := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	x.reply(date, "host")
+	dated := store.Stamp{Time: date, Granularity: time.Second, MaxAge: time.Second}
 	for off, want := range map[time.Duration]bool{0: true, 2 * time.Second: true, -2 * time.Second: true, 3 * time.Second: false, -time.Minute: false} {
-		if s := l.stamp(date.Add(off), x); s.IsZero() == want {
+		if s := l.stamp(date.Add(off), dated); s.IsZero() == want {
 			t.Errorf("stamp(%v off the Date) = %+v, want a stamp: %v", off, s, want)
 		}
 	}

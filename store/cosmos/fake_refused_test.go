@@ -89,6 +89,42 @@ func TestAnAccountThatWasFitIsRefusedWhenItNoLongerIs(t *testing.T) {
 	}
 }
 
+func TestWhatWasNotSentIsNotStored(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		prepare func(f *fakeAccount)
+		want    bool
+	}{
+		"an account that is refused":        {func(f *fakeAccount) { f.properties["enableMultipleWriteLocations"] = true }, true},
+		"a container that is missing":       {func(f *fakeAccount) { f.container = nil }, true},
+		"an account that can't be reached":  {func(f *fakeAccount) { f.hook = always("account", hangUp) }, true},
+		"an account that throttles":         {func(f *fakeAccount) { f.hook = always("container", throttled("60000")) }, true},
+		"an append that is throttled":       {func(f *fakeAccount) { f.hook = always("create", throttled("60000")) }, false},
+		"an append that is denied":          {func(f *fakeAccount) { f.hook = always("create", refusal(401, "no")) }, false},
+		"an append whose connection breaks": {func(f *fakeAccount) { f.hook = always("create", hangUp) }, false},
+	} {
+		t.Run(name, bubbled(func(t *testing.T, f *fakeAccount) {
+			c.prepare(f)
+			err := f.open(t, Options{}).Append(within(t, 5*time.Second), storetest.Grant("job", 1))
+			if err == nil || errors.Is(err, store.ErrNotStored) != c.want {
+				t.Errorf("Append() = %v, want an error that is ErrNotStored: %v", err, c.want)
+			}
+		}))
+	}
+	t.Run("an account that is refused before the second try", bubbled(func(t *testing.T, f *fakeAccount) {
+		l := f.used(t, Options{})
+		f.hook = on("create", func(*fakeRequest) *fakeReply {
+			f.set(func() { f.properties["enableMultipleWriteLocations"] = true })
+			l.link.learn(l.link.current, Account{MultipleWrites: true})
+			return refusal(449, "retry with")
+		})
+		err := l.Append(within(t, 5*time.Second), storetest.Grant("job", 2))
+		if !errors.Is(err, store.ErrRefused) || errors.Is(err, store.ErrNotStored) || f.ops("create") != 2 {
+			t.Errorf("Append() = %v after %d creates, want ErrRefused, and that the first try may have been stored", err, f.ops("create")-1)
+		}
+	}))
+}
+
 func TestALookThatBeganEarlierDoesNotOverruleWhatWasToldSince(t *testing.T) {
 	inBubble(t, func(t *testing.T, f *fakeAccount) {
 		l := f.used(t, Options{})

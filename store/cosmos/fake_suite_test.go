@@ -6,22 +6,23 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/storekit"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
 // The conformance suite on the fake account: what it shows beyond the peer is the
 // server time that is selected along, in milliseconds.
 func TestConformanceOfTheFakeAccount(t *testing.T) {
-	if testing.Short() {
-		t.Skip("appends tens of thousands of times, as on the peer")
-	}
+	suites.SecondPath(t)
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T) storetest.Harness {
 		t.Helper()
 		f := newFake()
 		f.container = nil
 		return storetest.Harness{
+			Skips:     skips,
 			FreeStamp: true,
 			Rounds:    100, // make soak runs 1,000
 			Open: func(t testing.TB) store.Ledger {
@@ -52,7 +53,7 @@ func TestConformanceOfTheFakeAccount(t *testing.T) {
 				t.Helper()
 				text, err := json.Marshal(presenceItem(workerType, id, fields))
 				must(t, "Marshal()", err)
-				f.set(func() { f.attend(workerType, presenceKey(workerType, id), text) })
+				f.set(func() { f.attend(workerType, storekit.PresenceKey(workerType, id), text) })
 			},
 		}
 	})

@@ -10,7 +10,7 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/document"
-	"github.com/slotlease/slotlease/store/internal/fault"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // partitionPath is the partition key of a container that keeps ledgers.
@@ -28,9 +28,9 @@ func (l *Ledger) judgeContainer(p *azcosmos.ContainerProperties) error {
 }
 
 // containerFlaws are the reasons why a container is unfit.
-func (l *Ledger) containerFlaws(p *azcosmos.ContainerProperties) (flaws []fault.Flaw) {
+func (l *Ledger) containerFlaws(p *azcosmos.ContainerProperties) (flaws []storekit.Flaw) {
 	flaw := func(check, remedy, format string, args ...any) {
-		flaws = append(flaws, fault.Flaw{Check: check, Remedy: remedy, What: fmt.Sprintf("container %s/%s ", l.address.database, l.address.container) + fmt.Sprintf(format, args...)})
+		flaws = append(flaws, storekit.Flaw{Check: check, Remedy: remedy, What: fmt.Sprintf("container %s/%s ", l.address.database, l.address.container) + fmt.Sprintf(format, args...)})
 	}
 	if paths := p.PartitionKeyDefinition.Paths; !slices.Equal(paths, []string{partitionPath}) {
 		flaw(CheckPartitionKey, "use another container", "has the partition key %.120q, must have %q", paths, partitionPath)

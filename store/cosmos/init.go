@@ -9,6 +9,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // Init creates the database and the container if they don't exist, with an index of
@@ -18,13 +19,13 @@ import (
 //
 // It also creates the container of the roster, unless it isn't allowed to.
 func (l *Ledger) Init(ctx context.Context) error {
-	err := l.check(ctx)
+	err := l.again(ctx)
 	if errors.Is(err, store.ErrMissing) {
 		if err := l.create(ctx); err != nil {
 			return err
 		}
 		// Another process may have created it, in another way.
-		err = l.check(ctx)
+		err = l.again(ctx)
 	}
 	if err != nil {
 		return err
@@ -32,9 +33,9 @@ func (l *Ledger) Init(ctx context.Context) error {
 	return l.createRoster(ctx)
 }
 
-// check checks account and container.
-func (l *Ledger) check(ctx context.Context) error {
-	_, err := runOn(ctx, l, "init", "", l.reconnected, func(context.Context, *conn) (struct{}, error) { return struct{}{}, nil })
+// again checks account and container, however recent the last check is.
+func (l *Ledger) again(ctx context.Context) error {
+	_, err := storekit.RunUnchecked(ctx, l.runner, "init", "", task(ctx, l, l.reconnected, func(context.Context, *conn) (none struct{}, err error) { return none, nil }))
 	return err
 }
 
@@ -42,12 +43,12 @@ func (l *Ledger) check(ctx context.Context) error {
 func (l *Ledger) create(ctx context.Context) error {
 	c, err := l.dial()
 	if err != nil {
-		return l.failed(ctx, "init", "", err)
+		return l.runner.Failed(ctx, "init", "", err)
 	}
 	defer c.client.Close()
 	defer c.end()
 	create := func(what string, do func(context.Context) error) error {
-		_, err := runOn(ctx, l, "init", "", func(context.Context) (*conn, error) { return c, nil }, func(ctx context.Context, _ *conn) (struct{}, error) {
+		_, err := storekit.RunUnchecked(ctx, l.runner, "init", "", task(ctx, l, c.itself, func(ctx context.Context, _ *conn) (struct{}, error) {
 			err := do(ctx)
 			switch {
 			case isStatus(err, http.StatusConflict):
@@ -59,7 +60,7 @@ func (l *Ledger) create(ctx context.Context) error {
 				err = fmt.Errorf("create %s: %w", what, err)
 			}
 			return struct{}{}, err
-		})
+		}))
 		return err
 	}
 	err = create("database "+l.address.database, func(ctx context.Context) error {

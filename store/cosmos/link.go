@@ -7,29 +7,12 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
-	"github.com/benbjohnson/clock"
 
 	"github.com/slotlease/slotlease/store"
-)
-
-const (
-	// lookAgain is how long a check of account and container counts.
-	lookAgain = 10 * time.Minute
-	// lookPause is the least time between checks when requests or checks fail.
-	lookPause = 30 * time.Second
-	// lookPatience is how long a check may take, even if operations still wait for
-	// it.
-	lookPatience = 15 * time.Second
-	// lookWait is how long an operation waits for a check if a connection was found
-	// fit before, and lookExpiry how long such a connection is used while checks
-	// fail.
-	lookWait   = time.Second
-	lookExpiry = 2 * time.Hour
 )
 
 // conn is an SDK client whose account and container were found fit.
@@ -49,6 +32,9 @@ type conn struct {
 	account atomic.Pointer[Account]
 }
 
+// itself is the connection, for tasks that need no other.
+func (c *conn) itself(context.Context) (*conn, error) { return c, nil }
+
 // consistency is the level of reads: Strong if the account's default is. Azure refuses
 // to read more strongly than the default.
 func (c *conn) consistency() *azcosmos.ConsistencyLevel {
@@ -60,34 +46,12 @@ func (c *conn) consistency() *azcosmos.ConsistencyLevel {
 
 // link keeps the connection in use, and replaces it.
 type link struct {
-	mu      sync.Mutex
+	mu sync.Mutex
+	// current was found fit. It is nil before the first check, and when unfit says why.
 	current *conn
-	// since is when current was found fit.
-	since time.Time
-	// Another check is due when pause has passed since tried, when the last one began or
-	// succeeded: lookAgain after it succeeded, lookPause after it or a request failed, and
-	// at once if the account may refuse all reads.
-	tried time.Time
-	pause time.Duration
-
-	looking *look
+	unfit   error
 	account Account
 	closed  bool
-}
-
-// due reports whether it is time for another check.
-func (k *link) due(c clock.Clock) bool {
-	return c.Since(k.tried) >= k.pause && k.looking == nil
-}
-
-// look is a check of account and container in progress. Operations stop waiting for
-// it when their contexts end; it ends when none is waiting.
-type look struct {
-	done    chan struct{}
-	waiting int
-	cancel  context.CancelFunc
-	conn    *conn
-	err     error
 }
 
 // learn records the account's properties, whichever connection they came by. A
@@ -97,168 +61,88 @@ func (k *link) learn(c *conn, a Account) {
 	defer k.mu.Unlock()
 	k.account = a
 	c.account.Store(&a)
-	if k.current != nil && c.ledger.judge(a) != nil {
-		k.drop()
+	if unfit := c.ledger.judge(a); unfit != nil && k.current != nil {
+		k.use(nil, unfit)
+		c.ledger.fitness.Forget()
 	}
 }
 
-// doubt causes a check soon, because a request failed as requests do after a failover
-// or a change.
-func (k *link) doubt(c *conn, err error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.current != c {
-		return
+// use replaces the connection, by none if c is nil, which unfit explains. Operations in progress continue with
+// the earlier one. The caller holds mu.
+func (k *link) use(c *conn, unfit error) {
+	if k.current != nil {
+		k.current.client.Close()
 	}
-	k.pause = min(k.pause, lookPause)
-	if isStatus(err, http.StatusBadRequest) && c.consistency() != nil {
-		// The account may no longer be strongly consistent.
-		k.pause = 0
+	if k.current, k.unfit = c, unfit; k.closed && c != nil {
+		k.use(nil, store.ErrClosed)
 	}
-}
-
-// drop takes the connection out of use. Operations in progress continue with it.
-func (k *link) drop() {
-	k.current.client.Close()
-	k.current = nil
 }
 
 func (k *link) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.closed = true
-	if k.current != nil {
-		k.drop()
-	}
+	k.use(nil, store.ErrClosed)
 }
 
-// connected returns a connection that was found fit recently. If another check is due,
-// one operation starts it and waits, only for lookWait if there is an earlier
-// connection; others continue with that.
+// connected returns a connection that was found fit recently.
 func (l *Ledger) connected(ctx context.Context) (*conn, error) {
-	k := &l.link
-	k.mu.Lock()
-	if c := k.current; k.believed(l.clock) && !k.due(l.clock) {
-		k.mu.Unlock()
-		return c, nil
-	}
-	w := k.looking
-	if w == nil {
-		w = l.startLook(ctx)
-	}
-	w.waiting++
-	var enough <-chan time.Time
-	if k.believed(l.clock) && k.pause > 0 {
-		t := l.clock.Timer(lookWait)
-		defer t.Stop()
-		enough = t.C
-	}
-	k.mu.Unlock()
-
-	inTime := true
-	select {
-	case <-w.done:
-	case <-ctx.Done():
-	case <-enough:
-		inTime = false
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if !inTime && k.believed(l.clock) {
-		// The check continues, because this operation still counts as waiting.
-		return k.current, nil
-	}
-	if w.waiting--; w.waiting == 0 {
-		k.abandon(w)
-	}
-	select {
-	case <-w.done:
-	default:
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		return nil, errors.New("account and container can't be checked")
-	}
-	if w.err != nil && k.believed(l.clock) && !isHidden(w.err, store.ErrRefused) {
-		// It was fit, and the check failed. The next operation tries again.
-		return k.current, nil
-	}
-	return w.conn, w.err
-}
-
-// believed reports whether a connection was found fit recently enough to be used while
-// it can't be checked.
-func (k *link) believed(c clock.Clock) bool {
-	return k.current != nil && c.Since(k.since) < lookExpiry
-}
-
-// startLook starts a check on a separate goroutine, because the SDK ignores the context
-// when it reads the account. Its requests are charged to the operation that caused it.
-func (l *Ledger) startLook(ctx context.Context) *look {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	w := &look{done: make(chan struct{}), cancel: cancel}
-	l.link.looking, l.link.tried = w, l.clock.Now()
-	tooLong := l.clock.AfterFunc(lookPatience, func() {
-		l.link.mu.Lock()
-		defer l.link.mu.Unlock()
-		// Don't wait longer for code that ignores the context, such as a credential.
-		l.link.abandon(w)
-	})
-	go func() {
-		defer cancel()
-		defer tooLong.Stop()
-		c, err := l.inspect(ctx)
-		k := &l.link
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		w.conn, w.err = k.settle(l, c, err)
-		close(w.done)
-		if k.looking == w {
-			k.looking = nil
-		}
-	}()
-	return w
-}
-
-// abandon ends a check, unless it is over.
-func (k *link) abandon(w *look) {
-	if k.looking == w {
-		k.looking, k.pause = nil, lookPause
-	}
-	w.cancel()
-}
-
-// settle records the result of a check and returns the connection to use.
-func (k *link) settle(l *Ledger, c *conn, err error) (*conn, error) {
-	if err == nil {
-		// Another connection may have learned otherwise since.
-		if unfit := l.judge(k.account); unfit != nil {
-			c.client.Close()
-			c, err = nil, unfit
-		}
-	}
-	k.pause = lookPause
-	if err != nil && !isHidden(err, store.ErrRefused) && !errors.Is(err, store.ErrMissing) {
-		return c, err
-	}
-	if k.current != nil {
-		k.drop()
-	}
-	k.current, k.since = c, l.clock.Now()
-	k.tried, k.pause = k.since, lookAgain
-	if k.closed && c != nil {
-		k.drop()
-	}
-	return c, err
+	return l.afterCheck(l.fitness.Ensure(ctx))
 }
 
 // reconnected checks again, however recent the last check is.
 func (l *Ledger) reconnected(ctx context.Context) (*conn, error) {
-	c, err := l.inspect(ctx)
+	return l.afterCheck(l.fitness.Check(ctx))
+}
+
+// afterCheck returns the connection in use, unless a check has failed.
+func (l *Ledger) afterCheck(err error) (*conn, error) {
+	if err != nil {
+		return nil, err
+	}
 	k := &l.link
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.settle(l, c, err)
+	return k.current, k.unfit // Which may be new since the check.
+}
+
+// doubt causes a check soon, because a request failed as requests do after a failover
+// or a change.
+func (l *Ledger) doubt(c *conn, err error) {
+	l.link.mu.Lock()
+	current := l.link.current == c
+	l.link.mu.Unlock()
+	switch {
+	case !current:
+	case isStatus(err, http.StatusBadRequest) && c.consistency() != nil:
+		// The account may no longer be strongly consistent, and refuse all reads.
+		l.fitness.Suspect()
+	default:
+		l.fitness.Doubt()
+	}
+}
+
+// check makes a connection, and uses it from now on if account and container are fit. It is what Fitness calls.
+func (l *Ledger) check(ctx context.Context) error {
+	c, err := l.inspect(ctx)
+	err = explain(err)
+	k := &l.link
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err == nil {
+		// Another connection may have learned otherwise since.
+		if err = l.judge(k.account); err != nil {
+			c.client.Close()
+			c = nil
+		}
+	}
+	if err == nil || errors.Is(err, store.ErrRefused) || errors.Is(err, store.ErrMissing) {
+		k.use(c, err)
+	}
+	if c == nil && k.unfit != nil {
+		l.fitness.Forget() // A newer check, after Init created the container, may have ended before this one.
+	}
+	return err
 }
 
 // inspect makes a client and checks account and container. A client whose first read

@@ -3,16 +3,14 @@ package cosmos
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"time"
 
 	"github.com/benbjohnson/clock"
 
 	"github.com/slotlease/slotlease/store/internal/document"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // defaultSkew is how far the servers' clocks are assumed to be apart.
@@ -21,11 +19,12 @@ const defaultSkew = 250 * time.Millisecond
 // Open checks the options and makes a ledger of them. It reports everything that
 // is wrong with them at once. It waits for no connection: an account that can't
 // be reached shows in the operations, and they work once it can.
-func Open(_ context.Context, o Options) (*Ledger, error) {
+func Open(ctx context.Context, o Options) (*Ledger, error) {
 	l := &Ledger{clock: o.Clock, transport: o.Transport}
 	if l.clock == nil {
 		l.clock = clock.New()
 	}
+	l.dating = storekit.NewDating(l.clock)
 	var errs []error
 	bad := func(err error) { errs = append(errs, err) }
 	if (o.URI == "") == (o.ConnectionString == "") {
@@ -68,33 +67,14 @@ func Open(_ context.Context, o Options) (*Ledger, error) {
 	l.skew, l.unsafe = cmp.Or(o.ServerSkew, a.skew, defaultSkew), o.UnsafeUnverifiedAccount || a.unsafe
 	l.secrets.Hide(key)
 	l.secrets.Publish(a.host, a.database, a.container)
+	l.fitness = storekit.NewFitness(l.clock, l.check)
+	l.runner = storekit.NewRunner(storekit.RunnerOptions{Store: "cosmos", Secrets: l.secrets, Meaning: meaning})
 	if l.transport == nil {
-		l.own = newHTTPClient(a.skipVerify)
+		l.own = storekit.NewHTTPClient(a.skipVerify)
 		l.transport = l.own
 	}
 	if l.sign, err = newSigner(key, o); err != nil {
-		return nil, fmt.Errorf("cosmos: open: %w", l.explain(err))
+		return nil, l.runner.Failed(ctx, "open", "", explain(err))
 	}
-	l.life, l.end = context.WithCancel(context.Background())
 	return l, nil
-}
-
-// newHTTPClient is a client whose connections are the ledger's own. Time-outs are
-// those of the operations' contexts; a connection that died shows by its pings.
-func newHTTPClient(skipVerify bool) *http.Client {
-	return &http.Client{
-		Transport: &http.Transport{
-			Proxy:                 http.ProxyFromEnvironment,
-			DialContext:           (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-			TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: skipVerify},
-			TLSHandshakeTimeout:   10 * time.Second,
-			ForceAttemptHTTP2:     true,
-			HTTP2:                 &http.HTTP2Config{SendPingTimeout: 5 * time.Second, PingTimeout: 2 * time.Second},
-			MaxIdleConnsPerHost:   100,
-			IdleConnTimeout:       90 * time.Second,
-			ExpectContinueTimeout: time.Second,
-		},
-		// A redirect would send a signed request to another host.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
 }

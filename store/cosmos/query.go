@@ -16,17 +16,29 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/document"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 const (
 	// listPage is how many items are read at a time if there is no limit, and
 	// mostPage if there is.
 	listPage, mostPage = 100, 1000
-	// atATime is how many writes of one operation run at a time.
-	atATime = 8
 	// fieldTime is the name of the account's time in the result of a query.
 	fieldTime = "storeTime"
 )
+
+// fieldID is the name of the key. The other names are those of package document.
+const fieldID = "id"
+
+// projection asks for the fields that decode reads. Names are quoted since some
+// are words of the query language.
+var projection = func() string {
+	quoted := []string{`c["` + fieldID + `"]`}
+	for _, name := range document.Fields() {
+		quoted = append(quoted, `c["`+name+`"]`)
+	}
+	return strings.Join(quoted, ", ")
+}()
 
 // query are the options of queries: in one partition, read as strongly as allowed.
 func (c *conn) query(parameters ...azcosmos.QueryParameter) *azcosmos.QueryOptions {
@@ -85,7 +97,7 @@ func (c *conn) walk(ctx context.Context, q document.Query) (found walked, err er
 		}
 		return err
 	}
-	found.records, found.unreachable, err = document.Walk(q, find, decode)
+	found.records, found.unreachable, err = document.Walk(q, find, storekit.Decode)
 	return found, err
 }
 
@@ -155,9 +167,9 @@ func (c *conn) trim(ctx context.Context, workerType string, before int64, delete
 	return c.remove(ctx, old, deleted)
 }
 
-// remove deletes records, several at a time.
+// remove deletes records, the oldest first and then several at a time.
 func (c *conn) remove(ctx context.Context, records []store.Record, deleted *atomic.Int64) error {
-	return several(len(records), func(i int) error {
+	return storekit.OldestFirst(len(records), func(i int) error {
 		r := records[i]
 		_, err := c.container.DeleteItem(ctx, azcosmos.NewPartitionKeyString(r.WorkerType), store.Key(r.WorkerType, r.Seq), nil)
 		switch {

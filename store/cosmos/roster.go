@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/document"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 var _ store.Roster = (*Ledger)(nil)
@@ -21,15 +21,9 @@ const rosterSuffix = "-roster"
 
 // Attend stores presences in place of those with their keys, several at a time. Each costs one upsert.
 func (l *Ledger) Attend(ctx context.Context, presences []store.Presence) error {
-	items := make([][]byte, len(presences))
-	for i, p := range presences {
-		err := p.Check()
-		if err == nil {
-			items[i], err = encodePresence(p)
-		}
-		if err != nil {
-			return fmt.Errorf("cosmos: attend: %w", err)
-		}
+	items, err := storekit.EncodePresences(presences)
+	if err != nil {
+		return l.runner.Invalid("attend", err)
 	}
 	return l.eachOnRoster(ctx, "attend", "", len(items), func(ctx context.Context, c *conn, i int) error {
 		_, err := c.roster.UpsertItem(ctx, azcosmos.NewPartitionKeyString(presences[i].WorkerType), items[i], nil)
@@ -43,12 +37,12 @@ func (l *Ledger) Attend(ctx context.Context, presences []store.Presence) error {
 // Leave removes presences, several at a time. Each deletion costs one request.
 func (l *Ledger) Leave(ctx context.Context, workerType string, ids []string) error {
 	if err := store.CheckWorkerType(workerType); err != nil {
-		return fmt.Errorf("cosmos: leave: %w", err)
+		return l.runner.Invalid("leave", err)
 	}
 	// What isn't an ID may not be sent as part of a URL.
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !store.IsPresenceID(id) })
 	return l.eachOnRoster(ctx, "leave", workerType, len(ids), func(ctx context.Context, c *conn, i int) error {
-		_, err := c.roster.DeleteItem(ctx, azcosmos.NewPartitionKeyString(workerType), presenceKey(workerType, ids[i]), nil)
+		_, err := c.roster.DeleteItem(ctx, azcosmos.NewPartitionKeyString(workerType), storekit.PresenceKey(workerType, ids[i]), nil)
 		if absent(err) {
 			return nil
 		}
@@ -61,7 +55,7 @@ func (l *Ledger) Leave(ctx context.Context, workerType string, ids []string) err
 func (l *Ledger) Presences(ctx context.Context, workerType string) ([]store.Presence, error) {
 	if workerType != "" {
 		if err := store.CheckWorkerType(workerType); err != nil {
-			return nil, fmt.Errorf("cosmos: presences: %w", err)
+			return nil, l.runner.Invalid("presences", err)
 		}
 	}
 	return run(ctx, l, "presences", workerType, func(ctx context.Context, c *conn) (all []store.Presence, err error) {
@@ -81,7 +75,7 @@ func (l *Ledger) Presences(ctx context.Context, workerType string) ([]store.Pres
 				return nil, aside(err)
 			}
 			for _, raw := range page.Items {
-				if p, ok := decodePresence(raw); ok {
+				if p, ok := storekit.DecodePresence(raw); ok {
 					all = append(all, p)
 				}
 			}
@@ -96,7 +90,7 @@ func (l *Ledger) Presences(ctx context.Context, workerType string) ([]store.Pres
 func (l *Ledger) eachOnRoster(ctx context.Context, op, key string, n int, do func(ctx context.Context, c *conn, i int) error) error {
 	done := make([]atomic.Bool, n)
 	_, err := run(ctx, l, op, key, func(ctx context.Context, c *conn) (struct{}, error) {
-		return struct{}{}, several(n, func(i int) error {
+		return struct{}{}, storekit.Several(n, func(i int) error {
 			if done[i].Load() {
 				return nil
 			}
@@ -106,32 +100,6 @@ func (l *Ledger) eachOnRoster(ctx context.Context, op, key string, n int, do fun
 		})
 	})
 	return err
-}
-
-// several does something for each of n, some at a time. After the first error it starts no more, but waits
-// for those in progress, which may succeed.
-func several(n int, do func(i int) error) error {
-	var wg sync.WaitGroup
-	var next atomic.Int64
-	failures := make(chan error, atATime)
-	for range min(atATime, n) {
-		wg.Go(func() {
-			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
-				if err := do(int(i)); err != nil {
-					next.Store(int64(n))
-					failures <- err
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	select {
-	case err := <-failures:
-		return err
-	default:
-		return nil
-	}
 }
 
 // absent reports whether a reply says that an item, or its container, isn't there. A region that lags
@@ -148,7 +116,7 @@ func (e asideError) Unwrap() error { return e.error }
 
 // aside marks an error as one that says nothing about the ledger, if it is one.
 func aside(err error) error {
-	if absent(err) || isStatus(err, http.StatusForbidden) && meaning(err) != nil {
+	if absent(err) || isStatus(err, http.StatusForbidden) && sentinel(err) != nil {
 		return asideError{err}
 	}
 	return err
@@ -159,7 +127,7 @@ func aside(err error) error {
 func (l *Ledger) createRoster(ctx context.Context) error {
 	_, err := run(ctx, l, "init", "", func(ctx context.Context, c *conn) (struct{}, error) {
 		err := l.createContainer(ctx, c, l.address.container+rosterSuffix, nil)
-		if isStatus(err, http.StatusConflict) || isStatus(err, http.StatusForbidden) && meaning(err) != nil {
+		if isStatus(err, http.StatusConflict) || isStatus(err, http.StatusForbidden) && sentinel(err) != nil {
 			err = nil
 		}
 		if err != nil {

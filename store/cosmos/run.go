@@ -2,13 +2,11 @@ package cosmos
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strconv"
 	"time"
 
-	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/store/internal/fault"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 const (
@@ -23,94 +21,42 @@ const (
 	maxPause = time.Second
 )
 
-// outcome is the result of an operation.
-type outcome[T any] struct {
-	value T
-	err   error
-}
-
-// run performs an operation and ends with its context, whatever the SDK does
-// meanwhile.
-//
-// The SDK doesn't get the deadline, but is cancelled at it: a dialer would measure it
-// by the machine's wall clock, which may differ from the context's clock.
+// run performs an operation on a connection that was found fit.
 func run[T any](ctx context.Context, l *Ledger, op, key string, do func(context.Context, *conn) (T, error)) (T, error) {
-	return runOn(ctx, l, op, key, l.connected, do)
+	return storekit.RunUnchecked(ctx, l.runner, op, key, task(ctx, l, l.connected, do))
 }
 
-// runOn is run on a connection from another source.
-func runOn[T any](ctx context.Context, l *Ledger, op, key string, connect func(context.Context) (*conn, error), do func(context.Context, *conn) (T, error)) (T, error) {
-	var none T
-	if err := l.open(ctx); err != nil {
-		return none, l.failed(ctx, op, key, err)
-	}
-	x := &exchange{}
-	inner, cancel := context.WithCancel(context.WithValue(context.WithoutCancel(ctx), exchangeKey{}, x))
-	defer cancel()
-	done := make(chan outcome[T], 1)
-	go func() {
-		var o outcome[T]
-		o.value, o.err = patiently(inner, ctx, l, connect, do)
-		done <- o
-	}()
-	select {
-	case o := <-done:
-		return o.value, l.failed(ctx, op, key, o.err)
-	case <-ctx.Done():
-	case <-l.life.Done():
-	}
-	cancel()
-	select {
-	case o := <-done:
-		// The reply may have been there already.
-		return o.value, l.failed(ctx, op, key, o.err)
-	default:
-	}
-	err := ctx.Err()
-	if err == nil {
-		err = store.ErrClosed
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.failure != "" {
-		err = fmt.Errorf("%w: %s", err, x.failure)
-	}
-	return none, l.failed(ctx, op, key, err)
-}
-
-// open fails if the ledger is closed or the context is over.
-func (l *Ledger) open(ctx context.Context) error {
-	if l.closed.Load() {
-		return store.ErrClosed
-	}
-	return fault.Ended(ctx)
-}
-
-// patiently retries throttled and 449 requests while the wait fits in the caller's
-// deadline.
-func patiently[T any](ctx, caller context.Context, l *Ledger, connect func(context.Context) (*conn, error), do func(context.Context, *conn) (T, error)) (T, error) {
-	for try := 1; ; try++ {
-		c, err := connect(ctx)
-		var value T
-		if err == nil {
-			value, err = do(ctx, c)
-		}
-		if err == nil {
-			return value, nil
-		}
-		if c != nil && dubious(err) {
-			l.link.doubt(c, err)
-		}
-		pause, again := comeAgain(err, try)
-		if !again || try == maxTries || pause > 0 && !l.wait(ctx, caller, pause) {
-			return value, err
+// task is what an operation does: it finds a connection, and retries throttled and 449 requests while the wait
+// fits in the caller's deadline.
+func task[T any](caller context.Context, l *Ledger, connect func(context.Context) (*conn, error), do func(context.Context, *conn) (T, error)) func(context.Context) (T, error) {
+	return func(ctx context.Context) (T, error) {
+		for try, begun := 1, false; ; try++ {
+			var value T
+			c, err := connect(ctx)
+			if err == nil {
+				begun = true
+				value, err = do(ctx, c)
+			}
+			if err == nil {
+				return value, nil
+			}
+			if c != nil && dubious(err) {
+				l.doubt(c, err)
+			}
+			pause, again := l.comeAgain(err, try)
+			switch stays := !again || try == maxTries || pause > 0 && !l.wait(ctx, caller, pause); {
+			case stays && !begun:
+				return value, storekit.NotStored(explain(err))
+			case stays:
+				return value, explain(err)
+			}
 		}
 	}
 }
 
 // comeAgain reports whether a failed request may be sent again unchanged, and how long
 // to wait first.
-func comeAgain(err error, try int) (time.Duration, bool) {
+func (l *Ledger) comeAgain(err error, try int) (time.Duration, bool) {
 	growing := func(first time.Duration) time.Duration { return min(first<<min(try-1, 10), maxPause) }
 	switch {
 	case isStatus(err, http.StatusTooManyRequests):
@@ -121,7 +67,7 @@ func comeAgain(err error, try int) (time.Duration, bool) {
 	case isStatus(err, statusRetryWith):
 		return growing(retryPause), true
 	case isStatus(err, http.StatusUnauthorized), isStatus(err, http.StatusForbidden):
-		return 0, try == 1 && misdated(replyOf(err))
+		return 0, try == 1 && l.misdated(replyOf(err))
 	}
 	return 0, false
 }
@@ -140,7 +86,6 @@ func (l *Ledger) wait(ctx, caller context.Context, d time.Duration) bool {
 	case <-t.C:
 		return true
 	case <-ctx.Done():
-	case <-l.life.Done():
 	}
 	return false
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -13,7 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/store/storekit"
 	"github.com/slotlease/slotlease/testutil/cosmospeer"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
@@ -75,18 +76,6 @@ func ready(t testing.TB, o Options) *Ledger {
 	must(t, "Init()", l.Init(within(t, patience)))
 	return l
 }
-
-// onAPeer calls a test with a separate peer, and handles on it.
-func onAPeer(t *testing.T, test func(t *testing.T, p documenttest.Peer, open func() store.Ledger)) {
-	t.Helper()
-	t.Parallel()
-	peer := cosmospeer.Start(t, cosmospeer.Options{})
-	test(t, peer, func() store.Ledger { return opened(t, Options{URI: peer.URI()}) })
-}
-
-func TestHandleOutlivesARestartOfTheServer(t *testing.T) { onAPeer(t, documenttest.OutlivesARestart) }
-
-func TestAppendToASilentServerIsUnknown(t *testing.T) { onAPeer(t, documenttest.SilentAppendIsUnknown) }
 
 func TestServerThatLostItsDataHasNoLedger(t *testing.T) {
 	t.Parallel()
@@ -160,10 +149,21 @@ func TestEachOperationOnAPeerIsOneRequestAndBracketsTheTime(t *testing.T) {
 	}
 }
 
+// skips are what the suite can't show on any account.
+var skips = map[string]string{
+	"planted documents/*workerType contradicts its key*/*": "it is the partition key",
+	"hostile names from outside/*/plant *":                 "an id can't have some characters",
+	"foreign constraints":                                  "a container with unique keys is refused as a whole, and triggers run only if a request names them",
+	"two paths":                                            "the container is the same, whatever the address",
+	"watch":                                                "the store gives no hints",
+}
+
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	uri := cosmospeer.URI(t)
 	client := past(t, uri)
+	skips := maps.Clone(skips)
+	skips["readers"], skips["attendance/a reader*"] = "the peer takes any key", "the peer takes any key"
 	storetest.Run(t, func(t *testing.T) storetest.Harness {
 		t.Helper()
 		name := newDatabase(t, client)
@@ -182,6 +182,7 @@ func TestConformance(t *testing.T) {
 				t.Helper()
 				plantPresence(t, client, name, workerType, id, fields)
 			},
+			Skips:     skips,
 			FreeStamp: true,
 			Rounds:    100, // Each append is a request over HTTP to one thread. make soak runs 1,000.
 		}
@@ -226,7 +227,7 @@ func plantPresence(t testing.TB, client *azcosmos.Client, database, workerType, 
 
 // presenceItem is an item of the roster with some fields.
 func presenceItem(workerType, id string, fields map[string]any) map[string]any {
-	item := map[string]any{"id": presenceKey(workerType, id), "workerType": workerType}
+	item := map[string]any{"id": storekit.PresenceKey(workerType, id), "workerType": workerType}
 	for name, v := range fields {
 		if at, ok := v.(time.Time); ok {
 			v = at.Format(time.RFC3339Nano)

@@ -3,15 +3,13 @@ package cosmos
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
-	"sync"
-	"time"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // The headers of Azure Cosmos DB that are read here.
@@ -25,40 +23,6 @@ const (
 // maxBody bounds the size of one reply. A page of a query has at most 4 MB.
 const maxBody = 16 << 20
 
-// exchange is the by-product of an operation's requests, besides their results.
-type exchange struct {
-	mu sync.Mutex
-	// date and host are of the last reply.
-	date    time.Time
-	host    string
-	failure string
-}
-
-// exchangeKey is the context key of an exchange.
-type exchangeKey struct{}
-
-// exchangeOf returns the exchange of an operation's context, never nil.
-func exchangeOf(ctx context.Context) *exchange {
-	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
-		return x
-	}
-	return &exchange{}
-}
-
-// reply remembers when the last reply was made, and where.
-func (x *exchange) reply(date time.Time, host string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.date, x.host = date, host
-}
-
-// fail remembers the last failure.
-func (x *exchange) fail(why string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.failure = why
-}
-
 // exchangeError is the error of a request that got no reply. It hides its cause from
 // errors.As: if the SDK recognised the cause, it would sleep and send the request
 // again. The caller knows the deadline and decides whether to retry.
@@ -66,21 +30,11 @@ type exchangeError struct{ cause error }
 
 func (e *exchangeError) Error() string { return e.cause.Error() }
 
-// isHidden is errors.Is that looks into hidden causes, too.
-func isHidden(err, target error) bool {
-	if errors.Is(err, target) {
-		return true
-	}
-	x, ok := errors.AsType[*exchangeError](err)
-	return ok && errors.Is(x.cause, target)
-}
-
 // Do sends a request of the SDK. All requests pass here: those of operations, and the
 // SDK's own for the account's properties.
 func (c *conn) Do(req *http.Request) (*http.Response, error) {
 	ctx, release := c.bounded(req.Context())
 	defer release()
-	x := exchangeOf(ctx)
 	if a := c.account.Load(); a != nil && !isAccount(req) && !c.examines {
 		// The SDK may have learned during an operation that writes now go to several
 		// regions.
@@ -93,7 +47,7 @@ func (c *conn) Do(req *http.Request) (*http.Response, error) {
 		err = readBody(reply)
 	}
 	if err != nil {
-		x.fail(err.Error())
+		storekit.Trouble(ctx, err.Error())
 		return nil, &exchangeError{err}
 	}
 	if reply.Request == nil {
@@ -102,17 +56,14 @@ func (c *conn) Do(req *http.Request) (*http.Response, error) {
 	if units, err := strconv.ParseFloat(reply.Header.Get(headerCharge), 64); err == nil && units > 0 && units < 1e9 {
 		store.Charge(ctx, units)
 	}
-	date, err := http.ParseTime(reply.Header.Get("Date"))
-	if err == nil {
-		c.ledger.dating.learn(c.ledger.clock, date)
-	}
-	if reply.StatusCode >= http.StatusBadRequest {
-		x.fail(describe(reply))
+	c.ledger.dating.Learn(reply)
+	if reply.StatusCode >= http.StatusBadRequest && !isAnswer(reply) {
+		storekit.Trouble(ctx, describe(reply))
 	}
 	if isAccount(req) {
 		return c.judgeAccount(reply)
 	}
-	x.reply(date, req.URL.Host)
+	storekit.Note(ctx, storekit.Dates{Skew: c.ledger.skew, Server: req.URL.Host}.Stamp(reply))
 	return reply, nil
 }
 
@@ -120,7 +71,7 @@ func (c *conn) Do(req *http.Request) (*http.Response, error) {
 // that isn't used after all, because the SDK's own requests don't end with an operation.
 func (c *conn) bounded(ctx context.Context) (bounded context.Context, release func()) {
 	bounded, cancel := context.WithCancel(ctx)
-	closed := context.AfterFunc(c.ledger.life, cancel)
+	closed := context.AfterFunc(c.ledger.runner.Life(), cancel)
 	ended := context.AfterFunc(c.life, cancel)
 	return bounded, func() {
 		closed()

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // address is a parsed URI or connection string, without the key.
@@ -33,11 +35,11 @@ const scheme = "cosmos://"
 var (
 	accountName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,61}$`)
 	hostName    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]{0,252}$`)
-	plainName   = regexp.MustCompile(`^[A-Za-z]{1,24}$`)
 )
 
-// parseURI takes a URI apart. Its errors quote no part of it but the names of
-// parameters that look like names: anything else may be half a key.
+// parseURI takes a URI apart, and reports all that is wrong with it. Its errors quote no
+// part of it but the names of parameters that look like names: anything else may be half
+// a key.
 func parseURI(uri string) (address, error) {
 	rest, ok := strings.CutPrefix(uri, scheme)
 	if !ok {
@@ -49,12 +51,24 @@ func parseURI(uri string) (address, error) {
 	rest, query, _ := strings.Cut(rest, "?")
 	account, path, _ := strings.Cut(rest, "/")
 	var a address
-	if err := a.locate(account); err != nil {
+	errs := append([]error{a.locate(account), a.place(path)}, a.parameters(query)...)
+	if a.emulated() && errs[0] == nil && !a.loopback() {
+		errs = append(errs, errors.New("uri: insecureHTTP and insecureSkipVerify are for loopback addresses only"))
+	}
+	if err := errors.Join(errs...); err != nil {
 		return address{}, err
 	}
+	if a.plain {
+		a.endpoint = "http" + strings.TrimPrefix(a.endpoint, "https")
+	}
+	return a, nil
+}
+
+// place reads the names of database and container.
+func (a *address) place(path string) error {
 	names := strings.Split(strings.TrimSuffix(path, "/"), "/")
 	if len(names) > 2 {
-		return address{}, errors.New("uri: the path must be /DATABASE/CONTAINER or less")
+		return errors.New("uri: the path must be /DATABASE/CONTAINER or less")
 	}
 	for i, to := range []*string{&a.database, &a.container} {
 		if i >= len(names) {
@@ -62,24 +76,15 @@ func parseURI(uri string) (address, error) {
 		}
 		name, err := url.PathUnescape(names[i])
 		if err != nil {
-			return address{}, errors.New("uri: database or container is not percent-encoded correctly")
+			return errors.New("uri: database or container is not percent-encoded correctly")
 		}
 		if strings.Contains(name, "=") {
 			// The rest of a key, or a parameter without its question mark.
-			return address{}, errors.New("uri: database and container must hold no = (parameters begin with a ?)")
+			return errors.New("uri: database and container must hold no = (parameters begin with a ?)")
 		}
 		*to = name
 	}
-	if err := a.parameters(query); err != nil {
-		return address{}, err
-	}
-	if a.emulated() && !a.loopback() {
-		return address{}, errors.New("uri: insecureHTTP and insecureSkipVerify are for loopback addresses only")
-	}
-	if a.plain {
-		a.endpoint = "http" + strings.TrimPrefix(a.endpoint, "https")
-	}
-	return a, nil
+	return nil
 }
 
 // locate finds the endpoint of an account or host.
@@ -108,58 +113,36 @@ func (a address) loopback() bool {
 	return err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback())
 }
 
-func (a *address) parameters(query string) error {
-	seen := map[string]bool{}
-	for pair := range strings.SplitSeq(query, "&") {
-		if pair == "" {
-			continue
-		}
-		name, value, ok := strings.Cut(pair, "=")
-		if !plainName.MatchString(name) {
-			return errors.New("uri: each parameter must be written name=value")
-		}
-		if seen[name] {
-			return fmt.Errorf("uri: parameter %s is given twice", name)
-		}
-		seen[name] = true
-		var err error
+func (a *address) parameters(query string) []error {
+	known := []string{"throughput", "autoscale", "serverless", "serverSkew", "unsafeUnverifiedAccount", "insecureHTTP", "insecureSkipVerify"}
+	return storekit.Parameters(query, known, func(name, value string) (err error) {
 		switch name {
 		case "throughput":
 			a.offer.manual, err = someUnits(value)
 		case "autoscale":
 			a.offer.autoscale, err = someUnits(value)
 		case "serverless":
-			a.offer.serverless, err = strconv.ParseBool(value)
-		case "insecureHTTP":
-			a.plain, err = strconv.ParseBool(value)
-		case "insecureSkipVerify":
-			a.skipVerify, err = strconv.ParseBool(value)
+			a.offer.serverless, err = storekit.Truth(value)
 		case "serverSkew":
-			if a.skew, err = time.ParseDuration(value); err != nil || a.skew <= 0 || a.skew > mostSkew {
-				return fmt.Errorf("uri: parameter serverSkew must be a duration above 0, at most %v, such as 500ms", mostSkew)
-			}
+			a.skew, err = storekit.SkewOf(value)
 		case "unsafeUnverifiedAccount":
-			a.unsafe, err = strconv.ParseBool(value)
-		default:
-			return fmt.Errorf("uri: parameter %s is unknown: use throughput, autoscale, serverless, serverSkew, unsafeUnverifiedAccount, insecureHTTP or insecureSkipVerify", name)
+			a.unsafe, err = storekit.Truth(value)
+		case "insecureHTTP":
+			a.plain, err = storekit.Truth(value)
+		case "insecureSkipVerify":
+			a.skipVerify, err = storekit.Truth(value)
 		}
-		if err != nil || !ok {
-			return fmt.Errorf("uri: parameter %s has an invalid value", name)
-		}
-	}
-	return nil
+		return err
+	})
 }
-
-// mostSkew bounds serverSkew in a URI: with more, no slot could be worked in.
-const mostSkew = time.Hour
 
 // someUnits reads a number of RU/s, which can't be zero.
 func someUnits(value string) (int, error) {
 	n, err := strconv.Atoi(value)
-	if n == 0 && err == nil {
-		err = strconv.ErrRange
+	if err != nil || n == 0 {
+		return 0, errors.New("must be a number of RU/s")
 	}
-	return n, err
+	return n, nil
 }
 
 // parseConnectionString takes a connection string apart. Its errors quote
@@ -228,10 +211,7 @@ func Redact(uri string) string {
 	if _, err := parseURI(uri); err == nil {
 		return uri
 	}
-	if strings.HasPrefix(uri, scheme) {
-		return scheme + "***"
-	}
-	return "***"
+	return storekit.Masked(uri, scheme)
 }
 
 // checkName returns a check for the fault of a database's or container's name. It is

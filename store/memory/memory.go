@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/benbjohnson/clock"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/fault"
 )
 
 // Options of New. The zero value is ready for use.
@@ -75,10 +75,7 @@ func (l *Ledger) Handle() *Ledger { return &Ledger{data: l.data} }
 
 // enter takes the lock if the ledger can serve the call.
 func (l *Ledger) enter(ctx context.Context, op, key string) error {
-	if err := ctx.Err(); err != nil {
-		if cause := context.Cause(ctx); !errors.Is(cause, err) {
-			err = fmt.Errorf("%w: %w", err, cause)
-		}
+	if err := fault.Ended(ctx); err != nil {
 		return fmt.Errorf("memory: %s %.100q: %w", op, key, err)
 	}
 	l.mu.Lock()

@@ -36,7 +36,7 @@ var errAnew = errors.New("the client was just made anew")
 // seek makes the client anew if an error says that it has lost its servers. The error of an operation
 // that was under way by the earlier client isn't that of a ledger that was closed.
 func (l *Ledger) seek(err error) error {
-	if errors.Is(err, mongo.ErrClientDisconnected) && l.own && !l.closed.Load() {
+	if errors.Is(err, mongo.ErrClientDisconnected) && l.own && !l.runner.Closed() {
 		return errAnew
 	}
 	e, selecting := errors.AsType[topology.ServerSelectionError](err)

@@ -123,15 +123,7 @@ func greet(addr string, raw bson.Raw) (greeting, error) {
 // collection or, if the collection is sharded, the primary shard of the database. Until
 // the collection exists, the error is store.ErrMissing.
 func (l *Ledger) Now(ctx context.Context) (store.Stamp, error) {
-	var s store.Stamp
-	err := insist(ctx, func(ctx context.Context) (err error) {
-		if err := l.open(ctx, "now", ""); err != nil {
-			return err
-		}
-		s, err = l.now(ctx)
-		return l.failed(ctx, "now", "", err)
-	})
-	return s, err
+	return run(ctx, l, "now", "", l.now)
 }
 
 func (l *Ledger) now(ctx context.Context) (store.Stamp, error) {

@@ -10,10 +10,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/slotlease/slotlease/internal/race"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
 // closeAtAHeartbeat closes ledgers on a set, each with its own client, when heartbeats begin: the
@@ -131,4 +134,28 @@ func TestCloseEndsConnectionsToServersThatTheDriverHasLeft(t *testing.T) {
 		}
 		time.Sleep(time.Minute) // The heartbeats end.
 	})
+}
+
+func TestCloseEndsOperationsByAClientOfTheCallers(t *testing.T) {
+	t.Parallel()
+	f := serve(t, &fakeServer{reply: answers(nil)})
+	asked, end := make(chan struct{}), make(chan struct{})
+	var hangs atomic.Bool
+	interrupt(f, &hangs, "insert", "", func() bson.D { close(asked); <-end; return nil })
+	client, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + f.addr))
+	must(t, "Connect()", err)
+	t.Cleanup(func() { _ = client.Disconnect(context.Background()) })
+	defer close(end)
+	l := open(t, Options{Client: client})
+	must(t, "Append()", l.Append(within(t, patience), storetest.Grant("job", 1)))
+	hangs.Store(true)
+	done := make(chan error, 1)
+	go func() { done <- l.Append(context.Background(), storetest.Grant("job", 2)) }()
+	<-asked
+	began := time.Now()
+	wantErr(t, "Close()", l.Close(within(t, patience)), nil)
+	wantErr(t, "Append() under way", <-done, store.ErrClosed)
+	if took := time.Since(began); took > patience/2 {
+		t.Errorf("Close() took %v, want it to end the append at once", took)
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 var _ store.Copied = (*Ledger)(nil)
@@ -69,7 +70,7 @@ func (l *Ledger) openCopy(ctx context.Context) (*memberCopy, error) {
 		fitness: fitness{clock: l.fitness.clock, gate: make(chan struct{}, 1)},
 		members: newMembers(l.fitness.clock, l.members.clocks.Assumed, nil),
 	}, addr}
-	c.life, c.end = context.WithCancel(context.Background())
+	c.newRunner()
 	c.crowded, c.crowd = context.WithCancel(context.Background())
 	c.bind(client, l.to().db.Name(), l.to().coll.Name())
 	return c, nil
@@ -104,7 +105,7 @@ var errCopy = fmt.Errorf("%w: a copy of a ledger is only read", store.ErrDenied)
 
 // Append fails.
 func (c *memberCopy) Append(ctx context.Context, r store.Record) error {
-	return notStored{c.failed(ctx, "append", store.Key(r.WorkerType, r.Seq), errCopy)}
+	return storekit.NotStored(c.failed(ctx, "append", store.Key(r.WorkerType, r.Seq), errCopy))
 }
 
 // Trim fails.

@@ -21,11 +21,11 @@ import (
 // A connection whose reply is late is kept, since the driver reads that reply for another
 // 400 ms before the connection is used again. Only an operation that is cancelled loses
 // its connection.
-func insist(ctx context.Context, do func(context.Context) error) error {
+func insist[T any](ctx context.Context, do func(context.Context) (T, error)) (T, error) {
 	ctx = outsideSessions(ctx)
-	err := do(ctx)
+	value, err := do(ctx)
 	if ctx.Err() != nil || !errors.Is(err, driver.ErrDeadlineWouldBeExceeded) {
-		return err
+		return value, err
 	}
 	ctx, cancel := withoutDate(ctx)
 	defer cancel()

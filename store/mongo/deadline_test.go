@@ -6,6 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/event"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 )
 
@@ -20,6 +24,23 @@ func TestANetworkThatIsFastAgainIsUsedAtOnce(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
 	defer cancel()
 	wantErr(t, "Now() with less time than it took before", documenttest.ErrorOf(l.Now(ctx)), nil)
+}
+
+// A caller's client may hold the driver up, by a monitor of its own.
+func TestAnOperationEndsWithItsContextThoughTheDriverIsHeldUp(t *testing.T) {
+	t.Parallel()
+	f := serve(t, &fakeServer{})
+	free := make(chan struct{})
+	defer close(free)
+	client, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + f.addr).SetMonitor(&event.CommandMonitor{Started: func(context.Context, *event.CommandStartedEvent) { <-free }}))
+	must(t, "Connect()", err)
+	t.Cleanup(func() { _ = client.Disconnect(context.Background()) })
+	l := open(t, Options{Client: client})
+	began := time.Now()
+	_, err = l.Now(within(t, 100*time.Millisecond))
+	if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > patience/2 {
+		t.Errorf("Now() of a driver that is held up = %v after %v, want %v after 100 ms and a moment", err, took, context.DeadlineExceeded)
+	}
 }
 
 func TestTheEndOfADeadlineIsNoCancellation(t *testing.T) {

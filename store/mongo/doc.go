@@ -33,7 +33,7 @@
 //     rolled back later. Until then reads don't show it, and the key looks free.
 //   - A denial, and a refusal because of what the collection is, says that nothing was stored
 //     ([store.ErrNotStored]), if the append was sent at most once. With a client of the caller's own that isn't known, and the outcome is
-//     unknown, too.
+//     unknown, too. An error of a look at the collection before the append was sent says so in any case.
 //   - Reads show only what a majority has. Shortly after an election, the new
 //     primary, or an old one that doesn't know yet that it was replaced, may answer
 //     with an older state. For a ledger that is harmless: an append after a stale

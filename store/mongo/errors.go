@@ -10,9 +10,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
-	"github.com/slotlease/slotlease/internal/scrub"
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/store/internal/fault"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // Error codes of servers. The names are MongoDB's.
@@ -41,42 +40,38 @@ const (
 	codeThrottled = 16500
 )
 
-// failed is the error of an operation on a key.
+// lastWord is how long an operation that is over waits for the driver's error, which says what it waited for. The
+// driver notices the end of a context at once.
+const lastWord = 300 * time.Millisecond
+
+// newRunner makes the runner of the operations. What the ledger hides must be known.
+func (l *Ledger) newRunner() {
+	l.runner = storekit.NewRunner(storekit.RunnerOptions{
+		Store: "mongo", Secrets: l.secrets, Grace: lastWord, Clock: l.fitness.clock,
+		Text: func(err error) string { return l.login.message(err) },
+		// After an error without a sentinel the outcome is unknown, above all for an append: every time-out, every
+		// lost connection, every election, and every write that was made but not confirmed by a majority (a
+		// write-concern error).
+		Meaning: func(err error) storekit.Meaning {
+			// The driver hands the context's deadline to the server and to the connection; either may be a
+			// moment ahead of the context itself.
+			return storekit.Meaning{Is: meaning(err), RetryAfter: retryAfter(err), TimedOut: mongo.IsTimeout(err)}
+		},
+	})
+}
+
+// failed is the error of an operation on a key that isn't performed by run.
 func (l *Ledger) failed(ctx context.Context, op, key string, err error) error {
+	return l.runner.Failed(callers(ctx), op, key, l.noticed(err))
+}
+
+// noticed does what an error of the driver calls for beside its report.
+func (l *Ledger) noticed(err error) error {
 	if err == nil {
 		return nil
 	}
 	l.yield(err)
-	err = l.seek(err)
-	return fault.Of("mongo", op, key, classifyAs(ctx, err, l.login.message(err), l.secrets, key))
-}
-
-// classify gives a driver's error its meaning for a ledger. After an error without a
-// sentinel the outcome is unknown, above all for an append: every time-out, every lost
-// connection, every election, and every write that was made but not confirmed by a
-// majority (a write-concern error).
-func classify(ctx context.Context, err error, secrets scrub.Secrets) error {
-	return classifyAs(ctx, err, err.Error(), secrets)
-}
-
-// classifyAs is classify with another text than the error's own, which becomes the detail. shown
-// may be in either.
-func classifyAs(ctx context.Context, err error, text string, secrets scrub.Secrets, shown ...string) error {
-	e := fault.Show(secrets.Scrub(text, shown...), err)
-	e.Explain(secrets.Scrub(err.Error(), shown...))
-	ctx = callers(ctx)
-	switch ended := ctx.Err(); {
-	case ended != nil && !errors.Is(err, ended):
-		if errors.Is(err, context.Canceled) {
-			e.HideCancellation() // by this package
-		}
-		e.Name(ended)
-	case ended == nil && mongo.IsTimeout(err) && !errors.Is(err, context.DeadlineExceeded):
-		// The driver hands the context's deadline to the server and to the
-		// connection; either may be a moment ahead of the context itself.
-		e.Name(context.DeadlineExceeded)
-	}
-	return e.Meaning(meaning(err), retryAfter(err))
+	return l.seek(err)
 }
 
 // meaning is the sentinel that fits a driver's error, or nil.

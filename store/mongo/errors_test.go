@@ -11,7 +11,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
-	"github.com/slotlease/slotlease/internal/scrub"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -97,16 +96,23 @@ func TestAppendErrorsByTheServersReply(t *testing.T) {
 	}
 }
 
+// classify is an error of the driver as operations return it.
+func classify(ctx context.Context, err error) error {
+	l := &Ledger{login: &login{}}
+	l.newRunner()
+	return l.runner.Failed(ctx, "test", "", err)
+}
+
 func TestDriverErrorsStayInReach(t *testing.T) {
 	t.Parallel()
-	err := classify(t.Context(), mongo.CommandError{Code: 10107, Name: "NotWritablePrimary"}, scrub.Secrets{})
+	err := classify(t.Context(), mongo.CommandError{Code: 10107, Name: "NotWritablePrimary"})
 	if ce, ok := errors.AsType[mongo.CommandError](err); !ok || ce.Code != 10107 {
 		t.Errorf("classify() = %v, want the driver's error in its chain", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	wantErr(t, "classify() after the context ended", classify(ctx, errors.New("connection lost"), scrub.Secrets{}), context.Canceled)
-	wantSentinel(t, "a closed client", classify(t.Context(), mongo.ErrClientDisconnected, scrub.Secrets{}), store.ErrClosed)
+	wantErr(t, "classify() after the context ended", classify(ctx, errors.New("connection lost")), context.Canceled)
+	wantSentinel(t, "a closed client", classify(t.Context(), mongo.ErrClientDisconnected), store.ErrClosed)
 }
 
 func TestWrongPasswordIsDenied(t *testing.T) {

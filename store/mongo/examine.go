@@ -12,6 +12,7 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/fault"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 var _ store.Examiner = (*Ledger)(nil)
@@ -35,7 +36,7 @@ func (l *Ledger) Examine(ctx context.Context) ([]store.Finding, error) {
 	if err := l.open(ctx, "examine", ""); err != nil {
 		return nil, err
 	}
-	e := &fault.Exam{Clock: l.fitness.clock, Scrub: func(text string) string { return l.secrets.Scrub(text) }}
+	e := &storekit.Exam{Clock: l.fitness.clock, Scrub: func(text string) string { return l.secrets.Scrub(text) }}
 	g, err := l.examineConnection(ctx, e)
 	l.examineTLS(e)
 	l.examineConcerns(e)
@@ -54,15 +55,11 @@ func (l *Ledger) Examine(ctx context.Context) ([]store.Finding, error) {
 
 // explained is an error of an examination as it may be shown.
 func (l *Ledger) explained(ctx context.Context, err error) error {
-	if err == nil {
-		return nil
-	}
-	err = l.seek(err)
-	return classifyAs(ctx, err, l.login.message(err), l.secrets)
+	return errors.Unwrap(l.failed(ctx, "examine", "", err)) // without the name of the operation
 }
 
 // examineConnection asks the server what it is.
-func (l *Ledger) examineConnection(ctx context.Context, e *fault.Exam) (greeting, error) {
+func (l *Ledger) examineConnection(ctx context.Context, e *storekit.Exam) (greeting, error) {
 	ctx, cancel := e.First(ctx)
 	defer cancel()
 	began := l.fitness.clock.Now()
@@ -85,13 +82,13 @@ func (l *Ledger) examineConnection(ctx context.Context, e *fault.Exam) (greeting
 }
 
 // examineTLS says how the connection is secured.
-func (l *Ledger) examineTLS(e *fault.Exam) {
+func (l *Ledger) examineTLS(e *storekit.Exam) {
 	o := l.anew.options
 	switch {
 	case o == nil:
 		e.Skip("the client is the caller's", store.CheckTLS)
 	case o.TLSConfig != nil && o.TLSConfig.InsecureSkipVerify:
-		e.Add(fault.Flaw{
+		e.Add(storekit.Flaw{
 			Check: store.CheckTLS, What: "encrypted, but the server's certificate isn't verified (tlsInsecure or tlsAllowInvalidCertificates in the URI)",
 			Remedy: "take that out of the URI, and name the server's authority by tlsCAFile",
 		}.Finding(store.LevelWarn))
@@ -100,7 +97,7 @@ func (l *Ledger) examineTLS(e *fault.Exam) {
 	case l.loopback():
 		e.OK(store.CheckTLS, "not encrypted, to this machine alone")
 	default:
-		e.Add(fault.Flaw{
+		e.Add(storekit.Flaw{
 			Check: store.CheckTLS, What: "not encrypted: who sees or changes the traffic sees and changes leases",
 			Remedy: "turn TLS on at the servers, and add tls=true to the URI",
 		}.Finding(store.LevelWarn))
@@ -122,7 +119,7 @@ func (l *Ledger) loopback() bool {
 }
 
 // examineConcerns says what writes and reads wait for, whatever the URI says.
-func (l *Ledger) examineConcerns(e *fault.Exam) {
+func (l *Ledger) examineConcerns(e *storekit.Exam) {
 	text := "a write waits for a majority and its journal, and a read shows what a majority has, by the primary"
 	if o := l.anew.options; o != nil {
 		var overruled []string
@@ -143,7 +140,7 @@ func (l *Ledger) examineConcerns(e *fault.Exam) {
 }
 
 // examineServers looks at the replica set, and at the clocks of its members or of the shards.
-func (l *Ledger) examineServers(ctx context.Context, e *fault.Exam, g greeting) {
+func (l *Ledger) examineServers(ctx context.Context, e *storekit.Exam, g greeting) {
 	ctx, cancel := e.Part(ctx)
 	defer cancel()
 	s, err := l.now(ctx)
@@ -151,13 +148,13 @@ func (l *Ledger) examineServers(ctx context.Context, e *fault.Exam, g greeting) 
 	case g.router:
 		e.OK(CheckReplicaSet, "a router: the shards are replica sets")
 	case !g.writable && g.member:
-		e.Add(fault.Flaw{Check: CheckReplicaSet, What: g.server + " is not the primary", Remedy: "connect to the replica set, without directConnection"}.Finding(store.LevelFail))
+		e.Add(storekit.Flaw{Check: CheckReplicaSet, What: g.server + " is not the primary", Remedy: "connect to the replica set, without directConnection"}.Finding(store.LevelFail))
 	case !g.writable:
-		e.Add(fault.Flaw{Check: CheckReplicaSet, What: g.server + " is not in a replica set yet", Remedy: "wait until it has started, or call rs.initiate()"}.Finding(store.LevelFail))
+		e.Add(storekit.Flaw{Check: CheckReplicaSet, What: g.server + " is not in a replica set yet", Remedy: "wait until it has started, or call rs.initiate()"}.Finding(store.LevelFail))
 	case !g.member:
 		e.OK(CheckReplicaSet, "one server, without copies")
 	case missing != "":
-		e.Add(fault.Flaw{Check: CheckReplicaSet, What: fmt.Sprintf("%s, primary %s: %s", g.set, g.me, missing), Remedy: "start the members that don't answer, or let this machine reach them by these names"}.Finding(store.LevelWarn))
+		e.Add(storekit.Flaw{Check: CheckReplicaSet, What: fmt.Sprintf("%s, primary %s: %s", g.set, g.me, missing), Remedy: "start the members that don't answer, or let this machine reach them by these names"}.Finding(store.LevelWarn))
 	case l.members.dial == nil:
 		e.OK(CheckReplicaSet, fmt.Sprintf("%s, primary %s, and %d electable members", g.set, g.me, len(g.hosts)))
 	default:
@@ -173,7 +170,7 @@ func (l *Ledger) examineServers(ctx context.Context, e *fault.Exam, g greeting) 
 		e.Failed(store.CheckServerClocks, store.LevelFail, l.explained(ctx, err))
 	case warning != "":
 		what, _, _ := strings.Cut(warning, ": ")
-		e.Add(fault.Flaw{Check: store.CheckServerClocks, What: what, Remedy: "synchronise the servers' clocks; until then short slots may be lost"}.Finding(store.LevelWarn))
+		e.Add(storekit.Flaw{Check: store.CheckServerClocks, What: what, Remedy: "synchronise the servers' clocks; until then short slots may be lost"}.Finding(store.LevelWarn))
 	case s.Skew == 0:
 		e.OK(store.CheckServerClocks, "there is one clock")
 	default:
@@ -182,7 +179,7 @@ func (l *Ledger) examineServers(ctx context.Context, e *fault.Exam, g greeting) 
 }
 
 // examineCollection looks whether the collection is there, and at its options.
-func (l *Ledger) examineCollection(ctx context.Context, e *fault.Exam) {
+func (l *Ledger) examineCollection(ctx context.Context, e *storekit.Exam) {
 	ctx, cancel := e.Part(ctx)
 	defer cancel()
 	listing, stop := withoutDate(ctx)
@@ -195,7 +192,7 @@ func (l *Ledger) examineCollection(ctx context.Context, e *fault.Exam) {
 	case there == unlisted:
 		e.Skip("no right to list the collections (listCollections)", store.CheckLedger, CheckCollection)
 	case there == absent:
-		e.Add(fault.Flaw{Check: store.CheckLedger, What: "there is no collection " + l.namespace(), Remedy: "leasectl init"}.Finding(store.LevelFail))
+		e.Add(storekit.Flaw{Check: store.CheckLedger, What: "there is no collection " + l.namespace(), Remedy: "leasectl init"}.Finding(store.LevelFail))
 		e.Skip("there is none", CheckCollection)
 	default:
 		e.OK(store.CheckLedger, "the collection "+l.namespace()+" is there")
@@ -209,7 +206,7 @@ func (l *Ledger) examineCollection(ctx context.Context, e *fault.Exam) {
 }
 
 // examineIndexes looks for those that delete records or keep them out.
-func (l *Ledger) examineIndexes(ctx context.Context, e *fault.Exam) {
+func (l *Ledger) examineIndexes(ctx context.Context, e *storekit.Exam) {
 	ctx, cancel := e.Part(ctx)
 	defer cancel()
 	listing, stop := withoutDate(ctx)
@@ -234,7 +231,7 @@ func (l *Ledger) examineIndexes(ctx context.Context, e *fault.Exam) {
 }
 
 // examineShards finds out by what the collection is sharded.
-func (l *Ledger) examineShards(ctx context.Context, e *fault.Exam, g greeting) {
+func (l *Ledger) examineShards(ctx context.Context, e *storekit.Exam, g greeting) {
 	ctx, cancel := e.Part(ctx)
 	defer cancel()
 	if !g.router && g.service != cosmosRU {
@@ -260,7 +257,7 @@ func (l *Ledger) examineShards(ctx context.Context, e *fault.Exam, g greeting) {
 var noDocument = bson.D{{Key: fieldID, Value: bson.D{{Key: "$in", Value: bson.A{}}}}}
 
 // examineRights tries what workers do, on no document.
-func (l *Ledger) examineRights(ctx context.Context, e *fault.Exam) {
+func (l *Ledger) examineRights(ctx context.Context, e *storekit.Exam) {
 	ctx, cancel := e.Part(ctx)
 	defer cancel()
 	to := l.to()

@@ -12,7 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/store/internal/fault"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 const (
@@ -246,7 +246,7 @@ func (l *Ledger) lookAtCollection(ctx context.Context) (presence, error) {
 }
 
 // collectionFlaws finds out whether there is a collection, and what is wrong with its options.
-func (l *Ledger) collectionFlaws(ctx context.Context) (presence, []fault.Flaw, error) {
+func (l *Ledger) collectionFlaws(ctx context.Context) (presence, []storekit.Flaw, error) {
 	cursor, err := l.to().db.ListCollections(ctx, bson.D{{Key: "name", Value: l.to().coll.Name()}})
 	if err != nil {
 		return unlisted, nil, tolerate(err)
@@ -255,7 +255,7 @@ func (l *Ledger) collectionFlaws(ctx context.Context) (presence, []fault.Flaw, e
 	if err := cursor.All(ctx, &found); err != nil || len(found) == 0 {
 		return absent, nil, err
 	}
-	var flaws []fault.Flaw
+	var flaws []storekit.Flaw
 	for _, raw := range found {
 		flaws = append(flaws, collectionFlaws(l.namespace(), raw)...)
 	}
@@ -272,7 +272,7 @@ func (l *Ledger) lookAtIndexes(ctx context.Context) error {
 }
 
 // indexFlaws lists the indexes that are a danger. listed is false if rights are missing to list any.
-func (l *Ledger) indexFlaws(ctx context.Context) (listed bool, flaws []fault.Flaw, err error) {
+func (l *Ledger) indexFlaws(ctx context.Context) (listed bool, flaws []storekit.Flaw, err error) {
 	cursor, err := l.to().coll.Indexes().List(ctx)
 	if err != nil {
 		return false, nil, tolerate(err)
@@ -290,16 +290,16 @@ func (l *Ledger) indexFlaws(ctx context.Context) (listed bool, flaws []fault.Fla
 }
 
 // indexFlaw returns the danger of an index of a collection, by its entry in listIndexes.
-func indexFlaw(of string, raw bson.Raw) (f fault.Flaw, dangerous bool) {
+func indexFlaw(of string, raw bson.Raw) (f storekit.Flaw, dangerous bool) {
 	name, _ := raw.Lookup("name").StringValueOK()
 	if _, err := raw.LookupErr("expireAfterSeconds"); err == nil {
-		return fault.Flaw{Check: store.CheckExpiry, What: fmt.Sprintf("%s has the TTL index %.80q, which would delete the newest record", of, name), Remedy: "drop it"}, true
+		return storekit.Flaw{Check: store.CheckExpiry, What: fmt.Sprintf("%s has the TTL index %.80q, which would delete the newest record", of, name), Remedy: "drop it"}, true
 	}
 	// The index over _id has no such field.
 	if unique, _ := raw.Lookup("unique").BooleanOK(); unique && name != "_id_" {
-		return fault.Flaw{Check: store.CheckConstraints, What: fmt.Sprintf("%s has the unique index %.80q, which would keep records out", of, name), Remedy: "drop it"}, true
+		return storekit.Flaw{Check: store.CheckConstraints, What: fmt.Sprintf("%s has the unique index %.80q, which would keep records out", of, name), Remedy: "drop it"}, true
 	}
-	return fault.Flaw{}, false
+	return storekit.Flaw{}, false
 }
 
 // isReply reports whether the server answered a command, if only with an error.

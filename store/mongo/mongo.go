@@ -10,10 +10,9 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/slotlease/slotlease/internal/scrub"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/document"
-	"github.com/slotlease/slotlease/store/internal/fault"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // Ledger is a store.Ledger in a MongoDB collection.
@@ -28,13 +27,11 @@ type Ledger struct {
 	anew    anew
 	skew    time.Duration
 	unsafe  bool
-	secrets scrub.Secrets
+	secrets storekit.Secrets
+	runner  *storekit.Runner
 	fitness fitness
 	members *members
-	closed  atomic.Bool
-	awaits  atomic.Int64    // how long a server may keep a watch waiting
-	life    context.Context // ends with Close
-	end     context.CancelFunc
+	awaits  atomic.Int64 // how long a server may keep a watch waiting
 
 	watches atomic.Int64    // that have a change stream
 	crowded context.Context // ends when they are to leave their connections to others
@@ -57,7 +54,7 @@ func (l *Ledger) String() string {
 }
 
 // enter fails if the ledger is closed, the context is over, or the collection is
-// not fit for a ledger.
+// not fit for a ledger. It is for what isn't performed by run.
 func (l *Ledger) enter(ctx context.Context, op, key string) error {
 	if err := l.open(ctx, op, key); err != nil {
 		return err
@@ -67,11 +64,31 @@ func (l *Ledger) enter(ctx context.Context, op, key string) error {
 
 // open fails if the ledger is closed or the context is over.
 func (l *Ledger) open(ctx context.Context, op, key string) error {
-	err := fault.Ended(callers(ctx))
-	if l.closed.Load() {
-		err = store.ErrClosed
-	}
-	return l.failed(ctx, op, key, err)
+	return l.failed(ctx, op, key, l.runner.Open(callers(ctx)))
+}
+
+// run performs an operation, which may be on a collection that isn't fit for a ledger.
+func run[T any](ctx context.Context, l *Ledger, op, key string, do func(ctx context.Context) (T, error)) (T, error) {
+	return storekit.RunUnchecked(ctx, l.runner, op, key, func(ctx context.Context) (T, error) {
+		value, err := insist(ctx, do)
+		return value, l.noticed(err)
+	})
+}
+
+// onFit performs an operation on a collection that is fit for a ledger.
+func onFit[T any](ctx context.Context, l *Ledger, op, key string, do func(ctx context.Context) (T, error)) (T, error) {
+	begun := false
+	return run(ctx, l, op, key, func(ctx context.Context) (T, error) {
+		if err := l.fit(ctx); err != nil {
+			var none T
+			if !begun {
+				err = storekit.NotStored(err)
+			}
+			return none, err
+		}
+		begun = true
+		return do(ctx)
+	})
 }
 
 // Append inserts r unless its key exists, and returns when a majority of the
@@ -80,15 +97,12 @@ func (l *Ledger) open(ctx context.Context, op, key string) error {
 // nothing was stored.
 func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 	if err := r.Check(); err != nil {
-		return fmt.Errorf("mongo: append: %w", err)
+		return l.runner.Invalid("append", err)
 	}
 	key := store.Key(r.WorkerType, r.Seq)
 	var sent sending
-	err := insist(sent.watch(ctx), func(ctx context.Context) error {
-		if err := l.enter(ctx, "append", key); err != nil {
-			return err
-		}
-		return l.failed(ctx, "append", key, l.foreign(ctx, r, l.insert(ctx, encode(r))))
+	_, err := onFit(sent.watch(ctx), l, "append", key, func(ctx context.Context) (none struct{}, err error) {
+		return none, l.foreign(ctx, r, l.insert(ctx, encode(r)))
 	})
 	return sent.judge(err, l.own)
 }
@@ -96,10 +110,10 @@ func (l *Ledger) Append(ctx context.Context, r store.Record) error {
 // Get returns the record at a key.
 func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.Record, error) {
 	if err := store.CheckWorkerType(workerType); err != nil {
-		return store.Record{}, fmt.Errorf("mongo: get: %w", err)
+		return store.Record{}, l.runner.Invalid("get", err)
 	}
 	key := store.Key(workerType, seq)
-	return read(ctx, l, "get", key, func(ctx context.Context) (store.Record, error) {
+	return onFit(ctx, l, "get", key, func(ctx context.Context) (store.Record, error) {
 		raw, err := first(ctx, l.to().coll, l.target(bson.D{{Key: fieldID, Value: key}}, workerType), projection)
 		switch {
 		case err != nil:
@@ -111,25 +125,13 @@ func (l *Ledger) Get(ctx context.Context, workerType string, seq int64) (store.R
 	})
 }
 
-// read runs an operation that returns a value.
-func read[T any](ctx context.Context, l *Ledger, op, key string, do func(ctx context.Context) (T, error)) (value T, err error) {
-	err = insist(ctx, func(ctx context.Context) (err error) {
-		if err := l.enter(ctx, op, key); err != nil {
-			return err
-		}
-		value, err = do(ctx)
-		return l.failed(ctx, op, key, err)
-	})
-	return value, err
-}
-
 // Tail returns the newest records, newest first. It gives no stamp. It costs one
 // find, or two if there are unreachable keys among the newest.
 func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
 	if err := store.CheckWorkerType(workerType); err != nil {
-		return nil, store.Stamp{}, fmt.Errorf("mongo: tail: %w", err)
+		return nil, store.Stamp{}, l.runner.Invalid("tail", err)
 	}
-	out, err := read(ctx, l, "tail", workerType, func(ctx context.Context) ([]store.Record, error) {
+	out, err := onFit(ctx, l, "tail", workerType, func(ctx context.Context) ([]store.Record, error) {
 		if limit < 1 {
 			return nil, nil
 		}
@@ -149,9 +151,9 @@ func (l *Ledger) Tail(ctx context.Context, workerType string, limit int) ([]stor
 // there are unreachable keys among them.
 func (l *Ledger) Page(ctx context.Context, workerType string, after int64, limit int) ([]store.Record, error) {
 	if err := store.CheckWorkerType(workerType); err != nil {
-		return nil, fmt.Errorf("mongo: page: %w", err)
+		return nil, l.runner.Invalid("page", err)
 	}
-	return read(ctx, l, "page", workerType, func(ctx context.Context) ([]store.Record, error) {
+	return onFit(ctx, l, "page", workerType, func(ctx context.Context) ([]store.Record, error) {
 		q, some := document.Page(workerType, after, limit)
 		if !some {
 			return nil, nil
@@ -165,9 +167,9 @@ func (l *Ledger) Page(ctx context.Context, workerType string, after int64, limit
 // record that a majority has.
 func (l *Ledger) Trim(ctx context.Context, workerType string, before int64) (int, error) {
 	if err := store.CheckWorkerType(workerType); err != nil {
-		return 0, fmt.Errorf("mongo: trim: %w", err)
+		return 0, l.runner.Invalid("trim", err)
 	}
-	return read(ctx, l, "trim", workerType, func(ctx context.Context) (int, error) { return l.trim(ctx, workerType, before) })
+	return onFit(ctx, l, "trim", workerType, func(ctx context.Context) (int, error) { return l.trim(ctx, workerType, before) })
 }
 
 func (l *Ledger) trim(ctx context.Context, workerType string, before int64) (int, error) {
@@ -192,7 +194,7 @@ func (l *Ledger) trim(ctx context.Context, workerType string, before int64) (int
 // WorkerTypes lists the worker types that have records. It goes by the keys
 // alone and needs about one find for each type.
 func (l *Ledger) WorkerTypes(ctx context.Context) ([]string, error) {
-	return read(ctx, l, "list", "", l.list)
+	return onFit(ctx, l, "list", "", l.list)
 }
 
 func (l *Ledger) list(ctx context.Context) ([]string, error) {
@@ -225,23 +227,25 @@ func (l *Ledger) list(ctx context.Context) ([]string, error) {
 // and operations that are under way end with an error. If ctx ends first, what is left
 // of the client ends in the background.
 func (l *Ledger) Close(ctx context.Context) error {
-	if l.closed.Swap(true) {
+	err := l.runner.Close(ctx, func() error {
+		l.members.end()
+		if !l.own {
+			return nil
+		}
+		l.lines.closing.Store(true)
+		defer l.lines.endAll()
+		done := make(chan error, 1)
+		// The driver goes by ctx only until it waits for its heartbeats.
+		go func() { done <- l.disconnect(ctx) }()
+		select {
+		case err := <-done:
+			return err
+		case <-ctx.Done():
+			return nil
+		}
+	})
+	if ctx.Err() != nil {
 		return nil
 	}
-	l.end()
-	l.members.end()
-	if !l.own {
-		return nil
-	}
-	l.lines.closing.Store(true)
-	defer l.lines.endAll()
-	done := make(chan error, 1)
-	// The driver goes by ctx only until it waits for its heartbeats.
-	go func() { done <- l.disconnect(ctx) }()
-	select {
-	case err := <-done:
-		return l.failed(ctx, "close", "", err)
-	case <-ctx.Done():
-		return nil
-	}
+	return err
 }

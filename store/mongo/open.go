@@ -112,26 +112,26 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	l.fitness = fitness{clock: o.Clock, gate: make(chan struct{}, 1)}
 	client := o.Client
 	l.awaits.Store(int64(awaitsFor))
-	l.life, l.end = context.WithCancel(context.Background())
 	l.crowded, l.crowd = context.WithCancel(context.Background())
 	l.label, l.login = "client", &login{}
+	l.secrets.Publish(database + "." + collection)
+	l.newRunner()
 	if o.Client == nil {
 		l.own, l.label = true, a.hosts
 		var err error
 		if client, err = l.connect(ctx, a, o.AppName); err != nil {
-			return nil, fmt.Errorf("mongo: open: %w", err)
+			return nil, l.runner.Failed(ctx, "open", "", err)
 		}
 	}
 	l.members = newMembers(o.Clock, cmp.Or(l.skew, defaultSkew), l.login.reach)
 	l.bind(client, database, collection)
-	l.secrets.Publish(l.namespace())
 	return l, nil
 }
 
 // connect makes a client of the ledger's own, which connects in the background.
 func (l *Ledger) connect(ctx context.Context, a address, appName string) (*mongo.Client, error) {
 	if err := lookUpTXT(ctx, a); err != nil {
-		return nil, classify(ctx, fmt.Errorf("look up %s: %w", a.hosts, err), a.secrets)
+		return nil, fmt.Errorf("look up %s: %w", a.hosts, err)
 	}
 	made := make(chan *options.ClientOptions, 1)
 	// The driver looks up SRV records while it parses, and takes no context.
@@ -141,7 +141,7 @@ func (l *Ledger) connect(ctx context.Context, a address, appName string) (*mongo
 	case o = <-made:
 	case <-ctx.Done():
 		late := &net.DNSError{Err: "no answer in time", Name: a.hosts, IsTimeout: true}
-		return nil, classify(ctx, fmt.Errorf("%w: %w", ctx.Err(), late), a.secrets)
+		return nil, fmt.Errorf("%w: %w", ctx.Err(), late)
 	}
 	l.single = o.MaxPoolSize != nil && *o.MaxPoolSize == 1
 	l.login, l.lines = loginOf(o), linesOf(o)
@@ -154,7 +154,7 @@ func (l *Ledger) connect(ctx context.Context, a address, appName string) (*mongo
 	}
 	client, err := mongo.Connect(o)
 	if err != nil {
-		return nil, classify(ctx, fmt.Errorf("uri: %w", err), a.secrets)
+		return nil, fmt.Errorf("uri: %w", err)
 	}
 	l.anew.options = o
 	return client, nil

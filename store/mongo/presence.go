@@ -8,6 +8,7 @@ import (
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/document"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // attendance is the document of a presence: its fields by the names that they have in JSON.
@@ -16,9 +17,6 @@ type attendance struct {
 	store.Presence `bson:",inline"`
 }
 
-// presenceKey is the _id of a presence.
-func presenceKey(p store.Presence) string { return p.WorkerType + ":" + p.ID }
-
 // encodePresence is the document of a presence that passed its Check. What is empty is left out.
 func encodePresence(p store.Presence) (bson.Raw, error) {
 	var doc bytes.Buffer
@@ -26,7 +24,7 @@ func encodePresence(p store.Presence) (bson.Raw, error) {
 	e.SetRegistry(labelled)
 	e.UseJSONStructTags()
 	e.OmitEmpty()
-	err := e.Encode(attendance{presenceKey(p), p.Truncated()})
+	err := e.Encode(attendance{storekit.PresenceKey(p.WorkerType, p.ID), p.Truncated()})
 	return doc.Bytes(), err
 }
 
@@ -36,7 +34,7 @@ func decodePresence(raw bson.Raw) (store.Presence, bool) {
 	d := bson.NewDecoder(bson.NewDocumentReader(bytes.NewReader(raw)))
 	d.SetRegistry(labelled)
 	d.UseJSONStructTags()
-	if raw.Validate() != nil || d.Decode(&a) != nil || a.Presence.Check() != nil || a.Key != presenceKey(a.Presence) {
+	if raw.Validate() != nil || d.Decode(&a) != nil || a.Presence.Check() != nil || a.Key != storekit.PresenceKey(a.WorkerType, a.ID) {
 		return store.Presence{}, false
 	}
 	return a.Truncated(), true

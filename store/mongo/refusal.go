@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // sending counts how often an append went out to a server.
@@ -49,7 +50,7 @@ func (s *sending) judge(err error, watched bool) error {
 	default:
 		return err
 	}
-	return notStored{err}
+	return storekit.NotStored(err)
 }
 
 // keptOut reports that an error is the reply of a server which didn't insert a record because of
@@ -72,8 +73,3 @@ func keptOut(err error) bool {
 	ce, ok := errors.AsType[mongo.CommandError](err)
 	return ok && isReply(err) && unfitReply(err, int(ce.Code)) != nil
 }
-
-// notStored is an error of an append that did nothing. Its text is that of the reason.
-type notStored struct{ error }
-
-func (e notStored) Unwrap() []error { return []error{e.error, store.ErrNotStored} }

@@ -9,7 +9,6 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/slotlease/slotlease/internal/scrub"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
@@ -96,7 +95,7 @@ func TestRecordedRepliesMeanWhatTheyShould(t *testing.T) {
 					if err == nil {
 						t.Fatalf("%s = nil, want an error", name)
 					}
-					wantSentinel(t, name, classify(ctx, err, scrub.Secrets{}), want)
+					wantSentinel(t, name, classify(ctx, err), want)
 				}
 			})
 		}

@@ -25,15 +25,14 @@ var _ store.RightsChecker = (*Ledger)(nil)
 // https://github.com/mongodb/mongo/blob/master/src/mongo/db/commands/connection_status.cpp
 // https://github.com/mongodb/mongo/blob/master/src/mongo/db/query/write_ops/insert.cpp
 func (l *Ledger) CheckRights(ctx context.Context) error {
-	ctx = outsideSessions(ctx)
-	if err := l.enter(ctx, "check rights", ""); err != nil {
-		return err
-	}
-	status, err := l.rights(ctx)
-	if err == nil {
-		err = l.mayInsert(ctx, status)
-	}
-	return l.failed(ctx, "check rights", "", err)
+	_, err := onFit(ctx, l, "check rights", "", func(ctx context.Context) (none struct{}, err error) {
+		status, err := l.rights(ctx)
+		if err == nil {
+			err = l.mayInsert(ctx, status)
+		}
+		return none, err
+	})
+	return err
 }
 
 // rights is the server's reply about the rights of the user; nil if it doesn't know the command, or doesn't answer

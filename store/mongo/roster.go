@@ -14,6 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 var _ store.Roster = (*Ledger)(nil)
@@ -47,9 +48,9 @@ func (l *Ledger) Attend(ctx context.Context, presences []store.Presence) error {
 			doc, err = encodePresence(p)
 		}
 		if err != nil {
-			return fmt.Errorf("mongo: attend: %w", err)
+			return l.runner.Invalid("attend", err)
 		}
-		updates[i] = bson.D{{Key: "q", Value: bson.D{{Key: fieldID, Value: presenceKey(p)}}}, {Key: "u", Value: doc}, {Key: "upsert", Value: true}}
+		updates[i] = bson.D{{Key: "q", Value: bson.D{{Key: fieldID, Value: storekit.PresenceKey(p.WorkerType, p.ID)}}}, {Key: "u", Value: doc}, {Key: "upsert", Value: true}}
 	}
 	for batch := range slices.Chunk(updates, attendBatch) {
 		if err := l.onRoster(ctx, "attend", "", func(ctx context.Context) error { return l.upsert(ctx, batch) }); err != nil {
@@ -85,11 +86,11 @@ func (l *Ledger) upsert(ctx context.Context, batch []bson.D) (err error) {
 // Leave removes presences, with one command.
 func (l *Ledger) Leave(ctx context.Context, workerType string, ids []string) error {
 	if err := store.CheckWorkerType(workerType); err != nil {
-		return fmt.Errorf("mongo: leave: %w", err)
+		return l.runner.Invalid("leave", err)
 	}
 	keys := make([]string, len(ids))
 	for i, id := range ids {
-		keys[i] = presenceKey(store.Presence{WorkerType: workerType, ID: id})
+		keys[i] = storekit.PresenceKey(workerType, id)
 	}
 	return l.onRoster(ctx, "leave", workerType, func(ctx context.Context) error {
 		_, err := l.roster().DeleteMany(ctx, bson.D{{Key: fieldID, Value: bson.D{{Key: "$in", Value: keys}}}})
@@ -98,19 +99,18 @@ func (l *Ledger) Leave(ctx context.Context, workerType string, ids []string) err
 }
 
 // Presences lists the presences of a worker type, or of all, with one find.
-func (l *Ledger) Presences(ctx context.Context, workerType string) (all []store.Presence, err error) {
+func (l *Ledger) Presences(ctx context.Context, workerType string) ([]store.Presence, error) {
 	filter := bson.D{}
 	if workerType != "" {
 		if err := store.CheckWorkerType(workerType); err != nil {
-			return nil, fmt.Errorf("mongo: presences: %w", err)
+			return nil, l.runner.Invalid("presences", err)
 		}
 		filter = bson.D{{Key: fieldID, Value: bson.D{{Key: "$gte", Value: workerType + ":"}, {Key: "$lt", Value: workerType + ";"}}}}
 	}
-	err = l.onRoster(ctx, "presences", workerType, func(ctx context.Context) error {
-		all = nil
+	return run(ctx, l, "presences", workerType, func(ctx context.Context) (all []store.Presence, err error) {
 		cursor, err := l.roster().Find(ctx, filter)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer func() { _ = cursor.Close(ctx) }()
 		for cursor.Next(ctx) {
@@ -118,23 +118,18 @@ func (l *Ledger) Presences(ctx context.Context, workerType string) (all []store.
 				all = append(all, p)
 			}
 		}
-		return cursor.Err()
+		if err := cursor.Err(); err != nil {
+			return nil, err
+		}
+		slices.SortFunc(all, store.ComparePresences)
+		return all, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(all, store.ComparePresences)
-	return all, nil
 }
 
-// onRoster runs an operation, which needs no collection that is fit for a ledger.
+// onRoster performs an operation without a result, which needs no collection that is fit for a ledger.
 func (l *Ledger) onRoster(ctx context.Context, op, key string, do func(ctx context.Context) error) error {
-	return insist(ctx, func(ctx context.Context) error {
-		if err := l.open(ctx, op, key); err != nil {
-			return err
-		}
-		return l.failed(ctx, op, key, do(ctx))
-	})
+	_, err := run(ctx, l, op, key, func(ctx context.Context) (none struct{}, err error) { return none, do(ctx) })
+	return err
 }
 
 // createRoster creates the collection, if we may. Without it, there are no presences in it.

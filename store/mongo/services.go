@@ -12,7 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
 
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/store/internal/fault"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // service is what speaks the protocol, as far as that makes a difference.
@@ -82,7 +82,7 @@ func (l *Ledger) knowsSkew(is service) error {
 	if answers == "" {
 		return nil
 	}
-	return fault.Flaw{
+	return storekit.Flaw{
 		Check: store.CheckServerClocks, What: answers + " that was asked",
 		Remedy: "say how far those may differ by serverSkew=… in the URI (Options.ServerSkew), or serverSkew=1ns if there is only one",
 	}.Refuse()
@@ -146,7 +146,7 @@ func unknown(assumed layout, why, remedy string) (layout, error) {
 	if remedy != "" {
 		remedy += ", or "
 	}
-	return assumed, unverified{fault.Flaw{
+	return assumed, unverified{storekit.Flaw{
 		Check: CheckSharding, What: why, Remedy: remedy + "accept the danger with unsafeUnverified=true in the URI (Options.UnsafeUnverified)",
 	}.Refuse()}
 }

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/slotlease/slotlease/internal/race"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
@@ -164,10 +164,8 @@ func TestAStaleReadAfterAnElectionIsHarmless(t *testing.T) {
 }
 
 func TestConformanceOnAReplicaSet(t *testing.T) {
+	suites.SecondPath(t)
 	t.Parallel()
-	if race.Enabled {
-		t.Skip("the race detector sees the same code in TestConformance")
-	}
 	s := serveReplicaSet(t, func(f *fakeServer) { serve(t, f) })
 	uri := "mongodb://" + s.members[1].addr + "," + s.members[2].addr + "/?replicaSet=rs0"
 	storetest.Run(t, conforms(dial(t, uri), uri, 30))

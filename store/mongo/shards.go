@@ -12,7 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 
 	"github.com/slotlease/slotlease/store/internal/document"
-	"github.com/slotlease/slotlease/store/internal/fault"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // lookAtShardsAgain is how long a check of the shard key counts. A collection that is
@@ -72,7 +72,7 @@ func (l *Ledger) lookForShards(ctx context.Context) (layout, error) {
 	case tolerate(err) != nil:
 		return whole, err
 	case known:
-		return unfit, fault.Flaw{Check: CheckSharding, What: l.namespace() + " is sharded, and by which key can't be found out", Remedy: "grant find on config.collections"}.Refuse()
+		return unfit, storekit.Flaw{Check: CheckSharding, What: l.namespace() + " is sharded, and by which key can't be found out", Remedy: "grant find on config.collections"}.Refuse()
 	}
 	return unknown(whole, fmt.Sprintf("can't find out whether %s is sharded", l.namespace()), "grant the action collStats on it")
 }
@@ -118,7 +118,7 @@ func (l *Ledger) unfitKey(is string, key bson.Raw) error {
 	for _, e := range elements {
 		fields = append(fields, e.Key())
 	}
-	return fault.Flaw{
+	return storekit.Flaw{
 		Check: CheckSharding, What: fmt.Sprintf("%s %s {%.80s}, and _id is unique only in each shard", l.namespace(), is, strings.Join(fields, ", ")),
 		Remedy: fmt.Sprintf("reshard it by %s or by _id alone", document.WorkerType),
 	}.Refuse()

@@ -10,7 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/store/internal/fault"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // Error codes by which a server refuses an insert because of what the collection is.
@@ -24,9 +24,9 @@ const (
 
 // collectionFlaws are the reasons why a collection of a name is unfit, by its entry in
 // listCollections.
-func collectionFlaws(name string, raw bson.Raw) (flaws []fault.Flaw) {
+func collectionFlaws(name string, raw bson.Raw) (flaws []storekit.Flaw) {
 	is := func(check, what, remedy string) {
-		flaws = append(flaws, fault.Flaw{Check: check, What: name + " is " + what, Remedy: remedy})
+		flaws = append(flaws, storekit.Flaw{Check: check, What: name + " is " + what, Remedy: remedy})
 	}
 	if kind, ok := raw.Lookup("type").StringValueOK(); ok && kind != "collection" {
 		is(CheckCollection, "a "+kind, "use a plain collection")

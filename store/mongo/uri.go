@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/internal/scrub"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // address is a parsed URI. The driver gets it without our own parts.
@@ -181,9 +182,6 @@ func (a *address) cutParameters(query string) (string, error) {
 	return strings.Join(kept, "&"), nil
 }
 
-// mostSkew bounds serverSkew in a URI: with more, no slot could be worked in.
-const mostSkew = time.Hour
-
 // ownParameters are our names of parameters, by their lower case.
 var ownParameters = map[string]string{"collection": "collection", "serverskew": "serverSkew", "unsafeunverified": "unsafeUnverified"}
 
@@ -196,13 +194,12 @@ func (a *address) take(name, value string) (err error) {
 		}
 		a.collection = value
 	case "serverSkew":
-		if a.skew, err = time.ParseDuration(value); err != nil || a.skew <= 0 || a.skew > mostSkew {
-			return fmt.Errorf("uri: parameter serverSkew%s must be a duration above 0, at most %v, such as 500ms", is(value), mostSkew)
-		}
+		a.skew, err = storekit.SkewOf(value)
 	case "unsafeUnverified":
-		if a.unsafe, err = strconv.ParseBool(value); err != nil {
-			return fmt.Errorf("uri: parameter unsafeUnverified%s must be true or false", is(value))
-		}
+		a.unsafe, err = storekit.Truth(value)
+	}
+	if err != nil {
+		return fmt.Errorf("uri: parameter %s%s %w", name, is(value), err)
 	}
 	return nil
 }
@@ -223,12 +220,7 @@ func is(value string) string {
 // parsed it shows no more than the scheme.
 func Redact(uri string) string {
 	if _, err := parseURI(uri); err != nil {
-		for _, s := range []string{scheme, schemeSRV} {
-			if strings.HasPrefix(uri, s) {
-				return s + "***"
-			}
-		}
-		return "***"
+		return storekit.Masked(uri, scheme, schemeSRV)
 	}
 	prefix, rest, _ := strings.Cut(uri, "://")
 	if _, after, ok := strings.Cut(rest, "@"); ok {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/internal/skew"
-	"github.com/slotlease/slotlease/store/internal/fault"
+	"github.com/slotlease/slotlease/store/storekit"
 )
 
 // describe names the clocks that are off by more than is assumed. It is empty if none is.
@@ -60,4 +60,4 @@ func (l *Ledger) Warning() string { return cmp.Or(l.members.warning(), l.shardWa
 
 // Note names the members of the replica set that didn't answer when they were asked for their
 // clock last, and says why: they are down, or have names that lead elsewhere here. It asks nobody.
-func (l *Ledger) Note() string { return fault.OneLine(l.secrets.Scrub(l.members.note())) }
+func (l *Ledger) Note() string { return storekit.OneLine(l.secrets.Scrub(l.members.note())) }

@@ -40,13 +40,13 @@ const (
 func (l *Ledger) Watch(ctx context.Context, changed func(workerType string)) error {
 	both, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(l.life, cancel)()
+	defer context.AfterFunc(l.runner.Life(), cancel)()
 	defer context.AfterFunc(l.crowded, cancel)()
 	err := l.watch(outsideSessions(both), changed)
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("mongo: watch: %w", fault.Ended(ctx))
-	case l.closed.Load():
+	case l.runner.Closed():
 		return fmt.Errorf("mongo: watch: %w", store.ErrClosed)
 	case l.crowded.Err() != nil:
 		return fmt.Errorf("mongo: watch: %w: it needs a connection for itself, and an operation waited for one in vain: give the client a larger maxPoolSize", errors.ErrUnsupported)

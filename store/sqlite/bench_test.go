@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/testutil/storetest"
 )
 
@@ -80,4 +81,14 @@ func BenchmarkTail(b *testing.B) {
 
 func BenchmarkTailByLimit(b *testing.B) {
 	storetest.BenchmarkTail(b, open(b, Options{Path: filepath.Join(b.TempDir(), "ledger.db")}), nil)
+}
+
+// BenchmarkFigures measures what docs/stores.md says of the store: run it with -benchtime 5x.
+func BenchmarkFigures(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "ledger.db")
+	documenttest.BenchmarkFigures(b, func() store.Ledger {
+		l := open(b, Options{Path: path})
+		documenttest.Must(b, "Init()", l.Init(b.Context()))
+		return l
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"syscall"
 
 	driver "modernc.org/sqlite"
 	code "modernc.org/sqlite/lib"
@@ -71,6 +72,9 @@ func (l *Ledger) explain(ctx context.Context, err error) error {
 			if name := l.o.Path + suffix; errors.Is(mayWrite(name), fs.ErrPermission) {
 				return fmt.Errorf("%w: no right to write %s, which another user has made: start the workers as one user: %w", store.ErrDenied, name, err)
 			}
+		}
+		if errors.Is(mayWrite(l.o.Path), syscall.EROFS) {
+			return fmt.Errorf("%w: the file system of %s is mounted for reading only: %w", store.ErrDenied, l.o.Path, syscall.EROFS)
 		}
 		return fmt.Errorf("%w: the process must be able to write the file and its directory: %w", store.ErrDenied, err)
 	case c&0xff == code.SQLITE_CANTOPEN && l.o.ReadOnly:

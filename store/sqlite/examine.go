@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"syscall"
 
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/fault"
@@ -124,7 +125,12 @@ func (l *Ledger) examineRights(ctx context.Context, e *fault.Exam) {
 	defer cancel()
 	type rights struct{ read, write error }
 	r, err := examined(ctx, l, func(context.Context) (rights, error) {
-		return rights{l.missingRight(mayRead, ""), l.missingRight(mayWrite, filepath.Dir(l.target()))}, nil
+		dir := filepath.Dir(l.target())
+		write := l.missingRight(mayWrite, dir)
+		if write == nil {
+			write = fullDisk(dir)
+		}
+		return rights{l.missingRight(mayRead, ""), write}, nil
 	})
 	if err != nil {
 		r = rights{err, err}
@@ -164,7 +170,14 @@ func (l *Ledger) target() string {
 func (l *Ledger) missingRight(may func(path string) error, dir string) error {
 	target := l.target()
 	for _, path := range []string{target, target + "-wal", target + "-shm", target + "-journal", dir} {
-		if err := may(path); path != "" && err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err := may(path)
+		if path != "" && errors.Is(err, syscall.EROFS) {
+			return fmt.Errorf("%w: %w", store.ErrDenied, fault.Flaw{
+				What:   "the file system of " + path + " is mounted for reading only",
+				Remedy: "mount it for writing; the log of the kernel says why it isn't, as after an error of the disk",
+			})
+		}
+		if path != "" && err != nil && !errors.Is(err, fs.ErrNotExist) {
 			verb := "write"
 			if mayRead(path) != nil {
 				verb = "read"
@@ -176,6 +189,19 @@ func (l *Ledger) missingRight(may func(path string) error, dir string) error {
 		}
 	}
 	return nil
+}
+
+// fullDisk is an error if there is no room for a record, nor for what SQLite writes beside it.
+func fullDisk(dir string) error {
+	const least = 64 << 10
+	free, known := room(dir)
+	if !known || free >= least {
+		return nil
+	}
+	return fault.Flaw{
+		What:   fmt.Sprintf("the disk is full: %d bytes are free in %s", free, dir),
+		Remedy: "free space on that disk: workers go on by themselves then",
+	}
 }
 
 // tables are what a look at the tables finds.

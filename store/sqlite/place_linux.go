@@ -51,6 +51,20 @@ func sharedFileSystem(path string) string {
 	return sharedFileSystems[uint32(s.Type)]
 }
 
+// room is how many bytes this process may add to the file system of a directory. It isn't known of one that counts
+// no blocks.
+func room(dir string) (bytes uint64, known bool) {
+	var s unix.Statfs_t
+	if err := statfs(dir, &s); err != nil || s.Blocks == 0 || s.Bsize <= 0 {
+		return 0, false
+	}
+	free := s.Bavail
+	if os.Geteuid() == 0 {
+		free = s.Bfree // The rest is kept for root.
+	}
+	return free * uint64(s.Bsize), true
+}
+
 // mounted reports whether a file is itself a mount point, as one that a container got
 // alone. Linux says so since 5.8; before that the list of mounts does.
 func mounted(path string) bool {

@@ -138,3 +138,32 @@ func TestASymbolicLinkLeadsToTheSameLog(t *testing.T) {
 	must(t, "Symlink()", os.Symlink(grown(t), link))
 	wantUnstored(t, "Append() after the link was changed", other.appends(t, 33), store.ErrRefused.Error(), "link.db was replaced", "stop all workers")
 }
+
+func TestAFullDiskIsFound(t *testing.T) {
+	path := grown(t)
+	for name, c := range map[string]struct {
+		blocks, free uint64
+		full         bool
+	}{
+		"full":                     {1000, 0, true},
+		"all but full":             {1000, 15, true},
+		"with room":                {1000, 16, false},
+		"a system without a count": {0, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Cleanup(func() { statfs = unix.Statfs })
+			statfs = func(path string, s *unix.Statfs_t) error {
+				err := unix.Statfs(path, s)
+				s.Bsize, s.Blocks, s.Bfree, s.Bavail = 4096, c.blocks, c.free, c.free
+				return err
+			}
+			found, err := Examine(t.Context(), Options{Path: path})
+			must(t, "Examine()", err)
+			if !c.full {
+				documenttest.FindsNoMore(t, found)
+				return
+			}
+			documenttest.Finds(t, found, store.CheckAppend, store.LevelFail, fmt.Sprintf("the disk is full: %d bytes are free in %s → free space on that disk", c.free*4096, filepath.Dir(path)))
+		})
+	}
+}

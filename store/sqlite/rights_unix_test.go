@@ -47,6 +47,25 @@ func TestMissingRightsAreSaidPlainly(t *testing.T) {
 	}
 }
 
+func TestAFileSystemForReadingOnlyIsNoMissingRight(t *testing.T) {
+	path := grown(t)
+	l := open(t, Options{Path: path})
+	db, err := connect(path, "mode=ro")
+	must(t, "connect()", err)
+	t.Cleanup(func() { _ = db.Close() })
+	_, refused := db.ExecContext(t.Context(), "DELETE FROM WorkerLeases")
+	kernel := mayWrite
+	t.Cleanup(func() { mayWrite = kernel })
+	mayWrite = func(string) error { return syscall.EROFS }
+	documenttest.Says(t, "explain()", l.explain(t.Context(), refused), store.ErrDenied, "the file system of "+path+" is mounted for reading only")
+	wantErr(t, "explain()", l.explain(t.Context(), refused), syscall.EROFS)
+	found, err := Examine(t.Context(), Options{Path: path})
+	must(t, "Examine()", err)
+	documenttest.Finds(t, found, store.CheckAppend, store.LevelFail, "is mounted for reading only → mount it for writing")
+	mayWrite = kernel
+	documenttest.Says(t, "explain()", l.explain(t.Context(), refused), store.ErrDenied, "the process must be able to write the file")
+}
+
 func TestAMissingRightIsFoundByAnExamination(t *testing.T) {
 	for name, c := range map[string]struct {
 		dir, file os.FileMode

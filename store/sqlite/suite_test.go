@@ -54,6 +54,10 @@ func TestTheLedgerKeepsTheContractOfAStore(t *testing.T) {
 				t.Helper()
 				execute(t, raw(t, path), `CREATE TRIGGER planted_trigger BEFORE INSERT ON WorkerLeases BEGIN SELECT RAISE(IGNORE); END`)
 			},
+			Skips: map[string]string{
+				"planted documents/*has a Defect*/*":               "columns have types, and those of the key are the key",
+				"planted documents/information of a wrong type*/*": "columns have types",
+			},
 			FreeStamp: true,
 			Rounds:    rounds,
 		}

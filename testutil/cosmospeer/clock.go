@@ -59,7 +59,7 @@ func preloaded() (string, error) {
 var sharedNames = []string{"/dev/shm/faketime_shm_", "/dev/shm/sem.faketime_sem_"}
 
 // removeShared removes what a process that was killed left behind.
-func removeShared(pid int) {
+func removeShared(pid int, _ string) {
 	for _, name := range sharedNames {
 		_ = os.Remove(name + strconv.Itoa(pid))
 	}

@@ -63,6 +63,17 @@ func Start(t testing.TB, o Options) *Server {
 	return &Server{kindWith(clock).Start(t)}
 }
 
+// StartIn is Start for a harness that isn't a test, with the data in a folder that is empty. The server
+// ends with the process. Its methods are End, Again, Freeze and Thaw then, in place of Kill, Restart,
+// Pause and Resume.
+func StartIn(data string) (*Server, error) {
+	s, err := kindWith(nil).StartIn(data)
+	if err != nil {
+		return nil, err
+	}
+	return &Server{s}, nil
+}
+
 // URI is where the peer listens, in the form that store/cosmos takes, without
 // database and container. It stays the same when the peer is restarted.
 func (s *Server) URI() string { return "cosmos://" + s.Addr() + "/?insecureHTTP=true" }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -219,13 +220,23 @@ func (l *Ledger) block(ctx context.Context, wake <-chan time.Time) error {
 	}
 }
 
-// ended is the error of a context that has ended, with its cause.
+// ended is the error of a context that has ended, with its cause. One that is the failure of another operation, as an
+// errgroup's, is no more than said: what became of this one isn't known.
 func ended(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
+	if slices.ContainsFunc(outcomes, func(o error) bool { return errors.Is(cause, o) }) {
+		return fmt.Errorf("%w: %s", err, cause.Error())
+	}
 	if errors.Is(cause, err) {
 		return cause
 	}
 	return fmt.Errorf("%w: %w", err, cause)
+}
+
+// outcomes are what errors of operations mean.
+var outcomes = []error{
+	store.ErrConflict, store.ErrNotFound, store.ErrNotStored, store.ErrInvalid, store.ErrThrottled, store.ErrRefused, store.ErrDenied, store.ErrMissing,
+	store.ErrClosed,
 }
 
 // Close closes the inner ledger. Pending appends are dropped, as if they had been lost

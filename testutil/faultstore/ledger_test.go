@@ -3,8 +3,11 @@ package faultstore_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,8 +33,14 @@ func TestTheContractIsKept(t *testing.T) {
 				m := memory.New(memory.Options{})
 				return storetest.Harness{
 					FreeStamp: true,
-					Rounds:    c.rounds,
-					Open:      func(testing.TB) store.Ledger { return c.wrap(m.Handle()) },
+					Skips: map[string]string{
+						"readers": "all handles may write", "attendance/a reader*": "all handles may write",
+						"attendance/a planted presence*": "presences are Go values, so all can be read",
+						"two paths":                      "there is one",
+						"foreign constraints":            "nobody else gives it any",
+					},
+					Rounds: c.rounds,
+					Open:   func(testing.TB) store.Ledger { return c.wrap(m.Handle()) },
 					Plant: func(_ testing.TB, workerType string, seq int64, fields map[string]any) {
 						m.Put(storetest.Decode(workerType, seq, fields))
 					},
@@ -257,4 +266,23 @@ func TestStampsShift(t *testing.T) {
 		want("after the jump back", now(), 0, "memory")
 		wantStruck(t, l, kinds{faultstore.KindStamp: 3})
 	})
+}
+
+// What another operation failed by, as in an errgroup, isn't the outcome of one that it ended.
+func TestTheCauseOfAnEndIsNoOutcome(t *testing.T) {
+	for _, outcome := range []error{
+		store.ErrConflict, store.ErrNotFound, store.ErrNotStored, store.ErrInvalid, store.ErrThrottled, store.ErrRefused, store.ErrDenied, store.ErrMissing, store.ErrClosed,
+	} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(fmt.Errorf("of another: %w", outcome))
+		l := faultstore.New(memory.New(memory.Options{}), faultstore.Options{})
+		if _, err := l.Now(ctx); !errors.Is(err, context.Canceled) || errors.Is(err, outcome) || !strings.Contains(err.Error(), "of another") {
+			t.Errorf("Now() after an end by %v = %v, want context.Canceled, which says why", outcome, err)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(io.EOF)
+	if _, err := faultstore.New(memory.New(memory.Options{}), faultstore.Options{}).Now(ctx); !errors.Is(err, io.EOF) || !errors.Is(err, context.Canceled) {
+		t.Errorf("Now() after another end = %v, want its cause", err)
+	}
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/slotlease/slotlease/testutil/internal/peer"
 )
 
 // Cluster is a sharded cluster of real servers: a router, and two shards and the config servers of
@@ -46,7 +48,7 @@ func (c *Cluster) start(mongod, mongos, dir string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	err := begin(ctx, &c.router, func(port int) error {
-		c.addr, c.router.flags = local(port), mongosFlags(port, c.sets[0].name())
+		c.addr, c.router.flags = peer.Local(port), mongosFlags(port, c.sets[0].name())
 		return c.router.start()
 	}, func() string { return c.addr })
 	if err != nil {

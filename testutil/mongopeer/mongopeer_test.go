@@ -70,7 +70,7 @@ func TestURIPrefersTheEnvironment(t *testing.T) {
 }
 
 func TestPeerEndsWithItsTestBinary(t *testing.T) {
-	if _, err := Program(); err != nil {
+	if _, err := program(); err != nil {
 		kind.Unavailable(t, err)
 	}
 	peertest.EndsWithItsTestBinary(t)

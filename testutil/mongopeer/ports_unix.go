@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"strconv"
 	"strings"
 	"time"
 
@@ -27,7 +25,7 @@ const mostPorts = 5
 // may depend on the port.
 func begin(ctx context.Context, p *process, start func(port int) error, addr func() string) error {
 	for n := 1; ; n++ {
-		port, err := freePort()
+		port, err := peer.FreePort()
 		if err != nil {
 			return err
 		}
@@ -66,16 +64,3 @@ func await(ctx context.Context, p *process, addr string) error {
 		}
 	}
 }
-
-// freePort is a port that nothing listens on now.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", local(0))
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port, nil
-}
-
-// local is a port of this machine.
-func local(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

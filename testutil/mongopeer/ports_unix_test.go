@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/slotlease/slotlease/testutil/internal/peer"
 )
 
 // While many tests run, a port that was free when it was chosen for a server may be taken before the
@@ -24,7 +26,7 @@ func TestServersWhosePortsAreTakenGetOthers(t *testing.T) {
 	for _, set := range append(c.sets, s) {
 		for _, m := range set.members {
 			text := noted(t, m, "started")
-			wantParts(t, "flags", text[strings.LastIndex(strings.TrimSpace(text), "\n")+1:], "--port "+strings.TrimPrefix(local(m.port), "127.0.0.1:")+" ")
+			wantParts(t, "flags", text[strings.LastIndex(strings.TrimSpace(text), "\n")+1:], "--port "+strings.TrimPrefix(peer.Local(m.port), "127.0.0.1:")+" ")
 			starts += strings.Count(text, "\n")
 		}
 	}

@@ -11,7 +11,7 @@ import (
 var kind = peer.Kind{
 	Name: "mongo", Title: "MongoDB",
 	Command: func(addr, data string, temporary bool) (*exec.Cmd, error) {
-		path, err := Program()
+		path, err := program()
 		if err != nil {
 			return nil, err
 		}
@@ -33,6 +33,17 @@ type Server struct{ *peer.Server }
 func Start(t testing.TB) *Server {
 	t.Helper()
 	return &Server{kind.Start(t)}
+}
+
+// StartIn is Start for a harness that isn't a test, with the data in a folder that is empty. The server
+// ends with the process. Its methods are End, Again, Freeze and Thaw then, in place of Kill, Restart,
+// Pause and Resume.
+func StartIn(data string) (*Server, error) {
+	s, err := kind.StartIn(data)
+	if err != nil {
+		return nil, err
+	}
+	return &Server{s}, nil
 }
 
 // URI is where the peer listens. It stays the same when the peer is restarted.

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/slotlease/slotlease/testutil/internal/peer"
 )
 
 // SetOptions of StartSet.
@@ -108,7 +110,7 @@ func newSet(mongod, dir string, o SetOptions) (*Set, error) {
 func (s *Set) target(m *member) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return local(m.port)
+	return peer.Local(m.port)
 }
 
 // begin starts a member, for the first time or again, and waits until it answers.

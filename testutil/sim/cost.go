@@ -106,6 +106,9 @@ func (w *world) lookSpent(h *host, start, d time.Duration) {
 			gets, trims = c.gets, c.trims // It may trim.
 		}
 		w.demands.Costs++
+		if c.asks+c.reads+c.appends == 0 {
+			w.violate("%v has called the store for nothing of the slot from %v, and nothing has kept it from contending", p, start)
+		}
 		if c.asks > asks || c.reads > 1 || c.appends > 1 || c.gets > gets || c.trims > trims {
 			w.violate("%v has asked for the time %d times, read the ledger %d times, a record %d times, appended %d times and trimmed %d times for the slot from %v: that costs one look and one append at most",
 				p, c.asks, c.reads, c.gets, c.appends, c.trims, start)

@@ -24,6 +24,10 @@ type Demands struct {
 	Unfit int
 	// Preferred are slots that the worker preferred by an operator must have had.
 	Preferred int
+	// Heeded are leases that must have ended, or may not have been extended, because an order told their holder to go
+	// at once. News are claims that must have come after all turns, because their worker had just heard that another
+	// is preferred.
+	Heeded, News int
 	// Joined are members of a group that must have joined its lease.
 	Joined int
 	// Costs are slots of one process, for which it may have made no more calls than a slot
@@ -46,6 +50,8 @@ func (d *Demands) Add(o Demands) {
 	d.Succeeded += o.Succeeded
 	d.Unfit += o.Unfit
 	d.Preferred += o.Preferred
+	d.Heeded += o.Heeded
+	d.News += o.News
 	d.Joined += o.Joined
 	d.Costs += o.Costs
 	d.Cleared += o.Cleared
@@ -54,7 +60,7 @@ func (d *Demands) Add(o Demands) {
 
 // All is the sum.
 func (d Demands) All() int {
-	return d.Turns + d.Passed + d.Entries + d.Boundaries + d.Outages + d.Succeeded + d.Unfit + d.Preferred + d.Joined + d.Costs + d.Cleared + d.Told
+	return d.Turns + d.Passed + d.Entries + d.Boundaries + d.Outages + d.Succeeded + d.Unfit + d.Preferred + d.Heeded + d.News + d.Joined + d.Costs + d.Cleared + d.Told
 }
 
 // String returns a table with one line for each kind.
@@ -72,6 +78,8 @@ func (d Demands) String() string {
 		{"holders that died or stepped down", d.Succeeded},
 		{"leases that must have ended", d.Unfit},
 		{"slots of a preferred worker", d.Preferred},
+		{"leases sent away by an order", d.Heeded},
+		{"claims after news of a preference", d.News},
 		{"members of a group", d.Joined},
 		{"slots, and the calls for them", d.Costs},
 		{"poison cleared", d.Cleared},

@@ -86,6 +86,11 @@
 //   - The members of a group work under the group's lease, also those that start in the
 //     middle of a slot.
 //   - Poison is superseded once it was watched for long enough.
+//   - A worker that has read an order to go at once tells its code to stop as soon as it has, and
+//     adds no window to its lease after one: so it stops by the end of the window that it had when the order was given.
+//     No lease ends by an order that isn't about it, or that its worker hasn't read.
+//     The rest of its slot is released once its code has returned, unless claims for the next slot are open by then.
+//   - A worker that has just heard that another one is preferred claims after all turns.
 //   - A slot costs each worker one read of the time and one of the ledger, and an append if
 //     it finds the slot free. Between boundaries no worker calls the store, and no wait is so
 //     short that it spins. This is not checked where slots have parts or jobs, or for a

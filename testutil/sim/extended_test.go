@@ -30,6 +30,7 @@ func longOrShort(seed int64) sim.Options {
 // The same as TestNoTwoHoldersWorkAtOnce, where leases are extended: to take over
 // within a slot, or to go on from slot to slot.
 func TestNoTwoHoldersWorkAtOnceWhereLeasesAreExtended(t *testing.T) {
+	skipUnderRace(t)
 	// A slot has many windows, so a run takes longer.
 	sum, all := sharded(t, eighth(t), longOrShort, func(_ sim.Options, r *sim.Result, sum *tally) {
 		for _, l := range r.Leases {

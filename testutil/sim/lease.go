@@ -169,6 +169,7 @@ func (p *Process) begins(ctx context.Context, l workerlease.Lease) *Lease {
 		w.violate("%v is worked under, and no such grant was first at its key", x)
 	}
 	p.heedsIllness("begins to work")
+	w.auditBegin(x)
 	p.lease, p.leases[l.Token] = x, x
 	w.leases = append(w.leases, x)
 	r := w.resource(l.WorkerType)

@@ -13,10 +13,11 @@ import (
 // landed is the world's lasting memory of a grant.
 type landed struct {
 	instance, group string
+	host            string // of its worker
 	claim           string
 	order           int       // of landing, or unordered
 	end             time.Time // of its window, and of those that extend it
-	seq             int64     // of the newest of them
+	first, seq      int64     // of the oldest and the newest of them
 }
 
 // land notes a grant: another window of its term, or a new one.
@@ -27,7 +28,7 @@ func (l *ledger) land(r store.Record, order int) {
 			return
 		}
 	}
-	l.byToken[r.Token] = append(l.byToken[r.Token], &landed{r.InstanceID, r.Group, r.Claim, order, r.WindowEnd, r.Seq})
+	l.byToken[r.Token] = append(l.byToken[r.Token], &landed{r.InstanceID, r.Group, r.Worker.Host, r.Claim, order, r.WindowEnd, r.Seq, r.Seq})
 }
 
 // unordered is the order of a record that landed below the head, where a rollback had left a

@@ -16,8 +16,9 @@ import (
 // The simulated ledger is linearizable for its workers: the world lies about outcomes only
 // where a store may. Stale reads are left out, since linearizability excludes them.
 func TestTheSimulatedLedgerIsLinearizable(t *testing.T) {
+	skipUnderRace(t)
 	sum := linear.Result{}
-	for seed := range fewer(20) {
+	for seed := range int64(20) {
 		o := sim.Random(seed)
 		o.Length = 2 * time.Hour
 		f := &o.Faults

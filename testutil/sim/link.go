@@ -207,6 +207,7 @@ func (k *link) Get(ctx context.Context, workerType string, seq int64) (store.Rec
 	if err != nil {
 		return store.Record{}, err
 	}
+	k.p.readsBack(out)
 	return out, nil
 }
 
@@ -236,6 +237,9 @@ func (k *link) Tail(ctx context.Context, workerType string, limit int) ([]store.
 	if workerType == k.p.options.WorkerType {
 		k.p.readAt.Store(int64(read))
 		heard.read, heard.shown = true, out
+		if len(out) > 0 {
+			k.p.hearsOrders(out[0], k.p.world.going())
+		}
 	}
 	k.p.hears(heard)
 	if !stamp.IsZero() {

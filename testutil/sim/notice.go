@@ -22,7 +22,7 @@ func (p *Process) sent(r store.Record) {
 		w.violate("%v says in seq %d that it read the ledger by %v, and it did at %v", p, r.Seq, w.time(r.ReadAt), time.Duration(p.readAt.Load()))
 	}
 	again := p.asked == key
-	p.asked = key
+	p.asked, p.askedAs = key, r.Seq
 	if p.dead.Load() {
 		return
 	}
@@ -35,6 +35,9 @@ func (p *Process) sent(r store.Record) {
 	case store.KindGrant:
 		p.claimsFit(r, again)
 		w.auditTurn(p, r)
+		if !again {
+			w.auditNews(p, r)
+		}
 		if l := p.leases[r.Token]; l != nil && l.lease.Start.Before(r.WindowStart) {
 			switch {
 			case p.freed[r.Token]:

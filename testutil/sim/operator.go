@@ -81,7 +81,11 @@ func (w *world) operate() {
 		case 0, 1:
 			_, err = client.Pause(ctx, workerlease.PauseOptions{WorkerType: name, Until: until, Now: now, InstanceID: by})
 		case 2:
-			_, err = client.Drain(ctx, workerlease.DrainOptions{WorkerType: name, Until: until, Now: now, InstanceID: by})
+			host := "" // that of all workers
+			if r.chance(0.3) {
+				host = elsewhere
+			}
+			_, err = client.Drain(ctx, workerlease.DrainOptions{WorkerType: name, Host: host, Until: until, Now: now, InstanceID: by})
 		case 3:
 			_, err = client.Resume(ctx, workerlease.ResumeOptions{WorkerType: name, InstanceID: by})
 		case 4:
@@ -136,13 +140,26 @@ func (w *world) prefersSince(l *ledger, since time.Duration) bool {
 	return slices.ContainsFunc(w.ordersSince(l, since), func(o store.Order) bool { return o.Kind == store.OrderPrefer })
 }
 
-func bars(o store.Order) bool { return o.Kind == store.OrderPause || o.Kind == store.OrderDrain }
+// bars reports that an order keeps workers from claiming.
+func bars(o store.Order) bool {
+	return o.Kind == store.OrderPause || o.Kind == store.OrderDrain && o.Target != elsewhere
+}
 
-// auditOrders checks a record against the orders in the one that it was appended to: it repeats them, and
-// is no claim that they forbid. The caller holds world.mu.
+// elsewhere is a host that no worker is on.
+const elsewhere = "elsewhere"
+
+// auditOrders checks a record against the orders in the one that it was appended to: it repeats them as long
+// as they may be in force, and is no claim that they forbid. The caller holds world.mu.
 func (w *world) auditOrders(p *Process, r, before store.Record, at time.Duration) {
 	if w.o.Orders == 0 || w.beyond || r.Kind == store.KindOrder {
 		return
+	}
+	if all, err := store.ParseOrders(r.Orders); err == nil {
+		for _, o := range all {
+			if !o.InForce(r.FixedAt) {
+				w.violate("seq %d of %v, a %s, repeats an order that is over: %v", r.Seq, p, r.Kind, o)
+			}
+		}
 	}
 	kept := r.OrdersAt(w.origin.Add(at))
 	into := r.Claim != before.Claim || before.Kind == store.KindRelease || !r.WindowStart.Before(before.SlotEnd)
@@ -153,28 +170,8 @@ func (w *world) auditOrders(p *Process, r, before store.Record, at time.Duration
 		if r.Kind == store.KindGrant && bars(o) && into {
 			w.violate("seq %d of %v claims the slot from %v, and lands in a pause: %v", r.Seq, p, w.time(r.SlotStart), o)
 		}
+		w.auditExtended(p, r, before, o)
 	}
-}
-
-// auditEnd checks that a lease which has ended by an order was meant by one. The caller holds world.mu.
-func (w *world) auditEnd(x *Lease) {
-	kinds := map[workerlease.Reason]store.OrderKind{
-		workerlease.Paused: store.OrderPause, workerlease.Drained: store.OrderDrain, workerlease.AskedToRelease: store.OrderRelease,
-	}
-	kind, ordered := kinds[x.Why]
-	if !ordered || x.grant == nil || w.beyond {
-		return
-	}
-	l := w.ledger(x.WorkerType)
-	for _, o := range w.ordersSince(l, min(x.Began, w.now())-time.Minute) {
-		switch {
-		case o.Kind == kind && o.Now && (kind != store.OrderRelease || o.Target == x.grant.claim):
-			return
-		case kind == store.OrderRelease && o.Kind == store.OrderPrefer && o.Now && o.Target != x.p.options.InstanceID:
-			return
-		}
-	}
-	w.violate("%v has ended, and no order is about it", x)
 }
 
 // lookPreferred checks that the preferred worker has the slot that began at a true time, if the order is as old

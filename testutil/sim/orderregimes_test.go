@@ -43,6 +43,9 @@ func ordered(o *sim.Options, r *rand.Rand) {
 	}
 	eachWorker(o, func(n int, w *workerlease.Options) {
 		w.JoinMidSlot = joins
+		if kind == 0 && stays && n < 4 {
+			w.Group = "g"
+		}
 		if kind%2 == 1 && w.LeaseInterval > 10*time.Second {
 			w.FailoverWithin = w.LeaseInterval / parts
 		}

@@ -28,6 +28,8 @@ type Process struct {
 	user     *hostClock // the same, for user code
 	options  workerlease.Options
 	margin   time.Duration
+	failover time.Duration // with the default of a Job
+	patience time.Duration // how long it waits at most before it calls again
 	heeds    time.Duration // by when it surely acts on an illness
 	dead     atomic.Bool
 	readAt   atomic.Int64 // when it last read the ledger
@@ -49,12 +51,14 @@ type Process struct {
 	leases  map[int64]*Lease // by token
 	freed   map[int64]bool   // tokens of terms whose release was sent
 	asked   string           // the claim of its newest append
+	askedAs int64            // and its key
 	claimed string           // the newest claim whose turn was looked at
 	lied    bool             // its first stamp was wrong
 	trusted time.Duration    // when it got its newest stamp that was wrong, or began
 	reach   time.Time        // the end of the newest window that it claimed
 	clocks  *skew.Clocks     // of the store's members, as it measured them
 	doomed  chan struct{}    // closed when it is to crash
+	orders  []heard          // that it has heard of, oldest first
 	watch   *watch           // of its client, if it has one under way
 	watches int64            // how many it has begun
 }
@@ -72,6 +76,9 @@ func (w *world) newProcess(h *host, life int) *Process {
 	p.clock.wall = p.clock.wrong(w.now())
 	p.user = &hostClock{Clock: p.clock.Clock, p: p, first: userWakeLane, wall: p.clock.wall}
 	p.checks()
+	if o, err := p.options.Resolved(); err == nil {
+		p.failover, p.patience = o.FailoverWithin, o.MaxBackoff
+	}
 	if p.options.Retention == 0 {
 		p.options.Retention = workerlease.DefaultRetention
 	}

@@ -162,6 +162,7 @@ func save(t *testing.T, p figures.Proof) {
 // Beyond the assumptions, holders may overlap. Workers report that, and a resource that checks
 // tokens accepts no stale write.
 func TestBeyondTheAssumptionsOverlapsAreReportedAndFenced(t *testing.T) {
+	skipUnderRace(t)
 	sum, all := sharded(t, eighth(t), sim.RandomBeyond, func(o sim.Options, r *sim.Result, sum *tally) {
 		for _, f := range sim.Beyond() {
 			if r.Struck[f] == 0 {

@@ -42,6 +42,7 @@ func members(off ...time.Duration) sim.Options {
 
 // What is measured of the members' clocks is what a boundary costs.
 func TestABoundaryCostsWhatTheClocksAreApart(t *testing.T) {
+	skipUnderRace(t)
 	t.Parallel()
 	const ms = time.Millisecond
 	measured := boundary(t, members(0, ms, -ms))

@@ -62,7 +62,9 @@ func (p *Process) guardedTask(task workerlease.Task) workerlease.Task {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.ended(x)
+			x.Why = whyOf(context.Cause(ctx))
 			p.endTask(x)
+			w.auditEnd(x)
 			x.left = true
 		})
 		defer func() {
@@ -71,6 +73,7 @@ func (p *Process) guardedTask(task workerlease.Task) workerlease.Task {
 			p.endTask(x)
 			x.returned, x.finished = true, true
 			x.overAt = w.now()
+			p.mustRelease(x)
 			p.tracef("the task of %d returns", l.Token)
 		}()
 		defer p.panicked("the task", l.Token)
@@ -96,6 +99,7 @@ func (p *Process) resumes(l workerlease.Lease) *Lease {
 		return nil
 	}
 	p.tracef("the task of %d goes on, for its own slot", l.Token)
+	w.auditBegin(x)
 	x.Slot, x.Expiries, x.returned, x.finished = l.Slot, 0, false, false
 	r := w.resource(x.WorkerType)
 	r.live = append(r.live, x)

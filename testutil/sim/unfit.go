@@ -123,6 +123,7 @@ func (p *Process) stepsDown() {
 // follow. The caller holds world.mu.
 func (p *Process) leaves(x *Lease) {
 	x.overAt = p.world.now()
+	p.mustRelease(x)
 	if x.over() && x == p.lease && !x.Crashed && (x.Why == workerlease.Ineligible || x.Why == workerlease.Stalled || x.Why == workerlease.AskedToRelease) {
 		p.world.lookSucceeded(p, "stepped down")
 	}

@@ -195,7 +195,7 @@ func (b *bench) planting(t *testing.T) store.Roster {
 
 func unfitPresences(t *testing.T, b *bench) {
 	r := b.planting(t)
-	huge := huge(256 << 10)
+	const huge = long(256 << 10)
 	unfit := slices.Concat(
 		set(gone{}, "instanceId", "phase"),
 		set("", "instanceId", "phase"),
@@ -212,12 +212,12 @@ func unfitPresences(t *testing.T, b *bench) {
 	attend(t, r, kept...)
 	for i, f := range unfit {
 		fields := PresenceFields(Presence("job", "m"))
-		if fields[f.name] = f.value; f.value == any(gone{}) {
+		if fields[f.name] = b.fit(f.value); f.value == any(gone{}) {
 			delete(fields, f.name)
 		}
-		t.Run(fmt.Sprintf("%s %d", f.name, i), func(t *testing.T) {
+		b.part(t, fmt.Sprintf("%s %d", f.name, i), func(t *testing.T) {
 			b.PlantPresence(t, "job", fmt.Sprintf("m%d", i), fields)
-			wantPresences(t, fmt.Sprintf("Presences(job) beside one with %s = %.40q", f.name, fmt.Sprint(f.value)), presences(t, r, "job"), kept...)
+			wantPresences(t, fmt.Sprintf("Presences(job) beside one with %s = %.40q", f.name, fmt.Sprint(fields[f.name])), presences(t, r, "job"), kept...)
 		})
 	}
 	b.PlantPresence(t, "job", "m", map[string]any{})

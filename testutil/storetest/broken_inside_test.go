@@ -16,6 +16,16 @@ import (
 
 // insideDefects are those of the operations themselves.
 var insideDefects = []defect{
+	{"a store that doesn't say what a failover loses", func(b *broken) {
+		b.durability = func() store.Durability {
+			return store.Durability{Crash: "All survive.", Power: "All survive."}
+		}
+	}, "lifecycle/what_a_store_says_of_its_durability"},
+	{"a store that says it in two lines", func(b *broken) {
+		b.durability = func() store.Durability {
+			return store.Durability{Crash: "All\nsurvive.", Power: "All survive.", Failover: "All survive."}
+		}
+	}, "lifecycle/what_a_store_says_of_its_durability"},
 	{"an append that overwrites", func(b *broken) {
 		b.append = func(ctx context.Context, r store.Record) error {
 			err := b.Ledger.Append(ctx, r)
@@ -148,6 +158,20 @@ var insideDefects = []defect{
 			return records, s, err
 		}
 	}, "append/handles_see_each_other's_appends_at_once"},
+	{"a tail that is read in parts, the newest last", func(b *broken) {
+		b.tail = func(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
+			older, _, err := b.Ledger.Tail(ctx, workerType, limit)
+			if err != nil || len(older) == 0 {
+				return b.Ledger.Tail(ctx, workerType, limit)
+			}
+			time.Sleep(50 * time.Microsecond)
+			newest, s, err := b.Ledger.Tail(ctx, workerType, 1)
+			if err == nil && newest[0].Seq > older[0].Seq {
+				older = append(newest, older[:min(len(older), limit-1)]...)
+			}
+			return older, s, err
+		}
+	}, "race/a_tail_shows_no_record_without_those_before_it"},
 	{"a trim that takes the head", func(b *broken) {
 		b.trim = func(ctx context.Context, workerType string, before int64) (int, error) {
 			n, err := b.Ledger.Trim(ctx, workerType, before)

@@ -32,6 +32,7 @@ type broken struct {
 	watch              func(ctx context.Context, changed func(string)) error
 	attend             func(ctx context.Context, all []store.Presence) error
 	leave              func(ctx context.Context, workerType string, ids []string) error
+	durability         func() store.Durability
 	presences          func(ctx context.Context, workerType string) ([]store.Presence, error)
 	// unfit are planted presences that can't be read, as far as they could be. All handles share them.
 	unfit *unfit
@@ -41,9 +42,11 @@ type broken struct {
 func intact(h *memory.Ledger, unfit *unfit) *broken {
 	return &broken{
 		Ledger: h, append: h.Append, get: h.Get, tail: h.Tail, page: h.Page, trim: h.Trim, types: h.WorkerTypes, now: h.Now, close: h.Close,
-		watch: h.Watch, attend: h.Attend, leave: h.Leave, presences: h.Presences, unfit: unfit,
+		watch: h.Watch, attend: h.Attend, leave: h.Leave, presences: h.Presences, durability: h.Durability, unfit: unfit,
 	}
 }
+
+func (b *broken) Durability() store.Durability { return b.durability() }
 
 func (b *broken) Attend(ctx context.Context, all []store.Presence) error { return b.attend(ctx, all) }
 
@@ -144,7 +147,7 @@ func grouped(spoil func(errs []error)) func(b *broken) {
 const breakEnv = "STORETEST_BREAK"
 
 func allDefects() []defect {
-	return slices.Concat(insideDefects, pageDefects, outsideDefects, readerDefects, pathDefects, watchDefects, rosterDefects, attendanceDefects)
+	return slices.Concat(insideDefects, pageDefects, outsideDefects, readerDefects, pathDefects, watchDefects, rosterDefects, attendanceDefects, harnessDefects())
 }
 
 func TestTheSuiteNoticesEveryDefect(t *testing.T) {
@@ -180,7 +183,7 @@ func TestBrokenLedger(t *testing.T) {
 				m.Put(r)
 			}
 		}
-		return storetest.Harness{
+		h := storetest.Harness{
 			PlantUnique: constrain("planted_unique"), PlantTrigger: constrain("planted_trigger"),
 			FreeStamp: true,
 			Open: func(testing.TB) store.Ledger {
@@ -204,5 +207,7 @@ func TestBrokenLedger(t *testing.T) {
 				m.Put(storetest.Decode(workerType, seq, fields))
 			},
 		}
+		spoil(name, &h)
+		return h
 	})
 }

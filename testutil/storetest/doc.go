@@ -13,9 +13,13 @@
 //		})
 //	}
 //
-// Each case is a sentence of the contract of [store.Ledger]. Those of [store.Watcher] and of
-// [store.Roster] are for stores that are so, and are skipped by others. The suite can't check
-// durability, nor how a store of several servers behaves when one of them fails.
+// Each case is a sentence of the contract of [store.Ledger]. Those of [store.Watcher], [store.Pager] and
+// [store.Roster] are for stores that are so. A harness announces in Skips which cases it skips, and why: any other skip
+// is a failure.
+//
+// [RunPeer] kills, pauses and restarts a store's server: what was acknowledged survives, operations end in
+// time, and handles work again. The suites can't check what a loss of power leaves, nor how a store of
+// several servers behaves when one of them fails.
 // [Contend] and [CheckWins] make a race across processes. [Grant], [Fields], [Decode],
 // [Presence] and [PresenceFields] help with a store's own tests.
 package storetest

@@ -12,12 +12,16 @@ type Harness struct {
 	// Open returns another independent handle (with its own connection) on the
 	// harness's data. The suite closes it.
 	Open func(t testing.TB) store.Ledger
+	// InitFirst makes what the store needs, as an administrator does, before the first Open. It is for
+	// handles that have no right to; their Init must find nothing to do then. Nil if the suite is to
+	// call the Init of a handle.
+	InitFirst func(t testing.TB)
 	// Plant writes a raw document at the key (workerType, seq), bypassing the
-	// store's encoder and checks. fields has the stored field names (camelCase) and
+	// store's encoder and checks, into data that is initialised. fields has the stored field names (camelCase) and
 	// JSON-like values (string, int64, float64, bool, nil, time.Time,
-	// map[string]any). Plant adds the fields of the key unless fields has them. If
+	// map[string]any); see Document. Plant adds the fields of the key unless fields has them. If
 	// the store can't express a value at all (a column of another type), Plant calls
-	// t.Skip.
+	// t.Skip, as Skips announces.
 	Plant func(t testing.TB, workerType string, seq int64, fields map[string]any)
 	// OpenReading returns a handle on the harness's data, which is initialised, that has no right
 	// to write: by a file that it may only read, a role, a key, or a server that refuses. The
@@ -38,6 +42,13 @@ type Harness struct {
 	// that is there, as Plant does in the ledger. The value of labels is a map, in whatever
 	// form the store keeps it. Nil if the store keeps no roster, or can't hold what it can't read.
 	PlantPresence func(t testing.TB, workerType, id string, fields map[string]any)
+	// MaxDocument is the largest document in bytes that the store holds, if it has a limit that the
+	// suite must know: it plants texts of up to 1 MiB. At least 256 KiB; 0 means no limit.
+	MaxDocument int
+	// Skips announces what is skipped, and says why: the key names a group, a case as "group/case", or a
+	// part as "group/case/part", in which * stands for any text. Any other skip, by the suite or by a Plant, is a
+	// failure, so that none goes unnoticed.
+	Skips map[string]string
 	// FreeStamp says that Tail gives a stamp.
 	FreeStamp bool
 	// Rounds of the append race; 0 means 1,000. SLOTLEASE_RACE_ROUNDS, if it is set in

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -117,6 +118,24 @@ var lifecycleCases = []testCase{
 		}
 		wg.Wait()
 	}},
+	{"what a store says of its durability is one plain sentence for each case, before and after Close", func(t *testing.T, b *bench) {
+		d, ok := b.Ledger.(store.Durable)
+		if !ok {
+			return // It need not say anything.
+		}
+		said := func(when string) {
+			for what, text := range map[string]string{"Crash": d.Durability().Crash, "Power": d.Durability().Power, "Failover": d.Durability().Failover} {
+				if len(text) < 10 || len(text) > 300 || !strings.HasSuffix(text, ".") || strings.ContainsAny(text, "\n\r") {
+					t.Errorf("Durability().%s %s = %q, want a sentence in one line of at most 300 bytes", what, when, text)
+				}
+			}
+		}
+		said("of an open ledger")
+		if err := b.Close(within(t)); err != nil {
+			t.Errorf("Close() = %v, want nil", err)
+		}
+		said("of a closed ledger")
+	}},
 	{"closing one handle leaves the data and the other handles alone", func(t *testing.T, b *bench) {
 		other := b.handle(t)
 		add(t, b, Grant("job", 1))
@@ -191,6 +210,11 @@ var contextCases = []testCase{
 		cancel(errors.New("lease expired"))
 		return ctx, func() {}
 	}),
+	ended("a context cancelled because another operation failed takes nothing from its error", context.Canceled, func(ctx context.Context) (context.Context, context.CancelFunc) {
+		ctx, cancel := context.WithCancelCause(ctx)
+		cancel(errors.Join(store.ErrConflict, store.ErrNotFound))
+		return ctx, func() {}
+	}),
 	{"a context that ends in the middle of an append leaves it done or undone", func(t *testing.T, b *bench) {
 		for seq := int64(1); seq <= 60; seq++ {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(seq*seq)*time.Microsecond)
@@ -231,6 +255,9 @@ func ended(name string, want error, end func(context.Context) (context.Context, 
 			}
 			if !errors.Is(err, want) {
 				t.Errorf("%s with an ended context = %v, want an error that matches %v", op.name, err, want)
+			}
+			if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
+				t.Errorf("%s with an ended context = %v, want no outcome: nothing was asked", op.name, err)
 			}
 		}
 		wantRecord(t, "Get(job, 1) afterwards", get(t, b, "job", 1), Grant("job", 1))

@@ -79,7 +79,7 @@ func (b *bench) plantHostile(t *testing.T) (planted []string) {
 		if len(name) > 200 || !utf8.ValidString(name) {
 			continue
 		}
-		t.Run("plant "+name, func(t *testing.T) {
+		b.part(t, "plant "+name, func(t *testing.T) {
 			b.Plant(t, name, 1, Fields(Grant(name, 1)))
 			planted = append(planted, name)
 		})

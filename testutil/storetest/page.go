@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -172,20 +171,9 @@ func pageWhileAppending(t *testing.T, b *bench) {
 // addMany appends the grants 1 … n of the type "job", some at a time.
 func addMany(t *testing.T, l store.Ledger, n int64) {
 	t.Helper()
-	ctx := lasting(t, 10*patience)
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			for seq := next.Add(1); seq <= n; seq = next.Add(1) {
-				if err := l.Append(ctx, Grant("job", seq)); err != nil {
-					t.Errorf("Append(job, %d) = %v, want nil", seq, err)
-					return
-				}
-			}
-		})
+	if err := appendMany(lasting(t, 10*patience), l, "job", 1, n, 8); err != nil {
+		t.Error(err)
 	}
-	wg.Wait()
 }
 
 // asPager is a ledger as one that has pages. The case is skipped if it has none.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -65,6 +66,7 @@ var raceCases = []testCase{
 		}
 	}},
 	{"a tail shows every append that was acknowledged before it, while a trim goes on", tailRace},
+	{"a tail shows no record without those before it, while appends go on", denseRace},
 }
 
 // roundsVariable names the environment variable that sets the rounds of all suites, for
@@ -241,4 +243,45 @@ func tailRace(t *testing.T, b *bench) {
 	}
 	wg.Wait()
 	wantSeqs(t, "Tail(job, 1) after the race", tail(t, b, "job", 1), last)
+}
+
+// denseRace appends and reads several records at once. Each was appended after the one before was acknowledged, so no
+// moment has it without that.
+func denseRace(t *testing.T, b *bench) {
+	const limit, reads = 16, 200
+	first := int64(8 * b.rounds())
+	last := first + int64(max(b.rounds(), 150))
+	ctx := lasting(t, 10*patience)
+	addMany(t, b, first-1)
+	var ended atomic.Bool
+	var read atomic.Int64
+	var wg sync.WaitGroup
+	for range raceHandles {
+		reader := b.handle(t)
+		wg.Go(func() {
+			for !ended.Load() && ctx.Err() == nil {
+				records, _, err := reader.Tail(ctx, "job", limit)
+				if err != nil {
+					t.Errorf("Tail(job, %d) = %v, want nil", limit, err)
+					return
+				}
+				read.Add(1)
+				var got, want []int64
+				for i, r := range records {
+					got, want = append(got, r.Seq), append(want, records[0].Seq-int64(i))
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("Tail(job, %d) = Seqs %d, want %d: each was stored before the one above it", limit, got, want)
+					return
+				}
+			}
+		})
+	}
+	for seq := first; (seq <= last || read.Load() < reads) && !t.Failed(); seq++ {
+		if err := b.Append(ctx, Grant("job", seq)); err != nil {
+			t.Errorf("Append(job, %d) = %v, want nil: nobody else appends", seq, err)
+		}
+	}
+	ended.Store(true)
+	wg.Wait()
 }

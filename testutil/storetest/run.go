@@ -26,6 +26,7 @@ var wall = clock.New()
 // time.
 func Run(t *testing.T, open func(t *testing.T) Harness) {
 	t.Helper()
+	root := t.Name()
 	for _, g := range []struct {
 		name        string
 		initialised bool
@@ -60,16 +61,10 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 						t.Parallel()
 					}
 					h := open(t)
-					if h.Open == nil || h.Plant == nil {
-						t.Fatal("the harness has no Open or no Plant: both are required")
-					}
-					b := &bench{Harness: h}
-					b.Ledger = b.handle(t)
-					if g.initialised {
-						if err := b.Init(within(t)); err != nil {
-							t.Fatalf("Init() = %v, want nil", err)
-						}
-					}
+					h.check(t)
+					b := &bench{Harness: h, says: announcement{root, h.Skips}}
+					b.says.heed(t)
+					b.begin(t, g.initialised)
 					c.run(t, b)
 				})
 			}
@@ -87,6 +82,37 @@ type testCase struct {
 type bench struct {
 	Harness
 	store.Ledger
+	says announcement
+}
+
+// check ends the test if the harness can't be used.
+func (h Harness) check(t *testing.T) {
+	t.Helper()
+	if h.Open == nil || h.Plant == nil {
+		t.Fatal("the harness has no Open or no Plant: both are required")
+	}
+	if h.MaxDocument != 0 && h.MaxDocument < leastDocument {
+		t.Fatalf("the harness has a MaxDocument of %d, want 0 or at least %d", h.MaxDocument, leastDocument)
+	}
+	for name, why := range h.Skips {
+		if why == "" {
+			t.Fatalf("the harness doesn't say why it skips %q", name)
+		}
+	}
+}
+
+// begin opens the first handle, of data that is initialised or is not.
+func (b *bench) begin(t *testing.T, initialised bool) {
+	t.Helper()
+	if b.InitFirst != nil {
+		b.InitFirst(t)
+	}
+	b.Ledger = b.handle(t)
+	if initialised && b.InitFirst == nil {
+		if err := b.Init(within(t)); err != nil {
+			t.Fatalf("Init() = %v, want nil", err)
+		}
+	}
 }
 
 // handle returns one more handle.

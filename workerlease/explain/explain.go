@@ -54,6 +54,8 @@ type Explanation struct {
 	GapSlots int
 	// Orders are those of operators that were in force when the slot was decided, or at At if the slot isn't known.
 	Orders []store.Order
+	// InForce are those in force at At. One that came after the slot was decided may be why nobody had the rest of it.
+	InForce []store.Order
 	// Workers are all that are known: those of the roster, and those that had the slot without
 	// being in it, by InstanceID.
 	Workers []Verdict
@@ -62,7 +64,7 @@ type Explanation struct {
 // Cause is a reason why nobody had a slot.
 type Cause struct {
 	Reason Reason
-	// Order is the pause, if that is the reason.
+	// Order is the pause, or that of a drained host; nil if another reason, or if it isn't in the records.
 	Order *store.Order
 	// Record is the one that couldn't be obeyed, or left nothing to claim, and Detail why.
 	Record store.Record

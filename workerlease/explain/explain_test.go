@@ -98,7 +98,7 @@ func answer(e explain.Explanation) (lines []string) {
 
 func TestExplain(t *testing.T) {
 	a, b := grant(1, 1, "a"), grant(2, 2, "a") // 12:05 and 12:10
-	pause := order(store.OrderPause, "", 4, 30)
+	pause, drain := order(store.OrderPause, "", 4, 30), order(store.OrderDrain, "vm-b", 4, 30)
 	for name, test := range map[string]struct {
 		at, now float64
 		records []store.Record
@@ -175,6 +175,30 @@ func TestExplain(t *testing.T) {
 			[]store.Presence{worker("b")},
 			[]string{"12:10 now 1 from 12:10 to 12:15", "b contends"},
 		},
+		"a drained host and no other": {
+			11, 12,
+			[]store.Record{orderRecord(with(a, drain), 2, drain), a},
+			[]store.Presence{worker("b"), worker("c", func(p *store.Presence) { p.Seen, p.Next = minutes(2), minutes(7) })},
+			[]string{"12:10 now nobody: drained b 1 from 12:10 to 12:15", "b drained by ann", "c absent"},
+		},
+		"drained, in its own words": {
+			11, 12,
+			[]store.Record{orderRecord(with(a, drain), 2, drain), a},
+			[]store.Presence{worker("b", missed("nobody had it: drained", 10, 15))},
+			[]string{"12:10 now nobody: drained b 1 from 12:10 to 12:15", "b drained: drained by ann"},
+		},
+		"drained by nobody who is known": {
+			11, 12,
+			[]store.Record{a},
+			[]store.Presence{worker("b", missed("nobody had it: drained", 10, 15))},
+			[]string{"12:10 now nobody: drained b 1 from 12:10 to 12:15", "b drained: drained"},
+		},
+		"paused, in its own words": {
+			11, 12,
+			[]store.Record{orderRecord(with(a, pause), 2, pause), a},
+			[]store.Presence{worker("b", missed("nobody had it: paused", 10, 15))},
+			[]string{"12:10 now nobody: paused 1 from 12:10 to 12:15", "b paused: paused by ann"},
+		},
 		"nobody, as they say": {
 			11, 17,
 			[]store.Record{a},
@@ -211,6 +235,25 @@ func TestExplain(t *testing.T) {
 				t.Errorf("Explain() = %+v, and then %+v", got, again)
 			}
 		})
+	}
+}
+
+// An order that comes after a slot was decided may be why nobody has the rest of it.
+func TestOrdersThatCameWithinTheSlotAreKnown(t *testing.T) {
+	a := grant(1, 1, "a")
+	drain := order(store.OrderDrain, "vm-a", 6, 30)
+	records := []store.Record{recordtest.Release(with(a, drain), 3, minutes(7)), orderRecord(with(a, drain), 2, drain), a}
+	for at, want := range map[float64]int{5.5: 0, 6.5: 1, 8: 1} {
+		got := explain.Explain(explain.Question{At: minutes(at), Now: minutes(8), Records: records, Presences: []store.Presence{worker("b")}})
+		if len(got.InForce) != want || len(got.Orders) != 0 || len(got.Terms) != 1 {
+			t.Errorf("at %v: Explain() = %+v, want %d orders in force", at, got, want)
+		}
+	}
+	before := order(store.OrderPause, "", 1, 30)
+	ended := orderRecord(a, 2, order(store.OrderPause, "", 6, 6))
+	got := explain.Explain(explain.Question{At: minutes(8), Now: minutes(8), Records: []store.Record{ended, with(a, before)}})
+	if len(got.Orders) != 1 || len(got.InForce) != 0 {
+		t.Errorf("Explain() = %+v, want no order that was ended before", got)
 	}
 }
 

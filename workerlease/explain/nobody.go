@@ -17,7 +17,11 @@ func (x *asked) whyNobody() {
 		e.Nobody = append(e.Nobody, Cause{Reason: Paused, Order: o})
 	}
 	x.poisoned()
+	record := slices.ContainsFunc(e.Nobody, func(c Cause) bool { return c.Reason == Poisoned })
 	for _, reason := range []Reason{Unreachable, Refused, Poisoned, Overran, ClockUnfit, NotEligible, TooLate} {
+		if reason == Poisoned && record {
+			continue // The record itself says it.
+		}
 		c := Cause{Reason: reason}
 		for _, v := range e.Workers {
 			if v.Reason == reason && v.Certain {
@@ -28,15 +32,34 @@ func (x *asked) whyNobody() {
 			e.Nobody = append(e.Nobody, c)
 		}
 	}
+	drained := x.drained()
 	away := func(v Verdict) bool {
-		return v.Certain && slices.Contains([]Reason{Absent, Stopped, NotStarted, Drained}, v.Reason)
+		return v.Certain && slices.Contains([]Reason{Absent, Stopped, NotStarted}, v.Reason)
 	}
-	if len(x.Presences) > 0 && !slices.ContainsFunc(e.Workers, func(v Verdict) bool { return !away(v) }) {
+	if len(x.Presences) > 0 && !drained && !slices.ContainsFunc(e.Workers, func(v Verdict) bool { return !away(v) }) {
 		e.Nobody = append(e.Nobody, Cause{Reason: NobodyThere})
 	}
 	if len(e.Nobody) == 0 && e.When == Past {
 		e.Nobody = []Cause{{Reason: Unknown}}
 	}
+}
+
+// drained adds the orders by which workers were kept from claiming, one for each host, if any were.
+func (x *asked) drained() bool {
+	n := len(x.e.Nobody)
+	for _, v := range x.e.Workers {
+		if v.Reason != Drained || !v.Certain {
+			continue
+		}
+		same := func(c Cause) bool { return c.Reason == Drained && c.Order == v.Order }
+		i := slices.IndexFunc(x.e.Nobody, same)
+		if i < 0 {
+			i = len(x.e.Nobody)
+			x.e.Nobody = append(x.e.Nobody, Cause{Reason: Drained, Order: v.Order})
+		}
+		x.e.Nobody[i].Workers = append(x.e.Nobody[i].Workers, v.InstanceID)
+	}
+	return len(x.e.Nobody) > n
 }
 
 // poisoned adds what couldn't be obeyed, or left nothing to claim, in the time of the slot: a record that stands

@@ -6,14 +6,8 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// findOrders finds the orders that were in force when the slot was decided. They are in every record
-// as long as they are in force, and the record that ended one early says when.
+// findOrders finds the orders that were in force when the slot was decided, and those in force at the time that is asked about.
 func (x *asked) findOrders() {
-	type key struct {
-		kind   store.OrderKind
-		target string
-		at     time.Time
-	}
 	from, to := x.decided(), x.decided()
 	switch {
 	case x.e.Slot.IsZero():
@@ -24,6 +18,17 @@ func (x *asked) findOrders() {
 		if x.Now.Before(to) && x.Now.After(from) {
 			to = x.Now
 		}
+	}
+	x.e.Orders, x.e.InForce = x.ordersWithin(from, to), x.ordersWithin(x.At, x.At)
+}
+
+// ordersWithin are the orders that were in force at some time between two. They are in every record
+// as long as they are in force, and the record that ended one early says when.
+func (x *asked) ordersWithin(from, to time.Time) (found []store.Order) {
+	type key struct {
+		kind   store.OrderKind
+		target string
+		at     time.Time
 	}
 	ends, order := map[key]time.Time{}, []store.Order(nil)
 	for r := range x.oldestFirst() {
@@ -48,9 +53,10 @@ func (x *asked) findOrders() {
 	}
 	for _, o := range order {
 		if end := ends[key{o.Kind, o.Target, o.At}]; !o.At.After(to) && end.After(from) {
-			x.e.Orders = append(x.e.Orders, o)
+			found = append(found, o)
 		}
 	}
+	return found
 }
 
 // ordered is the order of a kind, about a target if that isn't empty; nil if there is none.

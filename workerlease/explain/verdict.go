@@ -79,6 +79,12 @@ func (x *asked) judge(p store.Presence) Verdict {
 		if reason == NotEligible {
 			own = cmp.Or(p.Ineligible, own)
 		}
+		switch { // The worker doesn't say who ordered it, and when.
+		case reason == Paused:
+			v.Order = pause
+		case reason == Drained && p.Host != "":
+			v.Order = drain
+		}
 		return settle(reason, true, own)
 	case pause != nil && h == nil:
 		return ordered(Paused, pause)

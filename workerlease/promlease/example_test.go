@@ -40,7 +40,10 @@ func ExampleNew() {
 	<-worked
 
 	answer := httptest.NewRecorder()
-	handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
+	for !strings.Contains(answer.Body.String(), `slotlease_leases_allocated_total{worker_type="report"} 1`) {
+		answer = httptest.NewRecorder() // An observer may hear of a lease just after its task has begun.
+		handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
+	}
 	for _, line := range strings.Split(answer.Body.String(), "\n") {
 		if strings.HasPrefix(line, "slotlease_lease_holding") || strings.HasPrefix(line, "slotlease_leases_allocated") {
 			fmt.Println(line)

@@ -21,6 +21,7 @@ func (v *Verifier) obeyed(r store.Record) {
 	v.bookkeeping(r)
 	v.clock(r, extends)
 	v.done(r, extends)
+	v.slots.order(r)
 	switch r.Kind {
 	case store.KindGrant:
 		v.slots.grant(v, r, extends)

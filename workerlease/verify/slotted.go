@@ -1,6 +1,8 @@
 package verify
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/slotlease/slotlease/slots"
@@ -23,12 +25,26 @@ type slotted struct {
 	held   time.Time    // up to when slots are taken, by all grants so far
 	jobs   bool         // the workers run jobs, as far as their grants show it
 
+	// pauses are the pauses and drains of operators, the newest mostPauses, and orders the text in which the newest came.
+	pauses []pause
+	orders string
+
 	parsed map[string]slots.Schedule
 	// schedules are the texts of grants, in the order in which they came, without what they replaced
 	// before, and returns counts how often one came back.
 	schedules []string
 	returns   int
 }
+
+// pause is a time in which no worker may claim, or none of a host.
+type pause struct {
+	kind      store.OrderKind // pause or drain
+	host      string
+	at, until time.Time
+}
+
+// mostPauses is how many of them are kept: those of one gap between grants are needed.
+const mostPauses = 64
 
 func newSlotted() slotted { return slotted{parsed: map[string]slots.Schedule{}} }
 
@@ -67,19 +83,72 @@ func (s *slotted) missed(v *Verifier, by store.Record, until time.Time) {
 	if schedule == nil {
 		return
 	}
-	n := 0
-	var first slots.Slot
+	n, paused, drained := 0, 0, false
+	var first, firstPaused slots.Slot
 	for slot := range gap.Slots(schedule, s.newest.WindowEnd, until) {
-		if n == maxMissed {
+		if n+paused == maxMissed {
 			v.report.MissedMore = true
 			break
 		}
+		if s.isOrdered(store.OrderPause, slot) {
+			if paused++; paused == 1 {
+				firstPaused = slot
+			}
+			continue
+		}
+		drained = drained || s.isOrdered(store.OrderDrain, slot)
 		if n++; n == 1 {
 			first = slot
 		}
 	}
-	if v.report.Missed += n; n > 0 {
-		v.find(MissedSlots, by, "Nobody claimed %d slots from %s on.", n, store.Format(first.Start))
+	v.report.Missed += n + paused
+	switch {
+	case n > 0 && drained:
+		v.find(MissedSlots, by, "Nobody claimed %s from %s on, and hosts were drained then.", counted(n), store.Format(first.Start))
+	case n > 0:
+		v.find(MissedSlots, by, "Nobody claimed %s from %s on.", counted(n), store.Format(first.Start))
+	}
+	if paused > 0 {
+		f := v.finding(MissedSlots, by, "Nobody claimed %s from %s on, in a pause.", counted(paused), store.Format(firstPaused.Start))
+		f.Severity, f.Remedy = Note, "leasectl inspect slots shows who ordered it, and why."
+		v.found.add(f)
+	}
+}
+
+func counted(n int) string {
+	if n == 1 {
+		return "1 slot"
+	}
+	return fmt.Sprintf("%d slots", n)
+}
+
+// isOrdered reports that an order of a kind was in force in a slot.
+func (s *slotted) isOrdered(kind store.OrderKind, slot slots.Slot) bool {
+	return slices.ContainsFunc(s.pauses, func(p pause) bool { return p.kind == kind && p.at.Before(slot.End) && p.until.After(slot.Start) })
+}
+
+// order takes in the pauses and drains of a record. Each record repeats those in force, and the one that ends them early
+// says when.
+func (s *slotted) order(r store.Record) {
+	if o, ok := r.Order(); ok && o.Removes() {
+		for i, p := range s.pauses {
+			if p.kind == o.Kind && (o.Target == "" || o.Target == p.host) && p.until.After(o.At) {
+				s.pauses[i].until = o.At
+			}
+		}
+	}
+	if r.Orders == s.orders {
+		return
+	}
+	s.orders = r.Orders
+	orders, _ := store.ParseOrders(r.Orders)
+	for _, o := range orders {
+		known := func(p pause) bool { return p.kind == o.Kind && p.host == o.Target && p.at.Equal(o.At) }
+		if o.Kind != store.OrderPause && o.Kind != store.OrderDrain || o.Removes() || slices.ContainsFunc(s.pauses, known) {
+			continue
+		}
+		s.pauses = append(s.pauses, pause{o.Kind, o.Target, o.At, o.Until})
+		s.pauses = s.pauses[max(0, len(s.pauses)-mostPauses):]
 	}
 }
 

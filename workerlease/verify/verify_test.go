@@ -78,6 +78,65 @@ func TestWhatASoundLedgerShows(t *testing.T) {
 	}
 }
 
+// Slots that nobody may claim in a pause are no reason to look for workers.
+func TestSlotsOfAPauseAreANote(t *testing.T) {
+	minutes := recordtest.Minutes
+	a, d := recordtest.Grant(1, 0, "a"), recordtest.Grant(4, 6, "d")
+	pause := store.Order{Kind: store.OrderPause, At: minutes(1), Until: minutes(25), By: "ann", Why: "upgrade"}
+	end := pause
+	end.At, end.Until = minutes(16), minutes(16)
+	begins, ends := note(store.KindOrder, a), note(store.KindOrder, a)
+	begins.Orders, _ = store.FormatOrders([]store.Order{pause})
+	begins.Metadata = metadata(t, pause)
+	ends.Seq, ends.Metadata = 3, metadata(t, end)
+	outcome := note(store.KindOutcome, a)
+	outcome.Orders = begins.Orders
+	for name, c := range map[string]struct {
+		records []store.Record
+		want    []string
+	}{
+		"a pause up to its end":  {[]store.Record{a, begins, third(d)}, []string{"note missed-slots 3: Nobody claimed 4 slots from 2026-03-02T12:05:00.000Z on, in a pause.", "warning missed-slots 3: Nobody claimed 1 slot from 2026-03-02T12:25:00.000Z on."}},
+		"a pause that was ended": {[]store.Record{a, begins, ends, d}, []string{"note missed-slots 4: Nobody claimed 3 slots from 2026-03-02T12:05:00.000Z on, in a pause.", "warning missed-slots 4: Nobody claimed 2 slots from 2026-03-02T12:20:00.000Z on."}},
+		// The record that began it was trimmed: others repeat it.
+		"one that others repeat only": {[]store.Record{a, outcome, third(d)}, []string{"note missed-slots 3: Nobody claimed 4 slots from 2026-03-02T12:05:00.000Z on, in a pause.", "warning missed-slots 3: Nobody claimed 1 slot from 2026-03-02T12:25:00.000Z on."}},
+		"a drain":                     {[]store.Record{a, ofDrain(t, begins), third(d)}, []string{"warning missed-slots 3: Nobody claimed 5 slots from 2026-03-02T12:05:00.000Z on, and hosts were drained then."}},
+	} {
+		v := verify.New(verify.Options{WorkerType: "export", Now: minutes(34)})
+		for _, r := range c.records {
+			v.Add(r)
+		}
+		var got []string
+		for _, f := range v.Report().Findings {
+			got = append(got, fmt.Sprint(f.Severity, " ", f.Code, " ", f.Seq, ": ", f.Text))
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, c.want) || v.Report().Missed != 5 {
+			t.Errorf("%s: found %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// third is a record as the third.
+func third(r store.Record) store.Record { r.Seq = 3; return r }
+
+// ofDrain is the record of a drain in place of that of a pause.
+func ofDrain(t *testing.T, r store.Record) store.Record {
+	t.Helper()
+	o := store.Order{Kind: store.OrderDrain, Target: "vm-1", At: recordtest.Minutes(1), Until: recordtest.Minutes(25)}
+	r.Orders, _ = store.FormatOrders([]store.Order{o})
+	r.Metadata = metadata(t, o)
+	return r
+}
+
+func metadata(t *testing.T, o store.Order) string {
+	t.Helper()
+	text, err := o.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // note is a record of a kind that changes no term, right above another.
 func note(kind store.Kind, head store.Record) store.Record {
 	head.Kind, head.Seq, head.WindowStart = kind, head.Seq+1, head.WindowEnd

@@ -31,7 +31,7 @@ var order = []string{
 	"simulation", "simulation-long", "simulation-regimes", "simulation-extended", "simulation-beyond",
 	"variants", "model", "model-long",
 	"linearizability", "linearizability-simulator", "linearizability-network",
-	"chaos-sqlite", "chaos-mongo", "takeover-sqlite", "takeover-mongo", "rolling-sqlite", "rolling-mongo", "done-sqlite", "done-mongo", "escapes-sqlite", "escapes-mongo", "fuzzing",
+	"chaos-sqlite", "chaos-mongo", "chaos-postgres", "chaos-mysql", "chaos-redis", "chaos-s3", "chaos-azblob", "chaos-etcd", "chaos-kubernetes", "takeover-sqlite", "takeover-mongo", "rolling-sqlite", "rolling-mongo", "done-sqlite", "done-mongo", "escapes-sqlite", "escapes-mongo", "fuzzing",
 }
 
 func main() {

@@ -1,5 +1,6 @@
 // Package documenttest checks, for tests, what errors say, and what a ledger in a
-// document database promises beyond the contract that testutil/storetest checks.
+// document database promises beyond the contract that testutil/storetest checks, and
+// lets workers lead on it.
 package documenttest
 
 import (

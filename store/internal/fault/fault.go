@@ -7,14 +7,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
 )
 
-// MaxText bounds the text of one error, in bytes.
-const MaxText = 600
+// MaxText bounds the text of one error, and MaxDetail its detail, in bytes.
+const (
+	MaxText   = 600
+	MaxDetail = 16 << 10
+)
 
 // Shown has the text of an error as it may be shown, and the causes for errors.Is
 // and errors.As.
@@ -39,13 +43,22 @@ func (e *Shown) Name(cause error) {
 	}
 }
 
+// Say is Name, unless the text says so already, anywhere.
+func (e *Shown) Say(cause error) {
+	if strings.Contains(e.text, cause.Error()) {
+		e.Mean(cause)
+		return
+	}
+	e.Name(cause)
+}
+
 // Mean adds a cause that the text needn't name.
 func (e *Shown) Mean(cause error) { e.causes = append(e.causes, cause) }
 
 // Explain adds what store.Detail returns: all of the driver's words, of which the text is
-// what matters. Secrets must be scrubbed from it already.
+// what matters, up to MaxDetail. Secrets must be scrubbed from it already.
 func (e *Shown) Explain(detail string) {
-	e.detail = strings.Join(strings.Fields(strings.ToValidUTF8(detail, "\uFFFD")), " ")
+	e.detail = Cut(strings.Join(strings.Fields(strings.ToValidUTF8(detail, "\uFFFD")), " "), MaxDetail)
 }
 
 // Detail is what Explain added, or the text.
@@ -80,13 +93,23 @@ func Of(store, op, key string, err error) error {
 	return fmt.Errorf("%s: %s: %w", store, op, err)
 }
 
-// Ended is the error of a context that has ended, with its cause, or nil if it hasn't.
+// Ended is the error of a context that has ended, with its cause, or nil if it hasn't. A cause that is the failure of
+// another operation, as an errgroup's, is no more than said: what became of this one isn't known.
 func Ended(ctx context.Context) error {
-	err := ctx.Err()
-	if cause := context.Cause(ctx); err != nil && !errors.Is(cause, err) {
-		return fmt.Errorf("%w: %w", err, cause)
+	err, cause := ctx.Err(), context.Cause(ctx)
+	switch {
+	case err == nil || errors.Is(cause, err):
+		return err
+	case slices.ContainsFunc(sentinels, func(s error) bool { return errors.Is(cause, s) }):
+		return fmt.Errorf("%w: %s", err, cause.Error())
 	}
-	return err
+	return fmt.Errorf("%w: %w", err, cause)
+}
+
+// sentinels are what errors of operations mean.
+var sentinels = []error{
+	store.ErrConflict, store.ErrNotFound, store.ErrNotStored, store.ErrInvalid, store.ErrThrottled, store.ErrRefused, store.ErrDenied, store.ErrMissing,
+	store.ErrClosed,
 }
 
 // cancelled has no Unwrap, so that errors.Is stops here.

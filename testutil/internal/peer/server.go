@@ -23,8 +23,11 @@ type Kind struct {
 	// that of an earlier run, with its data in a folder. If temporary, the server
 	// removes the folder at the end of its standard input.
 	Command func(addr, data string, temporary bool) (*exec.Cmd, error)
-	// Killed removes what a process leaves behind when it is killed. Optional.
-	Killed func(pid int)
+	// Program says, in place of Command, what to run on a port of 127.0.0.1 with the data in a
+	// folder, which is empty at first.
+	Program func(port int, data string) (Program, error)
+	// Killed removes what a process leaves behind outside of its data when it is killed. Optional.
+	Killed func(pid int, data string)
 }
 
 // Unavailable ends a test that can't have its peer: it skips the test, or fails it
@@ -63,12 +66,13 @@ const portTime = 20 * time.Second
 // Start starts a server with empty data, which ends with the test.
 func (k Kind) Start(t testing.TB) *Server {
 	t.Helper()
-	s := &Server{kind: k, t: t, addr: "127.0.0.1:0", data: t.TempDir()}
+	s := &Server{kind: k, t: t, addr: "127.0.0.1:0"}
+	s.data = s.folder(t)
 	if err := s.run(false); err != nil {
 		k.Unavailable(t, err)
 	}
 	t.Cleanup(func() {
-		s.end()
+		s.finish()
 		if text := s.log.String(); t.Failed() && text != "" {
 			t.Logf("log of the peer at %s:\n%s", s.addr, text)
 		}
@@ -92,10 +96,24 @@ func (k Kind) StartShared() (*Server, error) {
 	return s, nil
 }
 
+// StartIn starts a server for a harness that isn't a test, with its data in a folder that is empty.
+// The folder is the harness's to remove, but the server may do so, too, if the harness dies. Only
+// Addr, Data, PID, End, Again, Freeze and Thaw may be used.
+func (k Kind) StartIn(data string) (*Server, error) {
+	s := &Server{kind: k, addr: "127.0.0.1:0", data: data}
+	if err := s.run(false); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
 // run starts the process on the server's port and data, and waits for its first line, a
 // URI, with its address. A process that ends, is silent for a minute, or writes
 // something else is killed, and the error quotes its log.
 func (s *Server) run(temporary bool) error {
+	if s.kind.Program != nil {
+		return s.runProgram()
+	}
 	cmd, err := s.kind.Command(s.addr, s.data, temporary)
 	if err != nil {
 		return err
@@ -145,31 +163,55 @@ func (s *Server) Addr() string { return s.addr }
 // Data is the folder with the server's data.
 func (s *Server) Data() string { return s.data }
 
-// PID is the id of the newest process, which the system may give to another after Kill.
+// PID is the id of the newest process, or that of a Program's guard, which the system may give to
+// another after Kill.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
 
-// Kill ends the server with SIGKILL and waits until it is gone. A server that is
-// paused or dead may be killed, too.
+// Kill ends the server, all its processes, with SIGKILL and waits until it is gone. A server that
+// is paused or dead may be killed, too.
 func (s *Server) Kill() {
 	s.t.Helper()
 	s.end()
 }
 
+// End is Kill for a harness that isn't a test.
+func (s *Server) End() { s.end() }
+
 // end kills the process, and removes what it left behind.
 func (s *Server) end() {
+	if s.kind.Program != nil && !s.over() {
+		killBelow(s.PID())
+	}
 	_ = s.cmd.Process.Kill()
 	_ = s.stdin.Close()
 	<-s.done
 	if s.kind.Killed != nil && !s.ended {
-		s.kind.Killed(s.PID())
+		s.kind.Killed(s.PID(), s.data)
 	}
 	s.ended = true // The system may give its id to another.
+}
+
+// over reports whether the process has ended.
+func (s *Server) over() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // Restart starts the server again on the same port and data; it kills it first if
 // it runs. It waits up to 20 s for the port.
 func (s *Server) Restart() {
 	s.t.Helper()
+	if err := s.Again(); err != nil {
+		s.t.Fatalf("restart the peer at %s: %v", s.addr, err)
+	}
+}
+
+// Again is Restart for a harness that isn't a test.
+func (s *Server) Again() error {
 	s.end()
 	ctx, cancel := context.WithTimeout(context.Background(), portTime)
 	defer cancel()
@@ -179,23 +221,27 @@ func (s *Server) Restart() {
 		s.log.Clear()
 		err = s.run(false)
 	}
-	if err != nil {
-		s.t.Fatalf("restart the peer at %s: %v", s.addr, err)
-	}
+	return err
 }
 
 // RestartEmpty is Restart with all data lost.
 func (s *Server) RestartEmpty() {
 	s.t.Helper()
 	s.end()
-	s.data = s.t.TempDir()
+	s.data = s.folder(s.t)
 	s.Restart()
 }
 
-// Freeze is Pause for a shared server. The error is errors.ErrUnsupported unless CanPause.
-func (s *Server) Freeze() error { return pause(s.cmd.Process) }
+// Freeze is Pause for a shared server, and for a harness that isn't a test. The error is
+// errors.ErrUnsupported unless CanPause.
+func (s *Server) Freeze() error {
+	if s.kind.Program != nil {
+		return pauseBelow(s.PID())
+	}
+	return pause(s.cmd.Process)
+}
 
-// Pause stops the server (SIGSTOP): its connections stay open, but it doesn't answer. It
+// Pause stops the server, all its processes (SIGSTOP): its connections stay open, but it doesn't answer. It
 // skips the test on systems that can't.
 func (s *Server) Pause() {
 	s.t.Helper()
@@ -210,7 +256,15 @@ func (s *Server) Pause() {
 // Resume lets a paused server go on (SIGCONT).
 func (s *Server) Resume() {
 	s.t.Helper()
-	if err := resume(s.cmd.Process); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	if err := s.Thaw(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		s.t.Fatalf("resume the peer at %s: %v", s.addr, err)
 	}
+}
+
+// Thaw is Resume for a harness that isn't a test.
+func (s *Server) Thaw() error {
+	if s.kind.Program != nil {
+		return resumeBelow(s.PID())
+	}
+	return resume(s.cmd.Process)
 }

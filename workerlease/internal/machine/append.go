@@ -61,7 +61,7 @@ func (x *step) appended(e Appended) {
 			s.Bid.drop()
 		}
 	case OutcomeUnknown:
-		s.Retries.Answer = answer(e.Err)
+		s.Retries.Answer = answer(Appending, e.Err)
 		x.note(Note{What: Unknown, Slot: s.Bid.Slot, Record: s.Bid.Record, Err: e.Err})
 		s.Retries.Failures++
 		if s.Retries.Tries > 0 || errors.Is(e.Err, store.ErrThrottled) {

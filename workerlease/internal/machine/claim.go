@@ -83,7 +83,7 @@ func (x *step) aim() {
 			next = x.m.Schedule.Next(mid)
 		}
 		switch waits := s.Bid.Stage == Aiming; {
-		case waits && next.Start.Before(s.Bid.Slot.Start) && !next.Start.Before(s.Hold.WonEnd):
+		case waits && next.Start.Before(s.Bid.Slot.Start) && !next.Start.Before(s.Hold.WonEnd) && !next.Start.Equal(s.Bid.SkipSlot):
 			x.target(next)
 		case waits && next == s.Bid.Slot && !s.Bid.Lands && s.Bid.Awaited == 0 && (s.Bid.Role == Claimant || s.Bid.Role == Standby):
 			x.again() // Its turn counts from what the time was taken for, unless it waits for a record.

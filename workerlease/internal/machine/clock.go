@@ -17,6 +17,7 @@ type Clock struct {
 	Resample              int           // how often the time must be sampled before anything is begun
 	Jumped                time.Duration // the local reading at the newest contradiction
 	Contested             bool          // it came soon after another one
+	Questioned            bool          // samples contradicted one another, and had not decided yet
 	SampleBy              time.Duration // while they go on, the local reading at which to sample again; 0: when a claim needs it
 	Apart                 bool          // by so much that nothing can be led
 }
@@ -49,8 +50,14 @@ func (x *step) clock() {
 		}
 	}
 	c.Jumps = x.at.Jumps
+	if c.Questioned && !x.at.InQuestion && x.m.Rules.Reaims {
+		x.s.Bid.Recheck = x.at.Local + time.Millisecond // The slot, or the turn in it, may be one of the clock that was wrong.
+	}
+	c.Questioned = x.at.InQuestion
 	if c.SampleBy = 0; x.m.Rules.Samples&IfApart != 0 && x.costly() {
 		c.SampleBy = x.at.Local - x.at.Age + sampleEvery
+	} else if x.m.Rules.Samples&IfAhead != 0 && x.ahead() {
+		c.SampleBy = x.at.Local - x.at.Age + max(sampleEvery, min(x.m.Schedule.At(x.at.Now.Mid()).Length(), x.nearSlot().Length()))
 	}
 	switch {
 	case !c.unsettled() || !x.m.Rules.Settled(x.at, *c):
@@ -149,6 +156,18 @@ const sampleEvery = 10 * time.Second
 func (f facts) costly() bool {
 	return f.at.InQuestion && f.at.Local-f.s.Clock.Jumped < partsFor &&
 		f.at.Now.Uncertainty() > min(f.nearSlot().Length()/16, partsFor)
+}
+
+// ahead reports that what the worker has won last is of a slot after the next one. It waits for the end of that, and so
+// for as long as the clock that has jumped differs from this one: unless a sample, one for each slot as if it contended,
+// shows that this one is gone, too.
+func (f facts) ahead() bool {
+	h := &f.s.Hold
+	if !f.at.Now.Known() || h.holding() || !h.WonEnd.After(f.at.Now.Mid()) {
+		return false
+	}
+	next := f.m.Schedule.Next(f.at.Now.Mid())
+	return f.m.Schedule.At(h.WonEnd.Add(-1)).Start.After(next.Start)
 }
 
 // sampleDue reports that such a sample is due. It comes before a claim, not amid one.

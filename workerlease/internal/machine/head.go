@@ -99,6 +99,7 @@ func (x *step) judge(head store.Record, below []store.Record) {
 	}
 	s.View.Watch = Watch{}
 	x.observeRecord(head)
+	x.superseded(head, below)
 	x.heedOrders()
 	x.compareSchedule(head)
 	x.lookBlocked(head)
@@ -261,7 +262,7 @@ func (x *step) confirm(r store.Record, own bool) {
 	if own && r.DoneUntil.Equal(s.Bid.Missed.End) {
 		t.Missed = s.Bid.Missed
 	}
-	s.Hold.Next, s.Hold.WonEnd, s.Hold.WonSlot = t, t.End, s.Bid.Slot.End
+	s.Hold.Next, s.Hold.WonEnd, s.Hold.WonSeq, s.Hold.WonSlot = t, t.End, r.Seq, s.Bid.Slot.End
 	s.Hold.Looked, s.Hold.Narrowed = false, false
 	what := Claimed
 	if !own {
@@ -279,7 +280,7 @@ func (x *step) confirm(r store.Record, own bool) {
 // extended takes a window that is known to extend one's own term.
 func (x *step) extended(r store.Record) {
 	s := x.s
-	s.Hold.WonEnd = r.WindowEnd
+	s.Hold.WonEnd, s.Hold.WonSeq = r.WindowEnd, r.Seq
 	if r.Claim != s.Hold.Held.Claim || x.at.Lapsed != 0 {
 		// Too late: a term that was left is never worked under again. It is released as
 		// soon as no code runs under it.

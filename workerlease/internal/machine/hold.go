@@ -37,7 +37,8 @@ type Hold struct {
 
 	Freed slots.Slot // whose rest is given back, to be claimed again; zero: none
 
-	WonEnd  time.Time // end of the newest window that was won or joined
+	WonEnd  time.Time // end of the newest window that was won or joined, unless it was superseded
+	WonSeq  int64     // of the record of that window
 	WonSlot time.Time // end of the newest slot of which a part was won
 
 	Narrowed        bool // the time was sampled because it is too uncertain to begin Next

@@ -182,18 +182,10 @@ func (x *step) heldBack() bool {
 		x.sitOut(until, why)
 		return true
 	}
-	v := &x.s.View
-	if !v.Unheeded || !x.givesWay() || x.m.StepsBack(x.s) {
+	if !x.givesWay() || x.m.StepsBack(x.s) {
 		return false
 	}
-	// The others, and the preferred one, may know of no preference before their turns. So it comes after all
-	// turns, once.
-	v.Unheeded = false
-	last := x.lastTurn(x.turns())
-	from := b.Slot.Start.Add(last - x.m.lead(b.Slot))
-	if b.Role == Standby || !now.Mid().Before(b.Slot.Start) {
-		from = now.Mid().Add(last)
-	}
+	from := x.behind()
 	if !from.After(now.Mid()) || !from.Before(x.m.abandoned(b.Slot)) {
 		return false
 	}
@@ -202,6 +194,25 @@ func (x *step) heldBack() bool {
 	}
 	b.wait(from, timeline.Mid)
 	return true
+}
+
+// behind is up to when the worker lets all others claim before it, because it has heard of a preference: the others,
+// and the preferred one, may know of none before their turns. So it comes after all turns, once: in the first slot
+// that leaves time for that.
+func (x *step) behind() time.Time {
+	b, v, now := &x.s.Bid, &x.s.View, x.at.Now
+	if !v.Unheeded {
+		return v.Behind // A release of its own may have come in between.
+	}
+	last := x.lastTurn(x.turns())
+	from := b.Slot.Start.Add(last - x.m.lead(b.Slot))
+	if b.Role == Standby || !now.Mid().Before(b.Slot.Start) {
+		from = now.Mid().Add(last)
+	}
+	if from.Before(x.m.abandoned(b.Slot)) {
+		v.Unheeded, v.Behind = false, from
+	}
+	return from
 }
 
 // sitOut waits for the end of what bars the worker from the bid's slot, if the slot, or a rest

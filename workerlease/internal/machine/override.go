@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/slotlease/slotlease/store"
 )
@@ -13,6 +14,20 @@ import (
 // be obeyed as well.
 func supersedes(r store.Record) bool {
 	return r.Kind == store.KindReset || r.Kind == store.KindOverride
+}
+
+// superseded forgets the end of the newest window that was won, if a record ends that sooner: by a clock that is gone it
+// may lie a day ahead. The worker then contends like those that have won nothing.
+func (x *step) superseded(head store.Record, below []store.Record) {
+	h := &x.s.Hold
+	if x.m.Rules.Reaims && h.Held.IsZero() && h.Next.IsZero() {
+		for _, r := range append([]store.Record{head}, below...) {
+			if supersedes(r) && r.Seq > h.WonSeq && r.WindowStart.Before(h.WonEnd) {
+				h.WonEnd = r.WindowStart
+				x.s.Bid.Recheck = x.at.Local + time.Millisecond
+			}
+		}
+	}
 }
 
 // overridden ends what this worker has by a term that an operator has overridden, and

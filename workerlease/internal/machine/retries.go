@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"io"
+	"net"
 	"time"
 
 	"github.com/slotlease/slotlease/store"
@@ -33,16 +35,28 @@ func (r *Retries) why() Reason {
 }
 
 // answer is why an operation failed if its error is an answer of the store, by which surely
-// nothing was written; else 0.
-func answer(err error) Reason {
+// nothing was written; else 0. That nothing was stored is an answer to an append alone, and only if it was sent: a store
+// says that also of what it could not send, since it has no connection.
+func answer(op Op, err error) Reason {
 	is := func(target error) bool { return errors.Is(err, target) }
 	switch {
 	case is(store.ErrDenied):
 		return Denied
-	case is(store.ErrRefused), is(store.ErrMissing), is(store.ErrInvalid), is(store.ErrNotStored):
+	case is(store.ErrRefused), is(store.ErrMissing), is(store.ErrInvalid), op == Appending && is(store.ErrNotStored) && !unsent(err):
 		return Barred
 	}
 	return 0
+}
+
+// unsent reports that an operation which stored nothing failed for want of a connection, or of time for one.
+func unsent(err error) bool {
+	_, network := errors.AsType[*net.OpError](err)
+	_, name := errors.AsType[*net.DNSError](err)
+	late, timed := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err)
+	return network || name || timed && late.Timeout() || errors.Is(err, io.EOF)
 }
 
 // pass ends the back-off once its time has come.
@@ -64,7 +78,7 @@ func (x *step) lookAgain() {
 // failed counts an operation that failed, and backs off.
 func (x *step) failed(op Op, err error) {
 	x.s.Retries.Failures++
-	x.s.Retries.Answer = answer(err)
+	x.s.Retries.Answer = answer(op, err)
 	x.note(Note{What: Failed, Op: op, Err: err})
 	x.backOff(err)
 }

@@ -53,6 +53,10 @@ type Rules struct {
 	// still act by a clock that has jumped. Breaking it shows as slots that nobody has, and as work
 	// that is done twice.
 	InDoubt Doings
+	// Reaims says that a bid turns to its slot, or to another, anew when it is decided which of the
+	// samples were wrong. Breaking it shows as workers that look at nothing for as long as one was
+	// wrong by.
+	Reaims bool
 
 	// Turn is how long after the opening of claims for a slot a worker may claim: p is
 	// its priority, held reports that it had what comes before, and draw is drawn anew
@@ -220,8 +224,9 @@ var Standard = Rules{
 	Unchanged: true,
 	Confirm:   timeline.Confirm,
 	Fresh:     2 * time.Minute,
-	Samples:   IfSingle | IfIdle | IfWide | IfApart,
+	Samples:   IfSingle | IfIdle | IfWide | IfApart | IfAhead,
 	InDoubt:   Contending | Recording,
+	Reaims:    true,
 
 	Turn:    turn,
 	Spread:  spread,

@@ -50,6 +50,9 @@ const (
 	IfWide
 	// IfApart: samples contradict one another by a good part of a slot.
 	IfApart
+	// IfAhead: what the worker has won last lies far ahead, so that a clock that is gone, or this one,
+	// was wrong.
+	IfAhead
 )
 
 // Doings are what a worker is about.

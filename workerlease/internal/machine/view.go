@@ -18,6 +18,7 @@ type View struct {
 	Levers    Levers    // by the orders that it has
 	Preferred time.Time // when the newest preference was ordered that was heard of
 	Unheeded  bool      // it has not come after all others for that yet
+	Behind    time.Time // up to when it lets them
 	LastGrant Grant     // the newest grant that was won or joined, until a read has shown it
 	Mismatch  string    // the newest foreign schedule that was reported
 

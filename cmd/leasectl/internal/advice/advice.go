@@ -36,7 +36,7 @@ func ForStore(t storeuri.Target, err error) error {
 		e.Code = exit.Refused
 		e.Try, e.Problems[0] = refusal(t, err)
 	case errors.Is(err, store.ErrDenied) || errors.Is(err, fs.ErrPermission):
-		e.Code, e.Try = exit.Denied, tryDenied(t)
+		e.Code, e.Try = exit.Denied, tryDenied(t, err)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, store.ErrMissing):
 		e.Code, e.Try = exit.Missing, tryMissing(t, err)
 	case errors.Is(err, store.ErrInvalid):
@@ -104,6 +104,8 @@ func tryFailed(t storeuri.Target, err error) string {
 		return "again in a moment: the server answers, but can't serve now; if it lasts, look at its health"
 	case answered(err):
 		return "" // The answer says what is wrong.
+	case t.Registered():
+		return "check that the server runs, that host and port are right, and that its network lets this machine in; leasectl doctor says more"
 	case t.Scheme == storeuri.Cosmos:
 		return "check the name of the account, and that its network lets this machine in"
 	case strings.HasPrefix(t.Scheme, storeuri.MongoDB) && !unreached(err):
@@ -160,7 +162,10 @@ func tryDirectory(t storeuri.Target) string {
 	return "name a file in the directory, such as --store " + name
 }
 
-func tryDenied(t storeuri.Target) string {
+func tryDenied(t storeuri.Target, err error) string {
+	if errors.Is(err, syscall.EROFS) {
+		return "mount the file system for writing; the log of the kernel says why it isn't, as after an error of the disk"
+	}
 	switch t.Scheme {
 	case storeuri.SQLite:
 		path := t.Path()
@@ -170,6 +175,9 @@ func tryDenied(t storeuri.Target) string {
 			return "set COSMOS_KEY or COSMOS_CONNECTION_STRING, or sign in (az login); an identity needs a role on the account, and can't create containers"
 		}
 		return "check the key in " + t.KeyFrom() + ", and the account's firewall"
+	}
+	if t.Registered() {
+		return "check user, password or keys, and what rights they have; leasectl doctor shows which are missing"
 	}
 	return "check user, password and authSource in the URI, and the user's role (readWrite; to inspect: read)"
 }
@@ -186,6 +194,9 @@ func tryMissing(t storeuri.Target, err error) string {
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 			return "create the directory " + dir + " first"
 		}
+	}
+	if t.Registered() && strings.Contains(err.Error(), "there is no database ") {
+		return "create the database, or correct its name in the URI; leasectl init creates tables only"
 	}
 	return Command(t, "leasectl init")
 }

@@ -19,13 +19,14 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/cosmos"
 )
 
 func TestWhatToTryDependsOnTheAnswerAndOnTheStore(t *testing.T) {
 	const unreached = "check that the server runs and "
 	const wrongAccount = "check the name of the account, "
 	const noKey = "set COSMOS_KEY or COSMOS_CONNECTION_STRING, or sign in (az login); "
-	key, connection := storeuri.KeyVariable+"=a2V5", storeuri.ConnectionVariable+"=AccountEndpoint=https://h.invalid:443/;AccountKey=a2V5;"
+	key, connection := cosmos.KeyVariable+"=a2V5", cosmos.ConnectionVariable+"=AccountEndpoint=https://h.invalid:443/;AccountKey=a2V5;"
 	status := func(code int) error { return &azcore.ResponseError{StatusCode: code} }
 	labelled := func(labels ...string) error {
 		return mongodriver.CommandError{Code: 10107, Message: "not primary", Labels: labels}
@@ -70,6 +71,8 @@ func TestWhatToTryDependsOnTheAnswerAndOnTheStore(t *testing.T) {
 		{"a connection is denied", "cosmos:///", connection, store.ErrDenied, exit.Denied, "check the key in COSMOS_CONNECTION_STRING, "},
 		{"a container is missing", "cosmos://acct", key, store.ErrMissing, exit.Missing, "leasectl init --store cosmos://acct"},
 		{"a container is missing at an endpoint", "cosmos:///", connection, store.ErrMissing, exit.Missing, "leasectl init --store cosmos:///"},
+		{"the database is missing", "postgres://h/d", "", fmt.Errorf("%w: there is no database \"d\" on the server: create it", store.ErrMissing), exit.Missing, "create the database, or correct its name in the URI"},
+		{"a table is missing", "postgres://h/d", "", store.ErrMissing, exit.Missing, "leasectl init --store postgres://h/d"},
 		{"a file is locked", "sqlite:x.db", "", errors.New("database is locked"), exit.Unreachable, ""},
 	} {
 		set, value, _ := strings.Cut(c.env, "=")

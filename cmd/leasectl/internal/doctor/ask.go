@@ -35,6 +35,7 @@ type facts struct {
 	left     int // types that were not looked at
 	typesErr error
 	named    string // --worker-type
+	unknown  error  // there are worker types, but not the one that is named
 	ledgers  []ledger
 
 	trips    []time.Duration
@@ -70,6 +71,7 @@ func ask(ctx context.Context, l store.Ledger, workerType string) facts {
 	})
 	names := f.types.Valid
 	if workerType != "" {
+		limited(func(ctx context.Context) { f.unknown = inspect.CheckType(ctx, l, workerType) })
 		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name != workerType })
 	}
 	f.left = max(0, len(names)-mostTypes)

@@ -5,8 +5,13 @@ import (
 	"slices"
 
 	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/azblob"
 	"github.com/slotlease/slotlease/store/cosmos"
 	"github.com/slotlease/slotlease/store/mongo"
+	"github.com/slotlease/slotlease/store/mysql"
+	"github.com/slotlease/slotlease/store/postgres"
+	"github.com/slotlease/slotlease/store/redis"
+	"github.com/slotlease/slotlease/store/s3"
 	"github.com/slotlease/slotlease/store/sqlite"
 )
 
@@ -18,6 +23,7 @@ const (
 	checkLength      = "ledger-length"
 	checkWorkerTypes = "worker-types"
 	checkHead        = "head"
+	checkOrders      = "orders"
 	checkUnreachable = "unreachable-records"
 	checkSchedules   = "schedules"
 	checkWorkers     = "workers"
@@ -25,7 +31,7 @@ const (
 )
 
 // generic are the checks that this package makes.
-var generic = []string{checkClock, checkNTP, checkRoundTrips, checkLength, checkWorkerTypes, checkHead, checkUnreachable, checkSchedules, checkWorkers, checkClocks}
+var generic = []string{checkClock, checkNTP, checkRoundTrips, checkLength, checkWorkerTypes, checkHead, checkOrders, checkUnreachable, checkSchedules, checkWorkers, checkClocks}
 
 // Check is one check, for the help.
 type Check struct {
@@ -36,16 +42,33 @@ type Check struct {
 	Asks string
 }
 
-// Checks are all checks, in the order in which they are shown.
-var Checks = []Check{
+// Checks are all checks, in the order in which they are shown: those of registered stores come before those that need
+// nothing but a ledger.
+func Checks() []Check {
+	all := slices.Clone(checks)
+	at := slices.IndexFunc(all, func(c Check) bool { return c.Name == checkClock })
+	for _, scheme := range store.Schemes() {
+		d, _ := store.DriverOf(scheme + ":")
+		for _, c := range d.Checks {
+			if !slices.ContainsFunc(all, func(known Check) bool { return known.Name == c.Name }) {
+				all = slices.Insert(all, at, Check{c.Name, scheme, c.Asks})
+				at++
+			}
+		}
+	}
+	return all
+}
+
+// checks are those of this package, and of the stores that each leasectl has.
+var checks = []Check{
 	{store.CheckConnection, "", "does the store answer?"},
-	{store.CheckTLS, "MongoDB, Cosmos DB", "is the connection encrypted, and the server verified?"},
+	{store.CheckTLS, "all but SQLite", "is the connection encrypted, and the server verified?"},
 	{store.CheckLedger, "", "is the ledger there: did leasectl init run?"},
 	{store.CheckAppend, "", "may this user claim slots?"},
 	{store.CheckRead, "", "may it read the ledger?"},
 	{store.CheckTrim, "", "may it delete old records?"},
 	{store.CheckRoster, "", "may it write what workers say of themselves?"},
-	{store.CheckExpiry, "MongoDB, Cosmos DB", "does anything delete the newest record by itself?"},
+	{store.CheckExpiry, "all but SQLite", "does anything delete the newest record by itself?"},
 	{store.CheckConstraints, "", "does an index, a policy or a trigger of others keep records out?"},
 	{mongo.CheckCollection, "MongoDB", "is it a plain collection: not capped, without a validator?"},
 	{mongo.CheckSharding, "MongoDB", "do all records of a key meet on one shard?"},
@@ -53,10 +76,21 @@ var Checks = []Check{
 	{mongo.CheckReplicaSet, "MongoDB", "is there a primary, and do all members answer?"},
 	{cosmos.CheckPartitionKey, "Cosmos DB", "are the records of a worker type in one partition?"},
 	{cosmos.CheckIndexing, "Cosmos DB", "do queries find all that was written?"},
-	{cosmos.CheckRegions, "Cosmos DB", "does one region alone take writes?"},
+	{cosmos.CheckRegions, "Cosmos DB, Azure Blob", "does one region alone take writes?"},
 	{cosmos.CheckConsistency, "Cosmos DB", "may reads be stale?"},
 	{sqlite.CheckFileSystem, "SQLite", "can all workers share the file and its log?"},
 	{sqlite.CheckJournal, "SQLite", "is it in WAL mode, and synced?"},
+	{postgres.CheckServer, "PostgreSQL, MySQL", "does it keep a ledger's promises, and take writes?"},
+	{postgres.CheckPooler, "PostgreSQL", "does a pooler leave transactions whole?"},
+	{mysql.CheckProxy, "MySQL", "does a proxy send reads elsewhere?"},
+	{postgres.CheckTable, "PostgreSQL, MySQL", "is it an ordinary table with the right key?"},
+	{redis.CheckVersion, "Redis", "is the server new enough?"},
+	{redis.CheckPrimary, "Redis", "is it the primary, and are replicas waited for?"},
+	{redis.CheckEviction, "Redis", "may the server delete records for want of memory?"},
+	{s3.CheckCondition, "S3, Azure Blob", "does the service heed If-None-Match?"},
+	{s3.CheckVersions, "S3", "does it keep what is deleted?"},
+	{azblob.CheckImmutability, "Azure Blob", "may old records be deleted?"},
+	{postgres.CheckDurability, "PostgreSQL, MySQL, Redis", "does an acknowledged record survive?"},
 	{store.CheckServerClocks, "", "do the clocks of the store's servers agree?"},
 	{checkClock, "", "how far is this machine's clock from the store's, and can it lead?"},
 	{checkNTP, "", "does the kernel say that this clock is synchronised?"},
@@ -64,21 +98,32 @@ var Checks = []Check{
 	{checkLength, "", "does anybody trim the ledgers?"},
 	{checkWorkerTypes, "", "are the names valid, and do they differ in more than case?"},
 	{checkHead, "", "can workers obey the newest record, and claim after it?"},
+	{checkOrders, "", "does an operator's order keep workers from claiming?"},
 	{checkUnreachable, "", "are there records that nobody can reach?"},
 	{checkSchedules, "", "do all workers of a type have one schedule?"},
 	{checkWorkers, "", "are the workers of the roster there?"},
 	{checkClocks, "", "are the clocks of the workers right?"},
 }
 
-// sorted are findings in the order of Checks. Of two of one check, the worse one stays.
+// sorted are findings in the order of Checks, those that it doesn't have before the generic ones. Of two of one check, the worse one stays.
 func sorted(found []store.Finding) []store.Finding {
 	order := map[string]int{}
-	for i, c := range Checks {
-		order[c.Name] = i
+	unknown := 0 // of a store that doesn't say which checks it makes
+	for i, c := range Checks() {
+		order[c.Name] = 2 * i
+		if c.Name == checkClock {
+			unknown = 2*i - 1
+		}
+	}
+	place := func(check string) int {
+		if at, ok := order[check]; ok {
+			return at
+		}
+		return unknown
 	}
 	bad := map[store.Level]int{store.LevelFail: -3, store.LevelWarn: -2, store.LevelSkip: -1}
 	slices.SortStableFunc(found, func(a, b store.Finding) int {
-		return cmp.Or(order[a.Check]-order[b.Check], bad[a.Level]-bad[b.Level])
+		return cmp.Or(place(a.Check)-place(b.Check), cmp.Compare(a.Check, b.Check), bad[a.Level]-bad[b.Level])
 	})
 	return slices.CompactFunc(found, func(a, b store.Finding) bool { return a.Check == b.Check })
 }

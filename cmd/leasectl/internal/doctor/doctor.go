@@ -32,11 +32,13 @@ type Report struct {
 	store    string
 	at       time.Time // of the store; zero if it can't be read
 	findings []store.Finding
+	durable  *store.Durability // nil if the store doesn't say
 	took     time.Duration
 	units    float64 // that the store charged
 }
 
-// Examine makes all checks. The error is one of how the store was named: then nothing was checked.
+// Examine makes all checks. The error is one of how the store was named, or of a worker type that isn't there: then
+// nothing was found out.
 func Examine(ctx context.Context, t storeuri.Target, o Options) (Report, error) {
 	began := time.Now()
 	// What is left of the time is for closing, and for what doesn't end with its context.
@@ -60,8 +62,15 @@ func Examine(ctx context.Context, t storeuri.Target, o Options) (Report, error) 
 		found = append(found, judgeNTP())
 	} else {
 		f := ask(ctx, ledger, o.WorkerType)
+		if e, ok := errors.AsType[*exit.Error](f.unknown); ok && e.Code == exit.Usage {
+			return Report{}, f.unknown
+		}
 		r.at = f.at
 		found = append(found, f.judge(t)...)
+	}
+	if l, ok := ledger.(store.Durable); ok {
+		d := l.Durability() // when the store has been asked all that it may depend on
+		r.durable = &store.Durability{Crash: o.Scrub(d.Crash), Power: o.Scrub(d.Power), Failover: o.Scrub(d.Failover)}
 	}
 	r.findings = sorted(found)
 	for i := range r.findings {
@@ -78,7 +87,7 @@ func (o Options) finish(t storeuri.Target, f *store.Finding) {
 		f.Remedy = advice.Command(t, f.Remedy)
 	case f.Remedy == "" && f.Err != nil && f.Level != store.LevelSkip:
 		if e, ok := errors.AsType[*exit.Error](advice.ForStore(t, f.Err)); ok {
-			f.Remedy = e.Try
+			f.Remedy, _, _ = strings.Cut(e.Try, "; leasectl doctor ") // This is it.
 		}
 	}
 	f.Text, f.Remedy = o.Scrub(f.Text), o.Scrub(f.Remedy)

@@ -17,6 +17,24 @@ import (
 
 const ms = time.Millisecond
 
+// What doctor says is what its hints would otherwise name it for.
+func TestARemedyDoesNotNameTheCommandThatShowsIt(t *testing.T) {
+	target, err := storeuri.Parse("redis://h", func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Scrub: func(text string) string { return text }}
+	for err, want := range map[error]string{
+		store.ErrDenied:           "check user, password or keys, and what rights they have",
+		errors.New("no response"): "check that the server runs, that host and port are right, and that its network lets this machine in",
+	} {
+		f := store.Finding{Level: store.LevelFail, Err: err}
+		if o.finish(target, &f); f.Remedy != want {
+			t.Errorf("the remedy of %v = %q, want %q", err, f.Remedy, want)
+		}
+	}
+}
+
 // wants fails unless a finding has a level, and says something: what was found, an arrow and the remedy.
 func wants(t *testing.T, f store.Finding, level store.Level, says string) {
 	t.Helper()
@@ -142,7 +160,8 @@ func TestWhatBlocksTheHeadIsShown(t *testing.T) {
 		"a healthy one":       {of("export", grant(2, 4), grant(1, 3)), store.LevelOK, "workers can obey the newest records"},
 		"an empty one":        {of("export"), store.LevelOK, "workers can obey"},
 		"a window of days":    {of("export", long, grant(2, 3), grant(1, 2)), store.LevelFail, "export: record 3 leaves nothing to claim until 2026-03-08T18:00:00.000Z → leasectl override --worker-type export --seq 3 --store sqlite:x.db"},
-		"poison":              {of("export", poison, grant(2, 3), grant(1, 2)), store.LevelWarn, "export: workers can't obey record 3: windowEnd is missing → workers supersede it"},
+		"poison":              {of("export", poison, grant(2, 3), grant(1, 2)), store.LevelWarn, "export: workers can't obey record 3: windowEnd is missing → workers supersede record 3 of export about 10m after one of them has seen it; to end it now: leasectl override --worker-type export --seq 3 --store sqlite:x.db; find the program"},
+		"a window of a month": {of("export", recordtest.Part(3, grant(3, 4), 20, 60*24*30), grant(3, 5), grant(2, 3)), store.LevelWarn, "about 24h5m after"},
 		"a grant from beyond": {of("export", late, grant(2, 3), grant(1, 2)), store.LevelWarn, "workers can't obey record 3"},
 		"nothing but poison":  {of("export", store.Record{Seq: 207, Defect: "odd"}, store.Record{Seq: 206, Defect: "odd"}), store.LevelFail, "export: nothing but records that can't be obeyed is left"},
 	} {
@@ -152,6 +171,40 @@ func TestWhatBlocksTheHeadIsShown(t *testing.T) {
 	}
 	both := []ledger{of("p", poison, grant(2, 3)), of("b", long, grant(2, 3))}
 	wants(t, judgeHead(both, now, storeuri.Target{}), store.LevelFail, "b: record 3 leaves nothing")
+	wants(t, judgeHead(both, now, storeuri.Target{}), store.LevelFail, "; p: workers can't obey record 3: ")
+	wants(t, judgeHead(both, now, storeuri.Target{}), store.LevelFail, "--worker-type b --seq 3; workers supersede record 3 of p about 10m after")
+	two := []ledger{of("p", poison, grant(2, 3)), of("q", poison, grant(2, 3))}
+	wants(t, judgeHead(two, now, storeuri.Target{}), store.LevelWarn, "; q: workers can't obey record 3: ")
+}
+
+// An operator's order may be why nobody works.
+func TestOrdersThatKeepWorkersFromClaimingAreShown(t *testing.T) {
+	now := recordtest.Minutes(42)
+	with := func(name string, orders ...store.Order) ledger {
+		r := recordtest.Grant(1, 8, "a")
+		for i := range orders {
+			orders[i].At, orders[i].Until, orders[i].By = recordtest.Minutes(40), recordtest.Minutes(60), "ann"
+		}
+		r.Orders, _ = store.FormatOrders(orders)
+		return of(name, r)
+	}
+	over := with("old", store.Order{Kind: store.OrderPause})
+	pause, drain, prefer := store.Order{Kind: store.OrderPause, Why: "upgrade"}, store.Order{Kind: store.OrderDrain, Target: "db-7"}, store.Order{Kind: store.OrderPrefer, Target: "b"}
+	for name, c := range map[string]struct {
+		ledgers []ledger
+		now     time.Time
+		level   store.Level
+		says    string
+	}{
+		"none":       {[]ledger{of("export", recordtest.Grant(1, 8, "a")), of("empty")}, now, store.LevelOK, "none is in force"},
+		"over":       {[]ledger{over}, recordtest.Minutes(61), store.LevelOK, "none is in force"},
+		"preference": {[]ledger{with("export", prefer)}, now, store.LevelOK, "export: prefers b until 2026-03-02T13:00:00.000Z by ann"},
+		"pause":      {[]ledger{with("a", prefer), with("export", pause)}, now, store.LevelWarn, "export: paused until 2026-03-02T13:00:00.000Z by ann: upgrade; a: prefers b until 2026-03-02T13:00:00.000Z by ann → if that is over, leasectl resume --worker-type export"},
+		"drain":      {[]ledger{with("export", drain)}, now, store.LevelWarn, "export: drains host db-7 until 2026-03-02T13:00:00.000Z by ann → if that is over, leasectl resume --worker-type export --kind drain --host db-7"},
+		"both":       {[]ledger{with("export", pause, drain)}, now, store.LevelWarn, "export: drains host db-7"},
+	} {
+		t.Run(name, func(t *testing.T) { wants(t, judgeOrders(c.ledgers, c.now, storeuri.Target{}), c.level, c.says) })
+	}
 }
 
 func TestUnreachableRecordsAreShown(t *testing.T) {
@@ -196,6 +249,8 @@ func TestWorkersThatAreMissingOrHaveAWrongClockAreNamed(t *testing.T) {
 			WorkerType: "export", InstanceID: name, Host: "h1", Phase: store.PhaseCandidate, Offset: offset, Uncertainty: 5 * ms, Seen: recordtest.Noon,
 		}, Present: present}
 	}
+	holder := worker("b", false, 0)
+	holder.Holds = true
 	stopped := worker("gone", false, 0)
 	stopped.Phase = store.PhaseStopped
 	ledgers := []ledger{of("export"), of("unknown")}
@@ -205,9 +260,11 @@ func TestWorkersThatAreMissingOrHaveAWrongClockAreNamed(t *testing.T) {
 		level, clock store.Level
 		says, clocks string
 	}{
-		"all there":        {workers: []workerlease.Candidate{worker("a", true, 40*ms), stopped}, level: store.LevelOK, says: "1 of 2 are there", clock: store.LevelOK, clocks: "those of 1 workers are right"},
+		"all there":        {workers: []workerlease.Candidate{worker("a", true, 40*ms), stopped}, level: store.LevelOK, says: "1 of 2 are there; the others have stopped", clock: store.LevelOK, clocks: "those of 1 workers are right"},
+		"all":              {workers: []workerlease.Candidate{worker("a", true, 0), worker("b", true, 0)}, level: store.LevelOK, says: "all 2 are there", clock: store.LevelOK},
 		"one missing":      {workers: []workerlease.Candidate{worker("a", true, 0), worker("b\x1b[2J", false, time.Hour)}, level: store.LevelWarn, says: "missing: b�[2J on h1 of export, last seen 2026-03-02T12:00:00.000Z", clock: store.LevelOK},
-		"nobody left":      {workers: []workerlease.Candidate{worker("a", false, 0)}, level: store.LevelWarn, says: "nobody of the roster is left for export → start a worker", clock: store.LevelOK},
+		"a holder missing": {workers: []workerlease.Candidate{worker("a", true, 0), holder}, level: store.LevelWarn, says: "missing: b on h1 of export, last seen 2026-03-02T12:00:00.000Z, and its lease is in force → see whether they died, or can't reach the store: leasectl inspect workers; leasectl release --force ends the lease of one that died", clock: store.LevelOK},
+		"nobody left":      {workers: []workerlease.Candidate{worker("a", false, 0)}, level: store.LevelWarn, says: "nobody of the roster is left for export → start a worker, or see whether those that were there reach the store", clock: store.LevelOK},
 		"a wrong clock":    {workers: []workerlease.Candidate{worker("a", true, -3*time.Second), worker("b", true, 0)}, level: store.LevelOK, clock: store.LevelWarn, clocks: "that of a on h1 is 3s behind store time (±5ms) → set these machines' clocks"},
 		"an empty roster":  {level: store.LevelSkip, says: "nobody is in the roster", clock: store.LevelSkip},
 		"no roster":        {err: errors.ErrUnsupported, level: store.LevelSkip, says: "keeps no roster", clock: store.LevelSkip},

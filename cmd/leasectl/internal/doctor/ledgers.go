@@ -24,13 +24,14 @@ func (f facts) judge(t storeuri.Target) []store.Finding {
 		judgeTypes(f.types, f.named, f.typesErr), judgeWorkers(f.workers, f.ledgers, f.workersErr), judgeClocks(f.workers, f.workersErr),
 	}
 	if err := f.unread(); err != nil {
-		for _, check := range []string{checkLength, checkHead, checkUnreachable, checkSchedules} {
+		for _, check := range []string{checkLength, checkHead, checkOrders, checkUnreachable, checkSchedules} {
 			found = append(found, unread(check, err))
 		}
 		return found
 	}
 	for _, c := range []finding{
-		judgeLength(f.ledgers, f.at), judgeHead(f.ledgers, f.at, t), judgeUnreachable(f.ledgers), judgeSchedules(f.ledgers, f.workers),
+		judgeLength(f.ledgers, f.at), judgeHead(f.ledgers, f.at, t), judgeOrders(f.ledgers, f.at, t), judgeUnreachable(f.ledgers),
+		judgeSchedules(f.ledgers, f.workers),
 	} {
 		if f.left > 0 {
 			c.Text += fmt.Sprintf("; %d further worker types were not looked at", f.left)
@@ -169,13 +170,7 @@ func orNone(list string) string {
 
 // judgeHead says whether workers can obey what is newest, and claim after it.
 func judgeHead(all []ledger, now time.Time, t storeuri.Target) store.Finding {
-	worst := store.Finding{Check: checkHead, Level: store.LevelOK}
-	note := func(level store.Level, remedy, format string, args ...any) {
-		if worst.Level == store.LevelFail || worst.Level == level {
-			return // One at a time: the next look shows the next.
-		}
-		worst.Level, worst.Remedy, worst.Text = level, remedy, fmt.Sprintf(format, args...)
-	}
+	var blocked, poison, remedies, waits []string
 	for _, l := range all {
 		records := reachable(l.records)
 		if len(records) == 0 {
@@ -184,27 +179,85 @@ func judgeHead(all []ledger, now time.Time, t storeuri.Target) store.Finding {
 		head, known := history.FindHead(l.records, newest, now)
 		entries := history.Read(l.records, now, nil)
 		last := entries[len(entries)-1]
-		defect, poisoned := "", false
+		override := advice.Command(t, fmt.Sprintf("leasectl override --worker-type %s --seq %d", l.name, head.Record.Seq))
+		if known && head.Stuck {
+			blocked = append(blocked, l.name+": nothing but records that can't be obeyed is left, and no worker supersedes them")
+			remedies = append(remedies, override)
+			continue
+		}
+		if !last.BlocksUntil.IsZero() {
+			blocked = append(blocked, fmt.Sprintf("%s: record %d leaves nothing to claim until %s", l.name, last.BlockedBy, stamp(last.BlocksUntil)))
+			remedies = append(remedies, override)
+			continue
+		}
 		for _, e := range entries {
 			if e.State == history.Poison && e.Record.Seq == records[0].Seq {
-				defect, poisoned = e.Defect, true
+				poison = append(poison, fmt.Sprintf("%s: workers can't obey record %d: %s", l.name, e.Record.Seq, display.Clip(display.Line(e.Defect), 120)))
+				waits = append(waits, fmt.Sprintf("workers supersede record %d of %s about %s after one of them has seen it; to end it now: %s",
+					e.Record.Seq, l.name, display.Brief(untilSuperseded(entries)), override))
+				break
 			}
 		}
-		override := advice.Command(t, fmt.Sprintf("leasectl override --worker-type %s --seq %d", l.name, head.Record.Seq))
-		switch {
-		case known && head.Stuck:
-			note(store.LevelFail, override, "%s: nothing but records that can't be obeyed is left, and no worker supersedes them", l.name)
-		case !last.BlocksUntil.IsZero():
-			note(store.LevelFail, override, "%s: record %d leaves nothing to claim until %s", l.name, last.BlockedBy, stamp(last.BlocksUntil))
-		case poisoned:
-			note(store.LevelWarn, "workers supersede it, 5 min after the longer of a slot and its own window; find the program that wrote it",
-				"%s: workers can't obey record %d: %s", l.name, records[0].Seq, display.Clip(display.Line(defect), 120))
+	}
+	f := store.Finding{Check: checkHead, Level: store.LevelWarn, Text: some(append(blocked, poison...)), Remedy: some(append(remedies, waits...))}
+	if len(blocked)+len(poison) == 0 {
+		return ok(checkHead, "workers can obey the newest records, and claim after them")
+	}
+	if len(poison) > 0 {
+		f.Remedy += "; find the program that wrote it"
+	}
+	if len(blocked) > 0 {
+		f.Level = store.LevelFail
+	}
+	return f
+}
+
+// untilSuperseded is how long workers watch what they can't obey before they supersede it: 5 min, and the longer of a
+// slot and the longest window, of which no more than a day counts.
+func untilSuperseded(entries []history.Entry) time.Duration {
+	const watch, most = 5 * time.Minute, 24 * time.Hour
+	slot, window := time.Duration(0), time.Duration(0)
+	for _, e := range entries {
+		switch r := e.Record; {
+		case e.State == history.Poison && r.CheckEnvelope() == nil:
+			window = max(window, min(r.WindowEnd.Sub(r.WindowStart), most))
+		case e.State != history.Poison && r.Kind == store.KindGrant:
+			slot = r.SlotEnd.Sub(r.SlotStart) // The newest is the last.
 		}
 	}
-	if worst.Level == store.LevelOK {
-		worst.Text = "workers can obey the newest records, and claim after them"
+	return watch + max(slot, window)
+}
+
+// judgeOrders names the orders of operators: a pause or a drain may be why nobody works.
+func judgeOrders(all []ledger, now time.Time, t storeuri.Target) store.Finding {
+	var keep, others, remedies []string
+	for _, l := range all {
+		for _, o := range inspect.OrdersIn(l.records, now) {
+			text := l.name + ": " + display.Clip(display.Line(o.String()), 160)
+			resume := "leasectl resume --worker-type " + l.name
+			switch o.Kind {
+			case store.OrderPause:
+			case store.OrderDrain:
+				host, able := display.Word(o.Target)
+				if resume += " --kind drain"; able {
+					resume += " --host " + host
+				}
+			case store.OrderPrefer, store.OrderRelease:
+				fallthrough
+			default:
+				others = append(others, text)
+				continue
+			}
+			keep, remedies = append(keep, text), append(remedies, advice.Command(t, resume))
+		}
 	}
-	return worst
+	switch {
+	case len(keep) > 0:
+		return warn(checkOrders, "if that is over, "+some(remedies), "%s", some(append(keep, others...)))
+	case len(others) > 0:
+		return ok(checkOrders, "%s", some(others))
+	}
+	return ok(checkOrders, "none is in force")
 }
 
 // stamp is a time of a record, which may be any.

@@ -11,6 +11,8 @@ import (
 	"github.com/slotlease/slotlease/workerlease"
 )
 
+const seeWorkers = "see whether they died, or can't reach the store: leasectl inspect workers"
+
 // judgeWorkers says which workers of the roster are missing, and which worker types have none at all.
 func judgeWorkers(all []workerlease.Candidate, ledgers []ledger, err error) store.Finding {
 	switch {
@@ -23,7 +25,7 @@ func judgeWorkers(all []workerlease.Candidate, ledgers []ledger, err error) stor
 	}
 	present := map[string]int{}
 	var gone []string
-	there := 0
+	there, remedy := 0, seeWorkers
 	for _, w := range all {
 		switch {
 		case w.Phase == store.PhaseStopped:
@@ -31,7 +33,12 @@ func judgeWorkers(all []workerlease.Candidate, ledgers []ledger, err error) stor
 			there++
 			present[w.WorkerType]++
 		default:
-			gone = append(gone, fmt.Sprintf("%s of %s, last seen %s", named(w), w.WorkerType, stamp(w.Seen)))
+			text := fmt.Sprintf("%s of %s, last seen %s", named(w), w.WorkerType, stamp(w.Seen))
+			if w.Holds {
+				text += ", and its lease is in force"
+				remedy = seeWorkers + "; leasectl release --force ends the lease of one that died"
+			}
+			gone = append(gone, text)
 		}
 	}
 	var deserted []string
@@ -42,11 +49,14 @@ func judgeWorkers(all []workerlease.Candidate, ledgers []ledger, err error) stor
 	}
 	switch {
 	case len(deserted) > 0:
-		return warn(checkWorkers, "start a worker: its slots are missed", "nobody of the roster is left for %s", some(deserted))
+		return warn(checkWorkers, "start a worker, or see whether those that were there reach the store: slots are missed", "nobody of the roster is left for %s", some(deserted))
 	case len(gone) > 0:
-		return warn(checkWorkers, "see whether they died, or can't reach the store: leasectl inspect workers", "missing: %s", some(gone))
+		return warn(checkWorkers, remedy, "missing: %s", some(gone))
 	}
-	return ok(checkWorkers, "%d of %d are there, and the others have stopped", there, len(all))
+	if there == len(all) {
+		return ok(checkWorkers, "all %d are there", there)
+	}
+	return ok(checkWorkers, "%d of %d are there; the others have stopped", there, len(all))
 }
 
 // off is from how far on a worker's clock is named, beyond what the worker itself is uncertain of.
@@ -76,9 +86,9 @@ func judgeClocks(all []workerlease.Candidate, err error) store.Finding {
 
 // named is a worker's name, which may hold anything.
 func named(w workerlease.Candidate) string {
-	name := display.Clip(display.Line(w.InstanceID), 40)
+	name := display.Clip(display.Line(w.InstanceID), 64)
 	if w.Host != "" {
-		name += " on " + display.Clip(display.Line(w.Host), 40)
+		name += " on " + display.Clip(display.Line(w.Host), 64)
 	}
 	return name
 }

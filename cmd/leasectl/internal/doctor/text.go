@@ -21,7 +21,7 @@ var marks = map[store.Level]struct {
 	store.LevelOK: {"✓", table.Green}, store.LevelWarn: {"!", table.Yellow}, store.LevelFail: {"✗", table.Red}, store.LevelSkip: {"-", table.Faint},
 }
 
-// Text is a line for each check, and one that sums up.
+// Text is a line for each check, what the store says of its durability, and a line that sums up.
 func (r Report) Text(colours bool) string {
 	var rows [][]table.Cell
 	count := map[store.Level]int{}
@@ -42,6 +42,14 @@ func (r Report) Text(colours bool) string {
 		}
 		rows = append(rows, []table.Cell{table.Left(m.colour, sign), table.Left(colour, f.Check), table.Left(colour, text)})
 	}
+	lines := strings.Join(table.Lines(rows, nil, colours), "\n")
+	if d := r.durable; d != nil {
+		lines += "\n\nwhat survives of the records that it acknowledged\n\n" + strings.Join(table.Lines([][]table.Cell{
+			{table.Left(table.Plain, "crash"), table.Left(table.Plain, d.Crash)},
+			{table.Left(table.Plain, "power loss"), table.Left(table.Plain, d.Power)},
+			{table.Left(table.Plain, "failover"), table.Left(table.Plain, d.Failover)},
+		}, nil, colours), "\n")
+	}
 	title := display.Flat(r.store)
 	if !r.at.IsZero() {
 		title += " · store time " + store.Format(r.at)
@@ -51,22 +59,23 @@ func (r Report) Text(colours bool) string {
 	if r.units > 0 {
 		sum += fmt.Sprintf(", for %.4g RU", r.units)
 	}
-	return title + "\n\n" + strings.Join(table.Lines(rows, nil, colours), "\n") + "\n\n" + sum + "\n"
+	return title + "\n\n" + lines + "\n\n" + sum + "\n"
 }
 
 // JSON is the JSON form of a report. Its names don't change.
 type JSON struct {
-	Store     string          `json:"store"`
-	StoreTime string          `json:"storeTime,omitempty"`
-	Sound     bool            `json:"sound"`
-	TookMs    int64           `json:"tookMs"`
-	Checks    []store.Finding `json:"checks"`
-	Units     *charges.JSON   `json:"requestUnits,omitempty"`
+	Store      string            `json:"store"`
+	StoreTime  string            `json:"storeTime,omitempty"`
+	Sound      bool              `json:"sound"`
+	TookMs     int64             `json:"tookMs"`
+	Checks     []store.Finding   `json:"checks"`
+	Durability *store.Durability `json:"durability,omitempty"`
+	Units      *charges.JSON     `json:"requestUnits,omitempty"`
 }
 
 // WriteJSON writes one object.
 func (r Report) WriteJSON(w io.Writer) error {
-	out := JSON{Store: r.store, Sound: !failed(r.findings), TookMs: r.took.Milliseconds(), Checks: r.findings}
+	out := JSON{Store: r.store, Sound: !failed(r.findings), TookMs: r.took.Milliseconds(), Checks: r.findings, Durability: r.durable}
 	if !r.at.IsZero() {
 		out.StoreTime = store.Format(r.at)
 	}

@@ -8,7 +8,10 @@ import (
 
 // assumptions are the assumptions of an estimate, one a line.
 func (e Estimate) assumptions() []string {
-	if e.Unbilled {
+	switch {
+	case e.tariff.kinds != nil:
+		return e.requests()
+	case e.Unbilled:
 		return e.unbilled()
 	}
 	texts := []string{
@@ -43,6 +46,43 @@ func (e Estimate) unbilled() []string {
 		"No request units: MongoDB bills none. For Azure Cosmos DB for MongoDB (RU), name its host: --store mongodb://ACCOUNT" + RequestUnitHosts[0] + "/.",
 		e.roster(), renewing, original,
 	}
+}
+
+// requests are the assumptions about requests of several kinds.
+func (e Estimate) requests() []string {
+	texts := []string{steady}
+	if short := e.tooShort(); short != "" {
+		texts = append(texts, short)
+	}
+	switch e.Store {
+	case S3:
+		texts = append(texts,
+			"An append is a put, a tail a list and two gets, a look at the time a head, and a trim two lists and a delete for each record.",
+			"Not counted: each worker puts an object when it starts, and gets the bucket's lifecycle rules and versioning every 10 minutes: at most 288 gets a day.")
+	case AzureBlob:
+		texts = append(texts,
+			"An append is a write, a tail a list and two reads, a look at the time an other operation, and a trim a list, one more for each 5,000 records, and a delete for each that goes.",
+			"Not counted: each worker writes a blob when it starts, and takes three other operations every 10 minutes: at most 432 a day.")
+	case Kubernetes:
+		texts = append(texts,
+			"An append is a create, a tail a list, a look at the time a get of the API server's version, and a trim a list, one more for each 1,000 records, and a delete for each that goes.",
+			"Not counted: each worker gets the namespace every 10 minutes, at most 144 times a day, and keeps a watch if it has FailoverWithin.",
+			"Bytes are those of the objects. etcd keeps each of their versions until the API server compacts it, every 5 minutes by default.")
+	}
+	texts = append(texts, fmt.Sprintf("The store's clock shows whole seconds. So a slot loses seconds at its ends, and in slots below %v the winner looks at the time once more, which is counted. Slots of less than 5s take more than this.", poorly))
+	if e.tariff.priced() {
+		where := fmt.Sprintf("Prices (%s, %s, %s): %s.", e.tariff.region, e.tariff.date, e.tariff.source, e.tariff.list())
+		if len(e.Options.Prices) > 0 {
+			where += " Yours: " + changed(e.Options.Prices) + "."
+		}
+		if basis := e.tariff.rests(e.Options.Prices); basis != "" {
+			where += " " + basis + " Give those of your region (--price)."
+		}
+		texts = append(texts, where+" A month has 730 hours. Data that leaves the region costs more.")
+	} else {
+		texts = append(texts, "No prices: these requests aren't billed. They load the API servers, and etcd below them.")
+	}
+	return append(texts, e.roster(), renewing)
 }
 
 // roster is what is assumed of the roster.

@@ -29,7 +29,7 @@ const (
 
 // Options are the options of an estimate.
 type Options struct {
-	Store       string // Cosmos or Mongo
+	Store       string // Cosmos, Mongo, S3, AzureBlob or Kubernetes
 	Unbilled    bool   // the store bills no request units: Mongo, but for that of Azure Cosmos DB
 	Consistency string
 	Workers     int
@@ -37,6 +37,8 @@ type Options struct {
 	Timing workerlease.Timing
 	// Slot is the length of the slots; 0: they differ, and the mean counts.
 	Slot time.Duration
+	// Prices are other prices than those published, in dollars, by PriceNames.
+	Prices map[string]float64
 }
 
 // Estimate is the cost of workers of one type.
@@ -52,6 +54,8 @@ type Estimate struct {
 	// trim is one trim, which comes at once.
 	trim   cost
 	prices prices
+	tariff tariff
+	kept   kept
 }
 
 // row are the operations of one slot.
@@ -80,19 +84,20 @@ func Of(o Options) Estimate {
 		slot = meanSlot(o.Timing.Options.Schedule)
 	}
 	t := o.Timing
-	p := pricesOf(o.Store, reads)
-	if o.Unbilled {
-		p = p.unbilled()
-		p.now.Requests = electable
-	}
 	e := Estimate{
-		Options: o, slotsPerDay: perDay(slot), prices: p,
+		Options: o, slotsPerDay: perDay(slot), tariff: tariffs[o.Store].with(o.Prices),
 		turns: t.Turns(t.LeadAfter(t.ShortestSlot), 0),
 	}
 	e.parts = cut(t, slot, e.turns.Lead)
+	between := time.Duration(float64(slot) / e.parts.n)
+	e.kept = keeping(o, between)
+	e.prices = pricesFor(o, reads, e.kept)
 	e.winner, e.loser = e.parts.claims()
 	extending, standingBy := e.parts.extending(), e.parts.standingBy()
-	trims := trimming(t, time.Duration(float64(slot)/e.parts.n))
+	if e.prices.dated {
+		e.winner, extending = dated(slot, e.winner, extending)
+	}
+	trims := trimming(t, between)
 	share := trims.times(e.parts.n / float64(t.TrimEvery))
 	add := func(who string, workers int, each operations) cost {
 		r := row{who, workers, each, e.prices.of(each)}
@@ -108,13 +113,15 @@ func Of(o Options) Estimate {
 	add("trimming", 0, share)
 	total := add("all", o.Workers, e.claims().plus(extending).plus(standingBy.times(n-1)).plus(share))
 
-	ask, decide := e.prices.original(n)
 	renew := e.prices.renewing(n)
 	e.days = []day{
 		{"slotlease", total.times(e.slotsPerDay), e.peak()},
-		{"roster", replace(0).times(n * perDay(t.PresenceEvery())), n * replace(0).Units},
+		{"roster", e.prices.presence.times(n * perDay(t.PresenceEvery())), n * e.prices.presence.Units},
 		{"renewing", renew.times(perDay(renewal)), renew.Units},
-		{"original", ask.plus(decide).times(e.slotsPerDay), e.inSecond(max(ask.Units, decide.Units))},
+	}
+	if e.tariff.kinds == nil {
+		ask, decide := e.prices.original(n)
+		e.days = append(e.days, day{"original", ask.plus(decide).times(e.slotsPerDay), e.inSecond(max(ask.Units, decide.Units))})
 	}
 	if o.Unbilled {
 		for i := range e.days {
@@ -122,6 +129,19 @@ func Of(o Options) Estimate {
 		}
 	}
 	return e
+}
+
+// pricesFor are the prices of the store of an estimate.
+func pricesFor(o Options, reads float64, k kept) prices {
+	if tariffs[o.Store].kinds != nil {
+		return requestsTo(o.Store, k.most())
+	}
+	p := pricesOf(o.Store, reads)
+	if o.Unbilled {
+		p = p.unbilled()
+		p.now.Requests = electable
+	}
+	return p
 }
 
 // peak are the request units of the worst second before a boundary, without trimming.

@@ -69,6 +69,9 @@ func FuzzOf(f *testing.F) {
 	f.Add(int64(0), uint32(9), int64(time.Second), int64(1), int64(time.Minute), byte(8+1))
 	f.Add(int64(0), uint32(70), int64(0), int64(0), int64(30*time.Minute), byte(12+2))
 	f.Add(int64(0), uint32(7), int64(0), int64(0), int64(12*time.Hour), byte(16))
+	f.Add(int64(5*time.Minute), uint32(3), int64(0), int64(0), int64(0), byte(32))
+	f.Add(int64(10*time.Second), uint32(99_999), int64(0), int64(0), int64(0), byte(33))
+	f.Add(int64(time.Hour), uint32(3), int64(0), int64(0), int64(time.Minute), byte(64))
 	crons := []string{"", "0 2 * * *", "*/5 * * * *", "0 9-17 * * 1-5", "@yearly"} // "" is every length
 	f.Fuzz(func(t *testing.T, slot int64, workers uint32, lead, step, failover int64, how byte) {
 		length := min(max(time.Duration(slot), slots.MinInterval), slots.MaxInterval).Truncate(time.Millisecond)
@@ -87,12 +90,28 @@ func FuzzOf(f *testing.F) {
 			return
 		}
 		o := Options{
-			Store: []string{Cosmos, Mongo}[how&1], Consistency: []string{Strong, Session}[how>>1&1],
+			Store: []string{Cosmos, Mongo, S3, AzureBlob, Kubernetes}[(int(how&1)+2*int(how>>5))%5], Consistency: []string{Strong, Session}[how>>1&1],
 			Workers: int(workers%100_000) + 1, Slot: length, Timing: timing,
 		}
 		e := Of(o)
+		kinds := KindNames(o.Store) != nil
 		for _, d := range e.days {
-			for what, n := range map[string]float64{"requests": d.cost.Requests, "units": d.cost.Units, "peak": d.peak} {
+			sums := map[string]float64{"requests": d.cost.Requests, "units": d.cost.Units, "peak": d.peak}
+			if kinds {
+				delete(sums, "units")
+				delete(sums, "peak")
+				sums["requests of kinds"] = 0
+				for _, n := range d.cost.Kinds {
+					sums["requests of kinds"] += n
+				}
+				if e.tariff.priced() {
+					sums["dollars"] = e.tariff.bill(d.cost.Kinds)
+				}
+				if all := sums["requests of kinds"]; math.Abs(all/d.cost.Requests-1) > 1e-9 {
+					t.Errorf("%+v: %v requests of %s, and %v by their kinds", options, d.cost.Requests, d.protocol, all)
+				}
+			}
+			for what, n := range sums {
 				if !(n > 0) || math.IsInf(n, 0) {
 					t.Errorf("%+v: %s of %s is %v", options, what, d.protocol, n)
 				}
@@ -100,7 +119,7 @@ func FuzzOf(f *testing.F) {
 		}
 		// A slot is never cheaper than a claim, and workers never make it so.
 		all, one := e.rows[len(e.rows)-1], e.rows[0]
-		if all.cost.Units < one.cost.Units || all.each.Append != e.parts.n || e.parts.n < 1 || e.overLead() <= 0 {
+		if all.cost.Units < one.cost.Units || all.cost.Requests < one.cost.Requests || all.each.Append != e.parts.n || e.parts.n < 1 || e.overLead() <= 0 && !kinds {
 			t.Errorf("%+v: all %+v, the winner %+v", options, all, one)
 		}
 		if text := e.Text(false); strings.Contains(text, "NaN") || strings.Contains(text, "Inf") || !strings.Contains(text, timing.Options.Schedule.String()) {

@@ -48,3 +48,24 @@ func grouped(n float64) string {
 	slices.Reverse(groups)
 	return strings.Join(groups, ",")
 }
+
+// dollars is an amount of money, with as many decimals as matter.
+func dollars(n float64) string {
+	switch {
+	case n >= 1000:
+		return "$" + grouped(n)
+	case n >= 1 || n == 0:
+		return "$" + strconv.FormatFloat(n, 'f', 2, 64)
+	case n < 0.0001:
+		return "under $0.0001"
+	}
+	return "$" + strconv.FormatFloat(n, 'f', 4, 64)
+}
+
+// size is a number of bytes, in units of 1,000.
+func size(bytes float64) string {
+	if bytes < 1e6 {
+		return grouped(bytes/1e3) + " kB"
+	}
+	return strconv.FormatFloat(bytes/1e6, 'f', 1, 64) + " MB"
+}

@@ -2,12 +2,17 @@ package estimate
 
 import "time"
 
-// cost is requests to a store, and its charges for them.
-type cost struct{ Requests, Units float64 }
+// cost is requests to a store, its charges for them in request units, and, if a tariff has them, their kinds.
+type cost struct {
+	Requests, Units float64
+	Kinds           perKind
+}
 
-func (c cost) plus(d cost) cost      { return cost{c.Requests + d.Requests, c.Units + d.Units} }
-func (c cost) times(n float64) cost  { return cost{c.Requests * n, c.Units * n} }
-func one(units float64) cost         { return cost{1, units} }
+func (c cost) plus(d cost) cost {
+	return cost{c.Requests + d.Requests, c.Units + d.Units, c.Kinds.plus(d.Kinds)}
+}
+func (c cost) times(n float64) cost  { return cost{c.Requests * n, c.Units * n, c.Kinds.times(n)} }
+func one(units float64) cost         { return cost{Requests: 1, Units: units} }
 func perDay(d time.Duration) float64 { return float64(24*time.Hour) / float64(d) }
 
 // Microsoft's published figures for documents of 1 KB and reads at session or weaker
@@ -40,21 +45,26 @@ type prices struct {
 	now, tail, append, get, delete cost
 	// trim is without the records that it deletes; listed is the read of the id of one.
 	trim, listed cost
+	// presence is the replacement of a presence, renewal that of a lock, and look a read of one.
+	presence, renewal, look cost
 	// reads is the cost of a read, in reads at session consistency.
 	reads float64
+	// dated says that the store shows its time with appends, too, but in whole seconds.
+	dated bool
 }
 
 // pricesOf are the prices of a kind of store. Its reads cost once or twice as much as
 // those at session consistency.
 func pricesOf(kind string, reads float64) prices {
 	query, read := one(queryUnits*reads), one(readUnits*reads)
-	p := prices{now: query, tail: query, get: read, listed: cost{0, readUnits * reads}, reads: reads}
+	p := prices{now: query, tail: query, get: read, listed: cost{Units: readUnits * reads}, reads: reads}
+	p.presence, p.renewal, p.look = replace(0), replace(renewedTerms), one(readUnits*reads)
 	p.append, p.delete = write(2), write(2) // id, workerType
 	p.trim = query.times(2)                 // the head, and the oldest
 	if kind == Mongo {
-		p.now = one(readUnits)             // hello, to the primary
-		p.append = write(1)                // _id
-		p.delete = cost{0, p.append.Units} // all of them are one request
+		p.now = one(readUnits)                 // hello, to the primary
+		p.append = write(1)                    // _id
+		p.delete = cost{Units: p.append.Units} // all of them are one request
 		p.trim.Requests++
 	}
 	return p
@@ -62,7 +72,7 @@ func pricesOf(kind string, reads float64) prices {
 
 // unbilled are the same requests, free of charge.
 func (p prices) unbilled() prices {
-	for _, c := range []*cost{&p.now, &p.tail, &p.append, &p.get, &p.delete, &p.trim, &p.listed} {
+	for _, c := range []*cost{&p.now, &p.tail, &p.append, &p.get, &p.delete, &p.trim, &p.listed, &p.presence, &p.renewal, &p.look} {
 		c.Units = 0
 	}
 	return p
@@ -98,7 +108,7 @@ func replace(terms float64) cost { return one(2*writeUnits + 2*termUnits*terms) 
 // renewing is a period of a renew loop: the holder replaces the lock document, and the
 // others read it. All may do so in the same second.
 func (p prices) renewing(workers float64) cost {
-	return replace(renewedTerms).plus(one(readUnits * p.reads).times(workers - 1))
+	return p.renewal.plus(p.look.times(workers - 1))
 }
 
 // original is a slot of EShopWorld.WorkerProcess: each worker queries the lease and

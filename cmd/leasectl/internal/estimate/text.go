@@ -3,6 +3,7 @@ package estimate
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -36,7 +37,7 @@ func (e Estimate) title() string {
 		schedule += fmt.Sprintf(" · failover within %v", e.Timing.Options.FailoverWithin)
 	}
 	store := e.Store
-	if !e.Unbilled {
+	if e.billsUnits() {
 		store += fmt.Sprintf(", read at %s consistency", e.Consistency)
 	}
 	if title := schedule + " · " + store; utf8.RuneCountInString(title) <= 80 {
@@ -46,10 +47,10 @@ func (e Estimate) title() string {
 }
 
 // heads are headings, the first of them aligned to the left.
-func heads(names ...string) []table.Cell {
-	row := make([]table.Cell, len(names))
-	for i, name := range names {
-		row[i] = table.Cell{Text: name, Colour: table.Faint, Right: i > 0}
+func heads(first string, others ...string) []table.Cell {
+	row := []table.Cell{{Text: first, Colour: table.Faint}}
+	for _, name := range others {
+		row = append(row, table.Cell{Text: name, Colour: table.Faint, Right: true})
 	}
 	return row
 }
@@ -63,8 +64,14 @@ func figures(name string, texts ...string) []table.Cell {
 	return row
 }
 
+// billsUnits reports that the store bills request units.
+func (e Estimate) billsUnits() bool { return !e.Unbilled && e.tariff.kinds == nil }
+
 func (e Estimate) slotRows() [][]table.Cell {
 	rows := [][]table.Cell{e.billed(heads("EACH SLOT", "NOW", "TAIL", "APPEND", "GET", "TRIM", "DELETED", "RU"), 1)}
+	if e.tariff.kinds != nil {
+		rows = [][]table.Cell{heads("EACH SLOT", e.tariff.heads()...)}
+	}
 	for _, r := range e.rows {
 		name := r.who
 		switch r.who {
@@ -72,6 +79,10 @@ func (e Estimate) slotRows() [][]table.Cell {
 			name = "each of " + counted(r.workers, "loser")
 		case "trimming":
 			name = "trimming, its share"
+		}
+		if e.tariff.kinds != nil {
+			rows = append(rows, figures(name, e.tariff.texts(r.cost.Kinds)...))
+			continue
 		}
 		o := r.each
 		texts := []string{amount(o.Now), amount(o.Tail), amount(o.Append), amount(o.Get), amount(o.Trim), amount(o.Deleted), units(r.cost.Units)}
@@ -91,14 +102,33 @@ func (e Estimate) billed(row []table.Cell, units int) []table.Cell {
 func (e Estimate) dayRows() [][]table.Cell {
 	names := map[string]string{"roster": "its roster, if kept", "renewing": "renewing every " + renewal.String(), "original": "the original"}
 	rows := [][]table.Cell{e.billed(heads("EACH DAY", "REQUESTS", "RU", "PEAK RU/S"), 2)}
+	if e.tariff.kinds != nil {
+		rows = [][]table.Cell{heads("EACH DAY", append(e.tariff.heads(), e.billedFor("PRICE", "A MONTH")...)...)}
+	}
 	for _, d := range e.days {
 		name := d.protocol
 		if names[name] != "" {
 			name = names[name]
 		}
+		if e.tariff.kinds != nil {
+			usd := e.tariff.bill(d.cost.Kinds)
+			rows = append(rows, figures(name, append(e.tariff.wholes(d.cost.Kinds), e.billedFor(dollars(usd), dollars(usd*month))...)...))
+			continue
+		}
 		rows = append(rows, e.billed(figures(name, grouped(d.cost.Requests), grouped(d.cost.Units), units(d.peak)), 2))
 	}
 	return rows
+}
+
+// month is how many days a month has: 730 hours, as the calculators of clouds have it.
+const month = 730.0 / 24
+
+// billedFor are texts, if requests are billed by their kinds.
+func (e Estimate) billedFor(texts ...string) []string {
+	if e.tariff.priced() {
+		return texts
+	}
+	return nil
 }
 
 // leastThroughput is the least throughput of a container, in RU/s. Init provisions it.
@@ -110,16 +140,22 @@ func (e Estimate) verdict() []string {
 	if e.slotsPerDay < 1.5 {
 		often = "A slot every " + grouped(24/e.slotsPerDay) + " hours"
 	}
-	if e.turns.Lead >= time.Second && !e.Unbilled {
+	if e.turns.Lead >= time.Second && e.billsUnits() {
 		often += fmt.Sprintf(". Over the lead of %v before each, %s RU/s on average", e.turns.Lead, units(e.overLead()))
 	}
 	trims := fmt.Sprintf("trims, at once: %s RU within about a second", units(e.trim.Units))
-	if e.Unbilled {
+	if !e.billsUnits() {
 		trims = fmt.Sprintf("deletes the %d oldest records, at once", e.Timing.TrimEvery)
 	}
 	lines := []string{often + ".", fmt.Sprintf("Every %d %s the winner %s.", e.Timing.TrimEvery, e.trimsBy(), trims)}
+	if short := e.tooShort(); short != "" {
+		lines = slices.Insert(lines, 0, short)
+	}
 	if e.parts.several() {
 		lines = append(lines, fmt.Sprintf("A slot has %s parts: the winner appends for each, and the others read as often.", grouped(e.parts.n)))
+	}
+	if e.tariff.kinds != nil {
+		return append(lines, e.keeps()...)
 	}
 	if e.Unbilled {
 		return lines
@@ -133,6 +169,22 @@ func (e Estimate) verdict() []string {
 			leastThroughput, grouped(math.Ceil(peak/100)*100)),
 		"or a longer --lead and --step. A worker that is throttled waits and asks again, if the lead leaves time.")
 }
+
+// keeps says how much the store keeps.
+func (e Estimate) keeps() []string {
+	lines := []string{
+		fmt.Sprintf("It keeps %s to %s records, and %s in its roster:", grouped(e.kept.records), grouped(e.kept.most()), counted(e.Workers, "presence")),
+		"about " + size(e.kept.bytes()),
+	}
+	if e.tariff.priced() {
+		lines[1] += fmt.Sprintf(", for %s a month", dollars(e.storage()))
+	}
+	lines[1] += "."
+	return lines
+}
+
+// storage is what it costs to keep that for a month, in dollars.
+func (e Estimate) storage() float64 { return e.kept.bytes() / 1e9 * e.tariff.gigabyte }
 
 // trimsBy names the unit of the distance between two trims.
 func (e Estimate) trimsBy() string {

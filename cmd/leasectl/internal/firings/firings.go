@@ -20,6 +20,7 @@ type List struct {
 	Zone     *time.Location // of the schedule; UTC if it has none
 	Now      time.Time
 	Whose    string // the worker type, or empty
+	Note     string // what may keep its workers from the slots
 	slots    []slots.Slot
 }
 
@@ -48,7 +49,7 @@ func zoneOf(s slots.Schedule) *time.Location {
 	return zone
 }
 
-// note says what clocks do within a slot, and when it begins by them.
+// note says what clocks do within a slot, and when it begins late because of them.
 func (l List) note(s slots.Slot) string {
 	_, before := s.Start.In(l.Zone).Zone()
 	_, after := s.End.In(l.Zone).Zone()
@@ -57,8 +58,26 @@ func (l List) note(s slots.Slot) string {
 		return fmt.Sprintf("clocks go forward by %v", shortly(change))
 	case change < 0:
 		return fmt.Sprintf("clocks go back by %v", shortly(-change))
+	case l.skipped(s.Start):
+		return "begins late: clocks skip its time"
 	}
 	return ""
+}
+
+// skipped reports whether clocks skip the time of day at which a slot would have begun, so that it begins when they go
+// forward: by clocks that never change, its spec has no firing at that time.
+func (l List) skipped(start time.Time) bool {
+	at := start.In(l.Zone)
+	_, before := start.Add(-time.Second).In(l.Zone).Zone()
+	if _, after := at.Zone(); after <= before {
+		return false
+	}
+	unchanged, err := slots.Parse(strings.TrimSuffix(l.Schedule.String(), l.Zone.String()) + "UTC")
+	if err != nil {
+		return false
+	}
+	wall := time.Date(at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), at.Second(), 0, time.UTC)
+	return !unchanged.At(wall).Start.Equal(wall)
 }
 
 // shortly is a duration without zeros at its end, such as 1h or 2h30m.
@@ -111,7 +130,11 @@ func (l List) Text(colours bool) string {
 	if l.Whose != "" {
 		title = "worker type " + display.Flat(l.Whose) + " · " + title
 	}
-	return title + " · now " + store.Format(l.Now) + "\n\n" + strings.Join(table.Lines(rows, nil, colours), "\n") + "\n"
+	text := title + " · now " + store.Format(l.Now) + "\n\n" + strings.Join(table.Lines(rows, nil, colours), "\n") + "\n"
+	if l.Note != "" {
+		text += "\nnote: " + display.Line(l.Note) + "\n"
+	}
+	return text
 }
 
 // Firing is a row of the JSON form. Its names don't change.
@@ -131,11 +154,12 @@ type Report struct {
 	Zone       string   `json:"zone"`
 	Now        string   `json:"now"`
 	Slots      []Firing `json:"slots"`
+	Note       string   `json:"note,omitempty"`
 }
 
 // WriteJSON writes the list for programs.
 func (l List) WriteJSON(w io.Writer) error {
-	out := Report{WorkerType: l.Whose, Schedule: l.Schedule.String(), Zone: l.Zone.String(), Now: store.Format(l.Now), Slots: []Firing{}}
+	out := Report{WorkerType: l.Whose, Schedule: l.Schedule.String(), Zone: l.Zone.String(), Now: store.Format(l.Now), Slots: []Firing{}, Note: l.Note}
 	for _, s := range l.slots {
 		out.Slots = append(out.Slots, Firing{
 			Start: store.Format(s.Start), End: store.Format(s.End), Local: s.Start.In(l.Zone).Format(time.RFC3339),

@@ -2,6 +2,7 @@ package firings
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,4 +25,24 @@ func TestTheNextSlotsAreShown(t *testing.T) {
 		}
 		golden.Compare(t, name+".json", b.String())
 	}
+}
+
+// The days on which clocks change: at 2 in the morning in New York, and at 2 and 3 in Berlin.
+func TestSlotsOfTheDaysOnWhichClocksChange(t *testing.T) {
+	var b strings.Builder
+	for _, day := range []struct {
+		zone string
+		at   time.Time
+	}{
+		{"Europe/Berlin", time.Date(2026, 3, 28, 23, 45, 0, 0, time.UTC)},
+		{"Europe/Berlin", time.Date(2026, 10, 24, 23, 15, 0, 0, time.UTC)},
+		{"America/New_York", time.Date(2026, 3, 8, 5, 45, 0, 0, time.UTC)},
+		{"America/New_York", time.Date(2026, 11, 1, 4, 15, 0, 0, time.UTC)},
+	} {
+		for _, spec := range []string{"30 1 * * *", "30 2 * * *", "0 3 * * *", "0 * * * *", "@daily"} {
+			l := Of(slots.Must(slots.Cron(spec, day.zone)), "", day.at, 3)
+			b.WriteString(l.Text(false) + "\n")
+		}
+	}
+	golden.Compare(t, "changes.table", b.String())
 }

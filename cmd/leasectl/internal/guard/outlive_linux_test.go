@@ -67,7 +67,8 @@ type escaping struct {
 	lock    *os.File
 }
 
-// run starts the program in a world, and returns when all its processes are there.
+// run starts the program in a world, and returns when all its processes are there. Where the deadline came
+// first, because the machine was busy, it starts it once more, with twice the time.
 func (e escape) run(t *testing.T, w world, left time.Duration, kinds ...string) escaping {
 	t.Helper()
 	lock, err := os.CreateTemp(e.dir, "lock")
@@ -92,7 +93,18 @@ func (e escape) run(t *testing.T, w world, left time.Duration, kinds ...string) 
 	for _, kind := range kinds {
 		want += lines[kind]
 	}
-	procs.Eventually(t, "all have escaped", func() bool { return len(procs.Lines(lock.Name())) == want })
+	late := false
+	procs.Eventually(t, "all have escaped", func() bool {
+		// In this order: what has escaped before the deadline is not late.
+		late = Boottime() >= r.deadline
+		return len(procs.Lines(lock.Name())) == want || late
+	})
+	if late && tooSlow(t, left) {
+		return e.run(t, w, 2*left, kinds...)
+	}
+	if late {
+		t.Fatalf("%d have escaped before the deadline, want %d", len(procs.Lines(lock.Name())), want)
+	}
 	return r
 }
 
@@ -161,9 +173,15 @@ func TestNothingEscapesTheDeadlineInAnyWorld(t *testing.T) {
 	for _, w := range worlds() {
 		t.Run(w.String(), func(t *testing.T) {
 			t.Parallel()
-			r := e.run(t, w, timeToEscape, "thread", "hidden", "sibling")
-			if r.gone(t) {
-				t.Fatal("nothing runs before the deadline")
+			left := timeToEscape
+			r := e.run(t, w, left, "thread", "hidden", "sibling")
+			// All were there, and a look that is over before the deadline shows that they run. One that isn't shows nothing.
+			for r.gone(t) {
+				if Boottime() < r.deadline || !tooSlow(t, left) {
+					t.Fatal("nothing runs before the deadline")
+				}
+				left *= 2
+				r = e.run(t, w, left, "thread", "hidden", "sibling")
 			}
 			said := r.says(t)
 			if !r.gone(t) {

@@ -22,7 +22,7 @@ type copied struct {
 func openCopy(ctx context.Context, t storeuri.Target, l store.Ledger) (store.Copy, error) {
 	c, ok := l.(store.Copied)
 	if !ok {
-		return nil, exit.BadUsage("", fmt.Errorf("--stale: a %s store has no secondaries", t.Scheme))
+		return nil, exit.BadUsage("", fmt.Errorf("--stale: the store of %s has no secondaries", t.Scheme))
 	}
 	return c.OpenCopy(ctx)
 }

@@ -62,7 +62,7 @@ func TestACopyAdvisesNoOverride(t *testing.T) {
 func TestAStoreWithoutSecondariesRefusesToBeReadAsACopy(t *testing.T) {
 	_, err := openCopy(t.Context(), storeuri.Target{Scheme: storeuri.SQLite}, planted())
 	e, ok := errors.AsType[*exit.Error](err)
-	if !ok || e.Code != exit.Usage || err.Error() != "--stale: a sqlite store has no secondaries" {
+	if !ok || e.Code != exit.Usage || err.Error() != "--stale: the store of sqlite has no secondaries" {
 		t.Errorf("openCopy() of a SQLite file = %v, want a usage error of one line", err)
 	}
 }

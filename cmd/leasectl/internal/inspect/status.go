@@ -165,22 +165,42 @@ func statusOf(workerType string, records []store.Record, now time.Time) typeStat
 		}
 	}
 	s.plan(s.schedule, now)
-	if s.holder.State == "" && len(rows) > 0 && rows[len(rows)-1].State == history.Free {
-		s.note = "nobody has the slot"
-	}
 	if n := len(rows); n > 0 {
-		newest := rows[n-1]
-		if s.orders = slices.DeleteFunc(ordersIn(records, now), s.isSpent); len(s.orders) > 0 {
-			s.note = orderNote(s.orders)
-		}
-		switch {
-		case newest.State == history.Poison:
-			s.note = "the newest record can't be obeyed: leasectl inspect slots says why"
-		case !newest.BlocksUntil.IsZero():
-			s.note = "nothing can be claimed until " + store.Format(newest.BlocksUntil)
-		}
+		s.orders = slices.DeleteFunc(OrdersIn(records, now), s.isSpent)
+		s.note = s.condition(rows, records[0])
 	}
 	return s
+}
+
+// condition is what of the newest records matters most, in words. The note of a holder stays.
+func (t typeStatus) condition(rows []history.Entry, head store.Record) string {
+	newest, notes := rows[len(rows)-1], []string{}
+	switch {
+	case len(t.orders) > 0:
+		notes = append(notes, orderNote(t.orders))
+	case t.note != "":
+		notes = append(notes, t.note)
+	case t.holder.State == "" && newest.State == history.Free:
+		notes = append(notes, "nobody has the slot")
+	case t.schedule == "" && newest.Record.Kind == store.KindOrder:
+		notes = append(notes, "no slot yet")
+	}
+	if text := obstacle(rows, head); text != "" {
+		notes = append(notes, text)
+	}
+	return strings.Join(notes, "; ")
+}
+
+// obstacle is what of the newest records keeps workers from claiming; empty if nothing does.
+func obstacle(rows []history.Entry, head store.Record) string {
+	poisoned := func(e history.Entry) bool { return e.State == history.Poison && e.Record.Seq == head.Seq }
+	switch newest := rows[len(rows)-1]; {
+	case slices.ContainsFunc(rows, poisoned):
+		return fmt.Sprintf("record %d can't be obeyed: leasectl doctor says what to do", head.Seq)
+	case !newest.BlocksUntil.IsZero():
+		return "nothing can be claimed until " + store.Format(newest.BlocksUntil) + ": leasectl doctor says what to do"
+	}
+	return ""
 }
 
 // plan takes a schedule, and the slot that comes next by it.
@@ -201,8 +221,8 @@ func scheduleIn(crew []store.Presence) string {
 	return ""
 }
 
-// ordersIn are the orders of operators in force, by the newest record that can be obeyed.
-func ordersIn(records []store.Record, now time.Time) []store.Order {
+// OrdersIn are the orders of operators in force, by the newest record that can be obeyed.
+func OrdersIn(records []store.Record, now time.Time) []store.Order {
 	for _, r := range records {
 		if r.CheckEnvelope() == nil {
 			return r.OrdersAt(now)
@@ -240,29 +260,4 @@ func (s overview) matters() string {
 		fmt.Fprintln(&b, t.workerType, holderOf(t.holder), t.holder.Record.Token, t.last.State, t.last.Slot.Start, t.present, t.gone, t.notes())
 	}
 	return b.String()
-}
-
-// ScheduleOf is the schedule that the newest records of a worker type name, or its workers in the roster where they
-// had no slot yet, and the store's time.
-func ScheduleOf(ctx context.Context, t storeuri.Target, workerType string) (schedule string, now time.Time, err error) {
-	ledger, err := t.Open(ctx, true)
-	if err != nil {
-		return "", time.Time{}, advice.ForStore(t, err)
-	}
-	defer func() { err = errors.Join(err, advice.ForStore(t, storeuri.Close(ctx, ledger))) }()
-	stamp, err := ledger.Now(ctx)
-	if err != nil {
-		return "", time.Time{}, advice.ForStore(t, err)
-	}
-	records, _, err := ledger.Tail(ctx, workerType, statusRecords)
-	if err == nil && len(records) == 0 {
-		err = CheckType(ctx, ledger, workerType)
-	}
-	if err != nil {
-		return "", time.Time{}, advice.ForStore(t, err)
-	}
-	if schedule = statusOf(workerType, records, stamp.Time).schedule; schedule == "" {
-		schedule = scheduleIn(rosterOf(ctx, ledger, workerType))
-	}
-	return schedule, stamp.Time, nil
 }

@@ -79,7 +79,38 @@ func TestANarrowTerminalShowsTheNotesBelowTheTable(t *testing.T) {
 	if !strings.Contains(got, "failing: exit code 3 after 12s") || !strings.Contains(got, "idle: nobody has the slot") {
 		t.Errorf("status in 80 columns =\n%s\nwant all notes", got)
 	}
+	if got := s.drawing(false, false); strings.Contains(got, "NOTE") || !strings.Contains(got, "failing: exit code 3 after 12s") {
+		t.Errorf("status in 80 columns without --watch =\n%s\nwant the notes below", got)
+	}
+	if s.width = 0; !strings.Contains(s.drawing(false, false), "NOTE") {
+		t.Errorf("status into a pipe =\n%s\nwant the notes as a column", s.drawing(false, false))
+	}
 	if s.width = 300; !strings.Contains(s.drawing(false, true), "NOTE") {
 		t.Errorf("status in 300 columns =\n%s\nwant the notes as a column", s.drawing(false, true))
+	}
+}
+
+// What keeps everybody from claiming is in the note, also when the slot has begun that nobody has.
+func TestStatusSaysWhyNobodyCanClaim(t *testing.T) {
+	pause := store.Order{Kind: store.OrderPause, At: recordtest.Minutes(1), Until: recordtest.Minutes(60), By: "ann", Why: "upgrade"}
+	paused := recordtest.Grant(1, 7, "worker-b")
+	paused.Orders, _ = store.FormatOrders([]store.Order{pause})
+	poison := store.Record{WorkerType: "export", Seq: 2, Defect: "token is missing"}
+	ended := recordtest.Grant(1, 7, "worker-b")
+	ended.Seq, ended.Kind, ended.WindowStart, ended.WindowEnd, ended.Schedule = 1, store.KindOrder, recordtest.Noon, recordtest.Noon, ""
+	for name, test := range map[string]struct {
+		records []store.Record
+		now     float64
+		want    string
+	}{
+		"poison in a slot that is held":    {[]store.Record{poison, recordtest.Grant(1, 7, "worker-b")}, 36, "record 2 can't be obeyed: leasectl doctor says what to do"},
+		"poison in a slot that nobody has": {[]store.Record{poison, recordtest.Grant(1, 7, "worker-b")}, 42.5, "nobody has the slot; record 2 can't be obeyed: leasectl doctor says what to do"},
+		"poison in a pause":                {[]store.Record{poison, paused}, 42.5, "paused until 2026-03-02T13:00:00.000Z by ann: upgrade; record 2 can't be obeyed: leasectl doctor says what to do"},
+		"poison that was superseded":       {[]store.Record{recordtest.Grant(3, 8, "worker-b"), poison, recordtest.Grant(1, 7, "worker-b")}, 42.5, ""},
+		"nothing but orders":               {[]store.Record{ended}, 42.5, "no slot yet"},
+	} {
+		if got := statusOf("export", test.records, recordtest.Minutes(test.now)).note; got != test.want {
+			t.Errorf("%s: the note is %q, want %q", name, got, test.want)
+		}
 	}
 }

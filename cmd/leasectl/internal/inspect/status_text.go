@@ -18,7 +18,7 @@ import (
 func (s overview) drawing(colours, framed bool) string {
 	text := "no worker types\n"
 	if len(s.types) > 0 {
-		text = s.table(colours, framed)
+		text = s.table(colours)
 	}
 	if len(s.invalid) > 0 {
 		text += "\nnames that no worker type can have: " + (Types{Invalid: s.invalid}).String() + "\n"
@@ -32,12 +32,12 @@ func (s overview) drawing(colours, framed bool) string {
 	return titled(counted(len(s.types), "worker type"), display.Flat(s.store), s.at) + "\n\n" + text
 }
 
-// table is the table of the types. In a frame whose width would cut the notes, they come below it: they are what
+// table is the table of the types. On a terminal that is too narrow for the notes, they come below it: they are what
 // matters most.
-func (s overview) table(colours, framed bool) string {
+func (s overview) table(colours bool) string {
 	lines := table.Lines(s.rows(true), nil, colours)
 	wide := func(line string) bool { return display.Width(colourOrder.ReplaceAllString(line, "")) > s.width }
-	if !framed || s.width <= 0 || !slices.ContainsFunc(lines, wide) {
+	if s.width <= 0 || !slices.ContainsFunc(lines, wide) {
 		return strings.Join(lines, "\n") + "\n"
 	}
 	text := strings.Join(table.Lines(s.rows(false), nil, colours), "\n") + "\n"

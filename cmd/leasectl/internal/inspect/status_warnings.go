@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/workerlease"
@@ -33,11 +34,8 @@ func (t typeStatus) notes() string {
 // take counts the workers of a type, and finds what is odd about them.
 func (t *typeStatus) take(crew []store.Presence, roster bool, now time.Time) {
 	holder, off := false, 0
-	schedules := map[string]bool{}
-	if schedule := canonical(t.schedule); schedule != "" {
-		schedules[schedule] = true
-	}
 	worst := store.Presence{}
+	var there []store.Presence
 	for _, p := range crew {
 		present := workerlease.IsPresent(p, now)
 		switch {
@@ -51,9 +49,7 @@ func (t *typeStatus) take(crew []store.Presence, roster bool, now time.Time) {
 		}
 		r := t.holder.Record
 		holder = holder || p.Group == r.Group && (r.Group != "" || p.InstanceID == r.InstanceID)
-		if schedule := canonical(p.Schedule); schedule != "" {
-			schedules[schedule] = true
-		}
+		there = append(there, p)
 		if p.Offset.Abs() > clockOff {
 			off++
 			if p.Offset.Abs() > worst.Offset.Abs() {
@@ -62,17 +58,12 @@ func (t *typeStatus) take(crew []store.Presence, roster bool, now time.Time) {
 		}
 	}
 	if t.last.State == history.Failed {
-		t.warn("the last slot failed")
+		t.warn("the last slot failed%s", outcomeOf(t.last))
 	}
 	if t.holder.State != "" && roster && len(crew) > 0 && !holder {
 		t.warn("%s holds, and isn't there by the roster", holderOf(t.holder))
 	}
-	if len(schedules) > 1 {
-		var names []string
-		for name := range schedules {
-			names = append(names, name)
-		}
-		slices.Sort(names)
+	if names := t.schedules(there); len(names) > 1 {
 		t.warn("schedules differ: %s", listed(names))
 	}
 	switch {
@@ -81,6 +72,38 @@ func (t *typeStatus) take(crew []store.Presence, roster bool, now time.Time) {
 	case off > 1:
 		t.warn("the times of day of %d workers are off, by up to %s", off, brief(worst.Offset.Abs()))
 	}
+}
+
+// schedules are those of the newest records and of the workers that are there, in order.
+func (t typeStatus) schedules(there []store.Presence) (names []string) {
+	texts := []string{t.schedule}
+	for _, p := range there {
+		texts = append(texts, p.Schedule)
+	}
+	for _, text := range texts {
+		if name := canonical(text); name != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// outcomeOf is what is known of work that failed, after a colon.
+func outcomeOf(e history.Entry) (text string) {
+	o := e.Outcome
+	switch {
+	case !e.OutcomeKnown:
+		return ""
+	case o.Exited:
+		text = fmt.Sprintf(": exit code %d", o.ExitCode)
+	case o.Error != "":
+		text = ": " + display.Clip(display.Line(o.Error), mostColumns)
+	}
+	if o.GivenUp {
+		text += ", given up"
+	}
+	return text
 }
 
 // canonical is a schedule in the form in which equal ones are equal texts; empty if it can't be read.

@@ -21,6 +21,14 @@ func TestStatusWarnsOfWhatIsOdd(t *testing.T) {
 	held := recordtest.Grant(2, 8, "worker-a")
 	failed := recordtest.Release(recordtest.Grant(1, 7, "worker-b"), 2, recordtest.Minutes(36))
 	failed.Metadata = store.Outcome{Result: store.Failed, InstanceID: "worker-b", SlotStart: failed.SlotStart, SlotEnd: failed.SlotEnd}.Metadata()
+	told := func(change func(o *store.Outcome)) store.Record {
+		r, o := failed, store.Outcome{Result: store.Failed, InstanceID: "worker-b", SlotStart: failed.SlotStart, SlotEnd: failed.SlotEnd}
+		change(&o)
+		r.Metadata = o.Metadata()
+		return r
+	}
+	givenUp := told(func(o *store.Outcome) { o.Exited, o.ExitCode, o.GivenUp = true, 3, true })
+	broke := told(func(o *store.Outcome) { o.Error = "no disk" })
 	pause := store.Order{Kind: store.OrderPause, At: recordtest.Minutes(41), Until: recordtest.Minutes(60), By: "ann", Why: "upgrade"}
 	paused := held
 	paused.Orders, _ = store.FormatOrders([]store.Order{pause})
@@ -52,6 +60,8 @@ func TestStatusWarnsOfWhatIsOdd(t *testing.T) {
 		},
 		"the clock of one that is gone": {[]string{"export"}, []store.Record{held}, []store.Presence{worker("worker-a", same), worker("b", func(p *store.Presence) { p.Offset, p.Next = time.Hour, p.Seen })}, nil, 0},
 		"the last slot failed":          {[]string{"export"}, []store.Record{recordtest.Grant(1, 7, "worker-b"), failed}, nil, []string{"the last slot failed"}, 0},
+		"given up":                      {[]string{"export"}, []store.Record{recordtest.Grant(1, 7, "worker-b"), givenUp}, nil, []string{"the last slot failed: exit code 3, given up"}, 0},
+		"failed with an error":          {[]string{"export"}, []store.Record{recordtest.Grant(1, 7, "worker-b"), broke}, nil, []string{"the last slot failed: no disk"}, 0},
 		"names that differ by case":     {[]string{"Export", "export"}, []store.Record{held}, nil, []string{"differs from export by its case only"}, 0},
 		"paused":                        {[]string{"export"}, []store.Record{paused}, nil, nil, 1},
 	} {

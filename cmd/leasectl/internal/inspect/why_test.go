@@ -99,6 +99,176 @@ func TestWhySaysWhoHadASlotAndWhyOthersDidNot(t *testing.T) {
 	}
 }
 
+// What keeps everybody from claiming is said once, with who ordered it or where the way out is shown.
+func TestWhyNamesWhatKeepsWorkersFromClaiming(t *testing.T) {
+	drain := store.Order{Kind: store.OrderDrain, Target: "vm-2", At: recordtest.Minutes(4), Until: recordtest.Minutes(29), By: "ann", Why: "new disk"}
+	orders, err := store.FormatOrders([]store.Order{drain})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := recordtest.Grant(1, 0, "worker-b")
+	ordered := first
+	ordered.Seq, ordered.Kind, ordered.WindowStart, ordered.Orders = 2, store.KindOrder, first.WindowEnd, orders
+	leave := func(seq int64, kind store.Kind) store.Record {
+		r := recordtest.Release(recordtest.Grant(1, 1, "worker-b"), seq, recordtest.Minutes(5.5))
+		if r.Orders = orders; kind == store.KindOrder {
+			r.Kind, r.WindowStart, r.WindowEnd = kind, recordtest.Minutes(10), recordtest.Minutes(10)
+		}
+		return r
+	}
+	release := store.Order{Kind: store.OrderRelease, Target: recordtest.Grant(1, 1, "worker-b").Claim, At: recordtest.Minutes(5.1), Until: recordtest.Minutes(60), By: "ann", Why: "stuck"}
+	asked := leave(2, store.KindOrder)
+	if asked.Orders, err = store.FormatOrders([]store.Order{release}); err != nil {
+		t.Fatal(err)
+	}
+	failed := recordtest.Grant(1, 1, "worker-b")
+	failed.Attempt = 1
+	released := recordtest.Release(failed, 2, recordtest.Minutes(5.2))
+	released.Metadata = store.Outcome{Result: store.Failed, GivenUp: true, Exited: true, ExitCode: 3, InstanceID: "worker-b", Attempt: 1, SlotStart: failed.SlotStart, SlotEnd: failed.SlotEnd, Begun: failed.SlotStart, Ended: recordtest.Minutes(5.2)}.Metadata()
+	for name, test := range map[string]struct {
+		records []store.Record
+		missed  string
+		want    []string
+		never   string
+	}{
+		"drained": {
+			[]store.Record{first, ordered},
+			"nobody had it: drained",
+			[]string{
+				"Host vm-2 is drained by ann at 12:04:00Z, until 12:29:00Z: new disk. It kept worker-b from claiming.",
+				"worker-b Its host vm-2 is drained by ann at 12:04:00Z, until 12:29:00Z: new disk.",
+			},
+			"No worker",
+		},
+		"poison": {
+			[]store.Record{first, {WorkerType: "export", Seq: 2, Defect: "token is missing"}},
+			"nobody had it: poison",
+			[]string{"Record 2 kept workers from claiming: token is missing. leasectl doctor says what to do.", "worker-b The newest record couldn't be obeyed."},
+			"kept worker-b",
+		},
+		"drained at once": {
+			[]store.Record{recordtest.Grant(1, 1, "worker-b"), leave(2, store.KindOrder), leave(3, store.KindRelease)},
+			"",
+			[]string{"It gave back the rest at 12:05:30Z. At 12:06:00Z nobody had it. Host vm-2 is drained by ann at 12:04:00Z, until 12:29:00Z: new disk."},
+			"No worker",
+		},
+		"asked to release": {
+			[]store.Record{recordtest.Grant(1, 1, "worker-b"), asked, leave(3, store.KindRelease)},
+			"",
+			[]string{"At 12:06:00Z nobody had it. ann asked its holder at 12:05:06Z to release it: stuck."},
+			"No worker",
+		},
+		"given up": {
+			[]store.Record{failed, released},
+			"",
+			[]string{"Its work failed with exit code 3, and was given up: that was the last attempt."},
+			"Nobody",
+		},
+	} {
+		c := clock.NewMock()
+		c.Set(recordtest.Minutes(6))
+		l := memory.New(memory.Options{Clock: c})
+		p := store.Presence{
+			WorkerType: "export", ID: "1", Client: "1", InstanceID: "worker-b", Host: "vm-2", PID: 7, Schedule: "every 5m",
+			Phase: store.PhaseCandidate, Since: recordtest.Minutes(-60), Seen: recordtest.Minutes(5.5), Next: recordtest.Minutes(11),
+		}
+		if test.missed != "" {
+			p.Missed, p.MissedFrom, p.MissedUntil = test.missed, recordtest.Minutes(5), recordtest.Minutes(10)
+		}
+		if err := l.Attend(t.Context(), []store.Presence{p}); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range test.records {
+			l.Put(r)
+		}
+		got, err := whyOf(t, l, Table, "", "")
+		text := strings.Join(strings.Fields(got), " ")
+		for _, want := range test.want {
+			if err != nil || !strings.Contains(text, want) {
+				t.Errorf("%s: why = %s, %v, want %q", name, got, err, want)
+			}
+		}
+		if strings.Contains(text, test.never) {
+			t.Errorf("%s: why = %s, want no %q", name, got, test.never)
+		}
+	}
+}
+
+// The lease of a holder that died goes on: what shows that it died, and what ends the lease, is said.
+func TestWhySaysThatTheHolderIsAbsent(t *testing.T) {
+	for name, test := range map[string]struct {
+		group     string
+		next      float64
+		want, not string
+	}{
+		"one that died": {"", 7, "It has the slot. It is absent: it was last seen at 12:06:00Z, and should have been seen again by 12:07:00Z. It died, or can't reach the store. " +
+			"If it died, leasectl release --force ends its lease, which otherwise lasts until 12:10:00Z.", "Its group"},
+		"one that is there":     {"", 9.5, "It has the slot.", "absent"},
+		"a member that is gone": {"north", 7, "Its group has the slot.", "absent"},
+	} {
+		c := clock.NewMock()
+		c.Set(recordtest.Minutes(9))
+		l := memory.New(memory.Options{Clock: c})
+		r := recordtest.Grant(1, 1, "worker-b")
+		r.Group, r.Worker = test.group, store.Worker{Host: "vm-2", PID: 7}
+		l.Put(r)
+		p := store.Presence{
+			WorkerType: "export", ID: "1", Client: "1", InstanceID: "worker-b", Group: test.group, Host: "vm-2", PID: 7, Schedule: "every 5m",
+			Phase: store.PhaseHolder, Since: recordtest.Minutes(-60), Seen: recordtest.Minutes(6), Next: recordtest.Minutes(test.next),
+		}
+		if err := l.Attend(t.Context(), []store.Presence{p}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := whyOf(t, l, Table, "", "")
+		if text := strings.Join(strings.Fields(got), " "); err != nil || !strings.Contains(text, test.want) || strings.Contains(text, test.not) {
+			t.Errorf("%s: why = %s, %v, want %q, and no %q", name, got, err, test.want, test.not)
+		}
+	}
+}
+
+// Of many workers the same is said once.
+func TestWhyOfManyWorkersIsShort(t *testing.T) {
+	c := clock.NewMock()
+	c.Set(recordtest.Minutes(6))
+	l := memory.New(memory.Options{Clock: c})
+	l.Put(recordtest.Grant(1, 1, "worker-b"))
+	var crew []store.Presence
+	for i := range 200 {
+		p := store.Presence{
+			WorkerType: "export", ID: fmt.Sprint(i), Client: "1", InstanceID: fmt.Sprintf("w%03d", i), Host: "vm-2", PID: 7, Schedule: "every 5m", Priority: 3, Effective: 3,
+			Phase: store.PhaseCandidate, Since: recordtest.Minutes(-60), Seen: recordtest.Minutes(5.5), Next: recordtest.Minutes(11),
+		}
+		if i >= 100 {
+			p.Seen = recordtest.Minutes(-30 - float64(i))
+			p.Next = p.Seen.Add(time.Minute)
+		}
+		crew = append(crew, p)
+	}
+	if err := l.Attend(t.Context(), crew); err != nil {
+		t.Fatal(err)
+	}
+	got, err := whyOf(t, l, Table, "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(got, "\n"); lines > 40 {
+		t.Errorf("why of 200 workers has %d lines, want 40 at most:\n%s", lines, got)
+	}
+	for _, want := range []string{
+		"\nw000, w001, w002, w003, w004, w005 and 94 more, each:\n  Its priority is 3;", "\nw100\n  It is absent: it was last seen at 09:50:00Z",
+		"\nw105, w106, w107, w108, w109, w110 and 89 more, each:\n  Much the same,", "\nworker-b\n  It had the slot.",
+	} {
+		if want = strings.ReplaceAll(want, "It had", "It has"); !strings.Contains(got, want) {
+			t.Errorf("why of 200 workers =\n%s\nwant %q", got, want)
+		}
+	}
+	text, err := whyOf(t, l, JSON, "", "")
+	var answer Answer
+	if err := errors.Join(err, json.Unmarshal([]byte(text), &answer)); err != nil || len(answer.Workers) != 201 {
+		t.Errorf("why has %d workers as JSON, %v, want 201", len(answer.Workers), err)
+	}
+}
+
 func TestWhyOfWhatIsNotThereSaysWhatIs(t *testing.T) {
 	for name, test := range map[string]struct{ instance, want, try string }{
 		"a misspelt one": {"worker-bb", `no such instance "worker-bb": of export are known worker-b, `, "--instance-id worker-b"},

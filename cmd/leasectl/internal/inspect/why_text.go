@@ -1,7 +1,9 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,9 +30,10 @@ func (a answer) drawing(colours, _ bool) string {
 	for _, text := range a.whoHad() {
 		paragraph(table.Plain, "", text)
 	}
-	for _, v := range a.Workers {
-		b.WriteString("\n" + table.Paint(colours, colourOf(v), display.Clip(display.Line(nameOf(v)), mostColumns)) + "\n")
-		paragraph(table.Plain, "  ", a.why(v))
+	for _, s := range a.said() {
+		b.WriteString("\n")
+		paragraph(colourOf(s.of), "", s.whose())
+		paragraph(table.Plain, "  ", s.text)
 	}
 	if text := a.unknown(); text != "" {
 		b.WriteString("\n")
@@ -115,6 +118,20 @@ func (a answer) whoHad() (lines []string) {
 	}
 	if a.Holder == nil && a.When != explain.Future {
 		lines = append(lines, fmt.Sprintf("At %s nobody had it.", a.clock(a.At)))
+		for _, o := range a.InForce {
+			switch o.Kind {
+			case store.OrderPause:
+				lines = append(lines, fmt.Sprintf("The worker type %s %s.", a.is(), a.order(o)))
+			case store.OrderDrain:
+				lines = append(lines, a.drained(o))
+			case store.OrderRelease:
+				if of := func(t history.Entry) bool { return t.Record.Claim == o.Target }; slices.ContainsFunc(a.Terms, of) {
+					text := fmt.Sprintf("%s asked its holder at %s to release it", cmp.Or(o.By, "An operator"), a.second(o.At))
+					lines = append(lines, strings.TrimSuffix(text+": "+o.Why, ": ")+".")
+				}
+			case store.OrderPrefer: // It keeps nobody from claiming.
+			}
+		}
 	}
 	return lines
 }
@@ -122,9 +139,6 @@ func (a answer) whoHad() (lines []string) {
 // term says who had a slot, since when, and how that ended.
 func (a answer) term(t history.Entry, first bool) string {
 	verb, holder, slot := "had", t.Record.InstanceID, a.slot()
-	if !first {
-		slot = "it then"
-	}
 	if t.Record.Group != "" {
 		holder = fmt.Sprintf("Group %s (%s)", t.Record.Group, t.Record.InstanceID)
 	}
@@ -133,6 +147,9 @@ func (a answer) term(t history.Entry, first bool) string {
 		verb = "has claimed"
 	case t.InForce(a.at):
 		verb = "has"
+	}
+	if !first {
+		holder, slot = "Then "+holder, "it"
 	}
 	text := fmt.Sprintf("%s %s %s, with priority %d.", holder, verb, slot, t.Record.Priority)
 	switch late := t.Late(); {
@@ -166,15 +183,25 @@ func (a answer) ending(t history.Entry) (text string) {
 	}
 	switch {
 	case t.OutcomeKnown && t.Outcome.Result == store.Failed && t.Outcome.Exited:
-		text += fmt.Sprintf(" Its work failed with exit code %d.", t.Outcome.ExitCode)
+		text += fmt.Sprintf(" Its work failed with exit code %d%s.", t.Outcome.ExitCode, givenUp(t.Outcome))
+	case t.OutcomeKnown && t.Outcome.Result == store.Failed && t.Outcome.Error == "":
+		text += " Its work failed" + givenUp(t.Outcome) + "."
 	case t.OutcomeKnown && t.Outcome.Result == store.Failed:
-		text += strings.TrimSuffix(" Its work failed: "+t.Outcome.Error, ": ") + "."
+		text += " Its work failed" + givenUp(t.Outcome) + ": " + strings.TrimSuffix(t.Outcome.Error, ".") + "."
 	case t.State == history.Done && !t.DoneAt.IsZero():
 		text += fmt.Sprintf(" The work was done at %s.", a.clock(t.DoneAt))
 	case t.State == history.Done:
 		text += " The work is done."
 	}
 	return text
+}
+
+// givenUp says of failed work that nobody tries it again.
+func givenUp(o store.Outcome) string {
+	if o.GivenUp {
+		return ", and was given up: that was the last attempt"
+	}
+	return ""
 }
 
 // nobody says why nobody had the slot.
@@ -208,7 +235,11 @@ func (a answer) cause(c explain.Cause) string {
 		return "The worker type was " + a.order(*c.Order) + "."
 	case explain.Poisoned:
 		if c.Record.Seq != 0 {
-			return fmt.Sprintf("Record %d kept workers from claiming: %s.", c.Record.Seq, c.Detail)
+			text := fmt.Sprintf("Record %d kept workers from claiming: %s.", c.Record.Seq, c.Detail)
+			if a.When == explain.Now {
+				text += " leasectl doctor says what to do."
+			}
+			return text
 		}
 		return fmt.Sprintf("A record that can't be obeyed kept %s from claiming.", who)
 	case explain.Unreachable:
@@ -223,11 +254,29 @@ func (a answer) cause(c explain.Cause) string {
 		return fmt.Sprintf("%s found itself not eligible.", who)
 	case explain.TooLate:
 		return fmt.Sprintf("%s came too late, or was paused.", who)
+	case explain.Drained:
+		if c.Order == nil {
+			return fmt.Sprintf("The host of %s %s drained.", who, a.is())
+		}
+		return a.drained(*c.Order) + fmt.Sprintf(" It kept %s from claiming.", who)
 	case explain.NobodyThere:
-		return "No worker of the roster was there then."
+		return fmt.Sprintf("No worker of the roster %s there.", a.is())
 	default:
 		return "Why isn't known: neither the records nor the roster say."
 	}
+}
+
+// is is the verb for what is so, or was.
+func (a answer) is() string {
+	if a.When == explain.Past {
+		return "was"
+	}
+	return "is"
+}
+
+// drained says who drained a host.
+func (a answer) drained(o store.Order) string {
+	return fmt.Sprintf("Host %s %s drained%s.", o.Target, a.is(), a.given(o))
 }
 
 // order is an order of an operator in words.
@@ -244,10 +293,15 @@ func (a answer) order(o store.Order) (text string) {
 	default:
 		text = string(o.Kind)
 	}
+	return text + a.given(o)
+}
+
+// given is who gave an order, when, until when and why.
+func (a answer) given(o store.Order) (text string) {
 	if o.By != "" {
-		text += " by " + o.By
+		text = " by " + o.By
 	}
-	text += fmt.Sprintf(" at %s, until %s", a.clock(o.At), a.clock(o.Until))
+	text += fmt.Sprintf(" at %s, until %s", a.second(o.At), a.second(o.Until))
 	if o.Why != "" {
 		text += ": " + o.Why
 	}

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/workerlease"
 	"github.com/slotlease/slotlease/workerlease/explain"
+	"github.com/slotlease/slotlease/workerlease/history"
 )
 
 // why is a verdict in a sentence or two.
@@ -75,11 +78,16 @@ func (a answer) reason(v explain.Verdict) string {
 			return "The worker type " + is + " paused."
 		}
 		return "The worker type " + is + " " + a.order(*v.Order) + "."
-	case explain.Preferred, explain.Drained:
-		if v.Order != nil {
-			return "Workers were " + a.order(*v.Order) + "."
+	case explain.Drained:
+		if v.Order == nil {
+			return "Its host " + is + " drained, as an operator ordered."
 		}
-		return "An operator asked for that: " + v.Detail + "."
+		return "Its host " + strings.TrimPrefix(a.drained(*v.Order), "Host ")
+	case explain.Preferred:
+		if v.Order == nil {
+			return "An operator ordered that: " + v.Detail + "."
+		}
+		return "The worker type " + is + " " + a.order(*v.Order) + "."
 	case explain.Overran:
 		return "Its code had not returned from an earlier slot, so that it claimed nothing."
 	case explain.SteppedBack:
@@ -91,6 +99,9 @@ func (a answer) reason(v explain.Verdict) string {
 	case explain.Refused:
 		return "The store refused its claim: " + v.Detail + "."
 	case explain.Poisoned:
+		if v.Detail == string(history.Poison) {
+			return "The newest record couldn't be obeyed."
+		}
 		return "The newest record couldn't be obeyed: " + v.Detail + "."
 	case explain.TooLate:
 		return "Too little was left of the slot for it, or its process was paused."
@@ -127,6 +138,11 @@ func (a answer) had(v explain.Verdict) string {
 	}
 	if !v.InRoster {
 		text += " It isn't in the roster: it keeps none there, or has stopped since."
+	}
+	// Of a group, another member may hold.
+	if p := v.Presence; have == "has" && v.Group == "" && v.InRoster && p.Phase != store.PhaseStopped && !workerlease.IsPresent(p, a.at) {
+		text += fmt.Sprintf(" It is absent: it was last seen at %s, and should have been seen again by %s. It died, or can't reach the store."+
+			" If it died, leasectl release --force ends its lease, which otherwise lasts until %s.", a.second(p.Seen), a.second(p.Next), a.clock(v.Term.Window.End))
 	}
 	return text
 }

@@ -38,6 +38,9 @@ func showWorkers(ctx context.Context, t storeuri.Target, l store.Ledger, o Optio
 		if err == nil {
 			err = found.findHolders(limited, ledger)
 		}
+		if err == nil && o.WorkerType != "" && len(found.workers) == 0 {
+			err = CheckType(limited, ledger, o.WorkerType)
+		}
 		found.warning, found.charges = storeuri.Warning(l), ledger.Charges()
 		return found, advice.ForStore(t, err)
 	}
@@ -142,6 +145,9 @@ func noteOfWorker(w workerlease.Candidate, at time.Time) string {
 			notes = append(notes, text)
 		}
 	}
+	if w.Holds && !w.Present && w.Phase != store.PhaseStopped {
+		add("its lease is in force")
+	}
 	add(w.Ineligible)
 	back := w.StepsBackUntil.After(at)
 	if !back && w.Phase != store.PhaseStepping {
@@ -201,7 +207,7 @@ func (c crew) drawing(colours, framed bool) string {
 
 // rows are those of the table. Columns without anything to show are left out.
 func (c crew) rows() [][]table.Cell {
-	head := []string{"WORKER TYPE", "INSTANCE", "STATE", "PRIO", "SCORE", "CLOCK", "SEEN", "NOTE"}
+	head := []string{"WORKER TYPE", "INSTANCE", "HOST", "STATE", "PRIO", "SCORE", "CLOCK", "SEEN", "NOTE"}
 	shown := make([]bool, len(head))
 	var texts [][]string
 	for _, w := range c.workers {
@@ -213,13 +219,15 @@ func (c crew) rows() [][]table.Cell {
 		if w.Score != nil {
 			score = fmt.Sprintf("%.2f", *w.Score)
 		}
-		row := []string{w.WorkerType, w.InstanceID, stateOf(w), priority, score, clockOf(w), ago(c.at.Sub(w.Seen)), noteOfWorker(w, c.at)}
+		row := []string{w.WorkerType, w.InstanceID, w.Host, stateOf(w), priority, score, clockOf(w), ago(c.at.Sub(w.Seen)), noteOfWorker(w, c.at)}
 		for i, text := range row {
 			shown[i] = shown[i] || text != ""
 		}
 		texts = append(texts, row)
 	}
 	shown[0] = c.workerType == ""
+	elsewhere := func(w workerlease.Candidate) bool { return w.Host != c.workers[0].Host }
+	shown[2] = slices.ContainsFunc(c.workers, elsewhere)
 	rows := make([][]table.Cell, len(texts)+1)
 	for i, name := range head {
 		if !shown[i] {

@@ -17,6 +17,7 @@ import (
 	"github.com/slotlease/slotlease/internal/recordtest"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
+	"github.com/slotlease/slotlease/workerlease"
 )
 
 // attended is a ledger in memory at 12:42:30, whose worker-b holds the lease of export, with workers in all states.
@@ -216,5 +217,17 @@ func TestInspectWorkersNamesHoldersThatAreNotInTheRoster(t *testing.T) {
 	var c Crew
 	if err := errors.Join(err, json.Unmarshal([]byte(got), &c)); err != nil || len(c.Absent) != 1 || c.Absent[0].WorkerType != "mail" {
 		t.Errorf("inspect workers = %s, %v", got, err)
+	}
+}
+
+// The lease of a holder that died is still in force.
+func TestAHolderThatIsGoneIsShownToHaveTheLease(t *testing.T) {
+	w := workerlease.Candidate{Presence: store.Presence{InstanceID: "worker-b", Phase: store.PhaseHolder}, Holds: true}
+	if got, note := stateOf(w), noteOfWorker(w, recordtest.Noon); got != gone || note != "its lease is in force" {
+		t.Errorf("a holder that is gone is %q, %q, want that its lease is in force", got, note)
+	}
+	w.Present = true
+	if note := noteOfWorker(w, recordtest.Noon); note != "" {
+		t.Errorf("the note of a holder that is there is %q, want none", note)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/store"
@@ -30,11 +31,11 @@ func doubt(ctx context.Context, l store.Ledger, r store.Record) string {
 		if others := inspect.Beside(ctx, l, r.WorkerType); others != "" {
 			text += "; there are also " + others
 		}
-		return text + "; leasectl resume ends the order"
+		return text
 	case o.Kind == store.OrderPrefer:
 		return doubtOfTarget(ctx, l, r, o, crew)
 	case o.Kind == store.OrderDrain && !slices.ContainsFunc(crew, func(p store.Presence) bool { return p.Host == o.Target }):
-		return fmt.Sprintf("the roster has no worker of %s on host %s: host names must match to the letter, see leasectl inspect workers --output json", r.WorkerType, o.Target)
+		return fmt.Sprintf("the roster has no worker of %s on host %s: host names must match to the letter, see leasectl inspect workers", r.WorkerType, o.Target)
 	}
 	return ""
 }
@@ -49,6 +50,13 @@ func doubtOfEnd(ctx context.Context, l store.Ledger, r store.Record, o store.Ord
 		return none
 	}
 	below, err := l.Get(ctx, r.WorkerType, r.Seq-1)
+	if orders := below.OrdersAt(o.At); err == nil && len(orders) > 0 {
+		var others []string
+		for _, other := range orders {
+			others = append(others, other.String())
+		}
+		none += "; in force are: " + strings.Join(others, "; ")
+	}
 	if err != nil || slices.ContainsFunc(below.OrdersAt(o.At), func(b store.Order) bool { return b.Kind == o.Kind && (o.Target == "" || o.Target == b.Target) }) {
 		return ""
 	}

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/store"
@@ -25,7 +27,7 @@ func Drain(ctx context.Context, t storeuri.Target, o Options, out io.Writer) err
 				return advice.ForStore(t, err)
 			}
 			if len(types) == 0 {
-				return exit.BadUsage("--worker-type TYPE", fmt.Errorf("the roster has no worker on host %q: name the worker type", o.Target))
+				return exit.BadUsage("--worker-type TYPE", fmt.Errorf("the roster has no worker on host %q%s: name the worker type", o.Target, hostsIn(ctx, l)))
 			}
 		}
 		if o.Now {
@@ -49,7 +51,7 @@ func Drain(ctx context.Context, t storeuri.Target, o Options, out io.Writer) err
 				break // The same would befall the others.
 			}
 			g := given(r)
-			g.Warning = doubt(ctx, l, r)
+			g.Undo, g.Warning = undo(t, g), doubt(ctx, l, r)
 			answer.Orders = append(answer.Orders, g)
 			lines = append(lines, g.text())
 		}
@@ -58,6 +60,31 @@ func Drain(ctx context.Context, t storeuri.Target, o Options, out io.Writer) err
 		}
 		return failed
 	})
+}
+
+// hostsIn names some of the hosts that the roster has workers on, after a comma.
+func hostsIn(ctx context.Context, l store.Ledger) string {
+	roster, ok := l.(store.Roster)
+	if !ok {
+		return ""
+	}
+	all, err := roster.Presences(ctx, "")
+	var hosts []string
+	for _, p := range all {
+		if p.Host != "" && p.Phase != store.PhaseStopped {
+			hosts = append(hosts, display.Clip(display.Line(p.Host), 64))
+		}
+	}
+	slices.Sort(hosts)
+	hosts = slices.Compact(hosts)
+	const most = 10
+	switch n := len(hosts); {
+	case err != nil || n == 0:
+		return ""
+	case n > most:
+		return fmt.Sprintf(", but on %s and %d more", strings.Join(hosts[:most], ", "), n-most)
+	}
+	return ", but on " + strings.Join(hosts, ", ")
 }
 
 // typesOn are the worker types that the roster has workers of on a host.

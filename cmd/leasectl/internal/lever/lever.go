@@ -15,6 +15,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/confirm"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
@@ -31,6 +32,7 @@ type Options struct {
 	Now        bool
 	By, Reason string
 	Retention  time.Duration // of Trim
+	History    int           // of Copy
 	Yes        bool          // don't ask
 	JSON       bool
 	// Ask asks the operator a question; nil if there is nobody to ask.
@@ -52,6 +54,7 @@ type Given struct {
 	Why        string          `json:"why,omitzero"`
 	Heard      string          `json:"heard"`
 	HeardBy    string          `json:"heardBy,omitzero"`
+	Undo       string          `json:"undo,omitzero"`
 	Warning    string          `json:"warning,omitzero"`
 }
 
@@ -70,6 +73,9 @@ func Pause(ctx context.Context, t storeuri.Target, o Options, out io.Writer) err
 // Resume ends an order.
 func Resume(ctx context.Context, t storeuri.Target, o Options, out io.Writer) error {
 	return o.give(ctx, t, out, func(ctx context.Context, l store.Ledger) (store.Record, error) {
+		if err := hasRecords(ctx, l, o.WorkerType, "no order is in force"); err != nil {
+			return store.Record{}, err
+		}
 		return workerlease.Resume(ctx, l, workerlease.ResumeOptions{WorkerType: o.WorkerType, Kind: o.Kind, Target: o.Target, InstanceID: o.By, Reason: o.Reason})
 	})
 }
@@ -84,8 +90,23 @@ func Prefer(ctx context.Context, t storeuri.Target, o Options, out io.Writer) er
 // Release asks the holder to give up the rest of its lease.
 func Release(ctx context.Context, t storeuri.Target, o Options, out io.Writer) error {
 	return o.give(ctx, t, out, func(ctx context.Context, l store.Ledger) (store.Record, error) {
+		if err := hasRecords(ctx, l, o.WorkerType, "there is nothing to release"); err != nil {
+			return store.Record{}, err
+		}
 		return workerlease.AskRelease(ctx, l, workerlease.ReleaseOptions{WorkerType: o.WorkerType, Claim: o.Target, InstanceID: o.By, Reason: o.Reason})
 	})
+}
+
+// hasRecords is an error if a worker type has no records: the name is mistyped, or nothing has begun yet.
+func hasRecords(ctx context.Context, l store.Ledger, name, so string) error {
+	newest, _, err := l.Tail(ctx, name, 1)
+	if err != nil || len(newest) > 0 {
+		return err
+	}
+	if err := inspect.CheckType(ctx, l, name); err != nil {
+		return err
+	}
+	return exit.With(exit.Failure, fmt.Errorf("worker type %q has no records, so %s; nothing was written", name, so))
 }
 
 // ask asks, unless that is not to be.
@@ -119,7 +140,7 @@ func (o *Options) give(ctx context.Context, t storeuri.Target, out io.Writer, or
 			return failure(t, o, err)
 		}
 		g := given(r)
-		g.Warning = doubt(ctx, l, r)
+		g.Undo, g.Warning = undo(t, g), doubt(ctx, l, r)
 		return o.show(out, g, g.text())
 	})
 }
@@ -157,14 +178,14 @@ func given(r store.Record) Given {
 	lasts := func(by time.Time) bool { return o.Removes() || !o.Until.Before(by) }
 	switch {
 	case extends && !lasts(r.WindowEnd):
-		g.Heard = "the holder may not read it: it ends before that extends its lease, by " + store.Format(r.WindowEnd)
+		g.Heard = "the holder may not read it: the order ends before the holder must extend its lease, by " + store.Format(r.WindowEnd)
 	case !extends && held && known && !lasts(next):
-		g.Heard = "the holder may not read it: it ends before that's turn for the next slot, by " + store.Format(next)
+		g.Heard = "the holder may not read it: the order ends before the holder's turn for the next slot, by " + store.Format(next)
 		if o.Kind == store.OrderRelease {
-			g.Heard += "; --force ends its lease whether it reads that or not"
+			g.Heard += "; --force ends its lease even so"
 		}
 	case !extends && known && !lasts(next):
-		g.Heard = "workers may not read it: it ends before their turn for the next slot, by " + store.Format(next)
+		g.Heard = "workers may not read it: the order ends before their turn for the next slot, by " + store.Format(next)
 	case extends:
 		g.Heard, g.HeardBy = "the holder reads it when it extends its lease", store.Format(r.WindowEnd)
 	case held && known:
@@ -177,6 +198,25 @@ func given(r store.Record) Given {
 	return g
 }
 
+// undo is the command that ends an order before its time; empty for one that needs none.
+func undo(t storeuri.Target, g Given) string {
+	command := "leasectl resume --worker-type " + g.WorkerType
+	switch {
+	case g.Ends || g.Kind == store.OrderRelease:
+		return ""
+	case g.Kind != store.OrderPause:
+		command += " --kind " + string(g.Kind)
+	}
+	if g.Kind == store.OrderDrain {
+		host, able := display.Word(g.Target)
+		if !able {
+			return advice.Command(t, command)
+		}
+		command += " --host " + host
+	}
+	return advice.Command(t, command)
+}
+
 // text is the same for people.
 func (g Given) text() string {
 	o := store.Order{Kind: g.Kind, Target: g.Target, Now: g.Now, By: g.By, Why: g.Why}
@@ -186,7 +226,10 @@ func (g Given) text() string {
 	if g.HeardBy != "" {
 		heard += ", by " + g.HeardBy
 	}
-	text := fmt.Sprintf("wrote record %d of %s: %s\n%s; workers of versions before orders don't obey it\n", g.Seq, g.WorkerType, o, heard)
+	text := fmt.Sprintf("wrote record %d of %s: %s\n%s; workers too old to know orders don't obey it\n", g.Seq, g.WorkerType, o, heard)
+	if g.Undo != "" {
+		text += "to end it sooner: " + g.Undo + "\n"
+	}
 	if g.Warning != "" {
 		text += "warning: " + display.Line(g.Warning) + "\n"
 	}
@@ -197,6 +240,9 @@ func (g Given) text() string {
 func failure(t storeuri.Target, o *Options, err error) error {
 	is := func(target error) bool { return errors.Is(err, target) }
 	look := advice.Command(t, "leasectl inspect slots --worker-type "+o.WorkerType)
+	if _, known := errors.AsType[*exit.Error](err); known {
+		return err
+	}
 	switch {
 	case is(workerlease.ErrOptions):
 		return exit.BadUsage("", err)

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/advice"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/override"
@@ -33,7 +34,11 @@ func Trim(ctx context.Context, t storeuri.Target, o Options, out io.Writer) erro
 		if err != nil && n == 0 {
 			return failure(t, &o, err)
 		}
-		shown := o.show(out, answer, fmt.Sprintf("deleted %d records of %s\n", n, o.WorkerType))
+		text := fmt.Sprintf("deleted %d records of %s\n", n, o.WorkerType)
+		if n == 0 {
+			text = fmt.Sprintf("deleted nothing of %s: what is younger than %s stays, and so do the newest 100 records\n", o.WorkerType, display.Brief(o.Retention))
+		}
+		shown := o.show(out, answer, text)
 		if err != nil {
 			return errors.Join(shown, failure(t, &o, err))
 		}
@@ -50,6 +55,9 @@ func Force(ctx context.Context, t storeuri.Target, o Options, s override.Screen)
 			return nil
 		}
 		if errors.Is(err, workerlease.ErrHeadMoved) {
+			if err := inspect.CheckType(ctx, l, o.WorkerType); err != nil {
+				return advice.ForStore(t, err)
+			}
 			return exit.With(exit.Failure, fmt.Errorf("worker type %q has no record that workers go by, so there is nothing to release", o.WorkerType))
 		}
 		return failure(t, &o, err)

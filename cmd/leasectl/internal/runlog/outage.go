@@ -18,6 +18,7 @@ const reminder = time.Minute
 // outage makes one story of a store that doesn't answer: a line when it begins, every
 // now and then, and when it ends, and not at every retry.
 type outage struct {
+	once     bool // leasectl ends with its command, whatever the store does meanwhile
 	ready    bool // store time is known
 	failing  bool // the store doesn't answer
 	barred   bool // it answers, and refuses or denies what isn't the time
@@ -37,6 +38,8 @@ func (o *outage) failure(now time.Time, stopping, barred bool, what string, err 
 	switch {
 	case !o.ready && !errors.Is(err, store.ErrDenied):
 		ends = "" // It ends now.
+	case o.ready && o.once:
+		ends = ""
 	case advice.Removed(err):
 		ends = fmt.Sprintf("; leasectl ends in %v", advice.Patience)
 	}

@@ -64,7 +64,7 @@ type Log struct {
 // New returns a log.
 func New(o Options) *Log {
 	to := zapcore.Lock(zapcore.AddSync(o.To))
-	l := &Log{json: o.JSON, worker: o.Worker, store: o.Store, once: o.Once, now: time.Now}
+	l := &Log{json: o.JSON, worker: o.Worker, store: o.Store, once: o.Once, now: time.Now, outage: outage{once: o.Once}}
 	l.store.Shown = o.Store.Place()
 	if !o.JSON {
 		l.log = zap.New(&textCore{LevelEnabler: o.Level, to: to})

@@ -2,7 +2,6 @@ package runlog
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +18,6 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/golden"
 	"github.com/slotlease/slotlease/slots"
 	"github.com/slotlease/slotlease/store"
-	"github.com/slotlease/slotlease/store/sqlite"
 	"github.com/slotlease/slotlease/workerlease"
 )
 
@@ -212,96 +210,6 @@ func TestAJobWhoseCommandIsNotStartedIsLoggedOnce(t *testing.T) {
 	}
 }
 
-func TestAnOutageIsLoggedWhenItBeginsAndEveryMinute(t *testing.T) {
-	var stderr bytes.Buffer
-	j := New(Options{To: &stderr, Level: zapcore.InfoLevel, Worker: worker})
-	now := noon
-	j.now = func() time.Time { return now }
-	fail := func(err error) { j.Observe(workerlease.StoreFailed{Worker: worker, Operation: "now", Err: err}) }
-	down := errors.New("refused")
-	fail(down)
-	for range 20 {
-		now = now.Add(10 * time.Second)
-		fail(down)
-	}
-	if j.Reached() {
-		t.Error("Reached() = true while the store is down")
-	}
-	j.Observe(workerlease.ClockSample{Worker: worker, StoreTime: noon})
-	if !j.Reached() {
-		t.Error("Reached() = false when the store has answered")
-	}
-	fail(store.ErrDenied)
-	var got []string
-	for line := range strings.Lines(stderr.String()) {
-		_, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		got = append(got, strings.Join(strings.Fields(rest), " "))
-	}
-	want := []string{
-		"WARN store not reached yet: refused; trying on",
-		"WARN store still unreachable: refused", "WARN store still unreachable: refused", "WARN store still unreachable: refused",
-		"INFO ready: store time 2026-03-02T12:00:00.000Z ± 0s", "INFO store: reached again",
-		"WARN store: now failed: access denied; leasectl ends if that lasts for 10s",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the log (-want +got):\n%s", diff)
-	}
-}
-
-func TestADenialAtTheStartSaysWhatItIsWaitedFor(t *testing.T) {
-	for err, want := range map[error]string{
-		store.ErrDenied:  "store not reached yet: access denied; leasectl ends if that lasts for 10s\n",
-		store.ErrRefused: "store not reached yet: store refused\n",
-	} {
-		var stderr bytes.Buffer
-		New(Options{To: &stderr, Level: zapcore.InfoLevel, Worker: worker}).Observe(workerlease.StoreFailed{Worker: worker, Operation: "check", Err: err})
-		if !strings.HasSuffix(stderr.String(), want) {
-			t.Errorf("the log of %v at the start: %q, want %q", err, stderr.String(), want)
-		}
-	}
-}
-
-func TestALedgerThatWasRemovedIsNotWaitedFor(t *testing.T) {
-	var stderr bytes.Buffer
-	j := New(Options{To: &stderr, Level: zapcore.InfoLevel, Worker: worker})
-	j.Observe(workerlease.ClockSample{Worker: worker, StoreTime: noon})
-	j.Observe(workerlease.StoreFailed{Worker: worker, Operation: "now", Err: fmt.Errorf("%w: removed (%w)", sqlite.ErrUnshared, store.ErrMissing)})
-	if want := "; leasectl ends in 10s\n"; !strings.HasSuffix(stderr.String(), want) {
-		t.Errorf("the log of a ledger that was removed: %q, want %q at its end", stderr.String(), want)
-	}
-}
-
-// Anybody may ask MongoDB for the time.
-func TestADeniedReadIsLoggedOnceWhileTheTimeIsTold(t *testing.T) {
-	var stderr bytes.Buffer
-	j := New(Options{To: &stderr, Level: zapcore.InfoLevel, Worker: worker})
-	now := noon
-	j.now = func() time.Time { return now }
-	sampled := func() { j.Observe(workerlease.ClockSample{Worker: worker, StoreTime: noon}) }
-	sampled()
-	for range 4 {
-		j.Observe(workerlease.StoreFailed{Worker: worker, Operation: "tail", Err: fmt.Errorf("tail: %w", store.ErrDenied)})
-		sampled()
-		now = now.Add(reminder / 2)
-	}
-	j.Observe(workerlease.HolderChanged{Worker: worker})
-	j.Failing()
-	j.Observe(workerlease.StoreFailed{Worker: worker, Operation: "get", Err: fmt.Errorf("get: %w", context.Canceled)})
-	var got []string
-	for line := range strings.Lines(stderr.String()) {
-		_, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		got = append(got, strings.Join(strings.Fields(rest), " "))
-	}
-	want := []string{
-		"INFO ready: store time 2026-03-02T12:00:00.000Z ± 0s",
-		"WARN store: tail failed: tail: access denied; leasectl ends if that lasts for 10s", "WARN store still fails: tail: access denied",
-		"INFO store: reached again",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the log (-want +got):\n%s", diff)
-	}
-}
-
 // wordy is an error with a detail.
 type wordy struct{ error }
 
@@ -401,97 +309,5 @@ func TestAFailedCommandInJSONHasItsExitCode(t *testing.T) {
 	want := []string{"3: exit code 3, ended by itself", errLate.Error(), "attempts: 3"}
 	if diff := cmp.Diff(want, failed); diff != "" {
 		t.Errorf("the log (-want +got):\n%s", diff)
-	}
-}
-
-// What comes next is told once for each slot and change of holder, by store time.
-func TestTheLogSaysWhatComesNext(t *testing.T) {
-	slot := func(i int) slots.Slot {
-		start := noon.Add(time.Duration(i) * time.Hour)
-		return slots.Slot{Start: start, End: start.Add(time.Hour)}
-	}
-	lost := func(i int, token int64, until time.Time) workerlease.Lost {
-		return workerlease.Lost{Worker: worker, Slot: slot(i), Holder: store.Record{InstanceID: "b", Token: token, WindowEnd: until}}
-	}
-	done := func(i, of int) workerlease.Lost {
-		return workerlease.Lost{Worker: worker, Slot: slot(i), Holder: store.Record{InstanceID: "b", Token: 9, SlotStart: slot(of).Start, DoneUntil: slot(i).End}}
-	}
-	changed := workerlease.HolderChanged{Worker: worker, Holder: workerlease.Holder{InstanceID: "c", Token: 8, From: noon.Add(time.Minute), Until: noon.Add(2 * time.Minute)}}
-	sample := workerlease.ClockSample{Worker: worker, StoreTime: noon.Add(23 * time.Minute)}
-	hourly := slots.Must(slots.Every(time.Hour))
-	for name, test := range map[string]struct {
-		o      workerlease.Options
-		once   bool
-		events []workerlease.Event
-		want   []string
-	}{
-		"at the start":                   {o: workerlease.Options{Schedule: hourly}, events: []workerlease.Event{sample, sample}, want: []string{"INFO first slot 2026-03-02T13:00:00.000Z in 36m59s"}},
-		"at the start, with short slots": {o: workerlease.Options{Schedule: slots.Must(slots.Every(9 * time.Second))}, events: []workerlease.Event{sample}},
-		"where it begins at once":        {o: workerlease.Options{Schedule: hourly, JoinMidSlot: true}, events: []workerlease.Event{sample}},
-		"where a group may have it":      {o: workerlease.Options{Schedule: hourly, Group: "g"}, events: []workerlease.Event{sample}},
-		"in a slot of another": {
-			o: workerlease.Options{Schedule: hourly, JoinMidSlot: true}, events: []workerlease.Event{sample, lost(0, 7, slot(0).End), lost(0, 7, slot(0).End), lost(1, 8, slot(1).End)},
-			want: []string{`INFO slot 12:00:00.000Z: standby: held by "b", priority 0, until 13:00:00.000Z`, `INFO slot 13:00:00.000Z: standby: held by "b", priority 0, until 14:00:00.000Z`},
-		},
-		"when another takes over": {
-			o: workerlease.Options{Schedule: hourly, JoinMidSlot: true}, events: []workerlease.Event{sample, changed, lost(0, 7, noon.Add(time.Minute)), changed, changed},
-			want: []string{`INFO slot 12:00:00.000Z: standby: held by "b", priority 0, until 12:01:00.000Z, or longer while it lives`, `INFO slot 12:00:00.000Z: standby: held by "c", priority 0, until 12:02:00.000Z, or longer while it lives`},
-		},
-		"when it is done": {
-			o: workerlease.Options{Schedule: hourly, JoinMidSlot: true}, events: []workerlease.Event{sample, done(0, 0), done(0, 0)},
-			want: []string{`INFO slot 12:00:00.000Z: is done already, by "b"; next slot 2026-03-02T13:00:00.000Z in 36m59s`},
-		},
-		"when it is done, and others are": {
-			o: workerlease.Options{Schedule: hourly, JoinMidSlot: true}, events: []workerlease.Event{sample, done(0, 1)},
-			want: []string{`INFO slot 12:00:00.000Z: is done already; next slot 2026-03-02T13:00:00.000Z in 36m59s`},
-		},
-		"when it has done it": {
-			o: workerlease.Options{Schedule: hourly, JoinMidSlot: true}, events: []workerlease.Event{sample, workerlease.SlotDone{Worker: worker, Slot: slot(0)}},
-			want: []string{"INFO slot 12:00:00.000Z: done", "INFO next slot 2026-03-02T13:00:00.000Z in 36m59s"},
-		},
-		"once": {
-			o: workerlease.Options{Schedule: hourly}, once: true, events: []workerlease.Event{sample, lost(0, 7, slot(0).End), workerlease.SlotDone{Worker: worker, Slot: slot(0)}},
-			want: []string{`INFO slot 12:00:00.000Z: not claimed: held by "b", priority 0, until 13:00:00.000Z`, "INFO slot 12:00:00.000Z: done"},
-		},
-		"once, with a claim ahead": {
-			o: workerlease.Options{Schedule: hourly}, once: true,
-			events: []workerlease.Event{sample, workerlease.Lost{Worker: worker, Slot: slot(0), Holder: store.Record{InstanceID: "b", WindowStart: slot(0).End, WindowEnd: slot(1).End}}},
-			want:   []string{`INFO slot 12:00:00.000Z: "b" has claimed the slot after it already`},
-		},
-	} {
-		var stderr bytes.Buffer
-		j := New(Options{To: &stderr, Level: zapcore.InfoLevel, Worker: worker, Once: test.once})
-		now := time.Now()
-		j.now = func() time.Time { now = now.Add(time.Second); return now } // By the wall clock it is any other time.
-		j.Began(test.o)
-		stderr.Reset()
-		for _, e := range test.events {
-			j.Observe(e)
-		}
-		var got []string
-		for line := range strings.Lines(stderr.String()) {
-			_, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-			if rest = strings.Join(strings.Fields(rest), " "); !strings.HasPrefix(rest, "INFO ready") {
-				got = append(got, rest)
-			}
-		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-}
-
-func TestWhatComesNextHasFieldsInJSON(t *testing.T) {
-	text := logOf("json", zapcore.InfoLevel)
-	for _, want := range []string{
-		`"message":"first slot","nextSlot":"2026-03-02T12:05:00.000Z","nextSlotInMs":`,
-		`"message":"standby","holder":"b","holderPriority":1,"until":"2026-03-02T12:05:00.000Z",`,
-		`"message":"standby","holder":"c","holderPriority":0,"until":"2026-03-02T12:02:00.000Z",`,
-		`"message":"slot done already","doneBy":"b","nextSlot":"2026-03-02T12:05:00.000Z",`,
-		`"message":"next slot","nextSlot":"2026-03-02T12:05:00.000Z","nextSlotInMs":`,
-	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the log as JSON has no %s:\n%s", want, text)
-		}
 	}
 }

@@ -3,13 +3,10 @@ package storeuri
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
@@ -21,20 +18,11 @@ import (
 // cosmosTarget completes a target in Cosmos DB from the environment. Its errors
 // quote nothing that could be secret; Open reports those of the URI.
 func cosmosTarget(t Target, getenv func(string) string) (Target, error) {
-	// Mounted secrets end with a newline.
-	t.key, t.connection = strings.TrimSpace(getenv(KeyVariable)), strings.TrimSpace(getenv(ConnectionVariable))
-	nameless := strings.HasPrefix(t.uri, "cosmos:///")
-	_, parameters, _ := strings.Cut(t.uri, "?")
-	switch {
-	case t.key != "" && t.connection != "":
-		return Target{}, fmt.Errorf("cosmos: %s and %s are set: set only one", KeyVariable, ConnectionVariable)
-	case t.connection != "" && !nameless:
-		return Target{}, fmt.Errorf("cosmos: %s names the account: write cosmos:///DATABASE/CONTAINER, or set %s instead", ConnectionVariable, KeyVariable)
-	case t.key == "" && t.connection == "" && strings.Contains(parameters, "insecure"):
-		return Target{}, fmt.Errorf("cosmos: an emulator wants a key: set %s to it", KeyVariable)
-	case t.connection == "" && nameless:
-		return Target{}, fmt.Errorf("cosmos: has no account: write cosmos://ACCOUNT/DATABASE/CONTAINER, or set %s", ConnectionVariable)
+	var err error
+	if t.key, t.connection, err = cosmos.Credentials(t.uri, getenv); err != nil {
+		return Target{}, fmt.Errorf("cosmos: %w", err)
 	}
+	t.getenv = getenv
 	if t.connection != "" {
 		t.Shown = "cosmos://***"
 		if with := withAccount(t.uri); cosmos.Redact(with) == with {
@@ -50,58 +38,22 @@ func withAccount(uri string) string {
 	return strings.Replace(uri, "cosmos://", "cosmos://127.0.0.1:443", 1)
 }
 
-// whyUnfit says what is wrong with a URI that names no account.
-func whyUnfit(uri string) string {
-	l, err := cosmos.Open(context.Background(), cosmos.Options{URI: withAccount(uri), Key: "YQ=="})
-	if err != nil {
-		return ": " + err.Error()
-	}
-	_ = l.Close(context.Background())
-	return ""
-}
-
 // openCosmos makes a ledger in Cosmos DB.
 func (t Target) openCosmos(ctx context.Context) (store.Ledger, error) {
-	o := cosmos.Options{URI: t.uri, Key: t.key}
-	if t.connection != "" {
-		var err error
-		if o, err = t.connectionOptions(); err != nil {
-			return nil, exit.BadUsage("check "+ConnectionVariable, err)
-		}
+	l, err := store.Open(ctx, t.uri, store.OpenOptions{Getenv: t.getenv})
+	if err == nil {
+		return l, nil
 	}
-	l, err := cosmos.Open(ctx, o)
-	if err != nil {
-		form := ""
-		if strings.Contains(err.Error(), "open: uri: ") { // A key isn't part of it.
-			form = "cosmos://ACCOUNT/DATABASE/CONTAINER, as in leasectl --help"
-		}
-		return nil, exit.BadUsage(form, err)
+	form := ""
+	switch {
+	case t.connection != "" && strings.Contains(err.Error(), "the URI"): // It has the fault.
+		form = "cosmos:///DATABASE/CONTAINER, as in leasectl --help"
+	case t.connection != "":
+		form = "check " + cosmos.ConnectionVariable
+	case strings.Contains(err.Error(), "open: uri: "): // A key isn't part of it.
+		form = "cosmos://ACCOUNT/DATABASE/CONTAINER, as in leasectl --help"
 	}
-	return l, nil
-}
-
-// connectionOptions are the options for a connection string, and a URI that names
-// no account.
-func (t Target) connectionOptions() (cosmos.Options, error) {
-	u, err := url.Parse(t.Shown)
-	if err != nil || t.Shown != t.uri {
-		return cosmos.Options{}, errors.New("cosmos: the URI must be of the form cosmos:///DATABASE/CONTAINER?throughput=400" + whyUnfit(t.uri))
-	}
-	q := u.Query()
-	for name := range q {
-		if !slices.Contains([]string{"throughput", "autoscale", "serverless", "serverSkew", "unsafeUnverifiedAccount"}, name) {
-			return cosmos.Options{}, fmt.Errorf("cosmos: parameter %s goes with an account in the URI only", name)
-		}
-	}
-	o := cosmos.Options{ConnectionString: t.connection}
-	o.Database, o.Container, _ = strings.Cut(strings.Trim(u.Path, "/"), "/")
-	// The form was checked before.
-	o.Throughput, _ = strconv.Atoi(q.Get("throughput"))
-	o.Autoscale, _ = strconv.Atoi(q.Get("autoscale"))
-	o.Serverless, _ = strconv.ParseBool(q.Get("serverless"))
-	o.ServerSkew, _ = time.ParseDuration(q.Get("serverSkew"))
-	o.UnsafeUnverifiedAccount, _ = strconv.ParseBool(q.Get("unsafeUnverifiedAccount"))
-	return o, nil
+	return nil, exit.BadUsage(form, err)
 }
 
 // Provision says, in words, what throughput a container gets that init creates.
@@ -134,14 +86,20 @@ func Warning(l store.Ledger) string {
 }
 
 // Secrets finds what may be secret in the environment: in the store's URI, and in
-// the variables that hold the keys of Azure.
+// the variables that hold the keys of stores.
 func Secrets(getenv func(string) string) scrub.Secrets {
 	found := secret.InURI(getenv(Variable))
-	for _, name := range []string{KeyVariable, "AZURE_CLIENT_SECRET", "AZURE_CLIENT_CERTIFICATE_PASSWORD", "AZURE_PASSWORD"} {
+	for _, scheme := range store.Schemes() {
+		d, _ := store.DriverOf(scheme + ":")
+		for _, s := range d.Secrets {
+			hideValue(&found, getenv(s.Variable))
+		}
+	}
+	for _, name := range []string{cosmos.KeyVariable, "AZURE_CLIENT_SECRET", "AZURE_CLIENT_CERTIFICATE_PASSWORD", "AZURE_PASSWORD"} {
 		found.Hide(strings.TrimSpace(getenv(name)))
 	}
 	// Of a connection string, all that isn't known to be harmless.
-	for part := range strings.SplitSeq(getenv(ConnectionVariable), ";") {
+	for part := range strings.SplitSeq(getenv(cosmos.ConnectionVariable), ";") {
 		name, value, _ := strings.Cut(part, "=")
 		switch strings.ToLower(strings.TrimSpace(name)) {
 		case "accountendpoint", "disableservercertificatevalidation":
@@ -153,4 +111,15 @@ func Secrets(getenv func(string) string) scrub.Secrets {
 		}
 	}
 	return found
+}
+
+// hideValue hides a password or key, or a connection string and the keys in it.
+func hideValue(s *scrub.Secrets, value string) {
+	value = strings.TrimSpace(value)
+	s.Hide(value)
+	for part := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == ';' || r == '&' || r == '?' }) {
+		if name, key, ok := strings.Cut(part, "="); ok && (scrub.IsSecret(name) || strings.HasSuffix(strings.ToLower(name), "key")) {
+			s.Hide(key)
+		}
+	}
 }

@@ -30,14 +30,14 @@ func TestACosmosStoreIsOpenedByWhatTheEnvironmentHolds(t *testing.T) {
 		uri, env        string
 		ledger, created string
 	}{
-		{"cosmos://acct", storeuri.KeyVariable + "=" + anyKey, "cosmos WorkerProcess/WorkerLeases at acct.documents.azure.com:443", " (400 RU/s)"},
+		{"cosmos://acct", cosmos.KeyVariable + "=" + anyKey, "cosmos WorkerProcess/WorkerLeases at acct.documents.azure.com:443", " (400 RU/s)"},
 		{"cosmos://acct/jobs", "", "cosmos jobs/WorkerLeases at acct.documents.azure.com:443", " (400 RU/s)"},
-		{"cosmos://acct/jobs/leases?throughput=1000", storeuri.KeyVariable + "=" + anyKey, "cosmos jobs/leases at acct.documents.azure.com:443", " (1000 RU/s)"},
-		{"cosmos://127.0.0.1:8081/jobs/leases?insecureHTTP=true&serverless=true", storeuri.KeyVariable + "=" + anyKey, "cosmos jobs/leases at 127.0.0.1:8081", " (serverless)"},
-		{"cosmos://acct/jobs?serverSkew=500ms&unsafeUnverifiedAccount=true", storeuri.KeyVariable + "=" + anyKey, "cosmos jobs/WorkerLeases at acct.documents.azure.com:443", " (400 RU/s)"},
-		{"cosmos:///jobs/leases?serverSkew=500ms&unsafeUnverifiedAccount=true", storeuri.ConnectionVariable + "=" + anyConnection, "cosmos jobs/leases at h.invalid:443", " (400 RU/s)"},
-		{"cosmos:///", storeuri.ConnectionVariable + "=" + anyConnection, "cosmos WorkerProcess/WorkerLeases at h.invalid:443", " (400 RU/s)"},
-		{"cosmos:///jobs/leases?autoscale=2000", storeuri.ConnectionVariable + "=" + anyConnection, "cosmos jobs/leases at h.invalid:443", " (autoscale, at most 2000 RU/s)"},
+		{"cosmos://acct/jobs/leases?throughput=1000", cosmos.KeyVariable + "=" + anyKey, "cosmos jobs/leases at acct.documents.azure.com:443", " (1000 RU/s)"},
+		{"cosmos://127.0.0.1:8081/jobs/leases?insecureHTTP=true&serverless=true", cosmos.KeyVariable + "=" + anyKey, "cosmos jobs/leases at 127.0.0.1:8081", " (serverless)"},
+		{"cosmos://acct/jobs?serverSkew=500ms&unsafeUnverifiedAccount=true", cosmos.KeyVariable + "=" + anyKey, "cosmos jobs/WorkerLeases at acct.documents.azure.com:443", " (400 RU/s)"},
+		{"cosmos:///jobs/leases?serverSkew=500ms&unsafeUnverifiedAccount=true", cosmos.ConnectionVariable + "=" + anyConnection, "cosmos jobs/leases at h.invalid:443", " (400 RU/s)"},
+		{"cosmos:///", cosmos.ConnectionVariable + "=" + anyConnection, "cosmos WorkerProcess/WorkerLeases at h.invalid:443", " (400 RU/s)"},
+		{"cosmos:///jobs/leases?autoscale=2000", cosmos.ConnectionVariable + "=" + anyConnection, "cosmos jobs/leases at h.invalid:443", " (autoscale, at most 2000 RU/s)"},
 	} {
 		target, err := parse(c.uri, c.env)
 		if err != nil {
@@ -63,17 +63,17 @@ func TestACosmosStoreIsOpenedByWhatTheEnvironmentHolds(t *testing.T) {
 
 func TestABadCosmosStoreIsAMistakeInTheUsage(t *testing.T) {
 	for _, c := range []struct{ uri, env, want string }{
-		{"cosmos://acct/a/b/c", storeuri.KeyVariable + "=" + anyKey, "the path must be /DATABASE/CONTAINER or less"},
-		{"cosmos://acct?troughput=400", storeuri.KeyVariable + "=" + anyKey, "parameter troughput is unknown"},
-		{"cosmos://acct?throughput=50", storeuri.KeyVariable + "=" + anyKey, "throughput 50 RU/s: must be a multiple of 100"},
-		{"cosmos://acct", storeuri.KeyVariable + "=!", "the key is not base64"},
-		{"cosmos://example.com?insecureHTTP=true", storeuri.KeyVariable + "=" + anyKey, "for loopback addresses only"},
-		{"cosmos://acct?serverSkew=soon", storeuri.KeyVariable + "=" + anyKey, "parameter serverSkew must be a duration above 0, at most 1h0m0s, such as 500ms"},
-		{"cosmos://acct?unsafeUnverifiedAccount=yes", storeuri.KeyVariable + "=" + anyKey, "parameter unsafeUnverifiedAccount has an invalid value"},
-		{"cosmos:///a?serverSkew=-1s", storeuri.ConnectionVariable + "=" + anyConnection, "DATABASE/CONTAINER?throughput=400: cosmos: open: uri: parameter serverSkew must be a duration above 0"},
-		{"cosmos:///a/b/c", storeuri.ConnectionVariable + "=" + anyConnection, "the URI must be of the form cosmos:///DATABASE/CONTAINER"},
-		{"cosmos:///a?insecureHTTP=true", storeuri.ConnectionVariable + "=" + anyConnection, "parameter insecureHTTP goes with an account in the URI only"},
-		{"cosmos:///a", storeuri.ConnectionVariable + "=AccountKey=" + anyKey, "must have an AccountEndpoint and an AccountKey"},
+		{"cosmos://acct/a/b/c", cosmos.KeyVariable + "=" + anyKey, "the path must be /DATABASE/CONTAINER or less"},
+		{"cosmos://acct?troughput=400", cosmos.KeyVariable + "=" + anyKey, "parameter troughput is unknown"},
+		{"cosmos://acct?throughput=50", cosmos.KeyVariable + "=" + anyKey, "throughput 50 RU/s: must be a multiple of 100"},
+		{"cosmos://acct", cosmos.KeyVariable + "=!", "the key is not base64"},
+		{"cosmos://example.com?insecureHTTP=true", cosmos.KeyVariable + "=" + anyKey, "for loopback addresses only"},
+		{"cosmos://acct?serverSkew=soon", cosmos.KeyVariable + "=" + anyKey, "parameter serverSkew must be a duration above 0, at most 1h0m0s, such as 500ms"},
+		{"cosmos://acct?unsafeUnverifiedAccount=yes", cosmos.KeyVariable + "=" + anyKey, "parameter unsafeUnverifiedAccount must be true or false"},
+		{"cosmos:///a?serverSkew=-1s", cosmos.ConnectionVariable + "=" + anyConnection, "DATABASE/CONTAINER?throughput=400: uri: parameter serverSkew must be a duration above 0"},
+		{"cosmos:///a/b/c", cosmos.ConnectionVariable + "=" + anyConnection, "the URI must be of the form cosmos:///DATABASE/CONTAINER"},
+		{"cosmos:///a?insecureHTTP=true", cosmos.ConnectionVariable + "=" + anyConnection, "parameter insecureHTTP goes with an account in the URI only"},
+		{"cosmos:///a", cosmos.ConnectionVariable + "=AccountKey=" + anyKey, "must have an AccountEndpoint and an AccountKey"},
 	} {
 		target, err := parse(c.uri, c.env)
 		if err != nil {
@@ -87,6 +87,24 @@ func TestABadCosmosStoreIsAMistakeInTheUsage(t *testing.T) {
 		}
 		if err != nil && strings.Contains(err.Error(), anyKey) {
 			t.Errorf("open of %s = %v, want no key", c.uri, err)
+		}
+	}
+}
+
+func TestTheHintOfABadCosmosStoreIsAboutWhatIsWrong(t *testing.T) {
+	const form, variable = "cosmos:///DATABASE/CONTAINER, as in leasectl --help", "check " + cosmos.ConnectionVariable
+	for _, c := range []struct{ uri, connection, try string }{
+		{"cosmos:///a/b/c", anyConnection, form},
+		{"cosmos:///a?throughput=x", anyConnection, form},
+		{"cosmos:///a?insecureHTTP=true", anyConnection, form},
+		{"cosmos:///a", "AccountKey=" + anyKey, variable},
+	} {
+		target, err := parse(c.uri, cosmos.ConnectionVariable+"="+c.connection)
+		if err == nil {
+			_, err = target.Open(t.Context(), true)
+		}
+		if f, ok := errors.AsType[*exit.Error](err); !ok || f.Try != c.try {
+			t.Errorf("open of %s = %+v, want to try: %s", c.uri, err, c.try)
 		}
 	}
 }
@@ -123,7 +141,7 @@ func TestWhatAnAccountLacksIsAWarning(t *testing.T) {
 }
 
 func TestACommandUnderALeaseDoesNotSeeWhatOpensTheStore(t *testing.T) {
-	env := []string{"PATH=/bin", storeuri.Variable + "=cosmos://acct", storeuri.KeyVariable + "=" + anyKey, storeuri.ConnectionVariable + "=" + anyConnection, "COSMOS_KEYS=mine"}
+	env := []string{"PATH=/bin", storeuri.Variable + "=cosmos://acct", cosmos.KeyVariable + "=" + anyKey, cosmos.ConnectionVariable + "=" + anyConnection, "COSMOS_KEYS=mine"}
 	before := slices.Clone(env)
 	for _, c := range []struct {
 		scheme string

@@ -11,7 +11,7 @@ import (
 // Open refuses it, so that the ledger is nil; of others there is nothing to say then.
 func (t Target) Examine(ctx context.Context, l store.Ledger) ([]store.Finding, error) {
 	if t.Scheme == SQLite {
-		return sqlite.Examine(ctx, sqlite.Options{Path: t.path, UnsafeFileSystem: t.unsafeFileSystem})
+		return sqlite.Examine(ctx, sqlite.Options{Path: t.file.Path, UnsafeFileSystem: t.file.UnsafeFileSystem})
 	}
 	if e, ok := l.(store.Examiner); ok {
 		return e.Examine(ctx)

@@ -75,11 +75,11 @@ func plain(err error) error {
 // the error says nothing of it.
 func ParseFile(uri string, getenv func(string) string) (Target, error) {
 	t, err := parse(uri)
+	if _, absent := errors.AsType[*AbsentError](err); absent {
+		return Target{}, err
+	}
 	if err != nil {
-		return Target{}, errors.New("its content names no store: it must be one of " + Forms)
+		return Target{}, errors.New("its content names no store: it must be one of " + Forms())
 	}
-	if t.Scheme == Cosmos {
-		return cosmosTarget(t, getenv)
-	}
-	return t, nil
+	return t.with(getenv, nil)
 }

@@ -46,7 +46,7 @@ func TestTheFileOfAStore(t *testing.T) {
 // What is in the file may be a secret as a whole, or in any part.
 func TestAnErrorOfAFileShowsNothingOfIt(t *testing.T) {
 	none := func(string) string { return "" }
-	for _, uri := range []string{"canary", "canary:x", "sqlite:x?canary=x", "sqlite://canary", "cosmos:canary", "redis://canary", "sqlite:"} {
+	for _, uri := range []string{"canary", "canary:x", "sqlite:x?canary=x", "sqlite://canary", "cosmos:canary", "etcd://canary", "sqlite:"} {
 		if _, err := ParseFile(uri, none); err == nil || strings.Contains(err.Error(), "canary") {
 			t.Errorf("ParseFile(%q) = %v, want an error that doesn't show it", uri, err)
 		}
@@ -54,8 +54,8 @@ func TestAnErrorOfAFileShowsNothingOfIt(t *testing.T) {
 	if got, err := ParseFile("sqlite:x.db", none); err != nil || got.Scheme != SQLite {
 		t.Errorf("ParseFile() = %+v, %v", got, err)
 	}
-	if _, err := ParseFile("cosmos:///d/c", none); err == nil || !strings.Contains(err.Error(), ConnectionVariable) {
-		t.Errorf("ParseFile() = %v, want to be told of %s", err, ConnectionVariable)
+	if _, err := ParseFile("cosmos:///d/c", none); err == nil || !strings.Contains(err.Error(), cosmos.ConnectionVariable) {
+		t.Errorf("ParseFile() = %v, want to be told of %s", err, cosmos.ConnectionVariable)
 	}
 	if got, err := ParseFile("cosmos://account/d/c", none); err != nil || got.Shown != cosmos.Redact("cosmos://account/d/c") {
 		t.Errorf("ParseFile() = %+v, %v", got, err)

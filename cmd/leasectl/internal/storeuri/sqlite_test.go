@@ -18,7 +18,7 @@ func TestTheOptionOfASQLiteFileIsNoPartOfItsPath(t *testing.T) {
 		"/srv/a=b.db":                         {"/srv/a=b.db", false},
 	} {
 		got, err := parse("sqlite:" + text)
-		if err != nil || got.path != want.path || got.unsafeFileSystem != want.unsafe || got.Shown != "sqlite:"+text {
+		if err != nil || got.file.Path != want.path || got.file.UnsafeFileSystem != want.unsafe || got.Shown != "sqlite:"+text {
 			t.Errorf("parse(%q) = %+v, %v, want %+v", text, got, err, want)
 		}
 		if place := "sqlite:" + text; filepath.IsAbs(want.path) && got.Place() != place {
@@ -28,7 +28,7 @@ func TestTheOptionOfASQLiteFileIsNoPartOfItsPath(t *testing.T) {
 	for text, says := range map[string]string{
 		"sqlite:x.db?unsafeFileSystem=false": "the only option is ?unsafeFileSystem=true",
 		"sqlite:x.db?unsafefilesystem=true":  "the only option is",
-		"sqlite:x.db?mode=ro":                `"?mode=ro" is unknown`,
+		"sqlite:x.db?mode=ro":                `"?mode=…" is unknown`,
 		"sqlite:?unsafeFileSystem=true":      "has no path",
 	} {
 		if _, err := parse(text); err == nil || !strings.Contains(err.Error(), says) {

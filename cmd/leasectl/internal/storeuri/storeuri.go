@@ -5,7 +5,6 @@
 package storeuri
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,9 +24,15 @@ import (
 // takes to open it. Its errors quote nothing that could be secret.
 func Parse(text string, getenv func(string) string) (Target, error) {
 	t, err := parse(text)
+	return t.with(getenv, err)
+}
+
+// with completes a target from the environment.
+func (t Target) with(getenv func(string) string, err error) (Target, error) {
 	if err == nil && t.Scheme == Cosmos {
 		return cosmosTarget(t, getenv)
 	}
+	t.getenv = getenv
 	return t, err
 }
 
@@ -35,11 +40,11 @@ func Parse(text string, getenv func(string) string) (Target, error) {
 func parse(text string) (Target, error) {
 	scheme, rest, found := strings.Cut(text, ":")
 	if text == "" || !found {
-		return Target{}, errors.New("has no scheme: use " + Forms)
+		return Target{}, errors.New("has no scheme: use " + Forms())
 	}
 	switch scheme {
 	case SQLite:
-		return sqliteTarget(rest)
+		return sqliteTarget(text)
 	case MongoDB, "mongodb+srv":
 		return Target{Scheme: scheme, Shown: mongo.Redact(text), uri: text}, nil
 	case Cosmos:
@@ -48,45 +53,25 @@ func parse(text string) (Target, error) {
 		}
 		return Target{Scheme: scheme, Shown: cosmos.Redact(text), uri: text}, nil
 	}
+	if d, ok := store.DriverOf(text); ok {
+		return Target{Scheme: scheme, Shown: d.Redact(text), uri: text, driver: d}, nil
+	}
+	if a, ok := absent[scheme]; ok {
+		return Target{}, &a
+	}
 	if !plainScheme(scheme) {
-		return Target{}, errors.New("has no known scheme: use " + Forms)
+		return Target{}, errors.New("has no known scheme: use " + Forms())
 	}
-	return Target{}, fmt.Errorf("scheme %q is unknown: use %s", scheme, Forms)
+	return Target{}, fmt.Errorf("scheme %q is unknown: use %s", scheme, Forms())
 }
 
-// sqliteTarget reads what follows sqlite:.
-func sqliteTarget(text string) (Target, error) {
-	path, options, err := sqliteOptions(text)
+// sqliteTarget reads the URI of a file.
+func sqliteTarget(uri string) (Target, error) {
+	o, err := sqlite.ParseURI(uri)
 	if err != nil {
-		return Target{}, err
+		return Target{}, fmt.Errorf("sqlite: %w", err)
 	}
-	if name, ok := strings.CutPrefix(path, "//"); ok {
-		name = cmp.Or(strings.TrimLeft(name, "/"), "x.db")
-		return Target{}, fmt.Errorf("write sqlite:%s for a relative path, sqlite:/%s for an absolute one", name, name)
-	}
-	switch {
-	case path == "":
-		return Target{}, errors.New("sqlite: has no path: use sqlite:PATH")
-	case strings.Contains(path, ":memory:"):
-		return Target{}, errors.New("a ledger in memory can't be shared by processes: name a file")
-	}
-	return Target{Scheme: SQLite, Shown: "sqlite:" + text, path: path, unsafeFileSystem: options != ""}, nil
-}
-
-// unsafeFileSystem is the one option of a SQLite file.
-const unsafeFileSystem = "?unsafeFileSystem=true"
-
-// sqliteOptions cuts the option off a path. A question mark without an equals sign
-// after it is part of the path.
-func sqliteOptions(text string) (path, options string, err error) {
-	i := strings.LastIndex(text, "?")
-	if i < 0 || !strings.Contains(text[i:], "=") {
-		return text, "", nil
-	}
-	if text[i:] != unsafeFileSystem {
-		return "", "", fmt.Errorf("sqlite: %q is unknown: the only option is %s", text[i:], unsafeFileSystem)
-	}
-	return text[:i], text[i:], nil
+	return Target{Scheme: SQLite, Shown: uri, file: o}, nil
 }
 
 // plainScheme reports whether a text can only be meant as a scheme, so that it
@@ -105,13 +90,18 @@ func plainScheme(s string) bool {
 func (t Target) Open(ctx context.Context, readOnly bool) (store.Ledger, error) {
 	switch t.Scheme {
 	case SQLite:
-		l, err := sqlite.Open(ctx, sqlite.Options{Path: t.path, ReadOnly: readOnly, UnsafeFileSystem: t.unsafeFileSystem})
+		o := t.file
+		o.ReadOnly = readOnly
+		l, err := sqlite.Open(ctx, o)
 		if err != nil {
 			return nil, err
 		}
 		return l, nil
 	case Cosmos:
 		return t.openCosmos(ctx)
+	}
+	if t.driver.Open != nil {
+		return t.openDriver(ctx, readOnly)
 	}
 	l, err := mongo.Open(ctx, mongo.Options{URI: t.uri, AppName: "leasectl", Clock: workerlease.NewSystemClock()})
 	if err != nil {
@@ -151,9 +141,10 @@ func badURI(form string, err error) error {
 	return exit.BadUsage(form, err)
 }
 
-// Close closes a ledger also when the context has ended.
+// Close closes a ledger also when the context has ended. It waits for 3 s at most: the operations end at once, but a busy
+// machine may take its time to notice.
 func Close(ctx context.Context, l store.Ledger) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 	defer cancel()
 	return l.Close(ctx)
 }

@@ -6,13 +6,13 @@ import (
 	"strings"
 
 	"github.com/slotlease/slotlease/internal/scrub"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/cosmos"
+	"github.com/slotlease/slotlease/store/sqlite"
 )
 
 // Variable is the environment variable that names the store.
 const Variable = "LEASECTL_STORE"
-
-// Forms are the forms in which a store is named.
-const Forms = "sqlite:PATH, mongodb://…/DATABASE?collection=NAME, mongodb+srv://…, or cosmos://ACCOUNT/DATABASE/CONTAINER"
 
 // The schemes of the stores. A Target's is one of these, or mongodb+srv.
 const (
@@ -30,27 +30,22 @@ type Target struct {
 	InEnv bool
 	// File is that of --store-file, if this names it.
 	File string
-	// path of a SQLite file, and whether it may be on any file system.
-	path             string
-	unsafeFileSystem bool
-	uri              string
+	// file is a SQLite one.
+	file sqlite.Options
+	uri  string
+	// driver of a store that is registered, and the environment from which it takes what the URI lacks.
+	driver store.Driver
+	getenv func(string) string
 	// key or connection string of a Cosmos DB account, if there is one.
 	key, connection string
 }
 
-// The environment variables that hold the key of a Cosmos DB account. At most one
-// may be set; with neither, azidentity's default credential is used.
-const (
-	KeyVariable        = "COSMOS_KEY"
-	ConnectionVariable = "COSMOS_CONNECTION_STRING"
-)
-
 // Path is the absolute path of a SQLite file.
 func (t Target) Path() string {
-	if path, err := filepath.Abs(t.path); err == nil {
+	if path, err := filepath.Abs(t.file.Path); err == nil {
 		return path
 	}
-	return t.path
+	return t.file.Path
 }
 
 // HasSecret reports that what is shown of the store lacks a secret, so that it opens nothing.
@@ -59,11 +54,9 @@ func (t Target) HasSecret() bool { return t.Scheme != SQLite && strings.Contains
 // Place is the store as it may be shown, whatever the directory of the reader.
 func (t Target) Place() string {
 	if t.Scheme == SQLite {
-		place := "sqlite:" + t.Path()
-		if t.unsafeFileSystem {
-			place += unsafeFileSystem
-		}
-		return place
+		absolute := t.file
+		absolute.Path = t.Path()
+		return absolute.URI()
 	}
 	return t.Shown
 }
@@ -72,20 +65,25 @@ func (t Target) Place() string {
 func (t Target) KeyFrom() string {
 	switch {
 	case t.connection != "":
-		return ConnectionVariable
+		return cosmos.ConnectionVariable
 	case t.key != "":
-		return KeyVariable
+		return cosmos.KeyVariable
 	}
 	return ""
 }
 
 // Environ is an environment for a command whose lease is in the store: without what
 // opens the store. The URI may hold a password, and a key gives all rights to the
-// account.
+// account. Variables that other programs take, too, stay.
 func (t Target) Environ(env []string) []string {
 	hidden := []string{Variable, FileVariable}
 	if t.Scheme == Cosmos {
-		hidden = append(hidden, KeyVariable, ConnectionVariable)
+		hidden = append(hidden, cosmos.KeyVariable, cosmos.ConnectionVariable)
+	}
+	for _, s := range t.driver.Secrets {
+		if !s.Shared {
+			hidden = append(hidden, s.Variable)
+		}
 	}
 	return slices.DeleteFunc(slices.Clone(env), func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")

@@ -32,8 +32,11 @@ func (j *job) run(ctx context.Context, l workerlease.Lease) {
 	for {
 		j.look(&l)
 		e := j.under(ctx, &l, l.Slot)
-		if e.failed() {
+		switch {
+		case e.failed():
 			l.FailedWith(e.failure())
+		case e.succeeded():
+			l.Succeeded()
 		}
 		if e.held || !j.again(ctx, &l, e) {
 			return
@@ -91,6 +94,12 @@ func (e ending) failed() bool {
 		return false
 	}
 	return e.err != nil || e.ExitCode() != 0
+}
+
+// succeeded reports that the command ended by itself with exit code 0. One that was told to end has neither failed nor
+// succeeded, unless it is a job: then its exit code alone says so.
+func (e ending) succeeded() bool {
+	return e.Reason == guard.Exited && e.err == nil && e.ExitCode() == 0
 }
 
 // under runs the command under a lease, for a slot, until it ends or must end. An

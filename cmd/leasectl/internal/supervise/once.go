@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,8 +19,9 @@ import (
 // Once claims what is left of the current slot, runs the command under that lease, and gives the rest
 // back: as done, if the command is a job and has ended with exit code 0. It returns the exit code of
 // the command. The error wraps [workerlease.ErrNotClaimed] if the slot can't be had, which is logged
-// already. unfit is why the store could not be used within timeout. A lease that can't be released is
-// logged, and ends by itself; a job that can't be recorded as done is an error.
+// already. unfit is why the store could not be used within timeout, or when a job was to be recorded as
+// done. A lease that can't be released is logged, and ends by itself; a job that can't be recorded as
+// done is an error.
 func Once(ctx context.Context, ledger store.Ledger, t workerlease.Timing, c Command, timeout time.Duration) (code int, unfit, err error) {
 	work, over, err := newJob(t, c)
 	if err != nil {
@@ -42,10 +44,15 @@ func Once(ctx context.Context, ledger store.Ledger, t workerlease.Timing, c Comm
 		_ = claim.Release(ended) // It says that the code has not returned, and makes the worker give up.
 		return 0, nil, kept
 	}
+	seen.forget()
 	code, err = work.giveBack(ctx, claim, e, held)
-	if err == nil {
+	last := seen.last()
+	switch {
+	case err == nil:
 		c.Log.Cost(seen.cost())
 		c.Log.Stopped()
+	case errors.Is(err, errUnrecorded) && last != nil:
+		return 0, fmt.Errorf("%w: %w", errUnrecorded, last), nil
 	}
 	return code, nil, err
 }
@@ -81,6 +88,11 @@ func (j *job) claim(ctx context.Context, client *workerlease.Client, ledger stor
 	case errors.Is(err, workerlease.ErrOptions):
 		return nil, nil, exit.BadUsage("", err)
 	case errors.Is(err, workerlease.ErrNotClaimed):
+		// A slot that passed while the store failed isn't somebody else's.
+		if last := seen.last(); last != nil && seen.passed() {
+			j.Log.Failing()
+			return nil, nil, fmt.Errorf("%w: %w", errPassed, last)
+		}
 		return nil, nil, err
 	case ctx.Err() != nil:
 		j.Log.Stopping(context.Cause(ctx))
@@ -129,6 +141,12 @@ func (j *job) underClaim(ctx context.Context, claim *workerlease.Claim) (e endin
 	}
 }
 
+// errPassed is that a slot ended before it could be claimed.
+var errPassed = errors.New("the slot ended before it could be claimed")
+
+// errUnrecorded is that a job has ended well, and the ledger may not say so.
+var errUnrecorded = errors.New("the command ended with exit code 0, but may not be recorded as done, and the slot may be run again")
+
 // giveBack ends a claim whose command has ended.
 func (j *job) giveBack(ctx context.Context, claim *workerlease.Claim, e ending, held bool) (code int, err error) {
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
@@ -139,7 +157,7 @@ func (j *job) giveBack(ctx context.Context, claim *workerlease.Claim, e ending, 
 	}
 	if started && e.ExitCode() == 0 && j.Options.Job != nil {
 		if err := claim.Complete(limit); err != nil {
-			return 0, fmt.Errorf("%w; the slot may be run again", err)
+			return 0, fmt.Errorf("%w: %w", errUnrecorded, err)
 		}
 	} else if err := claim.Release(limit); err != nil {
 		j.Log.Unreleased(err)
@@ -153,12 +171,13 @@ func (j *job) giveBack(ctx context.Context, claim *workerlease.Claim, e ending, 
 	return 0, advice.ForCommand(j.Name, e.err)
 }
 
-// sightings keeps what a store did wrong last, and what it has billed.
+// sightings keeps what a store did wrong last, whether a slot was missed since it may have failed, and what the store has billed.
 type sightings struct {
 	observer
 
 	mu      sync.Mutex
 	failure error
+	missed  bool
 	charges workerlease.Charges
 }
 
@@ -172,6 +191,8 @@ func (s *sightings) Observe(e workerlease.Event) {
 		s.failure = e.Err
 	case workerlease.Throttled:
 		s.failure = e.Err
+	case workerlease.Missed:
+		s.missed = slices.Contains(storesOwn, e.Why)
 	case workerlease.Charged:
 		s.charges[e.Operation] += e.Units
 	}
@@ -179,11 +200,28 @@ func (s *sightings) Observe(e workerlease.Event) {
 	s.observer.Observe(e)
 }
 
-// last is the newest error, nil if there was none.
+// forget drops the error that was seen last.
+func (s *sightings) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failure = nil
+}
+
+// last is the newest error since, nil if there was none.
 func (s *sightings) last() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failure
+}
+
+// storesOwn are the reasons of missed slots for which a store that failed can be to blame: not a pause, for one.
+var storesOwn = []workerlease.Reason{workerlease.Unreachable, workerlease.Denied, workerlease.Refused, workerlease.TooLate}
+
+// passed reports that a slot has passed without a holder that is known, and perhaps because the store failed.
+func (s *sightings) passed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.missed
 }
 
 // cost is what was billed.

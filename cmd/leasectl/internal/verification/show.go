@@ -99,6 +99,10 @@ func (r result) text() string {
 		b.WriteString(textOf(f) + "\n")
 	}
 	for _, l := range r.ledgers {
+		if l.Records == 0 && l.Sound() && l.Warnings == 0 {
+			fmt.Fprintf(&b, "%s: there are no records to check\n", display.Flat(l.WorkerType))
+			continue
+		}
 		verdict := "sound"
 		if !l.Sound() {
 			verdict = plural(l.Faults, "fault")

@@ -150,3 +150,25 @@ func IsSilentWhilePaused(t *testing.T, s *peer.Server, ping func(ctx context.Con
 		t.Errorf("ping after Resume = %v, want nil", err)
 	}
 }
+
+// StopsProgressWhilePaused pauses a peer while it is doing something that takes it a second, and
+// resumes it.
+func StopsProgressWhilePaused(t *testing.T, s *peer.Server, second func(ctx context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- second(ctx) }()
+	time.Sleep(500 * time.Millisecond)
+	s.Pause()
+	select {
+	case err := <-ended:
+		t.Errorf("it ended with %v while the peer was paused, want it stopped: the signal must reach all processes", err)
+		ended <- err
+	case <-time.After(1500 * time.Millisecond):
+	}
+	s.Resume()
+	if err := <-ended; err != nil {
+		t.Errorf("it ended with %v after Resume, want nil", err)
+	}
+}

@@ -1,0 +1,66 @@
+package app
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
+)
+
+// childrenOf are the children of a process, dead ones too.
+func childrenOf(t *testing.T, pid int) (found []int) {
+	t.Helper()
+	lists, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
+	for _, name := range lists {
+		b, _ := os.ReadFile(name)
+		for field := range strings.FieldsSeq(string(b)) {
+			child, err := strconv.Atoi(field)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = append(found, child)
+		}
+	}
+	return found
+}
+
+// In a container leasectl is often process 1: what others leave there, as those that docker exec
+// starts, becomes its child.
+func TestAsProcess1ItReapsTheOrphansOfOthers(t *testing.T) {
+	t.Parallel()
+	under := []string{"unshare", "--pid", "--fork", "--kill-child", "--mount-proc"}
+	if out, err := exec.Command(under[0], append(under[1:], "true")...).CombinedOutput(); err != nil {
+		unavailable(t, "no process can be process 1: "+string(out)+err.Error())
+	}
+	_, storeArg := newLedger(t)
+	p := startUnder(t, under, "run", "--store", storeArg, "--worker-type", "t", "--instance-id", "a", "--every", "1h", "--join-mid-slot", "--", "sleep", "1000")
+	p.await("command started")
+	leasectl := childrenOf(t, p.cmd.Process.Pid)
+	if len(leasectl) != 1 {
+		t.Fatalf("unshare has the children %v, want one", leasectl)
+	}
+	// 20 that end soon, and one that stays, in the container, and their parent is gone.
+	const leave = `for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do setsid sleep 0.2 & done; setsid sleep 1000 &`
+	enter := exec.Command("nsenter", "--target", strconv.Itoa(leasectl[0]), "--pid", "--mount", "--", "sh", "-c", leave)
+	if err := enter.Run(); err != nil { // Its output would have to end: what stays has it open.
+		t.Fatalf("nsenter: %v", err)
+	}
+	if n := len(childrenOf(t, leasectl[0])); n < 3 {
+		t.Errorf("leasectl has %d children, want the orphans of others among them", n)
+	}
+	procs.Eventually(t, "all that ended are reaped", func() bool {
+		return len(childrenOf(t, leasectl[0])) == 2 // the guard, and the one that stays
+	})
+	if err := syscall.Kill(leasectl[0], syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.wait(); code != exit.OK {
+		t.Errorf("leasectl run = %d, want 0", code)
+	}
+}

@@ -1,0 +1,73 @@
+package app
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/internal/recordtest"
+	"github.com/slotlease/slotlease/workerlease/history"
+)
+
+func TestInspectSlotsReadsASQLiteFile(t *testing.T) {
+	l, storeArg := newLedger(t)
+	for i := range 3 {
+		if err := l.Append(t.Context(), recordtest.Grant(int64(i+1), i, "worker-a")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := inspected(t, nil, "--store", storeArg, "--last", "1000")
+	if s.Store != storeArg || s.WorkerType != "export" || len(s.Slots) < 4 || s.Slots[2].State != history.Expired || s.Slots[2].SlotStart != "2026-03-02T12:10:00.000Z" {
+		t.Errorf("inspect slots = %+v", s)
+	}
+}
+
+func TestWorkerTypesAreCompletedFromTheStore(t *testing.T) {
+	t.Parallel()
+	l, storeArg := newLedger(t)
+	for _, name := range []string{"export", "mail", "exchange"} {
+		r := recordtest.Grant(1, 0, "a")
+		r.WorkerType = name
+		if err := l.Append(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	missing := "sqlite:" + filepath.Join(t.TempDir(), "none.db")
+	for _, test := range []struct {
+		env  []string
+		args []string
+		want string
+	}{
+		{nil, []string{"inspect", "slots", "--store", storeArg, "--worker-type", ""}, "exchange\nexport\nmail\n:4\n"},
+		{nil, []string{"inspect", "slots", "--store", storeArg, "--worker-type", "ex"}, "exchange\nexport\n:4\n"},
+		{[]string{storeuri.Variable + "=" + storeArg}, []string{"run", "--worker-type", "m"}, "mail\n:4\n"},
+		{nil, []string{"override", "--store", storeArg, "--worker-type", "e"}, "exchange\nexport\n:4\n"},
+		{nil, []string{"run", "--worker-type", "m"}, ":4\n"},
+		{nil, []string{"run", "--store", "ftp://x", "--worker-type", "m"}, ":4\n"},
+		{nil, []string{"run", "--store", missing, "--worker-type", "m"}, ":4\n"},
+		{nil, []string{"run", "--store", "mongodb://127.0.0.1:1/x", "--worker-type", "m"}, ":4\n"},
+	} {
+		got := leasectl(t, test.env, append([]string{"__completeNoDesc"}, test.args...)...)
+		if got.code != exit.OK || got.stdout != test.want || strings.Contains(got.stderr, "leasectl:") {
+			t.Errorf("completing %q = %+v, want %q", test.args, got, test.want)
+		}
+	}
+	if _, err := os.Stat(strings.TrimPrefix(missing, "sqlite:")); !os.IsNotExist(err) {
+		t.Errorf("completion made a ledger: %v", err)
+	}
+}
+
+func TestTheNamesOfFilesAreCompletedWhereOneIsGiven(t *testing.T) {
+	for args, want := range map[string]string{
+		"backup --to l":          ":0\n",
+		"backup --timeout 1":     ":4\n",
+		"inspect slots --last 1": ":4\n",
+	} {
+		if got := leasectl(t, nil, append([]string{"__completeNoDesc"}, strings.Fields(args)...)...); got.code != exit.OK || got.stdout != want {
+			t.Errorf("completing %q = %+v, want %q", args, got, want)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package app
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
+	"github.com/slotlease/slotlease/internal/race"
+)
+
+// listensAt is the address at which a process answers, by its log.
+func listensAt(p *process) string {
+	p.t.Helper()
+	return p.awaitMatch(`(?:listening on |"address":")(?:http://)?([][0-9.:]+)`)[1]
+}
+
+// probed asks a process: for its health as a kubelet does, within a second, and for the rest within ten, as
+// Prometheus does. Under the race detector all takes longer.
+func probed(t *testing.T, p *process, path string) (ok bool, body string) {
+	t.Helper()
+	at := "http://" + listensAt(p)
+	timeout := time.Second
+	if race.Enabled || !strings.HasSuffix(path, "z") {
+		timeout = 10 * time.Second
+	}
+	client := http.Client{Timeout: timeout, Transport: &http.Transport{DisableKeepAlives: true}}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("User-Agent", "kube-probe/1.30")
+	answer, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	b, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode >= 200 && answer.StatusCode < 400, string(b)
+}
+
+func TestRunCountsWhatItHoldsAndStopsWithAClientThatIsStuck(t *testing.T) {
+	t.Parallel()
+	_, storeArg := newLedger(t)
+	flags := []string{"--every", oneSlot, "--join-mid-slot", "--listen", ":0"}
+	a := startRun(t, storeArg, "a", flags, "sleep", "1000")
+	a.await("command started")
+	b := startRun(t, storeArg, "b", flags, "sleep", "1000")
+	b.await("standby: held by \"a\"")
+	for p, holds := range map[*process]string{a: "1", b: "0"} {
+		ok, body := probed(t, p, "/metrics")
+		if !ok || !strings.Contains(body, `slotlease_lease_holding{worker_type="t"} `+holds+"\n") || !strings.Contains(body, "\nprocess_cpu_seconds_total ") {
+			t.Errorf("GET /metrics: %.2000s, want slotlease_lease_holding %s", body, holds)
+		}
+	}
+	stuck, err := net.Dial("tcp", listensAt(a))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stuck.Close()
+	if _, err := io.WriteString(stuck, "GET /status HTTP/1.1\r\nHo"); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	ends(t, a, b)
+	procs.Within(t, "stopping with a client that is stuck", time.Since(begun), 3*time.Second)
+}
+
+func TestRunAnswersProbesWhileItsStoreIsDown(t *testing.T) {
+	t.Parallel()
+	// Connections are accepted, and never answered.
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	p := startRun(t, "mongodb://user:c4n4ry-c4n4ry@"+l.Addr().String()+"/jobs", "a", []string{"--listen", "0"}, "true")
+	p.await("; trying on\n")
+	if ok, body := probed(t, p, "/healthz"); !ok {
+		t.Errorf("GET /healthz: %s, want success: a restart wouldn't help", body)
+	}
+	if ok, body := probed(t, p, "/readyz"); ok || !strings.Contains(body, "the store has not answered yet") {
+		t.Errorf("GET /readyz: %s, want that it isn't ready", body)
+	}
+	_, body := probed(t, p, "/status")
+	if _, metrics := probed(t, p, "/metrics"); strings.Contains(metrics, "c4n4ry") || !strings.Contains(metrics, "slotlease_") {
+		t.Errorf("GET /metrics: %.2000s", metrics)
+	}
+	if !strings.Contains(body, `"store":"mongodb://***:***@`) || strings.Contains(body+p.output(), "c4n4ry") {
+		t.Errorf("GET /status: %s, want the store without its password", body)
+	}
+	ends(t, p)
+}
+
+func TestAPortThatIsTakenIsToldBeforeLeasingBegins(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ledger, storeArg := newLedger(t)
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	got := leasectl(t, nil, "run", "--store", storeArg, "--worker-type", "t", "--every", "1s", "--listen", port, "--", "true")
+	if want := `leasectl: --listen "` + l.Addr().String() + `": ` + syscall.EADDRINUSE.Error() + "\ntry: another port or host\n"; got.code != exit.Failure || got.stderr != want {
+		t.Errorf("leasectl run = %+v, want %q", got, want)
+	}
+	if all := records(t, ledger); len(all) > 0 {
+		t.Errorf("the ledger has %+v", all)
+	}
+}

@@ -1,0 +1,31 @@
+// Package app is the program leasectl. Whoever writes a store needs a leasectl that can open it, and builds one by
+// a main package of this form:
+//
+//	package main
+//
+//	import (
+//		"github.com/slotlease/slotlease/cmd/leasectl/app"
+//
+//		_ "example.com/mystore" // calls store.Register in its init
+//	)
+//
+//	func main() { app.Main() }
+//
+// See [github.com/slotlease/slotlease/store.Register] for what such a store registers, and
+// github.com/slotlease/slotlease/cmd/leasectl for the command itself.
+package app
+
+import (
+	"context"
+	"os"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
+)
+
+// Main runs leasectl by the arguments and the environment of the process, and ends the process with the exit code of
+// the command. It must be all that main does, because leasectl also starts itself to watch over the commands that it
+// runs: what came before would be done there, too.
+func Main() {
+	guard.Main()
+	os.Exit(execute(context.Background(), os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
+}

@@ -1,0 +1,90 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/guard"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/inspect"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/procs"
+	"github.com/slotlease/slotlease/internal/parallel"
+	"github.com/slotlease/slotlease/internal/signals"
+	"github.com/slotlease/slotlease/internal/tmpfs"
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/sqlite"
+)
+
+// asLeasectl in the environment makes the test binary leasectl.
+const asLeasectl = "LEASECTL_TEST_MAIN"
+
+func TestMain(m *testing.M) {
+	guard.Main()
+	if os.Getenv(asLeasectl) != "" {
+		Main()
+	}
+	signals.Heed()
+	procs.Feel()
+	tmpfs.Use()
+	parallel.Waiting() // for processes
+	os.Exit(m.Run())
+}
+
+// output is what leasectl did.
+type output struct {
+	code           int
+	stdout, stderr string
+}
+
+// leasectl runs leasectl in this process.
+func leasectl(t *testing.T, env []string, args ...string) output {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := execute(t.Context(), args, env, strings.NewReader(""), &stdout, &stderr)
+	return output{code, stdout.String(), stderr.String()}
+}
+
+// inspected is what inspect slots shows as JSON.
+func inspected(t *testing.T, env []string, args ...string) (s inspect.Snapshot) {
+	t.Helper()
+	got := leasectl(t, env, append([]string{"inspect", "slots", "--output", "json"}, args...)...)
+	if err := json.Unmarshal([]byte(got.stdout), &s); err != nil || got.code != exit.OK || len(s.Slots) == 0 {
+		t.Fatalf("leasectl inspect slots %q = %+v, %v, want slots", args, got, err)
+	}
+	return s
+}
+
+// newLedger makes an initialised SQLite ledger and returns it with its --store.
+func newLedger(t *testing.T) (store.Ledger, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "leases.db")
+	l, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := l.Init(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return l, "sqlite:" + path
+}
+
+// storeTime is the time of the ledger's clock.
+func storeTime(t *testing.T, l store.Ledger) time.Time {
+	t.Helper()
+	s, err := l.Now(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Time
+}

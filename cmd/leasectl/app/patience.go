@@ -1,0 +1,81 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/display"
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/store"
+)
+
+// openTimeout bounds how long run opens its store, and openAgain is how long it waits before
+// it tries again. Other commands that have written nothing for silence say that they wait.
+const (
+	openTimeout = 5 * time.Second
+	openAgain   = 2 * time.Second
+	silence     = 2500 * time.Millisecond
+)
+
+// awaited is target for a command that answers soon. If nothing is written for a while, neither an answer nor a question,
+// it says which store it is waiting for. A file isn't waited for: its commands say who has it locked.
+func (a *app) awaited(c *cobra.Command) storeuri.Target {
+	t := a.target(c)
+	if t.Scheme == "" || t.Scheme == storeuri.SQLite {
+		return t
+	}
+	notice := time.AfterFunc(silence, func() {
+		if !a.spoke.Load() && c.Context().Err() == nil {
+			a.errorf("leasectl: still waiting for %s\n", display.Flat(a.scrub(t.Place())))
+		}
+	})
+	context.AfterFunc(c.Context(), func() { notice.Stop() }) // when the command has ended
+	return t
+}
+
+// speaking is a writer that notes that something was written.
+type speaking struct {
+	io.Writer
+
+	spoke *atomic.Bool
+}
+
+func (s speaking) Write(b []byte) (int, error) {
+	s.spoke.Store(true)
+	return s.Writer.Write(b)
+}
+
+// openPatiently opens a ledger, and tries again as long as only the DNS is in the way, which a
+// mongodb+srv URI needs to find its servers. report gets each failure of that kind. It returns
+// the last error if ctx ends.
+func openPatiently(ctx context.Context, report func(error), open func(context.Context) (store.Ledger, error)) (store.Ledger, error) {
+	again := time.NewTicker(openAgain)
+	defer again.Stop()
+	for {
+		limited, cancel := context.WithTimeout(ctx, openTimeout)
+		l, err := open(limited)
+		cancel()
+		if err == nil || !unresolved(err) || ctx.Err() != nil {
+			return l, err
+		}
+		report(err)
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-again.C:
+		}
+	}
+}
+
+// unresolved reports that the DNS didn't answer. If it says that there is no such name,
+// waiting doesn't help.
+func unresolved(err error) bool {
+	e, ok := errors.AsType[*net.DNSError](err)
+	return ok && !e.IsNotFound
+}

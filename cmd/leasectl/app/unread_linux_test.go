@@ -1,0 +1,73 @@
+package app
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
+	"github.com/slotlease/slotlease/internal/recordtest"
+	"github.com/slotlease/slotlease/store"
+)
+
+// As in leasectl … | head: a process that SIGPIPE ends closes no store.
+func TestACommandWhoseReaderHasGoneEndsInOrder(t *testing.T) {
+	storeArg := wrongClock(t, 0, recordtest.Grant(1, 0, "a"))
+	dir := filepath.Dir(strings.TrimPrefix(storeArg, "sqlite:"))
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"inspect", "slots", "--store", storeArg},
+		{"inspect", "slots", "--store", storeArg, "--output", "json"},
+		{"inspect", "slots", "--store", storeArg, "--watch"},
+		{"inspect", "slots", "--store", storeArg, "--watch", "--output", "json"},
+		{"__complete", "inspect", "slots", "--store", storeArg, "--worker-type", ""},
+		{"init", "--store", storeArg},
+		{"plan", "--store", "mongo", "--every", "5m"},
+		{"version"},
+		{"run", "--help"},
+		{"help", "exit-codes"},
+	} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = r.Close()
+		var stderr strings.Builder
+		cmd := exec.CommandContext(t.Context(), self, args...)
+		cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), asLeasectl+"=1"), w, &stderr
+		_ = cmd.Run() // its code says more
+		_ = w.Close()
+		if code := cmd.ProcessState.ExitCode(); code != exit.Unread || strings.Contains(stderr.String(), "leasectl:") {
+			t.Errorf("leasectl %q ends with %v, %q, want the code %d and no error", args, cmd.ProcessState, stderr.String(), exit.Unread)
+		}
+		if files, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(files) != 1 {
+			t.Fatalf("leasectl %q leaves %q, %v, want the ledger alone", args, files, err)
+		}
+	}
+}
+
+func TestRunReleasesItsLeaseWhenNobodyReadsItsLog(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"text", "json"} {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			l, storeArg := newLedger(t)
+			p := start(t, "run", "--store", storeArg, "--worker-type", "t", "--every", "2s", "--continuous", "--instance-id", "a", "-v", "--log-format", format, "--", "sh", "-c", "echo working; exec sleep 1000")
+			p.await("working")
+			p.unread()
+			if code := p.wait(); code != exit.Unread {
+				t.Errorf("leasectl run whose log nobody reads ends with %v, want the code %d", p.cmd.ProcessState, exit.Unread)
+			}
+			p.gone()
+			if all := records(t, l); !slices.ContainsFunc(all, func(r store.Record) bool { return r.Kind == store.KindRelease && r.InstanceID == "a" }) {
+				t.Errorf("the ledger has %+v, want a release", all)
+			}
+		})
+	}
+}

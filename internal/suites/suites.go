@@ -1,0 +1,31 @@
+// Package suites tells which conformance suites a run of the tests includes: those of all paths to a store take
+// minutes. So do those tests of real workers, in real time, whose parts are tested by themselves.
+package suites
+
+import (
+	"os"
+	"testing"
+
+	"github.com/slotlease/slotlease/internal/race"
+)
+
+// SecondPath skips a test that runs the suite on a store once more, by another path: a pooler, a router, statements
+// for older servers. CI sets SLOTLEASE_SUITES=all, and runs them. The race detector sees the same code by the first path.
+func SecondPath(t *testing.T) {
+	t.Helper()
+	if race.Enabled {
+		t.Skip("the race detector sees the same code by the first path to this store")
+	}
+	if os.Getenv("SLOTLEASE_SUITES") != "all" {
+		t.Skip("runs the suite by a second path to this store: set SLOTLEASE_SUITES=all")
+	}
+}
+
+// RealTime skips a test that runs for most of a minute of real time, although other tests see each part of what it sees as a
+// whole. CI runs it, as SecondPath says.
+func RealTime(t *testing.T) {
+	t.Helper()
+	if os.Getenv("SLOTLEASE_SUITES") != "all" {
+		t.Skip("runs for most of a minute of real time: set SLOTLEASE_SUITES=all")
+	}
+}

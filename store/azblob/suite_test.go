@@ -1,0 +1,137 @@
+package azblob
+
+import (
+	"context"
+	"crypto/rand"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/store/storekit"
+	"github.com/slotlease/slotlease/testutil/azuritepeer"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+// patience bounds operations that must succeed, on a machine that is busy.
+const patience = time.Minute
+
+var (
+	within = documenttest.Within
+	must   = documenttest.Must
+)
+
+// environment has one variable.
+func environment(name, value string) func(name string) string {
+	return func(asked string) string { return map[string]string{name: value}[asked] }
+}
+
+// past is a client that reaches a container past the store.
+func past(t testing.TB, endpoint, name string) *container.Client {
+	t.Helper()
+	key, err := container.NewSharedKeyCredential(azuritepeer.Account, azuritepeer.Key)
+	must(t, "NewSharedKeyCredential()", err)
+	c, err := container.NewClientWithSharedKeyCredential(endpoint+"/"+azuritepeer.Account+"/"+name, key, nil)
+	must(t, "NewClientWithSharedKeyCredential()", err)
+	return c
+}
+
+// signed is a shared access signature for a container.
+func signed(t testing.TB, name, permissions string) string {
+	t.Helper()
+	key, err := container.NewSharedKeyCredential(azuritepeer.Account, azuritepeer.Key)
+	must(t, "NewSharedKeyCredential()", err)
+	q, err := sas.BlobSignatureValues{
+		Version: "2020-12-06", Protocol: sas.ProtocolHTTPSandHTTP, ExpiryTime: time.Now().UTC().Add(time.Hour), ContainerName: name, Permissions: permissions,
+	}.SignWithSharedKey(key)
+	must(t, "SignWithSharedKey()", err)
+	return q.Encode()
+}
+
+// newContainer is the name of a container that nobody has.
+func newContainer() string { return "test-" + strings.ToLower(rand.Text()) }
+
+// uriOf is the URI of a container and folder on a server.
+func uriOf(endpoint, path string) string {
+	return scheme + azuritepeer.Account + "/" + path + "?endpoint=" + url.QueryEscape(endpoint)
+}
+
+// opened opens a ledger that is closed with the test.
+func opened(t testing.TB, o Options) *Ledger {
+	t.Helper()
+	if o.Getenv == nil {
+		o.Getenv = environment("AZURE_STORAGE_KEY", azuritepeer.Key)
+	}
+	l, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatalf("Open(%s) = %v, want a ledger", Redact(o.URI), err)
+	}
+	t.Cleanup(func() { _ = l.Close(context.WithoutCancel(t.Context())) })
+	return l
+}
+
+// ready is an opened ledger that is initialised.
+func ready(t testing.TB, o Options) *Ledger {
+	t.Helper()
+	l := opened(t, o)
+	must(t, "Init()", l.Init(within(t, patience)))
+	return l
+}
+
+// skips are what the suite can't show.
+var skips = map[string]string{
+	"hostile names from outside/*/plant *": "the server can't list names with control characters",
+	"foreign constraints":                  "a container has no other keys, and no triggers",
+	"two paths":                            "the container is the same, whatever the address",
+	"watch":                                "the store gives no hints",
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	endpoint := azuritepeer.Shared(t)
+	storetest.Run(t, func(t *testing.T) storetest.Harness {
+		t.Helper()
+		name := newContainer()
+		client := past(t, endpoint, name)
+		t.Cleanup(func() { // The server takes longer, the more blobs it has.
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+			defer cancel()
+			_, _ = client.Delete(ctx, nil)
+		})
+		put := func(t testing.TB, blob string, body []byte) {
+			t.Helper()
+			_, err := client.NewBlockBlobClient("jobs/"+blob).UploadBuffer(within(t, patience), body, nil)
+			must(t, "plant "+blob, err)
+		}
+		return storetest.Harness{
+			Open: func(t testing.TB) store.Ledger {
+				t.Helper()
+				return opened(t, Options{URI: uriOf(endpoint, name+"/jobs")})
+			},
+			OpenReading: func(t testing.TB) store.Ledger {
+				t.Helper()
+				return opened(t, Options{URI: uriOf(endpoint, name+"/jobs"), Getenv: environment("AZURE_STORAGE_SAS_TOKEN", signed(t, name, "rl"))})
+			},
+			Plant: func(t testing.TB, workerType string, seq int64, fields map[string]any) {
+				t.Helper()
+				if strings.ContainsFunc(workerType, unicode.IsControl) {
+					t.Skip("the server can't list names with control characters")
+				}
+				put(t, storekit.RecordName(workerType, seq), storetest.Document(t, map[string]any{"workerType": workerType, "seq": seq}, fields))
+			},
+			PlantPresence: func(t testing.TB, workerType, id string, fields map[string]any) {
+				t.Helper()
+				put(t, storekit.PresenceName(workerType, id), storetest.Document(t, map[string]any{"id": storekit.PresenceKey(workerType, id), "workerType": workerType}, fields))
+			},
+			Skips:     skips,
+			FreeStamp: true,
+			Rounds:    20, // Each append is a request over HTTP to one thread.
+		}
+	})
+}

@@ -1,0 +1,192 @@
+package etcd
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/benbjohnson/clock"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap" //nolint:depguard // the client's own logger, which is turned off
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/storekit"
+)
+
+const (
+	// aliveTime is how often a connection in use is checked, at the most that etcd allows, and aliveWait how long.
+	aliveTime = 10 * time.Second
+	aliveWait = 3 * time.Second
+	// mostTries is how often a read is sent while members can't be reached, at intervals of tryAgain. An append is sent
+	// once, or again if it was refused for its token or by a learner.
+	mostTries = 10
+	tryAgain  = 25 * time.Millisecond
+)
+
+// keyValues begins the methods whose replies have the revision of all keys.
+const keyValues = "/etcdserverpb.KV/"
+
+// cluster is an etcd cluster as the ledger sees it. It is a storekit.Objects.
+type cluster struct {
+	a              address
+	user, password string
+	tls            *tls.Config // nil: not encrypted
+	skew           time.Duration
+	oneMember      bool
+	clock          clock.Clock
+	secrets        storekit.Secrets
+	fitness        *storekit.Fitness
+	runner         *storekit.Runner
+
+	dialing sync.Mutex
+	client  *clientv3.Client // nil until the first use
+	web     *http.Client
+	// life ends with Close, and with it the connections of web.
+	life context.Context
+	end  context.CancelFunc
+	// renewing holds the right to renew the token.
+	renewing chan struct{}
+	token    atomic.Pointer[token]
+	// id is that of the cluster, once it is known.
+	id atomic.Uint64
+	// revision is the highest that the cluster has had, and lost says that it had a lower one later.
+	revision atomic.Int64
+	lost     atomic.Bool
+	// teller is the index of the endpoint that gave the time last.
+	teller atomic.Int64
+}
+
+// folder is where keys begin.
+func (c *cluster) folder() string { return c.a.prefix + "/" }
+
+// dial is the client, which is made at the first use. It connects by itself.
+func (c *cluster) dial(context.Context) (*clientv3.Client, error) {
+	c.dialing.Lock()
+	defer c.dialing.Unlock()
+	if c.client != nil {
+		return c.client, nil
+	}
+	endpoints := make([]string, len(c.a.hosts))
+	for i, h := range c.a.hosts {
+		endpoints[i] = c.a.web(h, "")
+	}
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: endpoints, TLS: c.tls,
+		DialKeepAliveTime: aliveTime, DialKeepAliveTimeout: aliveWait,
+		MaxUnaryRetries: mostTries, BackoffWaitBetween: tryAgain, Logger: zap.NewNop(),
+		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(c.each), grpc.WithChainStreamInterceptor(c.stream)},
+	})
+	if err != nil {
+		return nil, unsent{err}
+	}
+	c.client = client
+	return client, nil
+}
+
+// each sends one request. It doesn't wait while no member can be reached, so that errors say why; goes on to the next
+// member if one is a learner; renews the token; and refuses replies of another cluster.
+func (c *cluster) each(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, send grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	var last error
+	before := c.revision.Load()
+	for range mostTries {
+		signed, token := ctx, (*token)(nil)
+		if method != login {
+			var err error
+			if signed, token, err = c.signed(ctx, cc); err != nil {
+				return err
+			}
+		}
+		var from peer.Peer
+		err := send(signed, method, req, reply, cc, append(opts, grpc.WaitForReady(false), grpc.Peer(&from))...)
+		switch {
+		case err == nil:
+			r, ok := reply.(interface{ GetHeader() *pb.ResponseHeader })
+			if !ok {
+				return nil
+			}
+			if err := c.recognise(r.GetHeader().GetClusterId()); err != nil || !strings.HasPrefix(method, keyValues) {
+				return err
+			}
+			return c.follow(before, r.GetHeader().GetRevision())
+		case token != nil && unaccepted(err):
+			if _, err := c.renew(ctx, cc, token); err != nil {
+				return err
+			}
+		case !errors.Is(rpctypes.Error(err), errLearner):
+			if status.Code(err) == codes.Unavailable && from.Addr == nil {
+				return unsent{err} // It had no connection.
+			}
+			return err
+		}
+		// It did nothing. Perhaps no other member is connected yet.
+		if last = err; c.pause(ctx) != nil {
+			return last
+		}
+	}
+	return last
+}
+
+// pause waits before a request is sent again.
+func (c *cluster) pause(ctx context.Context) error {
+	timer := c.clock.Timer(tryAgain)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// recognise refuses what comes from another cluster than the first reply, which is as wrong as two databases.
+func (c *cluster) recognise(id uint64) error {
+	if id == 0 || c.id.CompareAndSwap(0, id) || c.id.Load() == id {
+		return nil
+	}
+	return storekit.Flaw{
+		Check: CheckMembers, What: "an endpoint belongs to another etcd cluster than the one that answered first, or the cluster was made anew",
+		Remedy: "name the endpoints of one cluster; after a restored backup, stop all workers before they start again",
+	}.Refuse()
+}
+
+// follow refuses a cluster whose revision has fallen since a request was sent, for good: it has lost what it had
+// acknowledged. Requests are linearizable, so that the revision of a reply is none from before its request.
+func (c *cluster) follow(before, now int64) error {
+	if now < before {
+		c.lost.Store(true)
+	}
+	if c.lost.Load() {
+		return storekit.Flaw{
+			Check: CheckMembers, What: fmt.Sprintf("the cluster has lost what it had acknowledged: from revision %d it fell back, to %d now", c.revision.Load(), now),
+			Remedy: "stop all workers before they start again",
+		}.Refuse()
+	}
+	for old := c.revision.Load(); now > old && !c.revision.CompareAndSwap(old, now); old = c.revision.Load() {
+	}
+	return nil
+}
+
+// dates makes stamps of a member's Date header, which etcd, a Go program, writes for each reply anew.
+func (c *cluster) dates(server string) storekit.Dates {
+	return storekit.Dates{Skew: c.skew, Server: server, Fresh: true}
+}
+
+// unsent is the error of a request that was surely not sent.
+type unsent struct{ error }
+
+// GRPCStatus is the status of the error, by which etcd's client decides what to do.
+func (e unsent) GRPCStatus() *status.Status { return status.Convert(e.error) }
+
+func (e unsent) Unwrap() []error { return []error{e.error, store.ErrNotStored} }

@@ -1,0 +1,144 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/storekit"
+)
+
+// Folders of a ledger, below its prefix.
+const (
+	records   = "ledger/"
+	presences = "roster/"
+)
+
+const (
+	// memberTime is how long a member is waited for, and moreTime how long others are after one has answered.
+	memberTime = 5 * time.Second
+	moreTime   = 500 * time.Millisecond
+)
+
+// member is what an endpoint says of itself.
+type member struct {
+	host   string
+	status *clientv3.StatusResponse
+	err    error
+}
+
+// members asks all endpoints.
+func (c *cluster) members(ctx context.Context, client *clientv3.Client, more time.Duration) []member {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answers := make(chan int, len(c.a.hosts))
+	all := make([]member, len(c.a.hosts))
+	found := make([]member, len(c.a.hosts))
+	for i, host := range c.a.hosts {
+		all[i] = member{host: host, err: errors.New("no answer in time")}
+		go func() {
+			s, err := client.Status(ctx, c.a.web(host, ""))
+			found[i] = member{host, s, err}
+			answers <- i
+		}()
+	}
+	enough := c.clock.Timer(memberTime)
+	defer func() { enough.Stop() }()
+	answered := false
+	for range c.a.hosts {
+		select {
+		case i := <-answers:
+			if all[i] = found[i]; all[i].err == nil && !answered {
+				answered = true
+				enough.Stop()
+				enough = c.clock.Timer(more)
+			}
+		case <-enough.C:
+			return all
+		case <-ctx.Done():
+			return all
+		}
+	}
+	return all
+}
+
+// check finds out whether the cluster can keep a ledger.
+func (c *cluster) check(ctx context.Context) error {
+	client, err := c.dial(ctx)
+	if err != nil {
+		return err
+	}
+	all := c.members(ctx, client, moreTime)
+	var errs []error
+	for _, m := range all {
+		if errors.Is(m.err, store.ErrRefused) {
+			return m.err
+		}
+		errs = append(errs, m.err)
+	}
+	if len(answering(all)) == 0 {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return errors.Join(errs...)
+	}
+	flaws := c.flaws(all)
+	if c.oneMember {
+		list, err := client.MemberList(ctx)
+		if err != nil {
+			return err
+		}
+		flaws = append(flaws, severalMembers(len(list.Members))...)
+	}
+	if len(flaws) > 0 {
+		return flaws[0].Refuse()
+	}
+	return nil
+}
+
+// answering are the members that have answered.
+func answering(all []member) (some []member) {
+	for _, m := range all {
+		if m.err == nil {
+			some = append(some, m)
+		}
+	}
+	return some
+}
+
+// flaws are the reasons why a cluster is unfit, as its members say.
+func (c *cluster) flaws(all []member) (flaws []storekit.Flaw) {
+	some := answering(all)
+	learners := 0
+	for _, m := range some {
+		if m.status.IsLearner {
+			learners++
+		}
+		if strings.Contains(strings.Join(m.status.Errors, " "), "CORRUPT") {
+			flaws = append(flaws, storekit.Flaw{Check: CheckAlarms, What: "the alarm CORRUPT is on: members differ in what they keep", Remedy: "restore the cluster, with all workers stopped"})
+			break
+		}
+	}
+	if learners > 0 && learners == len(some) {
+		flaws = append(flaws, storekit.Flaw{Check: CheckMembers, What: "the endpoints that answer are learners, which serve no requests", Remedy: "name members with a vote, too"})
+	}
+	return flaws
+}
+
+// severalMembers is the flaw of a cluster that has more members than its options say.
+func severalMembers(n int) []storekit.Flaw {
+	if n <= 1 {
+		return nil
+	}
+	return []storekit.Flaw{{Check: store.CheckServerClocks, What: fmt.Sprintf("the cluster has %d members, and as many clocks, though oneMember=true is set", n), Remedy: "give serverSkew, the most that their clocks differ by, in its place"}}
+}
+
+// expiring is the flaw of a record that etcd will delete by itself.
+func expiring(key string) storekit.Flaw {
+	return storekit.Flaw{Check: store.CheckExpiry, What: fmt.Sprintf("the key %.120q has a lease, with which etcd deletes it", key), Remedy: "find the program that puts keys there, and use another prefix"}
+}

@@ -1,0 +1,150 @@
+package kubernetes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/benbjohnson/clock"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/transport"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/storekit"
+)
+
+func init() {
+	store.Register("k8s", store.Driver{
+		Open: func(ctx context.Context, uri string, o store.OpenOptions) (store.Ledger, error) {
+			l, err := open(ctx, Options{URI: uri, Clock: o.Clock}, cmp.Or(o.AppName, "slotlease"))
+			if err != nil {
+				return nil, err
+			}
+			return l, nil
+		},
+		Redact: Redact,
+		Form:   "k8s:NAMESPACE?context=NAME",
+		Checks: []store.Check{
+			{Name: CheckOrder, Asks: "are lists in the order of names?"},
+			{Name: CheckQuota, Asks: "does a quota of the namespace keep records out?"},
+		},
+	})
+}
+
+// Open checks the options, reads the kubeconfig or the pod's service account, and makes a ledger. It waits for no
+// connection: a cluster that can't be reached shows in the operations, and they work once it can.
+func Open(ctx context.Context, o Options) (*Ledger, error) { return open(ctx, o, "slotlease") }
+
+func open(_ context.Context, o Options, app string) (*Ledger, error) {
+	c := &cluster{clock: o.Clock}
+	c.life, c.end = context.WithCancel(context.Background())
+	if c.clock == nil {
+		c.clock = clock.New()
+	}
+	a, errs := parseURI(o.URI)
+	bad := func(err error) { errs = append(errs, err) }
+	switch {
+	case o.ServerSkew < 0:
+		bad(fmt.Errorf("options: ServerSkew %v must not be negative", o.ServerSkew))
+	case o.ServerSkew != 0 && a.skew != 0 && o.ServerSkew != a.skew:
+		bad(fmt.Errorf("options: serverSkew %v in the URI and %v in Options: give one", a.skew, o.ServerSkew))
+	case (o.OneServer || a.oneServer) && cmp.Or(o.ServerSkew, a.skew) != 0:
+		bad(errors.New("options: one server has one clock: give either OneServer or ServerSkew"))
+	}
+	if !o.OneServer && !a.oneServer {
+		c.skew = cmp.Or(o.ServerSkew, a.skew, DefaultServerSkew)
+	}
+	if o.Config != nil && (a.kubeconfig != "" || a.context != "") {
+		bad(errors.New("options: Config in Options, and kubeconfig or context in the URI: give one"))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("kubernetes: open: %w", err)
+	}
+	config, namespace, err := a.config(o.Config)
+	if err == nil {
+		c.namespace = namespace
+		err = c.connect(rest.CopyConfig(config), app)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("kubernetes: open: %s", storekit.OneLine(c.secrets.Scrub(err.Error())))
+	}
+	fitness := storekit.NewFitness(c.clock, c.check)
+	c.runner = storekit.NewRunner(storekit.RunnerOptions{Store: "kubernetes", Secrets: c.secrets, Meaning: meaning, Fitness: fitness})
+	return &Ledger{storekit.OnObjects(storekit.ObjectsOptions{Objects: c, Runner: c.runner, Create: c.createNamespace, Fitness: fitness}), c}, nil
+}
+
+// config finds out how to reach the cluster, and the namespace.
+func (a address) config(given *rest.Config) (config *rest.Config, namespace string, err error) {
+	if given != nil {
+		if a.namespace == "" {
+			return nil, "", errors.New("uri: with Config it must name a namespace")
+		}
+		return given, a.namespace, nil
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = a.kubeconfig
+	loaded := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: a.context})
+	if config, err = loaded.ClientConfig(); err != nil {
+		return nil, "", err
+	}
+	if namespace = a.namespace; namespace == "" {
+		namespace, _, err = loaded.Namespace()
+	}
+	return config, namespace, err
+}
+
+// connect makes the HTTP client of a configuration: with its credentials and TLS, and with connections of its own, which
+// notice within seconds that a server is gone.
+func (c *cluster) connect(config *rest.Config, app string) error {
+	c.secrets.Hide(config.BearerToken)
+	c.secrets.Hide(config.Password)
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return err
+	}
+	c.base, c.host = strings.TrimSuffix(base.String(), "/"), base.Host
+	c.secrets.Publish(base.Host, c.namespace)
+	config.UserAgent = cmp.Or(config.UserAgent, app)
+	settings, err := config.TransportConfig()
+	if err != nil {
+		return err
+	}
+	secure, err := transport.TLSConfigFor(settings)
+	if err != nil {
+		return err
+	}
+	c.verified = secure == nil || !secure.InsecureSkipVerify
+	c.own = &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSClientConfig:     secure,
+		TLSHandshakeTimeout: 10 * time.Second,
+		ForceAttemptHTTP2:   !config.TLSClientConfig.Insecure || base.Scheme == "https",
+		HTTP2:               &http.HTTP2Config{SendPingTimeout: 5 * time.Second, PingTimeout: 2 * time.Second},
+		MaxIdleConnsPerHost: 8,
+		IdleConnTimeout:     90 * time.Second,
+	}
+	if config.Proxy != nil {
+		c.own.Proxy = config.Proxy
+	}
+	if config.Dial != nil {
+		c.own.DialContext = config.Dial
+	}
+	c.own.DialContext = storekit.DialUntil(c.life, c.own.DialContext)
+	through, err := transport.HTTPWrappersForConfig(settings, c.own)
+	if err != nil {
+		return err
+	}
+	c.web = &http.Client{
+		Transport: through,
+		// A redirect would send the credentials to another host.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return nil
+}

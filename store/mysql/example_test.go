@@ -1,0 +1,34 @@
+package mysql_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/slotlease/slotlease/store/mysql"
+)
+
+// A ledger in the table worker_leases of the database jobs, on whichever of two servers takes writes. It needs servers
+// to run. If the URI had no password, store.Open would read it from MYSQL_PWD.
+func ExampleOpen() {
+	ctx := context.Background()
+	ledger, err := mysql.Open(ctx, mysql.Options{URI: "mysql://worker@db1.example.net,db2.example.net/jobs", Password: "from a secret file"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = ledger.Close(ctx) }()
+	if err := ledger.Init(ctx); err != nil {
+		log.Print(err)
+		return
+	}
+	types, err := ledger.WorkerTypes(ctx)
+	fmt.Println(types, err)
+}
+
+func ExampleRedact() {
+	fmt.Println(mysql.Redact("mysql://worker:secret@db1.example.net/jobs?table=leases"))
+	fmt.Println(mysql.Redact("mariadb://db1.example.net/jobs"))
+	// Output:
+	// mysql://worker:***@db1.example.net/jobs?table=leases
+	// mariadb://db1.example.net/jobs
+}

@@ -1,0 +1,50 @@
+package postgres
+
+import (
+	"net"
+	"sync/atomic"
+	"testing"
+
+	"github.com/slotlease/slotlease/testutil/postgrespeer"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+// A machine that takes connections and is silent mustn't take the time of each new connection.
+func TestASilentHostIsTriedAfterTheOthers(t *testing.T) {
+	t.Parallel()
+	s := postgrespeer.Start(t, postgrespeer.Options{})
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, "Listen()", err)
+	var taken atomic.Int32
+	go func() {
+		for {
+			c, err := silent.Accept()
+			if err != nil {
+				return
+			}
+			taken.Add(1)
+			defer func() { _ = c.Close() }()
+		}
+	}()
+	defer func() { _ = silent.Close() }()
+	l := initialised(t, Options{URI: "postgres://postgres@" + silent.Addr().String() + "," + s.Addr() + "/postgres?connect_timeout=1"})
+	l.db.SetMaxIdleConns(-1)
+	for seq := int64(1); seq <= 3; seq++ {
+		must(t, "Append()", l.Append(within(t), storetest.Grant("job", seq)))
+	}
+	ctx := within(t)
+	go func() { _ = l.Watch(ctx, func(string) {}) }()
+	awaits(t, s.URI(), `SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'`, 1)
+	if n := taken.Load(); n != 1 {
+		t.Errorf("the silent host was tried %d times, want once: it is the first", n)
+	}
+
+	// Once the other one can't be reached, it is the next to be tried.
+	s.Kill()
+	for taken.Load() == 1 && ctx.Err() == nil {
+		_, _ = l.Now(ctx)
+	}
+	if n := taken.Load(); n == 1 {
+		t.Error("the silent host isn't tried again, want it to be: it may be back")
+	}
+}

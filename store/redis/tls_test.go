@@ -1,0 +1,74 @@
+package redis
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/testutil/redispeer"
+)
+
+var noTLS = &tls.Config{MinVersion: tls.VersionTLS13}
+
+// certified writes a certificate for this machine, signed by itself.
+func certified(t testing.TB) (certificate, key string, pool *x509.CertPool) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(t, "GenerateKey()", err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	must(t, "CreateCertificate()", err)
+	raw, err := x509.MarshalPKCS8PrivateKey(private)
+	must(t, "MarshalPKCS8PrivateKey()", err)
+	dir := t.TempDir()
+	certificate, key = filepath.Join(dir, "server.crt"), filepath.Join(dir, "server.key")
+	must(t, "WriteFile()", os.WriteFile(certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	must(t, "WriteFile()", os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}), 0o600))
+	pool = x509.NewCertPool()
+	parsed, err := x509.ParseCertificate(der)
+	must(t, "ParseCertificate()", err)
+	pool.AddCert(parsed)
+	return certificate, key, pool
+}
+
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	certificate, key, authorities := certified(t)
+	tlsPort := freePort(t)
+	_, port, err := net.SplitHostPort(tlsPort)
+	must(t, "SplitHostPort()", err)
+	redispeer.Start(t, redispeer.Options{Flags: []string{"--tls-port", port, "--tls-cert-file", certificate, "--tls-key-file", key, "--tls-auth-clients", "no", "--tls-ca-cert-file", certificate}})
+	uri := "rediss://" + tlsPort + "/0"
+	l := openWith(t, Options{URI: uri, TLS: &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12}})
+	must(t, "Append()", appendTo(t, l, 1))
+	wantFinding(t, examined(t, l), store.CheckTLS, store.LevelOK, "is verified")
+	wantRefusal(t, "Append() to a server whose certificate nobody knows", appendTo(t, open(t, uri), 2), nil, "certificate")
+	l = open(t, uri+"?insecureSkipVerify=true")
+	must(t, "Append()", appendTo(t, l, 2))
+	wantFinding(t, examined(t, l), store.CheckTLS, store.LevelOK, "isn't verified")
+	// A server that is asked in another way than it speaks.
+	wantRefusal(t, "Append() without TLS", appendTo(t, open(t, "redis://"+tlsPort+"/0"), 3), nil, "log in")
+	wantFinding(t, examined(t, open(t, "redis://example.invalid/0")), store.CheckTLS, store.LevelWarn, "rediss://")
+}
+
+// freePort is an address on which nothing listens now.
+func freePort(t testing.TB) string {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	must(t, "Listen()", err)
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}

@@ -1,0 +1,53 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/slotlease/slotlease/store"
+)
+
+func TestAStoreIsChosenByTheSchemeOfItsURI(t *testing.T) {
+	opened := errors.New("opened")
+	d := store.Driver{
+		Open: func(_ context.Context, uri string, o store.OpenOptions) (store.Ledger, error) {
+			if uri != "testing:here" || !o.ReadOnly {
+				t.Errorf("Open(%q, %+v), want what Open was given", uri, o)
+			}
+			return nil, opened
+		},
+		Redact: func(string) string { return "testing:shown" },
+	}
+	store.Register("testing", d)
+	if _, err := store.Open(t.Context(), "testing:here", store.OpenOptions{ReadOnly: true}); !errors.Is(err, opened) {
+		t.Errorf("Open() = %v, want what its driver returns", err)
+	}
+	if got := store.Redact("testing:here"); got != "testing:shown" {
+		t.Errorf("Redact() = %q, want what its driver returns", got)
+	}
+	if !slices.Contains(store.Schemes(), "testing") {
+		t.Errorf("Schemes() = %q, want testing among them", store.Schemes())
+	}
+	for _, uri := range []string{"", "c4nary", "c4nary:x", ":", "testing"} {
+		_, err := store.Open(t.Context(), uri, store.OpenOptions{})
+		if err == nil || strings.Contains(err.Error(), "c4nary") || !strings.Contains(err.Error(), "testing") {
+			t.Errorf("Open(%q) = %v, want an error that names the schemes, and not the URI", uri, err)
+		}
+		if got := store.Redact(uri); got != "***" {
+			t.Errorf("Redact(%q) = %q, want nothing of it", uri, got)
+		}
+	}
+	for name, d := range map[string]store.Driver{"testing": d, "other": {}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("Register(%s) of one that is taken or lacks a function didn't panic", name)
+				}
+			}()
+			store.Register(name, d)
+		}()
+	}
+}

@@ -1,0 +1,222 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/testutil/s3peer"
+	"github.com/slotlease/slotlease/testutil/storetest"
+)
+
+func TestWhatTheServerSaysHasItsMeaning(t *testing.T) {
+	t.Parallel()
+	endpoint := s3peer.Shared(t)
+	bucket := newBucket()
+	l := ready(t, Options{URI: uriOf(endpoint, bucket+"/jobs")})
+	first := storetest.Grant("job", 1)
+	must(t, "Append()", l.Append(within(t, patience), first))
+	documenttest.Sentinel(t, "Append() of a key that exists", l.Append(within(t, patience), first), store.ErrConflict)
+	documenttest.Sentinel(t, "Get() of a key that doesn't", documenttest.ErrorOf(l.Get(within(t, patience), "job", 2)), store.ErrNotFound)
+
+	missing := opened(t, Options{URI: uriOf(endpoint, newBucket()+"/jobs")})
+	for name, call := range documenttest.Operations(missing, first) {
+		if name == "Init" {
+			continue
+		}
+		err := call(within(t, patience))
+		documenttest.Sentinel(t, name+" without a bucket", err, store.ErrMissing)
+		documenttest.Says(t, name+" without a bucket", err, store.ErrNotStored, "there is no bucket test-")
+	}
+	stranger := opened(t, Options{URI: uriOf(endpoint, bucket+"/jobs"), Getenv: environment("AKIDNOBODY")})
+	wrong := opened(t, Options{URI: uriOf(endpoint, bucket+"/jobs"), Getenv: func(name string) string {
+		return map[string]string{"AWS_ACCESS_KEY_ID": s3peer.ID, "AWS_SECRET_ACCESS_KEY": "another"}[name]
+	}})
+	unprivileged := opened(t, Options{URI: uriOf(endpoint, bucket+"/jobs"), Getenv: environment(s3peer.Reader)})
+	for who, l := range map[string]*Ledger{"with an unknown id": stranger, "with a wrong secret": wrong, "without rights": unprivileged} {
+		for name, call := range documenttest.Operations(l, storetest.Grant("job", 2)) {
+			err := call(within(t, patience))
+			documenttest.Sentinel(t, name+" "+who, err, store.ErrDenied)
+			documenttest.Is(t, name+" "+who, err, store.ErrNotStored)
+		}
+	}
+}
+
+// What can't be provoked on the server is said in its place.
+func TestAppendsAreUnknownUnlessTheServiceSurelyStoredNothing(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		reply     *http.Response
+		is        error
+		notStored bool
+		says      string
+	}{
+		"412":                        {fault(412, "PreconditionFailed"), store.ErrConflict, false, "412 PreconditionFailed"},
+		"503":                        {fault(503, "SlowDown", "Retry-After", "7"), store.ErrThrottled, false, "retry after 7s"},
+		"429":                        {fault(429, "TooManyRequests"), store.ErrThrottled, false, "429"},
+		"500":                        {fault(500, "InternalError"), nil, false, "500 InternalError: a message"},
+		"503 for another reason":     {fault(503, "ServiceUnavailable"), nil, false, "503 ServiceUnavailable"},
+		"a time-out":                 {fault(400, "RequestTimeout"), nil, false, "400 RequestTimeout"},
+		"another region":             {fault(301, "PermanentRedirect", "X-Amz-Bucket-Region", "eu-west-3"), nil, true, "the bucket is in the region eu-west-3: give region=… in the URI"},
+		"a region that is wrong":     {fault(400, "AuthorizationHeaderMalformed"), nil, true, "the bucket is in another region"},
+		"an expired token":           {fault(400, "ExpiredToken"), store.ErrDenied, true, "400 ExpiredToken"},
+		"a denial":                   {fault(403, "AccessDenied"), store.ErrDenied, true, "403 AccessDenied"},
+		"nothing that is understood": {reply(200, ""), nil, false, "the reply is none of the service"},
+	} {
+		l, _ := hookedLedger(t, Options{}, nil)
+		must(t, "Init()", l.Init(within(t, patience)))
+		l.transport.(*hooked).hook = func(req *http.Request) *http.Response {
+			if conditional(req) {
+				return c.reply
+			}
+			return nil
+		}
+		err := l.Append(within(t, patience), storetest.Grant("job", 1))
+		documenttest.Sentinel(t, "Append() with "+name, err, c.is)
+		documenttest.Says(t, "Append() with "+name, err, nil, c.says)
+		if got := errors.Is(err, store.ErrNotStored); got != c.notStored {
+			t.Errorf("Append() with %s = %v: says that nothing was stored: %v, want %v", name, err, got, c.notStored)
+		}
+	}
+}
+
+func TestAnAppendIsTriedAgainWhileAnotherIsInProgress(t *testing.T) {
+	t.Parallel()
+	tries, most := 0, 2
+	l, _ := hookedLedger(t, Options{}, nil)
+	must(t, "Init()", l.Init(within(t, patience)))
+	l.transport.(*hooked).hook = func(req *http.Request) *http.Response {
+		if tries++; conditional(req) && tries <= most {
+			return fault(409, "ConditionalRequestConflict")
+		}
+		return nil
+	}
+	must(t, "Append() after two conflicts of requests", l.Append(within(t, patience), storetest.Grant("job", 1)))
+	documenttest.Equal(t, "tries", tries, 3)
+	tries, most = 0, 100
+	err := l.Append(within(t, patience), storetest.Grant("job", 2))
+	documenttest.Sentinel(t, "Append() while requests conflict", err, nil)
+	documenttest.Equal(t, "tries", tries, contended)
+	if errors.Is(err, store.ErrNotStored) {
+		t.Errorf("Append() while requests conflict = %v, want it unknown", err)
+	}
+	// The wait ends with the context.
+	tries = 0
+	ctx, cancel := context.WithTimeout(t.Context(), contention/2)
+	defer cancel()
+	documenttest.Is(t, "Append() with little time", l.Append(ctx, storetest.Grant("job", 3)), context.DeadlineExceeded)
+}
+
+func TestAReadIsTriedAgainWhileTheServiceFails(t *testing.T) {
+	t.Parallel()
+	tries, most := 0, 2
+	l, _ := hookedLedger(t, Options{}, nil)
+	must(t, "Init()", l.Init(within(t, patience)))
+	must(t, "Append()", l.Append(within(t, patience), storetest.Grant("job", 1)))
+	l.transport.(*hooked).hook = func(req *http.Request) *http.Response {
+		if tries++; tries <= most {
+			return fault(500, "InternalError")
+		}
+		return nil
+	}
+	records, _, err := l.Tail(within(t, patience), "job", 1)
+	if must(t, "Tail() after two failures of the service", err); len(records) != 1 || tries != 4 {
+		t.Errorf("Tail() after two failures = %d records after %d requests, want one after 4: two that fail, a list and a read", len(records), tries)
+	}
+	tries, most = 0, 100
+	_, err = l.Get(within(t, patience), "job", 1)
+	documenttest.Says(t, "Get() while the service fails", err, nil, "500 InternalError")
+	documenttest.Equal(t, "tries", tries, asked)
+	tries = 0
+	err = l.Append(within(t, patience), storetest.Grant("job", 2))
+	documenttest.Says(t, "Append() while the service fails", err, nil, "500 InternalError")
+	documenttest.Equal(t, "tries of an append", tries, 1)
+}
+
+// failing are credentials that can't be had.
+type failing struct{}
+
+func (failing) Retrieve(context.Context) (aws.Credentials, error) {
+	return aws.Credentials{}, errors.New("the role is gone")
+}
+
+func TestWithoutCredentialsNothingIsSent(t *testing.T) {
+	t.Parallel()
+	h := &hooked{}
+	l := opened(t, Options{URI: uriOf("http://127.0.0.1:1", "bucket/jobs"), Credentials: failing{}, Transport: h})
+	err := l.Append(within(t, patience), storetest.Grant("job", 1))
+	documenttest.Sentinel(t, "Append()", err, store.ErrDenied)
+	documenttest.Says(t, "Append()", err, store.ErrNotStored, "no credentials: set AWS_ACCESS_KEY_ID", "the role is gone")
+	documenttest.Equal(t, "requests", h.sent.Load(), 0)
+}
+
+// The server refuses a date that is wrong by more than 15 min.
+func TestAMachineWhoseClockIsWrongSignsRightFromTheSecondRequestOn(t *testing.T) {
+	t.Parallel()
+	endpoint := s3peer.Shared(t)
+	for _, off := range []time.Duration{-3 * time.Hour, 24 * time.Hour, 0} {
+		c := clock.NewMock()
+		c.Set(time.Now().Add(off))
+		refused := 0
+		h := &hooked{}
+		l := opened(t, Options{URI: uriOf(endpoint, newBucket()), Clock: c, Transport: counting{h, &refused}})
+		must(t, "Init()", l.Init(context.WithoutCancel(t.Context())))
+		must(t, "Append()", l.Append(context.WithoutCancel(t.Context()), storetest.Grant("job", 1)))
+		want := 1
+		if off == 0 {
+			want = 0
+		}
+		documenttest.Equal(t, "refusals of a machine that is off by "+off.String(), refused, want)
+		s, err := l.Now(context.WithoutCancel(t.Context()))
+		if err != nil || time.Since(s.Time).Abs() > time.Minute {
+			t.Errorf("Now() = %+v, %v, want the server's time", s, err)
+		}
+		// A suspend: the clock stood still, and the server's went on.
+		l.dating.Learn(&http.Response{Header: http.Header{"Date": {time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat)}}})
+		must(t, "Append() after a suspend", l.Append(context.WithoutCancel(t.Context()), storetest.Grant("job", 2)))
+	}
+}
+
+// counting counts what the server refuses for its date.
+type counting struct {
+	*hooked
+	refused *int
+}
+
+func (c counting) Do(req *http.Request) (*http.Response, error) {
+	r, err := c.hooked.Do(req)
+	if err == nil && r.StatusCode == http.StatusForbidden {
+		*c.refused++
+	}
+	return r, err
+}
+
+func TestAListThatIsNotInTheOrderOfNamesIsAnError(t *testing.T) {
+	t.Parallel()
+	for name, keys := range map[string][]string{
+		"twice the same":  {"jobs/ledger/job/9007199254740990", "jobs/ledger/job/9007199254740990"},
+		"oldest first":    {"jobs/ledger/job/9007199254740990", "jobs/ledger/job/9007199254740989"},
+		"of other folder": {"jobs/ledger/jobs/9007199254740990"},
+	} {
+		l, _ := hookedLedger(t, Options{}, func(req *http.Request) *http.Response {
+			if req.URL.Query().Get("list-type") != "2" {
+				return nil
+			}
+			var b strings.Builder
+			for _, key := range keys {
+				b.WriteString("<Contents><Key>" + key + "</Key></Contents>")
+			}
+			return reply(200, "<ListBucketResult><Name>b</Name><IsTruncated>false</IsTruncated>"+b.String()+"</ListBucketResult>")
+		})
+		_, _, err := l.Tail(within(t, patience), "job", 9)
+		documenttest.Says(t, "Tail() of a list with "+name, err, nil, "not in the order of names")
+	}
+}

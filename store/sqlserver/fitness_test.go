@@ -1,0 +1,250 @@
+//go:build sqlserver
+
+package sqlserver
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/documenttest"
+	"github.com/slotlease/slotlease/store/storekit"
+)
+
+// sound are the facts of a server of its own that nothing is wrong with.
+func sound() *facts {
+	return &facts{
+		values: map[string]string{
+			valueEdition: "3", valueVersion: "16.0.4135.4", valueBanner: "Microsoft SQL Server 2022", valueUser: "worker", valueDatabase: "jobs", valueUpdate: "READ_WRITE",
+			valueDelayed: "DISABLED", valueSnapshot: "0", valuePageVerify: "CHECKSUM", valueGroup: "",
+		},
+		server: "db1 since 2026-11-24T08:00:00.123",
+		ledger: soundTable(), roster: soundTable(),
+	}
+}
+
+// soundTable is a table as Init makes it.
+func soundTable() *relation {
+	return &relation{
+		schema: "dbo", name: "worker_leases", kind: "USER_TABLE", key: "pk_worker_leases",
+		columns: []column{{"worker_type", "varbinary", 255, "", true}, {"seq", "bigint", 8, "", true}, {"document", "nvarchar", -1, "", true}},
+		indexes: []index{{"pk_worker_leases", "worker_type, seq", false, false}},
+	}
+}
+
+// with are sound facts of which one value is another.
+func with(name, value string) func(f *facts) { return func(f *facts) { f.values[name] = value } }
+
+// all are both.
+func all(changes ...func(f *facts)) func(f *facts) {
+	return func(f *facts) {
+		for _, change := range changes {
+			change(f)
+		}
+	}
+}
+
+func TestWhatADatabaseIsRefusedFor(t *testing.T) {
+	t.Parallel()
+	for says, spoil := range map[string]func(f *facts){
+		"engine edition 6":            with(valueEdition, "6"),
+		"engine edition 11":           with(valueEdition, "11"),
+		"engine edition )":            with(valueEdition, ""),
+		"Babelfish":                   with(valueBanner, "Babelfish for PostgreSQL with SQL Server Compatibility"),
+		"SQL Server 2016 or later":    with(valueVersion, "12.0.6024.0"),
+		"the version ":                with(valueVersion, "x"),
+		"Updateability is READ_ONLY":  with(valueUpdate, "READ_ONLY"),
+		"Updateability is )":          with(valueUpdate, ""),
+		"DELAYED_DURABILITY = FORCED": with(valueDelayed, "FORCED"),
+		"the database is tempdb":      with(valueDatabase, "tempdb"),
+		"is a view":                   func(f *facts) { f.ledger.kind = "VIEW" },
+		"is a synonym":                func(f *facts) { f.ledger.kind = "SYNONYM" },
+		"memory-optimized":            func(f *facts) { f.ledger.kinds = "memory-optimized" },
+		"external":                    func(f *facts) { f.ledger.kinds = "external" },
+
+		"has triggers, which can change records: a":  func(f *facts) { f.ledger.triggers = []string{"a", "b"} },
+		"besides its key, which can keep":            func(f *facts) { f.ledger.constraints = []string{"fk"} },
+		"row-level security policies":                func(f *facts) { f.ledger.policies = []string{"p"} },
+		"of the type varchar(255)":                   func(f *facts) { f.ledger.columns[0].kind = "varchar" },
+		"of the type varbinary(62)":                  func(f *facts) { f.ledger.columns[0].length = 62 },
+		"column seq of the type int":                 func(f *facts) { f.ledger.columns[1].kind = "int" },
+		"document of the type nvarchar(4000)":        func(f *facts) { f.ledger.columns[2].length = 4000 },
+		"document of the type varchar(-1)":           func(f *facts) { f.ledger.columns[2].kind = "varchar" },
+		"document, which is masked":                  func(f *facts) { f.ledger.columns[2].odd = "masked" },
+		"worker_type, which is encrypted":            func(f *facts) { f.ledger.columns[0].odd = "encrypted" },
+		"seq, which is identity":                     func(f *facts) { f.ledger.columns[1].odd = "identity" },
+		"that is computed":                           func(f *facts) { f.ledger.columns = append(f.ledger.columns, column{"x", "int", 4, "computed", false}) },
+		"that must not be null":                      func(f *facts) { f.ledger.columns = append(f.ledger.columns, column{"x", "int", 4, "", true}) },
+		"has no column document":                     func(f *facts) { f.ledger.columns = f.ledger.columns[:2] },
+		"has no primary key (worker_type, seq)":      func(f *facts) { f.ledger.indexes[0].columns = "seq, worker_type" },
+		"has no primary key (worker_type, seq) ":     func(f *facts) { f.ledger.indexes[0].columns = "worker_type, seq, region" },
+		"has no primary key (worker_type, seq)  ":    func(f *facts) { f.ledger.key, f.ledger.indexes = "", nil },
+		"is disabled":                                func(f *facts) { f.ledger.indexes[0].off = true },
+		"IGNORE_DUP_KEY":                             func(f *facts) { f.ledger.indexes[0].ignores = true },
+		"a unique index besides its key, which keep": func(f *facts) { f.ledger.indexes = append(f.ledger.indexes, index{"ix", "worker_type", false, false}) },
+	} {
+		l := opened(t, Options{URI: "sqlserver://me@127.0.0.1:1/jobs"})
+		f := sound()
+		spoil(f)
+		err := l.judge(t.Context(), f)
+		documenttest.Says(t, says, err, store.ErrRefused, strings.TrimRight(says, " "))
+		if l.known.Load() != nil {
+			t.Errorf("a database that is refused (%s) counts as known", says)
+		}
+		if flaw, ok := errors.AsType[storekit.Flaw](err); !ok || flaw.Remedy == "" || flaw.Check == "" {
+			t.Errorf("a refusal (%s) = %+v, want a remedy", says, flaw)
+		}
+	}
+}
+
+func TestWhatADatabaseIsNotRefusedFor(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(f *facts){
+		"nothing":                    func(*facts) {},
+		"snapshots":                  with(valueSnapshot, "1"),
+		"durability that may be let": with(valueDelayed, "ALLOWED"),
+		"SQL Server 2016":            with(valueVersion, "13.0.1601.5"),
+		"Azure, of version 12":       all(with(valueEdition, "5"), with(valueVersion, "12.0.2000.8")),
+		"a managed instance":         all(with(valueEdition, "8"), with(valueVersion, "12.0.2000.8")),
+		"a failover cluster":         with(valueClustered, "1"),
+		"an index that is disabled":  func(f *facts) { f.ledger.indexes = append(f.ledger.indexes, index{"ix", "worker_type", false, true}) },
+		"a column with a default":    func(f *facts) { f.ledger.columns = append(f.ledger.columns, column{"made", "datetime2", 8, "", false}) },
+		"an identity of others": func(f *facts) {
+			f.ledger.columns = append(f.ledger.columns, column{"n", "bigint", 8, "identity", false})
+		},
+		"a wider column":        func(f *facts) { f.ledger.columns[0].length = 900 },
+		"an availability group": with(valueGroup, "6f1b3f1e-0000-0000-0000-000000000000"),
+	} {
+		l := opened(t, Options{URI: "sqlserver://me@127.0.0.1:1/jobs"})
+		f := sound()
+		change(f)
+		if err := l.judge(t.Context(), f); err != nil || l.known.Load() != f {
+			t.Errorf("judge() of a database with %s = %v, want nil", name, err)
+		}
+		shared := slices.Contains([]string{"Azure, of version 12", "a managed instance", "a failover cluster", "an availability group"}, name)
+		want := map[bool]string{true: "100ms", false: "0s"}[shared]
+		documenttest.Equal(t, "the skew with "+name, l.skew().String(), want)
+	}
+}
+
+// rowsOf answers the statements of lookOn, as a server does.
+func rowsOf(l *Ledger) map[string][][]string {
+	return map[string][][]string{
+		askServer:                       {{"3", "16.0.4135.4", "Microsoft SQL Server 2022", "worker", "jobs", "READ_WRITE", "0", "db1 since 2026-11-24T08:00:00.123"}},
+		askDatabase:                     {{"DISABLED", "0", "CHECKSUM", ""}},
+		l.of(askTable, "worker_leases"): {{"dbo", "worker_leases", "USER_TABLE", ""}},
+		l.of(askColumns, "worker_leases"): {
+			{"worker_type", "varbinary", "255", "", "1"}, {"seq", "bigint", "8", "", "1"}, {"document", "nvarchar", "-1", "", "1"},
+		},
+		l.of(askIndexes, "worker_leases"): {{"pk_worker_leases", "1", "0", "0", "worker_type"}, {"pk_worker_leases", "1", "0", "0", "seq"}},
+	}
+}
+
+// answers lets lookOn read rows by statement.
+func answers(rows map[string][][]string, failing map[string]error) asking {
+	return func(_ context.Context, text string) ([][]string, error) { return rows[text], failing[text] }
+}
+
+func TestFactsAreReadFromTheCatalog(t *testing.T) {
+	t.Parallel()
+	l := opened(t, Options{URI: "sqlserver://me@127.0.0.1:1/jobs"})
+	rows := rowsOf(l)
+	f, err := l.lookOn(t.Context(), answers(rows, nil))
+	must(t, "lookOn()", err)
+	if f.roster != nil || f.ledger == nil || len(f.tableFlawsOf(l)) > 0 || f.ledger.key != "pk_worker_leases" || f.server != "db1 since 2026-11-24T08:00:00.123" {
+		t.Errorf("lookOn() = %+v with %+v, want a sound table, and no roster", f, f.ledger)
+	}
+	const group = "6f1b3f1e-0000-0000-0000-000000000000"
+	rows = maps.Clone(rows)
+	rows[askDatabase] = [][]string{{"DISABLED", "1", "CHECKSUM", group}}
+	askOfGroup := f.askGroup(group)
+	rows[askOfGroup] = [][]string{{"db1", "SYNCHRONOUS_COMMIT", "AUTOMATIC", "1"}, {"db2", "ASYNCHRONOUS_COMMIT", "MANUAL", "1"}}
+	rows[l.of(askHooks, "worker_leases")] = [][]string{{"constraint", "ck"}, {"policy", "p"}, {"trigger", "tr"}}
+	rows[l.of(askIndexes, "worker_leases")] = append(rows[l.of(askIndexes, "worker_leases")], []string{"ix", "0", "1", "0", "document"})
+	f, err = l.lookOn(t.Context(), answers(rows, nil))
+	must(t, "lookOn()", err)
+	if !slices.Equal(f.asynchronous(), []string{"db2"}) || f.alone() || !f.several() || len(f.ledger.indexes) != 2 ||
+		!slices.Equal(f.ledger.triggers, []string{"tr"}) || !slices.Equal(f.ledger.constraints, []string{"ck"}) || !slices.Equal(f.ledger.policies, []string{"p"}) {
+		t.Errorf("lookOn() = %+v with %+v, want the group's replicas, and what hangs on the table", f, f.ledger)
+	}
+	// SQL Server 2016 has no column for how many replicas must commit.
+	old := maps.Clone(rows)
+	old[askServer] = [][]string{slices.Clone(rows[askServer][0])}
+	old[askServer][0][1] = "13.0.7000.253"
+	old[strings.Replace(askOfGroup, "CONVERT(nvarchar(10), g.required_synchronized_secondaries_to_commit)", "N'0'", 1)] = [][]string{{"db1", "SYNCHRONOUS_COMMIT", "AUTOMATIC", "0"}}
+	f, err = l.lookOn(t.Context(), answers(old, map[string]error{askOfGroup: said(207, 16, "Invalid column name 'required_synchronized_secondaries_to_commit'.")}))
+	if err != nil || len(f.copies) != 1 || !f.alone() {
+		t.Errorf("lookOn() of SQL Server 2016 = %+v, %v, want one replica", f, err)
+	}
+	// The user may not see the group's replicas.
+	f, err = l.lookOn(t.Context(), answers(rows, map[string]error{askOfGroup: said(300, 14, "VIEW ANY DEFINITION permission was denied")}))
+	if err != nil || len(f.copies) != 0 {
+		t.Errorf("lookOn() without a right to see replicas = %+v, %v, want none", f, err)
+	}
+	for _, text := range slices.Sorted(maps.Keys(rows)) {
+		if _, err := l.lookOn(t.Context(), answers(rows, map[string]error{text: errors.New("broken")})); err == nil {
+			t.Errorf("lookOn() of a connection that breaks at %s = nil, want an error", text)
+		}
+	}
+	rows[askServer] = nil
+	if _, err := l.lookOn(t.Context(), answers(rows, nil)); err == nil {
+		t.Error("lookOn() of a server that doesn't answer = nil, want an error")
+	}
+}
+
+// tableFlawsOf are the flaws of the ledger's table.
+func (f *facts) tableFlawsOf(l *Ledger) []storekit.Flaw { return l.tableFlaws(f.ledger) }
+
+func TestWhatSurvives(t *testing.T) {
+	t.Parallel()
+	copies := func(modes ...string) func(f *facts) {
+		return func(f *facts) {
+			f.values[valueGroup] = "6f1b3f1e-0000-0000-0000-000000000000"
+			for _, mode := range modes {
+				f.copies = append(f.copies, replica{"db" + mode, mode, "MANUAL"})
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		change   func(f *facts)
+		failover string
+		flaw     string
+	}{
+		"one server":                        {func(*facts) {}, "There is no failover that is known of", ""},
+		"pages that aren't checked":         {with(valuePageVerify, "NONE"), "There is no failover", "PAGE_VERIFY is NONE"},
+		"a failover cluster":                {with(valueClustered, "1"), "the same disks", ""},
+		"a cluster's group":                 {all(copies("SYNCHRONOUS_COMMIT"), with(valueClustered, "1")), "goes on alone", "goes on alone"},
+		"replicas that nobody may see":      {copies(), "may not know the availability group's replicas", "isn't known"},
+		"an asynchronous replica":           {copies("SYNCHRONOUS_COMMIT", "ASYNCHRONOUS_COMMIT"), "commits asynchronously", "dbASYNCHRONOUS_COMMIT"},
+		"a primary that goes on alone":      {copies("SYNCHRONOUS_COMMIT", "SYNCHRONOUS_COMMIT"), "goes on alone", "goes on alone"},
+		"a primary that waits for replicas": {all(copies("SYNCHRONOUS_COMMIT"), with(valueGroupCommit, "1")), "At least 1 of the synchronous replicas", ""},
+		"Azure":                             {all(with(valueEdition, "5"), with(valueGroup, "x")), "a majority of the copies", ""},
+		"a managed instance":                {with(valueEdition, "8"), "a majority of the copies", ""},
+	} {
+		l := opened(t, Options{URI: "sqlserver://me@127.0.0.1:1/jobs"})
+		for _, text := range []string{l.Durability().Crash, l.Durability().Power, l.Durability().Failover} {
+			if !strings.HasPrefix(text, "Not known before") || !strings.HasSuffix(text, untested) {
+				t.Errorf("Durability() before the first use = %q, want that nothing is known", text)
+			}
+		}
+		f := sound()
+		c.change(f)
+		must(t, "judge()", l.judge(t.Context(), f))
+		d := l.Durability()
+		if !strings.Contains(d.Failover, c.failover) {
+			t.Errorf("Durability() with %s = %+v, want %q", name, d, c.failover)
+		}
+		for _, text := range []string{d.Crash, d.Power, d.Failover} {
+			if !strings.HasSuffix(text, untested) {
+				t.Errorf("Durability() with %s = %q, want that it is untested", name, text)
+			}
+		}
+		if got := l.Warning(); (got == "") != (c.flaw == "") || !strings.Contains(got, c.flaw) {
+			t.Errorf("Warning() with %s = %q, want %q", name, got, c.flaw)
+		}
+	}
+}

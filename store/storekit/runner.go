@@ -1,0 +1,249 @@
+package storekit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/slotlease/slotlease/store"
+	"github.com/slotlease/slotlease/store/internal/fault"
+)
+
+// RunnerOptions of NewRunner.
+type RunnerOptions struct {
+	// Store is the name of the store, with which its errors begin: "postgres". Required.
+	Store string
+	// Secrets are taken out of the texts of errors.
+	Secrets Secrets
+	// Meaning says what a driver's error means. It isn't asked about errors that match a sentinel of package
+	// store. nil: nothing is known, so that the outcome of each is unknown.
+	Meaning func(err error) Meaning
+	// Text is what is shown of an error, whatever it means, unless Meaning says; the error's own text is then its detail. nil, or
+	// an empty text: the error's own.
+	Text func(err error) string
+	// Grace, if not 0, is for a driver whose own error says what it waited for when the time was over: it gets the deadline
+	// of the operation, and so much time after its end to return.
+	Grace time.Duration
+	// Clock measures Grace. Default: the real clock.
+	Clock clock.Clock
+	// Fitness, if not nil, is ensured before each operation, and doubted after errors whose Meaning isn't Sound.
+	Fitness *Fitness
+}
+
+// Runner performs the operations of one ledger. Its methods, and Run, are safe for concurrent use.
+type Runner struct {
+	o RunnerOptions
+	// life ends with Close, and with it all operations.
+	life   context.Context
+	end    context.CancelFunc
+	closed atomic.Bool
+
+	mu    sync.Mutex     // for the count of calls, which doesn't grow once closed
+	calls sync.WaitGroup // goroutines of operations
+}
+
+// NewRunner returns a runner.
+func NewRunner(o RunnerOptions) *Runner {
+	r := &Runner{o: o}
+	if r.o.Clock == nil {
+		r.o.Clock = clock.New()
+	}
+	r.life, r.end = context.WithCancel(context.Background())
+	return r
+}
+
+// Run performs an operation on a key, which may be empty; both are named in errors. It returns as soon as ctx
+// ends or the ledger is closed, whatever the driver does meanwhile; do then goes on until it notices.
+//
+// do is called in a goroutine, with a context that is cancelled at the deadline of ctx but has none: a driver
+// would measure it by the machine's wall clock, and would close its connection a moment early, whose error
+// then hides that the time was over. The values of ctx are there, so that store.Charge and store.Tell work.
+// With RunnerOptions.Grace it has the deadline.
+func Run[T any](ctx context.Context, r *Runner, op, key string, do func(ctx context.Context) (T, error)) (T, error) {
+	return run(ctx, r, op, key, r.o.Fitness, do)
+}
+
+// RunUnchecked is Run for what must work on a database that isn't fit, or not yet: Init and examinations.
+func RunUnchecked[T any](ctx context.Context, r *Runner, op, key string, do func(ctx context.Context) (T, error)) (T, error) {
+	return run(ctx, r, op, key, nil, do)
+}
+
+// Probe is RunUnchecked for a part of an examination: its errors name neither the store nor the operation. do may go
+// on after the return, so that it must leave the caller's variables alone.
+func Probe[T any](ctx context.Context, r *Runner, do func(ctx context.Context) (T, error)) (T, error) {
+	v, err := RunUnchecked(ctx, r, "examine", "", do)
+	if inner := errors.Unwrap(err); inner != nil {
+		err = inner
+	}
+	return v, err
+}
+
+func run[T any](ctx context.Context, r *Runner, op, key string, fitness *Fitness, do func(ctx context.Context) (T, error)) (T, error) {
+	var none T
+	if err := r.begin(ctx); err != nil {
+		return none, r.Failed(ctx, op, key, NotStored(err))
+	}
+	var last trouble
+	base := ctx
+	if r.o.Grace == 0 {
+		base = context.WithoutCancel(ctx)
+	}
+	inner, cancel := context.WithCancel(context.WithValue(base, troubleKey{}, &last))
+	defer cancel()
+	defer context.AfterFunc(r.life, cancel)()
+	done := make(chan outcome[T], 1)
+	go func() {
+		defer r.calls.Done()
+		var o outcome[T]
+		o.value, o.err = attempt(inner, r, fitness, do)
+		done <- o
+	}()
+	var o outcome[T]
+	select {
+	case o = <-done:
+	case <-ctx.Done():
+		o = lastWord(r, done, last.after(fault.Ended(ctx)))
+	case <-r.life.Done():
+		o = lastWord(r, done, last.after(store.ErrClosed))
+	}
+	if o.err != nil {
+		return o.value, r.Failed(ctx, op, key, o.err)
+	}
+	return o.value, nil
+}
+
+// outcome is the result of an operation.
+type outcome[T any] struct {
+	value T
+	err   error
+}
+
+// lastWord is the outcome of an operation that has been ended: its own if it is there already, or comes within the grace.
+func lastWord[T any](r *Runner, done <-chan outcome[T], ended error) outcome[T] {
+	select {
+	case o := <-done:
+		return o
+	default:
+	}
+	if r.o.Grace > 0 {
+		timer := r.o.Clock.Timer(r.o.Grace)
+		defer timer.Stop()
+		select {
+		case o := <-done:
+			return o
+		case <-timer.C:
+		case <-r.life.Done():
+		}
+	}
+	return outcome[T]{err: ended}
+}
+
+// attempt is an operation on a database that is fit.
+func attempt[T any](ctx context.Context, r *Runner, fitness *Fitness, do func(ctx context.Context) (T, error)) (T, error) {
+	var none T
+	if fitness != nil {
+		if err := fitness.Ensure(ctx); err != nil {
+			return none, NotStored(err)
+		}
+	}
+	value, err := do(ctx)
+	if err != nil && fitness != nil && ctx.Err() == nil && !r.mean(err).Sound {
+		fitness.Doubt()
+	}
+	return value, err
+}
+
+// Open is the error of an operation that may not begin, because the ledger is closed or ctx is over; else nil.
+func (r *Runner) Open(ctx context.Context) error {
+	if r.closed.Load() {
+		return store.ErrClosed
+	}
+	return fault.Ended(ctx)
+}
+
+// begin notes an operation, for which Close waits.
+func (r *Runner) begin(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.Open(ctx); err != nil {
+		return err
+	}
+	r.calls.Add(1)
+	return nil
+}
+
+// Close ends the operations in progress, and lets later ones fail with store.ErrClosed. Then, when the
+// operations have noticed, it calls release, which closes the driver's client. It waits for all that until ctx
+// ends; the rest happens in the background. A second Close does nothing.
+func (r *Runner) Close(ctx context.Context, release func() error) error {
+	r.mu.Lock()
+	closed := r.closed.Swap(true)
+	r.mu.Unlock()
+	if closed {
+		return nil
+	}
+	r.end()
+	done := make(chan error, 1)
+	go func() {
+		r.calls.Wait()
+		done <- release()
+	}()
+	select {
+	case err := <-done:
+		return r.Failed(ctx, "close", "", err)
+	case <-ctx.Done():
+		return r.Failed(ctx, "close", "", fault.Ended(ctx))
+	}
+}
+
+// Life is a context that ends with Close, for what isn't part of an operation: connections, and what a driver asks by itself.
+func (r *Runner) Life() context.Context { return r.life }
+
+// Closed reports whether Close was called.
+func (r *Runner) Closed() bool { return r.closed.Load() }
+
+// Invalid is the error of an operation that was not begun, because of what it was given.
+func (r *Runner) Invalid(op string, err error) error { return fault.Of(r.o.Store, op, "", err) }
+
+// Failed is the error of an operation on a key, which may be empty, that a store performs without Run; nil if err is.
+func (r *Runner) Failed(ctx context.Context, op, key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fault.Of(r.o.Store, op, key, r.show(ctx, err, key))
+}
+
+// NotStored is an error of an operation that surely stored nothing, and never will, such as one before anything was sent:
+// it matches store.ErrNotStored, too. The text is that of err.
+func NotStored(err error) error { return unsent{err} }
+
+type unsent struct{ error }
+
+func (e unsent) Unwrap() []error { return []error{e.error, store.ErrNotStored} }
+
+// troubleKey is the context key of the trouble of an operation.
+type troubleKey struct{}
+
+// trouble is what went wrong last in an operation that goes on.
+type trouble struct{ text atomic.Pointer[string] }
+
+// Trouble notes what went wrong with a request of an operation that Run performs, and that may make it again. If the operation
+// ends with its context, or with the ledger, before it has succeeded or failed, its error says that, too. It may have secrets.
+func Trouble(ctx context.Context, text string) {
+	if t, ok := ctx.Value(troubleKey{}).(*trouble); ok {
+		t.text.Store(&text)
+	}
+}
+
+// after is the error of an operation that was ended, and the trouble that it had by then.
+func (t *trouble) after(ended error) error {
+	if text := t.text.Load(); text != nil {
+		return fmt.Errorf("%w: %s", ended, *text)
+	}
+	return ended
+}
