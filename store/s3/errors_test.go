@@ -141,6 +141,24 @@ func TestAReadIsTriedAgainWhileTheServiceFails(t *testing.T) {
 	documenttest.Equal(t, "tries of an append", tries, 1)
 }
 
+// Workers that start together create one bucket, and a service may fail while it does.
+func TestInitIsTriedAgainWhileTheServiceFails(t *testing.T) {
+	t.Parallel()
+	failed := map[string]bool{}
+	h := &hooked{hook: func(req *http.Request) *http.Response {
+		if request := req.Method + " " + req.URL.String(); !failed[request] {
+			failed[request] = true
+			return fault(500, "InternalError")
+		}
+		return nil
+	}}
+	l := opened(t, Options{URI: uriOf(s3peer.Shared(t), newBucket()+"/jobs"), Transport: h})
+	must(t, "Init() of which each request fails at first", l.Init(within(t, patience)))
+	documenttest.Equal(t, "kinds of requests that failed: the bucket twice, its rules, its versions, the probe", len(failed), 5)
+	h.hook = func(*http.Request) *http.Response { return fault(500, "InternalError") }
+	documenttest.Says(t, "Init() while the service fails", l.Init(within(t, patience)), nil, "500 InternalError")
+}
+
 // failing are credentials that can't be had.
 type failing struct{}
 

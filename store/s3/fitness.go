@@ -70,7 +70,7 @@ type settings struct {
 
 // inspect asks for the settings of the bucket.
 func (l *Ledger) inspect(ctx context.Context) (found settings, err error) {
-	rules, err := ask(l, func() (*s3.GetBucketLifecycleConfigurationOutput, error) {
+	rules, err := insist(ctx, l, func() (*s3.GetBucketLifecycleConfigurationOutput, error) {
 		return l.api.GetBucketLifecycleConfiguration(ctx, &s3.GetBucketLifecycleConfigurationInput{Bucket: &l.address.bucket})
 	})
 	kept := true // what a delete makes noncurrent
@@ -89,7 +89,7 @@ func (l *Ledger) inspect(ctx context.Context) (found settings, err error) {
 	default:
 		return found, err
 	}
-	versions, err := ask(l, func() (*s3.GetBucketVersioningOutput, error) {
+	versions, err := insist(ctx, l, func() (*s3.GetBucketVersioningOutput, error) {
 		return l.api.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: &l.address.bucket})
 	})
 	switch {
@@ -177,7 +177,9 @@ func (l *Ledger) prove(ctx context.Context) error {
 func (l *Ledger) tryTwice(ctx context.Context) error {
 	name := l.address.folder + probeName
 	for range 2 {
-		err := objects{l}.Create(ctx, name, []byte(`{}`))
+		_, err := insist(ctx, l, func() (none struct{}, err error) {
+			return none, objects{l}.Create(ctx, name, []byte(`{}`))
+		})
 		switch {
 		case statusOf(err) == http.StatusPreconditionFailed:
 			return nil

@@ -29,7 +29,8 @@ const (
 	// contention the wait between.
 	contended  = 4
 	contention = 50 * time.Millisecond
-	// asked is how often a read, or a deletion, is tried that the service fails to answer, as it asks for itself.
+	// asked is how often is tried what the service fails to do, as it asks for itself: a read, a deletion, and each
+	// request of Init, which may be sent twice.
 	asked = 4
 )
 
@@ -98,7 +99,7 @@ func (l *Ledger) create(ctx context.Context) error {
 	if l.readOnly {
 		return nil
 	}
-	_, err := l.head(ctx)
+	_, err := insist(ctx, l, func() (*s3.HeadBucketOutput, error) { return l.headBucket(ctx) })
 	if err == nil || !errors.Is(l.meaning(err).Is, store.ErrMissing) {
 		return err
 	}
@@ -106,7 +107,7 @@ func (l *Ledger) create(ctx context.Context) error {
 	if region := l.api.Options().Region; region != defaultRegion && l.address.endpoint == nil {
 		in.CreateBucketConfiguration = &types.CreateBucketConfiguration{LocationConstraint: types.BucketLocationConstraint(region)}
 	}
-	_, err = ask(l, func() (*s3.CreateBucketOutput, error) { return l.api.CreateBucket(ctx, in) })
+	_, err = insist(ctx, l, func() (*s3.CreateBucketOutput, error) { return l.api.CreateBucket(ctx, in) })
 	if code := codeOf(err); code == "BucketAlreadyOwnedByYou" || code == "OperationAborted" {
 		err = nil // Another worker was first.
 	}
@@ -115,9 +116,11 @@ func (l *Ledger) create(ctx context.Context) error {
 
 // head asks for nothing but whether the bucket is there.
 func (l *Ledger) head(ctx context.Context) (*s3.HeadBucketOutput, error) {
-	return ask(l, func() (*s3.HeadBucketOutput, error) {
-		return l.api.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &l.address.bucket})
-	})
+	return ask(l, func() (*s3.HeadBucketOutput, error) { return l.headBucket(ctx) })
+}
+
+func (l *Ledger) headBucket(ctx context.Context) (*s3.HeadBucketOutput, error) {
+	return l.api.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &l.address.bucket})
 }
 
 // objects are those of the bucket.
