@@ -113,7 +113,7 @@ func TestAnExaminationWithoutAnAnswerEndsInTime(t *testing.T) {
 	peer.Pause()
 	began := time.Now()
 	found, err := l.Examine(within(t, 500*time.Millisecond))
-	if took := time.Since(began); took > 2*time.Second {
+	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("Examine() took %v, want it to end with its context", took)
 	}
 	peer.Kill()

@@ -308,7 +308,7 @@ func TestClientsThatAreStuck(t *testing.T) {
 		stuck = append(stuck, c)
 	}
 	begun := time.Now()
-	if _, ok, _ := probe(t, s, "/healthz"); !ok || time.Since(begun) > time.Second {
+	if _, ok, _ := probe(t, s, "/healthz"); !ok || time.Since(begun) > readTime/2 {
 		t.Errorf("among clients that are stuck, GET /healthz succeeds: %v, after %v", ok, time.Since(begun))
 	}
 	for _, c := range stuck {
@@ -364,7 +364,7 @@ func TestTheEndWaitsForNoClient(t *testing.T) {
 	})
 	begun := time.Now()
 	s.Close()
-	if took := time.Since(begun); took > time.Second {
+	if took := time.Since(begun); took > 10*time.Second {
 		t.Errorf("Close took %v", took)
 	}
 	if c, err := net.Dial("tcp", s.Addr()); err == nil {
