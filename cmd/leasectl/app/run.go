@@ -65,6 +65,7 @@ func (a *app) run(c *cobra.Command, f *runFlags, args []string) error {
 	ctx, stop := context.WithCancelCause(c.Context())
 	defer stop(nil)
 	log := a.runLog(f, t, timing, func() { stop(interrupt.ErrUnread) })
+	defer log.Close()
 	command := a.supervised(f, args, t, log)
 	over, err := a.outlook(ctx, f, t, timing, log, &command)
 	if err != nil {

@@ -44,6 +44,7 @@ type Options struct {
 // Log logs what happens to a worker and its command. It is safe for concurrent use.
 type Log struct {
 	log    *zap.Logger
+	lines  *lines
 	json   bool
 	worker workerlease.Worker
 	store  storeuri.Target
@@ -63,8 +64,8 @@ type Log struct {
 
 // New returns a log.
 func New(o Options) *Log {
-	to := zapcore.Lock(zapcore.AddSync(o.To))
-	l := &Log{json: o.JSON, worker: o.Worker, store: o.Store, once: o.Once, now: time.Now, outage: outage{once: o.Once}}
+	to := &lines{to: o.To}
+	l := &Log{lines: to, json: o.JSON, worker: o.Worker, store: o.Store, once: o.Once, now: time.Now, outage: outage{once: o.Once}}
 	l.store.Shown = o.Store.Place()
 	if !o.JSON {
 		l.log = zap.New(&textCore{LevelEnabler: o.Level, to: to})
@@ -76,6 +77,33 @@ func New(o Options) *Log {
 	l.log = zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(c), to, o.Level))
 	return l
 }
+
+// Close ends the log: what is logged from now on is dropped. A worker that could not be stopped in time may go on for a
+// moment, and why the command failed is its last word.
+func (l *Log) Close() {
+	l.lines.mu.Lock()
+	defer l.lines.mu.Unlock()
+	l.lines.closed = true
+}
+
+// lines passes lines on, one at a time, until it is closed.
+type lines struct {
+	to     io.Writer
+	mu     sync.Mutex
+	closed bool
+}
+
+func (l *lines) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return len(line), nil
+	}
+	return l.to.Write(line)
+}
+
+// Sync does nothing: each line is passed on at once.
+func (l *lines) Sync() error { return nil }
 
 // say logs a line: the text, or as JSON the message and the fields. A line about no
 // slot has the zero slot.

@@ -165,6 +165,21 @@ func TestTheLogKeepsToItsLevelAndShowsNoSecrets(t *testing.T) {
 	}
 }
 
+// A worker that could not be stopped goes on, but leasectl has said its last word.
+func TestAClosedLogSaysNothingMore(t *testing.T) {
+	for _, asJSON := range []bool{false, true} {
+		var out bytes.Buffer
+		j := New(Options{To: &out, JSON: asJSON, Worker: worker})
+		j.Warn("before the end")
+		j.Close()
+		j.Observe(workerlease.RosterFailed{Worker: worker, Err: errors.New("too late")})
+		j.Stopped()
+		if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "before the end") {
+			t.Errorf("the log, closed after a warning, is %q, want the warning alone", got)
+		}
+	}
+}
+
 func TestAFailedJobIsLoggedOnce(t *testing.T) {
 	status, lease := guard.Status{Code: 3, Reason: guard.Exited}, workerlease.Lease{Slot: slots.Slot{Start: noon, End: noon.Add(time.Minute)}, Token: 7}
 	for job, want := range map[*workerlease.Job][]string{
