@@ -1,5 +1,5 @@
 GO      ?= go
-MODULES  = . store/etcd store/kubernetes testutil/mongopeer/server internal/chaos internal/fencetest internal/promtest examples/gocron
+MODULES  = . store/etcd store/kubernetes testutil/mongopeer/server internal/chaos internal/fencetest internal/promtest internal/portable examples/gocron
 LINT     = golangci-lint
 # What has the build tag of the store of SQL Server, which was never run on one.
 UNTESTED = -tags sqlserver ./store/sqlserver ./cmd/leasectl/internal/storeuri
@@ -39,6 +39,7 @@ race: export SLOTLEASE_RACE_ROUNDS ?= 10
 race: export SLOTLEASE_SIM_SEEDS ?= 3
 race: ## Run the tests of code with goroutines with the race detector; fail without the MongoDB server
 	REQUIRE_STORES=$${REQUIRE_STORES:-mongo} $(GO) test -race -short -vet=off $(TRUSTED) -shuffle=on -timeout 1h $(LONGEST) $$($(GO) list ./... | grep -vE '$(SINGLE)')
+	$(GO) test -race -short -vet=off $(TRUSTED) $(UNTESTED)
 
 .PHONY: sim
 sim: ## Simulate workers for long: make sim SEEDS=2000 HOURS=6
@@ -152,11 +153,13 @@ fmt: ## Format the code
 	$(LINT) fmt ./...
 
 .PHONY: lint
-lint: ## Lint, vet, and check that go.mod is tidy
-	$(GO) vet ./...
-	$(GO) vet $(UNTESTED)
+lint: ## Lint, with the checks of go vet, and check that go.mod is tidy
 	$(LINT) run --build-tags $(subst -tags ,,$(UNTESTED))
 	@for m in $(MODULES); do (cd $$m && $(LINT) run ./... && $(GO) mod tidy -diff) || exit 1; done
+
+.PHONY: portable
+portable: ## Check the types of everything for macOS, Windows, and processors of 32 bits
+	cd internal/portable && $(GO) run . ../..
 
 .PHONY: cover
 cover: ## Measure test coverage by function

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/slotlease/slotlease/internal/parallel"
 	"github.com/slotlease/slotlease/internal/race"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/postgrespeer"
@@ -12,6 +13,7 @@ import (
 
 func TestMain(m *testing.M) {
 	storetest.PlayContender(func(ctx context.Context, uri string) (store.Ledger, error) { return Open(ctx, Options{URI: uri}) })
+	parallel.Waiting() // for servers that don't answer
 	m.Run()
 }
 
