@@ -64,7 +64,7 @@ func TestASlotOfAPauseIsNotMissedForTheStore(t *testing.T) {
 		}
 		return faultstore.Fault{}
 	}})
-	timing, err := workerlease.Options{WorkerType: "t", InstanceID: "a", Schedule: slots.Must(slots.Every(time.Minute)), JoinMidSlot: true}.Timing()
+	timing, err := workerlease.Options{WorkerType: "t", InstanceID: "a", Schedule: slots.Must(slots.Every(time.Hour)), JoinMidSlot: true}.Timing()
 	if err != nil {
 		t.Fatal(err)
 	}
