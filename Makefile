@@ -7,9 +7,9 @@ UNTESTED = -tags sqlserver ./store/sqlserver ./cmd/leasectl/internal/storeuri
 # end.
 LONGEST  = ./cmd/leasectl/app ./testutil/sim ./store/cosmos ./cmd/leasectl/internal/guard ./store/mongo
 
-# Packages without goroutines, or whose tests run other programs only: the race detector
-# has nothing to find there.
-SINGLE   = /(testutil/(postgres|mysql|redis|etcd|s3|azurite|kube)peer|slots|priority|workerlease/(history|verify|internal/gap|internal/machine|internal/timeline)|internal/(audit|docs|fuzzed|model|recordtest))$$|/examples|/internal/(figures|estimate)
+# Packages without goroutines, or whose tests run other programs only, or leasectl, which its
+# own tests run: the race detector has nothing to find there.
+SINGLE   = /(testutil/((postgres|mysql|redis|etcd|s3|azurite|kube)peer|leasectltest)|slots|priority|workerlease/(history|verify|internal/gap|internal/machine|internal/timeline)|internal/(audit|docs|fuzzed|model|recordtest))$$|/examples|/internal/(figures|estimate)
 
 .PHONY: help
 help: ## Show this help

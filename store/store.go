@@ -31,7 +31,8 @@ type Ledger interface {
 	// empty ledger gives none, and no error. Documents are decoded as by Get.
 	//
 	// They are what the ledger had at one moment during the call: with a record that was
-	// appended meanwhile come those before it.
+	// appended meanwhile come those before it. A store may rely on the order in which
+	// workers append, each record when the one before it is there.
 	//
 	// Unreachable records, whose Seq is unreadable or not in 1 … MaxSeq, are passed
 	// over. If there are any, one of them comes first, in addition to limit, with

@@ -144,11 +144,23 @@ func decide(ops []*operation, timeout time.Duration) ruling {
 	return ruling{verdict: porcupine.CheckOperationsTimeout(model, history(ops, nil), timeout), searched: len(ops)}
 }
 
-// history is what the checker wants.
+// history is what the checker wants. A trim that deleted records did so one by one, and so becomes two operations, each
+// at one instant: its call and its reply.
 func history(ops []*operation, clients map[string]int) []porcupine.Operation {
-	out := make([]porcupine.Operation, len(ops))
-	for i, o := range ops {
-		out[i] = porcupine.Operation{ClientId: clients[o.Client], Input: o, Call: o.call.At, Return: o.reply.At}
+	out := make([]porcupine.Operation, 0, len(ops))
+	add := func(o *operation) {
+		out = append(out, porcupine.Operation{ClientId: clients[o.Client], Input: o, Call: o.call.At, Return: o.reply.At})
+	}
+	for _, o := range ops {
+		if o.Act != actTrim || o.ghost() || o.Removed == 0 {
+			add(o)
+			continue
+		}
+		first, last := *o, *o
+		first.phase, first.reply.At = opens, o.call.At
+		last.phase, last.call.At = closes, o.reply.At
+		add(&first)
+		add(&last)
 	}
 	return out
 }

@@ -28,8 +28,8 @@
 //   - Tail returns the newest records, newest first: as many as there are, up to
 //     the limit. Placeholders for unreachable keys (Seq 0) are ignored.
 //   - Trim that deleted anything may have deleted any of the records below its
-//     bound, but not the head, at one instant; one that deleted nothing changed
-//     nothing. Which and how many it must delete isn't checked: a store may look for
+//     bound, but not the head, one by one between its call and its reply; one that
+//     deleted nothing changed nothing. Which and how many it must delete isn't checked: a store may look for
 //     the head first and delete later. The suite in testutil/storetest demands
 //     more, where nothing is concurrent.
 //   - A deleted record stays deleted until a client appends to its key.

@@ -97,7 +97,18 @@ type operation struct {
 	// seen: this unknown append is the only one that can have stored the record
 	// that a client read. So it did.
 	seen bool
+	// phase is set in the search alone.
+	phase phase
 }
+
+// phase is a moment of a trim that deleted records: any of those below its bound may vanish from when it opens until
+// it closes.
+type phase int
+
+const (
+	opens phase = 1 + iota
+	closes
+)
 
 // silent reports whether an operation doesn't constrain the ledger.
 func (o *operation) silent() bool {

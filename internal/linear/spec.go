@@ -20,6 +20,8 @@ type ledger struct {
 	// bound is the largest of all trims of unknown outcome: everything below it except
 	// the head may vanish at any time.
 	bound int64
+	// open are the bounds of the other trims that go on, the largest last: below them the same holds until they close.
+	open []int64
 }
 
 // entry is a key that is, or may be, taken. The entries of a ledger are linked,
@@ -103,7 +105,21 @@ func (e *entry) equal(o *entry) bool {
 
 // free reports whether the key of an entry, or of none, may be free.
 func (l ledger) free(e *entry) bool {
-	return e == nil || e.gone || e.seq < l.bound && e != l.head
+	return e == nil || e.gone || e != l.head && (e.seq < l.bound || len(l.open) > 0 && e.seq < l.open[len(l.open)-1])
+}
+
+// opened is open with one more bound, closed with one less.
+func opened(open []int64, bound int64) []int64 {
+	i, _ := slices.BinarySearch(open, bound)
+	return slices.Insert(slices.Clone(open), i, bound)
+}
+
+func closed(open []int64, bound int64) (left []int64, ok bool) {
+	i := slices.Index(open, bound)
+	if i < 0 {
+		return nil, false // It opens at the same instant, and first.
+	}
+	return slices.Delete(slices.Clone(open), i, i+1), true
 }
 
 // step is the sequential specification: the ledger after o, or false if o can't
@@ -145,7 +161,16 @@ func (l ledger) step(o *operation) (after ledger, ok bool) {
 		switch {
 		case o.ghost():
 			l.bound = max(l.bound, o.Seq)
-		case o.Removed > 0 && l.head != nil:
+		case o.phase == opens:
+			l.open = opened(l.open, o.Seq)
+		case o.phase == closes:
+			left, ok := closed(l.open, o.Seq)
+			if !ok {
+				return l, false
+			}
+			if l.open = left; l.head == nil {
+				break
+			}
 			l.head = l.head.older.trim(o.Seq).push(l.head.seq, l.head.records, false)
 		}
 	}
@@ -223,11 +248,15 @@ var model = porcupine.Model{
 		return ok, after
 	},
 	Equal: func(a, b any) bool {
-		return a.(ledger).bound == b.(ledger).bound && a.(ledger).head.equal(b.(ledger).head)
+		l, m := a.(ledger), b.(ledger)
+		return l.bound == m.bound && slices.Equal(l.open, m.open) && l.head.equal(m.head)
 	},
 	Hash: func(state any) uint64 {
 		l := state.(ledger)
 		h := bits.RotateLeft64(uint64(l.bound), 32)
+		for _, bound := range l.open {
+			h = bits.RotateLeft64(h, 7) ^ uint64(bound)
+		}
 		if l.head != nil {
 			h ^= l.head.hash
 		}

@@ -88,12 +88,27 @@ func TestCheckJudgesSmallHistories(t *testing.T) {
 		"a tail of another record": {[]operation{appends(1, "a", done).at(1, 2), tails(1, id(1, "b")).at(3, 4)}, false},
 		"a tail of nothing":        {[]operation{appends(1, "a", done).at(1, 2), tails(0).at(3, 4)}, true},
 
-		"a trim":                               {[]operation{appends(1, "a", done).at(1, 2), appends(2, "b", done).at(3, 4), trims(2, 1).at(5, 6), gets(1, "").at(7, 8), tails(5, id(2, "b")).at(9, 10)}, true},
-		"a trim that leaves some":              {[]operation{appends(1, "a", done).at(1, 2), appends(2, "b", done).at(3, 4), appends(3, "c", done).at(5, 6), trims(3, 1).at(7, 8), tails(5, id(3, "c"), id(2, "b")).at(9, 10)}, true},
-		"a trim of the head":                   {[]operation{appends(1, "a", done).at(1, 2), trims(9, 1).at(3, 4), gets(1, "").at(5, 6)}, false},
-		"a trim beyond its bound":              {[]operation{appends(1, "a", done).at(1, 2), appends(2, "b", done).at(3, 4), trims(1, 1).at(5, 6), gets(1, "").at(7, 8)}, false},
-		"a trimmed record that returns":        {[]operation{appends(1, "a", done).at(1, 2), appends(2, "b", done).at(3, 4), trims(2, 1).at(5, 6), gets(1, "").at(7, 8), gets(1, "a").at(9, 10)}, false},
-		"a trim that goes on later":            {[]operation{appends(1, "a", done).at(1, 2), appends(2, "b", done).at(3, 4), trims(2, 1).at(5, 6), gets(1, "a").at(7, 8), gets(1, "").at(9, 10)}, false},
+		"a trim":                        {[]operation{appends(1, "a", done).at(1, 2), appends(2, "b", done).at(3, 4), trims(2, 1).at(5, 6), gets(1, "").at(7, 8), tails(5, id(2, "b")).at(9, 10)}, true},
+		"a trim that leaves some":       {[]operation{appends(1, "a", done).at(1, 2), appends(2, "b", done).at(3, 4), appends(3, "c", done).at(5, 6), trims(3, 1).at(7, 8), tails(5, id(3, "c"), id(2, "b")).at(9, 10)}, true},
+		"a trim of the head":            {[]operation{appends(1, "a", done).at(1, 2), trims(9, 1).at(3, 4), gets(1, "").at(5, 6)}, false},
+		"a trim beyond its bound":       {[]operation{appends(1, "a", done).at(1, 2), appends(2, "b", done).at(3, 4), trims(1, 1).at(5, 6), gets(1, "").at(7, 8)}, false},
+		"a trimmed record that returns": {[]operation{appends(1, "a", done).at(1, 2), appends(2, "b", done).at(3, 4), trims(2, 1).at(5, 6), gets(1, "").at(7, 8), gets(1, "a").at(9, 10)}, false},
+		"a trim that goes on later":     {[]operation{appends(1, "a", done).at(1, 2), appends(2, "b", done).at(3, 4), trims(2, 1).at(5, 6), gets(1, "a").at(7, 8), gets(1, "").at(9, 10)}, false},
+		"a trim that goes on while others read": {[]operation{
+			appends(1, "a", done).at(1, 2), appends(2, "b", done).at(3, 4), appends(3, "c", done).at(5, 6), trims(3, 2).at(7, 14),
+			gets(1, "").at(8, 9), appends(2, "x", conflict).at(10, 11), gets(2, "").at(12, 13), gets(2, "").at(15, 16),
+		}, true},
+		"a trim that deletes what it has deleted": {[]operation{
+			appends(1, "a", done).at(1, 2), appends(2, "b", done).at(3, 4), trims(2, 1).at(5, 12), gets(1, "").at(6, 7), gets(1, "a").at(8, 9),
+		}, false},
+		"two trims, of which one has ended": {[]operation{
+			appends(1, "a", done).at(1, 2), appends(2, "b", done).at(3, 4), appends(3, "c", done).at(5, 6), trims(3, 1).at(7, 10), trims(2, 1).at(8, 17),
+			gets(2, "b").at(11, 12), gets(2, "").at(13, 14),
+		}, false},
+		"two trims, of which the other has ended": {[]operation{
+			appends(1, "a", done).at(1, 2), appends(2, "b", done).at(3, 4), appends(3, "c", done).at(5, 6), trims(2, 1).at(7, 10), trims(3, 1).at(8, 17),
+			gets(2, "b").at(11, 12), gets(2, "").at(13, 14),
+		}, true},
 		"an unknown trim, twice":               {[]operation{appends(1, "a", done).at(1, 2), appends(2, "b", done).at(3, 4), trimsUnknown(2).at(5, late), gets(1, "").at(7, 8), gets(1, "a").at(9, 10)}, false},
 		"a conflict at a key that may be gone": {[]operation{appends(1, "a", done).at(1, 2), appends(2, "b", done).at(3, 4), trims(2, 1).at(5, 6), appends(1, "c", conflict).at(7, 8), gets(1, "c").at(9, 10), gets(1, "c").at(11, 12)}, true},
 		"and another one":                      {[]operation{appends(1, "a", done).at(1, 2), appends(2, "b", done).at(3, 4), trims(2, 1).at(5, 6), appends(1, "c", conflict).at(7, 8), gets(1, "a").at(9, 10), gets(1, "c").at(11, 12)}, false},
@@ -148,7 +163,17 @@ func TestAppendsThatAreLeftOutArentCountedAsSearched(t *testing.T) {
 // explained decides the same by trying all orders, with a specification of its
 // own: what is left out, narrowed down or partitioned by Check isn't here.
 func explained(ops []operation) bool {
-	return explain(slices.Clone(ops), world{records: map[int64]identity{}})
+	var all []operation
+	for _, o := range ops {
+		if o.Act != actTrim || o.Removed == 0 {
+			all = append(all, o)
+			continue
+		}
+		first, last := o, o
+		first.phase, first.reply.At, last.phase, last.call.At = opens, o.call.At, closes, o.reply.At
+		all = append(all, first, last)
+	}
+	return explain(all, world{records: map[int64]identity{}})
 }
 
 // world is one ledger, without uncertainty.
@@ -156,7 +181,12 @@ type world struct {
 	records map[int64]identity
 	// bound is that of the trims of unknown outcome which have begun.
 	bound int64
+	// open are those of the other trims that have begun and not ended.
+	open []int64
 }
+
+// vanish are the worlds that may be left of one at any time.
+func (w world) vanish() []world { return w.without(slices.Max(append([]int64{w.bound}, w.open...))) }
 
 func explain(left []operation, w world) bool {
 	if !slices.ContainsFunc(left, func(o operation) bool { return o.Outcome != unknown }) {
@@ -171,7 +201,7 @@ func explain(left []operation, w world) bool {
 			continue
 		}
 		rest := slices.Delete(slices.Clone(left), i, i+1)
-		for _, before := range w.without(w.bound) {
+		for _, before := range w.vanish() {
 			for _, after := range before.outcomes(o) {
 				if explain(rest, after) {
 					return true
@@ -194,7 +224,7 @@ func (w world) without(bound int64) []world {
 		for _, v := range all {
 			m := maps.Clone(v.records)
 			delete(m, k)
-			all = append(all, world{m, w.bound})
+			all = append(all, world{m, w.bound, w.open})
 		}
 	}
 	return all
@@ -208,7 +238,7 @@ func (w world) outcomes(o operation) []world {
 		if !taken {
 			m := maps.Clone(w.records)
 			m[o.Seq] = o.Record
-			return []world{{m, w.bound}}
+			return []world{{m, w.bound, w.open}}
 		} else if o.Outcome != done {
 			return []world{w}
 		}
@@ -229,8 +259,16 @@ func (w world) outcomes(o operation) []world {
 	case actTrim:
 		switch {
 		case o.Outcome == unknown:
-			return []world{{w.records, max(w.bound, o.Seq)}}
-		case o.Removed > 0:
+			return []world{{w.records, max(w.bound, o.Seq), w.open}}
+		case o.phase == opens:
+			return []world{{w.records, w.bound, append(slices.Clip(w.open), o.Seq)}}
+		case o.phase == closes:
+			i := slices.Index(w.open, o.Seq)
+			if i < 0 {
+				return nil
+			}
+			return []world{{w.records, w.bound, slices.Delete(slices.Clone(w.open), i, i+1)}}
+		case o.Removed > 0: // At an instant, as a store may.
 			return w.without(o.Seq)
 		default:
 			return []world{w}

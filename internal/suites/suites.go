@@ -21,6 +21,15 @@ func SecondPath(t *testing.T) {
 	}
 }
 
+// SharedKit skips the suite under the race detector on a store that runs on the same part of storekit as another one, on
+// which the race detector sees it.
+func SharedKit(t *testing.T, with string) {
+	t.Helper()
+	if race.Enabled {
+		t.Skip("the race detector sees the suite on " + with + ", which shares the kit's code with this store")
+	}
+}
+
 // RealTime skips a test that runs for most of a minute of real time, although other tests see each part of what it sees as a
 // whole. CI runs it, as SecondPath says.
 func RealTime(t *testing.T) {

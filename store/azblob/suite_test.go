@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/internal/documenttest"
 	"github.com/slotlease/slotlease/store/storekit"
@@ -93,6 +94,7 @@ var skips = map[string]string{
 }
 
 func TestConformance(t *testing.T) {
+	suites.SharedKit(t, "store/s3")
 	t.Parallel()
 	endpoint := azuritepeer.Shared(t)
 	storetest.Run(t, func(t *testing.T) storetest.Harness {

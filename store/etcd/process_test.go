@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/parallel"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/etcdpeer"
 	"github.com/slotlease/slotlease/testutil/storetest"
@@ -14,6 +15,7 @@ import (
 
 func TestMain(m *testing.M) {
 	storetest.PlayContender(func(ctx context.Context, uri string) (store.Ledger, error) { return Open(ctx, Options{URI: uri}) })
+	parallel.Waiting() // for servers that don't answer
 	m.Run()
 }
 

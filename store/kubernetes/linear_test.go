@@ -37,7 +37,7 @@ func TestTheLedgerIsLinearizableWhileItsServerIsKilled(t *testing.T) {
 	var sum linear.Result
 	kills, after := 0, 0
 	for i := first; sum.Searched < all/40 || i < first+least; i++ {
-		h, n := restarts.Round(t.Context(), ledgers, i, o)
+		h, n := restarts.Round(t.Context(), ledgers, i, restarts.Plan(i), o)
 		result, err := h.Check(time.Minute)
 		if err != nil {
 			t.Fatalf("round %d: Check() = %v: %v", i, err, result.Violations)

@@ -109,6 +109,7 @@ var skips = map[string]string{
 
 // A worker that has the rights it needs, and no others.
 func TestConformance(t *testing.T) {
+	suites.SharedKit(t, "store/postgres")
 	t.Parallel()
 	dsn := mysqlpeer.Database(t)
 	storetest.Run(t, func(t *testing.T) storetest.Harness {

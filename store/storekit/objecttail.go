@@ -28,7 +28,7 @@ func (l *ObjectLedger) Tail(ctx context.Context, workerType string, limit int) (
 			found, unreachable, err := l.list(ctx, workerType, span{}, limit)
 			got.stamp = stamp()
 			if err == nil && gaps(found, limit) {
-				// All records below the first were there before it, so another list has those that weren't trimmed.
+				// Workers append in order: all records below the first were there before it, so another list has those that weren't trimmed.
 				newest := found[0].seq
 				found, _, err = l.list(ctx, workerType, span{below: newest + 1}, limit)
 				if err == nil && (len(found) == 0 || found[0].seq != newest) {

@@ -48,10 +48,13 @@ type Server interface {
 	Restart()
 }
 
+// Plan is what the clients do in the i-th round.
+func Plan(i int) workload.Plan { return workload.Round(i, keys, calls) }
+
 // Round lets one client for each ledger carry out the plan of the i-th round, and kills and
 // restarts the server meanwhile if the round is disturbed. It returns the history, and how many calls were answered after a restart,
 // before the last client reads what is left.
-func Round(ctx context.Context, ledgers []store.Ledger, i int, s Server) (h *linear.History, after int) {
+func Round(ctx context.Context, ledgers []store.Ledger, i int, p workload.Plan, s Server) (h *linear.History, after int) {
 	clk := clock.New()
 	h = linear.NewHistory()
 	patience := slow
@@ -60,7 +63,7 @@ func Round(ctx context.Context, ledgers []store.Ledger, i int, s Server) (h *lin
 	}
 	var back atomic.Bool
 	var answered atomic.Int64
-	workload.Compete(ctx, workload.Round(i, keys, calls), len(ledgers), func(name string, n int) *workload.Client {
+	workload.Compete(ctx, p, len(ledgers), func(name string, n int) *workload.Client {
 		l := h.Client(name, ledgers[n])
 		if name == workload.Last {
 			return workload.New(l, clk, slow, name, uint64(i))

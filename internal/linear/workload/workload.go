@@ -25,6 +25,9 @@ type Plan struct {
 	// Race lets clients append to each key in turn, and read it, without tails or trims,
 	// so that each key can be checked alone.
 	Race bool
+	// InOrder lets clients append no key before they know that the one below it is there, as workers do. Otherwise they
+	// leave gaps, now and then, and fill them later.
+	InOrder bool
 	// Keep is the approximate number of records that trims leave; 0 means no trims.
 	Keep int64
 }
@@ -121,7 +124,11 @@ func (c *Client) mix(ctx context.Context) {
 			c.get(ctx, seq)
 		}
 	case d < 60:
-		_ = c.append(ctx, max(1, c.head-3+c.random.Int64N(6)))
+		seq := max(1, c.head-3+c.random.Int64N(6))
+		if c.plan.InOrder {
+			seq = min(seq, c.head+1)
+		}
+		_ = c.append(ctx, seq)
 	case d < 80:
 		c.get(ctx, max(1, c.head-4+c.random.Int64N(6)))
 	case d < 84:
