@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -63,57 +64,35 @@ func Find(name string, folders ...string) (string, error) {
 	return "", err
 }
 
+// The ports of servers are below those that systems choose for connections, which is 32768 on Linux: while a server is
+// restarted, none of its clients' connections, or anybody else's, may get its port.
+const (
+	lowestPort, highestPort = 15_000, 32_000
+	mostDraws               = 100
+)
+
 // FreePort is a port of the loopback interface that nothing listens on now.
 func FreePort() (int, error) {
-	l, err := net.Listen("tcp", Local(0))
-	if err != nil {
-		return 0, err
+	for n := 1; ; n++ {
+		port := lowestPort + rand.IntN(highestPort-lowestPort)
+		l, err := net.Listen("tcp", Local(port))
+		if err == nil {
+			return port, l.Close()
+		}
+		if n == mostDraws {
+			return 0, err
+		}
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
 // Local is the address of a port of the loopback interface.
 func Local(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// runProgram starts the guard with the server, on the server's port or, at first, on a free one,
-// and waits until the server is ready.
-func (s *Server) runProgram() error {
+// serve starts the guard, and waits until its server is ready on a port.
+func (s *Server) serve(port int) error {
 	if !canGuard {
 		return fmt.Errorf("the server %s needs Linux: %w", s.kind.Title, errors.ErrUnsupported)
 	}
-	for n := 1; ; n++ {
-		port, err := s.port()
-		if err != nil {
-			return err
-		}
-		known := port != 0
-		if !known {
-			if port, err = FreePort(); err != nil {
-				return err
-			}
-		}
-		if err = s.serve(port); err == nil {
-			s.addr = Local(port)
-			return nil
-		}
-		if known || n == mostPorts || !errors.Is(err, ErrPortTaken) {
-			return err
-		}
-	}
-}
-
-// port is the server's port, 0 before its first start.
-func (s *Server) port() (int, error) {
-	_, port, err := net.SplitHostPort(s.addr)
-	if err != nil {
-		return 0, err
-	}
-	return strconv.Atoi(port)
-}
-
-// serve starts the guard, and waits until its server is ready on a port.
-func (s *Server) serve(port int) error {
 	p, err := s.kind.Program(port, s.data)
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ func (k Kind) Unavailable(t testing.TB, err error) {
 type Server struct {
 	kind Kind
 	t    testing.TB // nil if the server outlives the tests
-	addr string
+	port int        // 0 before its first start
 	data string
 	log  Log
 
@@ -66,7 +66,7 @@ const portTime = 20 * time.Second
 // Start starts a server with empty data, which ends with the test.
 func (k Kind) Start(t testing.TB) *Server {
 	t.Helper()
-	s := &Server{kind: k, t: t, addr: "127.0.0.1:0"}
+	s := &Server{kind: k, t: t}
 	s.data = s.folder(t)
 	if err := s.run(false); err != nil {
 		k.Unavailable(t, err)
@@ -74,7 +74,7 @@ func (k Kind) Start(t testing.TB) *Server {
 	t.Cleanup(func() {
 		s.finish()
 		if text := s.log.String(); t.Failed() && text != "" {
-			t.Logf("log of the peer at %s:\n%s", s.addr, text)
+			t.Logf("log of the peer at %s:\n%s", s.Addr(), text)
 		}
 	})
 	return s
@@ -88,7 +88,7 @@ func (k Kind) StartShared() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{kind: k, addr: "127.0.0.1:0", data: data}
+	s := &Server{kind: k, data: data}
 	if err := s.run(true); err != nil {
 		_ = os.RemoveAll(data)
 		return nil, err
@@ -100,21 +100,43 @@ func (k Kind) StartShared() (*Server, error) {
 // The folder is the harness's to remove, but the server may do so, too, if the harness dies. Only
 // Addr, Data, PID, End, Again, Freeze and Thaw may be used.
 func (k Kind) StartIn(data string) (*Server, error) {
-	s := &Server{kind: k, addr: "127.0.0.1:0", data: data}
+	s := &Server{kind: k, data: data}
 	if err := s.run(false); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// run starts the process on the server's port and data, and waits for its first line, a
+// run starts the server on its data and its port or, at first, on a free one, and waits until it is ready.
+func (s *Server) run(temporary bool) error {
+	serve := s.serve
+	if s.kind.Program == nil {
+		serve = func(port int) error { return s.command(port, temporary) }
+	}
+	if s.port != 0 {
+		return serve(s.port)
+	}
+	for n := 1; ; n++ {
+		port, err := FreePort()
+		if err != nil {
+			return err
+		}
+		if err = serve(port); err == nil {
+			s.port = port
+			return nil
+		}
+		if n == mostPorts || !errors.Is(err, ErrPortTaken) {
+			return err
+		}
+		s.log.Clear()
+	}
+}
+
+// command starts the process on a port and the server's data, and waits for its first line, a
 // URI, with its address. A process that ends, is silent for a minute, or writes
 // something else is killed, and the error quotes its log.
-func (s *Server) run(temporary bool) error {
-	if s.kind.Program != nil {
-		return s.runProgram()
-	}
-	cmd, err := s.kind.Command(s.addr, s.data, temporary)
+func (s *Server) command(port int, temporary bool) error {
+	cmd, err := s.kind.Command(Local(port), s.data, temporary)
 	if err != nil {
 		return err
 	}
@@ -144,11 +166,10 @@ func (s *Server) run(temporary bool) error {
 	select {
 	case line := <-lines:
 		u, err := url.Parse(strings.TrimSpace(line))
-		if err != nil || u.Host == "" {
+		if err != nil || u.Host != Local(port) {
 			s.end()
-			return fmt.Errorf("start the test peer: first line %.100q is no URI: %w", line, s.log.Reason())
+			return fmt.Errorf("start the test peer: first line %.100q is no URI at its address: %w", line, s.log.Reason())
 		}
-		s.addr = u.Host
 		return nil
 	case <-ctx.Done():
 		s.end()
@@ -158,7 +179,7 @@ func (s *Server) run(temporary bool) error {
 
 // Addr is the server's host and port. It stays the same when the server is
 // restarted.
-func (s *Server) Addr() string { return s.addr }
+func (s *Server) Addr() string { return Local(s.port) }
 
 // Data is the folder with the server's data.
 func (s *Server) Data() string { return s.data }
@@ -206,7 +227,7 @@ func (s *Server) over() bool {
 func (s *Server) Restart() {
 	s.t.Helper()
 	if err := s.Again(); err != nil {
-		s.t.Fatalf("restart the peer at %s: %v", s.addr, err)
+		s.t.Fatalf("restart the peer at %s: %v", s.Addr(), err)
 	}
 }
 
@@ -249,7 +270,7 @@ func (s *Server) Pause() {
 		s.t.Skip("this system can't pause a process")
 	}
 	if err := s.Freeze(); err != nil {
-		s.t.Fatalf("pause the peer at %s: %v", s.addr, err)
+		s.t.Fatalf("pause the peer at %s: %v", s.Addr(), err)
 	}
 }
 
@@ -257,7 +278,7 @@ func (s *Server) Pause() {
 func (s *Server) Resume() {
 	s.t.Helper()
 	if err := s.Thaw(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		s.t.Fatalf("resume the peer at %s: %v", s.addr, err)
+		s.t.Fatalf("resume the peer at %s: %v", s.Addr(), err)
 	}
 }
 

@@ -104,13 +104,14 @@ func TestSlotsThatAreTooShortForAClockOfWholeSeconds(t *testing.T) {
 		for slot := time.Second; slot <= 8*time.Second; slot += time.Second {
 			t.Run(fmt.Sprint(kind, ", ", slot), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					const n = 40
+					// In the shortest slots that are long enough, chance may have a few of 40 pass.
+					const n, few = 40, 8
 					options := workerlease.Options{LeaseInterval: slot}
 					won := asked(slices.Concat(observed(t, options, 3, with, 10, n)...)).Append
 					e := Of(Options{Store: kind, Workers: 3, Slot: slot, Timing: timingOf(t, options)})
 					const said = "many are never worked"
 					text, listed := strings.Contains(e.Text(false), said), strings.Contains(strings.Join(e.Report().Assumptions, " "), said)
-					if text != (won < n) || listed != text {
+					if text != (won < n-few) || listed != text {
 						t.Errorf("%v of %d slots are won, and the plan says that many aren't: %v in tables, %v in JSON", won, n, text, listed)
 					}
 				})
