@@ -39,7 +39,7 @@ race: export SLOTLEASE_RACE_ROUNDS ?= 10
 race: export SLOTLEASE_SIM_SEEDS ?= 3
 race: ## Run the tests of code with goroutines with the race detector; fail without the MongoDB server
 	REQUIRE_STORES=$${REQUIRE_STORES:-mongo} $(GO) test -race -short -vet=off $(TRUSTED) -shuffle=on -timeout 1h $(LONGEST) $$($(GO) list ./... | grep -vE '$(SINGLE)')
-	$(GO) test -race -short -vet=off $(TRUSTED) $(UNTESTED)
+	$(GO) test -race -vet=off $(TRUSTED) $(UNTESTED)
 
 .PHONY: sim
 sim: ## Simulate workers for long: make sim SEEDS=2000 HOURS=6
@@ -115,7 +115,7 @@ soak: ## Run the long proofs in sequence, for hours: sim, variants, races, model
 	$(MAKE) sim SEEDS=$(or $(SEEDS),10000) HOURS=$(or $(HOURS),24)
 	$(MAKE) regimes SEEDS=$(or $(SEEDS),20000)
 	$(MAKE) variants
-	SLOTLEASE_SIM_SEEDS=100 $(MAKE) race
+	SLOTLEASE_SIM_SEEDS=100 SLOTLEASE_SUITES=race $(MAKE) race
 	SLOTLEASE_RACE_ROUNDS=1000 $(GO) test -count=1 -timeout 1h ./store/...
 	$(MAKE) model
 	$(foreach s,sqlite mongo,$(MAKE) chaos STORE=$s DURATION=30m && $(MAKE) takeover STORE=$s TRIES=100 && $(MAKE) rolling STORE=$s TRIES=20 && $(MAKE) done STORE=$s TRIES=200 && $(MAKE) escapes STORE=$s TRIES=200 &&) true

@@ -31,8 +31,8 @@ type Ledger interface {
 	// empty ledger gives none, and no error. Documents are decoded as by Get.
 	//
 	// They are what the ledger had at one moment during the call: with a record that was
-	// appended meanwhile come those before it. A store may rely on the order in which
-	// workers append, each record when the one before it is there.
+	// appended meanwhile come those before it. Records that are trimmed during the call
+	// may be missing, whichever is the newest.
 	//
 	// Unreachable records, whose Seq is unreadable or not in 1 … MaxSeq, are passed
 	// over. If there are any, one of them comes first, in addition to limit, with

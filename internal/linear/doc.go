@@ -26,7 +26,7 @@
 //     stored its record; it can't mean that nothing happened.
 //   - Get returns the record at the key, all of it, or ErrNotFound.
 //   - Tail returns the newest records, newest first: as many as there are, up to
-//     the limit. Placeholders for unreachable keys (Seq 0) are ignored.
+//     the limit, but perhaps without those that a trim deletes meanwhile. Placeholders for unreachable keys (Seq 0) are ignored.
 //   - Trim that deleted anything may have deleted any of the records below its
 //     bound, but not the head, one by one between its call and its reply; one that
 //     deleted nothing changed nothing. Which and how many it must delete isn't checked: a store may look for

@@ -97,8 +97,9 @@ type operation struct {
 	// seen: this unknown append is the only one that can have stored the record
 	// that a client read. So it did.
 	seen bool
-	// phase is set in the search alone.
-	phase phase
+	// Set in the search alone: the phase of a trim, and, of a tail, the largest bound of the trims that went on meanwhile.
+	phase   phase
+	trimmed int64
 }
 
 // phase is a moment of a trim that deleted records: any of those below its bound may vanish from when it opens until

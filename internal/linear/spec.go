@@ -156,7 +156,7 @@ func (l ledger) step(o *operation) (after ledger, ok bool) {
 		}
 		return l.saw(e, o.Found[0])
 	case actTail:
-		return l.tail(o.Seq, o.Found)
+		return l.tail(o.Seq, o.Found, o.trimmed)
 	case actTrim:
 		switch {
 		case o.ghost():
@@ -188,16 +188,25 @@ func (l ledger) saw(e *entry, r identity) (after ledger, ok bool) {
 	return l, true
 }
 
-// tail notes the result of a tail, which may skip only deleted records.
-func (l ledger) tail(limit int64, found []identity) (after ledger, ok bool) {
+// tail notes the result of a tail, which may skip only records that are deleted, or will be by a trim that goes on.
+func (l ledger) tail(limit int64, found []identity, trimmed int64) (after ledger, ok bool) {
 	after = l
+	skip := func(e *entry) bool {
+		switch {
+		case e.seq < trimmed && e != l.head:
+		case l.free(e):
+			after.head = after.head.set(e.seq)
+		default:
+			return false
+		}
+		return true
+	}
 	e := l.head
 	for _, r := range found {
 		for ; e != nil && e.seq > r.Seq; e = e.older {
-			if !l.free(e) {
+			if !skip(e) {
 				return l, false
 			}
-			after.head = after.head.set(e.seq)
 		}
 		if e == nil || e.seq != r.Seq {
 			return l, false
@@ -212,10 +221,9 @@ func (l ledger) tail(limit int64, found []identity) (after ledger, ok bool) {
 		return l, false
 	case int64(len(found)) < n: // There was no more.
 		for ; e != nil; e = e.older {
-			if !l.free(e) {
+			if !skip(e) {
 				return l, false
 			}
-			after.head = after.head.set(e.seq)
 		}
 	}
 	return after, true

@@ -101,6 +101,14 @@ func TestCheckJudgesSmallHistories(t *testing.T) {
 		"a trim that deletes what it has deleted": {[]operation{
 			appends(1, "a", done).at(1, 2), appends(2, "b", done).at(3, 4), trims(2, 1).at(5, 12), gets(1, "").at(6, 7), gets(1, "a").at(8, 9),
 		}, false},
+		"a tail without what a trim deletes": {[]operation{
+			appends(1, "a", done).at(1, 2), appends(2, "b", done).at(3, 4), tails(5, id(2, "b")).at(5, 14), appends(3, "c", done).at(6, 7), gets(1, "a").at(8, 9),
+			trims(2, 1).at(10, 11), gets(1, "").at(12, 13),
+		}, true},
+		"a tail without what a trim deletes later": {[]operation{
+			appends(1, "a", done).at(1, 2), appends(2, "b", done).at(3, 4), tails(5, id(2, "b")).at(5, 9), appends(3, "c", done).at(6, 7), gets(1, "a").at(8, 10),
+			trims(2, 1).at(11, 12),
+		}, false},
 		"two trims, of which one has ended": {[]operation{
 			appends(1, "a", done).at(1, 2), appends(2, "b", done).at(3, 4), appends(3, "c", done).at(5, 6), trims(3, 1).at(7, 10), trims(2, 1).at(8, 17),
 			gets(2, "b").at(11, 12), gets(2, "").at(13, 14),
@@ -165,6 +173,11 @@ func TestAppendsThatAreLeftOutArentCountedAsSearched(t *testing.T) {
 func explained(ops []operation) bool {
 	var all []operation
 	for _, o := range ops {
+		for _, t := range ops {
+			if o.Act == actTail && t.Act == actTrim && (t.Outcome == unknown || t.Removed > 0) && t.call.At <= o.reply.At && o.call.At <= t.reply.At {
+				o.trimmed = max(o.trimmed, t.Seq)
+			}
+		}
 		if o.Act != actTrim || o.Removed == 0 {
 			all = append(all, o)
 			continue
@@ -247,14 +260,16 @@ func (w world) outcomes(o operation) []world {
 			return []world{w}
 		}
 	case actTail:
-		var want []identity
-		for _, k := range slices.Backward(slices.Sorted(maps.Keys(w.records))) {
-			if int64(len(want)) < o.Seq {
-				want = append(want, w.records[k])
+		for _, v := range w.without(o.trimmed) {
+			var want []identity
+			for _, k := range slices.Backward(slices.Sorted(maps.Keys(v.records))) {
+				if int64(len(want)) < o.Seq {
+					want = append(want, v.records[k])
+				}
 			}
-		}
-		if slices.Equal(want, o.Found) {
-			return []world{w}
+			if slices.Equal(want, o.Found) {
+				return []world{w}
+			}
 		}
 	case actTrim:
 		switch {

@@ -30,8 +30,8 @@ var servers = []struct {
 	start func(t *testing.T) (uri string, s restarts.Server)
 	// keys are of the environment.
 	keys map[string]string
-	// inOrder is set where a tail is made of lists that are no snapshots. It is what the ledger had at one moment only
-	// if records were appended in order, as store.Ledger says.
+	// inOrder is set where a tail is made of lists that are no snapshots: while somebody appends all the time, it is what the
+	// ledger had at one moment only if that is done in order.
 	inOrder bool
 }{
 	{row: rowPostgres, start: func(t *testing.T) (string, restarts.Server) {

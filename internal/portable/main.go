@@ -2,7 +2,7 @@
 // systems: those without Linux's files and calls, and one whose int has 32 bits.
 //
 // It does what go vet begins with when GOOS and GOARCH are set, but for a tenth of the processor time: go vet compiles
-// each dependency for each system, and this reads their declarations.
+// each dependency for each system, and this reads it.
 package main
 
 import (
@@ -18,6 +18,10 @@ var systems = []struct{ os, arch string }{{"darwin", "arm64"}, {"windows", "amd6
 
 func main() {
 	failed := false
+	if len(os.Args) < 2 {
+		fmt.Fprintln(os.Stderr, "portable: name the folders of modules")
+		os.Exit(2)
+	}
 	for _, dir := range os.Args[1:] {
 		for _, s := range systems {
 			n, errs := check(dir, s.os, s.arch)
@@ -48,13 +52,13 @@ func check(dir, system, arch string) (n int, errs []error) {
 		return 0, []error{fmt.Errorf("%s has no packages", dir)}
 	}
 	seen := map[string]bool{}
-	for _, p := range all {
+	packages.Visit(all, nil, func(p *packages.Package) {
 		for _, e := range p.Errors {
 			if !seen[e.Error()] {
 				seen[e.Error()] = true
 				errs = append(errs, e)
 			}
 		}
-	}
+	})
 	return len(all), errs
 }

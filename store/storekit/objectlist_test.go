@@ -53,7 +53,7 @@ func TestATailLacksNothingThatAListMissedBelowANewRecord(t *testing.T) {
 		{"the list isn't full", []int64{1, 2, 3}, []int64{4, 5}, 9, []int64{5, 4, 3, 2, 1}, 2},
 		{"the first are", nil, []int64{1, 2, 3}, 9, []int64{3, 2, 1}, 2},
 		{"the oldest were trimmed", []int64{7, 8}, nil, 9, []int64{8, 7}, 2},
-		{"others are missing, too", []int64{1, 2, 9}, []int64{10, 11}, 9, []int64{11, 10, 9, 2, 1}, 2},
+		{"others are missing, too", []int64{1, 2, 9}, []int64{10, 11}, 9, []int64{11, 10, 9, 2, 1}, 3},
 		{"the newest alone is wanted", []int64{1, 2, 3}, []int64{4, 5}, 1, []int64{5}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -72,6 +72,23 @@ func TestATailLacksNothingThatAListMissedBelowANewRecord(t *testing.T) {
 				t.Errorf("Tail(job, %d) made %d lists, want %d", c.limit, s.lists, c.lists)
 			}
 		})
+	}
+}
+
+// What fills a gap below the newest record may come after one above it.
+func TestATailIsNoMixtureOfTwoMoments(t *testing.T) {
+	t.Parallel()
+	for when := 1; when <= 2; when++ {
+		l, s := shelved(t, 1, 2, 4)
+		s.during = func(list int) {
+			if list == when {
+				appended(t, l, 5, 3)
+			}
+		}
+		records, _, err := l.Tail(t.Context(), "job", 9)
+		if got := seqsOf(records); err != nil || !slices.Equal(got, []int64{5, 4, 3, 2, 1}) {
+			t.Errorf("Tail() = Seqs %d, %v, want all, as 3 came after 5, during list %d", got, err, when)
+		}
 	}
 }
 

@@ -11,8 +11,12 @@ import (
 	"github.com/slotlease/slotlease/store/internal/document"
 )
 
-// mostLists is how often a tail lists records that are trimmed before they are read.
-const mostLists = 10
+// mostLists is how often a tail lists records that are trimmed before they are read, and mostDoubts how often it waits for
+// a list that shows the same as the one before.
+const (
+	mostLists  = 10
+	mostDoubts = 4
+)
 
 // Tail returns the newest records, newest first, with the time of the list's reply.
 func (l *ObjectLedger) Tail(ctx context.Context, workerType string, limit int) ([]store.Record, store.Stamp, error) {
@@ -24,19 +28,26 @@ func (l *ObjectLedger) Tail(ctx context.Context, workerType string, limit int) (
 			return got, nil
 		}
 		ctx, stamp := Noting(ctx)
-		for range mostLists {
+		var before []listed
+		for n := range mostLists {
 			found, unreachable, err := l.list(ctx, workerType, span{}, limit)
 			got.stamp = stamp()
-			if err == nil && gaps(found, limit) {
-				// Workers append in order: all records below the first were there before it, so another list has those that weren't trimmed.
-				newest := found[0].seq
-				found, _, err = l.list(ctx, workerType, span{below: newest + 1}, limit)
-				if err == nil && (len(found) == 0 || found[0].seq != newest) {
-					continue // It was trimmed itself, so there is a newer one.
-				}
-			}
 			if err != nil {
 				return got, err
+			}
+			if gaps(found, limit) && !confirms(found, before) {
+				if before = found; n < mostDoubts {
+					continue
+				}
+				// Somebody appends all the time. Workers append above what they have seen, so the records below the newest were
+				// there before it, but for an append that comes so late that its key was trimmed.
+				newest := found[0].seq
+				if found, _, err = l.list(ctx, workerType, span{below: newest + 1}, limit); err != nil {
+					return got, err
+				}
+				if len(found) == 0 || found[0].seq != newest {
+					continue // It was trimmed itself, so there is a newer one.
+				}
 			}
 			if got.records, err = l.contents(ctx, workerType, found, AtATime); err != nil {
 				return tailed{}, err
@@ -65,6 +76,20 @@ func gaps(found []listed, limit int) bool {
 	}
 	n := len(found)
 	return n > 0 && n < limit && found[n-1].seq > 1
+}
+
+// confirms reports that a list shows what one before it did, but for records that were trimmed meanwhile. Then the ledger
+// had all of them when the list began, and no others that weren't trimmed since.
+func confirms(found, before []listed) bool {
+	if len(before) == 0 || found[0].seq != before[0].seq {
+		return false
+	}
+	for _, r := range found {
+		if !slices.ContainsFunc(before, func(b listed) bool { return b.seq == r.seq }) {
+			return false
+		}
+	}
+	return true
 }
 
 // listed is a record in a list.

@@ -25,8 +25,8 @@ type Plan struct {
 	// Race lets clients append to each key in turn, and read it, without tails or trims,
 	// so that each key can be checked alone.
 	Race bool
-	// InOrder lets clients append no key before they know that the one below it is there, as workers do. Otherwise they
-	// leave gaps, now and then, and fill them later.
+	// InOrder lets clients append above the newest key that they know, as workers do. Otherwise they leave gaps, now and
+	// then, and fill them later, and those that trims left.
 	InOrder bool
 	// Keep is the approximate number of records that trims leave; 0 means no trims.
 	Keep int64
@@ -126,7 +126,7 @@ func (c *Client) mix(ctx context.Context) {
 	case d < 60:
 		seq := max(1, c.head-3+c.random.Int64N(6))
 		if c.plan.InOrder {
-			seq = min(seq, c.head+1)
+			seq = c.head + 1
 		}
 		_ = c.append(ctx, seq)
 	case d < 80:

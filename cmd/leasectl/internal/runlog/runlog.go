@@ -13,6 +13,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -80,23 +81,20 @@ func New(o Options) *Log {
 
 // Close ends the log: what is logged from now on is dropped. A worker that could not be stopped in time may go on for a
 // moment, and why the command failed is its last word.
-func (l *Log) Close() {
-	l.lines.mu.Lock()
-	defer l.lines.mu.Unlock()
-	l.lines.closed = true
-}
+// It doesn't wait for a line that nobody reads.
+func (l *Log) Close() { l.lines.closed.Store(true) }
 
 // lines passes lines on, one at a time, until it is closed.
 type lines struct {
 	to     io.Writer
 	mu     sync.Mutex
-	closed bool
+	closed atomic.Bool
 }
 
 func (l *lines) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
+	if l.closed.Load() {
 		return len(line), nil
 	}
 	return l.to.Write(line)
