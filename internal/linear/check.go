@@ -162,7 +162,7 @@ func history(ops []*operation, clients map[string]int) []porcupine.Operation {
 		if o.Act == actTail {
 			tail := *o
 			for _, t := range trims {
-				if t.call.At <= o.reply.At && o.call.At <= t.reply.At {
+				if t.call.At <= o.reply.At && (t.ghost() || o.call.At <= t.reply.At) {
 					tail.trimmed = max(tail.trimmed, t.Seq)
 				}
 			}

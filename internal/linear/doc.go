@@ -1,6 +1,7 @@
 // Package linear checks that a ledger is linearizable: that what its callers saw,
 // however their calls overlapped, could have been seen if each call had taken
-// effect at one instant between its start and its end. It is what the protocol
+// effect at one instant between its start and its end. A trim alone may take as long
+// as its call, since stores delete records one by one. It is what the protocol
 // asks of a store, and it is checked from the outside, by callers' histories
 // alone, with the checker porcupine.
 //

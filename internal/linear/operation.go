@@ -164,7 +164,7 @@ func (o *operation) String() string {
 	case actTail:
 		return fmt.Sprintf("tail, limit %d → %s", o.Seq, result)
 	case actTrim:
-		return fmt.Sprintf("trim before %d → %s", o.Seq, result)
+		return fmt.Sprintf("trim before %d %s→ %s", o.Seq, [...]string{"", "begins ", "ends "}[o.phase], result)
 	default:
 		return fmt.Sprintf("%s %d → %s", o.Act, o.Seq, result)
 	}

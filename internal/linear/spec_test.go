@@ -105,6 +105,10 @@ func TestCheckJudgesSmallHistories(t *testing.T) {
 			appends(1, "a", done).at(1, 2), appends(2, "b", done).at(3, 4), tails(5, id(2, "b")).at(5, 14), appends(3, "c", done).at(6, 7), gets(1, "a").at(8, 9),
 			trims(2, 1).at(10, 11), gets(1, "").at(12, 13),
 		}, true},
+		"a tail without what an unknown trim deletes": {[]operation{
+			appends(1, "a", done).at(1, 2), appends(2, "b", done).at(3, 4), trimsUnknown(2).at(5, late), tails(5, id(2, "b")).at(6, 14), appends(3, "c", done).at(7, 8),
+			gets(1, "a").at(9, 10), gets(1, "").at(12, 13),
+		}, true},
 		"a tail without what a trim deletes later": {[]operation{
 			appends(1, "a", done).at(1, 2), appends(2, "b", done).at(3, 4), tails(5, id(2, "b")).at(5, 9), appends(3, "c", done).at(6, 7), gets(1, "a").at(8, 10),
 			trims(2, 1).at(11, 12),

@@ -239,3 +239,33 @@ func TestManyWorkerTypesAreLookedAtSeveralAtATime(t *testing.T) {
 		}
 	})
 }
+
+// blind is a shelf whose first list passes the names before the only record is replaced, and so shows none.
+type blind struct {
+	*shelf
+
+	lists int
+}
+
+func (b *blind) List(ctx context.Context, prefix, after string, hint int, visit func(o Object) bool) error {
+	if b.lists++; b.lists == 1 {
+		b.stamp(ctx)
+		return nil
+	}
+	return b.shelf.List(ctx, prefix, after, hint, visit)
+}
+
+// Who takes a ledger for empty appends its first record.
+func TestATailTakesNoLedgerForEmptyByOneList(t *testing.T) {
+	t.Parallel()
+	l, s := shelved(t, 5)
+	l.o.Objects = &blind{shelf: s}
+	records, _, err := l.Tail(t.Context(), "job", 1)
+	if got := seqsOf(records); err != nil || !slices.Equal(got, []int64{5}) {
+		t.Errorf("Tail() = Seqs %d, %v, want the record, as the second list has it", got, err)
+	}
+	records, _, err = l.Tail(t.Context(), "another", 1)
+	if err != nil || len(records) != 0 {
+		t.Errorf("Tail() of an empty ledger = %v, %v, want nothing", records, err)
+	}
+}

@@ -35,8 +35,9 @@ func (l *ObjectLedger) Tail(ctx context.Context, workerType string, limit int) (
 			if err != nil {
 				return got, err
 			}
-			if gaps(found, limit) && !confirms(found, before) {
-				if before = found; n < mostDoubts {
+			// An empty list may have missed what was appended while the record that it passed was trimmed.
+			if (len(found) == 0 || gaps(found, limit)) && (n == 0 || !confirms(found, before)) {
+				if before = found; n < mostDoubts || len(found) == 0 {
 					continue
 				}
 				// Somebody appends all the time. Workers append above what they have seen, so the records below the newest were
@@ -78,10 +79,14 @@ func gaps(found []listed, limit int) bool {
 	return n > 0 && n < limit && found[n-1].seq > 1
 }
 
-// confirms reports that a list shows what one before it did, but for records that were trimmed meanwhile. Then the ledger
-// had all of them when the list began, and no others that weren't trimmed since.
+// confirms reports that a list shows what the one before it did, but for records that were trimmed meanwhile. Then the
+// ledger had all of them when the list began, and no others that weren't trimmed since; unless a record was trimmed, and
+// another appended late to its key.
 func confirms(found, before []listed) bool {
-	if len(before) == 0 || found[0].seq != before[0].seq {
+	if len(found) == 0 || len(before) == 0 {
+		return len(found) == len(before)
+	}
+	if found[0].seq != before[0].seq {
 		return false
 	}
 	for _, r := range found {

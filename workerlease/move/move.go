@@ -133,8 +133,8 @@ type Result struct {
 // After an error, or the end of ctx, it may be repeated, and goes on; or, before StepResume, it is given up by Resume on
 // the first store. A worker type that has left a store isn't moved from there once more, to a third one. A pause of an
 // operator must be ended first; other orders in force come along. Orders on the second store that the first hasn't got
-// are refused. An error wraps one of this package's, one of
-// Client.Pause's, or what a store answered. Until StepResume nobody has claimed anything on the second store.
+// are refused. An error wraps one of this package's, one of Client.Pause's, or what a store answered. Until StepResume
+// nobody has claimed anything on the second store.
 //
 // What isn't moved: the roster, which workers write anew, and records under store.Sightings.
 func Move(ctx context.Context, from, to store.Ledger, o Options) (Result, error) {

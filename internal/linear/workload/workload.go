@@ -25,8 +25,8 @@ type Plan struct {
 	// Race lets clients append to each key in turn, and read it, without tails or trims,
 	// so that each key can be checked alone.
 	Race bool
-	// InOrder lets clients append above the newest key that they know, as workers do. Otherwise they leave gaps, now and
-	// then, and fill them later, and those that trims left.
+	// InOrder lets clients append right above the newest key that they know, as workers do. Otherwise they leave gaps, now
+	// and then, and fill them later, and those that trims left. A race is always by key.
 	InOrder bool
 	// Keep is the approximate number of records that trims leave; 0 means no trims.
 	Keep int64

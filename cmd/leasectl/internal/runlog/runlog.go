@@ -80,8 +80,8 @@ func New(o Options) *Log {
 }
 
 // Close ends the log: what is logged from now on is dropped. A worker that could not be stopped in time may go on for a
-// moment, and why the command failed is its last word.
-// It doesn't wait for a line that nobody reads.
+// moment, and why the command failed is its last word. It doesn't wait for a line that is being written, which may still
+// come.
 func (l *Log) Close() { l.lines.closed.Store(true) }
 
 // lines passes lines on, one at a time, until it is closed.
