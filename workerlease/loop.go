@@ -65,7 +65,7 @@ func (w *WorkerLease) step(e machine.Event) {
 		actions := w.machine.Advance(&w.state, moment, e)
 		w.settled.Store(int64(w.state.Clock.Settled))
 		w.heeds.Store(w.machine.MayHeed(&w.state))
-		w.publish(moment.Now.Latest)
+		w.publish(moment.Now.Latest, actions...)
 		// Operations are begun first: an observer that is slow must not let time pass
 		// between a decision and the append that follows from it.
 		for _, a := range actions {

@@ -93,7 +93,6 @@ func (w *WorkerLease) note(n machine.Note) {
 		w.noteMissed(n.Slot, fmt.Sprintf("%s has it, with priority %d", cmp.Or(n.Record.Group, n.Record.InstanceID), n.Record.Priority), true)
 		w.emit(Lost{Worker: me, Slot: n.Slot, Holder: n.Record, Inversion: n.Record.Priority > w.machine.Effective(&w.state)})
 	case machine.Allocated:
-		w.count(func(p *progress) { p.allocated++ })
 		w.noteMissed(n.Slot, "", false)
 		w.emit(Allocated{Worker: me, Lease: w.active.Load().lease(), Late: w.now().Mid().Sub(n.Slot.Start)})
 	case machine.SlotDone:

@@ -208,13 +208,19 @@ func (w *WorkerLease) Status() Status {
 	return s
 }
 
-// publish makes the state visible to Status.
-func (w *WorkerLease) publish(latest time.Time) {
+// publish makes the state visible to Status: with the lease that begins by the actions, so that
+// who sees it held sees it counted.
+func (w *WorkerLease) publish(latest time.Time, actions ...machine.Action) {
 	s := &w.state
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.unreleased = s.Unreleased(latest)
 	p := &w.progress
+	for _, a := range actions {
+		if tell, ok := a.(machine.Tell); ok && tell.Note.What == machine.Allocated {
+			p.allocated++
+		}
+	}
 	p.held = nil
 	if h := w.active.Load(); h != nil && !s.Hold.Held.IsZero() && h.term.Load().Claim == s.Hold.Held.Claim {
 		p.held = h
