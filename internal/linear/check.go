@@ -145,29 +145,13 @@ func decide(ops []*operation, timeout time.Duration) ruling {
 }
 
 // history is what the checker wants. A trim that deleted records did so one by one, and so becomes two operations, each
-// at one instant: its call and its reply. What it deletes may be missing in a tail that was read meanwhile, even if that is
-// what the ledger had before.
+// at one instant: its call and its reply.
 func history(ops []*operation, clients map[string]int) []porcupine.Operation {
 	out := make([]porcupine.Operation, 0, len(ops))
 	add := func(o *operation) {
 		out = append(out, porcupine.Operation{ClientId: clients[o.Client], Input: o, Call: o.call.At, Return: o.reply.At})
 	}
-	var trims []*operation
 	for _, o := range ops {
-		if o.Act == actTrim && (o.ghost() || o.Removed > 0) {
-			trims = append(trims, o)
-		}
-	}
-	for _, o := range ops {
-		if o.Act == actTail {
-			tail := *o
-			for _, t := range trims {
-				if t.call.At <= o.reply.At && (t.ghost() || o.call.At <= t.reply.At) {
-					tail.trimmed = max(tail.trimmed, t.Seq)
-				}
-			}
-			o = &tail
-		}
 		if o.Act != actTrim || o.ghost() || o.Removed == 0 {
 			add(o)
 			continue

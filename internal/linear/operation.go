@@ -126,7 +126,8 @@ func (o *operation) silent() bool {
 // ghost reports whether an operation may take effect at any time or never.
 func (o *operation) ghost() bool { return o.Outcome == unknown }
 
-// misses reports whether an operation shows that a record is not there.
+// misses reports whether an operation shows that a record is not there. A tail does not, if the record is
+// one that a trim may be deleting.
 func (o *operation) misses(r identity) bool {
 	switch o.Act {
 	case actAppend:
@@ -136,7 +137,7 @@ func (o *operation) misses(r identity) bool {
 	case actTail:
 		n := len(o.Found)
 		whole := int64(n) < o.Seq || n > 0 && o.Found[n-1].Seq < r.Seq
-		return whole && !slices.Contains(o.Found, r)
+		return whole && r.Seq >= o.trimmed && !slices.Contains(o.Found, r)
 	default:
 		return false
 	}

@@ -70,6 +70,28 @@ func (p partition) ends() []int64 {
 	return slices.Compact(out)
 }
 
+// copied are copies of the operations, in which each tail knows the trims that went on meanwhile: what
+// these delete may be missing in it, even if that is what the ledger had before.
+func (p partition) copied() []*operation {
+	var trims []*operation
+	for _, o := range p.ops {
+		if o.Act == actTrim && (o.ghost() || o.Removed > 0) {
+			trims = append(trims, o)
+		}
+	}
+	out := make([]*operation, len(p.ops))
+	for i, o := range p.ops {
+		n := *o
+		for _, t := range trims {
+			if o.Act == actTail && t.call.At <= o.reply.At && (t.ghost() || o.call.At <= t.reply.At) {
+				n.trimmed = max(n.trimmed, t.Seq)
+			}
+		}
+		out[i] = &n
+	}
+	return out
+}
+
 // narrowed copies the operations and narrows the time in which those of unknown outcome
 // took effect. A trim may take effect from its start on, and at any time after. An append
 // whose record was read took effect before the first read of it ended, and after every
@@ -98,9 +120,10 @@ func (p partition) narrowed(guess bool) (ops, unread []*operation) {
 			}
 		}
 	}
-	for _, o := range p.ops {
-		n := *o
-		ops = append(ops, &n)
+	copies := p.copied()
+	for i, o := range p.ops {
+		n := copies[i]
+		ops = append(ops, n)
 		r, found := read[o.Record]
 		switch {
 		case !o.ghost():
@@ -108,11 +131,11 @@ func (p partition) narrowed(guess bool) (ops, unread []*operation) {
 			n.reply.At = o.call.At
 		case !found:
 			ops = ops[:len(ops)-1]
-			unread = append(unread, &n)
+			unread = append(unread, n)
 		case writers[o.Record] == 1 && r.firstEnd >= o.call.At:
 			n.seen, n.reply.At = true, r.firstEnd
-			for _, m := range p.ops {
-				if m.reply.At < r.lastStart && m.call.At > n.call.At && m.misses(o.Record) {
+			for j, m := range p.ops { // A copy may be narrowed already.
+				if m.reply.At < r.lastStart && m.call.At > n.call.At && copies[j].misses(o.Record) {
 					n.call.At = min(m.call.At, n.reply.At)
 				}
 			}

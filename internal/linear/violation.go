@@ -96,7 +96,7 @@ func (v Violation) show(o *operation) string {
 // Visualize writes a page of HTML to a file. It shows the part of the history as a chart,
 // with the longest explanations of its beginning.
 func (v Violation) Visualize(path string) error {
-	_, info := porcupine.CheckOperationsVerbose(model, history(v.part.ops, v.part.clients()), v.timeout)
+	_, info := porcupine.CheckOperationsVerbose(model, history(v.part.copied(), v.part.clients()), v.timeout)
 	if err := porcupine.VisualizePath(model, info, path); err != nil {
 		return fmt.Errorf("linear: visualize %v: %w", v.part, err)
 	}

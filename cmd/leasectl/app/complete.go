@@ -13,6 +13,10 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
+// completionWait is how long a shell waits for a completion at most. Tests wait longer: a busy machine
+// would get a part of the words.
+var completionWait = time.Second
+
 // completeInstance completes an instance id by the workers in the roster and by those of the newest
 // records: of --worker-type, if that is given, or of all types.
 func (a *app) completeInstance(c *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -34,15 +38,13 @@ func (a *app) completeHost(c *cobra.Command, _ []string, prefix string) ([]cobra
 	return a.completeWord(c, prefix, 1, func(p store.Presence) string { return p.Host }, drained)
 }
 
-// completeWord completes a word by those that the presences and the newest records of a store have. A shell waits for
-// it, so that it gives up soon, and shows no error.
+// completeWord completes a word by those that the presences and the newest records of a store have, and shows no error.
 func (a *app) completeWord(c *cobra.Command, prefix string, newest int, ofPresence func(p store.Presence) string, ofRecord func(r store.Record) []string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	const timeout = time.Second
 	t := a.target(c)
 	if len(a.problems) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	ctx, cancel := context.WithTimeout(c.Context(), timeout)
+	ctx, cancel := context.WithTimeout(c.Context(), completionWait)
 	defer cancel()
 	name := ""
 	if f := c.Flags().Lookup("worker-type"); f != nil {

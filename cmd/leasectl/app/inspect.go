@@ -207,15 +207,13 @@ func (a *app) screen() inspect.Screen {
 	}
 }
 
-// completeWorkerType completes a worker type by those in the store. A shell waits for it,
-// so that it gives up soon, and shows no error.
+// completeWorkerType completes a worker type by those in the store, and shows no error.
 func (a *app) completeWorkerType(c *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	const timeout = time.Second
 	t := a.awaited(c)
 	if len(a.problems) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	ctx, cancel := context.WithTimeout(c.Context(), timeout)
+	ctx, cancel := context.WithTimeout(c.Context(), completionWait)
 	defer cancel()
 	types, _ := inspect.WorkerTypes(ctx, t)
 	// Never an invalid one: shells obey what they are given as a completion.

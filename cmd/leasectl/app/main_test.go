@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 	procs.Feel()
 	tmpfs.Use()
 	parallel.Waiting() // for processes
+	completionWait = 10 * time.Second
 	os.Exit(m.Run())
 }
 
