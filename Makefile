@@ -5,7 +5,7 @@ LINT     = golangci-lint
 UNTESTED = -tags sqlserver ./store/sqlserver ./cmd/leasectl/internal/storeuri
 # Packages with the longest tests start first, so that none of them runs alone at the
 # end.
-LONGEST  = ./cmd/leasectl/app ./testutil/sim ./store/cosmos ./cmd/leasectl/internal/guard ./store/mongo
+LONGEST  = ./workerlease ./cmd/leasectl/app ./testutil/sim ./store/cosmos ./cmd/leasectl/internal/guard ./store/mongo
 
 # Packages without goroutines, or whose tests run other programs only, or leasectl, which its
 # own tests run: the race detector has nothing to find there.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
@@ -134,6 +135,7 @@ func TestASlotThatWasWonAndIsNotHadIsReported(t *testing.T) {
 // TryClaim has won the slot, and waits until that has surely begun, when the store's clock jumps.
 // Then it returns.
 func TestTryClaimReturnsAfterAJump(t *testing.T) {
+	suites.SameGoroutines(t)
 	for _, by := range []time.Duration{10 * time.Second, -10 * time.Second} {
 		bubble(t, fmt.Sprint(by), func(t *testing.T) {
 			var jumped atomic.Bool

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/slotlease/slotlease/internal/race"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
@@ -39,6 +40,7 @@ func inTurn(l store.Ledger, from, lasts, off time.Duration) *hooked {
 // For 30 s, two servers whose clocks are apart answer in turn; then one only, again. That costs
 // no more than 5 min of a long slot.
 func TestServersThatAnswerInTurnForSecondsCostNoSlot(t *testing.T) {
+	suites.SameGoroutines(t)
 	for _, within := range []time.Duration{0, time.Minute} {
 		for _, off := range []time.Duration{300 * time.Millisecond, -300 * time.Millisecond, 3 * time.Second} {
 			for _, each := range []int64{1, 2} { // answers in a row
@@ -128,6 +130,7 @@ func TestAWorkerThatStartsWhileServersAnswerInTurnLeads(t *testing.T) {
 // Servers that are half a part of a slot apart, or more, answer in turn for good. Workers still
 // lead most of the time, and don't sample without end.
 func TestServersThatAreAPartApartAreLivedWith(t *testing.T) {
+	suites.SameGoroutines(t)
 	for _, c := range []struct {
 		within, off time.Duration
 		led         float64 // of the time, at least

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
@@ -123,6 +124,7 @@ func TestClientsThatShareAnInstanceIDStayInTheRoster(t *testing.T) {
 
 // A crash loop leaves most slots to others, whatever the slots and the order are.
 func TestACrashLoopLeavesTheSlotsToOthersInAnyOrder(t *testing.T) {
+	suites.SameGoroutines(t)
 	for name, test := range map[string]struct {
 		slot    time.Duration
 		order   priority.TieBreak

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/memory"
@@ -95,6 +96,7 @@ func (f *fleet) even(t *testing.T, types int, when string) {
 
 // Types spread evenly over clients, within two slots after one comes, goes or dies.
 func TestTypesSpreadEvenly(t *testing.T) {
+	suites.SameGoroutines(t)
 	for _, continuous := range []bool{false, true} {
 		bubble(t, fmt.Sprint("continuous=", continuous), func(t *testing.T) {
 			const types = 64

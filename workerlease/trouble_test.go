@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/priority"
 	"github.com/slotlease/slotlease/store/memory"
 	"github.com/slotlease/slotlease/workerlease"
@@ -125,6 +126,7 @@ func TestWhoSaysThatItFailedLeavesTheSlotsToOthers(t *testing.T) {
 }
 
 func TestWhoAlwaysFailsLeavesTheSlotsToOthersOfItsPriority(t *testing.T) {
+	suites.SameGoroutines(t)
 	for _, tie := range []priority.TieBreak{priority.Sticky, priority.Rotate, priority.Random} {
 		for _, p := range []int{0, 5, priority.Lowest} {
 			bubble(t, fmt.Sprint(tie, " ", p), func(t *testing.T) {
@@ -150,6 +152,7 @@ func TestWhoAlwaysFailsLeavesTheSlotsToOthersOfItsPriority(t *testing.T) {
 
 // Code that hangs for more than a slot has not gone on through one.
 func TestWhoHangsForLongerThanASlotStepsBack(t *testing.T) {
+	suites.SameGoroutines(t)
 	for _, within := range []time.Duration{0, 8 * time.Second} {
 		bubble(t, within.String(), func(t *testing.T) {
 			ledger := memory.New(memory.Options{})

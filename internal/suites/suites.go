@@ -30,6 +30,15 @@ func SharedKit(t *testing.T, with string) {
 	}
 }
 
+// SameGoroutines skips a long test under the race detector, which sees the goroutines of what it tests in shorter ones. make soak
+// runs it.
+func SameGoroutines(t *testing.T) {
+	t.Helper()
+	if race.Enabled && os.Getenv("SLOTLEASE_SUITES") != "race" {
+		t.Skip("the race detector sees the same goroutines in shorter tests: set SLOTLEASE_SUITES=race")
+	}
+}
+
 // RealTime skips a test that runs for most of a minute of real time, although other tests see each part of what it sees as a
 // whole. CI runs it, as SecondPath says.
 func RealTime(t *testing.T) {

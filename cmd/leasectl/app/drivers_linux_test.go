@@ -9,6 +9,7 @@ import (
 
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/testutil/azuritepeer"
 	"github.com/slotlease/slotlease/testutil/mysqlpeer"
@@ -46,6 +47,7 @@ var registered = map[string]func(t *testing.T) (uri string, env []string){
 
 func TestTheCommandsWorkOnEachRegisteredStore(t *testing.T) {
 	t.Parallel()
+	suites.SameGoroutines(t)
 	for name, fresh := range registered { // One after the other: each starts a server.
 		t.Run(name, func(t *testing.T) {
 			uri, env := fresh(t)

@@ -14,6 +14,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/exit"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/secret"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/cosmos"
 )
@@ -33,6 +34,7 @@ func TestAnErrorOfTheServersIsShownWithoutThePassword(t *testing.T) {
 }
 
 func TestNoOutputEverShowsAPassword(t *testing.T) {
+	suites.SameGoroutines(t)
 	const canary = "c4n4ry"
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/storeuri"
 	"github.com/slotlease/slotlease/cmd/leasectl/internal/testutil/golden"
 	"github.com/slotlease/slotlease/internal/recordtest"
+	"github.com/slotlease/slotlease/internal/suites"
 	"github.com/slotlease/slotlease/store"
 	"github.com/slotlease/slotlease/store/cosmos"
 	"github.com/slotlease/slotlease/testutil/cosmospeer"
@@ -28,6 +29,9 @@ func onEachStore(t *testing.T, test func(t *testing.T, l store.Ledger, uri strin
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if name != "SQLite" {
+				suites.SameGoroutines(t)
+			}
 			l, uri := open(t)
 			env := []string{storeuri.Variable + "=" + uri, cosmos.KeyVariable + "=" + cosmospeer.Key()}
 			if got := leasectl(t, env, "init"); got.code != exit.OK {
