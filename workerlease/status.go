@@ -208,8 +208,8 @@ func (w *WorkerLease) Status() Status {
 	return s
 }
 
-// publish makes the state visible to Status: with the lease that begins by the actions, so that
-// who sees it held sees it counted.
+// publish makes the state visible to Status. A lease that begins by the actions is counted in the same
+// step: Status never shows one that Allocated leaves out.
 func (w *WorkerLease) publish(latest time.Time, actions ...machine.Action) {
 	s := &w.state
 	w.mu.Lock()

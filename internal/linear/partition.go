@@ -70,8 +70,8 @@ func (p partition) ends() []int64 {
 	return slices.Compact(out)
 }
 
-// copied are copies of the operations, in which each tail knows the trims that went on meanwhile: what
-// these delete may be missing in it, even if that is what the ledger had before.
+// copied returns copies of the operations, in which each tail knows the trims that went on meanwhile: records that
+// these delete may be missing in it at any time.
 func (p partition) copied() []*operation {
 	var trims []*operation
 	for _, o := range p.ops {
@@ -82,12 +82,15 @@ func (p partition) copied() []*operation {
 	out := make([]*operation, len(p.ops))
 	for i, o := range p.ops {
 		n := *o
+		out[i] = &n
+		if o.Act != actTail {
+			continue
+		}
 		for _, t := range trims {
-			if o.Act == actTail && t.call.At <= o.reply.At && (t.ghost() || o.call.At <= t.reply.At) {
+			if t.call.At <= o.reply.At && (t.ghost() || o.call.At <= t.reply.At) {
 				n.trimmed = max(n.trimmed, t.Seq)
 			}
 		}
-		out[i] = &n
 	}
 	return out
 }
@@ -134,7 +137,7 @@ func (p partition) narrowed(guess bool) (ops, unread []*operation) {
 			unread = append(unread, n)
 		case writers[o.Record] == 1 && r.firstEnd >= o.call.At:
 			n.seen, n.reply.At = true, r.firstEnd
-			for j, m := range p.ops { // A copy may be narrowed already.
+			for j, m := range p.ops { // The times of a copy may be narrowed already.
 				if m.reply.At < r.lastStart && m.call.At > n.call.At && copies[j].misses(o.Record) {
 					n.call.At = min(m.call.At, n.reply.At)
 				}

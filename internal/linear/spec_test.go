@@ -94,6 +94,15 @@ func TestCheckJudgesSmallHistories(t *testing.T) {
 		"a trim beyond its bound":       {[]operation{appends(1, "a", done).at(1, 2), appends(2, "b", done).at(3, 4), trims(1, 1).at(5, 6), gets(1, "").at(7, 8)}, false},
 		"a trimmed record that returns": {[]operation{appends(1, "a", done).at(1, 2), appends(2, "b", done).at(3, 4), trims(2, 1).at(5, 6), gets(1, "").at(7, 8), gets(1, "a").at(9, 10)}, false},
 		"a trim that goes on later":     {[]operation{appends(1, "a", done).at(1, 2), appends(2, "b", done).at(3, 4), trims(2, 1).at(5, 6), gets(1, "a").at(7, 8), gets(1, "").at(9, 10)}, false},
+		// The unknown append was the head that let the first trim delete the record below.
+		"a tail that lacks an unknown append which a trim deletes meanwhile": {[]operation{
+			appends(1, "x", done).at(1, 2), appends(2, "a", unknown).at(3, late), trims(9, 1).at(4, 5), gets(1, "").at(6, 7), appends(5, "h", done).at(6, 7),
+			trims(3, 1).at(8, 14), tails(2, id(5, "h")).at(9, 10), gets(2, "a").at(11, 12), gets(2, "").at(15, 16),
+		}, true},
+		"a tail that lacks it before that trim begins": {[]operation{
+			appends(1, "x", done).at(1, 2), appends(2, "a", unknown).at(3, late), trims(9, 1).at(4, 5), gets(1, "").at(6, 7), appends(5, "h", done).at(6, 7),
+			tails(2, id(5, "h")).at(8, 9), trims(3, 1).at(10, 14), gets(2, "a").at(11, 12), gets(2, "").at(15, 16),
+		}, false},
 		"a trim that goes on while others read": {[]operation{
 			appends(1, "a", done).at(1, 2), appends(2, "b", done).at(3, 4), appends(3, "c", done).at(5, 6), trims(3, 2).at(7, 14),
 			gets(1, "").at(8, 9), appends(2, "x", conflict).at(10, 11), gets(2, "").at(12, 13), gets(2, "").at(15, 16),

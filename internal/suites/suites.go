@@ -30,8 +30,8 @@ func SharedKit(t *testing.T, with string) {
 	}
 }
 
-// SameGoroutines skips a long test under the race detector, which sees the goroutines of what it tests in shorter ones. make soak
-// runs it.
+// SameGoroutines skips a long test under the race detector, if shorter tests run the same goroutines under it. make soak runs
+// it.
 func SameGoroutines(t *testing.T) {
 	t.Helper()
 	if race.Enabled && os.Getenv("SLOTLEASE_SUITES") != "race" {

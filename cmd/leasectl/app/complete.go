@@ -13,8 +13,8 @@ import (
 	"github.com/slotlease/slotlease/store"
 )
 
-// completionWait is how long a shell waits for a completion at most. Tests wait longer: a busy machine
-// would get a part of the words.
+// completionWait bounds a completion, since a shell, and who types there, waits for it. Tests wait longer: on a
+// busy machine they would get some of the words.
 var completionWait = time.Second
 
 // completeInstance completes an instance id by the workers in the roster and by those of the newest

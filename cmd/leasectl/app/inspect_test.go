@@ -63,7 +63,7 @@ func TestWorkerTypesAreCompletedFromTheStore(t *testing.T) {
 // Not parallel: it waits for as long as a shell does.
 func TestCompletionGivesUpSoon(t *testing.T) {
 	defer func(wait time.Duration) { completionWait = wait }(completionWait)
-	completionWait = time.Second
+	completionWait = shellWait
 	for _, of := range []string{"--worker-type", "--instance-id"} {
 		got := leasectl(t, nil, "__completeNoDesc", "why", "--store", "mongodb://127.0.0.1:1/x", of, "m")
 		if got.code != exit.OK || got.stdout != ":4\n" || strings.Contains(got.stderr, "leasectl:") {

@@ -21,6 +21,9 @@ import (
 	"github.com/slotlease/slotlease/store/sqlite"
 )
 
+// shellWait is completionWait as users have it.
+var shellWait = completionWait
+
 // asLeasectl in the environment makes the test binary leasectl.
 const asLeasectl = "LEASECTL_TEST_MAIN"
 
