@@ -33,8 +33,9 @@ type Ledger interface {
 	// They are what the ledger had at one moment during the call: with a record that was
 	// appended meanwhile come those before it. Records that are trimmed during the call
 	// may be missing, but never the newest. A store may rely on how workers append, right
-	// above the newest record that they have seen: what comes late, in a gap or at a key
-	// that was trimmed, may show without a newer record.
+	// above the newest record that they have seen, and trim, far below it: what comes late,
+	// in a gap or at a key that was trimmed, may show without a newer record, and a trim of
+	// what is the newest while the call goes on may hide a newer one.
 	//
 	// Unreachable records, whose Seq is unreadable or not in 1 … MaxSeq, are passed
 	// over. If there are any, one of them comes first, in addition to limit, with

@@ -30,7 +30,8 @@ type ObjectsOptions struct {
 
 // ObjectLedger is a ledger of objects, one for each record and each presence. It is a store.Ledger, a store.Pager and
 // a store.Roster. An append is one request, a tail one list and, where that shows no contents, one read for each
-// record. Where a list shows that records are missing, a tail is two lists.
+// record. Where a list shows that records are missing, or none, a tail is two lists, and more while others append and
+// trim.
 type ObjectLedger struct {
 	o ObjectsOptions
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/slotlease/slotlease/store/internal/document"
 )
 
-// mostLists is how often a tail lists records that are trimmed before they are read, and mostDoubts how often it waits for
-// a list that shows the same as the one before.
+// mostLists is how often a tail begins anew, since the newest record was trimmed before it was read or no list confirms
+// the one before, and mostDoubts how often it waits for a list that does.
 const (
 	mostLists  = 10
 	mostDoubts = 4
@@ -53,7 +53,8 @@ func (l *ObjectLedger) Tail(ctx context.Context, workerType string, limit int) (
 			if got.records, err = l.contents(ctx, workerType, found, AtATime); err != nil {
 				return tailed{}, err
 			}
-			if len(got.records) < len(found) {
+			if len(found) > 0 && (len(got.records) == 0 || got.records[0].Seq != found[0].seq) {
+				before, got.records = found, nil
 				continue // What is the newest by now isn't in that list.
 			}
 			if unreachable != "" {
@@ -66,9 +67,9 @@ func (l *ObjectLedger) Tail(ctx context.Context, workerType string, limit int) (
 	return got.records, got.stamp, err
 }
 
-// gaps reports that records are missing in a list, or below one that isn't as long as it may be. A trim explains only
-// the latter. So does a list that is no snapshot: what was appended while it was made may be in it without the record
-// before, which was there earlier.
+// gaps reports that records are missing in a list, or below one that isn't as long as it may be. A trim may be the reason,
+// and so may be that the list is no snapshot: what was appended while it was made may be in it without the record before,
+// which was there earlier.
 func gaps(found []listed, limit int) bool {
 	for i, r := range found[:max(len(found)-1, 0)] {
 		if found[i+1].seq != r.seq-1 {
