@@ -209,7 +209,7 @@ func (w *WorkerLease) Status() Status {
 }
 
 // publish makes the state visible to Status. A lease that begins by the actions is counted in the same
-// step: Status never shows one that Allocated leaves out.
+// step: who sees Holding sees it in Allocated.
 func (w *WorkerLease) publish(latest time.Time, actions ...machine.Action) {
 	s := &w.state
 	w.mu.Lock()
